@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Modules, and run(). Exceptions of reading and decoding end here, as texts.
+#include "simulated_cuda/executor/executor.h"
+
+#include "simulated_cuda/executor/checks/reports.h"
+#include "simulated_cuda/executor/machine/grid.h"
+#include "simulated_cuda/executor/parse/link.h"
+#include "simulated_cuda/executor/program/program.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <map>
+
+namespace gmt::executor {
+namespace {
+
+class LoadedModule final : public Module, public Addresses {
+public:
+  explicit LoadedModule(ptx::Linked linked) : linked_(std::move(linked)) {
+    for (std::uint32_t i = 0; i < linked_.functions().size(); ++i) add_kernel(i);
+    for (std::uint32_t i = 0; i < linked_.variables().size(); ++i) add_variable(i);
+    for (std::size_t i = 0; i < kernels_.size(); ++i) kernel_of_[kernels_[i].name] = i;
+    has_sizes_.resize(kernels_.size());
+    for (Kernel& kernel : kernels_) kernel.constant_bytes = constant_bytes_;
+    for (std::uint32_t i = 0; i < linked_.module_count(); ++i)
+      target_ = std::max(target_, linked_.module(i).target());
+  }
+
+  const std::vector<Kernel>& kernels() const override { return kernels_; }
+
+  // With the sizes that only the kernel's code tells.
+  const Kernel* with_sizes(std::string_view name) {
+    const auto found = kernel_of_.find(name);
+    if (found == kernel_of_.end()) return nullptr;
+    Kernel& kernel = kernels_[found->second];
+    if (has_sizes_[found->second]) return &kernel;
+    has_sizes_[found->second] = true;
+    try {
+      const Program& code = program(kernel);
+      for (const SharedVariable& variable : code.shared) {
+        if (variable.is_dynamic) continue;
+        kernel.shared_bytes = (kernel.shared_bytes + 15) / 16 * 16 + variable.bytes;
+      }
+      kernel.local_bytes = code.functions.front()->local_bytes;
+    } catch (const std::exception&) { // examine() says what is wrong
+    }
+    return &kernel;
+  }
+
+  const std::vector<Variable>& variables() const override { return variables_; }
+  unsigned target() const override { return target_; }
+
+  void place(std::size_t variable, std::uint64_t address) override {
+    if (variable < variables_.size()) addresses_[linked_of_[variable]] = address;
+    programs_.clear(); // their constants hold addresses
+  }
+
+  std::vector<std::byte> initial_bytes(std::size_t variable) const override {
+    if (variable >= variables_.size()) return {};
+    const ptx::LinkedVariable& linked = linked_.variables()[linked_of_[variable]];
+    const ptx::Variable& syntax = *linked.variable;
+    std::vector<std::byte> bytes(syntax.size);
+    if (!syntax.initial.empty())
+      std::memcpy(bytes.data(), syntax.initial.data(),
+                  std::min(syntax.initial.size(), bytes.size()));
+    for (const ptx::SymbolAddress& each : syntax.addresses) {
+      const auto symbol = linked_.find(linked.module, each.symbol);
+      if (!symbol || each.at + each.size > bytes.size()) continue;
+      std::uint64_t value = symbol->kind == ptx::SymbolKind::kVariable ? of_variable(symbol->index)
+                                                                       : of_function(symbol->index);
+      value += static_cast<std::uint64_t>(each.addend);
+      if (each.mask != ~0ull && each.mask != 0)
+        value = (value & each.mask) >> __builtin_ctzll(each.mask);
+      std::memcpy(bytes.data() + each.at, &value, std::min<std::size_t>(each.size, sizeof value));
+    }
+    return bytes;
+  }
+
+  std::uint64_t of_variable(std::uint32_t linked) const override {
+    const auto found = addresses_.find(linked);
+    return found == addresses_.end() ? 0 : found->second;
+  }
+  std::uint64_t of_function(std::uint32_t linked) const override {
+    return kFunctionWindow + std::uint64_t{linked} * 16;
+  }
+
+  // Decoded and bound at the first launch.
+  Program& program(const Kernel& kernel) {
+    auto& made = programs_[kernel.name];
+    if (!made) {
+      const auto symbol = linked_.find(kernel.name);
+      made = decode(linked_, symbol->index, *this);
+      bind(*made);
+    }
+    return *made;
+  }
+
+private:
+  void add_kernel(std::uint32_t index) {
+    const ptx::LinkedFunction& linked = linked_.functions()[index];
+    const ptx::Function& function = *linked.function;
+    if (!function.is_entry) return;
+    Kernel kernel;
+    kernel.name = function.name;
+    std::vector<std::uint32_t> offsets;
+    kernel.parameter_bytes = lay_out_parameters(function.parameters, &offsets);
+    for (std::size_t i = 0; i < offsets.size(); ++i)
+      kernel.parameters.push_back({offsets[i], function.parameters[i].size});
+    const auto product = [](const std::uint32_t(&n)[3]) {
+      return n[0] * std::max(n[1], 1u) * std::max(n[2], 1u);
+    };
+    kernel.max_threads = product(function.max_threads);
+    if (function.required_threads[0] != 0) {
+      kernel.max_threads = product(function.required_threads);
+      kernel.required_block = {function.required_threads[0],
+                               std::max(function.required_threads[1], 1u),
+                               std::max(function.required_threads[2], 1u)};
+    }
+    kernels_.push_back(kernel);
+  }
+
+  void add_variable(std::uint32_t index) {
+    const ptx::Variable& syntax = *linked_.variables()[index].variable;
+    if (syntax.space != ptx::Space::kGlobal && syntax.space != ptx::Space::kConst) return;
+    Variable variable;
+    variable.name = syntax.name;
+    variable.size = syntax.size;
+    variable.alignment = syntax.alignment;
+    variable.constant = syntax.space == ptx::Space::kConst;
+    variable.managed = syntax.managed;
+    variable.is_visible = syntax.linkage != ptx::Linkage::kStatic;
+    variable.has_initial = !syntax.initial.empty() || !syntax.addresses.empty();
+    if (variable.constant) constant_bytes_ += variable.size;
+    variables_.push_back(variable);
+    linked_of_.push_back(index);
+  }
+
+  ptx::Linked linked_;
+  std::vector<Kernel> kernels_;
+  std::map<std::string_view, std::size_t> kernel_of_; // names lie in kernels_
+  std::vector<bool> has_sizes_;
+  std::size_t constant_bytes_ = 0;
+  std::vector<Variable> variables_;
+  std::vector<std::uint32_t> linked_of_; // of variables_
+  std::map<std::uint32_t, std::uint64_t> addresses_;
+  std::map<std::string, std::unique_ptr<Program>> programs_;
+  unsigned target_ = 0;
+};
+
+std::string refusal(const Launch& launch) {
+  if (launch.grid.count() == 0 || launch.block.count() == 0 || launch.block.count() > 1024)
+    return "a grid or a block of an impossible size";
+  if (launch.dynamic_shared_bytes > (std::uint64_t{1} << 20))
+    return "more shared memory than a block can have";
+  if (launch.parameters.size() < launch.kernel->parameter_bytes)
+    return "its parameters are fewer bytes than the kernel declares";
+  return "";
+}
+
+} // namespace
+
+std::unique_ptr<Module> Module::load(std::span<const std::string_view> texts, std::string* error) {
+  try {
+    std::vector<std::shared_ptr<const ptx::Module>> modules;
+    for (const std::string_view text : texts)
+      modules.push_back(std::make_shared<ptx::Module>(ptx::parse_module(std::string(text))));
+    return std::make_unique<LoadedModule>(
+      ptx::Linked::link(std::move(modules), [](std::string_view) {
+        return true; // a missing function is an error of the kernel that calls it alone
+      }));
+  } catch (const std::exception& bad) {
+    *error = bad.what();
+    return nullptr;
+  }
+}
+
+const Kernel* Module::find_kernel(std::string_view name) {
+  return static_cast<LoadedModule*>(this)->with_sizes(name);
+}
+
+Ability examine(Module& module, const Kernel& kernel) {
+  Ability ability;
+  try {
+    Program& program = static_cast<LoadedModule&>(module).program(kernel);
+    const Unsupported& unsupported = program.unsupported;
+    ability.reason = unsupported.reason;
+    if (!ability.reason.empty())
+      ability.place = place_of(*program.functions[unsupported.code], unsupported.source);
+    ability.uses_heap = program.uses_heap;
+    ability.uses_printf = program.uses_printf;
+    ability.uses_grid_sync = program.uses_grid_sync;
+  } catch (const std::exception& bad) {
+    ability.reason = bad.what();
+    ability.place.function = kernel.name;
+  }
+  return ability;
+}
+
+Outcome run(const Launch& launch, Observer& observer) {
+  Outcome outcome;
+  outcome.end = End::kSkipped;
+  const Ability ability = examine(*launch.module, *launch.kernel);
+  outcome.reason = ability.reason.empty() ? refusal(launch) : ability.reason;
+  outcome.place = ability.place;
+  if (!outcome.reason.empty()) return outcome;
+  try {
+    Program& program = static_cast<LoadedModule&>(*launch.module).program(*launch.kernel);
+    Reports reports(program, launch, observer);
+    outcome = run_grid(launch, program, reports, observer);
+    reports.finish();
+  } catch (const std::exception& bad) { // no memory
+    outcome.end = End::kStopped;
+    outcome.reason = bad.what();
+  }
+  return outcome;
+}
+
+} // namespace gmt::executor

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The executor of PTX: code is loaded as a Module, and run() executes one launch of a kernel of it
+// over a Memory, checking every access of every thread. It allocates no device memory: its user
+// places variables and the device heap, and keeps the Memory's states right for copies and sets.
+// Invariants: no function here throws; no PTX, however damaged, harms the process; a kernel reaches
+// host memory only through regions of the Memory. A Module may be used by one thread at a time.
+#pragma once
+
+#include "simulated_cuda/executor/machine/memory.h"
+#include "simulated_cuda/executor/report.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gmt::executor {
+
+struct Parameter {
+  std::size_t offset = 0;
+  std::size_t size = 0;
+};
+
+struct Kernel {
+  std::string name;
+  std::vector<Parameter> parameters;
+  std::size_t parameter_bytes = 0;
+  std::size_t shared_bytes = 0;   // static shared memory, of functions that it calls too
+  std::size_t local_bytes = 0;    // of its own frame
+  std::size_t constant_bytes = 0; // of the module's constants
+  std::uint32_t max_threads = 0;  // .maxntid or .reqntid as a product; 0: not said
+  Extent required_block{0, 0, 0}; // .reqntid; 0: not said
+};
+
+struct Variable {
+  std::string name;
+  std::size_t size = 0;
+  std::size_t alignment = 1;
+  bool constant = false;
+  bool managed = false;
+  bool is_visible = true;   // to cuModuleGetGlobal
+  bool has_initial = false; // false: zeros
+};
+
+// The code of one program or library in one context: one or several PTX texts, linked.
+class Module {
+public:
+  // Null if it cannot be read or linked; then `error` says why, with the line.
+  static std::unique_ptr<Module> load(std::span<const std::string_view> texts, std::string* error);
+  virtual ~Module() = default;
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  // Sizes of shared and local memory are 0 until find_kernel() was asked for the kernel.
+  virtual const std::vector<Kernel>& kernels() const = 0;
+  virtual const std::vector<Variable>& variables() const = 0;
+  // Reads the kernel's code, so that its sizes are known. Null if there is none.
+  const Kernel* find_kernel(std::string_view name);
+
+  // All variables are placed before the first launch and before initial_bytes(). Names of what
+  // other modules define (.extern that none of the texts has) fail load().
+  virtual void place(std::size_t variable, std::uint64_t address) = 0;
+  // Holds addresses of variables and functions where the initialiser names them.
+  virtual std::vector<std::byte> initial_bytes(std::size_t variable) const = 0;
+
+  // The highest .target of the texts, such as 90.
+  virtual unsigned target() const = 0;
+
+protected:
+  Module() = default;
+};
+
+// The heap of malloc() and free() in kernels: one for each context, alive over launches. Its memory
+// lies in a region of the Memory and belongs to the heap until it is destroyed.
+class DeviceHeap {
+public:
+  static std::unique_ptr<DeviceHeap> create(Memory& memory, std::uint64_t address,
+                                            std::uint64_t bytes);
+  virtual ~DeviceHeap() = default;
+  DeviceHeap(const DeviceHeap&) = delete;
+  DeviceHeap& operator=(const DeviceHeap&) = delete;
+
+  // The block of malloc() at or around an address, alive or freed; false if there is none.
+  virtual bool block_at(std::uint64_t address, std::uint64_t* begin, std::uint64_t* bytes,
+                        bool* is_freed) const = 0;
+  virtual std::uint64_t alive_bytes() const = 0;
+
+protected:
+  DeviceHeap() = default;
+};
+
+enum class Checks : std::uint8_t {
+  kNone,    // bounds alone, which protect the process
+  kDefault, // everything
+  kFull,    // and registers as well: an uninitialised value is reported where it is used
+};
+
+struct Limits {
+  double seconds = 0;             // of one launch; 0: none
+  std::uint64_t instructions = 0; // of warps; 0: none
+  std::uint64_t resident_warps = 2048;
+  std::uint64_t memory_bytes = std::uint64_t{4} << 30; // of the executor itself: registers, local
+};
+
+struct Device {
+  std::uint32_t multiprocessors = 132;
+  std::uint32_t shared_bytes_per_block = 232448;
+  std::uint64_t stack_bytes = 1024; // cudaLimitStackSize; kernels' own frames are not limited by it
+};
+
+struct Launch {
+  Module* module = nullptr;
+  const Kernel* kernel = nullptr;
+  Extent grid, block;
+  std::uint64_t dynamic_shared_bytes = 0;
+  std::span<const std::byte> parameters; // kernel->parameter_bytes of them
+  bool cooperative = false;
+  std::uint64_t grid_id = 1;
+  Memory* memory = nullptr;
+  DeviceHeap* heap = nullptr; // null: malloc() answers null
+  Device device;
+  Limits limits;
+  Checks checks = Checks::kDefault;
+  unsigned workers = 1; // one: deterministic
+};
+
+// Whether a kernel uses malloc(), free() or a feature that is not executed: what run() would say,
+// without running. `reason` is empty if it can run.
+struct Ability {
+  std::string reason;
+  Place place;
+  bool uses_heap = false;
+  bool uses_printf = false;
+  bool uses_grid_sync = false;
+};
+Ability examine(Module& module, const Kernel& kernel);
+
+Outcome run(const Launch& launch, Observer& observer);
+
+} // namespace gmt::executor

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks of one lane's access: which space it is in, whether its bytes are alive and aligned,
+// whether they are initialised, and in shared memory whether it races.
+#include "simulated_cuda/executor/machine/access.h"
+
+#include "simulated_cuda/executor/machine/report_sink.h"
+
+#include <cstring>
+
+namespace gmt::executor {
+namespace {
+
+constexpr std::uint32_t kInitializedShift = 4;
+
+std::byte* register_at(Warp& w, std::uint32_t operand) {
+  return w.base[operand >> 31] + (operand & 0x7fffffffu);
+}
+
+std::uint16_t* states_at(Warp& w, const Instruction* in, std::uint32_t element) {
+  const std::uint32_t offset = w.frame->code->copy_states[in->states - 1].of[element];
+  if (offset == kNoOperand) return nullptr;
+  return reinterpret_cast<std::uint16_t*>(w.base[0] + offset);
+}
+
+// Bits of the low nibbles: whether all bytes are allocated. If not, what the first bad one is.
+bool all_allocated(const std::uint8_t* shadow, std::uint32_t first, std::uint32_t bytes,
+                   ByteState* bad) {
+  for (std::uint32_t i = 0; i < bytes; ++i) {
+    const std::uint32_t at = first + i;
+    const unsigned word = static_cast<unsigned>(shadow[at / 4]) >> (at % 4);
+    if ((word & 1) != 0) continue;
+    *bad = (word & 0x10) != 0 ? ByteState::kFreed : ByteState::kNothing;
+    return false;
+  }
+  return true;
+}
+
+Space resolve(Space space, std::uint64_t* address) {
+  if (space == Space::kShared || space == Space::kLocal || space == Space::kParameter) return space;
+  if (*address < kSharedWindow || space == Space::kGlobal || space == Space::kConstant)
+    return Space::kGlobal;
+  struct Window {
+    std::uint64_t base;
+    Space space;
+  };
+  for (const Window& window :
+       {Window{kSharedWindow, Space::kShared}, Window{kLocalWindow, Space::kLocal},
+        Window{kParameterWindow, Space::kParameter}}) {
+    if (*address - window.base >= kWindowBytes) continue;
+    *address -= window.base;
+    return window.space;
+  }
+  return Space::kGlobal;
+}
+
+} // namespace
+
+AccessFacts facts_of(const Warp& w, const Instruction* in, std::uint32_t lane) {
+  AccessFacts facts;
+  facts.warp = &w;
+  facts.in = in;
+  facts.code = w.frame->code;
+  facts.lane = lane;
+  return facts;
+}
+
+std::uint64_t initialized_bytes(const std::uint8_t* shadow, std::uint32_t first,
+                                std::uint32_t bytes) {
+  std::uint64_t result = 0;
+  for (std::uint32_t i = 0; i < bytes; ++i) {
+    const std::uint32_t at = first + i;
+    const unsigned word = static_cast<unsigned>(shadow[at / 4]) >> (at % 4 + kInitializedShift);
+    result |= std::uint64_t{word & 1} << i;
+  }
+  return result;
+}
+
+void set_initialized(std::uint8_t* shadow, std::uint32_t first, std::uint32_t bytes,
+                     std::uint64_t which) {
+  for (std::uint32_t i = 0; i < bytes; ++i) {
+    const std::uint32_t at = first + i;
+    const unsigned bit = 1u << (at % 4 + kInitializedShift);
+    const unsigned word = shadow[at / 4];
+    shadow[at / 4] = static_cast<std::uint8_t>((which >> i & 1) != 0 ? word | bit : word & ~bit);
+  }
+}
+
+bool find_region(Warp& w, std::uint64_t address) {
+  const Region* region = w.grid->memory->region_of(address);
+  if (region == nullptr) return false;
+  w.region = region;
+  return true;
+}
+
+Translation translate(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
+                      std::uint64_t address, std::uint32_t bytes, Access access) {
+  Translation to;
+  AccessFacts facts = facts_of(w, in, lane);
+  facts.access = access;
+  facts.bytes = bytes;
+  facts.space = resolve(space, &address);
+  facts.address = address;
+  to.space = facts.space;
+  to.offset = address;
+  ReportSink& checks = *w.grid->checks;
+  const bool misaligned = (address & (bytes - 1)) != 0;
+  if (misaligned) {
+    checks.misaligned(facts);
+    return to;
+  }
+  if (facts.space == Space::kShared) {
+    const std::uint64_t size = w.block->shared_bytes;
+    ByteState bad = ByteState::kNothing;
+    if (address >= size || bytes > size - address ||
+        !all_allocated(w.block->shared_shadow + address / 4, address % 4, bytes, &bad)) {
+      checks.refused(facts, ByteState::kNothing);
+      return to;
+    }
+    to.host = w.block->shared + address;
+    to.shadow = w.block->shared_shadow + address / 4;
+    to.first = address % 4;
+    return to;
+  }
+  if (facts.space == Space::kLocal) {
+    const std::uint64_t end = w.frame->local_end;
+    if (address >= end || bytes > end - address) {
+      checks.refused(facts, ByteState::kNothing);
+      return to;
+    }
+    to.host = w.local.data() + std::size_t{lane} * w.local_stride + address;
+    return to;
+  }
+  if (facts.space == Space::kParameter) {
+    const std::uint64_t size = w.grid->parameters.size();
+    const bool in_frame = bytes == 0 || access != Access::kLoad;
+    if (in_frame || address >= size || bytes > size - address || w.frame->exit != nullptr) {
+      checks.refused(facts, ByteState::kNothing);
+      return to;
+    }
+    to.host = w.grid->parameters.data() + address;
+    return to;
+  }
+  const Region* region = w.region;
+  if (!region->holds(address, bytes)) {
+    region = w.grid->memory->region_of(address);
+    if (region == nullptr || !region->holds(address, bytes)) {
+      checks.refused(facts, ByteState::kNothing);
+      return to;
+    }
+    w.region = region;
+  }
+  const std::uint64_t offset = address - region->base;
+  ByteState bad = ByteState::kNothing;
+  if (!all_allocated(region->shadow + offset / 4, offset % 4, bytes, &bad)) {
+    checks.refused(facts, bad);
+    return to;
+  }
+  to.host = region->host + offset;
+  to.shadow = region->shadow + offset / 4;
+  to.first = offset % 4;
+  return to;
+}
+
+void fill_states(Warp& w, const Instruction* in, std::uint32_t count) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    std::uint16_t* states = states_at(w, in, i);
+    if (states == nullptr) continue;
+    for (std::uint32_t m = w.mask; m != 0; m &= m - 1) states[__builtin_ctz(m)] = 0xffff;
+  }
+}
+
+bool states_are_full(Warp& w, const Instruction* in, std::uint32_t count) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint16_t* states = states_at(w, in, i);
+    if (states == nullptr) continue;
+    for (std::uint32_t m = w.mask; m != 0; m &= m - 1) {
+      if (states[__builtin_ctz(m)] != 0xffff) return false;
+    }
+  }
+  return true;
+}
+
+void load_by_lane(Warp& w, const Instruction* in, Space space, const std::uint64_t* addresses,
+                  std::uint32_t bytes, std::uint32_t count) {
+  const std::uint32_t all = bytes * count;
+  for (std::uint32_t m = w.mask; m != 0; m &= m - 1) {
+    const auto lane = static_cast<std::uint32_t>(__builtin_ctz(m));
+    const std::uint64_t address = addresses[lane] + static_cast<std::uint64_t>(in->immediate);
+    const Translation from = translate(w, in, lane, space, address, all, Access::kLoad);
+    std::byte value[64] = {};
+    std::uint64_t initialized = ~std::uint64_t{0};
+    if (from.host != nullptr) {
+      if (from.space == Space::kShared && in->extra == 0)
+        check_race(w, in, lane, from.offset, all, Access::kLoad, nullptr);
+      std::memcpy(value, from.host, all);
+      if (from.shadow != nullptr) initialized = initialized_bytes(from.shadow, from.first, all);
+    }
+    bool used = false; // as something else than a copy
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::memcpy(register_at(w, in->r[i]) + std::size_t{lane} * bytes, value + i * bytes, bytes);
+      std::uint16_t* states = in->states != 0 ? states_at(w, in, i) : nullptr;
+      used |= states == nullptr;
+      if (states != nullptr) {
+        const std::uint64_t own = initialized >> (i * bytes) | ~((std::uint64_t{1} << bytes) - 1);
+        states[lane] = static_cast<std::uint16_t>(bytes >= 64 ? ~0u : own);
+      }
+    }
+    const std::uint64_t mask = (std::uint64_t{1} << all) - 1;
+    if (used && (initialized & mask) == 0 && w.grid->check_uninitialized) {
+      AccessFacts facts = facts_of(w, in, lane);
+      facts.access = Access::kLoad;
+      facts.bytes = all;
+      facts.space = from.space;
+      facts.address = from.offset;
+      w.grid->checks->uninitialized(facts);
+    }
+  }
+}
+
+void store_by_lane(Warp& w, const Instruction* in, Space space, const std::uint64_t* addresses,
+                   std::uint32_t bytes, std::uint32_t count) {
+  const std::uint32_t all = bytes * count;
+  for (std::uint32_t m = w.mask; m != 0; m &= m - 1) {
+    const auto lane = static_cast<std::uint32_t>(__builtin_ctz(m));
+    const std::uint64_t address = addresses[lane] + static_cast<std::uint64_t>(in->immediate);
+    const Translation to = translate(w, in, lane, space, address, all, Access::kStore);
+    if (to.host == nullptr) continue;
+    std::byte value[64];
+    std::uint64_t initialized = ~std::uint64_t{0};
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::memcpy(value + i * bytes, register_at(w, in->r[i]) + std::size_t{lane} * bytes, bytes);
+      const std::uint16_t* states = in->states != 0 ? states_at(w, in, i) : nullptr;
+      if (states == nullptr) continue;
+      const std::uint64_t missing =
+        ~std::uint64_t{states[lane]} & ((std::uint64_t{1} << bytes) - 1);
+      initialized &= ~(missing << (i * bytes));
+    }
+    if (to.space == Space::kShared && in->extra == 0)
+      check_race(w, in, lane, to.offset, all, Access::kStore, value);
+    std::memcpy(to.host, value, all);
+    if (to.shadow != nullptr) set_initialized(to.shadow, to.first, all, initialized);
+  }
+}
+
+// Null: refused. What is not initialised is reported, and counts as initialised afterwards.
+std::byte* atomic_target(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
+                         std::uint64_t address, std::uint32_t bytes, bool has_result) {
+  const Access access = has_result ? Access::kAtomic : Access::kReduction;
+  const Translation to = translate(w, in, lane, space, address, bytes, access);
+  if (to.host == nullptr || to.shadow == nullptr) return to.host;
+  const std::uint64_t all = (std::uint64_t{1} << bytes) - 1;
+  if (initialized_bytes(to.shadow, to.first, bytes) == 0 && w.grid->check_uninitialized) {
+    AccessFacts facts = facts_of(w, in, lane);
+    facts.access = access;
+    facts.bytes = bytes;
+    facts.space = to.space;
+    facts.address = to.offset;
+    w.grid->checks->uninitialized(facts);
+  }
+  set_initialized(to.shadow, to.first, bytes, all);
+  return to.host;
+}
+
+// What the fast paths passed on: exactly who raced with whom. Equal values do not race, since
+// flags are set so on purpose.
+void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_t offset,
+                std::uint32_t bytes, Access access, const std::byte* value) {
+  Block& block = *w.block;
+  if (block.races == nullptr) return;
+  const std::uint32_t thread = w.id * kLanes + lane;
+  const std::uint64_t end = (offset + bytes - 1) >> block.race_shift;
+  for (std::uint64_t i = offset >> block.race_shift; i <= end; ++i) {
+    std::uint64_t& entry = block.races[i];
+    const auto low = static_cast<std::uint32_t>(entry);
+    const auto high = static_cast<std::uint32_t>(entry >> 32);
+    const auto conflicts = [&](std::uint32_t half) {
+      const std::uint32_t who = half & race::kThreadMask;
+      const std::uint32_t when = half >> race::kThreadBits;
+      if (when < block.last_barrier || who == thread) return false;
+      const bool several = who >= race::kWarpReaders;
+      const std::uint32_t warp = several ? who - race::kWarpReaders : who / kLanes;
+      return warp != w.id || when >= w.last_sync;
+    };
+    const bool is_store = access == Access::kStore;
+    Access earlier = Access::kUnknown;
+    if (conflicts(low)) earlier = Access::kStore;
+    if (earlier == Access::kUnknown && is_store && conflicts(high)) earlier = Access::kLoad;
+    if (earlier != Access::kUnknown && is_store &&
+        std::memcmp(block.shared + offset, value, bytes) == 0)
+      earlier = Access::kUnknown;
+    if (earlier != Access::kUnknown) {
+      const std::uint32_t who = (earlier == Access::kStore ? low : high) & race::kThreadMask;
+      OtherThread other;
+      other.access = earlier;
+      other.thread = who < race::kWarpReaders ? who : ~0u;
+      AccessFacts facts = facts_of(w, in, lane);
+      facts.access = access;
+      facts.bytes = bytes;
+      facts.space = Space::kShared;
+      facts.address = offset;
+      w.grid->checks->race(facts, other);
+    }
+    const std::uint32_t mine = thread | block.clock << race::kThreadBits;
+    if (is_store) {
+      entry = (entry & 0xffffffff00000000ull) | mine;
+      continue;
+    }
+    std::uint32_t reader = mine;
+    const std::uint32_t before = high & race::kThreadMask;
+    if (high >> race::kThreadBits >= block.last_barrier && before != thread) {
+      const bool several = before >= race::kWarpReaders;
+      const std::uint32_t warp = several ? before - race::kWarpReaders : before / kLanes;
+      reader = (warp == w.id ? race::kWarpReaders + w.id : race::kManyReaders) |
+               block.clock << race::kThreadBits;
+    }
+    entry = (entry & 0xffffffffull) | std::uint64_t{reader} << 32;
+  }
+}
+
+} // namespace gmt::executor

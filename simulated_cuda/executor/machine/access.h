@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Accesses of a warp to memory, lane by lane, with every check: what handlers call when a whole
+// warp's access is not plainly right. An access that is refused is not done: a load gives 0.
+#pragma once
+
+#include "simulated_cuda/executor/machine/memory.h"
+#include "simulated_cuda/executor/machine/warp.h"
+
+namespace gmt::executor {
+
+// Where a lane's access goes.
+struct Translation {
+  std::byte* host = nullptr;      // null: refused, and reported
+  std::uint8_t* shadow = nullptr; // of the word that holds the first byte; null: not tracked
+  std::uint32_t first = 0;        // of the access in that word
+  Space space = Space::kUnknown;
+  std::uint64_t offset = 0; // in shared and local memory
+};
+
+Translation translate(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
+                      std::uint64_t address, std::uint32_t bytes, Access access);
+
+// `addresses` are without the instruction's offset; `count` elements of `bytes` each lie one after
+// the other.
+void load_by_lane(Warp& w, const Instruction* in, Space space, const std::uint64_t* addresses,
+                  std::uint32_t bytes, std::uint32_t count);
+void store_by_lane(Warp& w, const Instruction* in, Space space, const std::uint64_t* addresses,
+                   std::uint32_t bytes, std::uint32_t count);
+
+// Where an atomic's bytes lie; null: it is refused.
+std::byte* atomic_target(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
+                         std::uint64_t address, std::uint32_t bytes, bool has_result);
+
+// Whether another thread of the block used the bytes with no barrier between; remembers the access.
+// `value` is what a store writes.
+void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_t offset,
+                std::uint32_t bytes, Access access, const std::byte* value);
+
+// Of a load or store that copies: every byte of the lanes' values is initialised.
+void fill_states(Warp& w, const Instruction* in, std::uint32_t count);
+bool states_are_full(Warp& w, const Instruction* in, std::uint32_t count);
+
+// Makes the region that holds an address the warp's region; false if there is none.
+bool find_region(Warp& w, std::uint64_t address);
+
+// Which bits of a shadow say what about `bytes` bytes from byte `first` of a word on.
+std::uint64_t initialized_bytes(const std::uint8_t* shadow, std::uint32_t first,
+                                std::uint32_t bytes); // a bit a byte
+void set_initialized(std::uint8_t* shadow, std::uint32_t first, std::uint32_t bytes,
+                     std::uint64_t which);
+
+} // namespace gmt::executor

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Barriers of a block. An aligned barrier waits until all lanes of the warp are at it; lanes of one
+// warp that stand at different aligned barriers are reported, and then count where they stand. A
+// barrier without a count waits for the threads that have not left.
+#include "simulated_cuda/executor/machine/block.h"
+#include "simulated_cuda/executor/machine/report_sink.h"
+
+#include <algorithm>
+
+namespace gmt::executor {
+namespace {
+
+std::uint32_t lane_value(const Warp& w, const std::byte* registers, std::uint32_t operand,
+                         std::uint32_t lane) {
+  const std::byte* from = (operand & kConstantOperand) != 0 ? w.base[1] : registers;
+  std::uint32_t value;
+  __builtin_memcpy(&value, from + (operand & 0x7fffffffu) + lane * 4, 4);
+  return value;
+}
+
+std::uint32_t barrier_of(const Warp& w, const Instruction* in, const Frame* frame,
+                         std::uint32_t mask) {
+  const auto lane = static_cast<std::uint32_t>(__builtin_ctz(mask));
+  return lane_value(w, frame->registers, in->r[1], lane) % Block::kBarriers;
+}
+
+// The result of bar.red for the lanes of a fragment.
+void write_result(Warp& w, const Instruction* in, const Frame* frame, std::uint32_t mask,
+                  const Barrier& barrier) {
+  const std::uint32_t kind = in->extra >> 1;
+  if (kind < kBarrierOr || in->r[0] == kNoOperand) return;
+  std::byte* to = frame->registers + in->r[0];
+  if (kind == kBarrierPopc) {
+    for (std::uint32_t m = mask; m != 0; m &= m - 1)
+      __builtin_memcpy(to + 4 * __builtin_ctz(m), &barrier.ones, 4);
+    return;
+  }
+  const bool is = kind == kBarrierOr ? barrier.ones != 0 : barrier.ones == barrier.voters;
+  std::uint32_t old;
+  __builtin_memcpy(&old, to, 4);
+  const std::uint32_t value = is ? old | mask : old & ~mask;
+  __builtin_memcpy(to, &value, 4);
+  static_cast<void>(w);
+}
+
+} // namespace
+
+void Block::release(std::uint32_t which) {
+  Barrier& barrier = barriers[which];
+  for (const auto& warp : warps) {
+    auto& waiting = warp->waiting;
+    for (std::size_t i = 0; i < waiting.size();) {
+      Fragment fragment = waiting[i];
+      if (fragment.wait != Wait::kBarrier || fragment.barrier != which) {
+        ++i;
+        continue;
+      }
+      write_result(*warp, fragment.at, fragment.frame, fragment.mask, barrier);
+      waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
+      ++fragment.at;
+      fragment.wait = Wait::kNone;
+      warp->ready.push_back(fragment);
+    }
+  }
+  barrier = Barrier{};
+  if (races != nullptr) barrier_of_all();
+}
+
+void Block::complete_barriers() {
+  for (std::uint32_t i = 0; i < kBarriers; ++i) {
+    const Barrier& barrier = barriers[i];
+    if (barrier.arrived != 0 && barrier.expected == 0 && barrier.arrived >= alive) release(i);
+  }
+}
+
+void Block::lanes_left(std::uint32_t count) {
+  alive -= count;
+  if (alive != 0) complete_barriers();
+}
+
+const Instruction* Warp::barrier(const Instruction* in) {
+  const bool aligned = (in->extra & 1) != 0;
+  if (!aligned || mask == alive) return arrive_at_barrier(in);
+  std::uint32_t here = mask;
+  for (const Fragment& other : waiting) {
+    if (other.wait == Wait::kPartial && other.at == in && other.frame == frame) here |= other.mask;
+  }
+  if (here != alive) {
+    Fragment fragment;
+    fragment.at = in;
+    fragment.mask = mask;
+    fragment.frame = frame;
+    fragment.join = join;
+    fragment.wait = Wait::kPartial;
+    waiting.push_back(fragment);
+    return next_fragment();
+  }
+  std::vector<Fragment> left;
+  for (const Fragment& other : waiting) {
+    if (other.wait != Wait::kPartial || other.at != in || other.frame != frame) {
+      left.push_back(other);
+      continue;
+    }
+    if (other.join != join) merge_joins(other, join);
+  }
+  waiting = left;
+  set_mask(here);
+  return arrive_at_barrier(in);
+}
+
+const Instruction* Warp::arrive_at_barrier(const Instruction* in) {
+  const std::uint32_t which = barrier_of(*this, in, frame, mask);
+  const std::uint32_t kind = in->extra >> 1;
+  const auto first = static_cast<std::uint32_t>(__builtin_ctz(mask));
+  Barrier& barrier = block->barriers[which];
+  std::uint32_t count = active;
+  if (in->r[2] != kNoOperand) {
+    barrier.expected = lane_value(*this, frame->registers, in->r[2], first);
+    if (mask == alive) count = kLanes; // warps are counted as a whole
+  }
+  barrier.arrived += count;
+  if (kind >= kBarrierOr && in->r[3] != kNoOperand) {
+    std::uint32_t predicate;
+    const std::byte* from = (in->r[3] & kConstantOperand) != 0 ? base[1] : base[0];
+    __builtin_memcpy(&predicate, from + (in->r[3] & 0x7fffffffu), 4);
+    barrier.ones += static_cast<std::uint32_t>(__builtin_popcount(predicate & mask));
+    barrier.voters += active;
+  }
+  const std::uint32_t wanted = barrier.expected != 0 ? barrier.expected : block->alive;
+  if (barrier.arrived >= wanted) {
+    write_result(*this, in, frame, mask, barrier);
+    block->release(which);
+    return in + 1;
+  }
+  if (kind == kBarrierArrive) {
+    if (block->races != nullptr) block->barrier_of_all();
+    return in + 1;
+  }
+  Fragment fragment;
+  fragment.at = in;
+  fragment.mask = mask;
+  fragment.frame = frame;
+  fragment.join = join;
+  fragment.wait = Wait::kBarrier;
+  fragment.barrier = which;
+  waiting.push_back(fragment);
+  return next_fragment();
+}
+
+// No lane of the warp can go on: those at aligned barriers count where they are.
+bool Warp::split_barriers() {
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    if (waiting[i].wait != Wait::kPartial) continue;
+    const Fragment fragment = waiting[i];
+    for (const Fragment& other : waiting) {
+      const bool elsewhere = other.at != fragment.at && other.wait == Wait::kPartial;
+      if (!elsewhere || (other.at->extra & 1) == 0) continue;
+      OtherThread there;
+      there.code = other.frame->code;
+      there.in = other.at;
+      there.thread = id * kLanes + static_cast<std::uint32_t>(__builtin_ctz(other.mask));
+      AccessFacts facts =
+        facts_of(*this, fragment.at, static_cast<std::uint32_t>(__builtin_ctz(fragment.mask)));
+      facts.code = fragment.frame->code;
+      grid->checks->never_meet(facts, there, false);
+      break;
+    }
+    waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
+    load(fragment);
+    const Instruction* next = arrive_at_barrier(fragment.at);
+    if (next != nullptr) {
+      Fragment again;
+      again.at = next;
+      again.mask = mask;
+      again.frame = frame;
+      again.join = join;
+      ready.push_back(again);
+    }
+    set_mask(0);
+    return true;
+  }
+  return false;
+}
+
+// Lanes that named others which will never come: reported, and they go on without them.
+bool Warp::force_waiting() {
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    if (waiting[i].wait != Wait::kOthers) continue;
+    Fragment fragment = waiting[i];
+    const std::uint32_t missing = fragment.lanes & alive & ~fragment.mask;
+    OtherThread other;
+    for (const Fragment& each : waiting) {
+      if ((each.mask & missing) == 0) continue;
+      other.code = each.frame->code;
+      other.in = each.at;
+      other.thread = id * kLanes + static_cast<std::uint32_t>(__builtin_ctz(each.mask & missing));
+      break;
+    }
+    AccessFacts facts =
+      facts_of(*this, fragment.at, static_cast<std::uint32_t>(__builtin_ctz(fragment.mask)));
+    facts.code = fragment.frame->code;
+    grid->checks->never_meet(facts, other, false);
+    waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
+    fragment.wait = Wait::kNone;
+    if (fragment.barrier != 0) ++fragment.at;
+    else forced = fragment.at;
+    fragment.barrier = 0;
+    ready.push_back(fragment);
+    return true;
+  }
+  return false;
+}
+
+} // namespace gmt::executor

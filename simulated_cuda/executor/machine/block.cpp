@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block from its start to its end: its warps in turn, each until it waits or has had its share.
+#include "simulated_cuda/executor/machine/block.h"
+
+#include "simulated_cuda/executor/machine/report_sink.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace gmt::executor {
+namespace {
+
+void run_warp(Warp& w) {
+  const Instruction* in = w.at;
+  w.at = nullptr;
+  std::uint64_t instructions = 0, lanes = 0;
+  while (in != nullptr) {
+    instructions += in->shown;
+    lanes += in->shown != 0 ? w.active : 0;
+    in = in->go(w, in);
+  }
+  w.grid->instructions += instructions;
+  w.grid->lane_instructions += lanes;
+}
+
+} // namespace
+
+void Block::advance_clock() {
+  if (++clock < race::kMostClock) return;
+  std::fill(race_storage.begin(), race_storage.end(), 0);
+  clock = 1;
+  last_barrier = 1;
+  for (const auto& warp : warps) warp->last_sync = 0;
+}
+
+void Block::prepare(Grid& of) {
+  grid = &of;
+  threads = of.threads;
+  shared_bytes = of.shared_bytes;
+  shared_bytes_storage.resize(shared_bytes + 64);
+  shadow_storage.resize(shared_bytes / 4 + 64);
+  shared = shared_bytes_storage.data();
+  shared_shadow = shadow_storage.data();
+  race_shift = 2;
+  if (of.program->shared_granule == 2) race_shift = 1;
+  if (of.program->shared_granule == 1) race_shift = 0;
+  if (of.check_races && shared_bytes != 0) {
+    race_storage.resize((std::size_t{shared_bytes} >> race_shift) + 64);
+    races = race_storage.data();
+  }
+  for (std::uint32_t i = 0; i < of.warps; ++i) {
+    auto warp = std::make_unique<Warp>();
+    warp->id = i;
+    warp->block = this;
+    warp->grid = grid;
+    warp->base[1] = of.constants;
+    warp->region = of.first_region;
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+      const std::uint32_t thread = i * kLanes + lane;
+      warp->thread[0][lane] = thread % of.block_extent[0];
+      warp->thread[1][lane] = thread / of.block_extent[0] % of.block_extent[1];
+      warp->thread[2][lane] = thread / of.block_extent[0] / of.block_extent[1];
+    }
+    const Code& kernel = *of.program->functions[0];
+    warp->first_frame = warp->new_frame(kernel);
+    warp->first_frame->local_end = kernel.local_bytes;
+    warp->reserve_local(kernel.local_bytes);
+    warps.push_back(std::move(warp));
+  }
+}
+
+void Block::start(std::uint64_t which) {
+  number = which;
+  id[0] = static_cast<std::uint32_t>(which % grid->extent[0]);
+  id[1] = static_cast<std::uint32_t>(which / grid->extent[0] % grid->extent[1]);
+  id[2] = static_cast<std::uint32_t>(which / grid->extent[0] / grid->extent[1]);
+  alive = threads;
+  done = spinning = false;
+  std::fill(std::begin(barriers), std::end(barriers), Barrier{});
+  if (shared_bytes != 0) {
+    std::memcpy(shared_shadow, grid->shared_pattern.data(), grid->shared_pattern.size());
+    barrier_of_all();
+  }
+  for (const auto& warp : warps) {
+    const std::uint32_t left = threads - warp->id * kLanes;
+    warp->start(warp->first_frame, left >= kLanes ? ~0u : (1u << left) - 1);
+  }
+}
+
+bool Block::run() {
+  bool ran = false;
+  spinning = false;
+  for (const auto& warp : warps) {
+    if (warp->alive == 0) continue;
+    if (warp->at == nullptr) {
+      if (warp->ready.empty()) continue;
+      warp->at = warp->next_fragment();
+      if (warp->at == nullptr) continue;
+    }
+    warp->spinning = false;
+    run_warp(*warp);
+    spinning |= warp->spinning;
+    ran = true;
+    if (grid->ended) break;
+  }
+  done = alive == 0;
+  return ran;
+}
+
+// No warp can go on. First those that wait for lanes of their own warp are let go; else the block
+// is over.
+void Block::stuck() {
+  for (const auto& warp : warps) {
+    if (warp->alive != 0 && warp->force_waiting()) return;
+  }
+  report_stuck();
+  for (const auto& warp : warps) warp->stop();
+  alive = 0;
+  done = true;
+}
+
+// One report for each instruction at which threads wait; the other side is a thread at another one.
+void Block::report_stuck() {
+  struct Waiting {
+    const Warp* warp;
+    const Fragment* fragment;
+  };
+  std::vector<Waiting> all;
+  for (const auto& warp : warps) {
+    for (const Fragment& fragment : warp->waiting) all.push_back({warp.get(), &fragment});
+  }
+  for (const Waiting& each : all) {
+    OtherThread other;
+    for (const Waiting& there : all) {
+      if (there.fragment->at == each.fragment->at) continue;
+      other.code = there.fragment->frame->code;
+      other.in = there.fragment->at;
+      other.thread =
+        there.warp->id * kLanes + static_cast<std::uint32_t>(__builtin_ctz(there.fragment->mask));
+      break;
+    }
+    AccessFacts facts;
+    facts.warp = each.warp;
+    facts.in = each.fragment->at;
+    facts.code = each.fragment->frame->code;
+    facts.lane = static_cast<std::uint32_t>(__builtin_ctz(each.fragment->mask));
+    grid->checks->never_meet(facts, other, true);
+  }
+}
+
+} // namespace gmt::executor

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions that the device itself has, and trap: handlers of their calls.
+#pragma once
+
+#include "simulated_cuda/executor/machine/warp.h"
+
+namespace gmt::executor {
+
+const Instruction* print(Warp& w, const Instruction* in);            // vprintf
+const Instruction* allocate(Warp& w, const Instruction* in);         // malloc
+const Instruction* release(Warp& w, const Instruction* in);          // free
+const Instruction* assertion_failed(Warp& w, const Instruction* in); // __assertfail
+const Instruction* trap(Warp& w, const Instruction* in);
+
+} // namespace gmt::executor

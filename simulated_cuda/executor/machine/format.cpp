@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversions of the device's printf: the C library formats each of them by itself.
+#include "simulated_cuda/executor/machine/format.h"
+
+#include <cstdio>
+#include <cstring>
+
+namespace gmt::executor {
+namespace {
+
+constexpr const char* kFlags = "-+ #0123456789.";
+
+struct Conversion {
+  std::string flags;
+  bool is_long = false; // 64 bits
+  char letter = 0;
+};
+
+class Formatter {
+public:
+  Formatter(const ReadArgument& read, const ReadText& text) : read_(read), text_(text) {}
+
+  std::string one(Conversion c) {
+    if (c.flags.size() > 40) c.flags.clear();
+    std::string form = "%" + c.flags;
+    char out[512];
+    switch (c.letter) {
+    case 'd':
+    case 'i':
+      form += c.is_long ? "lld" : "d";
+      if (c.is_long) print(out, form, static_cast<long long>(take<std::int64_t>()));
+      else print(out, form, take<std::int32_t>());
+      return out;
+    case 'u':
+    case 'o':
+    case 'x':
+    case 'X':
+      form += c.is_long ? std::string("ll") + c.letter : std::string(1, c.letter);
+      if (c.is_long) print(out, form, static_cast<unsigned long long>(take<std::uint64_t>()));
+      else print(out, form, take<std::uint32_t>());
+      return out;
+    case 'c': print(out, form + "c", take<std::int32_t>()); return out;
+    case 'p': print(out, form + "p", reinterpret_cast<void*>(take<std::uint64_t>())); return out;
+    case 's': {
+      const std::string text = text_(take<std::uint64_t>());
+      std::string wide(text.size() + 512, 0);
+      print_to(wide.data(), wide.size(), form + "s", text.c_str());
+      return wide.c_str();
+    }
+    default: print(out, form + c.letter, take<double>()); return out;
+    }
+  }
+
+  template <class T>
+  T take() {
+    offset_ = (offset_ + sizeof(T) - 1) / sizeof(T) * sizeof(T);
+    T value{};
+    read_(offset_, sizeof(T), &value);
+    offset_ += sizeof(T);
+    ++count;
+    return value;
+  }
+
+  std::uint64_t count = 0;
+
+private:
+  template <class T>
+  static void print_to(char* out, std::size_t size, const std::string& form, T value) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    if (std::snprintf(out, size, form.c_str(), value) < 0) *out = 0;
+#pragma GCC diagnostic pop
+  }
+  template <class T>
+  static void print(char (&out)[512], const std::string& form, T value) {
+    print_to(out, sizeof out, form, value);
+  }
+
+  const ReadArgument& read_;
+  const ReadText& text_;
+  std::uint64_t offset_ = 0;
+};
+
+} // namespace
+
+std::string format_text(const std::string& format, const ReadArgument& read, const ReadText& text,
+                        std::uint64_t* count) {
+  Formatter formatter(read, text);
+  std::string result;
+  for (std::size_t i = 0; i < format.size(); ++i) {
+    if (format[i] != '%') {
+      result += format[i];
+      continue;
+    }
+    if (i + 1 < format.size() && format[i + 1] == '%') {
+      result += '%';
+      ++i;
+      continue;
+    }
+    Conversion c;
+    std::size_t at = i + 1;
+    for (; at < format.size(); ++at) {
+      if (format[at] == '*') c.flags += std::to_string(formatter.take<std::int32_t>());
+      else if (std::strchr(kFlags, format[at]) != nullptr) c.flags += format[at];
+      else break;
+    }
+    for (; at < format.size() && std::strchr("hlLjzt", format[at]) != nullptr; ++at)
+      c.is_long |= format[at] != 'h';
+    if (at >= format.size() || std::strchr("diuoxXcpsfFeEgGaA", format[at]) == nullptr) {
+      result += format[i]; // no conversion: as it stands
+      continue;
+    }
+    c.letter = format[at];
+    result += formatter.one(c);
+    i = at;
+  }
+  *count = formatter.count;
+  return result;
+}
+
+} // namespace gmt::executor

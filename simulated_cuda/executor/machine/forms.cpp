@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of both levels, made when they are first needed.
+#include "simulated_cuda/executor/machine/handlers/forms.h"
+
+#include <unordered_map>
+
+namespace gmt::executor {
+
+struct FormTable::Data {
+  std::unordered_map<std::string, Handler> handlers;
+};
+
+FormTable::FormTable() : data_(new Data) {}
+FormTable::~FormTable() { delete data_; }
+
+void FormTable::add(const char* form, Handler handler) { data_->handlers[form] = handler; }
+
+void FormTable::add(const char* prefix, const char* suffix, Handler handler) {
+  data_->handlers[std::string(prefix) + "." + suffix] = handler;
+}
+
+Handler FormTable::find(std::string_view form) const {
+  const auto found = data_->handlers.find(std::string(form));
+  return found == data_->handlers.end() ? nullptr : found->second;
+}
+
+std::size_t FormTable::size() const { return data_->handlers.size(); }
+
+const FormTable* forms_of_level(int level) {
+  if (level == 3) {
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
+        !__builtin_cpu_supports("bmi2"))
+      return nullptr;
+    static const FormTable* const table = [] {
+      auto* made = new FormTable;
+#define GMT_ADD_GROUP(name) add_##name##_v3(*made);
+      GMT_FORM_GROUPS(GMT_ADD_GROUP)
+#undef GMT_ADD_GROUP
+      return made;
+    }();
+    return table;
+  }
+  static const FormTable* const table = [] {
+    auto* made = new FormTable;
+#define GMT_ADD_GROUP(name) add_##name##_v2(*made);
+    GMT_FORM_GROUPS(GMT_ADD_GROUP)
+#undef GMT_ADD_GROUP
+    return made;
+  }();
+  return table;
+}
+
+const FormTable& forms() {
+  const FormTable* best = forms_of_level(3);
+  return best != nullptr ? *best : *forms_of_level(2);
+}
+
+bool is_approximate(std::string_view form) {
+  for (const char* opcode : {"ex2.", "lg2.", "sin.", "cos.", "tanh.", "rsqrt."}) {
+    if (form.starts_with(opcode)) return true;
+  }
+  return form.find(".approx") != std::string_view::npos || form.starts_with("div.full");
+}
+
+} // namespace gmt::executor

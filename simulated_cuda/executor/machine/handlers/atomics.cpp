@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Atomics and reductions, lane by lane in their order. Each is an atomic of the host, so that
+// blocks of several workers agree. `extra` is the space.
+#include "simulated_cuda/executor/machine/access.h"
+#include "simulated_cuda/executor/machine/block.h"
+#include "simulated_cuda/executor/machine/handlers/halves.h"
+
+#include <string>
+#include <type_traits>
+
+namespace gmt::executor {
+namespace {
+
+Space space_of(Next in) {
+  switch (static_cast<ptx::Space>(in->extra)) {
+  case ptx::Space::kShared: return Space::kShared;
+  case ptx::Space::kGlobal: return Space::kGlobal;
+  case ptx::Space::kLocal: return Space::kLocal;
+  default: return Space::kGeneric;
+  }
+}
+
+// Of each operation: f(old, b, c) is the new value, as a pattern.
+template <class T>
+struct AddInt {
+  static T f(T old, T b, T) { return static_cast<T>(old + b); }
+};
+template <class T>
+struct AndBits {
+  static T f(T old, T b, T) { return static_cast<T>(old & b); }
+};
+template <class T>
+struct OrBits {
+  static T f(T old, T b, T) { return static_cast<T>(old | b); }
+};
+template <class T>
+struct XorBits {
+  static T f(T old, T b, T) { return static_cast<T>(old ^ b); }
+};
+template <class T>
+struct Exchange {
+  static T f(T, T b, T) { return b; }
+};
+template <class T>
+struct CompareExchange {
+  static T f(T old, T b, T c) { return old == b ? c : old; }
+};
+template <class T, class S>
+struct Least {
+  static T f(T old, T b, T) { return static_cast<S>(b) < static_cast<S>(old) ? b : old; }
+};
+template <class T, class S>
+struct Greatest {
+  static T f(T old, T b, T) { return static_cast<S>(old) < static_cast<S>(b) ? b : old; }
+};
+struct Increment {
+  static u32 f(u32 old, u32 b, u32) { return old >= b ? 0 : old + 1; }
+};
+struct Decrement {
+  static u32 f(u32 old, u32 b, u32) { return old == 0 || old > b ? b : old - 1; }
+};
+template <bool kFlush>
+struct AddF32 {
+  static u32 f(u32 old, u32 b, u32) {
+    return bits(out_f32<kFlush, false>(in_f32<kFlush>(as_f32(old)) + in_f32<kFlush>(as_f32(b))));
+  }
+};
+struct AddF64 {
+  static u64 f(u64 old, u64 b, u64) { return bits(as_f64(old) + as_f64(b)); }
+};
+template <class H>
+struct AddHalf {
+  static u16 f(u16 old, u16 b, u16) {
+    return H::narrow(fma_to_odd(H::widen(old), 1.0f, H::widen(b)));
+  }
+};
+template <class H>
+struct AddHalves {
+  static u32 f(u32 old, u32 b, u32) {
+    const u32 low = AddHalf<H>::f(static_cast<u16>(old), static_cast<u16>(b), 0);
+    const u32 high = AddHalf<H>::f(static_cast<u16>(old >> 16), static_cast<u16>(b >> 16), 0);
+    return low | high << 16;
+  }
+};
+
+template <class T, class Op>
+[[gnu::always_inline]] inline T apply(T* at_host, T b, T c) {
+  T old = __atomic_load_n(at_host, __ATOMIC_RELAXED);
+  while (true) {
+    const T next = Op::f(old, b, c);
+    if (__atomic_compare_exchange_n(at_host, &old, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+      return old;
+  }
+}
+
+template <class T, class Op, bool kReturns>
+Next atomic(Warp& w, Next in) {
+  const Space space = space_of(in);
+  const u64* a = at<const u64>(w, in->r[1]);
+  const T* b = at<const T>(w, in->r[2]);
+  const T* c = in->r[3] != kNoOperand ? at<const T>(w, in->r[3]) : b;
+  T* d = kReturns ? at<T>(w, in->r[0]) : nullptr;
+  for (u32 m = w.mask; m != 0; m &= m - 1) {
+    const auto l = static_cast<u32>(__builtin_ctz(m));
+    const u64 address = a[l] + static_cast<u64>(in->immediate);
+    const Region& g = *w.region;
+    const u64 rel = address - g.base;
+    const bool plain = space != Space::kShared && space != Space::kLocal &&
+                       address < kSharedWindow && (address & (sizeof(T) - 1)) == 0 &&
+                       sizeof(T) >= 4 && rel < g.bytes && sizeof(T) <= g.bytes - rel &&
+                       g.shadow[rel / 4] == 0xff && g.shadow[(rel + sizeof(T) - 1) / 4] == 0xff;
+    std::byte* host = g.host + rel;
+    if (!plain) host = atomic_target(w, in, l, space, address, sizeof(T), kReturns);
+    if (host == nullptr) {
+      if (kReturns) d[l] = 0;
+      continue;
+    }
+    const T old = apply<T, Op>(reinterpret_cast<T*>(host), b[l], c[l]);
+    if (kReturns) d[l] = old;
+  }
+  return in + 1;
+}
+
+template <class T, class Op>
+void add(FormTable& table, const char* operation, const char* type) {
+  const std::string end = std::string(operation) + "." + type;
+  table.add(("atom." + end).c_str(), atomic<T, Op, true>);
+  table.add(("red." + end).c_str(), atomic<T, Op, false>);
+}
+
+template <class T>
+void add_bits(FormTable& table, const char* type) {
+  add<T, AndBits<T>>(table, "and", type);
+  add<T, OrBits<T>>(table, "or", type);
+  add<T, XorBits<T>>(table, "xor", type);
+}
+
+} // namespace
+
+void GMT_GROUP(atomics)(FormTable& table) {
+  add<u32, AddInt<u32>>(table, "add", "u32");
+  add<u32, AddInt<u32>>(table, "add", "s32");
+  add<u64, AddInt<u64>>(table, "add", "u64");
+  add<u64, AddInt<u64>>(table, "add", "s64");
+  add<u32, AddF32<false>>(table, "add", "f32");
+  add<u64, AddF64>(table, "add", "f64");
+  add<u16, AddHalf<F16>>(table, "add", "f16");
+  add<u16, AddHalf<Bf16>>(table, "add", "bf16");
+  add<u32, AddHalves<F16>>(table, "add", "f16x2");
+  add<u32, AddHalves<Bf16>>(table, "add", "bf16x2");
+  add<u32, Increment>(table, "inc", "u32");
+  add<u32, Decrement>(table, "dec", "u32");
+  add<u32, Least<u32, u32>>(table, "min", "u32");
+  add<u32, Least<u32, s32>>(table, "min", "s32");
+  add<u64, Least<u64, u64>>(table, "min", "u64");
+  add<u64, Least<u64, s64>>(table, "min", "s64");
+  add<u32, Greatest<u32, u32>>(table, "max", "u32");
+  add<u32, Greatest<u32, s32>>(table, "max", "s32");
+  add<u64, Greatest<u64, u64>>(table, "max", "u64");
+  add<u64, Greatest<u64, s64>>(table, "max", "s64");
+  add_bits<u32>(table, "b32");
+  add_bits<u64>(table, "b64");
+  for (const char* type : {"b32", "u32", "s32", "f32"}) {
+    add<u32, Exchange<u32>>(table, "exch", type);
+    add<u32, CompareExchange<u32>>(table, "cas", type);
+  }
+  for (const char* type : {"b64", "u64", "s64", "f64"}) {
+    add<u64, Exchange<u64>>(table, "exch", type);
+    add<u64, CompareExchange<u64>>(table, "cas", type);
+  }
+  add<u16, CompareExchange<u16>>(table, "cas", "b16");
+}
+
+} // namespace gmt::executor

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Branches, joins, guards and calls. What changes a warp's fragments is done by Warp itself; here
+// is what a warp does that stays together.
+#include "simulated_cuda/executor/machine/block.h"
+#include "simulated_cuda/executor/machine/builtins.h"
+#include "simulated_cuda/executor/machine/handlers/lanes.h"
+
+namespace gmt::executor {
+namespace {
+
+Next guarded(Warp& w, Next in) {
+  const u32 all = w.mask;
+  const u32 some = all & (predicate_at(w, in->guard) ^ in->flip);
+  if (some == all) return in->guarded(w, in);
+  if (some != 0) {
+    w.mask = some;
+    in->guarded(w, in);
+    w.mask = all;
+  }
+  return in + 1;
+}
+
+Next branch(Warp&, Next in) { return in + in->immediate; }
+
+template <bool kBack>
+Next conditional(Warp& w, Next in) {
+  const u32 taken = w.mask & (predicate_at(w, in->guard) ^ in->flip);
+  if (kBack && taken != 0 && --w.budget < 0) return w.turn_over(in);
+  if (taken == w.mask) return in + in->immediate;
+  if (taken == 0) return in + 1;
+  return w.branch(in, taken);
+}
+
+Next branch_back(Warp& w, Next in) {
+  if (--w.budget < 0) return w.turn_over(in);
+  return in + in->immediate;
+}
+
+Next join(Warp& w, Next in) {
+  if (w.join != nullptr && w.join->resume == in) return w.arrive(in);
+  return in + 1;
+}
+
+Next leave(Warp& w, Next in) { return w.leave(in); }
+Next return_(Warp& w, Next in) { return w.return_(in); }
+Next call(Warp& w, Next in) { return w.call(in); }
+Next table_branch(Warp& w, Next in) { return w.table_branch(in); }
+Next barrier(Warp& w, Next in) { return w.barrier(in); }
+
+Next fence(Warp& w, Next in) {
+  if (w.block->races != nullptr) w.block->barrier_of_all();
+  return in + 1;
+}
+
+Next nanosleep(Warp& w, Next in) {
+  w.budget = w.budget < 64 ? 0 : w.budget - 64;
+  return in + 1;
+}
+
+} // namespace
+
+void GMT_GROUP(control)(FormTable& table) {
+  table.add("guard", guarded);
+  table.add("bra", branch);
+  table.add("bra.back", branch_back);
+  table.add("bra.p", conditional<false>);
+  table.add("bra.p.back", conditional<true>);
+  table.add("brx.idx", table_branch);
+  table.add("join", join);
+  table.add("exit", leave);
+  table.add("ret", return_);
+  table.add("trap", trap);
+  table.add("call", call);
+  table.add("call.vprintf", print);
+  table.add("call.malloc", allocate);
+  table.add("call.free", release);
+  table.add("call.__assertfail", assertion_failed);
+  table.add("call.__assert_fail", assertion_failed);
+  for (const char* form : {"bar.sync", "bar.arrive", "bar.red.or", "bar.red.and", "bar.red.popc"})
+    table.add(form, barrier);
+  table.add("fence", fence);
+  table.add("nanosleep", nanosleep);
+}
+
+} // namespace gmt::executor

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arithmetic of f64 that rounds to nearest.
+#include "simulated_cuda/executor/machine/handlers/floats.h"
+
+namespace gmt::executor {
+namespace {
+
+struct F64 {
+  using D = f64;
+  using A = f64;
+  using B = f64;
+  using C = f64;
+};
+struct Add : F64 {
+  static f64 f(f64 a, f64 b) { return a + b; }
+};
+struct Sub : F64 {
+  static f64 f(f64 a, f64 b) { return a - b; }
+};
+struct Mul : F64 {
+  static f64 f(f64 a, f64 b) { return a * b; }
+};
+struct Div : F64 {
+  static f64 f(f64 a, f64 b) { return a / b; }
+};
+struct Fma : F64 {
+  static f64 f(f64 a, f64 b, f64 c) { return __builtin_fma(a, b, c); }
+};
+struct Sqrt : F64 {
+  static f64 f(f64 a) { return __builtin_sqrt(a); }
+};
+struct Rcp : F64 {
+  static f64 f(f64 a) { return 1.0 / a; }
+};
+// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 look at the upper 32 bits alone, and so does their
+// result.
+f64 upper(f64 v) { return as_f64(bits(v) & 0xffffffff00000000ull); }
+f64 flush_upper(f64 v) {
+  const u64 b = bits(v);
+  return (b & 0x7ff0000000000000ull) == 0 ? as_f64(b & 0x8000000000000000ull) : upper(v);
+}
+struct RcpApprox : F64 {
+  static f64 f(f64 a) { return flush_upper(1.0 / flush_upper(a)); }
+};
+struct RsqrtApprox : F64 {
+  static f64 f(f64 a) { return flush_upper(1.0 / __builtin_sqrt(flush_upper(a))); }
+};
+struct Rsqrt : F64 {
+  static f64 f(f64 a) { return 1.0 / __builtin_sqrt(a); }
+};
+struct Min : F64 {
+  static f64 f(f64 a, f64 b) {
+    if (a != a) return b != b ? as_f64(0x7fffffffffffffffull) : b;
+    if (b != b) return a;
+    if (a == b) return as_f64(bits(a) | bits(b));
+    return a < b ? a : b;
+  }
+};
+struct Max : F64 {
+  static f64 f(f64 a, f64 b) {
+    if (a != a) return b != b ? as_f64(0x7fffffffffffffffull) : b;
+    if (b != b) return a;
+    if (a == b) return as_f64(bits(a) & bits(b));
+    return a > b ? a : b;
+  }
+};
+struct Abs : F64 {
+  static f64 f(f64 a) { return as_f64(bits(a) & 0x7fffffffffffffffull); }
+};
+struct Neg : F64 {
+  static f64 f(f64 a) { return as_f64(bits(a) ^ 0x8000000000000000ull); }
+};
+struct CopySign : F64 { // the sign of a, the value of b
+  static f64 f(f64 a, f64 b) {
+    return as_f64((bits(a) & 0x8000000000000000ull) | (bits(b) & 0x7fffffffffffffffull));
+  }
+};
+
+} // namespace
+
+void GMT_GROUP(doubles)(FormTable& table) {
+  table.add("add.f64", map2<Add>);
+  table.add("sub.f64", map2<Sub>);
+  table.add("mul.f64", map2<Mul>);
+  table.add("div.rn.f64", map2<Div>);
+  table.add("fma.f64", map3<Fma>);
+  table.add("mad.f64", map3<Fma>);
+  table.add("sqrt.rn.f64", map1<Sqrt>);
+  table.add("rcp.rn.f64", map1<Rcp>);
+  table.add("rcp.approx.ftz.f64", map1<RcpApprox>);
+  table.add("rsqrt.f64", map1<Rsqrt>);
+  table.add("rsqrt.ftz.f64", map1<RsqrtApprox>);
+  table.add("min.f64", map2<Min>);
+  table.add("max.f64", map2<Max>);
+  table.add("abs.f64", map1<Abs>);
+  table.add("neg.f64", map1<Neg>);
+  table.add("copysign.f64", map2<CopySign>);
+}
+
+} // namespace gmt::executor

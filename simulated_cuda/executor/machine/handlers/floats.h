@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What handlers of floating-point share: flushing of subnormal values, the NaN that a GPU gives,
+// saturation, and rounding modes of the processor for one loop.
+#pragma once
+
+#include "simulated_cuda/executor/machine/handlers/lanes.h"
+
+#include <immintrin.h>
+
+namespace gmt::executor {
+namespace {
+
+[[gnu::always_inline]] inline u32 bits(f32 v) { return __builtin_bit_cast(u32, v); }
+[[gnu::always_inline]] inline u64 bits(f64 v) { return __builtin_bit_cast(u64, v); }
+[[gnu::always_inline]] inline f32 as_f32(u32 v) { return __builtin_bit_cast(f32, v); }
+[[gnu::always_inline]] inline f64 as_f64(u64 v) { return __builtin_bit_cast(f64, v); }
+
+constexpr u32 kNan32 = 0x7fffffffu;
+
+[[gnu::always_inline]] inline f32 flush(f32 v) {
+  const u32 b = bits(v);
+  return as_f32((b & 0x7f800000u) == 0 ? b & 0x80000000u : b);
+}
+template <bool kFlush>
+[[gnu::always_inline]] inline f32 in_f32(f32 v) {
+  if constexpr (kFlush) return flush(v);
+  return v;
+}
+
+// The result of an instruction: one NaN alone, flushed, and in [0, 1] with +0 for NaN.
+template <bool kFlush, bool kSaturate>
+[[gnu::always_inline]] inline f32 out_f32(f32 v) {
+  if constexpr (kFlush) v = flush(v);
+  if constexpr (kSaturate) {
+    const f32 low = v > 0.0f ? v : 0.0f; // NaN gives 0
+    return low < 1.0f ? low : 1.0f;
+  }
+  const u32 b = bits(v);
+  return as_f32((b & 0x7fffffffu) > 0x7f800000u ? kNan32 : b);
+}
+
+// The rounding mode of SSE for the life of the object. The values must come from memory and go to
+// it, so that the compiler moves no arithmetic over the barriers.
+class Rounding {
+public:
+  explicit Rounding(unsigned mode) : saved_(_mm_getcsr()) {
+    _mm_setcsr((saved_ & ~0x6000u) | mode);
+    __asm__ volatile("" ::: "memory");
+  }
+  ~Rounding() {
+    __asm__ volatile("" ::: "memory");
+    _mm_setcsr(saved_);
+  }
+  Rounding(const Rounding&) = delete;
+  Rounding& operator=(const Rounding&) = delete;
+
+private:
+  unsigned saved_;
+};
+
+constexpr unsigned kNearest = 0x0000, kDown = 0x2000, kUp = 0x4000, kToZero = 0x6000;
+
+// Handlers for the names rn, rz, rm and rp.
+struct RoundingName {
+  const char* name;
+  unsigned mode;
+};
+constexpr RoundingName kDirected[] = {{"rz", kToZero}, {"rm", kDown}, {"rp", kUp}};
+
+} // namespace
+} // namespace gmt::executor

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of forms that the machine can execute, each with its handler. The handlers are compiled
+// for two levels of x86-64; each level fills a table of its own.
+#pragma once
+
+#include "simulated_cuda/executor/program/program.h"
+
+#include <string>
+#include <string_view>
+
+namespace gmt::executor {
+
+class FormTable {
+public:
+  FormTable();
+  ~FormTable();
+  FormTable(const FormTable&) = delete;
+  FormTable& operator=(const FormTable&) = delete;
+
+  void add(const char* form, Handler handler);
+  void add(const char* prefix, const char* suffix, Handler handler); // "prefix.suffix"
+  Handler find(std::string_view form) const;                         // null: it cannot be executed
+  std::size_t size() const;
+
+private:
+  struct Data;
+  Data* data_;
+};
+
+// The table for this machine: x86-64-v3 where it can.
+const FormTable& forms();
+// That of one level, 2 or 3; null if the machine cannot execute it.
+const FormTable* forms_of_level(int level);
+
+// Whether results of a form may differ from a GPU's in the last bits.
+bool is_approximate(std::string_view form);
+
+#define GMT_FORM_GROUPS(X)                                                                         \
+  X(integer)                                                                                       \
+  X(carries)                                                                                       \
+  X(permute)                                                                                       \
+  X(bits)                                                                                          \
+  X(single)                                                                                        \
+  X(rounded)                                                                                       \
+  X(approximate)                                                                                   \
+  X(doubles) X(half) X(compare) X(compare_half) X(convert) X(convert_float) X(moves) X(loads)      \
+    X(stores) X(shared) X(frames) X(atomics) X(lanes) X(control)
+
+#define GMT_DECLARE_GROUP(name)                                                                    \
+  void add_##name##_v2(FormTable& table);                                                          \
+  void add_##name##_v3(FormTable& table);
+GMT_FORM_GROUPS(GMT_DECLARE_GROUP)
+#undef GMT_DECLARE_GROUP
+
+} // namespace gmt::executor

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that belongs to one lane: local memory, and the parameters that functions pass. A lane's
+// bytes lie together, so that its addresses are offsets.
+#include "simulated_cuda/executor/machine/access.h"
+#include "simulated_cuda/executor/machine/handlers/global.h"
+
+namespace gmt::executor {
+namespace {
+
+template <class T>
+Next load_frame(Warp& w, Next in) {
+  const u32 stride = w.frame->code->parameter_bytes;
+  const std::byte* from = w.frame->parameters + in->immediate;
+  T* d = at<T>(w, in->r[0]);
+  for_lanes(w.mask, [&](u32 l) { std::memcpy(d + l, from + std::size_t{l} * stride, sizeof(T)); });
+  return in + 1;
+}
+template <class T>
+Next store_frame(Warp& w, Next in) {
+  const u32 stride = w.frame->code->parameter_bytes;
+  std::byte* to = w.frame->parameters + in->immediate;
+  const T* v = at<const T>(w, in->r[0]);
+  for_lanes(w.mask, [&](u32 l) { std::memcpy(to + std::size_t{l} * stride, v + l, sizeof(T)); });
+  return in + 1;
+}
+
+// A parameter by an address that is computed: an offset in the frame's area.
+template <bool kStore, class T, u32 kCount>
+Next frame_at(Warp& w, Next in) {
+  const u32 stride = w.frame->code->parameter_bytes;
+  const u64* a = at<const u64>(w, in->r[4]);
+  const Registers<T, kCount> regs(w, in);
+  for_lanes(w.mask, [&](u32 l) {
+    const u64 offset = a[l] + static_cast<u64>(in->immediate);
+    const bool inside = offset < stride && sizeof(T) * kCount <= stride - offset;
+    T v[kCount] = {};
+    std::byte* host = w.frame->parameters + std::size_t{l} * stride + (inside ? offset : 0);
+    if (!inside) translate(w, in, l, Space::kParameter, offset, sizeof(T) * kCount, Access::kLoad);
+    if (inside && !kStore) std::memcpy(v, host, sizeof v);
+    for (u32 i = 0; i < kCount; ++i) {
+      if (kStore) v[i] = regs.of[i][l];
+      else regs.of[i][l] = v[i];
+    }
+    if (inside && kStore) std::memcpy(host, v, sizeof v);
+  });
+  return in + 1;
+}
+
+template <bool kStore, class T, u32 kCount>
+Next local(Warp& w, Next in) {
+  constexpr u32 kEach = sizeof(T) * kCount;
+  const u64* a = at<const u64>(w, in->r[4]);
+  const u64 end = w.frame->local_end;
+  const u64 add = static_cast<u64>(in->immediate);
+  u64 wrong = 0;
+  for_lanes(w.mask, [&](u32 l) {
+    const u64 offset = a[l] + add;
+    wrong |= (offset >= end || kEach > end - offset ? 1u : 0u) | (offset & (kEach - 1));
+  });
+  if (wrong != 0 || (kStore && in->states != 0 && !states_are_full(w, in, kCount))) {
+    if (kStore) store_by_lane(w, in, Space::kLocal, a, sizeof(T), kCount);
+    else load_by_lane(w, in, Space::kLocal, a, sizeof(T), kCount);
+    return in + 1;
+  }
+  const Registers<T, kCount> regs(w, in);
+  std::byte* base = w.local.data();
+  const std::size_t stride = w.local_stride;
+  for_lanes(w.mask, [&](u32 l) {
+    std::byte* host = base + l * stride + a[l] + add;
+    T v[kCount];
+    if (!kStore) std::memcpy(v, host, kEach);
+    for (u32 i = 0; i < kCount; ++i) {
+      if (kStore) v[i] = regs.of[i][l];
+      else regs.of[i][l] = v[i];
+    }
+    if (kStore) std::memcpy(host, v, kEach);
+  });
+  if (!kStore && in->states != 0) fill_states(w, in, kCount);
+  return in + 1;
+}
+
+// The kernel's parameters by an address that is computed.
+template <bool kStore, class T, u32 kCount>
+Next parameter(Warp& w, Next in) {
+  const u64* a = at<const u64>(w, in->r[4]);
+  if (kStore) store_by_lane(w, in, Space::kParameter, a, sizeof(T), kCount);
+  else load_by_lane(w, in, Space::kParameter, a, sizeof(T), kCount);
+  return in + 1;
+}
+
+template <class T>
+Next local_address(Warp& w, Next in) {
+  const u64 value = w.frame->local_base + static_cast<u64>(in->immediate);
+  alignas(64) T t[kLanes];
+  GMT_LANES t[l] = static_cast<T>(value);
+  blend(at<T>(w, in->r[0]), t, w.mask);
+  return in + 1;
+}
+
+template <bool kStore, u32 kCount>
+void add_count(FormTable& table, const char* vector) {
+  const std::string verb = kStore ? "st" : "ld";
+  const auto add = [&](const char* type, Handler in_local, Handler in_frame, Handler in_parameter) {
+    table.add((verb + ".local" + vector + type).c_str(), in_local);
+    table.add((verb + ".frame.at" + vector + type).c_str(), in_frame);
+    table.add((verb + ".param" + vector + type).c_str(), in_parameter);
+  };
+  add(".b8", local<kStore, u8, kCount>, frame_at<kStore, u8, kCount>,
+      parameter<kStore, u8, kCount>);
+  add(".b16", local<kStore, u16, kCount>, frame_at<kStore, u16, kCount>,
+      parameter<kStore, u16, kCount>);
+  add(".b32", local<kStore, u32, kCount>, frame_at<kStore, u32, kCount>,
+      parameter<kStore, u32, kCount>);
+  if constexpr (kCount <= 2)
+    add(".b64", local<kStore, u64, kCount>, frame_at<kStore, u64, kCount>,
+        parameter<kStore, u64, kCount>);
+}
+
+} // namespace
+
+void GMT_GROUP(frames)(FormTable& table) {
+  table.add("ld.frame.b8", load_frame<u8>);
+  table.add("ld.frame.b16", load_frame<u16>);
+  table.add("ld.frame.b32", load_frame<u32>);
+  table.add("ld.frame.b64", load_frame<u64>);
+  table.add("ld.frame.b128", load_frame<b128>);
+  table.add("st.frame.b8", store_frame<u8>);
+  table.add("st.frame.b16", store_frame<u16>);
+  table.add("st.frame.b32", store_frame<u32>);
+  table.add("st.frame.b64", store_frame<u64>);
+  table.add("st.frame.b128", store_frame<b128>);
+  table.add("local.address.b32", local_address<u32>);
+  table.add("local.address.b64", local_address<u64>);
+  add_count<false, 1>(table, "");
+  add_count<false, 2>(table, ".v2");
+  add_count<false, 4>(table, ".v4");
+  add_count<true, 1>(table, "");
+  add_count<true, 2>(table, ".v2");
+  add_count<true, 4>(table, ".v4");
+}
+
+} // namespace gmt::executor

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fast paths of accesses to global memory: a warp whose lanes read neighbouring elements, one
+// element, or two rows of them is checked as a whole by comparing bytes of the shadow.
+#pragma once
+
+#include "simulated_cuda/executor/machine/access.h"
+#include "simulated_cuda/executor/machine/handlers/lanes.h"
+
+namespace gmt::executor {
+namespace {
+
+template <u32 kBytes>
+struct ElementType;
+template <>
+struct ElementType<1> {
+  using type = u8;
+};
+template <>
+struct ElementType<2> {
+  using type = u16;
+};
+template <>
+struct ElementType<4> {
+  using type = u32;
+};
+template <>
+struct ElementType<8> {
+  using type = u64;
+};
+template <>
+struct ElementType<16> {
+  using type = b128;
+};
+
+// Whether lanes [from, from + kCount) access neighbours of kStride bytes each.
+template <u32 kCount, u32 kStride>
+[[gnu::always_inline]] inline bool in_steps(const u64* a) {
+  u64 different = 0;
+  const u64 first = a[0];
+  for (u32 l = 0; l < kCount; ++l) different |= a[l] ^ (first + u64{l} * kStride);
+  return different == 0;
+}
+
+// kBytes are a multiple of 4; all of them are allocated and initialised.
+template <u32 kBytes>
+[[gnu::always_inline]] inline bool words_are_full(const u8* shadow) {
+  if constexpr (kBytes < 32) {
+    u32 all = 0xff;
+    for (u32 i = 0; i < kBytes / 4; ++i) all &= shadow[i];
+    return all == 0xff;
+  } else {
+    u64 all = ~u64{0};
+    for (u32 i = 0; i < kBytes / 32; ++i) {
+      u64 eight;
+      std::memcpy(&eight, shadow + 8 * i, 8);
+      all &= eight;
+    }
+    return all == ~u64{0};
+  }
+}
+template <u32 kBytes>
+[[gnu::always_inline]] inline bool words_are_allocated(const u8* shadow) {
+  if constexpr (kBytes < 32) {
+    u32 all = 0x0f;
+    for (u32 i = 0; i < kBytes / 4; ++i) all &= shadow[i];
+    return all == 0x0f;
+  } else {
+    constexpr u64 kAllocated = 0x0f0f0f0f0f0f0f0full;
+    u64 all = kAllocated;
+    for (u32 i = 0; i < kBytes / 32; ++i) {
+      u64 eight;
+      std::memcpy(&eight, shadow + 8 * i, 8);
+      all &= eight;
+    }
+    return all == kAllocated;
+  }
+}
+
+// Of one element at `rel` bytes behind the shadow's begin, aligned to its size.
+template <u32 kBytes>
+[[gnu::always_inline]] inline u32 missing_bits(const u8* shadow, u64 rel) {
+  const u8* word = shadow + rel / 4;
+  if constexpr (kBytes == 1) return ~(u32{*word} >> (rel & 3)) & 0x11;
+  if constexpr (kBytes == 2) return ~(u32{*word} >> (rel & 3)) & 0x33;
+  if constexpr (kBytes == 4) return *word ^ 0xffu;
+  if constexpr (kBytes >= 8) return words_are_full<kBytes>(word) ? 0 : 1;
+}
+template <u32 kBytes>
+[[gnu::always_inline]] inline bool may_store(u8* shadow, u64 rel) {
+  const u8* word = shadow + rel / 4;
+  if constexpr (kBytes == 1) return (*word >> (rel & 3) & 1) != 0;
+  if constexpr (kBytes == 2) return (*word >> (rel & 3) & 3) == 3;
+  if constexpr (kBytes >= 4) return words_are_allocated<kBytes>(word);
+}
+template <u32 kBytes>
+[[gnu::always_inline]] inline void mark_stored(u8* shadow, u64 rel) {
+  u8* word = shadow + rel / 4;
+  if constexpr (kBytes == 1) *word = static_cast<u8>(*word | 0x10u << (rel & 3));
+  if constexpr (kBytes == 2) *word = static_cast<u8>(*word | 0x30u << (rel & 3));
+  if constexpr (kBytes >= 4) std::memset(word, 0xff, kBytes / 4);
+}
+
+template <class T, u32 kCount>
+struct Registers {
+  T* of[kCount];
+  Registers(Warp& w, Next in) {
+    for (u32 i = 0; i < kCount; ++i) of[i] = at<T>(w, in->r[i]);
+  }
+};
+
+// The lanes from `from` on, if they are `kLanesHere` neighbours or all read one element.
+template <class T, u32 kCount, u32 kLanesHere>
+[[gnu::always_inline]] inline bool load_run(const Region& g, const u64* a, u64 offset, u32 from,
+                                            const Registers<T, kCount>& d) {
+  constexpr u32 kEach = sizeof(T) * kCount;
+  const u64 address = a[from] + offset;
+  const u64 rel = address - g.base;
+  if ((address & (kEach - 1)) != 0 || rel >= g.bytes) return false;
+  if (in_steps<kLanesHere, kEach>(a + from)) {
+    constexpr u64 kTotal = u64{kEach} * kLanesHere;
+    if (kTotal > g.bytes - rel || (rel & 3) != 0) return false;
+    if (!words_are_full<kTotal>(g.shadow + rel / 4)) return false;
+    const std::byte* host = g.host + rel;
+    if constexpr (kCount == 1) {
+      std::memcpy(d.of[0] + from, host, kTotal);
+    } else {
+      for (u32 l = 0; l < kLanesHere; ++l) {
+        T v[kCount];
+        std::memcpy(v, host + l * kEach, kEach);
+        for (u32 i = 0; i < kCount; ++i) d.of[i][from + l] = v[i];
+      }
+    }
+    return true;
+  }
+  if (!in_steps<kLanesHere, 0>(a + from)) return false;
+  if (kEach > g.bytes - rel || missing_bits<kEach>(g.shadow, rel) != 0) return false;
+  T v[kCount];
+  std::memcpy(v, g.host + rel, kEach);
+  for (u32 i = 0; i < kCount; ++i) {
+    T* to = d.of[i] + from;
+    for (u32 l = 0; l < kLanesHere; ++l) to[l] = v[i];
+  }
+  return true;
+}
+
+// False: not plainly right; registers may have been written, and are written again.
+template <class T, u32 kCount>
+[[gnu::always_inline]] inline bool load_global(Warp& w, Next in, const u64* a) {
+  constexpr u32 kEach = sizeof(T) * kCount;
+  const Region& g = *w.region;
+  const auto offset = static_cast<u64>(in->immediate);
+  const Registers<T, kCount> d(w, in);
+  const u32 mask = w.mask;
+  if (mask == kAll) {
+    if (load_run<T, kCount, 32>(g, a, offset, 0, d)) return true;
+    // Two rows; not where a warp of neighbours failed its check
+    if (!in_steps<32, kEach>(a) && load_run<T, kCount, 16>(g, a, offset, 0, d) &&
+        load_run<T, kCount, 16>(g, a, offset, 16, d))
+      return true;
+    u64 wrong = 0;
+    const u64 limit = g.bytes < kEach ? 0 : g.bytes - kEach + 1;
+    const u64 shift = offset - g.base;
+    for (u32 l = 0; l < kLanes; ++l) {
+      const u64 rel = a[l] + shift;
+      wrong |= (rel >= limit ? 1u : 0u) | ((a[l] + offset) & (kEach - 1));
+    }
+    if (wrong != 0) return false;
+    u32 missing = 0;
+    for (u32 l = 0; l < kLanes; ++l) {
+      const u64 rel = a[l] + shift;
+      missing |= missing_bits<kEach>(g.shadow, rel);
+      T v[kCount];
+      std::memcpy(v, g.host + rel, kEach);
+      for (u32 i = 0; i < kCount; ++i) d.of[i][l] = v[i];
+    }
+    return missing == 0;
+  }
+  for (u32 m = mask; m != 0; m &= m - 1) {
+    const auto l = static_cast<u32>(__builtin_ctz(m));
+    const u64 address = a[l] + offset;
+    const u64 rel = address - g.base;
+    if ((address & (kEach - 1)) != 0 || rel >= g.bytes || kEach > g.bytes - rel) return false;
+    if (missing_bits<kEach>(g.shadow, rel) != 0) return false;
+    T v[kCount];
+    std::memcpy(v, g.host + rel, kEach);
+    for (u32 i = 0; i < kCount; ++i) d.of[i][l] = v[i];
+  }
+  return true;
+}
+
+template <class T, u32 kCount>
+[[gnu::always_inline]] inline bool store_global(Warp& w, Next in, const u64* a) {
+  constexpr u32 kEach = sizeof(T) * kCount;
+  const Region& g = *w.region;
+  const auto offset = static_cast<u64>(in->immediate);
+  const Registers<T, kCount> v(w, in);
+  const u32 mask = w.mask;
+  if (mask == kAll && in_steps<32, kEach>(a)) {
+    constexpr u64 kTotal = u64{kEach} * 32;
+    const u64 address = a[0] + offset;
+    const u64 rel = address - g.base;
+    if ((address & (kEach - 1)) != 0 || (rel & 3) != 0 || rel >= g.bytes || kTotal > g.bytes - rel)
+      return false;
+    u8* shadow = g.shadow + rel / 4;
+    if (!words_are_allocated<kTotal>(shadow)) return false;
+    std::memset(shadow, 0xff, kTotal / 4);
+    std::byte* host = g.host + rel;
+    if constexpr (kCount == 1) {
+      std::memcpy(host, v.of[0], kTotal);
+    } else {
+      for (u32 l = 0; l < kLanes; ++l) {
+        T each[kCount];
+        for (u32 i = 0; i < kCount; ++i) each[i] = v.of[i][l];
+        std::memcpy(host + l * kEach, each, kEach);
+      }
+    }
+    return true;
+  }
+  for (u32 m = mask; m != 0; m &= m - 1) {
+    const auto l = static_cast<u32>(__builtin_ctz(m));
+    const u64 address = a[l] + offset;
+    const u64 rel = address - g.base;
+    if ((address & (kEach - 1)) != 0 || rel >= g.bytes || kEach > g.bytes - rel) return false;
+    if (!may_store<kEach>(g.shadow, rel)) return false;
+  }
+  for (u32 m = mask; m != 0; m &= m - 1) {
+    const auto l = static_cast<u32>(__builtin_ctz(m));
+    const u64 rel = a[l] + offset - g.base;
+    mark_stored<kEach>(g.shadow, rel);
+    T each[kCount];
+    for (u32 i = 0; i < kCount; ++i) each[i] = v.of[i][l];
+    std::memcpy(g.host + rel, each, kEach);
+  }
+  return true;
+}
+
+// A warp whose lanes' addresses are in another region than the last time gets a second try.
+template <bool kStore, class T, u32 kCount>
+[[gnu::always_inline]] inline void access_global(Warp& w, Next in, const u64* a, Space space) {
+  alignas(64) u64 kept[kLanes]; // a load may write the registers that hold its addresses
+  if constexpr (!kStore && sizeof(T) == 8) {
+    for (u32 i = 0; i < kCount; ++i) {
+      if (in->r[i] == in->r[4]) a = static_cast<const u64*>(std::memcpy(kept, a, sizeof kept));
+    }
+  }
+  if (kStore && in->states != 0 && !states_are_full(w, in, kCount)) {
+    store_by_lane(w, in, space, a, sizeof(T), kCount);
+    return;
+  }
+  const auto attempt = [&] {
+    if constexpr (kStore) return store_global<T, kCount>(w, in, a);
+    return load_global<T, kCount>(w, in, a);
+  };
+  if (!attempt()) {
+    const Region* before = w.region;
+    const u64 first = a[__builtin_ctz(w.mask)] + static_cast<u64>(in->immediate);
+    const bool again = find_region(w, first) && w.region != before && attempt();
+    if (!again) {
+      if constexpr (kStore) store_by_lane(w, in, space, a, sizeof(T), kCount);
+      else load_by_lane(w, in, space, a, sizeof(T), kCount);
+      return;
+    }
+  }
+  if (!kStore && in->states != 0) fill_states(w, in, kCount);
+}
+
+} // namespace
+} // namespace gmt::executor

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads and stores of shared memory. A warp of neighbours is checked as a whole, for races as well;
+// whatever is not plainly right goes lane by lane.
+#include "simulated_cuda/executor/machine/block.h"
+#include "simulated_cuda/executor/machine/handlers/global.h"
+
+namespace gmt::executor {
+namespace {
+
+struct Clocks {
+  u32 now, since, warp;
+};
+
+[[gnu::always_inline]] inline bool wrote_another(u64 x, u32 thread, u32 since) {
+  const u32 writer = static_cast<u32>(x) & race::kThreadMask;
+  const u32 clock = static_cast<u32>(x) >> race::kThreadBits;
+  return (clock >= since) & (writer != thread);
+}
+[[gnu::always_inline]] inline bool read_another(u64 x, u32 thread, u32 since) {
+  const u32 high = static_cast<u32>(x >> 32);
+  const u32 reader = high & race::kThreadMask;
+  const u32 clock = high >> race::kThreadBits;
+  return (clock >= since) & (reader != thread);
+}
+[[gnu::always_inline]] inline u32 tag(u32 thread, u32 clock) {
+  return thread | clock << race::kThreadBits;
+}
+[[gnu::always_inline]] inline u64 with_writer(u64 x, u32 who) {
+  return (x & 0xffffffff00000000ull) | who;
+}
+[[gnu::always_inline]] inline u64 with_reader(u64 x, u32 thread, const Clocks& c) {
+  const u32 high = static_cast<u32>(x >> 32);
+  const u32 reader = high & race::kThreadMask;
+  u32 now = thread;
+  if (high >> race::kThreadBits >= c.since && reader != thread) {
+    const u32 its_warp = reader >= race::kWarpReaders ? reader - race::kWarpReaders : reader >> 5;
+    now = its_warp == c.warp ? race::kWarpReaders + c.warp : race::kManyReaders;
+  }
+  return (x & 0xffffffffull) | u64{tag(now, c.now)} << 32;
+}
+
+// All 32 threads of the warp on neighbouring granules; true if there is no race.
+template <bool kStore>
+[[gnu::always_inline]] inline bool note_neighbours(u64* entries, u32 first_thread,
+                                                   const Clocks& c) {
+  alignas(64) u64 after[kLanes];
+  u64 conflict = 0;
+  GMT_LANES {
+    const u64 x = entries[l];
+    const u32 thread = first_thread + l;
+    conflict |= static_cast<u64>(wrote_another(x, thread, c.since));
+    if (kStore) {
+      conflict |= static_cast<u64>(read_another(x, thread, c.since));
+      after[l] = with_writer(x, tag(thread, c.now));
+    } else {
+      after[l] = with_reader(x, thread, c);
+    }
+  }
+  if (conflict != 0) return false;
+  std::memcpy(entries, after, sizeof after);
+  return true;
+}
+
+template <bool kStore>
+[[gnu::always_inline]] inline bool note_one(u64* entries, u32 count, u32 thread, const Clocks& c) {
+  for (u32 i = 0; i < count; ++i) {
+    const u64 x = entries[i];
+    if (wrote_another(x, thread, c.since)) return false;
+    if (kStore && read_another(x, thread, c.since)) return false;
+    entries[i] = kStore ? with_writer(x, tag(thread, c.now)) : with_reader(x, thread, c);
+  }
+  return true;
+}
+
+template <bool kStore, class T, u32 kCount>
+[[gnu::always_inline]] inline bool access(Warp& w, Next in, const u32* offsets) {
+  constexpr u32 kEach = sizeof(T) * kCount;
+  Block& block = *w.block;
+  const Registers<T, kCount> regs(w, in);
+  const Clocks clocks{block.clock, block.last_barrier, w.id};
+  u64* races = in->extra != 0 ? nullptr : block.races;
+  const u32 shift = block.race_shift;
+  const u32 granules = kEach >> shift == 0 ? 1 : kEach >> shift;
+  const u32 first = offsets[0];
+  if (w.mask == kAll && (first & (kEach - 1)) == 0 && (kEach >= 4 || (first & 3) == 0)) {
+    u32 different = 0;
+    for (u32 l = 0; l < kLanes; ++l) different |= offsets[l] ^ (first + l * kEach);
+    constexpr u32 kTotal = kEach * kLanes;
+    if (different == 0 && first < block.shared_bytes && kTotal <= block.shared_bytes - first &&
+        (races == nullptr || granules == 1)) {
+      u8* shadow = block.shared_shadow + first / 4;
+      const bool right =
+        kStore ? words_are_allocated<kTotal>(shadow) : words_are_full<kTotal>(shadow);
+      if (!right) return false;
+      if (races != nullptr &&
+          !note_neighbours<kStore>(races + (first >> shift), w.id * kLanes, clocks))
+        return false;
+      std::byte* host = block.shared + first;
+      if (kStore) std::memset(shadow, 0xff, kTotal / 4);
+      if constexpr (kCount == 1) {
+        if (kStore) std::memcpy(host, regs.of[0], kTotal);
+        else std::memcpy(regs.of[0], host, kTotal);
+      } else {
+        for (u32 l = 0; l < kLanes; ++l) {
+          T v[kCount];
+          if (!kStore) std::memcpy(v, host + l * kEach, kEach);
+          for (u32 i = 0; i < kCount; ++i) {
+            if (kStore) v[i] = regs.of[i][l];
+            else regs.of[i][l] = v[i];
+          }
+          if (kStore) std::memcpy(host + l * kEach, v, kEach);
+        }
+      }
+      return true;
+    }
+  }
+  for (u32 m = w.mask; m != 0; m &= m - 1) {
+    const auto l = static_cast<u32>(__builtin_ctz(m));
+    const u32 offset = offsets[l];
+    if ((offset & (kEach - 1)) != 0 || offset >= block.shared_bytes ||
+        kEach > block.shared_bytes - offset)
+      return false;
+    if (kStore ? !may_store<kEach>(block.shared_shadow, offset)
+               : missing_bits<kEach>(block.shared_shadow, offset) != 0)
+      return false;
+    if (races != nullptr &&
+        !note_one<kStore>(races + (offset >> shift), granules, w.id * kLanes + l, clocks))
+      return false;
+  }
+  for (u32 m = w.mask; m != 0; m &= m - 1) {
+    const auto l = static_cast<u32>(__builtin_ctz(m));
+    T v[kCount];
+    std::byte* host = block.shared + offsets[l];
+    if (!kStore) std::memcpy(v, host, kEach);
+    for (u32 i = 0; i < kCount; ++i) {
+      if (kStore) v[i] = regs.of[i][l];
+      else regs.of[i][l] = v[i];
+    }
+    if (kStore) {
+      std::memcpy(host, v, kEach);
+      mark_stored<kEach>(block.shared_shadow, offsets[l]);
+    }
+  }
+  return true;
+}
+
+template <bool kStore, class T, u32 kCount, class A>
+Next shared(Warp& w, Next in) {
+  const A* a = at<const A>(w, in->r[4]);
+  alignas(64) u32 offsets[kLanes];
+  alignas(64) u64 addresses[kLanes];
+  const u64 add = static_cast<u64>(in->immediate);
+  u64 high = 0;
+  GMT_LANES {
+    offsets[l] = static_cast<u32>(a[l]) + static_cast<u32>(add);
+    // The offset is added again behind; addresses of 32 bits wrap
+    addresses[l] = sizeof(A) == 4 ? u64{offsets[l]} - add : u64{a[l]};
+  }
+  for_lanes(w.mask, [&](u32 l) { high |= (addresses[l] + add) >> 32; });
+  const bool copies = in->states != 0;
+  const bool plain = high == 0 && (!kStore || !copies || states_are_full(w, in, kCount));
+  if (plain && access<kStore, T, kCount>(w, in, offsets)) {
+    if (!kStore && copies) fill_states(w, in, kCount);
+    return in + 1;
+  }
+  if (kStore) store_by_lane(w, in, Space::kShared, addresses, sizeof(T), kCount);
+  else load_by_lane(w, in, Space::kShared, addresses, sizeof(T), kCount);
+  return in + 1;
+}
+
+template <bool kStore, u32 kCount, class A>
+void add_count(FormTable& table, const char* vector, const char* width) {
+  const std::string start = std::string(kStore ? "st" : "ld") + ".shared" + vector + width;
+  table.add((start + ".b8").c_str(), shared<kStore, u8, kCount, A>);
+  table.add((start + ".b16").c_str(), shared<kStore, u16, kCount, A>);
+  table.add((start + ".b32").c_str(), shared<kStore, u32, kCount, A>);
+  if constexpr (kCount <= 2) table.add((start + ".b64").c_str(), shared<kStore, u64, kCount, A>);
+  if constexpr (kCount == 1) table.add((start + ".b128").c_str(), shared<kStore, b128, kCount, A>);
+}
+
+template <bool kStore>
+void add_all(FormTable& table) {
+  add_count<kStore, 1, u32>(table, "", ".a32");
+  add_count<kStore, 2, u32>(table, ".v2", ".a32");
+  add_count<kStore, 4, u32>(table, ".v4", ".a32");
+  add_count<kStore, 1, u64>(table, "", "");
+  add_count<kStore, 2, u64>(table, ".v2", "");
+  add_count<kStore, 4, u64>(table, ".v4", "");
+}
+
+} // namespace
+
+void GMT_GROUP(shared)(FormTable& table) {
+  add_all<false>(table);
+  add_all<true>(table);
+}
+
+} // namespace gmt::executor

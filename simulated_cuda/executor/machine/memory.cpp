@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shadow behind memory.h. It is reserved without being committed: a page of it costs memory
+// when it is first written. Bytes at the ends of a range change nibble by nibble.
+#include "simulated_cuda/executor/machine/memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace gmt::executor {
+namespace {
+
+constexpr std::size_t kWord = 4;
+
+std::size_t shadow_bytes(std::uint64_t bytes) { return bytes / kWord + 64; }
+
+void release_shadow(const Region& region) { munmap(region.shadow, shadow_bytes(region.bytes)); }
+
+// Bits of a word's nibble for bytes [from, to) of the word.
+unsigned nibble(std::uint64_t from, std::uint64_t to) { return ((1u << (to - from)) - 1) << from; }
+
+// Applies (old & keep) | set to the bytes [offset, offset + bytes) of the shadow, where `keep` and
+// `set` are masks of whole words.
+void change(std::uint8_t* shadow, std::uint64_t offset, std::uint64_t bytes, unsigned keep,
+            unsigned set) {
+  const std::uint64_t end = offset + bytes;
+  while (offset < end) {
+    const std::uint64_t in_word = offset % kWord;
+    const std::uint64_t here = std::min(kWord - in_word, end - offset);
+    if (here == kWord && keep == 0) {
+      const std::uint64_t words = (end - offset) / kWord;
+      std::memset(shadow + offset / kWord, static_cast<int>(set), words);
+      offset += words * kWord;
+      continue;
+    }
+    const unsigned bits = nibble(in_word, in_word + here) * 0x11u;
+    std::uint8_t& word = shadow[offset / kWord];
+    word = static_cast<std::uint8_t>((word & (~bits | keep)) | (set & bits));
+    offset += here;
+  }
+}
+
+unsigned state_bits(const Region& region, std::uint64_t address) {
+  const std::uint64_t offset = address - region.base;
+  return (region.shadow[offset / kWord] >> (offset % kWord)) & 0x11u;
+}
+
+constexpr unsigned kAllocatedBit = 1;
+constexpr unsigned kInitializedBit = 0x10;
+
+} // namespace
+
+Memory::~Memory() {
+  for (const Region& region : regions_) release_shadow(region);
+}
+
+Region* Memory::find(std::uint64_t address) {
+  auto after = std::upper_bound(regions_.begin(), regions_.end(), address,
+                                [](std::uint64_t a, const Region& r) { return a < r.base; });
+  if (after == regions_.begin()) return nullptr;
+  Region& region = *std::prev(after);
+  return address - region.base < region.bytes ? &region : nullptr;
+}
+
+const Region* Memory::region_of(std::uint64_t address) const {
+  return const_cast<Memory*>(this)->find(address);
+}
+
+bool Memory::add_region(std::uint64_t base, std::uint64_t bytes, std::byte* host) {
+  const std::uint64_t lead = base % kWord;
+  base -= lead;
+  bytes += lead;
+  auto after = std::upper_bound(regions_.begin(), regions_.end(), base,
+                                [](std::uint64_t a, const Region& r) { return a < r.base; });
+  if (after != regions_.end() && after->base - base < bytes) return false;
+  if (after != regions_.begin() && base - std::prev(after)->base < std::prev(after)->bytes)
+    return false;
+  void* shadow = mmap(nullptr, shadow_bytes(bytes), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (shadow == MAP_FAILED) return false;
+  Region region;
+  region.base = base;
+  region.bytes = bytes;
+  region.host = host - lead;
+  region.shadow = static_cast<std::uint8_t*>(shadow);
+  regions_.insert(after, region);
+  return true;
+}
+
+bool Memory::add_host_memory(std::uint64_t base, std::uint64_t bytes, std::byte* host) {
+  if (!add_region(base, bytes, host)) return false;
+  allocate(base, bytes);
+  mark_initialized(base, bytes);
+  return true;
+}
+
+void Memory::remove_region(std::uint64_t base) {
+  base -= base % kWord;
+  const auto found = std::find_if(regions_.begin(), regions_.end(),
+                                  [&](const Region& region) { return region.base == base; });
+  if (found == regions_.end()) return;
+  release_shadow(*found);
+  regions_.erase(found);
+}
+
+template <class Visit>
+void Memory::for_each_part(std::uint64_t address, std::uint64_t bytes, Visit visit) {
+  for (Region& region : regions_) {
+    const std::uint64_t from = std::max(address, region.base);
+    const std::uint64_t to = std::min(address + bytes, region.base + region.bytes);
+    if (from < to) visit(region, from - region.base, to - from);
+  }
+}
+
+void Memory::allocate(std::uint64_t address, std::uint64_t bytes) {
+  for_each_part(address, bytes, [](Region& region, std::uint64_t offset, std::uint64_t size) {
+    change(region.shadow, offset, size, 0, 0x0f);
+  });
+}
+
+void Memory::free(std::uint64_t address, std::uint64_t bytes) {
+  for_each_part(address, bytes, [](Region& region, std::uint64_t offset, std::uint64_t size) {
+    change(region.shadow, offset, size, 0, 0xf0);
+  });
+}
+
+void Memory::forget(std::uint64_t address, std::uint64_t bytes) {
+  for_each_part(address, bytes, [](Region& region, std::uint64_t offset, std::uint64_t size) {
+    change(region.shadow, offset, size, 0, 0);
+  });
+}
+
+// Only allocated bytes change: what is freed or in no block stays so.
+void Memory::mark_initialized(std::uint64_t address, std::uint64_t bytes) {
+  for_each_part(address, bytes, [](Region& region, std::uint64_t offset, std::uint64_t size) {
+    std::uint8_t* shadow = region.shadow;
+    const std::uint64_t end = offset + size;
+    while (offset < end) {
+      const std::uint64_t in_word = offset % kWord;
+      const std::uint64_t here = std::min(kWord - in_word, end - offset);
+      std::uint8_t& word = shadow[offset / kWord];
+      word |= static_cast<std::uint8_t>((word & nibble(in_word, in_word + here)) << 4);
+      offset += here;
+    }
+  });
+}
+
+void Memory::mark_uninitialized(std::uint64_t address, std::uint64_t bytes) {
+  for_each_part(address, bytes, [](Region& region, std::uint64_t offset, std::uint64_t size) {
+    std::uint8_t* shadow = region.shadow;
+    const std::uint64_t end = offset + size;
+    while (offset < end) {
+      const std::uint64_t in_word = offset % kWord;
+      const std::uint64_t here = std::min(kWord - in_word, end - offset);
+      std::uint8_t& word = shadow[offset / kWord];
+      word &= static_cast<std::uint8_t>(~((word & nibble(in_word, in_word + here)) << 4));
+      offset += here;
+    }
+  });
+}
+
+void Memory::copy_state(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
+  const Region* source = find(from);
+  Region* target = find(to);
+  if (source == nullptr || target == nullptr) return;
+  bytes = std::min({bytes, source->base + source->bytes - from, target->base + target->bytes - to});
+  if ((to - target->base) % kWord == 0 && (from - source->base) % kWord == 0 && bytes >= kWord) {
+    const std::uint64_t words = bytes / kWord;
+    std::uint8_t* d = target->shadow + (to - target->base) / kWord;
+    const std::uint8_t* s = source->shadow + (from - source->base) / kWord;
+    const bool backwards = d > s;
+    for (std::uint64_t k = 0; k < words; ++k) {
+      const std::uint64_t i = backwards ? words - 1 - k : k;
+      const unsigned allocated = d[i] & 0x0fu;
+      const unsigned initialized = (s[i] >> 4) & allocated;
+      if (allocated != 0) d[i] = static_cast<std::uint8_t>(allocated | initialized << 4);
+    }
+    to += words * kWord;
+    from += words * kWord;
+    bytes -= words * kWord;
+  }
+  std::vector<bool> initialized(bytes);
+  for (std::uint64_t i = 0; i < bytes; ++i)
+    initialized[i] = (state_bits(*source, from + i) & kInitializedBit) != 0;
+  for (std::uint64_t i = 0; i < bytes; ++i) {
+    if (initialized[i]) mark_initialized(to + i, 1);
+    else mark_uninitialized(to + i, 1);
+  }
+}
+
+ByteState Memory::state(std::uint64_t address) const {
+  const Region* region = region_of(address);
+  if (region == nullptr) return ByteState::kNothing;
+  const unsigned bits = state_bits(*region, address);
+  if ((bits & kAllocatedBit) == 0) return bits == 0 ? ByteState::kNothing : ByteState::kFreed;
+  return (bits & kInitializedBit) != 0 ? ByteState::kInitialized : ByteState::kUninitialized;
+}
+
+std::uint64_t Memory::first_uninitialized(std::uint64_t address, std::uint64_t bytes) const {
+  const std::uint64_t end = address + bytes;
+  while (address < end) {
+    const Region* region = region_of(address);
+    if (region == nullptr) return address;
+    const std::uint64_t stop = std::min(end, region->base + region->bytes);
+    for (; address < stop; ++address) {
+      const std::uint64_t offset = address - region->base;
+      if (offset % kWord == 0 && stop - address >= kWord &&
+          region->shadow[offset / kWord] == 0xff) {
+        address += kWord - 1;
+        continue;
+      }
+      if (state_bits(*region, address) != (kAllocatedBit | kInitializedBit)) return address;
+    }
+  }
+  return end;
+}
+
+} // namespace gmt::executor

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which addresses a kernel may use, where their bytes lie on the host, and the state of each byte.
+// Memory consists of regions: a device's whole memory is one, and so is each block of pinned,
+// registered, managed or mapped memory. A region has a directly mapped shadow of one byte for each
+// word of four bytes: the low nibble says which bytes are allocated, the high nibble which are
+// initialised. A byte that is initialised and not allocated was freed.
+// Invariants: regions do not overlap; an address in no region or in no allocated byte is never
+// turned into a host address. Not thread-safe: nothing changes regions while a kernel runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace gmt::executor {
+
+enum class ByteState : std::uint8_t { kNothing, kFreed, kUninitialized, kInitialized };
+
+struct Region {
+  std::uint64_t base = 0; // device address, a multiple of 4
+  std::uint64_t bytes = 0;
+  std::byte* host = nullptr;      // where the byte at `base` lies
+  std::uint8_t* shadow = nullptr; // of the word at `base`
+
+  bool holds(std::uint64_t address, std::uint64_t size) const {
+    const std::uint64_t offset = address - base;
+    return offset < bytes && size <= bytes - offset;
+  }
+  std::byte* at(std::uint64_t address) const { return host + (address - base); }
+};
+
+class Memory {
+public:
+  Memory() = default;
+  ~Memory();
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  // A region in which nothing is allocated yet. `base` may be any address; false if the shadow
+  // cannot be reserved (it costs nothing until it is used) or another region overlaps it.
+  bool add_region(std::uint64_t base, std::uint64_t bytes, std::byte* host);
+  void remove_region(std::uint64_t base);
+  // Memory that the host writes as well: allocated and initialised as a whole.
+  bool add_host_memory(std::uint64_t base, std::uint64_t bytes, std::byte* host);
+
+  // Ranges outside every region are passed over.
+  void allocate(std::uint64_t address, std::uint64_t bytes); // uninitialised from here on
+  void free(std::uint64_t address, std::uint64_t bytes);     // an access is a use after free now
+  void forget(std::uint64_t address, std::uint64_t bytes);   // as if it had never been allocated
+  void mark_initialized(std::uint64_t address, std::uint64_t bytes);
+  void mark_uninitialized(std::uint64_t address, std::uint64_t bytes);
+  // Copies which bytes are initialised; the ranges may overlap.
+  void copy_state(std::uint64_t to, std::uint64_t from, std::uint64_t bytes);
+
+  ByteState state(std::uint64_t address) const;
+  // Of the range: the first byte that is not initialised, or `address + bytes`.
+  std::uint64_t first_uninitialized(std::uint64_t address, std::uint64_t bytes) const;
+
+  const Region* region_of(std::uint64_t address) const;
+
+private:
+  Region* find(std::uint64_t address);
+  template <class Visit>
+  void for_each_part(std::uint64_t address, std::uint64_t bytes, Visit visit);
+
+  std::vector<Region> regions_; // by base
+};
+
+} // namespace gmt::executor

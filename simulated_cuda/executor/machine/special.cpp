@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Special registers. Time is that of the host; %clock counts executed instructions.
+#include "simulated_cuda/executor/machine/special.h"
+
+#include "simulated_cuda/executor/executor.h"
+#include "simulated_cuda/executor/machine/block.h"
+
+#include <chrono>
+
+namespace gmt::executor {
+namespace {
+
+using ptx::SpecialRegister;
+
+std::uint64_t nanoseconds() {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                      std::chrono::system_clock::now().time_since_epoch())
+                                      .count());
+}
+
+std::uint64_t value_of(const Warp& w, SpecialRegister which) {
+  const Grid& grid = *w.grid;
+  const Block& block = *w.block;
+  const std::uint32_t multiprocessors = std::max(grid.launch->device.multiprocessors, 1u);
+  switch (which) {
+  case SpecialRegister::kNtidX: return grid.block_extent[0];
+  case SpecialRegister::kNtidY: return grid.block_extent[1];
+  case SpecialRegister::kNtidZ: return grid.block_extent[2];
+  case SpecialRegister::kCtaidX:
+  case SpecialRegister::kClusteridX: return block.id[0];
+  case SpecialRegister::kCtaidY:
+  case SpecialRegister::kClusteridY: return block.id[1];
+  case SpecialRegister::kCtaidZ:
+  case SpecialRegister::kClusteridZ: return block.id[2];
+  case SpecialRegister::kNctaidX:
+  case SpecialRegister::kNclusteridX: return grid.extent[0];
+  case SpecialRegister::kNctaidY:
+  case SpecialRegister::kNclusteridY: return grid.extent[1];
+  case SpecialRegister::kNctaidZ:
+  case SpecialRegister::kNclusteridZ: return grid.extent[2];
+  case SpecialRegister::kClusterNctaidX:
+  case SpecialRegister::kClusterNctaidY:
+  case SpecialRegister::kClusterNctaidZ:
+  case SpecialRegister::kClusterNctarank: return 1;
+  case SpecialRegister::kWarpid: return w.id;
+  case SpecialRegister::kNwarpid: return 64;
+  case SpecialRegister::kSmid: return block.number % multiprocessors;
+  case SpecialRegister::kNsmid: return multiprocessors;
+  case SpecialRegister::kGridid: return grid.launch->grid_id;
+  case SpecialRegister::kClock:
+  case SpecialRegister::kClock64: return ++w.grid->ticks + grid.instructions;
+  case SpecialRegister::kClockHi: return grid.instructions >> 32;
+  case SpecialRegister::kGlobaltimer:
+  case SpecialRegister::kGlobaltimerLo: return nanoseconds();
+  case SpecialRegister::kGlobaltimerHi: return nanoseconds() >> 32;
+  case SpecialRegister::kTotalSmemSize:
+  case SpecialRegister::kAggrSmemSize: return grid.shared_bytes;
+  case SpecialRegister::kDynamicSmemSize: return grid.launch->dynamic_shared_bytes;
+  case SpecialRegister::kEnvreg1: return grid.workspace >> 32;
+  case SpecialRegister::kEnvreg2: return grid.workspace & 0xffffffffu;
+  default: return 0;
+  }
+}
+
+} // namespace
+
+bool read_special(Warp& w, std::uint32_t which, std::uint64_t* same, std::uint64_t* lanes) {
+  const auto special = static_cast<SpecialRegister>(which);
+  for (std::uint32_t l = 0; l < kLanes; ++l) {
+    const std::uint64_t bit = std::uint64_t{1} << l;
+    switch (special) {
+    case SpecialRegister::kTidX: lanes[l] = w.thread[0][l]; break;
+    case SpecialRegister::kTidY: lanes[l] = w.thread[1][l]; break;
+    case SpecialRegister::kTidZ: lanes[l] = w.thread[2][l]; break;
+    case SpecialRegister::kLaneid: lanes[l] = l; break;
+    case SpecialRegister::kLanemaskEq: lanes[l] = bit; break;
+    case SpecialRegister::kLanemaskLt: lanes[l] = bit - 1; break;
+    case SpecialRegister::kLanemaskLe: lanes[l] = bit | (bit - 1); break;
+    case SpecialRegister::kLanemaskGt: lanes[l] = 0xffffffffu & ~(bit | (bit - 1)); break;
+    case SpecialRegister::kLanemaskGe: lanes[l] = 0xffffffffu & ~(bit - 1); break;
+    default: *same = value_of(w, special); return true;
+    }
+  }
+  return false;
+}
+
+} // namespace gmt::executor

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fragments of a warp: how lanes part, meet and leave, and which of them runs next. Lanes that wait
+// at a join are released when the others spin, so that a lock inside a warp is let go; and when
+// every fragment waits for something that only they can bring.
+#include "simulated_cuda/executor/machine/warp.h"
+
+#include "simulated_cuda/executor/machine/block.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace gmt::executor {
+namespace {
+
+constexpr std::int32_t kTurn = 4096;       // backward branches of a warp until others run
+constexpr std::int32_t kFragmentTurn = 64; // where lanes wait for the fragment that spins
+
+} // namespace
+
+void Warp::load(const Fragment& fragment) {
+  set_mask(fragment.mask);
+  frame = fragment.frame;
+  join = fragment.join;
+  base[0] = frame->registers;
+}
+
+void Warp::start(Frame* first, std::uint32_t lanes) {
+  frame = first;
+  join = nullptr;
+  set_mask(lanes);
+  alive = present = lanes;
+  base[0] = first->registers;
+  at = first->code->instructions.data();
+  budget = kTurn;
+  last_sync = 0;
+  spinning = false;
+}
+
+Join* Warp::new_join() {
+  if (spare_joins.empty()) {
+    all_joins.push_back(new Join);
+    return all_joins.back();
+  }
+  Join* made = spare_joins.back();
+  spare_joins.pop_back();
+  *made = Join{};
+  return made;
+}
+
+// All that are expected have arrived, or none is expected any more: the join is over.
+void Warp::settle(Join* done) {
+  if (done->expected != done->arrived) return;
+  if (done->arrived != 0) {
+    Fragment fragment;
+    fragment.at = done->resume;
+    fragment.mask = done->arrived;
+    fragment.frame = done->frame;
+    fragment.join = done->parent;
+    ready.push_back(fragment);
+    if (done->finished != nullptr) take_results(done->finished, done->arrived);
+  }
+  if (done->finished != nullptr) free_frame(done->finished);
+  spare_joins.push_back(done);
+}
+
+// Lanes that will never come are not waited for: in the joins from `from` up to `end`.
+void Warp::drop_lanes(Join* from, const Join* end, std::uint32_t lanes) {
+  while (from != end) {
+    Join* parent = from->parent;
+    from->expected &= ~lanes;
+    settle(from);
+    from = parent;
+  }
+}
+
+// The parent of a call's join is the join of the caller.
+const Instruction* Warp::arrive(const Instruction*) {
+  Join* here = join;
+  here->arrived |= mask;
+  settle(here);
+  return next_fragment();
+}
+
+const Instruction* Warp::next_fragment() {
+  while (true) {
+    if (!ready.empty()) {
+      const Fragment fragment = ready.back();
+      ready.pop_back();
+      load(fragment);
+      return fragment.at;
+    }
+    set_mask(0);
+    if (!waiting.empty() && wake_complete()) continue;
+    bool released = false;
+    for (const Fragment& fragment : std::vector<Fragment>(waiting))
+      released |= release_joins(fragment.join);
+    if (released || split_barriers()) continue;
+    return nullptr;
+  }
+}
+
+bool Warp::release_joins(Join* innermost) {
+  bool released = false;
+  for (Join* each = innermost; each != nullptr; each = each->parent) {
+    if (each->arrived == 0) continue;
+    Fragment fragment;
+    fragment.at = each->resume; // a join: the lanes may be expected at the parent there as well
+    fragment.mask = each->arrived;
+    fragment.frame = each->frame;
+    fragment.join = each->parent;
+    if (each->finished != nullptr) take_results(each->finished, each->arrived);
+    each->expected &= ~each->arrived;
+    each->arrived = 0;
+    ready.insert(ready.begin(), fragment);
+    released = true;
+  }
+  return released;
+}
+
+const Instruction* Warp::branch(const Instruction* in, std::uint32_t taken) {
+  const Instruction* target = in + in->immediate;
+  const Instruction* meet = in->join != 0 ? in + in->join : nullptr;
+  if (meet != nullptr && (join == nullptr || join->resume != meet || join->frame != frame)) {
+    Join* made = new_join();
+    made->expected = mask;
+    made->resume = meet;
+    made->parent = join;
+    made->frame = frame;
+    join = made;
+  }
+  const std::uint32_t others = mask & ~taken;
+  const auto part = [&](const Instruction* to, std::uint32_t lanes) {
+    if (to == meet) {
+      join->arrived |= lanes;
+      return;
+    }
+    Fragment fragment;
+    fragment.at = to;
+    fragment.mask = lanes;
+    fragment.frame = frame;
+    fragment.join = join;
+    ready.push_back(fragment);
+  };
+  part(target, taken);
+  part(in + 1, others);
+  return next_fragment();
+}
+
+const Instruction* Warp::table_branch(const Instruction* in) {
+  const auto& targets = frame->code->tables[in->extra];
+  const auto* index =
+    reinterpret_cast<const std::uint32_t*>(base[in->r[0] >> 31] + (in->r[0] & 0x7fffffffu));
+  const Instruction* code = frame->code->instructions.data();
+  const Instruction* meet = in->join != 0 ? in + in->join : nullptr;
+  std::uint32_t left = mask;
+  const std::uint32_t most = targets.empty() ? 0 : static_cast<std::uint32_t>(targets.size()) - 1;
+  if (targets.empty()) return block->grid->end_grid(*this, 715);
+  const auto target_of = [&](std::uint32_t lane) {
+    return code + targets[std::min(index[lane], most)];
+  };
+  const auto first = static_cast<std::uint32_t>(__builtin_ctz(left));
+  bool uniform = true;
+  for (std::uint32_t m = left; m != 0; m &= m - 1)
+    uniform &= target_of(static_cast<std::uint32_t>(__builtin_ctz(m))) == target_of(first);
+  if (uniform) return target_of(first);
+  if (meet != nullptr && (join == nullptr || join->resume != meet || join->frame != frame)) {
+    Join* made = new_join();
+    made->expected = mask;
+    made->resume = meet;
+    made->parent = join;
+    made->frame = frame;
+    join = made;
+  }
+  while (left != 0) {
+    const Instruction* to = target_of(static_cast<std::uint32_t>(__builtin_ctz(left)));
+    std::uint32_t lanes = 0;
+    for (std::uint32_t m = left; m != 0; m &= m - 1) {
+      const auto lane = static_cast<std::uint32_t>(__builtin_ctz(m));
+      if (target_of(lane) == to) lanes |= 1u << lane;
+    }
+    left &= ~lanes;
+    if (to == meet) {
+      join->arrived |= lanes;
+      continue;
+    }
+    Fragment fragment;
+    fragment.at = to;
+    fragment.mask = lanes;
+    fragment.frame = frame;
+    fragment.join = join;
+    ready.push_back(fragment);
+  }
+  return next_fragment();
+}
+
+const Instruction* Warp::leave(const Instruction*) {
+  const std::uint32_t gone = mask;
+  alive &= ~gone;
+  drop_lanes(join, nullptr, gone);
+  for (Fragment& fragment : waiting) fragment.lanes &= ~gone;
+  block->lanes_left(static_cast<std::uint32_t>(__builtin_popcount(gone)));
+  return next_fragment();
+}
+
+void Warp::stop() {
+  alive = 0;
+  at = nullptr;
+  set_mask(0);
+  ready.clear();
+  waiting.clear();
+  spare_frames.clear();
+  for (Frame* each : all_frames) {
+    if (each != first_frame) spare_frames.push_back(each);
+  }
+  spare_joins = all_joins;
+}
+
+// Lanes that wait for this fragment are released; then the others of the warp have their turn, and
+// in the end other warps.
+const Instruction* Warp::turn_over(const Instruction* in) {
+  const bool released = release_joins(join);
+  if (released || !ready.empty()) {
+    Fragment fragment;
+    fragment.at = in;
+    fragment.mask = mask;
+    fragment.frame = frame;
+    fragment.join = join;
+    ready.insert(ready.begin(), fragment);
+    ++turns;
+    budget = kFragmentTurn;
+    if (turns % 64 != 0) return next_fragment();
+    spinning = true;
+    at = next_fragment();
+    return nullptr;
+  }
+  budget = kTurn;
+  spinning = true;
+  at = in;
+  return nullptr;
+}
+
+void Warp::synchronized() {
+  block->advance_clock();
+  last_sync = block->clock;
+}
+
+// Fragments whose lanes are all there now go on together. True if one can.
+bool Warp::wake_complete() {
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    if (waiting[i].wait != Wait::kOthers) continue;
+    const std::uint32_t wanted = waiting[i].lanes & alive;
+    const bool is_barrier = waiting[i].barrier != 0; // of the warp: any of its instructions counts
+    std::uint32_t here = 0;
+    for (const Fragment& other : waiting) {
+      if (other.wait != Wait::kOthers || (other.barrier != 0) != is_barrier) continue;
+      if (is_barrier || (other.at == waiting[i].at && other.frame == waiting[i].frame))
+        here |= other.mask;
+    }
+    if ((wanted & ~here) != 0) continue;
+    release_group(waiting[i], is_barrier, wanted | waiting[i].mask);
+    return true;
+  }
+  return false;
+}
+
+// Fragments of one instruction become one again, if they have the same join; the lanes of a barrier
+// of the warp go on where they are.
+void Warp::release_group(const Fragment first, bool is_barrier, std::uint32_t lanes) {
+  Fragment merged = first;
+  merged.mask = 0;
+  merged.wait = Wait::kNone;
+  std::vector<Fragment> left;
+  for (const Fragment& other : waiting) {
+    const bool in_group = other.wait == Wait::kOthers && (other.barrier != 0) == is_barrier &&
+                          (other.mask & lanes) != 0 &&
+                          (is_barrier || (other.at == first.at && other.frame == first.frame));
+    if (!in_group) {
+      left.push_back(other);
+      continue;
+    }
+    if (is_barrier) {
+      Fragment each = other;
+      ++each.at;
+      each.wait = Wait::kNone;
+      ready.push_back(each);
+      continue;
+    }
+    merged.mask |= other.mask;
+    if (other.join != merged.join) merge_joins(other, merged.join);
+  }
+  if (!is_barrier) {
+    merged.lanes = 0;
+    ready.push_back(merged);
+  }
+  waiting = left;
+  if (block->races != nullptr) synchronized();
+}
+
+// Lanes of `from` go on with those of another fragment: they are expected at its joins, and at none
+// of their own.
+void Warp::merge_joins(const Fragment& from, Join* into) {
+  Join* common = into;
+  const auto holds = [&](const Join* chain, const Join* wanted) {
+    for (; chain != nullptr; chain = chain->parent) {
+      if (chain == wanted) return true;
+    }
+    return wanted == nullptr;
+  };
+  while (!holds(from.join, common)) common = common->parent;
+  for (Join* each = into; each != common; each = each->parent) each->expected |= from.mask;
+  drop_lanes(from.join, common, from.mask);
+}
+
+const Instruction* Warp::wait_for(const Instruction* in, std::uint32_t lanes) {
+  if (in == forced) { // they will never come: reported, and done without them
+    forced = nullptr;
+    return in;
+  }
+  Fragment fragment;
+  fragment.at = in;
+  fragment.mask = mask;
+  fragment.frame = frame;
+  fragment.join = join;
+  fragment.wait = Wait::kOthers;
+  fragment.lanes = lanes;
+  waiting.push_back(fragment);
+  return next_fragment();
+}
+
+const Instruction* Warp::warp_barrier(const Instruction* in, std::uint32_t lanes) {
+  Fragment fragment;
+  fragment.at = in;
+  fragment.mask = mask;
+  fragment.frame = frame;
+  fragment.join = join;
+  fragment.wait = Wait::kOthers;
+  fragment.lanes = lanes;
+  fragment.barrier = 1;
+  waiting.push_back(fragment);
+  return next_fragment();
+}
+
+} // namespace gmt::executor

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function from its first instruction to its last: the frame's layout, the places where lanes
+// meet again, the instructions whose operands have one shape, and distances of branches.
+#include "simulated_cuda/executor/program/decoder.h"
+
+#include <algorithm>
+
+namespace gmt::executor {
+namespace {
+
+struct Opcode {
+  const char* name;
+  const char* results; // null: nothing to do
+  const char* sources;
+  const char* noise;
+};
+
+constexpr Opcode kOpcodes[] = {
+#define GMT_OPCODE(name, results, sources, noise) {#name, results, sources, noise},
+#include "simulated_cuda/executor/program/opcodes.def"
+#undef GMT_OPCODE
+};
+
+const Opcode* find_opcode(std::string_view name) {
+  static const auto* const table = [] {
+    auto* made = new std::unordered_map<std::string_view, const Opcode*>;
+    for (const Opcode& opcode : kOpcodes) made->emplace(opcode.name, &opcode);
+    return made;
+  }();
+  const auto found = table->find(name);
+  return found == table->end() ? nullptr : found->second;
+}
+
+std::uint32_t round_up(std::uint64_t value, std::uint64_t multiple) {
+  return static_cast<std::uint32_t>((value + multiple - 1) / multiple * multiple);
+}
+
+constexpr std::uint64_t kMostLocalBytes = 512 * 1024;
+
+} // namespace
+
+FunctionDecoder::FunctionDecoder(ProgramBuilder& builder, Code& code)
+    : builder_(builder), program_(builder.program()), code_(code), body_(*code.body) {
+  is_kernel_ = program_.linked->functions()[code.linked].function->is_entry;
+}
+
+void FunctionDecoder::lay_out_frame() {
+  static constexpr std::uint32_t kSizes[] = {4, 4 * kLanes, 8 * kLanes, 16 * kLanes};
+  std::uint32_t at = 0;
+  for (std::size_t file = 0; file < 4; ++file) {
+    file_base_[file] = at;
+    at = round_up(at + std::uint64_t{slots_.count[file]} * kSizes[file], 128);
+    if (file == 0) {
+      carry_ = at;
+      at += 128;
+    }
+  }
+  copy_state_.assign(body_.registers.size(), kNoOperand);
+  find_copies();
+  for (std::uint32_t& state : copy_state_) {
+    if (state == kNoOperand) continue;
+    state = at;
+    at += 64; // 16 bits a lane: a bit for each byte
+  }
+  temporaries_base_ = round_up(at, 128);
+}
+
+void FunctionDecoder::lay_out_parameters() {
+  const ptx::Function& function = *program_.linked->functions()[code_.linked].function;
+  std::uint64_t at = 0;
+  const auto add = [&](const ptx::Variable& variable) {
+    const std::uint64_t alignment = std::max<std::uint64_t>(variable.alignment, 8);
+    at = round_up(at, std::min<std::uint64_t>(alignment, 128));
+    const auto offset = static_cast<std::uint32_t>(at);
+    at += variable.size;
+    return offset;
+  };
+  if (is_kernel_) {
+    executor::lay_out_parameters(function.parameters, &code_.parameter_offsets);
+  } else {
+    for (const ptx::Variable& variable : function.parameters)
+      code_.parameter_offsets.push_back(add(variable));
+  }
+  for (const ptx::Variable& variable : function.parameters)
+    code_.parameter_sizes.push_back(static_cast<std::uint32_t>(variable.size));
+  for (const ptx::Variable& variable : function.returns) {
+    code_.return_offsets.push_back(add(variable));
+    code_.return_sizes.push_back(static_cast<std::uint32_t>(variable.size));
+  }
+  std::uint64_t local = 0;
+  for (const ptx::Variable& variable : body_.variables) {
+    std::uint32_t offset = 0;
+    if (variable.space == ptx::Space::kParam) {
+      offset = add(variable);
+    } else if (variable.space == ptx::Space::kLocal) {
+      local = round_up(local, std::max<std::uint64_t>(variable.alignment, 16));
+      offset = static_cast<std::uint32_t>(local);
+      local += variable.size;
+    }
+    local_offsets_.push_back(offset);
+    if (local > kMostLocalBytes || at > kMostLocalBytes) fail("local memory of more than 512 KiB");
+  }
+  code_.local_bytes = round_up(local, 16);
+  code_.parameter_bytes = round_up(at, 16);
+}
+
+// Registers that only carry bytes from loads to stores: what is not initialised may pass through.
+void FunctionDecoder::find_copies() {
+  enum : std::uint8_t { kUnseen, kCopy, kOther };
+  std::vector<std::uint8_t> use(body_.registers.size(), kUnseen);
+  std::vector<bool> loaded(body_.registers.size()), stored(body_.registers.size());
+  const auto visit = [&](const auto& self, const ptx::Operand& operand,
+                         std::vector<bool>* as) -> void {
+    if (operand.kind == ptx::OperandKind::kRegister) {
+      if (as != nullptr) (*as)[operand.id] = true;
+      else use[operand.id] = kOther;
+      return;
+    }
+    const bool is_address = operand.kind == ptx::OperandKind::kAddress;
+    for (std::uint32_t i = 0; i < operand.count; ++i)
+      self(self, body_.parts(operand)[i], is_address ? nullptr : as);
+  };
+  for (const ptx::Instruction& instruction : body_.instructions) {
+    const ptx::Mnemonic& mnemonic = body_.mnemonic(instruction);
+    const bool load = mnemonic.opcode == "ld" && !mnemonic.has("param");
+    const bool store = mnemonic.opcode == "st" && !mnemonic.has("param");
+    for (std::uint32_t i = 0; i < instruction.operand_count; ++i) {
+      std::vector<bool>* as = nullptr;
+      if (load && i == 0) as = &loaded;
+      if (store && i == 1) as = &stored;
+      visit(visit, body_.operand(instruction, i), as);
+    }
+  }
+  for (std::size_t id = 0; id < use.size(); ++id) {
+    if (loaded[id] && stored[id] && use[id] == kUnseen) copy_state_[id] = 0;
+  }
+}
+
+void FunctionDecoder::decode() {
+  flow_ = ptx::flow_of(*code_.module, body_);
+  slots_ = ptx::allocate_slots(body_, flow_);
+  lay_out_frame();
+  lay_out_parameters();
+  joins_.assign(body_.instructions.size() + 1, false);
+  for (std::size_t block = 0; block < flow_.blocks.size(); ++block) {
+    const ptx::BlockEnd end = flow_.blocks[block].end;
+    if (end != ptx::BlockEnd::kConditional && end != ptx::BlockEnd::kTable) continue;
+    joins_[flow_.reconvergence(static_cast<std::uint32_t>(block))] = true;
+  }
+  start_of_.assign(body_.instructions.size() + 1, 0);
+  for (std::uint32_t i = 0; i < body_.instructions.size(); ++i) decode_instruction(i);
+  instruction_ = nullptr;
+  start_of_.back() = static_cast<std::uint32_t>(code_.instructions.size());
+  emit(is_kernel_ ? "exit" : "ret").shown = 0;
+  current = ptx::kNone;
+  finish_branches();
+  code_.register_bytes =
+    round_up(temporaries_base_ + std::uint64_t{most_temporaries_} * 16 * kLanes, 128);
+}
+
+void FunctionDecoder::decode_instruction(std::uint32_t index) {
+  instruction_ = nullptr; // a join has no guard
+  current = index;
+  temporaries_ = 0;
+  start_of_[index] = static_cast<std::uint32_t>(code_.instructions.size());
+  if (joins_[index]) emit("join");
+  instruction_ = &body_.instructions[index];
+  const std::size_t first = code_.instructions.size();
+  if (!decode_special()) {
+    const Opcode* opcode = find_opcode(mnemonic().opcode);
+    if (opcode == nullptr) fail(std::string(mnemonic().text) + " is not executed");
+    if (opcode->results != nullptr)
+      decode_by_shape(opcode->results, opcode->sources, opcode->noise);
+    else emit("nop");
+  }
+  if (code_.instructions.size() > first) code_.instructions.back().shown = 1;
+}
+
+void FunctionDecoder::decode_by_shape(const char* results, const char* sources, const char* noise) {
+  const auto found = types();
+  const auto type_for = [&](char letter) {
+    using ptx::Type;
+    switch (letter) {
+    case '1': return Type::kB16;
+    case '4': return Type::kB32;
+    case '8': return Type::kB64;
+    case 'p': return Type::kPred;
+    case 'U':
+      if (found.size() < 2) fail("no second type");
+      return found[1];
+    default: break;
+    }
+    if (found.empty()) fail("no type");
+    if (letter != 'W' || !has("wide")) return found[0];
+    switch (found[0]) {
+    case Type::kU16: return Type::kU32;
+    case Type::kS16: return Type::kS32;
+    case Type::kU32: return Type::kU64;
+    case Type::kS32: return Type::kS64;
+    default: fail("a type that has no wider one");
+    }
+  };
+  std::uint32_t r[6];
+  std::size_t count = 0, at = 0;
+  std::vector<Result> all;
+  for (const char* letter = results; *letter != 0; ++letter) {
+    all.push_back(result(operand(at++), type_for(*letter)));
+    r[count++] = all.back().offset;
+  }
+  std::int64_t immediate_value = 0;
+  for (const char* letter = sources; *letter != 0; ++letter) {
+    if (*letter == 'i') {
+      const Operand& number = operand(at++);
+      if (number.kind != ptx::OperandKind::kImmediate) fail("an operand that must be a number");
+      immediate_value = static_cast<std::int64_t>(number.bits);
+      continue;
+    }
+    r[count++] = source(operand(at++), type_for(*letter));
+  }
+  if (at != instruction_->operand_count) fail("too many operands");
+  Instruction& in = emit(form_without(noise));
+  std::copy(r, r + count, in.r);
+  in.immediate = immediate_value;
+  in.extra = carry_;
+  for (const Result& each : all) write_back(each);
+}
+
+void FunctionDecoder::finish_branches() {
+  const auto distance = [&](std::uint32_t from, std::uint32_t to) {
+    return static_cast<std::int64_t>(to) - static_cast<std::int64_t>(from);
+  };
+  for (const Fix& fix : fixes_) {
+    Instruction& in = code_.instructions[fix.at];
+    if (fix.target != ptx::kNone) in.immediate = distance(fix.at, start_of_[fix.target]);
+    if (fix.join < body_.instructions.size())
+      in.join = static_cast<std::int32_t>(distance(fix.at, start_of_[fix.join]));
+    const bool is_table = fix.target == ptx::kNone;
+    if (is_table || in.immediate > 0) continue;
+    in.form = builder_.form(in.guard == kNoOperand ? "bra.back" : "bra.p.back");
+  }
+  for (const auto& targets : table_targets_) {
+    std::vector<std::int32_t> decoded;
+    for (const std::uint32_t target : targets)
+      decoded.push_back(static_cast<std::int32_t>(start_of_[target]));
+    code_.tables.push_back(decoded);
+  }
+}
+
+} // namespace gmt::executor

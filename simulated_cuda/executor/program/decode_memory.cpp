@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads, stores and atomics. Forms name the space, the number of elements and their width alone:
+// what a type says beyond that, conversions around the instruction do.
+#include "simulated_cuda/executor/program/decoder.h"
+
+namespace gmt::executor {
+namespace {
+
+using ptx::OperandKind;
+using ptx::Space;
+using ptx::Type;
+
+// Words of ld, st, atom and red that say how visible the access is or how it is cached.
+bool is_known_word(std::string_view word) {
+  static constexpr std::string_view kWords[] = {
+    "volatile", "relaxed", "acquire", "release",     "acq_rel",      "weak",
+    "mmio",     "cta",     "cluster", "gpu",         "sys",          "nc",
+    "ca",       "cg",      "cs",      "lu",          "cv",           "wb",
+    "wt",       "noftz",   "v2",      "v4",          "const",        "global",
+    "local",    "param",   "shared",  "shared::cta", "param::entry", "param::func"};
+  for (const std::string_view known : kWords) {
+    if (word == known) return true;
+  }
+  return word.starts_with("L1::") || word.starts_with("L2::");
+}
+
+const char* name_in_form(Space space) {
+  switch (space) {
+  case Space::kGlobal:
+  case Space::kConst: return "global";
+  case Space::kShared: return "shared";
+  case Space::kLocal: return "local";
+  case Space::kParam: return "param";
+  default: return "generic";
+  }
+}
+
+} // namespace
+
+// An address of 32 bits wraps there: its offset is added before it becomes one of 64.
+void FunctionDecoder::widen_address(Target* target) {
+  if (target->offset != 0) {
+    const std::uint32_t by = builder_.constant(static_cast<std::uint64_t>(target->offset), 4);
+    const std::uint32_t sum = temporary();
+    Instruction& in = emit("add.u32");
+    in.r[0] = sum;
+    in.r[1] = target->operand;
+    in.r[2] = by;
+    target->operand = sum;
+    target->offset = 0;
+  }
+  target->operand = convert(target->operand, 4, 8, false);
+  target->narrow = false;
+}
+
+FunctionDecoder::Target FunctionDecoder::address(const Operand& operand, Space space) {
+  if (operand.kind != OperandKind::kAddress || operand.count != 1)
+    fail("an address of another form than [a+offset]");
+  const Operand& base = body_.parts(operand)[0];
+  Target target;
+  target.space = space;
+  switch (base.kind) {
+  case OperandKind::kRegister: {
+    target.offset = base.offset;
+    const std::uint32_t bytes = register_bytes(base.id);
+    target.operand = register_offset(base.id);
+    target.narrow = bytes == 4;
+    const bool has_narrow_form = space == Space::kShared;
+    if (target.narrow && !has_narrow_form) {
+      widen_address(&target);
+    } else if (bytes != 4 && bytes != 8) {
+      fail("an address in a register of another width");
+    }
+    return target;
+  }
+  case OperandKind::kImmediate: target.operand = builder_.constant(base.bits, 8); return target;
+  case OperandKind::kLocal:
+    if (body_.variables[base.id].space == Space::kParam) {
+      target.in_frame = true;
+      target.offset = static_cast<std::int64_t>(local_offsets_[base.id]) + base.offset;
+      return target;
+    }
+    target.operand = source_of(base, 8, Type::kU64);
+    return target;
+  case OperandKind::kParameter:
+    target.offset = static_cast<std::int64_t>(code_.parameter_offsets[base.id]) + base.offset;
+    target.in_frame = !is_kernel_;
+    target.is_parameter = is_kernel_;
+    return target;
+  case OperandKind::kReturn:
+    target.in_frame = true;
+    target.offset = static_cast<std::int64_t>(code_.return_offsets[base.id]) + base.offset;
+    return target;
+  default: target.operand = source_of(base, 8, Type::kU64); return target;
+  }
+}
+
+// The area of parameters of a frame, or the kernel's parameters by a known offset: each element for
+// itself.
+void FunctionDecoder::load_parameter(const Target& target, const Operand& data, Type type) {
+  const bool is_vector = data.kind == OperandKind::kVector;
+  const std::uint32_t count = is_vector ? data.count : 1;
+  const std::uint32_t bytes = ptx::bits_of(type) / 8;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Result to = result(is_vector ? body_.parts(data)[i] : data, type);
+    const std::int64_t offset = target.offset + i * std::int64_t{bytes};
+    const std::string width = std::to_string(bytes * 8);
+    if (target.is_parameter) {
+      std::uint64_t size = 0;
+      for (std::size_t k = 0; k < code_.parameter_offsets.size(); ++k)
+        size = code_.parameter_offsets[k] + std::uint64_t{code_.parameter_sizes[k]};
+      if (offset < 0 || static_cast<std::uint64_t>(offset) + bytes > size)
+        fail("a load behind the kernel's parameters");
+      const std::uint32_t from = builder_.parameter(static_cast<std::uint32_t>(offset), bytes);
+      Instruction& in = emit("mov.b" + width);
+      in.r[0] = to.offset;
+      in.r[1] = from;
+    } else {
+      if (offset < 0 || offset + bytes > code_.parameter_bytes)
+        fail("a load outside of parameters");
+      Instruction& in = emit("ld.frame.b" + width);
+      in.r[0] = to.offset;
+      in.immediate = offset;
+    }
+    write_back(to);
+  }
+}
+
+void FunctionDecoder::decode_load() {
+  const Type type = types().empty() ? only_type() : types().back();
+  for (const std::string_view word : mnemonic().modifiers) {
+    if (!is_known_word(word) && ptx::type_named(word) == Type::kNone)
+      fail(std::string(mnemonic().text) + " is not executed");
+  }
+  const Operand& data = operand(0);
+  const std::uint32_t bytes = ptx::size_of(type);
+  const Target target = address(operand(1), space());
+  if (target.in_frame || target.is_parameter) return load_parameter(target, data, type);
+  const bool is_vector = data.kind == OperandKind::kVector;
+  const std::uint32_t count = is_vector ? data.count : 1;
+  if (count != 1 && count != 2 && count != 4) fail("a vector of another size than 2 or 4");
+  note_shared_access(target.space, bytes);
+  std::vector<Result> results;
+  CopyStates states;
+  bool copies = false;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Operand& element = is_vector ? body_.parts(data)[i] : data;
+    results.push_back(result(element, type));
+    if (element.kind == OperandKind::kRegister && copy_state_[element.id] != kNoOperand) {
+      states.of[i] = copy_state_[element.id];
+      copies = true;
+    }
+  }
+  std::string form = std::string("ld.") + name_in_form(target.space);
+  if (!is_kernel_ && target.space == Space::kParam) form = "ld.frame.at";
+  if (count > 1) form += ".v" + std::to_string(count);
+  if (target.narrow) form += ".a32";
+  Instruction& in = emit(form + ".b" + std::to_string(bytes * 8));
+  for (std::uint32_t i = 0; i < count; ++i) in.r[i] = results[i].offset;
+  in.r[4] = target.operand;
+  in.immediate = target.offset;
+  in.extra = has("volatile") || has("relaxed") || has("acquire") || has("mmio") ? 1 : 0;
+  if (copies) {
+    code_.copy_states.push_back(states);
+    in.states = static_cast<std::uint32_t>(code_.copy_states.size());
+  }
+  for (const Result& each : results) write_back(each);
+}
+
+void FunctionDecoder::decode_store() {
+  const Type type = types().empty() ? only_type() : types().back();
+  for (const std::string_view word : mnemonic().modifiers) {
+    if (!is_known_word(word) && ptx::type_named(word) == Type::kNone)
+      fail(std::string(mnemonic().text) + " is not executed");
+  }
+  const std::uint32_t bytes = ptx::size_of(type);
+  const Target target = address(operand(0), space());
+  const Operand& data = operand(1);
+  const bool is_vector = data.kind == OperandKind::kVector;
+  const std::uint32_t count = is_vector ? data.count : 1;
+  if (count != 1 && count != 2 && count != 4) fail("a vector of another size than 2 or 4");
+  note_shared_access(target.space, bytes);
+  CopyStates states;
+  bool copies = false;
+  std::uint32_t values[4];
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Operand& element = is_vector ? body_.parts(data)[i] : data;
+    values[i] = source_of(element, bytes, type);
+    if (element.kind == OperandKind::kRegister && copy_state_[element.id] != kNoOperand) {
+      states.of[i] = copy_state_[element.id];
+      copies = true;
+    }
+  }
+  if (target.is_parameter) fail("a store to a kernel's parameter");
+  if (target.in_frame) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::int64_t offset = target.offset + i * std::int64_t{bytes};
+      if (offset < 0 || offset + bytes > code_.parameter_bytes)
+        fail("a store outside of parameters");
+      Instruction& in = emit("st.frame.b" + std::to_string(bytes * 8));
+      in.r[0] = values[i];
+      in.immediate = offset;
+    }
+    return;
+  }
+  std::string form = std::string("st.") + name_in_form(target.space);
+  if (!is_kernel_ && target.space == Space::kParam) form = "st.frame.at";
+  if (count > 1) form += ".v" + std::to_string(count);
+  if (target.narrow) form += ".a32";
+  Instruction& in = emit(form + ".b" + std::to_string(bytes * 8));
+  for (std::uint32_t i = 0; i < count; ++i) in.r[i] = values[i];
+  in.r[4] = target.operand;
+  in.immediate = target.offset;
+  in.extra = has("volatile") || has("relaxed") || has("release") || has("mmio") ? 1 : 0;
+  if (copies) {
+    code_.copy_states.push_back(states);
+    in.states = static_cast<std::uint32_t>(code_.copy_states.size());
+  }
+}
+
+// atom.{order}.{scope}.{space}.op.type d, [a], b{, c} and red without d. The form is
+// "atom.op.type"; `extra` is the space.
+void FunctionDecoder::decode_atomic(bool has_result) {
+  std::string operation;
+  for (const std::string_view word : mnemonic().modifiers) {
+    if (is_known_word(word) || ptx::type_named(word) != Type::kNone) continue;
+    if (!operation.empty() || word.find("::") != std::string_view::npos)
+      fail(std::string(mnemonic().text) + " is not executed");
+    operation = word;
+  }
+  if (has("v2") || has("v4")) fail(std::string(mnemonic().text) + " is not executed");
+  const Type type = only_type();
+  const std::uint32_t bytes = ptx::size_of(type);
+  const std::size_t first = has_result ? 1 : 0;
+  const Target target = address(operand(first), space());
+  if (target.in_frame || target.is_parameter) fail("an atomic on a parameter");
+  note_shared_access(target.space, bytes);
+  std::uint32_t base = target.operand;
+  if (target.narrow) {
+    Target wide = target;
+    widen_address(&wide);
+    base = wide.operand;
+  }
+  const std::int64_t offset = target.narrow ? 0 : target.offset;
+  const std::uint32_t b = source_of(operand(first + 1), bytes, type);
+  std::uint32_t c = kNoOperand;
+  if (instruction_->operand_count > first + 2) c = source_of(operand(first + 2), bytes, type);
+  Result to;
+  if (has_result) to = result(operand(0), type);
+  Instruction& in =
+    emit((has_result ? "atom." : "red.") + operation + "." + std::string(ptx::name_of(type)));
+  in.r[0] = to.offset;
+  in.r[1] = base;
+  in.r[2] = b;
+  in.r[3] = c;
+  in.immediate = offset;
+  in.extra = static_cast<std::uint32_t>(target.space);
+  if (has_result) write_back(to);
+}
+
+} // namespace gmt::executor

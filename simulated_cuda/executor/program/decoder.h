@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decodes one function: the state that the parts of decoding share. emit() appends an instruction;
+// source() and result() turn operands of the syntax into offsets and put conversions around an
+// instruction whose registers are wider than its type. A NotSupported ends the decoding.
+#pragma once
+
+#include "simulated_cuda/executor/flow/flow.h"
+#include "simulated_cuda/executor/flow/slots.h"
+#include "simulated_cuda/executor/program/program.h"
+
+#include <set>
+#include <string>
+#include <unordered_map>
+
+namespace gmt::executor {
+
+struct NotSupported {
+  std::string reason;
+};
+
+// What the functions of a kernel share while they are decoded.
+class ProgramBuilder {
+public:
+  ProgramBuilder(Program& program, const Addresses& addresses)
+      : program_(program), addresses_(addresses) {}
+
+  Program& program() { return program_; }
+  const Addresses& addresses() const { return addresses_; }
+  std::uint32_t form(const std::string& text);
+  // A value that all lanes see: an operand.
+  std::uint32_t constant(std::uint64_t bits, std::uint32_t bytes);
+  std::uint32_t parameter(std::uint32_t offset, std::uint32_t bytes);
+  // The program's number of a function; it is decoded later if it is new.
+  std::uint32_t function(std::uint32_t linked);
+  void lay_out_shared();
+  std::uint64_t shared_offset(const ptx::Variable* variable) const;
+  void use_shared(const ptx::Variable* variable, std::uint32_t module);
+  void collect(std::uint32_t kernel); // all functions that it reaches, and their shared variables
+
+private:
+  std::uint32_t end_of_constants() const;
+  void collect_function(std::uint32_t linked);
+  void collect_initializer(std::uint32_t linked_variable);
+  void collect_operands(const Code& code);
+  bool calls_indirectly(const Code& code) const;
+
+  Program& program_;
+  const Addresses& addresses_;
+  std::unordered_map<std::string, std::uint32_t> forms_;
+  std::unordered_map<std::string, std::uint32_t> constants_;
+  std::unordered_map<const ptx::Variable*, std::uint32_t> shared_; // Program::shared
+  std::set<std::uint32_t> seen_variables_;
+  std::vector<std::uint32_t> pending_, indirect_;
+};
+
+class FunctionDecoder {
+public:
+  FunctionDecoder(ProgramBuilder& builder, Code& code);
+  void decode(); // throws NotSupported; `current` says at which instruction
+
+  std::uint32_t current = ptx::kNone;
+
+private:
+  struct Result { // of an operand that is written
+    std::uint32_t offset = kNoOperand;
+    std::uint32_t narrow = kNoOperand; // written first, if the register is wider
+    std::uint32_t narrow_bytes = 0, bytes = 0;
+    bool is_signed = false;
+  };
+  using Operand = ptx::Operand;
+
+  // decode_function.cpp
+  void lay_out_frame();
+  void lay_out_parameters();
+  void decode_instruction(std::uint32_t index);
+  void decode_by_shape(const char* results, const char* sources, const char* noise);
+  void finish_branches();
+  void find_copies();
+
+  // decode_operands.cpp
+  Instruction& emit(const std::string& form);
+  std::uint32_t temporary();
+  std::uint32_t register_offset(std::uint32_t id) const;
+  std::uint32_t register_bytes(std::uint32_t id) const;
+  std::uint32_t source(const Operand& operand, ptx::Type type);
+  std::uint32_t source_of(const Operand& operand, std::uint32_t bytes, ptx::Type type);
+  std::uint32_t predicate(const Operand& operand);
+  std::uint64_t immediate(const Operand& operand, ptx::Type type) const;
+  std::uint32_t special(const Operand& operand, std::uint32_t bytes);
+  bool address_of(const Operand& operand, std::uint64_t* value);
+  Result result(const Operand& operand, ptx::Type type);
+  std::uint32_t convert(std::uint32_t from, std::uint32_t from_bytes, std::uint32_t to_bytes,
+                        bool is_signed, std::uint32_t to = kNoOperand);
+  void write_back(const Result& result);
+  std::uint32_t pass_result(const Operand& operand, ptx::Type type);
+
+  // decode_memory.cpp
+  struct Target {
+    ptx::Space space = ptx::Space::kNone;
+    std::uint32_t operand = kNoOperand;
+    std::int64_t offset = 0;
+    bool narrow = false;       // the operand has 32 bits
+    bool in_frame = false;     // a parameter of a function or of a call: `offset` is known
+    bool is_parameter = false; // of the kernel, at `offset`
+  };
+  Target address(const Operand& operand, ptx::Space space);
+  void widen_address(Target* target);
+  void decode_load();
+  void decode_store();
+  void decode_atomic(bool has_result);
+  void load_parameter(const Target& target, const Operand& data, ptx::Type type);
+
+  // decode_control.cpp
+  void decode_branch();
+  void decode_table_branch();
+  void decode_call();
+  void decode_barrier();
+  void decode_leave(const char* form);
+  std::size_t begin_guard(); // 0: the instruction has none
+  void end_guard(std::size_t begin);
+
+  // decode_special.cpp
+  bool decode_special(); // false: by its shape
+  void decode_move();
+  void decode_compare(bool to_predicate);
+  void decode_shuffle();
+  void decode_vote();
+  void decode_match();
+  void decode_redux();
+  void decode_address_conversion();
+  void decode_elect();
+  void decode_address_question();
+  bool decode_pair_conversion();
+  ptx::Type type_of_bits(std::uint32_t bits) const;
+
+  std::string form_without(const char* noise) const;
+  std::vector<ptx::Type> types() const;
+  ptx::Type only_type() const;
+  const ptx::Mnemonic& mnemonic() const { return body_.mnemonic(*instruction_); }
+  const Operand& operand(std::size_t index) const;
+  bool has(std::string_view modifier) const { return mnemonic().has(modifier); }
+  ptx::Space space() const;
+  void note_shared_access(ptx::Space space, std::uint32_t bytes);
+  [[noreturn]] void fail(const std::string& reason) const { throw NotSupported{reason}; }
+
+  ProgramBuilder& builder_;
+  Program& program_;
+  Code& code_;
+  const ptx::Body& body_;
+  ptx::Flow flow_;
+  ptx::Slots slots_;
+  const ptx::Instruction* instruction_ = nullptr;
+  bool is_kernel_ = false;
+  ptx::Instruction unguarded_;
+  std::uint32_t file_base_[4] = {0, 0, 0, 0};
+  std::uint32_t carry_ = 0; // offset of the carry's predicate
+  std::uint32_t temporaries_base_ = 0, temporaries_ = 0, most_temporaries_ = 0;
+  std::vector<std::uint32_t> start_of_;      // decoded index of an instruction
+  std::vector<bool> joins_;                  // lanes meet before this instruction
+  std::vector<std::uint32_t> local_offsets_; // of Body::variables
+  std::vector<std::uint32_t> copy_state_;    // of Body::registers: operand or kNoOperand
+  struct Fix {
+    std::uint32_t at, target, join;
+  };
+  std::vector<Fix> fixes_;
+  std::vector<std::vector<std::uint32_t>> table_targets_;
+};
+
+} // namespace gmt::executor

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Thread-instructions a second of the executor with all checks, on one core: seven kernels, each
+// with its results verified. Run it by hand: executor_bench executor_kernels.ptx [times]
+#include "simulated_cuda/executor/executor.h"
+
+#include <sys/mman.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iterator>
+
+namespace {
+
+using namespace gmt::executor;
+
+constexpr std::uint64_t kBase = 0x700000000000ull, kBytes = std::uint64_t{1} << 30;
+constexpr int kElements = 1 << 20;
+
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+struct Listener : Observer {
+  void report(const Report& r) override {
+    std::printf("report %d: %s\n", static_cast<int>(r.kind), r.place.instruction.c_str());
+  }
+};
+
+class Bench {
+public:
+  Bench(Module& module, int times) : module_(module), times_(times) {
+    host_ = static_cast<std::byte*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    memory_.add_region(kBase, kBytes, host_);
+    for (std::uint64_t& address : addresses_) {
+      address = next_;
+      next_ += kElements * 4 + 4096;
+      memory_.allocate(address, kElements * 4);
+    }
+    for (int i = 0; i < 2; ++i) memory_.mark_initialized(addresses_[i], kElements * 4);
+  }
+
+  float* floats(int which) { return reinterpret_cast<float*>(host_ + (addresses_[which] - kBase)); }
+
+  void run(const char* name, const char* kernel, Extent grid, Extent block, int n,
+           const std::function<bool(const float*)>& is_right) {
+    std::byte parameters[28];
+    std::memcpy(parameters, addresses_, 24);
+    std::memcpy(parameters + 24, &n, 4);
+    Launch launch;
+    launch.module = &module_;
+    launch.kernel = module_.find_kernel(kernel);
+    launch.grid = grid;
+    launch.block = block;
+    launch.parameters = parameters;
+    launch.memory = &memory_;
+    double best = 1e9;
+    Outcome outcome;
+    for (int i = 0; i < times_; ++i) {
+      const double start = processor_seconds();
+      outcome = gmt::executor::run(launch, listener_);
+      best = std::min(best, processor_seconds() - start);
+    }
+    const double rate = static_cast<double>(outcome.thread_instructions) / best / 1e6;
+    std::printf("%-24s %8.1f M thread-instructions/s  %7.2f M warp-instructions/s  %s\n", name,
+                rate, static_cast<double>(outcome.warp_instructions) / best / 1e6,
+                is_right(floats(2)) ? "right" : "WRONG");
+    if (block.count() > 1) {
+      logarithms_ += std::log(rate);
+      ++kernels_;
+    }
+  }
+
+  void finish() const {
+    std::printf("geometric mean of %d: %.0f M thread-instructions/s\n", kernels_,
+                std::exp(logarithms_ / kernels_));
+  }
+
+private:
+  Module& module_;
+  int times_;
+  std::byte* host_ = nullptr;
+  Memory memory_;
+  Listener listener_;
+  std::uint64_t next_ = kBase + 4096, addresses_[3] = {};
+  double logarithms_ = 0;
+  int kernels_ = 0;
+};
+
+void run_all(Bench& bench) {
+  float* a = bench.floats(0);
+  float* b = bench.floats(1);
+  const std::uint32_t blocks = kElements / 256;
+  for (int i = 0; i < kElements; ++i) {
+    a[i] = static_cast<float>(i % 7);
+    b[i] = static_cast<float>(i % 5);
+  }
+  bench.run("vector add", "vector_add", {blocks}, {256}, kElements, [&](const float* c) {
+    return std::equal(c, c + kElements, a,
+                      [&](const float& x, const float& y) { return x == y + b[&y - a]; });
+  });
+  const auto right_product = [&](const float* c) {
+    float want = 0;
+    for (int k = 0; k < 256; ++k) want = std::fma(a[37 * 256 + k], b[k * 256 + 41], want);
+    return c[37 * 256 + 41] == want;
+  };
+  bench.run("matmul 16x16", "matmul", {16, 16}, {16, 16}, 256, right_product);
+  bench.run("matmul 32x8", "matmul", {8, 32}, {32, 8}, 256, right_product);
+  bench.run("block reduction", "reduction", {blocks}, {256}, kElements, [&](const float* c) {
+    float want = 0;
+    for (int k = 0; k < 256; ++k) want += a[5 * 256 + k];
+    return c[5] == want;
+  });
+  bench.run("shared scan", "scan", {blocks}, {256}, kElements, [&](const float* c) {
+    float want = 0;
+    for (int k = 0; k < 100; ++k) want += a[9 * 256 + k];
+    return c[9 * 256 + 99] == want;
+  });
+  bench.run("mandelbrot", "mandelbrot", {32, 32}, {16, 16}, 512,
+            [&](const float* c) { return c[0] == 1.0f && c[256 * 512 + 300] == 256.0f; });
+  auto* index = reinterpret_cast<std::uint32_t*>(b);
+  std::uint64_t x = 1;
+  for (int i = 0; i < kElements; ++i) {
+    x = x * 6364136223846793005ull + 1442695040888963407ull;
+    index[i] = static_cast<std::uint32_t>((x >> 33) % kElements);
+  }
+  bench.run("random gather", "gather", {blocks}, {256}, kElements,
+            [&](const float* c) { return c[77] == 2 * a[index[77]]; });
+  bench.run("mandelbrot, one lane", "mandelbrot", {128, 128}, {1, 1}, 128,
+            [&](const float* c) { return c[0] == 1.0f; });
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  std::ifstream file(argv[1]);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::string_view texts[] = {text};
+  std::string error;
+  const auto module = Module::load(texts, &error);
+  if (!module) {
+    std::printf("%s\n", error.c_str());
+    return 1;
+  }
+  Bench bench(*module, argc > 2 ? std::atoi(argv[2]) : 5);
+  run_all(bench);
+  bench.finish();
+  return 0;
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an access means: each mistake gives one report with its facts, and code without the mistake
+// gives none.
+#include "tests/unit/simulated_cuda/executor/support/kernel_runner.h"
+
+namespace gmt::executor {
+namespace {
+
+class ChecksTest : public KernelRunner {
+protected:
+  static std::string kernel(const std::string& statements, const std::string& before = "") {
+    return before +
+           ".visible .entry k(.param .u64 p, .param .u64 q) {\n"
+           ".reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<16>; .reg .b64 %x<16>; .reg .f32 %f<8>;\n"
+           "ld.param.u64 %x0, [p]; ld.param.u64 %x1, [q]; mov.u32 %r0, %tid.x;\n"
+           "mad.wide.u32 %x2, %r0, 4, %x0; mad.wide.u32 %x3, %r0, 4, %x1;\n" +
+           statements + "\nret; }\n";
+  }
+};
+
+TEST_F(ChecksTest, StorePastTheEndIsReportedAndNotDone) {
+  load(kernel("st.global.u32 [%x2], %r0;"));
+  const std::uint64_t block = put(std::vector<std::uint32_t>(64, 9));
+  memory_.forget(block + 62 * 4, 8);
+  run({2}, {64}, {block, block});
+  const Report& report = only();
+  EXPECT_EQ(report.kind, ReportKind::kOutOfBounds);
+  EXPECT_EQ(report.access, Access::kStore);
+  EXPECT_EQ(report.space, Space::kGlobal);
+  EXPECT_EQ(report.address, block + 62 * 4);
+  EXPECT_EQ(report.bytes, 4u);
+  EXPECT_EQ(report.count, 4u);
+  EXPECT_EQ(report.place.thread.x, 62u);
+  EXPECT_EQ(report.place.instruction, "st.global.u32 [%x2], %r0");
+  EXPECT_EQ(report.gpu_error, 0u) << "its page holds live memory";
+  EXPECT_EQ(get<std::uint32_t>(block, 64)[61], 61u);
+  EXPECT_EQ(get<std::uint32_t>(block, 64)[62], 9u);
+}
+
+TEST_F(ChecksTest, AddressesOutsideOfAllMemoryStopAGpu) {
+  load(kernel("ld.global.u32 %r1, [%x1+16]; st.global.u32 [%x2], %r1;"));
+  const std::uint64_t block = put(std::vector<std::uint32_t>(32, 9));
+  const Outcome outcome = run({1}, {32}, {block, 0});
+  EXPECT_EQ(outcome.gpu_error, 700u);
+  EXPECT_EQ(outcome.end, End::kDone);
+  EXPECT_EQ(only().address, 16u);
+  EXPECT_EQ(get<std::uint32_t>(block, 1)[0], 0u) << "a load that is refused gives 0";
+}
+
+TEST_F(ChecksTest, FreedMemoryIsKnown) {
+  load(kernel("ld.global.u32 %r1, [%x3]; st.global.u32 [%x2], %r1;"));
+  const std::uint64_t a = put(std::vector<std::uint32_t>(32)),
+                      b = put(std::vector<std::uint32_t>(32));
+  memory_.free(b, 128);
+  run({1}, {32}, {a, b});
+  EXPECT_EQ(only().kind, ReportKind::kUseAfterFree);
+}
+
+TEST_F(ChecksTest, MisalignedAccess) {
+  load(kernel("ld.global.u32 %r1, [%x3+2]; st.global.u32 [%x2], %r1;"));
+  const std::uint64_t a = put(std::vector<std::uint32_t>(32)),
+                      b = put(std::vector<std::uint32_t>(64));
+  EXPECT_EQ(run({1}, {32}, {a, b}).gpu_error, 716u);
+  EXPECT_EQ(only().kind, ReportKind::kMisaligned);
+}
+
+TEST_F(ChecksTest, UninitializedUseIsReportedAtTheLoad) {
+  load(kernel("ld.global.u32 %r1, [%x3]; add.u32 %r1, %r1, 1; st.global.u32 [%x2], %r1;"));
+  const std::uint64_t a = put(std::vector<std::uint32_t>(32)), b = allocate(128);
+  memory_.mark_initialized(b, 64);
+  run({1}, {32}, {a, b});
+  EXPECT_EQ(only().kind, ReportKind::kUninitializedRead);
+  EXPECT_EQ(only().count, 16u);
+  EXPECT_EQ(only().place.thread.x, 16u);
+}
+
+TEST_F(ChecksTest, CopiesMoveWhatIsNotInitialized) {
+  load(kernel("ld.global.u32 %r1, [%x3]; st.global.u32 [%x2], %r1;"));
+  const std::uint64_t a = allocate(128), b = allocate(128);
+  memory_.mark_initialized(b, 62);
+  run({1}, {32}, {a, b});
+  expect_no_reports();
+  EXPECT_EQ(memory_.first_uninitialized(a, 128), a + 62);
+}
+
+TEST_F(ChecksTest, PartlyInitializedWordsAreStructuresWithPadding) {
+  load(kernel("ld.global.u64 %x4, [%x1]; add.u64 %x4, %x4, 1; st.global.u64 [%x0], %x4;"));
+  const std::uint64_t a = allocate(128), b = allocate(128);
+  memory_.mark_initialized(b, 3);
+  run({1}, {1}, {a, b});
+  expect_no_reports();
+}
+
+TEST_F(ChecksTest, SharedMemoryHasItsVariablesAndItsEnd) {
+  load(kernel("mov.u32 %r1, table; mad.lo.u32 %r2, %r0, 4, %r1; st.shared.u32 [%r2], %r0;",
+              ".shared .align 4 .b8 table[96];\n.shared .align 4 .b8 more[96];\n"));
+  run({1}, {32}, {0, 0});
+  EXPECT_EQ(only().kind, ReportKind::kOutOfBounds);
+  EXPECT_EQ(only().space, Space::kShared);
+  EXPECT_EQ(only().address, 96u);
+  EXPECT_EQ(only().neighbour_name, "table");
+  EXPECT_EQ(only().neighbour_bytes, 96u);
+}
+
+TEST_F(ChecksTest, ThePlaceOfADynamicSharedArray) {
+  load(kernel("mov.u32 %r1, table; mad.lo.u32 %r2, %r0, 4, %r1; st.shared.u32 [%r2], %r0;",
+              ".extern .shared .align 16 .b8 table[];\n"));
+  dynamic_shared_ = 64;
+  run({1}, {17}, {0, 0});
+  EXPECT_EQ(only().kind, ReportKind::kOutOfBounds);
+  EXPECT_EQ(only().place.thread.x, 16u);
+  EXPECT_EQ(only().neighbour_bytes, 64u);
+}
+
+// Each thread writes its word and reads its neighbour's.
+std::string neighbours(const std::string& between, const char* step = "4") {
+  return "mov.u32 %r1, table; mad.lo.u32 %r2, %r0, 4, %r1; st.shared.u32 [%r2], %r0;\n" + between +
+         "\nxor.b32 %r3, %r0, " + step +
+         "; mad.lo.u32 %r4, %r3, 4, %r1; ld.shared.u32 %r5, [%r4]; st.global.u32 [%x2], %r5;";
+}
+
+TEST_F(ChecksTest, RaceBetweenWarps) {
+  load(kernel(neighbours("", "64"), ".shared .align 4 .b8 table[512];\n"));
+  const std::uint64_t a = allocate(512);
+  run({1}, {128}, {a, 0});
+  bool found = false;
+  for (const Report& report : recorder_.reports) {
+    if (report.kind != ReportKind::kSharedRace) continue;
+    found = true;
+    EXPECT_EQ(report.access, Access::kStore);
+    EXPECT_EQ(report.other_access, Access::kLoad) << "the other warp read before";
+    EXPECT_TRUE(report.other.has_thread);
+    EXPECT_EQ(report.other.thread.x, report.place.thread.x ^ 64u);
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST_F(ChecksTest, BarriersOrder) {
+  load(kernel(neighbours("bar.sync 0;", "64"), ".shared .align 4 .b8 table[512];\n"));
+  const std::uint64_t a = allocate(512);
+  run({1}, {128}, {a, 0});
+  expect_no_reports();
+  EXPECT_EQ(get<std::uint32_t>(a, 128)[5], 69u);
+}
+
+TEST_F(ChecksTest, RaceInsideAWarpAndItsBarrier) {
+  load(kernel(neighbours(""), ".shared .align 4 .b8 table[512];\n"));
+  const std::uint64_t a = allocate(512);
+  run({1}, {32}, {a, 0});
+  EXPECT_EQ(only().kind, ReportKind::kSharedRace);
+  recorder_.reports.clear();
+  load(kernel(neighbours("bar.warp.sync 0xffffffff;"), ".shared .align 4 .b8 table[512];\n"));
+  run({1}, {32}, {a, 0});
+  expect_no_reports();
+}
+
+TEST_F(ChecksTest, EqualValuesAndVolatileWordsDoNotRace) {
+  const std::string shared = ".shared .align 4 .b8 table[4];\n";
+  load(kernel("mov.u32 %r1, 1; st.shared.u32 [table], %r1;", shared));
+  run({1}, {128}, {0, 0});
+  expect_no_reports();
+  load(kernel("st.volatile.shared.u32 [table], %r0;", shared));
+  run({1}, {128}, {0, 0});
+  expect_no_reports();
+}
+
+TEST_F(ChecksTest, LanesThatStandAtDifferentBarriers) {
+  load(kernel("setp.lt.u32 %p1, %r0, 16; @%p1 bra A; bar.sync 0; bra B; A: bar.sync 0; B:"));
+  EXPECT_EQ(run({1}, {32}, {0, 0}).end, End::kDone);
+  EXPECT_EQ(only().kind, ReportKind::kBarrierDivergence);
+  EXPECT_TRUE(only().has_other);
+}
+
+TEST_F(ChecksTest, ThreadsThatLeftAreNotWaitedFor) {
+  load(kernel("setp.lt.u32 %p1, %r0, 40; @%p1 ret; bar.sync 0; st.global.u32 [%x2], %r0;"));
+  const std::uint64_t a = put(std::vector<std::uint32_t>(64));
+  EXPECT_EQ(run({1}, {64}, {a, 0}).end, End::kDone);
+  expect_no_reports();
+  EXPECT_EQ(get<std::uint32_t>(a, 64)[63], 63u);
+}
+
+TEST_F(ChecksTest, ABarrierThatNeverHasItsThreads) {
+  load(kernel("bar.sync 1, 96;"));
+  run({1}, {64}, {0, 0});
+  EXPECT_EQ(only().kind, ReportKind::kDeadlock);
+}
+
+TEST_F(ChecksTest, LanesThatNeverComeToAShuffle) {
+  load(kernel("setp.lt.u32 %p1, %r0, 16; @%p1 bra A; bar.sync 0; bra B;\n"
+              "A: shfl.sync.bfly.b32 %r1, %r0, 1, 31, -1; bar.sync 0; B:"));
+  run({1}, {32}, {0, 0});
+  EXPECT_FALSE(recorder_.reports.empty());
+  EXPECT_EQ(recorder_.reports[0].kind, ReportKind::kBarrierDivergence);
+}
+
+TEST_F(ChecksTest, EndlessLoopsEndAtALimit) {
+  load(kernel("A: bra A;"));
+  limits_.seconds = 0.05;
+  const Outcome outcome = run({1}, {32}, {0, 0});
+  EXPECT_EQ(outcome.end, End::kStopped);
+  limits_ = {};
+  limits_.instructions = 1000;
+  EXPECT_EQ(run({1}, {32}, {0, 0}).end, End::kStopped);
+}
+
+TEST_F(ChecksTest, TrapEndsTheGrid) {
+  load(kernel("setp.ne.u32 %p1, %r0, 3; @%p1 bra A; trap; A: st.global.u32 [%x2], %r0;"));
+  const std::uint64_t a = put(std::vector<std::uint32_t>(32));
+  const Outcome outcome = run({4}, {32}, {a, 0});
+  EXPECT_EQ(outcome.end, End::kFault);
+  EXPECT_EQ(outcome.gpu_error, 719u);
+  EXPECT_EQ(only().kind, ReportKind::kTrap);
+  EXPECT_EQ(only().place.thread.x, 3u);
+}
+
+TEST_F(ChecksTest, WhatIsNotThereSkipsTheLaunchByName) {
+  load(kernel("tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%x0, {%r0}];"));
+  const Outcome outcome = run({1}, {32}, {0, 0});
+  EXPECT_EQ(outcome.end, End::kSkipped);
+  EXPECT_EQ(outcome.reason, "tex.1d.v4.f32.s32 is not executed");
+  EXPECT_GT(outcome.place.ptx_line, 0u);
+}
+
+TEST_F(ChecksTest, WithoutChecksBoundsRemain) {
+  load(kernel("ld.global.u32 %r1, [%x3]; add.u32 %r1, %r1, 1; st.global.u32 [%x2+4096], %r1;"));
+  checks_ = Checks::kNone;
+  const std::uint64_t a = allocate(128), b = allocate(128);
+  run({1}, {32}, {a, b});
+  EXPECT_EQ(only().kind, ReportKind::kOutOfBounds);
+}
+
+} // namespace
+} // namespace gmt::executor
