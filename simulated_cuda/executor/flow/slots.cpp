@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <queue>
 #include <utility>
 
@@ -114,13 +115,13 @@ struct Ending {
   bool operator>(const Ending& other) const { return end > other.end; }
 };
 
-// One SlotFile of slots.
+// Slots for registers of one width. Lanes of different fragments may hold different registers in
+// one slot; so all registers of a slot have their lanes at the same bytes.
 struct FreeSlots {
   Lowest free;
   std::priority_queue<Ending, std::vector<Ending>, std::greater<>> in_use;
-  std::uint32_t count = 0;
 
-  std::uint32_t take(const Interval& interval) {
+  std::uint32_t take(const Interval& interval, std::uint32_t& count) {
     while (!in_use.empty() && in_use.top().end < interval.begin) {
       free.push(in_use.top().slot);
       in_use.pop();
@@ -157,20 +158,23 @@ Slots allocate_slots(const Body& body, const Flow& flow) {
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return std::pair(intervals[a].begin, a) < std::pair(intervals[b].begin, b);
   });
-  FreeSlots files[4];
+  std::map<std::uint32_t, FreeSlots> by_width;
+  const auto give = [&](std::uint32_t r, const Interval& interval) {
+    Slot& slot = slots.of[r];
+    FreeSlots& free = by_width[bits_of(body.registers[r].type)];
+    slot.index = free.take(interval, slots.count[static_cast<int>(slot.file)]);
+  };
   // Registers of parameters and returns are filled and read from outside: they live all the time.
   Interval always;
   always.cover(0, kNone - 1);
   for (const auto* from_outside : {&body.parameter_registers, &body.return_registers}) {
     for (const std::uint32_t r : *from_outside) {
-      if (r != kNone) slots.of[r].index = files[static_cast<int>(slots.of[r].file)].take(always);
+      if (r != kNone) give(r, always);
     }
   }
   for (const std::uint32_t r : order) {
-    Slot& slot = slots.of[r];
-    if (slot.index == kNone) slot.index = files[static_cast<int>(slot.file)].take(intervals[r]);
+    if (slots.of[r].index == kNone) give(r, intervals[r]);
   }
-  for (int i = 0; i < 4; ++i) slots.count[i] = files[i].count;
   return slots;
 }
 

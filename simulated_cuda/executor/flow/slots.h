@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Liveness of virtual registers, and slots for them: registers that never live at the same time
-// share one. A slot has 32 lanes. There are four files of slots, by the size of what they hold.
-// A write under a guard keeps the old value where the guard is false: it does not end the life of
-// what was there before. Liveness is that of one lane: lanes never read slots of other lanes but
-// in instructions (shfl) that all of them execute.
+// share one, if they have the same width: lanes that went different ways may hold different ones of
+// them, so each lane must lie at the same bytes for all. A slot has 32 lanes. There are four files
+// of slots, by the size of what they hold. A write under a guard keeps the old value where the
+// guard is false: it does not end the life of what was there before. Liveness is that of one lane:
+// lanes never read slots of other lanes but in instructions (shfl) that all of them execute.
 #pragma once
 
 #include <cstdint>

@@ -74,6 +74,15 @@ TEST(PtxSlots, AGuardedWriteKeepsTheOldValue) {
   EXPECT_NE(found.slot("%r1").index, found.slot("%r2").index);
 }
 
+// Lanes in different branches hold different registers of one slot at the same time.
+TEST(PtxSlots, WidthsShareNoSlot) {
+  const Allocated found(std::string(kRegisters) +
+                        "@%p1 bra ELSE;\nmov.u32 %r1, 1;\nst.u32 [p], %r1;\nbra END;\n"
+                        "ELSE: mov.u16 %rs1, 1;\nst.u16 [p], %rs1;\nEND: ret;");
+  EXPECT_NE(found.slot("%r1").index, found.slot("%rs1").index);
+  EXPECT_EQ(found.slots.count[1], 2u);
+}
+
 TEST(PtxSlots, UnusedRegistersHaveNone) {
   const Allocated found(std::string(kRegisters) + "ret;");
   EXPECT_EQ(found.slots.of.size(), 0u);
