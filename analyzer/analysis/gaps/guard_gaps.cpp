@@ -15,7 +15,7 @@ namespace {
 
 using trace::GuardPlain;
 
-constexpr std::string_view kSubject = "kernel-out-of-bounds";
+constexpr std::string_view kFencedKind = "kernel-out-of-bounds";
 
 std::string_view why_plain(GuardPlain why) {
   switch (why) {
@@ -46,7 +46,7 @@ void explain_plain(const GuardUse& use, Findings& findings) {
     causes += cat({causes.empty() ? "" : ", ", format_count(use.plain[i]), " ",
                    why_plain(static_cast<GuardPlain>(i))});
   }
-  findings.not_checked({std::string(kSubject), cat({"--guard left ", format_count(plain), " of ",
+  findings.not_checked({std::string(kFencedKind), cat({"--guard left ", format_count(plain), " of ",
                                                     format_plural(plain + use.fenced, "allocation"),
                                                     " of device memory plain: ", causes})});
 }
@@ -61,7 +61,7 @@ void explain_other_memory(const Heap& heap, Findings& findings) {
       blocks += device.memory_kinds[static_cast<std::size_t>(kind)].allocations;
   if (blocks == 0) return;
   findings.not_checked(
-    {std::string(kSubject),
+    {std::string(kFencedKind),
      cat({"--guard does not fence managed, imported and graph memory, nor what the program maps "
           "itself: ",
           format_plural(blocks, "allocation")})});
@@ -82,7 +82,7 @@ void explain_pools(const ProcessModel& model, Findings& findings) {
     if (!model.is_loaded(pool.library)) continue;
     if (model.fences_tensors() && pool.remedy.starts_with("--guard")) continue;
     findings.not_checked(
-      {std::string(kSubject), cat({pool.name,
+      {std::string(kFencedKind), cat({pool.name,
                                    " cuts arrays out of larger blocks, which are fenced as a "
                                    "whole: ",
                                    pool.remedy})});
@@ -98,7 +98,7 @@ void explain_guard_gaps(const ProcessModel& model, const Heap& heap, Findings& f
   explain_other_memory(heap, findings);
   explain_pools(model, findings);
   if (use.unchecked != 0) {
-    findings.not_checked({std::string(kSubject),
+    findings.not_checked({std::string(kFencedKind),
                           cat({"the bytes beside ", format_plural(use.unchecked, "fenced block"),
                                " could not be looked at"})});
   }
