@@ -26,13 +26,11 @@
 // device: gpu
 // expect: clean
 // run: slack-fenced
-// device: gpu
 // options: --guard
-// expect: error kernel-out-of-bounds count=1 message="8 bytes" stacks="allocated here"@run:LINE(alloc),"launched here"@launch:LINE(launch),"freed here"@run:LINE(free)
+// expect: error kernel-out-of-bounds count=1 message="8 bytes" stacks="allocated here"@run:LINE(alloc),"launched here"@launch:LINE(launch),"launched here"@launch:LINE(launch),"freed here"@run:LINE(free)
 // run: underrun-fenced
-// device: gpu
 // options: --guard
-// expect: error kernel-out-of-bounds count=1 message="8 bytes" stacks="allocated here"@run:LINE(alloc),"launched here"@launch:LINE(launch),"freed here"@run:LINE(free)
+// expect: error kernel-out-of-bounds count=1 message="8 bytes" stacks="allocated here"@run:LINE(alloc),"launched here"@launch:LINE(launch),"launched here"@launch:LINE(launch),"freed here"@run:LINE(free)
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -15,7 +15,7 @@ namespace {
 
 using trace::GuardPlain;
 
-constexpr std::string_view kGuardedKind = "kernel-out-of-bounds";
+constexpr std::string_view kFencedKind = "kernel-out-of-bounds";
 
 std::string_view why_plain(GuardPlain why) {
   switch (why) {
@@ -47,7 +47,7 @@ void explain_plain(const GuardUse& use, Findings& findings) {
                    why_plain(static_cast<GuardPlain>(i))});
   }
   findings.not_checked(
-    {std::string(kGuardedKind),
+    {std::string(kFencedKind),
      cat({"--guard left ", format_count(plain), " of ",
           format_plural(plain + use.fenced, "allocation"), " of device memory plain: ", causes})});
 }
@@ -62,7 +62,7 @@ void explain_other_memory(const Heap& heap, Findings& findings) {
       blocks += device.memory_kinds[static_cast<std::size_t>(kind)].allocations;
   if (blocks == 0) return;
   findings.not_checked(
-    {std::string(kGuardedKind),
+    {std::string(kFencedKind),
      cat({"--guard does not fence managed, imported and graph memory, nor what the program maps "
           "itself: ",
           format_plural(blocks, "allocation")})});
@@ -83,10 +83,10 @@ void explain_pools(const ProcessModel& model, Findings& findings) {
     if (!model.is_loaded(pool.library)) continue;
     if (model.fences_tensors() && pool.remedy.starts_with("--guard")) continue;
     findings.not_checked(
-      {std::string(kGuardedKind), cat({pool.name,
-                                       " cuts arrays out of larger blocks, which are fenced as a "
-                                       "whole: ",
-                                       pool.remedy})});
+      {std::string(kFencedKind), cat({pool.name,
+                                      " cuts arrays out of larger blocks, which are fenced as a "
+                                      "whole: ",
+                                      pool.remedy})});
   }
 }
 
@@ -99,7 +99,7 @@ void explain_guard_gaps(const ProcessModel& model, const Heap& heap, Findings& f
   explain_other_memory(heap, findings);
   explain_pools(model, findings);
   if (use.unchecked != 0) {
-    findings.not_checked({std::string(kGuardedKind),
+    findings.not_checked({std::string(kFencedKind),
                           cat({"the bytes beside ", format_plural(use.unchecked, "fenced block"),
                                " could not be looked at"})});
   }
