@@ -37,6 +37,25 @@ TEST_F(Control, LanesLeaveALoopOneByOneAndMeetBehindIt) {
   for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(out[i], i * (i + 1) / 2);
 }
 
+// Comparisons of 16 bits, in a warp that is whole and in one that has parted.
+TEST_F(Control, ComparisonsOfNarrowValues) {
+  const auto out =
+    results(kernel(".reg .b16 %h<4>; cvt.u16.u32 %h0, %r0; and.b16 %h1, %h0, 15;\n"
+                   "add.s16 %h2, %h1, -3; setp.lt.u16 %p1, %h2, 2; selp.b32 %r1, 1, 0, %p1;\n"
+                   "setp.gt.s16 %p2, %h2, -2; selp.b32 %r2, 2, 0, %p2; or.b32 %r1, %r1, %r2;\n"
+                   "setp.lt.u32 %p3, %r0, 9; @%p3 bra A;\n"
+                   "setp.eq.s16 %p4, %h1, 9; selp.b32 %r3, 4, 0, %p4; or.b32 %r1, %r1, %r3;\n"
+                   "add.s16 %h2, %h1, -12; setp.lt.u16 %p4, %h2, 2; @%p4 or.b32 %r1, %r1, 8;\n"
+                   "A: st.global.u32 [%x2], %r1;"),
+            32);
+  for (std::uint32_t i = 0; i < 32; ++i) {
+    const std::uint32_t h = i & 15;
+    std::uint32_t want = (h == 3 || h == 4 ? 1 : 0) + (h >= 2 ? 2 : 0);
+    if (i >= 9) want += (h == 9 ? 4 : 0) + (h == 12 || h == 13 ? 8 : 0);
+    EXPECT_EQ(out[i], want) << i;
+  }
+}
+
 TEST_F(Control, TableOfBranches) {
   const auto out = results(kernel("and.b32 %r1, %r0, 3; T: .branchtargets A, B, A, C;\n"
                                   "brx.idx %r1, T; A: mov.u32 %r2, 10; bra D;\n"
