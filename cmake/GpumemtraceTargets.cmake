@@ -39,7 +39,7 @@ if(GPUMEMTRACE_BUILD_ANALYZER)
       target_link_libraries(gmt_libdw INTERFACE ${GMT_ARCHIVE_${archive}})
     endforeach()
   else()
-    target_link_libraries(gmt_libdw INTERFACE dw elf zstd lz4)
+    target_link_libraries(gmt_libdw INTERFACE dw elf zstd lz4 z)
   endif()
 endif()
 
@@ -51,9 +51,8 @@ elseif(GPUMEMTRACE_BUILD_INTERPOSER)
   message(FATAL_ERROR "CUDA's headers were not found: set GMT_CUDA_INCLUDE_DIR to the toolkit's include folder")
 endif()
 
-# gmt_programs(<target> <binaries...>): builds programs that custom commands link. The simulated device has no static
-# runtime, so programs with one are part of the default build only where there is a GPU; scripts/gpu-pack asks for
-# gpu_programs.
+# gmt_programs(<target> <binaries...>): builds programs that custom commands link. Those with a static runtime are part of
+# the default build where there is a GPU, and of the samples; scripts/gpu-pack asks for gpu_programs.
 set(all_with_gpu "")
 if(EXISTS /dev/nvidiactl OR EXISTS /dev/dxg)
   set(all_with_gpu ALL)
@@ -64,7 +63,11 @@ function(gmt_programs target)
   list(FILTER static INCLUDE REGEX "[-_]static$")
   list(FILTER ARGN EXCLUDE REGEX "[-_]static$")
   add_custom_target(${target} ALL DEPENDS ${ARGN})
-  add_custom_target(${target}_static DEPENDS ${static})
+  if(target STREQUAL "samples")
+    add_custom_target(${target}_static ALL DEPENDS ${static})
+  else()
+    add_custom_target(${target}_static DEPENDS ${static})
+  endif()
   add_dependencies(gpu_programs ${target}_static)
 endfunction()
 

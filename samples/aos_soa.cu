@@ -126,8 +126,6 @@ static void run_arrays(unsigned* right)
 
 int main(int argc, char** argv)
 {
-  cudaDeviceProp device;
-  CHECK(cudaGetDeviceProperties(&device, 0));
   bool structs = argc > 1 && std::strcmp(argv[1], "structs") == 0;
   unsigned *device_right = nullptr, right = 0;
   CHECK(cudaMalloc(&device_right, sizeof right));
@@ -140,7 +138,5 @@ int main(int argc, char** argv)
   CHECK(cudaFree(device_right));
   const unsigned floats = structs ? kCount * sizeof(Particle) / sizeof(float) : kCount;
   std::printf("%u of %u right\n", right, floats);
-  // The simulated device runs no kernel, so its results mean nothing.
-  bool kernels_run = std::strcmp(device.name, "gpumemtrace simulated device") != 0;
-  return kernels_run && right != floats;
+  return right != floats;
 }

@@ -38,8 +38,6 @@ static float on_host(const float (&terms)[kTerms], float x)
 
 int main()
 {
-  cudaDeviceProp device;
-  CHECK(cudaGetDeviceProperties(&device, 0));
   const float terms[kTerms] = {1.0f, 2.0f, 0.5f, -1.0f};
   std::vector<float> x(kCount), y(kCount);
   for (int i = 0; i < kCount; ++i)
@@ -60,7 +58,5 @@ int main()
   for (int i = 0; i < kCount; ++i)
     wrong += y[i] != on_host(terms, x[i]);
   std::printf("%d of %d values differ from the host's\n", wrong, kCount);
-  // The simulated device runs no kernel, so its values mean nothing.
-  bool kernels_run = std::strcmp(device.name, "gpumemtrace simulated device") != 0;
-  return kernels_run && wrong != 0;
+  return wrong != 0;
 }

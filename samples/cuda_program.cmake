@@ -5,7 +5,7 @@
 #
 #   gmt_add_cuda_program(<source> <folder> <out-variable>)
 # sets <out-variable> to the list of binaries, each named <folder>/<name>-<O0|O2>-<shared|static>; O0-static would say nothing
-# that the others do not, and is left out. Those with a static runtime belong to the target gpu_programs. A source with the
+# that the others do not, and is left out. Those with a static runtime belong to the target gpu_programs, too. A source with the
 # line "// libs: cuda" is linked to the driver library and to no runtime; it exists as -shared only. A source with the line
 # "// device hooks: all calls" has the malloc and free of its kernels logged; its O2-static flavour is built with -rdc=true.
 include_guard(DIRECTORY) # the variables below belong to the including folder

@@ -46,8 +46,6 @@ __global__ void find_largest(const double* values, Largest* results)
 
 int main()
 {
-  cudaDeviceProp device;
-  CHECK(cudaGetDeviceProperties(&device, 0));
   std::vector<double> values(kCount, 1.0);
   values[kWhere] = 2.0;
   std::vector<Largest> results(kBlocks);
@@ -69,7 +67,5 @@ int main()
     if (result.value > largest.value)
       largest = result;
   std::printf("largest value %g at %d\n", largest.value, largest.index);
-  // The simulated device runs no kernel, so its results mean nothing.
-  bool kernels_run = std::strcmp(device.name, "gpumemtrace simulated device") != 0;
-  return kernels_run && largest.index != kWhere;
+  return largest.index != kWhere;
 }

@@ -3,7 +3,7 @@
 // no leak, since it is not known whether the program would have freed it.
 // Variants: clean (or no word); kill: SIGKILL in the middle of the work; abort: a failed assertion;
 //   illegal: a kernel writes to an illegal address. The context is dead from there on: every later call fails with the
-//   same error, so the frees that follow are not judged.
+//   same error, so there is no finding about the frees that follow.
 //
 // run:
 // expect: clean

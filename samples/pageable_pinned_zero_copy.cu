@@ -106,9 +106,7 @@ static int sum_zero_copy(cudaStream_t stream, bool forgotten)
 int main(int argc, char** argv)
 {
   const char* variant = argc > 1 ? argv[1] : "clean";
-  cudaDeviceProp device;
   cudaStream_t stream;
-  CHECK(cudaGetDeviceProperties(&device, 0));
   CHECK(cudaStreamCreate(&stream));
   int pageable = sum_pageable(stream);
   int pinned = sum_pinned(stream, variant);
@@ -116,7 +114,5 @@ int main(int argc, char** argv)
   CHECK(cudaStreamDestroy(stream));
   std::printf("sums: pageable %d, pinned %d, zero copy %d\n", pageable, pinned, zero_copy);
 
-  // The simulated device runs no kernel, so its sums mean nothing.
-  bool kernels_run = std::strcmp(device.name, "gpumemtrace simulated device") != 0;
-  return kernels_run && !std::strcmp(variant, "clean") && (pageable != pinned || pinned != zero_copy);
+  return !std::strcmp(variant, "clean") && (pageable != pinned || pinned != zero_copy);
 }

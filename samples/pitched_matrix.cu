@@ -81,8 +81,6 @@ int main(int argc, char** argv)
   const char* variant = argc > 1 ? argv[1] : "clean";
   auto is = [&](const char* word) { return !std::strcmp(variant, word); };
   std::vector<float> host(kRows * kColumns, 1.5f), result(kRows * kColumns, 0.0f);
-  cudaDeviceProp device;
-  CHECK(cudaGetDeviceProperties(&device, 0));
 
   size_t pitch = 0;
   float* matrix = is("flat") ? make_flat_matrix(&pitch) : make_matrix(&pitch);
@@ -104,7 +102,5 @@ int main(int argc, char** argv)
   for (float value : result)
     wrong += value != 3.0f;
   std::printf("pitch %zu, %d of %d elements differ from 3\n", pitch, wrong, kRows * kColumns);
-  // The simulated device runs no kernel, so its matrix stays as it was.
-  bool kernels_run = std::strcmp(device.name, "gpumemtrace simulated device") != 0;
-  return kernels_run && is("clean") && wrong != 0;
+  return is("clean") && wrong != 0;
 }

@@ -100,7 +100,7 @@ int main(int argc, char** argv)
 
   std::printf("pitch %zu, %s, first row sums to %g\n", pitch, texture != 0 ? "through a texture" : "without a texture",
               sums[0]);
-  // The simulated device runs no kernel, so its sums mean nothing.
+  // The simulated device samples no texture, so its sums mean nothing.
   bool kernels_run = std::strcmp(device.name, "gpumemtrace simulated device") != 0;
   return (texture == 0) != flat || (kernels_run && sums[kRows - 1] != kColumns * 0.5f);
 }

@@ -68,8 +68,6 @@ __global__ void count_right(const float* matrix, unsigned* right)
 int main(int argc, char** argv)
 {
   const char* how = argc > 1 ? argv[1] : "tile33";
-  cudaDeviceProp device;
-  CHECK(cudaGetDeviceProperties(&device, 0));
   constexpr size_t bytes = size_t{kSize} * kSize * sizeof(float);
   const dim3 grid(kSize / kTile, kSize / kTile), block(kTile, kTile);
   float *from = nullptr, *to = nullptr;
@@ -92,7 +90,5 @@ int main(int argc, char** argv)
   CHECK(cudaFree(to));
   CHECK(cudaFree(from));
   std::printf("%s: %u of %u right\n", how, right, kSize * kSize);
-  // The simulated device runs no kernel, so its results mean nothing.
-  bool kernels_run = std::strcmp(device.name, "gpumemtrace simulated device") != 0;
-  return kernels_run && right != kSize * kSize;
+  return right != kSize * kSize;
 }

@@ -109,7 +109,7 @@ int main(int argc, char** argv)
   const char* how = argc > 1 ? argv[1] : "four";
   cudaDeviceProp device;
   CHECK(cudaGetDeviceProperties(&device, 0));
-  // The simulated device runs no kernel, so its results and times mean nothing.
+  // The simulated device's times mean nothing.
   bool kernels_run = std::strcmp(device.name, "gpumemtrace simulated device") != 0;
   float *a = nullptr, *b = nullptr, *c = nullptr;
   unsigned *device_right = nullptr, right = 0;
@@ -137,5 +137,5 @@ int main(int argc, char** argv)
   std::printf("%s: %u of %u right\n", how, right, kCount);
   if (kernels_run)
     std::printf("%.3f ms, %.0f GB/s\n", milliseconds, 3.0 * kCount * sizeof(float) / milliseconds / 1e6);
-  return kernels_run && right != kCount;
+  return right != kCount;
 }

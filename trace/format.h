@@ -50,6 +50,8 @@ enum class Kind : std::uint8_t {
   kRange = 11,      // NVTX (since 1.1)
   kText = 12,       // a string (since 1.1)
   kThread = 13,     // a thread begins to write here (since 1.5)
+  kFault = 14,      // a mistake inside a kernel, on the simulated device (since 1.5)
+  kExecution = 15,  // how far kernels ran there (since 1.5)
 
   // Calls.
   kAlloc = 16,
@@ -63,6 +65,11 @@ enum class Kind : std::uint8_t {
   kUse = 24,         // memory is bound or used otherwise
   kGraphKernel = 25, // a kernel that a graph's node runs (since 1.4)
   kGraphChange = 26, // any other change of what a graph runs (since 1.4)
+
+  // What --guard found and did (since 1.5). No calls.
+  kGuardDamage = 27, // the pattern beside a block has changed
+  kGuardExport = 28, // a fenced block was to be given to another process
+  kGuardCounts = 29, // how many blocks were fenced, and why others were not
 
   // In-kernel allocations (since 1.2), in device-<n>.log only. All but kDeviceDrained are a
   // DeviceSlot (trace/device_ring.h).
@@ -82,7 +89,7 @@ enum class Kind : std::uint8_t {
   kAccessCounters = 43, // of whole kernels (since 1.4)
 };
 
-inline constexpr Kind kLastEventKind = Kind::kGraphChange; // of what stands in a thread's log
+inline constexpr Kind kLastEventKind = Kind::kGuardCounts; // of what stands in a thread's log
 
 // kAccessWindows: why nothing, or nothing more, was measured.
 enum class AccessTrouble : std::uint8_t {
@@ -122,7 +129,7 @@ enum class MemoryKind : std::uint8_t {
   kManagedVariable = 20,
 };
 
-// Which function family a release call belongs to.
+// Which group of functions a release call belongs to.
 enum class FreeFunction : std::uint8_t {
   kUnknown = 0,
   kMemFree = 1,      // cuMemFree

@@ -17,6 +17,8 @@
 
 #include "trace/device_ring.h"
 #include "trace/format.h"
+#include "trace/guard.h"
+#include "trace/kernel_faults.h"
 #include "trace/record_words.h"
 
 namespace gmt::trace {
@@ -101,6 +103,11 @@ using RangeOp = Enumeration<trace::RangeOp>;
 using ExitWay = Enumeration<trace::ExitWay>;
 using LossCause = Enumeration<trace::LossCause>;
 using AccessTrouble = Enumeration<trace::AccessTrouble>;
+using GuardMoment = Enumeration<trace::GuardMoment>;
+using FaultKind = Enumeration<trace::FaultKind>;
+using FaultSpace = Enumeration<trace::FaultSpace>;
+using FaultAccess = Enumeration<trace::FaultAccess>;
+using ExecutionOp = Enumeration<trace::ExecutionOp>;
 struct Grid {
   using Type = Index3;
   static constexpr Type of(std::uint64_t word) { return grid_of(word); }
@@ -111,6 +118,7 @@ struct Block {
   static constexpr Type of(std::uint64_t word) { return block_extents_of(word); }
   static constexpr std::uint64_t word(Type value) { return pack_block_extents(value); }
 };
+using ThreadIndex = Block;
 struct BlockIndex {
   using Type = Index3;
   static constexpr Type of(std::uint64_t word) { return block_of(word); }

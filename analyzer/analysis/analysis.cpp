@@ -3,17 +3,22 @@
 
 #include "analyzer/analysis/analysis.h"
 
+#include <optional>
 #include <utility>
 
 #include "analyzer/analysis/arbiter.h"
-#include "analyzer/analysis/coalescing_gaps.h"
 #include "analyzer/analysis/dispatch.h"
+#include "analyzer/analysis/gaps/coalescing_gaps.h"
+#include "analyzer/analysis/gaps/guard_gaps.h"
 #include "analyzer/analysis/grouping.h"
+#include "analyzer/analysis/history/history_recorder.h"
 #include "analyzer/analysis/losses.h"
 #include "analyzer/analysis/missing_parts.h"
 #include "analyzer/analysis/process_model.h"
 #include "analyzer/analysis/totals.h"
 #include "analyzer/heap/copy_use.h"
+#include "analyzer/heap/memory_use.h"
+#include "analyzer/symbols/demangle.h"
 #include "analyzer/trace_reader/event_stream.h"
 
 namespace gmt {
@@ -36,7 +41,11 @@ public:
   TraceAnalysis(const TraceDir& trace, const AnalysisOptions& options)
       : stream_(trace), model_(stream_, options), arbiter_(heap_, model_.device_heaps()),
         findings_(model_.ranges(), options.group_by_range), detectors_(model_),
-        process_(describe(trace)) {}
+        process_(describe(trace)) {
+    if (options.history.columns == 0) return;
+    history_.emplace(options.history, model_);
+    heap_.watch(*history_);
+  }
 
   void replay();
   void finish();
@@ -57,6 +66,7 @@ private:
   Grouping findings_;
   Dispatch detectors_;
   ProcessReport process_;
+  std::optional<HistoryRecorder> history_;
 };
 
 void TraceAnalysis::replay() {
@@ -64,6 +74,7 @@ void TraceAnalysis::replay() {
     prefetch();
     model_.follow(*e);
     count(process_.totals, *e);
+    if (history_) history_->follow(*e);
     const std::span<const Verdict> verdicts = heap_.apply(*e);
     model_.follow_call(*e, heap_);
     if (model_.ranges().any()) note_peak_range(process_.totals, *e, heap_, model_.ranges());
@@ -83,20 +94,32 @@ void TraceAnalysis::finish() {
   process_.totals.threads = stream_.threads();
   finish_totals(process_.totals, heap_, end);
   if (end.memory_access.any()) process_.accesses = access_tables(end.memory_access);
+  if (model_.executions().any) {
+    process_.executions = model_.executions();
+    for (Executions::LeftOut& one : process_.executions->left_out)
+      one.kernel = demangle(one.kernel);
+  }
   process_.tables = memory_tables(heap_, copies_, model_);
   detectors_.finish(end, heap_, findings_);
+  explain_left_out(process_, findings_);
   explain_losses(process_, stats, findings_);
   explain_missing(model_, stream_.trace(), process_, findings_);
   explain_device_losses(end.device_contexts, heap_, process_, findings_);
   explain_access_gaps(end.memory_access, stream_.trace(), process_, findings_);
+  explain_core_dump(stream_.trace(), heap_.sticky_error(), findings_);
+  explain_guard_gaps(model_, heap_, findings_);
   explain_gaps(stream_.trace(), heap_, process_.totals, model_.nameless_calls(), findings_);
 }
 
 Analysis TraceAnalysis::take() {
+  std::vector<StackUse> uses = use_by_stack(heap_);
+  if (history_) {
+    process_.history = history_->finish(uses, heap_.use());
+  }
   return {.process = std::move(process_),
           .findings = findings_.take_findings(),
           .not_checked = findings_.take_not_checked(),
-          .use_by_stack = use_by_stack(heap_),
+          .use_by_stack = std::move(uses),
           .stacks = stream_.take_stacks(),
           .modules = stream_.trace().modules};
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "analyzer/analysis/history/history_size.h"
 #include "analyzer/coalescing/memory_access.h"
 #include "analyzer/detectors/policy.h"
 #include "analyzer/model/process.h"
@@ -21,6 +22,7 @@ struct AnalysisOptions {
   std::uint64_t coalescing_floor = MemoryAccess::kDefaultFloor; // bytes
   FindCode find_code = {};     // of kernels that were measured; none: only offsets are known
   FindStatic find_static = {}; // none: variables have no names
+  HistorySize history = {};
 };
 
 } // namespace gmt

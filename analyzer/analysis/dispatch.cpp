@@ -27,7 +27,7 @@ private:
 } // namespace
 
 Dispatch::Dispatch(const ProcessFacts& facts) {
-  std::vector<const DetectorInfo*> all = detectors();
+  std::vector<const DetectorInfo*> all = all_detectors();
   // Not std::ranges's: clang 14 cannot compile its result with libstdc++ 12.
   std::stable_partition(all.begin(), all.end(), [](const DetectorInfo* info) {
     return (info->wants & kWantsUnclaimed) == 0;

@@ -41,6 +41,12 @@ void add_losses(const ReadStats& stats, ProcessReport& process) {
   process.damaged = stats.total.damaged;
 }
 
+void explain_left_out(const ProcessReport& process, Findings& findings) {
+  if (!process.executions) return;
+  for (const Executions::LeftOut& left_out : process.executions->left_out)
+    findings.not_checked({"kernel " + left_out.kernel, in_words(left_out)});
+}
+
 void explain_losses(const ProcessReport& process, const ReadStats& stats, Findings& findings) {
   if (stats.lost() != 0) {
     std::string causes;
@@ -118,9 +124,8 @@ void explain_device_losses(const DeviceContexts& contexts, const Heap& heap, Pro
     lost, "record",
     " of malloc or free in kernels found no room in the ring; a larger one (--device-ring-size), or "
     "--device-ring-full=wait, loses none");
-  say(
-    unchecked, "free",
-    " in kernels behind that loss could not be judged: the allocation may be among what was lost");
+  say(unchecked, "free",
+      " in kernels behind that loss were not checked: the allocation may be among what was lost");
   say(torn, "record",
       " of malloc or free in kernels never finished, because their context or process died");
   say(damaged, "record", " of malloc or free in kernels damaged and left out");

@@ -23,6 +23,9 @@ void explain_lost_rings(ReadStats& stats, Findings& findings);
 // Adds what reading the logs cost to the process's losses.
 void add_losses(const ReadStats& stats, ProcessReport& process);
 
+// Launches that did not run to their end on the simulated device.
+void explain_left_out(const ProcessReport& process, Findings& findings);
+
 // Records of the process's logs: lost, never finished, damaged, of unknown kinds.
 void explain_losses(const ProcessReport& process, const ReadStats& stats, Findings& findings);
 

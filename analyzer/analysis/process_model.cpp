@@ -3,6 +3,8 @@
 
 #include "analyzer/analysis/process_model.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "analyzer/analysis/owners.h"
@@ -16,6 +18,8 @@ ProcessModel::ProcessModel(const EventStream& stream, const AnalysisOptions& opt
       clock_(trace_), static_ranges_(trace_.modules), device_heaps_(names_, clock_),
       may_be_running_(gmt::may_be_running(last_words_.ending(trace_), trace_.info)),
       known_calls_(trace_.apis.size()) {
+  guard_.sampled = trace_.asks_for("guard_sample");
+  guard_.asked = guard_.sampled || trace_.asks_for("guard");
   device_heaps_.read(trace_.device_logs);
   memory_access_.read(trace_.access_logs,
                       trace_.asks_for("coalescing") || trace_.asks_for("counters"),
@@ -40,6 +44,12 @@ void ProcessModel::note(const Event& e) {
   case trace::Kind::kDevice: note_device(e); break;
   case trace::Kind::kRange: ranges_.on_range(e); break;
   case trace::Kind::kExit: last_words_.follow(e); break;
+  case trace::Kind::kExecution:
+    executions_.follow(e, [this](std::uint64_t id) { return text(id); });
+    break;
+  case trace::Kind::kGuardCounts:
+  case trace::Kind::kGuardExport: note_guard(e); break;
+  case trace::Kind::kFault: fatal_faults_ += trace::FaultView(e).gpu_error() != 0 ? 1 : 0; break;
   default: break;
   }
 }
@@ -78,6 +88,38 @@ void ProcessModel::note_device(const Event& e) {
     .reads_pageable_memory = device.reads_pageable_memory() != 0,
     .uses_host_page_tables = device.uses_host_page_tables() != 0,
     .concurrent_managed = device.concurrent_managed() != 0};
+}
+
+bool ProcessModel::fences_tensors() const {
+  const auto mode = trace_.info.options.find("guard"); // its words by number
+  return mode != trace_.info.options.end() && (mode->second == "3" || mode->second == "4");
+}
+
+bool ProcessModel::is_loaded(std::string_view words) const {
+  return std::ranges::any_of(trace_.modules, [words](const Module& module) {
+    return std::string_view(module.path).find(words) != std::string_view::npos;
+  });
+}
+
+// Threads write the counts as they grow: the record with the highest ones is the newest.
+void ProcessModel::note_guard(const Event& e) {
+  if (e.kind == trace::Kind::kGuardExport) {
+    ++guard_.exports;
+    return;
+  }
+  const trace::GuardCountsView counts(e);
+  const auto raise = [](std::uint64_t& known, std::uint64_t now) { known = std::max(known, now); };
+  raise(guard_.fenced, counts.fenced());
+  raise(guard_.most_bytes, counts.most_bytes());
+  raise(guard_.checked, counts.checked());
+  raise(guard_.unchecked, counts.unchecked());
+  raise(guard_.reused, counts.reused());
+  const std::uint64_t plain[] = {counts.in_capture(),   counts.no_memory(), counts.no_addresses(),
+                                 counts.over_limit(),   counts.too_small(), counts.not_sampled(),
+                                 counts.exported(),     counts.excluded(),  counts.shared_pool(),
+                                 counts.not_supported()};
+  static_assert(std::size(plain) == static_cast<std::size_t>(trace::GuardPlain::kCount));
+  for (std::size_t i = 0; i < guard_.plain.size(); ++i) raise(guard_.plain[i], plain[i]);
 }
 
 // In which ranges blocks are allocated.

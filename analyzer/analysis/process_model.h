@@ -16,8 +16,10 @@
 #include "analyzer/detectors/process_facts.h"
 #include "analyzer/device_heap/device_heaps.h"
 #include "analyzer/heap/nvtx_ranges.h"
+#include "analyzer/model/guard_use.h"
 #include "analyzer/trace_reader/event_stream.h"
 #include "analyzer/trace_reader/facts/clock_pairs.h"
+#include "analyzer/trace_reader/facts/executions.h"
 #include "analyzer/trace_reader/facts/last_words.h"
 #include "analyzer/trace_reader/facts/name_table.h"
 #include "analyzer/trace_reader/facts/static_ranges.h"
@@ -42,6 +44,7 @@ public:
   }
   // The same event, behind Heap::apply().
   void follow_call(const Event& e, const Heap& heap) {
+    launches_.follow(e, heap);
     if (device_heaps_.any()) device_heaps_.follow(e, heap);
     if (memory_access_.asked()) memory_access_.follow(e, heap, names_);
     if (ranges_.any()) follow_blocks(heap);
@@ -56,6 +59,7 @@ public:
   bool is_checked_for_gaps() const { return trace_.info.minor >= 5 && !may_be_running_; }
   // Records that were made, and are not in the trace for no reason that it names.
   std::uint64_t missing_records() const;
+  const Executions& executions() const { return executions_.executions(); }
   std::uint64_t nameless_calls() const {
     return nameless_calls_;
   } // whose function the trace does not name
@@ -73,9 +77,17 @@ public:
   Caller caller(StackId stack) const override;
   const Ranges& ranges() const override { return ranges_; }
   const DeviceHeaps& device_heaps() const override { return device_heaps_; }
+  const LaunchLog& launches() const override { return launches_; }
+  std::span<const CoreDump> core_dumps() const override { return trace_.core_dumps; }
+  std::uint64_t fatal_faults() const override { return fatal_faults_; }
   std::span<const PolicyRule> policies() const override { return options_.policies; }
   bool groups_by_range() const override { return options_.group_by_range; }
   bool simulated() const override { return trace_.info.device == "simulated"; }
+  bool is_guarded() const override { return guard_.asked; }
+  const GuardUse& guard_use() const { return guard_; }
+  bool fences_tensors() const; // --guard tensors
+  // Whether an object file is loaded whose path contains these words.
+  bool is_loaded(std::string_view words) const;
   bool records_access() const override { return trace_.info.minor >= 4; }
   std::uint64_t lost_so_far() const override;
   std::string_view unseen_user() const override;
@@ -94,6 +106,7 @@ private:
   void note_name(const Event& e);
   void note_kernel(const Event& e);
   void note_device(const Event& e);
+  void note_guard(const Event& e);
   void follow_blocks(const Heap& heap);
   std::vector<unsigned> architectures() const; // of the devices seen: 90 for compute capability 9.0
 
@@ -107,9 +120,13 @@ private:
   std::unordered_map<std::uint64_t, Kernel> kernels_; // by function handle
   std::map<int, DeviceFacts> devices_;                // by ordinal
   DeviceHeaps device_heaps_;
+  LaunchLog launches_;
+  std::uint64_t fatal_faults_ = 0;
   MemoryAccess memory_access_;
+  GuardUse guard_;
   OrderGaps gaps_;
   LastWords last_words_;
+  ExecutionFacts executions_;
   bool may_be_running_; // the process may still be writing
   std::size_t known_calls_;
   std::uint64_t nameless_calls_ = 0;

@@ -9,9 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/analysis/history/memory_history.h"
 #include "analyzer/analysis/memory_tables.h"
 #include "analyzer/coalescing/access_tables.h"
 #include "analyzer/model/process.h"
+#include "analyzer/trace_reader/facts/executions.h"
 
 namespace gmt {
 
@@ -35,6 +37,14 @@ struct Totals {
   std::uint64_t device_heap_calls = 0, device_heap_peak_bytes = 0, device_heap_live_bytes = 0;
 };
 
+// What one call stack allocated.
+struct StackMemory {
+  CallStack stack = {};
+  std::uint64_t allocations = 0, allocated_bytes = 0;
+  std::uint64_t peak_bytes = 0; // of device memory, at the process's peak
+  std::uint64_t live_bytes = 0; // at the end, of any memory
+};
+
 struct ProcessReport {
   std::uint32_t pid = 0;
   std::string host;
@@ -48,6 +58,9 @@ struct ProcessReport {
   Totals totals;
   MemoryTables tables;
   std::optional<AccessTables> accesses = {}; // if something was measured
+  std::optional<Executions> executions = {}; // if kernels ran on the simulated device
+  std::vector<StackMemory> stacks = {};      // if they were asked for
+  std::optional<MemoryHistory> history = {}; // if it was asked for
   // By cause, in words: "disk full or file size limit", ...
   std::map<std::string, std::uint64_t> lost;
   std::uint64_t torn = 0;    // slots reserved and never finished

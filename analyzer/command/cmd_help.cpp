@@ -80,7 +80,7 @@ std::string help_options() {
     "Options of run, check and record that reach the program's process (flag, and variable in its\n"
     "environment, where the value is a plain number)\n" +
     interposer_options_text();
-  for (const std::string_view name : {"check", "report"})
+  for (const std::string_view name : {"check", "report", "diff"})
     text += "\nOptions of " + std::string(name) + "\n" + options_text(find_command(name)->id);
   text += "\nReport formats (--format)\n";
   for (const OutputInfo* output : outputs())
@@ -98,6 +98,8 @@ std::string help_options() {
          "                --fail-on stands, nothing was checked or a part of the trace is missing; else 0\n"
          "  report        0 clean, 1 findings, 3 no or unreadable trace, one of which a part is missing, or\n"
          "                nothing was checked\n"
+         "  diff          0 nothing is worse, 1 a finding at or above --fail-on is new or has grown, or\n"
+         "                memory has; 3 no or unreadable trace\n"
          "  dump          0, 3 no or unreadable trace\n"
          "  all           2 wrong usage, before anything is started; 4 the report could not be written, or\n"
          "                the tool failed, where the program's own status was 0\n";

@@ -11,6 +11,9 @@
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"
 #include "analyzer/command/report_options.h"
+#include "analyzer/command/reporting/baseline_check.h"
+#include "analyzer/command/reporting/report_files.h"
+#include "analyzer/command/run/core_dumps.h"
 #include "analyzer/command/run/environment.h"
 #include "analyzer/command/run/leftover_rings.h"
 #include "analyzer/command/run/program_check.h"
@@ -25,9 +28,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kNoDriver =
-  "no NVIDIA driver on this machine: nothing was checked; '--device simulated' checks the program's host "
-  "side "
-  "on a simulated device";
+  "no NVIDIA driver on this machine: nothing was checked; '--device simulated' runs and checks the "
+  "program on a simulated device";
 
 // Why nothing can be checked here, in one sentence; empty if it can.
 std::string why_not_checked(const Settings& settings, const ProgramCheck& check) {
@@ -49,6 +51,9 @@ Instrumentation instrument(const Settings& settings, const std::string& path,
   in.run_id = make_run_id();
   in.trace_dir = choose_trace_dir(settings.trace_dir);
   in.interposer = settings.interposer;
+  in.device_settings = settings.simulated;
+  if (in.simulated && ::isatty(STDERR_FILENO) != 0)
+    in.device_settings.emplace_back("GPUMEMTRACE_SIM_PROGRESS", "1");
   facts.simulated = in.simulated;
   facts.trace_dir = in.trace_dir;
   if (in.simulated) {
@@ -97,8 +102,9 @@ RunFacts run_program(const Settings& settings) {
     if (note.word == "moved") moved.emplace_back(note.text);
   facts.traces = traces_of_run(in.trace_dir, in.run_id, facts.outcome.program().pid, moved);
   for (const TraceHead& trace : facts.traces) {
-    const std::string problem = collect_rings(trace.path);
-    if (!problem.empty()) facts.remarks.push_back(problem);
+    for (const std::string& problem : {collect_rings(trace.path), collect_core_dumps(trace.path)}) {
+      if (!problem.empty()) facts.remarks.push_back(problem);
+    }
   }
   const std::string problem = write_endings(facts.traces, facts.outcome.ended);
   if (!problem.empty()) facts.remarks.push_back(problem);
@@ -134,17 +140,23 @@ Report make_report(RunFacts& facts, const Settings& settings) {
 
 // The report, and what the tool itself has to say about the run: 0, or the status of a failed
 // check.
-int report_on(RunFacts& facts, const Settings& settings, OutputFile& output) {
+int report_on(RunFacts& facts, const Settings& settings, OutputFile& output,
+              const ReportFiles& files, const BaselineCheck& baseline) {
   Report report = make_report(facts, settings);
   std::string reason;
   if (settings.command == CommandId::kCheck) reason = reason_to_fail(facts, report);
+  if (reason.empty() && settings.require_kernels) reason = kernels_left_out(report);
   if (!reason.empty() && reason != facts.unchecked)
     report.remarks.push_back("the check fails: " + reason);
+  baseline.compare(report);
   output.write(render(report, settings, output.descriptor()));
   if (output.is_file()) say(count_text(report) + "; the report is in '" + settings.output + "'");
   if (output.is_file() && !reason.empty()) say("the check fails: " + reason);
+  files.write(report);
+  if (!report.no_cuda_calls && reason.empty()) baseline.update(report);
   if (settings.command != CommandId::kCheck) return 0;
-  return !reason.empty() || has_finding(report, settings.fail_on) ? settings.error_exitcode : 0;
+  const bool fails = !baseline.is_update() && has_finding(report, settings.fail_on);
+  return !reason.empty() || fails ? settings.error_exitcode : 0;
 }
 
 } // namespace
@@ -152,6 +164,8 @@ int report_on(RunFacts& facts, const Settings& settings, OutputFile& output) {
 int command_run(const Settings& settings) {
   refuse_inside_nvidia_tool();
   OutputFile output(settings.output, STDERR_FILENO);
+  const ReportFiles files(settings);
+  const BaselineCheck baseline(settings);
   Suppressions rules; // a wrong rule must not be found out after the run
   for (const std::string& file : settings.suppressions) rules.add_file(file);
 
@@ -162,7 +176,7 @@ int command_run(const Settings& settings) {
       for (const std::string& line : record_lines(facts)) say(line);
       keep_symbols(facts, settings);
     } else {
-      status = report_on(facts, settings, output);
+      status = report_on(facts, settings, output, files, baseline);
     }
   } catch (const UserError& error) {
     say(error.what());

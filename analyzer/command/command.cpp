@@ -22,7 +22,7 @@ constexpr CommandInfo kCommands[] = {
   {"run", CommandId::kRun, "[run] [options] PROGRAM [ARGUMENT...]",
    "run a program and print what is wrong with its memory",
    "  gpumemtrace ./app --epochs 1             the report goes to stderr, the status is the program's\n"
-   "  gpumemtrace --device simulated ./app     on a machine with no GPU; kernels are not executed\n"
+   "  gpumemtrace --device simulated ./app     on a machine with no GPU; kernels run on the processor\n"
    "  gpumemtrace bash -c './a && ./b'         children are followed; one report for all\n",
    command_run},
   {"check", CommandId::kCheck, "check [options] PROGRAM [ARGUMENT...]",
@@ -42,6 +42,11 @@ constexpr CommandInfo kCommands[] = {
    "  gpumemtrace report /data                 the newest run in that one\n"
    "  gpumemtrace report --format json --output report.json gpumemtrace.app.host.4711\n",
    command_report},
+  {"diff", CommandId::kDiff, "diff [options] BEFORE AFTER",
+   "compare two runs: 0 nothing is worse, 1 something is",
+   "  gpumemtrace diff main.json branch.json   JSON reports\n"
+   "  gpumemtrace diff gpumemtrace.app.host.4711 gpumemtrace.app.host.4712\n",
+   command_diff},
   {"dump", CommandId::kDump, "dump TRACE", "print every event of a trace as one line",
    "  gpumemtrace dump gpumemtrace.app.host.4711 | grep cuMemFree\n", command_dump},
   {"nvcc", CommandId::kNvcc, "nvcc [COMPILER] [ARGUMENT...]",

@@ -15,6 +15,7 @@
 
 #include "analyzer/base/text_lines.h"
 #include "analyzer/base/user_error.h"
+#include "analyzer/command/device_options.h"
 #include "analyzer/report/output_format.h"
 
 namespace gmt {
@@ -95,7 +96,8 @@ std::string as_flag(std::string name) {
 InterposerOption make_text(InterposerOptionType type, const char* name, const char* environment,
                            const std::string& value, const char* sentence) {
   const std::string variable = std::string("GPUMEMTRACE_") + environment;
-  return {type, as_flag(name), variable, value.empty() ? "any" : value, sentence, {}};
+  const std::string none = type == InterposerOptionType::kList ? "none" : "any";
+  return {type, as_flag(name), variable, value.empty() ? none : value, sentence, {}};
 }
 
 InterposerOption make_option(InterposerOptionType type, const char* name, const char* environment,
@@ -164,18 +166,20 @@ std::string interposer_value(const InterposerOption& option, const std::string& 
   case InterposerOptionType::kChoice: return std::to_string(choice_number(option, text));
   case InterposerOptionType::kLaunches: return launches(option.flag, text);
   case InterposerOptionType::kPattern: return pattern(option.flag, text);
-  case InterposerOptionType::kName: return text;
+  case InterposerOptionType::kName:
+  case InterposerOptionType::kList: return text;
   }
   return {};
 }
 
 void read_report_values(const Last& last, Settings& s) {
-  if (const auto v = last("format")) {
-    s.format = *v;
-    const auto all = outputs();
-    if (std::none_of(all.begin(), all.end(), [&](const OutputInfo* o) { return o->id == *v; }))
-      wrong_value("format", *v, format_list());
+  if (const auto v = last("baseline")) s.baseline = *v;
+  if (const auto v = last("baseline-tolerance")) {
+    const std::optional<std::uint64_t> percent = parse_percent(*v);
+    if (!percent) wrong_value("baseline-tolerance", *v, "a whole number of percent, such as 10%");
+    s.baseline_tolerance = *percent;
   }
+  if (const auto v = last("source-root")) s.source_root = *v;
   if (const auto v = last("fail-on")) {
     s.fail_on = choice<Severity>(
       "fail-on", *v,
@@ -218,6 +222,7 @@ std::span<const InterposerOption> interposer_options() {
 #define GMT_TYPE_LAUNCHES kLaunches
 #define GMT_TYPE_PATTERN kPattern
 #define GMT_TYPE_NAME kName
+#define GMT_TYPE_LIST kList
 #define GMT_TEXT(name, environment, value, form, sentence)                                         \
   make_text(GMT_TYPE_##form, #name, #environment, value, sentence),
 #define GMT_CHOICE(name, environment, value, words, sentence)                                      \
@@ -229,6 +234,7 @@ std::span<const InterposerOption> interposer_options() {
 #undef GMT_TYPE_LAUNCHES
 #undef GMT_TYPE_PATTERN
 #undef GMT_TYPE_NAME
+#undef GMT_TYPE_LIST
   };
   return options;
 }
@@ -240,6 +246,26 @@ std::string format_list() {
   return list.empty() ? "text" : list;
 }
 
+void read_formats(const std::vector<std::string>& values, Settings& settings) {
+  const auto all = outputs();
+  for (const std::string& value : values) {
+    const std::size_t equals = value.find('=');
+    const std::string format = value.substr(0, equals);
+    if (std::ranges::none_of(all, [&](const OutputInfo* o) { return o->id == format; }))
+      wrong_value("format", value, format_list());
+    if (equals == std::string::npos) {
+      settings.format = format;
+      continue;
+    }
+    const std::string path = value.substr(equals + 1);
+    if (path.empty()) wrong_value("format", value, "a file behind the '='");
+    if (std::ranges::any_of(settings.format_files,
+                            [&](const FormatFile& file) { return file.path == path; }))
+      wrong_value("format", value, "each file only once");
+    settings.format_files.push_back({format, path});
+  }
+}
+
 void read_values(const Last& last, Settings& settings) {
   read_report_values(last, settings);
   if (const auto v = last("device")) {
@@ -248,13 +274,24 @@ void read_values(const Last& last, Settings& settings) {
                                             {"real", DeviceChoice::kReal},
                                             {"simulated", DeviceChoice::kSimulated}});
   }
+  settings.simulated = device_settings(last);
+  if (!settings.simulated.empty() && settings.device != DeviceChoice::kSimulated) {
+    throw UserError("options for kernels that run on the processor go with '--device simulated'",
+                    ExitStatus::kUsage);
+  }
   if (const auto v = last("trace-dir")) settings.trace_dir = *v;
-  if (settings.command == CommandId::kReport)
+  if (settings.command == CommandId::kReport || settings.command == CommandId::kDiff)
     return; // its --stack-depth is about showing, not keeping
   for (const InterposerOption& option : interposer_options()) {
     if (const auto v = last(option.flag))
       settings.interposer.emplace_back(option.environment, interposer_value(option, *v));
   }
+}
+
+std::optional<std::uint64_t> parse_percent(std::string_view text) {
+  if (text.ends_with('%')) text.remove_suffix(1);
+  const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(text);
+  return value && *value <= 1'000'000 ? value : std::nullopt;
 }
 
 std::optional<std::uint64_t> parse_size(std::string_view text) {

@@ -20,7 +20,8 @@ enum class InterposerOptionType : std::uint8_t {
   kChoice,
   kLaunches,
   kPattern,
-  kName
+  kName,
+  kList // of names, parts separated by commas; none if it is empty
 };
 
 // One row of trace/interposer_options.def.
@@ -35,6 +36,9 @@ struct InterposerOption {
 
 std::span<const InterposerOption> interposer_options();
 std::string format_list(); // "json, text"
+
+// FORMAT, of which the last one counts, and FORMAT=FILE, which all do.
+void read_formats(const std::vector<std::string>& values, Settings& settings);
 
 // Fills in every option that `last` has a value for; `last` gives the last value written, by option
 // name.

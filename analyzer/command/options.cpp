@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "analyzer/command/command.h"
+#include "analyzer/command/device_options.h"
 #include "analyzer/command/option_values.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/report/suppressions.h"
@@ -27,7 +28,8 @@ constexpr unsigned kPrograms =
   bit(CommandId::kRun) | bit(CommandId::kCheck) | bit(CommandId::kRecord);
 constexpr unsigned kReports =
   bit(CommandId::kRun) | bit(CommandId::kCheck) | bit(CommandId::kReport);
-constexpr unsigned kAll = kPrograms | kReports | bit(CommandId::kDump) | bit(CommandId::kHelp);
+constexpr unsigned kAll =
+  kPrograms | kReports | bit(CommandId::kDiff) | bit(CommandId::kDump) | bit(CommandId::kHelp);
 
 struct Row {
   std::string name;
@@ -36,6 +38,8 @@ struct Row {
   std::string sentence;
   std::string short_name = {};
   bool is_switch = false; // a switch that may also be written --name=0
+  // Of a switch with more words than two, which means the second one where it stands alone
+  std::vector<std::string> words = {};
 };
 
 const char* option_placeholder(InterposerOptionType type) {
@@ -45,15 +49,20 @@ const char* option_placeholder(InterposerOptionType type) {
   case InterposerOptionType::kLaunches: return "WHAT";
   case InterposerOptionType::kPattern: return "REGEX";
   case InterposerOptionType::kName: return "NAME";
+  case InterposerOptionType::kList: return "NAMES";
   default: return "N";
   }
 }
 
 std::vector<Row> make_rows() {
-  const unsigned verdicts = bit(CommandId::kCheck) | bit(CommandId::kReport);
+  const unsigned verdicts =
+    bit(CommandId::kCheck) | bit(CommandId::kReport) | bit(CommandId::kDiff);
+  const unsigned compared = kReports | bit(CommandId::kDiff);
   std::vector<Row> rows = {
-    {"format", "FORMAT", kReports, "form of the report: " + format_list() + " (default text)"},
-    {"output", "FILE", kReports, "write the report to a file", "o"},
+    {"format", "FORMAT[=FILE]", kReports,
+     "form of the report: " + format_list() +
+       " (default text); with =FILE one more report, in that file; may be repeated"},
+    {"output", "FILE", compared, "write the report to a file", "o"},
     {"fail-on", "SEVERITY", verdicts,
      "the least severity that fails: note, warning or error (default error)"},
     {"error-exitcode", "N", bit(CommandId::kCheck),
@@ -71,6 +80,12 @@ std::vector<Row> make_rows() {
      "a rule that the program must keep, as in --policy 'max-device-bytes 2G' (see 'gpumemtrace help "
      "policy'); may be repeated"},
     {"policy-file", "FILE", kReports, "a file of such rules, one a line; may be repeated"},
+    {"baseline", "FILE", kReports,
+     "findings that are accepted: only what is not in the file, or has grown, is shown and fails"},
+    {"baseline-tolerance", "PERCENT", compared,
+     "how much count and bytes of a finding may grow against the baseline, or the run before (default 0%)"},
+    {"update-baseline", "", kReports,
+     "write the findings of this run into the baseline; then no finding fails the check"},
     {"coalescing-floor", "SIZE", kReports,
      "with --coalescing: leave out accesses of which all launches waste less (default 1M)"},
     {"suppressions", "FILE", kReports, "a file of suppression rules; may be given several times"},
@@ -79,22 +94,32 @@ std::vector<Row> make_rows() {
     {"tables", "WHICH", kReports,
      "who used how much memory, in the text report: auto (what says more than the totals), all or none "
      "(default auto)"},
-    {"no-symbols", "", kReports, "show modules and offsets instead of functions and lines"},
+    {"source-root", "DIR", kReports,
+     "folder of the sources, to which sarif, gitlab, junit and markdown name files (default: the top of "
+     "the git repository here, else the folder of main)"},
+    {"no-symbols", "", compared, "show modules and offsets instead of functions and lines"},
     {"color", "WHEN", kReports,
      "auto, always or never (default auto: on a terminal, unless NO_COLOR is set)"},
     {"stack-depth", "N", bit(CommandId::kReport),
      "frames shown of each call stack (default 0: all)"},
     {"device", "DEVICE", kPrograms,
-     "auto: check only where there is a driver; real: in any case; simulated: no GPU needed, kernels are "
-     "not executed (default auto)"},
+     "auto: check only where there is a driver; real: in any case; simulated: no GPU needed, kernels "
+     "run on the processor (default auto)"},
+    {"require-kernels", "", bit(CommandId::kCheck),
+     "--device simulated: fail if a launch did not run to its end"},
     {"trace-dir", "DIR", kPrograms, "where traces are made (default: the current directory)"},
     {"help", "", kAll, "explain the command and its options", "h"},
   };
+  for (const DeviceOption& option : device_options())
+    rows.push_back({option.name, option.value, kPrograms, option.sentence});
   for (const InterposerOption& option : interposer_options()) {
     const bool is_switch = option.type == InterposerOptionType::kBool;
     const std::string value = is_switch ? "" : option_placeholder(option.type);
     const std::string sentence = option.sentence + " (default " + option.shown_default + ")";
-    rows.push_back({option.flag, value, kPrograms, sentence, {}, is_switch});
+    // A choice between off and on is a switch with more words.
+    const bool has_on = option.choices.size() > 1 && option.choices[1] == "on";
+    const std::vector<std::string> words = has_on ? option.choices : std::vector<std::string>();
+    rows.push_back({option.flag, value, kPrograms, sentence, {}, is_switch, words});
   }
   return rows;
 }
@@ -169,7 +194,10 @@ void check_kinds(const std::string& option, const std::vector<std::string>& patt
 
 // What may follow a switch of the interposer as a word of its own. A program of that name can
 // follow "--".
-bool is_switch_value(std::string_view word) { return word == "0" || word == "1"; }
+bool is_switch_value(const Row& row, const std::string& word) {
+  if (row.is_switch) return word == "0" || word == "1";
+  return std::ranges::find(row.words, word) != row.words.end();
+}
 
 // The options before the first other word (anywhere, for commands that run no program), in the one
 // form
@@ -207,8 +235,10 @@ std::vector<std::string> split(CommandId command, std::span<const std::string> a
       if (equals + 1 == word.size())
         usage_error("option '" + flag + "' needs a value after the '='");
       options.push_back(word);
-    } else if (row->is_switch && i + 1 < arguments.size() && is_switch_value(arguments[i + 1])) {
+    } else if (i + 1 < arguments.size() && is_switch_value(*row, arguments[i + 1])) {
       options.push_back(flag + "=" + arguments[++i]);
+    } else if (!row->words.empty()) {
+      options.push_back(flag + "=" + row->words[1]);
     } else if (row->value.empty()) {
       options.push_back(flag);
     } else if (i + 1 < arguments.size() && !arguments[i + 1].empty()) {
@@ -237,7 +267,9 @@ Settings parse_options(CommandId command, std::span<const std::string> arguments
   }
   settings.help = values.count("help") != 0;
   settings.print_suppressions = values.count("print-suppressions") != 0;
+  settings.update_baseline = values.count("update-baseline") != 0;
   settings.symbols = values.count("no-symbols") == 0;
+  settings.require_kernels = values.count("require-kernels") != 0;
   const auto all = [&](const std::string& name) {
     return values.count(name) ? values[name].as<std::vector<std::string>>()
                               : std::vector<std::string>();
@@ -255,6 +287,7 @@ Settings parse_options(CommandId command, std::span<const std::string> arguments
     const std::vector<std::string> given = all(name);
     return given.empty() ? std::nullopt : std::optional(given.back());
   };
+  read_formats(all("format"), settings);
   read_values(last, settings);
   const bool needs_program = (bit(command) & kPrograms) != 0 && !settings.help;
   if (needs_program && (settings.words.empty() || settings.words[0].empty())) {

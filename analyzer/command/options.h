@@ -28,18 +28,26 @@ enum class CommandId : unsigned {
   kReport = 8,
   kDump = 16,
   kHelp = 32,
-  kNvcc = 64
+  kNvcc = 64,
+  kDiff = 128
 };
 
 enum class DeviceChoice : std::uint8_t { kAuto, kReal, kSimulated };
 enum class ColorChoice : std::uint8_t { kAuto, kAlways, kNever };
+
+// --format FORMAT=FILE
+struct FormatFile {
+  std::string format, path;
+};
 
 struct Settings {
   CommandId command = CommandId::kRun;
   bool help = false;
 
   std::string format = "text"; // an id of outputs()
-  std::string output;          // empty: stderr after a program, stdout for report
+  std::vector<FormatFile> format_files;
+  std::string source_root;
+  std::string output; // empty: stderr after a program, stdout for report
   Severity fail_on = Severity::kError;
   int error_exitcode = 23;
   std::uint64_t min_bytes = 0;
@@ -49,6 +57,9 @@ struct Settings {
   bool print_suppressions = false;
   bool group_by_range = false;
   std::vector<PolicyRule> policies;
+  std::string baseline; // a file; empty: none
+  bool update_baseline = false;
+  std::uint64_t baseline_tolerance = 0;          // percent
   std::optional<std::uint64_t> coalescing_floor; // bytes
   bool symbols = true;
   std::optional<unsigned> stack_depth;
@@ -56,6 +67,9 @@ struct Settings {
   ColorChoice color = ColorChoice::kAuto;
 
   DeviceChoice device = DeviceChoice::kAuto;
+  bool require_kernels = false;
+  // For the simulated device: names in the environment, values.
+  std::vector<std::pair<std::string, std::string>> simulated;
   std::string trace_dir;
   // The interposer's options that were given: full name in the environment, plain value.
   std::vector<std::pair<std::string, std::string>> interposer;
@@ -69,6 +83,9 @@ std::string interposer_options_text();       // with their names in the environm
 
 // The candidate nearest to a word by edit distance, empty if none is near enough to be meant.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
+
+// "5%" or "5"; nothing if it is no whole number up to a million.
+std::optional<std::uint64_t> parse_percent(std::string_view text);
 
 // "64", "512K", "2G", "1GiB" (binary); nothing if it is no size or does not fit.
 std::optional<std::uint64_t> parse_size(std::string_view text);

@@ -19,7 +19,7 @@ namespace {
 
 using RuleKind = PolicyRule::Kind;
 
-enum class Takes : std::uint8_t { kNothing, kAfterMark, kName, kSize, kCount };
+enum class Takes : std::uint8_t { kNothing, kAfterMark, kName, kSize, kCount, kPercent };
 
 struct RuleForm {
   std::string_view word;
@@ -36,6 +36,7 @@ constexpr RuleForm kForms[] = {
    "no-alloc-during-capture"},
   {"max-device-bytes", RuleKind::kMaxDeviceBytes, Takes::kSize, "max-device-bytes SIZE"},
   {"max-allocations", RuleKind::kMaxAllocations, Takes::kCount, "max-allocations N"},
+  {"max-growth", RuleKind::kMaxGrowth, Takes::kPercent, "max-growth PERCENT"},
 };
 
 constexpr std::string_view kBlanks = " \t\r";
@@ -82,6 +83,12 @@ std::uint64_t size(std::string_view text) {
   return *value;
 }
 
+std::uint64_t percent(std::string_view text) {
+  const auto value = parse_percent(text);
+  if (!value) wrong_rule(text, "max-growth takes a whole number of percent, such as 5%");
+  return *value;
+}
+
 [[noreturn]] void cannot_read(const std::filesystem::path& file, int error) {
   throw UserError("cannot read the policies in '" + file.string() + "': " + std::strerror(error),
                   ExitStatus::kUsage);
@@ -115,6 +122,10 @@ PolicyRule parse_policy(std::string_view text) {
   case Takes::kCount:
     must(!rest.empty());
     rule.limit = count(rest);
+    break;
+  case Takes::kPercent:
+    must(!rest.empty());
+    rule.limit = percent(rest);
     break;
   }
   return rule;

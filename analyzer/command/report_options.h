@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "analyzer/command/options.h"
 #include "analyzer/report/report.h"
@@ -15,6 +16,9 @@ ReportOptions report_options(const Settings& settings);
 // The report as --format, --limit, --stack-depth and --color ask; `descriptor` is where it is
 // going.
 std::string render(const Report& report, const Settings& settings, int descriptor);
+
+// The same for a file of --format FORMAT=FILE.
+std::string render_file(const Report& report, const Settings& settings, std::string_view format);
 
 bool has_finding(const Report& report, Severity least);
 

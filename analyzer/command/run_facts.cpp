@@ -159,6 +159,21 @@ std::string reason_to_fail(const RunFacts& facts, const Report& report) {
   return {};
 }
 
+std::string kernels_left_out(const Report& report) {
+  std::uint64_t launches = 0, ran = 0;
+  for (const ProcessReport& process : report.processes) {
+    launches += process.totals.launches;
+    if (!process.executions) continue;
+    std::uint64_t left_out = 0;
+    for (const Executions::LeftOut& one : process.executions->left_out) left_out += one.launches;
+    const std::uint64_t all = std::max(process.executions->launches, process.totals.launches);
+    ran += all - std::min(all, left_out);
+  }
+  if (ran >= launches) return {};
+  return std::to_string(launches - ran) + " of " + std::to_string(launches) +
+         " launches of kernels did not run to their end (--require-kernels)";
+}
+
 std::vector<std::string> record_lines(const RunFacts& facts) {
   std::vector<std::string> lines;
   for (const Note& note : facts.notes) {

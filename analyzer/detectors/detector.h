@@ -92,6 +92,8 @@ struct DetectorInfo {
   Wants wants = kWantsAll; // until it asks for others (Detector::watch)
   Measure measure = Measure::kMistakes;
   OwnerExcuse owner_excuse = {};
+  // Another registration describes the kind; this one finds it by other means.
+  bool is_another_way = false;
 };
 
 class DetectorRegistration {
@@ -101,8 +103,10 @@ public:
   const DetectorRegistration* const next;
 };
 
-// All registered detectors, sorted by id.
+// All kinds of findings, sorted by id.
 std::vector<const DetectorInfo*> detectors();
+// All registered detectors, sorted by id: some kinds have more than one.
+std::vector<const DetectorInfo*> all_detectors();
 const DetectorInfo* detector_of(std::string_view kind); // null if there is none
 
 } // namespace gmt

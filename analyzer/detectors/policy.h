@@ -7,6 +7,7 @@
 //   glob) no-alloc-during-capture         no allocation by a thread that captures a stream
 //   max-device-bytes SIZE           never more device memory alive at once
 //   max-allocations N               not more allocations in all
+//   max-growth PERCENT              peak and live memory against a baseline
 #pragma once
 
 #include <cstdint>
@@ -24,11 +25,12 @@ struct PolicyRule {
     kNoAllocDuringCapture,
     kMaxDeviceBytes,
     kMaxAllocations,
+    kMaxGrowth, // against a baseline: of whole runs, so no detector checks it
   };
   Kind kind;
   std::string text;        // as written, blanks made one
   std::string name = {};   // of the range or mark: a glob; empty if there is none
-  std::uint64_t limit = 0; // of the kMax kinds
+  std::uint64_t limit = 0; // of the kMax kinds; percent of kMaxGrowth
 };
 
 // Both throw UserError (status 2): what is wrong, and the nearest rule.

@@ -9,7 +9,9 @@
 
 #include "analyzer/detectors/policy.h"
 #include "analyzer/device_heap/device_heaps.h"
+#include "analyzer/device_heap/launch_log.h"
 #include "analyzer/heap/nvtx_ranges.h"
+#include "analyzer/model/core_dump.h"
 #include "analyzer/model/event.h"
 #include "analyzer/model/process.h"
 #include "analyzer/model/trace_names.h"
@@ -23,11 +25,17 @@ public:
   virtual Caller caller(StackId stack) const = 0; // walks all modules: not for every event
   virtual const Ranges& ranges() const = 0;
   virtual const DeviceHeaps& device_heaps() const = 0;
+  virtual const LaunchLog& launches() const = 0;
+  virtual std::span<const CoreDump> core_dumps() const = 0; // of GPUs, of the whole process
+  // Faults of kernels so far that end a context on a GPU: a finding names each.
+  virtual std::uint64_t fatal_faults() const = 0;
 
   virtual std::span<const PolicyRule> policies() const = 0;
   virtual bool groups_by_range() const = 0; // findings of different ranges stay apart
 
   virtual bool simulated() const = 0;
+  // --guard: blocks have mappings of their own, and allocations take longer
+  virtual bool is_guarded() const = 0;
   // Whom cuMemSetAccess gave access, each launch's context: since 1.4
   virtual bool records_access() const = 0;
   virtual std::uint64_t lost_so_far() const = 0; // records; more may turn out to be lost later

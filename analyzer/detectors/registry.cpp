@@ -5,6 +5,7 @@
 #include "analyzer/detectors/detector.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace gmt {
 namespace {
@@ -18,16 +19,24 @@ DetectorRegistration::DetectorRegistration(const DetectorInfo& registered)
   g_first = this;
 }
 
-std::vector<const DetectorInfo*> detectors() {
+std::vector<const DetectorInfo*> all_detectors() {
   std::vector<const DetectorInfo*> all;
   for (const DetectorRegistration* r = g_first; r != nullptr; r = r->next) all.push_back(&r->info);
-  std::ranges::sort(all, {}, [](const DetectorInfo* info) { return info->id; });
+  std::ranges::sort(all, [](const DetectorInfo* a, const DetectorInfo* b) {
+    return std::pair(a->id, a->is_another_way) < std::pair(b->id, b->is_another_way);
+  });
   return all;
+}
+
+std::vector<const DetectorInfo*> detectors() {
+  std::vector<const DetectorInfo*> kinds = all_detectors();
+  std::erase_if(kinds, [](const DetectorInfo* info) { return info->is_another_way; });
+  return kinds;
 }
 
 const DetectorInfo* detector_of(std::string_view kind) {
   for (const DetectorRegistration* r = g_first; r != nullptr; r = r->next) {
-    if (r->info.id == kind) return &r->info;
+    if (r->info.id == kind && !r->info.is_another_way) return &r->info;
   }
   return nullptr;
 }

@@ -18,8 +18,8 @@ namespace {
 constexpr std::uintmax_t kLargestFile = 512u << 20;
 constexpr std::array<std::string_view, 6> kOps{"load",      "store", "atomic",
                                                "reduction", "copy",  "bulk-copy"};
-constexpr std::array<std::string_view, 5> kSpaces{"global", "shared", "local", "generic",
-                                                  "constant"};
+constexpr std::array<std::string_view, 5> kSpaceWords{"global", "shared", "local", "generic",
+                                                      "constant"};
 
 template <class Enum, std::size_t N>
 bool read_word(const std::array<std::string_view, N>& words, std::string_view text, Enum& into) {
@@ -71,7 +71,7 @@ private:
     Instruction read;
     const bool sound =
       fields.size() >= 7 && read_number(fields[1], read.offset, 16) &&
-      read_word(kOps, fields[2], read.op) && read_word(kSpaces, fields[3], read.space) &&
+      read_word(kOps, fields[2], read.op) && read_word(kSpaceWords, fields[3], read.space) &&
       read_number(fields[4], read.bytes) && read_number(fields[5], read.address_register) &&
       read_number(fields[6], read.address_offset);
     std::vector<Instruction>& all = code_.instructions;
@@ -102,7 +102,7 @@ void write_function(std::ostream& out, const FunctionCode& code) {
       << escape(code.module) << '\n';
   for (const Instruction& i : code.instructions) {
     out << "access\t" << hex(i.offset) << '\t' << kOps[static_cast<std::size_t>(i.op)] << '\t'
-        << kSpaces[static_cast<std::size_t>(i.space)] << '\t' << i.bytes << '\t'
+        << kSpaceWords[static_cast<std::size_t>(i.space)] << '\t' << i.bytes << '\t'
         << i.address_register << '\t' << i.address_offset << '\n';
     for (const SourceLine& line : i.lines)
       out << "place\t" << line.line << '\t' << escape(line.function) << '\t' << escape(line.file)

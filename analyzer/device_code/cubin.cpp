@@ -66,8 +66,13 @@ std::vector<Cubin::Symbol> Cubin::symbols() const {
   if (table == nullptr) return result;
   Elf64_Sym symbol;
   for (std::uint64_t at = 0; read_at(table->data, at, symbol); at += sizeof symbol) {
-    result.push_back({image_.linked_text(*table, symbol.st_name), symbol.st_shndx, symbol.st_value,
-                      symbol.st_size, ELF64_ST_TYPE(symbol.st_info) == STT_FUNC,
+    const std::size_t section = symbol.st_shndx;
+    // 0 in a cubin that is not loaded: then the value is the offset.
+    const std::uint64_t base =
+      section < image_.sections().size() ? image_.sections()[section].address : 0;
+    const std::uint64_t offset = symbol.st_value >= base ? symbol.st_value - base : symbol.st_value;
+    result.push_back({image_.linked_text(*table, symbol.st_name), section, offset, symbol.st_size,
+                      base != 0 ? symbol.st_value : 0, ELF64_ST_TYPE(symbol.st_info) == STT_FUNC,
                       ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_shndx != SHN_UNDEF});
   }
   return result;
@@ -105,14 +110,37 @@ CubinLines Cubin::lines_of(std::size_t section, std::span<const Symbol> symbols)
           section};
 }
 
+std::optional<Cubin::Location> Cubin::locate(std::uint64_t address) const {
+  const std::vector<Symbol> symbols = this->symbols();
+  const Symbol* found = nullptr; // the innermost
+  for (const Symbol& symbol : symbols) {
+    const bool around = symbol.function && symbol.address != 0 && address >= symbol.address &&
+                        address - symbol.address < symbol.bytes;
+    if (around && (found == nullptr || symbol.bytes < found->bytes)) found = &symbol;
+  }
+  if (found == nullptr || found->section >= image_.sections().size()) return std::nullopt;
+  const Section& section = image_.sections()[found->section];
+  Location result;
+  result.function = found->inner().empty() ? found->name : found->inner();
+  result.kernel =
+    section.name.starts_with(kText) ? section.name.substr(kText.size()) : result.function;
+  result.offset = address - found->address;
+  result.rest = found->bytes - result.offset;
+  result.code = part_of(section.data, found->offset, found->bytes);
+  const CubinLines lines = lines_of(found->section, symbols);
+  result.lines = lines.lines(found->offset + result.offset, result.function);
+  return result;
+}
+
 std::optional<FunctionCode> Cubin::function(std::string_view name) const {
   if (name.empty()) return std::nullopt;
   const std::vector<Symbol> symbols = this->symbols();
   Symbol wanted;
   if (const Section* own = image_.find(std::string(kText) + std::string(name)); own != nullptr) {
-    wanted = {name, static_cast<std::size_t>(own - image_.sections().data()),
-              0,    own->data.size(),
-              true, false};
+    wanted = {.name = name,
+              .section = static_cast<std::size_t>(own - image_.sections().data()),
+              .bytes = own->data.size(),
+              .function = true};
   } else {
     const auto inner = std::ranges::find(symbols, name, &Symbol::inner);
     if (inner == symbols.end()) return std::nullopt;

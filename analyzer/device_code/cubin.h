@@ -36,6 +36,18 @@ public:
   };
   std::vector<Variable> variables() const;
 
+  // Where an address leads that a kernel executed, in the image of a module as the driver has moved
+  // it to the GPU's addresses. Functions that are not there yet have none.
+  struct Location {
+    std::string_view function;     // as linked
+    std::string_view kernel;       // that has the function in its section; the same for kernels
+    std::uint64_t offset = 0;      // in the function
+    std::uint64_t rest = 0;        // bytes of the function from there on
+    std::span<const char> code;    // the function's
+    std::vector<SourceLine> lines; // innermost first; empty without line information
+  };
+  std::optional<Location> locate(std::uint64_t address) const;
+
   // Of several with that name the first.
   std::optional<FunctionCode> function(std::string_view name) const;
 
@@ -44,7 +56,8 @@ private:
   struct Symbol {
     std::string_view name;
     std::size_t section = 0;
-    std::uint64_t offset = 0, bytes = 0;
+    std::uint64_t offset = 0, bytes = 0; // in the section
+    std::uint64_t address = 0;           // 0 where it is not loaded
     bool function = false, variable = false;
 
     std::string_view inner() const; // empty unless it lies in a kernel's section

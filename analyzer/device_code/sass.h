@@ -24,6 +24,32 @@ inline constexpr std::size_t kInstructionBytes = 16;
 std::optional<Instruction> decode_instruction(std::uint64_t low, std::uint64_t high,
                                               unsigned architecture);
 
+// How an access makes its address: general register (two of them where it is wide), plus a uniform
+// register, plus the offset. And which registers it writes, and when it is executed.
+struct AddressOperand {
+  static constexpr std::uint32_t kZero = 255; // RZ
+  std::uint32_t base = kZero;
+  bool is_wide = false;                 // 64 bits: the next register has the upper half
+  std::optional<std::uint32_t> uniform; // a uniform register of 64 bits, 32 in shared memory
+  std::int64_t offset = 0;
+  std::uint32_t result = kZero, results = 0; // first general register that it writes, how many
+  std::uint32_t predicate = 7;               // 7: always
+  bool is_negated = false;
+};
+
+// Nothing where the form is not known. For sm_80 to sm_90.
+std::optional<AddressOperand> address_operand(std::uint64_t low, std::uint64_t high,
+                                              unsigned architecture);
+
+// What an instruction other than an access does, as far as it matters to the values of registers.
+struct RegisterEffect {
+  bool is_jump = false;        // a branch, call or return: the next instruction may be elsewhere
+  bool is_trap = false;        // BPT: __trap()
+  bool writes_uniform = false; // it may write any uniform register
+  std::uint32_t result = 255, results = 0; // general registers that it may write, at most
+};
+RegisterEffect register_effect(std::uint64_t low, std::uint64_t high, unsigned architecture);
+
 // All of a function's, by offset. A rest of less than an instruction is ignored.
 std::vector<Instruction> decode_function(std::span<const char> code, unsigned architecture);
 

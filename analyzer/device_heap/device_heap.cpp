@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analyzer/device_heap/graph_launches.h"
+#include "analyzer/symbols/demangle.h"
 
 namespace gmt {
 namespace {
@@ -60,8 +61,10 @@ void DeviceHeap::read(DeviceLogReader& log) {
     switch (record->head.kind) {
     case Kind::kDeviceSite: {
       const std::uint64_t id = trace::DeviceSiteView(*record).id();
-      if (id != 0 && id < trace::kMaxDeviceSites * 2)
-        sites_[static_cast<std::uint32_t>(id)] = gmt::site_of(*record);
+      if (id == 0 || id >= trace::kMaxDeviceSites * 2) break;
+      DeviceSite site = gmt::site_of(*record);
+      site.function = demangle(site.function); // the simulated device knows names as linked
+      sites_[static_cast<std::uint32_t>(id)] = std::move(site);
       break;
     }
     case Kind::kDeviceGrid: on_grid(*record); break;

@@ -29,6 +29,8 @@ std::span<const Verdict> Heap::apply(const Event& event) {
   return replay_->verdicts().all();
 }
 
+void Heap::watch(MemoryWatch& watch) { replay_->watch(&watch); }
+
 void Heap::expect(const Event& e) const {
   replay_->store().expect_base(trace::AllocView(e).address());
   for (const std::uint64_t word : likely_addresses(e))

@@ -23,6 +23,7 @@ namespace gmt {
 
 class HeapReplay;
 class MemoryUse;
+class MemoryWatch;
 
 class Heap {
 public:
@@ -37,6 +38,9 @@ public:
   // Applies one event and checks it. Runtime-row events (kFlagRuntime) are checked, never applied.
   // The span (a copy can be wrong on both sides) and its blocks are valid until the next apply().
   std::span<const Verdict> apply(const Event& event);
+
+  // Sees each change of device memory that the next events make, and must live as long.
+  void watch(MemoryWatch& watch);
 
   // Fetches what apply() is going to use, which is seldom in the cache: the index's entries for an
   // event some calls ahead, the block of a release that is nearer and whose entry has come.

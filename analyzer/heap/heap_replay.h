@@ -24,6 +24,7 @@ namespace gmt {
 class HeapReplay {
 public:
   void apply(const Event& e);
+  void watch(MemoryWatch* watch) { store_.use().watch(watch); }
 
   // As of the newest event, of which the verdicts and accesses are.
   const CallVerdicts& verdicts() const { return verdicts_; }

@@ -21,10 +21,12 @@ void MemoryUse::grew(const Block& block, std::uint64_t more, std::uint64_t order
   device.live_bytes += more;
   device.peak_bytes = std::max(device.peak_bytes, device.live_bytes);
   live_bytes_ += more;
-  if (live_bytes_ <= peak_bytes_) return;
-  peak_bytes_ = live_bytes_;
-  peak_order_ = order;
-  ++peak_number_;
+  if (live_bytes_ > peak_bytes_) {
+    peak_bytes_ = live_bytes_;
+    peak_order_ = order;
+    ++peak_number_;
+  }
+  report(block, device, static_cast<std::int64_t>(more));
 }
 
 void MemoryUse::describe_context(std::uint16_t id, int device) {

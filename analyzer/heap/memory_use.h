@@ -14,6 +14,7 @@
 
 #include "analyzer/base/prefetch.h"
 #include "analyzer/heap/block.h"
+#include "analyzer/heap/memory_watch.h"
 
 namespace gmt {
 
@@ -49,6 +50,8 @@ public:
     std::uint16_t api = trace::kNoApi;                  // the last call from here
   };
 
+  // Sees each change of device memory from now on, and must live as long. None by default.
+  void watch(MemoryWatch* watch) { watch_ = watch; }
   // What was allocated before it stays without a device
   void describe_context(std::uint16_t id, int device);
 
@@ -82,6 +85,7 @@ public:
       peak_order_ = block.allocated_at;
       ++peak_number_;
     }
+    report(block, device, static_cast<std::int64_t>(block.bytes));
   }
 
   void on_freed(const Block& block, Block::End how) {
@@ -97,6 +101,7 @@ public:
     --stack.blocks;
     device.live_bytes -= block.bytes;
     live_bytes_ -= block.bytes;
+    report(block, device, -static_cast<std::int64_t>(block.bytes));
   }
 
   // Device memory that outlives its block: takes back the end that was just counted. on_freed()
@@ -114,6 +119,7 @@ public:
     ++stack.blocks;
     device.live_bytes += block.bytes;
     live_bytes_ += block.bytes;
+    report(block, device, static_cast<std::int64_t>(block.bytes));
   }
 
   // A live block turns out to be that much larger, at this point of the order.
@@ -152,6 +158,9 @@ private:
     if (id.value >= stacks_.size()) stacks_.resize(id.value + std::size_t{1});
     return stacks_[id.value];
   }
+  void report(const Block& block, const Device& device, std::int64_t bytes) {
+    if (watch_ != nullptr) watch_->on_change({block, device.number, bytes, live_bytes_});
+  }
   void remember(Stack& stack) const {
     if (stack.peak_number == peak_number_) return;
     stack.peak_number = peak_number_;
@@ -166,6 +175,7 @@ private:
   std::vector<Stack> stacks_{1};
   std::uint64_t live_bytes_ = 0, peak_bytes_ = 0, peak_order_ = 0;
   std::uint64_t peak_number_ = 0;
+  MemoryWatch* watch_ = nullptr;
 };
 
 } // namespace gmt

@@ -47,7 +47,10 @@ struct Event {
 };
 
 // Calls alone: what counts as an event in reports.
-constexpr bool is_call(trace::Kind kind) { return kind >= trace::Kind::kAlloc; }
+constexpr bool is_call(trace::Kind kind) {
+  return kind >= trace::Kind::kAlloc &&
+         (kind < trace::Kind::kGuardDamage || kind > trace::Kind::kGuardCounts);
+}
 
 // The stream that the call names; 0 for kinds that name none.
 inline std::uint64_t named_stream(const Event& e) {

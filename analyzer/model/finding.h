@@ -60,10 +60,17 @@ struct DeviceThread {
 
 // Where a kernel met a fault, as far as it is known.
 struct DeviceFault {
+  // The simulated device sees each access of each thread; a GPU's core dump names the instruction,
+  // and leaves open which of its threads it was.
+  enum class Source : std::uint8_t { kSimulatedDevice, kCoreDump };
   enum class Certainty : std::uint8_t { kExact, kInferred };
-  DeviceThread thread;
-  std::optional<std::uint64_t> instruction = {}; // offset in the kernel's code
+  Source source = Source::kSimulatedDevice;
   Certainty certainty = Certainty::kExact;
+  DeviceThread thread;
+  std::optional<std::uint64_t> instruction = {}; // offset in its function's code
+  std::string operation = {}; // "load", "store", "atomic", "reduction", "copy"; empty if none
+  std::string space = {};     // "global", "shared", ...; empty if unknown
+  std::uint32_t width = 0;    // bytes of one thread's access, 0 unknown
 };
 
 struct CallStack {

@@ -14,6 +14,9 @@ struct LabelledStack : CallStack {
   bool shows_call = true; // beside the label: neither message nor label names the call
 };
 
+// Of a finding against those of an earlier run that were accepted.
+enum class BaselineState : std::uint8_t { kNoBaseline, kNew, kGrown, kKnown };
+
 struct ReportedFinding : FindingFacts {
   std::string message; // one sentence: what happened, with numbers
   std::string advice;  // what to do
@@ -24,6 +27,9 @@ struct ReportedFinding : FindingFacts {
   Measure measure = Measure::kMistakes;
   std::vector<LabelledStack> stacks; // the call at fault first, then backwards in time
   std::size_t process = 0;           // index into Report::processes
+  // The same for the same mistake in another run; no two findings of a report have one
+  std::string fingerprint = {};
+  BaselineState baseline = BaselineState::kNoBaseline;
 };
 
 } // namespace gmt

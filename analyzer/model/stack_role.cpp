@@ -28,6 +28,7 @@ std::string_view words_of(StackRole role) {
   case StackRole::kUsed: return "used";
   case StackRole::kCalled: return "called";
   case StackRole::kAccessed: return "accessed";
+  case StackRole::kWaited: return "waited";
   case StackRole::kLaunched: return "launched";
   case StackRole::kGraphLaunched: return "graph launched";
   case StackRole::kGraphFirstLaunched: return "graph first launched";

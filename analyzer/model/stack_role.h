@@ -31,6 +31,7 @@ enum class StackRole : std::uint8_t {
   kUsed,
   kCalled,
   kAccessed,
+  kWaited, // at a barrier
   kLaunched,
   kGraphLaunched,
   kGraphFirstLaunched,

@@ -29,6 +29,10 @@ struct ApiWord {
   std::string_view driver, runtime;
 };
 
+// The call site where a finding's first stack of allocations begins, as --guard-exclude
+// takes it: "libfoo.so+0x1234". Known when the stacks are.
+struct AllocationSite {};
+
 class Text {
 public:
   // A view of what a Text is made of.
@@ -41,18 +45,20 @@ public:
     Part(const ApiWord& word) : words_(word.is_runtime ? word.runtime : word.driver) {
       if (!word.is_runtime) runtime_ = word.runtime;
     }
+    Part(AllocationSite) : words_("FILE+0xOFFSET"), is_site_(true) {}
     Part(const Text& text) : text_(&text) {}
 
   private:
     friend class Text;
     std::string_view words_, runtime_;
-    bool is_call_ = false;
+    bool is_call_ = false, is_site_ = false;
     const Text* text_ = nullptr;
   };
   struct Mark {
     std::size_t begin, size; // in recorded()
     // What stands there if the program calls the runtime; empty: it is a call's name
     std::string runtime;
+    bool is_site = false; // an AllocationSite
   };
 
   Text() = default;
@@ -79,14 +85,14 @@ private:
     const std::size_t begin = recorded_.size();
     if (part.text_ != nullptr) {
       for (const Mark& mark : part.text_->marks_)
-        marks_.push_back({begin + mark.begin, mark.size, mark.runtime});
+        marks_.push_back({begin + mark.begin, mark.size, mark.runtime, mark.is_site});
       recorded_ += part.text_->recorded_;
       return;
     }
     recorded_ += part.words_;
-    const bool is_marked = part.is_call_ || !part.runtime_.empty();
+    const bool is_marked = part.is_call_ || part.is_site_ || !part.runtime_.empty();
     if (is_marked && !part.words_.empty())
-      marks_.push_back({begin, part.words_.size(), std::string(part.runtime_)});
+      marks_.push_back({begin, part.words_.size(), std::string(part.runtime_), part.is_site_});
   }
 
   std::string recorded_;

@@ -3,7 +3,9 @@
 // bottom. Formats see only this, report.h and what a report consists of.
 #pragma once
 
+#include <functional>
 #include <iosfwd>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,18 +15,32 @@ namespace gmt {
 
 enum class TableChoice : std::uint8_t { kAuto, kAll, kNone };
 
+// What a kind of finding is: half a line, and its section of docs/findings.md.
+struct KindHelp {
+  std::string title, text;
+};
+
 struct OutputOptions {
   bool color = false;
   std::size_t limit = 0;    // findings shown, 0 = all; what is held back is always counted
   unsigned stack_depth = 0; // frames shown of each stack, 0 = all
   // Text: those that say more than the totals do, and few rows
   TableChoice tables = TableChoice::kAuto;
+  // Text: lines of all findings together, 0 = all. The rest is in a file that the user asked for
+  std::size_t finding_lines = 0;
+  // The folder of the program's sources, absolute; empty if it is not known. Formats that leave
+  // the machine name files relative to it
+  std::string source_root = {};
+  Severity fail_on = Severity::kError;
+  std::function<KindHelp(std::string_view kind)> help_of = nullptr;
 };
 
 struct OutputInfo {
   std::string_view id;    // --format ID
   std::string_view title; // half a line for help
   void (*write)(const Report&, const OutputOptions&, std::ostream&);
+  bool needs_stacks = false; // ProcessReport::stacks
+  bool needs_history = false; // of memory, which the analysis makes only if it is asked to
 };
 
 class OutputRegistration {

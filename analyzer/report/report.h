@@ -28,6 +28,7 @@ struct Report {
   std::vector<NotChecked> not_checked;
   std::vector<SuppressionUse> suppressions; // only rules that were used
   std::uint64_t suppressed = 0;
+  std::uint64_t in_baseline = 0;     // findings left out because the baseline has them
   std::uint64_t below_min_bytes = 0; // findings left out by --min-bytes
   std::uint64_t other_kinds = 0;     // findings left out by --only and --skip
   // Sentences about the run: unhooked children, no CUDA call seen and why

@@ -14,6 +14,7 @@
 #include "analyzer/device_code/malloc_scan.h"
 #include "analyzer/device_code/static_variables.h"
 #include "analyzer/device_code/trace_code.h"
+#include "analyzer/report/fingerprint.h"
 #include "analyzer/report/suppressions.h"
 #include "analyzer/symbols/demangle.h"
 #include "analyzer/symbols/frame_trim.h"
@@ -93,6 +94,9 @@ public:
     }
     for (const MemoryTables::Holder& holder : analysis_.process.tables.holders)
       add(holder.stack.stack);
+    if (const auto& history = analysis_.process.history) {
+      for (const MemoryHistory::Stack& stack : history->stacks) add(stack.stack.stack);
+    }
     std::sort(addresses.begin(), addresses.end());
     addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
     for (const std::uint64_t address : addresses) {
@@ -143,15 +147,44 @@ private:
   std::vector<std::pair<std::uint64_t, const Module*>> wanted_;
 };
 
-void fill_tables(Analysis& analysis, const ProcessSymbols& symbols,
-                 const SymbolResolver& resolver) {
+void fill_stack(CallStack& stack, const ProcessSymbols& symbols, const SymbolResolver& resolver) {
+  stack.frames = symbols.frames(stack.stack, resolver);
+  name_runtime_call(stack);
+  trim_frames(stack.frames);
+}
+
+void add_stacks(Analysis& analysis, const ProcessSymbols& symbols, const SymbolResolver& resolver) {
+  for (const StackUse& use : analysis.use_by_stack) {
+    StackMemory& memory = analysis.process.stacks.emplace_back();
+    memory.allocations = use.allocations;
+    memory.allocated_bytes = use.allocated_bytes;
+    memory.peak_bytes = use.peak_bytes;
+    memory.live_bytes = use.live_bytes;
+    memory.stack.stack = use.stack;
+    memory.stack.frames = symbols.frames(use.stack, resolver);
+    trim_frames(memory.stack.frames);
+  }
+}
+
+void fill_tables(Analysis& analysis, const ProcessSymbols& symbols, const SymbolResolver& resolver,
+                 bool all_stacks) {
   MemoryTables& tables = analysis.process.tables;
   tables.modules = use_by_module(analysis.use_by_stack, analysis.stacks, analysis.modules);
-  for (MemoryTables::Holder& holder : tables.holders) {
-    holder.stack.frames = symbols.frames(holder.stack.stack, resolver);
-    name_runtime_call(holder.stack);
-    trim_frames(holder.stack.frames);
-  }
+  if (all_stacks) add_stacks(analysis, symbols, resolver);
+  for (MemoryTables::Holder& holder : tables.holders) fill_stack(holder.stack, symbols, resolver);
+  if (!analysis.process.history) return;
+  for (MemoryHistory::Stack& stack : analysis.process.history->stacks)
+    fill_stack(stack.stack, symbols, resolver);
+}
+
+// Many processes share the room that one has.
+HistorySize share_of(HistorySize size, std::size_t processes) {
+  constexpr std::size_t kWithAll = 8, kFewestColumns = 128, kFewestLayers = 8, kFewestStacks = 50;
+  if (processes <= kWithAll || size.columns == 0) return size;
+  size.columns = std::max(size.columns * kWithAll / processes, kFewestColumns);
+  size.layers = std::max(size.layers * kWithAll / processes, kFewestLayers);
+  size.stacks = std::max(size.stacks * kWithAll / processes, kFewestStacks);
+  return size;
 }
 
 void symbolise(std::vector<Analysis>& analyses, const std::vector<fs::path>& traces,
@@ -160,7 +193,8 @@ void symbolise(std::vector<Analysis>& analyses, const std::vector<fs::path>& tra
   std::vector<ProcessSymbols> processes;
   for (std::size_t i = 0; i < analyses.size(); ++i) {
     processes.emplace_back(analyses[i], traces[i]);
-    if (options.symbols) processes.back().want(resolver, options.write_symbols);
+    if (options.symbols)
+      processes.back().want(resolver, options.write_symbols || options.all_stacks);
     else processes.back().forget();
   }
   resolver.resolve();
@@ -174,7 +208,7 @@ void symbolise(std::vector<Analysis>& analyses, const std::vector<fs::path>& tra
         if (!stack.device) stack.frames = processes[i].frames(stack.stack, resolver);
       }
     }
-    fill_tables(analyses[i], processes[i], resolver);
+    fill_tables(analyses[i], processes[i], resolver, options.all_stacks);
   }
   for (const NotChecked& entry : resolver.not_checked()) add_once(report.not_checked, entry);
 }
@@ -303,6 +337,7 @@ Report assemble_report(std::vector<Analysis> analyses, const std::vector<fs::pat
   }
   report.suppressions = suppressions.used();
   sort_findings(report.findings);
+  set_fingerprints(report.findings);
   return report;
 }
 
@@ -314,6 +349,7 @@ Report build_report(const std::vector<TraceDir>& traces, const ReportOptions& op
     paths.push_back(trace.path);
     TraceCode code(trace, options.write_symbols);
     AnalysisOptions analysis = options.analysis;
+    analysis.history = share_of(analysis.history, traces.size());
     StaticVariables variables;
     if (options.symbols) {
       analysis.find_code = std::bind_front(&TraceCode::find, &code);

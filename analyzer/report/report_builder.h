@@ -18,6 +18,7 @@ struct ReportOptions {
   // without a size, stay: a small mistake is one too.
   std::uint64_t min_bytes = 0;
   std::vector<std::filesystem::path> suppression_files;
+  bool all_stacks = false; // fill in ProcessReport::stacks
   AnalysisOptions analysis;
   bool symbols = true;        // false: frames show module and offset only
   bool write_symbols = false; // keep what was resolved in each trace; a failure is a remark

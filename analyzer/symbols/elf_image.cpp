@@ -41,8 +41,12 @@ void ElfImage::read_sections() {
   sections_.reserve(count);
   for (std::uint64_t i = 0; i < count; ++i) {
     const Elf64_Shdr section = header_of(i);
-    sections_.push_back(
-      {text_at(text, section.sh_name), section.sh_type, section.sh_link, section.sh_info, {}});
+    sections_.push_back({text_at(text, section.sh_name),
+                         section.sh_type,
+                         section.sh_link,
+                         section.sh_info,
+                         {},
+                         section.sh_addr});
     if (section.sh_type != SHT_NOBITS) {
       sections_.back().data = part_of(bytes_, section.sh_offset, section.sh_size);
     }

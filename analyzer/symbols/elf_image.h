@@ -20,6 +20,7 @@ public:
     std::string_view name;
     std::uint32_t type = 0, link = 0, info = 0; // as in Elf64_Shdr
     std::span<const char> data;                 // empty for SHT_NOBITS
+    std::uint64_t address = 0;                  // sh_addr
   };
 
   // Nothing if this is no ELF file, or of another class or byte order. A file whose table of

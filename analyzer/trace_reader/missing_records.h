@@ -51,7 +51,8 @@ private:
   // The others have the order of the call before them.
   static bool has_own_order(const Event& e) {
     return e.kind >= trace::Kind::kAlloc || e.kind == trace::Kind::kThread ||
-           e.kind == trace::Kind::kRange || e.kind == trace::Kind::kExit;
+           e.kind == trace::Kind::kRange || e.kind == trace::Kind::kExit ||
+           e.kind == trace::Kind::kFault || e.kind == trace::Kind::kExecution;
   }
   static bool may_be_of_batch(const Event& e) {
     return e.kind == trace::Kind::kUse ||

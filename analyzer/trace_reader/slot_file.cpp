@@ -32,7 +32,7 @@ std::size_t read_at(int fd, void* into, std::size_t bytes, std::uint64_t offset)
   return done;
 }
 
-void add_saturating(std::uint64_t& sum, std::uint64_t n) {
+void add_to_loss(std::uint64_t& sum, std::uint64_t n) {
   if (__builtin_add_overflow(sum, n, &sum)) sum = UINT64_MAX;
 }
 
@@ -61,7 +61,7 @@ bool note_header(std::span<const char> page, LogStats& stats) {
 
 void note_loss(const trace::LossView& loss, LogStats& stats) {
   const auto cause = static_cast<std::size_t>(loss.cause());
-  add_saturating(stats.lost[cause < stats.lost.size() ? cause : 0], loss.records());
+  add_to_loss(stats.lost[cause < stats.lost.size() ? cause : 0], loss.records());
 }
 
 void SlotScan::note_zeros() {

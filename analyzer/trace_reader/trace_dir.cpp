@@ -17,6 +17,7 @@
 #include "analyzer/base/text_format.h"
 #include "analyzer/base/text_lines.h"
 #include "analyzer/base/user_error.h"
+#include "analyzer/trace_reader/core_dump_file.h"
 #include "trace/format.h"
 
 namespace gmt {
@@ -130,8 +131,9 @@ private:
     if (key == "stack_end") return number(value, i.stack_end);
     if (key == "driver") return driver(value);
     const std::pair<std::string_view, std::string*> texts[] = {
-      {"tool", &i.tool},      {"run", &i.run},       {"host", &i.host},
-      {"exe", &i.executable}, {"cwd", &i.directory}, {"device", &i.device}};
+      {"tool", &i.tool},          {"run", &i.run},       {"host", &i.host},
+      {"exe", &i.executable},     {"cwd", &i.directory}, {"device", &i.device},
+      {"core_dump", &i.core_dump}};
     for (const auto& [name, text] : texts) {
       if (key == name) *text = value;
     }
@@ -289,6 +291,8 @@ Expected<TraceDir> open_trace(TraceHead head) {
   if (const auto text = text_of("apis")) parser.apis(*text);
   if (const auto text = text_of("modules")) parser.modules(*text);
   if (const auto text = text_of("complete")) parser.completion(*text);
+  if (const auto text = text_of("core-dump"))
+    dir.core_dumps = parse_core_dumps(*text, dir.damaged_lines);
   if (!problem.empty()) return UserError(problem, ExitStatus::kUnreadableTrace);
   find_logs(dir);
   return dir;

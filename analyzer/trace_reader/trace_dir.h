@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analyzer/base/expected.h"
+#include "analyzer/model/core_dump.h"
 #include "analyzer/model/process.h"
 #include "analyzer/trace_reader/device_log.h"
 #include "analyzer/trace_reader/object_files.h"
@@ -30,6 +31,8 @@ struct TraceInfo {
   std::uint32_t stack_depth = 0;
   std::uint64_t heap_begin = 0, heap_end = 0;   // where the program's heap may lie
   std::uint64_t stack_begin = 0, stack_end = 0; // the main thread's
+  // Whether the driver was asked for core dumps: "on", or why not (trace/FORMAT.md); empty: no
+  std::string core_dump;
   std::map<std::string, std::string> options;
 };
 
@@ -50,6 +53,7 @@ struct TraceDir {
   std::vector<std::filesystem::path> logs;
   std::vector<DeviceLogFiles> device_logs;        // sorted by name: what kernels wrote
   std::vector<std::filesystem::path> access_logs; // sorted by name: what instructions did to memory
+  std::vector<CoreDump> core_dumps;               // of GPUs
   std::uint64_t damaged_lines = 0;
 
   // Whether an option of the interposer was set; options that are off are 0 or not written.

@@ -12,18 +12,32 @@ namespace gmt {
 namespace {
 
 std::string_view spelled(const Text& text, const Text::Mark& mark, const CallNames& names) {
+  if (mark.is_site) return std::string_view(text.recorded()).substr(mark.begin, mark.size);
   const std::string_view recorded = std::string_view(text.recorded()).substr(mark.begin, mark.size);
   if (mark.runtime.empty()) return names.of(recorded);
   return names.is_runtime ? std::string_view(mark.runtime) : recorded;
 }
 
-std::string spelled(const Text& text, const CallNames& names) {
+// "libfoo.so+0x1234"; empty if no frame is known.
+std::string allocation_site(const Finding& finding) {
+  for (const FindingStack& stack : finding.stacks) {
+    if (stack.role != StackRole::kAllocated || stack.frames.empty()) continue;
+    const Frame& frame = stack.frames.front();
+    const std::string_view path = frame.module;
+    if (!path.empty())
+      return cat(
+        {path.substr(path.find_last_of('/') + 1), "+", format_address(frame.module_offset)});
+  }
+  return {};
+}
+
+std::string spelled(const Text& text, const CallNames& names, const std::string& site = {}) {
   const std::string_view recorded = text.recorded();
   std::string words;
   std::size_t at = 0;
   for (const Text::Mark& mark : text.marks()) {
     words += recorded.substr(at, mark.begin - at);
-    words += spelled(text, mark, names);
+    words += mark.is_site && !site.empty() ? site : spelled(text, mark, names);
     at = mark.begin + mark.size;
   }
   words += recorded.substr(at);
@@ -32,7 +46,7 @@ std::string spelled(const Text& text, const CallNames& names) {
 
 bool names_call(const Text& text, std::string_view call, const CallNames& names) {
   return std::ranges::any_of(text.marks(), [&](const Text::Mark& mark) {
-    return mark.runtime.empty() && spelled(text, mark, names) == call;
+    return mark.runtime.empty() && !mark.is_site && spelled(text, mark, names) == call;
   });
 }
 
@@ -56,7 +70,7 @@ ReportedFinding in_words(Finding finding, const CallNames& names) {
   ReportedFinding result;
   const DetectorInfo* kind = detector_of(finding.kind);
   if (kind != nullptr) result.measure = kind->measure;
-  result.advice = spelled(finding.advice, names);
+  result.advice = spelled(finding.advice, names, allocation_site(finding));
   if (kind != nullptr && !finding.owner.name.empty())
     excuse(result, kind->owner_excuse, finding.owner);
   result.message = spelled(finding.message, names);

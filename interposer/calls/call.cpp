@@ -148,6 +148,13 @@ void RuntimeCall::leave(std::uint16_t result, const void* caller) noexcept {
   t.runtime[index_ - 1].driver_failed |= result != 0;
 }
 
+// The caller is called by the driver, whose entry is then this thread's innermost.
+std::uint64_t order_of_call_in_progress() noexcept {
+  const DriverScope& scope = thread_state.driver;
+  const bool is_live = scope.frame > __builtin_frame_address(0);
+  return is_live ? scope.call->order() : 0;
+}
+
 void record_exit(trace::ExitWay way, std::uint64_t status) noexcept {
   if (!Process::is_on()) return;
   ThreadLog* log = thread_log();

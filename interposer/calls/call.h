@@ -14,6 +14,7 @@
 namespace gmt::interposer {
 
 class ThreadLog;
+class Call;
 
 // A runtime call in progress on this thread: lends its name and copy kind to the driver calls
 // inside it. Kept in thread-local storage, because a call that longjmp or an exception left behind
@@ -34,6 +35,7 @@ inline constexpr unsigned kMaxRuntimeScopes = 6; // deeper calls lend nothing
 struct DriverScope {
   const void* frame; // null if there is none
   std::uint16_t row;
+  const Call* call; // lives while it is in progress
 };
 
 struct ThreadState {
@@ -67,6 +69,8 @@ public:
   // add_member().
   void begin_member() noexcept;
   void add_member(unsigned index, std::uint16_t result) noexcept;
+  // The order that its record has while it is in progress; 0 if it gets one later, or has none.
+  std::uint64_t order() const noexcept { return record.order_at == OrderAt::kBefore ? order_ : 0; }
 
   Record record;
 
@@ -113,6 +117,9 @@ private:
   std::uint32_t index_ = kMaxRuntimeScopes;
   std::uint16_t row_;
 };
+
+// The order of the driver call that this thread is inside of; 0 if there is none.
+std::uint64_t order_of_call_in_progress() noexcept;
 
 // The process's own last words (process_hooks.cpp) and similar records that are no CUDA call.
 void record_exit(trace::ExitWay way, std::uint64_t status) noexcept;

@@ -24,7 +24,7 @@ extern constinit thread_local ThreadState thread_state
 
 // Whether a runtime call is still in progress, seen from `frame`. One that was left by longjmp or
 // an exception lies below the frame, or its mark has been overwritten since. The mark is read only
-// where this stack surely is mapped: a handler on a stack of its own judges by the frame alone.
+// where this stack surely is mapped: a handler on a stack of its own looks at the frame alone.
 inline bool is_live(const RuntimeScope& scope, const void* frame) noexcept {
   constexpr std::uint64_t kSurelyThisStack = 1 << 20;
   const auto above =
@@ -105,7 +105,7 @@ template <trace::Kind Known> inline bool is_timed(const Record& record) noexcept
     return false;
   if (outer_.frame != nullptr && is_part_of_outer(runtime)) [[unlikely]]
     return false;
-  t.driver = {frame_, row_};
+  t.driver = {frame_, row_, this};
   if (!recorded) return true;
   log_ = thread_log();
   if (runtime != nullptr) {

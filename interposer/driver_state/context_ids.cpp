@@ -56,6 +56,15 @@ std::uint16_t current_context(ThreadLog& log) noexcept {
   return 0;
 }
 
+std::uint16_t known_context(std::uint64_t handle) noexcept {
+  for (unsigned i = 0; handle != 0 && i < kMaxContexts; ++i) {
+    const std::uint64_t known = contexts[i].load(std::memory_order_relaxed);
+    if (known == handle) return static_cast<std::uint16_t>(i + 1);
+    if (known == 0) break;
+  }
+  return 0;
+}
+
 void note_context(std::uint64_t handle) noexcept {
   std::uint64_t first = 0;
   if (!first_context.compare_exchange_strong(first, handle) && first != handle)

@@ -37,6 +37,8 @@ inline bool needs_context(const Record& r, std::uint16_t result) noexcept {
 std::uint64_t current_context_handle() noexcept; // CUcontext, 0 if there is none
 // Id of this thread's current context, 0 if unknown.
 std::uint16_t current_context(ThreadLog& log) noexcept;
+// Of a context that has an id already, else 0. Makes no CUDA call.
+std::uint16_t known_context(std::uint64_t handle) noexcept;
 void note_context(std::uint64_t handle) noexcept; // of each one that is made or given out
 // Of every successful cuDevicePrimaryCtxRetain.
 void remember_primary_context(std::uint64_t handle) noexcept;

@@ -152,6 +152,17 @@ struct Entry<Row, Result (*)(Args...), Route<Pointer>> {
   }
 };
 
+// What is not recorded: straight to the driver.
+template <std::uint16_t Row, class Result, class... Args>
+struct Entry<Row, Result (*)(Args...), Unrecorded> {
+  using Real = Result (*)(Args...);
+
+  static Result call(Args... args) noexcept {
+    const Real real = reinterpret_cast<Real>(driver_function_for_call(Row));
+    return real != nullptr ? real(args...) : not_found<Result>();
+  }
+};
+
 // ---- runtime rows
 
 inline void* find_real(std::uint16_t row, void* caller, bool wrapped) noexcept {

@@ -16,6 +16,7 @@
 
 #include "interposer/base/signal_guard.h"
 #include "interposer/calls/call.h"
+#include "interposer/core_dump/core_dump.h"
 #include "interposer/device_ring/drain.h"
 #include "interposer/loader/object_files.h"
 #include "interposer/loader/real_dlsym.h"
@@ -29,6 +30,7 @@ namespace {
 
 void record_last_words(trace::ExitWay way, int status) noexcept {
   if (!is_recorded_process()) return;
+  hold_for_core_dump();
   record_exit(way, static_cast<std::uint64_t>(status & 0xff));
   drain_rings();
 }

@@ -125,6 +125,11 @@ void* driver_entry_for(std::uint16_t row, void* function) noexcept {
   return own && has_wrapper(row) ? named_stub(row) : entry_of(row);
 }
 
+void replace_driver_function(std::uint16_t row, void* function) noexcept {
+  void* own = own_functions[row].load();
+  if (own != nullptr) driver_forwards[row].compare_exchange_strong(own, function);
+}
+
 bool adopt_wrapper(std::uint16_t row, void* function) noexcept {
   void* known = own_functions[row].load();
   if (!driver_forwards[row].compare_exchange_strong(known, function) && known != function)

@@ -76,6 +76,10 @@ inline void* driver_function_for_call(std::uint16_t row) noexcept {
 // What to hand out for the driver's own function or for its wrapper.
 void* driver_entry_for(std::uint16_t row, void* function) noexcept;
 
+// From now on calls of the row go to `function`, which calls driver_own_function() itself. Nothing
+// happens where the driver lacks the row or another preload wraps it.
+void replace_driver_function(std::uint16_t row, void* function) noexcept;
+
 // Another preload's dlsym handed out `function` for a row; false if another wrapper is known
 // already.
 bool adopt_wrapper(std::uint16_t row, void* function) noexcept;

@@ -12,6 +12,7 @@
 #include <cuda.h>
 
 #include "interposer/coalescing/collector_client.h"
+#include "interposer/core_dump/core_dump.h"
 #include "interposer/device_ring/drain.h"
 #include "interposer/driver_state/code_generation.h"
 #include "interposer/driver_state/context_ids.h"
@@ -36,6 +37,8 @@ struct Recorder {
   struct Around {}; // lives from before the real call until after it
   template <class Tuple> static void after(Record&, const Tuple&) {}
 };
+
+struct Unrecorded : Recorder {}; // the row's entry only forwards
 
 // ---- allocations
 
@@ -261,7 +264,10 @@ template <ObjectClass C, LifeOp Op, int Handle, int Extra = -1> struct Life : Re
 
 // Before a context ends: what its kernels have written, while it is surely there.
 struct EndingContext : UnloadingCode {
-  EndingContext() noexcept { drain_rings(); }
+  EndingContext() noexcept {
+    hold_for_core_dump();
+    drain_rings();
+  }
 };
 
 // The end of a module, library or context, and with it of functions whose handles may come back.
@@ -274,6 +280,7 @@ template <ObjectClass C, LifeOp Op, int Out, int Extra = -1> struct LifeOut : Re
   template <class T> static void before(Record& r, const T& a) {
     Life<C, Op, -1, Extra>::before(r, a);
     r.order_at = OrderAt::kAfter;
+    if constexpr (C == ObjectClass::kContext) prepare_core_dump();
   }
   template <class T> static void after(Record& r, const T& a) {
     trace::LifeFields(r).handle(out<Out>(a));
@@ -293,6 +300,7 @@ template <ObjectClass C, int Out, int Image> struct LoadCode : LifeOut<C, LifeOp
 template <int Out, int Device> struct RetainPrimary : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     Life<ObjectClass::kPrimaryContext, LifeOp::kRetain, Device>::before(r, a);
+    prepare_core_dump();
   }
   template <class T> static void after(Record& r, const T& a) {
     const std::uint64_t context = out<Out>(a);

@@ -3,10 +3,13 @@
 #include <iterator>
 
 #include "interposer/coalescing/collector_client.h"
+#include "interposer/core_dump/core_dump.h"
 #include "interposer/device_ring/ring.h"
 #include "interposer/driver_state/context_ids.h"
 #include "interposer/driver_state/device_facts.h"
 #include "interposer/driver_state/host_blocks.h"
+#include "interposer/execution/execution_observer.h"
+#include "interposer/guard/guard.h"
 #include "interposer/hooks/process_hooks.h"
 #include "interposer/log/interned_text.h"
 #include "interposer/log/module_list.h"
@@ -26,6 +29,9 @@ constexpr SessionPart kParts[] = {
   {forget_host_memory, nullptr},
   {nullptr, open_unwinder},
   {forget_collector, open_collector},
+  {forget_core_dump, begin_core_dump},
+  {forget_execution_observer, begin_execution_observer},
+  {forget_guard, begin_guard},
   {forget_noted_modules, note_all_modules},
   {nullptr, watch_process_end},
 };

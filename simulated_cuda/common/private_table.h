@@ -17,6 +17,9 @@ struct SimulatedRuntimeTable {
   size_t size;
   CUresult (*declare_variable)(CUlibrary library, const char* name, size_t bytes, int managed);
   void* (*host_view)(CUdeviceptr address, size_t bytes); // null if that is no allocation
+  // A fat binary that the program registered, as soon as that is known: the device claims the
+  // highest compute capability for which there is PTX.
+  void (*announce_image)(const void* image);
 };
 
 // A second one, for the simulated CUPTI: it hears of every kernel that runs. The callee is called

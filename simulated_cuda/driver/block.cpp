@@ -4,11 +4,22 @@
 // may be crossed.
 #include "block.h"
 
+#include "execution/block_states.h"
+
 namespace gmt::sim {
 
 Block& BlockTable::add(Block block) {
   block.id = next_id_++;
-  return blocks_.insert_or_assign(block.base, block).first->second;
+  remove(block.base);
+  block_added(memory_, block);
+  return blocks_.emplace(block.base, block).first->second;
+}
+
+void BlockTable::remove(CUdeviceptr base) {
+  const auto it = blocks_.find(base);
+  if (it == blocks_.end()) return;
+  block_removed(memory_, it->second);
+  blocks_.erase(it);
 }
 
 Block* BlockTable::at_base(CUdeviceptr base) {

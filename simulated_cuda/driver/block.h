@@ -12,6 +12,10 @@
 #include <map>
 #include <memory_resource>
 
+namespace gmt::executor {
+class Memory;
+}
+
 namespace gmt::sim {
 
 struct Context;
@@ -50,6 +54,7 @@ struct Block {
   size_t opened = 0;   // kIpc: how often cuIpcOpenMemHandle gave it out
   uint64_t id = 0;
   int sync_memops = 0;
+  bool is_written = false; // all of it counts as initialised
 
   bool contains(CUdeviceptr address) const { return address - base < size; }
   // Memory that only the device can use: the program's own loads and stores to it fault.
@@ -58,10 +63,12 @@ struct Block {
 
 class BlockTable {
 public:
-  explicit BlockTable(std::pmr::memory_resource* nodes) : blocks_(nodes) {}
+  // The executor's memory hears of each block.
+  BlockTable(std::pmr::memory_resource* nodes, executor::Memory& memory)
+      : blocks_(nodes), memory_(memory) {}
 
   Block& add(Block block);
-  void remove(CUdeviceptr base) { blocks_.erase(base); }
+  void remove(CUdeviceptr base);
 
   Block* at_base(CUdeviceptr base);
   Block* containing(CUdeviceptr address);
@@ -91,6 +98,7 @@ public:
 
 private:
   std::pmr::map<CUdeviceptr, Block> blocks_;
+  executor::Memory& memory_;
   uint64_t next_id_ = 1;
 };
 

@@ -5,6 +5,7 @@
 // primary context comes back to life under the same handle at the next retain, as on the real
 // driver.
 #include "api.h"
+#include "execution/prints.h"
 #include "lock.h"
 #include "operation.h"
 
@@ -249,6 +250,7 @@ CUresult ctx_synchronize_of(CUcontext handle) {
   if (!context->alive) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   if (CUresult refused = refuse_while_capturing(); refused != CUDA_SUCCESS) return refused;
   synchronize(context);
+  flush_prints();
   return context->sticky;
 }
 

@@ -4,6 +4,7 @@
 // Answers as measured on the real driver: any byte outside the requested size 1; device source
 // where HOST is declared 0 (it copies), as is a device destination; host memory where DEVICE is
 // declared 1; overlap 0.
+#include "execution/prints.h"
 #include "operation.h"
 
 #include <cstring>
@@ -23,6 +24,7 @@ struct Rows {
   std::byte* start = nullptr;
   size_t pitch = 0;
   size_t slice = 0;
+  CUdeviceptr address = 0; // of linear memory, as kernels name it; 0: an array's
 };
 
 Side source_of(const CUDA_MEMCPY3D& c) {
@@ -57,7 +59,7 @@ CUresult resolve_array(const Side& side, const CUDA_MEMCPY3D& copy, Rows* rows) 
   const size_t offset = side.z * slice + side.y * width + side.x;
   auto* memory = reinterpret_cast<std::byte*>(static_cast<intptr_t>(array->memory) +
                                               array->context->device->to_host());
-  *rows = {memory + offset, width, slice};
+  *rows = {memory + offset, width, slice, 0};
   return CUDA_SUCCESS;
 }
 
@@ -79,7 +81,7 @@ CUresult resolve_linear(const Side& side, const CUDA_MEMCPY3D& copy, Rows* rows)
   const size_t extent = (copy.Depth - 1) * slice + (copy.Height - 1) * pitch + copy.WidthInBytes;
   const Block* block = state().blocks.containing(first);
   if (wrong_place(side, block)) return CUDA_ERROR_INVALID_VALUE;
-  *rows = {reinterpret_cast<std::byte*>(first), pitch, slice};
+  *rows = {reinterpret_cast<std::byte*>(first), pitch, slice, first};
   if (block == nullptr) return CUDA_SUCCESS; // pageable host memory
   // Registered memory is part of a larger host buffer: a host-side range may go on past the
   // registration.
@@ -108,6 +110,16 @@ CUresult resolve_both(const CUDA_MEMCPY3D& copy, Rows* source, Rows* destination
   return resolve(destination_of(copy), copy, destination);
 }
 
+// Bytes keep their state: a copy of what nothing has written is still unwritten.
+void copy_row_state(const Rows& to, const Rows& from, size_t to_offset, size_t from_offset,
+                    size_t bytes) {
+  executor::Memory& memory = state().memory;
+  if (to.address == 0) return;
+  const bool known = from.address != 0 && memory.region_of(from.address + from_offset) != nullptr;
+  if (known) memory.copy_state(to.address + to_offset, from.address + from_offset, bytes);
+  else memory.mark_initialized(to.address + to_offset, bytes);
+}
+
 } // namespace
 
 CUresult check_copy(const CUDA_MEMCPY3D& copy) {
@@ -119,10 +131,13 @@ CUresult do_copy(const CUDA_MEMCPY3D& copy) {
   if (is_empty(copy)) return CUDA_SUCCESS;
   Rows source, destination;
   if (CUresult bad = resolve_both(copy, &source, &destination); bad != CUDA_SUCCESS) return bad;
+  flush_prints();
   for (size_t z = 0; z < copy.Depth; ++z) {
     for (size_t y = 0; y < copy.Height; ++y) {
-      std::memmove(destination.start + z * destination.slice + y * destination.pitch,
-                   source.start + z * source.slice + y * source.pitch, copy.WidthInBytes);
+      const size_t to = z * destination.slice + y * destination.pitch;
+      const size_t from = z * source.slice + y * source.pitch;
+      std::memmove(destination.start + to, source.start + from, copy.WidthInBytes);
+      copy_row_state(destination, source, to, from, copy.WidthInBytes);
     }
   }
   return CUDA_SUCCESS;

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // One simulated device: its memory (a memfd mapped twice), its pools and its primary context.
 // Owned by State. The program gets addresses inside `window`, which it cannot read or write, as on
-// a real GPU; the driver reaches the same bytes through `alias`. Invariant: window and alias cover
-// the whole capacity and never move; pages cost nothing until they are written.
+// a real GPU; the driver reaches the same bytes through `alias`. Invariants: window and alias cover
+// twice the capacity and never move; pages cost nothing until they are written. Behind each block
+// lies a gap of its own size, and freed memory rests for a while, so that a kernel that leaves its
+// block or uses a freed one meets no other block.
 #pragma once
 
 #include "arena.h"
 #include "block.h"
 
+#include <deque>
 #include <map>
 #include <memory>
 
@@ -58,7 +61,8 @@ struct Device {
   intptr_t to_host() const {
     return reinterpret_cast<intptr_t>(alias) - static_cast<intptr_t>(window);
   }
-  size_t offset_of(CUdeviceptr address) const { return address - window; }
+  size_t offset_of(CUdeviceptr address) const { return address - window; } // in the memfd
+  size_t free_bytes() const { return arena.free_bytes() + resting_bytes; }
 
   int ordinal;
   int memory_fd = -1;
@@ -66,12 +70,24 @@ struct Device {
   std::byte* alias = nullptr;
   std::byte* reservation = nullptr; // holds the window
   Arena arena;
+  size_t stretch; // an address is so many times its offset in the arena
+  size_t most_resting_cost;
+  struct Rest {
+    size_t offset; // in the arena
+    size_t bytes;
+  };
+  std::deque<Rest> resting; // freed, and not handed out again yet; oldest first
+  size_t resting_bytes = 0, resting_cost = 0;
   Context* primary = nullptr;
   unsigned primary_references = 0;
   unsigned primary_flags = 0;
   std::unique_ptr<Pool> default_pool;
   Pool* current_pool = nullptr;
   Usage graph_memory;
+
+private:
+  bool rests_too_much() const;
+  void release_oldest();
 };
 
 } // namespace gmt::sim

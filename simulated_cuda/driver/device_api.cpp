@@ -4,6 +4,7 @@
 // the environment. Invariant: all devices are alike but for their ordinal, PCI bus and UUID; every
 // pair of them has peer access.
 #include "api.h"
+#include "execution/capability.h"
 #include "operation.h"
 
 #include <cstdio>
@@ -28,6 +29,10 @@ int attribute_value(CUdevice_attribute name, int ordinal) {
   case CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT: return state().settings.texture_alignment;
   case CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT: return state().settings.texture_pitch_alignment;
   case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: return ordinal + 1;
+  case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+    return static_cast<int>(claimed_capability() / 10);
+  case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+    return static_cast<int>(claimed_capability() % 10);
   default: break;
   }
   for (const Attribute& attribute : kAttributes) {

@@ -4,6 +4,7 @@
 // for a point of the graph; a wait on it joins another stream to the capture. Invariant: outside
 // capture an event is complete as soon as its record returns, because work is done in call order.
 #include "api.h"
+#include "execution/prints.h"
 #include "operation.h"
 
 #include <algorithm>
@@ -91,7 +92,10 @@ CUresult event_query(CUevent handle) {
   return in_live_capture(*event) ? CUDA_ERROR_CAPTURED_EVENT : CUDA_SUCCESS;
 }
 
-CUresult event_synchronize(CUevent handle) { return event_query(handle); }
+CUresult event_synchronize(CUevent handle) {
+  flush_prints();
+  return event_query(handle);
+}
 
 CUresult event_elapsed_time(float* milliseconds, CUevent start_handle, CUevent end_handle) {
   const Event* start = state().events.get(start_handle);

@@ -4,6 +4,7 @@
 // here. Invariant: enumeration shows the kernels the image declares; an opaque image shows those
 // that were asked for.
 #include "api.h"
+#include "execution/capability.h"
 #include "library.h"
 #include "operation.h"
 
@@ -12,9 +13,11 @@
 namespace gmt::sim {
 namespace {
 
-constexpr int kMaxThreads = 1024;
+constexpr int kMaxThreads = 1024, kWarp = 32, kMostBlocks = 32;
 constexpr int kThreadsPerProcessor = 2048;
 constexpr int kProcessors = 132;
+constexpr int kSharedBytesOfBlock = 49152; // unless the kernel asks for more
+constexpr size_t kSharedBytesOfProcessor = 233472, kReservedSharedBytes = 1024;
 
 std::vector<Kernel*> all_kernels(Library* library) {
   CUkernel ignored = nullptr;
@@ -53,18 +56,56 @@ CUresult get_parameter(const void* handle, size_t index, size_t* offset, size_t*
   return CUDA_SUCCESS;
 }
 
+// The code of a kernel as the executor reads it; null if it is not executed. Its instance in the
+// current context if there is one: reading code once is enough.
+const executor::Kernel* code_of(const Kernel& kernel) {
+  const Library& library = *kernel.library;
+  if (library.image.first_use != nullptr) return library.image.first_use->find_kernel(kernel.name);
+  for (const auto& module : library.modules)
+    if (module->code != nullptr) return module->code->find_kernel(kernel.name);
+  return nullptr;
+}
+
+int target_of(const Kernel& kernel) {
+  const Library& library = *kernel.library;
+  if (library.image.first_use != nullptr)
+    return static_cast<int>(library.image.first_use->target());
+  for (const auto& module : library.modules)
+    if (module->code != nullptr) return static_cast<int>(module->code->target());
+  return static_cast<int>(claimed_capability());
+}
+
+int most_threads(const executor::Kernel* code) {
+  return code == nullptr || code->max_threads == 0
+           ? kMaxThreads
+           : std::min(kMaxThreads, static_cast<int>(code->max_threads));
+}
+
+int static_shared_bytes(const executor::Kernel* code) {
+  return code == nullptr ? 0 : static_cast<int>(code->shared_bytes);
+}
+
 CUresult get_attribute(int* value, CUfunction_attribute attribute, const void* handle) {
   const Kernel* kernel = find_kernel(handle);
   if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto it = kernel->attributes.find(attribute);
+  const executor::Kernel* code = code_of(*kernel);
   switch (attribute) {
-  case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = kMaxThreads; break;
+  case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = most_threads(code); break;
   case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = 32; break;
-  case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-  case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = 90; break;
+  case CU_FUNC_ATTRIBUTE_PTX_VERSION: *value = target_of(*kernel); break;
+  case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = static_cast<int>(claimed_capability()); break;
+  case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = static_shared_bytes(code); break;
+  case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+    *value = code == nullptr ? 0 : static_cast<int>(code->constant_bytes);
+    break;
+  case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+    *value = code == nullptr ? 0 : static_cast<int>(code->local_bytes);
+    break;
   case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-    *value = it == kernel->attributes.end() ? 49152 : it->second;
+    *value =
+      it == kernel->attributes.end() ? kSharedBytesOfBlock - static_shared_bytes(code) : it->second;
     break;
   default: *value = it == kernel->attributes.end() ? 0 : it->second; break;
   }
@@ -78,11 +119,32 @@ CUresult set_attribute(CUfunction_attribute attribute, int value, const void* ha
   return CUDA_SUCCESS;
 }
 
+int active_blocks(const Kernel& kernel, int size, size_t dynamic_bytes) {
+  const int threads = (size + kWarp - 1) / kWarp * kWarp;
+  const size_t shared = static_cast<size_t>(static_shared_bytes(code_of(kernel))) + dynamic_bytes;
+  const auto by_memory =
+    static_cast<int>(kSharedBytesOfProcessor / (shared + kReservedSharedBytes));
+  return std::min({kMostBlocks, kThreadsPerProcessor / threads, by_memory});
+}
+
 CUresult accept(const void* handle) {
   return find_kernel(handle) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
 }
 
 } // namespace
+
+size_t most_dynamic_shared_bytes(const Kernel& kernel) {
+  const auto it = kernel.attributes.find(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+  const int most = it != kernel.attributes.end()
+                     ? it->second
+                     : kSharedBytesOfBlock - static_shared_bytes(code_of(kernel));
+  return most < 0 ? 0 : static_cast<size_t>(most);
+}
+
+unsigned long long most_resident_blocks(const Kernel& kernel, int threads, size_t dynamic_bytes) {
+  const int blocks = active_blocks(kernel, threads, dynamic_bytes);
+  return static_cast<unsigned long long>(blocks) * kProcessors;
+}
 
 Kernel* find_kernel(const void* handle) {
   Kernel* found = nullptr;
@@ -182,10 +244,10 @@ CUresult func_is_loaded(CUfunctionLoadingState* loaded, CUfunction function) {
 }
 
 CUresult occupancy_max_active_blocks_per_multiprocessor(int* blocks, CUfunction function, int size,
-                                                        size_t) {
+                                                        size_t dynamic_bytes) {
   if (CUresult bad = accept(function); bad != CUDA_SUCCESS) return bad;
   if (blocks == nullptr || size <= 0 || size > kMaxThreads) return CUDA_ERROR_INVALID_VALUE;
-  *blocks = std::min(32, kThreadsPerProcessor / size);
+  *blocks = active_blocks(*find_kernel(function), size, dynamic_bytes);
   return CUDA_SUCCESS;
 }
 
@@ -194,13 +256,22 @@ CUresult occupancy_max_active_blocks_per_multiprocessor_with_flags(int* blocks, 
   return occupancy_max_active_blocks_per_multiprocessor(blocks, f, n, s);
 }
 
+// The block size that has most threads on a multiprocessor at once; of equal ones the largest.
 CUresult occupancy_max_potential_block_size(int* grid, int* block, CUfunction function,
-                                            CUoccupancyB2DSize, size_t, int limit) {
+                                            CUoccupancyB2DSize bytes_of, size_t bytes, int limit) {
   if (CUresult bad = accept(function); bad != CUDA_SUCCESS) return bad;
   if (grid == nullptr || block == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *block = limit > 0 ? std::min(limit, kMaxThreads) : kMaxThreads;
-  *grid = kProcessors * (kThreadsPerProcessor / *block);
-  return CUDA_SUCCESS;
+  const Kernel& kernel = *find_kernel(function);
+  const int most = most_threads(code_of(kernel));
+  int best_threads = 0;
+  for (int size = limit > 0 ? std::min(limit, most) : most; size > 0; size -= kWarp) {
+    const int blocks = active_blocks(kernel, size, bytes_of != nullptr ? bytes_of(size) : bytes);
+    if (blocks * size <= best_threads) continue;
+    best_threads = blocks * size;
+    *block = size;
+    *grid = kProcessors * blocks;
+  }
+  return best_threads == 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 CUresult occupancy_max_potential_block_size_with_flags(int* grid, int* block, CUfunction function,

@@ -31,6 +31,9 @@ GraphNode* Graph::add(Operation operation, std::vector<GraphNode*> dependencies)
   auto node = std::make_unique<GraphNode>();
   node->graph = this;
   node->operation = std::move(operation);
+  auto* kernel = std::get_if<KernelOperation>(&node->operation);
+  if (kernel != nullptr && kernel->node == 0)
+    kernel->node = reinterpret_cast<std::uint64_t>(node.get());
   node->dependencies = std::move(dependencies);
   nodes.push_back(std::move(node));
   return nodes.back().get();

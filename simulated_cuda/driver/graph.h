@@ -20,8 +20,10 @@ struct Graph;
 
 struct KernelOperation {
   CUDA_KERNEL_NODE_PARAMS params{};
-  std::vector<std::byte> argument_bytes; // deep copy, where the kernel's parameter layout is known
-  std::vector<void*> arguments;
+  std::vector<std::byte> argument_bytes; // as the kernel sees them, where its layout is known
+  bool cooperative = false;
+  std::uint64_t made = 0; // observed_call() inside the call that made the node or captured it
+  std::uint64_t node = 0; // the CUgraphNode, or 0
 };
 
 // The address range an allocation node owns from its creation on: the same at every launch.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel launches. Nothing runs: a launch is checked, counted, and answered 0; that is what the
-// report says, too. Called through driver_api.def, and by operation.cpp for graph nodes, with the
-// lock held. GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH stages the one effect of a kernel that matters to
-// a host program: an error that the context keeps. Invariant: the launch itself answers 0 then;
-// every later call answers the error.
+// Kernel launches: checked, counted, executed and answered 0. Called through driver_api.def, and by
+// operation.cpp for graph nodes, with the lock held. A kernel's fault, and what
+// GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH stages, is an error that the context keeps. Invariant: the
+// launch itself answers 0 then; every later call answers the error.
 #include "api.h"
+#include "execution/kernel_launch.h"
 #include "library.h"
+#include "observer.h"
 #include "operation.h"
 
 #include <atomic>
@@ -33,12 +34,12 @@ const void* handle_of(const CUDA_KERNEL_NODE_PARAMS& params) {
                                 : static_cast<const void*>(params.kern);
 }
 
-CUresult launch(const CUDA_KERNEL_NODE_PARAMS& params, CUstream handle) {
+CUresult launch(const CUDA_KERNEL_NODE_PARAMS& params, CUstream handle, bool cooperative) {
   const Stream* stream = find_stream(handle);
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (stream->capture != nullptr) return submit(handle, make_kernel_operation(params));
-  KernelOperation kernel; // no copy of the arguments: the launch is over when this returns
-  kernel.params = params;
+  KernelOperation kernel = make_kernel_operation(params);
+  kernel.cooperative = cooperative;
+  if (stream->capture == nullptr) kernel.made = 0;
   return submit(handle, std::move(kernel));
 }
 
@@ -51,43 +52,47 @@ void watch_launches(void (*ran)(CUcontext, const char*)) { launch_watcher.store(
 KernelOperation make_kernel_operation(const CUDA_KERNEL_NODE_PARAMS& params) {
   KernelOperation operation;
   operation.params = params;
+  operation.made = observed_call();
   const Kernel* kernel = find_kernel(handle_of(params));
-  if (kernel == nullptr || !kernel->parameters_known || params.kernelParams == nullptr)
-    return operation;
-  size_t total = 0;
-  for (const Parameter& parameter : kernel->parameters) total += parameter.size;
-  operation.argument_bytes.resize(total);
-  std::byte* at = operation.argument_bytes.data();
-  for (size_t i = 0; i < kernel->parameters.size(); ++i) {
-    std::memcpy(at, params.kernelParams[i], kernel->parameters[i].size);
-    at += kernel->parameters[i].size;
-  }
+  const bool both = params.kernelParams != nullptr && params.extra != nullptr;
+  if (kernel != nullptr && !both) operation.argument_bytes = gather_arguments(*kernel, params);
   return operation;
 }
 
 CUresult check_launch(const KernelOperation& kernel) {
-  if (find_kernel(handle_of(kernel.params)) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (!shape_is_possible(kernel.params)) return CUDA_ERROR_INVALID_VALUE;
-  const bool both = kernel.params.kernelParams != nullptr && kernel.params.extra != nullptr;
-  return both ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+  const CUDA_KERNEL_NODE_PARAMS& p = kernel.params;
+  const Kernel* const found = find_kernel(handle_of(p));
+  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (!shape_is_possible(p)) return CUDA_ERROR_INVALID_VALUE;
+  if (p.sharedMemBytes > most_dynamic_shared_bytes(*found)) return CUDA_ERROR_INVALID_VALUE;
+  if (p.kernelParams != nullptr && p.extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const unsigned long long blocks = size_t{p.gridDimX} * p.gridDimY * p.gridDimZ;
+  const auto threads = static_cast<int>(p.blockDimX * p.blockDimY * p.blockDimZ);
+  const bool fits =
+    !kernel.cooperative || blocks <= most_resident_blocks(*found, threads, p.sharedMemBytes);
+  return fits ? CUDA_SUCCESS : CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
 
-CUresult do_launch(const KernelOperation& kernel) {
+CUresult do_launch(const KernelOperation& kernel, const Stream& stream) {
   if (CUresult bad = check_launch(kernel); bad != CUDA_SUCCESS) return bad;
   State& s = state();
   ++s.launches;
-  const std::string& name = find_kernel(handle_of(kernel.params))->name;
+  const Kernel* const found = find_kernel(handle_of(kernel.params));
+  const std::string& name = found->name;
   if (const auto ran = launch_watcher.load())
     ran(reinterpret_cast<CUcontext>(this_thread().current()), name.c_str());
   const std::string& wanted = s.settings.sticky_kernel;
   if (!wanted.empty() && name.find(wanted) != std::string::npos)
     this_thread().current()->sticky = static_cast<CUresult>(s.settings.sticky_error);
+  execute_kernel(*found, kernel, stream);
   return CUDA_SUCCESS;
 }
 
-CUresult launch_kernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                       unsigned by, unsigned bz, unsigned shared, CUstream stream, void** arguments,
-                       void** extra) {
+namespace {
+
+CUDA_KERNEL_NODE_PARAMS node_params(CUfunction function, unsigned gx, unsigned gy, unsigned gz,
+                                    unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                                    void** arguments, void** extra) {
   CUDA_KERNEL_NODE_PARAMS params{};
   params.func = function;
   params.gridDimX = gx;
@@ -99,15 +104,34 @@ CUresult launch_kernel(CUfunction function, unsigned gx, unsigned gy, unsigned g
   params.sharedMemBytes = shared;
   params.kernelParams = arguments;
   params.extra = extra;
-  return launch(params, stream);
+  return params;
+}
+
+bool is_cooperative(const CUlaunchConfig& config) {
+  for (unsigned i = 0; i < config.numAttrs; ++i) {
+    if (config.attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE &&
+        config.attrs[i].value.cooperative != 0)
+      return true;
+  }
+  return false;
+}
+
+} // namespace
+
+CUresult launch_kernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                       unsigned by, unsigned bz, unsigned shared, CUstream stream, void** arguments,
+                       void** extra) {
+  return launch(node_params(function, gx, gy, gz, bx, by, bz, shared, arguments, extra), stream,
+                false);
 }
 
 CUresult launch_kernel_ex(const CUlaunchConfig* c, CUfunction function, void** arguments,
                           void** extra) {
   if (c == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUresult launched =
-    launch_kernel(function, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY,
-                  c->blockDimZ, c->sharedMemBytes, c->hStream, arguments, extra);
+    launch(node_params(function, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY,
+                       c->blockDimZ, c->sharedMemBytes, arguments, extra),
+           c->hStream, is_cooperative(*c));
   for (unsigned i = 0; i < c->numAttrs && launched == CUDA_SUCCESS; ++i) {
     const CUlaunchAttribute& attribute = c->attrs[i];
     CUevent event = nullptr;
@@ -124,7 +148,8 @@ CUresult launch_kernel_ex(const CUlaunchConfig* c, CUfunction function, void** a
 CUresult launch_cooperative_kernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz,
                                    unsigned bx, unsigned by, unsigned bz, unsigned shared,
                                    CUstream stream, void** arguments) {
-  return launch_kernel(function, gx, gy, gz, bx, by, bz, shared, stream, arguments, nullptr);
+  return launch(node_params(function, gx, gy, gz, bx, by, bz, shared, arguments, nullptr), stream,
+                true);
 }
 
 } // namespace gmt::sim

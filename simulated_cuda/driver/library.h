@@ -5,8 +5,8 @@
 // library. Variables of a library exist once in each context that asked for them.
 #pragma once
 
+#include "code/image.h"
 #include "graph.h"
-#include "image.h"
 
 #include <cuda.h>
 
@@ -26,11 +26,14 @@ struct Kernel {
   std::vector<Parameter> parameters;
   bool parameters_known = false;
   std::map<int, int> attributes;
+  mutable unsigned long long launches = 0;
 };
 
 struct Module {
   Library* library = nullptr;
   Context* context = nullptr;
+  bool prepared = false;                  // its code is read and its variables exist
+  std::unique_ptr<executor::Module> code; // null: no kernel of it can be executed
   std::map<std::string, CUdeviceptr> variables;
 };
 
@@ -43,6 +46,10 @@ struct Library {
 };
 
 Kernel* find_kernel(const void* handle);
+
+// What a launch may ask for, and how many blocks a cooperative one may have.
+size_t most_dynamic_shared_bytes(const Kernel& kernel);
+unsigned long long most_resident_blocks(const Kernel& kernel, int threads, size_t dynamic_bytes);
 void unload_from_context(Context* context);
 KernelOperation make_kernel_operation(const CUDA_KERNEL_NODE_PARAMS& params);
 

@@ -87,9 +87,9 @@ CUresult mem_alloc_managed(CUdeviceptr* address, size_t bytes, unsigned flags) {
 }
 
 CUresult mem_get_info(size_t* free_bytes, size_t* total_bytes) {
-  const Arena& arena = current_device().arena;
-  if (free_bytes != nullptr) *free_bytes = arena.free_bytes();
-  if (total_bytes != nullptr) *total_bytes = arena.capacity();
+  const Device& device = current_device();
+  if (free_bytes != nullptr) *free_bytes = device.free_bytes();
+  if (total_bytes != nullptr) *total_bytes = device.arena.capacity();
   return CUDA_SUCCESS;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loading code: modules, libraries, their variables, and the export tables.
 // Called through driver_api.def with the lock held.
-// Invariant: a variable's memory is a block of kind kGlobal: copies reach it, cuMemFree does not.
 #include "api.h"
-#include "library.h"
+#include "code/instance.h"
+#include "execution/capability.h"
 #include "lock.h"
 #include "operation.h"
 #include "private_table.h"
@@ -21,21 +21,10 @@ namespace {
 CUresult load(const void* code, bool is_module, Library** out) {
   if (code == nullptr) return CUDA_ERROR_INVALID_VALUE;
   auto library = std::make_unique<Library>();
-  if (!read_image(code, &library->image)) return CUDA_ERROR_INVALID_IMAGE;
+  if (!read_image(code, claimed_capability(), &library->image)) return CUDA_ERROR_INVALID_IMAGE;
   library->is_module = is_module;
   *out = state().libraries.add(std::move(library));
   return CUDA_SUCCESS;
-}
-
-Module* instance_in(Library* library, Context* context) {
-  for (const auto& module : library->modules) {
-    if (module->context == context) return module.get();
-  }
-  auto module = std::make_unique<Module>();
-  module->library = library;
-  module->context = context;
-  library->modules.push_back(std::move(module));
-  return library->modules.back().get();
 }
 
 Module* find_module(CUmodule handle) {
@@ -69,69 +58,9 @@ Kernel* kernel_named(Library* library, const char* name) {
   return slot.get();
 }
 
-CUresult make_variable(Module* module, const std::string& name, const Variable& variable) {
-  Device* device = module->context->device;
-  const CUdeviceptr base = device->take(variable.size);
-  if (base == 0) return CUDA_ERROR_OUT_OF_MEMORY;
-  Block block;
-  block.base = base;
-  block.size = variable.size;
-  block.to_host = device->to_host();
-  block.kind = BlockKind::kGlobal;
-  block.context = module->context;
-  block.device = device;
-  state().blocks.add(block);
-  std::byte* memory = state().blocks.view(base, variable.size);
-  if (variable.first_value.empty()) std::memset(memory, 0, variable.size);
-  else std::memcpy(memory, variable.first_value.data(), variable.size);
-  module->variables[name] = base;
-  return CUDA_SUCCESS;
-}
-
-CUresult get_managed(CUdeviceptr* address, size_t* bytes, Library* library, const char* name) {
-  const auto it = library->image.variables.find(name);
-  if (it == library->image.variables.end() || !it->second.managed) return CUDA_ERROR_NOT_FOUND;
-  const Variable& variable = it->second;
-  CUdeviceptr& base = library->managed[name];
-  if (base == 0 || state().blocks.at_base(base) == nullptr) {
-    const CUresult result = mem_alloc_managed(&base, variable.size, CU_MEM_ATTACH_GLOBAL);
-    if (result != CUDA_SUCCESS) return result;
-    if (!variable.first_value.empty())
-      std::memcpy(reinterpret_cast<void*>(base), variable.first_value.data(), variable.size);
-    state().blocks.at_base(base)->flags |= kStaticVariable;
-  }
-  if (address != nullptr) *address = base;
-  if (bytes != nullptr) *bytes = variable.size;
-  return CUDA_SUCCESS;
-}
-
-CUresult get_global(CUdeviceptr* address, size_t* bytes, Module* module, const char* name) {
-  if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto it = module->library->image.variables.find(name);
-  if (it == module->library->image.variables.end()) return CUDA_ERROR_NOT_FOUND;
-  if (it->second.managed) return get_managed(address, bytes, module->library, name);
-  if (module->variables[name] == 0) {
-    const CUresult result = make_variable(module, name, it->second);
-    if (result != CUDA_SUCCESS) return result;
-  }
-  if (address != nullptr) *address = module->variables[name];
-  if (bytes != nullptr) *bytes = it->second.size;
-  return CUDA_SUCCESS;
-}
-
-void free_variables(Module* module) {
-  for (const auto& [name, base] : module->variables) {
-    Block* block = state().blocks.at_base(base);
-    if (block != nullptr) release_block(*block);
-  }
-}
-
 void unload(Library* library) {
   for (const auto& module : library->modules) free_variables(module.get());
-  for (const auto& [name, base] : library->managed) {
-    Block* block = state().blocks.at_base(base);
-    if (block != nullptr) release_block(*block);
-  }
+  free_managed_variables(library);
   state().libraries.take(library);
 }
 
@@ -159,15 +88,25 @@ CUresult declare_variable(CUlibrary handle, const char* name, size_t bytes, int 
   DriverLock lock;
   Library* library = state().libraries.get(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  Variable& variable = library->image.variables[name];
-  variable.size = bytes;
-  variable.managed = managed != 0;
+  // The compiler may have left out what no code uses; the host may still ask for it.
+  const auto [known, is_new] = library->image.variables.try_emplace(name);
+  if (!is_new) return CUDA_SUCCESS;
+  known->second.size = bytes;
+  known->second.managed = managed != 0;
   return CUDA_SUCCESS;
 }
 
+// The caller writes there, as a kernel does.
 void* host_view(CUdeviceptr address, size_t bytes) {
   DriverLock lock;
-  return state().blocks.view(address, bytes);
+  std::byte* view = state().blocks.view(address, bytes);
+  if (view != nullptr) state().memory.mark_initialized(address, bytes);
+  return view;
+}
+
+void announce_image(const void* image) {
+  DriverLock lock;
+  claim_capability_of(image);
 }
 
 } // namespace
@@ -283,7 +222,7 @@ CUresult library_get_managed(CUdeviceptr* address, size_t* bytes, CUlibrary hand
 
 CUresult get_export_table(const void** table, const CUuuid* id) {
   static const SimulatedRuntimeTable kOwn{sizeof(SimulatedRuntimeTable), declare_variable,
-                                          host_view};
+                                          host_view, announce_image};
   if (table == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (std::memcmp(id->bytes, kSimulatedRuntimeTable, sizeof kSimulatedRuntimeTable) == 0) {
     *table = &kOwn;
@@ -298,8 +237,9 @@ CUresult get_export_table(const void** table, const CUuuid* id) {
   if (!said) {
     said = true;
     std::fputs(
-      "gpumemtrace: the simulated device serves programs that use the shared CUDA runtime; this program has the "
-      "runtime linked in. Relink it with: nvcc -cudart shared\n",
+      "gpumemtrace: the simulated device found no way into the CUDA runtime that is linked into this "
+      "program, which has no symbols or is older than CUDA 13: build it with the shared runtime of CUDA 13 (NVCC_APPEND_FLAGS='-cudart shared' in the environment, "
+      "CUDA_RUNTIME_LIBRARY Shared in CMake, or nvcc -cudart shared)\n",
       stderr);
   }
   *table = nullptr;

@@ -125,7 +125,7 @@ CUresult execute(Stream& stream, Operation& operation, unsigned long long graph_
   return std::visit(
     Overload{
       [](EmptyOperation&) { return CUDA_SUCCESS; },
-      [](KernelOperation& kernel) { return do_launch(kernel); },
+      [&](KernelOperation& kernel) { return do_launch(kernel, stream); },
       [](CUDA_MEMCPY3D& copy) { return do_copy(copy); },
       [](CUDA_MEMSET_NODE_PARAMS& set) { return do_set(set); },
       [&](CUDA_HOST_NODE_PARAMS& host) {

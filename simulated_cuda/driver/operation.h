@@ -40,7 +40,7 @@ CUresult do_copy(const CUDA_MEMCPY3D& copy);
 CUresult check_set(const CUDA_MEMSET_NODE_PARAMS& set);
 CUresult do_set(const CUDA_MEMSET_NODE_PARAMS& set);
 CUresult check_launch(const KernelOperation& kernel);
-CUresult do_launch(const KernelOperation& kernel);
+CUresult do_launch(const KernelOperation& kernel, const Stream& stream);
 // From now on called at every launch
 void watch_launches(void (*ran)(CUcontext context, const char* kernel));
 

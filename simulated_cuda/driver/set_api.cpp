@@ -56,7 +56,10 @@ CUresult check_set(const CUDA_MEMSET_NODE_PARAMS& set) {
 CUresult do_set(const CUDA_MEMSET_NODE_PARAMS& set) {
   if (CUresult bad = check_set(set); bad != CUDA_SUCCESS || is_empty(set)) return bad;
   std::byte* start = resolve_set(set);
-  for (size_t y = 0; y < set.height; ++y) fill_row(start + y * set.pitch, set);
+  for (size_t y = 0; y < set.height; ++y) {
+    fill_row(start + y * set.pitch, set);
+    state().memory.mark_initialized(set.dst + y * set.pitch, set.width * set.elementSize);
+  }
   return CUDA_SUCCESS;
 }
 

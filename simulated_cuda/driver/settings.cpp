@@ -59,6 +59,24 @@ void read_text_and_number(const char* name, bool number_required, std::string* t
   *number_out = static_cast<std::remove_pointer_t<decltype(number_out)>>(number);
 }
 
+void read_seconds(const char* name, double* out) {
+  const char* text = std::getenv(name);
+  if (text == nullptr || *text == '\0') return;
+  char* end = nullptr;
+  const double value = std::strtod(text, &end);
+  if (end == text || *end != '\0' || !(value >= 0 && value <= 1e9)) return complain(name, text);
+  *out = value;
+}
+
+void read_checks(std::string* out) {
+  const char* name = "GPUMEMTRACE_SIM_DEVICE_CHECKS";
+  const char* text = std::getenv(name);
+  if (text == nullptr || *text == '\0') return;
+  const std::string value = text;
+  if (value != "none" && value != "default" && value != "full") return complain(name, text);
+  *out = value;
+}
+
 bool is_power_of_two(size_t value) { return (value & (value - 1)) == 0; }
 
 } // namespace
@@ -74,6 +92,15 @@ Settings read_settings() {
   read_number("GPUMEMTRACE_SIM_DEVICES", 0, 64, &settings.device_count);
   read_number("GPUMEMTRACE_SIM_PEER_ACCESS", 0, 1, &settings.peer_access);
   read_number("GPUMEMTRACE_SIM_COPY_MILLISECONDS", 0, 60000, &settings.copy_milliseconds);
+  read_number("GPUMEMTRACE_SIM_GAPS", 0, 1, &settings.gaps);
+  read_number("GPUMEMTRACE_SIM_RESTING", 0, 1ull << 40, &settings.resting_bytes);
+  read_number("GPUMEMTRACE_SIM_CAPABILITY", 50, 999, &settings.capability);
+  read_seconds("GPUMEMTRACE_SIM_KERNEL_TIME", &settings.kernel_seconds);
+  read_seconds("GPUMEMTRACE_SIM_RUN_TIME", &settings.run_seconds);
+  read_number("GPUMEMTRACE_SIM_KERNEL_LAUNCHES", 0, 1ull << 40, &settings.kernel_launches);
+  read_number("GPUMEMTRACE_SIM_DEVICE_THREADS", 1, 1024, &settings.device_threads);
+  read_number("GPUMEMTRACE_SIM_PROGRESS", 0, 1, &settings.show_progress);
+  read_checks(&settings.device_checks);
   read_number("GPUMEMTRACE_SIM_ABORT_SIGNAL", 1, 64, &settings.abort_signal);
   read_text_and_number("GPUMEMTRACE_SIM_ABORT_IN", false, &settings.abort_symbol,
                        &settings.abort_call);

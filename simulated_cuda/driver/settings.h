@@ -20,6 +20,21 @@ struct Settings {
 
   int copy_milliseconds = 0; // cuStreamQuery answers that a stream works for so long after a copy
 
+  // A gap behind each block, and how much freed memory is not handed out again at once: for checks
+  // of kernels. A GPU has no gaps and hands out freed memory at once.
+  int gaps = 1;
+  size_t resting_bytes = size_t{16} << 20;
+
+  unsigned capability = 0; // such as 90; 0: the highest for which the program has PTX
+
+  // How kernels are executed.
+  double kernel_seconds = 60;             // of one launch; 0: no limit
+  double run_seconds = 0;                 // of all launches together; 0: no limit
+  unsigned long long kernel_launches = 0; // of each kernel, then every 2^k-th; 0: all
+  std::string device_checks;              // none, default or full
+  unsigned device_threads = 1;
+  int show_progress = 0; // a line on stderr while a kernel runs
+
   // GPUMEMTRACE_SIM_ABORT_IN=<symbol>[:n]: the n-th call of that driver function raises
   // abort_signal inside the driver.
   std::string abort_symbol;

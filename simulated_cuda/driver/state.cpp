@@ -99,6 +99,7 @@ void end_context(Context* context) {
   context->limits.clear();
   context->sticky = CUDA_SUCCESS;
   context->heap_in_use = false;
+  context->heap.reset();
   context->alive = false;
 }
 

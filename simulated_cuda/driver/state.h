@@ -8,6 +8,8 @@
 
 #include "block.h"
 #include "device.h"
+#include "execution/device_heap.h"
+#include "executor/machine/memory.h"
 #include "graph.h"
 #include "handles.h"
 #include "node_memory.h"
@@ -76,6 +78,8 @@ struct Context {
   std::map<pid_t, std::unique_ptr<Stream>> per_thread;
   std::map<Context*, bool> peers;
   bool heap_in_use = false;
+  std::unique_ptr<ContextHeap> heap;
+  uint64_t grids = 0; // launches so far
 };
 
 struct Array {
@@ -117,6 +121,13 @@ struct VmmHandle {
   CUmemAllocationProp prop{};
   unsigned references = 1;
   unsigned mappings = 0;
+  bool was_accessible = false; // a kernel or a copy may have written it
+};
+
+// What cuLinkCreate makes: PTX that was added, and the code that cuLinkComplete handed out.
+struct LinkState {
+  std::vector<std::string> texts;
+  std::vector<std::byte> code;
 };
 
 struct Reservation {
@@ -134,7 +145,8 @@ struct State {
 
   Settings settings;
   NodeMemory nodes;
-  BlockTable blocks{nodes.resource()};
+  executor::Memory memory; // as kernels see it
+  BlockTable blocks{nodes.resource(), memory};
   std::atomic<bool> initialized{false};
   std::vector<std::unique_ptr<Device>> devices;
   std::vector<std::unique_ptr<Context>> contexts;
@@ -148,6 +160,7 @@ struct State {
   Handles<ExternalMemory> external_memory;
   std::map<CUdeviceptr, Reservation> reservations;
   Handles<Library> libraries;
+  Handles<LinkState> links;
   Handles<Graph> graphs;
   Handles<GraphExec> execs;
   Handles<UserObject> user_objects;

@@ -4,6 +4,7 @@
 // resolved by find_stream(). Invariant: a destroyed stream's handle answers
 // CUDA_ERROR_INVALID_HANDLE.
 #include "api.h"
+#include "execution/prints.h"
 #include "operation.h"
 
 #include "lock.h"
@@ -37,6 +38,7 @@ CUresult write_value(CUstream stream, CUdeviceptr address, T value) {
   std::byte* bytes = state().blocks.view(address, sizeof value);
   if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::memcpy(bytes, &value, sizeof value);
+  state().memory.mark_initialized(address, sizeof value);
   DriverLock::notify_all();
   return CUDA_SUCCESS;
 }
@@ -101,6 +103,7 @@ CUresult stream_synchronize(CUstream handle) {
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
   wait_for_host_functions(*stream);
+  flush_prints();
   return stream->context->sticky;
 }
 

@@ -8,6 +8,8 @@
 #include "api.h"
 #include "operation.h"
 
+#include "execution/block_states.h"
+
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,6 +17,9 @@ namespace gmt::sim {
 namespace {
 
 constexpr size_t kGranularity = size_t{2} << 20;
+// Of addresses in one reservation: the host has 128 TiB for all of them, and each needs twice as
+// many.
+constexpr size_t kMostReserved = size_t{4} << 40;
 
 CUmemGenericAllocationHandle handle_of(const VmmHandle* handle) {
   return reinterpret_cast<CUmemGenericAllocationHandle>(handle);
@@ -54,6 +59,7 @@ CUresult mem_address_reserve(CUdeviceptr* out, size_t bytes, size_t alignment, C
   if (alignment == 0) alignment = kGranularity;
   if ((alignment & (alignment - 1)) != 0) return CUDA_ERROR_INVALID_VALUE;
   if (alignment < kGranularity) alignment = kGranularity;
+  if (bytes > kMostReserved) return CUDA_ERROR_OUT_OF_MEMORY;
   Reservation reservation;
   reservation.bytes = bytes;
   reservation.map_bytes = bytes + alignment;
@@ -183,8 +189,13 @@ CUresult mem_set_access(CUdeviceptr address, size_t bytes, const CUmemAccessDesc
     if (state().device(descriptions[i].location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
     access = access || descriptions[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
   }
-  const bool exact =
-    for_each_mapping(address, bytes, [access](Block& block) { block.accessible = access; });
+  const bool exact = for_each_mapping(address, bytes, [access](Block& block) {
+    VmmHandle* handle = state().vmm_handles.get(block.handle);
+    if (block.accessible == access) return;
+    block.accessible = access;
+    mapping_changed(state().memory, block, handle->was_accessible || handle->memory == 0);
+    handle->was_accessible = true;
+  });
   return exact ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -4,8 +4,8 @@
 // runtime, so the direction is visible to a tool that watches the driver. Invariant: nothing of
 // size zero reaches the driver, and the kind is not even looked at then; a copy of several rows
 // wider than the pitch answers cudaErrorInvalidPitchValue (12) and an unknown kind
-// cudaErrorInvalidMemcpyDirection (21) from here. One row wider than the pitch, and sets, are the
-// driver's to judge.
+// cudaErrorInvalidMemcpyDirection (21) from here. The driver answers one row wider than the pitch,
+// and sets.
 #include "api.h"
 #include "copy_kinds.h"
 

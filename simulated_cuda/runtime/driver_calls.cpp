@@ -7,6 +7,7 @@
 #include "driver_calls.h"
 
 #include "export.h"
+#include "registration.h"
 
 #include <dlfcn.h>
 
@@ -62,7 +63,9 @@ cudaError_t start() {
   int version = 0;
   if (legacy_calls.cuDriverGetVersion(&version) != CUDA_SUCCESS || version < CUDART_VERSION)
     return cudaErrorInsufficientDriver;
-  return to_runtime(legacy_calls.cuInit(0));
+  const cudaError_t started = to_runtime(legacy_calls.cuInit(0));
+  if (started == cudaSuccess) announce_binaries();
+  return started;
 }
 
 } // namespace

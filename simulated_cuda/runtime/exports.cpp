@@ -34,3 +34,13 @@ cudaError_t unsupported() noexcept { return record(cudaErrorNotSupported); }
 #define RT_NONE_PTSZ(name) RT_NONE(name) GMT_JUMP_STUB(name##_ptsz, &gmt::sim::unsupported)
 #include "runtime_api.def"
 #include "unsupported_api.def"
+
+#undef RT
+#undef RT_PTDS
+#undef RT_PTSZ
+#undef RT_PLAIN
+#undef RT_DEVICE
+#undef RT_FORWARD
+#undef RT_FORWARD_PTSZ
+#undef RT_NONE
+#undef RT_NONE_PTSZ

@@ -139,6 +139,12 @@ cudaError_t func_get_attributes(cudaFuncAttributes* out, const void* stub) {
   return with_kernel(stub, [&](CUkernel kernel) {
     *out = {};
     out->maxThreadsPerBlock = kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    out->sharedSizeBytes =
+      static_cast<size_t>(kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES));
+    out->constSizeBytes =
+      static_cast<size_t>(kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES));
+    out->localSizeBytes =
+      static_cast<size_t>(kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES));
     out->numRegs = kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_NUM_REGS);
     out->ptxVersion = kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_PTX_VERSION);
     out->binaryVersion = kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_BINARY_VERSION);

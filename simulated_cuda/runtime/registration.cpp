@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registration: what nvcc's start-up code calls before main, and the lazy loading behind it.
 // Called through runtime_api.def, by constructors of the program and of its libraries, and by
-// dlclose. Invariant: registering calls no driver function, so a program that never uses CUDA needs
-// no driver.
+// dlclose. Invariant: registering calls no driver function before another call has loaded the
+// driver, so a program that never uses CUDA needs none.
 #include "registration.h"
 
 #include "api.h"
@@ -44,6 +44,7 @@ struct Registry {
   std::unordered_map<FatBinary*, std::unique_ptr<FatBinary>> binaries;
   std::unordered_map<const void*, Function> functions;
   std::unordered_map<const void*, Variable> variables;
+  bool announced = false; // the driver is there: it hears of later binaries at once
 };
 
 Registry& registry() {
@@ -54,19 +55,29 @@ Registry& registry() {
 
 FatBinary* binary_of(void** handle) { return reinterpret_cast<FatBinary*>(handle); }
 
-// Gives the simulated driver what only registration knows; a real driver has no such table, and
+// Takes what only registration knows to the simulated driver; a real driver has no such table, and
 // needs none.
-void declare_variables(const FatBinary& binary) {
+const SimulatedRuntimeTable* driver_table() {
   const void* table = nullptr;
   CUuuid id;
   __builtin_memcpy(id.bytes, kSimulatedRuntimeTable, sizeof id.bytes);
-  if (driver().cuGetExportTable(&table, &id) != CUDA_SUCCESS || table == nullptr) return;
-  const auto* own = static_cast<const SimulatedRuntimeTable*>(table);
+  if (driver().cuGetExportTable(&table, &id) != CUDA_SUCCESS) return nullptr;
+  return static_cast<const SimulatedRuntimeTable*>(table);
+}
+
+void declare_variables(const FatBinary& binary) {
+  const SimulatedRuntimeTable* own = driver_table();
+  if (own == nullptr) return;
   for (const void* shadow : binary.shadows) {
     const Variable& variable = registry().variables[shadow];
     own->declare_variable(binary.library, variable.name.c_str(), variable.bytes,
                           variable.managed ? 1 : 0);
   }
+}
+
+void announce(const FatBinary& binary) {
+  const SimulatedRuntimeTable* own = driver_table();
+  if (own != nullptr) own->announce_image(binary.image);
 }
 
 cudaError_t load(FatBinary& binary) {
@@ -106,7 +117,14 @@ void** register_fat_binary(void* image) {
   FatBinary* raw = binary.get();
   const std::lock_guard lock(registry().mutex);
   registry().binaries.emplace(raw, std::move(binary));
+  if (registry().announced) announce(*raw);
   return reinterpret_cast<void**>(raw);
+}
+
+void announce_binaries() {
+  const std::lock_guard lock(registry().mutex);
+  registry().announced = true;
+  for (const auto& entry : registry().binaries) announce(*entry.second);
 }
 
 void register_fat_binary_end(void**) {}

@@ -18,4 +18,7 @@ cudaError_t kernel_of(const void* stub, CUkernel* kernel);
 // registered it.
 cudaError_t variable_of(const void* symbol, CUdeviceptr* address, size_t* bytes);
 
+// What was registered so far goes to the driver, which has just been loaded.
+void announce_binaries();
+
 } // namespace gmt::sim

@@ -121,6 +121,7 @@ private:
     trace::Slot slot{};
     slot.head = trace::pack({kind, static_cast<std::uint8_t>(slots), api, flags, 0});
     slot.order = order_;
+    slot.time = 1000 * order_;
     slot.stack = static_cast<std::uint32_t>(1 + random_() % kStacksPerLog);
     slot.context = 1;
     slot.via = via;
@@ -170,9 +171,10 @@ const Traces& traces() {
   return all;
 }
 
-void run(benchmark::State& state, const std::filesystem::path& trace, std::uint64_t events) {
+void run(benchmark::State& state, const std::filesystem::path& trace, std::uint64_t events,
+         const AnalysisOptions& options = {}) {
   for (auto _ : state) {
-    const Analysis analysis = analyze(trace);
+    const Analysis analysis = analyze(trace, options);
     if (analysis.process.totals.events != events) state.SkipWithError("events went missing");
     benchmark::DoNotOptimize(analysis.findings.data());
   }
@@ -186,6 +188,13 @@ void mix(benchmark::State& state) {
 }
 void churn(benchmark::State& state) {
   run(state, traces().directory.path() / "churn", traces().churn_events);
+}
+
+// With what the timeline and the flame graphs of --format html need.
+void churn_with_history(benchmark::State& state) {
+  AnalysisOptions options;
+  options.history.columns = 2048;
+  run(state, traces().directory.path() / "churn", traces().churn_events, options);
 }
 
 // What reading and merging cost of it.
@@ -203,6 +212,7 @@ void read_only(benchmark::State& state) {
 
 BENCHMARK(mix)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(churn)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(churn_with_history)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(read_only)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 } // namespace

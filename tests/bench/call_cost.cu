@@ -15,18 +15,11 @@
 
 #include <cuda_runtime.h>
 
+#include "check.h"
+
 namespace {
 
 constexpr int kRounds = 7;
-
-#define CHECK(call)                                                                                \
-  do {                                                                                             \
-    if (cudaError_t error = (call); error != cudaSuccess) {                                        \
-      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call,                           \
-                   cudaGetErrorString(error));                                                     \
-      std::exit(1);                                                                                \
-    }                                                                                              \
-  } while (0)
 
 __global__ void nothing(int*) {}
 __global__ void nothing2(int*, int*) {}

@@ -16,14 +16,7 @@
 #include <string>
 #include <vector>
 
-#define CHECK(call)                                                                                \
-  do {                                                                                             \
-    const cudaError_t result = call;                                                               \
-    if (result != cudaSuccess) {                                                                   \
-      std::fprintf(stderr, "line %d: %s\n", __LINE__, cudaGetErrorString(result));                 \
-      std::exit(1);                                                                                \
-    }                                                                                              \
-  } while (0)
+#include "check.h"
 
 constexpr int kWords = 1 << 24, kThreads = 256, kTile = 32, kWidth = 1024;
 

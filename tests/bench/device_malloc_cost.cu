@@ -15,18 +15,10 @@
 
 #include <cuda_runtime.h>
 
+#include "check.h"
 #include "gpumemtrace/device_calls.h"
 
 namespace {
-
-#define CHECK(call)                                                                                \
-  do {                                                                                             \
-    if (cudaError_t error = (call); error != cudaSuccess) {                                        \
-      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call,                           \
-                   cudaGetErrorString(error));                                                     \
-      std::exit(1);                                                                                \
-    }                                                                                              \
-  } while (0)
 
 // Thread t of all callers keeps what its call i got in kept[i * callers of the grid + t].
 template <bool kLogged>

@@ -18,6 +18,7 @@
 
 #include <cuda_runtime.h>
 
+#include "check.h"
 #include "gpumemtrace/detail/ring_writer.h"
 #include "trace/ring_reader.h"
 
@@ -26,15 +27,6 @@ namespace {
 using gmt::device::kNoTicket;
 using gmt::device::RingWriter;
 namespace trace = gmt::trace;
-
-#define CHECK(call)                                                                                \
-  do {                                                                                             \
-    if (cudaError_t error = (call); error != cudaSuccess) {                                        \
-      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call,                           \
-                   cudaGetErrorString(error));                                                     \
-      std::exit(1);                                                                                \
-    }                                                                                              \
-  } while (0)
 
 constexpr unsigned kThreads = 256;
 

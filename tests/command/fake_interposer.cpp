@@ -48,11 +48,12 @@ __attribute__((constructor)) void start() {
   ::mkdir(parent.c_str(), 0700);
   ::mkdir(folder.c_str(), 0700);
   if (!elsewhere.empty()) leave_note("moved", folder);
-  const std::string born = std::to_string(now.tv_sec * 1'000'000'000 + now.tv_nsec);
+  const std::string started = std::to_string(now.tv_sec * 1'000'000'000 + now.tv_nsec);
   write_file(folder + "/info",
              "format=1.0\ntool=test\nrun=" + get("GPUMEMTRACE_RUN") + "\npid=" + pid +
                "\nppid=1\nhost=" + host + "\nexe=/bin/" + name + "\ncwd=/\nargc=1\narg.0=" + name +
-               "\ndevice=real\ntsc=1\nmonotonic_ns=1\nrealtime_ns=" + born + "\nstack_depth=32\n",
+               "\ndevice=real\ntsc=1\nmonotonic_ns=1\nrealtime_ns=" + started +
+               "\nstack_depth=32\n",
              "w");
   write_file(folder + "/apis", "cuMemAlloc_v2\n", "w");
   write_file(folder + "/modules", "", "w");

@@ -3,9 +3,10 @@
 
 import glob
 import os
+import shutil
 import unittest
 
-from command_case import PROGRAM, CommandCase, flat
+from command_case import LIBDIR, PROGRAM, CommandCase, flat
 
 
 class Arguments(CommandCase):
@@ -79,6 +80,34 @@ class Arguments(CommandCase):
             )
             self.assertEqual(result.stdout, bytes_ + "\n", result)
         self.assert_usage_error(["--stack-depth", "129", "true"], "from 0 to 128")
+
+    def test_kernels_on_the_simulated_device(self):
+        """Its options reach it by the environment, and go with no other device."""
+        libdir = os.path.join(self.folder, "libdir")
+        shutil.copytree(LIBDIR, libdir)
+        os.mkdir(os.path.join(libdir, "simulated"))
+        shutil.copy(os.path.join(libdir, "libgpumemtrace.so"), os.path.join(libdir, "simulated", "libcuda.so.1"))
+        self.environment["GPUMEMTRACE_LIBDIR"] = libdir
+        for option, value, variable, expected in (
+            ("--kernel-time", "500ms", "GPUMEMTRACE_SIM_KERNEL_TIME", "0.500000"),
+            ("--kernel-time", "2m", "GPUMEMTRACE_SIM_KERNEL_TIME", "120.000000"),
+            ("--run-time", "1.5h", "GPUMEMTRACE_SIM_RUN_TIME", "5400.000000"),
+            ("--kernel-launches", "3", "GPUMEMTRACE_SIM_KERNEL_LAUNCHES", "3"),
+            ("--kernel-launches", "all", "GPUMEMTRACE_SIM_KERNEL_LAUNCHES", "0"),
+            ("--device-checks", "full", "GPUMEMTRACE_SIM_DEVICE_CHECKS", "full"),
+            ("--device-threads", "2", "GPUMEMTRACE_SIM_DEVICE_THREADS", "2"),
+        ):
+            words = ("record", "--device", "simulated", option, value, PROGRAM, "environment", variable)
+            result = self.run_command(*words)
+            self.assertEqual(result.stdout, expected + "\n", result)
+            self.assert_usage_error([option, value, "true"], "'--device simulated'")
+        simulated = ["--device", "simulated"]
+        self.assert_usage_error([*simulated, "--kernel-time", "10x", "true"], "a time such as 10s")
+        self.assert_usage_error([*simulated, "--kernel-time", "-1", "true"], "a time such as 10s")
+        self.assert_usage_error([*simulated, "--kernel-launches", "0", "true"], "a number from 1")
+        self.assert_usage_error([*simulated, "--device-checks", "some", "true"], "none, default or full")
+        self.assert_usage_error([*simulated, "--device-threads", "0", "true"], "a number from 1 to 1024")
+        self.assert_usage_error(["--require-kernels", "true"], "it belongs to: check")
 
     def test_folders_where_files_belong(self):
         fixture = os.path.join(os.path.dirname(__file__), "..", "fixtures", "first_steps.clean.static")

@@ -238,8 +238,6 @@ def why_no_gpu(wanted):
 
 
 def why_skipped(run, options):
-    if options.device == "simulated" and options.link == "static":
-        return "a static CUDA runtime cannot be simulated"
     if options.device == "simulated" and run.device == "gpu":
         return "this run needs kernels that are executed"
     if options.device == "real" and run.device == "simulated":
@@ -254,9 +252,11 @@ def run_program(run, options, folder):
     something here and skipped itself."""
     report_path = folder / "out.json"
     checks = run.options[:1] == ["check"]
+    guarded = ["--guard"] if options.guard and not any(o.startswith("--guard") for o in run.options) else []
     command = [
         str(options.gpumemtrace),
         *run.options,
+        *guarded,
         "--device",
         options.device,
         "--format",
@@ -310,6 +310,7 @@ def parse_options():
     parser.add_argument("--link", required=True, choices=("shared", "static"))
     parser.add_argument("--source", required=True, type=lambda path: pathlib.Path(path).absolute())
     parser.add_argument("--binary", required=True, type=lambda path: pathlib.Path(path).absolute())
+    parser.add_argument("--guard", action="store_true", help="each run under --guard, with the same expectations")
     parser.add_argument("--run", type=int, help="index of the run in the source, from 0; default: all")
     parser.add_argument("--artifacts", type=pathlib.Path, help="where the folder of a failed run is kept")
     return parser.parse_args()
@@ -363,7 +364,9 @@ def check_run(index, run, options):
 def main():
     options = parse_options()
     level = re.search(r"-(O[02])-", options.binary.name)
-    flavour = {options.link, options.device} | ({level[1]} if level else set())
+    # On the simulated device a static runtime is redirected to the shared one's functions.
+    link = "shared" if options.device == "simulated" else options.link
+    flavour = {link, options.device} | ({level[1]} if level else set())
     if options.binary.name.endswith("-clang"):  # which inlines fewer of the host's functions than GCC
         flavour = flavour - {"O2"} | {"O0"}
     try:

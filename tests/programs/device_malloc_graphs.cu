@@ -5,10 +5,10 @@
 //
 // device hooks: all calls
 // run: waited
-// expect-simulated: clean
+// expect-simulated: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_in_second:LINE(leak)
 // expect-real: error device-heap-leak bytes=64 count=1 message="in launch 2 of its graph" stacks="allocated here"@leak_in_second:LINE(leak),"graph launched here"@second:LINE(second),"captured here"@capture:LINE(captured)
 // run: at-once
-// expect-simulated: clean
+// expect-simulated: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_in_second:LINE(leak)
 // expect-real: error device-heap-leak bytes=64 count=1 message="in one of launches 1 to 3 of its graph" stacks="allocated here"@leak_in_second:LINE(leak),"graph first launched here"@first:LINE(first),"graph last launched here"@third:LINE(third),"captured here"@capture:LINE(captured)
 #include "answers.h"
 

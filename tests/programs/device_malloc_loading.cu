@@ -11,41 +11,37 @@
 // device hooks: all calls
 // run: capture global
 // env: CUDA_MODULE_LOADING=LAZY
-// expect-simulated: clean
-// expect-real: error device-heap-leak bytes=192 count=3 stacks="allocated here"@leak_one:LINE(leak),"graph launched here"@capture:LINE(launch-graph),"captured here"@capture:LINE(captured)
+// expect: error device-heap-leak bytes=192 count=3 stacks="allocated here"@leak_one:LINE(leak),"graph launched here"@capture:LINE(launch-graph),"captured here"@capture:LINE(captured)
 // run: capture thread-local
 // env: CUDA_MODULE_LOADING=LAZY
-// expect-simulated: clean
-// expect-real: error device-heap-leak bytes=192 count=3 stacks="allocated here"@leak_one:LINE(leak),"graph launched here"@capture:LINE(launch-graph),"captured here"@capture:LINE(captured)
+// expect: error device-heap-leak bytes=192 count=3 stacks="allocated here"@leak_one:LINE(leak),"graph launched here"@capture:LINE(launch-graph),"captured here"@capture:LINE(captured)
 // run: capture relaxed
 // env: CUDA_MODULE_LOADING=LAZY
-// expect-simulated: clean
-// expect-real: error device-heap-leak bytes=192 count=3 stacks="allocated here"@leak_one:LINE(leak),"graph launched here"@capture:LINE(launch-graph),"captured here"@capture:LINE(captured)
+// expect: error device-heap-leak bytes=192 count=3 stacks="allocated here"@leak_one:LINE(leak),"graph launched here"@capture:LINE(launch-graph),"captured here"@capture:LINE(captured)
 // run: capture global late
 // env: CUDA_MODULE_LOADING=LAZY
-// expect-simulated: clean
-// expect-real: error device-heap-leak bytes=192 count=3 stacks="allocated here"@leak_one:LINE(leak),"graph launched here"@capture:LINE(launch-graph),"captured here"@capture:LINE(captured)
+// expect: error device-heap-leak bytes=192 count=3 stacks="allocated here"@leak_one:LINE(leak),"graph launched here"@capture:LINE(launch-graph),"captured here"@capture:LINE(captured)
 // run: spin linked
+// env: GPUMEMTRACE_SIM_KERNEL_TIME=0.2
 // env: CUDA_MODULE_LOADING=LAZY
-// expect-simulated: clean
-// expect-real: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_linked:LINE(linked)
+// expect: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_linked:LINE(linked)
 // run: spin eager
+// env: GPUMEMTRACE_SIM_KERNEL_TIME=0.2
 // env: CUDA_MODULE_LOADING=EAGER
-// expect-simulated: clean
-// expect-real: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_linked:LINE(linked)
+// expect: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_linked:LINE(linked)
 // run: spin module
-// expect-simulated: clean
-// expect-real: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_of_module:LINE(module)
+// env: GPUMEMTRACE_SIM_KERNEL_TIME=0.2
+// expect: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_of_module:LINE(module)
 // run: spin library
-// expect-simulated: clean
-// expect-real: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_of_library:LINE(library)
+// env: GPUMEMTRACE_SIM_KERNEL_TIME=0.2
+// expect: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_of_library:LINE(library)
 // run: spin linked late
+// env: GPUMEMTRACE_SIM_KERNEL_TIME=0.2
 // env: CUDA_MODULE_LOADING=LAZY
-// expect-simulated: clean
-// expect-real: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_linked:LINE(linked)
+// expect: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_linked:LINE(linked)
 // run: spin module late
-// expect-simulated: clean
-// expect-real: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_of_module:LINE(module)
+// env: GPUMEMTRACE_SIM_KERNEL_TIME=0.2
+// expect: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_of_module:LINE(module)
 #include "answers.h"
 
 #include <atomic>

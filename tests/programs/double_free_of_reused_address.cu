@@ -5,8 +5,10 @@
 // With `owner-forgets` the owner never frees: the stale free has done it, and nothing is wrong in what CUDA saw.
 //
 // run:
+// env: GPUMEMTRACE_SIM_RESTING=0
 // expect: error double-free count=1 api=cudaFree stacks="allocated here"@make_new:LINE(alloc-new),"first freed here"@free_stale:LINE(stale),"freed again here"@main:LINE(owner)
 // run: owner-forgets
+// env: GPUMEMTRACE_SIM_RESTING=0
 // expect: clean
 #include "answers.h"
 

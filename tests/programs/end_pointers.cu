@@ -5,20 +5,36 @@
 // registered memory.
 //
 // run: pair
+// env: GPUMEMTRACE_SIM_GAPS=0
+// env: GPUMEMTRACE_SIM_RESTING=0
 // expect: warning use-after-free count=1 message="one past the end of 2.0 MiB of device memory allocated by cudaMalloc, into which parameter 1 points" stacks="launched here"@pair:LINE(pair),"freed here"@main:LINE(free),"allocated here"@neighbours,"neighbour allocated here"@neighbours
 // run: structure
+// env: GPUMEMTRACE_SIM_GAPS=0
+// env: GPUMEMTRACE_SIM_RESTING=0
 // expect: warning use-after-free count=1 message="one past the end of" stacks="launched here"@structure:LINE(structure),"freed here","allocated here","neighbour allocated here"
 // run: graph
+// env: GPUMEMTRACE_SIM_GAPS=0
+// env: GPUMEMTRACE_SIM_RESTING=0
 // expect: warning use-after-free count=1 api=cudaGraphLaunch message="one past the end of" stacks="graph launched here"@graph:LINE(launch),"captured here"@capture,"freed here"@main:LINE(free-captured),"allocated here","neighbour allocated here"
 // run: known
+// env: GPUMEMTRACE_SIM_GAPS=0
+// env: GPUMEMTRACE_SIM_RESTING=0
 // expect: clean
 // run: freed
+// env: GPUMEMTRACE_SIM_GAPS=0
+// env: GPUMEMTRACE_SIM_RESTING=0
 // expect: error use-after-free count=1 message="passes as parameter 2 the pointer" stacks="launched here"@freed:LINE(freed),"freed here"@main:LINE(free),"allocated here"
 // run: one-based
+// env: GPUMEMTRACE_SIM_GAPS=0
+// env: GPUMEMTRACE_SIM_RESTING=0
 // expect: warning use-after-free count=1 message="4 bytes before 2.0 MiB of device memory" stacks="launched here"@one_based:LINE(one-based),"freed here"@main:LINE(free-first),"allocated here","neighbour allocated here"
 // run: number
+// env: GPUMEMTRACE_SIM_GAPS=0
+// env: GPUMEMTRACE_SIM_RESTING=0
 // expect: warning use-after-free count=1 message="passes as parameter 1 the number" stacks="launched here"@number:LINE(number),"freed here","allocated here"
 // run: registered
+// env: GPUMEMTRACE_SIM_GAPS=0
+// env: GPUMEMTRACE_SIM_RESTING=0
 // expect: clean
 #include "answers.h"
 

@@ -16,6 +16,7 @@ LABELS = (
     "registered here",
     "looked up here",
     "held here",
+    "accessed here",
     "first unregistered here",
     "neighbour allocated here",
     "neighbour registered here",

@@ -103,6 +103,7 @@ def build(nvcc, include, kind, body, folder):
             language,
             "-std=c++17",
             "-g",
+            "-lineinfo",
             "-cudart",
             "shared",
             "-arch",

@@ -57,7 +57,9 @@ def main():
     problems = []
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([program, folder], check=True)
-        reports = {p.stem: json.loads(p.read_bytes().decode("utf-8")) for p in sorted(pathlib.Path(folder).iterdir())}
+        reports = {
+            p.stem: json.loads(p.read_bytes().decode("utf-8")) for p in sorted(pathlib.Path(folder).glob("*.json"))
+        }
     for name, report in reports.items():
         problems += [
             f"{name}: {'/'.join(map(str, e.absolute_path))}: {e.message}" for e in validator.iter_errors(report)

@@ -129,11 +129,21 @@ inline MemoryTables tables() {
   return t;
 }
 
+inline StackMemory stack_memory(std::uint64_t peak_bytes, std::vector<Frame> frames) {
+  StackMemory memory{.allocations = 1, .allocated_bytes = peak_bytes, .peak_bytes = peak_bytes};
+  memory.stack.frames = std::move(frames);
+  return memory;
+}
+
 inline Report with_tables() {
   Report r;
   r.tool_version = "0.1.0";
   r.processes = {process()};
   r.processes[0].tables = tables();
+  r.processes[0].stacks = {stack_memory(1 << 30, {frame("step()", "/src/train.cu", 71),
+                                                  frame("main", "/src/train.cu", 120)}),
+                           stack_memory(0, {frame("over()", "/src/train.cu", 90)}),
+                           stack_memory(4096, {})};
   return r;
 }
 
@@ -374,6 +384,16 @@ inline Report troubled() {
   return r;
 }
 
+// As many findings as a wrong program can have, each with a fingerprint.
+inline Report many(unsigned findings) {
+  Report r = clean();
+  for (unsigned i = 0; i < findings; ++i) {
+    r.findings.push_back(double_free());
+    r.findings.back().fingerprint = "1-00000000000" + std::to_string(10'000 + i);
+  }
+  return r;
+}
+
 // Bytes that are no UTF-8 and characters that would steer a terminal, wherever a program can put
 // them.
 inline Report hostile() {
@@ -396,7 +416,14 @@ inline Report hostile() {
   r.findings[0].stacks[0].frames[0].function = bad;
   r.findings[0].stacks[0].frames[0].file = bad;
   r.findings[0].stacks[0].frames[0].module = bad;
+  r.findings[0].range = r.findings[0].owner = bad;
+  r.findings[0].stacks[1].frames[0].file = "/src/" + bad + "](x)|`\r@all";
+  r.findings[1].message = "</td></tr>](http://example.com) | `a` @all #1 ``` *x* [y](z)";
+  r.findings[1].stacks[0].frames[0].function = "main(";
   r.findings[1].process = 99;
+  CallStack held;
+  held.frames = {frame(bad + ";x 7\n", "", 0), frame("", "", 0)};
+  r.processes[0].stacks = {{held, 1, 4096, 4096, 0}};
   r.findings.push_back(out_of_memory());
   r.findings[3].held->modules[0].path = r.findings[3].held->pools[0].name = bad;
   r.remarks = {bad};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes made-up reports as JSON into a folder, one file a situation, for check_schema.py to
-// validate.
+// Writes made-up reports into a folder, a file for each situation and format: ordinary.json,
+// ordinary.sarif. Other programs' readers check them.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -29,17 +29,17 @@ int main(int argc, char** argv) {
     {"tables", test::with_tables(), {}},
     {"short_of_memory", test::short_of_memory(), {}},
     {"hostile", test::hostile(), {}},
+    {"many", test::many(6000), {}},
+    {"rooted", test::ordinary(), {.source_root = "/src"}},
     {"limited", test::troubled(), {.color = true, .limit = 1, .stack_depth = 1}},
   };
   for (const OutputInfo* output : outputs()) {
-    if (output->id != "json") continue;
     for (const auto& situation : situations) {
-      std::ofstream out(std::filesystem::path(argv[1]) / (std::string(situation.name) + ".json"),
-                        std::ios::binary);
+      const std::string name = std::string(situation.name) + "." + std::string(output->id);
+      std::ofstream out(std::filesystem::path(argv[1]) / name, std::ios::binary);
       output->write(situation.report, situation.options, out);
       if (!out.flush()) return 1;
     }
-    return 0;
   }
-  return 1;
+  return 0;
 }

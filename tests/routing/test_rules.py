@@ -21,6 +21,7 @@ ROOMS = {
         "heap",
         "device_heap",
         "device_code",
+        "core_dump",
         "coalescing",
         "detectors",
         "analysis",
@@ -33,10 +34,13 @@ ROOMS = {
         "loader",
         "log",
         "driver_state",
+        "core_dump",
         "device_ring",
         "coalescing",
         "calls",
+        "execution",
         "recorders",
+        "guard",
         "hooks",
         "start",
     ),
@@ -127,8 +131,8 @@ class Layers(unittest.TestCase):
     def test_simulated_device_knows_nothing_of_us(self):
         self.forbid(
             files("simulated_cuda"),
-            rf"^({'|'.join(PARTS)}|trace/(?!cuda_results\.def$))",
-            "it shares nothing with us but the table of CUDA's results",
+            rf"^({'|'.join(PARTS)}|trace/(?!(cuda_results\.def|execution_observer\.h|fatbin\.h)$))",
+            "it shares nothing with us but the table of CUDA's results and what it tells of kernels",
         )
 
     def test_boost_only_in_the_commands_own_files(self):
@@ -169,7 +173,7 @@ class Layers(unittest.TestCase):
 
     def test_formats(self):
         allowed = (
-            r"^analyzer/(?!report/(output_format|report|formats/\w+)\.h$|(base|model|analysis|coalescing|symbols)/)"
+            r"^analyzer/(?!report/(output_format|report|fingerprint|source_paths|formats/\w+)\.h$|(base|model|analysis|coalescing|symbols)/)"
         )
         self.forbid(files("analyzer/report/formats"), allowed, "formats see a report and the text helpers")
 

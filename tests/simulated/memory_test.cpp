@@ -52,12 +52,33 @@ TEST(Memory, RowsOfAPitchedCopyLandInTheirPlaces) {
   cudaFree(pointer);
 }
 
-TEST(Memory, AFreedAddressComesBack) {
+// A kernel that uses freed memory, or goes past its block's end, must not meet another block.
+TEST(Memory, AFreedAddressRests) {
   void* first = allocate(5000);
   cudaFree(first);
   void* second = allocate(5000);
-  EXPECT_EQ(first, second);
+  EXPECT_NE(first, second);
   cudaFree(second);
+}
+
+TEST(Memory, NeighboursHaveAGap) {
+  auto* first = static_cast<char*>(allocate(4096));
+  auto* second = static_cast<char*>(allocate(4096));
+  EXPECT_GE(second > first ? second - first : first - second, 2 * 4096);
+  cudaFree(first);
+  cudaFree(second);
+}
+
+// What rests is not lost: memory that is needed comes back.
+TEST(Memory, MemoryThatRestsCountsAsFree) {
+  size_t before = 0, after = 0, total = 0;
+  ASSERT_EQ(cudaMemGetInfo(&before, &total), cudaSuccess);
+  cudaFree(allocate(kMiB));
+  ASSERT_EQ(cudaMemGetInfo(&after, &total), cudaSuccess);
+  EXPECT_EQ(before, after);
+  void* whole = allocate(after);
+  EXPECT_NE(whole, nullptr);
+  cudaFree(whole);
 }
 
 TEST(Memory, CapacityIsTheEnvironments) {

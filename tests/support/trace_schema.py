@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of a trace as trace/records.def has them, and the enumerations of trace/format.h, by name.
+"""The records of a trace as trace/records.def has them, and the enumerations of its headers, by name.
 
 RECORDS["alloc"].fields["address"].word       numbers of payload words; of a field or of its other names
 enumeration("UseClass").GRAPH_NODE            kGraphNode, as a number
@@ -71,9 +71,9 @@ def read_records(path=TRACE / "records.def"):
     return records
 
 
-def enumeration(name, path=TRACE / "format.h"):
+def enumeration(name, paths=(TRACE / "format.h", TRACE / "kernel_faults.h")):
     """An `enum class` as an IntEnum: kGraphNode is GRAPH_NODE."""
-    text = re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
+    text = re.sub(r"//[^\n]*", "", "".join(path.read_text(encoding="utf-8") for path in paths))
     body = re.search(rf"enum class {name} : [\w:]+ \{{(.*?)\}};", text, re.S)[1]
     members = re.findall(r"k(\w+) = (\d+)", body)
     return enum.IntEnum(

@@ -76,8 +76,40 @@ constexpr std::string_view kRangeOps[] = {
 constexpr std::string_view kExitWays[] = {"?", "exit", "_exit", "exec", "exec-failed"};
 constexpr std::string_view kCauses[] = {"?",        "no-space", "trace-limit",
                                         "re-entry", "no-log",   "no-ring"};
+constexpr std::string_view kFaults[] = {"?",
+                                        "out-of-bounds",
+                                        "use-after-free",
+                                        "misaligned",
+                                        "uninitialized-read",
+                                        "shared-race",
+                                        "barrier-divergence",
+                                        "deadlock",
+                                        "assert",
+                                        "trap",
+                                        "illegal-instruction",
+                                        "stack-overflow",
+                                        "invalid-address-space",
+                                        "invalid-jump",
+                                        "other"};
+constexpr std::string_view kFaultSpaces[] = {"?",        "global",    "shared", "local",
+                                             "constant", "parameter", "generic"};
+constexpr std::string_view kFaultAccesses[] = {"?", "load", "store", "atomic", "reduction", "copy"};
+constexpr std::string_view kExecutionOps[] = {"?",      "not-run", "stopped", "not-selected",
+                                              "totals", "feature"};
 
-enum class Form : std::uint8_t { kHex, kDecimal, kName, kGrid, kBlock, kHandle, kText };
+constexpr std::string_view kGuardMoments[] = {"free", "end", "launch"};
+
+enum class Form : std::uint8_t {
+  kHex,
+  kDecimal,
+  kName,
+  kGrid,
+  kBlock,
+  kBlockIndex,
+  kThreadIndex,
+  kHandle,
+  kText
+};
 
 struct Shown {
   Form form;
@@ -89,12 +121,16 @@ struct Shown {
 namespace forms {
 
 constexpr Shown Hex{Form::kHex}, Decimal{Form::kDecimal}, Handle{Form::kHandle}, Text{Form::kText};
-constexpr Shown Grid{Form::kGrid}, Block{Form::kBlock}, BlockIndex{Form::kHex}, Halves{Form::kHex};
+constexpr Shown Grid{Form::kGrid}, Block{Form::kBlock}, BlockIndex{Form::kBlockIndex},
+  ThreadIndex{Form::kThreadIndex}, Halves{Form::kHex};
 constexpr Shown MemoryKind{Form::kName, kMemoryKinds}, FreeFunction{Form::kName, kFrees};
 constexpr Shown ObjectClass{Form::kName, kClasses}, LifeOp{Form::kName, kLifeOps};
 constexpr Shown SyncOp{Form::kName, kSyncOps}, UseClass{Form::kName, kUses},
   GraphOp{Form::kName, kGraphOps};
 constexpr Shown RangeOp{Form::kName, kRangeOps}, ExitWay{Form::kName, kExitWays};
+constexpr Shown GuardMoment{Form::kName, kGuardMoments};
+constexpr Shown FaultKind{Form::kName, kFaults}, FaultSpace{Form::kName, kFaultSpaces};
+constexpr Shown FaultAccess{Form::kName, kFaultAccesses}, ExecutionOp{Form::kName, kExecutionOps};
 constexpr Shown LossCause{Form::kName, kCauses}, AccessTrouble{Form::kName, kTroubles};
 
 } // namespace forms
@@ -150,6 +186,10 @@ std::string extents_text(trace::Index3 extents) {
     {std::to_string(extents.x), "x", std::to_string(extents.y), "x", std::to_string(extents.z)});
 }
 
+std::string index_text(trace::Index3 index) {
+  return cat({std::to_string(index.x), ",", std::to_string(index.y), ",", std::to_string(index.z)});
+}
+
 std::string value_name(std::uint64_t value, ValueNames names) {
   return value < names.size() ? std::string(names[value]) : std::to_string(value);
 }
@@ -161,6 +201,8 @@ std::string value_text(const Field& field, std::uint64_t value, const NameTable&
   case Form::kName: return value_name(value, field.shown.names);
   case Form::kGrid: return extents_text(trace::grid_of(value));
   case Form::kBlock: return extents_text(trace::block_extents_of(value));
+  case Form::kBlockIndex: return index_text(trace::block_of(value));
+  case Form::kThreadIndex: return index_text(trace::block_extents_of(value));
   case Form::kHandle: {
     const std::string_view name = names.handle_name(value);
     return name.empty() ? format_address(value) : cat({format_address(value), ":", name});

@@ -53,6 +53,25 @@ void read_dynamic(const ElfImage& image, const Elf64_Phdr& dynamic, ElfFacts& fa
   }
 }
 
+// The simulated device redirects a linked runtime by these names (simulated_cuda/runtime/redirect).
+ElfFacts::LinkedRuntime linked_runtime_of(const ElfImage& image) {
+  using Linked = ElfFacts::LinkedRuntime;
+  Linked found = Linked::kNotSeen;
+  for (const ElfImage::Section& section : image.sections()) {
+    if (section.type != SHT_SYMTAB) continue;
+    Elf64_Sym symbol;
+    for (std::size_t at = 0; read_at(section.data, at, symbol); at += sizeof symbol) {
+      if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= SHN_LORESERVE) continue;
+      const std::string_view name = image.linked_text(section, symbol.st_name);
+      if (name == "cudaBindTexture" || name == "cudaGetDeviceProperties_v2" ||
+          name == "cudaMemPrefetchAsync_v2" || name == "cudaGraphInstantiate_v2")
+        return Linked::kOlderThan13;
+      if (name.starts_with("libcudart_static_")) found = Linked::k13;
+    }
+  }
+  return found;
+}
+
 } // namespace
 
 ElfFacts read_elf_facts(const std::string& path) {
@@ -72,6 +91,7 @@ ElfFacts read_elf_facts(const std::string& path) {
     if (segment.p_type == PT_DYNAMIC) read_dynamic(*image, segment, facts);
   }
   facts.device_code = !nv_fatbin_of(*image).empty();
+  facts.linked_runtime = linked_runtime_of(*image);
   return facts;
 }
 

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "analyzer/command/command.h"
 #include "analyzer/command/run/child_process.h"
@@ -66,6 +67,18 @@ bool writable(const fs::path& folder) {
   return ::mkdtemp(probe.data()) && ::rmdir(probe.c_str()) == 0;
 }
 
+// Of the words of --guard by their numbers: off, on, before, tensors, tensors-before.
+bool names_tensors(const std::string& number) { return number == "3" || number == "4"; }
+
+// --guard tensors: the variables by which PyTorch and JAX take each tensor from CUDA itself. What
+// the user has set stays.
+void turn_caches_off(std::vector<std::string>& environment) {
+  constexpr std::pair<const char*, const char*> kCaches[] = {
+    {"PYTORCH_NO_CUDA_MEMORY_CACHING", "1"}, {"XLA_PYTHON_CLIENT_ALLOCATOR", "platform"}};
+  for (const auto& [name, value] : kCaches)
+    if (!std::getenv(name)) set(environment, name, value);
+}
+
 } // namespace
 
 std::vector<std::string> inherited_environment() {
@@ -82,6 +95,7 @@ std::vector<std::string> instrumented_environment(const Instrumentation& in) {
     set(environment, "LD_LIBRARY_PATH",
         in.install.simulated + (existing.empty() ? "" : ":" + existing));
   }
+  for (const auto& [name, value] : in.device_settings) set(environment, name, value);
   if (in.simulated && get("GPUMEMTRACE_CUPTI").empty())
     set(environment, "GPUMEMTRACE_CUPTI", in.install.simulated + "/cupti/libcupti.so.13");
   set(environment, "GPUMEMTRACE_RUN", in.run_id);
@@ -93,7 +107,10 @@ std::vector<std::string> instrumented_environment(const Instrumentation& in) {
   if (!nvtx.empty() && nvtx != in.install.interposer)
     set(environment, "GPUMEMTRACE_NVTX_NEXT", nvtx);
   set(environment, "NVTX_INJECTION64_PATH", in.install.interposer);
-  for (const auto& [name, value] : in.interposer) set(environment, name, value);
+  for (const auto& [name, value] : in.interposer) {
+    set(environment, name, value);
+    if (name == "GPUMEMTRACE_GUARD" && names_tensors(value)) turn_caches_off(environment);
+  }
   return environment;
 }
 
@@ -146,7 +163,7 @@ NotesFile::NotesFile(const std::string& trace_dir) {
     return;
   }
   say(std::string("cannot make a temporary file (") + std::strerror(errno) +
-      "): processes that escape the checker will not be told of");
+      "): a process that escapes the checker will not be named");
 }
 
 NotesFile::~NotesFile() {

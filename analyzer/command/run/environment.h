@@ -15,6 +15,8 @@ struct Instrumentation {
   Install install;
   std::string sanitizer; // path of the sanitizer runtime that the program loads, empty if none
   bool simulated = false;
+  // Variables of the simulated device
+  std::vector<std::pair<std::string, std::string>> device_settings;
   std::string run_id;
   std::string trace_dir;  // absolute
   std::string notes_file; // where processes of the tree leave word; empty if none could be made

@@ -154,10 +154,17 @@ std::string static_runtime_sentence(const std::string& path, const ElfFacts& fac
   const bool shared =
     std::any_of(facts.needed.begin(), facts.needed.end(),
                 [](const std::string& library) { return starts_with(library, "libcudart.so"); });
-  if (shared || !facts.device_code) return {};
+  using Linked = ElfFacts::LinkedRuntime;
+  if (shared || !facts.device_code || facts.linked_runtime == Linked::k13) return {};
+  if (facts.linked_runtime == Linked::kOlderThan13)
+    return "'" + path +
+           "' has the runtime of CUDA 12 or older linked in, and the simulated device is one of "
+           "CUDA 13: build it with CUDA 13 to run it there";
   return "'" + path +
-         "' has the CUDA runtime linked in, and that needs the real driver: relink it with "
-         "'nvcc -cudart shared' to run it on the simulated device";
+         "' has the CUDA runtime linked in and no symbols, by which the simulated device would find "
+         "the runtime's functions: link it without -s, or build it with the shared runtime "
+         "(NVCC_APPEND_FLAGS='-cudart shared' in the environment, CUDA_RUNTIME_LIBRARY Shared in "
+         "CMake, or nvcc -cudart shared)";
 }
 
 bool is_sanitizer_runtime(std::string_view library) {

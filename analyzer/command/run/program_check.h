@@ -20,6 +20,9 @@ struct ElfFacts {
   std::vector<std::string> needed;
   std::string rpath, runpath;
   bool device_code = false; // has a section .nv_fatbin
+  // The CUDA runtime that is linked in, as far as the symbol table shows it.
+  enum class LinkedRuntime : std::uint8_t { kNotSeen, kOlderThan13, k13 };
+  LinkedRuntime linked_runtime = LinkedRuntime::kNotSeen;
 };
 ElfFacts read_elf_facts(const std::string& path);
 bool built_for_this_machine(const ElfFacts& facts);

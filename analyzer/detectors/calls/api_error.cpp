@@ -4,12 +4,15 @@
 // everything after a sticky error but the first call that reported it. Where a free in a kernel
 // ended the context, that finding is the error and this one a note.
 
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/device_stacks.h"
+#include "analyzer/detectors/shared/fault_words.h"
 #include "trace/cuda_results.h"
 
 namespace gmt {
@@ -123,7 +126,8 @@ public:
 
   void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
     for (auto& [thread, retry] : retries_) findings.add(std::move(retry.failure));
-    if (!sticky_) return;
+    // A finding of its own names the kernel.
+    if (!sticky_ || facts_.fatal_faults() != 0 || has_dump()) return;
     if (after_sticky_ != 0) {
       sticky_->message +=
         cat({", and ", format_plural(after_sticky_, "later call"), " failed because of it"});
@@ -137,6 +141,11 @@ public:
   }
 
 private:
+  bool has_dump() const {
+    return std::ranges::any_of(facts_.core_dumps(),
+                               [](const CoreDump& dump) { return !dump.faults.empty(); });
+  }
+
   // A failed first try. The runtime's second one asks for the same; a static runtime shows no `via`
   // with either.
   struct Retry {
@@ -229,9 +238,24 @@ private:
     f.stacks.push_back(allocation_stack(block, facts_));
   }
 
+  // The fence made it so: what a plain run would have got is not known here.
+  void explain_fence(const Event& e, const Heap& heap, Finding& f) const {
+    if (!facts_.is_guarded() || e.kind != trace::Kind::kUse || e.result != 1) return;
+    const trace::UseView use(e);
+    const Block* block = heap.find_live(use.address());
+    if (use.use() != trace::UseClass::kExport || block == nullptr) return;
+    f.severity = Severity::kNote;
+    f.message += {": memory that --guard fences cannot be given to other processes, ",
+                  describe_block(*block, facts_)};
+    f.advice = {"Run the program again with --guard-exclude ", AllocationSite{},
+                ": what is allocated there stays plain then."};
+    f.stacks.push_back(allocation_stack(*block, facts_));
+  }
+
   // CUDA says "invalid value" to these (measured on an H200, driver 580).
   void explain(const Event& e, const Heap& heap, Finding& f) const {
     explain_access(e, heap, f);
+    explain_fence(e, heap, f);
     const Pool* pool = heap.cuda().pools.find(named_pool(e));
     if (pool != nullptr && pool->destroyed) {
       f.message += ": this pool had been destroyed";
@@ -263,9 +287,36 @@ private:
     sticky_->message = {"An earlier kernel failed: ", error_text(e.result, is_runtime_name(call)),
                         " was reported by ", CallName{call}};
     sticky_->advice =
-      "Run the program under compute-sanitizer to find the kernel, or set CUDA_LAUNCH_BLOCKING=1 so "
-      "that the launch itself reports the error.";
+      "Run it with --core-dump to be told the kernel's line, or under compute-sanitizer, or set "
+      "CUDA_LAUNCH_BLOCKING=1 so that the launch itself reports the error.";
     explain_access(e, heap, *sticky_);
+    name_kernels(e);
+  }
+
+  // The launches that may have done it: the newest that are not known to be done.
+  void name_kernels(const Event& e) {
+    constexpr std::size_t kMostNamed = 3;
+    std::vector<const LoggedLaunch*> named; // one for each kernel and call stack
+    const auto in_flight = facts_.launches().in_flight(e.context);
+    for (const LoggedLaunch* launch : in_flight) {
+      if (launch->order >= e.order) continue;
+      const bool known = std::ranges::any_of(named, [launch](const LoggedLaunch* other) {
+        return other->stack == launch->stack && other->function == launch->function;
+      });
+      if (!known && named.size() <= kMostNamed) named.push_back(launch);
+    }
+    if (named.empty()) return;
+    const bool more = named.size() > kMostNamed;
+    if (more) named.pop_back();
+    sticky_->message +=
+      cat({"; ", more ? "among the " : "", "kernels that may have been running: "});
+    for (const LoggedLaunch* launch : named) {
+      const std::string_view name = facts_.handle_name(launch->function);
+      const bool graph = launch->what == LoggedLaunch::What::kGraph;
+      if (launch != named.front()) sticky_->message += ", ";
+      sticky_->message += graph ? std::string("those of a graph") : kernel_words(name);
+      sticky_->stacks.push_back(launch_stack(*launch, facts_));
+    }
   }
 
   // The finding about the newest free in a kernel that may have ended the context; empty if there

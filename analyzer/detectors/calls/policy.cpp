@@ -103,6 +103,7 @@ private:
       case PolicyRule::Kind::kMaxAllocations:
         if (allocations_ > rule.limit) cross(e, state);
         break;
+      case PolicyRule::Kind::kMaxGrowth: break;
       }
     }
   }

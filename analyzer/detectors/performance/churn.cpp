@@ -145,7 +145,8 @@ private:
 
   void check(StackId stack, const Pairs& pairs, Findings& findings) const {
     const double time = time_of(pairs);
-    if (pairs.memory_kind == MemoryKind::kStreamOrdered && time < kSlowPoolPair) return;
+    const bool of_pool = pairs.memory_kind == MemoryKind::kStreamOrdered;
+    if (of_pool && (time < kSlowPoolPair || facts_.is_guarded())) return; // the fence takes longer
     const std::string_view api = facts_.api_name(pairs.api);
     const std::string_view freed_api = facts_.api_name(pairs.freed_api);
     const bool registered = pairs.memory_kind == MemoryKind::kRegistered;

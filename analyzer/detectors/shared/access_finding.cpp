@@ -85,9 +85,9 @@ Finding access_finding(std::string_view kind, const MeasuredFunction& function,
   f.bytes = figures.wasted_bytes;
   f.advice = std::move(advice);
   if (function.code == nullptr) {
-    f.advice += " Which line it is cannot be told, since the kernel's code was not found.";
+    f.advice += " The line is not known, because the kernel's code was not found.";
   } else if (figures.file.empty()) {
-    f.advice += " Compile with -lineinfo to be told the line.";
+    f.advice += " Compile with -lineinfo to see the line.";
   }
   f.stacks.push_back(source_stack(function, instruction));
   if (const KernelUse* use = uses.find(function.linked)) {

@@ -10,6 +10,7 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/report/formats/json_access.h"
+#include "analyzer/report/formats/json_fault.h"
 #include "analyzer/report/output_format.h"
 
 namespace gmt {
@@ -196,6 +197,29 @@ Json json_of(const MemoryTables& tables, unsigned depth) {
           {"other_holders", {{"stacks", tables.other_holders}, {"bytes", tables.other_bytes}}}};
 }
 
+const char* name_of(trace::ExecutionOp op) {
+  if (op == trace::ExecutionOp::kStopped) return "stopped";
+  return op == trace::ExecutionOp::kNotSelected ? "not-selected" : "not-run";
+}
+
+Json json_of(const Executions& executions) {
+  Json left_out = Json::array();
+  for (const Executions::LeftOut& one : executions.left_out) {
+    left_out.push_back({{"kernel", one.kernel},
+                        {"how", name_of(one.op)},
+                        {"reason", one.reason},
+                        {"instruction", text_or_null(one.instruction)},
+                        {"line", text_or_null(one.line)},
+                        {"launches", one.launches}});
+  }
+  return {{"launches", executions.launches},
+          {"ran", executions.ran},
+          {"thread_instructions", executions.thread_instructions},
+          {"nanoseconds", executions.nanoseconds},
+          {"approximate", executions.approximate},
+          {"left_out", std::move(left_out)}};
+}
+
 Json json_of(const ProcessReport& process, unsigned depth) {
   Json lost = Json::object();
   for (const auto& [cause, records] : process.lost) lost[cause] = records;
@@ -210,6 +234,7 @@ Json json_of(const ProcessReport& process, unsigned depth) {
           {"totals", json_of(process.totals)},
           {"memory", json_of(process.tables, depth)},
           {"accesses", process.accesses ? json::accesses_json(*process.accesses) : Json(nullptr)},
+          {"kernels", process.executions ? json_of(*process.executions) : Json(nullptr)},
           {"lost", std::move(lost)},
           {"damaged", process.damaged},
           {"torn", process.torn}};
@@ -234,6 +259,16 @@ Json json_of(const HeldMemory& held) {
           {"pools", rows_of(held.pools)}};
 }
 
+Json json_of(BaselineState state) {
+  switch (state) {
+  case BaselineState::kNew: return "new";
+  case BaselineState::kGrown: return "grown";
+  case BaselineState::kKnown: return "known";
+  case BaselineState::kNoBaseline: break;
+  }
+  return nullptr;
+}
+
 Json json_of(const ReportedFinding& finding, const Report& report, unsigned depth) {
   Json stacks = Json::array();
   for (const LabelledStack& stack : finding.stacks)
@@ -241,6 +276,8 @@ Json json_of(const ReportedFinding& finding, const Report& report, unsigned dept
   const bool known = finding.process < report.processes.size();
   return {{"kind", finding.kind},
           {"severity", word(finding.severity)},
+          {"fingerprint", text_or_null(finding.fingerprint)},
+          {"baseline", json_of(finding.baseline)},
           {"message", finding.message},
           {"advice", finding.advice},
           {"bytes", finding.bytes},
@@ -253,7 +290,8 @@ Json json_of(const ReportedFinding& finding, const Report& report, unsigned dept
           {"process_index", finding.process},
           {"stacks", std::move(stacks)},
           {"held", finding.held ? json_of(*finding.held) : Json(nullptr)},
-          {"access", finding.access ? json::access_json(*finding.access) : Json(nullptr)}};
+          {"access", finding.access ? json::access_json(*finding.access) : Json(nullptr)},
+          {"fault", finding.fault ? json::fault_json(*finding.fault) : Json(nullptr)}};
 }
 
 void add_program(Json& out, const Report& report) {

@@ -33,23 +33,49 @@ std::string head_line(const std::string& title, const ProcessReport& process,
   return (columns(program) <= kWidth ? program + "\n" : wrap(program, 4, 0)) + "  " + fact + "\n";
 }
 
+std::string launches_in_words(std::uint64_t launches) {
+  return format_count(launches) + (launches == 1 ? " launch" : " launches");
+}
+
+// What ran of the kernels, in half a sentence.
+std::string kernels_in_words(std::uint64_t launches, std::uint64_t ran) {
+  if (launches == 0) return ", and no kernel was launched";
+  if (ran == 0) {
+    return fmt::format("; kernels were not run ({} skipped), so this report knows only what the "
+                       "program asked of CUDA",
+                       launches_in_words(launches));
+  }
+  const std::string all = launches_in_words(launches);
+  if (ran == launches) return fmt::format("; kernels ran on the processor ({})", all);
+  return fmt::format("; kernels ran on the processor ({} of {}; the others stand under \"not "
+                     "checked\")",
+                     format_count(ran), all);
+}
+
 void add_device_line(std::string& out, const Report& report) {
-  std::uint64_t launches = 0;
+  std::uint64_t launches = 0, ran = 0;
   bool simulated = false;
+  std::string approximate;
   for (const ProcessReport& process : report.processes) {
     if (process.device != "simulated") continue;
     simulated = true;
-    launches += process.totals.launches;
+    launches +=
+      std::max(process.totals.launches, process.executions ? process.executions->launches : 0);
+    if (!process.executions) continue;
+    ran += process.executions->ran;
+    for (const std::string& opcode : process.executions->approximate) {
+      if (approximate.find(opcode) == std::string::npos)
+        approximate += (approximate.empty() ? "" : ", ") + opcode;
+    }
   }
   if (!simulated) return;
-  std::string kernels;
-  if (launches != 0) {
-    kernels = fmt::format("; kernels were not run ({} {} skipped)", format_count(launches),
-                          launches == 1 ? "launch" : "launches");
-  }
-  out += wrap("simulated device: no GPU took part" + kernels +
-                ", so this report knows only what the program asked of CUDA",
-              2, 2);
+  out +=
+    wrap("simulated device: no GPU took part" + kernels_in_words(launches, std::min(ran, launches)),
+         2, 2);
+  if (!approximate.empty())
+    out +=
+      wrap("near to a GPU's results, but not the same in the last bits: " + printable(approximate),
+           2, 2);
 }
 
 void add_header(std::string& out, const Report& report) {
@@ -103,9 +129,44 @@ void add_findings(std::string& out, const Report& report, const OutputOptions& o
   }
 }
 
-void add_held_back(std::string& out, const Report& report, std::size_t more) {
+// How many of the findings fit into so many lines.
+std::size_t fitting(const std::vector<ReportedFinding>& shown, const OutputOptions& options) {
+  std::size_t lines = 0;
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const std::string text = finding_text(shown[i], options.stack_depth, false);
+    lines += 1 + static_cast<std::size_t>(std::ranges::count(text, '\n'));
+    if (lines > options.finding_lines) return i;
+  }
+  return shown.size();
+}
+
+// Leaves out what does not fit into options.finding_lines. Stacks lose outer frames first where
+// not even one finding fits. Returns how many were left out.
+std::size_t keep_lines(std::vector<ReportedFinding>& shown, OutputOptions& options) {
+  if (options.finding_lines == 0 || shown.empty()) return 0;
+  std::size_t count = fitting(shown, options);
+  for (unsigned depth : {12u, 6u, 3u, 1u}) {
+    if (count != 0) break;
+    options.stack_depth = depth;
+    count = fitting(shown, options);
+  }
+  const std::size_t more = shown.size() - count;
+  shown.resize(count);
+  return more;
+}
+
+void add_held_back(std::string& out, const Report& report, std::size_t more,
+                   std::size_t more_in_files) {
+  if (more_in_files != 0) {
+    out += fmt::format("{} not shown here: the files below have all\n",
+                       format_plural(more_in_files, "more finding"));
+  }
   if (more != 0) {
     out += fmt::format("{} not shown: --limit 0 shows all\n", format_plural(more, "more finding"));
+  }
+  if (report.in_baseline != 0) {
+    out +=
+      fmt::format("{} not shown: in the baseline\n", format_plural(report.in_baseline, "finding"));
   }
   if (report.below_min_bytes != 0) {
     out += fmt::format("{} not shown: smaller than --min-bytes\n",
@@ -207,15 +268,34 @@ void add_totals(std::string& out, const Report& report) {
                      format_bytes(heap_live));
 }
 
-void write_text(const Report& report, const OutputOptions& options, std::ostream& stream) {
+// What the baseline knows is only counted.
+Report without_known(const Report& report) {
+  Report rest = report;
+  rest.in_baseline = std::erase_if(rest.findings, [](const ReportedFinding& finding) {
+    return finding.baseline == BaselineState::kKnown;
+  });
+  return rest;
+}
+
+bool knows_some(const Report& report) {
+  return std::ranges::any_of(report.findings, [](const ReportedFinding& finding) {
+    return finding.baseline == BaselineState::kKnown;
+  });
+}
+
+void write_text(const Report& report, const OutputOptions& given, std::ostream& stream) {
+  if (knows_some(report)) return write_text(without_known(report), given, stream);
+  OutputOptions options = given;
   std::string out;
   add_header(out, report);
   std::vector<ReportedFinding> shown = with_libraries_in_brief(report);
   const std::size_t all = shown.size();
   if (options.limit != 0 && options.limit < all) shown.resize(options.limit);
+  const std::size_t limited = all - shown.size();
+  const std::size_t in_files = keep_lines(shown, options);
   add_findings(out, report, options, shown);
   std::string tail;
-  add_held_back(tail, report, all - shown.size());
+  add_held_back(tail, report, limited, in_files);
   add_losses(tail, report);
   add_not_checked(tail, report);
   if (!tail.empty()) out += "\n" + tail;

@@ -182,6 +182,8 @@ std::string summary(const Report& report) {
   for (const ProcessReport& process : report.processes) lost += process.lost_events();
   if (report.suppressed != 0)
     line += fmt::format("; {} suppressed", format_count(report.suppressed));
+  if (report.in_baseline != 0)
+    line += fmt::format("; {} in the baseline", format_count(report.in_baseline));
   if (lost != 0) line += fmt::format("; {} lost", format_plural(lost, "event"));
   return line;
 }

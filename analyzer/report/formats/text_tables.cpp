@@ -7,12 +7,14 @@
 // asked for; so are rows beyond a table's share, which are counted.
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "analyzer/base/path.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/report/fingerprint.h"
 #include "analyzer/report/formats/text_layout.h"
 #include "analyzer/symbols/demangle.h"
 
@@ -76,11 +78,23 @@ void add_modules(std::string& out, const MemoryTables& tables, TableChoice choic
   add_table(out, table, kModules, choice);
 }
 
-// The innermost frame with a line, since it is what a reader can open.
+// The first of the user's frames with a line, else the innermost frame with a line: what a reader
+// can open.
 std::size_t shown_frame(const CallStack& stack) {
-  const auto at =
-    std::ranges::find_if(stack.frames, [](const Frame& frame) { return !frame.file.empty(); });
+  const auto has_line = [](const Frame& frame) { return !frame.file.empty(); };
+  const auto is_users = [&](const Frame& frame) {
+    return has_line(frame) && is_users_frame(frame);
+  };
+  auto at = std::ranges::find_if(stack.frames, is_users);
+  if (at == stack.frames.end()) at = std::ranges::find_if(stack.frames, has_line);
   return at != stack.frames.end() ? static_cast<std::size_t>(at - stack.frames.begin()) : 0;
+}
+
+// ", through libcublas.so.13" if the library that called CUDA is not the shown frame's.
+std::string through(const CallStack& stack) {
+  const std::string_view inner = base_name(stack.frames.front().module);
+  const bool is_other = inner != base_name(stack.frames[shown_frame(stack)].module);
+  return is_other && !inner.empty() ? ", through " + printable(inner) : std::string();
 }
 
 // "samples/first_steps.cu:34  load_batch", with its caller's line if another holder stands at the
@@ -98,7 +112,8 @@ std::string call_site_of(const CallStack& stack, const std::string& folder, bool
   const std::size_t taken = columns(call_site) + 2;
   const std::string function =
     printable(shorten_function(stack.frames[at].function, room > taken + 16 ? room - taken : 16));
-  return function.empty() || with_caller ? call_site : call_site + "  " + function;
+  if (!function.empty() && !with_caller) call_site += "  " + function;
+  return call_site + through(stack);
 }
 
 bool shares_line(const MemoryTables& tables, std::size_t holder) {
@@ -112,26 +127,44 @@ bool shares_line(const MemoryTables& tables, std::size_t holder) {
   return false;
 }
 
+struct HolderRow {
+  std::string call_site;
+  std::uint64_t bytes = 0, blocks = 0;
+  std::string amount() const {
+    return fmt::format("{} in {}", format_bytes(bytes), format_plural(blocks, "block"));
+  }
+};
+
+// Those that read the same are one.
+std::vector<HolderRow> holder_rows(const MemoryTables& tables) {
+  constexpr std::size_t kRoom = kWidth - 36; // beside the share and the amount
+  std::error_code error;
+  const std::string folder = std::filesystem::current_path(error).string();
+  std::vector<HolderRow> rows;
+  for (std::size_t i = 0; i < tables.holders.size(); ++i) {
+    const MemoryTables::Holder& holder = tables.holders[i];
+    std::string text = call_site_of(holder.stack, folder, shares_line(tables, i), kRoom);
+    auto row = std::ranges::find(rows, text, &HolderRow::call_site);
+    if (row == rows.end()) row = rows.insert(rows.end(), {std::move(text)});
+    row->bytes += holder.bytes;
+    row->blocks += holder.blocks;
+  }
+  std::ranges::stable_sort(rows, std::ranges::greater{}, &HolderRow::bytes);
+  return rows;
+}
+
 void add_holders(std::string& out, const ProcessReport& process, TableChoice choice) {
   const MemoryTables& tables = process.tables;
   if (tables.holders.size() < (choice == TableChoice::kAll ? 1u : 2u)) return;
-  std::error_code error;
-  const std::string folder = std::filesystem::current_path(error).string();
-  std::vector<std::string> amounts;
+  const std::vector<HolderRow> rows = holder_rows(tables);
   std::size_t width = 0;
-  for (const MemoryTables::Holder& h : tables.holders) {
-    amounts.push_back(
-      fmt::format("{} in {}", format_bytes(h.bytes), format_plural(h.blocks, "block")));
-    width = std::max(width, amounts.back().size());
-  }
+  for (const HolderRow& row : rows) width = std::max(width, row.amount().size());
   out += fmt::format("held at the peak of {} of device memory\n",
                      format_bytes(process.totals.peak_bytes));
-  for (std::size_t i = 0; i < tables.holders.size(); ++i) {
-    const auto bytes = static_cast<double>(tables.holders[i].bytes);
-    const double share = 100 * bytes / static_cast<double>(process.totals.peak_bytes);
-    const std::string call_site =
-      call_site_of(tables.holders[i].stack, folder, shares_line(tables, i), kWidth - width - 15);
-    out += fmt::format("  {:5.1f} %   {}   {}\n", share, pad(amounts[i], width), call_site);
+  for (const HolderRow& row : rows) {
+    const double share =
+      100 * static_cast<double>(row.bytes) / static_cast<double>(process.totals.peak_bytes);
+    out += fmt::format("  {:5.1f} %   {}   {}\n", share, pad(row.amount(), width), row.call_site);
   }
   if (tables.other_holders != 0) {
     out += fmt::format("  {} in {}\n", format_bytes(tables.other_bytes),

@@ -154,8 +154,8 @@ Slots allocate_slots(const Body& body, const Flow& flow) {
     slots.of[r].file = file_of(body.registers[r].type);
     if (!intervals[r].empty()) order.push_back(r);
   }
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return intervals[a].begin < intervals[b].begin;
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::pair(intervals[a].begin, a) < std::pair(intervals[b].begin, b);
   });
   FreeSlots files[4];
   // Registers of parameters and returns are filled and read from outside: they live all the time.

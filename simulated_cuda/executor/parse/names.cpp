@@ -9,7 +9,11 @@ namespace {
 
 constexpr std::size_t kMostDigits = 9; // of a register's number
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+// The name up to the digits at its end.
+std::string_view without_digits(std::string_view name) {
+  while (name.size() > 1 && name.back() >= '0' && name.back() <= '9') name.remove_suffix(1);
+  return name;
+}
 
 } // namespace
 
@@ -47,13 +51,16 @@ void Names::close_scope() {
 }
 
 bool Names::declare(std::string_view name, Name what) {
-  const Bound bound{what, scopes_.size()};
+  const std::string_view prefix = without_digits(name);
+  if (prefix.size() < name.size() && names_.contains(prefix)) ambiguous_ = true;
+  Bound bound{what, scopes_.size(), kNone};
   const auto [found, is_new] = names_.try_emplace(name, bound);
   if (is_new) {
     undo_.push_back({name, false, {}});
     return true;
   }
   if (found->second.depth == scopes_.size()) return false;
+  bound.hides = static_cast<std::uint32_t>(undo_.size());
   undo_.push_back({name, true, found->second});
   found->second = bound;
   return true;
@@ -70,26 +77,51 @@ const Name* Names::find(std::string_view name) const {
   return found == names_.end() ? nullptr : &found->second.name;
 }
 
-bool Names::find_register(std::string_view name, RegisterUse& use) const {
-  // Most are numbered, with the name up to its first digit: "%r" of "%r12".
-  std::size_t prefix = name.size();
-  while (prefix > 1 && is_digit(name[prefix - 1]) && name.size() - prefix < kMostDigits) --prefix;
-  for (; prefix < name.size(); ++prefix) {
-    const std::string_view digits = name.substr(prefix);
-    if (digits[0] == '0' && digits.size() > 1) continue;
-    const Name* found = find(name.substr(0, prefix));
-    if (found == nullptr || found->kind != NameKind::kRegister) continue;
-    const RegisterDeclaration& declared = declarations_[found->index];
-    std::uint32_t number = 0;
-    for (const char c : digits) number = number * 10 + static_cast<std::uint32_t>(c - '0');
-    if (declared.count == kNone || number >= declared.count) continue;
-    use = {found->index, number};
-    return true;
+const Names::Bound* Names::find_numbered(std::string_view name, std::size_t prefix,
+                                         RegisterUse& use) const {
+  const std::string_view digits = name.substr(prefix);
+  if (digits.empty() || digits.size() > kMostDigits || (digits[0] == '0' && digits.size() > 1))
+    return nullptr;
+  const auto found = names_.find(name.substr(0, prefix));
+  if (found == names_.end()) return nullptr;
+  std::uint32_t number = 0;
+  for (const char c : digits) number = number * 10 + static_cast<std::uint32_t>(c - '0');
+  // "%r<5>" in an inner scope leaves %r5 and more to the scopes around it.
+  const Bound* bound = &found->second;
+  for (;;) {
+    if (bound->name.kind == NameKind::kRegister) {
+      const std::uint32_t count = declarations_[bound->name.index].count;
+      if (count != kNone && number < count) break;
+    }
+    if (bound->hides == kNone) return nullptr;
+    bound = &undo_[bound->hides].before;
   }
-  const Name* found = find(name);
-  if (found == nullptr || found->kind != NameKind::kRegister) return false;
-  use = {found->index, 0};
-  return declarations_[found->index].count == kNone;
+  use = {bound->name.index, number};
+  return bound;
+}
+
+bool Names::find_register(std::string_view name, RegisterUse& use) const {
+  const std::size_t first_digit = without_digits(name).size();
+  // Most registers are numbered, with the name up to the first digit: "%r" of "%r12".
+  if (!ambiguous_ && find_numbered(name, first_digit, use) != nullptr) return true;
+  // The innermost scope decides between "%r<20>", "%r1<3>" and "%r12".
+  const Bound* best = nullptr;
+  for (std::size_t prefix = first_digit; prefix < name.size(); ++prefix) {
+    RegisterUse other;
+    const Bound* found = find_numbered(name, prefix, other);
+    if (found == nullptr || (best != nullptr && found->depth < best->depth)) continue;
+    best = found;
+    use = other;
+  }
+  const auto exact = names_.find(name);
+  if (exact == names_.end() || (best != nullptr && exact->second.depth < best->depth)) {
+    return best != nullptr;
+  }
+  const Name& found = exact->second.name;
+  if (found.kind != NameKind::kRegister) return false;
+  if (declarations_[found.index].count != kNone) return best != nullptr; // declares "%r0", not "%r"
+  use = {found.index, 0};
+  return true;
 }
 
 std::uint32_t Names::number_of(const RegisterUse& use, std::uint32_t component,

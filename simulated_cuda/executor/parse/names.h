@@ -74,7 +74,11 @@ private:
   struct Bound {
     Name name;
     std::size_t depth = 0;
+    std::uint32_t hides = kNone; // in undo_: what it was in a scope around
   };
+  // %r12 as number 12 of "%r<20>", whose name ends at `prefix`; null if there is none.
+  const Bound* find_numbered(std::string_view name, std::size_t prefix, RegisterUse& use) const;
+
   struct Undo {
     std::string_view name;
     bool was_bound = false;
@@ -85,6 +89,7 @@ private:
   std::vector<std::size_t> scopes_; // where in undo_ they begin
   std::vector<RegisterDeclaration> declarations_;
   RegisterNumbers numbers_;
+  bool ambiguous_ = false; // a name such as "%r1" was declared while there was a "%r"
 };
 
 } // namespace gmt::ptx

@@ -33,12 +33,14 @@ gmt_unit_tests(unit_symbols symbols)
 gmt_unit_tests(unit_heap cuda_state heap heap/store heap/graphs heap/verdicts)
 gmt_unit_tests(unit_device_heap device_heap)
 gmt_unit_tests(unit_device_code device_code)
+gmt_unit_tests(unit_core_dump core_dump)
 gmt_unit_tests(unit_coalescing coalescing)
 gmt_unit_tests(unit_allocations detectors/allocations)
 gmt_unit_tests(unit_copies detectors/copies)
 gmt_unit_tests(unit_launches detectors/launches)
+gmt_unit_tests(unit_kernels detectors/kernels)
 gmt_unit_tests(unit_calls detectors/calls detectors/performance)
-gmt_unit_tests(unit_analysis analysis)
+gmt_unit_tests(unit_analysis analysis analysis/history)
 gmt_unit_tests(unit_wording wording)
 gmt_unit_tests(unit_report report)
 foreach(tests unit_symbols unit_device_code unit_report) # some look at whole reports
@@ -79,6 +81,7 @@ target_compile_definitions(code_target PRIVATE
 # Variables of the host and of the device.
 gmt_test_module(variables_target unit_device_code GMT_VARIABLES_TARGET device_code/variables_target.S)
 target_compile_definitions(unit_device_code PRIVATE GMT_CUBINS="${cubins}")
+target_compile_definitions(unit_core_dump PRIVATE GMT_CORE_DUMPS="${PROJECT_SOURCE_DIR}/tests/fixtures/core_dumps")
 if(GMT_NVCC AND EXISTS ${GMT_NVCC})
   set(compiled_cubin ${CMAKE_CURRENT_BINARY_DIR}/kernels.cubin)
   add_custom_command(OUTPUT ${compiled_cubin} DEPENDS ${cubins}/kernels.cu VERBATIM
@@ -93,5 +96,7 @@ if(Python3_FOUND)
   add_test(NAME report_json_schema
     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/report/check_schema.py $<TARGET_FILE:report_write_json>
             ${PROJECT_SOURCE_DIR}/docs)
-  set_tests_properties(report_json_schema PROPERTIES LABELS unit TIMEOUT 120)
+  add_test(NAME report.formats
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/report/check_formats.py $<TARGET_FILE:report_write_json>)
+  set_tests_properties(report_json_schema report.formats PROPERTIES LABELS unit TIMEOUT 120)
 endif()

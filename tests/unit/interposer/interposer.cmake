@@ -34,6 +34,7 @@ add_executable(interposer_kernels_test ${CMAKE_CURRENT_LIST_DIR}/recorders/launc
   ${interposer}/base/own_stack_switch.S ${interposer}/loader/mapped_path.cpp ${interposer}/loader/object_files.cpp
   ${interposer}/loader/driver_symbol.cpp ${interposer}/driver_state/code_generation.cpp
   ${interposer}/driver_state/context_ids.cpp ${interposer}/driver_state/device_facts.cpp
+  ${interposer}/core_dump/core_dump.cpp
   ${interposer}/recorders/launch_arguments.cpp)
 target_compile_options(interposer_kernels_test PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
 target_compile_definitions(interposer_kernels_test PRIVATE GPUMEMTRACE_VERSION="${PROJECT_VERSION}" _GNU_SOURCE)
@@ -41,3 +42,18 @@ target_link_libraries(interposer_kernels_test PRIVATE gmt_trace gmt_warnings gmt
 gtest_discover_tests(interposer_kernels_test PROPERTIES LABELS unit TIMEOUT 120
   ENVIRONMENT "GPUMEMTRACE_DIR=${CMAKE_CURRENT_BINARY_DIR}/interposer_kernels")
 file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/interposer_kernels)
+
+# What --guard computes: addresses, blocks, patterns, shares. Nothing of it calls CUDA.
+if(TARGET gmt_cuda_headers)
+  set(guard ${interposer}/guard)
+  add_executable(interposer_guard_test ${CMAKE_CURRENT_LIST_DIR}/guard/guard_test.cpp ${logged}
+    ${guard}/store/address_space.cpp ${guard}/store/blocks.cpp ${guard}/slack.cpp ${guard}/sampler.cpp ${guard}/exclusions.cpp
+    ${guard}/driver.cpp ${guard}/notes.cpp ${interposer}/base/own_stack_switch.S ${interposer}/loader/mapped_path.cpp
+    ${interposer}/loader/object_files.cpp ${interposer}/loader/driver_symbol.cpp ${interposer}/device_ring/drain.cpp
+    ${interposer}/device_ring/memory.cpp)
+  target_compile_options(interposer_guard_test PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
+  target_compile_definitions(interposer_guard_test PRIVATE GPUMEMTRACE_VERSION="${PROJECT_VERSION}" _GNU_SOURCE)
+  target_link_libraries(interposer_guard_test PRIVATE gmt_trace gmt_warnings gmt_sanitize gmt_cuda_headers
+    GTest::gtest_main ${CMAKE_DL_LIBS})
+  gtest_discover_tests(interposer_guard_test PROPERTIES LABELS unit TIMEOUT 120)
+endif()

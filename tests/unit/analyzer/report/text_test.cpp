@@ -74,7 +74,7 @@ allocated by                 allocations   allocated   device at peak   live at 
   train                            4,000     9.3 GiB          1.2 GiB      64.0 MiB
   (unknown)                          100      1 byte          0 bytes       0 bytes
 held at the peak of 1.2 GiB of device memory
-   77.6 %   953.7 MiB in 4 blocks   /src/train.cu:71  step()
+   77.6 %   953.7 MiB in 4 blocks   /src/train.cu:71  step(), through libcublas.so.13
    15.5 %   190.7 MiB in 1 block    /src/train.cu:40  setup()
     6.2 %   76.3 MiB in 2 blocks    (no call stack was recorded)
   8.1 MiB in 3 other places
@@ -118,6 +118,59 @@ TEST(ReportText, SaysWhatKernelsAllocatedBesideTheTotals) {
     text_of(report),
     "\ndevice heap, not counted above: 40 calls in kernels, peak 10.0 KiB, live at end "
     "1.0 KiB\nSUMMARY");
+}
+
+TEST(ReportText, ShowsTheUsersFrameOfHoldersAndJoinsEqualRows) {
+  Report r = test::with_tables();
+  Frame allocator = test::frame("c10::cuda::raw_alloc(unsigned long)", "/torch/c10/alloc.cpp", 9);
+  allocator.module = "/usr/lib/libc10_cuda.so";
+  Frame at = test::frame("at::empty(long)", "/torch/aten/empty.cpp", 4);
+  at.module = "/usr/lib/libtorch_cuda.so";
+  const Frame users = test::frame("step()", "/src/train.cu", 71);
+  const Frame main = test::frame("main", "/src/train.cu", 120);
+  r.processes[0].tables.holders = {
+    {1000, 1, test::stack("", "cudaMalloc", {test::frame("other()", "/src/train.cu", 5), main})},
+    {800, 4, test::stack("", "cudaMalloc", {allocator, at, users, main})},
+    {700, 2, test::stack("", "cudaMalloc", {allocator, users, main})}};
+  r.processes[0].totals.peak_bytes = 3000;
+  expect_contains(text_of(r), R"(
+held at the peak of 2.9 KiB of device memory
+   50.0 %   1.5 KiB in 6 blocks      /src/train.cu:71, called at /src/train.cu:120, through libc10_cuda.so
+   33.3 %   1,000 bytes in 1 block   /src/train.cu:5  other()
+)");
+}
+
+// A check whose files have everything is short.
+TEST(ReportText, KeepsFindingsWithinSomeLines) {
+  const auto lines_of_findings = [](const std::string& text) {
+    const std::size_t end = text.find("not shown here");
+    return std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), '\n');
+  };
+  const Report many = test::many(100);
+  const std::string text = text_of(many, {.finding_lines = 40});
+  EXPECT_LE(lines_of_findings(text), 40 + 4); // and the head
+  expect_contains(text, "\nerror    double-free ");
+  expect_contains(text, "96 more findings not shown here: the files below have all\n");
+  expect_contains(text, "SUMMARY: gpumemtrace: 100 errors");
+  // One finding that alone is too long loses outer frames
+  Report deep = test::clean();
+  deep.findings = {test::double_free()};
+  deep.findings[0].stacks[0].frames.assign(60, test::frame("deep()", "/src/train.cu", 1));
+  const std::string cut = text_of(deep, {.finding_lines = 40});
+  expect_contains(cut, "outer frames not shown");
+  EXPECT_LE(std::count(cut.begin(), cut.end(), '\n'), 40 + 6);
+  EXPECT_EQ(text_of(many).find("not shown here"), std::string::npos);
+}
+
+TEST(ReportText, OnlyCountsWhatTheBaselineHas) {
+  Report r = test::ordinary();
+  r.findings[0].baseline = BaselineState::kKnown;
+  r.findings[1].baseline = BaselineState::kGrown;
+  const std::string text = text_of(r);
+  EXPECT_EQ(text.find("double-free"), std::string::npos);
+  expect_contains(text, "1 finding not shown: in the baseline\n");
+  expect_contains(last_line(text),
+                  "1 error, 1 warning (1 leak 64.0 MiB, 1 unused); 1 in the baseline");
 }
 
 TEST(ReportText, DistinguishesHoldersAtOneLineByTheirCallers) {

@@ -20,18 +20,18 @@ template <> trace::Halves value_for(unsigned word) { return {word + 1, 2}; }
 TEST(Records, EachFieldIsReadAsItWasWritten) {
 #define RECORD(record, number, what, since, meaning)                                               \
   {                                                                                                \
-    Made<trace::record##Fields> made;                                                              \
-    const auto view = [&] { return trace::record##View(payload_of(made.out().words)); };
+    Made<trace::record##Fields> fields;                                                            \
+    const auto view = [&] { return trace::record##View(payload_of(fields.out().words)); };
 #define FIELD(record, number, field, form, column, since, meaning)                                 \
   const auto field = value_for<trace::forms::form::Type>(number);                                  \
-  made.field(field);                                                                               \
+  fields.field(field);                                                                             \
   EXPECT_TRUE(view().field() == field) << #record "." #field;                                      \
   EXPECT_EQ(view().word(number), trace::forms::form::word(field)) << #record "." #field;
 #define ALIAS(record, name, field, form, when)                                                     \
   EXPECT_EQ(trace::forms::form::word(view().name()), view().word(trace::record##Word::field))      \
     << #record "." #name;
 #define REST(record, name, form, since, meaning)                                                   \
-  const std::vector<std::uint64_t> all = words_of(made, {77, 78});                                 \
+  const std::vector<std::uint64_t> all = words_of(fields, {77, 78});                               \
   const trace::Payload name##_rest = trace::record##View(payload_of(all)).name();                  \
   EXPECT_TRUE(name##_rest.size() >= 2 && name##_rest[0] == 77 && name##_rest[1] == 78) << #record;
 #define END_RECORD(record) }

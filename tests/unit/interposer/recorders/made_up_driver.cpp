@@ -93,7 +93,8 @@ int make_stream(std::uint64_t* stream, unsigned) {
   *stream = 1;
   return kOk;
 }
-int do_nothing() { return kOk; }
+template <class... Args> int do_nothing(Args...) { return kOk; }
+template <class... Args> void* accepts() { return reinterpret_cast<void*>(&do_nothing<Args...>); }
 
 } // namespace
 
@@ -111,13 +112,16 @@ void* made_up_driver(const char* name) noexcept {
     {"cuMemAlloc_v2", reinterpret_cast<void*>(&allocate)},
     {"cuMemHostGetDevicePointer_v2", reinterpret_cast<void*>(&device_pointer)},
     {"cuCtxGetDevice", reinterpret_cast<void*>(&first_device)},
-    {"cuStreamCreate", reinterpret_cast<void*>(&make_stream)}};
-  for (const char* other :
-       {"cuThreadExchangeStreamCaptureMode", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2",
-        "cuDevicePrimaryCtxGetState", "cuMemHostRegister_v2", "cuMemHostUnregister", "cuMemFree_v2",
-        "cuStreamDestroy_v2", "cuStreamQuery"}) {
-    if (std::strcmp(name, other) == 0) return reinterpret_cast<void*>(&do_nothing);
-  }
+    {"cuStreamCreate", reinterpret_cast<void*>(&make_stream)},
+    {"cuThreadExchangeStreamCaptureMode", accepts<int*>()},
+    {"cuCtxPushCurrent_v2", accepts<std::uint64_t>()},
+    {"cuCtxPopCurrent_v2", accepts<std::uint64_t*>()},
+    {"cuDevicePrimaryCtxGetState", accepts<int, unsigned*, int*>()},
+    {"cuMemHostRegister_v2", accepts<void*, std::size_t, unsigned>()},
+    {"cuMemHostUnregister", accepts<void*>()},
+    {"cuMemFree_v2", accepts<std::uint64_t>()},
+    {"cuStreamDestroy_v2", accepts<std::uint64_t>()},
+    {"cuStreamQuery", accepts<std::uint64_t>()}};
   const auto found = kFunctions.find(name);
   return found != kFunctions.end() ? found->second : nullptr;
 }

@@ -155,6 +155,32 @@ TEST(PtxBody, InnerScopesHideNames) {
   EXPECT_EQ(kernel.body.variables[1].space, Space::kParam);
 }
 
+TEST(PtxBody, TheInnermostScopeDecidesBetweenRangesAndNames) {
+  const Kernel kernel(
+    ".reg .b32 %r<20>; .reg .b64 %d7; .reg .b32 par<5>;\nmov.u32 %r1, %r12;\n"
+    "{ .reg .u32 %r1, %r2; mov.u32 %r1, %r12; { .reg .b32 %r<20>; mov.u32 %r1, %r2; } }\n"
+    "{ .reg .b32 %r1<5>; mov.u32 %r1, %r12; }\n"
+    "{ .reg .b64 %d<9>; mov.u64 %d7, %d8; }\nmov.u64 %d7, 1;\n"
+    "{ .param .b32 par1; mov.u32 %r1, par1; }\nmov.u32 %r1, par1;");
+  const auto id = [&](std::size_t instruction, std::size_t operand) {
+    return kernel.operand(instruction, operand).id;
+  };
+  EXPECT_NE(id(1, 0), id(0, 0)); // %r1 of the inner scope
+  EXPECT_EQ(id(1, 1), id(0, 1)); // %r12 of the outer range
+  EXPECT_NE(id(2, 0), id(1, 0)); // the range of the innermost scope hides the name around it
+  EXPECT_NE(id(2, 0), id(0, 0));
+  EXPECT_EQ(id(3, 0), id(0, 0)); // "%r1<5>" declares %r10 to %r14, and no %r1
+  EXPECT_NE(id(3, 1), id(0, 1));
+  EXPECT_NE(id(4, 0), id(5, 0));
+  EXPECT_EQ(kernel.operand(6, 1).kind, OperandKind::kLocal);
+  const Kernel ranges(
+    ".reg .b32 %r<20>;\nmov.u32 %r3, %r12;\n{ .reg .b32 %r<5>; mov.u32 %r3, %r12; }\nmov.u32 %r3, 1;");
+  EXPECT_NE(ranges.operand(1, 0).id, ranges.operand(0, 0).id);
+  EXPECT_EQ(ranges.operand(1, 1).id, ranges.operand(0, 1).id); // not in the inner range
+  EXPECT_EQ(ranges.operand(2, 0).id, ranges.operand(0, 0).id);
+  EXPECT_EQ(kernel.operand(7, 1).kind, OperandKind::kRegister);
+}
+
 TEST(PtxBody, LabelsBelongToScopes) {
   const Kernel kernel("bra DONE;\n"
                       "{ WAIT: bra WAIT; bra OUT; OUT: }\n"

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// See history_recorder.h: what happens at each event. history_layers.h has the end.
+
+#include "analyzer/analysis/history/history_recorder.h"
+
+#include <algorithm>
+
+#include "analyzer/analysis/history/history_layers.h"
+#include "analyzer/analysis/history/history_stacks.h"
+
+namespace gmt {
+namespace {
+
+using trace::Kind;
+
+constexpr std::size_t kMostFailures = 200;
+
+// Whether the call is counted, and as what.
+bool activity_of(const Event& e, Activity& activity) {
+  switch (e.kind) {
+  case Kind::kAlloc: activity = e.succeeded() ? Activity::kAllocation : Activity::kFailure; break;
+  case Kind::kFree: activity = Activity::kFree; break;
+  case Kind::kCopy:
+  case Kind::kSet: activity = Activity::kCopy; break;
+  case Kind::kLaunch: activity = Activity::kLaunch; break;
+  case Kind::kSync: activity = Activity::kWait; break;
+  default: return false;
+  }
+  return e.succeeded() || activity == Activity::kFailure;
+}
+
+std::string library_name(const Caller& caller) {
+  if (!caller.owner.empty()) return std::string(caller.owner);
+  if (caller.module.empty()) return "unknown";
+  return std::string(caller.module.substr(caller.module.rfind('/') + 1));
+}
+
+// A layer for each kind of memory of each device.
+LayerSeries::Id kind_layer(const MemoryChange& change) {
+  return static_cast<LayerSeries::Id>(change.device + 1) * kKindsADevice +
+         static_cast<LayerSeries::Id>(change.block.memory_kind);
+}
+
+} // namespace
+
+void HistoryRecorder::follow(const Event& e) {
+  now_ = std::max(now_, e.time);
+  if (e.kind == Kind::kRange) lanes_.on_range(e, ranges_, now_);
+  if (!is_call(e.kind)) return;
+  columns_.advance(now_);
+  if ((e.flags & trace::kFlagNested) == 0) follow_call(e);
+}
+
+void HistoryRecorder::follow_call(const Event& e) {
+  Activity activity;
+  if (e.in_flight() || !activity_of(e, activity)) return;
+  columns_.count(activity);
+  if (activity != Activity::kFailure) return;
+  if (failures_.size() == kMostFailures) ++more_failures_;
+  else failures_.push_back({now_, trace::AllocView(e).bytes(), e.stack});
+}
+
+LayerSeries::Id HistoryRecorder::range_of(const MemoryChange& change) {
+  if (!ranges_.any()) return 0;
+  const auto known = paths_.find(change.block.allocated_at);
+  if (change.bytes < 0) {
+    if (known == paths_.end()) return 0;
+    const Ranges::Path path = known->second;
+    paths_.erase(known);
+    return path;
+  }
+  if (known != paths_.end()) return known->second; // it grew
+  const Ranges::Path path = ranges_.here();
+  if (path != 0) paths_[change.block.allocated_at] = path;
+  return path;
+}
+
+LayerSeries::Id HistoryRecorder::library_of(StackId stack) {
+  if (stack.value >= stack_libraries_.size()) stack_libraries_.resize(stack.value + std::size_t{1});
+  LayerSeries::Id& known = stack_libraries_[stack.value];
+  if (known != 0) return known - 1;
+  const std::string name = library_name(facts_.caller(stack));
+  const auto at = std::ranges::find(libraries_, name);
+  known = static_cast<LayerSeries::Id>(at - libraries_.begin()) + 1;
+  if (at == libraries_.end()) libraries_.push_back(name);
+  return known - 1;
+}
+
+void HistoryRecorder::on_change(const MemoryChange& change) {
+  const StackId stack = change.block.allocated;
+  const LayerSeries::Id range = range_of(change);
+  columns_.change({stack.value, kind_layer(change), range, library_of(stack)}, change.bytes,
+                  change.live_bytes);
+  peak_.add(now_, change.live_bytes);
+}
+
+MemoryHistory HistoryRecorder::finish(std::span<const StackUse> uses, const MemoryUse& use) {
+  columns_.close();
+  MemoryHistory history;
+  history.nanoseconds_per_unit = facts_.nanoseconds(1);
+  history.column_width = columns_.width();
+  history.columns = columns_.columns();
+  history.sets = layer_sets(columns_, {ranges_, libraries_}, size_.layers);
+  const std::uint64_t begin = columns_.begin();
+  const auto since_begin = [begin](std::uint64_t time) { return time - std::min(time, begin); };
+  history.peak_time = since_begin(peak_.peak_time());
+  history.around_peak = peak_.window();
+  for (MemoryHistory::Sample& sample : history.around_peak) sample.time = since_begin(sample.time);
+  history.failures = std::move(failures_);
+  for (MemoryHistory::Failure& failure : history.failures) failure.time = since_begin(failure.time);
+  history.more_failures = more_failures_;
+  history.ranges = lanes_.take(now_);
+  history.more_ranges = lanes_.left_out();
+  for (MemoryHistory::Range& range : history.ranges) {
+    range.begin = since_begin(range.begin);
+    range.end = since_begin(range.end);
+  }
+  choose_stacks({uses, use, facts_}, size_.stacks, history);
+  return history;
+}
+
+} // namespace gmt

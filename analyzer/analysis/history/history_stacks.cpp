@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// See history_stacks.h.
+
+#include "analyzer/analysis/history/history_stacks.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "analyzer/detectors/shared/descriptions.h"
+
+namespace gmt {
+namespace {
+
+void choose_largest(std::span<const StackUse> uses, std::uint64_t StackUse::* figure,
+                    std::size_t most, std::vector<bool>& chosen) {
+  std::vector<std::size_t> order(uses.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const std::size_t count = std::min(most, order.size());
+  const auto middle = order.begin() + static_cast<std::ptrdiff_t>(count);
+  std::partial_sort(order.begin(), middle, order.end(), [&](std::size_t a, std::size_t b) {
+    return uses[a].*figure != uses[b].*figure ? uses[a].*figure > uses[b].*figure : a < b;
+  });
+  for (std::size_t i = 0; i < count; ++i) {
+    if (uses[order[i]].*figure != 0) chosen[order[i]] = true;
+  }
+}
+
+void add(const StackUse& use, MemoryHistory::Stack& sum) {
+  sum.allocations += use.allocations;
+  sum.allocated_bytes += use.allocated_bytes;
+  sum.peak_bytes += use.peak_bytes;
+  sum.live_bytes += use.live_bytes;
+}
+
+} // namespace
+
+void choose_stacks(const StackSources& sources, std::size_t most, MemoryHistory& history) {
+  const std::span<const StackUse> uses = sources.uses;
+  std::vector<bool> chosen(uses.size());
+  for (std::uint64_t StackUse::* figure : {&StackUse::peak_bytes, &StackUse::live_bytes,
+                                           &StackUse::allocated_bytes, &StackUse::allocations}) {
+    choose_largest(uses, figure, most, chosen);
+  }
+  std::vector<bool> in_layers(sources.use.stacks().size());
+  for (const MemoryHistory::LayerSet& set : history.sets) {
+    for (const MemoryHistory::Layer& layer : set.layers) in_layers[layer.stack.value] = true;
+  }
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    const StackUse& use = uses[i];
+    if (!chosen[i] && !in_layers[use.stack.value]) {
+      add(use, history.other_stacks);
+      ++history.other_stack_count;
+      continue;
+    }
+    MemoryHistory::Stack& stack = history.stacks.emplace_back();
+    add(use, stack);
+    const std::uint16_t api = sources.use.stacks()[use.stack.value].api;
+    stack.stack = stack_as(StackRole::kAllocated, use.stack, sources.names.api_name(api));
+  }
+}
+
+} // namespace gmt

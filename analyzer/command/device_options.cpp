@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// See device_options.h. Each value is checked here: the device would only complain and go on.
+
+#include "analyzer/command/device_options.h"
+
+#include <charconv>
+#include <string_view>
+
+#include "analyzer/base/text_lines.h"
+#include "analyzer/base/user_error.h"
+
+namespace gmt {
+
+namespace {
+
+[[noreturn]] void wrong_value(const std::string& name, const std::string& value,
+                              const std::string& allowed) {
+  throw UserError("'" + value + "' is no value of option '--" + name + "'; it takes " + allowed,
+                  ExitStatus::kUsage);
+}
+
+// "10", "10s", "500ms", "2m", "1.5h": seconds as plain text.
+std::string seconds(const std::string& name, const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit(end, text.data() + text.size());
+  double factor = 0;
+  for (const auto& [word, size] : {std::pair{"", 1.0}, std::pair{"s", 1.0}, std::pair{"ms", 1e-3},
+                                   std::pair{"m", 60.0}, std::pair{"h", 3600.0}})
+    if (unit == word) factor = size;
+  constexpr double kMost = 1e9;
+  if (error != std::errc() || factor == 0 || !(value >= 0 && value * factor <= kMost))
+    wrong_value(name, text, "a time such as 10s, 500ms, 2m or 0 for no limit");
+  return std::to_string(value * factor);
+}
+
+std::string count(const std::string& name, const std::string& text, std::uint64_t least,
+                  std::uint64_t most) {
+  const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(text);
+  if (!value || *value < least || *value > most)
+    wrong_value(name, text,
+                "a number from " + std::to_string(least) + " to " + std::to_string(most));
+  return std::to_string(*value);
+}
+
+std::string launches(const std::string& name, const std::string& text) {
+  constexpr std::uint64_t kMost = 1000000000;
+  return text == "all" ? "0" : count(name, text, 1, kMost);
+}
+
+std::string threads(const std::string& name, const std::string& text) {
+  constexpr std::uint64_t kMost = 1024;
+  return count(name, text, 1, kMost);
+}
+
+std::string checks(const std::string& name, const std::string& text) {
+  if (text != "none" && text != "default" && text != "full")
+    wrong_value(name, text, "none, default or full");
+  return text;
+}
+
+struct Known {
+  DeviceOption option;
+  const char* variable;
+  std::string (*read)(const std::string& name, const std::string& text);
+};
+
+const std::vector<Known>& known_options() {
+  static const std::vector<Known> all = {
+    {{"kernel-time", "TIME",
+      "--device simulated: stop a kernel that runs longer than this; 0: never (default 60s)"},
+     "GPUMEMTRACE_SIM_KERNEL_TIME",
+     seconds},
+    {{"run-time", "TIME",
+      "--device simulated: end the program, with status 24, when its kernels have run for so long; 0: "
+      "never (default 0)"},
+     "GPUMEMTRACE_SIM_RUN_TIME",
+     seconds},
+    {{"kernel-launches", "N",
+      "--device simulated: run the first N launches of each kernel, then those whose number is a "
+      "power of two (default all)"},
+     "GPUMEMTRACE_SIM_KERNEL_LAUNCHES",
+     launches},
+    {{"device-checks", "WHAT",
+      "--device simulated: what is checked in kernels: none (bounds alone), default, or full (also "
+      "uninitialised values in registers)"},
+     "GPUMEMTRACE_SIM_DEVICE_CHECKS",
+     checks},
+    {{"device-threads", "N",
+      "--device simulated: threads that run a kernel's blocks; with 1 each run is the same (default 1)"},
+     "GPUMEMTRACE_SIM_DEVICE_THREADS",
+     threads},
+  };
+  return all;
+}
+
+} // namespace
+
+const std::vector<DeviceOption>& device_options() {
+  static const std::vector<DeviceOption> all = [] {
+    std::vector<DeviceOption> options;
+    for (const Known& known : known_options()) options.push_back(known.option);
+    return options;
+  }();
+  return all;
+}
+
+std::vector<std::pair<std::string, std::string>>
+device_settings(const std::function<std::optional<std::string>(const std::string&)>& last) {
+  std::vector<std::pair<std::string, std::string>> settings;
+  for (const Known& known : known_options()) {
+    if (const auto text = last(known.option.name))
+      settings.emplace_back(known.variable, known.read(known.option.name, *text));
+  }
+  return settings;
+}
+
+} // namespace gmt

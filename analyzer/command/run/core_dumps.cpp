@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// See core_dumps.h.
+#include "analyzer/command/run/core_dumps.h"
+
+#include <csignal>
+#include <cstdint>
+#include <system_error>
+#include <vector>
+
+#include "analyzer/base/mapped_file.h"
+#include "analyzer/command/run/run_traces.h"
+#include "analyzer/core_dump/core_dump.h"
+#include "analyzer/trace_reader/core_dump_file.h"
+
+namespace gmt {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kPrefix = "gpu-core.";
+
+std::vector<fs::path> dumps_in(const fs::path& trace) {
+  std::vector<fs::path> dumps;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(trace, error)) {
+    std::error_code ignored;
+    const bool is_file = entry.is_regular_file(ignored) && !entry.is_symlink(ignored);
+    if (is_file && entry.path().filename().string().starts_with(kPrefix))
+      dumps.push_back(entry.path());
+  }
+  return dumps;
+}
+
+bool may_write(const TraceInfo& info) {
+  return info.pid != 0 && info.host == host_name() && ::kill(static_cast<pid_t>(info.pid), 0) == 0;
+}
+
+} // namespace
+
+std::string collect_core_dumps(const fs::path& trace) {
+  const std::vector<fs::path> files = dumps_in(trace);
+  if (files.empty()) return {};
+  Expected<TraceDir> opened = open_trace(trace);
+  if (!opened || may_write((*opened).info)) return {};
+  const bool keep = (*opened).asks_for("keep_core_dump");
+  if (keep && !(*opened).core_dumps.empty()) return {}; // taken before
+  std::vector<CoreDump> dumps = (*opened).core_dumps;
+  for (const fs::path& file : files) {
+    const MappedFile mapped(file);
+    dumps.push_back(read_core_dump(mapped.bytes()));
+  }
+  if (const auto problem = write_core_dumps(trace, dumps)) return *problem;
+  std::error_code error;
+  for (const fs::path& file : files) {
+    if (!keep) fs::remove(file, error);
+  }
+  return error ? "A core dump of the GPU could not be deleted: " + error.message() + "."
+               : std::string();
+}
+
+} // namespace gmt

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// See dump_modules.h.
+#include "analyzer/core_dump/dump_modules.h"
+
+#include <utility>
+
+namespace gmt {
+namespace {
+
+constexpr std::uint64_t kMostModules = 100'000;
+constexpr std::size_t kMostKnown = 10'000; // more addresses are damage
+
+} // namespace
+
+DumpCode::Words DumpCode::words(std::int64_t behind) const {
+  Words words;
+  const std::uint64_t at = location.offset + static_cast<std::uint64_t>(behind);
+  if (!read_at(location.code, at, words)) return {};
+  return words;
+}
+
+DumpModules::DumpModules(const DumpTables& tables, const DumpTables::Section* modules) {
+  const std::uint64_t count = std::min(tables.row_count(modules), kMostModules);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto* image = tables.below(DumpTable::kRelocatedImage, modules, i);
+    if (auto cubin = Cubin::open(tables.data(image))) cubins_.push_back(std::move(*cubin));
+  }
+}
+
+const DumpCode* DumpModules::find(std::uint64_t address) {
+  if (const auto at = known_.find(address); at != known_.end())
+    return at->second ? &*at->second : nullptr;
+  if (known_.size() >= kMostKnown) return nullptr;
+  std::optional<DumpCode>& found = known_[address];
+  for (const Cubin& cubin : cubins_) {
+    auto location = cubin.locate(address);
+    if (!location) continue;
+    found.emplace(DumpCode{std::move(*location), cubin.architecture(), {}, {}});
+    const DumpCode::Words words = found->words(0);
+    found->access = decode_instruction(words.low, words.high, found->architecture);
+    found->operand = address_operand(words.low, words.high, found->architecture);
+    return &*found;
+  }
+  return nullptr;
+}
+
+} // namespace gmt

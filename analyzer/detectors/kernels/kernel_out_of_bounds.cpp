@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// kernel-out-of-bounds: an access in a kernel outside of the memory that it is meant for: past
+// the end or before the beginning of an allocation, a variable, shared or local memory, or in no
+// memory that CUDA gave out.
+
+#include "analyzer/detectors/shared/fault_detector.h"
+
+namespace gmt {
+namespace {
+
+const DetectorRegistration kKernelOutOfBounds{{
+  .id = fault_kinds::kOutOfBounds,
+  .severity = Severity::kError,
+  .title = "a kernel read or wrote past the end of memory",
+  .make =
+    [](const ProcessFacts& facts) { return make_fault_detector(facts, fault_kinds::kOutOfBounds); },
+  .wants = wants(trace::Kind::kFault),
+}};
+
+} // namespace
+} // namespace gmt

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// See dump_fault.h. Numbers of exceptions are those of cudadebugger.h.
+#include "analyzer/detectors/shared/dump_fault.h"
+
+#include <algorithm>
+
+#include "analyzer/base/text_format.h"
+#include "analyzer/detectors/shared/fault_words.h"
+#include "analyzer/detectors/shared/launch_candidates.h"
+
+namespace gmt {
+namespace {
+
+using Evidence = DumpFault::Evidence;
+
+enum Exception : std::uint32_t {
+  kLaneIllegal = 1,
+  kOutOfRange = 5,
+  kWarpMisaligned = 6,
+  kDeviceIllegal = 10,
+  kLaneMisaligned = 11,
+  kWarpIllegal = 14,
+};
+
+bool is_misaligned(const DumpFault& f) {
+  return f.exception == kWarpMisaligned || f.exception == kLaneMisaligned;
+}
+
+Extents index_of(std::uint32_t linear, const Extents& block) {
+  const std::uint32_t x = std::max(1u, block[0]), y = std::max(1u, block[1]);
+  return {linear % x, linear / x % y, linear / x / y};
+}
+
+} // namespace
+
+DumpVerdict::DumpVerdict(const DumpFault& fault, const Heap& heap) : fault_(fault), heap_(heap) {
+  const bool global = fault.space == "global" || fault.space == "generic";
+  if (global && (is_illegal_address() || is_misaligned(fault))) find_suspects();
+}
+
+bool DumpVerdict::is_illegal_address() const {
+  return fault_.exception == kLaneIllegal || fault_.exception == kDeviceIllegal ||
+         fault_.exception == kWarpIllegal;
+}
+
+void DumpVerdict::find_suspects() {
+  for (const DumpLanes& run : fault_.addresses) {
+    for (std::uint32_t i = 0; i < run.count; ++i) weigh(run.address_of(i), run, i);
+  }
+  if (first_bad_) around_ = memory_around(first_bad_->address, std::max(1u, fault_.bytes), heap_);
+}
+
+void DumpVerdict::weigh(std::uint64_t address, const DumpLanes& run, std::uint32_t i) {
+  ++known_;
+  const std::uint32_t bytes = std::max(1u, fault_.bytes);
+  const bool bad = is_misaligned(fault_) ? address % bytes != 0 : !is_live(address, bytes, heap_);
+  if (!bad) return;
+  ++bad_;
+  if (first_bad_ && first_bad_->address <= address) return;
+  first_bad_ = {address, run.block, index_of(run.first_thread + i, fault_.block)};
+}
+
+std::string_view DumpVerdict::kind() const {
+  using namespace fault_kinds;
+  if (fault_.exception == DumpFault::kAssert) return fault_kinds::kAssert;
+  if (is_misaligned(fault_)) return fault_kinds::kMisaligned;
+  if (fault_.exception == kOutOfRange && fault_.space == "shared") return kOutOfBounds;
+  if (!is_illegal_address() || !first_bad_) return fault_kinds::kFault;
+  return around_.where == MemoryAround::Where::kFreed ? kUseAfterFree : kOutOfBounds;
+}
+
+// Of the threads that the dump has, how many may have done it.
+std::string DumpVerdict::thread_words() const {
+  if (known_ <= 1) return {};
+  return cat({"; so do ", bad_ == known_ ? "all" : format_count(bad_), " of the ",
+              format_count(known_), " threads whose address is known"});
+}
+
+Text DumpVerdict::address_words(const ProcessFacts& facts) const {
+  const std::string verb = access_verb(fault_.operation, fault_.bytes, fault_.space);
+  const std::string start =
+    cat({kernel_words(fault_.kernel), " ", verb, " at ", format_address(first_bad_->address)});
+  if (is_misaligned(fault_))
+    return {start, ", which is no multiple of ", std::to_string(fault_.bytes), thread_words()};
+  return {start, ", ", describe(around_, facts), thread_words()};
+}
+
+Text DumpVerdict::message() const {
+  const std::string kernel = kernel_words(fault_.kernel);
+  const std::string source = source_words(fault_.lines, fault_.offset);
+  const std::string at = source.empty() ? std::string() : cat({" at ", source});
+  const std::string_view what = exception_words(fault_.exception);
+  if (fault_.exception == DumpFault::kAssert) return cat({"An assert in ", kernel, at, " failed"});
+  if (fault_.exception == DumpFault::kNone) {
+    if (fault_.evidence == Evidence::kStopped) return cat({kernel, " stopped", at, " by a trap"});
+    return cat({kernel, " was stopped, and the GPU recorded no exception, as after a trap"});
+  }
+  if (fault_.operation.empty()) return cat({kernel, " met a fault", at, ": ", what});
+  const std::string access = access_noun(fault_.operation, fault_.bytes);
+  if (fault_.exception == kOutOfRange)
+    return cat({"A ", access, " of ", kernel, at, " lies outside of ",
+                fault_.space == "shared" ? "the shared memory of its block"
+                                         : "the local memory of its thread"});
+  const std::string why = known_ != 0
+                            ? "the threads that are left of it use memory that is allocated"
+                            : "no address of it is recorded";
+  return cat({"A ", access, " of ", kernel, at, " met a fault (", what, "); ", why});
+}
+
+void DumpVerdict::add_launches(Finding& f, const ProcessFacts& facts) const {
+  constexpr std::size_t kMost = 3;
+  const auto candidates =
+    launch_candidates(fault_.kernel, fault_.grid, fault_.block, fault_.grid_id, facts, kMost);
+  if (candidates.size() > 1)
+    f.message += cat({"; ", candidates.size() == kMost ? "at least " : "",
+                      std::to_string(candidates.size()), " lines may have launched it"});
+  for (const LaunchCandidate& candidate : candidates) add_stacks(f, candidate, facts);
+}
+
+Finding DumpVerdict::finding(const ProcessFacts& facts) const {
+  Finding f;
+  f.kind = kind();
+  f.message = first_bad_ ? address_words(facts) : message();
+  f.advice = std::string(advice_on(f.kind));
+  if (fault_.exception == DumpFault::kAssert)
+    f.advice += " CUDA has printed its text, with block and thread, to the program's stderr.";
+  if (first_bad_)
+    f.advice += " The GPU's core dump is certain about the instruction; the thread and the address "
+                "are inferred from the registers that it has.";
+  if (fault_.lines.empty() && fault_.offset)
+    f.advice += " Compile with -lineinfo to be told the line.";
+  f.count = std::max<std::uint64_t>(1, bad_);
+  FindingStack where =
+    kernel_stack(StackRole::kAccessed, fault_.kernel, fault_.function, fault_.lines);
+  const bool stopped = fault_.evidence == Evidence::kStopped;
+  if (first_bad_) {
+    f.address = first_bad_->address;
+    where.device->block = first_bad_->block;
+    where.device->thread = first_bad_->thread;
+  } else if (fault_.evidence == Evidence::kWarp || stopped) {
+    where.device->block = fault_.only_block;
+    if (fault_.only_block) where.device->thread = fault_.only_thread;
+  }
+  if (fault_.operation.empty()) where.role = StackRole::kFailed;
+  const bool exact = fault_.evidence == Evidence::kWarp && !first_bad_;
+  f.fault = DeviceFault{.source = DeviceFault::Source::kCoreDump,
+                        .certainty = exact ? DeviceFault::Certainty::kExact
+                                           : DeviceFault::Certainty::kInferred,
+                        .thread = *where.device,
+                        .instruction = fault_.offset,
+                        .operation = fault_.operation,
+                        .space = fault_.space,
+                        .width = fault_.bytes};
+  f.stacks.push_back(std::move(where));
+  add_launches(f, facts);
+  if (first_bad_ && !is_misaligned(fault_)) add_stacks(f.stacks, around_, facts);
+  f.group = cat({fault_.function, " ", fault_.offset ? format_address(*fault_.offset) : "", " ",
+                 std::to_string(fault_.exception)});
+  return f;
+}
+
+} // namespace gmt

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// One fault of a GPU's core dump: what its evidence and the heap say together. The instruction is
+// certain. Which thread and which address it was is inferred: of the threads that the dump still
+// has, those whose address lies in no live memory may have done it; no other is named.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "analyzer/detectors/process_facts.h"
+#include "analyzer/detectors/shared/memory_around.h"
+#include "analyzer/heap/heap.h"
+#include "analyzer/model/core_dump.h"
+#include "analyzer/model/finding.h"
+
+namespace gmt {
+
+class DumpVerdict {
+public:
+  DumpVerdict(const DumpFault& fault, const Heap& heap);
+
+  std::string_view kind() const; // one of fault_kinds
+  Finding finding(const ProcessFacts& facts) const;
+
+private:
+  struct Suspect {
+    std::uint64_t address = 0;
+    Extents block{}, thread{};
+  };
+  bool is_illegal_address() const;
+  void find_suspects();
+  void weigh(std::uint64_t address, const DumpLanes& run, std::uint32_t i);
+  Text message() const;
+  Text address_words(const ProcessFacts& facts) const;
+  std::string thread_words() const;
+  void add_launches(Finding& f, const ProcessFacts& facts) const;
+
+  const DumpFault& fault_;
+  const Heap& heap_;
+  std::uint64_t known_ = 0, bad_ = 0; // threads with an address; those whose address is in no
+                                      // memory
+  std::optional<Suspect> first_bad_;  // of the lowest address
+  MemoryAround around_;               // of the first bad one
+};
+
+} // namespace gmt

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// See fault_detector.h.
+#include "analyzer/detectors/shared/fault_detector.h"
+
+#include <algorithm>
+#include <array>
+
+#include "analyzer/base/text_format.h"
+#include "analyzer/detectors/shared/descriptions.h"
+#include "analyzer/symbols/demangle.h"
+
+namespace gmt {
+namespace {
+
+using trace::FaultKind;
+using trace::FaultView;
+
+constexpr std::array<std::string_view, 6> kAccesses{"",       "load",      "store",
+                                                    "atomic", "reduction", "copy"};
+constexpr std::array<std::string_view, 7> kSpaces{"",         "global",    "shared", "local",
+                                                  "constant", "parameter", "generic"};
+
+template <class Enum, std::size_t N>
+std::string_view word(const std::array<std::string_view, N>& words, Enum value) {
+  const auto i = static_cast<std::size_t>(value);
+  return i < N ? words[i] : std::string_view();
+}
+
+Extents extents(trace::Index3 i) { return {i.x, i.y, i.z}; }
+
+bool has(const Event& e, std::uint16_t flag) { return (e.flags & flag) != 0; }
+
+bool is_global(trace::FaultSpace space) {
+  return space == trace::FaultSpace::kUnknown || space == trace::FaultSpace::kGlobal ||
+         space == trace::FaultSpace::kGeneric;
+}
+
+// One record in words.
+class FaultWords {
+public:
+  FaultWords(const Event& e, const Heap& heap, const ProcessFacts& facts)
+      : e_(e), fault_(e), heap_(heap), facts_(facts),
+        lines_(parse_lines(facts.text(fault_.lines()))),
+        kernel_(kernel_words(facts.text(fault_.kernel()))) {
+    const bool known = has(e, trace::kFaultHasAddress) && is_global(fault_.space());
+    if (known)
+      around_ = memory_around(fault_.address(), std::max<std::uint64_t>(1, fault_.bytes()), heap);
+  }
+
+  Finding finding() const {
+    Finding f;
+    f.kind = kind_of(fault_.fault());
+    if (fault_.fault() == FaultKind::kUninitializedRead) f.severity = Severity::kWarning;
+    f.message = message();
+    f.advice = std::string(advice_on(f.kind));
+    f.count = std::max<std::uint64_t>(1, fault_.count());
+    if (has(e_, trace::kFaultHasAddress) && is_global(fault_.space())) f.address = fault_.address();
+    add_stacks_of(f);
+    f.group = cat({std::to_string(static_cast<unsigned>(fault_.fault())), " ",
+                   facts_.text(fault_.function()), " ", facts_.text(fault_.instruction()), " ",
+                   source_words(lines_, {}), " ", std::to_string(lines_.size())});
+    return f;
+  }
+
+private:
+  std::string verb() const {
+    return access_verb(word(kAccesses, fault_.access()), fault_.bytes(),
+                       word(kSpaces, fault_.space()));
+  }
+  std::string at() const {
+    const std::string source = source_words(lines_, {});
+    return source.empty() ? std::string() : cat({" at ", source});
+  }
+
+  // "at 0x7f..., 76 bytes past the end of ..."; of shared memory "at offset 4,096, ..."
+  Text where() const {
+    Text text;
+    if (has(e_, trace::kFaultHasAddress)) {
+      text += is_global(fault_.space()) ? cat({" at ", format_address(fault_.address())})
+                                        : cat({" at offset ", format_count(fault_.address())});
+    }
+    if (fault_.fault() == FaultKind::kMisaligned) {
+      text += cat({", which is no multiple of ", std::to_string(fault_.bytes())});
+      return text;
+    }
+    if (around_.block != nullptr) {
+      text += {", ", describe(around_, facts_)};
+    } else if (fault_.neighbour_bytes() != 0) {
+      text += cat({", ", neighbour()});
+    } else if (has(e_, trace::kFaultHasAddress) && is_global(fault_.space())) {
+      text += {", ", describe(around_, facts_)};
+    }
+    return text;
+  }
+
+  // What the device knows better: a variable, shared memory, a block of the device heap.
+  std::string neighbour() const {
+    const std::string_view name = facts_.text(fault_.neighbour_name());
+    const std::uint64_t begin = fault_.neighbour(), bytes = fault_.neighbour_bytes();
+    const std::uint64_t address = fault_.address();
+    const std::string_view space = word(kSpaces, fault_.neighbour_space());
+    const std::string what =
+      name.empty() ? cat({format_bytes(bytes), " of ", space.empty() ? "" : space, " memory"})
+                   : cat({"the variable ", demangle(name), " (", format_bytes(bytes), ")"});
+    if (has(e_, trace::kFaultNeighbourFreed)) return cat({"inside freed memory, ", what});
+    if (address < begin)
+      return cat({format_exact_bytes(begin - address), " before the beginning of ", what});
+    if (address - begin == bytes) return cat({"right behind the end of ", what});
+    if (address - begin > bytes)
+      return cat({format_exact_bytes(address - begin - bytes), " past the end of ", what});
+    return cat({format_exact_bytes(address - begin), " into ", what});
+  }
+
+  Text message() const {
+    std::string_view said = facts_.text(fault_.message());
+    while (said.ends_with('.') || said.ends_with('\n')) said.remove_suffix(1);
+    switch (fault_.fault()) {
+    case FaultKind::kOutOfBounds:
+    case FaultKind::kUseAfterFree:
+    case FaultKind::kMisaligned: return {kernel_, " ", verb(), where()};
+    case FaultKind::kUninitializedRead:
+      return {kernel_, " ", verb(), " that nothing wrote", where()};
+    case FaultKind::kSharedRace: return race();
+    case FaultKind::kBarrierDivergence:
+      return {"Threads of a block of ",   kernel_,
+              " wait at a barrier",       at(),
+              " that others never reach", said.empty() ? "" : cat({": ", said})};
+    case FaultKind::kDeadlock:
+      return {"No thread of ", kernel_, " can go on", at(), said.empty() ? "" : cat({": ", said})};
+    case FaultKind::kAssert:
+      // CUDA's text has the line.
+      return {"An assert in ", kernel_, said.empty() ? at() : "", " failed",
+              said.empty() ? "" : cat({": ", said})};
+    case FaultKind::kTrap: return {kernel_, " stopped", at(), " by a trap"};
+    case FaultKind::kIllegalInstruction: return {kernel_, " met an illegal instruction", at()};
+    case FaultKind::kStackOverflow: return {kernel_, " needs more stack than there is", at()};
+    case FaultKind::kInvalidAddressSpace:
+      return {kernel_, " ", verb(), where(), ", by an instruction for another kind of memory"};
+    case FaultKind::kInvalidJump: return {kernel_, " calls what is no function", at()};
+    default: break;
+    }
+    return {kernel_, " met a fault", at(), said.empty() ? "" : cat({": ", said})};
+  }
+
+  Text race() const {
+    const std::string_view first = word(kAccesses, fault_.other_access());
+    const std::string other = source_words(parse_lines(facts_.text(fault_.other_lines())), {});
+    Text text{kernel_,
+              " ",
+              verb(),
+              where(),
+              " without a barrier behind a ",
+              first.empty() ? "use" : first,
+              " by another thread of the block"};
+    if (!other.empty()) text += cat({" at ", other});
+    return text;
+  }
+
+  FindingStack stack_at(std::uint64_t lines, std::uint64_t function, bool is_other) const {
+    FindingStack stack =
+      kernel_stack(role(), std::string(facts_.text(fault_.kernel())),
+                   std::string(facts_.text(function)), parse_lines(facts_.text(lines)));
+    if (has(e_, is_other ? trace::kFaultOtherHasThread : trace::kFaultHasThread)) {
+      stack.device->block = extents(is_other ? fault_.other_block_index() : fault_.block_index());
+      stack.device->thread =
+        extents(is_other ? fault_.other_thread_index() : fault_.thread_index());
+    }
+    return stack;
+  }
+
+  StackRole role() const {
+    const FaultKind kind = fault_.fault();
+    if (kind == FaultKind::kBarrierDivergence || kind == FaultKind::kDeadlock)
+      return StackRole::kWaited;
+    const bool accesses = fault_.access() != trace::FaultAccess::kUnknown;
+    return accesses ? StackRole::kAccessed : StackRole::kFailed;
+  }
+
+  void add_stacks_of(Finding& f) const {
+    FindingStack here = stack_at(fault_.lines(), fault_.function(), false);
+    f.fault = DeviceFault{.source = DeviceFault::Source::kSimulatedDevice,
+                          .certainty = DeviceFault::Certainty::kExact,
+                          .thread = *here.device,
+                          .operation = std::string(word(kAccesses, fault_.access())),
+                          .space = std::string(word(kSpaces, fault_.space())),
+                          .width = static_cast<std::uint32_t>(fault_.bytes())};
+    f.stacks.push_back(std::move(here));
+    if (has(e_, trace::kFaultHasOther)) {
+      FindingStack other = stack_at(fault_.other_lines(), fault_.other_function(), true);
+      if (fault_.fault() == FaultKind::kSharedRace) other.order = StackOrder::kFirst;
+      f.stacks.push_back(std::move(other));
+    }
+    for (const std::uint64_t order : {fault_.call(), fault_.made()}) {
+      if (const LoggedLaunch* launch = order != 0 ? facts_.launches().find(order) : nullptr)
+        f.stacks.push_back(launch_stack(*launch, facts_));
+    }
+    const bool shows_block = fault_.fault() != FaultKind::kMisaligned;
+    if (shows_block) add_stacks(f.stacks, around_, facts_);
+  }
+
+  const Event& e_;
+  const FaultView fault_;
+  const Heap& heap_;
+  const ProcessFacts& facts_;
+  const std::vector<KernelLine> lines_;
+  const std::string kernel_;
+  MemoryAround around_;
+};
+
+class FaultDetector : public Detector {
+public:
+  FaultDetector(const ProcessFacts& facts, std::string_view kind) : facts_(facts), kind_(kind) {}
+
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
+                Findings& findings) override {
+    if (e.kind == trace::Kind::kFault && kind_of(FaultView(e).fault()) == kind_)
+      findings.add(finding_of(e, heap, facts_));
+  }
+
+  void finish(const EndOfTrace&, const Heap& heap, Findings& findings) override {
+    for (const CoreDump& dump : facts_.core_dumps()) {
+      for (const DumpFault& fault : dump.faults) {
+        const DumpVerdict verdict(fault, heap);
+        if (verdict.kind() == kind_) findings.add(verdict.finding(facts_));
+      }
+    }
+  }
+
+private:
+  const ProcessFacts& facts_;
+  std::string_view kind_;
+};
+
+} // namespace
+
+std::string_view kind_of(FaultKind kind) {
+  using namespace fault_kinds;
+  switch (kind) {
+  case FaultKind::kOutOfBounds: return kOutOfBounds;
+  case FaultKind::kUseAfterFree: return kUseAfterFree;
+  case FaultKind::kMisaligned: return kMisaligned;
+  case FaultKind::kUninitializedRead: return kUninitializedRead;
+  case FaultKind::kSharedRace: return kSharedRace;
+  case FaultKind::kBarrierDivergence:
+  case FaultKind::kDeadlock: return kBarrierDivergence;
+  case FaultKind::kAssert: return kAssert;
+  default: return kFault;
+  }
+}
+
+Finding finding_of(const Event& fault, const Heap& heap, const ProcessFacts& facts) {
+  return FaultWords(fault, heap, facts).finding();
+}
+
+std::unique_ptr<Detector> make_fault_detector(const ProcessFacts& facts, std::string_view kind) {
+  return std::make_unique<FaultDetector>(facts, kind);
+}
+
+} // namespace gmt

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Faults of kernels as findings, for one kind of finding: those that the simulated device recorded,
+// and those of GPUs' core dumps, of which the heap decides what their addresses mean.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/dump_fault.h"
+#include "analyzer/detectors/shared/fault_words.h"
+
+namespace gmt {
+
+// The kind of the finding that a record becomes.
+std::string_view kind_of(trace::FaultKind kind);
+Finding finding_of(const Event& fault, const Heap& heap, const ProcessFacts& facts);
+
+// The kind is one of fault_kinds.
+std::unique_ptr<Detector> make_fault_detector(const ProcessFacts& facts, std::string_view kind);
+
+} // namespace gmt

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// See memory_around.h.
+#include "analyzer/detectors/shared/memory_around.h"
+
+#include <algorithm>
+
+#include "analyzer/base/text_format.h"
+#include "analyzer/detectors/shared/descriptions.h"
+
+namespace gmt {
+namespace {
+
+using Where = MemoryAround::Where;
+
+// Memory by its address that kernels can use; handles, and ranges without memory, are none.
+bool has_addresses(const Block& block) {
+  switch (block.memory_kind) {
+  case trace::MemoryKind::kArray:
+  case trace::MemoryKind::kMipmappedArray:
+  case trace::MemoryKind::kVmmHandle:
+  case trace::MemoryKind::kVmmReservation:
+  case trace::MemoryKind::kMulticast:
+  case trace::MemoryKind::kSubAllocation: return false;
+  default: return block.bytes != 0;
+  }
+}
+
+// How far a neighbour may lie away to count as one.
+std::uint64_t reach(const Block& block) { return std::max(kFarthestNeighbour, block.bytes); }
+
+MemoryAround nearest(std::uint64_t address, const Heap& heap) {
+  MemoryAround best;
+  heap.for_each_live([&](const Block& block) {
+    if (!has_addresses(block)) return;
+    const std::uint64_t end = block.address + block.bytes;
+    const bool behind = address >= end;
+    if (!behind && address >= block.address) return;
+    const std::uint64_t distance = behind ? address - end : block.address - address;
+    const bool closer = best.block == nullptr || distance < best.distance;
+    if (distance <= reach(block) && closer)
+      best = {behind ? Where::kBehind : Where::kBefore, &block, distance};
+  });
+  return best;
+}
+
+} // namespace
+
+bool is_live(std::uint64_t address, std::uint64_t bytes, const Heap& heap) {
+  const Block* block = heap.find_live(address);
+  if (block == nullptr || block->memory_kind == trace::MemoryKind::kVmmReservation) return false;
+  if (block->bytes == 0) return true; // of unknown size
+  const std::uint64_t offset = address - block->address;
+  return offset <= block->bytes && bytes <= block->bytes - offset;
+}
+
+MemoryAround memory_around(std::uint64_t address, std::uint64_t bytes, const Heap& heap) {
+  const Block* live = heap.find_live(address);
+  if (live != nullptr && has_addresses(*live)) {
+    const bool inside = is_live(address, bytes, heap);
+    return {inside ? Where::kInside : Where::kAcross, live, address - live->address};
+  }
+  if (const Block* freed = heap.find_freed(address); freed != nullptr)
+    return {Where::kFreed, freed, address - freed->address};
+  if (const Block* gone = heap.find_unregistered(address); gone != nullptr)
+    return {Where::kFreed, gone, address - gone->address};
+  return nearest(address, heap);
+}
+
+Text describe(const MemoryAround& around, const TraceNames& names) {
+  if (around.block == nullptr) return "in no memory that CUDA gave out";
+  const Text block = describe_block(*around.block, names);
+  const std::string distance = format_exact_bytes(around.distance);
+  switch (around.where) {
+  case Where::kInside:
+    if (around.distance == 0) return {"the beginning of ", block};
+    return {distance, " into ", block};
+  case Where::kAcross: return {"across the end of ", block};
+  case Where::kBehind:
+    if (around.distance == 0) return {"right behind the end of ", block};
+    return {distance, " past the end of ", block};
+  case Where::kBefore: return {distance, " before the beginning of ", block};
+  case Where::kFreed: {
+    const bool ended = around.block->end == Block::End::kContextEnded;
+    const std::string gone = ended
+                               ? "ended with its context"
+                               : cat({"was already ", released_word(around.block->memory_kind)});
+    const std::string at = around.distance == 0 ? "at the beginning of" : cat({distance, " into"});
+    return {at, " memory that ", gone, ": ", block};
+  }
+  case Where::kUnknown: break;
+  }
+  return "in no memory that CUDA gave out";
+}
+
+void add_stacks(std::vector<FindingStack>& stacks, const MemoryAround& around,
+                const TraceNames& names) {
+  if (around.block == nullptr) return;
+  const Block& block = *around.block;
+  if (around.where == Where::kFreed) {
+    const bool ended = block.end == Block::End::kContextEnded;
+    stacks.push_back(stack_as(ended ? StackRole::kContextEnded : release_role(block.memory_kind),
+                              block.freed, names.api_name(block.freed_api)));
+  }
+  stacks.push_back(allocation_stack(block, names));
+}
+
+} // namespace gmt

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The newest launches of kernels and graphs, and which of them the host does not know to be done:
+// where a kernel met a fault, the launch is among these. Fed with the events of one process in
+// merged order, behind the heap. Keeps kMostKept launches, and the kernels of graphs that live.
+//
+// "Done" is what the host waited for: a context, a stream, an event, a copy that waits, a free.
+// Where that is uncertain a launch is not done, so that the one at fault is not left out.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/cuda_state/captures.h"
+#include "analyzer/model/event.h"
+
+namespace gmt {
+
+class Heap;
+
+// A kernel's launch, the launch of a graph, or a call that gave a graph a kernel.
+struct LoggedLaunch {
+  enum class What : std::uint8_t { kKernel, kGraph, kCaptured, kNodeMade };
+  What what = What::kKernel;
+  std::uint64_t order = 0;
+  std::uint64_t function = 0;        // handle; 0 for graphs
+  std::uint64_t executable = 0;      // kGraph
+  std::uint64_t stream = 0;          // Event::own_stream()
+  std::uint64_t grid = 0, block = 0; // as trace::LaunchView has them
+  std::uint64_t node = 0;            // kNodeMade
+  std::uint64_t index = 0; // kKernel: of the context's, from 1; graphs' kernels are not counted
+  StackId stack;
+  std::uint16_t api = trace::kNoApi; // as the program wrote it
+  std::uint16_t context = 0;
+  bool is_blocking = true; // its stream and the legacy stream wait for each other
+};
+
+class LaunchLog {
+public:
+  static constexpr std::size_t kMostKept = 100'000;
+
+  void follow(const Event& e, const Heap& heap);
+
+  // By the order of its record; null if it is unknown or too old.
+  const LoggedLaunch* find(std::uint64_t order) const;
+  // Launches that are not known to be done, newest first; of a context, or of all if it is 0.
+  std::vector<const LoggedLaunch*> in_flight(std::uint16_t context) const;
+  const std::deque<LoggedLaunch>& all() const { return kept_; } // oldest first
+  // What gave the executable graph its kernels; what is not known is not there.
+  const std::vector<LoggedLaunch>& kernels_of(std::uint64_t executable) const;
+
+private:
+  using Kernels = std::vector<LoggedLaunch>;
+  void on_launch(const Event& e, const Heap& heap);
+  void on_sync(const Event& e, const Heap& heap);
+  void on_graph_kernel(const Event& e);
+  void on_life(const Event& e);
+  void keep(const LoggedLaunch& launch);
+  void wait_for_stream(const Event& e, std::uint64_t handle, std::uint64_t until);
+  bool is_done(const LoggedLaunch& launch) const;
+
+  struct Recorded { // an event
+    std::uint64_t stream = 0, order = 0;
+  };
+  std::deque<LoggedLaunch> kept_;
+  std::unordered_map<std::uint16_t, std::uint64_t> counts_;  // of launches, by context
+  std::unordered_map<std::uint16_t, std::uint64_t> waited_;  // for all of a context, until then
+  std::unordered_map<std::uint16_t, std::uint64_t> legacy_;  // for its blocking streams
+  std::unordered_map<std::uint64_t, std::uint64_t> streams_; // for a stream
+  std::unordered_map<std::uint64_t, Recorded> events_;
+  std::unordered_map<CaptureTable::Capture, Kernels> captures_; // under way
+  std::unordered_map<std::uint64_t, Kernels> graphs_, executables_;
+};
+
+} // namespace gmt

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// See json_fault.h. docs/report-json.md documents every field.
+#include "analyzer/report/formats/json_fault.h"
+
+#include "analyzer/base/text_format.h"
+
+namespace gmt::json {
+namespace {
+
+using FaultJson = nlohmann::ordered_json;
+
+FaultJson word_or_null(const std::string& text) {
+  return text.empty() ? FaultJson(nullptr) : FaultJson(text);
+}
+
+} // namespace
+
+FaultJson fault_json(const DeviceFault& f) {
+  const bool simulated = f.source == DeviceFault::Source::kSimulatedDevice;
+  const bool exact = f.certainty == DeviceFault::Certainty::kExact;
+  return {
+    {"source", simulated ? "simulated device" : "core dump"},
+    {"certainty", exact ? "exact" : "inferred"},
+    {"kernel", word_or_null(f.thread.kernel)},
+    {"block", f.thread.block ? FaultJson(*f.thread.block) : FaultJson(nullptr)},
+    {"thread", f.thread.thread ? FaultJson(*f.thread.thread) : FaultJson(nullptr)},
+    {"offset", f.instruction ? FaultJson(format_address(*f.instruction)) : FaultJson(nullptr)},
+    {"operation", word_or_null(f.operation)},
+    {"memory", word_or_null(f.space)},
+    {"width", f.width == 0 ? FaultJson(nullptr) : FaultJson(f.width)}};
+}
+
+} // namespace gmt::json

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words and sentences that the formats for other tools share.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "analyzer/report/output_format.h"
+#include "analyzer/report/source_paths.h"
+
+namespace gmt::tools {
+
+inline std::string_view severity_word(Severity severity) {
+  switch (severity) {
+  case Severity::kError: return "error";
+  case Severity::kWarning: return "warning";
+  case Severity::kNote: break;
+  }
+  return "note";
+}
+
+// The findings that --limit leaves.
+inline std::size_t shown_findings(const Report& report, const OutputOptions& options) {
+  const std::size_t all = report.findings.size();
+  return options.limit == 0 ? all : std::min(options.limit, all);
+}
+
+inline bool fails(const ReportedFinding& finding, const OutputOptions& options) {
+  return finding.severity >= options.fail_on && finding.baseline != BaselineState::kKnown;
+}
+
+// "64.0 MiB in 16 blocks", "2 times, 1.0 MiB", empty
+std::string amount_of(const ReportedFinding& finding);
+
+// "src/train.cu:85", "libfoo.so+0x10"
+std::string location_text(const Frame& frame, const SourcePaths& paths);
+
+// All stacks of a finding, one frame a line. Files outside the sources have no folders.
+std::string stacks_text(const ReportedFinding& finding, const SourcePaths& paths,
+                        unsigned stack_depth);
+
+// What is no UTF-8 becomes U+FFFD, and so do control characters but tabs and ends of lines.
+std::string clean_utf8(std::string_view text);
+
+// The program's name, and its number where the run had several processes: "train", "train (2)"
+std::string process_name(const Report& report, std::size_t process);
+
+} // namespace gmt::tools

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report as one HTML file that needs nothing else: a page that is the same for all reports, and
+// in it the JSON report and the history of memory as data. Whatever the traced program can name is
+// in that data alone, and the data cannot end its element: it has no '<'.
+#include <algorithm>
+#include <ostream>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "analyzer/report/html/page_data.h"
+#include "analyzer/report/output_format.h"
+
+extern "C" const char gmt_page_begin[];
+extern "C" const char gmt_page_middle[];
+extern "C" const char gmt_page_end[];
+
+namespace gmt {
+namespace {
+
+// JSON has '<' in strings alone.
+void write_data(std::string_view id, std::string_view json, std::ostream& out) {
+  out << "<script type=\"application/json\" id=\"" << id << "\">";
+  while (!json.empty()) {
+    const std::size_t plain = std::min(json.find('<'), json.size());
+    out << json.substr(0, plain);
+    if (plain == json.size()) break;
+    out << "\\u003c";
+    json.remove_prefix(plain + 1);
+  }
+  out << "</script>\n";
+}
+
+// Its figures and the JSON format's are the same.
+std::string json_report(const Report& report, const OutputOptions& options) {
+  std::ostringstream text;
+  for (const OutputInfo* output : outputs()) {
+    if (output->id == "json") output->write(report, options, text);
+  }
+  return text.str();
+}
+
+void write_html(const Report& report, const OutputOptions& options, std::ostream& out) {
+  out.write(gmt_page_begin, gmt_page_middle - gmt_page_begin);
+  write_data("report-data", json_report(report, options), out);
+  const auto replace = nlohmann::ordered_json::error_handler_t::replace;
+  write_data("history-data", html::page_data(report).dump(-1, ' ', false, replace), out);
+  out.write(gmt_page_middle, gmt_page_end - gmt_page_middle);
+}
+
+const OutputRegistration kHtml{
+  {.id = "html", .title = "one file for a browser", .write = write_html, .needs_history = true}};
+
+} // namespace
+} // namespace gmt

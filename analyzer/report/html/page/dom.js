@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements. Text of the report becomes text nodes and attributes, never markup.
+
+function el(tag, attributes, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) setAttribute(element, name, value);
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+function setAttribute(element, name, value) {
+  if (value === null || value === undefined || value === false) return;
+  if (typeof value === 'function') element.addEventListener(name, value);
+  else element.setAttribute(name, value === true ? '' : value);
+}
+
+function byId(id) {
+  return document.getElementById(id);
+}
+
+// A figure that is shown in words and can be read back as it is.
+function figure(name, value, text) {
+  return el('span', { 'data-figure': name, 'data-value': String(value) }, text);
+}
+
+function option(value, text) {
+  return el('option', { value }, text);
+}
+
+function labelled(text, control) {
+  return el('label', {}, el('span', {}, text), control);
+}
+
+// Runs once before the next picture, however often it is asked for.
+function oncePerFrame(draw) {
+  let asked = false;
+  return () => {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => {
+      asked = false;
+      draw();
+    });
+  };
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first view: the verdict, the main figures, processes, devices, and what was not checked.
+
+function verdict() {
+  const { errors, warnings, notes } = report.summary;
+  if (report.no_cuda_calls) return ['warning', 'Nothing was checked: no CUDA call was seen.'];
+  if (errors > 0) return ['error', `${plural(errors, 'error')} found.`];
+  if (warnings > 0) return ['warning', `No errors. ${plural(warnings, 'warning')}.`];
+  if (notes > 0) return ['note', `No errors and no warnings. ${plural(notes, 'note')}.`];
+  return ['clean', 'Nothing was found.'];
+}
+
+function endText(ended) {
+  const texts = {
+    exited: `exited with status ${ended.status}`,
+    signalled: `was ended by signal ${ended.signal}`,
+    exec: 'was replaced by another program (exec)',
+    running: 'was still running',
+  };
+  return texts[ended.how] || 'ended in an unknown way';
+}
+
+function card(title, name, value, text, below) {
+  return el('div', { class: 'card' }, el('div', { class: 'title' }, title),
+    el('div', { class: 'value' }, figure(name, value, text)), el('div', { class: 'quiet' }, below || ''));
+}
+
+function mainCards() {
+  const totals = report.totals;
+  const severity = (name) => card(name[0].toUpperCase() + name.slice(1), name, report.summary[name],
+    formatCount(report.summary[name]));
+  return el('div', { class: 'cards' }, severity('errors'), severity('warnings'), severity('notes'),
+    card('Peak of device memory', 'peak_bytes', totals.peak_bytes, formatBytes(totals.peak_bytes),
+      totals.peak_range ? `in ${totals.peak_range}` : ''),
+    card('Live at the end', 'live_bytes', totals.live_bytes, formatBytes(totals.live_bytes),
+      plural(totals.live_blocks, 'block')),
+    card('Allocations', 'allocations', totals.allocations, formatCount(totals.allocations),
+      `${formatBytes(totals.allocated_bytes)} in all, ${plural(totals.frees, 'free')}`),
+    card('Kernel launches', 'launches', totals.launches, formatCount(totals.launches),
+      `${plural(totals.copies, 'copy').replace('copys', 'copies')} of ${formatBytes(totals.copied_bytes)}`));
+}
+
+function processTable() {
+  const total = (field) => (row) => figure(field, row.totals[field], formatBytes(row.totals[field]));
+  return table('Processes', [
+    ['Program', (row) => row.program || 'unknown'],
+    ['Pid', (row) => String(row.pid), 'number'],
+    ['Host', (row) => row.host],
+    ['Ended', (row) => endText(row.ended)],
+    ['Peak', total('peak_bytes'), 'number'],
+    ['Live at the end', total('live_bytes'), 'number'],
+    ['Calls', (row) => figure('events', row.totals.events, formatCount(row.totals.events)), 'number'],
+  ], report.processes);
+}
+
+function familyTable(process, index) {
+  return table(`Memory by kind, ${processTitle(index)}`, [
+    ['Kind', (row) => row.family], ['Where', (row) => deviceName(row.device)],
+    countColumn('Allocations', 'allocations'), bytesColumn('Allocated', 'allocated_bytes'),
+    countColumn('Frees', 'frees'), bytesColumn('Peak', 'peak_bytes'),
+    bytesColumn('Live at the end', 'live_bytes')], process.memory.families);
+}
+
+function moduleTable(process, index) {
+  return table(`Who allocated, ${processTitle(index)}`, [
+    ['Library or program', (row) => row.owner || fileName(row.module || 'unknown')],
+    countColumn('Allocations', 'allocations'), bytesColumn('Allocated', 'allocated_bytes'),
+    bytesColumn('At the peak', 'peak_bytes'), bytesColumn('Live at the end', 'live_bytes'),
+  ], process.memory.modules);
+}
+
+function deviceTable(process, index) {
+  return table(`Devices, ${processTitle(index)}`, [
+    ['Device', (row) => (row.device === null ? 'unknown' : String(row.device))],
+    bytesColumn('Peak', 'peak_bytes'), bytesColumn('Live at the end', 'live_bytes')], process.memory.devices);
+}
+
+function copyTable(process, index) {
+  return table(`Copies, ${processTitle(index)}`, [
+    ['Direction', (row) => row.direction], countColumn('Copies', 'copies'), bytesColumn('Bytes', 'bytes'),
+    bytesColumn('Of pageable memory', 'pageable_bytes')], process.memory.copies);
+}
+
+function processTables(process, index) {
+  const tables = [];
+  if (process.memory.families.length > 0) tables.push(familyTable(process, index));
+  if (process.memory.devices.length > 0) tables.push(deviceTable(process, index));
+  if (process.memory.copies.length > 0) tables.push(copyTable(process, index));
+  if (process.memory.modules.length > 0) tables.push(moduleTable(process, index));
+  const shown = report.processes.length === 1;
+  return el('details', { open: shown }, el('summary', {}, `Memory of ${processTitle(index)}`), ...tables);
+}
+
+function listSection(title, entries, empty) {
+  if (entries.length === 0 && !empty) return null;
+  const list = el('ul', {}, ...entries.map((entry) => el('li', {}, ...entry)));
+  return el('section', {}, el('h2', {}, title), entries.length > 0 ? list : el('p', {}, empty));
+}
+
+function notCheckedSection() {
+  const entries = report.not_checked.map((entry) => [el('strong', {}, entry.what), `: ${entry.why}`]);
+  return listSection('Not checked, or only in part', entries, 'Nothing that applies was left out.');
+}
+
+function losses() {
+  if (report.lost_events === 0) return [];
+  return [[`${plural(report.lost_events, 'record')} lost or damaged: findings may be missing or wrong.`]];
+}
+
+function showOverview(root) {
+  const [kind, sentence] = verdict();
+  root.append(el('p', { class: `verdict ${kind}`, id: 'verdict' }, sentence), mainCards());
+  const parts = [
+    listSection('Losses', losses()),
+    listSection('About this run', report.remarks.map((remark) => [remark])),
+    notCheckedSection(),
+    report.processes.length > 0 ? processTable() : null,
+    ...report.processes.slice(0, 64).map(processTables),
+  ];
+  root.append(...parts.filter((part) => part !== null));
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// See page_data.h. Rows of numbers are arrays of their columns, which is half the text.
+
+#include "analyzer/report/html/page_data.h"
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+
+#include "analyzer/report/html/source_lines.h"
+#include "analyzer/symbols/frame_trim.h"
+
+namespace gmt::html {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Each frame once, by its number.
+class FrameTable {
+public:
+  std::size_t number_of(const Frame& frame) {
+    const Key key{frame.function, frame.file,     frame.line,           frame.module,
+                  frame.inlined,  frame.language, unknown_offset(frame)};
+    const auto [at, is_new] = numbers_.try_emplace(key, rows_.size());
+    if (is_new) rows_.push_back(row_of(frame));
+    return at->second;
+  }
+  Json take() { return std::move(rows_); }
+
+private:
+  using Key = std::tuple<std::string, std::string, std::uint32_t, std::string, bool, std::string,
+                         std::uint64_t>;
+
+  // What distinguishes frames that have no name.
+  static std::uint64_t unknown_offset(const Frame& frame) {
+    if (!frame.function.empty()) return 0;
+    return frame.module.empty() ? frame.address : frame.module_offset;
+  }
+  static Json row_of(const Frame& frame) {
+    Json row = {{"function", frame.function}, {"module", frame.module}};
+    if (!frame.file.empty()) row["file"] = frame.file;
+    if (!frame.file.empty()) row["line"] = frame.line;
+    if (frame.function.empty()) row["offset"] = unknown_offset(frame);
+    if (frame.inlined) row["inlined"] = true;
+    if (frame.tail_call) row["tail_call"] = true;
+    if (!frame.language.empty()) row["language"] = frame.language;
+    if (is_cuda_frame(frame)) row["cuda"] = true;
+    return row;
+  }
+
+  std::map<Key, std::size_t> numbers_;
+  Json rows_ = Json::array();
+};
+
+Json figures_of(const MemoryHistory::Stack& stack) {
+  return {{"allocations", stack.allocations},
+          {"allocated_bytes", stack.allocated_bytes},
+          {"peak_bytes", stack.peak_bytes},
+          {"live_bytes", stack.live_bytes}};
+}
+
+Json columns_of(const MemoryHistory& history) {
+  static constexpr const char* kNames[kActivities] = {"allocations", "frees", "copies",
+                                                      "launches",    "waits", "failures"};
+  Json low = Json::array(), high = Json::array(), last = Json::array();
+  Json counts[kActivities];
+  for (Json& count : counts) count = Json::array();
+  for (const MemoryHistory::Column& column : history.columns) {
+    low.push_back(column.low);
+    high.push_back(column.high);
+    last.push_back(column.last);
+    for (std::size_t i = 0; i < kActivities; ++i) counts[i].push_back(column.counts[i]);
+  }
+  Json columns = {{"low", std::move(low)}, {"high", std::move(high)}, {"last", std::move(last)}};
+  for (std::size_t i = 0; i < kActivities; ++i) columns[kNames[i]] = std::move(counts[i]);
+  return columns;
+}
+
+using StackNumbers = std::unordered_map<std::uint32_t, std::size_t>; // by StackId
+
+Json stack_or_null(StackId id, const StackNumbers& numbers) {
+  const auto found = numbers.find(id.value);
+  return found == numbers.end() ? Json(nullptr) : Json(found->second);
+}
+
+Json sets_of(const MemoryHistory& history, const StackNumbers& numbers) {
+  Json sets = Json::array();
+  for (const MemoryHistory::LayerSet& set : history.sets) {
+    Json layers = Json::array();
+    for (const MemoryHistory::Layer& layer : set.layers) {
+      Json steps = Json::array();
+      for (const auto& [column, bytes] : layer.steps) {
+        steps.push_back(column);
+        steps.push_back(bytes);
+      }
+      Json row = {{"name", layer.name}, {"most", layer.most}, {"steps", std::move(steps)}};
+      if (layer.name.empty()) row["stack"] = stack_or_null(layer.stack, numbers);
+      layers.push_back(std::move(row));
+    }
+    sets.push_back(
+      {{"by", set.by}, {"layers", std::move(layers)}, {"other_layers", set.other_layers}});
+  }
+  return sets;
+}
+
+Json peak_of(const MemoryHistory& history) {
+  Json times = Json::array(), bytes = Json::array();
+  for (const MemoryHistory::Sample& sample : history.around_peak) {
+    times.push_back(sample.time);
+    bytes.push_back(sample.bytes);
+  }
+  return {{"time", history.peak_time}, {"times", std::move(times)}, {"bytes", std::move(bytes)}};
+}
+
+Json ranges_of(const MemoryHistory& history) {
+  Json ranges = Json::array();
+  for (const MemoryHistory::Range& range : history.ranges) {
+    ranges.push_back({{"name", range.name},
+                      {"begin", range.begin},
+                      {"end", range.end},
+                      {"thread", range.thread},
+                      {"depth", range.depth},
+                      {"open", range.is_open}});
+  }
+  return ranges;
+}
+
+Json history_of(const MemoryHistory& history, FrameTable& frames) {
+  StackNumbers numbers;
+  Json stacks = Json::array();
+  for (const MemoryHistory::Stack& stack : history.stacks) {
+    numbers.emplace(stack.stack.stack.value, stacks.size());
+    Json row = figures_of(stack);
+    row["api"] = stack.stack.api;
+    Json& of_stack = row["frames"] = Json::array();
+    for (const Frame& frame : stack.stack.frames) of_stack.push_back(frames.number_of(frame));
+    stacks.push_back(std::move(row));
+  }
+  Json failures = Json::array();
+  for (const MemoryHistory::Failure& failure : history.failures)
+    failures.push_back({{"time", failure.time}, {"bytes", failure.bytes}});
+  Json others = figures_of(history.other_stacks);
+  others["stacks"] = history.other_stack_count;
+  return {{"nanoseconds_per_unit", history.nanoseconds_per_unit},
+          {"column_width", history.column_width},
+          {"columns", columns_of(history)},
+          {"sets", sets_of(history, numbers)},
+          {"peak", peak_of(history)},
+          {"failures", std::move(failures)},
+          {"more_failures", history.more_failures},
+          {"ranges", ranges_of(history)},
+          {"more_ranges", history.more_ranges},
+          {"stacks", std::move(stacks)},
+          {"other_stacks", std::move(others)}};
+}
+
+Json sources_of(const Report& report) {
+  SourceLines sources;
+  for (const ReportedFinding& finding : report.findings) {
+    for (const LabelledStack& stack : finding.stacks) {
+      for (const Frame& frame : stack.frames) sources.add(frame.file, frame.line);
+    }
+  }
+  for (const ProcessReport& process : report.processes) {
+    if (!process.accesses) continue;
+    for (const AccessFigures& line : process.accesses->lines) sources.add(line.file, line.line);
+  }
+  Json files = Json::object();
+  for (const auto& [file, lines] : sources.files()) {
+    Json& texts = files[file] = Json::object();
+    for (const auto& [line, text] : lines) texts[std::to_string(line)] = text;
+  }
+  return files;
+}
+
+} // namespace
+
+Json page_data(const Report& report) {
+  FrameTable frames;
+  Json processes = Json::array();
+  for (const ProcessReport& process : report.processes)
+    processes.push_back(process.history ? history_of(*process.history, frames) : Json(nullptr));
+  return {{"processes", std::move(processes)},
+          {"frames", frames.take()},
+          {"sources", sources_of(report)}};
+}
+
+} // namespace gmt::html

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the page needs beside the JSON report: the history of memory of each process, the frames of
+// its call stacks, each once, and the lines of source around the frames of findings.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "analyzer/report/report.h"
+
+namespace gmt::html {
+
+nlohmann::ordered_json page_data(const Report& report);
+
+} // namespace gmt::html

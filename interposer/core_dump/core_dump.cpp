@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// See core_dump.h. What the driver was asked for, or why not, is the line `core_dump=` of `info`.
+#include "interposer/core_dump/core_dump.h"
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+
+#include "interposer/base/byte_file.h"
+#include "interposer/base/options.h"
+#include "interposer/loader/driver_function.h"
+#include "interposer/log/process.h"
+
+namespace gmt::interposer {
+
+namespace {
+
+enum class State : unsigned char { kOff, kWanted, kOn };
+constinit std::atomic<State> state{State::kOff};
+constinit std::atomic<bool> kernels_ran{false};
+constinit std::atomic<std::uint64_t> held_at{0}; // the newest order when something was held last
+
+// CUcoredumpSettings and CUCoredumpGenerationFlags of cuda.h.
+constexpr int kEnable = 1, kFile = 5, kFlags = 7;
+// All parts that hold memory of the program are left out. Not CU_COREDUMP_SKIP_ABORT (0x10).
+constexpr unsigned kSkipped = 0x2f;
+constexpr int kNotInitialized = 3; // CUDA_ERROR_NOT_INITIALIZED
+// What a dump of a whole GPU takes, and some more: 127 MB with 270,000 threads on an H200
+constexpr std::uint64_t kLargestDump = std::uint64_t{160} << 20;
+constexpr std::uint64_t kHoldNanoseconds = 150'000'000;
+
+constinit DriverFunction<int, void*, std::size_t*> get_setting{"cuCoredumpGetAttributeGlobal"};
+constinit DriverFunction<int, void*, std::size_t*> change_setting{"cuCoredumpSetAttributeGlobal"};
+
+void say(const char* word) noexcept {
+  char line[64];
+  const int n = std::snprintf(line, sizeof line, "core_dump=%s\n", word);
+  if (n > 0) Process::append_line("info", line, static_cast<std::size_t>(n));
+}
+
+void give_up(const char* word) noexcept {
+  state.store(State::kOff);
+  say(word);
+}
+
+// The program's own settings in the environment stay as they are.
+bool program_asks() noexcept {
+  static constexpr const char* kVariables[] = {"CUDA_ENABLE_COREDUMP_ON_EXCEPTION",
+                                               "CUDA_ENABLE_CPU_COREDUMP_ON_EXCEPTION",
+                                               "CUDA_ENABLE_USER_TRIGGERED_COREDUMP",
+                                               "CUDA_ENABLE_LIGHTWEIGHT_COREDUMP",
+                                               "CUDA_COREDUMP_GENERATION_FLAGS",
+                                               "CUDA_COREDUMP_FILE",
+                                               "CUDA_COREDUMP_PIPE"};
+  char value[1024];
+  for (const char* name : kVariables) {
+    if (initial_environment(name, value, sizeof value)) return true;
+  }
+  return false;
+}
+
+// The debugger gets the exception then.
+bool is_debugged() noexcept {
+  static constexpr char kKey[] = "TracerPid:";
+  ByteFile status("/proc/self/status");
+  std::size_t matched = 0;
+  for (int c = status.next(); c >= 0; c = status.next()) {
+    if (matched < sizeof kKey - 1) {
+      const bool fits = c == kKey[matched];
+      matched = fits ? matched + 1 : 0;
+    } else if (c >= '1' && c <= '9') {
+      return true;
+    } else if (c == '\n') {
+      return false;
+    }
+  }
+  return false;
+}
+
+template <class Value> int change(int setting, Value* value, std::size_t size) noexcept {
+  return change_setting(setting, value, &size);
+}
+
+// A driver that does not know the flags would write all of the GPU's memory.
+void ask_driver() noexcept {
+  unsigned flags = 0;
+  std::size_t size = sizeof flags;
+  const int known = get_setting(kFlags, &flags, &size);
+  if (known == kNotInitialized) return; // later, before a context is made
+  if (known != 0) return give_up(get_setting.is_there() ? "unknown-flags" : "no-function");
+  bool enabled = false;
+  size = sizeof enabled;
+  if (get_setting(kEnable, &enabled, &size) == 0 && enabled) return give_up("program");
+  char path[1024];
+  flags = kSkipped;
+  enabled = true;
+  const bool fits = Process::path_of("gpu-core.%p", path, sizeof path);
+  const bool done = fits && change(kFlags, &flags, sizeof flags) == 0 &&
+                    change(kFile, path, std::strlen(path) + 1) == 0 &&
+                    change(kEnable, &enabled, sizeof enabled) == 0;
+  if (!done) return give_up("refused");
+  state.store(State::kOn);
+  say("on");
+}
+
+} // namespace
+
+void begin_core_dump() noexcept {
+  if (Process::options().core_dump == 0) return;
+  if (program_asks()) return give_up("program");
+  if (is_debugged()) return give_up("debugger");
+  if (!Process::take_budget(kLargestDump, false)) return give_up("no-room");
+  state.store(State::kWanted);
+  ask_driver();
+}
+
+void prepare_core_dump() noexcept {
+  if (state.load(std::memory_order_relaxed) == State::kWanted) [[unlikely]]
+    ask_driver();
+}
+
+void note_kernel_for_core_dump() noexcept { kernels_ran.store(true, std::memory_order_relaxed); }
+
+void hold_for_core_dump() noexcept {
+  if (state.load(std::memory_order_relaxed) != State::kOn) return;
+  const std::uint64_t now = Process::current_order();
+  if (!kernels_ran.load(std::memory_order_relaxed) || held_at.exchange(now) == now) return;
+  const std::uint64_t until = monotonic_ns() + kHoldNanoseconds;
+  for (std::uint64_t at = monotonic_ns(); at < until; at = monotonic_ns()) {
+    const timespec rest{0, static_cast<long>(until - at)};
+    nanosleep(&rest, nullptr);
+  }
+}
+
+void forget_core_dump() noexcept {
+  state.store(State::kOff);
+  kernels_ran.store(false);
+  held_at.store(0);
+}
+
+} // namespace gmt::interposer

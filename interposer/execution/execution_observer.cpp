@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// See execution_observer.h. The device may call with its lock held, on threads of its own, which
+// get a log then as any thread does at its first call.
+#include "interposer/execution/execution_observer.h"
+
+#include "interposer/base/own_stack.h"
+#include "interposer/calls/call.h"
+#include "interposer/driver_state/context_ids.h"
+#include "interposer/execution/heap_log.h"
+#include "interposer/execution/records.h"
+#include "interposer/loader/driver_function.h"
+#include "interposer/log/thread_session.h"
+#include "trace/kernel_faults.h"
+
+namespace gmt::interposer {
+
+namespace {
+
+using trace::ExecutionFault;
+using trace::ExecutionLaunch;
+using trace::ExecutionPlace;
+using trace::ExecutionSkip;
+using trace::ExecutionTotals;
+
+// The members that both have are the same numbers.
+template <class To, class From> constexpr bool is_same(To to, From from) {
+  return static_cast<unsigned>(to) == static_cast<unsigned>(from);
+}
+static_assert(is_same(trace::FaultKind::kOutOfBounds, trace::ExecutionReport::kOutOfBounds) &&
+              is_same(trace::FaultKind::kSharedRace, trace::ExecutionReport::kSharedRace) &&
+              is_same(trace::FaultKind::kAssert, trace::ExecutionReport::kAssert) &&
+              is_same(trace::FaultKind::kOther, trace::ExecutionReport::kOther) &&
+              is_same(trace::FaultSpace::kGeneric, trace::ExecutionSpace::kGeneric) &&
+              is_same(trace::FaultAccess::kCopy, trace::ExecutionAccess::kCopy) &&
+              is_same(trace::ExecutionOp::kNotRun, trace::ExecutionEnd::kNotRun) &&
+              is_same(trace::ExecutionOp::kNotSelected, trace::ExecutionEnd::kNotSelected));
+
+constexpr trace::Index3 index_of(const std::uint32_t (&v)[3]) noexcept {
+  return {v[0], v[1], v[2]};
+}
+
+void add_launch(trace::FaultFields<Record>& fault, const ExecutionLaunch& launch) noexcept {
+  fault.call(launch.call).made(launch.made).node(launch.node).stream(launch.stream);
+  fault.grid_id(launch.grid_id).launched(launch.function);
+  fault.grid(index_of(launch.grid)).block(index_of(launch.block));
+}
+
+void add_other(ThreadLog& log, Record& record, const ExecutionFault& f) noexcept {
+  const bool known = has_field(f, &ExecutionFault::other_access) && f.has_other != 0;
+  if (!known) return;
+  record.flags |= trace::kFaultHasOther;
+  trace::FaultFields fault(record);
+  fault.other_lines(lines_of(log, f.other)).other_instruction(text_of(log, f.other.instruction));
+  fault.other_function(text_of(log, f.other.function));
+  fault.other_access(static_cast<trace::FaultAccess>(f.other_access));
+  if (f.other.has_thread == 0) return;
+  record.flags |= trace::kFaultOtherHasThread;
+  fault.other_block_index(index_of(f.other.block)).other_thread_index(index_of(f.other.thread));
+}
+
+void add_neighbour(ThreadLog& log, Record& record, const ExecutionFault& f) noexcept {
+  const bool known = has_field(f, &ExecutionFault::neighbour) && f.neighbour.bytes != 0;
+  if (!known) return;
+  if (f.neighbour.is_freed != 0) record.flags |= trace::kFaultNeighbourFreed;
+  trace::FaultFields fault(record);
+  fault.neighbour(f.neighbour.begin).neighbour_bytes(f.neighbour.bytes);
+  fault.neighbour_space(static_cast<trace::FaultSpace>(f.neighbour.space));
+  fault.neighbour_name(text_of(log, f.neighbour.name));
+}
+
+void record_fault(ThreadLog& log, const ExecutionFault& f) noexcept {
+  Record record;
+  record.kind = trace::Kind::kFault;
+  record.droppable = false;
+  record.use(trace::FaultWord::kCount);
+  trace::FaultFields fault(record);
+  add_launch(fault, f.launch);
+  fault.fault(static_cast<trace::FaultKind>(f.kind)).kernel(text_of(log, f.launch.kernel));
+  fault.lines(lines_of(log, f.place)).instruction(text_of(log, f.place.instruction));
+  fault.function(text_of(log, f.place.function));
+  fault.bytes(f.bytes).space(static_cast<trace::FaultSpace>(f.space));
+  fault.access(static_cast<trace::FaultAccess>(f.access)).count(f.count).gpu_error(f.gpu_error);
+  if (f.place.has_thread != 0) {
+    record.flags |= trace::kFaultHasThread;
+    fault.block_index(index_of(f.place.block)).thread_index(index_of(f.place.thread));
+  }
+  if (f.has_address != 0) {
+    record.flags |= trace::kFaultHasAddress;
+    fault.address(f.address);
+  }
+  add_neighbour(log, record, f);
+  add_other(log, record, f);
+  if (has_field(f, &ExecutionFault::message)) fault.message(text_of(log, f.message));
+  append_ordered(log, record, known_context(f.launch.context));
+}
+
+void record_skip(ThreadLog& log, const ExecutionSkip& s) noexcept {
+  Record record;
+  record.kind = trace::Kind::kExecution;
+  record.use(trace::ExecutionWord::kCount);
+  trace::ExecutionFields execution(record);
+  execution.op(static_cast<trace::ExecutionOp>(s.end)).kernel(text_of(log, s.launch.kernel));
+  execution.reason(text_of(log, s.reason)).call(s.launch.call).made(s.launch.made);
+  execution.node(s.launch.node).lines(lines_of(log, s.place));
+  execution.instruction(text_of(log, s.place.instruction));
+  execution.blocks_done(s.blocks_done).instructions(s.instructions_done);
+  append_ordered(log, record, known_context(s.launch.context));
+}
+
+void record_totals(ThreadLog& log, const ExecutionTotals& t) noexcept {
+  Record record;
+  record.kind = trace::Kind::kExecution;
+  record.droppable = false;
+  record.use(trace::ExecutionWord::kCount);
+  trace::ExecutionFields totals(record);
+  totals.op(trace::ExecutionOp::kTotals).launches(t.launches).ran(t.ran).skipped(t.skipped);
+  totals.stopped(t.stopped).instructions(t.thread_instructions).nanoseconds(t.nanoseconds);
+  append_ordered(log, record, 0);
+  const auto* row = reinterpret_cast<const char*>(t.rows);
+  for (unsigned i = 0; i < t.row_count && row != nullptr; ++i) {
+    trace::ExecutionFidelity feature{};
+    __builtin_memcpy(&feature, row, sizeof feature);
+    if (feature.size < sizeof feature) return; // older than all of its fields
+    record.use(trace::ExecutionWord::kCount);
+    record.flags = feature.is_exact != 0 ? trace::kExecutionExact : std::uint16_t{0};
+    trace::ExecutionFields words(record);
+    words.op(trace::ExecutionOp::kFeature).feature(text_of(log, feature.feature));
+    words.launches(feature.launches).instructions(feature.instructions);
+    append_ordered(log, record, 0);
+    row += feature.size;
+  }
+}
+
+// Calls with(log) where there is a session.
+template <class With> void with_log(With with) noexcept {
+  ThreadLog* log = current_log();
+  if (log == nullptr) return;
+  with_room([&](bool) noexcept { with(*log); });
+}
+
+std::uint64_t call_in_progress() noexcept { return order_of_call_in_progress(); }
+
+void on_fault(const ExecutionFault* fault) noexcept {
+  with_log([fault](ThreadLog& log) noexcept { record_fault(log, *fault); });
+}
+void on_skipped(const ExecutionSkip* skip) noexcept {
+  with_log([skip](ThreadLog& log) noexcept { record_skip(log, *skip); });
+}
+void on_heap_call(const trace::ExecutionHeapCall* call) noexcept {
+  with_log([call](ThreadLog&) noexcept { record_heap_call(*call); });
+}
+void on_totals(const ExecutionTotals* totals) noexcept {
+  with_log([totals](ThreadLog& log) noexcept { record_totals(log, *totals); });
+}
+
+constinit const trace::ExecutionObserver kObserver{sizeof(trace::ExecutionObserver),
+                                                   trace::kExecutionVersion,
+                                                   call_in_progress,
+                                                   on_fault,
+                                                   on_skipped,
+                                                   on_heap_call,
+                                                   on_totals};
+
+// The simulated device's alone. Answers its version.
+constinit DriverFunction<const trace::ExecutionObserver*> observe{trace::kObserveSymbol};
+
+} // namespace
+
+void begin_execution_observer() noexcept {
+  if (observe.is_there()) observe(&kObserver);
+}
+
+void forget_execution_observer() noexcept { forget_heap_logs(); }
+
+} // namespace gmt::interposer

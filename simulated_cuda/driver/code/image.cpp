@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses what to execute of an image, and reads what it declares; see image.h.
+#include "code/image.h"
+
+#include "code/declarations.h"
+#include "code/fat_binary.h"
+#include "code/linked_code.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
+namespace gmt::sim {
+namespace {
+
+constexpr char kNoPtx[] =
+  "the program holds no PTX of it, only machine code: build it with -gencode "
+  "arch=compute_90,code=compute_90 (CMake: CUDA_ARCHITECTURES 90, not 90-real)";
+
+// The best PTX for a device: the newest that is not newer than the device, else the oldest.
+bool is_better(unsigned candidate, unsigned best, unsigned capability) {
+  if (best == 0) return true;
+  if ((candidate <= capability) != (best <= capability)) return candidate <= capability;
+  return candidate <= capability ? candidate > best : candidate < best;
+}
+
+FatBinaryEntry choose(const void* container, unsigned capability, bool ptx) {
+  FatBinaryEntry best;
+  for_each_entry(container, [&](const FatBinaryEntry& entry) {
+    if (entry.is_ptx() != ptx || (!ptx && !entry.is_cubin())) return;
+    const unsigned known = best.code == nullptr ? 0 : best.header.architecture;
+    if (is_better(entry.header.architecture, known, capability)) best = entry;
+  });
+  return best;
+}
+
+// The PTX of a container, and of those it was linked from; false if one has none.
+bool gather_ptx(const void* container, unsigned capability, std::vector<std::string>* ptx) {
+  const FatBinaryEntry entry = choose(container, capability, true);
+  std::string text;
+  if (entry.code == nullptr || !unpack(entry, &text)) return false;
+  ptx->push_back(std::move(text));
+  return true;
+}
+
+bool is_word(const std::string& text, size_t at, size_t length) {
+  const auto inside = [&](size_t i) {
+    return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 ||
+                               text[i] == '_' || text[i] == '$');
+  };
+  return (at == 0 || !inside(at - 1)) && !inside(at + length);
+}
+
+bool mentions(const std::string& text, const char* word) {
+  const size_t length = std::strlen(word);
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + length)) {
+    if (is_word(text, at, length)) return true;
+  }
+  return false;
+}
+
+void take_declarations(const executor::Module& module, Image* image) {
+  for (const executor::Kernel& kernel : module.kernels())
+    image->kernels[kernel.name] = kernel.parameters;
+  for (const executor::Variable& variable : module.variables()) {
+    Variable& known = image->variables[variable.name];
+    known.size = variable.size;
+    known.managed = variable.managed;
+  }
+}
+
+// Takes the texts if the executor can read them.
+bool take_ptx(std::vector<std::string> texts, Image* image) {
+  if (texts.empty()) return false;
+  const std::vector<std::string_view> views(texts.begin(), texts.end());
+  image->first_use = executor::Module::load(views, &image->why);
+  if (image->first_use == nullptr) return false;
+  image->why.clear();
+  image->ptx = std::move(texts);
+  take_declarations(*image->first_use, image);
+  for (const std::string& text : image->ptx)
+    image->uses_device_heap = image->uses_device_heap || mentions(text, "malloc");
+  return true;
+}
+
+// Declarations of code that is not executed.
+void read_declarations(const void* container, unsigned capability, Image* image) {
+  std::string code;
+  const FatBinaryEntry cubin = choose(container, capability, false);
+  if (cubin.code != nullptr && unpack(cubin, &code)) return read_cubin(code.data(), image);
+  const FatBinaryEntry ptx = choose(container, capability, true);
+  if (ptx.code != nullptr && unpack(ptx, &code)) return read_ptx_declarations(code, image);
+  image->opaque = true;
+}
+
+// `parts`: with -rdc=true the containers of the program's files, which hold the PTX; else null.
+void read_fat_binary(const void* container, const void* const* parts, unsigned capability,
+                     Image* image) {
+  std::vector<std::string> texts;
+  bool all = true;
+  for (; parts != nullptr && *parts != nullptr; ++parts)
+    all = gather_ptx(*parts, capability, &texts) && all;
+  if (texts.empty() && all) all = gather_ptx(container, capability, &texts);
+  if (!all) image->why = kNoPtx;
+  if (all && take_ptx(std::move(texts), image)) return;
+  read_declarations(container, capability, image);
+}
+
+const void* const* parts_of(const trace::FatbinWrapper& wrapper) {
+  constexpr std::uint32_t kLinkedVersion = 2;
+  return wrapper.version == kLinkedVersion ? static_cast<const void* const*>(wrapper.more)
+                                           : nullptr;
+}
+
+bool read_text(const char* bytes, Image* image) {
+  const std::string_view text(bytes, strnlen(bytes, size_t{1} << 30));
+  if (text.find(".version") == std::string_view::npos) return false;
+  if (!take_ptx({std::string(text)}, image)) read_ptx_declarations(text, image);
+  return true;
+}
+
+} // namespace
+
+bool read_image(const void* code, unsigned capability, Image* image) {
+  std::uint32_t magic = 0;
+  std::memcpy(&magic, code, sizeof magic);
+  if (magic == trace::kFatbinWrapperMagic) {
+    const auto* wrapper = static_cast<const trace::FatbinWrapper*>(code);
+    read_fat_binary(wrapper->data, parts_of(*wrapper), capability, image);
+    return true;
+  }
+  if (magic == trace::kFatbinMagic) {
+    read_fat_binary(code, nullptr, capability, image);
+    return true;
+  }
+  if (std::memcmp(code, ELFMAG, SELFMAG) == 0) {
+    image->why = kNoPtx;
+    read_cubin(static_cast<const char*>(code), image);
+    return true;
+  }
+  if (is_linked_code(code)) return take_ptx(linked_texts(code), image);
+  return read_text(static_cast<const char*>(code), image);
+}
+
+unsigned highest_ptx(const void* code) {
+  std::uint32_t magic = 0;
+  std::memcpy(&magic, code, sizeof magic);
+  unsigned highest = 0;
+  const auto look = [&](const void* container) {
+    for_each_entry(container, [&](const FatBinaryEntry& entry) {
+      if (entry.is_ptx()) highest = std::max(highest, entry.header.architecture);
+    });
+  };
+  if (magic == trace::kFatbinMagic) look(code);
+  if (magic != trace::kFatbinWrapperMagic) return highest;
+  const auto* wrapper = static_cast<const trace::FatbinWrapper*>(code);
+  look(wrapper->data);
+  const void* const* parts = parts_of(*wrapper);
+  for (; parts != nullptr && *parts != nullptr; ++parts) look(*parts);
+  return highest;
+}
+
+std::unique_ptr<executor::Module> load_ptx(Image& image) {
+  if (image.first_use != nullptr) return std::move(image.first_use);
+  const std::vector<std::string_view> views(image.ptx.begin(), image.ptx.end());
+  return views.empty() ? nullptr : executor::Module::load(views, &image.why);
+}
+
+} // namespace gmt::sim

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// See instance.h.
+#include "code/instance.h"
+
+#include "api.h"
+#include "state.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace gmt::sim {
+namespace {
+
+void write_first_value(CUdeviceptr base, size_t size, const std::vector<std::byte>& value) {
+  std::byte* memory = state().blocks.view(base, size);
+  std::memset(memory, 0, size);
+  if (!value.empty()) std::memcpy(memory, value.data(), std::min(size, value.size()));
+  state().memory.mark_initialized(base, size);
+}
+
+CUresult make_variable(Module* module, const std::string& name, const Variable& variable) {
+  Device* device = module->context->device;
+  const CUdeviceptr base = device->take(std::max<size_t>(variable.size, 1));
+  if (base == 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  Block block;
+  block.base = base;
+  block.size = variable.size;
+  block.to_host = device->to_host();
+  block.kind = BlockKind::kGlobal;
+  block.context = module->context;
+  block.device = device;
+  state().blocks.add(block);
+  write_first_value(base, variable.size, variable.first_value);
+  module->variables[name] = base;
+  return CUDA_SUCCESS;
+}
+
+// `made`: it did not exist yet.
+CUresult make_managed(Library* library, const std::string& name, const Variable& variable,
+                      bool* made) {
+  CUdeviceptr& base = library->managed[name];
+  *made = base == 0 || state().blocks.at_base(base) == nullptr;
+  if (!*made) return CUDA_SUCCESS;
+  const CUresult result = mem_alloc_managed(&base, variable.size, CU_MEM_ATTACH_GLOBAL);
+  if (result != CUDA_SUCCESS) return result;
+  state().blocks.at_base(base)->flags |= kStaticVariable;
+  write_first_value(base, variable.size, variable.first_value);
+  return CUDA_SUCCESS;
+}
+
+// All variables first: the value of one may be the address of another.
+CUresult make_variables_of_code(Module& module) {
+  const auto& variables = module.code->variables();
+  std::vector<bool> made(variables.size());
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const std::string& name = variables[i].name;
+    Variable variable;
+    variable.size = variables[i].size;
+    bool is_new = true;
+    const CUresult result = variables[i].managed
+                              ? make_managed(module.library, name, variable, &is_new)
+                              : make_variable(&module, name, variable);
+    if (result != CUDA_SUCCESS) return result;
+    made[i] = is_new;
+    module.code->place(i, variables[i].managed ? module.library->managed[name]
+                                               : module.variables[name]);
+  }
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const std::string& name = variables[i].name;
+    if (!made[i] || !variables[i].has_initial) continue;
+    write_first_value(variables[i].managed ? module.library->managed[name] : module.variables[name],
+                      variables[i].size, module.code->initial_bytes(i));
+  }
+  return CUDA_SUCCESS;
+}
+
+} // namespace
+
+Module* instance_in(Library* library, Context* context) {
+  for (const auto& module : library->modules) {
+    if (module->context == context) return module.get();
+  }
+  auto module = std::make_unique<Module>();
+  module->library = library;
+  module->context = context;
+  library->modules.push_back(std::move(module));
+  return library->modules.back().get();
+}
+
+CUresult prepare(Module& module) {
+  if (module.prepared) return CUDA_SUCCESS;
+  module.code = load_ptx(module.library->image);
+  const CUresult result = module.code == nullptr ? CUDA_SUCCESS : make_variables_of_code(module);
+  module.prepared = result == CUDA_SUCCESS;
+  if (!module.prepared) free_variables(&module);
+  return result;
+}
+
+CUresult get_managed(CUdeviceptr* address, size_t* bytes, Library* library, const char* name) {
+  const auto it = library->image.variables.find(name);
+  if (it == library->image.variables.end() || !it->second.managed) return CUDA_ERROR_NOT_FOUND;
+  Context* context = this_thread().current();
+  if (context != nullptr) {
+    if (CUresult bad = prepare(*instance_in(library, context)); bad != CUDA_SUCCESS) return bad;
+  }
+  bool made = false;
+  const CUresult result = make_managed(library, name, it->second, &made);
+  if (result != CUDA_SUCCESS) return result;
+  if (address != nullptr) *address = library->managed[name];
+  if (bytes != nullptr) *bytes = it->second.size;
+  return CUDA_SUCCESS;
+}
+
+CUresult get_global(CUdeviceptr* address, size_t* bytes, Module* module, const char* name) {
+  if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto it = module->library->image.variables.find(name);
+  if (it == module->library->image.variables.end()) return CUDA_ERROR_NOT_FOUND;
+  if (it->second.managed) return get_managed(address, bytes, module->library, name);
+  if (CUresult bad = prepare(*module); bad != CUDA_SUCCESS) return bad;
+  if (module->variables[name] == 0) {
+    const CUresult result = make_variable(module, name, it->second);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  if (address != nullptr) *address = module->variables[name];
+  if (bytes != nullptr) *bytes = it->second.size;
+  return CUDA_SUCCESS;
+}
+
+void free_variables(Module* module) {
+  for (const auto& [name, base] : module->variables) {
+    Block* block = state().blocks.at_base(base);
+    if (block != nullptr) release_block(*block);
+  }
+  module->variables.clear();
+}
+
+void free_managed_variables(Library* library) {
+  for (const auto& [name, base] : library->managed) {
+    Block* block = state().blocks.at_base(base);
+    if (block != nullptr) release_block(*block);
+  }
+}
+
+} // namespace gmt::sim

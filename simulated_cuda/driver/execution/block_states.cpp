@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// See block_states.h.
+#include "execution/block_states.h"
+
+namespace gmt::sim {
+namespace {
+
+// Inside the region of its device.
+bool is_part_of_device(const Block& block) {
+  return block.kind == BlockKind::kDevice || block.kind == BlockKind::kPool ||
+         block.kind == BlockKind::kGraph || block.kind == BlockKind::kGlobal;
+}
+
+std::byte* host_address(const Block& block) {
+  return reinterpret_cast<std::byte*>(static_cast<intptr_t>(block.base) + block.to_host);
+}
+
+} // namespace
+
+void block_added(executor::Memory& memory, const Block& block) {
+  if (is_part_of_device(block)) {
+    memory.allocate(block.base, block.size);
+  } else if (block.kind == BlockKind::kVmm) {
+    memory.add_region(block.base, block.size, host_address(block)); // nothing may use it yet
+  } else {
+    memory.add_host_memory(block.base, block.size, host_address(block));
+  }
+}
+
+void block_removed(executor::Memory& memory, const Block& block) {
+  if (is_part_of_device(block)) memory.free(block.base, block.size);
+  else memory.remove_region(block.base);
+}
+
+void mapping_changed(executor::Memory& memory, const Block& block, bool written) {
+  if (!block.accessible) return memory.forget(block.base, block.size);
+  memory.allocate(block.base, block.size);
+  if (written) memory.mark_initialized(block.base, block.size);
+}
+
+} // namespace gmt::sim

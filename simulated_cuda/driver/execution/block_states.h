@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps the executor's memory in step with the blocks of the driver: what kernels may use, and
+// which bytes of it something has written. Driver lock held.
+// Invariant: a device's memory is one region from the start; memory of the host, and what is mapped
+// from elsewhere, is a region for as long as its block lives.
+#pragma once
+
+#include "block.h"
+#include "executor/machine/memory.h"
+
+namespace gmt::sim {
+
+void block_added(executor::Memory& memory, const Block& block);
+void block_removed(executor::Memory& memory, const Block& block);
+
+// A mapping of virtual memory management can be used from now on, or not any more. `written`: it
+// was mapped before, so nothing is known to be uninitialised.
+void mapping_changed(executor::Memory& memory, const Block& block, bool written);
+
+} // namespace gmt::sim

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// See kernel_launch.h.
+#include "execution/kernel_launch.h"
+
+#include "code/instance.h"
+#include "execution/launch_observer.h"
+#include "execution/prints.h"
+#include "execution/totals.h"
+#include "state.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+namespace gmt::sim {
+namespace {
+
+constexpr int kRunTimeIsOver = 24; // the program's status then
+
+executor::Extent extent(unsigned x, unsigned y, unsigned z) { return {x, y, z}; }
+
+trace::ExecutionLaunch identity(const Kernel& kernel, const KernelOperation& operation,
+                                const Stream& stream) {
+  const CUDA_KERNEL_NODE_PARAMS& p = operation.params;
+  trace::ExecutionLaunch launch{};
+  launch.call = observed_call();
+  launch.made = operation.made;
+  launch.node = operation.node;
+  launch.context = reinterpret_cast<std::uint64_t>(stream.context);
+  launch.stream = stream.is_legacy ? 0 : reinterpret_cast<std::uint64_t>(&stream);
+  launch.grid_id = ++stream.context->grids;
+  launch.function = reinterpret_cast<std::uint64_t>(&kernel);
+  launch.kernel = kernel.name.c_str();
+  const unsigned grid[3] = {p.gridDimX, p.gridDimY, p.gridDimZ};
+  const unsigned block[3] = {p.blockDimX, p.blockDimY, p.blockDimZ};
+  std::memcpy(launch.grid, grid, sizeof grid);
+  std::memcpy(launch.block, block, sizeof block);
+  return launch;
+}
+
+// With --kernel-launches the first N launches of each kernel run, then those whose number is a
+// power of two.
+bool is_selected(const Kernel& kernel) {
+  const unsigned long long first = state().settings.kernel_launches;
+  const unsigned long long number = ++kernel.launches;
+  return first == 0 || number <= first || (number & (number - 1)) == 0;
+}
+
+void count_as_written(Block& block) {
+  if (!block.device_only() || block.is_written) return;
+  block.is_written = true;
+  state().memory.mark_initialized(block.base, block.size);
+}
+
+// What a kernel that did not run to its end might have written: each block that an argument points
+// into, and, as memory may hold more pointers, all blocks if an argument points at all.
+void count_outputs_as_written(const std::vector<std::byte>& arguments) {
+  bool points = arguments.empty();
+  for (size_t at = 0; at + sizeof(CUdeviceptr) <= arguments.size() && !points;
+       at += sizeof(CUdeviceptr)) {
+    CUdeviceptr value = 0;
+    std::memcpy(&value, arguments.data() + at, sizeof value);
+    points = state().blocks.containing(value) != nullptr;
+  }
+  if (points) state().blocks.for_each(count_as_written);
+}
+
+executor::Checks checks() {
+  const std::string& wanted = state().settings.device_checks;
+  if (wanted == "none") return executor::Checks::kNone;
+  return wanted == "full" ? executor::Checks::kFull : executor::Checks::kDefault;
+}
+
+executor::DeviceHeap* heap_of(Context& context) {
+  if (context.heap == nullptr) {
+    const auto limit = context.limits.find(CU_LIMIT_MALLOC_HEAP_SIZE);
+    constexpr size_t kDefault = size_t{8} << 20;
+    context.heap =
+      ContextHeap::create(state().memory, limit == context.limits.end() ? kDefault : limit->second);
+    context.heap_in_use = true;
+  }
+  return context.heap == nullptr ? nullptr : context.heap->heap();
+}
+
+double seconds_left() {
+  const double all = state().settings.run_seconds;
+  return all == 0 ? -1 : std::max(0.0, all - seconds_in_kernels());
+}
+
+[[noreturn]] void end_program() {
+  flush_prints();
+  std::fprintf(
+    stderr,
+    "gpumemtrace: the kernels of this program have run for %.0f s, which is the limit of "
+    "--run-time: the program is ended\n",
+    state().settings.run_seconds);
+  std::fflush(nullptr);
+  _exit(kRunTimeIsOver);
+}
+
+executor::Outcome skip(const std::string& reason) {
+  executor::Outcome outcome;
+  outcome.end = executor::End::kSkipped;
+  outcome.reason = reason;
+  return outcome;
+}
+
+executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operation,
+                           const Stream& stream, const trace::ExecutionLaunch& identified,
+                           LaunchObserver& observer) {
+  Module* module = instance_in(kernel.library, stream.context);
+  if (prepare(*module) != CUDA_SUCCESS) return skip("there is no memory for its variables");
+  if (module->code == nullptr) return skip(kernel.library->image.why);
+  const executor::Kernel* code = module->code->find_kernel(kernel.name);
+  if (code == nullptr) return skip("its PTX does not define it");
+  if (operation.argument_bytes.size() != code->parameter_bytes)
+    return skip("its arguments do not fit its parameters");
+  const CUDA_KERNEL_NODE_PARAMS& p = operation.params;
+  executor::Launch launch;
+  launch.module = module->code.get();
+  launch.kernel = code;
+  launch.grid = extent(p.gridDimX, p.gridDimY, p.gridDimZ);
+  launch.block = extent(p.blockDimX, p.blockDimY, p.blockDimZ);
+  launch.dynamic_shared_bytes = p.sharedMemBytes;
+  launch.parameters = operation.argument_bytes;
+  launch.cooperative = operation.cooperative;
+  launch.grid_id = identified.grid_id;
+  launch.memory = &state().memory;
+  if (kernel.library->image.uses_device_heap) launch.heap = heap_of(*stream.context);
+  launch.limits.seconds = state().settings.kernel_seconds;
+  launch.checks = checks();
+  launch.workers = state().settings.device_threads;
+  return executor::run(launch, observer);
+}
+
+std::string end_in_words(const executor::Outcome& outcome, const LaunchObserver& observer) {
+  if (!observer.why_ended().empty()) return observer.why_ended();
+  return outcome.reason.empty() ? "it took too long (--kernel-time)" : outcome.reason;
+}
+
+} // namespace
+
+std::vector<std::byte> gather_arguments(const Kernel& kernel,
+                                        const CUDA_KERNEL_NODE_PARAMS& params) {
+  std::vector<std::byte> bytes;
+  if (!kernel.parameters_known) return bytes;
+  for (const Parameter& parameter : kernel.parameters)
+    bytes.resize(std::max(bytes.size(), parameter.offset + parameter.size));
+  if (params.kernelParams != nullptr) {
+    for (size_t i = 0; i < kernel.parameters.size(); ++i) {
+      const Parameter& parameter = kernel.parameters[i];
+      std::memcpy(bytes.data() + parameter.offset, params.kernelParams[i], parameter.size);
+    }
+    return bytes;
+  }
+  // The other form: one buffer and its size, each behind the word that announces it.
+  const void* buffer = nullptr;
+  size_t size = 0;
+  for (void** at = params.extra; at != nullptr && *at != CU_LAUNCH_PARAM_END; at += 2) {
+    if (*at == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = at[1];
+    if (*at == CU_LAUNCH_PARAM_BUFFER_SIZE) size = *static_cast<const size_t*>(at[1]);
+  }
+  if (buffer != nullptr) std::memcpy(bytes.data(), buffer, std::min(size, bytes.size()));
+  return bytes;
+}
+
+void execute_kernel(const Kernel& kernel, const KernelOperation& operation, const Stream& stream) {
+  flush_prints();
+  const trace::ExecutionLaunch launch = identity(kernel, operation, stream);
+  LaunchObserver observer(launch, seconds_left());
+  if (!is_selected(kernel)) {
+    observer.skipped(trace::ExecutionEnd::kNotSelected, "--kernel-launches left it out", {}, {});
+    add_to_totals(skip({}));
+    return count_outputs_as_written(operation.argument_bytes);
+  }
+  const executor::Outcome outcome = run_code(kernel, operation, stream, launch, observer);
+  add_to_totals(outcome);
+  if (outcome.end == executor::End::kSkipped)
+    observer.skipped(trace::ExecutionEnd::kNotRun, outcome.reason, outcome.place, outcome);
+  if (outcome.end == executor::End::kStopped)
+    observer.skipped(trace::ExecutionEnd::kStopped, end_in_words(outcome, observer), outcome.place,
+                     outcome);
+  if (outcome.end == executor::End::kSkipped || outcome.end == executor::End::kStopped)
+    count_outputs_as_written(operation.argument_bytes);
+  if (outcome.gpu_error != 0) stream.context->sticky = static_cast<CUresult>(outcome.gpu_error);
+  if (observer.run_is_over()) end_program();
+}
+
+} // namespace gmt::sim

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// See launch_observer.h. The structures of the two sides are alike; only texts change their form.
+#include "execution/launch_observer.h"
+
+#include "execution/prints.h"
+#include "state.h"
+
+#include <csignal>
+#include <cstdio>
+#include <vector>
+
+namespace gmt::sim {
+namespace {
+
+constexpr double kSecondsBeforeLine = 1;
+
+// A place in the form of the ABI; the executor's place outlives it.
+class PlaceView {
+public:
+  explicit PlaceView(const executor::Place& place) {
+    for (const executor::SourceLine& line : place.lines)
+      lines_.push_back({or_null(line.function), or_null(line.file), line.line, 0});
+    view_.lines = lines_.data();
+    view_.line_count = static_cast<std::uint32_t>(lines_.size());
+    view_.has_thread = place.has_thread ? 1 : 0;
+    view_.instruction = or_null(place.instruction);
+    view_.function = or_null(place.function);
+    view_.ptx_line = place.ptx_line;
+    copy(place.block, view_.block);
+    copy(place.thread, view_.thread);
+  }
+  const trace::ExecutionPlace& view() const { return view_; }
+
+private:
+  static const char* or_null(const std::string& text) {
+    return text.empty() ? nullptr : text.c_str();
+  }
+  static void copy(const executor::Extent& from, std::uint32_t (&to)[3]) {
+    to[0] = from.x;
+    to[1] = from.y;
+    to[2] = from.z;
+  }
+
+  std::vector<trace::ExecutionLine> lines_;
+  trace::ExecutionPlace view_{};
+};
+
+trace::ExecutionReport kind_of(executor::ReportKind kind) {
+  // In the order of executor::ReportKind.
+  using enum trace::ExecutionReport;
+  constexpr trace::ExecutionReport kKinds[] = {
+    kOutOfBounds,        kUseAfterFree,  kMisaligned,
+    kUninitializedRead,  kSharedRace,    kBarrierDivergence,
+    kDeadlock,           kAssert,        kTrap,
+    kIllegalInstruction, kStackOverflow, kInvalidAddressSpace,
+    kInvalidJump,        kOther};
+  static_assert(std::size(kKinds) == static_cast<size_t>(executor::ReportKind::kOther) + 1);
+  return kKinds[static_cast<size_t>(kind)];
+}
+
+trace::ExecutionSpace space_of(executor::Space space) {
+  return static_cast<trace::ExecutionSpace>(space);
+}
+static_assert(static_cast<int>(executor::Space::kGeneric) ==
+              static_cast<int>(trace::ExecutionSpace::kGeneric));
+
+trace::ExecutionAccess access_of(executor::Access access) {
+  return static_cast<trace::ExecutionAccess>(access);
+}
+static_assert(static_cast<int>(executor::Access::kCopy) ==
+              static_cast<int>(trace::ExecutionAccess::kCopy));
+
+// The driver holds signals back while it works: one that would end the program must not wait for
+// the end of a kernel.
+bool program_should_end() {
+  sigset_t waiting;
+  if (sigpending(&waiting) != 0) return false;
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
+    if (sigismember(&waiting, number) == 1) return true;
+  return false;
+}
+
+} // namespace
+
+LaunchObserver::~LaunchObserver() {
+  if (line_drawn_) std::fputs("\r\033[K", stderr);
+}
+
+void LaunchObserver::report(const executor::Report& report) {
+  if (report.kind == executor::ReportKind::kAssert && !report.message.empty())
+    std::fprintf(stderr, "%s\n", report.message.c_str());
+  const trace::ExecutionObserver* observer = execution_observer();
+  if (observer == nullptr || observer->fault == nullptr) return;
+  const PlaceView place(report.place), other(report.other);
+  trace::ExecutionFault fault{};
+  fault.size = sizeof fault;
+  fault.kind = kind_of(report.kind);
+  fault.launch = launch_;
+  fault.place = place.view();
+  fault.address = report.address;
+  fault.has_address = report.has_address ? 1 : 0;
+  fault.bytes = report.bytes;
+  fault.space = space_of(report.space);
+  fault.access = access_of(report.access);
+  fault.count = report.count;
+  fault.gpu_error = report.gpu_error;
+  fault.has_other = report.has_other ? 1 : 0;
+  fault.other = other.view();
+  fault.other_access = access_of(report.other_access);
+  fault.neighbour.begin = report.neighbour_begin;
+  fault.neighbour.bytes = report.neighbour_bytes;
+  fault.neighbour.space = fault.space;
+  fault.neighbour.name = report.neighbour_name.empty() ? nullptr : report.neighbour_name.c_str();
+  fault.message = report.message.empty() ? nullptr : report.message.c_str();
+  observer->fault(&fault);
+}
+
+void LaunchObserver::heap_event(const executor::HeapEvent& event) {
+  const trace::ExecutionObserver* observer = execution_observer();
+  if (observer == nullptr || observer->heap_call == nullptr) return;
+  const PlaceView place(event.place);
+  trace::ExecutionHeapCall call{};
+  call.size = sizeof call;
+  call.is_free = event.kind == executor::HeapEvent::Kind::kMalloc ? 0 : 1;
+  call.launch = launch_;
+  call.place = place.view();
+  call.pointer = event.address;
+  call.bytes = event.bytes;
+  call.heap_bytes = event.capacity;
+  call.used_bytes = event.alive_bytes;
+  observer->heap_call(&call);
+}
+
+void LaunchObserver::print(const std::string& text) { keep_print(text); }
+
+bool LaunchObserver::progress(std::uint64_t done, std::uint64_t blocks, double seconds) {
+  if (state().settings.show_progress != 0 && seconds >= kSecondsBeforeLine) {
+    line_drawn_ = true;
+    std::fprintf(stderr, "\r\033[Kgpumemtrace: executing %.60s: %llu of %llu blocks, %.0f s",
+                 launch_.kernel, static_cast<unsigned long long>(done),
+                 static_cast<unsigned long long>(blocks), seconds);
+  }
+  if (program_should_end()) why_ended_ = "a signal ended the program";
+  run_is_over_ = seconds_left_ >= 0 && seconds > seconds_left_;
+  if (run_is_over_) why_ended_ = "the time for all kernels of the run is over (--run-time)";
+  return why_ended_.empty();
+}
+
+void LaunchObserver::skipped(trace::ExecutionEnd end, const std::string& reason,
+                             const executor::Place& where, const executor::Outcome& outcome) const {
+  const trace::ExecutionObserver* observer = execution_observer();
+  if (observer == nullptr || observer->skipped == nullptr) return;
+  const PlaceView place(where);
+  trace::ExecutionSkip skip{};
+  skip.size = sizeof skip;
+  skip.end = end;
+  skip.launch = launch_;
+  skip.place = place.view();
+  skip.reason = reason.c_str();
+  skip.blocks_done = outcome.blocks_done;
+  skip.instructions_done = outcome.thread_instructions;
+  observer->skipped(&skip);
+}
+
+} // namespace gmt::sim

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes what the executor says about one launch to the tool that observes the device
+// (trace/execution_observer.h), with the launch's identity; keeps printed text, draws the progress
+// line and ends a launch that has to end early. Driver lock held.
+#pragma once
+
+#include "executor/executor.h"
+#include "observer.h"
+
+#include <string>
+
+namespace gmt::sim {
+
+class LaunchObserver final : public executor::Observer {
+public:
+  // The kernel's name outlives this. `seconds_left` of the run; negative: no limit.
+  LaunchObserver(const trace::ExecutionLaunch& launch, double seconds_left)
+      : launch_(launch), seconds_left_(seconds_left) {}
+  ~LaunchObserver() override;
+  LaunchObserver(const LaunchObserver&) = delete;
+  LaunchObserver& operator=(const LaunchObserver&) = delete;
+
+  void report(const executor::Report& report) override;
+  void heap_event(const executor::HeapEvent& event) override;
+  void print(const std::string& text) override;
+  bool progress(std::uint64_t done, std::uint64_t blocks, double seconds) override;
+
+  void skipped(trace::ExecutionEnd end, const std::string& reason, const executor::Place& place,
+               const executor::Outcome& outcome) const;
+
+  // Why progress() ended the launch; empty if it did not.
+  const std::string& why_ended() const { return why_ended_; }
+  bool run_is_over() const { return run_is_over_; }
+
+private:
+  trace::ExecutionLaunch launch_;
+  double seconds_left_;
+  std::string why_ended_;
+  bool run_is_over_ = false;
+  bool line_drawn_ = false;
+};
+
+} // namespace gmt::sim

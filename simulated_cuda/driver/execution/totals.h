@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many launches ran, how long, and how true to a GPU: for the observer, which hears of it now
+// and then and at the end of the process. Driver lock held.
+#pragma once
+
+#include "executor/executor.h"
+
+#include <cstdint>
+
+namespace gmt::sim {
+
+// One more launch, with its outcome.
+void add_to_totals(const executor::Outcome& outcome);
+double seconds_in_kernels();
+
+} // namespace gmt::sim

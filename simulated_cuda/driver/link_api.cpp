@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuLink*: gathers the PTX of what is added. The linking itself is done when the result is loaded.
+// Called through driver_api.def with the lock held. Invariants: the code that cuLinkComplete hands
+// out lives until cuLinkDestroy; code without PTX is refused when it is added.
+#include "api.h"
+#include "code/fat_binary.h"
+#include "code/linked_code.h"
+#include "state.h"
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+namespace gmt::sim {
+namespace {
+
+CUresult add_fat_binary(LinkState& link, const void* container) {
+  FatBinaryEntry best;
+  for_each_entry(container, [&](const FatBinaryEntry& entry) {
+    const bool newer = best.code == nullptr || entry.header.architecture > best.header.architecture;
+    if (entry.is_ptx() && newer) best = entry;
+  });
+  std::string text;
+  if (best.code == nullptr || !unpack(best, &text)) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  link.texts.push_back(std::move(text));
+  return CUDA_SUCCESS;
+}
+
+CUresult add(LinkState& link, CUjitInputType type, const void* data, size_t size) {
+  if (data == nullptr || size < sizeof(std::uint32_t)) return CUDA_ERROR_INVALID_VALUE;
+  const auto* bytes = static_cast<const char*>(data);
+  switch (type) {
+  case CU_JIT_INPUT_PTX: link.texts.emplace_back(bytes, strnlen(bytes, size)); return CUDA_SUCCESS;
+  case CU_JIT_INPUT_FATBINARY:
+  case CU_JIT_INPUT_OBJECT:
+  case CU_JIT_INPUT_LIBRARY:
+    return is_fat_binary(data) ? add_fat_binary(link, data) : CUDA_ERROR_NO_BINARY_FOR_GPU;
+  default: return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  }
+}
+
+CUresult complete(LinkState& link, void** code, size_t* size) {
+  link.code = make_linked_code(link.texts);
+  if (code != nullptr) *code = link.code.data();
+  if (size != nullptr) *size = link.code.size();
+  return CUDA_SUCCESS;
+}
+
+} // namespace
+
+CUresult link_create(unsigned, CUjit_option*, void**, CUlinkState* out) {
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = reinterpret_cast<CUlinkState>(state().links.add(std::make_unique<LinkState>()));
+  return CUDA_SUCCESS;
+}
+
+CUresult link_add_data(CUlinkState handle, CUjitInputType type, void* data, size_t size,
+                       const char*, unsigned, CUjit_option*, void**) {
+  LinkState* link = state().links.get(handle);
+  return link == nullptr ? CUDA_ERROR_INVALID_HANDLE : add(*link, type, data, size);
+}
+
+CUresult link_add_file(CUlinkState handle, CUjitInputType type, const char* path, unsigned,
+                       CUjit_option*, void**) {
+  LinkState* link = state().links.get(handle);
+  if (link == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
+  const std::string code{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  return add(*link, type, code.data(), code.size());
+}
+
+CUresult link_complete(CUlinkState handle, void** code, size_t* size) {
+  LinkState* link = state().links.get(handle);
+  return link == nullptr ? CUDA_ERROR_INVALID_HANDLE : complete(*link, code, size);
+}
+
+CUresult link_destroy(CUlinkState handle) {
+  LinkState* link = state().links.get(handle);
+  if (link == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  state().links.take(link);
+  return CUDA_SUCCESS;
+}
+
+} // namespace gmt::sim

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes made-up reports into a folder, each as a page and as JSON: NAME.html and NAME.json.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "analyzer/report/output_format.h"
+#include "tests/html/training.h"
+#include "tests/report/made_up_reports.h"
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fputs("usage: write_pages FOLDER\n", stderr);
+    return 2;
+  }
+  using namespace gmt;
+  const std::filesystem::path folder = std::filesystem::absolute(argv[1]);
+  const Report training = test::training_report(folder);
+  Report hostile = training;
+  test::make_hostile(hostile);
+  const struct {
+    const char* name;
+    const Report report;
+  } pages[] = {
+    {"training", training},
+    {"hostile", hostile},
+    {"clean", test::clean()},
+    {"nothing_seen", test::nothing_seen()},
+    {"troubled", test::troubled()},
+    {"accesses", test::with_accesses()},
+    {"kernels", test::with_kernels()},
+    {"bad_text", test::hostile()},
+    {"short_of_memory", test::short_of_memory()},
+  };
+  for (const OutputInfo* output : outputs()) {
+    if (output->id != "html" && output->id != "json") continue;
+    for (const auto& page : pages) {
+      std::ofstream out(folder / (std::string(page.name) + "." + std::string(output->id)),
+                        std::ios::binary);
+      output->write(page.report, {}, out);
+      if (!out.flush()) return 1;
+    }
+  }
+  return 0;
+}

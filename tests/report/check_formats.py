@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the reports for other tools with readers that are not ours.
+
+usage: check_formats.py REPORT_WRITE_JSON
+
+Runs the program that writes made-up reports in every format. SARIF goes through the object model of python3-sarif-python-om,
+JUnit's XML through xmllint and python3-junitparser, Markdown through cmark-gfm, folded stacks through flamegraph.pl.
+"""
+
+import html.parser
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import urllib.parse
+
+import junitparser
+import sarif_om
+
+FLAMEGRAPH = "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"  # of libdevel-nytprof-perl
+FOLDERS = re.compile(r"/(?:home|src|usr|opt|lib)/")
+REPORTS = {}
+
+# Which class of the object model stands below which property.
+CLASSES = {
+    "tool": "Tool",
+    "driver": "ToolComponent",
+    "rules": "ReportingDescriptor",
+    "defaultConfiguration": "ReportingConfiguration",
+    "invocations": "Invocation",
+    "toolExecutionNotifications": "Notification",
+    "results": "Result",
+    "locations": "Location",
+    "relatedLocations": "Location",
+    "location": "Location",
+    "physicalLocation": "PhysicalLocation",
+    "logicalLocations": "LogicalLocation",
+    "artifactLocation": "ArtifactLocation",
+    "region": "Region",
+    "stacks": "Stack",
+    "frames": "StackFrame",
+    "message": "Message",
+    "shortDescription": "MultiformatMessageString",
+    "fullDescription": "MultiformatMessageString",
+    "help": "MultiformatMessageString",
+    "runs": "Run",
+}
+FREE_FORM = {"properties", "partialFingerprints", "originalUriBaseIds"}
+
+
+def build(name, value):
+    """The object of the model: an unknown property or a missing one is an error."""
+    if isinstance(value, list):
+        return [build(name, each) for each in value]
+    if not isinstance(value, dict) or name in FREE_FORM:
+        return value
+    model = getattr(sarif_om, CLASSES[name])
+    words = {a.metadata["schema_property_name"]: a.name for a in model.__attrs_attrs__}
+    return model(**{words[key]: build(key, child) for key, child in value.items()})
+
+
+def all_of(format_id):
+    found = {name: text for (name, kind), text in REPORTS.items() if kind == format_id}
+    assert len(found) >= 10, format_id
+    return found
+
+
+class Sarif(unittest.TestCase):
+    def runs(self):
+        for name, text in all_of("sarif").items():
+            log = json.loads(text)
+            self.assertEqual(set(log), {"$schema", "version", "runs"})
+            self.assertEqual(log["version"], "2.1.0")
+            (run,) = log["runs"]
+            yield name, run
+
+    def test_the_object_model_takes_it(self):
+        for name, run in self.runs():
+            with self.subTest(name):
+                model = build("runs", run)
+                findings = json.loads(REPORTS[name, "json"])["findings"]
+                self.assertEqual(len(model.results), min(len(findings), 5000))
+                for result, finding in zip(model.results, findings):
+                    self.assertEqual(result.rule_id, finding["kind"])
+                    self.assertEqual(model.tool.driver.rules[result.rule_index].id, finding["kind"])
+                    self.assertEqual(result.level, finding["severity"])
+                    self.assertTrue(result.message.text)
+                    self.assertTrue(model.tool.driver.rules[result.rule_index].help.text)
+
+    def locations(self, result):
+        yield from result["locations"]
+        yield from result.get("relatedLocations", [])
+        for stack in result.get("stacks", []):
+            yield from (frame["location"] for frame in stack["frames"])
+
+    def test_locations_are_relative(self):
+        for name, run in self.runs():
+            for result in run["results"]:
+                self.assertEqual(len(result["locations"]), 1)
+                self.assertIn("physicalLocation", result["locations"][0])
+                for location in self.locations(result):
+                    if "physicalLocation" not in location:
+                        continue
+                    uri = location["physicalLocation"]["artifactLocation"]["uri"]
+                    self.assertRegex(uri, r"^(?:[\w.~/-]|%[0-9A-F]{2})+$", name)
+                    path = urllib.parse.unquote(uri, errors="replace")
+                    self.assertFalse(path.startswith("/") or ".." in path.split("/"), path)
+                    self.assertGreaterEqual(location["physicalLocation"]["region"]["startLine"], 1)
+
+    def test_no_folder_of_the_machine_leaves(self):
+        for name, run in self.runs():
+            del run["tool"]
+            self.assertEqual(FOLDERS.findall(json.dumps(run)), [], name)
+
+    def test_the_first_frame_in_the_sources_is_the_location(self):
+        (run,) = json.loads(REPORTS["rooted", "sarif"])["runs"]
+        where = run["results"][0]["locations"][0]["physicalLocation"]
+        self.assertEqual(where["artifactLocation"], {"uri": "train.cu", "uriBaseId": "SRCROOT"})
+        self.assertEqual(where["region"], {"startLine": 85})
+        related = [
+            (r["id"], r["message"]["text"], r["physicalLocation"]["region"]["startLine"])
+            for r in run["results"][0]["relatedLocations"]
+        ]
+        self.assertEqual(related, [(1, "freed again here", 85), (2, "first freed here", 71), (3, "allocated here", 40)])
+        text = run["results"][0]["message"]["text"]
+        self.assertEqual(re.findall(r"\]\((\d+)\)", text), ["1", "2", "3"])
+
+    def test_a_program_makes_no_links(self):
+        (run,) = json.loads(REPORTS["hostile", "sarif"])["runs"]
+        for result in run["results"]:
+            ids = {str(r["id"]) for r in result.get("relatedLocations", [])}
+            self.assertEqual(set(re.findall(r"\]\(([^)]*)\)", result["message"]["text"])), ids)
+
+    def test_what_is_too_much_is_counted(self):
+        (run,) = json.loads(REPORTS["many", "sarif"])["runs"]
+        self.assertEqual(len(run["results"]), 5000)
+        notes = [n["message"]["text"] for n in run["invocations"][0]["toolExecutionNotifications"]]
+        self.assertTrue(any(note.startswith("1,000 more findings") for note in notes), notes)
+        prints = {result["partialFingerprints"]["gpumemtrace/v1"] for result in run["results"]}
+        self.assertEqual(len(prints), 5000)
+
+
+class Gitlab(unittest.TestCase):
+    def test_issues(self):
+        for name, text in all_of("gitlab").items():
+            issues = json.loads(text)
+            findings = json.loads(REPORTS[name, "json"])["findings"]
+            self.assertEqual([i["check_name"] for i in issues], [f["kind"] for f in findings], name)
+            self.assertEqual(len({i["fingerprint"] for i in issues}), len(issues))
+            for issue in issues:
+                self.assertIn(issue["severity"], ("info", "minor", "major", "critical", "blocker"))
+                self.assertTrue(issue["description"])
+                self.assertFalse(issue["location"]["path"].startswith("/"))
+                self.assertGreaterEqual(issue["location"]["lines"]["begin"], 1)
+                self.assertEqual(FOLDERS.findall(json.dumps(issue)), [], name)
+
+
+class Junit(unittest.TestCase):
+    def test_cases(self):
+        for name, text in all_of("junit").items():
+            subprocess.run(["xmllint", "--noout", "-"], input=text, check=True)
+            suites = list(junitparser.JUnitXml.fromstring(text))
+            findings = json.loads(REPORTS[name, "json"])["findings"]
+            cases = [case for suite in suites for case in suite]
+            kinds = [c.classname.removeprefix("gpumemtrace.") for c in cases]
+            self.assertEqual(
+                sorted(k for k in kinds if k not in ("memory", "not-checked", "run")),
+                sorted(f["kind"] for f in findings),
+                name,
+            )
+            failed = [c for c in cases if any(isinstance(r, junitparser.Failure) for r in c.result)]
+            self.assertEqual(len(failed), sum(f["severity"] == "error" for f in findings), name)
+            for suite in suites:
+                before = (suite.tests, suite.failures, suite.errors, suite.skipped)
+                suite.update_statistics()
+                self.assertEqual((suite.tests, suite.failures, suite.errors, suite.skipped), before)
+            self.assertEqual(FOLDERS.findall(text.decode()), [], name)
+
+    def test_a_clean_run_passes_and_an_unseen_one_is_an_error(self):
+        clean = [case for suite in junitparser.JUnitXml.fromstring(REPORTS["clean", "junit"]) for case in suite]
+        self.assertEqual([(c.name, c.result) for c in clean], [("no findings", [])])
+        unseen = junitparser.JUnitXml.fromstring(REPORTS["nothing_seen", "junit"])
+        self.assertEqual(unseen.errors, 1)
+
+
+class Page(html.parser.HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.links, self.cells, self.text = [], [], [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.links += [value for key, value in attrs if key in ("href", "src")]
+
+    def handle_data(self, data):
+        self.text += data
+
+
+class Markdown(unittest.TestCase):
+    ALLOWED = set("h2 p strong table thead tbody tr th td details summary pre code ul li".split())
+
+    def test_pages(self):
+        words = ["cmark-gfm", "--unsafe", "-e", "table", "-e", "autolink", "-e", "strikethrough"]
+        for name, text in all_of("markdown").items():
+            self.assertLess(len(text), 65_536, name)
+            text.decode("utf-8")
+            page = Page(subprocess.run(words, input=text, capture_output=True, check=True).stdout.decode())
+            self.assertEqual(set(page.tags) - self.ALLOWED, set(), name)
+            self.assertEqual(page.links, [], name)
+            shown = json.loads(REPORTS[name, "json"])["findings"][:50]
+            rows = page.tags.count("tr") - page.tags.count("table")
+            if name != "many":
+                self.assertEqual(rows, len(shown), name)
+                self.assertEqual(page.tags.count("details"), len(shown), name)
+            self.assertEqual(page.tags.count("td"), rows * 5, name)
+            self.assertEqual(FOLDERS.findall(page.text), [], name)
+
+    def test_what_is_too_much_is_counted(self):
+        text = REPORTS["many", "markdown"].decode()
+        rows = text.count("\n| error |")
+        self.assertGreater(rows, 10)
+        self.assertIn(f"\n{6000 - rows:,} more findings not shown here.", text)
+
+    def test_mentions(self):
+        self.assertNotIn("@", REPORTS["hostile", "markdown"].decode().partition("<details>")[0])
+
+
+class Folded(unittest.TestCase):
+    def test_a_flame_graph_is_made_of_it(self):
+        for name in ("tables", "hostile"):
+            text = REPORTS[name, "folded"]
+            done = subprocess.run(["perl", FLAMEGRAPH], input=text, capture_output=True, check=True)
+            self.assertIn(b"</svg>", done.stdout)
+            self.assertEqual(done.stderr, b"", name)
+
+    def test_lines(self):
+        self.assertEqual(
+            REPORTS["tables", "folded"].decode(),
+            "train;(no call stack was recorded) 4096\ntrain;main;step() 1073741824\n",
+        )
+        (line,) = REPORTS["hostile", "folded"].decode().splitlines()
+        self.assertEqual(line.count(";"), 2)
+        self.assertTrue(line.endswith(" 4096"))
+        self.assertEqual(REPORTS["clean", "folded"], b"")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.argv.pop(1), folder], check=True)
+        for path in pathlib.Path(folder).iterdir():
+            REPORTS[path.stem, path.suffix[1:]] = path.read_bytes()
+    unittest.main()
+
+
+if __name__ == "__main__":
+    main()

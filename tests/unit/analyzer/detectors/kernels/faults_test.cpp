@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// Faults of kernels that the simulated device recorded: kind, sentence, thread, the memory that
+// they are about, the launch.
+
+#include "tests/unit/analyzer/support/analysis_fixture.h"
+
+namespace gmt::test {
+namespace {
+
+using trace::FaultAccess;
+using trace::FaultKind;
+using trace::FaultSpace;
+using MadeFault = Made<trace::FaultFields>;
+
+constexpr std::uint64_t kFill = 0x900; // a function
+
+class Faults : public AnalysisTest {
+protected:
+  void SetUp() override {
+    trace.format = "1.5";
+    expect_only({"kernel-out-of-bounds", "kernel-use-after-free", "kernel-misaligned",
+                 "kernel-uninitialized-read", "shared-race", "barrier-divergence", "kernel-assert",
+                 "kernel-fault"});
+    log().name(kFill, "_Z4fillPfi");
+    cuda_malloc(kA, 4000, 0x100);
+  }
+  std::uint64_t launch(std::uint64_t from = 0x400) {
+    const std::uint64_t order = trace.next_order();
+    log().record(
+      Kind::kLaunch,
+      {.api = "cuLaunchKernel", .via = "cudaLaunchKernel", .stack = {from}, .order = order},
+      {kFill, 0, trace::pack_grid({4, 1, 1}), trace::pack_block_extents({256, 1, 1})});
+    return order;
+  }
+  // What every fault here has.
+  trace::FaultFields<PayloadWords>& fault(MadeFault& made, FaultKind kind, std::uint64_t order) {
+    return made.fault(kind)
+      .call(order)
+      .kernel(log().text("_Z4fillPfi"))
+      .function(log().text("_Z4fillPfi"))
+      .lines(log().text("8\t\tsrc/fill.cu"))
+      .count(1)
+      .block_index({1, 0, 0})
+      .thread_index({31, 2, 0});
+  }
+  void add(const MadeFault& made,
+           unsigned flags = trace::kFaultHasThread | trace::kFaultHasAddress) {
+    log().record({.flags = static_cast<std::uint16_t>(flags)}, made);
+  }
+  const ReportedFinding& only() {
+    run();
+    EXPECT_EQ(result.findings.size(), 1u);
+    return result.findings.at(0);
+  }
+};
+
+TEST_F(Faults, OutOfBoundsNamesTheBlockThreadAndLaunch) {
+  MadeFault f;
+  fault(f, FaultKind::kOutOfBounds, launch())
+    .address(kA + 4076)
+    .bytes(4)
+    .space(FaultSpace::kGlobal)
+    .access(FaultAccess::kStore)
+    .count(76)
+    .gpu_error(700);
+  add(f);
+  const ReportedFinding& found = only();
+  EXPECT_EQ(found.kind, "kernel-out-of-bounds");
+  EXPECT_EQ(found.severity, Severity::kError);
+  EXPECT_EQ(found.message,
+            "fill(float*, int) writes 4 bytes at 0x7f32a0000fec, 76 bytes past the end of "
+            "3.9 KiB of device memory allocated by cudaMalloc.");
+  EXPECT_EQ(found.count, 76u);
+  EXPECT_EQ(found.address, kA + 4076);
+  EXPECT_EQ(labels(found), "accessed here|launched here|allocated here");
+  ASSERT_TRUE(found.stacks[0].device);
+  EXPECT_EQ(found.stacks[0].device->block, (std::array<std::uint32_t, 3>{1, 0, 0}));
+  EXPECT_EQ(found.stacks[0].device->thread, (std::array<std::uint32_t, 3>{31, 2, 0}));
+  ASSERT_EQ(found.stacks[0].frames.size(), 1u);
+  EXPECT_EQ(found.stacks[0].frames[0].file, "src/fill.cu");
+  EXPECT_EQ(found.stacks[0].frames[0].line, 8u);
+  EXPECT_EQ(found.stacks[0].frames[0].function, "fill(float*, int)");
+  EXPECT_EQ(address_of(found.stacks[1]), 0x400u);
+  ASSERT_TRUE(found.fault);
+  EXPECT_EQ(found.fault->source, DeviceFault::Source::kSimulatedDevice);
+  EXPECT_EQ(found.fault->certainty, DeviceFault::Certainty::kExact);
+  EXPECT_EQ(found.fault->operation, "store");
+}
+
+TEST_F(Faults, EqualFaultsOfSeveralLaunchesAreOneFinding) {
+  for (int i = 0; i < 3; ++i) {
+    MadeFault f;
+    fault(f, FaultKind::kOutOfBounds, launch()).address(kA + 4000).bytes(4).count(2);
+    add(f);
+  }
+  EXPECT_EQ(only().count, 6u);
+}
+
+TEST_F(Faults, AcrossTheEndAndBeforeTheBeginning) {
+  MadeFault f;
+  fault(f, FaultKind::kOutOfBounds, launch())
+    .address(kA + 3998)
+    .bytes(4)
+    .access(FaultAccess::kLoad);
+  add(f);
+  EXPECT_NE(only().message.find("reads 4 bytes at 0x7f32a0000f9e, across the end of 3.9 KiB"),
+            std::string::npos);
+}
+
+TEST_F(Faults, NoMemoryNearby) {
+  MadeFault f;
+  fault(f, FaultKind::kOutOfBounds, launch()).address(0x1000).bytes(8).access(FaultAccess::kLoad);
+  add(f);
+  EXPECT_EQ(only().message,
+            "fill(float*, int) reads 8 bytes at 0x1000, in no memory that CUDA gave out.");
+}
+
+TEST_F(Faults, UseAfterFreeShowsTheFree) {
+  const std::uint64_t order = launch();
+  cuda_free(kA, 0, 0x200);
+  MadeFault f;
+  fault(f, FaultKind::kUseAfterFree, order).address(kA + 16).bytes(4).access(FaultAccess::kStore);
+  add(f);
+  const ReportedFinding& found = only();
+  EXPECT_EQ(found.kind, "kernel-use-after-free");
+  EXPECT_EQ(found.message,
+            "fill(float*, int) writes 4 bytes at 0x7f32a0000010, 16 bytes into memory that was "
+            "already freed: 3.9 KiB of device memory allocated by cudaMalloc.");
+  EXPECT_EQ(labels(found), "accessed here|launched here|freed here|allocated here");
+}
+
+TEST_F(Faults, Misaligned) {
+  MadeFault f;
+  fault(f, FaultKind::kMisaligned, launch()).address(kA + 1).bytes(4).access(FaultAccess::kStore);
+  add(f);
+  EXPECT_EQ(only().message,
+            "fill(float*, int) writes 4 bytes at 0x7f32a0000001, which is no multiple of 4.");
+}
+
+TEST_F(Faults, UninitializedReadIsAWarning) {
+  MadeFault f;
+  fault(f, FaultKind::kUninitializedRead, launch())
+    .address(kA + 8)
+    .bytes(4)
+    .access(FaultAccess::kLoad);
+  add(f);
+  const ReportedFinding& found = only();
+  EXPECT_EQ(found.severity, Severity::kWarning);
+  EXPECT_EQ(found.message,
+            "fill(float*, int) reads 4 bytes that nothing wrote at 0x7f32a0000008, 8 bytes into "
+            "3.9 KiB of device memory allocated by cudaMalloc.");
+}
+
+TEST_F(Faults, RaceShowsBothSides) {
+  MadeFault f;
+  fault(f, FaultKind::kSharedRace, launch())
+    .address(128)
+    .bytes(4)
+    .space(FaultSpace::kShared)
+    .access(FaultAccess::kLoad)
+    .other_access(FaultAccess::kStore)
+    .other_lines(log().text("6\t\tsrc/fill.cu"))
+    .other_block_index({1, 0, 0})
+    .other_thread_index({3, 0, 0});
+  add(f, trace::kFaultHasThread | trace::kFaultHasAddress | trace::kFaultHasOther |
+           trace::kFaultOtherHasThread);
+  const ReportedFinding& found = only();
+  EXPECT_EQ(found.kind, "shared-race");
+  EXPECT_EQ(found.message,
+            "fill(float*, int) reads 4 bytes of shared memory at offset 128 without a barrier "
+            "behind a store by another thread of the block at fill.cu:6.");
+  EXPECT_EQ(labels(found), "accessed here|first accessed here|launched here");
+  EXPECT_EQ(found.stacks[1].device->thread, (std::array<std::uint32_t, 3>{3, 0, 0}));
+  EXPECT_FALSE(found.address);
+}
+
+TEST_F(Faults, SharedMemoryHasItsVariable) {
+  MadeFault f;
+  fault(f, FaultKind::kOutOfBounds, launch())
+    .address(1024)
+    .bytes(4)
+    .space(FaultSpace::kShared)
+    .access(FaultAccess::kStore)
+    .neighbour(0)
+    .neighbour_bytes(1024)
+    .neighbour_space(FaultSpace::kShared)
+    .neighbour_name(log().text("tile"));
+  add(f);
+  EXPECT_EQ(only().message,
+            "fill(float*, int) writes 4 bytes of shared memory at offset 1,024, right behind the "
+            "end of the variable tile (1.0 KiB).");
+}
+
+TEST_F(Faults, BarriersDeadlocksAssertsAndTheRest) {
+  const struct {
+    FaultKind kind;
+    const char* finding;
+    const char* words;
+  } kCases[] = {
+    {FaultKind::kBarrierDivergence, "barrier-divergence", "wait at a barrier at fill.cu:8"},
+    {FaultKind::kDeadlock, "barrier-divergence", "No thread of fill(float*, int) can go on"},
+    {FaultKind::kAssert, "kernel-assert", "An assert in fill(float*, int) failed: n > 0"},
+    {FaultKind::kTrap, "kernel-fault", "stopped at fill.cu:8 by a trap"},
+    {FaultKind::kIllegalInstruction, "kernel-fault", "an illegal instruction"},
+    {FaultKind::kStackOverflow, "kernel-fault", "more stack than there is"},
+    {FaultKind::kInvalidJump, "kernel-fault", "calls what is no function"},
+    {FaultKind::kOther, "kernel-fault", "met a fault at fill.cu:8: n > 0"},
+    {FaultKind::kUnknown, "kernel-fault", "met a fault"}};
+  const std::uint64_t order = launch();
+  for (const auto& c : kCases) {
+    MadeFault f;
+    fault(f, c.kind, order).message(log().text("n > 0"));
+    add(f, trace::kFaultHasThread);
+  }
+  run();
+  for (const auto& c : kCases) {
+    const bool found = std::ranges::any_of(result.findings, [&](const ReportedFinding& f) {
+      return f.kind == c.finding && f.message.find(c.words) != std::string::npos;
+    });
+    EXPECT_TRUE(found) << c.words;
+  }
+}
+
+TEST_F(Faults, InlinedFunctionsAndGraphs) {
+  const std::uint64_t made = trace.next_order();
+  log().record({.api = "cuGraphAddKernelNode_v2", .stack = {0x600}, .order = made},
+               Made<trace::GraphKernelFields>().function(kFill).graph(0x70).node(0x71));
+  const std::uint64_t order = trace.next_order();
+  log().record({.api = "cuGraphLaunch", .stack = {0x700}, .order = order},
+               Made<trace::SyncFields>().op(trace::SyncOp::kGraphLaunch).executable_graph(0x72));
+  MadeFault f;
+  fault(f, FaultKind::kOutOfBounds, order)
+    .made(made)
+    .node(0x71)
+    .lines(log().text("3\t_Z3getPfi\tget.h\n9\t_Z4fillPfi\tsrc/fill.cu"))
+    .address(0x10)
+    .access(FaultAccess::kLoad)
+    .bytes(4);
+  add(f);
+  const ReportedFinding& found = only();
+  EXPECT_EQ(labels(found), "accessed here|graph launched here|node made here");
+  ASSERT_EQ(found.stacks[0].frames.size(), 2u);
+  EXPECT_TRUE(found.stacks[0].frames[0].inlined);
+  EXPECT_EQ(found.stacks[0].frames[0].function, "get(float*, int)");
+  EXPECT_FALSE(found.stacks[0].frames[1].inlined);
+}
+
+TEST_F(Faults, DamagedRecordsGiveNothingWrong) {
+  log().record({.flags = 0xffff}, MadeFault());
+  MadeFault f;
+  f.fault(static_cast<FaultKind>(77))
+    .lines(77)
+    .kernel(77)
+    .other_lines(77)
+    .space(FaultSpace::kUnknown);
+  f.bytes(UINT64_MAX).address(UINT64_MAX).neighbour_bytes(UINT64_MAX);
+  log().record({.flags = 0xffff}, f);
+  run();
+  EXPECT_EQ(result.findings.size(), 2u);
+  for (const ReportedFinding& found : result.findings) EXPECT_EQ(found.kind, "kernel-fault");
+}
+
+} // namespace
+} // namespace gmt::test

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens inside kernels on the simulated device, as it tells a tool that asks: an ABI of
+// plain structures between two libraries that share nothing else. The simulated libcuda exports
+// kObserveSymbol. The tool finds it there and gives it a table of functions. It gets a call for each
+// report, skipped launch and allocation of a kernel.
+//
+// Invariants: every structure begins with its size, and a field behind that size is not there, so
+// that either side may be older. Texts are UTF-8, end with a zero, may be null where nothing is
+// known, and live until the call returns. The functions may be called by any thread, several at
+// once, with any lock of the device held: they make no CUDA call and do not wait for one. C++17,
+// includes nothing of ours and nothing of CUDA's.
+#pragma once
+
+#include <cstdint>
+
+namespace gmt::trace {
+
+inline constexpr std::uint32_t kExecutionVersion = 1; // another one: neither side calls the other
+
+// What a report is about.
+enum class ExecutionReport : std::uint32_t {
+  kOutOfBounds = 1,
+  kUseAfterFree = 2,
+  kMisaligned = 3,
+  kUninitializedRead = 4,
+  kSharedRace = 5,
+  kBarrierDivergence = 6, // threads wait at a barrier that others left out or wait elsewhere for
+  kDeadlock = 7,          // no thread of the block or grid can go on
+  kAssert = 8,            // `message` is the text that CUDA prints
+  kTrap = 9,
+  kIllegalInstruction = 10,
+  kStackOverflow = 11,
+  kInvalidAddressSpace = 12,
+  kInvalidJump = 13, // an indirect call or branch to no function
+  kOther = 14,       // `message` says what
+};
+
+enum class ExecutionSpace : std::uint32_t {
+  kUnknown = 0,
+  kGlobal = 1,
+  kShared = 2,
+  kLocal = 3,
+  kConstant = 4,
+  kParameter = 5,
+  kGeneric = 6, // a generic address in no window
+};
+
+enum class ExecutionAccess : std::uint32_t {
+  kUnknown = 0,
+  kLoad = 1,
+  kStore = 2,
+  kAtomic = 3,
+  kReduction = 4,
+  kCopy = 5, // both sides in one instruction, such as cp.async
+};
+
+// Which launch. `call` is what ExecutionObserver::call_in_progress answered on the thread that
+// submitted the work: the launch, or the launch of a graph. For a kernel of a graph `node` is its
+// CUgraphNode, and `made` what was answered inside the call that made the node or captured it.
+struct ExecutionLaunch {
+  std::uint64_t call;    // 0 unknown
+  std::uint64_t made;    // 0: no graph's, or unknown
+  std::uint64_t node;    // 0: no graph's
+  std::uint64_t context; // CUcontext
+  std::uint64_t stream;  // CUstream
+  // As a GPU's grid ids: the context's launches, those of kernels in graphs included, from 1
+  std::uint64_t grid_id;
+  std::uint64_t function; // CUfunction or CUkernel
+  const char* kernel;     // as linked: _Z4fillPfi
+  std::uint32_t grid[3];  // extents
+  std::uint32_t block[3];
+};
+
+// A line of the source. Several are inlined functions, innermost first.
+struct ExecutionLine {
+  const char* function; // as linked or as written; null: the one that has the code
+  const char* file;     // as the compiler recorded it
+  std::uint32_t line;   // 0 unknown
+  std::uint32_t reserved;
+};
+
+// A thread at an instruction.
+struct ExecutionPlace {
+  const ExecutionLine* lines;
+  std::uint32_t line_count;
+  std::uint32_t has_thread; // 1: `block` and `thread` are known
+  const char* instruction;  // text of the PTX
+  const char* function;     // as linked: the kernel, or the device function that has the code
+  std::uint32_t ptx_line;   // of the module's text, 0 unknown
+  std::uint32_t reserved;
+  std::uint32_t block[3], thread[3];
+};
+
+// What lies at the address or nearest to it, as far as the device knows better than its host
+// program: a variable, the shared or local memory of the kernel, a block of the device heap.
+// `bytes` 0: nothing is said.
+struct ExecutionNeighbour {
+  std::uint64_t begin, bytes;
+  std::uint32_t is_freed;
+  ExecutionSpace space;
+  const char* name; // of a variable, null if it is none
+};
+
+struct ExecutionFault {
+  std::uint32_t size;
+  ExecutionReport kind;
+  ExecutionLaunch launch;
+  ExecutionPlace place;  // the first thread that it happened to
+  std::uint64_t address; // of the access; in shared, local and parameter memory the offset
+  std::uint32_t has_address;
+  std::uint32_t bytes; // of the access of one thread
+  ExecutionSpace space;
+  ExecutionAccess access;
+  std::uint64_t count; // how often this instruction did it in this launch, at least 1
+  // Whether a GPU would have stopped the kernel here, with the CUresult that it answers; 0: it goes
+  // on, as a read past a block's end inside mapped memory does
+  std::uint32_t gpu_error;
+  std::uint32_t has_other; // 1: `other` is the second place
+  ExecutionNeighbour neighbour;
+  // Races: the earlier access. Barriers: another thread that waits elsewhere or has left.
+  ExecutionPlace other;
+  ExecutionAccess other_access;
+  std::uint32_t reserved;
+  const char* message;
+};
+
+enum class ExecutionEnd : std::uint32_t {
+  kNotRun = 1,      // nothing of it ran: what it might have written counts as written
+  kStopped = 2,     // in the middle, at a limit: its outputs are half written
+  kNotSelected = 3, // left out on purpose, as --kernel-launches asked
+};
+
+// A launch that did not run to its end for a reason that is no mistake of the program.
+struct ExecutionSkip {
+  std::uint32_t size;
+  ExecutionEnd end;
+  ExecutionLaunch launch;
+  ExecutionPlace place; // the instruction that cannot be executed; no lines: none is to blame
+  const char* reason;   // half a sentence: "tex.2d.v4.f32.f32 is not executed"
+  std::uint64_t blocks_done, instructions_done;
+};
+
+// The device heap of kernels: malloc() and free() in them.
+struct ExecutionHeapCall {
+  std::uint32_t size;
+  std::uint32_t is_free; // the call comes before it happens
+  ExecutionLaunch launch;
+  ExecutionPlace place;
+  std::uint64_t pointer;                // 0 of a malloc(): the heap was exhausted
+  std::uint64_t bytes;                  // asked for
+  std::uint64_t heap_bytes, used_bytes; // the heap's limit, and what is alive in it
+  // Of a free(): where the pointer's window says it points; kUnknown in global memory
+  ExecutionSpace space;
+  std::uint32_t reserved;
+};
+
+// How true the launches that ran were to a GPU: one row a feature.
+struct ExecutionFidelity {
+  std::uint32_t size;
+  std::uint32_t is_exact; // 0: approximate
+  const char* feature;    // "ex2.approx.f32"
+  std::uint64_t instructions, launches;
+};
+
+struct ExecutionTotals {
+  std::uint32_t size;
+  std::uint32_t row_count;
+  std::uint64_t launches, ran, skipped, stopped;
+  std::uint64_t thread_instructions, nanoseconds;
+  const ExecutionFidelity* rows; // an array whose elements have the size of the first one
+};
+
+// What the tool gives. Functions that it does not want are null.
+struct ExecutionObserver {
+  std::uint32_t size;
+  std::uint32_t version;
+  // On the thread that makes a CUDA call, inside it: a number for that call, to be handed back in
+  // ExecutionLaunch. Never 0 but where the call is not recorded.
+  std::uint64_t (*call_in_progress)();
+  void (*fault)(const ExecutionFault*);
+  void (*skipped)(const ExecutionSkip*);
+  void (*heap_call)(const ExecutionHeapCall*);
+  void (*totals)(const ExecutionTotals*); // of the process so far; may come several times
+};
+
+// The function behind kObserveSymbol. The observer's table is static; null takes it away. Answers
+// the device's kExecutionVersion; if that is another one, nothing is ever called.
+using ObserveExecution = std::uint32_t(const ExecutionObserver*);
+inline constexpr char kObserveSymbol[] = "gpumemtrace_observe_execution";
+
+} // namespace gmt::trace
