@@ -61,7 +61,8 @@ TEST_F(MemoryTest, CopiesMoveStates) {
 TEST_F(MemoryTest, RegionsDoNotOverlap) {
   EXPECT_FALSE(memory_.add_region(kBase + 4096, 64, nullptr));
   EXPECT_EQ(memory_.region_of(kBase - 1), nullptr);
-  EXPECT_TRUE(memory_.add_host_memory(0x1003, 61, nullptr));
+  std::byte host[64];
+  EXPECT_TRUE(memory_.add_host_memory(0x1003, 61, host + 3));
   EXPECT_EQ(memory_.state(0x1003), ByteState::kInitialized);
   memory_.remove_region(0x1003);
   EXPECT_EQ(memory_.region_of(0x1003), nullptr);
