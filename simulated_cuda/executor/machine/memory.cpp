@@ -4,9 +4,12 @@
 #include "simulated_cuda/executor/machine/memory.h"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 namespace gmt::executor {
 namespace {
@@ -20,6 +23,77 @@ void release_shadow(const Region& region) { munmap(region.shadow, shadow_bytes(r
 // Bits of a word's nibble for bytes [from, to) of the word.
 unsigned nibble(std::uint64_t from, std::uint64_t to) { return ((1u << (to - from)) - 1) << from; }
 
+// Large ranges of the shadow are not written: pages of a small file that holds the value over and
+// over are mapped there, which costs no memory until a part of them changes.
+constexpr std::size_t kMappedBytes = std::size_t{2} << 20; // of the file, and the least range
+constexpr std::size_t kPage = 4096;
+
+struct PatternFile {
+  int fd = -1;
+  dev_t device = 0;
+  ino_t inode = 0;
+
+  // The program may have closed the descriptor, and another file may have its number now.
+  bool is_ours() const {
+    struct stat now{};
+    return fd >= 0 && fstat(fd, &now) == 0 && now.st_dev == device && now.st_ino == inode;
+  }
+  bool make(unsigned value) {
+    fd = memfd_create("gpumemtrace-shadow", MFD_CLOEXEC);
+    if (fd < 0) return false;
+    const std::vector<char> bytes(kMappedBytes, static_cast<char>(value));
+    struct stat made{};
+    const bool whole =
+      write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()) &&
+      fstat(fd, &made) == 0;
+    device = made.st_dev;
+    inode = made.st_ino;
+    if (whole) return true;
+    close(fd);
+    fd = -1;
+    return false;
+  }
+};
+
+int pattern_file(unsigned value) {
+  static std::map<unsigned, PatternFile> files;
+  PatternFile& file = files[value];
+  return file.is_ours() || file.make(value) ? file.fd : -1;
+}
+
+bool map_pattern(std::uint8_t* from, std::size_t bytes, unsigned value) {
+  constexpr int kProtection = PROT_READ | PROT_WRITE;
+  constexpr int kAnonymous = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  if (value == 0) return mmap(from, bytes, kProtection, kAnonymous, -1, 0) != MAP_FAILED;
+  const int fd = pattern_file(value);
+  if (fd < 0) return false;
+  for (std::size_t at = 0; at < bytes; at += kMappedBytes) {
+    const std::size_t part = std::min(kMappedBytes, bytes - at);
+    constexpr int kFile = MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED;
+    if (mmap(from + at, part, kProtection, kFile, fd, 0) == MAP_FAILED) {
+      // There are only so many mappings: the rest is written
+      if (mmap(from + at, bytes - at, kProtection, kAnonymous, -1, 0) == MAP_FAILED) return false;
+      std::memset(from + at, static_cast<int>(value), bytes - at);
+      return true;
+    }
+  }
+  return true;
+}
+
+void fill(std::uint8_t* from, std::size_t bytes, unsigned value) {
+  if (bytes >= kMappedBytes) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(from);
+    const std::size_t lead = (kPage - begin % kPage) % kPage;
+    const std::size_t whole = (bytes - lead) / kPage * kPage;
+    if (map_pattern(from + lead, whole, value)) {
+      std::memset(from, static_cast<int>(value), lead);
+      std::memset(from + lead + whole, static_cast<int>(value), bytes - lead - whole);
+      return;
+    }
+  }
+  std::memset(from, static_cast<int>(value), bytes);
+}
+
 // Applies (old & keep) | set to the bytes [offset, offset + bytes) of the shadow, where `keep` and
 // `set` are masks of whole words.
 void change(std::uint8_t* shadow, std::uint64_t offset, std::uint64_t bytes, unsigned keep,
@@ -30,7 +104,7 @@ void change(std::uint8_t* shadow, std::uint64_t offset, std::uint64_t bytes, uns
     const std::uint64_t here = std::min(kWord - in_word, end - offset);
     if (here == kWord && keep == 0) {
       const std::uint64_t words = (end - offset) / kWord;
-      std::memset(shadow + offset / kWord, static_cast<int>(set), words);
+      fill(shadow + offset / kWord, words, set);
       offset += words * kWord;
       continue;
     }
@@ -39,6 +113,19 @@ void change(std::uint8_t* shadow, std::uint64_t offset, std::uint64_t bytes, uns
     word = static_cast<std::uint8_t>((word & (~bits | keep)) | (set & bits));
     offset += here;
   }
+}
+
+// What is allocated becomes initialised, eight words at a time; what is so already is not written.
+void initialize_words(std::uint8_t* shadow, std::uint64_t words) {
+  constexpr std::uint64_t kLow = 0x0f0f0f0f0f0f0f0full;
+  std::uint64_t i = 0;
+  for (; i + 8 <= words; i += 8) {
+    std::uint64_t eight;
+    std::memcpy(&eight, shadow + i, 8);
+    const std::uint64_t now = eight | (eight & kLow) << 4;
+    if (now != eight) std::memcpy(shadow + i, &now, 8);
+  }
+  for (; i < words; ++i) shadow[i] |= static_cast<std::uint8_t>((shadow[i] & 0x0f) << 4);
 }
 
 unsigned state_bits(const Region& region, std::uint64_t address) {
@@ -139,6 +226,11 @@ void Memory::mark_initialized(std::uint64_t address, std::uint64_t bytes) {
     while (offset < end) {
       const std::uint64_t in_word = offset % kWord;
       const std::uint64_t here = std::min(kWord - in_word, end - offset);
+      if (in_word == 0 && end - offset >= 8 * kWord) {
+        initialize_words(shadow + offset / kWord, (end - offset) / kWord);
+        offset += (end - offset) / kWord * kWord;
+        continue;
+      }
       std::uint8_t& word = shadow[offset / kWord];
       word |= static_cast<std::uint8_t>((word & nibble(in_word, in_word + here)) << 4);
       offset += here;

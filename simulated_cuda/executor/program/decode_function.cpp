@@ -55,6 +55,15 @@ void FunctionDecoder::lay_out_frame() {
       at += 128;
     }
   }
+  const std::uint32_t words = slots_.count[static_cast<std::size_t>(ptx::SlotFile::k32)];
+  const auto uses = [&](std::uint32_t bits) {
+    return std::any_of(body_.registers.begin(), body_.registers.end(),
+                       [&](const auto& r) { return ptx::bits_of(r.type) == bits; });
+  };
+  byte_base_ = at;
+  if (uses(8)) at = round_up(at + std::uint64_t{words} * kNarrowBytes, 128);
+  half_base_ = at;
+  if (uses(16)) at = round_up(at + std::uint64_t{words} * kNarrowBytes, 128);
   copy_state_.assign(body_.registers.size(), kNoOperand);
   find_copies();
   for (std::uint32_t& state : copy_state_) {

@@ -48,6 +48,11 @@ std::uint32_t FunctionDecoder::register_offset(std::uint32_t id) const {
   static constexpr std::uint32_t kSizes[] = {4, 4 * kLanes, 8 * kLanes, 16 * kLanes};
   const auto file = static_cast<std::size_t>(slot.file);
   if (slot.index == ptx::kNone) fail("a register without a slot");
+  // Lanes of 8 and 16 bits lie closer together: in a slot that registers of 32 bits share, one lane
+  // would overwrite another that has gone another way.
+  const std::uint32_t bytes = register_bytes(id);
+  if (bytes == 1) return byte_base_ + slot.index * kNarrowBytes;
+  if (bytes == 2) return half_base_ + slot.index * kNarrowBytes;
   return file_base_[file] + slot.index * kSizes[file];
 }
 

@@ -153,6 +153,8 @@ private:
   bool is_kernel_ = false;
   ptx::Instruction unguarded_;
   std::uint32_t file_base_[4] = {0, 0, 0, 0};
+  static constexpr std::uint32_t kNarrowBytes = 64; // of a register of 8 or 16 bits
+  std::uint32_t byte_base_ = 0, half_base_ = 0;
   std::uint32_t carry_ = 0; // offset of the carry's predicate
   std::uint32_t temporaries_base_ = 0, temporaries_ = 0, most_temporaries_ = 0;
   std::vector<std::uint32_t> start_of_;      // decoded index of an instruction

@@ -37,6 +37,43 @@ TEST_F(Control, LanesLeaveALoopOneByOneAndMeetBehindIt) {
   for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(out[i], i * (i + 1) / 2);
 }
 
+// Comparisons of 16 bits, in a warp that is whole and in one that has parted.
+TEST_F(Control, ComparisonsOfNarrowValues) {
+  const auto out =
+    results(kernel(".reg .b16 %h<4>; cvt.u16.u32 %h0, %r0; and.b16 %h1, %h0, 15;\n"
+                   "add.s16 %h2, %h1, -3; setp.lt.u16 %p1, %h2, 2; selp.b32 %r1, 1, 0, %p1;\n"
+                   "setp.gt.s16 %p2, %h2, -2; selp.b32 %r2, 2, 0, %p2; or.b32 %r1, %r1, %r2;\n"
+                   "setp.lt.u32 %p3, %r0, 9; @%p3 bra A;\n"
+                   "setp.eq.s16 %p4, %h1, 9; selp.b32 %r3, 4, 0, %p4; or.b32 %r1, %r1, %r3;\n"
+                   "add.s16 %h2, %h1, -12; setp.lt.u16 %p4, %h2, 2; @%p4 or.b32 %r1, %r1, 8;\n"
+                   "A: st.global.u32 [%x2], %r1;"),
+            32);
+  for (std::uint32_t i = 0; i < 32; ++i) {
+    const std::uint32_t h = i & 15;
+    std::uint32_t want = (h == 3 || h == 4 ? 1 : 0) + (h >= 2 ? 2 : 0);
+    if (i >= 9) want += (h == 9 ? 4 : 0) + (h == 12 || h == 13 ? 8 : 0);
+    EXPECT_EQ(out[i], want) << i;
+  }
+}
+
+// Lanes that have parted may use one slot for registers of different widths.
+TEST_F(Control, RegistersOfOtherWidthsOnOtherPaths) {
+  const auto out = results(kernel(".reg .b16 %h<4>; cvt.u16.u32 %h0, %r0; and.b16 %h1, %h0, 3;\n"
+                                  "setp.eq.s16 %p1, %h1, 0; @%p1 bra A; setp.eq.s16 %p2, %h1, 1;\n"
+                                  "@%p2 bra B; cvt.u32.u16 %r1, %h1; add.u32 %r1, %r1, 50; bra C;\n"
+                                  "A: mul.hi.s32 %r2, %r0, 1431655766; shr.u32 %r3, %r2, 31;\n"
+                                  "mul.lo.u32 %r4, %r0, 65537; add.u32 %r5, %r4, %r3;\n"
+                                  "add.u32 %r1, %r2, %r5; bra C; B: mul.lo.u32 %r1, %r0, 77777;\n"
+                                  "C: st.global.u32 [%x2], %r1;"),
+                           32);
+  for (std::uint32_t i = 0; i < 32; ++i) {
+    std::uint32_t want = 50 + i % 4;
+    if (i % 4 == 0) want = i / 3 + i * 65537;
+    if (i % 4 == 1) want = i * 77777;
+    EXPECT_EQ(out[i], want) << i;
+  }
+}
+
 TEST_F(Control, TableOfBranches) {
   const auto out = results(kernel("and.b32 %r1, %r0, 3; T: .branchtargets A, B, A, C;\n"
                                   "brx.idx %r1, T; A: mov.u32 %r2, 10; bra D;\n"
