@@ -16,7 +16,7 @@
 // expect-simulated: error kernel-out-of-bounds count=1024 message="in no memory that CUDA gave out"
 // expect-simulated: error kernel-out-of-bounds count=1024 message="in no memory that CUDA gave out"
 // expect: warning host-pointer count=1 message="passes in parameter 1 the pointer" stacks="launched here","reported here"@weigh_shallow:LINE(wait)
-// expect-real: warning api-error count=1 api=cudaDeviceSynchronize stacks="failed here"@weigh_shallow:LINE(wait)
+// expect-real: warning api-error count=1 api=cudaDeviceSynchronize stacks="failed here"@weigh_shallow:LINE(wait),"launched here"@weigh_shallow:LINE(launch)
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -82,7 +82,7 @@ static void weigh_shallow()
     values[i].assign(kPoints, 2.0f);
     mesh.arrays[i] = values[i].data();
   }
-  weigh_by_value<<<kPoints / 256, 256>>>(mesh);
+  weigh_by_value<<<kPoints / 256, 256>>>(mesh); // @launch
   CHECK(cudaGetLastError());
   if (cudaError_t error = cudaDeviceSynchronize()) // @wait
     std::printf("after the shallow copy: %s\n", cudaGetErrorString(error));

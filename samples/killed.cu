@@ -19,7 +19,7 @@
 // not-checked: leak
 // run: illegal
 // device: gpu
-// expect: warning api-error count=1 api=cudaDeviceSynchronize stacks="failed here"@wait_for_kernel:LINE(wait)
+// expect: warning api-error count=1 api=cudaDeviceSynchronize stacks="failed here"@wait_for_kernel:LINE(wait),"launched here"@main:LINE(launch)
 // not-checked: leak
 #include <csignal>
 #include <cstdio>
@@ -70,7 +70,7 @@ int main(int argc, char** argv)
     std::raise(SIGKILL);
   if (is("abort"))
     std::abort();
-  store<<<1, 1>>>(is("illegal") ? nullptr : reinterpret_cast<int*>(blocks[0]));
+  store<<<1, 1>>>(is("illegal") ? nullptr : reinterpret_cast<int*>(blocks[0])); // @launch
   CHECK(cudaGetLastError());
   wait_for_kernel();
   release(blocks);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happens inside kernels on the simulated device, as it tells a tool that asks: an ABI of
 // plain structures between two libraries that share nothing else. The simulated libcuda exports
-// kObserveSymbol. The tool finds it there and gives it a table of functions. It gets a call for each
-// report, skipped launch and allocation of a kernel.
+// kObserveSymbol. The tool finds it there and gives it a table of functions. It gets a call for
+// each report, skipped launch and allocation of a kernel.
 //
 // Invariants: every structure begins with its size, and a field behind that size is not there, so
 // that either side may be older. Texts are UTF-8, end with a zero, may be null where nothing is

@@ -39,7 +39,7 @@ struct OutputInfo {
   std::string_view id;    // --format ID
   std::string_view title; // half a line for help
   void (*write)(const Report&, const OutputOptions&, std::ostream&);
-  bool needs_stacks = false; // ProcessReport::stacks
+  bool needs_stacks = false;  // ProcessReport::stacks
   bool needs_history = false; // of memory, which the analysis makes only if it is asked to
 };
 

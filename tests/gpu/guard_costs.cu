@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What --guard costs: the time of an allocation and of a free by size, a kernel's bandwidth and a launch. Run it plain
-// and under --guard, and compare the two.
+// What --guard costs: the time of an allocation and of a free by size, a kernel's bandwidth and a
+// launch. Run it plain and under --guard, and compare the two.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
 
-#define CHECK(call)                                                                                                    \
-  do {                                                                                                                 \
-    cudaError_t r = (call);                                                                                            \
-    if (r) {                                                                                                           \
-      std::printf("%s: %s\n", #call, cudaGetErrorName(r));                                                             \
-      std::exit(3);                                                                                                    \
-    }                                                                                                                  \
+#define CHECK(call)                                                                                \
+  do {                                                                                             \
+    cudaError_t r = (call);                                                                        \
+    if (r) {                                                                                       \
+      std::printf("%s: %s\n", #call, cudaGetErrorName(r));                                         \
+      std::exit(3);                                                                                \
+    }                                                                                              \
   } while (0)
 
 static double now() {
@@ -45,8 +45,8 @@ static void pairs(size_t bytes, int count, bool keep) {
       release += now() - t;
     }
   }
-  std::printf("%-10s %9zu bytes: allocation %6.1f us, free %6.1f us\n", keep ? "all live" : "one by one", bytes,
-              alloc / count * 1e6, release / count * 1e6);
+  std::printf("%-10s %9zu bytes: allocation %6.1f us, free %6.1f us\n",
+              keep ? "all live" : "one by one", bytes, alloc / count * 1e6, release / count * 1e6);
 }
 
 static void ordered(size_t bytes, int count) {

@@ -239,6 +239,7 @@ class WholeRun(unittest.TestCase):
                 source=source,
                 binary=binary,
                 artifacts=folder / "kept",
+                guard=False,
             )
             run = expectations.parse_source(source.read_text(), {"shared", "simulated"})[0]
             result = check_report.check_run(0, run, options)

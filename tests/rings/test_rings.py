@@ -281,7 +281,9 @@ class Rings(InterposedCase):
         self.assert_whole(self.device_records(self.only_trace()), 1000)
 
     def test_without_any_memory(self):
-        result = self.play_in_namespace("ulimit -f 40960", "refused", GPUMEMTRACE_DEVICE_RING_SIZE=str(64 << 20))
+        result = self.play_in_namespace(
+            "ulimit -f 40960", "refused", GPUMEMTRACE_DEVICE_RING_SIZE=str(64 << 20), GPUMEMTRACE_SIM_GAPS="0"
+        )
         self.assertEqual((result.returncode, result.stdout), (0, "control 0\n"), result.stderr)
         self.assertEqual(self.only_trace().lost, {"no ring": 1})
         report = subprocess.run(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program with the runtime linked in, as nvcc builds by default. It ends with 0 if its calls
 // reach a device, and with 3 if its own runtime finds none; check_static_runtime.sh says where
-// which is right. With WITH_LIBRARY and WITH_DLOPEN the calls are those of a shared library that has the
-// runtime.
+// which is right. With WITH_LIBRARY and WITH_DLOPEN the calls are those of a shared library that
+// has the runtime.
 #include <cuda_runtime.h>
 
 #include <cstdio>

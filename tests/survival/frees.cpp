@@ -26,7 +26,8 @@ namespace {
 std::atomic<unsigned> freed{0};
 
 void* registered() {
-  void* volatile block = std::malloc(4096); // volatile: the compiler must not reason about what follows
+  void* volatile block = std::malloc(4096); // volatile: the compiler must not reason about what
+                                            // follows
   if (cuMemHostRegister_v2(block, 4096, 0) != 0) std::puts("not registered");
   return block;
 }

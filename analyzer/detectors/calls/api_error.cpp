@@ -132,7 +132,10 @@ public:
       sticky_->message +=
         cat({", and ", format_plural(after_sticky_, "later call"), " failed because of it"});
     }
-    if (const std::string_view cause = deadly_free(end, heap); !cause.empty()) {
+    const std::string_view cause = deadly_free(end, heap);
+    if (cause.empty()) {
+      name_kernels();
+    } else {
       sticky_->severity = Severity::kNote;
       sticky_->advice = cat({"Correct what ", cause,
                              " reports: such a free ends its kernel, and the context with it."});
@@ -287,35 +290,38 @@ private:
     sticky_->message = {"An earlier kernel failed: ", error_text(e.result, is_runtime_name(call)),
                         " was reported by ", CallName{call}};
     sticky_->advice =
-      "Run it with --core-dump to be told the kernel's line, or under compute-sanitizer, or set "
+      "Run it with --core-dump to see the kernel's line, or under compute-sanitizer, or set "
       "CUDA_LAUNCH_BLOCKING=1 so that the launch itself reports the error.";
     explain_access(e, heap, *sticky_);
-    name_kernels(e);
+    find_kernels(e);
   }
 
-  // The launches that may have done it: the newest that are not known to be done.
-  void name_kernels(const Event& e) {
-    constexpr std::size_t kMostNamed = 3;
-    std::vector<const LoggedLaunch*> named; // one for each kernel and call stack
-    const auto in_flight = facts_.launches().in_flight(e.context);
-    for (const LoggedLaunch* launch : in_flight) {
+  static constexpr std::size_t kMostNamed = 3;
+
+  // The launches that may have done it: the newest that are not known to be done, one for each
+  // kernel and call stack.
+  void find_kernels(const Event& e) {
+    for (const LoggedLaunch* launch : facts_.launches().in_flight(e.context)) {
       if (launch->order >= e.order) continue;
-      const bool known = std::ranges::any_of(named, [launch](const LoggedLaunch* other) {
-        return other->stack == launch->stack && other->function == launch->function;
+      const bool known = std::ranges::any_of(in_flight_, [launch](const LoggedLaunch& other) {
+        return other.stack == launch->stack && other.function == launch->function;
       });
-      if (!known && named.size() <= kMostNamed) named.push_back(launch);
+      if (!known && in_flight_.size() <= kMostNamed) in_flight_.push_back(*launch);
     }
-    if (named.empty()) return;
-    const bool more = named.size() > kMostNamed;
-    if (more) named.pop_back();
+  }
+
+  void name_kernels() {
+    if (in_flight_.empty()) return;
+    const bool more = in_flight_.size() > kMostNamed;
+    if (more) in_flight_.pop_back();
     sticky_->message +=
       cat({"; ", more ? "among the " : "", "kernels that may have been running: "});
-    for (const LoggedLaunch* launch : named) {
-      const std::string_view name = facts_.handle_name(launch->function);
-      const bool graph = launch->what == LoggedLaunch::What::kGraph;
-      if (launch != named.front()) sticky_->message += ", ";
+    for (const LoggedLaunch& launch : in_flight_) {
+      const std::string_view name = facts_.handle_name(launch.function);
+      const bool graph = launch.what == LoggedLaunch::What::kGraph;
+      if (&launch != &in_flight_.front()) sticky_->message += ", ";
       sticky_->message += graph ? std::string("those of a graph") : kernel_words(name);
-      sticky_->stacks.push_back(launch_stack(*launch, facts_));
+      sticky_->stacks.push_back(launch_stack(launch, facts_));
     }
   }
 
@@ -359,6 +365,7 @@ private:
   // By thread: failures that the runtime may repeat
   std::unordered_map<std::uint32_t, Retry> retries_;
   std::optional<Finding> sticky_;
+  std::vector<LoggedLaunch> in_flight_; // when the error was reported
   std::uint16_t sticky_code_ = 0, sticky_context_ = 0;
   std::uint64_t after_sticky_ = 0;
 };

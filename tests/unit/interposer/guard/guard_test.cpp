@@ -7,11 +7,11 @@
 #include <set>
 #include <vector>
 
-#include "interposer/guard/store/address_space.h"
-#include "interposer/guard/store/blocks.h"
 #include "interposer/guard/exclusions.h"
 #include "interposer/guard/sampler.h"
 #include "interposer/guard/slack.h"
+#include "interposer/guard/store/address_space.h"
+#include "interposer/guard/store/blocks.h"
 #include "interposer/log/process.h"
 
 namespace gmt::interposer {

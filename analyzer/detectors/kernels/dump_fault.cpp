@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See dump_fault.h. Numbers of exceptions are those of cudadebugger.h.
-#include "analyzer/detectors/shared/dump_fault.h"
+#include "analyzer/detectors/kernels/dump_fault.h"
 
 #include <algorithm>
 
@@ -126,8 +126,7 @@ Finding DumpVerdict::finding(const ProcessFacts& facts) const {
   if (first_bad_)
     f.advice += " The GPU's core dump is certain about the instruction; the thread and the address "
                 "are inferred from the registers that it has.";
-  if (fault_.lines.empty() && fault_.offset)
-    f.advice += " Compile with -lineinfo to be told the line.";
+  if (fault_.lines.empty() && fault_.offset) f.advice += " Compile with -lineinfo to see the line.";
   f.count = std::max<std::uint64_t>(1, bad_);
   FindingStack where =
     kernel_stack(StackRole::kAccessed, fault_.kernel, fault_.function, fault_.lines);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See fault_detector.h.
-#include "analyzer/detectors/shared/fault_detector.h"
+#include "analyzer/detectors/kernels/fault_detector.h"
 
 #include <algorithm>
 #include <array>
@@ -49,7 +49,7 @@ public:
 
   Finding finding() const {
     Finding f;
-    f.kind = kind_of(fault_.fault());
+    f.kind = kind();
     if (fault_.fault() == FaultKind::kUninitializedRead) f.severity = Severity::kWarning;
     f.message = message();
     f.advice = std::string(advice_on(f.kind));
@@ -91,6 +91,13 @@ private:
       text += {", ", describe(around_, facts_)};
     }
     return text;
+  }
+
+  // A device that unmaps freed memory knows only that nothing is mapped there.
+  std::string_view kind() const {
+    const bool freed = around_.where == MemoryAround::Where::kFreed;
+    if (fault_.fault() == FaultKind::kOutOfBounds && freed) return fault_kinds::kUseAfterFree;
+    return kind_of(fault_.fault());
   }
 
   // What the device knows better: a variable, shared memory, a block of the device heap.
@@ -213,8 +220,9 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
                 Findings& findings) override {
-    if (e.kind == trace::Kind::kFault && kind_of(FaultView(e).fault()) == kind_)
-      findings.add(finding_of(e, heap, facts_));
+    if (e.kind != trace::Kind::kFault) return;
+    Finding f = finding_of(e, heap, facts_);
+    if (f.kind == kind_) findings.add(std::move(f));
   }
 
   void finish(const EndOfTrace&, const Heap& heap, Findings& findings) override {
@@ -234,17 +242,16 @@ private:
 } // namespace
 
 std::string_view kind_of(FaultKind kind) {
-  using namespace fault_kinds;
   switch (kind) {
-  case FaultKind::kOutOfBounds: return kOutOfBounds;
-  case FaultKind::kUseAfterFree: return kUseAfterFree;
-  case FaultKind::kMisaligned: return kMisaligned;
-  case FaultKind::kUninitializedRead: return kUninitializedRead;
-  case FaultKind::kSharedRace: return kSharedRace;
+  case FaultKind::kOutOfBounds: return fault_kinds::kOutOfBounds;
+  case FaultKind::kUseAfterFree: return fault_kinds::kUseAfterFree;
+  case FaultKind::kMisaligned: return fault_kinds::kMisaligned;
+  case FaultKind::kUninitializedRead: return fault_kinds::kUninitializedRead;
+  case FaultKind::kSharedRace: return fault_kinds::kSharedRace;
   case FaultKind::kBarrierDivergence:
-  case FaultKind::kDeadlock: return kBarrierDivergence;
-  case FaultKind::kAssert: return kAssert;
-  default: return kFault;
+  case FaultKind::kDeadlock: return fault_kinds::kBarrierDivergence;
+  case FaultKind::kAssert: return fault_kinds::kAssert;
+  default: return fault_kinds::kFault;
   }
 }
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "analyzer/detectors/detector.h"
-#include "analyzer/detectors/shared/dump_fault.h"
+#include "analyzer/detectors/kernels/dump_fault.h"
 #include "analyzer/detectors/shared/fault_words.h"
 
 namespace gmt {
