@@ -164,11 +164,9 @@ void LaunchLog::on_life(const Event& e) {
   const bool executable = life.object() == trace::ObjectClass::kGraphExec;
   if (!executable && life.object() != trace::ObjectClass::kGraph) return;
   auto& table = executable ? executables_ : graphs_;
-  Kernels kernels;
-  if (const auto parent = graphs_.find(life.parent()); created && parent != graphs_.end())
-    kernels = parent->second;
-  if (kernels.empty()) table.erase(life.handle());
-  else table[life.handle()] = std::move(kernels);
+  const auto parent = graphs_.find(life.parent());
+  if (!created || parent == graphs_.end() || parent->second.empty()) table.erase(life.handle());
+  else table.insert_or_assign(life.handle(), Kernels(parent->second));
 }
 
 const LoggedLaunch* LaunchLog::find(std::uint64_t order) const {
