@@ -48,14 +48,8 @@ std::string launches(const std::string& name, const std::string& text) {
   return text == "all" ? "0" : count(name, text, 1, kMost);
 }
 
-std::string threads(const std::string& name, const std::string& text) {
-  constexpr std::uint64_t kMost = 1024;
-  return count(name, text, 1, kMost);
-}
-
 std::string checks(const std::string& name, const std::string& text) {
-  if (text != "none" && text != "default" && text != "full")
-    wrong_value(name, text, "none, default or full");
+  if (text != "none" && text != "default") wrong_value(name, text, "none or default");
   return text;
 }
 
@@ -82,14 +76,10 @@ const std::vector<Known>& known_options() {
      "GPUMEMTRACE_SIM_KERNEL_LAUNCHES",
      launches},
     {{"device-checks", "WHAT",
-      "--device simulated: what is checked in kernels: none (bounds alone), default, or full (also "
-      "uninitialised values in registers)"},
+      "--device simulated: what is checked in kernels: none (bounds alone) or default "
+      "(everything)"},
      "GPUMEMTRACE_SIM_DEVICE_CHECKS",
      checks},
-    {{"device-threads", "N",
-      "--device simulated: threads that run a kernel's blocks; with 1 each run is the same (default 1)"},
-     "GPUMEMTRACE_SIM_DEVICE_THREADS",
-     threads},
   };
   return all;
 }

@@ -73,7 +73,7 @@ void read_checks(std::string* out) {
   const char* text = std::getenv(name);
   if (text == nullptr || *text == '\0') return;
   const std::string value = text;
-  if (value != "none" && value != "default" && value != "full") return complain(name, text);
+  if (value != "none" && value != "default") return complain(name, text);
   *out = value;
 }
 
@@ -98,7 +98,6 @@ Settings read_settings() {
   read_seconds("GPUMEMTRACE_SIM_KERNEL_TIME", &settings.kernel_seconds);
   read_seconds("GPUMEMTRACE_SIM_RUN_TIME", &settings.run_seconds);
   read_number("GPUMEMTRACE_SIM_KERNEL_LAUNCHES", 0, 1ull << 40, &settings.kernel_launches);
-  read_number("GPUMEMTRACE_SIM_DEVICE_THREADS", 1, 1024, &settings.device_threads);
   read_number("GPUMEMTRACE_SIM_PROGRESS", 0, 1, &settings.show_progress);
   read_checks(&settings.device_checks);
   read_number("GPUMEMTRACE_SIM_ABORT_SIGNAL", 1, 64, &settings.abort_signal);

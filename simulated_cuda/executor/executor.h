@@ -95,7 +95,6 @@ protected:
 enum class Checks : std::uint8_t {
   kNone,    // bounds alone, which protect the process
   kDefault, // everything
-  kFull,    // and registers as well: an uninitialised value is reported where it is used
 };
 
 struct Limits {
@@ -124,7 +123,6 @@ struct Launch {
   Device device;
   Limits limits;
   Checks checks = Checks::kDefault;
-  unsigned workers = 1; // one: deterministic
 };
 
 // Whether a kernel uses malloc(), free() or a feature that is not executed: what run() would say,

@@ -69,7 +69,7 @@ void count_outputs_as_written(const std::vector<std::byte>& arguments) {
 executor::Checks checks() {
   const std::string& wanted = state().settings.device_checks;
   if (wanted == "none") return executor::Checks::kNone;
-  return wanted == "full" ? executor::Checks::kFull : executor::Checks::kDefault;
+  return executor::Checks::kDefault;
 }
 
 executor::DeviceHeap* heap_of(Context& context) {
@@ -130,7 +130,6 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   if (kernel.library->image.uses_device_heap) launch.heap = heap_of(*stream.context);
   launch.limits.seconds = state().settings.kernel_seconds;
   launch.checks = checks();
-  launch.workers = state().settings.device_threads;
   return executor::run(launch, observer);
 }
 
