@@ -12,7 +12,7 @@
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/device_stacks.h"
-#include "analyzer/detectors/shared/fault_words.h"
+#include "analyzer/detectors/shared/faults/fault_words.h"
 #include "trace/cuda_results.h"
 
 namespace gmt {

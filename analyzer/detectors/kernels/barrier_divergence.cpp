@@ -2,7 +2,7 @@
 // barrier-divergence: threads wait at a barrier that others of their block never reach, or no
 // thread can go on. Known from the simulated device alone.
 
-#include "analyzer/detectors/kernels/fault_detector.h"
+#include "analyzer/detectors/shared/faults/fault_detector.h"
 
 namespace gmt {
 namespace {

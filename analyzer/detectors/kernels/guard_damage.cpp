@@ -2,7 +2,7 @@
 // kernel-out-of-bounds by patterns beside fenced blocks that have changed: shared/guard_damage.h.
 
 #include "analyzer/detectors/shared/guard_damage.h"
-#include "analyzer/detectors/shared/fault_words.h"
+#include "analyzer/detectors/shared/faults/fault_words.h"
 
 namespace gmt {
 namespace {

@@ -2,7 +2,7 @@
 // kernel-assert: a device assert failed, which ends the context with
 // CUDA_ERROR_ASSERT (710).
 
-#include "analyzer/detectors/kernels/fault_detector.h"
+#include "analyzer/detectors/shared/faults/fault_detector.h"
 
 namespace gmt {
 namespace {

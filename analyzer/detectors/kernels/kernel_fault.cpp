@@ -2,7 +2,7 @@
 // kernel-fault: any other fault that ended a kernel: a trap, an illegal instruction, a stack
 // overflow, an illegal address of which nothing else is known.
 
-#include "analyzer/detectors/kernels/fault_detector.h"
+#include "analyzer/detectors/shared/faults/fault_detector.h"
 
 namespace gmt {
 namespace {

@@ -2,7 +2,7 @@
 // kernel-misaligned: an access in a kernel whose address is no multiple of its size, which
 // ends the context on a GPU.
 
-#include "analyzer/detectors/kernels/fault_detector.h"
+#include "analyzer/detectors/shared/faults/fault_detector.h"
 
 namespace gmt {
 namespace {

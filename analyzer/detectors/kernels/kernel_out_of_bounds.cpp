@@ -3,7 +3,7 @@
 // the end or before the beginning of an allocation, a variable, shared or local memory, or in no
 // memory that CUDA gave out.
 
-#include "analyzer/detectors/kernels/fault_detector.h"
+#include "analyzer/detectors/shared/faults/fault_detector.h"
 
 namespace gmt {
 namespace {

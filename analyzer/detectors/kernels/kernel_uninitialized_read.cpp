@@ -2,7 +2,7 @@
 // kernel-uninitialized-read: a kernel used bytes of global or shared memory that nothing
 // wrote. Known from the simulated device alone.
 
-#include "analyzer/detectors/kernels/fault_detector.h"
+#include "analyzer/detectors/shared/faults/fault_detector.h"
 
 namespace gmt {
 namespace {

@@ -2,7 +2,7 @@
 // kernel-use-after-free: an access in a kernel to memory that was freed before, or ended with
 // its context.
 
-#include "analyzer/detectors/kernels/fault_detector.h"
+#include "analyzer/detectors/shared/faults/fault_detector.h"
 
 namespace gmt {
 namespace {

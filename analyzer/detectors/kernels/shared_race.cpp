@@ -2,7 +2,7 @@
 // shared-race: two threads of a block used the same shared memory, at least one of them wrote
 // it, and no barrier lies between. Known from the simulated device alone.
 
-#include "analyzer/detectors/kernels/fault_detector.h"
+#include "analyzer/detectors/shared/faults/fault_detector.h"
 
 namespace gmt {
 namespace {

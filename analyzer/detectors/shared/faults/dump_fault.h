@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "analyzer/detectors/process_facts.h"
-#include "analyzer/detectors/shared/memory_around.h"
+#include "analyzer/detectors/shared/faults/memory_around.h"
 #include "analyzer/heap/heap.h"
 #include "analyzer/model/core_dump.h"
 #include "analyzer/model/finding.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // See dump_fault.h. Numbers of exceptions are those of cudadebugger.h.
-#include "analyzer/detectors/kernels/dump_fault.h"
+#include "analyzer/detectors/shared/faults/dump_fault.h"
 
 #include <algorithm>
 
 #include "analyzer/base/text_format.h"
-#include "analyzer/detectors/shared/fault_words.h"
+#include "analyzer/detectors/shared/faults/fault_words.h"
 
 namespace gmt {
 namespace {

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "analyzer/detectors/detector.h"
-#include "analyzer/detectors/kernels/dump_fault.h"
-#include "analyzer/detectors/shared/fault_words.h"
+#include "analyzer/detectors/shared/faults/dump_fault.h"
+#include "analyzer/detectors/shared/faults/fault_words.h"
 
 namespace gmt {
 

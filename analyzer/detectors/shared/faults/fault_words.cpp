@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See fault_words.h.
-#include "analyzer/detectors/shared/fault_words.h"
+#include "analyzer/detectors/shared/faults/fault_words.h"
 
 #include <utility>
 

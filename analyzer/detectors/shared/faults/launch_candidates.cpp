@@ -2,7 +2,7 @@
 // Which launches a faulting grid may be of, see fault_words.h.
 #include <algorithm>
 
-#include "analyzer/detectors/shared/fault_words.h"
+#include "analyzer/detectors/shared/faults/fault_words.h"
 
 namespace gmt {
 namespace {

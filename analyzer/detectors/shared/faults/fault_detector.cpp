@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See fault_detector.h.
-#include "analyzer/detectors/kernels/fault_detector.h"
+#include "analyzer/detectors/shared/faults/fault_detector.h"
 
 #include <algorithm>
 #include <array>
