@@ -39,8 +39,7 @@ bool is_global(trace::FaultSpace space) {
 class FaultWords {
 public:
   FaultWords(const Event& e, const Heap& heap, const ProcessFacts& facts)
-      : e_(e), fault_(e), heap_(heap), facts_(facts),
-        lines_(parse_lines(facts.text(fault_.lines()))),
+      : e_(e), fault_(e), facts_(facts), lines_(parse_lines(facts.text(fault_.lines()))),
         kernel_(kernel_words(facts.text(fault_.kernel()))) {
     const bool known = has(e, trace::kFaultHasAddress) && is_global(fault_.space());
     if (known)
@@ -207,7 +206,6 @@ private:
 
   const Event& e_;
   const FaultView fault_;
-  const Heap& heap_;
   const ProcessFacts& facts_;
   const std::vector<KernelLine> lines_;
   const std::string kernel_;
