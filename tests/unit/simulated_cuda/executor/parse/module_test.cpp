@@ -22,7 +22,7 @@ TEST(PtxModule, Settings) {
 }
 
 TEST(PtxModule, NulsBehindTheTextAreNoText) {
-  EXPECT_EQ(parse_module(std::string(".version 8.0\n.target sm_75\n\0\0\0", 32)).target(), 75u);
+  EXPECT_EQ(parse_module(std::string(".version 8.0\n.target sm_75\n\0\0\0", 30)).target(), 75u);
 }
 
 TEST(PtxModule, KernelWithTuning) {
