@@ -94,9 +94,11 @@ bool grant_access(CUdeviceptr mapping, std::uint64_t bytes, CUdevice own,
 
 bool end_access(CUdeviceptr mapping, std::uint64_t bytes, CUdevice own, CUdevice peer) noexcept {
   CUmemAccessDesc access[2] = {};
-  access[0].location = {CU_MEM_LOCATION_TYPE_DEVICE, {own}};
+  access[0].location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  access[0].location.id = own;
   access[0].flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  access[1].location = {CU_MEM_LOCATION_TYPE_DEVICE, {peer}};
+  access[1].location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  access[1].location.id = peer;
   access[1].flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
   return guard_driver.set_access(mapping, bytes, access, 2) == 0;
 }
