@@ -44,6 +44,12 @@ void give_up(const char* word) noexcept {
   say(word);
 }
 
+// Without a dump nothing names the faults that the fence causes. The simulated device names its
+// faults itself. --guard-sample is for production, where a dump's SIGABRT is not wanted.
+bool is_wanted(const Options& options) noexcept {
+  return (options.core_dump != 0 || options.guard != 0) && !is_device_simulated();
+}
+
 // The program's own settings in the environment stay as they are.
 bool program_asks() noexcept {
   static constexpr const char* kVariables[] = {"CUDA_ENABLE_COREDUMP_ON_EXCEPTION",
@@ -109,7 +115,7 @@ void ask_driver() noexcept {
 } // namespace
 
 void begin_core_dump() noexcept {
-  if (Process::options().core_dump == 0) return;
+  if (!is_wanted(Process::options())) return;
   if (program_asks()) return give_up("program");
   if (is_debugged()) return give_up("debugger");
   if (!Process::take_budget(kLargestDump, false)) return give_up("no-room");

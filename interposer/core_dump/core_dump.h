@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// With --core-dump the driver writes a core dump of the GPU when a kernel faults, into the trace's
-// folder, and then aborts the process. The mode in which the process lives on is never used: calls
-// answer 0 then, though the kernel failed, and the program would go on with wrong data.
+// With --core-dump and --guard the driver writes a core dump of the GPU when a kernel faults, into
+// the trace's folder, and then aborts the process. The mode in which the process lives on is never
+// used: calls answer 0 then, though the kernel failed, and the program would go on with wrong data.
 //
 // The driver notices the fault of a store only after the kernel has ended, some 50 to 90 ms behind
 // the launch (H200, driver 580). A process or a context that ends before that ends as if nothing

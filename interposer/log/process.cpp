@@ -265,9 +265,7 @@ bool Process::write_info() noexcept {
   if (n > 0) info.text("exe", (value[n] = '\0', value));
   if (getcwd(buffer, sizeof buffer) != nullptr) info.text("cwd", buffer);
   info.arguments();
-  const bool simulated =
-    initial_environment("GPUMEMTRACE_DEVICE", value, sizeof value) && value[0] == 's';
-  info.text("device", simulated ? "simulated" : "real");
+  info.text("device", is_device_simulated() ? "simulated" : "real");
   info.number("tsc", read_tsc());
   info.number("monotonic_ns", monotonic_ns());
   timespec now{};

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With --core-dump, what ends a context or the process is held, if kernels ran: a GPU notices the fault of a store only
+"""With --core-dump and --guard, what ends a context or the process is held, if kernels ran: a GPU notices the fault of a store only
 after its kernel has ended, and a process that ends before that ends as if nothing had happened."""
 
 import glob
@@ -53,7 +53,22 @@ class CoreDumpHold(unittest.TestCase):
             self.assertLess(self.shortest(0, end, GPUMEMTRACE_CORE_DUMP="1"), HOLD, end)
             self.assertLess(self.shortest(1, end), HOLD, end)
 
+    def test_the_fence_asks_too(self):
+        self.assertGreaterEqual(self.run_program(1, "return", GPUMEMTRACE_GUARD="1"), HOLD)
+        self.assertIn("core_dump=on\n", self.info())
+
+    def test_neither_the_sampler_nor_the_simulated_device_asks(self):
+        for settings in (
+            {"GPUMEMTRACE_GUARD_SAMPLE": "1"},
+            {"GPUMEMTRACE_GUARD": "1", "GPUMEMTRACE_DEVICE": "simulated"},
+            {"GPUMEMTRACE_CORE_DUMP": "1", "GPUMEMTRACE_DEVICE": "simulated"},
+        ):
+            self.assertLess(self.shortest(1, "_exit", **settings), HOLD, settings)
+        self.assertNotIn("\ncore_dump=", self.info())
+
     def test_settings_of_the_program_win(self):
+        self.assertLess(self.shortest(1, "_exit", GPUMEMTRACE_GUARD="1", CUDA_ENABLE_COREDUMP_ON_EXCEPTION="0"), HOLD)
+        self.assertIn("core_dump=program\n", self.info())
         self.assertLess(
             self.shortest(1, "_exit", GPUMEMTRACE_CORE_DUMP="1", CUDA_ENABLE_COREDUMP_ON_EXCEPTION="0"), HOLD
         )

@@ -12,6 +12,8 @@ namespace {
 
 using Evidence = DumpFault::Evidence;
 
+constexpr std::size_t kMostCandidates = 3;
+
 enum Exception : std::uint32_t {
   kLaneIllegal = 1,
   kOutOfRange = 5,
@@ -32,7 +34,12 @@ Extents index_of(std::uint32_t linear, const Extents& block) {
 
 } // namespace
 
-DumpVerdict::DumpVerdict(const DumpFault& fault, const Heap& heap) : fault_(fault), heap_(heap) {
+DumpVerdict::DumpVerdict(const DumpFault& fault, const Heap& heap, const ProcessFacts& facts)
+    : fault_(fault), facts_(facts),
+      launches_(launch_candidates(fault.kernel, fault.grid, fault.block, fault.grid_id, facts,
+                                  kMostCandidates)),
+      heap_{heap,
+            launches_.empty() ? UINT64_MAX : trace::order_of(launches_.front().launch->order)} {
   const bool global = fault.space == "global" || fault.space == "generic";
   if (global && (is_illegal_address() || is_misaligned(fault))) find_suspects();
 }
@@ -75,13 +82,13 @@ std::string DumpVerdict::thread_words() const {
               format_count(known_), " threads whose address is known"});
 }
 
-Text DumpVerdict::address_words(const ProcessFacts& facts) const {
+Text DumpVerdict::address_words() const {
   const std::string verb = access_verb(fault_.operation, fault_.bytes, fault_.space);
   const std::string start =
     cat({kernel_words(fault_.kernel), " ", verb, " at ", format_address(first_bad_->address)});
   if (is_misaligned(fault_))
     return {start, ", which is no multiple of ", std::to_string(fault_.bytes), thread_words()};
-  return {start, ", ", describe(around_, facts), thread_words()};
+  return {start, ", ", describe(around_, facts_), thread_words()};
 }
 
 Text DumpVerdict::message() const {
@@ -106,20 +113,17 @@ Text DumpVerdict::message() const {
   return cat({"A ", access, " of ", kernel, at, " met a fault (", what, "); ", why});
 }
 
-void DumpVerdict::add_launches(Finding& f, const ProcessFacts& facts) const {
-  constexpr std::size_t kMost = 3;
-  const auto candidates =
-    launch_candidates(fault_.kernel, fault_.grid, fault_.block, fault_.grid_id, facts, kMost);
-  if (candidates.size() > 1)
-    f.message += cat({"; ", candidates.size() == kMost ? "at least " : "",
-                      std::to_string(candidates.size()), " lines may have launched it"});
-  for (const LaunchCandidate& candidate : candidates) add_stacks(f, candidate, facts);
+void DumpVerdict::add_launches(Finding& f) const {
+  if (launches_.size() > 1)
+    f.message += cat({"; ", launches_.size() == kMostCandidates ? "at least " : "",
+                      std::to_string(launches_.size()), " lines may have launched it"});
+  for (const LaunchCandidate& candidate : launches_) add_stacks(f, candidate, facts_);
 }
 
-Finding DumpVerdict::finding(const ProcessFacts& facts) const {
+Finding DumpVerdict::finding() const {
   Finding f;
   f.kind = kind();
-  f.message = first_bad_ ? address_words(facts) : message();
+  f.message = first_bad_ ? address_words() : message();
   f.advice = std::string(advice_on(f.kind));
   if (fault_.exception == DumpFault::kAssert)
     f.advice += " CUDA has printed its text, with block and thread, to the program's stderr.";
@@ -150,8 +154,8 @@ Finding DumpVerdict::finding(const ProcessFacts& facts) const {
                         .space = fault_.space,
                         .width = fault_.bytes};
   f.stacks.push_back(std::move(where));
-  add_launches(f, facts);
-  if (first_bad_ && !is_misaligned(fault_)) add_stacks(f.stacks, around_, facts);
+  add_launches(f);
+  if (first_bad_ && !is_misaligned(fault_)) add_stacks(f.stacks, around_, facts_);
   f.group = cat({fault_.function, " ", fault_.offset ? format_address(*fault_.offset) : "", " ",
                  std::to_string(fault_.exception)});
   return f;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/descriptions.h"
@@ -43,7 +44,7 @@ public:
         kernel_(kernel_words(facts.text(fault_.kernel()))) {
     const bool known = has(e, trace::kFaultHasAddress) && is_global(fault_.space());
     if (known)
-      around_ = memory_around(fault_.address(), std::max<std::uint64_t>(1, fault_.bytes()), heap);
+      around_ = memory_around(fault_.address(), std::max<std::uint64_t>(1, fault_.bytes()), {heap});
   }
 
   Finding finding() const {
@@ -223,11 +224,18 @@ public:
     if (f.kind == kind_) findings.add(std::move(f));
   }
 
-  void finish(const EndOfTrace&, const Heap& heap, Findings& findings) override {
+  void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
+    const bool aborted = end.ending.how == Ending::How::kSignalled && end.ending.signal == SIGABRT;
     for (const CoreDump& dump : facts_.core_dumps()) {
       for (const DumpFault& fault : dump.faults) {
-        const DumpVerdict verdict(fault, heap);
-        if (verdict.kind() == kind_) findings.add(verdict.finding(facts_));
+        const DumpVerdict verdict(fault, heap, facts_);
+        if (verdict.kind() != kind_) continue;
+        Finding f = verdict.finding();
+        if (aborted)
+          f.advice +=
+            " The driver ended the program with SIGABRT (status 134) behind the core dump; "
+            "without one, CUDA returns an error.";
+        findings.add(std::move(f));
       }
     }
   }

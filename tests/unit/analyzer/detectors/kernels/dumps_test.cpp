@@ -71,11 +71,33 @@ TEST_F(Dumps, AddressesPastTheEndAreOutOfBounds) {
 }
 
 TEST_F(Dumps, FreedMemoryIsUseAfterFree) {
-  launch();
   cuda_free(kA);
+  launch();
   const ReportedFinding& f = only(fault(14, "processor", kStore, lanes(0, 32, kA, 4)));
   EXPECT_EQ(f.kind, "kernel-use-after-free");
   EXPECT_EQ(labels(f), "accessed here|launched here|freed here|allocated here");
+}
+
+// A store's fault comes after the synchronisation has answered 0: the program goes on and frees.
+TEST_F(Dumps, WhatIsFreedBehindTheLaunchWasLive) {
+  launch();
+  log().record({.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize"},
+               Made<trace::SyncFields>().op(trace::SyncOp::kContextSynchronize));
+  cuda_free(kA);
+  const ReportedFinding& f = only(fault(14, "processor", kStore, lanes(224, 32, kA + 3980, 4)));
+  EXPECT_EQ(f.kind, "kernel-out-of-bounds");
+  EXPECT_EQ(f.address, kA + 4000);
+  EXPECT_EQ(f.count, 27u);
+  EXPECT_EQ(labels(f), "accessed here|launched here|allocated here");
+}
+
+// Only those that harmed nothing are left in the dump.
+TEST_F(Dumps, WhatIsFreedBehindTheLaunchIsNotBlamed) {
+  launch();
+  cuda_free(kA);
+  const ReportedFinding& f = only(fault(14, "processor", kStore, lanes(0, 32, kA, 4)));
+  EXPECT_EQ(f.kind, "kernel-fault");
+  EXPECT_FALSE(f.address);
 }
 
 // The lanes that are left are those of another branch.
