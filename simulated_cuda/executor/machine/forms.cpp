@@ -2,9 +2,15 @@
 // The tables of both levels, made when they are first needed.
 #include "simulated_cuda/executor/machine/handlers/forms.h"
 
+#include <atomic>
 #include <unordered_map>
 
 namespace gmt::executor {
+namespace {
+
+std::atomic<int> highest_level{3};
+
+} // namespace
 
 struct FormTable::Data {
   std::unordered_map<std::string, Handler> handlers;
@@ -50,8 +56,10 @@ const FormTable* forms_of_level(int level) {
   return table;
 }
 
+void limit_level(int level) { highest_level = level; }
+
 const FormTable& forms() {
-  const FormTable* best = forms_of_level(3);
+  const FormTable* best = highest_level >= 3 ? forms_of_level(3) : nullptr;
   return best != nullptr ? *best : *forms_of_level(2);
 }
 

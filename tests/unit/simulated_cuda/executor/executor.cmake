@@ -8,6 +8,14 @@ target_compile_definitions(ptx_fixtures PRIVATE GMT_PTX_FIXTURES="${PROJECT_SOUR
 target_include_directories(ptx_fixtures PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(ptx_fixtures PUBLIC gmt_warnings gmt_sanitize zstd)
 
+# Each form of an opcode as a kernel, and its results as a device gave them.
+file(GLOB opcode_forms CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/executor/forms/*.cpp
+  ${PROJECT_SOURCE_DIR}/tests/executor/forms/lists/*.cpp)
+add_library(opcode_forms STATIC ${opcode_forms})
+target_include_directories(opcode_forms PUBLIC ${PROJECT_SOURCE_DIR})
+target_compile_features(opcode_forms PUBLIC cxx_std_20)
+target_link_libraries(opcode_forms PRIVATE gmt_warnings PUBLIC gmt_sanitize)
+
 # gmt_executor_tests(<executable> <library> <folder>...): the tests of some folders.
 function(gmt_executor_tests name library)
   list(TRANSFORM ARGN REPLACE "(.+)" "${executor_tests}/\\1/*_test.cpp" OUTPUT_VARIABLE patterns)
@@ -24,3 +32,8 @@ endfunction()
 
 gmt_executor_tests(unit_ptx_parse ptx_parse parse flow)
 gmt_executor_tests(unit_executor executor machine)
+
+gmt_executor_tests(unit_opcode_forms executor forms)
+target_compile_definitions(unit_opcode_forms PRIVATE
+  GMT_RECORDED_FORMS="${PROJECT_SOURCE_DIR}/tests/executor/forms/h200.forms")
+target_link_libraries(unit_opcode_forms PRIVATE opcode_forms zstd)

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forms whose result PTX does not define to the last bit. The bounds are the largest errors that
+// the executor was seen to have against an H200, in units of the result's last place.
+#include "tests/executor/forms/lists/builder.h"
+
+namespace gmt::forms {
+namespace {
+
+void add(List& list, const std::string& instruction, Values v, double ulps,
+         std::vector<Values> operands) {
+  Form& form = list.add(instruction, v, std::move(operands));
+  form.ulps = ulps;
+  form.count = 8192;
+}
+
+} // namespace
+
+std::vector<Form> approximate_forms() {
+  List list;
+  const Values f = Values::kF32, d = Values::kF64;
+  for (const std::string flush : {"", ".ftz"}) {
+    const std::string end = ".approx" + flush + ".f32";
+    add(list, "ex2" + end, f, 4, {f});
+    add(list, "lg2" + end, f, 4, {f});
+    add(list, "sin" + end, f, 4, {f});
+    add(list, "cos" + end, f, 4, {f});
+    add(list, "rsqrt" + end, f, 4, {f});
+    add(list, "rcp" + end, f, 4, {f});
+    add(list, "sqrt" + end, f, 4, {f});
+    add(list, "div" + end, f, 4, {f, f});
+    add(list, "div.full" + flush + ".f32", f, 4, {f, f});
+  }
+  add(list, "tanh.approx.f32", f, 4, {f});
+  add(list, "rcp.approx.ftz.f64", d, 4, {d});
+  add(list, "rsqrt.approx.f64", d, 4, {d});
+  add(list, "rsqrt.approx.ftz.f64", d, 4, {d});
+  for (const Type& type : {Type{"f16", Values::kF16}, Type{"f16x2", Values::kF16x2},
+                           Type{"bf16", Values::kBf16}, Type{"bf16x2", Values::kBf16x2}}) {
+    const std::string end = std::string(".") + type.name;
+    const Values v = type.values;
+    add(list, "tanh.approx" + end, v, 2, {v});
+    add(list, (type.name[0] == 'f' ? "ex2.approx" : "ex2.approx.ftz") + end, v, 2, {v});
+  }
+  return list.take();
+}
+
+} // namespace gmt::forms

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every form of an opcode gives on the executor, bit by bit, what an H200 gave; approximate forms
+// stay within their bounds. Handlers of both levels of x86-64 are held against the same recording.
+#include "simulated_cuda/executor/machine/handlers/forms.h"
+#include "tests/unit/simulated_cuda/executor/support/form_runner.h"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <tuple>
+
+namespace gmt::executor {
+namespace {
+
+const forms::Recording& recorded() {
+  static const forms::Recording recording = [] {
+    forms::Recording read;
+    const std::string error = forms::read_recording(GMT_RECORDED_FORMS, &read);
+    EXPECT_EQ(error, "");
+    return read;
+  }();
+  return recording;
+}
+
+class RecordedForms : public testing::TestWithParam<std::tuple<std::size_t, int>> {
+protected:
+  const forms::Group& group() const { return forms::groups()[std::get<0>(GetParam())]; }
+  int level() const { return std::get<1>(GetParam()); }
+  void SetUp() override {
+    if (access(GMT_RECORDED_FORMS, R_OK) != 0) GTEST_SKIP() << "nothing was recorded yet";
+    if (forms_of_level(level()) == nullptr) GTEST_SKIP() << "this processor lacks AVX2";
+    limit_level(level());
+  }
+  void TearDown() override { limit_level(3); }
+
+  void check(const forms::Form& form) {
+    const auto found = recorded().of_form.find(form.name);
+    const std::vector<std::byte> operands = forms::operands_of(form);
+    if (found == recorded().of_form.end() ||
+        found->second.fingerprint != forms::fingerprint_of(form, operands)) {
+      FAIL() << form.name << " is not in the recording: make that anew on an H200";
+      return;
+    }
+    std::string reason;
+    const std::vector<std::byte> results = FormRunner().run(form, operands, &reason);
+    if (!reason.empty()) {
+      ADD_FAILURE() << form.name << ": " << reason;
+      return;
+    }
+    const forms::Difference difference =
+      forms::compare(form, operands, found->second.bytes, results);
+    if (form.ulps != 0)
+      std::printf("%s: largest error %g ulps\n", form.name.c_str(), difference.largest_error);
+    EXPECT_EQ(difference.wrong, 0u) << form.name << ": " << difference.first;
+  }
+};
+
+TEST_P(RecordedForms, AreThoseOfTheGpu) {
+  for (const forms::Form& form : group().forms()) check(form);
+}
+
+INSTANTIATE_TEST_SUITE_P(Groups, RecordedForms,
+                         testing::Combine(testing::Range(std::size_t{0}, forms::groups().size()),
+                                          testing::Values(2, 3)),
+                         [](const auto& each) {
+                           return std::string(forms::groups()[std::get<0>(each.param)].name) +
+                                  "_v" + std::to_string(std::get<1>(each.param));
+                         });
+
+} // namespace
+} // namespace gmt::executor
