@@ -9,6 +9,8 @@
 
 #include "interposer/base/byte_file.h"
 #include "interposer/base/options.h"
+#include "interposer/core_dump/device_probe.h"
+#include "interposer/core_dump/waits.h"
 #include "interposer/loader/driver_function.h"
 #include "interposer/log/process.h"
 
@@ -18,8 +20,6 @@ namespace {
 
 enum class State : unsigned char { kOff, kWanted, kOn };
 constinit std::atomic<State> state{State::kOff};
-constinit std::atomic<bool> kernels_ran{false};
-constinit std::atomic<std::uint64_t> held_at{0}; // the newest order when something was held last
 
 // CUcoredumpSettings and CUCoredumpGenerationFlags of cuda.h.
 constexpr int kEnable = 1, kFile = 5, kFlags = 7;
@@ -27,7 +27,9 @@ constexpr int kEnable = 1, kFile = 5, kFlags = 7;
 constexpr unsigned kSkipped = 0x2f;
 // What a dump of a whole GPU takes, and some more: 127 MB with 270,000 threads on an H200
 constexpr std::uint64_t kLargestDump = std::uint64_t{160} << 20;
-constexpr std::uint64_t kHoldNanoseconds = 150'000'000;
+// From the launch of a faulty kernel to the moment when the GPU stands still: 5 to 27 ms on an H200
+constexpr long kUntilStill = 40'000'000; // nanoseconds
+constexpr long kUntilDumped = 250'000'000; // where the GPU cannot be asked
 
 constinit DriverFunction<int*> count_devices{"cuDeviceGetCount"};
 constinit DriverFunction<int, void*, std::size_t*> get_setting{"cuCoredumpGetAttributeGlobal"};
@@ -84,6 +86,14 @@ bool is_debugged() noexcept {
   return false;
 }
 
+void sleep_for(long nanoseconds) noexcept {
+  const std::uint64_t until = monotonic_ns() + static_cast<std::uint64_t>(nanoseconds);
+  for (std::uint64_t at = monotonic_ns(); at < until; at = monotonic_ns()) {
+    const timespec rest{0, static_cast<long>(until - at)};
+    nanosleep(&rest, nullptr);
+  }
+}
+
 template <class Value> int change(int setting, Value* value, std::size_t size) noexcept {
   return change_setting(setting, value, &size);
 }
@@ -119,6 +129,7 @@ void begin_core_dump() noexcept {
   if (program_asks()) return give_up("program");
   if (is_debugged()) return give_up("debugger");
   if (!Process::take_budget(kLargestDump, false)) return give_up("no-room");
+  install_dump_waits();
   state.store(State::kWanted);
   ask_driver();
 }
@@ -128,23 +139,18 @@ void prepare_core_dump() noexcept {
     ask_driver();
 }
 
-void note_kernel_for_core_dump() noexcept { kernels_ran.store(true, std::memory_order_relaxed); }
+bool core_dump_is_on() noexcept { return state.load(std::memory_order_relaxed) == State::kOn; }
 
 void hold_for_core_dump() noexcept {
-  if (state.load(std::memory_order_relaxed) != State::kOn) return;
-  const std::uint64_t now = Process::current_order();
-  if (!kernels_ran.load(std::memory_order_relaxed) || held_at.exchange(now) == now) return;
-  const std::uint64_t until = monotonic_ns() + kHoldNanoseconds;
-  for (std::uint64_t at = monotonic_ns(); at < until; at = monotonic_ns()) {
-    const timespec rest{0, static_cast<long>(until - at)};
-    nanosleep(&rest, nullptr);
-  }
+  if (!core_dump_is_on() || !take_unconfirmed_work()) return;
+  sleep_for(kUntilStill);
+  if (!wait_for_device_probe()) sleep_for(kUntilDumped - kUntilStill);
 }
 
 void forget_core_dump() noexcept {
   state.store(State::kOff);
-  kernels_ran.store(false);
-  held_at.store(0);
+  forget_unconfirmed_work();
+  forget_device_probes();
 }
 
 } // namespace gmt::interposer

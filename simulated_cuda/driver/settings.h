@@ -44,6 +44,12 @@ struct Settings {
   // answers the error.
   std::string sticky_kernel;
   int sticky_error = 0;
+
+  // GPUMEMTRACE_SIM_DUMP_AFTER_LAUNCH=<kernel substring>:<milliseconds>: from that launch on the
+  // device stands still, as a real one does while its driver writes a core dump; then the process
+  // is aborted.
+  std::string dump_kernel;
+  int dump_milliseconds = 0;
 };
 
 Settings read_settings();

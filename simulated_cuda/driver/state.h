@@ -39,6 +39,7 @@ struct Stream {
   std::vector<GraphNode*> capture_tail; // what the next captured operation depends on
   std::map<int, CUstreamAttrValue> attributes;
   std::chrono::steady_clock::time_point last_copy{};
+  bool stands_still = false; // it got work after the device did
 };
 
 struct Event {
@@ -166,6 +167,7 @@ struct State {
   Handles<UserObject> user_objects;
   Handles<Capture> captures;
   uint64_t launches = 0;
+  bool stands_still = false; // GPUMEMTRACE_SIM_DUMP_AFTER_LAUNCH
   uint64_t next_id = 1;
 };
 
