@@ -28,7 +28,7 @@ constexpr unsigned kSkipped = 0x2f;
 // What a dump of a whole GPU takes, and some more: 127 MB with 270,000 threads on an H200
 constexpr std::uint64_t kLargestDump = std::uint64_t{160} << 20;
 // From the launch of a faulty kernel to the moment when the GPU stands still: 5 to 27 ms on an H200
-constexpr long kUntilStill = 40'000'000; // nanoseconds
+constexpr long kUntilStill = 40'000'000;   // nanoseconds
 constexpr long kUntilDumped = 250'000'000; // where the GPU cannot be asked
 
 constinit DriverFunction<int*> count_devices{"cuDeviceGetCount"};
@@ -98,8 +98,9 @@ template <class Value> int change(int setting, Value* value, std::size_t size) n
   return change_setting(setting, value, &size);
 }
 
-// A driver that does not know the flags would write all of the GPU's memory. One that is not initialized crashes when it
-// is asked for a setting (measured on an H200, driver 580), so another function says whether it is.
+// A driver that does not know the flags would write all of the GPU's memory. One that is not
+// initialized crashes when it is asked for a setting (measured on an H200, driver 580), so another
+// function says whether it is.
 void ask_driver() noexcept {
   int devices = 0;
   if (count_devices(&devices) != 0) return; // later, before a context is made

@@ -3,9 +3,10 @@
 // the trace's folder, and then aborts the process. The mode in which the process lives on is never
 // used: calls answer 0 then, though the kernel failed, and the program would go on with wrong data.
 //
-// The GPU stands still while the driver prepares a dump, but calls that wait for the faulty kernel may answer 0 meanwhile
-// (waits.h). What ends a context or the process behind work that nothing has waited for is held for a moment, or it would
-// end as if nothing had happened, hang, or crash (H200, driver 580).
+// The GPU stands still while the driver prepares a dump, but calls that wait for the faulty kernel
+// may answer 0 meanwhile (waits.h). What ends a context or the process behind work that nothing has
+// waited for is held for a moment, or it would end as if nothing had happened, hang, or crash
+// (H200, driver 580).
 #pragma once
 
 namespace gmt::interposer {

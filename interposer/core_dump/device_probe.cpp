@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See device_probe.h. Each context has a stream of the highest priority and 4 bytes of pinned memory. One thread at a time
-// uses them; another one waits with it, since its call may stand behind the same kernel.
+// See device_probe.h. Each context has a stream of the highest priority and 4 bytes of pinned
+// memory. One thread at a time uses them; another one waits with it, since its call may stand
+// behind the same kernel.
 #include "interposer/core_dump/device_probe.h"
 
 #include <cuda.h>
@@ -16,7 +17,7 @@ namespace gmt::interposer {
 
 namespace {
 
-constexpr int kLongestWait = 2000;          // milliseconds
+constexpr int kLongestWait = 2000;           // milliseconds
 constexpr std::uint64_t kBusyWait = 100'000; // nanoseconds: a set takes some 10 us
 constexpr unsigned kMostContexts = 64;
 
@@ -26,11 +27,13 @@ constinit DriverFunction<int*, int*> priorities{"cuCtxGetStreamPriorityRange"};
 constinit DriverFunction<CUstream*, unsigned, int> make_stream{"cuStreamCreateWithPriority"};
 constinit DriverFunction<CUstream> is_idle{"cuStreamQuery"};
 constinit DriverFunction<void**, std::size_t, unsigned> host_memory{"cuMemHostAlloc"};
-constinit DriverFunction<CUdeviceptr*, void*, unsigned> device_address{"cuMemHostGetDevicePointer_v2"};
+constinit DriverFunction<CUdeviceptr*, void*, unsigned> device_address{
+  "cuMemHostGetDevicePointer_v2"};
 constinit DriverFunction<CUdeviceptr, unsigned char, std::size_t, CUstream> set{"cuMemsetD8Async"};
 
 struct Probe {
-  std::atomic<std::uint64_t> owner; // the context's id and 1: an id never comes back, as a handle may
+  std::atomic<std::uint64_t> owner; // the context's id and 1: an id never comes back, as a handle
+                                    // may
   std::atomic<bool> taken;
   CUstream stream;
   CUdeviceptr word;

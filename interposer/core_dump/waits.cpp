@@ -22,7 +22,8 @@ namespace {
 using trace::Ordering;
 
 constinit std::atomic<bool> unconfirmed{false};
-constinit std::atomic<void*> behind[trace::kDriverApiCount] = {}; // what a row's calls went to before
+constinit std::atomic<void*> behind[trace::kDriverApiCount] = {}; // what a row's calls went to
+                                                                  // before
 
 constexpr bool makes_work(Ordering order) { return order == Ordering::kStream; }
 constexpr bool waits(Ordering order) {
@@ -51,7 +52,8 @@ struct Front<Row, Order, CUresult (*)(Args...)> {
 // Only what waits or makes work is made: rows of other kinds need not have a type that fits.
 template <std::uint16_t Row, Ordering Order, class Function> void install() noexcept {
   if constexpr (makes_work(Order) || waits(Order))
-    precede_driver_function(Row, reinterpret_cast<void*>(&Front<Row, Order, Function>::call), behind[Row]);
+    precede_driver_function(Row, reinterpret_cast<void*>(&Front<Row, Order, Function>::call),
+                            behind[Row]);
 }
 
 } // namespace

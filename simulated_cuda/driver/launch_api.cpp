@@ -78,8 +78,8 @@ CUresult check_launch(const KernelOperation& kernel) {
 
 namespace {
 
-// What a device does of which a core dump is written, measured on an H200: calls that wait for earlier work succeed, copies
-// too, but later sets and kernels are never done.
+// What a device does of which a core dump is written, measured on an H200: calls that wait for
+// earlier work succeed, copies too, but later sets and kernels are never done.
 void stand_still(State& s) {
   s.stands_still = true;
   std::thread([milliseconds = s.settings.dump_milliseconds] {
