@@ -42,7 +42,7 @@ void LaunchLog::follow(const Event& e, const Heap& heap) {
   switch (e.kind) {
   case Kind::kLaunch: return on_launch(e, heap);
   case Kind::kSync: return on_sync(e, heap);
-  case Kind::kGraphKernel: return on_graph_kernel(e);
+  case Kind::kGraphKernel: return on_graph_kernel(e, heap);
   case Kind::kLife: return on_life(e);
   case Kind::kCopy: {
     const bool waits = (e.flags & trace::kCopyAsync) == 0 && heap.accesses().size() < 2;
@@ -66,6 +66,7 @@ void LaunchLog::on_launch(const Event& e, const Heap& heap) {
   launch.stream = e.own_stream(view.stream());
   const Stream* stream = heap.cuda().streams.find(view.stream());
   launch.is_blocking = stream == nullptr || stream->is_blocking;
+  note_given(launch, heap);
   if (const CaptureTable::Capture capture = heap.cuda().captures.of(e, view.stream());
       capture != 0) {
     launch.what = LoggedLaunch::What::kCaptured;
@@ -74,6 +75,15 @@ void LaunchLog::on_launch(const Event& e, const Heap& heap) {
     launch.index = ++counts_[e.context];
   }
   keep(launch);
+}
+
+void LaunchLog::note_given(LoggedLaunch& launch, const Heap& heap) const {
+  if (!keeps_given_) return;
+  for (const Access& access : heap.accesses()) {
+    if (access.kind != Access::Kind::kArgument || access.block == nullptr) continue;
+    const bool known = std::ranges::find(launch.given, access.block->address) != launch.given.end();
+    if (!known && launch.given.size() < kMostGiven) launch.given.push_back(access.block->address);
+  }
 }
 
 void LaunchLog::keep(const LoggedLaunch& launch) {
@@ -140,13 +150,14 @@ bool LaunchLog::is_done(const LoggedLaunch& launch) const {
   return launch.is_blocking && until(legacy_, launch.context) > launch.order;
 }
 
-void LaunchLog::on_graph_kernel(const Event& e) {
+void LaunchLog::on_graph_kernel(const Event& e, const Heap& heap) {
   const trace::GraphKernelView view(e);
   LoggedLaunch made = logged(e, LoggedLaunch::What::kNodeMade);
   made.function = view.function();
   made.grid = view.word(trace::GraphKernelWord::grid);
   made.block = view.word(trace::GraphKernelWord::block);
   made.node = view.node();
+  note_given(made, heap);
   keep(made);
   const auto replace = [&made](Kernels& kernels) {
     const auto at = std::ranges::find(kernels, made.node, &LoggedLaunch::node);

@@ -33,7 +33,8 @@ struct LoggedLaunch {
   StackId stack;
   std::uint16_t api = trace::kNoApi; // as the program wrote it
   std::uint16_t context = 0;
-  bool is_blocking = true; // its stream and the legacy stream wait for each other
+  bool is_blocking = true;          // its stream and the legacy stream wait for each other
+  std::vector<std::uint64_t> given; // addresses of blocks that it has pointers into, if kept
 };
 
 class LaunchLog {
@@ -41,6 +42,9 @@ public:
   static constexpr std::size_t kMostKept = 100'000;
 
   void follow(const Event& e, const Heap& heap);
+  // From now on `given` of kernels is filled, with at most kMostGiven blocks.
+  static constexpr std::size_t kMostGiven = 64;
+  void keep_given_blocks() { keeps_given_ = true; }
 
   // By the order of its record; null if it is unknown or too old.
   const LoggedLaunch* find(std::uint64_t order) const;
@@ -54,7 +58,7 @@ private:
   using Kernels = std::vector<LoggedLaunch>;
   void on_launch(const Event& e, const Heap& heap);
   void on_sync(const Event& e, const Heap& heap);
-  void on_graph_kernel(const Event& e);
+  void on_graph_kernel(const Event& e, const Heap& heap);
   void on_life(const Event& e);
   void keep(const LoggedLaunch& launch);
   void wait_for_stream(const Event& e, std::uint64_t handle, std::uint64_t until);
@@ -63,6 +67,9 @@ private:
   struct Recorded { // an event
     std::uint64_t stream = 0, order = 0;
   };
+  void note_given(LoggedLaunch& launch, const Heap& heap) const;
+
+  bool keeps_given_ = false;
   std::deque<LoggedLaunch> kept_;
   std::unordered_map<std::uint16_t, std::uint64_t> counts_;  // of launches, by context
   std::unordered_map<std::uint16_t, std::uint64_t> waited_;  // for all of a context, until then
