@@ -13,6 +13,9 @@ namespace {
 using trace::Kind;
 using trace::SyncOp;
 
+// Sets that surely take no id of a grid, and such that surely take one.
+constexpr std::uint64_t kSmallSet = 4096, kLargeSet = 8192;
+constexpr std::uint64_t kMostNodes = 1'000'000; // of a graph
 constexpr std::size_t kMostEvents = 100'000; // remembered; then all are forgotten
 
 std::uint16_t written_call(const Event& e) { return e.via != trace::kNoApi ? e.via : e.api; }
@@ -44,7 +47,9 @@ void LaunchLog::follow(const Event& e, const Heap& heap) {
   case Kind::kSync: return on_sync(e, heap);
   case Kind::kGraphKernel: return on_graph_kernel(e, heap);
   case Kind::kLife: return on_life(e);
+  case Kind::kSet: return on_set(e, heap);
   case Kind::kCopy: {
+    ++ids_[e.context].most;
     const bool waits = (e.flags & trace::kCopyAsync) == 0 && heap.accesses().size() < 2;
     if (waits) wait_for_stream(e, named_stream(e), e.order);
     return;
@@ -72,9 +77,19 @@ void LaunchLog::on_launch(const Event& e, const Heap& heap) {
     launch.what = LoggedLaunch::What::kCaptured;
     captures_[capture].push_back(launch);
   } else {
-    launch.index = ++counts_[e.context];
+    Ids& ids = ids_[e.context];
+    launch.least_id = ++ids.least;
+    launch.most_id = ++ids.most;
   }
   keep(launch);
+}
+
+void LaunchLog::on_set(const Event& e, const Heap& heap) {
+  const trace::SetView set(e);
+  if (set.bytes() <= kSmallSet || heap.is_capturing(e, set.stream())) return;
+  Ids& ids = ids_[e.context];
+  ++ids.most;
+  if (set.bytes() >= kLargeSet && set.height() <= 1) ++ids.least;
 }
 
 void LaunchLog::note_given(LoggedLaunch& launch, const Heap& heap) const {
@@ -98,6 +113,7 @@ void LaunchLog::on_sync(const Event& e, const Heap& heap) {
     if (heap.is_capturing(e, sync.stream())) return;
     LoggedLaunch launch = logged(e, LoggedLaunch::What::kGraph);
     launch.executable = sync.executable_graph();
+    ids_[e.context].most += kMostNodes;
     launch.stream = e.own_stream(sync.stream());
     const Stream* stream = heap.cuda().streams.find(sync.stream());
     launch.is_blocking = stream == nullptr || stream->is_blocking;

@@ -231,6 +231,36 @@ TEST_F(Dumps, LaunchesBehindTheGridAreNoCandidates) {
   EXPECT_EQ(address_of(result.findings[0].stacks[1]), 0x400u);
 }
 
+// And one that came before has a lower one.
+TEST_F(Dumps, LaunchesBeforeTheGridAreNoCandidates) {
+  for (int i = 0; i < 4; ++i) launch(0x3f0, kOther);
+  launch(0x400);
+  launch(0x410);
+  EXPECT_EQ(labels(only(fault(14, "warp", "load\tglobal\t4"))), "accessed here|launched here");
+  EXPECT_EQ(address_of(result.findings[0].stacks[1]), 0x410u);
+}
+
+TEST_F(Dumps, LargeSetsTakeIdsAndSmallOnesDoNot) {
+  for (const std::uint64_t bytes : {4096u, 8192u, 1000u, 1u << 20})
+    log().record({.api = "cuMemsetD8_v2"}, Made<trace::SetFields>().destination(kB).bytes(bytes));
+  for (int i = 0; i < 2; ++i) launch(0x3f0, kOther);
+  launch(0x400);
+  launch(0x410);
+  EXPECT_EQ(labels(only(fault(14, "warp", "load\tglobal\t4"))), "accessed here|launched here");
+  EXPECT_EQ(address_of(result.findings[0].stacks[1]), 0x410u);
+}
+
+// A copy may take an id: both launches may have the grid's.
+TEST_F(Dumps, CopiesLeaveBothLaunches) {
+  for (int i = 0; i < 4; ++i) launch(0x3f0, kOther);
+  log().record({.api = "cuMemcpyDtoDAsync_v2"},
+               Made<trace::CopyFields>().destination(kA).source(kA + 512).bytes(64));
+  launch(0x400);
+  launch(0x410);
+  EXPECT_EQ(labels(only(fault(14, "warp", "load\tglobal\t4"))),
+            "accessed here|launched here|launched here");
+}
+
 TEST_F(Dumps, KernelOfAGraph) {
   log().record({.api = "cuGraphAddKernelNode_v2", .stack = {0x600}},
                Made<trace::GraphKernelFields>()
