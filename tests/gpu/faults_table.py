@@ -3,10 +3,11 @@
 """Runs programs whose kernels fault, many times each, and counts what the reports say of the faults.
 
 faults_table.py --gpumemtrace PATH --samples FOLDER --binaries FOLDER --checks FOLDER
-                [--torch SCRIPT --library PATH] [--device real|simulated] [--only NAME...]
+                [--torch SCRIPT --library PATH] [--also SOURCE BINARY] [--device real|simulated] [--only NAME...]
 
 Each run of a sample under --guard that expects a finding of a kernel is repeated 20 times, runs of the script for
-PyTorch 5 times, several processes at once. What is right stands in the source: the samples' own, and torch_rows.cu.
+PyTorch and of other programs 5 times, several processes at once. What is right stands in the source; that of the script
+is torch_rows.cu.
 Columns of the table, each a count of runs:
 
     found     the report has an error about a kernel that it took from the GPU itself
@@ -93,6 +94,12 @@ def find_cases(options):
                 cases.append(
                     Case(f"{name} {' '.join(run.arguments)}", source, command, run, options.repeats, options.jobs)
                 )
+    for source, binary in options.also:
+        for run in expectations.parse_source(source.read_text(), flavour):
+            if is_fault_run(run):
+                command = [str(binary), *run.arguments]
+                name = f"{source.stem} {' '.join(run.arguments)}"
+                cases.append(Case(name, source, command, run, options.torch_repeats, options.torch_jobs))
     if options.torch:
         source = options.torch.with_suffix(".cu")
         for run in expectations.parse_source(source.read_text(), flavour):
@@ -263,6 +270,7 @@ def parse_options():
     parser.add_argument("--checks", required=True, type=absolute, help="the folder of check_report.py")
     parser.add_argument("--torch", type=absolute, help="torch_rows.py; its .cu lies beside it")
     parser.add_argument("--library", type=absolute, help="what torch_rows.cu was built to")
+    parser.add_argument("--also", nargs=2, action="append", default=[], type=absolute, metavar=("SOURCE", "BINARY"))
     parser.add_argument("--device", choices=("real", "simulated"), default="real")
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--torch-repeats", type=int, default=5)
