@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Libraries that keep memory until the process ends, on purpose: caching allocators, workspaces. A
 // leak whose allocation stack passes through one of them is a note, and so are churn and unused
-// memory: the user can mend neither. So are accesses of memory in a library's own kernels; faults of
-// such kernels stay what they are, and name the library. Frames must be resolved. The list is shipped and closed: a user's own library is no owner.
+// memory: the user can mend neither. So are accesses of memory in a library's own kernels; faults
+// of such kernels stay what they are, and name the library. Frames must be resolved. The list is
+// shipped and closed: a user's own library is no owner.
 #pragma once
 
 #include <span>

@@ -16,7 +16,7 @@ using trace::SyncOp;
 // Sets that surely take no id of a grid, and such that surely take one.
 constexpr std::uint64_t kSmallSet = 4096, kLargeSet = 8192;
 constexpr std::uint64_t kMostNodes = 1'000'000; // of a graph
-constexpr std::size_t kMostEvents = 100'000; // remembered; then all are forgotten
+constexpr std::size_t kMostEvents = 100'000;    // remembered; then all are forgotten
 
 std::uint16_t written_call(const Event& e) { return e.via != trace::kNoApi ? e.via : e.api; }
 

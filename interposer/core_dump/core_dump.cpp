@@ -98,8 +98,9 @@ template <class Value> int change(int setting, Value* value, std::size_t size) n
   return change_setting(setting, value, &size);
 }
 
-// A driver that does not know the flags would write all of the GPU's memory. One that is not initialized crashes when it
-// is asked for a setting (measured on an H200, driver 580), so another function says whether it is.
+// A driver that does not know the flags would write all of the GPU's memory. One that is not
+// initialized crashes when it is asked for a setting (measured on an H200, driver 580), so another
+// function says whether it is.
 void ask_driver() noexcept {
   int devices = 0;
   if (count_devices(&devices) != 0) return; // later, before a context is made

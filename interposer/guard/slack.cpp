@@ -51,8 +51,8 @@ Checker* checker_of_current() noexcept {
   return nullptr;
 }
 
-// 0: all is done; 600 while it is not; anything else is CUDA's. A copy of some bytes takes 10 to 20 us, which is less than
-// the shortest sleep.
+// 0: all is done; 600 while it is not; anything else is CUDA's. A copy of some bytes takes 10 to 20
+// us, which is less than the shortest sleep.
 int wait_for(CUstream stream, int milliseconds) noexcept {
   constexpr std::uint64_t kBusy = 200'000; // nanoseconds
   const std::uint64_t begin = monotonic_ns();

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// C = A B with cuBLAS, twice on one handle, then on a second stream. With the word "short" B has half
-// of its columns: with --guard a kernel of cuBLAS's faults, and the report names the library.
+// C = A B with cuBLAS, twice on one handle, then on a second stream. With the word "short" B has
+// half of its columns: with --guard a kernel of cuBLAS's faults, and the report names the library.
 // libraries: cublas
 //
 // run: short
 // options: --guard
 // exit: signal 6
 // not-checked: leak
-// expect: error kernel-out-of-bounds message="512.0 KiB" stacks="accessed here","launched here","allocated here"
+// expect: error kernel-out-of-bounds message="512.0 KiB" stacks="accessed here","launched
+// here","allocated here"
 #include <cublas_v2.h>
 
 #include <vector>
