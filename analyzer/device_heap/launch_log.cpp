@@ -14,7 +14,7 @@ using trace::Kind;
 using trace::SyncOp;
 
 // Sets that surely take no id of a grid, and such that surely take one.
-constexpr std::uint64_t kSmallSet = 4096, kLargeSet = 8192;
+constexpr std::uint64_t kSmallSet = 4096, kLargeSet = 1 << 20;
 constexpr std::uint64_t kMostNodes = 1'000'000; // of a graph
 constexpr std::size_t kMostEvents = 100'000;    // remembered; then all are forgotten
 
@@ -106,19 +106,26 @@ void LaunchLog::keep(const LoggedLaunch& launch) {
   if (kept_.size() > kMostKept) kept_.pop_front();
 }
 
+void LaunchLog::on_graph_launch(const Event& e, const Heap& heap) {
+  const trace::SyncView sync(e);
+  if (heap.is_capturing(e, sync.stream())) return;
+  LoggedLaunch launch = logged(e, LoggedLaunch::What::kGraph);
+  launch.executable = sync.executable_graph();
+  launch.stream = e.own_stream(sync.stream());
+  const Stream* stream = heap.cuda().streams.find(sync.stream());
+  launch.is_blocking = stream == nullptr || stream->is_blocking;
+  if (launched_.insert(launch.executable).second) {
+    Ids& ids = ids_[e.context];
+    ids.least += kernels_of(launch.executable).size();
+    ids.most += kMostNodes;
+  }
+  keep(launch);
+}
+
 void LaunchLog::on_sync(const Event& e, const Heap& heap) {
   const trace::SyncView sync(e);
   switch (sync.op()) {
-  case SyncOp::kGraphLaunch: {
-    if (heap.is_capturing(e, sync.stream())) return;
-    LoggedLaunch launch = logged(e, LoggedLaunch::What::kGraph);
-    launch.executable = sync.executable_graph();
-    ids_[e.context].most += kMostNodes;
-    launch.stream = e.own_stream(sync.stream());
-    const Stream* stream = heap.cuda().streams.find(sync.stream());
-    launch.is_blocking = stream == nullptr || stream->is_blocking;
-    return keep(launch);
-  }
+  case SyncOp::kGraphLaunch: return on_graph_launch(e, heap);
   case SyncOp::kEndCapture:
     if (const auto ended = CaptureTable::ended_by(e)) {
       const auto capture = captures_.extract(*ended);
@@ -190,6 +197,7 @@ void LaunchLog::on_life(const Event& e) {
   const bool created = life.op() == trace::LifeOp::kCreate;
   const bool executable = life.object() == trace::ObjectClass::kGraphExec;
   if (!executable && life.object() != trace::ObjectClass::kGraph) return;
+  if (executable) launched_.erase(life.handle());
   auto& table = executable ? executables_ : graphs_;
   const auto parent = graphs_.find(life.parent());
   if (!created || parent == graphs_.end() || parent->second.empty()) table.erase(life.handle());

@@ -3,8 +3,9 @@
 // where a kernel met a fault, the launch is among these. Fed with the events of one process in
 // merged order, behind the heap. Keeps kMostKept launches, and the kernels of graphs that live.
 //
-// Ids of grids count from 1 in each context (H200, driver 580): a launch takes one, and so does a
-// set of more than 4,096 bytes. Copies on the device and kernels of graphs take some.
+// Ids of grids count from 1 in each context (H200, driver 580): a launch takes one, and so do a set
+// of megabytes, and each kernel of a graph when it is first launched. Smaller sets, copies on the
+// device and other nodes of graphs take some; sets of at most 4,096 bytes take none.
 //
 // "Done" is what the host waited for: a context, a stream, an event, a copy that waits, a free.
 // Where that is uncertain a launch is not done, so that the one at fault is not left out.
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "analyzer/cuda_state/captures.h"
@@ -65,6 +67,7 @@ private:
   void on_graph_kernel(const Event& e, const Heap& heap);
   void on_life(const Event& e);
   void on_set(const Event& e, const Heap& heap);
+  void on_graph_launch(const Event& e, const Heap& heap);
   void keep(const LoggedLaunch& launch);
   void wait_for_stream(const Event& e, std::uint64_t handle, std::uint64_t until);
   bool is_done(const LoggedLaunch& launch) const;
@@ -79,7 +82,8 @@ private:
   struct Ids { // that are taken, at least and at most
     std::uint64_t least = 0, most = 0;
   };
-  std::unordered_map<std::uint16_t, Ids> ids_;               // by context
+  std::unordered_map<std::uint16_t, Ids> ids_; // by context
+  std::unordered_set<std::uint64_t> launched_; // executable graphs
   std::unordered_map<std::uint16_t, std::uint64_t> waited_;  // for all of a context, until then
   std::unordered_map<std::uint16_t, std::uint64_t> legacy_;  // for its blocking streams
   std::unordered_map<std::uint64_t, std::uint64_t> streams_; // for a stream

@@ -241,13 +241,31 @@ TEST_F(Dumps, LaunchesBeforeTheGridAreNoCandidates) {
 }
 
 TEST_F(Dumps, LargeSetsTakeIdsAndSmallOnesDoNot) {
-  for (const std::uint64_t bytes : {4096u, 8192u, 1000u, 1u << 20})
+  for (const std::uint64_t bytes : {4096u, 4u << 20, 1000u, 1u << 20})
     log().record({.api = "cuMemsetD8_v2"}, Made<trace::SetFields>().destination(kB).bytes(bytes));
   for (int i = 0; i < 2; ++i) launch(0x3f0, kOther);
   launch(0x400);
   launch(0x410);
   EXPECT_EQ(labels(only(fault(14, "warp", "load\tglobal\t4"))), "accessed here|launched here");
   EXPECT_EQ(address_of(result.findings[0].stacks[1]), 0x410u);
+}
+
+TEST_F(Dumps, KernelsOfAGraphTakeIdsOnce) {
+  log().record({.api = "cuGraphAddKernelNode_v2", .stack = {0x600}},
+               Made<trace::GraphKernelFields>().function(kOther).graph(0x70).node(0x71));
+  log().record({.api = "cuGraphInstantiateWithFlags"}, Made<trace::LifeFields>()
+                                                         .handle(0x72)
+                                                         .object(trace::ObjectClass::kGraphExec)
+                                                         .op(trace::LifeOp::kCreate)
+                                                         .parent(0x70));
+  for (int i = 0; i < 4; ++i)
+    log().record({.api = "cuGraphLaunch", .stack = {0x700}},
+                 Made<trace::SyncFields>().op(trace::SyncOp::kGraphLaunch).executable_graph(0x72));
+  for (int i = 0; i < 4; ++i) launch(0x3f0, kOther);
+  launch(0x400);
+  launch(0x410);
+  EXPECT_EQ(labels(only(fault(14, "warp", "load\tglobal\t4"))), "accessed here|launched here");
+  EXPECT_EQ(address_of(result.findings[0].stacks[1]), 0x400u);
 }
 
 // A copy may take an id: both launches may have the grid's.
