@@ -82,8 +82,8 @@ private:
   struct Ids { // that are taken, at least and at most
     std::uint64_t least = 0, most = 0;
   };
-  std::unordered_map<std::uint16_t, Ids> ids_; // by context
-  std::unordered_set<std::uint64_t> launched_; // executable graphs
+  std::unordered_map<std::uint16_t, Ids> ids_;               // by context
+  std::unordered_set<std::uint64_t> launched_;               // executable graphs
   std::unordered_map<std::uint16_t, std::uint64_t> waited_;  // for all of a context, until then
   std::unordered_map<std::uint16_t, std::uint64_t> legacy_;  // for its blocking streams
   std::unordered_map<std::uint64_t, std::uint64_t> streams_; // for a stream

@@ -84,10 +84,13 @@ class CoreDumpHold(unittest.TestCase):
         self.assertNotIn("\ncore_dump=", self.info())
 
     def test_settings_of_the_program_win(self):
-        self.assertLess(self.shortest(1, "_exit", "unwaited", GPUMEMTRACE_GUARD="1", CUDA_ENABLE_COREDUMP_ON_EXCEPTION="0"), HOLD)
+        self.assertLess(
+            self.shortest(1, "_exit", "unwaited", GPUMEMTRACE_GUARD="1", CUDA_ENABLE_COREDUMP_ON_EXCEPTION="0"), HOLD
+        )
         self.assertIn("core_dump=program\n", self.info())
         self.assertLess(
-            self.shortest(1, "_exit", "unwaited", GPUMEMTRACE_CORE_DUMP="1", CUDA_ENABLE_COREDUMP_ON_EXCEPTION="0"), HOLD
+            self.shortest(1, "_exit", "unwaited", GPUMEMTRACE_CORE_DUMP="1", CUDA_ENABLE_COREDUMP_ON_EXCEPTION="0"),
+            HOLD,
         )
         self.assertIn("core_dump=program\n", self.info())
 
