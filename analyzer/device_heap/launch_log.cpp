@@ -13,7 +13,10 @@ namespace {
 using trace::Kind;
 using trace::SyncOp;
 
-constexpr std::size_t kMostEvents = 100'000; // remembered; then all are forgotten
+// Sets that surely take no id of a grid, and such that surely take one.
+constexpr std::uint64_t kSmallSet = 4096, kLargeSet = 1 << 20;
+constexpr std::uint64_t kMostNodes = 1'000'000; // of a graph
+constexpr std::size_t kMostEvents = 100'000;    // remembered; then all are forgotten
 
 std::uint16_t written_call(const Event& e) { return e.via != trace::kNoApi ? e.via : e.api; }
 
@@ -42,9 +45,11 @@ void LaunchLog::follow(const Event& e, const Heap& heap) {
   switch (e.kind) {
   case Kind::kLaunch: return on_launch(e, heap);
   case Kind::kSync: return on_sync(e, heap);
-  case Kind::kGraphKernel: return on_graph_kernel(e);
+  case Kind::kGraphKernel: return on_graph_kernel(e, heap);
   case Kind::kLife: return on_life(e);
+  case Kind::kSet: return on_set(e, heap);
   case Kind::kCopy: {
+    ++ids_[e.context].most;
     const bool waits = (e.flags & trace::kCopyAsync) == 0 && heap.accesses().size() < 2;
     if (waits) wait_for_stream(e, named_stream(e), e.order);
     return;
@@ -66,14 +71,34 @@ void LaunchLog::on_launch(const Event& e, const Heap& heap) {
   launch.stream = e.own_stream(view.stream());
   const Stream* stream = heap.cuda().streams.find(view.stream());
   launch.is_blocking = stream == nullptr || stream->is_blocking;
+  note_given(launch, heap);
   if (const CaptureTable::Capture capture = heap.cuda().captures.of(e, view.stream());
       capture != 0) {
     launch.what = LoggedLaunch::What::kCaptured;
     captures_[capture].push_back(launch);
   } else {
-    launch.index = ++counts_[e.context];
+    Ids& ids = ids_[e.context];
+    launch.least_id = ++ids.least;
+    launch.most_id = ++ids.most;
   }
   keep(launch);
+}
+
+void LaunchLog::on_set(const Event& e, const Heap& heap) {
+  const trace::SetView set(e);
+  if (set.bytes() <= kSmallSet || heap.is_capturing(e, set.stream())) return;
+  Ids& ids = ids_[e.context];
+  ++ids.most;
+  if (set.bytes() >= kLargeSet && set.height() <= 1) ++ids.least;
+}
+
+void LaunchLog::note_given(LoggedLaunch& launch, const Heap& heap) const {
+  if (!keeps_given_) return;
+  for (const Access& access : heap.accesses()) {
+    if (access.kind != Access::Kind::kArgument || access.block == nullptr) continue;
+    const bool known = std::ranges::find(launch.given, access.block->address) != launch.given.end();
+    if (!known && launch.given.size() < kMostGiven) launch.given.push_back(access.block->address);
+  }
 }
 
 void LaunchLog::keep(const LoggedLaunch& launch) {
@@ -81,18 +106,26 @@ void LaunchLog::keep(const LoggedLaunch& launch) {
   if (kept_.size() > kMostKept) kept_.pop_front();
 }
 
+void LaunchLog::on_graph_launch(const Event& e, const Heap& heap) {
+  const trace::SyncView sync(e);
+  if (heap.is_capturing(e, sync.stream())) return;
+  LoggedLaunch launch = logged(e, LoggedLaunch::What::kGraph);
+  launch.executable = sync.executable_graph();
+  launch.stream = e.own_stream(sync.stream());
+  const Stream* stream = heap.cuda().streams.find(sync.stream());
+  launch.is_blocking = stream == nullptr || stream->is_blocking;
+  if (launched_.insert(launch.executable).second) {
+    Ids& ids = ids_[e.context];
+    ids.least += kernels_of(launch.executable).size();
+    ids.most += kMostNodes;
+  }
+  keep(launch);
+}
+
 void LaunchLog::on_sync(const Event& e, const Heap& heap) {
   const trace::SyncView sync(e);
   switch (sync.op()) {
-  case SyncOp::kGraphLaunch: {
-    if (heap.is_capturing(e, sync.stream())) return;
-    LoggedLaunch launch = logged(e, LoggedLaunch::What::kGraph);
-    launch.executable = sync.executable_graph();
-    launch.stream = e.own_stream(sync.stream());
-    const Stream* stream = heap.cuda().streams.find(sync.stream());
-    launch.is_blocking = stream == nullptr || stream->is_blocking;
-    return keep(launch);
-  }
+  case SyncOp::kGraphLaunch: return on_graph_launch(e, heap);
   case SyncOp::kEndCapture:
     if (const auto ended = CaptureTable::ended_by(e)) {
       const auto capture = captures_.extract(*ended);
@@ -140,13 +173,14 @@ bool LaunchLog::is_done(const LoggedLaunch& launch) const {
   return launch.is_blocking && until(legacy_, launch.context) > launch.order;
 }
 
-void LaunchLog::on_graph_kernel(const Event& e) {
+void LaunchLog::on_graph_kernel(const Event& e, const Heap& heap) {
   const trace::GraphKernelView view(e);
   LoggedLaunch made = logged(e, LoggedLaunch::What::kNodeMade);
   made.function = view.function();
   made.grid = view.word(trace::GraphKernelWord::grid);
   made.block = view.word(trace::GraphKernelWord::block);
   made.node = view.node();
+  note_given(made, heap);
   keep(made);
   const auto replace = [&made](Kernels& kernels) {
     const auto at = std::ranges::find(kernels, made.node, &LoggedLaunch::node);
@@ -163,6 +197,7 @@ void LaunchLog::on_life(const Event& e) {
   const bool created = life.op() == trace::LifeOp::kCreate;
   const bool executable = life.object() == trace::ObjectClass::kGraphExec;
   if (!executable && life.object() != trace::ObjectClass::kGraph) return;
+  if (executable) launched_.erase(life.handle());
   auto& table = executable ? executables_ : graphs_;
   const auto parent = graphs_.find(life.parent());
   if (!created || parent == graphs_.end() || parent->second.empty()) table.erase(life.handle());

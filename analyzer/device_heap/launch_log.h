@@ -3,6 +3,10 @@
 // where a kernel met a fault, the launch is among these. Fed with the events of one process in
 // merged order, behind the heap. Keeps kMostKept launches, and the kernels of graphs that live.
 //
+// Ids of grids count from 1 in each context (H200, driver 580): a launch takes one, and so do a set
+// of megabytes, and each kernel of a graph when it is first launched. Smaller sets, copies on the
+// device and other nodes of graphs take some; sets of at most 4,096 bytes take none.
+//
 // "Done" is what the host waited for: a context, a stream, an event, a copy that waits, a free.
 // Where that is uncertain a launch is not done, so that the one at fault is not left out.
 #pragma once
@@ -10,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "analyzer/cuda_state/captures.h"
@@ -29,11 +34,13 @@ struct LoggedLaunch {
   std::uint64_t stream = 0;          // Event::own_stream()
   std::uint64_t grid = 0, block = 0; // as trace::LaunchView has them
   std::uint64_t node = 0;            // kNodeMade
-  std::uint64_t index = 0; // kKernel: of the context's, from 1; graphs' kernels are not counted
+  // kKernel: between which numbers the GPU's id of its grid lies
+  std::uint64_t least_id = 0, most_id = UINT64_MAX;
   StackId stack;
   std::uint16_t api = trace::kNoApi; // as the program wrote it
   std::uint16_t context = 0;
-  bool is_blocking = true; // its stream and the legacy stream wait for each other
+  bool is_blocking = true;          // its stream and the legacy stream wait for each other
+  std::vector<std::uint64_t> given; // addresses of blocks that it has pointers into, if kept
 };
 
 class LaunchLog {
@@ -41,6 +48,9 @@ public:
   static constexpr std::size_t kMostKept = 100'000;
 
   void follow(const Event& e, const Heap& heap);
+  // From now on `given` of kernels is filled, with at most kMostGiven blocks.
+  static constexpr std::size_t kMostGiven = 64;
+  void keep_given_blocks() { keeps_given_ = true; }
 
   // By the order of its record; null if it is unknown or too old.
   const LoggedLaunch* find(std::uint64_t order) const;
@@ -54,8 +64,10 @@ private:
   using Kernels = std::vector<LoggedLaunch>;
   void on_launch(const Event& e, const Heap& heap);
   void on_sync(const Event& e, const Heap& heap);
-  void on_graph_kernel(const Event& e);
+  void on_graph_kernel(const Event& e, const Heap& heap);
   void on_life(const Event& e);
+  void on_set(const Event& e, const Heap& heap);
+  void on_graph_launch(const Event& e, const Heap& heap);
   void keep(const LoggedLaunch& launch);
   void wait_for_stream(const Event& e, std::uint64_t handle, std::uint64_t until);
   bool is_done(const LoggedLaunch& launch) const;
@@ -63,8 +75,15 @@ private:
   struct Recorded { // an event
     std::uint64_t stream = 0, order = 0;
   };
+  void note_given(LoggedLaunch& launch, const Heap& heap) const;
+
+  bool keeps_given_ = false;
   std::deque<LoggedLaunch> kept_;
-  std::unordered_map<std::uint16_t, std::uint64_t> counts_;  // of launches, by context
+  struct Ids { // that are taken, at least and at most
+    std::uint64_t least = 0, most = 0;
+  };
+  std::unordered_map<std::uint16_t, Ids> ids_;               // by context
+  std::unordered_set<std::uint64_t> launched_;               // executable graphs
   std::unordered_map<std::uint16_t, std::uint64_t> waited_;  // for all of a context, until then
   std::unordered_map<std::uint16_t, std::uint64_t> legacy_;  // for its blocking streams
   std::unordered_map<std::uint64_t, std::uint64_t> streams_; // for a stream

@@ -3,21 +3,24 @@
 """Runs programs whose kernels fault, many times each, and counts what the reports say of the faults.
 
 faults_table.py --gpumemtrace PATH --samples FOLDER --binaries FOLDER --checks FOLDER
-                [--torch SCRIPT --library PATH] [--device real|simulated] [--only NAME...]
+                [--torch SCRIPT --library PATH] [--also SOURCE BINARY] [--device real|simulated] [--only NAME...]
 
 Each run of a sample under --guard that expects a finding of a kernel is repeated 20 times, runs of the script for
-PyTorch 5 times, several processes at once. What is right stands in the source: the samples' own, and torch_rows.cu.
+PyTorch and of other programs 5 times, several processes at once. What is right stands in the source; that of the script
+is torch_rows.cu.
 Columns of the table, each a count of runs:
 
     found     the report has an error about a kernel that it took from the GPU itself
     kind      it is of the expected kind
     line      its source line, innermost function included
     block     the memory: stacks of its allocation and free, and its size
+    among     the same, or the memory is one of several that the launch was given
     launch    the call that launched the kernel, and no other one
     plain     what the program answers without gpumemtrace
 
 $OUT, if set, gets faults_table.tar.gz: of each program the first run's trace with its core dump, and the reports of all
-runs with something missing. Exit status: 0 every run of every program has all of it, 1 not, 77 nothing could run.
+runs with something missing. Exit status: 0 every run has what it needs (found, line, among, launch), 1 not, 77 nothing
+could run.
 """
 
 import argparse
@@ -35,7 +38,8 @@ import threading
 import time
 
 SKIPPED = 77
-COLUMNS = ("found", "kind", "line", "block", "launch")
+COLUMNS = ("found", "kind", "line", "block", "among", "launch")
+NEEDED = ("found", "line", "among", "launch")
 WHERE = ("accessed here", "failed here")
 LAUNCHES = ("launched here", "graph launched here", "captured here", "node made here")
 BLOCKS = ("allocated here", "freed here")
@@ -90,6 +94,12 @@ def find_cases(options):
                 cases.append(
                     Case(f"{name} {' '.join(run.arguments)}", source, command, run, options.repeats, options.jobs)
                 )
+    for source, binary in options.also:
+        for run in expectations.parse_source(source.read_text(), flavour):
+            if is_fault_run(run):
+                command = [str(binary), *run.arguments]
+                name = f"{source.stem} {' '.join(run.arguments)}"
+                cases.append(Case(name, source, command, run, options.torch_repeats, options.torch_jobs))
     if options.torch:
         source = options.torch.with_suffix(".cu")
         for run in expectations.parse_source(source.read_text(), flavour):
@@ -114,6 +124,15 @@ def stacks_fit(case, finding, labels):
     return True
 
 
+def is_among(case, finding):
+    """Whether the memory is listed as one of those that the launch was given."""
+    if "its launch was given" not in finding["message"]:
+        return False
+    wanted = [stack for stack in case.expected.stacks if stack.label == "allocated here"]
+    have = [stack for stack in finding["stacks"] if stack.get("label") == "allocated here"]
+    return any(not check_report.stack_difference(want, one, case.source) for want in wanted for one in have)
+
+
 def judge(case, report):
     """Which columns hold for a report: of the finding that has most."""
     best = dict.fromkeys(COLUMNS, False)
@@ -129,6 +148,7 @@ def judge(case, report):
             "block": stacks_fit(case, finding, BLOCKS) and (case.expected.message or "").lower() in text,
             "launch": stacks_fit(case, finding, LAUNCHES),
         }
+        held["among"] = held["block"] or is_among(case, finding)
         if sum(held.values()) > sum(best.values()):
             best = held
     return best
@@ -186,7 +206,7 @@ class Table:
             label = f"{case.name.strip().replace(' ', '.')}.{number}"
             if number == 0:
                 self.keep(folder, label)
-            elif not all(held.values()):
+            elif not all(held[column] for column in NEEDED):
                 self.keep_text(json.dumps(report, indent=1), label + ".json")
         with self.lock:
             case.done += 1
@@ -234,7 +254,7 @@ def main():
     ran = [case for case in cases if not case.skipped]
     if not ran:
         return SKIPPED
-    whole = all(case.done == case.repeats and all(case.counts[c] == case.done for c in COLUMNS) for case in ran)
+    whole = all(case.done == case.repeats and all(case.counts[c] == case.done for c in NEEDED) for case in ran)
     print(
         f"{len(ran)} programs in {time.monotonic() - STARTED:.0f} s: {'all of it' if whole else 'something is missing'}"
     )
@@ -250,6 +270,7 @@ def parse_options():
     parser.add_argument("--checks", required=True, type=absolute, help="the folder of check_report.py")
     parser.add_argument("--torch", type=absolute, help="torch_rows.py; its .cu lies beside it")
     parser.add_argument("--library", type=absolute, help="what torch_rows.cu was built to")
+    parser.add_argument("--also", nargs=2, action="append", default=[], type=absolute, metavar=("SOURCE", "BINARY"))
     parser.add_argument("--device", choices=("real", "simulated"), default="real")
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--torch-repeats", type=int, default=5)

@@ -253,6 +253,8 @@ def run_program(run, options, folder):
     report_path = folder / "out.json"
     checks = run.options[:1] == ["check"]
     guarded = ["--guard"] if options.guard and not any(o.startswith("--guard") for o in run.options) else []
+    if options.guard_exclude:
+        guarded.append(f"--guard-exclude={options.guard_exclude}")
     command = [
         str(options.gpumemtrace),
         *run.options,
@@ -311,6 +313,7 @@ def parse_options():
     parser.add_argument("--source", required=True, type=lambda path: pathlib.Path(path).absolute())
     parser.add_argument("--binary", required=True, type=lambda path: pathlib.Path(path).absolute())
     parser.add_argument("--guard", action="store_true", help="each run under --guard, with the same expectations")
+    parser.add_argument("--guard-exclude", metavar="NAMES", help="with --guard: what allocates these stays plain")
     parser.add_argument("--run", type=int, help="index of the run in the source, from 0; default: all")
     parser.add_argument("--artifacts", type=pathlib.Path, help="where the folder of a failed run is kept")
     return parser.parse_args()

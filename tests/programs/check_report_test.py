@@ -240,6 +240,7 @@ class WholeRun(unittest.TestCase):
                 binary=binary,
                 artifacts=folder / "kept",
                 guard=False,
+                guard_exclude=None,
             )
             run = expectations.parse_source(source.read_text(), {"shared", "simulated"})[0]
             result = check_report.check_run(0, run, options)

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analyzer/base/text_format.h"
+#include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/faults/fault_words.h"
 
 namespace gmt {
@@ -12,7 +13,8 @@ namespace {
 
 using Evidence = DumpFault::Evidence;
 
-constexpr std::size_t kMostCandidates = 3;
+constexpr std::size_t kMostCandidates = 3; // launches
+constexpr std::size_t kMostBlocks = 3;     // shown of those that a launch was given
 
 enum Exception : std::uint32_t {
   kLaneIllegal = 1,
@@ -40,8 +42,11 @@ DumpVerdict::DumpVerdict(const DumpFault& fault, const Heap& heap, const Process
                                   kMostCandidates)),
       heap_{heap,
             launches_.empty() ? UINT64_MAX : trace::order_of(launches_.front().launch->order)} {
-  const bool global = fault.space == "global" || fault.space == "generic";
-  if (global && (is_illegal_address() || is_misaligned(fault))) find_suspects();
+  if (is_global() && (is_illegal_address() || is_misaligned(fault))) find_suspects();
+}
+
+bool DumpVerdict::is_global() const {
+  return fault_.space == "global" || fault_.space == "generic";
 }
 
 bool DumpVerdict::is_illegal_address() const {
@@ -120,6 +125,26 @@ void DumpVerdict::add_launches(Finding& f) const {
   for (const LaunchCandidate& candidate : launches_) add_stacks(f, candidate, facts_);
 }
 
+void DumpVerdict::add_given_blocks(Finding& f) const {
+  const bool is_lost = is_global() && is_illegal_address() && !first_bad_;
+  if (!is_lost || launches_.size() != 1) return;
+  const LaunchCandidate& launch = launches_.front();
+  std::vector<const Block*> blocks;
+  for (const std::uint64_t address : (launch.made ? launch.made : launch.launch)->given) {
+    if (const Block* block = live_at(address, heap_)) blocks.push_back(block);
+  }
+  if (blocks.empty()) return;
+  if (blocks.size() == 1) {
+    f.message +=
+      {"; the only memory that its launch was given is ", describe_block(*blocks.front(), facts_)};
+  } else {
+    f.message += cat({"; its launch was given ", std::to_string(blocks.size()),
+                      " blocks of memory and may have left any of them"});
+  }
+  for (std::size_t i = 0; i < std::min(blocks.size(), kMostBlocks); ++i)
+    f.stacks.push_back(allocation_stack(*blocks[i], facts_));
+}
+
 Finding DumpVerdict::finding() const {
   Finding f;
   f.kind = kind();
@@ -156,6 +181,7 @@ Finding DumpVerdict::finding() const {
   f.stacks.push_back(std::move(where));
   add_launches(f);
   if (first_bad_ && !is_misaligned(fault_)) add_stacks(f.stacks, around_, facts_);
+  add_given_blocks(f);
   f.group = cat({fault_.function, " ", fault_.offset ? format_address(*fault_.offset) : "", " ",
                  std::to_string(fault_.exception)});
   return f;

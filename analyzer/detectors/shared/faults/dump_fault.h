@@ -3,7 +3,8 @@
 // certain. Which thread and which address it was is inferred: of the threads that the dump still
 // has, those whose address lies in no live memory may have done it; no other is named. Live is what
 // was allocated when the kernel was launched: the fault of a store comes late, and the program may
-// have freed memory in the meantime.
+// have freed memory in the meantime. Where no address is left, the blocks that the launch was given
+// are listed, without a claim that it was one of them.
 #pragma once
 
 #include <cstdint>
@@ -34,12 +35,14 @@ private:
     Extents block{}, thread{};
   };
   bool is_illegal_address() const;
+  bool is_global() const;
   void find_suspects();
   void weigh(std::uint64_t address, const DumpLanes& run, std::uint32_t i);
   Text message() const;
   Text address_words() const;
   std::string thread_words() const;
   void add_launches(Finding& f) const;
+  void add_given_blocks(Finding& f) const;
 
   const DumpFault& fault_;
   const ProcessFacts& facts_;

@@ -13,13 +13,15 @@ struct Wanted {
   const Extents& block;
   std::uint64_t grid_id;
   const ProcessFacts& facts;
+  bool by_most_id = true; // else the id may be any that the launch can have at the earliest
 
   static bool same(const Extents& wanted, trace::Index3 have) {
     return wanted == Extents{} || wanted == Extents{have.x, have.y, have.z};
   }
   bool is(const LoggedLaunch& launch) const {
     if (launch.function == 0 || facts.handle_name(launch.function) != kernel) return false;
-    if (grid_id != 0 && launch.index > grid_id) return false;
+    if (grid_id != 0 && launch.least_id > grid_id) return false;
+    if (grid_id != 0 && by_most_id && launch.most_id < grid_id) return false;
     return same(grid, trace::grid_of(launch.grid)) &&
            same(block, trace::block_extents_of(launch.block));
   }
@@ -55,14 +57,18 @@ void consider(std::vector<LaunchCandidate>& all, const LoggedLaunch& launch, con
 std::vector<LaunchCandidate> launch_candidates(std::string_view kernel, const Extents& grid,
                                                const Extents& block, std::uint64_t grid_id,
                                                const ProcessFacts& facts, std::size_t most) {
-  const Wanted wanted{kernel, grid, block, grid_id, facts};
+  Wanted wanted{kernel, grid, block, grid_id, facts};
   std::vector<LaunchCandidate> all;
-  for (const LoggedLaunch* launch : facts.launches().in_flight(0))
-    consider(all, *launch, wanted, most);
-  // A synchronisation may have answered 0 before the GPU noticed the fault of a store.
-  const auto& kept = facts.launches().all();
-  for (auto at = kept.rbegin(); at != kept.rend() && all.empty(); ++at)
-    consider(all, *at, wanted, most);
+  for (const bool by_most_id : {true, false}) {
+    wanted.by_most_id = by_most_id; // something may take ids that is not known to
+    if (!all.empty()) break;
+    for (const LoggedLaunch* launch : facts.launches().in_flight(0))
+      consider(all, *launch, wanted, most);
+    // A synchronisation may have answered 0 before the GPU noticed the fault of a store.
+    const auto& kept = facts.launches().all();
+    for (auto at = kept.rbegin(); at != kept.rend() && all.empty(); ++at)
+      consider(all, *at, wanted, most);
+  }
   return all;
 }
 

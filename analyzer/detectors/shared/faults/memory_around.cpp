@@ -32,13 +32,6 @@ bool was_live(const Block& freed, std::uint64_t order) {
   return freed.allocated_at <= order && freed.freed_at > order;
 }
 
-// The block that contains the address; null if none does.
-const Block* live_at(std::uint64_t address, const HeapAt& at) {
-  if (const Block* live = at.heap.find_live(address)) return live;
-  const Block* freed = at.heap.find_freed(address);
-  return freed != nullptr && was_live(*freed, at.order) ? freed : nullptr;
-}
-
 MemoryAround nearest(std::uint64_t address, const HeapAt& at) {
   MemoryAround best;
   const auto consider = [&](const Block& block) {
@@ -60,6 +53,12 @@ MemoryAround nearest(std::uint64_t address, const HeapAt& at) {
 }
 
 } // namespace
+
+const Block* live_at(std::uint64_t address, const HeapAt& at) {
+  if (const Block* live = at.heap.find_live(address)) return live;
+  const Block* freed = at.heap.find_freed(address);
+  return freed != nullptr && was_live(*freed, at.order) ? freed : nullptr;
+}
 
 bool is_live(std::uint64_t address, std::uint64_t bytes, const HeapAt& at) {
   const Block* block = live_at(address, at);

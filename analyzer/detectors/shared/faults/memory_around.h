@@ -36,6 +36,8 @@ struct HeapAt {
 };
 
 MemoryAround memory_around(std::uint64_t address, std::uint64_t bytes, const HeapAt& at);
+// The block that contains the address; null if none does.
+const Block* live_at(std::uint64_t address, const HeapAt& at);
 // Whether CUDA gave out the memory of the access, so that it is no mistake.
 bool is_live(std::uint64_t address, std::uint64_t bytes, const HeapAt& at);
 
