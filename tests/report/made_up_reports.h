@@ -192,14 +192,14 @@ inline Report clean() {
   return r;
 }
 
-inline AccessFigures access(std::string memory, std::string operation) {
-  return {.memory = std::move(memory),
+inline AccessFigures access(AccessedMemory memory, AccessOperation operation) {
+  return {.memory = memory,
           .kernel = "step(float*)",
           .function = "load(float*)",
           .file = "/src/step.cu",
           .line = 12,
           .offset = 0x120,
-          .operation = std::move(operation),
+          .operation = operation,
           .width = 4,
           .executions = 3 << 10,
           .thread_executions = 3 << 15,
@@ -220,7 +220,7 @@ inline ReportedFinding uncoalesced() {
   f.message =
     "4-byte loads in step at step.cu:12 move 8.0 times the sectors that their data fills.";
   f.advice = "Let threadIdx.x count along the dimension that is contiguous in memory.";
-  f.access = access("global", "load");
+  f.access = access(AccessedMemory::kGlobal, AccessOperation::kLoad);
   f.bytes = f.access->wasted_bytes;
   LabelledStack place = stack("accessed here", "", {});
   place.frames.resize(2);
@@ -245,11 +245,11 @@ inline Report with_accesses() {
   ReportedFinding spill = uncoalesced();
   spill.kind = "local-spill";
   spill.severity = Severity::kNote;
-  spill.access = access("local", "access");
+  spill.access = access(AccessedMemory::kLocal, AccessOperation::kUnknown);
   spill.access->ideal = spill.access->width = 0;
   spill.access->cause.clear();
   r.findings = {uncoalesced(), spill};
-  AccessFigures bare = access("global", "access");
+  AccessFigures bare = access(AccessedMemory::kGlobal, AccessOperation::kUnknown);
   bare.file.clear();
   bare.function.clear();
   bare.line = bare.width = 0;
@@ -273,7 +273,7 @@ inline Report with_accesses() {
                                 .nanoseconds = {240'000, 3},
                                 .possible_bytes = {768'000'000, 3}};
   r.processes[0].accesses = AccessTables{
-    .lines = {access("global", "load"), bare},
+    .lines = {access(AccessedMemory::kGlobal, AccessOperation::kLoad), bare},
     .kernels = {{"step(float*)", true, 16353, 12, 6144, 110'592, 86'016, 3'750'985'728, counters},
                 {"void gather<float, Stride<32u> >(float const*, int const*)",
                  false,
