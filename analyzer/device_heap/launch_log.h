@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The newest launches of kernels and graphs, and which of them the host does not know to be done:
 // where a kernel met a fault, the launch is among these. Fed with the events of one process in
-// merged order, behind the heap. Keeps kMostKept launches, and the kernels of graphs that live.
+// merged order, behind the heap. Keeps kMostKept launches.
 //
 // "Done" is what the host waited for: a context, a stream, an event, a copy that waits, a free.
 // Where that is uncertain a launch is not done, so that the one at fault is not left out.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/cuda_state/captures.h"
+#include "analyzer/base/newest.h"
 #include "analyzer/model/event.h"
 
 namespace gmt {
@@ -28,7 +27,6 @@ struct LoggedLaunch {
   std::uint64_t executable = 0;      // kGraph
   std::uint64_t stream = 0;          // Event::own_stream()
   std::uint64_t grid = 0, block = 0; // as trace::LaunchView has them
-  std::uint64_t node = 0;            // kNodeMade
   std::uint64_t index = 0; // kKernel: of the context's, from 1; graphs' kernels are not counted
   StackId stack;
   std::uint16_t api = trace::kNoApi; // as the program wrote it
@@ -39,6 +37,7 @@ struct LoggedLaunch {
 class LaunchLog {
 public:
   static constexpr std::size_t kMostKept = 100'000;
+  using Launches = Newest<LoggedLaunch, kMostKept>;
 
   void follow(const Event& e, const Heap& heap);
 
@@ -46,31 +45,45 @@ public:
   const LoggedLaunch* find(std::uint64_t order) const;
   // Launches that are not known to be done, newest first; of a context, or of all if it is 0.
   std::vector<const LoggedLaunch*> in_flight(std::uint16_t context) const;
-  const std::deque<LoggedLaunch>& all() const { return kept_; } // oldest first
-  // What gave the executable graph its kernels; what is not known is not there.
-  const std::vector<LoggedLaunch>& kernels_of(std::uint64_t executable) const;
+  const Launches& all() const { return kept_; }
 
 private:
-  using Kernels = std::vector<LoggedLaunch>;
   void on_launch(const Event& e, const Heap& heap);
   void on_sync(const Event& e, const Heap& heap);
   void on_graph_kernel(const Event& e);
-  void on_life(const Event& e);
-  void keep(const LoggedLaunch& launch);
   void wait_for_stream(const Event& e, std::uint64_t handle, std::uint64_t until);
   bool is_done(const LoggedLaunch& launch) const;
 
   struct Recorded { // an event
     std::uint64_t stream = 0, order = 0;
   };
-  std::deque<LoggedLaunch> kept_;
-  std::unordered_map<std::uint16_t, std::uint64_t> counts_;  // of launches, by context
-  std::unordered_map<std::uint16_t, std::uint64_t> waited_;  // for all of a context, until then
-  std::unordered_map<std::uint16_t, std::uint64_t> legacy_;  // for its blocking streams
-  std::unordered_map<std::uint64_t, std::uint64_t> streams_; // for a stream
+  struct OfContext {
+    std::uint64_t launches = 0; // so many
+    std::uint64_t waited = 0;   // for all of its work, until then
+    std::uint64_t legacy = 0;   // for its blocking streams
+  };
+  OfContext& of(std::uint16_t context) {
+    if (contexts_.size() <= context) contexts_.resize(context + std::size_t{1});
+    return contexts_[context];
+  }
+  OfContext known_of(std::uint16_t context) const {
+    return context < contexts_.size() ? contexts_[context] : OfContext{};
+  }
+  std::uint64_t& waited_for(std::uint64_t stream) {
+    if (last_waited_ == nullptr || last_stream_ != stream) {
+      last_waited_ = &streams_[stream];
+      last_stream_ = stream;
+    }
+    return *last_waited_;
+  }
+
+  Launches kept_;
+  std::vector<OfContext> contexts_;                          // by id
+  std::unordered_map<std::uint64_t, std::uint64_t> streams_; // waited for, until then
+  // Programs wait for the same stream again and again: the last one is not searched.
+  std::uint64_t last_stream_ = 0;
+  std::uint64_t* last_waited_ = nullptr; // in streams_, where values stay at their addresses
   std::unordered_map<std::uint64_t, Recorded> events_;
-  std::unordered_map<CaptureTable::Capture, Kernels> captures_; // under way
-  std::unordered_map<std::uint64_t, Kernels> graphs_, executables_;
 };
 
 } // namespace gmt

@@ -108,8 +108,8 @@ Text DumpVerdict::message() const {
 
 void DumpVerdict::add_launches(Finding& f, const ProcessFacts& facts) const {
   constexpr std::size_t kMost = 3;
-  const auto candidates =
-    launch_candidates(fault_.kernel, fault_.grid, fault_.block, fault_.grid_id, facts, kMost);
+  const FaultingGrid grid{fault_.kernel, fault_.grid, fault_.block, fault_.grid_id};
+  const auto candidates = launch_candidates(grid, facts, heap_, kMost);
   if (candidates.size() > 1)
     f.message += cat({"; ", candidates.size() == kMost ? "at least " : "",
                       std::to_string(candidates.size()), " lines may have launched it"});
