@@ -45,7 +45,7 @@ struct AccessFigures {
   std::uint32_t line = 0;
   std::uint64_t offset = 0; // of its costliest instruction in the function, bytes
   AccessOperation operation = AccessOperation::kUnknown;
-  std::uint32_t width = 0;  // bytes that a thread asks for; 0 unknown
+  std::uint32_t width = 0; // bytes that a thread asks for; 0 unknown
   std::uint64_t executions = 0, thread_executions = 0;
   // Sectors; wavefronts of shared memory. Local memory has no ideal
   std::uint64_t actual = 0, ideal = 0;
