@@ -7,7 +7,7 @@
 #include <string>
 
 #include "analyzer/report/output_format.h"
-#include "tests/report/made_up_reports.h"
+#include "tests/report/made_up_accesses.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) {

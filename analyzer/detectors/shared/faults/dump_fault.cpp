@@ -38,8 +38,8 @@ Extents index_of(std::uint32_t linear, const Extents& block) {
 
 DumpVerdict::DumpVerdict(const DumpFault& fault, const Heap& heap, const ProcessFacts& facts)
     : fault_(fault), facts_(facts),
-      launches_(launch_candidates(fault.kernel, fault.grid, fault.block, fault.grid_id, facts,
-                                  kMostCandidates)),
+      launches_(launch_candidates({fault.kernel, fault.grid, fault.block, fault.grid_id}, facts,
+                                  heap, kMostCandidates)),
       heap_{heap,
             launches_.empty() ? UINT64_MAX : trace::order_of(launches_.front().launch->order)} {
   if (is_global() && (is_illegal_address() || is_misaligned(fault))) find_suspects();
@@ -125,13 +125,27 @@ void DumpVerdict::add_launches(Finding& f) const {
   for (const LaunchCandidate& candidate : launches_) add_stacks(f, candidate, facts_);
 }
 
+namespace {
+
+// Of the memory that the kernel has pointers into.
+std::vector<std::uint64_t> given_addresses(const LaunchCandidate& candidate) {
+  if (candidate.made == nullptr) return candidate.launch->given;
+  std::vector<std::uint64_t> addresses;
+  for (const std::uint64_t word : candidate.made->pointers)
+    addresses.push_back(trace::argument_address(word));
+  return addresses;
+}
+
+} // namespace
+
 void DumpVerdict::add_given_blocks(Finding& f) const {
   const bool is_lost = is_global() && is_illegal_address() && !first_bad_;
   if (!is_lost || launches_.size() != 1) return;
-  const LaunchCandidate& launch = launches_.front();
   std::vector<const Block*> blocks;
-  for (const std::uint64_t address : (launch.made ? launch.made : launch.launch)->given) {
-    if (const Block* block = live_at(address, heap_)) blocks.push_back(block);
+  for (const std::uint64_t address : given_addresses(launches_.front())) {
+    const Block* block = live_at(address, heap_);
+    if (block != nullptr && std::ranges::find(blocks, block) == blocks.end())
+      blocks.push_back(block);
   }
   if (blocks.empty()) return;
   if (blocks.size() == 1) {
