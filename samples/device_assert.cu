@@ -3,6 +3,7 @@
 // (710) to all later calls; which launch it was, nothing says. With --guard or --core-dump the
 // report names the line and the launch. With "clean" the assert holds.
 //
+// unlike-fenced: it has runs of its own with --guard
 // run: plain
 // exit-simulated: 3
 // exit-real: 3

@@ -4,6 +4,7 @@
 // graph runs, and the report names the graph's launch and the call that captured the kernel. With
 // "clean" the kernel is given the right count.
 //
+// unlike-fenced: it has runs of its own with --guard
 // run: plain
 // expect-real: clean
 // expect-simulated: error kernel-out-of-bounds count=64 message="right behind the end of 4.0 KiB" stacks="accessed here"@fill:LINE(store),"graph launched here"@main:LINE(launch),"captured here"@capture:LINE(second),"allocated here"@main:LINE(values)

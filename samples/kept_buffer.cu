@@ -6,6 +6,7 @@
 //   stream-fenced    the buffer is of stream-ordered memory, and freed by cudaFreeAsync
 //   clean            the buffer is freed behind its last use
 //
+// unlike-fenced: it has runs of its own with --guard
 // run: plain
 // expect-real: clean
 // expect-simulated: error kernel-use-after-free message="reads 4 bytes" stacks="accessed here"@scale:LINE(use),"launched here"@scale_field:LINE(launch),"freed here"@drop:LINE(free),"allocated here"@make:LINE(alloc)

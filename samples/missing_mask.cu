@@ -3,6 +3,7 @@
 // launched for 12,672 values, and half of the last block stores behind them. CUDA says nothing, since
 // the stores stay in the same page of 2 MiB. With --guard the GPU faults. With "clean" they are masked.
 //
+// unlike-fenced: it has runs of its own with --guard
 // run: plain
 // expect-real: clean
 // expect-simulated: error kernel-out-of-bounds count=128 message="right behind the end of 49.5 KiB" stacks="accessed here"@add:LINE(store),"launched here"@main:LINE(launch),"allocated here"@main:LINE(sums)

@@ -3,6 +3,7 @@
 // and the program allocates only count of them. CUDA says nothing, since the store stays in the same
 // page of 2 MiB. With --guard the GPU faults at the store. With "clean" there is room for the last.
 //
+// unlike-fenced: it has runs of its own with --guard
 // run: plain
 // expect-real: clean
 // expect-simulated: error kernel-out-of-bounds message="right behind the end of 8.0 KiB" stacks="accessed here"@write_starts:LINE(store),"launched here"@main:LINE(launch),"allocated here"@main:LINE(starts)

@@ -3,6 +3,7 @@
 // input. What it reads there lies in the same page of 2 MiB, so CUDA says nothing. With --guard the
 // page ends where the input ends, and the GPU faults at the load. With "clean" the last cell stays.
 //
+// unlike-fenced: it has runs of its own with --guard
 // run: plain
 // expect-real: clean
 // expect-simulated: error kernel-out-of-bounds message="right behind the end of 16.0 KiB" stacks="accessed here"@smooth:LINE(read),"launched here"@main:LINE(launch),"allocated here"@main:LINE(input)

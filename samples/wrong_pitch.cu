@@ -4,6 +4,7 @@
 // CUDA says nothing, since they lie in the same page of 2 MiB. With --guard the GPU faults there.
 // With "clean" the kernel adds the pitch to a pointer to char.
 //
+// unlike-fenced: it has runs of its own with --guard
 // run: plain
 // expect-real: clean
 // expect-simulated: error kernel-out-of-bounds message="the end of 32.0 KiB of pitched" stacks="accessed here"@fill:LINE(store),"launched here"@main:LINE(launch),"allocated here"@main:LINE(matrix)

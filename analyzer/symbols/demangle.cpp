@@ -116,7 +116,7 @@ std::string without_shared(std::string_view name, std::size_t shared, std::size_
   return text;
 }
 
-// nvcc puts a file's static functions of the device into a namespace that nobody wrote:
+// nvcc puts a file's static functions of the device into a namespace of its own:
 // _INTERNAL_<hash>_<length>_<file>_<hash>.
 void drop_internal_namespaces(std::string& name) {
   constexpr std::string_view kInternal = "_INTERNAL_";

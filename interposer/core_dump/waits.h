@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls by which the host learns that work is done, while core dumps are on: an answer 0 is given
 // to the program only when the GPU still runs work (device_probe.h). Without that, a program whose
-// kernel has failed would be told 0, and might go on with wrong data or end before the dump is
+// kernel has failed would see 0, and might go on with wrong data or end before the dump is
 // written.
 #pragma once
 

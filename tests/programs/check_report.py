@@ -20,6 +20,7 @@ Expectations are comments in the source, one a line, each belonging to the `run:
     // not-checked: leak            the report must say that this was not checked
     // counted: add_one             this kernel must have every whole-kernel counter, and a believable bandwidth
     // processes: 2                 so many processes are in the report; default: not compared
+    // unlike-fenced: why           --guard changes what this run does, or all runs if it stands before the first one
     // or: the context dies         what follows (expect, not-checked) is another outcome of the same run; one must fit
 
 Every run lists all its findings of severity error and warning: any other one is a failure. Notes that are not listed
@@ -244,6 +245,8 @@ def why_skipped(run, options):
         return "this run needs the simulated device"
     if options.device == "real" and (reason := why_no_gpu(run.devices)):
         return f"no GPU: {reason}"
+    if options.guard and not options.guard_exclude and run.unlike_fenced:
+        return f"unlike under the fence: {run.unlike_fenced}"
     return ""
 
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mistakes inside kernels, which the simulated device sees at each access. On a GPU most of them stay unnoticed.
 //
+// unlike-fenced: CUDA reports its faults to the program
 // run: clean
 // expect: clean
 // run: past-the-end

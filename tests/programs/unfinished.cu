@@ -2,6 +2,7 @@
 // The process dies inside a driver call: in the third allocation, by order of the simulated device, or in a wait for a
 // kernel that never ends, by SIGKILL. The report names that call, and leaks are not checked.
 //
+// unlike-fenced: other functions of the driver are called
 // run:
 // device: simulated
 // env: GPUMEMTRACE_SIM_ABORT_IN=cuMemAlloc_v2:3

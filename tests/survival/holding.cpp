@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches a kernel, or none, and ends its context or itself: holding KERNELS END [unwaited]. It
-// waits for the kernels, unless it is told not to. Prints the time of CLOCK_MONOTONIC in ns right
+// waits for the kernels, unless `unwaited` is given. Prints the time of CLOCK_MONOTONIC in ns right
 // before the end, and right behind it where there is one.
 
 #include <cuda.h>
