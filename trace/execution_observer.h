@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens inside kernels on the simulated device, as it tells a tool that asks: an ABI of
+// What happens inside kernels on the simulated device, as it reports to a tool that asks: an ABI of
 // plain structures between two libraries that share nothing else. The simulated libcuda exports
 // kObserveSymbol. The tool finds it there and gives it a table of functions. It gets a call for
 // each report, skipped launch and allocation of a kernel.

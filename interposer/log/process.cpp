@@ -227,7 +227,7 @@ bool Process::make_directory_under(const char* parent) noexcept {
   gethostname(host, sizeof host - 1);
   sanitize(name);
   sanitize(host);
-  char* dot = std::strchr(host, '.'); // the short name is enough to tell machines apart
+  char* dot = std::strchr(host, '.'); // the short name is enough to distinguish machines
   if (dot != nullptr) *dot = '\0';
   // An exec keeps the pid; pids of two containers may be equal
   for (unsigned again = 0; again < 100000; ++again) {

@@ -77,7 +77,7 @@ std::string instruction_line(std::string_view log, const AccessFunction& f,
   using InstructionColumn = trace::AccessInstructionColumn;
   const AccessCounts& c = i.counts;
   return cat(
-    {log, " instruction", figure(InstructionColumn::place, f.number),
+    {log, " instruction", figure(InstructionColumn::location, f.number),
      " offset=", format_address(i.offset), figure(InstructionColumn::executions, c.executions),
      figure(InstructionColumn::thread_executions, c.thread_executions),
      figure(InstructionColumn::sectors, c.sectors),

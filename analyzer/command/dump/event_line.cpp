@@ -260,7 +260,7 @@ std::string flags_text(const Event& event) {
   if (event.kind == trace::Kind::kUse) {
     flag(trace::kUseReads, "reads");
     flag(trace::kUseWrites, "writes");
-    flag(trace::kUseToldBefore, "told-before");
+    flag(trace::kUseOfRecordedCopy, "told-before");
   }
   flag(trace::kFlagNested, "nested");
   return text;

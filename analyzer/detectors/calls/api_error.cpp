@@ -108,7 +108,7 @@ private:
 
   // Another record of the same call, which was checked as a whole.
   static bool is_reported_before(const Event& e) {
-    return e.kind == trace::Kind::kUse && (e.flags & trace::kUseToldBefore) != 0;
+    return e.kind == trace::Kind::kUse && (e.flags & trace::kUseOfRecordedCopy) != 0;
   }
 
   Finding finding(const Event& e) const {

@@ -19,11 +19,12 @@
 #include "interposer/coalescing/collector/windows/sums.h"
 
 namespace gmt::interposer::collector {
+namespace {
 
 using What = DriverCall::What;
 
-inline constexpr std::uint64_t kSecond = 1000 * kMillisecond, kForEver = 1'000'000 * kSecond;
-inline constexpr std::uint64_t kFirstStream = 100, kContext = 0xc0ffee00;
+constexpr std::uint64_t kSecond = 1000 * kMillisecond, kForEver = 1'000'000 * kSecond;
+constexpr std::uint64_t kFirstStream = 100, kContext = 0xc0ffee00;
 
 // ---- the device: runs one kernel after the other, in the order in which they were launched
 
@@ -51,41 +52,39 @@ struct Device {
   std::map<std::string, std::uint64_t> shared_measured;    // the same, for shared memory
   std::map<std::string, std::uint64_t> ever_patched;
 };
-inline Device device;
-inline std::uint64_t busy_until(std::uint64_t stream) {
+Device device;
+std::uint64_t busy_until(std::uint64_t stream) {
   if (stream == device.spinning_on) return kForEver;
   return device.stream_at[stream];
 }
 
-inline int stream_query(std::uint64_t stream) {
-  return busy_until(stream) <= device.clock ? 0 : 600;
-}
-inline int is_capturing(std::uint64_t, int* status) { return *status = 0; }
-inline int exchange_mode(int* mode) { return *mode = 0; }
-inline int get_device(int* ordinal) { return *ordinal = 0; }
-inline int get_name(const char** name, std::uint64_t function) {
+int stream_query(std::uint64_t stream) { return busy_until(stream) <= device.clock ? 0 : 600; }
+int is_capturing(std::uint64_t, int* status) { return *status = 0; }
+int exchange_mode(int* mode) { return *mode = 0; }
+int get_device(int* ordinal) { return *ordinal = 0; }
+int get_name(const char** name, std::uint64_t function) {
   return *name = device.kernels.at(function).name.c_str(), 0;
 }
-inline int load(std::uint64_t) { return 0; }
-inline int event_create(std::uint64_t* event, unsigned) {
+int load(std::uint64_t) { return 0; }
+int event_create(std::uint64_t* event, unsigned) {
   device.events.emplace_back();
   *event = device.events.size();
   return 0;
 }
-inline int event_record(std::uint64_t event, std::uint64_t stream) {
+int event_record(std::uint64_t event, std::uint64_t stream) {
   device.events[event - 1] = {stream, std::max(device.clock, busy_until(stream))};
   return 0;
 }
-inline int event_query(std::uint64_t event) {
+int event_query(std::uint64_t event) {
   return device.events[event - 1].at <= device.clock ? 0 : 600;
 }
-inline int event_elapsed(float* milliseconds, std::uint64_t first, std::uint64_t last) {
+int event_elapsed(float* milliseconds, std::uint64_t first, std::uint64_t last) {
   *milliseconds =
     static_cast<float>(device.events[last - 1].at - device.events[first - 1].at) / 1e6f;
   return 0;
 }
 
-inline void* driver_symbol(const char* name) {
+void* driver_symbol(const char* name) {
   static const std::map<std::string, void*> kFunctions = {
     {"cuStreamQuery", reinterpret_cast<void*>(&stream_query)},
     {"cuStreamIsCapturing", reinterpret_cast<void*>(&is_capturing)},
@@ -107,18 +106,18 @@ struct Record {
   trace::Kind kind;
   std::vector<trace::Slot> slots; // the record's own, never moved
 };
-inline std::deque<Record> records;
+std::deque<Record> records;
 
-inline trace::Slot* append(ThreadLog*, trace::Kind kind, const std::uint64_t* words, unsigned count,
-                           std::uint16_t) {
+trace::Slot* append(ThreadLog*, trace::Kind kind, const std::uint64_t* words, unsigned count,
+                    std::uint16_t) {
   Record& record =
     records.emplace_back(Record{kind, std::vector<trace::Slot>(trace::slots_for(count))});
   for (unsigned i = 0; i < count; ++i) set_word(record.slots.data(), i, words[i]);
   return record.slots.data();
 }
 
-inline Options options;
-inline const CoreFunctions& made_up_core() {
+Options options;
+const CoreFunctions& made_up_core() {
   static CoreFunctions functions{};
   functions.options = &options;
   functions.driver_symbol = driver_symbol;
@@ -180,7 +179,8 @@ public:
 
 class NoCounters final : public KernelCounters {};
 
-inline MadeUpMetrics made_up_metrics;
-inline NoCounters no_counters;
+MadeUpMetrics made_up_metrics;
+NoCounters no_counters;
 
+} // namespace
 } // namespace gmt::interposer::collector

@@ -17,15 +17,16 @@
 #include "trace/records.h"
 
 namespace gmt::interposer {
+namespace {
 
-inline std::filesystem::path trace_folder() {
+std::filesystem::path trace_folder() {
   char path[4200];
   EXPECT_TRUE(Process::path_of("info", path, sizeof path));
   return std::filesystem::path(path).parent_path();
 }
 
 // A record's words, in as many slots as it has.
-inline std::vector<std::uint64_t> words_of(const trace::Slot* slot, unsigned slots) {
+std::vector<std::uint64_t> words_of(const trace::Slot* slot, unsigned slots) {
   std::vector<std::uint64_t> words(std::begin(slot->a), std::end(slot->a));
   for (unsigned i = 1; i < slots; ++i) {
     trace::MoreSlot more;
@@ -36,7 +37,7 @@ inline std::vector<std::uint64_t> words_of(const trace::Slot* slot, unsigned slo
 }
 
 // The kernels that the trace describes, as it did last.
-inline std::map<std::uint64_t, Kernel> announced() {
+std::map<std::uint64_t, Kernel> announced() {
   std::map<std::uint64_t, Kernel> kernels;
   for (const auto& entry : std::filesystem::directory_iterator(trace_folder())) {
     if (entry.path().extension() != ".log") continue;
@@ -67,4 +68,5 @@ inline std::map<std::uint64_t, Kernel> announced() {
   return kernels;
 }
 
+} // namespace
 } // namespace gmt::interposer
