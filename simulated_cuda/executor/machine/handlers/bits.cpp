@@ -200,6 +200,18 @@ Next logic3(Warp& w, Next in) {
   return in + 1;
 }
 
+// lop3.and and lop3.or: whether the result is not 0, joined with a predicate.
+template <bool kAnd>
+Next logic3_predicate(Warp& w, Next in) {
+  logic3(w, in);
+  const u32* d = at<const u32>(w, in->r[0]);
+  u32 any = 0;
+  GMT_LANES any |= d[l] != 0 ? kLaneBits.bit[l] : 0u;
+  const u32 c = predicate_at(w, in->r[5]);
+  set_predicate(w, in->r[4], kAnd ? any & c : any | c);
+  return in + 1;
+}
+
 template <class T>
 Next select(Warp& w, Next in) {
   const T* a = at<const T>(w, in->r[1]);
@@ -320,6 +332,8 @@ void GMT_GROUP(bits)(FormTable& table) {
   table.add("shf.r.clamp.b32", map3<Funnel<false, false>>);
   table.add("shf.r.wrap.b32", map3<Funnel<false, true>>);
   table.add("lop3.b32", logic3);
+  table.add("lop3.and.b32", logic3_predicate<true>);
+  table.add("lop3.or.b32", logic3_predicate<false>);
   table.add("fns.b32", map3<Fns>);
   for (const char* type : {"b16", "u16", "s16"}) add_choices<u16>(table, type);
   for (const char* type : {"b32", "u32", "s32", "f32"}) add_choices<u32>(table, type);
