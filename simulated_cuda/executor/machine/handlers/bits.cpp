@@ -234,6 +234,16 @@ struct Slct {
   static T f(T a, T b, S c) { return c >= 0 ? a : b; }
 };
 
+// slct.ftz: a negative subnormal number is -0, which is not less than 0.
+template <class T>
+struct SlctFlushed {
+  using D = T;
+  using A = T;
+  using B = T;
+  using C = f32;
+  static T f(T a, T b, f32 c) { return c > -0x1p-126f ? a : b; }
+};
+
 // fns: the number of the n-th set bit from a base on.
 struct Fns {
   using D = u32;
@@ -286,7 +296,7 @@ void add_choices(FormTable& table, const char* type) {
   const std::string name = type;
   table.add(("slct." + name + ".s32").c_str(), map3<Slct<T, s32>>);
   table.add(("slct." + name + ".f32").c_str(), map3<Slct<T, f32>>);
-  table.add(("slct.ftz." + name + ".f32").c_str(), map3<Slct<T, f32>>);
+  table.add(("slct.ftz." + name + ".f32").c_str(), map3<SlctFlushed<T>>);
 }
 
 } // namespace

@@ -61,6 +61,17 @@ struct ToHalf {
   }
 };
 
+// A double that rounds to fewer bits as the integer does: its last bit is set if bits were lost.
+template <class From>
+[[gnu::always_inline]] inline f64 to_odd(From v) {
+  const f64 near = static_cast<f64>(v);
+  if constexpr (sizeof(From) < 8) return near;
+  const s128 lost = static_cast<s128>(v) - static_cast<s128>(near);
+  if (lost == 0) return near;
+  const u64 pattern = bits(near);
+  return as_f64(((lost < 0) == (near > 0) ? pattern - 1 : pattern) | 1);
+}
+
 template <class To, class From, Mode kMode>
 struct FromInteger {
   using D = typename To::T;
@@ -68,7 +79,7 @@ struct FromInteger {
   static constexpr bool kScalar = kMode != kRn || sizeof(D) == 2 || sizeof(From) < 4;
   static D f(From v) {
     if constexpr (std::is_same_v<D, u16>) {
-      return To::from(static_cast<f64>(v), kMode); // what double cannot hold is infinite there
+      return To::from(to_odd(v), kMode);
     } else if constexpr (kMode == kRn || (sizeof(From) <= 4 && sizeof(D) == 8)) {
       return static_cast<D>(v);
     } else {
