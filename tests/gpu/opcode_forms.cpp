@@ -3,7 +3,9 @@
 // Kernels are PTX that the driver assembles; a form that it refuses is named and left out. Exit
 // status: 0 recorded or equal, 1 different or a call failed, 2 bad usage, 77 no GPU.
 //
-// Usage: opcode_forms record FILE | compare FILE | ptx       ptx: the text of all kernels
+// Usage: opcode_forms record [FILE] | compare FILE | ptx
+//   FILE of record: $OUT/h200.forms if it is not given, or h200.forms    ptx: the text of all
+//   kernels
 #include "tests/executor/forms/operands.h"
 #include "tests/executor/forms/recording.h"
 
@@ -233,11 +235,13 @@ int run(const std::string& mode, const std::string& path) {
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
-  const bool known =
-    (mode == "ptx" && argc == 2) || ((mode == "record" || mode == "compare") && argc == 3);
+  const bool known = ((mode == "ptx" || mode == "record") && argc == 2) ||
+                     ((mode == "record" || mode == "compare") && argc == 3);
   if (!known) {
-    std::fputs("usage: opcode_forms record FILE | compare FILE | ptx\n", stderr);
+    std::fputs("usage: opcode_forms record [FILE] | compare FILE | ptx\n", stderr);
     return 2;
   }
-  return gmt::forms::run(mode, argc > 2 ? argv[2] : "");
+  const char* folder = std::getenv("OUT");
+  const std::string here = (folder != nullptr ? std::string(folder) + "/" : "") + "h200.forms";
+  return gmt::forms::run(mode, argc > 2 ? argv[2] : here);
 }

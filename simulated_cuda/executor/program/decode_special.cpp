@@ -53,6 +53,8 @@ bool FunctionDecoder::decode_special() {
     row.decode(*this);
     return true;
   }
+  if (opcode == "lop3" && decode_logic_predicate()) return true;
+  if (opcode == "cvt" && has("pack")) return decode_pack();
   if (opcode == "cvt" && decode_pair_conversion()) return true;
   return false;
 }
@@ -280,6 +282,43 @@ void FunctionDecoder::decode_address_question() {
   Instruction& in = emit(form);
   in.r[0] = to;
   in.r[1] = from;
+}
+
+// lop3.and.b32 d|p, a, b, c, table, q
+bool FunctionDecoder::decode_logic_predicate() {
+  const Operand& to = operand(0);
+  if (to.kind != OperandKind::kPair) return false;
+  std::uint32_t sources[3];
+  for (std::uint32_t i = 0; i < 3; ++i) sources[i] = source(operand(i + 1), Type::kB32);
+  const Operand& table = operand(4);
+  if (table.kind != OperandKind::kImmediate) fail("an operand that must be a number");
+  const std::uint32_t joined = predicate(operand(5));
+  const Result value = result(body_.parts(to)[0], Type::kB32);
+  const Result is = result(body_.parts(to)[1], Type::kPred);
+  Instruction& in = emit(form_without(""));
+  in.r[0] = value.offset;
+  for (std::uint32_t i = 0; i < 3; ++i) in.r[i + 1] = sources[i];
+  in.r[4] = is.offset;
+  in.r[5] = joined;
+  in.immediate = static_cast<std::int64_t>(table.bits);
+  write_back(value);
+  return true;
+}
+
+// cvt.pack.sat.u8.s32.b32 d, a, b, c: results are words whatever the first type is
+bool FunctionDecoder::decode_pack() {
+  const std::uint32_t count = instruction_->operand_count;
+  if (count != 3 && count != 4) fail("too few or too many operands");
+  const std::uint32_t a = source(operand(1), Type::kS32), b = source(operand(2), Type::kS32);
+  const std::uint32_t c = count == 4 ? source(operand(3), Type::kB32) : kNoOperand;
+  const Result to = result(operand(0), Type::kB32);
+  Instruction& in = emit(form_without(""));
+  in.r[0] = to.offset;
+  in.r[1] = a;
+  in.r[2] = b;
+  in.r[3] = c;
+  write_back(to);
+  return true;
 }
 
 // cvt.rn.f16x2.f32 d, a, b and its like: two values become one.

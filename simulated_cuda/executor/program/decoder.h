@@ -131,6 +131,8 @@ private:
   void decode_elect();
   void decode_address_question();
   bool decode_pair_conversion();
+  bool decode_pack();
+  bool decode_logic_predicate();
   ptx::Type type_of_bits(std::uint32_t bits) const;
 
   std::string form_without(const char* noise) const;

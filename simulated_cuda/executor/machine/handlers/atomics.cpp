@@ -66,7 +66,9 @@ struct AddF32 {
   }
 };
 struct AddF64 {
-  static u64 f(u64 old, u64 b, u64) { return bits(as_f64(old) + as_f64(b)); }
+  static u64 f(u64 old, u64 b, u64) {
+    return bits(out_f64(as_f64(old) + as_f64(b), as_f64(old), as_f64(b)));
+  }
 };
 template <class H>
 struct AddHalf {
@@ -93,6 +95,21 @@ template <class T, class Op>
   }
 }
 
+// Sums of f32 in global memory flush subnormal numbers, those in shared memory do not.
+template <class Op>
+struct InShared {
+  using type = Op;
+};
+template <>
+struct InShared<AddF32<true>> {
+  using type = AddF32<false>;
+};
+
+bool is_shared(Space space, u64 address) {
+  return space == Space::kShared ||
+         (space == Space::kGeneric && address - kSharedWindow < kWindowBytes);
+}
+
 template <class T, class Op, bool kReturns>
 Next atomic(Warp& w, Next in) {
   const Space space = space_of(in);
@@ -115,7 +132,12 @@ Next atomic(Warp& w, Next in) {
       if (kReturns) d[l] = 0;
       continue;
     }
-    const T old = apply<T, Op>(reinterpret_cast<T*>(host), b[l], c[l]);
+    auto* cell = reinterpret_cast<T*>(host);
+    using Shared = typename InShared<Op>::type;
+    T old;
+    if (!std::is_same_v<Op, Shared> && is_shared(space, address))
+      old = apply<T, Shared>(cell, b[l], c[l]);
+    else old = apply<T, Op>(cell, b[l], c[l]);
     if (kReturns) d[l] = old;
   }
   return in + 1;
@@ -142,7 +164,7 @@ void GMT_GROUP(atomics)(FormTable& table) {
   add<u32, AddInt<u32>>(table, "add", "s32");
   add<u64, AddInt<u64>>(table, "add", "u64");
   add<u64, AddInt<u64>>(table, "add", "s64");
-  add<u32, AddF32<false>>(table, "add", "f32");
+  add<u32, AddF32<true>>(table, "add", "f32");
   add<u64, AddF64>(table, "add", "f64");
   add<u16, AddHalf<F16>>(table, "add", "f16");
   add<u16, AddHalf<Bf16>>(table, "add", "bf16");

@@ -200,6 +200,18 @@ Next logic3(Warp& w, Next in) {
   return in + 1;
 }
 
+// lop3.and and lop3.or: whether the result is not 0, joined with a predicate.
+template <bool kAnd>
+Next logic3_predicate(Warp& w, Next in) {
+  logic3(w, in);
+  const u32* d = at<const u32>(w, in->r[0]);
+  u32 any = 0;
+  GMT_LANES any |= d[l] != 0 ? kLaneBits.bit[l] : 0u;
+  const u32 c = predicate_at(w, in->r[5]);
+  set_predicate(w, in->r[4], kAnd ? any & c : any | c);
+  return in + 1;
+}
+
 template <class T>
 Next select(Warp& w, Next in) {
   const T* a = at<const T>(w, in->r[1]);
@@ -220,6 +232,16 @@ struct Slct {
   using B = T;
   using C = S;
   static T f(T a, T b, S c) { return c >= 0 ? a : b; }
+};
+
+// slct.ftz: a negative subnormal number is -0, which is not less than 0.
+template <class T>
+struct SlctFlushed {
+  using D = T;
+  using A = T;
+  using B = T;
+  using C = f32;
+  static T f(T a, T b, f32 c) { return c > -0x1p-126f ? a : b; }
 };
 
 // fns: the number of the n-th set bit from a base on.
@@ -274,7 +296,7 @@ void add_choices(FormTable& table, const char* type) {
   const std::string name = type;
   table.add(("slct." + name + ".s32").c_str(), map3<Slct<T, s32>>);
   table.add(("slct." + name + ".f32").c_str(), map3<Slct<T, f32>>);
-  table.add(("slct.ftz." + name + ".f32").c_str(), map3<Slct<T, f32>>);
+  table.add(("slct.ftz." + name + ".f32").c_str(), map3<SlctFlushed<T>>);
 }
 
 } // namespace
@@ -320,6 +342,8 @@ void GMT_GROUP(bits)(FormTable& table) {
   table.add("shf.r.clamp.b32", map3<Funnel<false, false>>);
   table.add("shf.r.wrap.b32", map3<Funnel<false, true>>);
   table.add("lop3.b32", logic3);
+  table.add("lop3.and.b32", logic3_predicate<true>);
+  table.add("lop3.or.b32", logic3_predicate<false>);
   table.add("fns.b32", map3<Fns>);
   for (const char* type : {"b16", "u16", "s16"}) add_choices<u16>(table, type);
   for (const char* type : {"b32", "u32", "s32", "f32"}) add_choices<u32>(table, type);

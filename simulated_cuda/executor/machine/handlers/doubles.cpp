@@ -12,19 +12,19 @@ struct F64 {
   using C = f64;
 };
 struct Add : F64 {
-  static f64 f(f64 a, f64 b) { return a + b; }
+  static f64 f(f64 a, f64 b) { return out_f64(a + b, a, b); }
 };
 struct Sub : F64 {
-  static f64 f(f64 a, f64 b) { return a - b; }
+  static f64 f(f64 a, f64 b) { return out_f64(a - b, a, b); }
 };
 struct Mul : F64 {
-  static f64 f(f64 a, f64 b) { return a * b; }
+  static f64 f(f64 a, f64 b) { return out_f64(a * b, a, b); }
 };
 struct Div : F64 {
-  static f64 f(f64 a, f64 b) { return a / b; }
+  static f64 f(f64 a, f64 b) { return out_f64(a / b, a, b); }
 };
 struct Fma : F64 {
-  static f64 f(f64 a, f64 b, f64 c) { return __builtin_fma(a, b, c); }
+  static f64 f(f64 a, f64 b, f64 c) { return out_f64(__builtin_fma(a, b, c), a, b, c); }
 };
 struct Sqrt : F64 {
   static f64 f(f64 a) { return __builtin_sqrt(a); }

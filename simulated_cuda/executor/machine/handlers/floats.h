@@ -39,6 +39,17 @@ template <bool kFlush, bool kSaturate>
   return as_f32((b & 0x7fffffffu) > 0x7f800000u ? kNan32 : b);
 }
 
+// A result of f64. Of NaN it is the first operand that is one, made quiet: which operand a
+// processor takes depends on the instruction that a compiler chose.
+[[gnu::always_inline]] inline f64 out_f64(f64 v, f64 a, f64 b) {
+  const u64 of_operand = bits(a != a ? a : b) | 0x0008000000000000ull;
+  const f64 nan = as_f64(((a != a) | (b != b)) ? of_operand : 0xfff8000000000000ull);
+  return v != v ? nan : v;
+}
+[[gnu::always_inline]] inline f64 out_f64(f64 v, f64 a, f64 b, f64 c) {
+  return a != a || b != b ? out_f64(v, a, b) : out_f64(v, c, c);
+}
+
 // The rounding mode of SSE for the life of the object. The values must come from memory and go to
 // it, so that the compiler moves no arithmetic over the barriers.
 class Rounding {

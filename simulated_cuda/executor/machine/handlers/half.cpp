@@ -30,7 +30,22 @@ u16 finish(u16 h) {
   return h;
 }
 
-enum Op { kAdd, kSub, kMul, kFma, kMin, kMax, kMinNan, kMaxNan, kNeg, kAbs };
+enum Op {
+  kAdd,
+  kSub,
+  kMul,
+  kFma,
+  kMin,
+  kMax,
+  kMinNan,
+  kMaxNan,
+  kMinSign,
+  kMaxSign,
+  kMinNanSign,
+  kMaxNanSign,
+  kNeg,
+  kAbs
+};
 
 template <class H>
 u16 minimum(u16 a, u16 b, bool greatest, bool keep_nan) {
@@ -44,6 +59,13 @@ u16 minimum(u16 a, u16 b, bool greatest, bool keep_nan) {
   return (x < y) != greatest ? a : b;
 }
 
+// .xorsign.abs: of the absolute values, with the product's sign.
+template <class H>
+u16 signed_minimum(u16 a, u16 b, bool greatest, bool keep_nan) {
+  const u16 value = minimum<H>(a & 0x7fff, b & 0x7fff, greatest, keep_nan);
+  return static_cast<u16>((value & 0x7fff) | ((a ^ b) & 0x8000));
+}
+
 template <class H, Op kOp>
 u16 compute(u16 a, u16 b, u16 c) {
   switch (kOp) {
@@ -55,6 +77,10 @@ u16 compute(u16 a, u16 b, u16 c) {
   case kMax: return minimum<H>(a, b, true, false);
   case kMinNan: return minimum<H>(a, b, false, true);
   case kMaxNan: return minimum<H>(a, b, true, true);
+  case kMinSign: return signed_minimum<H>(a, b, false, false);
+  case kMaxSign: return signed_minimum<H>(a, b, true, false);
+  case kMinNanSign: return signed_minimum<H>(a, b, false, true);
+  case kMaxNanSign: return signed_minimum<H>(a, b, true, true);
   case kNeg: return is_nan<H>(a) ? H::kNan : static_cast<u16>(a ^ 0x8000);
   case kAbs: return is_nan<H>(a) ? H::kNan : static_cast<u16>(a & 0x7fff);
   }
@@ -106,6 +132,12 @@ void add_arithmetic(FormTable& table, const std::string& name, const char* type)
   }
 }
 
+template <class H, Op kOp>
+void add_extreme(FormTable& table, const std::string& opcode, const char* words, const char* type) {
+  add_form<H, kOp, false, false, false>(table, opcode + words, type);
+  add_form<H, kOp, true, false, false>(table, opcode + ".ftz" + words, type);
+}
+
 template <class H>
 void add_type(FormTable& table, const char* type) {
   add_arithmetic<H, kAdd>(table, "add", type);
@@ -114,14 +146,14 @@ void add_type(FormTable& table, const char* type) {
   add_arithmetic<H, kFma>(table, "fma", type);
   add_arithmetic<H, kNeg>(table, "neg", type);
   add_arithmetic<H, kAbs>(table, "abs", type);
-  add_form<H, kMin, false, false, false>(table, "min", type);
-  add_form<H, kMax, false, false, false>(table, "max", type);
-  add_form<H, kMin, true, false, false>(table, "min.ftz", type);
-  add_form<H, kMax, true, false, false>(table, "max.ftz", type);
-  add_form<H, kMinNan, false, false, false>(table, "min.NaN", type);
-  add_form<H, kMaxNan, false, false, false>(table, "max.NaN", type);
-  add_form<H, kMinNan, true, false, false>(table, "min.ftz.NaN", type);
-  add_form<H, kMaxNan, true, false, false>(table, "max.ftz.NaN", type);
+  add_extreme<H, kMin>(table, "min", "", type);
+  add_extreme<H, kMax>(table, "max", "", type);
+  add_extreme<H, kMinNan>(table, "min", ".NaN", type);
+  add_extreme<H, kMaxNan>(table, "max", ".NaN", type);
+  add_extreme<H, kMinSign>(table, "min", ".xorsign.abs", type);
+  add_extreme<H, kMaxSign>(table, "max", ".xorsign.abs", type);
+  add_extreme<H, kMinNanSign>(table, "min", ".NaN.xorsign.abs", type);
+  add_extreme<H, kMaxNanSign>(table, "max", ".NaN.xorsign.abs", type);
 }
 
 } // namespace

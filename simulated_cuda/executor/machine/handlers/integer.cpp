@@ -191,6 +191,13 @@ template <class T>
 struct Mad24Lo : Same<T> {
   static T f(T a, T b, T c) { return Add<T>::f(Mul24Lo<T>::f(a, b), c); }
 };
+template <class T>
+struct Mad24Hi : Same<T> {
+  static T f(T a, T b, T c) { return Add<T>::f(Mul24Hi<T>::f(a, b), c); }
+};
+struct Mad24HiSat : Same<s32> {
+  static s32 f(s32 a, s32 b, s32 c) { return clamp_s32(s64{Mul24Hi<s32>::f(a, b)} + c); }
+};
 
 // Halves of a register.
 template <class T, template <class> class Op>
@@ -256,6 +263,8 @@ void GMT_GROUP(integer)(FormTable& table) {
   add2<Mul24Lo, u32, s32>(table, "mul24.lo");
   add2<Mul24Hi, u32, s32>(table, "mul24.hi");
   add3<Mad24Lo, u32, s32>(table, "mad24.lo");
+  add3<Mad24Hi, u32, s32>(table, "mad24.hi");
+  table.add("mad24.hi.sat.s32", map3<Mad24HiSat>);
   table.add("add.sat.s32", map2<AddSat>);
   table.add("sub.sat.s32", map2<SubSat>);
   table.add("mad.hi.sat.s32", map3<MadHiSat>);

@@ -49,8 +49,9 @@ Next rounded(Warp& w, Next in) {
     const Rounding rounding(kMode);
     compute<T, kOp>(t, x, y, z);
   }
-  if constexpr (sizeof(T) == 4) {
-    for (u32 l = 0; l < kLanes; ++l) t[l] = out_f32<kFlush, kSaturate>(t[l]);
+  for (u32 l = 0; l < kLanes; ++l) {
+    if constexpr (sizeof(T) == 4) t[l] = out_f32<kFlush, kSaturate>(t[l]);
+    else if constexpr (!kUnary) t[l] = out_f64(t[l], x[l], y[l], z[l]);
   }
   blend(at<T>(w, in->r[0]), t, w.mask);
   return in + 1;

@@ -112,6 +112,15 @@ void add_moves(List& list) {
     .count = 1024;
 }
 
+void add_wide_move(List& list) {
+  const Values v = Values::kBits64;
+  Form& form = list.add_body("mov.b128",
+                             "{ .reg .b128 %o, %s;\nmov.b128 %o, {%a, %b};\nmov.b128 %s, %o;\n"
+                             "mov.b128 {%f, %d}, %s; }",
+                             {v, v}, {v, v});
+  form.count = 1024;
+}
+
 } // namespace
 
 std::vector<Form> bit_forms() {
@@ -120,6 +129,7 @@ std::vector<Form> bit_forms() {
   add_fields(list);
   add_choices(list);
   add_moves(list);
+  add_wide_move(list);
   return list.take();
 }
 

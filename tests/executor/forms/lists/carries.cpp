@@ -43,10 +43,13 @@ std::vector<Form> carry_forms() {
                   "add.cc" + end + " %d, %a, %b;\naddc" + end + " %f, %c, %e;\naddc" + end +
                     " %g, 0, 0;",
                   {v, v, v}, {v, v, v, v});
-    list.add_body("add.cc madc.lo addc" + end,
-                  "add.cc" + end + " %d, %a, %b;\nmadc.lo" + end + " %f, %c, %e, %a;\naddc" + end +
-                    " %g, %b, %c;",
-                  {v, v, v}, {v, v, v, v});
+    for (const std::string half : {".lo", ".hi"}) {
+      const std::string next = "madc" + half;
+      list.add_body("add.cc " + next + " addc" + end,
+                    "add.cc" + end + " %d, %a, %b;\n" + next + end + " %f, %c, %e, %a;\naddc" +
+                      end + " %g, %b, %c;",
+                    {v, v, v}, {v, v, v, v});
+    }
   }
   return list.take();
 }

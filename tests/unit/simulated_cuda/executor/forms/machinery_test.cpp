@@ -76,6 +76,30 @@ TEST_F(Machinery, APlantedDifferenceIsFound) {
   EXPECT_EQ(forms::compare(sum, operands, right, {}).wrong, sum.count);
 }
 
+TEST_F(Machinery, EachKindOfDifferenceHasItsWords) {
+  forms::Recording written, recording;
+  FormRunner().record(forms::groups()[0], &written);
+  written.of_form["add.u32"].bytes[4 * 33] ^= std::byte{0x80};
+  written.of_form["sub.u32"].fingerprint ^= 1;
+  written.of_form["mul.lo.u32"].refused = true;
+  written.of_form["mul.lo.u32"].bytes.clear();
+  written.of_form.erase("mul.hi.u32");
+  ASSERT_EQ(forms::write_recording(written, path_), "");
+  ASSERT_EQ(forms::read_recording(path_, &recording), "");
+  std::size_t different = 0;
+  for (const forms::Form& each : forms::integer_forms()) {
+    double error = 0;
+    const std::string difference = FormRunner().difference(each, recording, &error);
+    const char* words = "";
+    if (each.name == "add.u32") words = "1 threads differ, first thread 33: of 0x";
+    if (each.name == "sub.u32") words = "it was recorded with other operands";
+    if (each.name == "mul.hi.u32") words = "it is not in the recording";
+    EXPECT_TRUE(difference.starts_with(words)) << each.name << ": " << difference;
+    different += difference.empty() ? 0 : 1;
+  }
+  EXPECT_EQ(different, 3u);
+}
+
 TEST_F(Machinery, ApproximateResultsAreMeasured) {
   const std::vector<forms::Form> list = forms::approximate_forms();
   forms::Form root = form(list, "sqrt.approx.f32");

@@ -41,6 +41,26 @@ public:
     return out;
   }
 
+  // How the executor's results differ from the recorded ones; empty if they do not. `largest_error`
+  // is of an approximate form, in units of the last place.
+  std::string difference(const forms::Form& form, const forms::Recording& recording,
+                         double* largest_error) {
+    const auto found = recording.of_form.find(form.name);
+    const std::vector<std::byte> operands = forms::operands_of(form);
+    if (found == recording.of_form.end()) return "it is not in the recording: record anew";
+    if (found->second.refused) return ""; // the GPU's assembler does not know it
+    if (found->second.fingerprint != forms::fingerprint_of(form, operands))
+      return "it was recorded with other operands or another kernel: record anew";
+    std::string reason;
+    const std::vector<std::byte> results = run(form, operands, &reason);
+    if (!reason.empty()) return reason;
+    const forms::Difference difference =
+      forms::compare(form, operands, found->second.bytes, results);
+    *largest_error = difference.largest_error;
+    if (difference.wrong == 0) return "";
+    return std::to_string(difference.wrong) + " threads differ, first " + difference.first;
+  }
+
   // All forms of a group as one device records them.
   void record(const forms::Group& group, forms::Recording* recording) {
     for (const forms::Form& form : group.forms()) {

@@ -61,6 +61,17 @@ struct ToHalf {
   }
 };
 
+// A double that rounds to fewer bits as the integer does: its last bit is set if bits were lost.
+template <class From>
+[[gnu::always_inline]] inline f64 to_odd(From v) {
+  const f64 near = static_cast<f64>(v);
+  if constexpr (sizeof(From) < 8) return near;
+  const s128 lost = static_cast<s128>(v) - static_cast<s128>(near);
+  if (lost == 0) return near;
+  const u64 pattern = bits(near);
+  return as_f64(((lost < 0) == (near > 0) ? pattern - 1 : pattern) | 1);
+}
+
 template <class To, class From, Mode kMode>
 struct FromInteger {
   using D = typename To::T;
@@ -68,7 +79,7 @@ struct FromInteger {
   static constexpr bool kScalar = kMode != kRn || sizeof(D) == 2 || sizeof(From) < 4;
   static D f(From v) {
     if constexpr (std::is_same_v<D, u16>) {
-      return To::from(static_cast<f64>(v), kMode); // what double cannot hold is infinite there
+      return To::from(to_odd(v), kMode);
     } else if constexpr (kMode == kRn || (sizeof(From) <= 4 && sizeof(D) == 8)) {
       return static_cast<D>(v);
     } else {
@@ -78,10 +89,21 @@ struct FromInteger {
   }
 };
 
+// .sat of an integer: 1 of all that are positive, else 0.
+template <class To, class From>
+struct SaturatedInteger {
+  using D = typename To::T;
+  using A = From;
+  static constexpr bool kScalar = true;
+  static D f(From v) { return To::from(v > 0 ? 1.0 : 0.0, kRn); }
+};
+
 template <class To, Mode kMode, class From>
 void add_integer(FormTable& table, const char* mode, const char* to) {
-  const std::string form = std::string("cvt.") + mode + "." + to + "." + TypeName<From>::value;
-  table.add(form.c_str(), map1<FromInteger<To, From, kMode>>);
+  const std::string start = std::string("cvt.") + mode;
+  const std::string end = std::string(".") + to + "." + TypeName<From>::value;
+  table.add((start + end).c_str(), map1<FromInteger<To, From, kMode>>);
+  table.add((start + ".sat" + end).c_str(), map1<SaturatedInteger<To, From>>);
 }
 
 template <class To, Mode kMode>
@@ -201,18 +223,6 @@ struct Relu {
   }
 };
 
-// tf32: 10 bits of fraction; ties away from zero.
-struct ToTf32 {
-  using D = u32;
-  using A = f32;
-  static u32 f(f32 v) {
-    const u32 b = bits(v);
-    if ((b & 0x7fffffffu) > 0x7f800000u) return kNan32;
-    if ((b & 0x7fffffffu) == 0x7f800000u) return b;
-    return (b + 0x1000u) & 0xffffe000u;
-  }
-};
-
 template <class H>
 void add_half(FormTable& table, const std::string& type) {
   add_modes<ToHalf<H>>(table, type.c_str());
@@ -236,13 +246,12 @@ void GMT_GROUP(convert_float)(FormTable& table) {
   add_modes<ToF64>(table, "f64");
   add_half<F16>(table, "f16");
   add_half<Bf16>(table, "bf16");
-  add_between<ToHalf<Bf16>, SourceHalf<F16>, kRn>(table, ".rn", "bf16", "f16");
-  add_between<ToHalf<F16>, SourceHalf<Bf16>, kRn>(table, ".rn", "f16", "bf16");
+  add_narrowing<ToHalf<Bf16>, SourceHalf<F16>>(table, "bf16", "f16");
+  add_narrowing<ToHalf<F16>, SourceHalf<Bf16>>(table, "f16", "bf16");
   add_between<ToF64, SourceF32, kRn>(table, "", "f64", "f32");
   add_narrowing<ToF32, SourceF64>(table, "f32", "f64");
   add_integral<ToF32, SourceF32>(table, "f32");
   add_integral<ToF64, SourceF64>(table, "f64");
-  table.add("cvt.rna.tf32.f32", map1<ToTf32>);
 }
 
 } // namespace gmt::executor

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arithmetic of floating-point: exact, then rounded once, flushed and saturated.
+#include "tests/executor/forms/model/floats.h"
+#include "tests/executor/forms/model/exact.h"
+
+namespace gmt::forms::model {
+
+using u64 = std::uint64_t;
+
+Rounding rounding_of(const Words& words) {
+  if (words.has("rz") || words.has("rzi")) return Rounding::kZero;
+  if (words.has("rm") || words.has("rmi")) return Rounding::kDown;
+  if (words.has("rp") || words.has("rpi")) return Rounding::kUp;
+  return words.has("rna") ? Rounding::kNearestAway : Rounding::kNearest;
+}
+
+bool is_nan(u64 pattern, const Format& format) {
+  return decode(pattern, format).kind == Kind::kNan;
+}
+
+bool is_subnormal(u64 pattern, const Format& format) {
+  return (pattern & (format.sign() - 1)) >> format.fraction_bits == 0;
+}
+
+std::uint64_t finished(u64 pattern, const Format& format, const Finish& finish) {
+  const bool negative = (pattern & format.sign()) != 0;
+  if (finish.flush && is_subnormal(pattern, format)) pattern &= format.sign();
+  if (finish.saturate) {
+    if (is_nan(pattern, format) || negative) return 0;
+    return std::min(pattern, format.one());
+  }
+  if (finish.relu && negative && !is_nan(pattern, format)) return 0;
+  return pattern;
+}
+
+std::uint64_t with_found_nan(u64 expected, u64 found, const Format& format, bool any_nan) {
+  return any_nan && is_nan(expected, format) && is_nan(found, format) ? found : expected;
+}
+
+namespace {
+
+struct Operation {
+  std::string opcode;
+  const Format* format;
+  Rounding rounding;
+  Finish finish;
+  bool keep_nan, sign_of_product, any_nan;
+};
+
+u64 extreme(const Operation& o, u64 a, u64 b) {
+  const Format& f = *o.format;
+  u64 sign = 0;
+  if (o.sign_of_product) {
+    sign = (a ^ b) & f.sign();
+    a &= f.sign() - 1;
+    b &= f.sign() - 1;
+  }
+  if (o.finish.flush && is_subnormal(a, f)) a &= f.sign();
+  if (o.finish.flush && is_subnormal(b, f)) b &= f.sign();
+  const bool nan_a = is_nan(a, f), nan_b = is_nan(b, f);
+  u64 result = 0;
+  if ((nan_a && nan_b) || (o.keep_nan && (nan_a || nan_b))) {
+    result = f.nan;
+  } else if (nan_a || nan_b) {
+    result = nan_a ? b : a;
+  } else {
+    // Patterns as integers that are ordered as their values are, -0 before +0
+    const auto order = [&](u64 p) {
+      const auto magnitude = static_cast<std::int64_t>(p & (f.sign() - 1));
+      return (p & f.sign()) != 0 ? -magnitude - 1 : magnitude;
+    };
+    const bool a_first = order(a) <= order(b);
+    result = a_first == (o.opcode == "min") ? a : b;
+  }
+  return o.sign_of_product && !is_nan(result, f) ? (result & (f.sign() - 1)) | sign : result;
+}
+
+u64 arithmetic(const Operation& o, const u64* in) {
+  const Format& f = *o.format;
+  const Stored a = decode(in[0], f, o.finish.flush);
+  const Stored b = decode(in[1], f, o.finish.flush);
+  Exact result;
+  if (o.opcode == "add" || o.opcode == "sub") {
+    Stored second = b;
+    if (o.opcode == "sub") second.negative = !second.negative;
+    result = sum(a.exact(), second.exact(), o.rounding);
+  } else if (o.opcode == "mul") {
+    result = product(a, b);
+  } else if (o.opcode == "fma" || o.opcode == "mad") {
+    result = sum(product(a, b), decode(in[2], f, o.finish.flush).exact(), o.rounding);
+  } else if (o.opcode == "div") {
+    result = quotient(a, b);
+  } else if (o.opcode == "rcp") {
+    result = quotient(decode(f.one(), f), a);
+  } else {
+    result = root(a);
+  }
+  return finished(encode(result, f, o.rounding), f, o.finish);
+}
+
+u64 of_sign(const Operation& o, u64 a, u64 b) {
+  const Format& f = *o.format;
+  if (o.finish.flush && is_subnormal(a, f)) a &= f.sign();
+  if (o.opcode == "abs") return a & (f.sign() - 1);
+  if (o.opcode == "neg") return a ^ f.sign();
+  return (a & f.sign()) | (b & (f.sign() - 1)); // copysign
+}
+
+u64 compute(const Operation& o, const u64* in, u64 found) {
+  if (o.opcode == "abs" || o.opcode == "neg" || o.opcode == "copysign")
+    return with_found_nan(of_sign(o, in[0], in[1]), found, *o.format, o.opcode != "copysign");
+  const u64 result =
+    o.opcode == "min" || o.opcode == "max" ? extreme(o, in[0], in[1]) : arithmetic(o, in);
+  return with_found_nan(result, found, *o.format, o.any_nan);
+}
+
+} // namespace
+
+Evaluate float_model(const Form& form, const Words& words) {
+  static const std::string kOpcodes = " add sub mul fma mad div rcp sqrt min max abs neg copysign ";
+  if (kOpcodes.find(" " + words.opcode() + " ") == std::string::npos) return nullptr;
+  std::string type = words.last();
+  const bool pair = type.ends_with("x2");
+  if (pair) type.resize(type.size() - 2);
+  const Format* format = format_named(type);
+  if (format == nullptr || words.has("oob")) return nullptr;
+  const Operation o{words.opcode(),     format,
+                    rounding_of(words), {words.has("ftz"), words.has("sat"), words.has("relu")},
+                    words.has("NaN"),   words.has("xorsign"),
+                    type == "f64"}; // PTX leaves open which NaN
+  const std::size_t operands = form.operands.size();
+  return [=](Thread& t) {
+    if (!pair) {
+      t.out[0] = compute(o, t.in, t.found[0]);
+      return;
+    }
+    for (int half = 0; half < 2; ++half) {
+      u64 in[kMostOperands] = {};
+      for (std::size_t k = 0; k < operands; ++k) in[k] = t.in[k] >> (16 * half) & 0xffff;
+      t.out[0] |= compute(o, in, t.found[0] >> (16 * half) & 0xffff) << (16 * half);
+    }
+  };
+}
+
+} // namespace gmt::forms::model

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every form of an opcode gives on the executor what a second implementation of PTX's words gives,
+// bit by bit; and the handlers of both levels of x86-64 give the same.
+#include "simulated_cuda/executor/machine/handlers/forms.h"
+#include "tests/executor/forms/model/model.h"
+#include "tests/unit/simulated_cuda/executor/support/form_runner.h"
+
+#include <gtest/gtest.h>
+
+namespace gmt::executor {
+namespace {
+
+class ModelledForms : public testing::TestWithParam<std::size_t> {
+protected:
+  static const forms::Group& group() { return forms::groups()[GetParam()]; }
+  void TearDown() override { limit_level(3); }
+
+  // Empty if the executor does not know the form.
+  static std::vector<std::byte> results_of(const forms::Form& form, int level) {
+    limit_level(level);
+    std::string reason;
+    std::vector<std::byte> results = FormRunner().run(form, forms::operands_of(form), &reason);
+    if (reason.empty()) return results;
+    EXPECT_TRUE(reason.starts_with("fma.rn.oob")) << form.name << ": " << reason;
+    return {};
+  }
+  static void expect_equal(const forms::Form& form, std::span<const std::byte> expected,
+                           std::span<const std::byte> found) {
+    forms::Form exact = form;
+    exact.ulps = 0;
+    const forms::Difference difference =
+      forms::compare(exact, forms::operands_of(form), expected, found);
+    EXPECT_EQ(difference.wrong, 0u) << form.name << ": " << difference.first;
+  }
+};
+
+TEST_P(ModelledForms, AreAsPtxDefinesThem) {
+  for (const forms::Form& form : group().forms()) {
+    const std::vector<std::byte> found = results_of(form, 3);
+    if (found.empty()) continue;
+    const std::vector<std::byte> expected =
+      forms::model::expected(form, forms::operands_of(form), found);
+    if (!expected.empty()) {
+      expect_equal(form, expected, found);
+    } else {
+      const bool open =
+        form.ulps != 0 || form.name == "elect.sync" || form.name == "red.global.add.u32 of a warp";
+      EXPECT_TRUE(open) << form.name << " has no model";
+    }
+  }
+}
+
+// Processors without AVX2 take other handlers.
+TEST_P(ModelledForms, AreEqualOnBothLevels) {
+  if (forms_of_level(3) == nullptr) GTEST_SKIP() << "this processor lacks AVX2";
+  for (const forms::Form& form : group().forms()) {
+    const std::vector<std::byte> found = results_of(form, 3);
+    if (!found.empty()) expect_equal(form, found, results_of(form, 2));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Groups, ModelledForms,
+                         testing::Range(std::size_t{0}, forms::groups().size()),
+                         [](const auto& each) {
+                           return std::string(forms::groups()[each.param].name);
+                         });
+
+} // namespace
+} // namespace gmt::executor
