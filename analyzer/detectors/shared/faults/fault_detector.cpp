@@ -253,6 +253,16 @@ std::string_view kind_of(FaultKind kind) {
   }
 }
 
+const Block* freed_block_of(const Event& fault, const Heap& heap) {
+  const FaultView view(fault);
+  const bool may_be = view.fault() == FaultKind::kUseAfterFree ||
+                      view.fault() == FaultKind::kOutOfBounds;
+  if (!may_be || !has(fault, trace::kFaultHasAddress) || !is_global(view.space())) return nullptr;
+  const MemoryAround around =
+    memory_around(view.address(), std::max<std::uint64_t>(1, view.bytes()), heap);
+  return around.where == MemoryAround::Where::kFreed ? around.block : nullptr;
+}
+
 Finding finding_of(const Event& fault, const Heap& heap, const ProcessFacts& facts) {
   return FaultWords(fault, heap, facts).finding();
 }
