@@ -71,12 +71,15 @@ static_assert(static_cast<int>(executor::Access::kCopy) ==
               static_cast<int>(trace::ExecutionAccess::kCopy));
 
 // The driver holds signals back while it works: one that would end the program must not wait for
-// the end of a kernel.
+// the end of a kernel. A signal that is ignored waits as well.
 bool program_should_end() {
   sigset_t waiting;
   if (sigpending(&waiting) != 0) return false;
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
-    if (sigismember(&waiting, number) == 1) return true;
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    struct sigaction action {};
+    if (sigismember(&waiting, number) != 1 || sigaction(number, nullptr, &action) != 0) continue;
+    if (action.sa_handler != SIG_IGN) return true;
+  }
   return false;
 }
 
@@ -140,7 +143,7 @@ bool LaunchObserver::progress(std::uint64_t done, std::uint64_t blocks, double s
                  launch_.kernel, static_cast<unsigned long long>(done),
                  static_cast<unsigned long long>(blocks), seconds);
   }
-  if (program_should_end()) why_ended_ = "a signal ended the program";
+  if (program_should_end()) why_ended_ = "a signal to the program interrupted it";
   run_is_over_ = seconds_left_ >= 0 && seconds > seconds_left_;
   if (run_is_over_) why_ended_ = "the time for all kernels of the run is over (--run-time)";
   return why_ended_.empty();
