@@ -15,6 +15,7 @@ struct Ending {
   How how = How::kUnknown;
   int status = 0; // exit status
   int signal = 0; // with kSignalled
+  bool at_run_limit = false; // the simulated device ended it (--run-time)
 };
 
 // A kernel as the driver describes it.

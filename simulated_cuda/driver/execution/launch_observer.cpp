@@ -89,9 +89,20 @@ LaunchObserver::~LaunchObserver() {
   if (line_drawn_) std::fputs("\r\033[K", stderr);
 }
 
+// Threads that wait for each other are reported once for each side.
+bool LaunchObserver::is_other_side(const executor::Report& report) {
+  if (report.kind != executor::ReportKind::kDeadlock || !report.has_other) return false;
+  const auto instruction = [](const executor::Place& place) {
+    return std::pair(place.function, place.ptx_line);
+  };
+  if (other_sides_.contains(instruction(report.place))) return true;
+  other_sides_.insert(instruction(report.other));
+  return false;
+}
+
 void LaunchObserver::report(const executor::Report& report) {
   const trace::ExecutionObserver* observer = execution_observer();
-  if (observer == nullptr || observer->fault == nullptr) return;
+  if (observer == nullptr || observer->fault == nullptr || is_other_side(report)) return;
   const PlaceView place(report.place), other(report.other);
   trace::ExecutionFault fault{};
   fault.size = sizeof fault;

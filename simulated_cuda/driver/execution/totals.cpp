@@ -61,7 +61,7 @@ __attribute__((destructor)) void say_at_end() {
 
 } // namespace
 
-void add_to_totals(const executor::Outcome& outcome) {
+void add_to_totals(const executor::Outcome& outcome, double seconds) {
   Totals& t = totals();
   ++t.launches;
   t.changed = true;
@@ -72,11 +72,13 @@ void add_to_totals(const executor::Outcome& outcome) {
   case executor::End::kStopped: ++t.stopped; break;
   }
   t.instructions += outcome.thread_instructions;
-  t.seconds += outcome.seconds;
+  t.seconds += seconds;
   for (const std::string& opcode : outcome.approximate) ++t.approximate[opcode].launches;
   const bool doubled = (t.launches & (t.launches - 1)) == 0;
   if (doubled || Clock::now() - t.said > std::chrono::seconds(1)) say(t);
 }
+
+void say_totals() { say(totals()); }
 
 double seconds_in_kernels() { return totals().seconds; }
 

@@ -132,7 +132,7 @@ private:
               " wait at a barrier",       at(),
               " that others never reach", said.empty() ? "" : cat({": ", said})};
     case FaultKind::kDeadlock:
-      return {"No thread of ", kernel_, " can go on", at(), said.empty() ? "" : cat({": ", said})};
+      return {"No thread of a block of ", kernel_, " can go on: some wait", at(), other_side()};
     case FaultKind::kAssert:
       // CUDA's text has the line.
       return {"An assert in ", kernel_, said.empty() ? at() : "", " failed",
@@ -146,6 +146,12 @@ private:
     default: break;
     }
     return {kernel_, " met a fault", at(), said.empty() ? "" : cat({": ", said})};
+  }
+
+  // Of threads that wait for each other.
+  std::string other_side() const {
+    const std::string there = source_words(parse_lines(facts_.text(fault_.other_lines())), {});
+    return there.empty() ? std::string() : cat({", others at ", there});
   }
 
   Text race() const {
