@@ -92,7 +92,8 @@ struct ExecutionPlace {
 };
 
 // What lies at the address or nearest to it, as far as the device knows better than its host
-// program: a variable, the shared or local memory of the kernel, a block of the device heap.
+// program: a variable, the shared or local memory of the kernel, a block of the device heap, whose
+// `space` is kUnknown.
 // `bytes` 0: nothing is said.
 struct ExecutionNeighbour {
   std::uint64_t begin, bytes;

@@ -92,7 +92,7 @@ std::string fidelity_table(const Report& report, TableChoice choice) {
        feature.instructions != 0 ? format_count(feature.instructions) : "-"});
   }
   const bool all_exact = sum.features.empty() && sum.left_out.empty();
-  table.rows.push_back({all_exact ? "exact" : "all other instructions: exact",
+  table.rows.push_back({sum.features.empty() ? "exact" : "all other instructions: exact",
                         format_count(sum.ran), format_count(sum.exact_instructions())});
   const auto add_left_out = [&](ExecutionOp op, const char* name) {
     if (const std::uint64_t launches = sum.launches_left_out(op); launches != 0)

@@ -199,7 +199,8 @@ void execute_kernel(const Kernel& kernel, const KernelOperation& operation, cons
   const bool is_whole = outcome.end == executor::End::kDone && !observer.saw_deadlock();
   if (!is_whole && outcome.end != executor::End::kFault)
     count_outputs_as_written(operation.argument_bytes);
-  if (outcome.gpu_error != 0) stream.context->sticky = static_cast<CUresult>(outcome.gpu_error);
+  const std::uint32_t error = outcome.gpu_error != 0 ? outcome.gpu_error : observer.heap_error();
+  if (error != 0) stream.context->sticky = static_cast<CUresult>(error);
   if (observer.run_is_over() || run_is_over()) end_program(observer);
 }
 

@@ -89,6 +89,23 @@ LaunchObserver::~LaunchObserver() {
   if (line_drawn_) std::fputs("\r\033[K", stderr);
 }
 
+// The block of malloc() that the address lies in or behind. No space is said: it is the heap's.
+void LaunchObserver::set_heap_block(trace::ExecutionFault& fault) const {
+  const auto* context = reinterpret_cast<const Context*>(launch_.context);
+  if (fault.has_address == 0 || fault.neighbour.bytes != 0 || context->heap == nullptr) return;
+  if (fault.space != trace::ExecutionSpace::kGlobal &&
+      fault.space != trace::ExecutionSpace::kGeneric)
+    return;
+  std::uint64_t begin = 0, bytes = 0;
+  bool is_freed = false;
+  if (!context->heap->heap()->block_at(fault.address, &begin, &bytes, &is_freed)) return;
+  fault.neighbour.begin = begin;
+  fault.neighbour.bytes = bytes;
+  // Reports come when the launch has ended, and the block may have been freed since the access.
+  fault.neighbour.is_freed = fault.kind == trace::ExecutionReport::kUseAfterFree ? 1 : 0;
+  fault.neighbour.space = trace::ExecutionSpace::kUnknown;
+}
+
 // Threads that wait for each other are reported once for each side.
 bool LaunchObserver::is_other_side(const executor::Report& report) {
   if (report.kind != executor::ReportKind::kDeadlock || !report.has_other) return false;
@@ -123,11 +140,27 @@ void LaunchObserver::report(const executor::Report& report) {
   fault.neighbour.bytes = report.neighbour_bytes;
   fault.neighbour.space = fault.space;
   fault.neighbour.name = report.neighbour_name.empty() ? nullptr : report.neighbour_name.c_str();
+  set_heap_block(fault);
   fault.message = report.message.empty() ? nullptr : report.message.c_str();
   observer->fault(&fault);
 }
 
+// A free() of an address inside a block, of shared or local memory (their windows lie above all
+// device memory), and of a block of the host's changes nothing.
+std::uint32_t LaunchObserver::error_of(const executor::HeapEvent& event) const {
+  using Kind = executor::HeapEvent::Kind;
+  if (event.kind == Kind::kDoubleFree) return CUDA_ERROR_LAUNCH_FAILED;
+  const bool in_window = (event.address >> 48) != 0;
+  if (event.kind != Kind::kInvalidFree || in_window) return 0;
+  const auto* context = reinterpret_cast<const Context*>(launch_.context);
+  const bool in_heap = context->heap != nullptr && context->heap->contains(event.address);
+  return in_heap || state().blocks.containing(event.address) != nullptr
+           ? 0
+           : CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
 void LaunchObserver::heap_event(const executor::HeapEvent& event) {
+  if (heap_error_ == 0) heap_error_ = error_of(event);
   const trace::ExecutionObserver* observer = execution_observer();
   if (observer == nullptr || observer->heap_call == nullptr) return;
   const PlaceView place(event.place);
