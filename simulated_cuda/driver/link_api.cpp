@@ -2,7 +2,8 @@
 // cuLink*: gathers the PTX of what is added. The result holds the texts, and is linked again by who
 // loads it. Called through driver_api.def with the lock held. Invariants: the code that
 // cuLinkComplete hands out lives until cuLinkDestroy; what is no code, or has no PTX, is refused
-// when it is added. PTX that cannot be linked is no error: its kernels are skipped, with the reason.
+// when it is added. PTX that cannot be linked is no error: its kernels are skipped, with the
+// reason.
 #include "api.h"
 #include "code/fat_binary.h"
 #include "code/linked_code.h"

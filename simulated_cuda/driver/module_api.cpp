@@ -132,7 +132,8 @@ CUresult module_load_data_ex(CUmodule* module, const void* code, unsigned count,
                              CUjit_option* options, void** values) {
   const CUresult result = module_load_data(module, code);
   const Module* loaded = result == CUDA_SUCCESS ? find_module(*module) : nullptr;
-  const std::string_view why = loaded == nullptr ? "" : std::string_view(loaded->library->image.why);
+  const std::string_view why =
+    loaded == nullptr ? "" : std::string_view(loaded->library->image.why);
   JitLog(count, options, values).write({}, why);
   return result;
 }

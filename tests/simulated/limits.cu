@@ -26,7 +26,7 @@ __global__ void wait_for(volatile int* flag) {
 // Even threads wait at one barrier, odd ones at another: each needs all threads of the block.
 __global__ void cross(int* values) {
   if (threadIdx.x % 64 < 32) asm volatile("barrier.sync 1, 64;" ::: "memory"); // @one
-  else asm volatile("barrier.sync 2, 64;" ::: "memory"); // @other
+  else asm volatile("barrier.sync 2, 64;" ::: "memory");                       // @other
   values[threadIdx.x] = 1;
 }
 

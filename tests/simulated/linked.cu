@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Links a kernel from three texts of PTX by cuLink*: one has the kernel, one a function that it
-// calls, one, which is added as a file, a variable that both use. Words: "whole"; "without-function"
-// leaves out the second one. Prints what the kernel computed. The first argument behind the word
-// is a folder for the file.
+// calls, one, which is added as a file, a variable that both use. Words: "whole";
+// "without-function" leaves out the second one. Prints what the kernel computed. The first argument
+// behind the word is a folder for the file.
 #include "driver_answers.h"
 
 #include <cstdio>
@@ -73,7 +73,7 @@ std::string write_variable(const char* folder) {
 
 void add(CUlinkState link, const char* text, const char* name) {
   EXPECT(0, DRIVER(cuLinkAddData)(link, CU_JIT_INPUT_PTX, const_cast<char*>(text),
-                                     std::strlen(text) + 1, name, 0, nullptr, nullptr));
+                                  std::strlen(text) + 1, name, 0, nullptr, nullptr));
 }
 
 void run(const void* code) {
@@ -105,7 +105,7 @@ int main(int argc, char** argv) {
   add(link, kKernel, "kernel");
   if (whole) add(link, kFunction, "function");
   EXPECT(0, DRIVER(cuLinkAddFile)(link, CU_JIT_INPUT_PTX, write_variable(argv[2]).c_str(), 0,
-                                     nullptr, nullptr));
+                                  nullptr, nullptr));
   EXPECT(CUDA_ERROR_FILE_NOT_FOUND,
          DRIVER(cuLinkAddFile)(link, CU_JIT_INPUT_PTX, "/no/such/file", 0, nullptr, nullptr));
   void* code = nullptr;
@@ -119,7 +119,7 @@ int main(int argc, char** argv) {
   char wrong[] = "this is no PTX";
   EXPECT(0, DRIVER(cuLinkCreate)(0, nullptr, nullptr, &link));
   EXPECT(CUDA_ERROR_INVALID_PTX, DRIVER(cuLinkAddData)(link, CU_JIT_INPUT_PTX, wrong, sizeof wrong,
-                                                         "wrong", 0, nullptr, nullptr));
+                                                       "wrong", 0, nullptr, nullptr));
   EXPECT(0, DRIVER(cuLinkDestroy)(link));
   return 0;
 }

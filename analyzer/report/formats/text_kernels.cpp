@@ -32,8 +32,7 @@ std::string in_words(const Launches& launches) {
                        "program asked of CUDA",
                        all);
   }
-  if (launches.ran == launches.all)
-    return fmt::format("; kernels ran on the processor ({})", all);
+  if (launches.ran == launches.all) return fmt::format("; kernels ran on the processor ({})", all);
   return fmt::format("; kernels ran on the processor ({} of {} to the end; the others stand under "
                      "\"not checked\")",
                      format_count(launches.ran), all);

@@ -101,11 +101,10 @@ bool run_is_over() {
   observer.skipped(trace::ExecutionEnd::kRunOver, "the program was ended (--run-time)", {}, {});
   flush_prints();
   say_totals();
-  std::fprintf(
-    stderr,
-    "gpumemtrace: the kernels of this program have run for %g s, which is the limit of "
-    "--run-time: the program is ended\n",
-    state().settings.run_seconds);
+  std::fprintf(stderr,
+               "gpumemtrace: the kernels of this program have run for %g s, which is the limit of "
+               "--run-time: the program is ended\n",
+               state().settings.run_seconds);
   std::fflush(nullptr);
   _exit(kRunTimeIsOver);
 }
@@ -184,7 +183,8 @@ void execute_kernel(const Kernel& kernel, const KernelOperation& operation, cons
   const trace::ExecutionLaunch launch = identity(kernel, operation, stream);
   LaunchObserver observer(launch, seconds_left());
   if (!is_selected(kernel)) {
-    observer.skipped(trace::ExecutionEnd::kNotSelected, "not selected by --kernel-launches", {}, {});
+    observer.skipped(trace::ExecutionEnd::kNotSelected, "not selected by --kernel-launches", {},
+                     {});
     add_to_totals(skip({}), 0);
     return count_outputs_as_written(operation.argument_bytes);
   }

@@ -76,7 +76,7 @@ bool program_should_end() {
   sigset_t waiting;
   if (sigpending(&waiting) != 0) return false;
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
-    struct sigaction action {};
+    struct sigaction action{};
     if (sigismember(&waiting, number) != 1 || sigaction(number, nullptr, &action) != 0) continue;
     if (action.sa_handler != SIG_IGN) return true;
   }

@@ -38,8 +38,8 @@ void say(Totals& t) {
   if (observer == nullptr || observer->totals == nullptr || !t.changed) return;
   std::vector<trace::ExecutionFidelity> rows;
   for (const auto& [feature, counts] : t.inexact)
-    rows.push_back({sizeof(trace::ExecutionFidelity), 0, feature.c_str(), counts.instructions,
-                    counts.launches});
+    rows.push_back(
+      {sizeof(trace::ExecutionFidelity), 0, feature.c_str(), counts.instructions, counts.launches});
   trace::ExecutionTotals all{};
   all.size = sizeof all;
   all.row_count = static_cast<std::uint32_t>(rows.size());

@@ -62,7 +62,7 @@ struct Block {
   void stuck();
   void report_stuck();
   AccessFacts standing() const; // a thread that has not left, where it goes on
-  bool run(); // until no warp can go on; whether anything ran
+  bool run();                   // until no warp can go on; whether anything ran
   void advance_clock();
   void barrier_of_all() { // everything before is ordered before everything after
     advance_clock();

@@ -109,7 +109,7 @@ struct Code {
   std::vector<Instruction> instructions;
   std::vector<CallSite> calls;
   std::vector<CopyStates> copy_states;
-  std::vector<Counted> counted; // by instruction, if any is counted
+  std::vector<Counted> counted;                  // by instruction, if any is counted
   std::vector<std::vector<std::int32_t>> tables; // instruction indices of brx.idx targets
   std::string unsupported; // why it cannot be executed, of one that perhaps is never called
   std::uint32_t register_bytes = 0;  // of a warp

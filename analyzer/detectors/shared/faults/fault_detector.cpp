@@ -66,7 +66,7 @@ public:
   }
 
 private:
-  // A line may be several instructions, as "+=" and an unrolled loop are: the memory tells them
+  // A line may be several instructions, as "+=" and an unrolled loop are: the memory sets them
   // apart.
   std::string instruction() const {
     if (lines_.empty()) return std::string(facts_.text(fault_.instruction()));
@@ -320,8 +320,8 @@ std::string_view kind_of(FaultKind kind) {
 
 const Block* freed_block_of(const Event& fault, const Heap& heap) {
   const FaultView view(fault);
-  const bool may_be = view.fault() == FaultKind::kUseAfterFree ||
-                      view.fault() == FaultKind::kOutOfBounds;
+  const bool may_be =
+    view.fault() == FaultKind::kUseAfterFree || view.fault() == FaultKind::kOutOfBounds;
   if (!may_be || !has(fault, trace::kFaultHasAddress) || !is_global(view.space())) return nullptr;
   const MemoryAround around =
     memory_around(view.address(), std::max<std::uint64_t>(1, view.bytes()), heap);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Freed memory that a launch is given on the simulated device: one finding, that of the access where
-// the kernel uses the memory, else that of the argument.
+// Freed memory that a launch is given on the simulated device: one finding, that of the access
+// where the kernel uses the memory, else that of the argument.
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 
@@ -42,16 +42,15 @@ protected:
   void access(std::uint64_t launch, std::uint64_t address,
               FaultKind kind = FaultKind::kUseAfterFree,
               trace::FaultSpace space = trace::FaultSpace::kGlobal) {
-    log().record({.flags = trace::kFaultHasAddress},
-                 Made<trace::FaultFields>()
-                   .fault(kind)
-                   .call(launch)
-                   .address(address)
-                   .bytes(4)
-                   .space(space)
-                   .access(trace::FaultAccess::kStore)
-                   .kernel(log().text("_Z4fillPfS_"))
-                   .count(1));
+    log().record({.flags = trace::kFaultHasAddress}, Made<trace::FaultFields>()
+                                                       .fault(kind)
+                                                       .call(launch)
+                                                       .address(address)
+                                                       .bytes(4)
+                                                       .space(space)
+                                                       .access(trace::FaultAccess::kStore)
+                                                       .kernel(log().text("_Z4fillPfS_"))
+                                                       .count(1));
   }
   const ReportedFinding& argument() {
     const ReportedFinding* found = find("use-after-free");
