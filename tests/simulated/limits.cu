@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 namespace {
 
@@ -82,6 +83,17 @@ void until_it_converges() {
   CHECK(cudaFree(values));
 }
 
+void launches(int count) {
+  int* values = zeros();
+  count_up<<<1, 1>>>(values);
+  const std::clock_t begin = std::clock();
+  for (int i = 0; i < count; ++i) count_up<<<1, 1>>>(values);
+  CHECK(cudaDeviceSynchronize());
+  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  std::printf("%.2f us of processor time a launch\n", 1e6 * seconds / count);
+  CHECK(cudaFree(values));
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -90,6 +102,7 @@ int main(int argc, char** argv) {
   else if (std::strcmp(word, "deadlock") == 0) deadlock();
   else if (std::strcmp(word, "many") == 0) many(20);
   else if (std::strcmp(word, "converge") == 0) until_it_converges();
+  else if (std::strcmp(word, "launches") == 0) launches(100'000);
   else return 2;
   return 0;
 }
