@@ -8,6 +8,7 @@
 //
 // A word with "-fenced" behind it does the same; it gives the run under --guard a name of its own.
 //
+// unlike-fenced: a store that the executor finds in a kernel, the fence finds by its pattern
 // run: clean
 // expect: clean
 // run: clean-fenced
@@ -17,8 +18,8 @@
 // options: --guard before
 // expect: clean
 // run: slack
-// device: gpu
-// expect: clean
+// expect-real: clean
+// expect-simulated: error kernel-out-of-bounds count=2 message="right behind the end of 3.9 KiB" stacks="accessed here"@fill:LINE(fill),"launched here"@main:LINE(slack),"allocated here"@main:LINE(alloc)
 // run: slack-fenced
 // options: --guard
 // expect: error kernel-out-of-bounds count=1 message="8 bytes" stacks="allocated here"@main:LINE(alloc),"launched here"@main:LINE(whole),"launched here"@main:LINE(slack),"freed here"@main:LINE(free)
@@ -45,7 +46,7 @@ constexpr int kElements = 1000; // 4,000 bytes: the mapping goes on for 96 bytes
 __global__ void fill(float* out, int first, int count)
 {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < count) out[first + i] = 1.0f;
+  if (i < count) out[first + i] = 1.0f; // @fill
 }
 
 int main(int count_of_words, char** words)

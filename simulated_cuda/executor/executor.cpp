@@ -3,6 +3,7 @@
 #include "simulated_cuda/executor/executor.h"
 
 #include "simulated_cuda/executor/checks/reports.h"
+#include "simulated_cuda/executor/machine/counted.h"
 #include "simulated_cuda/executor/machine/grid.h"
 #include "simulated_cuda/executor/parse/link.h"
 #include "simulated_cuda/executor/program/program.h"
@@ -207,7 +208,9 @@ Outcome run(const Launch& launch, Observer& observer) {
   try {
     Program& program = static_cast<LoadedModule&>(*launch.module).program(*launch.kernel);
     Reports reports(program, launch, observer);
+    forget_counts(program);
     outcome = run_grid(launch, program, reports, observer);
+    outcome.inexact = inexact_features(program);
     reports.finish();
   } catch (const std::exception& bad) { // no memory
     outcome.end = End::kStopped;

@@ -17,6 +17,7 @@ namespace gmt::executor {
 
 class ReportSink;
 class DeviceHeap;
+struct AccessFacts;
 struct Launch;
 
 // Entries of the table of races: thread 11 bits and clock 21 bits of the last write, and the same
@@ -60,7 +61,8 @@ struct Block {
   void start(std::uint64_t number);
   void stuck();
   void report_stuck();
-  bool run(); // until no warp can go on; whether anything ran
+  AccessFacts standing() const; // a thread that has not left, where it goes on
+  bool run();                   // until no warp can go on; whether anything ran
   void advance_clock();
   void barrier_of_all() { // everything before is ordered before everything after
     advance_clock();

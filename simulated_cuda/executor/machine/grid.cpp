@@ -3,14 +3,15 @@
 // layout of shared memory, the workspace of a cooperative grid.
 #include "simulated_cuda/executor/machine/grid.h"
 
+#include "simulated_cuda/executor/machine/counted.h"
 #include "simulated_cuda/executor/machine/handlers/forms.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
+#include "simulated_cuda/executor/program/contraction.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <set>
 
 namespace gmt::executor {
 namespace {
@@ -137,6 +138,7 @@ public:
   }
 
   std::uint64_t done() const { return done_; }
+  const Place& stood() const { return stood_; } // a thread of a block that was stopped
 
 private:
   void add_context() {
@@ -151,7 +153,10 @@ private:
     for (std::uint64_t round = 0; !block.done && !grid_.ended; ++round) {
       const bool ran = block.run();
       if (grid_.ended) return nullptr;
-      if (const char* why = watch.stop(grid_, done_)) return why;
+      if (const char* why = watch.stop(grid_, done_)) {
+        stood_ = grid_.checks->place(block.standing());
+        return why;
+      }
       if (!ran && !block.done) block.stuck();
       if (block.spinning && round >= kRoundsOfBlock) return nullptr;
     }
@@ -162,6 +167,7 @@ private:
   std::uint64_t most_;
   bool all_at_once_;
   std::uint64_t next_ = 0, done_ = 0;
+  Place stood_;
   std::vector<std::unique_ptr<Block>> contexts_;
 };
 
@@ -178,7 +184,6 @@ void bind(Program& program) {
   if (program.bound || !program.unsupported.reason.empty()) return;
   const FormTable& table = forms();
   const Handler guard = table.find("guard");
-  std::set<std::string> approximate;
   for (std::uint32_t f = 0; f < program.functions.size(); ++f) {
     Code& code = *program.functions[f];
     for (Instruction& in : code.instructions) {
@@ -196,14 +201,17 @@ void bind(Program& program) {
         program.unsupported = {reason, f, in.source};
         return;
       }
-      if (is_approximate(form)) approximate.insert(form);
-      in.go = handler;
+      in.go = is_inexact(form) ? counting(program, code, in, form, handler) : handler;
       if (in.guard == kNoOperand || form.starts_with("bra.p")) continue;
-      in.guarded = handler;
+      in.guarded = in.go;
       in.go = guard;
     }
   }
-  program.approximate.assign(approximate.begin(), approximate.end());
+  for (const auto& code : program.functions) {
+    if (code->body == nullptr) continue;
+    for (const std::string& feature : joinable_operations(*code->body))
+      feature_of(program, feature);
+  }
   program.bound = true;
 }
 
@@ -244,6 +252,7 @@ Outcome run_grid(const Launch& launch, Program& program, ReportSink& checks, Obs
   if (stopped != nullptr || !grid.stopped.empty()) {
     outcome.end = End::kStopped;
     outcome.reason = stopped != nullptr ? stopped : grid.stopped;
+    outcome.place = dispatcher.stood();
   }
   if (grid.ended && grid.stopped.empty()) outcome.end = End::kFault;
   outcome.gpu_error = grid.gpu_error;
@@ -251,7 +260,6 @@ Outcome run_grid(const Launch& launch, Program& program, ReportSink& checks, Obs
   outcome.warp_instructions = grid.instructions;
   outcome.blocks_done = dispatcher.done();
   outcome.seconds = watch.seconds();
-  outcome.approximate = program.approximate;
   return outcome;
 }
 
