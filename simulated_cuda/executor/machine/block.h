@@ -7,6 +7,7 @@
 #include "simulated_cuda/executor/machine/memory.h"
 #include "simulated_cuda/executor/machine/warp.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -83,10 +84,11 @@ struct Grid {
   std::uint32_t threads = 0, warps = 0; // of a block
   std::uint32_t shared_bytes = 0;
   std::uint64_t lane_instructions = 0, instructions = 0;
-  std::uint64_t ticks = 0;     // of %clock
-  std::uint32_t gpu_error = 0; // the first that would have stopped a GPU
-  std::string stopped;         // why it cannot go on, which is no mistake of the program
-  bool ended = false;          // by a trap, an assert or an error like them
+  std::atomic<std::uint64_t> held_bytes{0}; // by frames and local memory of all warps
+  std::uint64_t ticks = 0;                  // of %clock
+  std::uint32_t gpu_error = 0;              // the first that would have stopped a GPU
+  std::string stopped; // why it cannot go on, which is no mistake of the program
+  bool ended = false;  // by a trap, an assert or an error like them
   const Region* first_region = nullptr;
   std::vector<std::uint8_t> shared_pattern; // the shadow of shared memory at a block's start
   std::uint64_t workspace = 0;              // of a cooperative grid: its address

@@ -31,7 +31,7 @@ void Warp::start(Frame* first, std::uint32_t lanes) {
   alive = present = lanes;
   base[0] = first->registers;
   at = first->code->instructions.data();
-  budget = kTurn;
+  budget = calls = kTurn;
   last_sync = 0;
   spinning = false;
 }
@@ -159,9 +159,13 @@ const Instruction* Warp::table_branch(const Instruction* in) {
     return code + targets[std::min(index[lane], most)];
   };
   const auto first = static_cast<std::uint32_t>(__builtin_ctz(left));
-  bool uniform = true;
-  for (std::uint32_t m = left; m != 0; m &= m - 1)
-    uniform &= target_of(static_cast<std::uint32_t>(__builtin_ctz(m))) == target_of(first);
+  bool uniform = true, back = false;
+  for (std::uint32_t m = left; m != 0; m &= m - 1) {
+    const Instruction* to = target_of(static_cast<std::uint32_t>(__builtin_ctz(m)));
+    uniform &= to == target_of(first);
+    back |= to <= in;
+  }
+  if (back && --budget < 0) return turn_over(in);
   if (uniform) return target_of(first);
   if (meet != nullptr && (join == nullptr || join->resume != meet || join->frame != frame)) {
     Join* made = new_join();
@@ -213,6 +217,13 @@ void Warp::stop() {
     if (each != first_frame) spare_frames.push_back(each);
   }
   spare_joins = all_joins;
+}
+
+// Calls alone can go on for ever: limits are looked at between turns.
+const Instruction* Warp::pause(const Instruction* in) {
+  calls = kTurn;
+  at = in;
+  return nullptr;
 }
 
 // Lanes that wait for this fragment are released; then the others of the warp have their turn, and

@@ -69,6 +69,7 @@ struct Warp {
   Frame* first_frame = nullptr;   // of the kernel
   const Region* region = nullptr; // the one of the last access
   std::int32_t budget = 0;        // backward branches until another fragment or warp has its turn
+  std::int32_t calls = 0;         // until the warp's turn is over
 
   const Instruction* at = nullptr; // where it goes on; null: nothing of it can run now
   std::uint32_t alive = 0;         // lanes that have not left
@@ -96,6 +97,7 @@ struct Warp {
   const Instruction* call(const Instruction* in);
   const Instruction* table_branch(const Instruction* in);
   const Instruction* turn_over(const Instruction* in); // too many backward branches
+  const Instruction* pause(const Instruction* in);     // too many calls
   const Instruction* wait_for(const Instruction* in, std::uint32_t lanes);
   const Instruction* barrier(const Instruction* in);
   const Instruction* warp_barrier(const Instruction* in, std::uint32_t lanes);
