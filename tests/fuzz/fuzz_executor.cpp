@@ -123,7 +123,7 @@ void run_kernel(Module& module, const Kernel& kernel, World& world, Memory& memo
                 DeviceHeap& heap, std::size_t turn) {
   Listener listener;
   const std::vector<std::byte> parameters = parameters_of(kernel, world);
-  static constexpr Checks kChecks[] = {Checks::kDefault, Checks::kNone};
+  static constexpr Checks kChecks[] = {Checks::kDefault, Checks::kFull, Checks::kNone};
   Launch launch;
   launch.module = &module;
   launch.kernel = &kernel;

@@ -55,11 +55,15 @@ Warp::~Warp() {
 void Warp::reserve_local(std::uint32_t bytes) {
   if (bytes <= local_stride) return;
   const std::uint32_t stride = std::max(bytes, local_stride * 2);
-  std::vector<std::byte> grown(std::size_t{stride} * kLanes);
-  grid->held_bytes += std::uint64_t{stride - local_stride} * kLanes;
-  for (std::size_t lane = 0; lane < kLanes && local_stride != 0; ++lane)
-    std::memcpy(grown.data() + lane * stride, local.data() + lane * local_stride, local_stride);
-  local = std::move(grown);
+  const auto grow = [&](std::vector<std::byte>& memory) {
+    std::vector<std::byte> grown(std::size_t{stride} * kLanes);
+    for (std::size_t lane = 0; lane < kLanes && local_stride != 0; ++lane)
+      std::memcpy(grown.data() + lane * stride, memory.data() + lane * local_stride, local_stride);
+    memory = std::move(grown);
+    grid->held_bytes += std::uint64_t{stride - local_stride} * kLanes;
+  };
+  grow(local);
+  if (grid->program->is_tracked) grow(local_shadow);
   local_stride = stride;
 }
 
@@ -87,12 +91,7 @@ const Instruction* Warp::call(const Instruction* in) {
     if (program.linked->functions()[found->first].function->is_entry) // its frame is no function's
       return invalid_call(*this, in, target);
     if (lanes != mask) { // the others call something else
-      Fragment others;
-      others.at = in;
-      others.mask = mask & ~lanes;
-      others.frame = frame;
-      others.join = join;
-      ready.push_back(others);
+      part(in, mask & ~lanes);
       set_mask(lanes);
     }
   }
@@ -126,11 +125,7 @@ const Instruction* Warp::call(const Instruction* in) {
         frame->parameters + lane * frame->code->parameter_bytes + site.argument_offsets[i], bytes);
     }
   }
-  Join* made = new_join();
-  made->expected = lanes;
-  made->resume = in + 1;
-  made->parent = join;
-  made->frame = frame;
+  Join* made = open_join(in + 1);
   made->finished = next;
   next->exit = made;
   join = made;

@@ -91,7 +91,9 @@ std::uint64_t resident_blocks(const Launch& launch, const Grid& grid, const Prog
     const std::uint64_t of_lanes = std::uint64_t{code.local_bytes} + code.parameter_bytes;
     return grid.warps * (code.register_bytes + of_lanes * kLanes);
   };
-  std::uint64_t each = std::uint64_t{grid.shared_bytes} * 4 + 4096;
+  constexpr std::uint64_t kRaceBytes = 16; // of a granule
+  const std::uint64_t of_shared = 2 + kRaceBytes / program.shared_granule;
+  std::uint64_t each = grid.shared_bytes * of_shared + 4096;
   const std::uint64_t least = each + frames(*program.functions.front());
   for (const auto& code : program.functions) each += frames(*code);
   const std::uint64_t most = launch.limits.memory_bytes / least;
@@ -186,8 +188,10 @@ void bind(Program& program) {
   const FormTable& table = forms();
   const Handler guard = table.find("guard");
   std::set<std::string> approximate;
+  std::uint32_t number = 0;
   for (std::uint32_t f = 0; f < program.functions.size(); ++f) {
     Code& code = *program.functions[f];
+    for (Instruction& in : code.instructions) in.number = number++ & 0x7fffffffu;
     for (Instruction& in : code.instructions) {
       const std::string& form = program.forms[in.form];
       const Handler handler = table.find(form);
@@ -224,7 +228,8 @@ Outcome run_grid(const Launch& launch, Program& program, ReportSink& checks, Obs
   grid.checks = &checks;
   grid.heap = launch.heap;
   grid.first_region = &kNoRegion;
-  grid.check_uninitialized = grid.check_races = launch.checks != Checks::kNone;
+  grid.check_atomics = grid.check_races = launch.checks != Checks::kNone;
+  grid.check_loads = launch.checks == Checks::kDefault;
   const std::uint32_t extent[] = {launch.grid.x, launch.grid.y, launch.grid.z};
   const std::uint32_t block[] = {launch.block.x, launch.block.y, launch.block.z};
   std::copy(extent, extent + 3, grid.extent);

@@ -11,11 +11,7 @@ u32 byte_of(u32 a, u32 b, u32 selector) {
   if ((selector & 8) == 0) return byte;
   return (byte & 0x80) != 0 ? 0xff : 0;
 }
-struct PrmtGeneral {
-  using D = u32;
-  using A = u32;
-  using B = u32;
-  using C = u32;
+struct PrmtGeneral : Same<u32> {
   static u32 f(u32 a, u32 b, u32 c) {
     u32 result = 0;
     for (u32 i = 0; i < 4; ++i) result |= byte_of(a, b, c >> (4 * i) & 15) << (8 * i);
@@ -33,11 +29,7 @@ constexpr PrmtMode kEcl = {{{0, 1, 2, 3}, {1, 1, 2, 3}, {2, 2, 2, 3}, {3, 3, 3, 
 constexpr PrmtMode kEcr = {{{0, 0, 0, 0}, {0, 1, 1, 1}, {0, 1, 2, 2}, {0, 1, 2, 3}}};
 constexpr PrmtMode kRc16 = {{{0, 1, 0, 1}, {2, 3, 2, 3}, {0, 1, 0, 1}, {2, 3, 2, 3}}};
 template <const PrmtMode& kMode>
-struct Prmt {
-  using D = u32;
-  using A = u32;
-  using B = u32;
-  using C = u32;
+struct Prmt : Same<u32> {
   static u32 f(u32 a, u32 b, u32 c) {
     u32 result = 0;
     for (u32 i = 0; i < 4; ++i) result |= byte_of(a, b, kMode.selectors[c & 3][i]) << (8 * i);

@@ -11,6 +11,14 @@ struct Clocks {
   u32 now, since, warp;
 };
 
+// Entries of the table of races from one granule on, and where the same kind of access to each was
+// last: an instruction's number.
+struct Granules {
+  u64* entries;
+  u32* places;
+  u32 place;
+};
+
 [[gnu::always_inline]] inline bool wrote_another(u64 x, u32 thread, u32 since) {
   const u32 writer = static_cast<u32>(x) & race::kThreadMask;
   const u32 clock = static_cast<u32>(x) >> race::kThreadBits;
@@ -41,8 +49,9 @@ struct Clocks {
 
 // All 32 threads of the warp on neighbouring granules; true if there is no race.
 template <bool kStore>
-[[gnu::always_inline]] inline bool note_neighbours(u64* entries, u32 first_thread,
+[[gnu::always_inline]] inline bool note_neighbours(const Granules& g, u32 first_thread,
                                                    const Clocks& c) {
+  u64* entries = g.entries;
   alignas(64) u64 after[kLanes];
   u64 conflict = 0;
   GMT_LANES {
@@ -58,16 +67,19 @@ template <bool kStore>
   }
   if (conflict != 0) return false;
   std::memcpy(entries, after, sizeof after);
+  GMT_LANES g.places[l] = g.place;
   return true;
 }
 
 template <bool kStore>
-[[gnu::always_inline]] inline bool note_one(u64* entries, u32 count, u32 thread, const Clocks& c) {
+[[gnu::always_inline]] inline bool note_one(const Granules& g, u32 count, u32 thread,
+                                            const Clocks& c) {
   for (u32 i = 0; i < count; ++i) {
-    const u64 x = entries[i];
+    const u64 x = g.entries[i];
     if (wrote_another(x, thread, c.since)) return false;
     if (kStore && read_another(x, thread, c.since)) return false;
-    entries[i] = kStore ? with_writer(x, tag(thread, c.now)) : with_reader(x, thread, c);
+    g.entries[i] = kStore ? with_writer(x, tag(thread, c.now)) : with_reader(x, thread, c);
+    g.places[i] = g.place;
   }
   return true;
 }
@@ -78,8 +90,12 @@ template <bool kStore, class T, u32 kCount>
   Block& block = *w.block;
   const Registers<T, kCount> regs(w, in);
   const Clocks clocks{block.clock, block.last_barrier, w.id};
-  u64* races = in->extra != 0 ? nullptr : block.races;
+  const bool races = in->extra == 0 && block.races != nullptr;
   const u32 shift = block.race_shift;
+  const auto granules_at = [&](u32 offset) {
+    u32* places = kStore ? block.store_places : block.load_places;
+    return Granules{block.races + (offset >> shift), places + (offset >> shift), in->number};
+  };
   const u32 granules = kEach >> shift == 0 ? 1 : kEach >> shift;
   const u32 first = offsets[0];
   if (w.mask == kAll && (first & (kEach - 1)) == 0 && (kEach >= 4 || (first & 3) == 0)) {
@@ -87,30 +103,15 @@ template <bool kStore, class T, u32 kCount>
     for (u32 l = 0; l < kLanes; ++l) different |= offsets[l] ^ (first + l * kEach);
     constexpr u32 kTotal = kEach * kLanes;
     if (different == 0 && first < block.shared_bytes && kTotal <= block.shared_bytes - first &&
-        (races == nullptr || granules == 1)) {
+        (!races || granules == 1)) {
       u8* shadow = block.shared_shadow + first / 4;
       const bool right =
-        kStore ? words_are_allocated<kTotal>(shadow) : words_are_full<kTotal>(shadow);
+        kStore ? words_have<kTotal, kAllocated>(shadow) : words_have<kTotal, kFull>(shadow);
       if (!right) return false;
-      if (races != nullptr &&
-          !note_neighbours<kStore>(races + (first >> shift), w.id * kLanes, clocks))
+      if (races && !note_neighbours<kStore>(granules_at(first), w.id * kLanes, clocks))
         return false;
-      std::byte* host = block.shared + first;
-      if (kStore) std::memset(shadow, 0xff, kTotal / 4);
-      if constexpr (kCount == 1) {
-        if (kStore) std::memcpy(host, regs.of[0], kTotal);
-        else std::memcpy(regs.of[0], host, kTotal);
-      } else {
-        for (u32 l = 0; l < kLanes; ++l) {
-          T v[kCount];
-          if (!kStore) std::memcpy(v, host + l * kEach, kEach);
-          for (u32 i = 0; i < kCount; ++i) {
-            if (kStore) v[i] = regs.of[i][l];
-            else regs.of[i][l] = v[i];
-          }
-          if (kStore) std::memcpy(host + l * kEach, v, kEach);
-        }
-      }
+      if (kStore) std::memset(shadow, kFull, kTotal / 4);
+      move_lanes<kStore>(block.shared + first, regs);
       return true;
     }
   }
@@ -123,23 +124,13 @@ template <bool kStore, class T, u32 kCount>
     if (kStore ? !may_store<kEach>(block.shared_shadow, offset)
                : missing_bits<kEach>(block.shared_shadow, offset) != 0)
       return false;
-    if (races != nullptr &&
-        !note_one<kStore>(races + (offset >> shift), granules, w.id * kLanes + l, clocks))
+    if (races && !note_one<kStore>(granules_at(offset), granules, w.id * kLanes + l, clocks))
       return false;
   }
   for (u32 m = w.mask; m != 0; m &= m - 1) {
     const auto l = static_cast<u32>(__builtin_ctz(m));
-    T v[kCount];
-    std::byte* host = block.shared + offsets[l];
-    if (!kStore) std::memcpy(v, host, kEach);
-    for (u32 i = 0; i < kCount; ++i) {
-      if (kStore) v[i] = regs.of[i][l];
-      else regs.of[i][l] = v[i];
-    }
-    if (kStore) {
-      std::memcpy(host, v, kEach);
-      mark_stored<kEach>(block.shared_shadow, offsets[l]);
-    }
+    move_lane<kStore>(block.shared + offsets[l], regs, l);
+    if (kStore) mark_stored<kEach>(block.shared_shadow, offsets[l]);
   }
   return true;
 }
@@ -168,31 +159,19 @@ Next shared(Warp& w, Next in) {
   return in + 1;
 }
 
-template <bool kStore, u32 kCount, class A>
-void add_count(FormTable& table, const char* vector, const char* width) {
-  const std::string start = std::string(kStore ? "st" : "ld") + ".shared" + vector + width;
-  table.add((start + ".b8").c_str(), shared<kStore, u8, kCount, A>);
-  table.add((start + ".b16").c_str(), shared<kStore, u16, kCount, A>);
-  table.add((start + ".b32").c_str(), shared<kStore, u32, kCount, A>);
-  if constexpr (kCount <= 2) table.add((start + ".b64").c_str(), shared<kStore, u64, kCount, A>);
-  if constexpr (kCount == 1) table.add((start + ".b128").c_str(), shared<kStore, b128, kCount, A>);
-}
-
-template <bool kStore>
-void add_all(FormTable& table) {
-  add_count<kStore, 1, u32>(table, "", ".a32");
-  add_count<kStore, 2, u32>(table, ".v2", ".a32");
-  add_count<kStore, 4, u32>(table, ".v4", ".a32");
-  add_count<kStore, 1, u64>(table, "", "");
-  add_count<kStore, 2, u64>(table, ".v2", "");
-  add_count<kStore, 4, u64>(table, ".v4", "");
+template <bool kStore, class A>
+void add_shared(FormTable& table, const std::string& verb, const char* width) {
+  add_vectors(table, verb + ".shared", width,
+              []<class T, u32 kCount>() -> Handler { return shared<kStore, T, kCount, A>; });
 }
 
 } // namespace
 
 void GMT_GROUP(shared)(FormTable& table) {
-  add_all<false>(table);
-  add_all<true>(table);
+  add_shared<false, u32>(table, "ld", ".a32");
+  add_shared<false, u64>(table, "ld", "");
+  add_shared<true, u32>(table, "st", ".a32");
+  add_shared<true, u64>(table, "st", "");
 }
 
 } // namespace gmt::executor

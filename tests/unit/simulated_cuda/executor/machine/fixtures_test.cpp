@@ -42,5 +42,34 @@ TEST(Fixtures, AllKernelsCanBeExecuted) {
   EXPECT_LT(gaps, 10);
 }
 
+// A thread of each kernel starts with its registers tracked: every form has its shadows.
+TEST(Fixtures, AllKernelsCanBeTracked) {
+  int kernels = 0;
+  for (const auto& path : ptx::test::fixtures()) {
+    const std::string text = ptx::test::read_fixture(path);
+    const std::string_view texts[] = {text};
+    std::string error;
+    const auto module = Module::load(texts, &error);
+    if (module == nullptr) continue; // linked of two
+    for (const Kernel& kernel : module->kernels()) {
+      if (!examine(*module, kernel).reason.empty()) continue;
+      const std::vector<std::byte> parameters(kernel.parameter_bytes);
+      Memory memory;
+      Observer observer;
+      Launch launch;
+      launch.module = module.get();
+      launch.kernel = &kernel;
+      launch.parameters = parameters;
+      launch.memory = &memory;
+      launch.limits.instructions = 1;
+      launch.checks = Checks::kFull;
+      const Outcome outcome = run(launch, observer);
+      EXPECT_NE(outcome.end, End::kSkipped) << path << " " << kernel.name << outcome.reason;
+      ++kernels;
+    }
+  }
+  EXPECT_GT(kernels, 600);
+}
+
 } // namespace
 } // namespace gmt::executor
