@@ -176,6 +176,10 @@ bool take_special(Shape* shape, const Words& words, const Instruction& in) {
     }
     if (words.has("red")) shape->results = {{0, words.has("popc") ? k4 : kPredicate}};
     shape->decides = {{1, k4}, {2, k4}, {3, kPredicate}};
+  } else if (opcode == "mbarrier") {
+    const bool waits = words.has("test_wait") || words.has("try_wait");
+    if (in.r[0] != kNoOperand) shape->results = {{0, waits ? kPredicate : k8}};
+    shape->decides = {{1, k8}, {2, waits && !words.has("parity") ? k8 : k4}};
   } else if (opcode == "brx") {
     shape->decides = {{0, k4}};
   } else if (opcode == "call") {
