@@ -72,6 +72,23 @@ std::set<std::uint32_t> sources_of(const Code& code, std::uint32_t operand) {
   return found;
 }
 
+// The last load of unwritten bits that gave one of the shadows, of the lane itself if it did one.
+const UnwrittenLoad* origin_of(const Warp& w, const std::set<std::uint32_t>& shadows,
+                               std::uint32_t lane) {
+  const Code& code = *w.frame->code;
+  const Instruction* begin = code.instructions.data();
+  const UnwrittenLoad* from = nullptr;
+  for (const UnwrittenLoad& load : w.unwritten) {
+    const bool is_here = load.in >= begin && load.in < begin + code.instructions.size();
+    if (!is_here || (from != nullptr && from->lane == lane && load.lane != lane)) continue;
+    const std::uint8_t results = code.tracked_results[static_cast<std::size_t>(load.in - begin)];
+    const bool gave = std::any_of(load.in->r, load.in->r + results,
+                                  [&](std::uint32_t each) { return shadows.contains(each); });
+    if (gave) from = &load;
+  }
+  return from;
+}
+
 } // namespace
 
 void load_shadow(Warp& w, std::uint32_t lane, Space space, std::uint64_t address,
@@ -120,29 +137,21 @@ void spoil_frame(Warp& w, std::uint32_t registers) {
 }
 
 void remember_unwritten(Warp& w, const UnwrittenLoad& load) {
-  const auto same = [&](const UnwrittenLoad& each) { return each.in == load.in; };
+  const auto same = [&](const UnwrittenLoad& each) {
+    return each.in == load.in && each.lane == load.lane;
+  };
   w.unwritten.erase(std::remove_if(w.unwritten.begin(), w.unwritten.end(), same),
                     w.unwritten.end());
   w.unwritten.push_back(load);
 }
 
 void report_unwritten(Warp& w, const Instruction* in, std::uint32_t lanes) {
-  const Code& code = *w.frame->code;
   const auto [known, is_new] = w.traced.try_emplace(in);
-  if (is_new) known->second = sources_of(code, in->r[0]);
-  const std::set<std::uint32_t>& sources = known->second;
-  const Instruction* begin = code.instructions.data();
-  const UnwrittenLoad* from = nullptr;
-  for (const UnwrittenLoad& load : w.unwritten) {
-    const bool is_here = load.in >= begin && load.in < begin + code.instructions.size();
-    if (!is_here) continue;
-    const std::uint8_t results = code.tracked_results[static_cast<std::size_t>(load.in - begin)];
-    for (std::uint32_t i = 0; i < results; ++i) {
-      if (sources.contains(load.in->r[i])) from = &load;
-    }
-  }
+  if (is_new) known->second = sources_of(*w.frame->code, in->r[0]);
   for (std::uint32_t m = lanes; m != 0; m &= m - 1) {
-    const AccessFacts use = facts_of(w, in, static_cast<std::uint32_t>(__builtin_ctz(m)));
+    const auto lane = static_cast<std::uint32_t>(__builtin_ctz(m));
+    const AccessFacts use = facts_of(w, in, lane);
+    const UnwrittenLoad* from = origin_of(w, known->second, lane);
     if (from == nullptr) {
       w.grid->checks->unwritten_use(use, nullptr);
       continue;

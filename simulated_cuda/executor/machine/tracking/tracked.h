@@ -18,7 +18,7 @@ void store_shadow(Warp& w, std::uint32_t lane, Space space, std::uint64_t addres
 // At the entry of a function: its registers and its part of local memory are not written.
 void spoil_frame(Warp& w, std::uint32_t registers);
 
-// A load of `in` gave bits that nothing wrote.
+// A load by one lane gave bits that nothing wrote.
 void remember_unwritten(Warp& w, const UnwrittenLoad& load);
 
 // `in` checks the shadow r[0], which is not 0 in these lanes.
