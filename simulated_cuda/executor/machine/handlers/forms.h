@@ -51,8 +51,9 @@ bool is_inexact(std::string_view form);
   X(compare)                                                                                       \
   X(compare_half)                                                                                  \
   X(convert)                                                                                       \
+  X(tracking)                                                                                      \
   X(convert_float)                                                                                 \
-  X(narrow) X(moves) X(loads) X(stores) X(shared) X(frames) X(atomics) X(lanes) X(control)
+  X(narrow) X(moves) X(globals) X(shared) X(frames) X(atomics) X(lanes) X(control)
 
 #define GMT_DECLARE_GROUP(name)                                                                    \
   void add_##name##_v2(FormTable& table);                                                          \
