@@ -12,12 +12,14 @@
 #include "analyzer/report/formats/json_access.h"
 #include "analyzer/report/formats/json_executions.h"
 #include "analyzer/report/formats/json_fault.h"
+#include "analyzer/report/formats/json_values.h"
 #include "analyzer/report/output_format.h"
 
 namespace gmt {
 namespace {
 
 using Json = nlohmann::ordered_json; // keys in the order of the documentation
+using json::text_or_null;
 
 constexpr int kSchema = 1;
 
@@ -40,8 +42,6 @@ const char* word(Ending::How how) {
   }
   return "unknown";
 }
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 Json json_of(const Ending& ending) {
   const bool exited = ending.how == Ending::How::kExited,

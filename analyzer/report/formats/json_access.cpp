@@ -6,14 +6,12 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/coalescing/kernel_counters.h"
+#include "analyzer/report/formats/json_values.h"
 
 namespace gmt::json {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-Json count_or_null(std::uint64_t count) { return count == 0 ? Json(nullptr) : Json(count); }
 
 Json number_or_null(const std::optional<double>& number) {
   return number ? Json(*number) : Json(nullptr);

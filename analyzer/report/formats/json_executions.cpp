@@ -2,15 +2,14 @@
 // Kernels on the simulated device as JSON. docs/report-json.md documents every field.
 #include "analyzer/report/formats/json_executions.h"
 
-#include <string>
 #include <utility>
+
+#include "analyzer/report/formats/json_values.h"
 
 namespace gmt::json {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 const char* name_of(trace::ExecutionOp op) {
   if (op == trace::ExecutionOp::kStopped) return "stopped";
