@@ -19,7 +19,6 @@ namespace gmt {
 namespace {
 
 using Json = nlohmann::ordered_json; // keys in the order of the documentation
-
 using json::text_or_null;
 
 constexpr int kSchema = 1;

@@ -13,8 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json count_or_null(std::uint64_t count) { return count == 0 ? Json(nullptr) : Json(count); }
-
 Json number_or_null(const std::optional<double>& number) {
   return number ? Json(*number) : Json(nullptr);
 }

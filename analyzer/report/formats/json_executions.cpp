@@ -2,7 +2,6 @@
 // Kernels on the simulated device as JSON. docs/report-json.md documents every field.
 #include "analyzer/report/formats/json_executions.h"
 
-#include <string>
 #include <utility>
 
 #include "analyzer/report/formats/json_values.h"

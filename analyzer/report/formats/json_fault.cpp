@@ -3,15 +3,12 @@
 #include "analyzer/report/formats/json_fault.h"
 
 #include "analyzer/base/text_format.h"
+#include "analyzer/report/formats/json_values.h"
 
 namespace gmt::json {
 namespace {
 
 using FaultJson = nlohmann::ordered_json;
-
-FaultJson word_or_null(const std::string& text) {
-  return text.empty() ? FaultJson(nullptr) : FaultJson(text);
-}
 
 } // namespace
 
@@ -21,12 +18,12 @@ FaultJson fault_json(const DeviceFault& f) {
   return {
     {"source", simulated ? "simulated device" : "core dump"},
     {"certainty", exact ? "exact" : "inferred"},
-    {"kernel", word_or_null(f.thread.kernel)},
+    {"kernel", text_or_null(f.thread.kernel)},
     {"block", f.thread.block ? FaultJson(*f.thread.block) : FaultJson(nullptr)},
     {"thread", f.thread.thread ? FaultJson(*f.thread.thread) : FaultJson(nullptr)},
     {"offset", f.instruction ? FaultJson(format_address(*f.instruction)) : FaultJson(nullptr)},
-    {"operation", word_or_null(f.operation)},
-    {"memory", word_or_null(f.space)},
+    {"operation", text_or_null(f.operation)},
+    {"memory", text_or_null(f.space)},
     {"width", f.width == 0 ? FaultJson(nullptr) : FaultJson(f.width)}};
 }
 

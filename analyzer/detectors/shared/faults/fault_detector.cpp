@@ -334,7 +334,7 @@ const Block* freed_block_of(const Event& fault, const Heap& heap) {
     view.fault() == FaultKind::kUseAfterFree || view.fault() == FaultKind::kOutOfBounds;
   if (!may_be || !has(fault, trace::kFaultHasAddress) || !is_global(view.space())) return nullptr;
   const MemoryAround around =
-    memory_around(view.address(), std::max<std::uint64_t>(1, view.bytes()), heap);
+    memory_around(view.address(), std::max<std::uint64_t>(1, view.bytes()), {heap});
   return around.where == MemoryAround::Where::kFreed ? around.block : nullptr;
 }
 
