@@ -4,6 +4,7 @@
 // first goes unseen, and the second too unless the kernels are compiled for it; the simulated device
 // executes the kernels and checks each access. With "clean" both are mended.
 //
+// unlike-fenced: CUDA reports its fault to the program
 // run:
 // expect-simulated: error kernel-out-of-bounds count=1 message="reads 4 bytes" stacks="accessed here"@pair_mean:LINE(past),"launched here"@main:LINE(smooth),"allocated here"@main:LINE(alloc)
 // expect-simulated: error device-heap-leak count=4 bytes=128 stacks="allocated here"@sort_fours:LINE(malloc),"launched here"@main:LINE(sort)

@@ -14,7 +14,7 @@ enum class Ordering : std::uint8_t {
   kRecord,   // an event stands for the work before it
   kWait,     // later work waits for an event
   kHost,     // the host knows that work is done
-  kTell,     // makes work by which others learn that the work before it is done
+  kSignal,   // makes work by which others learn that the work before it is done
   kOutside,  // later work waits for something that no call shows
   kContext,  // the host may wait for all work of the context
   kGraph,    // changes what a graph is going to do, or begins or ends a capture

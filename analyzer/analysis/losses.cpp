@@ -79,7 +79,7 @@ void explain_losses(const ProcessReport& process, const ReadStats& stats, Findin
   if (process.ended.how == Ending::How::kExited && !process.exit_recorded &&
       process.totals.events != 0 && stats.lost() == 0) {
     const std::string missing =
-      "the end of the log is missing (the process exited, and no record tells of it): ";
+      "the end of the log is missing (the process exited, and no record says so): ";
     findings.not_checked(
       {"leak", cat({missing, "a block listed as leaked may have been freed there, and an "
                              "allocation there is not listed"})});

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/analysis/stack_memory.h"
 #include "analyzer/model/finding.h"
 
 namespace gmt {
@@ -54,12 +55,6 @@ struct MemoryTables {
   std::uint64_t other_holders = 0; // stacks that held less
   std::uint64_t other_bytes = 0;
   std::vector<Module> modules; // those that allocated most first
-};
-
-// What one call stack did, before its module is known.
-struct StackUse {
-  StackId stack;
-  std::uint64_t allocations = 0, allocated_bytes = 0, peak_bytes = 0, live_bytes = 0;
 };
 
 // All but the modules. At the end of the analysis.

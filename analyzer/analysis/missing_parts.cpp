@@ -90,8 +90,11 @@ void explain_missing(const ProcessModel& model, const TraceDir& trace, ProcessRe
 }
 
 void explain_core_dump(const TraceDir& trace, bool is_sticky, Findings& findings) {
-  if (!trace.asks_for("core_dump") || trace.info.device == "simulated") return;
+  const bool by_guard = trace.asks_for("guard"); // --guard asks for dumps, too
+  if (!(by_guard || trace.asks_for("core_dump")) || trace.info.device == "simulated") return;
   const std::string& word = trace.info.core_dump;
+  // A process that made no context ran no kernel: --guard was not asked about faults.
+  if (word.empty() && !trace.asks_for("core_dump") && !is_sticky) return;
   if (word != "on") {
     findings.not_checked({std::string(kSubject), std::string(why_off(word))});
     return;

@@ -107,6 +107,31 @@ void apply_to_accesses(Finding& finding) {
   finding.owner = {std::string(library), {}};
 }
 
+bool is_launch(StackRole role) {
+  return role == StackRole::kLaunched || role == StackRole::kGraphLaunched ||
+         role == StackRole::kCaptured || role == StackRole::kNodeMade;
+}
+
+// The fault of a library's kernel stays an error: most often the program gave it wrong pointers or
+// sizes. Who launched it, or made its node, says whose it is.
+void apply_to_fault(Finding& finding) {
+  std::string_view library;
+  for (const FindingStack& stack : finding.stacks) {
+    if (!is_launch(stack.role)) continue;
+    const auto caller = std::ranges::find_if_not(stack.frames, is_cuda_or_us);
+    const std::string_view its =
+      caller != stack.frames.end() ? library_of_kernel(caller->module) : std::string_view();
+    // The program launches graphs itself: who made the node counts.
+    if (stack.role != StackRole::kGraphLaunched || !its.empty()) library = its;
+    if (stack.role == StackRole::kLaunched && library.empty()) return; // one of two candidates
+  }
+  if (library.empty()) return;
+  finding.owner = {std::string(library), {}};
+  finding.message += cat({"; the kernel is one of ", library, "'s own"});
+  finding.advice = cat({"Check the pointers, sizes and layouts that the program gave to ", library,
+                        ", and that the memory lives until its kernels are done."});
+}
+
 } // namespace
 
 std::span<const OwnerRule> owner_rules() { return kRules; }
@@ -118,6 +143,7 @@ std::string_view owner_of_module(std::string_view path) {
 }
 
 void apply_owner_rules(Finding& finding) {
+  if (finding.fault) return apply_to_fault(finding);
   const DetectorInfo* kind = detector_of(finding.kind);
   if (kind == nullptr || kind->owner_excuse.advice == nullptr) return;
   if (finding.access) return apply_to_accesses(finding);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Libraries that keep memory until the process ends, on purpose: caching allocators, workspaces. A
 // leak whose allocation stack passes through one of them is a note, and so are churn and unused
-// memory: the user can mend neither. So are accesses of memory in a library's own kernels. Frames
-// must be resolved. The list is shipped and closed: a user's own library is no owner.
+// memory: the user can mend neither. So are accesses of memory in a library's own kernels; faults
+// of such kernels stay what they are, and name the library. Frames must be resolved. The list is
+// shipped and closed: a user's own library is no owner.
 #pragma once
 
 #include <span>
@@ -27,7 +28,7 @@ std::string_view owner_of_module(std::string_view path);
 
 // Names the owner and makes the finding a note, if its kind has an excuse for owners and a rule
 // matches a frame of its allocation stack; likewise a finding about memory accesses if the kernel
-// is a known library's.
+// is a known library's. A finding about a fault names the library that launched the kernel.
 void apply_owner_rules(Finding& finding);
 
 } // namespace gmt

@@ -20,6 +20,7 @@ ProcessModel::ProcessModel(const EventStream& stream, const AnalysisOptions& opt
       known_calls_(trace_.apis.size()) {
   guard_.sampled = trace_.asks_for("guard_sample");
   guard_.asked = guard_.sampled || trace_.asks_for("guard");
+  if (!trace_.core_dumps.empty()) launches_.keep_given_blocks();
   device_heaps_.read(trace_.device_logs);
   memory_access_.read(trace_.access_logs,
                       trace_.asks_for("coalescing") || trace_.asks_for("counters"),
@@ -27,7 +28,8 @@ ProcessModel::ProcessModel(const EventStream& stream, const AnalysisOptions& opt
 }
 
 EndOfTrace ProcessModel::end() {
-  const Ending ending = last_words_.ending(trace_);
+  Ending ending = last_words_.ending(trace_);
+  ending.at_run_limit = executions_.executions().run_over;
   may_be_running_ = gmt::may_be_running(ending, trace_.info);
   memory_access_.join(options_.find_code, architectures());
   return {.ending = ending,

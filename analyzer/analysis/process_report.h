@@ -11,6 +11,7 @@
 
 #include "analyzer/analysis/history/memory_history.h"
 #include "analyzer/analysis/memory_tables.h"
+#include "analyzer/analysis/stack_memory.h"
 #include "analyzer/coalescing/access_tables.h"
 #include "analyzer/model/process.h"
 #include "analyzer/trace_reader/facts/executions.h"
@@ -35,14 +36,6 @@ struct Totals {
   // What kernels did with malloc and free, in none of the above: calls, the most that one context's
   // heap held, and the end.
   std::uint64_t device_heap_calls = 0, device_heap_peak_bytes = 0, device_heap_live_bytes = 0;
-};
-
-// What one call stack allocated.
-struct StackMemory {
-  CallStack stack = {};
-  std::uint64_t allocations = 0, allocated_bytes = 0;
-  std::uint64_t peak_bytes = 0; // of device memory, at the process's peak
-  std::uint64_t live_bytes = 0; // at the end, of any memory
 };
 
 struct ProcessReport {

@@ -270,23 +270,23 @@ bool is_atomic(const AccessLine& line) {
   return code != nullptr && (code->op == MemoryOp::kAtomic || code->op == MemoryOp::kReduction);
 }
 
-std::string_view operation_of(const AccessLine& line) {
-  if (line.worst->code == nullptr) return "access";
+AccessOperation operation_of(const AccessLine& line) {
+  if (line.worst->code == nullptr) return AccessOperation::kUnknown;
   switch (line.worst->code->op) {
-  case MemoryOp::kLoad: return "load";
-  case MemoryOp::kStore: return "store";
+  case MemoryOp::kLoad: return AccessOperation::kLoad;
+  case MemoryOp::kStore: return AccessOperation::kStore;
   case MemoryOp::kAtomic:
-  case MemoryOp::kReduction: return "atomic";
+  case MemoryOp::kReduction: return AccessOperation::kAtomic;
   case MemoryOp::kCopy:
   case MemoryOp::kBulkCopy: break;
   }
-  return "copy";
+  return AccessOperation::kCopy;
 }
 
 AccessFigures global_figures(const AccessLine& line, const MemoryAccess& access) {
   AccessFigures f = figures_of(line, access);
   const CauseFound cause = cause_of(line, access);
-  f.memory = "global";
+  f.memory = AccessedMemory::kGlobal;
   f.actual = line.sums.sectors;
   f.ideal = line.sums.ideal_sectors;
   f.wasted_bytes = line.wasted_in_all() * kSectorBytes;
@@ -297,7 +297,7 @@ AccessFigures global_figures(const AccessLine& line, const MemoryAccess& access)
 
 AccessFigures shared_figures(const AccessLine& line, const MemoryAccess& access) {
   AccessFigures f = figures_of(line, access);
-  f.memory = "shared";
+  f.memory = AccessedMemory::kShared;
   f.measured = line.function->shared_measured;
   f.actual = line.sums.wavefronts;
   f.ideal = line.sums.ideal_wavefronts;

@@ -51,8 +51,7 @@ std::string brief(const CauseFound& cause);    // "stride of 8 or more"; empty f
 std::string_view advice_for(const CauseFound& cause, bool is_atomic);
 
 bool is_atomic(const AccessLine& line);
-// "load", "store", ...; "access" if not known
-std::string_view operation_of(const AccessLine& line);
+AccessOperation operation_of(const AccessLine& line);
 AccessFigures global_figures(const AccessLine& line, const MemoryAccess& access);
 AccessFigures shared_figures(const AccessLine& line, const MemoryAccess& access);
 

@@ -54,11 +54,12 @@ const char* option_placeholder(InterposerOptionType type) {
   }
 }
 
-std::vector<Row> make_rows() {
+// The command's own options.
+std::vector<Row> own_rows() {
   const unsigned verdicts =
     bit(CommandId::kCheck) | bit(CommandId::kReport) | bit(CommandId::kDiff);
   const unsigned compared = kReports | bit(CommandId::kDiff);
-  std::vector<Row> rows = {
+  return {
     {"format", "FORMAT[=FILE]", kReports,
      "form of the report: " + format_list() +
        " (default text); with =FILE one more report, in that file; may be repeated"},
@@ -110,6 +111,10 @@ std::vector<Row> make_rows() {
     {"trace-dir", "DIR", kPrograms, "where traces are made (default: the current directory)"},
     {"help", "", kAll, "explain the command and its options", "h"},
   };
+}
+
+std::vector<Row> make_rows() {
+  std::vector<Row> rows = own_rows();
   for (const DeviceOption& option : device_options())
     rows.push_back({option.name, option.value, kPrograms, option.sentence});
   for (const InterposerOption& option : interposer_options()) {

@@ -9,8 +9,6 @@
 
 namespace gmt {
 
-using trace::LifeOp;
-using trace::ObjectClass;
 using trace::SyncOp;
 
 std::optional<CaptureTable::Capture> CaptureTable::ended_by(const Event& e) {
@@ -29,7 +27,6 @@ void CaptureTable::on_sync(const Event& e) {
     std::erase_if(of_stream_, belongs);
     std::erase_if(of_event_, belongs);
     begun_in_.erase(*ended);
-    if (e.succeeded() && sync.graph() != 0) graphs_.insert(sync.graph());
   }
   if (!e.succeeded() || op == SyncOp::kEndCapture) return;
   const std::uint64_t stream = e.own_stream(sync.stream());
@@ -47,15 +44,6 @@ void CaptureTable::on_sync(const Event& e) {
     const auto event = of_event_.find(sync.event());
     if (event != of_event_.end()) of_stream_[stream] = event->second;
   }
-}
-
-void CaptureTable::on_life(const Event& e) {
-  const trace::LifeView life(e);
-  if (life.object() == ObjectClass::kGraph) graphs_.erase(life.handle());
-  if (life.object() != ObjectClass::kGraphExec) return;
-  executables_.erase(life.handle());
-  if (life.op() == LifeOp::kCreate && graphs_.contains(life.parent()))
-    executables_.insert(life.handle());
 }
 
 bool CaptureTable::has_begun_in(std::uint32_t thread) const {

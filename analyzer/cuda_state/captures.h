@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stream captures under way: which streams take part in which. A stream that waits for an event of
 // a capture joins it (CUDA C++ programming guide, cross-stream dependencies and events). Work on
-// such a stream becomes a graph's nodes.
+// such a stream becomes a graph's nodes, see analyzer/heap/graphs/graph_table.h.
 //
 // A capture has the number of the stream where it began, see Event::own_stream().
 #pragma once
@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "analyzer/model/event.h"
 
@@ -20,7 +19,6 @@ public:
   using Capture = std::uint64_t; // 0: none
 
   void on_sync(const Event& e);
-  void on_life(const Event& e); // of any object, accepted
 
   bool any() const { return !of_stream_.empty(); }
   // The capture that the call's work on this stream becomes a part of.
@@ -35,16 +33,9 @@ public:
   // that to a wrong thread.
   static std::optional<Capture> ended_by(const Event& e);
 
-  // Made of a graph that was captured, not built node by node.
-  bool is_executable_of_capture(std::uint64_t executable) const {
-    return executables_.contains(executable);
-  }
-
 private:
   std::unordered_map<std::uint64_t, Capture> of_stream_, of_event_;
   std::unordered_map<Capture, std::uint32_t> begun_in_; // the thread
-  // That captures became, and what was made of those
-  std::unordered_set<std::uint64_t> graphs_, executables_;
 };
 
 } // namespace gmt

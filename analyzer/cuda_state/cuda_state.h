@@ -29,7 +29,6 @@ struct CudaState {
   std::optional<ContextEnd> on_life(const Event& e) {
     streams.on_life(e, contexts);
     pools.on_life(e);
-    captures.on_life(e);
     return contexts.on_life(e);
   }
 };

@@ -51,13 +51,7 @@ void DeviceHeaps::follow(const Event& e, const Heap& heap) {
   case Kind::kLife:
     if (!e.succeeded() || e.from_runtime()) break;
     on_context_end(e, heap);
-    on_life(e);
-    break;
-  case Kind::kGraphKernel:
-    if (e.succeeded()) on_graph_kernel(e);
-    break;
-  case Kind::kGraphChange:
-    if (e.succeeded()) on_graph_change(e);
+    on_life(e, heap);
     break;
   default: break;
   }
@@ -67,7 +61,6 @@ void DeviceHeaps::on_sync(const Event& e) {
   if (!any()) return;
   const trace::SyncView sync(e);
   const trace::SyncOp op = sync.op();
-  if (const auto ended = CaptureTable::ended_by(e)) end_capture(e, *ended);
   if (!e.succeeded() || op == trace::SyncOp::kEndCapture) return;
   on_wait(e, op);
   if (op != trace::SyncOp::kGraphLaunch) return;
@@ -77,98 +70,43 @@ void DeviceHeaps::on_sync(const Event& e) {
     {.begun = clock_.realtime(e), .stream = sync.stream(), .stack = e.stack, .api = call_of(e)});
 }
 
-void DeviceHeaps::end_capture(const Event& e, CaptureTable::Capture ended) {
-  const auto capture = captures_.extract(ended);
-  if (capture.empty() || !e.succeeded()) return;
-  std::vector<Captured>& graph = graphs_[trace::SyncView(e).graph()];
-  graph.insert(graph.end(), capture.mapped().begin(), capture.mapped().end());
-}
-
-void DeviceHeaps::on_life(const Event& e) {
+// Kernels of a graph take their grids' ids now, and what was captured has not run before.
+void DeviceHeaps::on_life(const Event& e, const Heap& heap) {
   const trace::LifeView life(e);
-  const trace::ObjectClass object = life.object();
-  const std::uint64_t handle = life.handle();
-  const bool created = life.op() == trace::LifeOp::kCreate;
-  if (object == trace::ObjectClass::kGraphExec) {
-    executable_graphs_.erase(handle);
-    const auto graph = created ? graphs_.find(life.parent()) : graphs_.end();
-    if (graph == graphs_.end()) return;
-    GraphLaunches* launches = executable_graphs_[handle] = &graph_launches_.emplace_back();
-    for (const Captured& c : graph->second) {
-      KernelLaunch launch = c.launch;
-      launch.graph = launches;
-      add(c.context, launch, c.name);
-    }
-  } else if (object == trace::ObjectClass::kGraph) {
-    graphs_.erase(handle);
-    const auto original = created ? graphs_.find(life.parent()) : graphs_.end();
-    if (original == graphs_.end()) return;
-    std::vector<Captured> clone = original->second;
-    for (Captured& c : clone) c.node = 0; // it has a handle of its own
-    graphs_[handle] = std::move(clone);
+  if (life.object() != trace::ObjectClass::kGraphExec) return;
+  executable_graphs_.erase(life.handle());
+  if (life.op() != trace::LifeOp::kCreate) return;
+  const std::vector<const GraphWork*> kernels = heap.kernels_of_graph(life.handle());
+  if (kernels.empty()) return;
+  GraphLaunches* launches = executable_graphs_[life.handle()] = &graph_launches_.emplace_back();
+  for (const GraphWork* kernel : kernels) {
+    const KernelLaunch launch{.extents = pack(trace::grid_of(kernel->grid)),
+                              .block_extents = pack(trace::block_extents_of(kernel->block)),
+                              .realtime = kernel->captured ? clock_.realtime(e) : 0,
+                              .stream = kernel->stream,
+                              .stack = kernel->made,
+                              .api = kernel->api,
+                              .captured = true,
+                              .by_hand = !kernel->captured,
+                              .graph = launches,
+                              .is_blocking = kernel->is_blocking};
+    add(kernel->context, launch, names_.handle_name(kernel->function));
   }
-}
-
-std::vector<DeviceHeaps::Captured>* DeviceHeaps::graph_of(std::uint64_t node) {
-  for (auto& [handle, kernels] : graphs_) {
-    if (std::ranges::find(kernels, node, &Captured::node) != kernels.end()) return &kernels;
-  }
-  return nullptr;
-}
-
-// Nodes of an executable graph keep their ids when they are changed.
-void DeviceHeaps::on_graph_kernel(const Event& e) {
-  const trace::GraphKernelView view(e);
-  if (executable_graphs_.contains(view.graph())) return;
-  std::vector<Captured>* kernels =
-    view.graph() != 0 ? &graphs_[view.graph()] : graph_of(view.node());
-  if (kernels == nullptr) return;
-  const KernelLaunch launch{.extents = pack(view.grid()),
-                            .block_extents = pack(view.block()),
-                            .stack = e.stack,
-                            .api = call_of(e),
-                            .captured = true,
-                            .by_hand = true};
-  auto at = std::ranges::find(*kernels, view.node(), &Captured::node);
-  if (at == kernels->end()) at = kernels->emplace(at);
-  *at = {e.context, launch, std::string(names_.handle_name(view.function())), view.node()};
-}
-
-// A child's kernels stand under the node that runs them.
-void DeviceHeaps::on_graph_change(const Event& e) {
-  const trace::GraphChangeView change(e);
-  const trace::GraphOp op = change.op();
-  const std::uint64_t node = change.node();
-  if (op == trace::GraphOp::kRemove) {
-    if (auto* kernels = graph_of(node))
-      std::erase_if(*kernels, [&](const Captured& c) { return c.node == node; });
-  }
-  const auto child = graphs_.find(change.other_graph());
-  if (op != trace::GraphOp::kChild || child == graphs_.end() ||
-      executable_graphs_.contains(change.graph()))
-    return;
-  std::vector<Captured> kernels = child->second;
-  for (Captured& c : kernels) c.node = node;
-  std::vector<Captured>& parent = graphs_[change.graph()];
-  parent.insert(parent.end(), kernels.begin(), kernels.end());
 }
 
 void DeviceHeaps::on_launch(const Event& e, const Heap& heap) {
   if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) return;
   const trace::LaunchView view(e);
+  if (heap.is_capturing(e, view.stream())) return; // see on_life()
   const Stream* stream = heap.cuda().streams.find(view.stream());
-  KernelLaunch launch{.extents = pack(view.grid()),
-                      .block_extents = pack(view.block()),
-                      .realtime = clock_.realtime(e),
-                      .stream = view.stream(),
-                      .stack = e.stack,
-                      .api = call_of(e),
-                      .is_blocking = stream == nullptr || stream->is_blocking};
-  const std::string_view name = names_.handle_name(view.function());
-  const CaptureTable::Capture capture = heap.cuda().captures.of(e, view.stream());
-  if (capture == 0) return add(e.context, launch, name);
-  launch.captured = true;
-  captures_[capture].push_back({e.context, launch, std::string(name), 0});
+  const KernelLaunch launch{.extents = pack(view.grid()),
+                            .block_extents = pack(view.block()),
+                            .realtime = clock_.realtime(e),
+                            .stream = view.stream(),
+                            .stack = e.stack,
+                            .api = call_of(e),
+                            .is_blocking = stream == nullptr || stream->is_blocking};
+  add(e.context, launch, names_.handle_name(view.function()));
 }
 
 void DeviceHeaps::add(std::uint16_t id, KernelLaunch launch, std::string_view name) {

@@ -14,10 +14,8 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
-#include "analyzer/cuda_state/captures.h"
 #include "analyzer/device_heap/device_heap.h"
 #include "analyzer/device_heap/grid_matching.h"
 #include "analyzer/trace_reader/log_reader.h"
@@ -97,28 +95,15 @@ public:
 private:
   void on_launch(const Event& e, const Heap& heap);
   void on_sync(const Event& e);
-  void end_capture(const Event& e, CaptureTable::Capture ended);
-  void on_life(const Event& e);
-  void on_graph_kernel(const Event& e);
-  void on_graph_change(const Event& e);
+  void on_life(const Event& e, const Heap& heap);
   void on_limit(const Event& e);
   void on_wait(const Event& e, trace::SyncOp op);
   void on_context_end(const Event& e, const Heap& heap);
   void add(std::uint16_t context, KernelLaunch launch, std::string_view name);
 
-  struct Captured {
-    std::uint16_t context;
-    KernelLaunch launch;
-    std::string name;       // of the kernel, as linked
-    std::uint64_t node = 0; // 0 unknown
-  };
-  std::vector<Captured>* graph_of(std::uint64_t node);
-
   const TraceNames& names_;
   const TraceClock& clock_;
   DeviceContexts contexts_;
-  std::unordered_map<CaptureTable::Capture, std::vector<Captured>> captures_; // under way
-  std::unordered_map<std::uint64_t, std::vector<Captured>> graphs_;           // by handle
   std::deque<GraphLaunches> graph_launches_;
   std::unordered_map<std::uint64_t, GraphLaunches*> executable_graphs_; // by handle
 };

@@ -13,18 +13,19 @@ namespace {
 using trace::Kind;
 using trace::SyncOp;
 
-constexpr std::size_t kMostEvents = 100'000; // remembered; then all are forgotten
+// Sets that surely take no id of a grid, and such that surely take one.
+constexpr std::uint64_t kSmallSet = 4096, kLargeSet = 1 << 20;
+constexpr std::uint64_t kMostNodes = 1'000'000; // of a graph
+constexpr std::size_t kMostEvents = 100'000;    // remembered; then all are forgotten
 
 std::uint16_t written_call(const Event& e) { return e.via != trace::kNoApi ? e.via : e.api; }
 
-LoggedLaunch logged(const Event& e, LoggedLaunch::What what) {
-  LoggedLaunch launch;
+void describe(LoggedLaunch& launch, const Event& e, LoggedLaunch::What what) {
   launch.what = what;
   launch.order = e.order;
   launch.stack = e.stack;
   launch.api = written_call(e);
   launch.context = e.context;
-  return launch;
 }
 
 bool is_legacy(std::uint64_t stream) { return stream <= cuda::kStreamLegacy; }
@@ -33,9 +34,6 @@ bool is_legacy(std::uint64_t stream) { return stream <= cuda::kStreamLegacy; }
 
 void LaunchLog::follow(const Event& e, const Heap& heap) {
   if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) {
-    if (e.kind == Kind::kSync) {
-      if (const auto ended = CaptureTable::ended_by(e)) captures_.erase(*ended);
-    }
     // A launch in whose call the process died may have been given to the GPU.
     if (e.kind != Kind::kLaunch || !e.in_flight()) return;
   }
@@ -44,14 +42,16 @@ void LaunchLog::follow(const Event& e, const Heap& heap) {
   case Kind::kSync: return on_sync(e, heap);
   case Kind::kGraphKernel: return on_graph_kernel(e);
   case Kind::kLife: return on_life(e);
+  case Kind::kSet: return on_set(e, heap);
   case Kind::kCopy: {
+    ++of(e.context).most_ids;
     const bool waits = (e.flags & trace::kCopyAsync) == 0 && heap.accesses().size() < 2;
     if (waits) wait_for_stream(e, named_stream(e), e.order);
     return;
   }
   case Kind::kFree:
     if (trace::FreeView(e).function() == trace::FreeFunction::kMemFree)
-      waited_[e.context] = e.order;
+      of(e.context).waited = e.order;
     return;
   default: return;
   }
@@ -59,50 +59,66 @@ void LaunchLog::follow(const Event& e, const Heap& heap) {
 
 void LaunchLog::on_launch(const Event& e, const Heap& heap) {
   const trace::LaunchView view(e);
-  LoggedLaunch launch = logged(e, LoggedLaunch::What::kKernel);
+  LoggedLaunch& launch = kept_.add();
+  describe(launch, e, LoggedLaunch::What::kKernel);
   launch.function = view.function();
   launch.grid = view.word(trace::LaunchWord::grid);
   launch.block = view.word(trace::LaunchWord::block);
   launch.stream = e.own_stream(view.stream());
   const Stream* stream = heap.cuda().streams.find(view.stream());
   launch.is_blocking = stream == nullptr || stream->is_blocking;
-  if (const CaptureTable::Capture capture = heap.cuda().captures.of(e, view.stream());
-      capture != 0) {
+  note_given(launch, heap);
+  if (heap.is_capturing(e, view.stream())) {
     launch.what = LoggedLaunch::What::kCaptured;
-    captures_[capture].push_back(launch);
   } else {
-    launch.index = ++counts_[e.context];
+    OfContext& context = of(e.context);
+    launch.least_id = ++context.least_ids;
+    launch.most_id = ++context.most_ids;
   }
-  keep(launch);
 }
 
-void LaunchLog::keep(const LoggedLaunch& launch) {
-  kept_.push_back(launch);
-  if (kept_.size() > kMostKept) kept_.pop_front();
+void LaunchLog::on_set(const Event& e, const Heap& heap) {
+  const trace::SetView set(e);
+  if (set.bytes() <= kSmallSet || heap.is_capturing(e, set.stream())) return;
+  OfContext& context = of(e.context);
+  ++context.most_ids;
+  if (set.bytes() >= kLargeSet && set.height() <= 1) ++context.least_ids;
+}
+
+void LaunchLog::note_given(LoggedLaunch& launch, const Heap& heap) const {
+  if (!keeps_given_) return;
+  for (const Access& access : heap.accesses()) {
+    if (access.kind != Access::Kind::kArgument || access.block == nullptr) continue;
+    const bool known = std::ranges::find(launch.given, access.block->address) != launch.given.end();
+    if (!known && launch.given.size() < kMostGiven) launch.given.push_back(access.block->address);
+  }
+}
+
+void LaunchLog::on_life(const Event& e) {
+  const trace::LifeView life(e);
+  if (life.object() == trace::ObjectClass::kGraphExec) launched_.erase(life.handle());
+}
+
+void LaunchLog::on_graph_launch(const Event& e, const Heap& heap) {
+  const trace::SyncView sync(e);
+  if (heap.is_capturing(e, sync.stream())) return;
+  LoggedLaunch& launch = kept_.add();
+  describe(launch, e, LoggedLaunch::What::kGraph);
+  launch.executable = sync.executable_graph();
+  launch.stream = e.own_stream(sync.stream());
+  const Stream* stream = heap.cuda().streams.find(sync.stream());
+  launch.is_blocking = stream == nullptr || stream->is_blocking;
+  if (!launched_.insert(launch.executable).second) return;
+  OfContext& context = of(e.context);
+  context.least_ids += heap.kernels_of_graph(launch.executable).size();
+  context.most_ids += kMostNodes;
 }
 
 void LaunchLog::on_sync(const Event& e, const Heap& heap) {
   const trace::SyncView sync(e);
   switch (sync.op()) {
-  case SyncOp::kGraphLaunch: {
-    if (heap.is_capturing(e, sync.stream())) return;
-    LoggedLaunch launch = logged(e, LoggedLaunch::What::kGraph);
-    launch.executable = sync.executable_graph();
-    launch.stream = e.own_stream(sync.stream());
-    const Stream* stream = heap.cuda().streams.find(sync.stream());
-    launch.is_blocking = stream == nullptr || stream->is_blocking;
-    return keep(launch);
-  }
-  case SyncOp::kEndCapture:
-    if (const auto ended = CaptureTable::ended_by(e)) {
-      const auto capture = captures_.extract(*ended);
-      if (!capture.empty()) {
-        Kernels& graph = graphs_[sync.graph()];
-        graph.insert(graph.end(), capture.mapped().begin(), capture.mapped().end());
-      }
-    }
-    return;
-  case SyncOp::kContextSynchronize: waited_[e.context] = e.order; return;
+  case SyncOp::kGraphLaunch: return on_graph_launch(e, heap);
+  case SyncOp::kContextSynchronize: of(e.context).waited = e.order; return;
   case SyncOp::kStreamSynchronize:
   case SyncOp::kStreamQuery: return wait_for_stream(e, sync.stream(), e.order);
   case SyncOp::kEventRecord:
@@ -120,75 +136,53 @@ void LaunchLog::on_sync(const Event& e, const Heap& heap) {
 
 // Work on the legacy stream has waited for all blocking streams.
 void LaunchLog::wait_for_stream(const Event& e, std::uint64_t handle, std::uint64_t until) {
-  std::uint64_t& own = streams_[e.own_stream(handle)];
+  std::uint64_t& own = waited_for(e.own_stream(handle));
   own = std::max(own, until);
   if (!is_legacy(handle)) return;
-  std::uint64_t& legacy = legacy_[e.context];
+  std::uint64_t& legacy = of(e.context).legacy;
   legacy = std::max(legacy, until);
 }
 
 bool LaunchLog::is_done(const LoggedLaunch& launch) const {
-  const auto until = [&](const auto& map, auto key) -> std::uint64_t {
-    const auto at = map.find(key);
-    return at == map.end() ? 0 : at->second;
-  };
   // Before a process has a second context its calls name none, or the first one.
   const bool first = launch.context <= 1;
   const std::uint64_t all =
-    std::max(until(waited_, launch.context), first ? until(waited_, std::uint16_t{0}) : 0);
-  if (all > launch.order || until(streams_, launch.stream) > launch.order) return true;
-  return launch.is_blocking && until(legacy_, launch.context) > launch.order;
+    std::max(known_of(launch.context).waited, first ? known_of(0).waited : 0);
+  const auto stream = streams_.find(launch.stream);
+  if (all > launch.order || (stream != streams_.end() && stream->second > launch.order))
+    return true;
+  return launch.is_blocking && known_of(launch.context).legacy > launch.order;
 }
 
 void LaunchLog::on_graph_kernel(const Event& e) {
   const trace::GraphKernelView view(e);
-  LoggedLaunch made = logged(e, LoggedLaunch::What::kNodeMade);
+  LoggedLaunch& made = kept_.add();
+  describe(made, e, LoggedLaunch::What::kNodeMade);
   made.function = view.function();
   made.grid = view.word(trace::GraphKernelWord::grid);
   made.block = view.word(trace::GraphKernelWord::block);
-  made.node = view.node();
-  keep(made);
-  const auto replace = [&made](Kernels& kernels) {
-    const auto at = std::ranges::find(kernels, made.node, &LoggedLaunch::node);
-    if (at != kernels.end()) *at = made;
-    else kernels.push_back(made);
-  };
-  if (const auto at = executables_.find(view.graph()); at != executables_.end())
-    return replace(at->second);
-  if (view.graph() != 0) replace(graphs_[view.graph()]);
-}
-
-void LaunchLog::on_life(const Event& e) {
-  const trace::LifeView life(e);
-  const bool created = life.op() == trace::LifeOp::kCreate;
-  const bool executable = life.object() == trace::ObjectClass::kGraphExec;
-  if (!executable && life.object() != trace::ObjectClass::kGraph) return;
-  auto& table = executable ? executables_ : graphs_;
-  const auto parent = graphs_.find(life.parent());
-  if (!created || parent == graphs_.end() || parent->second.empty()) table.erase(life.handle());
-  else table.insert_or_assign(life.handle(), Kernels(parent->second));
 }
 
 const LoggedLaunch* LaunchLog::find(std::uint64_t order) const {
-  const auto at = std::ranges::lower_bound(kept_, order, {}, &LoggedLaunch::order);
-  return at != kept_.end() && at->order == order ? &*at : nullptr;
+  std::size_t first = 0, last = kept_.size();
+  while (first < last) {
+    const std::size_t middle = first + (last - first) / 2;
+    if (kept_[middle].order < order) first = middle + 1;
+    else last = middle;
+  }
+  return first < kept_.size() && kept_[first].order == order ? &kept_[first] : nullptr;
 }
 
 std::vector<const LoggedLaunch*> LaunchLog::in_flight(std::uint16_t context) const {
   std::vector<const LoggedLaunch*> launches;
-  for (auto at = kept_.rbegin(); at != kept_.rend(); ++at) {
+  for (std::size_t i = kept_.size(); i-- > 0;) {
+    const LoggedLaunch& launch = kept_[i];
     const bool runs =
-      at->what == LoggedLaunch::What::kKernel || at->what == LoggedLaunch::What::kGraph;
-    const bool of_it = context == 0 || at->context == 0 || at->context == context;
-    if (runs && of_it && !is_done(*at)) launches.push_back(&*at);
+      launch.what == LoggedLaunch::What::kKernel || launch.what == LoggedLaunch::What::kGraph;
+    const bool of_it = context == 0 || launch.context == 0 || launch.context == context;
+    if (runs && of_it && !is_done(launch)) launches.push_back(&launch);
   }
   return launches;
-}
-
-const std::vector<LoggedLaunch>& LaunchLog::kernels_of(std::uint64_t executable) const {
-  static const Kernels kNone;
-  const auto at = executables_.find(executable);
-  return at == executables_.end() ? kNone : at->second;
 }
 
 } // namespace gmt

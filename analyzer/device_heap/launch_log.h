@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // The newest launches of kernels and graphs, and which of them the host does not know to be done:
 // where a kernel met a fault, the launch is among these. Fed with the events of one process in
-// merged order, behind the heap. Keeps kMostKept launches, and the kernels of graphs that live.
+// merged order, behind the heap, which knows the kernels of graphs. Keeps kMostKept launches.
+//
+// Ids of grids count from 1 in each context (H200, driver 580): a launch takes one, and so do a set
+// of megabytes, and each kernel of a graph when it is first launched. Smaller sets, copies on the
+// device and other nodes of graphs take some; sets of at most 4,096 bytes take none.
 //
 // "Done" is what the host waited for: a context, a stream, an event, a copy that waits, a free.
 // Where that is uncertain a launch is not done, so that the one at fault is not left out.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
-#include "analyzer/cuda_state/captures.h"
+#include "analyzer/base/newest.h"
 #include "analyzer/model/event.h"
 
 namespace gmt {
@@ -28,49 +32,74 @@ struct LoggedLaunch {
   std::uint64_t executable = 0;      // kGraph
   std::uint64_t stream = 0;          // Event::own_stream()
   std::uint64_t grid = 0, block = 0; // as trace::LaunchView has them
-  std::uint64_t node = 0;            // kNodeMade
-  std::uint64_t index = 0; // kKernel: of the context's, from 1; graphs' kernels are not counted
+  // kKernel: between which numbers the GPU's id of its grid lies
+  std::uint64_t least_id = 0, most_id = UINT64_MAX;
   StackId stack;
   std::uint16_t api = trace::kNoApi; // as the program wrote it
   std::uint16_t context = 0;
-  bool is_blocking = true; // its stream and the legacy stream wait for each other
+  bool is_blocking = true;          // its stream and the legacy stream wait for each other
+  std::vector<std::uint64_t> given; // addresses of blocks that it has pointers into, if kept
 };
 
 class LaunchLog {
 public:
   static constexpr std::size_t kMostKept = 100'000;
+  using Launches = Newest<LoggedLaunch, kMostKept>;
 
   void follow(const Event& e, const Heap& heap);
+  // From now on `given` of kernels is filled, with at most kMostGiven blocks.
+  static constexpr std::size_t kMostGiven = 64;
+  void keep_given_blocks() { keeps_given_ = true; }
 
   // By the order of its record; null if it is unknown or too old.
   const LoggedLaunch* find(std::uint64_t order) const;
   // Launches that are not known to be done, newest first; of a context, or of all if it is 0.
   std::vector<const LoggedLaunch*> in_flight(std::uint16_t context) const;
-  const std::deque<LoggedLaunch>& all() const { return kept_; } // oldest first
-  // What gave the executable graph its kernels; what is not known is not there.
-  const std::vector<LoggedLaunch>& kernels_of(std::uint64_t executable) const;
+  const Launches& all() const { return kept_; }
 
 private:
-  using Kernels = std::vector<LoggedLaunch>;
   void on_launch(const Event& e, const Heap& heap);
   void on_sync(const Event& e, const Heap& heap);
   void on_graph_kernel(const Event& e);
+  void on_graph_launch(const Event& e, const Heap& heap);
   void on_life(const Event& e);
-  void keep(const LoggedLaunch& launch);
+  void on_set(const Event& e, const Heap& heap);
+  void note_given(LoggedLaunch& launch, const Heap& heap) const;
   void wait_for_stream(const Event& e, std::uint64_t handle, std::uint64_t until);
   bool is_done(const LoggedLaunch& launch) const;
 
   struct Recorded { // an event
     std::uint64_t stream = 0, order = 0;
   };
-  std::deque<LoggedLaunch> kept_;
-  std::unordered_map<std::uint16_t, std::uint64_t> counts_;  // of launches, by context
-  std::unordered_map<std::uint16_t, std::uint64_t> waited_;  // for all of a context, until then
-  std::unordered_map<std::uint16_t, std::uint64_t> legacy_;  // for its blocking streams
-  std::unordered_map<std::uint64_t, std::uint64_t> streams_; // for a stream
+  struct OfContext {
+    std::uint64_t least_ids = 0, most_ids = 0; // ids of grids that are taken
+    std::uint64_t waited = 0;                  // for all of its work, until then
+    std::uint64_t legacy = 0;                  // for its blocking streams
+  };
+  OfContext& of(std::uint16_t context) {
+    if (contexts_.size() <= context) contexts_.resize(context + std::size_t{1});
+    return contexts_[context];
+  }
+  OfContext known_of(std::uint16_t context) const {
+    return context < contexts_.size() ? contexts_[context] : OfContext{};
+  }
+  std::uint64_t& waited_for(std::uint64_t stream) {
+    if (last_waited_ == nullptr || last_stream_ != stream) {
+      last_waited_ = &streams_[stream];
+      last_stream_ = stream;
+    }
+    return *last_waited_;
+  }
+
+  bool keeps_given_ = false;
+  Launches kept_;
+  std::unordered_set<std::uint64_t> launched_; // executable graphs
+  std::vector<OfContext> contexts_;                          // by id
+  std::unordered_map<std::uint64_t, std::uint64_t> streams_; // waited for, until then
+  // Programs wait for the same stream again and again: the last one is not searched.
+  std::uint64_t last_stream_ = 0;
+  std::uint64_t* last_waited_ = nullptr; // in streams_, where values stay at their addresses
   std::unordered_map<std::uint64_t, Recorded> events_;
-  std::unordered_map<CaptureTable::Capture, Kernels> captures_; // under way
-  std::unordered_map<std::uint64_t, Kernels> graphs_, executables_;
 };
 
 } // namespace gmt

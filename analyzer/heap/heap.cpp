@@ -111,6 +111,12 @@ std::uint64_t Heap::last_blind_call() const { return replay_->last_blind_call();
 const Block* Heap::unfreed_of_graph(std::uint64_t executable) const {
   return replay_->graphs().unfreed_of(executable);
 }
+std::vector<const GraphWork*> Heap::kernels_of_graph(std::uint64_t executable) const {
+  return replay_->graphs().table().kernels_of(executable);
+}
+bool Heap::is_graph_of_capture(std::uint64_t executable) const {
+  return replay_->graphs().table().is_of_capture(executable);
+}
 
 int Heap::device_of(const Block& block) const {
   if (block.device_slot == kHostSlot) return -1;

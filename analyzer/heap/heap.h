@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "analyzer/cuda_state/cuda_state.h"
 #include "analyzer/heap/access.h"
@@ -87,6 +88,10 @@ public:
   std::uint64_t last_blind_call() const;
   // Of its last launch; null if all is freed
   const Block* unfreed_of_graph(std::uint64_t executable) const;
+  // What the executable graph's kernel nodes run, in the order in which its graph got them. Valid
+  // until the next apply().
+  std::vector<const GraphWork*> kernels_of_graph(std::uint64_t executable) const;
+  bool is_graph_of_capture(std::uint64_t executable) const; // not built node by node
   // Whether the work that the call gives to the stream becomes a graph instead of running.
   bool is_capturing(const Event& e, std::uint64_t stream) const {
     return cuda().captures.of(e, stream) != 0;

@@ -122,10 +122,6 @@ bool release_fits(FreeFunction function, MemoryKind memory_kind) {
 
 // Graphics resources end with the other API's object, and unmapping names the resource, not the
 // address.
-bool can_leak(MemoryKind memory_kind) {
-  return !is_static(memory_kind) && memory_kind != MemoryKind::kGraphics;
-}
-
 std::uint64_t Rows::count() const { return saturating_mul(height, depth); }
 
 namespace {

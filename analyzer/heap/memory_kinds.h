@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "analyzer/heap/block.h"
 #include "analyzer/heap/verdict.h"
 #include "analyzer/model/event.h"
 
@@ -17,7 +18,9 @@ std::string_view memory_noun(trace::MemoryKind memory_kind);
 // "cudaFreeHost" / "cuMemFreeHost"
 std::string_view right_release(trace::MemoryKind memory_kind, bool runtime);
 bool release_fits(trace::FreeFunction function, trace::MemoryKind memory_kind);
-bool can_leak(trace::MemoryKind memory_kind);
+constexpr bool can_leak(trace::MemoryKind memory_kind) {
+  return !is_static(memory_kind) && memory_kind != trace::MemoryKind::kGraphics;
+}
 
 // Rows as a call describes them: one linear side of a copy or set, or what a texture binds. A flat
 // call is one row. Row i of slice z starts at address + (z * slice + i) * pitch.

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/model/access_figures.h"
 #include "analyzer/model/event.h"
 #include "analyzer/model/stack_role.h"
 #include "analyzer/model/text.h"
@@ -132,34 +133,6 @@ struct HeldMemory {
     if (!free_bytes || !total_bytes) return std::nullopt;
     const std::uint64_t taken = *total_bytes - std::min(*free_bytes, *total_bytes);
     return taken - std::min(bytes, taken);
-  }
-};
-
-// What one access of the source, or one function's local memory, cost: sums over the launches that
-// were measured, unless they say otherwise.
-struct AccessFigures {
-  std::string memory;         // "global", "shared", "local"
-  std::string kernel;         // demangled
-  bool is_kernel = true;      // false: a device function, called by kernels that are not known
-  std::string function, file; // of the source, the former demangled; empty without line information
-  std::uint32_t line = 0;
-  std::uint64_t offset = 0; // of its costliest instruction in the function, bytes
-  std::string operation;    // "load", "store", "atomic", "copy"; "access" if the code is not known
-  std::uint32_t width = 0;  // bytes that a thread asks for; 0 unknown
-  std::uint64_t executions = 0, thread_executions = 0;
-  // Sectors; wavefronts of shared memory. Local memory has no ideal
-  std::uint64_t actual = 0, ideal = 0;
-  std::uint64_t launches = 0, measured = 0;
-  std::uint64_t wasted_bytes = 0; // in all launches; of local memory, all that was moved
-  double share = 0;               // of wasted_bytes in what all global accesses moved, 0 to 1
-  std::string cause;              // "stride", "misaligned", ...; empty if the figures leave it open
-  std::string brief;              // the same as a few words with its number: "stride of 8 or more"
-
-  double ratio() const {
-    return ideal == 0 ? 0 : static_cast<double>(actual) / static_cast<double>(ideal);
-  }
-  double per_request() const {
-    return executions == 0 ? 0 : static_cast<double>(actual) / static_cast<double>(executions);
   }
 };
 

@@ -15,12 +15,12 @@
 #include "analyzer/device_code/static_variables.h"
 #include "analyzer/device_code/trace_code.h"
 #include "analyzer/report/fingerprint.h"
+#include "analyzer/report/process_symbols.h"
 #include "analyzer/report/suppressions.h"
 #include "analyzer/symbols/demangle.h"
 #include "analyzer/symbols/frame_trim.h"
 #include "analyzer/symbols/runtime_names.h"
 #include "analyzer/symbols/symbols.h"
-#include "analyzer/symbols/symbols_cache.h"
 #include "analyzer/wording/wording.h"
 
 #ifndef GPUMEMTRACE_VERSION
@@ -50,103 +50,6 @@ bool is_answered_elsewhere(const NotChecked& entry, const std::vector<Analysis>&
   });
 }
 
-// Whether what the frame called is gone, so that other functions follow right above it: `inner`,
-// innermost first. None there is the recorded call itself. The same function in another module is a
-// copy that was called instead.
-bool is_behind_tail_call(const Frame& frame, const std::vector<Frame>& inner) {
-  if (!frame.callee) return false;
-  if (inner.empty()) return true;
-  const Frame& next = inner.back();
-  if (next.module.empty() || next.function == frame.callee->function) return false;
-  if (next.module != frame.module) {
-    return unscoped_function(next.function) != unscoped_function(frame.callee->function);
-  }
-  const std::uint64_t at = next.module_offset; // behind the call: a function may end with it
-  return std::ranges::none_of(frame.callee->code,
-                              [at](const CodeRange& r) { return at >= r.begin && at <= r.end; });
-}
-
-Frame tail_call_in(std::string module) {
-  Frame frame;
-  frame.module = std::move(module);
-  frame.tail_call = true;
-  return frame;
-}
-
-// The symbols of one process: what its trace knows already, and what is asked of the binaries.
-class ProcessSymbols {
-public:
-  ProcessSymbols(const Analysis& analysis, const fs::path& trace)
-      : analysis_(analysis), trace_(trace), known_(SymbolFile::read(trace)) {}
-
-  void want(SymbolResolver& resolver, bool all_stacks) {
-    std::vector<std::uint64_t> addresses;
-    const auto add = [&](StackId id) {
-      const auto frames = analysis_.stacks.frames(id);
-      addresses.insert(addresses.end(), frames.begin(), frames.end());
-    };
-    if (all_stacks) {
-      for (std::size_t i = 1; i <= analysis_.stacks.size(); ++i)
-        add(StackId{static_cast<std::uint32_t>(i)});
-    }
-    for (const Finding& finding : analysis_.findings) {
-      for (const FindingStack& stack : finding.stacks) add(stack.stack);
-    }
-    for (const MemoryTables::Holder& holder : analysis_.process.tables.holders)
-      add(holder.stack.stack);
-    if (const auto& history = analysis_.process.history) {
-      for (const MemoryHistory::Stack& stack : history->stacks) add(stack.stack.stack);
-    }
-    std::sort(addresses.begin(), addresses.end());
-    addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
-    for (const std::uint64_t address : addresses) {
-      const Module* module = find_module(analysis_.modules, address);
-      if (module == nullptr || known_.find(address, module->loaded) != nullptr) continue;
-      resolver.want(*module, address);
-      wanted_.emplace_back(address, module);
-    }
-  }
-
-  // Takes the answers over; true if there are any that the trace did not have.
-  bool keep(const SymbolResolver& resolver) {
-    bool any = false;
-    for (const auto& [address, module] : wanted_) {
-      if (!resolver.answered(*module)) continue;
-      known_.set(address, module->loaded, resolver.frames(*module, address));
-      any = true;
-    }
-    return any;
-  }
-
-  std::optional<std::string> write() const { return known_.write(trace_); }
-
-  std::vector<Frame> frames(StackId stack, const SymbolResolver& resolver) const {
-    std::vector<Frame> result;
-    for (const std::uint64_t address : analysis_.stacks.frames(stack)) {
-      const Module* module = find_module(analysis_.modules, address);
-      if (module == nullptr) {
-        result.emplace_back().address = address;
-        continue; // no call site is known
-      }
-      const std::vector<Frame>* known = known_.find(address, module->loaded);
-      const std::vector<Frame> frames =
-        known != nullptr ? *known : resolver.frames(*module, address);
-      if (is_behind_tail_call(frames.back(), result))
-        result.push_back(tail_call_in(frames.back().module));
-      result.insert(result.end(), frames.begin(), frames.end());
-    }
-    return result;
-  }
-
-  void forget() { known_ = {}; }
-
-private:
-  const Analysis& analysis_;
-  fs::path trace_;
-  SymbolFile known_;
-  std::vector<std::pair<std::uint64_t, const Module*>> wanted_;
-};
-
 void fill_stack(CallStack& stack, const ProcessSymbols& symbols, const SymbolResolver& resolver) {
   stack.frames = symbols.frames(stack.stack, resolver);
   name_runtime_call(stack);
@@ -156,10 +59,7 @@ void fill_stack(CallStack& stack, const ProcessSymbols& symbols, const SymbolRes
 void add_stacks(Analysis& analysis, const ProcessSymbols& symbols, const SymbolResolver& resolver) {
   for (const StackUse& use : analysis.use_by_stack) {
     StackMemory& memory = analysis.process.stacks.emplace_back();
-    memory.allocations = use.allocations;
-    memory.allocated_bytes = use.allocated_bytes;
-    memory.peak_bytes = use.peak_bytes;
-    memory.live_bytes = use.live_bytes;
+    memory.add(use);
     memory.stack.stack = use.stack;
     memory.stack.frames = symbols.frames(use.stack, resolver);
     trim_frames(memory.stack.frames);
@@ -173,7 +73,7 @@ void fill_tables(Analysis& analysis, const ProcessSymbols& symbols, const Symbol
   if (all_stacks) add_stacks(analysis, symbols, resolver);
   for (MemoryTables::Holder& holder : tables.holders) fill_stack(holder.stack, symbols, resolver);
   if (!analysis.process.history) return;
-  for (MemoryHistory::Stack& stack : analysis.process.history->stacks)
+  for (StackMemory& stack : analysis.process.history->stacks)
     fill_stack(stack.stack, symbols, resolver);
 }
 

@@ -116,6 +116,21 @@ std::string without_shared(std::string_view name, std::size_t shared, std::size_
   return text;
 }
 
+// nvcc puts a file's static functions of the device into a namespace of its own:
+// _INTERNAL_<hash>_<length>_<file>_<hash>.
+void drop_internal_namespaces(std::string& name) {
+  constexpr std::string_view kInternal = "_INTERNAL_";
+  for (std::size_t at = name.find(kInternal); at != std::string::npos;
+       at = name.find(kInternal, at)) {
+    std::size_t end = at;
+    while (end < name.size() && identifier_char(name[end])) ++end;
+    const bool is_scope = (at == 0 || !identifier_char(name[at - 1])) &&
+                          std::string_view(name).substr(end).starts_with("::");
+    if (is_scope) name.erase(at, end + 2 - at);
+    else at = end;
+  }
+}
+
 } // namespace
 
 std::string demangle(std::string_view symbol) {
@@ -127,6 +142,7 @@ std::string demangle(std::string_view symbol) {
     const std::unique_ptr<char, decltype(&std::free)> readable(
       abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
     if (status == 0 && readable) name = readable.get();
+    drop_internal_namespaces(name);
   } else if (const std::size_t dot = name.find('.'); dot != std::string::npos && dot > 0) {
     name.resize(dot); // C: step.constprop.0, step.part.1, step.cold
   }

@@ -100,7 +100,7 @@ private:
 
   bool on_instruction() {
     const trace::AccessInstructionView i(record());
-    const auto [number, offset] = i.place();
+    const auto [number, offset] = i.location();
     const auto function = by_number_.find(number);
     if (function == by_number_.end()) return false;
     log_.functions[function->second].instructions.push_back(

@@ -13,7 +13,7 @@ Merge::Merge(std::vector<std::unique_ptr<LogReader>> logs) : logs_(std::move(log
 }
 
 void Merge::read_on() {
-  if (at_ != run_.size()) return;
+  if (at_ != end_) return;
   active_.clear();
   for (const auto& log : logs_) {
     log->read_on();
@@ -23,57 +23,60 @@ void Merge::read_on() {
 
 bool Merge::next_run() {
   std::erase_if(active_, [](LogReader* log) { return !log->make_ready(); });
-  at_ = decoded_until_ = 0;
-  run_.clear();
+  at_ = decoded_until_ = end_ = 0;
   if (active_.empty()) return false;
-  gather();
+  take();
   put_in_order();
+  end_ = run_.size();
   return true;
 }
 
 // Takes from each log what no record still unread can come before.
-void Merge::gather() {
+void Merge::take() {
   std::uint64_t limit = UINT64_MAX;
   for (const LogReader* log : active_) {
     if (!log->is_complete()) limit = std::min(limit, log->ready().back().order);
   }
-  gathered_.clear();
+  taken_.clear();
   lowest_ = UINT64_MAX;
   highest_ = 0;
+  count_ = 0;
   for (LogReader* log : active_) {
-    std::size_t taken = 0;
-    for (const LogReader::Record& record : log->ready()) {
-      if (record.order > limit) break;
-      gathered_.push_back({record, log});
-      ++taken;
-    }
-    if (taken == 0) continue;
-    lowest_ = std::min(lowest_, log->ready()[0].order);
-    highest_ = std::max(highest_, log->ready()[taken - 1].order);
-    log->take(taken);
+    const auto ready = log->ready();
+    const auto behind = std::ranges::upper_bound(ready, limit, {}, &LogReader::Record::order);
+    const auto records = ready.first(static_cast<std::size_t>(behind - ready.begin()));
+    if (records.empty()) continue;
+    taken_.push_back({records, log});
+    lowest_ = std::min(lowest_, records.front().order);
+    highest_ = std::max(highest_, records.back().order);
+    count_ += records.size();
+    log->take(records.size());
   }
 }
 
 void Merge::put_in_order() {
-  if (highest_ - lowest_ < 8 * gathered_.size() + 1024) {
-    by_order_.assign(static_cast<std::size_t>(highest_ - lowest_) + 1, 0);
-    bool unique = true;
-    for (std::size_t i = 0; i < gathered_.size(); ++i) {
-      std::uint32_t& entry =
-        by_order_[static_cast<std::size_t>(gathered_[i].record.order - lowest_)];
-      unique = unique && entry == 0;
-      entry = static_cast<std::uint32_t>(i + 1);
-    }
-    if (unique) {
-      for (const std::uint32_t entry : by_order_) {
-        if (entry != 0) run_.push_back(gathered_[entry - 1]);
-      }
-      return;
-    }
+  run_.clear();
+  if (highest_ - lowest_ < 8 * count_ + 1024 && put_by_order()) return;
+  run_.clear();
+  for (const Taken& taken : taken_) {
+    for (const LogReader::Record& record : taken.records) run_.push_back({record, taken.log});
   }
   // Equal orders: as the logs are numbered.
-  std::ranges::stable_sort(gathered_, {}, [](const Item& item) { return item.record.order; });
-  run_.swap(gathered_);
+  std::ranges::stable_sort(run_, {}, [](const Item& item) { return item.record.order; });
+}
+
+// False if two records have the same order.
+bool Merge::put_by_order() {
+  run_.resize(static_cast<std::size_t>(highest_ - lowest_) + 1);
+  for (const Taken& taken : taken_) {
+    for (const LogReader::Record& record : taken.records) {
+      Item& item = run_[static_cast<std::size_t>(record.order - lowest_)];
+      if (item.log != nullptr) return false;
+      item = {record, taken.log};
+    }
+  }
+  if (run_.size() != count_) std::erase_if(run_, [](const Item& item) { return !item.log; });
+  return true;
 }
 
 } // namespace gmt

@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "analyzer/trace_reader/log_reader.h"
@@ -26,7 +27,7 @@ public:
 
   // The next event, null after the last. Valid until the next call.
   const Event* next() {
-    if (at_ == run_.size() && !next_run()) return nullptr;
+    if (at_ == end_ && !next_run()) return nullptr;
     decode_ahead();
     return &decoded_[at_++ % decoded_.size()].event;
   }
@@ -43,6 +44,10 @@ public:
 private:
   struct Item {
     LogReader::Record record;
+    LogReader* log = nullptr; // null where a run has no record of an order
+  };
+  struct Taken { // what a log gives to a run
+    std::span<const LogReader::Record> records;
     LogReader* log;
   };
   struct Decoded {
@@ -51,9 +56,9 @@ private:
   };
   static constexpr std::size_t kFetchAhead = 8; // before they are decoded
   void decode_ahead() {
-    const std::size_t until = std::min(run_.size(), at_ + kAhead + 1);
+    const std::size_t until = std::min(end_, at_ + kAhead + 1);
     for (; decoded_until_ < until; ++decoded_until_) {
-      if (decoded_until_ + kFetchAhead < run_.size()) {
+      if (decoded_until_ + kFetchAhead < end_) {
         const Item& later = run_[decoded_until_ + kFetchAhead];
         later.log->expect(later.record);
       }
@@ -63,18 +68,20 @@ private:
     }
   }
   bool next_run();
-  void gather();
+  void take();
   void put_in_order();
+  bool put_by_order();
 
   std::vector<std::unique_ptr<LogReader>> logs_;
-  std::vector<LogReader*> active_;      // not yet drained, in the order of logs_
-  std::vector<Item> gathered_;          // a run as the logs hold it
-  std::vector<std::uint32_t> by_order_; // order - lowest -> index into gathered_ + 1
+  std::vector<LogReader*> active_; // not yet drained, in the order of logs_
+  std::vector<Taken> taken_;       // a run as the logs hold it
   std::vector<Item> run_;
   std::size_t at_ = 0;                        // next in run_
+  std::size_t end_ = 0;                       // of run_
   std::size_t decoded_until_ = 0;             // in run_
   std::array<Decoded, 2 * kAhead> decoded_{}; // by index in run_, modulo
-  std::uint64_t lowest_ = 0, highest_ = 0;    // orders in gathered_
+  std::uint64_t lowest_ = 0, highest_ = 0;    // orders in taken_
+  std::size_t count_ = 0;                     // of records in taken_
 };
 
 } // namespace gmt

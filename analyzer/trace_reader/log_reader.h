@@ -30,10 +30,10 @@ public:
   // `log` is the log's index in the trace; keep_open as of SlotFile.
   LogReader(std::filesystem::path path, std::uint32_t log, StackTable& stacks, bool keep_open);
 
-  // Records in order that may be handed out now. make_ready() reads on if there are none, and says
-  // whether there are any; it invalidates records taken before.
+  // Records in order that may be handed out now. make_ready() reads on before there are none, and
+  // says whether there are any; it invalidates records taken before.
   bool make_ready() {
-    if (next_ >= limit_ && !file_.is_at_end()) refill();
+    if (next_ + kFewReady > limit_ && !file_.is_at_end()) refill();
     return next_ < limit_;
   }
   std::span<const Record> ready() const { return {records_.data() + next_, limit_ - next_}; }
@@ -47,6 +47,8 @@ public:
   const LogStats& stats() const { return stats_; }
 
 private:
+  // The more each log has, the more a merge can take from all of them at once.
+  static constexpr std::size_t kFewReady = SlotFile::kBatch / 4;
   void refill();
   void drop_used();
   void parse();

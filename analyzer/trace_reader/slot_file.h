@@ -130,7 +130,10 @@ public:
 
   std::size_t position() const { return scan_.position(); }
   const trace::Slot& operator[](std::size_t slot) const { return raw_[slot]; }
-  void expect(std::size_t slot) const { prefetch(&raw_[slot]); }
+  void expect(std::size_t slot) const { // and the next one, which may be of the same record
+    prefetch(raw_.data() + slot);
+    prefetch(raw_.data() + slot + 1);
+  }
   void words_of(const SlotRecord& record, std::vector<std::uint64_t>& words) const; // its payload
 
 private:

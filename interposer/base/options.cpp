@@ -46,6 +46,11 @@ bool initial_environment(const char* name, char* value, std::size_t size) noexce
   return true;
 }
 
+bool is_device_simulated() noexcept {
+  char value[16];
+  return initial_environment("GPUMEMTRACE_DEVICE", value, sizeof value) && value[0] == 's';
+}
+
 Options read_options() noexcept {
   Options options;
   char value[32], text[kMaxOptionText + 1];

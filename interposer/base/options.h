@@ -25,4 +25,7 @@ Options read_options() noexcept;
 // not set or too long.
 bool initial_environment(const char* name, char* value, std::size_t size) noexcept;
 
+// Whether the command put the simulated device in the driver's place.
+bool is_device_simulated() noexcept;
+
 } // namespace gmt::interposer

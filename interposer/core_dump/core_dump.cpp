@@ -9,6 +9,8 @@
 
 #include "interposer/base/byte_file.h"
 #include "interposer/base/options.h"
+#include "interposer/core_dump/device_probe.h"
+#include "interposer/core_dump/waits.h"
 #include "interposer/loader/driver_function.h"
 #include "interposer/log/process.h"
 
@@ -18,18 +20,18 @@ namespace {
 
 enum class State : unsigned char { kOff, kWanted, kOn };
 constinit std::atomic<State> state{State::kOff};
-constinit std::atomic<bool> kernels_ran{false};
-constinit std::atomic<std::uint64_t> held_at{0}; // the newest order when something was held last
 
 // CUcoredumpSettings and CUCoredumpGenerationFlags of cuda.h.
 constexpr int kEnable = 1, kFile = 5, kFlags = 7;
 // All parts that hold memory of the program are left out. Not CU_COREDUMP_SKIP_ABORT (0x10).
 constexpr unsigned kSkipped = 0x2f;
-constexpr int kNotInitialized = 3; // CUDA_ERROR_NOT_INITIALIZED
 // What a dump of a whole GPU takes, and some more: 127 MB with 270,000 threads on an H200
 constexpr std::uint64_t kLargestDump = std::uint64_t{160} << 20;
-constexpr std::uint64_t kHoldNanoseconds = 150'000'000;
+// From the launch of a faulty kernel to the moment when the GPU stands still: 5 to 27 ms on an H200
+constexpr long kUntilStill = 40'000'000;   // nanoseconds
+constexpr long kUntilDumped = 250'000'000; // where the GPU cannot be asked
 
+constinit DriverFunction<int*> count_devices{"cuDeviceGetCount"};
 constinit DriverFunction<int, void*, std::size_t*> get_setting{"cuCoredumpGetAttributeGlobal"};
 constinit DriverFunction<int, void*, std::size_t*> change_setting{"cuCoredumpSetAttributeGlobal"};
 
@@ -42,6 +44,12 @@ void say(const char* word) noexcept {
 void give_up(const char* word) noexcept {
   state.store(State::kOff);
   say(word);
+}
+
+// Without a dump nothing names the faults that the fence causes. The simulated device names its
+// faults itself. --guard-sample is for production, where a dump's SIGABRT is not wanted.
+bool is_wanted(const Options& options) noexcept {
+  return (options.core_dump != 0 || options.guard != 0) && !is_device_simulated();
 }
 
 // The program's own settings in the environment stay as they are.
@@ -78,17 +86,28 @@ bool is_debugged() noexcept {
   return false;
 }
 
+void sleep_for(long nanoseconds) noexcept {
+  const std::uint64_t until = monotonic_ns() + static_cast<std::uint64_t>(nanoseconds);
+  for (std::uint64_t at = monotonic_ns(); at < until; at = monotonic_ns()) {
+    const timespec rest{0, static_cast<long>(until - at)};
+    nanosleep(&rest, nullptr);
+  }
+}
+
 template <class Value> int change(int setting, Value* value, std::size_t size) noexcept {
   return change_setting(setting, value, &size);
 }
 
-// A driver that does not know the flags would write all of the GPU's memory.
+// A driver that does not know the flags would write all of the GPU's memory. One that is not
+// initialized crashes when it is asked for a setting (measured on an H200, driver 580), so another
+// function says whether it is.
 void ask_driver() noexcept {
+  int devices = 0;
+  if (count_devices(&devices) != 0) return; // later, before a context is made
   unsigned flags = 0;
   std::size_t size = sizeof flags;
-  const int known = get_setting(kFlags, &flags, &size);
-  if (known == kNotInitialized) return; // later, before a context is made
-  if (known != 0) return give_up(get_setting.is_there() ? "unknown-flags" : "no-function");
+  if (get_setting(kFlags, &flags, &size) != 0)
+    return give_up(get_setting.is_there() ? "unknown-flags" : "no-function");
   bool enabled = false;
   size = sizeof enabled;
   if (get_setting(kEnable, &enabled, &size) == 0 && enabled) return give_up("program");
@@ -107,10 +126,11 @@ void ask_driver() noexcept {
 } // namespace
 
 void begin_core_dump() noexcept {
-  if (Process::options().core_dump == 0) return;
+  if (!is_wanted(Process::options())) return;
   if (program_asks()) return give_up("program");
   if (is_debugged()) return give_up("debugger");
   if (!Process::take_budget(kLargestDump, false)) return give_up("no-room");
+  install_dump_waits();
   state.store(State::kWanted);
   ask_driver();
 }
@@ -120,23 +140,18 @@ void prepare_core_dump() noexcept {
     ask_driver();
 }
 
-void note_kernel_for_core_dump() noexcept { kernels_ran.store(true, std::memory_order_relaxed); }
+bool core_dump_is_on() noexcept { return state.load(std::memory_order_relaxed) == State::kOn; }
 
 void hold_for_core_dump() noexcept {
-  if (state.load(std::memory_order_relaxed) != State::kOn) return;
-  const std::uint64_t now = Process::current_order();
-  if (!kernels_ran.load(std::memory_order_relaxed) || held_at.exchange(now) == now) return;
-  const std::uint64_t until = monotonic_ns() + kHoldNanoseconds;
-  for (std::uint64_t at = monotonic_ns(); at < until; at = monotonic_ns()) {
-    const timespec rest{0, static_cast<long>(until - at)};
-    nanosleep(&rest, nullptr);
-  }
+  if (!core_dump_is_on() || !take_unconfirmed_work()) return;
+  sleep_for(kUntilStill);
+  if (!wait_for_device_probe()) sleep_for(kUntilDumped - kUntilStill);
 }
 
 void forget_core_dump() noexcept {
   state.store(State::kOff);
-  kernels_ran.store(false);
-  held_at.store(0);
+  forget_unconfirmed_work();
+  forget_device_probes();
 }
 
 } // namespace gmt::interposer

@@ -87,7 +87,7 @@ inline void mark_per_thread(Record& r) {
 
 // Whether a recorder has an after() of its own: the record is as it was published if not.
 template <class Rec, class Tuple>
-inline constexpr bool kTellsMoreAfter =
+inline constexpr bool kAddsMoreAfter =
   &Rec::template after<Tuple> != &Recorder::template after<Tuple>;
 
 template <std::uint16_t Row, class Function, class RecorderOf> struct Entry;
@@ -109,7 +109,7 @@ template <std::uint16_t Row, class Result, class... Args,
     fill_record<Rec>(call.record, tuple, 0);
     if constexpr (kPerThread) mark_per_thread(call.record);
     [[maybe_unused]] typename Rec::Around around;
-    constexpr bool kTellsMore = kTellsMoreAfter<Rec, std::tuple<Args...>>;
+    constexpr bool kAddsMore = kAddsMoreAfter<Rec, std::tuple<Args...>>;
     if constexpr (kFrequent != Kind::kNone) {
       call.template publish_here<kFrequent>(records);
     } else {
@@ -118,9 +118,9 @@ template <std::uint16_t Row, class Result, class... Args,
     const Result result = real(args...);
     if (result_code(result) == 0) Rec::after(call.record, tuple);
     if constexpr (kFrequent != Kind::kNone) {
-      call.template complete_here<kFrequent>(result_code(result), kTellsMore);
+      call.template complete_here<kFrequent>(result_code(result), kAddsMore);
     } else {
-      call.complete(result_code(result), kTellsMore);
+      call.complete(result_code(result), kAddsMore);
     }
     for (unsigned i = 1; i < records; ++i) {
       call.begin_member();

@@ -130,6 +130,14 @@ void replace_driver_function(std::uint16_t row, void* function) noexcept {
   if (own != nullptr) driver_forwards[row].compare_exchange_strong(own, function);
 }
 
+void precede_driver_function(std::uint16_t row, void* function,
+                             std::atomic<void*>& behind) noexcept {
+  void* next = driver_forwards[row].load();
+  if (own_functions[row].load() == nullptr || next == function || any_wrapper.load()) return;
+  behind.store(next);
+  driver_forwards[row].store(function);
+}
+
 bool adopt_wrapper(std::uint16_t row, void* function) noexcept {
   void* known = own_functions[row].load();
   if (!driver_forwards[row].compare_exchange_strong(known, function) && known != function)

@@ -79,6 +79,10 @@ void* driver_entry_for(std::uint16_t row, void* function) noexcept;
 // From now on calls of the row go to `function`, which calls driver_own_function() itself. Nothing
 // happens where the driver lacks the row or another preload wraps it.
 void replace_driver_function(std::uint16_t row, void* function) noexcept;
+// The same, but `function` goes on to what calls of the row have gone to, which is stored in
+// `behind`.
+void precede_driver_function(std::uint16_t row, void* function,
+                             std::atomic<void*>& behind) noexcept;
 
 // Another preload's dlsym handed out `function` for a row; false if another wrapper is known
 // already.

@@ -227,7 +227,7 @@ bool Process::make_directory_under(const char* parent) noexcept {
   gethostname(host, sizeof host - 1);
   sanitize(name);
   sanitize(host);
-  char* dot = std::strchr(host, '.'); // the short name is enough to tell machines apart
+  char* dot = std::strchr(host, '.'); // the short name is enough to distinguish machines
   if (dot != nullptr) *dot = '\0';
   // An exec keeps the pid; pids of two containers may be equal
   for (unsigned again = 0; again < 100000; ++again) {
@@ -265,9 +265,7 @@ bool Process::write_info() noexcept {
   if (n > 0) info.text("exe", (value[n] = '\0', value));
   if (getcwd(buffer, sizeof buffer) != nullptr) info.text("cwd", buffer);
   info.arguments();
-  const bool simulated =
-    initial_environment("GPUMEMTRACE_DEVICE", value, sizeof value) && value[0] == 's';
-  info.text("device", simulated ? "simulated" : "real");
+  info.text("device", is_device_simulated() ? "simulated" : "real");
   info.number("tsc", read_tsc());
   info.number("monotonic_ns", monotonic_ns());
   timespec now{};

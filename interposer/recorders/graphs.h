@@ -34,7 +34,7 @@ inline void set_node_copy(Record& r, const CUDA_MEMCPY3D& copy, std::size_t i, s
                  {side.pitch, copy.WidthInBytes, rows, 1});
   }
   name_node(r, node, i, CU_GRAPH_NODE_TYPE_MEMCPY);
-  r.flags |= i == 0 ? trace::kUseWrites : trace::kUseReads | trace::kUseToldBefore;
+  r.flags |= i == 0 ? trace::kUseWrites : trace::kUseReads | trace::kUseOfRecordedCopy;
   if (i != 0) return;
   r.use_more(trace::UseWord::kCount);
   InnerCopy whole{r};

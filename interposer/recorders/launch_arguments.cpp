@@ -13,7 +13,6 @@
 #include "interposer/base/fork_guard.h"
 #include "interposer/base/own_stack.h"
 #include "interposer/base/signal_guard.h"
-#include "interposer/core_dump/core_dump.h"
 #include "interposer/device_ring/drain.h"
 #include "interposer/device_ring/ring.h"
 #include "interposer/driver_state/code_generation.h"
@@ -296,7 +295,6 @@ void keep(std::uint64_t function, std::uint32_t unit, std::uint64_t seen) noexce
   const BoundedLock lock(locked, kLockMilliseconds);
   if (!lock.held()) return;
   announce(*log, description);
-  note_kernel_for_core_dump();
   const std::uint32_t unit =
     Process::options().launch_arguments != 0 ? layout_of(description) : kUnknown;
   keep(function, instrumented ? unit + kInstrumented : unit, seen);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recorders of runtime rows: they lend the copy kind to the driver calls inside, and describe the
-// call where the runtime refuses it itself or nothing is left to do. Families that look the same in
-// the driver use copies_and_launches.h. Same rules.
+// call where the runtime refuses it itself or nothing is left to do. Groups of functions that look
+// the same in the driver use copies_and_launches.h. Same rules.
 #pragma once
 
 #include "interposer/recorders/bindings.h"

@@ -29,9 +29,9 @@ constexpr SessionPart kParts[] = {
   {forget_host_memory, nullptr},
   {nullptr, open_unwinder},
   {forget_collector, open_collector},
-  {forget_core_dump, begin_core_dump},
   {forget_execution_observer, begin_execution_observer},
   {forget_guard, begin_guard},
+  {forget_core_dump, begin_core_dump}, // its waits stand in front of the fence's
   {forget_noted_modules, note_all_modules},
   {nullptr, watch_process_end},
 };

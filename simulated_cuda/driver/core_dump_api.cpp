@@ -3,6 +3,7 @@
 // describes them. No dump is ever written. Those of a context are the global ones here.
 #include "api.h"
 
+#include <csignal>
 #include <cstring>
 #include <string>
 
@@ -35,6 +36,7 @@ std::string* text_of(CUcoredumpSettings setting) {
 } // namespace
 
 CUresult core_dump_get(CUcoredumpSettings setting, void* value, size_t* size) {
+  if (!state().initialized) std::raise(SIGSEGV); // as driver 580 does on an H200
   if (size == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (const bool* on = switch_of(setting)) {
     if (value != nullptr && *size < sizeof *on) return CUDA_ERROR_INVALID_VALUE;

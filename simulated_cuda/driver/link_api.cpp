@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuLink*: gathers the PTX of what is added. The linking itself is done when the result is loaded.
-// Called through driver_api.def with the lock held. Invariants: the code that cuLinkComplete hands
-// out lives until cuLinkDestroy; code without PTX is refused when it is added.
+// cuLink*: gathers the PTX of what is added. The result holds the texts, and is linked again by who
+// loads it. Called through driver_api.def with the lock held. Invariants: the code that
+// cuLinkComplete hands out lives until cuLinkDestroy; what is no code is refused when it is added.
+// Machine code, and PTX that cannot be linked, are no errors: launches that need them are skipped,
+// with the reason.
 #include "api.h"
 #include "code/fat_binary.h"
 #include "code/linked_code.h"
+#include "executor/executor.h"
 #include "state.h"
+
+#include <elf.h>
 
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 
 namespace gmt::sim {
 namespace {
@@ -21,8 +27,21 @@ CUresult add_fat_binary(LinkState& link, const void* container) {
     if (entry.is_ptx() && newer) best = entry;
   });
   std::string text;
-  if (best.code == nullptr || !unpack(best, &text)) return CUDA_ERROR_NO_BINARY_FOR_GPU;
-  link.texts.push_back(std::move(text));
+  if (best.code != nullptr && unpack(best, &text)) link.texts.push_back(std::move(text));
+  return CUDA_SUCCESS;
+}
+
+// A cubin, an object file of the host, or an archive of such.
+bool is_machine_code(std::string_view code) {
+  return code.starts_with(ELFMAG) || code.starts_with("!<arch>\n");
+}
+
+CUresult add_text(LinkState& link, std::string_view text) {
+  if (text.find(".version") == text.npos) {
+    link.log.write("what was added as PTX has no line .version", {});
+    return CUDA_ERROR_INVALID_PTX;
+  }
+  link.texts.emplace_back(text);
   return CUDA_SUCCESS;
 }
 
@@ -30,16 +49,22 @@ CUresult add(LinkState& link, CUjitInputType type, const void* data, size_t size
   if (data == nullptr || size < sizeof(std::uint32_t)) return CUDA_ERROR_INVALID_VALUE;
   const auto* bytes = static_cast<const char*>(data);
   switch (type) {
-  case CU_JIT_INPUT_PTX: link.texts.emplace_back(bytes, strnlen(bytes, size)); return CUDA_SUCCESS;
+  case CU_JIT_INPUT_PTX: return add_text(link, {bytes, strnlen(bytes, size)});
+  case CU_JIT_INPUT_CUBIN:
   case CU_JIT_INPUT_FATBINARY:
   case CU_JIT_INPUT_OBJECT:
   case CU_JIT_INPUT_LIBRARY:
-    return is_fat_binary(data) ? add_fat_binary(link, data) : CUDA_ERROR_NO_BINARY_FOR_GPU;
+    if (is_fat_binary(data)) return add_fat_binary(link, data);
+    return is_machine_code({bytes, size}) ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
   default: return CUDA_ERROR_NO_BINARY_FOR_GPU;
   }
 }
 
 CUresult complete(LinkState& link, void** code, size_t* size) {
+  std::string why;
+  const std::vector<std::string_view> views(link.texts.begin(), link.texts.end());
+  executor::Module::load(views, &why);
+  link.log.write({}, why);
   link.code = make_linked_code(link.texts);
   if (code != nullptr) *code = link.code.data();
   if (size != nullptr) *size = link.code.size();
@@ -48,9 +73,11 @@ CUresult complete(LinkState& link, void** code, size_t* size) {
 
 } // namespace
 
-CUresult link_create(unsigned, CUjit_option*, void**, CUlinkState* out) {
+CUresult link_create(unsigned count, CUjit_option* options, void** values, CUlinkState* out) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *out = reinterpret_cast<CUlinkState>(state().links.add(std::make_unique<LinkState>()));
+  auto link = std::make_unique<LinkState>();
+  link->log = JitLog(count, options, values);
+  *out = reinterpret_cast<CUlinkState>(state().links.add(std::move(link)));
   return CUDA_SUCCESS;
 }
 

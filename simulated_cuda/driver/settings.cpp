@@ -73,7 +73,7 @@ void read_checks(std::string* out) {
   const char* text = std::getenv(name);
   if (text == nullptr || *text == '\0') return;
   const std::string value = text;
-  if (value != "none" && value != "default") return complain(name, text);
+  if (value != "none" && value != "default" && value != "full") return complain(name, text);
   *out = value;
 }
 
@@ -105,6 +105,8 @@ Settings read_settings() {
                        &settings.abort_call);
   read_text_and_number("GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH", true, &settings.sticky_kernel,
                        &settings.sticky_error);
+  read_text_and_number("GPUMEMTRACE_SIM_DUMP_AFTER_LAUNCH", true, &settings.dump_kernel,
+                       &settings.dump_milliseconds);
   if (settings.others_bytes >= settings.memory_bytes) {
     complain("GPUMEMTRACE_SIM_USED_BY_OTHERS", std::getenv("GPUMEMTRACE_SIM_USED_BY_OTHERS"));
     settings.others_bytes = 0;

@@ -31,7 +31,7 @@ struct Settings {
   double kernel_seconds = 60;             // of one launch; 0: no limit
   double run_seconds = 0;                 // of all launches together; 0: no limit
   unsigned long long kernel_launches = 0; // of each kernel, then every 2^k-th; 0: all
-  std::string device_checks;              // none or default
+  std::string device_checks;              // none, default or full
   int show_progress = 0;                  // a line on stderr while a kernel runs
 
   // GPUMEMTRACE_SIM_ABORT_IN=<symbol>[:n]: the n-th call of that driver function raises
@@ -44,6 +44,12 @@ struct Settings {
   // answers the error.
   std::string sticky_kernel;
   int sticky_error = 0;
+
+  // GPUMEMTRACE_SIM_DUMP_AFTER_LAUNCH=<kernel substring>:<milliseconds>: from that launch on the
+  // device stands still, as a real one does while its driver writes a core dump; then the process
+  // is aborted.
+  std::string dump_kernel;
+  int dump_milliseconds = 0;
 };
 
 Settings read_settings();

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "block.h"
+#include "code/jit_log.h"
 #include "device.h"
 #include "execution/device_heap.h"
 #include "executor/machine/memory.h"
@@ -39,6 +40,7 @@ struct Stream {
   std::vector<GraphNode*> capture_tail; // what the next captured operation depends on
   std::map<int, CUstreamAttrValue> attributes;
   std::chrono::steady_clock::time_point last_copy{};
+  bool stands_still = false; // it got work after the device did
 };
 
 struct Event {
@@ -128,6 +130,7 @@ struct VmmHandle {
 struct LinkState {
   std::vector<std::string> texts;
   std::vector<std::byte> code;
+  JitLog log;
 };
 
 struct Reservation {
@@ -166,6 +169,7 @@ struct State {
   Handles<UserObject> user_objects;
   Handles<Capture> captures;
   uint64_t launches = 0;
+  bool stands_still = false; // GPUMEMTRACE_SIM_DUMP_AFTER_LAUNCH
   uint64_t next_id = 1;
 };
 

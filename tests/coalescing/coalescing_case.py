@@ -48,7 +48,7 @@ class Sums:
                 assert name not in self.functions, name
                 self.functions[name] = {field: record[field] for field in RECORDS["access-function"].fields}
             elif record.kind == "access-instruction":
-                place = (numbers[record["place"] & 0xFFFFFFFF], record["place"] >> 32)
+                place = (numbers[record["location"] & 0xFFFFFFFF], record["location"] >> 32)
                 assert place not in self.instructions, place
                 self.instructions[place] = tuple(record["executions":"local_sectors"])
             else:

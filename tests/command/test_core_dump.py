@@ -22,14 +22,14 @@ def ended_process():
 
 
 class CoreDumps(CommandCase):
-    def make_trace(self, dump, keep=0, state="on"):
+    def make_trace(self, dump, keep=0, state="on", asked="core_dump"):
         trace = pathlib.Path(self.folder) / "gpumemtrace.app.host.1"
         shutil.rmtree(trace, ignore_errors=True)
         trace.mkdir()
         (trace / "info").write_text(
             f"format=1.5\ntool=0.1.0\nrun=1\npid={ended_process()}\nhost={os.uname().nodename.split('.')[0]}\n"
-            f"exe=/bin/app\nargc=1\narg.0=app\ndevice=real\noption.core_dump=1\noption.keep_core_dump={keep}\n"
-            f"core_dump={state}\n"
+            f"exe=/bin/app\nargc=1\narg.0=app\ndevice=real\noption.{asked}=1\noption.keep_core_dump={keep}\n"
+            + (f"core_dump={state}\n" if state else "")
         )
         (trace / "apis").write_text("cuInit\n")
         (trace / "complete").write_text("how=signalled\nstatus=0\nsignal=6\ncore=0\n")
@@ -93,6 +93,24 @@ class CoreDumps(CommandCase):
         }.items():
             text = flat(self.run_command("report", str(self.make_trace(None, state=state))).stdout)
             self.assertIn(words, text)
+
+    def test_the_fence_asks_too(self):
+        findings = self.report(self.make_trace("misaligned", asked="guard"))["findings"]
+        self.assertEqual([f["kind"] for f in findings if f["fault"]], ["kernel-misaligned"])
+        text = flat(self.run_command("report", str(self.make_trace(None, state="refused", asked="guard"))).stdout)
+        self.assertIn("lines of kernel faults", text)
+        self.assertIn("the driver refused", text)
+
+    def test_the_fence_says_nothing_of_a_process_without_a_context(self):
+        for asked, said in (("core_dump", True), ("guard", False), ("guard_sample", False)):
+            text = flat(self.run_command("report", str(self.make_trace(None, state="", asked=asked))).stdout)
+            self.assertEqual("lines of kernel faults" in text, said, asked)
+
+    def test_the_end_by_the_driver_is_explained(self):
+        words = "The driver ended the program with SIGABRT (status 134)"
+        self.assertIn(words, self.report(self.make_trace("misaligned"))["findings"][0]["advice"])
+        (trace := self.make_trace("misaligned")).joinpath("complete").write_text("how=exited\nstatus=0\n")
+        self.assertNotIn(words, self.report(trace)["findings"][0]["advice"])
 
     def test_a_link_is_left_alone(self):
         trace = self.make_trace(None)

@@ -101,14 +101,46 @@ class Environment(CommandCase):
         self.assertEqual(result.returncode, 125)
         self.assertIn("libgpumemtrace.so is not where it was installed", result.stderr)
 
-    def test_library_path_that_preload_cannot_carry(self):
-        folder = os.path.join(self.folder, "with space")
-        os.mkdir(folder)
-        shutil.copy(INTERPOSER, folder)
+    def install_in(self, name):
+        folder = os.path.join(self.folder, name)
+        os.makedirs(folder + "/simulated")
+        for library in ("libgpumemtrace.so", "simulated/libcuda.so.1", "simulated/libcudart.so.13"):
+            shutil.copy(INTERPOSER, os.path.join(folder, library))
         self.environment["GPUMEMTRACE_LIBDIR"] = folder
-        result = self.run_command("--device", "real", PROGRAM)
-        self.assertEqual(result.returncode, 125)
-        self.assertIn("LD_PRELOAD cannot carry", result.stderr)
+        return os.path.realpath(folder)
+
+    def test_library_path_that_preload_cannot_carry(self):
+        folder = self.install_in("with space: and $")
+        links = self.environment["TMPDIR"] = os.path.join(self.folder, "temporary")
+        os.mkdir(links)
+        self.environment.pop("XDG_RUNTIME_DIR", None)
+        words = ("--device", "simulated", PROGRAM, "environment", "LD_PRELOAD", "environment", "LD_LIBRARY_PATH")
+        for _ in range(2):  # the second run finds the links of the first
+            result = self.run_command(*words)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            preload, path = result.stdout.splitlines()[:2]
+            first = preload.split("=")[-1].split(":")[0]
+            self.assertNotIn(" ", preload)
+            self.assertTrue(first.startswith(links), first)
+            self.assertEqual(os.path.realpath(first), folder + "/libgpumemtrace.so")
+            self.assertEqual(os.path.realpath(path.split("=")[-1].split(":")[0]), folder + "/simulated")
+        (own,) = os.listdir(links)
+        self.assertEqual(len(os.listdir(os.path.join(links, own))), 2)
+        self.assertEqual(os.stat(os.path.join(links, own)).st_mode & 0o777, 0o700)
+
+    def test_links_that_others_could_change_are_not_used(self):
+        folder = self.install_in("with space")
+        links = self.environment["TMPDIR"] = os.path.join(self.folder, "temporary")
+        self.environment.pop("XDG_RUNTIME_DIR", None)
+        os.mkdir(links)
+        os.mkdir(os.path.join(links, f"gpumemtrace-links-{os.geteuid()}"))
+        os.chmod(os.path.join(links, f"gpumemtrace-links-{os.geteuid()}"), 0o777)
+        result = self.run_command("--device", "real", PROGRAM, "environment", "LD_PRELOAD")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        first = result.stdout.splitlines()[0].split("=")[-1].split(":")[0]
+        self.assertTrue(first.startswith("/tmp/gpumemtrace-links-"), first)
+        self.assertEqual(os.path.realpath(first), folder + "/libgpumemtrace.so")
+        os.unlink(os.path.dirname(first))
 
     def test_simulated_device(self):
         folder = os.path.join(self.folder, "libdir")

@@ -101,6 +101,25 @@ std::string pack_trace(const std::string& directory) {
   return input;
 }
 
+namespace {
+
+void write_device_logs(const fs::path& directory) {
+  DeviceLogWriter device;
+  device.site(1, "step", "/src/step.cu", 12);
+  for (std::uint64_t i = 1; i < 6; ++i) {
+    device.grid(i, 1, 1);
+    device.device_malloc({.grid = i, .op = trace::DeviceOp::kAlignedMalloc, .alignment = 16 * i},
+                         4096 * i, 64);
+    device.device_free({.grid = i}, 4096 * i + i % 2);
+    device.device_malloc({.grid = i}, 0, 64);
+    device.drained();
+  }
+  device.write(directory);
+  device.write_ring(directory, 1, 4);
+}
+
+} // namespace
+
 std::string seed_input() {
   using trace::FreeFunction;
   using trace::Kind;
@@ -128,18 +147,7 @@ std::string seed_input() {
   trace.log(0).exit(trace::ExitWay::kExit, 0);
   const TemporaryDirectory directory;
   trace.write(directory.path());
-  DeviceLogWriter device;
-  device.site(1, "step", "/src/step.cu", 12);
-  for (std::uint64_t i = 1; i < 6; ++i) {
-    device.grid(i, 1, 1);
-    device.device_malloc({.grid = i, .op = trace::DeviceOp::kAlignedMalloc, .alignment = 16 * i},
-                         4096 * i, 64);
-    device.device_free({.grid = i}, 4096 * i + i % 2);
-    device.device_malloc({.grid = i}, 0, 64);
-    device.drained();
-  }
-  device.write(directory.path());
-  device.write_ring(directory.path(), 1, 4);
+  write_device_logs(directory.path());
   AccessLogWriter access;
   access.windows({.opened = 3, .read = 2, .given_up = 1, .launches = 9, .launches_read = 5});
   for (std::uint64_t i = 1; i < 4; ++i) {

@@ -184,7 +184,7 @@ void for_each_frames(Report& report, const std::function<void(std::vector<Frame>
   for (ProcessReport& process : report.processes) {
     for (MemoryTables::Holder& holder : process.tables.holders) visit(holder.stack.frames);
     if (!process.history) continue;
-    for (MemoryHistory::Stack& stack : process.history->stacks) visit(stack.stack.frames);
+    for (StackMemory& stack : process.history->stacks) visit(stack.stack.frames);
   }
 }
 
@@ -228,7 +228,7 @@ void make_hostile(Report& report) {
     for (MemoryTables::Module& row : process.tables.modules) row.path = row.owner = kBad;
     if (!process.history) continue;
     for (MemoryHistory::Range& range : process.history->ranges) range.name = kBad;
-    for (MemoryHistory::Stack& stack : process.history->stacks) stack.stack.api = kBad;
+    for (StackMemory& stack : process.history->stacks) stack.stack.api = kBad;
     for (MemoryHistory::LayerSet& set : process.history->sets) {
       for (MemoryHistory::Layer& layer : set.layers) layer.name = layer.name.empty() ? "" : kBad;
     }

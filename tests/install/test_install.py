@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Installs, moves the install elsewhere and checks that it stands on its own.
+"""Installs, moves the install to a path with a space and checks that it stands on its own.
 
 test_install.py --cmake CMAKE --build FOLDER --throwing PROGRAM [--sample PROGRAM] [--static]
 
@@ -32,7 +32,7 @@ def output(*command, **options):
 
 def install(options, folder):
     """Installs into one folder and moves the result to another, so that no path of the first can be in use."""
-    first, second = folder / "first", folder / "second" / "moved"
+    first, second = folder / "first", folder / "second" / "moved here"
     output(options.cmake, "--install", options.build, "--prefix", first, "--strip")
     second.parent.mkdir()
     first.rename(second)
@@ -48,6 +48,7 @@ def check_files(prefix, build):
         "lib/gpumemtrace/simulated/libcudart.so.13",
         "include/gpumemtrace/device.h",
         "include/gpumemtrace/trace/device_ring.h",
+        "include/gpumemtrace/trace/packed_words.h",
         "include/gpumemtrace/trace/record_words.h",
         "include/gpumemtrace/trace/records.def",
         "lib/cmake/gpumemtrace/gpumemtrace-config.cmake",
@@ -78,13 +79,16 @@ def check_library(library):
 
 
 def run(prefix, program, folder, **environment):
+    """LD_PRELOAD cannot carry a space: the command makes links to its libraries in $TMPDIR."""
     folder.mkdir()
+    links = folder.parent / "links"
+    links.mkdir(exist_ok=True)
     return subprocess.run(
         [prefix / "bin/gpumemtrace", "--device", "simulated", program],
         check=False,
         cwd=folder,
         timeout=60,
-        env={"PATH": "/usr/bin:/bin", **environment},
+        env={"PATH": "/usr/bin:/bin", "TMPDIR": str(links), **environment},
         capture_output=True,
         text=True,
     )
@@ -112,11 +116,14 @@ def check_unwinder(prefix, program, folder):
         f"{program.name} ended with {done.returncode}: {done.stdout} {done.stderr[-1500:]}",
     )
     lines = [line for file in folder.glob("bindings.*") for line in file.read_text(errors="replace").splitlines()]
-    ours = str(prefix / "lib/gpumemtrace")
-    check(any(ours in line for line in lines), "the loader's log does not name our libraries: nothing was tested")
+    ours = (str(prefix / "lib/gpumemtrace"), str(folder / "links"))
+    check(
+        any(one in line for line in lines for one in ours),
+        "the loader's log does not name our libraries: nothing was tested",
+    )
     check(any("_Unwind_" in line for line in lines), "the loader's log has no _Unwind_ symbol: nothing was tested")
     for line in lines:
-        bound = re.search(r"binding file (\S+) .* to (\S+) .*symbol `(_Unwind_\w+)'", line)
+        bound = re.search(r"binding file (.+?) \[\d+\] to (.+?) \[\d+\].*symbol `(_Unwind_\w+)'", line)
         if bound and bound[2].startswith(ours) and not bound[1].startswith(ours):
             check(False, f"{bound[3]} of {bound[1]} is bound to {bound[2]}")
 

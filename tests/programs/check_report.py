@@ -20,6 +20,7 @@ Expectations are comments in the source, one a line, each belonging to the `run:
     // not-checked: leak            the report must say that this was not checked
     // counted: add_one             this kernel must have every whole-kernel counter, and a believable bandwidth
     // processes: 2                 so many processes are in the report; default: not compared
+    // unlike-fenced: why           --guard changes what this run does, or all runs if it stands before the first one
     // or: the context dies         what follows (expect, not-checked) is another outcome of the same run; one must fit
 
 Every run lists all its findings of severity error and warning: any other one is a failure. Notes that are not listed
@@ -244,6 +245,8 @@ def why_skipped(run, options):
         return "this run needs the simulated device"
     if options.device == "real" and (reason := why_no_gpu(run.devices)):
         return f"no GPU: {reason}"
+    if options.guard and not options.guard_exclude and run.unlike_fenced:
+        return f"unlike under the fence: {run.unlike_fenced}"
     return ""
 
 
@@ -253,6 +256,8 @@ def run_program(run, options, folder):
     report_path = folder / "out.json"
     checks = run.options[:1] == ["check"]
     guarded = ["--guard"] if options.guard and not any(o.startswith("--guard") for o in run.options) else []
+    if options.guard_exclude:
+        guarded.append(f"--guard-exclude={options.guard_exclude}")
     command = [
         str(options.gpumemtrace),
         *run.options,
@@ -311,6 +316,7 @@ def parse_options():
     parser.add_argument("--source", required=True, type=lambda path: pathlib.Path(path).absolute())
     parser.add_argument("--binary", required=True, type=lambda path: pathlib.Path(path).absolute())
     parser.add_argument("--guard", action="store_true", help="each run under --guard, with the same expectations")
+    parser.add_argument("--guard-exclude", metavar="NAMES", help="with --guard: what allocates these stays plain")
     parser.add_argument("--run", type=int, help="index of the run in the source, from 0; default: all")
     parser.add_argument("--artifacts", type=pathlib.Path, help="where the folder of a failed run is kept")
     return parser.parse_args()

@@ -114,6 +114,14 @@ class Comparison(unittest.TestCase):
         self.assertTrue(changed(lambda f: f["stacks"][0]["frames"][0].update(function="other()")))
         self.assertTrue(changed(lambda f: f["stacks"][0].update(frames=[])))
 
+    def test_what_the_fence_changes_is_said_for_a_run_or_for_all(self):
+        text = "// unlike-fenced: all of it\n// run: a\n// expect: clean\n"
+        self.assertEqual(expectations.parse_source(text, {"real"})[0].unlike_fenced, "all of it")
+        text = "// run: a\n// unlike-fenced-real: this\n// expect: clean\n// run: b\n// expect: clean\n"
+        for flavour, why in (("real", "this"), ("simulated", "")):
+            runs = expectations.parse_source(text, {flavour})
+            self.assertEqual([run.unlike_fenced for run in runs], [why, ""])
+
     def test_missing_and_additional_findings_fail(self):
         self.assertEqual(len(problems(0, report([]))), 1)
         self.assertEqual(len(problems(0, report([double_free(), double_free()]))), 1)
@@ -240,6 +248,7 @@ class WholeRun(unittest.TestCase):
                 binary=binary,
                 artifacts=folder / "kept",
                 guard=False,
+                guard_exclude=None,
             )
             run = expectations.parse_source(source.read_text(), {"shared", "simulated"})[0]
             result = check_report.check_run(0, run, options)

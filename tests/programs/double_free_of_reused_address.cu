@@ -4,6 +4,7 @@
 // that is a double free of the *new* block, and its "first freed here" leads to the stale free.
 // With `owner-forgets` the owner never frees: the stale free has done it, and nothing is wrong in what CUDA saw.
 //
+// unlike-fenced: addresses do not come back
 // run:
 // env: GPUMEMTRACE_SIM_RESTING=0
 // expect: error double-free count=1 api=cudaFree stacks="allocated here"@make_new:LINE(alloc-new),"first freed here"@free_stale:LINE(stale),"freed again here"@main:LINE(owner)

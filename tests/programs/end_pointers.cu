@@ -4,6 +4,7 @@
 // shows that the parameter is an end. Also what else belongs to the block beside it: a pointer that counts from 1, the end of
 // registered memory.
 //
+// unlike-fenced: blocks are no neighbours
 // run: pair
 // env: GPUMEMTRACE_SIM_GAPS=0
 // env: GPUMEMTRACE_SIM_RESTING=0

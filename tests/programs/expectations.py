@@ -59,7 +59,7 @@ LABELS = (
 )
 TAGS = {"shared", "static", "simulated", "real", "O0", "O2"}
 DIRECTIVE = re.compile(
-    r"^//\s(run|or|exit|devices?|env|options|expect|not-checked|counted|processes)((?:-\w+)*):\s*(.*?)\s*$"
+    r"^//\s(run|or|exit|devices?|env|options|expect|not-checked|counted|processes|unlike-fenced)((?:-\w+)*):\s*(.*?)\s*$"
 )
 STACK = re.compile(r'"([^"]+)"(?:@([\w~]+))?(?::(?:(\d+)|LINE\(([\w-]+)\)))?')
 
@@ -123,6 +123,7 @@ class Run:
     processes: int = None
     silent: bool = False  # not even a note
     decided: bool = False  # some expect line holds for this flavour
+    unlike_fenced: str = ""  # why the fence changes the report
     others: list = dataclasses.field(default_factory=list)  # outcomes that are as good, each a Run
 
 
@@ -232,6 +233,8 @@ def apply_directive(run, name, value, tagged_lines):
         run.not_checked.append(value)
     elif name == "counted":
         run.counted.append(value)
+    elif name == "unlike-fenced":
+        run.unlike_fenced = value
     elif name == "processes":
         run.processes = int(value)
     else:
@@ -249,6 +252,7 @@ def parse_source(text, flavour, tagged_lines=None):
     if tagged_lines is None:
         tagged_lines = find_tagged_lines(lines)
     runs = []
+    of_all = Run([], 0)  # what stands before the first run
     for number, line in enumerate(lines, 1):
         match = DIRECTIVE.match(line)
         if not match:
@@ -258,8 +262,11 @@ def parse_source(text, flavour, tagged_lines=None):
             if unknown := tags - TAGS:
                 raise GrammarError(f"no such flavour: {', '.join(sorted(unknown))}")
             if name == "run":
-                outcome = Run(value.split(), number)
+                outcome = Run(value.split(), number, unlike_fenced=of_all.unlike_fenced)
                 runs.append(outcome)
+                continue
+            if not runs and name == "unlike-fenced":
+                apply_directive(of_all if tags <= flavour else Run([], number), name, value, tagged_lines)
                 continue
             if not runs:
                 raise GrammarError(f"'{name}:' stands before the first 'run:'")

@@ -80,6 +80,7 @@ static void store(CUdeviceptr block, long offset, size_t bytes) {
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   CHECK(cuMemSetAccess(other, kUnit, &access, 1));
   CHECK(cuMemsetD8(other + block % kUnit + static_cast<size_t>(offset), 0x11, bytes));
+  CHECK(cuCtxSynchronize()); // an unmap does not wait
   CHECK(cuMemUnmap(other, kUnit));
   CHECK(cuMemAddressFree(other, kUnit));
   CHECK(cuMemRelease(memory));

@@ -2,6 +2,7 @@
 // A second process opens this one's memory: by an IPC handle, and from a pool by its file descriptor. What it opens it
 // has to close; its end would do that too, but a server that opens one handle a request runs out of addresses.
 //
+// unlike-fenced: the memory of other processes is not fenced
 // run:
 // processes: 2
 // expect: clean

@@ -12,7 +12,7 @@ MemoryKind, FreeFunction, GraphOp = enumeration("MemoryKind"), enumeration("Free
 LifeOp, ObjectClass, SyncOp = enumeration("LifeOp"), enumeration("ObjectClass"), enumeration("SyncOp")
 UseClass = enumeration("UseClass")
 COPY_NODE, SET_NODE = 1, 2  # CUgraphNodeType
-# Flags and other constants of trace/format.h.
+# Flags and other constants of trace/packed_words.h and trace/format.h.
 SCANNED = 1
 EXTERNAL = 1
 READS, WRITES, TOLD_BEFORE = 1, 2, 4

@@ -95,7 +95,7 @@ bool explain_unmeasured(const MemoryAccess& access, Findings& findings) {
     findings.not_checked(
       {kMemoryAccesses,
        cat(
-         {"kernels that were launched once and whose code and grid do not tell how long that takes were not "
+         {"kernels that were launched once and whose code and grid do not say how long that takes were not "
           "measured: ",
           list_names(found.once),
           " (--coalescing-launches 1 measures one launch of each kernel all the same)"})});

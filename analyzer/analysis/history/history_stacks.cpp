@@ -26,13 +26,6 @@ void choose_largest(std::span<const StackUse> uses, std::uint64_t StackUse::* fi
   }
 }
 
-void add(const StackUse& use, MemoryHistory::Stack& sum) {
-  sum.allocations += use.allocations;
-  sum.allocated_bytes += use.allocated_bytes;
-  sum.peak_bytes += use.peak_bytes;
-  sum.live_bytes += use.live_bytes;
-}
-
 } // namespace
 
 void choose_stacks(const StackSources& sources, std::size_t most, MemoryHistory& history) {
@@ -49,14 +42,14 @@ void choose_stacks(const StackSources& sources, std::size_t most, MemoryHistory&
   for (std::size_t i = 0; i < uses.size(); ++i) {
     const StackUse& use = uses[i];
     if (!chosen[i] && !in_layers[use.stack.value]) {
-      add(use, history.other_stacks);
+      history.other_stacks.add(use);
       ++history.other_stack_count;
       continue;
     }
-    MemoryHistory::Stack& stack = history.stacks.emplace_back();
-    add(use, stack);
+    StackMemory& memory = history.stacks.emplace_back();
+    memory.add(use);
     const std::uint16_t api = sources.use.stacks()[use.stack.value].api;
-    stack.stack = stack_as(StackRole::kAllocated, use.stack, sources.names.api_name(api));
+    memory.stack = stack_as(StackRole::kAllocated, use.stack, sources.names.api_name(api));
   }
 }
 

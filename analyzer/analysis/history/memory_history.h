@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "analyzer/model/finding.h"
+#include "analyzer/analysis/stack_memory.h"
 
 namespace gmt {
 
@@ -51,10 +51,6 @@ struct MemoryHistory {
     std::uint32_t thread = 0, depth = 0;
     bool is_open = false; // at the end of the trace
   };
-  struct Stack {
-    CallStack stack; // its frames are filled in with the symbols
-    std::uint64_t allocations = 0, allocated_bytes = 0, peak_bytes = 0, live_bytes = 0;
-  };
 
   // Of all times, in the trace's own units; 0 if their length is not known
   double nanoseconds_per_unit = 0;
@@ -67,8 +63,8 @@ struct MemoryHistory {
   std::uint64_t more_failures = 0;
   std::vector<Range> ranges; // the longest ones, by their begin
   std::uint64_t more_ranges = 0;
-  std::vector<Stack> stacks; // those that held or allocated most
-  Stack other_stacks;        // all others together
+  std::vector<StackMemory> stacks; // those that held or allocated most
+  StackMemory other_stacks;        // all others together
   std::uint64_t other_stack_count = 0;
 };
 

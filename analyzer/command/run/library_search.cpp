@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "analyzer/command/run/child_process.h"
+#include "analyzer/command/run/plain_path.h"
 
 namespace gmt {
 
@@ -149,19 +150,16 @@ Install find_install(bool need_simulated) {
   std::error_code error;
   for (const std::string& folder : folders) {
     if (!is_file(folder + "/libgpumemtrace.so")) continue;
-    install.interposer = fs::weakly_canonical(folder + "/libgpumemtrace.so", error).string();
+    const auto plain = [&error](const std::string& path) {
+      return plain_path_of(fs::weakly_canonical(path, error).string());
+    };
+    install.interposer = plain(folder) + "/libgpumemtrace.so";
     for (const std::string& simulated : {folder + "/simulated", folder + "/../simulated_cuda"})
       if (install.simulated.empty() && is_file(simulated + "/libcuda.so.1"))
-        install.simulated = fs::weakly_canonical(simulated, error).string();
+        install.simulated = plain(simulated);
     break;
   }
   if (install.interposer.empty()) missing("libgpumemtrace.so");
-  if (install.interposer.find_first_of(" :$") != std::string::npos) {
-    throw UserError("'" + install.interposer +
-                      "' has a space, ':' or '$' in its path, which LD_PRELOAD cannot carry; "
-                      "move the install",
-                    kCannotStart);
-  }
   if (need_simulated && install.simulated.empty()) missing("the simulated device (libcuda.so.1)");
   return install;
 }

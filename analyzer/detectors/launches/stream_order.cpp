@@ -2,25 +2,23 @@
 // stream-order: stream-ordered memory that is used before its allocation is ordered there, or freed
 // while its use on another stream is not ordered before the free; and cudaFree of such memory,
 // which waits for no stream. What is ordered is StreamClock's answer. Asleep until the first
-// stream-ordered allocation. One file, because uses and releases are checked on one clock, and what
-// is found waits in one list.
+// stream-ordered allocation. One file, because uses and releases are checked on one clock.
 //
 // Never a guess: behind a call of which it is not known how it orders (trace/cuda_api.def, Unknown)
 // nothing is found but listed as not checked. Of a kernel's arguments only those count that hold
 // little besides pointers. One that may as well belong to the block beside it (its end, or an
 // element before it) is a warning that says so, and nothing where another launch shows that the
-// parameter is such an end. Findings wait for the end, also as one lost record may have ordered all
-// of it.
+// parameter is such an end. Findings wait for the end of the trace in OrderMistakes, also because
+// one lost record may have ordered all of it.
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <optional>
 #include <unordered_map>
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/descriptions.h"
+#include "analyzer/detectors/shared/order_mistakes.h"
 #include "analyzer/detectors/shared/orderings.h"
 #include "analyzer/detectors/shared/stream_clock.h"
 
@@ -32,6 +30,8 @@ using trace::Kind;
 using trace::MemoryKind;
 using trace::Ordering;
 using Point = StreamClock::Point;
+using Use = StreamUse;
+using Mistake = OrderMistake;
 
 // Larger structures often hold words that their kernel never reads.
 constexpr std::uint32_t kLargestParameter = 64;
@@ -110,16 +110,13 @@ public:
                               " was called, and how it orders work is not known: ",
                               format_plural(unsure_, "use"), " behind it may be ordered or not"})});
     }
-    if (found_.empty()) return;
+    if (mistakes_.empty()) return;
     if (end.lost_records != 0) {
       findings.not_checked(
         {"stream-order", "records were lost, and any of them may have ordered the streams"});
       return;
     }
-    for (auto& [key, finding] : found_) {
-      const bool is_end = key[4] != 0 && heap.takes_end(key[5], static_cast<unsigned>(key[4] - 1));
-      if (!is_end) findings.add(std::move(finding));
-    }
+    mistakes_.report(heap, findings);
   }
 
   // Events that name no stream: objects that come and go, and calls whose words are not read.
@@ -135,25 +132,11 @@ public:
   }
 
 private:
-  struct Use {
-    Point work; // the newest on its stream
-    StackId stack;
-    std::uint16_t api;
-    // Of a kernel's parameter (from 1, else 0) that may belong to the block beside this one
-    // instead.
-    unsigned neighbour_parameter = 0;
-    std::uint64_t function = 0;
-    Text other = {}; // what it is then
-  };
   struct Tracked {
     Point allocated_at;
     bool imported = false; // by another process, in its own order
     std::vector<Use> uses; // one a stream; what may be another's comes behind, for itself
   };
-  // What is equal in findings that are one; the last: see Use
-  using Key = std::array<std::uint64_t, 6>;
-  enum class Mistake : std::uint8_t { kUsedEarly, kFreedEarly, kFreedInUse, kFreedWithoutWait };
-
   void on_alloc(const Event& e, const Heap& heap) {
     if (heap.accesses().empty() || clock_.is_full()) return;
     const Block& block = *heap.accesses().front().block;
@@ -295,93 +278,19 @@ private:
            facts_.api_name(e.api).find("Peer") != std::string_view::npos;
   }
 
-  static bool is_before_allocation(Mistake mistake) {
-    return mistake == Mistake::kUsedEarly || mistake == Mistake::kFreedEarly;
-  }
-
   void found(Mistake mistake, const Use& call, const Tracked& tracked, const Use& use,
              const Block& block) {
     const Point& earlier = is_before_allocation(mistake) ? tracked.allocated_at : use.work;
-    if (last_unknown_.order > earlier.order) { // it may be what orders the two
-      ++unsure_;
-      unsure_because_of_ = last_unknown_.api;
-      return;
-    }
-    const Key key{static_cast<std::uint64_t>(mistake) << 32 | call.api,
-                  call.stack.value,
-                  use.stack.value,
-                  std::uint64_t{block.allocated.value} << 16 | block.api,
-                  use.neighbour_parameter,
-                  use.function};
-    const auto [at, is_new] = found_.try_emplace(key);
-    if (is_new) {
-      at->second = describe(mistake, call, tracked, use, block);
-    } else {
-      ++at->second.count;
-      at->second.bytes += block.bytes;
-    }
-  }
-
-  Finding describe(Mistake mistake, const Use& call, const Tracked& tracked, const Use& use,
-                   const Block& block) const {
-    const std::string_view name = facts_.api_name(call.api);
-    const bool runtime = is_runtime_name(name);
-    const Text what = describe_block(block, facts_);
-    const std::string here =
-      call.work.stream == StreamClock::kNoStream ? "" : clock_.name(call.work.stream);
-    const bool before = is_before_allocation(mistake);
-    const std::string there = clock_.name(before ? tracked.allocated_at.stream : use.work.stream);
-    const std::string record = cat({runtime ? "cudaEventRecord on " : "cuEventRecord on ", there});
-    const std::string wait =
-      cat({runtime ? "cudaStreamWaitEvent on " : "cuStreamWaitEvent on ", here});
-    Finding f;
-    f.kind = "stream-order";
-    f.api = name;
-    f.bytes = block.bytes;
-    f.address = block.address;
-    f.group = std::to_string(static_cast<unsigned>(mistake));
-    f.stacks.push_back(stack_as(
-      mistake == Mistake::kUsedEarly ? StackRole::kUsed : StackRole::kFreed, call.stack, name));
-    if (before) {
-      f.message = {CallName{name}, mistake == Mistake::kUsedEarly ? " uses " : " frees ",
-                   what,           " on ",
-                   here,           ", but it was allocated on ",
-                   there,          " and nothing orders the two"};
-      f.advice = cat({"After the allocation call ", record, ", and ", wait, " before this call."});
-    } else if (mistake == Mistake::kFreedInUse) {
-      f.message = {
-        CallName{name}, " frees ", what,  " on ",
-        here,           ", but ",  there, " uses it and nothing orders that use before the free"};
-      f.advice = cat({"Free it on ", there, ", or call ", record, " after its last use there and ",
-                      wait, " before the free."});
-    } else {
-      f.message = {CallName{name},
-                   " frees ",
-                   what,
-                   " at once, but ",
-                   there,
-                   " may still be using it: this call does not wait for stream-ordered memory"};
-      f.advice = {"Call ",         ApiWord{runtime, "cuMemFreeAsync", "cudaFreeAsync"},
-                  " on ",          there,
-                  " instead, or ", runtime ? "cudaStreamSynchronize" : "cuStreamSynchronize",
-                  " before it."};
-    }
-    if (use.neighbour_parameter != 0) {
-      f.severity = Severity::kWarning;
-      f.group += " or neighbour";
-      f.message += {"; unless the kernel's parameter ", std::to_string(use.neighbour_parameter),
-                    " is only ", use.other};
-      f.advice += " It is no mistake if the kernel reads nothing there.";
-    }
-    if (!before)
-      f.stacks.push_back(stack_as(StackRole::kUsed, use.stack, facts_.api_name(use.api)));
-    f.stacks.push_back(allocation_stack(block, facts_));
-    return f;
+    if (last_unknown_.order <= earlier.order)
+      return mistakes_.add({mistake, call, tracked.allocated_at, use, block});
+    ++unsure_; // it may be what orders the two
+    unsure_because_of_ = last_unknown_.api;
   }
 
   const ProcessFacts& facts_;
   Orderings orderings_;
   StreamClock clock_;
+  OrderMistakes mistakes_{facts_, clock_};
   struct {
     std::uint64_t order = 0;
     std::uint16_t api = trace::kNoApi;
@@ -389,7 +298,6 @@ private:
   std::uint64_t unsure_ = 0;
   std::uint16_t unsure_because_of_ = trace::kNoApi;
   std::unordered_map<std::uint64_t, Tracked> blocks_; // alive, by address
-  std::map<Key, Finding> found_;
 };
 
 const DetectorRegistration kStreamOrder{{

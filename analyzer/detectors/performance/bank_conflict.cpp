@@ -34,13 +34,14 @@ private:
                                access.uses(), facts_);
     // As for global memory: little is lost where two threads meet now and then.
     f.severity = ways >= kWarningRatio ? Severity::kWarning : Severity::kNote;
-    f.message = cat(
-      {figures.operation == "copy" ? "" : "shared memory ", describe_accesses(figures), " have ",
-       format_ratio(ways), "-way bank conflicts, ", format_ratio(figures.per_request()),
-       " turns a request instead of ", format_ratio(figures.per_request() / ways), " (",
-       describe_measured(figures), "), which loses ", format_count(line.wasted_in_all()),
-       " turns of ", format_exact_bytes(kWavefrontBytes),
-       figures.launches > figures.measured ? " in all launches" : "", pattern(line)});
+    f.message =
+      cat({figures.operation == AccessOperation::kCopy ? "" : "shared memory ",
+           describe_accesses(figures), " have ", format_ratio(ways), "-way bank conflicts, ",
+           format_ratio(figures.per_request()), " turns a request instead of ",
+           format_ratio(figures.per_request() / ways), " (", describe_measured(figures),
+           "), which loses ", format_count(line.wasted_in_all()), " turns of ",
+           format_exact_bytes(kWavefrontBytes),
+           figures.launches > figures.measured ? " in all launches" : "", pattern(line)});
     return f;
   }
 

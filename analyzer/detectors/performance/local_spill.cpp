@@ -36,8 +36,7 @@ private:
     }
     figures.wasted_bytes = function.scaled(figures.actual) * kSectorBytes;
     if (worst == nullptr || figures.wasted_bytes < access.floor()) return;
-    figures.memory = "local";
-    figures.operation = "access";
+    figures.memory = AccessedMemory::kLocal;
     figures.kernel = function.name;
     figures.is_kernel = function.is_kernel();
     figures.offset = worst->offset;

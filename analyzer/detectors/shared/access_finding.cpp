@@ -35,9 +35,9 @@ FindingStack source_stack(const MeasuredFunction& function,
   return stack;
 }
 
-std::string plural_of(const std::string& operation) {
-  if (operation == "copy") return "copies to shared memory";
-  return operation + (operation == "access" ? "es" : "s");
+std::string plural_of(AccessOperation operation) {
+  if (operation == AccessOperation::kCopy) return "copies to shared memory";
+  return cat({word_of(operation), operation == AccessOperation::kUnknown ? "es" : "s"});
 }
 
 } // namespace

@@ -107,7 +107,7 @@ private:
     std::string where = behind ? "past the end of " : "before ";
     if (distance != 0 || !behind) where = cat({format_exact_bytes(distance), " ", where});
     else where = cat({"just ", where});
-    f.message = {"a kernel wrote ",
+    f.message = {"A kernel wrote ",
                  format_exact_bytes(damage.changed()),
                  " that begin ",
                  where,

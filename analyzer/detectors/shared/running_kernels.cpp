@@ -118,9 +118,10 @@ bool RunningKernels::is_notified(const Event& launch, const Heap& heap) const {
   for (const Access& access : accesses) {
     if (!is_device_only(*access.block)) return true;
   }
-  std::size_t words = 0;
-  for (const std::uint64_t word : trace::LaunchView(launch).arguments()) words += word != 0 ? 1 : 0;
-  if (words <= accesses.size()) return false;
+  const trace::Payload words = trace::LaunchView(launch).arguments();
+  if (words.size() <= accesses.size()) return false; // nearly all
+  const auto zeros = static_cast<std::size_t>(std::ranges::count(words, std::uint64_t{0}));
+  if (words.size() - zeros <= accesses.size()) return false;
   const DeviceFacts* device = facts_.device(std::max(0, heap.device_of_context(launch.context)));
   return device != nullptr && device->reads_pageable_memory;
 }

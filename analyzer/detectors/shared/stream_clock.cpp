@@ -122,7 +122,7 @@ void StreamClock::on_sync(const Event& e, const Heap& heap) {
     // stream's.
     Clock everything;
     everything.all = e.order;
-    if (graphs_wait_ || !heap.cuda().captures.is_executable_of_capture(sync.executable_graph()))
+    if (graphs_wait_ || !heap.is_graph_of_capture(sync.executable_graph()))
       learn(launch.stream, everything);
     if (graphs_signal_) host_waits(launch);
     break;

@@ -20,7 +20,9 @@ GraphWork work_of(const Event& e, GraphWork::Kind kind, bool captured) {
           .captured = captured,
           .api = e.via != trace::kNoApi ? e.via : e.api,
           .made = e.stack,
-          .order = e.order & trace::kOrderMask};
+          .order = trace::order_of(e.order),
+          .added = trace::order_of(e.order),
+          .context = e.context};
 }
 
 // CUgraphNodeType of cuda.h.
@@ -46,6 +48,8 @@ void GraphReplay::on_kernel(const Event& e, AccessList& accesses, CallVerdicts& 
   GraphWork kernel = work_of(e, GraphWork::Kind::kKernel, false);
   const trace::GraphKernelView view(e);
   kernel.function = view.function();
+  kernel.grid = view.word(trace::GraphKernelWord::grid);
+  kernel.block = view.word(trace::GraphKernelWord::block);
   const ArgumentWords all = view.arguments();
   for (const std::uint64_t word : all) {
     const std::uint64_t address = trace::argument_address(word);
@@ -115,14 +119,19 @@ bool GraphReplay::on_captured_free(const Event& e) {
 void GraphReplay::on_captured_kernel(const Event& e, std::span<const Id> blocks) {
   const trace::LaunchView launch(e);
   const CaptureTable::Capture capture = cuda_.captures.of(e, launch.stream());
-  if (!e.succeeded() || capture == 0) return;
+  if (!e.succeeded() || e.from_runtime() || capture == 0) return;
   GraphWork kernel = work_of(e, GraphWork::Kind::kKernel, true);
   kernel.function = launch.function();
+  kernel.grid = launch.word(trace::LaunchWord::grid);
+  kernel.block = launch.word(trace::LaunchWord::block);
+  kernel.stream = launch.stream();
+  const Stream* stream = cuda_.streams.find(launch.stream());
+  kernel.is_blocking = stream == nullptr || stream->is_blocking;
   // What was freed before is the launch's own mistake
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     if (blocks[i] != BlockStore::kNone) kernel.pointers.push_back(launch.arguments()[i]);
   }
-  if (!kernel.pointers.empty()) table_.of_capture(capture).work[0].push_back(std::move(kernel));
+  table_.of_capture(capture).work[0].push_back(std::move(kernel));
 }
 
 // Of the uses, memory operations are what streams do.

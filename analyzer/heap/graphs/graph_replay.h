@@ -49,6 +49,7 @@ public:
 
   // A live block that the executable graph's last launch allocated; null if all is freed.
   const Block* unfreed_of(GraphTable::Handle executable) const;
+  const GraphTable& table() const { return table_; }
 
 private:
   void run(const Graph& graph, std::uint64_t order);

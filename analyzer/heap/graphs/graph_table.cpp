@@ -64,10 +64,30 @@ const Graph* GraphTable::launched(Handle handle) const {
   return unnamed != graphs_.end() ? &unnamed->second : nullptr;
 }
 
-void GraphTable::end_capture(Capture ended, std::optional<Handle> graph) {
+std::vector<const GraphWork*> GraphTable::kernels_of(Handle handle) const {
+  std::vector<const GraphWork*> kernels;
+  const ExecutableGraph* executable = find_executable(handle);
+  if (executable == nullptr) return kernels;
+  for (const auto& [node, all] : executable->work) {
+    for (const GraphWork& work : all) {
+      if (work.kind == GraphWork::Kind::kKernel) kernels.push_back(&work);
+    }
+  }
+  std::ranges::stable_sort(kernels, {}, &GraphWork::added);
+  return kernels;
+}
+
+bool GraphTable::is_of_capture(Handle handle) const {
+  const ExecutableGraph* executable = find_executable(handle);
+  return executable != nullptr && executable->is_captured;
+}
+
+void GraphTable::end_capture(Capture ended, std::optional<Handle> handle) {
   const auto capture = captures_.extract(ended);
-  if (capture.empty() || !graph) return;
-  add_to(graphs_[*graph], capture.mapped(), std::nullopt);
+  if (!handle || (*handle == 0 && capture.empty())) return;
+  Graph& graph = graphs_[*handle];
+  graph.is_captured = *handle != 0;
+  if (!capture.empty()) add_to(graph, capture.mapped(), std::nullopt);
 }
 
 // ---- lives
@@ -81,8 +101,10 @@ void GraphTable::on_life(const Event& e) {
   executables_.erase(life.handle());
   if (life.op() != trace::LifeOp::kCreate) return;
   // A copy, since the graph may be destroyed before what was made of it.
-  const Handle graph = graphs_.contains(life.parent()) ? life.parent() : 0;
-  static_cast<Graph&>(executables_[life.handle()]) = whole(graph);
+  const auto parent = graphs_.find(life.parent());
+  Graph& made = executables_[life.handle()];
+  made = whole(parent != graphs_.end() ? parent->first : 0);
+  made.is_captured = parent != graphs_.end() && parent->second.is_captured;
 }
 
 void GraphTable::on_graph_life(const trace::LifeView& life) {
@@ -124,12 +146,16 @@ void GraphTable::forget(Handle handle) {
 
 // ---- nodes
 
-// Nodes that the program did not make by hand may be any of those that are not known.
+// Nodes that the program did not make by hand may be any of those that are not known. A node that
+// is changed stays where it was among the others.
 void GraphTable::set_work(Handle graph, Node node, std::vector<GraphWork> work, Kind kind,
                           bool more) {
   const auto put = [&](Graph& changed) {
     std::vector<GraphWork>& known = changed.work[node];
-    if (!more) known.clear();
+    if (!more && !known.empty()) {
+      for (GraphWork& w : work) w.added = known.front().added;
+      known.clear();
+    }
     std::ranges::move(work, std::back_inserter(known));
   };
   if (ExecutableGraph* executable = find_executable(graph)) {
@@ -150,8 +176,9 @@ void GraphTable::set_work(Handle graph, Node node, std::vector<GraphWork> work, 
 void GraphTable::forget_unknown(Graph& graph, Kind kind) {
   const auto unknown = graph.work.find(0);
   if (unknown == graph.work.end()) return;
-  std::erase_if(unknown->second,
-                [&](const GraphWork& work) { return !kind || work.kind == *kind; });
+  for (GraphWork& work : unknown->second) {
+    if (!kind || work.kind == *kind) work.pointers.clear();
+  }
 }
 
 void GraphTable::forget_unknown_nodes(Kind kind) {
@@ -162,7 +189,7 @@ void GraphTable::on_change(const Event& e) {
   const trace::GraphChangeView change(e);
   ExecutableGraph* executable = find_executable(change.graph());
   switch (change.op()) {
-  case GraphOp::kChild: add_child(change); break;
+  case GraphOp::kChild: add_child(change, trace::order_of(e.order)); break;
   case GraphOp::kRemove: remove_node(change.node()); break;
   case GraphOp::kUpdate:
     if (executable != nullptr) update(*executable, change.other_graph());
@@ -178,12 +205,14 @@ void GraphTable::on_change(const Event& e) {
   }
 }
 
-void GraphTable::add_child(const trace::GraphChangeView& change) {
+void GraphTable::add_child(const trace::GraphChangeView& change, std::uint64_t order) {
   const bool is_executable = executables_.contains(change.graph());
   Graph child;
   add_to(child, whole(change.other_graph()), change.node());
-  set_work(change.graph(), change.node(), std::exchange(child.work[change.node()], {}),
-           std::nullopt);
+  std::vector<GraphWork> work = std::exchange(child.work[change.node()], {});
+  std::ranges::stable_sort(work, {}, &GraphWork::added);
+  for (GraphWork& w : work) w.added = order;
+  set_work(change.graph(), change.node(), std::move(work), std::nullopt);
   if (!is_executable) add_to(graphs_[change.graph()], child, std::nullopt);
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA graphs and executable graphs: which memory their nodes allocate and free, and what else
-// their nodes do. Work of capturing streams becomes nodes when the capture ends. Bodies of
-// conditional nodes are graphs inside their node; whether they run is decided on the device.
+// CUDA graphs and executable graphs: which memory their nodes allocate and free, which kernels they
+// run, and what else they do. Work of capturing streams becomes nodes when the capture ends. Bodies
+// of conditional nodes are graphs inside their node; whether they run is decided on the device.
 //
-// Where a node was changed that cannot be distinguished from others, those of its kind are
-// forgotten. Source: CUDA programming guide, graph memory nodes and conditional nodes.
+// Where a node was changed that cannot be distinguished from others, it is forgotten which memory
+// those of its kind use. Source: CUDA programming guide, graph memory nodes and conditional nodes.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,7 @@ struct Graph {
     bool is_body = false; // of a conditional node, which can have several
   };
   std::multimap<std::uint64_t, Inner> inner;
+  bool is_captured = false; // not built node by node, or not only
 };
 
 struct ExecutableGraph : Graph {
@@ -58,6 +59,9 @@ public:
   const ExecutableGraph* find_executable(Handle executable) const;
   // What a launch of it allocates and frees; null if nothing is known.
   const Graph* launched(Handle executable) const;
+  // What its kernel nodes run, in the order in which its graph got them. Valid until the next call.
+  std::vector<const GraphWork*> kernels_of(Handle executable) const;
+  bool is_of_capture(Handle executable) const; // made of a graph that was captured
 
   void on_life(const Event& e);   // of any object, accepted
   void on_change(const Event& e); // kGraphChange, accepted
@@ -82,7 +86,7 @@ private:
   void forget_unknown_nodes(Kind kind = std::nullopt);
   void on_graph_life(const trace::LifeView& life);
   void on_inner_graph(const trace::LifeView& life);
-  void add_child(const trace::GraphChangeView& change);
+  void add_child(const trace::GraphChangeView& change, std::uint64_t order);
   void remove_node(Node node);
   void update(ExecutableGraph& executable, Handle from);
   void enable(ExecutableGraph& executable, Node node, bool enabled);

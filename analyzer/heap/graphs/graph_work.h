@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node of a CUDA graph does with memory each time that the graph is launched.
+// What a node of a CUDA graph does each time that the graph is launched: the memory that it uses,
+// and the kernel that it runs.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,15 @@ struct GraphWork {
   StackId made;                      // the captured call, or the one that made or changed the node
   std::uint64_t function = 0;        // a kernel's handle
   std::uint64_t order = 0;           // of `made`
+  std::uint64_t added = 0;           // order of the call that gave the graph this node
   // Words that led into memory, with parameter or part, see trace::argument_word().
   std::vector<std::uint64_t> pointers = {};
+
+  // Of kernels.
+  std::uint64_t grid = 0, block = 0; // as trace::LaunchView has them
+  std::uint64_t stream = 0;          // that was captured, as the call named it
+  bool is_blocking = true;           // this stream and the legacy stream wait for each other
+  std::uint16_t context = 0;
 };
 
 } // namespace gmt

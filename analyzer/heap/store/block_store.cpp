@@ -97,6 +97,10 @@ const Block* BlockStore::live_containing(std::uint64_t address) const {
 
 BlockStore::Id BlockStore::search(Space space, std::uint64_t address) const {
   if (!live_[index_of(space)].may_contain(address)) return kNone;
+  if (space == Space::kAddress && contains(near_[near(address)], address)) {
+    ordered(space); // what is on top of this block, if anything is, ends it
+    if (const Id id = near_[near(address)]; contains(id, address)) return id;
+  }
   if (const Id id = find_exact(space, address); id != kNone) return id;
   const LiveIndex::Ranges& ranges = ordered(space);
   if (space != Space::kAddress) return ranges.find(address).value;

@@ -120,8 +120,7 @@ public:
   Id find_id(Space space, std::uint64_t address) const {
     if (space == Space::kAddress) {
       const Id id = near_[near(address)];
-      // Before all allocations are in order, a block with this base may be on top of the one that
-      // contains it.
+      // Before all allocations are in order, another block may be on top of this one.
       const bool is_sure = !live_[index_of(space)].has_unindexed();
       if (contains(id, address) && (is_sure || pool_[id].address == address)) return id;
     }

@@ -92,7 +92,8 @@ void RangeVerdicts::check_freed(const Event& e, const NamedRange& range,
 }
 
 void RangeVerdicts::check_node(const Event& e, CallVerdicts& verdicts) const {
-  if (e.from_runtime() || contexts_.is_dead(e.context) || (e.flags & trace::kUseToldBefore) != 0)
+  if (e.from_runtime() || contexts_.is_dead(e.context) ||
+      (e.flags & trace::kUseOfRecordedCopy) != 0)
     return;
   if (const std::optional<Event> work = work_of_node(e)) {
     check_node_side(*work, Side::kDestination, verdicts);

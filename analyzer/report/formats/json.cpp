@@ -10,13 +10,17 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/report/formats/json_access.h"
+#include "analyzer/report/formats/json_executions.h"
 #include "analyzer/report/formats/json_fault.h"
+#include "analyzer/report/formats/json_values.h"
 #include "analyzer/report/output_format.h"
 
 namespace gmt {
 namespace {
 
 using Json = nlohmann::ordered_json; // keys in the order of the documentation
+
+using json::text_or_null;
 
 constexpr int kSchema = 1;
 
@@ -39,8 +43,6 @@ const char* word(Ending::How how) {
   }
   return "unknown";
 }
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 Json json_of(const Ending& ending) {
   const bool exited = ending.how == Ending::How::kExited,
@@ -197,47 +199,25 @@ Json json_of(const MemoryTables& tables, unsigned depth) {
           {"other_holders", {{"stacks", tables.other_holders}, {"bytes", tables.other_bytes}}}};
 }
 
-const char* name_of(trace::ExecutionOp op) {
-  if (op == trace::ExecutionOp::kStopped) return "stopped";
-  return op == trace::ExecutionOp::kNotSelected ? "not-selected" : "not-run";
-}
-
-Json json_of(const Executions& executions) {
-  Json left_out = Json::array();
-  for (const Executions::LeftOut& one : executions.left_out) {
-    left_out.push_back({{"kernel", one.kernel},
-                        {"how", name_of(one.op)},
-                        {"reason", one.reason},
-                        {"instruction", text_or_null(one.instruction)},
-                        {"line", text_or_null(one.line)},
-                        {"launches", one.launches}});
-  }
-  return {{"launches", executions.launches},
-          {"ran", executions.ran},
-          {"thread_instructions", executions.thread_instructions},
-          {"nanoseconds", executions.nanoseconds},
-          {"approximate", executions.approximate},
-          {"left_out", std::move(left_out)}};
-}
-
 Json json_of(const ProcessReport& process, unsigned depth) {
   Json lost = Json::object();
   for (const auto& [cause, records] : process.lost) lost[cause] = records;
-  return {{"pid", process.pid},
-          {"host", process.host},
-          {"program", process.executable},
-          {"arguments", process.arguments},
-          {"ended", json_of(process.ended)},
-          {"trace", process.trace},
-          {"device", process.device.empty() ? "real" : process.device},
-          {"driver_version", text_or_null(process.driver_version)},
-          {"totals", json_of(process.totals)},
-          {"memory", json_of(process.tables, depth)},
-          {"accesses", process.accesses ? json::accesses_json(*process.accesses) : Json(nullptr)},
-          {"kernels", process.executions ? json_of(*process.executions) : Json(nullptr)},
-          {"lost", std::move(lost)},
-          {"damaged", process.damaged},
-          {"torn", process.torn}};
+  return {
+    {"pid", process.pid},
+    {"host", process.host},
+    {"program", process.executable},
+    {"arguments", process.arguments},
+    {"ended", json_of(process.ended)},
+    {"trace", process.trace},
+    {"device", process.device.empty() ? "real" : process.device},
+    {"driver_version", text_or_null(process.driver_version)},
+    {"totals", json_of(process.totals)},
+    {"memory", json_of(process.tables, depth)},
+    {"accesses", process.accesses ? json::accesses_json(*process.accesses) : Json(nullptr)},
+    {"kernels", process.executions ? json::executions_json(*process.executions) : Json(nullptr)},
+    {"lost", std::move(lost)},
+    {"damaged", process.damaged},
+    {"torn", process.torn}};
 }
 
 Json json_of(const HeldMemory& held) {

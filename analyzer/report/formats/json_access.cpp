@@ -6,13 +6,13 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/coalescing/kernel_counters.h"
+#include "analyzer/report/formats/json_values.h"
 
 namespace gmt::json {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 Json count_or_null(std::uint64_t count) { return count == 0 ? Json(nullptr) : Json(count); }
 
 Json number_or_null(const std::optional<double>& number) {
@@ -51,25 +51,25 @@ Json kernel_json(const AccessTables::Kernel& k) {
 } // namespace
 
 Json access_json(const AccessFigures& f) {
-  return {{"memory", f.memory},
+  return {{"memory", word_of(f.memory)},
           {"kernel", f.kernel},
           {"is_kernel", f.is_kernel},
           {"function", text_or_null(f.function)},
           {"file", text_or_null(f.file)},
           {"line", count_or_null(f.line)},
           {"offset", format_address(f.offset)},
-          {"operation", f.operation},
+          {"operation", word_of(f.operation)},
           {"width", count_or_null(f.width)},
           {"executions", f.executions},
           {"thread_executions", f.thread_executions},
           {"actual", f.actual},
-          {"ideal", f.memory == "local" ? Json(nullptr) : Json(f.ideal)},
+          {"ideal", f.memory == AccessedMemory::kLocal ? Json(nullptr) : Json(f.ideal)},
           {"ratio", f.ideal == 0 ? Json(nullptr) : Json(f.ratio())},
           {"per_request", f.per_request()},
           {"launches", f.is_kernel ? Json(f.launches) : Json(nullptr)},
           {"measured_launches", f.is_kernel ? Json(f.measured) : Json(nullptr)},
           {"wasted_bytes", f.wasted_bytes},
-          {"share", f.memory == "global" ? Json(f.share) : Json(nullptr)},
+          {"share", f.memory == AccessedMemory::kGlobal ? Json(f.share) : Json(nullptr)},
           {"cause", text_or_null(f.cause)}};
 }
 

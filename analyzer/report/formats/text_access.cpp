@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -79,8 +81,9 @@ void add_lines(std::string& out, const AccessTables& tables, const Names& names)
       line += "   line";
     } else {
       const AccessFigures& f = tables.lines[row - 1];
+      const std::string_view operation = word_of(f.operation);
       const std::string what =
-        f.width == 0 ? f.operation : fmt::format("{}-byte {}", f.width, f.operation);
+        f.width == 0 ? std::string(operation) : fmt::format("{}-byte {}", f.width, operation);
       const std::string tail = fmt::format("{}{}", what, f.brief.empty() ? "" : ", " + f.brief);
       line += fmt::format("   {}  {} in {}", pad(sources[row - 1], width), tail,
                           printable(names.at(f.kernel)));

@@ -160,7 +160,7 @@ std::string finding_text(const ReportedFinding& finding, unsigned stack_depth, b
     out += wrap(
       cat({finding.count > 1 ? "first in range " : "in range ", printable(finding.range)}), 4, 2);
   }
-  const bool is_library_own = !finding.owner.empty() && stack_depth == 0;
+  const bool is_library_own = !finding.owner.empty() && !finding.fault && stack_depth == 0;
   add_stacks(out, finding, is_library_own ? kFramesOfLibraries : stack_depth);
   if (finding.held) out += held_text(*finding.held);
   if (!finding.advice.empty()) out += wrap(printable(finding.advice), 2, 2);

@@ -53,7 +53,7 @@ private:
   Json rows_ = Json::array();
 };
 
-Json figures_of(const MemoryHistory::Stack& stack) {
+Json figures_of(const StackMemory& stack) {
   return {{"allocations", stack.allocations},
           {"allocated_bytes", stack.allocated_bytes},
           {"peak_bytes", stack.peak_bytes},
@@ -129,7 +129,7 @@ Json ranges_of(const MemoryHistory& history) {
 Json history_of(const MemoryHistory& history, FrameTable& frames) {
   StackNumbers numbers;
   Json stacks = Json::array();
-  for (const MemoryHistory::Stack& stack : history.stacks) {
+  for (const StackMemory& stack : history.stacks) {
     numbers.emplace(stack.stack.stack.value, stacks.size());
     Json row = figures_of(stack);
     row["api"] = stack.stack.api;

@@ -19,9 +19,11 @@ public:
   Reports(const Program& program, const Launch& launch, Observer& observer)
       : program_(program), launch_(launch), observer_(observer) {}
 
+  Place place(const AccessFacts& facts) const override;
   void refused(const AccessFacts& facts, ByteState state) override;
   void misaligned(const AccessFacts& facts) override;
   void uninitialized(const AccessFacts& facts) override;
+  void unwritten_use(const AccessFacts& use, const AccessFacts* load) override;
   void race(const AccessFacts& facts, const OtherThread& other) override;
   void never_meet(const AccessFacts& facts, const OtherThread& other, bool whole_block) override;
   void ends(const AccessFacts& facts, ReportKind kind, std::uint32_t error,
@@ -34,7 +36,6 @@ public:
 private:
   using Key = std::pair<const Instruction*, ReportKind>;
   Report* first(const AccessFacts& facts, ReportKind kind); // null: counted with an earlier one
-  Place place(const AccessFacts& facts) const;
   void set_neighbour(Report& report) const;
   bool is_mapped(std::uint64_t address);
   void stop_gpu(Report& report, const AccessFacts& facts, std::uint32_t error);

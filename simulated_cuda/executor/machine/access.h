@@ -17,6 +17,9 @@ struct Translation {
   std::uint64_t offset = 0; // in shared and local memory
 };
 
+// The space of a generic address, which becomes the offset there.
+Space resolve(Space space, std::uint64_t* address);
+
 Translation translate(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
                       std::uint64_t address, std::uint32_t bytes, Access access);
 

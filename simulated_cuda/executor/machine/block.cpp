@@ -45,8 +45,12 @@ void Block::prepare(Grid& of) {
   if (of.program->shared_granule == 2) race_shift = 1;
   if (of.program->shared_granule == 1) race_shift = 0;
   if (of.check_races && shared_bytes != 0) {
-    race_storage.resize((std::size_t{shared_bytes} >> race_shift) + 64);
+    const std::size_t entries = (std::size_t{shared_bytes} >> race_shift) + 64;
+    race_storage.resize(entries);
+    place_storage.resize(2 * entries);
     races = race_storage.data();
+    store_places = place_storage.data();
+    load_places = store_places + entries;
   }
   for (std::uint32_t i = 0; i < of.warps; ++i) {
     auto warp = std::make_unique<Warp>();
@@ -117,6 +121,28 @@ void Block::stuck() {
   for (const auto& warp : warps) warp->stop();
   alive = 0;
   done = true;
+}
+
+AccessFacts Block::standing() const {
+  AccessFacts facts;
+  for (const auto& warp : warps) {
+    if (warp->alive == 0) continue;
+    Fragment fragment;
+    if (!warp->ready.empty()) fragment = warp->ready.front();
+    else if (!warp->waiting.empty()) fragment = warp->waiting.front();
+    if (warp->at != nullptr) {
+      fragment.at = warp->at;
+      fragment.mask = warp->mask;
+      fragment.frame = warp->frame;
+    }
+    if (fragment.at == nullptr || fragment.mask == 0) continue;
+    facts.warp = warp.get();
+    facts.in = fragment.at;
+    facts.code = fragment.frame->code;
+    facts.lane = static_cast<std::uint32_t>(__builtin_ctz(fragment.mask));
+    break;
+  }
+  return facts;
 }
 
 // One report for each instruction at which threads wait; the other side is a thread at another one.

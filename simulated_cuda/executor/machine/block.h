@@ -7,6 +7,7 @@
 #include "simulated_cuda/executor/machine/memory.h"
 #include "simulated_cuda/executor/machine/warp.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,6 +18,7 @@ namespace gmt::executor {
 
 class ReportSink;
 class DeviceHeap;
+struct AccessFacts;
 struct Launch;
 
 // Entries of the table of races: thread 11 bits and clock 21 bits of the last write, and the same
@@ -43,7 +45,9 @@ struct Block {
   std::uint64_t number = 0;
   std::byte* shared = nullptr;
   std::uint8_t* shared_shadow = nullptr;
-  std::uint64_t* races = nullptr; // null: they are not looked for
+  std::uint64_t* races = nullptr;        // null: they are not looked for
+  std::uint32_t* store_places = nullptr; // of each entry: the number of the last store
+  std::uint32_t* load_places = nullptr;
   std::uint32_t shared_bytes = 0; // that a kernel may address, dynamic memory included
   std::uint32_t race_shift = 2;
   std::uint32_t clock = 1, last_barrier = 1;
@@ -55,12 +59,14 @@ struct Block {
   std::vector<std::byte> shared_bytes_storage;
   std::vector<std::uint8_t> shadow_storage;
   std::vector<std::uint64_t> race_storage;
+  std::vector<std::uint32_t> place_storage;
 
   void prepare(Grid& grid); // once: blocks use it one after the other
   void start(std::uint64_t number);
   void stuck();
   void report_stuck();
-  bool run(); // until no warp can go on; whether anything ran
+  AccessFacts standing() const; // a thread that has not left, where it goes on
+  bool run();                   // until no warp can go on; whether anything ran
   void advance_clock();
   void barrier_of_all() { // everything before is ordered before everything after
     advance_clock();
@@ -83,15 +89,17 @@ struct Grid {
   std::uint32_t threads = 0, warps = 0; // of a block
   std::uint32_t shared_bytes = 0;
   std::uint64_t lane_instructions = 0, instructions = 0;
-  std::uint64_t ticks = 0;     // of %clock
-  std::uint32_t gpu_error = 0; // the first that would have stopped a GPU
-  std::string stopped;         // why it cannot go on, which is no mistake of the program
-  bool ended = false;          // by a trap, an assert or an error like them
+  std::atomic<std::uint64_t> held_bytes{0}; // by frames and local memory of all warps
+  std::uint64_t ticks = 0;                  // of %clock
+  std::uint32_t gpu_error = 0;              // the first that would have stopped a GPU
+  std::string stopped; // why it cannot go on, which is no mistake of the program
+  bool ended = false;  // by a trap, an assert or an error like them
   const Region* first_region = nullptr;
   std::vector<std::uint8_t> shared_pattern; // the shadow of shared memory at a block's start
   std::uint64_t workspace = 0;              // of a cooperative grid: its address
   DeviceHeap* heap = nullptr;
-  bool check_uninitialized = true;
+  bool check_loads = true;   // uses of what is not initialised count where it is loaded
+  bool check_atomics = true; // the same of atomics
   bool check_races = true;
 
   const Instruction* end_grid(Warp& w, std::uint32_t error);

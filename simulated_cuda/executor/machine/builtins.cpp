@@ -70,7 +70,9 @@ bool read_bytes(Warp& w, std::uint32_t lane, std::uint64_t address, std::uint32_
   }
   const Region* region = w.grid->memory->region_of(address);
   if (region == nullptr || !region->holds(address, bytes)) return false;
-  if (w.grid->memory->state(address) == ByteState::kNothing) return false;
+  for (std::uint32_t i = 0; i < bytes; ++i) {
+    if (w.grid->memory->state(address + i) == ByteState::kNothing) return false;
+  }
   std::memcpy(to, region->at(address), bytes);
   return true;
 }

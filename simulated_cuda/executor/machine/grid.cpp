@@ -3,14 +3,15 @@
 // layout of shared memory, the workspace of a cooperative grid.
 #include "simulated_cuda/executor/machine/grid.h"
 
+#include "simulated_cuda/executor/machine/counted.h"
 #include "simulated_cuda/executor/machine/handlers/forms.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
+#include "simulated_cuda/executor/program/contraction.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <set>
 
 namespace gmt::executor {
 namespace {
@@ -85,11 +86,20 @@ void lay_out_shared(Grid& grid, const Program& program, std::uint64_t dynamic_by
   if (has_dynamic) allocate(program.static_shared_bytes, dynamic_bytes);
 }
 
+// 0: there is no memory for those that have to run at the same time.
 std::uint64_t resident_blocks(const Launch& launch, const Grid& grid, const Program& program) {
-  if (launch.cooperative) return grid.blocks;
-  std::uint64_t each = std::uint64_t{grid.shared_bytes} * 4 + 4096;
-  for (const auto& code : program.functions)
-    each += grid.warps * (code->register_bytes + std::uint64_t{code->local_bytes} * kLanes);
+  const auto frames = [&](const Code& code) {
+    const std::uint64_t of_lanes = std::uint64_t{code.local_bytes} + code.parameter_bytes;
+    return grid.warps * (code.register_bytes + of_lanes * kLanes);
+  };
+  constexpr std::uint64_t kRaceBytes = 16; // of a granule
+  const std::uint64_t of_shared = 2 + kRaceBytes / program.shared_granule;
+  std::uint64_t each = grid.shared_bytes * of_shared + 4096;
+  const std::uint64_t least = each + frames(*program.functions.front());
+  for (const auto& code : program.functions) each += frames(*code);
+  const std::uint64_t most = launch.limits.memory_bytes / least;
+  if (most == 0) return 0;
+  if (launch.cooperative) return grid.blocks <= most ? grid.blocks : 0;
   const std::uint64_t by_memory = std::max<std::uint64_t>(launch.limits.memory_bytes / each, 1);
   const std::uint64_t by_warps =
     std::max<std::uint64_t>(launch.limits.resident_warps / grid.warps, 1);
@@ -137,6 +147,7 @@ public:
   }
 
   std::uint64_t done() const { return done_; }
+  const Place& stood() const { return stood_; } // a thread of a block that was stopped
 
 private:
   void add_context() {
@@ -151,7 +162,10 @@ private:
     for (std::uint64_t round = 0; !block.done && !grid_.ended; ++round) {
       const bool ran = block.run();
       if (grid_.ended) return nullptr;
-      if (const char* why = watch.stop(grid_, done_)) return why;
+      if (const char* why = watch.stop(grid_, done_)) {
+        stood_ = grid_.checks->place(block.standing());
+        return why;
+      }
       if (!ran && !block.done) block.stuck();
       if (block.spinning && round >= kRoundsOfBlock) return nullptr;
     }
@@ -162,6 +176,7 @@ private:
   std::uint64_t most_;
   bool all_at_once_;
   std::uint64_t next_ = 0, done_ = 0;
+  Place stood_;
   std::vector<std::unique_ptr<Block>> contexts_;
 };
 
@@ -178,9 +193,10 @@ void bind(Program& program) {
   if (program.bound || !program.unsupported.reason.empty()) return;
   const FormTable& table = forms();
   const Handler guard = table.find("guard");
-  std::set<std::string> approximate;
+  std::uint32_t number = 0;
   for (std::uint32_t f = 0; f < program.functions.size(); ++f) {
     Code& code = *program.functions[f];
+    for (Instruction& in : code.instructions) in.number = number++ & 0x7fffffffu;
     for (Instruction& in : code.instructions) {
       const std::string& form = program.forms[in.form];
       const Handler handler = table.find(form);
@@ -196,14 +212,17 @@ void bind(Program& program) {
         program.unsupported = {reason, f, in.source};
         return;
       }
-      if (is_approximate(form)) approximate.insert(form);
-      in.go = handler;
+      in.go = is_inexact(form) ? counting(program, code, in, form, handler) : handler;
       if (in.guard == kNoOperand || form.starts_with("bra.p")) continue;
-      in.guarded = handler;
+      in.guarded = in.go;
       in.go = guard;
     }
   }
-  program.approximate.assign(approximate.begin(), approximate.end());
+  for (const auto& code : program.functions) {
+    if (code->body == nullptr) continue;
+    for (const std::string& feature : joinable_operations(*code->body))
+      feature_of(program, feature);
+  }
   program.bound = true;
 }
 
@@ -217,7 +236,8 @@ Outcome run_grid(const Launch& launch, Program& program, ReportSink& checks, Obs
   grid.checks = &checks;
   grid.heap = launch.heap;
   grid.first_region = &kNoRegion;
-  grid.check_uninitialized = grid.check_races = launch.checks != Checks::kNone;
+  grid.check_atomics = grid.check_races = launch.checks != Checks::kNone;
+  grid.check_loads = launch.checks == Checks::kDefault;
   const std::uint32_t extent[] = {launch.grid.x, launch.grid.y, launch.grid.z};
   const std::uint32_t block[] = {launch.block.x, launch.block.y, launch.block.z};
   std::copy(extent, extent + 3, grid.extent);
@@ -238,12 +258,15 @@ Outcome run_grid(const Launch& launch, Program& program, ReportSink& checks, Obs
     launch.memory->add_host_memory(kWorkspaceBase, workspace.size(), workspace.data());
   }
   Watch watch(launch, observer);
-  Dispatcher dispatcher(grid, resident_blocks(launch, grid, program), launch.cooperative);
-  const char* stopped = dispatcher.run(watch);
+  const std::uint64_t resident = resident_blocks(launch, grid, program);
+  Dispatcher dispatcher(grid, resident, launch.cooperative);
+  const char* stopped = "its threads need more memory than is allowed";
+  if (resident != 0) stopped = dispatcher.run(watch);
   if (launch.cooperative) launch.memory->remove_region(kWorkspaceBase);
   if (stopped != nullptr || !grid.stopped.empty()) {
     outcome.end = End::kStopped;
     outcome.reason = stopped != nullptr ? stopped : grid.stopped;
+    outcome.place = dispatcher.stood();
   }
   if (grid.ended && grid.stopped.empty()) outcome.end = End::kFault;
   outcome.gpu_error = grid.gpu_error;
@@ -251,7 +274,6 @@ Outcome run_grid(const Launch& launch, Program& program, ReportSink& checks, Obs
   outcome.warp_instructions = grid.instructions;
   outcome.blocks_done = dispatcher.done();
   outcome.seconds = watch.seconds();
-  outcome.approximate = program.approximate;
   return outcome;
 }
 

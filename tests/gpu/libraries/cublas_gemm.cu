@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// C = A B with cuBLAS, twice on one handle, then on a second stream.
+// C = A B with cuBLAS, twice on one handle, then on a second stream. With the word "short" B has
+// half of its columns: with --guard a kernel of cuBLAS's faults, and the report names the library.
 // libraries: cublas
+//
+// run: short
+// options: --guard
+// exit: signal 6
+// not-checked: leak
+// expect: error kernel-out-of-bounds message="512.0 KiB" stacks="accessed here","launched
+// here","allocated here"
 #include <cublas_v2.h>
 
 #include <vector>
@@ -14,14 +22,16 @@ int main(int argc, char** argv) {
   std::vector<float> product(n * n);
   float *a, *b, *c;
   MUST(cudaMalloc(&a, n * n * sizeof(float)));
-  MUST(cudaMalloc(&b, n * n * sizeof(float)));
+  const bool is_short = argc > 1 && std::strcmp(argv[1], "short") == 0;
+  const int columns = is_short ? n / 2 : n; // of b
+  MUST(cudaMalloc(&b, columns * n * sizeof(float)));
   MUST(cudaMalloc(&c, n * n * sizeof(float)));
   cublasHandle_t handle;
   cudaStream_t stream;
   MUST(cublasCreate(&handle));
   MUST(cudaStreamCreate(&stream));
   MUST(cublasSetMatrix(n, n, sizeof(float), ones.data(), n, a, n));
-  MUST(cublasSetMatrix(n, n, sizeof(float), ones.data(), n, b, n));
+  MUST(cublasSetMatrix(n, columns, sizeof(float), ones.data(), n, b, n));
   const float one = 1.0f, zero = 0.0f;
   for (int i = 0; i < 3; ++i) {
     if (i == 2) MUST(cublasSetStream(handle, stream));

@@ -34,7 +34,6 @@ add_executable(interposer_kernels_test ${CMAKE_CURRENT_LIST_DIR}/recorders/launc
   ${interposer}/base/own_stack_switch.S ${interposer}/loader/mapped_path.cpp ${interposer}/loader/object_files.cpp
   ${interposer}/loader/driver_symbol.cpp ${interposer}/driver_state/code_generation.cpp
   ${interposer}/driver_state/context_ids.cpp ${interposer}/driver_state/device_facts.cpp
-  ${interposer}/core_dump/core_dump.cpp
   ${interposer}/recorders/launch_arguments.cpp)
 target_compile_options(interposer_kernels_test PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
 target_compile_definitions(interposer_kernels_test PRIVATE GPUMEMTRACE_VERSION="${PROJECT_VERSION}" _GNU_SOURCE)

@@ -5,12 +5,16 @@
 #include <algorithm>
 
 #include "analyzer/base/text_format.h"
+#include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/faults/fault_words.h"
 
 namespace gmt {
 namespace {
 
 using Evidence = DumpFault::Evidence;
+
+constexpr std::size_t kMostCandidates = 3; // launches
+constexpr std::size_t kMostBlocks = 3;     // shown of those that a launch was given
 
 enum Exception : std::uint32_t {
   kLaneIllegal = 1,
@@ -32,9 +36,17 @@ Extents index_of(std::uint32_t linear, const Extents& block) {
 
 } // namespace
 
-DumpVerdict::DumpVerdict(const DumpFault& fault, const Heap& heap) : fault_(fault), heap_(heap) {
-  const bool global = fault.space == "global" || fault.space == "generic";
-  if (global && (is_illegal_address() || is_misaligned(fault))) find_suspects();
+DumpVerdict::DumpVerdict(const DumpFault& fault, const Heap& heap, const ProcessFacts& facts)
+    : fault_(fault), facts_(facts),
+      launches_(launch_candidates({fault.kernel, fault.grid, fault.block, fault.grid_id}, facts,
+                                  heap, kMostCandidates)),
+      heap_{heap,
+            launches_.empty() ? UINT64_MAX : trace::order_of(launches_.front().launch->order)} {
+  if (is_global() && (is_illegal_address() || is_misaligned(fault))) find_suspects();
+}
+
+bool DumpVerdict::is_global() const {
+  return fault_.space == "global" || fault_.space == "generic";
 }
 
 bool DumpVerdict::is_illegal_address() const {
@@ -75,13 +87,13 @@ std::string DumpVerdict::thread_words() const {
               format_count(known_), " threads whose address is known"});
 }
 
-Text DumpVerdict::address_words(const ProcessFacts& facts) const {
+Text DumpVerdict::address_words() const {
   const std::string verb = access_verb(fault_.operation, fault_.bytes, fault_.space);
   const std::string start =
     cat({kernel_words(fault_.kernel), " ", verb, " at ", format_address(first_bad_->address)});
   if (is_misaligned(fault_))
     return {start, ", which is no multiple of ", std::to_string(fault_.bytes), thread_words()};
-  return {start, ", ", describe(around_, facts), thread_words()};
+  return {start, ", ", describe(around_, facts_), thread_words()};
 }
 
 Text DumpVerdict::message() const {
@@ -106,20 +118,51 @@ Text DumpVerdict::message() const {
   return cat({"A ", access, " of ", kernel, at, " met a fault (", what, "); ", why});
 }
 
-void DumpVerdict::add_launches(Finding& f, const ProcessFacts& facts) const {
-  constexpr std::size_t kMost = 3;
-  const auto candidates =
-    launch_candidates(fault_.kernel, fault_.grid, fault_.block, fault_.grid_id, facts, kMost);
-  if (candidates.size() > 1)
-    f.message += cat({"; ", candidates.size() == kMost ? "at least " : "",
-                      std::to_string(candidates.size()), " lines may have launched it"});
-  for (const LaunchCandidate& candidate : candidates) add_stacks(f, candidate, facts);
+void DumpVerdict::add_launches(Finding& f) const {
+  if (launches_.size() > 1)
+    f.message += cat({"; ", launches_.size() == kMostCandidates ? "at least " : "",
+                      std::to_string(launches_.size()), " lines may have launched it"});
+  for (const LaunchCandidate& candidate : launches_) add_stacks(f, candidate, facts_);
 }
 
-Finding DumpVerdict::finding(const ProcessFacts& facts) const {
+namespace {
+
+// Of the memory that the kernel has pointers into.
+std::vector<std::uint64_t> given_addresses(const LaunchCandidate& candidate) {
+  if (candidate.made == nullptr) return candidate.launch->given;
+  std::vector<std::uint64_t> addresses;
+  for (const std::uint64_t word : candidate.made->pointers)
+    addresses.push_back(trace::argument_address(word));
+  return addresses;
+}
+
+} // namespace
+
+void DumpVerdict::add_given_blocks(Finding& f) const {
+  const bool is_lost = is_global() && is_illegal_address() && !first_bad_;
+  if (!is_lost || launches_.size() != 1) return;
+  std::vector<const Block*> blocks;
+  for (const std::uint64_t address : given_addresses(launches_.front())) {
+    const Block* block = live_at(address, heap_);
+    if (block != nullptr && std::ranges::find(blocks, block) == blocks.end())
+      blocks.push_back(block);
+  }
+  if (blocks.empty()) return;
+  if (blocks.size() == 1) {
+    f.message +=
+      {"; the only memory that its launch was given is ", describe_block(*blocks.front(), facts_)};
+  } else {
+    f.message += cat({"; its launch was given ", std::to_string(blocks.size()),
+                      " blocks of memory and may have left any of them"});
+  }
+  for (std::size_t i = 0; i < std::min(blocks.size(), kMostBlocks); ++i)
+    f.stacks.push_back(allocation_stack(*blocks[i], facts_));
+}
+
+Finding DumpVerdict::finding() const {
   Finding f;
   f.kind = kind();
-  f.message = first_bad_ ? address_words(facts) : message();
+  f.message = first_bad_ ? address_words() : message();
   f.advice = std::string(advice_on(f.kind));
   if (fault_.exception == DumpFault::kAssert)
     f.advice += " CUDA has printed its text, with block and thread, to the program's stderr.";
@@ -150,8 +193,9 @@ Finding DumpVerdict::finding(const ProcessFacts& facts) const {
                         .space = fault_.space,
                         .width = fault_.bytes};
   f.stacks.push_back(std::move(where));
-  add_launches(f, facts);
-  if (first_bad_ && !is_misaligned(fault_)) add_stacks(f.stacks, around_, facts);
+  add_launches(f);
+  if (first_bad_ && !is_misaligned(fault_)) add_stacks(f.stacks, around_, facts_);
+  add_given_blocks(f);
   f.group = cat({fault_.function, " ", fault_.offset ? format_address(*fault_.offset) : "", " ",
                  std::to_string(fault_.exception)});
   return f;

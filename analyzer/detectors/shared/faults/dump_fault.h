@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // One fault of a GPU's core dump: what its evidence and the heap say together. The instruction is
 // certain. Which thread and which address it was is inferred: of the threads that the dump still
-// has, those whose address lies in no live memory may have done it; no other is named.
+// has, those whose address lies in no live memory may have done it; no other is named. Live is what
+// was allocated when the kernel was launched: the fault of a store comes late, and the program may
+// have freed memory in the meantime. Where no address is left, the blocks that the launch was given
+// are listed, without a claim that it was one of them.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "analyzer/detectors/process_facts.h"
+#include "analyzer/detectors/shared/faults/fault_words.h"
 #include "analyzer/detectors/shared/faults/memory_around.h"
 #include "analyzer/heap/heap.h"
 #include "analyzer/model/core_dump.h"
@@ -18,10 +24,10 @@ namespace gmt {
 
 class DumpVerdict {
 public:
-  DumpVerdict(const DumpFault& fault, const Heap& heap);
+  DumpVerdict(const DumpFault& fault, const Heap& heap, const ProcessFacts& facts);
 
   std::string_view kind() const; // one of fault_kinds
-  Finding finding(const ProcessFacts& facts) const;
+  Finding finding() const;
 
 private:
   struct Suspect {
@@ -29,15 +35,19 @@ private:
     Extents block{}, thread{};
   };
   bool is_illegal_address() const;
+  bool is_global() const;
   void find_suspects();
   void weigh(std::uint64_t address, const DumpLanes& run, std::uint32_t i);
   Text message() const;
-  Text address_words(const ProcessFacts& facts) const;
+  Text address_words() const;
   std::string thread_words() const;
-  void add_launches(Finding& f, const ProcessFacts& facts) const;
+  void add_launches(Finding& f) const;
+  void add_given_blocks(Finding& f) const;
 
   const DumpFault& fault_;
-  const Heap& heap_;
+  const ProcessFacts& facts_;
+  const std::vector<LaunchCandidate> launches_; // newest first
+  const HeapAt heap_;                           // when the newest of them was launched
   std::uint64_t known_ = 0, bad_ = 0; // threads with an address; those whose address is in no
                                       // memory
   std::optional<Suspect> first_bad_;  // of the lowest address

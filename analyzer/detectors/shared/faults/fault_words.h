@@ -14,6 +14,9 @@
 
 namespace gmt {
 
+class Heap;
+struct GraphWork;
+
 // Kinds of findings.
 namespace fault_kinds {
 inline constexpr std::string_view kOutOfBounds = "kernel-out-of-bounds";
@@ -45,19 +48,27 @@ std::vector<KernelLine> parse_lines(std::string_view text);
 // What to do about a finding of that kind.
 std::string_view advice_on(std::string_view kind);
 
-// Which launches a faulting grid may be of: those of its kernel and extents whose number in the
-// context does not exceed the grid's id, which counts the launches and whatever else takes ids.
+// Which launches a faulting grid may be of: those of its kernel and extents whose grid may have the
+// id, or, if there is none, those whose grid has no higher one.
 // Those that the host does not know to be done come before all others. Equal call stacks are one
 // candidate; two are two.
 struct LaunchCandidate {
   const LoggedLaunch* launch = nullptr; // of the kernel, or of a graph
-  const LoggedLaunch* made = nullptr;   // of a graph: what gave it the kernel
+  const GraphWork* made = nullptr;      // of a graph: what gave it the kernel
 };
 
-// Newest first; `kernel` is linked, extents of 0 are not known. At most `most`.
-std::vector<LaunchCandidate> launch_candidates(std::string_view kernel, const Extents& grid,
-                                               const Extents& block, std::uint64_t grid_id,
-                                               const ProcessFacts& facts, std::size_t most);
+// The grid that met a fault. `kernel` is linked, extents of 0 are not known.
+struct FaultingGrid {
+  std::string_view kernel;
+  const Extents& grid;
+  const Extents& block;
+  std::uint64_t id = 0; // 0 unknown
+};
+
+// Newest first. At most `most`. Valid until the heap's next event.
+std::vector<LaunchCandidate> launch_candidates(const FaultingGrid& faulting,
+                                               const ProcessFacts& facts, const Heap& heap,
+                                               std::size_t most);
 
 void add_stacks(Finding& f, const LaunchCandidate& candidate, const TraceNames& names);
 

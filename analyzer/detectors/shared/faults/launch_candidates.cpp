@@ -2,32 +2,38 @@
 // Which launches a faulting grid may be of, see fault_words.h.
 #include <algorithm>
 
+#include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/faults/fault_words.h"
+#include "analyzer/heap/graphs/graph_work.h"
+#include "analyzer/heap/heap.h"
 
 namespace gmt {
 namespace {
 
 struct Wanted {
-  std::string_view kernel;
-  const Extents& grid;
-  const Extents& block;
-  std::uint64_t grid_id;
+  const FaultingGrid& faulting;
   const ProcessFacts& facts;
+  const Heap& heap;
+  bool by_most_id = true; // else the id may be any that the launch can have at the earliest
 
   static bool same(const Extents& wanted, trace::Index3 have) {
     return wanted == Extents{} || wanted == Extents{have.x, have.y, have.z};
   }
+  bool is(std::uint64_t function, std::uint64_t grid, std::uint64_t block) const {
+    if (function == 0 || facts.handle_name(function) != faulting.kernel) return false;
+    return same(faulting.grid, trace::grid_of(grid)) &&
+           same(faulting.block, trace::block_extents_of(block));
+  }
   bool is(const LoggedLaunch& launch) const {
-    if (launch.function == 0 || facts.handle_name(launch.function) != kernel) return false;
-    if (grid_id != 0 && launch.index > grid_id) return false;
-    return same(grid, trace::grid_of(launch.grid)) &&
-           same(block, trace::block_extents_of(launch.block));
+    if (faulting.id != 0 && launch.least_id > faulting.id) return false;
+    if (faulting.id != 0 && by_most_id && launch.most_id < faulting.id) return false;
+    return is(launch.function, launch.grid, launch.block);
   }
 };
 
 bool is_same_site(const LaunchCandidate& a, const LaunchCandidate& b) {
   const auto made = [](const LaunchCandidate& c) {
-    return c.made != nullptr ? c.made->stack : StackId{};
+    return c.made != nullptr ? c.made->made : StackId{};
   };
   return a.launch->stack == b.launch->stack && made(a) == made(b);
 }
@@ -45,30 +51,36 @@ void consider(std::vector<LaunchCandidate>& all, const LoggedLaunch& launch, con
     return;
   }
   if (launch.what != LoggedLaunch::What::kGraph) return;
-  for (const LoggedLaunch& made : wanted.facts.launches().kernels_of(launch.executable)) {
-    if (wanted.is(made)) add(all, {&launch, &made}, most);
+  for (const GraphWork* made : wanted.heap.kernels_of_graph(launch.executable)) {
+    if (wanted.is(made->function, made->grid, made->block)) add(all, {&launch, made}, most);
   }
 }
 
 } // namespace
 
-std::vector<LaunchCandidate> launch_candidates(std::string_view kernel, const Extents& grid,
-                                               const Extents& block, std::uint64_t grid_id,
-                                               const ProcessFacts& facts, std::size_t most) {
-  const Wanted wanted{kernel, grid, block, grid_id, facts};
+std::vector<LaunchCandidate> launch_candidates(const FaultingGrid& faulting,
+                                               const ProcessFacts& facts, const Heap& heap,
+                                               std::size_t most) {
+  Wanted wanted{faulting, facts, heap};
   std::vector<LaunchCandidate> all;
-  for (const LoggedLaunch* launch : facts.launches().in_flight(0))
-    consider(all, *launch, wanted, most);
-  // A synchronisation may have answered 0 before the GPU noticed the fault of a store.
-  const auto& kept = facts.launches().all();
-  for (auto at = kept.rbegin(); at != kept.rend() && all.empty(); ++at)
-    consider(all, *at, wanted, most);
+  for (const bool by_most_id : {true, false}) {
+    wanted.by_most_id = by_most_id; // something may take ids that is not known to
+    if (!all.empty()) break;
+    for (const LoggedLaunch* launch : facts.launches().in_flight(0))
+      consider(all, *launch, wanted, most);
+    // A synchronisation may have answered 0 before the GPU noticed the fault of a store.
+    const auto& kept = facts.launches().all();
+    for (std::size_t i = kept.size(); i-- > 0 && all.empty();) consider(all, kept[i], wanted, most);
+  }
   return all;
 }
 
 void add_stacks(Finding& f, const LaunchCandidate& candidate, const TraceNames& names) {
   f.stacks.push_back(launch_stack(*candidate.launch, names));
-  if (candidate.made != nullptr) f.stacks.push_back(launch_stack(*candidate.made, names));
+  if (const GraphWork* made = candidate.made) {
+    const StackRole role = made->captured ? StackRole::kCaptured : StackRole::kNodeMade;
+    f.stacks.push_back(stack_as(role, made->made, names.api_name(made->api)));
+  }
 }
 
 } // namespace gmt

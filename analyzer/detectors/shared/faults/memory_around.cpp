@@ -28,9 +28,13 @@ bool has_addresses(const Block& block) {
 // How far a neighbour may lie away to count as one.
 std::uint64_t reach(const Block& block) { return std::max(kFarthestNeighbour, block.bytes); }
 
-MemoryAround nearest(std::uint64_t address, const Heap& heap) {
+bool was_live(const Block& freed, std::uint64_t order) {
+  return freed.allocated_at <= order && freed.freed_at > order;
+}
+
+MemoryAround nearest(std::uint64_t address, const HeapAt& at) {
   MemoryAround best;
-  heap.for_each_live([&](const Block& block) {
+  const auto consider = [&](const Block& block) {
     if (!has_addresses(block)) return;
     const std::uint64_t end = block.address + block.bytes;
     const bool behind = address >= end;
@@ -39,31 +43,42 @@ MemoryAround nearest(std::uint64_t address, const Heap& heap) {
     const bool closer = best.block == nullptr || distance < best.distance;
     if (distance <= reach(block) && closer)
       best = {behind ? Where::kBehind : Where::kBefore, &block, distance};
+  };
+  at.heap.for_each_live(consider);
+  if (at.order == UINT64_MAX) return best;
+  at.heap.for_each_freed([&](std::uint64_t, std::uint64_t, const Block& block) {
+    if (was_live(block, at.order)) consider(block);
   });
   return best;
 }
 
 } // namespace
 
-bool is_live(std::uint64_t address, std::uint64_t bytes, const Heap& heap) {
-  const Block* block = heap.find_live(address);
+const Block* live_at(std::uint64_t address, const HeapAt& at) {
+  if (const Block* live = at.heap.find_live(address)) return live;
+  const Block* freed = at.heap.find_freed(address);
+  return freed != nullptr && was_live(*freed, at.order) ? freed : nullptr;
+}
+
+bool is_live(std::uint64_t address, std::uint64_t bytes, const HeapAt& at) {
+  const Block* block = live_at(address, at);
   if (block == nullptr || block->memory_kind == trace::MemoryKind::kVmmReservation) return false;
   if (block->bytes == 0) return true; // of unknown size
   const std::uint64_t offset = address - block->address;
   return offset <= block->bytes && bytes <= block->bytes - offset;
 }
 
-MemoryAround memory_around(std::uint64_t address, std::uint64_t bytes, const Heap& heap) {
-  const Block* live = heap.find_live(address);
+MemoryAround memory_around(std::uint64_t address, std::uint64_t bytes, const HeapAt& at) {
+  const Block* live = live_at(address, at);
   if (live != nullptr && has_addresses(*live)) {
-    const bool inside = is_live(address, bytes, heap);
+    const bool inside = is_live(address, bytes, at);
     return {inside ? Where::kInside : Where::kAcross, live, address - live->address};
   }
-  if (const Block* freed = heap.find_freed(address); freed != nullptr)
+  if (const Block* freed = at.heap.find_freed(address); freed != nullptr)
     return {Where::kFreed, freed, address - freed->address};
-  if (const Block* gone = heap.find_unregistered(address); gone != nullptr)
+  if (const Block* gone = at.heap.find_unregistered(address); gone != nullptr)
     return {Where::kFreed, gone, address - gone->address};
-  return nearest(address, heap);
+  return nearest(address, at);
 }
 
 Text describe(const MemoryAround& around, const TraceNames& names) {

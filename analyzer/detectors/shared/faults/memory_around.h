@@ -29,9 +29,17 @@ struct MemoryAround {
 // Lies next to a block if it is no farther than this, or than the block's own size.
 inline constexpr std::uint64_t kFarthestNeighbour = 16 << 20;
 
-MemoryAround memory_around(std::uint64_t address, std::uint64_t bytes, const Heap& heap);
+// The heap as it is now, or as it was at an earlier order: what was freed behind it counts as live.
+struct HeapAt {
+  const Heap& heap;
+  std::uint64_t order = UINT64_MAX;
+};
+
+MemoryAround memory_around(std::uint64_t address, std::uint64_t bytes, const HeapAt& at);
+// The block that contains the address; null if none does.
+const Block* live_at(std::uint64_t address, const HeapAt& at);
 // Whether CUDA gave out the memory of the access, so that it is no mistake.
-bool is_live(std::uint64_t address, std::uint64_t bytes, const Heap& heap);
+bool is_live(std::uint64_t address, std::uint64_t bytes, const HeapAt& at);
 
 // "76 bytes past the end of ...", "inside memory that was already freed: ...", "in no memory that
 // CUDA gave out".

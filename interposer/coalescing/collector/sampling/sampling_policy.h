@@ -160,6 +160,6 @@ inline constexpr std::uint64_t kFullWindow = 20 * kMillisecond;
 
 // Launches that last less say nothing about the factor of others: what CUPTI does once a launch
 // counts most.
-inline constexpr std::uint64_t kTellsFactor = kMillisecond / 2;
+inline constexpr std::uint64_t kShowsFactor = kMillisecond / 2;
 
 } // namespace gmt::interposer::collector

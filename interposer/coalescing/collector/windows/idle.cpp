@@ -69,7 +69,7 @@ void take_time(void* data, const Timings::Timed& timed) noexcept {
       set_word(kernel->row.slot, FunctionWord::longest_nanoseconds, timed.nanoseconds);
     }
   }
-  if (plain >= kTellsFactor && timed.part == static_cast<int>(Part::kGlobal))
+  if (plain >= kShowsFactor && timed.part == static_cast<int>(Part::kGlobal))
     governor.saw_factor((timed.nanoseconds + plain - 1) / plain);
 }
 

@@ -68,7 +68,7 @@ trace::Slot* Sums::instruction(std::uint32_t function, std::uint32_t offset, boo
   const BoundedLock lock(appending_, kLockMilliseconds);
   if (!lock.held()) return nullptr;
   trace::Words<InstructionWord> words;
-  trace::AccessInstructionFields(words).place(where);
+  trace::AccessInstructionFields(words).location(where);
   for (unsigned i = 0; i < kMetrics; ++i) {
     if (!metrics.knows_metric(device, i))
       words.set(InstructionWord::executions + i, trace::kUnknownCount);

@@ -35,7 +35,8 @@ void limit_level(int level);
 const FormTable* forms_of_level(int level);
 
 // Whether results of a form may differ from a GPU's in the last bits.
-bool is_approximate(std::string_view form);
+// Whether a GPU may give other results: the last bits, or the order of additions.
+bool is_inexact(std::string_view form);
 
 #define GMT_FORM_GROUPS(X)                                                                         \
   X(integer)                                                                                       \
@@ -50,8 +51,9 @@ bool is_approximate(std::string_view form);
   X(compare)                                                                                       \
   X(compare_half)                                                                                  \
   X(convert)                                                                                       \
+  X(tracking)                                                                                      \
   X(convert_float)                                                                                 \
-  X(narrow) X(moves) X(loads) X(stores) X(shared) X(frames) X(atomics) X(lanes) X(control)
+  X(narrow) X(moves) X(globals) X(shared) X(frames) X(atomics) X(lanes) X(control)
 
 #define GMT_DECLARE_GROUP(name)                                                                    \
   void add_##name##_v2(FormTable& table);                                                          \

@@ -135,5 +135,52 @@ TEST(Owners, OtherFindingsAreLeftAlone) {
   EXPECT_EQ(f.severity, Severity::kError);
 }
 
+Finding fault_with(std::vector<std::pair<StackRole, Frame>> launches) {
+  Finding f;
+  f.kind = "kernel-fault";
+  f.severity = Severity::kError;
+  f.message = "A 16-byte load of gemm() met a fault";
+  f.fault.emplace();
+  f.stacks.push_back(stack_as(StackRole::kAccessed, {}, {}));
+  for (auto& [role, caller] : launches) {
+    f.stacks.push_back(stack_as(role, {}, "cuLaunchKernel"));
+    f.stacks.back().frames = {frame("/usr/lib/libcudart.so.13", "cudaLaunchKernel"), caller};
+  }
+  f.stacks.push_back(stack_as(StackRole::kAllocated, {}, "cudaMalloc"));
+  f.stacks.back().frames = {frame("/usr/lib/libnccl.so.2", "")};
+  return f;
+}
+
+TEST(Owners, AFaultOfALibrarysKernelNamesIt) {
+  Finding f =
+    fault_with({{StackRole::kLaunched, frame("/usr/local/cuda/lib64/libcublasLt.so.13", "")}});
+  apply_owner_rules(f);
+  EXPECT_EQ(f.severity, Severity::kError);
+  const ReportedFinding reported = in_words(f, {});
+  EXPECT_EQ(reported.owner, "cuBLASLt");
+  EXPECT_EQ(reported.message,
+            "A 16-byte load of gemm() met a fault; the kernel is one of cuBLASLt's own.");
+  EXPECT_NE(reported.advice.find("gave to cuBLASLt"), std::string::npos);
+}
+
+TEST(Owners, AFaultInAGraphIsItsMakers) {
+  Finding f = fault_with({{StackRole::kGraphLaunched, frame("/home/me/app", "main")},
+                          {StackRole::kCaptured, frame("/venv/torch/lib/libtorch_cuda.so", "")}});
+  apply_owner_rules(f);
+  EXPECT_EQ(in_words(f, {}).owner, "PyTorch");
+  f = fault_with({{StackRole::kGraphLaunched, frame("/venv/torch/lib/libtorch_cuda.so", "")},
+                  {StackRole::kCaptured, frame("/home/me/app", "main")}});
+  apply_owner_rules(f);
+  EXPECT_EQ(in_words(f, {}).owner, "");
+}
+
+TEST(Owners, AFaultThatTheProgramMayHaveLaunchedIsNoLibrarys) {
+  Finding f = fault_with({{StackRole::kLaunched, frame("/usr/lib/libcublas.so.13", "")},
+                          {StackRole::kLaunched, frame("/home/me/app", "main")}});
+  apply_owner_rules(f);
+  EXPECT_EQ(in_words(f, {}).owner, "");
+  EXPECT_EQ(in_words(f, {}).message, "A 16-byte load of gemm() met a fault.");
+}
+
 } // namespace
 } // namespace gmt::test

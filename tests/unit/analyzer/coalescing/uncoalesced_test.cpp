@@ -172,7 +172,7 @@ TEST_F(UncoalescedTest, TheCoalescedSideOfALineRevealsATranspose) {
   run_access();
   ASSERT_EQ(kinds(), "uncoalesced uncoalesced");
   EXPECT_EQ(result.findings[0].access->cause, "transposed");
-  EXPECT_EQ(result.findings[0].access->operation, "store");
+  EXPECT_EQ(result.findings[0].access->operation, AccessOperation::kStore);
   EXPECT_EQ(result.findings[1].access->cause, "far-apart");
 }
 
@@ -257,7 +257,7 @@ TEST_F(UncoalescedTest, WithoutCodeTheWidthIsThatOfTheBytes) {
   run_access(false);
   const ReportedFinding& f = *find("uncoalesced");
   EXPECT_EQ(f.access->width, 4u);
-  EXPECT_EQ(f.access->operation, "access");
+  EXPECT_EQ(f.access->operation, AccessOperation::kUnknown);
   EXPECT_EQ(f.access->cause, "far-apart");
   EXPECT_NE(f.advice.find("code was not found"), std::string::npos);
   EXPECT_TRUE(is_not_checked("memory accesses", "the code of step(float*) was not found"));

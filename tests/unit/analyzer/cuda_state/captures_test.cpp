@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Captures: which streams take part, when they end, and which executable graphs come of them.
+// Captures: which streams take part, and when they end.
 
 #include "analyzer/cuda_state/captures.h"
 
@@ -11,11 +11,9 @@
 namespace gmt::test {
 namespace {
 
-using trace::LifeOp;
-using trace::ObjectClass;
 using trace::SyncOp;
 
-constexpr std::uint64_t kS = 0x5500, kT = 0x6600, kEvent = 0xe0, kGraph = 0x70, kExec = 0x80;
+constexpr std::uint64_t kS = 0x5500, kT = 0x6600, kEvent = 0xe0, kGraph = 0x70;
 
 class Captures : public testing::Test {
 protected:
@@ -28,10 +26,6 @@ protected:
   }
   std::uint64_t of(std::uint64_t stream, std::uint32_t thread = 0) {
     return table.of(make(Made<trace::LaunchFields>(), {.thread = thread}), stream);
-  }
-  void life(std::uint64_t handle, ObjectClass object, LifeOp op, std::uint64_t parent = 0) {
-    table.on_life(
-      make(Made<trace::LifeFields>().handle(handle).object(object).op(op).parent(parent)));
   }
   EventMaker make;
   CaptureTable table;
@@ -109,20 +103,6 @@ TEST_F(Captures, ThreadsDefaultStreamsAreApart) {
   sync(SyncOp::kBeginCapture, cuda::kStreamPerThread, 0, 0, 1);
   EXPECT_NE(of(cuda::kStreamPerThread, 1), 0u);
   EXPECT_EQ(of(cuda::kStreamPerThread, 2), 0u);
-}
-
-TEST_F(Captures, ExecutableGraphsOfThem) {
-  sync(SyncOp::kBeginCapture, kS);
-  sync(SyncOp::kEndCapture, kS, kGraph);
-  life(kExec, ObjectClass::kGraphExec, LifeOp::kCreate, kGraph);
-  EXPECT_TRUE(table.is_executable_of_capture(kExec));
-  life(kGraph, ObjectClass::kGraph, LifeOp::kDestroy);
-  EXPECT_TRUE(table.is_executable_of_capture(kExec));
-  life(kExec, ObjectClass::kGraphExec, LifeOp::kDestroy);
-  EXPECT_FALSE(table.is_executable_of_capture(kExec));
-  // Of another graph, by the old handle
-  life(kExec, ObjectClass::kGraphExec, LifeOp::kCreate, kGraph);
-  EXPECT_FALSE(table.is_executable_of_capture(kExec));
 }
 
 } // namespace

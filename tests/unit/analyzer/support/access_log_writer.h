@@ -73,7 +73,7 @@ public:
   void instruction(std::uint32_t offset, const Measured& m) { instruction(functions_, offset, m); }
   void instruction(std::uint64_t function, std::uint32_t offset, const Measured& m) {
     Made<trace::AccessInstructionFields> made;
-    made.place({static_cast<std::uint32_t>(function), offset})
+    made.location({static_cast<std::uint32_t>(function), offset})
       .executions(m.executions)
       .thread_executions(m.threads);
     made.sectors(m.sectors).ideal_sectors(m.ideal).bytes(m.bytes).wavefronts(m.wavefronts);

@@ -95,5 +95,14 @@ TEST(FunctionName, DistinguishesKernelsInAColumn) {
   EXPECT_EQ(texts, expected);
 }
 
+// As nvcc names atomicExch of the toolkit's header.
+TEST(FunctionName, NamespacesOfNvccAreDropped) {
+  EXPECT_EQ(demangle("_ZN45_INTERNAL_d5908c61_14_more_faults_cu_bfcdebf210atomicExchEPii"),
+            "atomicExch(int*, int)");
+  EXPECT_EQ(demangle("_ZN2ns13my_INTERNAL_x1fEv"), "ns::my_INTERNAL_x::f()");
+  EXPECT_EQ(demangle("_Z10_INTERNAL_v"), "_INTERNAL_()");
+  EXPECT_EQ(demangle("_INTERNAL_a::f"), "_INTERNAL_a::f"); // C: as it is
+}
+
 } // namespace
 } // namespace gmt

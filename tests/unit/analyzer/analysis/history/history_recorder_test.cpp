@@ -54,8 +54,8 @@ TEST_F(History, EndsAndPeaksAsTheTotalsSay) {
   EXPECT_EQ(history.columns.back().last, totals.live_bytes);
   EXPECT_EQ(count(history, Activity::kAllocation), totals.allocations);
   EXPECT_EQ(count(history, Activity::kFree), totals.frees);
-  MemoryHistory::Stack sum = history.other_stacks;
-  for (const MemoryHistory::Stack& stack : history.stacks) {
+  StackMemory sum = history.other_stacks;
+  for (const StackMemory& stack : history.stacks) {
     sum.peak_bytes += stack.peak_bytes;
     sum.live_bytes += stack.live_bytes;
     sum.allocations += stack.allocations;

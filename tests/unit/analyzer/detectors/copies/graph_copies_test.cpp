@@ -41,7 +41,7 @@ protected:
     words.insert(words.end(), copy.begin(), copy.end());
     words.push_back(flags);
     log().record(Kind::kUse, call(trace::kUseWrites), words);
-    log().record(call(trace::kUseReads | trace::kUseToldBefore),
+    log().record(call(trace::kUseReads | trace::kUseOfRecordedCopy),
                  made.address(view.source()).part(1));
   }
   void flat(std::uint64_t to, Side to_side, std::uint64_t from, Side from_side, std::uint64_t bytes,

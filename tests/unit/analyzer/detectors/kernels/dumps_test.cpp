@@ -24,6 +24,19 @@ protected:
       Kind::kLaunch, {.api = "cuLaunchKernel", .via = "cudaLaunchKernel", .stack = {from}},
       {function, 0, trace::pack_grid({4, 1, 1}), trace::pack_block_extents({256, 1, 1})});
   }
+  // Of fill, with pointers among its arguments.
+  void launch_with(const std::vector<std::uint64_t>& pointers) {
+    std::vector<std::uint64_t> words{kFill, 0, trace::pack_grid({4, 1, 1}),
+                                     trace::pack_block_extents({256, 1, 1})};
+    for (unsigned i = 0; i < pointers.size(); ++i)
+      words.push_back(trace::argument_word(pointers[i], i));
+    log().record(Kind::kLaunch,
+                 {.api = "cuLaunchKernel",
+                  .via = "cudaLaunchKernel",
+                  .stack = {0x400},
+                  .flags = trace::kLaunchScanned},
+                 words);
+  }
   // Of fill(float*, int), which the grid 6 is of.
   std::string fault(unsigned exception, const std::string& evidence, const std::string& access,
                     const std::string& rest = "") {
@@ -71,11 +84,33 @@ TEST_F(Dumps, AddressesPastTheEndAreOutOfBounds) {
 }
 
 TEST_F(Dumps, FreedMemoryIsUseAfterFree) {
-  launch();
   cuda_free(kA);
+  launch();
   const ReportedFinding& f = only(fault(14, "processor", kStore, lanes(0, 32, kA, 4)));
   EXPECT_EQ(f.kind, "kernel-use-after-free");
   EXPECT_EQ(labels(f), "accessed here|launched here|freed here|allocated here");
+}
+
+// A store's fault comes after the synchronisation has answered 0: the program goes on and frees.
+TEST_F(Dumps, WhatIsFreedBehindTheLaunchWasLive) {
+  launch();
+  log().record({.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize"},
+               Made<trace::SyncFields>().op(trace::SyncOp::kContextSynchronize));
+  cuda_free(kA);
+  const ReportedFinding& f = only(fault(14, "processor", kStore, lanes(224, 32, kA + 3980, 4)));
+  EXPECT_EQ(f.kind, "kernel-out-of-bounds");
+  EXPECT_EQ(f.address, kA + 4000);
+  EXPECT_EQ(f.count, 27u);
+  EXPECT_EQ(labels(f), "accessed here|launched here|allocated here");
+}
+
+// Only those that harmed nothing are left in the dump.
+TEST_F(Dumps, WhatIsFreedBehindTheLaunchIsNotBlamed) {
+  launch();
+  cuda_free(kA);
+  const ReportedFinding& f = only(fault(14, "processor", kStore, lanes(0, 32, kA, 4)));
+  EXPECT_EQ(f.kind, "kernel-fault");
+  EXPECT_FALSE(f.address);
 }
 
 // The lanes that are left are those of another branch.
@@ -97,6 +132,40 @@ TEST_F(Dumps, LostAddressesAreNotNamed) {
   EXPECT_EQ(f.kind, "kernel-fault");
   EXPECT_NE(f.message.find("no address of it is recorded"), std::string::npos);
   EXPECT_FALSE(f.address);
+}
+
+// The warp that faulted is gone: what the launch was given is all that is known.
+TEST_F(Dumps, TheOnlyMemoryOfALaunchIsNamed) {
+  launch_with({kA + 16});
+  cuda_free(kA);
+  const ReportedFinding& f = only(fault(14, "processor", kStore));
+  EXPECT_EQ(f.kind, "kernel-fault");
+  EXPECT_NE(
+    f.message.find("; the only memory that its launch was given is 3.9 KiB of device memory "
+                   "allocated by cudaMalloc."),
+    std::string::npos)
+    << f.message;
+  EXPECT_EQ(labels(f), "accessed here|launched here|allocated here");
+  EXPECT_FALSE(f.address);
+}
+
+TEST_F(Dumps, SeveralBlocksOfALaunchAreCandidates) {
+  cuda_malloc(kB, 4000, 0x101);
+  launch_with({kA, kB, kA + 8});
+  const ReportedFinding& f = only(fault(14, "warp", "load\tglobal\t4"));
+  EXPECT_NE(f.message.find("; its launch was given 2 blocks of memory and may have left any of "
+                           "them."),
+            std::string::npos)
+    << f.message;
+  EXPECT_EQ(labels(f), "accessed here|launched here|allocated here|allocated here");
+}
+
+// Of two launches one did it, and what it was given is not known.
+TEST_F(Dumps, TwoCandidatesNameNoMemory) {
+  launch_with({kA});
+  launch(0x410);
+  EXPECT_EQ(labels(only(fault(14, "warp", "load\tglobal\t4"))),
+            "accessed here|launched here|launched here");
 }
 
 TEST_F(Dumps, MisalignedNamesTheFirst) {
@@ -160,6 +229,54 @@ TEST_F(Dumps, LaunchesBehindTheGridAreNoCandidates) {
   launch(0x410);
   EXPECT_EQ(labels(only(fault(14, "warp", "load\tglobal\t4"))), "accessed here|launched here");
   EXPECT_EQ(address_of(result.findings[0].stacks[1]), 0x400u);
+}
+
+// And one that came before has a lower one.
+TEST_F(Dumps, LaunchesBeforeTheGridAreNoCandidates) {
+  for (int i = 0; i < 4; ++i) launch(0x3f0, kOther);
+  launch(0x400);
+  launch(0x410);
+  EXPECT_EQ(labels(only(fault(14, "warp", "load\tglobal\t4"))), "accessed here|launched here");
+  EXPECT_EQ(address_of(result.findings[0].stacks[1]), 0x410u);
+}
+
+TEST_F(Dumps, LargeSetsTakeIdsAndSmallOnesDoNot) {
+  for (const std::uint64_t bytes : {4096u, 4u << 20, 1000u, 1u << 20})
+    log().record({.api = "cuMemsetD8_v2"}, Made<trace::SetFields>().destination(kB).bytes(bytes));
+  for (int i = 0; i < 2; ++i) launch(0x3f0, kOther);
+  launch(0x400);
+  launch(0x410);
+  EXPECT_EQ(labels(only(fault(14, "warp", "load\tglobal\t4"))), "accessed here|launched here");
+  EXPECT_EQ(address_of(result.findings[0].stacks[1]), 0x410u);
+}
+
+TEST_F(Dumps, KernelsOfAGraphTakeIdsOnce) {
+  log().record({.api = "cuGraphAddKernelNode_v2", .stack = {0x600}},
+               Made<trace::GraphKernelFields>().function(kOther).graph(0x70).node(0x71));
+  log().record({.api = "cuGraphInstantiateWithFlags"}, Made<trace::LifeFields>()
+                                                         .handle(0x72)
+                                                         .object(trace::ObjectClass::kGraphExec)
+                                                         .op(trace::LifeOp::kCreate)
+                                                         .parent(0x70));
+  for (int i = 0; i < 4; ++i)
+    log().record({.api = "cuGraphLaunch", .stack = {0x700}},
+                 Made<trace::SyncFields>().op(trace::SyncOp::kGraphLaunch).executable_graph(0x72));
+  for (int i = 0; i < 4; ++i) launch(0x3f0, kOther);
+  launch(0x400);
+  launch(0x410);
+  EXPECT_EQ(labels(only(fault(14, "warp", "load\tglobal\t4"))), "accessed here|launched here");
+  EXPECT_EQ(address_of(result.findings[0].stacks[1]), 0x400u);
+}
+
+// A copy may take an id: both launches may have the grid's.
+TEST_F(Dumps, CopiesLeaveBothLaunches) {
+  for (int i = 0; i < 4; ++i) launch(0x3f0, kOther);
+  log().record({.api = "cuMemcpyDtoDAsync_v2"},
+               Made<trace::CopyFields>().destination(kA).source(kA + 512).bytes(64));
+  launch(0x400);
+  launch(0x410);
+  EXPECT_EQ(labels(only(fault(14, "warp", "load\tglobal\t4"))),
+            "accessed here|launched here|launched here");
 }
 
 TEST_F(Dumps, KernelOfAGraph) {

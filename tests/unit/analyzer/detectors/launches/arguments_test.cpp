@@ -1,69 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // use-after-free of kernels' arguments: what a word means that leads into freed memory beside
-// memory that lives.
+// memory that lives. In graphs: graph_arguments_test.cpp.
 
 #include <cstring>
 
-#include "tests/unit/analyzer/support/analysis_fixture.h"
+#include "tests/unit/analyzer/detectors/launches/arguments_fixture.h"
 
 namespace gmt::test {
 namespace {
-
-constexpr std::uint64_t kSum = 0x900, kOther = 0x910; // functions
-constexpr std::uint64_t kBehind = kA + kMiB;          // the block behind kA's
-
-class Arguments : public AnalysisTest {
-protected:
-  void SetUp() override {
-    expect_only({"use-after-free"});
-    trace.format = "1.5";
-    kernel(kSum, "_Z3sumPKfS0_m", {8, 8, 8}); // sum(float const*, float const*, unsigned long)
-    cuda_malloc(kA, kMiB, 0x100);
-  }
-  void kernel(std::uint64_t function, const std::string& name,
-              const std::vector<std::uint64_t>& sizes) {
-    std::vector<std::uint64_t> layout;
-    std::uint32_t offset = 0;
-    for (const std::uint64_t bytes : sizes) {
-      layout.push_back(trace::pack_halves({offset, static_cast<std::uint32_t>(bytes)}));
-      offset += static_cast<std::uint32_t>(bytes);
-    }
-    log().record({}, Made<trace::KernelFields>().function(function).parameter_count(sizes.size()),
-                 layout);
-    log().name(function, name);
-  }
-  struct Argument {
-    std::uint64_t value;
-    unsigned parameter;
-  };
-  void launch(const std::vector<Argument>& arguments, std::uint64_t function = kSum,
-              std::uint16_t code = 0) {
-    std::vector<std::uint64_t> words{function, 0, 1, 1};
-    for (const auto& [value, parameter] : arguments)
-      words.push_back(trace::argument_word(value, parameter));
-    log().record(Kind::kLaunch,
-                 {.api = "cuLaunchKernel",
-                  .via = "cudaLaunchKernel",
-                  .result = code,
-                  .stack = {from_},
-                  .flags = trace::kLaunchScanned},
-                 words);
-  }
-  std::uint64_t from_ = 0x400; // where launches are
-  // A block behind kA's that is gone.
-  void free_behind(std::uint64_t bytes = kMiB) {
-    cuda_malloc(kBehind, bytes, 0x101);
-    cuda_free(kBehind, 0, 0x201);
-  }
-  // "warning 2", severity and count of the only finding; empty without one.
-  std::string verdict() {
-    run();
-    if (result.findings.empty()) return {};
-    EXPECT_EQ(kinds(), "use-after-free");
-    const ReportedFinding& f = result.findings[0];
-    return (f.severity == Severity::kError ? "error " : "warning ") + std::to_string(f.count);
-  }
-};
 
 TEST_F(Arguments, EndOfAnotherArgumentsBlockHasTwoReadings) {
   free_behind();
@@ -273,89 +217,6 @@ TEST_F(Arguments, FurtherBeforeABlockIsNoElement) {
   cuda_malloc(kBehind, kMiB, 0x101);
   cuda_free(kA, 0, 0x200);
   launch({{kBehind - 4096, 0}});
-  EXPECT_EQ(verdict(), "error 1");
-}
-
-// ---- of graphs, when they are launched
-
-class GraphArguments : public Arguments {
-protected:
-  static constexpr std::uint64_t kStream = 7, kGraph = 0x99, kExec = 0x9a, kNode = 0x40;
-  void sync(trace::SyncOp op, std::uint64_t other = 0) {
-    log().record({.api = "cuGraphLaunch", .via = "cudaGraphLaunch", .stack = {0x500}},
-                 Made<trace::SyncFields>().stream(kStream).other(other).op(op));
-  }
-  void kernel_node(std::uint64_t first, std::uint64_t second) {
-    log().record(
-      {.api = "cuGraphAddKernelNode_v2", .stack = {0x600}, .flags = trace::kLaunchScanned},
-      Made<trace::GraphKernelFields>()
-        .function(kSum)
-        .graph(kGraph)
-        .grid({1, 1, 1})
-        .block({1, 1, 1})
-        .node(kNode),
-      {trace::argument_word(first, 0), trace::argument_word(second, 1)});
-  }
-  void capture(std::uint64_t first, std::uint64_t second) {
-    sync(trace::SyncOp::kBeginCapture);
-    log().record(
-      {.api = "cuLaunchKernel", .stack = {0x700}, .flags = trace::kLaunchScanned},
-      Made<trace::LaunchFields>().function(kSum).stream(kStream).grid({1, 1, 1}).block({1, 1, 1}),
-      {trace::argument_word(first, 0), trace::argument_word(second, 1)});
-    sync(trace::SyncOp::kEndCapture, kGraph);
-  }
-  void launch_graph() {
-    log().record({.api = "cuGraphInstantiate"}, Made<trace::LifeFields>()
-                                                  .handle(kExec)
-                                                  .object(trace::ObjectClass::kGraphExec)
-                                                  .op(trace::LifeOp::kCreate)
-                                                  .parent(kGraph));
-    sync(trace::SyncOp::kGraphLaunch, kExec);
-    sync(trace::SyncOp::kGraphLaunch, kExec); // reported once
-  }
-};
-
-TEST_F(GraphArguments, EndsInNodes) {
-  free_behind();
-  kernel_node(kA, kBehind);
-  launch_graph();
-  EXPECT_EQ(verdict(), "warning 1");
-  EXPECT_EQ(
-    labels(result.findings[0]),
-    "graph launched here|node made here|freed here|allocated here|neighbour allocated here");
-  cuda_malloc(kC, 4096, 0x103);
-  launch({{kC, 0}, {kC + 4096, 1}});
-  EXPECT_EQ(verdict(), "");
-}
-
-TEST_F(GraphArguments, EndsInCapturedLaunches) {
-  cuda_malloc(kBehind, kMiB, 0x101);
-  capture(kA, kBehind);
-  cuda_free(kBehind, 0, 0x201);
-  launch_graph();
-  EXPECT_EQ(verdict(), "warning 1");
-}
-
-TEST_F(GraphArguments, NodesShowThatItIsAnEnd) {
-  kernel_node(kA, kBehind);
-  launch_graph();
-  free_behind();
-  launch({{kA, 0}, {kBehind, 1}});
-  EXPECT_EQ(verdict(), "");
-}
-
-TEST_F(GraphArguments, OnlyWhatWasFreed) {
-  free_behind();
-  kernel_node(kB, kBehind);
-  launch_graph();
-  EXPECT_EQ(verdict(), "error 1");
-}
-
-TEST_F(GraphArguments, FreedPinnedMemory) {
-  cuda_malloc_host(kB, 4096);
-  capture(kB, kA);
-  log().release({.api = "cuMemFreeHost"}, FreeFunction::kMemFreeHost, kB);
-  launch_graph();
   EXPECT_EQ(verdict(), "error 1");
 }
 

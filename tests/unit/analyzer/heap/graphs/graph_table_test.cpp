@@ -28,9 +28,18 @@ protected:
            bool more = false) {
     table.set_work(graph, node, {work(word, kind)}, kind, more);
   }
-  void change(GraphOp op, std::uint64_t graph, std::uint64_t node, std::uint64_t other = 0) {
-    table.on_change(
-      make(Made<trace::GraphChangeFields>().graph(graph).op(op).node(node).other(other)));
+  void kernel(std::uint64_t graph, std::uint64_t node, std::uint64_t function,
+              std::uint64_t order) {
+    GraphWork w;
+    w.function = function;
+    w.added = order;
+    table.set_work(graph, node, {w}, Kind::kKernel);
+  }
+  void change(GraphOp op, std::uint64_t graph, std::uint64_t node, std::uint64_t other = 0,
+              std::uint64_t order = 0) {
+    Event e = make(Made<trace::GraphChangeFields>().graph(graph).op(op).node(node).other(other));
+    if (order != 0) e.order = order;
+    table.on_change(e);
   }
   void instantiate() {
     table.on_life(life(kExec, ObjectClass::kGraphExec, LifeOp::kCreate, kGraph));
@@ -82,6 +91,35 @@ TEST_F(Graphs, AnUnknownNodeMayBeAnyOfItsKind) {
   set(0, 0x99, 3);
   instantiate();
   EXPECT_EQ(words(), Words{2});
+  EXPECT_EQ(table.kernels_of(kExec).size(), 1u); // its pointers alone are not known
+}
+
+TEST_F(Graphs, KernelsStandInTheOrderOfTheirNodes) {
+  kernel(kChild, 0x95, 1, 10);
+  kernel(kChild, 0x94, 2, 11);
+  kernel(kGraph, kNode + 5, 3, 12);
+  kernel(kGraph, kNode + 4, 4, 13);
+  change(GraphOp::kChild, kGraph, kNode + 1, kChild, 14);
+  kernel(kGraph, kNode, 5, 15);
+  kernel(kGraph, kNode + 5, 6, 16); // changed, and still the first one
+  set(kGraph, kNode + 2, 7, Kind::kCopy);
+  instantiate();
+  std::vector<std::uint64_t> functions;
+  for (const GraphWork* one : table.kernels_of(kExec)) functions.push_back(one->function);
+  EXPECT_EQ(functions, (Words{6, 4, 1, 2, 5}));
+  EXPECT_TRUE(table.kernels_of(kGraph).empty());
+}
+
+TEST_F(Graphs, WhichWereCaptured) {
+  table.end_capture(7, kGraph); // of no work that is known
+  instantiate();
+  EXPECT_TRUE(table.is_of_capture(kExec));
+  table.on_life(life(kGraph, ObjectClass::kGraph, LifeOp::kDestroy));
+  EXPECT_TRUE(table.is_of_capture(kExec));
+  table.on_life(life(kExec, ObjectClass::kGraphExec, LifeOp::kDestroy));
+  EXPECT_FALSE(table.is_of_capture(kExec));
+  instantiate(); // of another graph, by the old handle
+  EXPECT_FALSE(table.is_of_capture(kExec));
 }
 
 TEST_F(Graphs, AClonesNodesHaveOtherHandles) {

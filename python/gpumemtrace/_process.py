@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether and where this process is traced."""
+
+import glob
+import os
+from typing import Optional
+
+
+def is_traced() -> bool:
+    """Whether this process was started by `gpumemtrace` and its CUDA calls are recorded."""
+    return bool(os.environ.get("GPUMEMTRACE_RUN")) and "libgpumemtrace" in os.environ.get("LD_PRELOAD", "")
+
+
+def trace_folder() -> Optional[str]:
+    """The folder of this process's trace; None before its first CUDA call, and where it is not traced."""
+    if not is_traced():
+        return None
+    folder = os.environ.get("GPUMEMTRACE_DIR", os.getcwd())
+    wanted = {f"pid={os.getpid()}", f"run={os.environ['GPUMEMTRACE_RUN']}"}
+    for info in glob.glob(os.path.join(glob.escape(folder), "gpumemtrace.*", "info")):
+        try:
+            with open(info, encoding="utf-8", errors="replace") as file:
+                if wanted <= set(file.read().splitlines()):
+                    return os.path.dirname(info)
+        except OSError:
+            continue  # of another process, which has ended meanwhile
+    return None

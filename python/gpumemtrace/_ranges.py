@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NVTX ranges without NVTX: the library that NVTX_INJECTION64_PATH names is given a table of functions, as NVTX's own
+headers do it (nvtx3/nvtxDetail/nvtxInit.h, nvtxTypes.h). So ranges reach gpumemtrace, and Nsight Systems as well."""
+
+import builtins
+import contextlib
+import ctypes
+import os
+from typing import Callable, Iterator, Optional, Tuple
+
+_CALLBACKS, _MODULE_CORE = 1, 1  # NVTX_ETID_CALLBACKS, NVTX_CB_MODULE_CORE
+_PUSH, _POP, _CORE_SIZE = 9, 11, 16  # NVTX_CBID_CORE_RangePushA, _RangePop, _SIZE
+
+_GetTable = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_uint)
+)
+_GetExports = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint)
+
+
+class _Callbacks(ctypes.Structure):  # NvtxExportTableCallbacks
+    _fields_ = [("size", ctypes.c_size_t), ("table", _GetTable)]
+
+
+class _Injection:
+    """The functions of the library, kept with what it was given: it may use that until the process ends."""
+
+    def __init__(self, path: str):
+        self._functions = (ctypes.c_void_p * _CORE_SIZE)()
+        slots = [ctypes.addressof(self._functions) + 8 * i for i in builtins.range(_CORE_SIZE)]
+        self._slots = (ctypes.c_void_p * _CORE_SIZE)(*slots)
+        self._callbacks = _Callbacks(ctypes.sizeof(_Callbacks), _GetTable(self._table))
+        self._exports = _GetExports(self._export)
+        self._library = ctypes.CDLL(path)
+        initialize = self._library.InitializeInjectionNvtx2
+        initialize.argtypes, initialize.restype = [_GetExports], ctypes.c_int
+        initialize(self._exports)
+
+    def _table(self, module: int, table: "ctypes._Pointer", size: "ctypes._Pointer") -> int:
+        if module != _MODULE_CORE:
+            return 0
+        table[0], size[0] = ctypes.addressof(self._slots), _CORE_SIZE
+        return 1
+
+    def _export(self, which: int) -> Optional[int]:
+        return ctypes.addressof(self._callbacks) if which == _CALLBACKS else None
+
+    def function(self, number: int, *arguments: type) -> Optional[Callable[..., int]]:
+        address = self._functions[number]
+        return ctypes.CFUNCTYPE(ctypes.c_int, *arguments)(address) if address else None
+
+
+_functions: Optional[Tuple[Optional[Callable[..., int]], Optional[Callable[..., int]]]] = None
+_injection: Optional[_Injection] = None
+
+
+def _push_and_pop() -> Tuple[Optional[Callable[..., int]], Optional[Callable[..., int]]]:
+    global _functions, _injection
+    if _functions is None:
+        path = os.environ.get("NVTX_INJECTION64_PATH")
+        try:
+            _injection = _Injection(path) if path else None
+        except (OSError, AttributeError):  # no library, or none for NVTX
+            _injection = None
+        if _injection is None:
+            _functions = (None, None)
+        else:
+            _functions = (_injection.function(_PUSH, ctypes.c_char_p), _injection.function(_POP))
+    return _functions
+
+
+@contextlib.contextmanager
+def range(name: str) -> Iterator[None]:  # noqa: A001
+    """What this thread does inside is done in the NVTX range `name`. Does nothing where no tool listens."""
+    push, pop = _push_and_pop()
+    if push is None or pop is None:
+        yield
+        return
+    push(name.encode("utf-8", "replace").replace(b"\0", b"?"))
+    try:
+        yield
+    finally:
+        pop()
