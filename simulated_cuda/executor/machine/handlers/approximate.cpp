@@ -23,17 +23,24 @@ struct Single : Same<f32> {
   static f32 f(f32 a) { return out_f32<kFlush, false>(kFunction(in_f32<kFlush>(a))); }
 };
 
-template <f32 (*kFunction)(f32), class H>
+template <class H, bool kFlush>
+u16 flushed(u16 h) {
+  return kFlush && (h & H::kExponent) == 0 ? static_cast<u16>(h & 0x8000) : h;
+}
+template <f32 (*kFunction)(f32), class H, bool kFlush>
 struct Half : Same<u16> {
   static constexpr bool kScalar = true;
-  static u16 f(u16 a) { return H::narrow(kFunction(H::widen(a))); }
+  static u16 f(u16 a) {
+    return flushed<H, kFlush>(H::narrow(kFunction(H::widen(flushed<H, kFlush>(a)))));
+  }
 };
-template <f32 (*kFunction)(f32), class H>
+template <f32 (*kFunction)(f32), class H, bool kFlush>
 struct Halves : Same<u32> {
   static constexpr bool kScalar = true;
   static u32 f(u32 a) {
-    const u32 low = Half<kFunction, H>::f(static_cast<u16>(a));
-    return low | u32{Half<kFunction, H>::f(static_cast<u16>(a >> 16))} << 16;
+    using One = Half<kFunction, H, kFlush>;
+    const u32 low = One::f(static_cast<u16>(a));
+    return low | u32{One::f(static_cast<u16>(a >> 16))} << 16;
   }
 };
 
@@ -44,15 +51,12 @@ void add_function(FormTable& table, const char* name) {
   table.add((start + ".ftz.f32").c_str(), map1<Single<kFunction, true>>);
 }
 
-template <f32 (*kFunction)(f32)>
-void add_halves(FormTable& table, const char* name) {
-  for (const char* flush : {"", ".ftz"}) {
-    const std::string start = std::string(name) + flush;
-    table.add((start + ".f16").c_str(), map1<Half<kFunction, F16>>);
-    table.add((start + ".f16x2").c_str(), map1<Halves<kFunction, F16>>);
-    table.add((start + ".bf16").c_str(), map1<Half<kFunction, Bf16>>);
-    table.add((start + ".bf16x2").c_str(), map1<Halves<kFunction, Bf16>>);
-  }
+template <f32 (*kFunction)(f32), bool kFlush>
+void add_halves(FormTable& table, const std::string& start) {
+  table.add((start + ".f16").c_str(), map1<Half<kFunction, F16, kFlush>>);
+  table.add((start + ".f16x2").c_str(), map1<Halves<kFunction, F16, kFlush>>);
+  table.add((start + ".bf16").c_str(), map1<Half<kFunction, Bf16, kFlush>>);
+  table.add((start + ".bf16x2").c_str(), map1<Halves<kFunction, Bf16, kFlush>>);
 }
 
 } // namespace
@@ -64,8 +68,9 @@ void GMT_GROUP(approximate)(FormTable& table) {
   add_function<cosine>(table, "cos");
   add_function<hyperbolic>(table, "tanh");
   add_function<inverse_root>(table, "rsqrt");
-  add_halves<ex2>(table, "ex2");
-  add_halves<hyperbolic>(table, "tanh");
+  add_halves<ex2, false>(table, "ex2");
+  add_halves<ex2, true>(table, "ex2.ftz");
+  add_halves<hyperbolic, false>(table, "tanh");
 }
 
 } // namespace gmt::executor

@@ -44,11 +44,13 @@ Evaluate float_model(const Form& form, const Words& words);
 Evaluate compare_model(const Form& form, const Words& words);
 Evaluate convert_model(const Form& form, const Words& words);
 Evaluate atomic_model(const Form& form, const Words& words);
+Evaluate approximate_model(const Form& form, const Words& words);
 
 // Of 32 lanes at once: false if the form is not of the kind.
 bool warp_model(const Form& form, std::span<Thread> lanes);
 
-// What the form must give, in the form's layout; empty if there is no model of it.
+// What the form must give, in the form's layout; empty if there is no model of it. Of approximate
+// forms it is the true value, rounded.
 std::vector<std::byte> expected(const Form& form, std::span<const std::byte> operands,
                                 std::span<const std::byte> found);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every form of an opcode gives on the executor what a second implementation of PTX's words gives,
-// bit by bit; and the handlers of both levels of x86-64 give the same.
+// bit by bit, of approximate forms within one unit of the last place; and the handlers of both
+// levels of x86-64 give the same.
 #include "simulated_cuda/executor/machine/handlers/forms.h"
 #include "tests/executor/forms/model/model.h"
 #include "tests/unit/simulated_cuda/executor/support/form_runner.h"
@@ -24,13 +25,19 @@ protected:
     EXPECT_TRUE(reason.starts_with("fma.rn.oob")) << form.name << ": " << reason;
     return {};
   }
+  // `ulps`: by how many units of the last place they may differ.
   static void expect_equal(const forms::Form& form, std::span<const std::byte> expected,
-                           std::span<const std::byte> found) {
-    forms::Form exact = form;
-    exact.ulps = 0;
+                           std::span<const std::byte> found, double ulps = 0) {
+    forms::Form bounded = form;
+    bounded.ulps = ulps;
     const forms::Difference difference =
-      forms::compare(exact, forms::operands_of(form), expected, found);
+      forms::compare(bounded, forms::operands_of(form), expected, found);
     EXPECT_EQ(difference.wrong, 0u) << form.name << ": " << difference.first;
+  }
+  // The executor computes approximate forms in double. Of some f64 forms the lower half is 0.
+  static double bound_of(const forms::Form& form) {
+    if (form.ulps == 0) return 0;
+    return form.name.ends_with("approx.ftz.f64") ? 0x1p33 : 1;
   }
 };
 
@@ -41,10 +48,9 @@ TEST_P(ModelledForms, AreAsPtxDefinesThem) {
     const std::vector<std::byte> expected =
       forms::model::expected(form, forms::operands_of(form), found);
     if (!expected.empty()) {
-      expect_equal(form, expected, found);
+      expect_equal(form, expected, found, bound_of(form));
     } else {
-      const bool open =
-        form.ulps != 0 || form.name == "elect.sync" || form.name == "red.global.add.u32 of a warp";
+      const bool open = form.name == "elect.sync" || form.name.ends_with(" of a warp");
       EXPECT_TRUE(open) << form.name << " has no model";
     }
   }
