@@ -2,6 +2,7 @@
 // Modules, and run(). Exceptions of reading and decoding end here, as texts.
 #include "simulated_cuda/executor/executor.h"
 
+#include "simulated_cuda/executor/checks/place.h"
 #include "simulated_cuda/executor/checks/reports.h"
 #include "simulated_cuda/executor/machine/grid.h"
 #include "simulated_cuda/executor/parse/link.h"
@@ -208,7 +209,6 @@ Outcome run(const Launch& launch, Observer& observer) {
     Program& program = static_cast<LoadedModule&>(*launch.module).program(*launch.kernel);
     Reports reports(program, launch, observer);
     outcome = run_grid(launch, program, reports, observer);
-    reports.finish();
   } catch (const std::exception& bad) { // no memory
     outcome.end = End::kStopped;
     outcome.reason = bad.what();

@@ -109,6 +109,7 @@ struct Outcome {
   std::vector<std::string> approximate; // opcodes whose results may differ in the last bits
 };
 
+// Its functions are called by the thread that runs the launch.
 class Observer {
 public:
   virtual ~Observer() = default;

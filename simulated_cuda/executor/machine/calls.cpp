@@ -3,6 +3,7 @@
 // each lane. A call is a join: lanes that returned wait for the others of the same call.
 #include "simulated_cuda/executor/machine/block.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
+#include "simulated_cuda/executor/machine/workers/worker.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -90,8 +91,8 @@ const Instruction* Warp::call(const Instruction* in) {
   }
   const Code& code = *grid->program->functions[callee];
   if (!code.unsupported.empty()) {
-    grid->stopped = "it called " + std::string(code.name) + ", where " + code.unsupported;
-    return grid->end_grid(*this, 0);
+    return end_grid(*this, 0,
+                    "it called " + std::string(code.name) + ", where " + code.unsupported);
   }
   const std::uint32_t local_base = frame->local_end;
   if (frame->depth >= kMostDepth || local_base + code.local_bytes > kMostLocal)

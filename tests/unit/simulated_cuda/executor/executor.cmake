@@ -23,4 +23,4 @@ function(gmt_executor_tests name library)
 endfunction()
 
 gmt_executor_tests(unit_ptx_parse ptx_parse parse flow)
-gmt_executor_tests(unit_executor executor machine)
+gmt_executor_tests(unit_executor executor machine workers)
