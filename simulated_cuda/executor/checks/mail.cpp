@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See mail.h. A worker that pauses goes on after a while even if nobody delivers, as when the
+// See mail.h. A worker that pauses goes on after a while even without a delivery, as when the
 // launch is over.
 #include "simulated_cuda/executor/checks/mail.h"
 

@@ -268,15 +268,6 @@ std::byte* atomic_target(Warp& w, const Instruction* in, std::uint32_t lane, Spa
   return to.host;
 }
 
-// What an earlier block left there is no value of this one.
-bool holds_value(const Block& block, std::uint64_t offset, const std::byte* value,
-                 std::uint32_t bytes) {
-  const auto first = static_cast<std::uint32_t>(offset % 4);
-  return std::memcmp(block.shared + offset, value, bytes) == 0 &&
-         initialized_bytes(block.shared_shadow + offset / 4, first, bytes) ==
-           (std::uint64_t{1} << bytes) - 1;
-}
-
 // What the fast paths passed on: exactly who raced with whom. Equal values do not race, since
 // flags are set so on purpose.
 void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_t offset,
@@ -301,7 +292,8 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
     Access earlier = Access::kUnknown;
     if (conflicts(low)) earlier = Access::kStore;
     if (earlier == Access::kUnknown && is_store && conflicts(high)) earlier = Access::kLoad;
-    if (earlier != Access::kUnknown && is_store && holds_value(block, offset, value, bytes))
+    if (earlier != Access::kUnknown && is_store &&
+        std::memcmp(block.shared + offset, value, bytes) == 0)
       earlier = Access::kUnknown;
     if (earlier != Access::kUnknown) {
       const std::uint32_t who = (earlier == Access::kStore ? low : high) & race::kThreadMask;

@@ -84,6 +84,7 @@ void Block::start(std::uint64_t which) {
   std::fill(std::begin(barriers), std::end(barriers), Barrier{});
   if (shared_bytes != 0) {
     std::memcpy(shared_shadow, grid->shared_pattern.data(), grid->shared_pattern.size());
+    std::memset(shared, 0, shared_bytes); // what an earlier block left must change nothing
     barrier_of_all();
   }
   for (const auto& warp : warps) {

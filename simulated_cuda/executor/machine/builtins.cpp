@@ -52,7 +52,7 @@ std::string text_at(Warp& w, std::uint32_t lane, std::uint64_t address) {
   return text;
 }
 
-// Held while the heap changes and its event is told, so that events come in the heap's order.
+// Held while the heap changes and its event is passed on: so events come in the heap's order.
 std::unique_lock<std::mutex> lock(Heap* heap) {
   return heap != nullptr ? std::unique_lock(heap->mutex()) : std::unique_lock<std::mutex>();
 }

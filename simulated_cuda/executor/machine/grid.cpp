@@ -29,8 +29,8 @@ struct AlignedFree {
   void operator()(std::byte* bytes) const { std::free(bytes); }
 };
 
-// When a launch has had enough, and when its observer is asked. Used by the thread that runs the
-// grid alone.
+// When a launch has had enough, and when its observer is asked. It belongs to the thread that runs
+// the grid.
 class Watch {
 public:
   Watch(const Launch& launch, Observer& observer)
@@ -154,7 +154,7 @@ public:
       workers_[i].checks = &sinks.of_worker(i);
     }
   }
-  // If something was thrown, nobody may go on.
+  // After an exception no worker may go on.
   ~Team() { run_.halt("it could not go on"); }
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
