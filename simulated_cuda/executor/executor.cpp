@@ -2,7 +2,7 @@
 // Modules, and run(). Exceptions of reading and decoding end here, as texts.
 #include "simulated_cuda/executor/executor.h"
 
-#include "simulated_cuda/executor/checks/place.h"
+#include "simulated_cuda/executor/checks/launch_reports.h"
 #include "simulated_cuda/executor/checks/reports.h"
 #include "simulated_cuda/executor/machine/grid.h"
 #include "simulated_cuda/executor/parse/link.h"
@@ -207,7 +207,7 @@ Outcome run(const Launch& launch, Observer& observer) {
   if (!outcome.reason.empty()) return outcome;
   try {
     Program& program = static_cast<LoadedModule&>(*launch.module).program(*launch.kernel);
-    Reports reports(program, launch, observer);
+    LaunchReports reports(program, launch, observer);
     outcome = run_grid(launch, program, reports, observer);
   } catch (const std::exception& bad) { // no memory
     outcome.end = End::kStopped;

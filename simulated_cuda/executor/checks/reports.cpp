@@ -1,49 +1,194 @@
 // SPDX-License-Identifier: Apache-2.0
-// See reports.h.
+// Whether a GPU would have stopped is said for each report: an address whose page holds a live
+// block is mapped there, so the access goes through on a GPU.
 #include "simulated_cuda/executor/checks/reports.h"
 
+#include "simulated_cuda/executor/machine/device_bytes.h"
+
 #include <algorithm>
-#include <map>
-#include <string>
-#include <utility>
 
 namespace gmt::executor {
+namespace {
 
-ReportSink& Reports::of_worker(std::size_t worker) {
-  while (workers_.size() <= worker)
-    workers_.push_back(std::make_unique<WorkerReports>(program_, launch_, mail_, workers_.empty()));
-  return *workers_[worker];
+constexpr std::uint64_t kPage = std::uint64_t{2} << 20;
+constexpr std::uint32_t kIllegalAddress = 700, kMisalignedAddress = 716;
+
+Extent thread_extent(const Launch& launch, std::uint32_t thread) {
+  Extent extent;
+  extent.x = thread % launch.block.x;
+  extent.y = thread / launch.block.x % launch.block.y;
+  extent.z = thread / launch.block.x / launch.block.y;
+  return extent;
 }
 
-void Reports::finish(std::uint64_t last) {
-  mail_.deliver();
-  struct Merged {
-    const WorkerReports::Entry* earliest = nullptr;
-    std::uint64_t times = 0;
-  };
-  std::map<WorkerReports::Key, Merged> merged;
-  std::vector<std::pair<Moment, std::string>> messages;
-  for (const auto& worker : workers_) {
-    for (const auto& [key, entry] : worker->entries()) {
-      if (entry.first.block > last) continue;
-      Merged& all = merged[key];
-      all.times += entry.times(last);
-      if (all.earliest == nullptr || entry.first < all.earliest->first) all.earliest = &entry;
-    }
-    for (const auto& message : worker->messages()) {
-      if (message.first.block <= last) messages.push_back(message);
-    }
+// The block's first mistake for which a GPU would have stopped is kept.
+void note_error(const AccessFacts& facts, std::uint32_t error) {
+  Block& block = *facts.warp->block;
+  if (block.gpu_error == 0) block.gpu_error = error;
+}
+
+} // namespace
+
+Place place_of(const Code& code, std::uint32_t source) {
+  Place place;
+  place.function = code.name;
+  if (source == ptx::kNone) return place;
+  const ptx::Instruction& instruction = code.body->instructions[source];
+  place.ptx_line = code.module->text_line(instruction.text_offset);
+  place.instruction = code.module->text().substr(instruction.text_offset, instruction.text_size);
+  for (char& c : place.instruction) {
+    if (c == '\n' || c == '\t') c = ' ';
   }
-  const auto earlier = [](const auto& a, const auto& b) { return a.first < b.first; };
-  std::sort(messages.begin(), messages.end(), earlier);
-  for (const auto& [moment, text] : messages) observer_.print_error(text);
-  std::vector<std::pair<Moment, Report>> reports;
-  for (const auto& [key, all] : merged) {
-    reports.emplace_back(all.earliest->first, all.earliest->report);
-    reports.back().second.count = all.times;
+  for (const ptx::SourceFrame& frame : code.body->lines.stack(*code.module, instruction.line)) {
+    SourceLine line;
+    line.function = frame.function;
+    line.file = frame.file;
+    line.line = frame.line;
+    place.lines.push_back(line);
   }
-  std::sort(reports.begin(), reports.end(), earlier);
-  for (const auto& [moment, report] : reports) observer_.report(report);
+  return place;
+}
+
+Place Reports::place(const AccessFacts& facts) const {
+  Place place = place_of(*facts.code, facts.in->source);
+  const Block& block = *facts.warp->block;
+  place.has_thread = true;
+  place.block = {block.id[0], block.id[1], block.id[2]};
+  place.thread = thread_extent(launch_, facts.warp->id * kLanes + facts.lane);
+  return place;
+}
+
+Report* Reports::first(const AccessFacts& facts, ReportKind kind) {
+  const std::uint64_t block = facts.warp->block->number;
+  const auto [found, is_new] = entries_.try_emplace(Key{facts.in, kind});
+  Entry& entry = found->second;
+  if (entry.recent.empty() || entry.recent.back().first != block)
+    entry.recent.push_back({block, 0});
+  ++entry.recent.back().second;
+  if (!is_new && entry.first.block <= block) return nullptr;
+  entry.first = {block, order_++};
+  entry.report = Report{};
+  Report& report = entry.report;
+  report.kind = kind;
+  report.place = place(facts);
+  report.address = facts.address;
+  report.has_address = facts.bytes != 0;
+  report.bytes = facts.bytes;
+  report.space = facts.space;
+  report.access = facts.access;
+  return &report;
+}
+
+std::uint64_t Reports::Entry::times(std::uint64_t last_block) const {
+  std::uint64_t all = settled;
+  for (const auto& [block, count] : recent) all += block <= last_block ? count : 0;
+  return all;
+}
+
+void Reports::settle(std::uint64_t block) {
+  if (block == 0) return;
+  for (auto& [key, entry] : entries_) {
+    entry.settled = entry.times(block - 1);
+    std::erase_if(entry.recent, [&](const auto& each) { return each.first < block; });
+  }
+}
+
+// What lies nearest before or at the address, of shared and local memory and of parameters.
+void Reports::set_neighbour(Report& report) const {
+  if (report.space == Space::kShared) {
+    const SharedVariable* nearest = nullptr;
+    for (const SharedVariable& variable : program_.shared) {
+      if (variable.offset > report.address) continue;
+      if (nearest == nullptr || variable.offset >= nearest->offset) nearest = &variable;
+    }
+    if (nearest == nullptr) return;
+    report.neighbour_begin = nearest->offset;
+    report.neighbour_bytes = nearest->is_dynamic ? launch_.dynamic_shared_bytes : nearest->bytes;
+    report.neighbour_name = nearest->name;
+  } else if (report.space == Space::kParameter) {
+    report.neighbour_bytes = launch_.parameters.size();
+  }
+}
+
+bool Reports::is_mapped(std::uint64_t address) {
+  const std::uint64_t page = address / kPage;
+  if (mapped_pages_.size() > 1000) return true;
+  const auto [found, is_new] = mapped_pages_.emplace(page, false);
+  if (!is_new) return found->second;
+  const Region* region = launch_.memory->region_of(address);
+  if (region == nullptr) return false;
+  const std::uint64_t from = std::max(page * kPage, region->base);
+  const std::uint64_t to = std::min((page + 1) * kPage, region->base + region->bytes);
+  for (std::uint64_t at = from / 4 * 4; at < to && !found->second; at += 4)
+    found->second =
+      at >= region->base && (shadow_at(region->shadow + (at - region->base) / 4) & 0x0f) != 0;
+  return found->second;
+}
+
+void Reports::refused(const AccessFacts& facts, ByteState state) {
+  const bool freed = state == ByteState::kFreed;
+  Report* report = first(facts, freed ? ReportKind::kUseAfterFree : ReportKind::kOutOfBounds);
+  const bool global = facts.space == Space::kGlobal || facts.space == Space::kGeneric;
+  std::uint32_t error = 0;
+  if (global && !is_mapped(facts.address)) error = kIllegalAddress;
+  // Shared memory is given out by 1 KiB
+  const std::uint64_t shared = (facts.warp->block->shared_bytes + 1023) / 1024 * 1024;
+  if (facts.space == Space::kShared && facts.address >= shared) error = kIllegalAddress;
+  if (error != 0) note_error(facts, error);
+  if (report == nullptr) return;
+  report->gpu_error = error;
+  set_neighbour(*report);
+}
+
+void Reports::misaligned(const AccessFacts& facts) {
+  if (Report* report = first(facts, ReportKind::kMisaligned)) {
+    report->gpu_error = kMisalignedAddress;
+    note_error(facts, kMisalignedAddress);
+    set_neighbour(*report);
+  }
+}
+
+void Reports::uninitialized(const AccessFacts& facts) {
+  if (Report* report = first(facts, ReportKind::kUninitializedRead)) set_neighbour(*report);
+}
+
+void Reports::set_other(Report& report, const OtherThread& other) const {
+  report.has_other = true;
+  if (other.code != nullptr && other.in != nullptr)
+    report.other = place_of(*other.code, other.in->source);
+  if (other.thread == ~0u) return;
+  report.other.has_thread = true;
+  report.other.block = report.place.block;
+  report.other.thread = thread_extent(launch_, other.thread);
+}
+
+void Reports::race(const AccessFacts& facts, const OtherThread& other) {
+  Report* report = first(facts, ReportKind::kSharedRace);
+  if (report == nullptr) return;
+  report->other_access = other.access;
+  set_other(*report, other);
+  set_neighbour(*report);
+}
+
+void Reports::never_meet(const AccessFacts& facts, const OtherThread& other, bool whole_block) {
+  Report* report =
+    first(facts, whole_block ? ReportKind::kDeadlock : ReportKind::kBarrierDivergence);
+  if (report != nullptr && other.code != nullptr) set_other(*report, other);
+}
+
+void Reports::ends(const AccessFacts& facts, ReportKind kind, std::uint32_t error,
+                   const std::string& message) {
+  Report* report = first(facts, kind);
+  if (kind == ReportKind::kAssert)
+    messages_.push_back({{facts.warp->block->number, order_++}, message + "\n"});
+  if (report == nullptr) return;
+  report->message = message;
+  if (kind == ReportKind::kInvalidJump) {
+    report->has_address = true;
+    report->address = facts.address;
+  }
+  report->gpu_error = error;
+  note_error(facts, error);
 }
 
 } // namespace gmt::executor
