@@ -12,7 +12,7 @@ namespace gmt::executor {
 namespace {
 
 Space space_of(Next in) {
-  switch (static_cast<ptx::Space>(in->extra)) {
+  switch (static_cast<ptx::Space>(in->extra & 0xff)) {
   case ptx::Space::kShared: return Space::kShared;
   case ptx::Space::kGlobal: return Space::kGlobal;
   case ptx::Space::kLocal: return Space::kLocal;
@@ -103,6 +103,13 @@ template <class T, class Op>
   }
 }
 
+// An element of a vector that is not aligned as a whole; the first of them is reported.
+template <class T>
+[[gnu::always_inline]] inline bool is_misplaced(Next in, u64 address) {
+  const u32 count = in->extra >> 8 & 0xff, index = in->extra >> 16;
+  return count != 0 && ((address - index * sizeof(T)) & (count * sizeof(T) - 1)) != 0;
+}
+
 template <class T, class Op, bool kReturns>
 Next atomic(Warp& w, Next in) {
   const Space space = space_of(in);
@@ -115,12 +122,15 @@ Next atomic(Warp& w, Next in) {
     const u64 address = a[l] + static_cast<u64>(in->immediate);
     const Region& g = *w.region;
     const u64 rel = address - g.base;
-    const bool plain = space != Space::kShared && space != Space::kLocal &&
+    const bool misplaced = is_misplaced<T>(in, address);
+    const bool plain = !misplaced && space != Space::kShared && space != Space::kLocal &&
                        address < kSharedWindow && (address & (sizeof(T) - 1)) == 0 &&
                        sizeof(T) >= 4 && rel < g.bytes && sizeof(T) <= g.bytes - rel &&
                        g.shadow[rel / 4] == 0xff && g.shadow[(rel + sizeof(T) - 1) / 4] == 0xff;
     std::byte* host = g.host + rel;
-    if (!plain) host = atomic_target(w, in, l, space, address, sizeof(T), kReturns);
+    const u32 checked = misplaced ? u32{sizeof(T)} * (in->extra >> 8 & 0xff) : u32{sizeof(T)};
+    if (misplaced && in->extra >> 16 != 0) host = nullptr;
+    else if (!plain) host = atomic_target(w, in, l, space, address, checked, kReturns);
     if (host == nullptr) {
       if (kReturns) d[l] = 0;
       continue;

@@ -78,6 +78,34 @@ TEST_P(WorkersTest, AtomicsOfFloatsAndHalves) {
   EXPECT_EQ(halves[1], kAll / 2);
 }
 
+TEST_P(WorkersTest, AtomicsOfVectors) {
+  load(worker_kernel(".reg .f32 %f<8>; mov.f32 %f1, 0f3F800000; mov.f32 %f2, 0f40000000;\n"
+                     "red.global.add.v2.f32 [%x0], {%f1, %f2};\n"
+                     "red.relaxed.gpu.global.add.v4.f32 [%x0+16], {%f1, %f2, %f1, %f2};\n"
+                     "atom.global.add.v2.f32 {%f3, %f4}, [%x0+32], {%f1, %f1};\n"
+                     "cvt.rzi.u32.f32 %r4, %f3; cvt.u64.u32 %x4, %r4;\n"
+                     "red.global.add.u64 [%x0+40], %x4;\n"
+                     "setp.lt.u32 %p1, %r0, 16; mov.b32 %r5, 0x3C003C00;\n"
+                     "@%p1 red.global.add.noftz.v2.f16x2 [%x0+48], {%r5, %r5};"));
+  const std::uint64_t at = put(std::vector<std::uint64_t>(8));
+  run_all(at);
+  const float one = kAll, two = 2 * kAll;
+  const auto floats = get<float>(at, 10);
+  EXPECT_EQ(floats, (std::vector<float>{one, two, 0, 0, one, two, one, two, one, one}));
+  EXPECT_EQ(get<std::uint64_t>(at + 40, 1)[0], std::uint64_t{kAll} * (kAll - 1) / 2);
+  EXPECT_EQ(get<std::uint64_t>(at + 48, 1)[0], 0x6400640064006400u);
+}
+
+TEST_P(WorkersTest, VectorsAreAlignedAsAWhole) {
+  load(worker_kernel(".reg .f32 %f<8>; mov.f32 %f1, 0f3F800000;\n"
+                     "red.global.add.v2.f32 [%x0+4], {%f1, %f1};"));
+  const std::uint64_t at = put(std::vector<std::uint64_t>(2));
+  run({1}, {1}, {at, 0});
+  EXPECT_EQ(only().kind, ReportKind::kMisaligned);
+  EXPECT_EQ(only().bytes, 8u);
+  EXPECT_EQ(get<std::uint64_t>(at, 2), (std::vector<std::uint64_t>{0, 0}));
+}
+
 TEST_P(WorkersTest, ExchangesLoseNothing) {
   load(worker_kernel("add.u32 %r4, %r3, 1; atom.global.exch.b32 %r5, [%x0], %r4;\n"
                      "cvt.u64.u32 %x4, %r5; red.global.add.u64 [%x0+8], %x4;\n"
