@@ -12,9 +12,7 @@
 // run: members
 // expect: error leak bytes=16384 count=4 stacks="allocated here"@upload_array:LINE(alloc-member)
 // run: shallow
-// expect-simulated: error kernel-out-of-bounds count=1024 message="in no memory that CUDA gave out"
-// expect-simulated: error kernel-out-of-bounds count=1024 message="in no memory that CUDA gave out"
-// expect-simulated: error kernel-out-of-bounds count=1024 message="in no memory that CUDA gave out"
+// expect-simulated: error kernel-out-of-bounds count=3072 message="in no memory that CUDA gave out" stacks="accessed here"@weigh_by_value:LINE(members),"launched here"@weigh_shallow:LINE(launch)
 // expect: warning host-pointer count=1 message="passes in parameter 1 the pointer" stacks="launched here","reported here"@weigh_shallow:LINE(wait)
 // expect-real: warning api-error count=1 api=cudaDeviceSynchronize stacks="failed here"@weigh_shallow:LINE(wait),"launched here"@weigh_shallow:LINE(launch)
 #include <cstdio>
@@ -45,7 +43,7 @@ __global__ void weigh_by_value(Mesh mesh)
 {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < mesh.points)
-    mesh.arrays[0][i] *= mesh.arrays[3][i];
+    mesh.arrays[0][i] *= mesh.arrays[3][i]; // @members
 }
 
 static float* upload_array(const std::vector<float>& values)

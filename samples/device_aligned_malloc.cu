@@ -4,7 +4,6 @@
 //
 // device hooks: all calls
 // run:
-// device: gpu
 // expect: clean
 // run: odd
 // device: gpu

@@ -6,7 +6,6 @@
 //
 // device hooks: all calls
 // run:
-// device: gpu
 // expect: clean
 #include <cstdio>
 #include <cstdlib>

@@ -6,13 +6,10 @@
 //
 // device hooks: all calls
 // run:
-// device: gpu
 // expect: warning device-heap-exhausted message="cudaDeviceSetLimit(cudaLimitMallocHeapSize" stacks="failed here"@take_one_mebibyte:LINE(alloc),"launched here"@take_and_free:LINE(launch)
 // run: early
-// device: gpu
 // expect: clean
 // run: late
-// device: gpu
 // expect: warning device-heap-exhausted message="came too late and was refused with cudaErrorInvalidValue (1)" stacks="failed here"@take_one_mebibyte:LINE(alloc),"launched here"@take_and_free:LINE(launch),"limit refused here"@raise_limit:LINE(limit)
 #include <cstdio>
 #include <cstdlib>

@@ -6,10 +6,8 @@
 //
 // device hooks: all calls
 // run:
-// device: gpu
 // expect: clean
 // run: all-free
-// device: gpu
 // expect: error device-heap-double-free api=free stacks="freed again here"@fill_shared_block:LINE(free-all),"first freed here"@fill_shared_block:LINE(free-all),"allocated here"@fill_shared_block:LINE(alloc),"launched here"@main:LINE(launch)
 // expect: note api-error count=1 api=cudaDeviceSynchronize stacks="failed here"@main:LINE(wait)
 #include <cstdio>

@@ -5,13 +5,10 @@
 //
 // device hooks: all calls
 // run:
-// device: gpu
 // expect: error device-heap-leak bytes=7872 count=64 stacks="allocated here"@sum_of_own_block:LINE(alloc),"launched here"@launch:LINE(launch)
 // run: free
-// device: gpu
 // expect: clean
 // run: launches
-// device: gpu
 // expect: error device-heap-leak bytes=39360 count=320 message="launches 1 to 5" stacks="allocated here"@sum_of_own_block:LINE(alloc),"launched here"@launch:LINE(launch)
 #include <cstdio>
 #include <cstdlib>

@@ -6,13 +6,10 @@
 //
 // device hooks: all calls
 // run:
-// device: gpu
 // expect: clean
 // run: forget
-// device: gpu
 // expect: error device-heap-leak bytes=10240 count=20 stacks="allocated here"@allocate_data:LINE(alloc),"launched here"@main:LINE(launch-allocate)
 // run: double
-// device: gpu
 // expect: error device-heap-double-free stacks="freed again here"@free_data:LINE(free),"launched here"@launch_free:LINE(launch-free),"first freed here"@free_data:LINE(free),"allocated here"@allocate_data:LINE(alloc),"launched here"@main:LINE(launch-allocate)
 // expect: note api-error count=1 api=cudaDeviceSynchronize stacks="failed here"@main:LINE(wait)
 #include <cstdio>

@@ -5,13 +5,10 @@
 //
 // device hooks: all calls
 // run:
-// device: gpu
 // expect: clean
 // run: mismatch
-// device: gpu
 // expect: error device-heap-mismatched-free count=8 stacks="freed here","allocated here","launched here"@main:LINE(launch)
 // run: forget
-// device: gpu
 // expect: error device-heap-leak bytes=128 count=8 stacks="allocated here","launched here"@main:LINE(launch)
 #include <cstdio>
 #include <cstdlib>

@@ -23,8 +23,8 @@
 // options: --guard before
 // expect: clean
 // run: slack
-// device: gpu
-// expect: clean
+// expect-real: clean
+// expect-simulated: error kernel-out-of-bounds count=2 message="right behind the end of 3.9 KiB" stacks="accessed here"@fill:LINE(fill),"launched here"@launch:LINE(launch),"allocated here"@run:LINE(alloc)
 // run: slack-fenced
 // options: --guard
 // expect: error kernel-out-of-bounds count=1 message="8 bytes" stacks="allocated here"@run:LINE(alloc),"launched here"@launch:LINE(launch),"launched here"@launch:LINE(launch),"freed here"@run:LINE(free)
@@ -61,7 +61,7 @@ __global__ void blur(const float* in, float* out, int n, int halo) {
 
 __global__ void fill(float* out, int first, int count) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < count) out[first + i] = 1.0f;
+  if (i < count) out[first + i] = 1.0f; // @fill
 }
 
 __global__ void fill_all(float* out) { out[blockIdx.x * blockDim.x + threadIdx.x] = 1.0f; }

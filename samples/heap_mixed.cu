@@ -8,19 +8,14 @@
 //
 // device hooks: all calls
 // run:
-// device: gpu
 // expect: clean
 // run: free
-// device: gpu
 // expect: error heap-mixed count=1 api=cudaFree stacks="freed here"@main:LINE(host-free),"allocated here"@make_block:LINE(alloc),"launched here"@main:LINE(launch-make)
 // run: copy
-// device: gpu
 // expect: error heap-mixed count=1 api=cudaMemcpy stacks="copied here"@main:LINE(host-copy),"allocated here"@make_block:LINE(alloc),"launched here"@main:LINE(launch-make)
 // run: set
-// device: gpu
 // expect: error heap-mixed count=1 api=cudaMemset message="silently" stacks="set here"@main:LINE(host-set),"allocated here"@make_block:LINE(alloc),"launched here"@main:LINE(launch-make)
 // run: foreign
-// device: gpu
 // expect-O0: error heap-mixed count=1 message="CUDA did not notice" stacks="freed here"@free_block:LINE(free),"launched here"@launch_free:LINE(launch-free),"allocated here"@main:LINE(alloc-host),"freed by the host here"@main:LINE(host-free-late)
 // expect-O2: error heap-mixed count=1 message="CUDA did not notice" stacks="freed here"@free_block:LINE(free),"launched here"@main:LINE(launch-foreign),"allocated here"@main:LINE(alloc-host),"freed by the host here"@main:LINE(host-free-late)
 #include <cstdio>

@@ -3,7 +3,7 @@
 // no leak, since it is not known whether the program would have freed it.
 // Variants: clean (or no word); kill: SIGKILL in the middle of the work; abort: a failed assertion;
 //   illegal: a kernel writes to an illegal address. The context is dead from there on: every later call fails with the
-//   same error, so there is no finding about the frees that follow.
+//   same error, so there is no finding about the frees that follow. The simulated device names the access itself.
 //
 // run:
 // expect: clean
@@ -18,8 +18,8 @@
 // expect: clean
 // not-checked: leak
 // run: illegal
-// device: gpu
-// expect: warning api-error count=1 api=cudaDeviceSynchronize stacks="failed here"@wait_for_kernel:LINE(wait),"launched here"@main:LINE(launch)
+// expect-real: warning api-error count=1 api=cudaDeviceSynchronize stacks="failed here"@wait_for_kernel:LINE(wait),"launched here"@main:LINE(launch)
+// expect-simulated: error kernel-out-of-bounds count=1 message="in no memory that CUDA gave out" stacks="accessed here"@store:LINE(store),"launched here"@main:LINE(launch)
 // not-checked: leak
 #include <csignal>
 #include <cstdio>
@@ -36,7 +36,7 @@ constexpr size_t kBytes = 256 * 1024;
 
 __global__ void store(int* where)
 {
-  *where = 1;
+  *where = 1; // @store
 }
 
 static char* take_block()

@@ -92,7 +92,8 @@ struct ExecutionPlace {
 };
 
 // What lies at the address or nearest to it, as far as the device knows better than its host
-// program: a variable, the shared or local memory of the kernel, a block of the device heap.
+// program: a variable, the shared or local memory of the kernel, a block of the device heap, whose
+// `space` is kUnknown.
 // `bytes` 0: nothing is said.
 struct ExecutionNeighbour {
   std::uint64_t begin, bytes;
@@ -128,6 +129,7 @@ enum class ExecutionEnd : std::uint32_t {
   kNotRun = 1,      // nothing of it ran: what it might have written counts as written
   kStopped = 2,     // in the middle, at a limit: its outputs are half written
   kNotSelected = 3, // left out on purpose, as --kernel-launches asked
+  kRunOver = 6,     // no launch is meant: the program is ended behind this one (--run-time)
 };
 
 // A launch that did not run to its end for a reason that is no mistake of the program.

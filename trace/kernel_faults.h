@@ -49,6 +49,7 @@ enum class ExecutionOp : std::uint8_t {
   kNotSelected = 3, // left out, as an option asked
   kTotals = 4,      // of the process so far
   kFeature = 5,     // how often one feature was executed, of the process so far
+  kRunOver = 6,     // the device ends the program: kernels ran for as long as is allowed
 };
 // kFault: which of its words mean something where 0 is a value, too.
 inline constexpr std::uint16_t kFaultHasThread = 1;

@@ -27,7 +27,8 @@ ProcessModel::ProcessModel(const EventStream& stream, const AnalysisOptions& opt
 }
 
 EndOfTrace ProcessModel::end() {
-  const Ending ending = last_words_.ending(trace_);
+  Ending ending = last_words_.ending(trace_);
+  ending.at_run_limit = executions_.executions().run_over;
   may_be_running_ = gmt::may_be_running(ending, trace_.info);
   memory_access_.join(options_.find_code, architectures());
   return {.ending = ending,

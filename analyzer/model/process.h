@@ -13,8 +13,9 @@ namespace gmt {
 struct Ending {
   enum class How : std::uint8_t { kUnknown, kExited, kSignalled, kExec, kRunning };
   How how = How::kUnknown;
-  int status = 0; // exit status
-  int signal = 0; // with kSignalled
+  int status = 0;            // exit status
+  int signal = 0;            // with kSignalled
+  bool at_run_limit = false; // the simulated device ended it (--run-time)
 };
 
 // A kernel as the driver describes it.

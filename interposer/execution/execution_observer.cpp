@@ -33,7 +33,8 @@ static_assert(is_same(trace::FaultKind::kOutOfBounds, trace::ExecutionReport::kO
               is_same(trace::FaultSpace::kGeneric, trace::ExecutionSpace::kGeneric) &&
               is_same(trace::FaultAccess::kCopy, trace::ExecutionAccess::kCopy) &&
               is_same(trace::ExecutionOp::kNotRun, trace::ExecutionEnd::kNotRun) &&
-              is_same(trace::ExecutionOp::kNotSelected, trace::ExecutionEnd::kNotSelected));
+              is_same(trace::ExecutionOp::kNotSelected, trace::ExecutionEnd::kNotSelected) &&
+              is_same(trace::ExecutionOp::kRunOver, trace::ExecutionEnd::kRunOver));
 
 constexpr trace::Index3 index_of(const std::uint32_t (&v)[3]) noexcept {
   return {v[0], v[1], v[2]};

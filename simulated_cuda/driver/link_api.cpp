@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuLink*: gathers the PTX of what is added. The linking itself is done when the result is loaded.
-// Called through driver_api.def with the lock held. Invariants: the code that cuLinkComplete hands
-// out lives until cuLinkDestroy; code without PTX is refused when it is added.
+// cuLink*: gathers the PTX of what is added. The result holds the texts, and is linked again by who
+// loads it. Called through driver_api.def with the lock held. Invariants: the code that
+// cuLinkComplete hands out lives until cuLinkDestroy; what is no code, or has no PTX, is refused
+// when it is added. PTX that cannot be linked is no error: its kernels are skipped, with the
+// reason.
 #include "api.h"
 #include "code/fat_binary.h"
 #include "code/linked_code.h"
+#include "executor/executor.h"
 #include "state.h"
 
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 
 namespace gmt::sim {
 namespace {
@@ -26,11 +30,20 @@ CUresult add_fat_binary(LinkState& link, const void* container) {
   return CUDA_SUCCESS;
 }
 
+CUresult add_text(LinkState& link, std::string_view text) {
+  if (text.find(".version") == text.npos) {
+    link.log.write("what was added as PTX has no line .version", {});
+    return CUDA_ERROR_INVALID_PTX;
+  }
+  link.texts.emplace_back(text);
+  return CUDA_SUCCESS;
+}
+
 CUresult add(LinkState& link, CUjitInputType type, const void* data, size_t size) {
   if (data == nullptr || size < sizeof(std::uint32_t)) return CUDA_ERROR_INVALID_VALUE;
   const auto* bytes = static_cast<const char*>(data);
   switch (type) {
-  case CU_JIT_INPUT_PTX: link.texts.emplace_back(bytes, strnlen(bytes, size)); return CUDA_SUCCESS;
+  case CU_JIT_INPUT_PTX: return add_text(link, {bytes, strnlen(bytes, size)});
   case CU_JIT_INPUT_FATBINARY:
   case CU_JIT_INPUT_OBJECT:
   case CU_JIT_INPUT_LIBRARY:
@@ -40,6 +53,10 @@ CUresult add(LinkState& link, CUjitInputType type, const void* data, size_t size
 }
 
 CUresult complete(LinkState& link, void** code, size_t* size) {
+  std::string why;
+  const std::vector<std::string_view> views(link.texts.begin(), link.texts.end());
+  executor::Module::load(views, &why);
+  link.log.write({}, why);
   link.code = make_linked_code(link.texts);
   if (code != nullptr) *code = link.code.data();
   if (size != nullptr) *size = link.code.size();
@@ -48,9 +65,11 @@ CUresult complete(LinkState& link, void** code, size_t* size) {
 
 } // namespace
 
-CUresult link_create(unsigned, CUjit_option*, void**, CUlinkState* out) {
+CUresult link_create(unsigned count, CUjit_option* options, void** values, CUlinkState* out) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *out = reinterpret_cast<CUlinkState>(state().links.add(std::make_unique<LinkState>()));
+  auto link = std::make_unique<LinkState>();
+  link->log = JitLog(count, options, values);
+  *out = reinterpret_cast<CUlinkState>(state().links.add(std::move(link)));
   return CUDA_SUCCESS;
 }
 

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 
 namespace gmt::sim {
 namespace {
@@ -127,8 +128,14 @@ void unload_from_context(Context* context) {
 CUresult module_load_data(CUmodule* module, const void* code) {
   return load_module(module, [&](Library** library) { return load(code, true, library); });
 }
-CUresult module_load_data_ex(CUmodule* module, const void* code, unsigned, CUjit_option*, void**) {
-  return module_load_data(module, code);
+CUresult module_load_data_ex(CUmodule* module, const void* code, unsigned count,
+                             CUjit_option* options, void** values) {
+  const CUresult result = module_load_data(module, code);
+  const Module* loaded = result == CUDA_SUCCESS ? find_module(*module) : nullptr;
+  const std::string_view why =
+    loaded == nullptr ? "" : std::string_view(loaded->library->image.why);
+  JitLog(count, options, values).write({}, why);
+  return result;
 }
 CUresult module_load_fat_binary(CUmodule* module, const void* code) {
   return module_load_data(module, code);

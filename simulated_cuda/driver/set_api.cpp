@@ -35,7 +35,10 @@ void fill_row(std::byte* row, const CUDA_MEMSET_NODE_PARAMS& set) {
 std::byte* resolve_set(const CUDA_MEMSET_NODE_PARAMS& set) {
   const size_t row = set.width * set.elementSize;
   const size_t extent = (set.height - 1) * set.pitch + row;
-  return state().blocks.view(set.dst, extent);
+  if (std::byte* view = state().blocks.view(set.dst, extent); view != nullptr) return view;
+  const Context* context = this_thread().current();
+  const bool has_heap = context != nullptr && context->heap != nullptr;
+  return has_heap ? context->heap->view(set.dst, extent) : nullptr;
 }
 
 bool is_empty(const CUDA_MEMSET_NODE_PARAMS& set) { return set.width == 0 || set.height == 0; }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "block.h"
+#include "code/jit_log.h"
 #include "device.h"
 #include "execution/device_heap.h"
 #include "executor/machine/memory.h"
@@ -128,6 +129,7 @@ struct VmmHandle {
 struct LinkState {
   std::vector<std::string> texts;
   std::vector<std::byte> code;
+  JitLog log;
 };
 
 struct Reservation {

@@ -97,16 +97,25 @@ enum class End : std::uint8_t {
   kFault,   // ended by a trap, an assert or another error that ends a grid: `gpu_error`
 };
 
+// What a launch executed and a GPU may compute otherwise: an approximate instruction, an addition
+// by several threads, whose order is open ("atom.add.f32"), or two that a GPU may round once
+// ("mul.f32 and add.f32").
+struct Inexact {
+  std::string feature;
+  std::uint64_t thread_instructions = 0; // 0: not counted
+};
+
 struct Outcome {
   End end = End::kDone;
   std::string reason;
-  Place place; // of what cannot be executed
+  // Of what cannot be executed; of a stopped launch: where one of its threads was
+  Place place;
   // Of the first mistake for which a GPU would have stopped the kernel: 700, 710, 716, 719, ...; 0:
   // none. The executor itself goes on after 700, 716 and 717, without the access.
   std::uint32_t gpu_error = 0;
   std::uint64_t thread_instructions = 0, warp_instructions = 0, blocks_done = 0;
   double seconds = 0;
-  std::vector<std::string> approximate; // opcodes whose results may differ in the last bits
+  std::vector<Inexact> inexact;
 };
 
 // Its functions are called by the thread that runs the launch.

@@ -312,6 +312,15 @@ class Kernels(unittest.TestCase):
                 self.assertIn(["efficiency", float(kernel["efficiency"])], shown)
             self.assertIn(kernel["kernel"], page.texts("#view-kernels tbody th"))
 
+    def test_simulated_device(self):
+        page.open("simulated", "kernels")
+        kernels = page.report["processes"][0]["kernels"]
+        names = page.texts("#view-kernels tbody th")
+        rows = [row["feature"] for row in kernels["fidelity"]["features"]]
+        rows += ["all other instructions", *(row["kernel"] for row in kernels["left_out"])]
+        self.assertEqual(names, rows)
+        self.assertIn("9 of 12 launches ran to their end.", page.texts("#view-kernels p"))
+
     def test_findings_inside_kernels(self):
         page.open("kernels", "kernels")
         self.assertEqual(page.texts("#view-kernels .links a"), ["error device-heap-leak"])

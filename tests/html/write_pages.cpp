@@ -7,6 +7,7 @@
 
 #include "analyzer/report/output_format.h"
 #include "tests/html/training.h"
+#include "tests/report/made_up_executions.h"
 #include "tests/report/made_up_reports.h"
 
 int main(int argc, char** argv) {
@@ -30,6 +31,7 @@ int main(int argc, char** argv) {
     {"troubled", test::troubled()},
     {"accesses", test::with_accesses()},
     {"kernels", test::with_kernels()},
+    {"simulated", test::on_simulated_device()},
     {"bad_text", test::hostile()},
     {"short_of_memory", test::short_of_memory()},
   };

@@ -6,20 +6,16 @@
 // device hooks: all calls
 //
 // run: inside
-// device: gpu
 // expect: error device-heap-invalid-free bytes=64 count=1 message="4 bytes inside a block" stacks="freed here"@free_inside:LINE(inside),"launched here"@main,"allocated here"@free_inside:LINE(make-inside)
 // expect: error device-heap-leak bytes=64 count=1 stacks="allocated here"@free_inside:LINE(make-inside),"launched here"@main
 // run: elsewhere
-// device: gpu
 // expect: note device-heap-freed-elsewhere count=1 bytes=64 stacks="freed here"@end:LINE(end),"launched here"@main,"allocated here"@make:LINE(make),"launched here"@main
 // run: in-order
-// device: gpu
 // expect: clean
 // run: too-full
 // device: gpu
 // expect: warning device-heap-exhausted count=1 message="6.0 MiB in 6 blocks were alive" stacks="failed here"@hold:LINE(hold),"launched here"@main
 // run: full
-// device: gpu
 // expect: note device-heap-high-water message="75 % of its limit of 8.0 MiB" stacks="allocated here"@hold:LINE(hold),"launched here"@main
 #include "answers.h"
 

@@ -5,17 +5,13 @@
 // device hooks: all calls
 //
 // run: shared
-// device: gpu
 // expect: error device-heap-invalid-free count=1 message="shared memory" stacks="freed here"@free_shared:LINE(shared),"launched here"@main
 // run: local
-// device: gpu
 // expect: error device-heap-invalid-free count=1 message="local memory" stacks="freed here"@free_local:LINE(local),"launched here"@main
 // run: nobody
-// device: gpu
 // expect: error device-heap-invalid-free count=1 message="no malloc or new of a kernel gave out" stacks="freed here"@free_nobodys:LINE(nobody),"launched here"@main
 // expect: note api-error stacks="failed here"@main:LINE(wait)
 // run: texture
-// device: gpu
 // expect: error heap-mixed count=1 api=cudaCreateTextureObject stacks="used here"@main:LINE(texture),"allocated here"@make:LINE(make),"launched here"@main
 #include "answers.h"
 

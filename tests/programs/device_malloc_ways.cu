@@ -4,10 +4,8 @@
 //
 // device hooks: all calls
 // run: full-block
-// device: gpu
 // expect: clean
 // run: streams
-// device: gpu
 // expect: error device-heap-leak bytes=2048 count=32 stacks="allocated here"@leak_one:LINE(leak),"launched here"@streams:LINE(launch-streams)
 #include <cstdio>
 #include <cstdlib>

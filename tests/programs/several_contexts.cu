@@ -5,12 +5,11 @@
 //
 // device hooks: all calls
 // run: contexts
-// device: gpu
 // expect: error device-heap-leak bytes=64 count=1 message="64 bytes of the device heap, allocated" stacks="allocated here"@leak:LINE(leak),"launched here"@work:LINE(launch)
 // expect: error device-heap-leak bytes=128 count=1 message="ended its context" stacks="allocated here"@leak:LINE(leak),"launched here"@work:LINE(launch),"context ended here"@main:LINE(destroy)
 // run: devices
-// device: gpu
 // devices: 2
+// env: GPUMEMTRACE_SIM_DEVICES=2
 // expect: error device-heap-leak bytes=64 count=1 message="64 bytes of the device heap of device 0," stacks="allocated here"@leak:LINE(leak),"launched here"@work:LINE(launch)
 // expect: error device-heap-leak bytes=128 count=1 message="128 bytes of the device heap of device 1," stacks="allocated here"@leak:LINE(leak),"launched here"@work:LINE(launch)
 // run: contexts quiet

@@ -9,9 +9,9 @@
 // expect: note unfinished-call count=1 api=cudaMalloc stacks="called here"@take:LINE(alloc)
 // not-checked: leak
 // run: waiting
-// device: gpu
 // exit: signal 9
-// expect: note unfinished-call count=1 api=cudaDeviceSynchronize stacks="called here"@wait_for_ever:LINE(wait)
+// expect-real: note unfinished-call count=1 api=cudaDeviceSynchronize stacks="called here"@wait_for_ever:LINE(wait)
+// expect-simulated: note unfinished-call count=1 api=cudaLaunchKernel stacks="called here"@wait_for_ever:LINE(spin)
 // not-checked: leak
 // run: untouched
 // expect: clean
@@ -40,11 +40,11 @@ static void wait_for_ever()
   int* flag = nullptr;
   CHECK(cudaMalloc(&flag, sizeof *flag));
   TOUCH(flag, sizeof *flag);
-  spin<<<1, 1>>>(flag);
   std::thread([] {
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     std::raise(SIGKILL);
   }).detach();
+  spin<<<1, 1>>>(flag); // @spin
   CHECK(cudaDeviceSynchronize()); // @wait
 }
 

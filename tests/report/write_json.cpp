@@ -7,6 +7,7 @@
 #include <string>
 
 #include "analyzer/report/output_format.h"
+#include "tests/report/made_up_executions.h"
 #include "tests/report/made_up_reports.h"
 
 int main(int argc, char** argv) {
@@ -26,6 +27,7 @@ int main(int argc, char** argv) {
     {"troubled", test::troubled(), {}},
     {"kernels", test::with_kernels(), {}},
     {"accesses", test::with_accesses(), {}},
+    {"simulated", test::on_simulated_device(), {}},
     {"tables", test::with_tables(), {}},
     {"short_of_memory", test::short_of_memory(), {}},
     {"hostile", test::hostile(), {}},

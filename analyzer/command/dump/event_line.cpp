@@ -95,7 +95,7 @@ constexpr std::string_view kFaultSpaces[] = {"?",        "global",    "shared", 
                                              "constant", "parameter", "generic"};
 constexpr std::string_view kFaultAccesses[] = {"?", "load", "store", "atomic", "reduction", "copy"};
 constexpr std::string_view kExecutionOps[] = {"?",      "not-run", "stopped", "not-selected",
-                                              "totals", "feature"};
+                                              "totals", "feature", "run-over"};
 
 constexpr std::string_view kGuardMoments[] = {"free", "end", "launch"};
 

@@ -6,19 +6,30 @@
 // A kernel's argument that may as well be the end of another argument's block is a warning that
 // names both. It waits for the end of the trace: where another launch shows that the parameter is
 // such an end, nothing is said.
+//
+// The simulated device sees whether the kernel uses the memory. Where it does, that access is a
+// finding of its own, which knows more. So the one about the argument waits for it too.
 
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/declared_pointers.h"
 #include "analyzer/detectors/shared/descriptions.h"
+#include "analyzer/detectors/shared/faults/fault_detector.h"
 #include "analyzer/symbols/demangle.h"
 
 namespace gmt {
 namespace {
+
+// Launches whose kernels may still turn out to use what they were given.
+constexpr std::size_t kMostWaiting = 100'000;
 
 class UseAfterFree : public Detector {
 public:
@@ -26,34 +37,72 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
                 Findings& findings) override {
+    if (e.kind == trace::Kind::kFault) return on_fault(e, heap);
     for (const Verdict& j : verdicts) {
       if (j.kind != Verdict::Kind::kUseAfterFree) continue;
-      if (j.reading == Verdict::Reading::kEnd) suspect(e, j, heap);
+      const bool waits = facts_.simulated() && is_argument(e, j);
+      if (waits || j.reading == Verdict::Reading::kEnd) hold(e, j, heap, waits);
       else findings.add(finding(e, j, heap));
     }
   }
 
   void finish(const EndOfTrace&, const Heap& heap, Findings& findings) override {
-    for (auto& [key, finding] : suspects_) {
-      if (!heap.takes_end(key[0], static_cast<unsigned>(key[1]))) findings.add(std::move(finding));
+    for (auto& [key, finding] : held_) {
+      const bool is_end =
+        key.reading == Verdict::Reading::kEnd && heap.takes_end(key.function, key.parameter);
+      if (!is_end) findings.add(std::move(finding));
     }
   }
 
 private:
-  // Kernel, parameter and all else in which two findings differ.
-  using Key = std::array<std::uint64_t, 6>;
+  // All in which two findings differ that are held back.
+  struct Key {
+    std::uint64_t function = 0;
+    unsigned parameter = 0;
+    Verdict::Reading reading = Verdict::Reading::kNone;
+    std::array<std::uint32_t, 4> stacks{}; // of the launch, of the graph's node, free, allocation
+    std::string range;
+    auto operator<=>(const Key&) const = default;
+  };
+  struct Waiting {
+    std::uint64_t address = 0; // of the freed block
+    Key key;
+  };
 
-  void suspect(const Event& e, const Verdict& j, const Heap& heap) {
-    const Key key{function_of(e, j),    j.parameter,
-                  e.stack.value,        j.work != nullptr ? j.work->made.value : 0,
-                  j.block->freed.value, j.block->allocated.value};
-    const auto [at, is_new] = suspects_.try_emplace(key);
+  void hold(const Event& e, const Verdict& j, const Heap& heap, bool waits) {
+    Key key{.function = function_of(e, j),
+            .parameter = j.parameter,
+            .reading = j.reading,
+            .stacks = {e.stack.value, j.work != nullptr ? j.work->made.value : 0,
+                       j.block->freed.value, j.block->allocated.value},
+            .range = facts_.groups_by_range() ? facts_.ranges().text(facts_.ranges().here())
+                                              : std::string()};
+    if (waits) {
+      waiting_[e.order].push_back({j.block->address, key});
+      if (waiting_.size() > kMostWaiting) waiting_.erase(waiting_.begin());
+    }
+    const auto [at, is_new] = held_.try_emplace(std::move(key));
     if (!is_new) {
       ++at->second.count;
       return;
     }
     at->second = finding(e, j, heap);
     at->second.range = facts_.ranges().text(facts_.ranges().here());
+  }
+
+  // The finding about the access stands for those about the launch's arguments.
+  void on_fault(const Event& e, const Heap& heap) {
+    const auto launch = waiting_.find(trace::FaultView(e).call());
+    if (launch == waiting_.end()) return;
+    const Block* used = freed_block_of(e, heap);
+    if (used == nullptr) return;
+    std::erase_if(launch->second, [&](const Waiting& argument) {
+      if (argument.address != used->address) return false;
+      const auto held = held_.find(argument.key);
+      if (held != held_.end() && --held->second.count == 0) held_.erase(held);
+      return true;
+    });
+    if (launch->second.empty()) waiting_.erase(launch);
   }
 
   Finding finding(const Event& e, const Verdict& j, const Heap& heap) {
@@ -206,7 +255,8 @@ private:
 
   const ProcessFacts& facts_;
   DeclaredPointers pointers_{facts_};
-  std::map<Key, Finding> suspects_;
+  std::map<Key, Finding> held_;
+  std::map<std::uint64_t, std::vector<Waiting>> waiting_; // by the order of the launch
 };
 
 const DetectorRegistration kUseAfterFree{{
@@ -216,7 +266,7 @@ const DetectorRegistration kUseAfterFree{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<UseAfterFree>(facts);
   },
-  .wants = kWantsMistakes,
+  .wants = kWantsMistakes | wants(trace::Kind::kFault),
 }};
 
 } // namespace

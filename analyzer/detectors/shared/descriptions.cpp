@@ -108,6 +108,7 @@ ApiWord right_release_for(const Block& block, std::string_view api) {
 }
 
 std::string why_not_a_leak(const Ending& ending) {
+  if (ending.at_run_limit) return "the program was ended at the limit of --run-time";
   switch (ending.how) {
   case Ending::How::kExited: return {};
   case Ending::How::kSignalled:

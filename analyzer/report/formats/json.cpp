@@ -202,7 +202,30 @@ const char* name_of(trace::ExecutionOp op) {
   return op == trace::ExecutionOp::kNotSelected ? "not-selected" : "not-run";
 }
 
+const char* name_of(Executions::Feature::Difference difference) {
+  using enum Executions::Feature::Difference;
+  if (difference == kOrder) return "order";
+  return difference == kJoined ? "joined" : "last-bits";
+}
+
+Json fidelity_of(const Executions& executions) {
+  Json features = Json::array();
+  for (const Executions::Feature& one : executions.features) {
+    features.push_back({{"feature", one.name},
+                        {"difference", name_of(one.difference)},
+                        {"instructions", one.instructions != 0 ? Json(one.instructions) : Json()},
+                        {"launches", one.launches}});
+  }
+  return {{"exact_instructions", executions.exact_instructions()},
+          {"features", std::move(features)}};
+}
+
 Json json_of(const Executions& executions) {
+  Json approximate = Json::array();
+  for (const Executions::Feature& one : executions.features) {
+    if (one.difference == Executions::Feature::Difference::kLastBits)
+      approximate.push_back(one.name);
+  }
   Json left_out = Json::array();
   for (const Executions::LeftOut& one : executions.left_out) {
     left_out.push_back({{"kernel", one.kernel},
@@ -216,7 +239,8 @@ Json json_of(const Executions& executions) {
           {"ran", executions.ran},
           {"thread_instructions", executions.thread_instructions},
           {"nanoseconds", executions.nanoseconds},
-          {"approximate", executions.approximate},
+          {"approximate", std::move(approximate)},
+          {"fidelity", fidelity_of(executions)},
           {"left_out", std::move(left_out)}};
 }
 

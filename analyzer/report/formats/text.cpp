@@ -33,51 +33,6 @@ std::string head_line(const std::string& title, const ProcessReport& process,
   return (columns(program) <= kWidth ? program + "\n" : wrap(program, 4, 0)) + "  " + fact + "\n";
 }
 
-std::string launches_in_words(std::uint64_t launches) {
-  return format_count(launches) + (launches == 1 ? " launch" : " launches");
-}
-
-// What ran of the kernels, in half a sentence.
-std::string kernels_in_words(std::uint64_t launches, std::uint64_t ran) {
-  if (launches == 0) return ", and no kernel was launched";
-  if (ran == 0) {
-    return fmt::format("; kernels were not run ({} skipped), so this report knows only what the "
-                       "program asked of CUDA",
-                       launches_in_words(launches));
-  }
-  const std::string all = launches_in_words(launches);
-  if (ran == launches) return fmt::format("; kernels ran on the processor ({})", all);
-  return fmt::format("; kernels ran on the processor ({} of {}; the others stand under \"not "
-                     "checked\")",
-                     format_count(ran), all);
-}
-
-void add_device_line(std::string& out, const Report& report) {
-  std::uint64_t launches = 0, ran = 0;
-  bool simulated = false;
-  std::string approximate;
-  for (const ProcessReport& process : report.processes) {
-    if (process.device != "simulated") continue;
-    simulated = true;
-    launches +=
-      std::max(process.totals.launches, process.executions ? process.executions->launches : 0);
-    if (!process.executions) continue;
-    ran += process.executions->ran;
-    for (const std::string& opcode : process.executions->approximate) {
-      if (approximate.find(opcode) == std::string::npos)
-        approximate += (approximate.empty() ? "" : ", ") + opcode;
-    }
-  }
-  if (!simulated) return;
-  out +=
-    wrap("simulated device: no GPU took part" + kernels_in_words(launches, std::min(ran, launches)),
-         2, 2);
-  if (!approximate.empty())
-    out +=
-      wrap("near to a GPU's results, but not the same in the last bits: " + printable(approximate),
-           2, 2);
-}
-
 void add_header(std::string& out, const Report& report) {
   const std::string title = "gpumemtrace " + report.tool_version;
   if (report.processes.empty()) {
@@ -89,7 +44,7 @@ void add_header(std::string& out, const Report& report) {
                      fmt::format("{} processes   ended: {}", format_count(report.processes.size()),
                                  ending_words(report.processes[0].ended)));
   }
-  add_device_line(out, report);
+  out += device_line(report);
   if (report.no_cuda_calls) {
     out += "  nothing was checked: no CUDA call was seen\n";
   }
@@ -302,6 +257,8 @@ void write_text(const Report& report, const OutputOptions& given, std::ostream& 
   out += "\n";
   if (const std::string where = access_tables(report, options.tables); !where.empty())
     out += where + "\n";
+  if (const std::string kernels = fidelity_table(report, options.tables); !kernels.empty())
+    out += kernels + "\n";
   if (const std::string memory = tables(report, options.tables); !memory.empty())
     out += memory + "\n";
   add_totals(out, report);

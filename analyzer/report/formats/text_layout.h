@@ -45,6 +45,10 @@ std::string finding_text(const ReportedFinding& finding, unsigned stack_depth, b
 std::string tables(const Report& report, TableChoice choice);
 // Where memory traffic went; may be empty
 std::string access_tables(const Report& report, TableChoice choice);
+// How far kernels ran on the simulated device; empty if none was asked to
+std::string device_line(const Report& report);
+// Which of their results a GPU may compute otherwise; may be empty
+std::string fidelity_table(const Report& report, TableChoice choice);
 std::string summary(const Report& report); // the last line
 
 } // namespace gmt::text

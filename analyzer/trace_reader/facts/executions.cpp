@@ -12,6 +12,7 @@ namespace gmt {
 namespace {
 
 using trace::ExecutionOp;
+using Difference = Executions::Feature::Difference;
 
 // The innermost line of "number<tab>function<tab>file" lines, as "file:number".
 std::string innermost(std::string_view lines) {
@@ -31,7 +32,34 @@ void add_left_out(Executions& all, Executions::LeftOut one) {
   else ++known->launches;
 }
 
+Difference difference_of(std::string_view feature) {
+  if (feature.starts_with("atom.") || feature.starts_with("red.")) return Difference::kOrder;
+  return feature.find(" and ") != feature.npos ? Difference::kJoined : Difference::kLastBits;
+}
+
+void set_feature(Executions& all, std::string_view name, std::uint64_t instructions,
+                 std::uint64_t launches) {
+  auto known = std::ranges::find(all.features, name, &Executions::Feature::name);
+  if (known == all.features.end())
+    known =
+      all.features.insert(known, {.name = std::string(name), .difference = difference_of(name)});
+  known->instructions = instructions;
+  known->launches = launches;
+}
+
 } // namespace
+
+std::uint64_t Executions::exact_instructions() const {
+  std::uint64_t others = 0;
+  for (const Feature& feature : features) others += feature.instructions;
+  return thread_instructions - std::min(thread_instructions, others);
+}
+
+std::uint64_t Executions::launches_left_out(trace::ExecutionOp op) const {
+  std::uint64_t launches = 0;
+  for (const LeftOut& one : left_out) launches += one.op == op ? one.launches : 0;
+  return launches;
+}
 
 void ExecutionFacts::follow(const Event& e,
                             const std::function<std::string_view(std::uint64_t)>& text) {
@@ -57,15 +85,20 @@ void ExecutionFacts::follow(const Event& e,
     executions_.thread_instructions = view.instructions();
     executions_.nanoseconds = view.nanoseconds();
     break;
-  case ExecutionOp::kFeature: {
-    std::string feature(text(view.feature()));
-    const bool is_exact = (e.flags & trace::kExecutionExact) != 0;
-    if (!is_exact &&
-        std::ranges::find(executions_.approximate, feature) == executions_.approximate.end())
-      executions_.approximate.push_back(std::move(feature));
+  case ExecutionOp::kFeature:
+    if ((e.flags & trace::kExecutionExact) == 0)
+      set_feature(executions_, text(view.feature()), view.instructions(), view.launches());
     break;
-  }
+  case ExecutionOp::kRunOver: executions_.run_over = true; break;
   default: break;
+  }
+}
+
+std::string_view in_words(Difference difference) {
+  switch (difference) {
+  case Difference::kOrder: return "a GPU may add in another order";
+  case Difference::kJoined: return "a GPU may round once, as fma does";
+  default: return "a GPU's last bits may differ";
   }
 }
 

@@ -25,11 +25,28 @@ struct Executions {
     std::uint64_t launches = 0;
   };
 
+  // What kernels executed and a GPU may compute otherwise.
+  struct Feature {
+    enum class Difference : std::uint8_t {
+      kLastBits, // an approximate instruction
+      kOrder,    // floating-point additions, whose order changes the sum
+      kJoined,   // a multiplication and an addition that a GPU may round once
+    };
+    std::string name; // "ex2.approx.f32"
+    Difference difference = Difference::kLastBits;
+    std::uint64_t instructions = 0; // of threads; 0: not counted
+    std::uint64_t launches = 0;
+  };
+
   std::uint64_t launches = 0, ran = 0, skipped = 0, stopped = 0;
   std::uint64_t thread_instructions = 0, nanoseconds = 0;
-  std::vector<LeftOut> left_out;        // in the order in which each happened first
-  std::vector<std::string> approximate; // opcodes
-  bool any = false;                     // a record was there
+  std::vector<LeftOut> left_out; // in the order in which each happened first
+  std::vector<Feature> features; // in the order in which each was executed first
+  bool any = false;              // a record was there
+  bool run_over = false;         // the device ended the program (--run-time)
+
+  std::uint64_t exact_instructions() const; // of threads
+  std::uint64_t launches_left_out(trace::ExecutionOp op) const;
 };
 
 class ExecutionFacts {
@@ -42,6 +59,8 @@ private:
   Executions executions_;
 };
 
+// "a GPU's last bits may differ"
+std::string_view in_words(Executions::Feature::Difference difference);
 // "3 launches were not run: ..."; half a sentence for the report's "not checked".
 std::string in_words(const Executions::LeftOut& left_out);
 

@@ -121,6 +121,11 @@ bool read_text(const char* bytes, Image* image) {
   return true;
 }
 
+void read_linked_code(std::vector<std::string> texts, Image* image) {
+  if (take_ptx(texts, image)) return;
+  for (const std::string& text : texts) read_ptx_declarations(text, image);
+}
+
 } // namespace
 
 bool read_image(const void* code, unsigned capability, Image* image) {
@@ -140,7 +145,10 @@ bool read_image(const void* code, unsigned capability, Image* image) {
     read_cubin(static_cast<const char*>(code), image);
     return true;
   }
-  if (is_linked_code(code)) return take_ptx(linked_texts(code), image);
+  if (is_linked_code(code)) {
+    read_linked_code(linked_texts(code), image);
+    return true;
+  }
   return read_text(static_cast<const char*>(code), image);
 }
 

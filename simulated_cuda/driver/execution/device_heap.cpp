@@ -4,8 +4,6 @@
 
 #include <sys/mman.h>
 
-#include <cstdint>
-
 namespace gmt::sim {
 namespace {
 
@@ -30,6 +28,17 @@ bool ContextHeap::map() {
   has_region_ = memory_.add_region(base, bytes_, static_cast<std::byte*>(alias_));
   if (has_region_) heap_ = executor::DeviceHeap::create(memory_, base, bytes_);
   return heap_ != nullptr;
+}
+
+bool ContextHeap::contains(std::uint64_t address) const {
+  const auto base = reinterpret_cast<std::uint64_t>(window_);
+  return window_ != nullptr && address >= base && address - base < bytes_;
+}
+
+std::byte* ContextHeap::view(std::uint64_t address, size_t bytes) const {
+  const std::uint64_t offset = address - reinterpret_cast<std::uint64_t>(window_);
+  if (!contains(address) || bytes > bytes_ - offset) return nullptr;
+  return static_cast<std::byte*>(alias_) + offset;
 }
 
 ContextHeap::~ContextHeap() {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The heap of malloc() in kernels: one for each context, as large as its limit, in memory of its
-// own. Driver lock held. Invariant: the program's host side cannot use these addresses.
+// own. Driver lock held. Invariant: the program's host side cannot use these addresses; of CUDA's
+// calls only sets take them, as on a GPU.
 #pragma once
 
 #include "executor/executor.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 namespace gmt::sim {
@@ -19,6 +21,9 @@ public:
   ContextHeap& operator=(const ContextHeap&) = delete;
 
   executor::DeviceHeap* heap() const { return heap_.get(); }
+  bool contains(std::uint64_t address) const;
+  // Where the driver finds the bytes; null if not all of them lie in the heap.
+  std::byte* view(std::uint64_t address, size_t bytes) const;
 
 private:
   ContextHeap(executor::Memory& memory, size_t bytes) : memory_(memory), bytes_(bytes) {}

@@ -10,11 +10,14 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 
 namespace gmt::sim {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 constexpr int kRunTimeIsOver = 24; // the program's status then
 
@@ -94,13 +97,20 @@ double seconds_left() {
   return all == 0 ? -1 : std::max(0.0, all - seconds_in_kernels());
 }
 
-[[noreturn]] void end_program() {
+// Launches may be so short that none of them sees the end of the time.
+bool run_is_over() {
+  const double all = state().settings.run_seconds;
+  return all != 0 && seconds_in_kernels() >= all;
+}
+
+[[noreturn]] void end_program(const LaunchObserver& observer) {
+  observer.skipped(trace::ExecutionEnd::kRunOver, "the program was ended (--run-time)", {}, {});
   flush_prints();
-  std::fprintf(
-    stderr,
-    "gpumemtrace: the kernels of this program have run for %.0f s, which is the limit of "
-    "--run-time: the program is ended\n",
-    state().settings.run_seconds);
+  say_totals();
+  std::fprintf(stderr,
+               "gpumemtrace: the kernels of this program have run for %g s, which is the limit of "
+               "--run-time: the program is ended\n",
+               state().settings.run_seconds);
   std::fflush(nullptr);
   _exit(kRunTimeIsOver);
 }
@@ -143,7 +153,11 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
 
 std::string end_in_words(const executor::Outcome& outcome, const LaunchObserver& observer) {
   if (!observer.why_ended().empty()) return observer.why_ended();
-  return outcome.reason.empty() ? "it took too long (--kernel-time)" : outcome.reason;
+  const double limit = state().settings.kernel_seconds;
+  if (limit == 0 || outcome.seconds <= limit) return outcome.reason;
+  char text[80];
+  std::snprintf(text, sizeof text, "it ran for longer than --kernel-time allows (%g s)", limit);
+  return text;
 }
 
 } // namespace
@@ -177,21 +191,25 @@ void execute_kernel(const Kernel& kernel, const KernelOperation& operation, cons
   const trace::ExecutionLaunch launch = identity(kernel, operation, stream);
   LaunchObserver observer(launch, seconds_left());
   if (!is_selected(kernel)) {
-    observer.skipped(trace::ExecutionEnd::kNotSelected, "--kernel-launches left it out", {}, {});
-    add_to_totals(skip({}));
+    observer.skipped(trace::ExecutionEnd::kNotSelected, "not selected by --kernel-launches", {},
+                     {});
+    add_to_totals(skip({}), 0);
     return count_outputs_as_written(operation.argument_bytes);
   }
+  const Clock::time_point begin = Clock::now();
   const executor::Outcome outcome = run_code(kernel, operation, stream, launch, observer);
-  add_to_totals(outcome);
+  add_to_totals(outcome, std::chrono::duration<double>(Clock::now() - begin).count());
   if (outcome.end == executor::End::kSkipped)
     observer.skipped(trace::ExecutionEnd::kNotRun, outcome.reason, outcome.place, outcome);
   if (outcome.end == executor::End::kStopped)
     observer.skipped(trace::ExecutionEnd::kStopped, end_in_words(outcome, observer), outcome.place,
                      outcome);
-  if (outcome.end == executor::End::kSkipped || outcome.end == executor::End::kStopped)
+  const bool is_whole = outcome.end == executor::End::kDone && !observer.saw_deadlock();
+  if (!is_whole && outcome.end != executor::End::kFault)
     count_outputs_as_written(operation.argument_bytes);
-  if (outcome.gpu_error != 0) stream.context->sticky = static_cast<CUresult>(outcome.gpu_error);
-  if (observer.run_is_over()) end_program();
+  const std::uint32_t error = outcome.gpu_error != 0 ? outcome.gpu_error : observer.heap_error();
+  if (error != 0) stream.context->sticky = static_cast<CUresult>(error);
+  if (observer.run_is_over() || run_is_over()) end_program(observer);
 }
 
 } // namespace gmt::sim

@@ -7,7 +7,9 @@
 #include "executor/executor.h"
 #include "observer.h"
 
+#include <set>
 #include <string>
+#include <utility>
 
 namespace gmt::sim {
 
@@ -32,13 +34,23 @@ public:
   // Why progress() ended the launch; empty if it did not.
   const std::string& why_ended() const { return why_ended_; }
   bool run_is_over() const { return run_is_over_; }
+  bool saw_deadlock() const { return !other_sides_.empty(); }
+  // The error with which a GPU ends the context, of a free() in the kernel; 0: none
+  std::uint32_t heap_error() const { return heap_error_; }
 
 private:
+  bool is_other_side(const executor::Report& report);
+  std::uint32_t error_of(const executor::HeapEvent& event) const;
+  void set_heap_block(trace::ExecutionFault& fault) const;
+
   trace::ExecutionLaunch launch_;
   double seconds_left_;
   std::string why_ended_;
   bool run_is_over_ = false;
   bool line_drawn_ = false;
+  std::uint32_t heap_error_ = 0;
+  // Of deadlocks: function and line of PTX of the thread that waits elsewhere
+  std::set<std::pair<std::string, std::uint32_t>> other_sides_;
 };
 
 } // namespace gmt::sim

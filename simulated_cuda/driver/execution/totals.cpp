@@ -16,14 +16,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Approximate {
-  std::uint64_t launches = 0;
+struct Feature {
+  std::uint64_t launches = 0, instructions = 0;
 };
 
 struct Totals {
   std::uint64_t launches = 0, ran = 0, skipped = 0, stopped = 0, instructions = 0;
   double seconds = 0;
-  std::map<std::string, Approximate> approximate;
+  std::map<std::string, Feature> inexact;
   Clock::time_point said{};
   bool changed = false;
 };
@@ -37,8 +37,9 @@ void say(Totals& t) {
   const trace::ExecutionObserver* observer = execution_observer();
   if (observer == nullptr || observer->totals == nullptr || !t.changed) return;
   std::vector<trace::ExecutionFidelity> rows;
-  for (const auto& [feature, counts] : t.approximate)
-    rows.push_back({sizeof(trace::ExecutionFidelity), 0, feature.c_str(), 0, counts.launches});
+  for (const auto& [feature, counts] : t.inexact)
+    rows.push_back(
+      {sizeof(trace::ExecutionFidelity), 0, feature.c_str(), counts.instructions, counts.launches});
   trace::ExecutionTotals all{};
   all.size = sizeof all;
   all.row_count = static_cast<std::uint32_t>(rows.size());
@@ -61,7 +62,7 @@ __attribute__((destructor)) void say_at_end() {
 
 } // namespace
 
-void add_to_totals(const executor::Outcome& outcome) {
+void add_to_totals(const executor::Outcome& outcome, double seconds) {
   Totals& t = totals();
   ++t.launches;
   t.changed = true;
@@ -72,11 +73,17 @@ void add_to_totals(const executor::Outcome& outcome) {
   case executor::End::kStopped: ++t.stopped; break;
   }
   t.instructions += outcome.thread_instructions;
-  t.seconds += outcome.seconds;
-  for (const std::string& opcode : outcome.approximate) ++t.approximate[opcode].launches;
+  t.seconds += seconds;
+  for (const executor::Inexact& each : outcome.inexact) {
+    Feature& feature = t.inexact[each.feature];
+    ++feature.launches;
+    feature.instructions += each.thread_instructions;
+  }
   const bool doubled = (t.launches & (t.launches - 1)) == 0;
   if (doubled || Clock::now() - t.said > std::chrono::seconds(1)) say(t);
 }
+
+void say_totals() { say(totals()); }
 
 double seconds_in_kernels() { return totals().seconds; }
 

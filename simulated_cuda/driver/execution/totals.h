@@ -9,8 +9,9 @@
 
 namespace gmt::sim {
 
-// One more launch, with its outcome.
-void add_to_totals(const executor::Outcome& outcome);
+// One more launch, with its outcome and how long it took, all that belongs to it included.
+void add_to_totals(const executor::Outcome& outcome, double seconds);
 double seconds_in_kernels();
+void say_totals(); // now: the process ends without destructors
 
 } // namespace gmt::sim

@@ -50,6 +50,7 @@ Place place_of(const Code& code, std::uint32_t source) {
 }
 
 Place Reports::place(const AccessFacts& facts) const {
+  if (facts.code == nullptr || facts.in == nullptr) return {};
   Place place = place_of(*facts.code, facts.in->source);
   const Block& block = *facts.warp->block;
   place.has_thread = true;
@@ -111,6 +112,11 @@ void Reports::set_neighbour(Report& report) const {
 }
 
 bool Reports::is_mapped(std::uint64_t address) {
+  std::uint64_t begin = 0, bytes = 0; // the whole heap of malloc() is mapped
+  bool is_freed = false;
+  const bool in_heap =
+    launch_.heap != nullptr && launch_.heap->block_at(address, &begin, &bytes, &is_freed);
+  if (in_heap) return true;
   const std::uint64_t page = address / kPage;
   if (mapped_pages_.size() > 1000) return true;
   const auto [found, is_new] = mapped_pages_.emplace(page, false);

@@ -40,6 +40,7 @@ public:
   Reports(const Program& program, const Launch& launch, Mail& mail, bool delivers)
       : program_(program), launch_(launch), mail_(mail), delivers_(delivers) {}
 
+  Place place(const AccessFacts& facts) const override;
   void refused(const AccessFacts& facts, ByteState state) override;
   void misaligned(const AccessFacts& facts) override;
   void uninitialized(const AccessFacts& facts) override;
@@ -47,7 +48,6 @@ public:
   void never_meet(const AccessFacts& facts, const OtherThread& other, bool whole_block) override;
   void ends(const AccessFacts& facts, ReportKind kind, std::uint32_t error,
             const std::string& message) override;
-  Place place(const AccessFacts& facts) const override;
   void heap_event(HeapEvent event) override { mail_.add(std::move(event)); }
   void print(std::string text) override { mail_.add(std::move(text)); }
   void pause_if_full() override { mail_.pause_if_full(delivers_); }

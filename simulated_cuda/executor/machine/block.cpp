@@ -125,6 +125,28 @@ void Block::stuck() {
   done = true;
 }
 
+AccessFacts Block::standing() const {
+  AccessFacts facts;
+  for (const auto& warp : warps) {
+    if (warp->alive == 0) continue;
+    Fragment fragment;
+    if (!warp->ready.empty()) fragment = warp->ready.front();
+    else if (!warp->waiting.empty()) fragment = warp->waiting.front();
+    if (warp->at != nullptr) {
+      fragment.at = warp->at;
+      fragment.mask = warp->mask;
+      fragment.frame = warp->frame;
+    }
+    if (fragment.at == nullptr || fragment.mask == 0) continue;
+    facts.warp = warp.get();
+    facts.in = fragment.at;
+    facts.code = fragment.frame->code;
+    facts.lane = static_cast<std::uint32_t>(__builtin_ctz(fragment.mask));
+    break;
+  }
+  return facts;
+}
+
 // One report for each instruction at which threads wait; the other side is a thread at another one.
 void Block::report_stuck() {
   struct Waiting {

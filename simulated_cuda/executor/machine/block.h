@@ -16,6 +16,7 @@
 namespace gmt::executor {
 
 class DeviceHeap;
+struct AccessFacts;
 struct Launch;
 struct Worker;
 
@@ -64,7 +65,8 @@ struct Block {
   void start(std::uint64_t number);
   void stuck();
   void report_stuck();
-  bool run(); // until no warp can go on; whether anything ran
+  AccessFacts standing() const; // a thread that has not left, where it goes on
+  bool run();                   // until no warp can go on; whether anything ran
   void advance_clock();
   void barrier_of_all() { // everything before is ordered before everything after
     advance_clock();

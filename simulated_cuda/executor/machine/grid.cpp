@@ -3,10 +3,12 @@
 // layout of shared memory, the workspace of a cooperative grid.
 #include "simulated_cuda/executor/machine/grid.h"
 
+#include "simulated_cuda/executor/machine/counted.h"
 #include "simulated_cuda/executor/machine/handlers/forms.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
 #include "simulated_cuda/executor/machine/workers/dispatcher.h"
 #include "simulated_cuda/executor/machine/workers/thread_pool.h"
+#include "simulated_cuda/executor/program/contraction.h"
 
 #include <algorithm>
 #include <cfenv>
@@ -15,7 +17,6 @@
 #include <cstring>
 #include <functional>
 #include <optional>
-#include <set>
 #include <vector>
 
 namespace gmt::executor {
@@ -152,6 +153,7 @@ public:
       workers_[i].grid = &grid;
       workers_[i].run = &run_;
       workers_[i].checks = &sinks.of_worker(i);
+      workers_[i].executed.resize(grid.program->features.size());
     }
   }
   // After an exception no worker may go on.
@@ -208,7 +210,14 @@ private:
   Helpers helpers_;
 };
 
-void add_results(Outcome& outcome, const Team& team) {
+Place place_of_stopped(const std::vector<Worker>& workers) {
+  for (const Worker& worker : workers) {
+    if (!worker.stood.function.empty()) return worker.stood;
+  }
+  return {};
+}
+
+void add_results(Outcome& outcome, const Program& program, const Team& team) {
   const GridRun& run = team.result();
   outcome.blocks_done = std::min(run.done(), run.last());
   std::uint64_t first = kNoBlock;
@@ -222,6 +231,12 @@ void add_results(Outcome& outcome, const Team& team) {
   outcome.reason = run.why();
   if (run.has_ended()) outcome.end = End::kFault;
   if (!outcome.reason.empty()) outcome.end = End::kStopped;
+  if (outcome.end == End::kStopped) outcome.place = place_of_stopped(team.workers());
+  std::vector<std::uint64_t> executed(program.features.size());
+  for (const Worker& worker : team.workers()) {
+    for (std::size_t i = 0; i < executed.size(); ++i) executed[i] += worker.executed[i];
+  }
+  outcome.inexact = inexact_features(program, executed);
 }
 
 } // namespace
@@ -230,7 +245,6 @@ void bind(Program& program) {
   if (program.bound || !program.unsupported.reason.empty()) return;
   const FormTable& table = forms();
   const Handler guard = table.find("guard");
-  std::set<std::string> approximate;
   for (std::uint32_t f = 0; f < program.functions.size(); ++f) {
     Code& code = *program.functions[f];
     for (Instruction& in : code.instructions) {
@@ -248,14 +262,17 @@ void bind(Program& program) {
         program.unsupported = {reason, f, in.source};
         return;
       }
-      if (is_approximate(form)) approximate.insert(form);
-      in.go = handler;
+      in.go = is_inexact(form) ? counting(program, code, in, form, handler) : handler;
       if (in.guard == kNoOperand || form.starts_with("bra.p")) continue;
-      in.guarded = handler;
+      in.guarded = in.go;
       in.go = guard;
     }
   }
-  program.approximate.assign(approximate.begin(), approximate.end());
+  for (const auto& code : program.functions) {
+    if (code->body == nullptr) continue;
+    for (const std::string& feature : joinable_operations(*code->body))
+      feature_of(program, feature);
+  }
   program.bound = true;
 }
 
@@ -291,10 +308,9 @@ Outcome run_grid(const Launch& launch, Program& program, ReportSinks& sinks, Obs
   const std::uint64_t resident = resident_blocks(launch, grid, program);
   Team team(launch, grid, resident, sinks, watch);
   team.run();
-  add_results(outcome, team);
+  add_results(outcome, program, team);
   sinks.finish(team.result().last());
   outcome.seconds = watch.seconds();
-  outcome.approximate = program.approximate;
   return outcome;
 }
 

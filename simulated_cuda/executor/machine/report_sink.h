@@ -34,6 +34,8 @@ struct OtherThread {
 class ReportSink {
 public:
   virtual ~ReportSink() = default;
+  // The thread and the line; empty if nothing is known.
+  virtual Place place(const AccessFacts& facts) const = 0;
   // The launch's first mistake for which a GPU would have stopped it is kept.
   virtual void refused(const AccessFacts& facts, ByteState state) = 0; // not in live memory
   virtual void misaligned(const AccessFacts& facts) = 0;
@@ -43,7 +45,6 @@ public:
   // Ends the grid: trap, assert, a call of no function, an overflow of the stack.
   virtual void ends(const AccessFacts& facts, ReportKind kind, std::uint32_t error,
                     const std::string& message) = 0;
-  virtual Place place(const AccessFacts& facts) const = 0;
   virtual void heap_event(HeapEvent event) = 0; // in the order of the heap's own events
   virtual void print(std::string text) = 0;
   // After events and texts, with no lock held: waits until the observer has heard of most of them.

@@ -86,6 +86,18 @@ struct CopyStates {
   std::uint32_t of[4] = {kNoOperand, kNoOperand, kNoOperand, kNoOperand};
 };
 
+// An instruction of a Program::features that is counted: what executes it.
+struct Counted {
+  Handler handler = nullptr;
+  std::uint32_t feature = 0;
+};
+
+// What may give other results than a GPU.
+struct Feature {
+  std::string name;
+  bool is_counted = false; // else it is known only that the code has it
+};
+
 // One function.
 struct Code {
   std::string_view name;
@@ -96,6 +108,7 @@ struct Code {
   std::vector<Instruction> instructions;
   std::vector<CallSite> calls;
   std::vector<CopyStates> copy_states;
+  std::vector<Counted> counted;                  // by instruction, if any is counted
   std::vector<std::vector<std::int32_t>> tables; // instruction indices of brx.idx targets
   std::string unsupported; // why it cannot be executed, of one that perhaps is never called
   std::uint32_t register_bytes = 0;  // of a warp
@@ -136,8 +149,8 @@ struct Program {
   bool uses_heap = false, uses_printf = false, uses_grid_sync = false;
   bool uses_generic_parameters = false;
   Unsupported unsupported;
-  bool bound = false;                   // to handlers
-  std::vector<std::string> approximate; // forms
+  bool bound = false; // to handlers
+  std::vector<Feature> features;
 
   const ptx::Instruction& source_of(const Code& code, const Instruction& instruction) const {
     return code.body->instructions[instruction.source];

@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/descriptions.h"
+#include "analyzer/detectors/shared/device_stacks.h"
 #include "analyzer/symbols/demangle.h"
 
 namespace gmt {
@@ -56,12 +60,19 @@ public:
     if (has(e_, trace::kFaultHasAddress) && is_global(fault_.space())) f.address = fault_.address();
     add_stacks_of(f);
     f.group = cat({std::to_string(static_cast<unsigned>(fault_.fault())), " ",
-                   facts_.text(fault_.function()), " ", facts_.text(fault_.instruction()), " ",
+                   facts_.text(fault_.function()), " ", instruction(), " ",
                    source_words(lines_, {}), " ", std::to_string(lines_.size())});
     return f;
   }
 
 private:
+  // A line may be several instructions, as "+=" and an unrolled loop are: the memory sets them
+  // apart.
+  std::string instruction() const {
+    if (lines_.empty()) return std::string(facts_.text(fault_.instruction()));
+    return cat({word(kSpaces, fault_.space()), " ", facts_.text(fault_.neighbour_name())});
+  }
+
   std::string verb() const {
     return access_verb(word(kAccesses, fault_.access()), fault_.bytes(),
                        word(kSpaces, fault_.space()));
@@ -105,10 +116,15 @@ private:
     const std::uint64_t begin = fault_.neighbour(), bytes = fault_.neighbour_bytes();
     const std::uint64_t address = fault_.address();
     const std::string_view space = word(kSpaces, fault_.neighbour_space());
+    const std::string memory = space.empty() ? "the device heap" : cat({space, " memory"});
     const std::string what =
-      name.empty() ? cat({format_bytes(bytes), " of ", space.empty() ? "" : space, " memory"})
+      name.empty() ? cat({format_bytes(bytes), " of ", memory})
                    : cat({"the variable ", demangle(name), " (", format_bytes(bytes), ")"});
-    if (has(e_, trace::kFaultNeighbourFreed)) return cat({"inside freed memory, ", what});
+    if (has(e_, trace::kFaultNeighbourFreed) && address - begin < bytes) {
+      const std::string at =
+        address == begin ? "at the beginning of" : format_exact_bytes(address - begin) + " into";
+      return cat({at, " memory that was already freed: ", what});
+    }
     if (address < begin)
       return cat({format_exact_bytes(begin - address), " before the beginning of ", what});
     if (address - begin == bytes) return cat({"right behind the end of ", what});
@@ -132,7 +148,7 @@ private:
               " wait at a barrier",       at(),
               " that others never reach", said.empty() ? "" : cat({": ", said})};
     case FaultKind::kDeadlock:
-      return {"No thread of ", kernel_, " can go on", at(), said.empty() ? "" : cat({": ", said})};
+      return {"No thread of a block of ", kernel_, " can go on: some wait", at(), other_side()};
     case FaultKind::kAssert:
       // CUDA's text has the line.
       return {"An assert in ", kernel_, said.empty() ? at() : "", " failed",
@@ -146,6 +162,12 @@ private:
     default: break;
     }
     return {kernel_, " met a fault", at(), said.empty() ? "" : cat({": ", said})};
+  }
+
+  // Of threads that wait for each other.
+  std::string other_side() const {
+    const std::string there = source_words(parse_lines(facts_.text(fault_.other_lines())), {});
+    return there.empty() ? std::string() : cat({", others at ", there});
   }
 
   Text race() const {
@@ -212,6 +234,11 @@ private:
   MemoryAround around_;
 };
 
+bool is_about_device_heap(const Event& e) {
+  const FaultView fault(e);
+  return fault.neighbour_bytes() != 0 && fault.neighbour_space() == trace::FaultSpace::kUnknown;
+}
+
 class FaultDetector : public Detector {
 public:
   FaultDetector(const ProcessFacts& facts, std::string_view kind) : facts_(facts), kind_(kind) {}
@@ -220,10 +247,16 @@ public:
                 Findings& findings) override {
     if (e.kind != trace::Kind::kFault) return;
     Finding f = finding_of(e, heap, facts_);
-    if (f.kind == kind_) findings.add(std::move(f));
+    if (f.kind != kind_) return;
+    if (is_about_device_heap(e)) hold(e, std::move(f));
+    else findings.add(std::move(f));
   }
 
-  void finish(const EndOfTrace&, const Heap& heap, Findings& findings) override {
+  void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
+    for (auto& [key, held] : held_) {
+      add_heap_stacks(held, end);
+      findings.add(std::move(held.finding));
+    }
     for (const CoreDump& dump : facts_.core_dumps()) {
       for (const DumpFault& fault : dump.faults) {
         const DumpVerdict verdict(fault, heap);
@@ -233,8 +266,40 @@ public:
   }
 
 private:
+  struct Held { // until the launches are known that allocated and freed
+    Finding finding;
+    DeviceHeaps::Found found;
+    bool is_freed = false; // when it was accessed
+  };
+
+  void hold(const Event& e, Finding finding) {
+    std::string key = finding.group;
+    for (const FindingStack& stack : finding.stacks)
+      key += cat({" ", std::to_string(stack.stack.value)});
+    const auto [at, is_new] = held_.try_emplace(std::move(key));
+    if (!is_new) {
+      at->second.finding.count += finding.count;
+      return;
+    }
+    finding.range = facts_.ranges().text(facts_.ranges().here());
+    at->second.finding = std::move(finding);
+    at->second.is_freed = has(e, trace::kFaultNeighbourFreed);
+    at->second.found =
+      facts_.device_heaps().find(FaultView(e).neighbour(), e.context, facts_.realtime(e));
+  }
+
+  void add_heap_stacks(Held& held, const EndOfTrace& end) const {
+    const DeviceBlock* block = held.found.block;
+    if (block == nullptr) return;
+    const DeviceContext& context = *end.device_contexts[held.found.context];
+    if (block->is_freed && held.is_freed)
+      add_device_stack(held.finding, StackRole::kFreed, block->freed, context, facts_);
+    add_device_stack(held.finding, StackRole::kAllocated, block->allocated, context, facts_);
+  }
+
   const ProcessFacts& facts_;
   std::string_view kind_;
+  std::map<std::string, Held> held_;
 };
 
 } // namespace
@@ -251,6 +316,16 @@ std::string_view kind_of(FaultKind kind) {
   case FaultKind::kAssert: return fault_kinds::kAssert;
   default: return fault_kinds::kFault;
   }
+}
+
+const Block* freed_block_of(const Event& fault, const Heap& heap) {
+  const FaultView view(fault);
+  const bool may_be =
+    view.fault() == FaultKind::kUseAfterFree || view.fault() == FaultKind::kOutOfBounds;
+  if (!may_be || !has(fault, trace::kFaultHasAddress) || !is_global(view.space())) return nullptr;
+  const MemoryAround around =
+    memory_around(view.address(), std::max<std::uint64_t>(1, view.bytes()), heap);
+  return around.where == MemoryAround::Where::kFreed ? around.block : nullptr;
 }
 
 Finding finding_of(const Event& fault, const Heap& heap, const ProcessFacts& facts) {

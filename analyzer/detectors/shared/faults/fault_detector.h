@@ -15,6 +15,8 @@ namespace gmt {
 // The kind of the finding that a record becomes.
 std::string_view kind_of(trace::FaultKind kind);
 Finding finding_of(const Event& fault, const Heap& heap, const ProcessFacts& facts);
+// The freed memory that an access used; null if it used none.
+const Block* freed_block_of(const Event& fault, const Heap& heap);
 
 // The kind is one of fault_kinds.
 std::unique_ptr<Detector> make_fault_detector(const ProcessFacts& facts, std::string_view kind);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fifth view: how kernels use global memory, their source with what each line wastes, and what
-// went wrong inside kernels.
+// The fifth view: how kernels use global memory, their source with what each line wastes, how true
+// results of the simulated device are, and what went wrong inside kernels.
 
 function ratioCell(value, digits) {
   return value === null || value === undefined ? '' : value.toFixed(digits);
@@ -62,6 +62,30 @@ function accessSection(process, index) {
     kernelTable(accesses, index), lineTable(accesses, index), ...sourceViews(accesses));
 }
 
+const differences = { 'last-bits': 'a GPU\u2019s last bits may differ', order: 'a GPU may add in another order',
+  joined: 'a GPU may round once, as fma does' };
+const endings = { stopped: 'stopped in the middle', 'not-run': 'not run', 'not-selected': 'not selected' };
+
+// Kernels on the simulated device: what a GPU may compute otherwise, and what did not run.
+function fidelitySection(process, index) {
+  const kernels = process.kernels;
+  if (!kernels) return null;
+  const { features, exact_instructions: exact } = kernels.fidelity;
+  const rows = [
+    ...features.map((row) => ({ ...row, text: differences[row.difference] })),
+    { feature: features.length > 0 ? 'all other instructions' : 'all instructions', text: 'exact',
+      instructions: exact, launches: kernels.ran },
+    ...kernels.left_out.map((row) => ({ feature: row.kernel, text: `${endings[row.how]}: ${row.reason}`,
+      instructions: null, launches: row.launches }))];
+  return el('section', {}, el('h2', {}, `Simulated device, ${processTitle(index)}`),
+    el('p', {}, `${formatCount(kernels.ran)} of ${formatCount(kernels.launches)} launches ran to their end.`),
+    table(`Kernels against a GPU\u2019s results, ${processTitle(index)}`, [
+      ['', (row) => row.feature], ['Result', (row) => row.text],
+      ['Launches', (row) => formatCount(row.launches), 'number'],
+      ['Instructions of threads', (row) => (row.instructions === null ? '' : formatCount(row.instructions)), 'number']],
+    rows));
+}
+
 // Findings of calls or accesses inside kernels.
 function inKernels() {
   return report.findings.map((_, index) => index).filter((index) =>
@@ -75,6 +99,7 @@ function showKernels(root) {
     root.append(el('p', {}, 'Accesses of global memory were not measured. Run the program with ',
       el('code', {}, '--coalescing'), ' on a GPU to see which lines waste bandwidth.'));
   }
-  root.append(...sections, el('h2', {}, 'Findings inside kernels'), findings.length > 0
+  const simulated = report.processes.map(fidelitySection).filter((section) => section !== null);
+  root.append(...sections, ...simulated, el('h2', {}, 'Findings inside kernels'), findings.length > 0
     ? el('ul', { class: 'links' }, ...findings.map(findingLink)) : el('p', {}, 'None.'));
 }

@@ -33,7 +33,8 @@ const FormTable& forms();
 const FormTable* forms_of_level(int level);
 
 // Whether results of a form may differ from a GPU's in the last bits.
-bool is_approximate(std::string_view form);
+// Whether a GPU may give other results: the last bits, or the order of additions.
+bool is_inexact(std::string_view form);
 
 #define GMT_FORM_GROUPS(X)                                                                         \
   X(integer)                                                                                       \

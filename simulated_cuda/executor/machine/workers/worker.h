@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <vector>
 
 namespace gmt::executor {
 
@@ -23,7 +24,9 @@ struct alignas(128) Worker {
   GridRun* run = nullptr;
   ReportSink* checks = nullptr; // its own
   std::uint64_t instructions = 0, lane_instructions = 0;
-  std::uint64_t ticks = 0; // of %clock
+  std::uint64_t ticks = 0;             // of %clock
+  std::vector<std::uint64_t> executed; // by threads, of each of Program::features
+  Place stood;                         // a thread of a block that was stopped
   // Of all its blocks with a mistake that would have stopped a GPU, the first, and its first error.
   std::uint64_t error_block = kNoBlock;
   std::uint32_t gpu_error = 0;

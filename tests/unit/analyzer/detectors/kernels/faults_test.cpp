@@ -96,6 +96,51 @@ TEST_F(Faults, EqualFaultsOfSeveralLaunchesAreOneFinding) {
   EXPECT_EQ(only().count, 6u);
 }
 
+TEST_F(Faults, InstructionsOfOneLineAreOneFinding) {
+  const std::uint64_t order = launch();
+  int i = 0;
+  for (const FaultAccess access : {FaultAccess::kLoad, FaultAccess::kStore, FaultAccess::kLoad}) {
+    MadeFault f;
+    fault(f, FaultKind::kOutOfBounds, order)
+      .address(kA + 4000 + 4 * static_cast<std::uint64_t>(i))
+      .bytes(4)
+      .access(access)
+      .instruction(log().text("instruction " + std::to_string(i++)));
+    add(f);
+  }
+  EXPECT_EQ(only().count, 3u);
+}
+
+TEST_F(Faults, InstructionsWithoutALineAreFindingsOfTheirOwn) {
+  const std::uint64_t order = launch();
+  for (const char* text : {"ld.global.f32 %f1, [%rd1]", "st.global.f32 [%rd1], %f1"}) {
+    MadeFault f;
+    fault(f, FaultKind::kOutOfBounds, order)
+      .lines(0)
+      .address(kA + 4000)
+      .bytes(4)
+      .instruction(log().text(text));
+    add(f);
+  }
+  run();
+  EXPECT_EQ(result.findings.size(), 2u);
+}
+
+TEST_F(Faults, MemoryOfTheDeviceHeap) {
+  MadeFault f;
+  fault(f, FaultKind::kUseAfterFree, launch())
+    .address(0x7f0000000010)
+    .bytes(4)
+    .space(FaultSpace::kGlobal)
+    .access(FaultAccess::kLoad)
+    .neighbour(0x7f0000000000)
+    .neighbour_bytes(64);
+  add(f, trace::kFaultHasAddress | trace::kFaultNeighbourFreed);
+  EXPECT_EQ(only().message,
+            "fill(float*, int) reads 4 bytes at 0x7f0000000010, 16 bytes into memory that was "
+            "already freed: 64 bytes of the device heap.");
+}
+
 TEST_F(Faults, AcrossTheEndAndBeforeTheBeginning) {
   MadeFault f;
   fault(f, FaultKind::kOutOfBounds, launch())
@@ -198,7 +243,8 @@ TEST_F(Faults, BarriersDeadlocksAssertsAndTheRest) {
     const char* words;
   } kCases[] = {
     {FaultKind::kBarrierDivergence, "barrier-divergence", "wait at a barrier at fill.cu:8"},
-    {FaultKind::kDeadlock, "barrier-divergence", "No thread of fill(float*, int) can go on"},
+    {FaultKind::kDeadlock, "barrier-divergence",
+     "No thread of a block of fill(float*, int) can go on: some wait at fill.cu:8"},
     {FaultKind::kAssert, "kernel-assert", "An assert in fill(float*, int) failed: n > 0"},
     {FaultKind::kTrap, "kernel-fault", "stopped at fill.cu:8 by a trap"},
     {FaultKind::kIllegalInstruction, "kernel-fault", "an illegal instruction"},

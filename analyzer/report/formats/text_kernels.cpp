@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels on the simulated device: how many launches ran, and how true their results are to a
+// GPU's. Of several processes the sums are shown.
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "analyzer/base/text_format.h"
+#include "analyzer/report/formats/text_layout.h"
+
+namespace gmt::text {
+namespace {
+
+using Feature = Executions::Feature;
+using trace::ExecutionOp;
+
+std::string launches_in_words(std::uint64_t launches) {
+  return format_count(launches) + (launches == 1 ? " launch" : " launches");
+}
+
+struct Launches {
+  std::uint64_t all = 0, ran = 0, stopped = 0;
+};
+
+// What ran of the kernels, in half a sentence.
+std::string in_words(const Launches& launches) {
+  if (launches.all == 0) return ", and no kernel was launched";
+  const std::string all = launches_in_words(launches.all);
+  if (launches.ran == 0 && launches.stopped == 0) {
+    return fmt::format("; kernels were not run ({} skipped), so this report knows only what the "
+                       "program asked of CUDA",
+                       all);
+  }
+  if (launches.ran == launches.all) return fmt::format("; kernels ran on the processor ({})", all);
+  return fmt::format("; kernels ran on the processor ({} of {} to the end; the others stand under "
+                     "\"not checked\")",
+                     format_count(launches.ran), all);
+}
+
+Executions sum_of(const Report& report) {
+  Executions sum;
+  for (const ProcessReport& process : report.processes) {
+    if (!process.executions) continue;
+    sum.any = true;
+    sum.ran += process.executions->ran;
+    sum.thread_instructions += process.executions->thread_instructions;
+    sum.left_out.insert(sum.left_out.end(), process.executions->left_out.begin(),
+                        process.executions->left_out.end());
+    for (const Feature& feature : process.executions->features) {
+      auto known = std::ranges::find(sum.features, feature.name, &Feature::name);
+      if (known == sum.features.end()) {
+        sum.features.push_back(feature);
+        continue;
+      }
+      known->instructions += feature.instructions;
+      known->launches += feature.launches;
+    }
+  }
+  std::ranges::stable_sort(sum.features, {}, &Feature::difference);
+  return sum;
+}
+
+} // namespace
+
+std::string device_line(const Report& report) {
+  Launches launches;
+  bool simulated = false;
+  for (const ProcessReport& process : report.processes) {
+    if (process.device != "simulated") continue;
+    simulated = true;
+    launches.all +=
+      std::max(process.totals.launches, process.executions ? process.executions->launches : 0);
+    if (!process.executions) continue;
+    launches.ran += process.executions->ran;
+    launches.stopped += process.executions->launches_left_out(ExecutionOp::kStopped);
+  }
+  if (!simulated) return "";
+  launches.ran = std::min(launches.ran, launches.all);
+  return wrap("simulated device: no GPU took part" + in_words(launches), 2, 2);
+}
+
+std::string fidelity_table(const Report& report, TableChoice choice) {
+  const Executions sum = sum_of(report);
+  if (choice == TableChoice::kNone || !sum.any) return "";
+  Table table{{"kernels, against a GPU's results", "launches", "instructions of threads"}, {}};
+  for (const Feature& feature : sum.features) {
+    table.rows.push_back(
+      {printable(fmt::format("{}: {}", feature.name, gmt::in_words(feature.difference))),
+       format_count(feature.launches),
+       feature.instructions != 0 ? format_count(feature.instructions) : "-"});
+  }
+  const bool all_exact = sum.features.empty() && sum.left_out.empty();
+  table.rows.push_back({sum.features.empty() ? "exact" : "all other instructions: exact",
+                        format_count(sum.ran), format_count(sum.exact_instructions())});
+  const auto add_left_out = [&](ExecutionOp op, const char* name) {
+    if (const std::uint64_t launches = sum.launches_left_out(op); launches != 0)
+      table.rows.push_back({name, format_count(launches), "-"});
+  };
+  add_left_out(ExecutionOp::kStopped, "stopped in the middle: its results are half written");
+  add_left_out(ExecutionOp::kNotRun, "not run: its results are missing");
+  add_left_out(ExecutionOp::kNotSelected, "not selected by --kernel-launches");
+  if (all_exact && choice != TableChoice::kAll) return "";
+  return lines_of(table, table.rows.size(), 0);
+}
+
+} // namespace gmt::text

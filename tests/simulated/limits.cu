@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that take too long, and programs that launch too much: one of them for each word that
+// stands as the first argument. What is printed before the first launch says that it comes now.
+#include <cuda_runtime.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+namespace {
+
+void check(cudaError_t error, int line) {
+  if (error == cudaSuccess) return;
+  std::fprintf(stderr, "limits.cu:%d: %s\n", line, cudaGetErrorString(error));
+  std::exit(3);
+}
+#define CHECK(call) check(call, __LINE__)
+
+} // namespace
+
+__global__ void wait_for(volatile int* flag) {
+  while (*flag == 0) { // @wait
+  }
+}
+
+// Even threads wait at one barrier, odd ones at another: each needs all threads of the block.
+__global__ void cross(int* values) {
+  if (threadIdx.x % 64 < 32) asm volatile("barrier.sync 1, 64;" ::: "memory"); // @one
+  else asm volatile("barrier.sync 2, 64;" ::: "memory");                       // @other
+  values[threadIdx.x] = 1;
+}
+
+__global__ void count_up(int* values) { atomicAdd(values, 1); }
+__global__ void half(float* error) { *error = *error / 2 + 1; }
+
+namespace {
+
+int* zeros() {
+  int* values = nullptr;
+  CHECK(cudaMalloc(&values, 64 * sizeof(int)));
+  CHECK(cudaMemset(values, 0, 64 * sizeof(int)));
+  std::printf("launches now\n");
+  std::fflush(stdout);
+  return values;
+}
+
+void endless() {
+  int* flag = zeros();
+  wait_for<<<2, 32>>>(flag);
+  const cudaError_t answer = cudaDeviceSynchronize();
+  std::printf("goes on with %s\n", cudaGetErrorName(answer));
+  CHECK(cudaFree(flag));
+}
+
+void deadlock() {
+  int* values = zeros();
+  cross<<<1, 64>>>(values);
+  std::printf("goes on with %s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+  cudaFree(values);
+}
+
+void many(int launches) {
+  int* values = zeros();
+  for (int i = 0; i < launches; ++i) count_up<<<1, 1>>>(values);
+  int count = 0;
+  CHECK(cudaMemcpy(&count, values, sizeof count, cudaMemcpyDeviceToHost));
+  std::printf("%d launches ran\n", count);
+  CHECK(cudaFree(values));
+}
+
+// The error goes to 2, and this waits for 0: the loop never ends.
+void until_it_converges() {
+  float error = 0, *on_device = nullptr;
+  int* values = zeros();
+  CHECK(cudaMalloc(&on_device, sizeof error));
+  CHECK(cudaMemset(on_device, 0, sizeof error));
+  do {
+    half<<<1, 1>>>(on_device);
+    CHECK(cudaMemcpy(&error, on_device, sizeof error, cudaMemcpyDeviceToHost));
+  } while (error != 0);
+  CHECK(cudaFree(on_device));
+  CHECK(cudaFree(values));
+}
+
+void launches(int count) {
+  int* values = zeros();
+  count_up<<<1, 1>>>(values);
+  const std::clock_t begin = std::clock();
+  for (int i = 0; i < count; ++i) count_up<<<1, 1>>>(values);
+  CHECK(cudaDeviceSynchronize());
+  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  std::printf("%.2f us of processor time a launch\n", 1e6 * seconds / count);
+  CHECK(cudaFree(values));
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const char* word = argc > 1 ? argv[1] : "";
+  if (std::strcmp(word, "endless") == 0) endless();
+  else if (std::strcmp(word, "deadlock") == 0) deadlock();
+  else if (std::strcmp(word, "many") == 0) many(20);
+  else if (std::strcmp(word, "converge") == 0) until_it_converges();
+  else if (std::strcmp(word, "launches") == 0) launches(100'000);
+  else return 2;
+  return 0;
+}

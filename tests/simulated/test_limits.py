@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels on the simulated device, by the real command: limits of time, launches that do not run, the keyboard's
+interrupt, code that the program links itself. Needs GMT_COMMAND, GMT_LIMITS and GMT_LINKED."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+COMMAND = os.environ["GMT_COMMAND"]
+LIMITS = os.environ["GMT_LIMITS"]
+LINKED = os.environ["GMT_LINKED"]
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "limits.cu")
+
+
+def line_of(tag):
+    with open(SOURCE, encoding="utf-8") as source:
+        for number, line in enumerate(source, 1):
+            if line.rstrip().endswith("// @" + tag):
+                return number
+    raise AssertionError(f"limits.cu has no line @{tag}")
+
+
+class SimulatedKernels(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="gpumemtrace-test-")
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        self.environment = {
+            name: value for name, value in os.environ.items() if not name.startswith(("GPUMEMTRACE_", "LD_"))
+        }
+
+    def words(self, *options, command="run"):
+        report = os.path.join(self.folder, "report.json")
+        return [COMMAND, command, "--device", "simulated", "--format", "json", "--output", report, *options]
+
+    def run_program(self, *options, program=(LIMITS,), command="run"):
+        """The finished process, and the report."""
+        words = self.words(*options, command=command)
+        result = subprocess.run(
+            [*words, *program],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=90,
+            check=False,
+        )
+        return result, self.report()
+
+    def report(self):
+        with open(os.path.join(self.folder, "report.json"), encoding="utf-8") as file:
+            return json.load(file)
+
+    def only_left_out(self, report):
+        (left_out,) = report["processes"][0]["kernels"]["left_out"]
+        return left_out
+
+    def assert_not_leaks(self, report):
+        self.assertEqual([finding["kind"] for finding in report["findings"]], [])
+        self.assertIn("leak", [gap["what"] for gap in report["not_checked"]])
+
+    def test_an_endless_kernel_is_stopped_and_the_program_goes_on(self):
+        result, report = self.run_program("--kernel-time", "300ms", program=(LIMITS, "endless"))
+        self.assertEqual(result.returncode, 0, result)
+        self.assertIn("goes on with cudaSuccess", result.stdout)
+        left_out = self.only_left_out(report)
+        self.assertEqual(left_out["how"], "stopped")
+        self.assertIn("wait_for", left_out["kernel"])
+        self.assertIn("--kernel-time allows (0.3 s)", left_out["reason"])
+        self.assertTrue(left_out["line"].endswith(f"limits.cu:{line_of('wait')}"), left_out)
+
+    def test_the_run_is_ended_within_a_kernel(self):
+        result, report = self.run_program("--run-time", "300ms", program=(LIMITS, "endless"))
+        self.assertEqual(result.returncode, 24, result)
+        self.assertEqual(result.stderr.count("which is the limit of --run-time"), 1, result.stderr)
+        self.assertIn("--run-time", self.only_left_out(report)["reason"])
+        self.assert_not_leaks(report)
+
+    def test_the_run_is_ended_between_short_kernels(self):
+        result, report = self.run_program("--run-time", "300ms", program=(LIMITS, "converge"))
+        self.assertEqual(result.returncode, 24, result)
+        self.assertEqual(result.stderr.count("which is the limit of --run-time"), 1, result.stderr)
+        kernels = report["processes"][0]["kernels"]
+        self.assertGreater(kernels["ran"], 1)
+        self.assertEqual(kernels["ran"], kernels["launches"])
+        self.assert_not_leaks(report)
+
+    def test_launches_that_are_selected(self):
+        result, report = self.run_program("--kernel-launches", "3", program=(LIMITS, "many"))
+        self.assertEqual(result.returncode, 0, result)
+        self.assertIn("6 launches ran", result.stdout)  # 1, 2, 3, 4, 8 and 16
+        kernels = report["processes"][0]["kernels"]
+        self.assertEqual((kernels["launches"], kernels["ran"]), (20, 6))
+        left_out = self.only_left_out(report)
+        self.assertEqual((left_out["how"], left_out["launches"]), ("not-selected", 14))
+
+    def test_check_requires_kernels_to_run(self):
+        program = (LIMITS, "many")
+        result, _ = self.run_program("--require-kernels", program=program, command="check")
+        self.assertEqual(result.returncode, 0, result)
+        limited = ("--require-kernels", "--kernel-launches", "3")
+        result, report = self.run_program(*limited, program=program, command="check")
+        self.assertEqual(result.returncode, 23, result)
+        self.assertIn("14 of 20 launches of kernels did not run to their end", result.stderr)
+        self.assertTrue(any("count_up" in gap["what"] for gap in report["not_checked"]), report["not_checked"])
+        result, _ = self.run_program(*limited[1:], program=program, command="check")
+        self.assertEqual(result.returncode, 0, result)
+
+    def test_a_deadlock_is_one_finding_with_both_sides(self):
+        result, report = self.run_program(program=(LIMITS, "deadlock"))
+        self.assertEqual(result.returncode, 0, result)
+        (finding,) = report["findings"]
+        self.assertEqual(finding["kind"], "barrier-divergence")
+        lines = [stack["frames"][0]["line"] for stack in finding["stacks"][:2]]
+        self.assertEqual(sorted(lines), sorted([line_of("one"), line_of("other")]))
+
+    def test_an_interrupt_ends_a_kernel_and_the_report_follows(self):
+        process = subprocess.Popen(
+            [*self.words(), LIMITS, "endless"],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), "launches now\n")
+        time.sleep(0.5)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        process.wait(30)
+        self.assertEqual(process.returncode, -signal.SIGINT)
+        report = self.report()
+        self.assertEqual(report["ended"]["signal"], 2, report["ended"])
+        left_out = self.only_left_out(report)
+        self.assertEqual(left_out["how"], "stopped")
+        self.assertIn("a signal to the program", left_out["reason"])
+
+    def test_an_ignored_interrupt_stops_no_kernel(self):
+        script = 'trap "" INT; exec "$@"'
+        process = subprocess.Popen(
+            ["sh", "-c", script, "sh", *self.words("--kernel-time", "2s"), LIMITS, "endless"],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), "launches now\n")
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait(60)
+        self.assertEqual(process.returncode, 0)
+        self.assertIn("--kernel-time", self.only_left_out(self.report())["reason"])
+
+    def test_code_that_the_program_links(self):
+        result, report = self.run_program(program=(LINKED, "whole", self.folder))
+        self.assertEqual((result.returncode, result.stdout), (0, "102 104 106 108\n"), result)
+        self.assertEqual(report["processes"][0]["kernels"]["ran"], 1)
+        self.assertEqual(report["findings"], [])
+
+    def test_code_that_cannot_be_linked_is_skipped(self):
+        result, report = self.run_program(program=(LINKED, "without-function", self.folder))
+        self.assertEqual((result.returncode, result.stdout), (0, "1 2 3 4\n"), result)
+        left_out = self.only_left_out(report)
+        self.assertEqual(left_out["how"], "not-run")
+        self.assertIn("twice", left_out["reason"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the text report says of kernels on the simulated device: how many ran, and how true their
+// results are.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "analyzer/report/output_format.h"
+#include "tests/report/made_up_executions.h"
+
+namespace gmt {
+namespace {
+
+std::string text_of(const Report& report, TableChoice tables = TableChoice::kAuto) {
+  OutputOptions options;
+  options.tables = tables;
+  for (const OutputInfo* output : outputs()) {
+    if (output->id != "text") continue;
+    std::ostringstream out;
+    output->write(report, options, out);
+    return out.str();
+  }
+  return "no text output is registered";
+}
+
+void expect_contains(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "missing:\n" << part << "\nin:\n" << text;
+}
+
+TEST(TextKernels, CountsWhatAGpuMayComputeOtherwise) {
+  const std::string text = text_of(test::on_simulated_device());
+  expect_contains(text, "kernels ran on the processor (9 of 12 launches to the end; the others "
+                        "stand\n  under \"not checked\")");
+  expect_contains(text, R"(
+kernels, against a GPU's results                             launches   instructions of threads
+  ex2.f32: a GPU's last bits may differ                             3                     1,500
+  atom.add.f32: a GPU may add in another order                      2                       500
+  mul.f32 and add.f32: a GPU may round once, as fma does            4                         -
+  all other instructions: exact                                     9                    98,000
+  stopped in the middle: its results are half written               1                         -
+  not run: its results are missing                                  2                         -
+)");
+}
+
+TEST(TextKernels, SaysNothingWhereAllIsExact) {
+  Report report = test::on_simulated_device();
+  Executions& executions = *report.processes[0].executions;
+  executions.features.clear();
+  executions.left_out.clear();
+  executions.launches = executions.ran = report.processes[0].totals.launches = 9;
+  const std::string text = text_of(report);
+  expect_contains(text, "kernels ran on the processor (9 launches)");
+  EXPECT_EQ(text.find("against a GPU's results"), std::string::npos);
+  expect_contains(text_of(report, TableChoice::kAll), "  exact ");
+  EXPECT_EQ(text_of(test::on_simulated_device(), TableChoice::kNone).find("against a GPU's"),
+            std::string::npos);
+}
+
+TEST(TextKernels, AddsUpProcesses) {
+  Report report = test::on_simulated_device();
+  report.processes.push_back(report.processes[0]);
+  const std::string text = text_of(report);
+  expect_contains(text, "(18 of 24 launches to the end");
+  expect_contains(text, "  ex2.f32: a GPU's last bits may differ                             6     "
+                        "                3,000\n");
+}
+
+TEST(TextKernels, StoppedLaunchesAloneAreNoSkippedOnes) {
+  Report report = test::on_simulated_device();
+  Executions& executions = *report.processes[0].executions;
+  executions.left_out.resize(1);
+  executions.launches = report.processes[0].totals.launches = 1;
+  executions.ran = 0;
+  expect_contains(text_of(report), "(0 of 1 launch to the end");
+  executions.left_out.clear();
+  expect_contains(text_of(report), "kernels were not run (1 launch skipped)");
+}
+
+} // namespace
+} // namespace gmt
