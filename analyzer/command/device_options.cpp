@@ -54,7 +54,8 @@ std::string threads(const std::string& name, const std::string& text) {
 }
 
 std::string checks(const std::string& name, const std::string& text) {
-  if (text != "none" && text != "default") wrong_value(name, text, "none or default");
+  if (text != "none" && text != "default" && text != "full")
+    wrong_value(name, text, "none, default or full");
   return text;
 }
 
@@ -81,8 +82,8 @@ const std::vector<Known>& known_options() {
      "GPUMEMTRACE_SIM_KERNEL_LAUNCHES",
      launches},
     {{"device-checks", "WHAT",
-      "--device simulated: what is checked in kernels: none (bounds alone) or default "
-      "(everything)"},
+      "--device simulated: what is checked in kernels: none (bounds alone), default, or full (also "
+      "follows uninitialised values through registers, slower)"},
      "GPUMEMTRACE_SIM_DEVICE_CHECKS",
      checks},
     {{"device-threads", "N",

@@ -7,11 +7,13 @@
 #include "simulated_cuda/executor/machine/grid.h"
 #include "simulated_cuda/executor/parse/link.h"
 #include "simulated_cuda/executor/program/program.h"
+#include "simulated_cuda/executor/program/tracking.h"
 
 #include <algorithm>
 #include <cstring>
 #include <exception>
 #include <map>
+#include <utility>
 
 namespace gmt::executor {
 namespace {
@@ -86,12 +88,13 @@ public:
     return kFunctionWindow + std::uint64_t{linked} * 16;
   }
 
-  // Decoded and bound at the first launch.
-  Program& program(const Kernel& kernel) {
-    auto& made = programs_[kernel.name];
+  // Decoded and bound at the first launch with these checks.
+  Program& program(const Kernel& kernel, bool is_tracked = false) {
+    auto& made = programs_[{kernel.name, is_tracked}];
     if (!made) {
       const auto symbol = linked_.find(kernel.name);
       made = decode(linked_, symbol->index, *this);
+      if (is_tracked) track_registers(*made);
       bind(*made);
     }
     return *made;
@@ -145,7 +148,7 @@ private:
   std::vector<Variable> variables_;
   std::vector<std::uint32_t> linked_of_; // of variables_
   std::map<std::uint32_t, std::uint64_t> addresses_;
-  std::map<std::string, std::unique_ptr<Program>> programs_;
+  std::map<std::pair<std::string, bool>, std::unique_ptr<Program>> programs_;
   unsigned target_ = 0;
 };
 
@@ -206,7 +209,12 @@ Outcome run(const Launch& launch, Observer& observer) {
   outcome.place = ability.place;
   if (!outcome.reason.empty()) return outcome;
   try {
-    Program& program = static_cast<LoadedModule&>(*launch.module).program(*launch.kernel);
+    Program& program = static_cast<LoadedModule&>(*launch.module)
+                         .program(*launch.kernel, launch.checks == Checks::kFull);
+    if (!program.unsupported.reason.empty()) { // of what tracks registers
+      outcome.reason = program.unsupported.reason;
+      return outcome;
+    }
     LaunchReports reports(program, launch, observer);
     outcome = run_grid(launch, program, reports, observer);
   } catch (const std::exception& bad) { // no memory

@@ -94,7 +94,8 @@ protected:
 
 enum class Checks : std::uint8_t {
   kNone,    // bounds alone, which protect the process
-  kDefault, // everything
+  kDefault, // everything; what is not initialised counts where it is loaded
+  kFull,    // the same, but registers are tracked: it counts where a value decides something
 };
 
 struct Limits {

@@ -2,7 +2,7 @@
 // Thread-instructions a second of the executor with all checks, on one core: seven kernels, each
 // with its results verified. Then how much sooner two workers are done, and what they cost in
 // processor time; the first needs two idle cores. Run it by hand:
-// executor_bench executor_kernels.ptx [times]
+// executor_bench executor_kernels.ptx [times [full]]; full: with registers tracked
 #include "simulated_cuda/executor/executor.h"
 
 #include <sys/mman.h>
@@ -43,7 +43,8 @@ struct Listener : Observer {
 
 class Bench {
 public:
-  Bench(Module& module, int times) : module_(module), times_(times) {
+  Bench(Module& module, int times, Checks checks)
+      : module_(module), times_(times), checks_(checks) {
     host_ = static_cast<std::byte*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
                                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     memory_.add_region(kBase, kBytes, host_);
@@ -69,6 +70,7 @@ public:
     launch.block = block;
     launch.parameters = parameters;
     launch.memory = &memory_;
+    launch.checks = checks_;
     Outcome outcome;
     Times one, two;
     for (int i = 0; i < times_; ++i) {
@@ -106,6 +108,7 @@ private:
 
   Module& module_;
   int times_;
+  Checks checks_;
   std::byte* host_ = nullptr;
   Memory memory_;
   Listener listener_;
@@ -170,7 +173,8 @@ int main(int argc, char** argv) {
     std::printf("%s\n", error.c_str());
     return 1;
   }
-  Bench bench(*module, argc > 2 ? std::atoi(argv[2]) : 5);
+  const bool full = argc > 3 && std::strcmp(argv[3], "full") == 0;
+  Bench bench(*module, argc > 2 ? std::atoi(argv[2]) : 5, full ? Checks::kFull : Checks::kDefault);
   run_all(bench);
   bench.finish();
   return 0;

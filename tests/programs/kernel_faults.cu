@@ -11,10 +11,18 @@
 // expect: error kernel-use-after-free count=32 message="at the beginning of memory that was already freed" stacks="accessed here"@fill:LINE(fill),"launched here"@after_the_free:LINE(after),"freed here"@after_the_free:LINE(freed),"allocated here"@after_the_free:LINE(kept)
 // run: race
 // device: simulated
-// expect: error shared-race message="without a barrier behind a store"
+// expect: error shared-race message="without a barrier behind a store" stacks="accessed here"@reverse:LINE(other),"first accessed here"@reverse:LINE(own),"launched here"@reversed:LINE(raced)
 // run: unwritten
 // device: simulated
 // expect: warning kernel-uninitialized-read count=32 message="that nothing wrote" stacks="accessed here"@twice:LINE(twice),"launched here"@unwritten:LINE(reads),"allocated here"@unwritten:LINE(unwritten)
+// run: unwritten-tracked
+// device: simulated
+// options: --device-checks full
+// expect: warning kernel-uninitialized-read count=32 message="that nothing wrote" stacks="accessed here"@twice:LINE(twice),"used here"@twice:LINE(twice),"launched here"@unwritten:LINE(reads),"allocated here"@unwritten:LINE(unwritten)
+// run: unused
+// device: simulated
+// options: --device-checks full
+// expect: clean
 #include "answers.h"
 
 struct Kept {
@@ -32,13 +40,20 @@ __global__ void twice(const float* from, float* to)
   to[threadIdx.x] = 2 * from[threadIdx.x]; // @twice
 }
 
+// Loads what it does not choose.
+__global__ void choose(const volatile float* from, float* to, int which)
+{
+  float value = from[threadIdx.x];
+  to[threadIdx.x] = which == 1 ? 2 * value : 1;
+}
+
 template <bool waits>
 __global__ void reverse(int* values)
 {
   __shared__ int tile[64];
-  tile[threadIdx.x] = values[threadIdx.x];
+  tile[threadIdx.x] = values[threadIdx.x]; // @own
   if constexpr (waits) __syncthreads();
-  values[threadIdx.x] = tile[63 - threadIdx.x];
+  values[threadIdx.x] = tile[63 - threadIdx.x]; // @other
 }
 
 static Kept* keep(float* values)
@@ -78,7 +93,7 @@ static void reversed()
   int* values;
   CHECK(cudaMalloc(&values, 64 * sizeof(int)));
   CHECK(cudaMemset(values, 0, 64 * sizeof(int)));
-  reverse<waits><<<1, 64>>>(values);
+  reverse<waits><<<1, 64>>>(values); // @raced
   CHECK(cudaDeviceSynchronize());
   CHECK(cudaFree(values));
 }
@@ -90,6 +105,17 @@ static void unwritten(bool writes)
   CHECK(cudaMalloc(&to, 32 * sizeof(float)));
   if (writes) CHECK(cudaMemset(from, 0, 32 * sizeof(float)));
   twice<<<1, 32>>>(from, to); // @reads
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(from));
+  CHECK(cudaFree(to));
+}
+
+static void unused()
+{
+  float *from, *to;
+  CHECK(cudaMalloc(&from, 32 * sizeof(float)));
+  CHECK(cudaMalloc(&to, 32 * sizeof(float)));
+  choose<<<1, 32>>>(from, to, 0);
   CHECK(cudaDeviceSynchronize());
   CHECK(cudaFree(from));
   CHECK(cudaFree(to));
@@ -107,6 +133,8 @@ int main(int argc, char** argv)
     after_the_free();
   } else if (started_with(argc, argv, "race")) {
     reversed<false>();
+  } else if (started_with(argc, argv, "unused")) {
+    unused();
   } else {
     unwritten(false);
   }

@@ -72,6 +72,7 @@ void count_outputs_as_written(const std::vector<std::byte>& arguments) {
 executor::Checks checks() {
   const std::string& wanted = state().settings.device_checks;
   if (wanted == "none") return executor::Checks::kNone;
+  if (wanted == "full") return executor::Checks::kFull;
   return executor::Checks::kDefault;
 }
 

@@ -168,6 +168,16 @@ void Reports::set_other(Report& report, const OtherThread& other) const {
   report.other.thread = thread_extent(launch_, other.thread);
 }
 
+// The load is the place, since what it read can be named; the use is the other one.
+void Reports::unwritten_use(const AccessFacts& use, const AccessFacts* load) {
+  Report* report = first(load != nullptr ? *load : use, ReportKind::kUninitializedRead);
+  if (report == nullptr) return;
+  set_neighbour(*report);
+  if (load == nullptr) return;
+  report->has_other = true;
+  report->other = place(use);
+}
+
 void Reports::race(const AccessFacts& facts, const OtherThread& other) {
   Report* report = first(facts, ReportKind::kSharedRace);
   if (report == nullptr) return;

@@ -44,6 +44,7 @@ public:
   void refused(const AccessFacts& facts, ByteState state) override;
   void misaligned(const AccessFacts& facts) override;
   void uninitialized(const AccessFacts& facts) override;
+  void unwritten_use(const AccessFacts& use, const AccessFacts* load) override;
   void race(const AccessFacts& facts, const OtherThread& other) override;
   void never_meet(const AccessFacts& facts, const OtherThread& other, bool whole_block) override;
   void ends(const AccessFacts& facts, ReportKind kind, std::uint32_t error,

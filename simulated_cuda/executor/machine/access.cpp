@@ -37,6 +37,8 @@ bool all_allocated(const std::uint8_t* shadow, std::uint32_t first, std::uint32_
   return true;
 }
 
+} // namespace
+
 Space resolve(Space space, std::uint64_t* address) {
   if (space == Space::kShared || space == Space::kLocal || space == Space::kParameter) return space;
   if (*address < kSharedWindow || space == Space::kGlobal || space == Space::kConstant)
@@ -54,8 +56,6 @@ Space resolve(Space space, std::uint64_t* address) {
   }
   return Space::kGlobal;
 }
-
-} // namespace
 
 AccessFacts facts_of(const Warp& w, const Instruction* in, std::uint32_t lane) {
   AccessFacts facts;
@@ -212,7 +212,7 @@ void load_by_lane(Warp& w, const Instruction* in, Space space, const std::uint64
       }
     }
     const std::uint64_t mask = (std::uint64_t{1} << all) - 1;
-    if (used && (initialized & mask) == 0 && w.grid->check_uninitialized) {
+    if (used && (initialized & mask) == 0 && w.grid->check_loads) {
       AccessFacts facts = facts_of(w, in, lane);
       facts.access = Access::kLoad;
       facts.bytes = all;
@@ -256,7 +256,7 @@ std::byte* atomic_target(Warp& w, const Instruction* in, std::uint32_t lane, Spa
   const Translation to = translate(w, in, lane, space, address, bytes, access);
   if (to.host == nullptr || to.shadow == nullptr) return to.host;
   const std::uint64_t all = (std::uint64_t{1} << bytes) - 1;
-  if (initialized_bytes(to.shadow, to.first, bytes) == 0 && w.grid->check_uninitialized) {
+  if (initialized_bytes(to.shadow, to.first, bytes) == 0 && w.grid->check_atomics) {
     AccessFacts facts = facts_of(w, in, lane);
     facts.access = access;
     facts.bytes = bytes;
@@ -300,6 +300,9 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
       OtherThread other;
       other.access = earlier;
       other.thread = who < race::kWarpReaders ? who : ~0u;
+      const std::uint32_t* places =
+        earlier == Access::kStore ? block.store_places : block.load_places;
+      other.in = &w.grid->program->instruction(places[i], &other.code);
       AccessFacts facts = facts_of(w, in, lane);
       facts.access = access;
       facts.bytes = bytes;
@@ -308,6 +311,7 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
       w.worker->checks->race(facts, other);
     }
     const std::uint32_t mine = thread | block.clock << race::kThreadBits;
+    (is_store ? block.store_places : block.load_places)[i] = in->number;
     if (is_store) {
       entry = (entry & 0xffffffff00000000ull) | mine;
       continue;

@@ -18,6 +18,9 @@ struct Translation {
   bool is_device = false;   // other workers may access it: see device_bytes.h
 };
 
+// The space of a generic address, which becomes the offset there.
+Space resolve(Space space, std::uint64_t* address);
+
 Translation translate(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
                       std::uint64_t address, std::uint32_t bytes, Access access);
 

@@ -87,13 +87,7 @@ const Instruction* Warp::barrier(const Instruction* in) {
     if (other.wait == Wait::kPartial && other.at == in && other.frame == frame) here |= other.mask;
   }
   if (here != alive) {
-    Fragment fragment;
-    fragment.at = in;
-    fragment.mask = mask;
-    fragment.frame = frame;
-    fragment.join = join;
-    fragment.wait = Wait::kPartial;
-    waiting.push_back(fragment);
+    waiting.push_back(standing(in, Wait::kPartial));
     return next_fragment();
   }
   std::vector<Fragment> left;
@@ -137,12 +131,7 @@ const Instruction* Warp::arrive_at_barrier(const Instruction* in) {
     if (block->races != nullptr) block->barrier_of_all();
     return in + 1;
   }
-  Fragment fragment;
-  fragment.at = in;
-  fragment.mask = mask;
-  fragment.frame = frame;
-  fragment.join = join;
-  fragment.wait = Wait::kBarrier;
+  Fragment fragment = standing(in, Wait::kBarrier);
   fragment.barrier = which;
   waiting.push_back(fragment);
   return next_fragment();
@@ -169,14 +158,7 @@ bool Warp::split_barriers() {
     waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
     load(fragment);
     const Instruction* next = arrive_at_barrier(fragment.at);
-    if (next != nullptr) {
-      Fragment again;
-      again.at = next;
-      again.mask = mask;
-      again.frame = frame;
-      again.join = join;
-      ready.push_back(again);
-    }
+    if (next != nullptr) ready.push_back(standing(next));
     set_mask(0);
     return true;
   }

@@ -48,8 +48,12 @@ void Block::prepare(Worker& runs) {
   if (of.program->shared_granule == 2) race_shift = 1;
   if (of.program->shared_granule == 1) race_shift = 0;
   if (of.check_races && shared_bytes != 0) {
-    race_storage.resize((std::size_t{shared_bytes} >> race_shift) + 64);
+    const std::size_t entries = (std::size_t{shared_bytes} >> race_shift) + 64;
+    race_storage.resize(entries);
+    place_storage.resize(2 * entries);
     races = race_storage.data();
+    store_places = place_storage.data();
+    load_places = store_places + entries;
   }
   for (std::uint32_t i = 0; i < of.warps; ++i) {
     auto warp = std::make_unique<Warp>();

@@ -45,7 +45,9 @@ struct Block {
   std::uint64_t number = 0;
   std::byte* shared = nullptr;
   std::uint8_t* shared_shadow = nullptr;
-  std::uint64_t* races = nullptr; // null: they are not looked for
+  std::uint64_t* races = nullptr;        // null: they are not looked for
+  std::uint32_t* store_places = nullptr; // of each entry: the number of the last store
+  std::uint32_t* load_places = nullptr;
   std::uint32_t shared_bytes = 0; // that a kernel may address, dynamic memory included
   std::uint32_t race_shift = 2;
   std::uint32_t clock = 1, last_barrier = 1;
@@ -60,6 +62,7 @@ struct Block {
   std::vector<std::byte> shared_bytes_storage;
   std::vector<std::uint8_t> shadow_storage;
   std::vector<std::uint64_t> race_storage;
+  std::vector<std::uint32_t> place_storage;
 
   void prepare(Worker& worker); // once: blocks use it one after the other
   void start(std::uint64_t number);
@@ -91,7 +94,8 @@ struct Grid {
   std::vector<std::uint8_t> shared_pattern; // the shadow of shared memory at a block's start
   std::uint64_t workspace = 0;              // of a cooperative grid: its address
   DeviceHeap* heap = nullptr;
-  bool check_uninitialized = true;
+  bool check_loads = true;   // uses of what is not initialised count where it is loaded
+  bool check_atomics = true; // the same of atomics
   bool check_races = true;
 };
 

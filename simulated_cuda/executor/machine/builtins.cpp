@@ -80,9 +80,10 @@ bool read_bytes(Warp& w, std::uint32_t lane, std::uint64_t address, std::uint32_
   }
   const Region* region = w.grid->memory->region_of(address);
   if (region == nullptr || !region->holds(address, bytes)) return false;
-  if (w.grid->memory->state(address) == ByteState::kNothing) return false;
-  for (std::uint32_t i = 0; i < bytes; ++i)
+  for (std::uint32_t i = 0; i < bytes; ++i) {
+    if (w.grid->memory->state(address + i) == ByteState::kNothing) return false;
     load_device<std::uint8_t>(static_cast<std::byte*>(to) + i, region->at(address) + i);
+  }
   return true;
 }
 

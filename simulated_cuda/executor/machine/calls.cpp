@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls: a frame for the callee, its parameters and results, and local memory, which is a stack for
 // each lane. A call is a join: lanes that returned wait for the others of the same call.
+#include "simulated_cuda/executor/executor.h"
 #include "simulated_cuda/executor/machine/block.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
 #include "simulated_cuda/executor/machine/workers/worker.h"
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 namespace gmt::executor {
 namespace {
@@ -15,7 +17,7 @@ namespace {
 constexpr std::uint32_t kMostDepth = 1024;
 constexpr std::uint32_t kMostLocal = 512 * 1024;
 
-std::size_t frame_bytes(const Code& code) {
+std::size_t bytes_of_frame(const Code& code) {
   return code.register_bytes + std::size_t{code.parameter_bytes} * kLanes;
 }
 
@@ -30,11 +32,13 @@ Frame* Warp::new_frame(const Code& code) {
   }
   auto* made = new Frame;
   made->code = &code;
-  const std::size_t bytes = (frame_bytes(code) + 127) / 128 * 128 + 128;
+  const std::size_t bytes = (bytes_of_frame(code) + 127) / 128 * 128 + 128;
+  all_frames.push_back(made);
   made->registers = static_cast<std::byte*>(std::aligned_alloc(128, bytes));
+  if (made->registers == nullptr) throw std::bad_alloc();
   std::memset(made->registers, 0, bytes);
   made->parameters = made->registers + code.register_bytes;
-  all_frames.push_back(made);
+  worker->run->hold(bytes);
   return made;
 }
 
@@ -52,14 +56,20 @@ Warp::~Warp() {
 void Warp::reserve_local(std::uint32_t bytes) {
   if (bytes <= local_stride) return;
   const std::uint32_t stride = std::max(bytes, local_stride * 2);
-  std::vector<std::byte> grown(std::size_t{stride} * kLanes);
-  for (std::size_t lane = 0; lane < kLanes && local_stride != 0; ++lane)
-    std::memcpy(grown.data() + lane * stride, local.data() + lane * local_stride, local_stride);
-  local = std::move(grown);
+  const auto grow = [&](std::vector<std::byte>& memory) {
+    std::vector<std::byte> grown(std::size_t{stride} * kLanes);
+    for (std::size_t lane = 0; lane < kLanes && local_stride != 0; ++lane)
+      std::memcpy(grown.data() + lane * stride, memory.data() + lane * local_stride, local_stride);
+    memory = std::move(grown);
+    worker->run->hold(std::uint64_t{stride - local_stride} * kLanes);
+  };
+  grow(local);
+  if (grid->program->is_tracked) grow(local_shadow);
   local_stride = stride;
 }
 
 const Instruction* Warp::call(const Instruction* in) {
+  if (--calls < 0) return pause(in);
   const CallSite& site = frame->code->calls[in->extra];
   std::uint32_t lanes = mask;
   std::uint32_t callee = site.function;
@@ -73,30 +83,28 @@ const Instruction* Warp::call(const Instruction* in) {
       if (targets[lane] == target) lanes |= 1u << lane;
     }
     const Program& program = *grid->program;
-    const std::uint64_t index = (target - kFunctionWindow) / 16;
-    const auto found = target < kFunctionWindow || target % 16 != 0
+    const std::uint64_t offset = target - kFunctionWindow; // of another address: too large
+    const auto found = offset >= kWindowBytes || offset % 16 != 0
                          ? program.function_of_linked.end()
-                         : program.function_of_linked.find(static_cast<std::uint32_t>(index));
+                         : program.function_of_linked.find(static_cast<std::uint32_t>(offset / 16));
     if (found == program.function_of_linked.end()) return invalid_call(*this, in, target);
     callee = found->second;
+    if (program.linked->functions()[found->first].function->is_entry) // its frame is no function's
+      return invalid_call(*this, in, target);
     if (lanes != mask) { // the others call something else
-      Fragment others;
-      others.at = in;
-      others.mask = mask & ~lanes;
-      others.frame = frame;
-      others.join = join;
-      ready.push_back(others);
+      part(in, mask & ~lanes);
       set_mask(lanes);
     }
   }
   const Code& code = *grid->program->functions[callee];
-  if (!code.unsupported.empty()) {
+  if (!code.unsupported.empty())
     return end_grid(*this, 0,
                     "it called " + std::string(code.name) + ", where " + code.unsupported);
-  }
   const std::uint32_t local_base = frame->local_end;
   if (frame->depth >= kMostDepth || local_base + code.local_bytes > kMostLocal)
     return stack_overflow(*this, in);
+  if (worker->run->held_bytes() > grid->launch->limits.memory_bytes)
+    return end_grid(*this, 0, "its calls needed more memory than is allowed");
   Frame* next = new_frame(code);
   next->caller = frame;
   next->site = &site;
@@ -115,11 +123,7 @@ const Instruction* Warp::call(const Instruction* in) {
         frame->parameters + lane * frame->code->parameter_bytes + site.argument_offsets[i], bytes);
     }
   }
-  Join* made = new_join();
-  made->expected = lanes;
-  made->resume = in + 1;
-  made->parent = join;
-  made->frame = frame;
+  Join* made = open_join(in + 1);
   made->finished = next;
   next->exit = made;
   join = made;

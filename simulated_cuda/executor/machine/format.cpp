@@ -16,12 +16,22 @@ struct Conversion {
   char letter = 0;
 };
 
+// Whether a width or a precision would make the C library work for long.
+bool has_large_number(const std::string& flags) {
+  std::size_t digits = 0;
+  for (const char c : flags) {
+    digits = c >= '0' && c <= '9' ? digits + 1 : 0;
+    if (digits > 3) return true;
+  }
+  return false;
+}
+
 class Formatter {
 public:
   Formatter(const ReadArgument& read, const ReadText& text) : read_(read), text_(text) {}
 
   std::string one(Conversion c) {
-    if (c.flags.size() > 40) c.flags.clear();
+    if (c.flags.size() > 40 || has_large_number(c.flags)) c.flags.clear();
     std::string form = "%" + c.flags;
     char out[512];
     switch (c.letter) {

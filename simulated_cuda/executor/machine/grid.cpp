@@ -96,11 +96,20 @@ void lay_out_shared(Grid& grid, const Program& program, std::uint64_t dynamic_by
   if (has_dynamic) allocate(program.static_shared_bytes, dynamic_bytes);
 }
 
+// 0: there is no memory for those that have to run at the same time.
 std::uint64_t resident_blocks(const Launch& launch, const Grid& grid, const Program& program) {
-  if (launch.cooperative) return grid.blocks;
-  std::uint64_t each = std::uint64_t{grid.shared_bytes} * 4 + 4096;
-  for (const auto& code : program.functions)
-    each += grid.warps * (code->register_bytes + std::uint64_t{code->local_bytes} * kLanes);
+  const auto frames = [&](const Code& code) {
+    const std::uint64_t of_lanes = std::uint64_t{code.local_bytes} + code.parameter_bytes;
+    return grid.warps * (code.register_bytes + of_lanes * kLanes);
+  };
+  constexpr std::uint64_t kRaceBytes = 16; // of a granule
+  const std::uint64_t of_shared = 2 + kRaceBytes / program.shared_granule;
+  std::uint64_t each = grid.shared_bytes * of_shared + 4096;
+  const std::uint64_t least = each + frames(*program.functions.front());
+  for (const auto& code : program.functions) each += frames(*code);
+  const std::uint64_t most = launch.limits.memory_bytes / least;
+  if (most == 0) return 0;
+  if (launch.cooperative) return grid.blocks <= most ? grid.blocks : 0;
   const std::uint64_t by_memory = std::max<std::uint64_t>(launch.limits.memory_bytes / each, 1);
   const std::uint64_t by_warps =
     std::max<std::uint64_t>(launch.limits.resident_warps / grid.warps, 1);
@@ -245,8 +254,10 @@ void bind(Program& program) {
   if (program.bound || !program.unsupported.reason.empty()) return;
   const FormTable& table = forms();
   const Handler guard = table.find("guard");
+  std::uint32_t number = 0;
   for (std::uint32_t f = 0; f < program.functions.size(); ++f) {
     Code& code = *program.functions[f];
+    for (Instruction& in : code.instructions) in.number = number++ & 0x7fffffffu;
     for (Instruction& in : code.instructions) {
       const std::string& form = program.forms[in.form];
       const Handler handler = table.find(form);
@@ -285,7 +296,8 @@ Outcome run_grid(const Launch& launch, Program& program, ReportSinks& sinks, Obs
   grid.memory = launch.memory;
   grid.heap = launch.heap;
   grid.first_region = &kNoRegion;
-  grid.check_uninitialized = grid.check_races = launch.checks != Checks::kNone;
+  grid.check_atomics = grid.check_races = launch.checks != Checks::kNone;
+  grid.check_loads = launch.checks == Checks::kDefault;
   const std::uint32_t extent[] = {launch.grid.x, launch.grid.y, launch.grid.z};
   const std::uint32_t block[] = {launch.block.x, launch.block.y, launch.block.z};
   std::copy(extent, extent + 3, grid.extent);
@@ -306,6 +318,11 @@ Outcome run_grid(const Launch& launch, Program& program, ReportSinks& sinks, Obs
   }
   Watch watch(launch, observer);
   const std::uint64_t resident = resident_blocks(launch, grid, program);
+  if (resident == 0) {
+    outcome.end = End::kStopped;
+    outcome.reason = "its threads need more memory than is allowed";
+    return outcome;
+  }
   Team team(launch, grid, resident, sinks, watch);
   team.run();
   add_results(outcome, program, team);

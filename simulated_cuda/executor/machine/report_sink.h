@@ -40,6 +40,9 @@ public:
   virtual void refused(const AccessFacts& facts, ByteState state) = 0; // not in live memory
   virtual void misaligned(const AccessFacts& facts) = 0;
   virtual void uninitialized(const AccessFacts& facts) = 0;
+  // Where registers are tracked: a value that nothing wrote decides something. `load` is where it
+  // was loaded; null: no memory is known from which it comes.
+  virtual void unwritten_use(const AccessFacts& use, const AccessFacts* load) = 0;
   virtual void race(const AccessFacts& facts, const OtherThread& other) = 0;
   virtual void never_meet(const AccessFacts& facts, const OtherThread& other, bool whole_block) = 0;
   // Ends the grid: trap, assert, a call of no function, an overflow of the stack.

@@ -33,7 +33,7 @@ void Warp::start(Frame* first, std::uint32_t lanes) {
   alive = present = lanes;
   base[0] = first->registers;
   at = first->code->instructions.data();
-  budget = kTurn;
+  budget = calls = kTurn;
   last_sync = 0;
   turns = 0;
   spinning = false;
@@ -50,18 +50,21 @@ Join* Warp::new_join() {
   return made;
 }
 
+// Lanes that have arrived go on: at a join, since they may be expected at the parent there as well.
+Fragment Warp::leave_join(Join* from) {
+  Fragment fragment;
+  fragment.at = from->resume;
+  fragment.mask = from->arrived;
+  fragment.frame = from->frame;
+  fragment.join = from->parent;
+  if (from->finished != nullptr) take_results(from->finished, from->arrived);
+  return fragment;
+}
+
 // All that are expected have arrived, or none is expected any more: the join is over.
 void Warp::settle(Join* done) {
   if (done->expected != done->arrived) return;
-  if (done->arrived != 0) {
-    Fragment fragment;
-    fragment.at = done->resume;
-    fragment.mask = done->arrived;
-    fragment.frame = done->frame;
-    fragment.join = done->parent;
-    ready.push_back(fragment);
-    if (done->finished != nullptr) take_results(done->finished, done->arrived);
-  }
+  if (done->arrived != 0) ready.push_back(leave_join(done));
   if (done->finished != nullptr) free_frame(done->finished);
   spare_joins.push_back(done);
 }
@@ -106,46 +109,55 @@ bool Warp::release_joins(Join* innermost) {
   bool released = false;
   for (Join* each = innermost; each != nullptr; each = each->parent) {
     if (each->arrived == 0) continue;
-    Fragment fragment;
-    fragment.at = each->resume; // a join: the lanes may be expected at the parent there as well
-    fragment.mask = each->arrived;
-    fragment.frame = each->frame;
-    fragment.join = each->parent;
-    if (each->finished != nullptr) take_results(each->finished, each->arrived);
+    ready.insert(ready.begin(), leave_join(each));
     each->expected &= ~each->arrived;
     each->arrived = 0;
-    ready.insert(ready.begin(), fragment);
     released = true;
   }
   return released;
 }
 
+Fragment Warp::standing(const Instruction* in, Wait wait) const {
+  Fragment fragment;
+  fragment.at = in;
+  fragment.mask = mask;
+  fragment.frame = frame;
+  fragment.join = join;
+  fragment.wait = wait;
+  return fragment;
+}
+
+Join* Warp::open_join(const Instruction* meet) {
+  Join* made = new_join();
+  made->expected = mask;
+  made->resume = meet;
+  made->parent = join;
+  made->frame = frame;
+  return made;
+}
+
+void Warp::expect_all_at(const Instruction* meet) {
+  const bool is_open = join != nullptr && join->resume == meet && join->frame == frame;
+  if (!is_open) join = open_join(meet);
+}
+
+void Warp::part(const Instruction* to, std::uint32_t lanes) {
+  Fragment fragment = standing(to);
+  fragment.mask = lanes;
+  ready.push_back(fragment);
+}
+
+// Lanes that branch to where all meet have arrived there.
 const Instruction* Warp::branch(const Instruction* in, std::uint32_t taken) {
-  const Instruction* target = in + in->immediate;
   const Instruction* meet = in->join != 0 ? in + in->join : nullptr;
-  if (meet != nullptr && (join == nullptr || join->resume != meet || join->frame != frame)) {
-    Join* made = new_join();
-    made->expected = mask;
-    made->resume = meet;
-    made->parent = join;
-    made->frame = frame;
-    join = made;
-  }
+  if (meet != nullptr) expect_all_at(meet);
   const std::uint32_t others = mask & ~taken;
-  const auto part = [&](const Instruction* to, std::uint32_t lanes) {
-    if (to == meet) {
-      join->arrived |= lanes;
-      return;
-    }
-    Fragment fragment;
-    fragment.at = to;
-    fragment.mask = lanes;
-    fragment.frame = frame;
-    fragment.join = join;
-    ready.push_back(fragment);
+  const auto go = [&](const Instruction* to, std::uint32_t lanes) {
+    if (to == meet) join->arrived |= lanes;
+    else part(to, lanes);
   };
-  part(target, taken);
-  part(in + 1, others);
+  go(in + in->immediate, taken);
+  go(in + 1, others);
   return next_fragment();
 }
 
@@ -162,18 +174,15 @@ const Instruction* Warp::table_branch(const Instruction* in) {
     return code + targets[std::min(index[lane], most)];
   };
   const auto first = static_cast<std::uint32_t>(__builtin_ctz(left));
-  bool uniform = true;
-  for (std::uint32_t m = left; m != 0; m &= m - 1)
-    uniform &= target_of(static_cast<std::uint32_t>(__builtin_ctz(m))) == target_of(first);
-  if (uniform) return target_of(first);
-  if (meet != nullptr && (join == nullptr || join->resume != meet || join->frame != frame)) {
-    Join* made = new_join();
-    made->expected = mask;
-    made->resume = meet;
-    made->parent = join;
-    made->frame = frame;
-    join = made;
+  bool uniform = true, back = false;
+  for (std::uint32_t m = left; m != 0; m &= m - 1) {
+    const Instruction* to = target_of(static_cast<std::uint32_t>(__builtin_ctz(m)));
+    uniform &= to == target_of(first);
+    back |= to <= in;
   }
+  if (back && --budget < 0) return turn_over(in);
+  if (uniform) return target_of(first);
+  if (meet != nullptr) expect_all_at(meet);
   while (left != 0) {
     const Instruction* to = target_of(static_cast<std::uint32_t>(__builtin_ctz(left)));
     std::uint32_t lanes = 0;
@@ -182,16 +191,8 @@ const Instruction* Warp::table_branch(const Instruction* in) {
       if (target_of(lane) == to) lanes |= 1u << lane;
     }
     left &= ~lanes;
-    if (to == meet) {
-      join->arrived |= lanes;
-      continue;
-    }
-    Fragment fragment;
-    fragment.at = to;
-    fragment.mask = lanes;
-    fragment.frame = frame;
-    fragment.join = join;
-    ready.push_back(fragment);
+    if (to == meet) join->arrived |= lanes;
+    else part(to, lanes);
   }
   return next_fragment();
 }
@@ -218,17 +219,19 @@ void Warp::stop() {
   spare_joins = all_joins;
 }
 
+// Calls alone can go on for ever: limits are looked at between turns.
+const Instruction* Warp::pause(const Instruction* in) {
+  calls = kTurn;
+  at = in;
+  return nullptr;
+}
+
 // Lanes that wait for this fragment are released; then the others of the warp have their turn, and
 // in the end other warps.
 const Instruction* Warp::turn_over(const Instruction* in) {
   const bool released = release_joins(join);
   if (released || !ready.empty()) {
-    Fragment fragment;
-    fragment.at = in;
-    fragment.mask = mask;
-    fragment.frame = frame;
-    fragment.join = join;
-    ready.insert(ready.begin(), fragment);
+    ready.insert(ready.begin(), standing(in));
     ++turns;
     budget = kFragmentTurn;
     constexpr std::uint32_t kMany = kTurn / kFragmentTurn, kLess = kSpinTurn / kFragmentTurn;
@@ -321,24 +324,14 @@ const Instruction* Warp::wait_for(const Instruction* in, std::uint32_t lanes) {
     forced = nullptr;
     return in;
   }
-  Fragment fragment;
-  fragment.at = in;
-  fragment.mask = mask;
-  fragment.frame = frame;
-  fragment.join = join;
-  fragment.wait = Wait::kOthers;
+  Fragment fragment = standing(in, Wait::kOthers);
   fragment.lanes = lanes;
   waiting.push_back(fragment);
   return next_fragment();
 }
 
 const Instruction* Warp::warp_barrier(const Instruction* in, std::uint32_t lanes) {
-  Fragment fragment;
-  fragment.at = in;
-  fragment.mask = mask;
-  fragment.frame = frame;
-  fragment.join = join;
-  fragment.wait = Wait::kOthers;
+  Fragment fragment = standing(in, Wait::kOthers);
   fragment.lanes = lanes;
   fragment.barrier = 1;
   waiting.push_back(fragment);

@@ -12,6 +12,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <set>
 #include <vector>
 
 namespace gmt::executor {
@@ -60,6 +62,14 @@ struct Fragment {
   std::uint32_t barrier = 0; // kBarrier
 };
 
+// Where registers are tracked: the last time that an instruction loaded what nothing wrote.
+struct UnwrittenLoad {
+  const Instruction* in = nullptr;
+  std::uint32_t lane = 0, bytes = 0;
+  Space space = Space::kUnknown;
+  std::uint64_t address = 0;
+};
+
 struct Warp {
   // The fragment that runs
   std::byte* base[2] = {nullptr, nullptr}; // registers of its frame; constants
@@ -70,6 +80,7 @@ struct Warp {
   Frame* first_frame = nullptr;   // of the kernel
   const Region* region = nullptr; // the one of the last access
   std::int32_t budget = 0;        // backward branches until another fragment or warp has its turn
+  std::int32_t calls = 0;         // until the warp's turn is over
 
   const Instruction* at = nullptr; // where it goes on; null: nothing of it can run now
   std::uint32_t alive = 0;         // lanes that have not left
@@ -85,7 +96,11 @@ struct Warp {
   std::vector<Fragment> ready, waiting;
   std::vector<Frame*> all_frames, spare_frames;
   std::vector<Join*> all_joins, spare_joins;
-  std::vector<std::byte> local; // of a lane after the other
+  std::vector<std::byte> local;        // of a lane after the other
+  std::vector<std::byte> local_shadow; // where registers are tracked: bits that nothing wrote
+  std::vector<UnwrittenLoad> unwritten;
+  // Of each check that found something: shadows from which the one that it checks follows
+  std::map<const Instruction*, std::set<std::uint32_t>> traced;
   std::uint32_t local_stride = 0;
   alignas(64) std::uint32_t thread[3][kLanes]; // %tid
 
@@ -98,11 +113,15 @@ struct Warp {
   const Instruction* call(const Instruction* in);
   const Instruction* table_branch(const Instruction* in);
   const Instruction* turn_over(const Instruction* in); // too many backward branches
+  const Instruction* pause(const Instruction* in);     // too many calls
   const Instruction* wait_for(const Instruction* in, std::uint32_t lanes);
   const Instruction* barrier(const Instruction* in);
   const Instruction* warp_barrier(const Instruction* in, std::uint32_t lanes);
 
-  void synchronized(); // lanes of the warp waited for each other
+  Fragment standing(const Instruction* in, Wait wait = Wait::kNone) const; // what runs, at `in`
+  void part(const Instruction* to, std::uint32_t lanes); // lanes of what runs go on there
+  void expect_all_at(const Instruction* meet); // a join there, unless the innermost one is it
+  void synchronized();                         // lanes of the warp waited for each other
   void start(Frame* first, std::uint32_t lanes);
   void stop(); // all lanes leave
   bool release_joins(Join* innermost);
@@ -114,6 +133,8 @@ struct Warp {
   Frame* new_frame(const Code& code);
   void free_frame(Frame* frame);
   Join* new_join();
+  Join* open_join(const Instruction* meet); // for the lanes that run
+  Fragment leave_join(Join* from);
   void settle(Join* join);
   void drop_lanes(Join* from, const Join* end, std::uint32_t lanes);
   void reserve_local(std::uint32_t bytes);

@@ -73,7 +73,10 @@ std::uint32_t ProgramBuilder::parameter(std::uint32_t offset, std::uint32_t byte
 }
 
 std::uint32_t ProgramBuilder::function(std::uint32_t linked) {
-  return program_.function_of_linked.at(linked);
+  const auto found = program_.function_of_linked.find(linked);
+  if (found == program_.function_of_linked.end())
+    throw NotSupported{"a call of a missing function"};
+  return found->second;
 }
 
 void ProgramBuilder::collect(std::uint32_t kernel) {
@@ -183,6 +186,8 @@ void ProgramBuilder::lay_out_shared() {
   }
   if (at > kMostSharedBytes) throw NotSupported{"more shared memory than a block can have"};
   program_.static_shared_bytes = round_up(at, dynamic_alignment);
+  if (program_.static_shared_bytes > kMostSharedBytes)
+    throw NotSupported{"more shared memory than a block can have"};
   for (SharedVariable& variable : program_.shared) {
     if (variable.is_dynamic) variable.offset = program_.static_shared_bytes;
   }

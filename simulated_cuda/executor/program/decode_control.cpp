@@ -79,6 +79,8 @@ void FunctionDecoder::decode_call() {
       site.built_in = function.function->name;
       if (!is_built_in(site.built_in))
         fail("a call of " + std::string(site.built_in) + " is not executed");
+    } else if (function.function->is_entry) {
+      fail("a call of a kernel");
     } else {
       site.function = builder_.function(linked);
     }
@@ -90,7 +92,8 @@ void FunctionDecoder::decode_call() {
   const auto take = [&](const Operand* list, auto& offsets, auto& sizes, auto& registers) {
     for (std::uint32_t i = 0; list != nullptr && i < list->count; ++i) {
       const Operand& item = body_.parts(*list)[i];
-      if (item.kind == OperandKind::kLocal) {
+      if (item.kind == OperandKind::kLocal &&
+          body_.variables[item.id].space == ptx::Space::kParam) {
         offsets.push_back(local_offsets_[item.id]);
         sizes.push_back(static_cast<std::uint32_t>(body_.variables[item.id].size));
         registers.push_back(kNoOperand);

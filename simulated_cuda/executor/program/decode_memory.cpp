@@ -4,6 +4,7 @@
 #include "simulated_cuda/executor/program/decoder.h"
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 namespace gmt::executor {
@@ -221,6 +222,12 @@ void FunctionDecoder::decode_store() {
   }
 }
 
+// An address of 64 bits; the offset of one that had 32 is in it.
+std::uint32_t FunctionDecoder::whole_address(Target target) {
+  if (target.narrow) widen_address(&target);
+  return target.operand;
+}
+
 // atom.{order}.{scope}.{space}.op.type d, [a], b{, c} and red without d. The form is
 // "atom.op.type". A vector is an atomic for each element, as PTX defines it. `extra` is the space,
 // of a vector also its elements and which one it is.
@@ -246,12 +253,7 @@ void FunctionDecoder::decode_atomic(bool has_result) {
   if (has_result && count > 1 &&
       (operand(0).kind != OperandKind::kVector || operand(0).count != count))
     fail("a result of another size than the operand");
-  std::uint32_t base = target.operand;
-  if (target.narrow) {
-    Target wide = target;
-    widen_address(&wide);
-    base = wide.operand;
-  }
+  const std::uint32_t base = whole_address(target);
   const std::int64_t offset = target.narrow ? 0 : target.offset;
   std::vector<std::uint32_t> values;
   for (std::uint32_t i = 0; i < count; ++i) values.push_back(source_of(part(data, i), bytes, type));
@@ -277,6 +279,41 @@ void FunctionDecoder::decode_atomic(bool has_result) {
     in.extra = static_cast<std::uint32_t>(target.space) | (count > 1 ? count << 8 | i << 16 : 0);
   }
   for (std::uint32_t i = 0; i < count && has_result; ++i) write_back(results[i]);
+}
+
+// mbarrier.op.b64 of an object in the block's shared memory. Operands of the form: the result, the
+// address, and a number: a count, a state or a parity.
+void FunctionDecoder::decode_mbarrier() {
+  struct Row {
+    std::string_view operation;
+    Type result, number; // kNone: there is none
+  };
+  static constexpr Row kRows[] = {
+    {"init", Type::kNone, Type::kU32},      {"inval", Type::kNone, Type::kNone},
+    {"arrive", Type::kB64, Type::kU32},     {"arrive_drop", Type::kB64, Type::kU32},
+    {"test_wait", Type::kPred, Type::kB64}, {"try_wait", Type::kPred, Type::kB64}};
+  const auto* row = std::find_if(std::begin(kRows), std::end(kRows),
+                                 [&](const Row& each) { return has(each.operation); });
+  const bool elsewhere = has("shared::cluster") || has("noComplete") || has("expect_tx");
+  if (row == std::end(kRows) || elsewhere) fail(std::string(mnemonic().text) + " is not executed");
+  const bool gives = row->result != Type::kNone;
+  const std::size_t guard = begin_guard();
+  std::size_t at = gives ? 1 : 0;
+  const Target target = address(operand(at++), Space::kShared);
+  const std::uint32_t base = whole_address(target);
+  std::uint32_t number = kNoOperand;
+  const bool parity = has("parity");
+  if (instruction_->operand_count > at && row->number != Type::kNone)
+    number = source(operand(at), parity ? Type::kU32 : row->number);
+  Result to;
+  if (gives) to = result(operand(0), row->result);
+  Instruction& in = emit("mbarrier." + std::string(row->operation) + (parity ? ".parity" : ""));
+  in.r[0] = to.offset;
+  in.r[1] = base;
+  in.r[2] = number;
+  in.immediate = target.narrow ? 0 : target.offset;
+  if (gives) write_back(to);
+  end_guard(guard);
 }
 
 } // namespace gmt::executor

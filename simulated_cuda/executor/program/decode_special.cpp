@@ -28,6 +28,7 @@ bool FunctionDecoder::decode_special() {
     {"exit", [](FunctionDecoder& d) { d.decode_leave("exit"); }},
     {"trap", [](FunctionDecoder& d) { d.decode_leave("trap"); }},
     {"brkpt", [](FunctionDecoder& d) { d.decode_leave("trap"); }},
+    {"mbarrier", [](FunctionDecoder& d) { d.decode_mbarrier(); }},
     {"bar", [](FunctionDecoder& d) { d.decode_barrier(); }},
     {"barrier", [](FunctionDecoder& d) { d.decode_barrier(); }},
     {"membar", [](FunctionDecoder& d) { d.emit("fence"); }},

@@ -108,6 +108,8 @@ private:
   void decode_load();
   void decode_store();
   void decode_atomic(bool has_result);
+  void decode_mbarrier();
+  std::uint32_t whole_address(Target target);
   void load_parameter(const Target& target, const Operand& data, ptx::Type type);
 
   // decode_control.cpp

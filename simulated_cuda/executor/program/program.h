@@ -40,8 +40,9 @@ struct Instruction {
   std::uint32_t extra = 0;          // index of a call, a table, a special register
   std::uint32_t form = 0;           // Program::forms
   std::uint32_t source = 0;         // Code::body.instructions
-  std::uint32_t states = 0; // of a load or store that only copies: Code::copy_states, from 1
-  std::uint32_t shown = 0;  // 1: counts as an instruction of the program
+  std::uint32_t states = 0;      // of a load or store that only copies: Code::copy_states, from 1
+  std::uint32_t shown : 1 = 0;   // it counts as an instruction of the program
+  std::uint32_t number : 31 = 0; // of all functions: Program::instruction()
 };
 
 // Instruction::extra of a barrier: 1 if it is aligned, and twice one of these.
@@ -110,6 +111,9 @@ struct Code {
   std::vector<CopyStates> copy_states;
   std::vector<Counted> counted;                  // by instruction, if any is counted
   std::vector<std::vector<std::int32_t>> tables; // instruction indices of brx.idx targets
+  // Of a tracked program: how many of its first operands each instruction that tracking added
+  // writes; 0 for the others
+  std::vector<std::uint8_t> tracked_results;
   std::string unsupported; // why it cannot be executed, of one that perhaps is never called
   std::uint32_t register_bytes = 0;  // of a warp
   std::uint32_t parameter_bytes = 0; // of a lane: own, and those of calls
@@ -149,9 +153,18 @@ struct Program {
   bool uses_heap = false, uses_printf = false, uses_grid_sync = false;
   bool uses_generic_parameters = false;
   Unsupported unsupported;
-  bool bound = false; // to handlers
+  bool bound = false;      // to handlers
+  bool is_tracked = false; // see tracking.h
   std::vector<Feature> features;
 
+  // The instruction of a number, and its function.
+  const Instruction& instruction(std::uint32_t number, const Code** code) const {
+    std::size_t i = 0;
+    for (; number >= functions[i]->instructions.size(); ++i)
+      number -= static_cast<std::uint32_t>(functions[i]->instructions.size());
+    *code = functions[i].get();
+    return functions[i]->instructions[number];
+  }
   const ptx::Instruction& source_of(const Code& code, const Instruction& instruction) const {
     return code.body->instructions[instruction.source];
   }

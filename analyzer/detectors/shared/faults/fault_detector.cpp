@@ -141,6 +141,7 @@ private:
     case FaultKind::kUseAfterFree:
     case FaultKind::kMisaligned: return {kernel_, " ", verb(), where()};
     case FaultKind::kUninitializedRead:
+      if (fault_.bytes() == 0) return {kernel_, " uses a value that nothing wrote", at()};
       return {kernel_, " ", verb(), " that nothing wrote", where()};
     case FaultKind::kSharedRace: return race();
     case FaultKind::kBarrierDivergence:
@@ -200,8 +201,8 @@ private:
     const FaultKind kind = fault_.fault();
     if (kind == FaultKind::kBarrierDivergence || kind == FaultKind::kDeadlock)
       return StackRole::kWaited;
-    const bool accesses = fault_.access() != trace::FaultAccess::kUnknown;
-    return accesses ? StackRole::kAccessed : StackRole::kFailed;
+    if (fault_.access() != trace::FaultAccess::kUnknown) return StackRole::kAccessed;
+    return kind == FaultKind::kUninitializedRead ? StackRole::kUsed : StackRole::kFailed;
   }
 
   void add_stacks_of(Finding& f) const {
@@ -216,6 +217,7 @@ private:
     if (has(e_, trace::kFaultHasOther)) {
       FindingStack other = stack_at(fault_.other_lines(), fault_.other_function(), true);
       if (fault_.fault() == FaultKind::kSharedRace) other.order = StackOrder::kFirst;
+      if (fault_.fault() == FaultKind::kUninitializedRead) other.role = StackRole::kUsed;
       f.stacks.push_back(std::move(other));
     }
     for (const std::uint64_t order : {fault_.call(), fault_.made()}) {

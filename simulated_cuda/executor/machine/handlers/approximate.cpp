@@ -10,11 +10,6 @@
 namespace gmt::executor {
 namespace {
 
-struct F32 {
-  using D = f32;
-  using A = f32;
-};
-
 f32 ex2(f32 a) { return static_cast<f32>(std::exp2(f64{a})); }
 f32 lg2(f32 a) { return static_cast<f32>(std::log2(f64{a})); }
 f32 sine(f32 a) { return static_cast<f32>(std::sin(f64{a})); }
@@ -23,22 +18,18 @@ f32 hyperbolic(f32 a) { return static_cast<f32>(std::tanh(f64{a})); }
 f32 inverse_root(f32 a) { return static_cast<f32>(1.0 / std::sqrt(f64{a})); }
 
 template <f32 (*kFunction)(f32), bool kFlush>
-struct Single : F32 {
+struct Single : Same<f32> {
   static constexpr bool kScalar = true;
   static f32 f(f32 a) { return out_f32<kFlush, false>(kFunction(in_f32<kFlush>(a))); }
 };
 
 template <f32 (*kFunction)(f32), class H>
-struct Half {
-  using D = u16;
-  using A = u16;
+struct Half : Same<u16> {
   static constexpr bool kScalar = true;
   static u16 f(u16 a) { return H::narrow(kFunction(H::widen(a))); }
 };
 template <f32 (*kFunction)(f32), class H>
-struct Halves {
-  using D = u32;
-  using A = u32;
+struct Halves : Same<u32> {
   static constexpr bool kScalar = true;
   static u32 f(u32 a) {
     const u32 low = Half<kFunction, H>::f(static_cast<u16>(a));

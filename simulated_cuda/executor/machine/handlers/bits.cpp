@@ -8,13 +8,6 @@ namespace gmt::executor {
 namespace {
 
 template <class T>
-struct Same {
-  using D = T;
-  using A = T;
-  using B = T;
-  using C = T;
-};
-template <class T>
 struct And : Same<T> {
   static T f(T a, T b) { return static_cast<T>(a & b); }
 };
@@ -137,10 +130,7 @@ Next insert_field(Warp& w, Next in) {
 }
 
 template <bool kWrap>
-struct Bmsk {
-  using D = u32;
-  using A = u32;
-  using B = u32;
+struct Bmsk : Same<u32> {
   static u32 f(u32 a, u32 b) {
     if (kWrap) {
       a &= 31;
@@ -154,9 +144,7 @@ struct Bmsk {
 
 // szext: the lowest b bits of a, extended.
 template <class T, bool kWrap>
-struct Szext {
-  using D = T;
-  using A = T;
+struct Szext : Same<T> {
   using B = u32;
   static T f(T a, u32 b) {
     if (kWrap) b &= 31;
@@ -169,11 +157,7 @@ struct Szext {
 };
 
 template <bool kLeft, bool kWrap>
-struct Funnel {
-  using D = u32;
-  using A = u32;
-  using B = u32;
-  using C = u32;
+struct Funnel : Same<u32> {
   static u32 f(u32 a, u32 b, u32 c) {
     u32 n = c & 31;
     if (!kWrap && c >= 32) n = 32;
@@ -214,20 +198,13 @@ Next select(Warp& w, Next in) {
 
 // slct d, a, b, c: a if c >= 0. A NaN chooses b.
 template <class T, class S>
-struct Slct {
-  using D = T;
-  using A = T;
-  using B = T;
+struct Slct : Same<T> {
   using C = S;
   static T f(T a, T b, S c) { return c >= 0 ? a : b; }
 };
 
 // fns: the number of the n-th set bit from a base on.
-struct Fns {
-  using D = u32;
-  using A = u32;
-  using B = u32;
-  using C = u32;
+struct Fns : Same<u32> {
   static constexpr bool kScalar = true;
   static u32 f(u32 mask, u32 base, u32 offset) {
     const auto n = static_cast<s32>(offset);

@@ -8,43 +8,11 @@
 namespace gmt::executor {
 namespace {
 
-enum Comparison { kEq, kNe, kLt, kLe, kGt, kGe, kEqu, kNeu, kLtu, kLeu, kGtu, kGeu, kNum, kNan };
-
-bool compare(Comparison c, f32 a, f32 b) {
-  const bool unordered = a != a || b != b;
-  switch (c) {
-  case kEq: return a == b;
-  case kNe: return !unordered && a != b;
-  case kLt: return a < b;
-  case kLe: return a <= b;
-  case kGt: return a > b;
-  case kGe: return a >= b;
-  case kEqu: return unordered || a == b;
-  case kNeu: return a != b;
-  case kLtu: return unordered || a < b;
-  case kLeu: return unordered || a <= b;
-  case kGtu: return unordered || a > b;
-  case kGeu: return unordered || a >= b;
-  case kNum: return !unordered;
-  case kNan: return unordered;
-  }
-  return false;
-}
-
 template <class H, bool kFlush>
 f32 value(u32 pattern) {
   auto h = static_cast<u16>(pattern);
   if (kFlush && (h & H::kExponent) == 0) h &= 0x8000;
   return H::widen(h);
-}
-
-u32 joined(u32 how, u32 is, u32 c) {
-  switch (how) {
-  case 1: return is & c;
-  case 2: return is | c;
-  case 3: return is ^ c;
-  default: return is;
-  }
 }
 
 // One function for all comparisons: speed matters less here than the time to compile.
@@ -115,20 +83,8 @@ void add_one(FormTable& table, const char* comparison, const std::string& type) 
 
 template <class H, bool kFlush>
 void add_type(FormTable& table, const std::string& type) {
-  add_one<H, kEq, kFlush>(table, "eq", type);
-  add_one<H, kNe, kFlush>(table, "ne", type);
-  add_one<H, kLt, kFlush>(table, "lt", type);
-  add_one<H, kLe, kFlush>(table, "le", type);
-  add_one<H, kGt, kFlush>(table, "gt", type);
-  add_one<H, kGe, kFlush>(table, "ge", type);
-  add_one<H, kEqu, kFlush>(table, "equ", type);
-  add_one<H, kNeu, kFlush>(table, "neu", type);
-  add_one<H, kLtu, kFlush>(table, "ltu", type);
-  add_one<H, kLeu, kFlush>(table, "leu", type);
-  add_one<H, kGtu, kFlush>(table, "gtu", type);
-  add_one<H, kGeu, kFlush>(table, "geu", type);
-  add_one<H, kNum, kFlush>(table, "num", type);
-  add_one<H, kNan, kFlush>(table, "nan", type);
+  for_all_comparisons(
+    [&]<Comparison kC>(const char* name) { add_one<H, kC, kFlush>(table, name, type); });
 }
 
 } // namespace

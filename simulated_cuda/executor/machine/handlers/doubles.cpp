@@ -5,12 +5,7 @@
 namespace gmt::executor {
 namespace {
 
-struct F64 {
-  using D = f64;
-  using A = f64;
-  using B = f64;
-  using C = f64;
-};
+using F64 = Same<f64>;
 struct Add : F64 {
   static f64 f(f64 a, f64 b) { return a + b; }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What handlers of floating-point share: flushing of subnormal values, the NaN that a GPU gives,
-// saturation, and rounding modes of the processor for one loop.
+// saturation, rounding modes of the processor for one loop, and comparisons.
 #pragma once
 
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
@@ -66,6 +66,65 @@ struct RoundingName {
   unsigned mode;
 };
 constexpr RoundingName kDirected[] = {{"rz", kToZero}, {"rm", kDown}, {"rp", kUp}};
+
+// Comparisons of setp and set: fourteen of floating-point, of which integers use six. An unordered
+// one is true if a value is NaN.
+enum Comparison { kEq, kNe, kLt, kLe, kGt, kGe, kEqu, kNeu, kLtu, kLeu, kGtu, kGeu, kNum, kNan };
+
+template <class T>
+[[gnu::always_inline]] inline bool compare(Comparison c, T a, T b) {
+  const bool unordered = (a != a) | (b != b);
+  switch (c) {
+  case kEq: return a == b;
+  case kNe: return (a != b) & !unordered;
+  case kLt: return a < b;
+  case kLe: return a <= b;
+  case kGt: return a > b;
+  case kGe: return a >= b;
+  case kEqu: return (a == b) | unordered;
+  case kNeu: return a != b;
+  case kLtu: return (a < b) | unordered;
+  case kLeu: return (a <= b) | unordered;
+  case kGtu: return (a > b) | unordered;
+  case kGeu: return (a >= b) | unordered;
+  case kNum: return !unordered;
+  case kNan: return unordered;
+  }
+  return false;
+}
+
+// How a result joins the predicate c: Instruction::extra, 0 not at all, 1 and, 2 or, 3 xor.
+[[gnu::always_inline]] inline u32 joined(u32 how, u32 value, u32 c) {
+  switch (how) {
+  case 1: return value & c;
+  case 2: return value | c;
+  case 3: return value ^ c;
+  default: return value;
+  }
+}
+
+// Calls add with the number and the name of each comparison of ordered values, or of all.
+template <class Add>
+void for_ordered(Add add) {
+  add.template operator()<kEq>("eq");
+  add.template operator()<kNe>("ne");
+  add.template operator()<kLt>("lt");
+  add.template operator()<kLe>("le");
+  add.template operator()<kGt>("gt");
+  add.template operator()<kGe>("ge");
+}
+template <class Add>
+void for_all_comparisons(Add add) {
+  for_ordered(add);
+  add.template operator()<kEqu>("equ");
+  add.template operator()<kNeu>("neu");
+  add.template operator()<kLtu>("ltu");
+  add.template operator()<kLeu>("leu");
+  add.template operator()<kGtu>("gtu");
+  add.template operator()<kGeu>("geu");
+  add.template operator()<kNum>("num");
+  add.template operator()<kNan>("nan");
+}
 
 } // namespace
 } // namespace gmt::executor

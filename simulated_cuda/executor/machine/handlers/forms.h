@@ -49,7 +49,8 @@ bool is_inexact(std::string_view form);
   X(compare)                                                                                       \
   X(compare_half)                                                                                  \
   X(convert)                                                                                       \
-  X(convert_float) X(moves) X(loads) X(stores) X(shared) X(frames) X(atomics) X(lanes) X(control)
+  X(tracking)                                                                                      \
+  X(convert_float) X(moves) X(globals) X(shared) X(frames) X(atomics) X(lanes) X(control)
 
 #define GMT_DECLARE_GROUP(name)                                                                    \
   void add_##name##_v2(FormTable& table);                                                          \

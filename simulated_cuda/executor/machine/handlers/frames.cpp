@@ -33,15 +33,10 @@ Next frame_at(Warp& w, Next in) {
   for_lanes(w.mask, [&](u32 l) {
     const u64 offset = a[l] + static_cast<u64>(in->immediate);
     const bool inside = offset < stride && sizeof(T) * kCount <= stride - offset;
-    T v[kCount] = {};
-    std::byte* host = w.frame->parameters + std::size_t{l} * stride + (inside ? offset : 0);
-    if (!inside) translate(w, in, l, Space::kParameter, offset, sizeof(T) * kCount, Access::kLoad);
-    if (inside && !kStore) std::memcpy(v, host, sizeof v);
-    for (u32 i = 0; i < kCount; ++i) {
-      if (kStore) v[i] = regs.of[i][l];
-      else regs.of[i][l] = v[i];
-    }
-    if (inside && kStore) std::memcpy(host, v, sizeof v);
+    std::byte nothing[sizeof(T) * kCount] = {};
+    if (!inside) translate(w, in, l, Space::kParameter, offset, sizeof nothing, Access::kLoad);
+    std::byte* host = inside ? w.frame->parameters + std::size_t{l} * stride + offset : nothing;
+    move_lane<kStore>(host, regs, l);
   });
   return in + 1;
 }
@@ -65,16 +60,7 @@ Next local(Warp& w, Next in) {
   const Registers<T, kCount> regs(w, in);
   std::byte* base = w.local.data();
   const std::size_t stride = w.local_stride;
-  for_lanes(w.mask, [&](u32 l) {
-    std::byte* host = base + l * stride + a[l] + add;
-    T v[kCount];
-    if (!kStore) std::memcpy(v, host, kEach);
-    for (u32 i = 0; i < kCount; ++i) {
-      if (kStore) v[i] = regs.of[i][l];
-      else regs.of[i][l] = v[i];
-    }
-    if (kStore) std::memcpy(host, v, kEach);
-  });
+  for_lanes(w.mask, [&](u32 l) { move_lane<kStore>(base + l * stride + a[l] + add, regs, l); });
   if (!kStore && in->states != 0) fill_states(w, in, kCount);
   return in + 1;
 }
@@ -97,23 +83,14 @@ Next local_address(Warp& w, Next in) {
   return in + 1;
 }
 
-template <bool kStore, u32 kCount>
-void add_count(FormTable& table, const char* vector) {
-  const std::string verb = kStore ? "st" : "ld";
-  const auto add = [&](const char* type, Handler in_local, Handler in_frame, Handler in_parameter) {
-    table.add((verb + ".local" + vector + type).c_str(), in_local);
-    table.add((verb + ".frame.at" + vector + type).c_str(), in_frame);
-    table.add((verb + ".param" + vector + type).c_str(), in_parameter);
-  };
-  add(".b8", local<kStore, u8, kCount>, frame_at<kStore, u8, kCount>,
-      parameter<kStore, u8, kCount>);
-  add(".b16", local<kStore, u16, kCount>, frame_at<kStore, u16, kCount>,
-      parameter<kStore, u16, kCount>);
-  add(".b32", local<kStore, u32, kCount>, frame_at<kStore, u32, kCount>,
-      parameter<kStore, u32, kCount>);
-  if constexpr (kCount <= 2)
-    add(".b64", local<kStore, u64, kCount>, frame_at<kStore, u64, kCount>,
-        parameter<kStore, u64, kCount>);
+template <bool kStore>
+void add_lanes_own(FormTable& table, const std::string& verb) {
+  add_vectors(table, verb + ".local", "",
+              []<class T, u32 kCount>() -> Handler { return local<kStore, T, kCount>; });
+  add_vectors(table, verb + ".frame.at", "",
+              []<class T, u32 kCount>() -> Handler { return frame_at<kStore, T, kCount>; });
+  add_vectors(table, verb + ".param", "",
+              []<class T, u32 kCount>() -> Handler { return parameter<kStore, T, kCount>; });
 }
 
 } // namespace
@@ -131,12 +108,8 @@ void GMT_GROUP(frames)(FormTable& table) {
   table.add("st.frame.b128", store_frame<b128>);
   table.add("local.address.b32", local_address<u32>);
   table.add("local.address.b64", local_address<u64>);
-  add_count<false, 1>(table, "");
-  add_count<false, 2>(table, ".v2");
-  add_count<false, 4>(table, ".v4");
-  add_count<true, 1>(table, "");
-  add_count<true, 2>(table, ".v2");
-  add_count<true, 4>(table, ".v4");
+  add_lanes_own<false>(table, "ld");
+  add_lanes_own<true>(table, "st");
 }
 
 } // namespace gmt::executor

@@ -7,6 +7,9 @@
 #include "simulated_cuda/executor/machine/device_bytes.h"
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
 
+#include <cstring>
+#include <string>
+
 namespace gmt::executor {
 namespace {
 
@@ -42,40 +45,25 @@ template <u32 kCount, u32 kStride>
   return different == 0;
 }
 
-// kBytes are a multiple of 4; all of them are allocated and initialised.
-template <u32 kBytes>
-[[gnu::always_inline]] inline bool words_are_full(const u8* shadow) {
+// Whether each word of kBytes, a multiple of 4, has the state kWanted: all its bits in the shadow.
+template <u32 kBytes, u8 kWanted>
+[[gnu::always_inline]] inline bool words_have(const u8* shadow) {
   if constexpr (kBytes < 32) {
-    u32 all = 0xff;
+    u32 all = kWanted;
     for (u32 i = 0; i < kBytes / 4; ++i) all &= shadow[i];
-    return all == 0xff;
+    return all == kWanted;
   } else {
-    u64 all = ~u64{0};
+    constexpr u64 kEight = 0x0101010101010101ull * kWanted;
+    u64 all = kEight;
     for (u32 i = 0; i < kBytes / 32; ++i) {
       u64 eight;
       std::memcpy(&eight, shadow + 8 * i, 8);
       all &= eight;
     }
-    return all == ~u64{0};
+    return all == kEight;
   }
 }
-template <u32 kBytes>
-[[gnu::always_inline]] inline bool words_are_allocated(const u8* shadow) {
-  if constexpr (kBytes < 32) {
-    u32 all = 0x0f;
-    for (u32 i = 0; i < kBytes / 4; ++i) all &= shadow[i];
-    return all == 0x0f;
-  } else {
-    constexpr u64 kAllocated = 0x0f0f0f0f0f0f0f0full;
-    u64 all = kAllocated;
-    for (u32 i = 0; i < kBytes / 32; ++i) {
-      u64 eight;
-      std::memcpy(&eight, shadow + 8 * i, 8);
-      all &= eight;
-    }
-    return all == kAllocated;
-  }
-}
+constexpr u8 kAllocated = 0x0f, kFull = 0xff; // full: allocated and initialised
 
 // Of one element at `rel` bytes behind the shadow's begin, aligned to its size.
 template <u32 kBytes>
@@ -84,14 +72,14 @@ template <u32 kBytes>
   if constexpr (kBytes == 1) return ~(u32{*word} >> (rel & 3)) & 0x11;
   if constexpr (kBytes == 2) return ~(u32{*word} >> (rel & 3)) & 0x33;
   if constexpr (kBytes == 4) return *word ^ 0xffu;
-  if constexpr (kBytes >= 8) return words_are_full<kBytes>(word) ? 0 : 1;
+  if constexpr (kBytes >= 8) return words_have<kBytes, kFull>(word) ? 0 : 1;
 }
 template <u32 kBytes>
 [[gnu::always_inline]] inline bool may_store(u8* shadow, u64 rel) {
   const u8* word = shadow + rel / 4;
   if constexpr (kBytes == 1) return (*word >> (rel & 3) & 1) != 0;
   if constexpr (kBytes == 2) return (*word >> (rel & 3) & 3) == 3;
-  if constexpr (kBytes >= 4) return words_are_allocated<kBytes>(word);
+  if constexpr (kBytes >= 4) return words_have<kBytes, kAllocated>(word);
 }
 template <u32 kBytes>
 [[gnu::always_inline]] inline void mark_stored(u8* shadow, u64 rel) {
@@ -110,6 +98,32 @@ struct Registers {
   }
 };
 
+// An element of a lane between its registers and memory.
+template <bool kStore, class T, u32 kCount>
+[[gnu::always_inline]] inline void move_lane(std::byte* host, const Registers<T, kCount>& regs,
+                                             u32 l) {
+  T v[kCount];
+  if constexpr (!kStore) std::memcpy(v, host, sizeof v);
+  for (u32 i = 0; i < kCount; ++i) {
+    if constexpr (kStore) v[i] = regs.of[i][l];
+    else regs.of[i][l] = v[i];
+  }
+  if constexpr (kStore) std::memcpy(host, v, sizeof v);
+}
+
+// 32 neighbours, or as many from lane `from` on as kLanesHere says.
+template <bool kStore, class T, u32 kCount, u32 kLanesHere = kLanes>
+[[gnu::always_inline]] inline void move_lanes(std::byte* host, const Registers<T, kCount>& regs,
+                                              u32 from = 0) {
+  constexpr u32 kEach = sizeof(T) * kCount;
+  if constexpr (kCount == 1) {
+    if constexpr (kStore) std::memcpy(host, regs.of[0] + from, kEach * kLanesHere);
+    else std::memcpy(regs.of[0] + from, host, kEach * kLanesHere);
+  } else {
+    for (u32 l = 0; l < kLanesHere; ++l) move_lane<kStore>(host + l * kEach, regs, from + l);
+  }
+}
+
 // The lanes from `from` on, if they are `kLanesHere` neighbours or all read one element.
 template <class T, u32 kCount, u32 kLanesHere>
 [[gnu::always_inline]] inline bool load_run(const Region& g, const u64* a, u64 offset, u32 from,
@@ -121,17 +135,8 @@ template <class T, u32 kCount, u32 kLanesHere>
   if (in_steps<kLanesHere, kEach>(a + from)) {
     constexpr u64 kTotal = u64{kEach} * kLanesHere;
     if (kTotal > g.bytes - rel || (rel & 3) != 0) return false;
-    if (!words_are_full<kTotal>(g.shadow + rel / 4)) return false;
-    const std::byte* host = g.host + rel;
-    if constexpr (kCount == 1) {
-      std::memcpy(d.of[0] + from, host, kTotal);
-    } else {
-      for (u32 l = 0; l < kLanesHere; ++l) {
-        T v[kCount];
-        std::memcpy(v, host + l * kEach, kEach);
-        for (u32 i = 0; i < kCount; ++i) d.of[i][from + l] = v[i];
-      }
-    }
+    if (!words_have<kTotal, kFull>(g.shadow + rel / 4)) return false;
+    move_lanes<false, T, kCount, kLanesHere>(g.host + rel, d, from);
     return true;
   }
   if (!in_steps<kLanesHere, 0>(a + from)) return false;
@@ -167,15 +172,13 @@ template <class T, u32 kCount>
       wrong |= (rel >= limit ? 1u : 0u) | ((a[l] + offset) & (kEach - 1));
     }
     if (wrong != 0) return false;
-    u32 missing = 0;
     for (u32 l = 0; l < kLanes; ++l) {
       const u64 rel = a[l] + shift;
-      missing |= missing_bits<kEach>(g.shadow, rel);
-      T v[kCount];
-      std::memcpy(v, g.host + rel, kEach);
-      for (u32 i = 0; i < kCount; ++i) d.of[i][l] = v[i];
+      // Bytes that are not allocated may have no page: they are not read
+      if (missing_bits<kEach>(g.shadow, rel) != 0) return false;
+      move_lane<false>(g.host + rel, d, l);
     }
-    return missing == 0;
+    return true;
   }
   for (u32 m = mask; m != 0; m &= m - 1) {
     const auto l = static_cast<u32>(__builtin_ctz(m));
@@ -183,9 +186,7 @@ template <class T, u32 kCount>
     const u64 rel = address - g.base;
     if ((address & (kEach - 1)) != 0 || rel >= g.bytes || kEach > g.bytes - rel) return false;
     if (missing_bits<kEach>(g.shadow, rel) != 0) return false;
-    T v[kCount];
-    std::memcpy(v, g.host + rel, kEach);
-    for (u32 i = 0; i < kCount; ++i) d.of[i][l] = v[i];
+    move_lane<false>(g.host + rel, d, l);
   }
   return true;
 }
@@ -204,18 +205,9 @@ template <class T, u32 kCount>
     if ((address & (kEach - 1)) != 0 || (rel & 3) != 0 || rel >= g.bytes || kTotal > g.bytes - rel)
       return false;
     u8* shadow = g.shadow + rel / 4;
-    if (!words_are_allocated<kTotal>(shadow)) return false;
+    if (!words_have<kTotal, kAllocated>(shadow)) return false;
     std::memset(shadow, 0xff, kTotal / 4);
-    std::byte* host = g.host + rel;
-    if constexpr (kCount == 1) {
-      std::memcpy(host, v.of[0], kTotal);
-    } else {
-      for (u32 l = 0; l < kLanes; ++l) {
-        T each[kCount];
-        for (u32 i = 0; i < kCount; ++i) each[i] = v.of[i][l];
-        std::memcpy(host + l * kEach, each, kEach);
-      }
-    }
+    move_lanes<true>(g.host + rel, v);
     return true;
   }
   for (u32 m = mask; m != 0; m &= m - 1) {
@@ -229,9 +221,7 @@ template <class T, u32 kCount>
     const auto l = static_cast<u32>(__builtin_ctz(m));
     const u64 rel = a[l] + offset - g.base;
     mark_stored<kEach>(g.shadow, rel);
-    T each[kCount];
-    for (u32 i = 0; i < kCount; ++i) each[i] = v.of[i][l];
-    std::memcpy(g.host + rel, each, kEach);
+    move_lane<true>(g.host + rel, v, l);
   }
   return true;
 }
@@ -264,6 +254,26 @@ template <bool kStore, class T, u32 kCount>
     }
   }
   if (!kStore && in->states != 0) fill_states(w, in, kCount);
+}
+
+// Enters choose()'s handler for each width of an element that a vector of kCount may have.
+template <u32 kCount, class Choose>
+void add_widths(FormTable& table, const std::string& start, Choose choose) {
+  const auto add = [&](const char* width, Handler handler) {
+    table.add((start + width).c_str(), handler);
+  };
+  add(".b8", choose.template operator()<u8, kCount>());
+  add(".b16", choose.template operator()<u16, kCount>());
+  add(".b32", choose.template operator()<u32, kCount>());
+  if constexpr (kCount <= 2) add(".b64", choose.template operator()<u64, kCount>());
+  if constexpr (kCount == 1) add(".b128", choose.template operator()<b128, kCount>());
+}
+template <class Choose>
+void add_vectors(FormTable& table, const std::string& start, const std::string& end,
+                 Choose choose) {
+  add_widths<1>(table, start + end, choose);
+  add_widths<2>(table, start + ".v2" + end, choose);
+  add_widths<4>(table, start + ".v4" + end, choose);
 }
 
 } // namespace

@@ -41,14 +41,6 @@ struct WideType<s64> {
 template <class T>
 using Wide = typename WideType<T>::type;
 
-template <class T>
-struct Same {
-  using D = T;
-  using A = T;
-  using B = T;
-  using C = T;
-};
-
 // Without undefined overflow: small types are promoted to unsigned int.
 template <class T>
 [[gnu::always_inline]] inline u64 w64(T v) {
@@ -194,10 +186,7 @@ struct Mad24Lo : Same<T> {
 
 // Halves of a register.
 template <class T, template <class> class Op>
-struct Pair {
-  using D = u32;
-  using A = u32;
-  using B = u32;
+struct Pair : Same<u32> {
   static u32 f(u32 a, u32 b) {
     const auto low = static_cast<u16>(Op<T>::f(static_cast<T>(a), static_cast<T>(b)));
     const auto high = static_cast<u16>(Op<T>::f(static_cast<T>(a >> 16), static_cast<T>(b >> 16)));
@@ -207,11 +196,7 @@ struct Pair {
 
 // Sums of products of bytes (dp4a) or of a half and a byte (dp2a).
 template <class TA, class TB>
-struct Dp4a {
-  using D = u32;
-  using A = u32;
-  using B = u32;
-  using C = u32;
+struct Dp4a : Same<u32> {
   static u32 f(u32 a, u32 b, u32 c) {
     for (unsigned i = 0; i < 4; ++i)
       c +=
@@ -220,11 +205,7 @@ struct Dp4a {
   }
 };
 template <class TA, class TB, unsigned kHigh>
-struct Dp2a {
-  using D = u32;
-  using A = u32;
-  using B = u32;
-  using C = u32;
+struct Dp2a : Same<u32> {
   static u32 f(u32 a, u32 b, u32 c) {
     for (unsigned i = 0; i < 2; ++i)
       c += static_cast<u32>(s32{static_cast<TA>(a >> (16 * i))} *

@@ -88,6 +88,15 @@ template <class Function>
   for (u32 m = mask; m != 0; m &= m - 1) function(static_cast<u32>(__builtin_ctz(m)));
 }
 
+// The types of an operation whose operands are all alike.
+template <class T>
+struct Same {
+  using D = T;
+  using A = T;
+  using B = T;
+  using C = T;
+};
+
 // Op has D, A, B, C, a static f, and kScalar if computing lanes outside the mask costs too much.
 template <class Op, class = void>
 struct IsScalar {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and stores of shared memory. A warp of neighbours is checked as a whole, for races as well;
-// whatever is not plainly right goes lane by lane.
+// Loads and stores of shared memory, and the barriers that lie in it. A warp of neighbours is
+// checked as a whole, for races as well; whatever is not plainly right goes lane by lane.
 #include "simulated_cuda/executor/machine/block.h"
 #include "simulated_cuda/executor/machine/handlers/global.h"
 
@@ -9,6 +9,14 @@ namespace {
 
 struct Clocks {
   u32 now, since, warp;
+};
+
+// Entries of the table of races from one granule on, and where the same kind of access to each was
+// last: an instruction's number.
+struct Granules {
+  u64* entries;
+  u32* places;
+  u32 place;
 };
 
 [[gnu::always_inline]] inline bool wrote_another(u64 x, u32 thread, u32 since) {
@@ -41,8 +49,9 @@ struct Clocks {
 
 // All 32 threads of the warp on neighbouring granules; true if there is no race.
 template <bool kStore>
-[[gnu::always_inline]] inline bool note_neighbours(u64* entries, u32 first_thread,
+[[gnu::always_inline]] inline bool note_neighbours(const Granules& g, u32 first_thread,
                                                    const Clocks& c) {
+  u64* entries = g.entries;
   alignas(64) u64 after[kLanes];
   u64 conflict = 0;
   GMT_LANES {
@@ -58,16 +67,19 @@ template <bool kStore>
   }
   if (conflict != 0) return false;
   std::memcpy(entries, after, sizeof after);
+  GMT_LANES g.places[l] = g.place;
   return true;
 }
 
 template <bool kStore>
-[[gnu::always_inline]] inline bool note_one(u64* entries, u32 count, u32 thread, const Clocks& c) {
+[[gnu::always_inline]] inline bool note_one(const Granules& g, u32 count, u32 thread,
+                                            const Clocks& c) {
   for (u32 i = 0; i < count; ++i) {
-    const u64 x = entries[i];
+    const u64 x = g.entries[i];
     if (wrote_another(x, thread, c.since)) return false;
     if (kStore && read_another(x, thread, c.since)) return false;
-    entries[i] = kStore ? with_writer(x, tag(thread, c.now)) : with_reader(x, thread, c);
+    g.entries[i] = kStore ? with_writer(x, tag(thread, c.now)) : with_reader(x, thread, c);
+    g.places[i] = g.place;
   }
   return true;
 }
@@ -78,8 +90,12 @@ template <bool kStore, class T, u32 kCount>
   Block& block = *w.block;
   const Registers<T, kCount> regs(w, in);
   const Clocks clocks{block.clock, block.last_barrier, w.id};
-  u64* races = in->extra != 0 ? nullptr : block.races;
+  const bool races = in->extra == 0 && block.races != nullptr;
   const u32 shift = block.race_shift;
+  const auto granules_at = [&](u32 offset) {
+    u32* places = kStore ? block.store_places : block.load_places;
+    return Granules{block.races + (offset >> shift), places + (offset >> shift), in->number};
+  };
   const u32 granules = kEach >> shift == 0 ? 1 : kEach >> shift;
   const u32 first = offsets[0];
   if (w.mask == kAll && (first & (kEach - 1)) == 0 && (kEach >= 4 || (first & 3) == 0)) {
@@ -87,30 +103,15 @@ template <bool kStore, class T, u32 kCount>
     for (u32 l = 0; l < kLanes; ++l) different |= offsets[l] ^ (first + l * kEach);
     constexpr u32 kTotal = kEach * kLanes;
     if (different == 0 && first < block.shared_bytes && kTotal <= block.shared_bytes - first &&
-        (races == nullptr || granules == 1)) {
+        (!races || granules == 1)) {
       u8* shadow = block.shared_shadow + first / 4;
       const bool right =
-        kStore ? words_are_allocated<kTotal>(shadow) : words_are_full<kTotal>(shadow);
+        kStore ? words_have<kTotal, kAllocated>(shadow) : words_have<kTotal, kFull>(shadow);
       if (!right) return false;
-      if (races != nullptr &&
-          !note_neighbours<kStore>(races + (first >> shift), w.id * kLanes, clocks))
+      if (races && !note_neighbours<kStore>(granules_at(first), w.id * kLanes, clocks))
         return false;
-      std::byte* host = block.shared + first;
-      if (kStore) std::memset(shadow, 0xff, kTotal / 4);
-      if constexpr (kCount == 1) {
-        if (kStore) std::memcpy(host, regs.of[0], kTotal);
-        else std::memcpy(regs.of[0], host, kTotal);
-      } else {
-        for (u32 l = 0; l < kLanes; ++l) {
-          T v[kCount];
-          if (!kStore) std::memcpy(v, host + l * kEach, kEach);
-          for (u32 i = 0; i < kCount; ++i) {
-            if (kStore) v[i] = regs.of[i][l];
-            else regs.of[i][l] = v[i];
-          }
-          if (kStore) std::memcpy(host + l * kEach, v, kEach);
-        }
-      }
+      if (kStore) std::memset(shadow, kFull, kTotal / 4);
+      move_lanes<kStore>(block.shared + first, regs);
       return true;
     }
   }
@@ -123,23 +124,13 @@ template <bool kStore, class T, u32 kCount>
     if (kStore ? !may_store<kEach>(block.shared_shadow, offset)
                : missing_bits<kEach>(block.shared_shadow, offset) != 0)
       return false;
-    if (races != nullptr &&
-        !note_one<kStore>(races + (offset >> shift), granules, w.id * kLanes + l, clocks))
+    if (races && !note_one<kStore>(granules_at(offset), granules, w.id * kLanes + l, clocks))
       return false;
   }
   for (u32 m = w.mask; m != 0; m &= m - 1) {
     const auto l = static_cast<u32>(__builtin_ctz(m));
-    T v[kCount];
-    std::byte* host = block.shared + offsets[l];
-    if (!kStore) std::memcpy(v, host, kEach);
-    for (u32 i = 0; i < kCount; ++i) {
-      if (kStore) v[i] = regs.of[i][l];
-      else regs.of[i][l] = v[i];
-    }
-    if (kStore) {
-      std::memcpy(host, v, kEach);
-      mark_stored<kEach>(block.shared_shadow, offsets[l]);
-    }
+    move_lane<kStore>(block.shared + offsets[l], regs, l);
+    if (kStore) mark_stored<kEach>(block.shared_shadow, offsets[l]);
   }
   return true;
 }
@@ -168,31 +159,104 @@ Next shared(Warp& w, Next in) {
   return in + 1;
 }
 
-template <bool kStore, u32 kCount, class A>
-void add_count(FormTable& table, const char* vector, const char* width) {
-  const std::string start = std::string(kStore ? "st" : "ld") + ".shared" + vector + width;
-  table.add((start + ".b8").c_str(), shared<kStore, u8, kCount, A>);
-  table.add((start + ".b16").c_str(), shared<kStore, u16, kCount, A>);
-  table.add((start + ".b32").c_str(), shared<kStore, u32, kCount, A>);
-  if constexpr (kCount <= 2) table.add((start + ".b64").c_str(), shared<kStore, u64, kCount, A>);
-  if constexpr (kCount == 1) table.add((start + ".b128").c_str(), shared<kStore, b128, kCount, A>);
+// mbarrier: an object of 64 bits in shared memory. Bits 0 to 19 are the arrivals that its phase
+// waits for, bits 20 to 39 those that each phase waits for, the highest bit is the phase's parity.
+namespace object {
+constexpr u32 kCountBits = 20, kPhaseShift = 63;
+constexpr u64 kCountMask = (u64{1} << kCountBits) - 1;
+constexpr u64 make(u64 phase, u64 expected, u64 pending) {
+  return phase << kPhaseShift | (expected & kCountMask) << kCountBits | (pending & kCountMask);
+}
+constexpr u64 phase(u64 v) { return v >> kPhaseShift; }
+constexpr u64 expected(u64 v) { return v >> kCountBits & kCountMask; }
+constexpr u64 pending(u64 v) { return v & kCountMask; }
+} // namespace object
+
+// Of each lane: change(value, number, lane) changes the object.
+template <class N, class Change>
+[[gnu::always_inline]] inline Next each_object(Warp& w, Next in, Change change) {
+  const u64* a = at<const u64>(w, in->r[1]);
+  const N* numbers = in->r[2] != kNoOperand ? at<const N>(w, in->r[2]) : nullptr;
+  for_lanes(w.mask, [&](u32 l) {
+    const u64 address = a[l] + static_cast<u64>(in->immediate);
+    std::byte* host = atomic_target(w, in, l, Space::kShared, address, 8, true);
+    if (host == nullptr) return;
+    u64 value;
+    std::memcpy(&value, host, sizeof value);
+    value = change(value, numbers != nullptr ? numbers[l] : N{1}, l);
+    std::memcpy(host, &value, sizeof value);
+  });
+  return in + 1;
 }
 
-template <bool kStore>
-void add_all(FormTable& table) {
-  add_count<kStore, 1, u32>(table, "", ".a32");
-  add_count<kStore, 2, u32>(table, ".v2", ".a32");
-  add_count<kStore, 4, u32>(table, ".v4", ".a32");
-  add_count<kStore, 1, u64>(table, "", "");
-  add_count<kStore, 2, u64>(table, ".v2", "");
-  add_count<kStore, 4, u64>(table, ".v4", "");
+Next object_init(Warp& w, Next in) {
+  const u64* a = at<const u64>(w, in->r[1]);
+  const u32* counts = at<const u32>(w, in->r[2]);
+  for_lanes(w.mask, [&](u32 l) {
+    const u64 address = a[l] + static_cast<u64>(in->immediate);
+    const Translation to = translate(w, in, l, Space::kShared, address, 8, Access::kStore);
+    if (to.host == nullptr) return;
+    const u64 value = object::make(0, counts[l], counts[l]);
+    std::memcpy(to.host, &value, sizeof value);
+    set_initialized(to.shadow, to.first, 8, 0xff);
+  });
+  return in + 1;
+}
+
+Next object_end(Warp& w, Next in) {
+  return each_object<u32>(w, in, [](u64, u32, u32) { return u64{0}; });
+}
+
+// What threads did before they arrive is before what others do behind the phase.
+template <bool kDrop>
+Next object_arrive(Warp& w, Next in) {
+  u64* d = in->r[0] != kNoOperand ? at<u64>(w, in->r[0]) : nullptr;
+  if (w.block->races != nullptr) w.block->barrier_of_all();
+  return each_object<u32>(w, in, [&](u64 value, u32 count, u32 l) {
+    if (d != nullptr) d[l] = value;
+    const u64 expected = object::expected(value) - (kDrop ? 1 : 0);
+    const u64 pending = object::pending(value);
+    if (count < pending) return object::make(object::phase(value), expected, pending - count);
+    return object::make(object::phase(value) ^ 1, expected, expected);
+  });
+}
+
+// A phase is over when the object is in the other one. Threads that wait in a loop let others run.
+template <class N, bool kParity>
+Next object_wait(Warp& w, Next in) {
+  u32 over = 0;
+  const Next next = each_object<N>(w, in, [&](u64 value, N number, u32 l) {
+    const u64 phase = kParity ? u64{number} & 1 : object::phase(number);
+    over |= phase != object::phase(value) ? 1u << l : 0;
+    return value;
+  });
+  set_predicate(w, in->r[0], over);
+  if (over != 0 && w.block->races != nullptr) w.block->barrier_of_all();
+  if ((w.mask & ~over) != 0) w.budget = w.budget < 64 ? 0 : w.budget - 64;
+  return next;
+}
+
+template <bool kStore, class A>
+void add_shared(FormTable& table, const std::string& verb, const char* width) {
+  add_vectors(table, verb + ".shared", width,
+              []<class T, u32 kCount>() -> Handler { return shared<kStore, T, kCount, A>; });
 }
 
 } // namespace
 
 void GMT_GROUP(shared)(FormTable& table) {
-  add_all<false>(table);
-  add_all<true>(table);
+  add_shared<false, u32>(table, "ld", ".a32");
+  add_shared<false, u64>(table, "ld", "");
+  add_shared<true, u32>(table, "st", ".a32");
+  add_shared<true, u64>(table, "st", "");
+  table.add("mbarrier.init", object_init);
+  table.add("mbarrier.inval", object_end);
+  table.add("mbarrier.arrive", object_arrive<false>);
+  table.add("mbarrier.arrive_drop", object_arrive<true>);
+  for (const std::string wait : {"mbarrier.test_wait", "mbarrier.try_wait"}) {
+    table.add(wait.c_str(), object_wait<u64, false>);
+    table.add((wait + ".parity").c_str(), object_wait<u32, true>);
+  }
 }
 
 } // namespace gmt::executor

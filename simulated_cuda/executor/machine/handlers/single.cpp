@@ -7,12 +7,7 @@
 namespace gmt::executor {
 namespace {
 
-struct F32 {
-  using D = f32;
-  using A = f32;
-  using B = f32;
-  using C = f32;
-};
+using F32 = Same<f32>;
 
 template <class Op, bool kFlush, bool kSaturate>
 struct Binary : F32 {

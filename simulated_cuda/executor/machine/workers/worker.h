@@ -51,6 +51,9 @@ public:
   void count_instructions(std::uint64_t more) {
     instructions_.fetch_add(more, std::memory_order_relaxed);
   }
+  // Bytes of frames and local memory of all warps.
+  void hold(std::uint64_t more) { held_bytes_.fetch_add(more, std::memory_order_relaxed); }
+  std::uint64_t held_bytes() const { return held_bytes_.load(std::memory_order_relaxed); }
   std::uint64_t instructions() const { return instructions_.load(std::memory_order_relaxed); }
 
   // By a trap, an assert or an error like them. `why`: it is no mistake of the program.
@@ -74,7 +77,7 @@ private:
   Worker* const workers_;
   const std::size_t worker_count_;
   alignas(128) std::atomic<std::uint64_t> next_{0};
-  std::atomic<std::uint64_t> done_{0}, instructions_{0};
+  std::atomic<std::uint64_t> done_{0}, instructions_{0}, held_bytes_{0};
   alignas(128) std::atomic<std::uint64_t> last_{kNoBlock}; // kNoBlock: nothing has ended the grid
   std::atomic<bool> halted_{false};
   mutable std::mutex mutex_; // of the texts

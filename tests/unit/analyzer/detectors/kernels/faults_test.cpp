@@ -196,6 +196,29 @@ TEST_F(Faults, UninitializedReadIsAWarning) {
             "3.9 KiB of device memory allocated by cudaMalloc.");
 }
 
+TEST_F(Faults, AnUninitializedValueShowsItsLoadAndItsUse) {
+  MadeFault f;
+  fault(f, FaultKind::kUninitializedRead, launch())
+    .address(kA + 8)
+    .bytes(4)
+    .access(FaultAccess::kLoad)
+    .other_lines(log().text("9\t\tsrc/fill.cu"))
+    .other_block_index({1, 0, 0})
+    .other_thread_index({31, 2, 0});
+  add(f, trace::kFaultHasThread | trace::kFaultHasAddress | trace::kFaultHasOther |
+           trace::kFaultOtherHasThread);
+  EXPECT_EQ(labels(only()), "accessed here|used here|launched here|allocated here");
+}
+
+TEST_F(Faults, AnUninitializedValueOfNoKnownLoad) {
+  MadeFault f;
+  fault(f, FaultKind::kUninitializedRead, launch());
+  add(f, trace::kFaultHasThread);
+  const ReportedFinding& found = only();
+  EXPECT_EQ(found.message, "fill(float*, int) uses a value that nothing wrote at fill.cu:8.");
+  EXPECT_EQ(labels(found), "used here|launched here");
+}
+
 TEST_F(Faults, RaceShowsBothSides) {
   MadeFault f;
   fault(f, FaultKind::kSharedRace, launch())

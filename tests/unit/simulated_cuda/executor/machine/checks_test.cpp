@@ -112,6 +112,22 @@ TEST_F(ChecksTest, ThePlaceOfADynamicSharedArray) {
   EXPECT_EQ(only().neighbour_bytes, 64u);
 }
 
+// The earlier side of a race is the last access of its kind to these bytes, also by scattered lanes
+// and in another function.
+TEST_F(ChecksTest, TheEarlierSideOfARaceInAnotherFunction) {
+  load(kernel("mov.u32 %r1, table; xor.b32 %r3, %r0, 21; mad.lo.u32 %r4, %r3, 4, %r1;\n"
+              "{ .param .b32 a; st.param.b32 [a], %r4; call.uni put, (a); }\n"
+              "mad.lo.u32 %r2, %r0, 4, %r1; ld.shared.u32 %r5, [%r2]; st.global.u32 [%x2], %r5;",
+              ".shared .align 4 .b8 table[512];\n"
+              ".func put(.param .b32 a) { .reg .b32 %r<2>; ld.param.b32 %r0, [a];\n"
+              "st.shared.u32 [%r0], %r0; ret; }\n"));
+  const std::uint64_t a = allocate(512);
+  run({1}, {32}, {a, 0});
+  EXPECT_EQ(only().kind, ReportKind::kSharedRace);
+  EXPECT_EQ(only().other.instruction, "st.shared.u32 [%r0], %r0");
+  EXPECT_EQ(only().other.function, "put");
+}
+
 // Each thread writes its word and reads its neighbour's.
 std::string neighbours(const std::string& between, const char* step = "4") {
   return "mov.u32 %r1, table; mad.lo.u32 %r2, %r0, 4, %r1; st.shared.u32 [%r2], %r0;\n" + between +
@@ -130,6 +146,9 @@ TEST_F(ChecksTest, RaceBetweenWarps) {
     EXPECT_NE(report.access, report.other_access) << "a store, and a load of another warp";
     EXPECT_TRUE(report.other.has_thread);
     EXPECT_EQ(report.other.thread.x, report.place.thread.x ^ 64u);
+    const bool is_store = report.other_access == Access::kStore;
+    EXPECT_EQ(report.other.instruction,
+              is_store ? "st.shared.u32 [%r2], %r0" : "ld.shared.u32 %r5, [%r4]");
   }
   EXPECT_TRUE(found);
 }
@@ -147,6 +166,8 @@ TEST_F(ChecksTest, RaceInsideAWarpAndItsBarrier) {
   const std::uint64_t a = allocate(512);
   run({1}, {32}, {a, 0});
   EXPECT_EQ(only().kind, ReportKind::kSharedRace);
+  EXPECT_EQ(only().place.instruction, "ld.shared.u32 %r5, [%r4]");
+  EXPECT_EQ(only().other.instruction, "st.shared.u32 [%r2], %r0");
   recorder_.reports.clear();
   load(kernel(neighbours("bar.warp.sync 0xffffffff;"), ".shared .align 4 .b8 table[512];\n"));
   run({1}, {32}, {a, 0});

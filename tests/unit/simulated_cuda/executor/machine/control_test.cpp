@@ -218,5 +218,40 @@ TEST_F(Control, EachWorkerOfAGridCanWaitForAllBlocks) {
   expect_no_reports();
 }
 
+// Phases of an object in shared memory: 96 threads write, arrive, wait, and read what others wrote.
+TEST_F(Control, BarriersInSharedMemory) {
+  const std::string shared = ".shared .align 8 .b64 gate; .shared .align 4 .b8 table[512];\n";
+  const std::string round = "mad.lo.u32 %r2, %r0, 4, %r1; st.shared.u32 [%r2], %r5;\n"
+                            "mbarrier.arrive.shared::cta.b64 %x4, [gate];\n"
+                            "W: mbarrier.try_wait.shared::cta.b64 %p2, [gate], %x4; @!%p2 bra W;\n"
+                            "sub.u32 %r3, 95, %r0; mad.lo.u32 %r3, %r3, 4, %r1;\n"
+                            "ld.shared.u32 %r5, [%r3];\n"
+                            "mbarrier.arrive.release.cta.shared::cta.b64 _, [gate], 1;\n"
+                            "V: mbarrier.test_wait.parity.shared::cta.b64 %p2, [gate], 1;\n"
+                            "@!%p2 bra V;\n";
+  const auto out = results(
+    kernel("setp.ne.u32 %p1, %r0, 0; @%p1 bra A; mbarrier.init.shared::cta.b64 [gate], 96;\n"
+           "A: bar.sync 0; mov.u32 %r1, table; add.u32 %r5, %r0, 1000;\n" +
+             round + "st.global.u32 [%x2], %r5;",
+           shared),
+    96);
+  for (std::uint32_t i = 0; i < 96; ++i) EXPECT_EQ(out[i], 1095 - i) << i;
+}
+
+TEST_F(Control, AThreadThatDropsOutOfABarrierInSharedMemory) {
+  const auto out = results(
+    kernel("setp.ne.u32 %p1, %r0, 0; @%p1 bra A; mbarrier.init.shared::cta.b64 [gate], 64;\n"
+           "A: bar.sync 0; setp.lt.u32 %p1, %r0, 32; @%p1 bra B;\n"
+           "mbarrier.arrive_drop.shared::cta.b64 %x4, [gate]; bra C;\n"
+           "B: mbarrier.arrive.shared::cta.b64 %x4, [gate];\n"
+           "W: mbarrier.try_wait.shared::cta.b64 %p2, [gate], %x4; @!%p2 bra W;\n"
+           "mbarrier.arrive.shared::cta.b64 %x4, [gate];\n"
+           "V: mbarrier.try_wait.shared::cta.b64 %p2, [gate], %x4; @!%p2 bra V;\n"
+           "C: st.global.u32 [%x2], %r0;",
+           ".shared .align 8 .b64 gate;\n"),
+    64);
+  for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(out[i], i);
+}
+
 } // namespace
 } // namespace gmt::executor

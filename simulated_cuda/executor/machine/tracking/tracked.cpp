@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// A report names the load from which the value may come: the last one that gave unwritten bits and
+// from which the code leads to the value.
+#include "simulated_cuda/executor/machine/tracking/tracked.h"
+
+#include "simulated_cuda/executor/machine/access.h"
+#include "simulated_cuda/executor/machine/block.h"
+#include "simulated_cuda/executor/machine/device_bytes.h"
+#include "simulated_cuda/executor/machine/report_sink.h"
+#include "simulated_cuda/executor/machine/workers/worker.h"
+#include "simulated_cuda/executor/program/tracking.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+namespace gmt::executor {
+namespace {
+
+// The shadow of the word that holds a byte, if all bytes of the access are allocated there.
+struct StatePlace {
+  std::uint8_t* shadow = nullptr; // null: the access was refused
+  std::uint32_t first = 0;
+};
+
+StatePlace state_place(Warp& w, Space space, std::uint64_t address, std::uint32_t bytes) {
+  StatePlace place;
+  std::uint64_t offset = address;
+  std::uint8_t* shadow = nullptr;
+  if (space == Space::kShared) {
+    if (address >= w.block->shared_bytes || bytes > w.block->shared_bytes - address) return place;
+    shadow = w.block->shared_shadow;
+  } else {
+    const Region* region =
+      w.region->holds(address, bytes) ? w.region : w.grid->memory->region_of(address);
+    if (region == nullptr || !region->holds(address, bytes)) return place;
+    shadow = region->shadow;
+    offset = address - region->base;
+  }
+  for (std::uint64_t i = offset; i < offset + bytes; ++i) {
+    if ((shadow_at(shadow + i / 4) >> (i % 4) & 1) == 0) return place;
+  }
+  place.shadow = shadow + offset / 4;
+  place.first = offset % 4;
+  return place;
+}
+
+std::byte* local_shadow(Warp& w, std::uint32_t lane, std::uint64_t address, std::uint32_t bytes) {
+  const std::uint64_t end = w.frame->local_end;
+  if (address >= end || bytes > end - address) return nullptr;
+  return w.local_shadow.data() + std::size_t{lane} * w.local_stride + address;
+}
+
+// Shadows of the frame's registers from which that of `operand` follows.
+std::set<std::uint32_t> sources_of(const Code& code, std::uint32_t operand) {
+  const std::uint32_t registers = (code.register_bytes - kTrackedTemporaryBytes) / 2;
+  std::set<std::uint32_t> found{operand};
+  for (std::size_t before = 0; before != found.size();) {
+    before = found.size();
+    for (std::size_t i = 0; i < code.instructions.size(); ++i) {
+      const std::uint8_t results = code.tracked_results[i];
+      if (results == 0) continue;
+      const Instruction& in = code.instructions[i];
+      const std::uint32_t from = results == kTrackedWhole ? 4 : 0;
+      const std::uint32_t to = results == kTrackedWhole ? 5 : results;
+      const bool leads_here = std::any_of(in.r + from, in.r + to,
+                                          [&](std::uint32_t each) { return found.contains(each); });
+      if (!leads_here) continue;
+      for (const std::uint32_t each : in.r) {
+        if ((each & kConstantOperand) == 0 && each >= registers) found.insert(each);
+      }
+    }
+  }
+  return found;
+}
+
+// The last load of unwritten bits that gave one of the shadows, of the lane itself if it did one.
+const UnwrittenLoad* origin_of(const Warp& w, const std::set<std::uint32_t>& shadows,
+                               std::uint32_t lane) {
+  const Code& code = *w.frame->code;
+  const Instruction* begin = code.instructions.data();
+  const UnwrittenLoad* from = nullptr;
+  for (const UnwrittenLoad& load : w.unwritten) {
+    const bool is_here = load.in >= begin && load.in < begin + code.instructions.size();
+    if (!is_here || (from != nullptr && from->lane == lane && load.lane != lane)) continue;
+    const std::uint8_t results = code.tracked_results[static_cast<std::size_t>(load.in - begin)];
+    const bool gave = std::any_of(load.in->r, load.in->r + results,
+                                  [&](std::uint32_t each) { return shadows.contains(each); });
+    if (gave) from = &load;
+  }
+  return from;
+}
+
+} // namespace
+
+void load_shadow(Warp& w, std::uint32_t lane, Space space, std::uint64_t address,
+                 std::uint32_t bytes, std::byte* shadow) {
+  std::memset(shadow, 0, bytes);
+  const Space where = resolve(space, &address);
+  if ((address & (bytes - 1)) != 0 || where == Space::kParameter) return;
+  if (where == Space::kLocal) {
+    const std::byte* from = local_shadow(w, lane, address, bytes);
+    if (from != nullptr) std::memcpy(shadow, from, bytes);
+    return;
+  }
+  const StatePlace place = state_place(w, where, address, bytes);
+  if (place.shadow == nullptr) return;
+  const std::uint64_t written = initialized_bytes(place.shadow, place.first, bytes);
+  for (std::uint32_t i = 0; i < bytes; ++i)
+    shadow[i] = (written >> i & 1) != 0 ? std::byte{0} : std::byte{0xff};
+}
+
+void store_shadow(Warp& w, std::uint32_t lane, Space space, std::uint64_t address,
+                  std::uint32_t bytes, const std::byte* shadow) {
+  const Space where = resolve(space, &address);
+  if ((address & (bytes - 1)) != 0 || where == Space::kParameter) return;
+  if (where == Space::kLocal) {
+    std::byte* to = local_shadow(w, lane, address, bytes);
+    if (to != nullptr) std::memcpy(to, shadow, bytes);
+    return;
+  }
+  std::uint64_t written = 0;
+  for (std::uint32_t i = 0; i < bytes; ++i)
+    written |= std::uint64_t{shadow[i] != std::byte{0xff}} << i;
+  if (written == (std::uint64_t{1} << bytes) - 1) return; // as the store has said
+  const StatePlace place = state_place(w, where, address, bytes);
+  if (place.shadow != nullptr) set_initialized(place.shadow, place.first, bytes, written);
+}
+
+void spoil_frame(Warp& w, std::uint32_t registers) {
+  std::memset(w.base[0] + registers, 0xff, registers);
+  const Frame& frame = *w.frame;
+  const std::size_t bytes = frame.local_end - frame.local_base;
+  if (bytes == 0) return;
+  for (std::uint32_t m = w.mask; m != 0; m &= m - 1) {
+    const auto lane = static_cast<std::size_t>(__builtin_ctz(m));
+    std::memset(w.local_shadow.data() + lane * w.local_stride + frame.local_base, 0xff, bytes);
+  }
+}
+
+void remember_unwritten(Warp& w, const UnwrittenLoad& load) {
+  const auto same = [&](const UnwrittenLoad& each) {
+    return each.in == load.in && each.lane == load.lane;
+  };
+  w.unwritten.erase(std::remove_if(w.unwritten.begin(), w.unwritten.end(), same),
+                    w.unwritten.end());
+  w.unwritten.push_back(load);
+}
+
+void report_unwritten(Warp& w, const Instruction* in, std::uint32_t lanes) {
+  const auto [known, is_new] = w.traced.try_emplace(in);
+  if (is_new) known->second = sources_of(*w.frame->code, in->r[0]);
+  for (std::uint32_t m = lanes; m != 0; m &= m - 1) {
+    const auto lane = static_cast<std::uint32_t>(__builtin_ctz(m));
+    const AccessFacts use = facts_of(w, in, lane);
+    const UnwrittenLoad* from = origin_of(w, known->second, lane);
+    if (from == nullptr) {
+      w.worker->checks->unwritten_use(use, nullptr);
+      continue;
+    }
+    AccessFacts load = facts_of(w, from->in, from->lane);
+    load.access = Access::kLoad;
+    load.bytes = from->bytes;
+    load.space = from->space;
+    load.address = from->address;
+    w.worker->checks->unwritten_use(use, &load);
+  }
+}
+
+} // namespace gmt::executor

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel whose registers are tracked does beside its own work: shadows of memory, and what
+// is said when a value that nothing wrote decides something. Memory of the device and shared memory
+// know only bytes: one of which a bit is written counts as written. Local memory knows bits.
+#pragma once
+
+#include "simulated_cuda/executor/machine/warp.h"
+
+namespace gmt::executor {
+
+// The bits of an access by one lane that nothing wrote; none where it is refused.
+void load_shadow(Warp& w, std::uint32_t lane, Space space, std::uint64_t address,
+                 std::uint32_t bytes, std::byte* shadow);
+// Behind a store.
+void store_shadow(Warp& w, std::uint32_t lane, Space space, std::uint64_t address,
+                  std::uint32_t bytes, const std::byte* shadow);
+
+// At the entry of a function: its registers and its part of local memory are not written.
+void spoil_frame(Warp& w, std::uint32_t registers);
+
+// A load by one lane gave bits that nothing wrote.
+void remember_unwritten(Warp& w, const UnwrittenLoad& load);
+
+// `in` checks the shadow r[0], which is not 0 in these lanes.
+void report_unwritten(Warp& w, const Instruction* in, std::uint32_t lanes);
+
+} // namespace gmt::executor

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which shadow an instruction gives its results. Logic, shifts, fields and moves are exact to the
+// bit; sums and products spoil all bits above the lowest that is spoilt; all else spoils the whole
+// result. Carries count as written.
+#include "simulated_cuda/executor/program/tracking.h"
+
+#include "simulated_cuda/executor/program/computed.h"
+#include "simulated_cuda/executor/program/shape.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gmt::executor {
+namespace {
+
+constexpr std::uint32_t kTemporaryBytes = 16 * kLanes;
+constexpr std::uint8_t kOneResult = 1;
+
+class Tracker {
+public:
+  Tracker(Program& program, Code& code, std::uint32_t zero)
+      : program_(program), code_(code), zero_(zero), registers_(code.register_bytes) {}
+
+  void run() {
+    const std::vector<Instruction> old = std::move(code_.instructions);
+    code_.instructions.clear();
+    std::vector<std::int64_t> start(old.size() + 1), own(old.size());
+    computed_ = computed_registers(*code_.body);
+    Instruction& enter = emit("track.enter", old.front(), 0);
+    enter.guard = kNoOperand;
+    enter.r[0] = registers_;
+    for (std::size_t i = 0; i < old.size(); ++i) {
+      start[i] = static_cast<std::int64_t>(code_.instructions.size());
+      before(old[i]);
+      own[i] = static_cast<std::int64_t>(code_.instructions.size());
+      code_.instructions.push_back(old[i]);
+      code_.instructions.back().states = 0;
+      code_.tracked_results.push_back(0);
+      behind(old[i]);
+    }
+    start.back() = static_cast<std::int64_t>(code_.instructions.size());
+    const auto moved = [&](std::size_t from, std::int64_t distance) {
+      return start[static_cast<std::size_t>(static_cast<std::int64_t>(from) + distance)] -
+             own[from];
+    };
+    for (std::size_t i = 0; i < old.size(); ++i) {
+      Instruction& in = code_.instructions[static_cast<std::size_t>(own[i])];
+      if (in.join != 0) in.join = static_cast<std::int32_t>(moved(i, in.join));
+      if (form(old[i]).starts_with("bra")) in.immediate = moved(i, in.immediate);
+    }
+    for (auto& table : code_.tables) {
+      for (std::int32_t& target : table)
+        target = static_cast<std::int32_t>(start[static_cast<std::size_t>(target)]);
+    }
+    code_.register_bytes = 2 * registers_ + kTrackedTemporaryBytes;
+    double_parameters();
+  }
+
+private:
+  const std::string& form(const Instruction& in) const { return program_.forms[in.form]; }
+
+  std::uint32_t shadow(std::uint32_t operand) const {
+    if (operand == kNoOperand) return kNoOperand;
+    return (operand & kConstantOperand) != 0 ? zero_ : operand + registers_;
+  }
+  bool is_written(std::uint32_t operand) const { // for sure
+    return operand == kNoOperand || (operand & kConstantOperand) != 0;
+  }
+  std::uint32_t temporary(std::uint32_t which) const {
+    return 2 * registers_ + which * kTemporaryBytes;
+  }
+
+  Instruction& emit(const std::string& name, const Instruction& of, std::uint8_t results) {
+    Instruction in;
+    in.form = intern(name);
+    in.source = of.source;
+    if (!form(of).starts_with("bra")) { // whose guard is its condition
+      in.guard = of.guard;
+      in.flip = of.flip;
+    }
+    code_.instructions.push_back(in);
+    code_.tracked_results.push_back(results);
+    return code_.instructions.back();
+  }
+  std::uint32_t intern(const std::string& name) {
+    const auto found = std::find(program_.forms.begin(), program_.forms.end(), name);
+    if (found == program_.forms.end()) program_.forms.push_back(name);
+    return static_cast<std::uint32_t>(
+      std::find(program_.forms.begin(), program_.forms.end(), name) - program_.forms.begin());
+  }
+
+  void check(const Instruction& of, std::uint32_t operand, TrackedWidth width) {
+    if (is_written(operand)) return;
+    Instruction& in = emit("track.check", of, 0);
+    if (operand == of.guard) in.guard = kNoOperand;
+    in.r[0] = shadow(operand);
+    in.extra = static_cast<std::uint32_t>(width);
+  }
+
+  // The result's shadow is `name` of the sources' shadows, or all ones where one of them is not 0.
+  void apply(const Instruction& of, const std::string& name, std::uint32_t result,
+             std::initializer_list<std::uint32_t> sources, std::uint32_t widths = 0) {
+    Instruction& in = emit(name, of, kOneResult);
+    in.r[0] = shadow(result);
+    std::size_t at = 1;
+    for (const std::uint32_t source : sources) in.r[at++] = source;
+    in.extra = widths;
+  }
+  void clear(const Instruction& of, std::uint32_t result, TrackedWidth width) {
+    if (result != kNoOperand) apply(of, "track.any", result, {}, static_cast<std::uint32_t>(width));
+  }
+  // All ones where a source is not wholly written.
+  void any(const Instruction& of, const Shape& shape) {
+    std::uint32_t sources[4] = {kNoOperand, kNoOperand, kNoOperand, kNoOperand};
+    std::uint32_t widths = 0;
+    std::size_t count = 0;
+    for (const ShapedOperand& source : shape.sources) {
+      if (is_written(of.r[source.at]) || count == 4) continue;
+      sources[count++] = shadow(of.r[source.at]);
+      widths |= static_cast<std::uint32_t>(source.width) << (4 * count);
+    }
+    for (const ShapedOperand& result : shape.results) {
+      if (of.r[result.at] == kNoOperand) continue;
+      apply(of, "track.any", of.r[result.at], {sources[0], sources[1], sources[2], sources[3]},
+            widths | static_cast<std::uint32_t>(result.width));
+    }
+  }
+  // The instruction itself on the shadows of its data, with the values of its control operands:
+  // where one of these is not written, the result is not.
+  void same(const Instruction& of, const Shape& shape, std::initializer_list<std::uint32_t> data) {
+    Instruction& in = emit(form(of), of, kOneResult);
+    std::copy(std::begin(of.r), std::end(of.r), std::begin(in.r));
+    in.immediate = of.immediate;
+    in.r[0] = shadow(of.r[0]);
+    for (const std::uint32_t at : data) in.r[at] = shadow(of.r[at]);
+    for (const ShapedOperand& source : shape.sources) {
+      const bool is_data = std::find(data.begin(), data.end(), source.at) != data.end();
+      if (is_data || is_written(of.r[source.at])) continue;
+      apply(of, "track.spoil", of.r[0], {shadow(of.r[source.at])},
+            static_cast<std::uint32_t>(shape.results[0].width) |
+              static_cast<std::uint32_t>(source.width) << 4);
+    }
+  }
+
+  void before(const Instruction& in);
+  void behind(const Instruction& in);
+  void by_opcode(const Instruction& in, const Shape& shape);
+  void load_or_store(const Instruction& in, const Shape& shape, const char* name);
+  void frame(const Instruction& in, bool is_load, std::uint32_t count);
+  void lanes(const Instruction& in);
+  void keep(const Instruction& of, std::uint32_t operand, std::uint32_t which);
+  void call(const Instruction& in);
+  void double_parameters();
+
+  void check_output(const Instruction& in, const Shape& shape);
+
+  Program& program_;
+  Code& code_;
+  std::uint32_t zero_, registers_;
+  std::vector<bool> computed_; // see computed.h
+};
+
+// A result that the host may see. What was only moved takes its state along.
+void Tracker::check_output(const Instruction& in, const Shape& shape) {
+  const bool is_global = shape.space == ptx::Space::kGlobal || shape.space == ptx::Space::kNone;
+  if (!is_global || in.source == ptx::kNone) return;
+  const ptx::Instruction& syntax = program_.source_of(code_, in);
+  if (syntax.operand_count < 2) return;
+  if (!names_computed(*code_.body, code_.body->operand(syntax, 1), computed_)) return;
+  for (std::uint32_t i = 0; i < shape.count; ++i)
+    check(in, in.r[i], width_of_bits(8 * shape.element));
+}
+
+void Tracker::load_or_store(const Instruction& in, const Shape& shape, const char* name) {
+  const bool load = shape.memory == Shape::Memory::kLoad;
+  Instruction& made = emit(name, in, load ? static_cast<std::uint8_t>(shape.count) : 0);
+  for (std::uint32_t i = 0; i < shape.count; ++i) made.r[i] = shadow(in.r[i]);
+  made.r[4] = in.r[4];
+  made.immediate = in.immediate;
+  made.extra = shape.element | shape.count << kTrackedCount |
+               static_cast<std::uint32_t>(shape.space) << kTrackedSpace |
+               (shape.is_narrow ? kTrackedNarrow : 0);
+}
+
+// Shadows of parameters lie behind the parameters.
+void Tracker::frame(const Instruction& in, bool is_load, std::uint32_t count) {
+  Instruction& made = emit(form(in), in, is_load ? static_cast<std::uint8_t>(count) : 0);
+  for (std::size_t i = 0; i < 4; ++i) made.r[i] = shadow(in.r[i]);
+  made.r[4] = in.r[4];
+  made.immediate = in.immediate + code_.parameter_bytes;
+}
+
+void Tracker::by_opcode(const Instruction& in, const Shape& shape) {
+  using Rule = Shape::Rule;
+  const std::string width = "b" + std::to_string(shape.bits);
+  const std::string of_width = shape.bits == 1 ? ".pred" : "." + width;
+  switch (shape.rule) {
+  case Rule::kMove: return apply(in, "mov" + of_width, in.r[0], {shadow(in.r[1])});
+  case Rule::kUnion: return apply(in, "or" + of_width, in.r[0], {shadow(in.r[1]), shadow(in.r[2])});
+  case Rule::kAnd:
+  case Rule::kOr:
+    return apply(in, (shape.rule == Rule::kAnd ? "track.and" : "track.or") + of_width, in.r[0],
+                 {shadow(in.r[1]), shadow(in.r[2]), in.r[1], in.r[2]});
+  case Rule::kSum: {
+    const bool three = shape.sources.size() > 2, one = shape.sources.size() == 1;
+    return apply(in, "track.sum." + width, in.r[0],
+                 {shadow(in.r[1]), one ? zero_ : shadow(in.r[2]), three ? shadow(in.r[3]) : zero_});
+  }
+  case Rule::kSame1: return same(in, shape, {1});
+  case Rule::kSame12: return same(in, shape, {1, 2});
+  case Rule::kParts: {
+    Instruction& made = emit(form(in), in, static_cast<std::uint8_t>(shape.count));
+    for (std::size_t i = 0; i < 5; ++i) made.r[i] = shadow(in.r[i]);
+    return;
+  }
+  case Rule::kWhole: {
+    Instruction& made = emit(form(in), in, kTrackedWhole);
+    for (std::size_t i = 0; i < 5; ++i) made.r[i] = shadow(in.r[i]);
+    return;
+  }
+  case Rule::kCompare:
+    for (const std::uint32_t which : {0u, 1u}) {
+      if (in.r[which] == kNoOperand) continue;
+      Instruction& made = emit("track.compare", in, kOneResult);
+      made.r[0] = shadow(in.r[which]);
+      made.r[1] = shadow(in.r[2]);
+      made.r[2] = shadow(in.r[3]);
+      made.r[3] = in.r[4] == kNoOperand ? zero_ : in.r[4];
+      made.r[4] = in.r[4] == kNoOperand ? zero_ : shadow(in.r[4]);
+      made.extra = static_cast<std::uint32_t>(shape.sources[0].width);
+      made.immediate = in.r[4] == kNoOperand ? 0 : in.extra;
+    }
+    return;
+  case Rule::kAny: return any(in, shape);
+  }
+}
+
+void Tracker::before(const Instruction& in) {
+  check(in, in.guard, TrackedWidth::kPredicate);
+  const Shape shape = shape_of(form(in), in);
+  for (const ShapedOperand& operand : shape.decides) check(in, in.r[operand.at], operand.width);
+  switch (shape.memory) {
+  case Shape::Memory::kLoad: return load_or_store(in, shape, "track.ld");
+  case Shape::Memory::kFrameLoad: return frame(in, true, shape.count);
+  case Shape::Memory::kFrameStore: return frame(in, false, shape.count);
+  case Shape::Memory::kStore: return check_output(in, shape);
+  case Shape::Memory::kNone: break;
+  }
+  if (shape.is_call) return call(in);
+  if (shape.of_lanes) return lanes(in);
+  if (!shape.results.empty()) by_opcode(in, shape);
+}
+
+void Tracker::behind(const Instruction& in) {
+  const Shape shape = shape_of(form(in), in);
+  if (shape.memory == Shape::Memory::kStore) load_or_store(in, shape, "track.st");
+  if (!shape.of_lanes) return;
+  const std::string& name = form(in);
+  std::string on_shadows = name;
+  const bool is_vote = name.starts_with("vote."), is_shuffle = name.starts_with("shfl.");
+  if (is_vote && name != "vote.ballot") on_shadows = "vote.any";
+  if (name.starts_with("redux.")) on_shadows = "redux.or.b32";
+  Instruction& made = emit(on_shadows, in, kOneResult);
+  made.r[0] = shadow(in.r[0]);
+  if (is_vote) made.r[1] = shadow(in.r[1]);
+  else made.r[2] = shadow(in.r[2]);
+  if (is_shuffle) {
+    made.r[3] = temporary(0);
+    made.r[4] = temporary(1);
+    if (in.r[1] != kNoOperand) clear(in, in.r[1], TrackedWidth::kPredicate);
+  }
+}
+
+// What lanes do with each other happens when all are there: the shadows follow it. Operands that it
+// may overwrite are kept.
+void Tracker::lanes(const Instruction& in) {
+  if (!form(in).starts_with("shfl.")) return;
+  keep(in, in.r[3], 0);
+  keep(in, in.r[4], 1);
+}
+
+void Tracker::keep(const Instruction& of, std::uint32_t operand, std::uint32_t which) {
+  Instruction& in = emit("mov.b32", of, 0);
+  in.r[0] = temporary(which);
+  in.r[1] = operand;
+}
+
+// What a function of the device itself gives is written.
+void Tracker::call(const Instruction& in) {
+  const CallSite& site = code_.calls[in.extra];
+  if (site.built_in.empty() || site.return_offsets.empty()) return;
+  for (std::uint32_t at = 0; at + 4 <= site.return_sizes[0]; at += 4) {
+    Instruction& made = emit("st.frame.b32", in, 0);
+    made.r[0] = zero_;
+    made.immediate = std::int64_t{site.return_offsets[0]} + at + code_.parameter_bytes;
+  }
+}
+
+// Calls copy the shadows of arguments and results as if these were arguments and results.
+void Tracker::double_parameters() {
+  const auto add = [](std::vector<std::uint32_t>& offsets, std::vector<std::uint32_t>& sizes,
+                      std::uint32_t by) {
+    std::vector<std::uint32_t> both_offsets, both_sizes;
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      both_offsets.insert(both_offsets.end(), {offsets[i], offsets[i] + by});
+      both_sizes.insert(both_sizes.end(), {sizes[i], sizes[i]});
+    }
+    offsets = both_offsets;
+    sizes = both_sizes;
+  };
+  const std::uint32_t by = code_.parameter_bytes;
+  const bool is_kernel = program_.linked->functions()[code_.linked].function->is_entry;
+  if (!is_kernel) {
+    add(code_.parameter_offsets, code_.parameter_sizes, by);
+    add(code_.return_offsets, code_.return_sizes, by);
+  }
+  for (CallSite& site : code_.calls) {
+    if (!site.built_in.empty()) continue;
+    add(site.argument_offsets, site.argument_sizes, by);
+    add(site.return_offsets, site.return_sizes, by);
+  }
+  code_.parameter_bytes = 2 * by;
+}
+
+} // namespace
+
+void track_registers(Program& program) {
+  if (!program.unsupported.reason.empty()) return;
+  program.is_tracked = true;
+  const auto zero = static_cast<std::uint32_t>(program.constants.size());
+  program.constants.resize(zero + std::size_t{16} * kLanes);
+  for (const auto& code : program.functions) {
+    if (code->unsupported.empty()) Tracker(program, *code, zero | kConstantOperand).run();
+  }
+}
+
+} // namespace gmt::executor
