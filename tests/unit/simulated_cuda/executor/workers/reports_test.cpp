@@ -60,6 +60,13 @@ TEST_F(WorkersReports, AreTheSame) {
   EXPECT_EQ(result.outcome.blocks_done, 50u);
 }
 
+TEST_F(WorkersReports, AreTheSameWithRegistersTracked) {
+  load(worker_kernel(kMistakes, kTable));
+  checks_ = Checks::kFull;
+  const std::uint64_t out = put(std::vector<std::uint32_t>(50 * 128)), none = allocate(4);
+  EXPECT_EQ(same_on_all(out, none).outcome.end, End::kDone);
+}
+
 TEST_F(WorkersReports, EndAtTheFirstBlockWithATrap) {
   load(worker_kernel(kMistakes + "setp.lt.u32 %p4, %r1, 31; @%p4 ret; setp.lt.u32 %p5, %r0, 70;\n"
                                  "@%p5 ret; trap;",
