@@ -8,7 +8,7 @@
 namespace gmt::test {
 
 // Loads the module and runs its kernels in small grids, with limits. Returns for every input, or
-// something is wrong. What a kernel may not reach lies beside pages that nobody can read.
+// something is wrong. Beside what a kernel may reach lie pages without any access.
 void execute_ptx_input(const std::uint8_t* data, std::size_t size);
 
 // Of all inputs so far: kernels that ran, to their end or to a limit.

@@ -52,8 +52,8 @@ const char* const kStatements[] = {
   "mov.u32 %r1, %clock;",
   "mov.b64 {%r1, %r2}, %rd1;",
   "lop3.b32 %r1, %r2, %r3, %r4, 0xE8;",
-  "{ .param .b64 a; st.param.b64 [a], %rd1; .param .b64 b; call.uni (b), malloc, (a); "
-  "ld.param.b64 %rd2, [b]; }",
+  "{ .param .b64 a, b; st.param.b64 [a], %rd1; call.uni (b), malloc, (a); }",
+  "{ .param .b64 a, b; call.uni (b), malloc, (a); ld.param.b64 %rd2, [b]; }",
   "{ .param .b64 a; st.param.b64 [a], %rd1; call.uni free, (a); }",
   "{ .param .b32 a; .param .b32 b; call.uni (b), vprintf, (a, a); }",
 };

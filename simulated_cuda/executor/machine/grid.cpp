@@ -67,7 +67,7 @@ private:
 };
 
 void fill_constants(Grid& grid, const Program& program) {
-  std::memcpy(grid.constants, program.constants.data(), program.constants.size());
+  std::copy(program.constants.begin(), program.constants.end(), grid.constants);
   for (const ParameterConstant& each : program.parameters) {
     std::byte* to = grid.constants + (each.constant.offset);
     for (std::size_t lane = 0; lane < kLanes; ++lane)

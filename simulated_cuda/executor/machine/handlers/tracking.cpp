@@ -171,9 +171,49 @@ std::byte* element(Warp& w, Next in, u32 i, u32 bytes, u32 lane) {
   return w.base[in->r[i] >> 31] + (in->r[i] & 0x7fffffffu) + std::size_t{lane} * bytes;
 }
 
+// Whether the bytes at `rel` of a piece of memory are there and all written.
+[[gnu::always_inline]] inline bool is_written(const u8* shadow, u64 size, u64 rel, u32 bytes) {
+  if (rel >= size || bytes > size - rel || (rel & (bytes - 1)) != 0) return false;
+  if (bytes < 4)
+    return (shadow[rel / 4] >> (4 + (rel & 3)) & ((1u << bytes) - 1)) + 1 == 1u << bytes;
+  u32 all = 0xff;
+  for (u32 i = 0; i < bytes / 4; ++i) all &= shadow[rel / 4 + i];
+  return all == 0xff;
+}
+
+// Whether all that the lanes load is written; false: it has to be looked at one by one.
+bool loads_written(Warp& w, Next in, const MemoryOperands& memory, u32 bytes) {
+  const bool in_shared = memory.space == Space::kShared;
+  const bool in_global = memory.space == Space::kGlobal || memory.space == Space::kGeneric;
+  if (!in_shared && !in_global) return false;
+  const u8* shadow = in_shared ? w.block->shared_shadow : w.region->shadow;
+  const u64 size = in_shared ? w.block->shared_bytes : w.region->bytes;
+  const u64 base = in_shared ? 0 : w.region->base;
+  bool written = true;
+  for_lanes(w.mask, [&](u32 l) {
+    written = written && is_written(shadow, size, memory.address(w, in, l) - base, bytes);
+  });
+  return written;
+}
+
+TrackedWidth width_of_bytes(u32 bytes) {
+  switch (bytes) {
+  case 1: return TrackedWidth::k1;
+  case 2: return TrackedWidth::k2;
+  case 4: return TrackedWidth::k4;
+  case 8: return TrackedWidth::k8;
+  default: return TrackedWidth::k16;
+  }
+}
+
 Next load(Warp& w, Next in) {
   const MemoryOperands memory(in);
   const u32 all = memory.bytes * memory.count;
+  if (loads_written(w, in, memory, all)) {
+    for (u32 i = 0; i < memory.count; ++i)
+      set_lanes(w, in->r[i], width_of_bytes(memory.bytes), 0, w.mask);
+    return in + 1;
+  }
   for_lanes(w.mask, [&](u32 l) {
     const u64 address = memory.address(w, in, l);
     std::byte shadow[64];
@@ -190,9 +230,17 @@ Next load(Warp& w, Next in) {
   return in + 1;
 }
 
+// The store itself has said that all is written. Local memory has shadows of its own.
 Next store(Warp& w, Next in) {
   const MemoryOperands memory(in);
   const u32 all = memory.bytes * memory.count;
+  bool is_local = memory.space == Space::kLocal;
+  if (memory.space == Space::kGeneric)
+    for_lanes(w.mask, [&](u32 l) { is_local |= memory.address(w, in, l) >= kSharedWindow; });
+  u32 spoilt = 0;
+  for (u32 i = 0; i < memory.count; ++i)
+    spoilt |= spoilt_lanes(w, in->r[i], width_of_bytes(memory.bytes));
+  if (!is_local && (spoilt & w.mask) == 0) return in + 1;
   for_lanes(w.mask, [&](u32 l) {
     std::byte shadow[64];
     for (u32 i = 0; i < memory.count; ++i)
