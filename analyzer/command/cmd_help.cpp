@@ -93,7 +93,7 @@ std::string help_options() {
          "  GPUMEMTRACE_SIM_*    the simulated device's size and properties\n"
          "\nExit status\n"
          "  run, record   the program's own, also its signal; 125 the tool could not start it, 126 not\n"
-         "                executable, 127 not found\n"
+         "                executable, 127 not found; 24 the simulated device ended it (--run-time)\n"
          "  check         the program's own if not 0; else 23 (--error-exitcode) if a finding at or above\n"
          "                --fail-on stands, nothing was checked or a part of the trace is missing; else 0\n"
          "  report        0 clean, 1 findings, 3 no or unreadable trace, one of which a part is missing, or\n"

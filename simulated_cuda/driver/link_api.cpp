@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuLink*: gathers the PTX of what is added. The result holds the texts, and is linked again by who
 // loads it. Called through driver_api.def with the lock held. Invariants: the code that
-// cuLinkComplete hands out lives until cuLinkDestroy; what is no code, or has no PTX, is refused
-// when it is added. PTX that cannot be linked is no error: its kernels are skipped, with the
-// reason.
+// cuLinkComplete hands out lives until cuLinkDestroy; what is no code is refused when it is added.
+// Machine code, and PTX that cannot be linked, are no errors: launches that need them are skipped,
+// with the reason.
 #include "api.h"
 #include "code/fat_binary.h"
 #include "code/linked_code.h"
 #include "executor/executor.h"
 #include "state.h"
+
+#include <elf.h>
 
 #include <cstring>
 #include <fstream>
@@ -25,9 +27,13 @@ CUresult add_fat_binary(LinkState& link, const void* container) {
     if (entry.is_ptx() && newer) best = entry;
   });
   std::string text;
-  if (best.code == nullptr || !unpack(best, &text)) return CUDA_ERROR_NO_BINARY_FOR_GPU;
-  link.texts.push_back(std::move(text));
+  if (best.code != nullptr && unpack(best, &text)) link.texts.push_back(std::move(text));
   return CUDA_SUCCESS;
+}
+
+// A cubin, an object file of the host, or an archive of such.
+bool is_machine_code(std::string_view code) {
+  return code.starts_with(ELFMAG) || code.starts_with("!<arch>\n");
 }
 
 CUresult add_text(LinkState& link, std::string_view text) {
@@ -44,10 +50,12 @@ CUresult add(LinkState& link, CUjitInputType type, const void* data, size_t size
   const auto* bytes = static_cast<const char*>(data);
   switch (type) {
   case CU_JIT_INPUT_PTX: return add_text(link, {bytes, strnlen(bytes, size)});
+  case CU_JIT_INPUT_CUBIN:
   case CU_JIT_INPUT_FATBINARY:
   case CU_JIT_INPUT_OBJECT:
   case CU_JIT_INPUT_LIBRARY:
-    return is_fat_binary(data) ? add_fat_binary(link, data) : CUDA_ERROR_NO_BINARY_FOR_GPU;
+    if (is_fat_binary(data)) return add_fat_binary(link, data);
+    return is_machine_code({bytes, size}) ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
   default: return CUDA_ERROR_NO_BINARY_FOR_GPU;
   }
 }

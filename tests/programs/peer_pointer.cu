@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of device 0 that are given memory of device 1. Without peer access one that reads it ends its context, one
-// that does not is no mistake; the simulated device, which runs no kernels, goes by what the parameter is declared as.
+// that does not is no mistake; the simulated device goes by what the parameter is declared as.
 // run: reads
 // devices: 2
 // env: GPUMEMTRACE_SIM_DEVICES=2

@@ -15,7 +15,6 @@ struct Row {
   const char* name;
   const char* expected;
   std::string (*ask)();
-  bool needs_kernels = false; // the kernel has to run: skipped on the simulated device
   bool alone = false; // leaves the process without a usable context: gets a process of its own
 };
 

@@ -116,6 +116,16 @@ int main(int argc, char** argv) {
   run(code);
   EXPECT(0, DRIVER(cuLinkDestroy)(link));
 
+  // A library of machine code is no reason to stop.
+  char archive[] = "!<arch>\n";
+  EXPECT(0, DRIVER(cuLinkCreate)(0, nullptr, nullptr, &link));
+  EXPECT(0, DRIVER(cuLinkAddData)(link, CU_JIT_INPUT_LIBRARY, archive, sizeof archive, "library", 0,
+                                  nullptr, nullptr));
+  EXPECT(CUDA_ERROR_NO_BINARY_FOR_GPU,
+         DRIVER(cuLinkAddData)(link, CU_JIT_INPUT_CUBIN, const_cast<char*>(kFunction), 99, "no cubin",
+                               0, nullptr, nullptr));
+  EXPECT(0, DRIVER(cuLinkDestroy)(link));
+
   char wrong[] = "this is no PTX";
   EXPECT(0, DRIVER(cuLinkCreate)(0, nullptr, nullptr, &link));
   EXPECT(CUDA_ERROR_INVALID_PTX, DRIVER(cuLinkAddData)(link, CU_JIT_INPUT_PTX, wrong, sizeof wrong,

@@ -5,6 +5,8 @@ interrupt, code that the program links itself. Needs GMT_COMMAND, GMT_LIMITS and
 
 import json
 import os
+import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -74,6 +76,36 @@ class SimulatedKernels(unittest.TestCase):
         self.assertIn("wait_for", left_out["kernel"])
         self.assertIn("--kernel-time allows (0.3 s)", left_out["reason"])
         self.assertTrue(left_out["line"].endswith(f"limits.cu:{line_of('wait')}"), left_out)
+
+    def test_a_terminal_shows_how_far_a_kernel_is(self):
+        terminal, stderr = pty.openpty()
+        self.addCleanup(os.close, terminal)
+        words = self.words("--kernel-time", "1500ms")
+        process = subprocess.Popen(
+            [*words, LIMITS, "endless"],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+        )
+        self.addCleanup(process.kill)
+        os.close(stderr)
+        self.assertEqual(process.wait(60), 0)
+        shown = b""
+        try:
+            while chunk := os.read(terminal, 4096):
+                shown += chunk
+        except OSError:  # the other side is closed
+            pass
+        self.assertRegex(shown.decode(), r"gpumemtrace: executing \S*wait_for\S*: 0 of 2 blocks, 1 s")
+
+    def test_a_launch_takes_microseconds(self):
+        result, _ = self.run_program(program=(LIMITS, "launches"))
+        self.assertEqual(result.returncode, 0, result)
+        found = re.search(r"([0-9.]+) us of processor time a launch", result.stdout)
+        self.assertIsNotNone(found, result.stdout)
+        self.assertLess(float(found[1]), 20)
 
     def test_the_run_is_ended_within_a_kernel(self):
         result, report = self.run_program("--run-time", "300ms", program=(LIMITS, "endless"))

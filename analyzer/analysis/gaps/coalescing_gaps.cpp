@@ -235,7 +235,7 @@ void explain_access_gaps(const MemoryAccess& access, const TraceDir& trace, Proc
   if (!any && !explained) {
     const char* why =
       process.totals.launches == 0 ? "no kernel was launched" : "no launch was measured";
-    if (process.device == "simulated") why = "the simulated device runs no kernels";
+    if (process.device == "simulated") why = "the simulated device has no counters";
     findings.not_checked({kMemoryAccesses, why});
   }
   if (trace.asks_for("counters")) explain_counters(access, trace, findings);

@@ -56,9 +56,9 @@ std::uint64_t Executions::exact_instructions() const {
 }
 
 std::uint64_t Executions::launches_left_out(trace::ExecutionOp op) const {
-  std::uint64_t launches = 0;
-  for (const LeftOut& one : left_out) launches += one.op == op ? one.launches : 0;
-  return launches;
+  std::uint64_t sum = 0;
+  for (const LeftOut& one : left_out) sum += one.op == op ? one.launches : 0;
+  return sum;
 }
 
 void ExecutionFacts::follow(const Event& e,

@@ -121,8 +121,10 @@ bool read_text(const char* bytes, Image* image) {
   return true;
 }
 
-void read_linked_code(std::vector<std::string> texts, Image* image) {
+void read_linked_code(const std::vector<std::string>& texts, Image* image) {
   if (take_ptx(texts, image)) return;
+  image->opaque = texts.empty(); // machine code alone
+  if (image->opaque) image->why = kNoPtx;
   for (const std::string& text : texts) read_ptx_declarations(text, image);
 }
 

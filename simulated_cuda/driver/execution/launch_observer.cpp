@@ -145,18 +145,20 @@ void LaunchObserver::report(const executor::Report& report) {
   observer->fault(&fault);
 }
 
-// A free() of an address inside a block, of shared or local memory (their windows lie above all
-// device memory), and of a block of the host's changes nothing.
+// A free() of an address inside a block, and of shared or local memory (their windows lie above all
+// device memory), changes nothing. Of other memory a GPU reads what stands in front of the address:
+// at the beginning of a page nothing is mapped there.
 std::uint32_t LaunchObserver::error_of(const executor::HeapEvent& event) const {
   using Kind = executor::HeapEvent::Kind;
+  constexpr std::uint64_t kPage = std::uint64_t{2} << 20;
   if (event.kind == Kind::kDoubleFree) return CUDA_ERROR_LAUNCH_FAILED;
   const bool in_window = (event.address >> 48) != 0;
   if (event.kind != Kind::kInvalidFree || in_window) return 0;
   const auto* context = reinterpret_cast<const Context*>(launch_.context);
-  const bool in_heap = context->heap != nullptr && context->heap->contains(event.address);
-  return in_heap || state().blocks.containing(event.address) != nullptr
-           ? 0
-           : CUDA_ERROR_ILLEGAL_ADDRESS;
+  if (context->heap != nullptr && context->heap->contains(event.address)) return 0;
+  const bool is_mapped =
+    state().blocks.containing(event.address) != nullptr && event.address % kPage != 0;
+  return is_mapped ? 0 : CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
 void LaunchObserver::heap_event(const executor::HeapEvent& event) {
