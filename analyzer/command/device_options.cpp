@@ -48,6 +48,11 @@ std::string launches(const std::string& name, const std::string& text) {
   return text == "all" ? "0" : count(name, text, 1, kMost);
 }
 
+std::string threads(const std::string& name, const std::string& text) {
+  constexpr std::uint64_t kMost = 1024;
+  return count(name, text, 1, kMost);
+}
+
 std::string checks(const std::string& name, const std::string& text) {
   if (text != "none" && text != "default" && text != "full")
     wrong_value(name, text, "none, default or full");
@@ -81,6 +86,11 @@ const std::vector<Known>& known_options() {
       "follows uninitialised values through registers, slower)"},
      "GPUMEMTRACE_SIM_DEVICE_CHECKS",
      checks},
+    {{"device-threads", "N",
+      "--device simulated: threads that run a kernel's blocks; with 1 each run is the same (default: "
+      "one a processor)"},
+     "GPUMEMTRACE_SIM_DEVICE_THREADS",
+     threads},
   };
   return all;
 }

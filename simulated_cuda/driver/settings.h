@@ -32,7 +32,9 @@ struct Settings {
   double run_seconds = 0;                 // of all launches together; 0: no limit
   unsigned long long kernel_launches = 0; // of each kernel, then every 2^k-th; 0: all
   std::string device_checks;              // none, default or full
-  int show_progress = 0;                  // a line on stderr while a kernel runs
+  unsigned device_threads = 0;            // that run a kernel's blocks; 0: as many as processors
+  unsigned long long alone_instructions = 10000; // of a launch, before other threads help
+  int show_progress = 0;                         // a line on stderr while a kernel runs
 
   // GPUMEMTRACE_SIM_ABORT_IN=<symbol>[:n]: the n-th call of that driver function raises
   // abort_signal inside the driver.

@@ -2,8 +2,8 @@
 // Modules, and run(). Exceptions of reading and decoding end here, as texts.
 #include "simulated_cuda/executor/executor.h"
 
+#include "simulated_cuda/executor/checks/launch_reports.h"
 #include "simulated_cuda/executor/checks/reports.h"
-#include "simulated_cuda/executor/machine/counted.h"
 #include "simulated_cuda/executor/machine/grid.h"
 #include "simulated_cuda/executor/parse/link.h"
 #include "simulated_cuda/executor/program/program.h"
@@ -215,11 +215,8 @@ Outcome run(const Launch& launch, Observer& observer) {
       outcome.reason = program.unsupported.reason;
       return outcome;
     }
-    Reports reports(program, launch, observer);
-    forget_counts(program);
+    LaunchReports reports(program, launch, observer);
     outcome = run_grid(launch, program, reports, observer);
-    outcome.inexact = inexact_features(program);
-    reports.finish();
   } catch (const std::exception& bad) { // no memory
     outcome.end = End::kStopped;
     outcome.reason = bad.what();

@@ -124,6 +124,8 @@ struct Launch {
   Device device;
   Limits limits;
   Checks checks = Checks::kDefault;
+  unsigned workers = 1; // threads that may run blocks, this one included; 1: each run is the same
+  std::uint64_t alone_instructions = 10000; // of warps; other workers help a launch that has more
 };
 
 // Whether a kernel uses malloc(), free() or a feature that is not executed: what run() would say,
@@ -137,6 +139,9 @@ struct Ability {
 };
 Ability examine(Module& module, const Kernel& kernel);
 
+// Calls the observer from this thread alone.
 Outcome run(const Launch& launch, Observer& observer);
+
+unsigned usable_processors(); // that this process may use, at least 1
 
 } // namespace gmt::executor

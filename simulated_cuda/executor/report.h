@@ -118,6 +118,7 @@ struct Outcome {
   std::vector<Inexact> inexact;
 };
 
+// Its functions are called by the thread that runs the launch.
 class Observer {
 public:
   virtual ~Observer() = default;

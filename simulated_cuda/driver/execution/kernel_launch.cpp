@@ -76,6 +76,12 @@ executor::Checks checks() {
   return executor::Checks::kDefault;
 }
 
+unsigned device_threads() {
+  static const unsigned usable = executor::usable_processors();
+  const unsigned wanted = state().settings.device_threads;
+  return wanted != 0 ? wanted : usable;
+}
+
 executor::DeviceHeap* heap_of(Context& context) {
   if (context.heap == nullptr) {
     const auto limit = context.limits.find(CU_LIMIT_MALLOC_HEAP_SIZE);
@@ -141,6 +147,8 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   if (kernel.library->image.uses_device_heap) launch.heap = heap_of(*stream.context);
   launch.limits.seconds = state().settings.kernel_seconds;
   launch.checks = checks();
+  launch.workers = device_threads();
+  launch.alone_instructions = state().settings.alone_instructions;
   return executor::run(launch, observer);
 }
 

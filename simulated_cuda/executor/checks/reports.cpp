@@ -3,6 +3,8 @@
 // block is mapped there, so the access goes through on a GPU.
 #include "simulated_cuda/executor/checks/reports.h"
 
+#include "simulated_cuda/executor/machine/device_bytes.h"
+
 #include <algorithm>
 
 namespace gmt::executor {
@@ -17,6 +19,12 @@ Extent thread_extent(const Launch& launch, std::uint32_t thread) {
   extent.y = thread / launch.block.x % launch.block.y;
   extent.z = thread / launch.block.x / launch.block.y;
   return extent;
+}
+
+// The block's first mistake for which a GPU would have stopped is kept.
+void note_error(const AccessFacts& facts, std::uint32_t error) {
+  Block& block = *facts.warp->block;
+  if (block.gpu_error == 0) block.gpu_error = error;
 }
 
 } // namespace
@@ -52,12 +60,16 @@ Place Reports::place(const AccessFacts& facts) const {
 }
 
 Report* Reports::first(const AccessFacts& facts, ReportKind kind) {
-  const auto [found, is_new] = index_.emplace(Key{facts.in, kind}, reports_.size());
-  if (!is_new) {
-    ++reports_[found->second].count;
-    return nullptr;
-  }
-  Report report;
+  const std::uint64_t block = facts.warp->block->number;
+  const auto [found, is_new] = entries_.try_emplace(Key{facts.in, kind});
+  Entry& entry = found->second;
+  if (entry.recent.empty() || entry.recent.back().first != block)
+    entry.recent.push_back({block, 0});
+  ++entry.recent.back().second;
+  if (!is_new && entry.first.block <= block) return nullptr;
+  entry.first = {block, order_++};
+  entry.report = Report{};
+  Report& report = entry.report;
   report.kind = kind;
   report.place = place(facts);
   report.address = facts.address;
@@ -65,8 +77,21 @@ Report* Reports::first(const AccessFacts& facts, ReportKind kind) {
   report.bytes = facts.bytes;
   report.space = facts.space;
   report.access = facts.access;
-  reports_.push_back(std::move(report));
-  return &reports_.back();
+  return &report;
+}
+
+std::uint64_t Reports::Entry::times(std::uint64_t last_block) const {
+  std::uint64_t all = settled;
+  for (const auto& [block, count] : recent) all += block <= last_block ? count : 0;
+  return all;
+}
+
+void Reports::settle(std::uint64_t block) {
+  if (block == 0) return;
+  for (auto& [key, entry] : entries_) {
+    entry.settled = entry.times(block - 1);
+    std::erase_if(entry.recent, [&](const auto& each) { return each.first < block; });
+  }
 }
 
 // What lies nearest before or at the address, of shared and local memory and of parameters.
@@ -101,13 +126,9 @@ bool Reports::is_mapped(std::uint64_t address) {
   const std::uint64_t from = std::max(page * kPage, region->base);
   const std::uint64_t to = std::min((page + 1) * kPage, region->base + region->bytes);
   for (std::uint64_t at = from / 4 * 4; at < to && !found->second; at += 4)
-    found->second = at >= region->base && (region->shadow[(at - region->base) / 4] & 0x0f) != 0;
+    found->second =
+      at >= region->base && (shadow_at(region->shadow + (at - region->base) / 4) & 0x0f) != 0;
   return found->second;
-}
-
-void Reports::stop_gpu(Report& report, const AccessFacts& facts, std::uint32_t error) {
-  report.gpu_error = error;
-  if (facts.warp->grid->gpu_error == 0) facts.warp->grid->gpu_error = error;
 }
 
 void Reports::refused(const AccessFacts& facts, ByteState state) {
@@ -119,7 +140,7 @@ void Reports::refused(const AccessFacts& facts, ByteState state) {
   // Shared memory is given out by 1 KiB
   const std::uint64_t shared = (facts.warp->block->shared_bytes + 1023) / 1024 * 1024;
   if (facts.space == Space::kShared && facts.address >= shared) error = kIllegalAddress;
-  if (error != 0 && facts.warp->grid->gpu_error == 0) facts.warp->grid->gpu_error = error;
+  if (error != 0) note_error(facts, error);
   if (report == nullptr) return;
   report->gpu_error = error;
   set_neighbour(*report);
@@ -127,13 +148,24 @@ void Reports::refused(const AccessFacts& facts, ByteState state) {
 
 void Reports::misaligned(const AccessFacts& facts) {
   if (Report* report = first(facts, ReportKind::kMisaligned)) {
-    stop_gpu(*report, facts, kMisalignedAddress);
+    report->gpu_error = kMisalignedAddress;
+    note_error(facts, kMisalignedAddress);
     set_neighbour(*report);
   }
 }
 
 void Reports::uninitialized(const AccessFacts& facts) {
   if (Report* report = first(facts, ReportKind::kUninitializedRead)) set_neighbour(*report);
+}
+
+void Reports::set_other(Report& report, const OtherThread& other) const {
+  report.has_other = true;
+  if (other.code != nullptr && other.in != nullptr)
+    report.other = place_of(*other.code, other.in->source);
+  if (other.thread == ~0u) return;
+  report.other.has_thread = true;
+  report.other.block = report.place.block;
+  report.other.thread = thread_extent(launch_, other.thread);
 }
 
 // The load is the place, since what it read can be named; the use is the other one.
@@ -149,49 +181,30 @@ void Reports::unwritten_use(const AccessFacts& use, const AccessFacts* load) {
 void Reports::race(const AccessFacts& facts, const OtherThread& other) {
   Report* report = first(facts, ReportKind::kSharedRace);
   if (report == nullptr) return;
-  report->has_other = true;
   report->other_access = other.access;
-  if (other.code != nullptr && other.in != nullptr)
-    report->other = place_of(*other.code, other.in->source);
-  if (other.thread != ~0u) {
-    report->other.has_thread = true;
-    report->other.block = report->place.block;
-    report->other.thread = thread_extent(launch_, other.thread);
-  }
+  set_other(*report, other);
   set_neighbour(*report);
 }
 
 void Reports::never_meet(const AccessFacts& facts, const OtherThread& other, bool whole_block) {
   Report* report =
     first(facts, whole_block ? ReportKind::kDeadlock : ReportKind::kBarrierDivergence);
-  if (report == nullptr || other.code == nullptr) return;
-  report->has_other = true;
-  report->other = place_of(*other.code, other.in->source);
-  report->other.has_thread = true;
-  report->other.block = report->place.block;
-  report->other.thread = thread_extent(launch_, other.thread);
+  if (report != nullptr && other.code != nullptr) set_other(*report, other);
 }
 
 void Reports::ends(const AccessFacts& facts, ReportKind kind, std::uint32_t error,
                    const std::string& message) {
   Report* report = first(facts, kind);
-  if (kind == ReportKind::kAssert) observer_.print_error(message + "\n");
+  if (kind == ReportKind::kAssert)
+    messages_.push_back({{facts.warp->block->number, order_++}, message + "\n"});
   if (report == nullptr) return;
   report->message = message;
   if (kind == ReportKind::kInvalidJump) {
     report->has_address = true;
     report->address = facts.address;
   }
-  stop_gpu(*report, facts, error);
-}
-
-void Reports::heap_event(const AccessFacts& facts, HeapEvent event) {
-  event.place = place(facts);
-  observer_.heap_event(event);
-}
-
-void Reports::finish() {
-  for (const Report& report : reports_) observer_.report(report);
+  report->gpu_error = error;
+  note_error(facts, error);
 }
 
 } // namespace gmt::executor

@@ -1,23 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes reports of what the machine saw: one for each kind and instruction of a launch, counted,
-// with the first thread that it happened to. They are given to the observer at the launch's end.
+// What one worker saw: a report for each kind and instruction, with the thread that it happened to
+// first in the earliest block, and how often it happened. A trap ends the grid at its block, and
+// what happened in blocks behind it does not count; so counts are kept by block, until the blocks
+// before are known to be done.
 #pragma once
 
+#include "simulated_cuda/executor/checks/mail.h"
 #include "simulated_cuda/executor/executor.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
 
 #include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace gmt::executor {
 
 // An instruction in words: text, function, lines.
 Place place_of(const Code& code, std::uint32_t source);
 
+// Where a report or a message belongs among others: a block, and an order in it.
+struct Moment {
+  std::uint64_t block = 0, order = 0;
+  auto operator<=>(const Moment&) const = default;
+};
+
 class Reports final : public ReportSink {
 public:
-  Reports(const Program& program, const Launch& launch, Observer& observer)
-      : program_(program), launch_(launch), observer_(observer) {}
+  struct Entry {
+    Report report;
+    Moment first;
+    std::uint64_t settled = 0;                                   // times, of blocks that are done
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> recent; // block, times
+    std::uint64_t times(std::uint64_t last_block) const;
+  };
+  using Key = std::pair<const Instruction*, ReportKind>;
+
+  // `delivers`: this worker's thread is the one that delivers the mail.
+  Reports(const Program& program, const Launch& launch, Mail& mail, bool delivers)
+      : program_(program), launch_(launch), mail_(mail), delivers_(delivers) {}
 
   Place place(const AccessFacts& facts) const override;
   void refused(const AccessFacts& facts, ByteState state) override;
@@ -28,23 +49,27 @@ public:
   void never_meet(const AccessFacts& facts, const OtherThread& other, bool whole_block) override;
   void ends(const AccessFacts& facts, ReportKind kind, std::uint32_t error,
             const std::string& message) override;
-  void heap_event(const AccessFacts& facts, HeapEvent event) override;
-  void print(const std::string& text) override { observer_.print(text); }
+  void heap_event(HeapEvent event) override { mail_.add(std::move(event)); }
+  void print(std::string text) override { mail_.add(std::move(text)); }
+  void pause_if_full() override { mail_.pause_if_full(delivers_); }
+  void settle(std::uint64_t block) override;
 
-  void finish();
+  const std::map<Key, Entry>& entries() const { return entries_; }
+  const std::vector<std::pair<Moment, std::string>>& messages() const { return messages_; }
 
 private:
-  using Key = std::pair<const Instruction*, ReportKind>;
   Report* first(const AccessFacts& facts, ReportKind kind); // null: counted with an earlier one
   void set_neighbour(Report& report) const;
+  void set_other(Report& report, const OtherThread& other) const;
   bool is_mapped(std::uint64_t address);
-  void stop_gpu(Report& report, const AccessFacts& facts, std::uint32_t error);
 
   const Program& program_;
   const Launch& launch_;
-  Observer& observer_;
-  std::map<Key, std::size_t> index_;
-  std::vector<Report> reports_;
+  Mail& mail_;
+  const bool delivers_;
+  std::uint64_t order_ = 0;
+  std::map<Key, Entry> entries_;
+  std::vector<std::pair<Moment, std::string>> messages_; // for stderr
   std::map<std::uint64_t, bool> mapped_pages_;
 };
 

@@ -3,7 +3,9 @@
 // whether they are initialised, and in shared memory whether it races.
 #include "simulated_cuda/executor/machine/access.h"
 
+#include "simulated_cuda/executor/machine/device_bytes.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
+#include "simulated_cuda/executor/machine/workers/worker.h"
 
 #include <cstring>
 
@@ -27,7 +29,7 @@ bool all_allocated(const std::uint8_t* shadow, std::uint32_t first, std::uint32_
                    ByteState* bad) {
   for (std::uint32_t i = 0; i < bytes; ++i) {
     const std::uint32_t at = first + i;
-    const unsigned word = static_cast<unsigned>(shadow[at / 4]) >> (at % 4);
+    const unsigned word = static_cast<unsigned>(shadow_at(shadow + at / 4)) >> (at % 4);
     if ((word & 1) != 0) continue;
     *bad = (word & 0x10) != 0 ? ByteState::kFreed : ByteState::kNothing;
     return false;
@@ -69,7 +71,8 @@ std::uint64_t initialized_bytes(const std::uint8_t* shadow, std::uint32_t first,
   std::uint64_t result = 0;
   for (std::uint32_t i = 0; i < bytes; ++i) {
     const std::uint32_t at = first + i;
-    const unsigned word = static_cast<unsigned>(shadow[at / 4]) >> (at % 4 + kInitializedShift);
+    const unsigned word =
+      static_cast<unsigned>(shadow_at(shadow + at / 4)) >> (at % 4 + kInitializedShift);
     result |= std::uint64_t{word & 1} << i;
   }
   return result;
@@ -77,11 +80,12 @@ std::uint64_t initialized_bytes(const std::uint8_t* shadow, std::uint32_t first,
 
 void set_initialized(std::uint8_t* shadow, std::uint32_t first, std::uint32_t bytes,
                      std::uint64_t which) {
-  for (std::uint32_t i = 0; i < bytes; ++i) {
-    const std::uint32_t at = first + i;
-    const unsigned bit = 1u << (at % 4 + kInitializedShift);
-    const unsigned word = shadow[at / 4];
-    shadow[at / 4] = static_cast<std::uint8_t>((which >> i & 1) != 0 ? word | bit : word & ~bit);
+  for (std::uint32_t i = 0; i < bytes;) {
+    const std::uint32_t word = (first + i) / 4;
+    unsigned set = 0, clear = 0;
+    for (; i < bytes && (first + i) / 4 == word; ++i)
+      ((which >> i & 1) != 0 ? set : clear) |= 1u << ((first + i) % 4 + kInitializedShift);
+    change_shadow(shadow + word, set, clear);
   }
 }
 
@@ -102,7 +106,7 @@ Translation translate(Warp& w, const Instruction* in, std::uint32_t lane, Space 
   facts.address = address;
   to.space = facts.space;
   to.offset = address;
-  ReportSink& checks = *w.grid->checks;
+  ReportSink& checks = *w.worker->checks;
   const bool misaligned = (address & (bytes - 1)) != 0;
   if (misaligned) {
     checks.misaligned(facts);
@@ -137,7 +141,7 @@ Translation translate(Warp& w, const Instruction* in, std::uint32_t lane, Space 
       checks.refused(facts, ByteState::kNothing);
       return to;
     }
-    to.host = w.grid->parameters.data() + address;
+    to.host = const_cast<std::byte*>(w.grid->parameters.data()) + address; // a load's
     return to;
   }
   const Region* region = w.region;
@@ -155,6 +159,7 @@ Translation translate(Warp& w, const Instruction* in, std::uint32_t lane, Space 
     checks.refused(facts, bad);
     return to;
   }
+  to.is_device = true;
   to.host = region->host + offset;
   to.shadow = region->shadow + offset / 4;
   to.first = offset % 4;
@@ -192,7 +197,8 @@ void load_by_lane(Warp& w, const Instruction* in, Space space, const std::uint64
     if (from.host != nullptr) {
       if (from.space == Space::kShared && in->extra == 0)
         check_race(w, in, lane, from.offset, all, Access::kLoad, nullptr);
-      std::memcpy(value, from.host, all);
+      if (from.is_device) load_device(value, from.host, all);
+      else std::memcpy(value, from.host, all);
       if (from.shadow != nullptr) initialized = initialized_bytes(from.shadow, from.first, all);
     }
     bool used = false; // as something else than a copy
@@ -212,7 +218,7 @@ void load_by_lane(Warp& w, const Instruction* in, Space space, const std::uint64
       facts.bytes = all;
       facts.space = from.space;
       facts.address = from.offset;
-      w.grid->checks->uninitialized(facts);
+      w.worker->checks->uninitialized(facts);
     }
   }
 }
@@ -237,7 +243,8 @@ void store_by_lane(Warp& w, const Instruction* in, Space space, const std::uint6
     }
     if (to.space == Space::kShared && in->extra == 0)
       check_race(w, in, lane, to.offset, all, Access::kStore, value);
-    std::memcpy(to.host, value, all);
+    if (to.is_device) store_device(to.host, value, all);
+    else std::memcpy(to.host, value, all);
     if (to.shadow != nullptr) set_initialized(to.shadow, to.first, all, initialized);
   }
 }
@@ -255,7 +262,7 @@ std::byte* atomic_target(Warp& w, const Instruction* in, std::uint32_t lane, Spa
     facts.bytes = bytes;
     facts.space = to.space;
     facts.address = to.offset;
-    w.grid->checks->uninitialized(facts);
+    w.worker->checks->uninitialized(facts);
   }
   set_initialized(to.shadow, to.first, bytes, all);
   return to.host;
@@ -301,7 +308,7 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
       facts.bytes = bytes;
       facts.space = Space::kShared;
       facts.address = offset;
-      w.grid->checks->race(facts, other);
+      w.worker->checks->race(facts, other);
     }
     const std::uint32_t mine = thread | block.clock << race::kThreadBits;
     (is_store ? block.store_places : block.load_places)[i] = in->number;

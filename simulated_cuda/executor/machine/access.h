@@ -15,6 +15,7 @@ struct Translation {
   std::uint32_t first = 0;        // of the access in that word
   Space space = Space::kUnknown;
   std::uint64_t offset = 0; // in shared and local memory
+  bool is_device = false;   // other workers may access it: see device_bytes.h
 };
 
 // The space of a generic address, which becomes the offset there.

@@ -4,6 +4,7 @@
 // barrier without a count waits for the threads that have not left.
 #include "simulated_cuda/executor/machine/block.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
+#include "simulated_cuda/executor/machine/workers/worker.h"
 
 #include <algorithm>
 
@@ -151,7 +152,7 @@ bool Warp::split_barriers() {
       AccessFacts facts =
         facts_of(*this, fragment.at, static_cast<std::uint32_t>(__builtin_ctz(fragment.mask)));
       facts.code = fragment.frame->code;
-      grid->checks->never_meet(facts, there, false);
+      worker->checks->never_meet(facts, there, false);
       break;
     }
     waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
@@ -181,7 +182,7 @@ bool Warp::force_waiting() {
     AccessFacts facts =
       facts_of(*this, fragment.at, static_cast<std::uint32_t>(__builtin_ctz(fragment.mask)));
     facts.code = fragment.frame->code;
-    grid->checks->never_meet(facts, other, false);
+    worker->checks->never_meet(facts, other, false);
     waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
     fragment.wait = Wait::kNone;
     if (fragment.barrier != 0) ++fragment.at;

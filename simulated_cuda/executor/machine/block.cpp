@@ -3,6 +3,7 @@
 #include "simulated_cuda/executor/machine/block.h"
 
 #include "simulated_cuda/executor/machine/report_sink.h"
+#include "simulated_cuda/executor/machine/workers/worker.h"
 
 #include <algorithm>
 #include <cstring>
@@ -19,8 +20,8 @@ void run_warp(Warp& w) {
     lanes += in->shown != 0 ? w.active : 0;
     in = in->go(w, in);
   }
-  w.grid->instructions += instructions;
-  w.grid->lane_instructions += lanes;
+  w.worker->instructions += instructions;
+  w.worker->lane_instructions += lanes;
 }
 
 } // namespace
@@ -33,8 +34,10 @@ void Block::advance_clock() {
   for (const auto& warp : warps) warp->last_sync = 0;
 }
 
-void Block::prepare(Grid& of) {
-  grid = &of;
+void Block::prepare(Worker& runs) {
+  worker = &runs;
+  grid = runs.grid;
+  const Grid& of = *grid;
   threads = of.threads;
   shared_bytes = of.shared_bytes;
   shared_bytes_storage.resize(shared_bytes + 64);
@@ -57,6 +60,7 @@ void Block::prepare(Grid& of) {
     warp->id = i;
     warp->block = this;
     warp->grid = grid;
+    warp->worker = worker;
     warp->base[1] = of.constants;
     warp->region = of.first_region;
     for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
@@ -79,10 +83,12 @@ void Block::start(std::uint64_t which) {
   id[1] = static_cast<std::uint32_t>(which / grid->extent[0] % grid->extent[1]);
   id[2] = static_cast<std::uint32_t>(which / grid->extent[0] / grid->extent[1]);
   alive = threads;
-  done = spinning = false;
+  gpu_error = 0;
+  done = has_ended_grid = is_left_out = spinning = false;
   std::fill(std::begin(barriers), std::end(barriers), Barrier{});
   if (shared_bytes != 0) {
     std::memcpy(shared_shadow, grid->shared_pattern.data(), grid->shared_pattern.size());
+    std::memset(shared, 0, shared_bytes); // what an earlier block left must change nothing
     barrier_of_all();
   }
   for (const auto& warp : warps) {
@@ -105,9 +111,9 @@ bool Block::run() {
     run_warp(*warp);
     spinning |= warp->spinning;
     ran = true;
-    if (grid->ended) break;
+    if (has_ended_grid) break;
   }
-  done = alive == 0;
+  done = alive == 0 || has_ended_grid;
   return ran;
 }
 
@@ -170,7 +176,7 @@ void Block::report_stuck() {
     facts.in = each.fragment->at;
     facts.code = each.fragment->frame->code;
     facts.lane = static_cast<std::uint32_t>(__builtin_ctz(each.fragment->mask));
-    grid->checks->never_meet(facts, other, true);
+    worker->checks->never_meet(facts, other, true);
   }
 }
 

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block of a grid while it runs, and the grid. Shared memory has the same shadow as device memory
-// and, for races, an entry for each granule: who wrote it last and who read it, each with the clock
-// of the block. The clock advances at each barrier of the block and of a warp.
+// A block of a grid while it runs, and the grid, which does not change meanwhile. Shared memory has
+// the same shadow as device memory and, for races, an entry for each granule: who wrote it last and
+// who read it, each with the clock of the block. The clock advances at each barrier of the block
+// and of a warp.
 #pragma once
 
 #include "simulated_cuda/executor/machine/memory.h"
 #include "simulated_cuda/executor/machine/warp.h"
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 namespace gmt::executor {
 
-class ReportSink;
 class DeviceHeap;
 struct AccessFacts;
 struct Launch;
+struct Worker;
 
 // Entries of the table of races: thread 11 bits and clock 21 bits of the last write, and the same
 // of reads. A reader from 1024 on is several threads of the warp (reader - 1024); 2047: of several
@@ -40,7 +39,8 @@ struct Barrier {
 struct Block {
   static constexpr std::uint32_t kBarriers = 16;
 
-  Grid* grid = nullptr;
+  const Grid* grid = nullptr;
+  Worker* worker = nullptr; // that runs it
   std::uint32_t id[3] = {0, 0, 0};
   std::uint64_t number = 0;
   std::byte* shared = nullptr;
@@ -52,8 +52,11 @@ struct Block {
   std::uint32_t race_shift = 2;
   std::uint32_t clock = 1, last_barrier = 1;
   std::uint32_t threads = 0, alive = 0; // threads
+  std::uint32_t gpu_error = 0;          // the first that would have stopped a GPU
   bool done = true;
-  bool spinning = false; // a warp's turn ended since it branched backwards too often
+  bool has_ended_grid = false;
+  bool is_left_out = false; // stopped in the middle, since the grid has ended
+  bool spinning = false;    // a warp's turn ended since it branched backwards too often
   Barrier barriers[kBarriers];
   std::vector<std::unique_ptr<Warp>> warps;
   std::vector<std::byte> shared_bytes_storage;
@@ -61,7 +64,7 @@ struct Block {
   std::vector<std::uint64_t> race_storage;
   std::vector<std::uint32_t> place_storage;
 
-  void prepare(Grid& grid); // once: blocks use it one after the other
+  void prepare(Worker& worker); // once: blocks use it one after the other
   void start(std::uint64_t number);
   void stuck();
   void report_stuck();
@@ -83,17 +86,10 @@ struct Grid {
   std::byte* constants = nullptr;
   std::vector<std::byte> parameters;
   Memory* memory = nullptr;
-  ReportSink* checks = nullptr;
   std::uint32_t extent[3] = {1, 1, 1}, block_extent[3] = {1, 1, 1};
   std::uint64_t blocks = 0;
   std::uint32_t threads = 0, warps = 0; // of a block
   std::uint32_t shared_bytes = 0;
-  std::uint64_t lane_instructions = 0, instructions = 0;
-  std::atomic<std::uint64_t> held_bytes{0}; // by frames and local memory of all warps
-  std::uint64_t ticks = 0;                  // of %clock
-  std::uint32_t gpu_error = 0;              // the first that would have stopped a GPU
-  std::string stopped; // why it cannot go on, which is no mistake of the program
-  bool ended = false;  // by a trap, an assert or an error like them
   const Region* first_region = nullptr;
   std::vector<std::uint8_t> shared_pattern; // the shadow of shared memory at a block's start
   std::uint64_t workspace = 0;              // of a cooperative grid: its address
@@ -101,8 +97,6 @@ struct Grid {
   bool check_loads = true;   // uses of what is not initialised count where it is loaded
   bool check_atomics = true; // the same of atomics
   bool check_races = true;
-
-  const Instruction* end_grid(Warp& w, std::uint32_t error);
 };
 
 } // namespace gmt::executor

@@ -4,11 +4,16 @@
 #include "simulated_cuda/executor/machine/builtins.h"
 
 #include "simulated_cuda/executor/machine/access.h"
+#include "simulated_cuda/executor/machine/device_bytes.h"
 #include "simulated_cuda/executor/machine/format.h"
 #include "simulated_cuda/executor/machine/heap.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
+#include "simulated_cuda/executor/machine/workers/worker.h"
 
+#include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <utility>
 
 namespace gmt::executor {
 namespace {
@@ -47,6 +52,11 @@ std::string text_at(Warp& w, std::uint32_t lane, std::uint64_t address) {
   return text;
 }
 
+// Held while the heap changes and its event is passed on: so events come in the heap's order.
+std::unique_lock<std::mutex> lock(Heap* heap) {
+  return heap != nullptr ? std::unique_lock(heap->mutex()) : std::unique_lock<std::mutex>();
+}
+
 template <class Function>
 void for_each_lane(const Warp& w, Function function) {
   for (std::uint32_t m = w.mask; m != 0; m &= m - 1)
@@ -72,13 +82,14 @@ bool read_bytes(Warp& w, std::uint32_t lane, std::uint64_t address, std::uint32_
   if (region == nullptr || !region->holds(address, bytes)) return false;
   for (std::uint32_t i = 0; i < bytes; ++i) {
     if (w.grid->memory->state(address + i) == ByteState::kNothing) return false;
+    load_device<std::uint8_t>(static_cast<std::byte*>(to) + i, region->at(address) + i);
   }
-  std::memcpy(to, region->at(address), bytes);
   return true;
 }
 
 const Instruction* print(Warp& w, const Instruction* in) {
   const CallSite& site = site_of(w, in);
+  std::string printed; // by all lanes, so that other blocks print before or after
   for_each_lane(w, [&](std::uint32_t lane) {
     const std::string format = text_at(w, lane, argument(w, site, 0, lane));
     const std::uint64_t arguments = argument(w, site, 1, lane);
@@ -87,9 +98,11 @@ const Instruction* print(Warp& w, const Instruction* in) {
       return read_bytes(w, lane, arguments + offset, bytes, to);
     };
     const auto text = [&](std::uint64_t address) { return text_at(w, lane, address); };
-    w.grid->checks->print(format_text(format, read, text, &count));
+    printed += format_text(format, read, text, &count);
     give_result(w, site, lane, count);
   });
+  w.worker->checks->print(std::move(printed));
+  w.worker->checks->pause_if_full();
   return in + 1;
 }
 
@@ -100,14 +113,17 @@ const Instruction* allocate(Warp& w, const Instruction* in) {
     HeapEvent event;
     event.kind = HeapEvent::Kind::kMalloc;
     event.bytes = argument(w, site, 0, lane);
+    event.place = w.worker->checks->place(facts_of(w, in, lane));
+    const auto order = lock(heap);
     if (heap != nullptr) {
       event.address = heap->allocate(event.bytes);
       event.alive_bytes = heap->alive_bytes();
       event.capacity = heap->capacity();
     }
     give_result(w, site, lane, event.address);
-    w.grid->checks->heap_event(facts_of(w, in, lane), event);
+    w.worker->checks->heap_event(std::move(event));
   });
+  w.worker->checks->pause_if_full();
   return in + 1;
 }
 
@@ -118,6 +134,8 @@ const Instruction* release(Warp& w, const Instruction* in) {
     HeapEvent event;
     event.address = argument(w, site, 0, lane);
     if (event.address == 0) return;
+    event.place = w.worker->checks->place(facts_of(w, in, lane));
+    const auto order = lock(heap);
     auto done = Heap::Freed::kInvalid;
     if (heap != nullptr) {
       done = heap->release(event.address, &event.bytes);
@@ -127,8 +145,9 @@ const Instruction* release(Warp& w, const Instruction* in) {
     event.kind = HeapEvent::Kind::kFree;
     if (done == Heap::Freed::kInvalid) event.kind = HeapEvent::Kind::kInvalidFree;
     if (done == Heap::Freed::kTwice) event.kind = HeapEvent::Kind::kDoubleFree;
-    w.grid->checks->heap_event(facts_of(w, in, lane), event);
+    w.worker->checks->heap_event(std::move(event));
   });
+  w.worker->checks->pause_if_full();
   return in + 1;
 }
 
@@ -150,30 +169,30 @@ const Instruction* assertion_failed(Warp& w, const Instruction* in) {
     const std::string text = where + ": block: " + triple(b.id[0], b.id[1], b.id[2]) +
                              ", thread: " + triple(w.thread[0][l], w.thread[1][l], w.thread[2][l]) +
                              " Assertion `" + message + "` failed.";
-    w.grid->checks->ends(facts_of(w, in, l), ReportKind::kAssert, 710, text);
+    w.worker->checks->ends(facts_of(w, in, l), ReportKind::kAssert, 710, text);
   });
-  return w.grid->end_grid(w, 710);
+  return end_grid(w, 710);
 }
 
 const Instruction* trap(Warp& w, const Instruction* in) {
   for_each_lane(w, [&](std::uint32_t lane) {
-    w.grid->checks->ends(facts_of(w, in, lane), ReportKind::kTrap, 719, "");
+    w.worker->checks->ends(facts_of(w, in, lane), ReportKind::kTrap, 719, "");
   });
-  return w.grid->end_grid(w, 719);
+  return end_grid(w, 719);
 }
 
 const Instruction* invalid_call(Warp& w, const Instruction* in, std::uint64_t target) {
   const auto lane = static_cast<std::uint32_t>(__builtin_ctz(w.mask));
   AccessFacts facts = facts_of(w, in, lane);
   facts.address = target;
-  w.grid->checks->ends(facts, ReportKind::kInvalidJump, 718, "");
-  return w.grid->end_grid(w, 718);
+  w.worker->checks->ends(facts, ReportKind::kInvalidJump, 718, "");
+  return end_grid(w, 718);
 }
 
 const Instruction* stack_overflow(Warp& w, const Instruction* in) {
   const auto lane = static_cast<std::uint32_t>(__builtin_ctz(w.mask));
-  w.grid->checks->ends(facts_of(w, in, lane), ReportKind::kStackOverflow, 700, "");
-  return w.grid->end_grid(w, 700);
+  w.worker->checks->ends(facts_of(w, in, lane), ReportKind::kStackOverflow, 700, "");
+  return end_grid(w, 700);
 }
 
 } // namespace gmt::executor

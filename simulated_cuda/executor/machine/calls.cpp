@@ -4,6 +4,7 @@
 #include "simulated_cuda/executor/executor.h"
 #include "simulated_cuda/executor/machine/block.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
+#include "simulated_cuda/executor/machine/workers/worker.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -37,7 +38,7 @@ Frame* Warp::new_frame(const Code& code) {
   if (made->registers == nullptr) throw std::bad_alloc();
   std::memset(made->registers, 0, bytes);
   made->parameters = made->registers + code.register_bytes;
-  grid->held_bytes += bytes;
+  worker->run->hold(bytes);
   return made;
 }
 
@@ -60,7 +61,7 @@ void Warp::reserve_local(std::uint32_t bytes) {
     for (std::size_t lane = 0; lane < kLanes && local_stride != 0; ++lane)
       std::memcpy(grown.data() + lane * stride, memory.data() + lane * local_stride, local_stride);
     memory = std::move(grown);
-    grid->held_bytes += std::uint64_t{stride - local_stride} * kLanes;
+    worker->run->hold(std::uint64_t{stride - local_stride} * kLanes);
   };
   grow(local);
   if (grid->program->is_tracked) grow(local_shadow);
@@ -96,17 +97,14 @@ const Instruction* Warp::call(const Instruction* in) {
     }
   }
   const Code& code = *grid->program->functions[callee];
-  if (!code.unsupported.empty()) {
-    grid->stopped = "it called " + std::string(code.name) + ", where " + code.unsupported;
-    return grid->end_grid(*this, 0);
-  }
+  if (!code.unsupported.empty())
+    return end_grid(*this, 0,
+                    "it called " + std::string(code.name) + ", where " + code.unsupported);
   const std::uint32_t local_base = frame->local_end;
   if (frame->depth >= kMostDepth || local_base + code.local_bytes > kMostLocal)
     return stack_overflow(*this, in);
-  if (grid->held_bytes > grid->launch->limits.memory_bytes) {
-    grid->stopped = "its calls needed more memory than is allowed";
-    return grid->end_grid(*this, 0);
-  }
+  if (worker->run->held_bytes() > grid->launch->limits.memory_bytes)
+    return end_grid(*this, 0, "its calls needed more memory than is allowed");
   Frame* next = new_frame(code);
   next->caller = frame;
   next->site = &site;

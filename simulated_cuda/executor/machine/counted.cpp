@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// See counted.h. Several threads may execute a program at once.
+// See counted.h.
 #include "simulated_cuda/executor/machine/counted.h"
 
-#include "simulated_cuda/executor/machine/block.h"
+#include "simulated_cuda/executor/machine/workers/worker.h"
 #include "simulated_cuda/executor/report.h"
 
 #include <algorithm>
@@ -14,8 +14,7 @@ const Instruction* count_and_go(Warp& w, const Instruction* in) {
   const Code& code = *w.frame->code;
   const Counted& counted = code.counted[static_cast<std::size_t>(in - code.instructions.data())];
   const auto lanes = static_cast<std::uint64_t>(__builtin_popcount(w.mask));
-  const Feature& feature = w.grid->program->features[counted.feature];
-  __atomic_fetch_add(&feature.executed, lanes, __ATOMIC_RELAXED);
+  w.worker->executed[counted.feature] += lanes;
   return counted.handler(w, in);
 }
 
@@ -37,15 +36,12 @@ Handler counting(Program& program, Code& code, const Instruction& in, std::strin
   return count_and_go;
 }
 
-void forget_counts(const Program& program) {
-  for (const Feature& feature : program.features) feature.executed = 0;
-}
-
-std::vector<Inexact> inexact_features(const Program& program) {
+std::vector<Inexact> inexact_features(const Program& program,
+                                      const std::vector<std::uint64_t>& executed) {
   std::vector<Inexact> all;
-  for (const Feature& feature : program.features) {
-    if (!feature.is_counted || feature.executed != 0)
-      all.push_back({feature.name, feature.executed});
+  for (std::size_t i = 0; i < program.features.size(); ++i) {
+    const Feature& feature = program.features[i];
+    if (!feature.is_counted || executed[i] != 0) all.push_back({feature.name, executed[i]});
   }
   return all;
 }

@@ -4,6 +4,7 @@
 
 #include "simulated_cuda/executor/program/program.h"
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -17,8 +18,8 @@ std::uint32_t feature_of(Program& program, std::string_view name);
 Handler counting(Program& program, Code& code, const Instruction& in, std::string_view feature,
                  Handler handler);
 
-void forget_counts(const Program& program);
-// Of what was executed since, and of what is not counted.
-std::vector<Inexact> inexact_features(const Program& program);
+// Of what was executed, by feature, and of what is not counted.
+std::vector<Inexact> inexact_features(const Program& program,
+                                      const std::vector<std::uint64_t>& executed);
 
 } // namespace gmt::executor

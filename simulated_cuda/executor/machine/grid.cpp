@@ -6,26 +6,32 @@
 #include "simulated_cuda/executor/machine/counted.h"
 #include "simulated_cuda/executor/machine/handlers/forms.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
+#include "simulated_cuda/executor/machine/workers/dispatcher.h"
+#include "simulated_cuda/executor/machine/workers/thread_pool.h"
 #include "simulated_cuda/executor/program/contraction.h"
 
 #include <algorithm>
+#include <cfenv>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <optional>
+#include <vector>
 
 namespace gmt::executor {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kRoundsOfBlock = 16; // while a warp of it spins
 constexpr double kProgressSeconds = 0.1;
 
 struct AlignedFree {
   void operator()(std::byte* bytes) const { std::free(bytes); }
 };
 
-// When a launch has had enough, and when its observer is asked.
+// When a launch has had enough, and when its observer is asked. It belongs to the thread that runs
+// the grid.
 class Watch {
 public:
   Watch(const Launch& launch, Observer& observer)
@@ -33,20 +39,24 @@ public:
 
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
-  // Why the launch ends here; null: it goes on.
-  const char* stop(const Grid& grid, std::uint64_t blocks_done) {
-    if (launch_.limits.instructions != 0 && grid.instructions > launch_.limits.instructions)
-      return "it executed as many instructions as are allowed";
-    if (++calls_ % 16 != 0 && grid.instructions - at_last_look_ < 200000) return nullptr;
-    at_last_look_ = grid.instructions;
+  // After a turn of a block. `instructions` of this worker: they say whether it is time to look.
+  void after_turn(GridRun& run, std::uint64_t instructions) {
+    if (launch_.limits.instructions != 0 && run.instructions() > launch_.limits.instructions)
+      run.halt("it executed as many instructions as are allowed");
+    if (++calls_ % 16 != 0 && instructions - at_last_look_ < 200000) return;
+    at_last_look_ = instructions;
+    look(run);
+  }
+
+  void look(GridRun& run) {
     const Clock::time_point now = Clock::now();
     const double elapsed = std::chrono::duration<double>(now - start_).count();
     if (launch_.limits.seconds > 0 && elapsed > launch_.limits.seconds)
-      return "it ran for as long as is allowed";
-    if (std::chrono::duration<double>(now - asked_).count() < kProgressSeconds) return nullptr;
+      run.halt("it ran for as long as is allowed");
+    if (std::chrono::duration<double>(now - asked_).count() < kProgressSeconds) return;
     asked_ = now;
-    if (!observer_.progress(blocks_done, grid.blocks, elapsed)) return "it was interrupted";
-    return nullptr;
+    if (!observer_.progress(run.done(), launch_.grid.count(), elapsed))
+      run.halt("it was interrupted");
   }
 
 private:
@@ -106,88 +116,139 @@ std::uint64_t resident_blocks(const Launch& launch, const Grid& grid, const Prog
   return std::min({grid.blocks, by_memory, by_warps});
 }
 
-// Blocks are given to contexts in order; a context that spins lets the next have a turn, and a new
-// block start.
-class Dispatcher {
+// Of a cooperative grid: where its blocks count who has arrived.
+class Workspace {
 public:
-  Dispatcher(Grid& grid, std::uint64_t most, bool all_at_once)
-      : grid_(grid), most_(most), all_at_once_(all_at_once) {}
-
-  // Null: the grid is done, or has ended.
-  const char* run(Watch& watch) {
-    if (all_at_once_) {
-      while (contexts_.size() < most_) add_context();
-    }
-    std::size_t at = 0;
-    while (!grid_.ended) {
-      if (at >= contexts_.size()) {
-        at = 0;
-        const bool room = contexts_.size() < most_ && next_ < grid_.blocks;
-        if (contexts_.empty() || room) add_context();
-        if (contexts_.empty()) return nullptr;
-        if (room) at = contexts_.size() - 1;
-      }
-      Block& block = *contexts_[at];
-      if (const char* why = run_block(block, watch)) return why;
-      if (!block.done) {
-        ++at;
-        continue;
-      }
-      ++done_;
-      if (next_ < grid_.blocks) {
-        block.start(next_++);
-        at = 0; // the earliest first
-        continue;
-      }
-      contexts_.erase(contexts_.begin() + static_cast<std::ptrdiff_t>(at));
-      if (contexts_.empty()) return nullptr;
-      at = 0;
-    }
-    return nullptr;
+  explicit Workspace(Memory& memory) : memory_(memory), bytes_(4096) {
+    memory_.add_host_memory(kWorkspaceBase, bytes_.size(), bytes_.data());
   }
-
-  std::uint64_t done() const { return done_; }
-  const Place& stood() const { return stood_; } // a thread of a block that was stopped
+  ~Workspace() { memory_.remove_region(kWorkspaceBase); }
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
 
 private:
-  void add_context() {
-    if (next_ >= grid_.blocks) return;
-    auto block = std::make_unique<Block>();
-    block->prepare(grid_);
-    block->start(next_++);
-    contexts_.push_back(std::move(block));
-  }
-
-  const char* run_block(Block& block, Watch& watch) {
-    for (std::uint64_t round = 0; !block.done && !grid_.ended; ++round) {
-      const bool ran = block.run();
-      if (grid_.ended) return nullptr;
-      if (const char* why = watch.stop(grid_, done_)) {
-        stood_ = grid_.checks->place(block.standing());
-        return why;
-      }
-      if (!ran && !block.done) block.stuck();
-      if (block.spinning && round >= kRoundsOfBlock) return nullptr;
-    }
-    return nullptr;
-  }
-
-  Grid& grid_;
-  std::uint64_t most_;
-  bool all_at_once_;
-  std::uint64_t next_ = 0, done_ = 0;
-  Place stood_;
-  std::vector<std::unique_ptr<Block>> contexts_;
+  Memory& memory_;
+  std::vector<std::byte> bytes_;
 };
 
-} // namespace
+// A program may have set how its own threads round.
+class DefaultArithmetic {
+public:
+  DefaultArithmetic() {
+    std::fegetenv(&saved_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultArithmetic() { std::fesetenv(&saved_); }
+  DefaultArithmetic(const DefaultArithmetic&) = delete;
+  DefaultArithmetic& operator=(const DefaultArithmetic&) = delete;
 
-const Instruction* Grid::end_grid(Warp& w, std::uint32_t error) {
-  if (gpu_error == 0) gpu_error = error;
-  ended = true;
-  w.stop();
-  return nullptr;
+private:
+  std::fenv_t saved_;
+};
+
+// The workers of a launch: the thread that makes it, and helpers once it has run for a while.
+class Team {
+public:
+  Team(const Launch& launch, const Grid& grid, std::uint64_t resident, ReportSinks& sinks,
+       Watch& watch)
+      : launch_(launch), sinks_(sinks), watch_(watch),
+        count_(std::clamp<std::uint64_t>(std::min(resident, grid.blocks), 1,
+                                         std::max(launch.workers, 1u))),
+        workers_(count_), run_(grid.blocks, workers_.data(), count_) {
+    rules_.starts_all = launch.cooperative;
+    rules_.most = launch.cooperative ? grid.blocks : std::max<std::uint64_t>(resident / count_, 1);
+    rules_.counts_instructions = launch.limits.instructions != 0;
+    for (std::size_t i = 0; i < count_; ++i) {
+      workers_[i].grid = &grid;
+      workers_[i].run = &run_;
+      workers_[i].checks = &sinks.of_worker(i);
+      workers_[i].executed.resize(grid.program->features.size());
+    }
+  }
+  // After an exception no worker may go on.
+  ~Team() { run_.halt("it could not go on"); }
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  void run() {
+    work(0);
+    while (!helpers_.finish_within(kPoll)) {
+      watch_.look(run_);
+      sinks_.deliver();
+    }
+    sinks_.deliver();
+  }
+
+  const GridRun& result() const { return run_; }
+  const std::vector<Worker>& workers() const { return workers_; }
+
+private:
+  static constexpr std::chrono::milliseconds kPoll{2};
+
+  void work(std::size_t number) {
+    const DefaultArithmetic arithmetic;
+    std::function<void()> after_turn;
+    if (number == 0) after_turn = [this] { this->after_turn(); };
+    Dispatcher(workers_[number], rules_, after_turn).run();
+  }
+
+  void after_turn() {
+    const std::uint64_t instructions = workers_[0].instructions;
+    if (!helpers_.are_started() && count_ > 1 && instructions >= launch_.alone_instructions &&
+        run_.has_blocks_left())
+      helpers_.start(count_ - 1, [this](std::size_t number) { help(number); });
+    watch_.after_turn(run_, instructions);
+    sinks_.deliver();
+  }
+
+  void help(std::size_t number) {
+    try {
+      work(number);
+    } catch (const std::exception& bad) { // no memory
+      run_.halt(bad.what());
+    }
+  }
+
+  const Launch& launch_;
+  ReportSinks& sinks_;
+  Watch& watch_;
+  const std::size_t count_;
+  Dispatcher::Rules rules_;
+  std::vector<Worker> workers_;
+  GridRun run_;
+  Helpers helpers_;
+};
+
+Place place_of_stopped(const std::vector<Worker>& workers) {
+  for (const Worker& worker : workers) {
+    if (!worker.stood.function.empty()) return worker.stood;
+  }
+  return {};
 }
+
+void add_results(Outcome& outcome, const Program& program, const Team& team) {
+  const GridRun& run = team.result();
+  outcome.blocks_done = std::min(run.done(), run.last());
+  std::uint64_t first = kNoBlock;
+  for (const Worker& worker : team.workers()) {
+    outcome.warp_instructions += worker.instructions;
+    outcome.thread_instructions += worker.lane_instructions;
+    if (worker.error_block > run.last() || worker.error_block >= first) continue;
+    first = worker.error_block;
+    outcome.gpu_error = worker.gpu_error;
+  }
+  outcome.reason = run.why();
+  if (run.has_ended()) outcome.end = End::kFault;
+  if (!outcome.reason.empty()) outcome.end = End::kStopped;
+  if (outcome.end == End::kStopped) outcome.place = place_of_stopped(team.workers());
+  std::vector<std::uint64_t> executed(program.features.size());
+  for (const Worker& worker : team.workers()) {
+    for (std::size_t i = 0; i < executed.size(); ++i) executed[i] += worker.executed[i];
+  }
+  outcome.inexact = inexact_features(program, executed);
+}
+
+} // namespace
 
 void bind(Program& program) {
   if (program.bound || !program.unsupported.reason.empty()) return;
@@ -226,14 +287,13 @@ void bind(Program& program) {
   program.bound = true;
 }
 
-Outcome run_grid(const Launch& launch, Program& program, ReportSink& checks, Observer& observer) {
+Outcome run_grid(const Launch& launch, Program& program, ReportSinks& sinks, Observer& observer) {
   static const Region kNoRegion;
   Outcome outcome;
   Grid grid;
   grid.launch = &launch;
   grid.program = &program;
   grid.memory = launch.memory;
-  grid.checks = &checks;
   grid.heap = launch.heap;
   grid.first_region = &kNoRegion;
   grid.check_atomics = grid.check_races = launch.checks != Checks::kNone;
@@ -251,28 +311,22 @@ Outcome run_grid(const Launch& launch, Program& program, ReportSink& checks, Obs
   grid.constants = constants.get();
   fill_constants(grid, program);
   lay_out_shared(grid, program, launch.dynamic_shared_bytes);
-  std::vector<std::byte> workspace;
+  std::optional<Workspace> workspace;
   if (launch.cooperative) {
-    workspace.resize(4096);
+    workspace.emplace(*launch.memory);
     grid.workspace = kWorkspaceBase;
-    launch.memory->add_host_memory(kWorkspaceBase, workspace.size(), workspace.data());
   }
   Watch watch(launch, observer);
   const std::uint64_t resident = resident_blocks(launch, grid, program);
-  Dispatcher dispatcher(grid, resident, launch.cooperative);
-  const char* stopped = "its threads need more memory than is allowed";
-  if (resident != 0) stopped = dispatcher.run(watch);
-  if (launch.cooperative) launch.memory->remove_region(kWorkspaceBase);
-  if (stopped != nullptr || !grid.stopped.empty()) {
+  if (resident == 0) {
     outcome.end = End::kStopped;
-    outcome.reason = stopped != nullptr ? stopped : grid.stopped;
-    outcome.place = dispatcher.stood();
+    outcome.reason = "its threads need more memory than is allowed";
+    return outcome;
   }
-  if (grid.ended && grid.stopped.empty()) outcome.end = End::kFault;
-  outcome.gpu_error = grid.gpu_error;
-  outcome.thread_instructions = grid.lane_instructions;
-  outcome.warp_instructions = grid.instructions;
-  outcome.blocks_done = dispatcher.done();
+  Team team(launch, grid, resident, sinks, watch);
+  team.run();
+  add_results(outcome, program, team);
+  sinks.finish(team.result().last());
   outcome.seconds = watch.seconds();
   return outcome;
 }

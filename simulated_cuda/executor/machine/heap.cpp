@@ -99,6 +99,7 @@ void Heap::give_back(std::uint64_t address, const HeapBlock& block) {
 
 bool Heap::block_at(std::uint64_t address, std::uint64_t* begin, std::uint64_t* bytes,
                     bool* is_freed) const {
+  const std::lock_guard lock(mutex_);
   auto after = blocks_.upper_bound(address);
   if (after == blocks_.begin()) return false;
   const auto& [start, block] = *std::prev(after);

@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <map>
+#include <mutex>
 
 namespace gmt::executor {
 
@@ -24,6 +25,8 @@ public:
                 bool* is_freed) const override;
   std::uint64_t alive_bytes() const override { return alive_; }
   std::uint64_t capacity() const { return bytes_; }
+  // For allocate() and release() while a kernel runs; block_at() takes it itself.
+  std::mutex& mutex() { return mutex_; }
 
 private:
   struct HeapBlock {
@@ -34,6 +37,7 @@ private:
   void give_back(std::uint64_t address, const HeapBlock& block);
   bool shrink_quarantine();
 
+  mutable std::mutex mutex_;
   Memory& memory_;
   std::uint64_t address_, bytes_, alive_ = 0, resting_ = 0;
   std::map<std::uint64_t, HeapBlock> blocks_;    // alive and resting

@@ -3,6 +3,8 @@
 // when it is first written. Bytes at the ends of a range change nibble by nibble.
 #include "simulated_cuda/executor/machine/memory.h"
 
+#include "simulated_cuda/executor/machine/device_bytes.h"
+
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -80,18 +82,29 @@ bool map_pattern(std::uint8_t* from, std::size_t bytes, unsigned value) {
   return true;
 }
 
+// The heap of a running kernel changes its part while other workers look at theirs.
+void store_all(std::uint8_t* from, std::size_t bytes, unsigned value) {
+  const auto byte = static_cast<std::uint8_t>(value);
+  const std::uint64_t eight = value * 0x0101010101010101ull;
+  for (; bytes != 0 && reinterpret_cast<std::uintptr_t>(from) % 8 != 0; --bytes)
+    __atomic_store_n(from++, byte, __ATOMIC_RELAXED);
+  for (; bytes >= 8; bytes -= 8, from += 8)
+    __atomic_store_n(reinterpret_cast<std::uint64_t*>(from), eight, __ATOMIC_RELAXED);
+  for (; bytes != 0; --bytes) __atomic_store_n(from++, byte, __ATOMIC_RELAXED);
+}
+
 void fill(std::uint8_t* from, std::size_t bytes, unsigned value) {
   if (bytes >= kMappedBytes) {
     const auto begin = reinterpret_cast<std::uintptr_t>(from);
     const std::size_t lead = (kPage - begin % kPage) % kPage;
     const std::size_t whole = (bytes - lead) / kPage * kPage;
     if (map_pattern(from + lead, whole, value)) {
-      std::memset(from, static_cast<int>(value), lead);
-      std::memset(from + lead + whole, static_cast<int>(value), bytes - lead - whole);
+      store_all(from, lead, value);
+      store_all(from + lead + whole, bytes - lead - whole, value);
       return;
     }
   }
-  std::memset(from, static_cast<int>(value), bytes);
+  store_all(from, bytes, value);
 }
 
 // Applies (old & keep) | set to the bytes [offset, offset + bytes) of the shadow, where `keep` and
@@ -110,7 +123,9 @@ void change(std::uint8_t* shadow, std::uint64_t offset, std::uint64_t bytes, uns
     }
     const unsigned bits = nibble(in_word, in_word + here) * 0x11u;
     std::uint8_t& word = shadow[offset / kWord];
-    word = static_cast<std::uint8_t>((word & (~bits | keep)) | (set & bits));
+    const unsigned old = shadow_at(&word);
+    __atomic_store_n(&word, static_cast<std::uint8_t>((old & (~bits | keep)) | (set & bits)),
+                     __ATOMIC_RELAXED);
     offset += here;
   }
 }
@@ -130,7 +145,7 @@ void initialize_words(std::uint8_t* shadow, std::uint64_t words) {
 
 unsigned state_bits(const Region& region, std::uint64_t address) {
   const std::uint64_t offset = address - region.base;
-  return (region.shadow[offset / kWord] >> (offset % kWord)) & 0x11u;
+  return (unsigned{shadow_at(region.shadow + offset / kWord)} >> (offset % kWord)) & 0x11u;
 }
 
 constexpr unsigned kAllocatedBit = 1;

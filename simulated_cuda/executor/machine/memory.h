@@ -5,7 +5,8 @@
 // word of four bytes: the low nibble says which bytes are allocated, the high nibble which are
 // initialised. A byte that is initialised and not allocated was freed.
 // Invariants: regions do not overlap; an address in no region or in no allocated byte is never
-// turned into a host address. Not thread-safe: nothing changes regions while a kernel runs.
+// turned into a host address. Nothing changes regions while a kernel runs; workers of the kernel
+// change the state of bytes as atomics (device_bytes.h), and of one heap under its lock.
 #pragma once
 
 #include <cstddef>

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the machine says when something is wrong. The machine knows which thread did what at which
 // instruction; a ReportSink decides what that means and keeps one report for each kind and
-// instruction.
+// instruction. A sink belongs to one worker.
 #pragma once
 
 #include "simulated_cuda/executor/machine/block.h"
 #include "simulated_cuda/executor/report.h"
+
+#include <cstddef>
+#include <string>
 
 namespace gmt::executor {
 
@@ -45,8 +48,23 @@ public:
   // Ends the grid: trap, assert, a call of no function, an overflow of the stack.
   virtual void ends(const AccessFacts& facts, ReportKind kind, std::uint32_t error,
                     const std::string& message) = 0;
-  virtual void heap_event(const AccessFacts& facts, HeapEvent event) = 0;
-  virtual void print(const std::string& text) = 0;
+  virtual void heap_event(HeapEvent event) = 0; // in the order of the heap's own events
+  virtual void print(std::string text) = 0;
+  // After events and texts, with no lock held: waits until the observer has heard of most of them.
+  virtual void pause_if_full() = 0;
+  // The blocks before this one are done, and will be reported on in any case.
+  virtual void settle(std::uint64_t block) = 0;
+};
+
+// One for each worker. What they have to say reaches the observer by the thread that runs the grid.
+class ReportSinks {
+public:
+  virtual ~ReportSinks() = default;
+  // By the thread that runs the grid, before the worker starts. That thread is the first worker.
+  virtual ReportSink& of_worker(std::size_t worker) = 0;
+  virtual void deliver() = 0; // events and texts so far, to the observer
+  // Reports of the blocks up to `last`, to the observer. No worker runs any more.
+  virtual void finish(std::uint64_t last) = 0;
 };
 
 const Instruction* invalid_call(Warp& w, const Instruction* in, std::uint64_t target);

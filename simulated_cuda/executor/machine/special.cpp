@@ -4,6 +4,7 @@
 
 #include "simulated_cuda/executor/executor.h"
 #include "simulated_cuda/executor/machine/block.h"
+#include "simulated_cuda/executor/machine/workers/worker.h"
 
 #include <chrono>
 
@@ -48,8 +49,8 @@ std::uint64_t value_of(const Warp& w, SpecialRegister which) {
   case SpecialRegister::kNsmid: return multiprocessors;
   case SpecialRegister::kGridid: return grid.launch->grid_id;
   case SpecialRegister::kClock:
-  case SpecialRegister::kClock64: return ++w.grid->ticks + grid.instructions;
-  case SpecialRegister::kClockHi: return grid.instructions >> 32;
+  case SpecialRegister::kClock64: return ++w.worker->ticks + w.worker->instructions;
+  case SpecialRegister::kClockHi: return w.worker->instructions >> 32;
   case SpecialRegister::kGlobaltimer:
   case SpecialRegister::kGlobaltimerLo: return nanoseconds();
   case SpecialRegister::kGlobaltimerHi: return nanoseconds() >> 32;

@@ -5,6 +5,7 @@
 #include "simulated_cuda/executor/machine/warp.h"
 
 #include "simulated_cuda/executor/machine/block.h"
+#include "simulated_cuda/executor/machine/workers/worker.h"
 
 #include <algorithm>
 #include <cstring>
@@ -13,6 +14,7 @@ namespace gmt::executor {
 namespace {
 
 constexpr std::int32_t kTurn = 4096;       // backward branches of a warp until others run
+constexpr std::int32_t kSpinTurn = 512;    // of one that has had such a turn
 constexpr std::int32_t kFragmentTurn = 64; // where lanes wait for the fragment that spins
 
 } // namespace
@@ -33,6 +35,7 @@ void Warp::start(Frame* first, std::uint32_t lanes) {
   at = first->code->instructions.data();
   budget = calls = kTurn;
   last_sync = 0;
+  turns = 0;
   spinning = false;
 }
 
@@ -166,7 +169,7 @@ const Instruction* Warp::table_branch(const Instruction* in) {
   const Instruction* meet = in->join != 0 ? in + in->join : nullptr;
   std::uint32_t left = mask;
   const std::uint32_t most = targets.empty() ? 0 : static_cast<std::uint32_t>(targets.size()) - 1;
-  if (targets.empty()) return block->grid->end_grid(*this, 715);
+  if (targets.empty()) return end_grid(*this, 715);
   const auto target_of = [&](std::uint32_t lane) {
     return code + targets[std::min(index[lane], most)];
   };
@@ -231,12 +234,14 @@ const Instruction* Warp::turn_over(const Instruction* in) {
     ready.insert(ready.begin(), standing(in));
     ++turns;
     budget = kFragmentTurn;
-    if (turns % 64 != 0) return next_fragment();
+    constexpr std::uint32_t kMany = kTurn / kFragmentTurn, kLess = kSpinTurn / kFragmentTurn;
+    if (turns < kMany || turns % kLess != 0) return next_fragment();
     spinning = true;
     at = next_fragment();
     return nullptr;
   }
-  budget = kTurn;
+  turns = kTurn / kFragmentTurn;
+  budget = kSpinTurn;
   spinning = true;
   at = in;
   return nullptr;

@@ -22,6 +22,7 @@ struct Block;
 struct Grid;
 struct Frame;
 struct Region;
+struct Worker;
 
 struct Join {
   std::uint32_t expected = 0, arrived = 0;
@@ -86,7 +87,8 @@ struct Warp {
   std::uint32_t present = 0;       // lanes that exist at all
   std::uint32_t id = 0;            // in its block
   Block* block = nullptr;
-  Grid* grid = nullptr;
+  const Grid* grid = nullptr;
+  Worker* worker = nullptr;
   std::uint32_t last_sync = 0; // clock of the block at the last synchronisation of the warp
   std::uint32_t turns = 0;
   const Instruction* forced = nullptr; // goes on without the lanes that it names

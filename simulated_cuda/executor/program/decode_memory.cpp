@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <vector>
 
 namespace gmt::executor {
 namespace {
@@ -16,11 +17,11 @@ using ptx::Type;
 // Words of ld, st, atom and red that say how visible the access is or how it is cached.
 bool is_known_word(std::string_view word) {
   static constexpr std::string_view kWords[] = {
-    "volatile", "relaxed", "acquire", "release",     "acq_rel",      "weak",
-    "mmio",     "cta",     "cluster", "gpu",         "sys",          "nc",
-    "ca",       "cg",      "cs",      "lu",          "cv",           "wb",
-    "wt",       "noftz",   "v2",      "v4",          "const",        "global",
-    "local",    "param",   "shared",  "shared::cta", "param::entry", "param::func"};
+    "volatile",    "relaxed",      "acquire",    "release", "acq_rel", "weak",  "mmio",
+    "cta",         "cluster",      "gpu",        "sys",     "nc",      "ca",    "cg",
+    "cs",          "lu",           "cv",         "wb",      "wt",      "noftz", "v2",
+    "v4",          "v8",           "const",      "global",  "local",   "param", "shared",
+    "shared::cta", "param::entry", "param::func"};
   for (const std::string_view known : kWords) {
     if (word == known) return true;
   }
@@ -228,7 +229,8 @@ std::uint32_t FunctionDecoder::whole_address(Target target) {
 }
 
 // atom.{order}.{scope}.{space}.op.type d, [a], b{, c} and red without d. The form is
-// "atom.op.type"; `extra` is the space.
+// "atom.op.type". A vector is an atomic for each element, as PTX defines it. `extra` is the space,
+// of a vector also its elements and which one it is.
 void FunctionDecoder::decode_atomic(bool has_result) {
   std::string operation;
   for (const std::string_view word : mnemonic().modifiers) {
@@ -237,29 +239,46 @@ void FunctionDecoder::decode_atomic(bool has_result) {
       fail(std::string(mnemonic().text) + " is not executed");
     operation = word;
   }
-  if (has("v2") || has("v4")) fail(std::string(mnemonic().text) + " is not executed");
   const Type type = only_type();
   const std::uint32_t bytes = ptx::size_of(type);
   const std::size_t first = has_result ? 1 : 0;
   const Target target = address(operand(first), space());
   if (target.in_frame || target.is_parameter) fail("an atomic on a parameter");
   note_shared_access(target.space, bytes);
+  const Operand& data = operand(first + 1);
+  const std::uint32_t count = data.kind == OperandKind::kVector ? data.count : 1;
+  const auto part = [&](const Operand& whole, std::uint32_t i) -> const Operand& {
+    return whole.kind == OperandKind::kVector ? body_.parts(whole)[i] : whole;
+  };
+  if (has_result && count > 1 &&
+      (operand(0).kind != OperandKind::kVector || operand(0).count != count))
+    fail("a result of another size than the operand");
   const std::uint32_t base = whole_address(target);
   const std::int64_t offset = target.narrow ? 0 : target.offset;
-  const std::uint32_t b = source_of(operand(first + 1), bytes, type);
+  std::vector<std::uint32_t> values;
+  for (std::uint32_t i = 0; i < count; ++i) values.push_back(source_of(part(data, i), bytes, type));
   std::uint32_t c = kNoOperand;
   if (instruction_->operand_count > first + 2) c = source_of(operand(first + 2), bytes, type);
-  Result to;
-  if (has_result) to = result(operand(0), type);
-  Instruction& in =
-    emit((has_result ? "atom." : "red.") + operation + "." + std::string(ptx::name_of(type)));
-  in.r[0] = to.offset;
-  in.r[1] = base;
-  in.r[2] = b;
-  in.r[3] = c;
-  in.immediate = offset;
-  in.extra = static_cast<std::uint32_t>(target.space);
-  if (has_result) write_back(to);
+  std::vector<Result> results(count);
+  for (std::uint32_t i = 0; i < count && has_result; ++i) {
+    results[i] = result(part(operand(0), i), type);
+    // Later elements would use what an earlier one has written
+    const bool is_used =
+      std::find(values.begin() + i + 1, values.end(), results[i].offset) != values.end();
+    if (is_used) fail("a vector with a register that is an operand as well");
+  }
+  const std::string form =
+    (has_result ? "atom." : "red.") + operation + "." + std::string(ptx::name_of(type));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Instruction& in = emit(form);
+    in.r[0] = results[i].offset;
+    in.r[1] = base;
+    in.r[2] = values[i];
+    in.r[3] = c;
+    in.immediate = offset + i * std::int64_t{bytes};
+    in.extra = static_cast<std::uint32_t>(target.space) | (count > 1 ? count << 8 | i << 16 : 0);
+  }
+  for (std::uint32_t i = 0; i < count && has_result; ++i) write_back(results[i]);
 }
 
 // mbarrier.op.b64 of an object in the block's shared memory. Operands of the form: the result, the

@@ -96,8 +96,7 @@ struct Counted {
 // What may give other results than a GPU.
 struct Feature {
   std::string name;
-  bool is_counted = false;            // else it is known only that the code has it
-  mutable std::uint64_t executed = 0; // by threads; several may add at once
+  bool is_counted = false; // else it is known only that the code has it
 };
 
 // One function.

@@ -12,7 +12,7 @@ namespace gmt::executor {
 namespace {
 
 Space space_of(Next in) {
-  switch (static_cast<ptx::Space>(in->extra)) {
+  switch (static_cast<ptx::Space>(in->extra & 0xff)) {
   case ptx::Space::kShared: return Space::kShared;
   case ptx::Space::kGlobal: return Space::kGlobal;
   case ptx::Space::kLocal: return Space::kLocal;
@@ -85,12 +85,22 @@ struct AddHalves {
   }
 };
 
+// By one instruction of the host where it has one.
 template <class T, class Op>
 [[gnu::always_inline]] inline T apply(T* at_host, T b, T c) {
+  if constexpr (std::is_same_v<Op, AddInt<T>>)
+    return __atomic_fetch_add(at_host, b, __ATOMIC_SEQ_CST);
+  if constexpr (std::is_same_v<Op, Exchange<T>>)
+    return __atomic_exchange_n(at_host, b, __ATOMIC_SEQ_CST);
   T old = __atomic_load_n(at_host, __ATOMIC_RELAXED);
+  if constexpr (std::is_same_v<Op, CompareExchange<T>>) {
+    old = b;
+    __atomic_compare_exchange_n(at_host, &old, c, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return old;
+  }
   while (true) {
     const T next = Op::f(old, b, c);
-    if (__atomic_compare_exchange_n(at_host, &old, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    if (__atomic_compare_exchange_n(at_host, &old, next, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
       return old;
   }
 }
@@ -110,6 +120,13 @@ bool is_shared(Space space, u64 address) {
          (space == Space::kGeneric && address - kSharedWindow < kWindowBytes);
 }
 
+// An element of a vector that is not aligned as a whole; the first of them is reported.
+template <class T>
+[[gnu::always_inline]] inline bool is_misplaced(Next in, u64 address) {
+  const u32 count = in->extra >> 8 & 0xff, index = in->extra >> 16;
+  return count != 0 && ((address - index * sizeof(T)) & (count * sizeof(T) - 1)) != 0;
+}
+
 template <class T, class Op, bool kReturns>
 Next atomic(Warp& w, Next in) {
   const Space space = space_of(in);
@@ -122,12 +139,15 @@ Next atomic(Warp& w, Next in) {
     const u64 address = a[l] + static_cast<u64>(in->immediate);
     const Region& g = *w.region;
     const u64 rel = address - g.base;
-    const bool plain = space != Space::kShared && space != Space::kLocal &&
+    const bool misplaced = is_misplaced<T>(in, address);
+    const bool plain = !misplaced && space != Space::kShared && space != Space::kLocal &&
                        address < kSharedWindow && (address & (sizeof(T) - 1)) == 0 &&
                        sizeof(T) >= 4 && rel < g.bytes && sizeof(T) <= g.bytes - rel &&
                        g.shadow[rel / 4] == 0xff && g.shadow[(rel + sizeof(T) - 1) / 4] == 0xff;
     std::byte* host = g.host + rel;
-    if (!plain) host = atomic_target(w, in, l, space, address, sizeof(T), kReturns);
+    const u32 checked = misplaced ? u32{sizeof(T)} * (in->extra >> 8 & 0xff) : u32{sizeof(T)};
+    if (misplaced && in->extra >> 16 != 0) host = nullptr;
+    else if (!plain) host = atomic_target(w, in, l, space, address, checked, kReturns);
     if (host == nullptr) {
       if (kReturns) d[l] = 0;
       continue;

@@ -48,6 +48,7 @@ Next table_branch(Warp& w, Next in) { return w.table_branch(in); }
 Next barrier(Warp& w, Next in) { return w.barrier(in); }
 
 Next fence(Warp& w, Next in) {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST); // between blocks of several workers
   if (w.block->races != nullptr) w.block->barrier_of_all();
   return in + 1;
 }

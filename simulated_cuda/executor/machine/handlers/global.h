@@ -4,6 +4,7 @@
 #pragma once
 
 #include "simulated_cuda/executor/machine/access.h"
+#include "simulated_cuda/executor/machine/device_bytes.h"
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
 
 #include <cstring>
@@ -83,8 +84,9 @@ template <u32 kBytes>
 template <u32 kBytes>
 [[gnu::always_inline]] inline void mark_stored(u8* shadow, u64 rel) {
   u8* word = shadow + rel / 4;
-  if constexpr (kBytes == 1) *word = static_cast<u8>(*word | 0x10u << (rel & 3));
-  if constexpr (kBytes == 2) *word = static_cast<u8>(*word | 0x30u << (rel & 3));
+  // Another worker may store to the rest of the word: its bits must not get lost
+  if constexpr (kBytes == 1) change_shadow(word, 0x10u << (rel & 3), 0);
+  if constexpr (kBytes == 2) change_shadow(word, 0x30u << (rel & 3), 0);
   if constexpr (kBytes >= 4) std::memset(word, 0xff, kBytes / 4);
 }
 

@@ -5,7 +5,9 @@
 
 #include "simulated_cuda/executor/machine/access.h"
 #include "simulated_cuda/executor/machine/block.h"
+#include "simulated_cuda/executor/machine/device_bytes.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
+#include "simulated_cuda/executor/machine/workers/worker.h"
 #include "simulated_cuda/executor/program/tracking.h"
 
 #include <algorithm>
@@ -36,7 +38,7 @@ StatePlace state_place(Warp& w, Space space, std::uint64_t address, std::uint32_
     offset = address - region->base;
   }
   for (std::uint64_t i = offset; i < offset + bytes; ++i) {
-    if ((shadow[i / 4] >> (i % 4) & 1) == 0) return place;
+    if ((shadow_at(shadow + i / 4) >> (i % 4) & 1) == 0) return place;
   }
   place.shadow = shadow + offset / 4;
   place.first = offset % 4;
@@ -153,7 +155,7 @@ void report_unwritten(Warp& w, const Instruction* in, std::uint32_t lanes) {
     const AccessFacts use = facts_of(w, in, lane);
     const UnwrittenLoad* from = origin_of(w, known->second, lane);
     if (from == nullptr) {
-      w.grid->checks->unwritten_use(use, nullptr);
+      w.worker->checks->unwritten_use(use, nullptr);
       continue;
     }
     AccessFacts load = facts_of(w, from->in, from->lane);
@@ -161,7 +163,7 @@ void report_unwritten(Warp& w, const Instruction* in, std::uint32_t lanes) {
     load.bytes = from->bytes;
     load.space = from->space;
     load.address = from->address;
-    w.grid->checks->unwritten_use(use, &load);
+    w.worker->checks->unwritten_use(use, &load);
   }
 }
 

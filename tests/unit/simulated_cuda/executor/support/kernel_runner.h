@@ -84,6 +84,10 @@ protected:
 
   // Of the first kernel; parameters are 8 bytes each.
   Outcome run(Extent grid, Extent block, const std::vector<std::uint64_t>& parameters) {
+    return run_with(recorder_, grid, block, parameters);
+  }
+  Outcome run_with(Observer& observer, Extent grid, Extent block,
+                   const std::vector<std::uint64_t>& parameters) {
     Launch launch;
     launch.module = module_.get();
     launch.kernel = &module_->kernels().front();
@@ -96,7 +100,9 @@ protected:
     launch.checks = checks_;
     launch.cooperative = cooperative_;
     launch.dynamic_shared_bytes = dynamic_shared_;
-    return executor::run(launch, recorder_);
+    launch.workers = workers_;
+    launch.alone_instructions = alone_instructions_;
+    return executor::run(launch, observer);
   }
 
   // The only report.
@@ -118,6 +124,8 @@ protected:
   Checks checks_ = Checks::kDefault;
   bool cooperative_ = false;
   std::uint64_t dynamic_shared_ = 0;
+  unsigned workers_ = 1;
+  std::uint64_t alone_instructions_ = 0; // all workers help from the start
 
 private:
   std::byte* host_ = nullptr;

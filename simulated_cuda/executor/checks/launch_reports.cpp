@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// See launch_reports.h.
+#include "simulated_cuda/executor/checks/launch_reports.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace gmt::executor {
+
+ReportSink& LaunchReports::of_worker(std::size_t worker) {
+  while (workers_.size() <= worker)
+    workers_.push_back(std::make_unique<Reports>(program_, launch_, mail_, workers_.empty()));
+  return *workers_[worker];
+}
+
+void LaunchReports::finish(std::uint64_t last) {
+  mail_.deliver();
+  struct Merged {
+    const Reports::Entry* earliest = nullptr;
+    std::uint64_t times = 0;
+  };
+  std::map<Reports::Key, Merged> merged;
+  std::vector<std::pair<Moment, std::string>> messages;
+  for (const auto& worker : workers_) {
+    for (const auto& [key, entry] : worker->entries()) {
+      if (entry.first.block > last) continue;
+      Merged& all = merged[key];
+      all.times += entry.times(last);
+      if (all.earliest == nullptr || entry.first < all.earliest->first) all.earliest = &entry;
+    }
+    for (const auto& message : worker->messages()) {
+      if (message.first.block <= last) messages.push_back(message);
+    }
+  }
+  const auto earlier = [](const auto& a, const auto& b) { return a.first < b.first; };
+  std::sort(messages.begin(), messages.end(), earlier);
+  for (const auto& [moment, text] : messages) observer_.print_error(text);
+  std::vector<std::pair<Moment, Report>> reports;
+  for (const auto& [key, all] : merged) {
+    reports.emplace_back(all.earliest->first, all.earliest->report);
+    reports.back().second.count = all.times;
+  }
+  std::sort(reports.begin(), reports.end(), earlier);
+  for (const auto& [moment, report] : reports) observer_.report(report);
+}
+
+} // namespace gmt::executor

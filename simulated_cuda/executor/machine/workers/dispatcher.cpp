@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// A worker's blocks in turn. When all of them spin and no other can start, the processor is left to
+// the workers that they wait for.
+#include "simulated_cuda/executor/machine/workers/dispatcher.h"
+
+#include "simulated_cuda/executor/machine/report_sink.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+namespace gmt::executor {
+namespace {
+
+constexpr std::uint64_t kSpinsUntilNew = 128; // turns of spinning blocks, before one more starts
+constexpr std::uint64_t kBlocksUntilSettled = 1024;
+
+} // namespace
+
+void Dispatcher::run() {
+  std::size_t at = 0;
+  bool has_finished = true; // one of them, since the first had its turn
+  while (!run_.is_halted()) {
+    if (at >= blocks_.size()) {
+      at = 0;
+      const bool may_add = blocks_.empty() || rules_.starts_all || spins_ >= kSpinsUntilNew;
+      const bool is_new = may_add && blocks_.size() < rules_.most && add_block();
+      if (blocks_.empty()) return;
+      if (is_new) at = blocks_.size() - 1;
+      else if (!has_finished && run_.worker_count() > 1) sched_yield();
+      has_finished = false;
+    }
+    Block& block = *blocks_[at];
+    run_block(block);
+    if (!block.done) {
+      ++at;
+      continue;
+    }
+    has_finished = true;
+    finish(block);
+    if (!start(block)) blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(at));
+    say_oldest();
+    at = 0; // the earliest first
+  }
+  if (!blocks_.empty()) worker_.stood = worker_.checks->place(blocks_.front()->standing());
+}
+
+bool Dispatcher::add_block() {
+  if (!run_.has_blocks_left()) return false;
+  spins_ = 0;
+  auto block = std::make_unique<Block>();
+  block->prepare(worker_);
+  if (!start(*block)) return false;
+  blocks_.push_back(std::move(block));
+  return true;
+}
+
+bool Dispatcher::start(Block& block) {
+  std::uint64_t number = 0;
+  if (!run_.take(worker_, &number)) return false;
+  block.start(number);
+  return true;
+}
+
+void Dispatcher::say_oldest() {
+  std::uint64_t oldest = kNoBlock;
+  for (const auto& block : blocks_) oldest = std::min(oldest, block->number);
+  worker_.oldest.store(oldest);
+}
+
+void Dispatcher::run_block(Block& block) {
+  while (!block.done) {
+    const bool ran = block.run();
+    if (rules_.counts_instructions) {
+      run_.count_instructions(worker_.instructions - counted_);
+      counted_ = worker_.instructions;
+    }
+    if (after_turn_) after_turn_();
+    if (run_.is_halted()) return;
+    if (run_.last() < block.number) block.done = block.is_left_out = true;
+    if (!ran && !block.done) block.stuck();
+    if (!block.spinning || block.done) continue;
+    ++spins_;
+    // What spins may wait for a block that has ended the grid
+    if (run_.has_ended() && ++late_spins_ > kSpinsUntilNew * blocks_.size())
+      block.done = block.is_left_out = true;
+    return;
+  }
+}
+
+void Dispatcher::finish(Block& block) {
+  if (block.gpu_error != 0 && block.number < worker_.error_block) {
+    worker_.error_block = block.number;
+    worker_.gpu_error = block.gpu_error;
+  }
+  if (!block.is_left_out && !block.has_ended_grid) run_.count_done();
+  if (++finished_ % kBlocksUntilSettled == 0) worker_.checks->settle(run_.done_before());
+}
+
+} // namespace gmt::executor

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one worker does: it runs blocks, each until it is done or spins. A block that spins lets the
+// worker's others have a turn, and a new one start. So a block that waits for an earlier one finds
+// it done or gets it a turn: the earlier one is in the hands of a worker.
+#pragma once
+
+#include "simulated_cuda/executor/machine/workers/worker.h"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace gmt::executor {
+
+class Dispatcher {
+public:
+  struct Rules {
+    std::uint64_t most = 1;           // blocks that it may have at a time
+    bool starts_all = false;          // as blocks of a cooperative grid wait for each other
+    bool counts_instructions = false; // for their limit
+  };
+  // `after_turn` may be empty.
+  Dispatcher(Worker& worker, const Rules& rules, std::function<void()> after_turn)
+      : worker_(worker), run_(*worker.run), rules_(rules), after_turn_(std::move(after_turn)) {}
+
+  void run(); // until no block is left, or the grid is over
+
+private:
+  bool add_block();
+  bool start(Block& block);
+  void run_block(Block& block);
+  void finish(Block& block);
+  void say_oldest();
+
+  Worker& worker_;
+  GridRun& run_;
+  const Rules rules_;
+  const std::function<void()> after_turn_;
+  std::uint64_t counted_ = 0, finished_ = 0;
+  std::uint64_t spins_ = 0;      // since a block was added
+  std::uint64_t late_spins_ = 0; // since the grid has ended
+  std::vector<std::unique_ptr<Block>> blocks_;
+};
+
+} // namespace gmt::executor

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// How blocks are given out, and how a grid ends early.
+#include "simulated_cuda/executor/machine/workers/worker.h"
+
+#include <algorithm>
+
+namespace gmt::executor {
+
+// A worker says what it may get before it takes it: so done_before() never passes it.
+bool GridRun::take(Worker& worker, std::uint64_t* block) {
+  const std::uint64_t before = worker.oldest.load(std::memory_order_relaxed);
+  const std::uint64_t expected = next_.load();
+  if (expected >= end()) return false;
+  worker.oldest.store(std::min(before, expected));
+  *block = next_.fetch_add(1);
+  if (*block < end()) return true;
+  worker.oldest.store(before);
+  return false;
+}
+
+std::uint64_t GridRun::done_before() const {
+  std::uint64_t first = next_.load();
+  for (std::size_t i = 0; i < worker_count_; ++i)
+    first = std::min(first, workers_[i].oldest.load());
+  return first;
+}
+
+void GridRun::end_at(std::uint64_t block, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (block >= last_.load(std::memory_order_relaxed)) return;
+  why_ended_ = why;
+  last_.store(block, std::memory_order_release);
+}
+
+void GridRun::halt(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (is_halted()) return;
+  why_halted_ = why;
+  halted_.store(true, std::memory_order_release);
+}
+
+std::string GridRun::why() const {
+  const std::lock_guard lock(mutex_);
+  return has_ended() ? why_ended_ : why_halted_;
+}
+
+const Instruction* end_grid(Warp& w, std::uint32_t error, const std::string& why) {
+  Block& block = *w.block;
+  if (block.gpu_error == 0) block.gpu_error = error;
+  block.has_ended_grid = true;
+  w.worker->run->end_at(block.number, why);
+  w.stop();
+  return nullptr;
+}
+
+} // namespace gmt::executor

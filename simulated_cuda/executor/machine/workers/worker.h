@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The threads that run a grid's blocks, and what they share while they do. A block belongs to the
+// worker that started it, until it is done. Blocks start in order.
+// Invariant: a worker writes what is its own, what is atomic here, and memory of the device.
+#pragma once
+
+#include "simulated_cuda/executor/machine/block.h"
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace gmt::executor {
+
+class GridRun;
+class ReportSink;
+
+inline constexpr std::uint64_t kNoBlock = ~std::uint64_t{0};
+
+struct alignas(128) Worker {
+  const Grid* grid = nullptr;
+  GridRun* run = nullptr;
+  ReportSink* checks = nullptr; // its own
+  std::uint64_t instructions = 0, lane_instructions = 0;
+  std::uint64_t ticks = 0;             // of %clock
+  std::vector<std::uint64_t> executed; // by threads, of each of Program::features
+  Place stood;                         // a thread of a block that was stopped
+  // Of all its blocks with a mistake that would have stopped a GPU, the first, and its first error.
+  std::uint64_t error_block = kNoBlock;
+  std::uint32_t gpu_error = 0;
+  std::atomic<std::uint64_t> oldest{kNoBlock}; // no block before it is in this worker's hands
+};
+
+// Which blocks are done, and how the grid ends. A trap ends it at its block: those before it run
+// on, so that the same blocks are reported on with any number of workers; those behind it stop.
+class GridRun {
+public:
+  GridRun(std::uint64_t blocks, Worker* workers, std::size_t worker_count)
+      : blocks_(blocks), workers_(workers), worker_count_(worker_count) {}
+
+  // The next block, which is the worker's now; false if no block is left.
+  bool take(Worker& worker, std::uint64_t* block);
+  bool has_blocks_left() const { return next_.load(std::memory_order_relaxed) < end(); }
+  // Every block before this one is done and can end the grid no more.
+  std::uint64_t done_before() const;
+
+  void count_done() { done_.fetch_add(1, std::memory_order_relaxed); }
+  std::uint64_t done() const { return done_.load(std::memory_order_relaxed); }
+  void count_instructions(std::uint64_t more) {
+    instructions_.fetch_add(more, std::memory_order_relaxed);
+  }
+  // Bytes of frames and local memory of all warps.
+  void hold(std::uint64_t more) { held_bytes_.fetch_add(more, std::memory_order_relaxed); }
+  std::uint64_t held_bytes() const { return held_bytes_.load(std::memory_order_relaxed); }
+  std::uint64_t instructions() const { return instructions_.load(std::memory_order_relaxed); }
+
+  // By a trap, an assert or an error like them. `why`: it is no mistake of the program.
+  void end_at(std::uint64_t block, const std::string& why);
+  bool has_ended() const { return last() != kNoBlock; }
+  std::uint64_t last() const { return last_.load(std::memory_order_acquire); }
+
+  void halt(const std::string& why); // all workers stop where they are
+  bool is_halted() const { return halted_.load(std::memory_order_acquire); }
+
+  std::string why() const; // it could not be done; empty if it could, or ended by an error
+  std::size_t worker_count() const { return worker_count_; }
+
+private:
+  std::uint64_t end() const {
+    const std::uint64_t behind = last() == kNoBlock ? kNoBlock : last() + 1;
+    return behind < blocks_ ? behind : blocks_;
+  }
+
+  const std::uint64_t blocks_;
+  Worker* const workers_;
+  const std::size_t worker_count_;
+  alignas(128) std::atomic<std::uint64_t> next_{0};
+  std::atomic<std::uint64_t> done_{0}, instructions_{0}, held_bytes_{0};
+  alignas(128) std::atomic<std::uint64_t> last_{kNoBlock}; // kNoBlock: nothing has ended the grid
+  std::atomic<bool> halted_{false};
+  mutable std::mutex mutex_; // of the texts
+  std::string why_ended_, why_halted_;
+};
+
+// Ends the grid at the warp's block. `why`: what cannot be executed; empty: an error of the
+// program.
+const Instruction* end_grid(Warp& w, std::uint32_t error, const std::string& why = {});
+
+} // namespace gmt::executor
