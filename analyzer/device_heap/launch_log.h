@@ -93,7 +93,7 @@ private:
 
   bool keeps_given_ = false;
   Launches kept_;
-  std::unordered_set<std::uint64_t> launched_; // executable graphs
+  std::unordered_set<std::uint64_t> launched_;               // executable graphs
   std::vector<OfContext> contexts_;                          // by id
   std::unordered_map<std::uint64_t, std::uint64_t> streams_; // waited for, until then
   // Programs wait for the same stream again and again: the last one is not searched.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Speed of the analysis, end to end from a trace directory to findings, on one core with all
 // detectors (docs/measurements.md):
-//   mix:    40 % launches with 6 pointers, 30 % copies, 30 % allocations and frees; at least 4
-//   million events/s churn:  allocations and frees alone; at least 10 million events/s
+//   mix:    40 % launches with 6 pointers, 30 % copies, 30 % allocations and frees;
+//           at least 5 million events/s
+//   churn:  allocations and frees alone; at least 10 million events/s
 // Both over 10,000 live blocks and 1 million distinct addresses in 64 logs whose events interleave
 // at random, which is the merge's worst case. Traces are written once, under TMPDIR, and read from
 // the page cache.
