@@ -223,6 +223,40 @@ TEST_F(ChecksTest, EndlessLoopsEndAtALimit) {
   EXPECT_EQ(run({1}, {32}, {0, 0}).end, End::kStopped);
 }
 
+// Calls and tables of branches alone can go on for ever as well.
+TEST_F(ChecksTest, EndlessRecursionEndsAtALimit) {
+  limits_.instructions = 20000;
+  load(kernel("{ .param .b32 a; st.param.b32 [a], 0; call.uni twice, (a); }",
+              ".func twice(.param .b32 n) { .reg .pred %p; .reg .b32 %r<2>;\n"
+              "ld.param.b32 %r0, [n]; setp.gt.u32 %p, %r0, 900; @%p ret; add.u32 %r0, %r0, 1;\n"
+              "{ .param .b32 a; st.param.b32 [a], %r0; call.uni twice, (a); }\n"
+              "{ .param .b32 a; st.param.b32 [a], %r0; call.uni twice, (a); } ret; }\n"));
+  EXPECT_EQ(run({1}, {32}, {0, 0}).end, End::kStopped);
+  load(kernel("and.b32 %r1, %r0, 1; T: .branchtargets A, A; A: brx.idx %r1, T;"));
+  EXPECT_EQ(run({1}, {32}, {0, 0}).end, End::kStopped);
+}
+
+TEST_F(ChecksTest, FramesHaveALimitOfMemory) {
+  limits_.memory_bytes = 1 << 20;
+  load(kernel("{ .param .b32 a; st.param.b32 [a], 0; call.uni down, (a); }",
+              ".func down(.param .b32 n) { .local .b8 big[4096]; .reg .b32 %r<2>;\n"
+              "ld.param.b32 %r0, [n]; { .param .b32 a; st.param.b32 [a], %r0;\n"
+              "call.uni down, (a); } ret; }\n"));
+  const Outcome outcome = run({1}, {32}, {0, 0});
+  EXPECT_EQ(outcome.end, End::kStopped);
+  EXPECT_EQ(outcome.reason, "its calls needed more memory than is allowed");
+  limits_.memory_bytes = 1000;
+  EXPECT_EQ(run({1}, {32}, {0, 0}).reason, "its threads need more memory than is allowed");
+}
+
+TEST_F(ChecksTest, AnArgumentThatIsNoParameter) {
+  load(kernel(".local .b8 own[256]; call.uni put, (own);", ".func put(.param .b32 a) { ret; }\n"));
+  EXPECT_EQ(run({1}, {32}, {0, 0}).end, End::kSkipped);
+  load(kernel("call.uni other, ();", ".entry other() { ret; }\n"));
+  module_->find_kernel("k");
+  EXPECT_FALSE(examine(*module_, module_->kernels().back()).reason.empty());
+}
+
 TEST_F(ChecksTest, TrapEndsTheGrid) {
   load(kernel("setp.ne.u32 %p1, %r0, 3; @%p1 bra A; trap; A: st.global.u32 [%x2], %r0;"));
   const std::uint64_t a = put(std::vector<std::uint32_t>(32));
