@@ -11,6 +11,7 @@
 #include "analyzer/base/text_format.h"
 #include "analyzer/report/formats/json_access.h"
 #include "analyzer/report/formats/json_fault.h"
+#include "analyzer/report/formats/json_kernels.h"
 #include "analyzer/report/output_format.h"
 
 namespace gmt {
@@ -197,53 +198,6 @@ Json json_of(const MemoryTables& tables, unsigned depth) {
           {"other_holders", {{"stacks", tables.other_holders}, {"bytes", tables.other_bytes}}}};
 }
 
-const char* name_of(trace::ExecutionOp op) {
-  if (op == trace::ExecutionOp::kStopped) return "stopped";
-  return op == trace::ExecutionOp::kNotSelected ? "not-selected" : "not-run";
-}
-
-const char* name_of(Executions::Feature::Difference difference) {
-  using enum Executions::Feature::Difference;
-  if (difference == kOrder) return "order";
-  return difference == kJoined ? "joined" : "last-bits";
-}
-
-Json fidelity_of(const Executions& executions) {
-  Json features = Json::array();
-  for (const Executions::Feature& one : executions.features) {
-    features.push_back({{"feature", one.name},
-                        {"difference", name_of(one.difference)},
-                        {"instructions", one.instructions != 0 ? Json(one.instructions) : Json()},
-                        {"launches", one.launches}});
-  }
-  return {{"exact_instructions", executions.exact_instructions()},
-          {"features", std::move(features)}};
-}
-
-Json json_of(const Executions& executions) {
-  Json approximate = Json::array();
-  for (const Executions::Feature& one : executions.features) {
-    if (one.difference == Executions::Feature::Difference::kLastBits)
-      approximate.push_back(one.name);
-  }
-  Json left_out = Json::array();
-  for (const Executions::LeftOut& one : executions.left_out) {
-    left_out.push_back({{"kernel", one.kernel},
-                        {"how", name_of(one.op)},
-                        {"reason", one.reason},
-                        {"instruction", text_or_null(one.instruction)},
-                        {"line", text_or_null(one.line)},
-                        {"launches", one.launches}});
-  }
-  return {{"launches", executions.launches},
-          {"ran", executions.ran},
-          {"thread_instructions", executions.thread_instructions},
-          {"nanoseconds", executions.nanoseconds},
-          {"approximate", std::move(approximate)},
-          {"fidelity", fidelity_of(executions)},
-          {"left_out", std::move(left_out)}};
-}
-
 Json json_of(const ProcessReport& process, unsigned depth) {
   Json lost = Json::object();
   for (const auto& [cause, records] : process.lost) lost[cause] = records;
@@ -258,7 +212,7 @@ Json json_of(const ProcessReport& process, unsigned depth) {
           {"totals", json_of(process.totals)},
           {"memory", json_of(process.tables, depth)},
           {"accesses", process.accesses ? json::accesses_json(*process.accesses) : Json(nullptr)},
-          {"kernels", process.executions ? json_of(*process.executions) : Json(nullptr)},
+          {"kernels", process.executions ? json::kernels_json(*process.executions) : Json(nullptr)},
           {"lost", std::move(lost)},
           {"damaged", process.damaged},
           {"torn", process.torn}};

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// See json_kernels.h. docs/report-json.md documents every field.
+#include "analyzer/report/formats/json_kernels.h"
+
+namespace gmt::json {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json text_or_none(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+const char* name_of(trace::ExecutionOp op) {
+  if (op == trace::ExecutionOp::kStopped) return "stopped";
+  return op == trace::ExecutionOp::kNotSelected ? "not-selected" : "not-run";
+}
+
+const char* name_of(Executions::Feature::Difference difference) {
+  using enum Executions::Feature::Difference;
+  if (difference == kOrder) return "order";
+  return difference == kJoined ? "joined" : "last-bits";
+}
+
+Json fidelity_of(const Executions& executions) {
+  Json features = Json::array();
+  for (const Executions::Feature& one : executions.features) {
+    features.push_back({{"feature", one.name},
+                        {"difference", name_of(one.difference)},
+                        {"instructions", one.instructions != 0 ? Json(one.instructions) : Json()},
+                        {"launches", one.launches}});
+  }
+  return {{"exact_instructions", executions.exact_instructions()},
+          {"features", std::move(features)}};
+}
+
+} // namespace
+
+nlohmann::ordered_json kernels_json(const Executions& executions) {
+  Json approximate = Json::array();
+  for (const Executions::Feature& one : executions.features) {
+    if (one.difference == Executions::Feature::Difference::kLastBits)
+      approximate.push_back(one.name);
+  }
+  Json left_out = Json::array();
+  for (const Executions::LeftOut& one : executions.left_out) {
+    left_out.push_back({{"kernel", one.kernel},
+                        {"how", name_of(one.op)},
+                        {"reason", one.reason},
+                        {"instruction", text_or_none(one.instruction)},
+                        {"line", text_or_none(one.line)},
+                        {"launches", one.launches}});
+  }
+  return {{"launches", executions.launches},
+          {"ran", executions.ran},
+          {"thread_instructions", executions.thread_instructions},
+          {"nanoseconds", executions.nanoseconds},
+          {"approximate", std::move(approximate)},
+          {"fidelity", fidelity_of(executions)},
+          {"left_out", std::move(left_out)}};
+}
+
+} // namespace gmt::json
