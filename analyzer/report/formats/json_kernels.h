@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analyzer/trace_reader/facts/executions.h"
+#include "analyzer/report/report.h"
 
 namespace gmt::json {
 
