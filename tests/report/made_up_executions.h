@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A made-up report of a process whose kernels ran on the simulated device: approximate instructions,
-// launches that were stopped and skipped.
+// A made-up report of a process whose kernels ran on the simulated device: approximate
+// instructions, launches that were stopped and skipped.
 #pragma once
 
 #include "tests/report/made_up_reports.h"

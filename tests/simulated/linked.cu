@@ -122,8 +122,8 @@ int main(int argc, char** argv) {
   EXPECT(0, DRIVER(cuLinkAddData)(link, CU_JIT_INPUT_LIBRARY, archive, sizeof archive, "library", 0,
                                   nullptr, nullptr));
   EXPECT(CUDA_ERROR_NO_BINARY_FOR_GPU,
-         DRIVER(cuLinkAddData)(link, CU_JIT_INPUT_CUBIN, const_cast<char*>(kFunction), 99, "no cubin",
-                               0, nullptr, nullptr));
+         DRIVER(cuLinkAddData)(link, CU_JIT_INPUT_CUBIN, const_cast<char*>(kFunction), 99,
+                               "no cubin", 0, nullptr, nullptr));
   EXPECT(0, DRIVER(cuLinkDestroy)(link));
 
   char wrong[] = "this is no PTX";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launch says about its results: which instructions a GPU may compute otherwise and how often
-// they were executed, and where a launch was that was stopped.
+// What a launch says about its results: which instructions a GPU may compute otherwise and how
+// often they were executed, and where a launch was that was stopped.
 #include "tests/unit/simulated_cuda/executor/support/kernel_runner.h"
 
 #include <algorithm>
