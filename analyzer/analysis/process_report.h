@@ -11,6 +11,7 @@
 
 #include "analyzer/analysis/history/memory_history.h"
 #include "analyzer/analysis/memory_tables.h"
+#include "analyzer/analysis/timeline/timeline.h"
 #include "analyzer/coalescing/access_tables.h"
 #include "analyzer/model/process.h"
 #include "analyzer/trace_reader/facts/executions.h"
@@ -61,6 +62,7 @@ struct ProcessReport {
   std::optional<Executions> executions = {}; // if kernels ran on the simulated device
   std::vector<StackMemory> stacks = {};      // if they were asked for
   std::optional<MemoryHistory> history = {}; // if it was asked for
+  std::optional<Timeline> timeline = {};     // if it was asked for
   // By cause, in words: "disk full or file size limit", ...
   std::map<std::string, std::uint64_t> lost;
   std::uint64_t torn = 0;    // slots reserved and never finished

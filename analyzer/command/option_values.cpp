@@ -172,6 +172,19 @@ std::string interposer_value(const InterposerOption& option, const std::string& 
   return {};
 }
 
+std::optional<double> time_value(const std::string& name, const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  const std::optional<double> value = parse_time(*text);
+  if (!value) wrong_value(name, *text, "a time such as 1.5s, 200ms, 12us or 7ns");
+  return value;
+}
+
+void read_span(const Last& last, Settings& s) {
+  s.span = {time_value("from", last("from")), time_value("to", last("to"))};
+  if (s.span.from && s.span.to && *s.span.from >= *s.span.to)
+    wrong_value("to", *last("to"), "a time behind that of '--from'");
+}
+
 void read_report_values(const Last& last, Settings& s) {
   if (const auto v = last("baseline")) s.baseline = *v;
   if (const auto v = last("baseline-tolerance")) {
@@ -203,6 +216,8 @@ void read_report_values(const Last& last, Settings& s) {
     s.error_exitcode = static_cast<int>(number("error-exitcode", *v, 1, 255));
   if (const auto v = last("min-bytes")) s.min_bytes = size("min-bytes", *v);
   if (const auto v = last("coalescing-floor")) s.coalescing_floor = size("coalescing-floor", *v);
+  read_span(last, s);
+  if (const auto v = last("perfetto-size")) s.perfetto_size = size("perfetto-size", *v);
   if (const auto v = last("limit"))
     s.limit = number("limit", *v, 0, std::numeric_limits<std::size_t>::max());
   if (const auto v = last("stack-depth"))
@@ -286,31 +301,6 @@ void read_values(const Last& last, Settings& settings) {
     if (const auto v = last(option.flag))
       settings.interposer.emplace_back(option.environment, interposer_value(option, *v));
   }
-}
-
-std::optional<std::uint64_t> parse_percent(std::string_view text) {
-  if (text.ends_with('%')) text.remove_suffix(1);
-  const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(text);
-  return value && *value <= 1'000'000 ? value : std::nullopt;
-}
-
-std::optional<std::uint64_t> parse_size(std::string_view text) {
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(text.substr(0, digits));
-  std::string_view unit = text.substr(digits);
-  if (!value) return std::nullopt;
-  unsigned shift = 0;
-  constexpr std::string_view kUnits = "KMGT";
-  if (!unit.empty() && unit != "B") {
-    const char letter = unit[0] >= 'a' ? static_cast<char>(unit[0] - 'a' + 'A') : unit[0];
-    const std::size_t power = kUnits.find(letter);
-    if (power == std::string_view::npos) return std::nullopt;
-    shift = 10 * (static_cast<unsigned>(power) + 1);
-    unit.remove_prefix(1);
-    if (!unit.empty() && unit != "B" && unit != "iB") return std::nullopt;
-  }
-  if (*value > std::numeric_limits<std::uint64_t>::max() >> shift) return std::nullopt;
-  return *value << shift;
 }
 
 bool use_color(ColorChoice choice, int descriptor) {

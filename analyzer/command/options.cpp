@@ -94,6 +94,11 @@ std::vector<Row> make_rows() {
     {"tables", "WHICH", kReports,
      "who used how much memory, in the text report: auto (what says more than the totals), all or none "
      "(default auto)"},
+    {"from", "TIME", bit(CommandId::kReport),
+     "show the details of html, perfetto and sqlite from this time of the run on, such as 1.5s or 200ms"},
+    {"to", "TIME", bit(CommandId::kReport), "the same, up to this time"},
+    {"perfetto-size", "SIZE", kReports,
+     "the most bytes of a perfetto report; the shortest calls are left out first (default 200 million)"},
     {"source-root", "DIR", kReports,
      "folder of the sources, to which sarif, gitlab, junit and markdown name files (default: the top of "
      "the git repository here, else the folder of main)"},
