@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `diff`: compares two runs, each a trace, a folder of traces or a JSON report. Returns 0 if
-// nothing is worse, 1 if a finding at or above --fail-on is new or has grown, or memory has;
+// `diff`: compares two runs, each a trace, a folder of traces, a JSON report or a database. Returns
+// 0 if nothing is worse, 1 if a finding at or above --fail-on is new or has grown, or memory has;
 // everything else is a UserError.
 
 #include <unistd.h>
@@ -12,6 +12,7 @@
 
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"
+#include "analyzer/command/database/database_report.h"
 #include "analyzer/command/report_options.h"
 #include "analyzer/command/run/chosen_traces.h"
 #include "analyzer/report/report_diff.h"
@@ -27,6 +28,7 @@ Report report_of(const std::string& word, const Settings& settings) {
   std::error_code error;
   if (!fs::is_regular_file(word, error))
     return build_report(opened_traces(chosen_traces({word})), report_options(settings));
+  if (is_database(word)) return parse_report(json_in_database(word), word);
   std::ifstream in(word, std::ios::binary);
   std::ostringstream text;
   text << in.rdbuf();
@@ -39,8 +41,8 @@ Report report_of(const std::string& word, const Settings& settings) {
 int command_diff(const Settings& settings) {
   if (settings.words.size() != 2)
     throw UserError(
-      "diff takes two words: the run before and the run after, each a trace or a JSON "
-      "report",
+      "diff takes two words: the run before and the run after, each a trace, a JSON report or "
+      "a database",
       ExitStatus::kUsage);
   const Report before = report_of(settings.words[0], settings);
   const Report after = report_of(settings.words[1], settings);

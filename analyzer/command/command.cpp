@@ -44,7 +44,7 @@ constexpr CommandInfo kCommands[] = {
    command_report},
   {"diff", CommandId::kDiff, "diff [options] BEFORE AFTER",
    "compare two runs: 0 nothing is worse, 1 something is",
-   "  gpumemtrace diff main.json branch.json   JSON reports\n"
+   "  gpumemtrace diff main.json branch.json   JSON reports; databases are taken, too\n"
    "  gpumemtrace diff gpumemtrace.app.host.4711 gpumemtrace.app.host.4712\n",
    command_diff},
   {"dump", CommandId::kDump, "dump TRACE", "print every event of a trace as one line",

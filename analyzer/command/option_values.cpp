@@ -15,6 +15,7 @@
 
 #include "analyzer/base/text_lines.h"
 #include "analyzer/base/user_error.h"
+#include "analyzer/command/database/database_report.h"
 #include "analyzer/command/device_options.h"
 #include "analyzer/report/output_format.h"
 
@@ -269,6 +270,8 @@ void read_formats(const std::vector<std::string>& values, Settings& settings) {
     if (std::ranges::none_of(all, [&](const OutputInfo* o) { return o->id == format; }))
       wrong_value("format", value, format_list());
     if (equals == std::string::npos) {
+      if (format == kDatabaseFormat)
+        wrong_value("format", value, "sqlite with a file: --format sqlite=FILE");
       settings.format = format;
       continue;
     }
