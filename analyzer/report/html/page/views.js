@@ -34,7 +34,7 @@ function timelineNote(history) {
     ? formatTime(history.column_width * history.nanoseconds_per_unit) : `${formatCount(history.column_width)} ticks`;
   const left = history.more_ranges > 0 ? ` ${plural(history.more_ranges, 'shorter range')} of NVTX not shown.` : '';
   const failed = history.more_failures > 0 ? ` ${plural(history.more_failures, 'more failure')} not marked.` : '';
-  return el('p', { class: 'quiet' }, `A column stands for ${width}. Its height is the most that was alive in it, so no peak `
+  return el('p', { class: 'quiet' }, partNote(history), `A column stands for ${width}. Its height is the most that was alive in it, so no peak `
     + `is lost; the dotted line is the least.${left}${failed}`);
 }
 
