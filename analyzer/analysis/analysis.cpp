@@ -33,6 +33,7 @@ ProcessReport describe(const TraceDir& trace) {
   process.arguments = trace.info.arguments;
   process.trace = trace.path.string();
   process.device = trace.info.device;
+  process.rank = trace.info.rank;
   process.driver_version = trace.info.driver_version;
   return process;
 }

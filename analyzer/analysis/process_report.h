@@ -53,6 +53,8 @@ struct ProcessReport {
   std::vector<std::string> arguments; // argv, the program's name first
   std::string trace;                  // path of the trace directory
   std::string device;                 // "real" or "simulated"
+  // Its number among the processes that mpirun, torchrun or the like started
+  std::optional<std::uint32_t> rank = {};
   std::string driver_version;         // "13.0", empty if unknown
   Ending ended;
   bool exit_recorded = false; // a log goes on to the process's last words: its end is not cut off

@@ -25,4 +25,7 @@ Options read_options() noexcept;
 // not set or too long.
 bool initial_environment(const char* name, char* value, std::size_t size) noexcept;
 
+// The number that torchrun, mpirun or the like gave the process; false if none did.
+bool launcher_rank(char* value, std::size_t size) noexcept;
+
 } // namespace gmt::interposer

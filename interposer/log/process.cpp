@@ -265,6 +265,7 @@ bool Process::write_info() noexcept {
   if (n > 0) info.text("exe", (value[n] = '\0', value));
   if (getcwd(buffer, sizeof buffer) != nullptr) info.text("cwd", buffer);
   info.arguments();
+  if (launcher_rank(value, sizeof value)) info.text("rank", value);
   const bool simulated =
     initial_environment("GPUMEMTRACE_DEVICE", value, sizeof value) && value[0] == 's';
   info.text("device", simulated ? "simulated" : "real");
