@@ -52,6 +52,9 @@ function showFlameView(root) {
 
 const VIEWS = { overview: showOverview, findings: showFindingsView, timeline: showTimelineView, flame: showFlameView,
   kernels: showKernels };
+if (compare !== null) VIEWS.compare = showCompare;
+
+const FIRST_VIEW = compare === null ? 'overview' : 'compare';
 
 function openView(name) {
   const root = byId(`view-${name}`);
@@ -66,7 +69,7 @@ function route() {
   const word = location.hash.slice(1);
   const number = /^finding-(\d+)$/.exec(word);
   const wanted = number ? 'findings' : word;
-  const name = Object.hasOwn(VIEWS, wanted) ? wanted : 'overview';
+  const name = Object.hasOwn(VIEWS, wanted) ? wanted : FIRST_VIEW;
   for (const other of Object.keys(VIEWS)) byId(`view-${other}`).hidden = other !== name;
   for (const link of document.querySelectorAll('nav a')) {
     if (link.hash === `#${name}`) link.setAttribute('aria-current', 'page');
@@ -79,6 +82,7 @@ function route() {
 function onResize() {
   if (timeline && !byId('view-timeline').hidden) timeline.resize();
   if (flame && !byId('view-flame').hidden) flame.draw();
+  if (compareFlame && !byId('view-compare').hidden) compareFlame.draw();
 }
 
 function showHeader() {
@@ -93,6 +97,7 @@ function showHeader() {
   byId('footer').textContent = `gpumemtrace ${report.tool.version}. This file loads nothing from anywhere.`;
 }
 
+byId('nav-compare').hidden = compare === null;
 showHeader();
 route();
 addEventListener('hashchange', route);
