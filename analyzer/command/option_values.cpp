@@ -262,7 +262,17 @@ std::string format_list() {
   return list.empty() ? "text" : list;
 }
 
+// Of `top`, which has no report.
+void read_live_format(const std::vector<std::string>& values, Settings& settings) {
+  if (values.empty()) return;
+  settings.format = values.back();
+  const std::vector<std::string> known{"text", "json", "prometheus"};
+  if (std::ranges::find(known, settings.format) == known.end())
+    wrong_value("format", settings.format, any_of(known));
+}
+
 void read_formats(const std::vector<std::string>& values, Settings& settings) {
+  if (settings.command == CommandId::kTop) return read_live_format(values, settings);
   const auto all = outputs();
   for (const std::string& value : values) {
     const std::size_t equals = value.find('=');
@@ -298,7 +308,8 @@ void read_values(const Last& last, Settings& settings) {
                     ExitStatus::kUsage);
   }
   if (const auto v = last("trace-dir")) settings.trace_dir = *v;
-  if (settings.command == CommandId::kReport || settings.command == CommandId::kDiff)
+  if (settings.command == CommandId::kReport || settings.command == CommandId::kDiff ||
+      settings.command == CommandId::kTop)
     return; // its --stack-depth is about showing, not keeping
   for (const InterposerOption& option : interposer_options()) {
     if (const auto v = last(option.flag))

@@ -31,7 +31,8 @@ enum class CommandId : unsigned {
   kDump = 16,
   kHelp = 32,
   kNvcc = 64,
-  kDiff = 128
+  kDiff = 128,
+  kTop = 256
 };
 
 enum class DeviceChoice : std::uint8_t { kAuto, kReal, kSimulated };
@@ -57,6 +58,7 @@ struct Settings {
   std::vector<std::string> suppressions;
   std::vector<std::string> only, skip; // kinds of findings, globs
   bool print_suppressions = false;
+  bool once = false; // top: one picture
   bool group_by_range = false;
   std::vector<PolicyRule> policies;
   std::string baseline; // a file; empty: none

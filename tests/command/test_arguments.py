@@ -207,7 +207,7 @@ class Help(CommandCase):
             self.assert_help(words, "gpumemtrace ./app", "check", "record", "report", "dump")
 
     def test_commands(self):
-        for command in ("run", "check", "record", "report", "dump", "help"):
+        for command in ("run", "check", "record", "report", "diff", "top", "dump", "help"):
             self.assert_help(["help", command], "gpumemtrace " + command, "Examples")
             self.assert_help([command, "--help"], "gpumemtrace " + command, "Examples")
 

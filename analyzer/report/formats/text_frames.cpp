@@ -40,7 +40,7 @@ constexpr Library kLibraries[] = {
   {"the C++ library", "libstdc++", "std::"},
 };
 
-// Whose frame it is; empty if it is the program's, or nobody is known.
+// Whose frame it is; empty if it is the program's, or it is not known.
 std::string library_of(const Frame& frame) {
   if (is_users_frame(frame)) return {};
   if (frame.language == "python") return python_package(frame.file);
