@@ -15,6 +15,7 @@
 #include "analyzer/analysis/losses.h"
 #include "analyzer/analysis/missing_parts.h"
 #include "analyzer/analysis/process_model.h"
+#include "analyzer/analysis/timeline/timeline_recorder.h"
 #include "analyzer/analysis/totals.h"
 #include "analyzer/heap/copy_use.h"
 #include "analyzer/heap/memory_use.h"
@@ -32,9 +33,22 @@ ProcessReport describe(const TraceDir& trace) {
   process.arguments = trace.info.arguments;
   process.trace = trace.path.string();
   process.device = trace.info.device;
+  process.rank = trace.info.rank;
   process.driver_version = trace.info.driver_version;
   return process;
 }
+
+// Several that follow the memory of one heap.
+class Watches final : public MemoryWatch {
+public:
+  void add(MemoryWatch& watch) { all_.push_back(&watch); }
+  void on_change(const MemoryChange& change) override {
+    for (MemoryWatch* watch : all_) watch->on_change(change);
+  }
+
+private:
+  std::vector<MemoryWatch*> all_;
+};
 
 class TraceAnalysis {
 public:
@@ -42,9 +56,11 @@ public:
       : stream_(trace), model_(stream_, options), arbiter_(heap_, model_.device_heaps()),
         findings_(model_.ranges(), options.group_by_range), detectors_(model_),
         process_(describe(trace)) {
-    if (options.history.columns == 0) return;
-    history_.emplace(options.history, model_);
-    heap_.watch(*history_);
+    if (options.history.columns != 0) history_.emplace(options.history, options.span, model_);
+    if (options.timeline.slices != 0) timeline_.emplace(options.timeline, options.span, model_);
+    if (history_) watches_.add(*history_);
+    if (timeline_) watches_.add(*timeline_);
+    if (history_ || timeline_) heap_.watch(watches_);
   }
 
   void replay();
@@ -67,6 +83,8 @@ private:
   Dispatch detectors_;
   ProcessReport process_;
   std::optional<HistoryRecorder> history_;
+  std::optional<TimelineRecorder> timeline_;
+  Watches watches_;
 };
 
 void TraceAnalysis::replay() {
@@ -75,6 +93,8 @@ void TraceAnalysis::replay() {
     model_.follow(*e);
     count(process_.totals, *e);
     if (history_) history_->follow(*e);
+    if (timeline_) timeline_->follow(*e);
+    findings_.at(*e);
     const std::span<const Verdict> verdicts = heap_.apply(*e);
     model_.follow_call(*e, heap_);
     if (model_.ranges().any()) note_peak_range(process_.totals, *e, heap_, model_.ranges());
@@ -113,9 +133,8 @@ void TraceAnalysis::finish() {
 
 Analysis TraceAnalysis::take() {
   std::vector<StackUse> uses = use_by_stack(heap_);
-  if (history_) {
-    process_.history = history_->finish(uses, heap_.use());
-  }
+  if (history_) process_.history = history_->finish(uses, heap_.use());
+  if (timeline_) process_.timeline = timeline_->finish();
   return {.process = std::move(process_),
           .findings = findings_.take_findings(),
           .not_checked = findings_.take_not_checked(),

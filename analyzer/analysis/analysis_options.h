@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "analyzer/analysis/history/history_size.h"
+#include "analyzer/analysis/time_window.h"
+#include "analyzer/analysis/timeline/timeline.h"
 #include "analyzer/coalescing/memory_access.h"
 #include "analyzer/detectors/policy.h"
 #include "analyzer/model/process.h"
@@ -23,6 +25,8 @@ struct AnalysisOptions {
   FindCode find_code = {};     // of kernels that were measured; none: only offsets are known
   FindStatic find_static = {}; // none: variables have no names
   HistorySize history = {};
+  TimelineSize timeline = {};
+  TimeSpan span = {}; // of the details that history, timeline and sink have
 };
 
 } // namespace gmt

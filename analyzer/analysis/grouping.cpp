@@ -31,7 +31,10 @@ std::string Grouping::key_of(const Finding& finding) const {
 }
 
 void Grouping::add(Finding finding) {
-  if (finding.range.empty() && !at_end_) finding.range = ranges_.text(ranges_.here());
+  if (!at_end_) {
+    if (finding.range.empty()) finding.range = ranges_.text(ranges_.here());
+    finding.moment = {time_, thread_};
+  }
   const auto [at, is_new] = by_key_.try_emplace(key_of(finding), findings_.size());
   if (is_new) {
     findings_.push_back(std::move(finding));

@@ -19,6 +19,11 @@ public:
       : ranges_(ranges), by_range_(by_range) {}
   void add(Finding finding) override;
   void not_checked(NotChecked what) override;
+  // What comes now belongs to this call.
+  void at(const Event& e) {
+    time_ = e.time;
+    thread_ = e.thread;
+  }
   void at_end() { at_end_ = true; } // what comes now belongs to no event
 
   std::vector<Finding> take_findings() {
@@ -32,6 +37,8 @@ private:
   const Ranges& ranges_;
   bool by_range_;
   bool at_end_ = false;
+  std::uint64_t time_ = 0;
+  std::uint32_t thread_ = 0;
   std::vector<Finding> findings_;
   std::unordered_map<std::string, std::size_t> by_key_;
   std::vector<NotChecked> not_checked_;

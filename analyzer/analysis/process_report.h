@@ -12,6 +12,7 @@
 #include "analyzer/analysis/history/memory_history.h"
 #include "analyzer/analysis/memory_tables.h"
 #include "analyzer/analysis/stack_memory.h"
+#include "analyzer/analysis/timeline/timeline.h"
 #include "analyzer/coalescing/access_tables.h"
 #include "analyzer/model/process.h"
 #include "analyzer/trace_reader/facts/executions.h"
@@ -45,6 +46,8 @@ struct ProcessReport {
   std::vector<std::string> arguments; // argv, the program's name first
   std::string trace;                  // path of the trace directory
   std::string device;                 // "real" or "simulated"
+  // Its number among the processes that mpirun, torchrun or the like started
+  std::optional<std::uint32_t> rank = {};
   std::string driver_version;         // "13.0", empty if unknown
   Ending ended;
   bool exit_recorded = false; // a log goes on to the process's last words: its end is not cut off
@@ -54,6 +57,7 @@ struct ProcessReport {
   std::optional<Executions> executions = {}; // if kernels ran on the simulated device
   std::vector<StackMemory> stacks = {};      // if they were asked for
   std::optional<MemoryHistory> history = {}; // if it was asked for
+  std::optional<Timeline> timeline = {};     // if it was asked for
   // By cause, in words: "disk full or file size limit", ...
   std::map<std::string, std::uint64_t> lost;
   std::uint64_t torn = 0;    // slots reserved and never finished

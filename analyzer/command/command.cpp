@@ -44,9 +44,17 @@ constexpr CommandInfo kCommands[] = {
    command_report},
   {"diff", CommandId::kDiff, "diff [options] BEFORE AFTER",
    "compare two runs: 0 nothing is worse, 1 something is",
-   "  gpumemtrace diff main.json branch.json   JSON reports\n"
+   "  gpumemtrace diff main.json branch.json   JSON reports; databases are taken, too\n"
+   "  gpumemtrace diff --format html --output compare.html main.db branch.db\n"
    "  gpumemtrace diff gpumemtrace.app.host.4711 gpumemtrace.app.host.4712\n",
    command_diff},
+  {"top", CommandId::kTop, "top [options] [PID|TRACE]",
+   "look at a run while it goes on: who holds how much memory",
+   "  gpumemtrace top                          the newest run in the current directory\n"
+   "  gpumemtrace top 4711                     the run of this process\n"
+   "  gpumemtrace top --once --format json gpumemtrace.app.host.4711\n"
+   "  gpumemtrace top --once --format prometheus --output gpu.prom 4711\n",
+   command_top},
   {"dump", CommandId::kDump, "dump TRACE", "print every event of a trace as one line",
    "  gpumemtrace dump gpumemtrace.app.host.4711 | grep cuMemFree\n", command_dump},
   {"nvcc", CommandId::kNvcc, "nvcc [COMPILER] [ARGUMENT...]",

@@ -32,6 +32,7 @@ int dispatch(std::vector<std::string> arguments); // without argv[0]; returns th
 int command_run(const Settings&); // run, check and record: Settings::command says which
 int command_report(const Settings&);
 int command_diff(const Settings&);
+int command_top(const Settings&);
 int command_dump(const Settings&);
 int command_nvcc(const Settings&); // Settings::words: all words behind "nvcc"
 int command_help(const Settings&);

@@ -13,8 +13,8 @@ namespace gmt {
 
 namespace {
 
-[[noreturn]] void wrong_value(const std::string& name, const std::string& value,
-                              const std::string& allowed) {
+[[noreturn]] void wrong_device_value(const std::string& name, const std::string& value,
+                                     const std::string& allowed) {
   throw UserError("'" + value + "' is no value of option '--" + name + "'; it takes " + allowed,
                   ExitStatus::kUsage);
 }
@@ -30,7 +30,7 @@ std::string seconds(const std::string& name, const std::string& text) {
     if (unit == word) factor = size;
   constexpr double kMost = 1e9;
   if (error != std::errc() || factor == 0 || !(value >= 0 && value * factor <= kMost))
-    wrong_value(name, text, "a time such as 10s, 500ms, 2m or 0 for no limit");
+    wrong_device_value(name, text, "a time such as 10s, 500ms, 2m or 0 for no limit");
   return std::to_string(value * factor);
 }
 
@@ -38,12 +38,12 @@ std::string count(const std::string& name, const std::string& text, std::uint64_
                   std::uint64_t most) {
   const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(text);
   if (!value || *value < least || *value > most)
-    wrong_value(name, text,
-                "a number from " + std::to_string(least) + " to " + std::to_string(most));
+    wrong_device_value(name, text,
+                       "a number from " + std::to_string(least) + " to " + std::to_string(most));
   return std::to_string(*value);
 }
 
-std::string launches(const std::string& name, const std::string& text) {
+std::string device_launches(const std::string& name, const std::string& text) {
   constexpr std::uint64_t kMost = 1000000000;
   return text == "all" ? "0" : count(name, text, 1, kMost);
 }
@@ -55,7 +55,7 @@ std::string threads(const std::string& name, const std::string& text) {
 
 std::string checks(const std::string& name, const std::string& text) {
   if (text != "none" && text != "default" && text != "full")
-    wrong_value(name, text, "none, default or full");
+    wrong_device_value(name, text, "none, default or full");
   return text;
 }
 
@@ -80,7 +80,7 @@ const std::vector<Known>& known_options() {
       "--device simulated: run the first N launches of each kernel, then those whose number is a "
       "power of two (default all)"},
      "GPUMEMTRACE_SIM_KERNEL_LAUNCHES",
-     launches},
+     device_launches},
     {{"device-checks", "WHAT",
       "--device simulated: what is checked in kernels: none (bounds alone), default, or full (also "
       "follows uninitialised values through registers, slower)"},

@@ -15,6 +15,7 @@
 
 #include "analyzer/base/text_lines.h"
 #include "analyzer/base/user_error.h"
+#include "analyzer/command/database/database_report.h"
 #include "analyzer/command/device_options.h"
 #include "analyzer/report/output_format.h"
 
@@ -172,6 +173,19 @@ std::string interposer_value(const InterposerOption& option, const std::string& 
   return {};
 }
 
+std::optional<double> time_value(const std::string& name, const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  const std::optional<double> value = parse_time(*text);
+  if (!value) wrong_value(name, *text, "a time such as 1.5s, 200ms, 12us or 7ns");
+  return value;
+}
+
+void read_span(const Last& last, Settings& s) {
+  s.span = {time_value("from", last("from")), time_value("to", last("to"))};
+  if (s.span.from && s.span.to && *s.span.from >= *s.span.to)
+    wrong_value("to", *last("to"), "a time behind that of '--from'");
+}
+
 void read_report_values(const Last& last, Settings& s) {
   if (const auto v = last("baseline")) s.baseline = *v;
   if (const auto v = last("baseline-tolerance")) {
@@ -203,6 +217,8 @@ void read_report_values(const Last& last, Settings& s) {
     s.error_exitcode = static_cast<int>(number("error-exitcode", *v, 1, 255));
   if (const auto v = last("min-bytes")) s.min_bytes = size("min-bytes", *v);
   if (const auto v = last("coalescing-floor")) s.coalescing_floor = size("coalescing-floor", *v);
+  read_span(last, s);
+  if (const auto v = last("perfetto-size")) s.perfetto_size = size("perfetto-size", *v);
   if (const auto v = last("limit"))
     s.limit = number("limit", *v, 0, std::numeric_limits<std::size_t>::max());
   if (const auto v = last("stack-depth"))
@@ -246,7 +262,17 @@ std::string format_list() {
   return list.empty() ? "text" : list;
 }
 
+// Of `top`, which has no report.
+void read_live_format(const std::vector<std::string>& values, Settings& settings) {
+  if (values.empty()) return;
+  settings.format = values.back();
+  const std::vector<std::string> known{"text", "json", "prometheus"};
+  if (std::ranges::find(known, settings.format) == known.end())
+    wrong_value("format", settings.format, any_of(known));
+}
+
 void read_formats(const std::vector<std::string>& values, Settings& settings) {
+  if (settings.command == CommandId::kTop) return read_live_format(values, settings);
   const auto all = outputs();
   for (const std::string& value : values) {
     const std::size_t equals = value.find('=');
@@ -254,6 +280,8 @@ void read_formats(const std::vector<std::string>& values, Settings& settings) {
     if (std::ranges::none_of(all, [&](const OutputInfo* o) { return o->id == format; }))
       wrong_value("format", value, format_list());
     if (equals == std::string::npos) {
+      if (format == kDatabaseFormat)
+        wrong_value("format", value, "sqlite with a file: --format sqlite=FILE");
       settings.format = format;
       continue;
     }
@@ -280,37 +308,13 @@ void read_values(const Last& last, Settings& settings) {
                     ExitStatus::kUsage);
   }
   if (const auto v = last("trace-dir")) settings.trace_dir = *v;
-  if (settings.command == CommandId::kReport || settings.command == CommandId::kDiff)
+  if (settings.command == CommandId::kReport || settings.command == CommandId::kDiff ||
+      settings.command == CommandId::kTop)
     return; // its --stack-depth is about showing, not keeping
   for (const InterposerOption& option : interposer_options()) {
     if (const auto v = last(option.flag))
       settings.interposer.emplace_back(option.environment, interposer_value(option, *v));
   }
-}
-
-std::optional<std::uint64_t> parse_percent(std::string_view text) {
-  if (text.ends_with('%')) text.remove_suffix(1);
-  const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(text);
-  return value && *value <= 1'000'000 ? value : std::nullopt;
-}
-
-std::optional<std::uint64_t> parse_size(std::string_view text) {
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(text.substr(0, digits));
-  std::string_view unit = text.substr(digits);
-  if (!value) return std::nullopt;
-  unsigned shift = 0;
-  constexpr std::string_view kUnits = "KMGT";
-  if (!unit.empty() && unit != "B") {
-    const char letter = unit[0] >= 'a' ? static_cast<char>(unit[0] - 'a' + 'A') : unit[0];
-    const std::size_t power = kUnits.find(letter);
-    if (power == std::string_view::npos) return std::nullopt;
-    shift = 10 * (static_cast<unsigned>(power) + 1);
-    unit.remove_prefix(1);
-    if (!unit.empty() && unit != "B" && unit != "iB") return std::nullopt;
-  }
-  if (*value > std::numeric_limits<std::uint64_t>::max() >> shift) return std::nullopt;
-  return *value << shift;
 }
 
 bool use_color(ColorChoice choice, int descriptor) {

@@ -28,8 +28,8 @@ constexpr unsigned kPrograms =
   bit(CommandId::kRun) | bit(CommandId::kCheck) | bit(CommandId::kRecord);
 constexpr unsigned kReports =
   bit(CommandId::kRun) | bit(CommandId::kCheck) | bit(CommandId::kReport);
-constexpr unsigned kAll =
-  kPrograms | kReports | bit(CommandId::kDiff) | bit(CommandId::kDump) | bit(CommandId::kHelp);
+constexpr unsigned kAll = kPrograms | kReports | bit(CommandId::kDiff) | bit(CommandId::kTop) |
+                          bit(CommandId::kDump) | bit(CommandId::kHelp);
 
 struct Row {
   std::string name;
@@ -59,11 +59,13 @@ std::vector<Row> own_rows() {
   const unsigned verdicts =
     bit(CommandId::kCheck) | bit(CommandId::kReport) | bit(CommandId::kDiff);
   const unsigned compared = kReports | bit(CommandId::kDiff);
-  return {
-    {"format", "FORMAT[=FILE]", kReports,
+  std::vector<Row> rows = {
+    {"format", "FORMAT[=FILE]", compared,
      "form of the report: " + format_list() +
        " (default text); with =FILE one more report, in that file; may be repeated"},
-    {"output", "FILE", compared, "write the report to a file", "o"},
+    {"format", "FORMAT", bit(CommandId::kTop), "text, json or prometheus (default text)"},
+    {"once", "", bit(CommandId::kTop), "print one picture and end"},
+    {"output", "FILE", compared | bit(CommandId::kTop), "write the report to a file", "o"},
     {"fail-on", "SEVERITY", verdicts,
      "the least severity that fails: note, warning or error (default error)"},
     {"error-exitcode", "N", bit(CommandId::kCheck),
@@ -95,6 +97,11 @@ std::vector<Row> own_rows() {
     {"tables", "WHICH", kReports,
      "who used how much memory, in the text report: auto (what says more than the totals), all or none "
      "(default auto)"},
+    {"from", "TIME", bit(CommandId::kReport),
+     "show the details of html, perfetto and sqlite from this time of the run on, such as 1.5s or 200ms"},
+    {"to", "TIME", bit(CommandId::kReport), "the same, up to this time"},
+    {"perfetto-size", "SIZE", kReports,
+     "the most bytes of a perfetto report; the shortest calls are left out first (default 200 million)"},
     {"source-root", "DIR", kReports,
      "folder of the sources, to which sarif, gitlab, junit and markdown name files (default: the top of "
      "the git repository here, else the folder of main)"},
@@ -271,6 +278,7 @@ Settings parse_options(CommandId command, std::span<const std::string> arguments
     usage_error(error.what());
   }
   settings.help = values.count("help") != 0;
+  settings.once = values.count("once") != 0;
   settings.print_suppressions = values.count("print-suppressions") != 0;
   settings.update_baseline = values.count("update-baseline") != 0;
   settings.symbols = values.count("no-symbols") == 0;

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/analysis/time_window.h"
+#include "analyzer/base/quantities.h"
 #include "analyzer/detectors/policy.h"
 #include "analyzer/model/finding.h"
 #include "analyzer/report/output_format.h"
@@ -29,7 +31,8 @@ enum class CommandId : unsigned {
   kDump = 16,
   kHelp = 32,
   kNvcc = 64,
-  kDiff = 128
+  kDiff = 128,
+  kTop = 256
 };
 
 enum class DeviceChoice : std::uint8_t { kAuto, kReal, kSimulated };
@@ -55,6 +58,7 @@ struct Settings {
   std::vector<std::string> suppressions;
   std::vector<std::string> only, skip; // kinds of findings, globs
   bool print_suppressions = false;
+  bool once = false; // top: one picture
   bool group_by_range = false;
   std::vector<PolicyRule> policies;
   std::string baseline; // a file; empty: none
@@ -64,6 +68,8 @@ struct Settings {
   bool symbols = true;
   std::optional<unsigned> stack_depth;
   TableChoice tables = TableChoice::kAuto;
+  TimeSpan span;                             // --from, --to
+  std::uint64_t perfetto_size = 200'000'000; // bytes
   ColorChoice color = ColorChoice::kAuto;
 
   DeviceChoice device = DeviceChoice::kAuto;
@@ -83,12 +89,6 @@ std::string interposer_options_text();       // with their names in the environm
 
 // The candidate nearest to a word by edit distance, empty if none is near enough to be meant.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
-
-// "5%" or "5"; nothing if it is no whole number up to a million.
-std::optional<std::uint64_t> parse_percent(std::string_view text);
-
-// "64", "512K", "2G", "1GiB" (binary); nothing if it is no size or does not fit.
-std::optional<std::uint64_t> parse_size(std::string_view text);
 
 // Whether to colour what goes to this descriptor (NO_COLOR and TERM=dumb count under `auto`).
 bool use_color(ColorChoice choice, int descriptor);

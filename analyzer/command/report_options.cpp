@@ -23,6 +23,16 @@ namespace fs = std::filesystem;
 constexpr std::size_t kHistoryColumns = 2048; // more than a screen is wide
 constexpr std::size_t kLinesOfFindings = 40;  // of a check whose files have the rest
 
+// More than fits into so many bytes.
+TimelineSize timeline_size(std::uint64_t bytes) {
+  constexpr std::uint64_t kLeastOfSlice = 90, kLeastOfSample = 70, kMostSlices = 20'000'000;
+  TimelineSize size;
+  size.slices = std::clamp<std::uint64_t>(bytes / kLeastOfSlice, 1, kMostSlices);
+  size.samples = std::clamp<std::uint64_t>(bytes / kLeastOfSample / 16, 16, kMostSlices);
+  size.ranges = std::clamp<std::uint64_t>(bytes / kLeastOfSample / 16, 16, kMostSlices);
+  return size;
+}
+
 // The top of the git repository that this is in; empty if it is in none.
 std::string git_top_level() {
   std::error_code error;
@@ -64,6 +74,7 @@ OutputOptions output_options(const Settings& settings) {
   options.limit = settings.limit;
   options.tables = settings.tables;
   options.fail_on = settings.fail_on;
+  options.perfetto_size = settings.perfetto_size;
   options.source_root = source_root(settings.source_root);
   options.help_of = help_of_kind;
   if (settings.command == CommandId::kReport)
@@ -95,6 +106,9 @@ ReportOptions report_options(const Settings& settings) {
     settings.coalescing_floor.value_or(MemoryAccess::kDefaultFloor);
   if (any_needs(settings, &OutputInfo::needs_history))
     options.analysis.history.columns = kHistoryColumns;
+  if (any_needs(settings, &OutputInfo::needs_timeline))
+    options.analysis.timeline = timeline_size(settings.perfetto_size);
+  options.analysis.span = settings.span;
   options.symbols = settings.symbols;
   options.all_stacks = any_needs(settings, &OutputInfo::needs_stacks);
   // The binaries are here now

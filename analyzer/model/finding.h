@@ -150,6 +150,12 @@ struct Owner {
   std::string why;  // half a sentence: "its workspace lives as long as the handle"
 };
 
+// When a call was made, in the trace's own units, and by which thread.
+struct Moment {
+  std::uint64_t time = 0;
+  std::uint32_t thread = 0;
+};
+
 struct FindingFacts {
   std::string kind; // its detector's id: "leak", "double-free", ...
   Severity severity = Severity::kError;
@@ -162,6 +168,8 @@ struct FindingFacts {
   std::optional<HeldMemory> held; // out-of-memory alone
   std::optional<AccessFigures> access = {}; // those of memory accesses alone
   std::optional<DeviceFault> fault = {};    // those of faults in kernels alone
+  // When the example was found; none: behind the last call
+  std::optional<Moment> moment = {};
 };
 
 struct Finding : FindingFacts {

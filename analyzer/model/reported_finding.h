@@ -30,6 +30,8 @@ struct ReportedFinding : FindingFacts {
   // The same for the same mistake in another run; no two findings of a report have one
   std::string fingerprint = {};
   BaselineState baseline = BaselineState::kNoBaseline;
+  // Which other processes have an equal finding that is not shown: "in 8 of 8 ranks"
+  std::string shared = {};
 };
 
 } // namespace gmt

@@ -109,6 +109,8 @@ std::uint64_t fnv1a(std::string_view text) {
 
 } // namespace
 
+std::string_view known_library(const Frame& frame) { return owner_of_module(frame.module); }
+
 bool is_users_frame(const Frame& frame) {
   return !frame.tail_call && !frame.function.empty() && !is_cuda_frame(frame) &&
          !is_of_system(base_name(frame.module)) && !is_of_owner(frame) && !is_of_framework(frame);

@@ -18,6 +18,9 @@ inline constexpr std::string_view kFingerprintVersion = "1";
 // Not of CUDA's, of a known library, of the C and C++ libraries or of a Python package.
 bool is_users_frame(const Frame& frame);
 
+// The library whose file a frame lies in, "cuBLAS"; empty if it is none that is known by its file.
+std::string_view known_library(const Frame& frame);
+
 // "void ns::step<int>::run<2>(int*) const" -> "ns::step::run".
 std::string function_identity(std::string_view function);
 

@@ -32,6 +32,7 @@ struct OutputOptions {
   // the machine name files relative to it
   std::string source_root = {};
   Severity fail_on = Severity::kError;
+  std::uint64_t perfetto_size = 200'000'000; // bytes, at most
   std::function<KindHelp(std::string_view kind)> help_of = nullptr;
 };
 
@@ -39,8 +40,9 @@ struct OutputInfo {
   std::string_view id;    // --format ID
   std::string_view title; // half a line for help
   void (*write)(const Report&, const OutputOptions&, std::ostream&);
-  bool needs_stacks = false;  // ProcessReport::stacks
-  bool needs_history = false; // of memory, which the analysis makes only if it is asked to
+  bool needs_stacks = false;   // ProcessReport::stacks
+  bool needs_history = false;  // of memory, which the analysis makes only if it is asked to
+  bool needs_timeline = false; // ProcessReport::timeline
 };
 
 class OutputRegistration {

@@ -250,6 +250,7 @@ Report build_report(const std::vector<TraceDir>& traces, const ReportOptions& op
     TraceCode code(trace, options.write_symbols);
     AnalysisOptions analysis = options.analysis;
     analysis.history = share_of(analysis.history, traces.size());
+    analysis.timeline = share_of(analysis.timeline, traces.size());
     StaticVariables variables;
     if (options.symbols) {
       analysis.find_code = std::bind_front(&TraceCode::find, &code);

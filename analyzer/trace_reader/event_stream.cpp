@@ -4,6 +4,7 @@
 #include "analyzer/trace_reader/event_stream.h"
 
 #include <algorithm>
+#include <system_error>
 
 namespace gmt {
 namespace {
@@ -30,6 +31,35 @@ EventStream::EventStream(TraceDir trace) : trace_(std::move(trace)) {
                                                stacks_, keep_open));
   }
   merge_ = std::make_unique<Merge>(std::move(logs));
+}
+
+void EventStream::follow(bool is_running) {
+  follows_ = is_running;
+  merge_->follow(is_running);
+}
+
+void EventStream::read_on() {
+  if (follows_ && !merge_->has_newer()) add_new_logs(); // once a look, not once a batch
+  merge_->read_on();
+}
+
+void EventStream::add_new_logs() {
+  std::error_code error;
+  std::vector<std::filesystem::path> found;
+  for (std::filesystem::directory_iterator it(trace_.path, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::filesystem::path& path = it->path();
+    if (path.extension() == ".log" && path.filename().string().starts_with('t') &&
+        std::ranges::find(trace_.logs, path) == trace_.logs.end())
+      found.push_back(path);
+  }
+  std::ranges::sort(found);
+  for (std::filesystem::path& path : found) {
+    const bool keep_open = trace_.logs.size() < kMaxOpenLogs;
+    merge_->add(std::make_unique<LogReader>(path, static_cast<std::uint32_t>(trace_.logs.size()),
+                                            stacks_, keep_open));
+    trace_.logs.push_back(std::move(path));
+  }
 }
 
 // A thread that made no call, but only said how the process ends, is none that reports speak of.

@@ -37,7 +37,13 @@ public:
   }
   // After the last record: the process may have written more since, and next() goes on with it. Its
   // new logs are not looked for, and calls that were in flight are not read again.
-  void read_on() { merge_->read_on(); }
+  void read_on();
+  // The process is running: next() returns what is certain, and read_on() finds new logs, too.
+  // Calls that have not returned wait. With false, once it has ended, all that is left comes.
+  void follow(bool is_running);
+  bool has_newer() const {
+    return merge_->has_newer();
+  } // behind the last record: read_on() at once
   // A record that next() will return soon, n calls after this one, or null; n up to Merge::kAhead.
   const Event* ahead(std::size_t n) const { return merge_->ahead(n); }
 
@@ -49,10 +55,12 @@ public:
 
 private:
   void note_thread(const Event& e);
+  void add_new_logs();
 
   TraceDir trace_;
   StackTable stacks_;
   std::unique_ptr<Merge> merge_;
+  bool follows_ = false;
   std::unordered_set<std::uint32_t> threads_;         // numbers, where logs have them
   static constexpr std::uint32_t kRecentThreads = 64; // events of several threads alternate
   std::vector<std::uint32_t> recent_threads_ = std::vector(kRecentThreads, ~std::uint32_t{0});

@@ -14,6 +14,7 @@ Merge::Merge(std::vector<std::unique_ptr<LogReader>> logs) : logs_(std::move(log
 
 void Merge::read_on() {
   if (at_ != end_) return;
+  if (follows_) limit_ = newest_order();
   active_.clear();
   for (const auto& log : logs_) {
     log->read_on();
@@ -21,11 +22,29 @@ void Merge::read_on() {
   }
 }
 
+void Merge::follow(bool is_running) {
+  follows_ = is_running;
+  limit_ = is_running ? 0 : UINT64_MAX;
+  for (const auto& log : logs_) log->follow(is_running);
+}
+
+void Merge::add(std::unique_ptr<LogReader> log) {
+  log->follow(follows_);
+  logs_.push_back(std::move(log));
+}
+
+std::uint64_t Merge::newest_order() const {
+  std::uint64_t newest = 0;
+  for (const auto& log : logs_) newest = std::max(newest, log->newest_order());
+  return newest;
+}
+
 bool Merge::next_run() {
   std::erase_if(active_, [](LogReader* log) { return !log->make_ready(); });
   at_ = decoded_until_ = end_ = 0;
   if (active_.empty()) return false;
   take();
+  if (count_ == 0) return false; // all are newer than they may be
   put_in_order();
   end_ = run_.size();
   return true;
@@ -33,7 +52,7 @@ bool Merge::next_run() {
 
 // Takes from each log what no record still unread can come before.
 void Merge::take() {
-  std::uint64_t limit = UINT64_MAX;
+  std::uint64_t limit = limit_;
   for (const LogReader* log : active_) {
     if (!log->is_complete()) limit = std::min(limit, log->ready().back().order);
   }

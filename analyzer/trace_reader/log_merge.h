@@ -39,6 +39,12 @@ public:
   // After the last event: logs may have grown since. What they hold now comes next, in its own
   // order: it is not put between events that were handed out before.
   void read_on();
+  // The process is running. Only records are handed out whose order was known before the logs were
+  // read on: then no thread can come with an earlier one any more. With false, all are.
+  void follow(bool is_running);
+  // Whether read_on() would hand out more at once.
+  bool has_newer() const { return follows_ && newest_order() > limit_; }
+  void add(std::unique_ptr<LogReader> log); // between the last event and read_on()
   const std::vector<std::unique_ptr<LogReader>>& logs() const { return logs_; }
 
 private:
@@ -69,6 +75,7 @@ private:
   }
   bool next_run();
   void take();
+  std::uint64_t newest_order() const;
   void put_in_order();
   bool put_by_order();
 
@@ -82,6 +89,8 @@ private:
   std::array<Decoded, 2 * kAhead> decoded_{}; // by index in run_, modulo
   std::uint64_t lowest_ = 0, highest_ = 0;    // orders in taken_
   std::size_t count_ = 0;                     // of records in taken_
+  bool follows_ = false;
+  std::uint64_t limit_ = UINT64_MAX; // the highest order that is handed out
 };
 
 } // namespace gmt

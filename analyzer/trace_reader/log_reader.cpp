@@ -38,9 +38,8 @@ void LogReader::refill() {
                        [](const Record& a, const Record& b) { return a.order < b.order; });
       sorted_ = true;
     }
-    limit_ =
-      file_.is_at_end() ? records_.size() : records_.size() - std::min(records_.size(), kWindow);
-  } while (next_ >= limit_ && !file_.is_at_end());
+    limit_ = is_complete() ? records_.size() : records_.size() - std::min(records_.size(), kWindow);
+  } while (next_ >= limit_ && !is_complete());
 }
 
 // Keeps the slots of held-back records.
@@ -59,6 +58,12 @@ void LogReader::drop_used() {
 
 void LogReader::parse() {
   for (SlotRecord record; file_.next(record);) {
+    const bool has_returned = record.head.result != trace::kResultInFlight;
+    if (follows_ && !has_returned && is_call(record.head.kind)) {
+      file_.put_back(record);
+      is_waiting_ = true;
+      return;
+    }
     if (is_event(record.head.kind)) {
       keep(record);
     } else if (record.head.kind == Kind::kStack) {

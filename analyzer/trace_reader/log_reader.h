@@ -33,13 +33,21 @@ public:
   // Records in order that may be handed out now. make_ready() reads on before there are none, and
   // says whether there are any; it invalidates records taken before.
   bool make_ready() {
-    if (next_ + kFewReady > limit_ && !file_.is_at_end()) refill();
+    if (next_ + kFewReady > limit_ && !is_complete()) refill();
     return next_ < limit_;
   }
   std::span<const Record> ready() const { return {records_.data() + next_, limit_ - next_}; }
-  bool is_complete() const { return file_.is_at_end(); } // what is ready is all there is
+  // What is ready is all there is, or all that can be read now.
+  bool is_complete() const { return is_waiting_ || file_.is_at_end(); }
   void take(std::size_t n) { next_ += n; }
-  void read_on() { file_.read_on(); } // the file may have grown since all of it was taken
+  void read_on() { // the file may have grown since all of it was taken
+    is_waiting_ = false;
+    file_.read_on();
+  }
+  // The process is running: a call that has not returned, and what follows it in the log, waits
+  // for read_on().
+  void follow(bool is_running) { follows_ = is_running; }
+  std::uint64_t newest_order() const { return last_order_; } // of all records that were read
 
   void expect(const Record& record) const { file_.expect(record.slot); } // decode() is to come
   // `payload` holds the words of a record of several slots; the event is valid until make_ready().
@@ -72,6 +80,8 @@ private:
   std::size_t next_ = 0;  // first of records_ not taken
   std::size_t limit_ = 0; // up to here records_ may be taken
   bool sorted_ = true;
+  bool follows_ = false;
+  bool is_waiting_ = false; // for a call to return
   std::uint64_t last_order_ = 0;
 
   std::vector<StackId> stack_ids_; // by the log's own ids, which count up from 1

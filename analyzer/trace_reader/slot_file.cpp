@@ -178,6 +178,12 @@ void SlotFile::read_more() {
 
 // Zeros lie in memory, but for those of a hole.
 void SlotFile::read_on() {
+  if (is_put_back_) { // it and what lies behind it is read anew
+    offset_ -= (available_ - scan_.position()) * sizeof(trace::Slot);
+    available_ = scan_.position();
+    at_end_ = is_put_back_ = false;
+    return;
+  }
   if (!at_end_ || offset_ == 0 || scan_.position() != available_) return;
   std::size_t written = available_;
   const std::uint64_t zeros = scan_.zeros();

@@ -79,8 +79,9 @@ public:
   std::size_t position() const { return at_; } // the first slot that was not looked at
   // Zero heads behind the last record, holes included: they may be written yet.
   std::uint64_t zeros() const { return zeros_; }
-  void forget_zeros(std::size_t position);          // and looks at the slot of this position next
-  void dropped(std::size_t slots) { at_ -= slots; } // in front
+  void forget_zeros(std::size_t position); // and looks at the slot of this position next
+  void put_back(const SlotRecord& record) { at_ = record.slot; } // the newest one
+  void dropped(std::size_t slots) { at_ -= slots; }              // in front
   void passed_zeros(std::uint64_t slots) {
     zeros_ += slots;
   } // a hole of the file, which need not be read
@@ -121,6 +122,11 @@ public:
 
   bool is_at_end() const { return at_end_; } // all that there is is in memory
   void read_more();
+  // The newest record was read too early: read_on() reads it once more.
+  void put_back(const SlotRecord& record) {
+    scan_.put_back(record);
+    is_put_back_ = true;
+  }
   // At the end, when all records have been taken: the file may have grown since. Reading goes on
   // behind the last record, where slots were not written yet.
   void read_on();
@@ -148,6 +154,7 @@ private:
   int fd_ = -1;
   bool keep_open_ = true;
   bool at_end_ = true;
+  bool is_put_back_ = false;
   std::uint64_t offset_ = 0;
   std::vector<trace::Slot> raw_;
   std::size_t available_ = 0; // slots in raw_

@@ -130,6 +130,7 @@ private:
     if (key == "stack_begin") return number(value, i.stack_begin);
     if (key == "stack_end") return number(value, i.stack_end);
     if (key == "driver") return driver(value);
+    if (key == "rank") return number(value, i.rank.emplace());
     const std::pair<std::string_view, std::string*> texts[] = {
       {"tool", &i.tool},          {"run", &i.run},       {"host", &i.host},
       {"exe", &i.executable},     {"cwd", &i.directory}, {"device", &i.device},

@@ -26,6 +26,7 @@ struct TraceInfo {
   std::string host, executable, directory;
   std::vector<std::string> arguments; // argv, the program's name first
   std::string device;                 // "real" or "simulated"
+  std::optional<std::uint32_t> rank;  // that a launcher gave it
   std::string driver_version;         // "13.0", empty if unknown
   std::uint64_t tsc = 0, monotonic_ns = 0, realtime_ns = 0;
   std::uint32_t stack_depth = 0;

@@ -66,4 +66,16 @@ Options read_options() noexcept {
   return options;
 }
 
+bool launcher_rank(char* value, std::size_t size) noexcept {
+  // Of torchrun, Open MPI, PMIx, MPICH and Slurm.
+  constexpr const char* kNames[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                    "SLURM_PROCID"};
+  for (const char* name : kNames) {
+    if (!initial_environment(name, value, size)) continue;
+    const std::size_t digits = std::strspn(value, "0123456789");
+    if (digits != 0 && digits < 10 && value[digits] == '\0') return true;
+  }
+  return false;
+}
+
 } // namespace gmt::interposer

@@ -27,5 +27,7 @@ bool initial_environment(const char* name, char* value, std::size_t size) noexce
 
 // Whether the command put the simulated device in the driver's place.
 bool is_device_simulated() noexcept;
+// The number that torchrun, mpirun or the like gave the process; false if none did.
+bool launcher_rank(char* value, std::size_t size) noexcept;
 
 } // namespace gmt::interposer

@@ -265,6 +265,7 @@ bool Process::write_info() noexcept {
   if (n > 0) info.text("exe", (value[n] = '\0', value));
   if (getcwd(buffer, sizeof buffer) != nullptr) info.text("cwd", buffer);
   info.arguments();
+  if (launcher_rank(value, sizeof value)) info.text("rank", value);
   info.text("device", is_device_simulated() ? "simulated" : "real");
   info.number("tsc", read_tsc());
   info.number("monotonic_ns", monotonic_ns());

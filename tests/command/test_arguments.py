@@ -60,6 +60,9 @@ class Arguments(CommandCase):
         self.assert_usage_error(["--max-trace", "99999999999G", "true"], "a size such as")
         self.assert_usage_error(["--max-trace", "1", "true"], "'1' is no value of option '--max-trace'", "1M or more")
         self.assert_usage_error(["--limit", "", "true"], "'--limit' needs a value")
+        self.assert_usage_error(["report", "--from", "soon"], "'soon'", "--from", "1.5s, 200ms, 12us or 7ns")
+        self.assert_usage_error(["report", "--from", "2s", "--to", "2000ms"], "--to", "behind that of '--from'")
+        self.assert_usage_error(["--perfetto-size", "x", "true"], "--perfetto-size", "a size such as")
         self.assert_usage_error(["--limit=", "true"], "'--limit' needs a value")
         self.assert_usage_error(["--output"], "'--output' needs a value: --output FILE")
         self.assert_usage_error(["--print-suppressions=yes", "true"], "takes no value")
@@ -207,7 +210,7 @@ class Help(CommandCase):
             self.assert_help(words, "gpumemtrace ./app", "check", "record", "report", "dump")
 
     def test_commands(self):
-        for command in ("run", "check", "record", "report", "dump", "help"):
+        for command in ("run", "check", "record", "report", "diff", "top", "dump", "help"):
             self.assert_help(["help", command], "gpumemtrace " + command, "Examples")
             self.assert_help([command, "--help"], "gpumemtrace " + command, "Examples")
 

@@ -3,8 +3,10 @@
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
+import time
 import unittest
 
 import browser
@@ -346,6 +348,37 @@ class Command(unittest.TestCase):
             self.assertEqual(page.figure(".cards", "peak_bytes"), report["totals"]["peak_bytes"])
             self.assertEqual(max(page.history()["columns"]["high"]), report["totals"]["peak_bytes"])
             self.assertGreater(page.history()["nanoseconds_per_unit"], 0)
+
+    def test_the_command_for_a_part_shows_that_part(self):
+        self.report("pool_loop.plain.static")
+        page.open("pool_loop.plain.static", "timeline")
+        page.run("document.querySelector('svg.timeline').focus()")
+        for key in "p++":
+            page.driver.switch_to.active_element.send_keys(key)
+        time.sleep(0.2)
+        (command,) = page.texts("#view-timeline .part code")
+        words = shlex.split(command)
+        self.assertEqual(words[0], "gpumemtrace")
+        whole = page.history()
+        unit = whole["nanoseconds_per_unit"]
+        first, last = (float(words[words.index(word) + 1].removesuffix("ns")) / unit for word in ("--from", "--to"))
+        words[words.index("--output") + 1] = os.path.join(browser.FOLDER, "part.html")
+        done = subprocess.run([os.environ["GMT_COMMAND"], *words[1:]], check=False)
+        self.assertIn(done.returncode, (0, 1))
+        shutil.copy(
+            os.path.join(browser.FOLDER, "pool_loop.plain.static.json"), os.path.join(browser.FOLDER, "part.json")
+        )
+        page.open("part", "timeline")
+        part = page.history()
+        self.assertTrue(part["is_part"])
+        self.assertLess(part["column_width"], whole["column_width"])
+        self.assertGreaterEqual(part["begin"], first - 2)
+        self.assertLessEqual(part["begin"] + (len(part["columns"]["high"]) - 1) * part["column_width"], last + 2)
+        calls = sum(part["columns"]["allocations"]), sum(whole["columns"]["allocations"])
+        self.assertTrue(0 < calls[0] < calls[1], calls)
+        self.assertEqual(max(part["columns"]["high"]), max(whole["columns"]["high"]))
+        self.assertIn("Only the part from", page.texts("#view-timeline .quiet")[0])
+        self.assertEqual(page.figure("#view-timeline .holders", "high"), max(part["columns"]["high"]))
 
     def test_kernels_that_were_measured(self):
         self.report("aos_soa.structs.static")

@@ -249,6 +249,81 @@ class Folded(unittest.TestCase):
         self.assertEqual(REPORTS["clean", "folded"], b"")
 
 
+class Perfetto(unittest.TestCase):
+    """What the description of the format asks of each event; tests/html/test_trace_viewer.py has its own reader."""
+
+    FIELDS = {
+        "M": {"tid", "args"},
+        "C": {"ts", "args"},
+        "X": {"tid", "ts", "dur", "cat"},
+        "i": {"tid", "ts", "s", "cat", "args"},
+        "b": {"tid", "ts", "cat", "id2"},
+        "e": {"tid", "ts", "cat", "id2"},
+    }
+
+    def events(self, name):
+        return json.loads(REPORTS[name, "perfetto"])["traceEvents"]
+
+    def test_events(self):
+        for name in all_of("perfetto"):
+            for event in self.events(name):
+                wanted = self.FIELDS[event["ph"]] | {"ph", "pid", "name"}
+                self.assertEqual(set(event) - {"args"}, wanted - {"args"}, name)
+                self.assertIsInstance(event["name"], str)
+                self.assertGreaterEqual(event.get("ts", 0), 0)
+                if event["ph"] == "C":
+                    self.assertEqual(set(event["args"]), {"bytes"})
+        self.assertEqual(self.events("nothing_seen"), [])
+
+    def test_every_kind_of_event(self):
+        events = self.events("timelines")
+        (first, second) = sorted({event["pid"] for event in events})
+        self.assertEqual(first, 4711)
+        mine = [event for event in events if event["pid"] == first]
+        calls = [e for e in mine if e["ph"] == "X" and e["cat"] == "cuda"]
+        self.assertEqual(
+            [(e["name"], e["tid"], e["ts"], e["dur"], e.get("args")) for e in calls],
+            [
+                ("cudaMalloc", 1, 0, 1, {"bytes": 4096}),
+                ("load", 2, 1.5, 0.2, {"kernel": "scale(float*)"}),
+                ("cudaMalloc", 1, 2.5, 0.005, {"result": "cudaErrorMemoryAllocation (2)"}),
+                ("load", 1, 40, 0, {"result": "did not return"}),
+            ],
+        )
+        counters = [(e["name"], e["ts"], e["args"]["bytes"]) for e in mine if e["ph"] == "C"]
+        self.assertEqual(
+            counters,
+            [
+                ("device 0: device memory", 0, 0),
+                ("device 0: device memory", 1, 4096),
+                ("unknown device: managed memory", 0, 0),
+                ("unknown device: managed memory", 2, 1 << 20),
+                ("unknown device: managed memory", 2.2, 0),
+            ],
+        )
+        findings = json.loads(REPORTS["timelines", "json"])["findings"]
+        instants = [e for e in mine if e["ph"] == "i"]
+        self.assertEqual([e["name"] for e in instants], [f["kind"] for f in findings])
+        self.assertEqual((instants[0]["ts"], instants[0]["tid"], instants[0]["s"]), (1, 1, "t"))
+        self.assertEqual({(e["ts"], e["s"]) for e in instants[1:]}, {(45, "p")})
+        labels = [e["args"]["labels"] for e in mine if e["name"] == "process_labels"]
+        self.assertEqual(labels, ["12 calls left out, the shortest ones"])
+        later = [e["ts"] for e in events if e["pid"] == second and e["ph"] == "X" and e["cat"] == "cuda"]
+        self.assertEqual(later, [2, 3.5, 4.5, 42])
+
+    def test_size(self):
+        whole, cut = REPORTS["timelines", "perfetto"], REPORTS["cut_timelines", "perfetto"]
+        self.assertGreater(len(whole), 4800)
+        self.assertLessEqual(len(cut), 4800)
+        both = [self.events("timelines"), self.events("cut_timelines")]
+        slices = [[e for e in events if e.get("cat") == "cuda"] for events in both]
+        rest = [[e for e in events if e.get("cat") != "cuda" and e["name"] != "process_labels"] for events in both]
+        self.assertEqual(rest[0], rest[1])
+        labels = [e["args"]["labels"] for e in both[1] if e["name"] == "process_labels"]
+        self.assertEqual(sum(int(label.split()[0]) for label in labels), 12 + len(slices[0]) - len(slices[1]))
+        self.assertLess(len(slices[1]), len(slices[0]))
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.argv.pop(1), folder], check=True)

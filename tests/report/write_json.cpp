@@ -9,6 +9,7 @@
 #include "analyzer/report/output_format.h"
 #include "tests/report/made_up_accesses.h"
 #include "tests/report/made_up_executions.h"
+#include "tests/report/made_up_timelines.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) {
@@ -33,6 +34,9 @@ int main(int argc, char** argv) {
     {"hostile", test::hostile(), {}},
     {"many", test::many(6000), {}},
     {"rooted", test::ordinary(), {.source_root = "/src"}},
+    {"timelines", test::with_timelines(), {}},
+    {"cut_timelines", test::with_timelines(), {.perfetto_size = 4800}},
+    {"hostile_timeline", test::with_hostile_timeline(), {}},
     {"limited", test::troubled(), {.color = true, .limit = 1, .stack_depth = 1}},
   };
   for (const OutputInfo* output : outputs()) {

@@ -23,7 +23,7 @@ Column joined(const Column& a, const Column& b) {
 void HistoryColumns::open(std::uint64_t time) {
   if (columns_.empty()) {
     begin_ = time;
-    columns_.emplace_back();
+    columns_.push_back({total_, total_, total_, {}});
   }
   const std::uint64_t passed = time - begin_;
   while (passed >> shift_ >= most_columns_) coarsen();
@@ -34,6 +34,14 @@ void HistoryColumns::open(std::uint64_t time) {
     ++high_number_;
   }
   column_end_ = begin_ + ((column + 1) << shift_);
+}
+
+void HistoryColumns::restart(std::uint64_t time) {
+  columns_.clear();
+  shift_ = 0;
+  ++high_number_;
+  for (LayerSeries& set : sets_) set.restart(high_number_);
+  open(time);
 }
 
 void HistoryColumns::close() {

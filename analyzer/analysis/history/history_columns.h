@@ -31,6 +31,8 @@ public:
   }
   void change(const Ids& ids, std::int64_t bytes, std::uint64_t total);
   void close(); // after the last change
+  // Forgets all columns; the next one begins at this time, with what is alive now.
+  void restart(std::uint64_t time);
 
   std::uint64_t begin() const { return begin_; }
   std::uint64_t width() const { return std::uint64_t{1} << shift_; }

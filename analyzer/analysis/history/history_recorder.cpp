@@ -47,8 +47,25 @@ void HistoryRecorder::follow(const Event& e) {
   now_ = std::max(now_, e.time);
   if (e.kind == Kind::kRange) lanes_.on_range(e, ranges_, now_);
   if (!is_call(e.kind)) return;
-  columns_.advance(now_);
+  if (!advance()) return;
   if ((e.flags & trace::kFlagNested) == 0) follow_call(e);
+}
+
+bool HistoryRecorder::advance() {
+  if (!has_begun_) {
+    has_begun_ = true;
+    first_call_ = now_;
+    window_.begin_at(now_, facts_);
+  }
+  if (!window_.contains(now_)) {
+    is_shown_ = false;
+    return false;
+  }
+  if (!is_shown_ && is_part_) columns_.restart(now_);
+  is_shown_ = true;
+  last_shown_ = now_;
+  columns_.advance(now_);
+  return true;
 }
 
 void HistoryRecorder::follow_call(const Event& e) {
@@ -89,14 +106,33 @@ LayerSeries::Id HistoryRecorder::library_of(StackId stack) {
 void HistoryRecorder::on_change(const MemoryChange& change) {
   const StackId stack = change.block.allocated;
   const LayerSeries::Id range = range_of(change);
+  if (!is_shown_ && last_shown_ != 0) return; // behind the window
   columns_.change({stack.value, kind_layer(change), range, library_of(stack)}, change.bytes,
                   change.live_bytes);
-  peak_.add(now_, change.live_bytes);
+  if (is_shown_) peak_.add(now_, change.live_bytes);
+}
+
+// Those that are open inside the window, as far as they are.
+void HistoryRecorder::add_ranges(MemoryHistory& history) {
+  history.ranges = lanes_.take(now_);
+  history.more_ranges = lanes_.left_out();
+  const std::uint64_t begin = columns_.begin(), end = is_part_ ? last_shown_ : now_;
+  if (is_part_) {
+    std::erase_if(history.ranges, [begin, end](const MemoryHistory::Range& range) {
+      return range.end < begin || range.begin > end;
+    });
+  }
+  for (MemoryHistory::Range& range : history.ranges) {
+    range.begin = std::max(range.begin, begin) - begin;
+    range.end = std::max(std::min(range.end, end), begin) - begin;
+  }
 }
 
 MemoryHistory HistoryRecorder::finish(std::span<const StackUse> uses, const MemoryUse& use) {
+  if (last_shown_ == 0 && is_part_) columns_.restart(now_); // no call is inside the window
   columns_.close();
   MemoryHistory history;
+  history.is_part = is_part_;
   history.nanoseconds_per_unit = facts_.nanoseconds(1);
   history.column_width = columns_.width();
   history.columns = columns_.columns();
@@ -109,12 +145,8 @@ MemoryHistory HistoryRecorder::finish(std::span<const StackUse> uses, const Memo
   history.failures = std::move(failures_);
   for (MemoryHistory::Failure& failure : history.failures) failure.time = since_begin(failure.time);
   history.more_failures = more_failures_;
-  history.ranges = lanes_.take(now_);
-  history.more_ranges = lanes_.left_out();
-  for (MemoryHistory::Range& range : history.ranges) {
-    range.begin = since_begin(range.begin);
-    range.end = since_begin(range.end);
-  }
+  history.begin = begin - std::min(begin, first_call_);
+  add_ranges(history);
   choose_stacks({uses, use, facts_}, size_.stacks, history);
   return history;
 }

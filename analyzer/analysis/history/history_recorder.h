@@ -15,6 +15,7 @@
 #include "analyzer/analysis/history/peak_window.h"
 #include "analyzer/analysis/history/range_lanes.h"
 #include "analyzer/analysis/memory_tables.h"
+#include "analyzer/analysis/time_window.h"
 #include "analyzer/detectors/process_facts.h"
 #include "analyzer/heap/memory_use.h"
 #include "analyzer/heap/memory_watch.h"
@@ -25,8 +26,9 @@ namespace gmt {
 class HistoryRecorder final : public MemoryWatch {
 public:
   // The facts must live as long.
-  HistoryRecorder(const HistorySize& size, const ProcessFacts& facts)
-      : size_(size), facts_(facts), ranges_(facts.ranges()), columns_(size.columns) {}
+  HistoryRecorder(const HistorySize& size, const TimeSpan& span, const ProcessFacts& facts)
+      : size_(size), facts_(facts), ranges_(facts.ranges()), window_(span), columns_(size.columns),
+        is_part_(!span.is_all()) {}
 
   void follow(const Event& e); // before the heap applies it, behind Ranges
   void on_change(const MemoryChange& change) override;
@@ -35,13 +37,16 @@ public:
   MemoryHistory finish(std::span<const StackUse> uses, const MemoryUse& use);
 
 private:
+  bool advance(); // whether this moment is inside the window
   void follow_call(const Event& e);
+  void add_ranges(MemoryHistory& history);
   LayerSeries::Id range_of(const MemoryChange& change);
   LayerSeries::Id library_of(StackId stack);
 
   const HistorySize size_;
   const ProcessFacts& facts_;
   const Ranges& ranges_;
+  TimeWindow window_;
   HistoryColumns columns_;
   PeakWindow peak_;
   RangeLanes lanes_;
@@ -51,7 +56,9 @@ private:
   std::unordered_map<std::uint64_t, Ranges::Path> paths_;
   std::vector<std::string> libraries_;           // by layer
   std::vector<LayerSeries::Id> stack_libraries_; // by StackId: 1 + its layer, 0 not looked up
-  std::uint64_t now_ = 0;
+  std::uint64_t now_ = 0, first_call_ = 0, last_shown_ = 0;
+  bool has_begun_ = false, is_shown_ = false;
+  const bool is_part_;
 };
 
 } // namespace gmt

@@ -78,6 +78,19 @@ void LayerSeries::coarsen(const std::vector<bool>& second_is_higher, std::uint64
   }
 }
 
+void LayerSeries::restart(std::uint64_t high_number) {
+  changed_.clear();
+  entries_ = 0;
+  for (Layer& layer : layers_) {
+    layer.entries.clear();
+    layer.mark = high_number;
+    if (layer.bytes == 0) continue;
+    layer.entries.push_back({0, layer.bytes, layer.bytes});
+    changed_.push_back(static_cast<Id>(&layer - layers_.data()));
+    ++entries_;
+  }
+}
+
 void LayerSeries::forget_smaller_half() {
   std::vector<std::uint64_t> most;
   for (const Layer& layer : layers_) {

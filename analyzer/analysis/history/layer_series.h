@@ -32,6 +32,8 @@ public:
   // Joins each two columns, of a closed column or between two changes. `second_is_higher` has an
   // element for each two; the last of them goes on.
   void coarsen(const std::vector<bool>& second_is_higher, std::uint64_t high_number);
+  // Forgets all columns. What each layer holds now is what it holds from column 0 on.
+  void restart(std::uint64_t high_number);
   // Forgets what the smaller half of the layers held so far.
   void forget_smaller_half();
 

@@ -54,7 +54,11 @@ struct MemoryHistory {
 
   // Of all times, in the trace's own units; 0 if their length is not known
   double nanoseconds_per_unit = 0;
-  std::uint64_t column_width = 1; // in units; column 0 begins at time 0
+  // Of the first column, from the first call on; all other times count from there. It is not 0
+  // where only a part of the run was asked for
+  std::uint64_t begin = 0;
+  bool is_part = false;
+  std::uint64_t column_width = 1; // in units
   std::vector<Column> columns;
   std::vector<LayerSet> sets;
   std::uint64_t peak_time = 0;

@@ -24,7 +24,7 @@ void RangeLanes::on_range(const Event& e, const Ranges& ranges, std::uint64_t no
   case RangeOp::kPop: end_above(open_[e.thread], view.open_ranges(), now); break;
   case RangeOp::kThread: end_above(open_[e.thread], 0, now); break;
   case RangeOp::kStart:
-    if (started_.size() < kMost)
+    if (started_.size() < most_)
       started_.push_back({view.id(), {ranges.name_of(e), now, now, kProcess, 0}});
     break;
   case RangeOp::kEnd: {
@@ -41,7 +41,7 @@ void RangeLanes::on_range(const Event& e, const Ranges& ranges, std::uint64_t no
 void RangeLanes::end(Range range, std::uint64_t now) {
   range.end = now;
   ended_.push_back(std::move(range));
-  if (ended_.size() >= 4 * kMost) keep_longest(2 * kMost);
+  if (ended_.size() >= 4 * most_) keep_longest(2 * most_);
 }
 
 void RangeLanes::end_above(std::vector<Range>& open, std::size_t stay, std::uint64_t now) {
@@ -70,7 +70,7 @@ std::vector<MemoryHistory::Range> RangeLanes::take(std::uint64_t now) {
     end(std::move(started.range), now);
   }
   started_.clear();
-  keep_longest(kMost);
+  keep_longest(most_);
   std::ranges::sort(ended_, [](const Range& a, const Range& b) {
     return std::tie(a.begin, a.thread, a.depth, a.name) <
            std::tie(b.begin, b.thread, b.depth, b.name);

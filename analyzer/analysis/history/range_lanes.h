@@ -14,8 +14,10 @@ namespace gmt {
 
 class RangeLanes {
 public:
-  static constexpr std::size_t kMost = 2000;                   // that are shown
+  static constexpr std::size_t kMost = 2000; // that are shown, unless more are asked for
   static constexpr std::uint32_t kProcess = ~std::uint32_t{0}; // thread of a range that has none
+
+  explicit RangeLanes(std::size_t most = kMost) : most_(most) {}
 
   void on_range(const Event& e, const Ranges& ranges, std::uint64_t now);
   // By begin; those that are open end now.
@@ -33,6 +35,7 @@ private:
   void end_above(std::vector<Range>& open, std::size_t stay, std::uint64_t now);
   void keep_longest(std::size_t most);
 
+  const std::size_t most_;
   std::unordered_map<std::uint32_t, std::vector<Range>> open_; // by thread, outermost first
   std::vector<Started> started_;
   std::vector<Range> ended_;

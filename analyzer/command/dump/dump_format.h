@@ -16,6 +16,11 @@ namespace gmt {
 // "order thread call (via) name=value... = result context=n stack=n"; `thread` is the log's name.
 std::string dump_line(const Event& event, const NameTable& names, std::string_view thread);
 
+// The part of it with what the call was given: " name=value...".
+std::string dump_columns(const Event& event, const NameTable& names);
+// What records of the kind are called: "alloc".
+std::string_view kind_word(trace::Kind kind);
+
 // The same of a record that a kernel wrote, or the drain about what it moved; `log` is the device
 // log's name.
 std::string dump_line(const DeviceRecord& record, std::string_view log);

@@ -166,7 +166,9 @@ std::span<const Field> fields_of(trace::Kind kind) {
   }
 }
 
-std::string_view kind_name(trace::Kind kind) {
+} // namespace
+
+std::string_view kind_word(trace::Kind kind) {
   switch (kind) {
 #define RECORD(record, number, what, since, meaning)                                               \
   case trace::Kind::k##record: return what;
@@ -175,6 +177,8 @@ std::string_view kind_name(trace::Kind kind) {
   default: return "?";
   }
 }
+
+namespace {
 
 #undef FIELD
 #undef END_RECORD
@@ -273,20 +277,25 @@ std::string result_text(const Event& event) {
 
 } // namespace
 
-std::string dump_line(const Event& event, const NameTable& names, std::string_view thread) {
-  const bool call = is_call(event.kind);
-  std::string line = cat({std::to_string(event.order), " ", thread, " ",
-                          call ? names.symbol(event.api) : kind_name(event.kind)});
-  if (event.via != trace::kNoApi && call) line += cat({" (", names.symbol(event.via), ")"});
-  if (const std::string text = description(event, names); !text.empty()) return line + text;
+std::string dump_columns(const Event& event, const NameTable& names) {
+  std::string text;
   const std::span<const Field> fields = fields_of(event.kind);
   for (unsigned i = 0; i < std::min(fields.size(), event.payload.size()); ++i) {
     const std::uint64_t value = event.payload[i];
     if (fields[i].column.empty() || (i >= trace::kFirstPayloadWords && value == 0))
       continue; // or does not apply
-    line += column(fields[i].column, value_text(fields[i], value, names));
+    text += column(fields[i].column, value_text(fields[i], value, names));
   }
-  line += arguments_text(event);
+  return text + arguments_text(event);
+}
+
+std::string dump_line(const Event& event, const NameTable& names, std::string_view thread) {
+  const bool call = is_call(event.kind);
+  std::string line = cat({std::to_string(event.order), " ", thread, " ",
+                          call ? names.symbol(event.api) : kind_word(event.kind)});
+  if (event.via != trace::kNoApi && call) line += cat({" (", names.symbol(event.via), ")"});
+  if (const std::string text = description(event, names); !text.empty()) return line + text;
+  line += dump_columns(event, names);
   if (call) line += " = " + result_text(event);
   line += flags_text(event);
   if (event.ticks != 0) line += cat({" ticks=", std::to_string(event.ticks)});

@@ -18,12 +18,19 @@ ReportFiles::ReportFiles(const Settings& settings) : settings_(settings) {
     files_.push_back(std::make_unique<OutputFile>(file.path, STDOUT_FILENO));
 }
 
+DatabaseOptions ReportFiles::database_options(const Report& report) const {
+  Settings all = settings_;
+  all.limit = 0;
+  return {settings_.span, settings_.symbols, render_file(report, all, "json")};
+}
+
 void ReportFiles::write(const Report& report) const {
   std::optional<UserError> first;
   for (std::size_t i = 0; i < files_.size(); ++i) {
     const auto& [format, path] = settings_.format_files[i];
     try {
-      files_[i]->write(render_file(report, settings_, format));
+      if (format == kDatabaseFormat) write_database(report, database_options(report), path);
+      else files_[i]->write(render_file(report, settings_, format));
       say(format + " report: " + path);
     } catch (const UserError& error) {
       if (!first) first = error;

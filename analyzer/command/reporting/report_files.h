@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyzer/command/console.h"
+#include "analyzer/command/database/database_report.h"
 #include "analyzer/command/options.h"
 #include "analyzer/report/report.h"
 
@@ -21,6 +22,8 @@ public:
   void write(const Report& report) const;
 
 private:
+  DatabaseOptions database_options(const Report& report) const;
+
   const Settings& settings_;
   std::vector<std::unique_ptr<OutputFile>> files_; // one for each of settings_.format_files
 };

@@ -209,6 +209,7 @@ Json json_of(const ProcessReport& process, unsigned depth) {
     {"ended", json_of(process.ended)},
     {"trace", process.trace},
     {"device", process.device.empty() ? "real" : process.device},
+    {"rank", number_or_null(process.rank)},
     {"driver_version", text_or_null(process.driver_version)},
     {"totals", json_of(process.totals)},
     {"memory", json_of(process.tables, depth)},

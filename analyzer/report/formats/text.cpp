@@ -55,17 +55,21 @@ void add_header(std::string& out, const Report& report) {
 void add_processes(std::string& out, const Report& report, const OutputOptions& options,
                    const std::vector<ReportedFinding>& shown) {
   std::size_t quiet = 0;
+  for (const ReportedFinding& finding : shown) {
+    if (!finding.shared.empty())
+      out += "\n" + finding_text(finding, options.stack_depth, options.color);
+  }
   for (std::size_t p = 0; p < report.processes.size(); ++p) {
     const auto is_of_this = [p](const ReportedFinding& finding) { return finding.process == p; };
     const bool any = std::ranges::any_of(report.findings, is_of_this);
     std::string text;
     for (const ReportedFinding& finding : shown) {
-      if (is_of_this(finding))
+      if (is_of_this(finding) && finding.shared.empty())
         text += "\n" + finding_text(finding, options.stack_depth, options.color);
     }
     const ProcessReport& process = report.processes[p];
     const bool ended_well = process.ended.how == Ending::How::kExited && process.ended.status == 0;
-    if (!any && !ended_well) text = "  no findings\n";
+    if (!ended_well && text.empty()) text = any ? "  no other findings\n" : "  no findings\n";
     if (!any && ended_well) ++quiet;
     if (!text.empty()) out += "\n" + head_line("process", process, facts(process)) + text;
   }
@@ -243,7 +247,7 @@ void write_text(const Report& report, const OutputOptions& given, std::ostream& 
   OutputOptions options = given;
   std::string out;
   add_header(out, report);
-  std::vector<ReportedFinding> shown = with_libraries_in_brief(report);
+  std::vector<ReportedFinding> shown = once_for_all_ranks(report, with_libraries_in_brief(report));
   const std::size_t all = shown.size();
   if (options.limit != 0 && options.limit < all) shown.resize(options.limit);
   const std::size_t limited = all - shown.size();
@@ -259,6 +263,8 @@ void write_text(const Report& report, const OutputOptions& given, std::ostream& 
     out += where + "\n";
   if (const std::string kernels = fidelity_table(report, options.tables); !kernels.empty())
     out += kernels + "\n";
+  if (const std::string ranks = rank_table(report, options.tables); !ranks.empty())
+    out += ranks + "\n";
   if (const std::string memory = tables(report, options.tables); !memory.empty())
     out += memory + "\n";
   add_totals(out, report);

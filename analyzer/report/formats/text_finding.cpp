@@ -52,8 +52,22 @@ std::string label_of(const LabelledStack& stack) {
   return printable(shows_call ? stack.label + ", " + stack.api : stack.label);
 }
 
-std::size_t shown(const LabelledStack& stack, unsigned depth) {
-  return depth == 0 ? stack.frames.size() : std::min<std::size_t>(depth, stack.frames.size());
+// How a finding's stacks are shown: with so many frames of each (0: all), or folded to as many
+// rows.
+struct StackForm {
+  unsigned depth = 0;
+  bool is_folded = false;
+};
+
+std::vector<ShownFrames> rows_of(const LabelledStack& stack, StackForm form) {
+  std::vector<ShownFrames> rows;
+  if (form.is_folded) {
+    rows = shown_frames(stack.frames);
+  } else {
+    for (std::size_t i = 0; i < stack.frames.size(); ++i) rows.push_back({i, 1, {}});
+  }
+  if (form.depth != 0 && form.depth < rows.size()) rows.resize(form.depth);
+  return rows;
 }
 
 // Which thread it was, below its frame: "launch 3 of step(int*), block (0, 1, 0), thread (31, 0,
@@ -76,7 +90,7 @@ std::string device_thread(const LabelledStack& stack) {
 }
 
 void add_stack(std::string& out, const LabelledStack& stack, const std::string& label,
-               std::size_t label_width, std::size_t location_width, unsigned depth,
+               std::size_t label_width, std::size_t location_width, StackForm form,
                const std::string& folder) {
   const std::size_t frames_at = kStackIndent + label_width;
   out.append(kStackIndent, ' ');
@@ -85,10 +99,15 @@ void add_stack(std::string& out, const LabelledStack& stack, const std::string& 
     return;
   }
   out += pad(label, label_width);
-  const std::size_t count = shown(stack, depth);
-  for (std::size_t i = 0; i < count; ++i) {
-    const Frame& frame = stack.frames[i];
-    if (i > 0) out.append(frames_at, ' ');
+  std::size_t count = 0;
+  for (const ShownFrames& row : rows_of(stack, form)) {
+    if (count > 0) out.append(frames_at, ' ');
+    count = row.first + row.count;
+    if (!row.of.empty()) {
+      out += fmt::format("({} of {})\n", format_plural(row.count, "frame"), printable(row.of));
+      continue;
+    }
+    const Frame& frame = stack.frames[row.first];
     const std::string where = location(frame, folder);
     const std::size_t at = frames_at + std::max(columns(where), location_width) + 2;
     const std::size_t room = at + kNarrowestFunction < kWidth ? kWidth - at : kNarrowestFunction;
@@ -104,20 +123,21 @@ void add_stack(std::string& out, const LabelledStack& stack, const std::string& 
   }
 }
 
-void add_stacks(std::string& out, const ReportedFinding& finding, unsigned depth) {
+void add_stacks(std::string& out, const ReportedFinding& finding, StackForm form) {
   std::error_code error;
   const std::string folder = std::filesystem::current_path(error).string();
   std::vector<std::string> labels;
   std::size_t label_width = 0, location_width = 0;
   for (const LabelledStack& stack : finding.stacks) {
     label_width = std::max(label_width, columns(labels.emplace_back(label_of(stack))));
-    for (std::size_t i = 0; i < shown(stack, depth); ++i) {
-      const std::size_t width = columns(location(stack.frames[i], folder));
+    for (const ShownFrames& row : rows_of(stack, form)) {
+      const std::size_t width = columns(location(stack.frames[row.first], folder));
+      if (!row.of.empty()) continue;
       if (width <= kWidestLocation) location_width = std::max(location_width, width);
     }
   }
   for (std::size_t i = 0; i < finding.stacks.size(); ++i) {
-    add_stack(out, finding.stacks[i], labels[i], label_width + 3, location_width, depth, folder);
+    add_stack(out, finding.stacks[i], labels[i], label_width + 3, location_width, form, folder);
   }
 }
 
@@ -160,8 +180,9 @@ std::string finding_text(const ReportedFinding& finding, unsigned stack_depth, b
     out += wrap(
       cat({finding.count > 1 ? "first in range " : "in range ", printable(finding.range)}), 4, 2);
   }
+  if (!finding.shared.empty()) out += wrap(printable(finding.shared), 4, 2);
   const bool is_library_own = !finding.owner.empty() && !finding.fault && stack_depth == 0;
-  add_stacks(out, finding, is_library_own ? kFramesOfLibraries : stack_depth);
+  add_stacks(out, finding, {is_library_own ? kFramesOfLibraries : stack_depth, stack_depth == 0});
   if (finding.held) out += held_text(*finding.held);
   if (!finding.advice.empty()) out += wrap(printable(finding.advice), 2, 2);
   return out;

@@ -40,6 +40,18 @@ std::string amount(const ReportedFinding& finding); // "64.0 MiB in 16 blocks", 
 std::string held_text(const HeldMemory& held);      // below the stacks of a finding
 // The findings as the text shows them: of what one library does for itself, one that speaks of all.
 std::vector<ReportedFinding> with_libraries_in_brief(const Report& report);
+// With what several ranks of a run have once, and where it is.
+std::vector<ReportedFinding> once_for_all_ranks(const Report& report,
+                                                std::vector<ReportedFinding> findings);
+// A row for each rank, and which of them differ; empty if there are not several
+std::string rank_table(const Report& report, TableChoice choice);
+
+// Frames of a stack that stand together: one that is shown, or several that are counted.
+struct ShownFrames {
+  std::size_t first = 0, count = 1;
+  std::string of; // whose they are; empty: the frame is shown
+};
+std::vector<ShownFrames> shown_frames(const std::vector<Frame>& frames);
 std::string finding_text(const ReportedFinding& finding, unsigned stack_depth, bool color);
 // Who used how much memory; may be empty
 std::string tables(const Report& report, TableChoice choice);

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analyzer/report/html/compare_page.h"
 #include "analyzer/report/html/page_data.h"
 #include "analyzer/report/output_format.h"
 
@@ -42,16 +43,31 @@ std::string json_report(const Report& report, const OutputOptions& options) {
   return text.str();
 }
 
-void write_html(const Report& report, const OutputOptions& options, std::ostream& out) {
+std::string text_of(const nlohmann::ordered_json& data) {
+  return data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+void write_page(const Report& report, std::string_view json, std::string_view comparison,
+                std::ostream& out) {
   out.write(gmt_page_begin, gmt_page_middle - gmt_page_begin);
-  write_data("report-data", json_report(report, options), out);
-  const auto replace = nlohmann::ordered_json::error_handler_t::replace;
-  write_data("history-data", html::page_data(report).dump(-1, ' ', false, replace), out);
+  write_data("report-data", json, out);
+  write_data("history-data", text_of(html::page_data(report)), out);
+  if (!comparison.empty()) write_data("compare-data", comparison, out);
   out.write(gmt_page_middle, gmt_page_end - gmt_page_middle);
+}
+
+void write_html(const Report& report, const OutputOptions& options, std::ostream& out) {
+  write_page(report, json_report(report, options), {}, out);
 }
 
 const OutputRegistration kHtml{
   {.id = "html", .title = "one file for a browser", .write = write_html, .needs_history = true}};
 
 } // namespace
+
+void html::write_compare_page(const ComparedRun& before, const ComparedRun& after,
+                              const ReportDiff& diff, const std::string& json, std::ostream& out) {
+  write_page(after.report, json, text_of(compare_data(before, after, diff)), out);
+}
+
 } // namespace gmt

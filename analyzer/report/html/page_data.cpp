@@ -143,6 +143,8 @@ Json history_of(const MemoryHistory& history, FrameTable& frames) {
   Json others = figures_of(history.other_stacks);
   others["stacks"] = history.other_stack_count;
   return {{"nanoseconds_per_unit", history.nanoseconds_per_unit},
+          {"begin", history.begin},
+          {"is_part", history.is_part},
           {"column_width", history.column_width},
           {"columns", columns_of(history)},
           {"sets", sets_of(history, numbers)},

@@ -40,7 +40,7 @@ gmt_unit_tests(unit_copies detectors/copies)
 gmt_unit_tests(unit_launches detectors/launches)
 gmt_unit_tests(unit_kernels detectors/kernels)
 gmt_unit_tests(unit_calls detectors/calls detectors/performance)
-gmt_unit_tests(unit_analysis analysis analysis/history)
+gmt_unit_tests(unit_analysis analysis analysis/history analysis/timeline)
 gmt_unit_tests(unit_wording wording)
 gmt_unit_tests(unit_report report)
 foreach(tests unit_symbols unit_device_code unit_report) # some look at whole reports

@@ -7,6 +7,8 @@ const MARGIN = { top: 18, left: 70, right: 12, axis: 24 };
 
 class Timeline {
   constructor(root, processIndex, note) {
+    this.trace = report.processes[processIndex].trace;
+    this.part = new PartLine();
     this.history = extra.processes[processIndex];
     this.count = this.history.columns.high.length;
     this.end = this.count * this.history.column_width;
@@ -18,7 +20,7 @@ class Timeline {
     this.makeGroups();
     this.status = el('div', { class: 'holders', role: 'status' });
     this.legend = el('ul', { class: 'legend', 'aria-label': 'Layers' });
-    root.append(note, this.legend, this.status);
+    root.append(note, this.part.root, this.legend, this.status);
     this.redraw = oncePerFrame(() => this.draw());
     this.zoom = d3.zoom().scaleExtent([1, Math.max(1, this.end / 20)]).on('zoom', this.redraw);
     this.chooseSet(0);
@@ -55,6 +57,11 @@ class Timeline {
     const length = this.history.nanoseconds_per_unit;
     if (length > 0) return formatTime(units * length, span === undefined ? undefined : span * length);
     return `${d3.format('.4~s')(Math.round(units))} ticks`;
+  }
+
+  // Of the run, not of what is shown of it.
+  momentText(units, span) {
+    return this.timeText(units + this.history.begin, span);
   }
 
   resize() {
@@ -94,13 +101,14 @@ class Timeline {
     this.clip.attr('height', bottom + MARGIN.top);
     this.svg.attr('viewBox', `0 0 ${this.outerWidth} ${bottom + MARGIN.top}`).attr('height', bottom + MARGIN.top);
     this.line.attr('y2', bottom - 6);
+    this.part.show(partCommand(this.history, this.trace, ...this.x.domain()));
     this.showCursor();
   }
 
   drawAxes() {
     const [from, to] = this.x.domain();
     const times = d3.axisBottom(this.x).tickValues(this.timeTicks(from, to)).tickSizeOuter(0)
-      .tickFormat((time) => this.timeText(time, to - from));
+      .tickFormat((time) => this.momentText(time, to - from));
     this.axis.attr('transform', `translate(0,${CHART_HEIGHT})`).call(times);
     const highest = this.y.domain()[1];
     const step = niceBytes(highest / 5);
@@ -112,7 +120,9 @@ class Timeline {
   // Round in nanoseconds, if the length of the trace's units is known.
   timeTicks(from, to) {
     const length = this.history.nanoseconds_per_unit || 1;
-    return d3.ticks(from * length, to * length, Math.max(2, this.width / 130)).map((time) => time / length);
+    const { begin } = this.history;
+    return d3.ticks((from + begin) * length, (to + begin) * length, Math.max(2, this.width / 130))
+      .map((time) => time / length - begin);
   }
 
   showCursor() {
@@ -123,7 +133,7 @@ class Timeline {
       .attr('x1', at).attr('x2', at);
     const { low, high } = this.history.columns;
     const holders = holdersIn(this.layers, column).slice(0, 8);
-    const when = this.cursor === null ? 'At the peak' : `At ${this.timeText(time)}`;
+    const when = this.cursor === null ? 'At the peak' : `At ${this.momentText(time)}`;
     const rows = holders.map((holder) => el('li', {}, swatch(this.layers[holder.index], holder.index),
       el('span', { class: 'number' }, formatBytes(holder.bytes)), holder.title));
     this.status.replaceChildren(el('p', {}, el('strong', {}, when), ': ',

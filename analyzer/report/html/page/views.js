@@ -34,7 +34,7 @@ function timelineNote(history) {
     ? formatTime(history.column_width * history.nanoseconds_per_unit) : `${formatCount(history.column_width)} ticks`;
   const left = history.more_ranges > 0 ? ` ${plural(history.more_ranges, 'shorter range')} of NVTX not shown.` : '';
   const failed = history.more_failures > 0 ? ` ${plural(history.more_failures, 'more failure')} not marked.` : '';
-  return el('p', { class: 'quiet' }, `A column stands for ${width}. Its height is the most that was alive in it, so no peak `
+  return el('p', { class: 'quiet' }, partNote(history), `A column stands for ${width}. Its height is the most that was alive in it, so no peak `
     + `is lost; the dotted line is the least.${left}${failed}`);
 }
 
@@ -52,6 +52,9 @@ function showFlameView(root) {
 
 const VIEWS = { overview: showOverview, findings: showFindingsView, timeline: showTimelineView, flame: showFlameView,
   kernels: showKernels };
+if (compare !== null) VIEWS.compare = showCompare;
+
+const FIRST_VIEW = compare === null ? 'overview' : 'compare';
 
 function openView(name) {
   const root = byId(`view-${name}`);
@@ -66,7 +69,7 @@ function route() {
   const word = location.hash.slice(1);
   const number = /^finding-(\d+)$/.exec(word);
   const wanted = number ? 'findings' : word;
-  const name = Object.hasOwn(VIEWS, wanted) ? wanted : 'overview';
+  const name = Object.hasOwn(VIEWS, wanted) ? wanted : FIRST_VIEW;
   for (const other of Object.keys(VIEWS)) byId(`view-${other}`).hidden = other !== name;
   for (const link of document.querySelectorAll('nav a')) {
     if (link.hash === `#${name}`) link.setAttribute('aria-current', 'page');
@@ -79,6 +82,7 @@ function route() {
 function onResize() {
   if (timeline && !byId('view-timeline').hidden) timeline.resize();
   if (flame && !byId('view-flame').hidden) flame.draw();
+  if (compareFlame && !byId('view-compare').hidden) compareFlame.draw();
 }
 
 function showHeader() {
@@ -93,6 +97,7 @@ function showHeader() {
   byId('footer').textContent = `gpumemtrace ${report.tool.version}. This file loads nothing from anywhere.`;
 }
 
+byId('nav-compare').hidden = compare === null;
 showHeader();
 route();
 addEventListener('hashchange', route);

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// See live_report.h. Names of stacks are looked up once, for those that are shown.
+
+#include "analyzer/command/top/live_report.h"
+
+#include <algorithm>
+#include <map>
+
+#include "analyzer/base/path.h"
+#include "analyzer/base/text_format.h"
+#include "analyzer/heap/memory_kinds.h"
+#include "analyzer/heap/memory_use.h"
+#include "analyzer/report/fingerprint.h"
+#include "analyzer/symbols/demangle.h"
+#include "analyzer/symbols/frame_trim.h"
+
+namespace gmt {
+namespace {
+
+constexpr std::size_t kMostHolders = 10;
+
+void keep_largest(std::vector<LiveHolder>& holders) {
+  std::ranges::stable_sort(holders, std::ranges::greater{}, &LiveHolder::bytes);
+  if (holders.size() > kMostHolders) holders.resize(kMostHolders);
+}
+
+std::vector<LiveMemory> memory_of(const MemoryUse& use) {
+  std::vector<LiveMemory> memory;
+  for (const MemoryUse::Device& device : use.devices()) {
+    for (std::size_t kind = 0; kind < device.memory_kinds.size(); ++kind) {
+      const MemoryUse::KindSums& sums = device.memory_kinds[kind];
+      if (sums.allocations == 0) continue;
+      memory.push_back({std::string(memory_noun(static_cast<trace::MemoryKind>(kind))),
+                        device.number, sums.live_bytes, sums.live_blocks, sums.peak_bytes});
+    }
+  }
+  return memory;
+}
+
+// The first of the program's own frames, else the innermost one.
+std::string name_of_frames(std::vector<Frame> frames) {
+  trim_frames(frames);
+  if (frames.empty()) return "(no call stack was recorded)";
+  auto at = std::ranges::find_if(frames, is_users_frame);
+  if (at == frames.end()) at = frames.begin();
+  if (at->function.empty())
+    return cat({base_name(at->module), "+", format_address(at->module_offset)});
+  const std::string function = function_identity(at->function);
+  if (at->file.empty()) return function;
+  return cat({function, " ", base_name(at->file), ":", std::to_string(at->line)});
+}
+
+} // namespace
+
+std::string LiveView::name_of(StackId stack) {
+  std::vector<Frame> frames;
+  const auto addresses = follower_.stacks().frames(stack);
+  for (const std::uint64_t address : addresses) {
+    if (const Module* module = find_module(modules_, address)) resolver_.want(*module, address);
+  }
+  resolver_.resolve();
+  for (const std::uint64_t address : addresses) {
+    const Module* module = find_module(modules_, address);
+    if (module == nullptr) continue;
+    std::ranges::copy(resolver_.frames(*module, address), std::back_inserter(frames));
+  }
+  return name_of_frames(std::move(frames));
+}
+
+void LiveView::add_holders(LiveProcess& process) {
+  const MemoryUse& use = follower_.heap().use();
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> order; // bytes, stack
+  for (std::uint32_t i = 0; i < use.stacks().size(); ++i) {
+    if (use.stacks()[i].bytes != 0) order.emplace_back(use.stacks()[i].bytes, i);
+  }
+  std::ranges::sort(order, std::ranges::greater{});
+  if (order.size() > kMostHolders) order.resize(kMostHolders);
+  for (const auto& [bytes, stack] : order) {
+    auto name = names_.find(stack);
+    if (name == names_.end()) name = names_.emplace(stack, name_of(StackId{stack})).first;
+    const auto before = bytes_before_.find(stack);
+    const std::uint64_t held = before == bytes_before_.end() ? 0 : before->second;
+    const std::int64_t growth = is_first_ ? 0 : static_cast<std::int64_t>(bytes - held);
+    process.holders.push_back({name->second, bytes, use.stacks()[stack].blocks, growth});
+  }
+  bytes_before_.clear();
+  for (std::uint32_t i = 0; i < use.stacks().size(); ++i) {
+    if (use.stacks()[i].bytes != 0) bytes_before_[i] = use.stacks()[i].bytes;
+  }
+}
+
+void LiveView::add_ranges(LiveProcess& process) {
+  const Ranges& ranges = follower_.model().ranges();
+  if (!ranges.any()) return;
+  std::map<Ranges::Path, LiveHolder> by_path;
+  follower_.heap().for_each_live([&](const Block& block) {
+    if (!is_device_memory(block)) return;
+    LiveHolder& holder = by_path[ranges.path_of_allocation(block)];
+    holder.bytes += block.bytes;
+    ++holder.blocks;
+  });
+  for (auto& [path, holder] : by_path) {
+    holder.name = path == 0 ? "no range" : ranges.text(path);
+    process.ranges.push_back(std::move(holder));
+  }
+  keep_largest(process.ranges);
+}
+
+LiveProcess LiveView::figures() {
+  LiveProcess process;
+  process.info = follower_.trace().info;
+  process.trace = follower_.trace().path.string();
+  process.has_ended = follower_.has_ended();
+  process.totals = follower_.totals();
+  process.failures = follower_.failures();
+  process.allocations_before = is_first_ ? process.totals.allocations : allocations_before_;
+  allocations_before_ = process.totals.allocations;
+  process.memory = memory_of(follower_.heap().use());
+  // Libraries may have been loaded since.
+  Expected<TraceDir> now = open_trace(follower_.trace().path);
+  if (now) modules_ = std::move((*now).modules);
+  add_holders(process);
+  add_ranges(process);
+  is_first_ = false;
+  return process;
+}
+
+} // namespace gmt

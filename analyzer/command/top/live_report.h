@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures of processes that may be running, and what has changed since the figures before.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/analysis/live/follower.h"
+#include "analyzer/symbols/symbols.h"
+
+namespace gmt {
+
+struct LiveMemory { // of one kind of memory of one device
+  std::string memory_kind;
+  int device = -1; // -1: the host's
+  std::uint64_t live_bytes = 0, live_blocks = 0, peak_bytes = 0;
+};
+
+struct LiveHolder { // a call stack, or a range
+  std::string name;
+  std::uint64_t bytes = 0, blocks = 0;
+  std::int64_t growth = 0; // since the figures before
+};
+
+struct LiveProcess {
+  TraceInfo info;
+  std::string trace;
+  bool has_ended = false;
+  Totals totals; // live_bytes is device memory now
+  std::uint64_t failures = 0;
+  std::uint64_t allocations_before = 0; // when the figures before were made
+  std::vector<LiveMemory> memory;
+  std::vector<LiveHolder> holders; // of device memory, those that hold most first
+  std::vector<LiveHolder> ranges;  // NVTX ranges in which live device memory was allocated
+};
+
+// One process, from poll to poll.
+class LiveView {
+public:
+  explicit LiveView(const TraceDir& trace) : follower_(trace) {}
+
+  void poll() { follower_.poll(); }
+  LiveProcess figures();
+
+private:
+  std::string name_of(StackId stack);
+  void add_holders(LiveProcess& process);
+  void add_ranges(LiveProcess& process);
+
+  Follower follower_;
+  std::vector<Module> modules_; // as of the newest figures
+  SymbolResolver resolver_;
+  std::unordered_map<std::uint32_t, std::string> names_;          // by StackId
+  std::unordered_map<std::uint32_t, std::uint64_t> bytes_before_; // by StackId
+  std::uint64_t allocations_before_ = 0;
+  bool is_first_ = true;
+};
+
+std::string live_text(const std::vector<LiveProcess>& processes, double seconds); // since before
+std::string live_json(const std::vector<LiveProcess>& processes);
+std::string live_prometheus(const std::vector<LiveProcess>& processes);
+
+} // namespace gmt
