@@ -48,7 +48,7 @@ struct ProcessReport {
   std::string device;                 // "real" or "simulated"
   // Its number among the processes that mpirun, torchrun or the like started
   std::optional<std::uint32_t> rank = {};
-  std::string driver_version;         // "13.0", empty if unknown
+  std::string driver_version; // "13.0", empty if unknown
   Ending ended;
   bool exit_recorded = false; // a log goes on to the process's last words: its end is not cut off
   Totals totals;
