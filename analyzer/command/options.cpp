@@ -59,7 +59,7 @@ std::vector<Row> own_rows() {
   const unsigned verdicts =
     bit(CommandId::kCheck) | bit(CommandId::kReport) | bit(CommandId::kDiff);
   const unsigned compared = kReports | bit(CommandId::kDiff);
-  std::vector<Row> rows = {
+  return {
     {"format", "FORMAT[=FILE]", compared,
      "form of the report: " + format_list() +
        " (default text); with =FILE one more report, in that file; may be repeated"},
