@@ -3,10 +3,10 @@
 // order in which they happened. The thread that runs the grid delivers it.
 #pragma once
 
+#include "simulated_cuda/executor/condition.h"
 #include "simulated_cuda/executor/report.h"
 
 #include <atomic>
-#include <condition_variable>
 #include <mutex>
 #include <string>
 #include <variant>
@@ -30,7 +30,7 @@ private:
 
   Observer& observer_;
   std::mutex mutex_;
-  std::condition_variable delivered_;
+  Condition delivered_;
   std::vector<Item> items_;
   std::atomic<bool> has_items_{false};
 };

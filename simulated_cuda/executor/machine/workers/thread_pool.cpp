@@ -10,18 +10,19 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <csignal>
 #include <deque>
 #include <mutex>
 #include <utility>
 #include <vector>
 
+#include "simulated_cuda/executor/condition.h"
+
 namespace gmt::executor {
 
 struct Helpers::State {
   std::mutex mutex;
-  std::condition_variable changed;
+  Condition changed;
   std::function<void(std::size_t)> work;
   std::size_t working = 0;
   std::atomic<bool> is_over{false}; // who has not begun does not any more
@@ -110,7 +111,7 @@ private:
   }
 
   std::mutex mutex_;
-  std::condition_variable changed_;
+  Condition changed_;
   std::deque<Job> jobs_;
   std::vector<pthread_t> threads_;
   std::size_t busy_ = 0;

@@ -12,9 +12,9 @@ namespace {
 
 class Follow : public AnalysisTest {
 protected:
-  void note(std::size_t log_number, std::uint64_t order, std::uint16_t result = 0) {
+  void note(std::size_t log_number, std::uint64_t order, std::uint16_t answer = 0) {
     log(log_number)
-      .record(Kind::kNote, {.api = "cuMemPoolTrimTo", .result = result, .order = order},
+      .record(Kind::kNote, {.api = "cuMemPoolTrimTo", .result = answer, .order = order},
               std::vector<std::uint64_t>(trace::kFirstPayloadWords, order));
   }
   void write() { trace.write(directory.path() / "trace"); }

@@ -105,8 +105,9 @@ TEST_F(Faults, InstructionsOfOneLineAreOneFinding) {
       .address(kA + 4000 + 4 * static_cast<std::uint64_t>(i))
       .bytes(4)
       .access(access)
-      .instruction(log().text("instruction " + std::to_string(i++)));
+      .instruction(log().text("instruction " + std::to_string(i)));
     add(f);
+    ++i;
   }
   EXPECT_EQ(only().count, 3u);
 }
