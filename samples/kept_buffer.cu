@@ -10,21 +10,18 @@
 // run: plain
 // expect-real: clean
 // expect-simulated: error kernel-use-after-free message="reads 4 bytes" stacks="accessed here"@scale:LINE(use),"launched here"@scale_field:LINE(launch),"freed here"@drop:LINE(free),"allocated here"@make:LINE(alloc)
-// expect-simulated: error kernel-use-after-free message="writes 4 bytes" stacks="accessed here"@scale:LINE(use),"launched here"@scale_field:LINE(launch),"freed here"@drop:LINE(free),"allocated here"@make:LINE(alloc)
 // run: fenced
 // options: --guard
 // exit-simulated: 3
 // exit-real: signal 6
 // not-checked: leak
 // expect: error kernel-use-after-free message="reads 4 bytes" stacks="accessed here"@scale:LINE(use),"launched here"@scale_field:LINE(launch),"freed here"@drop:LINE(free),"allocated here"@make:LINE(alloc)
-// expect-simulated: error kernel-use-after-free message="writes 4 bytes" stacks="accessed here"@scale:LINE(use),"launched here"@scale_field:LINE(launch),"freed here"@drop:LINE(free),"allocated here"@make:LINE(alloc)
 // run: stream-fenced
 // options: --guard
 // exit-simulated: 3
 // exit-real: signal 6
 // not-checked: leak
 // expect: error kernel-use-after-free message="reads 4 bytes" stacks="accessed here"@scale:LINE(use),"launched here"@scale_field:LINE(launch),"freed here"@drop:LINE(free-async),"allocated here"@make:LINE(alloc-async)
-// expect-simulated: error kernel-use-after-free message="writes 4 bytes" stacks="accessed here"@scale:LINE(use),"launched here"@scale_field:LINE(launch),"freed here"@drop:LINE(free-async),"allocated here"@make:LINE(alloc-async)
 // run: clean
 // options: --guard
 // expect: clean

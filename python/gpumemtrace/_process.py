@@ -3,7 +3,6 @@
 
 import glob
 import os
-from typing import Optional
 
 
 def is_traced() -> bool:
@@ -11,7 +10,7 @@ def is_traced() -> bool:
     return bool(os.environ.get("GPUMEMTRACE_RUN")) and "libgpumemtrace" in os.environ.get("LD_PRELOAD", "")
 
 
-def trace_folder() -> Optional[str]:
+def trace_folder() -> str | None:
     """The folder of this process's trace; None before its first CUDA call, and where it is not traced."""
     if not is_traced():
         return None

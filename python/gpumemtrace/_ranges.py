@@ -6,14 +6,12 @@ import builtins
 import contextlib
 import ctypes
 import os
-from typing import Callable, Iterator, Optional, Tuple
+from collections.abc import Callable, Iterator
 
 _CALLBACKS, _MODULE_CORE = 1, 1  # NVTX_ETID_CALLBACKS, NVTX_CB_MODULE_CORE
 _PUSH, _POP, _CORE_SIZE = 9, 11, 16  # NVTX_CBID_CORE_RangePushA, _RangePop, _SIZE
 
-_GetTable = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_uint)
-)
+_GetTable = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_uint))
 _GetExports = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint)
 
 
@@ -41,19 +39,19 @@ class _Injection:
         table[0], size[0] = ctypes.addressof(self._slots), _CORE_SIZE
         return 1
 
-    def _export(self, which: int) -> Optional[int]:
+    def _export(self, which: int) -> int | None:
         return ctypes.addressof(self._callbacks) if which == _CALLBACKS else None
 
-    def function(self, number: int, *arguments: type) -> Optional[Callable[..., int]]:
+    def function(self, number: int, *arguments: type) -> Callable[..., int] | None:
         address = self._functions[number]
         return ctypes.CFUNCTYPE(ctypes.c_int, *arguments)(address) if address else None
 
 
-_functions: Optional[Tuple[Optional[Callable[..., int]], Optional[Callable[..., int]]]] = None
-_injection: Optional[_Injection] = None
+_functions: tuple[Callable[..., int] | None, Callable[..., int] | None] | None = None
+_injection: _Injection | None = None
 
 
-def _push_and_pop() -> Tuple[Optional[Callable[..., int]], Optional[Callable[..., int]]]:
+def _push_and_pop() -> tuple[Callable[..., int] | None, Callable[..., int] | None]:
     global _functions, _injection
     if _functions is None:
         path = os.environ.get("NVTX_INJECTION64_PATH")

@@ -4,7 +4,7 @@
 import dataclasses
 import json
 import os
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Union
 
 from gpumemtrace._command import output_of
 
@@ -13,10 +13,10 @@ from gpumemtrace._command import output_of
 class Frame:
     """One frame of a call stack; None is what is not known."""
 
-    function: Optional[str]
-    file: Optional[str]
-    line: Optional[int]
-    module: Optional[str]
+    function: str | None
+    file: str | None
+    line: int | None
+    module: str | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Stack:
     """What happened there ("allocated here"), and the frames, innermost first."""
 
     label: str
-    frames: List[Frame]
+    frames: list[Frame]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Finding:
     advice: str
     bytes: int
     count: int
-    stacks: List[Stack]
-    json: Dict[str, Any] = dataclasses.field(repr=False)
+    stacks: list[Stack]
+    json: dict[str, Any] = dataclasses.field(repr=False)
 
 
 class Report:
@@ -47,13 +47,13 @@ class Report:
     Raises GpumemtraceError if there is no trace, or none that can be read. `json` is the whole report.
     """
 
-    def __init__(self, *traces: Union[str, "os.PathLike[str]"], options: Optional[List[str]] = None):
+    def __init__(self, *traces: Union[str, "os.PathLike[str]"], options: list[str] | None = None):
         words = ["report", "--format", "json", *(options or []), "--", *map(os.fspath, traces)]
-        self.json: Dict[str, Any] = json.loads(output_of(*words))
-        self.findings: List[Finding] = [_finding(one) for one in self.json["findings"]]
+        self.json: dict[str, Any] = json.loads(output_of(*words))
+        self.findings: list[Finding] = [_finding(one) for one in self.json["findings"]]
 
     @property
-    def errors(self) -> List[Finding]:
+    def errors(self) -> list[Finding]:
         return [one for one in self.findings if one.severity == "error"]
 
     @property
@@ -67,7 +67,7 @@ class Report:
         return int(self.json["totals"]["live_bytes"])
 
 
-def _finding(one: Dict[str, Any]) -> Finding:
+def _finding(one: dict[str, Any]) -> Finding:
     return Finding(
         one["kind"],
         one["severity"],
@@ -80,7 +80,7 @@ def _finding(one: Dict[str, Any]) -> Finding:
     )
 
 
-def _stack(stack: Dict[str, Any]) -> Stack:
+def _stack(stack: dict[str, Any]) -> Stack:
     frames = [
         Frame(frame.get("function"), frame.get("file"), frame.get("line"), frame.get("module"))
         for frame in stack["frames"]

@@ -3,7 +3,7 @@
 // order in which they happened. The thread that runs the grid delivers it.
 #pragma once
 
-#include "simulated_cuda/executor/condition.h"
+#include "simulated_cuda/executor/machine/workers/condition.h"
 #include "simulated_cuda/executor/report.h"
 
 #include <atomic>

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "simulated_cuda/executor/condition.h"
+#include "simulated_cuda/executor/machine/workers/condition.h"
 
 namespace gmt::executor {
 

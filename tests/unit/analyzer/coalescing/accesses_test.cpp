@@ -229,8 +229,8 @@ TEST_F(AccessTest, WhatWasLeftOutToSaveTimeIsNamed) {
   EXPECT_TRUE(is_not_checked("memory accesses",
                              "measuring a launch of slow(float*) would have taken longer than"));
   EXPECT_TRUE(is_not_checked("memory accesses", "one takes up to 0.2 s by itself"));
-  EXPECT_TRUE(
-    is_not_checked("memory accesses", "do not say how long that takes were not measured: once(float*)"));
+  EXPECT_TRUE(is_not_checked("memory accesses",
+                             "do not say how long that takes were not measured: once(float*)"));
   EXPECT_TRUE(is_not_checked("bank-conflict",
                              "shared memory of step(float*) was not measured, to save time"));
   EXPECT_FALSE(is_not_checked("memory accesses", "more than it may take"));

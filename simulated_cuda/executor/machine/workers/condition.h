@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A condition variable of the C library's. std::condition_variable::wait of GCC 12 needs a newer libstdc++ than that of
-// the oldest distributions which the simulated device runs on.
+// A condition variable of the C library's. std::condition_variable::wait of GCC 12 needs a newer
+// libstdc++ than that of the oldest distributions which the simulated device runs on.
 #pragma once
 
 #include <pthread.h>
