@@ -5,6 +5,7 @@ headers do it (nvtx3/nvtxDetail/nvtxInit.h, nvtxTypes.h). So ranges reach gpumem
 import builtins
 import contextlib
 import ctypes
+import functools
 import os
 from collections.abc import Callable, Iterator
 
@@ -47,23 +48,22 @@ class _Injection:
         return ctypes.CFUNCTYPE(ctypes.c_int, *arguments)(address) if address else None
 
 
-_functions: tuple[Callable[..., int] | None, Callable[..., int] | None] | None = None
-_injection: _Injection | None = None
+@functools.cache
+def _injection() -> _Injection | None:
+    """None where no tool listens."""
+    path = os.environ.get("NVTX_INJECTION64_PATH")
+    try:
+        return _Injection(path) if path else None
+    except (OSError, AttributeError):  # no library, or none for NVTX
+        return None
 
 
+@functools.cache
 def _push_and_pop() -> tuple[Callable[..., int] | None, Callable[..., int] | None]:
-    global _functions, _injection
-    if _functions is None:
-        path = os.environ.get("NVTX_INJECTION64_PATH")
-        try:
-            _injection = _Injection(path) if path else None
-        except (OSError, AttributeError):  # no library, or none for NVTX
-            _injection = None
-        if _injection is None:
-            _functions = (None, None)
-        else:
-            _functions = (_injection.function(_PUSH, ctypes.c_char_p), _injection.function(_POP))
-    return _functions
+    injection = _injection()
+    if injection is None:
+        return None, None
+    return injection.function(_PUSH, ctypes.c_char_p), injection.function(_POP)
 
 
 @contextlib.contextmanager
