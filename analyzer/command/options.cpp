@@ -98,6 +98,8 @@ std::vector<Row> make_rows() {
      "folder of the sources, to which sarif, gitlab, junit and markdown name files (default: the top of "
      "the git repository here, else the folder of main)"},
     {"no-symbols", "", compared, "show modules and offsets instead of functions and lines"},
+    {"native-frames", "", kReports,
+     "show the frames of Python's interpreter, too, beside Python's own"},
     {"color", "WHEN", kReports,
      "auto, always or never (default auto: on a terminal, unless NO_COLOR is set)"},
     {"stack-depth", "N", bit(CommandId::kReport),
@@ -269,6 +271,7 @@ Settings parse_options(CommandId command, std::span<const std::string> arguments
   settings.print_suppressions = values.count("print-suppressions") != 0;
   settings.update_baseline = values.count("update-baseline") != 0;
   settings.symbols = values.count("no-symbols") == 0;
+  settings.native_frames = values.count("native-frames") != 0;
   settings.require_kernels = values.count("require-kernels") != 0;
   const auto all = [&](const std::string& name) {
     return values.count(name) ? values[name].as<std::vector<std::string>>()

@@ -96,6 +96,7 @@ ReportOptions report_options(const Settings& settings) {
   if (any_needs(settings, &OutputInfo::needs_history))
     options.analysis.history.columns = kHistoryColumns;
   options.symbols = settings.symbols;
+  options.native_frames = settings.native_frames;
   options.all_stacks = any_needs(settings, &OutputInfo::needs_stacks);
   // The binaries are here now
   const bool is_run =

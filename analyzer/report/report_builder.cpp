@@ -18,6 +18,7 @@
 #include "analyzer/report/suppressions.h"
 #include "analyzer/symbols/demangle.h"
 #include "analyzer/symbols/frame_trim.h"
+#include "analyzer/symbols/python_merge.h"
 #include "analyzer/symbols/runtime_names.h"
 #include "analyzer/symbols/symbols.h"
 #include "analyzer/symbols/symbols_cache.h"
@@ -76,8 +77,9 @@ Frame tail_call_in(std::string module) {
 // The symbols of one process: what its trace knows already, and what is asked of the binaries.
 class ProcessSymbols {
 public:
-  ProcessSymbols(const Analysis& analysis, const fs::path& trace)
-      : analysis_(analysis), trace_(trace), known_(SymbolFile::read(trace)) {}
+  ProcessSymbols(const Analysis& analysis, const fs::path& trace, bool keep_interpreter)
+      : analysis_(analysis), trace_(trace), known_(SymbolFile::read(trace)),
+        keep_interpreter_(keep_interpreter) {}
 
   void want(SymbolResolver& resolver, bool all_stacks) {
     std::vector<std::uint64_t> addresses;
@@ -121,8 +123,19 @@ public:
   std::optional<std::string> write() const { return known_.write(trace_); }
 
   std::vector<Frame> frames(StackId stack, const SymbolResolver& resolver) const {
+    const std::span<const std::uint64_t> all = analysis_.stacks.frames(stack);
+    const auto python = std::ranges::find_if(all, PythonFrames::is_python);
+    return merge_python(native_frames({all.begin(), python}, resolver), {python, all.end()},
+                        analysis_.stacks.python(), keep_interpreter_);
+  }
+
+  void forget() { known_ = {}; }
+
+private:
+  std::vector<Frame> native_frames(std::span<const std::uint64_t> addresses,
+                                   const SymbolResolver& resolver) const {
     std::vector<Frame> result;
-    for (const std::uint64_t address : analysis_.stacks.frames(stack)) {
+    for (const std::uint64_t address : addresses) {
       const Module* module = find_module(analysis_.modules, address);
       if (module == nullptr) {
         result.emplace_back().address = address;
@@ -138,12 +151,10 @@ public:
     return result;
   }
 
-  void forget() { known_ = {}; }
-
-private:
   const Analysis& analysis_;
   fs::path trace_;
   SymbolFile known_;
+  bool keep_interpreter_; // frames of Python's
   std::vector<std::pair<std::uint64_t, const Module*>> wanted_;
 };
 
@@ -192,7 +203,7 @@ void symbolise(std::vector<Analysis>& analyses, const std::vector<fs::path>& tra
   SymbolResolver resolver;
   std::vector<ProcessSymbols> processes;
   for (std::size_t i = 0; i < analyses.size(); ++i) {
-    processes.emplace_back(analyses[i], traces[i]);
+    processes.emplace_back(analyses[i], traces[i], options.native_frames);
     if (options.symbols)
       processes.back().want(resolver, options.write_symbols || options.all_stacks);
     else processes.back().forget();
