@@ -16,7 +16,8 @@ bool is_relative(const std::string& file) {
 
 std::uint64_t PythonFrames::intern(const PythonCode& code, std::uint32_t line) {
   PythonCode absolute = code;
-  if (!folder_.empty() && is_relative(code.file)) absolute.file = folder_ + "/" + code.file;
+  if (!folder_.empty() && is_relative(code.file))
+    absolute.file = folder_ + (folder_.ends_with('/') ? "" : "/") + code.file;
   const auto [at, is_new] =
     addresses_.try_emplace({std::move(absolute), line}, kEntry + frames_.size() + 1);
   if (is_new) frames_.push_back(&*at);

@@ -59,12 +59,15 @@ protected:
 TEST_F(PythonStacks, FramesStandBehindTheNativeOnes) {
   const std::uint32_t native = log().stack_id({0x11, 0x22});
   code(1, "Model.step", "train.py");
-  code(2, "<module>", "train.py");
-  stack(100, native, {frame(17, 1), frame(0, 2), 0});
+  code(2, "<module>", "/home/train.py");
+  code(3, "made", "<string>");
+  stack(100, native, {frame(2, 3), frame(17, 1), frame(0, 2), 0});
   leak(100);
   run();
   ASSERT_EQ(kinds(), "leak");
-  EXPECT_EQ(leaked_at(), (Names{"17", "34", "Model.step@train.py:17", "<module>@train.py:0", "|"}));
+  // The program was started in the folder "/".
+  EXPECT_EQ(leaked_at(), (Names{"17", "34", "made@<string>:2", "Model.step@/train.py:17",
+                                "<module>@/home/train.py:0", "|"}));
   EXPECT_EQ(result.process.damaged, 0u);
   EXPECT_TRUE(result.not_checked.empty());
 }
