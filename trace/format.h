@@ -67,6 +67,10 @@ enum class Kind : std::uint8_t {
   kGuardExport = 28, // a fenced block was to be given to another process
   kGuardCounts = 29, // how many blocks were fenced, and why others were not
 
+  // Python's part of call stacks (since 1.5). No calls.
+  kPythonCode = 30,  // a function's code, before the first stack of the log that names it
+  kPythonStack = 31, // a native stack with the Python frames on it
+
   // In-kernel allocations (since 1.2), in device-<n>.log only. All but kDeviceDrained are a
   // DeviceSlot (trace/device_ring.h).
   kDeviceAlloc = 32,

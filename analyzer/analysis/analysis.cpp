@@ -126,6 +126,7 @@ void TraceAnalysis::finish() {
   explain_missing(model_, stream_.trace(), process_, findings_);
   explain_device_losses(end.device_contexts, heap_, process_, findings_);
   explain_access_gaps(end.memory_access, stream_.trace(), process_, findings_);
+  explain_python(stream_.trace(), findings_);
   explain_core_dump(stream_.trace(), heap_.sticky_error(), findings_);
   explain_guard_gaps(model_, heap_, findings_);
   explain_gaps(stream_.trace(), heap_, process_.totals, model_.nameless_calls(), findings_);

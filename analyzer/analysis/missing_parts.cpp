@@ -53,6 +53,20 @@ std::string_view why_off(std::string_view word) {
   return "the process made no context while core dumps of the GPU could be asked for";
 }
 
+// ---- Python: the words are those of trace/FORMAT.md, key `python_frames` of `info`
+
+std::string why_no_python(const TraceInfo& info) {
+  const std::string version = cat({"Python ", info.python});
+  if (info.python_frames == "free-threaded")
+    return cat({version, " is a free-threaded build, of which frames cannot be read"});
+  if (info.python_frames == "unlike-headers")
+    return cat({version, " keeps its frames otherwise than the releases that were tested"});
+  if (info.python_frames == "sub-interpreters")
+    return cat({version, " ran several interpreters: calls that were made meanwhile lack Python's "
+                         "frames"});
+  return cat({version, " is none of the versions that were tested: 3.11, 3.12 and 3.13"});
+}
+
 } // namespace
 
 void explain_missing(const ProcessModel& model, const TraceDir& trace, ProcessReport& process,
@@ -87,6 +101,12 @@ void explain_missing(const ProcessModel& model, const TraceDir& trace, ProcessRe
                          "allocation there is not listed"})});
   findings.not_checked(
     {"memory findings", cat({calls, ": mistakes in calls there were not seen"})});
+}
+
+void explain_python(const TraceDir& trace, Findings& findings) {
+  const std::string& word = trace.info.python_frames;
+  if (word.empty() || word == "on") return;
+  findings.not_checked({"Python lines in call stacks", why_no_python(trace.info)});
 }
 
 void explain_core_dump(const TraceDir& trace, bool is_sticky, Findings& findings) {

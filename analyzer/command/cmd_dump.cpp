@@ -8,6 +8,7 @@
 
 #include <filesystem>
 
+#include "analyzer/base/text_files.h"
 #include "analyzer/base/text_format.h"
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"
@@ -22,10 +23,20 @@ namespace {
 
 constexpr std::size_t kFlushBytes = 1 << 16;
 
+// Python's frames stand behind the return addresses. A bar ends what one evaluator of the
+// interpreter ran.
+std::string frame_text(std::uint64_t address, const PythonFrames& python) {
+  if (!PythonFrames::is_python(address)) return format_address(address);
+  const PythonFrames::Frame frame = python.find(address);
+  if (frame.code == nullptr) return "|";
+  return "[" + escape(frame.code->function) + " " + escape(frame.code->file) + ":" +
+         std::to_string(frame.line) + "]";
+}
+
 std::string stack_line(StackId id, const EventStream& stream) {
   std::string line = "stack " + std::to_string(id.value) + ":";
   for (const std::uint64_t address : stream.stacks().frames(id))
-    line += " " + format_address(address);
+    line += " " + frame_text(address, stream.stacks().python());
   return line + "\n";
 }
 

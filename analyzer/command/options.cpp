@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of every subcommand. One table of rows says which command takes which option;
-// the rows of trace/interposer_options.def are appended to it. Boost.Program_options stores the
-// values and lays out the help; where the options end is decided here, because everything behind
-// the program's name is the program's.
+// See options.h. Boost.Program_options stores the values and lays out the help. Where the options
+// end is decided here, because everything behind the program's name is the program's.
 
 #include "analyzer/command/options.h"
 
@@ -12,7 +10,7 @@
 #include <sstream>
 
 #include "analyzer/command/command.h"
-#include "analyzer/command/device_options.h"
+#include "analyzer/command/option_table.h"
 #include "analyzer/command/option_values.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/report/suppressions.h"
@@ -23,133 +21,9 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr unsigned bit(CommandId id) { return static_cast<unsigned>(id); }
-constexpr unsigned kPrograms =
-  bit(CommandId::kRun) | bit(CommandId::kCheck) | bit(CommandId::kRecord);
-constexpr unsigned kReports =
-  bit(CommandId::kRun) | bit(CommandId::kCheck) | bit(CommandId::kReport);
-constexpr unsigned kAll = kPrograms | kReports | bit(CommandId::kDiff) | bit(CommandId::kTop) |
-                          bit(CommandId::kDump) | bit(CommandId::kHelp);
-
-struct Row {
-  std::string name;
-  std::string value; // what stands for the value in help; empty for a switch
-  unsigned commands;
-  std::string sentence;
-  std::string short_name = {};
-  bool is_switch = false; // a switch that may also be written --name=0
-  // Of a switch with more words than two, which means the second one where it stands alone
-  std::vector<std::string> words = {};
-};
-
-const char* option_placeholder(InterposerOptionType type) {
-  switch (type) {
-  case InterposerOptionType::kSize: return "SIZE";
-  case InterposerOptionType::kChoice:
-  case InterposerOptionType::kLaunches: return "WHAT";
-  case InterposerOptionType::kPattern: return "REGEX";
-  case InterposerOptionType::kName: return "NAME";
-  case InterposerOptionType::kList: return "NAMES";
-  default: return "N";
-  }
-}
-
-// The command's own options.
-std::vector<Row> own_rows() {
-  const unsigned verdicts =
-    bit(CommandId::kCheck) | bit(CommandId::kReport) | bit(CommandId::kDiff);
-  const unsigned compared = kReports | bit(CommandId::kDiff);
-  return {
-    {"format", "FORMAT[=FILE]", compared,
-     "form of the report: " + format_list() +
-       " (default text); with =FILE one more report, in that file; may be repeated"},
-    {"format", "FORMAT", bit(CommandId::kTop), "text, json or prometheus (default text)"},
-    {"once", "", bit(CommandId::kTop), "print one picture and end"},
-    {"output", "FILE", compared | bit(CommandId::kTop), "write the report to a file", "o"},
-    {"fail-on", "SEVERITY", verdicts,
-     "the least severity that fails: note, warning or error (default error)"},
-    {"error-exitcode", "N", bit(CommandId::kCheck),
-     "exit status when a finding fails the check (default 23)"},
-    {"min-bytes", "SIZE", kReports,
-     "leave out leaks, warnings, notes of fewer bytes, and say how many; errors stay"},
-    {"limit", "N", kReports,
-     "show at most this many findings; the rest are counted (default 0: all)"},
-    {"only", "KIND", kReports,
-     "report only this kind of finding ('*' stands for anything); may be repeated"},
-    {"skip", "KIND", kReports, "leave out this kind of finding; may be repeated"},
-    {"group-by", "WHAT", kReports,
-     "stack: equal call stacks are one finding (default); range: only within equal NVTX ranges"},
-    {"policy", "RULE", kReports,
-     "a rule that the program must keep, as in --policy 'max-device-bytes 2G' (see 'gpumemtrace help "
-     "policy'); may be repeated"},
-    {"policy-file", "FILE", kReports, "a file of such rules, one a line; may be repeated"},
-    {"baseline", "FILE", kReports,
-     "findings that are accepted: only what is not in the file, or has grown, is shown and fails"},
-    {"baseline-tolerance", "PERCENT", compared,
-     "how much count and bytes of a finding may grow against the baseline, or the run before (default 0%)"},
-    {"update-baseline", "", kReports,
-     "write the findings of this run into the baseline; then no finding fails the check"},
-    {"coalescing-floor", "SIZE", kReports,
-     "with --coalescing: leave out accesses of which all launches waste less (default 1M)"},
-    {"suppressions", "FILE", kReports, "a file of suppression rules; may be given several times"},
-    {"print-suppressions", "", kReports,
-     "print a suppression rule for each finding, ready to paste"},
-    {"tables", "WHICH", kReports,
-     "who used how much memory, in the text report: auto (what says more than the totals), all or none "
-     "(default auto)"},
-    {"from", "TIME", bit(CommandId::kReport),
-     "show the details of html, perfetto and sqlite from this time of the run on, such as 1.5s or 200ms"},
-    {"to", "TIME", bit(CommandId::kReport), "the same, up to this time"},
-    {"perfetto-size", "SIZE", kReports,
-     "the most bytes of a perfetto report; the shortest calls are left out first (default 200 million)"},
-    {"source-root", "DIR", kReports,
-     "folder of the sources, to which sarif, gitlab, junit and markdown name files (default: the top of "
-     "the git repository here, else the folder of main)"},
-    {"no-symbols", "", compared, "show modules and offsets instead of functions and lines"},
-    {"color", "WHEN", kReports,
-     "auto, always or never (default auto: on a terminal, unless NO_COLOR is set)"},
-    {"stack-depth", "N", bit(CommandId::kReport),
-     "frames shown of each call stack (default 0: all)"},
-    {"device", "DEVICE", kPrograms,
-     "auto: check only where there is a driver; real: in any case; simulated: no GPU needed, kernels "
-     "run on the processor (default auto)"},
-    {"require-kernels", "", bit(CommandId::kCheck),
-     "--device simulated: fail if a launch did not run to its end"},
-    {"trace-dir", "DIR", kPrograms, "where traces are made (default: the current directory)"},
-    {"help", "", kAll, "explain the command and its options", "h"},
-  };
-}
-
-std::vector<Row> make_rows() {
-  std::vector<Row> rows = own_rows();
-  for (const DeviceOption& option : device_options())
-    rows.push_back({option.name, option.value, kPrograms, option.sentence});
-  for (const InterposerOption& option : interposer_options()) {
-    const bool is_switch = option.type == InterposerOptionType::kBool;
-    const std::string value = is_switch ? "" : option_placeholder(option.type);
-    const std::string sentence = option.sentence + " (default " + option.shown_default + ")";
-    // A choice between off and on is a switch with more words.
-    const bool has_on = option.choices.size() > 1 && option.choices[1] == "on";
-    const std::vector<std::string> words = has_on ? option.choices : std::vector<std::string>();
-    rows.push_back({option.flag, value, kPrograms, sentence, {}, is_switch, words});
-  }
-  return rows;
-}
-
-const std::vector<Row>& rows() {
-  static const std::vector<Row> all = make_rows();
-  return all;
-}
-
-const Row* find_row(std::string_view name, CommandId command) {
-  for (const Row& row : rows())
-    if (row.name == name && (row.commands & bit(command))) return &row;
-  return nullptr;
-}
-
 po::options_description describe(CommandId command) {
   po::options_description description("", 110, 55);
-  for (const Row& row : rows()) {
+  for (const OptionRow& row : option_rows()) {
     if (!(row.commands & bit(command))) continue;
     const std::string names = row.short_name.empty() ? row.name : row.name + "," + row.short_name;
     if (row.value.empty() && !row.is_switch) {
@@ -178,12 +52,12 @@ std::string command_name(CommandId id) {
                                  CommandId command) {
   std::string owners;
   for (const CommandInfo& other : commands())
-    if (find_row(name, other.id)) owners += (owners.empty() ? "" : ", ") + std::string(other.name);
+    if (find_option(name, other.id)) owners += (owners.empty() ? "" : ", ") + std::string(other.name);
   const std::string mine = "'gpumemtrace " + command_name(command) + "'";
   if (!owners.empty())
     usage_error(mine + " takes no option '" + written + "'; it belongs to: " + owners);
   std::vector<std::string> names;
-  for (const Row& row : rows())
+  for (const OptionRow& row : option_rows())
     if (row.commands & bit(command)) names.push_back("--" + row.name);
   const std::string near = nearest("--" + name, names);
   const std::string hint = near.empty() ? "" : "did you mean '" + near + "'? ";
@@ -206,7 +80,7 @@ void check_kinds(const std::string& option, const std::vector<std::string>& patt
 
 // What may follow a switch of the interposer as a word of its own. A program of that name can
 // follow "--".
-bool is_switch_value(const Row& row, const std::string& word) {
+bool is_switch_value(const OptionRow& row, const std::string& word) {
   if (row.is_switch) return word == "0" || word == "1";
   return std::ranges::find(row.words, word) != row.words.end();
 }
@@ -217,7 +91,7 @@ bool is_switch_value(const Row& row, const std::string& word) {
 std::vector<std::string> split(CommandId command, std::span<const std::string> arguments,
                                std::vector<std::string>& words) {
   std::vector<std::string> options;
-  const bool runs_program = (bit(command) & kPrograms) != 0;
+  const bool runs_program = (bit(command) & kProgramCommands) != 0;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
     if (word == "--") {
@@ -236,9 +110,9 @@ std::vector<std::string> split(CommandId command, std::span<const std::string> a
     const std::size_t equals = is_long ? word.find('=') : std::string::npos;
     std::string name = word.substr(0, equals).substr(is_long ? 2 : 1);
     if (!is_long)
-      for (const Row& row : rows())
+      for (const OptionRow& row : option_rows())
         if (row.short_name == name) name = row.name;
-    const Row* row = find_row(name, command);
+    const OptionRow* row = find_option(name, command);
     if (!row) unknown_option(word.substr(0, equals), name, command);
     const std::string flag = "--" + name;
     if (equals != std::string::npos) {
@@ -282,6 +156,7 @@ Settings parse_options(CommandId command, std::span<const std::string> arguments
   settings.print_suppressions = values.count("print-suppressions") != 0;
   settings.update_baseline = values.count("update-baseline") != 0;
   settings.symbols = values.count("no-symbols") == 0;
+  settings.native_frames = values.count("native-frames") != 0;
   settings.require_kernels = values.count("require-kernels") != 0;
   const auto all = [&](const std::string& name) {
     return values.count(name) ? values[name].as<std::vector<std::string>>()
@@ -302,7 +177,7 @@ Settings parse_options(CommandId command, std::span<const std::string> arguments
   };
   read_formats(all("format"), settings);
   read_values(last, settings);
-  const bool needs_program = (bit(command) & kPrograms) != 0 && !settings.help;
+  const bool needs_program = (bit(command) & kProgramCommands) != 0 && !settings.help;
   if (needs_program && (settings.words.empty() || settings.words[0].empty())) {
     const std::string name = command_name(command);
     usage_error("no program to run; write 'gpumemtrace " + name +

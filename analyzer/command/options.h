@@ -66,6 +66,7 @@ struct Settings {
   std::uint64_t baseline_tolerance = 0;          // percent
   std::optional<std::uint64_t> coalescing_floor; // bytes
   bool symbols = true;
+  bool native_frames = false;
   std::optional<unsigned> stack_depth;
   TableChoice tables = TableChoice::kAuto;
   TimeSpan span;                             // --from, --to

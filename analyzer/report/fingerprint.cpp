@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
-#include <initializer_list>
 #include <map>
 
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include "analyzer/analysis/owners.h"
 #include "analyzer/base/glob.h"
 #include "analyzer/base/path.h"
+#include "analyzer/base/starts_with.h"
 #include "analyzer/symbols/demangle.h"
 #include "analyzer/symbols/frame_trim.h"
 
@@ -20,10 +20,6 @@ namespace gmt {
 namespace {
 
 constexpr std::size_t kMostFrames = 3;
-
-bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> prefixes) {
-  return std::ranges::any_of(prefixes, [text](std::string_view p) { return text.starts_with(p); });
-}
 
 bool is_of_system(std::string_view module) {
   return starts_with_any(module, {"libc.so", "libc-2.", "libstdc++.so", "libc++.so", "libgcc_s.so",
@@ -37,13 +33,20 @@ bool is_of_owner(const Frame& frame) {
   });
 }
 
+// Python's own modules, and packages that were installed.
+bool is_of_python_library(std::string_view file) {
+  return file.starts_with("<frozen ") || file.find("/lib/python3") != std::string_view::npos ||
+         file.find("/site-packages/") != std::string_view::npos ||
+         file.find("/dist-packages/") != std::string_view::npos;
+}
+
 // Frameworks whose files hold the user's frames of their own templates, too.
 bool is_of_framework(const Frame& frame) {
   const std::string name = function_identity(frame.function);
   const bool is_python = frame.language == "python";
   return starts_with_any(name, {"std::", "__gnu_cxx::", "thrust::", "cub::", "cuda::", "c10::",
                                 "at::", "torch::", "__invoke_impl"}) ||
-         (is_python && frame.file.find("/site-packages/") != std::string::npos) ||
+         (is_python && is_of_python_library(frame.file)) ||
          (!is_python && frame.function.starts_with("_Py"));
 }
 
@@ -91,12 +94,22 @@ std::string module_identity(const Frame& frame) {
   return std::string(name.substr(0, version == std::string_view::npos ? version : version + 3));
 }
 
+// Angle brackets are no template's in Python. A file's own code has the same name in each file.
+std::string python_identity(const Frame& frame) {
+  if (frame.function != "<module>") return frame.function;
+  return std::string(base_name(frame.file)) + ":<module>";
+}
+
+std::string name_of(const Frame& frame) {
+  if (frame.language == "python") return python_identity(frame);
+  return frame.function.empty() ? module_identity(frame) : function_identity(frame.function);
+}
+
 void add_frames(const CallStack& stack, bool users_only, std::vector<std::string>& names) {
   for (const Frame& frame : stack.frames) {
     if (names.size() == kMostFrames) return;
     if (frame.tail_call || (users_only && !is_users_frame(frame))) continue;
-    std::string name =
-      frame.function.empty() ? module_identity(frame) : function_identity(frame.function);
+    std::string name = name_of(frame);
     if (!name.empty()) names.push_back(std::move(name));
   }
 }

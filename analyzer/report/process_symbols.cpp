@@ -4,38 +4,13 @@
 
 #include <algorithm>
 
-#include "analyzer/symbols/demangle.h"
+#include "analyzer/symbols/stack_frames.h"
 
 namespace gmt {
-namespace {
-
-// Whether what the frame called is gone, so that other functions follow right above it: `inner`,
-// innermost first. None there is the recorded call itself. The same function in another module is a
-// copy that was called instead.
-bool is_behind_tail_call(const Frame& frame, const std::vector<Frame>& inner) {
-  if (!frame.callee) return false;
-  if (inner.empty()) return true;
-  const Frame& next = inner.back();
-  if (next.module.empty() || next.function == frame.callee->function) return false;
-  if (next.module != frame.module) {
-    return unscoped_function(next.function) != unscoped_function(frame.callee->function);
-  }
-  const std::uint64_t at = next.module_offset; // behind the call: a function may end with it
-  return std::ranges::none_of(frame.callee->code,
-                              [at](const CodeRange& r) { return at >= r.begin && at <= r.end; });
-}
-
-Frame tail_call_in(std::string module) {
-  Frame frame;
-  frame.module = std::move(module);
-  frame.tail_call = true;
-  return frame;
-}
-
-} // namespace
-
-ProcessSymbols::ProcessSymbols(const Analysis& analysis, const std::filesystem::path& trace)
-    : analysis_(analysis), trace_(trace), known_(SymbolFile::read(trace)) {}
+ProcessSymbols::ProcessSymbols(const Analysis& analysis, const std::filesystem::path& trace,
+                               bool keep_interpreter)
+    : analysis_(analysis), trace_(trace), known_(SymbolFile::read(trace)),
+      keep_interpreter_(keep_interpreter) {}
 
 std::vector<std::uint64_t> ProcessSymbols::addresses(bool all_stacks) const {
   std::vector<std::uint64_t> addresses;
@@ -80,20 +55,11 @@ bool ProcessSymbols::keep(const SymbolResolver& resolver) {
 }
 
 std::vector<Frame> ProcessSymbols::frames(StackId stack, const SymbolResolver& resolver) const {
-  std::vector<Frame> result;
-  for (const std::uint64_t address : analysis_.stacks.frames(stack)) {
-    const Module* module = find_module(analysis_.modules, address);
-    if (module == nullptr) {
-      result.emplace_back().address = address;
-      continue; // no call site is known
-    }
-    const std::vector<Frame>* known = known_.find(address, module->loaded);
-    const std::vector<Frame> frames = known != nullptr ? *known : resolver.frames(*module, address);
-    if (is_behind_tail_call(frames.back(), result))
-      result.push_back(tail_call_in(frames.back().module));
-    result.insert(result.end(), frames.begin(), frames.end());
-  }
-  return result;
+  const auto names = [&](const Module& module, std::uint64_t address) {
+    const std::vector<Frame>* known = known_.find(address, module.loaded);
+    return known != nullptr ? *known : resolver.frames(module, address);
+  };
+  return stack_frames(analysis_.stacks, stack, analysis_.modules, names, keep_interpreter_);
 }
 
 } // namespace gmt

@@ -18,8 +18,9 @@ namespace gmt {
 
 class ProcessSymbols {
 public:
-  // The analysis must live as long.
-  ProcessSymbols(const Analysis& analysis, const std::filesystem::path& trace);
+  // The analysis must live as long. `keep_interpreter`: the interpreter's frames stay beside Python's.
+  ProcessSymbols(const Analysis& analysis, const std::filesystem::path& trace,
+                 bool keep_interpreter);
 
   // Of the stacks that the report shows, or of all.
   void want(SymbolResolver& resolver, bool all_stacks);
@@ -37,6 +38,7 @@ private:
   const Analysis& analysis_;
   std::filesystem::path trace_;
   SymbolFile known_;
+  bool keep_interpreter_;
   std::vector<std::pair<std::uint64_t, const Module*>> wanted_;
 };
 

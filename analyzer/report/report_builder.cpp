@@ -92,7 +92,7 @@ void symbolise(std::vector<Analysis>& analyses, const std::vector<fs::path>& tra
   SymbolResolver resolver;
   std::vector<ProcessSymbols> processes;
   for (std::size_t i = 0; i < analyses.size(); ++i) {
-    processes.emplace_back(analyses[i], traces[i]);
+    processes.emplace_back(analyses[i], traces[i], options.native_frames);
     if (options.symbols)
       processes.back().want(resolver, options.write_symbols || options.all_stacks);
     else processes.back().forget();

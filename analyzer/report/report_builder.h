@@ -21,6 +21,7 @@ struct ReportOptions {
   bool all_stacks = false; // fill in ProcessReport::stacks
   AnalysisOptions analysis;
   bool symbols = true;        // false: frames show module and offset only
+  bool native_frames = false; // keep those of Python's interpreter beside Python's own
   bool write_symbols = false; // keep what was resolved in each trace; a failure is a remark
   std::vector<std::string> only, skip; // kinds of findings, globs; empty `only` is all
 };

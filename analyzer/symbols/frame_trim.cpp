@@ -11,21 +11,18 @@
 #include <string_view>
 
 #include "analyzer/base/path.h"
+#include "analyzer/base/starts_with.h"
 #include "analyzer/symbols/demangle.h"
 
 namespace gmt {
 namespace {
-
-bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> prefixes) {
-  return std::any_of(prefixes.begin(), prefixes.end(),
-                     [text](std::string_view p) { return text.starts_with(p); });
-}
 
 bool equals_any(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
 bool of_start_up(const Frame& frame) {
+  if (!frame.language.empty()) return false;
   if (equals_any(frame.function,
                  {"_start", "start_thread", "clone", "clone3", "__clone", "__clone3"}) ||
       frame.function.starts_with("__libc_start_")) {
@@ -51,6 +48,7 @@ std::string kernel_of_stub(std::string_view function) {
 } // namespace
 
 bool is_cuda_frame(const Frame& frame) {
+  if (!frame.language.empty()) return false; // a module of Python may have a function cudaMalloc
   const std::string_view module = base_name(frame.module);
   if (starts_with_any(module,
                       {"libgpumemtrace", "libcudart.", "libcudart-", "libcuda.", "libcuda-"}))

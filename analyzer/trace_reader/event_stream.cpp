@@ -24,6 +24,7 @@ std::uint64_t ReadStats::lost() const {
 }
 
 EventStream::EventStream(TraceDir trace) : trace_(std::move(trace)) {
+  stacks_.python().set_folder(trace_.info.directory);
   std::vector<std::unique_ptr<LogReader>> logs;
   const bool keep_open = trace_.logs.size() <= kMaxOpenLogs;
   for (const std::filesystem::path& log : trace_.logs) {

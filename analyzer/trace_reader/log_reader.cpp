@@ -68,6 +68,10 @@ void LogReader::parse() {
       keep(record);
     } else if (record.head.kind == Kind::kStack) {
       define_stack(record);
+    } else if (record.head.kind == Kind::kPythonCode) {
+      define_python_code(record);
+    } else if (record.head.kind == Kind::kPythonStack) {
+      define_python_stack(record);
     } else {
       ++stats_.unknown_kinds;
     }
@@ -119,8 +123,52 @@ void LogReader::define_stack(const SlotRecord& record) {
     return;
   }
   ++stats_.records;
-  const StackId stack =
-    stacks_.intern(std::span(scratch_).subspan(trace::StackWord::kCount, count));
+  name_stack(id, stacks_.intern(std::span(scratch_).subspan(trace::StackWord::kCount, count)));
+}
+
+void LogReader::define_python_code(const SlotRecord& record) {
+  file_.words_of(record, scratch_);
+  const trace::PythonCodeView view(trace::Payload{scratch_.data(), scratch_.size()});
+  const trace::Payload text = view.text();
+  const std::uint64_t name = view.function_length(), file = view.file_length();
+  if (view.id() == 0 || view.id() > UINT32_MAX || name > text.bytes() ||
+      file > text.bytes() - name) {
+    ++stats_.damaged;
+    return;
+  }
+  ++stats_.records;
+  python_code_[static_cast<std::uint32_t>(view.id())] = {std::string(text.text(), name),
+                                                         std::string(text.text() + name, file)};
+}
+
+// A native stack that is not known gives a stack of Python frames alone.
+void LogReader::define_python_stack(const SlotRecord& record) {
+  file_.words_of(record, scratch_);
+  const trace::PythonStackView view(trace::Payload{scratch_.data(), scratch_.size()});
+  const std::uint64_t id = view.id(), count = view.frame_count();
+  if (id == 0 || id > UINT32_MAX || view.native() > UINT32_MAX || count > trace::kMaxStackFrames ||
+      count > view.frames().size()) {
+    ++stats_.damaged;
+    return;
+  }
+  ++stats_.records;
+  const std::span<const std::uint64_t> native =
+    stacks_.frames(stack_of(static_cast<std::uint32_t>(view.native())));
+  std::vector<std::uint64_t> addresses(native.begin(), native.end());
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const trace::Halves frame = trace::halves_of(view.frames()[i]);
+    if (frame.low == 0 && frame.high == 0) {
+      addresses.push_back(PythonFrames::kEntry);
+      continue;
+    }
+    const auto code = python_code_.find(frame.high);
+    addresses.push_back(
+      stacks_.python().intern(code != python_code_.end() ? code->second : PythonCode{}, frame.low));
+  }
+  name_stack(id, stacks_.intern(addresses));
+}
+
+void LogReader::name_stack(std::uint64_t id, StackId stack) {
   constexpr std::size_t kGap = 4096; // ids count up; a far one is damage, and must not cost memory
   if (id < stack_ids_.size() + kGap) {
     if (id >= stack_ids_.size()) stack_ids_.resize(id + 1);

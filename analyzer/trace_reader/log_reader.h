@@ -62,6 +62,9 @@ private:
   void parse();
   void keep(const SlotRecord& record);
   void define_stack(const SlotRecord& record);
+  void define_python_code(const SlotRecord& record);
+  void define_python_stack(const SlotRecord& record);
+  void name_stack(std::uint64_t id, StackId stack);
   void begin_thread(std::uint32_t slot);
   std::uint32_t thread_of(std::uint32_t slot) const;
   StackId stack_of(std::uint32_t id) const;
@@ -86,7 +89,8 @@ private:
 
   std::vector<StackId> stack_ids_; // by the log's own ids, which count up from 1
   std::unordered_map<std::uint32_t, StackId> odd_stack_ids_;
-  std::vector<std::uint64_t> scratch_; // a stack's words
+  std::unordered_map<std::uint32_t, PythonCode> python_code_; // by the log's own ids
+  std::vector<std::uint64_t> scratch_;                        // a stack's words
 };
 
 } // namespace gmt

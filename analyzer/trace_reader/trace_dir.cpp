@@ -132,9 +132,9 @@ private:
     if (key == "driver") return driver(value);
     if (key == "rank") return number(value, i.rank.emplace());
     const std::pair<std::string_view, std::string*> texts[] = {
-      {"tool", &i.tool},          {"run", &i.run},       {"host", &i.host},
-      {"exe", &i.executable},     {"cwd", &i.directory}, {"device", &i.device},
-      {"core_dump", &i.core_dump}};
+      {"tool", &i.tool},           {"run", &i.run},       {"host", &i.host},
+      {"exe", &i.executable},      {"cwd", &i.directory}, {"device", &i.device},
+      {"core_dump", &i.core_dump}, {"python", &i.python}, {"python_frames", &i.python_frames}};
     for (const auto& [name, text] : texts) {
       if (key == name) *text = value;
     }

@@ -18,6 +18,7 @@
 #include "interposer/loader/mapped_path.h"
 #include "interposer/loader/object_files.h"
 #include "interposer/log/process.h"
+#include "interposer/log/python/python_session.h"
 
 namespace gmt::interposer {
 namespace {
@@ -172,6 +173,7 @@ void scan() noexcept {
   drop_unseen();
   if (noted_count != before) walk_objects(note_one, nullptr); // what took a dropped one's place
   noted_epoch = now;
+  look_for_python();
 }
 
 } // namespace

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See stack_interner.h. The hash is taken for the identity of a stack: 64 bits over at most some
-// million stacks.
+// See stack_interner.h.
 //
 // Why verifying is enough: the first return address and the frame are the key. If the return
 // address of frame i lies where it lay, the code that runs there is the same function at the same
@@ -9,14 +8,15 @@
 // happens to survive at the old place could be taken for an earlier call.
 #include "interposer/log/stack_interner.h"
 
-#include <cstring>
 #include <sys/mman.h>
 
+#include "interposer/base/mix.h"
 #include "interposer/base/own_stack.h"
 #include "interposer/base/signal_guard.h"
 #include "interposer/loader/object_files.h"
 #include "interposer/log/module_list.h"
 #include "interposer/log/process.h"
+#include "interposer/log/python/python_session.h"
 #include "interposer/log/thread_log.h"
 #include "interposer/log/unwinder.h"
 
@@ -26,12 +26,6 @@ namespace {
 
 constexpr unsigned kOwnFrames = 8;      // at most this many of ours lie on top
 constexpr unsigned kOwnFramesAway = 16; // from a stack of ours
-
-std::uint64_t mix(std::uint64_t h, std::uint64_t v) noexcept {
-  h ^= v;
-  h *= 0x9fb21c651e98df25u;
-  return h ^ h >> 29;
-}
 
 unsigned depth() noexcept { return static_cast<unsigned>(Process::options().stack_depth); }
 
@@ -58,6 +52,19 @@ inline bool StackInterner::holds(const Known& known) noexcept {
 
 std::uint32_t StackInterner::here(ThreadLog& log, const void* caller, const void* frame) noexcept {
   if (depth() == 0) return 0;
+  const std::uint32_t native = native_here(log, caller, frame);
+  if (const python::Interpreter* python = python::interpreter()) [[unlikely]]
+    return with_python(log, *python, native);
+  return native;
+}
+
+std::uint32_t StackInterner::with_python(ThreadLog& log, const python::Interpreter& python,
+                                         std::uint32_t native) noexcept {
+  return python_.here(log, python, native, depth(), last_id_);
+}
+
+inline std::uint32_t StackInterner::native_here(ThreadLog& log, const void* caller,
+                                                const void* frame) noexcept {
   if (module_epoch() != epoch_) [[unlikely]]
     modules_have_changed();
   const auto key =
@@ -75,6 +82,7 @@ std::uint32_t StackInterner::here(ThreadLog& log, const void* caller, const void
 void StackInterner::modules_have_changed() noexcept {
   const SignalGuard signals;
   flush_unwinder();
+  check_python();
   clear();
   epoch_ = module_epoch();
 }
@@ -151,48 +159,25 @@ void StackInterner::learn(Known& known, void** frames, unsigned count) noexcept 
 std::uint32_t StackInterner::intern(ThreadLog& log, void** frames, unsigned count) noexcept {
   std::uint64_t hash = count;
   for (unsigned i = 0; i < count; ++i) hash = mix(hash, reinterpret_cast<std::uint64_t>(frames[i]));
-  if (table_ != nullptr) {
-    for (std::uint32_t i = static_cast<std::uint32_t>(hash) & mask_; table_[i].id != 0;
-         i = (i + 1) & mask_) {
-      if (table_[i].hash == hash) return table_[i].id;
-    }
-  }
+  const std::uint32_t known = table_.find(hash);
+  if (known != 0) return known;
   return add(log, frames, count, hash);
 }
 
 std::uint32_t StackInterner::add(ThreadLog& log, void** frames, unsigned count,
                                  std::uint64_t hash) noexcept {
   const SignalGuard signals;
-  if ((table_ == nullptr || used_ * 2 > mask_) && !grow()) return 0;
+  if (!table_.make_room()) return 0;
   note_modules_of(frames, count);
-  const std::uint32_t id = ++next_id_;
+  const std::uint32_t id = ++last_id_;
   constexpr unsigned kFrames = trace::StackWord::kCount; // the first of them
   PayloadWords<kFrames + trace::kMaxStackFrames> words;
   trace::StackFields(words).id(id).frame_count(count);
   for (unsigned i = 0; i < count; ++i)
     words.w[kFrames + i] = reinterpret_cast<std::uint64_t>(frames[i]);
   log.append_words(trace::Kind::kStack, words.w, kFrames + count);
-  std::uint32_t i = static_cast<std::uint32_t>(hash) & mask_;
-  while (table_[i].id != 0) i = (i + 1) & mask_;
-  table_[i] = {hash, id};
-  ++used_;
+  table_.add(hash, id);
   return id;
-}
-
-bool StackInterner::grow() noexcept {
-  const std::uint32_t size = table_ == nullptr ? 256 : (mask_ + 1) * 2;
-  auto* table = map_array<Entry>(size);
-  if (table == nullptr) return false;
-  for (std::uint32_t old = 0; table_ != nullptr && old <= mask_; ++old) {
-    if (table_[old].id == 0) continue;
-    std::uint32_t i = static_cast<std::uint32_t>(table_[old].hash) & (size - 1);
-    while (table[i].id != 0) i = (i + 1) & (size - 1);
-    table[i] = table_[old];
-  }
-  // The old table stays mapped: the code that a signal handler interrupted may still be reading it.
-  table_ = table;
-  mask_ = size - 1;
-  return true;
 }
 
 void StackInterner::forget_known() noexcept {
@@ -200,8 +185,8 @@ void StackInterner::forget_known() noexcept {
 }
 
 void StackInterner::clear() noexcept {
-  if (table_ != nullptr) std::memset(table_, 0, (mask_ + 1) * sizeof(Entry));
-  used_ = 0;
+  table_.clear();
+  python_.clear();
   forget_known();
 }
 

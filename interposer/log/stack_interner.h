@@ -2,11 +2,14 @@
 // Call stacks: captured by libunwind's cached fast path (unwinder.h) and interned per log, so that
 // a record holds a number. A stack that keeps coming back is verified instead of walked: it is the
 // same if every return address lies where it lay, which costs one load a frame. The tables change
-// with signals blocked only: a handler on the same thread sees them whole.
+// with signals blocked only: a handler on the same thread sees them whole. Where the process runs
+// Python, its frames are a part of the stack.
 #pragma once
 
 #include <cstdint>
 
+#include "interposer/log/id_table.h"
+#include "interposer/log/python/python_stacks.h"
 #include "trace/format.h"
 
 namespace gmt::interposer {
@@ -24,10 +27,6 @@ public:
   void forget_known() noexcept;
 
 private:
-  struct Entry {
-    std::uint64_t hash;
-    std::uint32_t id;
-  };
   // Where four return addresses lie, from the entry's frame upwards. A stack's last one fills up
   // its last four.
   struct StackRow {
@@ -46,6 +45,9 @@ private:
   static constexpr unsigned kWays = 8;
   static constexpr unsigned kSets = 64;
 
+  std::uint32_t native_here(ThreadLog& log, const void* caller, const void* frame) noexcept;
+  [[gnu::noinline]] std::uint32_t with_python(ThreadLog& log, const python::Interpreter& python,
+                                              std::uint32_t native) noexcept;
   static bool holds(const Known& known) noexcept;
   [[gnu::cold, gnu::noinline]] void modules_have_changed() noexcept;
   std::uint32_t walk(ThreadLog& log, Known* set, const void* caller, const void* frame) noexcept;
@@ -54,15 +56,13 @@ private:
   void learn(Known& known, void** frames, unsigned count) noexcept;
   std::uint32_t intern(ThreadLog& log, void** frames, unsigned count) noexcept;
   std::uint32_t add(ThreadLog& log, void** frames, unsigned count, std::uint64_t hash) noexcept;
-  bool grow() noexcept;
 
   std::uint32_t epoch_ = 0;  // of the loaded modules: stacks from before an unload are not reused
   std::uint32_t victim_ = 0; // way that is given up next
   StackRow* rows_ = nullptr; // some for each known stack
-  Entry* table_ = nullptr;   // open addressing; a free entry has id 0
-  std::uint32_t mask_ = 0;
-  std::uint32_t used_ = 0;
-  std::uint32_t next_id_ = 0;
+  IdTable table_;            // of native stacks
+  PythonStacks python_;
+  std::uint32_t last_id_ = 0; // of all stacks
   Known known_[kSets * kWays] = {};
 };
 

@@ -14,6 +14,7 @@
 #include "interposer/log/interned_text.h"
 #include "interposer/log/module_list.h"
 #include "interposer/log/process.h"
+#include "interposer/log/python/python_session.h"
 #include "interposer/log/unwinder.h"
 #include "interposer/recorders/launch_arguments.h"
 
@@ -32,6 +33,7 @@ constexpr SessionPart kParts[] = {
   {forget_execution_observer, begin_execution_observer},
   {forget_guard, begin_guard},
   {forget_core_dump, begin_core_dump}, // its waits stand in front of the fence's
+  {forget_python, nullptr},            // the scan of the modules looks for it
   {forget_noted_modules, note_all_modules},
   {nullptr, watch_process_end},
 };

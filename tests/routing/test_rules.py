@@ -32,6 +32,7 @@ ROOMS = {
     "interposer": (
         "base",
         "loader",
+        "python",
         "log",
         "driver_state",
         "core_dump",

@@ -144,10 +144,11 @@ class Trace:
 
     def stack(self, record):
         """Return addresses of a record's stack, innermost first; None if the log does not have it."""
-        if record.stack == 0:
-            return None
-        for other in record.log.records:
-            if other.kind == "stack" and other["id"] == record.stack:
+        wanted = record.stack
+        for other in reversed(record.log.records):
+            if other.kind == "python-stack" and other["id"] == wanted:
+                wanted = other["native"]
+            elif other.kind == "stack" and other["id"] == wanted != 0:
                 return other.rest[: other["frame_count"]]
         return None
 

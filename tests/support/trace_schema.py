@@ -33,7 +33,7 @@ class RecordType:
 
     @property
     def is_call(self):
-        return 16 <= self.number < 32
+        return 16 <= self.number < 30
 
 
 def words_of(row):

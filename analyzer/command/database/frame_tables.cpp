@@ -3,25 +3,24 @@
 
 #include "analyzer/command/database/frame_tables.h"
 
-#include <algorithm>
-
 #include "analyzer/base/text_format.h"
 #include "analyzer/symbols/frame_trim.h"
+#include "analyzer/symbols/stack_frames.h"
 #include "analyzer/symbols/symbols_cache.h"
 #include "analyzer/trace_reader/object_files.h"
 
 namespace gmt {
 namespace {
 
-// Frames by address, innermost first.
-class Addresses {
+// The frames of one process's stacks, by the numbers of its stack table.
+class StackNames {
 public:
-  Addresses(const EventStream& stream, bool with_symbols)
-      : modules_(stream.trace().modules),
+  StackNames(const EventStream& stream, bool with_symbols)
+      : stacks_(stream.stacks()), modules_(stream.trace().modules),
         known_(with_symbols ? SymbolFile::read(stream.trace().path) : SymbolFile()) {
     if (!with_symbols) return;
-    for (std::size_t i = 1; i <= stream.stacks().size(); ++i) {
-      for (const std::uint64_t address : frames_of(stream, i)) {
+    for (std::uint32_t i = 1; i <= stacks_.size(); ++i) {
+      for (const std::uint64_t address : stacks_.frames(StackId{i})) {
         const Module* module = find_module(modules_, address);
         if (module != nullptr && known_.find(address, module->loaded) == nullptr)
           resolver_.want(*module, address);
@@ -29,21 +28,17 @@ public:
     }
     resolver_.resolve();
   }
-  static std::span<const std::uint64_t> frames_of(const EventStream& stream, std::size_t stack) {
-    return stream.stacks().frames(StackId{static_cast<std::uint32_t>(stack)});
-  }
-  std::vector<Frame> at(std::uint64_t address) const {
-    const Module* module = find_module(modules_, address);
-    if (module == nullptr) {
-      Frame frame;
-      frame.address = address;
-      return {frame};
-    }
-    const std::vector<Frame>* known = known_.find(address, module->loaded);
-    return known != nullptr ? *known : resolver_.frames(*module, address);
+  // Innermost first
+  std::vector<Frame> frames(StackId stack) const {
+    const auto names = [&](const Module& module, std::uint64_t address) {
+      const std::vector<Frame>* known = known_.find(address, module.loaded);
+      return known != nullptr ? *known : resolver_.frames(module, address);
+    };
+    return stack_frames(stacks_, stack, modules_, names, false);
   }
 
 private:
+  const StackTable& stacks_;
   const std::vector<Module>& modules_;
   SymbolFile known_;
   SymbolResolver resolver_;
@@ -67,15 +62,10 @@ std::uint64_t FrameTables::number_of(const Frame& frame) {
 
 void FrameTables::add_stacks(const EventStream& stream, std::uint64_t process, std::uint64_t first,
                              bool with_symbols) {
-  const Addresses addresses(stream, with_symbols);
-  std::vector<Frame> frames;
-  for (std::size_t i = 1; i <= stream.stacks().size(); ++i) {
+  const StackNames names(stream, with_symbols);
+  for (std::uint32_t i = 1; i <= stream.stacks().size(); ++i) {
     stacks_.number(first + i).number(process).done();
-    frames.clear();
-    for (const std::uint64_t address : Addresses::frames_of(stream, i)) {
-      std::vector<Frame> here = addresses.at(address);
-      std::ranges::move(here, std::back_inserter(frames));
-    }
+    std::vector<Frame> frames = names.frames(StackId{i});
     trim_frames(frames);
     for (std::size_t depth = 0; depth < frames.size(); ++depth)
       stack_frames_.number(first + i).number(depth).number(number_of(frames[depth])).done();

@@ -13,6 +13,7 @@
 #include "analyzer/report/fingerprint.h"
 #include "analyzer/symbols/demangle.h"
 #include "analyzer/symbols/frame_trim.h"
+#include "analyzer/symbols/stack_frames.h"
 
 namespace gmt {
 namespace {
@@ -40,12 +41,14 @@ std::vector<LiveMemory> memory_of(const MemoryUse& use) {
 // The first of the program's own frames, else the innermost one.
 std::string name_of_frames(std::vector<Frame> frames) {
   trim_frames(frames);
+  std::erase_if(frames, [](const Frame& f) { return f.function.empty() && f.module.empty(); });
   if (frames.empty()) return "(no call stack was recorded)";
   auto at = std::ranges::find_if(frames, is_users_frame);
   if (at == frames.end()) at = frames.begin();
   if (at->function.empty())
     return cat({base_name(at->module), "+", format_address(at->module_offset)});
-  const std::string function = function_identity(at->function);
+  const std::string function =
+    at->language.empty() ? function_identity(at->function) : at->function;
   if (at->file.empty()) return function;
   return cat({function, " ", base_name(at->file), ":", std::to_string(at->line)});
 }
@@ -53,18 +56,14 @@ std::string name_of_frames(std::vector<Frame> frames) {
 } // namespace
 
 std::string LiveView::name_of(StackId stack) {
-  std::vector<Frame> frames;
-  const auto addresses = follower_.stacks().frames(stack);
-  for (const std::uint64_t address : addresses) {
+  for (const std::uint64_t address : follower_.stacks().frames(stack)) {
     if (const Module* module = find_module(modules_, address)) resolver_.want(*module, address);
   }
   resolver_.resolve();
-  for (const std::uint64_t address : addresses) {
-    const Module* module = find_module(modules_, address);
-    if (module == nullptr) continue;
-    std::ranges::copy(resolver_.frames(*module, address), std::back_inserter(frames));
-  }
-  return name_of_frames(std::move(frames));
+  const auto names = [&](const Module& module, std::uint64_t address) {
+    return resolver_.frames(module, address);
+  };
+  return name_of_frames(stack_frames(follower_.stacks(), stack, modules_, names, false));
 }
 
 void LiveView::add_holders(LiveProcess& process) {

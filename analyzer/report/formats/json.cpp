@@ -94,16 +94,18 @@ Totals totals_of(const Report& report) {
 }
 
 Json json_of(const Frame& frame) {
-  return {{"function", text_or_null(frame.function)},
-          {"file", text_or_null(frame.file)},
-          {"line", frame.line != 0 ? Json(frame.line) : Json(nullptr)},
-          {"module", text_or_null(frame.module)},
-          {"module_offset", frame.module.empty() || frame.tail_call
-                              ? Json(nullptr)
-                              : Json(format_address(frame.module_offset))},
-          {"address", format_address(frame.address)},
-          {"inlined", frame.inlined},
-          {"tail_call", frame.tail_call}};
+  Json json = {{"function", text_or_null(frame.function)},
+               {"file", text_or_null(frame.file)},
+               {"line", frame.line != 0 ? Json(frame.line) : Json(nullptr)},
+               {"module", text_or_null(frame.module)},
+               {"module_offset", frame.module.empty() || frame.tail_call
+                                   ? Json(nullptr)
+                                   : Json(format_address(frame.module_offset))},
+               {"address", format_address(frame.address)},
+               {"inlined", frame.inlined},
+               {"tail_call", frame.tail_call}};
+  if (!frame.language.empty()) json["language"] = frame.language;
+  return json;
 }
 
 Json json_of(const DeviceThread& thread) {

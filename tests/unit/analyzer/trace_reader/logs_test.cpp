@@ -288,11 +288,20 @@ TEST_F(Logs, KindsOfOtherFilesAreNoEvents) {
   const std::uint64_t order = trace.next_order();
   log().slot(slot(Kind::kDeviceAlloc, 1, order));
   log().slot(slot(Kind::kAccessCounters, 1, order + 1));
-  log().slot(slot(static_cast<Kind>(static_cast<int>(trace::kLastEventKind) + 1), 1, order + 2));
+  log().slot(slot(static_cast<Kind>(static_cast<int>(Kind::kAccessCounters) + 1), 1, order + 2));
   log().slot(slot(static_cast<Kind>(255), 1, order + 3));
   run();
   EXPECT_EQ(result.process.totals.events, 0u);
   EXPECT_TRUE(is_not_checked("calls of a newer format", "4 records"));
+}
+
+TEST_F(Logs, KindBehindTheLastEventIsNone) {
+  const auto behind = static_cast<Kind>(static_cast<int>(trace::kLastEventKind) + 1);
+  ASSERT_EQ(behind, Kind::kPythonCode); // without an id it is damaged
+  log().slot(slot(behind, 1, trace.next_order()));
+  run();
+  EXPECT_EQ(result.process.totals.events, 0u);
+  EXPECT_EQ(result.process.damaged, 1u);
 }
 
 TEST_F(Logs, MoreThreadsThanDescriptors) {

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts a stack's Python frames where the interpreter ran them: each run of them belongs to one
+// frame of its evaluator. The interpreter's own frames say nothing to most readers.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "analyzer/model/finding.h"
+#include "analyzer/trace_reader/python_frames.h"
+
+namespace gmt {
+
+// `native` and `python` innermost first. Without Python frames the stack stays as it is.
+std::vector<Frame> merge_python(std::vector<Frame> native, std::span<const std::uint64_t> python,
+                                const PythonFrames& frames, bool keep_interpreter);
+
+} // namespace gmt

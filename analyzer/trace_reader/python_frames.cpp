@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// See python_frames.h.
+#include "analyzer/trace_reader/python_frames.h"
+
+#include <utility>
+
+namespace gmt {
+namespace {
+
+// Not "<string>" and the like, which are no files.
+bool is_relative(const std::string& file) {
+  return !file.empty() && file[0] != '/' && file[0] != '<';
+}
+
+} // namespace
+
+std::uint64_t PythonFrames::intern(const PythonCode& code, std::uint32_t line) {
+  PythonCode absolute = code;
+  if (!folder_.empty() && is_relative(code.file)) absolute.file = folder_ + "/" + code.file;
+  const auto [at, is_new] =
+    addresses_.try_emplace({std::move(absolute), line}, kEntry + frames_.size() + 1);
+  if (is_new) frames_.push_back(&*at);
+  return at->second;
+}
+
+PythonFrames::Frame PythonFrames::find(std::uint64_t address) const {
+  const std::uint64_t index = address - kEntry - 1;
+  if (index >= frames_.size()) return {nullptr, 0};
+  return {&frames_[index]->first.first, frames_[index]->first.second};
+}
+
+} // namespace gmt

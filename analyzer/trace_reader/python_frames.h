@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Python frames of one process's call stacks, each once. In a stack they stand behind the
+// return addresses, innermost first, as addresses that no machine has.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gmt {
+
+struct PythonCode {
+  std::string function, file; // qualified name; both may be empty
+  auto operator<=>(const PythonCode&) const = default;
+};
+
+class PythonFrames {
+public:
+  // Ends a run: what stands before it was entered from C, so one evaluator of the interpreter holds
+  // it.
+  static constexpr std::uint64_t kEntry = 0x5059'0000'0000'0000;
+
+  // Of canonical addresses the highest 8 bits are equal.
+  static constexpr bool is_python(std::uint64_t address) { return address >> 48 == kEntry >> 48; }
+
+  // Where the program was started: Python names the file of the program as it was given.
+  void set_folder(std::string folder) { folder_ = std::move(folder); }
+
+  // Equal frames get equal addresses.
+  std::uint64_t intern(const PythonCode& code, std::uint32_t line);
+
+  struct Frame {
+    const PythonCode* code;
+    std::uint32_t line; // 0 unknown
+  };
+  // Of an address that intern() gave out, else no code.
+  Frame find(std::uint64_t address) const;
+
+private:
+  std::string folder_;
+  std::map<std::pair<PythonCode, std::uint32_t>, std::uint64_t> addresses_;
+  std::vector<const std::pair<const std::pair<PythonCode, std::uint32_t>, std::uint64_t>*> frames_;
+};
+
+} // namespace gmt
