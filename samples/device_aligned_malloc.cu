@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#define CHECK(call) do { if (cudaError_t r = (call)) { std::fprintf(stderr, "%s:%d: %s\\n", __FILE__, __LINE__, \
+#define CHECK(call) do { if (cudaError_t r = (call)) { std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, \
   cudaGetErrorString(r)); std::exit(1); } } while (0)
 
 __global__ void use_aligned_block(size_t alignment, unsigned long long* misaligned)

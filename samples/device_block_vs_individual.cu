@@ -12,7 +12,7 @@
 #include <cstring>
 #include <vector>
 
-#define CHECK(call) do { if (cudaError_t r = (call)) { std::fprintf(stderr, "%s:%d: %s\\n", __FILE__, __LINE__, \
+#define CHECK(call) do { if (cudaError_t r = (call)) { std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, \
   cudaGetErrorString(r)); std::exit(1); } } while (0)
 
 constexpr int kObjects = 8192;

@@ -16,7 +16,7 @@
 #include <cstring>
 
 // CHECK ends the program; TRY says what failed and goes on, as the faulty variants must reach their end.
-#define FAILED(result) std::fprintf(stderr, "%s:%d: %s\\n", __FILE__, __LINE__, cudaGetErrorString(result))
+#define FAILED(result) std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(result))
 #define CHECK(call) do { if (cudaError_t r = (call)) { FAILED(r); std::exit(1); } } while (0)
 #define TRY(call) do { if (cudaError_t r = (call)) { FAILED(r); (void)cudaGetLastError(); } } while (0)
 

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <cuda_runtime.h>
 
-#define CHECK(call) do { if (cudaError_t r = (call)) { std::fprintf(stderr, "%s:%d: %s\\n", __FILE__, __LINE__, \
+#define CHECK(call) do { if (cudaError_t r = (call)) { std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, \
   cudaGetErrorString(r)); std::exit(1); } } while (0)
 
 constexpr size_t kHeap = size_t{1} << 30;

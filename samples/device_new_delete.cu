@@ -14,7 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#define CHECK(call) do { if (cudaError_t r = (call)) { std::fprintf(stderr, "%s:%d: %s\\n", __FILE__, __LINE__, \
+#define CHECK(call) do { if (cudaError_t r = (call)) { std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, \
   cudaGetErrorString(r)); std::exit(1); } } while (0)
 
 struct Vector {

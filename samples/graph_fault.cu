@@ -20,17 +20,9 @@
 #include <cuda_runtime.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
-#define CHECK(call)                                                                                \
-  do {                                                                                             \
-    const cudaError_t error_ = (call);                                                             \
-    if (error_ != cudaSuccess) {                                                                   \
-      std::printf("%s: %s\\n", #call, cudaGetErrorName(error_));                                    \
-      std::exit(3);                                                                                \
-    }                                                                                              \
-  } while (false)
+#include "check.h"
 
 constexpr int kCount = 1024;
 

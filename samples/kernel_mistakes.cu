@@ -53,17 +53,9 @@
 // expect: error kernel-fault message="by a trap" stacks="failed here"@square_root:LINE(trap),"launched here"@trap:LINE(launch-trap)
 // not-checked: leak
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
-#define CHECK(call)                                                                                                    \
-  do {                                                                                                                 \
-    cudaError_t r = (call);                                                                                            \
-    if (r) {                                                                                                           \
-      std::printf("%s: %s\n", #call, cudaGetErrorName(r));                                                             \
-      std::exit(3);                                                                                                    \
-    }                                                                                                                  \
-  } while (0)
+#include "check.h"
 
 constexpr int kValues = 64;
 

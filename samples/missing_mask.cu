@@ -19,18 +19,10 @@
 #include <cuda_runtime.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
-#define CHECK(call)                                                                                \
-  do {                                                                                             \
-    const cudaError_t error_ = (call);                                                             \
-    if (error_ != cudaSuccess) {                                                                   \
-      std::printf("%s: %s\\n", #call, cudaGetErrorName(error_));                                    \
-      std::exit(3);                                                                                \
-    }                                                                                              \
-  } while (false)
+#include "check.h"
 
 constexpr int kValues = 99 * 128;
 constexpr int kThreads = 256;

@@ -19,18 +19,10 @@
 #include <cuda_runtime.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
-#define CHECK(call)                                                                                \
-  do {                                                                                             \
-    const cudaError_t error_ = (call);                                                             \
-    if (error_ != cudaSuccess) {                                                                   \
-      std::printf("%s: %s\\n", #call, cudaGetErrorName(error_));                                    \
-      std::exit(3);                                                                                \
-    }                                                                                              \
-  } while (false)
+#include "check.h"
 
 constexpr int kCells = 4096; // 16 KiB, which is a multiple of the alignment: nothing is behind them
 

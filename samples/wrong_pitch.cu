@@ -20,18 +20,10 @@
 #include <cuda_runtime.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
-#define CHECK(call)                                                                                \
-  do {                                                                                             \
-    const cudaError_t error_ = (call);                                                             \
-    if (error_ != cudaSuccess) {                                                                   \
-      std::printf("%s: %s\\n", #call, cudaGetErrorName(error_));                                    \
-      std::exit(3);                                                                                \
-    }                                                                                              \
-  } while (false)
+#include "check.h"
 
 constexpr int kRows = 64;
 constexpr int kColumns = 100; // 400 bytes, so that a row takes 512

@@ -12,8 +12,8 @@ namespace {
 
 constexpr unsigned kReports =
   bit(CommandId::kRun) | bit(CommandId::kCheck) | bit(CommandId::kReport);
-constexpr unsigned kAll = kProgramCommands | kReports | bit(CommandId::kDiff) | bit(CommandId::kTop) |
-                          bit(CommandId::kDump) | bit(CommandId::kHelp);
+constexpr unsigned kAll = kProgramCommands | kReports | bit(CommandId::kDiff) |
+                          bit(CommandId::kTop) | bit(CommandId::kDump) | bit(CommandId::kHelp);
 
 const char* option_placeholder(InterposerOptionType type) {
   switch (type) {
@@ -90,7 +90,8 @@ std::vector<OptionRow> own_rows() {
      "run on the processor (default auto)"},
     {"require-kernels", "", bit(CommandId::kCheck),
      "--device simulated: fail if a launch did not run to its end"},
-    {"trace-dir", "DIR", kProgramCommands, "where traces are made (default: the current directory)"},
+    {"trace-dir", "DIR", kProgramCommands,
+     "where traces are made (default: the current directory)"},
     {"help", "", kAll, "explain the command and its options", "h"},
   };
 }

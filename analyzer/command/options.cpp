@@ -52,7 +52,8 @@ std::string command_name(CommandId id) {
                                  CommandId command) {
   std::string owners;
   for (const CommandInfo& other : commands())
-    if (find_option(name, other.id)) owners += (owners.empty() ? "" : ", ") + std::string(other.name);
+    if (find_option(name, other.id))
+      owners += (owners.empty() ? "" : ", ") + std::string(other.name);
   const std::string mine = "'gpumemtrace " + command_name(command) + "'";
   if (!owners.empty())
     usage_error(mine + " takes no option '" + written + "'; it belongs to: " + owners);

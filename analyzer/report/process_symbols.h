@@ -18,7 +18,8 @@ namespace gmt {
 
 class ProcessSymbols {
 public:
-  // The analysis must live as long. `keep_interpreter`: the interpreter's frames stay beside Python's.
+  // The analysis must live as long. `keep_interpreter`: the interpreter's frames stay beside
+  // Python's.
   ProcessSymbols(const Analysis& analysis, const std::filesystem::path& trace,
                  bool keep_interpreter);
 

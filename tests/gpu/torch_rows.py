@@ -10,14 +10,7 @@ Exit status: 0, 77 without PyTorch or GPU, 3 where CUDA said that something is w
 import ctypes
 import sys
 
-try:
-    import torch
-except ImportError:
-    print("skipped: no PyTorch")
-    sys.exit(77)
-if not torch.cuda.is_available():
-    print("skipped: PyTorch sees no GPU")
-    sys.exit(77)
+from gpu_torch import torch
 
 ROWS, COLUMNS = 64, 256  # 64 KiB: nothing lies between the tensor's end and that of its mapping
 library, word = ctypes.CDLL(sys.argv[1]), sys.argv[2]

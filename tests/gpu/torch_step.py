@@ -5,14 +5,7 @@ word is how many steps are timed, by default 200. Exit status 77 without PyTorch
 import sys
 import time
 
-try:
-    import torch
-except ImportError:
-    print("skipped: no PyTorch")
-    sys.exit(77)
-if not torch.cuda.is_available():
-    print("skipped: PyTorch sees no GPU")
-    sys.exit(77)
+from gpu_torch import torch
 
 STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 200
 torch.manual_seed(0)

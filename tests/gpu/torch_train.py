@@ -4,18 +4,8 @@
 The caching allocator's blocks are never given back, which is no mistake: gpumemtrace must not call it one.
 """
 
-import sys
-
+from gpu_torch import torch
 from planted_leak import finish
-
-try:
-    import torch
-except ImportError:
-    print("skipped: no PyTorch")
-    sys.exit(77)
-if not torch.cuda.is_available():
-    print("skipped: PyTorch sees no GPU")
-    sys.exit(77)
 
 torch.manual_seed(0)
 model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1)).cuda()

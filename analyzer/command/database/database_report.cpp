@@ -22,34 +22,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string_view ending_word(Ending::How how) {
-  switch (how) {
-  case Ending::How::kExited: return "exited";
-  case Ending::How::kSignalled: return "signalled";
-  case Ending::How::kExec: return "exec";
-  case Ending::How::kRunning: return "running";
-  case Ending::How::kUnknown: break;
-  }
-  return "unknown";
-}
-
-std::string_view baseline_word(BaselineState state) {
-  switch (state) {
-  case BaselineState::kNew: return "new";
-  case BaselineState::kGrown: return "grown";
-  case BaselineState::kKnown: return "known";
-  case BaselineState::kNoBaseline: break;
-  }
-  return {};
-}
-
 void add_process(SqlInsert& row, const ProcessReport& process, std::uint64_t id,
                  std::uint64_t begin_realtime) {
   const auto replace = nlohmann::json::error_handler_t::replace;
   const std::string arguments = nlohmann::json(process.arguments).dump(-1, ' ', false, replace);
   row.number(id).number(process.pid).text(process.host).text(process.executable).text(arguments);
   row.text(process.trace).text_or_null(process.device).text_or_null(process.driver_version);
-  row.text(ending_word(process.ended.how));
+  row.text(tools::ending_word(process.ended.how));
   if (process.ended.how == Ending::How::kExited)
     row.number(static_cast<std::uint64_t>(process.ended.status));
   else row.null();
@@ -67,7 +46,7 @@ void add_findings(SqlFile& file, const Report& report, FrameTables& frames) {
   for (const ReportedFinding& finding : report.findings) {
     findings.number(++id).number(finding.process + 1).text(finding.kind);
     findings.text(tools::severity_word(finding.severity)).text(finding.fingerprint);
-    findings.text_or_null(baseline_word(finding.baseline)).text(finding.message);
+    findings.text_or_null(tools::baseline_word(finding.baseline)).text(finding.message);
     findings.text_or_null(finding.advice).number(finding.bytes).number(finding.count);
     findings.number(finding.address).text_or_null(finding.api).text_or_null(finding.owner);
     findings.text_or_null(finding.range).done();

@@ -13,6 +13,7 @@
 #include "analyzer/report/formats/json_executions.h"
 #include "analyzer/report/formats/json_fault.h"
 #include "analyzer/report/formats/json_values.h"
+#include "analyzer/report/formats/tool_words.h"
 #include "analyzer/report/output_format.h"
 
 namespace gmt {
@@ -23,30 +24,10 @@ using json::text_or_null;
 
 constexpr int kSchema = 1;
 
-const char* word(Severity severity) {
-  switch (severity) {
-  case Severity::kError: return "error";
-  case Severity::kWarning: return "warning";
-  case Severity::kNote: break;
-  }
-  return "note";
-}
-
-const char* word(Ending::How how) {
-  switch (how) {
-  case Ending::How::kExited: return "exited";
-  case Ending::How::kSignalled: return "signalled";
-  case Ending::How::kExec: return "exec";
-  case Ending::How::kRunning: return "running";
-  case Ending::How::kUnknown: break;
-  }
-  return "unknown";
-}
-
 Json json_of(const Ending& ending) {
   const bool exited = ending.how == Ending::How::kExited,
              signalled = ending.how == Ending::How::kSignalled;
-  return {{"how", word(ending.how)},
+  return {{"how", tools::ending_word(ending.how)},
           {"status", exited ? Json(ending.status) : Json(nullptr)},
           {"signal", signalled ? Json(ending.signal) : Json(nullptr)}};
 }
@@ -241,25 +222,15 @@ Json json_of(const HeldMemory& held) {
           {"pools", rows_of(held.pools)}};
 }
 
-Json json_of(BaselineState state) {
-  switch (state) {
-  case BaselineState::kNew: return "new";
-  case BaselineState::kGrown: return "grown";
-  case BaselineState::kKnown: return "known";
-  case BaselineState::kNoBaseline: break;
-  }
-  return nullptr;
-}
-
 Json json_of(const ReportedFinding& finding, const Report& report, unsigned depth) {
   Json stacks = Json::array();
   for (const LabelledStack& stack : finding.stacks)
     stacks.push_back(json_of(stack, stack.label, depth));
   const bool known = finding.process < report.processes.size();
   return {{"kind", finding.kind},
-          {"severity", word(finding.severity)},
+          {"severity", tools::severity_word(finding.severity)},
           {"fingerprint", text_or_null(finding.fingerprint)},
-          {"baseline", json_of(finding.baseline)},
+          {"baseline", text_or_null(std::string(tools::baseline_word(finding.baseline)))},
           {"message", finding.message},
           {"advice", finding.advice},
           {"bytes", finding.bytes},

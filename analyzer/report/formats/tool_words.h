@@ -20,6 +20,28 @@ inline std::string_view severity_word(Severity severity) {
   return "note";
 }
 
+inline std::string_view ending_word(Ending::How how) {
+  switch (how) {
+  case Ending::How::kExited: return "exited";
+  case Ending::How::kSignalled: return "signalled";
+  case Ending::How::kExec: return "exec";
+  case Ending::How::kRunning: return "running";
+  case Ending::How::kUnknown: break;
+  }
+  return "unknown";
+}
+
+// Empty without a baseline.
+inline std::string_view baseline_word(BaselineState state) {
+  switch (state) {
+  case BaselineState::kNew: return "new";
+  case BaselineState::kGrown: return "grown";
+  case BaselineState::kKnown: return "known";
+  case BaselineState::kNoBaseline: break;
+  }
+  return {};
+}
+
 // The findings that --limit leaves.
 inline std::size_t shown_findings(const Report& report, const OutputOptions& options) {
   const std::size_t all = report.findings.size();

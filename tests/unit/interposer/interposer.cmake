@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The interposer's logs, stacks and drain as a host program, so that the sanitizers see them; nothing of CUDA in it.
 set(interposer ${PROJECT_SOURCE_DIR}/interposer)
-file(GLOB logged CONFIGURE_DEPENDS ${interposer}/base/*.cpp ${interposer}/log/*.cpp)
+file(GLOB logged CONFIGURE_DEPENDS ${interposer}/base/*.cpp ${interposer}/log/*.cpp ${interposer}/log/python/*.cpp
+  ${interposer}/python/*.cpp ${interposer}/loader/exported_symbol.cpp)
 list(FILTER logged EXCLUDE REGEX "unwinder_(library|imports)") # the tests' stacks are made up
 file(GLOB ringed CONFIGURE_DEPENDS ${interposer}/device_ring/*.cpp)
 add_executable(interposer_log_test ${CMAKE_CURRENT_LIST_DIR}/log/log_test.cpp ${logged}

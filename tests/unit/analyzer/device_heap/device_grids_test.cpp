@@ -96,13 +96,6 @@ protected:
       {.api = "cuLaunchKernel", .stack = {from}},
       Made<trace::LaunchFields>().function(kStep).stream(stream).grid({4, 1, 1}).block({64, 1, 1}));
   }
-  void instantiate(std::uint64_t graph) {
-    log().record({.api = "cuGraphInstantiateWithFlags"}, Made<trace::LifeFields>()
-                                                           .handle(0x9e)
-                                                           .object(trace::ObjectClass::kGraphExec)
-                                                           .op(trace::LifeOp::kCreate)
-                                                           .parent(graph));
-  }
 };
 
 TEST_F(CaptureOfGrid, TwoAtOnce) {

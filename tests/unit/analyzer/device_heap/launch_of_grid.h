@@ -17,6 +17,14 @@ protected:
     device.grid(grid, 4, 64);
     device.device_malloc({.grid = grid, .site = site}, kP + grid * 4096, 100 + grid);
   }
+  // What is instantiated is 0x9e.
+  void instantiate(std::uint64_t graph) {
+    log().record({.api = "cuGraphInstantiateWithFlags"}, Made<trace::LifeFields>()
+                                                           .handle(0x9e)
+                                                           .object(trace::ObjectClass::kGraphExec)
+                                                           .op(trace::LifeOp::kCreate)
+                                                           .parent(graph));
+  }
   std::string launches() { // "1:0x401 ..." number and stack of the launches that leaked, by grid
     std::vector<const ReportedFinding*> leaks;
     for (const ReportedFinding& f : run_device().findings) leaks.push_back(&f);

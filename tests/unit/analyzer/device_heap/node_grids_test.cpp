@@ -27,13 +27,6 @@ protected:
                                                         .node(handle)
                                                         .other(of));
   }
-  void instantiate(std::uint64_t graph) {
-    log().record({.api = "cuGraphInstantiateWithFlags"}, Made<trace::LifeFields>()
-                                                           .handle(0x9e)
-                                                           .object(trace::ObjectClass::kGraphExec)
-                                                           .op(trace::LifeOp::kCreate)
-                                                           .parent(graph));
-  }
   void launch_graph(std::uint64_t from, std::uint64_t at = 0) {
     log().record({.api = "cuGraphLaunch", .stack = {from}, .order = at},
                  Made<trace::SyncFields>().executable_graph(0x9e).op(trace::SyncOp::kGraphLaunch));

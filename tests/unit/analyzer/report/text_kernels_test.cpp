@@ -3,28 +3,22 @@
 // results are.
 #include <gtest/gtest.h>
 
-#include <sstream>
+#include <string>
 
 #include "analyzer/report/output_format.h"
 #include "tests/report/made_up_executions.h"
+#include "tests/unit/analyzer/report/text_of.h"
 
 namespace gmt {
 namespace {
 
-std::string text_of(const Report& report, TableChoice tables = TableChoice::kAuto) {
+using test::expect_contains;
+using test::text_of;
+
+std::string text_with(TableChoice tables, const Report& report) {
   OutputOptions options;
   options.tables = tables;
-  for (const OutputInfo* output : outputs()) {
-    if (output->id != "text") continue;
-    std::ostringstream out;
-    output->write(report, options, out);
-    return out.str();
-  }
-  return "no text output is registered";
-}
-
-void expect_contains(const std::string& text, const std::string& part) {
-  EXPECT_NE(text.find(part), std::string::npos) << "missing:\n" << part << "\nin:\n" << text;
+  return text_of(report, options);
 }
 
 TEST(TextKernels, CountsWhatAGpuMayComputeOtherwise) {
@@ -50,8 +44,8 @@ TEST(TextKernels, SaysNothingWhereAllIsExact) {
   const std::string text = text_of(report);
   expect_contains(text, "kernels ran on the processor (9 launches)");
   EXPECT_EQ(text.find("against a GPU's results"), std::string::npos);
-  expect_contains(text_of(report, TableChoice::kAll), "  exact ");
-  EXPECT_EQ(text_of(test::on_simulated_device(), TableChoice::kNone).find("against a GPU's"),
+  expect_contains(text_with(TableChoice::kAll, report), "  exact ");
+  EXPECT_EQ(text_with(TableChoice::kNone, test::on_simulated_device()).find("against a GPU's"),
             std::string::npos);
 }
 

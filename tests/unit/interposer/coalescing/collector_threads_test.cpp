@@ -18,6 +18,7 @@
 #include "interposer/coalescing/collector/core.h"
 #include "interposer/coalescing/collector/profiler.h"
 #include "interposer/coalescing/collector/windows/sums.h"
+#include "tests/unit/interposer/coalescing/made_up_core.h"
 
 namespace gmt::interposer::collector {
 namespace {
@@ -28,7 +29,7 @@ using namespace std::chrono_literals;
 // ---- the device
 
 constexpr unsigned kStreams = 16;
-constexpr std::uint64_t kFirstStream = 100, kContext = 0xc0ffee00, kKernel = 0x1234500;
+constexpr std::uint64_t kKernel = 0x1234500;
 std::array<std::atomic<int>, kStreams> pending; // work that has not ended
 std::atomic<int> running{0};                    // sum of them
 std::atomic<bool> enabled{false};
@@ -71,22 +72,6 @@ void* driver_symbol(const char* name) {
 
 // ---- the core
 
-struct Record {
-  trace::Kind kind;
-  std::vector<trace::Slot> slots; // the record's own, never moved
-};
-std::mutex records_mutex;
-std::deque<Record> records;
-
-trace::Slot* append(ThreadLog*, trace::Kind kind, const std::uint64_t* words, unsigned count,
-                    std::uint16_t) {
-  const std::scoped_lock lock(records_mutex);
-  Record& record =
-    records.emplace_back(Record{kind, std::vector<trace::Slot>(trace::slots_for(count))});
-  for (unsigned i = 0; i < count; ++i) set_word(record.slots.data(), i, words[i]);
-  return record.slots.data();
-}
-
 trace::Slot* only(trace::Kind kind) {
   trace::Slot* found = nullptr;
   for (Record& record : records) {
@@ -97,25 +82,13 @@ trace::Slot* only(trace::Kind kind) {
   return found;
 }
 
-Options options;
 const CoreFunctions& made_up_core() {
-  static CoreFunctions functions{};
-  functions.options = &options;
+  static CoreFunctions functions = core_functions();
   functions.driver_symbol = driver_symbol;
-  functions.current_context = [] { return kContext; };
-  functions.context_id = [] { return std::uint16_t{1}; };
-  functions.is_primary_context = [](std::uint64_t) { return false; };
-  functions.code_generation = [] { return std::uint64_t{1}; };
-  functions.in_range = [](const char*) { return true; };
   functions.now = [] {
     return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   };
   functions.switch_off = [] { ADD_FAILURE() << "CUPTI was given up"; };
-  functions.notify_at_exit = [] {};
-  functions.initial_environment = [](const char*, char*, std::size_t) { return false; };
-  functions.make_log = [](std::uint32_t) { return reinterpret_cast<ThreadLog*>(&records); };
-  functions.append = append;
-  functions.each_object = [](const char*, bool (*)(void*, const char*), void*) {};
   functions.append_text = [](ThreadLog*, const char*, std::size_t) { return std::uint64_t{7}; };
   return functions;
 }

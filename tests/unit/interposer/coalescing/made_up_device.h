@@ -17,6 +17,7 @@
 #include "interposer/coalescing/collector/core.h"
 #include "interposer/coalescing/collector/profiler.h"
 #include "interposer/coalescing/collector/windows/sums.h"
+#include "tests/unit/interposer/coalescing/made_up_core.h"
 
 namespace gmt::interposer::collector {
 namespace {
@@ -24,7 +25,6 @@ namespace {
 using What = DriverCall::What;
 
 constexpr std::uint64_t kSecond = 1000 * kMillisecond, kForEver = 1'000'000 * kSecond;
-constexpr std::uint64_t kFirstStream = 100, kContext = 0xc0ffee00;
 
 // ---- the device: runs one kernel after the other, in the order in which they were launched
 
@@ -102,37 +102,11 @@ void* driver_symbol(const char* name) {
 
 // ---- the core
 
-struct Record {
-  trace::Kind kind;
-  std::vector<trace::Slot> slots; // the record's own, never moved
-};
-std::deque<Record> records;
-
-trace::Slot* append(ThreadLog*, trace::Kind kind, const std::uint64_t* words, unsigned count,
-                    std::uint16_t) {
-  Record& record =
-    records.emplace_back(Record{kind, std::vector<trace::Slot>(trace::slots_for(count))});
-  for (unsigned i = 0; i < count; ++i) set_word(record.slots.data(), i, words[i]);
-  return record.slots.data();
-}
-
-Options options;
 const CoreFunctions& made_up_core() {
-  static CoreFunctions functions{};
-  functions.options = &options;
+  static CoreFunctions functions = core_functions();
   functions.driver_symbol = driver_symbol;
-  functions.current_context = [] { return kContext; };
-  functions.context_id = [] { return std::uint16_t{1}; };
-  functions.is_primary_context = [](std::uint64_t) { return false; };
-  functions.code_generation = [] { return std::uint64_t{1}; };
-  functions.in_range = [](const char*) { return true; };
-  functions.now = [] { return device.clock += 100'000; }; // who waits for it sees it go on
+  functions.now = [] { return device.clock += 100'000; }; // a loop that waits for it ends
   functions.switch_off = [] {};
-  functions.notify_at_exit = [] {};
-  functions.initial_environment = [](const char*, char*, std::size_t) { return false; };
-  functions.make_log = [](std::uint32_t) { return reinterpret_cast<ThreadLog*>(&records); };
-  functions.append = append;
-  functions.each_object = [](const char*, bool (*)(void*, const char*), void*) {};
   functions.append_text = [](ThreadLog*, const char* text, std::size_t length) {
     return std::hash<std::string>{}(std::string(text, length));
   };
