@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "analyzer/base/user_error.h"
-#include "analyzer/command/options.h"
+#include "analyzer/command/options/options.h"
 
 namespace gmt {
 

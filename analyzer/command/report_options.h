@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "analyzer/command/options.h"
+#include "analyzer/command/options/options.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/report_builder.h"
 

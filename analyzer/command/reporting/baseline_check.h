@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "analyzer/command/options.h"
+#include "analyzer/command/options/options.h"
 #include "analyzer/report/baseline.h"
 #include "analyzer/report/report.h"
 

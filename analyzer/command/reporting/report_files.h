@@ -9,7 +9,7 @@
 
 #include "analyzer/command/console.h"
 #include "analyzer/command/database/database_report.h"
-#include "analyzer/command/options.h"
+#include "analyzer/command/options/options.h"
 #include "analyzer/report/report.h"
 
 namespace gmt {

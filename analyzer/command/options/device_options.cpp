@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See device_options.h. Each value is checked here: the device would only complain and go on.
 
-#include "analyzer/command/device_options.h"
+#include "analyzer/command/options/device_options.h"
 
 #include <charconv>
 #include <string_view>

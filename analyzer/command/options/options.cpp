@@ -2,7 +2,7 @@
 // See options.h. Boost.Program_options stores the values and lays out the help. Where the options
 // end is decided here, because everything behind the program's name is the program's.
 
-#include "analyzer/command/options.h"
+#include "analyzer/command/options/options.h"
 
 #include <boost/program_options.hpp>
 
@@ -10,8 +10,8 @@
 #include <sstream>
 
 #include "analyzer/command/command.h"
-#include "analyzer/command/option_table.h"
-#include "analyzer/command/option_values.h"
+#include "analyzer/command/options/option_table.h"
+#include "analyzer/command/options/option_values.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/report/suppressions.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // See option_table.h.
 
-#include "analyzer/command/option_table.h"
+#include "analyzer/command/options/option_table.h"
 
-#include "analyzer/command/device_options.h"
-#include "analyzer/command/option_values.h"
+#include "analyzer/command/options/device_options.h"
+#include "analyzer/command/options/option_values.h"
 
 namespace gmt {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/command/options.h"
+#include "analyzer/command/options/options.h"
 
 namespace gmt {
 

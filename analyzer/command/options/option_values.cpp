@@ -2,7 +2,7 @@
 // Option values; see option_values.h. Every wrong value is a UserError of status 2 that lists the
 // right ones.
 
-#include "analyzer/command/option_values.h"
+#include "analyzer/command/options/option_values.h"
 
 #include <regex.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 #include "analyzer/base/text_lines.h"
 #include "analyzer/base/user_error.h"
 #include "analyzer/command/database/database_report.h"
-#include "analyzer/command/device_options.h"
+#include "analyzer/command/options/device_options.h"
 #include "analyzer/report/output_format.h"
 
 namespace gmt {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/command/options.h"
+#include "analyzer/command/options/options.h"
 
 namespace gmt {
 
