@@ -131,5 +131,6 @@ if __name__ == "__main__":
     parser.add_argument("--sample", type=pathlib.Path)
     OPTIONS = parser.parse_args()
     OPTIONS.wheel = OPTIONS.wheel.resolve()
+    OPTIONS.sample = OPTIONS.sample and OPTIONS.sample.resolve()
     os.umask(0o022)
     unittest.main(argv=sys.argv[:1])
