@@ -81,8 +81,8 @@ function(gmt_programs target)
   add_dependencies(gpu_programs ${target}_static)
 endfunction()
 
-# gmt_unity(<target> <sources at once>): reading the headers costs more than the sources themselves. The clang step of
-# scripts/test compiles each source by itself.
+# gmt_unity(<target> <sources at once>): reading the headers costs more than the sources themselves. It hides a missing
+# include, which scripts/lint finds in files that have changed.
 function(gmt_unity target batch)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${GPUMEMTRACE_UNITY} UNITY_BUILD_BATCH_SIZE ${batch})
 endfunction()

@@ -34,6 +34,7 @@ std::size_t FormTable::size() const { return data_->handlers.size(); }
 
 const FormTable* forms_of_level(int level) {
   if (level == 3) {
+#ifdef GMT_HAS_V3
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
         !__builtin_cpu_supports("bmi2"))
       return nullptr;
@@ -45,6 +46,9 @@ const FormTable* forms_of_level(int level) {
       return made;
     }();
     return table;
+#else
+    return nullptr;
+#endif
   }
   static const FormTable* const table = [] {
     auto* made = new FormTable;

@@ -31,7 +31,7 @@ private:
 const FormTable& forms();
 // The highest level that forms() chooses from here on. Programs that were bound keep theirs.
 void limit_level(int level);
-// That of one level, 2 or 3; null if the machine cannot execute it.
+// That of one level, 2 or 3; null if the machine cannot execute it, or it is not compiled.
 const FormTable* forms_of_level(int level);
 
 // Whether results of a form may differ from a GPU's in the last bits.
