@@ -93,6 +93,11 @@ constexpr Index3 block_extents_of(std::uint64_t word) {
 }
 
 // Two numbers in one word, low:32 high:32.
+// In a kPythonStack instead of the code's number: here the interpreter was entered from C. The
+// other half is the native frame of the evaluator that runs what stands before, from 1; 0 not
+// known.
+inline constexpr std::uint32_t kPythonEntry = 0xffffffff;
+
 struct Halves {
   std::uint32_t low, high;
 };

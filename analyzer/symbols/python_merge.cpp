@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// See python_merge.h. Runs and evaluators are matched from the innermost one on: the outer end of
-// either may have been cut off. Where no evaluator can be recognised, all runs stand where the
-// stack enters the interpreter.
+// See python_merge.h. Where the record does not name a run's evaluator, runs and evaluators are
+// matched from the innermost one on: the outer end of either may have been cut off. Runs for which
+// no evaluator is left stand before the last one, or where the stack enters the interpreter.
 #include "analyzer/symbols/python_merge.h"
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "analyzer/base/path.h"
 #include "analyzer/base/starts_with.h"
@@ -38,44 +40,70 @@ Frame frame_of(const PythonFrames::Frame& from) {
   return frame;
 }
 
-// The runs one after another.
-class Runs {
-public:
-  Runs(std::span<const std::uint64_t> python, const PythonFrames& frames)
-      : rest_(python), frames_(frames) {}
+struct Run {
+  std::vector<Frame> frames;
+  std::uint32_t evaluator = 0; // the number of the native frame that runs it, from 1; 0 not known
+};
 
-  void take_one(std::vector<Frame>& out) {
-    while (!rest_.empty()) {
-      const std::uint64_t address = rest_.front();
-      rest_ = rest_.subspan(1);
-      if (address == PythonFrames::kEntry) return;
-      out.push_back(frame_of(frames_.find(address)));
+std::vector<Run> runs_of(std::span<const std::uint64_t> python, const PythonFrames& frames) {
+  std::vector<Run> runs(1);
+  for (const std::uint64_t address : python) {
+    if (PythonFrames::is_entry(address)) {
+      runs.back().evaluator = PythonFrames::evaluator_of(address);
+      runs.emplace_back();
+    } else {
+      runs.back().frames.push_back(frame_of(frames.find(address)));
     }
   }
-  void take_all(std::vector<Frame>& out) {
-    while (!rest_.empty()) take_one(out);
-  }
+  if (runs.back().frames.empty()) runs.pop_back(); // behind the last entry
+  return runs;
+}
 
-private:
-  std::span<const std::uint64_t> rest_;
-  const PythonFrames& frames_;
-};
+// Where each run stands: before this native frame. In stripped interpreters only the numbers that
+// the record gives say which frame is an evaluator's.
+std::vector<std::size_t> positions_of(const std::vector<Run>& runs, const NativeStack& native) {
+  const auto find = [&](std::size_t from, auto&& matches) -> std::size_t {
+    return std::find_if(native.frames.begin() + static_cast<std::ptrdiff_t>(from),
+                        native.frames.end(), matches) -
+           native.frames.begin();
+  };
+  const std::size_t none = native.frames.size();
+  std::vector<std::size_t> positions;
+  std::size_t next = 0; // the first frame that may run the next one
+  std::size_t last = find(0, is_of_interpreter);
+  for (const Run& run : runs) {
+    std::size_t at = none;
+    if (run.evaluator != 0 && run.evaluator <= native.begins.size())
+      at = native.begins[run.evaluator - 1];
+    else at = find(next, is_evaluator);
+    if (at >= next && at != none) {
+      last = at;
+      next = at + 1;
+    }
+    positions.push_back(last);
+  }
+  return positions;
+}
 
 } // namespace
 
-std::vector<Frame> merge_python(std::vector<Frame> native, std::span<const std::uint64_t> python,
+std::vector<Frame> merge_python(NativeStack native, std::span<const std::uint64_t> python,
                                 const PythonFrames& frames, bool keep_interpreter) {
-  if (python.empty()) return native;
-  const auto last = std::find_if(native.rbegin(), native.rend(), is_evaluator).base();
-  const auto entry = std::ranges::find_if(native, is_of_interpreter);
-  Runs runs(python, frames);
+  if (python.empty()) return std::move(native.frames);
+  std::vector<Run> runs = runs_of(python, frames);
+  const std::vector<std::size_t> positions = positions_of(runs, native);
   std::vector<Frame> merged;
-  for (auto at = native.begin(); at != native.end(); ++at) {
-    if (is_evaluator(*at)) runs.take_one(merged);
-    if (at + 1 == last || (last == native.begin() && at == entry)) runs.take_all(merged);
-    if (keep_interpreter || !is_of_interpreter(*at)) merged.push_back(std::move(*at));
+  std::size_t run = 0;
+  const auto put_runs = [&](std::size_t before) {
+    for (; run < runs.size() && positions[run] <= before; ++run)
+      std::ranges::move(runs[run].frames, std::back_inserter(merged));
+  };
+  for (std::size_t i = 0; i < native.frames.size(); ++i) {
+    put_runs(i);
+    if (keep_interpreter || !is_of_interpreter(native.frames[i]))
+      merged.push_back(std::move(native.frames[i]));
   }
-  runs.take_all(merged);
+  put_runs(native.frames.size());
   return merged;
 }
 

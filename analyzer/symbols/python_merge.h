@@ -3,6 +3,7 @@
 // frame of its evaluator. The interpreter's own frames say nothing to most readers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -12,8 +13,14 @@
 
 namespace gmt {
 
-// `native` and `python` innermost first. Without Python frames the stack stays as it is.
-std::vector<Frame> merge_python(std::vector<Frame> native, std::span<const std::uint64_t> python,
+// Innermost first.
+struct NativeStack {
+  std::vector<Frame> frames;
+  std::vector<std::size_t> begins; // of each return address: its first frame, inlined ones included
+};
+
+// `python` innermost first. Without Python frames the stack stays as it is.
+std::vector<Frame> merge_python(NativeStack native, std::span<const std::uint64_t> python,
                                 const PythonFrames& frames, bool keep_interpreter);
 
 } // namespace gmt

@@ -37,18 +37,22 @@ Frame tail_call_in(std::string module) {
   return frame;
 }
 
+// `begins`: where the frames of each address begin.
 std::vector<Frame> native_frames(std::span<const std::uint64_t> addresses,
-                                 std::span<const Module> modules, const AddressNames& names) {
+                                 std::span<const Module> modules, const AddressNames& names,
+                                 std::vector<std::size_t>& begins) {
   std::vector<Frame> result;
   for (const std::uint64_t address : addresses) {
     const Module* module = find_module(modules, address);
     if (module == nullptr) {
+      begins.push_back(result.size());
       result.emplace_back().address = address;
       continue; // no call site is known
     }
     std::vector<Frame> frames = names(*module, address);
     if (is_behind_tail_call(frames.back(), result))
       result.push_back(tail_call_in(frames.back().module));
+    begins.push_back(result.size());
     std::ranges::move(frames, std::back_inserter(result));
   }
   return result;
@@ -61,8 +65,10 @@ std::vector<Frame> stack_frames(const StackTable& stacks, StackId stack,
                                 bool keep_interpreter) {
   const std::span<const std::uint64_t> all = stacks.frames(stack);
   const auto python = std::ranges::find_if(all, PythonFrames::is_python);
-  return merge_python(native_frames({all.begin(), python}, modules, names), {python, all.end()},
-                      stacks.python(), keep_interpreter);
+  std::vector<std::size_t> begins;
+  std::vector<Frame> native = native_frames({all.begin(), python}, modules, names, begins);
+  return merge_python({std::move(native), begins}, {python, all.end()}, stacks.python(),
+                      keep_interpreter);
 }
 
 } // namespace gmt

@@ -157,8 +157,8 @@ void LogReader::define_python_stack(const SlotRecord& record) {
   std::vector<std::uint64_t> addresses(native.begin(), native.end());
   for (std::uint64_t i = 0; i < count; ++i) {
     const trace::Halves frame = trace::halves_of(view.frames()[i]);
-    if (frame.low == 0 && frame.high == 0) {
-      addresses.push_back(PythonFrames::kEntry);
+    if (frame.high == trace::kPythonEntry) {
+      addresses.push_back(PythonFrames::entry(frame.low));
       continue;
     }
     const auto code = python_code_.find(frame.high);

@@ -16,15 +16,16 @@ bool is_relative(const std::string& file) {
 
 std::uint64_t PythonFrames::intern(const PythonCode& code, std::uint32_t line) {
   PythonCode absolute = code;
-  if (!folder_.empty() && is_relative(code.file)) absolute.file = folder_ + "/" + code.file;
+  if (!folder_.empty() && is_relative(code.file))
+    absolute.file = folder_ + (folder_.ends_with('/') ? "" : "/") + code.file;
   const auto [at, is_new] =
-    addresses_.try_emplace({std::move(absolute), line}, kEntry + frames_.size() + 1);
+    addresses_.try_emplace({std::move(absolute), line}, kFrames + frames_.size());
   if (is_new) frames_.push_back(&*at);
   return at->second;
 }
 
 PythonFrames::Frame PythonFrames::find(std::uint64_t address) const {
-  const std::uint64_t index = address - kEntry - 1;
+  const std::uint64_t index = address - kFrames;
   if (index >= frames_.size()) return {nullptr, 0};
   return {&frames_[index]->first.first, frames_[index]->first.second};
 }

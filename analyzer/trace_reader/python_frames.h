@@ -18,12 +18,17 @@ struct PythonCode {
 
 class PythonFrames {
 public:
+  // No machine has them: of canonical addresses the highest 8 bits are equal.
+  static constexpr bool is_python(std::uint64_t address) {
+    return address >> 48 == kFrames >> 48 || is_entry(address);
+  }
   // Ends a run: what stands before it was entered from C, so one evaluator of the interpreter holds
-  // it.
-  static constexpr std::uint64_t kEntry = 0x5059'0000'0000'0000;
-
-  // Of canonical addresses the highest 8 bits are equal.
-  static constexpr bool is_python(std::uint64_t address) { return address >> 48 == kEntry >> 48; }
+  // it. `evaluator`: the number of that native frame, from 1; 0 not known.
+  static constexpr std::uint64_t entry(std::uint32_t evaluator) { return kEntries + evaluator; }
+  static constexpr bool is_entry(std::uint64_t address) { return address >> 48 == kEntries >> 48; }
+  static constexpr std::uint32_t evaluator_of(std::uint64_t entry) {
+    return static_cast<std::uint32_t>(entry - kEntries);
+  }
 
   // Where the program was started: Python names the file of the program as it was given.
   void set_folder(std::string folder) { folder_ = std::move(folder); }
@@ -39,6 +44,8 @@ public:
   Frame find(std::uint64_t address) const;
 
 private:
+  static constexpr std::uint64_t kFrames = 0x5059'0000'0000'0000, kEntries = 0x505a'0000'0000'0000;
+
   std::string folder_;
   std::map<std::pair<PythonCode, std::uint32_t>, std::uint64_t> addresses_;
   std::vector<const std::pair<const std::pair<PythonCode, std::uint32_t>, std::uint64_t>*> frames_;

@@ -23,21 +23,20 @@ inline bool has_several(const Interpreter& python) noexcept {
   return python.newest_interpreter() != python.main_interpreter();
 }
 
-// Calls visit(code, instruction) for each frame, with null for an entry from C, until it answers
-// false.
+// Calls visit(code, instruction) for each frame until it answers false; with null and a frame for
+// an entry from C. From 3.12 on that frame is a variable of the evaluator in C.
 template <class Visit> inline void walk(const Interpreter& python, const char* frame,
                                         Visit&& visit) noexcept {
   const Layout& l = python.layout;
-  constexpr const char* kEntry = nullptr;
   while (frame != nullptr) {
     if (load<std::uint8_t>(frame, l.owner) >= kOwnedByC) {
-      if (!visit(kEntry, kEntry)) return;
+      if (!visit(nullptr, frame)) return;
     } else {
-      const char* code = load(frame, l.code);
+      const char* code = code_of(python, frame);
       if (load(code, kObjectType) != python.code_type) return;
       if (!visit(code, load(frame, l.instruction))) return;
       if (l.is_entry != kAbsent && load<std::uint8_t>(frame, l.is_entry) != 0 &&
-          !visit(kEntry, kEntry))
+          !visit(nullptr, frame))
         return;
     }
     frame = load(frame, l.previous);

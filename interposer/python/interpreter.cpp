@@ -22,30 +22,31 @@ struct VersionLayout {
   Layout layout;
 };
 constexpr VersionLayout kLayouts[] = {
+#define OFFSETS(...)
 #define LAYOUT(major, minor, ...) {(major) << 8 | (minor), {__VA_ARGS__}},
 #include "interposer/python/layouts.def"
 #undef LAYOUT
+#undef OFFSETS
 };
 
-// The beginning of _PyRuntime from 3.13 on.
-struct DebugOffsets {
-  char cookie[8];
-  std::uint64_t version, free_threaded;
-  std::uint64_t runtime_state[3];
-  std::uint64_t interpreter_state[13];
-  struct {
-    std::uint64_t size, prev, next, interp, current_frame, thread_id, native_thread_id,
-      datastack_chunk, status;
-  } thread_state;
-  struct {
-    std::uint64_t size, previous, executable, instr_ptr, localsplus, owner;
-  } interpreter_frame;
-  struct {
-    std::uint64_t size, filename, name, qualname, linetable, firstlineno, argcount, localsplusnames,
-      localspluskinds, co_code_adaptive;
-  } code_object;
+// From 3.13 on _PyRuntime begins with words that say where members are (_Py_DebugOffsets): first
+// these three, then a group for each structure, which begin elsewhere in each version.
+struct OffsetGroups {
+  std::uint32_t version;
+  std::uint16_t thread_state, interpreter_frame, code_object; // words
 };
-constexpr std::uint32_t kFirstWithOffsets = 3 << 8 | 13;
+constexpr OffsetGroups kOffsetGroups[] = {
+#define LAYOUT(...)
+#define OFFSETS(major, minor, ...) {(major) << 8 | (minor), __VA_ARGS__},
+#include "interposer/python/layouts.def"
+#undef OFFSETS
+#undef LAYOUT
+};
+constexpr unsigned kCookie = 0, kVersion = 1, kFreeThreaded = 2;
+// In its group. The first word is the structure's size.
+constexpr unsigned kCurrentFrame = 4;
+constexpr unsigned kPrevious = 1, kExecutable = 2, kInstruction = 3, kOwner = 5;
+constexpr unsigned kFilename = 1, kQualname = 3, kLinetable = 4, kFirstLine = 5, kAdaptiveCode = 9;
 
 // A program that loads another Python after it has unloaded one gets another of these.
 constinit Interpreter interpreters[4] = {};
@@ -54,27 +55,50 @@ constinit Found found{State::kNone, 0};
 constinit std::atomic<bool> verified{false};
 constinit std::uint64_t found_in = 0; // start of its object file
 
+std::uint64_t word_at(const char* runtime, unsigned word) noexcept {
+  return load<std::uint64_t>(runtime, word * static_cast<unsigned>(sizeof(std::uint64_t)));
+}
+
 // False if one is no offset of the structures that are known.
-bool take_offsets(const DebugOffsets& from, Layout& layout) noexcept {
-  struct {
-    std::uint64_t said;
+bool take_offsets(const char* runtime, const OffsetGroups& groups, Layout& layout) noexcept {
+  const unsigned thread = groups.thread_state, frame = groups.interpreter_frame,
+                 code = groups.code_object;
+  const struct {
+    unsigned word;
     std::uint16_t& here;
-  } const pairs[] = {{from.thread_state.current_frame, layout.thread_frame},
-                     {from.interpreter_frame.executable, layout.code},
-                     {from.interpreter_frame.previous, layout.previous},
-                     {from.interpreter_frame.instr_ptr, layout.instruction},
-                     {from.interpreter_frame.owner, layout.owner},
-                     {from.code_object.filename, layout.filename},
-                     {from.code_object.qualname, layout.qualname},
-                     {from.code_object.linetable, layout.linetable},
-                     {from.code_object.firstlineno, layout.first_line},
-                     {from.code_object.co_code_adaptive, layout.instructions}};
+  } pairs[] = {{thread + kCurrentFrame, layout.thread_frame},
+               {frame + kExecutable, layout.code},
+               {frame + kPrevious, layout.previous},
+               {frame + kInstruction, layout.instruction},
+               {frame + kOwner, layout.owner},
+               {code + kFilename, layout.filename},
+               {code + kQualname, layout.qualname},
+               {code + kLinetable, layout.linetable},
+               {code + kFirstLine, layout.first_line},
+               {code + kAdaptiveCode, layout.instructions}};
   constexpr std::uint64_t kFarthest = 1024;
   for (const auto& pair : pairs) {
-    if (pair.said > kFarthest) return false;
-    pair.here = static_cast<std::uint16_t>(pair.said);
+    const auto said = word_at(runtime, pair.word);
+    if (said > kFarthest) return false;
+    pair.here = static_cast<std::uint16_t>(said);
   }
   return true;
+}
+
+// What the interpreter says of itself, where its version does.
+State take_own_layout(const dl_phdr_info& object, std::uint32_t version, Layout& layout) noexcept {
+  const OffsetGroups* groups = nullptr;
+  for (const OffsetGroups& candidate : kOffsetGroups) {
+    if (candidate.version == version >> 16) groups = &candidate;
+  }
+  if (groups == nullptr) return State::kFound;
+  const char* runtime = exported_symbol(object, "_PyRuntime");
+  constexpr char kWord[] = "xdebugpy";
+  if (runtime == nullptr || std::memcmp(runtime + kCookie, kWord, sizeof kWord - 1) != 0 ||
+      word_at(runtime, kVersion) != version)
+    return State::kUnlikeHeaders;
+  if (word_at(runtime, kFreeThreaded) != 0) return State::kFreeThreaded;
+  return take_offsets(runtime, *groups, layout) ? State::kFound : State::kUnlikeHeaders;
 }
 
 template <class Function> bool take(const dl_phdr_info& object, const char* name,
@@ -101,16 +125,7 @@ State describe(const dl_phdr_info& object, std::uint32_t version, Interpreter& p
                        take(object, "PyUnicode_Type", python.text_type) &&
                        take(object, "PyBytes_Type", python.bytes_type);
   if (!has_all) return State::kUnlikeHeaders;
-  if (known->version < kFirstWithOffsets) return State::kFound;
-  const char* runtime = exported_symbol(object, "_PyRuntime");
-  if (runtime == nullptr) return State::kUnlikeHeaders;
-  DebugOffsets offsets;
-  std::memcpy(&offsets, runtime, sizeof offsets);
-  if (std::memcmp(offsets.cookie, "xdebugpy", sizeof offsets.cookie) != 0 ||
-      offsets.version != version)
-    return State::kUnlikeHeaders;
-  if (offsets.free_threaded != 0) return State::kFreeThreaded;
-  return take_offsets(offsets, python.layout) ? State::kFound : State::kUnlikeHeaders;
+  return take_own_layout(object, version, python.layout);
 }
 
 int look_into(dl_phdr_info* object, std::size_t, void*) noexcept {
@@ -141,12 +156,12 @@ bool is_frame(const Interpreter& python, const char* frame) noexcept {
   constexpr unsigned kFrameBytes = 80;
   if (reinterpret_cast<std::uintptr_t>(frame) % 8 != 0) return false;
   return is_readable(frame) && is_readable(frame + kFrameBytes - 1) &&
-         load<std::uint8_t>(frame, python.layout.owner) <= kOwnedByC;
+         load<std::uint8_t>(frame, python.layout.owner) <= kLastOwner;
 }
 
 bool has_code(const Interpreter& python, const char* frame) noexcept {
   const Layout& l = python.layout;
-  const char* code = load(frame, l.code);
+  const char* code = code_of(python, frame);
   constexpr unsigned kTextBytes = 40;
   if (!is_object(code, python.code_type, l.instructions) ||
       !is_object(load(code, l.filename), python.text_type, kTextBytes) ||

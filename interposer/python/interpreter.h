@@ -35,8 +35,9 @@ struct Layout {
 inline constexpr unsigned kObjectType = 8, kObjectSize = 16;
 inline constexpr unsigned kTextLength = 16, kTextState = 32, kBytesData = 32;
 
-// Owners of a frame. From this one on it is C's: no Python code runs in it.
-inline constexpr std::uint8_t kOwnedByC = 3;
+// Owners of a frame. From the first of these on it is C's or the interpreter's: no Python code runs
+// in it.
+inline constexpr std::uint8_t kOwnedByC = 3, kLastOwner = 4;
 
 struct Interpreter {
   Layout layout;
@@ -49,6 +50,13 @@ struct Interpreter {
   const char* (*newest_interpreter)();
   const char* (*main_interpreter)();
 };
+
+// From 3.14 on the lowest bits of what a frame executes are tags, and not part of the address.
+inline const char* code_of(const Interpreter& python, const char* frame) noexcept {
+  constexpr std::uintptr_t kTags = 3;
+  const auto tagged = load<std::uintptr_t>(frame, python.layout.code);
+  return reinterpret_cast<const char*>(tagged & ~kTags);
+}
 
 // What is known of the process's Python.
 enum class State : std::uint8_t {

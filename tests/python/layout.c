@@ -3,6 +3,9 @@
 #define Py_BUILD_CORE 1
 #include <Python.h>
 #include <internal/pycore_frame.h>
+#if PY_VERSION_HEX >= 0x030d0000
+#include <internal/pycore_runtime.h>
+#endif
 #include <stddef.h>
 #include <stdio.h>
 
@@ -35,6 +38,12 @@ int main(void) {
   print(offsetof(PyCodeObject, co_code_adaptive));
   print(sizeof(PyASCIIObject));
   print(sizeof(PyCompactUnicodeObject));
+  printf("\n");
+#if PY_VERSION_HEX >= 0x030d0000
+  print(offsetof(_Py_DebugOffsets, thread_state) / 8);
+  print(offsetof(_Py_DebugOffsets, interpreter_frame) / 8);
+  print(offsetof(_Py_DebugOffsets, code_object) / 8);
+#endif
   printf("\n");
   return 0;
 }

@@ -19,7 +19,7 @@ COMMAND = os.environ["GMT_COMMAND"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(HERE, "programs")
 RUNTIME = os.environ["GMT_RUNTIME"]  # the simulated libcudart
-KNOWN = ((3, 11), (3, 12), (3, 13))
+KNOWN = ((3, 11), (3, 12), (3, 13), (3, 14), (3, 15))
 ASK = """
 import sys, sysconfig
 ask = sysconfig.get_config_var

@@ -9,21 +9,23 @@ import python_case
 from python_case import COMPILER, HERE, KNOWN, KNOWN_ONES, PythonCase, with_each
 
 SOURCES = os.environ["GMT_SOURCES"]
-ROW = re.compile(r"^LAYOUT\((\d+), (\d+), (.*)\)$", re.MULTILINE)
 
 
 def has_headers(python):
     return COMPILER and os.path.exists(os.path.join(python.headers, "internal/pycore_frame.h"))
 
 
-def table():
+def table(name):
+    """The rows of that name, by version."""
+    row = re.compile(rf"^{name}\((\d+), (\d+), (.*)\)$", re.MULTILINE)
     with open(os.path.join(SOURCES, "interposer/python/layouts.def"), encoding="utf-8") as file:
-        return {(int(row[1]), int(row[2])): row[3].split(", ") for row in ROW.finditer(file.read())}
+        return {(int(found[1]), int(found[2])): found[3].split(", ") for found in row.finditer(file.read())}
 
 
 class Layouts(PythonCase):
     def test_versions(self):
-        self.assertEqual(tuple(table()), KNOWN)
+        self.assertEqual(tuple(table("LAYOUT")), KNOWN)
+        self.assertEqual(tuple(table("OFFSETS")), tuple(version for version in KNOWN if version >= (3, 13)))
 
     @with_each([python for python in KNOWN_ONES if has_headers(python)])
     def test_offsets(self, python):
@@ -34,7 +36,9 @@ class Layouts(PythonCase):
             timeout=100,
         )
         printed = subprocess.run([program], capture_output=True, text=True, check=True, timeout=20).stdout
-        self.assertEqual(printed.split(), table()[python.version[:2]])
+        members, groups = (line.split() for line in printed.splitlines())
+        self.assertEqual(members, table("LAYOUT")[python.version[:2]])
+        self.assertEqual(groups, table("OFFSETS").get(python.version[:2], []))
 
 
 if __name__ == "__main__":

@@ -137,7 +137,11 @@ class Layers(unittest.TestCase):
         )
 
     def test_boost_only_reads_the_command_line(self):
-        rest = [path for path in files(*PARTS, "trace", "simulated_cuda") if not path.startswith("analyzer/command/options/")]
+        rest = [
+            path
+            for path in files(*PARTS, "trace", "simulated_cuda")
+            if not path.startswith("analyzer/command/options/")
+        ]
         self.forbid(rest, r"^boost/", "Boost only in analyzer/command/options/")
 
     def test_cuda_headers(self):

@@ -3,12 +3,16 @@
 // so that a code object that takes the address of an older one makes another stack.
 #include "interposer/log/python/python_stacks.h"
 
+#include <iterator>
+
 #include "interposer/base/mix.h"
 #include "interposer/base/own_stack.h"
 #include "interposer/base/signal_guard.h"
+#include "interposer/loader/object_files.h"
 #include "interposer/log/python/python_session.h"
 #include "interposer/log/record.h"
 #include "interposer/log/thread_log.h"
+#include "interposer/log/unwinder.h"
 #include "interposer/python/code.h"
 #include "interposer/python/frames.h"
 #include "trace/format.h"
@@ -17,6 +21,36 @@ namespace gmt::interposer {
 namespace {
 
 constexpr unsigned kMostWords = trace::kMaxStackFrames; // entries from C included
+
+// Which part of the stack each native frame has, innermost first.
+class NativeFrames {
+public:
+  NativeFrames() noexcept {
+    unwind_with_stack_pointers(
+      [](void* self, std::uint64_t address, std::uint64_t stack_pointer) noexcept {
+        return static_cast<NativeFrames*>(self)->add(address, stack_pointer);
+      },
+      this);
+  }
+  // The number, from 1, of the frame that has the variable; 0 if none does.
+  std::uint32_t owner_of(const char* variable) const noexcept {
+    const auto address = reinterpret_cast<std::uint64_t>(variable);
+    for (unsigned i = 0; i + 1 < count_; ++i) {
+      if (stack_pointers_[i] <= address && address < stack_pointers_[i + 1]) return i + 1;
+    }
+    return 0;
+  }
+
+private:
+  bool add(std::uint64_t address, std::uint64_t stack_pointer) noexcept {
+    if (count_ == 0 && is_own_code(reinterpret_cast<const void*>(address))) return true;
+    stack_pointers_[count_++] = stack_pointer;
+    return count_ < std::size(stack_pointers_);
+  }
+
+  std::uint64_t stack_pointers_[trace::kMaxStackFrames + 1];
+  unsigned count_ = 0;
+};
 
 } // namespace
 
@@ -58,8 +92,9 @@ std::uint32_t PythonStacks::here(ThreadLog& log, const python::Interpreter& pyth
   }
   std::uint64_t hash = native;
   walk_kept(python, frame, depth, [&](const char* code, const char* instruction) noexcept {
-    const std::uint64_t key = code != nullptr ? python::code_key(python, code) : 1;
-    hash = mix(hash, reinterpret_cast<std::uint64_t>(instruction) + key);
+    hash = mix(hash, code == nullptr ? 1
+                                     : reinterpret_cast<std::uint64_t>(instruction) +
+                                         python::code_key(python, code));
   });
   const std::uint32_t known = stacks_.find(hash);
   if (known != 0) [[likely]]
@@ -79,14 +114,16 @@ std::uint32_t PythonStacks::add(const Capture& capture) noexcept {
 void PythonStacks::write(const Capture& capture, std::uint32_t id) noexcept {
   constexpr unsigned kFrames = trace::PythonStackWord::kCount; // the first of them
   PayloadWords<kFrames + kMostWords> words;
+  const NativeFrames native;
   unsigned count = 0;
   walk_kept(capture.python, capture.frame, capture.depth,
             [&](const char* code, const char* instruction) noexcept {
-              std::uint64_t& word = words.w[kFrames + count++];
-              word = 0;
-              if (code == nullptr) return;
-              const std::uint32_t line = python::line_of(capture.python, code, instruction);
-              word = trace::pack_halves({line, code_id(capture, code)});
+              trace::Halves frame{native.owner_of(instruction), trace::kPythonEntry};
+              if (code != nullptr) {
+                frame = {python::line_of(capture.python, code, instruction),
+                         code_id(capture, code)};
+              }
+              words.w[kFrames + count++] = trace::pack_halves(frame);
             });
   trace::PythonStackFields(words).id(id).native(capture.native).frame_count(count);
   capture.log.append_words(trace::Kind::kPythonStack, words.w, kFrames + count);

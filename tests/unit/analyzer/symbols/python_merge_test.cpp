@@ -12,7 +12,7 @@
 namespace gmt::test {
 namespace {
 
-constexpr std::uint64_t kEntry = PythonFrames::kEntry;
+constexpr std::uint64_t kEntry = PythonFrames::entry(0);
 constexpr const char* kInterpreter = "/usr/lib/libpython3.12.so.1.0";
 
 class PythonMerge : public testing::Test {
@@ -31,7 +31,12 @@ protected:
                                   const std::vector<std::uint64_t>& python,
                                   bool keep_interpreter = false) {
     std::vector<std::string> names;
-    for (const Frame& frame : merge_python(std::move(natives), python, frames_, keep_interpreter)) {
+    std::vector<std::size_t> begins;
+    for (std::size_t i = 0; i < natives.size(); ++i) {
+      if (i == 0 || !natives[i - 1].inlined) begins.push_back(i);
+    }
+    for (const Frame& frame :
+         merge_python({std::move(natives), begins}, python, frames_, keep_interpreter)) {
       names.push_back((frame.language.empty() ? "" : "py ") + frame.function);
     }
     return names;
@@ -76,6 +81,24 @@ TEST_F(PythonMerge, UnknownFunctionsAreRecognisedByTheirModule) {
   EXPECT_EQ(merged({}, {python("alone"), kEntry}), (Names{"py alone"}));
 }
 
+// As in stripped interpreters, whose evaluators have no name.
+TEST_F(PythonMerge, TheRecordNamesTheEvaluator) {
+  Frame inlined = native("inlined");
+  inlined.inlined = true;
+  const std::vector<Frame> natives = {inlined,
+                                      native("alloc"),
+                                      native("", kInterpreter),
+                                      native("", kInterpreter),
+                                      native("qsort", "libc.so.6"),
+                                      native("", kInterpreter)};
+  const std::vector<std::uint64_t> run = {python("compare"), PythonFrames::entry(3), python("sort"),
+                                          PythonFrames::entry(5)};
+  EXPECT_EQ(merged(natives, run), (Names{"inlined", "alloc", "py compare", "qsort", "py sort"}));
+  EXPECT_EQ(merged(natives, {python("compare"), PythonFrames::entry(3), python("sort"),
+                             PythonFrames::entry(77)}),
+            (Names{"inlined", "alloc", "py compare", "py sort", "qsort"}));
+}
+
 TEST_F(PythonMerge, WithoutPythonTheStackStays) {
   EXPECT_EQ(merged({native("alloc"), evaluator()}, {}),
             (Names{"alloc", "_PyEval_EvalFrameDefault"}));
@@ -104,7 +127,8 @@ TEST_F(PythonMerge, EqualFramesAreOne) {
   EXPECT_TRUE(PythonFrames::is_python(python("step")));
   EXPECT_FALSE(PythonFrames::is_python(0x7fff'ffff'ffff));
   EXPECT_FALSE(PythonFrames::is_python(0xffff'ffff'ff60'0000));
-  EXPECT_EQ(frames_.find(kEntry + 77).code, nullptr);
+  EXPECT_EQ(frames_.find(python("step") + 77).code, nullptr);
+  EXPECT_EQ(frames_.find(kEntry).code, nullptr);
 }
 
 } // namespace
