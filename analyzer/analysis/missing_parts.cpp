@@ -64,7 +64,7 @@ std::string why_no_python(const TraceInfo& info) {
   if (info.python_frames == "sub-interpreters")
     return cat({version, " ran several interpreters: calls that were made meanwhile lack Python's "
                          "frames"});
-  return cat({version, " is none of the versions that were tested: 3.11, 3.12 and 3.13"});
+  return cat({version, " is none of the versions that were tested: 3.11 to 3.15"});
 }
 
 } // namespace
