@@ -5,6 +5,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "analyzer/detectors/detector.h"
@@ -26,9 +27,11 @@ public:
   }
   void at_end() { at_end_ = true; } // what comes now belongs to no event
 
+  // In the order of their first examples. Later ones are not joined with those that were taken.
   std::vector<Finding> take_findings() {
-    return std::move(findings_);
-  } // in the order of their first examples
+    by_key_.clear();
+    return std::exchange(findings_, {});
+  }
   std::vector<NotChecked> take_not_checked() { return std::move(not_checked_); }
 
 private:

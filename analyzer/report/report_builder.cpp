@@ -185,12 +185,7 @@ void add_findings(std::vector<Finding> findings, std::size_t process, const Repo
       ++report.other_kinds;
       continue;
     }
-    apply_owner_rules(finding); // sees whole stacks: an owner may be what trim_frames() cuts away
-    const CallNames names = name_runtime_calls(finding);
-    for (FindingStack& stack : finding.stacks) {
-      if (!stack.device) trim_frames(stack.frames);
-    }
-    ReportedFinding reported = in_words(std::move(finding), names);
+    ReportedFinding reported = finished(std::move(finding));
     reported.process = process;
     if (suppressions.suppress(reported)) {
       ++report.suppressed;
@@ -202,6 +197,17 @@ void add_findings(std::vector<Finding> findings, std::size_t process, const Repo
   }
 }
 
+} // namespace
+
+ReportedFinding finished(Finding finding) {
+  apply_owner_rules(finding); // sees whole stacks: an owner may be what trim_frames() cuts away
+  const CallNames names = name_runtime_calls(finding);
+  for (FindingStack& stack : finding.stacks) {
+    if (!stack.device) trim_frames(stack.frames);
+  }
+  return in_words(std::move(finding), names);
+}
+
 void sort_findings(std::vector<ReportedFinding>& findings) {
   std::stable_sort(findings.begin(), findings.end(),
                    [](const ReportedFinding& a, const ReportedFinding& b) {
@@ -209,8 +215,6 @@ void sort_findings(std::vector<ReportedFinding>& findings) {
                             std::tuple(a.severity, a.bytes, a.count, b.process);
                    });
 }
-
-} // namespace
 
 Report assemble_report(std::vector<Analysis> analyses, const std::vector<fs::path>& traces,
                        const ReportOptions& options) {

@@ -29,6 +29,10 @@ struct ReportOptions {
 // The traces of one run, the program itself first. Throws UserError for a bad suppressions file.
 Report build_report(const std::vector<TraceDir>& traces, const ReportOptions& options);
 
+// A finding whose stacks have their whole frames: its owner, its words, and frames cut.
+ReportedFinding finished(Finding finding);
+void sort_findings(std::vector<ReportedFinding>& findings); // in the order of a report
+
 // The part behind the analysis. `traces` are the directories the analyses came from, in the same
 // order.
 Report assemble_report(std::vector<Analysis> analyses,

@@ -3,13 +3,17 @@
 
 #include "analyzer/analysis/live/follower.h"
 
+#include <algorithm>
+#include <span>
 #include <system_error>
 
 #include "analyzer/analysis/totals.h"
 
 namespace gmt {
 
-Follower::Follower(const TraceDir& trace) : stream_(trace), model_(stream_, options_) {
+Follower::Follower(const TraceDir& trace)
+    : stream_(trace), model_(stream_, options_), arbiter_(heap_, model_.device_heaps()),
+      findings_(model_.ranges()), detectors_(model_) {
   stream_.follow(true);
 }
 
@@ -33,15 +37,20 @@ std::uint64_t Follower::poll() {
 
 std::uint64_t Follower::drain() {
   const std::uint64_t before = totals_.events;
-  while (const Event* e = stream_.next()) {
-    model_.follow(*e);
-    count(totals_, *e);
-    const bool is_refused = !e->succeeded() && !e->in_flight();
-    if (e->kind == trace::Kind::kAlloc && is_refused) ++failures_;
-    heap_.apply(*e);
-    model_.follow_call(*e, heap_);
-  }
+  while (const Event* e = stream_.next()) follow(*e);
   return totals_.events - before;
+}
+
+void Follower::follow(const Event& e) {
+  model_.follow(e);
+  count(totals_, e);
+  newest_order_ = std::max(newest_order_, trace::order_of(e.order));
+  const bool is_refused = !e.succeeded() && !e.in_flight();
+  if (e.kind == trace::Kind::kAlloc && is_refused) ++failures_;
+  findings_.at(e);
+  const std::span<const Verdict> verdicts = heap_.apply(e);
+  model_.follow_call(e, heap_);
+  detectors_.on_event(e, arbiter_.settle(e, verdicts), heap_, findings_);
 }
 
 Totals Follower::totals() const {

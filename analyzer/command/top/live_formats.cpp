@@ -11,6 +11,7 @@
 #include "analyzer/base/path.h"
 #include "analyzer/base/text_format.h"
 #include "analyzer/command/top/live_report.h"
+#include "analyzer/report/formats/json_values.h"
 #include "analyzer/report/formats/text_layout.h"
 #include "analyzer/report/formats/tool_words.h"
 
@@ -63,6 +64,17 @@ std::string rate_text(const LiveProcess& process, double seconds) {
   return fmt::format("   {:.0f} allocations/s", static_cast<double>(made) / seconds);
 }
 
+std::string findings_text(const LiveProcess& process) {
+  if (process.findings.empty()) return "";
+  std::string out = "\n" + cut("newest findings of " + format_plural(process.errors, "error") +
+                               ", " + format_plural(process.warnings, "warning"));
+  for (const ReportedFinding& finding : process.findings) {
+    out += cut(fmt::format("{:<8} {:<20} {}", tools::severity_word(finding.severity), finding.kind,
+                           text::printable(finding.message)));
+  }
+  return out;
+}
+
 std::string table_of_processes(const std::vector<LiveProcess>& processes, double seconds) {
   std::string out = cut(fmt::format("{:>10} {:>5} {:>12} {:>12} {:>14} {:>12}", "pid", "rank",
                                     "live", "peak", "allocations", "alloc/s"));
@@ -95,6 +107,11 @@ Json process_json(const LiveProcess& process) {
                       {"live_blocks", row.live_blocks},
                       {"peak_bytes", row.peak_bytes}});
   }
+  Report owner;
+  owner.processes.emplace_back().pid = process.info.pid;
+  Json findings = Json::array();
+  for (const ReportedFinding& finding : process.findings)
+    findings.push_back(json::finding_json(finding, owner, 0));
   const Totals& totals = process.totals;
   return {{"pid", process.info.pid},
           {"rank", process.info.rank ? Json(*process.info.rank) : Json(nullptr)},
@@ -112,7 +129,10 @@ Json process_json(const LiveProcess& process) {
           {"peak_bytes", totals.peak_bytes},
           {"memory", std::move(memory)},
           {"holders", holders_json(process.holders)},
-          {"ranges", holders_json(process.ranges)}};
+          {"ranges", holders_json(process.ranges)},
+          {"errors", process.errors},
+          {"warnings", process.warnings},
+          {"findings", std::move(findings)}};
 }
 
 // A value of a label: quoted, on one line.
@@ -157,6 +177,8 @@ constexpr Metric kMetrics[] = {
    [](const LiveProcess& p) { return p.totals.frees; }},
   {"launches_total", "counter", "Launches of kernels.",
    [](const LiveProcess& p) { return p.totals.launches; }},
+  {"errors_total", "counter", "Findings of severity error that calls have shown.",
+   [](const LiveProcess& p) { return p.errors; }},
 };
 
 std::string metric_head(std::string_view name, std::string_view type, std::string_view help) {
@@ -186,7 +208,7 @@ std::string live_text(const std::vector<LiveProcess>& processes, double seconds)
   }
   if (!largest.holders.empty()) out += "\n" + holders_text("allocated at", largest.holders);
   if (!largest.ranges.empty()) out += "\n" + holders_text("allocated in range", largest.ranges);
-  return out;
+  return out + findings_text(largest);
 }
 
 std::string live_json(const std::vector<LiveProcess>& processes) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "analyzer/base/path.h"
 #include "analyzer/base/text_format.h"
@@ -13,12 +14,11 @@
 #include "analyzer/report/fingerprint.h"
 #include "analyzer/symbols/demangle.h"
 #include "analyzer/symbols/frame_trim.h"
-#include "analyzer/symbols/stack_frames.h"
 
 namespace gmt {
 namespace {
 
-constexpr std::size_t kMostHolders = 10;
+constexpr std::size_t kMostHolders = 10, kMostFindings = 5;
 
 void keep_largest(std::vector<LiveHolder>& holders) {
   std::ranges::stable_sort(holders, std::ranges::greater{}, &LiveHolder::bytes);
@@ -56,14 +56,9 @@ std::string name_of_frames(std::vector<Frame> frames) {
 } // namespace
 
 std::string LiveView::name_of(StackId stack) {
-  for (const std::uint64_t address : follower_.stacks().frames(stack)) {
-    if (const Module* module = find_module(modules_, address)) resolver_.want(*module, address);
-  }
-  resolver_.resolve();
-  const auto names = [&](const Module& module, std::uint64_t address) {
-    return resolver_.frames(module, address);
-  };
-  return name_of_frames(stack_frames(follower_.stacks(), stack, modules_, names, false));
+  symbols_.want(stack);
+  symbols_.resolve();
+  return name_of_frames(symbols_.frames(stack));
 }
 
 void LiveView::add_holders(LiveProcess& process) {
@@ -105,6 +100,19 @@ void LiveView::add_ranges(LiveProcess& process) {
   keep_largest(process.ranges);
 }
 
+void LiveView::add_findings(LiveProcess& process) {
+  for (ReportedFinding& finding :
+       reported_findings(follower_.take_findings(), symbols_, suppressions_)) {
+    errors_ += finding.severity == Severity::kError ? 1 : 0;
+    warnings_ += finding.severity == Severity::kWarning ? 1 : 0;
+    findings_.insert(findings_.begin(), std::move(finding));
+  }
+  if (findings_.size() > kMostFindings) findings_.resize(kMostFindings);
+  process.findings = findings_;
+  process.errors = errors_;
+  process.warnings = warnings_;
+}
+
 LiveProcess LiveView::figures() {
   LiveProcess process;
   process.info = follower_.trace().info;
@@ -115,11 +123,9 @@ LiveProcess LiveView::figures() {
   process.allocations_before = is_first_ ? process.totals.allocations : allocations_before_;
   allocations_before_ = process.totals.allocations;
   process.memory = memory_of(follower_.heap().use());
-  // Libraries may have been loaded since.
-  Expected<TraceDir> now = open_trace(follower_.trace().path);
-  if (now) modules_ = std::move((*now).modules);
   add_holders(process);
   add_ranges(process);
+  add_findings(process);
   is_first_ = false;
   return process;
 }

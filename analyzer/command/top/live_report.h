@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "analyzer/analysis/live/follower.h"
-#include "analyzer/symbols/symbols.h"
+#include "analyzer/model/reported_finding.h"
+#include "analyzer/report/live_findings.h"
+#include "analyzer/report/suppressions.h"
 
 namespace gmt {
 
@@ -33,14 +35,16 @@ struct LiveProcess {
   std::uint64_t failures = 0;
   std::uint64_t allocations_before = 0; // when the figures before were made
   std::vector<LiveMemory> memory;
-  std::vector<LiveHolder> holders; // of device memory, those that hold most first
-  std::vector<LiveHolder> ranges;  // NVTX ranges in which live device memory was allocated
+  std::vector<LiveHolder> holders;        // of device memory, those that hold most first
+  std::vector<LiveHolder> ranges;         // NVTX ranges in which live device memory was allocated
+  std::vector<ReportedFinding> findings;  // the newest ones, newest first
+  std::uint64_t errors = 0, warnings = 0; // of all findings so far
 };
 
 // One process, from poll to poll.
 class LiveView {
 public:
-  explicit LiveView(const TraceDir& trace) : follower_(trace) {}
+  explicit LiveView(const TraceDir& trace) : follower_(trace), symbols_(follower_) {}
 
   void poll() { follower_.poll(); }
   LiveProcess figures();
@@ -49,10 +53,13 @@ private:
   std::string name_of(StackId stack);
   void add_holders(LiveProcess& process);
   void add_ranges(LiveProcess& process);
+  void add_findings(LiveProcess& process);
 
   Follower follower_;
-  std::vector<Module> modules_; // as of the newest figures
-  SymbolResolver resolver_;
+  LiveSymbols symbols_;
+  Suppressions suppressions_; // none
+  std::vector<ReportedFinding> findings_;
+  std::uint64_t errors_ = 0, warnings_ = 0;
   std::unordered_map<std::uint32_t, std::string> names_;          // by StackId
   std::unordered_map<std::uint32_t, std::uint64_t> bytes_before_; // by StackId
   std::uint64_t allocations_before_ = 0;

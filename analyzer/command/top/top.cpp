@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,12 +15,12 @@
 #include <thread>
 #include <vector>
 
-#include "analyzer/base/text_lines.h"
 #include "analyzer/base/user_error.h"
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"
 #include "analyzer/command/run/run_traces.h"
 #include "analyzer/command/top/live_report.h"
+#include "analyzer/command/top/live_traces.h"
 
 namespace gmt {
 namespace {
@@ -30,57 +29,6 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kInterval{1000};
-
-// A variable of a running process, as it was started; empty if it is not known.
-std::string environment_of(const std::string& pid, const std::string& name) {
-  std::ifstream in("/proc/" + pid + "/environ", std::ios::binary);
-  for (std::string entry; std::getline(in, entry, '\0');) {
-    if (entry.starts_with(name + "=")) return entry.substr(name.size() + 1);
-  }
-  return {};
-}
-
-// Where a process of this number may have its trace.
-std::vector<fs::path> folders_of(const std::string& pid) {
-  std::vector<fs::path> folders{"."};
-  if (const std::string folder = environment_of(pid, "GPUMEMTRACE_DIR"); !folder.empty())
-    folders.emplace_back(folder);
-  std::error_code error;
-  const fs::path cwd = fs::read_symlink("/proc/" + pid + "/cwd", error);
-  if (!error) folders.push_back(cwd);
-  return folders;
-}
-
-[[noreturn]] void no_trace(const std::string& what) {
-  throw UserError("no trace of " + what +
-                    "; name a process that gpumemtrace started, or a folder "
-                    "gpumemtrace.<program>.<host>.<pid>",
-                  ExitStatus::kUnreadableTrace);
-}
-
-TraceHead newest_in(const fs::path& folder, const std::string& what) {
-  std::vector<TraceHead> traces = newest_run(folder);
-  if (traces.empty()) no_trace(what);
-  return std::move(traces.front());
-}
-
-// The trace that the word names: a process, a trace, or a folder of traces.
-TraceHead chosen_trace(const std::vector<std::string>& words) {
-  if (words.empty()) return newest_in(".", "a run in the current directory");
-  const std::string& word = words[0];
-  std::error_code error;
-  if (is_trace(word)) return read_head(word);
-  if (fs::is_directory(word, error)) return newest_in(word, "a run in " + word);
-  const auto pid = parse_number<std::uint32_t>(word);
-  if (!pid) no_trace("'" + word + "'");
-  for (const fs::path& folder : folders_of(word)) {
-    std::vector<TraceHead> traces = find_traces(folder);
-    const auto at = std::find_if(traces.rbegin(), traces.rend(),
-                                 [&pid](const TraceHead& trace) { return trace.info.pid == *pid; });
-    if (at != traces.rend()) return std::move(*at);
-  }
-  no_trace("process " + word);
-}
 
 // All processes of a run, those that are started later, too.
 class Run {

@@ -306,4 +306,9 @@ const OutputRegistration kJson{
   {.id = "json", .title = "for programs; see docs/report-json.md", .write = write_json}};
 
 } // namespace
+
+Json json::finding_json(const ReportedFinding& finding, const Report& report, unsigned depth) {
+  return json_of(finding, report, depth);
+}
+
 } // namespace gmt

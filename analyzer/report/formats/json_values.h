@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is not known is null in JSON.
+// Parts of the JSON report. What is not known is null.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analyzer/report/report.h"
+
 namespace gmt::json {
+
+// `depth`: frames of each stack, 0 all. The finding's process is one of the report.
+nlohmann::ordered_json finding_json(const ReportedFinding& finding, const Report& report,
+                                    unsigned depth);
 
 inline nlohmann::ordered_json text_or_null(const std::string& text) {
   return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text);

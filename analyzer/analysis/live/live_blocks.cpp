@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// See live_blocks.h.
+
+#include "analyzer/analysis/live/live_blocks.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "analyzer/base/text_format.h"
+#include "analyzer/detectors/shared/descriptions.h"
+#include "analyzer/heap/memory_kinds.h"
+#include "analyzer/heap/memory_use.h"
+
+namespace gmt {
+namespace {
+
+// Before the first launch of its graph and after the free there is an address without memory.
+bool is_without_memory(const Block& block) {
+  return block.memory_kind == trace::MemoryKind::kGraph && (block.flags & kGraphRan) == 0;
+}
+
+} // namespace
+
+std::vector<LiveBlocks> live_blocks(const Heap& heap,
+                                    const std::function<bool(const Block&)>& filter) {
+  using Key = std::tuple<std::uint32_t, std::uint16_t, trace::MemoryKind, int, std::uint32_t>;
+  std::vector<LiveBlocks> all;
+  std::map<Key, std::size_t> by_key;
+  const auto add = [&](const Block& block) {
+    if (!can_leak(block.memory_kind) || is_without_memory(block)) return;
+    if (heap.is_dead(block.context) || !filter(block)) return;
+    const bool is_host = is_host_kind(block.memory_kind) || block.device_slot == kHostSlot;
+    const int device = is_host ? -1 : heap.device_of(block);
+    const Key key{block.allocated.value, block.api, block.memory_kind, device, block.freed.value};
+    const auto [at, is_new] = by_key.try_emplace(key, all.size());
+    if (is_new) all.push_back({.example = block, .device = device});
+    all[at->second].bytes += block.bytes;
+    ++all[at->second].blocks;
+  };
+  heap.for_each_live(add);
+  heap.for_each_ended_with_context(add);
+  return all;
+}
+
+Finding unfreed(const LiveBlocks& blocks, const ProcessFacts& facts) {
+  const Block& block = blocks.example;
+  const std::string_view api = facts.api_name(block.api);
+  const std::string amount = blocks.blocks == 1
+                               ? describe_bytes(blocks.bytes, block.memory_kind)
+                               : cat({describe_bytes(blocks.bytes, block.memory_kind), " in ",
+                                      format_plural(blocks.blocks, "block")});
+  Finding f;
+  f.kind = "leak";
+  f.bytes = blocks.bytes;
+  f.count = blocks.blocks;
+  f.address = block.address;
+  f.range = facts.ranges().text(facts.ranges().path_of_allocation(block));
+  f.message = {amount, " was ", allocated_word(block), " and not ",
+               released_word(block.memory_kind)};
+  f.advice = {"Call ", right_release_for(block, api),
+              blocks.blocks == 1 ? " for it" : " for each block", " when it is no longer needed."};
+  f.stacks.push_back(allocation_stack(block, facts));
+  if (block.end == Block::End::kContextEnded) {
+    const std::string_view end = facts.api_name(block.freed_api);
+    f.message += Text{" before ", CallName{end}, " ended its context"};
+    f.stacks.push_back(stack_as(StackRole::kContextEnded, block.freed, end));
+  }
+  return f;
+}
+
+} // namespace gmt
