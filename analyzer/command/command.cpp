@@ -55,6 +55,9 @@ constexpr CommandInfo kCommands[] = {
    "  gpumemtrace top --once --format json gpumemtrace.app.host.4711\n"
    "  gpumemtrace top --once --format prometheus --output gpu.prom 4711\n",
    command_top},
+  {"follow", CommandId::kFollow, "follow [options] PID|TRACE",
+   "answer questions about a run while it goes on, a line of JSON each",
+   "  echo '{\"do\": \"snapshot\"}' | gpumemtrace follow 4711\n", command_follow},
   {"dump", CommandId::kDump, "dump TRACE", "print every event of a trace as one line",
    "  gpumemtrace dump gpumemtrace.app.host.4711 | grep cuMemFree\n", command_dump},
   {"nvcc", CommandId::kNvcc, "nvcc [COMPILER] [ARGUMENT...]",

@@ -33,6 +33,7 @@ int command_run(const Settings&); // run, check and record: Settings::command sa
 int command_report(const Settings&);
 int command_diff(const Settings&);
 int command_top(const Settings&);
+int command_follow(const Settings&);
 int command_dump(const Settings&);
 int command_nvcc(const Settings&); // Settings::words: all words behind "nvcc"
 int command_help(const Settings&);

@@ -13,7 +13,8 @@ namespace {
 constexpr unsigned kReports =
   bit(CommandId::kRun) | bit(CommandId::kCheck) | bit(CommandId::kReport);
 constexpr unsigned kAll = kProgramCommands | kReports | bit(CommandId::kDiff) |
-                          bit(CommandId::kTop) | bit(CommandId::kDump) | bit(CommandId::kHelp);
+                          bit(CommandId::kTop) | bit(CommandId::kFollow) | bit(CommandId::kDump) |
+                          bit(CommandId::kHelp);
 
 const char* option_placeholder(InterposerOptionType type) {
   switch (type) {
@@ -64,7 +65,8 @@ std::vector<OptionRow> own_rows() {
      "write the findings of this run into the baseline; then no finding fails the check"},
     {"coalescing-floor", "SIZE", kReports,
      "with --coalescing: leave out accesses of which all launches waste less (default 1M)"},
-    {"suppressions", "FILE", kReports, "a file of suppression rules; may be given several times"},
+    {"suppressions", "FILE", kReports | bit(CommandId::kFollow),
+     "a file of suppression rules; may be given several times"},
     {"print-suppressions", "", kReports,
      "print a suppression rule for each finding, ready to paste"},
     {"tables", "WHICH", kReports,

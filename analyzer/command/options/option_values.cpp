@@ -309,7 +309,7 @@ void read_values(const Last& last, Settings& settings) {
   }
   if (const auto v = last("trace-dir")) settings.trace_dir = *v;
   if (settings.command == CommandId::kReport || settings.command == CommandId::kDiff ||
-      settings.command == CommandId::kTop)
+      settings.command == CommandId::kTop || settings.command == CommandId::kFollow)
     return; // its --stack-depth is about showing, not keeping
   for (const InterposerOption& option : interposer_options()) {
     if (const auto v = last(option.flag))

@@ -32,7 +32,8 @@ enum class CommandId : unsigned {
   kHelp = 32,
   kNvcc = 64,
   kDiff = 128,
-  kTop = 256
+  kTop = 256,
+  kFollow = 512
 };
 
 enum class DeviceChoice : std::uint8_t { kAuto, kReal, kSimulated };

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// See followed_process.h.
+
+#include "analyzer/command/follow/followed_process.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <utility>
+
+#include "analyzer/analysis/live/live_blocks.h"
+#include "analyzer/base/expected.h"
+#include "analyzer/heap/memory_kinds.h"
+#include "analyzer/report/formats/json_values.h"
+
+namespace gmt {
+namespace {
+
+constexpr int kSchema = 1;
+
+} // namespace
+
+FollowedProcess::FollowedProcess(TracedProcess process, Suppressions suppressions)
+    : process_(std::move(process)), suppressions_(std::move(suppressions)) {}
+
+FollowedProcess::FollowedProcess(const TraceHead& trace, Suppressions suppressions)
+    : suppressions_(std::move(suppressions)) {
+  open(trace);
+}
+
+void FollowedProcess::open(const TraceHead& trace) {
+  follower_.emplace(open_trace(trace).value());
+  follower_->watch(span_);
+  symbols_.emplace(*follower_);
+}
+
+void FollowedProcess::poll() {
+  if (!follower_) {
+    if (const std::optional<TraceHead> trace = process_->find()) open(*trace);
+  }
+  if (!follower_) return;
+  follower_->poll();
+  std::ranges::move(follower_->take_findings(), std::back_inserter(findings_));
+}
+
+void FollowedProcess::begin() {
+  findings_.clear();
+  span_.begin(newest_order());
+}
+
+FollowedProcess::Json FollowedProcess::process_json() const {
+  const Totals totals = follower_ ? follower_->totals() : Totals();
+  return {{"schema", kSchema},
+          {"trace", follower_ ? Json(follower_->trace().path.string()) : Json(nullptr)},
+          {"ended", follower_ && follower_->has_ended()},
+          {"events", totals.events},
+          {"live_bytes", totals.live_bytes},
+          {"peak_bytes", totals.peak_bytes}};
+}
+
+FollowedProcess::Json FollowedProcess::json_of(const ReportedFinding& finding) const {
+  Report report;
+  report.processes.emplace_back().pid = follower_->trace().info.pid;
+  return json::finding_json(finding, report, 0);
+}
+
+FollowedProcess::Json FollowedProcess::span_json() {
+  Json json = process_json();
+  Json& findings = json["findings"] = Json::array();
+  json["span"] = {{"live_bytes", span_.live_bytes()}, {"peak_bytes", span_.peak_bytes()}};
+  if (!follower_) return json;
+  std::vector<Finding> all = findings_; // more may come
+  const auto is_of_span = [this](const Block& block) { return span_.contains(block); };
+  for (const LiveBlocks& blocks : live_blocks(follower_->heap(), is_of_span))
+    all.push_back(unfreed(blocks, follower_->model()));
+  if (all.empty()) return json;
+  for (const ReportedFinding& finding : reported_findings(std::move(all), *symbols_, suppressions_))
+    findings.push_back(json_of(finding));
+  return json;
+}
+
+FollowedProcess::Json FollowedProcess::snapshot_json() {
+  Json json = process_json();
+  Json& blocks = json["blocks"] = Json::array();
+  if (!follower_) return json;
+  const auto is_alive = [](const Block& block) { return block.end == Block::End::kAlive; };
+  std::vector<LiveBlocks> all = live_blocks(follower_->heap(), is_alive);
+  std::ranges::stable_sort(all, std::ranges::greater{}, &LiveBlocks::bytes);
+  for (const LiveBlocks& one : all) symbols_->want(one.example.allocated);
+  symbols_->resolve(); // all at once: each file is read once
+  for (const LiveBlocks& one : all) {
+    std::vector<Finding> finding;
+    finding.push_back(unfreed(one, follower_->model()));
+    Suppressions none;
+    for (const ReportedFinding& reported : reported_findings(std::move(finding), *symbols_, none)) {
+      const Json whole = json_of(reported);
+      blocks.push_back({{"bytes", one.bytes},
+                        {"blocks", one.blocks},
+                        {"family", memory_noun(one.example.memory_kind)},
+                        {"device", one.device < 0 ? Json(nullptr) : Json(one.device)},
+                        {"range", whole["range"]},
+                        {"owner", whole["owner"]},
+                        {"stack", whole["stacks"][0]}});
+    }
+  }
+  return json;
+}
+
+} // namespace gmt
