@@ -76,6 +76,7 @@ OutputOptions output_options(const Settings& settings) {
   options.fail_on = settings.fail_on;
   options.perfetto_size = settings.perfetto_size;
   options.source_root = source_root(settings.source_root);
+  options.group_by_range = settings.group_by_range;
   options.help_of = help_of_kind;
   if (settings.command == CommandId::kReport)
     options.stack_depth = settings.stack_depth.value_or(0);

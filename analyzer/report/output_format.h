@@ -31,6 +31,7 @@ struct OutputOptions {
   // The folder of the program's sources, absolute; empty if it is not known. Formats that leave
   // the machine name files relative to it
   std::string source_root = {};
+  bool group_by_range = false; // findings of different NVTX ranges were kept apart
   Severity fail_on = Severity::kError;
   std::uint64_t perfetto_size = 200'000'000; // bytes, at most
   std::function<KindHelp(std::string_view kind)> help_of = nullptr;

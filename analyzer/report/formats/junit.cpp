@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // JUnit's XML, which every CI server shows with a history. A suite is a process, a case is a
 // finding, and its name is the same in the next run. A case fails if its finding fails the check.
-// A process without findings is one case that passes; what was not checked is skipped.
+// A process without findings is one case that passes; what was not checked is skipped. With
+// --group-by range a case's class is the range: that of a test, where each test has one.
 #include <cstdint>
 #include <ostream>
 #include <string>
@@ -48,10 +49,11 @@ struct Suite {
   std::uint64_t tests = 0, failures = 0, errors = 0, skipped = 0;
 };
 
-void add_case(Suite& suite, std::string_view kind, std::string_view name, std::string_view inside) {
+void add_case(Suite& suite, std::string_view group, std::string_view name,
+              std::string_view inside) {
   ++suite.tests;
   suite.cases += fmt::format("    <testcase classname=\"gpumemtrace.{}\" name=\"{}\" time=\"0\"",
-                             escaped(kind), escaped(name));
+                             escaped(group), escaped(name));
   if (inside.empty()) suite.cases += "/>\n";
   else suite.cases.append(">\n").append(inside).append("    </testcase>\n");
 }
@@ -73,13 +75,17 @@ void add_finding(Suite& suite, const ReportedFinding& finding, const SourcePaths
   text += tools::stacks_text(finding, paths, options.stack_depth);
   text += without_folders(finding.advice) + "\n";
   const std::string_view word = tools::severity_word(finding.severity);
+  const bool is_by_range = options.group_by_range && !finding.range.empty();
+  const std::string group = is_by_range ? finding.range : finding.kind;
+  const std::string name =
+    is_by_range ? finding.kind + " " + case_name(finding) : case_name(finding);
   if (tools::fails(finding, options)) {
     ++suite.failures;
-    add_case(suite, finding.kind, case_name(finding),
+    add_case(suite, group, name,
              fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n", word,
                          escaped(message), element_text(text)));
   } else {
-    add_case(suite, finding.kind, case_name(finding),
+    add_case(suite, group, name,
              fmt::format("      <system-out>{}: {}</system-out>\n", word, element_text(text)));
   }
 }
