@@ -8,8 +8,10 @@ import ctypes
 import functools
 import os
 from collections.abc import Callable, Iterator
+from typing import Any
 
 _CALLBACKS, _MODULE_CORE = 1, 1  # NVTX_ETID_CALLBACKS, NVTX_CB_MODULE_CORE
+_START, _END = 5, 7  # NVTX_CBID_CORE_RangeStartA, _RangeEnd
 _PUSH, _POP, _CORE_SIZE = 9, 11, 16  # NVTX_CBID_CORE_RangePushA, _RangePop, _SIZE
 
 _GetTable = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_uint))
@@ -43,9 +45,9 @@ class _Injection:
     def _export(self, which: int) -> int | None:
         return ctypes.addressof(self._callbacks) if which == _CALLBACKS else None
 
-    def function(self, number: int, *arguments: type) -> Callable[..., int] | None:
+    def function(self, number: int, answer: type | None, *arguments: type) -> Callable[..., Any] | None:
         address = self._functions[number]
-        return ctypes.CFUNCTYPE(ctypes.c_int, *arguments)(address) if address else None
+        return ctypes.CFUNCTYPE(answer, *arguments)(address) if address else None
 
 
 @functools.cache
@@ -63,7 +65,20 @@ def _push_and_pop() -> tuple[Callable[..., int] | None, Callable[..., int] | Non
     injection = _injection()
     if injection is None:
         return None, None
-    return injection.function(_PUSH, ctypes.c_char_p), injection.function(_POP)
+    return injection.function(_PUSH, ctypes.c_int, ctypes.c_char_p), injection.function(_POP, ctypes.c_int)
+
+
+@functools.cache
+def _start_and_end() -> tuple[Callable[..., int] | None, Callable[..., None] | None]:
+    injection = _injection()
+    if injection is None:
+        return None, None
+    start = injection.function(_START, ctypes.c_uint64, ctypes.c_char_p)
+    return start, injection.function(_END, None, ctypes.c_uint64)
+
+
+def _as_text(name: str) -> bytes:
+    return name.encode("utf-8", "replace").replace(b"\0", b"?")
 
 
 @contextlib.contextmanager
@@ -73,8 +88,22 @@ def range(name: str) -> Iterator[None]:  # noqa: A001
     if push is None or pop is None:
         yield
         return
-    push(name.encode("utf-8", "replace").replace(b"\0", b"?"))
+    push(_as_text(name))
     try:
         yield
     finally:
         pop()
+
+
+@contextlib.contextmanager
+def range_of_all_threads(name: str) -> Iterator[None]:
+    """The same for what all threads of the process do inside."""
+    start, end = _start_and_end()
+    if start is None or end is None:
+        yield
+        return
+    number = start(_as_text(name))
+    try:
+        yield
+    finally:
+        end(number)

@@ -50,7 +50,7 @@ class Report:
     def __init__(self, *traces: Union[str, "os.PathLike[str]"], options: list[str] | None = None):
         words = ["report", "--format", "json", *(options or []), "--", *map(os.fspath, traces)]
         self.json: dict[str, Any] = json.loads(output_of(*words))
-        self.findings: list[Finding] = [_finding(one) for one in self.json["findings"]]
+        self.findings: list[Finding] = [finding_of(one) for one in self.json["findings"]]
 
     @property
     def errors(self) -> list[Finding]:
@@ -67,7 +67,7 @@ class Report:
         return int(self.json["totals"]["live_bytes"])
 
 
-def _finding(one: dict[str, Any]) -> Finding:
+def finding_of(one: dict[str, Any]) -> Finding:
     return Finding(
         one["kind"],
         one["severity"],
@@ -75,12 +75,12 @@ def _finding(one: dict[str, Any]) -> Finding:
         one["advice"],
         one["bytes"],
         one["count"],
-        [_stack(stack) for stack in one["stacks"]],
+        [stack_of(stack) for stack in one["stacks"]],
         one,
     )
 
 
-def _stack(stack: dict[str, Any]) -> Stack:
+def stack_of(stack: dict[str, Any]) -> Stack:
     frames = [
         Frame(frame.get("function"), frame.get("file"), frame.get("line"), frame.get("module"))
         for frame in stack["frames"]

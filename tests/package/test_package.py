@@ -5,10 +5,11 @@
 test_package.py WHEEL [--sample PROGRAM]     SAMPLE: samples/first_steps.cu, built
 
 Checked: the wheel's tag and size, that it holds no link and what it must hold; `gpumemtrace` and `python -m gpumemtrace`
-with a sample; and the Python side: ranges, the trace's folder, a report as objects. Exit status: 0 all holds, 1 not.
+with a sample; and the Python side: ranges, the trace's folder, a report as objects, the plug-in of pytest. Exit status: 0 all holds, 1 not.
 """
 
 import argparse
+import importlib.util
 import os
 import pathlib
 import re
@@ -70,9 +71,11 @@ class Package(unittest.TestCase):
             "gpumemtrace/install/lib/gpumemtrace/libunwind.so.8",
             "gpumemtrace/install/lib/gpumemtrace/simulated/libcuda.so.1",
             "gpumemtrace/install/include/gpumemtrace/device.h",
+            "gpumemtrace/install/include/gpumemtrace/gtest.h",
             "gpumemtrace/install/lib/cmake/gpumemtrace/gpumemtrace-config.cmake",
             "gpumemtrace/__init__.py",
             "gpumemtrace/py.typed",
+            "gpumemtrace/pytest_plugin.py",
         ):
             self.assertIn(name, names)
         self.assertTrue(any(name.endswith("LICENSE") for name in names))
@@ -101,6 +104,27 @@ class Package(unittest.TestCase):
         )
         printed = self.run_checked(self.bin / "python3", "-c", program, self.folder / folder).stdout
         self.assertEqual(printed.strip(), "1000 epoch 1 / forward 1000 5096 True")
+
+    def test_the_plug_in_of_pytest(self):
+        """pytest finds it by itself: the wheel registers it."""
+        found = importlib.util.find_spec("pytest")
+        if found is None:
+            self.skipTest("no python3-pytest")
+        suite = self.folder / "suite"
+        suite.mkdir()
+        (suite / "test_two.py").write_text(
+            "import ctypes\n"
+            "cudart = ctypes.CDLL('libcudart.so.13')\n"
+            "def test_leaks():\n"
+            "    assert cudart.cudaMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(4096)) == 0\n"
+            "def test_does_nothing(): pass\n"
+        )
+        packages = pathlib.Path(found.origin).parents[1]
+        options = ("--gpumemtrace", "--gpumemtrace-options=--device simulated", "-p", "no:cacheprovider")
+        done = self.start("env", f"PYTHONPATH={packages}", self.bin / "python3", "-m", "pytest", *options, suite)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("1 failed, 1 passed", done.stdout)
+        self.assertIn("test_two.py:4", done.stdout)
 
     def test_what_cannot_be_had(self):
         outside = self.run_checked(

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What this process holds now."""
+
+import dataclasses
+from typing import Any
+
+from gpumemtrace import _follower
+from gpumemtrace._report import Stack, stack_of
+
+
+@dataclasses.dataclass(frozen=True)
+class LiveBlocks:
+    """Blocks that one line allocated and that are alive.
+
+    `family` is the kind of memory ("device memory", "pinned host memory"). `device` is its number, None for memory of
+    the host. `range` names the NVTX ranges that were open at the first of them, `owner` a library that is known to
+    keep such blocks ("PyTorch's caching allocator"); both may be None.
+    """
+
+    bytes: int
+    blocks: int
+    family: str
+    device: int | None
+    range: str | None
+    owner: str | None
+    stack: Stack
+
+
+@dataclasses.dataclass(frozen=True)
+class Snapshot:
+    """`live_bytes` and `peak_bytes` are of device memory. `blocks` has all kinds, those of most bytes first."""
+
+    live_bytes: int
+    peak_bytes: int
+    blocks: list[LiveBlocks]
+    json: dict[str, Any] = dataclasses.field(repr=False)
+
+
+def snapshot() -> Snapshot:
+    """The blocks that are alive in this process, by call stack; none before its first CUDA call.
+
+    The command reads them from the trace, so CUDA is not asked and no call waits. The first snapshot of a process
+    reads the whole trace, later ones what is new. Raises GpumemtraceError if the process is not traced.
+    """
+    answer = _follower.ask("snapshot")
+    blocks = [_live_blocks(one) for one in answer["blocks"]]
+    return Snapshot(answer["live_bytes"], answer["peak_bytes"], blocks, answer)
+
+
+def _live_blocks(one: dict[str, Any]) -> LiveBlocks:
+    return LiveBlocks(
+        one["bytes"],
+        one["blocks"],
+        one["family"],
+        one["device"],
+        one["range"],
+        one["owner"],
+        stack_of(one["stack"]),
+    )

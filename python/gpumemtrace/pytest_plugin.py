@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pytest --gpumemtrace: a test fails with what is wrong with its device memory. docs/python.md describes it.
+
+The run stands under the command, or starts itself again under it. Each process that runs tests has one follower.
+"""
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from gpumemtrace._command import GpumemtraceError, command_path
+from gpumemtrace._process import is_traced
+from gpumemtrace._test_marks import limits_of
+
+# Set by a run that starts itself again: once is enough.
+_RESTARTED = "GPUMEMTRACE_PYTEST_RESTARTED"
+_MARK = (
+    "gpumemtrace(allow=[], max_peak=None, skip=False): kinds of findings that do not fail the test, the most device "
+    'memory that it may hold at once ("1GiB"), or no check at all'
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("gpumemtrace", "gpumemtrace, the checker of CUDA memory")
+    group.addoption("--gpumemtrace", action="store_true", help="let each test fail with what is wrong with its memory")
+    group.addoption(
+        "--gpumemtrace-strict",
+        action="store_true",
+        help="empty the caches of PyTorch and CuPy behind each test; what they then hold is the test's",
+    )
+    group.addoption(
+        "--gpumemtrace-options",
+        default="",
+        metavar="OPTIONS",
+        help="options of 'gpumemtrace run', as one word: '--device simulated'",
+    )
+    group.addoption(
+        "--gpumemtrace-suppressions", action="append", default=[], metavar="FILE", help="a file of suppression rules"
+    )
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
+    """The first hook that knows the options, and it stands around pytest's capture of the output."""
+    options = early_config.known_args_namespace
+    if options.gpumemtrace and not is_traced() and not _is_worker():
+        _start_again(options.gpumemtrace_options)
+    yield
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", _MARK)
+    if not config.getoption("gpumemtrace"):
+        return
+    if not is_traced():
+        raise pytest.UsageError(
+            "this process is not traced; name the plug-in by '-p gpumemtrace.pytest_plugin', or start "
+            "'gpumemtrace run pytest'"
+        )
+    if config.getoption("numprocesses", None):
+        return  # the workers of xdist run the tests
+    from gpumemtrace._test_session import Session
+
+    config.pluginmanager.register(Session(config), "gpumemtrace-session")
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    if not config.getoption("gpumemtrace"):
+        return None
+    return f"gpumemtrace: traces in {os.environ.get('GPUMEMTRACE_DIR', os.getcwd())}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        try:
+            limits_of(item.iter_markers("gpumemtrace"))
+        except ValueError as error:
+            raise pytest.UsageError(f"{item.nodeid}: {error}") from error
+
+
+def _is_worker() -> bool:
+    """Of xdist: another process has started it, and speaks with it."""
+    return "PYTEST_XDIST_WORKER" in os.environ
+
+
+def _start_again(options: str) -> None:
+    if os.environ.get(_RESTARTED):
+        raise pytest.UsageError(
+            "gpumemtrace traces nothing here, because this machine has no driver of CUDA; "
+            "--gpumemtrace-options='--device simulated' needs none"
+        )
+    try:
+        words = [command_path(), "run", *shlex.split(options), "--", sys.executable, *sys.orig_argv[1:]]
+        os.environ[_RESTARTED] = "1"
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.execv(words[0], words)
+    except (GpumemtraceError, OSError, ValueError) as error:
+        raise pytest.UsageError(f"gpumemtrace cannot be started: {error}") from error
