@@ -14,7 +14,8 @@
 namespace gmt {
 
 LiveSymbols::LiveSymbols(const Follower& follower)
-    : follower_(follower), modules_(follower.trace().modules) {}
+    : follower_(follower), known_(SymbolFile::read(follower.trace().path)),
+      modules_(follower.trace().modules) {}
 
 void LiveSymbols::read_modules() {
   std::error_code error;
@@ -30,7 +31,9 @@ void LiveSymbols::read_modules() {
 void LiveSymbols::want(StackId stack) {
   read_modules();
   for (const std::uint64_t address : follower_.stacks().frames(stack)) {
-    if (const Module* module = find_module(modules_, address)) resolver_.want(*module, address);
+    const Module* module = find_module(modules_, address);
+    if (module == nullptr || known_.find(address, module->loaded) != nullptr) continue;
+    resolver_.want(*module, address);
   }
 }
 
@@ -38,7 +41,8 @@ void LiveSymbols::resolve() { resolver_.resolve(); }
 
 std::vector<Frame> LiveSymbols::frames(StackId stack) const {
   const auto names = [this](const Module& module, std::uint64_t address) {
-    return resolver_.frames(module, address);
+    const std::vector<Frame>* known = known_.find(address, module.loaded);
+    return known != nullptr ? *known : resolver_.frames(module, address);
   };
   return stack_frames(follower_.stacks(), stack, modules_, names, false);
 }

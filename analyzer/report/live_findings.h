@@ -11,6 +11,7 @@
 #include "analyzer/model/reported_finding.h"
 #include "analyzer/report/suppressions.h"
 #include "analyzer/symbols/symbols.h"
+#include "analyzer/symbols/symbols_cache.h"
 
 namespace gmt {
 
@@ -29,6 +30,7 @@ private:
   void read_modules();
 
   const Follower& follower_;
+  const SymbolFile known_;      // what the trace has, if its process has ended
   std::vector<Module> modules_; // libraries may be loaded at any time
   std::uintmax_t modules_size_ = 0;
   SymbolResolver resolver_;

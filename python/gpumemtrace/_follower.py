@@ -19,12 +19,15 @@ class Follower:
         self._options = options
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
-        self._asked_by: int | None = None
+        self._of_parents: list[subprocess.Popen[str] | None] = []
+        os.register_at_fork(after_in_child=self._begin_anew)
 
     def ask(self, question: str) -> dict[str, Any]:
         """The answer, as docs/follow.md says. Raises GpumemtraceError if there is none."""
         with self._lock:
-            process = self._running()
+            if self._process is None:
+                self._process = self._start()
+            process = self._process
             try:
                 process.stdin.write(json.dumps({"do": question}) + "\n")
                 process.stdin.flush()
@@ -44,15 +47,13 @@ class Follower:
                 pipe.close()
             except OSError:
                 continue  # what was left to write is not needed
-        if self._asked_by == os.getpid():
-            process.wait()
+        process.wait()
 
-    def _running(self) -> "subprocess.Popen[str]":
-        if self._asked_by != os.getpid():
-            self.close()  # it follows the parent
-        if self._process is None:
-            self._process, self._asked_by = self._start(), os.getpid()
-        return self._process
+    def _begin_anew(self) -> None:
+        """In a forked process. The parent's pipes stay as they are: another thread may have been writing to one."""
+        self._lock = threading.Lock()
+        self._of_parents.append(self._process)
+        self._process = None
 
     def _start(self) -> "subprocess.Popen[str]":
         if not is_traced():

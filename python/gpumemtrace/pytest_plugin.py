@@ -4,6 +4,7 @@
 The run stands under the command, or starts itself again under it. Each process that runs tests has one follower.
 """
 
+import argparse
 import os
 import shlex
 import sys
@@ -46,14 +47,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
     """The first hook that knows the options, and it stands around pytest's capture of the output."""
     options = early_config.known_args_namespace
-    if options.gpumemtrace and not is_traced() and not _is_worker():
+    if _runs_tests(options) and not is_traced() and not _is_worker():
         _start_again(options.gpumemtrace_options)
     yield
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARK)
-    if not config.getoption("gpumemtrace"):
+    if not _runs_tests(config.option):
         return
     if not is_traced():
         raise pytest.UsageError(
@@ -79,6 +80,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             limits_of(item.iter_markers("gpumemtrace"))
         except ValueError as error:
             raise pytest.UsageError(f"{item.nodeid}: {error}") from error
+
+
+def _runs_tests(options: argparse.Namespace) -> bool:
+    """They are to be checked, and not only to be listed."""
+    return options.gpumemtrace and not (options.help or options.version or options.collectonly)
 
 
 def _is_worker() -> bool:

@@ -46,6 +46,20 @@ class Top(CommandCase):
                 self.assertEqual(live["peak_bytes"], row["peak_bytes"])
             self.assertEqual(sum(h["bytes"] for h in process["holders"]), process["live_bytes"])
 
+    def test_newest_findings(self):
+        """Those that calls have shown: all but leaks, and what the end alone shows."""
+        (process,) = json.loads(self.once("--format", "json", str(trace_in(PLAIN))))["processes"]
+        reported = [one for one in self.report(PLAIN)["findings"] if one["kind"] not in ("leak", "unused")]
+        self.assertGreater(len(reported), 0)
+        self.assertEqual(
+            sorted((one["kind"], one["message"]) for one in process["findings"]),
+            sorted((one["kind"], one["message"]) for one in reported),
+        )
+        self.assertEqual(process["errors"], sum(one["severity"] == "error" for one in reported))
+        text = self.once(str(trace_in(PLAIN)))
+        self.assertIn(f"newest findings of {process['errors']} error", text)
+        self.assertRegex(text, rf"\nerror +{process['findings'][0]['kind']} ")
+
     def test_text_fits_a_terminal_and_names_the_holders(self):
         text = self.once(str(trace_in(PLAIN)))
         self.assertLessEqual(max(map(len, text.splitlines())), 80, text)

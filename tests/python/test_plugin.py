@@ -181,6 +181,22 @@ class Plugin(PythonCase):
         self.assertEqual(done.returncode, 4, done.stdout)
         self.assertIn("no driver of CUDA", done.stderr)
 
+    def test_a_trace_that_is_elsewhere(self):
+        """The folder is gone when CUDA is called first: the trace is made in the temporary folder."""
+        with open(os.path.join(self.folder, "conftest.py"), "w", encoding="utf-8") as file:
+            file.write("import os\nos.rmdir(os.environ['GPUMEMTRACE_DIR'])\n")
+        options = f"--device simulated --trace-dir {self.folder}/traces"
+        temporary = os.path.join(self.folder, "temporary")
+        os.mkdir(temporary)
+        done = self.start("planted", "--gpumemtrace", "--gpumemtrace-options", options, TMPDIR=temporary)
+        self.assertEqual(len(os.listdir(temporary)), 1, done.stderr)
+        self.assert_outcomes(done, failed=1, passed=4)
+
+    def test_nothing_is_run(self):
+        for option in ("--help", "--collect-only"):
+            done = self.start("planted", "--gpumemtrace", option)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+
     def test_no_command(self):
         done = self.start("planted", "--gpumemtrace", GPUMEMTRACE_COMMAND="/nonexistent/gpumemtrace")
         self.assertEqual(done.returncode, 4, done.stdout)

@@ -34,6 +34,23 @@ std::string own_environment(const char* name) {
   return value != nullptr ? value : "";
 }
 
+// What the process has said of its trace: that it is elsewhere, because the folder could not be
+// written, or that there is none.
+std::optional<TraceHead> noted_trace(std::uint32_t pid) {
+  for (const std::string& file :
+       {own_environment("GPUMEMTRACE_NOTES"), environment_of(pid, "GPUMEMTRACE_NOTES")}) {
+    if (file.empty()) continue;
+    for (const Note& note : read_notes(file)) {
+      if (static_cast<std::uint32_t>(note.pid) != pid) continue;
+      if (note.word == "nodir")
+        throw UserError("process " + std::to_string(pid) + " can make no trace: " + note.text,
+                        ExitStatus::kUnreadableTrace);
+      if (note.word == "moved" && is_trace(note.text)) return read_head(note.text);
+    }
+  }
+  return std::nullopt;
+}
+
 // Where a process of this number may have its trace.
 std::vector<fs::path> folders_of(std::uint32_t pid) {
   std::vector<fs::path> folders{"."};
@@ -87,9 +104,9 @@ std::optional<TraceHead> TracedProcess::find() const {
       const bool is_newer = !newest || head.info.realtime_ns > newest->info.realtime_ns;
       if (is_its && is_newer) newest = std::move(head);
     }
-    if (newest) break;
+    if (newest) return newest;
   }
-  return newest;
+  return noted_trace(pid_);
 }
 
 TraceHead chosen_trace(const std::vector<std::string>& words) {

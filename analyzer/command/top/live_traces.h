@@ -28,6 +28,7 @@ public:
   // It was started by the command, as far as its environment and this one's say.
   bool is_traced() const { return !runs_.empty(); }
   // The newest one, if exec has left an older one. Of a process that is not traced any is taken.
+  // Throws UserError if the process has said that it can make none.
   std::optional<TraceHead> find() const;
 
 private:
