@@ -7,7 +7,7 @@ are set up is left out.
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -48,7 +48,8 @@ class Session:
         rules = config.getoption("gpumemtrace_suppressions")
         self._follower = Follower(*(word for file in rules for word in ("--suppressions", file)))
         self._has_trace = False
-        self._runs_tests = False
+        self._runs_test = False
+        self._others: Callable[..., Any] | None = None
 
     def pytest_sessionstart(self) -> None:
         try:
@@ -61,11 +62,14 @@ class Session:
 
     @pytest.hookimpl
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-        """As pytest runs a test, but its reports wait for the verdict. Other plug-ins that run tests themselves have
-        priority: then the tear-down fails instead of the test."""
-        if self._others_run_tests(item.config):
-            return None
-        self._runs_tests = True
+        """As pytest runs a test, but its reports wait for the verdict. Other plug-ins may run it themselves: then the
+        tear-down fails instead of the test."""
+        self._runs_test = False
+        if self._others is None:
+            self._others = _others_that_run_tests(item.config, self)
+        if self._others(item=item, nextitem=nextitem) is not None:
+            return True
+        self._runs_test = True
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
         running = item.stash.get(_RUNNING, None)
@@ -103,15 +107,8 @@ class Session:
             return
         running.verdict = self._verdict(running.limits)
         running.ranges.close()
-        if running.verdict.failure and not self._runs_tests:
+        if running.verdict.failure and not self._runs_test:
             pytest.fail(running.verdict.failure, pytrace=False)
-
-    def _others_run_tests(self, config: pytest.Config) -> bool:
-        return any(
-            not (one.hookwrapper or getattr(one, "wrapper", False) or one.plugin is self)
-            and not one.function.__module__.startswith("_pytest.")
-            for one in config.hook.pytest_runtest_protocol.get_hookimpls()
-        )
 
     def _ask(self, question: str) -> dict[str, Any]:
         answer = self._follower.ask(question)
@@ -150,6 +147,19 @@ class Session:
     def _fails(self, finding: Finding, limits: Limits) -> bool:
         is_cached = self._is_strict and finding.json["owner"] in _frameworks.EMPTIED
         return (finding.severity == "error" or is_cached) and not limits.allows(finding.kind)
+
+
+def _others_that_run_tests(config: pytest.Config, session: Session) -> Callable[..., Any]:
+    """The hook of the plug-ins that run a test themselves, or answer None. It is theirs before it is ours."""
+    own = [
+        one.plugin
+        for one in config.hook.pytest_runtest_protocol.get_hookimpls()
+        if one.plugin is session
+        or one.function.__module__.startswith("_pytest.")
+        or one.hookwrapper
+        or getattr(one, "wrapper", False)
+    ]
+    return config.pluginmanager.subset_hook_caller("pytest_runtest_protocol", own)
 
 
 def amend(reports: list[pytest.TestReport], verdict: Verdict) -> None:
