@@ -7,7 +7,7 @@ are set up is left out.
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import pytest
@@ -100,15 +100,15 @@ class Session:
             self._ask("resume")
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
-    def pytest_runtest_teardown(self, item: pytest.Item) -> Iterator[None]:
-        yield
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, Any, None]:
+        outcome = yield
         running = item.stash.get(_RUNNING, None)
         if running is None:
             return
         running.verdict = self._verdict(running.limits)
         running.ranges.close()
         if running.verdict.failure and not self._runs_test:
-            pytest.fail(running.verdict.failure, pytrace=False)
+            _fail_tear_down(item, outcome, running.verdict.failure)
 
     def _ask(self, question: str) -> dict[str, Any]:
         answer = self._follower.ask(question)
@@ -160,6 +160,16 @@ def _others_that_run_tests(config: pytest.Config, session: Session) -> Callable[
         or getattr(one, "wrapper", False)
     ]
     return config.pluginmanager.subset_hook_caller("pytest_runtest_protocol", own)
+
+
+def _fail_tear_down(item: pytest.Item, outcome: Any, failure: str) -> None:
+    if outcome.excinfo is not None:  # it has failed by itself
+        item.add_report_section("teardown", "gpumemtrace", failure)
+        return
+    exception = pytest.fail.Exception(failure, pytrace=False)
+    if not hasattr(outcome, "force_exception"):  # before pluggy 1.1
+        raise exception
+    outcome.force_exception(exception)
 
 
 def amend(reports: list[pytest.TestReport], verdict: Verdict) -> None:
