@@ -4,7 +4,10 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
+import sys
+import time
 import unittest
 
 from command_case import COMMAND, CommandCase
@@ -15,6 +18,13 @@ PLAIN = str(FIXTURES / "first_steps.plain.static")
 
 def trace_in(fixture):
     return next(path for path in pathlib.Path(fixture).iterdir() if path.name.startswith("gpumemtrace."))
+
+
+def is_running(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2][0] != "Z"
+    except OSError:
+        return False
 
 
 class Follow(CommandCase):
@@ -113,6 +123,26 @@ class Follow(CommandCase):
             result = self.run_command("follow", word, input="")
             self.assertEqual(result.returncode, 3, result)
             self.assertIn(words, result.stderr)
+
+    def test_it_ends_with_its_parent(self):
+        """Though a process that the parent has forked holds the other end of the pipe."""
+        program = (
+            "import os, subprocess, sys, time\n"
+            "process = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE)\n"
+            "child = os.fork()\n"
+            "if child == 0: time.sleep(100)\n"
+            "print(process.pid, child, flush=True)\n"
+            "os._exit(0)\n"
+        )
+        words = [sys.executable, "-c", program, COMMAND, "follow", str(trace_in(PLAIN))]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as parent:
+            follower, child = map(int, parent.stdout.readline().split())
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        end = time.monotonic() + 20
+        while is_running(follower) and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertFalse(is_running(follower))
+        self.assertTrue(is_running(child))
 
     def test_no_question(self):
         result = self.run_command("follow", str(trace_in(PLAIN)), input="")

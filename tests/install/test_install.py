@@ -47,6 +47,7 @@ def check_files(prefix, build):
         "lib/gpumemtrace/simulated/libcuda.so.1",
         "lib/gpumemtrace/simulated/libcudart.so.13",
         "include/gpumemtrace/device.h",
+        "include/gpumemtrace/gtest.h",
         "include/gpumemtrace/trace/device_ring.h",
         "include/gpumemtrace/trace/packed_words.h",
         "include/gpumemtrace/trace/record_words.h",

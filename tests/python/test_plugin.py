@@ -99,13 +99,17 @@ class Plugin(PythonCase):
 
     def test_mistakes(self):
         done = self.run_suite("mistakes", "-rxs")
-        self.assert_outcomes(done, failed=3, passed=2, xfailed=2, skipped=1)
+        self.assert_outcomes(done, failed=4, passed=2, xfailed=2, skipped=1)
         failed = sections(done.stdout)
-        self.assertEqual(list(failed), ["test_double_free", "test_fixture_leaks", "test_fails_and_leaks"])
+        names = ["test_double_free", "test_double_frees_of_one_line", "test_fixture_leaks", "test_fails_and_leaks"]
+        self.assertEqual(list(failed), names)
+        self.assertIn(
+            "1 finding: double-free\n\nerror: double-free (2 times)\n", failed["test_double_frees_of_one_line"]
+        )
         for words in ("error: double-free", "freed again here", "allocated here", "test_mistakes.py:11"):
             self.assertIn(words, failed["test_double_free"])
         self.assertNotIn("leak", failed["test_double_free"].replace("leak\n", ""))
-        self.assertRegex(failed["test_fixture_leaks"], r"test_mistakes\.py:20 +kept\n")
+        self.assertRegex(failed["test_fixture_leaks"], r"test_mistakes\.py:33 +kept\n")
         for words in ("its own words", "300 bytes of device memory"):
             self.assertIn(words, failed["test_fails_and_leaks"])
 

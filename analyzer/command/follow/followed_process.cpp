@@ -38,12 +38,11 @@ void FollowedProcess::poll() {
   if (!follower_) {
     if (const std::optional<TraceHead> trace = process_->find()) open(*trace);
   }
-  if (!follower_) return;
-  follower_->poll();
-  std::ranges::move(follower_->take_findings(), std::back_inserter(findings_));
+  if (follower_) follower_->poll();
 }
 
 void FollowedProcess::begin() {
+  if (follower_) follower_->take_findings();
   findings_.clear();
   span_.begin(newest_order());
 }
@@ -69,6 +68,7 @@ FollowedProcess::Json FollowedProcess::span_json() {
   Json& findings = json["findings"] = Json::array();
   json["span"] = {{"live_bytes", span_.live_bytes()}, {"peak_bytes", span_.peak_bytes()}};
   if (!follower_) return json;
+  std::ranges::move(follower_->take_findings(), std::back_inserter(findings_));
   std::vector<Finding> all = findings_; // more may come
   const auto is_of_span = [this](const Block& block) { return span_.contains(block); };
   for (const LiveBlocks& blocks : live_blocks(follower_->heap(), is_of_span))

@@ -15,6 +15,19 @@ def test_after_it():
     device.free(device.leak(100))
 
 
+@pytest.fixture(scope="module")
+def later():
+    return None
+
+
+def test_double_frees_of_one_line(request):
+    pointer = device.leak(512)
+    for i in range(3):
+        device.released.cudaFree(pointer)
+        if i == 1:
+            request.getfixturevalue("later")
+
+
 @pytest.fixture
 def kept():
     return device.leak(2000)
