@@ -128,7 +128,11 @@ class Follow(CommandCase):
         """Though a process that the parent has forked holds the other end of the pipe."""
         program = (
             "import os, subprocess, sys, time\n"
-            "process = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE)\n"
+            "pipe = subprocess.PIPE\n"
+            "process = subprocess.Popen(sys.argv[1:], stdin=pipe, stdout=pipe)\n"
+            'process.stdin.write(b\'{"do": "begin"}\\n\')\n'
+            "process.stdin.flush()\n"
+            "process.stdout.readline()\n"
             "child = os.fork()\n"
             "if child == 0: time.sleep(100)\n"
             "print(process.pid, child, flush=True)\n"
