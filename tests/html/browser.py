@@ -21,7 +21,7 @@ if not BROWSER or not DRIVER:
     print("skipped: no Chromium (Debian: chromium, chromium-driver)")
     sys.exit(SKIPPED)
 
-FOLDER = os.environ["GMT_PAGE_FOLDER"]
+FOLDER = os.path.abspath(os.environ["GMT_PAGE_FOLDER"])
 ARGUMENTS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars")
 
 

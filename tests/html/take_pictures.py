@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the pictures of docs/ anew, from the made-up training program:
-GMT_PAGE_FOLDER=build/tests/html/pages /usr/bin/python3 tests/html/take_pictures.py docs
-The folder is what `ctest -R html.pages` leaves."""
+"""Makes the pictures of docs/ anew:
+GMT_PAGE_FOLDER=build/tests/html /usr/bin/python3 tests/html/take_pictures.py docs
+The folder holds what `ctest -R html.` leaves, best in a copy: pictures show the paths of what they show."""
 
 import base64
 import os
@@ -9,14 +9,22 @@ import sys
 
 import browser
 
-PICTURES = {"timeline": 860, "flame": 560}
+# The page, and the height of its part that is shown.
+PICTURES = {
+    "overview": ("pages/training", 820),
+    "findings": ("pages/training", 900),
+    "timeline": ("pages/training", 860),
+    "flame": ("pages/training", 560),
+    "kernels": ("pages/aos_soa.structs.static", 760),
+    "compare": ("compare/compare", 980),
+}
 
 
 def main(folder):
     driver = browser.start()
     page = browser.Page(driver)
-    for view, height in PICTURES.items():
-        page.open("training", view)
+    for view, (name, height) in PICTURES.items():
+        page.open(name, view)
         page.painted()
         clip = {"x": 0, "y": 0, "width": 1280, "height": height, "scale": 1}
         shot = driver.execute_cdp_cmd("Page.captureScreenshot", {"clip": clip, "captureBeyondViewport": True})
