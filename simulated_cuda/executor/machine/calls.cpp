@@ -21,6 +21,47 @@ std::size_t bytes_of_frame(const Code& code) {
   return code.register_bytes + std::size_t{code.parameter_bytes} * kLanes;
 }
 
+// The address that the first lane calls, and which lanes call the same.
+std::uint64_t first_target(const Warp& w, const CallSite& site, std::uint32_t* lanes) {
+  const std::byte* operand = w.base[site.target >> 31] + (site.target & 0x7fffffffu);
+  const auto* targets = reinterpret_cast<const std::uint64_t*>(operand);
+  const std::uint64_t target = targets[__builtin_ctz(w.mask)];
+  *lanes = 0;
+  for (std::uint32_t m = w.mask; m != 0; m &= m - 1) {
+    const auto lane = static_cast<std::uint32_t>(__builtin_ctz(m));
+    if (targets[lane] == target) *lanes |= 1u << lane;
+  }
+  return target;
+}
+
+// kNone: no function that can be called. A kernel cannot: its frame is no function's.
+std::uint32_t function_at(const Program& program, std::uint64_t address) {
+  const std::uint64_t offset = address - kFunctionWindow; // of another address: too large
+  if (offset >= kWindowBytes || offset % 16 != 0) return ptx::kNone;
+  const auto found = program.function_of_linked.find(static_cast<std::uint32_t>(offset / 16));
+  if (found == program.function_of_linked.end()) return ptx::kNone;
+  const bool is_kernel = program.linked->functions()[found->first].function->is_entry;
+  return is_kernel ? ptx::kNone : found->second;
+}
+
+// From the caller's area of parameters into the callee's.
+void pass_arguments(Frame& to, std::uint32_t lanes) {
+  const Frame& from = *to.caller;
+  const CallSite& site = *to.site;
+  const Code& code = *to.code;
+  const std::size_t arguments =
+    std::min(site.argument_offsets.size(), code.parameter_offsets.size());
+  for (std::size_t i = 0; i < arguments; ++i) {
+    const std::uint32_t bytes = std::min(site.argument_sizes[i], code.parameter_sizes[i]);
+    for (std::uint32_t m = lanes; m != 0; m &= m - 1) {
+      const auto lane = static_cast<std::size_t>(__builtin_ctz(m));
+      std::memcpy(to.parameters + lane * code.parameter_bytes + code.parameter_offsets[i],
+                  from.parameters + lane * from.code->parameter_bytes + site.argument_offsets[i],
+                  bytes);
+    }
+  }
+}
+
 } // namespace
 
 Frame* Warp::new_frame(const Code& code) {
@@ -74,23 +115,9 @@ const Instruction* Warp::call(const Instruction* in) {
   std::uint32_t lanes = mask;
   std::uint32_t callee = site.function;
   if (callee == ptx::kNone) {
-    const auto* targets =
-      reinterpret_cast<const std::uint64_t*>(base[site.target >> 31] + (site.target & 0x7fffffffu));
-    const std::uint64_t target = targets[__builtin_ctz(mask)];
-    lanes = 0;
-    for (std::uint32_t m = mask; m != 0; m &= m - 1) {
-      const auto lane = static_cast<std::uint32_t>(__builtin_ctz(m));
-      if (targets[lane] == target) lanes |= 1u << lane;
-    }
-    const Program& program = *grid->program;
-    const std::uint64_t offset = target - kFunctionWindow; // of another address: too large
-    const auto found = offset >= kWindowBytes || offset % 16 != 0
-                         ? program.function_of_linked.end()
-                         : program.function_of_linked.find(static_cast<std::uint32_t>(offset / 16));
-    if (found == program.function_of_linked.end()) return invalid_call(*this, in, target);
-    callee = found->second;
-    if (program.linked->functions()[found->first].function->is_entry) // its frame is no function's
-      return invalid_call(*this, in, target);
+    const std::uint64_t target = first_target(*this, site, &lanes);
+    callee = function_at(*grid->program, target);
+    if (callee == ptx::kNone) return invalid_call(*this, in, target);
     if (lanes != mask) { // the others call something else
       part(in, mask & ~lanes);
       set_mask(lanes);
@@ -100,29 +127,18 @@ const Instruction* Warp::call(const Instruction* in) {
   if (!code.unsupported.empty())
     return end_grid(*this, 0,
                     "it called " + std::string(code.name) + ", where " + code.unsupported);
-  const std::uint32_t local_base = frame->local_end;
-  if (frame->depth >= kMostDepth || local_base + code.local_bytes > kMostLocal)
+  if (frame->depth >= kMostDepth || frame->local_end + code.local_bytes > kMostLocal)
     return stack_overflow(*this, in);
   if (worker->run->held_bytes() > grid->launch->limits.memory_bytes)
     return end_grid(*this, 0, "its calls needed more memory than is allowed");
   Frame* next = new_frame(code);
   next->caller = frame;
   next->site = &site;
-  next->local_base = local_base;
-  next->local_end = local_base + code.local_bytes;
+  next->local_base = frame->local_end;
+  next->local_end = next->local_base + code.local_bytes;
   next->depth = frame->depth + 1;
   reserve_local(next->local_end);
-  const std::size_t arguments =
-    std::min(site.argument_offsets.size(), code.parameter_offsets.size());
-  for (std::size_t i = 0; i < arguments; ++i) {
-    const std::uint32_t bytes = std::min(site.argument_sizes[i], code.parameter_sizes[i]);
-    for (std::uint32_t m = lanes; m != 0; m &= m - 1) {
-      const auto lane = static_cast<std::size_t>(__builtin_ctz(m));
-      std::memcpy(
-        next->parameters + lane * code.parameter_bytes + code.parameter_offsets[i],
-        frame->parameters + lane * frame->code->parameter_bytes + site.argument_offsets[i], bytes);
-    }
-  }
+  pass_arguments(*next, lanes);
   Join* made = open_join(in + 1);
   made->finished = next;
   next->exit = made;

@@ -84,38 +84,54 @@ template <bool kStore>
   return true;
 }
 
-template <bool kStore, class T, u32 kCount>
-[[gnu::always_inline]] inline bool access(Warp& w, Next in, const u32* offsets) {
-  constexpr u32 kEach = sizeof(T) * kCount;
-  Block& block = *w.block;
-  const Registers<T, kCount> regs(w, in);
-  const Clocks clocks{block.clock, block.last_barrier, w.id};
-  const bool races = in->extra == 0 && block.races != nullptr;
-  const u32 shift = block.race_shift;
-  const auto granules_at = [&](u32 offset) {
+// What an access of a warp needs to know of its block.
+template <bool kStore>
+struct Target {
+  Block& block;
+  const Clocks clocks;
+  const bool races;
+  const u32 number, first_thread;
+
+  [[gnu::always_inline]] Target(Warp& w, Next in)
+      : block(*w.block), clocks{block.clock, block.last_barrier, w.id},
+        races(in->extra == 0 && block.races != nullptr), number(in->number),
+        first_thread(w.id * kLanes) {}
+  [[gnu::always_inline]] Granules granules_at(u32 offset) const {
     u32* places = kStore ? block.store_places : block.load_places;
-    return Granules{block.races + (offset >> shift), places + (offset >> shift), in->number};
-  };
-  const u32 granules = kEach >> shift == 0 ? 1 : kEach >> shift;
-  const u32 first = offsets[0];
-  if (w.mask == kAll && (first & (kEach - 1)) == 0 && (kEach >= 4 || (first & 3) == 0)) {
-    u32 different = 0;
-    for (u32 l = 0; l < kLanes; ++l) different |= offsets[l] ^ (first + l * kEach);
-    constexpr u32 kTotal = kEach * kLanes;
-    if (different == 0 && first < block.shared_bytes && kTotal <= block.shared_bytes - first &&
-        (!races || granules == 1)) {
-      u8* shadow = block.shared_shadow + first / 4;
-      const bool right =
-        kStore ? words_have<kTotal, kAllocated>(shadow) : words_have<kTotal, kFull>(shadow);
-      if (!right) return false;
-      if (races && !note_neighbours<kStore>(granules_at(first), w.id * kLanes, clocks))
-        return false;
-      if (kStore) std::memset(shadow, kFull, kTotal / 4);
-      move_lanes<kStore>(block.shared + first, regs);
-      return true;
-    }
+    const u32 at = offset >> block.race_shift;
+    return {block.races + at, places + at, number};
   }
-  for (u32 m = w.mask; m != 0; m &= m - 1) {
+  [[gnu::always_inline]] u32 granules(u32 bytes) const {
+    return bytes >> block.race_shift == 0 ? 1 : bytes >> block.race_shift;
+  }
+};
+
+// All lanes at neighbours of kEach bytes, from `first` on.
+template <bool kStore, class T, u32 kCount>
+[[gnu::always_inline]] inline bool access_neighbours(const Target<kStore>& target, u32 first,
+                                                     const Registers<T, kCount>& regs) {
+  constexpr u32 kTotal = sizeof(T) * kCount * kLanes;
+  Block& block = target.block;
+  u8* shadow = block.shared_shadow + first / 4;
+  const bool right =
+    kStore ? words_have<kTotal, kAllocated>(shadow) : words_have<kTotal, kFull>(shadow);
+  if (!right) return false;
+  if (target.races &&
+      !note_neighbours<kStore>(target.granules_at(first), target.first_thread, target.clocks))
+    return false;
+  if (kStore) std::memset(shadow, kFull, kTotal / 4);
+  move_lanes<kStore>(block.shared + first, regs);
+  return true;
+}
+
+// Lanes at any offsets. False: one of them is not plainly right, and nothing was moved.
+template <bool kStore, class T, u32 kCount>
+[[gnu::always_inline]] inline bool access_scattered(const Target<kStore>& target, u32 mask,
+                                                    const u32* offsets,
+                                                    const Registers<T, kCount>& regs) {
+  constexpr u32 kEach = sizeof(T) * kCount;
+  Block& block = target.block;
+  for (u32 m = mask; m != 0; m &= m - 1) {
     const auto l = static_cast<u32>(__builtin_ctz(m));
     const u32 offset = offsets[l];
     if ((offset & (kEach - 1)) != 0 || offset >= block.shared_bytes ||
@@ -124,15 +140,33 @@ template <bool kStore, class T, u32 kCount>
     if (kStore ? !may_store<kEach>(block.shared_shadow, offset)
                : missing_bits<kEach>(block.shared_shadow, offset) != 0)
       return false;
-    if (races && !note_one<kStore>(granules_at(offset), granules, w.id * kLanes + l, clocks))
+    if (target.races && !note_one<kStore>(target.granules_at(offset), target.granules(kEach),
+                                          target.first_thread + l, target.clocks))
       return false;
   }
-  for (u32 m = w.mask; m != 0; m &= m - 1) {
+  for (u32 m = mask; m != 0; m &= m - 1) {
     const auto l = static_cast<u32>(__builtin_ctz(m));
     move_lane<kStore>(block.shared + offsets[l], regs, l);
     if (kStore) mark_stored<kEach>(block.shared_shadow, offsets[l]);
   }
   return true;
+}
+
+template <bool kStore, class T, u32 kCount>
+[[gnu::always_inline]] inline bool access(Warp& w, Next in, const u32* offsets) {
+  constexpr u32 kEach = sizeof(T) * kCount;
+  const Target<kStore> target(w, in);
+  const Registers<T, kCount> regs(w, in);
+  const u32 first = offsets[0];
+  if (w.mask == kAll && (first & (kEach - 1)) == 0 && (kEach >= 4 || (first & 3) == 0)) {
+    u32 different = 0;
+    for (u32 l = 0; l < kLanes; ++l) different |= offsets[l] ^ (first + l * kEach);
+    const u32 size = target.block.shared_bytes;
+    if (different == 0 && first < size && kEach * kLanes <= size - first &&
+        (!target.races || target.granules(kEach) == 1))
+      return access_neighbours<kStore>(target, first, regs);
+  }
+  return access_scattered<kStore>(target, w.mask, offsets, regs);
 }
 
 template <bool kStore, class T, u32 kCount, class A>
