@@ -5,7 +5,9 @@
 #include "analyzer/analysis/grouping.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "analyzer/base/text_format.h"
 
@@ -17,15 +19,20 @@ std::string Grouping::key_of(const Finding& finding) const {
     key += *part;
     key += '\0';
   }
+  std::vector<std::string> stacks;
+  bool either_came_first = false; // two threads of a kernel met: which one was first is chance
   for (const FindingStack& stack : finding.stacks) {
-    key += std::to_string(stack.stack.value);
-    key += stack.api; // without a stack only the calls' names differ
-    key += '\0';
+    std::string& of = stacks.emplace_back(std::to_string(stack.stack.value));
+    of += stack.api; // without a stack only the calls' names differ
+    of += '\0';
     if (!stack.device) continue;
-    key += stack.device->kernel; // a helper function has one call site for all
+    either_came_first |= stack.order == StackOrder::kFirst;
+    of += stack.device->kernel; // a helper function has one call site for all
     for (const Frame& frame : stack.frames)
-      key += cat({frame.function, frame.file, std::to_string(frame.line)});
+      of += cat({frame.function, frame.file, std::to_string(frame.line)});
   }
+  if (either_came_first) std::ranges::sort(stacks);
+  for (const std::string& stack : stacks) key += stack;
   if (by_range_) key += finding.range;
   return key;
 }

@@ -8,6 +8,42 @@
 #include <utility>
 
 namespace gmt::executor {
+namespace {
+
+// Where the code of a place is: its lines, or without line information the instruction.
+std::string code_of(const Place& place) {
+  std::string code = place.function;
+  if (place.lines.empty())
+    return code + ":" + std::to_string(place.ptx_line) + " " + place.instruction;
+  for (const SourceLine& line : place.lines)
+    code += " " + line.function + " " + line.file + ":" + std::to_string(line.line);
+  return code;
+}
+
+using Reported = std::pair<Moment, Report>;
+
+// Two lines race with each other whichever thread comes first: one report, the earliest, counts
+// both ways.
+void join_swapped_races(std::vector<Reported>& reports) {
+  std::map<std::pair<std::string, std::string>, std::size_t> known;
+  std::vector<Reported> joined;
+  for (Reported& each : reports) {
+    Report& report = each.second;
+    if (report.kind == ReportKind::kSharedRace && report.has_other) {
+      const std::string here = code_of(report.place), there = code_of(report.other);
+      const auto swapped = known.find({there, here});
+      if (here != there && swapped != known.end()) {
+        joined[swapped->second].second.count += report.count;
+        continue;
+      }
+      known.try_emplace({here, there}, joined.size());
+    }
+    joined.push_back(std::move(each));
+  }
+  reports = std::move(joined);
+}
+
+} // namespace
 
 ReportSink& LaunchReports::of_worker(std::size_t worker) {
   while (workers_.size() <= worker)
@@ -37,12 +73,13 @@ void LaunchReports::finish(std::uint64_t last) {
   const auto earlier = [](const auto& a, const auto& b) { return a.first < b.first; };
   std::sort(messages.begin(), messages.end(), earlier);
   for (const auto& [moment, text] : messages) observer_.print_error(text);
-  std::vector<std::pair<Moment, Report>> reports;
+  std::vector<Reported> reports;
   for (const auto& [key, all] : merged) {
     reports.emplace_back(all.earliest->first, all.earliest->report);
     reports.back().second.count = all.times;
   }
   std::sort(reports.begin(), reports.end(), earlier);
+  join_swapped_races(reports);
   for (const auto& [moment, report] : reports) observer_.report(report);
 }
 

@@ -60,9 +60,8 @@ public:
     f.count = std::max<std::uint64_t>(1, fault_.count());
     if (has(e_, trace::kFaultHasAddress) && is_global(fault_.space())) f.address = fault_.address();
     add_stacks_of(f);
-    f.group = cat({std::to_string(static_cast<unsigned>(fault_.fault())), " ",
-                   facts_.text(fault_.function()), " ", instruction(), " ",
-                   source_words(lines_, {}), " ", std::to_string(lines_.size())});
+    f.group =
+      cat({std::to_string(static_cast<unsigned>(fault_.fault())), " ", instruction(), " ", code()});
     return f;
   }
 
@@ -72,6 +71,20 @@ private:
   std::string instruction() const {
     if (lines_.empty()) return std::string(facts_.text(fault_.instruction()));
     return cat({word(kSpaces, fault_.space()), " ", facts_.text(fault_.neighbour_name())});
+  }
+
+  // Two lines race with each other whichever thread came first.
+  std::string code() const {
+    const auto words = [&](std::uint64_t function, const std::vector<KernelLine>& lines) {
+      return cat(
+        {facts_.text(function), " ", source_words(lines, {}), " ", std::to_string(lines.size())});
+    };
+    std::string here = words(fault_.function(), lines_);
+    if (fault_.fault() != FaultKind::kSharedRace) return here;
+    std::string there =
+      words(fault_.other_function(), parse_lines(facts_.text(fault_.other_lines())));
+    if (there < here) std::swap(here, there);
+    return cat({here, " ", there});
   }
 
   std::string verb() const {

@@ -243,6 +243,25 @@ TEST_F(Faults, RaceShowsBothSides) {
   EXPECT_FALSE(found.address);
 }
 
+// Line 8 meets line 6 in one launch, and line 6 meets line 8 in another.
+TEST_F(Faults, ARaceInBothDirectionsIsOne) {
+  for (const bool swapped : {false, true}) {
+    MadeFault f;
+    fault(f, FaultKind::kSharedRace, launch())
+      .count(swapped ? 5 : 2)
+      .lines(log().text(swapped ? "6\t\tsrc/fill.cu" : "8\t\tsrc/fill.cu"))
+      .other_function(log().text("_Z4fillPfi"))
+      .other_lines(log().text(swapped ? "8\t\tsrc/fill.cu" : "6\t\tsrc/fill.cu"))
+      .space(FaultSpace::kShared)
+      .access(swapped ? FaultAccess::kStore : FaultAccess::kLoad)
+      .other_access(swapped ? FaultAccess::kLoad : FaultAccess::kStore);
+    add(f, trace::kFaultHasThread | trace::kFaultHasOther | trace::kFaultOtherHasThread);
+  }
+  const ReportedFinding& found = only();
+  EXPECT_EQ(found.count, 7u);
+  EXPECT_EQ(labels(found), "accessed here|first accessed here|launched here");
+}
+
 TEST_F(Faults, SharedMemoryHasItsVariable) {
   MadeFault f;
   fault(f, FaultKind::kOutOfBounds, launch())

@@ -137,20 +137,38 @@ std::string neighbours(const std::string& between, const char* step = "4") {
 
 TEST_F(ChecksTest, RaceBetweenWarps) {
   load(kernel(neighbours("", "64"), ".shared .align 4 .b8 table[512];\n"));
+std::vector<Report> races_of(const Recorder& recorder) {
+  std::vector<Report> races;
+  for (const Report& report : recorder.reports) {
+    if (report.kind == ReportKind::kSharedRace) races.push_back(report);
+  }
+  return races;
+}
+
+// The warps that come first are read from, and stored over by, those that come later: it is one
+// race, which happened twice to each thread of the later ones.
   const std::uint64_t a = allocate(512);
   run({1}, {128}, {a, 0});
-  bool found = false;
-  for (const Report& report : recorder_.reports) {
-    if (report.kind != ReportKind::kSharedRace) continue;
-    found = true;
-    EXPECT_NE(report.access, report.other_access) << "a store, and a load of another warp";
-    EXPECT_TRUE(report.other.has_thread);
-    EXPECT_EQ(report.other.thread.x, report.place.thread.x ^ 64u);
-    const bool is_store = report.other_access == Access::kStore;
-    EXPECT_EQ(report.other.instruction,
-              is_store ? "st.shared.u32 [%r2], %r0" : "ld.shared.u32 %r5, [%r4]");
-  }
-  EXPECT_TRUE(found);
+  const std::vector<Report> races = races_of(recorder_);
+  ASSERT_EQ(races.size(), 1u);
+  const Report& report = races.front();
+  EXPECT_NE(report.access, report.other_access) << "a store, and a load of another warp";
+  EXPECT_EQ(report.count, 128u);
+  EXPECT_TRUE(report.other.has_thread);
+  EXPECT_EQ(report.other.thread.x, report.place.thread.x ^ 64u);
+  const bool is_store = report.other_access == Access::kStore;
+  EXPECT_EQ(report.other.instruction,
+            is_store ? "st.shared.u32 [%r2], %r0" : "ld.shared.u32 %r5, [%r4]");
+}
+
+TEST_F(ChecksTest, RacesOfOtherPairsStayApart) {
+  load(kernel("mov.u32 %r1, table; mad.lo.u32 %r2, %r0, 4, %r1; xor.b32 %r3, %r0, 32;\n"
+              "mad.lo.u32 %r4, %r3, 4, %r1; setp.lt.u32 %p1, %r0, 32;\n"
+              "@%p1 st.shared.u32 [%r2], %r0; @%p1 st.shared.u32 [%r2+256], %r0;\n"
+              "@!%p1 st.shared.u32 [%r4], %r0; @!%p1 ld.shared.u32 %r5, [%r4+256];",
+              ".shared .align 4 .b8 table[512];\n"));
+  run({1}, {64}, {0, 0});
+  EXPECT_EQ(races_of(recorder_).size(), 2u);
 }
 
 TEST_F(ChecksTest, BarriersOrder) {
