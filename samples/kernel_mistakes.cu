@@ -22,10 +22,10 @@
 // not-checked: leak
 // run: unset-input
 // device: simulated
-// expect: warning kernel-uninitialized-read count=32 message="that nothing wrote" stacks="accessed here"@scale:LINE(scale),"launched here"@unset_input:LINE(launch-unset),"allocated here"@unset_input:LINE(alloc-unset)
+// expect: warning kernel-uninitialized-read count=32 message="that nothing wrote" stacks="accessed here"@scale:LINE(scale),"used here"@scale:LINE(scale),"launched here"@unset_input:LINE(launch-unset),"allocated here"@unset_input:LINE(alloc-unset)
 // run: unset-tile
 // device: simulated
-// expect: warning kernel-uninitialized-read message="of shared memory" stacks="accessed here"@sum:LINE(sum),"launched here"@tiles:LINE(launch-tile)
+// expect: warning kernel-uninitialized-read message="of shared memory" stacks="accessed here"@sum:LINE(sum),"used here"@sum:LINE(total),"launched here"@tiles:LINE(launch-tile)
 // run: race
 // device: simulated
 // expect: error shared-race message="without a barrier behind a store by another thread" stacks="accessed here"@largest:LINE(read),"first accessed here","launched here"@tiles:LINE(launch-largest)
@@ -80,7 +80,7 @@ __global__ void sum(const float* values, float* result, int filled) {
   if (threadIdx.x != 0) return;
   float total = 0;
   for (int i = 0; i < kValues; ++i) total += tile[i]; // @sum
-  *result = total;
+  *result = total; // @total
 }
 
 __global__ void largest(const float* values, float* result, bool waits) {

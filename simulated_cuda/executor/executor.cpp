@@ -5,6 +5,7 @@
 #include "simulated_cuda/executor/checks/launch_reports.h"
 #include "simulated_cuda/executor/checks/reports.h"
 #include "simulated_cuda/executor/machine/grid.h"
+#include "simulated_cuda/executor/machine/tracking/twin.h"
 #include "simulated_cuda/executor/parse/link.h"
 #include "simulated_cuda/executor/program/program.h"
 #include "simulated_cuda/executor/program/tracking.h"
@@ -88,16 +89,26 @@ public:
     return kFunctionWindow + std::uint64_t{linked} * 16;
   }
 
-  // Decoded and bound at the first launch with these checks.
-  Program& program(const Kernel& kernel, bool is_tracked = false) {
-    auto& made = programs_[{kernel.name, is_tracked}];
+  enum class Form : std::uint8_t {
+    kPlain,
+    kTracked, // with tracked registers
+    kTwin,    // the same, for warps that begin with kPlain
+  };
+  // Decoded and bound at the first launch that needs it.
+  Program& program(const Kernel& kernel, Form form = Form::kPlain) {
+    auto& made = programs_[{kernel.name, form}];
     if (!made) {
       const auto symbol = linked_.find(kernel.name);
       made = decode(linked_, symbol->index, *this);
-      if (is_tracked) track_registers(*made);
+      if (form != Form::kPlain) track_registers(*made);
       bind(*made);
     }
     return *made;
+  }
+  // Null if it cannot be executed. Called while the kernel runs.
+  const Program* twin(const Kernel& kernel, const Program& plain) {
+    Program& tracked = program(kernel, Form::kTwin);
+    return make_twin(tracked, plain) ? &tracked : nullptr;
   }
 
 private:
@@ -148,7 +159,7 @@ private:
   std::vector<Variable> variables_;
   std::vector<std::uint32_t> linked_of_; // of variables_
   std::map<std::uint32_t, std::uint64_t> addresses_;
-  std::map<std::pair<std::string, bool>, std::unique_ptr<Program>> programs_;
+  std::map<std::pair<std::string, Form>, std::unique_ptr<Program>> programs_;
   unsigned target_ = 0;
 };
 
@@ -209,14 +220,17 @@ Outcome run(const Launch& launch, Observer& observer) {
   outcome.place = ability.place;
   if (!outcome.reason.empty()) return outcome;
   try {
-    Program& program = static_cast<LoadedModule&>(*launch.module)
-                         .program(*launch.kernel, launch.checks == Checks::kFull);
+    auto& module = static_cast<LoadedModule&>(*launch.module);
+    using Form = LoadedModule::Form;
+    Program& program = module.program(
+      *launch.kernel, launch.checks == Checks::kFull ? Form::kTracked : Form::kPlain);
     if (!program.unsupported.reason.empty()) { // of what tracks registers
       outcome.reason = program.unsupported.reason;
       return outcome;
     }
     LaunchReports reports(program, launch, observer);
-    outcome = run_grid(launch, program, reports, observer);
+    TrackedTwin twin([&] { return module.twin(*launch.kernel, program); });
+    outcome = run_grid(launch, program, twin, reports, observer);
   } catch (const std::exception& bad) { // no memory
     outcome.end = End::kStopped;
     outcome.reason = bad.what();

@@ -94,8 +94,8 @@ protected:
 
 enum class Checks : std::uint8_t {
   kNone,    // bounds alone, which protect the process
-  kDefault, // everything; what is not initialised counts where it is loaded
-  kFull,    // the same, but registers are tracked: it counts where a value decides something
+  kDefault, // everything; a warp that loads what is not initialised tracks registers from there
+  kFull,    // the same, and each warp tracks registers and local memory from its start
 };
 
 struct Limits {

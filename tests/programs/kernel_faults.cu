@@ -15,7 +15,7 @@
 // expect: error shared-race message="without a barrier behind a store" stacks="accessed here"@reverse:LINE(other),"first accessed here"@reverse:LINE(own),"launched here"@reversed:LINE(raced)
 // run: unwritten
 // device: simulated
-// expect: warning kernel-uninitialized-read count=32 message="that nothing wrote" stacks="accessed here"@twice:LINE(twice),"launched here"@unwritten:LINE(reads),"allocated here"@unwritten:LINE(unwritten)
+// expect: warning kernel-uninitialized-read count=32 message="that nothing wrote" stacks="accessed here"@twice:LINE(twice),"used here"@twice:LINE(twice),"launched here"@unwritten:LINE(reads),"allocated here"@unwritten:LINE(unwritten)
 // run: unwritten-tracked
 // device: simulated
 // options: --device-checks full

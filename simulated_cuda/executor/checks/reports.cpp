@@ -59,9 +59,18 @@ Place Reports::place(const AccessFacts& facts) const {
   return place;
 }
 
+Reports::Key Reports::key_of(const AccessFacts& facts, ReportKind kind) const {
+  if (facts.code == nullptr || facts.in == nullptr) return {nullptr, ptx::kNone, kind};
+  const auto found = program_.function_of_linked.find(facts.code->linked);
+  const Code* code = found == program_.function_of_linked.end()
+                       ? facts.code
+                       : program_.functions[found->second].get();
+  return {code, facts.in->source, kind};
+}
+
 Report* Reports::first(const AccessFacts& facts, ReportKind kind) {
   const std::uint64_t block = facts.warp->block->number;
-  const auto [found, is_new] = entries_.try_emplace(Key{facts.in, kind});
+  const auto [found, is_new] = entries_.try_emplace(key_of(facts, kind));
   Entry& entry = found->second;
   if (entry.recent.empty() || entry.recent.back().first != block)
     entry.recent.push_back({block, 0});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one worker saw: a report for each kind and instruction, with the thread that it happened to
-// first in the earliest block, and how often it happened. A trap ends the grid at its block, and
-// what happened in blocks behind it does not count; so counts are kept by block, until the blocks
-// before are known to be done.
+// What one worker saw: a report for each kind and instruction of PTX, with the thread that it
+// happened to first in the earliest block, and how often it happened. A trap ends the grid at its
+// block, and what happened in blocks behind it does not count; so counts are kept by block, until
+// the blocks before are known to be done.
 #pragma once
 
 #include "simulated_cuda/executor/checks/mail.h"
@@ -34,7 +34,12 @@ public:
     std::vector<std::pair<std::uint64_t, std::uint64_t>> recent; // block, times
     std::uint64_t times(std::uint64_t last_block) const;
   };
-  using Key = std::pair<const Instruction*, ReportKind>;
+  struct Key {
+    const Code* code = nullptr; // of the program without tracked registers, where there are two
+    std::uint32_t source = 0;   // Instruction::source
+    ReportKind kind = ReportKind::kOther;
+    auto operator<=>(const Key&) const = default;
+  };
 
   // `delivers`: this worker's thread is the one that delivers the mail.
   Reports(const Program& program, const Launch& launch, Mail& mail, bool delivers)
@@ -58,6 +63,7 @@ public:
   const std::vector<std::pair<Moment, std::string>>& messages() const { return messages_; }
 
 private:
+  Key key_of(const AccessFacts& facts, ReportKind kind) const;
   Report* first(const AccessFacts& facts, ReportKind kind); // null: counted with an earlier one
   void set_neighbour(Report& report) const;
   void set_other(Report& report, const OtherThread& other) const;

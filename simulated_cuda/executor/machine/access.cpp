@@ -5,6 +5,7 @@
 
 #include "simulated_cuda/executor/machine/device_bytes.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
+#include "simulated_cuda/executor/machine/tracking/switch.h"
 #include "simulated_cuda/executor/machine/workers/worker.h"
 
 #include <cstring>
@@ -16,12 +17,6 @@ constexpr std::uint32_t kInitializedShift = 4;
 
 std::byte* register_at(Warp& w, std::uint32_t operand) {
   return w.base[operand >> 31] + (operand & 0x7fffffffu);
-}
-
-std::uint16_t* states_at(Warp& w, const Instruction* in, std::uint32_t element) {
-  const std::uint32_t offset = w.frame->code->copy_states[in->states - 1].of[element];
-  if (offset == kNoOperand) return nullptr;
-  return reinterpret_cast<std::uint16_t*>(w.base[0] + offset);
 }
 
 // Bits of the low nibbles: whether all bytes are allocated. If not, what the first bad one is.
@@ -166,61 +161,32 @@ Translation translate(Warp& w, const Instruction* in, std::uint32_t lane, Space 
   return to;
 }
 
-void fill_states(Warp& w, const Instruction* in, std::uint32_t count) {
-  for (std::uint32_t i = 0; i < count; ++i) {
-    std::uint16_t* states = states_at(w, in, i);
-    if (states == nullptr) continue;
-    for (std::uint32_t m = w.mask; m != 0; m &= m - 1) states[__builtin_ctz(m)] = 0xffff;
-  }
-}
-
-bool states_are_full(Warp& w, const Instruction* in, std::uint32_t count) {
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint16_t* states = states_at(w, in, i);
-    if (states == nullptr) continue;
-    for (std::uint32_t m = w.mask; m != 0; m &= m - 1) {
-      if (states[__builtin_ctz(m)] != 0xffff) return false;
-    }
-  }
-  return true;
-}
-
-void load_by_lane(Warp& w, const Instruction* in, Space space, const std::uint64_t* addresses,
-                  std::uint32_t bytes, std::uint32_t count) {
+const Instruction* load_by_lane(Warp& w, const Instruction* in, Space space,
+                                const std::uint64_t* addresses, std::uint32_t bytes,
+                                std::uint32_t count) {
   const std::uint32_t all = bytes * count;
+  const std::uint64_t every = (std::uint64_t{1} << all) - 1;
+  UnwrittenLanes unwritten;
   for (std::uint32_t m = w.mask; m != 0; m &= m - 1) {
     const auto lane = static_cast<std::uint32_t>(__builtin_ctz(m));
     const std::uint64_t address = addresses[lane] + static_cast<std::uint64_t>(in->immediate);
     const Translation from = translate(w, in, lane, space, address, all, Access::kLoad);
     std::byte value[64] = {};
-    std::uint64_t initialized = ~std::uint64_t{0};
+    std::uint64_t missing = 0;
     if (from.host != nullptr) {
       if (from.space == Space::kShared && in->extra == 0)
         check_race(w, in, lane, from.offset, all, Access::kLoad, nullptr);
       if (from.is_device) load_device(value, from.host, all);
       else std::memcpy(value, from.host, all);
-      if (from.shadow != nullptr) initialized = initialized_bytes(from.shadow, from.first, all);
+      if (from.shadow != nullptr)
+        missing = ~initialized_bytes(from.shadow, from.first, all) & every;
     }
-    bool used = false; // as something else than a copy
-    for (std::uint32_t i = 0; i < count; ++i) {
+    for (std::uint32_t i = 0; i < count; ++i)
       std::memcpy(register_at(w, in->r[i]) + std::size_t{lane} * bytes, value + i * bytes, bytes);
-      std::uint16_t* states = in->states != 0 ? states_at(w, in, i) : nullptr;
-      used |= states == nullptr;
-      if (states != nullptr) {
-        const std::uint64_t own = initialized >> (i * bytes) | ~((std::uint64_t{1} << bytes) - 1);
-        states[lane] = static_cast<std::uint16_t>(bytes >= 64 ? ~0u : own);
-      }
-    }
-    const std::uint64_t mask = (std::uint64_t{1} << all) - 1;
-    if (used && (initialized & mask) == 0 && w.grid->check_loads) {
-      AccessFacts facts = facts_of(w, in, lane);
-      facts.access = Access::kLoad;
-      facts.bytes = all;
-      facts.space = from.space;
-      facts.address = from.offset;
-      w.worker->checks->uninitialized(facts);
-    }
+    if (missing != 0) unwritten.add(lane, missing, from.space, from.offset);
   }
+  if (unwritten.lanes == 0 || !w.grid->check_loads || w.is_tracked) return in + 1;
+  return track_from_here(w, in, bytes, count, unwritten);
 }
 
 void store_by_lane(Warp& w, const Instruction* in, Space space, const std::uint64_t* addresses,
@@ -232,20 +198,13 @@ void store_by_lane(Warp& w, const Instruction* in, Space space, const std::uint6
     const Translation to = translate(w, in, lane, space, address, all, Access::kStore);
     if (to.host == nullptr) continue;
     std::byte value[64];
-    std::uint64_t initialized = ~std::uint64_t{0};
-    for (std::uint32_t i = 0; i < count; ++i) {
+    for (std::uint32_t i = 0; i < count; ++i)
       std::memcpy(value + i * bytes, register_at(w, in->r[i]) + std::size_t{lane} * bytes, bytes);
-      const std::uint16_t* states = in->states != 0 ? states_at(w, in, i) : nullptr;
-      if (states == nullptr) continue;
-      const std::uint64_t missing =
-        ~std::uint64_t{states[lane]} & ((std::uint64_t{1} << bytes) - 1);
-      initialized &= ~(missing << (i * bytes));
-    }
     if (to.space == Space::kShared && in->extra == 0)
       check_race(w, in, lane, to.offset, all, Access::kStore, value);
     if (to.is_device) store_device(to.host, value, all);
     else std::memcpy(to.host, value, all);
-    if (to.shadow != nullptr) set_initialized(to.shadow, to.first, all, initialized);
+    if (to.shadow != nullptr) set_initialized(to.shadow, to.first, all, ~std::uint64_t{0});
   }
 }
 

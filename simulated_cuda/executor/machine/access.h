@@ -26,8 +26,10 @@ Translation translate(Warp& w, const Instruction* in, std::uint32_t lane, Space 
 
 // `addresses` are without the instruction's offset; `count` elements of `bytes` each lie one after
 // the other.
-void load_by_lane(Warp& w, const Instruction* in, Space space, const std::uint64_t* addresses,
-                  std::uint32_t bytes, std::uint32_t count);
+// Where the warp goes on: a load of bytes that nothing wrote makes it track its registers.
+const Instruction* load_by_lane(Warp& w, const Instruction* in, Space space,
+                                const std::uint64_t* addresses, std::uint32_t bytes,
+                                std::uint32_t count);
 void store_by_lane(Warp& w, const Instruction* in, Space space, const std::uint64_t* addresses,
                    std::uint32_t bytes, std::uint32_t count);
 
@@ -39,10 +41,6 @@ std::byte* atomic_target(Warp& w, const Instruction* in, std::uint32_t lane, Spa
 // `value` is what a store writes.
 void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_t offset,
                 std::uint32_t bytes, Access access, const std::byte* value);
-
-// Of a load or store that copies: every byte of the lanes' values is initialised.
-void fill_states(Warp& w, const Instruction* in, std::uint32_t count);
-bool states_are_full(Warp& w, const Instruction* in, std::uint32_t count);
 
 // Makes the region that holds an address the warp's region; false if there is none.
 bool find_region(Warp& w, std::uint64_t address);

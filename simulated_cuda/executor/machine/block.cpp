@@ -60,6 +60,8 @@ void Block::prepare(Worker& runs) {
     warp->id = i;
     warp->block = this;
     warp->grid = grid;
+    warp->program = of.program;
+    warp->is_tracked = of.program->is_tracked;
     warp->worker = worker;
     warp->base[1] = of.constants;
     warp->region = of.first_region;

@@ -17,6 +17,7 @@ namespace gmt::executor {
 
 class DeviceHeap;
 struct AccessFacts;
+class TrackedTwin;
 struct Launch;
 struct Worker;
 
@@ -94,8 +95,9 @@ struct Grid {
   std::vector<std::uint8_t> shared_pattern; // the shadow of shared memory at a block's start
   std::uint64_t workspace = 0;              // of a cooperative grid: its address
   DeviceHeap* heap = nullptr;
-  bool check_loads = true;   // uses of what is not initialised count where it is loaded
-  bool check_atomics = true; // the same of atomics
+  TrackedTwin* twin = nullptr; // of `program`
+  bool check_loads = true;     // what is not initialised makes a warp that loads it track registers
+  bool check_atomics = true;   // the same of atomics
   bool check_races = true;
 };
 

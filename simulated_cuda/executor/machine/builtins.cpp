@@ -8,6 +8,7 @@
 #include "simulated_cuda/executor/machine/format.h"
 #include "simulated_cuda/executor/machine/heap.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
+#include "simulated_cuda/executor/machine/tracking/tracked.h"
 #include "simulated_cuda/executor/machine/workers/worker.h"
 
 #include <algorithm>
@@ -95,6 +96,7 @@ const Instruction* print(Warp& w, const Instruction* in) {
     const std::uint64_t arguments = argument(w, site, 1, lane);
     std::uint64_t count = 0;
     const auto read = [&](std::uint64_t offset, std::uint32_t bytes, void* to) {
+      use_memory(w, in, lane, arguments + offset, bytes);
       return read_bytes(w, lane, arguments + offset, bytes, to);
     };
     const auto text = [&](std::uint64_t address) { return text_at(w, lane, address); };

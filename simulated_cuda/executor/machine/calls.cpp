@@ -105,7 +105,7 @@ void Warp::reserve_local(std::uint32_t bytes) {
     worker->run->hold(std::uint64_t{stride - local_stride} * kLanes);
   };
   grow(local);
-  if (grid->program->is_tracked) grow(local_shadow);
+  if (is_tracked) grow(local_shadow);
   local_stride = stride;
 }
 
@@ -116,14 +116,14 @@ const Instruction* Warp::call(const Instruction* in) {
   std::uint32_t callee = site.function;
   if (callee == ptx::kNone) {
     const std::uint64_t target = first_target(*this, site, &lanes);
-    callee = function_at(*grid->program, target);
+    callee = function_at(*program, target);
     if (callee == ptx::kNone) return invalid_call(*this, in, target);
     if (lanes != mask) { // the others call something else
       part(in, mask & ~lanes);
       set_mask(lanes);
     }
   }
-  const Code& code = *grid->program->functions[callee];
+  const Code& code = *program->functions[callee];
   if (!code.unsupported.empty())
     return end_grid(*this, 0,
                     "it called " + std::string(code.name) + ", where " + code.unsupported);

@@ -25,6 +25,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kProgressSeconds = 0.1;
+constexpr std::size_t kTwinConstants = std::size_t{16} * kLanes; // shadows of constants: 0
 
 struct AlignedFree {
   void operator()(std::byte* bytes) const { std::free(bytes); }
@@ -287,7 +288,23 @@ void bind(Program& program) {
   program.bound = true;
 }
 
-Outcome run_grid(const Launch& launch, Program& program, ReportSinks& sinks, Observer& observer) {
+bool make_twin(Program& tracked, const Program& plain) {
+  if (!tracked.unsupported.reason.empty() || tracked.features.size() != plain.features.size() ||
+      tracked.constants.size() != plain.constants.size() + kTwinConstants ||
+      tracked.functions.size() != plain.functions.size())
+    return false;
+  for (std::size_t f = 0; f < plain.functions.size(); ++f) {
+    const Code& code = *plain.functions[f];
+    Code& same = *tracked.functions[f];
+    if (same.tracked_places.size() != code.instructions.size() + 1) continue;
+    for (std::size_t i = 0; i < code.instructions.size(); ++i)
+      same.instructions[same.tracked_places[i].own].number = code.instructions[i].number;
+  }
+  return true;
+}
+
+Outcome run_grid(const Launch& launch, Program& program, TrackedTwin& twin, ReportSinks& sinks,
+                 Observer& observer) {
   static const Region kNoRegion;
   Outcome outcome;
   Grid grid;
@@ -296,6 +313,7 @@ Outcome run_grid(const Launch& launch, Program& program, ReportSinks& sinks, Obs
   grid.memory = launch.memory;
   grid.heap = launch.heap;
   grid.first_region = &kNoRegion;
+  grid.twin = &twin;
   grid.check_atomics = grid.check_races = launch.checks != Checks::kNone;
   grid.check_loads = launch.checks == Checks::kDefault;
   const std::uint32_t extent[] = {launch.grid.x, launch.grid.y, launch.grid.z};
@@ -307,12 +325,14 @@ Outcome run_grid(const Launch& launch, Program& program, ReportSinks& sinks, Obs
   grid.warps = (grid.threads + kLanes - 1) / kLanes;
   grid.parameters.assign(launch.parameters.begin(), launch.parameters.end());
   const std::unique_ptr<std::byte, AlignedFree> constants(
-    static_cast<std::byte*>(std::aligned_alloc(128, (program.constants.size() + 255) / 128 * 128)));
+    static_cast<std::byte*>(std::aligned_alloc(128, constant_bytes)));
   grid.constants = constants.get();
   fill_constants(grid, program);
+  const std::size_t constant_bytes = (program.constants.size() + kTwinConstants + 255) / 128 * 128;
   lay_out_shared(grid, program, launch.dynamic_shared_bytes);
   std::optional<Workspace> workspace;
   if (launch.cooperative) {
+  std::memset(grid.constants, 0, constant_bytes);
     workspace.emplace(*launch.memory);
     grid.workspace = kWorkspaceBase;
   }

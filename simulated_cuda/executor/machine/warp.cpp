@@ -27,6 +27,11 @@ void Warp::load(const Fragment& fragment) {
 }
 
 void Warp::start(Frame* first, std::uint32_t lanes) {
+  if (program != grid->program) { // the block before made it track its registers
+    program = grid->program;
+    is_tracked = program->is_tracked;
+    reset_frames();
+  }
   frame = first;
   join = nullptr;
   set_mask(lanes);
@@ -214,9 +219,13 @@ void Warp::stop() {
   waiting.clear();
   spare_frames.clear();
   for (Frame* each : all_frames) {
+  reset_frames();
+  spare_joins = all_joins;
+}
+
+void Warp::reset_frames() {
     if (each != first_frame) spare_frames.push_back(each);
   }
-  spare_joins = all_joins;
 }
 
 // Calls alone can go on for ever: limits are looked at between turns.

@@ -88,6 +88,8 @@ struct Warp {
   std::uint32_t id = 0;            // in its block
   Block* block = nullptr;
   const Grid* grid = nullptr;
+  const Program* program = nullptr; // the grid's, or the same with tracked registers
+  bool is_tracked = false;          // its registers are
   Worker* worker = nullptr;
   std::uint32_t last_sync = 0; // clock of the block at the last synchronisation of the warp
   std::uint32_t turns = 0;
@@ -123,7 +125,8 @@ struct Warp {
   void expect_all_at(const Instruction* meet); // a join there, unless the innermost one is it
   void synchronized();                         // lanes of the warp waited for each other
   void start(Frame* first, std::uint32_t lanes);
-  void stop(); // all lanes leave
+  void stop();         // all lanes leave
+  void reset_frames(); // none is left but the kernel's own
   bool release_joins(Join* innermost);
   void set_mask(std::uint32_t lanes) {
     mask = lanes;

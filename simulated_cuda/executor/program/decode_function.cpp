@@ -64,13 +64,6 @@ void FunctionDecoder::lay_out_frame() {
   if (uses(8)) at = round_up(at + std::uint64_t{words} * kNarrowBytes, 128);
   half_base_ = at;
   if (uses(16)) at = round_up(at + std::uint64_t{words} * kNarrowBytes, 128);
-  copy_state_.assign(body_.registers.size(), kNoOperand);
-  find_copies();
-  for (std::uint32_t& state : copy_state_) {
-    if (state == kNoOperand) continue;
-    state = at;
-    at += 64; // 16 bits a lane: a bit for each byte
-  }
   temporaries_base_ = round_up(at, 128);
 }
 
@@ -111,38 +104,6 @@ void FunctionDecoder::lay_out_parameters() {
   }
   code_.local_bytes = round_up(local, 16);
   code_.parameter_bytes = round_up(at, 16);
-}
-
-// Registers that only carry bytes from loads to stores: what is not initialised may pass through.
-void FunctionDecoder::find_copies() {
-  enum : std::uint8_t { kUnseen, kCopy, kOther };
-  std::vector<std::uint8_t> use(body_.registers.size(), kUnseen);
-  std::vector<bool> loaded(body_.registers.size()), stored(body_.registers.size());
-  const auto visit = [&](const auto& self, const ptx::Operand& operand,
-                         std::vector<bool>* as) -> void {
-    if (operand.kind == ptx::OperandKind::kRegister) {
-      if (as != nullptr) (*as)[operand.id] = true;
-      else use[operand.id] = kOther;
-      return;
-    }
-    const bool is_address = operand.kind == ptx::OperandKind::kAddress;
-    for (std::uint32_t i = 0; i < operand.count; ++i)
-      self(self, body_.parts(operand)[i], is_address ? nullptr : as);
-  };
-  for (const ptx::Instruction& instruction : body_.instructions) {
-    const ptx::Mnemonic& mnemonic = body_.mnemonic(instruction);
-    const bool load = mnemonic.opcode == "ld" && !mnemonic.has("param");
-    const bool store = mnemonic.opcode == "st" && !mnemonic.has("param");
-    for (std::uint32_t i = 0; i < instruction.operand_count; ++i) {
-      std::vector<bool>* as = nullptr;
-      if (load && i == 0) as = &loaded;
-      if (store && i == 1) as = &stored;
-      visit(visit, body_.operand(instruction, i), as);
-    }
-  }
-  for (std::size_t id = 0; id < use.size(); ++id) {
-    if (loaded[id] && stored[id] && use[id] == kUnseen) copy_state_[id] = 0;
-  }
 }
 
 void FunctionDecoder::decode() {

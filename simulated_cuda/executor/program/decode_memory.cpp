@@ -145,15 +145,9 @@ void FunctionDecoder::decode_load() {
   if (count != 1 && count != 2 && count != 4) fail("a vector of another size than 2 or 4");
   note_shared_access(target.space, bytes);
   std::vector<Result> results;
-  CopyStates states;
-  bool copies = false;
   for (std::uint32_t i = 0; i < count; ++i) {
     const Operand& element = is_vector ? body_.parts(data)[i] : data;
     results.push_back(result(element, type));
-    if (element.kind == OperandKind::kRegister && copy_state_[element.id] != kNoOperand) {
-      states.of[i] = copy_state_[element.id];
-      copies = true;
-    }
   }
   std::string form = std::string("ld.") + name_in_form(target.space);
   if (!is_kernel_ && target.space == Space::kParam) form = "ld.frame.at";
@@ -164,10 +158,6 @@ void FunctionDecoder::decode_load() {
   in.r[4] = target.operand;
   in.immediate = target.offset;
   in.extra = has("volatile") || has("relaxed") || has("acquire") || has("mmio") ? 1 : 0;
-  if (copies) {
-    code_.copy_states.push_back(states);
-    in.states = static_cast<std::uint32_t>(code_.copy_states.size());
-  }
   for (const Result& each : results) write_back(each);
 }
 
@@ -184,16 +174,10 @@ void FunctionDecoder::decode_store() {
   const std::uint32_t count = is_vector ? data.count : 1;
   if (count != 1 && count != 2 && count != 4) fail("a vector of another size than 2 or 4");
   note_shared_access(target.space, bytes);
-  CopyStates states;
-  bool copies = false;
   std::uint32_t values[4];
   for (std::uint32_t i = 0; i < count; ++i) {
     const Operand& element = is_vector ? body_.parts(data)[i] : data;
     values[i] = source_of(element, bytes, type);
-    if (element.kind == OperandKind::kRegister && copy_state_[element.id] != kNoOperand) {
-      states.of[i] = copy_state_[element.id];
-      copies = true;
-    }
   }
   if (target.is_parameter) fail("a store to a kernel's parameter");
   if (target.in_frame) {
@@ -216,10 +200,6 @@ void FunctionDecoder::decode_store() {
   in.r[4] = target.operand;
   in.immediate = target.offset;
   in.extra = has("volatile") || has("relaxed") || has("release") || has("mmio") ? 1 : 0;
-  if (copies) {
-    code_.copy_states.push_back(states);
-    in.states = static_cast<std::uint32_t>(code_.copy_states.size());
-  }
 }
 
 // An address of 64 bits; the offset of one that had 32 is in it.

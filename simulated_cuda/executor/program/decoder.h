@@ -75,7 +75,6 @@ private:
   void decode_instruction(std::uint32_t index);
   void decode_by_shape(const char* results, const char* sources, const char* noise);
   void finish_branches();
-  void find_copies();
 
   // decode_operands.cpp
   Instruction& emit(const std::string& form);
@@ -164,7 +163,6 @@ private:
   std::vector<std::uint32_t> start_of_;      // decoded index of an instruction
   std::vector<bool> joins_;                  // lanes meet before this instruction
   std::vector<std::uint32_t> local_offsets_; // of Body::variables
-  std::vector<std::uint32_t> copy_state_;    // of Body::registers: operand or kNoOperand
   struct Fix {
     std::uint32_t at, target, join;
   };

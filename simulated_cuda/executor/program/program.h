@@ -40,9 +40,8 @@ struct Instruction {
   std::uint32_t extra = 0;          // index of a call, a table, a special register
   std::uint32_t form = 0;           // Program::forms
   std::uint32_t source = 0;         // Code::body.instructions
-  std::uint32_t states = 0;      // of a load or store that only copies: Code::copy_states, from 1
-  std::uint32_t shown : 1 = 0;   // it counts as an instruction of the program
-  std::uint32_t number : 31 = 0; // of all functions: Program::instruction()
+  std::uint32_t shown : 1 = 0;      // it counts as an instruction of the program
+  std::uint32_t number : 31 = 0;    // of all functions: Program::instruction()
 };
 
 // Instruction::extra of a barrier: 1 if it is aligned, and twice one of these.
@@ -81,10 +80,10 @@ struct CallSite {
   std::vector<std::uint32_t> return_registers;
 };
 
-// For each element of a load or store: an offset in the registers where 16 bits a lane say which of
-// its bytes are initialised, or kNoOperand if the value is used otherwise.
-struct CopyStates {
-  std::uint32_t of[4] = {kNoOperand, kNoOperand, kNoOperand, kNoOperand};
+// Where an instruction of a function lies in the same function with tracked registers.
+struct TrackedPlace {
+  std::uint32_t start = 0; // the first of those that tracking put before it
+  std::uint32_t own = 0;   // the instruction itself
 };
 
 // An instruction of a Program::features that is counted: what executes it.
@@ -108,12 +107,12 @@ struct Code {
   std::shared_ptr<const ptx::Body> body;
   std::vector<Instruction> instructions;
   std::vector<CallSite> calls;
-  std::vector<CopyStates> copy_states;
   std::vector<Counted> counted;                  // by instruction, if any is counted
   std::vector<std::vector<std::int32_t>> tables; // instruction indices of brx.idx targets
   // Of a tracked program: how many of its first operands each instruction that tracking added
   // writes; 0 for the others
   std::vector<std::uint8_t> tracked_results;
+  std::vector<TrackedPlace> tracked_places; // by the instruction without tracking
   std::string unsupported; // why it cannot be executed, of one that perhaps is never called
   std::uint32_t register_bytes = 0;  // of a warp
   std::uint32_t parameter_bytes = 0; // of a lane: own, and those of calls

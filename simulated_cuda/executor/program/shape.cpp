@@ -156,7 +156,10 @@ bool take_special(Shape* shape, const Words& words, const Instruction& in) {
   } else if (opcode == "pack" || opcode == "unpack") {
     take_parts(shape, words);
   } else if (opcode == "atom" || opcode == "red") {
+    // What an exchange stores is only moved; of a comparison, what it compares decides
     shape->decides = {{1, k8}};
+    if (!words.has("exch") && !words.types.empty())
+      shape->decides.push_back({2, width_of_bits(ptx::bits_of(words.types[0]))});
     if (opcode == "atom") add_letters(shape, words, "T", "");
   } else if (opcode == "special" || opcode == "local") {
     add_letters(shape, words, "T", "");

@@ -27,33 +27,32 @@ public:
   void run() {
     const std::vector<Instruction> old = std::move(code_.instructions);
     code_.instructions.clear();
-    std::vector<std::int64_t> start(old.size() + 1), own(old.size());
+    std::vector<TrackedPlace>& places = code_.tracked_places;
     computed_ = computed_registers(*code_.body);
     Instruction& enter = emit("track.enter", old.front(), 0);
     enter.guard = kNoOperand;
     enter.r[0] = registers_;
     for (std::size_t i = 0; i < old.size(); ++i) {
-      start[i] = static_cast<std::int64_t>(code_.instructions.size());
+      const std::uint32_t start = count();
       before(old[i]);
-      own[i] = static_cast<std::int64_t>(code_.instructions.size());
+      places.push_back({start, count()});
       code_.instructions.push_back(old[i]);
-      code_.instructions.back().states = 0;
       code_.tracked_results.push_back(0);
       behind(old[i]);
     }
-    start.back() = static_cast<std::int64_t>(code_.instructions.size());
+    places.push_back({count(), count()}); // behind the last
     const auto moved = [&](std::size_t from, std::int64_t distance) {
-      return start[static_cast<std::size_t>(static_cast<std::int64_t>(from) + distance)] -
-             own[from];
+      const auto to = static_cast<std::size_t>(static_cast<std::int64_t>(from) + distance);
+      return std::int64_t{places[to].start} - places[from].own;
     };
     for (std::size_t i = 0; i < old.size(); ++i) {
-      Instruction& in = code_.instructions[static_cast<std::size_t>(own[i])];
+      Instruction& in = code_.instructions[places[i].own];
       if (in.join != 0) in.join = static_cast<std::int32_t>(moved(i, in.join));
       if (form(old[i]).starts_with("bra")) in.immediate = moved(i, in.immediate);
     }
     for (auto& table : code_.tables) {
       for (std::int32_t& target : table)
-        target = static_cast<std::int32_t>(start[static_cast<std::size_t>(target)]);
+        target = static_cast<std::int32_t>(places[static_cast<std::size_t>(target)].start);
     }
     code_.register_bytes = 2 * registers_ + kTrackedTemporaryBytes;
     double_parameters();
@@ -66,6 +65,7 @@ private:
     if (operand == kNoOperand) return kNoOperand;
     return (operand & kConstantOperand) != 0 ? zero_ : operand + registers_;
   }
+  std::uint32_t count() const { return static_cast<std::uint32_t>(code_.instructions.size()); }
   bool is_written(std::uint32_t operand) const { // for sure
     return operand == kNoOperand || (operand & kConstantOperand) != 0;
   }

@@ -14,8 +14,9 @@ Next guarded(Warp& w, Next in) {
   if (some == all) return in->guarded(w, in);
   if (some != 0) {
     w.mask = some;
-    in->guarded(w, in);
+    const Next next = in->guarded(w, in);
     w.mask = all;
+    return next;
   }
   return in + 1;
 }

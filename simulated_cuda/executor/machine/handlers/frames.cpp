@@ -52,16 +52,11 @@ Next local(Warp& w, Next in) {
     const u64 offset = a[l] + add;
     wrong |= (offset >= end || kEach > end - offset ? 1u : 0u) | (offset & (kEach - 1));
   });
-  if (wrong != 0 || (kStore && in->states != 0 && !states_are_full(w, in, kCount))) {
-    if (kStore) store_by_lane(w, in, Space::kLocal, a, sizeof(T), kCount);
-    else load_by_lane(w, in, Space::kLocal, a, sizeof(T), kCount);
-    return in + 1;
-  }
+  if (wrong != 0) return access_by_lane<kStore, T, kCount>(w, in, Space::kLocal, a);
   const Registers<T, kCount> regs(w, in);
   std::byte* base = w.local.data();
   const std::size_t stride = w.local_stride;
   for_lanes(w.mask, [&](u32 l) { move_lane<kStore>(base + l * stride + a[l] + add, regs, l); });
-  if (!kStore && in->states != 0) fill_states(w, in, kCount);
   return in + 1;
 }
 
@@ -69,9 +64,7 @@ Next local(Warp& w, Next in) {
 template <bool kStore, class T, u32 kCount>
 Next parameter(Warp& w, Next in) {
   const u64* a = at<const u64>(w, in->r[4]);
-  if (kStore) store_by_lane(w, in, Space::kParameter, a, sizeof(T), kCount);
-  else load_by_lane(w, in, Space::kParameter, a, sizeof(T), kCount);
-  return in + 1;
+  return access_by_lane<kStore, T, kCount>(w, in, Space::kParameter, a);
 }
 
 template <class T>

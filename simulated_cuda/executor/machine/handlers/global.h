@@ -226,18 +226,22 @@ template <class T, u32 kCount>
   return true;
 }
 
+// Where it goes on: behind a load of what nothing wrote perhaps with tracked registers.
+template <bool kStore, class T, u32 kCount>
+[[gnu::always_inline]] inline Next access_by_lane(Warp& w, Next in, Space space, const u64* a) {
+  if constexpr (!kStore) return load_by_lane(w, in, space, a, sizeof(T), kCount);
+  store_by_lane(w, in, space, a, sizeof(T), kCount);
+  return in + 1;
+}
+
 // A warp whose lanes' addresses are in another region than the last time gets a second try.
 template <bool kStore, class T, u32 kCount>
-[[gnu::always_inline]] inline void access_global(Warp& w, Next in, const u64* a, Space space) {
+[[gnu::always_inline]] inline Next access_global(Warp& w, Next in, const u64* a, Space space) {
   alignas(64) u64 kept[kLanes]; // a load may write the registers that hold its addresses
   if constexpr (!kStore && sizeof(T) == 8) {
     for (u32 i = 0; i < kCount; ++i) {
       if (in->r[i] == in->r[4]) a = static_cast<const u64*>(std::memcpy(kept, a, sizeof kept));
     }
-  }
-  if (kStore && in->states != 0 && !states_are_full(w, in, kCount)) {
-    store_by_lane(w, in, space, a, sizeof(T), kCount);
-    return;
   }
   const auto attempt = [&] {
     if constexpr (kStore) return store_global<T, kCount>(w, in, a);
@@ -247,13 +251,9 @@ template <bool kStore, class T, u32 kCount>
     const Region* before = w.region;
     const u64 first = a[__builtin_ctz(w.mask)] + static_cast<u64>(in->immediate);
     const bool again = find_region(w, first) && w.region != before && attempt();
-    if (!again) {
-      if constexpr (kStore) store_by_lane(w, in, space, a, sizeof(T), kCount);
-      else load_by_lane(w, in, space, a, sizeof(T), kCount);
-      return;
-    }
+    if (!again) return access_by_lane<kStore, T, kCount>(w, in, space, a);
   }
-  if (!kStore && in->states != 0) fill_states(w, in, kCount);
+  return in + 1;
 }
 
 // Enters choose()'s handler for each width of an element that a vector of kCount may have.

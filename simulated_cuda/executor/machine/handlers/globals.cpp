@@ -7,8 +7,7 @@ namespace {
 
 template <bool kStore, class T, u32 kCount>
 Next global_access(Warp& w, Next in) {
-  access_global<kStore, T, kCount>(w, in, at<const u64>(w, in->r[4]), Space::kGlobal);
-  return in + 1;
+  return access_global<kStore, T, kCount>(w, in, at<const u64>(w, in->r[4]), Space::kGlobal);
 }
 
 // Windows of other spaces lie above all global addresses.
@@ -16,10 +15,8 @@ template <bool kStore, class T, u32 kCount>
 Next generic_access(Warp& w, Next in) {
   const u64* a = at<const u64>(w, in->r[4]);
   const u64 first = a[__builtin_ctz(w.mask)] + static_cast<u64>(in->immediate);
-  if (first < kSharedWindow) access_global<kStore, T, kCount>(w, in, a, Space::kGeneric);
-  else if (kStore) store_by_lane(w, in, Space::kGeneric, a, sizeof(T), kCount);
-  else load_by_lane(w, in, Space::kGeneric, a, sizeof(T), kCount);
-  return in + 1;
+  if (first < kSharedWindow) return access_global<kStore, T, kCount>(w, in, a, Space::kGeneric);
+  return access_by_lane<kStore, T, kCount>(w, in, Space::kGeneric, a);
 }
 
 template <bool kStore>

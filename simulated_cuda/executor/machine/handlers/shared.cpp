@@ -182,15 +182,8 @@ Next shared(Warp& w, Next in) {
     addresses[l] = sizeof(A) == 4 ? u64{offsets[l]} - add : u64{a[l]};
   }
   for_lanes(w.mask, [&](u32 l) { high |= (addresses[l] + add) >> 32; });
-  const bool copies = in->states != 0;
-  const bool plain = high == 0 && (!kStore || !copies || states_are_full(w, in, kCount));
-  if (plain && access<kStore, T, kCount>(w, in, offsets)) {
-    if (!kStore && copies) fill_states(w, in, kCount);
-    return in + 1;
-  }
-  if (kStore) store_by_lane(w, in, Space::kShared, addresses, sizeof(T), kCount);
-  else load_by_lane(w, in, Space::kShared, addresses, sizeof(T), kCount);
-  return in + 1;
+  if (high == 0 && access<kStore, T, kCount>(w, in, offsets)) return in + 1;
+  return access_by_lane<kStore, T, kCount>(w, in, Space::kShared, addresses);
 }
 
 // mbarrier: an object of 64 bits in shared memory. Bits 0 to 19 are the arrivals that its phase

@@ -74,21 +74,29 @@ std::set<std::uint32_t> sources_of(const Code& code, std::uint32_t operand) {
   return found;
 }
 
-// The last load of unwritten bits that gave one of the shadows, of the lane itself if it did one.
-const UnwrittenLoad* origin_of(const Warp& w, const std::set<std::uint32_t>& shadows,
-                               std::uint32_t lane) {
+// The last load of unwritten bits that `gave` holds for, of the lane itself if it did one.
+template <class Gave>
+const UnwrittenLoad* origin_of(const Warp& w, std::uint32_t lane, Gave gave) {
   const Code& code = *w.frame->code;
   const Instruction* begin = code.instructions.data();
   const UnwrittenLoad* from = nullptr;
   for (const UnwrittenLoad& load : w.unwritten) {
     const bool is_here = load.in >= begin && load.in < begin + code.instructions.size();
     if (!is_here || (from != nullptr && from->lane == lane && load.lane != lane)) continue;
-    const std::uint8_t results = code.tracked_results[static_cast<std::size_t>(load.in - begin)];
-    const bool gave = std::any_of(load.in->r, load.in->r + results,
-                                  [&](std::uint32_t each) { return shadows.contains(each); });
-    if (gave) from = &load;
+    if (gave(load, code.tracked_results[static_cast<std::size_t>(load.in - begin)])) from = &load;
   }
   return from;
+}
+
+void report_use(Warp& w, const Instruction* in, std::uint32_t lane, const UnwrittenLoad* from) {
+  const AccessFacts use = facts_of(w, in, lane);
+  if (from == nullptr) return w.worker->checks->unwritten_use(use, nullptr);
+  AccessFacts load = facts_of(w, from->in, from->lane);
+  load.access = Access::kLoad;
+  load.bytes = from->bytes;
+  load.space = from->space;
+  load.address = from->address;
+  w.worker->checks->unwritten_use(use, &load);
 }
 
 } // namespace
@@ -128,13 +136,14 @@ void store_shadow(Warp& w, std::uint32_t lane, Space space, std::uint64_t addres
 }
 
 void spoil_frame(Warp& w, std::uint32_t registers) {
-  std::memset(w.base[0] + registers, 0xff, registers);
+  const int spoilt = w.grid->program->is_tracked ? 0xff : 0;
+  std::memset(w.base[0] + registers, spoilt, registers);
   const Frame& frame = *w.frame;
   const std::size_t bytes = frame.local_end - frame.local_base;
   if (bytes == 0) return;
   for (std::uint32_t m = w.mask; m != 0; m &= m - 1) {
     const auto lane = static_cast<std::size_t>(__builtin_ctz(m));
-    std::memset(w.local_shadow.data() + lane * w.local_stride + frame.local_base, 0xff, bytes);
+    std::memset(w.local_shadow.data() + lane * w.local_stride + frame.local_base, spoilt, bytes);
   }
 }
 
@@ -150,21 +159,29 @@ void remember_unwritten(Warp& w, const UnwrittenLoad& load) {
 void report_unwritten(Warp& w, const Instruction* in, std::uint32_t lanes) {
   const auto [known, is_new] = w.traced.try_emplace(in);
   if (is_new) known->second = sources_of(*w.frame->code, in->r[0]);
+  const std::set<std::uint32_t>& shadows = known->second;
+  const auto gave = [&](const UnwrittenLoad& load, std::uint8_t results) {
+    return std::any_of(load.in->r, load.in->r + results,
+                       [&](std::uint32_t each) { return shadows.contains(each); });
+  };
   for (std::uint32_t m = lanes; m != 0; m &= m - 1) {
     const auto lane = static_cast<std::uint32_t>(__builtin_ctz(m));
-    const AccessFacts use = facts_of(w, in, lane);
-    const UnwrittenLoad* from = origin_of(w, known->second, lane);
-    if (from == nullptr) {
-      w.worker->checks->unwritten_use(use, nullptr);
-      continue;
-    }
-    AccessFacts load = facts_of(w, from->in, from->lane);
-    load.access = Access::kLoad;
-    load.bytes = from->bytes;
-    load.space = from->space;
-    load.address = from->address;
-    w.worker->checks->unwritten_use(use, &load);
+    report_use(w, in, lane, origin_of(w, lane, gave));
   }
+}
+
+void use_memory(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_t address,
+                std::uint32_t bytes) {
+  std::byte shadow[16] = {};
+  if (!w.is_tracked || bytes > sizeof shadow) return;
+  load_shadow(w, lane, Space::kGeneric, address, bytes, shadow);
+  if (std::all_of(shadow, shadow + bytes, [](std::byte each) { return each == std::byte{0}; }))
+    return;
+  const auto of_lane = [&](const UnwrittenLoad& load, std::uint8_t) { return load.lane == lane; };
+  report_use(w, in, lane, origin_of(w, lane, of_lane));
+  std::memset(shadow, 0, sizeof shadow);
+  if (address - kLocalWindow < kWindowBytes)
+    store_shadow(w, lane, Space::kGeneric, address, bytes, shadow);
 }
 
 } // namespace gmt::executor

@@ -15,7 +15,8 @@ void load_shadow(Warp& w, std::uint32_t lane, Space space, std::uint64_t address
 void store_shadow(Warp& w, std::uint32_t lane, Space space, std::uint64_t address,
                   std::uint32_t bytes, const std::byte* shadow);
 
-// At the entry of a function: its registers and its part of local memory are not written.
+// At the entry of a function: its registers and its part of local memory are not written. Where a
+// warp tracks registers only from a load on, they count as written.
 void spoil_frame(Warp& w, std::uint32_t registers);
 
 // A load by one lane gave bits that nothing wrote.
@@ -23,5 +24,10 @@ void remember_unwritten(Warp& w, const UnwrittenLoad& load);
 
 // `in` checks the shadow r[0], which is not 0 in these lanes.
 void report_unwritten(Warp& w, const Instruction* in, std::uint32_t lanes);
+
+// `in` uses memory of a lane, by a generic address. Bits of it that nothing wrote are reported, and
+// count as written from then on, if they are in local memory.
+void use_memory(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_t address,
+                std::uint32_t bytes);
 
 } // namespace gmt::executor
