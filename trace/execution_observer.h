@@ -170,6 +170,8 @@ struct ExecutionTotals {
   std::uint64_t launches, ran, skipped, stopped;
   std::uint64_t thread_instructions, nanoseconds;
   const ExecutionFidelity* rows; // an array whose elements have the size of the first one
+  std::uint64_t seed;            // of the order of blocks and warps; 0: as they are numbered
+  std::uint64_t threads;         // that may run blocks
 };
 
 // What the tool gives. Functions that it does not want are null.

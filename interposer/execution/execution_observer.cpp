@@ -116,6 +116,7 @@ void record_totals(ThreadLog& log, const ExecutionTotals& t) noexcept {
   trace::ExecutionFields totals(record);
   totals.op(trace::ExecutionOp::kTotals).launches(t.launches).ran(t.ran).skipped(t.skipped);
   totals.stopped(t.stopped).instructions(t.thread_instructions).nanoseconds(t.nanoseconds);
+  if (has_field(t, &ExecutionTotals::threads)) totals.seed(t.seed).threads(t.threads);
   append_ordered(log, record, 0);
   const auto* row = reinterpret_cast<const char*>(t.rows);
   for (unsigned i = 0; i < t.row_count && row != nullptr; ++i) {

@@ -33,6 +33,7 @@ struct Settings {
   unsigned long long kernel_launches = 0; // of each kernel, then every 2^k-th; 0: all
   std::string device_checks;              // none, default or full
   unsigned device_threads = 0;            // that run a kernel's blocks; 0: as many as processors
+  unsigned long long device_seed = 0;     // of the order of blocks and warps; 0: as numbered
   unsigned long long alone_instructions = 10000; // of a launch, before other threads help
   int show_progress = 0;                         // a line on stderr while a kernel runs
 

@@ -125,6 +125,8 @@ struct Launch {
   Limits limits;
   Checks checks = Checks::kDefault;
   unsigned workers = 1; // threads that may run blocks, this one included; 1: each run is the same
+  // In which order blocks start and warps and lanes have their turns. 0: as they are numbered.
+  std::uint64_t seed = 0;
   std::uint64_t alone_instructions = 10000; // of warps; other workers help a launch that has more
 };
 

@@ -53,6 +53,11 @@ std::string threads(const std::string& name, const std::string& text) {
   return count(name, text, 1, kMost);
 }
 
+std::string seed(const std::string& name, const std::string& text) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+  return count(name, text, 0, kMost);
+}
+
 std::string checks(const std::string& name, const std::string& text) {
   if (text != "none" && text != "default" && text != "full")
     wrong_device_value(name, text, "none, default or full");
@@ -83,7 +88,7 @@ const std::vector<Known>& known_options() {
      device_launches},
     {{"device-checks", "WHAT",
       "--device simulated: what is checked in kernels: none (bounds alone), default, or full (also "
-      "follows uninitialised values through registers, slower)"},
+      "local arrays and registers that nothing wrote, slower)"},
      "GPUMEMTRACE_SIM_DEVICE_CHECKS",
      checks},
     {{"device-threads", "N",
@@ -91,6 +96,11 @@ const std::vector<Known>& known_options() {
       "one a processor)"},
      "GPUMEMTRACE_SIM_DEVICE_THREADS",
      threads},
+    {{"device-seed", "N",
+      "--device simulated: another order in which blocks and warps have their turns; with "
+      "--device-threads 1 it is the same in each run (default 0: as they are numbered)"},
+     "GPUMEMTRACE_SIM_DEVICE_SEED",
+     seed},
   };
   return all;
 }

@@ -55,6 +55,8 @@ Json executions_json(const Executions& executions) {
           {"ran", executions.ran},
           {"thread_instructions", executions.thread_instructions},
           {"nanoseconds", executions.nanoseconds},
+          {"seed", executions.seed},
+          {"threads", executions.threads != 0 ? Json(executions.threads) : Json()},
           {"approximate", std::move(approximate)},
           {"fidelity", fidelity_of(executions)},
           {"left_out", std::move(left_out)}};

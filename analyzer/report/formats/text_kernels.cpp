@@ -21,6 +21,7 @@ std::string launches_in_words(std::uint64_t launches) {
 
 struct Launches {
   std::uint64_t all = 0, ran = 0, stopped = 0;
+  std::uint64_t seed = 0;
 };
 
 // What ran of the kernels, in half a sentence.
@@ -73,11 +74,14 @@ std::string device_line(const Report& report) {
       std::max(process.totals.launches, process.executions ? process.executions->launches : 0);
     if (!process.executions) continue;
     launches.ran += process.executions->ran;
+    launches.seed = std::max(launches.seed, process.executions->seed);
     launches.stopped += process.executions->launches_left_out(ExecutionOp::kStopped);
   }
   if (!simulated) return "";
   launches.ran = std::min(launches.ran, launches.all);
-  return wrap("simulated device: no GPU took part" + in_words(launches), 2, 2);
+  const std::string order =
+    launches.seed == 0 ? "" : fmt::format(", in the order of --device-seed {}", launches.seed);
+  return wrap("simulated device: no GPU took part" + in_words(launches) + order, 2, 2);
 }
 
 std::string fidelity_table(const Report& report, TableChoice choice) {

@@ -84,6 +84,8 @@ void ExecutionFacts::follow(const Event& e,
     executions_.stopped = view.stopped();
     executions_.thread_instructions = view.instructions();
     executions_.nanoseconds = view.nanoseconds();
+    executions_.seed = view.seed();
+    executions_.threads = view.threads();
     break;
   case ExecutionOp::kFeature:
     if ((e.flags & trace::kExecutionExact) == 0)

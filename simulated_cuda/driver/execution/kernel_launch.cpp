@@ -148,6 +148,8 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   launch.limits.seconds = state().settings.kernel_seconds;
   launch.checks = checks();
   launch.workers = device_threads();
+  launch.seed = state().settings.device_seed;
+  set_order(launch.seed, launch.workers);
   launch.alone_instructions = state().settings.alone_instructions;
   return executor::run(launch, observer);
 }

@@ -22,6 +22,7 @@ struct Feature {
 
 struct Totals {
   std::uint64_t launches = 0, ran = 0, skipped = 0, stopped = 0, instructions = 0;
+  std::uint64_t seed = 0, threads = 0;
   double seconds = 0;
   std::map<std::string, Feature> inexact;
   Clock::time_point said{};
@@ -50,6 +51,8 @@ void say(Totals& t) {
   all.thread_instructions = t.instructions;
   all.nanoseconds = static_cast<std::uint64_t>(t.seconds * 1e9);
   all.rows = rows.data();
+  all.seed = t.seed;
+  all.threads = t.threads;
   observer->totals(&all);
   t.changed = false;
   t.said = Clock::now();
@@ -81,6 +84,11 @@ void add_to_totals(const executor::Outcome& outcome, double seconds) {
   }
   const bool doubled = (t.launches & (t.launches - 1)) == 0;
   if (doubled || Clock::now() - t.said > std::chrono::seconds(1)) say(t);
+}
+
+void set_order(std::uint64_t seed, unsigned threads) {
+  totals().seed = seed;
+  totals().threads = threads;
 }
 
 void say_totals() { say(totals()); }

@@ -12,6 +12,8 @@ namespace gmt::sim {
 // One more launch, with its outcome and how long it took, all that belongs to it included.
 void add_to_totals(const executor::Outcome& outcome, double seconds);
 double seconds_in_kernels();
+// In which order blocks have their turns, and on how many threads at most.
+void set_order(std::uint64_t seed, unsigned threads);
 void say_totals(); // now: the process ends without destructors
 
 } // namespace gmt::sim

@@ -75,6 +75,7 @@ void Block::prepare(Worker& runs) {
     warp->first_frame = warp->new_frame(kernel);
     warp->first_frame->local_end = kernel.local_bytes;
     warp->reserve_local(kernel.local_bytes);
+    turns.push_back(warp.get());
     warps.push_back(std::move(warp));
   }
 }
@@ -84,6 +85,10 @@ void Block::start(std::uint64_t which) {
   id[0] = static_cast<std::uint32_t>(which % grid->extent[0]);
   id[1] = static_cast<std::uint32_t>(which / grid->extent[0] % grid->extent[1]);
   id[2] = static_cast<std::uint32_t>(which / grid->extent[0] / grid->extent[1]);
+  if (grid->seed != 0) {
+    random = Random(grid->seed, which + 1);
+    std::ranges::transform(warps, turns.begin(), [](const auto& warp) { return warp.get(); });
+  }
   alive = threads;
   gpu_error = 0;
   done = has_ended_grid = is_left_out = spinning = false;
@@ -102,7 +107,8 @@ void Block::start(std::uint64_t which) {
 bool Block::run() {
   bool ran = false;
   spinning = false;
-  for (const auto& warp : warps) {
+  if (grid->seed != 0) random.shuffle(turns);
+  for (Warp* warp : turns) {
     if (warp->alive == 0) continue;
     if (warp->at == nullptr) {
       if (warp->ready.empty()) continue;

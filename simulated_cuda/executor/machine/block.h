@@ -6,6 +6,7 @@
 #pragma once
 
 #include "simulated_cuda/executor/machine/memory.h"
+#include "simulated_cuda/executor/machine/random.h"
 #include "simulated_cuda/executor/machine/warp.h"
 
 #include <cstddef>
@@ -16,8 +17,8 @@
 namespace gmt::executor {
 
 class DeviceHeap;
-struct AccessFacts;
 class TrackedTwin;
+struct AccessFacts;
 struct Launch;
 struct Worker;
 
@@ -60,6 +61,8 @@ struct Block {
   bool spinning = false;    // a warp's turn ended since it branched backwards too often
   Barrier barriers[kBarriers];
   std::vector<std::unique_ptr<Warp>> warps;
+  std::vector<Warp*> turns; // the order in which they have their turns
+  Random random;            // of a seed: it decides who is next
   std::vector<std::byte> shared_bytes_storage;
   std::vector<std::uint8_t> shadow_storage;
   std::vector<std::uint64_t> race_storage;
@@ -89,6 +92,7 @@ struct Grid {
   Memory* memory = nullptr;
   std::uint32_t extent[3] = {1, 1, 1}, block_extent[3] = {1, 1, 1};
   std::uint64_t blocks = 0;
+  std::uint64_t seed = 0; // of this launch; 0: blocks, warps and lanes have their turns in order
   std::uint32_t threads = 0, warps = 0; // of a block
   std::uint32_t shared_bytes = 0;
   const Region* first_region = nullptr;

@@ -155,9 +155,11 @@ public:
       : launch_(launch), sinks_(sinks), watch_(watch),
         count_(std::clamp<std::uint64_t>(std::min(resident, grid.blocks), 1,
                                          std::max(launch.workers, 1u))),
-        workers_(count_), run_(grid.blocks, workers_.data(), count_) {
+        most_(launch.cooperative ? grid.blocks : std::max<std::uint64_t>(resident / count_, 1)),
+        workers_(count_),
+        run_(grid.blocks, BlockOrder(grid.blocks, grid.seed, most_), workers_.data(), count_) {
     rules_.starts_all = launch.cooperative;
-    rules_.most = launch.cooperative ? grid.blocks : std::max<std::uint64_t>(resident / count_, 1);
+    rules_.most = most_;
     rules_.counts_instructions = launch.limits.instructions != 0;
     for (std::size_t i = 0; i < count_; ++i) {
       workers_[i].grid = &grid;
@@ -214,6 +216,7 @@ private:
   ReportSinks& sinks_;
   Watch& watch_;
   const std::size_t count_;
+  const std::uint64_t most_; // blocks that a worker may have at a time
   Dispatcher::Rules rules_;
   std::vector<Worker> workers_;
   GridRun run_;
@@ -310,10 +313,10 @@ Outcome run_grid(const Launch& launch, Program& program, TrackedTwin& twin, Repo
   Grid grid;
   grid.launch = &launch;
   grid.program = &program;
+  grid.twin = &twin;
   grid.memory = launch.memory;
   grid.heap = launch.heap;
   grid.first_region = &kNoRegion;
-  grid.twin = &twin;
   grid.check_atomics = grid.check_races = launch.checks != Checks::kNone;
   grid.check_loads = launch.checks == Checks::kDefault;
   const std::uint32_t extent[] = {launch.grid.x, launch.grid.y, launch.grid.z};
@@ -321,18 +324,19 @@ Outcome run_grid(const Launch& launch, Program& program, TrackedTwin& twin, Repo
   std::copy(extent, extent + 3, grid.extent);
   std::copy(block, block + 3, grid.block_extent);
   grid.blocks = launch.grid.count();
+  if (launch.seed != 0) grid.seed = Random(launch.seed, launch.grid_id).next() | 1;
   grid.threads = static_cast<std::uint32_t>(launch.block.count());
   grid.warps = (grid.threads + kLanes - 1) / kLanes;
   grid.parameters.assign(launch.parameters.begin(), launch.parameters.end());
+  const std::size_t constant_bytes = (program.constants.size() + kTwinConstants + 255) / 128 * 128;
   const std::unique_ptr<std::byte, AlignedFree> constants(
     static_cast<std::byte*>(std::aligned_alloc(128, constant_bytes)));
   grid.constants = constants.get();
+  std::memset(grid.constants, 0, constant_bytes);
   fill_constants(grid, program);
-  const std::size_t constant_bytes = (program.constants.size() + kTwinConstants + 255) / 128 * 128;
   lay_out_shared(grid, program, launch.dynamic_shared_bytes);
   std::optional<Workspace> workspace;
   if (launch.cooperative) {
-  std::memset(grid.constants, 0, constant_bytes);
     workspace.emplace(*launch.memory);
     grid.workspace = kWorkspaceBase;
   }

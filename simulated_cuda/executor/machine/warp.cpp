@@ -161,8 +161,10 @@ const Instruction* Warp::branch(const Instruction* in, std::uint32_t taken) {
     if (to == meet) join->arrived |= lanes;
     else part(to, lanes);
   };
+  const bool is_swapped = grid->seed != 0 && (block->random.next() & 1) != 0; // the last goes first
+  if (is_swapped) go(in + 1, others);
   go(in + in->immediate, taken);
-  go(in + 1, others);
+  if (!is_swapped) go(in + 1, others);
   return next_fragment();
 }
 
@@ -217,13 +219,13 @@ void Warp::stop() {
   set_mask(0);
   ready.clear();
   waiting.clear();
-  spare_frames.clear();
-  for (Frame* each : all_frames) {
   reset_frames();
   spare_joins = all_joins;
 }
 
 void Warp::reset_frames() {
+  spare_frames.clear();
+  for (Frame* each : all_frames) {
     if (each != first_frame) spare_frames.push_back(each);
   }
 }

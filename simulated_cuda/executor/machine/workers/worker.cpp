@@ -8,6 +8,7 @@ namespace gmt::executor {
 
 // A worker says what it may get before it takes it: so done_before() never passes it.
 bool GridRun::take(Worker& worker, std::uint64_t* block) {
+  if (order_.is_mixed()) return take_mixed(worker, block);
   const std::uint64_t before = worker.oldest.load(std::memory_order_relaxed);
   const std::uint64_t expected = next_.load();
   if (expected >= end()) return false;
@@ -18,8 +19,22 @@ bool GridRun::take(Worker& worker, std::uint64_t* block) {
   return false;
 }
 
+bool GridRun::take_mixed(Worker& worker, std::uint64_t* block) {
+  const std::lock_guard lock(order_mutex_);
+  const std::uint64_t before = worker.oldest.load(std::memory_order_relaxed);
+  while (has_blocks_left()) {
+    const std::uint64_t index = next_.load(std::memory_order_relaxed);
+    worker.oldest.store(std::min(before, order_.first_of_window(index)));
+    *block = order_.at(index);
+    next_.store(index + 1);
+    if (*block < end()) return true;
+  }
+  worker.oldest.store(before);
+  return false;
+}
+
 std::uint64_t GridRun::done_before() const {
-  std::uint64_t first = next_.load();
+  std::uint64_t first = order_.first_of_window(next_.load());
   for (std::size_t i = 0; i < worker_count_; ++i)
     first = std::min(first, workers_[i].oldest.load());
   return first;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The threads that run a grid's blocks, and what they share while they do. A block belongs to the
-// worker that started it, until it is done. Blocks start in order.
+// worker that started it, until it is done.
 // Invariant: a worker writes what is its own, what is atomic here, and memory of the device.
 #pragma once
 
 #include "simulated_cuda/executor/machine/block.h"
+#include "simulated_cuda/executor/machine/workers/block_order.h"
 
 #include <atomic>
 #include <cstdint>
@@ -37,12 +38,15 @@ struct alignas(128) Worker {
 // on, so that the same blocks are reported on with any number of workers; those behind it stop.
 class GridRun {
 public:
-  GridRun(std::uint64_t blocks, Worker* workers, std::size_t worker_count)
-      : blocks_(blocks), workers_(workers), worker_count_(worker_count) {}
+  GridRun(std::uint64_t blocks, const BlockOrder& order, Worker* workers, std::size_t worker_count)
+      : blocks_(blocks), workers_(workers), worker_count_(worker_count), order_(order) {}
 
   // The next block, which is the worker's now; false if no block is left.
   bool take(Worker& worker, std::uint64_t* block);
-  bool has_blocks_left() const { return next_.load(std::memory_order_relaxed) < end(); }
+  bool has_blocks_left() const {
+    const std::uint64_t next = next_.load(std::memory_order_relaxed);
+    return next < blocks_ && order_.first_of_window(next) < end();
+  }
   // Every block before this one is done and can end the grid no more.
   std::uint64_t done_before() const;
 
@@ -68,6 +72,7 @@ public:
   std::size_t worker_count() const { return worker_count_; }
 
 private:
+  bool take_mixed(Worker& worker, std::uint64_t* block);
   std::uint64_t end() const {
     const std::uint64_t behind = last() == kNoBlock ? kNoBlock : last() + 1;
     return behind < blocks_ ? behind : blocks_;
@@ -80,6 +85,8 @@ private:
   std::atomic<std::uint64_t> done_{0}, instructions_{0}, held_bytes_{0};
   alignas(128) std::atomic<std::uint64_t> last_{kNoBlock}; // kNoBlock: nothing has ended the grid
   std::atomic<bool> halted_{false};
+  std::mutex order_mutex_; // of a mixed order
+  BlockOrder order_;
   mutable std::mutex mutex_; // of the texts
   std::string why_ended_, why_halted_;
 };

@@ -49,6 +49,13 @@ TEST(TextKernels, SaysNothingWhereAllIsExact) {
             std::string::npos);
 }
 
+TEST(TextKernels, NamesTheSeedOfTheOrder) {
+  Report report = test::on_simulated_device();
+  EXPECT_EQ(text_of(report).find("--device-seed"), std::string::npos);
+  report.processes[0].executions->seed = 7;
+  EXPECT_NE(text_of(report).find("in the order of --device-seed 7"), std::string::npos);
+}
+
 TEST(TextKernels, AddsUpProcesses) {
   Report report = test::on_simulated_device();
   report.processes.push_back(report.processes[0]);

@@ -101,6 +101,7 @@ protected:
     launch.cooperative = cooperative_;
     launch.dynamic_shared_bytes = dynamic_shared_;
     launch.workers = workers_;
+    launch.seed = seed_;
     launch.alone_instructions = alone_instructions_;
     return executor::run(launch, observer);
   }
@@ -125,6 +126,7 @@ protected:
   bool cooperative_ = false;
   std::uint64_t dynamic_shared_ = 0;
   unsigned workers_ = 1;
+  std::uint64_t seed_ = 0;
   std::uint64_t alone_instructions_ = 0; // all workers help from the start
 
 private:
