@@ -9,7 +9,8 @@ namespace gmt::executor {
 namespace {
 
 // The carry is a predicate of the frame: `extra` is its offset. Form is add, sub or mad of the low
-// or high half; kIn reads the carry, kOut writes it.
+// or high half; kIn reads the carry, kOut writes it. A subtraction adds the complement and 1: its
+// carry is set where nothing is borrowed, which an addition behind it sees.
 template <class T, int kKind, bool kIn, bool kOut>
 Next with_carry(Warp& w, Next in) {
   const T* a = at<const T>(w, in->r[1]);
@@ -36,8 +37,9 @@ Next with_carry(Warp& w, Next in) {
       x = static_cast<T>((static_cast<s128>(static_cast<S>(a[l])) * static_cast<S>(b[l])) >> kBits);
       y = c[l];
     }
-    const X carry = kIn ? (before >> l & 1) : 0;
-    const X sum = kKind == 1 ? x - y - carry : x + y + carry;
+    if constexpr (kKind == 1) y = static_cast<T>(~b[l]);
+    const X carry = kIn ? (before >> l & 1) : (kKind == 1 ? 1 : 0);
+    const X sum = x + y + carry;
     d[l] = static_cast<T>(sum);
     const bool out = (sum >> kBits & 1) != 0;
     after = (after & ~(1u << l)) | (out ? 1u << l : 0);
