@@ -41,8 +41,8 @@ protected:
   // The head that every text needs.
   static std::string head() { return ".version 8.3\n.target sm_90\n.address_size 64\n"; }
 
-  void load(const std::string& text) {
-    const std::string whole = head() + text;
+  void load(const std::string& text) { load_whole(head() + text); }
+  void load_whole(const std::string& whole) {
     const std::string_view views[] = {whole};
     std::string error;
     module_ = Module::load(views, &error);
@@ -82,7 +82,7 @@ protected:
   }
   std::byte* at(std::uint64_t address) { return host_ + (address - kDeviceBase); }
 
-  // Of the first kernel; parameters are 8 bytes each.
+  // Of kernel_; parameters are 8 bytes each.
   Outcome run(Extent grid, Extent block, const std::vector<std::uint64_t>& parameters) {
     return run_with(recorder_, grid, block, parameters);
   }
@@ -90,7 +90,7 @@ protected:
                    const std::vector<std::uint64_t>& parameters) {
     Launch launch;
     launch.module = module_.get();
-    launch.kernel = &module_->kernels().front();
+    launch.kernel = &module_->kernels()[kernel_];
     launch.grid = grid;
     launch.block = block;
     launch.parameters = std::as_bytes(std::span(parameters));
@@ -125,6 +125,7 @@ protected:
   Checks checks_ = Checks::kDefault;
   bool cooperative_ = false;
   std::uint64_t dynamic_shared_ = 0;
+  std::size_t kernel_ = 0; // of the module's
   unsigned workers_ = 1;
   std::uint64_t seed_ = 0;
   std::uint64_t alone_instructions_ = 0; // all workers help from the start
