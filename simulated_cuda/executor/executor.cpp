@@ -43,7 +43,7 @@ public:
     try {
       const Program& code = program(kernel);
       for (const SharedVariable& variable : code.shared) {
-        if (variable.is_dynamic) continue;
+        if (variable.is_dynamic || variable.is_reserved) continue;
         kernel.shared_bytes = (kernel.shared_bytes + 15) / 16 * 16 + variable.bytes;
       }
       kernel.local_bytes = code.functions.front()->local_bytes;

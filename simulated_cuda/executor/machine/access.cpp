@@ -233,6 +233,9 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
                 std::uint32_t bytes, Access access, const std::byte* value) {
   Block& block = *w.block;
   if (block.races == nullptr) return;
+  // Functions of the system order their own accesses there by atomics
+  const std::uint32_t reserved = w.grid->program->reserved_shared;
+  if (reserved != kNoOperand && offset - reserved < kReservedSharedBytes) return;
   const std::uint32_t thread = w.id * kLanes + lane;
   const std::uint64_t end = (offset + bytes - 1) >> block.race_shift;
   for (std::uint64_t i = offset >> block.race_shift; i <= end; ++i) {

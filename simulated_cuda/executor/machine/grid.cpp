@@ -93,6 +93,9 @@ void lay_out_shared(Grid& grid, const Program& program, std::uint64_t dynamic_by
   };
   for (const SharedVariable& variable : program.shared) {
     if (!variable.is_dynamic) allocate(variable.offset, variable.bytes);
+    if (!variable.is_reserved) continue;
+    for (std::uint64_t at = variable.offset; at < variable.offset + variable.bytes; at += 4)
+      grid.shared_pattern[at / 4] = 0xff; // zeros at a block's start
   }
   if (has_dynamic) allocate(program.static_shared_bytes, dynamic_bytes);
 }

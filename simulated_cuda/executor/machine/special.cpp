@@ -57,6 +57,13 @@ std::uint64_t value_of(const Warp& w, SpecialRegister which) {
   case SpecialRegister::kTotalSmemSize:
   case SpecialRegister::kAggrSmemSize: return grid.shared_bytes;
   case SpecialRegister::kDynamicSmemSize: return grid.launch->dynamic_shared_bytes;
+  case SpecialRegister::kReservedSmemOffsetBegin:
+  case SpecialRegister::kReservedSmemOffset0: return grid.program->reserved_shared;
+  case SpecialRegister::kReservedSmemOffset1:
+    return grid.program->reserved_shared + kReservedSharedPart;
+  case SpecialRegister::kReservedSmemOffsetEnd:
+  case SpecialRegister::kReservedSmemOffsetCap:
+    return grid.program->reserved_shared + kReservedSharedBytes;
   case SpecialRegister::kEnvreg1: return grid.workspace >> 32;
   case SpecialRegister::kEnvreg2: return grid.workspace & 0xffffffffu;
   default: return 0;

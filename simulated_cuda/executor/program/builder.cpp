@@ -131,7 +131,10 @@ void ProgramBuilder::collect_function(std::uint32_t linked) {
 
 void ProgramBuilder::collect_operands(const Code& code) {
   for (const ptx::Operand& operand : code.body->operands) {
-    if (operand.kind == ptx::OperandKind::kFunction) {
+    if (operand.kind == ptx::OperandKind::kSpecial) {
+      const std::string_view name = ptx::name_of(static_cast<ptx::SpecialRegister>(operand.id));
+      if (name.starts_with("%reserved_smem")) use_reserved_shared();
+    } else if (operand.kind == ptx::OperandKind::kFunction) {
       pending_.push_back(program_.linked->function_of(code.module_index, operand.id));
     } else if (operand.kind == ptx::OperandKind::kVariable) {
       const std::uint32_t linked = program_.linked->variable_of(code.module_index, operand.id);
@@ -172,6 +175,20 @@ void ProgramBuilder::use_shared(const ptx::Variable* variable, std::uint32_t) {
   program_.shared.push_back(shared);
 }
 
+// From compute capability 8.0 on the system has shared memory of its own in each block. Cooperative
+// groups of several warps meet there.
+void ProgramBuilder::use_reserved_shared() {
+  const bool is_known = std::any_of(program_.shared.begin(), program_.shared.end(),
+                                    [](const SharedVariable& each) { return each.is_reserved; });
+  if (is_known) return;
+  SharedVariable shared;
+  shared.name = "of the system";
+  shared.bytes = kReservedSharedBytes;
+  shared.is_reserved = true;
+  shared.offset = 128; // its alignment
+  program_.shared.push_back(shared);
+}
+
 void ProgramBuilder::lay_out_shared() {
   std::uint64_t at = 0, dynamic_alignment = 16;
   for (SharedVariable& variable : program_.shared) {
@@ -182,6 +199,7 @@ void ProgramBuilder::lay_out_shared() {
     }
     at = round_up(at, std::max<std::uint64_t>(alignment, 16));
     variable.offset = at;
+    if (variable.is_reserved) program_.reserved_shared = static_cast<std::uint32_t>(at);
     at += round_up(std::min(variable.bytes, kMostSharedBytes), 4) + kSharedGap;
   }
   if (at > kMostSharedBytes) throw NotSupported{"more shared memory than a block can have"};

@@ -35,6 +35,7 @@ public:
   void lay_out_shared();
   std::uint64_t shared_offset(const ptx::Variable* variable) const;
   void use_shared(const ptx::Variable* variable, std::uint32_t module);
+  void use_reserved_shared();
   void collect(std::uint32_t kernel); // all functions that it reaches, and their shared variables
 
 private:

@@ -128,6 +128,7 @@ struct SharedVariable {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
   bool is_dynamic = false;
+  bool is_reserved = false; // the system's, which %reserved_smem_offset_1 leads to
 };
 
 // Why a kernel cannot be executed.
@@ -145,8 +146,9 @@ struct Program {
   std::vector<std::byte> constants; // what is no parameter is filled in
   std::vector<ParameterConstant> parameters;
   std::vector<SharedVariable> shared;
-  std::uint64_t static_shared_bytes = 0; // where dynamic shared memory begins, gaps included
-  std::uint32_t shared_granule = 4;      // the smallest access to it that the code can make
+  std::uint64_t static_shared_bytes = 0;      // where dynamic shared memory begins, gaps included
+  std::uint32_t reserved_shared = kNoOperand; // where the system's own lies, if the code asks
+  std::uint32_t shared_granule = 4;           // the smallest access to it that the code can make
   bool has_indirect_calls = false;
   std::size_t directly_reached = 0; // functions; those behind may be called by their address
   bool uses_heap = false, uses_printf = false, uses_grid_sync = false;
@@ -192,6 +194,7 @@ std::size_t lay_out_parameters(const std::vector<ptx::Variable>& parameters,
 inline constexpr std::uint64_t kSharedWindow = 0x0001000000000000ull;
 inline constexpr std::uint64_t kLocalWindow = 0x0001010000000000ull;
 inline constexpr std::uint64_t kParameterWindow = 0x0001020000000000ull;
+inline constexpr std::uint32_t kReservedSharedBytes = 1024, kReservedSharedPart = 512;
 inline constexpr std::uint64_t kWindowBytes = 0x100000000ull;
 inline constexpr std::uint64_t kFunctionWindow = 0x0001030000000000ull; // 16 bytes a function
 inline constexpr std::uint64_t kWorkspaceBase = 0x0001040000000000ull;  // of a cooperative grid
