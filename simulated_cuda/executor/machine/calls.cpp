@@ -85,6 +85,13 @@ Frame* Warp::new_frame(const Code& code) {
 
 void Warp::free_frame(Frame* old) { spare_frames.push_back(old); }
 
+void Warp::reset_frames() {
+  spare_frames.clear();
+  for (Frame* each : all_frames) {
+    if (each != first_frame) spare_frames.push_back(each);
+  }
+}
+
 Warp::~Warp() {
   for (Frame* each : all_frames) {
     std::free(each->registers);

@@ -6,6 +6,7 @@
 #include "simulated_cuda/executor/machine/counted.h"
 #include "simulated_cuda/executor/machine/handlers/forms.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
+#include "simulated_cuda/executor/machine/tracking/twin.h"
 #include "simulated_cuda/executor/machine/workers/dispatcher.h"
 #include "simulated_cuda/executor/machine/workers/thread_pool.h"
 #include "simulated_cuda/executor/program/contraction.h"
@@ -25,7 +26,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kProgressSeconds = 0.1;
-constexpr std::size_t kTwinConstants = std::size_t{16} * kLanes; // shadows of constants: 0
 
 struct AlignedFree {
   void operator()(std::byte* bytes) const { std::free(bytes); }
@@ -292,21 +292,6 @@ void bind(Program& program) {
       feature_of(program, feature);
   }
   program.bound = true;
-}
-
-bool make_twin(Program& tracked, const Program& plain) {
-  if (!tracked.unsupported.reason.empty() || tracked.features.size() != plain.features.size() ||
-      tracked.constants.size() != plain.constants.size() + kTwinConstants ||
-      tracked.functions.size() != plain.functions.size())
-    return false;
-  for (std::size_t f = 0; f < plain.functions.size(); ++f) {
-    const Code& code = *plain.functions[f];
-    Code& same = *tracked.functions[f];
-    if (same.tracked_places.size() != code.instructions.size() + 1) continue;
-    for (std::size_t i = 0; i < code.instructions.size(); ++i)
-      same.instructions[same.tracked_places[i].own].number = code.instructions[i].number;
-  }
-  return true;
 }
 
 Outcome run_grid(const Launch& launch, Program& program, TrackedTwin& twin, ReportSinks& sinks,

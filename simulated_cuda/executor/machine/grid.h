@@ -13,10 +13,6 @@ class TrackedTwin;
 // Fills in the handlers of all instructions. A form without one makes the program unsupported.
 void bind(Program& program);
 
-// Makes instructions of a bound program with tracked registers known as those of the program
-// without; false if the two differ otherwise.
-bool make_twin(Program& tracked, const Program& plain);
-
 // The program is bound and supported. `twin` is the same with tracked registers.
 Outcome run_grid(const Launch& launch, Program& program, TrackedTwin& twin, ReportSinks& sinks,
                  Observer& observer);

@@ -223,13 +223,6 @@ void Warp::stop() {
   spare_joins = all_joins;
 }
 
-void Warp::reset_frames() {
-  spare_frames.clear();
-  for (Frame* each : all_frames) {
-    if (each != first_frame) spare_frames.push_back(each);
-  }
-}
-
 // Calls alone can go on for ever: limits are looked at between turns.
 const Instruction* Warp::pause(const Instruction* in) {
   calls = kTurn;

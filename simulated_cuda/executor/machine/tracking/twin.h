@@ -5,11 +5,19 @@
 
 #include "simulated_cuda/executor/program/program.h"
 
+#include <cstddef>
 #include <functional>
 #include <mutex>
 #include <utility>
 
 namespace gmt::executor {
+
+// Shadows of constants, behind those of the program without: 0.
+inline constexpr std::size_t kTwinConstants = std::size_t{16} * kLanes;
+
+// Makes instructions of a bound program with tracked registers known as those of the program
+// without; false if the two differ otherwise.
+bool make_twin(Program& tracked, const Program& plain);
 
 class TrackedTwin {
 public:
