@@ -34,7 +34,9 @@ public:
       if (code.tracked_places.empty()) return false;
       more += code.register_bytes + std::uint64_t{code.parameter_bytes} * kLanes;
     }
-    return w_.worker->run->held_bytes() + more <= w_.grid->launch->limits.memory_bytes;
+    // A quarter is left for calls, which a launch cannot do without
+    const std::uint64_t most = w_.grid->launch->limits.memory_bytes;
+    return w_.worker->run->held_bytes() + more <= most - most / 4;
   }
 
   void run() {
