@@ -7,7 +7,7 @@
 // run: plain
 // exit-simulated: 3
 // exit-real: 3
-// expect-real: warning api-error message="CUDA_ERROR_ASSERT"
+// expect-real: warning api-error message="cudaErrorAssert (710)" stacks="failed here"@main,"launched here"@main:LINE(launch)
 // expect-simulated: error kernel-assert message="values[i] >= 0" stacks="failed here"@roots:LINE(assert),"launched here"@main:LINE(launch)
 // not-checked: leak
 // run: fenced

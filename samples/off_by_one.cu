@@ -12,7 +12,8 @@
 // exit-simulated: 3
 // exit-real: signal 6
 // not-checked: leak
-// expect: error kernel-out-of-bounds message="right behind the end of 8.0 KiB" stacks="accessed here"@write_starts:LINE(store),"launched here"@main:LINE(launch),"allocated here"@main:LINE(starts)
+// expect-simulated: error kernel-out-of-bounds message="right behind the end of 8.0 KiB" stacks="accessed here"@write_starts:LINE(store),"launched here"@main:LINE(launch),"allocated here"@main:LINE(starts)
+// expect-real: error kernel-fault message="the only memory that its launch was given is 8.0 KiB" stacks="accessed here"@write_starts:LINE(store),"launched here"@main:LINE(launch),"allocated here"@main:LINE(starts)
 // run: clean
 // options: --guard
 // expect: clean

@@ -12,7 +12,8 @@
 // exit-simulated: 3
 // exit-real: signal 6
 // not-checked: leak
-// expect: error kernel-out-of-bounds message="right behind the end of 16.0 KiB" stacks="accessed here"@smooth:LINE(read),"launched here"@main:LINE(launch),"allocated here"@main:LINE(input)
+// expect-simulated: error kernel-out-of-bounds message="right behind the end of 16.0 KiB" stacks="accessed here"@smooth:LINE(read),"launched here"@main:LINE(launch),"allocated here"@main:LINE(input)
+// expect-real: error kernel-fault message="its launch was given 2 blocks of memory" stacks="accessed here"@smooth:LINE(read),"launched here"@main:LINE(launch),"allocated here"@main:LINE(input),"allocated here"@main:LINE(output)
 // run: clean
 // options: --guard
 // expect: clean
@@ -40,7 +41,7 @@ int main(int count_of_words, char** words)
   std::vector<float> cells(kCells, 1.0f);
   float *in = nullptr, *out = nullptr;
   CHECK(cudaMalloc(&in, kBytes)); // @input
-  CHECK(cudaMalloc(&out, kBytes));
+  CHECK(cudaMalloc(&out, kBytes)); // @output
   CHECK(cudaMemcpy(in, cells.data(), kBytes, cudaMemcpyHostToDevice));
   CHECK(cudaMemcpy(out, cells.data(), kBytes, cudaMemcpyHostToDevice));
   smooth<<<kCells / 256, 256>>>(in, out, clean ? kCells - 1 : kCells); // @launch

