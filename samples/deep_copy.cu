@@ -5,6 +5,7 @@
 //   shallow: the struct goes to the kernel as it is, and with it the addresses of the host's arrays. Where the GPU
 //   cannot read pageable memory, the kernel dies of them and takes the context with it.
 //
+// unlike-fenced: its fault ends the program, because the fence asks for core dumps
 // run:
 // expect: clean
 // run: clean

@@ -5,6 +5,7 @@
 //   others end the context. Each free is recorded before it is done, so all that led there is known.
 //
 // device hooks: all calls
+// unlike-fenced: its trap ends the program, because the fence asks for core dumps
 // run:
 // expect: clean
 // run: all-free

@@ -5,6 +5,7 @@
 //   ends the context.
 //
 // device hooks: all calls
+// unlike-fenced: its trap ends the program, because the fence asks for core dumps
 // run:
 // expect: clean
 // run: forget

@@ -5,6 +5,7 @@
 //   illegal: a kernel writes to an illegal address. The context is dead from there on: every later call fails with the
 //   same error, so there is no finding about the frees that follow. The simulated device names the access itself.
 //
+// unlike-fenced: its fault ends the program, because the fence asks for core dumps
 // run:
 // expect: clean
 // run: clean

@@ -29,6 +29,8 @@ constexpr OwnerRule kRules[] = {
    "it keeps one a handle and stream"},
   {"PyTorch's cuBLAS workspace", "*/libtorch_cuda*.so*", "*CublasWorkspace*",
    "it keeps one a handle and stream"},
+  // What programs ask PyTorch for comes from its caches; this is its own.
+  {"PyTorch", "*/libtorch_cuda*.so*", "*", "it keeps it as long as the process lives"},
   {"XLA's allocator", "*/xla_cuda_plugin*.so*", "*",
    "it takes most of the device once and hands it out itself"},
   {"XLA's allocator", "*/xla_extension*.so*", "*",

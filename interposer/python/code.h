@@ -33,9 +33,15 @@ inline std::uint64_t text_key(const Layout& l, const char* text) noexcept {
 }
 
 // Distinguishes a code object from another one that takes its address later. It is made at each
-// call for each frame, so it is left to the caller to mix its bits.
+// call for each frame, so it is left to the caller to mix its bits, and what lies elsewhere than
+// the object is not read where its version is enough: each new code object gets the next one, until
+// they are used up and all have 0.
 inline std::uint64_t code_key(const Interpreter& python, const char* code) noexcept {
   const Layout& l = python.layout;
+  if (l.version != kAbsent) {
+    const std::uint64_t version = load<std::uint32_t>(code, l.version);
+    if (version != 0) return std::rotl(reinterpret_cast<std::uint64_t>(code), 11) + (version << 32);
+  }
   const std::uint64_t names =
     text_key(l, load(code, l.filename)) ^ std::rotl(text_key(l, load(code, l.qualname)), 29);
   const std::uint64_t line = load<std::uint32_t>(code, l.first_line);

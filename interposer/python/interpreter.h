@@ -26,7 +26,9 @@ struct Layout {
   std::uint16_t code, previous, instruction, owner;
   std::uint16_t is_entry; // kAbsent from 3.12 on, where a frame of C's stands behind it instead
   // PyCodeObject
-  std::uint16_t filename, qualname, linetable, first_line, instructions;
+  std::uint16_t filename, qualname, linetable, first_line;
+  std::uint16_t version; // kAbsent before 3.12
+  std::uint16_t instructions;
   // Where the characters of a string begin
   std::uint16_t ascii_data, compact_data;
 };

@@ -8,12 +8,13 @@
 // options: --guard=tensors
 // exit: signal 6
 // not-checked: leak
-// expect: error kernel-out-of-bounds message="the end of 64.0 KiB" stacks="accessed here"@add_next_row:LINE(read),"launched here"@add_rows:LINE(launch),"allocated here"
+// expect: error kernel-fault message="its launch was given 2 blocks of memory" stacks="accessed here"@add_next_row:LINE(read),"launched here"@add_rows:LINE(launch),"allocated here","allocated here"
 // run: freed
 // options: --guard=tensors
 // exit: signal 6
 // not-checked: leak
-// expect: error kernel-use-after-free message="already freed: 64.0 KiB" stacks="accessed here"@add_next_row:LINE(read),"launched here"@add_rows:LINE(launch),"freed here","allocated here"
+// expect: error use-after-free message="already freed: 64.0 KiB" stacks="launched here"@add_rows:LINE(launch),"freed here","allocated here"
+// expect: error kernel-fault message="is 64.0 KiB of device memory" stacks="accessed here"@add_next_row:LINE(read),"launched here"@add_rows:LINE(launch),"allocated here"
 #include <cuda_runtime.h>
 
 __global__ void add_next_row(const float* rows, float* sums, int count, int columns) {
@@ -23,7 +24,7 @@ __global__ void add_next_row(const float* rows, float* sums, int count, int colu
 
 extern "C" int add_rows(const float* rows, float* sums, int count, int columns, void* stream) {
   const int blocks = (count * columns + 255) / 256;
-  add_next_row<<<blocks, 256, 0, static_cast<cudaStream_t>(stream)>>>(rows, sums, count,
-                                                                      columns); // @launch
+  const auto on = static_cast<cudaStream_t>(stream);
+  add_next_row<<<blocks, 256, 0, on>>>(rows, sums, count, columns); // @launch
   return cudaGetLastError();
 }

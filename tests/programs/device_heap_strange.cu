@@ -4,6 +4,7 @@
 //
 // device hooks: all calls
 //
+// unlike-fenced: its fault ends the program, because the fence asks for core dumps
 // run: shared
 // expect: error device-heap-invalid-free count=1 message="shared memory" stacks="freed here"@free_shared:LINE(shared),"launched here"@main
 // run: local

@@ -163,16 +163,16 @@ static void pools() {
   CHECK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &high));
   expect_bytes("used", used, 0);
   expect_bytes("most ever used", high, 2 << 20);
-  CUdeviceptr c = 0;
-  CHECK(cuMemAllocFromPoolAsync(&c, 1 << 20, pool, stream));
-  CHECK(cuStreamSynchronize(stream)); // cuMemFree does not wait for such memory
-  CHECK(cuMemFree(c));                // when it counts as unused is the driver's matter
   CHECK(cuMemPoolTrimTo(pool, 0));
   high = 0;
   CHECK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &high));
   CHECK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &high));
   CHECK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved));
   EXPECT(high == 0);
+  CUdeviceptr c = 0;
+  CHECK(cuMemAllocFromPoolAsync(&c, 1 << 20, pool, stream));
+  CHECK(cuStreamSynchronize(stream)); // cuMemFree does not wait for such memory
+  CHECK(cuMemFree(c));                // when it counts as unused is the driver's matter
   CHECK(cuMemPoolDestroy(pool));
   const CUdeviceptr plain = allocate(1000);
   CHECK(cuMemFreeAsync(plain, stream)); // memory of cuMemAlloc, too

@@ -44,6 +44,7 @@ static Mapping make(bool with_access)
     CHECK(cuMemSetAccess(mapping.address, kBytes, &access, 1));
   const CUresult expected = with_access ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   ANSWERS(expected, cuMemsetD8(mapping.address, 1, kBytes)); // @set
+  CHECK(cuCtxSynchronize()); // the set must be done before the memory is unmapped
   return mapping;
 }
 

@@ -35,6 +35,11 @@ int main(void) {
   print(offsetof(PyCodeObject, co_qualname));
   print(offsetof(PyCodeObject, co_linetable));
   print(offsetof(PyCodeObject, co_firstlineno));
+#if PY_VERSION_HEX < 0x030c0000
+  printf(" kAbsent");
+#else
+  print(offsetof(PyCodeObject, co_version));
+#endif
   print(offsetof(PyCodeObject, co_code_adaptive));
   print(sizeof(PyASCIIObject));
   print(sizeof(PyCompactUnicodeObject));
