@@ -67,7 +67,15 @@ struct AddF32 {
 };
 struct AddF64 {
   static u64 f(u64 old, u64 b, u64) {
-    return bits(out_f64(as_f64(old) + as_f64(b), as_f64(old), as_f64(b)));
+    const f64 x = as_f64(old), y = as_f64(b);
+    if (y != y) return b; // global memory of an H200 keeps a NaN as it is, also a signalling one
+    return x != x ? old : bits(out_f64(x + y, x, y));
+  }
+};
+struct AddF64InShared { // a loop of an addition and a compare-and-swap on an H200
+  static u64 f(u64 old, u64 b, u64) {
+    const f64 x = as_f64(old), y = as_f64(b);
+    return bits(out_f64(y + x, y, x));
   }
 };
 template <class H>
@@ -105,7 +113,8 @@ template <class T, class Op>
   }
 }
 
-// Sums of f32 in global memory flush subnormal numbers, those in shared memory do not.
+// Sums of f32 in global memory flush subnormal numbers, those in shared memory do not. Those of f64
+// differ in what becomes of a NaN.
 template <class Op>
 struct InShared {
   using type = Op;
@@ -113,6 +122,10 @@ struct InShared {
 template <>
 struct InShared<AddF32<true>> {
   using type = AddF32<false>;
+};
+template <>
+struct InShared<AddF64> {
+  using type = AddF64InShared;
 };
 
 bool is_shared(Space space, u64 address) {

@@ -85,6 +85,12 @@ struct Bfind : Same<T> {
     return kShiftAmount ? 8 * u32{sizeof(T)} - 1 - place : place;
   }
 };
+// What a position or a length of a field counts. An H200 masks it to 8 bits for words alone.
+template <class T>
+[[gnu::always_inline]] inline u32 field_count(u32 v) {
+  return sizeof(T) == 4 ? v & 0xff : v < 0xff ? v : 0xff;
+}
+
 template <class T>
 struct Bfe : Same<T> {
   using B = u32;
@@ -92,7 +98,7 @@ struct Bfe : Same<T> {
   static T f(T a, u32 b, u32 c) {
     constexpr u32 kBits = 8 * sizeof(T);
     using U = std::make_unsigned_t<T>;
-    const u32 from = b & 0xff, count = c & 0xff;
+    const u32 from = field_count<T>(b), count = field_count<T>(c);
     const U v = static_cast<U>(a);
     const U mask = count >= kBits ? static_cast<U>(~U{0}) : static_cast<U>((U{1} << count) - 1);
     U part = from >= kBits ? U{0} : static_cast<U>(v >> from);
@@ -120,7 +126,7 @@ Next insert_field(Warp& w, Next in) {
   T* d = at<T>(w, in->r[0]);
   for_lanes(w.mask, [&](u32 l) {
     constexpr u32 kBits = 8 * sizeof(T);
-    const u32 from = c[l] & 0xff, count = e[l] & 0xff;
+    const u32 from = field_count<T>(c[l]), count = field_count<T>(e[l]);
     T mask = count >= kBits ? static_cast<T>(~T{0}) : static_cast<T>((T{1} << count) - 1);
     mask = from >= kBits ? T{0} : static_cast<T>(mask << from);
     const T moved = from >= kBits ? T{0} : static_cast<T>(a[l] << from);
@@ -230,6 +236,7 @@ struct Fns : Same<u32> {
   static constexpr bool kScalar = true;
   static u32 f(u32 mask, u32 base, u32 offset) {
     const auto n = static_cast<s32>(offset);
+    if (offset == 0x80000000u) return 0; // an H200 cannot negate it
     if (base > 31) return ~0u;
     if (n == 0) return (mask >> base & 1) != 0 ? base : ~0u;
     s32 left = n > 0 ? n : -n;

@@ -111,7 +111,9 @@ Next test(Warp& w, Next in) {
     case kInfinite: is = magnitude == kExponent; break;
     case kNumber: is = magnitude <= kExponent; break;
     case kNotANumber: is = magnitude > kExponent; break;
-    case kNormal: is = magnitude < kExponent && (magnitude & kExponent) != 0; break;
+    case kNormal:
+      is = magnitude < kExponent && ((magnitude & kExponent) != 0 || magnitude == 0);
+      break;
     case kSubnormal: is = (magnitude & kExponent) == 0 && magnitude != 0; break;
     }
     value |= is ? 1u << l : 0;

@@ -16,7 +16,7 @@ struct Mul : F64 {
   static f64 f(f64 a, f64 b) { return out_f64(a * b, a, b); }
 };
 struct Div : F64 {
-  static f64 f(f64 a, f64 b) { return out_f64(a / b, a, b); }
+  static f64 f(f64 a, f64 b) { return out_f64(a / b, b, a); } // the dividend's NaN comes first
 };
 struct Fma : F64 {
   static f64 f(f64 a, f64 b, f64 c) { return out_f64(__builtin_fma(a, b, c), a, b, c); }
@@ -31,6 +31,7 @@ struct Rcp : F64 {
 // result.
 f64 upper(f64 v) { return as_f64(bits(v) & 0xffffffff00000000ull); }
 f64 flush_upper(f64 v) {
+  if (upper(v) != upper(v)) return as_f64(0x7fffffff00000000ull);
   const u64 b = bits(v);
   return (b & 0x7ff0000000000000ull) == 0 ? as_f64(b & 0x8000000000000000ull) : upper(v);
 }
@@ -43,9 +44,11 @@ struct RsqrtApprox : F64 {
 struct Rsqrt : F64 {
   static f64 f(f64 a) { return 1.0 / __builtin_sqrt(a); }
 };
+// NaN stays what it is, made quiet: also its sign.
+f64 quiet(f64 nan) { return as_f64(bits(nan) | 0x0008000000000000ull); }
 struct Min : F64 {
   static f64 f(f64 a, f64 b) {
-    if (a != a) return b != b ? as_f64(0x7fffffffffffffffull) : b;
+    if (a != a) return b != b ? quiet(b) : b;
     if (b != b) return a;
     if (a == b) return as_f64(bits(a) | bits(b));
     return a < b ? a : b;
@@ -53,17 +56,17 @@ struct Min : F64 {
 };
 struct Max : F64 {
   static f64 f(f64 a, f64 b) {
-    if (a != a) return b != b ? as_f64(0x7fffffffffffffffull) : b;
+    if (a != a) return b != b ? quiet(b) : b;
     if (b != b) return a;
     if (a == b) return as_f64(bits(a) & bits(b));
     return a > b ? a : b;
   }
 };
 struct Abs : F64 {
-  static f64 f(f64 a) { return as_f64(bits(a) & 0x7fffffffffffffffull); }
+  static f64 f(f64 a) { return a != a ? quiet(a) : as_f64(bits(a) & 0x7fffffffffffffffull); }
 };
 struct Neg : F64 {
-  static f64 f(f64 a) { return as_f64(bits(a) ^ 0x8000000000000000ull); }
+  static f64 f(f64 a) { return a != a ? quiet(a) : as_f64(bits(a) ^ 0x8000000000000000ull); }
 };
 struct CopySign : F64 { // the sign of a, the value of b
   static f64 f(f64 a, f64 b) {

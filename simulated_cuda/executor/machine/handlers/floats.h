@@ -27,6 +27,16 @@ template <bool kFlush>
   return v;
 }
 
+// What flushing leaves of a result, if it is tiny. Its sign stays.
+[[gnu::always_inline]] inline f32 flushed_if(bool tiny, f32 v) {
+  return as_f32(tiny ? bits(v) & 0x80000000u : bits(v));
+}
+
+// A result that rounds up to the smallest normal number counts as tiny if its exponent would be
+// lower without a limit. So it is computed again 2^32 times as large, where the limit is far away.
+// Operands too large for that have no tiny result.
+constexpr f32 kScale = 0x1p32f, kTiny = 0x1p-126f, kScaledTiny = kTiny * kScale;
+
 // The result of an instruction: one NaN alone, flushed, and in [0, 1] with +0 for NaN.
 template <bool kFlush, bool kSaturate>
 [[gnu::always_inline]] inline f32 out_f32(f32 v) {
@@ -39,15 +49,15 @@ template <bool kFlush, bool kSaturate>
   return as_f32((b & 0x7fffffffu) > 0x7f800000u ? kNan32 : b);
 }
 
-// A result of f64. Of NaN it is the first operand that is one, made quiet: which operand a
-// processor takes depends on the instruction that a compiler chose.
+// A result of f64. Of NaN it is the second operand, or else the first one, made quiet. An H200
+// takes them so; a processor's choice depends on the instruction that a compiler chose.
 [[gnu::always_inline]] inline f64 out_f64(f64 v, f64 a, f64 b) {
-  const u64 of_operand = bits(a != a ? a : b) | 0x0008000000000000ull;
+  const u64 of_operand = bits(b != b ? b : a) | 0x0008000000000000ull;
   const f64 nan = as_f64(((a != a) | (b != b)) ? of_operand : 0xfff8000000000000ull);
   return v != v ? nan : v;
 }
 [[gnu::always_inline]] inline f64 out_f64(f64 v, f64 a, f64 b, f64 c) {
-  return a != a || b != b ? out_f64(v, a, b) : out_f64(v, c, c);
+  return out_f64(v, a, b != b ? b : c); // the order of an H200: b, c, a
 }
 
 // The rounding mode of SSE for the life of the object. The values must come from memory and go to

@@ -16,6 +16,9 @@ bool is_nan(u16 h) {
   return (h & 0x7fff) > H::kExponent;
 }
 
+// The NaN that copies of tensors put where there is no element.
+constexpr u16 kOutOfBounds = 0x7ff7;
+
 // What becomes of a result: flushed, saturated to [0, 1], or no less than 0.
 template <class H, bool kFlush, bool kSaturate, bool kRelu>
 u16 finish(u16 h) {
@@ -66,13 +69,27 @@ u16 signed_minimum(u16 a, u16 b, bool greatest, bool keep_nan) {
   return static_cast<u16>((value & 0x7fff) | ((a ^ b) & 0x8000));
 }
 
-template <class H, Op kOp>
+// A result that rounds up to the smallest normal number is flushed if it is tiny without a limit to
+// its exponent: see kScale in floats.h.
+template <class H, bool kFlush>
+u16 rounded(f64 exact) {
+  const u16 h = H::narrow(exact);
+  if constexpr (kFlush) {
+    constexpr u16 kSmallest = (H::kExponent & -H::kExponent); // the lowest bit of the exponent
+    const f64 least = H::widen(kSmallest);
+    const bool tiny = __builtin_fabs(exact) < least * (1 - H::kHalfUnit);
+    if ((h & 0x7fff) == kSmallest && tiny) return static_cast<u16>(h & 0x8000);
+  }
+  return h;
+}
+
+template <class H, Op kOp, bool kFlush>
 u16 compute(u16 a, u16 b, u16 c) {
   switch (kOp) {
   case kAdd: return H::narrow(fma_to_odd(H::widen(a), 1.0f, H::widen(b)));
   case kSub: return H::narrow(fma_to_odd(H::widen(a), 1.0f, -H::widen(b)));
-  case kMul: return H::narrow(f64{H::widen(a)} * f64{H::widen(b)});
-  case kFma: return H::narrow(fma_to_odd(H::widen(a), H::widen(b), H::widen(c)));
+  case kMul: return rounded<H, kFlush>(f64{H::widen(a)} * f64{H::widen(b)});
+  case kFma: return rounded<H, kFlush>(fma_to_odd(H::widen(a), H::widen(b), H::widen(c)));
   case kMin: return minimum<H>(a, b, false, false);
   case kMax: return minimum<H>(a, b, true, false);
   case kMinNan: return minimum<H>(a, b, false, true);
@@ -101,7 +118,7 @@ Next arithmetic(Warp& w, Next in) {
       q = flushed<H>(q);
       r = flushed<H>(r);
     }
-    return finish<H, kFlush, kSaturate, kRelu>(compute<H, kOp>(p, q, r));
+    return finish<H, kFlush, kSaturate, kRelu>(compute<H, kOp, kFlush>(p, q, r));
   };
   for_lanes(w.mask, [&](u32 l) {
     if constexpr (kPair)
@@ -116,6 +133,35 @@ void add_form(FormTable& table, const std::string& start, const char* type) {
   const std::string name = start + "." + type;
   table.add(name.c_str(), arithmetic<H, kOp, kFlush, kSaturate, kRelu, false>);
   table.add((name + "x2").c_str(), arithmetic<H, kOp, kFlush, kSaturate, kRelu, true>);
+}
+
+// fma.oob: 0 if a factor is the NaN of elements that are not there.
+template <class H, bool kRelu>
+struct OutOfBounds : Same<u16> {
+  static constexpr bool kScalar = true;
+  static u16 f(u16 a, u16 b, u16 c) {
+    if (a == kOutOfBounds || b == kOutOfBounds) return 0;
+    return finish<H, false, false, kRelu>(compute<H, kFma, false>(a, b, c));
+  }
+};
+template <class One>
+struct BothHalves : Same<u32> {
+  static constexpr bool kScalar = true;
+  static u32 f(u32 a, u32 b, u32 c) {
+    const auto half = [&](u32 shift) {
+      return u32{One::f(static_cast<u16>(a >> shift), static_cast<u16>(b >> shift),
+                        static_cast<u16>(c >> shift))};
+    };
+    return half(0) | half(16) << 16;
+  }
+};
+
+template <class H>
+void add_out_of_bounds(FormTable& table, const std::string& type) {
+  table.add("fma.oob", type.c_str(), map3<OutOfBounds<H, false>>);
+  table.add("fma.oob.relu", type.c_str(), map3<OutOfBounds<H, true>>);
+  table.add("fma.oob", (type + "x2").c_str(), map3<BothHalves<OutOfBounds<H, false>>>);
+  table.add("fma.oob.relu", (type + "x2").c_str(), map3<BothHalves<OutOfBounds<H, true>>>);
 }
 
 template <class H, Op kOp>
@@ -144,6 +190,7 @@ void add_type(FormTable& table, const char* type) {
   add_arithmetic<H, kSub>(table, "sub", type);
   add_arithmetic<H, kMul>(table, "mul", type);
   add_arithmetic<H, kFma>(table, "fma", type);
+  add_out_of_bounds<H>(table, type);
   add_arithmetic<H, kNeg>(table, "neg", type);
   add_arithmetic<H, kAbs>(table, "abs", type);
   add_extreme<H, kMin>(table, "min", "", type);

@@ -10,6 +10,7 @@ namespace {
 
 struct F16 {
   static constexpr u16 kNan = 0x7fff, kOne = 0x3c00, kExponent = 0x7c00;
+  static constexpr f64 kHalfUnit = 0x1p-12; // half of the last place of numbers just below 1
   static f32 widen(u16 h) {
     const u32 sign = u32{h} << 16 & 0x80000000u;
     const u32 exponent = h >> 10 & 31, fraction = h & 0x3ff;
@@ -42,6 +43,7 @@ struct F16 {
 
 struct Bf16 {
   static constexpr u16 kNan = 0x7fff, kOne = 0x3f80, kExponent = 0x7f80;
+  static constexpr f64 kHalfUnit = 0x1p-9;
   static f32 widen(u16 h) { return as_f32(u32{h} << 16); }
   static u16 narrow(f32 v) {
     const u32 b = bits(v);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic of integers: add to rem, with saturation. A division by zero gives all
-// ones and the remainder a, as on a GPU, and never stops the process.
+// Arithmetic of integers: add to rem, with saturation. A quotient and a remainder by zero are all
+// ones, as on an H200, and never stop the process.
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
 
 #include <type_traits>
@@ -119,7 +119,7 @@ template <class T>
 struct Rem : Same<T> {
   static constexpr bool kScalar = true;
   static T f(T a, T b) {
-    if (b == 0) return a;
+    if (b == 0) return static_cast<T>(~T{0});
     if constexpr (std::is_signed_v<T>) {
       if (b == T{-1}) return 0;
     }

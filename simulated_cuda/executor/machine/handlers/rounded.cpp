@@ -31,6 +31,26 @@ template <class T, Op kOp>
   }
 }
 
+// Results next to the smallest normal number become 0 where they are tiny: see kScale.
+template <Op kOp, unsigned kMode>
+[[gnu::noinline]] void flush_tiny(f32* t, f32* x, const f32* y, f32* z) {
+  bool any = false;
+  for (u32 l = 0; l < kLanes; ++l) any |= __builtin_fabsf(t[l]) == kTiny;
+  if (!any) return;
+  // A quotient's divisor stays as it is, and so does a product's second factor
+  for (u32 l = 0; l < kLanes; ++l) {
+    x[l] *= kScale;
+    z[l] *= kScale;
+  }
+  alignas(64) f32 scaled[kLanes];
+  {
+    const Rounding rounding(kMode);
+    compute<f32, kOp>(scaled, x, y, z);
+  }
+  for (u32 l = 0; l < kLanes; ++l)
+    t[l] = flushed_if(__builtin_fabsf(scaled[l]) < kScaledTiny, t[l]);
+}
+
 template <class T, Op kOp, unsigned kMode, bool kFlush, bool kSaturate>
 Next rounded(Warp& w, Next in) {
   constexpr bool kUnary = kOp == kRcp || kOp == kSqrt;
@@ -49,8 +69,11 @@ Next rounded(Warp& w, Next in) {
     const Rounding rounding(kMode);
     compute<T, kOp>(t, x, y, z);
   }
+  if constexpr (kFlush && (kOp == kMul || kOp == kFma || kOp == kDiv))
+    flush_tiny<kOp, kMode>(t, x, y, z);
   for (u32 l = 0; l < kLanes; ++l) {
     if constexpr (sizeof(T) == 4) t[l] = out_f32<kFlush, kSaturate>(t[l]);
+    else if constexpr (kOp == kDiv) t[l] = out_f64(t[l], y[l], x[l]); // the dividend's NaN first
     else if constexpr (!kUnary) t[l] = out_f64(t[l], x[l], y[l], z[l]);
   }
   blend(at<T>(w, in->r[0]), t, w.mask);

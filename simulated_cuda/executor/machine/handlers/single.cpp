@@ -8,11 +8,19 @@ namespace gmt::executor {
 namespace {
 
 using F32 = Same<f32>;
+constexpr f32 kLargest = 0x1.fffffep127f, kInfinity = __builtin_inff();
+
+// Of operations that have is_tiny: whether a flushed result is 0 though it rounds to a normal one.
+template <class Op>
+constexpr bool kRoundsTiny = requires { Op::is_tiny(1.0f, 1.0f); };
 
 template <class Op, bool kFlush, bool kSaturate>
 struct Binary : F32 {
   static f32 f(f32 a, f32 b) {
-    return out_f32<kFlush, kSaturate>(Op::f(in_f32<kFlush>(a), in_f32<kFlush>(b)));
+    const f32 x = in_f32<kFlush>(a), y = in_f32<kFlush>(b);
+    f32 v = Op::f(x, y);
+    if constexpr (kFlush && kRoundsTiny<Op>) v = flushed_if(Op::is_tiny(x, y), v);
+    return out_f32<kFlush, kSaturate>(v);
   }
 };
 template <class Op, bool kFlush, bool kSaturate>
@@ -22,8 +30,10 @@ struct Unary : F32 {
 template <class Op, bool kFlush, bool kSaturate>
 struct Ternary : F32 {
   static f32 f(f32 a, f32 b, f32 c) {
-    return out_f32<kFlush, kSaturate>(
-      Op::f(in_f32<kFlush>(a), in_f32<kFlush>(b), in_f32<kFlush>(c)));
+    const f32 x = in_f32<kFlush>(a), y = in_f32<kFlush>(b), z = in_f32<kFlush>(c);
+    f32 v = Op::f(x, y, z);
+    if constexpr (kFlush) v = flushed_if(Op::is_tiny(x, y, z, v), v);
+    return out_f32<kFlush, kSaturate>(v);
   }
 };
 
@@ -35,12 +45,30 @@ struct Sub {
 };
 struct Mul {
   static f32 f(f32 a, f32 b) { return a * b; }
+  static bool is_tiny(f32 a, f32 b) { return __builtin_fabsf(a * kScale * b) < kScaledTiny; }
 };
 struct Div {
   static f32 f(f32 a, f32 b) { return a / b; }
+  // The quotient of two numbers of 24 bits is below 1 exactly if its rounded value is.
+  static bool is_tiny(f32 a, f32 b) {
+    return __builtin_fabsf(a) * 0x1p100f < __builtin_fabsf(b) * 0x1p-26f;
+  }
+};
+// A divisor above 2^126 has no reciprocal among normal numbers: of it an H200 gives 0, or NaN.
+struct DivApprox : Div {
+  static f32 f(f32 a, f32 b) {
+    const bool is_huge = __builtin_fabsf(b) > 0x1p126f && __builtin_fabsf(b) <= kLargest;
+    const f32 divisor = is_huge ? b * kInfinity : b;
+    return a / divisor;
+  }
 };
 struct Fma {
   static f32 f(f32 a, f32 b, f32 c) { return __builtin_fmaf(a, b, c); }
+  // Seldom needed, and slow where the processor lacks the instruction.
+  static bool is_tiny(f32 a, f32 b, f32 c, f32 v) {
+    if (__builtin_fabsf(v) > kTiny) return false;
+    return __builtin_fabsf(__builtin_fmaf(a * kScale, b, c * kScale)) < kScaledTiny;
+  }
 };
 struct Sqrt {
   static f32 f(f32 a) { return __builtin_sqrtf(a); }
@@ -86,14 +114,14 @@ struct XorSign {
   }
 };
 
-// abs and neg change the sign alone, also of a NaN.
+// Of a NaN abs and neg give the one NaN of results.
 template <bool kFlush>
 struct Abs : F32 {
-  static f32 f(f32 a) { return as_f32(bits(in_f32<kFlush>(a)) & 0x7fffffffu); }
+  static f32 f(f32 a) { return out_f32<kFlush, false>(as_f32(bits(a) & 0x7fffffffu)); }
 };
 template <bool kFlush>
 struct Neg : F32 {
-  static f32 f(f32 a) { return as_f32(bits(in_f32<kFlush>(a)) ^ 0x80000000u); }
+  static f32 f(f32 a) { return out_f32<kFlush, false>(as_f32(bits(a) ^ 0x80000000u)); }
 };
 struct CopySign : F32 { // the sign of a, the value of b
   static f32 f(f32 a, f32 b) { return as_f32((bits(a) & 0x80000000u) | (bits(b) & 0x7fffffffu)); }
@@ -140,7 +168,8 @@ void GMT_GROUP(single)(FormTable& table) {
   add_binary<Mul>(table, "mul");
   add_ternary<Fma>(table, "fma");
   add_ternary<Fma>(table, "mad");
-  for (const char* name : {"div.rn", "div.full", "div.approx"}) add_binary<Div>(table, name);
+  for (const char* name : {"div.rn", "div.full"}) add_binary<Div>(table, name);
+  add_binary<DivApprox>(table, "div.approx");
   for (const char* name : {"sqrt.rn", "sqrt.approx"}) add_unary<Sqrt>(table, name);
   for (const char* name : {"rcp.rn", "rcp.approx"}) add_unary<Rcp>(table, name);
   add_minimum<Min>(table, "min", "");

@@ -23,12 +23,22 @@ u64 integer_result(const std::string& o, const std::string& type, u64 a, u64 b) 
   return b; // exch
 }
 
+// PTX leaves open which NaN of f64 remains. In global memory a GPU keeps the operand's bits before
+// the cell's. In shared memory it adds as add does, with the cell first.
+u64 nan_of_sum(const Format& format, bool is_global, u64 a, u64 b) {
+  if (format.fraction_bits != 52) return format.nan;
+  const u64 quiet = u64{1} << (format.fraction_bits - 1);
+  if (is_global && is_nan(b, format)) return b;
+  if (is_nan(a, format)) return is_global ? a : a | quiet;
+  return is_nan(b, format) ? b | quiet : format.sign() | format.infinity() | quiet;
+}
+
 // f32 in global memory flushes subnormal values, in shared memory it does not.
-u64 float_sum(const Format& format, bool flush, u64 a, u64 b, u64 found, bool any_nan) {
+u64 float_sum(const Format& format, bool flush, bool is_global, u64 a, u64 b) {
   const Exact total =
     sum(decode(a, format, flush).exact(), decode(b, format, flush).exact(), Rounding::kNearest);
-  const u64 result = finished(encode(total, format, Rounding::kNearest), format, {flush});
-  return with_found_nan(result, found, format, any_nan);
+  if (total.kind == Kind::kNan) return nan_of_sum(format, is_global, a, b);
+  return finished(encode(total, format, Rounding::kNearest), format, {flush});
 }
 
 } // namespace
@@ -41,7 +51,8 @@ Evaluate atomic_model(const Form& form, const Words& words) {
   if (pair) type.resize(type.size() - 2);
   const Format* format = format_named(type);
   const std::string& operation = words[2];
-  const bool half_cas = type == "b16", flush = type == "f32" && words.has("global");
+  const bool half_cas = type == "b16", is_global = words.has("global");
+  const bool flush = type == "f32" && is_global;
   return [=, compares = form.operands.size() == 3](Thread& t) {
     const u64 a = half_cas ? t.in[0] & 1 : t.in[0], b = half_cas ? t.in[1] & 1 : t.in[1];
     t.out[0] = is_red ? b : a;
@@ -50,10 +61,10 @@ Evaluate atomic_model(const Form& form, const Words& words) {
     } else if (format == nullptr) {
       t.out[1] = integer_result(operation, type, a, b);
     } else if (!pair) {
-      t.out[1] = float_sum(*format, flush, a, b, t.found[1], type == "f64");
+      t.out[1] = float_sum(*format, flush, is_global, a, b);
     } else {
-      t.out[1] = float_sum(*format, flush, a & 0xffff, b & 0xffff, 0, false) |
-                 float_sum(*format, flush, a >> 16, b >> 16, 0, false) << 16;
+      t.out[1] = float_sum(*format, flush, is_global, a & 0xffff, b & 0xffff) |
+                 float_sum(*format, flush, is_global, a >> 16, b >> 16) << 16;
     }
   };
 }

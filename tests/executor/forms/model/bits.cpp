@@ -31,8 +31,12 @@ u64 shifted(u64 value, int bits, u64 by, bool left, bool is_signed) {
   });
 }
 
+// PTX has positions and lengths up to 255. Beyond that an H200 takes the lowest 8 bits of them for
+// 32 bits, and all of them for 64.
+u64 of_field(u64 count, int bits) { return bits == 32 ? count & 0xff : count; }
+
 u64 field(u64 a, int bits, u64 b, u64 c, bool is_signed) {
-  const u64 from = b & 0xff, count = c & 0xff, top = static_cast<u64>(bits - 1);
+  const u64 from = of_field(b, bits), count = of_field(c, bits), top = static_cast<u64>(bits - 1);
   bool sign = false;
   if (is_signed && count != 0) sign = bit(a, std::min(from + count - 1, top));
   return each_bit(bits, [&](int i) {
@@ -42,7 +46,7 @@ u64 field(u64 a, int bits, u64 b, u64 c, bool is_signed) {
 }
 
 u64 inserted(u64 a, u64 b, int bits, u64 c, u64 e) {
-  const u64 from = c & 0xff, count = e & 0xff;
+  const u64 from = of_field(c, bits), count = of_field(e, bits);
   return each_bit(bits, [&](int i) {
     const auto at = static_cast<u64>(i);
     return at >= from && at - from < count ? bit(a, at - from) : bit(b, at);
@@ -78,6 +82,7 @@ u64 permuted(u64 a, u64 b, u64 c, const std::string& mode) {
 
 u64 nth_set(u64 mask, u64 base, u64 offset) {
   const std::int64_t n = as_signed(offset, 32);
+  if (n == -(std::int64_t{1} << 31)) return 0; // an H200's answer: it has no -n in 32 bits
   if (base > 31) return 0xffffffff;
   if (n == 0) return bit(mask, base) ? base : 0xffffffff;
   std::int64_t seen = 0;

@@ -103,7 +103,7 @@ Evaluate testp_model(const Words& words) {
     if (what == "infinite") t.out[0] = value.kind == Kind::kInfinite;
     if (what == "number") t.out[0] = value.kind != Kind::kNan;
     if (what == "notanumber") t.out[0] = value.kind == Kind::kNan;
-    if (what == "normal") t.out[0] = finite && !small;
+    if (what == "normal") t.out[0] = finite && (!small || value.is_zero());
     if (what == "subnormal") t.out[0] = small && !value.is_zero();
   };
 }

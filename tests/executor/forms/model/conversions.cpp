@@ -37,13 +37,32 @@ struct Conversion {
   std::string to, from;
   Rounding rounding;
   Finish finish;
-  bool finite, integral, has_rounding;
+  bool finite, integral, away;
 };
+
+// What becomes of a NaN where PTX leaves it open, as a GPU has it. Formats that share their
+// exponent move its bits; a double gives its upper bits and becomes quiet; flushing makes it f32's
+// one NaN.
+u64 nan_of(const Conversion& c, u64 pattern, const Format& source, const Format& target) {
+  const bool plain = !c.finish.flush && !c.finish.saturate && !c.integral;
+  const bool moves = plain && ((c.to == "f32" && (c.from == "f32" || c.from == "bf16")) ||
+                               (c.to == "f64" && c.from == "f64"));
+  const bool cuts = c.to == "tf32" && c.away;
+  if (c.finish.saturate) return 0;
+  if (c.to == "f64" && c.finish.flush) pattern = source.nan;
+  if (c.from != "f64" && c.to != "f64" && !moves && !cuts) return target.nan;
+  const int more = target.fraction_bits - source.fraction_bits;
+  const u64 fraction = pattern & ((u64{1} << source.fraction_bits) - 1);
+  u64 nan = target.infinity() | (more >= 0 ? fraction << more : fraction >> -more);
+  if ((pattern & source.sign()) != 0) nan |= target.sign();
+  if (!moves && !cuts) nan |= u64{1} << (target.fraction_bits - 1);
+  return cuts && c.finite ? nan - 1 : nan;
+}
 
 u64 convert(const Conversion& c, u64 pattern, u64 found) {
   const Format* source = format_named(c.from);
   const Format* target = format_named(c.to);
-  const bool flush_in = c.finish.flush && c.from == "f32";
+  const bool flush_in = c.finish.flush && c.from == "f32" && c.to != "f16"; // as GPUs do
   const Stored stored =
     source != nullptr ? decode(pattern, *source, flush_in) : stored_integer(pattern, c.from);
   if (target == nullptr && source == nullptr) {
@@ -62,9 +81,7 @@ u64 convert(const Conversion& c, u64 pattern, u64 found) {
   u64 result = encode(value, *target, c.rounding, c.finite);
   const Finish finish{c.finish.flush && c.to == "f32", c.finish.saturate, c.finish.relu};
   result = finished(result, *target, finish);
-  // A NaN that stays in its format, or becomes a double, may keep its bits.
-  return with_found_nan(result, found, *target,
-                        c.to == "f64" || (c.to == c.from && !c.finish.saturate));
+  return value.kind == Kind::kNan ? nan_of(c, pattern, *source, *target) : result;
 }
 
 std::string halved(std::string type) {
@@ -111,7 +128,7 @@ Evaluate convert_model(const Form& form, const Words& words) {
                {words.has("ftz"), words.has("sat"), words.has("relu")},
                words.has("satfinite"),
                false,
-               false};
+               words.has("rna")};
   for (const char* mode : {"rni", "rzi", "rmi", "rpi"}) c.integral |= words.has(mode);
   if (to.ends_with("x2"))
     return pair_model(c, form.operands.size() == 2,
@@ -120,10 +137,7 @@ Evaluate convert_model(const Form& form, const Words& words) {
                                             : 16,
                       c.to[0] == 'e' ? 8 : 16);
   if (to == "tf32") {
-    return [=](Thread& t) {
-      const u64 result = convert(c, t.in[0], t.found[0] >> 13);
-      t.out[0] = result == format_named("tf32")->nan ? 0x7fffffff : result << 13;
-    };
+    return [=](Thread& t) { t.out[0] = convert(c, t.in[0], t.found[0] >> 13) << 13; };
   }
   const int bits = bits_of(to);
   return [=](Thread& t) {

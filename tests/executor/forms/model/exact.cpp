@@ -205,6 +205,15 @@ std::uint64_t rounded_integer(const Exact& value, Rounding rounding, bool* overf
   return *overflows ? whole : whole + (up ? 1 : 0);
 }
 
+bool is_tiny(const Exact& value, const Format& format, Rounding rounding) {
+  const int top = value.magnitude.top(), below_normal = -format.bias();
+  if (value.kind != Kind::kFinite || top < 0) return false;
+  if (top - Big::kUnit != below_normal) return top - Big::kUnit < below_normal;
+  const int last = top - format.fraction_bits;
+  const u64 digits = value.magnitude.bits_from(last) + (rounds_up(value, last, rounding) ? 1 : 0);
+  return digits >> (format.fraction_bits + 1) == 0;
+}
+
 std::uint64_t encode(const Exact& value, const Format& format, Rounding rounding, bool finite) {
   if (value.kind == Kind::kNan) return format.nan;
   const u64 sign = value.negative ? format.sign() : 0;

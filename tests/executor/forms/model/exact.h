@@ -20,6 +20,7 @@ struct Format {
   int bias() const { return (1 << (exponent_bits - 1)) - 1; }
   int bits() const { return 1 + exponent_bits + fraction_bits; }
   std::uint64_t sign() const { return std::uint64_t{1} << (bits() - 1); }
+  std::uint64_t infinity() const { return largest + 1; } // of formats that have it
   std::uint64_t one() const { return static_cast<std::uint64_t>(bias()) << fraction_bits; }
 };
 
@@ -74,6 +75,9 @@ Exact root(const Stored& a);
 
 // The integer next to a value, as a magnitude below 2 to the power 64, or that power's predecessor.
 std::uint64_t rounded_integer(const Exact& value, Rounding rounding, bool* overflows);
+
+// Whether a finite value would round below the smallest normal number if exponents had no end.
+bool is_tiny(const Exact& value, const Format& format, Rounding rounding);
 
 std::uint64_t encode(const Exact& value, const Format& format, Rounding rounding,
                      bool finite = false);

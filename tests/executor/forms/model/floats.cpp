@@ -44,8 +44,9 @@ struct Operation {
   const Format* format;
   Rounding rounding;
   Finish finish;
-  bool keep_nan, sign_of_product, any_nan;
+  bool keep_nan, sign_of_product, any_nan, full, out_of_bounds;
 };
+constexpr u64 kNoElement = 0x7ff7;
 
 u64 extreme(const Operation& o, u64 a, u64 b) {
   const Format& f = *o.format;
@@ -75,6 +76,12 @@ u64 extreme(const Operation& o, u64 a, u64 b) {
   return o.sign_of_product && !is_nan(result, f) ? (result & (f.sign() - 1)) | sign : result;
 }
 
+// div.approx: PTX gives 0 for a divisor whose magnitude lies between 2^126 and 2^128.
+bool without_reciprocal(const Operation& o, const Stored& b) {
+  if (!o.any_nan || o.full || b.kind != Kind::kFinite) return false;
+  return b.exact().magnitude.compare(Big::of(1, 126)) > 0;
+}
+
 u64 arithmetic(const Operation& o, const u64* in) {
   const Format& f = *o.format;
   const Stored a = decode(in[0], f, o.finish.flush);
@@ -89,17 +96,40 @@ u64 arithmetic(const Operation& o, const u64* in) {
   } else if (o.opcode == "fma" || o.opcode == "mad") {
     result = sum(product(a, b), decode(in[2], f, o.finish.flush).exact(), o.rounding);
   } else if (o.opcode == "div") {
-    result = quotient(a, b);
+    result = quotient(a, without_reciprocal(o, b) ? decode(f.infinity(), f) : b);
   } else if (o.opcode == "rcp") {
     result = quotient(decode(f.one(), f), a);
   } else {
     result = root(a);
   }
-  return finished(encode(result, f, o.rounding), f, o.finish);
+  u64 pattern = encode(result, f, o.rounding);
+  // A GPU flushes what is tiny, though the pattern may be that of the smallest normal number
+  if (o.finish.flush && is_tiny(result, f, o.rounding)) pattern &= f.sign();
+  return finished(pattern, f, o.finish);
+}
+
+// PTX has one NaN of f32 and halves. It leaves open which NaN of f64 remains: a GPU makes one of
+// the operands quiet, or gives the default NaN where none is one.
+u64 nan_of(const Operation& o, const u64* in) {
+  const Format& f = *o.format;
+  if (o.format->fraction_bits != 52) return f.nan;
+  const u64 quiet = u64{1} << (f.fraction_bits - 1);
+  const bool three = o.opcode == "fma" || o.opcode == "mad";
+  const bool one =
+    o.opcode == "rcp" || o.opcode == "sqrt" || o.opcode == "abs" || o.opcode == "neg";
+  std::vector<u64> order = {in[1], in[0]};
+  if (one) order = {in[0]};
+  if (three) order = {in[1], in[2], in[0]};
+  if (o.opcode == "div") order = {in[0], in[1]};
+  for (const u64 operand : order) {
+    if (is_nan(operand, f)) return operand | quiet;
+  }
+  return f.sign() | f.infinity() | quiet;
 }
 
 u64 of_sign(const Operation& o, u64 a, u64 b) {
   const Format& f = *o.format;
+  if (o.opcode != "copysign" && is_nan(a, f)) return nan_of(o, &a);
   if (o.finish.flush && is_subnormal(a, f)) a &= f.sign();
   if (o.opcode == "abs") return a & (f.sign() - 1);
   if (o.opcode == "neg") return a ^ f.sign();
@@ -107,11 +137,15 @@ u64 of_sign(const Operation& o, u64 a, u64 b) {
 }
 
 u64 compute(const Operation& o, const u64* in, u64 found) {
+  const Format& f = *o.format;
   if (o.opcode == "abs" || o.opcode == "neg" || o.opcode == "copysign")
-    return with_found_nan(of_sign(o, in[0], in[1]), found, *o.format, o.opcode != "copysign");
+    return of_sign(o, in[0], in[1]);
+  // A NaN that the copy of a tensor left where there was no element makes the result 0
+  if (o.out_of_bounds && (in[0] == kNoElement || in[1] == kNoElement)) return 0;
   const u64 result =
     o.opcode == "min" || o.opcode == "max" ? extreme(o, in[0], in[1]) : arithmetic(o, in);
-  return with_found_nan(result, found, *o.format, o.any_nan);
+  if (o.any_nan) return with_found_nan(result, found, f, true);
+  return is_nan(result, f) ? nan_of(o, in) : result;
 }
 
 } // namespace
@@ -123,11 +157,12 @@ Evaluate float_model(const Form& form, const Words& words) {
   const bool pair = type.ends_with("x2");
   if (pair) type.resize(type.size() - 2);
   const Format* format = format_named(type);
-  if (format == nullptr || words.has("oob")) return nullptr;
+  if (format == nullptr) return nullptr;
   const Operation o{words.opcode(),     format,
                     rounding_of(words), {words.has("ftz"), words.has("sat"), words.has("relu")},
                     words.has("NaN"),   words.has("xorsign"),
-                    type == "f64"}; // PTX leaves open which NaN
+                    form.ulps != 0,     words.has("full"),
+                    words.has("oob")};
   const std::size_t operands = form.operands.size();
   const bool upper = form.name == "rcp.approx.ftz.f64"; // looks at the upper word alone
   return [=](Thread& t) {

@@ -143,12 +143,28 @@ struct SourceHalf {
 
 enum Integral { kNoIntegral, kRni, kRzi, kRmi, kRpi };
 
-template <bool kFlushIn, class S>
+// A source that is flushed also has one NaN. To a half nothing is flushed on an H200.
+template <bool kFlushIn, class D, class S>
 [[gnu::always_inline]] inline f64 flushed_in(f64 v) {
-  constexpr bool kSingle = std::is_same_v<S, SourceF32>;
-  if constexpr (kFlushIn && kSingle) return f64{flush(static_cast<f32>(v))};
+  constexpr bool kSingle = std::is_same_v<S, SourceF32> && sizeof(D) != 2;
+  if constexpr (kFlushIn && kSingle) return f64{out_f32<true, false>(static_cast<f32>(v))};
   return v;
 }
+
+// A double's NaN as a half: its sign, and as much of its fraction as there is room for.
+template <class H>
+u16 half_nan(f64 nan) {
+  constexpr u32 kFraction = H::kExponent == 0x7c00 ? 10 : 7;
+  const u64 b = bits(nan);
+  const u16 fraction = static_cast<u16>((b & 0xfffffffffffffull) >> (52 - kFraction));
+  return static_cast<u16>((b >> 48 & 0x8000) | H::kExponent | 1u << (kFraction - 1) | fraction);
+}
+template <class To>
+struct IsHalf : std::false_type {};
+template <class H>
+struct IsHalf<ToHalf<H>> : std::true_type {
+  static u16 nan(f64 v) { return half_nan<H>(v); }
+};
 
 template <class To, class S, Mode kMode, Integral kIntegral, bool kFlush, bool kSat>
 struct Between {
@@ -156,8 +172,13 @@ struct Between {
   using A = typename S::A;
   // What programs hardly use needs no vector code, which takes long to compile
   static constexpr bool kScalar = kMode != kRn || sizeof(D) == 2 || kSat || kIntegral == kRpi;
+  static constexpr bool kPlain = kIntegral == kNoIntegral && !kFlush && !kSat;
   static D f(A a) {
-    f64 v = flushed_in<kFlush, S>(S::wide(a));
+    // These move bits alone, also those of a signalling NaN
+    if constexpr (kPlain && std::is_same_v<D, f32> && std::is_same_v<A, f32>) return a;
+    if constexpr (kPlain && std::is_same_v<D, f32> && std::is_same_v<S, SourceHalf<Bf16>>)
+      return Bf16::widen(a);
+    f64 v = flushed_in<kFlush, D, S>(S::wide(a));
     if constexpr (kIntegral == kRni) v = __builtin_rint(v);
     if constexpr (kIntegral == kRzi) v = __builtin_trunc(v);
     if constexpr (kIntegral == kRmi) v = __builtin_floor(v);
@@ -165,6 +186,11 @@ struct Between {
     if constexpr (kSat) {
       v = v > 0.0 ? v : 0.0;
       v = v < 1.0 ? v : 1.0;
+    }
+    if constexpr (std::is_same_v<D, f32> && std::is_same_v<A, f64>)
+      return in_f32<kFlush>(To::from(v, kMode)); // a NaN keeps its sign and upper bits
+    if constexpr (IsHalf<To>::value && std::is_same_v<A, f64>) {
+      if (v != v) return IsHalf<To>::nan(v);
     }
     if constexpr (std::is_same_v<D, f32>) return out_f32<kFlush, false>(To::from(v, kMode));
     return To::from(v, kMode);

@@ -56,14 +56,19 @@ struct Single {
   static u16 f(f32 v) { return static_cast<u16>(narrowed(f64{v}, kFormat, kMode, kFinite, kRelu)); }
 };
 
-// tf32 is a pattern of 32 bits whose lowest 13 are 0.
+// tf32 is a pattern of 32 bits whose lowest 13 are 0. Of NaN, .rna cuts off bits, and .satfinite
+// takes one unit off the rest as it does off infinity. Other modes give one NaN.
 template <Mode kMode, bool kFinite, bool kRelu>
 struct ToTf32 {
   using D = u32;
   using A = f32;
   static constexpr bool kScalar = true;
   static u32 f(f32 v) {
-    if (v != v) return kNan32;
+    constexpr u32 kUnit = 1u << 13;
+    if (v != v) {
+      const u32 kept = kMode == kRna ? bits(v) : kNan32;
+      return (kept & ~(kUnit - 1)) - (kFinite ? kUnit : 0);
+    }
     return narrowed(f64{v}, kTf32, kMode, kFinite, kRelu) << 13;
   }
 };
