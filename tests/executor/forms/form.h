@@ -43,6 +43,8 @@ struct Form {
   // 0: PTX defines the result. Else PTX allows an error, and the executor's may differ from a GPU's
   // by so many units in the last place.
   double ulps = 0;
+  // Of a form with `ulps`: a result this near also counts as equal, however many units that is.
+  double absolute = 0;
 };
 
 inline constexpr std::uint32_t kBlock = 128; // threads of a block

@@ -27,8 +27,9 @@ std::string read_recording(const std::string& path, Recording* recording);
 
 struct Difference {
   std::uint32_t wrong = 0;  // threads whose results differ
-  double largest_error = 0; // in units of the last place
-  std::string first;        // operands and both results of the first of them
+  double largest_error = 0; // in units of the last place, of results beyond the absolute bound
+  double largest_absolute = 0;
+  std::string first; // operands and both results of the first of them
 };
 
 // Of an exact form every bit counts. Else `wrong` counts those beyond the form's bound.

@@ -12,8 +12,30 @@ namespace {
 
 f32 ex2(f32 a) { return static_cast<f32>(std::exp2(f64{a})); }
 f32 lg2(f32 a) { return static_cast<f32>(std::log2(f64{a})); }
-f32 sine(f32 a) { return static_cast<f32>(std::sin(f64{a})); }
-f32 cosine(f32 a) { return static_cast<f32>(std::cos(f64{a})); }
+
+// An H200 makes turns of an angle first: a product by 1/(2 pi) of 24 bits that rounds toward zero,
+// then a fraction of 25 bits. So small angles are coarse, and above 2^24 few values are left.
+struct Turn {
+  f64 part; // of a turn, below a half
+  bool is_upper_half;
+};
+constexpr f64 kTurn = 0x1.921fb54442d18p2; // 2 pi
+Turn turn_of(f32 a) {
+  const f64 product = f64{__builtin_fabsf(a)} * f64{as_f32(0x3e22f983u)}; // exact
+  const f64 cut = as_f64(bits(product) & ~0x1fffffffull);                 // 24 bits
+  const f64 part = std::floor((cut - std::floor(cut)) * 0x1p25) * 0x1p-25;
+  return {part >= 0.5 ? part - 0.5 : part, part >= 0.5};
+}
+f32 sine(f32 a) {
+  const Turn turn = turn_of(a);
+  const f32 value = static_cast<f32>(std::sin(turn.part * kTurn));
+  return turn.is_upper_half != (bits(a) >> 31 != 0) ? -value : value;
+}
+f32 cosine(f32 a) {
+  const Turn turn = turn_of(a);
+  const f32 value = static_cast<f32>(std::sin((turn.part - 0.25) * kTurn)); // so -0 at a quarter
+  return turn.is_upper_half ? value : -value;
+}
 f32 hyperbolic(f32 a) { return static_cast<f32>(std::tanh(f64{a})); }
 f32 inverse_root(f32 a) { return static_cast<f32>(1.0 / std::sqrt(f64{a})); }
 

@@ -88,8 +88,8 @@ TEST_F(Machinery, EachKindOfDifferenceHasItsWords) {
   ASSERT_EQ(forms::read_recording(path_, &recording), "");
   std::size_t different = 0;
   for (const forms::Form& each : forms::integer_forms()) {
-    double error = 0;
-    const std::string difference = FormRunner().difference(each, recording, &error);
+    forms::Difference errors;
+    const std::string difference = FormRunner().difference(each, recording, &errors);
     const char* words = "";
     if (each.name == "add.u32") words = "1 threads differ, first thread 33: of 0x";
     if (each.name == "sub.u32") words = "it was recorded with other operands";

@@ -39,10 +39,11 @@ protected:
   void TearDown() override { limit_level(3); }
 
   void check(const forms::Form& form) {
-    double largest_error = 0;
-    EXPECT_EQ(FormRunner().difference(form, recorded(), &largest_error), "") << form.name;
+    forms::Difference errors;
+    EXPECT_EQ(FormRunner().difference(form, recorded(), &errors), "") << form.name;
     if (form.ulps != 0)
-      std::printf("%s: largest error %g ulps\n", form.name.c_str(), largest_error);
+      std::printf("%s: largest error %g ulps, or %g\n", form.name.c_str(), errors.largest_error,
+                  errors.largest_absolute);
   }
 };
 

@@ -41,10 +41,10 @@ public:
     return out;
   }
 
-  // How the executor's results differ from the recorded ones; empty if they do not. `largest_error`
-  // is of an approximate form, in units of the last place.
+  // How the executor's results differ from the recorded ones; empty if they do not. `errors` has
+  // the largest errors of an approximate form.
   std::string difference(const forms::Form& form, const forms::Recording& recording,
-                         double* largest_error) {
+                         forms::Difference* errors) {
     const auto found = recording.of_form.find(form.name);
     const std::vector<std::byte> operands = forms::operands_of(form);
     if (found == recording.of_form.end()) return "it is not in the recording: record anew";
@@ -56,7 +56,7 @@ public:
     if (!reason.empty()) return reason;
     const forms::Difference difference =
       forms::compare(form, operands, found->second.bytes, results);
-    *largest_error = difference.largest_error;
+    *errors = difference;
     if (difference.wrong == 0) return "";
     return std::to_string(difference.wrong) + " threads differ, first " + difference.first;
   }
