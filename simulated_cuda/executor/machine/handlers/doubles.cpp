@@ -45,21 +45,24 @@ struct Rsqrt : F64 {
   static f64 f(f64 a) { return 1.0 / __builtin_sqrt(a); }
 };
 // NaN stays what it is, made quiet: also its sign.
-f64 quiet(f64 nan) { return as_f64(bits(nan) | 0x0008000000000000ull); }
+[[gnu::always_inline]] inline f64 quiet(f64 nan) {
+  return as_f64(bits(nan) | 0x0008000000000000ull);
+}
+// A NaN gives the other operand, or of two the second one; -0 is less than +0.
+[[gnu::always_inline]] inline f64 chosen(f64 a, f64 b, f64 number) {
+  const f64 right = a != a ? b : number;
+  return b == b ? right : a != a ? quiet(b) : a;
+}
 struct Min : F64 {
   static f64 f(f64 a, f64 b) {
-    if (a != a) return b != b ? quiet(b) : b;
-    if (b != b) return a;
-    if (a == b) return as_f64(bits(a) | bits(b));
-    return a < b ? a : b;
+    const f64 zeros = as_f64(bits(a) | bits(b)), least = a < b ? a : b;
+    return chosen(a, b, a == b ? zeros : least);
   }
 };
 struct Max : F64 {
   static f64 f(f64 a, f64 b) {
-    if (a != a) return b != b ? quiet(b) : b;
-    if (b != b) return a;
-    if (a == b) return as_f64(bits(a) & bits(b));
-    return a > b ? a : b;
+    const f64 zeros = as_f64(bits(a) & bits(b)), greatest = a > b ? a : b;
+    return chosen(a, b, a == b ? zeros : greatest);
   }
 };
 struct Abs : F64 {

@@ -34,9 +34,9 @@ template <class T, Op kOp>
 // Results next to the smallest normal number become 0 where they are tiny: see kScale.
 template <Op kOp, unsigned kMode>
 [[gnu::noinline]] void flush_tiny(f32* t, f32* x, const f32* y, f32* z) {
-  bool any = false;
-  for (u32 l = 0; l < kLanes; ++l) any |= __builtin_fabsf(t[l]) == kTiny;
-  if (!any) return;
+  u32 any = 0;
+  GMT_LANES any |= (bits(t[l]) & 0x7fffffffu) == bits(kTiny) ? 1u : 0u;
+  if (any == 0) return;
   // A quotient's divisor stays as it is, and so does a product's second factor
   for (u32 l = 0; l < kLanes; ++l) {
     x[l] *= kScale;

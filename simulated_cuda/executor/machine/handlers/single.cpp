@@ -8,7 +8,6 @@ namespace gmt::executor {
 namespace {
 
 using F32 = Same<f32>;
-constexpr f32 kLargest = 0x1.fffffep127f, kInfinity = __builtin_inff();
 
 // Of operations that have is_tiny: whether a flushed result is 0 though it rounds to a normal one.
 template <class Op>
@@ -18,8 +17,9 @@ template <class Op, bool kFlush, bool kSaturate>
 struct Binary : F32 {
   static f32 f(f32 a, f32 b) {
     const f32 x = in_f32<kFlush>(a), y = in_f32<kFlush>(b);
-    f32 v = Op::f(x, y);
-    if constexpr (kFlush && kRoundsTiny<Op>) v = flushed_if(Op::is_tiny(x, y), v);
+    const f32 v = Op::f(x, y);
+    if constexpr (kFlush && kRoundsTiny<Op>)
+      return out_f32<false, kSaturate>(flushed_if(Op::is_tiny(x, y), v));
     return out_f32<kFlush, kSaturate>(v);
   }
 };
@@ -31,9 +31,9 @@ template <class Op, bool kFlush, bool kSaturate>
 struct Ternary : F32 {
   static f32 f(f32 a, f32 b, f32 c) {
     const f32 x = in_f32<kFlush>(a), y = in_f32<kFlush>(b), z = in_f32<kFlush>(c);
-    f32 v = Op::f(x, y, z);
-    if constexpr (kFlush) v = flushed_if(Op::is_tiny(x, y, z, v), v);
-    return out_f32<kFlush, kSaturate>(v);
+    const f32 v = Op::f(x, y, z);
+    if constexpr (kFlush) return out_f32<false, kSaturate>(flushed_if(Op::is_tiny(x, y, z, v), v));
+    return out_f32<false, kSaturate>(v);
   }
 };
 
@@ -57,16 +57,16 @@ struct Div {
 // A divisor above 2^126 has no reciprocal among normal numbers: of it an H200 gives 0, or NaN.
 struct DivApprox : Div {
   static f32 f(f32 a, f32 b) {
-    const bool is_huge = __builtin_fabsf(b) > 0x1p126f && __builtin_fabsf(b) <= kLargest;
-    const f32 divisor = is_huge ? b * kInfinity : b;
-    return a / divisor;
+    const f32 larger = b * 0x1.fffffep1f; // infinite exactly then
+    return a / (__builtin_fabsf(larger) == __builtin_inff() ? larger : b);
   }
 };
 struct Fma {
   static f32 f(f32 a, f32 b, f32 c) { return __builtin_fmaf(a, b, c); }
-  // Seldom needed, and slow where the processor lacks the instruction.
-  static bool is_tiny(f32 a, f32 b, f32 c, f32 v) {
+  static bool is_tiny(f32 a, f32 b, f32 c, [[maybe_unused]] f32 v) {
+#ifndef __FMA__ // slow then, and seldom needed
     if (__builtin_fabsf(v) > kTiny) return false;
+#endif
     return __builtin_fabsf(__builtin_fmaf(a * kScale, b, c * kScale)) < kScaledTiny;
   }
 };
