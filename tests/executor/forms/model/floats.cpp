@@ -44,7 +44,7 @@ struct Operation {
   const Format* format;
   Rounding rounding;
   Finish finish;
-  bool keep_nan, sign_of_product, any_nan, full, out_of_bounds;
+  bool keep_nan, sign_of_product, approximate, full, out_of_bounds;
 };
 constexpr u64 kNoElement = 0x7ff7;
 
@@ -78,7 +78,7 @@ u64 extreme(const Operation& o, u64 a, u64 b) {
 
 // div.approx: PTX gives 0 for a divisor whose magnitude lies between 2^126 and 2^128.
 bool without_reciprocal(const Operation& o, const Stored& b) {
-  if (!o.any_nan || o.full || b.kind != Kind::kFinite) return false;
+  if (!o.approximate || o.full || b.kind != Kind::kFinite) return false;
   return b.exact().magnitude.compare(Big::of(1, 126)) > 0;
 }
 
@@ -144,7 +144,7 @@ u64 compute(const Operation& o, const u64* in, u64 found) {
   if (o.out_of_bounds && (in[0] == kNoElement || in[1] == kNoElement)) return 0;
   const u64 result =
     o.opcode == "min" || o.opcode == "max" ? extreme(o, in[0], in[1]) : arithmetic(o, in);
-  if (o.any_nan) return with_found_nan(result, found, f, true);
+  if (o.approximate) return with_found_nan(result, found, f, true);
   return is_nan(result, f) ? nan_of(o, in) : result;
 }
 

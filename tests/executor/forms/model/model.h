@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a form must give, computed a second time from PTX's words and with none of the executor's
 // code: integers in 128 bits or bit by bit, floating-point exactly and then rounded. Where PTX
-// leaves a result open, the model takes what was found.
+// leaves a result open, the model does as an H200 did, or takes what was found.
 #pragma once
 
 #include "tests/executor/forms/form.h"

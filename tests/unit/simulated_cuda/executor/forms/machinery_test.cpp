@@ -119,6 +119,12 @@ TEST_F(Machinery, ApproximateResultsAreMeasured) {
   value += 1;
   std::memcpy(&near[4 * 2], &value, sizeof value);
   EXPECT_EQ(forms::compare(root, operands, right, near).wrong, 1u);
+  root.absolute = 3 * 0x1p-23; // three units of numbers from 1 to 2
+  difference = forms::compare(root, operands, right, near);
+  EXPECT_EQ(difference.wrong, 0u);
+  EXPECT_EQ(difference.largest_absolute, root.absolute);
+  root.absolute = 0x1p-23;
+  EXPECT_EQ(forms::compare(root, operands, right, near).wrong, 1u);
   value = 0x7fffffff; // a NaN
   std::memcpy(&near[4 * 2], &value, sizeof value);
   EXPECT_EQ(forms::compare(root, operands, right, near).wrong, 1u);

@@ -74,6 +74,35 @@ TEST_P(ModelledForms, AreEqualOnBothLevels) {
   }
 }
 
+// Operands of the forms have no such NaN.
+TEST(OutOfBounds, AFactorThatIsNoElementGivesZero) {
+  for (const forms::Form& form : forms::half_forms()) {
+    if (!form.name.starts_with("fma.rn.oob")) continue;
+    std::vector<std::byte> operands = forms::operands_of(form);
+    const std::uint32_t no_element = 0x7ff77ff7,
+                        one = form.name.find("bf16") != form.name.npos ? 0x3f803f80 : 0x3c003c00;
+    const std::size_t size = forms::size_of(form.results[0]);
+    // Thread 0 has it as the first factor, 1 as the second, 2 as what is added
+    for (std::size_t thread = 0; thread < 3; ++thread) {
+      for (std::size_t k = 0; k < 3; ++k) {
+        std::memcpy(operands.data() + forms::offset_of(form.operands, form.count, k) +
+                      thread * size,
+                    k == thread ? &no_element : &one, size);
+      }
+    }
+    std::string reason;
+    const std::vector<std::byte> results = FormRunner().run(form, operands, &reason);
+    ASSERT_EQ(reason, "");
+    const auto result = [&](std::uint32_t thread) {
+      return forms::element(results, form.results, form.count, 0, thread);
+    };
+    EXPECT_EQ(result(0), 0u) << form.name;
+    EXPECT_EQ(result(1), 0u) << form.name;
+    EXPECT_EQ(result(2), size == 2 ? 0x7fffu : 0x7fff7fffu) << form.name;
+    EXPECT_EQ(forms::model::expected(form, operands, results), results) << form.name;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Groups, ModelledForms,
                          testing::Range(std::size_t{0}, forms::groups().size()),
                          [](const auto& each) {
