@@ -72,7 +72,7 @@ TEST(PtxLink, WeakAndCommon) {
   EXPECT_EQ(linked.variables()[linked.find("w")->index].module, 0u);
   EXPECT_EQ(linked.variables()[linked.find("c")->index].variable->size, 32u);
   EXPECT_EQ(linked.variables()[linked.find("s")->index].module, 1u);
-  EXPECT_EQ(linked.variable_of(0, 3), linked.variable_of(1, 3));
+  EXPECT_EQ(linked.variable_of(0, 2), linked.variable_of(1, 2));
 }
 
 TEST(PtxLink, DynamicSharedMemoryIsOne) {
