@@ -2,7 +2,10 @@
 // Forms of arithmetic over edge values and random ones, against what the host computes.
 #include "tests/unit/simulated_cuda/executor/support/kernel_runner.h"
 
+#include <array>
+#include <bit>
 #include <cmath>
+#include <cstddef>
 #include <functional>
 #include <limits>
 #include <random>
@@ -124,9 +127,10 @@ protected:
     ASSERT_EQ(outcome.end, End::kDone) << outcome.reason;
     expect_no_reports();
     const std::vector<D> d = get<D>(pd, a.size());
+    using Bytes = std::array<std::byte, sizeof(D)>;
     for (std::size_t i = 0; i < a.size(); ++i) {
       const D want = expected(a[i], b[i], c[i]);
-      if (std::memcmp(&want, &d[i], sizeof want) == 0) continue;
+      if (std::bit_cast<Bytes>(want) == std::bit_cast<Bytes>(d[i])) continue;
       if constexpr (std::is_floating_point_v<D>) {
         if (std::isnan(want) && std::isnan(d[i])) continue;
       }
