@@ -171,6 +171,7 @@ static void pools() {
   EXPECT(high == 0);
   CUdeviceptr c = 0;
   CHECK(cuMemAllocFromPoolAsync(&c, 1 << 20, pool, stream));
+  CHECK(cuMemsetD8Async(c, 0, 1 << 20, stream));
   CHECK(cuStreamSynchronize(stream)); // cuMemFree does not wait for such memory
   CHECK(cuMemFree(c));                // when it counts as unused is the driver's matter
   CHECK(cuMemPoolDestroy(pool));
