@@ -62,10 +62,11 @@ std::vector<Run> runs_of(std::span<const std::uint64_t> python, const PythonFram
 // Where each run stands: before this native frame. In stripped interpreters only the numbers that
 // the record gives say which frame is an evaluator's.
 std::vector<std::size_t> positions_of(const std::vector<Run>& runs, const NativeStack& native) {
-  const auto find = [&](std::size_t from, auto&& matches) -> std::size_t {
-    return std::find_if(native.frames.begin() + static_cast<std::ptrdiff_t>(from),
-                        native.frames.end(), matches) -
-           native.frames.begin();
+  const auto find = [&](std::size_t from, auto&& matches) {
+    const auto begin = native.frames.begin();
+    const auto found =
+      std::find_if(begin + static_cast<std::ptrdiff_t>(from), native.frames.end(), matches);
+    return static_cast<std::size_t>(found - begin);
   };
   const std::size_t none = native.frames.size();
   std::vector<std::size_t> positions;
