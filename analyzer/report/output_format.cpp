@@ -9,15 +9,18 @@
 namespace gmt {
 namespace {
 
-constinit const OutputRegistration* first = nullptr;
+constinit const OutputRegistration* first_output = nullptr;
 
 } // namespace
 
-OutputRegistration::OutputRegistration(const OutputInfo& i) : info(i), next(first) { first = this; }
+OutputRegistration::OutputRegistration(const OutputInfo& i) : info(i), next(first_output) {
+  first_output = this;
+}
 
 std::vector<const OutputInfo*> outputs() {
   std::vector<const OutputInfo*> all;
-  for (const OutputRegistration* r = first; r != nullptr; r = r->next) all.push_back(&r->info);
+  for (const OutputRegistration* r = first_output; r != nullptr; r = r->next)
+    all.push_back(&r->info);
   std::sort(all.begin(), all.end(),
             [](const OutputInfo* a, const OutputInfo* b) { return a->id < b->id; });
   return all;
