@@ -22,7 +22,7 @@
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/declared_pointers.h"
 #include "analyzer/detectors/shared/descriptions.h"
-#include "analyzer/detectors/shared/faults/fault_detector.h"
+#include "analyzer/detectors/shared/faults/recorded_fault.h"
 #include "analyzer/symbols/demangle.h"
 
 namespace gmt {

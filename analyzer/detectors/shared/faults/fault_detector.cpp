@@ -2,256 +2,21 @@
 // See fault_detector.h.
 #include "analyzer/detectors/shared/faults/fault_detector.h"
 
-#include <algorithm>
-#include <array>
 #include <csignal>
 #include <map>
 #include <string>
 #include <utility>
 
 #include "analyzer/base/text_format.h"
-#include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/device_stacks.h"
-#include "analyzer/symbols/demangle.h"
+#include "analyzer/detectors/shared/faults/dump_fault.h"
+#include "analyzer/detectors/shared/faults/recorded_fault.h"
 
 namespace gmt {
 namespace {
 
-using trace::FaultKind;
-using trace::FaultView;
-
-constexpr std::array<std::string_view, 6> kAccesses{"",       "load",      "store",
-                                                    "atomic", "reduction", "copy"};
-constexpr std::array<std::string_view, 7> kSpaces{"",         "global",    "shared", "local",
-                                                  "constant", "parameter", "generic"};
-
-template <class Enum, std::size_t N>
-std::string_view word(const std::array<std::string_view, N>& words, Enum value) {
-  const auto i = static_cast<std::size_t>(value);
-  return i < N ? words[i] : std::string_view();
-}
-
-Extents extents(trace::Index3 i) { return {i.x, i.y, i.z}; }
-
-bool has(const Event& e, std::uint16_t flag) { return (e.flags & flag) != 0; }
-
-bool is_global(trace::FaultSpace space) {
-  return space == trace::FaultSpace::kUnknown || space == trace::FaultSpace::kGlobal ||
-         space == trace::FaultSpace::kGeneric;
-}
-
-// One record in words.
-class FaultWords {
-public:
-  FaultWords(const Event& e, const Heap& heap, const ProcessFacts& facts)
-      : e_(e), fault_(e), facts_(facts), lines_(parse_lines(facts.text(fault_.lines()))),
-        kernel_(kernel_words(facts.text(fault_.kernel()))) {
-    const bool known = has(e, trace::kFaultHasAddress) && is_global(fault_.space());
-    if (known)
-      around_ = memory_around(fault_.address(), std::max<std::uint64_t>(1, fault_.bytes()), {heap});
-  }
-
-  Finding finding() const {
-    Finding f;
-    f.kind = kind();
-    if (fault_.fault() == FaultKind::kUninitializedRead) f.severity = Severity::kWarning;
-    f.message = message();
-    f.advice = std::string(advice_on(f.kind));
-    f.count = std::max<std::uint64_t>(1, fault_.count());
-    if (has(e_, trace::kFaultHasAddress) && is_global(fault_.space())) f.address = fault_.address();
-    add_stacks_of(f);
-    f.group =
-      cat({std::to_string(static_cast<unsigned>(fault_.fault())), " ", instruction(), " ", code()});
-    return f;
-  }
-
-private:
-  // A line may be several instructions, as "+=" and an unrolled loop are: the memory sets them
-  // apart.
-  std::string instruction() const {
-    if (lines_.empty()) return std::string(facts_.text(fault_.instruction()));
-    return cat({word(kSpaces, fault_.space()), " ", facts_.text(fault_.neighbour_name())});
-  }
-
-  // Two lines race with each other whichever thread came first.
-  std::string code() const {
-    const auto words = [&](std::uint64_t function, const std::vector<KernelLine>& lines) {
-      return cat(
-        {facts_.text(function), " ", source_words(lines, {}), " ", std::to_string(lines.size())});
-    };
-    std::string here = words(fault_.function(), lines_);
-    if (fault_.fault() != FaultKind::kSharedRace) return here;
-    std::string there =
-      words(fault_.other_function(), parse_lines(facts_.text(fault_.other_lines())));
-    if (there < here) std::swap(here, there);
-    return cat({here, " ", there});
-  }
-
-  std::string verb() const {
-    return access_verb(word(kAccesses, fault_.access()), fault_.bytes(),
-                       word(kSpaces, fault_.space()));
-  }
-  std::string at() const {
-    const std::string source = source_words(lines_, {});
-    return source.empty() ? std::string() : cat({" at ", source});
-  }
-
-  // "at 0x7f..., 76 bytes past the end of ..."; of shared memory "at offset 4,096, ..."
-  Text where() const {
-    Text text;
-    if (has(e_, trace::kFaultHasAddress)) {
-      text += is_global(fault_.space()) ? cat({" at ", format_address(fault_.address())})
-                                        : cat({" at offset ", format_count(fault_.address())});
-    }
-    if (fault_.fault() == FaultKind::kMisaligned) {
-      text += cat({", which is no multiple of ", std::to_string(fault_.bytes())});
-      return text;
-    }
-    if (around_.block != nullptr) {
-      text += {", ", describe(around_, facts_)};
-    } else if (fault_.neighbour_bytes() != 0) {
-      text += cat({", ", neighbour()});
-    } else if (has(e_, trace::kFaultHasAddress) && is_global(fault_.space())) {
-      text += {", ", describe(around_, facts_)};
-    }
-    return text;
-  }
-
-  // A device that unmaps freed memory knows only that nothing is mapped there.
-  std::string_view kind() const {
-    const bool freed = around_.where == MemoryAround::Where::kFreed;
-    if (fault_.fault() == FaultKind::kOutOfBounds && freed) return fault_kinds::kUseAfterFree;
-    return kind_of(fault_.fault());
-  }
-
-  // What the device knows better: a variable, shared memory, a block of the device heap.
-  std::string neighbour() const {
-    const std::string_view name = facts_.text(fault_.neighbour_name());
-    const std::uint64_t begin = fault_.neighbour(), bytes = fault_.neighbour_bytes();
-    const std::uint64_t address = fault_.address();
-    const std::string_view space = word(kSpaces, fault_.neighbour_space());
-    const std::string memory = space.empty() ? "the device heap" : cat({space, " memory"});
-    const std::string what =
-      name.empty() ? cat({format_bytes(bytes), " of ", memory})
-                   : cat({"the variable ", demangle(name), " (", format_bytes(bytes), ")"});
-    if (has(e_, trace::kFaultNeighbourFreed) && address - begin < bytes) {
-      const std::string at =
-        address == begin ? "at the beginning of" : format_exact_bytes(address - begin) + " into";
-      return cat({at, " memory that was already freed: ", what});
-    }
-    if (address < begin)
-      return cat({format_exact_bytes(begin - address), " before the beginning of ", what});
-    if (address - begin == bytes) return cat({"right behind the end of ", what});
-    if (address - begin > bytes)
-      return cat({format_exact_bytes(address - begin - bytes), " past the end of ", what});
-    return cat({format_exact_bytes(address - begin), " into ", what});
-  }
-
-  Text message() const {
-    std::string_view said = facts_.text(fault_.message());
-    while (said.ends_with('.') || said.ends_with('\n')) said.remove_suffix(1);
-    switch (fault_.fault()) {
-    case FaultKind::kOutOfBounds:
-    case FaultKind::kUseAfterFree:
-    case FaultKind::kMisaligned: return {kernel_, " ", verb(), where()};
-    case FaultKind::kUninitializedRead:
-      if (fault_.bytes() == 0) return {kernel_, " uses a value that nothing wrote", at()};
-      return {kernel_, " ", verb(), " that nothing wrote", where()};
-    case FaultKind::kSharedRace: return race();
-    case FaultKind::kBarrierDivergence:
-      return {"Threads of a block of ",   kernel_,
-              " wait at a barrier",       at(),
-              " that others never reach", said.empty() ? "" : cat({": ", said})};
-    case FaultKind::kDeadlock:
-      return {"No thread of a block of ", kernel_, " can go on: some wait", at(), other_side()};
-    case FaultKind::kAssert:
-      // CUDA's text has the line.
-      return {"An assert in ", kernel_, said.empty() ? at() : "", " failed",
-              said.empty() ? "" : cat({": ", said})};
-    case FaultKind::kTrap: return {kernel_, " stopped", at(), " by a trap"};
-    case FaultKind::kIllegalInstruction: return {kernel_, " met an illegal instruction", at()};
-    case FaultKind::kStackOverflow: return {kernel_, " needs more stack than there is", at()};
-    case FaultKind::kInvalidAddressSpace:
-      return {kernel_, " ", verb(), where(), ", by an instruction for another kind of memory"};
-    case FaultKind::kInvalidJump: return {kernel_, " calls what is no function", at()};
-    default: break;
-    }
-    return {kernel_, " met a fault", at(), said.empty() ? "" : cat({": ", said})};
-  }
-
-  // Of threads that wait for each other.
-  std::string other_side() const {
-    const std::string there = source_words(parse_lines(facts_.text(fault_.other_lines())), {});
-    return there.empty() ? std::string() : cat({", others at ", there});
-  }
-
-  Text race() const {
-    const std::string_view first = word(kAccesses, fault_.other_access());
-    const std::string other = source_words(parse_lines(facts_.text(fault_.other_lines())), {});
-    Text text{kernel_,
-              " ",
-              verb(),
-              where(),
-              " without a barrier behind a ",
-              first.empty() ? "use" : first,
-              " by another thread of the block"};
-    if (!other.empty()) text += cat({" at ", other});
-    return text;
-  }
-
-  FindingStack stack_at(std::uint64_t lines, std::uint64_t function, bool is_other) const {
-    FindingStack stack =
-      kernel_stack(role(), std::string(facts_.text(fault_.kernel())),
-                   std::string(facts_.text(function)), parse_lines(facts_.text(lines)));
-    if (has(e_, is_other ? trace::kFaultOtherHasThread : trace::kFaultHasThread)) {
-      stack.device->block = extents(is_other ? fault_.other_block_index() : fault_.block_index());
-      stack.device->thread =
-        extents(is_other ? fault_.other_thread_index() : fault_.thread_index());
-    }
-    return stack;
-  }
-
-  StackRole role() const {
-    const FaultKind kind = fault_.fault();
-    if (kind == FaultKind::kBarrierDivergence || kind == FaultKind::kDeadlock)
-      return StackRole::kWaited;
-    if (fault_.access() != trace::FaultAccess::kUnknown) return StackRole::kAccessed;
-    return kind == FaultKind::kUninitializedRead ? StackRole::kUsed : StackRole::kFailed;
-  }
-
-  void add_stacks_of(Finding& f) const {
-    FindingStack here = stack_at(fault_.lines(), fault_.function(), false);
-    f.fault = DeviceFault{.source = DeviceFault::Source::kSimulatedDevice,
-                          .certainty = DeviceFault::Certainty::kExact,
-                          .thread = *here.device,
-                          .operation = std::string(word(kAccesses, fault_.access())),
-                          .space = std::string(word(kSpaces, fault_.space())),
-                          .width = static_cast<std::uint32_t>(fault_.bytes())};
-    f.stacks.push_back(std::move(here));
-    if (has(e_, trace::kFaultHasOther)) {
-      FindingStack other = stack_at(fault_.other_lines(), fault_.other_function(), true);
-      if (fault_.fault() == FaultKind::kSharedRace) other.order = StackOrder::kFirst;
-      if (fault_.fault() == FaultKind::kUninitializedRead) other.role = StackRole::kUsed;
-      f.stacks.push_back(std::move(other));
-    }
-    for (const std::uint64_t order : {fault_.call(), fault_.made()}) {
-      if (const LoggedLaunch* launch = order != 0 ? facts_.launches().find(order) : nullptr)
-        f.stacks.push_back(launch_stack(*launch, facts_));
-    }
-    const bool shows_block = fault_.fault() != FaultKind::kMisaligned;
-    if (shows_block) add_stacks(f.stacks, around_, facts_);
-  }
-
-  const Event& e_;
-  const FaultView fault_;
-  const ProcessFacts& facts_;
-  const std::vector<KernelLine> lines_;
-  const std::string kernel_;
-  MemoryAround around_;
-};
-
 bool is_about_device_heap(const Event& e) {
-  const FaultView fault(e);
+  const trace::FaultView fault(e);
   return fault.neighbour_bytes() != 0 && fault.neighbour_space() == trace::FaultSpace::kUnknown;
 }
 
@@ -306,9 +71,9 @@ private:
     }
     finding.range = facts_.ranges().text(facts_.ranges().here());
     at->second.finding = std::move(finding);
-    at->second.is_freed = has(e, trace::kFaultNeighbourFreed);
+    at->second.is_freed = (e.flags & trace::kFaultNeighbourFreed) != 0;
     at->second.found =
-      facts_.device_heaps().find(FaultView(e).neighbour(), e.context, facts_.realtime(e));
+      facts_.device_heaps().find(trace::FaultView(e).neighbour(), e.context, facts_.realtime(e));
   }
 
   void add_heap_stacks(Held& held, const EndOfTrace& end) const {
@@ -326,34 +91,6 @@ private:
 };
 
 } // namespace
-
-std::string_view kind_of(FaultKind kind) {
-  switch (kind) {
-  case FaultKind::kOutOfBounds: return fault_kinds::kOutOfBounds;
-  case FaultKind::kUseAfterFree: return fault_kinds::kUseAfterFree;
-  case FaultKind::kMisaligned: return fault_kinds::kMisaligned;
-  case FaultKind::kUninitializedRead: return fault_kinds::kUninitializedRead;
-  case FaultKind::kSharedRace: return fault_kinds::kSharedRace;
-  case FaultKind::kBarrierDivergence:
-  case FaultKind::kDeadlock: return fault_kinds::kBarrierDivergence;
-  case FaultKind::kAssert: return fault_kinds::kAssert;
-  default: return fault_kinds::kFault;
-  }
-}
-
-const Block* freed_block_of(const Event& fault, const Heap& heap) {
-  const FaultView view(fault);
-  const bool may_be =
-    view.fault() == FaultKind::kUseAfterFree || view.fault() == FaultKind::kOutOfBounds;
-  if (!may_be || !has(fault, trace::kFaultHasAddress) || !is_global(view.space())) return nullptr;
-  const MemoryAround around =
-    memory_around(view.address(), std::max<std::uint64_t>(1, view.bytes()), {heap});
-  return around.where == MemoryAround::Where::kFreed ? around.block : nullptr;
-}
-
-Finding finding_of(const Event& fault, const Heap& heap, const ProcessFacts& facts) {
-  return FaultWords(fault, heap, facts).finding();
-}
 
 std::unique_ptr<Detector> make_fault_detector(const ProcessFacts& facts, std::string_view kind) {
   return std::make_unique<FaultDetector>(facts, kind);

@@ -7,16 +7,9 @@
 #include <string_view>
 
 #include "analyzer/detectors/detector.h"
-#include "analyzer/detectors/shared/faults/dump_fault.h"
 #include "analyzer/detectors/shared/faults/fault_words.h"
 
 namespace gmt {
-
-// The kind of the finding that a record becomes.
-std::string_view kind_of(trace::FaultKind kind);
-Finding finding_of(const Event& fault, const Heap& heap, const ProcessFacts& facts);
-// The freed memory that an access used; null if it used none.
-const Block* freed_block_of(const Event& fault, const Heap& heap);
 
 // The kind is one of fault_kinds.
 std::unique_ptr<Detector> make_fault_detector(const ProcessFacts& facts, std::string_view kind);

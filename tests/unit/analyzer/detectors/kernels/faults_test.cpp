@@ -1,58 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Faults of kernels that the simulated device recorded: kind, sentence, thread, the memory that
 // they are about, the launch.
-
-#include "tests/unit/analyzer/support/analysis_fixture.h"
+#include "tests/unit/analyzer/detectors/kernels/faults_fixture.h"
 
 namespace gmt::test {
 namespace {
-
-using trace::FaultAccess;
-using trace::FaultKind;
-using trace::FaultSpace;
-using MadeFault = Made<trace::FaultFields>;
-
-constexpr std::uint64_t kFill = 0x900; // a function
-
-class Faults : public AnalysisTest {
-protected:
-  void SetUp() override {
-    trace.format = "1.5";
-    expect_only({"kernel-out-of-bounds", "kernel-use-after-free", "kernel-misaligned",
-                 "kernel-uninitialized-read", "shared-race", "barrier-divergence", "kernel-assert",
-                 "kernel-fault"});
-    log().name(kFill, "_Z4fillPfi");
-    cuda_malloc(kA, 4000, 0x100);
-  }
-  std::uint64_t launch(std::uint64_t from = 0x400) {
-    const std::uint64_t order = trace.next_order();
-    log().record(
-      Kind::kLaunch,
-      {.api = "cuLaunchKernel", .via = "cudaLaunchKernel", .stack = {from}, .order = order},
-      {kFill, 0, trace::pack_grid({4, 1, 1}), trace::pack_block_extents({256, 1, 1})});
-    return order;
-  }
-  // What every fault here has.
-  trace::FaultFields<PayloadWords>& fault(MadeFault& made, FaultKind kind, std::uint64_t order) {
-    return made.fault(kind)
-      .call(order)
-      .kernel(log().text("_Z4fillPfi"))
-      .function(log().text("_Z4fillPfi"))
-      .lines(log().text("8\t\tsrc/fill.cu"))
-      .count(1)
-      .block_index({1, 0, 0})
-      .thread_index({31, 2, 0});
-  }
-  void add(const MadeFault& made,
-           unsigned flags = trace::kFaultHasThread | trace::kFaultHasAddress) {
-    log().record({.flags = static_cast<std::uint16_t>(flags)}, made);
-  }
-  const ReportedFinding& only() {
-    run();
-    EXPECT_EQ(result.findings.size(), 1u);
-    return result.findings.at(0);
-  }
-};
 
 TEST_F(Faults, OutOfBoundsNamesTheBlockThreadAndLaunch) {
   MadeFault f;
@@ -218,96 +170,6 @@ TEST_F(Faults, AnUninitializedValueOfNoKnownLoad) {
   const ReportedFinding& found = only();
   EXPECT_EQ(found.message, "fill(float*, int) uses a value that nothing wrote at fill.cu:8.");
   EXPECT_EQ(labels(found), "used here|launched here");
-}
-
-TEST_F(Faults, RaceShowsBothSides) {
-  MadeFault f;
-  fault(f, FaultKind::kSharedRace, launch())
-    .address(128)
-    .bytes(4)
-    .space(FaultSpace::kShared)
-    .access(FaultAccess::kLoad)
-    .other_access(FaultAccess::kStore)
-    .other_lines(log().text("6\t\tsrc/fill.cu"))
-    .other_block_index({1, 0, 0})
-    .other_thread_index({3, 0, 0});
-  add(f, trace::kFaultHasThread | trace::kFaultHasAddress | trace::kFaultHasOther |
-           trace::kFaultOtherHasThread);
-  const ReportedFinding& found = only();
-  EXPECT_EQ(found.kind, "shared-race");
-  EXPECT_EQ(found.message,
-            "fill(float*, int) reads 4 bytes of shared memory at offset 128 without a barrier "
-            "behind a store by another thread of the block at fill.cu:6.");
-  EXPECT_EQ(labels(found), "accessed here|first accessed here|launched here");
-  EXPECT_EQ(found.stacks[1].device->thread, (std::array<std::uint32_t, 3>{3, 0, 0}));
-  EXPECT_FALSE(found.address);
-}
-
-// Line 8 meets line 6 in one launch, and line 6 meets line 8 in another.
-TEST_F(Faults, ARaceInBothDirectionsIsOne) {
-  for (const bool swapped : {false, true}) {
-    MadeFault f;
-    fault(f, FaultKind::kSharedRace, launch())
-      .count(swapped ? 5 : 2)
-      .lines(log().text(swapped ? "6\t\tsrc/fill.cu" : "8\t\tsrc/fill.cu"))
-      .other_function(log().text("_Z4fillPfi"))
-      .other_lines(log().text(swapped ? "8\t\tsrc/fill.cu" : "6\t\tsrc/fill.cu"))
-      .space(FaultSpace::kShared)
-      .access(swapped ? FaultAccess::kStore : FaultAccess::kLoad)
-      .other_access(swapped ? FaultAccess::kLoad : FaultAccess::kStore);
-    add(f, trace::kFaultHasThread | trace::kFaultHasOther | trace::kFaultOtherHasThread);
-  }
-  const ReportedFinding& found = only();
-  EXPECT_EQ(found.count, 7u);
-  EXPECT_EQ(labels(found), "accessed here|first accessed here|launched here");
-}
-
-TEST_F(Faults, SharedMemoryHasItsVariable) {
-  MadeFault f;
-  fault(f, FaultKind::kOutOfBounds, launch())
-    .address(1024)
-    .bytes(4)
-    .space(FaultSpace::kShared)
-    .access(FaultAccess::kStore)
-    .neighbour(0)
-    .neighbour_bytes(1024)
-    .neighbour_space(FaultSpace::kShared)
-    .neighbour_name(log().text("tile"));
-  add(f);
-  EXPECT_EQ(only().message,
-            "fill(float*, int) writes 4 bytes of shared memory at offset 1,024, right behind the "
-            "end of the variable tile (1.0 KiB).");
-}
-
-TEST_F(Faults, BarriersDeadlocksAssertsAndTheRest) {
-  const struct {
-    FaultKind kind;
-    const char* finding;
-    const char* words;
-  } kCases[] = {
-    {FaultKind::kBarrierDivergence, "barrier-divergence", "wait at a barrier at fill.cu:8"},
-    {FaultKind::kDeadlock, "barrier-divergence",
-     "No thread of a block of fill(float*, int) can go on: some wait at fill.cu:8"},
-    {FaultKind::kAssert, "kernel-assert", "An assert in fill(float*, int) failed: n > 0"},
-    {FaultKind::kTrap, "kernel-fault", "stopped at fill.cu:8 by a trap"},
-    {FaultKind::kIllegalInstruction, "kernel-fault", "an illegal instruction"},
-    {FaultKind::kStackOverflow, "kernel-fault", "more stack than there is"},
-    {FaultKind::kInvalidJump, "kernel-fault", "calls what is no function"},
-    {FaultKind::kOther, "kernel-fault", "met a fault at fill.cu:8: n > 0"},
-    {FaultKind::kUnknown, "kernel-fault", "met a fault"}};
-  const std::uint64_t order = launch();
-  for (const auto& c : kCases) {
-    MadeFault f;
-    fault(f, c.kind, order).message(log().text("n > 0"));
-    add(f, trace::kFaultHasThread);
-  }
-  run();
-  for (const auto& c : kCases) {
-    const bool found = std::ranges::any_of(result.findings, [&](const ReportedFinding& f) {
-      return f.kind == c.finding && f.message.find(c.words) != std::string::npos;
-    });
-    EXPECT_TRUE(found) << c.words;
-  }
 }
 
 TEST_F(Faults, InlinedFunctionsAndGraphs) {

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What threads of a block do to each other: races in shared memory, barriers, asserts and the rest.
+#include "tests/unit/analyzer/detectors/kernels/faults_fixture.h"
+
+namespace gmt::test {
+namespace {
+
+class BlockFaults : public Faults {};
+
+TEST_F(BlockFaults, RaceShowsBothSides) {
+  MadeFault f;
+  fault(f, FaultKind::kSharedRace, launch())
+    .address(128)
+    .bytes(4)
+    .space(FaultSpace::kShared)
+    .access(FaultAccess::kLoad)
+    .other_access(FaultAccess::kStore)
+    .other_lines(log().text("6\t\tsrc/fill.cu"))
+    .other_block_index({1, 0, 0})
+    .other_thread_index({3, 0, 0});
+  add(f, trace::kFaultHasThread | trace::kFaultHasAddress | trace::kFaultHasOther |
+           trace::kFaultOtherHasThread);
+  const ReportedFinding& found = only();
+  EXPECT_EQ(found.kind, "shared-race");
+  EXPECT_EQ(found.message,
+            "fill(float*, int) reads 4 bytes of shared memory at offset 128 without a barrier "
+            "behind a store by another thread of the block at fill.cu:6.");
+  EXPECT_EQ(labels(found), "accessed here|first accessed here|launched here");
+  EXPECT_EQ(found.stacks[1].device->thread, (std::array<std::uint32_t, 3>{3, 0, 0}));
+  EXPECT_FALSE(found.address);
+}
+
+// Line 8 meets line 6 in one launch, and line 6 meets line 8 in another.
+TEST_F(BlockFaults, ARaceInBothDirectionsIsOne) {
+  for (const bool swapped : {false, true}) {
+    MadeFault f;
+    fault(f, FaultKind::kSharedRace, launch())
+      .count(swapped ? 5 : 2)
+      .lines(log().text(swapped ? "6\t\tsrc/fill.cu" : "8\t\tsrc/fill.cu"))
+      .other_function(log().text("_Z4fillPfi"))
+      .other_lines(log().text(swapped ? "8\t\tsrc/fill.cu" : "6\t\tsrc/fill.cu"))
+      .space(FaultSpace::kShared)
+      .access(swapped ? FaultAccess::kStore : FaultAccess::kLoad)
+      .other_access(swapped ? FaultAccess::kLoad : FaultAccess::kStore);
+    add(f, trace::kFaultHasThread | trace::kFaultHasOther | trace::kFaultOtherHasThread);
+  }
+  const ReportedFinding& found = only();
+  EXPECT_EQ(found.count, 7u);
+  EXPECT_EQ(labels(found), "accessed here|first accessed here|launched here");
+}
+
+TEST_F(BlockFaults, SharedMemoryHasItsVariable) {
+  MadeFault f;
+  fault(f, FaultKind::kOutOfBounds, launch())
+    .address(1024)
+    .bytes(4)
+    .space(FaultSpace::kShared)
+    .access(FaultAccess::kStore)
+    .neighbour(0)
+    .neighbour_bytes(1024)
+    .neighbour_space(FaultSpace::kShared)
+    .neighbour_name(log().text("tile"));
+  add(f);
+  EXPECT_EQ(only().message,
+            "fill(float*, int) writes 4 bytes of shared memory at offset 1,024, right behind the "
+            "end of the variable tile (1.0 KiB).");
+}
+
+TEST_F(BlockFaults, BarriersDeadlocksAssertsAndTheRest) {
+  const struct {
+    FaultKind kind;
+    const char* finding;
+    const char* words;
+  } kCases[] = {
+    {FaultKind::kBarrierDivergence, "barrier-divergence", "wait at a barrier at fill.cu:8"},
+    {FaultKind::kDeadlock, "barrier-divergence",
+     "No thread of a block of fill(float*, int) can go on: some wait at fill.cu:8"},
+    {FaultKind::kAssert, "kernel-assert", "An assert in fill(float*, int) failed: n > 0"},
+    {FaultKind::kTrap, "kernel-fault", "stopped at fill.cu:8 by a trap"},
+    {FaultKind::kIllegalInstruction, "kernel-fault", "an illegal instruction"},
+    {FaultKind::kStackOverflow, "kernel-fault", "more stack than there is"},
+    {FaultKind::kInvalidJump, "kernel-fault", "calls what is no function"},
+    {FaultKind::kOther, "kernel-fault", "met a fault at fill.cu:8: n > 0"},
+    {FaultKind::kUnknown, "kernel-fault", "met a fault"}};
+  const std::uint64_t order = launch();
+  for (const auto& c : kCases) {
+    MadeFault f;
+    fault(f, c.kind, order).message(log().text("n > 0"));
+    add(f, trace::kFaultHasThread);
+  }
+  run();
+  for (const auto& c : kCases) {
+    const bool found = std::ranges::any_of(result.findings, [&](const ReportedFinding& f) {
+      return f.kind == c.finding && f.message.find(c.words) != std::string::npos;
+    });
+    EXPECT_TRUE(found) << c.words;
+  }
+}
+
+} // namespace
+} // namespace gmt::test
