@@ -11,13 +11,9 @@ import time
 import unittest
 
 from command_case import COMMAND, CommandCase
+from growing_trace import FIXTURES, GrowingTrace, trace_in
 
-FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "fixtures"
 PLAIN = str(FIXTURES / "first_steps.plain.static")
-
-
-def trace_in(fixture):
-    return next(path for path in pathlib.Path(fixture).iterdir() if path.name.startswith("gpumemtrace."))
 
 
 def is_running(pid):
@@ -68,18 +64,13 @@ class Follow(CommandCase):
 
     def test_a_process_that_runs(self):
         source = trace_in(PLAIN)
-        trace = pathlib.Path(self.folder, source.name)
-        trace.mkdir()
-        (log,) = source.glob("*.log")
-        for path in source.iterdir():
-            if path.name not in ("complete", log.name):
-                (trace / path.name).write_bytes(path.read_bytes())
-        (trace / "incomplete").touch()
-        data = log.read_bytes()
-        half = 4096 + (len(data) - 4096) // 128 * 64
-        (trace / log.name).write_bytes(data[:half])
+        trace = GrowingTrace(source, self.folder)
         with subprocess.Popen(
-            [COMMAND, "follow", str(trace)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=self.folder
+            [COMMAND, "follow", str(trace.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=self.folder,
         ) as process:
 
             def ask(question):
@@ -89,8 +80,7 @@ class Follow(CommandCase):
 
             first = ask("begin")
             self.assertFalse(first["ended"])
-            (trace / log.name).write_bytes(data)
-            (trace / "complete").write_bytes((source / "complete").read_bytes())
+            trace.finish()
             second = ask("look")
             process.stdin.close()
             self.assertEqual(process.wait(timeout=30), 0)

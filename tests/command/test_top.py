@@ -3,24 +3,19 @@
 
 import json
 import os
-import pathlib
 import subprocess
 import time
 import unittest
 
 from command_case import COMMAND, CommandCase
+from growing_trace import FIXTURES, GrowingTrace, trace_in
 
-FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "fixtures"
 PLAIN = str(FIXTURES / "first_steps.plain.static")
 POOL = str(FIXTURES / "pool_loop.plain.static")
 try:
     from prometheus_client.parser import text_string_to_metric_families
 except ImportError:
     text_string_to_metric_families = None
-
-
-def trace_in(fixture):
-    return next(path for path in pathlib.Path(fixture).iterdir() if path.name.startswith("gpumemtrace."))
 
 
 class Top(CommandCase):
@@ -84,34 +79,21 @@ class Top(CommandCase):
 
     def test_a_process_that_runs(self):
         """Half of a log, then the rest: what was read first is not read again, and nothing is missed."""
-        source = trace_in(POOL)
-        trace = pathlib.Path(self.folder, source.name)
-        trace.mkdir()
-        (log,) = source.glob("*.log")
-        for path in source.iterdir():
-            if path.name not in ("complete", log.name):
-                (trace / path.name).write_bytes(path.read_bytes())
-        (trace / "incomplete").touch()
-        data = log.read_bytes()
-        half = 4096 + (len(data) - 4096) // 128 * 64
-        (trace / log.name).write_bytes(data[:half])
-        part = json.loads(self.once("--format", "json", str(trace)))["processes"][0]
+        trace = GrowingTrace(trace_in(POOL), self.folder)
+        part = json.loads(self.once("--format", "json", str(trace.path)))["processes"][0]
         self.assertFalse(part["ended"])
         # What is newer than all that was known is left for the next look.
         whole = self.report(POOL)["processes"][0]["totals"]
         self.assertTrue(0 < part["events"] < whole["events"])
-        live = subprocess.Popen([COMMAND, "top", str(trace)], stdout=subprocess.PIPE, text=True, cwd=self.folder)
+        live = subprocess.Popen([COMMAND, "top", str(trace.path)], stdout=subprocess.PIPE, text=True, cwd=self.folder)
         time.sleep(0.5)
-        with open(trace / log.name, "r+b") as file:
-            file.seek(half)
-            file.write(data[half:])
-        (trace / "complete").write_bytes((source / "complete").read_bytes())
+        trace.finish()
         text, _ = live.communicate(timeout=30)
         self.assertEqual(live.returncode, 0)
         self.assertIn("ended", text)
         last = text[text.rindex("device memory ") :]
         self.assertIn(f"{whole['allocations']} allocations", text[text.rindex("allocation") - 40 :] + last)
-        (process,) = json.loads(self.once("--format", "json", str(trace)))["processes"]
+        (process,) = json.loads(self.once("--format", "json", str(trace.path)))["processes"]
         self.assertEqual(process["events"], whole["events"])
 
     def test_choice_of_the_run(self):
