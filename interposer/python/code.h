@@ -32,10 +32,9 @@ inline std::uint64_t text_key(const Layout& l, const char* text) noexcept {
   return place + std::rotl(first, 17) + std::rotl(second, 41);
 }
 
-// Distinguishes a code object from another one that takes its address later. It is made at each
-// call for each frame, so it is left to the caller to mix its bits, and what lies elsewhere than
-// the object is not read where its version is enough: each new code object gets the next one, until
-// they are used up and all have 0.
+// Distinguishes a code object from another one that takes its address later. Each new object gets
+// the next version, until these are used up and all have 0. So its names are read only without a
+// version: this runs for each frame at each call. The caller mixes the bits.
 inline std::uint64_t code_key(const Interpreter& python, const char* code) noexcept {
   const Layout& l = python.layout;
   if (l.version != kAbsent) {

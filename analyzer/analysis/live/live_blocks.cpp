@@ -47,10 +47,7 @@ std::vector<LiveBlocks> live_blocks(const Heap& heap,
 Finding unfreed(const LiveBlocks& blocks, const ProcessFacts& facts) {
   const Block& block = blocks.example;
   const std::string_view api = facts.api_name(block.api);
-  const std::string amount = blocks.blocks == 1
-                               ? describe_bytes(blocks.bytes, block.memory_kind)
-                               : cat({describe_bytes(blocks.bytes, block.memory_kind), " in ",
-                                      format_plural(blocks.blocks, "block")});
+  const std::string amount = describe_blocks(blocks.bytes, blocks.blocks, block.memory_kind);
   Finding f;
   f.kind = "leak";
   f.bytes = blocks.bytes;

@@ -159,10 +159,7 @@ private:
     const ApiWord release = right_release_for(block, api);
     const bool ended = block.end == Block::End::kContextEnded;
     const std::string_view end_api = facts_.api_name(block.freed_api);
-    const std::string amount = group.blocks == 1
-                                 ? describe_bytes(group.bytes, block.memory_kind)
-                                 : cat({describe_bytes(group.bytes, block.memory_kind), " in ",
-                                        format_plural(group.blocks, "block")});
+    const std::string amount = describe_blocks(group.bytes, group.blocks, block.memory_kind);
     Finding f;
     f.kind = "leak";
     f.bytes = group.bytes;

@@ -42,6 +42,12 @@ std::string describe_bytes(std::uint64_t bytes, trace::MemoryKind memory_kind) {
   return cat({format_bytes(bytes), " of ", memory_noun(memory_kind)});
 }
 
+std::string describe_blocks(std::uint64_t bytes, std::uint64_t blocks,
+                            trace::MemoryKind memory_kind) {
+  const std::string all = describe_bytes(bytes, memory_kind);
+  return blocks == 1 ? all : cat({all, " in ", format_plural(blocks, "block")});
+}
+
 std::string_view allocated_word(const Block& block) {
   if (block.memory_kind == trace::MemoryKind::kRegistered) return "registered";
   return is_static(block.memory_kind) ? "found" : "allocated";

@@ -24,6 +24,9 @@ Text describe_block(const Block& block, const TraceNames& names);
 std::string_view allocated_word(const Block& block);
 // "1.0 MiB of device memory"; "device memory of unknown size"
 std::string describe_bytes(std::uint64_t bytes, trace::MemoryKind memory_kind);
+// "4.0 KiB of device memory in 2 blocks"; one block is not counted.
+std::string describe_blocks(std::uint64_t bytes, std::uint64_t blocks,
+                            trace::MemoryKind memory_kind);
 FindingStack stack_as(StackRole role, StackId stack, std::string_view api,
                       StackOrder order = StackOrder::kOnly);
 // Where the block came from: allocated, host memory registered, or a static variable looked up.

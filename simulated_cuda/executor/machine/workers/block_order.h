@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // In which order blocks start: as they are numbered, or as a seed says. A seed mixes only blocks of
-// one window, and windows follow each other. So a block that waits for an earlier one finds it
-// started or free to start, where a worker may have as many blocks at a time as a window has.
+// one window, and windows follow each other. A worker may have as many blocks at a time as a window
+// has. So a block that waits for an earlier one finds it started, or free to start.
 #pragma once
 
 #include "simulated_cuda/executor/machine/random.h"

@@ -58,6 +58,18 @@ TEST(Owners, CodeThatAnOwnerCallsBackIsNoOwner) {
   EXPECT_EQ(f.severity, Severity::kNote);
 }
 
+// What programs ask PyTorch for comes from its caches.
+TEST(Owners, WhatPyTorchAllocatesByItselfIsItsOwn) {
+  Finding f = leak_with({frame("/usr/lib/libcudart.so.13", "cudaHostAlloc"),
+                         frame("/venv/torch/lib/libtorch_cuda.so", "at::native::compare()")});
+  apply_owner_rules(f);
+  EXPECT_EQ(f.severity, Severity::kNote);
+  f = leak_with({frame("/home/me/extension.so", "make_buffer()"),
+                 frame("/venv/torch/lib/libtorch_cuda.so", "at::native::compare()")});
+  apply_owner_rules(f);
+  EXPECT_EQ(f.severity, Severity::kError);
+}
+
 TEST(Owners, ChurnOfAnOwnerIsItsOwnBusiness) {
   Finding f = leak_with({frame("/usr/lib/libnccl.so.2", "")});
   f.kind = "churn";
