@@ -53,8 +53,8 @@ constexpr OwnerRule kRules[] = {
   {"NCCL", "*/libnccl.so*", "*", "its buffers live as long as the communicator"},
 };
 
-// Libraries whose kernels the user cannot change, besides those above that are known by their file
-// alone.
+// Libraries whose code the user cannot change, besides those above that are known by their file
+// alone. What they allocate belongs to a plan or handle that the program made.
 constexpr struct {
   std::string_view name, module;
 } kLibraries[] = {
@@ -64,7 +64,6 @@ constexpr struct {
   {"cuRAND", "*/libcurand.so*"},
   {"NPP", "*/libnpp*.so*"},
   {"nvJPEG", "*/libnvjpeg.so*"},
-  {"PyTorch", "*/libtorch_cuda*.so*"},
 };
 
 bool is_cuda_or_us(const Frame& frame) {
@@ -86,23 +85,17 @@ const OwnerRule* owner_of(const std::vector<Frame>& frames) {
   return nullptr;
 }
 
-std::string_view library_of_kernel(std::string_view path) {
-  const auto known = std::ranges::find_if(
-    kLibraries, [path](const auto& library) { return glob_match(library.module, path); });
-  return known != std::end(kLibraries) ? known->name : owner_of_module(path);
-}
-
 // The accesses of a library's own kernels. A kernel that no file holds was loaded from memory (the
 // trace keeps it as "image-0"), by the library that launches it.
 void apply_to_accesses(Finding& finding) {
   if (finding.stacks.empty() || finding.stacks.front().frames.empty()) return;
   const std::string& module = finding.stacks.front().frames.front().module;
-  std::string_view library = library_of_kernel(module);
+  std::string_view library = owner_of_module(module);
   const bool from_memory = base_name(module).starts_with("image-");
   if (from_memory && finding.stacks.size() > 1) {
     const std::vector<Frame>& launch = finding.stacks[1].frames;
     const auto caller = std::ranges::find_if_not(launch, is_cuda_or_us);
-    if (caller != launch.end()) library = library_of_kernel(caller->module);
+    if (caller != launch.end()) library = owner_of_module(caller->module);
   }
   if (library.empty()) return;
   finding.severity = Severity::kNote;
@@ -122,7 +115,7 @@ void apply_to_fault(Finding& finding) {
     if (!is_launch(stack.role)) continue;
     const auto caller = std::ranges::find_if_not(stack.frames, is_cuda_or_us);
     const std::string_view its =
-      caller != stack.frames.end() ? library_of_kernel(caller->module) : std::string_view();
+      caller != stack.frames.end() ? owner_of_module(caller->module) : std::string_view();
     // The program launches graphs itself: who made the node counts.
     if (stack.role != StackRole::kGraphLaunched || !its.empty()) library = its;
     if (stack.role == StackRole::kLaunched && library.empty()) return; // one of two candidates
@@ -141,7 +134,10 @@ std::span<const OwnerRule> owner_rules() { return kRules; }
 std::string_view owner_of_module(std::string_view path) {
   const auto rule = std::ranges::find_if(
     kRules, [path](const OwnerRule& r) { return r.function == "*" && glob_match(r.module, path); });
-  return rule != std::end(kRules) ? rule->owner : std::string_view();
+  if (rule != std::end(kRules)) return rule->owner;
+  const auto known = std::ranges::find_if(
+    kLibraries, [path](const auto& library) { return glob_match(library.module, path); });
+  return known != std::end(kLibraries) ? known->name : std::string_view();
 }
 
 void apply_owner_rules(Finding& finding) {

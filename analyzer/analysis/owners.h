@@ -22,8 +22,7 @@ struct OwnerRule {
 
 std::span<const OwnerRule> owner_rules();
 
-// The library that the file of this path is, empty if it is none that a rule knows by its file
-// alone.
+// The library that the file of this path is; empty if it is none that is known by its file alone.
 std::string_view owner_of_module(std::string_view path);
 
 // Names the owner and makes the finding a note, if its kind has an excuse for owners and a rule

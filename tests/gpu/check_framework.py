@@ -7,8 +7,9 @@ check_framework.py --gpumemtrace PATH [--option OPTION...] PROGRAM
 PROGRAM is a Python script or a binary. It is run three times: as it is; with "7", the exit status it is to return; and
 with "leak", which makes it keep a block of 12,345 bytes of its own. Checked: the exit status is the program's own,
 CUDA calls were seen, no event was lost, there is no finding of severity error, and whatever the library keeps is a
-note that names its owner; but the planted leak is an error of exactly that size and makes the check fail. With
---option=--coalescing, some kernels of each process of a script were measured (NCCL's and such that only copy have none).
+note that names its owner; but the planted leak is an error of exactly that size, names the script's line and makes the
+check fail. With --option=--coalescing, some kernels of each process of a script were measured (NCCL's and such that only
+copy have none).
 Exit status: 0 all holds, 1 not, 77 the program skipped itself.
 """
 
@@ -47,7 +48,18 @@ def in_words(finding):
     return f"{finding['severity']} {finding['kind']}: {finding['message']} [{' < '.join(map(str, frames[:12]))}]"
 
 
-def problems_of(done, report, wanted, planted):
+def unnamed_line(program, finding):
+    """A complaint if the stack of a leak lacks the script's line that asked for the block."""
+    if program.suffix != ".py":
+        return
+    lines = program.read_text().split("\n")
+    frames = [frame for stack in finding["stacks"] for frame in stack["frames"] if frame.get("language") == "python"]
+    own = [frame for frame in frames if pathlib.Path(frame["file"]).name == program.name]
+    if not own or lines[own[0]["line"] - 1].strip() not in ("finish()", "keep_a_block()"):
+        yield "the leak's line of Python is missing: " + in_words(finding)
+
+
+def problems_of(program, done, report, wanted, planted):
     found = []
     if done.returncode != wanted:
         found.append(f"exit status {done.returncode}, not {wanted}: {done.stderr[-2000:]}")
@@ -64,6 +76,7 @@ def problems_of(done, report, wanted, planted):
     for finding in report["findings"]:
         if finding["severity"] == "error" and finding["kind"] == "leak" and finding["bytes"] == PLANTED_BYTES:
             leaks += 1
+            found.extend(unnamed_line(program, finding))
         elif finding["severity"] == "error":
             found.append(in_words(finding))
         elif finding["kind"] == "leak" and " holds it: " not in finding["message"]:
@@ -96,7 +109,7 @@ def main():
         if done.returncode == SKIPPED:
             print(done.stdout.strip())
             return SKIPPED
-        problems = problems_of(done, report, wanted, planted)
+        problems = problems_of(options.program, done, report, wanted, planted)
         if "--coalescing" in options.option and options.program.suffix == ".py":
             problems.extend(unmeasured(report))
         failed = failed or bool(problems)

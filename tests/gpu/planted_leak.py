@@ -13,12 +13,21 @@ def finish():
     sys.exit(0)
 
 
-def keep_a_block():
+def runtime():
+    """The functions that make, set and free memory, of this process's CUDA runtime if it is shared, else of the driver."""
     with open("/proc/self/maps", encoding="utf-8") as maps:
         runtimes = sorted({line.split()[-1] for line in maps if "/libcudart.so" in line})
     if runtimes:
-        ask = ctypes.CDLL(runtimes[0]).cudaMalloc
-    else:  # the framework's runtime is linked statically
-        ask = ctypes.CDLL("libcuda.so.1").cuMemAlloc_v2
-    block = ctypes.c_void_p()
-    assert ask(ctypes.byref(block), ctypes.c_size_t(12345)) == 0
+        library = ctypes.CDLL(runtimes[0])
+        return library.cudaMalloc, library.cudaMemset, library.cudaFree
+    driver = ctypes.CDLL("libcuda.so.1")  # the framework's runtime is linked statically
+    return driver.cuMemAlloc_v2, driver.cuMemsetD8_v2, driver.cuMemFree_v2
+
+
+def keep_a_block():
+    """Returns a function that frees it."""
+    make, fill, free = runtime()
+    block, size = ctypes.c_void_p(), ctypes.c_size_t(12345)
+    assert make(ctypes.byref(block), size) == 0
+    assert fill(block, 0, size) == 0
+    return lambda: free(block)

@@ -5,7 +5,8 @@
 Called by CTest, once for every run, flavour and device; by hand to repeat one. Exit status: 0 the report is as
 expected, 1 it is not, 2 wrong usage or an unreadable expectation, 77 skipped.
 
-Expectations are comments in the source, one a line, each belonging to the `run:` line above it:
+Expectations are comments in the source, one a line, each belonging to the `run:` line above it. A program in Python is
+its own source and its comments begin with `#`:
 
     // run: double                  arguments of one run; "run:" alone = without arguments
     // exit: 0                      the program's exit status, or "signal 9"; default 0
@@ -268,6 +269,7 @@ def run_program(run, options, folder):
         "json",
         "--output",
         str(report_path),
+        *([sys.executable, "-B"] if options.binary.suffix == ".py" else []),
         str(options.binary),
         *run.arguments,
     ]

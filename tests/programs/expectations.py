@@ -59,7 +59,7 @@ LABELS = (
 )
 TAGS = {"shared", "static", "simulated", "real", "O0", "O2"}
 DIRECTIVE = re.compile(
-    r"^//\s(run|or|exit|devices?|env|options|expect|not-checked|counted|processes|unlike-fenced)((?:-\w+)*):\s*(.*?)\s*$"
+    r"^(?://|#)\s(run|or|exit|devices?|env|options|expect|not-checked|counted|processes|unlike-fenced)((?:-\w+)*):\s*(.*?)\s*$"
 )
 STACK = re.compile(r'"([^"]+)"(?:@([\w~]+))?(?::(?:(\d+)|LINE\(([\w-]+)\)))?')
 
@@ -203,10 +203,10 @@ def parse_expectation(text, tagged_lines):
 
 
 def find_tagged_lines(lines):
-    """The number of each line that ends in '// @tag', by tag."""
+    """The number of each line that ends in '// @tag' or '# @tag', by tag."""
     tagged = {}
     for number, line in enumerate(lines, 1):
-        if match := re.search(r"//\s*@([\w-]+)\s*$", line):
+        if match := re.search(r"(?://|#)\s*@([\w-]+)\s*$", line):
             if match[1] in tagged:
                 raise GrammarError(f"line {number}: '@{match[1]}' is already on line {tagged[match[1]]}")
             tagged[match[1]] = number

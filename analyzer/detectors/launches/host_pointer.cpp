@@ -6,9 +6,11 @@
 // another argument points into is none: it is never read.
 //
 // Structures passed by value hold words that no kernel reads: padding with what the stack held
-// before, pairs of numbers. A word therefore counts at once only as a parameter that the kernel's
-// name declares a pointer; others are reported when the context has died of an illegal address
-// behind them. Kernels of graph nodes made by hand are checked when the node is made or changed.
+// before, pairs of numbers. Kernels of libraries have pointers that they do not read: cuBLAS passes
+// the host's addresses of alpha and beta beside their values. A word therefore counts at once only
+// as a parameter that the kernel's name declares a pointer, in a launch that no known library makes.
+// Others are reported when the context has died of an illegal address behind them. Kernels of graph
+// nodes made by hand are checked when the node is made or changed.
 
 #include <algorithm>
 #include <array>
@@ -128,8 +130,9 @@ private:
       if (heap.find_live(address) != nullptr || heap.find_freed(address) != nullptr) continue;
       if (heap.argument_ending_at(address) != nullptr) continue;
       const bool is_pointer = pointers_.contain(function, parameter);
-      if (is_static && ((!is_pointer && address < kLowestVariable) || is_of_library(e.stack)))
-        continue;
+      const bool is_by_library = is_of_library(e.stack);
+      // A library's variables are tables of kernels and the like, and no data.
+      if (is_static && ((!is_pointer && address < kLowestVariable) || is_by_library)) continue;
       Suspect suspect{function, address, parameter, e.stack, e.context, facts_.call_name(e),
                       {},       {},      is_static, {}};
       if (copied != nullptr) suspect.copied = *copied;
@@ -142,7 +145,7 @@ private:
         const std::string distance = format_exact_bytes(behind->address - address);
         suspect.behind = {distance, " before ", describe_block(*behind, facts_)};
       }
-      if (is_pointer) {
+      if (is_pointer && !is_by_library) {
         findings.add(finding(suspect));
       } else {
         suspects_[next_suspect_++ % suspects_.size()] = suspect;
@@ -151,7 +154,6 @@ private:
     }
   }
 
-  // Its variables are tables of kernels and the like, and no data.
   bool is_of_library(StackId stack) {
     const auto [at, is_new] = of_library_.try_emplace(stack.value, false);
     if (is_new) at->second = !facts_.caller(stack).owner.empty();

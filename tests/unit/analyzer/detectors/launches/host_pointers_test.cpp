@@ -113,6 +113,22 @@ TEST_F(HostPointers, OnlyDeclaredPointersCountAtOnce) {
   EXPECT_EQ(kinds(), "host-pointer");
 }
 
+// cublasLt::splitKreduce_kernel gets the addresses of alpha and beta on the host's stack, and does
+// not read them.
+TEST_F(HostPointers, KernelsOfLibrariesHavePointersThatTheyDoNotRead) {
+  trace.modules = {"+\t1\t300\t500\t0\t-\t/usr/lib/libcublasLt.so.13",
+                   "+\t1\t500\t700\t0\t-\t/bin/train"};
+  machine(false);
+  launch(kStack - 100);
+  run();
+  EXPECT_EQ(kinds(), "");
+  synchronize(700);
+  run();
+  ASSERT_EQ(kinds(), "host-pointer");
+  EXPECT_EQ(result.findings[0].severity, Severity::kWarning);
+  EXPECT_EQ(labels(result.findings[0]), "launched here|reported here");
+}
+
 TEST_F(HostPointers, MemoryThatACopyUsedIsKnown) {
   machine(false);
   cuda_malloc(kA, 4096);
