@@ -37,6 +37,7 @@ constexpr OwnerRule kRules[] = {
    "it takes most of the device once and hands it out itself"},
   {"XLA's allocator", "*/libjax_common*.so*", "*",
    "it takes most of the device once and hands it out itself"},
+  {"JAX", "*/jax*/*.so", "jax::HandlePool<*", "it keeps handles of libraries for reuse"},
   {"TensorFlow's allocator", "*/libtensorflow_framework*.so*", "*",
    "it takes most of the device once and hands it out itself"},
   {"TensorFlow's allocator", "*/_pywrap_tensorflow*.so*", "*",

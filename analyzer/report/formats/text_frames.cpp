@@ -31,6 +31,8 @@ struct Library {
   std::string_view name, file, function; // beginnings of a file's name and of a function's
 };
 constexpr Library kLibraries[] = {
+  {"the autograd engine", {}, "torch::autograd::Engine::"},
+  {"the autograd engine", {}, "torch::autograd::python::PythonEngine::"},
   {"PyTorch", "libtorch", "at::"},
   {"PyTorch", "libc10", "c10::"},
   {"PyTorch", "libtorch", "torch::"},

@@ -90,10 +90,28 @@ std::size_t shown_frame(const CallStack& stack) {
   return at != stack.frames.end() ? static_cast<std::size_t>(at - stack.frames.begin()) : 0;
 }
 
+// "PyTorch's autograd engine, AddmmBackward0" for a stack of a thread that PyTorch runs the backward
+// pass on, which has no frame of the user's; else empty.
+std::string backward_pass_of(const CallStack& stack) {
+  constexpr std::string_view kNodes = "torch::autograd::generated::", kApply = "::apply";
+  std::string node;
+  bool is_engine = false;
+  for (const Frame& frame : stack.frames) {
+    if (is_users_frame(frame) && !frame.file.empty()) return {};
+    const std::string name = function_identity(frame.function);
+    is_engine = is_engine || name.starts_with("torch::autograd::Engine::");
+    if (node.empty() && name.starts_with(kNodes) && name.ends_with(kApply))
+      node = name.substr(kNodes.size(), name.size() - kNodes.size() - kApply.size());
+  }
+  if (!is_engine) return {};
+  return "PyTorch's autograd engine" + (node.empty() ? "" : ", " + printable(node));
+}
+
 // ", through libcublas.so.13" if the library that called CUDA is not the shown frame's.
 std::string through(const CallStack& stack) {
   const std::string_view inner = base_name(stack.frames.front().module);
-  const bool is_other = inner != base_name(stack.frames[shown_frame(stack)].module);
+  const std::string_view shown = base_name(stack.frames[shown_frame(stack)].module);
+  const bool is_other = inner != shown || !backward_pass_of(stack).empty();
   return is_other && !inner.empty() ? ", through " + printable(inner) : std::string();
 }
 
@@ -102,6 +120,8 @@ std::string through(const CallStack& stack) {
 std::string call_site_of(const CallStack& stack, const std::string& folder, bool with_caller,
                          std::size_t room) {
   if (stack.frames.empty()) return "(no call stack was recorded)";
+  if (const std::string backward = backward_pass_of(stack); !backward.empty())
+    return backward + through(stack);
   const std::size_t at = shown_frame(stack);
   std::string call_site = location(stack.frames[at], folder);
   const auto caller =

@@ -70,6 +70,18 @@ TEST(Owners, WhatPyTorchAllocatesByItselfIsItsOwn) {
   EXPECT_EQ(f.severity, Severity::kError);
 }
 
+TEST(Owners, HandlesThatAFrameworkKeepsAreItsOwn) {
+  Finding f = leak_with({frame("/usr/lib/libcusolver.so.12", "cusolverDnCreate"),
+                         frame("/venv/jax_cuda13_plugin/_solver.so",
+                               "jax::HandlePool<cusolverDnContext*, CUstream_st*>::Borrow()")});
+  apply_owner_rules(f);
+  EXPECT_EQ(f.owner.name, "JAX");
+  f = leak_with({frame("/usr/lib/libcusolver.so.12", "cusolverDnCreate"),
+                 frame("/home/me/app", "make_solver()")});
+  apply_owner_rules(f);
+  EXPECT_EQ(f.severity, Severity::kError);
+}
+
 TEST(Owners, ChurnOfAnOwnerIsItsOwnBusiness) {
   Finding f = leak_with({frame("/usr/lib/libnccl.so.2", "")});
   f.kind = "churn";

@@ -92,6 +92,36 @@ held at the peak of 2.9 KiB of device memory
 )");
 }
 
+// PyTorch runs the backward pass on threads of its own, without a frame of Python.
+TEST(ReportText, HoldersInTheBackwardPassAreNamedByIt) {
+  Report r = test::with_tables();
+  const auto in = [](const char* library, const char* function) {
+    Frame frame = test::frame(function, "", 0);
+    frame.module = library;
+    return frame;
+  };
+  const Frame engine = in("/torch/libtorch_cpu.so",
+                          "torch::autograd::Engine::thread_main(std::shared_ptr<T> const&)");
+  const Frame node = in("/torch/libtorch_cpu.so",
+                        "torch::autograd::generated::AddmmBackward0::apply(std::vector<T>&&)");
+  const Frame allocator = in("/torch/libc10_cuda.so", "c10::cuda::raw_alloc(unsigned long)");
+  const Frame other = in("/torch/libc10_cuda.so", "c10::cuda::other_alloc(unsigned long)");
+  r.processes[0].tables.holders = {
+    {800, 4, test::stack("", "cudaMalloc", {allocator, node, engine})},
+    {700, 2, test::stack("", "cudaMalloc", {other, node, engine})},
+    {300, 1, test::stack("", "cudaMalloc", {other, engine})},
+    {200, 1,
+     test::stack("", "cudaMalloc",
+                 {other, node, engine, test::frame("main", "/src/train.cu", 120)})}};
+  r.processes[0].totals.peak_bytes = 3000;
+  expect_contains(text_of(r), R"(
+held at the peak of 2.9 KiB of device memory
+   50.0 %   1.5 KiB in 6 blocks    PyTorch's autograd engine, AddmmBackward0, through libc10_cuda.so
+   10.0 %   300 bytes in 1 block   PyTorch's autograd engine, through libc10_cuda.so
+    6.7 %   200 bytes in 1 block   /src/train.cu:120  main, through libc10_cuda.so
+)");
+}
+
 TEST(ReportText, DistinguishesHoldersAtOneLineByTheirCallers) {
   Report report = test::with_tables();
   auto& holders = report.processes[0].tables.holders;
