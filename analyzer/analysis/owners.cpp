@@ -59,12 +59,9 @@ constexpr OwnerRule kRules[] = {
 constexpr struct {
   std::string_view name, module;
 } kLibraries[] = {
-  {"cuFFT", "*/libcufft*.so*"},
-  {"cuSPARSE", "*/libcusparse*.so*"},
-  {"cuSOLVER", "*/libcusolver*.so*"},
-  {"cuRAND", "*/libcurand.so*"},
-  {"NPP", "*/libnpp*.so*"},
-  {"nvJPEG", "*/libnvjpeg.so*"},
+  {"cuFFT", "*/libcufft*.so*"},       {"cuSPARSE", "*/libcusparse*.so*"},
+  {"cuSOLVER", "*/libcusolver*.so*"}, {"cuRAND", "*/libcurand.so*"},
+  {"NPP", "*/libnpp*.so*"},           {"nvJPEG", "*/libnvjpeg.so*"},
 };
 
 bool is_cuda_or_us(const Frame& frame) {

@@ -22,6 +22,7 @@ PAGES = (
     "kernels",
     "bad_text",
     "short_of_memory",
+    "ranks",
 )
 
 
@@ -204,6 +205,35 @@ class Findings(unittest.TestCase):
             lines = file.read().split("\n")
         self.assertEqual(page.texts("#finding-1 .source .here code")[0], lines[frame["line"] - 1])
         self.assertIn(lines[frame["line"] - 2], page.texts("#finding-1 .source code"))
+
+
+class Ranks(unittest.TestCase):
+    """Six ranks: five have one leak alike, one has a finding of its own, one a peak that differs."""
+
+    def test_equal_findings_are_one(self):
+        page.open("ranks", "findings")
+        self.assertEqual(len(page.report["findings"]), 6)
+        self.assertEqual(page.texts(".finding .kind"), ["leak", "double-free"])
+        self.assertIn("in 5 of 6 ranks (rank 0 to 3, 5)", page.texts(".finding .facts")[0])
+        self.assertNotIn(" of 6 ranks", page.texts(".finding .facts")[1])
+        self.assertEqual(page.texts("#filter-result"), ["6 findings, 2 where those of several ranks are one"])
+
+    def test_a_rank_by_itself(self):
+        page.open("ranks", "findings")
+        page.set("#filter-process", page.texts("#filter-process option")[1], "change")
+        self.assertEqual(page.texts(".finding .kind"), ["leak"])
+        self.assertEqual(page.texts("#filter-result"), ["1 of 6 findings"])
+
+    def test_links_lead_to_each(self):
+        page.open("ranks", "finding-4")
+        self.assertEqual(page.run("return document.activeElement.id"), "finding-4")
+
+    def test_table_of_ranks(self):
+        page.open("ranks", "overview")
+        rows = "[...document.querySelectorAll('#view-overview table')[0].tBodies[0].rows]"
+        self.assertEqual(page.run(f"return {rows}.map((row) => row.cells[1].textContent)"), list("012345"))
+        self.assertIn("rank 2 differs: peak 3.6 GiB (median 1.2 GiB)", page.texts("#view-overview li"))
+        self.assertEqual(page.texts("#view-overview h2")[0], "What differs between ranks")
 
 
 class Timeline(unittest.TestCase):

@@ -20,6 +20,12 @@ int main(int argc, char** argv) {
   const Report training = test::training_report(folder);
   Report hostile = training;
   test::make_hostile(hostile);
+  Report ranks = test::ranks(6);
+  ranks.findings.erase(ranks.findings.begin() + 4);
+  ranks.findings.push_back(test::double_free());
+  ranks.findings.back().process = 3;
+  ranks.processes[2].totals.peak_bytes *= 3;
+  std::swap(ranks.processes[0], ranks.processes[5]);
   const struct {
     const char* name;
     const Report report;
@@ -34,6 +40,7 @@ int main(int argc, char** argv) {
     {"simulated", test::on_simulated_device()},
     {"bad_text", test::hostile()},
     {"short_of_memory", test::short_of_memory()},
+    {"ranks", ranks},
   };
   for (const OutputInfo* output : outputs()) {
     if (output->id != "html" && output->id != "json") continue;

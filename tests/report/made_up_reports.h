@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/report/fingerprint.h"
 #include "analyzer/report/report.h"
 
 namespace gmt::test {
@@ -320,6 +321,22 @@ inline Report hostile() {
   r.remarks = {bad};
   r.not_checked = {{bad, bad}};
   return r;
+}
+
+// Each with a leak from one stack; all end well.
+inline Report ranks(std::size_t count) {
+  Report report = test::clean();
+  report.processes.clear();
+  for (std::size_t i = 0; i < count; ++i) {
+    ProcessReport process = test::process(static_cast<std::uint32_t>(4711 + 2 * i));
+    process.rank = static_cast<std::uint32_t>(i);
+    report.processes.push_back(process);
+    ReportedFinding leak = test::leak();
+    leak.process = i;
+    report.findings.push_back(leak);
+  }
+  set_fingerprints(report.findings);
+  return report;
 }
 
 } // namespace gmt::test

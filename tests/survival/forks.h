@@ -60,7 +60,7 @@ inline int fork_then_threads() {
   return 0;
 }
 
-__attribute__((noinline)) void pair_at_depth(unsigned depth) {
+__attribute__((noinline)) inline void pair_at_depth(unsigned depth) {
   if (depth == 0) return pair(6);
   pair_at_depth(depth - 1);
   asm volatile("" ::: "memory");

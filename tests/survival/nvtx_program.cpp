@@ -84,10 +84,10 @@ int words() {
 int threads() {
   nvtxRangePushA("main");
   allocate(1);
-  for (int i = 0; i < 3; ++i) { // one after the other: they share a log
+  for (u64 i = 0; i < 3; ++i) { // one after the other: they share a log
     std::thread([i] {
       if (i == 0) nvtxRangePushA("left open by a thread that ends");
-      allocate(static_cast<u64>(10 + i));
+      allocate(10 + i);
     }).join();
   }
   allocate(2);

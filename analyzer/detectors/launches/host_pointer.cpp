@@ -8,9 +8,9 @@
 // Structures passed by value hold words that no kernel reads: padding with what the stack held
 // before, pairs of numbers. Kernels of libraries have pointers that they do not read: cuBLAS passes
 // the host's addresses of alpha and beta beside their values. A word therefore counts at once only
-// as a parameter that the kernel's name declares a pointer, in a launch that no known library makes.
-// Others are reported when the context has died of an illegal address behind them. Kernels of graph
-// nodes made by hand are checked when the node is made or changed.
+// as a parameter that the kernel's name declares a pointer, in a launch that no known library
+// makes. Others are reported when the context has died of an illegal address behind them. Kernels
+// of graph nodes made by hand are checked when the node is made or changed.
 
 #include <algorithm>
 #include <array>

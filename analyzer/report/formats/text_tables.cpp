@@ -16,6 +16,7 @@
 #include "analyzer/base/text_format.h"
 #include "analyzer/report/fingerprint.h"
 #include "analyzer/report/formats/text_layout.h"
+#include "analyzer/report/shared/call_site.h"
 #include "analyzer/symbols/demangle.h"
 
 namespace gmt::text {
@@ -78,35 +79,6 @@ void add_modules(std::string& out, const MemoryTables& tables, TableChoice choic
   add_table(out, table, kModules, choice);
 }
 
-// The first of the user's frames with a line, else the innermost frame with a line: what a reader
-// can open.
-std::size_t shown_frame(const CallStack& stack) {
-  const auto has_line = [](const Frame& frame) { return !frame.file.empty(); };
-  const auto is_users = [&](const Frame& frame) {
-    return has_line(frame) && is_users_frame(frame);
-  };
-  auto at = std::ranges::find_if(stack.frames, is_users);
-  if (at == stack.frames.end()) at = std::ranges::find_if(stack.frames, has_line);
-  return at != stack.frames.end() ? static_cast<std::size_t>(at - stack.frames.begin()) : 0;
-}
-
-// "PyTorch's autograd engine, AddmmBackward0" for a stack of a thread that PyTorch runs the backward
-// pass on, which has no frame of the user's; else empty.
-std::string backward_pass_of(const CallStack& stack) {
-  constexpr std::string_view kNodes = "torch::autograd::generated::", kApply = "::apply";
-  std::string node;
-  bool is_engine = false;
-  for (const Frame& frame : stack.frames) {
-    if (is_users_frame(frame) && !frame.file.empty()) return {};
-    const std::string name = function_identity(frame.function);
-    is_engine = is_engine || name.starts_with("torch::autograd::Engine::");
-    if (node.empty() && name.starts_with(kNodes) && name.ends_with(kApply))
-      node = name.substr(kNodes.size(), name.size() - kNodes.size() - kApply.size());
-  }
-  if (!is_engine) return {};
-  return "PyTorch's autograd engine" + (node.empty() ? "" : ", " + printable(node));
-}
-
 // ", through libcublas.so.13" if the library that called CUDA is not the shown frame's.
 std::string through(const CallStack& stack) {
   const std::string_view inner = base_name(stack.frames.front().module);
@@ -121,7 +93,7 @@ std::string call_site_of(const CallStack& stack, const std::string& folder, bool
                          std::size_t room) {
   if (stack.frames.empty()) return "(no call stack was recorded)";
   if (const std::string backward = backward_pass_of(stack); !backward.empty())
-    return backward + through(stack);
+    return printable(backward) + through(stack);
   const std::size_t at = shown_frame(stack);
   std::string call_site = location(stack.frames[at], folder);
   const auto caller =

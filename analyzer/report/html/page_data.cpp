@@ -8,7 +8,10 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analyzer/report/fingerprint.h"
 #include "analyzer/report/html/source_lines.h"
+#include "analyzer/report/shared/call_site.h"
+#include "analyzer/report/shared/ranks.h"
 #include "analyzer/symbols/frame_trim.h"
 
 namespace gmt::html {
@@ -46,6 +49,7 @@ private:
     if (frame.tail_call) row["tail_call"] = true;
     if (!frame.language.empty()) row["language"] = frame.language;
     if (is_cuda_frame(frame)) row["cuda"] = true;
+    if (is_users_frame(frame)) row["users"] = true;
     return row;
   }
 
@@ -133,6 +137,8 @@ Json history_of(const MemoryHistory& history, FrameTable& frames) {
     numbers.emplace(stack.stack.stack.value, stacks.size());
     Json row = figures_of(stack);
     row["api"] = stack.stack.api;
+    if (std::string backward = backward_pass_of(stack.stack); !backward.empty())
+      row["title"] = std::move(backward);
     Json& of_stack = row["frames"] = Json::array();
     for (const Frame& frame : stack.stack.frames) of_stack.push_back(frames.number_of(frame));
     stacks.push_back(std::move(row));
@@ -176,6 +182,16 @@ Json sources_of(const Report& report) {
   return files;
 }
 
+// Findings that several processes have alike, and processes that differ from the others.
+Json ranks_of(const Report& report) {
+  const Peers peers = peers_of(report);
+  Json equal = Json::array(), differing = Json::array();
+  for (EqualFindings& findings : equal_findings(report, peers, report.findings))
+    equal.push_back({{"findings", std::move(findings.all)}, {"where", std::move(findings.where)}});
+  for (const Outlier& outlier : outliers(report, peers)) differing.push_back(outlier.words);
+  return {{"noun", peers.noun()}, {"equal", std::move(equal)}, {"differing", std::move(differing)}};
+}
+
 } // namespace
 
 Json page_data(const Report& report) {
@@ -185,7 +201,8 @@ Json page_data(const Report& report) {
     processes.push_back(process.history ? history_of(*process.history, frames) : Json(nullptr));
   return {{"processes", std::move(processes)},
           {"frames", frames.take()},
-          {"sources", sources_of(report)}};
+          {"sources", sources_of(report)},
+          {"ranks", ranks_of(report)}};
 }
 
 } // namespace gmt::html

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the page needs beside the JSON report: the history of memory of each process, the frames of
-// its call stacks, each once, and the lines of source around the frames of findings.
+// its call stacks, each once, the lines of source around the frames of findings, and what several
+// processes of one run have alike.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -31,7 +31,12 @@ def linear():
     a = cupy.random.rand(200, 200)
     spd = a @ a.T + 200 * cupy.eye(200)
     cupy.linalg.svd(a), cupy.linalg.qr(a), cupy.linalg.eigh(spd), cupy.linalg.cholesky(spd), cupy.linalg.inv(spd)
-    cupy.linalg.solve(spd, a[:, 0]), cupy.linalg.lstsq(a, a[:, :2]), cupy.einsum("ij,kj->ik", a, a), cupy.tensordot(a, a)
+    (
+        cupy.linalg.solve(spd, a[:, 0]),
+        cupy.linalg.lstsq(a, a[:, :2]),
+        cupy.einsum("ij,kj->ik", a, a),
+        cupy.tensordot(a, a),
+    )
 
 
 def sparse():
@@ -50,7 +55,12 @@ def others():
     a = cupy.random.randint(0, 1000, 50000)
     cupy.sort(a), cupy.argsort(a), cupy.unique(a), cupy.cumsum(a), cupy.bincount(a), cupy.histogram(a, 20)
     cupy.nonzero(a), a[a > 500], cupy.searchsorted(cupy.sort(a), a), cupy.lexsort(cupy.stack([a, a])), cupy.median(a)
-    cupy.random.normal(size=1000), cupy.random.permutation(1000), cupy.random.choice(100, 10), cupy.random.gamma(2, size=100)
+    (
+        cupy.random.normal(size=1000),
+        cupy.random.permutation(1000),
+        cupy.random.choice(100, 10),
+        cupy.random.gamma(2, size=100),
+    )
     cupy.ElementwiseKernel("T x", "T y", "y = x * 2", "doubled")(a)
     cupy.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "summed")(a)
     with cupy.cuda.Stream(non_blocking=True) as stream:

@@ -7,10 +7,11 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from planted_leak import keep_a_block
+
 torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():
     pytest.skip("PyTorch sees no GPU", allow_module_level=True)
-from planted_leak import keep_a_block
 
 
 @pytest.fixture(scope="module")

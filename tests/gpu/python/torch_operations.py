@@ -43,7 +43,9 @@ def products():  # cuBLAS, cuBLASLt
             torch.bmm(a.expand(3, -1, -1), b.expand(3, -1, -1))
             torch.mv(a, b[:, 0])
     F.linear(random(64, 256), random(1, 256), random(1))
-    torch._int_mm(torch.ones(32, 64, device="cuda", dtype=torch.int8), torch.ones(64, 32, device="cuda", dtype=torch.int8))
+    torch._int_mm(
+        torch.ones(32, 64, device="cuda", dtype=torch.int8), torch.ones(64, 32, device="cuda", dtype=torch.int8)
+    )
 
 
 def factorizations():  # cuSOLVER, MAGMA
@@ -96,7 +98,10 @@ def convolutions():  # cuDNN
             ).to("cuda", dtype)
             images = random(8, 3, 32, 32, dtype=dtype)
             if channels_last:
-                model, images = model.to(memory_format=torch.channels_last), images.to(memory_format=torch.channels_last)
+                model, images = (
+                    model.to(memory_format=torch.channels_last),
+                    images.to(memory_format=torch.channels_last),
+                )
             F.cross_entropy(model(images), torch.arange(8, device="cuda")).backward()
     torch.nn.Conv1d(4, 8, 5).cuda()(random(2, 4, 50)).sum().backward()
     torch.nn.ConvTranspose3d(4, 2, 3, stride=2).cuda()(random(1, 4, 5, 5, 5)).sum().backward()
@@ -146,7 +151,11 @@ def indexing():  # Thrust, CUB
 
 
 def numbers():  # cuRAND's kernels, scans, reductions
-    torch.rand(1000, device="cuda"), torch.randperm(100000, device="cuda"), torch.multinomial(torch.ones(50, device="cuda"), 9)
+    (
+        torch.rand(1000, device="cuda"),
+        torch.randperm(100000, device="cuda"),
+        torch.multinomial(torch.ones(50, device="cuda"), 9),
+    )
     torch.distributions.Gamma(torch.ones(100, device="cuda"), 1.0).sample()
     torch.distributions.Dirichlet(torch.ones(100, device="cuda")).sample()
     a = random(300, 300)

@@ -46,9 +46,12 @@ function isShown(finding) {
 function applyFilters() {
   const indices = report.findings.map((_, index) => index).filter((index) => isShown(report.findings[index]));
   const all = report.findings.length;
-  byId('filter-result').textContent = indices.length === all
+  const once = withoutEqual(indices);
+  const filtered = indices.length === all
     ? plural(all, 'finding') : `${formatCount(indices.length)} of ${plural(all, 'finding')}`;
-  showFindings(indices);
+  byId('filter-result').textContent = once.length === indices.length
+    ? filtered : `${filtered}, ${formatCount(once.length)} where those of several ${extra.ranks.noun} are one`;
+  showFindings(once);
 }
 
 function clearFilters() {

@@ -4,6 +4,20 @@
 const FINDINGS_AT_ONCE = 100;
 let findingList = null;
 
+// By the index of a finding: what other processes have alike.
+const equalFindings = new Map(extra.ranks.equal.flatMap((equal) => equal.findings.map((index) => [index, equal])));
+
+// Of equal findings the first one that is shown stands for all, if more than one is.
+function withoutEqual(indices) {
+  const shown = new Set();
+  return indices.filter((index) => {
+    const equal = equalFindings.get(index);
+    if (equal && shown.has(equal)) return false;
+    if (equal) shown.add(equal);
+    return true;
+  });
+}
+
 function heldTable(finding) {
   const held = finding.held;
   if (!held) return null;
@@ -23,8 +37,9 @@ function accessList(finding) {
   return el('ul', {}, ...parts.map((part) => el('li', {}, part)));
 }
 
-function findingFacts(finding) {
-  const facts = [processTitle(finding.process_index)];
+function findingFacts(finding, index) {
+  const equal = equalFindings.get(index);
+  const facts = equal ? [equal.where] : [processTitle(finding.process_index)];
   if (finding.bytes > 0) facts.push(formatBytes(finding.bytes));
   if (finding.count > 1) facts.push(`count ${formatCount(finding.count)}`);
   if (finding.range) facts.push(`in ${finding.range}`);
@@ -38,7 +53,7 @@ function findingArticle(finding, index) {
     el('h3', {}, el('span', { class: `severity ${finding.severity}` }, finding.severity), ' ',
       el('span', { class: 'kind' }, finding.kind), ' ',
       el('a', { class: 'permanent', href: `#${id}`, 'aria-label': `Link to finding ${index + 1}` }, `#${index + 1}`)),
-    el('p', { class: 'message' }, finding.message), findingFacts(finding),
+    el('p', { class: 'message' }, finding.message), findingFacts(finding, index),
     finding.advice ? el('p', { class: 'advice' }, finding.advice) : null,
     accessList(finding), heldTable(finding),
     ...finding.stacks.map(stackBlock), copyButton(() => findingText(finding)));

@@ -32,7 +32,7 @@ class FlameGraph {
     const rows = this.history.stacks.filter((stack) => stack[this.metric] > 0)
       .sort((a, b) => b[this.metric] - a[this.metric]).slice(0, 20);
     return table(`${title}: the largest call stacks`, [
-      ['Call stack', (row) => stackTitle(row.frames.map((index) => extra.frames[index]), row.api)],
+      ['Call stack', historyStackTitle],
       ['Call', (row) => row.api],
       [title, (row) => format(row[this.metric]), 'number']], rows);
   }

@@ -37,15 +37,21 @@ function frameLanguage(frame, ofKernel) {
   return frame.cuda ? 'cuda' : 'native';
 }
 
-// The frame that a reader looks for: the first of the program's own code.
+// The frame that a reader looks for: the first of the program's own code, else what he can open.
 function userFrame(frames) {
-  return frames.find((frame) => frame.file && !frame.cuda) || frames.find((frame) => !frame.cuda) || frames[0];
+  return frames.find((frame) => frame.file && frame.users) || frames.find((frame) => frame.file && !frame.cuda)
+    || frames.find((frame) => !frame.cuda) || frames[0];
 }
 
 function stackTitle(frames, api) {
   const frame = userFrame(frames);
   if (!frame) return api || 'no call stack';
   return `${frameShort(frame)} ${shortPlace(frame)}`.trim();
+}
+
+// Of a stack of the history: its frames are numbers.
+function historyStackTitle(stack) {
+  return stack.title || stackTitle(stack.frames.map((index) => extra.frames[index]), stack.api);
 }
 
 function sourceAround(frame, reach) {

@@ -42,15 +42,18 @@ function mainCards() {
 
 function processTable() {
   const total = (field) => (row) => figure(field, row.totals[field], formatBytes(row.totals[field]));
+  const rank = report.processes.some((process) => process.rank !== null)
+    ? [['Rank', (row) => (row.rank === null ? '' : String(row.rank)), 'number']] : [];
+  const byRank = (a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity) || 0;
   return table('Processes', [
-    ['Program', (row) => row.program || 'unknown'],
+    ['Program', (row) => row.program || 'unknown'], ...rank,
     ['Pid', (row) => String(row.pid), 'number'],
     ['Host', (row) => row.host],
     ['Ended', (row) => endText(row.ended)],
     ['Peak', total('peak_bytes'), 'number'],
     ['Live at the end', total('live_bytes'), 'number'],
     ['Calls', (row) => figure('events', row.totals.events, formatCount(row.totals.events)), 'number'],
-  ], report.processes);
+  ], rank.length > 0 ? [...report.processes].sort(byRank) : report.processes);
 }
 
 function familyTable(process, index) {
@@ -112,6 +115,7 @@ function showOverview(root) {
   root.append(el('p', { class: `verdict ${kind}`, id: 'verdict' }, sentence), mainCards());
   const parts = [
     listSection('Losses', losses()),
+    listSection(`What differs between ${extra.ranks.noun}`, extra.ranks.differing.map((words) => [words])),
     listSection('About this run', report.remarks.map((remark) => [remark])),
     notCheckedSection(),
     report.processes.length > 0 ? processTable() : null,

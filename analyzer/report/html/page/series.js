@@ -10,7 +10,8 @@ function expandSteps(steps, columns) {
   return values;
 }
 
-// Of a call stack: the program's frame, and as many of its callers as tell it from the others.
+// Of a call stack: the program's frame, and as many of its callers as tell it from the others; where
+// none do, the library that it went through.
 function layerTitles(history, set) {
   const stacks = set.layers.map((layer) => history.stacks[layer.stack]);
   const names = stacks.map((stack) => (stack ? callerNames(stack) : ['no call stack']));
@@ -21,7 +22,7 @@ function layerTitles(history, set) {
       const same = names.filter((_, other) => title(other, depth) === title(index, depth));
       if (same.length === 1) return title(index, depth);
     }
-    return title(index, 1);
+    return title(index, 1) + throughLibrary(stacks[index]);
   });
 }
 
@@ -29,8 +30,17 @@ function layerTitles(history, set) {
 function callerNames(stack) {
   const frames = stack.frames.map((index) => extra.frames[index]);
   if (frames.length === 0) return [stack.api || 'no call stack'];
+  if (stack.title) return [stack.title];
   const outer = frames.slice(frames.indexOf(userFrame(frames)) + 1);
-  return [stackTitle(frames, stack.api), ...outer.map((frame) => `${frameShort(frame)} ${shortPlace(frame)}`)];
+  return [historyStackTitle(stack), ...outer.map((frame) => `${frameShort(frame)} ${shortPlace(frame)}`)];
+}
+
+// ", through libcublas.so.13" if the library that called CUDA is not the shown frame's.
+function throughLibrary(stack) {
+  const frames = stack ? stack.frames.map((index) => extra.frames[index]) : [];
+  const inner = frames.find((frame) => !frame.cuda);
+  if (!inner || !inner.module || (!stack.title && inner.module === userFrame(frames).module)) return '';
+  return `, through ${fileName(inner.module)}`;
 }
 
 // The layers of one set; what they leave of the whole is the last one.

@@ -3,6 +3,7 @@
 // each of them.
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <type_traits>
@@ -74,9 +75,8 @@ struct VideoParts : Same<u32> {
         continue;
       }
       if constexpr (kMode == kSaturated) {
-        constexpr s32 kLeast = std::numeric_limits<R>::min(), kMost = std::numeric_limits<R>::max();
-        part = part < kLeast ? kLeast : part;
-        part = part > kMost ? kMost : part;
+        using Range = std::numeric_limits<R>;
+        part = std::clamp(part, static_cast<s32>(Range::min()), static_cast<s32>(Range::max()));
       }
       result |= (static_cast<u32>(part) & ((1u << kBits) - 1)) << at;
     }

@@ -49,7 +49,7 @@ private:
     if (++depth_ > kDeepest) lexer_.fail("a constant expression that is nested too deeply");
   }
 
-  const Literal& integer(const Literal& value) {
+  Literal integer(Literal value) {
     if (value.number != Number::kInteger) lexer_.fail("arithmetic on a floating-point constant");
     return value;
   }

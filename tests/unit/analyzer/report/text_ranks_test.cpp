@@ -28,21 +28,7 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-// Each with a leak from one stack; all end well.
-Report ranks(std::size_t count) {
-  Report report = test::clean();
-  report.processes.clear();
-  for (std::size_t i = 0; i < count; ++i) {
-    ProcessReport process = test::process(static_cast<std::uint32_t>(4711 + 2 * i));
-    process.rank = static_cast<std::uint32_t>(i);
-    report.processes.push_back(process);
-    ReportedFinding leak = test::leak();
-    leak.process = i;
-    report.findings.push_back(leak);
-  }
-  set_fingerprints(report.findings);
-  return report;
-}
+using test::ranks;
 
 TEST(TextOfRanks, FindingsOfAllRanksAreOne) {
   const std::string text = text_of(ranks(8));

@@ -100,8 +100,8 @@ TEST(ReportText, HoldersInTheBackwardPassAreNamedByIt) {
     frame.module = library;
     return frame;
   };
-  const Frame engine = in("/torch/libtorch_cpu.so",
-                          "torch::autograd::Engine::thread_main(std::shared_ptr<T> const&)");
+  const Frame engine =
+    in("/torch/libtorch_cpu.so", "torch::autograd::Engine::thread_main(std::shared_ptr<T> const&)");
   const Frame node = in("/torch/libtorch_cpu.so",
                         "torch::autograd::generated::AddmmBackward0::apply(std::vector<T>&&)");
   const Frame allocator = in("/torch/libc10_cuda.so", "c10::cuda::raw_alloc(unsigned long)");

@@ -13,7 +13,9 @@ trace::Payload payload_of(const std::vector<std::uint64_t>& words) {
 }
 
 // A value of each form's type that is another one for each word.
-template <class T> T value_for(unsigned word) { return static_cast<T>(word + 1); }
+template <class T> T value_for(unsigned word) {
+  return static_cast<T>(static_cast<std::uint64_t>(word) + 1);
+}
 template <> trace::Index3 value_for(unsigned word) { return {word + 1, 2, 3}; }
 template <> trace::Halves value_for(unsigned word) { return {word + 1, 2}; }
 
