@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prefix sums need one place more than there are values: the kernel stores sums[0] to sums[count],
+// Prefix sums need one element more than there are values: the kernel stores sums[0] to sums[count],
 // and the program allocates only count of them. CUDA says nothing, since the store stays in the same
 // page of 2 MiB. With --guard the GPU faults at the store. With "clean" there is room for the last.
 //

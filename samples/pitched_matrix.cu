@@ -3,7 +3,7 @@
 // pitch (512), so that every row begins on a full memory sector. Row addresses are computed in bytes, then cast.
 // Variants: clean (or no word);
 //   flat         cudaMalloc and rows of 400 bytes: every other row starts in the middle of a 32-byte sector
-//   flat-copy    one flat copy of rows x 400 bytes into pitched memory: all rows but the first land in wrong places
+//   flat-copy    one flat copy of rows x 400 bytes into pitched memory: all rows but the first land at wrong addresses
 //   wrong-pitch  the width is given as the pitch, with the same result, row by row
 //   width        the width is given in elements of the padded row: larger than the host's pitch, CUDA refuses it.
 //                It is the runtime that does, before any driver call, so a static runtime leaves nothing to see.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A volume of 50 x 20 x 10 floats: cudaMalloc3D pads each row to the pitch, cudaMemcpy3D copies between it and a dense
 // host array. An extent counts bytes first, then rows, then slices.
-// Variants: clean (or no word); swapped: height and depth change places on the way to the device, so that twenty
+// Variants: clean (or no word); swapped: height and depth are exchanged on the way to the device, so that twenty
 // slices are asked for where ten were allocated. CUDA refuses the copy with "invalid argument".
 //
 // run:

@@ -80,7 +80,7 @@ struct ExecutionLine {
 };
 
 // A thread at an instruction.
-struct ExecutionPlace {
+struct ExecutionLocation {
   const ExecutionLine* lines;
   std::uint32_t line_count;
   std::uint32_t has_thread; // 1: `block` and `thread` are known
@@ -106,8 +106,8 @@ struct ExecutionFault {
   std::uint32_t size;
   ExecutionReport kind;
   ExecutionLaunch launch;
-  ExecutionPlace place;  // the first thread that it happened to
-  std::uint64_t address; // of the access; in shared, local and parameter memory the offset
+  ExecutionLocation location; // the first thread that it happened to
+  std::uint64_t address;      // of the access; in shared, local and parameter memory the offset
   std::uint32_t has_address;
   std::uint32_t bytes; // of the access of one thread
   ExecutionSpace space;
@@ -116,10 +116,10 @@ struct ExecutionFault {
   // Whether a GPU would have stopped the kernel here, with the CUresult that it answers; 0: it goes
   // on, as a read past a block's end inside mapped memory does
   std::uint32_t gpu_error;
-  std::uint32_t has_other; // 1: `other` is the second place
+  std::uint32_t has_other; // 1: `other` is the second location
   ExecutionNeighbour neighbour;
   // Races: the earlier access. Barriers: another thread that waits elsewhere or has left.
-  ExecutionPlace other;
+  ExecutionLocation other;
   ExecutionAccess other_access;
   std::uint32_t reserved;
   const char* message;
@@ -137,8 +137,8 @@ struct ExecutionSkip {
   std::uint32_t size;
   ExecutionEnd end;
   ExecutionLaunch launch;
-  ExecutionPlace place; // the instruction that cannot be executed; no lines: none is to blame
-  const char* reason;   // half a sentence: "tex.2d.v4.f32.f32 is not executed"
+  ExecutionLocation location; // the instruction that cannot be executed; no lines: none is to blame
+  const char* reason;         // half a sentence: "tex.2d.v4.f32.f32 is not executed"
   std::uint64_t blocks_done, instructions_done;
 };
 
@@ -147,7 +147,7 @@ struct ExecutionHeapCall {
   std::uint32_t size;
   std::uint32_t is_free; // the call comes before it happens
   ExecutionLaunch launch;
-  ExecutionPlace place;
+  ExecutionLocation location;
   std::uint64_t pointer;                // 0 of a malloc(): the heap was exhausted
   std::uint64_t bytes;                  // asked for
   std::uint64_t heap_bytes, used_bytes; // the heap's limit, and what is alive in it

@@ -5,6 +5,7 @@
 #include "analyzer/coalescing/memory_access.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -105,7 +106,7 @@ std::uint64_t scale(std::uint64_t figure, std::uint64_t launches, std::uint64_t 
   if (measured == 0 || launches <= measured) return figure;
   const double by = static_cast<double>(launches) / static_cast<double>(measured);
   const double all = static_cast<double>(figure) * by;
-  return all < static_cast<double>(kMostSectors) ? static_cast<std::uint64_t>(all + 0.5)
+  return all < static_cast<double>(kMostSectors) ? static_cast<std::uint64_t>(std::llround(all))
                                                  : kMostSectors;
 }
 

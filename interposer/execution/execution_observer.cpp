@@ -18,7 +18,7 @@ namespace {
 
 using trace::ExecutionFault;
 using trace::ExecutionLaunch;
-using trace::ExecutionPlace;
+using trace::ExecutionLocation;
 using trace::ExecutionSkip;
 using trace::ExecutionTotals;
 
@@ -77,13 +77,13 @@ void record_fault(ThreadLog& log, const ExecutionFault& f) noexcept {
   trace::FaultFields fault(record);
   add_launch(fault, f.launch);
   fault.fault(static_cast<trace::FaultKind>(f.kind)).kernel(text_of(log, f.launch.kernel));
-  fault.lines(lines_of(log, f.place)).instruction(text_of(log, f.place.instruction));
-  fault.function(text_of(log, f.place.function));
+  fault.lines(lines_of(log, f.location)).instruction(text_of(log, f.location.instruction));
+  fault.function(text_of(log, f.location.function));
   fault.bytes(f.bytes).space(static_cast<trace::FaultSpace>(f.space));
   fault.access(static_cast<trace::FaultAccess>(f.access)).count(f.count).gpu_error(f.gpu_error);
-  if (f.place.has_thread != 0) {
+  if (f.location.has_thread != 0) {
     record.flags |= trace::kFaultHasThread;
-    fault.block_index(index_of(f.place.block)).thread_index(index_of(f.place.thread));
+    fault.block_index(index_of(f.location.block)).thread_index(index_of(f.location.thread));
   }
   if (f.has_address != 0) {
     record.flags |= trace::kFaultHasAddress;
@@ -102,8 +102,8 @@ void record_skip(ThreadLog& log, const ExecutionSkip& s) noexcept {
   trace::ExecutionFields execution(record);
   execution.op(static_cast<trace::ExecutionOp>(s.end)).kernel(text_of(log, s.launch.kernel));
   execution.reason(text_of(log, s.reason)).call(s.launch.call).made(s.launch.made);
-  execution.node(s.launch.node).lines(lines_of(log, s.place));
-  execution.instruction(text_of(log, s.place.instruction));
+  execution.node(s.launch.node).lines(lines_of(log, s.location));
+  execution.instruction(text_of(log, s.location.instruction));
   execution.blocks_done(s.blocks_done).instructions(s.instructions_done);
   append_ordered(log, record, known_context(s.launch.context));
 }

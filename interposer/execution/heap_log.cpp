@@ -92,10 +92,10 @@ void put_site(HeapLog& heap, std::uint32_t id, const trace::ExecutionLine& line)
 }
 
 // The id of the innermost line; 0 if none is known or the table is full.
-std::uint32_t site_of(HeapLog& heap, const trace::ExecutionPlace& place) noexcept {
-  if (place.lines == nullptr || place.line_count == 0) return 0;
-  trace::ExecutionLine line = place.lines[0];
-  if (line.function == nullptr) line.function = place.function;
+std::uint32_t site_of(HeapLog& heap, const trace::ExecutionLocation& location) noexcept {
+  if (location.lines == nullptr || location.line_count == 0) return 0;
+  trace::ExecutionLine line = location.lines[0];
+  if (line.function == nullptr) line.function = location.function;
   std::uint64_t key = text_id(as_text(line.function)) * 31 + text_id(as_text(line.file));
   key = (key ^ line.line) * 0x9e3779b97f4a7c15;
   if (key == 0) key = 1;
@@ -140,14 +140,14 @@ void record_heap_call(const trace::ExecutionHeapCall& call) noexcept {
   HeapLog* heap = lock.held() ? log_of(call.launch.context) : nullptr;
   if (heap == nullptr) return;
   introduce_grid(*heap, call.launch);
-  const std::uint32_t site = site_of(*heap, call.place);
+  const std::uint32_t site = site_of(*heap, call.location);
   const bool frees = call.is_free != 0;
   Record record;
   record.kind = frees ? trace::Kind::kDeviceFree : trace::Kind::kDeviceAlloc;
   record.use(trace::kFirstPayloadWords);
   trace::DeviceAllocFields words(record); // those of a free are the same
   words.pointer(call.pointer).bytes(frees ? 0 : call.bytes).grid(call.launch.grid_id);
-  words.block({call.place.block[0], call.place.block[1], call.place.block[2]});
+  words.block({call.location.block[0], call.location.block[1], call.location.block[2]});
   auto space = trace::DeviceSpace::kUnknown;
   if (call.space == trace::ExecutionSpace::kShared) space = trace::DeviceSpace::kShared;
   if (call.space == trace::ExecutionSpace::kLocal) space = trace::DeviceSpace::kLocal;
@@ -155,7 +155,8 @@ void record_heap_call(const trace::ExecutionHeapCall& call) noexcept {
     trace::device_flags(frees ? trace::DeviceOp::kFree : trace::DeviceOp::kMalloc, space);
   const bool refused = !frees && call.pointer == 0;
   put(*heap, record, refused ? trace::kDeviceOutOfMemory : std::uint16_t{0},
-      trace::pack_who(site, call.place.thread[0], call.place.thread[1], call.place.thread[2]));
+      trace::pack_who(site, call.location.thread[0], call.location.thread[1],
+                      call.location.thread[2]));
 }
 
 void forget_heap_logs() noexcept { std::memset(heap_logs, 0, sizeof heap_logs); }

@@ -47,12 +47,12 @@ std::uint64_t text_of(ThreadLog& log, const char* text) noexcept {
   return text != nullptr && *text != '\0' ? append_text(log, as_text(text)) : 0;
 }
 
-std::uint64_t lines_of(ThreadLog& log, const trace::ExecutionPlace& place) noexcept {
+std::uint64_t lines_of(ThreadLog& log, const trace::ExecutionLocation& location) noexcept {
   char buffer[kMostBytes];
   std::size_t used = 0;
-  const unsigned count = place.line_count < kMostLines ? place.line_count : kMostLines;
-  for (unsigned i = 0; i < count && place.lines != nullptr; ++i) {
-    if (!add_line(buffer, used, place.lines[i])) break;
+  const unsigned count = location.line_count < kMostLines ? location.line_count : kMostLines;
+  for (unsigned i = 0; i < count && location.lines != nullptr; ++i) {
+    if (!add_line(buffer, used, location.lines[i])) break;
   }
   return used != 0 ? append_text(log, {buffer, used - 1}) : 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all records about kernels share: names and lines as texts of the trace, and a place in the
-// process-wide order. For calls that come from the simulated device: no CUDA call, no lock.
+// What all records about kernels share: names and lines as texts of the trace, and a position in
+// the process-wide order. For calls that come from the simulated device: no CUDA call, no lock.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ std::string_view as_text(const char* text) noexcept; // of null an empty one
 // Its kText id; 0 for an empty text.
 std::uint64_t text_of(ThreadLog& log, const char* text) noexcept;
 // The same of the source lines of an instruction, as trace/FORMAT.md has them.
-std::uint64_t lines_of(ThreadLog& log, const trace::ExecutionPlace& place) noexcept;
+std::uint64_t lines_of(ThreadLog& log, const trace::ExecutionLocation& location) noexcept;
 
 // A record that is no call, with an order of its own.
 void append_ordered(ThreadLog& log, const Record& record, std::uint16_t context) noexcept;

@@ -84,15 +84,15 @@ bool was_exported(std::uint64_t stack) noexcept {
 } // namespace
 
 bool list_names(const char* list, const char* file, std::uint64_t offset) noexcept {
-  char place[300];
+  char site[300];
   const int length =
-    std::snprintf(place, sizeof place, "%s+0x%llx", file, static_cast<unsigned long long>(offset));
+    std::snprintf(site, sizeof site, "%s+0x%llx", file, static_cast<unsigned long long>(offset));
   const auto whole = static_cast<std::size_t>(length > 0 ? length : 0);
   const std::size_t name = std::strlen(file);
   for (const char* part = list; *part != '\0';) {
     const std::size_t size = std::strcspn(part, ",");
     if (size == name && std::strncmp(part, file, size) == 0) return true;
-    if (size == whole && whole < sizeof place && std::strncmp(part, place, size) == 0) return true;
+    if (size == whole && whole < sizeof site && std::strncmp(part, site, size) == 0) return true;
     part += size + (part[size] == ',' ? 1 : 0);
   }
   return false;

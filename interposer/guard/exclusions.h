@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Call stacks whose allocations stay plain: those that passed through a file or a place of code
+// Call stacks whose allocations stay plain: those that passed through a file or an address of code
 // that --guard-exclude names, and those that have given a block to another process.
 #pragma once
 
@@ -20,7 +20,7 @@ StackVerdict ask_stack() noexcept;
 void exclude_stack(std::uint64_t stack) noexcept;
 void forget_exclusions() noexcept;
 
-// Whether a name of the list, parts of it separated by commas, is the file's name or the place
+// Whether a name of the list, parts of it separated by commas, is the file's name or the address
 // "<file>+0x<offset>".
 bool list_names(const char* list, const char* file, std::uint64_t offset) noexcept;
 

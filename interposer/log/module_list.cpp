@@ -25,7 +25,8 @@ namespace {
 
 struct Noted {
   std::uint64_t start, end;
-  std::uint64_t name; // hash of its path: another library of the same size may take the same place
+  std::uint64_t name; // hash of its path: another library of the same size may take the same
+                      // addresses
   bool seen;          // during the current scan
 };
 constexpr unsigned kMaxNoted = 16384;
@@ -171,7 +172,8 @@ void scan() noexcept {
   walk_objects(note_one, nullptr);
   const unsigned before = noted_count;
   drop_unseen();
-  if (noted_count != before) walk_objects(note_one, nullptr); // what took a dropped one's place
+  if (noted_count != before)
+    walk_objects(note_one, nullptr); // what was loaded instead of a dropped one
   noted_epoch = now;
   look_for_python();
 }

@@ -2,10 +2,10 @@
 // See stack_interner.h.
 //
 // Why verifying is enough: the first return address and the frame are the key. If the return
-// address of frame i lies where it lay, the code that runs there is the same function at the same
-// place, so its caller's return address lies where it lay too, or the stack is another one and the
+// address of frame i lies where it lay, the code that runs there is the same function with the same
+// frame, so its caller's return address lies where it lay too, or the stack is another one and the
 // comparison fails. Only a function that moves its own frame (alloca) and whose old return address
-// happens to survive at the old place could be taken for an earlier call.
+// happens to survive at the old address could be taken for an earlier call.
 #include "interposer/log/stack_interner.h"
 
 #include <sys/mman.h>

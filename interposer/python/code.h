@@ -28,8 +28,8 @@ inline std::uint64_t text_key(const Layout& l, const char* text) noexcept {
   } else if (bytes != 0) { // what lies before the characters is the string's, too
     first = load<std::uint64_t>(data + bytes - 8, 0) >> (64 - 8 * bytes);
   }
-  const std::uint64_t place = reinterpret_cast<std::uint64_t>(text) ^ std::rotl(length, 48);
-  return place + std::rotl(first, 17) + std::rotl(second, 41);
+  const std::uint64_t mixed = reinterpret_cast<std::uint64_t>(text) ^ std::rotl(length, 48);
+  return mixed + std::rotl(first, 17) + std::rotl(second, 41);
 }
 
 // Distinguishes a code object from another one that takes its address later. Each new object gets

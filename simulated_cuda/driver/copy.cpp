@@ -65,7 +65,7 @@ CUresult resolve_array(const Side& side, const CUDA_MEMCPY3D& copy, Rows* rows) 
 
 // True where the declared memory type refuses what lies at the address: DEVICE is checked, HOST is
 // not.
-bool wrong_place(const Side& side, const Block* block) {
+bool is_wrong_memory(const Side& side, const Block* block) {
   return side.type == CU_MEMORYTYPE_DEVICE && block == nullptr;
 }
 
@@ -80,7 +80,7 @@ CUresult resolve_linear(const Side& side, const CUDA_MEMCPY3D& copy, Rows* rows)
   const CUdeviceptr first = side.address + side.z * slice + side.y * pitch + side.x;
   const size_t extent = (copy.Depth - 1) * slice + (copy.Height - 1) * pitch + copy.WidthInBytes;
   const Block* block = state().blocks.containing(first);
-  if (wrong_place(side, block)) return CUDA_ERROR_INVALID_VALUE;
+  if (is_wrong_memory(side, block)) return CUDA_ERROR_INVALID_VALUE;
   *rows = {reinterpret_cast<std::byte*>(first), pitch, slice, first};
   if (block == nullptr) return CUDA_SUCCESS; // pageable host memory
   // Registered memory is part of a larger host buffer: a host-side range may go on past the

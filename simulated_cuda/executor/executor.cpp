@@ -55,7 +55,7 @@ public:
   const std::vector<Variable>& variables() const override { return variables_; }
   unsigned target() const override { return target_; }
 
-  void place(std::size_t variable, std::uint64_t address) override {
+  void set_address(std::size_t variable, std::uint64_t address) override {
     if (variable < variables_.size()) addresses_[linked_of_[variable]] = address;
     programs_.clear(); // their constants hold addresses
   }
@@ -201,13 +201,13 @@ Ability examine(Module& module, const Kernel& kernel) {
     const Unsupported& unsupported = program.unsupported;
     ability.reason = unsupported.reason;
     if (!ability.reason.empty())
-      ability.place = place_of(*program.functions[unsupported.code], unsupported.source);
+      ability.location = location_of(*program.functions[unsupported.code], unsupported.source);
     ability.uses_heap = program.uses_heap;
     ability.uses_printf = program.uses_printf;
     ability.uses_grid_sync = program.uses_grid_sync;
   } catch (const std::exception& bad) {
     ability.reason = bad.what();
-    ability.place.function = kernel.name;
+    ability.location.function = kernel.name;
   }
   return ability;
 }
@@ -217,7 +217,7 @@ Outcome run(const Launch& launch, Observer& observer) {
   outcome.end = End::kSkipped;
   const Ability ability = examine(*launch.module, *launch.kernel);
   outcome.reason = ability.reason.empty() ? refusal(launch) : ability.reason;
-  outcome.place = ability.place;
+  outcome.location = ability.location;
   if (!outcome.reason.empty()) return outcome;
   try {
     auto& module = static_cast<LoadedModule&>(*launch.module);

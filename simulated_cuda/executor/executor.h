@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The executor of PTX: code is loaded as a Module, and run() executes one launch of a kernel of it
 // over a Memory, checking every access of every thread. It allocates no device memory: its user
-// places variables and the device heap, and keeps the Memory's states right for copies and sets.
-// Invariants: no function here throws; no PTX, however damaged, harms the process; a kernel reaches
-// host memory only through regions of the Memory. A Module may be used by one thread at a time.
+// chooses the addresses of variables and of the device heap, and keeps the Memory's states right
+// for copies and sets. Invariants: no function here throws; no PTX, however damaged, harms the
+// process; a kernel reaches host memory only through regions of the Memory. A Module may be used by
+// one thread at a time.
 #pragma once
 
 #include "simulated_cuda/executor/machine/memory.h"
@@ -62,7 +63,7 @@ public:
 
   // All variables are placed before the first launch and before initial_bytes(). Names of what
   // other modules define (.extern that none of the texts has) fail load().
-  virtual void place(std::size_t variable, std::uint64_t address) = 0;
+  virtual void set_address(std::size_t variable, std::uint64_t address) = 0;
   // Holds addresses of variables and functions where the initialiser names them.
   virtual std::vector<std::byte> initial_bytes(std::size_t variable) const = 0;
 
@@ -134,7 +135,7 @@ struct Launch {
 // without running. `reason` is empty if it can run.
 struct Ability {
   std::string reason;
-  Place place;
+  Location location;
   bool uses_heap = false;
   bool uses_printf = false;
   bool uses_grid_sync = false;

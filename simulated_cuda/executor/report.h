@@ -51,7 +51,7 @@ struct SourceLine {
 };
 
 // A thread at an instruction.
-struct Place {
+struct Location {
   std::vector<SourceLine> lines; // innermost first; empty without line information
   std::string function;          // the kernel or device function that has the code
   std::string instruction;       // text of the PTX
@@ -62,7 +62,7 @@ struct Place {
 
 struct Report {
   ReportKind kind = ReportKind::kOther;
-  Place place; // the first thread that it happened to
+  Location location; // the first thread that it happened to
   std::uint64_t address = 0;
   bool has_address = false;
   std::uint32_t bytes = 0; // of the access of one thread
@@ -73,7 +73,7 @@ struct Report {
   std::uint32_t gpu_error = 0;
   // Races: the earlier access. Barriers: another thread that waits elsewhere.
   bool has_other = false;
-  Place other;
+  Location other;
   Access other_access = Access::kUnknown;
   // What lies nearest in shared, local or parameter memory; 0 bytes: nothing is known
   std::uint64_t neighbour_begin = 0, neighbour_bytes = 0;
@@ -87,12 +87,12 @@ struct HeapEvent {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0; // asked for; of a free: of its block
   std::uint64_t alive_bytes = 0, capacity = 0;
-  Place place;
+  Location location;
 };
 
 enum class End : std::uint8_t {
   kDone,
-  kSkipped, // nothing ran: `reason` and `place` say why
+  kSkipped, // nothing ran: `reason` and `location` say why
   kStopped, // at a limit, in the middle
   kFault,   // ended by a trap, an assert or another error that ends a grid: `gpu_error`
 };
@@ -109,7 +109,7 @@ struct Outcome {
   End end = End::kDone;
   std::string reason;
   // Of what cannot be executed; of a stopped launch: where one of its threads was
-  Place place;
+  Location location;
   // Of the first mistake for which a GPU would have stopped the kernel: 700, 710, 716, 719, ...; 0:
   // none. The executor itself goes on after 700, 716 and 717, without the access.
   std::uint32_t gpu_error = 0;

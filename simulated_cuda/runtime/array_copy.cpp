@@ -19,24 +19,24 @@ CUresult run(const CUDA_MEMCPY3D& copy, const cudaStream_t* stream) {
   return stream == nullptr ? driver().cuMemcpy3D(&copy) : driver().cuMemcpy3DAsync(&copy, *stream);
 }
 
-struct ArrayPlace {
+struct ArrayPart {
   cudaArray_const_t array;
   size_t x, y;
 };
 
-struct LinearPlace {
+struct LinearPart {
   void* pointer;
   size_t pitch;
 };
 
-void set_array_source(CUDA_MEMCPY3D& copy, ArrayPlace at) {
+void set_array_source(CUDA_MEMCPY3D& copy, ArrayPart at) {
   copy.srcMemoryType = CU_MEMORYTYPE_ARRAY;
   copy.srcArray = handle_of(at.array);
   copy.srcXInBytes = at.x;
   copy.srcY = at.y;
 }
 
-void set_array_destination(CUDA_MEMCPY3D& copy, ArrayPlace at) {
+void set_array_destination(CUDA_MEMCPY3D& copy, ArrayPart at) {
   copy.dstMemoryType = CU_MEMORYTYPE_ARRAY;
   copy.dstArray = handle_of(at.array);
   copy.dstXInBytes = at.x;
@@ -45,7 +45,7 @@ void set_array_destination(CUDA_MEMCPY3D& copy, ArrayPlace at) {
 
 enum class Direction { kToArray, kFromArray };
 
-cudaError_t rectangle(Direction direction, ArrayPlace array, LinearPlace linear, size_t width,
+cudaError_t rectangle(Direction direction, ArrayPart array, LinearPart linear, size_t width,
                       size_t height, cudaMemcpyKind kind, const cudaStream_t* stream) {
   if (width == 0 || height == 0) return use_context();
   if (height > 1 && width > linear.pitch) return cudaErrorInvalidPitchValue;
@@ -78,7 +78,7 @@ cudaError_t row_bytes(cudaArray_const_t array, size_t* bytes) {
 }
 
 // `count` bytes in a row that may go on in the next rows of the array.
-cudaError_t run_of_bytes(Direction direction, ArrayPlace array, void* pointer, size_t count,
+cudaError_t run_of_bytes(Direction direction, ArrayPart array, void* pointer, size_t count,
                          cudaMemcpyKind kind, const cudaStream_t* stream) {
   size_t row = 0;
   if (count == 0) return use_context();

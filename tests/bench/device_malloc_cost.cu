@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What malloc and free cost in kernels: the same kernel with plain calls and with logged ones, in
-// turns in one process, because from process to process the place of the device heap alone changes
-// figures by half. Usage: device_malloc_cost [ROUNDS [MIB]]. Prints one line a setting: "<bytes>
-// <blocks> <callers a block> <plain us a malloc> <logged> <plain us a free> <logged>": the kernel's
-// time over the number of calls in it, the best of ROUNDS (5) rounds. Run alone, the logged calls
-// record nothing. 12 KiB is asked for by fewer threads: the device heap needs milliseconds for each
-// then.
+// turns in one process, because from process to process the address of the device heap alone
+// changes figures by half. Usage: device_malloc_cost [ROUNDS [MIB]]. Prints one line a setting:
+// "<bytes> <blocks> <callers a block> <plain us a malloc> <logged> <plain us a free> <logged>": the
+// kernel's time over the number of calls in it, the best of ROUNDS (5) rounds. Run alone, the
+// logged calls record nothing. 12 KiB is asked for by fewer threads: the device heap needs
+// milliseconds for each then.
 //
 // MIB (0) of device memory are allocated first, so that the driver puts the heap elsewhere: that
 // alone makes calls from many threads up to 1.5 times as dear (docs/measurements.md).

@@ -37,7 +37,7 @@ struct Times {
 
 struct Listener : Observer {
   void report(const Report& r) override {
-    std::printf("report %d: %s\n", static_cast<int>(r.kind), r.place.instruction.c_str());
+    std::printf("report %d: %s\n", static_cast<int>(r.kind), r.location.instruction.c_str());
   }
 };
 

@@ -216,8 +216,8 @@ void run_child() {
   }
 }
 
-// Tells how long the words since the last `time` took.
-void tell_time() {
+// Prints how long the words since the last `time` took.
+void print_time() {
   using Clock = std::chrono::steady_clock;
   static Clock::time_point last = Clock::now();
   const auto now = Clock::now();
@@ -286,7 +286,7 @@ const std::map<std::string, std::function<void()>> kWords = {
   {"push", [] { nvtxRangePushA(next().c_str()); }},
   {"pop", [] { nvtxRangePop(); }},
   {"sleep", [] { usleep(static_cast<useconds_t>(next_number()) * 1000); }},
-  {"time", tell_time},
+  {"time", print_time},
   {"kill", [] { raise(SIGKILL); }},
   {"fork", run_child}, // the child goes on, the parent waits for it
 };

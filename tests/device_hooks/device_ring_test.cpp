@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ring between kernels and the host, both sides of it: device_hooks' writer, run by threads of
-// the host in the place of warps, and trace/ring_reader.h. Under the thread sanitizer this also
+// the host instead of warps, and trace/ring_reader.h. Under the thread sanitizer this also
 // checks that every access is ordered.
 #include <gtest/gtest.h>
 
@@ -113,7 +113,7 @@ TEST(DeviceRing, IsSoundOnlyWhenWhole) {
 TEST(DeviceRing, RecordsGoAroundTheEnd) {
   TestRing ring(4, 8);
   using Numbers = std::vector<std::uint64_t>;
-  // 3 + 2 slots a round: the beginning moves through all places
+  // 3 + 2 slots a round: the beginning moves through all slots
   for (std::uint64_t n = 0; n < 50; n += 2) {
     ASSERT_TRUE(put(ring.writer(3), 1, n, 3));
     ASSERT_TRUE(put(ring.writer(3), 1, n + 1, 2));

@@ -38,7 +38,7 @@ void require(bool good, const char* what) {
 }
 
 struct Listener : Observer {
-  void report(const Report& r) override { seen += r.place.instruction.size(); }
+  void report(const Report& r) override { seen += r.location.instruction.size(); }
   void heap_event(const HeapEvent& e) override { seen += e.bytes; }
   void print(const std::string& text) override { seen += text.size(); }
   std::uint64_t seen = 0;
@@ -77,7 +77,7 @@ struct World {
 };
 
 // False: its variables need more memory than there is.
-bool place_variables(Module& module, Memory& memory, World& world) {
+bool allocate_variables(Module& module, Memory& memory, World& world) {
   std::uint64_t at = world.variables;
   const std::uint64_t end = at + kVariables;
   for (std::size_t i = 0; i < module.variables().size(); ++i) {
@@ -87,7 +87,7 @@ bool place_variables(Module& module, Memory& memory, World& world) {
     at = (at + alignment - 1) / alignment * alignment;
     if (at > end || variable.size > end - at) return false;
     memory.allocate(at, variable.size);
-    module.place(i, at);
+    module.set_address(i, at);
     at += variable.size;
   }
   at = world.variables;
@@ -169,7 +169,7 @@ void execute_ptx_input(const std::uint8_t* data, std::size_t size) {
   require(memory.add_host_memory(pinned, world.pinned.size() * 4,
                                  reinterpret_cast<std::byte*>(world.pinned.data())),
           "the region of pinned memory");
-  if (!place_variables(*module, memory, world)) return;
+  if (!allocate_variables(*module, memory, world)) return;
   memory.allocate(world.ones, kPage);
   std::memset(world.device.host() + (world.ones - kBase), 1, kPage);
   memory.mark_initialized(world.ones, kPage);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel of a graph leaks in the second of three launches of that graph, which are made from three places. Its grid has one number in
+// A kernel of a graph leaks in the second of three launches of that graph, which are made by three calls. Its grid has one number in
 // all of them. waited: the host waits for each launch and rests, so that the clocks tell which it was; at-once: it does neither, and
 // all three are possible.
 //

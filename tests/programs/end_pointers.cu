@@ -53,7 +53,7 @@ __global__ void count_up(unsigned long) {}
 
 constexpr std::size_t kBytes = 2 << 20, kFloats = kBytes / sizeof(float);
 
-// Two blocks side by side, and one that is not beside them. How allocators place them is their business, so it is tried.
+// Two blocks side by side, and one that is not beside them. Allocators choose the addresses, so it is tried.
 __attribute__((noinline)) static bool neighbours(float*& first, float*& second, float*& other)
 {
   constexpr int kTries = 32;

@@ -126,7 +126,7 @@ static void record_by_any_node()
 
 static void signal_host(void*) { signalled = true; }
 
-static void told_by_graph()
+static void signalled_by_graph()
 {
   cudaGraph_t graph = nullptr;
   CHECK(cudaStreamBeginCapture(s1, cudaStreamCaptureModeRelaxed));
@@ -242,7 +242,7 @@ int main(int argc, char** argv)
   if (is("graph-set-event")) record_by_graph(true);
   if (is("graph-wait")) wait_by_graph();
   if (is("graph-any")) record_by_any_node();
-  if (is("graph-host")) told_by_graph();
+  if (is("graph-host")) signalled_by_graph();
   if (is("external")) leave_events_to_the_graph();
   if (is("launch-event")) record_by_launch(false);
   if (is("launch-completion")) record_by_launch(true);

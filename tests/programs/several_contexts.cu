@@ -90,7 +90,7 @@ template <class Function> static Function* driver_function(const char* name, int
 }
 
 // What makes one or the other context current.
-struct Places {
+struct Contexts {
   bool devices;
   CUcontext contexts[2] = {};
 
@@ -115,25 +115,25 @@ struct Places {
 
 int main(int argc, char** argv)
 {
-  Places places{started_with(argc, argv, "devices")};
+  Contexts all{started_with(argc, argv, "devices")};
   const bool quiet = argc > 2;
-  places.make();
+  all.make();
   Arrays arrays[2];
   for (int which : {0, 1}) {
-    places.enter(which);
+    all.enter(which);
     arrays[which] = make_arrays();
   }
   for (int which : {0, 1}) { // both work at the same time
-    places.enter(which);
+    all.enter(which);
     work(arrays[which], quiet ? 0 : 64u << which);
   }
   for (int which : {0, 1}) {
-    places.enter(which);
+    all.enter(which);
     check_and_free(arrays[which]);
   }
-  if (!places.devices) {
-    CHECK(driver_function<CUresult(CUcontext)>("cuCtxDestroy", 4000)(places.contexts[1])); // @destroy
-    places.enter(0);
+  if (!all.devices) {
+    CHECK(driver_function<CUresult(CUcontext)>("cuCtxDestroy", 4000)(all.contexts[1])); // @destroy
+    all.enter(0);
   }
   return 0;
 }

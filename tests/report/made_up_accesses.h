@@ -39,19 +39,19 @@ inline ReportedFinding uncoalesced() {
   f.advice = "Let threadIdx.x count along the dimension that is contiguous in memory.";
   f.access = access(AccessedMemory::kGlobal, AccessOperation::kLoad);
   f.bytes = f.access->wasted_bytes;
-  LabelledStack place = stack("accessed here", "", {});
-  place.frames.resize(2);
-  place.frames[0] = {.address = 0,
-                     .function = "load(float*)",
-                     .file = "/src/step.cu",
-                     .line = 12,
-                     .module = {},
-                     .inlined = true};
-  place.frames[1] = {
+  LabelledStack accessed = stack("accessed here", "", {});
+  accessed.frames.resize(2);
+  accessed.frames[0] = {.address = 0,
+                        .function = "load(float*)",
+                        .file = "/src/step.cu",
+                        .line = 12,
+                        .module = {},
+                        .inlined = true};
+  accessed.frames[1] = {
     .address = 0, .function = "step(float*)", .file = "/src/step.cu", .line = 40, .module = {}};
-  place.device = {.kernel = "step(float*)"};
-  f.stacks = {
-    place, stack("first launched here", "cudaLaunchKernel", {frame("main", "/src/train.cu", 7)})};
+  accessed.device = {.kernel = "step(float*)"};
+  f.stacks = {accessed, stack("first launched here", "cudaLaunchKernel",
+                              {frame("main", "/src/train.cu", 7)})};
   return f;
 }
 

@@ -169,13 +169,13 @@ inline ReportedFinding device_heap_leak() {
   in_kernel.function = "make_node";
   in_kernel.file = "/src/node.h";
   in_kernel.line = 5;
-  LabelledStack place = stack("allocated here", "malloc", {in_kernel});
-  place.device = {
+  LabelledStack allocated = stack("allocated here", "malloc", {in_kernel});
+  allocated.device = {
     .kernel = "step(int*)", .launch = 3, .block = {{0, 1, 0}}, .thread = {{31, 0, 0}}};
   LabelledStack unknown = stack("freed here", "free", {Frame{}});
   unknown.shows_call = false;
   unknown.device = {.kernel = {}, .block = {{0, 0, 0}}, .thread = {{0, 0, 0}}};
-  f.stacks = {place, unknown,
+  f.stacks = {allocated, unknown,
               stack("launched here", "cudaLaunchKernel", {frame("main", "/src/train.cu", 7)})};
   return f;
 }

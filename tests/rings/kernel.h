@@ -67,7 +67,7 @@ inline trace::DeviceControl* control_of(const Module& module) {
 class Kernel {
 public:
   // Reserved slots; without a ticket if there was no room and the record was dropped.
-  struct Place {
+  struct Reservation {
     device::RingWriter writer;
     std::uint64_t ticket;
     explicit operator bool() const { return ticket != device::kNoTicket; }
@@ -79,21 +79,21 @@ public:
   std::uint64_t capacity() const { return control_.slots_per_sub_ring; }
   bool waits() const { return control_.wait_when_full != 0; }
 
-  Place reserve(unsigned sub, unsigned slots) {
-    Place place{device::RingWriter(control_, sub), 0};
-    place.ticket = place.writer.reserve(slots);
-    return place;
+  Reservation reserve(unsigned sub, unsigned slots) {
+    Reservation reserved{device::RingWriter(control_, sub), 0};
+    reserved.ticket = reserved.writer.reserve(slots);
+    return reserved;
   }
-  void publish(Place place, trace::Kind kind, std::uint64_t word, unsigned slots = 1) {
+  void publish(Reservation reserved, trace::Kind kind, std::uint64_t word, unsigned slots = 1) {
     const trace::Head head{kind, static_cast<std::uint8_t>(slots), trace::kNoApi, 0, 0};
-    place.writer.publish(place.ticket, head, word, trace::pack_who(1, 0, 0, 0),
-                         [word](unsigned) { return word; });
+    reserved.writer.publish(reserved.ticket, head, word, trace::pack_who(1, 0, 0, 0),
+                            [word](unsigned) { return word; });
   }
   // False if it was dropped.
   bool record(unsigned sub, std::uint64_t word) {
-    const Place place = reserve(sub, 1);
-    if (place) publish(place, trace::Kind::kDeviceAlloc, word);
-    return static_cast<bool>(place);
+    const Reservation reserved = reserve(sub, 1);
+    if (reserved) publish(reserved, trace::Kind::kDeviceAlloc, word);
+    return static_cast<bool>(reserved);
   }
   void wait_for_room(unsigned sub) const {
     while (control_.sub[sub].reserved == consumed(sub) + capacity()) {

@@ -67,8 +67,8 @@ void torn(bool destroy) {
   CHECK(module.launch());
   Kernel kernel(control_of(module));
   for (std::uint64_t i = 0; i < 10; ++i) {
-    const Kernel::Place place = kernel.reserve(5, 1);
-    if (i != 4) kernel.publish(place, trace::Kind::kDeviceFree, i);
+    const Kernel::Reservation reserved = kernel.reserve(5, 1);
+    if (i != 4) kernel.publish(reserved, trace::Kind::kDeviceFree, i);
   }
   kernel.wait_until_drained(5, 4);
   if (destroy) CHECK(cuCtxDestroy(context));
@@ -82,14 +82,15 @@ void full() {
   const Module module;
   CHECK(module.launch());
   Kernel kernel(control_of(module));
-  std::vector<Kernel::Place> held;
+  std::vector<Kernel::Reservation> held;
   for (unsigned sub = 0; sub < kernel.sub_rings(); ++sub) held.push_back(kernel.reserve(sub, 1));
   const std::uint64_t room = kernel.sub_rings() * (kernel.capacity() - 1);
   std::uint64_t dropped = 0;
   for (std::uint64_t i = 1; i <= room + 100; ++i) dropped += kernel.record(2, i) ? 0 : 1;
   std::printf("dropped %lu sub-rings %u capacity %lu\n", dropped, kernel.sub_rings(),
               kernel.capacity());
-  for (const Kernel::Place& place : held) kernel.publish(place, trace::Kind::kDeviceAlloc, 0);
+  for (const Kernel::Reservation& reserved : held)
+    kernel.publish(reserved, trace::Kind::kDeviceAlloc, 0);
   kernel.wait_until_drained();
   kernel.record(2, 1'000'000);
 }

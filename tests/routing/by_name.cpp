@@ -125,7 +125,7 @@ int two_runtimes(const char* runtime_12, const char* runtime_13) {
   return 0;
 }
 
-// Closes a runtime and opens it again at another place.
+// Closes a runtime and opens it again at another address.
 int reload_runtime(const char* path) {
   for (int i = 0; i < 4; ++i) {
     void* runtime = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -31,12 +31,12 @@ inline void graph_kernels() {
   CUfunction step = nullptr;
   say("module", cuModuleLoadData(&module, kKernel));
   say("function", cuModuleGetFunction(&step, module, "step"));
-  tell("function", step);
+  print_handle("function", step);
   CUgraph inner = nullptr, outer = nullptr;
   cuGraphCreate(&inner, 0);
   cuGraphCreate(&outer, 0);
-  tell("inner", inner);
-  tell("outer", outer);
+  print_handle("inner", inner);
+  print_handle("outer", outer);
   int count = 3;
   CUdeviceptr pair[2] = {7, address + 64}, first = address;
   void* arguments[] = {&count, &first, pair};
@@ -48,7 +48,7 @@ inline void graph_kernels() {
   kernel.kernelParams = arguments;
   CUgraphNode node = nullptr, child = nullptr, last = nullptr;
   say("node", cuGraphAddKernelNode(&node, inner, nullptr, 0, &kernel));
-  tell("node", node);
+  print_handle("node", node);
   first = address + 128;
   say("change", cuGraphKernelNodeSetParams(node, &kernel));
   CUgraphNodeParams any{};
@@ -56,20 +56,20 @@ inline void graph_kernels() {
   static_assert(sizeof any.kernel == sizeof kernel);
   std::memcpy(&any.kernel, &kernel, sizeof kernel);
   say("any", cuGraphAddNode(&last, outer, nullptr, nullptr, 0, &any));
-  tell("last", last);
+  print_handle("last", last);
   say("child", cuGraphAddChildGraphNode(&child, outer, nullptr, 0, inner));
-  tell("child", child);
+  print_handle("child", child);
   any = {};
   any.type = CU_GRAPH_NODE_TYPE_GRAPH;
   any.graph.graph = inner;
   say("any child", cuGraphAddNode(&child, outer, nullptr, nullptr, 0, &any));
-  tell("any-child", child);
+  print_handle("any-child", child);
   CUgraph inside = nullptr;
   say("inside", cuGraphChildGraphNodeGetGraph(child, &inside));
-  tell("inside", inside);
+  print_handle("inside", inside);
   CUgraphExec exec = nullptr;
   say("exec", cuGraphInstantiate(&exec, outer, 0));
-  tell("exec", exec);
+  print_handle("exec", exec);
   say("change", cuGraphExecKernelNodeSetParams(exec, last, &kernel));
   say("off", cuGraphNodeSetEnabled(exec, last, 0));
   CUgraphExecUpdateResultInfo info{};
@@ -85,7 +85,7 @@ inline void graphs() {
   CUgraph graph = nullptr;
   CUgraphNode node = nullptr;
   cuGraphCreate(&graph, 0);
-  tell("graph", graph);
+  print_handle("graph", graph);
   CUDA_MEMCPY3D copy{};
   copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
   copy.srcDevice = address;
@@ -96,7 +96,7 @@ inline void graphs() {
   copy.Height = 10;
   copy.Depth = 1;
   say("copy", cuGraphAddMemcpyNode(&node, graph, nullptr, 0, &copy, context));
-  tell("copy-node", node);
+  print_handle("copy-node", node);
   say("change", cuGraphMemcpyNodeSetParams(node, &copy));
   CUDA_MEMSET_NODE_PARAMS set{};
   set.dst = address;
@@ -105,7 +105,7 @@ inline void graphs() {
   set.width = 8;
   set.height = 3;
   say("set", cuGraphAddMemsetNode(&node, graph, nullptr, 0, &set, context));
-  tell("set-node", node);
+  print_handle("set-node", node);
   CUgraphNodeParams any{};
   any.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC;
   any.alloc.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -113,7 +113,7 @@ inline void graphs() {
   any.alloc.bytesize = 5000;
   CUgraphNode made = nullptr;
   say("alloc", cuGraphAddNode(&made, graph, nullptr, nullptr, 0, &any));
-  tell("address", any.alloc.dptr);
+  print_handle("address", any.alloc.dptr);
   CUgraphNodeParams free{};
   free.type = CU_GRAPH_NODE_TYPE_MEM_FREE;
   free.free.dptr = any.alloc.dptr;
@@ -123,5 +123,5 @@ inline void graphs() {
   cuStreamCreate(&stream, 0);
   cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
   say("end", cuStreamEndCapture(stream, &captured));
-  tell("captured", captured);
+  print_handle("captured", captured);
 }

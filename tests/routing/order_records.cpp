@@ -10,7 +10,9 @@ namespace {
 void say(const char* what, CUresult result) {
   std::printf("%s %d\n", what, static_cast<int>(result));
 }
-void tell(const char* what, const void* handle) { std::fprintf(stderr, "%s %p\n", what, handle); }
+void print_handle(const char* what, const void* handle) {
+  std::fprintf(stderr, "%s %p\n", what, handle);
+}
 
 // No such kernel: the records are those of a launch all the same.
 void launch(CUstream stream, CUevent first, CUevent second) {
@@ -50,12 +52,12 @@ void nodes(CUevent first, CUevent second) {
   CUevent now = nullptr;
   say("asked", cuGraphEventRecordNodeGetEvent(record, &now));
   std::printf("changed %d\n", now == second);
-  tell("graph", graph);
-  tell("exec", exec);
-  tell("record", record);
-  tell("wait", wait);
-  tell("host", host);
-  tell("any", any);
+  print_handle("graph", graph);
+  print_handle("exec", exec);
+  print_handle("record", record);
+  print_handle("wait", wait);
+  print_handle("host", host);
+  print_handle("any", any);
 }
 
 } // namespace
@@ -80,9 +82,9 @@ int main() {
   say("wait", cuStreamWaitEvent(stream, first, CU_EVENT_WAIT_EXTERNAL));
   launch(stream, first, second);
   nodes(first, second);
-  tell("context", context);
-  tell("stream", stream);
-  tell("first", first);
-  tell("second", second);
+  print_handle("context", context);
+  print_handle("stream", stream);
+  print_handle("first", first);
+  print_handle("second", second);
   return 0;
 }

@@ -10,10 +10,10 @@ inline void say(const char* what, CUresult result) {
   std::printf("%s %d\n", what, static_cast<int>(result));
 }
 
-inline void tell(const char* what, unsigned long long handle) {
+inline void print_handle(const char* what, unsigned long long handle) {
   std::fprintf(stderr, "%s %llx\n", what, handle);
 }
-inline void tell(const char* what, const void* handle) {
+inline void print_handle(const char* what, const void* handle) {
   std::fprintf(stderr, "%s %p\n", what, handle);
 }
 

@@ -59,7 +59,7 @@ void textures() {
   const CUDA_TEXTURE_DESC how{};
   CUtexObject texture = 0;
   say("rows", cuTexObjectCreate(&texture, &rows, &how, nullptr));
-  tell("object", texture);
+  print_handle("object", texture);
   rows.res.pitch2D.pitchInBytes = 400;
   say("pitch", cuTexObjectCreate(&texture, &rows, &how, nullptr));
   CUDA_RESOURCE_DESC line{};
@@ -165,7 +165,7 @@ void arrays() {
   CUarray array = nullptr, level = nullptr;
   say("levels", cuMipmappedArrayCreate(&levels, &d, 3));
   say("level", cuMipmappedArrayGetLevel(&level, levels, 1));
-  tell("view", level);
+  print_handle("view", level);
   say("destroy", cuArrayDestroy(level));
   d = {30, 10, 0, CU_AD_FORMAT_BC1_UNORM, 4, 0};
   say("blocks", cuArray3DCreate(&array, &d));
@@ -190,7 +190,7 @@ void pools() {
   int off[2] = {0, -1};
   say("reuse", cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, off));
   say("trim", cuMemPoolTrimTo(pool, 777));
-  tell("pool", pool);
+  print_handle("pool", pool);
   CUmemAccessDesc access[2] = {};
   access[0].location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
   access[0].flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;

@@ -37,7 +37,7 @@ TEST(Memory, BytesMakeTheRoundTrip) {
   cudaFree(pointer);
 }
 
-TEST(Memory, RowsOfAPitchedCopyLandInTheirPlaces) {
+TEST(Memory, RowsOfAPitchedCopyLandAtTheirAddresses) {
   void* pointer = nullptr;
   size_t pitch = 0;
   ASSERT_EQ(cudaMallocPitch(&pointer, &pitch, 100, 3), cudaSuccess);

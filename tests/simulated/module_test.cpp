@@ -101,7 +101,7 @@ TEST(Driver, MemoryEndsWithItsContext) {
   EXPECT_EQ(DRIVER(cuMemFree)(address), CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST(Driver, PtxTellsKernelsParametersAndVariables) {
+TEST(Driver, PtxNamesKernelsParametersAndVariables) {
   const Context context;
   CUmodule module = nullptr;
   CUfunction function = nullptr;

@@ -43,45 +43,45 @@ std::string free_while_registered() {
 
 // ---- copies between kinds, 100 bytes each
 
-struct Places {
-  Places() {
+struct Blocks {
+  Blocks() {
     cudaMalloc(&device, 4096);
     cudaMallocManaged(&managed, 4096);
     cudaMallocHost(&pinned, 4096);
   }
-  ~Places() {
+  ~Blocks() {
     cudaFree(device);
     cudaFree(managed);
     cudaFreeHost(pinned);
     cudaGetLastError();
   }
-  Places(const Places&) = delete;
-  Places& operator=(const Places&) = delete;
+  Blocks(const Blocks&) = delete;
+  Blocks& operator=(const Blocks&) = delete;
   char *device = nullptr, *managed = nullptr, *pinned = nullptr;
   char pageable[4096] = {};
 };
 
-template <cudaMemcpyKind kind, char* Places::* to, char* Places::* from>
+template <cudaMemcpyKind kind, char* Blocks::* to, char* Blocks::* from>
 std::string copy_between() {
-  const Places places;
-  return answers({cudaMemcpy(places.*to, places.*from, 100, kind)});
+  const Blocks blocks;
+  return answers({cudaMemcpy(blocks.*to, blocks.*from, 100, kind)});
 }
 
 template <cudaMemcpyKind kind>
 std::string device_to_pageable() {
-  Places places;
-  return answers({cudaMemcpy(places.pageable, places.device, 100, kind)});
+  Blocks blocks;
+  return answers({cudaMemcpy(blocks.pageable, blocks.device, 100, kind)});
 }
 
 std::string pageable_to_device() {
-  const Places places;
-  return answers({cudaMemcpy(places.device, places.pageable, 100, cudaMemcpyDeviceToDevice)});
+  const Blocks blocks;
+  return answers({cudaMemcpy(blocks.device, blocks.pageable, 100, cudaMemcpyDeviceToDevice)});
 }
 
 std::string overlaps() {
-  Places places;
-  char* const device = places.device;
-  return answers({cudaMemcpy(places.pageable + 10, places.pageable, 100, cudaMemcpyHostToHost),
+  Blocks blocks;
+  char* const device = blocks.device;
+  return answers({cudaMemcpy(blocks.pageable + 10, blocks.pageable, 100, cudaMemcpyHostToHost),
                   cudaMemcpy(device + 10, device, 100, cudaMemcpyDefault),
                   cudaMemcpy(device, device, 100, cudaMemcpyDeviceToDevice)});
 }
@@ -204,10 +204,10 @@ std::string ipc_in_one_process() {
 }
 
 std::string ipc_of_other_kinds() {
-  const Places places;
+  const Blocks blocks;
   cudaIpcMemHandle_t handle{};
   return answers(
-    {cudaIpcGetMemHandle(&handle, places.pinned), cudaIpcGetMemHandle(&handle, places.managed)});
+    {cudaIpcGetMemHandle(&handle, blocks.pinned), cudaIpcGetMemHandle(&handle, blocks.managed)});
 }
 
 // ---- virtual memory management
@@ -273,9 +273,9 @@ std::string unmap_and_free() {
 } // namespace
 
 const std::vector<Row>& kinds_rows() {
-  constexpr auto kDevice = &Places::device;
-  constexpr auto kManaged = &Places::managed;
-  constexpr auto kPinned = &Places::pinned;
+  constexpr auto kDevice = &Blocks::device;
+  constexpr auto kManaged = &Blocks::managed;
+  constexpr auto kPinned = &Blocks::pinned;
   static const std::vector<Row> rows = {
     {"cudaHostRegister of a range, inside it, again; unregister", "0 712 712 0", register_within},
     {"cudaHostRegister off a page; unregister of the page, of the range", "0 713 0",

@@ -208,7 +208,7 @@ TEST(Share, AnAllocationIsImportedByItsDescriptor) {
   EXPECT_EQ(vmm.free_address(address, 2 * kSize), CUDA_SUCCESS);
 }
 
-TEST(Share, ExternalMemoryIsAFileOfSomebodyElse) {
+TEST(Share, ExternalMemoryIsAFileOfAnotherProcess) {
   cudaFree(nullptr);
   const int file = memfd_create("not-ours", MFD_CLOEXEC);
   ASSERT_EQ(ftruncate(file, 64 * 1024), 0);

@@ -157,12 +157,12 @@ TEST(Batch, PrefetchesManagedMemoryOnly) {
   ASSERT_EQ(cudaMallocManaged(&managed, 1000, cudaMemAttachGlobal), cudaSuccess);
   void* addresses[] = {managed};
   size_t sizes[] = {1000}, first[] = {0};
-  cudaMemLocation places[] = {{cudaMemLocationTypeDevice, 0}};
-  EXPECT_EQ(cudaMemPrefetchBatchAsync(addresses, sizes, 1, places, first, 1, 0, own.stream),
+  cudaMemLocation locations[] = {{cudaMemLocationTypeDevice, 0}};
+  EXPECT_EQ(cudaMemPrefetchBatchAsync(addresses, sizes, 1, locations, first, 1, 0, own.stream),
             cudaSuccess);
   EXPECT_EQ(cudaMemDiscardBatchAsync(addresses, sizes, 1, 0, own.stream), cudaSuccess);
   sizes[0] = 1001;
-  EXPECT_EQ(cudaMemPrefetchBatchAsync(addresses, sizes, 1, places, first, 1, 0, own.stream),
+  EXPECT_EQ(cudaMemPrefetchBatchAsync(addresses, sizes, 1, locations, first, 1, 0, own.stream),
             cudaErrorInvalidValue);
   cudaFree(managed);
   cudaGetLastError();
@@ -213,7 +213,7 @@ TEST(Context, ResetFreesMemoryButNotPools) {
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
 }
 
-TEST(Context, PointerAttributesTellTheKinds) {
+TEST(Context, PointerAttributesNameTheKinds) {
   void *device = allocate(64), *pinned = nullptr, *managed = nullptr;
   int local = 0;
   cudaMallocHost(&pinned, 64);

@@ -218,7 +218,7 @@ int plugin_loop(const char* path) {
     bad += reinterpret_cast<Run>(dlsym(plugin, "run"))() != 0;
     dlclose(plugin);
     void* hole =
-      // Another place next time
+      // Another address next time
       mmap(nullptr, 4096 * (1 + i % 3), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (hole == MAP_FAILED) return 1;
   }

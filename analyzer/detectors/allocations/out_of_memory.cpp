@@ -50,7 +50,7 @@ public:
   HeldMemory::Pool described(Key key) const {
     HeldMemory::Pool pool;
     pool.name = name_of(key);
-    if (const auto threshold = pools_.release_threshold(key)) pool.release_threshold = *threshold;
+    if (const auto threshold = pools_.release_threshold(key)) pool.release_threshold = threshold;
     return pool;
   }
 

@@ -6,6 +6,8 @@
 // wasted bytes. Broadcasts stay below the ideal, and warps with threads that sit out are checked by
 // what a whole one would take (access_cause.h).
 
+#include <cmath>
+
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/access_finding.h"
 #include "analyzer/detectors/shared/descriptions.h"
@@ -54,7 +56,7 @@ private:
   static std::string share(const AccessFigures& f) {
     const double percent = 100 * f.share;
     if (percent < 1) return "less than 1 %";
-    return cat({std::to_string(static_cast<unsigned>(std::min(percent, 100.0) + 0.5)), " %"});
+    return cat({std::to_string(std::lround(std::min(percent, 100.0))), " %"});
   }
 
   // The cause is that of the instruction that wastes most; others of the line may do better.

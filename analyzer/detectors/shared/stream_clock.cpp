@@ -186,8 +186,8 @@ void StreamClock::on_context_wait(const Event& e) {
 
 void StreamClock::on_context_synchronized(const Event& e) {
   if (!strict_) return host_waits(e);
-  for (Stream i = 0; i < streams_.size(); ++i) {
-    if (streams_[i].context == context_of(e)) host_.raise(i, e.order);
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    if (streams_[i].context == context_of(e)) host_.raise(static_cast<Stream>(i), e.order);
   }
 }
 

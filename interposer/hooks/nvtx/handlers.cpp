@@ -31,7 +31,7 @@ using trace::RangeOp;
 
 constexpr std::uint64_t kDefaultDomain = 0;
 
-// Version 1 and 2 of the structure hold the message at the same place; what is smaller has none.
+// Version 1 and 2 of the structure hold the message at the same offset; what is smaller has none.
 const Name* message_of(const nvtxEventAttributes_t* attributes) noexcept {
   if (attributes == nullptr || attributes->size < sizeof(nvtxEventAttributes_t)) return nullptr;
   return keep_message(static_cast<std::uint32_t>(attributes->messageType), attributes->message);

@@ -62,8 +62,8 @@ CUresult make_variables_of_code(Module& module) {
                               : make_variable(&module, name, variable);
     if (result != CUDA_SUCCESS) return result;
     made[i] = is_new;
-    module.code->place(i, variables[i].managed ? module.library->managed[name]
-                                               : module.variables[name]);
+    module.code->set_address(i, variables[i].managed ? module.library->managed[name]
+                                                     : module.variables[name]);
   }
   for (size_t i = 0; i < variables.size(); ++i) {
     const std::string& name = variables[i].name;

@@ -203,10 +203,10 @@ void execute_kernel(const Kernel& kernel, const KernelOperation& operation, cons
   const executor::Outcome outcome = run_code(kernel, operation, stream, launch, observer);
   add_to_totals(outcome, std::chrono::duration<double>(Clock::now() - begin).count());
   if (outcome.end == executor::End::kSkipped)
-    observer.skipped(trace::ExecutionEnd::kNotRun, outcome.reason, outcome.place, outcome);
+    observer.skipped(trace::ExecutionEnd::kNotRun, outcome.reason, outcome.location, outcome);
   if (outcome.end == executor::End::kStopped)
-    observer.skipped(trace::ExecutionEnd::kStopped, end_in_words(outcome, observer), outcome.place,
-                     outcome);
+    observer.skipped(trace::ExecutionEnd::kStopped, end_in_words(outcome, observer),
+                     outcome.location, outcome);
   const bool is_whole = outcome.end == executor::End::kDone && !observer.saw_deadlock();
   if (!is_whole && outcome.end != executor::End::kFault)
     count_outputs_as_written(operation.argument_bytes);

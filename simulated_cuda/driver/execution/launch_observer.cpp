@@ -14,22 +14,22 @@ namespace {
 
 constexpr double kSecondsBeforeLine = 1;
 
-// A place in the form of the ABI; the executor's place outlives it.
-class PlaceView {
+// A location in the form of the ABI; the executor's location outlives it.
+class LocationView {
 public:
-  explicit PlaceView(const executor::Place& place) {
-    for (const executor::SourceLine& line : place.lines)
+  explicit LocationView(const executor::Location& location) {
+    for (const executor::SourceLine& line : location.lines)
       lines_.push_back({or_null(line.function), or_null(line.file), line.line, 0});
     view_.lines = lines_.data();
     view_.line_count = static_cast<std::uint32_t>(lines_.size());
-    view_.has_thread = place.has_thread ? 1 : 0;
-    view_.instruction = or_null(place.instruction);
-    view_.function = or_null(place.function);
-    view_.ptx_line = place.ptx_line;
-    copy(place.block, view_.block);
-    copy(place.thread, view_.thread);
+    view_.has_thread = location.has_thread ? 1 : 0;
+    view_.instruction = or_null(location.instruction);
+    view_.function = or_null(location.function);
+    view_.ptx_line = location.ptx_line;
+    copy(location.block, view_.block);
+    copy(location.thread, view_.thread);
   }
-  const trace::ExecutionPlace& view() const { return view_; }
+  const trace::ExecutionLocation& view() const { return view_; }
 
 private:
   static const char* or_null(const std::string& text) {
@@ -42,7 +42,7 @@ private:
   }
 
   std::vector<trace::ExecutionLine> lines_;
-  trace::ExecutionPlace view_{};
+  trace::ExecutionLocation view_{};
 };
 
 trace::ExecutionReport kind_of(executor::ReportKind kind) {
@@ -109,10 +109,10 @@ void LaunchObserver::set_heap_block(trace::ExecutionFault& fault) const {
 // Threads that wait for each other are reported once for each side.
 bool LaunchObserver::is_other_side(const executor::Report& report) {
   if (report.kind != executor::ReportKind::kDeadlock || !report.has_other) return false;
-  const auto instruction = [](const executor::Place& place) {
-    return std::pair(place.function, place.ptx_line);
+  const auto instruction = [](const executor::Location& location) {
+    return std::pair(location.function, location.ptx_line);
   };
-  if (other_sides_.contains(instruction(report.place))) return true;
+  if (other_sides_.contains(instruction(report.location))) return true;
   other_sides_.insert(instruction(report.other));
   return false;
 }
@@ -120,12 +120,12 @@ bool LaunchObserver::is_other_side(const executor::Report& report) {
 void LaunchObserver::report(const executor::Report& report) {
   const trace::ExecutionObserver* observer = execution_observer();
   if (observer == nullptr || observer->fault == nullptr || is_other_side(report)) return;
-  const PlaceView place(report.place), other(report.other);
+  const LocationView location(report.location), other(report.other);
   trace::ExecutionFault fault{};
   fault.size = sizeof fault;
   fault.kind = kind_of(report.kind);
   fault.launch = launch_;
-  fault.place = place.view();
+  fault.location = location.view();
   fault.address = report.address;
   fault.has_address = report.has_address ? 1 : 0;
   fault.bytes = report.bytes;
@@ -165,12 +165,12 @@ void LaunchObserver::heap_event(const executor::HeapEvent& event) {
   if (heap_error_ == 0) heap_error_ = error_of(event);
   const trace::ExecutionObserver* observer = execution_observer();
   if (observer == nullptr || observer->heap_call == nullptr) return;
-  const PlaceView place(event.place);
+  const LocationView location(event.location);
   trace::ExecutionHeapCall call{};
   call.size = sizeof call;
   call.is_free = event.kind == executor::HeapEvent::Kind::kMalloc ? 0 : 1;
   call.launch = launch_;
-  call.place = place.view();
+  call.location = location.view();
   call.pointer = event.address;
   call.bytes = event.bytes;
   call.heap_bytes = event.capacity;
@@ -196,15 +196,16 @@ bool LaunchObserver::progress(std::uint64_t done, std::uint64_t blocks, double s
 }
 
 void LaunchObserver::skipped(trace::ExecutionEnd end, const std::string& reason,
-                             const executor::Place& where, const executor::Outcome& outcome) const {
+                             const executor::Location& where,
+                             const executor::Outcome& outcome) const {
   const trace::ExecutionObserver* observer = execution_observer();
   if (observer == nullptr || observer->skipped == nullptr) return;
-  const PlaceView place(where);
+  const LocationView location(where);
   trace::ExecutionSkip skip{};
   skip.size = sizeof skip;
   skip.end = end;
   skip.launch = launch_;
-  skip.place = place.view();
+  skip.location = location.view();
   skip.reason = reason.c_str();
   skip.blocks_done = outcome.blocks_done;
   skip.instructions_done = outcome.thread_instructions;

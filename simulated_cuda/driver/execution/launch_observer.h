@@ -28,8 +28,8 @@ public:
   void print_error(const std::string& text) override;
   bool progress(std::uint64_t done, std::uint64_t blocks, double seconds) override;
 
-  void skipped(trace::ExecutionEnd end, const std::string& reason, const executor::Place& place,
-               const executor::Outcome& outcome) const;
+  void skipped(trace::ExecutionEnd end, const std::string& reason,
+               const executor::Location& location, const executor::Outcome& outcome) const;
 
   // Why progress() ended the launch; empty if it did not.
   const std::string& why_ended() const { return why_ended_; }

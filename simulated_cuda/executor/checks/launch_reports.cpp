@@ -10,12 +10,12 @@
 namespace gmt::executor {
 namespace {
 
-// Where the code of a place is: its lines, or without line information the instruction.
-std::string code_of(const Place& place) {
-  std::string code = place.function;
-  if (place.lines.empty())
-    return code + ":" + std::to_string(place.ptx_line) + " " + place.instruction;
-  for (const SourceLine& line : place.lines)
+// Which code a location is in: its lines, or without line information the instruction.
+std::string code_of(const Location& location) {
+  std::string code = location.function;
+  if (location.lines.empty())
+    return code + ":" + std::to_string(location.ptx_line) + " " + location.instruction;
+  for (const SourceLine& line : location.lines)
     code += " " + line.function + " " + line.file + ":" + std::to_string(line.line);
   return code;
 }
@@ -30,7 +30,7 @@ void join_swapped_races(std::vector<Reported>& reports) {
   for (Reported& each : reports) {
     Report& report = each.second;
     if (report.kind == ReportKind::kSharedRace && report.has_other) {
-      const std::string here = code_of(report.place), there = code_of(report.other);
+      const std::string here = code_of(report.location), there = code_of(report.other);
       const auto swapped = known.find({there, here});
       if (here != there && swapped != known.end()) {
         joined[swapped->second].second.count += report.count;

@@ -29,14 +29,14 @@ void note_error(const AccessFacts& facts, std::uint32_t error) {
 
 } // namespace
 
-Place place_of(const Code& code, std::uint32_t source) {
-  Place place;
-  place.function = code.name;
-  if (source == ptx::kNone) return place;
+Location location_of(const Code& code, std::uint32_t source) {
+  Location location;
+  location.function = code.name;
+  if (source == ptx::kNone) return location;
   const ptx::Instruction& instruction = code.body->instructions[source];
-  place.ptx_line = code.module->text_line(instruction.text_offset);
-  place.instruction = code.module->text().substr(instruction.text_offset, instruction.text_size);
-  for (char& c : place.instruction) {
+  location.ptx_line = code.module->text_line(instruction.text_offset);
+  location.instruction = code.module->text().substr(instruction.text_offset, instruction.text_size);
+  for (char& c : location.instruction) {
     if (c == '\n' || c == '\t') c = ' ';
   }
   for (const ptx::SourceFrame& frame : code.body->lines.stack(*code.module, instruction.line)) {
@@ -44,19 +44,19 @@ Place place_of(const Code& code, std::uint32_t source) {
     line.function = frame.function;
     line.file = frame.file;
     line.line = frame.line;
-    place.lines.push_back(line);
+    location.lines.push_back(line);
   }
-  return place;
+  return location;
 }
 
-Place Reports::place(const AccessFacts& facts) const {
+Location Reports::location(const AccessFacts& facts) const {
   if (facts.code == nullptr || facts.in == nullptr) return {};
-  Place place = place_of(*facts.code, facts.in->source);
+  Location location = location_of(*facts.code, facts.in->source);
   const Block& block = *facts.warp->block;
-  place.has_thread = true;
-  place.block = {block.id[0], block.id[1], block.id[2]};
-  place.thread = thread_extent(launch_, facts.warp->id * kLanes + facts.lane);
-  return place;
+  location.has_thread = true;
+  location.block = {block.id[0], block.id[1], block.id[2]};
+  location.thread = thread_extent(launch_, facts.warp->id * kLanes + facts.lane);
+  return location;
 }
 
 Reports::Key Reports::key_of(const AccessFacts& facts, ReportKind kind) const {
@@ -80,7 +80,7 @@ Report* Reports::first(const AccessFacts& facts, ReportKind kind) {
   entry.report = Report{};
   Report& report = entry.report;
   report.kind = kind;
-  report.place = place(facts);
+  report.location = location(facts);
   report.address = facts.address;
   report.has_address = facts.bytes != 0;
   report.bytes = facts.bytes;
@@ -170,21 +170,21 @@ void Reports::uninitialized(const AccessFacts& facts) {
 void Reports::set_other(Report& report, const OtherThread& other) const {
   report.has_other = true;
   if (other.code != nullptr && other.in != nullptr)
-    report.other = place_of(*other.code, other.in->source);
+    report.other = location_of(*other.code, other.in->source);
   if (other.thread == ~0u) return;
   report.other.has_thread = true;
-  report.other.block = report.place.block;
+  report.other.block = report.location.block;
   report.other.thread = thread_extent(launch_, other.thread);
 }
 
-// The load is the place, since what it read can be named; the use is the other one.
+// The load is the location, since what it read can be named; the use is the other one.
 void Reports::unwritten_use(const AccessFacts& use, const AccessFacts* load) {
   Report* report = first(load != nullptr ? *load : use, ReportKind::kUninitializedRead);
   if (report == nullptr) return;
   set_neighbour(*report);
   if (load == nullptr) return;
   report->has_other = true;
-  report->other = place(use);
+  report->other = location(use);
 }
 
 void Reports::race(const AccessFacts& facts, const OtherThread& other) {

@@ -17,7 +17,7 @@
 namespace gmt::executor {
 
 // An instruction in words: text, function, lines.
-Place place_of(const Code& code, std::uint32_t source);
+Location location_of(const Code& code, std::uint32_t source);
 
 // Where a report or a message belongs among others: a block, and an order in it.
 struct Moment {
@@ -45,7 +45,7 @@ public:
   Reports(const Program& program, const Launch& launch, Mail& mail, bool delivers)
       : program_(program), launch_(launch), mail_(mail), delivers_(delivers) {}
 
-  Place place(const AccessFacts& facts) const override;
+  Location location(const AccessFacts& facts) const override;
   void refused(const AccessFacts& facts, ByteState state) override;
   void misaligned(const AccessFacts& facts) override;
   void uninitialized(const AccessFacts& facts) override;

@@ -262,9 +262,8 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
       OtherThread other;
       other.access = earlier;
       other.thread = who < race::kWarpReaders ? who : ~0u;
-      const std::uint32_t* places =
-        earlier == Access::kStore ? block.store_places : block.load_places;
-      other.in = &w.grid->program->instruction(places[i], &other.code);
+      const std::uint32_t* sites = earlier == Access::kStore ? block.store_sites : block.load_sites;
+      other.in = &w.grid->program->instruction(sites[i], &other.code);
       AccessFacts facts = facts_of(w, in, lane);
       facts.access = access;
       facts.bytes = bytes;
@@ -273,7 +272,7 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
       w.worker->checks->race(facts, other);
     }
     const std::uint32_t mine = thread | block.clock << race::kThreadBits;
-    (is_store ? block.store_places : block.load_places)[i] = in->number;
+    (is_store ? block.store_sites : block.load_sites)[i] = in->number;
     if (is_store) {
       entry = (entry & 0xffffffff00000000ull) | mine;
       continue;

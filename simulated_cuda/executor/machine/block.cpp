@@ -50,10 +50,10 @@ void Block::prepare(Worker& runs) {
   if (of.check_races && shared_bytes != 0) {
     const std::size_t entries = (std::size_t{shared_bytes} >> race_shift) + 64;
     race_storage.resize(entries);
-    place_storage.resize(2 * entries);
+    site_storage.resize(2 * entries);
     races = race_storage.data();
-    store_places = place_storage.data();
-    load_places = store_places + entries;
+    store_sites = site_storage.data();
+    load_sites = store_sites + entries;
   }
   for (std::uint32_t i = 0; i < of.warps; ++i) {
     auto warp = std::make_unique<Warp>();

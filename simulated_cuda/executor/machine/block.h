@@ -47,9 +47,9 @@ struct Block {
   std::uint64_t number = 0;
   std::byte* shared = nullptr;
   std::uint8_t* shared_shadow = nullptr;
-  std::uint64_t* races = nullptr;        // null: they are not looked for
-  std::uint32_t* store_places = nullptr; // of each entry: the number of the last store
-  std::uint32_t* load_places = nullptr;
+  std::uint64_t* races = nullptr;       // null: they are not looked for
+  std::uint32_t* store_sites = nullptr; // of each entry: the number of the last store
+  std::uint32_t* load_sites = nullptr;
   std::uint32_t shared_bytes = 0; // that a kernel may address, dynamic memory included
   std::uint32_t race_shift = 2;
   std::uint32_t clock = 1, last_barrier = 1;
@@ -66,7 +66,7 @@ struct Block {
   std::vector<std::byte> shared_bytes_storage;
   std::vector<std::uint8_t> shadow_storage;
   std::vector<std::uint64_t> race_storage;
-  std::vector<std::uint32_t> place_storage;
+  std::vector<std::uint32_t> site_storage;
 
   void prepare(Worker& worker); // once: blocks use it one after the other
   void start(std::uint64_t number);

@@ -115,7 +115,7 @@ const Instruction* allocate(Warp& w, const Instruction* in) {
     HeapEvent event;
     event.kind = HeapEvent::Kind::kMalloc;
     event.bytes = argument(w, site, 0, lane);
-    event.place = w.worker->checks->place(facts_of(w, in, lane));
+    event.location = w.worker->checks->location(facts_of(w, in, lane));
     const auto order = lock(heap);
     if (heap != nullptr) {
       event.address = heap->allocate(event.bytes);
@@ -136,7 +136,7 @@ const Instruction* release(Warp& w, const Instruction* in) {
     HeapEvent event;
     event.address = argument(w, site, 0, lane);
     if (event.address == 0) return;
-    event.place = w.worker->checks->place(facts_of(w, in, lane));
+    event.location = w.worker->checks->location(facts_of(w, in, lane));
     const auto order = lock(heap);
     auto done = Heap::Freed::kInvalid;
     if (heap != nullptr) {

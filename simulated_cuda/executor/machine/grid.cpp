@@ -226,7 +226,7 @@ private:
   Helpers helpers_;
 };
 
-Place place_of_stopped(const std::vector<Worker>& workers) {
+Location location_of_stopped(const std::vector<Worker>& workers) {
   for (const Worker& worker : workers) {
     if (!worker.stood.function.empty()) return worker.stood;
   }
@@ -247,7 +247,7 @@ void add_results(Outcome& outcome, const Program& program, const Team& team) {
   outcome.reason = run.why();
   if (run.has_ended()) outcome.end = End::kFault;
   if (!outcome.reason.empty()) outcome.end = End::kStopped;
-  if (outcome.end == End::kStopped) outcome.place = place_of_stopped(team.workers());
+  if (outcome.end == End::kStopped) outcome.location = location_of_stopped(team.workers());
   std::vector<std::uint64_t> executed(program.features.size());
   for (const Worker& worker : team.workers()) {
     for (std::size_t i = 0; i < executed.size(); ++i) executed[i] += worker.executed[i];

@@ -35,7 +35,7 @@ class ReportSink {
 public:
   virtual ~ReportSink() = default;
   // The thread and the line; empty if nothing is known.
-  virtual Place place(const AccessFacts& facts) const = 0;
+  virtual Location location(const AccessFacts& facts) const = 0;
   // The launch's first mistake for which a GPU would have stopped it is kept.
   virtual void refused(const AccessFacts& facts, ByteState state) = 0; // not in live memory
   virtual void misaligned(const AccessFacts& facts) = 0;

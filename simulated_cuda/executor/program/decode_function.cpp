@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function from its first instruction to its last: the frame's layout, the places where lanes
-// meet again, the instructions whose operands have one shape, and distances of branches.
+// One function from its first instruction to its last: the frame's layout, the instructions where
+// lanes meet again, the instructions whose operands have one shape, and distances of branches.
 #include "simulated_cuda/executor/program/decoder.h"
 
 #include <algorithm>

@@ -81,7 +81,7 @@ struct CallSite {
 };
 
 // Where an instruction of a function lies in the same function with tracked registers.
-struct TrackedPlace {
+struct TrackedPosition {
   std::uint32_t start = 0; // the first of those that tracking put before it
   std::uint32_t own = 0;   // the instruction itself
 };
@@ -112,7 +112,7 @@ struct Code {
   // Of a tracked program: how many of its first operands each instruction that tracking added
   // writes; 0 for the others
   std::vector<std::uint8_t> tracked_results;
-  std::vector<TrackedPlace> tracked_places; // by the instruction without tracking
+  std::vector<TrackedPosition> tracked_positions; // by the instruction without tracking
   std::string unsupported; // why it cannot be executed, of one that perhaps is never called
   std::uint32_t register_bytes = 0;  // of a warp
   std::uint32_t parameter_bytes = 0; // of a lane: own, and those of calls

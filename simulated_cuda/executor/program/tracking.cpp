@@ -27,7 +27,7 @@ public:
   void run() {
     const std::vector<Instruction> old = std::move(code_.instructions);
     code_.instructions.clear();
-    std::vector<TrackedPlace>& places = code_.tracked_places;
+    std::vector<TrackedPosition>& positions = code_.tracked_positions;
     computed_ = computed_registers(*code_.body);
     Instruction& enter = emit("track.enter", old.front(), 0);
     enter.guard = kNoOperand;
@@ -35,24 +35,24 @@ public:
     for (std::size_t i = 0; i < old.size(); ++i) {
       const std::uint32_t start = count();
       before(old[i]);
-      places.push_back({start, count()});
+      positions.push_back({start, count()});
       code_.instructions.push_back(old[i]);
       code_.tracked_results.push_back(0);
       behind(old[i]);
     }
-    places.push_back({count(), count()}); // behind the last
+    positions.push_back({count(), count()}); // behind the last
     const auto moved = [&](std::size_t from, std::int64_t distance) {
       const auto to = static_cast<std::size_t>(static_cast<std::int64_t>(from) + distance);
-      return std::int64_t{places[to].start} - places[from].own;
+      return std::int64_t{positions[to].start} - positions[from].own;
     };
     for (std::size_t i = 0; i < old.size(); ++i) {
-      Instruction& in = code_.instructions[places[i].own];
+      Instruction& in = code_.instructions[positions[i].own];
       if (in.join != 0) in.join = static_cast<std::int32_t>(moved(i, in.join));
       if (form(old[i]).starts_with("bra")) in.immediate = moved(i, in.immediate);
     }
     for (auto& table : code_.tables) {
       for (std::int32_t& target : table)
-        target = static_cast<std::int32_t>(places[static_cast<std::size_t>(target)].start);
+        target = static_cast<std::int32_t>(positions[static_cast<std::size_t>(target)].start);
     }
     code_.register_bytes = 2 * registers_ + kTrackedTemporaryBytes;
     double_parameters();

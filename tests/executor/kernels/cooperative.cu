@@ -28,10 +28,10 @@ __global__ void group_reductions(const int* in, int* out) {
 __global__ void those_who_are_there(const int* in, int* out) {
   if (in[threadIdx.x] % 3 == 0) {
     const auto group = cg::coalesced_threads();
-    int place = 0;
-    if (group.thread_rank() == 0) place = atomicAdd(out, static_cast<int>(group.size()));
-    place = group.shfl(place, 0);
-    out[1 + place + static_cast<int>(group.thread_rank())] = in[threadIdx.x];
+    int first = 0;
+    if (group.thread_rank() == 0) first = atomicAdd(out, static_cast<int>(group.size()));
+    first = group.shfl(first, 0);
+    out[1 + first + static_cast<int>(group.thread_rank())] = in[threadIdx.x];
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registers that each thread can read: its place in block, grid and warp; clocks; sleeping.
+// Registers that each thread can read: its position in block, grid and warp; clocks; sleeping.
 #include "torture.h"
 
-__global__ void places(unsigned* out) {
+__global__ void positions(unsigned* out) {
   const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
   const unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
   unsigned* o = out + 4 * (block * blockDim.x * blockDim.y * blockDim.z + thread);
@@ -55,8 +55,8 @@ int main() {
     want[4 * i + 2] = i % threads % 32;
     want[4 * i + 3] = 32 + 300 + 2000;
   }
-  places<<<dim3(2, 3, 2), dim3(5, 3, 2)>>>(out);
-  torture::expect("places", out, want);
+  positions<<<dim3(2, 3, 2), dim3(5, 3, 2)>>>(out);
+  torture::expect("positions", out, want);
   torture::Array<int> times(64), same(96);
   std::vector<int> want_times(64);
   for (int t = 0; t < 32; ++t) {

@@ -57,17 +57,17 @@ int main() {
   want.erase(std::unique(want.begin(), want.end()), want.end());
   torture::report("thrust_unique", same(out, want));
 
-  thrust::device_vector<int> places(n);
-  thrust::lower_bound(sorted.begin(), sorted.end(), din.begin(), din.end(), places.begin());
+  thrust::device_vector<int> positions(n);
+  thrust::lower_bound(sorted.begin(), sorted.end(), din.begin(), din.end(), positions.begin());
   want.resize(n);
   for (std::size_t i = 0; i < n; ++i) {
     want[i] = static_cast<int>(std::lower_bound(host_sorted.begin(), host_sorted.end(), in[i]) -
                                host_sorted.begin());
   }
-  torture::report("thrust_lower_bound", same(places, want));
+  torture::report("thrust_lower_bound", same(positions, want));
 
   out.resize(n);
-  thrust::gather(places.begin(), places.end(), sorted.begin(), out.begin());
+  thrust::gather(positions.begin(), positions.end(), sorted.begin(), out.begin());
   torture::report("thrust_gather", same(out, in));
   const auto least = thrust::min_element(din.begin(), din.end()) - din.begin();
   torture::report("thrust_min_element",

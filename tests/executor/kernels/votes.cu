@@ -47,7 +47,7 @@ __global__ void divided_vote(const int* in, unsigned* out) {
   }
 }
 
-// Places in a row, by the bits below a lane.
+// Positions in a row, by the bits below a lane.
 __global__ void compact(const int* in, int* out, int* count) {
   const bool keep = in[threadIdx.x] % 3 == 0;
   const unsigned kept = __ballot_sync(kAll, keep);

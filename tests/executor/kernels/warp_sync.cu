@@ -64,7 +64,7 @@ __global__ void radix_rank_by_ballot(const unsigned* in, unsigned* out) {
     const unsigned zeros = 32 - static_cast<unsigned>(__popc(ones));
     const unsigned to = (value >> bit & 1) ? zeros + static_cast<unsigned>(__popc(ones & below))
                                            : static_cast<unsigned>(__popc(~ones & below));
-    // Who goes to my place?
+    // Which lane takes my position?
     unsigned from = 0;
     for (unsigned k = 0; k < 32; ++k) {
       if (__shfl_sync(kAll, to, static_cast<int>(k)) == lane) from = k;

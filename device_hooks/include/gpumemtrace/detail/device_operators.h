@@ -120,8 +120,8 @@ __device__ inline void operator delete(void* pointer, const std::nothrow_t&) noe
 __device__ inline void operator delete[](void* pointer, const std::nothrow_t&) noexcept {
   ::operator delete[](pointer);
 }
-__device__ inline void* operator new(std::size_t, void* place) noexcept { return place; }
-__device__ inline void* operator new[](std::size_t, void* place) noexcept { return place; }
+__device__ inline void* operator new(std::size_t, void* memory) noexcept { return memory; }
+__device__ inline void* operator new[](std::size_t, void* memory) noexcept { return memory; }
 __device__ inline void operator delete(void*, void*) noexcept {}
 __device__ inline void operator delete[](void*, void*) noexcept {}
 

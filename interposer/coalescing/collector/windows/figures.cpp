@@ -10,7 +10,7 @@ namespace gmt::interposer::collector {
 
 namespace {
 
-bool touches_memory(const Figures& figures) noexcept {
+bool accesses_memory(const Figures& figures) noexcept {
   for (unsigned i = kFirstMemoryMetric; i < kMetrics; ++i) {
     if (figures.values[i] != 0) return true;
   }
@@ -57,7 +57,7 @@ void add_figures(void* data, const Figures& figures, bool again) noexcept {
     reading.function = nullptr;
     if (reading.kernel != nullptr) reading.kernel->has_figures = true;
   }
-  if (!again && !touches_memory(figures)) return;
+  if (!again && !accesses_memory(figures)) return;
   const SlotEntry* function = function_of(reading, figures);
   if (function == nullptr || function->slot == nullptr) return;
   Context& context = reading.context;

@@ -81,8 +81,8 @@ struct Bfind : Same<T> {
     U v = static_cast<U>(a);
     if constexpr (std::is_signed_v<T>) v = static_cast<U>(a < 0 ? ~v : v);
     if (v == 0) return ~0u;
-    const u32 place = 63 - static_cast<u32>(__builtin_clzll(v));
-    return kShiftAmount ? 8 * u32{sizeof(T)} - 1 - place : place;
+    const u32 position = 63 - static_cast<u32>(__builtin_clzll(v));
+    return kShiftAmount ? 8 * u32{sizeof(T)} - 1 - position : position;
   }
 };
 // What a position or a length of a field counts. An H200 masks it to 8 bits for words alone.

@@ -15,8 +15,8 @@ struct Clocks {
 // last: an instruction's number.
 struct Granules {
   u64* entries;
-  u32* places;
-  u32 place;
+  u32* sites;
+  u32 site;
 };
 
 [[gnu::always_inline]] inline bool wrote_another(u64 x, u32 thread, u32 since) {
@@ -67,7 +67,7 @@ template <bool kStore>
   }
   if (conflict != 0) return false;
   std::memcpy(entries, after, sizeof after);
-  GMT_LANES g.places[l] = g.place;
+  GMT_LANES g.sites[l] = g.site;
   return true;
 }
 
@@ -79,7 +79,7 @@ template <bool kStore>
     if (wrote_another(x, thread, c.since)) return false;
     if (kStore && read_another(x, thread, c.since)) return false;
     g.entries[i] = kStore ? with_writer(x, tag(thread, c.now)) : with_reader(x, thread, c);
-    g.places[i] = g.place;
+    g.sites[i] = g.site;
   }
   return true;
 }
@@ -97,9 +97,9 @@ struct Target {
         races(in->extra == 0 && block.races != nullptr), number(in->number),
         first_thread(w.id * kLanes) {}
   [[gnu::always_inline]] Granules granules_at(u32 offset) const {
-    u32* places = kStore ? block.store_places : block.load_places;
+    u32* sites = kStore ? block.store_sites : block.load_sites;
     const u32 at = offset >> block.race_shift;
-    return {block.races + at, places + at, number};
+    return {block.races + at, sites + at, number};
   }
   [[gnu::always_inline]] u32 granules(u32 bytes) const {
     return bytes >> block.race_shift == 0 ? 1 : bytes >> block.race_shift;

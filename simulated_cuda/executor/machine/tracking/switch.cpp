@@ -31,7 +31,7 @@ public:
     std::uint64_t more = 0;
     for (const Frame* each : old_) {
       const Code& code = tracked(*each->code);
-      if (code.tracked_places.empty()) return false;
+      if (code.tracked_positions.empty()) return false;
       more += code.register_bytes + std::uint64_t{code.parameter_bytes} * kLanes;
     }
     // A quarter is left for calls, which a launch cannot do without
@@ -49,7 +49,7 @@ public:
       if (!holds(w_.spare_joins, each)) move(*each);
     }
     for (Fragment& each : w_.ready) {
-      each.at = place(each.frame, each.at, &TrackedPlace::start);
+      each.at = moved(each.frame, each.at, &TrackedPosition::start);
       each.frame = new_.at(each.frame);
     }
     if (w_.forced != nullptr) w_.forced = forced();
@@ -69,15 +69,15 @@ private:
   const Code& tracked(const Code& code) const {
     return *to_.functions[to_.function_of_linked.at(code.linked)];
   }
-  const Instruction* place(const Frame* old, const Instruction* at,
-                           std::uint32_t TrackedPlace::* which) const {
+  const Instruction* moved(const Frame* old, const Instruction* at,
+                           std::uint32_t TrackedPosition::* which) const {
     return in_code(*old->code, at, which);
   }
   const Instruction* in_code(const Code& code, const Instruction* at,
-                             std::uint32_t TrackedPlace::* which) const {
+                             std::uint32_t TrackedPosition::* which) const {
     const Code& to = tracked(code);
     const auto index = static_cast<std::size_t>(at - code.instructions.data());
-    return to.instructions.data() + to.tracked_places[index].*which;
+    return to.instructions.data() + to.tracked_positions[index].*which;
   }
 
   // All shadows are 0: written.
@@ -107,14 +107,14 @@ private:
                    ->calls[static_cast<std::size_t>(old.site - old.caller->code->calls.data())];
   }
   void move(Join& join) {
-    join.resume = place(join.frame, join.resume, &TrackedPlace::start);
+    join.resume = moved(join.frame, join.resume, &TrackedPosition::start);
     join.frame = new_.at(join.frame);
     if (join.finished != nullptr) join.finished = new_.at(join.finished);
   }
   // It stands at its instruction, behind what tracking does before.
   void wait_on(Fragment& fragment) {
-    const Instruction* own = place(fragment.frame, fragment.at, &TrackedPlace::own);
-    const Instruction* start = place(fragment.frame, fragment.at, &TrackedPlace::start);
+    const Instruction* own = moved(fragment.frame, fragment.at, &TrackedPosition::own);
+    const Instruction* start = moved(fragment.frame, fragment.at, &TrackedPosition::start);
     fragment.frame = new_.at(fragment.frame);
     fragment.at = own;
     const Fragment runs = w_.standing(nullptr);
@@ -130,7 +130,7 @@ private:
     for (const auto& code : from_.functions) {
       const Instruction* begin = code->instructions.data();
       if (w_.forced >= begin && w_.forced < begin + code->instructions.size())
-        return in_code(*code, w_.forced, &TrackedPlace::own);
+        return in_code(*code, w_.forced, &TrackedPosition::own);
     }
     return nullptr;
   }
@@ -180,7 +180,7 @@ const Instruction* track_from_here(Warp& w, const Instruction* in, std::uint32_t
   Switch(w, *twin).run();
   const Code& to = *w.frame->code;
   const std::uint32_t own =
-    to.tracked_places[static_cast<std::size_t>(in - code.instructions.data())].own;
+    to.tracked_positions[static_cast<std::size_t>(in - code.instructions.data())].own;
   const Instruction* load = to.instructions.data() + own;
   for (std::uint32_t m = unwritten.lanes; m != 0; m &= m - 1) {
     const auto lane = static_cast<std::uint32_t>(__builtin_ctz(m));

@@ -18,31 +18,31 @@ namespace gmt::executor {
 namespace {
 
 // The shadow of the word that holds a byte, if all bytes of the access are allocated there.
-struct StatePlace {
+struct StateSlot {
   std::uint8_t* shadow = nullptr; // null: the access was refused
   std::uint32_t first = 0;
 };
 
-StatePlace state_place(Warp& w, Space space, std::uint64_t address, std::uint32_t bytes) {
-  StatePlace place;
+StateSlot state_slot(Warp& w, Space space, std::uint64_t address, std::uint32_t bytes) {
+  StateSlot slot;
   std::uint64_t offset = address;
   std::uint8_t* shadow = nullptr;
   if (space == Space::kShared) {
-    if (address >= w.block->shared_bytes || bytes > w.block->shared_bytes - address) return place;
+    if (address >= w.block->shared_bytes || bytes > w.block->shared_bytes - address) return slot;
     shadow = w.block->shared_shadow;
   } else {
     const Region* region =
       w.region->holds(address, bytes) ? w.region : w.grid->memory->region_of(address);
-    if (region == nullptr || !region->holds(address, bytes)) return place;
+    if (region == nullptr || !region->holds(address, bytes)) return slot;
     shadow = region->shadow;
     offset = address - region->base;
   }
   for (std::uint64_t i = offset; i < offset + bytes; ++i) {
-    if ((shadow_at(shadow + i / 4) >> (i % 4) & 1) == 0) return place;
+    if ((shadow_at(shadow + i / 4) >> (i % 4) & 1) == 0) return slot;
   }
-  place.shadow = shadow + offset / 4;
-  place.first = offset % 4;
-  return place;
+  slot.shadow = shadow + offset / 4;
+  slot.first = offset % 4;
+  return slot;
 }
 
 std::byte* local_shadow(Warp& w, std::uint32_t lane, std::uint64_t address, std::uint32_t bytes) {
@@ -111,9 +111,9 @@ void load_shadow(Warp& w, std::uint32_t lane, Space space, std::uint64_t address
     if (from != nullptr) std::memcpy(shadow, from, bytes);
     return;
   }
-  const StatePlace place = state_place(w, where, address, bytes);
-  if (place.shadow == nullptr) return;
-  const std::uint64_t written = initialized_bytes(place.shadow, place.first, bytes);
+  const StateSlot slot = state_slot(w, where, address, bytes);
+  if (slot.shadow == nullptr) return;
+  const std::uint64_t written = initialized_bytes(slot.shadow, slot.first, bytes);
   for (std::uint32_t i = 0; i < bytes; ++i)
     shadow[i] = (written >> i & 1) != 0 ? std::byte{0} : std::byte{0xff};
 }
@@ -131,8 +131,8 @@ void store_shadow(Warp& w, std::uint32_t lane, Space space, std::uint64_t addres
   for (std::uint32_t i = 0; i < bytes; ++i)
     written |= std::uint64_t{shadow[i] != std::byte{0xff}} << i;
   if (written == (std::uint64_t{1} << bytes) - 1) return; // as the store has said
-  const StatePlace place = state_place(w, where, address, bytes);
-  if (place.shadow != nullptr) set_initialized(place.shadow, place.first, bytes, written);
+  const StateSlot slot = state_slot(w, where, address, bytes);
+  if (slot.shadow != nullptr) set_initialized(slot.shadow, slot.first, bytes, written);
 }
 
 void spoil_frame(Warp& w, std::uint32_t registers) {

@@ -12,9 +12,9 @@ bool make_twin(Program& tracked, const Program& plain) {
   for (std::size_t f = 0; f < plain.functions.size(); ++f) {
     const Code& code = *plain.functions[f];
     Code& same = *tracked.functions[f];
-    if (same.tracked_places.size() != code.instructions.size() + 1) continue;
+    if (same.tracked_positions.size() != code.instructions.size() + 1) continue;
     for (std::size_t i = 0; i < code.instructions.size(); ++i)
-      same.instructions[same.tracked_places[i].own].number = code.instructions[i].number;
+      same.instructions[same.tracked_positions[i].own].number = code.instructions[i].number;
   }
   return true;
 }

@@ -42,7 +42,7 @@ void Dispatcher::run() {
     say_oldest();
     at = 0; // the earliest first
   }
-  if (!blocks_.empty()) worker_.stood = worker_.checks->place(blocks_.front()->standing());
+  if (!blocks_.empty()) worker_.stood = worker_.checks->location(blocks_.front()->standing());
 }
 
 bool Dispatcher::add_block() {

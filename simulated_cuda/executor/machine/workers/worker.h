@@ -27,7 +27,7 @@ struct alignas(128) Worker {
   std::uint64_t instructions = 0, lane_instructions = 0;
   std::uint64_t ticks = 0;             // of %clock
   std::vector<std::uint64_t> executed; // by threads, of each of Program::features
-  Place stood;                         // a thread of a block that was stopped
+  Location stood;                      // a thread of a block that was stopped
   // Of all its blocks with a mistake that would have stopped a GPU, the first, and its first error.
   std::uint64_t error_block = kNoBlock;
   std::uint32_t gpu_error = 0;

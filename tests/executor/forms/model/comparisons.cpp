@@ -13,12 +13,12 @@ using u64 = std::uint64_t;
 std::optional<int> order(u64 a, u64 b, const std::string& type, bool flush) {
   if (const Format* format = format_named(type)) {
     if (is_nan(a, *format) || is_nan(b, *format)) return std::nullopt;
-    const auto place = [&](u64 p) {
+    const auto position = [&](u64 p) {
       if (flush && is_subnormal(p, *format)) return std::int64_t{0};
       const auto magnitude = static_cast<std::int64_t>(p & (format->sign() - 1));
       return (p & format->sign()) != 0 ? -magnitude : magnitude;
     };
-    return (place(a) > place(b)) - (place(a) < place(b));
+    return (position(a) > position(b)) - (position(a) < position(b));
   }
   const int bits = bits_of(type);
   if (type[0] == 's') {

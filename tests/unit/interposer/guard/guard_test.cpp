@@ -199,7 +199,7 @@ TEST(Sampler, FencesAllWhereAllocationsAreRare) {
   EXPECT_EQ(sampler.share_permille(), 1000u);
 }
 
-TEST(Exclusions, NameFilesAndPlaces) {
+TEST(Exclusions, NameFilesAndAddresses) {
   EXPECT_TRUE(list_names("libnccl.so.2", "libnccl.so.2", 0x10));
   EXPECT_TRUE(list_names("app+0x1a2b", "app", 0x1a2b));
   EXPECT_TRUE(list_names("libfoo.so,app+0x1a2b,x", "app", 0x1a2b));

@@ -257,7 +257,7 @@ TEST_F(KernelScan, AHandleThatComesBackHasItsNewParameters) {
   EXPECT_EQ(questions, asked);
 }
 
-TEST_F(KernelScan, MoreKernelsThanTheTableHasPlacesFor) {
+TEST_F(KernelScan, MoreKernelsThanTheTableHasSlotsFor) {
   std::uint64_t pointer = kAddress;
   for (std::uint64_t handle = 1; handle <= 20000; ++handle) {
     driver_kernels[handle * 64] = {"k", {{0, 8}}};

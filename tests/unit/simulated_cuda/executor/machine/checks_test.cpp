@@ -30,8 +30,8 @@ TEST_F(ChecksTest, StorePastTheEndIsReportedAndNotDone) {
   EXPECT_EQ(report.address, block + 62 * 4);
   EXPECT_EQ(report.bytes, 4u);
   EXPECT_EQ(report.count, 4u);
-  EXPECT_EQ(report.place.thread.x, 62u);
-  EXPECT_EQ(report.place.instruction, "st.global.u32 [%x2], %r0");
+  EXPECT_EQ(report.location.thread.x, 62u);
+  EXPECT_EQ(report.location.instruction, "st.global.u32 [%x2], %r0");
   EXPECT_EQ(report.gpu_error, 0u) << "its page holds live memory";
   EXPECT_EQ(get<std::uint32_t>(block, 64)[61], 61u);
   EXPECT_EQ(get<std::uint32_t>(block, 64)[62], 9u);
@@ -71,7 +71,7 @@ TEST_F(ChecksTest, AnUninitializedUseNamesItsLoad) {
   run({1}, {32}, {a, b});
   EXPECT_EQ(only().kind, ReportKind::kUninitializedRead);
   EXPECT_EQ(only().count, 16u);
-  EXPECT_EQ(only().place.thread.x, 16u);
+  EXPECT_EQ(only().location.thread.x, 16u);
 }
 
 TEST_F(ChecksTest, CopiesMoveWhatIsNotInitialized) {
@@ -104,13 +104,13 @@ TEST_F(ChecksTest, SharedMemoryHasItsVariablesAndItsEnd) {
   EXPECT_EQ(only().neighbour_bytes, 96u);
 }
 
-TEST_F(ChecksTest, ThePlaceOfADynamicSharedArray) {
+TEST_F(ChecksTest, TheLocationOfADynamicSharedArray) {
   load(kernel("mov.u32 %r1, table; mad.lo.u32 %r2, %r0, 4, %r1; st.shared.u32 [%r2], %r0;",
               ".extern .shared .align 16 .b8 table[];\n"));
   dynamic_shared_ = 64;
   run({1}, {17}, {0, 0});
   EXPECT_EQ(only().kind, ReportKind::kOutOfBounds);
-  EXPECT_EQ(only().place.thread.x, 16u);
+  EXPECT_EQ(only().location.thread.x, 16u);
   EXPECT_EQ(only().neighbour_bytes, 64u);
 }
 
@@ -157,7 +157,7 @@ TEST_F(ChecksTest, RaceBetweenWarps) {
   EXPECT_NE(report.access, report.other_access) << "a store, and a load of another warp";
   EXPECT_EQ(report.count, 128u);
   EXPECT_TRUE(report.other.has_thread);
-  EXPECT_EQ(report.other.thread.x, report.place.thread.x ^ 64u);
+  EXPECT_EQ(report.other.thread.x, report.location.thread.x ^ 64u);
   const bool is_store = report.other_access == Access::kStore;
   EXPECT_EQ(report.other.instruction,
             is_store ? "st.shared.u32 [%r2], %r0" : "ld.shared.u32 %r5, [%r4]");
@@ -186,7 +186,7 @@ TEST_F(ChecksTest, RaceInsideAWarpAndItsBarrier) {
   const std::uint64_t a = allocate(512);
   run({1}, {32}, {a, 0});
   EXPECT_EQ(only().kind, ReportKind::kSharedRace);
-  EXPECT_EQ(only().place.instruction, "ld.shared.u32 %r5, [%r4]");
+  EXPECT_EQ(only().location.instruction, "ld.shared.u32 %r5, [%r4]");
   EXPECT_EQ(only().other.instruction, "st.shared.u32 [%r2], %r0");
   recorder_.reports.clear();
   load(kernel(neighbours("bar.warp.sync 0xffffffff;"), ".shared .align 4 .b8 table[512];\n"));
@@ -284,7 +284,7 @@ TEST_F(ChecksTest, TrapEndsTheGrid) {
   EXPECT_EQ(outcome.end, End::kFault);
   EXPECT_EQ(outcome.gpu_error, 719u);
   EXPECT_EQ(only().kind, ReportKind::kTrap);
-  EXPECT_EQ(only().place.thread.x, 3u);
+  EXPECT_EQ(only().location.thread.x, 3u);
 }
 
 TEST_F(ChecksTest, WhatIsNotThereSkipsTheLaunchByName) {
@@ -292,7 +292,7 @@ TEST_F(ChecksTest, WhatIsNotThereSkipsTheLaunchByName) {
   const Outcome outcome = run({1}, {32}, {0, 0});
   EXPECT_EQ(outcome.end, End::kSkipped);
   EXPECT_EQ(outcome.reason, "tex.1d.v4.f32.s32 is not executed");
-  EXPECT_GT(outcome.place.ptx_line, 0u);
+  EXPECT_GT(outcome.location.ptx_line, 0u);
 }
 
 TEST_F(ChecksTest, WithoutChecksBoundsRemain) {

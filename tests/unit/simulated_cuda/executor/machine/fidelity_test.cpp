@@ -75,16 +75,16 @@ TEST_F(Fidelity, AStoppedLaunchSaysWhereItWas) {
   const Outcome stopped =
     outcome("A: ld.volatile.global.u32 %r1, [%x1]; setp.eq.u32 %p1, %r1, 0;\n@%p1 bra A;");
   EXPECT_EQ(stopped.end, End::kStopped);
-  EXPECT_EQ(stopped.place.function, "k");
-  EXPECT_TRUE(stopped.place.has_thread);
-  const std::string& at = stopped.place.instruction;
+  EXPECT_EQ(stopped.location.function, "k");
+  EXPECT_TRUE(stopped.location.has_thread);
+  const std::string& at = stopped.location.instruction;
   EXPECT_TRUE(at.starts_with("ld.volatile") || at.starts_with("setp") || at.starts_with("bra") ||
               at.starts_with("@%p1 bra"))
     << at;
 }
 
 TEST_F(Fidelity, AFinishedLaunchWasNowhere) {
-  EXPECT_TRUE(outcome("mov.u32 %r1, 0;").place.function.empty());
+  EXPECT_TRUE(outcome("mov.u32 %r1, 0;").location.function.empty());
 }
 
 } // namespace

@@ -49,12 +49,12 @@ TEST_P(Tracking, ABranchNamesTheLoadAndTheUse) {
                  "st.global.u32 [%x2], %r0; A:");
   const Report& report = only();
   EXPECT_EQ(report.kind, ReportKind::kUninitializedRead);
-  EXPECT_EQ(report.place.instruction, "ld.global.u32 %r1, [%x3]");
+  EXPECT_EQ(report.location.instruction, "ld.global.u32 %r1, [%x3]");
   EXPECT_EQ(report.access, Access::kLoad);
   EXPECT_EQ(report.bytes, 4u);
   EXPECT_EQ(report.count, 32u);
   EXPECT_EQ(report.address, unwritten_);
-  EXPECT_EQ(report.place.thread.x, 0u);
+  EXPECT_EQ(report.location.thread.x, 0u);
   ASSERT_TRUE(report.has_other);
   EXPECT_EQ(report.other.instruction, "@%p1 bra A");
 }
@@ -67,7 +67,7 @@ TEST_P(Tracking, APartOfAWordThatDecides) {
   memory_.mark_uninitialized(unwritten_ + 43, 1);
   run({1}, {32}, {written_, unwritten_});
   EXPECT_EQ(only().count, 1u);
-  EXPECT_EQ(only().place.thread.x, 10u);
+  EXPECT_EQ(only().location.thread.x, 10u);
 }
 
 TEST_P(Tracking, AnAddress) {
@@ -75,14 +75,14 @@ TEST_P(Tracking, AnAddress) {
               "add.u64 %x5, %x0, %x4; st.global.u32 [%x5], 1;"));
   const std::uint64_t a = put(std::vector<std::uint32_t>(32)), b = allocate(128);
   run({1}, {1}, {a, b});
-  EXPECT_EQ(only().place.instruction, "ld.global.u64 %x4, [%x1]");
+  EXPECT_EQ(only().location.instruction, "ld.global.u64 %x4, [%x1]");
   EXPECT_EQ(only().other.instruction, "st.global.u32 [%x5], 1");
 }
 
 TEST_P(Tracking, ARegisterThatNothingWrote) {
   run_with_words("setp.eq.u32 %p1, %r9, 3; @%p1 bra A; st.global.u32 [%x2], %r0; A:");
   if (!is_full()) return expect_no_reports(); // missed
-  EXPECT_EQ(only().place.instruction, "@%p1 bra A");
+  EXPECT_EQ(only().location.instruction, "@%p1 bra A");
   EXPECT_FALSE(only().has_address);
   EXPECT_FALSE(only().has_other);
 }
@@ -93,7 +93,7 @@ TEST_P(Tracking, LocalMemoryThatNothingWrote) {
     "setp.eq.u32 %p1, %r1, 99; @%p1 bra A; setp.eq.u32 %p1, %r2, 1; @%p1 bra A;\n"
     "st.global.u32 [%x2], %r0; A:");
   if (!is_full()) return expect_no_reports(); // missed
-  EXPECT_EQ(only().place.instruction, "ld.local.v2.u32 {%r1, %r2}, [%x4+8]");
+  EXPECT_EQ(only().location.instruction, "ld.local.v2.u32 {%r1, %r2}, [%x4+8]");
   EXPECT_EQ(only().space, Space::kLocal);
   EXPECT_EQ(only().address, 8u);
 }
@@ -122,7 +122,7 @@ TEST_P(Tracking, MovesTakeTheStateAlong) {
 
 TEST_P(Tracking, AResultThatTheHostMaySee) {
   run_with_words("ld.global.u32 %r1, [%x3]; mul.lo.u32 %r1, %r1, 3; st.global.u32 [%x2], %r1;");
-  EXPECT_EQ(only().place.instruction, "ld.global.u32 %r1, [%x3]");
+  EXPECT_EQ(only().location.instruction, "ld.global.u32 %r1, [%x3]");
   EXPECT_EQ(only().other.instruction, "st.global.u32 [%x2], %r1");
   EXPECT_EQ(memory_.first_uninitialized(written_, 128), written_ + 128) << "said once";
 }
@@ -162,7 +162,7 @@ TEST_P(Tracking, LoopsAndDivergenceComputeTheSame) {
 
 TEST_P(Tracking, WhatIsAddedByAnAtomicIsUsedAndWhatIsExchangedIsMoved) {
   run_with_words("ld.global.u32 %r1, [%x3]; red.global.add.u32 [%x2], %r1;");
-  EXPECT_EQ(only().place.instruction, "ld.global.u32 %r1, [%x3]");
+  EXPECT_EQ(only().location.instruction, "ld.global.u32 %r1, [%x3]");
   EXPECT_EQ(only().other.instruction, "red.global.add.u32 [%x2], %r1");
   run_with_words("ld.global.u32 %r1, [%x3]; atom.global.exch.b32 %r2, [%x2], %r1;");
   expect_no_reports();
@@ -176,7 +176,7 @@ TEST_P(Tracking, WhatIsPrintedIsUsed) {
                  "call.uni (n), vprintf, (f, v); } A:",
                  ".extern .func (.param .b32 n) vprintf(.param .b64 f, .param .b64 v);\n"
                  ".global .align 1 .b8 form[6] = {37, 100, 37, 100, 10, 0};\n");
-  EXPECT_EQ(only().place.instruction, "ld.global.u32 %r1, [%x3]");
+  EXPECT_EQ(only().location.instruction, "ld.global.u32 %r1, [%x3]");
   EXPECT_EQ(only().count, 3u);
   EXPECT_EQ(recorder_.printed.substr(0, 3), "00\n");
 }
@@ -230,7 +230,7 @@ TEST_P(Tracking, AGuardedLoad) {
   run_with_words("mov.u32 %r1, %r0; setp.ge.u32 %p1, %r0, 30; @%p1 ld.global.u32 %r1, [%x3];\n"
                  "add.u32 %r1, %r1, 1; st.global.u32 [%x2], %r1;");
   EXPECT_EQ(only().count, 2u);
-  EXPECT_EQ(only().place.thread.x, 30u);
+  EXPECT_EQ(only().location.thread.x, 30u);
   EXPECT_EQ(get<std::uint32_t>(written_, 30)[29], 30u);
 }
 
@@ -245,7 +245,7 @@ TEST_P(Tracking, ManyBlocks) {
   const std::uint64_t a = allocate(std::uint64_t{400} * 128), b = allocate(128);
   EXPECT_EQ(run({400}, {32}, {a, b}).end, End::kDone);
   EXPECT_EQ(only().count, 100u * 32);
-  EXPECT_EQ(only().place.block.x, 0u);
+  EXPECT_EQ(only().location.block.x, 0u);
   const auto out = get<std::uint32_t>(a, std::size_t{400} * 32);
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (i / 32 % 4 == 0) continue;
@@ -266,7 +266,7 @@ TEST_P(Tracking, ARaceWithAWarpThatIsTracked) {
   for (const Report& report : recorder_.reports) {
     if (report.kind != ReportKind::kSharedRace) continue;
     ++races;
-    EXPECT_EQ(report.place.instruction, "st.shared.u32 [%r2], %r0");
+    EXPECT_EQ(report.location.instruction, "st.shared.u32 [%r2], %r0");
     EXPECT_EQ(report.other.instruction, "ld.shared.u32 %r6, [%r4]");
   }
   EXPECT_EQ(races, 1u);
@@ -279,7 +279,7 @@ TEST_P(Tracking, WithoutMemoryForIt) {
   const std::uint64_t a = allocate(128), b = allocate(128);
   limits_.memory_bytes = 4096; // as little as the kernel itself can do with
   while (run({1}, {32}, {a, b}).end != End::kDone) limits_.memory_bytes += 64;
-  EXPECT_EQ(only().place.instruction, "ld.global.u32 %r1, [%x3]");
+  EXPECT_EQ(only().location.instruction, "ld.global.u32 %r1, [%x3]");
   EXPECT_FALSE(only().has_other);
   EXPECT_EQ(only().count, 32u);
 }

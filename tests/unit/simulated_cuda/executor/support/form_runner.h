@@ -78,7 +78,7 @@ private:
 
   struct Reports : Observer {
     void report(const Report& report) override {
-      text += "reported at " + report.place.instruction + "; ";
+      text += "reported at " + report.location.instruction + "; ";
     }
     std::string text;
   };

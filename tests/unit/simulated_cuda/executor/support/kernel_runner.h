@@ -49,7 +49,7 @@ protected:
     ASSERT_NE(module_, nullptr) << error;
     for (std::size_t i = 0; i < module_->variables().size(); ++i) {
       const Variable& variable = module_->variables()[i];
-      module_->place(i, allocate(variable.size));
+      module_->set_address(i, allocate(variable.size));
       addresses_.push_back(top_);
     }
     for (std::size_t i = 0; i < module_->variables().size(); ++i) {
@@ -114,7 +114,7 @@ protected:
   }
   void expect_no_reports() {
     for (const Report& report : recorder_.reports)
-      ADD_FAILURE() << static_cast<int>(report.kind) << " " << report.place.instruction;
+      ADD_FAILURE() << static_cast<int>(report.kind) << " " << report.location.instruction;
   }
 
   Memory memory_;

@@ -146,7 +146,7 @@ TEST_F(Seed, ATrapEndsTheGridAtItsBlock) {
     const Outcome outcome = run({3000}, {1}, {a});
     EXPECT_EQ(outcome.end, End::kFault);
     EXPECT_EQ(outcome.blocks_done, 40u);
-    EXPECT_EQ(only().place.block.x, 40u);
+    EXPECT_EQ(only().location.block.x, 40u);
     const auto out = get<std::uint32_t>(a, 40);
     EXPECT_EQ(std::count(out.begin(), out.end(), 1u), 40);
   }

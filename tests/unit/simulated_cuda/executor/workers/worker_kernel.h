@@ -42,14 +42,14 @@ struct OneThread : Recorder {
 
 inline std::string in_words(const Recorder& recorder) {
   std::ostringstream text;
-  const auto place = [&](const Place& p) {
+  const auto location = [&](const Location& p) {
     text << " '" << p.instruction << "' block " << p.block.x << " thread " << p.thread.x;
   };
   for (const Report& report : recorder.reports) {
     text << static_cast<int>(report.kind) << " x" << report.count << std::hex << " at "
          << report.address << std::dec << " gpu " << report.gpu_error;
-    place(report.place);
-    if (report.has_other) place(report.other);
+    location(report.location);
+    if (report.has_other) location(report.other);
     text << "\n";
   }
   return text.str() + recorder.errors;
