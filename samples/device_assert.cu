@@ -14,7 +14,7 @@
 // options: --guard
 // exit-simulated: 3
 // exit-real: signal 6
-// expect: error kernel-assert stacks="failed here"@roots:LINE(assert),"launched here"@main:LINE(launch)
+// expect: error kernel-assert message="values[i] >= 0" stacks="failed here"@roots:LINE(assert),"launched here"@main:LINE(launch)
 // not-checked: leak
 // run: clean
 // options: --guard

@@ -174,6 +174,7 @@ private:
       const Lane lane(tables_.row(lanes, l));
       ++fault.threads;
       collected.runs.see(index, lane.thread);
+      if (fault.exception == DumpFault::kAssert) see_failed(index, lane.thread, fault);
       if (fault.evidence == Evidence::kStopped || !code.access) continue;
       const bool same_function = lane.pc >= at && lane.pc - at < code.location.rest;
       const auto address =
@@ -184,6 +185,18 @@ private:
       if (address) collected.runs.add(index, lane.thread, fault.block, *address);
       else ++fault.without_address;
     }
+  }
+
+  // The lowest block and thread, numbered with x fastest.
+  static void see_failed(const Extents& block, const Extents& thread, DumpFault& fault) {
+    const auto order = [](const Extents& b, const Extents& t) {
+      return std::array{b[2], b[1], b[0], t[2], t[1], t[0]};
+    };
+    if (fault.failed_block &&
+        order(*fault.failed_block, *fault.failed_thread) <= order(block, thread))
+      return;
+    fault.failed_block = block;
+    fault.failed_thread = thread;
   }
 
   // Null where there are too many.
@@ -222,6 +235,7 @@ private:
       fault.space = kSpaces[static_cast<std::size_t>(code.access->space)];
       fault.bytes = code.access->bytes;
     }
+    if (fault.exception == DumpFault::kAssert) fault.condition = code.assertion();
     for (const SourceLine& line : code.location.lines)
       fault.lines.push_back({line.function, line.file, line.line});
   }

@@ -19,6 +19,14 @@ DumpCode::Words DumpCode::words(std::int64_t behind) const {
   return words;
 }
 
+// Functions take their first argument in register 4: here the address of the condition's text.
+std::string_view DumpCode::assertion() const {
+  constexpr std::uint32_t kFirstArgument = 4;
+  const auto constant =
+    constant_in_register(location.code, location.offset, kFirstArgument, architecture);
+  return constant ? cubin->text_at(cubin->address_constant(*constant)) : std::string_view();
+}
+
 DumpModules::DumpModules(const DumpTables& tables, const DumpTables::Section* modules) {
   const std::uint64_t count = std::min(tables.row_count(modules), kMostModules);
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -35,7 +43,7 @@ const DumpCode* DumpModules::find(std::uint64_t address) {
   for (const Cubin& cubin : cubins_) {
     auto location = cubin.locate(address);
     if (!location) continue;
-    found.emplace(DumpCode{std::move(*location), cubin.architecture(), {}, {}});
+    found.emplace(DumpCode{std::move(*location), cubin.architecture(), {}, {}, &cubin});
     const DumpCode::Words words = found->words(0);
     found->access = decode_instruction(words.low, words.high, found->architecture);
     found->operand = address_operand(words.low, words.high, found->architecture);

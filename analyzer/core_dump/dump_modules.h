@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/core_dump/dump_tables.h"
@@ -21,6 +22,9 @@ struct DumpCode {
   unsigned architecture = 0;
   std::optional<Instruction> access;     // what it does to memory
   std::optional<AddressOperand> operand; // how it makes its address
+  const Cubin* cubin = nullptr;          // that has it
+  // What a call of __assertfail says, if it is one.
+  std::string_view assertion() const;
   // Of the instruction so many bytes behind it, in the same function; zeros where there is none.
   Words words(std::int64_t behind) const;
 };

@@ -132,6 +132,37 @@ std::optional<Cubin::Location> Cubin::locate(std::uint64_t address) const {
   return result;
 }
 
+std::uint64_t Cubin::address_constant(std::uint64_t offset) const {
+  const Section* constants = image_.find(".nv.constant4");
+  std::uint64_t address = 0;
+  return constants != nullptr && read_at(constants->data, offset, address) ? address : 0;
+}
+
+// The driver gives each variable an address of its own, in no order. So a text is found by its
+// length.
+std::string_view Cubin::text_at(std::uint64_t address) const {
+  const Section* initial = image_.find(".nv.global.init");
+  if (initial == nullptr || address == 0) return {};
+  const auto index = static_cast<std::size_t>(initial - image_.sections().data());
+  std::uint64_t bytes = 0;
+  for (const Symbol& symbol : symbols()) {
+    // The section itself keeps the address 0.
+    if (symbol.variable && symbol.section == index && symbol.offset == address)
+      bytes = symbol.bytes;
+  }
+  if (bytes == 0) return {};
+  std::string_view rest(initial->data.data(), initial->data.size()), found;
+  while (!rest.empty()) {
+    const std::string_view text = rest.substr(0, rest.find('\0'));
+    if (text.size() + 1 == bytes) {
+      if (!found.empty() && found != text) return {};
+      found = text;
+    }
+    rest.remove_prefix(std::min(text.size() + 1, rest.size()));
+  }
+  return found;
+}
+
 std::optional<FunctionCode> Cubin::function(std::string_view name) const {
   if (name.empty()) return std::nullopt;
   const std::vector<Symbol> symbols = this->symbols();

@@ -48,6 +48,11 @@ public:
   };
   std::optional<Location> locate(std::uint64_t address) const;
 
+  // Of such an image: the address in constant bank 4, and the text that a variable at an address
+  // was initialised with. Empty if none is there, or if several texts are as long as the variable.
+  std::uint64_t address_constant(std::uint64_t offset) const;
+  std::string_view text_at(std::uint64_t address) const;
+
   // Of several with that name the first.
   std::optional<FunctionCode> function(std::string_view name) const;
 

@@ -50,6 +50,12 @@ struct RegisterEffect {
 };
 RegisterEffect register_effect(std::uint64_t low, std::uint64_t high, unsigned architecture);
 
+// Which word of constant bank 4 the instructions before `at` load into a general register: its
+// offset in bytes. Bank 4 has the addresses of variables and functions. Nothing if they load
+// something else, if it is not known, or behind a jump. For sm_80 to sm_90.
+std::optional<std::uint32_t> constant_in_register(std::span<const char> code, std::uint64_t at,
+                                                  std::uint32_t reg, unsigned architecture);
+
 // All of a function's, by offset. A rest of less than an instruction is ignored.
 std::vector<Instruction> decode_function(std::span<const char> code, unsigned architecture);
 

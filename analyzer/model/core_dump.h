@@ -56,6 +56,10 @@ struct DumpFault {
   std::uint64_t warps = 0, threads = 0; // that the dump still has of it
   // The threads' block where all of them are of one, and a thread where it is the only one
   std::optional<Extents> only_block, only_thread;
+  // Of an assert: its condition, and the first of the threads for which it did not hold. Their
+  // number is that of `threads`
+  std::string condition; // empty if unknown
+  std::optional<Extents> failed_block, failed_thread;
   std::vector<DumpLanes> addresses;  // of threads whose registers still have them
   std::uint64_t without_address = 0; // threads whose registers do not
   bool has_more_addresses = false;   // than are kept

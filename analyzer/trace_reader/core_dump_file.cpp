@@ -45,14 +45,16 @@ public:
     if (into_.empty()) return false;
     if (fields[0] == "grid") return grid(fields);
     if (fields[0] == "fault") return fault(fields);
-    const bool of_fault =
-      fields[0] == "extents" || fields[0] == "only" || fields[0] == "place" || fields[0] == "lanes";
+    const bool of_fault = fields[0] == "extents" || fields[0] == "only" || fields[0] == "failed" ||
+                          fields[0] == "condition" || fields[0] == "place" || fields[0] == "lanes";
     if (!of_fault) return true; // of a later version
     if (into_.back().faults.empty() || !open_) return false;
     DumpFault& f = into_.back().faults.back();
     if (fields[0] == "extents")
       return read_extents(fields, 1, f.grid) && read_extents(fields, 4, f.block);
     if (fields[0] == "only") return only(fields, f);
+    if (fields[0] == "failed") return failed(fields, f);
+    if (fields[0] == "condition") return condition(fields, f);
     return fields[0] == "place" ? source_line(fields, f) : lanes(fields, f);
   }
 
@@ -115,6 +117,20 @@ private:
     return true;
   }
 
+  static bool failed(Fields fields, DumpFault& f) {
+    Extents block, thread;
+    if (!read_extents(fields, 1, block) || !read_extents(fields, 4, thread)) return false;
+    f.failed_block = block;
+    f.failed_thread = thread;
+    return true;
+  }
+
+  static bool condition(Fields fields, DumpFault& f) {
+    if (fields.size() < 2) return false;
+    f.condition = or_none(fields[1]);
+    return true;
+  }
+
   static bool source_line(Fields fields, DumpFault& f) {
     KernelLine line;
     if (fields.size() < 4 || !read(fields[1], line.line) || f.lines.size() == kMostEntries)
@@ -160,6 +176,13 @@ void write_fault(std::ostream& out, const DumpFault& f) {
     if (f.only_thread) write_extents(out, *f.only_thread);
     out << '\n';
   }
+  if (f.failed_block && f.failed_thread) {
+    out << "failed";
+    write_extents(out, *f.failed_block);
+    write_extents(out, *f.failed_thread);
+    out << '\n';
+  }
+  if (!f.condition.empty()) out << "condition\t" << escape(f.condition) << '\n';
   for (const KernelLine& line : f.lines)
     out << "place\t" << line.line << '\t' << none_if_empty(line.function) << '\t'
         << none_if_empty(line.file) << '\n';

@@ -101,7 +101,9 @@ Text DumpVerdict::message() const {
   const std::string source = source_words(fault_.lines, fault_.offset);
   const std::string at = source.empty() ? std::string() : cat({" at ", source});
   const std::string_view what = exception_words(fault_.exception);
-  if (fault_.exception == DumpFault::kAssert) return cat({"An assert in ", kernel, at, " failed"});
+  if (fault_.exception == DumpFault::kAssert)
+    return cat({"An assert in ", kernel, at, " failed", fault_.condition.empty() ? "" : ": ",
+                fault_.condition});
   if (fault_.exception == DumpFault::kNone) {
     if (fault_.evidence == Evidence::kStopped) return cat({kernel, " stopped", at, " by a trap"});
     return cat({kernel, " was stopped, and the GPU recorded no exception, as after a trap"});
@@ -164,13 +166,14 @@ Finding DumpVerdict::finding() const {
   f.kind = kind();
   f.message = first_bad_ ? address_words() : message();
   f.advice = std::string(advice_on(f.kind));
-  if (fault_.exception == DumpFault::kAssert)
+  const bool is_assert = fault_.exception == DumpFault::kAssert;
+  if (is_assert && fault_.condition.empty())
     f.advice += " CUDA has printed its text, with block and thread, to the program's stderr.";
   if (first_bad_)
     f.advice += " The GPU's core dump is certain about the instruction; the thread and the address "
                 "are inferred from the registers that it has.";
   if (fault_.lines.empty() && fault_.offset) f.advice += " Compile with -lineinfo to see the line.";
-  f.count = std::max<std::uint64_t>(1, bad_);
+  f.count = std::max<std::uint64_t>(1, is_assert ? fault_.threads : bad_);
   FindingStack where =
     kernel_stack(StackRole::kAccessed, fault_.kernel, fault_.function, fault_.lines);
   const bool stopped = fault_.evidence == Evidence::kStopped;
@@ -178,6 +181,9 @@ Finding DumpVerdict::finding() const {
     f.address = first_bad_->address;
     where.device->block = first_bad_->block;
     where.device->thread = first_bad_->thread;
+  } else if (fault_.failed_block && fault_.failed_thread) {
+    where.device->block = fault_.failed_block;
+    where.device->thread = fault_.failed_thread;
   } else if (fault_.evidence == Evidence::kWarp || stopped) {
     where.device->block = fault_.only_block;
     if (fault_.only_block) where.device->thread = fault_.only_thread;

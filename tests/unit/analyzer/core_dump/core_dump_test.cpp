@@ -96,6 +96,9 @@ TEST(CoreDump, AssertStandsBehindItsCall) {
   ASSERT_FALSE(f.lines.empty());
   EXPECT_EQ(f.lines[0].line, 10u);
   EXPECT_EQ(f.threads, 10u); // 0 to 4 of each of two blocks
+  EXPECT_EQ(f.condition, "n < (int)threadIdx.x + 5 && \"too many\"");
+  EXPECT_EQ(f.failed_block, (Extents{0, 0, 0}));
+  EXPECT_EQ(f.failed_thread, (Extents{0, 0, 0}));
 }
 
 TEST(CoreDump, TrapIsABrokenWarp) {
@@ -166,6 +169,9 @@ TEST(CoreDump, FileOfTheTraceSaysTheSame) {
     EXPECT_EQ(a.grid_id, b.grid_id);
     EXPECT_EQ(a.only_block, b.only_block);
     EXPECT_EQ(a.only_thread, b.only_thread);
+    EXPECT_EQ(a.condition, b.condition);
+    EXPECT_EQ(a.failed_block, b.failed_block);
+    EXPECT_EQ(a.failed_thread, b.failed_thread);
     EXPECT_EQ(threads_with_address(a), threads_with_address(b));
   }
 }

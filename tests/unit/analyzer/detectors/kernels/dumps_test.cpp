@@ -182,6 +182,13 @@ TEST_F(Dumps, AssertsTrapsAndSharedMemory) {
   EXPECT_EQ(only(fault(12, "stopped", "-\t-\t0")).message,
             "An assert in fill(float*, int) at fill.cu:8 failed.");
   EXPECT_EQ(result.findings[0].kind, "kernel-assert");
+  EXPECT_NE(result.findings[0].advice.find("CUDA has printed its text"), std::string::npos);
+  const std::string details = "failed\t1\t0\t0\t5\t2\t0\ncondition\tn > 0 && \"rows\"\n";
+  const ReportedFinding& full = only(fault(12, "stopped", "-\t-\t0", details));
+  EXPECT_EQ(full.message, "An assert in fill(float*, int) at fill.cu:8 failed: n > 0 && \"rows\".");
+  EXPECT_EQ(full.advice.find("CUDA has printed"), std::string::npos);
+  EXPECT_EQ(full.stacks[0].device->block, (std::array<std::uint32_t, 3>{1, 0, 0}));
+  EXPECT_EQ(full.stacks[0].device->thread, (std::array<std::uint32_t, 3>{5, 2, 0}));
   EXPECT_EQ(only(fault(0, "stopped", "-\t-\t0")).message,
             "fill(float*, int) stopped at fill.cu:8 by a trap.");
   EXPECT_EQ(result.findings[0].kind, "kernel-fault");
