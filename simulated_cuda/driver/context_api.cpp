@@ -6,9 +6,10 @@
 // driver.
 #include "api.h"
 #include "execution/prints.h"
-#include "lock.h"
-#include "operation.h"
+#include "state/lock.h"
+#include "streams/operation.h"
 
+#include <cstdlib>
 #include <utility>
 
 namespace gmt::sim {
@@ -92,6 +93,9 @@ CUresult init(unsigned flags) {
   }
   s.devices = std::move(devices);
   s.initialized = true;
+  // The driver's handler of the process's end destroys contexts, and says nothing of a fault whose
+  // core dump is not written yet (measured on an H200).
+  if (!s.settings.dump_kernel.empty()) std::atexit([] { state().process_ends = true; });
   return CUDA_SUCCESS;
 }
 

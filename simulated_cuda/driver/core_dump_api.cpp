@@ -2,7 +2,7 @@
 // The settings of GPU core dumps, cuCoredumpGet/SetAttribute[Global]: kept and answered, as cuda.h
 // describes them. No dump is ever written. Those of a context are the global ones here.
 #include "api.h"
-#include "state.h"
+#include "state/state.h"
 
 #include <csignal>
 #include <cstring>

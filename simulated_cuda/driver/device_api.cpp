@@ -5,7 +5,7 @@
 // pair of them has peer access.
 #include "api.h"
 #include "execution/capability.h"
-#include "operation.h"
+#include "streams/operation.h"
 
 #include <cstdio>
 #include <cstring>

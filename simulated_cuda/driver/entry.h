@@ -6,8 +6,8 @@
 // driver call.
 #pragma once
 
-#include "lock.h"
-#include "state.h"
+#include "state/lock.h"
+#include "state/state.h"
 
 #include <cuda.h>
 

@@ -3,7 +3,7 @@
 #include "code/instance.h"
 
 #include "api.h"
-#include "state.h"
+#include "state/state.h"
 
 #include <algorithm>
 #include <cstring>

@@ -5,7 +5,7 @@
 // that is executed exist, with their first values, before anything asks for one of them.
 #pragma once
 
-#include "library.h"
+#include "code/library.h"
 
 namespace gmt::sim {
 

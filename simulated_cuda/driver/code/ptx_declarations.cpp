@@ -2,6 +2,7 @@
 // The declarations of PTX that the executor cannot read; see declarations.h.
 #include "code/declarations.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace gmt::sim {
@@ -56,7 +57,7 @@ void read_ptx_declarations(std::string_view text, Image* image) {
       const size_t size = read_ptx_declaration(&text, &name);
       const size_t before =
         parameters.empty() ? 0 : parameters.back().offset + parameters.back().size;
-      const size_t alignment = size == 0 ? 1 : size < 8 ? size : 8;
+      const size_t alignment = std::clamp(size, size_t{1}, size_t{8});
       parameters.push_back({(before + alignment - 1) / alignment * alignment, size});
     } else if (word == ".global" || word == ".const") {
       const size_t size = read_ptx_declaration(&text, &name);

@@ -5,8 +5,8 @@
 // from elsewhere, is a region for as long as its block lives.
 #pragma once
 
-#include "block.h"
 #include "executor/machine/memory.h"
+#include "state/block.h"
 
 namespace gmt::sim {
 

@@ -3,7 +3,7 @@
 #include "execution/capability.h"
 
 #include "code/image.h"
-#include "state.h"
+#include "state/state.h"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #include "execution/launch_observer.h"
 #include "execution/prints.h"
 #include "execution/totals.h"
-#include "state.h"
+#include "state/state.h"
 
 #include <unistd.h>
 

@@ -5,8 +5,8 @@
 // written, which counts as initialised; the program goes on as if it had run.
 #pragma once
 
-#include "graph.h"
-#include "library.h"
+#include "code/library.h"
+#include "streams/graph.h"
 
 namespace gmt::sim {
 

@@ -3,7 +3,7 @@
 #include "execution/launch_observer.h"
 
 #include "execution/prints.h"
-#include "state.h"
+#include "state/state.h"
 
 #include <csignal>
 #include <cstdio>

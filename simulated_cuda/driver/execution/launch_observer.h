@@ -5,7 +5,7 @@
 #pragma once
 
 #include "executor/executor.h"
-#include "observer.h"
+#include "state/observer.h"
 
 #include <set>
 #include <string>

@@ -3,8 +3,8 @@
 // then each time that their number has doubled or a second has passed.
 #include "execution/totals.h"
 
-#include "lock.h"
-#include "observer.h"
+#include "state/lock.h"
+#include "state/observer.h"
 
 #include <chrono>
 #include <map>

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels and functions: names, parameters, attributes, enumeration, occupancy.
+// Called through driver_api.def with the lock held. CUfunction and CUkernel are the same object
+// here. Invariant: enumeration shows the kernels the image declares; an opaque image shows those
+// that were asked for.
+#include "api.h"
+#include "code/library.h"
+#include "execution/capability.h"
+#include "streams/operation.h"
+
+#include <algorithm>
+
+namespace gmt::sim {
+namespace {
+
+constexpr int kMaxThreads = 1024, kWarp = 32, kMostBlocks = 32;
+constexpr int kThreadsPerProcessor = 2048;
+constexpr int kProcessors = 132;
+constexpr int kSharedBytesOfBlock = 49152; // unless the kernel asks for more
+constexpr size_t kSharedBytesOfProcessor = 233472, kReservedSharedBytes = 1024;
+
+std::vector<Kernel*> all_kernels(Library* library) {
+  CUkernel ignored = nullptr;
+  for (const auto& entry : library->image.kernels)
+    library_get_kernel(&ignored, reinterpret_cast<CUlibrary>(library), entry.first.c_str());
+  std::vector<Kernel*> kernels;
+  for (const auto& entry : library->kernels) kernels.push_back(entry.second.get());
+  return kernels;
+}
+
+Library* library_of(CUmodule handle) {
+  Library* found = nullptr;
+  state().libraries.for_each([&](Library& library) {
+    for (const auto& module : library.modules) {
+      if (module.get() == reinterpret_cast<Module*>(handle)) found = &library;
+    }
+  });
+  return found;
+}
+
+CUresult get_name(const char** name, const void* handle) {
+  const Kernel* kernel = find_kernel(handle);
+  if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *name = kernel->name.c_str();
+  return CUDA_SUCCESS;
+}
+
+CUresult get_parameter(const void* handle, size_t index, size_t* offset, size_t* size) {
+  const Kernel* kernel = find_kernel(handle);
+  if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (!kernel->parameters_known) return CUDA_ERROR_NOT_SUPPORTED;
+  if (offset == nullptr || index >= kernel->parameters.size()) return CUDA_ERROR_INVALID_VALUE;
+  *offset = kernel->parameters[index].offset;
+  if (size != nullptr) *size = kernel->parameters[index].size;
+  return CUDA_SUCCESS;
+}
+
+// The code of a kernel as the executor reads it; null if it is not executed. Its instance in the
+// current context if there is one: reading code once is enough.
+const executor::Kernel* code_of(const Kernel& kernel) {
+  const Library& library = *kernel.library;
+  if (library.image.first_use != nullptr) return library.image.first_use->find_kernel(kernel.name);
+  for (const auto& module : library.modules)
+    if (module->code != nullptr) return module->code->find_kernel(kernel.name);
+  return nullptr;
+}
+
+int target_of(const Kernel& kernel) {
+  const Library& library = *kernel.library;
+  if (library.image.first_use != nullptr)
+    return static_cast<int>(library.image.first_use->target());
+  for (const auto& module : library.modules)
+    if (module->code != nullptr) return static_cast<int>(module->code->target());
+  return static_cast<int>(claimed_capability());
+}
+
+int most_threads(const executor::Kernel* code) {
+  return code == nullptr || code->max_threads == 0
+           ? kMaxThreads
+           : std::min(kMaxThreads, static_cast<int>(code->max_threads));
+}
+
+int static_shared_bytes(const executor::Kernel* code) {
+  return code == nullptr ? 0 : static_cast<int>(code->shared_bytes);
+}
+
+CUresult get_attribute(int* value, CUfunction_attribute attribute, const void* handle) {
+  const Kernel* kernel = find_kernel(handle);
+  if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto it = kernel->attributes.find(attribute);
+  const executor::Kernel* code = code_of(*kernel);
+  switch (attribute) {
+  case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = most_threads(code); break;
+  case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = 32; break;
+  case CU_FUNC_ATTRIBUTE_PTX_VERSION: *value = target_of(*kernel); break;
+  case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = static_cast<int>(claimed_capability()); break;
+  case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = static_shared_bytes(code); break;
+  case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+    *value = code == nullptr ? 0 : static_cast<int>(code->constant_bytes);
+    break;
+  case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+    *value = code == nullptr ? 0 : static_cast<int>(code->local_bytes);
+    break;
+  case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+    *value =
+      it == kernel->attributes.end() ? kSharedBytesOfBlock - static_shared_bytes(code) : it->second;
+    break;
+  default: *value = it == kernel->attributes.end() ? 0 : it->second; break;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult set_attribute(CUfunction_attribute attribute, int value, const void* handle) {
+  Kernel* kernel = find_kernel(handle);
+  if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  kernel->attributes[attribute] = value;
+  return CUDA_SUCCESS;
+}
+
+int active_blocks(const Kernel& kernel, int size, size_t dynamic_bytes) {
+  const int threads = (size + kWarp - 1) / kWarp * kWarp;
+  const size_t shared = static_cast<size_t>(static_shared_bytes(code_of(kernel))) + dynamic_bytes;
+  const auto by_memory =
+    static_cast<int>(kSharedBytesOfProcessor / (shared + kReservedSharedBytes));
+  return std::min({kMostBlocks, kThreadsPerProcessor / threads, by_memory});
+}
+
+CUresult accept(const void* handle) {
+  return find_kernel(handle) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+}
+
+} // namespace
+
+size_t most_dynamic_shared_bytes(const Kernel& kernel) {
+  const auto it = kernel.attributes.find(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+  const int most = it != kernel.attributes.end()
+                     ? it->second
+                     : kSharedBytesOfBlock - static_shared_bytes(code_of(kernel));
+  return most < 0 ? 0 : static_cast<size_t>(most);
+}
+
+unsigned long long most_resident_blocks(const Kernel& kernel, int threads, size_t dynamic_bytes) {
+  const int blocks = active_blocks(kernel, threads, dynamic_bytes);
+  return static_cast<unsigned long long>(blocks) * kProcessors;
+}
+
+Kernel* find_kernel(const void* handle) {
+  Kernel* found = nullptr;
+  state().libraries.for_each([&](const Library& library) {
+    for (const auto& entry : library.kernels) {
+      if (entry.second.get() == handle) found = entry.second.get();
+    }
+  });
+  return found;
+}
+
+CUresult module_get_function_count(unsigned* count, CUmodule module) {
+  Library* library = library_of(module);
+  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *count = static_cast<unsigned>(all_kernels(library).size());
+  return CUDA_SUCCESS;
+}
+
+CUresult module_enumerate_functions(CUfunction* functions, unsigned count, CUmodule module) {
+  Library* library = library_of(module);
+  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return library_enumerate_kernels(reinterpret_cast<CUkernel*>(functions), count,
+                                   reinterpret_cast<CUlibrary>(library));
+}
+
+CUresult library_get_kernel_count(unsigned* count, CUlibrary handle) {
+  Library* library = state().libraries.get(handle);
+  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *count = static_cast<unsigned>(all_kernels(library).size());
+  return CUDA_SUCCESS;
+}
+
+CUresult library_enumerate_kernels(CUkernel* kernels, unsigned count, CUlibrary handle) {
+  Library* library = state().libraries.get(handle);
+  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (kernels == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto all = all_kernels(library);
+  for (unsigned i = 0; i < count && i < all.size(); ++i)
+    kernels[i] = reinterpret_cast<CUkernel>(all[i]);
+  return CUDA_SUCCESS;
+}
+
+CUresult kernel_get_function(CUfunction* out, CUkernel kernel) {
+  if (find_kernel(kernel) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = reinterpret_cast<CUfunction>(kernel);
+  return CUDA_SUCCESS;
+}
+
+CUresult kernel_get_library(CUlibrary* out, CUkernel handle) {
+  const Kernel* kernel = find_kernel(handle);
+  if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = reinterpret_cast<CUlibrary>(kernel->library);
+  return CUDA_SUCCESS;
+}
+
+CUresult func_get_module(CUmodule* out, CUfunction handle) {
+  const Kernel* kernel = find_kernel(handle);
+  if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return library_get_module(out, reinterpret_cast<CUlibrary>(kernel->library));
+}
+
+CUresult kernel_get_name(const char** name, CUkernel kernel) { return get_name(name, kernel); }
+CUresult func_get_name(const char** name, CUfunction function) { return get_name(name, function); }
+CUresult kernel_get_param_info(CUkernel k, size_t i, size_t* o, size_t* s) {
+  return get_parameter(k, i, o, s);
+}
+CUresult func_get_param_info(CUfunction f, size_t i, size_t* o, size_t* s) {
+  return get_parameter(f, i, o, s);
+}
+CUresult kernel_get_attribute(int* value, CUfunction_attribute attribute, CUkernel kernel,
+                              CUdevice) {
+  return get_attribute(value, attribute, kernel);
+}
+CUresult func_get_attribute(int* value, CUfunction_attribute attribute, CUfunction function) {
+  return get_attribute(value, attribute, function);
+}
+CUresult kernel_set_attribute(CUfunction_attribute attribute, int value, CUkernel kernel,
+                              CUdevice) {
+  return set_attribute(attribute, value, kernel);
+}
+CUresult func_set_attribute(CUfunction function, CUfunction_attribute attribute, int value) {
+  return set_attribute(attribute, value, function);
+}
+CUresult kernel_set_cache_config(CUkernel kernel, CUfunc_cache, CUdevice) { return accept(kernel); }
+CUresult func_set_cache_config(CUfunction function, CUfunc_cache) { return accept(function); }
+CUresult func_set_shared_mem_config(CUfunction function, CUsharedconfig) {
+  return accept(function);
+}
+CUresult func_load(CUfunction function) { return accept(function); }
+CUresult func_is_loaded(CUfunctionLoadingState* loaded, CUfunction function) {
+  if (loaded != nullptr) *loaded = CU_FUNCTION_LOADING_STATE_LOADED;
+  return accept(function);
+}
+
+CUresult occupancy_max_active_blocks_per_multiprocessor(int* blocks, CUfunction function, int size,
+                                                        size_t dynamic_bytes) {
+  if (CUresult bad = accept(function); bad != CUDA_SUCCESS) return bad;
+  if (blocks == nullptr || size <= 0 || size > kMaxThreads) return CUDA_ERROR_INVALID_VALUE;
+  *blocks = active_blocks(*find_kernel(function), size, dynamic_bytes);
+  return CUDA_SUCCESS;
+}
+
+CUresult occupancy_max_active_blocks_per_multiprocessor_with_flags(int* blocks, CUfunction f, int n,
+                                                                   size_t s, unsigned) {
+  return occupancy_max_active_blocks_per_multiprocessor(blocks, f, n, s);
+}
+
+// The block size that has most threads on a multiprocessor at once; of equal ones the largest.
+CUresult occupancy_max_potential_block_size(int* grid, int* block, CUfunction function,
+                                            CUoccupancyB2DSize bytes_of, size_t bytes, int limit) {
+  if (CUresult bad = accept(function); bad != CUDA_SUCCESS) return bad;
+  if (grid == nullptr || block == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Kernel& kernel = *find_kernel(function);
+  const int most = most_threads(code_of(kernel));
+  int best_threads = 0;
+  for (int size = limit > 0 ? std::min(limit, most) : most; size > 0; size -= kWarp) {
+    const int blocks = active_blocks(kernel, size, bytes_of != nullptr ? bytes_of(size) : bytes);
+    if (blocks * size <= best_threads) continue;
+    best_threads = blocks * size;
+    *block = size;
+    *grid = kProcessors * blocks;
+  }
+  return best_threads == 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult occupancy_max_potential_block_size_with_flags(int* grid, int* block, CUfunction function,
+                                                       CUoccupancyB2DSize size_of, size_t bytes,
+                                                       int limit, unsigned) {
+  return occupancy_max_potential_block_size(grid, block, function, size_of, bytes, limit);
+}
+
+CUresult occupancy_available_dynamic_smem_per_block(size_t* bytes, CUfunction function, int blocks,
+                                                    int) {
+  if (CUresult bad = accept(function); bad != CUDA_SUCCESS) return bad;
+  if (bytes == nullptr || blocks <= 0) return CUDA_ERROR_INVALID_VALUE;
+  *bytes = std::min<size_t>(49152, 233472 / static_cast<size_t>(blocks));
+  return CUDA_SUCCESS;
+}
+
+} // namespace gmt::sim

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loaded code: libraries (context-independent), their instances in contexts (modules) and kernels.
+// Lock held.
+// Invariant: a CUfunction and a CUkernel are the same Kernel object here; it lives as long as its
+// library. Variables of a library exist once in each context that asked for them.
+#pragma once
+
+#include "code/image.h"
+#include "streams/graph.h"
+
+#include <cuda.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace gmt::sim {
+
+struct Context;
+struct Library;
+
+struct Kernel {
+  std::string name;
+  Library* library = nullptr;
+  std::vector<Parameter> parameters;
+  bool parameters_known = false;
+  std::map<int, int> attributes;
+  mutable unsigned long long launches = 0;
+};
+
+struct Module {
+  Library* library = nullptr;
+  Context* context = nullptr;
+  bool prepared = false;                  // its code is read and its variables exist
+  std::unique_ptr<executor::Module> code; // null: no kernel of it can be executed
+  std::map<std::string, CUdeviceptr> variables;
+};
+
+struct Library {
+  Image image;
+  bool is_module = false; // made by cuModuleLoad*: belongs to one context and ends with it
+  std::map<std::string, std::unique_ptr<Kernel>> kernels;
+  std::vector<std::unique_ptr<Module>> modules;
+  std::map<std::string, CUdeviceptr> managed;
+};
+
+Kernel* find_kernel(const void* handle);
+
+// What a launch may ask for, and how many blocks a cooperative one may have.
+size_t most_dynamic_shared_bytes(const Kernel& kernel);
+unsigned long long most_resident_blocks(const Kernel& kernel, int threads, size_t dynamic_bytes);
+void unload_from_context(Context* context);
+KernelOperation make_kernel_operation(const CUDA_KERNEL_NODE_PARAMS& params);
+
+} // namespace gmt::sim

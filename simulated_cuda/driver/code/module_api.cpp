@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loading code: modules, libraries, their variables, and the export tables.
+// Called through driver_api.def with the lock held.
+#include "api.h"
+#include "code/instance.h"
+#include "execution/capability.h"
+#include "private_table.h"
+#include "state/lock.h"
+#include "streams/operation.h"
+
+#include <sys/mman.h>
+
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+namespace gmt::sim {
+namespace {
+
+CUresult load(const void* code, bool is_module, Library** out) {
+  if (code == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  auto library = std::make_unique<Library>();
+  if (!read_image(code, claimed_capability(), &library->image)) return CUDA_ERROR_INVALID_IMAGE;
+  library->is_module = is_module;
+  *out = state().libraries.add(std::move(library));
+  return CUDA_SUCCESS;
+}
+
+Module* find_module(CUmodule handle) {
+  Module* found = nullptr;
+  state().libraries.for_each([&](const Library& library) {
+    for (const auto& module : library.modules) {
+      if (module.get() == reinterpret_cast<Module*>(handle)) found = module.get();
+    }
+  });
+  return found;
+}
+
+Kernel* kernel_named(Library* library, const char* name) {
+  auto& slot = library->kernels[name];
+  if (slot == nullptr) {
+    const auto it = library->image.kernels.find(name);
+    const bool known = it != library->image.kernels.end();
+    if (!known && !library->image.opaque) {
+      library->kernels.erase(name);
+      return nullptr;
+    }
+    slot = std::make_unique<Kernel>();
+    slot->name = name;
+    slot->library = library;
+    slot->parameters_known = known;
+    if (known) slot->parameters = it->second;
+  }
+  // Loading a kernel lays out the device heap of the context, whose size is fixed from then on.
+  Context* context = this_thread().current();
+  if (library->image.uses_device_heap && context != nullptr) context->heap_in_use = true;
+  return slot.get();
+}
+
+void unload(Library* library) {
+  for (const auto& module : library->modules) free_variables(module.get());
+  free_managed_variables(library);
+  state().libraries.take(library);
+}
+
+// std::ifstream instead of mmap: the image is copied, so the file may change afterwards.
+CUresult load_file(const char* path, bool is_module, Library** out) {
+  if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
+  std::string code{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  code.append(8, '\0');
+  return load(code.data(), is_module, out);
+}
+
+template <class Load>
+CUresult load_module(CUmodule* module, Load load_into) {
+  Library* library = nullptr;
+  if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = load_into(&library);
+  if (result == CUDA_SUCCESS)
+    *module = reinterpret_cast<CUmodule>(instance_in(library, this_thread().current()));
+  return result;
+}
+
+CUresult declare_variable(CUlibrary handle, const char* name, size_t bytes, int managed) {
+  DriverLock lock;
+  Library* library = state().libraries.get(handle);
+  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  // The compiler may have left out what no code uses; the host may still ask for it.
+  const auto [known, is_new] = library->image.variables.try_emplace(name);
+  if (!is_new) return CUDA_SUCCESS;
+  known->second.size = bytes;
+  known->second.managed = managed != 0;
+  return CUDA_SUCCESS;
+}
+
+// The caller writes there, as a kernel does.
+void* host_view(CUdeviceptr address, size_t bytes) {
+  DriverLock lock;
+  std::byte* view = state().blocks.view(address, bytes);
+  if (view != nullptr) state().memory.mark_initialized(address, bytes);
+  return view;
+}
+
+void announce_image(const void* image) {
+  DriverLock lock;
+  claim_capability_of(image);
+}
+
+} // namespace
+
+void unload_from_context(Context* context) {
+  std::vector<Library*> modules;
+  state().libraries.for_each([&](Library& library) {
+    for (const auto& module : library.modules) {
+      if (module->context == context && library.is_module) modules.push_back(&library);
+      if (module->context == context) free_variables(module.get());
+    }
+    if (!library.is_module)
+      std::erase_if(library.modules, [&](const auto& m) { return m->context == context; });
+  });
+  for (Library* library : modules) state().libraries.take(library);
+}
+
+CUresult module_load_data(CUmodule* module, const void* code) {
+  return load_module(module, [&](Library** library) { return load(code, true, library); });
+}
+CUresult module_load_data_ex(CUmodule* module, const void* code, unsigned count,
+                             CUjit_option* options, void** values) {
+  const CUresult result = module_load_data(module, code);
+  const Module* loaded = result == CUDA_SUCCESS ? find_module(*module) : nullptr;
+  const std::string_view why =
+    loaded == nullptr ? "" : std::string_view(loaded->library->image.why);
+  JitLog(count, options, values).write({}, why);
+  return result;
+}
+CUresult module_load_fat_binary(CUmodule* module, const void* code) {
+  return module_load_data(module, code);
+}
+CUresult module_load(CUmodule* module, const char* path) {
+  return load_module(module, [&](Library** library) { return load_file(path, true, library); });
+}
+
+CUresult module_unload(CUmodule handle) {
+  const Module* module = find_module(handle);
+  if (module == nullptr || !module->library->is_module) return CUDA_ERROR_INVALID_HANDLE;
+  unload(module->library);
+  return CUDA_SUCCESS;
+}
+
+CUresult module_get_loading_mode(CUmoduleLoadingMode* mode) {
+  if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *mode = CU_MODULE_LAZY_LOADING;
+  return CUDA_SUCCESS;
+}
+
+CUresult module_get_function(CUfunction* out, CUmodule handle, const char* name) {
+  const Module* module = find_module(handle);
+  if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (out == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Kernel* kernel = kernel_named(module->library, name);
+  *out = reinterpret_cast<CUfunction>(kernel);
+  return kernel == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
+}
+
+CUresult module_get_global(CUdeviceptr* address, size_t* bytes, CUmodule handle, const char* name) {
+  Module* module = find_module(handle);
+  return module == nullptr ? CUDA_ERROR_INVALID_HANDLE : get_global(address, bytes, module, name);
+}
+
+CUresult library_load_data(CUlibrary* out, const void* code, CUjit_option*, void**, unsigned,
+                           CUlibraryOption*, void**, unsigned) {
+  Library* library = nullptr;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = load(code, false, &library);
+  if (result == CUDA_SUCCESS) *out = reinterpret_cast<CUlibrary>(library);
+  return result;
+}
+
+CUresult library_load_from_file(CUlibrary* out, const char* path, CUjit_option*, void**, unsigned,
+                                CUlibraryOption*, void**, unsigned) {
+  Library* library = nullptr;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = load_file(path, false, &library);
+  if (result == CUDA_SUCCESS) *out = reinterpret_cast<CUlibrary>(library);
+  return result;
+}
+
+CUresult library_unload(CUlibrary handle) {
+  Library* library = state().libraries.get(handle);
+  if (library == nullptr || library->is_module) return CUDA_ERROR_INVALID_HANDLE;
+  unload(library);
+  return CUDA_SUCCESS;
+}
+
+CUresult library_get_kernel(CUkernel* out, CUlibrary handle, const char* name) {
+  Library* library = state().libraries.get(handle);
+  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (out == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Kernel* kernel = kernel_named(library, name);
+  *out = reinterpret_cast<CUkernel>(kernel);
+  return kernel == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
+}
+
+CUresult library_get_module(CUmodule* out, CUlibrary handle) {
+  Library* library = state().libraries.get(handle);
+  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = reinterpret_cast<CUmodule>(instance_in(library, this_thread().current()));
+  return CUDA_SUCCESS;
+}
+
+CUresult library_get_global(CUdeviceptr* address, size_t* bytes, CUlibrary handle,
+                            const char* name) {
+  Library* library = state().libraries.get(handle);
+  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return get_global(address, bytes, instance_in(library, this_thread().current()), name);
+}
+
+CUresult library_get_managed(CUdeviceptr* address, size_t* bytes, CUlibrary handle,
+                             const char* name) {
+  Library* library = state().libraries.get(handle);
+  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return name == nullptr ? CUDA_ERROR_INVALID_VALUE : get_managed(address, bytes, library, name);
+}
+
+CUresult get_export_table(const void** table, const CUuuid* id) {
+  static const SimulatedRuntimeTable kOwn{sizeof(SimulatedRuntimeTable), declare_variable,
+                                          host_view, announce_image};
+  if (table == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (std::memcmp(id->bytes, kSimulatedRuntimeTable, sizeof kSimulatedRuntimeTable) == 0) {
+    *table = &kOwn;
+    return CUDA_SUCCESS;
+  }
+  static const SimulatedProfilerTable kForProfiler{sizeof(SimulatedProfilerTable), watch_launches};
+  if (std::memcmp(id->bytes, kSimulatedProfilerTable, sizeof kSimulatedProfilerTable) == 0) {
+    *table = &kForProfiler;
+    return CUDA_SUCCESS;
+  }
+  static bool said = false;
+  if (!said) {
+    said = true;
+    std::fputs(
+      "gpumemtrace: the simulated device found no way into the CUDA runtime that is linked into this "
+      "program, which has no symbols or is older than CUDA 13: build it with the shared runtime of CUDA 13 (NVCC_APPEND_FLAGS='-cudart shared' in the environment, "
+      "CUDA_RUNTIME_LIBRARY Shared in CMake, or nvcc -cudart shared)\n",
+      stderr);
+  }
+  *table = nullptr;
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+} // namespace gmt::sim

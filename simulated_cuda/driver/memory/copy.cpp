@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The copy engine: every copy is a CUDA_MEMCPY3D; this file checks one and moves its bytes.
+// Lock held.
+// Answers as measured on the real driver: any byte outside the requested size 1; device source
+// where HOST is declared 0 (it copies), as is a device destination; host memory where DEVICE is
+// declared 1; overlap 0.
+#include "execution/prints.h"
+#include "streams/operation.h"
+
+#include <cstring>
+
+namespace gmt::sim {
+namespace {
+
+struct Side {
+  CUmemorytype type;
+  CUdeviceptr address;
+  CUarray array;
+  size_t x, y, z, pitch, height;
+};
+
+// A side made ready for copying: where its first byte is and how far apart its rows and slices are.
+struct Rows {
+  std::byte* start = nullptr;
+  size_t pitch = 0;
+  size_t slice = 0;
+  CUdeviceptr address = 0; // of linear memory, as kernels name it; 0: an array's
+};
+
+Side source_of(const CUDA_MEMCPY3D& c) {
+  const auto address =
+    c.srcMemoryType == CU_MEMORYTYPE_HOST ? reinterpret_cast<CUdeviceptr>(c.srcHost) : c.srcDevice;
+  return {c.srcMemoryType, address, c.srcArray, c.srcXInBytes,
+          c.srcY,          c.srcZ,  c.srcPitch, c.srcHeight};
+}
+
+Side destination_of(const CUDA_MEMCPY3D& c) {
+  const auto address =
+    c.dstMemoryType == CU_MEMORYTYPE_HOST ? reinterpret_cast<CUdeviceptr>(c.dstHost) : c.dstDevice;
+  return {c.dstMemoryType, address, c.dstArray, c.dstXInBytes,
+          c.dstY,          c.dstZ,  c.dstPitch, c.dstHeight};
+}
+
+CUresult resolve_array(const Side& side, const CUDA_MEMCPY3D& copy, Rows* rows) {
+  const Array* array = state().arrays.get(side.array);
+  if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (array->memory == 0 || !array->planes.empty())
+    return CUDA_ERROR_NOT_SUPPORTED; // sparse, or only by its planes
+  const size_t width = array->desc.Width * array->element;
+  const size_t height = array->desc.Height == 0 ? 1 : array->desc.Height;
+  const size_t depth = array->desc.Depth == 0 ? 1 : array->desc.Depth;
+  if (side.x % array->element != 0 || copy.WidthInBytes % array->element != 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  const bool fits = side.x <= width && copy.WidthInBytes <= width - side.x && side.y <= height &&
+                    copy.Height <= height - side.y && side.z <= depth &&
+                    copy.Depth <= depth - side.z;
+  if (!fits) return CUDA_ERROR_INVALID_VALUE;
+  const size_t slice = width * height;
+  const size_t offset = side.z * slice + side.y * width + side.x;
+  auto* memory = reinterpret_cast<std::byte*>(static_cast<intptr_t>(array->memory) +
+                                              array->context->device->to_host());
+  *rows = {memory + offset, width, slice, 0};
+  return CUDA_SUCCESS;
+}
+
+// True where the declared memory type refuses what lies at the address: DEVICE is checked, HOST is
+// not.
+bool is_wrong_memory(const Side& side, const Block* block) {
+  return side.type == CU_MEMORYTYPE_DEVICE && block == nullptr;
+}
+
+CUresult resolve_linear(const Side& side, const CUDA_MEMCPY3D& copy, Rows* rows) {
+  const size_t pitch = side.pitch == 0 ? side.x + copy.WidthInBytes : side.pitch;
+  const size_t height = side.height == 0 ? side.y + copy.Height : side.height;
+  const bool many_rows = copy.Height > 1 || copy.Depth > 1 || side.y != 0 || side.z != 0;
+  if (many_rows && pitch < side.x + copy.WidthInBytes) return CUDA_ERROR_INVALID_VALUE;
+  if (copy.Depth > 1 && height < side.y + copy.Height) return CUDA_ERROR_INVALID_VALUE;
+  if (side.address == 0) return CUDA_ERROR_INVALID_VALUE;
+  const size_t slice = pitch * height;
+  const CUdeviceptr first = side.address + side.z * slice + side.y * pitch + side.x;
+  const size_t extent = (copy.Depth - 1) * slice + (copy.Height - 1) * pitch + copy.WidthInBytes;
+  const Block* block = state().blocks.containing(first);
+  if (is_wrong_memory(side, block)) return CUDA_ERROR_INVALID_VALUE;
+  *rows = {reinterpret_cast<std::byte*>(first), pitch, slice, first};
+  if (block == nullptr) return CUDA_SUCCESS; // pageable host memory
+  // Registered memory is part of a larger host buffer: a host-side range may go on past the
+  // registration.
+  if (block->kind == BlockKind::kRegistered && side.type == CU_MEMORYTYPE_HOST) return CUDA_SUCCESS;
+  rows->start = state().blocks.view(first, extent);
+  return rows->start == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult resolve(const Side& side, const CUDA_MEMCPY3D& copy, Rows* rows) {
+  switch (side.type) {
+  case CU_MEMORYTYPE_HOST:
+  case CU_MEMORYTYPE_DEVICE:
+  case CU_MEMORYTYPE_UNIFIED: return resolve_linear(side, copy, rows);
+  case CU_MEMORYTYPE_ARRAY: return resolve_array(side, copy, rows);
+  default: return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+bool is_empty(const CUDA_MEMCPY3D& copy) {
+  return copy.WidthInBytes == 0 || copy.Height == 0 || copy.Depth == 0;
+}
+
+CUresult resolve_both(const CUDA_MEMCPY3D& copy, Rows* source, Rows* destination) {
+  if (copy.srcLOD != 0 || copy.dstLOD != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (CUresult bad = resolve(source_of(copy), copy, source); bad != CUDA_SUCCESS) return bad;
+  return resolve(destination_of(copy), copy, destination);
+}
+
+// Bytes keep their state: a copy of what nothing has written is still unwritten.
+void copy_row_state(const Rows& to, const Rows& from, size_t to_offset, size_t from_offset,
+                    size_t bytes) {
+  executor::Memory& memory = state().memory;
+  if (to.address == 0) return;
+  const bool known = from.address != 0 && memory.region_of(from.address + from_offset) != nullptr;
+  if (known) memory.copy_state(to.address + to_offset, from.address + from_offset, bytes);
+  else memory.mark_initialized(to.address + to_offset, bytes);
+}
+
+} // namespace
+
+CUresult check_copy(const CUDA_MEMCPY3D& copy) {
+  Rows source, destination;
+  return is_empty(copy) ? CUDA_SUCCESS : resolve_both(copy, &source, &destination);
+}
+
+CUresult do_copy(const CUDA_MEMCPY3D& copy) {
+  if (is_empty(copy)) return CUDA_SUCCESS;
+  Rows source, destination;
+  if (CUresult bad = resolve_both(copy, &source, &destination); bad != CUDA_SUCCESS) return bad;
+  flush_prints();
+  for (size_t z = 0; z < copy.Depth; ++z) {
+    for (size_t y = 0; y < copy.Height; ++y) {
+      const size_t to = z * destination.slice + y * destination.pitch;
+      const size_t from = z * source.slice + y * source.pitch;
+      std::memmove(destination.start + to, source.start + from, copy.WidthInBytes);
+      copy_row_state(destination, source, to, from, copy.WidthInBytes);
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+} // namespace gmt::sim

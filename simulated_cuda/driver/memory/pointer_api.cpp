@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuPointerGetAttribute(s), cuPointerSetAttribute, and the calls about managed memory that only
+// advise. Called through driver_api.def with the lock held. Invariant: cuPointerGetAttribute
+// refuses an unknown address, cuPointerGetAttributes answers zeros for it: that is how the runtime
+// recognises unregistered host memory.
+#include "api.h"
+#include "streams/operation.h"
+
+#include <cstring>
+
+namespace gmt::sim {
+namespace {
+
+template <class T>
+bool put(void* data, T value) {
+  std::memcpy(data, &value, sizeof value);
+  return true;
+}
+
+unsigned memory_type(const Block& block) {
+  return block.kind == BlockKind::kPinned || block.kind == BlockKind::kRegistered
+           ? CU_MEMORYTYPE_HOST
+           : CU_MEMORYTYPE_DEVICE;
+}
+
+// Writes one attribute of a block; false if this driver does not know the attribute.
+bool write_attribute(void* data, CUpointer_attribute attribute, const Block& block,
+                     CUdeviceptr address) {
+  switch (attribute) {
+  case CU_POINTER_ATTRIBUTE_CONTEXT: return put(data, block.context);
+  case CU_POINTER_ATTRIBUTE_MEMORY_TYPE: return put(data, memory_type(block));
+  case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: return put(data, address);
+  case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+    return put(data, block.device_only() ? CUdeviceptr{0} : address);
+  case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: return put(data, block.sync_memops);
+  case CU_POINTER_ATTRIBUTE_BUFFER_ID: return put(data, block.id);
+  case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+    return put(data, static_cast<int>(block.kind == BlockKind::kManaged));
+  case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return put(data, block.device->ordinal);
+  case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+    return put(data, static_cast<int>(block.kind == BlockKind::kDevice));
+  case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return put(data, block.base);
+  case CU_POINTER_ATTRIBUTE_RANGE_SIZE: return put(data, block.size);
+  case CU_POINTER_ATTRIBUTE_MAPPED: return put(data, 1);
+  case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: return put(data, 0ull);
+  case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: return put(data, 0);
+  case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+    return put(data, CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
+  case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: return put(data, block.pool);
+  case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: return put(data, block.size);
+  case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: return put(data, block.base);
+  case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID: return put(data, block.id);
+  default: return false;
+  }
+}
+
+size_t attribute_size(CUpointer_attribute attribute) {
+  switch (attribute) {
+  case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+  case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+  case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+  case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+  case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+  case CU_POINTER_ATTRIBUTE_MAPPED:
+  case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+  case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS: return 4;
+  default: return 8;
+  }
+}
+
+CUresult check_managed(CUdeviceptr address, size_t bytes) {
+  const Block* block = state().blocks.containing(address);
+  if (block == nullptr || block->kind != BlockKind::kManaged) return CUDA_ERROR_INVALID_VALUE;
+  return bytes == 0 || state().blocks.view(address, bytes) == nullptr ? CUDA_ERROR_INVALID_VALUE
+                                                                      : CUDA_SUCCESS;
+}
+
+bool location_exists(const CUmemLocation& location) {
+  return location.type != CU_MEM_LOCATION_TYPE_DEVICE || state().device(location.id) != nullptr;
+}
+
+} // namespace
+
+CUresult pointer_get_attribute(void* data, CUpointer_attribute attribute, CUdeviceptr address) {
+  if (data == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Block* block = state().blocks.containing(address);
+  if (block == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER && block->device_only())
+    return CUDA_ERROR_INVALID_VALUE;
+  return write_attribute(data, attribute, *block, address) ? CUDA_SUCCESS
+                                                           : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult pointer_get_attributes(unsigned count, CUpointer_attribute* attributes, void** data,
+                                CUdeviceptr address) {
+  if (attributes == nullptr || data == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Block* block = state().blocks.containing(address);
+  for (unsigned i = 0; i < count; ++i) {
+    if (data[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    std::memset(data[i], 0, attribute_size(attributes[i]));
+    if (block != nullptr) {
+      write_attribute(data[i], attributes[i], *block, address);
+    } else if (attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) {
+      put(data[i], -2); // "no device", as the real driver answers
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult pointer_set_attribute(const void* value, CUpointer_attribute attribute,
+                               CUdeviceptr address) {
+  Block* block = state().blocks.containing(address);
+  if (value == nullptr || block == nullptr || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
+    return CUDA_ERROR_INVALID_VALUE;
+  block->sync_memops = *static_cast<const int*>(value);
+  return CUDA_SUCCESS;
+}
+
+CUresult mem_advise(CUdeviceptr address, size_t bytes, CUmem_advise, CUmemLocation location) {
+  if (!location_exists(location)) return CUDA_ERROR_INVALID_DEVICE;
+  return check_managed(address, bytes);
+}
+
+CUresult mem_advise_v1(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUdevice) {
+  return mem_advise(address, bytes, advice, {CU_MEM_LOCATION_TYPE_HOST, 0});
+}
+
+CUresult mem_prefetch_async(CUdeviceptr address, size_t bytes, CUmemLocation location,
+                            unsigned flags, CUstream stream) {
+  if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (!location_exists(location)) return CUDA_ERROR_INVALID_DEVICE;
+  if (find_stream(stream) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return check_managed(address, bytes);
+}
+
+CUresult mem_prefetch_async_v1(CUdeviceptr address, size_t bytes, CUdevice, CUstream stream) {
+  return mem_prefetch_async(address, bytes, {CU_MEM_LOCATION_TYPE_HOST, 0}, 0, stream);
+}
+
+CUresult mem_range_get_attribute(void* data, size_t size, CUmem_range_attribute,
+                                 CUdeviceptr address, size_t bytes) {
+  if (data == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (CUresult bad = check_managed(address, bytes); bad != CUDA_SUCCESS) return bad;
+  std::memset(data, 0, size);
+  return CUDA_SUCCESS;
+}
+
+CUresult mem_range_get_attributes(void** data, size_t* sizes, CUmem_range_attribute* attributes,
+                                  size_t count, CUdeviceptr address, size_t bytes) {
+  if (data == nullptr || sizes == nullptr || attributes == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  for (size_t i = 0; i < count; ++i) {
+    const CUresult result =
+      mem_range_get_attribute(data[i], sizes[i], attributes[i], address, bytes);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult stream_attach_mem_async(CUstream stream, CUdeviceptr address, size_t, unsigned flags) {
+  if (find_stream(stream) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && flags != CU_MEM_ATTACH_SINGLE)
+    return CUDA_ERROR_INVALID_VALUE;
+  return check_managed(address, 1);
+}
+
+} // namespace gmt::sim

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Texture and surface objects. Nothing samples them here; creation checks what the real driver
+// checks. Called through driver_api.def with the lock held. Invariant: a linear or pitch2D texture
+// needs a base in live memory, on the texture alignment; pitch2D lies wholly in live memory and
+// needs a pitch on the texture pitch alignment. Both alignments can be set from the environment. As
+// on an H200, a linear texture may go on past its memory, and destroying an object twice is no
+// mistake.
+#include "api.h"
+#include "streams/operation.h"
+
+namespace gmt::sim {
+namespace {
+
+CUresult check_linear(CUdeviceptr base, size_t extent) {
+  if (base % static_cast<size_t>(state().settings.texture_alignment) != 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  return state().blocks.view(base, extent) == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+size_t element_bytes(CUarray_format format, unsigned channels) {
+  const bool one = format == CU_AD_FORMAT_UNSIGNED_INT8 || format == CU_AD_FORMAT_SIGNED_INT8;
+  const bool four = format == CU_AD_FORMAT_UNSIGNED_INT32 || format == CU_AD_FORMAT_SIGNED_INT32 ||
+                    format == CU_AD_FORMAT_FLOAT;
+  if (one) return channels;
+  return (four ? 4u : 2u) * channels;
+}
+
+CUresult check_resource(const CUDA_RESOURCE_DESC& resource) {
+  switch (resource.resType) {
+  case CU_RESOURCE_TYPE_ARRAY:
+    return state().arrays.get(resource.res.array.hArray) == nullptr ? CUDA_ERROR_INVALID_HANDLE
+                                                                    : CUDA_SUCCESS;
+  case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
+    return state().mipmapped.get(resource.res.mipmap.hMipmappedArray) == nullptr
+             ? CUDA_ERROR_INVALID_HANDLE
+             : CUDA_SUCCESS;
+  case CU_RESOURCE_TYPE_LINEAR:
+    return resource.res.linear.sizeInBytes == 0 ? CUDA_ERROR_INVALID_VALUE
+                                                : check_linear(resource.res.linear.devPtr, 1);
+  case CU_RESOURCE_TYPE_PITCH2D: {
+    const auto& plane = resource.res.pitch2D;
+    if (plane.width == 0 || plane.height == 0) return CUDA_ERROR_INVALID_VALUE;
+    const size_t row = plane.width * element_bytes(plane.format, plane.numChannels);
+    const auto alignment = static_cast<size_t>(state().settings.texture_pitch_alignment);
+    if (plane.pitchInBytes < row || plane.pitchInBytes % alignment != 0)
+      return CUDA_ERROR_INVALID_VALUE;
+    return check_linear(plane.devPtr, 1); // rows past the allocation are no error either
+  }
+  default: return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+// Kernels take these handles by value: one that looked like an address of the host's would be taken
+// for a mistake.
+constexpr unsigned long long kNoAddress = 1ull << 63;
+
+unsigned long long handle_of(const Texture* texture) {
+  return reinterpret_cast<unsigned long long>(texture) | kNoAddress;
+}
+
+Texture* find(unsigned long long handle, bool surface) {
+  Texture* texture = state().textures.get(handle & ~kNoAddress);
+  return texture != nullptr && texture->surface == surface ? texture : nullptr;
+}
+
+template <class T>
+CUresult read(const Texture* texture, T* out, T Texture::* member) {
+  if (texture == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = texture->*member;
+  return CUDA_SUCCESS;
+}
+
+} // namespace
+
+CUresult tex_object_create(CUtexObject* out, const CUDA_RESOURCE_DESC* resource,
+                           const CUDA_TEXTURE_DESC* description,
+                           const CUDA_RESOURCE_VIEW_DESC* view) {
+  if (out == nullptr || resource == nullptr || description == nullptr)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (CUresult bad = check_resource(*resource); bad != CUDA_SUCCESS) return bad;
+  auto texture = std::make_unique<Texture>();
+  texture->context = this_thread().current();
+  texture->resource = *resource;
+  texture->texture = *description;
+  if (view != nullptr) texture->view = *view;
+  *out = handle_of(state().textures.add(std::move(texture)));
+  return CUDA_SUCCESS;
+}
+
+CUresult tex_object_destroy(CUtexObject handle) {
+  if (const Texture* texture = find(handle, false)) state().textures.take(texture);
+  return CUDA_SUCCESS;
+}
+
+CUresult tex_object_get_resource_desc(CUDA_RESOURCE_DESC* out, CUtexObject handle) {
+  return read(find(handle, false), out, &Texture::resource);
+}
+CUresult tex_object_get_texture_desc(CUDA_TEXTURE_DESC* out, CUtexObject handle) {
+  return read(find(handle, false), out, &Texture::texture);
+}
+CUresult tex_object_get_resource_view_desc(CUDA_RESOURCE_VIEW_DESC* out, CUtexObject handle) {
+  return read(find(handle, false), out, &Texture::view);
+}
+
+CUresult surf_object_create(CUsurfObject* out, const CUDA_RESOURCE_DESC* resource) {
+  if (out == nullptr || resource == nullptr || resource->resType != CU_RESOURCE_TYPE_ARRAY)
+    return CUDA_ERROR_INVALID_VALUE;
+  const Array* array = state().arrays.get(resource->res.array.hArray);
+  if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if ((array->desc.Flags & CUDA_ARRAY3D_SURFACE_LDST) == 0) return CUDA_ERROR_INVALID_VALUE;
+  auto surface = std::make_unique<Texture>();
+  surface->context = this_thread().current();
+  surface->surface = true;
+  surface->resource = *resource;
+  *out = handle_of(state().textures.add(std::move(surface)));
+  return CUDA_SUCCESS;
+}
+
+CUresult surf_object_destroy(CUsurfObject handle) {
+  if (const Texture* surface = find(handle, true)) state().textures.take(surface);
+  return CUDA_SUCCESS;
+}
+
+CUresult surf_object_get_resource_desc(CUDA_RESOURCE_DESC* out, CUsurfObject handle) {
+  return read(find(handle, true), out, &Texture::resource);
+}
+
+} // namespace gmt::sim

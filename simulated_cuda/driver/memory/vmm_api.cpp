@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Virtual memory management: address reservations, physical handles, mappings, access.
+// Called through driver_api.def with the lock held. Each reservation has an alias of the same
+// shape, so neighbouring mappings are contiguous for the driver too; mapping a handle maps its part
+// of the device's memfd into the alias. Invariant: a handle's memory lives until its last reference
+// and its last mapping are gone; unmapping needs the exact ranges that were mapped; a context's end
+// changes none of this.
+#include "api.h"
+#include "streams/operation.h"
+
+#include "execution/block_states.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace gmt::sim {
+namespace {
+
+constexpr size_t kGranularity = size_t{2} << 20;
+// Of addresses in one reservation: the host has 128 TiB for all of them, and each needs twice as
+// many.
+constexpr size_t kMostReserved = size_t{4} << 40;
+
+CUmemGenericAllocationHandle handle_of(const VmmHandle* handle) {
+  return reinterpret_cast<CUmemGenericAllocationHandle>(handle);
+}
+
+void release_if_unused(VmmHandle* handle) {
+  if (handle->references != 0 || handle->mappings != 0) return;
+  if (handle->memory != 0) handle->device->give(handle->memory, handle->bytes);
+  if (handle->own_file >= 0) close(handle->own_file);
+  state().vmm_handles.take(handle);
+}
+
+// The reservation that holds the whole range, or end().
+auto find_reservation(CUdeviceptr address, size_t bytes) {
+  auto& all = state().reservations;
+  auto it = all.upper_bound(address);
+  if (it == all.begin()) return all.end();
+  --it;
+  const bool inside =
+    address - it->first < it->second.bytes && bytes <= it->second.bytes - (address - it->first);
+  return inside ? it : all.end();
+}
+
+CUresult check_properties(const CUmemAllocationProp* prop) {
+  if (prop == nullptr || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
+  return state().device(prop->location.id) == nullptr ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+}
+
+} // namespace
+
+CUresult mem_address_reserve(CUdeviceptr* out, size_t bytes, size_t alignment, CUdeviceptr,
+                             unsigned long long flags) {
+  if (out == nullptr || bytes == 0 || bytes % kGranularity != 0 || flags != 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (alignment == 0) alignment = kGranularity;
+  if ((alignment & (alignment - 1)) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (alignment < kGranularity) alignment = kGranularity;
+  if (bytes > kMostReserved) return CUDA_ERROR_OUT_OF_MEMORY;
+  Reservation reservation;
+  reservation.bytes = bytes;
+  reservation.map_bytes = bytes + alignment;
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  reservation.window_map = mmap(nullptr, reservation.map_bytes, PROT_NONE, kFlags, -1, 0);
+  void* alias = mmap(nullptr, bytes, PROT_NONE, kFlags, -1, 0);
+  if (reservation.window_map == MAP_FAILED || alias == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+  reservation.alias = static_cast<std::byte*>(alias);
+  *out = round_up(reinterpret_cast<CUdeviceptr>(reservation.window_map), alignment);
+  state().reservations.emplace(*out, reservation);
+  return CUDA_SUCCESS;
+}
+
+CUresult mem_address_free(CUdeviceptr address, size_t bytes) {
+  auto it = state().reservations.find(address);
+  if (it == state().reservations.end() || it->second.bytes != bytes)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (state().blocks.overlaps(address, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  munmap(it->second.window_map, it->second.map_bytes);
+  munmap(it->second.alias, bytes);
+  state().reservations.erase(it);
+  return CUDA_SUCCESS;
+}
+
+CUresult mem_create(CUmemGenericAllocationHandle* out, size_t bytes,
+                    const CUmemAllocationProp* prop, unsigned long long flags) {
+  if (out == nullptr || bytes == 0 || bytes % kGranularity != 0 || flags != 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (CUresult bad = check_properties(prop); bad != CUDA_SUCCESS) return bad;
+  Device* device = state().device(prop->location.id);
+  const CUdeviceptr memory = device->take(bytes, kGranularity);
+  if (memory == 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  int own_file = -1;
+  if ((prop->requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0) {
+    own_file = memfd_create("gpumemtrace-simulated-allocation", MFD_CLOEXEC);
+    if (own_file < 0 || ftruncate(own_file, static_cast<off_t>(bytes)) != 0) {
+      if (own_file >= 0) close(own_file);
+      device->give(memory, bytes);
+      return CUDA_ERROR_OPERATING_SYSTEM;
+    }
+  }
+  auto handle = std::make_unique<VmmHandle>();
+  handle->device = device;
+  handle->memory = memory;
+  handle->bytes = bytes;
+  handle->own_file = own_file;
+  handle->prop = *prop;
+  *out = handle_of(state().vmm_handles.add(std::move(handle)));
+  return CUDA_SUCCESS;
+}
+
+CUresult mem_release(CUmemGenericAllocationHandle handle) {
+  VmmHandle* found = state().vmm_handles.get(handle);
+  if (found == nullptr || found->references == 0) return CUDA_ERROR_INVALID_VALUE;
+  --found->references;
+  release_if_unused(found);
+  return CUDA_SUCCESS;
+}
+
+CUresult mem_map(CUdeviceptr address, size_t bytes, size_t offset,
+                 CUmemGenericAllocationHandle handle, unsigned long long flags) {
+  VmmHandle* found = state().vmm_handles.get(handle);
+  if (found == nullptr || offset != 0 || flags != 0 || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (address % kGranularity != 0 || bytes % kGranularity != 0 || bytes > found->bytes)
+    return CUDA_ERROR_INVALID_VALUE;
+  const auto it = find_reservation(address, bytes);
+  if (it == state().reservations.end() || state().blocks.overlaps(address, bytes))
+    return CUDA_ERROR_INVALID_VALUE;
+  std::byte* target = it->second.alias + (address - it->first);
+  const bool own = found->own_file >= 0;
+  const auto file_offset = own ? 0 : static_cast<off_t>(found->device->offset_of(found->memory));
+  void* mapped = mmap(target, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+                      own ? found->own_file : found->device->memory_fd, file_offset);
+  if (mapped == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+  Block block;
+  block.base = address;
+  block.size = bytes;
+  block.to_host = reinterpret_cast<intptr_t>(target) - static_cast<intptr_t>(address);
+  block.kind = BlockKind::kVmm;
+  block.accessible = false;
+  block.context = nullptr;
+  block.device = found->device;
+  block.handle = handle;
+  state().blocks.add(block);
+  ++found->mappings;
+  return CUDA_SUCCESS;
+}
+
+// Visits the mappings that make up a range exactly; false if the range cuts one or has a hole.
+template <class Visit>
+static bool for_each_mapping(CUdeviceptr address, size_t bytes, Visit visit) {
+  std::vector<Block*> mappings;
+  size_t covered = 0;
+  while (covered < bytes) {
+    Block* block = state().blocks.at_base(address + covered);
+    if (block == nullptr || block->kind != BlockKind::kVmm || block->size > bytes - covered)
+      return false;
+    mappings.push_back(block);
+    covered += block->size;
+  }
+  for (Block* block : mappings) visit(*block);
+  return bytes != 0;
+}
+
+CUresult mem_unmap(CUdeviceptr address, size_t bytes) {
+  const bool exact = for_each_mapping(address, bytes, [](Block& block) {
+    void* alias = reinterpret_cast<void*>(static_cast<intptr_t>(block.base) + block.to_host);
+    mmap(alias, block.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+         0);
+    VmmHandle* handle = state().vmm_handles.get(block.handle);
+    state().blocks.remove(block.base);
+    --handle->mappings;
+    release_if_unused(handle);
+  });
+  if (exact) return CUDA_SUCCESS;
+  // Unmapping what is reserved and not mapped is no mistake to an H200.
+  const bool reserved = find_reservation(address, bytes) != state().reservations.end();
+  return reserved && !state().blocks.overlaps(address, bytes) ? CUDA_SUCCESS
+                                                              : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult mem_set_access(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* descriptions,
+                        size_t count) {
+  if (descriptions == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
+  bool access = false;
+  for (size_t i = 0; i < count; ++i) {
+    if (state().device(descriptions[i].location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    access = access || descriptions[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  }
+  const bool exact = for_each_mapping(address, bytes, [access](Block& block) {
+    VmmHandle* handle = state().vmm_handles.get(block.handle);
+    if (block.accessible == access) return;
+    block.accessible = access;
+    mapping_changed(state().memory, block, handle->was_accessible || handle->memory == 0);
+    handle->was_accessible = true;
+  });
+  return exact ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult mem_get_access(unsigned long long* flags, const CUmemLocation* location,
+                        CUdeviceptr address) {
+  const Block* block = state().blocks.containing(address);
+  if (flags == nullptr || location == nullptr || block == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *flags = block->accessible ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  return CUDA_SUCCESS;
+}
+
+CUresult mem_get_allocation_granularity(size_t* granularity, const CUmemAllocationProp* prop,
+                                        CUmemAllocationGranularity_flags) {
+  if (granularity == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (CUresult bad = check_properties(prop); bad != CUDA_SUCCESS) return bad;
+  *granularity = kGranularity;
+  return CUDA_SUCCESS;
+}
+
+CUresult mem_get_allocation_properties_from_handle(CUmemAllocationProp* prop,
+                                                   CUmemGenericAllocationHandle handle) {
+  const VmmHandle* found = state().vmm_handles.get(handle);
+  if (prop == nullptr || found == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *prop = found->prop;
+  return CUDA_SUCCESS;
+}
+
+CUresult mem_retain_allocation_handle(CUmemGenericAllocationHandle* handle, void* address) {
+  const Block* block = state().blocks.containing(reinterpret_cast<CUdeviceptr>(address));
+  if (handle == nullptr || block == nullptr || block->kind != BlockKind::kVmm)
+    return CUDA_ERROR_INVALID_VALUE;
+  *handle = block->handle;
+  ++state().vmm_handles.get(block->handle)->references;
+  return CUDA_SUCCESS;
+}
+
+} // namespace gmt::sim

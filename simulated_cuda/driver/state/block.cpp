@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lookups in the table of live blocks. Called with the driver lock held.
+// Neighbouring VMM mappings of one reservation serve as one range, as on the device: nothing else
+// may be crossed.
+#include "state/block.h"
+
+#include "execution/block_states.h"
+
+namespace gmt::sim {
+
+Block& BlockTable::add(Block block) {
+  block.id = next_id_++;
+  remove(block.base);
+  block_added(memory_, block);
+  return blocks_.emplace(block.base, block).first->second;
+}
+
+void BlockTable::remove(CUdeviceptr base) {
+  const auto it = blocks_.find(base);
+  if (it == blocks_.end()) return;
+  block_removed(memory_, it->second);
+  blocks_.erase(it);
+}
+
+Block* BlockTable::at_base(CUdeviceptr base) {
+  auto it = blocks_.find(base);
+  return it == blocks_.end() ? nullptr : &it->second;
+}
+
+Block* BlockTable::containing(CUdeviceptr address) {
+  auto it = blocks_.upper_bound(address);
+  if (it == blocks_.begin()) return nullptr;
+  --it;
+  return it->second.contains(address) ? &it->second : nullptr;
+}
+
+bool BlockTable::overlaps(CUdeviceptr address, size_t bytes) {
+  if (containing(address) != nullptr) return true;
+  auto next = blocks_.lower_bound(address);
+  return next != blocks_.end() && next->first - address < bytes;
+}
+
+std::byte* BlockTable::view(CUdeviceptr address, size_t bytes) {
+  const Block* block = containing(address);
+  if (block == nullptr || !block->accessible) return nullptr;
+  auto* start = reinterpret_cast<std::byte*>(static_cast<intptr_t>(address) + block->to_host);
+  size_t covered = block->size - (address - block->base);
+  while (covered < bytes) {
+    const Block* next =
+      block->kind == BlockKind::kVmm ? at_base(block->base + block->size) : nullptr;
+    if (next == nullptr || !next->accessible || next->to_host != block->to_host) return nullptr;
+    covered += next->size;
+    block = next;
+  }
+  return start;
+}
+
+} // namespace gmt::sim

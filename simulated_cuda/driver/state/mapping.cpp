@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mappings behind mapping.h. Called with the driver lock held.
+// Invariant: what is unmapped is exactly what was mapped, found again from the block's own base and
+// size.
+#include "state/mapping.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace gmt::sim {
+namespace {
+
+constexpr int kAnonymous = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+size_t page_size() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+
+// A foreign range starts inside its first page, as far in as its offset in the file.
+size_t lead_of(CUdeviceptr base) { return base % page_size(); }
+
+} // namespace
+
+void* map_behind_guard(size_t bytes) {
+  const size_t guard = page_size();
+  if (bytes > SIZE_MAX - guard) return nullptr;
+  void* all = mmap(nullptr, guard + bytes, PROT_NONE, kAnonymous, -1, 0);
+  if (all == MAP_FAILED) return nullptr;
+  std::byte* memory = static_cast<std::byte*>(all) + guard;
+  if (mprotect(memory, bytes, PROT_READ | PROT_WRITE) == 0) return memory;
+  munmap(all, guard + bytes);
+  return nullptr;
+}
+
+void unmap_behind_guard(void* memory, size_t bytes) {
+  const size_t guard = page_size();
+  munmap(static_cast<std::byte*>(memory) - guard, guard + bytes);
+}
+
+bool map_foreign(int fd, off_t offset, size_t bytes, Block* block) {
+  const size_t lead = static_cast<size_t>(offset) % page_size();
+  void* window = mmap(nullptr, lead + bytes, PROT_NONE, kAnonymous, -1, 0);
+  if (window == MAP_FAILED) return false;
+  void* alias = mmap(nullptr, lead + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+                     offset - static_cast<off_t>(lead));
+  if (alias == MAP_FAILED) {
+    munmap(window, lead + bytes);
+    return false;
+  }
+  block->base = reinterpret_cast<CUdeviceptr>(window) + lead;
+  block->size = bytes;
+  block->to_host = reinterpret_cast<intptr_t>(alias) - reinterpret_cast<intptr_t>(window);
+  return true;
+}
+
+void unmap_foreign(const Block& block) {
+  const size_t lead = lead_of(block.base);
+  const CUdeviceptr window = block.base - lead;
+  munmap(reinterpret_cast<void*>(window), lead + block.size);
+  munmap(reinterpret_cast<void*>(static_cast<intptr_t>(window) + block.to_host), lead + block.size);
+}
+
+bool holds(int fd, size_t bytes) {
+  struct stat status{};
+  return fstat(fd, &status) == 0 && status.st_size >= 0 &&
+         static_cast<size_t>(status.st_size) >= bytes;
+}
+
+} // namespace gmt::sim

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Address ranges that are not pieces of a device's own memory: host memory behind a guard page, and
+// files of other processes or of the program that the device can reach and the program cannot. Lock
+// held. Invariant: a foreign range has a window without access, which is the address the program
+// gets, and an alias that only the driver knows, like the device's own memory.
+#pragma once
+
+#include "state/block.h"
+
+#include <sys/types.h>
+
+namespace gmt::sim {
+
+// Readable and writable memory whose preceding page is none; nullptr if there is none left.
+void* map_behind_guard(size_t bytes);
+void unmap_behind_guard(void* memory, size_t bytes);
+
+// Maps [offset, offset + bytes) of a file; sets base, size and to_host of the block. The offset
+// need not be a page's.
+bool map_foreign(int fd, off_t offset, size_t bytes, Block* block);
+void unmap_foreign(const Block& block);
+
+// Whether the descriptor is a file that holds at least so many bytes.
+bool holds(int fd, size_t bytes);
+
+} // namespace gmt::sim

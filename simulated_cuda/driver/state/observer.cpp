@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// See observer.h.
+#include "state/observer.h"
+
+#include <atomic>
+#include <cstddef>
+
+namespace gmt::sim {
+namespace {
+
+std::atomic<const trace::ExecutionObserver*> observer{nullptr};
+
+} // namespace
+
+const trace::ExecutionObserver* execution_observer() {
+  return observer.load(std::memory_order_acquire);
+}
+
+std::uint64_t observed_call() {
+  const trace::ExecutionObserver* asked = execution_observer();
+  return asked != nullptr && asked->call_in_progress != nullptr ? asked->call_in_progress() : 0;
+}
+
+} // namespace gmt::sim
+
+// A table of another version, or one that ends before its last function, is not taken.
+extern "C" [[gnu::visibility("default")]] std::uint32_t
+gpumemtrace_observe_execution(const gmt::trace::ExecutionObserver* table) {
+  using gmt::trace::ExecutionObserver;
+  const bool fits = table == nullptr || (table->version == gmt::trace::kExecutionVersion &&
+                                         table->size >= sizeof(ExecutionObserver));
+  if (fits) gmt::sim::observer.store(table, std::memory_order_release);
+  return gmt::trace::kExecutionVersion;
+}

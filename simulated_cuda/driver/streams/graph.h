@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs, their nodes and instantiated graphs; also the operations a stream executes, since a
+// captured operation is a node. Invariant: a node belongs to exactly one graph; dependencies only
+// name nodes of the same graph. Memory of an allocation node is held by shared_ptr: the graph, its
+// executable forms and a live block may each outlast the others.
+#pragma once
+
+#include "state/handles.h"
+
+#include <cuda.h>
+
+#include <memory>
+#include <variant>
+#include <vector>
+
+namespace gmt::sim {
+
+struct Device;
+struct Graph;
+
+struct KernelOperation {
+  CUDA_KERNEL_NODE_PARAMS params{};
+  std::vector<std::byte> argument_bytes; // as the kernel sees them, where its layout is known
+  bool cooperative = false;
+  std::uint64_t made = 0; // observed_call() inside the call that made the node or captured it
+  std::uint64_t node = 0; // the CUgraphNode, or 0
+};
+
+// The address range an allocation node owns from its creation on: the same at every launch.
+struct GraphMemory {
+  GraphMemory(Device* owner, CUdeviceptr base, size_t size)
+      : device(owner), address(base), bytes(size) {}
+  ~GraphMemory();
+  GraphMemory(const GraphMemory&) = delete;
+  GraphMemory& operator=(const GraphMemory&) = delete;
+  Device* device;
+  CUdeviceptr address;
+  size_t bytes;
+};
+
+struct AllocOperation {
+  CUDA_MEM_ALLOC_NODE_PARAMS params{};
+  std::shared_ptr<GraphMemory> memory;
+};
+struct FreeOperation {
+  CUdeviceptr address = 0;
+};
+struct EventRecordOperation {
+  CUevent event = nullptr;
+};
+struct EventWaitOperation {
+  CUevent event = nullptr;
+};
+struct ChildOperation {
+  std::shared_ptr<Graph> graph;
+};
+struct EmptyOperation {};
+
+using Operation =
+  std::variant<EmptyOperation, KernelOperation, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS,
+               CUDA_HOST_NODE_PARAMS, AllocOperation, FreeOperation, EventRecordOperation,
+               EventWaitOperation, ChildOperation>;
+
+CUgraphNodeType type_of(const Operation& operation);
+
+struct GraphNode {
+  Graph* graph = nullptr;
+  Operation operation;
+  std::vector<GraphNode*> dependencies;
+  const GraphNode* original = nullptr; // the node this one was cloned from
+};
+
+struct UserObject {
+  void* object = nullptr;
+  CUhostFn destroy = nullptr;
+  unsigned references = 0;
+};
+
+struct Graph {
+  ~Graph();
+  std::vector<std::unique_ptr<GraphNode>> nodes;
+  std::vector<std::pair<UserObject*, unsigned>> user_objects;
+
+  GraphNode* add(Operation operation, std::vector<GraphNode*> dependencies);
+  std::vector<GraphNode*> in_order() const; // dependencies first; empty if there is a cycle
+  bool has_memory_nodes() const;
+};
+
+std::unique_ptr<Graph> clone(const Graph& graph);
+
+struct ExecNode {
+  const GraphNode* original = nullptr;
+  Operation operation;
+  bool enabled = true;
+};
+
+struct GraphExec {
+  unsigned long long flags = 0;
+  std::vector<ExecNode> nodes; // in the order of execution
+};
+
+void release_user_object(UserObject* object, unsigned count);
+
+// The node behind a handle, or nullptr if no live graph holds it.
+Graph* find_graph(CUgraph handle); // also one inside a child node
+GraphNode* find_node(CUgraphNode handle);
+
+} // namespace gmt::sim

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instantiated graphs: instantiation, update, launch, and the memory counters of graphs.
+// Called through driver_api.def with the lock held.
+// Invariant: an executable graph holds its own copies of all operations, in an order that honours
+// the dependencies, so later changes to the graph do not reach it; it outlives the graph.
+#include "api.h"
+#include "streams/operation.h"
+
+namespace gmt::sim {
+namespace {
+
+CUresult instantiate(CUgraphExec* out, CUgraph handle, unsigned long long flags) {
+  const Graph* graph = state().graphs.get(handle);
+  constexpr unsigned long long kKnown =
+    CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
+    CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+  if (out == nullptr || graph == nullptr || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
+  const auto order = graph->in_order();
+  if (order.size() != graph->nodes.size()) return CUDA_ERROR_INVALID_VALUE;
+  auto exec = std::make_unique<GraphExec>();
+  exec->flags = flags;
+  for (const GraphNode* node : order) exec->nodes.push_back({node, node->operation, true});
+  for (ExecNode& node : exec->nodes) {
+    if (auto* child = std::get_if<ChildOperation>(&node.operation))
+      child->graph = clone(*child->graph);
+  }
+  *out = reinterpret_cast<CUgraphExec>(state().execs.add(std::move(exec)));
+  return CUDA_SUCCESS;
+}
+
+ExecNode* find_exec_node(CUgraphExec exec_handle, CUgraphNode node_handle) {
+  GraphExec* exec = state().execs.get(exec_handle);
+  if (exec == nullptr) return nullptr;
+  for (ExecNode& node : exec->nodes) {
+    if (node.original == reinterpret_cast<const GraphNode*>(node_handle)) return &node;
+  }
+  return nullptr;
+}
+
+} // namespace
+
+CUresult graph_instantiate_with_flags(CUgraphExec* out, CUgraph graph, unsigned long long flags) {
+  return instantiate(out, graph, flags);
+}
+
+CUresult graph_instantiate_with_params(CUgraphExec* out, CUgraph graph,
+                                       CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
+  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = instantiate(out, graph, params->flags);
+  params->hErrNode_out = nullptr;
+  params->result_out =
+    result == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS : CUDA_GRAPH_INSTANTIATE_ERROR;
+  return result;
+}
+
+CUresult graph_exec_get_flags(CUgraphExec handle, cuuint64_t* flags) {
+  const GraphExec* exec = state().execs.get(handle);
+  if (exec == nullptr || flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *flags = exec->flags;
+  return CUDA_SUCCESS;
+}
+
+CUresult graph_exec_update(CUgraphExec handle, CUgraph graph_handle,
+                           CUgraphExecUpdateResultInfo* info) {
+  GraphExec* exec = state().execs.get(handle);
+  const Graph* graph = state().graphs.get(graph_handle);
+  if (exec == nullptr || graph == nullptr || info == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *info = {};
+  const auto order = graph->in_order();
+  bool same = order.size() == exec->nodes.size();
+  for (size_t i = 0; same && i < order.size(); ++i)
+    same = type_of(order[i]->operation) == type_of(exec->nodes[i].operation);
+  if (!same) {
+    info->result = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+    return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+  }
+  for (size_t i = 0; i < order.size(); ++i)
+    exec->nodes[i] = {order[i], order[i]->operation, exec->nodes[i].enabled};
+  info->result = CU_GRAPH_EXEC_UPDATE_SUCCESS;
+  return CUDA_SUCCESS;
+}
+
+CUresult graph_exec_destroy(CUgraphExec handle) {
+  const GraphExec* exec = state().execs.get(handle);
+  if (exec == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto dead = state().execs.take(exec);
+  return CUDA_SUCCESS;
+}
+
+CUresult graph_launch(CUgraphExec handle, CUstream stream_handle) {
+  GraphExec* exec = state().execs.get(handle);
+  Stream* stream = find_stream(stream_handle);
+  if (exec == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (stream->capture != nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+  for (ExecNode& node : exec->nodes) {
+    if (!node.enabled) continue;
+    const CUresult result = execute(*stream, node.operation, exec->flags);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult graph_upload(CUgraphExec handle, CUstream stream) {
+  if (state().execs.get(handle) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return find_stream(stream) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+}
+
+CUresult graph_node_set_enabled(CUgraphExec exec, CUgraphNode handle, unsigned enabled) {
+  ExecNode* node = find_exec_node(exec, handle);
+  if (node == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  node->enabled = enabled != 0;
+  return CUDA_SUCCESS;
+}
+
+CUresult graph_node_get_enabled(CUgraphExec exec, CUgraphNode handle, unsigned* enabled) {
+  const ExecNode* node = find_exec_node(exec, handle);
+  if (node == nullptr || enabled == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *enabled = node->enabled ? 1 : 0;
+  return CUDA_SUCCESS;
+}
+
+CUresult device_get_graph_mem_attribute(CUdevice ordinal, CUgraphMem_attribute attribute,
+                                        void* value) {
+  const Device* device = state().device(ordinal);
+  if (device == nullptr || value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const bool high = attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH ||
+                    attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH;
+  *static_cast<cuuint64_t*>(value) =
+    high ? device->graph_memory.high : device->graph_memory.current;
+  return CUDA_SUCCESS;
+}
+
+CUresult device_set_graph_mem_attribute(CUdevice ordinal, CUgraphMem_attribute attribute,
+                                        void* value) {
+  Device* device = state().device(ordinal);
+  if (device == nullptr || value == nullptr || *static_cast<cuuint64_t*>(value) != 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  const bool high = attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH ||
+                    attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH;
+  if (!high) return CUDA_ERROR_INVALID_VALUE;
+  device->graph_memory.high = device->graph_memory.current;
+  return CUDA_SUCCESS;
+}
+
+CUresult device_graph_mem_trim(CUdevice ordinal) {
+  return state().device(ordinal) == nullptr ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+}
+
+} // namespace gmt::sim

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adding nodes to graphs, and reading and changing what a node does.
+// Called through driver_api.def with the lock held. Kernel arguments are copied in, as on the real
+// driver. Invariant: a node's operation never changes its kind: setters answer
+// CUDA_ERROR_INVALID_VALUE for another one.
+#include "api.h"
+#include "code/library.h"
+#include "streams/operation.h"
+
+namespace gmt::sim {
+namespace {
+
+CUresult add_node(CUgraphNode* out, CUgraph graph_handle, const CUgraphNode* dependencies,
+                  size_t count, Operation operation) {
+  Graph* graph = find_graph(graph_handle);
+  if (out == nullptr || graph == nullptr || (dependencies == nullptr && count != 0))
+    return CUDA_ERROR_INVALID_VALUE;
+  std::vector<GraphNode*> needs;
+  for (size_t i = 0; i < count; ++i) {
+    GraphNode* node = find_node(dependencies[i]);
+    if (node == nullptr || node->graph != graph) return CUDA_ERROR_INVALID_VALUE;
+    needs.push_back(node);
+  }
+  *out = reinterpret_cast<CUgraphNode>(graph->add(std::move(operation), std::move(needs)));
+  return CUDA_SUCCESS;
+}
+
+template <class T>
+T* operation_of(CUgraphNode handle) {
+  GraphNode* node = find_node(handle);
+  return node == nullptr ? nullptr : std::get_if<T>(&node->operation);
+}
+
+template <class T>
+CUresult read_operation(CUgraphNode node, T* out) {
+  const T* operation = operation_of<T>(node);
+  if (operation == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *out = *operation;
+  return CUDA_SUCCESS;
+}
+
+template <class T>
+CUresult get_event(CUgraphNode node, CUevent* event) {
+  const T* operation = operation_of<T>(node);
+  if (operation == nullptr || event == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *event = operation->event;
+  return CUDA_SUCCESS;
+}
+
+template <class T>
+CUresult write_operation(CUgraphNode node, const T* in) {
+  T* operation = operation_of<T>(node);
+  if (operation == nullptr || in == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *operation = *in;
+  return CUDA_SUCCESS;
+}
+
+template <class T>
+CUresult write_exec_operation(CUgraphExec exec_handle, CUgraphNode node_handle, const T& value) {
+  GraphExec* exec = state().execs.get(exec_handle);
+  if (exec == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  for (ExecNode& node : exec->nodes) {
+    if (node.original != reinterpret_cast<const GraphNode*>(node_handle)) continue;
+    if (!std::holds_alternative<T>(node.operation)) return CUDA_ERROR_INVALID_VALUE;
+    node.operation = value;
+    return CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+} // namespace
+
+CUresult graph_add_kernel_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
+                               size_t count, const CUDA_KERNEL_NODE_PARAMS* params) {
+  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const KernelOperation kernel = make_kernel_operation(*params);
+  if (CUresult bad = check_launch(kernel); bad != CUDA_SUCCESS) return bad;
+  return add_node(out, graph, dependencies, count, kernel);
+}
+
+CUresult graph_kernel_node_get_params(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* params) {
+  const auto* kernel = operation_of<KernelOperation>(node);
+  if (kernel == nullptr || params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *params = kernel->params;
+  return CUDA_SUCCESS;
+}
+
+CUresult graph_kernel_node_set_params(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* params) {
+  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const KernelOperation kernel = make_kernel_operation(*params);
+  return write_operation(node, &kernel);
+}
+
+CUresult graph_exec_kernel_node_set_params(CUgraphExec exec, CUgraphNode node,
+                                           const CUDA_KERNEL_NODE_PARAMS* params) {
+  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return write_exec_operation(exec, node, make_kernel_operation(*params));
+}
+
+CUresult graph_add_memcpy_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
+                               size_t count, const CUDA_MEMCPY3D* copy, CUcontext) {
+  return copy == nullptr ? CUDA_ERROR_INVALID_VALUE
+                         : add_node(out, graph, dependencies, count, *copy);
+}
+
+CUresult graph_memcpy_node_get_params(CUgraphNode node, CUDA_MEMCPY3D* copy) {
+  return read_operation(node, copy);
+}
+CUresult graph_memcpy_node_set_params(CUgraphNode node, const CUDA_MEMCPY3D* c) {
+  return write_operation(node, c);
+}
+CUresult graph_exec_memcpy_node_set_params(CUgraphExec exec, CUgraphNode node,
+                                           const CUDA_MEMCPY3D* copy, CUcontext) {
+  return copy == nullptr ? CUDA_ERROR_INVALID_VALUE : write_exec_operation(exec, node, *copy);
+}
+
+CUresult graph_add_memset_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
+                               size_t count, const CUDA_MEMSET_NODE_PARAMS* set, CUcontext) {
+  return set == nullptr ? CUDA_ERROR_INVALID_VALUE
+                        : add_node(out, graph, dependencies, count, *set);
+}
+
+CUresult graph_memset_node_get_params(CUgraphNode n, CUDA_MEMSET_NODE_PARAMS* set) {
+  return read_operation(n, set);
+}
+CUresult graph_memset_node_set_params(CUgraphNode n, const CUDA_MEMSET_NODE_PARAMS* s) {
+  return write_operation(n, s);
+}
+CUresult graph_exec_memset_node_set_params(CUgraphExec exec, CUgraphNode node,
+                                           const CUDA_MEMSET_NODE_PARAMS* set, CUcontext) {
+  return set == nullptr ? CUDA_ERROR_INVALID_VALUE : write_exec_operation(exec, node, *set);
+}
+
+CUresult graph_add_host_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
+                             size_t count, const CUDA_HOST_NODE_PARAMS* host) {
+  return host == nullptr ? CUDA_ERROR_INVALID_VALUE
+                         : add_node(out, graph, dependencies, count, *host);
+}
+
+CUresult graph_host_node_get_params(CUgraphNode n, CUDA_HOST_NODE_PARAMS* host) {
+  return read_operation(n, host);
+}
+CUresult graph_host_node_set_params(CUgraphNode n, const CUDA_HOST_NODE_PARAMS* h) {
+  return write_operation(n, h);
+}
+CUresult graph_exec_host_node_set_params(CUgraphExec exec, CUgraphNode node,
+                                         const CUDA_HOST_NODE_PARAMS* host) {
+  return host == nullptr ? CUDA_ERROR_INVALID_VALUE : write_exec_operation(exec, node, *host);
+}
+
+CUresult graph_add_child_graph_node(CUgraphNode* out, CUgraph graph,
+                                    const CUgraphNode* dependencies, size_t count,
+                                    CUgraph child_handle) {
+  const Graph* child = state().graphs.get(child_handle);
+  if (child == nullptr || child->has_memory_nodes()) return CUDA_ERROR_INVALID_VALUE;
+  return add_node(out, graph, dependencies, count, ChildOperation{clone(*child)});
+}
+
+CUresult graph_child_graph_node_get_graph(CUgraphNode node, CUgraph* graph) {
+  const auto* child = operation_of<ChildOperation>(node);
+  if (child == nullptr || graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *graph = reinterpret_cast<CUgraph>(child->graph.get());
+  return CUDA_SUCCESS;
+}
+
+CUresult graph_add_empty_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
+                              size_t count) {
+  return add_node(out, graph, dependencies, count, EmptyOperation{});
+}
+
+CUresult graph_add_event_record_node(CUgraphNode* out, CUgraph graph,
+                                     const CUgraphNode* dependencies, size_t count, CUevent event) {
+  return add_node(out, graph, dependencies, count, EventRecordOperation{event});
+}
+
+CUresult graph_add_event_wait_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
+                                   size_t count, CUevent event) {
+  return add_node(out, graph, dependencies, count, EventWaitOperation{event});
+}
+
+CUresult graph_event_record_node_get_event(CUgraphNode node, CUevent* event) {
+  return get_event<EventRecordOperation>(node, event);
+}
+CUresult graph_event_wait_node_get_event(CUgraphNode node, CUevent* event) {
+  return get_event<EventWaitOperation>(node, event);
+}
+CUresult graph_event_record_node_set_event(CUgraphNode node, CUevent event) {
+  const EventRecordOperation operation{event};
+  return write_operation(node, &operation);
+}
+CUresult graph_event_wait_node_set_event(CUgraphNode node, CUevent event) {
+  const EventWaitOperation operation{event};
+  return write_operation(node, &operation);
+}
+CUresult graph_exec_event_record_node_set_event(CUgraphExec exec, CUgraphNode node, CUevent event) {
+  return write_exec_operation(exec, node, EventRecordOperation{event});
+}
+CUresult graph_exec_event_wait_node_set_event(CUgraphExec exec, CUgraphNode node, CUevent event) {
+  return write_exec_operation(exec, node, EventWaitOperation{event});
+}
+
+CUresult graph_add_mem_alloc_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
+                                  size_t count, CUDA_MEM_ALLOC_NODE_PARAMS* params) {
+  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  AllocOperation alloc;
+  alloc.params = *params;
+  if (CUresult bad = prepare_alloc_node(alloc); bad != CUDA_SUCCESS) return bad;
+  params->dptr = alloc.params.dptr;
+  return add_node(out, graph, dependencies, count, std::move(alloc));
+}
+
+CUresult graph_mem_alloc_node_get_params(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS* params) {
+  const auto* alloc = operation_of<AllocOperation>(node);
+  if (alloc == nullptr || params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *params = alloc->params;
+  return CUDA_SUCCESS;
+}
+
+CUresult graph_add_mem_free_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
+                                 size_t count, CUdeviceptr address) {
+  return add_node(out, graph, dependencies, count, FreeOperation{address});
+}
+
+CUresult graph_mem_free_node_get_params(CUgraphNode node, CUdeviceptr* address) {
+  const auto* release = operation_of<FreeOperation>(node);
+  if (release == nullptr || address == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *address = release->address;
+  return CUDA_SUCCESS;
+}
+
+CUresult graph_add_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* needs,
+                        const CUgraphEdgeData*, size_t count, CUgraphNodeParams* params) {
+  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  switch (params->type) {
+  case CU_GRAPH_NODE_TYPE_KERNEL: {
+    CUDA_KERNEL_NODE_PARAMS kernel{};
+    static_assert(sizeof kernel == sizeof params->kernel);
+    __builtin_memcpy(&kernel, &params->kernel, sizeof kernel);
+    return graph_add_kernel_node(out, graph, needs, count, &kernel);
+  }
+  case CU_GRAPH_NODE_TYPE_MEMCPY:
+    return graph_add_memcpy_node(out, graph, needs, count, &params->memcpy.copyParams, nullptr);
+  case CU_GRAPH_NODE_TYPE_MEMSET: {
+    const CUDA_MEMSET_NODE_PARAMS_v2& m = params->memset;
+    const CUDA_MEMSET_NODE_PARAMS set{m.dst, m.pitch, m.value, m.elementSize, m.width, m.height};
+    return graph_add_memset_node(out, graph, needs, count, &set, nullptr);
+  }
+  case CU_GRAPH_NODE_TYPE_HOST: {
+    const CUDA_HOST_NODE_PARAMS host{params->host.fn, params->host.userData};
+    return graph_add_host_node(out, graph, needs, count, &host);
+  }
+  case CU_GRAPH_NODE_TYPE_GRAPH:
+    return graph_add_child_graph_node(out, graph, needs, count, params->graph.graph);
+  case CU_GRAPH_NODE_TYPE_EMPTY: return graph_add_empty_node(out, graph, needs, count);
+  case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+    return graph_add_event_wait_node(out, graph, needs, count, params->eventWait.event);
+  case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+    return graph_add_event_record_node(out, graph, needs, count, params->eventRecord.event);
+  case CU_GRAPH_NODE_TYPE_MEM_ALLOC: {
+    CUDA_MEM_ALLOC_NODE_PARAMS alloc{};
+    static_assert(sizeof alloc == sizeof params->alloc);
+    __builtin_memcpy(&alloc, &params->alloc, sizeof alloc);
+    const CUresult result = graph_add_mem_alloc_node(out, graph, needs, count, &alloc);
+    params->alloc.dptr = alloc.dptr;
+    return result;
+  }
+  case CU_GRAPH_NODE_TYPE_MEM_FREE:
+    return graph_add_mem_free_node(out, graph, needs, count, params->free.dptr);
+  default: return CUDA_ERROR_NOT_SUPPORTED;
+  }
+}
+
+CUresult graph_add_node_v1(CUgraphNode* out, CUgraph graph, const CUgraphNode* needs, size_t count,
+                           CUgraphNodeParams* params) {
+  return graph_add_node(out, graph, needs, nullptr, count, params);
+}
+
+} // namespace gmt::sim

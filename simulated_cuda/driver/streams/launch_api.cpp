@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernel launches: checked, counted, executed and answered 0. Called through driver_api.def, and by
+// operation.cpp for graph nodes, with the lock held. A kernel's fault, and what
+// GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH stages, is an error that the context keeps. Invariant: the
+// launch itself answers 0 then; every later call answers the error.
+#include "api.h"
+#include "code/library.h"
+#include "execution/kernel_launch.h"
+#include "state/observer.h"
+#include "streams/operation.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+namespace gmt::sim {
+namespace {
+
+constexpr unsigned kMaxThreadsPerBlock = 1024;
+constexpr unsigned kMaxGridYz = 65535;
+constexpr unsigned kMaxSharedBytes = 232448;
+
+bool shape_is_possible(const CUDA_KERNEL_NODE_PARAMS& p) {
+  if (p.gridDimX == 0 || p.gridDimY == 0 || p.gridDimZ == 0) return false;
+  if (p.gridDimX > 0x7fffffffu || p.gridDimY > kMaxGridYz || p.gridDimZ > kMaxGridYz) return false;
+  if (p.blockDimX == 0 || p.blockDimY == 0 || p.blockDimZ == 0) return false;
+  if (p.blockDimX > kMaxThreadsPerBlock || p.blockDimY > kMaxThreadsPerBlock || p.blockDimZ > 64)
+    return false;
+  if (size_t{p.blockDimX} * p.blockDimY * p.blockDimZ > kMaxThreadsPerBlock) return false;
+  return p.sharedMemBytes <= kMaxSharedBytes;
+}
+
+const void* handle_of(const CUDA_KERNEL_NODE_PARAMS& params) {
+  return params.func != nullptr ? static_cast<const void*>(params.func)
+                                : static_cast<const void*>(params.kern);
+}
+
+CUresult launch(const CUDA_KERNEL_NODE_PARAMS& params, CUstream handle, bool cooperative) {
+  const Stream* stream = find_stream(handle);
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  KernelOperation kernel = make_kernel_operation(params);
+  kernel.cooperative = cooperative;
+  if (stream->capture == nullptr) kernel.made = 0;
+  return submit(handle, std::move(kernel));
+}
+
+std::atomic<void (*)(CUcontext, const char*)> launch_watcher{nullptr};
+
+} // namespace
+
+void watch_launches(void (*ran)(CUcontext, const char*)) { launch_watcher.store(ran); }
+
+KernelOperation make_kernel_operation(const CUDA_KERNEL_NODE_PARAMS& params) {
+  KernelOperation operation;
+  operation.params = params;
+  operation.made = observed_call();
+  const Kernel* kernel = find_kernel(handle_of(params));
+  const bool both = params.kernelParams != nullptr && params.extra != nullptr;
+  if (kernel != nullptr && !both) operation.argument_bytes = gather_arguments(*kernel, params);
+  return operation;
+}
+
+CUresult check_launch(const KernelOperation& kernel) {
+  const CUDA_KERNEL_NODE_PARAMS& p = kernel.params;
+  const Kernel* const found = find_kernel(handle_of(p));
+  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (!shape_is_possible(p)) return CUDA_ERROR_INVALID_VALUE;
+  if (p.sharedMemBytes > most_dynamic_shared_bytes(*found)) return CUDA_ERROR_INVALID_VALUE;
+  if (p.kernelParams != nullptr && p.extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const unsigned long long blocks = size_t{p.gridDimX} * p.gridDimY * p.gridDimZ;
+  const auto threads = static_cast<int>(p.blockDimX * p.blockDimY * p.blockDimZ);
+  const bool fits =
+    !kernel.cooperative || blocks <= most_resident_blocks(*found, threads, p.sharedMemBytes);
+  return fits ? CUDA_SUCCESS : CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+}
+
+namespace {
+
+// What a device does of which a core dump is written, measured on an H200: calls that wait for
+// earlier work succeed, copies too, but later sets and kernels are never done.
+void stand_still(State& s) {
+  s.stands_still = true;
+  std::thread([milliseconds = s.settings.dump_milliseconds] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    if (!state().process_ends) std::abort();
+  }).detach();
+}
+
+bool is_named(const std::string& kernel, const std::string& wanted) {
+  return !wanted.empty() && kernel.find(wanted) != std::string::npos;
+}
+
+} // namespace
+
+CUresult do_launch(const KernelOperation& kernel, const Stream& stream) {
+  if (CUresult bad = check_launch(kernel); bad != CUDA_SUCCESS) return bad;
+  State& s = state();
+  ++s.launches;
+  const Kernel* const found = find_kernel(handle_of(kernel.params));
+  const std::string& name = found->name;
+  if (const auto ran = launch_watcher.load())
+    ran(reinterpret_cast<CUcontext>(this_thread().current()), name.c_str());
+  if (is_named(name, s.settings.dump_kernel)) stand_still(s);
+  if (is_named(name, s.settings.sticky_kernel))
+    this_thread().current()->sticky = static_cast<CUresult>(s.settings.sticky_error);
+  execute_kernel(*found, kernel, stream);
+  return CUDA_SUCCESS;
+}
+
+namespace {
+
+CUDA_KERNEL_NODE_PARAMS node_params(CUfunction function, unsigned gx, unsigned gy, unsigned gz,
+                                    unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                                    void** arguments, void** extra) {
+  CUDA_KERNEL_NODE_PARAMS params{};
+  params.func = function;
+  params.gridDimX = gx;
+  params.gridDimY = gy;
+  params.gridDimZ = gz;
+  params.blockDimX = bx;
+  params.blockDimY = by;
+  params.blockDimZ = bz;
+  params.sharedMemBytes = shared;
+  params.kernelParams = arguments;
+  params.extra = extra;
+  return params;
+}
+
+bool is_cooperative(const CUlaunchConfig& config) {
+  for (unsigned i = 0; i < config.numAttrs; ++i) {
+    if (config.attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE &&
+        config.attrs[i].value.cooperative != 0)
+      return true;
+  }
+  return false;
+}
+
+} // namespace
+
+CUresult launch_kernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                       unsigned by, unsigned bz, unsigned shared, CUstream stream, void** arguments,
+                       void** extra) {
+  return launch(node_params(function, gx, gy, gz, bx, by, bz, shared, arguments, extra), stream,
+                false);
+}
+
+CUresult launch_kernel_ex(const CUlaunchConfig* c, CUfunction function, void** arguments,
+                          void** extra) {
+  if (c == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult launched =
+    launch(node_params(function, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY,
+                       c->blockDimZ, c->sharedMemBytes, arguments, extra),
+           c->hStream, is_cooperative(*c));
+  for (unsigned i = 0; i < c->numAttrs && launched == CUDA_SUCCESS; ++i) {
+    const CUlaunchAttribute& attribute = c->attrs[i];
+    CUevent event = nullptr;
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT)
+      event = attribute.value.programmaticEvent.event;
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT)
+      event = attribute.value.launchCompletionEvent.event;
+    if (event == nullptr) continue;
+    if (CUresult bad = event_record(event, c->hStream); bad != CUDA_SUCCESS) return bad;
+  }
+  return launched;
+}
+
+CUresult launch_cooperative_kernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz,
+                                   unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                                   CUstream stream, void** arguments) {
+  return launch(node_params(function, gx, gy, gz, bx, by, bz, shared, arguments, nullptr), stream,
+                true);
+}
+
+} // namespace gmt::sim

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// How work reaches a stream: submit() executes an operation at once, in call order, or records it
+// if the stream is capturing. Invariant: an operation is checked when it is submitted, so a mistake
+// is answered by the call that made it, as the real driver does for everything it can see on the
+// host.
+#pragma once
+
+#include "state/state.h"
+#include "streams/graph.h"
+
+namespace gmt::sim {
+
+// The stream behind a handle (0, 1 and 2 included) in the current context; nullptr if there is
+// none.
+Stream* find_stream(CUstream handle);
+
+// Executes or captures. `node` receives the captured node's handle, or nullptr.
+CUresult submit(CUstream stream, Operation operation, GraphNode** node = nullptr);
+
+// Executes an operation on a stream without looking at capture: for graph launches.
+CUresult execute(Stream& stream, Operation& operation, unsigned long long graph_flags);
+
+// Sleeps until the host functions this stream has to wait for are done.
+void wait_for_host_functions(Stream& stream);
+void wait_for_all_host_functions(Context* context);
+bool host_functions_pending(const Stream& stream);
+
+// Runs `function(argument)` on the driver's own thread, after what that thread already has to do.
+void post_host_function(Stream* stream, CUhostFn function, void* argument);
+void post_stream_callback(Stream* stream, CUstreamCallback callback, void* argument);
+
+// For calls that capture forbids (allocation, synchronisation): 0 if allowed, else the error, and
+// captures are invalid.
+CUresult refuse_while_capturing();
+void invalidate(Capture& capture);
+
+// copy.cpp, set.cpp, launch_api.cpp: check what can be checked, then do it.
+CUresult check_copy(const CUDA_MEMCPY3D& copy);
+CUresult do_copy(const CUDA_MEMCPY3D& copy);
+CUresult check_set(const CUDA_MEMSET_NODE_PARAMS& set);
+CUresult do_set(const CUDA_MEMSET_NODE_PARAMS& set);
+CUresult check_launch(const KernelOperation& kernel);
+CUresult do_launch(const KernelOperation& kernel, const Stream& stream);
+// From now on called at every launch
+void watch_launches(void (*ran)(CUcontext context, const char* kernel));
+
+// What an allocation node and cuMemFreeAsync do.
+CUresult prepare_alloc_node(AllocOperation& alloc);
+CUresult allocate_graph_block(AllocOperation& alloc, unsigned long long graph_flags);
+CUresult free_stream_ordered(CUdeviceptr address);
+
+} // namespace gmt::sim
