@@ -194,6 +194,20 @@ configure() {
   rm -f "$log"
 }
 
+# Builds of clang that compile each source by itself, whose commands clang-tidy reads: of the analyzer, and of all that
+# needs no analyzer.
+configure_apart() {
+  local folder=$1
+  shift
+  configure "$folder" -DCMAKE_CXX_COMPILER=clang++ -DGPUMEMTRACE_UNITY=OFF -DGPUMEMTRACE_BUILD_SAMPLES=OFF \
+    -DGPUMEMTRACE_BUILD_TESTS=ON -DCMAKE_BUILD_TYPE=Debug "$@"
+}
+configure_apart_analyzer() { configure_apart "$gmt_build/each" -DGPUMEMTRACE_BUILD_INTERPOSER=OFF; }
+configure_apart_rest() { # warnings need no optimisation
+  configure_apart "$gmt_build/clang" -DGPUMEMTRACE_EXECUTOR_AVX2=OFF -DGMT_NVCC= -DGPUMEMTRACE_BUILD_ANALYZER=OFF \
+    -DCMAKE_CXX_FLAGS_DEBUG="-O0" "$@"
+}
+
 # build FOLDER TARGET...
 build() {
   local folder=$1

@@ -58,7 +58,10 @@ int stream_query(std::uint64_t stream) {
 int is_capturing(std::uint64_t, int* status) { return *status = 0; }
 int exchange_mode(int* mode) { return *mode = 0; }
 int get_device(int* device) { return *device = 0; }
-int get_name(const char** name, std::uint64_t) { return *name = "kernel", 0; }
+int get_name(const char** name, std::uint64_t) {
+  *name = "kernel";
+  return 0;
+}
 
 void* driver_symbol(const char* name) {
   const std::string wanted = name;
