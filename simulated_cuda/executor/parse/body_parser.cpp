@@ -15,8 +15,6 @@
 namespace gmt::ptx {
 namespace {
 
-std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
-
 class BodyParser {
 public:
   BodyParser(const Module& module, const Function& function)

@@ -7,7 +7,7 @@
 namespace gmt::ptx {
 namespace {
 
-constexpr std::size_t kDeepest = 256; // frames of a stack; real ones have some dozens
+constexpr std::size_t kMostFrames = 256; // frames of a stack; real ones have some dozens
 
 } // namespace
 
@@ -34,7 +34,7 @@ std::uint32_t LineTable::find(std::uint32_t file, std::uint32_t line, std::uint3
 
 std::vector<SourceFrame> LineTable::stack(const Module& module, std::uint32_t id) const {
   std::vector<SourceFrame> frames;
-  while (id != 0 && id < lines_.size() && frames.size() < kDeepest) {
+  while (id != 0 && id < lines_.size() && frames.size() < kMostFrames) {
     const SourceLine& line = lines_[id];
     SourceFrame frame{module.file(line.file), line.line, line.column, {}};
     if (!line.function_label.empty()) {

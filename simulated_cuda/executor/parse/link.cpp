@@ -5,12 +5,12 @@
 
 #include <utility>
 
+#include "simulated_cuda/executor/parse/tokens/lexer.h"
+
 namespace gmt::ptx {
 namespace {
 
 constexpr int kLongestAlias = 16; // an alias of an alias of ...
-
-std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
 
 std::string module_name(std::uint32_t index) { return "module " + std::to_string(index + 1); }
 

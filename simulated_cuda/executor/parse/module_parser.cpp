@@ -16,8 +16,6 @@ namespace {
 // eight bytes takes at least two characters.
 constexpr std::uint64_t kInitializerBytes = 16u << 20;
 
-std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
-
 class ModuleParser {
 public:
   explicit ModuleParser(Module::Data& module)

@@ -7,10 +7,8 @@
 namespace gmt::ptx {
 namespace {
 
-constexpr int kDeepest = 4; // [tex, {x, y}] needs two
+constexpr int kDeepestOperand = 4; // [tex, {x, y}] needs two
 constexpr std::size_t kMostParts = 65535;
-
-std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
 
 // .x and .r are the first component.
 std::uint32_t component_number(std::string_view component) {
@@ -51,7 +49,7 @@ Operand Operands::in_parts(OperandKind kind, std::size_t base) {
 }
 
 Operand Operands::operand(int depth) {
-  if (depth > kDeepest) lexer_.fail("operands that are nested too deeply");
+  if (depth > kDeepestOperand) lexer_.fail("operands that are nested too deeply");
   const Operand first = simple(depth);
   if (!lexer_.accept('|')) return first;
   const std::size_t base = pending_.size();

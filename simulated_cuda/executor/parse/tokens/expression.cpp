@@ -7,7 +7,7 @@
 namespace gmt::ptx {
 namespace {
 
-constexpr int kDeepest = 64;
+constexpr int kDeepestExpression = 64;
 
 struct Operator {
   std::string_view text;
@@ -46,7 +46,8 @@ private:
   }
 
   void enter() {
-    if (++depth_ > kDeepest) lexer_.fail("a constant expression that is nested too deeply");
+    if (++depth_ > kDeepestExpression)
+      lexer_.fail("a constant expression that is nested too deeply");
   }
 
   Literal integer(Literal value) {

@@ -12,6 +12,9 @@
 
 namespace gmt::ptx {
 
+// A name in a message.
+inline std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
+
 struct Literal {
   Number number = Number::kInteger;
   bool is_unsigned = false; // an integer with the suffix U, or too large for a signed one
