@@ -134,7 +134,6 @@ private:
     std::uint32_t exception = processor.exception;
     for (std::uint64_t l = 0; l < lane_count && l < 32; ++l)
       exception = std::max(exception, Lane(tables_.row(lanes, l)).exception);
-    const std::uint64_t first_pc = lane_count != 0 ? Lane(tables_.row(lanes, 0)).pc : 0;
     Evidence evidence = Evidence::kProcessor;
     std::uint64_t at = processor.instruction;
     if (warp.names_instruction) {
@@ -142,7 +141,7 @@ private:
       at = warp.instruction;
     } else if (exception == DumpFault::kAssert || (exception == 0 && warp.is_broken)) {
       evidence = Evidence::kStopped;
-      at = stopped_at(first_pc);
+      at = stopped_at(lanes);
     } else if (!processor.names_instruction || exception == 0) {
       return false;
     }
@@ -153,14 +152,22 @@ private:
     return true;
   }
 
-  // Threads stand behind the call of an assert and behind __trap().
-  std::uint64_t stopped_at(std::uint64_t pc) {
-    const std::uint64_t before = pc - kInstructionBytes;
-    const DumpCode* code = find(before);
-    if (code == nullptr) return pc;
-    const DumpCode::Words words = code->words(0);
-    const RegisterEffect effect = register_effect(words.low, words.high, code->architecture);
-    return effect.is_jump || effect.is_trap ? before : pc;
+  // Threads stand behind the call of an assert and behind __trap(). Others of the same warp may be
+  // elsewhere: what calls __assertfail comes first, then any call or trap.
+  std::uint64_t stopped_at(const Section* lanes) {
+    std::uint64_t stopped = 0;
+    const std::uint64_t count = std::min<std::uint64_t>(tables_.row_count(lanes), 32);
+    for (std::uint64_t l = 0; l < count; ++l) {
+      const std::uint64_t before = Lane(tables_.row(lanes, l)).pc - kInstructionBytes;
+      const DumpCode* code = find(before);
+      if (code == nullptr) continue;
+      if (!code->assertion().empty()) return before;
+      const DumpCode::Words words = code->words(0);
+      const RegisterEffect effect = register_effect(words.low, words.high, code->architecture);
+      if (stopped == 0 && (effect.is_jump || effect.is_trap)) stopped = before;
+    }
+    if (stopped != 0 || count == 0) return stopped;
+    return Lane(tables_.row(lanes, 0)).pc;
   }
 
   void add_lanes(Collected& collected, const DumpCode& code, std::uint64_t at, const DumpRow& block,
@@ -172,9 +179,12 @@ private:
     ++fault.warps;
     for (std::uint64_t l = 0; l < tables_.row_count(lanes) && l < 32; ++l) {
       const Lane lane(tables_.row(lanes, l));
+      // The exception is the warp's: a thread that is elsewhere has passed the assert.
+      const bool is_assert = fault.exception == DumpFault::kAssert;
+      if (is_assert && lane.pc != at && lane.pc != at + kInstructionBytes) continue;
       ++fault.threads;
       collected.runs.see(index, lane.thread);
-      if (fault.exception == DumpFault::kAssert) see_failed(index, lane.thread, fault);
+      if (is_assert) see_failed(index, lane.thread, fault);
       if (fault.evidence == Evidence::kStopped || !code.access) continue;
       const bool same_function = lane.pc >= at && lane.pc - at < code.location.rest;
       const auto address =

@@ -101,6 +101,33 @@ TEST(CoreDump, AssertStandsBehindItsCall) {
   EXPECT_EQ(f.failed_thread, (Extents{0, 0, 0}));
 }
 
+// In a warp whose other threads have passed the assert and go on.
+TEST(CoreDump, ThreadsThatPassedAnAssertAreNone) {
+  std::string bytes = bytes_of("asserting");
+  constexpr std::uint64_t kBehindCall = 0x7fb33f7a0b60, kElsewhere = 0x7fb33f7a0a40;
+  const std::string_view call(reinterpret_cast<const char*>(&kBehindCall), sizeof kBehindCall);
+  const std::size_t first = bytes.find(call, 0x10000); // of block 0, in the table of its lanes
+  ASSERT_NE(first, std::string::npos);
+  bool is_lane = false;
+  for (std::size_t at = first; at != std::string::npos; at = bytes.find(call, at + 1)) {
+    std::uint32_t exception = 0;
+    std::memcpy(&exception, bytes.data() + at + 32, sizeof exception);
+    if (exception != DumpFault::kAssert) continue;
+    std::memcpy(bytes.data() + at, &kElsewhere, sizeof kElsewhere);
+    is_lane = true;
+    break;
+  }
+  ASSERT_TRUE(is_lane);
+  const CoreDump dump = read_core_dump(bytes);
+  ASSERT_EQ(dump.faults.size(), 1u);
+  const DumpFault& f = dump.faults[0];
+  EXPECT_EQ(f.threads, 9u);
+  EXPECT_EQ(f.lines[0].line, 10u);
+  EXPECT_EQ(f.condition, "n < (int)threadIdx.x + 5 && \"too many\"");
+  EXPECT_EQ(f.failed_block, (Extents{0, 0, 0}));
+  EXPECT_EQ(f.failed_thread, (Extents{1, 0, 0}));
+}
+
 TEST(CoreDump, TrapIsABrokenWarp) {
   const DumpFault f = fault_of("trapping");
   EXPECT_EQ(f.exception, DumpFault::kNone);
