@@ -49,6 +49,9 @@ inline constexpr std::uint16_t kUseWrites = 2; // kUse: the device writes there
 inline constexpr std::uint16_t kUseOfRecordedCopy = 4;
 // kLaunch: its arguments are all that could be pointers (since 1.1)
 inline constexpr std::uint16_t kLaunchScanned = 1;
+// kAlloc: --guard gave the block a mapping of its own, so a kernel that uses it behind its free
+// faults (since 1.5)
+inline constexpr std::uint16_t kAllocFenced = 1;
 
 inline constexpr unsigned kNodeCopy = 11, kNodeCopyFlags = 28; // words of a kUse, see there
 

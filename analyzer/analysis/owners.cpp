@@ -38,6 +38,7 @@ constexpr OwnerRule kRules[] = {
   {"XLA's allocator", "*/libjax_common*.so*", "*",
    "it takes most of the device once and hands it out itself"},
   {"JAX", "*/jax*/*.so", "jax::HandlePool<*", "it keeps handles of libraries for reuse"},
+  {"JAX", "*/jax_cuda*_plugin/*.so", "*", "it keeps handles of libraries for reuse"},
   {"TensorFlow's allocator", "*/libtensorflow_framework*.so*", "*",
    "it takes most of the device once and hands it out itself"},
   {"TensorFlow's allocator", "*/_pywrap_tensorflow*.so*", "*",
@@ -55,7 +56,7 @@ constexpr OwnerRule kRules[] = {
 };
 
 // Libraries whose code the user cannot change, besides those above that are known by their file
-// alone. What they allocate belongs to a plan or handle that the program made.
+// alone. What they allocate belongs to a plan or handle that their caller made.
 constexpr struct {
   std::string_view name, module;
 } kLibraries[] = {
@@ -64,15 +65,22 @@ constexpr struct {
   {"NPP", "*/libnpp*.so*"},           {"nvJPEG", "*/libnvjpeg.so*"},
 };
 
+bool is_of_library(const Frame& frame) {
+  return std::ranges::any_of(
+    kLibraries, [&frame](const auto& library) { return glob_match(library.module, frame.module); });
+}
+
 bool is_cuda_or_us(const Frame& frame) {
   return glob_match("*/libcuda.so*", frame.module) || glob_match("*/libcudart.so*", frame.module) ||
          glob_match("*/libgpumemtrace.so*", frame.module);
 }
 
 // A rule by function may match anywhere in the stack. One by file alone must match the frame that
-// made the CUDA call: a user's code that such a library calls back is no owner.
+// made the CUDA call, or called the library that did: a user's code that such a library calls back
+// is no owner.
 const OwnerRule* owner_of(const std::vector<Frame>& frames) {
-  const auto caller = std::ranges::find_if_not(frames, is_cuda_or_us);
+  const auto caller = std::ranges::find_if_not(
+    frames, [](const Frame& frame) { return is_cuda_or_us(frame) || is_of_library(frame); });
   for (auto frame = caller; frame != frames.end(); ++frame) {
     for (const OwnerRule& rule : kRules) {
       if (rule.function == "*" && frame != caller) continue;

@@ -67,7 +67,7 @@ void LaunchLog::on_launch(const Event& e, const Heap& heap) {
   launch.stream = e.own_stream(view.stream());
   const Stream* stream = heap.cuda().streams.find(view.stream());
   launch.is_blocking = stream == nullptr || stream->is_blocking;
-  note_given(launch, heap);
+  note_given(launch, e, heap);
   if (heap.is_capturing(e, view.stream())) {
     launch.what = LoggedLaunch::What::kCaptured;
   } else {
@@ -85,12 +85,15 @@ void LaunchLog::on_set(const Event& e, const Heap& heap) {
   if (set.bytes() >= kLargeSet && set.height() <= 1) ++context.least_ids;
 }
 
-void LaunchLog::note_given(LoggedLaunch& launch, const Heap& heap) const {
+void LaunchLog::note_given(LoggedLaunch& launch, const Event& e, const Heap& heap) const {
   if (!keeps_given_) return;
-  for (const Access& access : heap.accesses()) {
-    if (access.kind != Access::Kind::kArgument || access.block == nullptr) continue;
-    const bool known = std::ranges::find(launch.given, access.block->address) != launch.given.end();
-    if (!known && launch.given.size() < kMostGiven) launch.given.push_back(access.block->address);
+  for (const std::uint64_t word : arguments_of(e)) {
+    const std::uint64_t address = trace::argument_address(word);
+    const Block* block = heap.find_live(address);
+    if (block == nullptr) block = heap.find_freed(address);
+    if (block == nullptr) continue;
+    const bool known = std::ranges::find(launch.given, block->address) != launch.given.end();
+    if (!known && launch.given.size() < kMostGiven) launch.given.push_back(block->address);
   }
 }
 

@@ -37,8 +37,9 @@ struct LoggedLaunch {
   StackId stack;
   std::uint16_t api = trace::kNoApi; // as the program wrote it
   std::uint16_t context = 0;
-  bool is_blocking = true;          // its stream and the legacy stream wait for each other
-  std::vector<std::uint64_t> given; // addresses of blocks that it has pointers into, if kept
+  bool is_blocking = true; // its stream and the legacy stream wait for each other
+  // Of blocks that it has pointers into, freed ones too: the addresses where they begin, if kept
+  std::vector<std::uint64_t> given;
 };
 
 class LaunchLog {
@@ -64,7 +65,7 @@ private:
   void on_graph_launch(const Event& e, const Heap& heap);
   void on_life(const Event& e);
   void on_set(const Event& e, const Heap& heap);
-  void note_given(LoggedLaunch& launch, const Heap& heap) const;
+  void note_given(LoggedLaunch& launch, const Event& e, const Heap& heap) const;
   void wait_for_stream(const Event& e, std::uint64_t handle, std::uint64_t until);
   bool is_done(const LoggedLaunch& launch) const;
 

@@ -34,6 +34,7 @@ enum BlockFlag : std::uint16_t {
   kGraphRan = 64,   // graph memory that a launch allocated and nothing has freed since
   kWasTried = 128,  // a copy, set, bind or launch that CUDA refused named it
   kHadAccess = 256, // a mapping that cuMemSetAccess has given to some device or the host
+  kWasFenced = 512, // by --guard: a kernel that uses it behind its free faults
 };
 
 // The newest freed blocks are kept, to explain later mistakes with.

@@ -50,6 +50,7 @@ Block block_of(const Event& e, const trace::AllocView& alloc) {
   block.api = e.via != trace::kNoApi ? e.via : e.api;
   block.context = e.context;
   if (names_stream(block.memory_kind)) block.stream = alloc.stream();
+  if ((e.flags & trace::kAllocFenced) != 0) block.flags |= kWasFenced;
   return block;
 }
 

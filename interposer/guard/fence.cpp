@@ -164,7 +164,7 @@ bool allocate_guarded(std::uint64_t bytes, CUmemoryPool pool, std::uint64_t peer
 void spent_on_release(std::uint64_t ns) noexcept { sampler.spent(ns); }
 
 bool find_guarded(CUdeviceptr address, GuardBlock* block) noexcept {
-  if (!guard_blocks.covers(address)) return false;
+  if (!fenced_addresses.contain(address)) return false;
   const GuardLock lock;
   const std::uint32_t number = lock.held() ? guard_blocks.find_any(address) : 0;
   if (number == 0) return false;

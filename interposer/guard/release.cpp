@@ -28,7 +28,7 @@ constinit std::atomic<std::uint32_t> waiting_count{0};
 
 // Takes the block out of the program's hands. 0 if none begins there.
 std::uint32_t claim(CUdeviceptr address, GuardBlock* block) noexcept {
-  if (!guard_blocks.covers(address)) return 0;
+  if (!fenced_addresses.contain(address)) return 0;
   const GuardLock lock;
   const std::uint32_t number = lock.held() ? guard_blocks.find(address) : 0;
   if (number == 0 || guard_blocks.at(number).address != address) return 0;
@@ -195,7 +195,7 @@ bool free_guarded(CUdeviceptr address, CUresult* result) noexcept {
 
 bool free_guarded_async(CUdeviceptr address, CUstream stream, CUresult* result) noexcept {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  if (!guard_blocks.covers(address)) return false;
+  if (!fenced_addresses.contain(address)) return false;
   if (guard_driver.is_capturing(stream, &status) != 0) return false;
   if (status != CU_STREAM_CAPTURE_STATUS_NONE) return false; // CUDA's own answer
   if (!any_capture()) finish_releases(false);

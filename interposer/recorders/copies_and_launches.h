@@ -16,6 +16,7 @@
 #include "interposer/device_ring/drain.h"
 #include "interposer/driver_state/code_generation.h"
 #include "interposer/driver_state/context_ids.h"
+#include "interposer/driver_state/fenced_addresses.h"
 #include "interposer/log/record.h"
 #include "interposer/recorders/descriptors.h"
 #include "interposer/recorders/launch_arguments.h"
@@ -51,6 +52,10 @@ struct AllocBase : Recorder {
     r.use(words);
     trace::AllocFields(r).memory_kind(memory_kind);
   }
+  static void came_out(Record& r, std::uint64_t address) {
+    trace::AllocFields(r).address(address);
+    if (fenced_addresses.contain(address)) r.flags |= trace::kAllocFenced;
+  }
 };
 
 // Address comes out of Out, the requested size goes in by Size.
@@ -62,9 +67,7 @@ template <MemoryKind F, int Out, int Size, int Stream = -1, int Flags = -1> stru
     trace::AllocFields(r).bytes(arg<Size>(a)).stream(arg<Stream>(a));
     if constexpr (Flags >= 0) trace::AllocFields(r).flags(arg<Flags>(a));
   }
-  template <class T> static void after(Record& r, const T& a) {
-    trace::AllocFields(r).address(out<Out>(a));
-  }
+  template <class T> static void after(Record& r, const T& a) { came_out(r, out<Out>(a)); }
 };
 
 // The caller chooses the address (registration, mapping).
@@ -90,9 +93,7 @@ template <int Out, int Size, int Pool, int Stream> struct AllocFromPool : AllocB
     start(r, MemoryKind::kStreamOrdered, kAllWords);
     trace::AllocFields(r).bytes(arg<Size>(a)).stream(arg<Stream>(a)).pool(arg<Pool>(a));
   }
-  template <class T> static void after(Record& r, const T& a) {
-    trace::AllocFields(r).address(out<Out>(a));
-  }
+  template <class T> static void after(Record& r, const T& a) { came_out(r, out<Out>(a)); }
 };
 
 // Recorded as pitch x height: what lies past it is out of bounds, the padding is not.
@@ -108,7 +109,8 @@ template <int Out, int PitchOut, int Width, int Height, int Element> struct Allo
   }
   template <class T> static void after(Record& r, const T& a) {
     const std::uint64_t pitch = out<PitchOut>(a);
-    trace::AllocFields(r).address(out<Out>(a)).pitch(pitch).bytes(pitch * arg<Height>(a));
+    came_out(r, out<Out>(a));
+    trace::AllocFields(r).pitch(pitch).bytes(pitch * arg<Height>(a));
   }
 };
 

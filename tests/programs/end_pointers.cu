@@ -12,7 +12,8 @@
 // run: structure
 // env: GPUMEMTRACE_SIM_GAPS=0
 // env: GPUMEMTRACE_SIM_RESTING=0
-// expect: warning use-after-free count=1 message="one past the end of" stacks="launched here"@structure:LINE(structure),"freed here","allocated here","neighbour allocated here"
+// expect-simulated: clean
+// expect-real: warning use-after-free count=1 message="one past the end of" stacks="launched here"@structure:LINE(structure),"freed here","allocated here","neighbour allocated here"
 // run: graph
 // env: GPUMEMTRACE_SIM_GAPS=0
 // env: GPUMEMTRACE_SIM_RESTING=0
@@ -32,7 +33,8 @@
 // run: number
 // env: GPUMEMTRACE_SIM_GAPS=0
 // env: GPUMEMTRACE_SIM_RESTING=0
-// expect: warning use-after-free count=1 message="passes as parameter 1 the number" stacks="launched here"@number:LINE(number),"freed here","allocated here"
+// expect-simulated: clean
+// expect-real: warning use-after-free count=1 message="passes as parameter 1 the number" stacks="launched here"@number:LINE(number),"freed here","allocated here"
 // run: registered
 // env: GPUMEMTRACE_SIM_GAPS=0
 // env: GPUMEMTRACE_SIM_RESTING=0

@@ -9,12 +9,19 @@
 //
 // The simulated device sees whether the kernel uses the memory. Where it does, that access is a
 // finding of its own, which knows more. So the one about the argument waits for it too.
+//
+// A field of a structure, or a number, is a mistake only if the kernel uses it as an address.
+// Structures hold words that no kernel reads: what the stack held before. So nothing is said where
+// that use would have shown: on the simulated device, if the launch ran to its end; of a block that
+// --guard fenced, as long as its context lives. Fields that a known library passes count only if
+// the context has died.
 
 #include <algorithm>
 #include <array>
 #include <compare>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -38,41 +45,74 @@ public:
   void on_event(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
                 Findings& findings) override {
     if (e.kind == trace::Kind::kFault) return on_fault(e, heap);
+    if (e.kind == trace::Kind::kExecution) return on_execution(e);
     for (const Verdict& j : verdicts) {
       if (j.kind != Verdict::Kind::kUseAfterFree) continue;
       const bool waits = facts_.simulated() && is_argument(e, j);
-      if (waits || j.reading == Verdict::Reading::kEnd) hold(e, j, heap, waits);
+      const Use use = use_of(e, j);
+      if (waits || use != Use::kNotSeen || j.reading == Verdict::Reading::kEnd)
+        hold(e, j, heap, use, waits);
       else findings.add(finding(e, j, heap));
     }
   }
 
   void finish(const EndOfTrace&, const Heap& heap, Findings& findings) override {
-    for (auto& [key, finding] : held_) {
+    for (auto& [key, held] : held_) {
       const bool is_end =
         key.reading == Verdict::Reading::kEnd && heap.takes_end(key.function, key.parameter);
-      if (!is_end) findings.add(std::move(finding));
+      const bool is_unused = (key.use == Use::kExecuted && executes_ && !held.left_out) ||
+                             (key.use == Use::kKillsContext && !heap.is_dead(held.context));
+      if (!is_end && !is_unused) findings.add(std::move(held.finding));
     }
   }
 
 private:
+  // How it shows whether a kernel uses a word as an address, if only that makes it a mistake.
+  enum class Use : std::uint8_t {
+    kNotSeen,
+    kExecuted,     // the simulated device reports the access
+    kKillsContext, // nothing is mapped there, or else a library's own business
+  };
   // All in which two findings differ that are held back.
   struct Key {
     std::uint64_t function = 0;
     unsigned parameter = 0;
     Verdict::Reading reading = Verdict::Reading::kNone;
+    Use use = Use::kNotSeen;
     std::array<std::uint32_t, 4> stacks{}; // of the launch, of the graph's node, free, allocation
     std::string range;
     auto operator<=>(const Key&) const = default;
+  };
+  struct Held {
+    Finding finding;
+    std::uint16_t context = 0;
+    bool left_out = false; // the simulated device did not run one of the launches to its end
   };
   struct Waiting {
     std::uint64_t address = 0; // of the freed block
     Key key;
   };
 
-  void hold(const Event& e, const Verdict& j, const Heap& heap, bool waits) {
+  Use use_of(const Event& e, const Verdict& j) {
+    if (!is_argument(e, j) || (is_whole_parameter(e, j) && !is_number(e, j))) return Use::kNotSeen;
+    if (facts_.simulated()) return Use::kExecuted;
+    const bool is_fenced = (j.block->flags & kWasFenced) != 0;
+    return is_fenced || is_of_library(j.work != nullptr ? j.work->made : e.stack)
+             ? Use::kKillsContext
+             : Use::kNotSeen;
+  }
+
+  bool is_of_library(StackId stack) {
+    const auto [at, is_new] = of_library_.try_emplace(stack.value, false);
+    if (is_new) at->second = !facts_.caller(stack).owner.empty();
+    return at->second;
+  }
+
+  void hold(const Event& e, const Verdict& j, const Heap& heap, Use use, bool waits) {
     Key key{.function = function_of(e, j),
             .parameter = j.parameter,
             .reading = j.reading,
+            .use = use,
             .stacks = {e.stack.value, j.work != nullptr ? j.work->made.value : 0,
                        j.block->freed.value, j.block->allocated.value},
             .range = facts_.groups_by_range() ? facts_.ranges().text(facts_.ranges().here())
@@ -83,11 +123,26 @@ private:
     }
     const auto [at, is_new] = held_.try_emplace(std::move(key));
     if (!is_new) {
-      ++at->second.count;
+      ++at->second.finding.count;
       return;
     }
-    at->second = finding(e, j, heap);
-    at->second.range = facts_.ranges().text(facts_.ranges().here());
+    at->second = {.finding = finding(e, j, heap), .context = e.context};
+    at->second.finding.range = facts_.ranges().text(facts_.ranges().here());
+  }
+
+  void on_execution(const Event& e) {
+    executes_ = true;
+    const trace::ExecutionView execution(e);
+    const trace::ExecutionOp op = execution.op();
+    if (op != trace::ExecutionOp::kNotRun && op != trace::ExecutionOp::kStopped &&
+        op != trace::ExecutionOp::kNotSelected)
+      return;
+    const auto launch = waiting_.find(execution.call());
+    if (launch == waiting_.end()) return;
+    for (const Waiting& argument : launch->second) {
+      if (const auto held = held_.find(argument.key); held != held_.end())
+        held->second.left_out = true;
+    }
   }
 
   // The finding about the access stands for those about the launch's arguments.
@@ -99,7 +154,7 @@ private:
     std::erase_if(launch->second, [&](const Waiting& argument) {
       if (argument.address != used->address) return false;
       const auto held = held_.find(argument.key);
-      if (held != held_.end() && --held->second.count == 0) held_.erase(held);
+      if (held != held_.end() && --held->second.finding.count == 0) held_.erase(held);
       return true;
     });
     if (launch->second.empty()) waiting_.erase(launch);
@@ -255,7 +310,9 @@ private:
 
   const ProcessFacts& facts_;
   DeclaredPointers pointers_{facts_};
-  std::map<Key, Finding> held_;
+  std::map<Key, Held> held_;
+  std::unordered_map<std::uint32_t, bool> of_library_; // by call stack
+  bool executes_ = false; // the simulated device says how far kernels ran
   std::map<std::uint64_t, std::vector<Waiting>> waiting_; // by the order of the launch
 };
 
@@ -266,7 +323,7 @@ const DetectorRegistration kUseAfterFree{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<UseAfterFree>(facts);
   },
-  .wants = kWantsMistakes | wants(trace::Kind::kFault),
+  .wants = kWantsMistakes | wants(trace::Kind::kFault) | wants(trace::Kind::kExecution),
 }};
 
 } // namespace

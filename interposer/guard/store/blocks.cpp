@@ -10,6 +10,14 @@ namespace gmt::interposer {
 constinit std::atomic<bool> GuardLock::taken_{false};
 constinit GuardBlocks guard_blocks{};
 
+namespace {
+
+std::uint32_t unit_at(CUdeviceptr address) noexcept {
+  return static_cast<std::uint32_t>((address - fenced_addresses.base()) / kGuardUnit);
+}
+
+} // namespace
+
 bool GuardBlocks::begin(CUdeviceptr base, std::uint64_t units) noexcept {
   if (!space_.begin(units)) return false;
   void* table = mmap(nullptr, kMostBlocks * sizeof *blocks_, PROT_READ | PROT_WRITE,
@@ -20,14 +28,12 @@ bool GuardBlocks::begin(CUdeviceptr base, std::uint64_t units) noexcept {
   }
   blocks_ = static_cast<GuardBlock*>(table);
   used_ = free_ = 0;
-  base_ = base;
-  bytes_.store(units * kGuardUnit, std::memory_order_release);
+  fenced_addresses.begin(base, units * kGuardUnit);
   return true;
 }
 
 void GuardBlocks::forget() noexcept {
-  bytes_.store(0);
-  base_ = 0;
+  fenced_addresses.forget();
   if (blocks_ == nullptr) return;
   munmap(blocks_, kMostBlocks * sizeof *blocks_);
   blocks_ = nullptr;
@@ -40,14 +46,14 @@ std::uint32_t GuardBlocks::add(const GuardBlock& block) noexcept {
   else if (used_ + 1 < kMostBlocks) number = ++used_;
   if (number == 0) return 0;
   new (&blocks_[number]) GuardBlock(block);
-  const auto first = static_cast<std::uint32_t>((block.mapping - base_) / kGuardUnit);
+  const std::uint32_t first = unit_at(block.mapping);
   space_.set_owner({first, static_cast<std::uint32_t>(units_for(block.mapped))}, number);
   return number;
 }
 
 void GuardBlocks::remove(std::uint32_t number) noexcept {
   GuardBlock& block = blocks_[number];
-  const auto first = static_cast<std::uint32_t>((block.mapping - base_) / kGuardUnit);
+  const std::uint32_t first = unit_at(block.mapping);
   space_.set_owner({first, static_cast<std::uint32_t>(units_for(block.mapped))}, 0);
   block = {};
   block.next = free_;
@@ -55,8 +61,7 @@ void GuardBlocks::remove(std::uint32_t number) noexcept {
 }
 
 std::uint32_t GuardBlocks::find_any(CUdeviceptr address) noexcept {
-  return covers(address) ? space_.owner(static_cast<std::uint32_t>((address - base_) / kGuardUnit))
-                         : 0;
+  return fenced_addresses.contain(address) ? space_.owner(unit_at(address)) : 0;
 }
 
 std::uint32_t GuardBlocks::find(CUdeviceptr address) noexcept {

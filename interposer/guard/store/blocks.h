@@ -13,6 +13,7 @@
 #include "interposer/base/bounded_lock.h"
 #include "interposer/base/fork_guard.h"
 #include "interposer/base/signal_guard.h"
+#include "interposer/driver_state/fenced_addresses.h"
 #include "interposer/guard/store/address_space.h"
 
 namespace gmt::interposer {
@@ -71,7 +72,9 @@ public:
 
   // All below under the GuardLock.
   AddressSpace& space() noexcept { return space_; }
-  CUdeviceptr address_of(std::uint32_t unit) const noexcept { return base_ + unit * kGuardUnit; }
+  CUdeviceptr address_of(std::uint32_t unit) const noexcept {
+    return fenced_addresses.base() + unit * kGuardUnit;
+  }
   std::uint32_t add(const GuardBlock& block) noexcept; // 0 if there is no room
   void remove(std::uint32_t number) noexcept;          // its addresses are its owner's to give
   GuardBlock& at(std::uint32_t number) noexcept { return blocks_[number]; }
@@ -80,17 +83,9 @@ public:
   std::uint32_t find_any(CUdeviceptr address) noexcept; // also of one that is being freed
   std::uint32_t most() const noexcept { return used_; } // numbers of blocks are at most this
 
-  // Without the lock: whether the address lies in the reservation at all.
-  bool has_begun() const noexcept { return bytes_.load(std::memory_order_acquire) != 0; }
-  bool covers(CUdeviceptr address) const noexcept {
-    return address - base_ < bytes_.load(std::memory_order_acquire);
-  }
-
 private:
   static constexpr std::uint32_t kMostBlocks = 1 << 20;
   AddressSpace space_;
-  CUdeviceptr base_ = 0;
-  std::atomic<std::uint64_t> bytes_{0};
   GuardBlock* blocks_ = nullptr;
   std::uint32_t used_ = 0, free_ = 0;
 };

@@ -143,22 +143,33 @@ std::vector<std::uint64_t> given_addresses(const LaunchCandidate& candidate) {
 void DumpVerdict::add_given_blocks(Finding& f) const {
   const bool is_lost = is_global() && is_illegal_address() && !first_bad_;
   if (!is_lost || launches_.size() != 1) return;
-  std::vector<const Block*> blocks;
+  std::vector<const Block*> live, freed; // when the kernel was launched
+  const auto add = [](std::vector<const Block*>& blocks, const Block* block) {
+    if (std::ranges::find(blocks, block) == blocks.end()) blocks.push_back(block);
+  };
   for (const std::uint64_t address : given_addresses(launches_.front())) {
-    const Block* block = live_at(address, heap_);
-    if (block != nullptr && std::ranges::find(blocks, block) == blocks.end())
-      blocks.push_back(block);
+    if (const Block* block = live_at(address, heap_)) add(live, block);
+    else if (const Block* gone = heap_.heap.find_freed(address)) add(freed, gone);
   }
-  if (blocks.empty()) return;
-  if (blocks.size() == 1) {
-    f.message +=
-      {"; the only memory that its launch was given is ", describe_block(*blocks.front(), facts_)};
-  } else {
-    f.message += cat({"; its launch was given ", std::to_string(blocks.size()),
+  if (live.size() == 1) {
+    f.message += {"; the only ", freed.empty() ? "" : "live ",
+                  "memory that its launch was given is ", describe_block(*live.front(), facts_)};
+  } else if (!live.empty()) {
+    f.message += cat({"; its launch was given ", std::to_string(live.size()),
                       " blocks of memory and may have left any of them"});
   }
-  for (std::size_t i = 0; i < std::min(blocks.size(), kMostBlocks); ++i)
-    f.stacks.push_back(allocation_stack(*blocks[i], facts_));
+  if (freed.size() == 1) {
+    f.message +=
+      {"; its launch was given a pointer into memory that was already ",
+       released_word(freed.front()->memory_kind), ": ", describe_block(*freed.front(), facts_)};
+  } else if (!freed.empty()) {
+    f.message += cat({"; its launch was given pointers into ", std::to_string(freed.size()),
+                      " blocks that were already freed"});
+  }
+  for (std::size_t i = 0; i < std::min(freed.size(), kMostBlocks); ++i)
+    add_stacks(f.stacks, {MemoryAround::Where::kFreed, freed[i]}, facts_);
+  for (std::size_t i = 0; i < std::min(live.size(), kMostBlocks); ++i)
+    f.stacks.push_back(allocation_stack(*live[i], facts_));
 }
 
 Finding DumpVerdict::finding() const {

@@ -4,7 +4,7 @@
 // has, those whose address lies in no live memory may have done it; no other is named. Live is what
 // was allocated when the kernel was launched: the fault of a store comes late, and the program may
 // have freed memory in the meantime. Where no address is left, the blocks that the launch was given
-// are listed, without a claim that it was one of them.
+// are listed, freed ones too, without a claim that it was one of them.
 #pragma once
 
 #include <cstdint>

@@ -82,6 +82,25 @@ TEST(Owners, HandlesThatAFrameworkKeepsAreItsOwn) {
   EXPECT_EQ(f.severity, Severity::kError);
 }
 
+// cuSOLVER's gesvdj takes pinned memory at its first call, which lives as long as PyTorch's handle.
+TEST(Owners, WhatALibraryTakesForAFrameworkIsTheFrameworks) {
+  Finding f =
+    leak_with({frame("/usr/lib/libcusolver.so.12", ""),
+               frame("/usr/lib/libcusolver.so.12", "cusolverDnSgesvdj"),
+               frame("/venv/torch/lib/libtorch_cuda_linalg.so", "at::native::svd_cusolver()")});
+  apply_owner_rules(f);
+  EXPECT_EQ(f.owner.name, "PyTorch");
+  f = leak_with({frame("/usr/lib/libcusolver.so.12", "cusolverDnSgesvdj"),
+                 frame("/venv/jax_cuda13_plugin/_solver.so", "jax::Svd()")});
+  apply_owner_rules(f);
+  EXPECT_EQ(f.owner.name, "JAX");
+  f = leak_with({frame("/usr/lib/libcusolver.so.12", "cusolverDnSgesvdj"),
+                 frame("/home/me/extension.so", "decompose()"),
+                 frame("/venv/torch/lib/libtorch_cuda.so", "at::native::compare()")});
+  apply_owner_rules(f);
+  EXPECT_EQ(f.severity, Severity::kError);
+}
+
 TEST(Owners, ChurnOfAnOwnerIsItsOwnBusiness) {
   Finding f = leak_with({frame("/usr/lib/libnccl.so.2", "")});
   f.kind = "churn";

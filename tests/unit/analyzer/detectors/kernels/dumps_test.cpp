@@ -160,6 +160,21 @@ TEST_F(Dumps, SeveralBlocksOfALaunchAreCandidates) {
   EXPECT_EQ(labels(f), "accessed here|launched here|allocated here|allocated here");
 }
 
+// As a field of a structure, which alone would be a warning.
+TEST_F(Dumps, FreedMemoryThatTheLaunchWasGivenIsACandidate) {
+  cuda_malloc(kB, 4000, 0x101);
+  cuda_free(kB, 0, 0x201);
+  launch_with({kA, kB + 8});
+  const ReportedFinding& f = only(fault(14, "warp", "load\tglobal\t4"));
+  EXPECT_NE(f.message.find("; the only live memory that its launch was given is 3.9 KiB of device "
+                           "memory allocated by cudaMalloc; its launch was given a pointer into "
+                           "memory that was already freed: 3.9 KiB of device memory allocated by "
+                           "cudaMalloc."),
+            std::string::npos)
+    << f.message;
+  EXPECT_EQ(labels(f), "accessed here|launched here|freed here|allocated here|allocated here");
+}
+
 // Of two launches one did it, and what it was given is not known.
 TEST_F(Dumps, TwoCandidatesNameNoMemory) {
   launch_with({kA});

@@ -182,6 +182,37 @@ TEST_F(Arguments, NumbersAreWarnings) {
             std::string::npos);
 }
 
+// --guard: a kernel that used the field would have faulted.
+TEST_F(Arguments, FieldOfFencedMemoryCountsWhenTheContextHasDied) {
+  kernel(kOther, "_Z4span4Span", {16});
+  log().alloc({.api = "cuMemAlloc", .stack = {0x105}, .flags = trace::kAllocFenced},
+              MemoryKind::kDevice, kC, 4096);
+  cuda_free(kC);
+  launch({{kA, 0}, {kC, 0}}, kOther);
+  EXPECT_EQ(verdict(), "");
+  launch({{kA, 0}, {kC, 0}}, kOther, 700);
+  EXPECT_EQ(verdict(), "warning 1");
+}
+
+// Structures of PyTorch hold what the stack held before.
+TEST_F(Arguments, FieldOfALibrarysKernelCountsWhenTheContextHasDied) {
+  trace.modules = {"+\t1\t300\t500\t0\t-\t/venv/torch/lib/libtorch_cuda.so"};
+  kernel(kOther, "_Z4span4Span", {16});
+  cuda_free(kA);
+  launch({{kA, 0}}, kOther);
+  EXPECT_EQ(verdict(), "");
+  launch({{kA, 0}}, kOther, 700);
+  EXPECT_EQ(verdict(), "warning 1");
+}
+
+TEST_F(Arguments, FencedMemoryAsAWholeParameterIsAMistakeAtOnce) {
+  log().alloc({.api = "cuMemAlloc", .stack = {0x105}, .flags = trace::kAllocFenced},
+              MemoryKind::kDevice, kC, 4096);
+  cuda_free(kC);
+  launch({{kC, 0}});
+  EXPECT_EQ(verdict(), "error 1");
+}
+
 TEST_F(Arguments, TypesAreTakenFromTheName) {
   cuda_free(kA);
   const auto severity = [&](const std::string& type) {

@@ -9,7 +9,7 @@ namespace {
 
 using trace::FaultKind;
 
-constexpr std::uint64_t kFill = 0x900; // a function
+constexpr std::uint64_t kFill = 0x900, kFields = 0x910; // functions
 
 class UsedArguments : public AnalysisTest {
 protected:
@@ -20,6 +20,9 @@ protected:
     log().record({}, Made<trace::KernelFields>().function(kFill).parameter_count(2),
                  {trace::pack_halves({0, 8}), trace::pack_halves({8, 8})});
     log().name(kFill, "_Z4fillPfS_");
+    log().record({}, Made<trace::KernelFields>().function(kFields).parameter_count(1),
+                 {trace::pack_halves({0, 16})});
+    log().name(kFields, "_Z6fields4Pair");
     for (const std::uint64_t block : {kA, kB}) {
       cuda_malloc(block, 4096, 0x100);
       cuda_free(block, 0, 0x200);
@@ -38,6 +41,22 @@ protected:
                   .flags = trace::kLaunchScanned},
                  words);
     return order;
+  }
+  // fields(Pair): one parameter of 16 bytes.
+  std::uint64_t launch_fields(std::uint64_t first, std::uint64_t second) {
+    const std::uint64_t order = trace.next_order();
+    log().record(
+      Kind::kLaunch,
+      {.api = "cuLaunchKernel",
+       .via = "cudaLaunchKernel",
+       .stack = {0x400},
+       .order = order,
+       .flags = trace::kLaunchScanned},
+      {kFields, 0, 1, 1, trace::argument_word(first, 0), trace::argument_word(second, 0)});
+    return order;
+  }
+  void executed(trace::ExecutionOp op, std::uint64_t launch = 0) {
+    log().record({}, Made<trace::ExecutionFields>().op(op).call(launch));
   }
   void access(std::uint64_t launch, std::uint64_t address,
               FaultKind kind = FaultKind::kUseAfterFree,
@@ -110,6 +129,26 @@ TEST_F(UsedArguments, OneReportOfManyThreadsIsEnough) {
   for (int i = 0; i < 3; ++i) access(order, kA + 4);
   run();
   EXPECT_EQ(kinds(), "kernel-use-after-free");
+}
+
+// What a field holds is a mistake only if the kernel uses it, and the device would have seen that.
+TEST_F(UsedArguments, UnusedFieldIsNoFinding) {
+  launch_fields(kA, kB);
+  executed(trace::ExecutionOp::kTotals);
+  run();
+  EXPECT_EQ(kinds(), "");
+}
+
+TEST_F(UsedArguments, FieldIsAWarningWhereNothingRan) {
+  launch_fields(kA, kB);
+  run(); // nothing is known of the run, as of a process that was killed
+  ASSERT_EQ(kinds(), "use-after-free");
+  EXPECT_EQ(argument().severity, Severity::kWarning);
+  const std::uint64_t left_out = launch_fields(kA, kB);
+  executed(trace::ExecutionOp::kNotRun, left_out);
+  executed(trace::ExecutionOp::kTotals);
+  run();
+  EXPECT_EQ(kinds(), "use-after-free");
 }
 
 } // namespace
