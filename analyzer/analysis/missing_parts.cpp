@@ -41,7 +41,8 @@ std::string_view why_off(std::string_view word) {
   static constexpr std::pair<std::string_view, std::string_view> kReasons[] = {
     {"program", "the program has settings of its own for core dumps of the GPU (CUDA_COREDUMP_* or "
                 "cuCoredumpSetAttribute), which were left alone"},
-    {"debugger", "a debugger was attached, which is given kernels' faults instead"},
+    {"debugger",
+     "a debugger was attached: it is given kernels' faults instead, and may miss those of stores"},
     {"no-room", "--max-trace leaves no room for a core dump of the GPU, which takes up to 160 MiB"},
     {"no-function", "the driver cannot be asked for core dumps of the GPU (it is older than 12.1)"},
     {"unknown-flags", "the driver's core dumps cannot leave out the GPU's memory (it is older than "

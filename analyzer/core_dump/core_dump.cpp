@@ -193,7 +193,7 @@ private:
                                       uniform, tables_.below(DumpTable::kPredicates, lanes, l)})
                       : std::nullopt;
       if (address) collected.runs.add(index, lane.thread, fault.block, *address);
-      else ++fault.without_address;
+      if (!address || address->is_low_half) ++fault.without_address;
     }
   }
 

@@ -13,23 +13,28 @@ bool overlap(std::uint32_t a, std::uint32_t a_count, std::uint32_t b, std::uint3
   return a < b + b_count && b < a + a_count;
 }
 
-// Whether a register that the address is made of may have been written since.
-bool is_overwritten(const DumpCode& code, std::int64_t ahead) {
+enum class Left : std::uint8_t { kNothing, kLowHalf, kAll };
+
+// What is left of the address in the registers that it is made of.
+Left left_of(const DumpCode& code, std::int64_t ahead) {
   const AddressOperand& operand = *code.operand;
-  const std::uint32_t words = operand.is_wide ? 2 : 1;
   const bool has_base = operand.base != AddressOperand::kZero;
-  const auto writes_base = [&](std::uint32_t first, std::uint32_t count) {
-    return has_base && first != AddressOperand::kZero && overlap(operand.base, words, first, count);
+  Left left = Left::kAll;
+  const auto write = [&](std::uint32_t first, std::uint32_t count) {
+    if (!has_base || first == AddressOperand::kZero) return;
+    if (overlap(operand.base, 1, first, count)) left = Left::kNothing;
+    if (operand.is_wide && overlap(operand.base + 1, 1, first, count))
+      left = std::min(left, Left::kLowHalf);
   };
-  if (writes_base(operand.result, operand.results)) return true;
+  write(operand.result, operand.results);
   constexpr auto kStep = static_cast<std::int64_t>(kInstructionBytes);
   for (std::int64_t at = kStep; at < ahead; at += kStep) {
     const DumpCode::Words w = code.words(at);
     const RegisterEffect effect = register_effect(w.low, w.high, code.architecture);
-    if (effect.is_jump || writes_base(effect.result, effect.results)) return true;
-    if (effect.writes_uniform && operand.uniform) return true;
+    if (effect.is_jump || (effect.writes_uniform && operand.uniform)) return Left::kNothing;
+    write(effect.result, effect.results);
   }
-  return false;
+  return left;
 }
 
 // As it is where the thread stands: a thread that did not execute the access has no address.
@@ -43,11 +48,12 @@ bool is_predicated_off(const AddressOperand& operand, const LaneRegisters& r) {
 
 } // namespace
 
-std::optional<std::uint64_t> lane_address(const DumpCode& access, std::int64_t ahead,
-                                          const LaneRegisters& r) {
+std::optional<LaneAddress> lane_address(const DumpCode& access, std::int64_t ahead,
+                                        const LaneRegisters& r) {
   if (!access.operand || ahead < 0 || ahead > kFarthest) return std::nullopt;
   const AddressOperand& operand = *access.operand;
-  if (is_predicated_off(operand, r) || is_overwritten(access, ahead)) return std::nullopt;
+  const Left left = left_of(access, ahead);
+  if (left == Left::kNothing || is_predicated_off(operand, r)) return std::nullopt;
   std::uint64_t address = 0;
   if (operand.base != AddressOperand::kZero) {
     const std::uint32_t words = operand.is_wide ? 2 : 1;
@@ -65,7 +71,8 @@ std::optional<std::uint64_t> lane_address(const DumpCode& access, std::int64_t a
     if (is_global) address += std::uint64_t{r.tables.word(r.uniform, *operand.uniform + 1)} << 32;
   }
   address += static_cast<std::uint64_t>(operand.offset);
-  return is_global ? address : address & UINT32_MAX;
+  const bool is_low_half = left == Left::kLowHalf;
+  return LaneAddress{is_global && !is_low_half ? address : address & UINT32_MAX, is_low_half};
 }
 
 } // namespace gmt

@@ -22,20 +22,21 @@ void LaneRuns::see(const Extents& block, const Extents& thread) {
 }
 
 void LaneRuns::add(const Extents& block, const Extents& thread, const Extents& extents,
-                   std::uint64_t address) {
-  if (entries_.size() >= kMostEntries) {
+                   const LaneAddress& address) {
+  Entries& entries = address.is_low_half ? low_halves_ : whole_;
+  if (entries.size() >= kMostEntries) {
     full_ = true;
     return;
   }
   const std::uint64_t linear =
     thread[0] + std::uint64_t{extents[0]} * (thread[1] + std::uint64_t{extents[1]} * thread[2]);
-  entries_.push_back({block, linear, address});
+  entries.push_back({block, linear, address.address});
 }
 
-std::vector<DumpLanes> LaneRuns::joined() {
-  std::ranges::sort(entries_, {}, [](const Entry& e) { return std::tuple(e.block, e.thread); });
+std::vector<DumpLanes> LaneRuns::joined(Entries& entries) {
+  std::ranges::sort(entries, {}, [](const Entry& e) { return std::tuple(e.block, e.thread); });
   std::vector<DumpLanes> runs;
-  for (const Entry& e : entries_) {
+  for (const Entry& e : entries) {
     if (e.thread > UINT32_MAX) continue; // damage
     const auto thread = static_cast<std::uint32_t>(e.thread);
     if (!runs.empty()) {
@@ -50,15 +51,17 @@ std::vector<DumpLanes> LaneRuns::joined() {
     }
     runs.push_back({e.block, thread, 1, e.address, 0});
   }
+  full_ |= runs.size() > kMostRuns;
+  if (runs.size() > kMostRuns) runs.resize(kMostRuns);
   return runs;
 }
 
 void LaneRuns::move_to(DumpFault& fault) {
   if (any_ && !several_blocks_) fault.only_block = block_;
   if (any_ && !several_threads_) fault.only_thread = thread_;
-  fault.addresses = joined();
-  fault.has_more_addresses = full_ || fault.addresses.size() > kMostRuns;
-  if (fault.addresses.size() > kMostRuns) fault.addresses.resize(kMostRuns);
+  fault.addresses = joined(whole_);
+  fault.low_halves = joined(low_halves_);
+  fault.has_more_addresses = full_;
 }
 
 } // namespace gmt

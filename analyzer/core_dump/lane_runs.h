@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyzer/core_dump/core_dump.h"
+#include "analyzer/core_dump/lane_address.h"
 
 namespace gmt {
 
@@ -16,7 +17,7 @@ public:
   void see(const Extents& block, const Extents& thread);
   // `extents` of a block; 0 where unknown.
   void add(const Extents& block, const Extents& thread, const Extents& extents,
-           std::uint64_t address);
+           const LaneAddress& address);
   void move_to(DumpFault& fault); // what was added; closes this
 
 private:
@@ -25,9 +26,11 @@ private:
     std::uint64_t thread = 0;
     std::uint64_t address = 0;
   };
-  std::vector<DumpLanes> joined();
+  using Entries = std::vector<Entry>;
+  // At most kMostRuns
+  std::vector<DumpLanes> joined(Entries& entries);
 
-  std::vector<Entry> entries_;
+  Entries whole_, low_halves_;
   std::optional<Extents> block_, thread_;
   bool several_blocks_ = false, several_threads_ = false, any_ = false, full_ = false;
 };

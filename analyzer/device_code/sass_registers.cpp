@@ -41,6 +41,17 @@ void add_results(const Word128& w, const Instruction& access, AddressOperand& op
 // Of kinds that write no general register.
 constexpr std::array<std::uint16_t, 11> kWithoutResult{0x00b, 0x00c, 0x02a, 0x118, 0x11a, 0x11d,
                                                        0x145, 0x146, 0x14d, 0x15d, 0x1af};
+// MOV, SEL, IADD3, LEA, LOP3, SHF, FMUL, FADD, FFMA, IMAD: they write one register.
+constexpr std::array<std::uint16_t, 10> kWithOneResult{0x002, 0x007, 0x010, 0x011, 0x012,
+                                                       0x019, 0x020, 0x021, 0x023, 0x024};
+constexpr std::uint32_t kImadWide = 0x025; // two
+
+std::uint32_t most_results(std::uint32_t opcode) {
+  constexpr std::uint32_t kMost = 4; // a matrix instruction's
+  if (opcode == kImadWide) return 2;
+  return std::ranges::binary_search(kWithOneResult, opcode) ? 1 : kMost;
+}
+
 bool is_uniform(std::uint32_t opcode) {
   constexpr std::uint32_t kFirstUniform = 0x080, kLastUniform = 0x0bf, kR2ur = 0x1c2, kS2ur = 0x1c3;
   return (opcode >= kFirstUniform && opcode <= kLastUniform) || opcode == kR2ur || opcode == kS2ur;
@@ -48,7 +59,8 @@ bool is_uniform(std::uint32_t opcode) {
 // BSYNC, BREAK, CALL, BRA, WARPSYNC, BRX, JMP, JMX, RET
 constexpr std::array<std::uint16_t, 10> kJumps{0x141, 0x142, 0x143, 0x144, 0x147,
                                                0x148, 0x149, 0x14a, 0x14c, 0x150};
-static_assert(std::ranges::is_sorted(kWithoutResult) && std::ranges::is_sorted(kJumps));
+static_assert(std::ranges::is_sorted(kWithoutResult) && std::ranges::is_sorted(kJumps) &&
+              std::ranges::is_sorted(kWithOneResult));
 
 } // namespace
 
@@ -86,7 +98,6 @@ std::optional<AddressOperand> address_operand(std::uint64_t low, std::uint64_t h
 RegisterEffect register_effect(std::uint64_t low, std::uint64_t high, unsigned architecture) {
   const Word128 w{low, high};
   constexpr std::uint32_t kTrap = 0x15c;
-  constexpr std::uint32_t kMost = 4; // a matrix instruction's
   RegisterEffect effect;
   effect.is_jump = std::ranges::binary_search(kJumps, w.opcode());
   effect.is_trap = w.opcode() == kTrap;
@@ -100,7 +111,7 @@ RegisterEffect register_effect(std::uint64_t low, std::uint64_t high, unsigned a
   if (effect.writes_uniform || std::ranges::binary_search(kWithoutResult, w.opcode()))
     return effect;
   effect.result = static_cast<std::uint32_t>(w.field(16, 8));
-  effect.results = effect.result == AddressOperand::kZero ? 0 : kMost;
+  effect.results = effect.result == AddressOperand::kZero ? 0 : most_results(w.opcode());
   return effect;
 }
 

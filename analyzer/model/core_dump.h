@@ -61,6 +61,7 @@ struct DumpFault {
   std::string condition; // empty if unknown
   std::optional<Extents> failed_block, failed_thread;
   std::vector<DumpLanes> addresses;  // of threads whose registers still have them
+  std::vector<DumpLanes> low_halves; // of others: the low 32 bits, where these are left
   std::uint64_t without_address = 0; // threads whose registers do not
   bool has_more_addresses = false;   // than are kept
 };

@@ -46,7 +46,8 @@ public:
     if (fields[0] == "grid") return grid(fields);
     if (fields[0] == "fault") return fault(fields);
     const bool of_fault = fields[0] == "extents" || fields[0] == "only" || fields[0] == "failed" ||
-                          fields[0] == "condition" || fields[0] == "place" || fields[0] == "lanes";
+                          fields[0] == "condition" || fields[0] == "place" ||
+                          fields[0] == "lanes" || fields[0] == "low-halves";
     if (!of_fault) return true; // of a later version
     if (into_.back().faults.empty() || !open_) return false;
     DumpFault& f = into_.back().faults.back();
@@ -55,7 +56,8 @@ public:
     if (fields[0] == "only") return only(fields, f);
     if (fields[0] == "failed") return failed(fields, f);
     if (fields[0] == "condition") return condition(fields, f);
-    return fields[0] == "place" ? source_line(fields, f) : lanes(fields, f);
+    if (fields[0] == "place") return source_line(fields, f);
+    return lanes(fields, fields[0] == "lanes" ? f.addresses : f.low_halves);
   }
 
 private:
@@ -141,15 +143,15 @@ private:
     return true;
   }
 
-  static bool lanes(Fields fields, DumpFault& f) {
+  static bool lanes(Fields fields, std::vector<DumpLanes>& runs) {
     DumpLanes run;
     const bool sound = read_extents(fields, 1, run.block) && fields.size() >= 8 &&
                        read(fields[4], run.first_thread) && read(fields[5], run.count) &&
                        read(fields[6], run.address, 16) && read(fields[7], run.stride) &&
-                       run.count != 0 && f.addresses.size() < kMostEntries;
+                       run.count != 0 && runs.size() < kMostEntries;
     constexpr std::uint32_t kMostThreads = 1024; // of a block
     if (!sound || run.count > kMostThreads) return false;
-    f.addresses.push_back(run);
+    runs.push_back(run);
     return true;
   }
 
@@ -159,6 +161,15 @@ private:
 
 void write_extents(std::ostream& out, const Extents& e) {
   out << '\t' << e[0] << '\t' << e[1] << '\t' << e[2];
+}
+
+void write_lanes(std::ostream& out, std::string_view word, const std::vector<DumpLanes>& runs) {
+  for (const DumpLanes& run : runs) {
+    out << word;
+    write_extents(out, run.block);
+    out << '\t' << run.first_thread << '\t' << run.count << '\t' << hex(run.address) << '\t'
+        << run.stride << '\n';
+  }
 }
 
 void write_fault(std::ostream& out, const DumpFault& f) {
@@ -186,12 +197,8 @@ void write_fault(std::ostream& out, const DumpFault& f) {
   for (const KernelLine& line : f.lines)
     out << "place\t" << line.line << '\t' << none_if_empty(line.function) << '\t'
         << none_if_empty(line.file) << '\n';
-  for (const DumpLanes& run : f.addresses) {
-    out << "lanes";
-    write_extents(out, run.block);
-    out << '\t' << run.first_thread << '\t' << run.count << '\t' << hex(run.address) << '\t'
-        << run.stride << '\n';
-  }
+  write_lanes(out, "lanes", f.addresses);
+  write_lanes(out, "low-halves", f.low_halves);
 }
 
 void write_dump(std::ostream& out, const CoreDump& dump) {

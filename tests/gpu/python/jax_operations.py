@@ -8,6 +8,16 @@ Exit status: 0, 77 without JAX or GPU.
 # run:
 # options: --guard=tensors
 # expect: clean
+# run:
+# env: XLA_PYTHON_CLIENT_ALLOCATOR=platform
+# expect: clean
+# run:
+# env: XLA_PYTHON_CLIENT_PREALLOCATE=false
+# options: --guard
+# expect: clean
+# run:
+# env: TF_GPU_ALLOCATOR=cuda_malloc_async
+# expect: clean
 
 import pathlib
 import sys

@@ -2,8 +2,10 @@
 """Keeps a block of raw memory in the middle of what PyTorch does: torch_lines.py WORD [clean]
 
 Words: amp (a forward hook under autocast), graph (before a captured graph is replayed), compile (a function that
-torch.compile leaves to Python), backward (on a thread of the autograd engine), workers (a DataLoader's worker). With
-`clean` the same is done and the block is freed. Exit status: 0, 77 without PyTorch or GPU.
+torch.compile leaves to Python), backward (on a thread of the autograd engine), workers (a DataLoader's worker),
+parallel (a hook of DistributedDataParallel, in the second of two processes: each has a GPU and they talk by NCCL, or
+both have the only GPU and talk by gloo). With `clean` the same is done and the block is freed. Exit status: 0, 77
+without PyTorch or GPU.
 """
 # run: amp
 # expect: error leak count=1 bytes=12345 stacks="allocated here":LINE(amp)
@@ -25,13 +27,20 @@ torch.compile leaves to Python), backward (on a thread of the autograd engine), 
 # expect: error leak count=1 bytes=12345 stacks="allocated here":LINE(workers)
 # run: workers clean
 # expect: clean
+# run: parallel
+# expect: error leak count=1 bytes=12345 stacks="allocated here":LINE(parallel)
+# run: parallel clean
+# expect: clean
 
+import os
 import pathlib
+import socket
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from gpu_torch import torch
 from planted_leak import keep_a_block
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 
 IS_CLEAN = "clean" in sys.argv
 
@@ -152,5 +161,34 @@ def workers():
     assert total == 256 * sum(range(32)), total
 
 
+def train_parallel(rank, port):
+    gpus = torch.cuda.device_count()
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    torch.cuda.set_device(rank % gpus)
+    torch.distributed.init_process_group("nccl" if gpus > 1 else "gloo", rank=rank, world_size=2)
+    model = torch.nn.parallel.DistributedDataParallel(make_model(), device_ids=[rank % gpus])
+
+    def keep():
+        used(keep_a_block())  # @parallel
+
+    once = Once(keep if rank == 1 else None)
+
+    def reduce(state, bucket):
+        once()
+        return allreduce_hook(state, bucket)
+
+    model.register_comm_hook(None, reduce)
+    train(model)
+    torch.distributed.destroy_process_group()
+
+
+def parallel():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    torch.multiprocessing.spawn(train_parallel, args=(port,), nprocs=2)
+
+
 if __name__ == "__main__":
-    {"amp": amp, "graph": graph, "compile": compiled, "backward": backward, "workers": workers}[sys.argv[1]]()
+    words = {"amp": amp, "graph": graph, "compile": compiled, "backward": backward, "workers": workers}
+    (words | {"parallel": parallel})[sys.argv[1]]()

@@ -34,6 +34,21 @@ Extents index_of(std::uint32_t linear, const Extents& block) {
   return {linear % x, linear / x % y, linear / x / y};
 }
 
+// Bytes from `address` to the next one with this low half.
+std::uint64_t distance(std::uint64_t address, std::uint32_t low) {
+  return low - static_cast<std::uint32_t>(address);
+}
+
+// Of some address in the block.
+bool has_low_half(const Block& block, std::uint32_t low) {
+  return distance(block.address, low) < block.bytes;
+}
+
+// "04200020"
+std::string half_words(std::uint64_t address) {
+  return format_address((address & UINT32_MAX) | std::uint64_t{1} << 32).substr(3);
+}
+
 } // namespace
 
 DumpVerdict::DumpVerdict(const DumpFault& fault, const Heap& heap, const ProcessFacts& facts)
@@ -59,6 +74,52 @@ void DumpVerdict::find_suspects() {
     for (std::uint32_t i = 0; i < run.count; ++i) weigh(run.address_of(i), run, i);
   }
   if (first_bad_) around_ = memory_around(first_bad_->address, std::max(1u, fault_.bytes), heap_);
+  if (known_ == 0 && is_illegal_address()) find_half_suspect();
+}
+
+// Nothing is inferred where several launches or blocks fit, or none does.
+void DumpVerdict::find_half_suspect() {
+  if (fault_.low_halves.empty() || launches_.size() != 1) return;
+  const Given blocks = given();
+  std::uint64_t bad = 0;
+  std::optional<Suspect> first;
+  for (const DumpLanes& run : fault_.low_halves) {
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      const auto low = static_cast<std::uint32_t>(run.address_of(i));
+      if (std::ranges::any_of(blocks.live, [low](const Block* b) { return has_low_half(*b, low); }))
+        continue; // it may be inside of that
+      const std::optional<std::uint64_t> whole = only_address_near(blocks, low);
+      if (!whole) return;
+      ++bad;
+      if (!first || first->address > *whole)
+        first = {*whole, run.block, index_of(run.first_thread + i, fault_.block)};
+    }
+  }
+  if (!first) return;
+  first_bad_ = first;
+  bad_ = bad;
+  is_half_ = true;
+  around_ = memory_around(first->address, std::max(1u, fault_.bytes), heap_);
+}
+
+// The address with this low half in a freed block or next to a live one, if there is just one.
+std::optional<std::uint64_t> DumpVerdict::only_address_near(const Given& blocks,
+                                                            std::uint32_t low) const {
+  std::vector<std::uint64_t> whole;
+  for (const Block* block : blocks.freed) {
+    if (has_low_half(*block, low)) whole.push_back(block->address + distance(block->address, low));
+  }
+  for (const Block* block : blocks.live) {
+    const std::uint64_t end = block->address + block->bytes;
+    const std::uint64_t behind = distance(end, low);
+    const std::uint64_t before = UINT32_MAX - distance(block->address, low) + 1;
+    if (behind <= kFarthestNeighbour) whole.push_back(end + behind);
+    else if (before <= kFarthestNeighbour) whole.push_back(block->address - before);
+  }
+  std::erase_if(whole, [this](std::uint64_t address) { return is_live(address, 1, heap_); });
+  std::ranges::sort(whole);
+  whole.erase(std::ranges::unique(whole).begin(), whole.end());
+  return whole.size() == 1 ? std::optional(whole[0]) : std::nullopt;
 }
 
 void DumpVerdict::weigh(std::uint64_t address, const DumpLanes& run, std::uint32_t i) {
@@ -91,6 +152,15 @@ Text DumpVerdict::address_words() const {
   const std::string verb = access_verb(fault_.operation, fault_.bytes, fault_.space);
   const std::string start =
     cat({kernel_words(fault_.kernel), " ", verb, " at ", format_address(first_bad_->address)});
+  if (is_half_) {
+    return {kernel_words(fault_.kernel),
+            " ",
+            verb,
+            ", most likely ",
+            describe(around_, facts_),
+            cat({": its address ends in ", half_words(first_bad_->address),
+                 ", which fits no other memory that the launch was given"})};
+  }
   if (is_misaligned(fault_))
     return {start, ", which is no multiple of ", std::to_string(fault_.bytes), thread_words()};
   return {start, ", ", describe(around_, facts_), thread_words()};
@@ -140,17 +210,22 @@ std::vector<std::uint64_t> given_addresses(const LaunchCandidate& candidate) {
 
 } // namespace
 
-void DumpVerdict::add_given_blocks(Finding& f) const {
-  const bool is_lost = is_global() && is_illegal_address() && !first_bad_;
-  if (!is_lost || launches_.size() != 1) return;
-  std::vector<const Block*> live, freed; // when the kernel was launched
+DumpVerdict::Given DumpVerdict::given() const {
+  Given given;
   const auto add = [](std::vector<const Block*>& blocks, const Block* block) {
     if (std::ranges::find(blocks, block) == blocks.end()) blocks.push_back(block);
   };
   for (const std::uint64_t address : given_addresses(launches_.front())) {
-    if (const Block* block = live_at(address, heap_)) add(live, block);
-    else if (const Block* gone = heap_.heap.find_freed(address)) add(freed, gone);
+    if (const Block* block = live_at(address, heap_)) add(given.live, block);
+    else if (const Block* gone = heap_.heap.find_freed(address)) add(given.freed, gone);
   }
+  return given;
+}
+
+void DumpVerdict::add_given_blocks(Finding& f) const {
+  const bool is_lost = is_global() && is_illegal_address() && !first_bad_;
+  if (!is_lost || launches_.size() != 1) return;
+  const auto [live, freed] = given();
   if (live.size() == 1) {
     f.message += {"; the only ", freed.empty() ? "" : "live ",
                   "memory that its launch was given is ", describe_block(*live.front(), facts_)};
@@ -180,7 +255,10 @@ Finding DumpVerdict::finding() const {
   const bool is_assert = fault_.exception == DumpFault::kAssert;
   if (is_assert && fault_.condition.empty())
     f.advice += " CUDA has printed its text, with block and thread, to the program's stderr.";
-  if (first_bad_)
+  if (is_half_)
+    f.advice += " The GPU's core dump is certain about the instruction and the low half of the "
+                "address; the load overwrote the register that held the rest.";
+  else if (first_bad_)
     f.advice += " The GPU's core dump is certain about the instruction; the thread and the address "
                 "are inferred from the registers that it has.";
   if (fault_.lines.empty() && fault_.offset) f.advice += " Compile with -lineinfo to see the line.";
@@ -189,7 +267,7 @@ Finding DumpVerdict::finding() const {
     kernel_stack(StackRole::kAccessed, fault_.kernel, fault_.function, fault_.lines);
   const bool stopped = fault_.evidence == Evidence::kStopped;
   if (first_bad_) {
-    f.address = first_bad_->address;
+    if (!is_half_) f.address = first_bad_->address;
     where.device->block = first_bad_->block;
     where.device->thread = first_bad_->thread;
   } else if (fault_.failed_block && fault_.failed_thread) {

@@ -4,7 +4,8 @@
 // has, those whose address lies in no live memory may have done it; no other is named. Live is what
 // was allocated when the kernel was launched: the fault of a store comes late, and the program may
 // have freed memory in the meantime. Where no address is left, the blocks that the launch was given
-// are listed, freed ones too, without a claim that it was one of them.
+// are listed, freed ones too, without a claim that it was one of them. Where the low half of an
+// address is left, it may fit to one of these blocks alone; that block is named as inferred.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,13 @@ private:
   };
   bool is_illegal_address() const;
   bool is_global() const;
+  struct Given { // blocks that the only candidate was given, when it was launched
+    std::vector<const Block*> live, freed;
+  };
+  Given given() const;
   void find_suspects();
+  void find_half_suspect();
+  std::optional<std::uint64_t> only_address_near(const Given& blocks, std::uint32_t low) const;
   void weigh(std::uint64_t address, const DumpLanes& run, std::uint32_t i);
   Text message() const;
   Text address_words() const;
@@ -51,7 +58,8 @@ private:
   std::uint64_t known_ = 0, bad_ = 0; // threads with an address; those whose address is in no
                                       // memory
   std::optional<Suspect> first_bad_;  // of the lowest address
-  MemoryAround around_;               // of the first bad one
+  bool is_half_ = false; // of its address the low half is left, and the rest was inferred
+  MemoryAround around_;  // of the first bad one
 };
 
 } // namespace gmt

@@ -58,8 +58,26 @@ TEST(CoreDump, LoadNamesItsWarpsInstruction) {
   EXPECT_EQ(f.grid, (Extents{4, 1, 1}));
   EXPECT_EQ(f.block, (Extents{64, 1, 1}));
   EXPECT_EQ(f.threads, 256u);
-  // The load wrote a register of its address.
+  // The load wrote the lower register of its address.
   EXPECT_EQ(threads_with_address(f) + f.without_address, f.threads);
+  EXPECT_TRUE(f.low_halves.empty());
+}
+
+// The second of two loads wrote the upper register of its address, of a + 4 * (i + 2^33).
+TEST(CoreDump, LowHalvesOfAddressesAreKept) {
+  for (const char* name : {"twolines", "graph"}) {
+    SCOPED_TRACE(name);
+    const DumpFault f = fault_of(name);
+    EXPECT_EQ(f.threads, 64u);
+    EXPECT_EQ(f.without_address, 64u);
+    EXPECT_TRUE(f.addresses.empty());
+    ASSERT_EQ(f.low_halves.size(), 2u); // a run for each block
+    for (const DumpLanes& run : f.low_halves) {
+      EXPECT_EQ(run.count, 32u);
+      EXPECT_EQ(run.stride, 4);
+      EXPECT_EQ(run.address % (2 << 20), 0u); // cudaMalloc gave a page
+    }
+  }
 }
 
 TEST(CoreDump, StoreWithCodeBehindItHasAWarp) {
@@ -180,7 +198,8 @@ TEST(CoreDump, Atomic) {
 }
 
 TEST(CoreDump, FileOfTheTraceSaysTheSame) {
-  for (const char* name : {"multiload", "diverged", "asserting", "trapping", "inlined"}) {
+  for (const char* name :
+       {"multiload", "twolines", "diverged", "asserting", "trapping", "inlined"}) {
     const CoreDump dump = dump_of(name);
     const test::TemporaryDirectory dir;
     ASSERT_FALSE(write_core_dumps(dir.path(), {dump}));
@@ -200,6 +219,9 @@ TEST(CoreDump, FileOfTheTraceSaysTheSame) {
     EXPECT_EQ(a.failed_block, b.failed_block);
     EXPECT_EQ(a.failed_thread, b.failed_thread);
     EXPECT_EQ(threads_with_address(a), threads_with_address(b));
+    ASSERT_EQ(a.low_halves.size(), b.low_halves.size());
+    for (std::size_t i = 0; i < a.low_halves.size(); ++i)
+      EXPECT_EQ(a.low_halves[i].address, b.low_halves[i].address);
   }
 }
 
