@@ -55,6 +55,11 @@ struct Lane {
       : pc(row.u64(0)), thread(extents_at(row, 20)), exception(row.u32(32)) {}
 };
 
+struct Parameters { // of a grid
+  std::span<const char> bytes;
+  std::uint64_t at = 0; // where they begin in constant bank 0
+};
+
 class DumpReader {
 public:
   DumpReader(const DumpTables& tables, CoreDump& into) : tables_(tables), into_(into) {}
@@ -92,6 +97,7 @@ private:
 
   void read_grids(const Section* grids) {
     grids_.clear();
+    parameters_.clear();
     for (std::uint64_t g = 0; g < tables_.row_count(grids) && g < kMostGrids; ++g) {
       const DumpRow row = tables_.row(grids, g);
       const DumpCode* code = find(row.u64(24));
@@ -100,6 +106,8 @@ private:
                     .grid = extents_at(row, 72),
                     .block = extents_at(row, 84)};
       grids_[grid.id] = grid;
+      parameters_[grid.id] = {tables_.data(tables_.below(DumpTable::kParameters, grids, g)),
+                              row.u64(48)};
       into_.grids.push_back(std::move(grid));
     }
   }
@@ -176,6 +184,7 @@ private:
     const Section* uniform = tables_.below(DumpTable::kUniformRegisters, warps, w);
     const Extents index = extents_at(block, 8);
     DumpFault& fault = collected.fault;
+    const Parameters parameters = parameters_of(block.u64(0));
     ++fault.warps;
     for (std::uint64_t l = 0; l < tables_.row_count(lanes) && l < 32; ++l) {
       const Lane lane(tables_.row(lanes, l));
@@ -190,7 +199,8 @@ private:
       const auto address =
         same_function ? lane_address(code, static_cast<std::int64_t>(lane.pc - at),
                                      {tables_, tables_.below(DumpTable::kRegisters, lanes, l),
-                                      uniform, tables_.below(DumpTable::kPredicates, lanes, l)})
+                                      uniform, tables_.below(DumpTable::kPredicates, lanes, l),
+                                      parameters.bytes, parameters.at})
                       : std::nullopt;
       if (address) collected.runs.add(index, lane.thread, fault.block, *address);
       if (!address || address->is_low_half) ++fault.without_address;
@@ -262,6 +272,10 @@ private:
     }
     return nullptr;
   }
+  Parameters parameters_of(std::uint64_t id) const {
+    const auto at = parameters_.find(id);
+    return at != parameters_.end() ? at->second : Parameters{};
+  }
   const DumpGrid* grid_of(std::uint64_t id) const {
     const auto at = grids_.find(id);
     return at != grids_.end() ? &at->second : nullptr;
@@ -274,6 +288,7 @@ private:
   CoreDump& into_;
   std::vector<DumpModules> modules_; // of the device's contexts
   std::map<std::uint64_t, DumpGrid> grids_;
+  std::map<std::uint64_t, Parameters> parameters_; // by grid, like grids_
   std::map<Key, Collected> faults_;
 };
 

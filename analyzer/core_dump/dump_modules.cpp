@@ -2,6 +2,7 @@
 // See dump_modules.h.
 #include "analyzer/core_dump/dump_modules.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace gmt {
@@ -9,6 +10,25 @@ namespace {
 
 constexpr std::uint64_t kMostModules = 100'000;
 constexpr std::size_t kMostKnown = 10'000; // more addresses are damage
+
+constexpr std::int64_t kMostCode = 1 << 20; // bytes of a function
+
+std::optional<std::vector<std::int64_t>> branch_targets(const DumpCode& code) {
+  const auto begin = -static_cast<std::int64_t>(code.location.offset);
+  const auto end = static_cast<std::int64_t>(code.location.rest);
+  if (end - begin > kMostCode) return std::nullopt;
+  std::vector<std::int64_t> targets{begin};
+  constexpr auto kStep = static_cast<std::int64_t>(kInstructionBytes);
+  for (std::int64_t at = begin; at < end; at += kStep) {
+    const DumpCode::Words w = code.words(at);
+    if (!is_branch(w.low)) continue;
+    const auto distance = branch_distance(w.low, w.high, code.architecture);
+    if (!distance) return std::nullopt;
+    targets.push_back(at + *distance);
+  }
+  std::ranges::sort(targets);
+  return targets;
+}
 
 } // namespace
 
@@ -43,10 +63,11 @@ const DumpCode* DumpModules::find(std::uint64_t address) {
   for (const Cubin& cubin : cubins_) {
     auto location = cubin.locate(address);
     if (!location) continue;
-    found.emplace(DumpCode{std::move(*location), cubin.architecture(), {}, {}, &cubin});
+    found.emplace(DumpCode{std::move(*location), cubin.architecture(), {}, {}, &cubin, {}});
     const DumpCode::Words words = found->words(0);
     found->access = decode_instruction(words.low, words.high, found->architecture);
     found->operand = address_operand(words.low, words.high, found->architecture);
+    if (found->access) found->branch_targets = branch_targets(*found);
     return &*found;
   }
   return nullptr;

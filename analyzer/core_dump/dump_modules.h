@@ -23,6 +23,9 @@ struct DumpCode {
   std::optional<Instruction> access;     // what it does to memory
   std::optional<AddressOperand> operand; // how it makes its address
   const Cubin* cubin = nullptr;          // that has it
+  // Of an access: where the function's branches go, in bytes behind it and in order, with the
+  // function's beginning. Nothing if that of one is not known.
+  std::optional<std::vector<std::int64_t>> branch_targets;
   // What a call of __assertfail says, if it is one.
   std::string_view assertion() const;
   // Of the instruction so many bytes behind it, in the same function; zeros where there is none.

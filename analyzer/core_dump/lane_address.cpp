@@ -2,39 +2,18 @@
 // See lane_address.h.
 #include "analyzer/core_dump/lane_address.h"
 
-#include <algorithm>
-
 namespace gmt {
 namespace {
 
 constexpr std::int64_t kFarthest = 4096; // bytes of code between the access and the thread
 
-bool overlap(std::uint32_t a, std::uint32_t a_count, std::uint32_t b, std::uint32_t b_count) {
-  return a < b + b_count && b < a + a_count;
-}
-
-enum class Left : std::uint8_t { kNothing, kLowHalf, kAll };
-
-// What is left of the address in the registers that it is made of.
-Left left_of(const DumpCode& code, std::int64_t ahead) {
-  const AddressOperand& operand = *code.operand;
-  const bool has_base = operand.base != AddressOperand::kZero;
-  Left left = Left::kAll;
-  const auto write = [&](std::uint32_t first, std::uint32_t count) {
-    if (!has_base || first == AddressOperand::kZero) return;
-    if (overlap(operand.base, 1, first, count)) left = Left::kNothing;
-    if (operand.is_wide && overlap(operand.base + 1, 1, first, count))
-      left = std::min(left, Left::kLowHalf);
-  };
-  write(operand.result, operand.results);
-  constexpr auto kStep = static_cast<std::int64_t>(kInstructionBytes);
-  for (std::int64_t at = kStep; at < ahead; at += kStep) {
+bool is_straight(const DumpCode& code, std::int64_t ahead) {
+  constexpr std::int64_t kBytes = kInstructionBytes;
+  for (std::int64_t at = kBytes; at < ahead; at += kBytes) {
     const DumpCode::Words w = code.words(at);
-    const RegisterEffect effect = register_effect(w.low, w.high, code.architecture);
-    if (effect.is_jump || (effect.writes_uniform && operand.uniform)) return Left::kNothing;
-    write(effect.result, effect.results);
+    if (register_effect(w.low, w.high, code.architecture).is_jump) return false;
   }
-  return left;
+  return true;
 }
 
 // As it is where the thread stands: a thread that did not execute the access has no address.
@@ -52,27 +31,23 @@ std::optional<LaneAddress> lane_address(const DumpCode& access, std::int64_t ahe
                                         const LaneRegisters& r) {
   if (!access.operand || ahead < 0 || ahead > kFarthest) return std::nullopt;
   const AddressOperand& operand = *access.operand;
-  const Left left = left_of(access, ahead);
-  if (left == Left::kNothing || is_predicated_off(operand, r)) return std::nullopt;
-  std::uint64_t address = 0;
-  if (operand.base != AddressOperand::kZero) {
-    const std::uint32_t words = operand.is_wide ? 2 : 1;
-    if (std::uint64_t{operand.base} + words > r.tables.word_count(r.general)) return std::nullopt;
-    address = r.tables.word(r.general, operand.base);
-    if (operand.is_wide) address |= std::uint64_t{r.tables.word(r.general, operand.base + 1)} << 32;
-  }
+  if (is_predicated_off(operand, r) || !is_straight(access, ahead)) return std::nullopt;
   const bool is_global =
     access.access->space == MemorySpace::kGlobal || access.access->space == MemorySpace::kGeneric;
+  RegisterHistory history(access, ahead, r);
+  const auto low = history.general(operand.base);
+  if (!low) return std::nullopt;
+  const bool has_upper = operand.is_wide && operand.base != AddressOperand::kZero;
+  const auto high = has_upper ? history.general(operand.base + 1) : 0;
+  std::uint64_t address = std::uint64_t{high.value_or(0)} << 32 | *low;
   if (operand.uniform) {
-    const std::uint32_t words = is_global ? 2 : 1;
-    if (std::uint64_t{*operand.uniform} + words > r.tables.word_count(r.uniform))
-      return std::nullopt;
-    address += r.tables.word(r.uniform, *operand.uniform);
-    if (is_global) address += std::uint64_t{r.tables.word(r.uniform, *operand.uniform + 1)} << 32;
+    const auto lower = history.uniform(*operand.uniform);
+    const auto upper = is_global ? history.uniform(*operand.uniform + 1) : 0;
+    if (!lower || !upper) return std::nullopt;
+    address += std::uint64_t{*upper} << 32 | *lower;
   }
   address += static_cast<std::uint64_t>(operand.offset);
-  const bool is_low_half = left == Left::kLowHalf;
-  return LaneAddress{is_global && !is_low_half ? address : address & UINT32_MAX, is_low_half};
+  return LaneAddress{is_global && high ? address : address & UINT32_MAX, !high};
 }
 
 } // namespace gmt

@@ -49,6 +49,40 @@ struct RegisterEffect {
   std::uint32_t result = 255, results = 0; // general registers that it may write, at most
 };
 RegisterEffect register_effect(std::uint64_t low, std::uint64_t high, unsigned architecture);
+// Whether the next instruction may be elsewhere in the same function: no call, no return.
+bool is_branch(std::uint64_t low);
+
+// An instruction that is always executed and computes an integer from others: what it writes to one
+// register, or to two where it is wide. Operands that it has not are 0.
+struct SassArithmetic {
+  enum class Op : std::uint8_t {
+    kMove,             // third: also what is loaded from constant memory
+    kAdd,              // first + second + third
+    kShiftAndAdd,      // (first << shift) + second
+    kShiftAndAddUpper, // the upper half of (third:first << shift), + second
+    kMultiplyAndAdd,   // first * second + third; where it is wide, third is
+  };
+  struct Operand {
+    enum class Kind : std::uint8_t { kImmediate, kGeneral, kUniform, kConstant };
+    Kind kind = Kind::kImmediate;
+    std::uint32_t value = 0; // a register's number, an offset in bytes in constant bank 0
+  };
+  Op op = Op::kMove;
+  static constexpr std::uint32_t kNone = 7;
+  std::uint32_t result = 255, shift = 0;
+  // Predicates: one that is added to the sum, and one that gets the sum's carry
+  std::uint32_t carry_in = kNone, carry_out = kNone;
+  bool is_uniform = false; // its results are uniform registers
+  bool is_wide = false;
+  bool is_signed = false; // of kMultiplyAndAdd where it is wide
+  Operand first, second, third;
+};
+// Nothing where the form is not known. For sm_90.
+std::optional<SassArithmetic> decode_arithmetic(std::uint64_t low, std::uint64_t high,
+                                                unsigned architecture);
+// Bytes from a branch to where it goes; nothing for other instructions. For sm_90.
+std::optional<std::int64_t> branch_distance(std::uint64_t low, std::uint64_t high,
+                                            unsigned architecture);
 
 // Which word of constant bank 4 the instructions before `at` load into a general register: its
 // offset in bytes. Bank 4 has the addresses of variables and functions. Nothing if they load

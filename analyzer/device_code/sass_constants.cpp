@@ -8,6 +8,7 @@
 
 #include "analyzer/base/byte_reader.h"
 #include "analyzer/device_code/sass.h"
+#include "analyzer/device_code/sass_words.h"
 
 namespace gmt {
 namespace {
@@ -16,18 +17,7 @@ constexpr std::uint64_t kBank = 4;
 constexpr std::uint64_t kMostBefore = 256; // instructions that are looked at
 constexpr std::uint32_t kZeroRegister = AddressOperand::kZero;
 
-struct SassWords {
-  std::uint64_t low = 0, high = 0;
-  std::uint64_t bits(unsigned from, unsigned count) const {
-    return low >> from & ((std::uint64_t{1} << count) - 1);
-  }
-  std::uint32_t opcode() const { return static_cast<std::uint32_t>(bits(0, 12)); }
-  std::uint32_t result() const { return static_cast<std::uint32_t>(bits(16, 8)); }
-  std::uint32_t first() const { return static_cast<std::uint32_t>(bits(24, 8)); }
-  std::uint32_t second() const { return static_cast<std::uint32_t>(bits(32, 8)); }
-  std::uint32_t third() const { return static_cast<std::uint32_t>(high & 0xff); }
-  bool is_wide_load() const { return (high >> 9 & 7) == 5; }
-};
+bool is_wide_load(const SassWords& w) { return w.field(73, 3) == 5; }
 
 using BankOffset = std::optional<std::uint32_t>; // in bank 4, of the word that the register holds
 
@@ -56,14 +46,15 @@ private:
 
   bool load(const SassWords& w) {
     constexpr std::uint32_t kLdc = 0xb82, kUldc = 0xab9;
-    const bool is_uniform = w.opcode() == kUldc;
-    if (!is_uniform && w.opcode() != kLdc) return false;
-    const bool is_known = w.bits(54, 5) == kBank && (is_uniform || w.first() == kZeroRegister);
-    const auto offset = static_cast<std::uint32_t>(w.bits(38, 16));
-    for (std::uint32_t i = 0; i < (w.is_wide_load() ? 2u : 1u); ++i) {
+    const bool is_uniform = w.field(0, 12) == kUldc;
+    if (!is_uniform && w.field(0, 12) != kLdc) return false;
+    const bool is_known =
+      w.field(54, 5) == kBank && (is_uniform || w.field(24, 8) == kZeroRegister);
+    const auto offset = w.field(38, 16);
+    for (std::uint32_t i = 0; i < (is_wide_load(w) ? 2u : 1u); ++i) {
       const BankOffset value = is_known ? BankOffset(offset + 4 * i) : BankOffset();
-      if (is_uniform) uniform_[(w.result() + i) % uniform_.size()] = value;
-      else set(w.result() + i, value);
+      if (is_uniform) uniform_[(w.field(16, 8) + i) % uniform_.size()] = value;
+      else set(w.field(16, 8) + i, value);
     }
     return true;
   }
@@ -71,22 +62,22 @@ private:
   bool move(const SassWords& w) {
     constexpr std::uint32_t kMov = 0x202, kMovConstant = 0xa02, kMovUniform = 0xc02;
     constexpr std::uint32_t kImad = 0x224, kImadConstant = 0x624, kImadUniform = 0xe24;
-    const std::uint32_t opcode = w.opcode();
+    const std::uint32_t opcode = w.field(0, 12);
     const bool is_imad = opcode == kImad || opcode == kImadConstant || opcode == kImadUniform;
-    if (is_imad && w.first() != kZeroRegister) return false;
+    if (is_imad && w.field(24, 8) != kZeroRegister) return false;
     BankOffset value;
     if (opcode == kMov) {
-      value = general(w.second());
+      value = general(w.field(32, 8));
     } else if (opcode == kImad) {
-      value = general(w.third());
+      value = general(w.field(64, 8));
     } else if (opcode == kMovUniform || opcode == kImadUniform) {
-      value = uniform_[w.second() % uniform_.size()];
+      value = uniform_[w.field(32, 8) % uniform_.size()];
     } else if (opcode == kMovConstant || opcode == kImadConstant) {
-      if (w.bits(54, 5) == kBank) value = static_cast<std::uint32_t>(w.bits(40, 14) * 4);
+      if (w.field(54, 5) == kBank) value = w.field(40, 14) * 4;
     } else {
       return false;
     }
-    set(w.result(), value);
+    set(w.field(16, 8), value);
     return true;
   }
 

@@ -8,21 +8,12 @@
 #include <array>
 
 #include "analyzer/device_code/sass.h"
+#include "analyzer/device_code/sass_words.h"
 
 namespace gmt {
 namespace {
 
 constexpr unsigned kFirst = 80, kLast = 90;
-
-struct Word128 {
-  std::uint64_t low, high;
-  std::uint64_t field(unsigned from, unsigned bits) const {
-    const std::uint64_t word = from < 64 ? low >> from : high >> (from - 64);
-    return word & ((std::uint64_t{1} << bits) - 1);
-  }
-  bool bit(unsigned n) const { return field(n, 1) != 0; }
-  std::uint32_t opcode() const { return static_cast<std::uint32_t>(low & 0x1ff); }
-};
 
 bool is_window(MemorySpace space) {
   return space == MemorySpace::kShared || space == MemorySpace::kLocal;
@@ -31,10 +22,10 @@ bool is_window(MemorySpace space) {
 // Loads and stores carry their data's registers elsewhere than their uniform register.
 unsigned uniform_field(MemoryOp op) { return op == MemoryOp::kLoad ? 32 : 64; }
 
-void add_results(const Word128& w, const Instruction& access, AddressOperand& operand) {
+void add_results(const SassWords& w, const Instruction& access, AddressOperand& operand) {
   const bool gives = access.op == MemoryOp::kLoad || access.op == MemoryOp::kAtomic;
   if (!gives) return;
-  operand.result = static_cast<std::uint32_t>(w.field(16, 8));
+  operand.result = w.field(16, 8);
   operand.results = access.bytes == 0 ? 4 : std::max<std::uint32_t>(1, access.bytes / 4);
 }
 
@@ -46,10 +37,13 @@ constexpr std::array<std::uint16_t, 10> kWithOneResult{0x002, 0x007, 0x010, 0x01
                                                        0x019, 0x020, 0x021, 0x023, 0x024};
 constexpr std::uint32_t kImadWide = 0x025; // two
 
-std::uint32_t most_results(std::uint32_t opcode) {
-  constexpr std::uint32_t kMost = 4; // a matrix instruction's
-  if (opcode == kImadWide) return 2;
-  return std::ranges::binary_search(kWithOneResult, opcode) ? 1 : kMost;
+std::uint32_t most_results(const SassWords& w) {
+  constexpr std::uint32_t kLdc = 0x182, kLongest = 5; // LDC of at most 64 bits
+  constexpr std::uint32_t kMost = 4;                  // a matrix instruction's
+  const std::uint32_t size = w.field(73, 3);
+  if (w.kind() == kLdc && size <= kLongest) return size == kLongest ? 2 : 1;
+  if (w.kind() == kImadWide) return 2;
+  return std::ranges::binary_search(kWithOneResult, w.kind()) ? 1 : kMost;
 }
 
 bool is_uniform(std::uint32_t opcode) {
@@ -70,24 +64,22 @@ std::optional<AddressOperand> address_operand(std::uint64_t low, std::uint64_t h
   if (!access || architecture < kFirst || architecture > kLast ||
       access->op == MemoryOp::kBulkCopy || access->address_register > AddressOperand::kZero)
     return std::nullopt;
-  const Word128 w{low, high};
+  const SassWords w{low, high};
   AddressOperand operand;
   operand.base = access->address_register;
   operand.offset = access->address_offset;
-  operand.predicate = static_cast<std::uint32_t>(w.field(12, 3));
+  operand.predicate = w.field(12, 3);
   operand.is_negated = w.bit(15);
   const bool has_uniform = w.bit(91);
   if (is_window(access->space)) {
     if (w.field(78, 2) != 0) return std::nullopt; // the register is scaled, before sm_90
-    if (has_uniform)
-      operand.uniform = static_cast<std::uint32_t>(w.field(uniform_field(access->op), 6));
+    if (has_uniform) operand.uniform = w.field(uniform_field(access->op), 6);
   } else if (access->op == MemoryOp::kCopy) {
     operand.is_wide = true;
     if (!w.bit(76) && has_uniform) return std::nullopt;
   } else if (access->op == MemoryOp::kLoad || access->op == MemoryOp::kStore) {
     operand.is_wide = has_uniform ? w.bit(90) : w.bit(72);
-    if (has_uniform && !w.bit(76))
-      operand.uniform = static_cast<std::uint32_t>(w.field(uniform_field(access->op), 6));
+    if (has_uniform && !w.bit(76)) operand.uniform = w.field(uniform_field(access->op), 6);
   } else {
     operand.is_wide = has_uniform || w.bit(72);
   }
@@ -95,23 +87,28 @@ std::optional<AddressOperand> address_operand(std::uint64_t low, std::uint64_t h
   return operand;
 }
 
+// BRA, BRX, JMP, JMX
+bool is_branch(std::uint64_t low) {
+  const std::uint32_t kind = SassWords{low, 0}.kind();
+  return kind == 0x147 || kind == 0x149 || kind == 0x14a || kind == 0x14c;
+}
+
 RegisterEffect register_effect(std::uint64_t low, std::uint64_t high, unsigned architecture) {
-  const Word128 w{low, high};
+  const SassWords w{low, high};
   constexpr std::uint32_t kTrap = 0x15c;
   RegisterEffect effect;
-  effect.is_jump = std::ranges::binary_search(kJumps, w.opcode());
-  effect.is_trap = w.opcode() == kTrap;
+  effect.is_jump = std::ranges::binary_search(kJumps, w.kind());
+  effect.is_trap = w.kind() == kTrap;
   if (effect.is_jump || effect.is_trap) return effect;
   if (const auto operand = address_operand(low, high, architecture)) {
     effect.result = operand->result;
     effect.results = operand->results;
     return effect;
   }
-  effect.writes_uniform = is_uniform(w.opcode());
-  if (effect.writes_uniform || std::ranges::binary_search(kWithoutResult, w.opcode()))
-    return effect;
-  effect.result = static_cast<std::uint32_t>(w.field(16, 8));
-  effect.results = effect.result == AddressOperand::kZero ? 0 : most_results(w.opcode());
+  effect.writes_uniform = is_uniform(w.kind());
+  if (effect.writes_uniform || std::ranges::binary_search(kWithoutResult, w.kind())) return effect;
+  effect.result = w.field(16, 8);
+  effect.results = effect.result == AddressOperand::kZero ? 0 : most_results(w);
   return effect;
 }
 

@@ -50,9 +50,9 @@ class CoreDumps(CommandCase):
             "trapping": ("kernel-fault", "trapping(int) stopped at faults.cu:11 by a trap", "faults.cu", 11),
             "sharedbad": ("kernel-out-of-bounds", "outside of the shared memory of its block", "faults.cu", 15),
             "overflowing": ("kernel-fault", "outside of the local memory of its thread", "faults.cu", 12),
-            "twolines": ("kernel-fault", "A 4-byte load of twolines(", "faults.cu", 17),
-            "graph": ("kernel-fault", "A 4-byte load of twolines(", "faults.cu", 17),
-            "inlined": ("kernel-fault", "A 4-byte load of", "more_faults.cu", 7),
+            "twolines": ("kernel-out-of-bounds", "reads 4 bytes at 0x7f2b99e00000", "faults.cu", 17),
+            "graph": ("kernel-out-of-bounds", "reads 4 bytes at 0x7f6b93e00000", "faults.cu", 17),
+            "inlined": ("kernel-out-of-bounds", "reads 4 bytes at", "more_faults.cu", 7),
             "badatomic": ("kernel-fault", "A 4-byte atomic of badatomic(int*)", "device_atomic_functions.hpp", 107),
         }
         for dump, (kind, words, file, line) in expected.items():

@@ -58,26 +58,46 @@ TEST(CoreDump, LoadNamesItsWarpsInstruction) {
   EXPECT_EQ(f.grid, (Extents{4, 1, 1}));
   EXPECT_EQ(f.block, (Extents{64, 1, 1}));
   EXPECT_EQ(f.threads, 256u);
-  // The load wrote the lower register of its address.
-  EXPECT_EQ(threads_with_address(f) + f.without_address, f.threads);
-  EXPECT_TRUE(f.low_halves.empty());
+  // The load wrote the lower register of its address, which is computed again from the parameters.
+  // Of each warp, 12 threads read 2^33 elements farther on.
+  EXPECT_EQ(f.without_address, 0u);
+  ASSERT_EQ(f.addresses.size(), 16u);
+  const std::uint64_t p = f.addresses[0].address;
+  EXPECT_EQ(p % (2 << 20), 0u); // cudaMalloc gave a page
+  for (const DumpLanes& run : f.addresses) {
+    const std::uint64_t i = run.block[0] * 64 + run.first_thread;
+    const bool is_far = i % 32 == 20;
+    EXPECT_EQ(run.count, is_far ? 12u : 20u);
+    EXPECT_EQ(run.stride, 4);
+    EXPECT_EQ(run.address, p + 4 * (i + (is_far ? std::uint64_t{1} << 33 : 0)));
+  }
 }
 
-// The second of two loads wrote the upper register of its address, of a + 4 * (i + 2^33).
-TEST(CoreDump, LowHalvesOfAddressesAreKept) {
+// The second of two loads wrote the upper register of its address, a sum with a carry.
+TEST(CoreDump, UpperHalvesAreComputedAgain) {
   for (const char* name : {"twolines", "graph"}) {
     SCOPED_TRACE(name);
     const DumpFault f = fault_of(name);
-    EXPECT_EQ(f.threads, 64u);
-    EXPECT_EQ(f.without_address, 64u);
-    EXPECT_TRUE(f.addresses.empty());
-    ASSERT_EQ(f.low_halves.size(), 2u); // a run for each block
-    for (const DumpLanes& run : f.low_halves) {
+    EXPECT_EQ(f.without_address, 0u);
+    ASSERT_EQ(f.addresses.size(), 2u); // a run for each block
+    for (const DumpLanes& run : f.addresses) {
       EXPECT_EQ(run.count, 32u);
       EXPECT_EQ(run.stride, 4);
-      EXPECT_EQ(run.address % (2 << 20), 0u); // cudaMalloc gave a page
+      EXPECT_EQ(run.address % (2 << 20), 0u);
+      EXPECT_EQ(run.address, f.addresses[0].address);
     }
   }
+}
+
+// Uniform instructions made the upper half.
+TEST(CoreDump, LowHalvesOfAddressesAreKept) {
+  const DumpFault f = fault_of("badatomic");
+  EXPECT_TRUE(f.addresses.empty());
+  EXPECT_EQ(f.without_address, 32u);
+  ASSERT_EQ(f.low_halves.size(), 1u); // one thread adds for the warp
+  EXPECT_EQ(f.low_halves[0].first_thread, 31u);
+  EXPECT_EQ(f.low_halves[0].count, 1u);
+  EXPECT_EQ(f.low_halves[0].address % (2 << 20), 0u);
 }
 
 TEST(CoreDump, StoreWithCodeBehindItHasAWarp) {
@@ -191,6 +211,18 @@ TEST(CoreDump, InlinedFunctionsAreInnermostFirst) {
   EXPECT_EQ(f.lines[2].function, "_Z7inlinedIfEvPKT_PS0_");
 }
 
+TEST(CoreDump, TheThreadWhoseIndexIsWrongHasItsAddress) {
+  const DumpFault f = fault_of("inlined");
+  ASSERT_EQ(threads_with_address(f), 32u);
+  const std::uint64_t p = f.addresses[0].address;
+  for (const DumpLanes& run : f.addresses) {
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      const std::uint32_t thread = run.first_thread + i;
+      EXPECT_EQ(run.address_of(i), p + 4 * (thread + (thread == 7 ? std::uint64_t{1} << 33 : 0)));
+    }
+  }
+}
+
 TEST(CoreDump, Atomic) {
   const DumpFault f = fault_of("badatomic");
   EXPECT_EQ(f.operation, "atomic");
@@ -199,7 +231,7 @@ TEST(CoreDump, Atomic) {
 
 TEST(CoreDump, FileOfTheTraceSaysTheSame) {
   for (const char* name :
-       {"multiload", "twolines", "diverged", "asserting", "trapping", "inlined"}) {
+       {"multiload", "badatomic", "diverged", "asserting", "trapping", "inlined"}) {
     const CoreDump dump = dump_of(name);
     const test::TemporaryDirectory dir;
     ASSERT_FALSE(write_core_dumps(dir.path(), {dump}));
