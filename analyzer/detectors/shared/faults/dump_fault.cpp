@@ -118,7 +118,7 @@ std::optional<std::uint64_t> DumpVerdict::only_address_near(const Given& blocks,
   }
   std::erase_if(whole, [this](std::uint64_t address) { return is_live(address, 1, heap_); });
   std::ranges::sort(whole);
-  whole.erase(std::ranges::unique(whole).begin(), whole.end());
+  whole.erase(std::unique(whole.begin(), whole.end()), whole.end());
   return whole.size() == 1 ? std::optional(whole[0]) : std::nullopt;
 }
 
