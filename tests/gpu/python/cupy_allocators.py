@@ -70,6 +70,7 @@ def graph():
     a = cupy.ones(1000)
     with cupy.cuda.Stream(non_blocking=True) as stream:
         a *= 1  # compiled before the capture
+        a += 0
         stream.begin_capture()
         a *= 2
         a += 1

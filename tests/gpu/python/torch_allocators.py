@@ -48,9 +48,9 @@ def make_model():
     return torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU(), torch.nn.Linear(512, 1)).cuda()
 
 
-def train(step, steps=8):
-    for number in range(steps):
-        step(torch.randn(64 + 32 * (number % 3), 512, device="cuda")).square().mean().backward()
+def train(step, sizes=(64, 96, 128, 64, 96, 128)):
+    for size in sizes:
+        step(torch.randn(size, 512, device="cuda")).square().mean().backward()
 
 
 def caching():
@@ -69,7 +69,7 @@ def caching():
 
 def reduce():
     model = make_model()
-    train(torch.compile(model, mode="reduce-overhead"), steps=4)
+    train(torch.compile(model, mode="reduce-overhead"), sizes=(64,) * 4)
 
 
 def pools():
@@ -87,7 +87,7 @@ def pools():
 
 
 def double(given, answers):
-    for tensor in iter(given.get, None):
+    while (tensor := given.get()) is not None:
         answers.put((tensor * 2).sum().item())
         del tensor
 
