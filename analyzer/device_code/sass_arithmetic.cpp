@@ -53,7 +53,7 @@ bool is_third(Form form) {
 
 constexpr unsigned kCarry = 74, kUpper = 80; // bits
 
-// Without a sign or the one's complement of an operand.
+// Without a sign, the one's complement or the sign's extension of an operand.
 bool is_plain(const SassWords& w, std::uint32_t kind, Form form) {
   constexpr unsigned kFirstNegated = 72, kThirdNegated = 75;
   if (kind == Kind::kMov) return true;
@@ -61,7 +61,7 @@ bool is_plain(const SassWords& w, std::uint32_t kind, Form form) {
   const bool is_sum = kind == Kind::kIadd3 || kind == Kind::kLea;
   if (!is_sum && w.bit(kCarry)) return false;
   const bool is_number = form == Form::kImmediate || form == Form::kThirdImmediate;
-  if (is_sum && !is_number && w.bit(63)) return false;
+  if (is_sum && ((!is_number && w.bit(63)) || w.bit(73))) return false;
   return kind == Kind::kLea || !w.bit(kThirdNegated);
 }
 

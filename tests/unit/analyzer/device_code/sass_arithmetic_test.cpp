@@ -66,6 +66,7 @@ TEST(SassArithmetic, WhatIsNotKnownIsNothing) {
   EXPECT_FALSE(decode_arithmetic(kLow, kHigh, 100));
   EXPECT_FALSE(decode_arithmetic(kLow & ~std::uint64_t{0x7000}, kHigh, 90));            // @P0
   EXPECT_FALSE(decode_arithmetic(kLow, kHigh | std::uint64_t{1} << 11, 90));            // -R2
+  EXPECT_FALSE(decode_arithmetic(0x0000000400047c11, 0x000fe4000f8210ff | 1 << 9, 90)); // .SX32
   EXPECT_FALSE(decode_arithmetic(0x0000000404047981, 0x000ea2000c1e1900, 90));          // LDG
   EXPECT_FALSE(decode_arithmetic(0x00008800ff047b82, 0x000e280000000800 | 6 << 9, 90)); // 128 bits
   EXPECT_FALSE(decode_arithmetic(0x00c08800ff047b82, 0x000e280000000a00, 90));          // bank 3
