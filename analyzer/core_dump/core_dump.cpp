@@ -197,11 +197,12 @@ private:
       if (fault.evidence == Evidence::kStopped || !code.access) continue;
       const bool same_function = lane.pc >= at && lane.pc - at < code.location.rest;
       const auto address =
-        same_function ? lane_address(code, static_cast<std::int64_t>(lane.pc - at),
-                                     {tables_, tables_.below(DumpTable::kRegisters, lanes, l),
-                                      uniform, tables_.below(DumpTable::kPredicates, lanes, l),
-                                      parameters.bytes, parameters.at})
-                      : std::nullopt;
+        same_function
+          ? lane_address(code, static_cast<std::int64_t>(lane.pc - at),
+                         {tables_, tables_.below(DumpTable::kRegisters, lanes, l), uniform,
+                          tables_.below(DumpTable::kPredicates, lanes, l), parameters.bytes,
+                          parameters.at, index, lane.thread, fault.block, fault.grid})
+          : std::nullopt;
       if (address) collected.runs.add(index, lane.thread, fault.block, *address);
       if (!address || address->is_low_half) ++fault.without_address;
     }

@@ -91,6 +91,7 @@ std::optional<std::uint32_t> RegisterHistory::value_of(const SassArithmetic::Ope
   case Kind::kGeneral: return general(operand.value, at, depth);
   case Kind::kUniform: return uniform(operand.value, at, depth);
   case Kind::kConstant: return constant(operand.value);
+  case Kind::kSpecial: return special(operand.value);
   }
   return std::nullopt;
 }
@@ -165,12 +166,25 @@ std::optional<std::uint32_t> RegisterHistory::upper_product(const SassArithmetic
   return static_cast<std::uint32_t>((extend(*first) * extend(*second) + added) >> 32);
 }
 
+// Constant bank 0 begins with the extents of a block and of the grid.
 std::optional<std::uint32_t> RegisterHistory::constant(std::uint64_t offset) const {
   std::uint32_t value = 0;
-  if (offset < registers_.parameters_at ||
-      !read_at(registers_.parameters, offset - registers_.parameters_at, value))
-    return std::nullopt;
-  return value;
+  if (offset >= registers_.parameters_at) {
+    const bool is_there = read_at(registers_.parameters, offset - registers_.parameters_at, value);
+    return is_there ? Value(value) : std::nullopt;
+  }
+  const std::uint64_t word = offset / 4;
+  if (offset % 4 == 0 && word < 6)
+    value = word < 3 ? registers_.block[word] : registers_.grid[word - 3];
+  return value != 0 ? Value(value) : std::nullopt;
+}
+
+std::optional<std::uint32_t> RegisterHistory::special(std::uint32_t number) const {
+  if (covers(SassArithmetic::kThreadIndex, 3, number))
+    return registers_.thread_index[number - SassArithmetic::kThreadIndex];
+  if (covers(SassArithmetic::kBlockIndex, 3, number))
+    return registers_.block_index[number - SassArithmetic::kBlockIndex];
+  return std::nullopt;
 }
 
 DumpCode::Words RegisterHistory::look_at(std::int64_t at) {

@@ -12,6 +12,7 @@
 
 #include "analyzer/core_dump/dump_modules.h"
 #include "analyzer/core_dump/dump_tables.h"
+#include "analyzer/model/core_dump.h"
 
 namespace gmt {
 
@@ -23,6 +24,7 @@ struct LaneRegisters {
   // Of the kernel: its parameters, and where they begin in constant bank 0
   std::span<const char> parameters{};
   std::uint64_t parameters_at = 0;
+  Extents block_index{}, thread_index{}, block{}, grid{}; // extents of the last two, 0 unknown
 };
 
 class RegisterHistory {
@@ -47,6 +49,7 @@ private:
   Value carry(std::uint32_t predicate, std::int64_t at, unsigned depth);
   Value upper_product(const SassArithmetic& made, std::int64_t at, unsigned depth);
   Value constant(std::uint64_t offset) const;
+  Value special(std::uint32_t number) const;
   bool may_come_from_elsewhere(std::int64_t at) const;
   DumpCode::Words look_at(std::int64_t at);
 

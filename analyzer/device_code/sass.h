@@ -55,6 +55,8 @@ bool is_branch(std::uint64_t low);
 // An instruction that is always executed and computes an integer from others: what it writes to one
 // register, or to two where it is wide. Operands that it has not are 0.
 struct SassArithmetic {
+  // Special registers: the first of three for x, y and z
+  static constexpr std::uint32_t kThreadIndex = 0x21, kBlockIndex = 0x25;
   enum class Op : std::uint8_t {
     kMove,             // third: also what is loaded from constant memory
     kAdd,              // first + second + third
@@ -63,7 +65,7 @@ struct SassArithmetic {
     kMultiplyAndAdd,   // first * second + third; where it is wide, third is
   };
   struct Operand {
-    enum class Kind : std::uint8_t { kImmediate, kGeneral, kUniform, kConstant };
+    enum class Kind : std::uint8_t { kImmediate, kGeneral, kUniform, kConstant, kSpecial };
     Kind kind = Kind::kImmediate;
     std::uint32_t value = 0; // a register's number, an offset in bytes in constant bank 0
   };

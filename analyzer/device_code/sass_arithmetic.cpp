@@ -11,7 +11,8 @@ namespace {
 constexpr unsigned kKnownArchitecture = 90;
 struct Kind {
   static constexpr std::uint32_t kMov = 0x002, kIadd3 = 0x010, kLea = 0x011, kImad = 0x024,
-                                 kImadWide = 0x025, kUldc = 0x0b9, kBra = 0x147, kLdc = 0x182;
+                                 kImadWide = 0x025, kUldc = 0x0b9, kS2r = 0x119, kBra = 0x147,
+                                 kLdc = 0x182, kS2ur = 0x1c3;
 };
 
 using Operand = SassArithmetic::Operand;
@@ -91,6 +92,14 @@ std::optional<SassArithmetic> load(const SassWords& w, bool is_uniform) {
   return load;
 }
 
+SassArithmetic special(const SassWords& w, bool is_uniform) {
+  SassArithmetic move;
+  move.is_uniform = is_uniform;
+  move.result = w.field(16, is_uniform ? 6 : 8);
+  move.third = {Operand::Kind::kSpecial, w.field(72, 8)};
+  return move;
+}
+
 } // namespace
 
 std::optional<SassArithmetic> decode_arithmetic(std::uint64_t low, std::uint64_t high,
@@ -101,22 +110,23 @@ std::optional<SassArithmetic> decode_arithmetic(std::uint64_t low, std::uint64_t
   const std::uint32_t kind = w.kind();
   const auto form = static_cast<Form>(w.field(9, 3));
   if (kind == Kind::kLdc || kind == Kind::kUldc) return load(w, kind == Kind::kUldc);
+  if (kind == Kind::kS2r || kind == Kind::kS2ur) return special(w, kind == Kind::kS2ur);
   if (kind != Kind::kMov && kind != Kind::kIadd3 && kind != Kind::kLea && kind != Kind::kImad &&
       kind != Kind::kImadWide)
     return std::nullopt;
-  const auto special = middle(w, form);
-  if (!special || !is_plain(w, kind, form)) return std::nullopt;
+  const auto in_middle = middle(w, form);
+  if (!in_middle || !is_plain(w, kind, form)) return std::nullopt;
   const Operand other = general(w.field(64, 8));
   SassArithmetic result;
   result.result = w.field(16, 8);
   result.first = general(w.field(24, 8));
-  result.second = is_third(form) ? other : *special;
-  result.third = is_third(form) ? *special : other;
+  result.second = is_third(form) ? other : *in_middle;
+  result.third = is_third(form) ? *in_middle : other;
   switch (kind) {
   case Kind::kMov:
     if (is_third(form)) return std::nullopt;
     result.first = {};
-    result.third = *special;
+    result.third = *in_middle;
     break;
   case Kind::kIadd3:
     result.op = SassArithmetic::Op::kAdd;

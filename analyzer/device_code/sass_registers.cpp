@@ -32,9 +32,9 @@ void add_results(const SassWords& w, const Instruction& access, AddressOperand& 
 // Of kinds that write no general register.
 constexpr std::array<std::uint16_t, 11> kWithoutResult{0x00b, 0x00c, 0x02a, 0x118, 0x11a, 0x11d,
                                                        0x145, 0x146, 0x14d, 0x15d, 0x1af};
-// MOV, SEL, IADD3, LEA, LOP3, SHF, FMUL, FADD, FFMA, IMAD: they write one register.
-constexpr std::array<std::uint16_t, 10> kWithOneResult{0x002, 0x007, 0x010, 0x011, 0x012,
-                                                       0x019, 0x020, 0x021, 0x023, 0x024};
+// MOV, SEL, IADD3, LEA, LOP3, SHF, FMUL, FADD, FFMA, IMAD, S2R: they write one register.
+constexpr std::array<std::uint16_t, 11> kWithOneResult{0x002, 0x007, 0x010, 0x011, 0x012, 0x019,
+                                                       0x020, 0x021, 0x023, 0x024, 0x119};
 constexpr std::uint32_t kImadWide = 0x025; // two
 
 std::uint32_t most_results(const SassWords& w) {

@@ -33,6 +33,15 @@ TEST(SassArithmetic, LoadsOfParameters) {
   expect_operand(uniform.third, Kind::kConstant, 0x210);
 }
 
+TEST(SassArithmetic, IndexesOfThreadAndBlock) {
+  const SassArithmetic thread = decoded(0x0000000000047919, 0x000ea20000002200);
+  EXPECT_EQ(thread.result, 4u); // S2R R4, SR_TID.Y
+  expect_operand(thread.third, Kind::kSpecial, SassArithmetic::kThreadIndex + 1);
+  const SassArithmetic block = decoded(0x00000000000479c3, 0x000e300000002500);
+  EXPECT_TRUE(block.is_uniform); // S2UR UR4, SR_CTAID.X
+  expect_operand(block.third, Kind::kSpecial, SassArithmetic::kBlockIndex);
+}
+
 TEST(SassArithmetic, ProductsOfAnIndex) {
   const SassArithmetic made = decoded(0x0000000407027825, 0x001fc800078e0202);
   EXPECT_EQ(made.op, Op::kMultiplyAndAdd); // IMAD.WIDE R2, R7, 0x4, R2
