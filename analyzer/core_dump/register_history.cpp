@@ -53,8 +53,7 @@ std::optional<std::uint32_t> RegisterHistory::general(std::uint32_t number, std:
 // It is not known which uniform registers an instruction writes, save for loads of constants.
 std::optional<std::uint32_t> RegisterHistory::uniform(std::uint32_t number, std::int64_t at,
                                                       unsigned depth) {
-  constexpr std::uint32_t kZero = 63;
-  if (number == kZero) return 0;
+  if (number == SassArithmetic::kZeroUniform) return 0;
   enum class Writes : std::uint8_t { kNo, kYes, kMaybe, kElsewhere };
   std::optional<SassArithmetic> made;
   const auto writes = [&](std::int64_t i) {
@@ -107,7 +106,7 @@ std::optional<std::uint32_t> RegisterHistory::result_of(const SassArithmetic& ma
   const auto sum = long_sum(made, at, depth);
   if (!sum) return std::nullopt;
   if (made.carry_in == SassArithmetic::kNone) return static_cast<std::uint32_t>(*sum);
-  const Value added = carry(made.carry_in, at, depth);
+  const Value added = carry(made, at, depth);
   return added ? Value(static_cast<std::uint32_t>(*sum + *added)) : std::nullopt;
 }
 
@@ -128,8 +127,8 @@ std::optional<std::uint64_t> RegisterHistory::long_sum(const SassArithmetic& mad
   return std::uint64_t{*first} * *second + *third;
 }
 
-// Of the sum that set the predicate.
-std::optional<std::uint32_t> RegisterHistory::carry(std::uint32_t predicate, std::int64_t at,
+// Of the sum that set the predicate which this one adds.
+std::optional<std::uint32_t> RegisterHistory::carry(const SassArithmetic& upper, std::int64_t at,
                                                     unsigned depth) {
   for (std::int64_t i = at - kStep; i >= -kMostBefore && !may_come_from_elsewhere(i + kStep);
        i -= kStep) {
@@ -137,7 +136,8 @@ std::optional<std::uint32_t> RegisterHistory::carry(std::uint32_t predicate, std
     const auto made = decode_arithmetic(w.low, w.high, code_.architecture);
     // Other instructions may write any predicate.
     if (!made && !address_operand(w.low, w.high, code_.architecture)) return std::nullopt;
-    if (!made || made->carry_out != predicate) continue;
+    if (!made || made->carry_out != upper.carry_in || made->is_uniform != upper.is_uniform)
+      continue;
     if (made->carry_in != SassArithmetic::kNone) return std::nullopt;
     const auto sum = long_sum(*made, i, depth);
     if (!sum || *sum >> 32 > 1) return std::nullopt;
@@ -152,8 +152,10 @@ std::optional<std::uint32_t> RegisterHistory::upper_product(const SassArithmetic
   using Kind = SassArithmetic::Operand::Kind;
   SassArithmetic::Operand upper = made.third;
   if (upper.kind == Kind::kImmediate) return std::nullopt;
-  if (upper.kind != Kind::kGeneral || upper.value != AddressOperand::kZero)
-    upper.value += upper.kind == Kind::kConstant ? 4 : 1;
+  const bool is_zero =
+    (upper.kind == Kind::kGeneral && upper.value == AddressOperand::kZero) ||
+    (upper.kind == Kind::kUniform && upper.value == SassArithmetic::kZeroUniform);
+  if (!is_zero) upper.value += upper.kind == Kind::kConstant ? 4 : 1;
   const Value first = value_of(made.first, at, depth), second = value_of(made.second, at, depth);
   const Value low = value_of(made.third, at, depth), high = value_of(upper, at, depth);
   if (!first || !second || !low || !high) return std::nullopt;

@@ -46,7 +46,7 @@ private:
   Value result_of(const SassArithmetic& made, bool is_upper, std::int64_t at, unsigned depth);
   std::optional<std::uint64_t> long_sum(const SassArithmetic& made, std::int64_t at,
                                         unsigned depth);
-  Value carry(std::uint32_t predicate, std::int64_t at, unsigned depth);
+  Value carry(const SassArithmetic& upper, std::int64_t at, unsigned depth);
   Value upper_product(const SassArithmetic& made, std::int64_t at, unsigned depth);
   Value constant(std::uint64_t offset) const;
   Value special(std::uint32_t number) const;

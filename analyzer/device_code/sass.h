@@ -70,9 +70,9 @@ struct SassArithmetic {
     std::uint32_t value = 0; // a register's number, an offset in bytes in constant bank 0
   };
   Op op = Op::kMove;
-  static constexpr std::uint32_t kNone = 7;
+  static constexpr std::uint32_t kNone = 7, kZeroUniform = 63; // PT, URZ
   std::uint32_t result = 255, shift = 0;
-  // Predicates: one that is added to the sum, and one that gets the sum's carry
+  // Predicates, uniform ones where it is: one is added to the sum, one gets the sum's carry
   std::uint32_t carry_in = kNone, carry_out = kNone;
   bool is_uniform = false; // its results are uniform registers
   bool is_wide = false;

@@ -13,9 +13,11 @@ struct Kind {
   static constexpr std::uint32_t kMov = 0x002, kIadd3 = 0x010, kLea = 0x011, kImad = 0x024,
                                  kImadWide = 0x025, kUldc = 0x0b9, kS2r = 0x119, kBra = 0x147,
                                  kLdc = 0x182, kS2ur = 0x1c3;
+  static constexpr std::uint32_t kUniform = 0x080; // UMOV, UIADD3, ...
 };
 
 using Operand = SassArithmetic::Operand;
+constexpr std::uint32_t kZeroUniform = SassArithmetic::kZeroUniform;
 
 Operand general(std::uint32_t number) { return {Operand::Kind::kGeneral, number}; }
 std::optional<Operand> constant(std::uint32_t bank, std::uint32_t offset) {
@@ -107,19 +109,27 @@ std::optional<SassArithmetic> decode_arithmetic(std::uint64_t low, std::uint64_t
   const SassWords w{low, high};
   constexpr std::uint32_t kAlways = 7; // the predicate PT
   if (architecture != kKnownArchitecture || w.field(12, 4) != kAlways) return std::nullopt;
-  const std::uint32_t kind = w.kind();
+  std::uint32_t kind = w.kind();
   const auto form = static_cast<Form>(w.field(9, 3));
   if (kind == Kind::kLdc || kind == Kind::kUldc) return load(w, kind == Kind::kUldc);
   if (kind == Kind::kS2r || kind == Kind::kS2ur) return special(w, kind == Kind::kS2ur);
+  const bool is_uniform = (kind & Kind::kUniform) != 0;
+  kind &= ~Kind::kUniform;
   if (kind != Kind::kMov && kind != Kind::kIadd3 && kind != Kind::kLea && kind != Kind::kImad &&
       kind != Kind::kImadWide)
     return std::nullopt;
-  const auto in_middle = middle(w, form);
+  auto in_middle = middle(w, form);
   if (!in_middle || !is_plain(w, kind, form)) return std::nullopt;
-  const Operand other = general(w.field(64, 8));
+  const auto reg = [is_uniform](std::uint32_t number) {
+    return Operand{is_uniform ? Operand::Kind::kUniform : Operand::Kind::kGeneral,
+                   is_uniform ? number & kZeroUniform : number};
+  };
+  if (in_middle->kind == Operand::Kind::kGeneral) in_middle = reg(in_middle->value);
+  const Operand other = reg(w.field(64, 8));
   SassArithmetic result;
-  result.result = w.field(16, 8);
-  result.first = general(w.field(24, 8));
+  result.is_uniform = is_uniform;
+  result.result = reg(w.field(16, 8)).value;
+  result.first = reg(w.field(24, 8));
   result.second = is_third(form) ? other : *in_middle;
   result.third = is_third(form) ? *in_middle : other;
   switch (kind) {

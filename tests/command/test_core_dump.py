@@ -53,7 +53,7 @@ class CoreDumps(CommandCase):
             "twolines": ("kernel-out-of-bounds", "reads 4 bytes at 0x7f2b99e00000", "faults.cu", 17),
             "graph": ("kernel-out-of-bounds", "reads 4 bytes at 0x7f6b93e00000", "faults.cu", 17),
             "inlined": ("kernel-out-of-bounds", "reads 4 bytes at", "more_faults.cu", 7),
-            "badatomic": ("kernel-fault", "A 4-byte atomic of badatomic(int*)", "device_atomic_functions.hpp", 107),
+            "badatomic": ("kernel-out-of-bounds", "0x7f05d3e00000", "device_atomic_functions.hpp", 107),
         }
         for dump, (kind, words, file, line) in expected.items():
             with self.subTest(dump=dump):

@@ -70,6 +70,18 @@ TEST(SassArithmetic, SumsWithCarries) {
   expect_operand(sum.second, Kind::kImmediate, 8);
 }
 
+TEST(SassArithmetic, UniformRegistersHaveSumsToo) {
+  const SassArithmetic low = decoded(0x000000043f047290, 0x000fc8000ff1e03f);
+  EXPECT_TRUE(low.is_uniform); // UIADD3 UR4, UP0, URZ, UR4, URZ
+  EXPECT_EQ(low.carry_out, 0u);
+  expect_operand(low.first, Kind::kUniform, SassArithmetic::kZeroUniform);
+  expect_operand(low.second, Kind::kUniform, 4);
+  const SassArithmetic high = decoded(0x0000000805057890, 0x000fe400087fe43f);
+  EXPECT_EQ(high.result, 5u); // UIADD3.X UR5, UR5, 0x8, URZ, UP0, !UPT
+  EXPECT_EQ(high.carry_in, 0u);
+  expect_operand(high.second, Kind::kImmediate, 8);
+}
+
 TEST(SassArithmetic, WhatIsNotKnownIsNothing) {
   constexpr std::uint64_t kLow = 0x0000000407027825, kHigh = 0x001fc800078e0202;
   EXPECT_FALSE(decode_arithmetic(kLow, kHigh, 100));
