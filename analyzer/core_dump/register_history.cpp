@@ -50,7 +50,7 @@ std::optional<std::uint32_t> RegisterHistory::general(std::uint32_t number, std:
   return std::nullopt;
 }
 
-// It is not known which uniform registers an instruction writes, save for loads of constants.
+// Which uniform registers an instruction writes is known of integer code alone.
 std::optional<std::uint32_t> RegisterHistory::uniform(std::uint32_t number, std::int64_t at,
                                                       unsigned depth) {
   if (number == SassArithmetic::kZeroUniform) return 0;

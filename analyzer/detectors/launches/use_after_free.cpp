@@ -13,8 +13,8 @@
 // A field of a structure, or a number, is a mistake only if the kernel uses it as an address.
 // Structures hold words that no kernel reads: what the stack held before. So nothing is said where
 // that use would have shown: on the simulated device, if the launch ran to its end; of a block that
-// --guard fenced, as long as its context lives. Fields that a known library passes count only if
-// the context has died.
+// --guard fenced, unless its context has died with the launch in flight. Fields that a known
+// library passes count only then, too.
 
 #include <algorithm>
 #include <array>
@@ -61,7 +61,7 @@ public:
       const bool is_end =
         key.reading == Verdict::Reading::kEnd && heap.takes_end(key.function, key.parameter);
       const bool is_unused = (key.use == Use::kExecuted && executes_ && !held.left_out) ||
-                             (key.use == Use::kKillsContext && !heap.is_dead(held.context));
+                             (key.use == Use::kKillsContext && !may_have_killed(held, heap));
       if (!is_end && !is_unused) findings.add(std::move(held.finding));
     }
   }
@@ -85,6 +85,7 @@ private:
   };
   struct Held {
     Finding finding;
+    std::uint64_t order = 0; // of the newest launch
     std::uint16_t context = 0;
     bool left_out = false; // the simulated device did not run one of the launches to its end
   };
@@ -100,6 +101,15 @@ private:
     return is_fenced || is_of_library(j.work != nullptr ? j.work->made : e.stack)
              ? Use::kKillsContext
              : Use::kNotSeen;
+  }
+
+  // What has been waited for without an error has not.
+  bool may_have_killed(const Held& held, const Heap& heap) const {
+    if (!heap.is_dead(held.context)) return false;
+    const auto running = facts_.launches().in_flight(held.context);
+    return std::ranges::any_of(running, [&held](const LoggedLaunch* launch) {
+      return trace::order_of(launch->order) == trace::order_of(held.order);
+    });
   }
 
   bool is_of_library(StackId stack) {
@@ -122,11 +132,13 @@ private:
       if (waiting_.size() > kMostWaiting) waiting_.erase(waiting_.begin());
     }
     const auto [at, is_new] = held_.try_emplace(std::move(key));
+    at->second.order = e.order;
     if (!is_new) {
       ++at->second.finding.count;
       return;
     }
-    at->second = {.finding = finding(e, j, heap), .context = e.context};
+    at->second.finding = finding(e, j, heap);
+    at->second.context = e.context;
     at->second.finding.range = facts_.ranges().text(facts_.ranges().here());
   }
 

@@ -194,6 +194,18 @@ TEST_F(Arguments, FieldOfFencedMemoryCountsWhenTheContextHasDied) {
   EXPECT_EQ(verdict(), "warning 1");
 }
 
+TEST_F(Arguments, FieldOfALaunchThatIsDoneHasKilledNothing) {
+  kernel(kOther, "_Z4span4Span", {16});
+  log().alloc({.api = "cuMemAlloc", .stack = {0x105}, .flags = trace::kAllocFenced},
+              MemoryKind::kDevice, kC, 4096);
+  cuda_free(kC);
+  launch({{kA, 0}, {kC, 0}}, kOther);
+  log().record({.api = "cuCtxSynchronize"},
+               Made<trace::SyncFields>().op(trace::SyncOp::kContextSynchronize));
+  launch({{kA, 0}}, kOther, 700);
+  EXPECT_EQ(verdict(), "");
+}
+
 // Structures of PyTorch hold what the stack held before.
 TEST_F(Arguments, FieldOfALibrarysKernelCountsWhenTheContextHasDied) {
   trace.modules = {"+\t1\t300\t500\t0\t-\t/venv/torch/lib/libtorch_cuda.so"};
