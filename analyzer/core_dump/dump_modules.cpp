@@ -14,6 +14,8 @@ constexpr std::size_t kMostKnown = 10'000; // more addresses are damage
 constexpr std::int64_t kMostCode = 1 << 20; // bytes of a function
 
 std::optional<std::vector<std::int64_t>> branch_targets(const DumpCode& code) {
+  constexpr unsigned kArchitecture = 90; // on which sums were learnt
+  if (code.architecture != kArchitecture) return std::nullopt;
   const auto begin = -static_cast<std::int64_t>(code.location.offset);
   const auto end = static_cast<std::int64_t>(code.location.rest);
   if (end - begin > kMostCode) return std::nullopt;

@@ -89,7 +89,7 @@ std::optional<std::uint32_t> RegisterHistory::value_of(const SassArithmetic::Ope
   case Kind::kImmediate: return operand.value;
   case Kind::kGeneral: return general(operand.value, at, depth);
   case Kind::kUniform: return uniform(operand.value, at, depth);
-  case Kind::kConstant: return constant(operand.value);
+  case Kind::kConstant: return operand.bank == 0 ? constant(operand.value) : std::nullopt;
   case Kind::kSpecial: return special(operand.value);
   }
   return std::nullopt;

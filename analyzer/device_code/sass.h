@@ -67,7 +67,8 @@ struct SassArithmetic {
   struct Operand {
     enum class Kind : std::uint8_t { kImmediate, kGeneral, kUniform, kConstant, kSpecial };
     Kind kind = Kind::kImmediate;
-    std::uint32_t value = 0; // a register's number, an offset in bytes in constant bank 0
+    std::uint32_t value = 0; // a register's number, or an offset in bytes
+    std::uint32_t bank = 0;  // of constant memory
   };
   Op op = Op::kMove;
   static constexpr std::uint32_t kNone = 7, kZeroUniform = 63; // PT, URZ
@@ -79,7 +80,7 @@ struct SassArithmetic {
   bool is_signed = false; // of kMultiplyAndAdd where it is wide
   Operand first, second, third;
 };
-// Nothing where the form is not known. For sm_90.
+// Nothing where the form is not known. For sm_80 to sm_90; sums were learnt on sm_90 alone.
 std::optional<SassArithmetic> decode_arithmetic(std::uint64_t low, std::uint64_t high,
                                                 unsigned architecture);
 // Bytes from a branch to where it goes; nothing for other instructions. For sm_90.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What loads of constant bank 4 leave in registers, see sass.h. Learnt from the calls of
-// __assertfail that nvcc 13 compiles for sm_80 to sm_90: LDC and ULDC have the offset in bits 38 to
-// 53, MOV and IMAD in words in bits 40 to 53; all of them have the bank in bits 54 to 58. A product
-// with RZ (255) is 0, so an IMAD with it moves its addend.
+// __assertfail that nvcc 13 compiles for sm_80 to sm_90. A product with RZ (255) is 0, so an IMAD
+// with it moves its addend.
 #include <algorithm>
 #include <array>
 
@@ -17,8 +16,6 @@ constexpr std::uint64_t kBank = 4;
 constexpr std::uint64_t kMostBefore = 256; // instructions that are looked at
 constexpr std::uint32_t kZeroRegister = AddressOperand::kZero;
 
-bool is_wide_load(const SassWords& w) { return w.field(73, 3) == 5; }
-
 using BankOffset = std::optional<std::uint32_t>; // in bank 4, of the word that the register holds
 
 class BankRegisters {
@@ -28,7 +25,8 @@ public:
   }
 
   void step(const SassWords& w, unsigned architecture) {
-    if (load(w) || move(w)) return;
+    const auto made = decode_arithmetic(w.low, w.high, architecture);
+    if (made && is_move(*made)) return move(*made);
     const RegisterEffect effect = register_effect(w.low, w.high, architecture);
     if (effect.is_jump || effect.is_trap) return forget();
     if (effect.writes_uniform) uniform_.fill({});
@@ -44,41 +42,26 @@ private:
     if (number < kZeroRegister) general_[number] = value;
   }
 
-  bool load(const SassWords& w) {
-    constexpr std::uint32_t kLdc = 0xb82, kUldc = 0xab9;
-    const bool is_uniform = w.field(0, 12) == kUldc;
-    if (!is_uniform && w.field(0, 12) != kLdc) return false;
-    const bool is_known =
-      w.field(54, 5) == kBank && (is_uniform || w.field(24, 8) == kZeroRegister);
-    const auto offset = w.field(38, 16);
-    for (std::uint32_t i = 0; i < (is_wide_load(w) ? 2u : 1u); ++i) {
-      const BankOffset value = is_known ? BankOffset(offset + 4 * i) : BankOffset();
-      if (is_uniform) uniform_[(w.field(16, 8) + i) % uniform_.size()] = value;
-      else set(w.field(16, 8) + i, value);
-    }
-    return true;
+  static bool is_move(const SassArithmetic& made) {
+    if (made.op == SassArithmetic::Op::kMove) return true;
+    return made.op == SassArithmetic::Op::kMultiplyAndAdd && !made.is_wide && !made.is_uniform &&
+           made.first.value == kZeroRegister;
   }
 
-  bool move(const SassWords& w) {
-    constexpr std::uint32_t kMov = 0x202, kMovConstant = 0xa02, kMovUniform = 0xc02;
-    constexpr std::uint32_t kImad = 0x224, kImadConstant = 0x624, kImadUniform = 0xe24;
-    const std::uint32_t opcode = w.field(0, 12);
-    const bool is_imad = opcode == kImad || opcode == kImadConstant || opcode == kImadUniform;
-    if (is_imad && w.field(24, 8) != kZeroRegister) return false;
-    BankOffset value;
-    if (opcode == kMov) {
-      value = general(w.field(32, 8));
-    } else if (opcode == kImad) {
-      value = general(w.field(64, 8));
-    } else if (opcode == kMovUniform || opcode == kImadUniform) {
-      value = uniform_[w.field(32, 8) % uniform_.size()];
-    } else if (opcode == kMovConstant || opcode == kImadConstant) {
-      if (w.field(54, 5) == kBank) value = w.field(40, 14) * 4;
-    } else {
-      return false;
+  void move(const SassArithmetic& made) {
+    for (std::uint32_t i = 0; i < (made.is_wide ? 2u : 1u); ++i) {
+      const BankOffset value = value_of(made.third, i);
+      if (made.is_uniform) uniform_[(made.result + i) % uniform_.size()] = value;
+      else set(made.result + i, value);
     }
-    set(w.field(16, 8), value);
-    return true;
+  }
+
+  BankOffset value_of(const SassArithmetic::Operand& operand, std::uint32_t word) const {
+    using Kind = SassArithmetic::Operand::Kind;
+    if (operand.kind == Kind::kGeneral) return general(operand.value);
+    if (operand.kind == Kind::kUniform) return uniform_[operand.value % uniform_.size()];
+    const bool is_known = operand.kind == Kind::kConstant && operand.bank == kBank;
+    return is_known ? BankOffset(operand.value + 4 * word) : BankOffset();
   }
 
   std::array<BankOffset, 256> general_;

@@ -17,11 +17,11 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/declared_pointers.h"
 #include "analyzer/detectors/shared/descriptions.h"
+#include "analyzer/detectors/shared/library_calls.h"
 #include "analyzer/symbols/demangle.h"
 #include "trace/cuda_results.h"
 
@@ -130,7 +130,7 @@ private:
       if (heap.find_live(address) != nullptr || heap.find_freed(address) != nullptr) continue;
       if (heap.argument_ending_at(address) != nullptr) continue;
       const bool is_pointer = pointers_.contain(function, parameter);
-      const bool is_by_library = is_of_library(e.stack);
+      const bool is_by_library = by_libraries_.contain(e.stack);
       // A library's variables are tables of kernels and the like, and no data.
       if (is_static && ((!is_pointer && address < kLowestVariable) || is_by_library)) continue;
       Suspect suspect{function, address, parameter, e.stack, e.context, facts_.call_name(e),
@@ -152,12 +152,6 @@ private:
       }
       last = parameter;
     }
-  }
-
-  bool is_of_library(StackId stack) {
-    const auto [at, is_new] = of_library_.try_emplace(stack.value, false);
-    if (is_new) at->second = !facts_.caller(stack).owner.empty();
-    return at->second;
   }
 
   // What has been waited for has not died.
@@ -243,8 +237,8 @@ private:
 
   const ProcessFacts& facts_;
   DeclaredPointers pointers_{facts_};
-  std::unordered_map<std::uint32_t, bool> of_library_; // by call stack
-  std::map<std::uint64_t, Range> pageable_;            // by first address
+  LibraryCalls by_libraries_{facts_};
+  std::map<std::uint64_t, Range> pageable_; // by first address
   struct Found {
     std::uint64_t begin = 0;
     Range* range = nullptr; // in pageable_

@@ -21,7 +21,6 @@
 #include <compare>
 #include <map>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -30,6 +29,7 @@
 #include "analyzer/detectors/shared/declared_pointers.h"
 #include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/faults/recorded_fault.h"
+#include "analyzer/detectors/shared/library_calls.h"
 #include "analyzer/symbols/demangle.h"
 
 namespace gmt {
@@ -98,7 +98,7 @@ private:
     if (!is_argument(e, j) || (is_whole_parameter(e, j) && !is_number(e, j))) return Use::kNotSeen;
     if (facts_.simulated()) return Use::kExecuted;
     const bool is_fenced = (j.block->flags & kWasFenced) != 0;
-    return is_fenced || is_of_library(j.work != nullptr ? j.work->made : e.stack)
+    return is_fenced || by_libraries_.contain(j.work != nullptr ? j.work->made : e.stack)
              ? Use::kKillsContext
              : Use::kNotSeen;
   }
@@ -110,12 +110,6 @@ private:
     return std::ranges::any_of(running, [&held](const LoggedLaunch* launch) {
       return trace::order_of(launch->order) == trace::order_of(held.order);
     });
-  }
-
-  bool is_of_library(StackId stack) {
-    const auto [at, is_new] = of_library_.try_emplace(stack.value, false);
-    if (is_new) at->second = !facts_.caller(stack).owner.empty();
-    return at->second;
   }
 
   void hold(const Event& e, const Verdict& j, const Heap& heap, Use use, bool waits) {
@@ -323,7 +317,7 @@ private:
   const ProcessFacts& facts_;
   DeclaredPointers pointers_{facts_};
   std::map<Key, Held> held_;
-  std::unordered_map<std::uint32_t, bool> of_library_; // by call stack
+  LibraryCalls by_libraries_{facts_};
   bool executes_ = false; // the simulated device says how far kernels ran
   std::map<std::uint64_t, std::vector<Waiting>> waiting_; // by the order of the launch
 };

@@ -33,6 +33,11 @@ TEST(SassArithmetic, LoadsOfParameters) {
   expect_operand(uniform.third, Kind::kConstant, 0x210);
 }
 
+TEST(SassArithmetic, LoadsNameTheirBank) {
+  EXPECT_EQ(decoded(0x00008800ff047b82, 0x000e280000000a00).third.bank, 0u);
+  EXPECT_EQ(decoded(0x00c08800ff047b82, 0x000e280000000a00).third.bank, 3u);
+}
+
 TEST(SassArithmetic, IndexesOfThreadAndBlock) {
   const SassArithmetic thread = decoded(0x0000000000047919, 0x000ea20000002200);
   EXPECT_EQ(thread.result, 4u); // S2R R4, SR_TID.Y
@@ -90,7 +95,6 @@ TEST(SassArithmetic, WhatIsNotKnownIsNothing) {
   EXPECT_FALSE(decode_arithmetic(0x0000000400047c11, 0x000fe4000f8210ff | 1 << 9, 90)); // .SX32
   EXPECT_FALSE(decode_arithmetic(0x0000000404047981, 0x000ea2000c1e1900, 90));          // LDG
   EXPECT_FALSE(decode_arithmetic(0x00008800ff047b82, 0x000e280000000800 | 6 << 9, 90)); // 128 bits
-  EXPECT_FALSE(decode_arithmetic(0x00c08800ff047b82, 0x000e280000000a00, 90));          // bank 3
   EXPECT_FALSE(decode_arithmetic(0x0000880003047b82, 0x000e280000000a00, 90)); // indexed by R3
 }
 
