@@ -69,7 +69,11 @@ def caching():
 
 def reduce():
     model = make_model()
-    train(torch.compile(model, mode="reduce-overhead"), sizes=(64,) * 4)
+    step = torch.compile(model, mode="reduce-overhead")
+    for _ in range(4):
+        torch.compiler.cudagraph_mark_step_begin()
+        train(step, sizes=(64,))
+        model.zero_grad()  # the next run of a graph overwrites what the one before gave out
 
 
 def pools():

@@ -42,6 +42,8 @@ TEST_F(Errors, ProbingIsNoError) {
   note({.api = "cuInit", .result = 100});
   note({.api = "cuModuleGetGlobal_v2", .result = 500});
   note({.api = "cuMemFree_v2", .result = 4});
+  note({.api = "cuMemCreate", .result = 800}); // no IMEX channel for a fabric handle
+  note({.api = "cuMemPoolCreate", .result = 801});
   run();
   EXPECT_EQ(kinds(), "");
 }
