@@ -49,6 +49,13 @@ inline constexpr std::uint16_t kUseWrites = 2; // kUse: the device writes there
 inline constexpr std::uint16_t kUseOfRecordedCopy = 4;
 // kLaunch: its arguments are all that could be pointers (since 1.1)
 inline constexpr std::uint16_t kLaunchScanned = 1;
+// kLaunch: these arguments have the number that stands with the block's extents, until a later
+// launch of the file has it (since 1.5)
+inline constexpr std::uint16_t kLaunchKeepsArguments = 2;
+// kLaunch: it has no arguments of its own, but those of the number, and their kLaunchScanned (since
+// 1.5)
+inline constexpr std::uint16_t kLaunchRepeatsArguments = 4;
+inline constexpr unsigned kMostKeptArguments = 1024; // numbers, from 1
 // kAlloc: --guard gave the block a mapping of its own, so a kernel that uses it behind its free
 // faults (since 1.5)
 inline constexpr std::uint16_t kAllocFenced = 1;
@@ -93,6 +100,18 @@ constexpr std::uint64_t pack_block_extents(Index3 block) {
 constexpr Index3 block_extents_of(std::uint64_t word) {
   return {static_cast<unsigned>(word & 0xffff), static_cast<unsigned>(word >> 16 & 0xffff),
           static_cast<unsigned>(word >> 32 & 0xffff)};
+}
+
+// The number of a launch's arguments stands above the extents; 0 none.
+inline constexpr unsigned kArgumentsNumberShift = 48;
+constexpr std::uint64_t with_arguments_number(std::uint64_t extents, unsigned number) {
+  return extents | std::uint64_t{number} << kArgumentsNumberShift;
+}
+constexpr unsigned arguments_number_of(std::uint64_t word) {
+  return static_cast<unsigned>(word >> kArgumentsNumberShift);
+}
+constexpr std::uint64_t without_arguments_number(std::uint64_t word) {
+  return word & ((std::uint64_t{1} << kArgumentsNumberShift) - 1);
 }
 
 // Two numbers in one word, low:32 high:32.

@@ -13,6 +13,9 @@ namespace {
 
 using trace::Kind;
 
+constexpr std::uint16_t kNumbersArguments =
+  trace::kLaunchKeepsArguments | trace::kLaunchRepeatsArguments;
+
 bool is_event(Kind kind) {
   const auto k = static_cast<unsigned>(kind);
   return (k >= static_cast<unsigned>(Kind::kAlloc) &&
@@ -54,6 +57,8 @@ void LogReader::drop_used() {
   for (Record& p : records_) p.slot -= dropped;
   while (leases_.size() > 1 && leases_[1].slot <= dropped) leases_.erase(leases_.begin());
   for (Lease& lease : leases_) lease.slot -= std::min(lease.slot, dropped);
+  std::erase_if(repeats_, [dropped](const Repeat& r) { return r.slot < dropped; });
+  for (Repeat& repeat : repeats_) repeat.slot -= dropped;
 }
 
 void LogReader::parse() {
@@ -91,6 +96,8 @@ inline void LogReader::keep(const SlotRecord& record) {
   const auto at = static_cast<std::uint32_t>(record.slot);
   records_.push_back({order, at, stack_of(slot.stack)});
   if (record.head.kind == Kind::kThread) begin_thread(at);
+  if (record.head.kind == Kind::kLaunch && (record.head.flags & kNumbersArguments) != 0)
+    note_arguments(record);
   if (record.head.slots == 1 && record.head.kind == Kind::kLoss)
     note_loss(trace::LossView(slot), stats_);
 }
@@ -105,6 +112,27 @@ inline std::uint32_t LogReader::thread_of(std::uint32_t slot) const {
   if (leases_.size() == 1) return leases_.front().thread;
   const auto later = std::ranges::upper_bound(leases_, slot, {}, &Lease::slot);
   return later == leases_.begin() ? later->thread : (later - 1)->thread;
+}
+
+// A number that no launch before it has kept is damage: the launch has no known arguments then.
+void LogReader::note_arguments(const SlotRecord& launch) {
+  const std::uint64_t extents = file_[launch.slot].a[trace::LaunchWord::block];
+  const unsigned number = trace::arguments_number_of(extents);
+  if (number == 0 || number > trace::kMostKeptArguments) {
+    ++stats_.damaged;
+    return;
+  }
+  if (kept_.empty()) kept_.resize(trace::kMostKeptArguments + 1);
+  if ((launch.head.flags & trace::kLaunchKeepsArguments) != 0) {
+    file_.words_of(launch, scratch_);
+    kept_[number] = std::make_shared<const Arguments>(
+      static_cast<std::uint16_t>(launch.head.flags & trace::kLaunchScanned),
+      std::vector<std::uint64_t>(scratch_.begin() + trace::LaunchWord::kCount, scratch_.end()));
+  } else if (kept_[number] != nullptr) {
+    repeats_.push_back({static_cast<std::uint32_t>(launch.slot), kept_[number]});
+  } else {
+    ++stats_.damaged;
+  }
 }
 
 inline StackId LogReader::stack_of(std::uint32_t id) const {
@@ -194,11 +222,35 @@ void LogReader::decode(const Record& record, Event& event,
   event.order = record.order;
   event.time = slot.time;
   event.ticks = trace::ticks_of(slot.order);
+  if (head.kind == Kind::kLaunch && (head.flags & kNumbersArguments) != 0) {
+    decode_launch(record, event, payload);
+    return;
+  }
   if (head.slots == 1) {
     event.payload = {slot.a, trace::kFirstPayloadWords};
     return;
   }
   file_.words_of({head, record.slot}, payload);
+  event.payload = payload;
+}
+
+// As if every launch had its arguments itself.
+void LogReader::decode_launch(const Record& record, Event& event,
+                              std::vector<std::uint64_t>& payload) const {
+  file_.words_of({trace::unpack(file_[record.slot].head), record.slot}, payload);
+  if ((event.flags & trace::kLaunchKeepsArguments) == 0) {
+    payload.resize(trace::LaunchWord::kCount);
+    event.flags &= static_cast<std::uint16_t>(~trace::kLaunchScanned);
+    const auto repeat = std::ranges::lower_bound(repeats_, record.slot, {}, &Repeat::slot);
+    if (repeat != repeats_.end() && repeat->slot == record.slot) {
+      const Arguments& arguments = *repeat->arguments;
+      payload.insert(payload.end(), arguments.words.begin(), arguments.words.end());
+      event.flags |= arguments.scanned;
+    }
+  }
+  payload[trace::LaunchWord::block] =
+    trace::without_arguments_number(payload[trace::LaunchWord::block]);
+  event.flags &= static_cast<std::uint16_t>(~kNumbersArguments);
   event.payload = payload;
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -66,6 +67,8 @@ private:
   void define_python_stack(const SlotRecord& record);
   void name_stack(std::uint64_t id, StackId stack);
   void begin_thread(std::uint32_t slot);
+  void note_arguments(const SlotRecord& launch);
+  void decode_launch(const Record& record, Event& event, std::vector<std::uint64_t>& payload) const;
   std::uint32_t thread_of(std::uint32_t slot) const;
   StackId stack_of(std::uint32_t id) const;
 
@@ -78,6 +81,17 @@ private:
     std::uint32_t slot, thread;
   };
   std::vector<Lease> leases_; // of what is in memory, at least one
+
+  struct Arguments { // of a launch that others repeat
+    std::uint16_t scanned;
+    std::vector<std::uint64_t> words;
+  };
+  struct Repeat { // the launch at this slot has these
+    std::uint32_t slot;
+    std::shared_ptr<const Arguments> arguments;
+  };
+  std::vector<std::shared_ptr<const Arguments>> kept_; // by number, as far as the file is read
+  std::vector<Repeat> repeats_;                        // of what is in memory
 
   std::vector<Record> records_;
   std::size_t next_ = 0;  // first of records_ not taken

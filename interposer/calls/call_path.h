@@ -59,6 +59,33 @@ inline RuntimeScope* runtime_scope(ThreadState& t, const void* frame) noexcept {
   }
 }
 
+// The same for a launch with arguments: those that another launch of the file has are not written
+// again.
+[[gnu::always_inline]] inline trace::Slot*
+take_launch_slot(ThreadLog& log, Record& launch, const void* caller, const void* frame,
+                 std::uint32_t& stack, KeptArguments::Choice& choice) noexcept {
+  KeptArguments& kept = log.kept_arguments();
+  const std::uint16_t words = launch.words, flags = launch.flags;
+  const std::uint64_t extents = launch.w[trace::LaunchWord::block];
+  for (;;) {
+    choice = kept.choose(launch, log.base());
+    launch.set(trace::LaunchWord::block, trace::with_arguments_number(extents, choice.number));
+    if (choice.repeats) {
+      launch.words = trace::LaunchWord::kCount;
+      launch.flags = static_cast<std::uint16_t>((flags & ~trace::kLaunchScanned) |
+                                                trace::kLaunchRepeatsArguments);
+    } else {
+      launch.flags = static_cast<std::uint16_t>(flags | trace::kLaunchKeepsArguments);
+    }
+    trace::Slot* slot = take_slot(log, launch, caller, frame, stack);
+    if (slot == nullptr || !choice.repeats || kept.still_holds(choice)) [[likely]]
+      return slot;
+    log.abandon(slot, 1);
+    launch.words = words;
+    launch.flags = flags;
+  }
+}
+
 struct Stamp {
   std::uint64_t order, time;
   std::uint32_t stack;
@@ -145,7 +172,12 @@ Call::publish_here(unsigned records) noexcept {
   if (Known == trace::Kind::kNone && record.is_wait()) [[unlikely]]
     log_->make_room_ahead();
   std::uint32_t stack = 0;
-  slot_ = take_slot(*log_, record, caller_, frame_, stack);
+  KeptArguments::Choice arguments;
+  if (is_kind<Known>(record, trace::Kind::kLaunch) && record.words > trace::LaunchWord::kCount) {
+    slot_ = take_launch_slot(*log_, record, caller_, frame_, stack, arguments);
+  } else {
+    slot_ = take_slot(*log_, record, caller_, frame_, stack);
+  }
   time_ = read_tsc();
   order_ = before ? Process::next_orders(records) : Process::current_order();
   if (slot_ == nullptr) [[unlikely]]
@@ -153,6 +185,9 @@ Call::publish_here(unsigned records) noexcept {
   fill(slot_, record, {order_, time_, stack, context_, via_});
   head_ = head_of(record, row_);
   ThreadLog::commit(slot_, trace::with_result(head_, trace::kResultInFlight));
+  if (arguments.number != 0 && !arguments.repeats) {
+    log_->kept_arguments().keep(arguments, static_cast<std::uint32_t>(slot_ - log_->base()));
+  }
 }
 
 template <trace::Kind Known>

@@ -233,7 +233,8 @@ bool ThreadLog::rotate(bool droppable) noexcept {
   if (purpose_ == Purpose::kSums) return fail(ENOSPC); // its records name each other
   if (!Process::take_budget(0, !droppable)) return fail(EDQUOT);
   if (!open_file()) return false;
-  stacks_.clear(); // ids are per file
+  stacks_.clear(); // ids are per file, as numbers of arguments are
+  kept_arguments_.clear();
   next_ = 0;
   if (purpose_ == Purpose::kThread) write_thread();
   return true;

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "interposer/log/kept_arguments.h"
 #include "interposer/log/record.h"
 #include "interposer/log/stack_interner.h"
 #include "trace/format.h"
@@ -82,7 +83,9 @@ public:
 
   std::uint32_t file() const noexcept { return file_; } // changes when the log begins another file
   StackInterner& stacks() noexcept { return stacks_; }
-  ThreadLog* next_free = nullptr; // list of logs whose thread has ended
+  KeptArguments& kept_arguments() noexcept { return kept_arguments_; }
+  const trace::Slot* base() const noexcept { return base_; } // of the file's slots
+  ThreadLog* next_free = nullptr;                            // list of logs whose thread has ended
   // Session it belongs to: after fork the parent's logs are not the child's
   std::uint32_t epoch = 0;
 
@@ -118,6 +121,7 @@ private:
   std::uint32_t window_ = 0; // slots that the mapping has room for
   trace::LogHeader* header_ = nullptr;
   StackInterner stacks_;
+  KeptArguments kept_arguments_;
   std::uint32_t sequence_ = 0;
   std::uint32_t thread_ = 0; // number of the thread that it is leased to
   char path_[4200] = {};

@@ -20,7 +20,7 @@ if(TARGET gmt_device_hooks)
     ENVIRONMENT "GPUMEMTRACE_DIR=${CMAKE_CURRENT_BINARY_DIR}/interposer_ring")
   file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/interposer_ring)
 endif()
-foreach(part Log Room) # each in a process of its own: a process has one trace
+foreach(part Log Room Arguments) # each in a process of its own: a process has one trace
   add_test(NAME Interposer${part} COMMAND interposer_log_test --gtest_filter=Interposer${part}.*)
   set_tests_properties(Interposer${part} PROPERTIES LABELS unit TIMEOUT 120
     ENVIRONMENT "GPUMEMTRACE_DIR=${CMAKE_CURRENT_BINARY_DIR}/interposer_${part}")

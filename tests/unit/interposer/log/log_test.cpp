@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "interposer/calls/call_path.h"
 #include "interposer/log/interned_text.h"
 #include "interposer/log/module_list.h"
 #include "interposer/log/process.h"
@@ -129,6 +130,81 @@ std::uintmax_t bytes_of_logs() {
   std::uintmax_t bytes = 0;
   for (const auto& entry : fs::directory_iterator(trace)) bytes += fs::file_size(entry);
   return bytes;
+}
+
+Record launch_of(std::uint64_t function, const std::vector<std::uint64_t>& arguments) {
+  Record launch;
+  launch.kind = trace::Kind::kLaunch;
+  launch.words = trace::LaunchWord::kCount;
+  launch.flags = trace::kLaunchScanned;
+  trace::LaunchFields(launch).function(function).stream(0).grid({1, 1, 1}).block({32, 1, 1});
+  for (const std::uint64_t word : arguments) launch.w[launch.words++] = word;
+  return launch;
+}
+
+// As Call does it; what was chosen.
+KeptArguments::Choice write_launch(ThreadLog& log, Record launch) {
+  std::uint32_t stack = 0;
+  KeptArguments::Choice choice;
+  trace::Slot* slot = take_launch_slot(log, launch, __builtin_return_address(0),
+                                       __builtin_frame_address(0), stack, choice);
+  EXPECT_NE(slot, nullptr);
+  if (slot == nullptr) return choice;
+  fill(slot, launch, {Process::next_order(), 1, stack, 0, trace::kNoApi});
+  ThreadLog::commit(slot, head_of(launch, 0));
+  EXPECT_EQ(trace::unpack(slot->head).slots, trace::slots_for(launch.words));
+  EXPECT_EQ(trace::arguments_number_of(slot->a[trace::LaunchWord::block]), choice.number);
+  if (!choice.repeats)
+    log.kept_arguments().keep(choice, static_cast<std::uint32_t>(slot - log.base()));
+  return choice;
+}
+
+TEST(InterposerArguments, AreWrittenOnce) {
+  walk_made_up_stacks();
+  std::uint32_t epoch = 0, number = 0;
+  ThreadLog* log = Process::enter_thread(epoch, number);
+  ASSERT_NE(log, nullptr);
+  std::vector<std::uint64_t> many(60, 0x20000);
+  const auto first = write_launch(*log, launch_of(1, many));
+  EXPECT_FALSE(first.repeats);
+  const auto second = write_launch(*log, launch_of(1, many));
+  EXPECT_TRUE(second.repeats);
+  EXPECT_EQ(second.number, first.number);
+
+  // A word in the middle is none of those that choose the number.
+  many[30] = 0x30000;
+  const auto changed = write_launch(*log, launch_of(1, many));
+  EXPECT_EQ(changed.number, first.number);
+  EXPECT_FALSE(changed.repeats);
+  EXPECT_TRUE(write_launch(*log, launch_of(1, many)).repeats);
+  Record partly = launch_of(1, many);
+  partly.flags = 0;
+  EXPECT_FALSE(write_launch(*log, partly).repeats) << "other arguments may follow";
+  many.pop_back();
+  many.pop_back();
+  EXPECT_FALSE(write_launch(*log, launch_of(1, many)).repeats) << "fewer arguments";
+}
+
+// What a signal handler wrote between the choice and the slot.
+TEST(InterposerArguments, ThatWereReplacedMeanwhileAreNotRepeated) {
+  std::uint32_t epoch = 0, number = 0;
+  ThreadLog* log = Process::enter_thread(epoch, number);
+  ASSERT_NE(log, nullptr);
+  KeptArguments& kept = log->kept_arguments();
+  std::vector<std::uint64_t> mine(60, 0x40000), handlers = mine;
+  handlers[30] = 0x50000;
+  write_launch(*log, launch_of(2, mine));
+  const auto repeated = kept.choose(launch_of(2, mine), log->base());
+  ASSERT_TRUE(repeated.repeats);
+  EXPECT_TRUE(kept.still_holds(repeated));
+  const auto unknown = kept.choose(launch_of(2, handlers), log->base());
+  ASSERT_FALSE(unknown.repeats);
+  write_launch(*log, launch_of(2, handlers));
+  EXPECT_FALSE(kept.still_holds(repeated));
+  kept.keep(unknown, 1); // stood before the handler's in the file
+  EXPECT_TRUE(kept.choose(launch_of(2, handlers), log->base()).repeats);
+  kept.clear();
+  EXPECT_FALSE(kept.choose(launch_of(2, handlers), log->base()).repeats);
 }
 
 // From one wait to the next a program does much the same: at the second one there is room for all
