@@ -125,9 +125,9 @@ void LogReader::note_arguments(const SlotRecord& launch) {
   if (kept_.empty()) kept_.resize(trace::kMostKeptArguments + 1);
   if ((launch.head.flags & trace::kLaunchKeepsArguments) != 0) {
     file_.words_of(launch, scratch_);
-    kept_[number] = std::make_shared<const Arguments>(
-      static_cast<std::uint16_t>(launch.head.flags & trace::kLaunchScanned),
-      std::vector<std::uint64_t>(scratch_.begin() + trace::LaunchWord::kCount, scratch_.end()));
+    Arguments arguments{static_cast<std::uint16_t>(launch.head.flags & trace::kLaunchScanned),
+                        {scratch_.begin() + trace::LaunchWord::kCount, scratch_.end()}};
+    kept_[number] = std::make_shared<const Arguments>(std::move(arguments));
   } else if (kept_[number] != nullptr) {
     repeats_.push_back({static_cast<std::uint32_t>(launch.slot), kept_[number]});
   } else {

@@ -68,7 +68,7 @@ take_launch_slot(ThreadLog& log, Record& launch, const void* caller, const void*
   const std::uint16_t words = launch.words, flags = launch.flags;
   const std::uint64_t extents = launch.w[trace::LaunchWord::block];
   for (;;) {
-    choice = kept.choose(launch, log.base());
+    choice = kept.choose(launch);
     launch.set(trace::LaunchWord::block, trace::with_arguments_number(extents, choice.number));
     if (choice.repeats) {
       launch.words = trace::LaunchWord::kCount;
@@ -109,7 +109,7 @@ inline std::uint64_t head_of(const Record& record, std::uint16_t api) noexcept {
 }
 
 // `Known` is the record's kind where the compiler is to know it, kNone elsewhere. Of the known
-// ones, only allocations take their order after the call.
+// ones, only allocations take their order after the call, and releases are stream-ordered.
 template <trace::Kind Known> inline bool is_kind(const Record& record, trace::Kind kind) noexcept {
   return Known != trace::Kind::kNone ? Known == kind : record.kind == kind;
 }
@@ -118,7 +118,8 @@ template <trace::Kind Known> inline bool orders_after(const Record& record) noex
                                      : record.order_at == OrderAt::kAfter;
 }
 template <trace::Kind Known> inline bool is_timed(const Record& record) noexcept {
-  return Known != trace::Kind::kNone ? Known != trace::Kind::kLaunch : record.is_timed();
+  return Known != trace::Kind::kNone ? Known != trace::Kind::kLaunch && Known != trace::Kind::kFree
+                                     : record.is_timed();
 }
 
 [[gnu::always_inline]] inline bool Call::begin_here(bool recorded) noexcept {
@@ -185,9 +186,7 @@ Call::publish_here(unsigned records) noexcept {
   fill(slot_, record, {order_, time_, stack, context_, via_});
   head_ = head_of(record, row_);
   ThreadLog::commit(slot_, trace::with_result(head_, trace::kResultInFlight));
-  if (arguments.number != 0 && !arguments.repeats) {
-    log_->kept_arguments().keep(arguments, static_cast<std::uint32_t>(slot_ - log_->base()));
-  }
+  if (arguments.number != 0 && !arguments.repeats) log_->kept_arguments().keep(arguments);
 }
 
 template <trace::Kind Known>

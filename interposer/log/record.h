@@ -40,7 +40,8 @@ struct Record {
     words = trace::kFirstPayloadWords;
   }
   // Whether the call's duration is recorded: those that may wait for the device or for memory.
-  // Launches are left out, their budget is a few nanoseconds.
+  // Launches and stream-ordered releases are left out: they wait for neither, and their budget is a
+  // few nanoseconds.
   bool is_timed() const {
     using trace::Kind;
     if (kind == Kind::kSync) {
@@ -48,7 +49,8 @@ struct Record {
       return op == trace::SyncOp::kStreamSynchronize || op == trace::SyncOp::kContextSynchronize ||
              op == trace::SyncOp::kEventSynchronize;
     }
-    return kind == Kind::kAlloc || kind == Kind::kFree || kind == Kind::kCopy || kind == Kind::kSet;
+    if (kind == Kind::kFree) return (flags & trace::kSetAsync) == 0;
+    return kind == Kind::kAlloc || kind == Kind::kCopy || kind == Kind::kSet;
   }
   // Whether the program waits in there for the device anyway.
   bool is_wait() const {

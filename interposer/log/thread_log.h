@@ -84,8 +84,7 @@ public:
   std::uint32_t file() const noexcept { return file_; } // changes when the log begins another file
   StackInterner& stacks() noexcept { return stacks_; }
   KeptArguments& kept_arguments() noexcept { return kept_arguments_; }
-  const trace::Slot* base() const noexcept { return base_; } // of the file's slots
-  ThreadLog* next_free = nullptr;                            // list of logs whose thread has ended
+  ThreadLog* next_free = nullptr; // list of logs whose thread has ended
   // Session it belongs to: after fork the parent's logs are not the child's
   std::uint32_t epoch = 0;
 

@@ -25,20 +25,21 @@ namespace gmt::interposer {
 
 namespace {
 
-// An aligned word of the parameter block that lies in one parameter.
-struct Word {
+// The aligned words of the parameter block that lie in one parameter.
+struct Run {
   std::uint16_t parameter;
-  std::uint16_t offset;   // in the parameter
-  std::uint32_t in_block; // offset in the block
+  std::uint16_t words;
+  std::uint16_t offset;   // of the first, in the parameter
+  std::uint16_t in_block; // and in the block
 };
 
-// A header, followed by its words. Kernels with the same parameters share one.
+// A header, followed by its runs. Kernels with the same parameters share one.
 struct Layout {
-  std::uint32_t count; // of words
+  std::uint32_t count; // of runs
   std::uint32_t parameters;
-  const Word* words() const noexcept { return reinterpret_cast<const Word*>(this + 1); }
+  const Run* runs() const noexcept { return reinterpret_cast<const Run*>(this + 1); }
 };
-static_assert(sizeof(Layout) == 8 && sizeof(Word) == 8);
+static_assert(sizeof(Layout) == 8 && sizeof(Run) == 8);
 
 // Layouts, one behind the other, in units of 8 bytes. The first unit stands for kernels whose
 // layout is unknown.
@@ -94,27 +95,54 @@ bool could_be_pointer(std::uint64_t value) noexcept {
   return value - kLowestAddress < (std::uint64_t{1} << trace::kArgumentShift) - kLowestAddress;
 }
 
-// The words of one launch into the record, until it is full. `at(word)` is where a word lies, null
-// if it is not there.
-template <class At> void scan(Record& r, const Layout& layout, At at) noexcept {
+std::uint64_t word_at(const char* bytes) noexcept {
+  std::uint64_t value;
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+// Where words of arguments lie.
+struct Words {
+  const char* bytes;
+  unsigned count;
+};
+
+// Those that could be pointers go to `out`, up to `end`. False if one found no room.
+bool take_pointers(Words words, unsigned parameter, std::uint64_t*& out,
+                   std::uint64_t* end) noexcept {
+  while (words.count != 0) {
+    const auto room = static_cast<unsigned>(end - out);
+    if (room == 0) [[unlikely]] {
+      for (unsigned i = 0; i < words.count; ++i) {
+        if (could_be_pointer(word_at(words.bytes + sizeof(std::uint64_t) * i))) return false;
+      }
+      return true;
+    }
+    const unsigned now = words.count < room ? words.count : room;
+    for (unsigned i = 0; i < now; ++i) {
+      const std::uint64_t value = word_at(words.bytes + sizeof value * i);
+      *out = trace::argument_word(value, parameter);
+      out += could_be_pointer(value) ? 1 : 0;
+    }
+    words = {words.bytes + sizeof(std::uint64_t) * now, words.count - now};
+  }
+  return true;
+}
+
+// The words of one launch into the record, until it is full. `find_words(run)` gives the words of
+// the run that are there.
+template <class Find>
+void scan(Record& r, const Layout& layout, Find find_words) noexcept {
   std::uint64_t* out = r.w.data() + r.words;
   std::uint64_t* const end = r.w.data() + kMaxRecordWords;
-  const Word* word = layout.words();
-  const Word* const last = word + layout.count;
-  for (; word != last; ++word) {
-    const char* bytes = at(*word);
-    if (bytes == nullptr) break;
-    std::uint64_t value;
-    std::memcpy(&value, bytes, sizeof value);
-    if (out == end) [[unlikely]] {
-      if (could_be_pointer(value)) break;
-      continue;
-    }
-    *out = trace::argument_word(value, word->parameter);
-    out += could_be_pointer(value) ? 1 : 0;
+  const Run* run = layout.runs();
+  const Run* const last = run + layout.count;
+  for (; run != last; ++run) {
+    const Words words = find_words(*run);
+    if (!take_pointers(words, run->parameter, out, end) || words.count != run->words) break;
   }
   r.words = static_cast<std::uint16_t>(out - r.w.data());
-  if (word == last) r.flags |= trace::kLaunchScanned;
+  if (run == last) r.flags |= trace::kLaunchScanned;
 }
 
 struct Block {
@@ -147,16 +175,17 @@ void scan_launch(Record& r, std::uint32_t unit, void* const* parameters,
   const auto& layout = *reinterpret_cast<const Layout*>(arena + unit);
   if (extra == nullptr) [[likely]] {
     if (parameters == nullptr && layout.count != 0) return;
-    scan(r, layout, [parameters](const Word& w) noexcept {
-      const char* parameter = static_cast<const char*>(parameters[w.parameter]);
-      return parameter != nullptr ? parameter + w.offset : nullptr;
+    scan(r, layout, [parameters](const Run& run) noexcept {
+      const char* parameter = static_cast<const char*>(parameters[run.parameter]);
+      return parameter != nullptr ? Words{parameter + run.offset, run.words} : Words{};
     });
   } else if (parameters == nullptr) { // both at once is refused
     const Block block = block_of(extra);
-    scan(r, layout, [block](const Word& w) noexcept {
-      const bool inside =
-        block.bytes != nullptr && w.in_block + sizeof(std::uint64_t) <= block.size;
-      return inside ? block.bytes + w.in_block : nullptr;
+    scan(r, layout, [block](const Run& run) noexcept {
+      if (block.bytes == nullptr || run.in_block >= block.size) return Words{};
+      const std::size_t inside = (block.size - run.in_block) / sizeof(std::uint64_t);
+      return Words{block.bytes + run.in_block,
+                   inside < run.words ? static_cast<unsigned>(inside) : run.words};
     });
   }
 }
@@ -239,22 +268,23 @@ void announce(ThreadLog& log, const Description& d) noexcept {
 std::uint32_t layout_of(const Description& d) noexcept {
   if (!d.known) return kUnknown;
   auto* fresh = reinterpret_cast<Layout*>(arena + arena_used);
-  auto* words = reinterpret_cast<Word*>(fresh + 1);
+  auto* runs = reinterpret_cast<Run*>(fresh + 1);
   std::uint32_t room = kArenaUnits - arena_used;
   if (room-- == 0) return kUnknown;
   *fresh = {0, d.count};
   for (unsigned i = 0; i < d.count; ++i) {
     const Parameter& p = d.parameters[i];
-    for (std::uint32_t at = (8 - p.offset % 8) % 8; at + 8 <= p.size; at += 8) {
-      if (fresh->count == room) return kUnknown;
-      words[fresh->count++] = {static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(at),
-                               p.offset + at};
-    }
+    const std::uint32_t first = (8 - p.offset % 8) % 8;
+    if (first + 8 > p.size) continue;
+    if (fresh->count == room) return kUnknown;
+    runs[fresh->count++] = {
+      static_cast<std::uint16_t>(i), static_cast<std::uint16_t>((p.size - first) / 8),
+      static_cast<std::uint16_t>(first), static_cast<std::uint16_t>(p.offset + first)};
   }
   for (std::uint32_t unit = 1; unit < arena_used;) {
     const auto* known = reinterpret_cast<const Layout*>(arena + unit);
     if (known->count == fresh->count &&
-        std::memcmp(known->words(), words, sizeof(Word) * fresh->count) == 0)
+        std::memcmp(known->runs(), runs, sizeof(Run) * fresh->count) == 0)
       return unit;
     unit += 1 + known->count;
   }

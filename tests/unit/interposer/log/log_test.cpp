@@ -154,9 +154,19 @@ KeptArguments::Choice write_launch(ThreadLog& log, Record launch) {
   ThreadLog::commit(slot, head_of(launch, 0));
   EXPECT_EQ(trace::unpack(slot->head).slots, trace::slots_for(launch.words));
   EXPECT_EQ(trace::arguments_number_of(slot->a[trace::LaunchWord::block]), choice.number);
-  if (!choice.repeats)
-    log.kept_arguments().keep(choice, static_cast<std::uint32_t>(slot - log.base()));
+  if (!choice.repeats) log.kept_arguments().keep(choice);
   return choice;
+}
+
+// Arguments that get the number of `first` and differ from it in their 30th word.
+std::vector<std::uint64_t> others_of_same_number(ThreadLog& log, std::uint64_t function,
+                                                 std::vector<std::uint64_t> first) {
+  const KeptArguments& kept = log.kept_arguments();
+  const std::uint32_t number = kept.choose(launch_of(function, first)).number;
+  do {
+    ++first[30];
+  } while (kept.choose(launch_of(function, first)).number != number);
+  return first;
 }
 
 TEST(InterposerArguments, AreWrittenOnce) {
@@ -171,8 +181,7 @@ TEST(InterposerArguments, AreWrittenOnce) {
   EXPECT_TRUE(second.repeats);
   EXPECT_EQ(second.number, first.number);
 
-  // A word in the middle is none of those that choose the number.
-  many[30] = 0x30000;
+  many = others_of_same_number(*log, 1, many);
   const auto changed = write_launch(*log, launch_of(1, many));
   EXPECT_EQ(changed.number, first.number);
   EXPECT_FALSE(changed.repeats);
@@ -191,20 +200,20 @@ TEST(InterposerArguments, ThatWereReplacedMeanwhileAreNotRepeated) {
   ThreadLog* log = Process::enter_thread(epoch, number);
   ASSERT_NE(log, nullptr);
   KeptArguments& kept = log->kept_arguments();
-  std::vector<std::uint64_t> mine(60, 0x40000), handlers = mine;
-  handlers[30] = 0x50000;
+  const std::vector<std::uint64_t> mine(60, 0x40000);
+  const std::vector<std::uint64_t> handlers = others_of_same_number(*log, 2, mine);
   write_launch(*log, launch_of(2, mine));
-  const auto repeated = kept.choose(launch_of(2, mine), log->base());
+  const auto repeated = kept.choose(launch_of(2, mine));
   ASSERT_TRUE(repeated.repeats);
   EXPECT_TRUE(kept.still_holds(repeated));
-  const auto unknown = kept.choose(launch_of(2, handlers), log->base());
+  const auto unknown = kept.choose(launch_of(2, handlers));
   ASSERT_FALSE(unknown.repeats);
   write_launch(*log, launch_of(2, handlers));
   EXPECT_FALSE(kept.still_holds(repeated));
-  kept.keep(unknown, 1); // stood before the handler's in the file
-  EXPECT_TRUE(kept.choose(launch_of(2, handlers), log->base()).repeats);
+  kept.keep(unknown); // stood before the handler's in the file
+  EXPECT_TRUE(kept.choose(launch_of(2, handlers)).repeats);
   kept.clear();
-  EXPECT_FALSE(kept.choose(launch_of(2, handlers), log->base()).repeats);
+  EXPECT_FALSE(kept.choose(launch_of(2, handlers)).repeats);
 }
 
 // From one wait to the next a program does much the same: at the second one there is room for all
@@ -218,7 +227,7 @@ TEST(InterposerRoom, IsMadeWhereTheProgramWaits) {
   const auto write = [&](unsigned count) {
     for (unsigned i = 0; i < count; ++i) log->append(record, 0);
   };
-  constexpr unsigned kRecords = 40'000; // 2.4 MiB: several steps of growth
+  constexpr unsigned kRecords = 60'000; // 3.7 MiB: several steps of growth
   log->make_room_ahead();
   write(kRecords);
   log->make_room_ahead();
