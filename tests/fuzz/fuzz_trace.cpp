@@ -137,6 +137,13 @@ std::string seed_input() {
     log.copy({.api = "cuMemcpyHtoD_v2", .via = "cudaMemcpy"}, at, 0x560000000000, 4090 + i);
     log.record(Kind::kCopy, {.api = "cuMemcpy2D_v2"}, std::vector<std::uint64_t>(17, i));
     log.record(Kind::kLaunch, {.api = "cuLaunchKernel"}, {0xf, 0, 1, 1, at, at + 8, 0, 0, 0, 0});
+    log.record(Kind::kLaunch,
+               {.api = "cuLaunchKernel",
+                .flags = trace::kLaunchKeepsArguments | trace::kLaunchScanned},
+               {0xf, 0, 1, trace::with_arguments_number(1, 1 + i % 2), at, at + 8});
+    log.record(Kind::kLaunch,
+               {.api = "cuLaunchKernel", .flags = trace::kLaunchRepeatsArguments},
+               {0xf, 0, 1, trace::with_arguments_number(1, 1 + i % 3)});
     log.release({.api = "cuMemFree_v2", .result = static_cast<std::uint16_t>(i % 2)},
                 static_cast<FreeFunction>(1 + i), at);
     log.record(Kind::kName, {}, {i, 8, 0x6161616161616161});

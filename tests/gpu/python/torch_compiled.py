@@ -8,11 +8,6 @@ may have an error or a warning. Exit status: 0, 77 without PyTorch or GPU.
 """
 # run: autotune
 # expect: clean
-# run: autotune
-# options: --guard=tensors
-# expect: clean
-# run: attention
-# expect: clean
 # run: attention
 # options: --guard
 # expect: clean
