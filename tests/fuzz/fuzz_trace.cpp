@@ -131,19 +131,19 @@ std::string seed_input() {
   for (std::uint64_t i = 0; i < 12; ++i) {
     LogWriter& log = trace.log(i % 2);
     const std::uint64_t at = 0x7f0000000000 + i % 3 * 4096;
+    const unsigned odd = i % 2 != 0 ? 1 : 0;
     log.context(1, 0xc1, 0, true);
     log.alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {i % 5, 2, 3, 4, 5}},
               static_cast<MemoryKind>(1 + i), at, 4096, 0, {512, 400, 8, 1, 4, 0, 0});
     log.copy({.api = "cuMemcpyHtoD_v2", .via = "cudaMemcpy"}, at, 0x560000000000, 4090 + i);
     log.record(Kind::kCopy, {.api = "cuMemcpy2D_v2"}, std::vector<std::uint64_t>(17, i));
     log.record(Kind::kLaunch, {.api = "cuLaunchKernel"}, {0xf, 0, 1, 1, at, at + 8, 0, 0, 0, 0});
-    log.record(Kind::kLaunch,
-               {.api = "cuLaunchKernel",
-                .flags = trace::kLaunchKeepsArguments | trace::kLaunchScanned},
-               {0xf, 0, 1, trace::with_arguments_number(1, 1 + i % 2), at, at + 8});
-    log.record(Kind::kLaunch,
-               {.api = "cuLaunchKernel", .flags = trace::kLaunchRepeatsArguments},
-               {0xf, 0, 1, trace::with_arguments_number(1, 1 + i % 3)});
+    log.record(
+      Kind::kLaunch,
+      {.api = "cuLaunchKernel", .flags = trace::kLaunchKeepsArguments | trace::kLaunchScanned},
+      {0xf, 0, 1, trace::with_arguments_number(1, odd + 1), at, at + 8});
+    log.record(Kind::kLaunch, {.api = "cuLaunchKernel", .flags = trace::kLaunchRepeatsArguments},
+               {0xf, 0, 1, trace::with_arguments_number(1, i % 3 == 0 ? 3 : odd + 1)});
     log.release({.api = "cuMemFree_v2", .result = static_cast<std::uint16_t>(i % 2)},
                 static_cast<FreeFunction>(1 + i), at);
     log.record(Kind::kName, {}, {i, 8, 0x6161616161616161});

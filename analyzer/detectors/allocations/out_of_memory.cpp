@@ -2,8 +2,10 @@
 // out-of-memory: an allocation that failed for want of memory. It shows what was asked for, what
 // each call stack and each module held at that moment, what had been freed and in which pieces, and
 // how much no traced program held. Equal failures (same stack) are one finding; the first is the
-// example. What the driver says about its free memory follows the failure in the same log and names
-// the device as well (kMemoryInfo); older traces lack it.
+// example. Where the same code then asked again, for as much or less, and got it, it is a note:
+// caches try again when they have freed what they can, or take what there is. What the driver says
+// about its free memory follows the failure in the same log and names the device as well
+// (kMemoryInfo); older traces lack it.
 
 #include <algorithm>
 #include <map>
@@ -20,6 +22,9 @@ namespace {
 
 constexpr std::size_t kHolders = 5;
 constexpr int kAnyDevice = -1;
+constexpr Wants kWantsFailedOnes = kWantsFailures | wants(trace::Kind::kMemoryInfo);
+// While a failure waits for the next try.
+constexpr Wants kWantsNextTry = kWantsFailedOnes | wants(trace::Kind::kAlloc);
 
 bool is_page_locked(trace::MemoryKind memory_kind) {
   return memory_kind == trace::MemoryKind::kPinned || memory_kind == trace::MemoryKind::kRegistered;
@@ -205,9 +210,9 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
     if (e.kind == trace::Kind::kMemoryInfo) return on_memory_info(e, heap);
-    if (e.kind != trace::Kind::kAlloc || e.result != cuda::CUDA_ERROR_OUT_OF_MEMORY ||
-        (e.flags & trace::kFlagNested) != 0)
-      return;
+    if (e.kind != trace::Kind::kAlloc || (e.flags & trace::kFlagNested) != 0) return;
+    if (e.succeeded()) return end_tries(e);
+    if (e.result != cuda::CUDA_ERROR_OUT_OF_MEMORY) return;
     const std::uint16_t api = e.via != trace::kNoApi ? e.via : e.api;
     const auto [at, is_new] =
       by_call_.try_emplace(std::uint64_t{e.stack.value} << 16 | api, failures_.size());
@@ -220,6 +225,7 @@ public:
     Failure& failure = failures_[at->second];
     ++failure.count;
     failure.bytes += trace::AllocView(e).bytes();
+    follow_try(e, at->second);
   }
 
   void finish(const EndOfTrace&, const Heap&, Findings& findings) override {
@@ -235,7 +241,50 @@ private:
     std::string range;
     Stock stock; // at the first failure
     std::uint64_t count = 0, bytes = 0;
+    std::uint64_t recovered = 0, got = 0; // failures after which it got memory, and how much
   };
+
+  // A thread's failures in a row of code that asks again.
+  struct Tries {
+    std::uint16_t api = 0;
+    StackId stack;
+    std::uint64_t bytes = 0;
+    std::vector<std::size_t> failures;
+  };
+
+  // Half is as much less as code asks for at the next try. Another line of the same file asks again
+  // if it asks for as much, or in a known library for less; else it asks for something else.
+  bool is_next_try(const Tries& tries, const Event& e) const {
+    const std::uint64_t bytes = trace::AllocView(e).bytes();
+    if (e.api != tries.api || bytes > tries.bytes || bytes < tries.bytes / 2) return false;
+    if (e.stack == tries.stack) return true;
+    const Caller before = facts_.caller(tries.stack), now = facts_.caller(e.stack);
+    if (now.module.empty() || now.module != before.module) return false;
+    return bytes == tries.bytes || !now.owner.empty();
+  }
+
+  void follow_try(const Event& e, std::size_t failure) {
+    Tries& tries = tries_[e.thread];
+    if (!tries.failures.empty() && !is_next_try(tries, e)) tries.failures.clear();
+    tries.api = e.api;
+    tries.stack = e.stack;
+    tries.bytes = trace::AllocView(e).bytes();
+    tries.failures.push_back(failure);
+    watch(kWantsNextTry);
+  }
+
+  void end_tries(const Event& e) {
+    const auto at = tries_.find(e.thread);
+    if (at == tries_.end()) return;
+    if (is_next_try(at->second, e)) {
+      for (const std::size_t i : at->second.failures) {
+        ++failures_[i].recovered;
+        failures_[i].got = trace::AllocView(e).bytes();
+      }
+    }
+    tries_.erase(at);
+    if (tries_.empty()) watch(kWantsFailedOnes);
+  }
 
   Failure first(const Event& e, const Heap& heap) const {
     StockTaking taking(heap, facts_);
@@ -269,7 +318,8 @@ private:
     for (const HeldMemory::Pool& pool : held.pools) largest = std::max(largest, pool.largest_freed);
     Finding f;
     f.kind = "out-of-memory";
-    f.severity = Severity::kWarning;
+    const bool has_recovered = failure.recovered == failure.count;
+    f.severity = has_recovered ? Severity::kNote : Severity::kWarning;
     f.api = failure.call;
     f.bytes = failure.bytes;
     f.count = failure.count;
@@ -287,7 +337,9 @@ private:
       f.message += cat({", and the largest piece it had freed is ", format_bytes(largest)});
     if (f.count > 1)
       f.message += cat({" (the first of ", format_plural(f.count, "such failure"), ")"});
-    f.advice = advice_for(held);
+    if (has_recovered) f.message += cat({"; asked again, CUDA gave ", format_bytes(failure.got)});
+    f.advice = has_recovered ? "The program goes on with what it got: nothing needs to change."
+                             : advice_for(held);
     f.stacks.push_back(stack_as(StackRole::kFailed, failure.stack, failure.call));
     for (const Holder& holder : failure.stock.holders) {
       held.holders.push_back({f.stacks.size(), holder.bytes, holder.blocks});
@@ -302,6 +354,7 @@ private:
   const ProcessFacts& facts_;
   std::vector<Failure> failures_;
   std::unordered_map<std::uint64_t, std::size_t> by_call_;
+  std::unordered_map<std::uint32_t, Tries> tries_; // by thread
   // The driver's word: thread -> its failure
   std::unordered_map<std::uint32_t, std::size_t> awaiting_;
 };
@@ -313,7 +366,7 @@ const DetectorRegistration kOutOfMemoryDetector{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<OutOfMemory>(facts);
   },
-  .wants = kWantsFailures | wants(trace::Kind::kMemoryInfo),
+  .wants = kWantsFailedOnes,
 }};
 
 } // namespace

@@ -88,6 +88,88 @@ TEST_F(OutOfMemory, BeyondTheLargestHoldersThereIsASum) {
   EXPECT_EQ(h.bytes, 36 * kMiB);
 }
 
+TEST_F(OutOfMemory, AskedAgainFromTheSamePlaceItIsANote) {
+  fail(64 * kMiB, 0x400);
+  fail(40 * kMiB, 0x400);
+  fail(25 * kMiB, 0x400);
+  cuda_malloc(kA, 20 * kMiB, 0x400);
+  run();
+  const ReportedFinding* f = find("out-of-memory");
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->severity, Severity::kNote);
+  EXPECT_EQ(f->count, 3u);
+  EXPECT_NE(f->message.find("(the first of 3 such failures); asked again, CUDA gave 20.0 MiB."),
+            std::string::npos)
+    << f->message;
+}
+
+TEST_F(OutOfMemory, WhatAsksForSomethingElseIsNoNextTry) {
+  fail(64 * kMiB, 0x400);
+  cuda_malloc(kA, 64 * kMiB, 0x500); // another line
+  fail(64 * kMiB, 0x600);
+  cuda_malloc(kB, kMiB, 0x600); // far less
+  fail(64 * kMiB, 0x700);
+  cuda_malloc(kC, 65 * kMiB, 0x700); // more
+  fail(64 * kMiB, 0x800);
+  log(1).alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {0x800}}, MemoryKind::kDevice,
+               kC + 128 * kMiB, 64 * kMiB); // another thread
+  fail(64 * kMiB, 0x900);
+  log().alloc({.api = "cuMemAllocAsync", .via = "cudaMallocAsync", .stack = {0x900}},
+              MemoryKind::kStreamOrdered, kC + 256 * kMiB, 64 * kMiB, 7); // other memory
+  fail(64 * kMiB, 0xa00);
+  fail(64 * kMiB, 0xa00);
+  cuda_malloc(kC + 512 * kMiB, 64 * kMiB, 0xa00); // the only next try
+  run();
+  std::vector<Severity> severities;
+  for (const ReportedFinding& f : result.findings) {
+    if (f.kind == "out-of-memory") severities.push_back(f.severity);
+  }
+  EXPECT_EQ(std::ranges::count(severities, Severity::kWarning), 5);
+  EXPECT_EQ(std::ranges::count(severities, Severity::kNote), 1);
+}
+
+// Allocators free what they keep in between, and ask from another line.
+TEST_F(OutOfMemory, AnotherLineOfTheSameFileAsksForAsMuch) {
+  trace.modules = {"+\t1\t1000\t2000\t0\t-\t/lib/liballocator.so",
+                   "+\t1\t2000\t3000\t0\t-\t/bin/train"};
+  fail(64 * kMiB, 0x1100);
+  cuda_malloc(kA, 64 * kMiB, 0x1200);
+  fail(32 * kMiB, 0x1300);
+  cuda_malloc(kB, 20 * kMiB, 0x1400); // something else
+  fail(32 * kMiB, 0x1500);
+  cuda_malloc(kC, 32 * kMiB, 0x2100); // somebody else
+  run();
+  for (const ReportedFinding& f : result.findings) {
+    if (f.kind != "out-of-memory") continue;
+    EXPECT_EQ(f.severity, address_of(f.stacks[0]) == 0x1100 ? Severity::kNote : Severity::kWarning);
+  }
+}
+
+TEST_F(OutOfMemory, KnownLibrariesAskForLessFromOtherLines) {
+  trace.modules = {"+\t1\t1000\t2000\t0\t-\t/jax_plugins/xla_cuda13/xla_cuda_plugin.so"};
+  fail(100 * kMiB, 0x1100);
+  fail(90 * kMiB, 0x1200);
+  fail(81 * kMiB, 0x1200);
+  cuda_malloc(kA, 72 * kMiB, 0x1200);
+  run();
+  ASSERT_NE(find("out-of-memory"), nullptr);
+  for (const ReportedFinding& f : result.findings) {
+    if (f.kind == "out-of-memory") {
+      EXPECT_EQ(f.severity, Severity::kNote);
+    }
+  }
+}
+
+TEST_F(OutOfMemory, OneFailureWithoutANextTryKeepsTheWarning) {
+  fail(64 * kMiB, 0x400);
+  cuda_malloc(kA, 64 * kMiB, 0x400);
+  fail(64 * kMiB, 0x400);
+  run();
+  ASSERT_NE(find("out-of-memory"), nullptr);
+  EXPECT_EQ(find("out-of-memory")->severity, Severity::kWarning);
+  EXPECT_EQ(find("out-of-memory")->message.find("asked again"), std::string::npos);
+}
+
 TEST_F(OutOfMemory, WhatIsNotTracedIsEstimated) {
   log().context(1, 0xc1, 0, true);
   log().context(2, 0xc2, 1, true);
