@@ -88,7 +88,7 @@ TEST_F(OutOfMemory, BeyondTheLargestHoldersThereIsASum) {
   EXPECT_EQ(h.bytes, 36 * kMiB);
 }
 
-TEST_F(OutOfMemory, AskedAgainFromTheSamePlaceItIsANote) {
+TEST_F(OutOfMemory, AskedAgainFromTheSameLineItIsANote) {
   fail(64 * kMiB, 0x400);
   fail(40 * kMiB, 0x400);
   fail(25 * kMiB, 0x400);
@@ -137,7 +137,7 @@ TEST_F(OutOfMemory, AnotherLineOfTheSameFileAsksForAsMuch) {
   fail(32 * kMiB, 0x1300);
   cuda_malloc(kB, 20 * kMiB, 0x1400); // something else
   fail(32 * kMiB, 0x1500);
-  cuda_malloc(kC, 32 * kMiB, 0x2100); // somebody else
+  cuda_malloc(kC, 32 * kMiB, 0x2100); // another file
   run();
   for (const ReportedFinding& f : result.findings) {
     if (f.kind != "out-of-memory") continue;
