@@ -20,26 +20,11 @@
 #include "interposer/log/process.h"
 #include "interposer/log/thread_log.h"
 #include "interposer/log/thread_session.h"
+#include "interposer/recorders/argument_scan.h"
 
 namespace gmt::interposer {
 
 namespace {
-
-// The aligned words of the parameter block that lie in one parameter.
-struct Run {
-  std::uint16_t parameter;
-  std::uint16_t words;
-  std::uint16_t offset;   // of the first, in the parameter
-  std::uint16_t in_block; // and in the block
-};
-
-// A header, followed by its runs. Kernels with the same parameters share one.
-struct Layout {
-  std::uint32_t count; // of runs
-  std::uint32_t parameters;
-  const Run* runs() const noexcept { return reinterpret_cast<const Run*>(this + 1); }
-};
-static_assert(sizeof(Layout) == 8 && sizeof(Run) == 8);
 
 // Layouts, one behind the other, in units of 8 bytes. The first unit stands for kernels whose
 // layout is unknown.
@@ -89,103 +74,24 @@ std::uint32_t find(std::uint64_t function) noexcept {
   return kNotKept;
 }
 
-// Addresses below the first are never mapped, those above the last do not exist.
-constexpr std::uint64_t kLowestAddress = 1 << 16;
-bool could_be_pointer(std::uint64_t value) noexcept {
-  return value - kLowestAddress < (std::uint64_t{1} << trace::kArgumentShift) - kLowestAddress;
-}
-
-std::uint64_t word_at(const char* bytes) noexcept {
-  std::uint64_t value;
-  std::memcpy(&value, bytes, sizeof value);
-  return value;
-}
-
-// Where words of arguments lie.
-struct Words {
-  const char* bytes;
-  unsigned count;
-};
-
-// Those that could be pointers go to `out`, up to `end`. False if one found no room.
-bool take_pointers(Words words, unsigned parameter, std::uint64_t*& out,
-                   std::uint64_t* end) noexcept {
-  while (words.count != 0) {
-    const auto room = static_cast<unsigned>(end - out);
-    if (room == 0) [[unlikely]] {
-      for (unsigned i = 0; i < words.count; ++i) {
-        if (could_be_pointer(word_at(words.bytes + sizeof(std::uint64_t) * i))) return false;
-      }
-      return true;
-    }
-    const unsigned now = words.count < room ? words.count : room;
-    for (unsigned i = 0; i < now; ++i) {
-      const std::uint64_t value = word_at(words.bytes + sizeof value * i);
-      *out = trace::argument_word(value, parameter);
-      out += could_be_pointer(value) ? 1 : 0;
-    }
-    words = {words.bytes + sizeof(std::uint64_t) * now, words.count - now};
-  }
-  return true;
-}
-
-// The words of one launch into the record, until it is full. `find_words(run)` gives the words of
-// the run that are there.
-template <class Find>
-void scan(Record& r, const Layout& layout, Find find_words) noexcept {
-  std::uint64_t* out = r.w.data() + r.words;
-  std::uint64_t* const end = r.w.data() + kMaxRecordWords;
-  const Run* run = layout.runs();
-  const Run* const last = run + layout.count;
-  for (; run != last; ++run) {
-    const Words words = find_words(*run);
-    if (!take_pointers(words, run->parameter, out, end) || words.count != run->words) break;
-  }
-  r.words = static_cast<std::uint16_t>(out - r.w.data());
-  if (run == last) r.flags |= trace::kLaunchScanned;
-}
-
-struct Block {
-  const char* bytes = nullptr;
-  std::size_t size = 0;
-};
-
-// The block of parameters that `extra` names: pairs of a word and a pointer (CU_LAUNCH_PARAM_... of
-// cuda.h).
-Block block_of(void* const* extra) noexcept {
-  constexpr std::uintptr_t kBufferPointer = 1, kBufferSize = 2;
-  constexpr unsigned kMostPairs = 8;
-  Block block;
-  for (unsigned i = 0; i < kMostPairs; ++i, extra += 2) {
-    const auto word = reinterpret_cast<std::uintptr_t>(*extra);
-    if (word == kBufferPointer) {
-      block.bytes = static_cast<const char*>(extra[1]);
-    } else if (word == kBufferSize && extra[1] != nullptr) {
-      block.size = *static_cast<const std::size_t*>(extra[1]);
-    } else {
-      break; // the end, or something unknown
-    }
-  }
-  return block;
-}
-
 void scan_launch(Record& r, std::uint32_t unit, void* const* parameters,
                  void* const* extra) noexcept {
   if (unit == kUnknown) return;
-  const auto& layout = *reinterpret_cast<const Layout*>(arena + unit);
+  const auto& layout = *reinterpret_cast<const ArgumentLayout*>(arena + unit);
   if (extra == nullptr) [[likely]] {
     if (parameters == nullptr && layout.count != 0) return;
-    scan(r, layout, [parameters](const Run& run) noexcept {
+    scan_arguments(r, layout, [parameters](const ArgumentRun& run) noexcept {
       const char* parameter = static_cast<const char*>(parameters[run.parameter]);
-      return parameter != nullptr ? Words{parameter + run.offset, run.words} : Words{};
+      return parameter != nullptr ? ArgumentWords{parameter + run.offset, run.words}
+                                  : ArgumentWords{};
     });
   } else if (parameters == nullptr) { // both at once is refused
-    const Block block = block_of(extra);
-    scan(r, layout, [block](const Run& run) noexcept {
-      if (block.bytes == nullptr || run.in_block >= block.size) return Words{};
+    const ArgumentBlock block = block_of(extra);
+    scan_arguments(r, layout, [block](const ArgumentRun& run) noexcept {
+      if (block.bytes == nullptr || run.in_block >= block.size) return ArgumentWords{};
       const std::size_t inside = (block.size - run.in_block) / sizeof(std::uint64_t);
-      return Words{block.bytes + run.in_block,
-                   inside < run.words ? static_cast<unsigned>(inside) : run.words};
+      return ArgumentWords{block.bytes + run.in_block,
+                           inside < run.words ? static_cast<unsigned>(inside) : run.words};
     });
   }
 }
@@ -267,8 +173,8 @@ void announce(ThreadLog& log, const Description& d) noexcept {
 // room. Under the lock.
 std::uint32_t layout_of(const Description& d) noexcept {
   if (!d.known) return kUnknown;
-  auto* fresh = reinterpret_cast<Layout*>(arena + arena_used);
-  auto* runs = reinterpret_cast<Run*>(fresh + 1);
+  auto* fresh = reinterpret_cast<ArgumentLayout*>(arena + arena_used);
+  auto* runs = reinterpret_cast<ArgumentRun*>(fresh + 1);
   std::uint32_t room = kArenaUnits - arena_used;
   if (room-- == 0) return kUnknown;
   *fresh = {0, d.count};
@@ -282,9 +188,9 @@ std::uint32_t layout_of(const Description& d) noexcept {
       static_cast<std::uint16_t>(first), static_cast<std::uint16_t>(p.offset + first)};
   }
   for (std::uint32_t unit = 1; unit < arena_used;) {
-    const auto* known = reinterpret_cast<const Layout*>(arena + unit);
+    const auto* known = reinterpret_cast<const ArgumentLayout*>(arena + unit);
     if (known->count == fresh->count &&
-        std::memcmp(known->runs(), runs, sizeof(Run) * fresh->count) == 0)
+        std::memcmp(known->runs(), runs, sizeof(ArgumentRun) * fresh->count) == 0)
       return unit;
     unit += 1 + known->count;
   }

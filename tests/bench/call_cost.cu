@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one CUDA call costs, in microseconds: run alone and under a tool, the ratio is the tool's
-// price. Usage: call_cost FRAMES THREADS. Prints one line a kind of call: "<call> <frames>
-// <threads> <microseconds>". Each figure is the best of several rounds of 20,000 calls made FRAMES
-// functions deep (80,000 pairs, so that a trace grows in each round); with several threads (5,000
-// calls a round, one kind of launch) the mean over threads of each thread's best round, all threads
-// at work.
+// price. Usage: call_cost FRAMES THREADS [pairs]; with "pairs" the first kind alone. Prints one
+// line a kind of call: "<call> <frames> <threads> <microseconds>". Each figure is the best of
+// several rounds of 20,000 calls made FRAMES functions deep (80,000 pairs, so that a trace grows in
+// each round); with several threads (5,000 calls a round, one kind of launch) the mean over threads
+// of each thread's best round, all threads at work.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -63,7 +63,7 @@ constexpr std::size_t kAllCalls = std::size(kCallNames);
 constexpr std::size_t kCallsOfManyThreads = 3; // the first ones
 
 // Microseconds a call, in the order of kCallNames.
-std::vector<double> measure(int frames, bool alone) {
+std::vector<double> measure(int frames, bool alone, std::size_t kinds) {
   cudaStream_t stream;
   CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   void *host, *device;
@@ -85,7 +85,7 @@ std::vector<double> measure(int frames, bool alone) {
     [&] { nothing16<<<1, 32, 0, stream>>>(p, p, p, p, p, p, ten); },
   };
   std::vector<double> found;
-  for (std::size_t i = 0; i < (alone ? kAllCalls : kCallsOfManyThreads); ++i) {
+  for (std::size_t i = 0; i < kinds; ++i) {
     const int alone_calls = i == 0 ? 80000 : 20000;
     found.push_back(best_microseconds(frames, alone ? alone_calls : 5000, stream, calls[i]));
   }
@@ -100,12 +100,13 @@ std::vector<double> measure(int frames, bool alone) {
 int main(int argc, char** argv) {
   const int frames = argc > 1 ? std::atoi(argv[1]) : 10;
   const int threads = argc > 2 ? std::atoi(argv[2]) : 1;
+  const std::size_t kinds = argc > 3 ? 1 : threads == 1 ? kAllCalls : kCallsOfManyThreads;
   CHECK(cudaFree(nullptr));
   std::vector<std::vector<double>> results(static_cast<std::size_t>(threads));
   std::vector<std::thread> workers;
   for (std::size_t t = 1; t < results.size(); ++t)
-    workers.emplace_back([&, t] { results[t] = measure(frames, false); });
-  results[0] = measure(frames, threads == 1);
+    workers.emplace_back([&, t] { results[t] = measure(frames, false, kinds); });
+  results[0] = measure(frames, threads == 1, kinds);
   for (std::thread& worker : workers) worker.join();
   for (std::size_t call = 0; call < results[0].size(); ++call) {
     double sum = 0;

@@ -26,6 +26,16 @@ std::string bytes_of(const std::string& name) {
 }
 CoreDump dump_of(const std::string& name) { return read_core_dump(bytes_of(name)); }
 
+// What a report reads of the dump, later.
+std::vector<CoreDump> written_and_read(const CoreDump& dump) {
+  const test::TemporaryDirectory dir;
+  EXPECT_FALSE(write_core_dumps(dir.path(), {dump}));
+  std::uint64_t damaged = 0;
+  std::vector<CoreDump> read = parse_core_dumps(test::read_file(dir.path() / "core-dump"), damaged);
+  EXPECT_EQ(damaged, 0u);
+  return read;
+}
+
 // The only fault of the dump.
 DumpFault fault_of(const std::string& name) {
   const CoreDump dump = dump_of(name);
@@ -120,11 +130,7 @@ TEST(CoreDump, LowHalvesOfAddressesAreKept) {
     EXPECT_EQ(run.stride, 4);
     EXPECT_EQ(run.address, 0x99e00000u);
   }
-  const test::TemporaryDirectory dir;
-  ASSERT_FALSE(write_core_dumps(dir.path(), {dump}));
-  std::uint64_t damaged = 0;
-  const auto read = parse_core_dumps(test::read_file(dir.path() / "core-dump"), damaged);
-  EXPECT_EQ(damaged, 0u);
+  const std::vector<CoreDump> read = written_and_read(dump);
   ASSERT_EQ(read.size(), 1u);
   ASSERT_EQ(read[0].faults[0].low_halves.size(), 2u);
   EXPECT_EQ(read[0].faults[0].low_halves[1].address, 0x99e00000u);
@@ -263,11 +269,7 @@ TEST(CoreDump, FileOfTheTraceSaysTheSame) {
   for (const char* name :
        {"multiload", "badatomic", "diverged", "asserting", "trapping", "inlined"}) {
     const CoreDump dump = dump_of(name);
-    const test::TemporaryDirectory dir;
-    ASSERT_FALSE(write_core_dumps(dir.path(), {dump}));
-    std::uint64_t damaged = 0;
-    const auto read = parse_core_dumps(test::read_file(dir.path() / "core-dump"), damaged);
-    EXPECT_EQ(damaged, 0u);
+    const std::vector<CoreDump> read = written_and_read(dump);
     ASSERT_EQ(read.size(), 1u);
     ASSERT_EQ(read[0].faults.size(), dump.faults.size());
     const DumpFault &a = dump.faults[0], &b = read[0].faults[0];

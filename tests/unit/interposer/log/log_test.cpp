@@ -12,10 +12,12 @@
 #include <dlfcn.h>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "interposer/calls/call_path.h"
@@ -214,6 +216,34 @@ TEST(InterposerArguments, ThatWereReplacedMeanwhileAreNotRepeated) {
   EXPECT_TRUE(kept.choose(launch_of(2, handlers)).repeats);
   kept.clear();
   EXPECT_FALSE(kept.choose(launch_of(2, handlers)).repeats);
+}
+
+std::function<void()> during_walk; // once
+
+int interrupted_backtrace(void** frames, int size) {
+  if (const auto interrupt = std::exchange(during_walk, nullptr)) interrupt();
+  return made_up_backtrace(frames, size);
+}
+
+TEST(InterposerArguments, AreChosenAnewIfASignalHandlerReplacesThem) {
+  UnwinderFunctions functions{};
+  functions.backtrace = interrupted_backtrace;
+  set_unwinder(functions);
+  std::uint32_t epoch = 0, number = 0;
+  ThreadLog* log = Process::enter_thread(epoch, number);
+  ASSERT_NE(log, nullptr);
+  const std::vector<std::uint64_t> mine(60, 0x60000);
+  const std::vector<std::uint64_t> handlers = others_of_same_number(*log, 3, mine);
+  write_launch(*log, launch_of(3, mine));
+  ASSERT_TRUE(log->kept_arguments().choose(launch_of(3, mine)).repeats);
+  bool interrupted = false;
+  during_walk = [&] {
+    interrupted = true;
+    write_launch(*log, launch_of(3, handlers));
+  };
+  EXPECT_FALSE(write_launch(*log, launch_of(3, mine)).repeats);
+  EXPECT_TRUE(interrupted);
+  EXPECT_TRUE(log->kept_arguments().choose(launch_of(3, mine)).repeats);
 }
 
 // From one wait to the next a program does much the same: at the second one there is room for all

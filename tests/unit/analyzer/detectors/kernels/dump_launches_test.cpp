@@ -39,8 +39,7 @@ TEST_F(Dumps, AllDoneLeavesTheNewest) {
 TEST_F(Dumps, LaunchesBehindTheGridAreNoCandidates) {
   for (int i = 0; i < 6; ++i) launch(0x400);
   launch(0x410);
-  EXPECT_EQ(labels(only(fault(14, "warp", "load\tglobal\t4"))), "accessed here|launched here");
-  EXPECT_EQ(address_of(result.findings[0].stacks[1]), 0x400u);
+  expect_only_launch(0x400);
 }
 
 // And one that came before has a lower one.
@@ -48,8 +47,7 @@ TEST_F(Dumps, LaunchesBeforeTheGridAreNoCandidates) {
   for (int i = 0; i < 4; ++i) launch(0x3f0, kOther);
   launch(0x400);
   launch(0x410);
-  EXPECT_EQ(labels(only(fault(14, "warp", "load\tglobal\t4"))), "accessed here|launched here");
-  EXPECT_EQ(address_of(result.findings[0].stacks[1]), 0x410u);
+  expect_only_launch(0x410);
 }
 
 TEST_F(Dumps, LargeSetsTakeIdsAndSmallOnesDoNot) {
@@ -58,8 +56,7 @@ TEST_F(Dumps, LargeSetsTakeIdsAndSmallOnesDoNot) {
   for (int i = 0; i < 2; ++i) launch(0x3f0, kOther);
   launch(0x400);
   launch(0x410);
-  EXPECT_EQ(labels(only(fault(14, "warp", "load\tglobal\t4"))), "accessed here|launched here");
-  EXPECT_EQ(address_of(result.findings[0].stacks[1]), 0x410u);
+  expect_only_launch(0x410);
 }
 
 TEST_F(Dumps, KernelsOfAGraphTakeIdsOnce) {
@@ -76,8 +73,7 @@ TEST_F(Dumps, KernelsOfAGraphTakeIdsOnce) {
   for (int i = 0; i < 4; ++i) launch(0x3f0, kOther);
   launch(0x400);
   launch(0x410);
-  EXPECT_EQ(labels(only(fault(14, "warp", "load\tglobal\t4"))), "accessed here|launched here");
-  EXPECT_EQ(address_of(result.findings[0].stacks[1]), 0x400u);
+  expect_only_launch(0x400);
 }
 
 // A copy may take an id: both launches may have the grid's.

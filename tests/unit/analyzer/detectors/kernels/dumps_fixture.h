@@ -57,6 +57,12 @@ protected:
     EXPECT_EQ(result.findings.size(), 1u);
     return result.findings.at(0);
   }
+  // A fault names one line as its launch, by this address.
+  void expect_only_launch(std::uint64_t address) {
+    const ReportedFinding& f = only(fault(14, "warp", "load\tglobal\t4"));
+    EXPECT_EQ(labels(f), "accessed here|launched here");
+    EXPECT_EQ(address_of(f.stacks.at(1)), address);
+  }
   static std::string lanes(unsigned first, unsigned count, std::uint64_t address, int stride) {
     char line[128];
     std::snprintf(line, sizeof line, "lanes\t1\t0\t0\t%u\t%u\t%llx\t%d\n", first, count,
