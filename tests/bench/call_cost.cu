@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one CUDA call costs, in microseconds: run alone and under a tool, the ratio is the tool's
-// price. Usage: call_cost FRAMES THREADS [CALL]; with CALL that kind alone. Prints one
-// line a kind of call: "<call> <frames> <threads> <microseconds>". Calls are made FRAMES functions
-// deep. One thread: the median of seven rounds of 20,000 calls (80,000 pairs, so that a trace grows
-// in each round), without the parts in which a neighbour used the core. Several threads: the mean
-// over threads of each thread's best round of 5,000 calls, all threads at work, one kind of launch.
+// price. Usage: call_cost FRAMES THREADS [CALL]; with CALL that kind alone. Prints one line a kind
+// of call: "<call> <frames> <threads> <microseconds>". Calls are made FRAMES functions deep.
+// One thread: the median of seven rounds of 20,000 calls (80,000 pairs, so that a trace grows in
+// each round), without the parts in which a neighbour used the core. Several threads: the mean over
+// threads of each thread's best round of 5,000 calls, all threads at work, one kind of launch.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -133,8 +133,6 @@ std::vector<double> measure(int frames, QuietCore* core, const std::vector<std::
   return found;
 }
 
-} // namespace
-
 // The kinds to measure: the one that is named, or all that so many threads measure.
 std::vector<std::size_t> chosen_kinds(const char* name, int threads) {
   std::vector<std::size_t> kinds;
@@ -142,8 +140,13 @@ std::vector<std::size_t> chosen_kinds(const char* name, int threads) {
   for (std::size_t i = 0; i < kAllCalls; ++i) {
     if (name != nullptr ? std::strcmp(name, kCallNames[i]) == 0 : i < all) kinds.push_back(i);
   }
-  return kinds;
+  if (!kinds.empty()) return kinds;
+  std::fprintf(stderr, "call_cost: no call is named '%s'; there are:\n", name);
+  for (const char* known : kCallNames) std::fprintf(stderr, "  %s\n", known);
+  std::exit(2);
 }
+
+} // namespace
 
 int main(int argc, char** argv) {
   const int frames = argc > 1 ? std::atoi(argv[1]) : 10;
