@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tells whether this thread has a core for itself. On a rented machine the core's other hardware
 // thread may work for another machine; then all that this one does takes up to twice as long. No
-// counter of the guest shows that, so a loop that keeps all units of the core busy is timed: it
-// takes 0.2 ms alone and 0.35 to 0.42 ms beside a busy neighbour (a Xeon of 2023).
+// counter of the guest shows that, so a loop that keeps all units of the core busy is timed. One
+// like it took 0.20 ms alone and 0.35 to 0.42 ms beside a busy neighbour (a Xeon of 2023).
 #pragma once
 
 #include <algorithm>
