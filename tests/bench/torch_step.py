@@ -3,7 +3,8 @@
 its standard input, or, given a number of seconds, the mean of as many steps as they take.
 
 The 50 steps are those in which no neighbour used the core's other hardware thread, as tests/bench/quiet_core.h explains.
-A loop of Python's takes half again as long then. All threads are bound to one core, which is left when it stays noisy."""
+A loop of Python's that takes 15 % longer than its quickest turn tells. All threads are bound to one core, which is left
+when it stays noisy."""
 
 import os
 import pathlib
