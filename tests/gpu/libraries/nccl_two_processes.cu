@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-reduces with NCCL between two processes, whose kernels wait for each other. They share the GPU where there is one.
+// All-reduces with NCCL between two processes, whose kernels wait for each other. They share the
+// GPU where there is one.
 // libraries: nccl
 #include <nccl.h>
 #include <sys/wait.h>
