@@ -4,7 +4,7 @@
 // the stream ends with its thread while the event may be pending.
 //
 // run: none
-// expect: error stream-order count=1 api=cudaMemsetAsync message="on the thread's default stream, but it was allocated on the thread's default stream" stacks="used here"@use:LINE(use),"allocated here"@allocate:LINE(alloc)
+// expect: error stream-order count=1 api=cudaMemsetAsync message="cudaMemsetAsync on the thread's default stream uses" stacks="used here"@use:LINE(use),"allocated here"@allocate:LINE(alloc)
 // run: event
 // device: simulated
 // expect: clean

@@ -56,15 +56,16 @@ Finding OrderMistakes::describe(const Found& found) const {
   f.stacks.push_back(stack_as(
     mistake == OrderMistake::kUsedEarly ? StackRole::kUsed : StackRole::kFreed, call.stack, name));
   if (before) {
-    f.message = {CallName{name}, mistake == OrderMistake::kUsedEarly ? " uses " : " frees ",
-                 what,           " on ",
-                 here,           ", but it was allocated on ",
+    // The stream stands beside the call: behind the memory it would read as the allocation's.
+    f.message = {CallName{name}, " on ",
+                 here,           mistake == OrderMistake::kUsedEarly ? " uses " : " frees ",
+                 what,           ", but it was allocated on ",
                  there,          " and nothing orders the two"};
     f.advice = cat({"After the allocation call ", record, ", and ", wait, " before this call."});
   } else if (mistake == OrderMistake::kFreedInUse) {
     f.message = {
-      CallName{name}, " frees ", what,  " on ",
-      here,           ", but ",  there, " uses it and nothing orders that use before the free"};
+      CallName{name}, " on ",   here,  " frees ",
+      what,           ", but ", there, " uses it and nothing orders that use before the free"};
     f.advice = cat({"Free it on ", there, ", or call ", record, " after its last use there and ",
                     wait, " before the free."});
   } else {

@@ -16,8 +16,8 @@ TEST_F(StreamOrders, UsedBeforeItsAllocation) {
   const ReportedFinding& f = result.findings[0];
   EXPECT_EQ(f.severity, Severity::kError);
   EXPECT_EQ(f.message,
-            "cudaMemsetAsync uses 1.0 MiB of stream-ordered device memory allocated by "
-            "cudaMallocAsync on stream 0x6600, but it was allocated on stream 0x5500 and nothing "
+            "cudaMemsetAsync on stream 0x6600 uses 1.0 MiB of stream-ordered device memory "
+            "allocated by cudaMallocAsync, but it was allocated on stream 0x5500 and nothing "
             "orders the two.");
   EXPECT_EQ(
     f.advice,
@@ -35,8 +35,8 @@ TEST_F(StreamOrders, FreedWhileUsedElsewhere) {
   ASSERT_EQ(kinds(), "stream-order");
   EXPECT_EQ(
     result.findings[0].message,
-    "cudaFreeAsync frees 1.0 MiB of stream-ordered device memory allocated by cudaMallocAsync on stream "
-    "0x5500, but stream 0x6600 uses it and nothing orders that use before the free.");
+    "cudaFreeAsync on stream 0x5500 frees 1.0 MiB of stream-ordered device memory allocated by "
+    "cudaMallocAsync, but stream 0x6600 uses it and nothing orders that use before the free.");
   EXPECT_EQ(labels(result.findings[0]), "freed here|used here|allocated here");
 }
 
