@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the text files of a trace without stdio streams or the heap: a small buffer and write(2).
-// Escapes what trace/FORMAT.md escapes. A failed write leaves good() false.
+// Escapes what trace/FORMAT.md escapes. A failed write leaves good() false, and errno says why.
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -42,7 +43,7 @@ class TextFile {
 public:
   explicit TextFile(const char* path) noexcept
       : fd_(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) {
-    good_ = fd_ >= 0;
+    if (fd_ < 0) error_ = errno;
   }
   ~TextFile() {
     flush();
@@ -53,7 +54,8 @@ public:
 
   bool good() noexcept {
     flush();
-    return good_;
+    if (error_ != 0) errno = error_;
+    return error_ == 0;
   }
   void line(const char* text) noexcept {
     put(text);
@@ -116,17 +118,17 @@ private:
     for (; *text != '\0'; ++text) put_escaped(*text);
   }
   void flush() noexcept {
-    good_ = good_ && fits_file_size_limit(fd_, used_);
-    for (std::size_t done = 0; good_ && done < used_;) {
+    if (error_ == 0 && !fits_file_size_limit(fd_, used_)) error_ = EFBIG;
+    for (std::size_t done = 0; error_ == 0 && done < used_;) {
       const ssize_t n = write(fd_, buffer_ + done, used_ - done);
-      good_ = n > 0;
+      if (n <= 0) error_ = n < 0 ? errno : ENOSPC;
       done += n > 0 ? static_cast<std::size_t>(n) : 0;
     }
     used_ = 0;
   }
 
   int fd_;
-  bool good_ = false;
+  int error_ = 0; // of the first write that failed
   std::size_t used_ = 0;
   char buffer_[1024];
 };

@@ -3,6 +3,7 @@
 // the first log.
 #include "interposer/log/process.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -170,7 +171,9 @@ bool Process::start() noexcept {
   }
   if (!make_directory()) return false;
   if (!write_info() || !write_names() || !map_fork_page()) {
-    notify_command("nodir", directory_);
+    static char reason[4200]; // under the slow lock
+    std::snprintf(reason, sizeof reason, "%s: %s", directory_, strerrordesc_np(errno));
+    notify_command("nodir", reason);
     return false;
   }
   if (!thread_end_key_made)
@@ -312,12 +315,13 @@ void Process::append_line(const char* file, const char* line, std::size_t length
 }
 
 void Process::notify_command(const char* word, const char* text) noexcept {
-  char path[2048], line[2048];
-  if (!initial_environment("GPUMEMTRACE_NOTES", path, sizeof path)) return;
-  const int n = std::snprintf(line, sizeof line, "%s\t%d\t%s\n", word, process_id(), text);
-  const int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+  char line[4300]; // first the file's path, then the line: a thread's stack may be small
+  if (!initial_environment("GPUMEMTRACE_NOTES", line, sizeof line)) return;
+  const int fd = open(line, O_WRONLY | O_APPEND | O_CLOEXEC);
   if (fd < 0) return;
-  const auto length = static_cast<std::size_t>(n > 0 ? n : 0);
+  const int n = std::snprintf(line, sizeof line, "%s\t%d\t%s\n", word, process_id(), text);
+  const std::size_t length = n > 0 ? std::min(static_cast<std::size_t>(n), sizeof line - 1) : 0;
+  if (length != 0) line[length - 1] = '\n';
   if (!fits_file_size_limit(fd, length) || write(fd, line, length) < 0) { /* the command is gone */
   }
   close(fd);

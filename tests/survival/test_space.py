@@ -119,6 +119,13 @@ class Space(InterposedCase):
     def test_disk_without_room_for_anything(self):
         self.full_disk("8k")
         self.assertEqual([line[0] for line in self.noted()], ["nodir"])
+        self.assertIn("No space left on device", self.noted()[0][-1])
+
+    def test_long_paths_stand_in_notes_as_a_whole(self):
+        deep = os.path.join(self.folder, *["x" * 200] * 14)
+        os.makedirs(deep)
+        self.many(100, env={"GPUMEMTRACE_DIR": "/proc/nowhere", "TMPDIR": deep})
+        self.assertEqual([(line[0], os.path.dirname(line[-1])) for line in self.noted()], [("moved", deep)])
 
 
 if __name__ == "__main__":
