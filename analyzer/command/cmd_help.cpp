@@ -84,7 +84,7 @@ std::string help_options() {
     text += "\nOptions of " + std::string(name) + "\n" + options_text(find_command(name)->id);
   text += "\nReport formats (--format)\n";
   for (const OutputInfo* output : outputs())
-    text += "  " + padded(output->id, 8) + std::string(output->title) + "\n";
+    text += "  " + padded(output->id, 10) + std::string(output->title) + "\n";
   return text +
          "\nEnvironment\n"
          "  NO_COLOR             no colours unless --color always\n"
