@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 
 #include "analyzer/command/console.h"
@@ -81,6 +82,16 @@ const CommandInfo* find_command(std::string_view name) {
   return nullptr;
 }
 
+namespace {
+
+// The commands of which a program inherits the dispositions of signals.
+bool starts_a_program(CommandId id) {
+  return id == CommandId::kRun || id == CommandId::kCheck || id == CommandId::kRecord ||
+         id == CommandId::kNvcc;
+}
+
+} // namespace
+
 int dispatch(std::vector<std::string> arguments) {
   if (arguments.empty()) {
     throw UserError(
@@ -107,6 +118,8 @@ int dispatch(std::vector<std::string> arguments) {
   } else {
     command = find_command("run");
   }
+  // A report above the limit of RLIMIT_FSIZE shall be an error of write().
+  if (!starts_a_program(command->id)) std::signal(SIGXFSZ, SIG_IGN);
   if (command->id == CommandId::kNvcc) { // options are the compiler's, also --help
     Settings settings;
     settings.words.assign(rest.begin(), rest.end());

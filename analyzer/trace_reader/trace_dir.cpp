@@ -12,6 +12,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "analyzer/base/text_files.h"
 #include "analyzer/base/text_format.h"
@@ -43,9 +44,10 @@ std::optional<std::string> read_text(const fs::path& path, std::string& problem)
     return std::nullopt;
   }
   std::string text;
-  char buffer[1 << 16];
-  while (text.size() < kMaxTextBytes && (file.read(buffer, sizeof buffer) || file.gcount() > 0)) {
-    text.append(buffer, static_cast<std::size_t>(file.gcount()));
+  std::vector<char> buffer(1 << 16); // a limited stack may be no larger
+  const auto size = static_cast<std::streamsize>(buffer.size());
+  while (text.size() < kMaxTextBytes && (file.read(buffer.data(), size) || file.gcount() > 0)) {
+    text.append(buffer.data(), static_cast<std::size_t>(file.gcount()));
   }
   return text;
 }

@@ -37,6 +37,41 @@ class Output(CommandCase):
         self.assertIn("/dev/full", result.stderr)
         self.assertIn("No space left", result.stderr)
 
+    def test_a_limit_of_file_sizes_is_an_error_that_says_so(self):
+        program = (PROGRAM, "environment", "HOME")
+        for command in (("check",), ("run",)):
+            words = (*command, "--device", "real", "--format", "html", "--output", "r.html", *program)
+            result = self.limited("ulimit -f 1", *words)
+            self.assertEqual(result.returncode, 4, result)
+            self.assertIn("cannot write the report to r.html: File too large", result.stderr)
+        self.environment["FAKE_TRACE"] = "app"
+        self.run_command("record", "--device", "real", *program)
+        result = self.limited("ulimit -f 1", "report", "--format", "html", "--output", "r.html")
+        self.assertEqual(result.returncode, 4, result)
+        self.assertIn("cannot write the report to r.html: File too large", result.stderr)
+
+    def test_the_program_still_ends_by_the_limit_of_file_sizes(self):
+        script = "ulimit -f 1; head -c 9000 /dev/zero > big"
+        result = self.run_command("run", "--device", "real", "bash", "-c", f"{script}; kill -XFSZ $$; exit 3")
+        self.assertEqual(result.returncode, -25, result)
+
+    def test_a_small_stack(self):
+        self.environment["FAKE_TRACE"] = "app"
+        result = self.limited("ulimit -s 64", "run", "--device", "real", PROGRAM)
+        self.assertEqual(result.returncode, 0, result)
+        self.assertIn("SUMMARY", result.stderr)
+
+    def limited(self, limit, *words):
+        return subprocess.run(
+            ["bash", "-c", f'{limit}; exec "$@"', "bash", COMMAND, *words],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
     def test_full_disk_keeps_the_programs_status(self):
         result = self.run_command("--device", "real", "--output", "/dev/full", PROGRAM, "exit", "9")
         self.assertEqual(result.returncode, 9, result)

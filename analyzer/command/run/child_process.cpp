@@ -163,6 +163,9 @@ Outcome launch(const LaunchPlan& plan) {
   if (program == 0) become(plan, elf, mask, child_action, errors[1]);
   const int fork_error = errno;
   ::close(errors[1]);
+  // The program has its own disposition by now; a report that is too large shall be an error of
+  // write().
+  std::signal(SIGXFSZ, SIG_IGN);
   if (program < 0)
     throw UserError(std::string("cannot start a process: ") + std::strerror(fork_error),
                     kCannotStart);
