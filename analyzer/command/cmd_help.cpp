@@ -59,8 +59,10 @@ std::string help_of(const CommandInfo& command) {
 
 std::string help_findings() {
   std::string text;
+  std::size_t width = 0;
+  for (const DetectorInfo* detector : detectors()) width = std::max(width, detector->id.size());
   for (const DetectorInfo* detector : detectors()) {
-    text += padded(detector->id, 24) + padded(severity_name(detector->severity), 9) +
+    text += padded(detector->id, width + 2) + padded(severity_name(detector->severity), 9) +
             std::string(detector->title) + "\n";
   }
   if (text.empty()) return "this build has no detectors\n";

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the command of this package is, and running it."""
 
+import functools
 import os
 import pathlib
 import subprocess
@@ -25,3 +26,10 @@ def output_of(*words: str) -> str:
     if done.returncode not in (0, 1):
         raise GpumemtraceError(done.stderr.strip() or f"'gpumemtrace {words[0]}' ended with status {done.returncode}")
     return done.stdout
+
+
+@functools.cache
+def finding_kinds() -> frozenset[str]:
+    """The kinds of findings that the command knows: the first column of `gpumemtrace help findings`."""
+    table = output_of("help", "findings").partition("\n\n")[0]
+    return frozenset(line.split()[0] for line in table.splitlines())

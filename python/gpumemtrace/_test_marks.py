@@ -38,6 +38,12 @@ class Limits:
     def allows(self, kind: str) -> bool:
         return any(fnmatch.fnmatchcase(kind, pattern) for pattern in self.allow)
 
+    def check_allowed(self, kinds: Iterable[str]) -> None:
+        """Raises ValueError if something is allowed that is none of these kinds: it would allow nothing."""
+        for pattern in self.allow:
+            if not fnmatch.filter(kinds, pattern):
+                raise ValueError(f"allow={pattern!r} is no kind of finding; 'gpumemtrace help findings' lists them")
+
 
 def limits_of(marks: Iterable[Any]) -> Limits:
     """Of a test's marks, the nearest first: it decides, and what is allowed adds up. Raises ValueError."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gpumemtrace._command import GpumemtraceError, command_path
+from gpumemtrace._command import GpumemtraceError, command_path, finding_kinds
 from gpumemtrace._process import is_traced
 from gpumemtrace._test_marks import limits_of
 
@@ -74,10 +74,12 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     return f"gpumemtrace: traces in {os.environ.get('GPUMEMTRACE_DIR', os.getcwd())}"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         try:
-            limits_of(item.iter_markers("gpumemtrace"))
+            limits = limits_of(item.iter_markers("gpumemtrace"))
+            if limits.allow and _runs_tests(config.option):
+                limits.check_allowed(finding_kinds())
         except ValueError as error:
             raise pytest.UsageError(f"{item.nodeid}: {error}") from error
 

@@ -3,6 +3,7 @@
 
 import glob
 import os
+import re
 import shutil
 import unittest
 
@@ -228,7 +229,10 @@ class Help(CommandCase):
         self.assert_help(["help", "record"], "--max-trace", "--stack-depth")
 
     def test_findings(self):
-        self.assert_help(["help", "findings"])
+        self.assert_help(["help", "findings"], "double-free")
+        table = self.run_command("help", "findings").stdout.partition("\n\n")[0]
+        columns = {re.match(r"\S+ +", line).end() for line in table.splitlines()}
+        self.assertEqual(len(columns), 1, table)
 
     def test_one_topic(self):
         self.assert_usage_error(

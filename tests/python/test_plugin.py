@@ -144,7 +144,12 @@ class Plugin(PythonCase):
         self.assertIn("PyTorch's caching allocator", sections(done.stdout)["test_holds"])
 
     def test_wrong_marks(self):
-        for mark, words in (("max_peek='1G'", "not max_peek"), ("max_peak='much'", "'much' is no size")):
+        for mark, words in (
+            ("max_peek='1G'", "not max_peek"),
+            ("max_peak='much'", "'much' is no size"),
+            ("allow='leek'", "allow='leek' is no kind of finding"),
+            ("allow=['leak', 'copy-*', 'copies-*']", "allow='copies-*' is no kind of finding"),
+        ):
             with open(os.path.join(self.folder, "test_wrong.py"), "w", encoding="utf-8") as file:
                 file.write(f"import pytest\n@pytest.mark.gpumemtrace({mark})\ndef test_it(): pass\n")
             done = self.run_suite("", status=4)
