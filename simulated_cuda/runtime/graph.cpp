@@ -76,6 +76,23 @@ CUDA_MEMSET_NODE_PARAMS make_set(const cudaMemsetParams& p) {
   return {reinterpret_cast<CUdeviceptr>(p.dst), p.pitch, p.value, p.elementSize, p.width, p.height};
 }
 
+cudaKernelNodeParams kernel_params(const cudaGraphNodeParams& params) {
+  const cudaKernelNodeParamsV2& k = params.kernel;
+  return {k.func, k.gridDim, k.blockDim, k.sharedMemBytes, k.kernelParams, k.extra};
+}
+
+cudaMemsetParams set_params(const cudaGraphNodeParams& params) {
+  const cudaMemsetParamsV2& m = params.memset;
+  return {m.dst, m.pitch, m.value, m.elementSize, m.width, m.height};
+}
+
+// The kinds that kernel_params(), set_params() and make_copy() do not translate are described alike
+// on both levels.
+CUgraphNodeParams* as_driver(cudaGraphNodeParams* params) {
+  static_assert(sizeof(cudaGraphNodeParams) == sizeof(CUgraphNodeParams));
+  return reinterpret_cast<CUgraphNodeParams*>(params);
+}
+
 cudaError_t add_copy(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
                      size_t count, const CUDA_MEMCPY3D& copy) {
   return to_runtime(
@@ -194,23 +211,50 @@ cudaError_t graph_add_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaG
   if (params == nullptr) return cudaErrorInvalidValue;
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;
   if (params->type == cudaGraphNodeTypeKernel) {
-    const cudaKernelNodeParamsV2& k = params->kernel;
-    const cudaKernelNodeParams plain{k.func,           k.gridDim,      k.blockDim,
-                                     k.sharedMemBytes, k.kernelParams, k.extra};
-    return graph_add_kernel_node(node, graph, needs, count, &plain);
+    const cudaKernelNodeParams kernel = kernel_params(*params);
+    return graph_add_kernel_node(node, graph, needs, count, &kernel);
   }
   if (params->type == cudaGraphNodeTypeMemcpy)
     return graph_add_memcpy_node(node, graph, needs, count, &params->memcpy.copyParams);
   if (params->type == cudaGraphNodeTypeMemset) {
-    const cudaMemsetParamsV2& m = params->memset;
-    const cudaMemsetParams plain{m.dst, m.pitch, m.value, m.elementSize, m.width, m.height};
-    return graph_add_memset_node(node, graph, needs, count, &plain);
+    const cudaMemsetParams set = set_params(*params);
+    return graph_add_memset_node(node, graph, needs, count, &set);
   }
-  // The other kinds are described alike on both levels.
-  static_assert(sizeof(cudaGraphNodeParams) == sizeof(CUgraphNodeParams));
-  return to_runtime(driver().cuGraphAddNode(node, graph, needs,
-                                            reinterpret_cast<const CUgraphEdgeData*>(edges), count,
-                                            reinterpret_cast<CUgraphNodeParams*>(params)));
+  return to_runtime(driver().cuGraphAddNode(
+    node, graph, needs, reinterpret_cast<const CUgraphEdgeData*>(edges), count, as_driver(params)));
+}
+
+cudaError_t graph_node_set_params(cudaGraphNode_t node, cudaGraphNodeParams* params) {
+  if (params == nullptr) return cudaErrorInvalidValue;
+  if (cudaError_t error = use_context(); error != cudaSuccess) return error;
+  if (params->type == cudaGraphNodeTypeKernel) {
+    const cudaKernelNodeParams kernel = kernel_params(*params);
+    return graph_kernel_node_set_params(node, &kernel);
+  }
+  if (params->type == cudaGraphNodeTypeMemcpy)
+    return graph_memcpy_node_set_params(node, &params->memcpy.copyParams);
+  if (params->type == cudaGraphNodeTypeMemset) {
+    const CUDA_MEMSET_NODE_PARAMS set = make_set(set_params(*params));
+    return to_runtime(driver().cuGraphMemsetNodeSetParams(node, &set));
+  }
+  return to_runtime(driver().cuGraphNodeSetParams(node, as_driver(params)));
+}
+
+cudaError_t graph_exec_node_set_params(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                       cudaGraphNodeParams* params) {
+  if (params == nullptr) return cudaErrorInvalidValue;
+  if (cudaError_t error = use_context(); error != cudaSuccess) return error;
+  if (params->type == cudaGraphNodeTypeKernel) {
+    const cudaKernelNodeParams kernel = kernel_params(*params);
+    return graph_exec_kernel_node_set_params(exec, node, &kernel);
+  }
+  if (params->type == cudaGraphNodeTypeMemcpy)
+    return graph_exec_memcpy_node_set_params(exec, node, &params->memcpy.copyParams);
+  if (params->type == cudaGraphNodeTypeMemset) {
+    const cudaMemsetParams set = set_params(*params);
+    return graph_exec_memset_node_set_params(exec, node, &set);
+  }
+  return to_runtime(driver().cuGraphExecNodeSetParams(exec, node, as_driver(params)));
 }
 
 } // namespace gmt::sim

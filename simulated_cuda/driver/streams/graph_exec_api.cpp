@@ -9,6 +9,12 @@
 namespace gmt::sim {
 namespace {
 
+// A node's operation as the executable graph holds it, its child a copy.
+Operation own_copy(const Operation& operation) {
+  const auto* child = std::get_if<ChildOperation>(&operation);
+  return child != nullptr ? ChildOperation{clone(*child->graph)} : operation;
+}
+
 CUresult instantiate(CUgraphExec* out, CUgraph handle, unsigned long long flags) {
   const Graph* graph = state().graphs.get(handle);
   constexpr unsigned long long kKnown =
@@ -19,11 +25,8 @@ CUresult instantiate(CUgraphExec* out, CUgraph handle, unsigned long long flags)
   if (order.size() != graph->nodes.size()) return CUDA_ERROR_INVALID_VALUE;
   auto exec = std::make_unique<GraphExec>();
   exec->flags = flags;
-  for (const GraphNode* node : order) exec->nodes.push_back({node, node->operation, true});
-  for (ExecNode& node : exec->nodes) {
-    if (auto* child = std::get_if<ChildOperation>(&node.operation))
-      child->graph = clone(*child->graph);
-  }
+  for (const GraphNode* node : order)
+    exec->nodes.push_back({node, own_copy(node->operation), true});
   *out = reinterpret_cast<CUgraphExec>(state().execs.add(std::move(exec)));
   return CUDA_SUCCESS;
 }
@@ -75,7 +78,7 @@ CUresult graph_exec_update(CUgraphExec handle, CUgraph graph_handle,
     return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   }
   for (size_t i = 0; i < order.size(); ++i)
-    exec->nodes[i] = {order[i], order[i]->operation, exec->nodes[i].enabled};
+    exec->nodes[i] = {order[i], own_copy(order[i]->operation), exec->nodes[i].enabled};
   info->result = CU_GRAPH_EXEC_UPDATE_SUCCESS;
   return CUDA_SUCCESS;
 }

@@ -68,6 +68,59 @@ CUresult write_exec_operation(CUgraphExec exec_handle, CUgraphNode node_handle, 
   return CUDA_ERROR_INVALID_VALUE;
 }
 
+CUDA_KERNEL_NODE_PARAMS kernel_of(const CUgraphNodeParams& params) {
+  CUDA_KERNEL_NODE_PARAMS kernel{};
+  static_assert(sizeof kernel == sizeof params.kernel);
+  __builtin_memcpy(&kernel, &params.kernel, sizeof kernel);
+  return kernel;
+}
+
+CUDA_MEMSET_NODE_PARAMS set_of(const CUgraphNodeParams& params) {
+  const CUDA_MEMSET_NODE_PARAMS_v2& m = params.memset;
+  return {m.dst, m.pitch, m.value, m.elementSize, m.width, m.height};
+}
+
+CUDA_HOST_NODE_PARAMS host_of(const CUgraphNodeParams& params) {
+  return {params.host.fn, params.host.userData};
+}
+
+// A child may be replaced by a graph of as many nodes of the same kinds, in the same order.
+bool is_alike(const Graph& one, const Graph& other) {
+  if (one.nodes.size() != other.nodes.size()) return false;
+  for (size_t i = 0; i < one.nodes.size(); ++i) {
+    if (type_of(one.nodes[i]->operation) != type_of(other.nodes[i]->operation)) return false;
+  }
+  return true;
+}
+
+// Calls write(operation) with a copy of the graph, if the node's child may become it.
+template <class Write>
+CUresult write_child(CUgraphNode node, CUgraph graph, Write write) {
+  const auto* old = operation_of<ChildOperation>(node);
+  const Graph* child = find_graph(graph);
+  if (old == nullptr || child == nullptr || !is_alike(*old->graph, *child))
+    return CUDA_ERROR_INVALID_VALUE;
+  return write(ChildOperation{clone(*child)});
+}
+
+// Calls write(operation) with what the parameters say. Memory nodes cannot be changed.
+template <class Write>
+CUresult write_params(CUgraphNode node, const CUgraphNodeParams* params, Write write) {
+  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  switch (params->type) {
+  case CU_GRAPH_NODE_TYPE_KERNEL: return write(make_kernel_operation(kernel_of(*params)));
+  case CU_GRAPH_NODE_TYPE_MEMCPY: return write(params->memcpy.copyParams);
+  case CU_GRAPH_NODE_TYPE_MEMSET: return write(set_of(*params));
+  case CU_GRAPH_NODE_TYPE_HOST: return write(host_of(*params));
+  case CU_GRAPH_NODE_TYPE_GRAPH: return write_child(node, params->graph.graph, write);
+  case CU_GRAPH_NODE_TYPE_WAIT_EVENT: return write(EventWaitOperation{params->eventWait.event});
+  case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+    return write(EventRecordOperation{params->eventRecord.event});
+  case CU_GRAPH_NODE_TYPE_EMPTY: return write(EmptyOperation{});
+  default: return CUDA_ERROR_NOT_SUPPORTED;
+  }
+}
+
 } // namespace
 
 CUresult graph_add_kernel_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
@@ -163,6 +216,12 @@ CUresult graph_child_graph_node_get_graph(CUgraphNode node, CUgraph* graph) {
   return CUDA_SUCCESS;
 }
 
+CUresult graph_exec_child_graph_node_set_params(CUgraphExec exec, CUgraphNode node, CUgraph child) {
+  return write_child(node, child, [&](const auto& operation) {
+    return write_exec_operation(exec, node, operation);
+  });
+}
+
 CUresult graph_add_empty_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
                               size_t count) {
   return add_node(out, graph, dependencies, count, EmptyOperation{});
@@ -233,20 +292,17 @@ CUresult graph_add_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* need
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
   switch (params->type) {
   case CU_GRAPH_NODE_TYPE_KERNEL: {
-    CUDA_KERNEL_NODE_PARAMS kernel{};
-    static_assert(sizeof kernel == sizeof params->kernel);
-    __builtin_memcpy(&kernel, &params->kernel, sizeof kernel);
+    const CUDA_KERNEL_NODE_PARAMS kernel = kernel_of(*params);
     return graph_add_kernel_node(out, graph, needs, count, &kernel);
   }
   case CU_GRAPH_NODE_TYPE_MEMCPY:
     return graph_add_memcpy_node(out, graph, needs, count, &params->memcpy.copyParams, nullptr);
   case CU_GRAPH_NODE_TYPE_MEMSET: {
-    const CUDA_MEMSET_NODE_PARAMS_v2& m = params->memset;
-    const CUDA_MEMSET_NODE_PARAMS set{m.dst, m.pitch, m.value, m.elementSize, m.width, m.height};
+    const CUDA_MEMSET_NODE_PARAMS set = set_of(*params);
     return graph_add_memset_node(out, graph, needs, count, &set, nullptr);
   }
   case CU_GRAPH_NODE_TYPE_HOST: {
-    const CUDA_HOST_NODE_PARAMS host{params->host.fn, params->host.userData};
+    const CUDA_HOST_NODE_PARAMS host = host_of(*params);
     return graph_add_host_node(out, graph, needs, count, &host);
   }
   case CU_GRAPH_NODE_TYPE_GRAPH:
@@ -273,6 +329,17 @@ CUresult graph_add_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* need
 CUresult graph_add_node_v1(CUgraphNode* out, CUgraph graph, const CUgraphNode* needs, size_t count,
                            CUgraphNodeParams* params) {
   return graph_add_node(out, graph, needs, nullptr, count, params);
+}
+
+CUresult graph_node_set_params(CUgraphNode node, CUgraphNodeParams* params) {
+  return write_params(node, params,
+                      [&](const auto& operation) { return write_operation(node, &operation); });
+}
+
+CUresult graph_exec_node_set_params(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams* params) {
+  return write_params(node, params, [&](const auto& operation) {
+    return write_exec_operation(exec, node, operation);
+  });
 }
 
 } // namespace gmt::sim
