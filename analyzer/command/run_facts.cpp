@@ -69,7 +69,7 @@ ProcessReport bare_process(const RunFacts& facts) {
 // its own limit only.
 std::string gap_sentence(const Note& note) {
   if (note.word == "nodir")
-    return "no trace could be made for it: " + note.text + "; name another place with --trace-dir";
+    return "no trace could be made for it: " + note.text + "; name another folder with --trace-dir";
   if (note.word != "nolog") return {};
   std::string reason = note.text;
   const std::string_view quota = ::strerrordesc_np(EDQUOT);

@@ -80,7 +80,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             limits = limits_of(item.iter_markers("gpumemtrace"))
             if limits.allow and _runs_tests(config.option):
                 limits.check_allowed(finding_kinds())
-        except ValueError as error:
+        except (GpumemtraceError, ValueError) as error:
             raise pytest.UsageError(f"{item.nodeid}: {error}") from error
 
 

@@ -108,7 +108,7 @@ class Check(CommandCase):
         self.environment["FAKE_NOTE"] = "nodir disk full"
         result = self.run_command("check", "--device", "real", PROGRAM)
         self.assertEqual(result.returncode, 23, result)
-        self.assertIn("disk full", flat(result.stderr))
+        self.assertIn("disk full; name another folder with --trace-dir", flat(result.stderr))
 
     def test_a_thread_without_log_fails(self):
         self.environment["FAKE_TRACE"] = "app"

@@ -14,6 +14,8 @@
 // run: child
 // unlike-fenced-real: the graph uses freed memory, which faults there
 // expect: error use-after-free count=1 api=cudaGraphLaunch message="The graph that is launched sets 0x" stacks="graph launched here"@launch:LINE(launch),"node made here"@add_set:LINE(set),"freed here"@main:LINE(free),"allocated here"@main:LINE(alloc)
+// run: updated
+// expect: clean
 #include "answers.h"
 
 constexpr size_t kBytes = 4096;
@@ -55,8 +57,41 @@ static bool holds(const unsigned char* block, unsigned value)
   return true;
 }
 
+// What is changed in a graph's child reaches no executable graph, also none that was updated from this graph.
+static int updated()
+{
+  unsigned char* block = nullptr;
+  CHECK(cudaMalloc(&block, kBytes));
+  cudaGraph_t graph = nullptr, child = nullptr, inside = nullptr;
+  CHECK(cudaGraphCreate(&graph, 0));
+  CHECK(cudaGraphCreate(&child, 0));
+  add_set(child, block, 7);
+  cudaGraphNode_t child_node = nullptr, set = nullptr;
+  CHECK(cudaGraphAddChildGraphNode(&child_node, graph, nullptr, 0, child));
+  cudaGraphExec_t executable = nullptr;
+  CHECK(cudaGraphInstantiate(&executable, graph, 0));
+  cudaGraphExecUpdateResultInfo info{};
+  CHECK(cudaGraphExecUpdate(executable, graph, &info));
+
+  size_t count = 1;
+  CHECK(cudaGraphChildGraphNodeGetGraph(child_node, &inside));
+  CHECK(cudaGraphGetNodes(inside, &set, &count));
+  cudaGraphNodeParams params = set_of(block, 8);
+  CHECK(cudaGraphNodeSetParams(set, &params));
+  CHECK(launch(executable));
+  const bool right = holds(block, 7);
+
+  CHECK(cudaGraphExecDestroy(executable));
+  CHECK(cudaGraphDestroy(graph));
+  CHECK(cudaGraphDestroy(child));
+  CHECK(cudaFree(block));
+  return right ? 0 : 1;
+}
+
 int main(int argc, char** argv)
 {
+  if (started_with(argc, argv, "updated"))
+    return updated();
   const bool by_node = started_with(argc, argv, "node"), by_executable = started_with(argc, argv, "executable");
   const bool by_child = started_with(argc, argv, "child");
   unsigned char *first = nullptr, *second = nullptr, *third = nullptr, *gone = nullptr;
