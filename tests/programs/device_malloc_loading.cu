@@ -43,10 +43,10 @@
 // env: GPUMEMTRACE_SIM_KERNEL_TIME=0.2
 // expect: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_of_module:LINE(module)
 #include "answers.h"
+#include "driver_function.h"
 
 #include <atomic>
 #include <chrono>
-#include <cuda.h>
 #include <elf.h>
 #include <fstream>
 #include <iterator>
@@ -129,14 +129,6 @@ __attribute__((noinline)) static void capture(cudaStreamCaptureMode mode)
   CHECK(cudaStreamDestroy(stream));
 }
 
-template <class Function> static Function* driver_function(const char* name)
-{
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult result;
-  CHECK(cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result));
-  return reinterpret_cast<Function*>(found);
-}
-
 // The code of leak_one in this program's own file, as if it came from another one. What nvcc leaves in .nv_fatbin are fat binaries one
 // behind the other, of which some are empty; the header of each has the size of the rest.
 static std::vector<char> own_code()
@@ -174,10 +166,10 @@ __attribute__((noinline)) static void launch_linked(cudaStream_t stream)
 
 __attribute__((noinline)) static void launch_of_module(const std::vector<char>& code, cudaStream_t stream)
 {
-  const auto load = driver_function<CUresult(CUmodule*, const void*)>("cuModuleLoadData");
-  const auto find = driver_function<CUresult(CUfunction*, CUmodule, const char*)>("cuModuleGetFunction");
+  const auto load = driver_function<CUresult(CUmodule*, const void*)>("cuModuleLoadData", 12000);
+  const auto find = driver_function<CUresult(CUfunction*, CUmodule, const char*)>("cuModuleGetFunction", 12000);
   const auto launch = driver_function<CUresult(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                               unsigned, CUstream, void**, void**)>("cuLaunchKernel");
+                                               unsigned, CUstream, void**, void**)>("cuLaunchKernel", 12000);
   CUmodule module;
   CUfunction kernel;
   CHECK(load(&module, code.data()));

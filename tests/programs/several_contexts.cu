@@ -27,8 +27,7 @@
 // options: --counters
 // expect: warning uncoalesced ratio=8 line=LINE(load)
 #include "answers.h"
-
-#include <cuda.h>
+#include "driver_function.h"
 
 constexpr unsigned kBlocks = 256, kThreads = 256, kValues = kBlocks * kThreads;
 constexpr int kLaunches = 3;
@@ -79,14 +78,6 @@ static void check_and_free(const Arrays& a)
   ANSWERS(kLaunches * 0x01010101, last);
   CHECK(cudaFree(a.from));
   CHECK(cudaFree(a.to));
-}
-
-template <class Function> static Function* driver_function(const char* name, int version)
-{
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult result;
-  CHECK(cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &result));
-  return reinterpret_cast<Function*>(found);
 }
 
 // What makes one or the other context current.

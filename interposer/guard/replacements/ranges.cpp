@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replacements of copies and sets: CUDA knows the bytes that were asked for and refuses what leaves
-// them, but of a mapping it knows only whole pages. So what leaves a fenced block is refused here.
-// The recorders know where each call's ranges are.
+// them, but of a mapping it knows only whole pages. So what leaves a fenced block is refused here,
+// and copies that only a mapping makes CUDA refuse are made in another way (foreign_copies.h). The
+// recorders know where each call's ranges are.
 #define __CUDA_API_VERSION_INTERNAL // the types of all versions
 #define CUDA_ENABLE_DEPRECATED
 #include <cuda.h>
 #include <cudaTypedefs.h>
 
 #include <algorithm>
+#include <string_view>
 #include <tuple>
 
+#include "interposer/guard/driver.h"
 #include "interposer/guard/fence.h"
+#include "interposer/guard/foreign_copies.h"
 #include "interposer/guard/replacements/replacements.h"
 #include "interposer/recorders/arrays.h"
 #include "interposer/recorders/batches.h"
@@ -20,6 +24,7 @@
 #include "interposer/recorders/orders.h"
 #include "interposer/recorders/pools.h"
 #include "interposer/recorders/runtime_recorders.h"
+#include "trace/cuda_constants.h"
 
 namespace gmt::interposer {
 
@@ -65,10 +70,12 @@ bool set_leaves_block(const Record& record) noexcept {
                        shaped ? set.height() : 0, 1, 0});
 }
 
-template <class Rec> inline constexpr bool kHasRanges = false;
-template <Side D, Side S, int... P> inline constexpr bool kHasRanges<Copy<D, S, P...>> = true;
-template <Side D, Side S, int... P> inline constexpr bool kHasRanges<CopyArray<D, S, P...>> = true;
-template <int... P> inline constexpr bool kHasRanges<CopyShape<P...>> = true;
+template <class Rec> inline constexpr bool kIsOneCopy = false;
+template <Side D, Side S, int... P> inline constexpr bool kIsOneCopy<Copy<D, S, P...>> = true;
+template <Side D, Side S, int... P> inline constexpr bool kIsOneCopy<CopyArray<D, S, P...>> = true;
+template <int... P> inline constexpr bool kIsOneCopy<CopyShape<P...>> = true;
+
+template <class Rec> inline constexpr bool kHasRanges = kIsOneCopy<Rec>;
 template <unsigned E, int... P> inline constexpr bool kHasRanges<Set<E, P...>> = true;
 template <unsigned E, int... P> inline constexpr bool kHasRanges<Set2D<E, P...>> = true;
 
@@ -86,21 +93,45 @@ template <class Rec, class Tuple> bool any_leaves_block(const Tuple& arguments) 
   return false;
 }
 
-template <std::uint16_t Row, class Function, class Rec> struct Ranged;
+template <std::uint16_t Row, bool PerThread, class Function, class Rec> struct Ranged;
 
-template <std::uint16_t Row, class... Args, class Rec>
-struct Ranged<Row, CUresult (*)(Args...), Rec> {
+template <std::uint16_t Row, bool PerThread, class... Args, class Rec>
+struct Ranged<Row, PerThread, CUresult (*)(Args...), Rec> {
   static CUresult call(Args... args) noexcept {
-    if (guard_is_on() && any_leaves_block<Rec>(std::tuple<Args...>(args...)))
-      return CUDA_ERROR_INVALID_VALUE;
-    return driver_row<CUresult(Args...)>(Row)(args...);
+    const std::tuple<Args...> arguments(args...);
+    if (guard_is_on() && any_leaves_block<Rec>(arguments)) return CUDA_ERROR_INVALID_VALUE;
+    const CUresult result = driver_row<CUresult(Args...)>(Row)(args...);
+    if constexpr (kIsOneCopy<Rec>) {
+      if (result == CUDA_ERROR_INVALID_VALUE && guard_is_on()) return copy_foreign(arguments);
+    }
+    return result;
+  }
+
+  static CUresult copy_foreign(const std::tuple<Args...>& arguments) noexcept {
+    Record record;
+    fill_record<Rec>(record, arguments, 0);
+    CopyContexts contexts;
+    if (!has_foreign_block(record, &contexts)) return CUDA_ERROR_INVALID_VALUE;
+    // Streams 0, 1 and 2 are those of the context that is current.
+    const bool has_own_stream = trace::CopyView(record).stream() > cuda::kStreamPerThread;
+    if (has_own_stream && contexts.only_foreign() != nullptr) {
+      const WithContext with(contexts.only_foreign());
+      const CUresult result = std::apply(driver_row<CUresult(Args...)>(Row), arguments);
+      if (result != CUDA_ERROR_INVALID_VALUE) return result;
+    } // else the other side is memory that needs its own context
+    return copy_between(record, contexts, PerThread);
   }
 };
 
+constexpr bool is_per_thread(std::string_view symbol) noexcept {
+  return symbol.ends_with("_ptds") || symbol.ends_with("_ptsz");
+}
+
 // Only what has ranges is made: rows of other kinds need not have a type that fits.
-template <std::uint16_t Row, class Function, class Rec> void install_row(Install install) noexcept {
+template <std::uint16_t Row, bool PerThread, class Function, class Rec>
+void install_row(Install install) noexcept {
   if constexpr (kHasRanges<Rec>)
-    install(Row, reinterpret_cast<void*>(&Ranged<Row, Function, Rec>::call));
+    install(Row, reinterpret_cast<void*>(&Ranged<Row, PerThread, Function, Rec>::call));
 }
 
 } // namespace
@@ -109,7 +140,8 @@ template <std::uint16_t Row, class Function, class Rec> void install_row(Install
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 void install_ranges(Install install) noexcept {
 #define DRV(symbol, base, introduced, order, ...)                                                  \
-  install_row<trace::kApi_##symbol, PFN_##base##_v##introduced, __VA_ARGS__>(install);
+  install_row<trace::kApi_##symbol, is_per_thread(#symbol), PFN_##base##_v##introduced,            \
+              __VA_ARGS__>(install);
 #define RT(symbol, declared, ...)
 #include "trace/cuda_api.def"
 }

@@ -33,7 +33,7 @@ void block_removed(executor::Memory& memory, const Block& block) {
 }
 
 void mapping_changed(executor::Memory& memory, const Block& block, bool written) {
-  if (!block.accessible) return memory.forget(block.base, block.size);
+  if (!block.is_accessible()) return memory.forget(block.base, block.size);
   memory.allocate(block.base, block.size);
   if (written) memory.mark_initialized(block.base, block.size);
 }

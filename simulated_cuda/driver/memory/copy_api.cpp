@@ -46,12 +46,40 @@ CUDA_MEMCPY3D row_of(size_t bytes) {
   return copy;
 }
 
-CUresult linear(CUmemorytype to, CUdeviceptr destination, CUmemorytype from, CUdeviceptr source,
-                size_t bytes, CUstream stream) {
+bool is_reached(CUmemorytype type, CUdeviceptr address, const Context* context) {
+  if (context == nullptr || (type != kDevice && type != kUnified)) return true;
+  const Block* block = state().blocks.containing(address);
+  return block == nullptr || block->is_mapped_for(context->device->ordinal);
+}
+
+// Any context copies other devices' plain memory, but of mappings only what its device may use. The
+// contexts are those that a copy between two names, else the current one: whose the stream is does
+// not matter (two H100, driver 580).
+CUresult submit_copy(CUstream stream, const CUDA_MEMCPY3D& copy, const Context* to,
+                     const Context* from) {
+  const bool is_empty = copy.WidthInBytes == 0 || copy.Height == 0 || copy.Depth == 0;
+  const bool is_refused = !is_reached(copy.dstMemoryType, copy.dstDevice, to) ||
+                          !is_reached(copy.srcMemoryType, copy.srcDevice, from);
+  if (is_refused && !is_empty) return CUDA_ERROR_INVALID_VALUE;
+  return submit(stream, copy);
+}
+
+CUresult submit_copy(CUstream stream, const CUDA_MEMCPY3D& copy) {
+  const Context* current = this_thread().current();
+  return submit_copy(stream, copy, current, current);
+}
+
+CUDA_MEMCPY3D linear_copy(CUmemorytype to, CUdeviceptr destination, CUmemorytype from,
+                          CUdeviceptr source, size_t bytes) {
   CUDA_MEMCPY3D copy = row_of(bytes);
   set_source(copy, from, source);
   set_destination(copy, to, destination);
-  return submit(stream, copy);
+  return copy;
+}
+
+CUresult linear(CUmemorytype to, CUdeviceptr destination, CUmemorytype from, CUdeviceptr source,
+                size_t bytes, CUstream stream) {
+  return submit_copy(stream, linear_copy(to, destination, from, source, bytes));
 }
 
 CUdeviceptr address_of(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
@@ -82,13 +110,14 @@ CUresult submit_2d(const CUDA_MEMCPY2D* c, CUstream stream) {
   copy.WidthInBytes = c->WidthInBytes;
   copy.Height = c->Height;
   copy.Depth = 1;
-  return submit(stream, copy);
+  return submit_copy(stream, copy);
 }
 
 CUresult submit_3d_peer(const CUDA_MEMCPY3D_PEER* c, CUstream stream) {
   if (c == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (state().context(c->srcContext) == nullptr || state().context(c->dstContext) == nullptr)
-    return CUDA_ERROR_INVALID_CONTEXT;
+  const Context* from = state().context(c->srcContext);
+  const Context* to = state().context(c->dstContext);
+  if (from == nullptr || to == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   // Same fields in the same order, except for the context handles that stand where CUDA_MEMCPY3D
   // has reserved words.
   static_assert(sizeof(CUDA_MEMCPY3D) == sizeof(CUDA_MEMCPY3D_PEER));
@@ -96,14 +125,14 @@ CUresult submit_3d_peer(const CUDA_MEMCPY3D_PEER* c, CUstream stream) {
   __builtin_memcpy(&copy, c, sizeof copy);
   copy.reserved0 = nullptr;
   copy.reserved1 = nullptr;
-  return submit(stream, copy);
+  return submit_copy(stream, copy, to, from);
 }
 
 CUresult submit_peer(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, size_t bytes,
                      CUstream stream) {
-  if (state().context(to) == nullptr || state().context(from) == nullptr)
-    return CUDA_ERROR_INVALID_CONTEXT;
-  return linear(kDevice, dst, kDevice, src, bytes, stream);
+  const Context *owner = state().context(to), *source = state().context(from);
+  if (owner == nullptr || source == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  return submit_copy(stream, linear_copy(kDevice, dst, kDevice, src, bytes), owner, source);
 }
 
 } // namespace
@@ -137,14 +166,14 @@ CUresult memcpy_dtoa(CUarray array, size_t offset, CUdeviceptr source, size_t by
   CUDA_MEMCPY3D copy = row_of(bytes);
   set_source(copy, kDevice, source);
   set_destination(copy, array, offset);
-  return submit(nullptr, copy);
+  return submit_copy(nullptr, copy);
 }
 
 CUresult memcpy_atod(CUdeviceptr destination, CUarray array, size_t offset, size_t bytes) {
   CUDA_MEMCPY3D copy = row_of(bytes);
   set_source(copy, array, offset);
   set_destination(copy, kDevice, destination);
-  return submit(nullptr, copy);
+  return submit_copy(nullptr, copy);
 }
 
 CUresult memcpy_htoa_async(CUarray array, size_t offset, const void* source, size_t bytes,
@@ -152,7 +181,7 @@ CUresult memcpy_htoa_async(CUarray array, size_t offset, const void* source, siz
   CUDA_MEMCPY3D copy = row_of(bytes);
   set_source(copy, kHost, address_of(source));
   set_destination(copy, array, offset);
-  return submit(stream, copy);
+  return submit_copy(stream, copy);
 }
 
 CUresult memcpy_atoh_async(void* destination, CUarray array, size_t offset, size_t bytes,
@@ -160,7 +189,7 @@ CUresult memcpy_atoh_async(void* destination, CUarray array, size_t offset, size
   CUDA_MEMCPY3D copy = row_of(bytes);
   set_source(copy, array, offset);
   set_destination(copy, kHost, address_of(destination));
-  return submit(stream, copy);
+  return submit_copy(stream, copy);
 }
 
 CUresult memcpy_htoa(CUarray array, size_t offset, const void* source, size_t bytes) {
@@ -175,7 +204,7 @@ CUresult memcpy_atoa(CUarray to, size_t to_offset, CUarray from, size_t from_off
   CUDA_MEMCPY3D copy = row_of(bytes);
   set_source(copy, from, from_offset);
   set_destination(copy, to, to_offset);
-  return submit(nullptr, copy);
+  return submit_copy(nullptr, copy);
 }
 
 CUresult memcpy_2d(const CUDA_MEMCPY2D* copy) { return submit_2d(copy, nullptr); }
@@ -185,7 +214,7 @@ CUresult memcpy_2d_async(const CUDA_MEMCPY2D* copy, CUstream stream) {
 }
 
 CUresult memcpy_3d_async(const CUDA_MEMCPY3D* copy, CUstream stream) {
-  return copy == nullptr ? CUDA_ERROR_INVALID_VALUE : submit(stream, *copy);
+  return copy == nullptr ? CUDA_ERROR_INVALID_VALUE : submit_copy(stream, *copy);
 }
 CUresult memcpy_3d(const CUDA_MEMCPY3D* copy) { return memcpy_3d_async(copy, nullptr); }
 

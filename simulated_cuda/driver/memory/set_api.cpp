@@ -11,6 +11,18 @@
 namespace gmt::sim {
 namespace {
 
+bool is_empty(const CUDA_MEMSET_NODE_PARAMS& set) { return set.width == 0 || set.height == 0; }
+
+// Where a copy needs no peer access to another device's memory, a set does (two H100, driver 580).
+bool is_reached(CUdeviceptr address, const Stream* stream) {
+  const Block* block = stream != nullptr ? state().blocks.containing(address) : nullptr;
+  if (block == nullptr) return true;
+  const Context& context = *stream->context;
+  if (block->kind == BlockKind::kDevice && block->device != context.device)
+    return context.peers.contains(block->context);
+  return block->is_mapped_for(context.device->ordinal);
+}
+
 CUresult submit_set(CUdeviceptr address, size_t pitch, unsigned value, unsigned element,
                     size_t width, size_t height, CUstream stream) {
   CUDA_MEMSET_NODE_PARAMS set{};
@@ -20,6 +32,7 @@ CUresult submit_set(CUdeviceptr address, size_t pitch, unsigned value, unsigned 
   set.elementSize = element;
   set.width = width;
   set.height = height;
+  if (!is_empty(set) && !is_reached(address, find_stream(stream))) return CUDA_ERROR_INVALID_VALUE;
   return submit(stream, set);
 }
 
@@ -40,8 +53,6 @@ std::byte* resolve_set(const CUDA_MEMSET_NODE_PARAMS& set) {
   const bool has_heap = context != nullptr && context->heap != nullptr;
   return has_heap ? context->heap->view(set.dst, extent) : nullptr;
 }
-
-bool is_empty(const CUDA_MEMSET_NODE_PARAMS& set) { return set.width == 0 || set.height == 0; }
 
 } // namespace
 

@@ -139,7 +139,7 @@ CUresult mem_map(CUdeviceptr address, size_t bytes, size_t offset,
   block.size = bytes;
   block.to_host = reinterpret_cast<intptr_t>(target) - static_cast<intptr_t>(address);
   block.kind = BlockKind::kVmm;
-  block.accessible = false;
+  block.devices = 0;
   block.context = nullptr;
   block.device = found->device;
   block.handle = handle;
@@ -184,15 +184,18 @@ CUresult mem_unmap(CUdeviceptr address, size_t bytes) {
 CUresult mem_set_access(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* descriptions,
                         size_t count) {
   if (descriptions == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
-  bool access = false;
+  uint64_t given = 0, taken = 0; // a bit for each device
   for (size_t i = 0; i < count; ++i) {
-    if (state().device(descriptions[i].location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-    access = access || descriptions[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    const int device = descriptions[i].location.id;
+    if (state().device(device) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    const bool access = descriptions[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    (access ? given : taken) |= uint64_t{1} << device;
   }
-  const bool exact = for_each_mapping(address, bytes, [access](Block& block) {
+  const bool exact = for_each_mapping(address, bytes, [=](Block& block) {
     VmmHandle* handle = state().vmm_handles.get(block.handle);
-    if (block.accessible == access) return;
-    block.accessible = access;
+    const bool was_accessible = block.is_accessible();
+    block.devices = (block.devices & ~taken) | given;
+    if (block.is_accessible() == was_accessible) return;
     mapping_changed(state().memory, block, handle->was_accessible || handle->memory == 0);
     handle->was_accessible = true;
   });
@@ -203,7 +206,8 @@ CUresult mem_get_access(unsigned long long* flags, const CUmemLocation* location
                         CUdeviceptr address) {
   const Block* block = state().blocks.containing(address);
   if (flags == nullptr || location == nullptr || block == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *flags = block->accessible ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  const bool access = (block->devices >> location->id & 1) != 0;
+  *flags = access ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
   return CUDA_SUCCESS;
 }
 

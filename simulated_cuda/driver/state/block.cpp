@@ -42,13 +42,14 @@ bool BlockTable::overlaps(CUdeviceptr address, size_t bytes) {
 
 std::byte* BlockTable::view(CUdeviceptr address, size_t bytes) {
   const Block* block = containing(address);
-  if (block == nullptr || !block->accessible) return nullptr;
+  if (block == nullptr || !block->is_accessible()) return nullptr;
   auto* start = reinterpret_cast<std::byte*>(static_cast<intptr_t>(address) + block->to_host);
   size_t covered = block->size - (address - block->base);
   while (covered < bytes) {
     const Block* next =
       block->kind == BlockKind::kVmm ? at_base(block->base + block->size) : nullptr;
-    if (next == nullptr || !next->accessible || next->to_host != block->to_host) return nullptr;
+    if (next == nullptr || !next->is_accessible() || next->to_host != block->to_host)
+      return nullptr;
     covered += next->size;
     block = next;
   }

@@ -45,7 +45,7 @@ struct Block {
   // Added to a device address gives the address the driver itself reads and writes
   intptr_t to_host = 0;
   BlockKind kind = BlockKind::kDevice;
-  bool accessible = true; // kVmm: cuMemSetAccess has been called
+  uint64_t devices = ~uint64_t{0}; // kVmm: a bit for each device that cuMemSetAccess let use it
   unsigned flags = 0;
   Context* context = nullptr;
   Device* device = nullptr;
@@ -57,6 +57,8 @@ struct Block {
   bool is_written = false; // all of it counts as initialised
 
   bool contains(CUdeviceptr address) const { return address - base < size; }
+  bool is_accessible() const { return devices != 0; }
+  bool is_mapped_for(int ordinal) const { return (devices >> ordinal & 1) != 0; }
   // Memory that only the device can use: the program's own loads and stores to it fault.
   bool device_only() const { return kind < BlockKind::kManaged; }
 };
