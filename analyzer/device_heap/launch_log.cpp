@@ -44,7 +44,7 @@ void LaunchLog::follow(const Event& e, const Heap& heap) {
   case Kind::kLife: return on_life(e);
   case Kind::kSet: return on_set(e, heap);
   case Kind::kCopy: {
-    ++of(e.context).most_ids;
+    ++ids_of(e, heap).most;
     const bool waits = (e.flags & trace::kCopyAsync) == 0 && heap.accesses().size() < 2;
     if (waits) wait_for_stream(e, named_stream(e), e.order);
     return;
@@ -55,6 +55,14 @@ void LaunchLog::follow(const Event& e, const Heap& heap) {
     return;
   default: return;
   }
+}
+
+LaunchLog::Ids& LaunchLog::ids_of(const Event& e, const Heap& heap) {
+  // Before a process has a second context its calls name none.
+  const int of_context = heap.device_of_context(e.context != 0 ? e.context : 1);
+  const auto device = static_cast<std::size_t>(std::max(of_context, 0));
+  if (ids_.size() <= device) ids_.resize(device + 1);
+  return ids_[device];
 }
 
 void LaunchLog::on_launch(const Event& e, const Heap& heap) {
@@ -71,18 +79,18 @@ void LaunchLog::on_launch(const Event& e, const Heap& heap) {
   if (heap.is_capturing(e, view.stream())) {
     launch.what = LoggedLaunch::What::kCaptured;
   } else {
-    OfContext& context = of(e.context);
-    launch.least_id = ++context.least_ids;
-    launch.most_id = ++context.most_ids;
+    Ids& ids = ids_of(e, heap);
+    launch.least_id = ++ids.least;
+    launch.most_id = ++ids.most;
   }
 }
 
 void LaunchLog::on_set(const Event& e, const Heap& heap) {
   const trace::SetView set(e);
   if (set.bytes() <= kSmallSet || heap.is_capturing(e, set.stream())) return;
-  OfContext& context = of(e.context);
-  ++context.most_ids;
-  if (set.bytes() >= kLargeSet && set.height() <= 1) ++context.least_ids;
+  Ids& ids = ids_of(e, heap);
+  ++ids.most;
+  if (set.bytes() >= kLargeSet && set.height() <= 1) ++ids.least;
 }
 
 void LaunchLog::note_given(LoggedLaunch& launch, const Event& e, const Heap& heap) const {
@@ -112,9 +120,9 @@ void LaunchLog::on_graph_launch(const Event& e, const Heap& heap) {
   const Stream* stream = heap.cuda().streams.find(sync.stream());
   launch.is_blocking = stream == nullptr || stream->is_blocking;
   if (!launched_.insert(launch.executable).second) return;
-  OfContext& context = of(e.context);
-  context.least_ids += heap.kernels_of_graph(launch.executable).size();
-  context.most_ids += kMostNodes;
+  Ids& ids = ids_of(e, heap);
+  ids.least += heap.kernels_of_graph(launch.executable).size();
+  ids.most += kMostNodes;
 }
 
 void LaunchLog::on_sync(const Event& e, const Heap& heap) {

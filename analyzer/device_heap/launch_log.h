@@ -3,9 +3,10 @@
 // where a kernel met a fault, the launch is among these. Fed with the events of one process in
 // merged order, behind the heap, which knows the kernels of graphs. Keeps kMostKept launches.
 //
-// Ids of grids count from 1 in each context (H200, driver 580): a launch takes one, and so do a set
-// of megabytes, and each kernel of a graph when it is first launched. Smaller sets, copies on the
-// device and other nodes of graphs take some; sets of at most 4,096 bytes take none.
+// Ids of grids count from 1 on each device, over all contexts (H100, driver 580): a launch takes
+// one, and so do a set of megabytes, and each kernel of a graph when it is first launched. Smaller
+// sets, copies on the device and other nodes of graphs take some; sets of at most 4,096 bytes take
+// none.
 //
 // "Done" is what the host waited for: a context, a stream, an event, a copy that waits, a free.
 // Where that is uncertain a launch is not done, so that the one at fault is not left out.
@@ -72,10 +73,13 @@ private:
   struct Recorded { // an event
     std::uint64_t stream = 0, order = 0;
   };
+  struct Ids { // of grids, that are taken
+    std::uint64_t least = 0, most = 0;
+  };
+  Ids& ids_of(const Event& e, const Heap& heap); // of its device
   struct OfContext {
-    std::uint64_t least_ids = 0, most_ids = 0; // ids of grids that are taken
-    std::uint64_t waited = 0;                  // for all of its work, until then
-    std::uint64_t legacy = 0;                  // for its blocking streams
+    std::uint64_t waited = 0; // for all of its work, until then
+    std::uint64_t legacy = 0; // for its blocking streams
   };
   OfContext& of(std::uint16_t context) {
     if (contexts_.size() <= context) contexts_.resize(context + std::size_t{1});
@@ -95,6 +99,7 @@ private:
   bool keeps_given_ = false;
   Launches kept_;
   std::unordered_set<std::uint64_t> launched_;               // executable graphs
+  std::vector<Ids> ids_;                                     // by device
   std::vector<OfContext> contexts_;                          // by id
   std::unordered_map<std::uint64_t, std::uint64_t> streams_; // waited for, until then
   // Programs wait for the same stream again and again: the last one is not searched.

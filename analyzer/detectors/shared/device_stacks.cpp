@@ -22,7 +22,7 @@ StackRole role_of(const KernelLaunch& launch) {
   return launch.captured ? StackRole::kCaptured : StackRole::kLaunched;
 }
 
-// From where the host had the kernel run that made a call at that time of the device's clock.
+// From where the host had the kernel run that made a call at that time.
 std::vector<FindingStack> launch_stacks(const KernelLaunch& launch, std::uint64_t time,
                                         const TraceNames& names) {
   std::vector<FindingStack> stacks;
@@ -131,7 +131,8 @@ void add_device_stack(Finding& finding, StackRole role, const DeviceCall& call,
                   .thread = indices(trace::thread_of(call.who))};
   finding.stacks.push_back(std::move(stack));
   if (launch == nullptr) return;
-  std::vector<FindingStack> stacks = launch_stacks(*launch, call.time, names);
+  std::vector<FindingStack> stacks =
+    launch_stacks(*launch, call.time + context.launches.clock_lag(), names);
   if (!host_stacks_end_with(finding, stacks))
     std::ranges::move(stacks, std::back_inserter(finding.stacks));
 }

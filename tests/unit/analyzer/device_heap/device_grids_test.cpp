@@ -2,6 +2,7 @@
 // Which launch of the host's, or of a captured graph, a grid on the device is. Nodes that are made
 // by hand: node_grids_test.cpp.
 
+#include "analyzer/base/text_format.h"
 #include "tests/unit/analyzer/device_heap/launch_of_grid.h"
 
 namespace gmt::test {
@@ -59,6 +60,32 @@ TEST_F(LaunchOfGrid, EarlierGridsGiveWayToLaterOnes) {
   leak_in(4); // nothing is left for it but what the second seemed to be
   leak_in(5, 2);
   EXPECT_EQ(launches(), "3:403 1:404 ");
+}
+
+// Launches of step at 1 and 2 s of the host's clock, from 401 and 402.
+class TimeOfGrid : public LaunchOfGrid {
+protected:
+  void leak_at(std::uint64_t id, std::uint64_t ms) {
+    constexpr std::uint64_t kSecond = 1'000'000; // of 1,000 ticks each, and a tick is a nanosecond
+    trace.info.push_back(cat({"tsc=1000\nmonotonic_ns=0\nrealtime_ns=", std::to_string(kEpoch)}));
+    trace.complete += "tsc=10001000\nmonotonic_ns=10000000\n";
+    for (std::uint64_t i = 1; i <= 2; ++i)
+      log().record({.api = "cuLaunchKernel", .stack = {400 + i}, .order = i * kSecond},
+                   Made<trace::LaunchFields>().function(kStep).grid({4, 1, 1}).block({64, 1, 1}));
+    device.grid(id, 4, 64, kEpoch + ms * 1'000'000);
+    device.device_malloc({.grid = id, .time = kEpoch + ms * 1'000'000}, kP, 64);
+  }
+  static constexpr std::uint64_t kEpoch = 1'800'000'000'000'000'000;
+};
+
+TEST_F(TimeOfGrid, OneThatRanBeforeALaunchIsNotIts) {
+  leak_at(2, 1'900); // a set took an id
+  EXPECT_EQ(launches(), "1:401 ");
+}
+
+TEST_F(TimeOfGrid, TheDevicesClockMayBeBehind) {
+  leak_at(2, 980); // by 20 ms, or by 1,020
+  EXPECT_EQ(launches(), "1:401 ");
 }
 
 TEST_F(LaunchOfGrid, AGraphsKernelsAreNumberedWhenItIsInstantiated) {

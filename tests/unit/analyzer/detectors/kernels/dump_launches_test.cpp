@@ -59,6 +59,19 @@ TEST_F(Dumps, LargeSetsTakeIdsAndSmallOnesDoNot) {
   expect_only_launch(0x410);
 }
 
+// Ids are a device's: contexts 1 and 2 are device 0's, context 3 device 1's.
+TEST_F(Dumps, OtherContextsOfTheDeviceTakeIdsToo) {
+  log().context(1, 0xc0, 0, true);
+  log().context(2, 0xc1, 0, false);
+  log().context(3, 0xc2, 1, true);
+  for (int i = 0; i < 4; ++i) launch(0x3f0, kOther, 1);
+  launch(0x3e0, kOther, 3);
+  launch(0x400, kFill, 2);
+  launch(0x410, kFill, 2); // the sixth
+  launch(0x420, kFill, 2);
+  expect_only_launch(0x410);
+}
+
 TEST_F(Dumps, KernelsOfAGraphTakeIdsOnce) {
   log().record({.api = "cuGraphAddKernelNode_v2", .stack = {0x600}},
                Made<trace::GraphKernelFields>().function(kOther).graph(0x70).node(0x71));

@@ -21,9 +21,11 @@ protected:
     log().name(kOther, "_Z5otherv");
     cuda_malloc(kA, 4000, 0x100);
   }
-  void launch(std::uint64_t from = 0x400, std::uint64_t function = kFill) {
+  void launch(std::uint64_t from = 0x400, std::uint64_t function = kFill,
+              std::uint16_t context = 1) {
     log().record(
-      Kind::kLaunch, {.api = "cuLaunchKernel", .via = "cudaLaunchKernel", .stack = {from}},
+      Kind::kLaunch,
+      {.api = "cuLaunchKernel", .via = "cudaLaunchKernel", .stack = {from}, .context = context},
       {function, 0, trace::pack_grid({4, 1, 1}), trace::pack_block_extents({256, 1, 1})});
   }
   // Of fill, with pointers among its arguments.
