@@ -8,6 +8,15 @@
 // expect-real: warning peer-pointer count=1 message="behind it cudaDeviceSynchronize reported an illegal address" stacks="launched here"@main,"allocated here"@main:LINE(alloc),"reported here"@main
 // expect-real: warning api-error message="An earlier kernel failed"
 // expect-real: error leak count=1 bytes=1024 stacks="allocated here"@main:LINE(alloc)
+// unlike-fenced: the driver ends the program behind its core dump
+// run: reads-fenced
+// devices: 2
+// env: GPUMEMTRACE_SIM_DEVICES=2
+// options: --guard
+// exit-real: signal 6
+// expect-simulated: warning peer-pointer count=1 message="The launch of scale(float*) on device 0 passes in parameter 1 the pointer" stacks="launched here"@main,"allocated here"@main:LINE(alloc)
+// not-checked-real: leak
+// expect-real: error kernel-fault message="on device 1, to which device 0 has no access" stacks="accessed here"@scale:LINE(scale),"launched here"@main,"allocated here"@main:LINE(alloc)
 // run: enabled
 // devices: 2
 // env: GPUMEMTRACE_SIM_DEVICES=2
@@ -29,7 +38,7 @@ struct Table {
   float* of_device[2];
 };
 
-__global__ void scale(float* x) { x[threadIdx.x] *= 2; }
+__global__ void scale(float* x) { x[threadIdx.x] *= 2; } // @scale
 __global__ void ignore(float* x) { (void)x; }
 __global__ void pick(Table table) { (void)table; }
 

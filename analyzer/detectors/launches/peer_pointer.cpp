@@ -160,18 +160,12 @@ private:
                  format_address(suspect.address),
                  " into ",
                  describe_block(suspect.block, facts_),
-                 " on device ",
-                 owner,
-                 ", to which device ",
-                 device,
-                 " has no access"};
+                 out_of_reach(suspect.device, suspect.owner)};
     if (!suspect.end_of.empty()) {
       f.message += {"; unless it is only the end of ", suspect.end_of,
                     ", into which another parameter points"};
     }
-    f.advice = cat(
-      {"If cudaDeviceCanAccessPeer says that it can, call cudaDeviceEnablePeerAccess for device ",
-       owner, " with device ", device, " current, before the launch; else copy the data."});
+    f.advice = advice_on_reach(suspect.device, suspect.owner);
     f.stacks.push_back(stack_as(StackRole::kLaunched, suspect.launched, f.api));
     f.stacks.push_back(allocation_stack(suspect.block, facts_));
     return f;

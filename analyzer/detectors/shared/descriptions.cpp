@@ -113,6 +113,18 @@ ApiWord right_release_for(const Block& block, std::string_view api) {
           right_release(block.memory_kind, true)};
 }
 
+std::string out_of_reach(int device, int owner) {
+  return cat({" on device ", std::to_string(owner), ", to which device ", std::to_string(device),
+              " has no access"});
+}
+
+std::string advice_on_reach(int device, int owner) {
+  return cat(
+    {"If cudaDeviceCanAccessPeer says that it can, call cudaDeviceEnablePeerAccess for device ",
+     std::to_string(owner), " with device ", std::to_string(device),
+     " current, before the launch; else copy the data."});
+}
+
 std::string why_not_a_leak(const Ending& ending) {
   if (ending.at_run_limit) return "the program was ended at the limit of --run-time";
   switch (ending.how) {

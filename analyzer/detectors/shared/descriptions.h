@@ -39,6 +39,10 @@ std::string_view released_word(trace::FreeFunction function);
 std::string_view released_word(trace::MemoryKind memory_kind);
 // The right release as the caller of `api` would write it.
 ApiWord right_release_for(const Block& block, std::string_view api);
+// Of memory of the device `owner` that another one has no access to: " on device 1, to which device
+// 0 has no access", and what to do.
+std::string out_of_reach(int device, int owner);
+std::string advice_on_reach(int device, int owner);
 // Why memory that is alive at the end is no leak: the program was killed, or the like. Empty if it
 // is one.
 std::string why_not_a_leak(const Ending& ending);

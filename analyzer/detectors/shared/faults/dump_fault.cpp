@@ -126,10 +126,35 @@ void DumpVerdict::weigh(std::uint64_t address, const DumpLanes& run, std::uint32
   ++known_;
   const std::uint32_t bytes = std::max(1u, fault_.bytes);
   const bool bad = is_misaligned(fault_) ? address % bytes != 0 : !is_live(address, bytes, heap_);
+  if (!bad && unreached_ == nullptr && is_illegal_address()) {
+    const Block* block = live_at(address, heap_);
+    if (is_out_of_reach(block)) unreached_ = block;
+  }
   if (!bad) return;
   ++bad_;
   if (first_bad_ && first_bad_->address <= address) return;
   first_bad_ = {address, run.block, index_of(run.first_thread + i, fault_.block)};
+}
+
+int DumpVerdict::device() const {
+  if (launches_.empty()) return -1;
+  // Before a process has a second context its calls name none.
+  const std::uint16_t context = launches_.front().launch->context;
+  return heap_.heap.device_of_context(context != 0 ? context : 1);
+}
+
+bool DumpVerdict::is_out_of_reach(const Block* block) const {
+  if (block == nullptr || !facts_.records_access()) return false;
+  const bool has_no_list = block->memory_kind == trace::MemoryKind::kDevice ||
+                           block->memory_kind == trace::MemoryKind::kPitched;
+  const int own = device(), owner = heap_.heap.device_of(*block);
+  const PeerAccess& peers = heap_.heap.cuda().peers;
+  return has_no_list && own >= 0 && owner >= 0 && own != owner && !peers.is_unknown() &&
+         !peers.is_open(own, owner);
+}
+
+Text DumpVerdict::reach_words(const Block& block) const {
+  return {describe_block(block, facts_), out_of_reach(device(), heap_.heap.device_of(block))};
 }
 
 std::string_view DumpVerdict::kind() const {
@@ -184,6 +209,10 @@ Text DumpVerdict::message() const {
     return cat({"A ", access, " of ", kernel, at, " lies outside of ",
                 fault_.space == "shared" ? "the shared memory of its block"
                                          : "the local memory of its thread"});
+  if (unreached_ != nullptr)
+    return {cat({"A ", access, " of ", kernel, at, " met a fault (", what,
+                 "); threads that are left of it use "}),
+            reach_words(*unreached_)};
   const std::string why = known_ != 0
                             ? "the threads that are left of it use memory that is allocated"
                             : "no address of it is recorded";
@@ -223,10 +252,15 @@ DumpVerdict::Given DumpVerdict::given() const {
 }
 
 void DumpVerdict::add_given_blocks(Finding& f) const {
-  const bool is_lost = is_global() && is_illegal_address() && !first_bad_;
+  const bool is_lost = is_global() && is_illegal_address() && !first_bad_ && !unreached_;
   if (!is_lost || launches_.size() != 1) return;
   const auto [live, freed] = given();
-  if (live.size() == 1) {
+  const auto far =
+    std::ranges::find_if(live, [this](const Block* b) { return is_out_of_reach(b); });
+  if (far != live.end()) {
+    f.message += {"; its launch was given ", reach_words(**far)};
+    f.advice = advice_on_reach(device(), heap_.heap.device_of(**far));
+  } else if (live.size() == 1) {
     f.message += {"; the only ", freed.empty() ? "" : "live ",
                   "memory that its launch was given is ", describe_block(*live.front(), facts_)};
   } else if (!live.empty()) {
@@ -251,7 +285,9 @@ Finding DumpVerdict::finding() const {
   Finding f;
   f.kind = kind();
   f.message = first_bad_ ? address_words() : message();
-  f.advice = std::string(advice_on(f.kind));
+  f.advice = unreached_ != nullptr && !first_bad_
+               ? advice_on_reach(device(), heap_.heap.device_of(*unreached_))
+               : std::string(advice_on(f.kind));
   const bool is_assert = fault_.exception == DumpFault::kAssert;
   if (is_assert && fault_.condition.empty())
     f.advice += " CUDA has printed its text, with block and thread, to the program's stderr.";
@@ -290,6 +326,8 @@ Finding DumpVerdict::finding() const {
   f.stacks.push_back(std::move(where));
   add_launches(f);
   if (first_bad_ && !is_misaligned(fault_)) add_stacks(f.stacks, around_, facts_);
+  if (!first_bad_ && unreached_ != nullptr)
+    f.stacks.push_back(allocation_stack(*unreached_, facts_));
   add_given_blocks(f);
   f.group = cat({fault_.function, " ", fault_.offset ? format_address(*fault_.offset) : "", " ",
                  std::to_string(fault_.exception)});

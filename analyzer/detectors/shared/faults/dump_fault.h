@@ -5,7 +5,8 @@
 // was allocated when the kernel was launched: the fault of a store comes late, and the program may
 // have freed memory in the meantime. Where no address is left, the blocks that the launch was given
 // are listed, freed ones too, without a claim that it was one of them. Where the low half of an
-// address is left, it may fit to one of these blocks alone; that block is named as inferred.
+// address is left, it may fit to one of these blocks alone; that block is named as inferred. Live
+// memory of another device is a mistake, too, where the kernel's own was given no access to it.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +46,9 @@ private:
   void find_half_suspect();
   std::optional<std::uint64_t> only_address_near(const Given& blocks, std::uint32_t low) const;
   void weigh(std::uint64_t address, const DumpLanes& run, std::uint32_t i);
+  int device() const;                             // that ran the kernel, -1 unknown
+  bool is_out_of_reach(const Block* block) const; // another device's, and no access to it was given
+  Text reach_words(const Block& block) const;
   Text message() const;
   Text address_words() const;
   std::string thread_words() const;
@@ -60,6 +64,8 @@ private:
   std::optional<Suspect> first_bad_;  // of the lowest address
   bool is_half_ = false; // of its address the low half is left, and the rest was inferred
   MemoryAround around_;  // of the first bad one
+  // Live memory that a thread uses and the device has no access to; null if there is none
+  const Block* unreached_ = nullptr;
 };
 
 } // namespace gmt

@@ -110,5 +110,55 @@ TEST_F(Dumps, DamagedLinesAreCounted) {
   EXPECT_EQ(open_trace(directory.path()).value().damaged_lines, 4u);
 }
 
+// Context 1 is device 0's, context 2 device 1's.
+class DumpsOfTwoDevices : public Dumps {
+protected:
+  void SetUp() override {
+    Dumps::SetUp();
+    log().context(1, 0xc0, 0, true);
+    log().context(2, 0xc1, 1, true);
+    log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {0x110}, .context = 2},
+                MemoryKind::kDevice, kB, 1024);
+  }
+  void enable_access() {
+    log().record({.api = "cuCtxEnablePeerAccess", .context = 1},
+                 Made<trace::LifeFields>()
+                   .handle(0xc1)
+                   .object(trace::ObjectClass::kPeerAccess)
+                   .op(trace::LifeOp::kCreate)
+                   .extra(0xc0));
+  }
+};
+
+TEST_F(DumpsOfTwoDevices, MemoryOutOfReachIsNamed) {
+  launch_with({kB});
+  const ReportedFinding& f = only(fault(14, "warp", "load\tglobal\t4", lanes(0, 32, kB, 4)));
+  EXPECT_EQ(f.kind, "kernel-fault");
+  EXPECT_EQ(
+    f.message,
+    "A 4-byte load of fill(float*, int) at fill.cu:8 met a fault (illegal address); threads that are left of it "
+    "use 1.0 KiB of device memory allocated by cudaMalloc on device 1, to which device 0 has no access.");
+  EXPECT_NE(f.advice.find("call cudaDeviceEnablePeerAccess for device 1 with device 0 current"),
+            std::string::npos);
+  EXPECT_EQ(labels(f), "accessed here|launched here|allocated here");
+}
+
+TEST_F(DumpsOfTwoDevices, ThatTheLaunchWasGivenWithoutAnAddress) {
+  launch_with({kB});
+  const ReportedFinding& f = only(fault(14, "warp", "load\tglobal\t4"));
+  EXPECT_NE(
+    f.message.find("; its launch was given 1.0 KiB of device memory allocated by cudaMalloc "
+                   "on device 1, to which device 0 has no access"),
+    std::string::npos)
+    << f.message;
+}
+
+TEST_F(DumpsOfTwoDevices, WithAccessItIsNone) {
+  enable_access();
+  launch_with({kB});
+  const ReportedFinding& f = only(fault(14, "warp", "load\tglobal\t4", lanes(0, 32, kB, 4)));
+  EXPECT_NE(f.message.find("use memory that is allocated"), std::string::npos) << f.message;
+}
+
 } // namespace
 } // namespace gmt::test
