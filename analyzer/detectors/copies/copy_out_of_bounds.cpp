@@ -2,6 +2,9 @@
 // copy-out-of-bounds: a copy or set that passes the end of what was requested, whatever CUDA
 // answered, or that begins before a block or behind one; likewise past the extent of an array. The
 // verdict and the byte count are the heap's.
+//
+// A texture that is larger than its block is a warning. CUDA makes it, and a fetch behind the block
+// returns other memory or 0, and no error (H100, driver 580).
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
@@ -16,6 +19,7 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
                 Findings& findings) override {
+    if (e.kind == trace::Kind::kUse) check_texture(e, heap, findings);
     for (const Verdict& j : verdicts) {
       if (j.kind == Verdict::Kind::kOutOfBounds) findings.add(finding(e, j, heap));
     }
@@ -40,6 +44,47 @@ private:
     f.stacks.push_back(stack_as(role_of(e.kind), e.stack, call));
     f.stacks.push_back(allocation_stack(block, facts_));
     return f;
+  }
+
+  void check_texture(const Event& e, const Heap& heap, Findings& findings) const {
+    const trace::UseView use(e);
+    if (use.use() != trace::UseClass::kTexture || !e.succeeded()) return;
+    const Rows rows = rows_of(e, Verdict::Side::kNone);
+    // cudaBindTexture's default size means all of the memory
+    const std::uint64_t linear = use.bytes() != UINT32_MAX ? use.bytes() : 0;
+    const std::uint64_t extent =
+      rows.pitch != 0 && rows.height != 0 ? (rows.height - 1) * rows.pitch + rows.width : linear;
+    const Block* block = heap.find_live(use.address());
+    if (block == nullptr || block->bytes == 0 || !is_one_piece(block->memory_kind)) return;
+    const std::uint64_t left = block->address + block->bytes - use.address();
+    if (extent > left) findings.add(texture_finding(e, *block, extent, extent - left));
+  }
+
+  Finding texture_finding(const Event& e, const Block& block, std::uint64_t extent,
+                          std::uint64_t past) const {
+    const std::string_view call = facts_.call_name(e);
+    Finding f;
+    f.kind = "copy-out-of-bounds";
+    f.severity = Severity::kWarning;
+    f.message = {CallName{call},           " makes a texture of ", format_exact_bytes(extent), ", ",
+                 format_exact_bytes(past), " past the end of ",    block_words(block)};
+    f.advice =
+      "Give the texture no more than the block: a fetch behind it returns other memory or 0, and no "
+      "error.";
+    f.bytes = past;
+    f.address = block.address + block.bytes;
+    f.api = call;
+    f.group = "texture";
+    f.stacks.push_back(stack_as(StackRole::kUsed, e.stack, call));
+    f.stacks.push_back(allocation_stack(block, facts_));
+    return f;
+  }
+
+  // Not so are mappings, of which several may lie side by side.
+  static bool is_one_piece(trace::MemoryKind kind) {
+    using trace::MemoryKind;
+    return kind == MemoryKind::kDevice || kind == MemoryKind::kPitched ||
+           kind == MemoryKind::kStreamOrdered || kind == MemoryKind::kManaged;
   }
 
   static StackRole role_of(trace::Kind kind) {
@@ -148,7 +193,7 @@ const DetectorRegistration kCopyOutOfBounds{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<CopyOutOfBounds>(facts);
   },
-  .wants = kWantsMistakes,
+  .wants = kWantsMistakes | wants(trace::Kind::kUse),
 }};
 
 } // namespace

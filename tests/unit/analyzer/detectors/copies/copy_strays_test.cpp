@@ -99,5 +99,40 @@ TEST_F(Strays, FreedMemoryBesideABlockIsUseAfterFree) {
   EXPECT_EQ(kinds(), "use-after-free");
 }
 
+class Textures : public AnalysisTest {
+protected:
+  Textures() { expect_only({"copy-out-of-bounds"}); }
+  void texture(std::uint64_t address, std::uint64_t bytes, std::uint16_t code = 0) {
+    log().record(
+      {.api = "cuTexObjectCreate", .via = "cudaCreateTextureObject", .result = code},
+      Made<trace::UseFields>().address(address).bytes(bytes).use(trace::UseClass::kTexture));
+  }
+};
+
+TEST_F(Textures, LargerThanItsBlock) {
+  cuda_malloc(kA, 1000);
+  texture(kA + 200, 1000);
+  run();
+  ASSERT_EQ(kinds(), "copy-out-of-bounds");
+  const ReportedFinding& f = result.findings[0];
+  EXPECT_EQ(f.severity, Severity::kWarning);
+  EXPECT_EQ(f.message, "cudaCreateTextureObject makes a texture of 1,000 bytes, 200 bytes past the "
+                       "end of a block of 1,000 bytes of device memory allocated by cudaMalloc.");
+  EXPECT_EQ(f.bytes, 200u);
+  EXPECT_EQ(labels(f), "used here|allocated here");
+}
+
+TEST_F(Textures, ThatAreNone) {
+  cuda_malloc(kA, 1000);
+  texture(kA, 1000);
+  texture(kA, UINT32_MAX); // the default of cudaBindTexture
+  texture(kA, 2000, 1);    // refused
+  texture(kB, 2000);       // no memory that is known
+  log().alloc({.api = "cuMemMap"}, MemoryKind::kVmmMapping, kB, 2 * kMiB);
+  texture(kB, 4 * kMiB); // another mapping may follow
+  run();
+  EXPECT_EQ(kinds(), "");
+}
+
 } // namespace
 } // namespace gmt::test
