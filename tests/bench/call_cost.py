@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plain, ours and the peer side by side: what a CUDA call costs under each, from one run of this script.
 
-call_cost.py --gpumemtrace PATH --program CALL_COST [--peer compute-sanitizer] [--rounds 10]
+call_cost.py --gpumemtrace PATH --program CALL_COST [--beside PATH] [--peer compute-sanitizer] [--rounds 10]
 
 A round is a pair of runs, plain and ours, one right behind the other; which one is first changes with the round. The
 figures are medians over the rounds, the ratio is the median of the pairs' ratios. Ours without the scan of launch
-arguments joins each round of the first setting. The peer runs once at that setting, because it is an order of magnitude
+arguments joins each round of the first setting, and another build of gpumemtrace (--beside) each round of all. The peer runs once at that setting, because it is an order of magnitude
 slower. Prints a table in which "over" marks what misses its budget; exit status 1 if a run failed.
 """
 
@@ -45,11 +45,13 @@ def figures(command, folder):
 
 
 def run_rounds(options, frames, threads, scan_too):
-    """{"plain" | "ours" | "no scan": [the figures of each round]}"""
+    """{"plain" | "ours" | NO_SCAN | "beside": [the figures of each round]}"""
     words = [options.program, str(frames), str(threads)]
     commands = {"plain": words, "ours": [options.gpumemtrace, "record", *words]}
     if scan_too:
-        commands["no scan"] = [options.gpumemtrace, "record", NO_SCAN, *words]
+        commands[NO_SCAN] = [options.gpumemtrace, "record", NO_SCAN, *words]
+    if options.beside:
+        commands["beside"] = [options.beside, "record", *words]
     found = {name: [] for name in commands}
     for number in range(options.rounds):
         for name in list(commands)[:: 1 if number % 2 == 0 else -1]:
@@ -88,6 +90,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--gpumemtrace", required=True)
     parser.add_argument("--program", required=True)
+    parser.add_argument("--beside", default="")
     parser.add_argument("--peer", default="")
     parser.add_argument("--rounds", type=int, default=10)
     options = parser.parse_args()
@@ -101,9 +104,10 @@ def main():
         keys = sorted(found["plain"][0])
         for key in keys:
             print(row(key[0], key, found["plain"], found["ours"], peer if setting == SETTINGS[0] else {}), flush=True)
-        for key in keys if "no scan" in found else []:
-            if key[0].startswith("launch"):
-                print(row(f"{key[0]} {NO_SCAN}", key, found["plain"], found["no scan"], {}), flush=True)
+        for name in (NO_SCAN, "beside"):
+            for key in keys if name in found else []:
+                if name == "beside" or key[0].startswith("launch"):
+                    print(row(f"{key[0]} {name}", key, found["plain"], found[name], {}), flush=True)
 
 
 if __name__ == "__main__":
