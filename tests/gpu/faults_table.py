@@ -247,6 +247,9 @@ def print_table(cases):
 
 def main():
     options = OPTIONS
+    if options.device == "real" and (reason := check_report.why_no_gpu(1)):
+        print(f"skipped: {reason}")
+        return SKIPPED
     cases = find_cases(options)
     table = Table(options)
     table.run_all(cases)

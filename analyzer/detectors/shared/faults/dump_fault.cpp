@@ -137,7 +137,7 @@ void DumpVerdict::weigh(std::uint64_t address, const DumpLanes& run, std::uint32
 }
 
 int DumpVerdict::device() const {
-  if (launches_.empty()) return -1;
+  if (launches_.size() != 1 || !launches_.front().is_one_context) return -1;
   // Before a process has a second context its calls name none.
   const std::uint16_t context = launches_.front().launch->context;
   return heap_.heap.device_of_context(context != 0 ? context : 1);

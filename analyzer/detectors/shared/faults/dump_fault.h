@@ -46,7 +46,7 @@ private:
   void find_half_suspect();
   std::optional<std::uint64_t> only_address_near(const Given& blocks, std::uint32_t low) const;
   void weigh(std::uint64_t address, const DumpLanes& run, std::uint32_t i);
-  int device() const;                             // that ran the kernel, -1 unknown
+  int device() const; // that ran the kernel; -1 unknown, as where two run it
   bool is_out_of_reach(const Block* block) const; // another device's, and no access to it was given
   Text reach_words(const Block& block) const;
   Text message() const;

@@ -55,6 +55,7 @@ std::string_view advice_on(std::string_view kind);
 struct LaunchCandidate {
   const LoggedLaunch* launch = nullptr; // of the kernel, or of a graph
   const GraphWork* made = nullptr;      // of a graph: what gave it the kernel
+  bool is_one_context = true;           // else launches from there in other contexts fit as well
 };
 
 // The grid that met a fault. `kernel` is linked, extents of 0 are not known.

@@ -38,10 +38,19 @@ bool is_same_site(const LaunchCandidate& a, const LaunchCandidate& b) {
   return a.launch->stack == b.launch->stack && made(a) == made(b);
 }
 
+// Before a process has a second context its calls name none, or the first one.
+std::uint16_t context_of(const LaunchCandidate& c) {
+  return std::max<std::uint16_t>(c.launch->context, 1);
+}
+
 void add(std::vector<LaunchCandidate>& all, LaunchCandidate candidate, std::size_t most) {
-  const bool known =
-    std::ranges::any_of(all, [&](const LaunchCandidate& c) { return is_same_site(c, candidate); });
-  if (!known && all.size() < most) all.push_back(candidate);
+  const auto known =
+    std::ranges::find_if(all, [&](const LaunchCandidate& c) { return is_same_site(c, candidate); });
+  if (known == all.end()) {
+    if (all.size() < most) all.push_back(candidate);
+  } else if (context_of(*known) != context_of(candidate)) {
+    known->is_one_context = false;
+  }
 }
 
 void consider(std::vector<LaunchCandidate>& all, const LoggedLaunch& launch, const Wanted& wanted,
@@ -70,7 +79,9 @@ std::vector<LaunchCandidate> launch_candidates(const FaultingGrid& faulting,
       consider(all, *launch, wanted, most);
     // A synchronisation may have answered 0 before the GPU noticed the fault of a store.
     const auto& kept = facts.launches().all();
-    for (std::size_t i = kept.size(); i-- > 0 && all.empty();) consider(all, kept[i], wanted, most);
+    const bool is_done = all.empty();
+    for (std::size_t i = kept.size(); i-- > 0 && is_done;)
+      consider(all, kept[i], wanted, std::min<std::size_t>(most, 1));
   }
   return all;
 }

@@ -29,7 +29,7 @@ protected:
       {function, 0, trace::pack_grid({4, 1, 1}), trace::pack_block_extents({256, 1, 1})});
   }
   // Of fill, with pointers among its arguments.
-  void launch_with(const std::vector<std::uint64_t>& pointers) {
+  void launch_with(const std::vector<std::uint64_t>& pointers, std::uint16_t context = 1) {
     std::vector<std::uint64_t> words{kFill, 0, trace::pack_grid({4, 1, 1}),
                                      trace::pack_block_extents({256, 1, 1})};
     for (unsigned i = 0; i < pointers.size(); ++i)
@@ -38,6 +38,7 @@ protected:
                  {.api = "cuLaunchKernel",
                   .via = "cudaLaunchKernel",
                   .stack = {0x400},
+                  .context = context,
                   .flags = trace::kLaunchScanned},
                  words);
   }

@@ -153,6 +153,15 @@ TEST_F(DumpsOfTwoDevices, ThatTheLaunchWasGivenWithoutAnAddress) {
     << f.message;
 }
 
+// The same line launched the kernel on both devices: either may have met the fault.
+TEST_F(DumpsOfTwoDevices, WhereBothRunItNothingIsOutOfReach) {
+  launch_with({kB}, 2);
+  launch_with({kA});
+  const ReportedFinding& f = only(fault(14, "warp", "load\tglobal\t4", lanes(0, 32, kB, 4)));
+  EXPECT_EQ(f.message.find("no access"), std::string::npos) << f.message;
+  EXPECT_NE(f.message.find("use memory that is allocated"), std::string::npos) << f.message;
+}
+
 TEST_F(DumpsOfTwoDevices, WithAccessItIsNone) {
   enable_access();
   launch_with({kB});
