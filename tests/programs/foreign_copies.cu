@@ -19,6 +19,10 @@
 // devices: 2
 // env: GPUMEMTRACE_SIM_DEVICES=2
 // expect: warning api-error count=1 api=cudaMemset stacks="failed here"@set:LINE(set)
+// run: pool
+// devices: 2
+// env: GPUMEMTRACE_SIM_DEVICES=2
+// expect: warning api-error count=1 api=cudaMemcpy stacks="failed here"@pool:LINE(pool)
 #include "answers.h"
 
 #include <vector>
@@ -156,6 +160,27 @@ static void set(const Work& work)
   ANSWERS(cudaErrorInvalidValue, cudaMemset(work.first, 0, kBytes)); // @set
 }
 
+// A pool's memory needs the pool's access.
+static void pool(cudaStream_t stream)
+{
+  unsigned char* memory = nullptr;
+  CHECK(cudaSetDevice(0));
+  CHECK(cudaMallocAsync(&memory, kBytes, stream));
+  CHECK(cudaStreamSynchronize(stream));
+  CHECK(cudaSetDevice(1));
+  const std::vector<unsigned char> sent(kBytes, 3);
+  ANSWERS(cudaErrorInvalidValue, cudaMemcpy(memory, sent.data(), kBytes, cudaMemcpyHostToDevice)); // @pool
+  cudaMemPool_t of_owner = nullptr;
+  CHECK(cudaDeviceGetDefaultMemPool(&of_owner, 0));
+  cudaMemAccessDesc access{};
+  access.location = {cudaMemLocationTypeDevice, 1};
+  access.flags = cudaMemAccessFlagsProtReadWrite;
+  CHECK(cudaMemPoolSetAccess(of_owner, &access, 1));
+  CHECK(cudaMemcpy(memory, sent.data(), kBytes, cudaMemcpyHostToDevice));
+  CHECK(cudaFreeAsync(memory, stream));
+  CHECK(cudaStreamSynchronize(stream));
+}
+
 int main(int argc, char** argv)
 {
   Work work{};
@@ -175,6 +200,8 @@ int main(int argc, char** argv)
     large();
   else if (started_with(argc, argv, "set"))
     set(work);
+  else if (started_with(argc, argv, "pool"))
+    pool(work.of_owner);
   else {
     with_host(work);
     between_devices(work);

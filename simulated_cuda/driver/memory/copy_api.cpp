@@ -49,10 +49,11 @@ CUDA_MEMCPY3D row_of(size_t bytes) {
 bool is_reached(CUmemorytype type, CUdeviceptr address, const Context* context) {
   if (context == nullptr || (type != kDevice && type != kUnified)) return true;
   const Block* block = state().blocks.containing(address);
-  return block == nullptr || block->is_mapped_for(context->device->ordinal);
+  return block == nullptr || block->is_listed_for(context->device->ordinal);
 }
 
-// Any context copies other devices' plain memory, but of mappings only what its device may use. The
+// Any context copies other devices' plain memory, but of mappings and pools only what its device may
+// use. The
 // contexts are those that a copy between two names, else the current one: whose the stream is does
 // not matter (two H100, driver 580).
 CUresult submit_copy(CUstream stream, const CUDA_MEMCPY3D& copy, const Context* to,

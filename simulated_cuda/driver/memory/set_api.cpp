@@ -20,7 +20,7 @@ bool is_reached(CUdeviceptr address, const Stream* stream) {
   const Context& context = *stream->context;
   if (block->kind == BlockKind::kDevice && block->device != context.device)
     return context.peers.contains(block->context);
-  return block->is_mapped_for(context.device->ordinal);
+  return block->is_listed_for(context.device->ordinal);
 }
 
 CUresult submit_set(CUdeviceptr address, size_t pitch, unsigned value, unsigned element,

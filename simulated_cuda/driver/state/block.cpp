@@ -5,8 +5,16 @@
 #include "state/block.h"
 
 #include "execution/block_states.h"
+#include "state/device.h"
 
 namespace gmt::sim {
+
+bool Block::is_listed_for(int ordinal) const {
+  if (kind != BlockKind::kPool || device->ordinal == ordinal) return (devices >> ordinal & 1) != 0;
+  const auto known = pool->access_of_others.find(ordinal);
+  return known != pool->access_of_others.end() &&
+         known->second == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+}
 
 Block& BlockTable::add(Block block) {
   block.id = next_id_++;

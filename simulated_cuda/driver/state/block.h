@@ -58,7 +58,8 @@ struct Block {
 
   bool contains(CUdeviceptr address) const { return address - base < size; }
   bool is_accessible() const { return devices != 0; }
-  bool is_mapped_for(int ordinal) const { return (devices >> ordinal & 1) != 0; }
+  // Mappings and pools have lists of the devices that copies and sets may use them from.
+  bool is_listed_for(int ordinal) const;
   // Memory that only the device can use: the program's own loads and stores to it fault.
   bool device_only() const { return kind < BlockKind::kManaged; }
 };
