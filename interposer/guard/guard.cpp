@@ -79,6 +79,7 @@ void begin_guard() noexcept {
   install_contexts(install);
   install_queries(install);
   install_ranges(install);
+  install_graph_copies(install);
   if (options.guard_check != 0) install_launches(install);
   on.store(true);
 }

@@ -103,6 +103,11 @@ static void kernels(int rounds) {
 int main(int argc, char** argv) {
   const bool brief = argc > 1 && std::strcmp(argv[1], "short") == 0;
   const int count = brief ? 30 : 300;
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    std::puts("skipped: no GPU");
+    return 77;
+  }
   CHECK(cudaFree(nullptr));
   for (size_t bytes : {size_t(1000), size_t(1) << 20, size_t(2) << 20, size_t(64) << 20}) {
     pairs(bytes, count, false);

@@ -140,6 +140,26 @@ static void captured(Work& work)
   CHECK(cudaFreeHost(sent));
 }
 
+static void in_a_node(Work& work)
+{
+  unsigned char* sent = nullptr;
+  CHECK(cudaMallocHost(&sent, kBytes));
+  std::memset(sent, ++work.value, kBytes);
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t ready = nullptr;
+  cudaGraphNode_t first = nullptr, second = nullptr;
+  CHECK(cudaGraphCreate(&graph, 0));
+  CHECK(cudaGraphAddMemcpyNode1D(&first, graph, nullptr, 0, work.first, sent, kBytes, cudaMemcpyHostToDevice));
+  CHECK(cudaGraphAddMemcpyNode1D(&second, graph, &first, 1, work.second, work.first, kBytes, cudaMemcpyDefault));
+  CHECK(cudaGraphInstantiate(&ready, graph, 0));
+  CHECK(cudaGraphLaunch(ready, work.of_current));
+  CHECK(cudaStreamSynchronize(work.of_current));
+  must_hold(work, work.second);
+  CHECK(cudaGraphExecDestroy(ready));
+  CHECK(cudaGraphDestroy(graph));
+  CHECK(cudaFreeHost(sent));
+}
+
 // More than one copy of rows can take.
 static void large()
 {
@@ -207,6 +227,7 @@ int main(int argc, char** argv)
     between_devices(work);
     shapes(work);
     captured(work);
+    in_a_node(work);
   }
   CHECK(cudaFree(work.first));
   CHECK(cudaFree(work.second));

@@ -14,11 +14,12 @@ namespace gmt::interposer {
 
 using Install = void (*)(std::uint16_t row, void* function) noexcept;
 
-void install_memory(Install install) noexcept;   // allocations, frees, waits
-void install_contexts(Install install) noexcept; // contexts, pools, peers, captures
-void install_queries(Install install) noexcept;  // what CUDA says of addresses and of memory
-void install_ranges(Install install) noexcept;   // copies and sets
-void install_launches(Install install) noexcept; // --guard-check launch only
+void install_memory(Install install) noexcept;       // allocations, frees, waits
+void install_contexts(Install install) noexcept;     // contexts, pools, peers, captures
+void install_queries(Install install) noexcept;      // what CUDA says of addresses and of memory
+void install_ranges(Install install) noexcept;       // copies and sets
+void install_graph_copies(Install install) noexcept; // copies in graphs
+void install_launches(Install install) noexcept;     // --guard-check launch only
 
 // The driver's own function of a row.
 template <class Function> Function* driver_row(std::uint16_t row) noexcept {

@@ -52,17 +52,9 @@ bool is_reached(CUmemorytype type, CUdeviceptr address, const Context* context) 
   return block == nullptr || block->is_listed_for(context->device->ordinal);
 }
 
-// Any context copies other devices' plain memory, but of mappings and pools only what its device may
-// use. The
-// contexts are those that a copy between two names, else the current one: whose the stream is does
-// not matter (two H100, driver 580).
 CUresult submit_copy(CUstream stream, const CUDA_MEMCPY3D& copy, const Context* to,
                      const Context* from) {
-  const bool is_empty = copy.WidthInBytes == 0 || copy.Height == 0 || copy.Depth == 0;
-  const bool is_refused = !is_reached(copy.dstMemoryType, copy.dstDevice, to) ||
-                          !is_reached(copy.srcMemoryType, copy.srcDevice, from);
-  if (is_refused && !is_empty) return CUDA_ERROR_INVALID_VALUE;
-  return submit(stream, copy);
+  return is_copy_reached(copy, to, from) ? submit(stream, copy) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult submit_copy(CUstream stream, const CUDA_MEMCPY3D& copy) {
@@ -137,6 +129,12 @@ CUresult submit_peer(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext f
 }
 
 } // namespace
+
+bool is_copy_reached(const CUDA_MEMCPY3D& copy, const Context* to, const Context* from) {
+  const bool is_empty = copy.WidthInBytes == 0 || copy.Height == 0 || copy.Depth == 0;
+  return is_empty || (is_reached(copy.dstMemoryType, copy.dstDevice, to) &&
+                      is_reached(copy.srcMemoryType, copy.srcDevice, from));
+}
 
 CUresult memcpy_any(CUdeviceptr d, CUdeviceptr s, size_t n) {
   return linear(kUnified, d, kUnified, s, n, nullptr);

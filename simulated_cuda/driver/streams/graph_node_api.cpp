@@ -151,9 +151,10 @@ CUresult graph_exec_kernel_node_set_params(CUgraphExec exec, CUgraphNode node,
 }
 
 CUresult graph_add_memcpy_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
-                               size_t count, const CUDA_MEMCPY3D* copy, CUcontext) {
-  return copy == nullptr ? CUDA_ERROR_INVALID_VALUE
-                         : add_node(out, graph, dependencies, count, *copy);
+                               size_t count, const CUDA_MEMCPY3D* copy, CUcontext handle) {
+  const Context* context = state().context(handle);
+  if (copy == nullptr || !is_copy_reached(*copy, context, context)) return CUDA_ERROR_INVALID_VALUE;
+  return add_node(out, graph, dependencies, count, *copy);
 }
 
 CUresult graph_memcpy_node_get_params(CUgraphNode node, CUDA_MEMCPY3D* copy) {

@@ -44,6 +44,11 @@ CUresult do_launch(const KernelOperation& kernel, const Stream& stream);
 // From now on called at every launch
 void watch_launches(void (*ran)(CUcontext context, const char* kernel));
 
+// Any context copies other devices' plain memory, but of mappings and pools only what its device
+// may use. The contexts are those that a copy between two or a graph's node names, else the current
+// one: whose the stream is does not matter (two H100, driver 580). copy_api.cpp
+bool is_copy_reached(const CUDA_MEMCPY3D& copy, const Context* to, const Context* from);
+
 // What an allocation node and cuMemFreeAsync do.
 CUresult prepare_alloc_node(AllocOperation& alloc);
 CUresult allocate_graph_block(AllocOperation& alloc, unsigned long long graph_flags);
