@@ -56,6 +56,7 @@ public:
       : stream_(trace), model_(stream_, options), arbiter_(heap_, model_.device_heaps()),
         findings_(model_.ranges(), options.group_by_range), detectors_(model_),
         process_(describe(trace)) {
+    stream_.join_python_stacks();
     if (options.history.columns != 0) history_.emplace(options.history, options.span, model_);
     if (options.timeline.slices != 0) timeline_.emplace(options.timeline, options.span, model_);
     if (history_) watches_.add(*history_);

@@ -8,11 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "analyzer/base/path.h"
 #include "analyzer/base/starts_with.h"
 
 namespace gmt {
@@ -23,9 +21,7 @@ bool is_evaluator(const Frame& frame) {
 }
 
 bool is_of_interpreter(const Frame& frame) {
-  // ctypes calls C through libffi
-  const std::string_view module = base_name(frame.module);
-  if (starts_with_any(module, {"libpython", "python", "_ctypes.", "libffi."})) return true;
+  if (is_python_interpreter(frame.module)) return true;
   // A program that has the interpreter in its own file has functions of its own there, too.
   return is_evaluator(frame) || starts_with_any(frame.function, {"Py", "_Py"});
 }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <system_error>
 
+#include "analyzer/base/path.h"
+
 namespace gmt {
 namespace {
 
@@ -32,6 +34,16 @@ EventStream::EventStream(TraceDir trace) : trace_(std::move(trace)) {
                                                stacks_, keep_open));
   }
   merge_ = std::make_unique<Merge>(std::move(logs));
+}
+
+void EventStream::join_python_stacks() {
+  StackTable::Ranges interpreter, c_library;
+  for (const Module& module : trace_.modules) {
+    if (is_python_interpreter(module.path)) interpreter.emplace_back(module.start, module.end);
+    if (base_name(module.path).starts_with("libc.so."))
+      c_library.emplace_back(module.start, module.end);
+  }
+  stacks_.set_interpreter(std::move(interpreter), std::move(c_library));
 }
 
 void EventStream::follow(bool is_running) {

@@ -35,6 +35,8 @@ public:
     if (e != nullptr && e->thread != recent_threads_[e->thread % kRecentThreads]) note_thread(*e);
     return e;
   }
+  // Before the first record: stacks of Python that differ in the interpreter's own frames are one.
+  void join_python_stacks();
   // After the last record: the process may have written more since, and next() goes on with it. Its
   // new logs are not looked for, and calls that were in flight are not read again.
   void read_on();

@@ -193,7 +193,7 @@ void LogReader::define_python_stack(const SlotRecord& record) {
     addresses.push_back(
       stacks_.python().intern(code != python_code_.end() ? code->second : PythonCode{}, frame.low));
   }
-  name_stack(id, stacks_.intern(addresses));
+  name_stack(id, stacks_.intern_python(addresses));
 }
 
 void LogReader::name_stack(std::uint64_t id, StackId stack) {

@@ -4,6 +4,9 @@
 
 #include <utility>
 
+#include "analyzer/base/path.h"
+#include "analyzer/base/starts_with.h"
+
 namespace gmt {
 namespace {
 
@@ -13,6 +16,10 @@ bool is_relative(const std::string& file) {
 }
 
 } // namespace
+
+bool is_python_interpreter(std::string_view path) {
+  return starts_with_any(base_name(path), {"libpython", "python", "_ctypes.", "libffi."});
+}
 
 std::uint64_t PythonFrames::intern(const PythonCode& code, std::uint32_t line) {
   PythonCode absolute = code;

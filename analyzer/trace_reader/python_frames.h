@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,9 @@ struct PythonCode {
   std::string function, file; // qualified name; both may be empty
   auto operator<=>(const PythonCode&) const = default;
 };
+
+// Whether a file is the interpreter's own, by its name; ctypes calls C through libffi.
+bool is_python_interpreter(std::string_view path);
 
 class PythonFrames {
 public:

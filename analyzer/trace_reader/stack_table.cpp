@@ -5,6 +5,7 @@
 #include "analyzer/trace_reader/stack_table.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace gmt {
 namespace {
@@ -16,6 +17,11 @@ std::uint32_t hash_of(std::span<const std::uint64_t> addresses) {
     h ^= h >> 32;
   }
   return static_cast<std::uint32_t>(h ^ (h >> 29));
+}
+
+bool is_in(const StackTable::Ranges& ranges, std::uint64_t address) {
+  return std::ranges::any_of(
+    ranges, [address](const auto& r) { return address >= r.first && address < r.second; });
 }
 
 } // namespace
@@ -35,6 +41,41 @@ StackId StackTable::intern(std::span<const std::uint64_t> addresses) {
   begins_.push_back(addresses_.size());
   buckets_[at] = {hash, id};
   return {id};
+}
+
+// In the order in which reports show them: a run of Python frames stands before the native frame of
+// its evaluator, or behind all if that is not known, as where the stack was cut off.
+std::vector<std::uint64_t>
+StackTable::shown_frames(const std::vector<std::uint64_t>& addresses) const {
+  const auto python = std::ranges::find_if(addresses, PythonFrames::is_python);
+  std::vector<std::uint64_t> shown;
+  auto run = python;
+  const auto show_runs = [&](std::uint32_t before) {
+    for (;;) {
+      const auto end = std::find_if(run, addresses.end(), PythonFrames::is_entry);
+      const std::uint32_t evaluator = end != addresses.end() ? PythonFrames::evaluator_of(*end) : 0;
+      if (evaluator == 0 || evaluator > before) return;
+      shown.insert(shown.end(), run, end);
+      run = end + 1;
+    }
+  };
+  for (auto native = addresses.begin(); native != python; ++native) {
+    show_runs(static_cast<std::uint32_t>(native - addresses.begin() + 1));
+    if (!is_in(interpreter_, *native)) shown.push_back(*native);
+  }
+  while (!shown.empty() && is_in(c_library_, shown.back())) shown.pop_back();
+  std::copy_if(run, addresses.end(), std::back_inserter(shown),
+               [](std::uint64_t a) { return !PythonFrames::is_entry(a); });
+  return shown;
+}
+
+StackId StackTable::intern_python(const std::vector<std::uint64_t>& addresses) {
+  std::vector<std::uint64_t> shown;
+  if (!interpreter_.empty()) shown = shown_frames(addresses);
+  if (shown.empty()) return intern(addresses);
+  const auto [at, is_new] = by_shown_frames_.try_emplace(std::move(shown));
+  if (is_new) at->second = intern(addresses);
+  return at->second;
 }
 
 std::span<const std::uint64_t> StackTable::frames(StackId id) const {

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "analyzer/model/event.h"
@@ -17,6 +19,16 @@ class StackTable {
 public:
   // Equal stacks get equal ids; the empty stack is id 0.
   StackId intern(std::span<const std::uint64_t> addresses);
+  // The same of a stack with Python frames. Frames of the interpreter's own code do not count: it
+  // runs one line by other functions when it has seen it often. All get the first one's id.
+  StackId intern_python(const std::vector<std::uint64_t>& addresses);
+  // Where that code lies, and the C library's, each range with its end. The C library's outermost
+  // frames started the program, and only short stacks have them. Unless it is set, all count.
+  using Ranges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+  void set_interpreter(Ranges interpreter, Ranges c_library) {
+    interpreter_ = std::move(interpreter);
+    c_library_ = std::move(c_library);
+  }
   // Empty for id 0 and for ids never given out
   std::span<const std::uint64_t> frames(StackId id) const;
   std::size_t size() const { return begins_.size() - 2; } // ids are 1..size()
@@ -29,11 +41,14 @@ private:
     std::uint32_t id = 0; // 0: empty
   };
   void grow();
+  std::vector<std::uint64_t> shown_frames(const std::vector<std::uint64_t>& addresses) const;
 
   std::vector<std::uint64_t> addresses_;
   std::vector<std::uint64_t> begins_{0, 0}; // frames of id i: [begins_[i], begins_[i + 1])
   std::vector<Bucket> buckets_;             // open addressing, a power of two, at most half full
   PythonFrames python_;
+  Ranges interpreter_, c_library_;
+  std::map<std::vector<std::uint64_t>, StackId> by_shown_frames_; // those of intern_python()
 };
 
 } // namespace gmt

@@ -71,6 +71,12 @@ class Frames(PythonCase):
         self.assertEqual(python_frames(self.leak_of(report, 1001))[-1]["function"], "<module>")
 
     @with_each(KNOWN_ONES)
+    def test_what_looks_the_same_is_one_finding(self, python):
+        report, _ = self.run_traced(python, "often.py")
+        leaks = [finding for finding in report["findings"] if finding["kind"] == "leak"]
+        self.assertEqual([(leak["count"], leak["bytes"]) for leak in leaks], [(200, 100_000)])
+
+    @with_each(KNOWN_ONES)
     def test_order_with_native_frames(self, python):
         """C -> Python -> C -> Python: sort() called qsort(), which called compare()."""
         report, _ = self.run_traced(python, "stacks.py")

@@ -31,13 +31,13 @@ protected:
   static std::uint64_t entry(std::uint32_t evaluator = 0) {
     return frame(evaluator, trace::kPythonEntry);
   }
-  void leak(std::uint32_t stack) {
+  void leak(std::uint32_t stack, std::uint64_t address = kA) {
     trace::Slot slot{};
     slot.head = trace::pack({Kind::kAlloc, 1, trace.api("cuMemAlloc_v2"), 0, 0});
     slot.order = trace.next_order();
     slot.via = trace::kNoApi;
     slot.stack = stack;
-    slot.a[0] = kA;
+    slot.a[0] = address;
     slot.a[1] = 64;
     slot.a[2] = 1;
     log().slot(slot);
@@ -74,6 +74,28 @@ TEST_F(PythonStacks, FramesStandBehindTheNativeOnes) {
                                 "<module>@/home/train.py:0", "|2"}));
   EXPECT_EQ(result.process.damaged, 0u);
   EXPECT_TRUE(result.not_checked.empty());
+}
+
+// Python runs a line by other functions of its own when it has seen it often. What is shown is the
+// same, and so is one finding; a frame of the program's own makes it another.
+TEST_F(PythonStacks, FramesOfTheInterpreterMakeNoOtherStack) {
+  trace.modules = {"+\t1\t1000\t2000\t0\t-\t/usr/lib/libpython3.13.so.1.0",
+                   "+\t1\t2000\t3000\t0\t-\t/usr/lib/libc.so.6"};
+  code(1, "Model.step", "train.py");
+  const auto leak_by = [this](std::uint64_t id, const std::vector<std::uint64_t>& native,
+                              const std::vector<std::uint64_t>& python) {
+    stack(id, log().stack_id(native), python);
+    leak(static_cast<std::uint32_t>(id), kA + id * 4096);
+  };
+  leak_by(100, {0x9011, 0x1022}, {frame(17, 1), frame(20, 1), entry(2)});
+  leak_by(101, {0x9011, 0x1033, 0x1044, 0x1022}, {frame(17, 1), entry(3), frame(20, 1), entry(4)});
+  leak_by(104, {0x9011, 0x1022, 0x1023, 0x2011, 0x2022}, // not cut off
+          {frame(17, 1), frame(20, 1), entry(2)});
+  leak_by(102, {0x9012, 0x1022}, {frame(17, 1), frame(20, 1), entry(2)});
+  leak_by(103, {0x9011, 0x1033, 0x9044, 0x1022}, {frame(17, 1), entry(2), frame(20, 1), entry(4)});
+  run();
+  ASSERT_EQ(kinds(), "leak leak leak");
+  EXPECT_EQ(result.findings[0].count, 3u);
 }
 
 TEST_F(PythonStacks, UnknownPartsAreLeftOut) {
