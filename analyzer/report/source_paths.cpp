@@ -63,7 +63,7 @@ SourcePaths::SourcePaths(const Report& report, std::string_view root)
 }
 
 std::string SourcePaths::relative(const Frame& frame) const {
-  if (frame.file.empty()) return {};
+  if (frame.file.empty() || frame.file.starts_with('<')) return {}; // "<string>" of Python
   std::string file = normal(frame.file);
   if (file.starts_with("../") || file == ".." || file.ends_with('/')) return {};
   if (!file.starts_with('/')) return file;

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signals: those sent to the command reach the program, the terminal's reach it once, job control works."""
 
+import contextlib
+import json
 import os
 import pty
 import signal
@@ -70,6 +72,29 @@ class Forwarded(CommandCase):
         read_until(process.stdout.fileno(), b"ready\n")
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(20), -signal.SIGTERM)
+
+    def test_a_repeat_does_not_end_the_report(self):
+        """timeout(1) signals its child and its group; how far apart the two arrive is chance."""
+        for gap in (0, 0.002, 0.01, 0.03):
+            with self.subTest(gap):
+                report = os.path.join(self.folder, f"report-{gap}.json")
+                process = subprocess.Popen(
+                    [COMMAND, "--device", "real", "--format", "json", "--output", report, PROGRAM, "count", "10"],
+                    cwd=self.folder,
+                    env=self.environment,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+                self.addCleanup(process.stdout.close)
+                read_until(process.stdout.fileno(), b"ready\n")
+                process.send_signal(signal.SIGTERM)
+                time.sleep(gap)
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGTERM)
+                self.assertEqual(process.wait(20), -signal.SIGTERM)
+                with open(report, encoding="utf-8") as file:
+                    self.assertEqual(json.load(file)["processes"][0]["ended"]["signal"], signal.SIGTERM)
 
     def test_ignored_signals_stay_ignored(self):
         script = 'trap "" HUP CHLD; exec "$0" record --device real sh -c "kill -HUP \\$\\$; exit 4"'

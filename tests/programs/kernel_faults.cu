@@ -20,6 +20,8 @@
 // device: simulated
 // options: --device-checks full
 // expect: warning kernel-uninitialized-read count=32 message="that nothing wrote" stacks="accessed here"@twice:LINE(twice),"used here"@twice:LINE(twice),"launched here"@unwritten:LINE(reads),"allocated here"@unwritten:LINE(unwritten)
+// run: locked
+// expect: clean
 // run: unused
 // device: simulated
 // options: --device-checks full
@@ -55,6 +57,35 @@ __global__ void reverse(int* values)
   tile[threadIdx.x] = values[threadIdx.x]; // @own
   if constexpr (waits) __syncthreads();
   values[threadIdx.x] = tile[63 - threadIdx.x]; // @other
+}
+
+// A lock in shared memory orders what its holders do: acquire and release are fences.
+__global__ void add_up(int* total)
+{
+  __shared__ unsigned lock;
+  __shared__ int sum;
+  if (threadIdx.x == 0) lock = sum = 0;
+  __syncthreads();
+  const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(&lock));
+  if (threadIdx.x % 32 == 0) {
+    unsigned taken = 1;
+    while (taken != 0)
+      asm volatile("atom.acquire.cta.shared.exch.b32 %0, [%1], 1;" : "=r"(taken) : "r"(at) : "memory");
+    sum += threadIdx.x;
+    asm volatile("st.release.cta.shared.u32 [%0], 0;" ::"r"(at) : "memory");
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) *total = sum;
+}
+
+static void locked()
+{
+  int *total, sum = 0;
+  CHECK(cudaMalloc(&total, sizeof *total));
+  add_up<<<1, 128>>>(total);
+  CHECK(cudaMemcpy(&sum, total, sizeof sum, cudaMemcpyDeviceToHost));
+  ANSWERS(32 + 64 + 96, sum);
+  CHECK(cudaFree(total));
 }
 
 static Kept* keep(float* values)
@@ -134,6 +165,8 @@ int main(int argc, char** argv)
     after_the_free();
   } else if (started_with(argc, argv, "race")) {
     reversed<false>();
+  } else if (started_with(argc, argv, "locked")) {
+    locked();
   } else if (started_with(argc, argv, "unused")) {
     unused();
   } else {

@@ -3,6 +3,9 @@
 // All signals that can be passed on are blocked and taken one by one with sigwaitinfo(): no handler
 // runs, and the sender is known. The program gets the mask and the dispositions that the command
 // itself was started with.
+//
+// timeout(1) signals its child and then its process group, so that a signal that has ended the
+// program comes to the command twice: the second one must not end the report.
 
 #include "analyzer/command/run/child_process.h"
 
@@ -87,6 +90,28 @@ void stop_like(int signal) {
   ::sigaction(signal, &before, nullptr);
 }
 
+constexpr std::uint64_t kRepeatNs = 1'000'000'000;
+constinit std::uint64_t repeats_until = 0; // signals that were passed on are ignored
+
+// In a handler. Behind the time the signal does what it would have done.
+void ignore_repeat(int signal) {
+  if (read_monotonic_ns() < repeats_until) return;
+  std::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+void ignore_repeats_of(const sigset_t& signals) {
+  repeats_until = read_monotonic_ns() + kRepeatNs;
+  for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGHUP}) {
+    struct sigaction now = {};
+    if (!sigismember(&signals, signal) || ::sigaction(signal, nullptr, &now) != 0) continue;
+    if (now.sa_handler != SIG_DFL) continue;
+    now.sa_handler = ignore_repeat;
+    now.sa_flags = SA_RESTART;
+    ::sigaction(signal, &now, nullptr);
+  }
+}
+
 void pass_on(const siginfo_t& info, pid_t program) {
   // A shell continues the whole group: only a program that is still stopped needs ours.
   if (info.si_signo == SIGCONT) {
@@ -129,11 +154,16 @@ Outcome stay_with(pid_t program, const sigset_t& signals) {
   ProcessEnd end;
   ProcessStat first;
   const std::uint64_t started = read_process_stat(program, first) ? first.started : 0;
+  sigset_t seen;
+  sigemptyset(&seen);
   while (!reap(program, outcome, end)) {
     siginfo_t info = {};
     const int signal = ::sigwaitinfo(&signals, &info);
-    if (signal > 0 && signal != SIGCHLD) pass_on(info, program);
+    if (signal <= 0 || signal == SIGCHLD) continue;
+    sigaddset(&seen, signal);
+    pass_on(info, program);
   }
+  ignore_repeats_of(seen);
   outcome.ended.insert(outcome.ended.begin(), end);
   outcome.running = running_descendants(::getpid(), started);
   const timespec none = {};

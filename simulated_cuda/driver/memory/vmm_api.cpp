@@ -9,6 +9,7 @@
 #include "streams/operation.h"
 
 #include "execution/block_states.h"
+#include "simulated_cuda/common/memory_file.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -94,7 +95,7 @@ CUresult mem_create(CUmemGenericAllocationHandle* out, size_t bytes,
   if (memory == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   int own_file = -1;
   if ((prop->requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0) {
-    own_file = memfd_create("gpumemtrace-simulated-allocation", MFD_CLOEXEC);
+    own_file = memory_file("gpumemtrace-simulated-allocation");
     if (own_file < 0 || ftruncate(own_file, static_cast<off_t>(bytes)) != 0) {
       if (own_file >= 0) close(own_file);
       device->give(memory, bytes);

@@ -5,6 +5,7 @@
 // through memory stays small.
 #include "state/device.h"
 
+#include "simulated_cuda/common/memory_file.h"
 #include "state/settings.h"
 #include "state/state.h"
 
@@ -54,7 +55,7 @@ Device::Device(int ordinal_, const Settings& settings, std::pmr::memory_resource
 
 CUresult Device::map_memory() {
   const size_t bytes = stretch * arena.capacity();
-  memory_fd = memfd_create("gpumemtrace-simulated-device", MFD_CLOEXEC);
+  memory_fd = memory_file("gpumemtrace-simulated-device");
   if (memory_fd < 0 || ftruncate(memory_fd, static_cast<off_t>(bytes)) != 0) {
     std::perror("gpumemtrace: simulated device: memfd");
     return CUDA_ERROR_OPERATING_SYSTEM;

@@ -3,6 +3,7 @@
 // when it is first written. Bytes at the ends of a range change nibble by nibble.
 #include "simulated_cuda/executor/machine/memory.h"
 
+#include "simulated_cuda/common/memory_file.h"
 #include "simulated_cuda/executor/machine/device_bytes.h"
 
 #include <sys/mman.h>
@@ -41,7 +42,7 @@ struct PatternFile {
     return fd >= 0 && fstat(fd, &now) == 0 && now.st_dev == device && now.st_ino == inode;
   }
   bool make(unsigned value) {
-    fd = memfd_create("gpumemtrace-shadow", MFD_CLOEXEC);
+    fd = memory_file("gpumemtrace-shadow");
     if (fd < 0) return false;
     const std::vector<char> bytes(kMappedBytes, static_cast<char>(value));
     struct stat made{};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads, stores and atomics. Forms name the space, the number of elements and their width alone:
+// Loads, stores and atomics. Those that acquire or release are a fence as well (PTX ISA, "Memory
+// Consistency Model"). Forms name the space, the number of elements and their width alone:
 // what a type says beyond that, conversions around the instruction do.
 #include "simulated_cuda/executor/program/decoder.h"
 
@@ -159,6 +160,7 @@ void FunctionDecoder::decode_load() {
   in.immediate = target.offset;
   in.extra = has("volatile") || has("relaxed") || has("acquire") || has("mmio") ? 1 : 0;
   for (const Result& each : results) write_back(each);
+  if (has("acquire")) emit("fence");
 }
 
 void FunctionDecoder::decode_store() {
@@ -191,6 +193,7 @@ void FunctionDecoder::decode_store() {
     }
     return;
   }
+  if (has("release")) emit("fence");
   std::string form = std::string("st.") + name_in_form(target.space);
   if (!is_kernel_ && target.space == Space::kParam) form = "st.frame.at";
   if (count > 1) form += ".v" + std::to_string(count);
@@ -247,6 +250,7 @@ void FunctionDecoder::decode_atomic(bool has_result) {
       std::find(values.begin() + i + 1, values.end(), results[i].offset) != values.end();
     if (is_used) fail("a vector with a register that is an operand as well");
   }
+  if (has("release") || has("acq_rel")) emit("fence");
   const std::string form =
     (has_result ? "atom." : "red.") + operation + "." + std::string(ptx::name_of(type));
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -259,6 +263,7 @@ void FunctionDecoder::decode_atomic(bool has_result) {
     in.extra = static_cast<std::uint32_t>(target.space) | (count > 1 ? count << 8 | i << 16 : 0);
   }
   for (std::uint32_t i = 0; i < count && has_result; ++i) write_back(results[i]);
+  if (has("acquire") || has("acq_rel")) emit("fence");
 }
 
 // mbarrier.op.b64 of an object in the block's shared memory. Operands of the form: the result, the

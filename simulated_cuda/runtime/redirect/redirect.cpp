@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <iterator>
 
@@ -202,9 +203,11 @@ void redirect_new_objects() { dl_iterate_phdr(redirect_object, nullptr); }
 
 // The library is linked with -z initfirst: this runs before the constructors of all others.
 __attribute__((constructor)) void redirect_static_runtimes() {
+  const int error = errno; // 0 when main() begins, as C has it
   find_shared_functions();
   redirect_new_objects();
   call_when_objects_are_mapped(redirect_new_objects);
+  errno = error;
 }
 
 } // namespace

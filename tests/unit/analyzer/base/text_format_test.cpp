@@ -20,6 +20,7 @@ TEST(FormatPlural, GroupsDigitsAndKnowsOne) {
   EXPECT_EQ(format_plural(0, "error"), "0 errors");
   EXPECT_EQ(format_plural(1, "error"), "1 error");
   EXPECT_EQ(format_plural(1234, "error"), "1,234 errors");
+  EXPECT_EQ(format_plural(2, "other process"), "2 other processes");
 }
 
 } // namespace
