@@ -11,7 +11,7 @@ def made():
 
 class Model:
     def step(self):
-        return list(block for block in made())
+        return [block for block in made() if block]
 
 
 for _ in range(50):
