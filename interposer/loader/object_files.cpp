@@ -128,6 +128,24 @@ void for_each_object_named(const char* prefix, bool (*visit)(void*, const char*,
     &walk);
 }
 
+bool is_earlier_preload(const ObjectFile& object) noexcept {
+  struct Walk {
+    std::uint64_t wanted;
+    bool is_main, found;
+  } walk{object.start, true, false};
+  walk_objects(
+    [](dl_phdr_info* info, std::size_t, void* data) noexcept -> int {
+      auto& w = *static_cast<Walk*>(data);
+      const std::uint64_t start = bounds_of(*info).start;
+      if (is_own_code(reinterpret_cast<const void*>(start))) return 1;
+      w.found = start == w.wanted && !w.is_main;
+      w.is_main = false;
+      return w.found ? 1 : 0;
+    },
+    &walk);
+  return walk.found;
+}
+
 bool any_object_has_note(const char* owner, std::uint32_t type) noexcept {
   struct Wanted {
     const char* owner;

@@ -33,6 +33,8 @@ void for_each_object_named(const char* prefix,
 bool any_object_has_note(const char* owner, std::uint32_t type) noexcept;
 
 bool is_own_code(const void* address) noexcept;
+// Whether the loader asks that object before us, and it is not the main program.
+bool is_earlier_preload(const ObjectFile& object) noexcept;
 bool own_folder(char* buffer, std::size_t size) noexcept; // of this library, without the last slash
 
 } // namespace gmt::interposer

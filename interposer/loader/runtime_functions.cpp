@@ -105,7 +105,8 @@ void* find_runtime_function(std::uint16_t row, const ObjectFile* caller) noexcep
     any_runtime_wrapper.store(true);
     return next; // another preload's wrapper, and not called by itself
   }
-  if (caller != nullptr) {
+  // In the scope of a preload before us its own wrapper comes first, which called us just now.
+  if (caller != nullptr && !is_earlier_preload(*caller)) {
     if (void* f = function_in(caller->path, name)) return f;
   }
   if (next != nullptr && is_runtime_path(definer.path)) return next;

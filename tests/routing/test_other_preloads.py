@@ -75,6 +75,16 @@ class Wrappers(InterposedCase):
         self.assertIn("wrapper called 1", both.stderr)
         self.assertEqual(len(self.only_trace().calls_of(ALLOC)), 1)
 
+    def test_wrapper_of_the_runtime_before_us(self):
+        if not os.path.exists(os.path.join(os.environ["GMT_SIMULATED"], "libcudart.so.13")):
+            self.skipTest("the simulated device is not built")
+        library = os.path.join(BINARIES, "libwrapper.so")
+        words = {"WRAPPER": "next", "LD_LIBRARY_PATH": os.environ["GMT_SIMULATED"]}
+        alone = self.run_program("runtime_calls_simulated", "", preload=False, env={**words, "LD_PRELOAD": library})
+        both = self.run_program("runtime_calls_simulated", "", env={**words, "LD_PRELOAD": f"{library} {INTERPOSER}"})
+        self.assertEqual(both.stdout, alone.stdout)
+        self.assertIn(("cudaMalloc", "cudaMalloc"), [(call.api, call.via) for call in self.only_trace().calls])
+
 
 class Allocators(InterposedCase):
     def test_jemalloc(self):
