@@ -107,6 +107,23 @@ class Traces(CommandCase):
             self.assertEqual(result.stdout.count("SUMMARY"), 1)
             self.assertEqual(result.stdout.splitlines()[-1], once.stdout.splitlines()[-1], words)
 
+    def test_a_trace_of_another_user(self):
+        self.run_command("record", "--device", "real", PROGRAM)
+        (name,) = self.traces()
+        trace = os.path.join(self.folder, name)
+        os.chmod(self.folder, 0o755)
+        os.chmod(trace, 0o700 if os.geteuid() == 0 else 0)
+        other = {"user": 65534} if os.geteuid() == 0 else {}
+        try:
+            self.run_command("--version", **other)
+        except PermissionError:
+            self.skipTest("the command lies in a folder that is closed to other users")
+        for words in ((trace,), (self.folder,)):
+            result = self.run_command("report", *words, **other)
+            self.assertEqual(result.returncode, 3, result)
+            self.assertIn(os.path.basename(trace) + ": Permission denied; ", flat(result.stderr))
+        os.chmod(trace, 0o700)
+
     def test_report_without_any_trace(self):
         os.mkdir(os.path.join(self.folder, "empty"))
         advice = "; name a folder gpumemtrace.<program>.<host>.<pid>, or one that holds such folders\n"

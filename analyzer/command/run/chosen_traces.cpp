@@ -8,6 +8,7 @@
 #include <iterator>
 #include <set>
 #include <system_error>
+#include <unistd.h>
 #include <utility>
 
 #include "analyzer/command/command.h"
@@ -39,10 +40,33 @@ bool is_other_folder(const fs::path& path) {
   return fs::is_directory(path, error) && !is_trace(path) && !fs::exists(path / "apis", error);
 }
 
+bool is_closed(const fs::path& folder) {
+  std::error_code error;
+  return fs::is_directory(folder, error) && ::access(folder.c_str(), R_OK | X_OK) != 0;
+}
+
+// The folder itself or a trace in it that this user may not read; empty if there is none.
+fs::path closed_folder(const fs::path& folder) {
+  if (is_closed(folder)) return folder;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const bool is_trace_name = it->path().filename().string().starts_with("gpumemtrace.");
+    if (is_trace_name && is_closed(it->path())) return it->path().lexically_normal();
+  }
+  return {};
+}
+
 void add_traces(const fs::path& path, std::vector<TraceHead>& chosen) {
   const std::size_t before = chosen.size();
   if (!is_trace(path)) add_newest(path, chosen);
   if (chosen.size() != before) return;
+  if (const fs::path closed = closed_folder(path); !closed.empty()) {
+    throw UserError(
+      "cannot read " + closed.string() +
+        ": Permission denied; a trace belongs to the user who made it: read it as that "
+        "user, or let others read it (chmod -R a+rX)",
+      ExitStatus::kUnreadableTrace);
+  }
   if (is_other_folder(path)) {
     throw UserError(
       "no trace in " + (path == "." ? "the current directory" : path.string()) +
