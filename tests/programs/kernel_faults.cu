@@ -20,6 +20,9 @@
 // device: simulated
 // options: --device-checks full
 // expect: warning kernel-uninitialized-read count=32 message="that nothing wrote" stacks="accessed here"@twice:LINE(twice),"used here"@twice:LINE(twice),"launched here"@unwritten:LINE(reads),"allocated here"@unwritten:LINE(unwritten)
+// run: variable
+// device: simulated
+// expect: error kernel-out-of-bounds message="right behind the end of the variable table (32 bytes)" stacks="accessed here"@set_element:LINE(table),"launched here"@beside:LINE(variable)
 // run: locked
 // expect: clean
 // run: unused
@@ -57,6 +60,22 @@ __global__ void reverse(int* values)
   tile[threadIdx.x] = values[threadIdx.x]; // @own
   if constexpr (waits) __syncthreads();
   values[threadIdx.x] = tile[63 - threadIdx.x]; // @other
+}
+
+__device__ int table[8];
+
+__global__ void set_element(int i)
+{
+  table[i] = 1; // @table
+}
+
+static void beside()
+{
+  void* other;
+  CHECK(cudaMalloc(&other, 256));
+  TOUCH(other, 256);
+  set_element<<<1, 1>>>(8); // @variable
+  if (cudaDeviceSynchronize() == cudaSuccess) CHECK(cudaFree(other));
 }
 
 // A lock in shared memory orders what its holders do: acquire and release are fences.
@@ -165,6 +184,8 @@ int main(int argc, char** argv)
     after_the_free();
   } else if (started_with(argc, argv, "race")) {
     reversed<false>();
+  } else if (started_with(argc, argv, "variable")) {
+    beside();
   } else if (started_with(argc, argv, "locked")) {
     locked();
   } else if (started_with(argc, argv, "unused")) {

@@ -76,6 +76,20 @@ CUresult make_variables_of_code(Module& module) {
 
 } // namespace
 
+std::string variable_at(CUdeviceptr base) {
+  std::string found;
+  const auto look = [&](const auto& variables) {
+    for (const auto& [name, address] : variables) {
+      if (address == base) found = name;
+    }
+  };
+  state().libraries.for_each([&](Library& library) {
+    look(library.managed);
+    for (const auto& module : library.modules) look(module->variables);
+  });
+  return found;
+}
+
 Module* instance_in(Library* library, Context* context) {
   for (const auto& module : library->modules) {
     if (module->context == context) return module.get();

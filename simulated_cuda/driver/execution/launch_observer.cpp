@@ -106,6 +106,29 @@ void LaunchObserver::set_heap_block(trace::ExecutionFault& fault) const {
   fault.neighbour.space = trace::ExecutionSpace::kUnknown;
 }
 
+// The variable that the address is closest to, if no other memory is closer. The host knows only
+// those that it has looked up.
+void LaunchObserver::set_variable(trace::ExecutionFault& fault, std::string& name) {
+  if (fault.has_address == 0 || fault.neighbour.bytes != 0) return;
+  if (fault.kind != trace::ExecutionReport::kOutOfBounds) return;
+  if (fault.space != trace::ExecutionSpace::kGlobal &&
+      fault.space != trace::ExecutionSpace::kGeneric)
+    return;
+  constexpr std::uint64_t kFarthest = std::uint64_t{16} << 20; // bytes
+  const Block* block = state().blocks.nearest(fault.address);
+  if (block == nullptr || block->contains(fault.address)) return;
+  const std::uint64_t distance = fault.address < block->base
+                                   ? block->base - fault.address
+                                   : fault.address - (block->base + block->size);
+  if (distance > kFarthest) return;
+  name = variable_at(block->base);
+  if (name.empty()) return;
+  fault.neighbour.begin = block->base;
+  fault.neighbour.bytes = block->size;
+  fault.neighbour.space = trace::ExecutionSpace::kGlobal;
+  fault.neighbour.name = name.c_str();
+}
+
 // Threads that wait for each other are reported once for each side.
 bool LaunchObserver::is_other_side(const executor::Report& report) {
   if (report.kind != executor::ReportKind::kDeadlock || !report.has_other) return false;
@@ -140,7 +163,9 @@ void LaunchObserver::report(const executor::Report& report) {
   fault.neighbour.bytes = report.neighbour_bytes;
   fault.neighbour.space = fault.space;
   fault.neighbour.name = report.neighbour_name.empty() ? nullptr : report.neighbour_name.c_str();
+  std::string variable;
   set_heap_block(fault);
+  set_variable(fault, variable);
   fault.message = report.message.empty() ? nullptr : report.message.c_str();
   observer->fault(&fault);
 }

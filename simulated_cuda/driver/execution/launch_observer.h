@@ -42,6 +42,7 @@ private:
   bool is_other_side(const executor::Report& report);
   std::uint32_t error_of(const executor::HeapEvent& event) const;
   void set_heap_block(trace::ExecutionFault& fault) const;
+  static void set_variable(trace::ExecutionFault& fault, std::string& name);
 
   trace::ExecutionLaunch launch_;
   double seconds_left_;

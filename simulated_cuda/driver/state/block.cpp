@@ -48,6 +48,15 @@ bool BlockTable::overlaps(CUdeviceptr address, size_t bytes) {
   return next != blocks_.end() && next->first - address < bytes;
 }
 
+const Block* BlockTable::nearest(CUdeviceptr address) const {
+  const auto after = blocks_.upper_bound(address);
+  const Block* behind = after != blocks_.end() ? &after->second : nullptr;
+  if (after == blocks_.begin()) return behind;
+  const Block* before = &std::prev(after)->second;
+  if (before->contains(address) || behind == nullptr) return before;
+  return address - (before->base + before->size) <= behind->base - address ? before : behind;
+}
+
 std::byte* BlockTable::view(CUdeviceptr address, size_t bytes) {
   const Block* block = containing(address);
   if (block == nullptr || !block->is_accessible()) return nullptr;

@@ -76,6 +76,8 @@ public:
   Block* at_base(CUdeviceptr base);
   Block* containing(CUdeviceptr address);
   bool overlaps(CUdeviceptr address, size_t bytes);
+  // The block that the address lies in or, among all, is closest to; nullptr if there is none.
+  const Block* nearest(CUdeviceptr address) const;
 
   // The driver's own view of [address, address + bytes), or nullptr if any byte of it is in no live
   // block.

@@ -63,7 +63,10 @@ public:
       : e_(e), fault_(e), facts_(facts), lines_(parse_lines(facts.text(fault_.lines()))),
         kernel_(kernel_words(facts.text(fault_.kernel()))) {
     const bool known = has(e, trace::kFaultHasAddress) && is_global(fault_.space());
-    if (known)
+    // The heap knows only the variables that the host looked up.
+    const bool is_beside_variable =
+      fault_.neighbour_bytes() != 0 && fault_.neighbour_space() == trace::FaultSpace::kGlobal;
+    if (known && !is_beside_variable)
       around_ = memory_around(fault_.address(), std::max<std::uint64_t>(1, fault_.bytes()), {heap});
   }
 
