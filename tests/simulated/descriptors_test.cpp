@@ -5,6 +5,7 @@
 #include "cuda_support.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -44,7 +45,9 @@ TEST(Descriptors, Start) {
     int count = 0;
     EXPECT_EQ(FUNCTION(cuDeviceGetCount, "cuDeviceGetCount")(&count), CUDA_ERROR_NOT_INITIALIZED);
   }
+  close(STDIN_FILENO); // the device's memory must not become the standard input
   EXPECT_EQ(init(0), CUDA_SUCCESS);
+  EXPECT_EQ(fcntl(STDIN_FILENO, F_GETFD), -1);
 }
 
 TEST(Descriptors, MemoryNeedsNone) {

@@ -22,6 +22,7 @@ TEST(SourcePaths, AreRelativeToTheRoot) {
   EXPECT_EQ(paths.relative(in_file("kernels/b.cu")), "kernels/b.cu");
   EXPECT_EQ(paths.relative(in_file("../other/b.cu")), "");
   EXPECT_EQ(paths.relative(in_file("")), "");
+  EXPECT_EQ(paths.relative(in_file("<frozen runpy>")), ""); // Python's
 }
 
 TEST(SourcePaths, TakeTheFolderOfMainWhereTheRootHasNothing) {
