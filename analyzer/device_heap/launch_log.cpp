@@ -106,8 +106,16 @@ void LaunchLog::note_given(LoggedLaunch& launch, const Event& e, const Heap& hea
 }
 
 void LaunchLog::on_life(const Event& e) {
+  using trace::LifeOp;
+  using trace::ObjectClass;
   const trace::LifeView life(e);
-  if (life.object() == trace::ObjectClass::kGraphExec) launched_.erase(life.handle());
+  if (life.object() == ObjectClass::kGraphExec) launched_.erase(life.handle());
+  const bool of_context =
+    life.object() == ObjectClass::kContext || life.object() == ObjectClass::kPrimaryContext;
+  const bool ends =
+    life.op() == LifeOp::kDestroy || life.op() == LifeOp::kReset || life.op() == LifeOp::kRelease;
+  if (!of_context || !ends) return;
+  for (Ids& ids : ids_) ids.least = 0; // where it was the device's last one, ids begin anew
 }
 
 void LaunchLog::on_graph_launch(const Event& e, const Heap& heap) {

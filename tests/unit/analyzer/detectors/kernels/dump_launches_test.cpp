@@ -72,6 +72,17 @@ TEST_F(Dumps, OtherContextsOfTheDeviceTakeIdsToo) {
   expect_only_launch(0x410);
 }
 
+// A reset device counts from 1 again.
+TEST_F(Dumps, LaunchesBehindAResetMayHaveAnyId) {
+  for (int i = 0; i < 20; ++i) launch(0x3f0, kOther);
+  log().record({.api = "cuDevicePrimaryCtxReset_v2", .via = "cudaDeviceReset"},
+               Made<trace::LifeFields>()
+                 .object(trace::ObjectClass::kPrimaryContext)
+                 .op(trace::LifeOp::kReset));
+  launch(0x400);
+  expect_only_launch(0x400);
+}
+
 TEST_F(Dumps, KernelsOfAGraphTakeIdsOnce) {
   log().record({.api = "cuGraphAddKernelNode_v2", .stack = {0x600}},
                Made<trace::GraphKernelFields>().function(kOther).graph(0x70).node(0x71));
