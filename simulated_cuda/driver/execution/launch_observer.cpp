@@ -2,6 +2,7 @@
 // See launch_observer.h. The structures of the two sides are alike; only texts change their form.
 #include "execution/launch_observer.h"
 
+#include "code/instance.h"
 #include "execution/prints.h"
 #include "state/state.h"
 
