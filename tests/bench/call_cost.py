@@ -6,8 +6,9 @@ call_cost.py --gpumemtrace PATH --program CALL_COST [--beside PATH] [--peer comp
 
 A round is a pair of runs, plain and ours, one right behind the other; which one is first changes with the round. The
 figures are medians over the rounds, the ratio is the median of the pairs' ratios. Ours without the scan of launch
-arguments joins each round of the first setting, and another build of gpumemtrace (--beside) each round of all. The peer runs once at that setting, because it is an order of magnitude
-slower. Prints a table in which "over" marks what misses its budget; exit status 1 if a run failed.
+arguments joins each round of the first setting. Another build of gpumemtrace (--beside) joins each round of all. The
+peer runs once at the first setting, because it is an order of magnitude slower. Prints a table in which "over" marks
+what misses its budget; exit status 1 if a run failed.
 """
 
 import argparse

@@ -120,40 +120,53 @@ static void shapes(Work& work)
   CHECK(cudaFreeArray(array));
 }
 
-static void captured(Work& work)
+// Pinned memory of the next value.
+static unsigned char* pinned_next(Work& work)
 {
   unsigned char* sent = nullptr;
   CHECK(cudaMallocHost(&sent, kBytes));
   std::memset(sent, ++work.value, kBytes);
-  cudaGraph_t graph = nullptr;
+  return sent;
+}
+
+static cudaGraphExec_t launched(cudaGraph_t graph, cudaStream_t stream)
+{
   cudaGraphExec_t ready = nullptr;
+  CHECK(cudaGraphInstantiate(&ready, graph, 0));
+  CHECK(cudaGraphLaunch(ready, stream));
+  CHECK(cudaStreamSynchronize(stream));
+  return ready;
+}
+
+static void captured(Work& work)
+{
+  unsigned char* sent = pinned_next(work);
+  cudaGraph_t graph = nullptr;
   CHECK(cudaStreamBeginCapture(work.of_current, cudaStreamCaptureModeThreadLocal));
   CHECK(cudaMemcpyAsync(work.first, sent, kBytes, cudaMemcpyDefault, work.of_current));
   CHECK(cudaMemcpyAsync(work.second, work.first, kBytes, cudaMemcpyDefault, work.of_current));
   CHECK(cudaStreamEndCapture(work.of_current, &graph));
-  CHECK(cudaGraphInstantiate(&ready, graph, 0));
-  CHECK(cudaGraphLaunch(ready, work.of_current));
-  CHECK(cudaStreamSynchronize(work.of_current));
+  cudaGraphExec_t ready = launched(graph, work.of_current);
   must_hold(work, work.second);
   CHECK(cudaGraphExecDestroy(ready));
   CHECK(cudaGraphDestroy(graph));
   CHECK(cudaFreeHost(sent));
 }
 
-static void in_a_node(Work& work)
+// Nodes made by hand, one of which then copies to other memory.
+static void in_nodes(Work& work)
 {
-  unsigned char* sent = nullptr;
-  CHECK(cudaMallocHost(&sent, kBytes));
-  std::memset(sent, ++work.value, kBytes);
+  unsigned char* sent = pinned_next(work);
   cudaGraph_t graph = nullptr;
-  cudaGraphExec_t ready = nullptr;
   cudaGraphNode_t first = nullptr, second = nullptr;
   CHECK(cudaGraphCreate(&graph, 0));
   CHECK(cudaGraphAddMemcpyNode1D(&first, graph, nullptr, 0, work.first, sent, kBytes, cudaMemcpyHostToDevice));
   CHECK(cudaGraphAddMemcpyNode1D(&second, graph, &first, 1, work.second, work.first, kBytes, cudaMemcpyDefault));
-  CHECK(cudaGraphInstantiate(&ready, graph, 0));
+  cudaGraphExec_t ready = launched(graph, work.of_current);
+  must_hold(work, work.second);
+  std::memset(sent, ++work.value, kBytes);
+  CHECK(cudaGraphExecMemcpyNodeSetParams1D(ready, second, work.second, sent, kBytes, cudaMemcpyHostToDevice));
   CHECK(cudaGraphLaunch(ready, work.of_current));
-  CHECK(cudaStreamSynchronize(work.of_current));
   must_hold(work, work.second);
   CHECK(cudaGraphExecDestroy(ready));
   CHECK(cudaGraphDestroy(graph));
@@ -227,7 +240,7 @@ int main(int argc, char** argv)
     between_devices(work);
     shapes(work);
     captured(work);
-    in_a_node(work);
+    in_nodes(work);
   }
   CHECK(cudaFree(work.first));
   CHECK(cudaFree(work.second));

@@ -1,89 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two devices that work together: peer access, pools, virtual and managed memory that both reach, events from one to
-// the other, a thread for each, and mistakes on the second device while the first one works.
+// the other, a thread for each.
 // run:
 // devices: 2
 // env: GPUMEMTRACE_SIM_DEVICES=2
 // expect: clean
-// run: leak
-// devices: 2
-// env: GPUMEMTRACE_SIM_DEVICES=2
-// expect: error leak count=1 bytes=4096 stacks="allocated here"@leak_on:LINE(leaked)
-// run: unordered
-// devices: 2
-// env: GPUMEMTRACE_SIM_DEVICES=2
-// expect: error stream-order count=1 stacks="used here"@unordered:LINE(unordered),"allocated here"@unordered:LINE(ordered)
-// run: freed
-// devices: 2
-// env: GPUMEMTRACE_SIM_DEVICES=2
-// unlike-fenced: the driver ends the program behind its core dump
-// expect-simulated: error kernel-use-after-free stacks="accessed here"@fill_held:LINE(held),"launched here"@fault:LINE(launch),"freed here"@fault:LINE(freed),"allocated here"@fault:LINE(block)
-// expect-real: warning api-error message="kernels that may have been running: fill_held" stacks="failed here"@fault:LINE(waited),"launched here"@fault:LINE(launch)
-// not-checked: leak
-// run: freed-fenced
-// devices: 2
-// env: GPUMEMTRACE_SIM_DEVICES=2
-// options: --guard
-// exit-real: signal 6
-// expect: error kernel-use-after-free stacks="accessed here"@fill_held:LINE(held),"launched here"@fault:LINE(launch),"freed here"@fault:LINE(freed),"allocated here"@fault:LINE(block)
-// not-checked: leak
-// run: overrun-fenced
-// devices: 2
-// env: GPUMEMTRACE_SIM_DEVICES=2
-// options: --guard
-// exit-real: signal 6
-// expect: error kernel-out-of-bounds stacks="accessed here"@fill_held:LINE(held),"launched here"@fault:LINE(launch),"allocated here"@fault:LINE(block)
-// not-checked: leak
 #include "answers.h"
 #include "driver_function.h"
+#include "two_devices.h"
 
 #include <thread>
-#include <vector>
-
-constexpr int kValues = 1 << 16;
-constexpr size_t kBytes = kValues * sizeof(float);
-
-struct Holder {
-  float* values;
-};
-
-__global__ void add(float* to, const float* from, int count)
-{
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < count) to[i] += from[i];
-}
-
-__global__ void fill(float* to, float value, int count)
-{
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < count) to[i] = value; // @fill
-}
-
-__global__ void fill_held(const Holder* holder, float value, int count)
-{
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < count) holder->values[i] = value; // @held
-}
-
-static void run_fill(float* to, float value, cudaStream_t stream)
-{
-  fill<<<kValues / 256, 256, 0, stream>>>(to, value, kValues);
-  CHECK(cudaGetLastError());
-}
-
-static void run_add(float* to, const float* from, cudaStream_t stream)
-{
-  add<<<kValues / 256, 256, 0, stream>>>(to, from, kValues);
-  CHECK(cudaGetLastError());
-}
-
-static void must_hold(const float* values, float expected)
-{
-  std::vector<float> got(kValues);
-  CHECK(cudaMemcpy(got.data(), values, kBytes, cudaMemcpyDeviceToHost));
-  for (float value : got)
-    ANSWERS(static_cast<int>(expected), static_cast<int>(value));
-}
 
 // A kernel of device 0 reads and writes memory of device 1; a copy goes from one to the other in a stream of either.
 static void peers(const cudaStream_t* streams)
@@ -92,13 +18,10 @@ static void peers(const cudaStream_t* streams)
   CHECK(cudaSetDevice(1));
   CHECK(cudaMalloc(&second, kBytes));
   run_fill(second, 2, streams[1]);
-  cudaEvent_t filled = nullptr;
-  CHECK(cudaEventCreateWithFlags(&filled, cudaEventDisableTiming));
-  CHECK(cudaEventRecord(filled, streams[1]));
+  let_wait(streams[0], streams[1]);
   CHECK(cudaSetDevice(0));
   CHECK(cudaMalloc(&first, kBytes));
   run_fill(first, 1, streams[0]);
-  CHECK(cudaStreamWaitEvent(streams[0], filled, 0));
   run_add(second, first, streams[0]);                                           // 3
   CHECK(cudaMemcpyPeerAsync(first, 0, second, 1, kBytes, streams[0]));          // 3
   run_add(first, second, streams[0]);                                           // 6
@@ -108,15 +31,6 @@ static void peers(const cudaStream_t* streams)
   CHECK(cudaFree(second)); // from device 0
   CHECK(cudaSetDevice(1));
   CHECK(cudaFree(first));
-  CHECK(cudaEventDestroy(filled));
-}
-
-static void let_use(cudaMemPool_t pool, int device)
-{
-  cudaMemAccessDesc access{};
-  access.location = {cudaMemLocationTypeDevice, device};
-  access.flags = cudaMemAccessFlagsProtReadWrite;
-  CHECK(cudaMemPoolSetAccess(pool, &access, 1));
 }
 
 // Memory of device 1's pool, used by device 0 and freed in one of its streams.
@@ -129,17 +43,13 @@ static void pools(const cudaStream_t* streams)
   float* values = nullptr;
   CHECK(cudaMallocAsync(&values, kBytes, streams[1]));
   run_fill(values, 5, streams[1]);
-  cudaEvent_t filled = nullptr;
-  CHECK(cudaEventCreateWithFlags(&filled, cudaEventDisableTiming));
-  CHECK(cudaEventRecord(filled, streams[1]));
+  let_wait(streams[0], streams[1]);
   CHECK(cudaSetDevice(0));
-  CHECK(cudaStreamWaitEvent(streams[0], filled, 0));
   run_add(values, values, streams[0]);
   CHECK(cudaStreamSynchronize(streams[0]));
   must_hold(values, 10);
   CHECK(cudaFreeAsync(values, streams[0]));
   CHECK(cudaStreamSynchronize(streams[0]));
-  CHECK(cudaEventDestroy(filled));
 }
 
 // Physical memory of device 1 behind addresses that both devices may use.
@@ -269,105 +179,15 @@ static void graph(cudaStream_t stream)
   CHECK(cudaFree(second));
 }
 
-static void leak_on(int device)
+int main()
 {
-  void* kept = nullptr;
-  CHECK(cudaSetDevice(device));
-  CHECK(cudaMalloc(&kept, 4096)); // @leaked
-  TOUCH(kept, 4096);
-  CHECK(cudaDeviceSynchronize());
-  CHECK(cudaSetDevice(0));
-}
-
-// Device 0 uses memory of device 1's pool and does not wait for it.
-static void unordered(const cudaStream_t* streams)
-{
-  cudaMemPool_t pool = nullptr;
-  CHECK(cudaDeviceGetDefaultMemPool(&pool, 1));
-  let_use(pool, 0);
-  CHECK(cudaSetDevice(1));
-  float* values = nullptr;
-  CHECK(cudaMallocAsync(&values, kBytes, streams[1])); // @ordered
-  CHECK(cudaSetDevice(0));
-  CHECK(cudaMemsetAsync(values, 0, kBytes, streams[0])); // @unordered
-  CHECK(cudaDeviceSynchronize());
-  CHECK(cudaSetDevice(1));
-  CHECK(cudaFreeAsync(values, streams[1]));
-  CHECK(cudaDeviceSynchronize());
-}
-
-static void reach_each_other()
-{
-  for (int device = 0; device < 2; ++device) {
-    int possible = 0;
-    CHECK(cudaDeviceCanAccessPeer(&possible, device, 1 - device));
-    CHECK(!possible);
-    CHECK(cudaSetDevice(device));
-    CHECK(cudaDeviceEnablePeerAccess(1 - device, 0));
-  }
-}
-
-// The mistake of device 1's kernel comes while device 0 works.
-static void fault(const cudaStream_t* streams, size_t bytes, int count, bool freed)
-{
-  float *values = nullptr, *others = nullptr;
-  Holder* holder = nullptr;
-  CHECK(cudaSetDevice(0));
-  CHECK(cudaMalloc(&others, kBytes));
-  for (int i = 0; i < 20; ++i)
-    run_fill(others, 1, streams[0]);
-  CHECK(cudaSetDevice(1));
-  CHECK(cudaMalloc(&values, bytes)); // @block
-  CHECK(cudaMalloc(&holder, sizeof *holder));
-  const Holder held{values};
-  CHECK(cudaMemcpy(holder, &held, sizeof held, cudaMemcpyHostToDevice));
-  run_fill(values, 1, streams[1]);
-  CHECK(cudaStreamSynchronize(streams[1]));
-  if (freed)
-    CHECK(cudaFree(values)); // @freed
-  fill_held<<<(count + 255) / 256, 256, 0, streams[1]>>>(holder, 2, count); // @launch
-  CHECK(cudaSetDevice(0));
-  for (int i = 0; i < 20; ++i)
-    run_fill(others, 1, streams[0]);
-  CHECK(cudaStreamSynchronize(streams[0])); // its context lives on
-  CHECK(cudaFree(others));
-  CHECK(cudaSetDevice(1));
-  const int answer = cudaStreamSynchronize(streams[1]); // @waited
-  std::printf("device 1 answers %d\n", answer);
-  if (answer != 0)
-    return;
-  CHECK(cudaFree(holder));
-  if (!freed)
-    CHECK(cudaFree(values));
-}
-
-int main(int argc, char** argv)
-{
-  reach_each_other();
-  cudaStream_t streams[2] = {};
-  for (int device = 0; device < 2; ++device) {
-    CHECK(cudaSetDevice(device));
-    CHECK(cudaStreamCreateWithFlags(&streams[device], cudaStreamNonBlocking));
-  }
-  CHECK(cudaSetDevice(0));
-  if (started_with(argc, argv, "leak"))
-    leak_on(1);
-  else if (started_with(argc, argv, "unordered"))
-    unordered(streams);
-  else if (started_with(argc, argv, "freed") || started_with(argc, argv, "freed-fenced"))
-    fault(streams, size_t{64} << 20, kValues, true);
-  else if (started_with(argc, argv, "overrun-fenced"))
-    fault(streams, kBytes, kValues + 64, false);
-  else {
-    peers(streams);
-    pools(streams);
-    virtual_memory(streams);
-    managed(streams);
-    pinned(streams);
-    threads();
-    graph(streams[0]);
-  }
-  for (int device = 0; device < 2; ++device)
-    (void)cudaStreamDestroy(streams[device]);
+  Streams streams;
+  peers(streams.of_device);
+  pools(streams.of_device);
+  virtual_memory(streams.of_device);
+  managed(streams.of_device);
+  pinned(streams.of_device);
+  threads();
+  graph(streams.of_device[0]);
   return 0;
 }

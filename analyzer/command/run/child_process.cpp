@@ -93,7 +93,7 @@ void stop_like(int signal) {
 constexpr std::uint64_t kRepeatNs = 1'000'000'000;
 constinit std::uint64_t repeats_until = 0; // signals that were passed on are ignored
 
-// In a handler. Behind the time the signal does what it would have done.
+// A handler. After that time the signal does what it would have done.
 void ignore_repeat(int signal) {
   if (read_monotonic_ns() < repeats_until) return;
   std::signal(signal, SIG_DFL);

@@ -4,6 +4,7 @@
 #include "analyzer/command/run/chosen_traces.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <iterator>
 #include <set>
@@ -42,7 +43,8 @@ bool is_other_folder(const fs::path& path) {
 
 bool is_closed(const fs::path& folder) {
   std::error_code error;
-  return fs::is_directory(folder, error) && ::access(folder.c_str(), R_OK | X_OK) != 0;
+  return fs::is_directory(folder, error) && ::access(folder.c_str(), R_OK | X_OK) != 0 &&
+         errno == EACCES;
 }
 
 // The folder itself or a trace in it that this user may not read; empty if there is none.

@@ -207,6 +207,7 @@ CUresult mem_get_access(unsigned long long* flags, const CUmemLocation* location
                         CUdeviceptr address) {
   const Block* block = state().blocks.containing(address);
   if (flags == nullptr || location == nullptr || block == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (state().device(location->id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
   const bool access = (block->devices >> location->id & 1) != 0;
   *flags = access ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
   return CUDA_SUCCESS;

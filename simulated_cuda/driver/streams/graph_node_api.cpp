@@ -164,8 +164,10 @@ CUresult graph_memcpy_node_set_params(CUgraphNode node, const CUDA_MEMCPY3D* c) 
   return write_operation(node, c);
 }
 CUresult graph_exec_memcpy_node_set_params(CUgraphExec exec, CUgraphNode node,
-                                           const CUDA_MEMCPY3D* copy, CUcontext) {
-  return copy == nullptr ? CUDA_ERROR_INVALID_VALUE : write_exec_operation(exec, node, *copy);
+                                           const CUDA_MEMCPY3D* copy, CUcontext handle) {
+  const Context* context = state().context(handle); // as for a new node; not measured
+  if (copy == nullptr || !is_copy_reached(*copy, context, context)) return CUDA_ERROR_INVALID_VALUE;
+  return write_exec_operation(exec, node, *copy);
 }
 
 CUresult graph_add_memset_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,

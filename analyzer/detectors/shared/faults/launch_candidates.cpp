@@ -79,8 +79,9 @@ std::vector<LaunchCandidate> launch_candidates(const FaultingGrid& faulting,
       consider(all, *launch, wanted, most);
     // A synchronisation may have answered 0 before the GPU noticed the fault of a store.
     const auto& kept = facts.launches().all();
-    const bool is_done = all.empty();
-    for (std::size_t i = kept.size(); i-- > 0 && is_done;)
+    // Of several devices each may have run the newest one.
+    const bool is_done = all.empty(), has_several = heap.cuda().peers.has_several_devices();
+    for (std::size_t i = kept.size(); i-- > 0 && is_done && (all.empty() || has_several);)
       consider(all, kept[i], wanted, std::min<std::size_t>(most, 1));
   }
   return all;
