@@ -3,12 +3,13 @@
 """Runs correct programs of many frameworks under gpumemtrace check, several at a time: none may be accused.
 
 check_ecosystem.py --gpumemtrace PATH [--runs 3] [--jobs 12] [--limit SECONDS] [--results FILE --commit NAME]
-                   [--option OPTION...] [LIBRARY[.PROGRAM]...]
+                   [--option OPTION...] [--keep FOLDER] [LIBRARY[.PROGRAM]...]
 
 A run passes if the program ends with 0, the check too, CUDA calls were seen, no event was lost, and there is no finding
 of severity error. A program that fails without gpumemtrace as well is skipped with its last line: what it needs is not
 installed. With --results each run that passed or failed is a line of FILE: commit, GPU, program, option, run, result.
 What stands there for this commit already is not run again, so that short times with a GPU add up.
+Reports of failed runs go to --keep.
 Exit status: 0 nothing failed, 1 a run failed, 77 there is no GPU. Programs that --limit left out are counted as not run.
 """
 
@@ -18,6 +19,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -68,7 +70,7 @@ def problems_of(done, report):
             yield in_words(finding)
 
 
-def run_once(command, options):
+def run_once(name, command, options):
     """Result and what stands behind it: passed (a summary), failed (the problems), skipped (the program's last line)."""
 
     def run(*words):
@@ -88,7 +90,10 @@ def run_once(command, options):
                     return "skipped", (plain.stderr.strip() or plain.stdout.strip()).split("\n")[-1]
         except subprocess.TimeoutExpired:
             return "failed", f"ran for over {options.timeout} s"
-    problems = list(problems_of(done, told))
+        problems = list(problems_of(done, told))
+        if problems and options.keep and report.exists():
+            options.keep.mkdir(parents=True, exist_ok=True)
+            shutil.copy(report, options.keep / f"{name}.json")
     if problems:
         return "failed", "; ".join(problems)
     kinds = collections.Counter(f"{finding['severity']} {finding['kind']}" for finding in told["findings"])
@@ -117,6 +122,7 @@ def main():
     parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--option", action="append", default=[], help="of gpumemtrace, as --option=--guard")
+    parser.add_argument("--keep", type=pathlib.Path, default=os.environ.get("OUT"), help="by default $OUT")
     parser.add_argument("programs", nargs="*")
     options = parser.parse_args()
     gpu = gpu_name()
@@ -131,7 +137,7 @@ def main():
             count["not run"] += 1
             return
         begun = time.monotonic()
-        result, words = run_once(command, options)
+        result, words = run_once(name, command, options)
         count[result] += 1
         print(f"{result:8} {name} run {number}, {time.monotonic() - begun:.0f} s: {words}", flush=True)
         if options.results and result != "skipped":

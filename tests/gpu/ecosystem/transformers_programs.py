@@ -89,10 +89,11 @@ def mixtral_experts():
 
 @program
 def t5_translates():
-    config = transformers.T5Config(vocab_size=WORDS, d_model=128, d_ff=512, num_layers=3, num_heads=4, d_kv=32)
+    config = transformers.T5Config(
+        vocab_size=WORDS, d_model=128, d_ff=512, num_layers=3, num_heads=4, d_kv=32, decoder_start_token_id=0
+    )
     batch = {"input_ids": tokens(8, 48), "labels": tokens(8, 32)}
     model = train(transformers.T5ForConditionalGeneration(config), batch).eval()
-    model.config.decoder_start_token_id = 0
     model.generation_config.decoder_start_token_id = 0
     model.generate(batch["input_ids"], max_new_tokens=20, num_beams=3)
 
