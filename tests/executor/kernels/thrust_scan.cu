@@ -21,6 +21,7 @@ struct Square {
 };
 
 int main() {
+  OK(cudaFree(nullptr)); // says what is wrong where there is no device: Thrust throws
   const int n = 5000;
   const auto in = torture::numbers_below<int>(n, 1, 1000);
   const thrust::device_vector<int> din(in.begin(), in.end());
