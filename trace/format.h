@@ -18,7 +18,7 @@ namespace gmt::trace {
 // Readers accept every minor of their own major and refuse other majors by name.
 // A new kind, flag or `info` key raises the minor; any change of a slot's layout raises the major.
 inline constexpr std::uint32_t kFormatMajor = 1;
-inline constexpr std::uint32_t kFormatMinor = 5;
+inline constexpr std::uint32_t kFormatMinor = 6;
 
 inline constexpr std::size_t kSlotBytes = 64;
 inline constexpr std::size_t kLogHeaderBytes = 4096;
@@ -87,6 +87,9 @@ enum class Kind : std::uint8_t {
   kAccessInstruction = 41,
   kAccessWindows = 42,  // the whole of it, first in the file
   kAccessCounters = 43, // of whole kernels (since 1.4)
+
+  // In threads' logs, no call: the host has memory where a block was freed (since 1.6)
+  kHostMemory = 44,
 };
 
 inline constexpr Kind kLastEventKind = Kind::kGuardCounts; // of what stands in a thread's log
@@ -249,6 +252,9 @@ enum class LossCause : std::uint8_t {
   // Modules whose kernels could be given no device ring (since 1.2): their malloc and free are not
   // recorded
   kNoRing = 5,
+  // A file could not be opened or grown for another reason than space (since 1.6)
+  kNoDescriptors = 6, // the process, or the system, has no more of them
+  kRefused = 7,       // by the system: seccomp, permissions, a file system without the operation
 };
 
 // Slot::order: the low 48 bits are the order; the high 16 (since 1.1) how long the call took in
@@ -323,6 +329,9 @@ struct LogHeader {
   std::uint64_t monotonic_ns;
   // By LossCause; the owner's, but kNoLog in the first log counts for threads without one
   std::uint64_t lost[8];
+  // Order of the newest record when an allocation's was lost for the first time, or that of a
+  // release or an object's life, plus 1 each; 0 if none was (since 1.6)
+  std::uint64_t allocations_lost_from, releases_lost_from;
 };
 static_assert(sizeof(LogHeader) <= kLogHeaderBytes);
 inline constexpr char kLogMagic[8] = {'G', 'M', 'T', 'L', 'O', 'G', '1', '\n'};

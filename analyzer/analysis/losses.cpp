@@ -18,6 +18,8 @@ std::string_view cause_in_words(std::size_t cause) {
   case trace::LossCause::kReentry: return "signal handler during recording";
   case trace::LossCause::kNoLog: return "no log could be made for a thread";
   case trace::LossCause::kNoRing: return "no device ring could be made";
+  case trace::LossCause::kNoDescriptors: return "no file descriptor was left";
+  case trace::LossCause::kRefused: return "the system refused to grow a file";
   }
   return "unknown cause";
 }

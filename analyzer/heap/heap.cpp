@@ -53,6 +53,10 @@ const Block* Heap::find_freed(std::uint64_t address) const {
   return replay_->store().find_dead(Space::kAddress, address);
 }
 
+bool Heap::is_host_memory(std::uint64_t address) const {
+  return replay_->host_memory().contains(address);
+}
+
 const Block* Heap::find_unregistered(std::uint64_t address) const {
   const Block* dead = replay_->store().find_dead(Space::kRegistered, address);
   const bool is_live =

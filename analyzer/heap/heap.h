@@ -59,6 +59,8 @@ public:
   ArrayPart find_array(std::uint64_t handle) const;
   // Newest freed block that contained the address and was not allocated again there.
   const Block* find_freed(std::uint64_t address) const;
+  // Whether the host has memory of its own there, where a block was freed.
+  bool is_host_memory(std::uint64_t address) const;
   // The same of host memory that was unregistered, where nothing is registered now.
   const Block* find_unregistered(std::uint64_t address) const;
   void for_each_live(const std::function<void(const Block&)>& visit) const; // by allocation

@@ -79,6 +79,7 @@ void HeapReplay::apply(const Event& e) {
   case Kind::kGraphKernel: graphs_.on_kernel(e, accesses_, verdicts_); break;
   case Kind::kGraphChange: graphs_.on_change(e); break;
   case Kind::kContext: on_context(e); return;
+  case Kind::kHostMemory: on_host_memory(e); return;
   case Kind::kLife: on_life(e); break;
   case Kind::kSync: on_sync(e); break;
   case Kind::kNote:
@@ -106,6 +107,8 @@ void HeapReplay::on_alloc(const Event& e) {
     physical = mappings_.on_mapped(block, alloc.stream());
   if (block.memory_kind == MemoryKind::kSubAllocation) user_pools_.on_region();
   const Id id = store_.create(block);
+  if (has_ranges(space_of(block.memory_kind)))
+    host_memory_.on_allocation(block.address, block.bytes);
   if (alloc.has_second_slot()) describe(store_.detail_of(store_[id]), alloc);
   if (placement.pool != 0) store_.detail_of(store_[id]).pool = placement.pool;
   if (physical != 0) store_.detail_of(store_[id]).physical = physical;
@@ -273,6 +276,13 @@ void HeapReplay::on_sync(const Event& e) {
 void HeapReplay::on_context(const Event& e) {
   cuda_.describe_context(e);
   store_.use().describe_context(e.context, static_cast<int>(cuda_.contexts.device_of(e.context)));
+}
+
+// Another thread may have got a block there meanwhile, and its record comes first.
+void HeapReplay::on_host_memory(const Event& e) {
+  const trace::HostMemoryView memory(e);
+  if (store_.find_id(Space::kAddress, memory.address()) != kNone) return;
+  host_memory_.add(memory.address(), memory.bytes());
 }
 
 void HeapReplay::on_life(const Event& e) {

@@ -13,6 +13,7 @@
 #include "analyzer/heap/access_list.h"
 #include "analyzer/heap/arrays.h"
 #include "analyzer/heap/graphs/graph_replay.h"
+#include "analyzer/heap/host_memory.h"
 #include "analyzer/heap/user_pools.h"
 #include "analyzer/heap/verdicts/argument_verdicts.h"
 #include "analyzer/heap/verdicts/range_verdicts.h"
@@ -35,6 +36,7 @@ public:
   const GraphReplay& graphs() const { return graphs_; }
   const PointerReadings& readings() const { return readings_; }
   const EndParameters& ends() const { return ends_; }
+  const HostMemory& host_memory() const { return host_memory_; }
   std::uint64_t last_kernel() const { return last_kernel_; }
   std::uint64_t last_blind_call() const { return last_blind_call_; }
   std::uint64_t unseen_allocations() const { return unseen_allocations_; }
@@ -57,6 +59,7 @@ private:
   void on_launch(const Event& e);
   void on_sync(const Event& e);
   void on_context(const Event& e);
+  void on_host_memory(const Event& e);
   void on_life(const Event& e);
   void on_user_heap(const Event& e);
   void end_contexts(const Event& e, const ContextEnd& end);
@@ -69,14 +72,16 @@ private:
   UserPools user_pools_{store_};
   VmmMappings mappings_{store_};
   EndParameters ends_;
+  HostMemory host_memory_;
   const PointerReadings readings_{store_, user_pools_};
   const Bounds bounds_{store_, cuda_.contexts};
   const PoolVerdicts pool_verdicts_{store_, user_pools_, bounds_, readings_};
-  const RangeVerdicts range_verdicts_{store_,  cuda_.contexts, user_pools_,
-                                      arrays_, bounds_,        pool_verdicts_};
-  const ArgumentVerdicts argument_verdicts_{store_, user_pools_, pool_verdicts_, readings_};
+  const RangeVerdicts range_verdicts_{store_,  cuda_.contexts, user_pools_, arrays_,
+                                      bounds_, pool_verdicts_, host_memory_};
+  const ArgumentVerdicts argument_verdicts_{store_, user_pools_, pool_verdicts_, readings_,
+                                            host_memory_};
   const ReleaseVerdicts release_verdicts_{store_, cuda_.contexts};
-  GraphReplay graphs_{store_, cuda_, arrays_, readings_};
+  GraphReplay graphs_{store_, cuda_, arrays_, readings_, host_memory_};
   CallVerdicts verdicts_;
   AccessList accesses_{store_};
   // Of a launch during a capture: the block that each word points into

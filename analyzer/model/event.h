@@ -49,7 +49,8 @@ struct Event {
 // Calls alone: what counts as an event in reports.
 constexpr bool is_call(trace::Kind kind) {
   return kind >= trace::Kind::kAlloc &&
-         (kind < trace::Kind::kGuardDamage || kind > trace::Kind::kGuardCounts);
+         (kind < trace::Kind::kGuardDamage || kind > trace::Kind::kGuardCounts) &&
+         kind != trace::Kind::kHostMemory;
 }
 
 // The stream that the call names; 0 for kinds that name none.

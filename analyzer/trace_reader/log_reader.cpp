@@ -20,7 +20,9 @@ bool is_event(Kind kind) {
   const auto k = static_cast<unsigned>(kind);
   return (k >= static_cast<unsigned>(Kind::kAlloc) &&
           k <= static_cast<unsigned>(trace::kLastEventKind)) ||
-         (k >= static_cast<unsigned>(Kind::kName) && k <= static_cast<unsigned>(Kind::kExecution));
+         (k >= static_cast<unsigned>(Kind::kName) &&
+          k <= static_cast<unsigned>(Kind::kExecution)) ||
+         kind == Kind::kHostMemory;
 }
 
 } // namespace

@@ -28,7 +28,10 @@ namespace {
       current_context(log); // it is current now, so its device is recorded
       context_was_made(life.handle());
     }
-    if (op == trace::LifeOp::kDestroy) context_has_ended(life.handle());
+    if (op == trace::LifeOp::kDestroy) {
+      context_has_ended(life.handle());
+      retire_all_memory();
+    }
   } else if (object == trace::ObjectClass::kPrimaryContext) {
     const auto device = static_cast<int>(life.device());
     if (op == trace::LifeOp::kRetain) {
@@ -37,6 +40,7 @@ namespace {
       context_was_made(life.context());
     } else if (op == trace::LifeOp::kRelease || op == trace::LifeOp::kReset) {
       primary_context_was_left(device, op == trace::LifeOp::kReset);
+      if (op == trace::LifeOp::kReset) retire_all_memory();
     }
   }
 }
@@ -76,6 +80,7 @@ void Call::begin_member() noexcept {
 void Call::add_member(unsigned index, std::uint16_t result) noexcept {
   settle_flags<trace::Kind::kNone>();
   if (log_ == nullptr) return;
+  look_for_host_memory(*log_, record);
   std::uint32_t stack = 0;
   trace::Slot* slot = take_slot(*log_, record, caller_, frame_, stack);
   if (slot == nullptr) return;
@@ -86,6 +91,7 @@ void Call::add_member(unsigned index, std::uint16_t result) noexcept {
 // What the trace should know beside the call itself.
 void Call::note_facts(std::uint16_t result) noexcept {
   if (result == 0 && concerns_host_memory(record)) follow_host_memory(record);
+  if (result == 0 && concerns_retired_memory(record)) follow_retired_memory(record);
   constexpr std::uint16_t kOutOfMemory = 2; // CUDA_ERROR_OUT_OF_MEMORY
   if (record.kind == trace::Kind::kAlloc && result == kOutOfMemory) [[unlikely]] {
     append_memory_info(*log_, current_context(*log_));

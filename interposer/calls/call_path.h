@@ -7,6 +7,7 @@
 #pragma once
 
 #include "interposer/calls/call.h"
+#include "interposer/calls/host_memory.h"
 #include "interposer/coalescing/collector_client.h"
 #include "interposer/driver_state/context_ids.h"
 #include "interposer/driver_state/host_blocks.h"
@@ -172,6 +173,8 @@ Call::publish_here(unsigned records) noexcept {
   if (before) Process::expect_order();
   if (Known == trace::Kind::kNone && record.is_wait()) [[unlikely]]
     log_->make_room_ahead();
+  if (Known == trace::Kind::kNone || Known == trace::Kind::kLaunch || Known == trace::Kind::kCopy)
+    look_for_host_memory(*log_, record);
   std::uint32_t stack = 0;
   KeptArguments::Choice arguments;
   if (is_kind<Known>(record, trace::Kind::kLaunch) && record.words > trace::LaunchWord::kCount) {
@@ -227,7 +230,8 @@ template <trace::Kind Known>
 // Whether the trace should know something beside the call itself.
 template <trace::Kind Known> inline bool Call::has_facts(std::uint16_t result) const noexcept {
   if (result != 0) return is_kind<Known>(record, trace::Kind::kAlloc);
-  return concerns_host_memory(record) || is_kind<Known>(record, trace::Kind::kLife);
+  return concerns_host_memory(record) || concerns_retired_memory(record) ||
+         is_kind<Known>(record, trace::Kind::kLife);
 }
 
 } // namespace gmt::interposer

@@ -26,6 +26,7 @@ LABELS = (
     "closed again here",
     "first released here",
     "released again here",
+    "unmapped here",
     "first unmapped here",
     "unmapped again here",
     "freed here",

@@ -80,7 +80,7 @@ class Log:
         with open(path, "rb") as file:
             data = file.read()
         magic, major, minor, self.pid, self.tid = struct.unpack_from("<8sIIII", data)
-        assert magic == b"GMTLOG1\n" and (major, minor) == (1, 5), f"{path}: {magic} {major}.{minor}"
+        assert magic == b"GMTLOG1\n" and (major, minor) == (1, 6), f"{path}: {magic} {major}.{minor}"
         lost = struct.unpack_from("<8Q", data, 40)
         self.lost = {CAUSES.get(cause, cause): count for cause, count in enumerate(lost) if count}
         self.records, self.torn = [], 0

@@ -9,8 +9,9 @@
 // before, pairs of numbers. Kernels of libraries have pointers that they do not read: cuBLAS passes
 // the host's addresses of alpha and beta beside their values. A word therefore counts at once only
 // as a parameter that the kernel's name declares a pointer, in a launch that no known library
-// makes. Others are reported when the context has died of an illegal address behind them. Kernels
-// of graph nodes made by hand are checked when the node is made or changed.
+// makes. Others are reported when the context has died of an illegal address behind them, and so is
+// memory of which is known only that the host has it where a block was freed. Kernels of graph
+// nodes made by hand are checked when the node is made or changed.
 
 #include <algorithm>
 #include <array>
@@ -105,9 +106,10 @@ private:
     std::string_view api;
     std::optional<Range> copied;
     std::optional<Block> unregistered;
-    bool is_static = false; // a variable of the program or a library
-    Text behind;            // what begins an element behind the address, if CUDA knows it
-    bool of_node = false;   // of a graph, when it was made by hand
+    bool is_static = false;          // a variable of the program or a library
+    Text behind;                     // what begins an element behind the address, if CUDA knows it
+    bool of_node = false;            // of a graph, when it was made by hand
+    std::optional<Block> freed = {}; // lay there before the host's memory did
   };
 
   void check(const Event& e, const Heap& heap, Findings& findings) {
@@ -126,8 +128,10 @@ private:
       const bool is_static = copied == nullptr && facts_.is_static_memory(address);
       const Block* unregistered = heap.find_unregistered(address);
       const bool is_known = copied != nullptr || is_static || unregistered != nullptr;
-      if (!is_known && !facts_.is_plain_host_memory(address)) continue;
-      if (heap.find_live(address) != nullptr || heap.find_freed(address) != nullptr) continue;
+      const bool is_read_by_host = heap.is_host_memory(address);
+      if (!is_known && !is_read_by_host && !facts_.is_plain_host_memory(address)) continue;
+      const Block* freed = heap.find_freed(address);
+      if (heap.find_live(address) != nullptr || (freed != nullptr && !is_read_by_host)) continue;
       if (heap.argument_ending_at(address) != nullptr) continue;
       const bool is_pointer = pointers_.contain(function, parameter);
       const bool is_by_library = by_libraries_.contain(e.stack);
@@ -137,6 +141,10 @@ private:
                       {},       {},      is_static, {}};
       if (copied != nullptr) suspect.copied = *copied;
       suspect.of_node = e.kind == trace::Kind::kGraphKernel;
+      if (freed != nullptr) {
+        suspect.freed = *freed;
+        suspect.freed->detail = nullptr; // may go with the block
+      }
       if (unregistered != nullptr) {
         suspect.unregistered = *unregistered;
         suspect.unregistered->detail = nullptr; // may go with the block
@@ -145,7 +153,7 @@ private:
         const std::string distance = format_exact_bytes(behind->address - address);
         suspect.behind = {distance, " before ", describe_block(*behind, facts_)};
       }
-      if (is_pointer && !is_by_library) {
+      if (is_pointer && !is_by_library && !is_read_by_host) {
         findings.add(finding(suspect));
       } else {
         suspects_[next_suspect_++ % suspects_.size()] = suspect;
@@ -204,6 +212,13 @@ private:
     }
     f.stacks.push_back(stack_as(suspect.of_node ? StackRole::kNodeMade : StackRole::kLaunched,
                                 suspect.stack, f.api));
+    if (suspect.freed) {
+      f.message += {"; before it was the host's there lay freed memory: ",
+                    describe_block(*suspect.freed, facts_)};
+      f.stacks.push_back(stack_as(release_role(suspect.freed->memory_kind), suspect.freed->freed,
+                                  facts_.api_name(suspect.freed->freed_api)));
+      f.stacks.push_back(allocation_stack(*suspect.freed, facts_));
+    }
     if (suspect.copied) {
       const std::string_view api = facts_.api_name(suspect.copied->api);
       f.stacks.push_back(stack_as(StackRole::kHostMemoryCopied, suspect.copied->copied, api));

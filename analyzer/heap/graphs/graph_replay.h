@@ -25,9 +25,9 @@ public:
   using Id = BlockStore::Id;
 
   GraphReplay(BlockStore& store, const CudaState& cuda, const Arrays& arrays,
-              const PointerReadings& readings)
+              const PointerReadings& readings, const HostMemory& host_memory)
       : store_(store), cuda_(cuda), arrays_(arrays), readings_(readings),
-        verdicts_(store, cuda, arrays, readings) {}
+        verdicts_(store, cuda, arrays, readings, host_memory) {}
 
   void on_life(const Event& e) { table_.on_life(e); } // of any object, accepted
   void on_change(const Event& e);

@@ -63,6 +63,7 @@ GraphVerdicts::Answer GraphVerdicts::check_pointer(const GraphWork& work, std::u
   const Block* dead =
     array ? arrays_.find_dead(address) : store_.find_dead(Space::kAddress, address);
   if (dead == nullptr) return {.is_settled = true};
+  if (!array && host_memory_.contains(address)) return {};
   if (!is_looked_at(work, *dead) || verdicts.is_full()) return {}; // at the next launch
   Verdict verdict{.kind = Verdict::Kind::kUseAfterFree,
                   .side = side_of(work, word),

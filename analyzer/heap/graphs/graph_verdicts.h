@@ -10,6 +10,7 @@
 #include "analyzer/cuda_state/cuda_state.h"
 #include "analyzer/heap/arrays.h"
 #include "analyzer/heap/graphs/graph_table.h"
+#include "analyzer/heap/host_memory.h"
 #include "analyzer/heap/verdicts/pointer_readings.h"
 
 namespace gmt {
@@ -21,8 +22,9 @@ public:
   using Watched = ExecutableGraph::Watched;
 
   GraphVerdicts(const BlockStore& store, const CudaState& cuda, const Arrays& arrays,
-                const PointerReadings& readings)
-      : store_(store), cuda_(cuda), arrays_(arrays), readings_(readings) {}
+                const PointerReadings& readings, const HostMemory& host_memory)
+      : store_(store), cuda_(cuda), arrays_(arrays), readings_(readings),
+        host_memory_(host_memory) {}
 
   bool is_checked(const Event& launch) const;
   bool is_all_alive(const ExecutableGraph& graph) const; // what it points into, if that is known
@@ -38,6 +40,7 @@ private:
   const CudaState& cuda_;
   const Arrays& arrays_;
   const PointerReadings& readings_;
+  const HostMemory& host_memory_;
 };
 
 } // namespace gmt

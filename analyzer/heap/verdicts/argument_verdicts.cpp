@@ -34,6 +34,7 @@ void ArgumentVerdicts::check_freed(const Event& e, std::uint64_t word,
     if (e.succeeded()) readings_.note_end(launch.function(), all, word, verdicts);
     return;
   }
+  if (host_memory_.contains(address)) return;
   // A graph's memory comes back at every launch, static memory with its module.
   if (dead->memory_kind == MemoryKind::kGraph || dead->memory_kind == MemoryKind::kModuleGlobal)
     return;

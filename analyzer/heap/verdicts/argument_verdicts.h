@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "analyzer/heap/host_memory.h"
 #include "analyzer/heap/verdicts/pointer_readings.h"
 #include "analyzer/heap/verdicts/pool_verdicts.h"
 #include "analyzer/heap/verdicts/range_verdicts.h"
@@ -19,8 +20,9 @@ public:
   using Id = BlockStore::Id;
 
   ArgumentVerdicts(const BlockStore& store, const UserPools& user_pools, const PoolVerdicts& pools,
-                   const PointerReadings& readings)
-      : store_(store), user_pools_(user_pools), pools_(pools), readings_(readings) {}
+                   const PointerReadings& readings, const HostMemory& host_memory)
+      : store_(store), user_pools_(user_pools), pools_(pools), readings_(readings),
+        host_memory_(host_memory) {}
 
   // `block`: the live block of the address space that the word leads into, or none.
   NamedMemory check(const Event& launch, std::uint64_t word, Id block,
@@ -33,6 +35,7 @@ private:
   const UserPools& user_pools_;
   const PoolVerdicts& pools_;
   const PointerReadings& readings_;
+  const HostMemory& host_memory_;
 };
 
 } // namespace gmt

@@ -77,6 +77,7 @@ void RangeVerdicts::check_freed(const Event& e, const NamedRange& range,
   if (is_sticky(e.result) || (could_be_host && e.succeeded())) return;
   const Block* dead = store_.find_dead(Space::kAddress, range.address);
   if (dead == nullptr) return;
+  if (range.declared != trace::Side::kDevice && host_memory_.contains(range.address)) return;
   const Block& block = *dead;
   // A graph's memory comes back at every launch, static memory with its module.
   if (block.memory_kind == MemoryKind::kGraph || is_static(block.memory_kind)) return;

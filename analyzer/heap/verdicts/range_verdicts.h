@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "analyzer/heap/arrays.h"
+#include "analyzer/heap/host_memory.h"
 #include "analyzer/heap/verdicts/bounds.h"
 #include "analyzer/heap/verdicts/pool_verdicts.h"
 
@@ -28,9 +29,10 @@ public:
   static constexpr Id kNone = BlockStore::kNone;
 
   RangeVerdicts(const BlockStore& store, const ContextTable& contexts, const UserPools& user_pools,
-                const Arrays& arrays, const Bounds& bounds, const PoolVerdicts& pools)
+                const Arrays& arrays, const Bounds& bounds, const PoolVerdicts& pools,
+                const HostMemory& host_memory)
       : store_(store), contexts_(contexts), user_pools_(user_pools), arrays_(arrays),
-        bounds_(bounds), pools_(pools) {}
+        bounds_(bounds), pools_(pools), host_memory_(host_memory) {}
 
   NamedMemory check_copy_side(const Event& copy, Side side, CallVerdicts& verdicts) const;
   NamedMemory check_set(const Event& set, CallVerdicts& verdicts) const;
@@ -50,6 +52,7 @@ private:
   const Arrays& arrays_;
   const Bounds& bounds_;
   const PoolVerdicts& pools_;
+  const HostMemory& host_memory_;
 };
 
 } // namespace gmt
