@@ -98,7 +98,7 @@ public:
   Program& program(const Kernel& kernel, Form form = Form::kPlain) {
     auto& made = programs_[{kernel.name, form}];
     if (!made) {
-      const auto symbol = linked_.find(kernel.name);
+      const auto symbol = linked_.find(kernel.name); // every kernel here is found by its name
       made = decode(linked_, symbol->index, *this);
       if (form != Form::kPlain) track_registers(*made);
       bind(*made);
@@ -115,7 +115,7 @@ private:
   void add_kernel(std::uint32_t index) {
     const ptx::LinkedFunction& linked = linked_.functions()[index];
     const ptx::Function& function = *linked.function;
-    if (!function.is_entry) return;
+    if (!function.is_entry || !is_meant({ptx::SymbolKind::kFunction, index}, function.name)) return;
     Kernel kernel;
     kernel.name = function.name;
     std::vector<std::uint32_t> offsets;
@@ -135,6 +135,12 @@ private:
     kernels_.push_back(kernel);
   }
 
+  // Whether who asks for the name from outside gets this symbol.
+  bool is_meant(ptx::Symbol symbol, std::string_view name) const {
+    const auto found = linked_.find(name);
+    return found && found->kind == symbol.kind && found->index == symbol.index;
+  }
+
   void add_variable(std::uint32_t index) {
     const ptx::Variable& syntax = *linked_.variables()[index].variable;
     if (syntax.space != ptx::Space::kGlobal && syntax.space != ptx::Space::kConst) return;
@@ -144,7 +150,7 @@ private:
     variable.alignment = syntax.alignment;
     variable.constant = syntax.space == ptx::Space::kConst;
     variable.managed = syntax.managed;
-    variable.is_visible = syntax.linkage != ptx::Linkage::kStatic;
+    variable.is_named = is_meant({ptx::SymbolKind::kVariable, index}, syntax.name);
     variable.has_initial = !syntax.initial.empty() || !syntax.addresses.empty();
     if (variable.constant) constant_bytes_ += variable.size;
     variables_.push_back(variable);

@@ -42,7 +42,7 @@ struct Variable {
   std::size_t alignment = 1;
   bool constant = false;
   bool managed = false;
-  bool is_visible = true;   // to cuModuleGetGlobal
+  bool is_named = true;     // its name means it; false: one of several files' own of that name
   bool has_initial = false; // false: zeros
 };
 
@@ -121,6 +121,7 @@ struct Launch {
   bool cooperative = false;
   std::uint64_t grid_id = 1;
   Memory* memory = nullptr;
+  Reach reach;                // of its device in the memory
   DeviceHeap* heap = nullptr; // null: malloc() answers null
   Device device;
   Limits limits;

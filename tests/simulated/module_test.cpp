@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <string>
 
 namespace {
 
@@ -127,6 +128,93 @@ TEST(Driver, PtxNamesKernelsParametersAndVariables) {
   EXPECT_EQ(DRIVER(cuModuleUnload)(module), CUDA_SUCCESS);
   EXPECT_EQ(DRIVER(cuModuleUnload)(module), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(DRIVER(cuModuleLoadData)(&module, "no code at all"), CUDA_ERROR_INVALID_IMAGE);
+}
+
+// What a GPU's driver cannot translate it does not load, and says why.
+TEST(Driver, InvalidPtxIsRefused) {
+  Context context;
+  const std::string start =
+    ".version 8.0\n.target sm_70\n.address_size 64\n.visible .entry k()\n{\n";
+  struct Wrong {
+    const char* code;
+    const char* said;
+  };
+  for (const Wrong& wrong : {Wrong{"add.s32 %r1, %r2, 3;\nret;\n}", "line 6; error   : "},
+                             Wrong{".reg .b32 %r<3>;\nadd.s32 %r1, %r2 3;\nret;\n}", "line 7; "},
+                             Wrong{".reg .b32 %r<3>;\nfrob.s32 %r1, %r2;\nret;\n}",
+                                   "line 7; error   : there is no instruction 'frob'"},
+                             Wrong{"bra nowhere;\n}", "line 6; "}, Wrong{"ret;\n", "error   : "}}) {
+    SCOPED_TRACE(wrong.code);
+    const std::string text = start + wrong.code;
+    char errors[400] = "";
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void* values[] = {errors, reinterpret_cast<void*>(sizeof errors)};
+    CUmodule module = nullptr;
+    EXPECT_EQ(DRIVER(cuModuleLoadDataEx)(&module, text.c_str(), 2, options, values),
+              CUDA_ERROR_INVALID_PTX);
+    EXPECT_NE(std::string(errors).find(wrong.said), std::string::npos) << errors;
+    CUlibrary code = nullptr;
+    EXPECT_EQ(
+      DRIVER(cuLibraryLoadData)(&code, text.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+      CUDA_ERROR_INVALID_PTX);
+    CUlinkState link = nullptr;
+    ASSERT_EQ(DRIVER(cuLinkCreate)(0, nullptr, nullptr, &link), CUDA_SUCCESS);
+    EXPECT_EQ(DRIVER(cuLinkAddData)(link, CU_JIT_INPUT_PTX, const_cast<char*>(text.c_str()),
+                                    text.size() + 1, "text", 0, nullptr, nullptr),
+              CUDA_ERROR_INVALID_PTX);
+    DRIVER(cuLinkDestroy)(link);
+  }
+}
+
+// Each text has its own variable, function and kernel of the same names.
+TEST(Driver, NamesOfOneTextAreItsOwn) {
+  Context context;
+  const auto text = [](const std::string& number, const std::string& size) {
+    return ".version 8.0\n.target sm_70\n.address_size 64\n"
+           ".global .align 4 .b8 own[" +
+           size + "] = {" + number +
+           "};\n"
+           ".const .align 4 .u32 table = " +
+           number +
+           ";\n"
+           ".func (.param .b32 r) get()\n{\n.reg .b32 %r<4>;\nld.global.u8 %r1, [own];\n"
+           "ld.const.u32 %r2, [table];\nadd.u32 %r3, %r1, %r2;\nst.param.b32 [r], %r3;\nret;\n}\n"
+           ".entry hidden()\n{\nret;\n}\n"
+           ".visible .entry kernel" +
+           number +
+           "(.param .u64 out)\n{\n.reg .b64 %d<2>;\n.reg .b32 %r<2>;\n"
+           ".param .b32 v;\nld.param.u64 %d1, [out];\ncall (v), get;\nld.param.b32 %r1, [v];\n"
+           "st.global.u32 [%d1], %r1;\nret;\n}\n";
+  };
+  CUlinkState link = nullptr;
+  ASSERT_EQ(DRIVER(cuLinkCreate)(0, nullptr, nullptr, &link), CUDA_SUCCESS);
+  for (const std::string& each : {text("1", "4"), text("2", "4000")}) {
+    ASSERT_EQ(DRIVER(cuLinkAddData)(link, CU_JIT_INPUT_PTX, const_cast<char*>(each.c_str()),
+                                    each.size() + 1, "text", 0, nullptr, nullptr),
+              CUDA_SUCCESS);
+  }
+  void* code = nullptr;
+  ASSERT_EQ(DRIVER(cuLinkComplete)(link, &code, nullptr), CUDA_SUCCESS);
+  CUmodule module = nullptr;
+  ASSERT_EQ(DRIVER(cuModuleLoadData)(&module, code), CUDA_SUCCESS);
+  CUdeviceptr out = 0;
+  ASSERT_EQ(DRIVER(cuMemAlloc)(&out, 4), CUDA_SUCCESS);
+  for (const unsigned number : {1u, 2u}) {
+    CUfunction kernel = nullptr;
+    const std::string name = "kernel" + std::to_string(number);
+    ASSERT_EQ(DRIVER(cuModuleGetFunction)(&kernel, module, name.c_str()), CUDA_SUCCESS);
+    void* arguments[] = {&out};
+    ASSERT_EQ(DRIVER(cuLaunchKernel)(kernel, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr),
+              CUDA_SUCCESS);
+    unsigned got = 0;
+    ASSERT_EQ(DRIVER(cuMemcpyDtoH)(&got, out, sizeof got), CUDA_SUCCESS);
+    EXPECT_EQ(got, 2 * number);
+  }
+  CUdeviceptr own = 0;
+  EXPECT_EQ(DRIVER(cuModuleGetGlobal)(&own, nullptr, module, "own"), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(DRIVER(cuMemFree)(out), CUDA_SUCCESS);
+  EXPECT_EQ(DRIVER(cuModuleUnload)(module), CUDA_SUCCESS);
+  EXPECT_EQ(DRIVER(cuLinkDestroy)(link), CUDA_SUCCESS);
 }
 
 TEST(Driver, EverythingNeedsCuInitAndAContext) {

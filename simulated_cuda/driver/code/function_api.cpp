@@ -29,13 +29,8 @@ std::vector<Kernel*> all_kernels(Library* library) {
 }
 
 Library* library_of(CUmodule handle) {
-  Library* found = nullptr;
-  state().libraries.for_each([&](Library& library) {
-    for (const auto& module : library.modules) {
-      if (module.get() == reinterpret_cast<Module*>(handle)) found = &library;
-    }
-  });
-  return found;
+  const Module* module = Module::get(handle);
+  return module == nullptr ? nullptr : module->library;
 }
 
 CUresult get_name(const char** name, const void* handle) {
@@ -144,16 +139,6 @@ size_t most_dynamic_shared_bytes(const Kernel& kernel) {
 unsigned long long most_resident_blocks(const Kernel& kernel, int threads, size_t dynamic_bytes) {
   const int blocks = active_blocks(kernel, threads, dynamic_bytes);
   return static_cast<unsigned long long>(blocks) * kProcessors;
-}
-
-Kernel* find_kernel(const void* handle) {
-  Kernel* found = nullptr;
-  state().libraries.for_each([&](const Library& library) {
-    for (const auto& entry : library.kernels) {
-      if (entry.second.get() == handle) found = entry.second.get();
-    }
-  });
-  return found;
 }
 
 CUresult module_get_function_count(unsigned* count, CUmodule module) {

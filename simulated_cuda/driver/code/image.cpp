@@ -5,12 +5,14 @@
 #include "code/declarations.h"
 #include "code/fat_binary.h"
 #include "code/linked_code.h"
+#include "executor/parse/validity.h"
 
 #include <elf.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <optional>
 
 namespace gmt::sim {
 namespace {
@@ -65,6 +67,7 @@ void take_declarations(const executor::Module& module, Image* image) {
   for (const executor::Kernel& kernel : module.kernels())
     image->kernels[kernel.name] = kernel.parameters;
   for (const executor::Variable& variable : module.variables()) {
+    if (!variable.is_named) continue;
     Variable& known = image->variables[variable.name];
     known.size = variable.size;
     known.managed = variable.managed;
@@ -114,11 +117,13 @@ const void* const* parts_of(const trace::FatbinWrapper& wrapper) {
                                            : nullptr;
 }
 
-bool read_text(const char* bytes, Image* image) {
+CUresult read_text(const char* bytes, Image* image) {
   const std::string_view text(bytes, strnlen(bytes, size_t{1} << 30));
-  if (text.find(".version") == std::string_view::npos) return false;
+  if (text.find(".version") == std::string_view::npos) return CUDA_ERROR_INVALID_IMAGE;
+  image->why = errors_of_ptx(text);
+  if (!image->why.empty()) return CUDA_ERROR_INVALID_PTX;
   if (!take_ptx({std::string(text)}, image)) read_ptx_declarations(text, image);
-  return true;
+  return CUDA_SUCCESS;
 }
 
 void read_linked_code(const std::vector<std::string>& texts, Image* image) {
@@ -130,26 +135,36 @@ void read_linked_code(const std::vector<std::string>& texts, Image* image) {
 
 } // namespace
 
-bool read_image(const void* code, unsigned capability, Image* image) {
+std::string errors_of_ptx(std::string_view text) {
+  const std::optional<ptx::ParseError> wrong = ptx::why_invalid(std::string(text));
+  if (!wrong) return {};
+  std::string_view what = wrong->what(); // "line 5: ..."
+  what.remove_prefix(what.find(": ") + 2);
+  return "ptxas application ptx input, line " + std::to_string(wrong->line()) +
+         "; error   : " + std::string(what) +
+         "\nptxas fatal   : Ptx assembly aborted due to errors\n";
+}
+
+CUresult read_image(const void* code, unsigned capability, Image* image) {
   std::uint32_t magic = 0;
   std::memcpy(&magic, code, sizeof magic);
   if (magic == trace::kFatbinWrapperMagic) {
     const auto* wrapper = static_cast<const trace::FatbinWrapper*>(code);
     read_fat_binary(wrapper->data, parts_of(*wrapper), capability, image);
-    return true;
+    return CUDA_SUCCESS;
   }
   if (magic == trace::kFatbinMagic) {
     read_fat_binary(code, nullptr, capability, image);
-    return true;
+    return CUDA_SUCCESS;
   }
   if (std::memcmp(code, ELFMAG, SELFMAG) == 0) {
     image->why = kNoPtx;
     read_cubin(static_cast<const char*>(code), image);
-    return true;
+    return CUDA_SUCCESS;
   }
   if (is_linked_code(code)) {
     read_linked_code(linked_texts(code), image);
-    return true;
+    return CUDA_SUCCESS;
   }
   return read_text(static_cast<const char*>(code), image);
 }

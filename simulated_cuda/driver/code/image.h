@@ -9,10 +9,13 @@
 
 #include "executor/executor.h"
 
+#include <cuda.h>
+
 #include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace gmt::sim {
@@ -38,8 +41,12 @@ struct Image {
 
 // Reads the image at `code`, which carries no size: a fat binary, its wrapper, an ELF file, PTX
 // text or linked code. Of several architectures the one that fits `capability`, such as 90, best.
-// False if it is no code at all.
-bool read_image(const void* code, unsigned capability, Image* image);
+// CUDA_ERROR_INVALID_IMAGE if it is no code at all, CUDA_ERROR_INVALID_PTX for a text that a GPU's
+// driver cannot translate: then `image->why` is what its compiler says.
+CUresult read_image(const void* code, unsigned capability, Image* image);
+
+// What the compiler of a GPU's driver says of a text that it cannot translate; else empty.
+std::string errors_of_ptx(std::string_view text);
 
 // The highest architecture for which a fat binary or its wrapper holds PTX; 0: none.
 unsigned highest_ptx(const void* code);

@@ -18,7 +18,7 @@ void write_first_value(CUdeviceptr base, size_t size, const std::vector<std::byt
   state().memory.mark_initialized(base, size);
 }
 
-CUresult make_variable(Module* module, const std::string& name, const Variable& variable) {
+CUresult make_variable(Module* module, const VariableKey& key, const Variable& variable) {
   Device* device = module->context->device;
   const CUdeviceptr base = device->take(std::max<size_t>(variable.size, 1));
   if (base == 0) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -29,21 +29,24 @@ CUresult make_variable(Module* module, const std::string& name, const Variable& 
   block.kind = BlockKind::kGlobal;
   block.context = module->context;
   block.device = device;
+  block.library = module->library;
   state().blocks.add(block);
   write_first_value(base, variable.size, variable.first_value);
-  module->variables[name] = base;
+  module->variables[key] = base;
   return CUDA_SUCCESS;
 }
 
 // `made`: it did not exist yet.
-CUresult make_managed(Library* library, const std::string& name, const Variable& variable,
+CUresult make_managed(Library* library, const VariableKey& key, const Variable& variable,
                       bool* made) {
-  CUdeviceptr& base = library->managed[name];
+  CUdeviceptr& base = library->managed[key];
   *made = base == 0 || state().blocks.at_base(base) == nullptr;
   if (!*made) return CUDA_SUCCESS;
   const CUresult result = mem_alloc_managed(&base, variable.size, CU_MEM_ATTACH_GLOBAL);
   if (result != CUDA_SUCCESS) return result;
-  state().blocks.at_base(base)->flags |= kStaticVariable;
+  Block& block = *state().blocks.at_base(base);
+  block.flags |= kStaticVariable;
+  block.library = library;
   write_first_value(base, variable.size, variable.first_value);
   return CUDA_SUCCESS;
 }
@@ -51,42 +54,40 @@ CUresult make_managed(Library* library, const std::string& name, const Variable&
 // All variables first: the value of one may be the address of another.
 CUresult make_variables_of_code(Module& module) {
   const auto& variables = module.code->variables();
-  std::vector<bool> made(variables.size());
+  std::vector<CUdeviceptr> without_value(variables.size()); // 0: it has its value already
   for (size_t i = 0; i < variables.size(); ++i) {
-    const std::string& name = variables[i].name;
+    const VariableKey key{variables[i].name, variables[i].is_named ? 0 : i + 1};
     Variable variable;
     variable.size = variables[i].size;
     bool is_new = true;
     const CUresult result = variables[i].managed
-                              ? make_managed(module.library, name, variable, &is_new)
-                              : make_variable(&module, name, variable);
+                              ? make_managed(module.library, key, variable, &is_new)
+                              : make_variable(&module, key, variable);
     if (result != CUDA_SUCCESS) return result;
-    made[i] = is_new;
-    module.code->set_address(i, variables[i].managed ? module.library->managed[name]
-                                                     : module.variables[name]);
+    const CUdeviceptr address =
+      variables[i].managed ? module.library->managed[key] : module.variables[key];
+    if (is_new) without_value[i] = address;
+    module.code->set_address(i, address);
   }
   for (size_t i = 0; i < variables.size(); ++i) {
-    const std::string& name = variables[i].name;
-    if (!made[i] || !variables[i].has_initial) continue;
-    write_first_value(variables[i].managed ? module.library->managed[name] : module.variables[name],
-                      variables[i].size, module.code->initial_bytes(i));
+    if (without_value[i] == 0 || !variables[i].has_initial) continue;
+    write_first_value(without_value[i], variables[i].size, module.code->initial_bytes(i));
   }
   return CUDA_SUCCESS;
 }
 
 } // namespace
 
-std::string variable_at(CUdeviceptr base) {
+std::string variable_of(const Block& block) {
   std::string found;
-  const auto look = [&](const auto& variables) {
-    for (const auto& [name, address] : variables) {
-      if (address == base) found = name;
+  const auto look = [&](const VariableAddresses& variables) {
+    for (const auto& [key, address] : variables) {
+      if (address == block.base) found = key.name;
     }
   };
-  state().libraries.for_each([&](Library& library) {
-    look(library.managed);
-    for (const auto& module : library.modules) look(module->variables);
-  });
+  if (block.library == nullptr) return found;
+  look(block.library->managed);
+  for (const auto& module : block.library->modules) look(module->variables);
   return found;
 }
 
@@ -118,9 +119,9 @@ CUresult get_managed(CUdeviceptr* address, size_t* bytes, Library* library, cons
     if (CUresult bad = prepare(*instance_in(library, context)); bad != CUDA_SUCCESS) return bad;
   }
   bool made = false;
-  const CUresult result = make_managed(library, name, it->second, &made);
+  const CUresult result = make_managed(library, {name}, it->second, &made);
   if (result != CUDA_SUCCESS) return result;
-  if (address != nullptr) *address = library->managed[name];
+  if (address != nullptr) *address = library->managed[{name}];
   if (bytes != nullptr) *bytes = it->second.size;
   return CUDA_SUCCESS;
 }
@@ -131,17 +132,17 @@ CUresult get_global(CUdeviceptr* address, size_t* bytes, Module* module, const c
   if (it == module->library->image.variables.end()) return CUDA_ERROR_NOT_FOUND;
   if (it->second.managed) return get_managed(address, bytes, module->library, name);
   if (CUresult bad = prepare(*module); bad != CUDA_SUCCESS) return bad;
-  if (module->variables[name] == 0) {
-    const CUresult result = make_variable(module, name, it->second);
+  if (module->variables[{name}] == 0) {
+    const CUresult result = make_variable(module, {name}, it->second);
     if (result != CUDA_SUCCESS) return result;
   }
-  if (address != nullptr) *address = module->variables[name];
+  if (address != nullptr) *address = module->variables[{name}];
   if (bytes != nullptr) *bytes = it->second.size;
   return CUDA_SUCCESS;
 }
 
 void free_variables(Module* module) {
-  for (const auto& [name, base] : module->variables) {
+  for (const auto& [key, base] : module->variables) {
     Block* block = state().blocks.at_base(base);
     if (block != nullptr) release_block(*block);
   }
@@ -149,7 +150,7 @@ void free_variables(Module* module) {
 }
 
 void free_managed_variables(Library* library) {
-  for (const auto& [name, base] : library->managed) {
+  for (const auto& [key, base] : library->managed) {
     Block* block = state().blocks.at_base(base);
     if (block != nullptr) release_block(*block);
   }

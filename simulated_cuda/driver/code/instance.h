@@ -6,6 +6,7 @@
 #pragma once
 
 #include "code/library.h"
+#include "state/block.h"
 
 namespace gmt::sim {
 
@@ -16,8 +17,8 @@ CUresult prepare(Module& module);
 
 CUresult get_global(CUdeviceptr* address, size_t* bytes, Module* module, const char* name);
 CUresult get_managed(CUdeviceptr* address, size_t* bytes, Library* library, const char* name);
-// Of the variable whose memory begins there; empty if none does.
-std::string variable_at(CUdeviceptr base);
+// Of the variable whose memory the block is; empty if it is none's.
+std::string variable_of(const Block& block);
 void free_variables(Module* module);
 void free_managed_variables(Library* library);
 

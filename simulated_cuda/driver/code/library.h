@@ -6,10 +6,12 @@
 #pragma once
 
 #include "code/image.h"
+#include "state/handles.h"
 #include "streams/graph.h"
 
 #include <cuda.h>
 
+#include <compare>
 #include <map>
 #include <memory>
 #include <string>
@@ -20,7 +22,7 @@ namespace gmt::sim {
 struct Context;
 struct Library;
 
-struct Kernel {
+struct Kernel : Listed<Kernel> {
   std::string name;
   Library* library = nullptr;
   std::vector<Parameter> parameters;
@@ -29,12 +31,21 @@ struct Kernel {
   mutable unsigned long long launches = 0;
 };
 
-struct Module {
+// Which variable of a library. Files that were linked may each have one of their own by the same
+// name, such as the text of a printf(): these are told apart by their number in the code.
+struct VariableKey {
+  std::string name;
+  size_t number = 0; // 0: the one that the name means
+  auto operator<=>(const VariableKey&) const = default;
+};
+using VariableAddresses = std::map<VariableKey, CUdeviceptr>;
+
+struct Module : Listed<Module> {
   Library* library = nullptr;
   Context* context = nullptr;
   bool prepared = false;                  // its code is read and its variables exist
   std::unique_ptr<executor::Module> code; // null: no kernel of it can be executed
-  std::map<std::string, CUdeviceptr> variables;
+  VariableAddresses variables;
 };
 
 struct Library {
@@ -42,10 +53,10 @@ struct Library {
   bool is_module = false; // made by cuModuleLoad*: belongs to one context and ends with it
   std::map<std::string, std::unique_ptr<Kernel>> kernels;
   std::vector<std::unique_ptr<Module>> modules;
-  std::map<std::string, CUdeviceptr> managed;
+  VariableAddresses managed;
 };
 
-Kernel* find_kernel(const void* handle);
+inline Kernel* find_kernel(const void* handle) { return Kernel::get(handle); }
 
 // What a launch may ask for, and how many blocks a cooperative one may have.
 size_t most_dynamic_shared_bytes(const Kernel& kernel);

@@ -6,6 +6,7 @@
 // with the reason.
 #include "api.h"
 #include "code/fat_binary.h"
+#include "code/image.h"
 #include "code/linked_code.h"
 #include "executor/executor.h"
 #include "state/state.h"
@@ -39,6 +40,11 @@ bool is_machine_code(std::string_view code) {
 CUresult add_text(LinkState& link, std::string_view text) {
   if (text.find(".version") == text.npos) {
     link.log.write("what was added as PTX has no line .version", {});
+    return CUDA_ERROR_INVALID_PTX;
+  }
+  const std::string errors = errors_of_ptx(text);
+  if (!errors.empty()) {
+    link.log.write(errors, {});
     return CUDA_ERROR_INVALID_PTX;
   }
   link.texts.emplace_back(text);

@@ -2,6 +2,7 @@
 // Loading code: modules, libraries, their variables, and the export tables.
 // Called through driver_api.def with the lock held.
 #include "api.h"
+#include "code/foreign_runtime.h"
 #include "code/instance.h"
 #include "execution/capability.h"
 #include "private_table.h"
@@ -10,7 +11,6 @@
 
 #include <sys/mman.h>
 
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -19,23 +19,17 @@
 namespace gmt::sim {
 namespace {
 
-CUresult load(const void* code, bool is_module, Library** out) {
+CUresult load(const void* code, bool is_module, Library** out, const JitLog& log = {}) {
   if (code == nullptr) return CUDA_ERROR_INVALID_VALUE;
   auto library = std::make_unique<Library>();
-  if (!read_image(code, claimed_capability(), &library->image)) return CUDA_ERROR_INVALID_IMAGE;
+  const CUresult result = read_image(code, claimed_capability(), &library->image);
+  const std::string& why = library->image.why;
+  if (result == CUDA_SUCCESS) log.write({}, why);
+  else log.write(why, {});
+  if (result != CUDA_SUCCESS) return result;
   library->is_module = is_module;
   *out = state().libraries.add(std::move(library));
   return CUDA_SUCCESS;
-}
-
-Module* find_module(CUmodule handle) {
-  Module* found = nullptr;
-  state().libraries.for_each([&](const Library& library) {
-    for (const auto& module : library.modules) {
-      if (module.get() == reinterpret_cast<Module*>(handle)) found = module.get();
-    }
-  });
-  return found;
 }
 
 Kernel* kernel_named(Library* library, const char* name) {
@@ -66,13 +60,13 @@ void unload(Library* library) {
 }
 
 // std::ifstream instead of mmap: the image is copied, so the file may change afterwards.
-CUresult load_file(const char* path, bool is_module, Library** out) {
+CUresult load_file(const char* path, bool is_module, Library** out, const JitLog& log = {}) {
   if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::ifstream file(path, std::ios::binary);
   if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
   std::string code{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   code.append(8, '\0');
-  return load(code.data(), is_module, out);
+  return load(code.data(), is_module, out, log);
 }
 
 template <class Load>
@@ -126,16 +120,12 @@ void unload_from_context(Context* context) {
 }
 
 CUresult module_load_data(CUmodule* module, const void* code) {
-  return load_module(module, [&](Library** library) { return load(code, true, library); });
+  return module_load_data_ex(module, code, 0, nullptr, nullptr);
 }
 CUresult module_load_data_ex(CUmodule* module, const void* code, unsigned count,
                              CUjit_option* options, void** values) {
-  const CUresult result = module_load_data(module, code);
-  const Module* loaded = result == CUDA_SUCCESS ? find_module(*module) : nullptr;
-  const std::string_view why =
-    loaded == nullptr ? "" : std::string_view(loaded->library->image.why);
-  JitLog(count, options, values).write({}, why);
-  return result;
+  const JitLog log(count, options, values);
+  return load_module(module, [&](Library** library) { return load(code, true, library, log); });
 }
 CUresult module_load_fat_binary(CUmodule* module, const void* code) {
   return module_load_data(module, code);
@@ -145,7 +135,7 @@ CUresult module_load(CUmodule* module, const char* path) {
 }
 
 CUresult module_unload(CUmodule handle) {
-  const Module* module = find_module(handle);
+  const Module* module = Module::get(handle);
   if (module == nullptr || !module->library->is_module) return CUDA_ERROR_INVALID_HANDLE;
   unload(module->library);
   return CUDA_SUCCESS;
@@ -158,7 +148,7 @@ CUresult module_get_loading_mode(CUmoduleLoadingMode* mode) {
 }
 
 CUresult module_get_function(CUfunction* out, CUmodule handle, const char* name) {
-  const Module* module = find_module(handle);
+  const Module* module = Module::get(handle);
   if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (out == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Kernel* kernel = kernel_named(module->library, name);
@@ -167,24 +157,24 @@ CUresult module_get_function(CUfunction* out, CUmodule handle, const char* name)
 }
 
 CUresult module_get_global(CUdeviceptr* address, size_t* bytes, CUmodule handle, const char* name) {
-  Module* module = find_module(handle);
+  Module* module = Module::get(handle);
   return module == nullptr ? CUDA_ERROR_INVALID_HANDLE : get_global(address, bytes, module, name);
 }
 
-CUresult library_load_data(CUlibrary* out, const void* code, CUjit_option*, void**, unsigned,
-                           CUlibraryOption*, void**, unsigned) {
+CUresult library_load_data(CUlibrary* out, const void* code, CUjit_option* options, void** values,
+                           unsigned count, CUlibraryOption*, void**, unsigned) {
   Library* library = nullptr;
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult result = load(code, false, &library);
+  const CUresult result = load(code, false, &library, JitLog(count, options, values));
   if (result == CUDA_SUCCESS) *out = reinterpret_cast<CUlibrary>(library);
   return result;
 }
 
-CUresult library_load_from_file(CUlibrary* out, const char* path, CUjit_option*, void**, unsigned,
-                                CUlibraryOption*, void**, unsigned) {
+CUresult library_load_from_file(CUlibrary* out, const char* path, CUjit_option* options,
+                                void** values, unsigned count, CUlibraryOption*, void**, unsigned) {
   Library* library = nullptr;
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult result = load_file(path, false, &library);
+  const CUresult result = load_file(path, false, &library, JitLog(count, options, values));
   if (result == CUDA_SUCCESS) *out = reinterpret_cast<CUlibrary>(library);
   return result;
 }
@@ -243,15 +233,7 @@ CUresult get_export_table(const void** table, const CUuuid* id) {
   // What runtimes of CUDA ask for; NVRTC asks for another table and goes on without it.
   static constexpr unsigned char kForRuntimes[] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
                                                    0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
-  static bool said = false;
-  if (!said && std::memcmp(id->bytes, kForRuntimes, sizeof kForRuntimes) == 0) {
-    said = true;
-    std::fputs(
-      "gpumemtrace: the simulated device found no way into the CUDA runtime that is linked into this "
-      "program, which has no symbols or is older than CUDA 13: build it with the shared runtime of CUDA 13 (NVCC_APPEND_FLAGS='-cudart shared' in the environment, "
-      "CUDA_RUNTIME_LIBRARY Shared in CMake, or nvcc -cudart shared)\n",
-      stderr);
-  }
+  if (std::memcmp(id->bytes, kForRuntimes, sizeof kForRuntimes) == 0) refuse_foreign_runtime();
   *table = nullptr;
   return CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -22,6 +22,7 @@ void block_added(executor::Memory& memory, const Block& block) {
     memory.allocate(block.base, block.size);
   } else if (block.kind == BlockKind::kVmm) {
     memory.add_region(block.base, block.size, host_address(block)); // nothing may use it yet
+    memory.set_devices(block.base, block.devices);
   } else {
     memory.add_host_memory(block.base, block.size, host_address(block));
   }
@@ -32,7 +33,10 @@ void block_removed(executor::Memory& memory, const Block& block) {
   else memory.remove_region(block.base);
 }
 
-void mapping_changed(executor::Memory& memory, const Block& block, bool written) {
+void mapping_changed(executor::Memory& memory, const Block& block, bool was_accessible,
+                     bool written) {
+  memory.set_devices(block.base, block.devices);
+  if (block.is_accessible() == was_accessible) return;
   if (!block.is_accessible()) return memory.forget(block.base, block.size);
   memory.allocate(block.base, block.size);
   if (written) memory.mark_initialized(block.base, block.size);

@@ -13,8 +13,9 @@ namespace gmt::sim {
 void block_added(executor::Memory& memory, const Block& block);
 void block_removed(executor::Memory& memory, const Block& block);
 
-// A mapping of virtual memory management can be used from now on, or not any more. `written`: it
-// was mapped before, so nothing is known to be uninitialised.
-void mapping_changed(executor::Memory& memory, const Block& block, bool written);
+// Other devices than before may use a mapping of virtual memory management; before, some or none.
+// `written`: it was mapped before, so nothing is known to be uninitialised.
+void mapping_changed(executor::Memory& memory, const Block& block, bool was_accessible,
+                     bool written);
 
 } // namespace gmt::sim

@@ -123,6 +123,26 @@ executor::Outcome skip(const std::string& reason) {
   return outcome;
 }
 
+// Memory of other devices. One that opened all of its memory is as quick to use as the own one; of
+// another each block is asked for.
+void open_memory(const Context& context, executor::Launch& launch) {
+  launch.reach.device = static_cast<unsigned>(context.device->ordinal);
+  if (state().devices.size() < 2) return;
+  const auto bit = [](const Device& device) { return std::uint64_t{1} << device.ordinal; };
+  for (const auto& device : state().devices) {
+    bool is_open = device->pool_blocks == 0;
+    for (const auto& other : state().contexts) {
+      if (other->alive && other->device == device.get())
+        is_open = is_open && context.peers.contains(other.get());
+    }
+    state().memory.set_devices(device->window, bit(*device) | (is_open ? bit(*context.device) : 0));
+  }
+  launch.reach.opens = [&context](std::uint64_t address) {
+    const Block* block = state().blocks.containing(address);
+    return block == nullptr || context.may_use(*block); // what is in no block is refused anyway
+  };
+}
+
 executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operation,
                            const Stream& stream, const trace::ExecutionLaunch& identified,
                            LaunchObserver& observer) {
@@ -144,6 +164,7 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   launch.cooperative = operation.cooperative;
   launch.grid_id = identified.grid_id;
   launch.memory = &state().memory;
+  open_memory(*stream.context, launch);
   if (kernel.library->image.uses_device_heap) launch.heap = heap_of(*stream.context);
   launch.limits.seconds = state().settings.kernel_seconds;
   launch.checks = checks();

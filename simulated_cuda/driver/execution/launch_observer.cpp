@@ -122,7 +122,7 @@ void LaunchObserver::set_variable(trace::ExecutionFault& fault, std::string& nam
                                    ? block->base - fault.address
                                    : fault.address - (block->base + block->size);
   if (distance > kFarthest) return;
-  name = variable_at(block->base);
+  name = variable_of(*block);
   if (name.empty()) return;
   fault.neighbour.begin = block->base;
   fault.neighbour.bytes = block->size;

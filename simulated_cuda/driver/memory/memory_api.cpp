@@ -4,9 +4,8 @@
 // Invariant: an address is freed only as the base of a live block that cuMemFree may free; anything
 // else answers 1.
 #include "api.h"
+#include "state/mapping.h"
 #include "streams/operation.h"
-
-#include <sys/mman.h>
 
 #include <limits>
 
@@ -71,9 +70,8 @@ CUresult mem_alloc_managed(CUdeviceptr* address, size_t bytes, unsigned flags) {
   if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST) return CUDA_ERROR_INVALID_VALUE;
   if (CUresult refused = refuse_while_capturing(); refused != CUDA_SUCCESS) return refused;
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+  void* memory = map_host_memory(bytes);
+  if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   Block block;
   block.base = reinterpret_cast<CUdeviceptr>(memory);
   block.size = bytes;

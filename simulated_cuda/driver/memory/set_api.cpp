@@ -16,11 +16,7 @@ bool is_empty(const CUDA_MEMSET_NODE_PARAMS& set) { return set.width == 0 || set
 // Where a copy needs no peer access to another device's memory, a set does (two H100, driver 580).
 bool is_reached(CUdeviceptr address, const Stream* stream) {
   const Block* block = stream != nullptr ? state().blocks.containing(address) : nullptr;
-  if (block == nullptr) return true;
-  const Context& context = *stream->context;
-  if (block->kind == BlockKind::kDevice && block->device != context.device)
-    return context.peers.contains(block->context);
-  return block->is_listed_for(context.device->ordinal);
+  return block == nullptr || stream->context->may_use(*block);
 }
 
 CUresult submit_set(CUdeviceptr address, size_t pitch, unsigned value, unsigned element,

@@ -95,9 +95,8 @@ CUresult mem_create(CUmemGenericAllocationHandle* out, size_t bytes,
   if (memory == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   int own_file = -1;
   if ((prop->requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0) {
-    own_file = memory_file("gpumemtrace-simulated-allocation");
-    if (own_file < 0 || ftruncate(own_file, static_cast<off_t>(bytes)) != 0) {
-      if (own_file >= 0) close(own_file);
+    own_file = memory_file("gpumemtrace-simulated-allocation", bytes);
+    if (own_file < 0) {
       device->give(memory, bytes);
       return CUDA_ERROR_OPERATING_SYSTEM;
     }
@@ -130,11 +129,11 @@ CUresult mem_map(CUdeviceptr address, size_t bytes, size_t offset,
   if (it == state().reservations.end() || state().blocks.overlaps(address, bytes))
     return CUDA_ERROR_INVALID_VALUE;
   std::byte* target = it->second.alias + (address - it->first);
-  const bool own = found->own_file >= 0;
-  const auto file_offset = own ? 0 : static_cast<off_t>(found->device->offset_of(found->memory));
-  void* mapped = mmap(target, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
-                      own ? found->own_file : found->device->memory_fd, file_offset);
-  if (mapped == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+  constexpr int kFlags = MAP_SHARED | MAP_FIXED | MAP_NORESERVE;
+  const bool is_mapped = found->own_file < 0 ? found->device->map_at(target, found->memory, bytes)
+                                             : mmap(target, bytes, PROT_READ | PROT_WRITE, kFlags,
+                                                    found->own_file, 0) != MAP_FAILED;
+  if (!is_mapped) return CUDA_ERROR_OUT_OF_MEMORY;
   Block block;
   block.base = address;
   block.size = bytes;
@@ -196,9 +195,9 @@ CUresult mem_set_access(CUdeviceptr address, size_t bytes, const CUmemAccessDesc
     VmmHandle* handle = state().vmm_handles.get(block.handle);
     const bool was_accessible = block.is_accessible();
     block.devices = (block.devices & ~taken) | given;
-    if (block.is_accessible() == was_accessible) return;
-    mapping_changed(state().memory, block, handle->was_accessible || handle->memory == 0);
-    handle->was_accessible = true;
+    mapping_changed(state().memory, block, was_accessible,
+                    handle->was_accessible || handle->memory == 0);
+    handle->was_accessible = handle->was_accessible || block.is_accessible();
   });
   return exact ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

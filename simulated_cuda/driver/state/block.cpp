@@ -19,6 +19,7 @@ bool Block::is_listed_for(int ordinal) const {
 Block& BlockTable::add(Block block) {
   block.id = next_id_++;
   remove(block.base);
+  if (block.kind == BlockKind::kPool) ++block.device->pool_blocks;
   block_added(memory_, block);
   return blocks_.emplace(block.base, block).first->second;
 }
@@ -26,6 +27,7 @@ Block& BlockTable::add(Block block) {
 void BlockTable::remove(CUdeviceptr base) {
   const auto it = blocks_.find(base);
   if (it == blocks_.end()) return;
+  if (it->second.kind == BlockKind::kPool) --it->second.device->pool_blocks;
   block_removed(memory_, it->second);
   blocks_.erase(it);
 }

@@ -20,6 +20,7 @@ namespace gmt::sim {
 
 struct Context;
 struct Device;
+struct Library;
 struct Pool;
 
 enum class BlockKind : uint8_t {
@@ -50,8 +51,9 @@ struct Block {
   Context* context = nullptr;
   Device* device = nullptr;
   Pool* pool = nullptr;
-  uint64_t handle = 0; // kVmm: the cuMemCreate handle; kIpc: what was opened
-  size_t opened = 0;   // kIpc: how often cuIpcOpenMemHandle gave it out
+  Library* library = nullptr; // whose variable it is
+  uint64_t handle = 0;        // kVmm: the cuMemCreate handle; kIpc: what was opened
+  size_t opened = 0;          // kIpc: how often cuIpcOpenMemHandle gave it out
   uint64_t id = 0;
   int sync_memops = 0;
   bool is_written = false; // all of it counts as initialised

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 
 namespace gmt::sim {
@@ -55,12 +56,14 @@ Device::Device(int ordinal_, const Settings& settings, std::pmr::memory_resource
 
 CUresult Device::map_memory() {
   const size_t bytes = stretch * arena.capacity();
-  memory_fd = memory_file("gpumemtrace-simulated-device");
-  if (memory_fd < 0 || ftruncate(memory_fd, static_cast<off_t>(bytes)) != 0) {
+  memory_fd = memory_file("gpumemtrace-simulated-device", bytes);
+  const bool is_nameless = memory_fd < 0 && errno == EFBIG;
+  if (memory_fd < 0 && !is_nameless) {
     std::perror("gpumemtrace: simulated device: memfd");
     return CUDA_ERROR_OPERATING_SYSTEM;
   }
-  alias = map(bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd);
+  alias =
+    map(bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (is_nameless ? MAP_ANONYMOUS : 0), memory_fd);
   if (alias == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   madvise(alias, bytes, MADV_DONTDUMP);
   reservation = map(bytes + kWindowAlignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -75,6 +78,16 @@ Device::~Device() {
   if (memory_fd >= 0) close(memory_fd);
   if (alias != nullptr) munmap(alias, bytes);
   if (reservation != nullptr) munmap(reservation, bytes + kWindowAlignment);
+}
+
+bool Device::map_at(void* target, CUdeviceptr address, size_t bytes) const {
+  const size_t offset = offset_of(address);
+  constexpr int kFlags = MAP_SHARED | MAP_FIXED | MAP_NORESERVE;
+  if (memory_fd >= 0)
+    return mmap(target, bytes, PROT_READ | PROT_WRITE, kFlags, memory_fd,
+                static_cast<off_t>(offset)) != MAP_FAILED;
+  // Shared memory whose old size is 0 stays where it is, and is mapped once more
+  return mremap(alias + offset, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, target) != MAP_FAILED;
 }
 
 CUdeviceptr Device::take(size_t bytes, size_t alignment) {

@@ -58,6 +58,8 @@ struct Device {
   // Takes memory from the arena; 0 when no hole serves.
   CUdeviceptr take(size_t bytes, size_t alignment = kGranule);
   void give(CUdeviceptr address, size_t bytes);
+  // Maps a piece of the memory at the target, too.
+  bool map_at(void* target, CUdeviceptr address, size_t bytes) const;
   intptr_t to_host() const {
     return reinterpret_cast<intptr_t>(alias) - static_cast<intptr_t>(window);
   }
@@ -65,7 +67,7 @@ struct Device {
   size_t free_bytes() const { return arena.free_bytes() + resting_bytes; }
 
   int ordinal;
-  int memory_fd = -1;
+  int memory_fd = -1; // none where RLIMIT_FSIZE is too small: other processes cannot open it
   CUdeviceptr window = 0;
   std::byte* alias = nullptr;
   std::byte* reservation = nullptr; // holds the window
@@ -84,6 +86,7 @@ struct Device {
   std::unique_ptr<Pool> default_pool;
   Pool* current_pool = nullptr;
   Usage graph_memory;
+  size_t pool_blocks = 0; // alive: which devices may use them is said for each pool
 
 private:
   bool rests_too_much() const;

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace gmt::sim {
@@ -44,6 +45,28 @@ public:
 
 private:
   std::unordered_map<const void*, std::unique_ptr<T>> objects_;
+};
+
+// Base of what is owned elsewhere, and may be asked for by a handle that is its address.
+template <class T>
+class Listed {
+public:
+  Listed() { all().insert(this); }
+  ~Listed() { all().erase(this); }
+  Listed(const Listed&) = delete;
+  Listed& operator=(const Listed&) = delete;
+
+  template <class Handle>
+  static T* get(Handle handle) {
+    auto* object = reinterpret_cast<Listed*>(const_cast<void*>(static_cast<const void*>(handle)));
+    return all().contains(object) ? static_cast<T*>(object) : nullptr;
+  }
+
+private:
+  static std::unordered_set<const Listed*>& all() {
+    static auto* const objects = new std::unordered_set<const Listed*>; // outlives destructors
+    return *objects;
+  }
 };
 
 } // namespace gmt::sim

@@ -10,7 +10,7 @@ namespace {
 
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-bool forked = false;
+bool initialized = false, forked = false;
 
 sigset_t make_blocked_set() {
   sigset_t set{};
@@ -24,7 +24,7 @@ const sigset_t& blocked_set() {
   static const sigset_t set = [] {
     pthread_atfork(nullptr, nullptr, [] {
       mutex = PTHREAD_MUTEX_INITIALIZER;
-      forked = true;
+      forked = initialized;
     });
     return make_blocked_set();
   }();
@@ -46,5 +46,6 @@ DriverLock::~DriverLock() {
 void DriverLock::wait() { pthread_cond_wait(&changed, &mutex); }
 void DriverLock::notify_all() { pthread_cond_broadcast(&changed); }
 bool DriverLock::in_forked_child() { return forked; }
+void DriverLock::driver_is_initialized() { initialized = true; }
 
 } // namespace gmt::sim

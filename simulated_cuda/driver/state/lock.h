@@ -22,8 +22,10 @@ public:
   static void wait();
   static void notify_all();
 
-  // True in a child made by fork: CUDA answers CUDA_ERROR_NOT_INITIALIZED there.
+  // True in a child made by fork of a process that had initialised CUDA: it answers
+  // CUDA_ERROR_NOT_INITIALIZED there.
   static bool in_forked_child();
+  static void driver_is_initialized();
 
 private:
   sigset_t saved_;

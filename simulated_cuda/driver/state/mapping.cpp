@@ -11,6 +11,9 @@
 namespace gmt::sim {
 namespace {
 
+constexpr size_t kMostGuards = 8192; // of two mappings each; Linux allows 65,530
+size_t behind_guards = 0;            // blocks that are alive
+
 constexpr int kAnonymous = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 size_t page_size() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
@@ -20,20 +23,29 @@ size_t lead_of(CUdeviceptr base) { return base % page_size(); }
 
 } // namespace
 
+void* map_host_memory(size_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, kAnonymous, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+// A hole in a mapping makes it two, of which there may be too many.
+void unmap_host_memory(void* memory, size_t bytes) {
+  if (munmap(memory, bytes) != 0) madvise(memory, bytes, MADV_DONTNEED);
+}
+
 void* map_behind_guard(size_t bytes) {
   const size_t guard = page_size();
   if (bytes > SIZE_MAX - guard) return nullptr;
-  void* all = mmap(nullptr, guard + bytes, PROT_NONE, kAnonymous, -1, 0);
-  if (all == MAP_FAILED) return nullptr;
-  std::byte* memory = static_cast<std::byte*>(all) + guard;
-  if (mprotect(memory, bytes, PROT_READ | PROT_WRITE) == 0) return memory;
-  munmap(all, guard + bytes);
-  return nullptr;
+  auto* all = static_cast<std::byte*>(map_host_memory(guard + bytes));
+  if (all == nullptr) return nullptr;
+  if (behind_guards++ < kMostGuards) mprotect(all, guard, PROT_NONE);
+  return all + guard;
 }
 
 void unmap_behind_guard(void* memory, size_t bytes) {
   const size_t guard = page_size();
-  munmap(static_cast<std::byte*>(memory) - guard, guard + bytes);
+  --behind_guards;
+  unmap_host_memory(static_cast<std::byte*>(memory) - guard, guard + bytes);
 }
 
 bool map_foreign(int fd, off_t offset, size_t bytes, Block* block) {

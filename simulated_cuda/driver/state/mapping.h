@@ -11,7 +11,12 @@
 
 namespace gmt::sim {
 
-// Readable and writable memory whose preceding page is none; nullptr if there is none left.
+// Readable and writable memory; nullptr if there is none left.
+void* map_host_memory(size_t bytes);
+void unmap_host_memory(void* memory, size_t bytes);
+
+// The same behind a page that is no memory. A process has only so many mappings, and each such page
+// costs one: where there are many already, it is a page of zeros.
 void* map_behind_guard(size_t bytes);
 void unmap_behind_guard(void* memory, size_t bytes);
 

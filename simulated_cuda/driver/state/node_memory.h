@@ -30,7 +30,7 @@ public:
 
 private:
   MmapResource pages_;
-  std::pmr::unsynchronized_pool_resource pool_{std::pmr::pool_options{1024, 1024}, &pages_};
+  std::pmr::unsynchronized_pool_resource pool_{std::pmr::pool_options{1024, 8192}, &pages_};
 };
 
 } // namespace gmt::sim

@@ -39,6 +39,12 @@ Context* State::context(CUcontext handle) {
   return nullptr;
 }
 
+bool Context::may_use(const Block& block) const {
+  const bool has_no_list = block.kind == BlockKind::kDevice || block.kind == BlockKind::kGlobal;
+  if (has_no_list && block.device != device) return peers.contains(block.context);
+  return block.is_listed_for(device->ordinal);
+}
+
 void release_block(Block& block) {
   State& s = state();
   switch (block.kind) {
@@ -66,7 +72,9 @@ void release_block(Block& block) {
   case BlockKind::kPinned:
     unmap_behind_guard(reinterpret_cast<void*>(block.base), block.size);
     break;
-  case BlockKind::kManaged: munmap(reinterpret_cast<void*>(block.base), block.size); break;
+  case BlockKind::kManaged:
+    unmap_host_memory(reinterpret_cast<void*>(block.base), block.size);
+    break;
   case BlockKind::kRegistered:
   case BlockKind::kVmm: break;
   }

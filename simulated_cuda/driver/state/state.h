@@ -82,6 +82,9 @@ struct Context {
   bool heap_in_use = false;
   std::unique_ptr<ContextHeap> heap;
   uint64_t grids = 0; // launches so far
+
+  // Whether its kernels and sets may: memory of another device has to be opened to it.
+  bool may_use(const Block& block) const;
 };
 
 struct Array {
@@ -148,7 +151,7 @@ struct State {
 
   Settings settings;
   NodeMemory nodes;
-  executor::Memory memory; // as kernels see it
+  executor::Memory memory{nodes.resource()}; // as kernels see it
   BlockTable blocks{nodes.resource(), memory};
   std::atomic<bool> initialized{false};
   std::vector<std::unique_ptr<Device>> devices;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 namespace gmt::sim {
 
@@ -39,22 +40,29 @@ GraphNode* Graph::add(Operation operation, std::vector<GraphNode*> dependencies)
   return nodes.back().get();
 }
 
+// As they were made; a node that depends on a later one comes behind it.
 std::vector<GraphNode*> Graph::in_order() const {
-  std::vector<GraphNode*> order;
-  std::map<const GraphNode*, bool> done;
-  for (bool progress = true; progress && order.size() < nodes.size();) {
-    progress = false;
-    for (const auto& node : nodes) {
-      if (done[node.get()]) continue;
-      const auto& needs = node->dependencies;
-      if (!std::all_of(needs.begin(), needs.end(), [&](GraphNode* other) { return done[other]; }))
-        continue;
-      done[node.get()] = true;
-      order.push_back(node.get());
-      progress = true;
+  enum class Visit : char { kBegun, kDone };
+  std::vector<GraphNode*> order, path;
+  std::unordered_map<const GraphNode*, Visit> visits;
+  for (const auto& node : nodes) {
+    path.assign(1, node.get());
+    while (!path.empty()) {
+      GraphNode* at = path.back();
+      const auto [visit, is_new] = visits.try_emplace(at, Visit::kBegun);
+      const size_t depth = path.size();
+      for (GraphNode* needed : at->dependencies) {
+        const auto known = visits.find(needed);
+        if (known == visits.end()) path.push_back(needed);
+        else if (is_new && known->second == Visit::kBegun) return {}; // a cycle
+      }
+      if (path.size() != depth) continue;
+      path.pop_back();
+      if (visits[at] == Visit::kDone) continue; // two nodes needed it
+      visits[at] = Visit::kDone;
+      order.push_back(at);
     }
   }
-  if (order.size() != nodes.size()) order.clear();
   return order;
 }
 
@@ -63,6 +71,16 @@ bool Graph::has_memory_nodes() const {
     return std::holds_alternative<AllocOperation>(node->operation) ||
            std::holds_alternative<FreeOperation>(node->operation);
   });
+}
+
+void GraphExec::find_places() {
+  place.clear();
+  for (size_t i = 0; i < nodes.size(); ++i) place[nodes[i].original] = i;
+}
+
+ExecNode* GraphExec::find(CUgraphNode original) {
+  const auto at = place.find(reinterpret_cast<const GraphNode*>(original));
+  return at == place.end() ? nullptr : &nodes[at->second];
 }
 
 std::unique_ptr<Graph> clone(const Graph& graph) {
@@ -96,16 +114,6 @@ CUgraphNodeType type_of(const Operation& operation) {
 
 namespace {
 
-GraphNode* find_in(const Graph& graph, const GraphNode* wanted) {
-  for (const auto& node : graph.nodes) {
-    if (node.get() == wanted) return node.get();
-    const auto* child = std::get_if<ChildOperation>(&node->operation);
-    GraphNode* inside = child == nullptr ? nullptr : find_in(*child->graph, wanted);
-    if (inside != nullptr) return inside;
-  }
-  return nullptr;
-}
-
 Graph* find_inside(const Graph& graph, const Graph* wanted) {
   for (const auto& node : graph.nodes) {
     const auto* child = std::get_if<ChildOperation>(&node->operation);
@@ -123,14 +131,6 @@ Graph* find_graph(CUgraph handle) {
   Graph* found = nullptr;
   state().graphs.for_each([&](const Graph& graph) {
     if (found == nullptr) found = find_inside(graph, reinterpret_cast<const Graph*>(handle));
-  });
-  return found;
-}
-
-GraphNode* find_node(CUgraphNode handle) {
-  GraphNode* found = nullptr;
-  state().graphs.for_each([&](const Graph& graph) {
-    if (found == nullptr) found = find_in(graph, reinterpret_cast<const GraphNode*>(handle));
   });
   return found;
 }

@@ -10,6 +10,7 @@
 #include <cuda.h>
 
 #include <memory>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -63,7 +64,7 @@ using Operation =
 
 CUgraphNodeType type_of(const Operation& operation);
 
-struct GraphNode {
+struct GraphNode : Listed<GraphNode> {
   Graph* graph = nullptr;
   Operation operation;
   std::vector<GraphNode*> dependencies;
@@ -96,13 +97,17 @@ struct ExecNode {
 
 struct GraphExec {
   unsigned long long flags = 0;
-  std::vector<ExecNode> nodes; // in the order of execution
+  std::vector<ExecNode> nodes;                        // in the order of execution
+  std::unordered_map<const GraphNode*, size_t> place; // in `nodes`, by the original
+
+  void find_places(); // when `nodes` has changed
+  ExecNode* find(CUgraphNode original);
 };
 
 void release_user_object(UserObject* object, unsigned count);
 
-// The node behind a handle, or nullptr if no live graph holds it.
+// What is behind a handle; nullptr if it is gone.
 Graph* find_graph(CUgraph handle); // also one inside a child node
-GraphNode* find_node(CUgraphNode handle);
+inline GraphNode* find_node(CUgraphNode handle) { return GraphNode::get(handle); }
 
 } // namespace gmt::sim

@@ -27,17 +27,14 @@ CUresult instantiate(CUgraphExec* out, CUgraph handle, unsigned long long flags)
   exec->flags = flags;
   for (const GraphNode* node : order)
     exec->nodes.push_back({node, own_copy(node->operation), true});
+  exec->find_places();
   *out = reinterpret_cast<CUgraphExec>(state().execs.add(std::move(exec)));
   return CUDA_SUCCESS;
 }
 
-ExecNode* find_exec_node(CUgraphExec exec_handle, CUgraphNode node_handle) {
-  GraphExec* exec = state().execs.get(exec_handle);
-  if (exec == nullptr) return nullptr;
-  for (ExecNode& node : exec->nodes) {
-    if (node.original == reinterpret_cast<const GraphNode*>(node_handle)) return &node;
-  }
-  return nullptr;
+ExecNode* find_exec_node(CUgraphExec handle, CUgraphNode node) {
+  GraphExec* exec = state().execs.get(handle);
+  return exec == nullptr ? nullptr : exec->find(node);
 }
 
 } // namespace
@@ -79,6 +76,7 @@ CUresult graph_exec_update(CUgraphExec handle, CUgraph graph_handle,
   }
   for (size_t i = 0; i < order.size(); ++i)
     exec->nodes[i] = {order[i], own_copy(order[i]->operation), exec->nodes[i].enabled};
+  exec->find_places();
   info->result = CU_GRAPH_EXEC_UPDATE_SUCCESS;
   return CUDA_SUCCESS;
 }

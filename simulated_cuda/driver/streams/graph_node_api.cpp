@@ -58,14 +58,11 @@ CUresult write_operation(CUgraphNode node, const T* in) {
 template <class T>
 CUresult write_exec_operation(CUgraphExec exec_handle, CUgraphNode node_handle, const T& value) {
   GraphExec* exec = state().execs.get(exec_handle);
-  if (exec == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  for (ExecNode& node : exec->nodes) {
-    if (node.original != reinterpret_cast<const GraphNode*>(node_handle)) continue;
-    if (!std::holds_alternative<T>(node.operation)) return CUDA_ERROR_INVALID_VALUE;
-    node.operation = value;
-    return CUDA_SUCCESS;
-  }
-  return CUDA_ERROR_INVALID_VALUE;
+  ExecNode* node = exec == nullptr ? nullptr : exec->find(node_handle);
+  if (node == nullptr || !std::holds_alternative<T>(node->operation))
+    return CUDA_ERROR_INVALID_VALUE;
+  node->operation = value;
+  return CUDA_SUCCESS;
 }
 
 CUDA_KERNEL_NODE_PARAMS kernel_of(const CUgraphNodeParams& params) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a GPU would have stopped is said for each report: an address whose page holds a live
-// block is mapped there, so the access goes through on a GPU.
+// block is mapped there, so the access goes through on a GPU, unless it is another device's.
 #include "simulated_cuda/executor/checks/reports.h"
 
 #include "simulated_cuda/executor/machine/device_bytes.h"
@@ -126,12 +126,12 @@ bool Reports::is_mapped(std::uint64_t address) {
   const bool in_heap =
     launch_.heap != nullptr && launch_.heap->block_at(address, &begin, &bytes, &is_freed);
   if (in_heap) return true;
+  const Region* region = launch_.memory->region_of(address);
+  if (region == nullptr || !launch_.reach.has(*region, address)) return false;
   const std::uint64_t page = address / kPage;
   if (mapped_pages_.size() > 1000) return true;
   const auto [found, is_new] = mapped_pages_.emplace(page, false);
   if (!is_new) return found->second;
-  const Region* region = launch_.memory->region_of(address);
-  if (region == nullptr) return false;
   const std::uint64_t from = std::max(page * kPage, region->base);
   const std::uint64_t to = std::min((page + 1) * kPage, region->base + region->bytes);
   for (std::uint64_t at = from / 4 * 4; at < to && !found->second; at += 4)

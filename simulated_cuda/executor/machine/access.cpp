@@ -86,7 +86,7 @@ void set_initialized(std::uint8_t* shadow, std::uint32_t first, std::uint32_t by
 
 bool find_region(Warp& w, std::uint64_t address) {
   const Region* region = w.grid->memory->region_of(address);
-  if (region == nullptr) return false;
+  if (region == nullptr || !w.grid->reach->all_of(*region)) return false;
   w.region = region;
   return true;
 }
@@ -142,11 +142,12 @@ Translation translate(Warp& w, const Instruction* in, std::uint32_t lane, Space 
   const Region* region = w.region;
   if (!region->holds(address, bytes)) {
     region = w.grid->memory->region_of(address);
-    if (region == nullptr || !region->holds(address, bytes)) {
+    if (region == nullptr || !region->holds(address, bytes) ||
+        !w.grid->reach->has(*region, address)) {
       checks.refused(facts, ByteState::kNothing);
       return to;
     }
-    w.region = region;
+    if (w.grid->reach->all_of(*region)) w.region = region;
   }
   const std::uint64_t offset = address - region->base;
   ByteState bad = ByteState::kNothing;

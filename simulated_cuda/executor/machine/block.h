@@ -90,6 +90,7 @@ struct Grid {
   std::byte* constants = nullptr;
   std::vector<std::byte> parameters;
   Memory* memory = nullptr;
+  const Reach* reach = nullptr;
   std::uint32_t extent[3] = {1, 1, 1}, block_extent[3] = {1, 1, 1};
   std::uint64_t blocks = 0;
   std::uint64_t seed = 0; // of this launch; 0: blocks, warps and lanes have their turns in order

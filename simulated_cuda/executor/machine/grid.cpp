@@ -303,6 +303,7 @@ Outcome run_grid(const Launch& launch, Program& program, TrackedTwin& twin, Repo
   grid.program = &program;
   grid.twin = &twin;
   grid.memory = launch.memory;
+  grid.reach = &launch.reach;
   grid.heap = launch.heap;
   grid.first_region = &kNoRegion;
   grid.check_atomics = grid.check_races = launch.checks != Checks::kNone;

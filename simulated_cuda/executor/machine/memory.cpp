@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <vector>
 
 namespace gmt::executor {
 namespace {
@@ -21,7 +22,8 @@ constexpr std::size_t kWord = 4;
 
 std::size_t shadow_bytes(std::uint64_t bytes) { return bytes / kWord + 64; }
 
-void release_shadow(const Region& region) { munmap(region.shadow, shadow_bytes(region.bytes)); }
+// A mapping of its own costs two calls of the system, and a process has only so many of them.
+constexpr std::size_t kSmallShadow = 4096;
 
 // Bits of a word's nibble for bytes [from, to) of the word.
 unsigned nibble(std::uint64_t from, std::uint64_t to) { return ((1u << (to - from)) - 1) << from; }
@@ -42,7 +44,7 @@ struct PatternFile {
     return fd >= 0 && fstat(fd, &now) == 0 && now.st_dev == device && now.st_ino == inode;
   }
   bool make(unsigned value) {
-    fd = memory_file("gpumemtrace-shadow");
+    fd = memory_file("gpumemtrace-shadow", kMappedBytes);
     if (fd < 0) return false;
     const std::vector<char> bytes(kMappedBytes, static_cast<char>(value));
     struct stat made{};
@@ -155,14 +157,31 @@ constexpr unsigned kInitializedBit = 0x10;
 } // namespace
 
 Memory::~Memory() {
-  for (const Region& region : regions_) release_shadow(region);
+  for (const auto& [base, region] : regions_) release_shadow(region);
+}
+
+std::uint8_t* Memory::make_shadow(std::uint64_t bytes) {
+  const std::size_t size = shadow_bytes(bytes);
+  if (size <= kSmallShadow)
+    return static_cast<std::uint8_t*>(
+      std::memset(regions_.get_allocator().resource()->allocate(size), 0, size));
+  void* shadow =
+    mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return shadow == MAP_FAILED ? nullptr : static_cast<std::uint8_t*>(shadow);
+}
+
+void Memory::release_shadow(const Region& region) {
+  const std::size_t size = shadow_bytes(region.bytes);
+  if (size <= kSmallShadow)
+    return regions_.get_allocator().resource()->deallocate(region.shadow, size);
+  // There are only so many mappings, and a hole in one makes it two
+  if (munmap(region.shadow, size) != 0) madvise(region.shadow, size, MADV_DONTNEED);
 }
 
 Region* Memory::find(std::uint64_t address) {
-  auto after = std::upper_bound(regions_.begin(), regions_.end(), address,
-                                [](std::uint64_t a, const Region& r) { return a < r.base; });
+  const auto after = regions_.upper_bound(address);
   if (after == regions_.begin()) return nullptr;
-  Region& region = *std::prev(after);
+  Region& region = std::prev(after)->second;
   return address - region.base < region.bytes ? &region : nullptr;
 }
 
@@ -174,20 +193,16 @@ bool Memory::add_region(std::uint64_t base, std::uint64_t bytes, std::byte* host
   const std::uint64_t lead = base % kWord;
   base -= lead;
   bytes += lead;
-  auto after = std::upper_bound(regions_.begin(), regions_.end(), base,
-                                [](std::uint64_t a, const Region& r) { return a < r.base; });
-  if (after != regions_.end() && after->base - base < bytes) return false;
-  if (after != regions_.begin() && base - std::prev(after)->base < std::prev(after)->bytes)
-    return false;
-  void* shadow = mmap(nullptr, shadow_bytes(bytes), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (shadow == MAP_FAILED) return false;
+  const auto after = regions_.upper_bound(base);
+  if (after != regions_.end() && after->first - base < bytes) return false;
+  if (find(base) != nullptr) return false;
   Region region;
   region.base = base;
   region.bytes = bytes;
   region.host = host - lead;
-  region.shadow = static_cast<std::uint8_t*>(shadow);
-  regions_.insert(after, region);
+  region.shadow = make_shadow(bytes);
+  if (region.shadow == nullptr) return false;
+  regions_.emplace_hint(after, base, region);
   return true;
 }
 
@@ -198,18 +213,23 @@ bool Memory::add_host_memory(std::uint64_t base, std::uint64_t bytes, std::byte*
   return true;
 }
 
+void Memory::set_devices(std::uint64_t base, std::uint64_t devices) {
+  if (Region* region = find(base)) region->devices = devices;
+}
+
 void Memory::remove_region(std::uint64_t base) {
-  base -= base % kWord;
-  const auto found = std::find_if(regions_.begin(), regions_.end(),
-                                  [&](const Region& region) { return region.base == base; });
+  const auto found = regions_.find(base - base % kWord);
   if (found == regions_.end()) return;
-  release_shadow(*found);
+  release_shadow(found->second);
   regions_.erase(found);
 }
 
 template <class Visit>
 void Memory::for_each_part(std::uint64_t address, std::uint64_t bytes, Visit visit) {
-  for (Region& region : regions_) {
+  auto at = regions_.upper_bound(address);
+  if (at != regions_.begin()) --at;
+  for (; at != regions_.end() && (at->first <= address || at->first - address < bytes); ++at) {
+    Region& region = at->second;
     const std::uint64_t from = std::max(address, region.base);
     const std::uint64_t to = std::min(address + bytes, region.base + region.bytes);
     if (from < to) visit(region, from - region.base, to - from);

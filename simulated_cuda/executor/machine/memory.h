@@ -11,7 +11,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <functional>
+#include <map>
+#include <memory_resource>
 
 namespace gmt::executor {
 
@@ -22,6 +24,8 @@ struct Region {
   std::uint64_t bytes = 0;
   std::byte* host = nullptr;      // where the byte at `base` lies
   std::uint8_t* shadow = nullptr; // of the word at `base`
+  // A bit for each device that may use all of it
+  std::uint64_t devices = ~std::uint64_t{0};
 
   bool holds(std::uint64_t address, std::uint64_t size) const {
     const std::uint64_t offset = address - base;
@@ -30,9 +34,23 @@ struct Region {
   std::byte* at(std::uint64_t address) const { return host + (address - base); }
 };
 
+// Which memory a device may use.
+struct Reach {
+  unsigned device = 0;
+  // Whether it may use this byte of a region that is not open to it as a whole; null: it may not
+  std::function<bool(std::uint64_t address)> opens;
+
+  bool all_of(const Region& region) const { return (region.devices >> device & 1) != 0; }
+  bool has(const Region& region, std::uint64_t address) const {
+    return all_of(region) || (opens != nullptr && opens(address));
+  }
+};
+
 class Memory {
 public:
-  Memory() = default;
+  // Regions and small shadows come from `nodes`, which only add_region() and remove_region() use.
+  explicit Memory(std::pmr::memory_resource* nodes = std::pmr::get_default_resource())
+      : regions_(nodes) {}
   ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
@@ -41,6 +59,7 @@ public:
   // cannot be reserved (it costs nothing until it is used) or another region overlaps it.
   bool add_region(std::uint64_t base, std::uint64_t bytes, std::byte* host);
   void remove_region(std::uint64_t base);
+  void set_devices(std::uint64_t base, std::uint64_t devices); // Region::devices
   // Memory that the host writes as well: allocated and initialised as a whole.
   bool add_host_memory(std::uint64_t base, std::uint64_t bytes, std::byte* host);
 
@@ -64,7 +83,10 @@ private:
   template <class Visit>
   void for_each_part(std::uint64_t address, std::uint64_t bytes, Visit visit);
 
-  std::vector<Region> regions_; // by base
+  std::uint8_t* make_shadow(std::uint64_t bytes);
+  void release_shadow(const Region& region);
+
+  std::pmr::map<std::uint64_t, Region> regions_; // by base
 };
 
 } // namespace gmt::executor

@@ -48,6 +48,24 @@ TEST_F(MemoryTest, LargeRangesChangeAsSmallOnesDo) {
   EXPECT_EQ(memory_.state(from + bytes / 2), ByteState::kNothing);
 }
 
+// Small shadows are no mappings of their own, and regions are found wherever they were put.
+TEST_F(MemoryTest, ManySmallRegions) {
+  constexpr std::uint64_t kFirst = 0x10000000ull, kApart = 4096, kRegions = 20000;
+  const auto base_of = [](std::uint64_t i) { return kFirst + kApart * ((i * 7919) % kRegions); };
+  for (std::uint64_t i = 0; i < kRegions; ++i)
+    ASSERT_TRUE(memory_.add_host_memory(base_of(i), 100, nullptr));
+  EXPECT_FALSE(memory_.add_region(base_of(5) + 96, 4, nullptr)); // overlaps
+  for (std::uint64_t i = 0; i < kRegions; i += 997) {
+    EXPECT_EQ(memory_.state(base_of(i) + 99), ByteState::kInitialized);
+    EXPECT_EQ(memory_.state(base_of(i) + 100), ByteState::kNothing);
+  }
+  for (std::uint64_t i = 0; i < kRegions; i += 2) memory_.remove_region(base_of(i));
+  EXPECT_EQ(memory_.state(base_of(2)), ByteState::kNothing);
+  EXPECT_EQ(memory_.state(base_of(3)), ByteState::kInitialized);
+  ASSERT_TRUE(memory_.add_region(base_of(2), 64, nullptr));
+  EXPECT_EQ(memory_.state(base_of(2)), ByteState::kNothing); // whatever its shadow held before
+}
+
 TEST_F(MemoryTest, CopiesMoveStates) {
   memory_.allocate(kBase, 64);
   memory_.allocate(kBase + 128, 64);
