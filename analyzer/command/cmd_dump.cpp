@@ -8,6 +8,7 @@
 
 #include <filesystem>
 
+#include "analyzer/base/printable.h"
 #include "analyzer/base/text_files.h"
 #include "analyzer/base/text_format.h"
 #include "analyzer/command/command.h"
@@ -64,7 +65,7 @@ int command_dump(const Settings& settings) {
   std::vector<bool> shown;
   std::string text;
   const auto flush = [&text] {
-    const bool go_on = write_output(STDOUT_FILENO, "standard output", text);
+    const bool go_on = write_output(STDOUT_FILENO, "standard output", printable_lines(text));
     text.clear();
     return go_on;
   };

@@ -10,6 +10,9 @@ from gpumemtrace._report import Finding, Frame, Stack
 # What runs the test, and everything that called it.
 _RUNNER = re.compile(r"/(_pytest|pluggy)/|/unittest/\w+\.py$")
 
+# What may steer a terminal, or show words in another order: controls, directions of text, separators of lines.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f]")
+
 
 def _location(frame: Frame, root: str) -> str:
     if frame.file is None:
@@ -43,7 +46,7 @@ def finding_text(finding: Finding, root: str) -> str:
     for stack, json in zip(finding.stacks, finding.json["stacks"], strict=True):
         lines += _stack_lines(stack, json.get("api"), root)
     lines.append(f"  {finding.advice}")
-    return "\n".join(lines)
+    return "\n".join(_UNPRINTABLE.sub("?", line) for line in lines)
 
 
 def summary(findings: list[Finding]) -> str:

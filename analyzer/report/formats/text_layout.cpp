@@ -46,15 +46,6 @@ std::string signal_name(int number) {
 
 } // namespace
 
-std::string printable(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) c = '?';
-  }
-  return out;
-}
-
 std::size_t columns(std::string_view text) {
   std::size_t n = 0;
   for (const char c : text) n += starts_character(c) ? 1 : 0;

@@ -9,13 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/base/printable.h"
 #include "analyzer/report/output_format.h"
 
 namespace gmt::text {
 
 inline constexpr std::size_t kWidth = 100;
 
-std::string printable(std::string_view text); // control characters become '?'
+using gmt::printable;
 // Columns that the text takes: UTF-8 characters, not bytes.
 std::size_t columns(std::string_view text);
 std::string pad(std::string_view text, std::size_t width); // never cuts
