@@ -27,8 +27,12 @@ struct ReportedFinding : FindingFacts {
   Measure measure = Measure::kMistakes;
   std::vector<LabelledStack> stacks; // the call at fault first, then backwards in time
   std::size_t process = 0;           // index into Report::processes
+  // The source lines that distinguish it from other mistakes of its functions, innermost first;
+  // empty if they are not known
+  std::vector<std::string> source_lines = {};
   // The same for the same mistake in another run; no two findings of a report have one
   std::string fingerprint = {};
+  std::string function_fingerprint = {}; // by the rule that knows functions alone; also unique
   BaselineState baseline = BaselineState::kNoBaseline;
   // Which other processes have an equal finding that is not shown: "in 8 of 8 ranks"
   std::string shared = {};

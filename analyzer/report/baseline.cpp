@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "analyzer/base/text_format.h"
@@ -80,6 +81,53 @@ void add_holders(const ProcessReport& process, ReportedFinding& finding) {
   }
 }
 
+// Finds to each finding the one of the baseline, each of which stands for one.
+class Pairs {
+public:
+  explicit Pairs(const Baseline& baseline) : baseline_(baseline) {
+    for (const BaselineFinding& finding : baseline.findings) {
+      equal_.try_emplace(finding.fingerprint, &finding);
+      const std::string& functions =
+        has_source_line(finding.fingerprint) ? finding.function_fingerprint : finding.fingerprint;
+      alike_.try_emplace(functions, &finding);
+    }
+  }
+
+  const BaselineFinding* take_equal(const ReportedFinding& finding) {
+    return take(equal_, finding.fingerprint);
+  }
+
+  // By functions, if one of the two has no more.
+  const BaselineFinding* take_alike(const ReportedFinding& finding) {
+    const auto at = alike_.find(finding.function_fingerprint);
+    const bool both_have_lines = at != alike_.end() && has_source_line(finding.fingerprint) &&
+                                 has_source_line(at->second->fingerprint);
+    return both_have_lines ? nullptr : take(alike_, finding.function_fingerprint);
+  }
+
+  std::vector<BaselineFinding> left() const {
+    std::vector<BaselineFinding> list;
+    for (const BaselineFinding& finding : baseline_.findings) {
+      const auto at = equal_.find(finding.fingerprint);
+      const bool is_first = at != equal_.end() && at->second == &finding;
+      if (is_first && !taken_.contains(&finding)) list.push_back(finding);
+    }
+    return list;
+  }
+
+private:
+  using Index = std::map<std::string_view, const BaselineFinding*>;
+
+  const BaselineFinding* take(const Index& index, const std::string& fingerprint) {
+    const auto at = index.find(fingerprint);
+    return at != index.end() && taken_.insert(at->second).second ? at->second : nullptr;
+  }
+
+  const Baseline& baseline_;
+  Index equal_, alike_;
+  std::set<const BaselineFinding*> taken_;
+};
+
 } // namespace
 
 Baseline baseline_of(const Report& report) {
@@ -89,7 +137,8 @@ Baseline baseline_of(const Report& report) {
   baseline.live_bytes = live_bytes(report);
   for (const ReportedFinding& finding : report.findings) {
     baseline.findings.push_back({finding.kind, finding.fingerprint, finding.severity, finding.count,
-                                 finding.bytes, functions_of(finding)});
+                                 finding.bytes, functions_of(finding),
+                                 finding.function_fingerprint});
   }
   std::ranges::sort(baseline.findings, {}, [](const BaselineFinding& f) {
     return std::tie(f.kind, f.functions, f.fingerprint);
@@ -104,27 +153,36 @@ bool Tolerance::allows(std::uint64_t now, std::uint64_t before) const {
   return static_cast<long double>(now) <= limit;
 }
 
-std::vector<BaselineFinding> mark_states(const Baseline& baseline, Tolerance tolerance,
-                                         Report& report) {
-  std::map<std::string_view, const BaselineFinding*> known;
-  for (const BaselineFinding& finding : baseline.findings)
-    known.try_emplace(finding.fingerprint, &finding);
-  std::map<std::string_view, const BaselineFinding*> gone = known;
-  for (ReportedFinding& finding : report.findings) {
-    const auto at = known.find(finding.fingerprint);
-    finding.baseline = state_of(finding, at == known.end() ? nullptr : at->second, tolerance);
-    gone.erase(finding.fingerprint);
+BaselineMatch mark_states(const Baseline& baseline, Tolerance tolerance, Report& report) {
+  Pairs pairs(baseline);
+  BaselineMatch match;
+  match.before.assign(report.findings.size(), nullptr);
+  for (std::size_t i = 0; i < report.findings.size(); ++i)
+    match.before[i] = pairs.take_equal(report.findings[i]);
+  for (std::size_t i = 0; i < report.findings.size(); ++i) {
+    ReportedFinding& finding = report.findings[i];
+    if (match.before[i] == nullptr && (match.before[i] = pairs.take_alike(finding)) != nullptr)
+      ++(has_source_line(finding.fingerprint) ? match.old_rule : match.no_source);
+    finding.baseline = state_of(finding, match.before[i], tolerance);
   }
-  std::vector<BaselineFinding> list;
-  for (const BaselineFinding& finding : baseline.findings) {
-    const auto at = gone.find(finding.fingerprint);
-    if (at != gone.end() && at->second == &finding) list.push_back(finding);
-  }
-  return list;
+  match.gone = pairs.left();
+  return match;
 }
 
 void compare_with(const Baseline& baseline, Tolerance tolerance, Report& report) {
-  note_gone(mark_states(baseline, tolerance, report), report);
+  const BaselineMatch match = mark_states(baseline, tolerance, report);
+  note_gone(match.gone, report);
+  if (match.old_rule != 0)
+    report.remarks.push_back(
+      format_plural(match.old_rule, "finding") + " of the baseline " +
+      (match.old_rule == 1 ? "has a fingerprint" : "have fingerprints") +
+      " of rule 1, which knows functions alone: a new mistake may have taken the place of an old "
+      "one; --update-baseline writes those of rule 2");
+  if (match.no_source != 0)
+    report.remarks.push_back(
+      format_plural(match.no_source, "finding") + " " + (match.no_source == 1 ? "is" : "are") +
+      " known by functions alone, since source lines could not be read here: a new mistake may have "
+      "taken the place of an old one");
 }
 
 void check_growth(const Baseline& baseline, Tolerance tolerance, const std::string& rule,
@@ -145,9 +203,8 @@ void check_growth(const Baseline& baseline, Tolerance tolerance, const std::stri
       broken_rule(rule, "memory that is alive at the end", live, baseline.live_bytes));
   for (ReportedFinding& finding : broken) {
     finding.process = index;
-    finding.fingerprint = fingerprint_of(finding);
   }
-  if (broken.size() == 2) broken[1].fingerprint += "-2";
+  set_fingerprints(broken);
   report.findings.insert(report.findings.begin(), std::make_move_iterator(broken.begin()),
                          std::make_move_iterator(broken.end()));
 }

@@ -18,7 +18,8 @@ struct BaselineFinding {
   std::string kind, fingerprint;
   Severity severity = Severity::kError;
   std::uint64_t count = 0, bytes = 0;
-  std::string functions; // "load < main", for people
+  std::string functions;            // "load < main", for people
+  std::string function_fingerprint; // by the rule that knows functions alone
 };
 
 struct Baseline {
@@ -40,10 +41,18 @@ struct Tolerance {
   bool allows(std::uint64_t now, std::uint64_t before) const;
 };
 
-// Says of each finding whether it is new. Returns what is gone.
-std::vector<BaselineFinding> mark_states(const Baseline& baseline, Tolerance tolerance,
-                                         Report& report);
-// The same, and what is gone is said in a remark.
+// What a comparison says beside the states of the report's findings.
+struct BaselineMatch {
+  std::vector<BaselineFinding> gone;
+  std::vector<const BaselineFinding*> before; // of each finding of the report; nullptr: it is new
+  // Pairs that were known by their functions alone, since one side has no source lines
+  std::size_t old_rule = 0;  // the baseline's side
+  std::size_t no_source = 0; // this report's
+};
+
+// Says of each finding whether it is new.
+BaselineMatch mark_states(const Baseline& baseline, Tolerance tolerance, Report& report);
+// The same, and what is gone, or was known by functions alone, is said in remarks.
 void compare_with(const Baseline& baseline, Tolerance tolerance, Report& report);
 
 // A rule 'max-growth 5%': an error if the peak or the live memory is further above the baseline's.

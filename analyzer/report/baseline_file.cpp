@@ -20,6 +20,7 @@ namespace {
 using BaselineJson = nlohmann::ordered_json;
 
 constexpr int kBaselineVersion = 1;
+constexpr const char* kFunctionKey = "fingerprint_v1";
 constexpr std::array<const char*, 3> kSeverityWords = {"note", "warning", "error"};
 
 [[noreturn]] void wrong_baseline(const std::string& name, const std::string& why) {
@@ -54,14 +55,22 @@ const BaselineJson& child(const BaselineJson& object, const char* key, bool is_a
   return *at;
 }
 
+bool is_known_version(std::string_view fingerprint) {
+  return has_source_line(fingerprint) ||
+         fingerprint.starts_with(std::string(kFunctionFingerprintVersion) + "-");
+}
+
 BaselineFinding finding_from(const BaselineJson& object, const std::string& name) {
   if (!object.is_object()) wrong_baseline(name, "a finding is no object");
   BaselineFinding finding;
   finding.kind = text_at_key(object, "kind", name);
   finding.fingerprint = text_at_key(object, "fingerprint", name);
-  if (!finding.fingerprint.starts_with(std::string(kFingerprintVersion) + "-"))
+  if (!is_known_version(finding.fingerprint))
     wrong_baseline(name, "the fingerprint '" + finding.fingerprint + "' is not of version " +
+                           std::string(kFunctionFingerprintVersion) + " or " +
                            std::string(kFingerprintVersion));
+  if (object.contains(kFunctionKey))
+    finding.function_fingerprint = text_at_key(object, kFunctionKey, name);
   const std::string severity = text_at_key(object, "severity", name);
   const auto* const at = std::ranges::find(kSeverityWords, severity);
   if (at == kSeverityWords.end()) wrong_baseline(name, "'" + severity + "' is no severity");
@@ -81,13 +90,13 @@ std::string baseline_text(const Baseline& baseline) {
                      "},\n\"findings\": [";
   bool is_first = true;
   for (const BaselineFinding& finding : baseline.findings) {
-    const BaselineJson line = {
-      {"kind", finding.kind},
-      {"in", finding.functions},
-      {"severity", kSeverityWords[static_cast<unsigned>(finding.severity)]},
-      {"count", finding.count},
-      {"bytes", finding.bytes},
-      {"fingerprint", finding.fingerprint}};
+    BaselineJson line = {{"kind", finding.kind},
+                         {"in", finding.functions},
+                         {"severity", kSeverityWords[static_cast<unsigned>(finding.severity)]},
+                         {"count", finding.count},
+                         {"bytes", finding.bytes},
+                         {"fingerprint", finding.fingerprint}};
+    if (has_source_line(finding.fingerprint)) line[kFunctionKey] = finding.function_fingerprint;
     text += (is_first ? "\n" : ",\n") + one_line(line);
     is_first = false;
   }

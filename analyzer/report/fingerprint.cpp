@@ -3,6 +3,7 @@
 #include "analyzer/report/fingerprint.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdint>
 #include <map>
@@ -13,6 +14,7 @@
 #include "analyzer/base/glob.h"
 #include "analyzer/base/path.h"
 #include "analyzer/base/starts_with.h"
+#include "analyzer/report/source_text.h"
 #include "analyzer/symbols/demangle.h"
 #include "analyzer/symbols/frame_trim.h"
 
@@ -100,24 +102,62 @@ std::string python_identity(const Frame& frame) {
   return std::string(base_name(frame.file)) + ":<module>";
 }
 
-std::string name_of(const Frame& frame) {
-  if (frame.language == "python") return python_identity(frame);
-  return frame.function.empty() ? module_identity(frame) : function_identity(frame.function);
+std::vector<Frame> frames_of(const CallStack& stack, bool users_only) {
+  std::vector<Frame> frames;
+  for (const Frame& frame : stack.frames) {
+    if (frame.tail_call || (users_only && !is_users_frame(frame))) continue;
+    if (!name_of_frame(frame).empty()) frames.push_back(frame);
+  }
+  return frames;
 }
 
-void add_frames(const CallStack& stack, bool users_only, std::vector<std::string>& names) {
-  for (const Frame& frame : stack.frames) {
-    if (names.size() == kMostFrames) return;
-    if (frame.tail_call || (users_only && !is_users_frame(frame))) continue;
-    std::string name = name_of(frame);
-    if (!name.empty()) names.push_back(std::move(name));
+Frame kernel_frame(const std::string& kernel) {
+  Frame frame;
+  frame.function = kernel;
+  return frame;
+}
+
+std::vector<std::string> first_names(const std::vector<Frame>& frames) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < frames.size() && i < kMostFrames; ++i)
+    names.push_back(name_of_frame(frames[i]));
+  return names;
+}
+
+std::vector<std::string_view> scopes_of(std::string_view name) {
+  std::vector<std::string_view> scopes;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = name.find("::", begin);
+    scopes.push_back(name.substr(begin, end - begin));
+    if (end == std::string_view::npos) return scopes;
+    begin = end + 2;
   }
+}
+
+bool is_destructor(const Frame& frame) {
+  return frame.language.empty() &&
+         scopes_of(function_identity(frame.function)).back().starts_with('~');
+}
+
+bool is_in_header(const Frame& frame) {
+  static constexpr std::array<std::string_view, 8> kEndings = {".h",   ".hh",  ".hpp", ".hxx",
+                                                               ".cuh", ".inl", ".ipp", ".tcc"};
+  return std::ranges::any_of(
+    kEndings, [&frame](std::string_view ending) { return frame.file.ends_with(ending); });
 }
 
 std::uint64_t fnv1a(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   return hash;
+}
+
+std::string hashed(std::string_view version, const ReportedFinding& finding,
+                   const std::vector<std::string>& lines) {
+  std::string text = std::string(version) + '\n' + finding.kind + '\n' + finding.api;
+  for (const std::string& name : identity_of(finding)) text += '\n' + name;
+  for (const std::string& line : lines) text += "\n@" + normal_line(line);
+  return fmt::format("{}-{:016x}", version, fnv1a(text));
 }
 
 } // namespace
@@ -135,44 +175,79 @@ std::string function_identity(std::string_view function) {
   return name;
 }
 
-std::vector<std::string> identity_of(const ReportedFinding& finding) {
-  std::vector<std::string> names;
+bool has_source_line(std::string_view fingerprint) { return fingerprint.starts_with("2-"); }
+
+std::string name_of_frame(const Frame& frame) {
+  if (frame.language == "python") return python_identity(frame);
+  return frame.function.empty() ? module_identity(frame) : function_identity(frame.function);
+}
+
+bool is_constructor(const Frame& frame) {
+  if (!frame.language.empty()) return frame.function.ends_with("__init__");
+  const std::string name = function_identity(frame.function);
+  const std::vector<std::string_view> scopes = scopes_of(name);
+  return scopes.size() > 1 && scopes.back() == scopes[scopes.size() - 2];
+}
+
+std::vector<Frame> own_frames(const ReportedFinding& finding) {
   for (const bool users_only : {true, false}) {
     for (const LabelledStack& stack : finding.stacks) {
-      add_frames(stack, users_only, names);
-      const bool has_kernel = stack.device && !stack.device->kernel.empty();
-      if (has_kernel && names.size() < kMostFrames) {
-        std::string kernel = function_identity(stack.device->kernel);
-        if (names.empty() || names.back() != kernel) names.push_back(std::move(kernel));
+      std::vector<Frame> frames = frames_of(stack, users_only);
+      if (stack.device && !stack.device->kernel.empty()) {
+        Frame kernel = kernel_frame(stack.device->kernel);
+        if (frames.empty() || name_of_frame(frames.back()) != name_of_frame(kernel))
+          frames.push_back(std::move(kernel));
       }
-      if (!names.empty()) return names;
+      if (!frames.empty()) return frames;
     }
   }
   if (finding.access && !finding.access->kernel.empty())
-    names.push_back(function_identity(finding.access->kernel));
-  return names;
+    return {kernel_frame(finding.access->kernel)};
+  return {};
+}
+
+std::vector<Frame> distinguishing_frames(const ReportedFinding& finding) {
+  std::vector<Frame> chosen;
+  for (Frame& frame : own_frames(finding)) {
+    // Compilers differ in the line to which the end of an object's life belongs.
+    const bool is_end_of_life = is_destructor(frame);
+    const bool others_call_it = is_constructor(frame) || is_in_header(frame);
+    const bool has_line = frame.line != 0;
+    if (chosen.empty() || (!is_end_of_life && has_line)) chosen.push_back(std::move(frame));
+    if (is_end_of_life || !others_call_it || chosen.size() == kMostFrames) break;
+  }
+  return chosen;
+}
+
+std::vector<std::string> identity_of(const ReportedFinding& finding) {
+  return first_names(own_frames(finding));
 }
 
 std::vector<std::string> identity_of(const CallStack& stack) {
-  std::vector<std::string> names;
-  add_frames(stack, true, names);
-  if (names.empty()) add_frames(stack, false, names);
-  return names;
+  std::vector<Frame> frames = frames_of(stack, true);
+  if (frames.empty()) frames = frames_of(stack, false);
+  return first_names(frames);
+}
+
+std::string function_fingerprint_of(const ReportedFinding& finding) {
+  return hashed(kFunctionFingerprintVersion, finding, {});
 }
 
 std::string fingerprint_of(const ReportedFinding& finding) {
-  std::string text = std::string(kFingerprintVersion) + '\n' + finding.kind + '\n' + finding.api;
-  for (const std::string& name : identity_of(finding)) text += '\n' + name;
-  return fmt::format("{}-{:016x}", kFingerprintVersion, fnv1a(text));
+  if (finding.source_lines.empty()) return function_fingerprint_of(finding);
+  return hashed(kFingerprintVersion, finding, finding.source_lines);
 }
 
 void set_fingerprints(std::vector<ReportedFinding>& findings) {
   std::map<std::string, unsigned> seen;
-  for (ReportedFinding& finding : findings) {
-    finding.fingerprint = fingerprint_of(finding);
-    const unsigned number = ++seen[finding.fingerprint];
-    if (number > 1) finding.fingerprint += "-" + std::to_string(number);
-  }
+  const auto unique = [&seen](std::string fingerprint) {
+    const unsigned number = ++seen[fingerprint];
+    return number > 1 ? fingerprint + "-" + std::to_string(number) : fingerprint;
+  };
+  for (ReportedFinding& finding : findings) finding.fingerprint = unique(fingerprint_of(finding));
+  seen.clear();
+  for (ReportedFinding& finding : findings)
+    finding.function_fingerprint = unique(function_fingerprint_of(finding));
 }
 
 } // namespace gmt

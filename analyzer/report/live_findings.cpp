@@ -15,7 +15,7 @@ namespace gmt {
 
 LiveSymbols::LiveSymbols(const Follower& follower)
     : follower_(follower), known_(SymbolFile::read(follower.trace().path)),
-      modules_(follower.trace().modules) {}
+      modules_(follower.trace().modules), sources_(follower.trace().path, files_) {}
 
 void LiveSymbols::read_modules() {
   std::error_code error;
@@ -59,6 +59,7 @@ std::vector<ReportedFinding> reported_findings(std::vector<Finding> findings, Li
       if (!stack.device) stack.frames = symbols.frames(stack.stack);
     }
     ReportedFinding reported = finished(std::move(finding));
+    symbols.add_lines(reported);
     if (!suppressions.suppress(reported)) result.push_back(std::move(reported));
   }
   sort_findings(result);

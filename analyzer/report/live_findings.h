@@ -9,6 +9,7 @@
 #include "analyzer/analysis/live/follower.h"
 #include "analyzer/model/finding.h"
 #include "analyzer/model/reported_finding.h"
+#include "analyzer/report/source_text.h"
 #include "analyzer/report/suppressions.h"
 #include "analyzer/symbols/symbols.h"
 #include "analyzer/symbols/symbols_cache.h"
@@ -25,6 +26,7 @@ public:
   void resolve(); // what was wanted since the last call
   // Innermost first, with the frames of CUDA and of the C library; of a stack that was resolved.
   std::vector<Frame> frames(StackId stack) const;
+  void add_lines(ReportedFinding& finding) { sources_.add_lines(finding); }
 
 private:
   void read_modules();
@@ -34,6 +36,8 @@ private:
   std::vector<Module> modules_; // libraries may be loaded at any time
   std::uintmax_t modules_size_ = 0;
   SymbolResolver resolver_;
+  SourceFiles files_;
+  TraceSources sources_;
 };
 
 // In the order of a report; those that a rule suppresses are left out.

@@ -34,6 +34,7 @@ struct Report {
   // Sentences about the run: unhooked children, no CUDA call seen and why
   std::vector<std::string> remarks;
   bool no_cuda_calls = false;
+  bool with_sources = true; // lines of the sources may be read, and shown
 
   std::uint64_t count(Severity severity) const;
 };

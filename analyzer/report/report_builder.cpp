@@ -16,6 +16,7 @@
 #include "analyzer/device_code/trace_code.h"
 #include "analyzer/report/fingerprint.h"
 #include "analyzer/report/process_symbols.h"
+#include "analyzer/report/source_text.h"
 #include "analyzer/report/suppressions.h"
 #include "analyzer/symbols/demangle.h"
 #include "analyzer/symbols/frame_trim.h"
@@ -179,7 +180,7 @@ bool size_is_the_point(const ReportedFinding& finding) {
 }
 
 void add_findings(std::vector<Finding> findings, std::size_t process, const ReportOptions& options,
-                  Suppressions& suppressions, Report& report) {
+                  TraceSources sources, Suppressions& suppressions, Report& report) {
   for (Finding& finding : findings) {
     if (!wanted_kind(finding.kind, options)) {
       ++report.other_kinds;
@@ -187,6 +188,7 @@ void add_findings(std::vector<Finding> findings, std::size_t process, const Repo
     }
     ReportedFinding reported = finished(std::move(finding));
     reported.process = process;
+    sources.add_lines(reported);
     if (suppressions.suppress(reported)) {
       ++report.suppressed;
     } else if (reported.bytes < options.min_bytes && size_is_the_point(reported)) {
@@ -195,6 +197,9 @@ void add_findings(std::vector<Finding> findings, std::size_t process, const Repo
       report.findings.push_back(std::move(reported));
     }
   }
+  if (!options.write_symbols) return;
+  if (std::optional<std::string> failure = sources.write())
+    report.remarks.push_back(std::move(*failure));
 }
 
 } // namespace
@@ -220,6 +225,7 @@ Report assemble_report(std::vector<Analysis> analyses, const std::vector<fs::pat
                        const ReportOptions& options) {
   Report report;
   report.tool_version = GPUMEMTRACE_VERSION;
+  report.with_sources = options.sources;
   Suppressions suppressions;
   for (const fs::path& file : options.suppression_files) suppressions.add_file(file);
   for (const Analysis& analysis : analyses) {
@@ -234,12 +240,16 @@ Report assemble_report(std::vector<Analysis> analyses, const std::vector<fs::pat
   }
   symbolise(analyses, traces, options, report);
   report.no_cuda_calls = true;
+  SourceFiles files;
   for (std::size_t i = 0; i < analyses.size(); ++i) {
     report.no_cuda_calls = report.no_cuda_calls && analyses[i].process.totals.events == 0;
-    add_findings(std::move(analyses[i].findings), i, options, suppressions, report);
+    add_findings(std::move(analyses[i].findings), i, options,
+                 options.sources ? TraceSources(traces[i], files) : TraceSources(), suppressions,
+                 report);
     report.processes.push_back(std::move(analyses[i].process));
   }
   report.suppressions = suppressions.used();
+  for (std::string& remark : suppressions.remarks()) report.remarks.push_back(std::move(remark));
   sort_findings(report.findings);
   set_fingerprints(report.findings);
   return report;

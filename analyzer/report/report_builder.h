@@ -21,8 +21,10 @@ struct ReportOptions {
   bool all_stacks = false; // fill in ProcessReport::stacks
   AnalysisOptions analysis;
   bool symbols = true;        // false: frames show module and offset only
+  bool sources = true;        // read the source lines of findings, which their fingerprints have
   bool native_frames = false; // keep those of Python's interpreter beside Python's own
-  bool write_symbols = false; // keep what was resolved in each trace; a failure is a remark
+  // Keep what was resolved in each trace, and the source lines; a failure is a remark
+  bool write_symbols = false;
   std::vector<std::string> only, skip; // kinds of findings, globs; empty `only` is all
 };
 

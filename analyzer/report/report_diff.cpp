@@ -119,21 +119,20 @@ bool ReportDiff::is_worse(Severity least, Tolerance tolerance) const {
 ReportDiff diff_reports(const Report& before, Report after, Tolerance tolerance) {
   const Baseline first = baseline_of(before), second = baseline_of(after);
   ReportDiff diff;
-  diff.gone = mark_states(first, tolerance, after);
+  const BaselineMatch match = mark_states(first, tolerance, after);
+  diff.gone = match.gone;
   diff.peak_before = first.peak_bytes;
   diff.peak_after = second.peak_bytes;
   diff.live_before = first.live_bytes;
   diff.live_after = second.live_bytes;
   diff.holders = changed_holders(before, after);
-  std::map<std::string_view, const BaselineFinding*> known;
-  for (const BaselineFinding& finding : first.findings) known[finding.fingerprint] = &finding;
-  for (ReportedFinding& finding : after.findings) {
+  for (std::size_t i = 0; i < after.findings.size(); ++i) {
+    ReportedFinding& finding = after.findings[i];
     if (finding.baseline == BaselineState::kKnown) {
       ++diff.unchanged;
       continue;
     }
-    const auto at = known.find(finding.fingerprint);
-    diff.before.push_back(at == known.end() ? BaselineFinding{} : *at->second);
+    diff.before.push_back(match.before[i] == nullptr ? BaselineFinding{} : *match.before[i]);
     diff.changed.push_back(std::move(finding));
   }
   return diff;

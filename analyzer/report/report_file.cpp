@@ -52,6 +52,7 @@ Frame frame_from(const ReportJson& object) {
   frame.module = text_in(object, "module");
   frame.inlined = flag_in(object, "inlined");
   frame.tail_call = flag_in(object, "tail_call");
+  frame.language = text_in(object, "language");
   return frame;
 }
 
@@ -99,6 +100,18 @@ ProcessReport process_from(const ReportJson& object) {
   return process;
 }
 
+// Source lines are no part of a report, and frames may be: both fingerprints are taken as they
+// stand.
+void take_written_fingerprints(const ReportJson& written, std::vector<ReportedFinding>& findings) {
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    std::string fingerprint = text_in(written[i], "fingerprint");
+    if (!has_source_line(fingerprint)) continue;
+    findings[i].fingerprint = std::move(fingerprint);
+    if (std::string old = text_in(written[i], "fingerprint_v1"); !old.empty())
+      findings[i].function_fingerprint = std::move(old);
+  }
+}
+
 } // namespace
 
 Report parse_report(std::string_view text, const std::string& name) {
@@ -113,6 +126,7 @@ Report parse_report(std::string_view text, const std::string& name) {
   for (const ReportJson& finding : member(json, "findings"))
     report.findings.push_back(finding_from_report(finding));
   set_fingerprints(report.findings);
+  take_written_fingerprints(member(json, "findings"), report.findings);
   return report;
 }
 

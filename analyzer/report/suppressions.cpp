@@ -6,13 +6,16 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <ostream>
-#include <set>
+#include <utility>
 
+#include "analyzer/base/byte_order_mark.h"
 #include "analyzer/base/glob.h"
 #include "analyzer/base/path.h"
+#include "analyzer/base/text_lines.h"
 #include "analyzer/base/user_error.h"
 #include "analyzer/detectors/detector.h"
+#include "analyzer/report/fingerprint.h"
+#include "analyzer/report/source_text.h"
 #include "analyzer/symbols/demangle.h"
 
 namespace gmt {
@@ -53,20 +56,41 @@ bool matches(const std::string& pattern, const ReportedFinding& finding) {
   return false;
 }
 
-// What a rule for this finding should name: the function the user wrote, else the object file it is
-// in.
-std::string subject_of(const ReportedFinding& finding) {
-  for (const LabelledStack& stack : finding.stacks) {
-    for (const Frame& frame : stack.frames) {
-      if (!frame.function.empty()) return std::string(bare_function(frame.function));
-    }
+bool matches_element(const std::string& pattern, const Frame& frame) {
+  return matches(pattern, frame) || glob_match(pattern, name_of_frame(frame));
+}
+
+bool matches_from(const std::vector<std::string>& names, std::size_t first,
+                  const std::vector<Frame>& frames) {
+  for (std::size_t i = first; i < names.size(); ++i) {
+    const bool is_last = i + 1 == names.size();
+    if (is_last && names[i] == "*") return true;
+    if (i - first >= frames.size() || !matches_element(names[i], frames[i - first])) return false;
   }
-  for (const LabelledStack& stack : finding.stacks) {
-    for (const Frame& frame : stack.frames) {
-      if (!frame.module.empty()) return std::string(base_name(frame.module));
-    }
-  }
-  return "*";
+  return true;
+}
+
+bool matches_line(const std::string& pattern, const ReportedFinding& finding) {
+  if (pattern.empty()) return true;
+  const std::string normal = normal_line(pattern);
+  return std::ranges::any_of(finding.source_lines, [&normal](const std::string& line) {
+    return glob_match(normal, normal_line(line));
+  });
+}
+
+// "made from 2 findings", as print_suppressions() writes it above a rule; 0 if the comment is
+// another.
+std::uint64_t made_from(std::string_view comment) {
+  constexpr std::string_view kBegin = "# made from ", kEnd = " finding";
+  if (!comment.starts_with(kBegin)) return 0;
+  const std::string_view rest = comment.substr(kBegin.size());
+  const std::size_t end = rest.find(kEnd);
+  if (end == std::string_view::npos) return 0;
+  return parse_number<std::uint64_t>(rest.substr(0, end)).value_or(0);
+}
+
+UserError bad_line(const std::string& file, unsigned number, const std::string& why) {
+  return {file + ":" + std::to_string(number) + ": " + why, ExitStatus::kUsage};
 }
 
 } // namespace
@@ -81,7 +105,11 @@ void Suppressions::add_file(const std::filesystem::path& file) {
                     ExitStatus::kUsage);
   }
   unsigned number = 0;
-  for (std::string line; std::getline(in, line);) add_line(line, file.string(), ++number);
+  made_from_ = 0;
+  for (std::string line; std::getline(in, line);) {
+    const bool is_first = number == 0;
+    add_line(is_first ? without_byte_order_mark(line) : line, file.string(), ++number);
+  }
   if (in.bad()) {
     throw UserError("cannot read the suppressions file " + file.string() + ": " +
                       std::strerror(EIO),
@@ -90,31 +118,44 @@ void Suppressions::add_file(const std::filesystem::path& file) {
 }
 
 void Suppressions::add_line(std::string_view line, const std::string& file, unsigned number) {
+  if (line.find('\0') != std::string_view::npos)
+    throw bad_line(file, number, "a NUL byte: the file is no text of UTF-8");
   const std::string_view rule = trim(line);
-  if (rule.empty() || rule.front() == '#') return;
+  if (rule.empty() || rule.front() == '#') {
+    made_from_ = made_from(rule);
+    return;
+  }
   const std::size_t colon = rule.find(':');
   const std::string_view kind = trim(rule.substr(0, colon));
   const std::string_view pattern =
     colon == std::string_view::npos ? std::string_view{} : trim(rule.substr(colon + 1));
   if (!kind_pattern(kind) || pattern.empty()) {
-    throw UserError(file + ":" + std::to_string(number) + ": not a suppression rule: \"" +
-                      std::string(rule) +
-                      "\"; a rule is kind:glob, for example leak:load_model or *:libfoo.so*",
-                    ExitStatus::kUsage);
+    throw bad_line(file, number,
+                   "not a suppression rule: \"" + std::string(rule) +
+                     "\"; a rule is kind:glob, for example leak:load_model or *:libfoo.so*");
   }
   if (!matches_a_kind(kind)) {
-    throw UserError(file + ":" + std::to_string(number) + ": '" + std::string(kind) + "' in \"" +
-                      std::string(rule) +
-                      "\" is no kind of finding; see 'gpumemtrace help findings'",
-                    ExitStatus::kUsage);
+    throw bad_line(file, number,
+                   "'" + std::string(kind) + "' in \"" + std::string(rule) +
+                     "\" is no kind of finding; see 'gpumemtrace help findings'");
   }
-  rules_.push_back({std::string(kind), std::string(pattern), {std::string(rule), file, 0}});
+  rules_.push_back({std::string(kind),
+                    std::string(pattern),
+                    parse_chain(pattern),
+                    std::exchange(made_from_, 0),
+                    {std::string(rule), file, 0},
+                    {}});
 }
 
 bool Suppressions::suppress(const ReportedFinding& finding) {
   for (Rule& rule : rules_) {
-    if (!glob_match(rule.kind, finding.kind) || !matches(rule.pattern, finding)) continue;
+    if (!glob_match(rule.kind, finding.kind)) continue;
+    // What reads as a chain may also be the glob of one name.
+    const bool is_hidden =
+      matches(rule.pattern, finding) || (!rule.chain.names.empty() && matches(rule.chain, finding));
+    if (!is_hidden) continue;
     ++rule.use.findings;
+    ++rule.by_process[finding.process];
     return true;
   }
   return false;
@@ -128,22 +169,60 @@ std::vector<SuppressionUse> Suppressions::used() const {
   return used;
 }
 
+std::vector<std::string> Suppressions::remarks() const {
+  std::vector<std::string> remarks;
+  for (const Rule& rule : rules_) {
+    if (rule.made_from == 0) continue;
+    const auto most = std::ranges::max_element(rule.by_process, {},
+                                               [](const auto& process) { return process.second; });
+    if (most == rule.by_process.end() || most->second <= rule.made_from) continue;
+    remarks.push_back(
+      cat({"the rule '", rule.use.rule, "' of ", rule.use.file, " was made from ",
+           format_plural(rule.made_from, "finding"), " and hides ", std::to_string(most->second),
+           ": a new mistake may be among them; a run without the rule, with "
+           "--print-suppressions, makes narrower ones"}));
+  }
+  return remarks;
+}
+
+FindingChain parse_chain(std::string_view pattern) {
+  constexpr std::string_view kCaller = " < ", kLine = " @ ";
+  FindingChain chain;
+  const std::size_t at = pattern.find(kLine);
+  if (at != std::string_view::npos) chain.line = trim(pattern.substr(at + kLine.size()));
+  pattern = pattern.substr(0, at);
+  if (at == std::string_view::npos && pattern.find(kCaller) == std::string_view::npos) return {};
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = pattern.find(kCaller, begin);
+    chain.names.emplace_back(trim(pattern.substr(begin, end - begin)));
+    if (end == std::string_view::npos) return chain;
+    begin = end + kCaller.size();
+  }
+}
+
+std::string chain_text(const FindingChain& chain) {
+  std::string text;
+  for (const std::string& name : chain.names) text += (text.empty() ? "" : " < ") + name;
+  return chain.line.empty() ? text : text + " @ " + chain.line;
+}
+
+std::string call_of(const ReportedFinding& finding) {
+  if (!finding.api.empty() || finding.stacks.empty()) return finding.api;
+  return finding.stacks[0].api;
+}
+
+bool matches(const FindingChain& chain, const ReportedFinding& finding) {
+  if (chain.names.empty() || !matches_line(chain.line, finding)) return false;
+  const std::vector<Frame> frames = own_frames(finding);
+  if (matches_from(chain.names, 0, frames)) return true;
+  return chain.names.size() > 1 && glob_match(chain.names[0], call_of(finding)) &&
+         matches_from(chain.names, 1, frames);
+}
+
 bool matches_a_kind(std::string_view pattern) {
   const std::vector<const DetectorInfo*> all = detectors();
   return std::any_of(all.begin(), all.end(),
                      [pattern](const DetectorInfo* info) { return glob_match(pattern, info->id); });
-}
-
-void print_suppressions(const Report& report, std::ostream& out) {
-  std::set<std::string> printed;
-  for (const ReportedFinding& finding : report.findings) {
-    const std::string rule = finding.kind + ":" + subject_of(finding);
-    if (!printed.insert(rule).second) continue;
-    std::string comment = finding.message; // a message of several lines must not end the comment
-    std::replace_if(
-      comment.begin(), comment.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-    out << "# " << comment << '\n' << rule << '\n';
-  }
 }
 
 } // namespace gmt

@@ -140,7 +140,7 @@ class Baseline(CommandCase):
         self.write(baseline)
         result = self.report("--baseline", "base.json")
         self.assertEqual(result.returncode, 2)
-        self.assertIn("not of version 1", result.stderr)
+        self.assertIn("not of version 1 or 2", result.stderr)
 
     def test_wrong_words(self):
         self.assert_usage_error(["check", "--update-baseline", "true"], "--baseline FILE")

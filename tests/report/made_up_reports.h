@@ -282,6 +282,7 @@ inline Report many(unsigned findings) {
   for (unsigned i = 0; i < findings; ++i) {
     r.findings.push_back(double_free());
     r.findings.back().fingerprint = "1-00000000000" + std::to_string(10'000 + i);
+    r.findings.back().function_fingerprint = r.findings.back().fingerprint;
   }
   return r;
 }

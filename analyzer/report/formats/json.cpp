@@ -230,6 +230,7 @@ Json json_of(const ReportedFinding& finding, const Report& report, unsigned dept
   return {{"kind", finding.kind},
           {"severity", tools::severity_word(finding.severity)},
           {"fingerprint", text_or_null(finding.fingerprint)},
+          {"fingerprint_v1", text_or_null(finding.function_fingerprint)},
           {"baseline", text_or_null(std::string(tools::baseline_word(finding.baseline)))},
           {"message", finding.message},
           {"advice", finding.advice},

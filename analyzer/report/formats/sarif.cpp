@@ -13,6 +13,7 @@
 #include <zlib.h>
 
 #include "analyzer/base/text_format.h"
+#include "analyzer/report/fingerprint.h"
 #include "analyzer/report/formats/tool_words.h"
 #include "analyzer/report/output_format.h"
 #include "analyzer/report/source_paths.h"
@@ -133,8 +134,12 @@ Json result_of(const ReportedFinding& finding, const Context& context) {
                  {"locations", Json::array({location_of(context.paths.line_of(finding))})}};
   if (!related.empty()) result["relatedLocations"] = std::move(related);
   if (!stacks.empty()) result["stacks"] = std::move(stacks);
-  if (!finding.fingerprint.empty())
-    result["partialFingerprints"] = {{"gpumemtrace/v1", finding.fingerprint}};
+  if (!finding.fingerprint.empty()) {
+    Json& fingerprints = result["partialFingerprints"];
+    if (!finding.function_fingerprint.empty())
+      fingerprints["gpumemtrace/v1"] = finding.function_fingerprint;
+    if (has_source_line(finding.fingerprint)) fingerprints["gpumemtrace/v2"] = finding.fingerprint;
+  }
   add_baseline(result, finding.baseline);
   result["properties"] = properties_of(finding);
   return result;

@@ -165,6 +165,7 @@ Json history_of(const MemoryHistory& history, FrameTable& frames) {
 
 Json sources_of(const Report& report) {
   SourceLines sources;
+  if (!report.with_sources) return Json::object();
   for (const ReportedFinding& finding : report.findings) {
     for (const LabelledStack& stack : finding.stacks) {
       for (const Frame& frame : stack.frames) sources.add(frame.file, frame.line);

@@ -4,43 +4,14 @@
 #include "analyzer/report/html/source_lines.h"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
-#include <filesystem>
 #include <fstream>
-#include <string_view>
+
+#include "analyzer/report/source_text.h"
 
 namespace gmt::html {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr std::uintmax_t kLargestFile = 8 << 20;
 constexpr std::size_t kLongestLine = 300, kMostText = 4 << 20;
-
-bool is_source_name(const fs::path& path) {
-  static constexpr std::array<std::string_view, 19> kEndings = {
-    ".c",   ".cc",  ".cpp", ".cxx", ".c++", ".cu",  ".cuh", ".h",   ".hh", ".hpp",
-    ".hxx", ".inl", ".ipp", ".tcc", ".tpp", ".inc", ".py",  ".pyx", ".f90"};
-  std::string ending = path.extension().string();
-  std::ranges::transform(ending, ending.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::ranges::find(kEndings, ending) != kEndings.end();
-}
-
-bool can_be_read(const fs::path& path) {
-  std::error_code error;
-  if (!is_source_name(path) || !fs::is_regular_file(path, error)) return false;
-  const std::uintmax_t size = fs::file_size(path, error);
-  return !error && size <= kLargestFile;
-}
-
-// A file of a link with such a name may be anything.
-bool is_source_file(const fs::path& path) {
-  std::error_code error;
-  const fs::path real = fs::canonical(path, error);
-  return !error && is_source_name(real) && can_be_read(path);
-}
 
 } // namespace
 

@@ -2,6 +2,7 @@
 // Fingerprints: what changes them and what does not. Users keep them in files, so those of known
 // findings stand here as numbers.
 #include "analyzer/report/fingerprint.h"
+#include "analyzer/report/source_text.h"
 
 #include <gtest/gtest.h>
 
@@ -92,6 +93,52 @@ TEST(Fingerprint, SeparatesEqualFindings) {
   set_fingerprints(findings);
   EXPECT_EQ(findings[2].fingerprint, findings[0].fingerprint + "-2");
   EXPECT_EQ(findings[1].fingerprint, fingerprint_of(test::leak()));
+}
+
+std::string with_lines(std::vector<std::string> lines) {
+  ReportedFinding finding = test::double_free();
+  finding.source_lines = std::move(lines);
+  return fingerprint_of(finding);
+}
+
+TEST(Fingerprint, HasTheTextOfItsSourceLine) {
+  const std::string known = with_lines({"  cudaFree(model->weights);"});
+  EXPECT_TRUE(has_source_line(known));
+  EXPECT_EQ(known, "2-0000000000000000");
+  EXPECT_EQ(with_lines({"\tcudaFree( model->weights ); // once more"}), known);
+  EXPECT_NE(with_lines({"cudaFree(model->grads);"}), known);
+  EXPECT_NE(with_lines({"cudaFree(model->weights);", "Tensor a(4);"}), known);
+  EXPECT_NE(with_lines({"open(\"http://a\");"}), with_lines({"open(\"http://b\");"}));
+  ReportedFinding finding = test::double_free();
+  EXPECT_EQ(fingerprint_of(finding), function_fingerprint_of(finding));
+  finding.source_lines = {"cudaFree(p);"};
+  EXPECT_EQ(function_fingerprint_of(finding), "1-a5d8e6c863afa06f");
+}
+
+std::vector<std::string> distinguishing(std::vector<Frame> frames) {
+  ReportedFinding finding = test::leak();
+  finding.stacks[0].frames = std::move(frames);
+  std::vector<std::string> names;
+  for (const Frame& frame : distinguishing_frames(finding)) names.push_back(name_of_frame(frame));
+  return names;
+}
+
+TEST(Fingerprint, TakesTheLineThatMadeTheObject) {
+  using Names = std::vector<std::string>;
+  const auto in = [](const char* function, const char* file) {
+    return test::frame(function, file, 3);
+  };
+  const Frame load = in("load()", "/src/a.cu"), main = in("main", "/src/a.cu");
+  EXPECT_EQ(distinguishing({load, main}), Names{"load"});
+  EXPECT_EQ(distinguishing({in("Tensor<int>::Tensor(int)", "/src/a.cu"), load, main}),
+            (Names{"Tensor::Tensor", "load"}));
+  EXPECT_EQ(distinguishing({in("device_alloc(int)", "/src/alloc.cuh"), load, main}),
+            (Names{"device_alloc", "load"}));
+  EXPECT_EQ(distinguishing({in("Tensor::~Tensor()", "/src/t.h"), load, main}),
+            Names{"Tensor::~Tensor"});
+  EXPECT_EQ(
+    distinguishing({in("release(void*)", "/src/t.h"), in("Tensor::~Tensor()", "/src/t.h"), main}),
+    Names{"release"});
 }
 
 } // namespace

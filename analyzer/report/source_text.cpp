@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// See source_text.h.
+#include "analyzer/report/source_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <fstream>
+#include <ostream>
+#include <system_error>
+
+#include "analyzer/base/text_files.h"
+#include "analyzer/base/text_lines.h"
+#include "analyzer/report/fingerprint.h"
+
+namespace gmt {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLongestLine = 500;
+constexpr std::size_t kMostCached = 64 << 20;
+constexpr std::uintmax_t kLargestStored = 16 << 20;
+constexpr const char* kFileName = "source-lines";
+
+bool is_source_name(const fs::path& path) {
+  static constexpr std::array<std::string_view, 19> kEndings = {
+    ".c",   ".cc",  ".cpp", ".cxx", ".c++", ".cu",  ".cuh", ".h",   ".hh", ".hpp",
+    ".hxx", ".inl", ".ipp", ".tcc", ".tpp", ".inc", ".py",  ".pyx", ".f90"};
+  std::string ending = path.extension().string();
+  std::ranges::transform(ending, ending.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::ranges::find(kEndings, ending) != kEndings.end();
+}
+
+bool can_be_read(const fs::path& path) {
+  std::error_code error;
+  if (!is_source_name(path) || !fs::is_regular_file(path, error)) return false;
+  const std::uintmax_t size = fs::file_size(path, error);
+  return !error && size <= kLargestSourceFile;
+}
+
+bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
+
+bool separates_digits(std::string_view line, std::size_t at) { // 1'000'000
+  return at > 0 && std::isdigit(static_cast<unsigned char>(line[at - 1])) != 0;
+}
+
+// Where a comment begins that reaches to the line's end, as C++ and Python write it. A directive of
+// the preprocessor begins with '#', too, and makes no call.
+std::size_t comment_begin(std::string_view line) {
+  char quote = '\0';
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (quote != '\0') {
+      if (c == '\\') ++i;
+      else if (c == quote) quote = '\0';
+    } else if (c == '"' || (c == '\'' && !separates_digits(line, i))) {
+      quote = c;
+    } else if (c == '#' || line.substr(i).starts_with("//")) {
+      return i;
+    }
+  }
+  return line.size();
+}
+
+} // namespace
+
+// A file of a link with such a name may be anything.
+bool is_source_file(const fs::path& path) {
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  return !error && is_source_name(real) && can_be_read(path);
+}
+
+const SourceFiles::Lines& SourceFiles::lines_of(const std::string& file) {
+  if (const auto at = files_.find(file); at != files_.end()) return at->second;
+  if (bytes_ > kMostCached) {
+    files_.clear();
+    bytes_ = 0;
+  }
+  Lines& lines = files_[file];
+  if (!is_source_file(file)) return lines;
+  std::ifstream in(file, std::ios::binary);
+  for (std::string line; std::getline(in, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    line.resize(std::min(line.size(), kLongestLine));
+    bytes_ += line.size() + sizeof line;
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+std::optional<std::string> SourceFiles::line(const std::string& file, std::uint32_t number) {
+  if (file.empty() || number == 0) return std::nullopt;
+  const Lines& lines = lines_of(file);
+  return number <= lines.size() ? std::optional(lines[number - 1]) : std::nullopt;
+}
+
+TraceSources::TraceSources(const fs::path& trace, SourceFiles& files)
+    : trace_(trace), files_(&files) {
+  constexpr std::size_t kFields = 3; // later versions may append more
+  const fs::path path = trace / kFileName;
+  std::error_code error;
+  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kLargestStored) return;
+  std::ifstream in(path, std::ios::binary);
+  for (std::string line; std::getline(in, line);) {
+    const std::vector<std::string_view> field = split_tabs(line);
+    if (field.size() < kFields) continue;
+    const auto number = parse_number<std::uint32_t>(field[1]);
+    if (number) lines_.insert_or_assign({unescape(field[0]), *number}, unescape(field[2]));
+  }
+}
+
+std::optional<std::string> TraceSources::line(const Frame& frame) {
+  if (files_ == nullptr || frame.file.empty() || frame.line == 0) return std::nullopt;
+  const auto key = std::pair(frame.file, frame.line);
+  if (const auto at = lines_.find(key); at != lines_.end()) return at->second;
+  std::optional<std::string> found = files_->line(frame.file, frame.line);
+  if (found) {
+    lines_.emplace(key, *found);
+    has_new_ = true;
+  }
+  return found;
+}
+
+void TraceSources::add_lines(ReportedFinding& finding) {
+  std::vector<std::string> lines;
+  for (const Frame& frame : distinguishing_frames(finding)) {
+    std::optional<std::string> text = line(frame);
+    if (!text) return;
+    lines.push_back(std::move(*text));
+  }
+  finding.source_lines = std::move(lines);
+}
+
+std::optional<std::string> TraceSources::write() const {
+  if (!has_new_) return std::nullopt;
+  const fs::path path = trace_ / kFileName;
+  const WriteFailure failure = replace_file(path, [this](std::ostream& out) {
+    for (const auto& [position, text] : lines_)
+      out << escape(position.first) << '\t' << position.second << '\t' << escape(text) << '\n';
+  });
+  if (!failure.code) return std::nullopt;
+  return std::string("The source lines of findings could not be ") + failure.what + " " +
+         path.string() + " (" + failure.code.message() +
+         "): on other machines this trace's findings are known by their functions alone.";
+}
+
+std::string normal_line(std::string_view line) {
+  std::string text(line.substr(0, comment_begin(line)));
+  std::erase_if(text, is_blank);
+  return text;
+}
+
+std::string tidy_line(std::string_view line) {
+  std::string text;
+  for (const char c : line.substr(0, comment_begin(line))) {
+    if (!is_blank(c)) text += c;
+    else if (!text.empty() && text.back() != ' ') text += ' ';
+  }
+  if (text.ends_with(' ')) text.pop_back();
+  return text;
+}
+
+} // namespace gmt

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Single lines of the program's sources: those that its trace holds, else those that its files have
+// now. Names of files come from the traced program, so only regular files whose name is that of
+// source code are read, and never more than a bounded amount.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analyzer/model/reported_finding.h"
+
+namespace gmt {
+
+inline constexpr std::uintmax_t kLargestSourceFile = 8 << 20;
+
+// Whether the file, with all links followed, is one of source code that may be read.
+bool is_source_file(const std::filesystem::path& path);
+
+// Files on this machine. Each is read once.
+class SourceFiles {
+public:
+  // Without its end, and no longer than lines of source code are; nothing if it cannot be had.
+  std::optional<std::string> line(const std::string& file, std::uint32_t number);
+
+private:
+  using Lines = std::vector<std::string>;
+  const Lines& lines_of(const std::string& file);
+
+  std::map<std::string, Lines> files_;
+  std::size_t bytes_ = 0;
+};
+
+// The lines of one process's findings: the trace's file `source-lines` (trace/FORMAT.md).
+class TraceSources {
+public:
+  TraceSources() = default; // knows none
+  // `files` must live as long.
+  TraceSources(const std::filesystem::path& trace, SourceFiles& files);
+
+  void add_lines(ReportedFinding& finding); // sets source_lines, if all of them are known
+  // Puts what was asked for into the trace. On failure a sentence that says why.
+  std::optional<std::string> write() const;
+
+private:
+  std::optional<std::string> line(const Frame& frame);
+
+  std::filesystem::path trace_;
+  SourceFiles* files_ = nullptr;
+  std::map<std::pair<std::string, std::uint32_t>, std::string> lines_;
+  bool has_new_ = false;
+};
+
+// Without comment and blanks, so that a change of form leaves it as it is.
+std::string normal_line(std::string_view line);
+// As a person reads it: without comment, blanks at its ends and runs of blanks.
+std::string tidy_line(std::string_view line);
+
+} // namespace gmt
