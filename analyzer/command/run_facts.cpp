@@ -87,12 +87,16 @@ bool knows_of_lost_calls(const RunFacts& facts, const Report& report) {
 }
 
 void add_notes(const RunFacts& facts, Report& report) {
-  std::map<std::string, std::uint64_t> unhooked;
+  std::map<std::string, std::uint64_t> unhooked, privileged;
   for (const Note& note : facts.notes) {
     if (note.word == "unhooked") ++unhooked[note.text];
+    if (note.word == "privileged") ++privileged[note.text];
     const std::string process = "process " + std::to_string(note.pid);
     if (const std::string gap = gap_sentence(note); !gap.empty())
       report.not_checked.push_back({process, gap});
+    if (note.word == "badvalue")
+      report.remarks.push_back(note.text + " in the environment of " + process +
+                               " is no value of this variable: the default was in force");
     if (note.word == "nounwinder")
       report.not_checked.push_back(
         {process, "its call stacks are short: '" + note.text + "' could not be loaded"});
@@ -106,11 +110,18 @@ void add_notes(const RunFacts& facts, Report& report) {
       report.remarks.push_back("the folder for traces could not be written by " + process +
                                ": its trace is in " + note.text);
   }
-  for (const auto& [program, times] : unhooked) {
-    report.remarks.push_back("'" + program +
-                             "' was started without the checker (LD_PRELOAD was dropped)" +
+  const auto add = [&report](const std::string& program, const std::string& why,
+                             std::uint64_t times) {
+    report.remarks.push_back("'" + program + "' was started without the checker (" + why + ")" +
                              (times > 1 ? ", " + std::to_string(times) + " times" : "") +
                              ": what it and its children do is not in this report");
+  };
+  for (const auto& [program, times] : unhooked) add(program, "LD_PRELOAD was dropped", times);
+  for (const auto& [text, times] : privileged) {
+    const std::size_t blank = text.find(' ');
+    add(text.substr(blank + 1),
+        "it is a " + text.substr(0, blank) + " program, and the kernel allows no preload there",
+        times);
   }
 }
 

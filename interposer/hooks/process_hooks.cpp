@@ -18,6 +18,7 @@
 #include "interposer/calls/call.h"
 #include "interposer/core_dump/core_dump.h"
 #include "interposer/device_ring/drain.h"
+#include "interposer/hooks/privileged.h"
 #include "interposer/loader/object_files.h"
 #include "interposer/loader/real_dlsym.h"
 #include "interposer/log/process.h"
@@ -46,15 +47,28 @@ bool keeps_us(char* const* environment) noexcept {
   return false;
 }
 
+enum class Lookup : bool { kNone, kPath };
+
 // Said only when a command started us: a user who preloads by hand knows.
-void report_unhooked(const char* program, char* const* environment) noexcept {
-  if (keeps_us(environment)) return;
+void report_unhooked(const char* program, char* const* environment, Lookup lookup) noexcept {
   const SignalGuard signals;
-  Process::notify_command("unhooked", program != nullptr ? program : "?");
+  if (!keeps_us(environment)) {
+    Process::notify_command("unhooked", program != nullptr ? program : "?");
+  } else if (const char* right = privilege_of(program, lookup == Lookup::kPath)) {
+    char text[1200];
+    std::snprintf(text, sizeof text, "%s %s", right, program);
+    Process::notify_command("privileged", text);
+  }
 }
 
-void before_exec(const char* program, char* const* environment) noexcept {
-  report_unhooked(program, environment);
+void report_shell(const char* command) noexcept {
+  if (keeps_us(environ)) return;
+  const SignalGuard signals;
+  Process::notify_command("unhooked", command != nullptr ? command : "?");
+}
+
+void before_exec(const char* program, char* const* environment, Lookup lookup) noexcept {
+  report_unhooked(program, environment, lookup);
   record_last_words(trace::ExitWay::kExec, 0);
 }
 
@@ -71,13 +85,13 @@ template <class Function> Function* next(const char* name) noexcept {
 using Arguments = char* const*;
 
 int exec_path(const char* path, Arguments argv, Arguments environment) noexcept {
-  before_exec(path, environment);
+  before_exec(path, environment, Lookup::kNone);
   return exec_failed(
     next<int(const char*, Arguments, Arguments)>("execve")(path, argv, environment));
 }
 
 int exec_search(const char* file, Arguments argv, Arguments environment) noexcept {
-  before_exec(file, environment);
+  before_exec(file, environment, Lookup::kPath);
   return exec_failed(
     next<int(const char*, Arguments, Arguments)>("execvpe")(file, argv, environment));
 }
@@ -138,7 +152,7 @@ GMT_EXPORT int execvpe(const char* file, char* const argv[], char* const envp[])
 }
 GMT_EXPORT int execveat(int fd, const char* path, char* const argv[], char* const envp[],
                         int flags) noexcept {
-  gi::before_exec(path, envp);
+  gi::before_exec(path, envp, gi::Lookup::kNone);
   auto* f =
     gi::next<int(int, const char*, gi::Arguments, gi::Arguments, int)>("execveat"); // glibc 2.34
   return gi::exec_failed(f != nullptr
@@ -146,7 +160,7 @@ GMT_EXPORT int execveat(int fd, const char* path, char* const argv[], char* cons
                            : static_cast<int>(syscall(SYS_execveat, fd, path, argv, envp, flags)));
 }
 GMT_EXPORT int fexecve(int fd, char* const argv[], char* const envp[]) noexcept {
-  gi::before_exec("a descriptor", envp);
+  gi::before_exec("a descriptor", envp, gi::Lookup::kNone);
   return gi::exec_failed(
     gi::next<int(int, gi::Arguments, gi::Arguments)>("fexecve")(fd, argv, envp));
 }
@@ -185,23 +199,23 @@ GMT_EXPORT int execle(const char* path, const char* first, ...) noexcept {
 GMT_EXPORT int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
                            const posix_spawnattr_t* attributes, char* const argv[],
                            char* const envp[]) {
-  gi::report_unhooked(path, envp);
+  gi::report_unhooked(path, envp, gi::Lookup::kNone);
   return gi::next<decltype(posix_spawn)>("posix_spawn")(pid, path, actions, attributes, argv, envp);
 }
 GMT_EXPORT int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_file_actions_t* actions,
                             const posix_spawnattr_t* attributes, char* const argv[],
                             char* const envp[]) {
-  gi::report_unhooked(file, envp);
+  gi::report_unhooked(file, envp, gi::Lookup::kPath);
   return gi::next<decltype(posix_spawnp)>("posix_spawnp")(pid, file, actions, attributes, argv,
                                                           envp);
 }
 
 // The C library starts their shell itself, past the hooks above.
 GMT_EXPORT int system(const char* command) {
-  if (command != nullptr) gi::report_unhooked(command, environ);
+  if (command != nullptr) gi::report_shell(command);
   return gi::next<int(const char*)>("system")(command);
 }
 GMT_EXPORT FILE* popen(const char* command, const char* type) {
-  gi::report_unhooked(command, environ);
+  gi::report_shell(command);
   return gi::next<FILE*(const char*, const char*)>("popen")(command, type);
 }

@@ -2,6 +2,8 @@
 """Programs that start programs: one that comes up without us is noted for the command, and only such a one."""
 
 import os
+import shutil
+import unittest
 
 import interposed_case
 from interposed_case import InterposedCase
@@ -57,6 +59,20 @@ class Exec(InterposedCase):
         self.start("execve+")
         first = next(trace for trace in self.traces() if trace.info["exe"].endswith("starts"))
         self.assertEqual([record["way"] for record in first.records if record.kind == "exit"], [3])
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can give a file to another user")
+    def test_programs_of_another_user(self):
+        for call in ("execve+", "execvp+", "spawn+", "spawnp+"):
+            with self.subTest(call):
+                self.setUp()
+                program = os.path.join(self.folder, "another")
+                shutil.copy(self.binary("linked"), program)
+                os.chown(program, 65534, -1)
+                os.chmod(program, 0o4755)
+                self.run_program("starts", call, program, "sequence", check=False)
+                noted = [line[2] for line in self.noted() if line[0] == "privileged"]
+                self.assertEqual(noted, ["set-user-id " + program])
+                self.assertEqual(self.unhooked(), [])
 
     def test_failed_exec(self):
         self.start("missing+")

@@ -36,10 +36,12 @@ std::uint64_t lost_records(const std::filesystem::path& trace); // as the log he
 // A line that an interposed process left in GPUMEMTRACE_NOTES: `<word>\t<pid>\t<text>`. The words:
 //   unhooked    it started the program <text> with an environment that has lost the preload
 //   nodir       it could make no trace, because <text>: nothing of it was checked
-//   nolog       a thread of it could be given no log, because <text>
-//   moved       its trace is the directory <text>, as the wanted folder could not be written
-//   nounwinder  the library <text> could not be loaded: its call stacks are short
-//   nonvtx      the NVTX library that the user had named could not be loaded: <text>
+//   privileged  <text> is the right with which a child runs, a blank, and its program: it is not
+//   checked badvalue    <text> is a variable with a value that it cannot have: its default is in
+//   force nolog       a thread of it could be given no log, because <text> moved       its trace is
+//   the directory <text>, as the wanted folder could not be written nounwinder  the library <text>
+//   could not be loaded: its call stacks are short nonvtx      the NVTX library that the user had
+//   named could not be loaded: <text>
 struct Note {
   std::string word;
   pid_t pid = 0;
