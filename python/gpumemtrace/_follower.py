@@ -11,6 +11,8 @@ from typing import Any
 from gpumemtrace._command import GpumemtraceError, command_path
 from gpumemtrace._process import is_traced
 
+_ALONE = ("begin", "snapshot")  # questions that need nothing of what was asked before
+
 
 class Follower:
     """Starts the command at the first question, and again in a process that was forked since."""
@@ -23,20 +25,29 @@ class Follower:
         os.register_at_fork(after_in_child=self._begin_anew)
 
     def ask(self, question: str) -> dict[str, Any]:
-        """The answer, as docs/follow.md says. Raises GpumemtraceError if there is none."""
+        """The answer, as docs/follow.md says. Raises GpumemtraceError if there is none. The next question has a new
+        follower then; one that needs nothing of the earlier questions has it at once."""
         with self._lock:
-            if self._process is None:
-                self._process = self._start()
-            process = self._process
-            try:
-                process.stdin.write(json.dumps({"do": question}) + "\n")
-                process.stdin.flush()
-                line = process.stdout.readline()
-            except OSError:
-                line = ""
+            is_new = self._process is None
+            line, words = self._answer(question)
+            if not line and not is_new and question in _ALONE:
+                line, words = self._answer(question)
             if not line:
-                raise GpumemtraceError(self._last_words(process))
+                raise GpumemtraceError(words)
             return json.loads(line)
+
+    def _answer(self, question: str) -> tuple[str, str]:
+        """The line, or an empty one and why."""
+        if self._process is None:
+            self._process = self._start()
+        process = self._process
+        try:
+            process.stdin.write(json.dumps({"do": question}) + "\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
+        except OSError:
+            line = ""
+        return (line, "") if line else ("", self._last_words(process))
 
     def close(self) -> None:
         process, self._process = self._process, None
@@ -70,8 +81,14 @@ class Follower:
 
     def _last_words(self, process: "subprocess.Popen[str]") -> str:
         self._process = None
-        _, errors = process.communicate()
-        return errors.strip() or f"'gpumemtrace follow' ended with status {process.returncode}"
+        try:
+            _, errors = process.communicate()
+        except OSError:  # what was left to write
+            process.wait()
+            errors = process.stderr.read()
+        status = process.returncode
+        how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+        return errors.strip() or f"'gpumemtrace follow' {how}"
 
 
 _of_this_process = Follower()

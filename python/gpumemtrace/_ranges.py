@@ -81,14 +81,29 @@ def _as_text(name: str) -> bytes:
     return name.encode("utf-8", "replace").replace(b"\0", b"?")
 
 
-@contextlib.contextmanager
-def range(name: str) -> Iterator[None]:  # noqa: A001
+def _named(name: str) -> bytes:
+    if not isinstance(name, str):
+        raise TypeError(f"an NVTX range has a name, and {name!r} is none; Python's own range() is builtins.range")
+    return _as_text(name)
+
+
+def range(name: str) -> contextlib.AbstractContextManager[None]:  # noqa: A001
     """What this thread does inside is done in the NVTX range `name`. Does nothing where no tool listens."""
+    return _range(_named(name))
+
+
+def range_of_all_threads(name: str) -> contextlib.AbstractContextManager[None]:
+    """The same for what all threads of the process do inside."""
+    return _range_of_all_threads(_named(name))
+
+
+@contextlib.contextmanager
+def _range(name: bytes) -> Iterator[None]:
     push, pop = _push_and_pop()
     if push is None or pop is None:
         yield
         return
-    push(_as_text(name))
+    push(name)
     try:
         yield
     finally:
@@ -96,13 +111,12 @@ def range(name: str) -> Iterator[None]:  # noqa: A001
 
 
 @contextlib.contextmanager
-def range_of_all_threads(name: str) -> Iterator[None]:
-    """The same for what all threads of the process do inside."""
+def _range_of_all_threads(name: bytes) -> Iterator[None]:
     start, end = _start_and_end()
     if start is None or end is None:
         yield
         return
-    number = start(_as_text(name))
+    number = start(name)
     try:
         yield
     finally:

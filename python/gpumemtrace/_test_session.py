@@ -48,6 +48,7 @@ class Session:
         rules = config.getoption("gpumemtrace_suppressions")
         self._follower = Follower(*(word for file in rules for word in ("--suppressions", file)))
         self._has_trace = False
+        self._lost = ""  # why nothing is known of the running test
         self._runs_test = False
         self._others: Callable[..., Any] | None = None
 
@@ -85,6 +86,7 @@ class Session:
         limits = limits_of(item.iter_markers("gpumemtrace"))
         if not limits.skip:
             self._ask("begin")
+            self._lost = ""
             ranges = contextlib.ExitStack()
             ranges.enter_context(range_of_all_threads(item.nodeid))
             item.stash[_RUNNING] = _Running(limits, ranges)
@@ -94,10 +96,10 @@ class Session:
     def pytest_fixture_setup(self, fixturedef: Any, request: Any) -> Iterator[None]:
         is_wider = fixturedef.scope != "function"
         if is_wider:
-            self._ask("pause")
+            self._ask_in_test("pause")
         yield
         if is_wider:
-            self._ask("resume")
+            self._ask_in_test("resume")
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, Any, None]:
@@ -115,6 +117,13 @@ class Session:
         self._has_trace = answer["trace"] is not None
         return answer
 
+    def _ask_in_test(self, question: str) -> None:
+        """A follower that was killed takes with it what it knew of the test. The next test has a new one."""
+        try:
+            self._ask(question)
+        except GpumemtraceError as error:
+            self._lost = self._lost or str(error)
+
     def _look(self, limits: Limits) -> dict[str, Any]:
         """What fell into the test. Memory counts once nothing can let go of it any more."""
         if self._has_trace:
@@ -128,7 +137,12 @@ class Session:
         return answer
 
     def _verdict(self, limits: Limits) -> Verdict:
-        answer = self._look(limits)
+        try:
+            answer = self._look(limits)
+        except GpumemtraceError as error:
+            self._lost = self._lost or str(error)
+        if self._lost:
+            return Verdict(failure=f"The test's memory was not checked: {self._lost}.")
         findings = [finding_of(one) for one in answer["findings"]]
         failing = [one for one in findings if self._fails(one, limits)]
         verdict = Verdict(peak_bytes=answer["span"]["peak_bytes"])

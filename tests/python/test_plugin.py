@@ -113,6 +113,16 @@ class Plugin(PythonCase):
         for words in ("its own words", "300 bytes of device memory"):
             self.assertIn(words, failed["test_fails_and_leaks"])
 
+    def test_a_follower_that_is_killed(self):
+        done = self.run_suite("killed")
+        self.assert_outcomes(done, failed=2, passed=1)
+        failed = sections(done.stdout)
+        self.assertIn(
+            "The test's memory was not checked: 'gpumemtrace follow' was killed by signal 9.",
+            failed["test_loses_its_follower"],
+        )
+        self.assertIn("4.0 KiB of device memory was allocated", failed["test_leaks_behind_it"])
+
     def test_fixtures_of_wider_scope(self):
         done = self.run_suite("fixtures")
         self.assert_outcomes(done, failed=1, passed=3)
@@ -229,6 +239,11 @@ class Plugin(PythonCase):
         code = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
         done = self.run_suite("planted", python=("-c", code))
         self.assert_outcomes(done, failed=1, passed=4)
+
+    def test_a_range_has_a_name(self):
+        code = "import gpumemtrace\ntry: gpumemtrace.range(5)\nexcept TypeError as error: print(error)"
+        done = self.start("", python=("-c", code))
+        self.assertIn("an NVTX range has a name, and 5 is none", done.stdout, done.stderr)
 
     def test_snapshots(self):
         program = os.path.join(SUITES, "test_snapshots.py")

@@ -4,6 +4,7 @@
 import os
 
 import device
+import followers
 import gpumemtrace
 
 
@@ -42,5 +43,6 @@ if child == 0:
         os._exit(status)
 assert os.waitpid(child, 0)[1] == 0
 device.free(second[0])
+followers.kill()
 assert sizes() == [30, 2000], sizes()
 print("all is as it should be")
