@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "analyzer/base/path.h"
+#include "analyzer/report/fingerprint.h"
 #include "analyzer/symbols/demangle.h"
 
 namespace gmt {
@@ -30,13 +31,18 @@ template <class Visit> void for_each_frame(const Report& report, Visit visit) {
       for (const Frame& frame : stack.frames) visit(frame);
 }
 
+// Of the program's own entry: main(), or the outermost code of a Python script of the user's.
 std::string folder_of_main(const Report& report) {
-  std::string folder;
-  for_each_frame(report, [&folder](const Frame& frame) {
-    if (folder.empty() && !frame.file.empty() && bare_function(frame.function) == "main")
+  std::string folder, script;
+  for_each_frame(report, [&](const Frame& frame) {
+    if (frame.file.empty()) return;
+    const bool is_script = frame.language == "python" && frame.function == "<module>";
+    if (folder.empty() && bare_function(frame.function) == "main")
       folder = as_folder(fs::path(frame.file).parent_path().string());
+    if (is_script && is_users_frame(frame))
+      script = as_folder(fs::path(frame.file).parent_path().string());
   });
-  return folder;
+  return folder.empty() ? script : folder;
 }
 
 // Where a path ends that begins in the text: no more than what paths usually consist of.

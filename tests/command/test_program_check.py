@@ -6,7 +6,7 @@ import shutil
 import struct
 import unittest
 
-from command_case import PROGRAM, STATIC_PROGRAM, CommandCase, flat
+from command_case import COMMAND, PROGRAM, STATIC_PROGRAM, CommandCase, flat
 
 
 class ProgramCheck(CommandCase):
@@ -23,6 +23,10 @@ class ProgramCheck(CommandCase):
 
     def test_static(self):
         self.assert_refused(STATIC_PROGRAM, "is statically linked", "-static")
+
+    def test_the_command_itself(self):
+        self.assert_usage_error([COMMAND, PROGRAM], "is this command itself; write it once")
+        self.assert_usage_error(["check", COMMAND, "check", PROGRAM], "is this command itself")
 
     def test_inside_a_tool_of_nvidia(self):
         """A program waits for ever in there, for a lock of ncu's or of compute-sanitizer's."""

@@ -6,6 +6,7 @@
 
 #include "analyzer/command/run/library_search.h"
 
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -82,17 +83,26 @@ std::vector<std::string> cached(const std::string& soname) {
   return paths;
 }
 
+// Without /proc by the path that the command was started with.
 std::string command_folder() {
   std::error_code error;
-  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (error) {
+    const auto* started = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+    self = fs::canonical(started != nullptr ? started : "", error);
+  }
   return self.parent_path().string();
 }
 
 [[noreturn]] void missing(const std::string& what) {
+  std::error_code error;
+  const bool knows_itself = fs::exists("/proc/self/exe", error);
   throw UserError(
     what +
-      " is not where it was installed; reinstall gpumemtrace, or set GPUMEMTRACE_LIBDIR to the "
-      "folder that holds libgpumemtrace.so",
+      (knows_itself ? " is not where it was installed; reinstall gpumemtrace, or set "
+                    : " was not found, since /proc is not there to tell where gpumemtrace itself "
+                      "is; mount it, or set ") +
+      "GPUMEMTRACE_LIBDIR to the folder that holds libgpumemtrace.so",
     kCannotStart);
 }
 

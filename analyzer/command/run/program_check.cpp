@@ -93,6 +93,12 @@ std::string privilege(const std::string& path) {
   return {};
 }
 
+bool is_this_command(const std::string& path) {
+  struct stat program = {}, self = {};
+  return ::stat(path.c_str(), &program) == 0 && ::stat("/proc/self/exe", &self) == 0 &&
+         program.st_dev == self.st_dev && program.st_ino == self.st_ino;
+}
+
 } // namespace
 
 std::string resolve_program(const std::string& word) {
@@ -122,6 +128,10 @@ std::string resolve_program(const std::string& word) {
 
 ProgramCheck check_program(const std::string& path) {
   ProgramCheck check;
+  if (is_this_command(path))
+    throw UserError("'" + path +
+                      "' is this command itself; write it once, as in 'gpumemtrace ./app'",
+                    ExitStatus::kUsage);
   check.facts = read_elf_facts(path);
   const std::string name = "'" + path + "' ";
   if (const std::string bit = privilege(path); !bit.empty()) {

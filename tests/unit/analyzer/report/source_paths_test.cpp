@@ -34,6 +34,20 @@ TEST(SourcePaths, TakeTheFolderOfMainWhereTheRootHasNothing) {
   }
 }
 
+TEST(SourcePaths, TakeTheFolderOfThePythonScript) {
+  Report report = test::clean();
+  report.findings = {test::double_free()};
+  Frame package = test::frame("Tensor.free", "/usr/lib/python3/dist-packages/cupy/core.py", 9),
+        function = test::frame("train", "/home/me/work/model.py", 4),
+        script = test::frame("<module>", "/home/me/work/train.py", 12);
+  for (Frame* frame : {&package, &function, &script}) frame->language = "python";
+  report.findings[0].stacks = {
+    test::stack("freed again here", "cudaFree", {package, function, script})};
+  const SourcePaths paths(report, "/elsewhere");
+  EXPECT_EQ(paths.line_of(report.findings[0]).file, "model.py");
+  EXPECT_EQ(paths.line_of(report.findings[0]).line, 4u);
+}
+
 TEST(SourcePaths, NameTheProgramWhereNoFrameIsInTheSources) {
   const Report report = test::ordinary();
   const SourcePaths paths(report, "/src");
