@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 #include <system_error>
 
 #include "analyzer/base/text_lines.h"
+#include "trace/option_value.h"
 
 namespace gmt {
 
@@ -32,22 +32,8 @@ std::optional<double> parse_time(std::string_view text) {
 }
 
 std::optional<std::uint64_t> parse_size(std::string_view text) {
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(text.substr(0, digits));
-  std::string_view unit = text.substr(digits);
-  if (!value) return std::nullopt;
-  unsigned shift = 0;
-  constexpr std::string_view kUnits = "KMGT";
-  if (!unit.empty() && unit != "B") {
-    const char letter = unit[0] >= 'a' ? static_cast<char>(unit[0] - 'a' + 'A') : unit[0];
-    const std::size_t power = kUnits.find(letter);
-    if (power == std::string_view::npos) return std::nullopt;
-    shift = 10 * (static_cast<unsigned>(power) + 1);
-    unit.remove_prefix(1);
-    if (!unit.empty() && unit != "B" && unit != "iB") return std::nullopt;
-  }
-  if (*value > std::numeric_limits<std::uint64_t>::max() >> shift) return std::nullopt;
-  return *value << shift;
+  std::uint64_t value = 0;
+  return trace::read_size(text, value) ? std::optional(value) : std::nullopt;
 }
 
 } // namespace gmt

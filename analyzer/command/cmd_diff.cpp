@@ -36,6 +36,11 @@ struct Run {
 
 Run run_of(const std::string& word, const Settings& settings) {
   std::error_code error;
+  if (!fs::exists(word, error))
+    throw UserError("there is no '" + word +
+                      "'; diff takes a trace, a JSON report ('--format json=FILE') or a database "
+                      "('--format sqlite=FILE')",
+                    ExitStatus::kUnreadableTrace);
   if (!fs::is_regular_file(word, error)) {
     ReportOptions options = report_options(settings);
     options.all_stacks = options.analysis.history.columns != 0; // for the page
@@ -55,11 +60,6 @@ Run run_of(const std::string& word, const Settings& settings) {
   return {std::move(report), std::move(json)};
 }
 
-void check_format(const std::string& format) {
-  if (format == "text" || format == "html") return;
-  throw UserError("diff writes text and html, not " + format, ExitStatus::kUsage);
-}
-
 // A report that diff writes, and where.
 struct DiffFile {
   std::string format;
@@ -68,11 +68,10 @@ struct DiffFile {
 
 // The report proper first.
 std::vector<DiffFile> diff_files(const Settings& settings) {
-  check_format(settings.format);
   std::vector<DiffFile> files;
   files.push_back({settings.format, std::make_unique<OutputFile>(settings.output, STDOUT_FILENO)});
+  files.back().file->refuse_on_terminal(settings.format);
   for (const FormatFile& file : settings.format_files) {
-    check_format(file.format);
     files.push_back({file.format, std::make_unique<OutputFile>(file.path, STDOUT_FILENO)});
   }
   return files;

@@ -73,14 +73,25 @@ std::string help_finding(const DetectorInfo& detector) {
   std::string text = std::string(detector.id) + "\n\n";
   const std::string section = finding_section(detector.id);
   text += section.empty() ? std::string(detector.title) + "\n" : section;
-  return text + "\nTo leave some of them out: --suppressions FILE with lines '" +
-         std::string(detector.id) + ":GLOB'.\n";
+  const std::string id(detector.id);
+  return text +
+         "\nTo leave some of them out: --suppressions FILE, which has lines such as\n"
+         "  " +
+         id +
+         ":GLOB\n"
+         "    GLOB ('*' any characters, '?' one) covers a whole function name, with or without\n"
+         "    parameters, or a source or object file, of any frame of the finding's call stacks\n"
+         "  " +
+         id +
+         ":INNER < CALLER < ITS_CALLER\n"
+         "    each a GLOB: the first function that is the program's own, then its callers\n"
+         "--print-suppressions writes such lines, see docs/suppressions.md.\n";
 }
 
 std::string help_options() {
   std::string text =
-    "Options of run, check and record that reach the program's process (flag, and variable in its\n"
-    "environment, where the value is a plain number)\n" +
+    "Options of run, check and record that reach the program's process (flag, and variable of the\n"
+    "environment, which takes the same values)\n" +
     interposer_options_text();
   for (const std::string_view name : {"check", "report", "diff"})
     text += "\nOptions of " + std::string(name) + "\n" + options_text(find_command(name)->id);

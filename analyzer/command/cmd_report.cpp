@@ -33,12 +33,13 @@ bool read_nothing(const Report& report) {
 int command_report(const Settings& settings) {
   std::vector<TraceHead> heads = chosen_traces(settings.words);
   OutputFile output(settings.output, STDOUT_FILENO);
+  if (!settings.print_suppressions) output.refuse_on_terminal(settings.format);
   const ReportFiles files(settings);
   const BaselineCheck baseline(settings);
   const std::vector<TraceDir> traces = opened_traces(std::move(heads));
   Report report = build_report(traces, report_options(settings));
   baseline.compare(report);
-  output.write(render(report, settings, output.descriptor()));
+  if (!settings.files_only) output.write(render(report, settings, output.descriptor()));
   files.write(report);
   if (!report.no_cuda_calls) baseline.update(report);
   if (!baseline.is_update() && has_finding(report, settings.fail_on))

@@ -149,7 +149,8 @@ int report_on(RunFacts& facts, const Settings& settings, OutputFile& output,
   if (!reason.empty() && reason != facts.unchecked)
     report.remarks.push_back("the check fails: " + reason);
   baseline.compare(report);
-  output.write(render(report, settings, output.descriptor()));
+  if (settings.files_only) say(count_text(report));
+  else output.write(render(report, settings, output.descriptor()));
   if (output.is_file()) say(count_text(report) + "; the report is in '" + settings.output + "'");
   if (output.is_file() && !reason.empty()) say("the check fails: " + reason);
   files.write(report);
@@ -164,6 +165,8 @@ int report_on(RunFacts& facts, const Settings& settings, OutputFile& output,
 int command_run(const Settings& settings) {
   refuse_inside_nvidia_tool();
   OutputFile output(settings.output, STDERR_FILENO);
+  if (!settings.print_suppressions && settings.command != CommandId::kRecord)
+    output.refuse_on_terminal(settings.format);
   const ReportFiles files(settings);
   const BaselineCheck baseline(settings);
   Suppressions rules; // a wrong rule must not be found out after the run

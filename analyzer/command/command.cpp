@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include "analyzer/base/printable.h"
 #include "analyzer/command/console.h"
 
 #ifndef GPUMEMTRACE_VERSION
@@ -130,13 +131,14 @@ int dispatch(std::vector<std::string> arguments) {
     print_help_of(*command);
     return 0;
   }
+  for (const std::string& notice : settings.notices) say(notice);
   return command->run(settings);
 }
 
 std::string tool_version() { return GPUMEMTRACE_VERSION; }
 
 void say(std::string_view sentence) {
-  const std::string line = "gpumemtrace: " + std::string(sentence) + "\n";
+  const std::string line = "gpumemtrace: " + printable_lines(sentence) + "\n";
   write_all(STDERR_FILENO, line); // nothing is left to say if this fails
 }
 

@@ -17,7 +17,8 @@ std::error_code write_all(int descriptor, std::string_view text);
 bool write_output(int descriptor, std::string_view name, std::string_view text);
 
 // The file of --output. Opened before the program starts, so that a wrong path costs no run;
-// emptied only when there is something to put in. An empty path is the stream given instead.
+// emptied only when there is something to put in, and taken away again if it was made for nothing.
+// An empty path is the stream given instead.
 class OutputFile {
 public:
   OutputFile(const std::string& path, int otherwise);
@@ -27,12 +28,15 @@ public:
 
   bool is_file() const { return own_; }
   int descriptor() const { return descriptor_; }
+  // Throws UserError (usage) if a terminal would be flooded with what no person reads there.
+  void refuse_on_terminal(std::string_view format) const;
   void write(std::string_view text); // throws UserError unless everything is written
 
 private:
   std::string name_;
   int descriptor_;
   bool own_;
+  bool is_new_ = false;
 };
 
 } // namespace gmt

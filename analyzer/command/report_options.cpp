@@ -111,6 +111,7 @@ ReportOptions report_options(const Settings& settings) {
     options.analysis.timeline = timeline_size(settings.perfetto_size);
   options.analysis.span = settings.span;
   options.symbols = settings.symbols;
+  options.sources = settings.sources;
   options.native_frames = settings.native_frames;
   options.all_stacks = any_needs(settings, &OutputInfo::needs_stacks);
   // The binaries are here now

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "interposer/base/byte_file.h"
+#include "trace/option_value.h"
 
 namespace gmt::interposer {
 
@@ -51,17 +52,38 @@ bool is_device_simulated() noexcept {
   return initial_environment("GPUMEMTRACE_DEVICE", value, sizeof value) && value[0] == 's';
 }
 
-Options read_options() noexcept {
+namespace {
+
+// What cannot be read leaves the default in force.
+void read_number(const char* variable, trace::OptionForm form, const char* words,
+                 std::uint64_t& value, BadValue report) noexcept {
+  char text[64];
+  if (!initial_environment(variable, text, sizeof text)) return;
+  std::uint64_t read = 0;
+  if (trace::read_option(form, text, words, read)) value = read;
+  else if (report != nullptr) report(variable, text);
+}
+
+} // namespace
+
+Options read_options(BadValue report) noexcept {
+  using enum trace::OptionForm;
   Options options;
-  char value[32], text[kMaxOptionText + 1];
+  char text[kMaxOptionText + 1];
+#define GMT_FORM_UINT kUint
+#define GMT_FORM_SIZE kSize
+#define GMT_FORM_BOOL kBool
 #define GMT_OPTION(type, name, environment, default_value, sentence)                               \
-  if (initial_environment("GPUMEMTRACE_" #environment, value, sizeof value)) {                     \
-    options.name = std::strtoull(value, nullptr, 10);                                              \
-  }
+  read_number("GPUMEMTRACE_" #environment, GMT_FORM_##type, "", options.name, report);
+#define GMT_CHOICE(name, environment, default_value, words, sentence)                              \
+  read_number("GPUMEMTRACE_" #environment, kChoice, words, options.name, report);
 #define GMT_TEXT(name, environment, default_value, form, sentence)                                 \
   if (initial_environment("GPUMEMTRACE_" #environment, text, sizeof text))                         \
     std::strcpy(options.name, text);
 #include "trace/interposer_options.def"
+#undef GMT_FORM_UINT
+#undef GMT_FORM_SIZE
+#undef GMT_FORM_BOOL
   if (options.stack_depth > 128) options.stack_depth = 128;
   return options;
 }

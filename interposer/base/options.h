@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of trace/interposer_options.def as the command passes them: GPUMEMTRACE_<NAME>=<plain
-// decimal number or text>. Read from the environment that the process was started with, because
-// programs clear theirs.
+// The options of trace/interposer_options.def as the command passes them, or a user:
+// GPUMEMTRACE_<NAME>=<value as on the command line, or text>. Read from the environment that the
+// process was started with, because programs clear theirs.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,10 @@ struct Options {
 #include "trace/interposer_options.def"
 };
 
-Options read_options() noexcept;
+// Hears of a variable whose value is none of its option's.
+using BadValue = void (*)(const char* variable, const char* value) noexcept;
+
+Options read_options(BadValue report) noexcept;
 
 // Copies the value of an environment variable as the process was started with it; false if it is
 // not set or too long.

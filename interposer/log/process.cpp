@@ -87,6 +87,16 @@ void count_unlogged() noexcept {
   with_room([&](bool) noexcept { Process::notify_command("nolog", reason); });
 }
 
+// The command puts its notes into the report. Without one it is said here.
+void report_bad_value(const char* variable, const char* value) noexcept {
+  static char line[4096]; // under the slow lock
+  const bool has_command =
+    initial_environment("GPUMEMTRACE_NOTES", line, sizeof line) && line[0] != '\0';
+  std::snprintf(line, sizeof line, "%s=%s", variable, value);
+  if (has_command) Process::notify_command("badvalue", line);
+  else dprintf(STDERR_FILENO, "gpumemtrace: %s is no value, the default is in force\n", line);
+}
+
 // Characters that are safe in a file name; everything else becomes '_'.
 void sanitize(char* name) noexcept {
   for (; *name != '\0'; ++name) {
@@ -158,7 +168,7 @@ ThreadLog* Process::enter_thread(std::uint32_t& epoch, std::uint32_t& number) no
 
 bool Process::start() noexcept {
   pid_ = process_id();
-  options_ = read_options();
+  options_ = read_options(report_bad_value);
   free_logs = nullptr; // the parent's, after fork
   first_log = nullptr;
   notified_of_no_log = false;

@@ -194,6 +194,51 @@ class Arguments(CommandCase):
             self.assertIn("known.supp:3: 'lek' in \"lek:*\" is no kind of finding", result.stderr)
             self.assertIn("gpumemtrace help findings", result.stderr)
 
+    def test_formats_that_diff_writes(self):
+        for words in (["--format", "json"], ["--format", "html=page.html", "--format", "json=x.json"]):
+            self.assert_usage_error(["diff", *words, "-o", "out", "a", "b"], "--format", "takes text or html")
+        self.assertIn("text or html", flat(self.run_command("help", "diff").stdout))
+        self.assertNotIn("sarif", self.run_command("help", "diff").stdout)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_a_database_is_a_file(self):
+        self.assert_usage_error(["--format", "sqlite", "touch", "ran"], "--format sqlite=FILE", "--output")
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_options_that_do_nothing_say_so(self):
+        for option, value, missing in (
+            ("--kernel", "scale", "'--coalescing' or '--counters'"),
+            ("--coalescing-range", "step", "'--coalescing' or '--counters'"),
+            ("--coalescing-floor", "1M", "'--coalescing' or '--counters'"),
+            ("--keep-core-dump", "1", "'--core-dump' or '--guard'"),
+            ("--guard-min", "1M", "'--guard'"),
+            ("--baseline-tolerance", "5%", "'--baseline'"),
+            ("--perfetto-size", "1M", "'--format perfetto'"),
+        ):
+            result = self.run_command("--device", "real", option, value, PROGRAM, "exit", "3")
+            self.assertEqual(result.returncode, 3, result)
+            self.assertIn(f"gpumemtrace: '{option}' does nothing without {missing}\n", result.stderr)
+        for words in (["--coalescing"], ["--counters"], ["--coalescing=on"]):
+            result = self.run_command("record", "--device", "real", *words, "--kernel", "scale", PROGRAM)
+            self.assertNotIn("does nothing", result.stderr)
+        self.environment["GPUMEMTRACE_COALESCING"] = "1"
+        result = self.run_command("record", "--device", "real", "--kernel", "scale", PROGRAM)
+        self.assertNotIn("does nothing", result.stderr)
+        result = self.run_command("--device", "real", "--coalescing=0", "--kernel", "scale", PROGRAM)
+        self.assertIn("does nothing", result.stderr)
+
+    def test_source_root(self):
+        trace = os.path.join(os.path.dirname(__file__), "..", "fixtures", "first_steps.clean.static")
+        with open(os.path.join(self.folder, "file"), "w", encoding="utf-8") as file:
+            file.write("")
+        for root in ("nosuch", "file", "./a/b"):
+            words = ["report", "--format", "sarif", "--source-root", root, trace]
+            self.assert_usage_error(words, f"'{root}' is no value of option '--source-root'", "a folder")
+        for root in (".", self.folder, "/of/another/machine"):
+            self.assertEqual(
+                self.run_command("report", "--format", "sarif", "--source-root", root, trace).returncode, 0
+            )
+
     def test_no_program(self):
         for command in ("run", "check", "record"):
             self.assert_usage_error([command], "no program to run")
@@ -240,6 +285,15 @@ class Help(CommandCase):
         )
         self.assert_help(["--help", "check"], "gpumemtrace check")
         self.assert_usage_error(["--version", "extra"], "'--version' stands alone")
+
+    def test_findings_say_what_rules_are_compared_with(self):
+        self.assert_help(
+            ["help", "leak"], "  leak:GLOB\n", "  leak:INNER < CALLER < ITS_CALLER\n", "--print-suppressions"
+        )
+        text = flat(self.run_command("help", "leak").stdout)
+        self.assertIn(
+            "a whole function name, with or without parameters, or a source or object file, of any frame", text
+        )
 
     def test_unknown_topic(self):
         self.assert_usage_error(["help", "recrod"], "did you mean 'gpumemtrace help record'")

@@ -53,6 +53,13 @@ class Diff(CommandCase):
         rows, _ = self.rows(self.json_report(PLAIN, "old.json", forget), PLAIN)
         self.assertEqual(rows, [])
 
+    def test_what_is_not_there(self):
+        for words in (("nothing", PLAIN), (PLAIN, "nothing")):
+            result = self.run_command("diff", "-o", "out", *words)
+            self.assertEqual(result.returncode, 3, result.stderr)
+            self.assertIn("there is no 'nothing'; diff takes a trace, a JSON report", result.stderr)
+        self.assertEqual(os.listdir(self.folder), [])
+
     def test_growth_and_its_tolerance(self):
         def shrink(report):
             report["findings"][0]["bytes"] = report["findings"][0]["bytes"] * 100 // 108

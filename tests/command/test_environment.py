@@ -79,6 +79,59 @@ class Environment(CommandCase):
         self.assertEqual(self.seen("GPUMEMTRACE_STACK_DEPTH"), "7")
         self.assertEqual(self.seen("GPUMEMTRACE_STACK_DEPTH", "--stack-depth=9"), "9")
 
+    def test_variables_take_what_options_take(self):
+        for variable, text, value in (
+            ("MAX_TRACE", "2G", str(2 << 30)),
+            ("MAX_TRACE", "3MiB", str(3 << 20)),
+            ("PYTHON_FRAMES", "on", "1"),
+            ("PYTHON_FRAMES", "false", "0"),
+            ("LAUNCH_ARGUMENTS", "off", "0"),
+            ("DEVICE_RING_FULL", "wait", "1"),
+            ("DEVICE_RING_FULL", "0", "0"),
+            ("GUARD_ALIGN", "16", "2"),
+        ):
+            self.environment["GPUMEMTRACE_" + variable] = text
+            self.assertEqual(self.seen("GPUMEMTRACE_" + variable), value, (variable, text))
+            del self.environment["GPUMEMTRACE_" + variable]
+
+    def test_wrong_values_of_variables_are_refused(self):
+        for variable, text, allowed in (
+            ("MAX_TRACE", "2X", "a size such as"),
+            ("MAX_TRACE", "abc", "a size such as"),
+            ("MAX_TRACE", "2", "a size of 1M or more"),
+            ("STACK_DEPTH", "abc", "a number from 0 to 128"),
+            ("STACK_DEPTH", "129", "a number from 0 to 128"),
+            ("STACK_DEPTH", "-1", "a number from 0 to 128"),
+            ("PYTHON_FRAMES", "maybe", "0 or 1, off or on"),
+            ("DEVICE_RING_FULL", "stop", "drop or wait"),
+            ("KERNEL", "a(", "a POSIX extended regular expression"),
+        ):
+            name = "GPUMEMTRACE_" + variable
+            self.environment[name] = text
+            self.assert_usage_error(
+                ["--device", "real", "touch", "ran"], f"'{text}' is no value of the variable {name}; it takes {allowed}"
+            )
+            self.assertEqual(os.listdir(self.folder), [])
+            self.assertEqual(self.run_command("help").returncode, 0)
+            del self.environment[name]
+        self.environment["GPUMEMTRACE_STACK_DEPTH"] = "abc"
+        self.assertEqual(self.seen("GPUMEMTRACE_STACK_DEPTH", "--stack-depth", "9"), "9")
+
+    def test_wrong_values_inside_the_program_become_remarks(self):
+        self.environment["FAKE_NOTE"] = "badvalue GPUMEMTRACE_STACK_DEPTH=abc"
+        text = flat(self.run_command("--device", "real", PROGRAM).stderr)
+        self.assertIn("GPUMEMTRACE_STACK_DEPTH=abc in the environment of process", text)
+        self.assertIn("is no value of this variable", text)
+
+    def test_programs_of_another_user_are_named(self):
+        self.environment["FAKE_NOTE"] = "privileged set-user-id /usr/bin/sudo"
+        text = flat(self.run_command("--device", "real", PROGRAM).stderr)
+        self.assertIn(
+            "'/usr/bin/sudo' was started without the checker (it is a set-user-id program, and the kernel allows "
+            "no preload there)",
+            text,
+        )
+
     def test_notes_file_is_there_and_goes(self):
         script = "echo $GPUMEMTRACE_NOTES; test -w $GPUMEMTRACE_NOTES"
         result = self.run_command("--device", "real", "sh", "-c", script)

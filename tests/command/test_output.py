@@ -86,7 +86,52 @@ class Output(CommandCase):
         with open("/dev/full", "w", encoding="utf-8") as full:
             result = self.run_command("help", stdout=full)
         self.assertEqual(result.returncode, 4)
-        self.assertIn("No space left", result.stderr)
+        self.assertIn("cannot write to standard output: No space left on device; free some space\n", result.stderr)
+
+    def test_a_file_that_was_made_for_nothing_goes(self):
+        result = self.run_command("report", "--output", "report.txt", "--format", "json=r.json", "no-trace")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertEqual(os.listdir(self.folder), [])
+        with open(os.path.join(self.folder, "report.txt"), "w", encoding="utf-8") as file:
+            file.write("of before")
+        self.run_command("report", "--output", "report.txt", "no-trace")
+        with open(os.path.join(self.folder, "report.txt"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "of before")
+
+    def on_terminal(self, *words):
+        """Both streams are a terminal's."""
+        leader, follower = pty.openpty()
+        process = subprocess.Popen(
+            [COMMAND, *words],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=follower,
+            stderr=follower,
+        )
+        os.close(follower)
+        text = b""
+        try:
+            while part := os.read(leader, 4096):
+                text += part
+        except OSError:
+            pass  # the other end is closed
+        os.close(leader)
+        return process.wait(timeout=60), text.decode()
+
+    def test_pages_do_not_flood_a_terminal(self):
+        trace = os.path.join(os.path.dirname(__file__), "..", "fixtures", "first_steps.clean.static")
+        for words in (
+            ("report", "--format", "html", trace),
+            ("diff", "--format", "html", trace, trace),
+            ("check", "--device", "real", "--format", "perfetto", "touch", "ran"),
+        ):
+            status, text = self.on_terminal(*words)
+            self.assertEqual(status, 2, text)
+            self.assertIn("=FILE", text)
+        self.assertEqual(os.listdir(self.folder), [])
+        status, text = self.on_terminal("report", "--format", "html", "--output", "page.html", trace)
+        self.assertEqual((status, os.listdir(self.folder)), (0, ["page.html"]), text)
 
     def test_a_reader_that_has_gone_is_no_error(self):
         reader, writer = os.pipe()

@@ -29,6 +29,13 @@ class Sqlite(CommandCase):
         self.addCleanup(connection.close)
         return connection
 
+    def test_an_output_file_is_enough(self):
+        trace = str(pathlib.Path(__file__).resolve().parents[1] / "fixtures" / "first_steps.plain.static")
+        result = self.run_command("report", "--format", "sqlite", "--output", "run.db", trace)
+        self.assertEqual((result.returncode, result.stdout), (1, ""), result.stderr)
+        with open(os.path.join(self.folder, "run.db"), "rb") as file:
+            self.assertTrue(file.read(15).startswith(b"SQLite format 3"))
+
     def test_it_is_sound(self):
         for trace in (PLAIN, POOL):
             base = self.database(trace)

@@ -62,6 +62,23 @@ class Library(InterposedCase):
         self.assertIn("_Unwind_RaiseException", {symbol for _, _, symbol in by_program})
         self.assertEqual({os.path.basename(to) for _, to, _ in by_program}, {"libgcc_s.so.1"})
 
+    def test_values_of_variables_are_those_of_options(self):
+        good = {"MAX_TRACE": "2G", "PYTHON_FRAMES": "off", "DEVICE_RING_FULL": "wait", "GUARD_MIN": "4KiB"}
+        bad = {"STACK_DEPTH": "abc", "LAUNCH_ARGUMENTS": "perhaps", "GUARD_LIMIT": "-1"}
+        environment = {f"GPUMEMTRACE_{name}": text for name, text in {**good, **bad}.items()}
+        self.run_program("linked", "sequence", env=environment)
+        info = self.only_trace().info
+        values = {"max_trace": 2 << 30, "python_frames": 0, "device_ring_full": 1, "guard_min": 4096}
+        defaults = {"stack_depth": 32, "launch_arguments": 1, "guard_limit": 0}
+        for name, value in {**values, **defaults}.items():
+            self.assertEqual(info["option." + name], str(value), name)
+        noted = sorted(line[2] for line in self.noted() if line[0] == "badvalue")
+        self.assertEqual(noted, sorted(f"GPUMEMTRACE_{name}={text}" for name, text in bad.items()))
+        self.setUp()
+        result = self.run_program("linked", "sequence", env={**environment, "GPUMEMTRACE_NOTES": ""})
+        for name, text in bad.items():
+            self.assertIn(f"gpumemtrace: GPUMEMTRACE_{name}={text} is no value", result.stderr)
+
     def test_no_descriptor_is_kept(self):
         script = (
             "import ctypes as c, os; d = c.CDLL('libcuda.so.1'); a = c.c_uint64(); before = os.listdir('/proc/self/fd')\n"

@@ -3,21 +3,18 @@
 
 #include "analyzer/command/options/device_options.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <string_view>
 
 #include "analyzer/base/text_lines.h"
 #include "analyzer/base/user_error.h"
+#include "analyzer/command/options/wrong_value.h"
 
 namespace gmt {
 
 namespace {
-
-[[noreturn]] void wrong_device_value(const std::string& name, const std::string& value,
-                                     const std::string& allowed) {
-  throw UserError("'" + value + "' is no value of option '--" + name + "'; it takes " + allowed,
-                  ExitStatus::kUsage);
-}
 
 // "10", "10s", "500ms", "2m", "1.5h": seconds as plain text.
 std::string seconds(const std::string& name, const std::string& text) {
@@ -30,7 +27,7 @@ std::string seconds(const std::string& name, const std::string& text) {
     if (unit == word) factor = size;
   constexpr double kMost = 1e9;
   if (error != std::errc() || factor == 0 || !(value >= 0 && value * factor <= kMost))
-    wrong_device_value(name, text, "a time such as 10s, 500ms, 2m or 0 for no limit");
+    wrong_value(name, text, "a time such as 10s, 500ms, 2m or 0 for no limit");
   return std::to_string(value * factor);
 }
 
@@ -38,8 +35,8 @@ std::string count(const std::string& name, const std::string& text, std::uint64_
                   std::uint64_t most) {
   const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(text);
   if (!value || *value < least || *value > most)
-    wrong_device_value(name, text,
-                       "a number from " + std::to_string(least) + " to " + std::to_string(most));
+    wrong_value(name, text,
+                "a number from " + std::to_string(least) + " to " + std::to_string(most));
   return std::to_string(*value);
 }
 
@@ -60,7 +57,7 @@ std::string seed(const std::string& name, const std::string& text) {
 
 std::string checks(const std::string& name, const std::string& text) {
   if (text != "none" && text != "default" && text != "full")
-    wrong_device_value(name, text, "none, default or full");
+    wrong_value(name, text, "none, default or full");
   return text;
 }
 
@@ -122,6 +119,24 @@ device_settings(const std::function<std::optional<std::string>(const std::string
   for (const Known& known : known_options()) {
     if (const auto text = last(known.option.name))
       settings.emplace_back(known.variable, known.read(known.option.name, *text));
+  }
+  return settings;
+}
+
+std::vector<std::pair<std::string, std::string>>
+device_variables(const std::vector<std::pair<std::string, std::string>>& given) {
+  std::vector<std::pair<std::string, std::string>> settings;
+  for (const Known& known : known_options()) {
+    const char* set = std::getenv(known.variable);
+    const auto is_given = [&known](const auto& one) { return one.first == known.variable; };
+    if (set == nullptr || *set == '\0' || std::ranges::any_of(given, is_given)) continue;
+    // Plain numbers are the device's own form: 0 launches are all. Of what is no value it says so.
+    if (parse_number<std::uint64_t>(set)) continue;
+    try {
+      settings.emplace_back(known.variable, known.read(known.variable, set));
+    } catch (const UserError&) {
+      continue;
+    }
   }
   return settings;
 }

@@ -21,4 +21,9 @@ const std::vector<DeviceOption>& device_options();
 std::vector<std::pair<std::string, std::string>>
 device_settings(const std::function<std::optional<std::string>(const std::string&)>& last);
 
+// The same for variables that the user has set, in the forms that options take, but for those that
+// are `given`.
+std::vector<std::pair<std::string, std::string>>
+device_variables(const std::vector<std::pair<std::string, std::string>>& given);
+
 } // namespace gmt

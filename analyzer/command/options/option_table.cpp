@@ -34,9 +34,12 @@ std::vector<OptionRow> own_rows() {
     bit(CommandId::kCheck) | bit(CommandId::kReport) | bit(CommandId::kDiff);
   const unsigned compared = kReports | bit(CommandId::kDiff);
   return {
-    {"format", "FORMAT[=FILE]", compared,
+    {"format", "FORMAT[=FILE]", kReports,
      "form of the report: " + format_list() +
        " (default text); with =FILE one more report, in that file; may be repeated"},
+    {"format", "FORMAT[=FILE]", bit(CommandId::kDiff),
+     "form of the comparison: text or html (default text); with =FILE one more, in that file; may be "
+     "repeated"},
     {"format", "FORMAT", bit(CommandId::kTop), "text, json or prometheus (default text)"},
     {"once", "", bit(CommandId::kTop), "print one picture and end"},
     {"output", "FILE", compared | bit(CommandId::kTop), "write the report to a file", "o"},
@@ -81,6 +84,9 @@ std::vector<OptionRow> own_rows() {
      "folder of the sources, to which sarif, gitlab, junit and markdown name files (default: the top of "
      "the git repository here, else the folder of main)"},
     {"no-symbols", "", compared, "show modules and offsets instead of functions and lines"},
+    {"no-source", "", compared | bit(CommandId::kRecord),
+     "read no lines of source files: none in the trace and in html, and findings are known by their "
+     "functions alone"},
     {"native-frames", "", kReports,
      "show the frames of Python's interpreter, too, beside Python's own"},
     {"color", "WHEN", kReports,

@@ -9,38 +9,23 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <iterator>
 #include <limits>
 #include <sstream>
 
 #include "analyzer/base/text_lines.h"
 #include "analyzer/base/user_error.h"
-#include "analyzer/command/database/database_report.h"
 #include "analyzer/command/options/device_options.h"
-#include "analyzer/report/output_format.h"
+#include "analyzer/command/options/option_table.h"
+#include "analyzer/command/options/wrong_value.h"
+#include "trace/option_value.h"
 
 namespace gmt {
 
 namespace {
 
 using Last = std::function<std::optional<std::string>(const std::string&)>;
-
-[[noreturn]] void wrong_value(const std::string& name, const std::string& value,
-                              const std::string& allowed) {
-  throw UserError("'" + value + "' is no value of option '--" + name + "'; it takes " + allowed,
-                  ExitStatus::kUsage);
-}
-
-// "text, json or dump".
-std::string any_of(const std::vector<std::string>& words) {
-  std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const bool is_last = i + 1 == words.size();
-    if (i != 0) text += is_last ? " or " : ", ";
-    text += words[i];
-  }
-  return text;
-}
 
 std::uint64_t number(const std::string& name, const std::string& text, std::uint64_t least,
                      std::uint64_t most) {
@@ -109,10 +94,19 @@ InterposerOption make_option(InterposerOptionType type, const char* name, const 
   return {type, flag, std::string("GPUMEMTRACE_") + environment, shown_value, sentence, choices};
 }
 
-std::uint64_t choice_number(const InterposerOption& option, const std::string& text) {
-  const auto found = std::ranges::find(option.choices, text);
-  if (found == option.choices.end()) wrong_value(option.flag, text, any_of(option.choices));
-  return static_cast<std::uint64_t>(found - option.choices.begin());
+std::uint64_t choice_number(const InterposerOption& option, const std::string& name,
+                            const std::string& text) {
+  std::string words;
+  for (const std::string& word : option.choices) words += (words.empty() ? "" : " ") + word;
+  std::uint64_t value = 0;
+  if (!trace::read_choice(text, words, value)) wrong_value(name, text, any_of(option.choices));
+  return value;
+}
+
+std::uint64_t switch_value(const std::string& name, const std::string& text) {
+  std::uint64_t value = 0;
+  if (!trace::read_bool(text, value)) wrong_value(name, text, "0 or 1, off or on");
+  return value;
 }
 
 std::string pattern(const std::string& name, const std::string& text) {
@@ -152,25 +146,54 @@ std::string ring_size(const std::string& name, const std::string& text) {
   return std::to_string(bytes);
 }
 
-// What goes into the environment.
-std::string interposer_value(const InterposerOption& option, const std::string& text) {
+// What goes into the environment. `name` is what the user wrote: the option, or its variable.
+std::string interposer_value(const InterposerOption& option, const std::string& name,
+                             const std::string& text) {
   constexpr std::size_t kMostBytes = 255; // trace/interposer_options.def
-  if (text.size() > kMostBytes) wrong_value(option.flag, text, "at most 255 bytes");
+  if (text.size() > kMostBytes) wrong_value(name, text, "at most 255 bytes");
   switch (option.type) {
-  case InterposerOptionType::kUint:
-    return std::to_string(number(option.flag, text, 0, std::numeric_limits<std::uint32_t>::max()));
+  case InterposerOptionType::kUint: {
+    const bool is_depth = option.flag == "stack-depth";
+    const std::uint64_t most = is_depth ? 128 : std::numeric_limits<std::uint32_t>::max();
+    return std::to_string(number(name, text, 0, most));
+  }
   case InterposerOptionType::kSize:
-    if (option.flag == "max-trace") return trace_limit(option.flag, text);
-    if (option.flag == "device-ring-size") return ring_size(option.flag, text);
-    return std::to_string(size(option.flag, text));
-  case InterposerOptionType::kBool: return std::to_string(number(option.flag, text, 0, 1));
-  case InterposerOptionType::kChoice: return std::to_string(choice_number(option, text));
-  case InterposerOptionType::kLaunches: return launches(option.flag, text);
-  case InterposerOptionType::kPattern: return pattern(option.flag, text);
+    if (option.flag == "max-trace") return trace_limit(name, text);
+    if (option.flag == "device-ring-size") return ring_size(name, text);
+    return std::to_string(size(name, text));
+  case InterposerOptionType::kBool: return std::to_string(switch_value(name, text));
+  case InterposerOptionType::kChoice: return std::to_string(choice_number(option, name, text));
+  case InterposerOptionType::kLaunches: return launches(name, text);
+  case InterposerOptionType::kPattern: return pattern(name, text);
   case InterposerOptionType::kName:
   case InterposerOptionType::kList: return text;
   }
   return {};
+}
+
+// Options, and where one is not given its variable, which a program would read without a word.
+void read_interposer_values(const Last& last, Settings& settings) {
+  for (const InterposerOption& option : interposer_options()) {
+    if (const auto v = last(option.flag)) {
+      settings.interposer.emplace_back(option.environment,
+                                       interposer_value(option, option.flag, *v));
+    } else if (const char* set = std::getenv(option.environment.c_str()); set && *set != '\0') {
+      settings.interposer.emplace_back(option.environment,
+                                       interposer_value(option, option.environment, set));
+    }
+  }
+}
+
+// A program may have been built elsewhere: only an absolute path may name a folder that is not
+// here.
+std::string source_folder(const std::string& text) {
+  std::error_code error;
+  const std::filesystem::path folder = text;
+  const bool is_here = std::filesystem::exists(folder, error);
+  if (std::filesystem::is_directory(folder, error) || (!is_here && folder.is_absolute()))
+    return text;
+  wrong_value("source-root", text,
+              is_here ? "a folder" : "a folder, and there is none of this name");
 }
 
 std::optional<double> time_value(const std::string& name, const std::optional<std::string>& text) {
@@ -193,7 +216,7 @@ void read_report_values(const Last& last, Settings& s) {
     if (!percent) wrong_value("baseline-tolerance", *v, "a whole number of percent, such as 10%");
     s.baseline_tolerance = *percent;
   }
-  if (const auto v = last("source-root")) s.source_root = *v;
+  if (const auto v = last("source-root")) s.source_root = source_folder(*v);
   if (const auto v = last("fail-on")) {
     s.fail_on = choice<Severity>(
       "fail-on", *v,
@@ -255,45 +278,6 @@ std::span<const InterposerOption> interposer_options() {
   return options;
 }
 
-std::string format_list() {
-  std::string list;
-  for (const OutputInfo* output : outputs())
-    list += (list.empty() ? "" : ", ") + std::string(output->id);
-  return list.empty() ? "text" : list;
-}
-
-// Of `top`, which has no report.
-void read_live_format(const std::vector<std::string>& values, Settings& settings) {
-  if (values.empty()) return;
-  settings.format = values.back();
-  const std::vector<std::string> known{"text", "json", "prometheus"};
-  if (std::ranges::find(known, settings.format) == known.end())
-    wrong_value("format", settings.format, any_of(known));
-}
-
-void read_formats(const std::vector<std::string>& values, Settings& settings) {
-  if (settings.command == CommandId::kTop) return read_live_format(values, settings);
-  const auto all = outputs();
-  for (const std::string& value : values) {
-    const std::size_t equals = value.find('=');
-    const std::string format = value.substr(0, equals);
-    if (std::ranges::none_of(all, [&](const OutputInfo* o) { return o->id == format; }))
-      wrong_value("format", value, format_list());
-    if (equals == std::string::npos) {
-      if (format == kDatabaseFormat)
-        wrong_value("format", value, "sqlite with a file: --format sqlite=FILE");
-      settings.format = format;
-      continue;
-    }
-    const std::string path = value.substr(equals + 1);
-    if (path.empty()) wrong_value("format", value, "a file behind the '='");
-    if (std::ranges::any_of(settings.format_files,
-                            [&](const FormatFile& file) { return file.path == path; }))
-      wrong_value("format", value, "each file only once");
-    settings.format_files.push_back({format, path});
-  }
-}
-
 void read_values(const Last& last, Settings& settings) {
   read_report_values(last, settings);
   if (const auto v = last("device")) {
@@ -307,14 +291,12 @@ void read_values(const Last& last, Settings& settings) {
     throw UserError("options for kernels that run on the processor go with '--device simulated'",
                     ExitStatus::kUsage);
   }
+  if (settings.device == DeviceChoice::kSimulated)
+    std::ranges::move(device_variables(settings.simulated), std::back_inserter(settings.simulated));
   if (const auto v = last("trace-dir")) settings.trace_dir = *v;
-  if (settings.command == CommandId::kReport || settings.command == CommandId::kDiff ||
-      settings.command == CommandId::kTop || settings.command == CommandId::kFollow)
-    return; // its --stack-depth is about showing, not keeping
-  for (const InterposerOption& option : interposer_options()) {
-    if (const auto v = last(option.flag))
-      settings.interposer.emplace_back(option.environment, interposer_value(option, *v));
-  }
+  // The --stack-depth of others is about showing, not keeping.
+  if ((bit(settings.command) & kProgramCommands) == 0) return;
+  read_interposer_values(last, settings);
 }
 
 bool use_color(ColorChoice choice, int descriptor) {

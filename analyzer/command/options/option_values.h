@@ -37,7 +37,7 @@ struct InterposerOption {
 std::span<const InterposerOption> interposer_options();
 std::string format_list(); // "json, text"
 
-// FORMAT, of which the last one counts, and FORMAT=FILE, which all do.
+// FORMAT, of which the last one counts, and FORMAT=FILE, which all do. After read_values().
 void read_formats(const std::vector<std::string>& values, Settings& settings);
 
 // Fills in every option that `last` has a value for; `last` gives the last value written, by option

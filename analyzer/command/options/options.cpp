@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "analyzer/command/command.h"
+#include "analyzer/command/options/idle_options.h"
 #include "analyzer/command/options/option_table.h"
 #include "analyzer/command/options/option_values.h"
 #include "analyzer/detectors/detector.h"
@@ -157,6 +158,7 @@ Settings parse_options(CommandId command, std::span<const std::string> arguments
   settings.print_suppressions = values.count("print-suppressions") != 0;
   settings.update_baseline = values.count("update-baseline") != 0;
   settings.symbols = values.count("no-symbols") == 0;
+  settings.sources = values.count("no-source") == 0;
   settings.native_frames = values.count("native-frames") != 0;
   settings.require_kernels = values.count("require-kernels") != 0;
   const auto all = [&](const std::string& name) {
@@ -176,8 +178,10 @@ Settings parse_options(CommandId command, std::span<const std::string> arguments
     const std::vector<std::string> given = all(name);
     return given.empty() ? std::nullopt : std::optional(given.back());
   };
-  read_formats(all("format"), settings);
   read_values(last, settings);
+  read_formats(all("format"), settings);
+  settings.notices =
+    idle_options([&](const std::string& name) { return values.count(name) != 0; }, settings);
   const bool needs_program = (bit(command) & kProgramCommands) != 0 && !settings.help;
   if (needs_program && (settings.words.empty() || settings.words[0].empty())) {
     const std::string name = command_name(command);

@@ -47,9 +47,11 @@ struct FormatFile {
 struct Settings {
   CommandId command = CommandId::kRun;
   bool help = false;
+  std::vector<std::string> notices; // sentences about options that do nothing here
 
   std::string format = "text"; // an id of outputs()
   std::vector<FormatFile> format_files;
+  bool files_only = false; // no report but those of format_files
   std::string source_root;
   std::string output; // empty: stderr after a program, stdout for report
   Severity fail_on = Severity::kError;
@@ -67,6 +69,7 @@ struct Settings {
   std::uint64_t baseline_tolerance = 0;          // percent
   std::optional<std::uint64_t> coalescing_floor; // bytes
   bool symbols = true;
+  bool sources = true;
   bool native_frames = false;
   std::optional<unsigned> stack_depth;
   TableChoice tables = TableChoice::kAuto;
