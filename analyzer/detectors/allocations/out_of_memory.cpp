@@ -24,7 +24,13 @@ constexpr Wants kWantsFailedOnes = kWantsFailures | wants(trace::Kind::kMemoryIn
 // While a failure waits for the next try.
 constexpr Wants kWantsNextTry = kWantsFailedOnes | wants(trace::Kind::kAlloc);
 
-std::string advice_for(const HeldMemory& held) {
+std::string advice_for(const HeldMemory& held, trace::MemoryKind memory_kind) {
+  const bool may_be_larger = memory_kind == trace::MemoryKind::kManaged;
+  if (!may_be_larger && held.total_bytes && held.requested_bytes > *held.total_bytes) {
+    const bool is_negative = held.requested_bytes >> 63 != 0;
+    return cat({"Check how the size is computed: the device has ", format_bytes(*held.total_bytes),
+                " in all", is_negative ? ", and a negative number becomes such a size." : "."});
+  }
   const std::uint64_t untraced = held.untraced_bytes().value_or(0);
   if (untraced != 0 && untraced >= *held.total_bytes / 2)
     return "Look for other programs on this device (nvidia-smi): most of its memory is not this program's.";
@@ -169,7 +175,7 @@ private:
       f.message += cat({" (the first of ", format_plural(f.count, "such failure"), ")"});
     if (has_recovered) f.message += cat({"; asked again, CUDA gave ", format_bytes(failure.got)});
     f.advice = has_recovered ? "The program goes on with what it got: nothing needs to change."
-                             : advice_for(held);
+                             : advice_for(held, failure.memory_kind);
     f.stacks.push_back(stack_as(StackRole::kFailed, failure.stack, failure.call));
     for (const MemoryHolder& holder : failure.stock.holders) {
       held.holders.push_back({f.stacks.size(), holder.bytes, holder.blocks});

@@ -188,6 +188,25 @@ TEST_F(OutOfMemory, WhatIsNotTracedIsEstimated) {
     "Look for other programs on this device (nvidia-smi): most of its memory is not this program's.");
 }
 
+TEST_F(OutOfMemory, MoreThanTheDeviceHasInAll) {
+  fail(std::uint64_t{32} << 40);
+  driver_says(15 * kMiB, 16 * kMiB);
+  run();
+  ASSERT_NE(find("out-of-memory"), nullptr);
+  EXPECT_EQ(find("out-of-memory")->advice,
+            "Check how the size is computed: the device has 16.0 MiB in all.");
+}
+
+TEST_F(OutOfMemory, ANegativeSize) {
+  fail(~std::uint64_t{0} - 99);
+  driver_says(1 * kMiB, 16 * kMiB); // most of it is another program's
+  run();
+  ASSERT_NE(find("out-of-memory"), nullptr);
+  EXPECT_EQ(find("out-of-memory")->advice,
+            "Check how the size is computed: the device has 16.0 MiB in all, and a negative number "
+            "becomes such a size.");
+}
+
 TEST_F(OutOfMemory, EnoughWasFreeButNotInOnePiece) {
   cuda_malloc(kA, 100 * kMiB);
   fail(10 * kMiB);
