@@ -169,11 +169,11 @@ void GraphReplay::run(const Graph& graph, std::uint64_t order) {
     Id id = store_.find_exact(Space::kAddress, allocation.address);
     if (id == BlockStore::kNone || store_[id].memory_kind != MemoryKind::kGraph)
       id = allocate_again(allocation, order);
-    store_[id].flags |= kGraphRan;
+    store_.count_graph_memory(id, true);
   }
   for (const std::uint64_t address : graph.frees) {
     const Id id = store_.find_exact(Space::kAddress, address);
-    if (id != BlockStore::kNone) store_[id].flags &= static_cast<std::uint16_t>(~kGraphRan);
+    if (id != BlockStore::kNone) store_.count_graph_memory(id, false);
   }
 }
 
@@ -182,7 +182,8 @@ GraphReplay::Id GraphReplay::allocate_again(const Block& allocation, std::uint64
   Block block = allocation;
   block.allocated_at = order & trace::kOrderMask;
   const Block* dead = store_.find_dead(Space::kAddress, block.address);
-  if (dead != nullptr && dead->memory_kind == MemoryKind::kGraph) block.flags = dead->flags;
+  if (dead != nullptr && dead->memory_kind == MemoryKind::kGraph)
+    block.flags = dead->flags & static_cast<std::uint16_t>(~kGraphRan);
   return store_.make_live(store_.create(block));
 }
 

@@ -65,8 +65,19 @@ bool BlockStore::insert_live(Id id) {
   if (!live_[index_of(space_of(block.memory_kind))].insert(block.address, end_of(block), id))
     return false;
   if (space_of(block.memory_kind) == Space::kAddress) near_[near(block.address)] = id;
-  use_.on_allocated(block);
+  if (block.memory_kind != trace::MemoryKind::kGraph) use_.on_allocated(block);
   return true;
+}
+
+void BlockStore::count_graph_memory(Id id, bool is_allocated) {
+  Block& block = pool_[id];
+  if ((block.flags & kGraphRan) != 0) use_.on_freed(block, Block::End::kFreed);
+  if (is_allocated) {
+    block.flags |= kGraphRan;
+    use_.on_allocated(block);
+  } else {
+    block.flags &= static_cast<std::uint16_t>(~kGraphRan);
+  }
 }
 
 BlockStore::Id BlockStore::make_live(Id id) {
@@ -140,7 +151,8 @@ const Block* BlockStore::retire(Id id, Block::End how, const By& by) {
   Block& block = pool_[id];
   use_.expect(block.allocated);
   take_live(id);
-  use_.on_freed(block, how);
+  if (block.memory_kind != trace::MemoryKind::kGraph || (block.flags & kGraphRan) != 0)
+    use_.on_freed(block, how);
   const Block* kept = nullptr;
   block.end = how;
   block.freed = by.stack;

@@ -180,6 +180,10 @@ public:
     });
   }
 
+  // A launch allocates graph memory, or frees it. What a launch finds allocated it frees first. The
+  // node, which makes the block, allocates nothing.
+  void count_graph_memory(Id id, bool is_allocated);
+
   MemoryUse& use() { return use_; }
   const MemoryUse& use() const { return use_; }
   std::uint64_t unseen_frees() const { return unseen_frees_; }

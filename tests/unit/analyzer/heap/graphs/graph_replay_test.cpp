@@ -70,6 +70,38 @@ TEST_F(GraphCalls, AFreeNodeFreesAtEachLaunch) {
   EXPECT_NE(store.find_exact(Space::kAddress, kBase), kNone); // the block stays known
 }
 
+// The node allocates nothing; each launch does, and frees what the one before left.
+TEST_F(GraphCalls, MemoryCountsFromALaunchToItsFree) {
+  const auto counted = [&] {
+    for (const MemoryUse::Device& device : store.use().devices()) {
+      const auto& sums = device.memory_kinds[static_cast<std::size_t>(MemoryKind::kGraph)];
+      if (sums.allocations != 0) return sums;
+    }
+    return MemoryUse::KindSums{};
+  };
+  allocate(kBase);
+  instantiate();
+  EXPECT_EQ(counted().allocations, 0u);
+  EXPECT_EQ(store.use().live_bytes(), 0u);
+  launch();
+  EXPECT_EQ(counted().allocations, 1u);
+  EXPECT_EQ(store.use().live_bytes(), kSize);
+  launch();
+  EXPECT_EQ(counted().allocations, 2u);
+  EXPECT_EQ(counted().frees, 1u);
+  EXPECT_EQ(store.use().live_bytes(), kSize);
+  free_block(kBase);
+  EXPECT_EQ(counted().frees, 2u);
+  EXPECT_EQ(store.use().live_bytes(), 0u);
+  graphs.on_free_node(
+    trace::FreeView(make(Made<trace::FreeFields>().address(kBase).graph(kGraph))));
+  instantiate();
+  launch();
+  EXPECT_EQ(counted().allocations, 3u);
+  EXPECT_EQ(counted().frees, 3u);
+  EXPECT_EQ(counted().peak_bytes, kSize);
+}
+
 TEST_F(GraphCalls, AKernelsMemoryIsCheckedWhenTheGraphIsLaunched) {
   live(kBase, kSize);
   kernel(kBase + 16);
