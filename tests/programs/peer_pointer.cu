@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of device 0 that are given memory of device 1. Without peer access one that reads it ends its context, one
-// that does not is no mistake; the simulated device goes by what the parameter is declared as.
+// that does not is no mistake.
 // run: reads
 // devices: 2
 // env: GPUMEMTRACE_SIM_DEVICES=2
-// expect-simulated: warning peer-pointer count=1 message="The launch of scale(float*) on device 0 passes in parameter 1 the pointer" stacks="launched here"@main,"allocated here"@main:LINE(alloc)
+// expect-simulated: error kernel-fault message="on device 1, to which device 0 has no access" stacks="accessed here"@scale:LINE(scale),"launched here"@main,"allocated here"@main:LINE(alloc)
 // expect-real: warning peer-pointer count=1 message="behind it cudaDeviceSynchronize reported an illegal address" stacks="launched here"@main,"allocated here"@main:LINE(alloc),"reported here"@main
 // expect-real: warning api-error message="An earlier kernel failed"
-// expect-real: error leak count=1 bytes=1024 stacks="allocated here"@main:LINE(alloc)
+// expect: error leak count=1 bytes=1024 stacks="allocated here"@main:LINE(alloc)
 // unlike-fenced: the driver ends the program behind its core dump
 // run: reads-fenced
 // devices: 2
 // env: GPUMEMTRACE_SIM_DEVICES=2
 // options: --guard
 // exit-real: signal 6
-// expect-simulated: warning peer-pointer count=1 message="The launch of scale(float*) on device 0 passes in parameter 1 the pointer" stacks="launched here"@main,"allocated here"@main:LINE(alloc)
+// expect-simulated: error kernel-fault message="on device 1, to which device 0 has no access" stacks="accessed here"@scale:LINE(scale),"launched here"@main,"allocated here"@main:LINE(alloc)
+// expect-simulated: error leak count=1 bytes=1024 stacks="allocated here"@main:LINE(alloc)
 // not-checked-real: leak
 // expect-real: error kernel-fault message="on device 1, to which device 0 has no access" stacks="accessed here"@scale:LINE(scale),"launched here"@main,"allocated here"@main:LINE(alloc)
 // run: enabled
@@ -23,7 +24,7 @@
 // expect: clean
 // run: ignores
 // devices: 2
-// device: gpu
+// env: GPUMEMTRACE_SIM_DEVICES=2
 // expect: clean
 // run: structure
 // devices: 2

@@ -5,11 +5,13 @@
 // reached from all devices.
 //
 // A kernel that is given such an address need not use it; one that does dies of an illegal address,
-// and its context with it. So on a real device nothing is said before that. A simulated device runs
-// no kernels: there it counts if the kernel's name declares the parameter a pointer. Libraries'
-// launches are left out: they pass tables of all devices' memory by value.
+// and its context with it. So on a real device nothing is said before that. The simulated device
+// finds such a use itself (kernel-fault). Of a launch that it did not run it counts if the kernel's
+// name declares the parameter a pointer. Libraries' launches are left out: they pass tables of all
+// devices' memory by value.
 
 #include <array>
+#include <map>
 #include <string>
 #include <unordered_map>
 
@@ -26,8 +28,9 @@ namespace {
 using trace::MemoryKind;
 
 constexpr Wants kSearchesSecondDevice = wants(trace::Kind::kContext) | wants(trace::Kind::kLife);
-constexpr Wants kHasSeveralDevices =
-  kSearchesSecondDevice | wants(trace::Kind::kLaunch) | wants(trace::Kind::kSync) | kWantsFailures;
+constexpr Wants kHasSeveralDevices = kSearchesSecondDevice | wants(trace::Kind::kLaunch) |
+                                     wants(trace::Kind::kSync) | wants(trace::Kind::kExecution) |
+                                     kWantsFailures;
 
 class PeerPointer : public Detector {
 public:
@@ -39,10 +42,11 @@ public:
       if (heap.cuda().peers.has_several_devices() && facts_.records_access())
         watch(kHasSeveralDevices);
     }
+    if (e.kind == trace::Kind::kExecution) return report_unrun(e, findings);
     if (e.result == cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return explain_death(e, findings);
     if (!e.succeeded()) return;
     if (e.kind == trace::Kind::kSync) return forget_launches(e);
-    if (e.kind == trace::Kind::kLaunch) check(e, heap, findings);
+    if (e.kind == trace::Kind::kLaunch) check(e, heap);
   }
 
 private:
@@ -67,7 +71,7 @@ private:
     return stream != nullptr && stream->device == device ? device : -1;
   }
 
-  void check(const Event& e, const Heap& heap, Findings& findings) {
+  void check(const Event& e, const Heap& heap) {
     const PeerAccess& peers = heap.cuda().peers;
     if ((e.flags & trace::kFlagNested) != 0 || peers.is_unknown() || facts_.lost_so_far() != 0)
       return;
@@ -100,8 +104,18 @@ private:
       suspect.block.detail = nullptr; // may go with the block
       if (!facts_.simulated()) suspects_[next_suspect_++ % suspects_.size()] = suspect;
       else if (pointers_.contain(suspect.function, suspect.parameter))
-        findings.add(finding(suspect));
+        waiting_.emplace(e.order, suspect);
+      if (waiting_.size() > kMostUnsettled) waiting_.erase(waiting_.begin());
     }
+  }
+
+  void report_unrun(const Event& e, Findings& findings) {
+    const trace::ExecutionView execution(e);
+    const trace::ExecutionOp op = execution.op();
+    if (op != trace::ExecutionOp::kNotRun && op != trace::ExecutionOp::kNotSelected) return;
+    const auto [first, last] = waiting_.equal_range(execution.call());
+    for (auto at = first; at != last; ++at) findings.add(finding(at->second));
+    waiting_.erase(first, last);
   }
 
   Text end_of(const Access& access, const Heap& heap) const {
@@ -175,6 +189,8 @@ private:
   DeclaredPointers pointers_{facts_};
   std::unordered_map<std::uint32_t, bool> of_library_; // by call stack
   std::array<Suspect, 8> suspects_;                    // the newest
+  static constexpr std::size_t kMostUnsettled = 1024;
+  std::multimap<std::uint64_t, Suspect> waiting_; // by their launch's order
   std::size_t next_suspect_ = 0;
 };
 

@@ -56,6 +56,18 @@ std::string_view kind_of(FaultKind kind) {
   }
 }
 
+// What opens the memory of the device `owner` to another one. Pools and mappings have lists of the
+// devices that may use them.
+std::string advice_on_reach(int device, int owner, trace::MemoryKind memory_kind) {
+  const bool is_pool = memory_kind == trace::MemoryKind::kStreamOrdered;
+  if (!is_pool && memory_kind != trace::MemoryKind::kVmmMapping)
+    return gmt::advice_on_reach(device, owner);
+  return cat({"If cudaDeviceCanAccessPeer says that device ", std::to_string(device),
+              " can reach device ", std::to_string(owner), ", give it access to the ",
+              is_pool ? "memory's pool with cudaMemPoolSetAccess" : "mapping with cuMemSetAccess",
+              " before the launch; else copy the data."});
+}
+
 // One record in words.
 class FaultWords {
 public:
@@ -68,6 +80,10 @@ public:
       fault_.neighbour_bytes() != 0 && fault_.neighbour_space() == trace::FaultSpace::kGlobal;
     if (known && !is_beside_variable)
       around_ = memory_around(fault_.address(), std::max<std::uint64_t>(1, fault_.bytes()), {heap});
+    if (around_.where != MemoryAround::Where::kInside) return;
+    // Before a process has a second context its calls name none.
+    device_ = heap.device_of_context(e.context != 0 ? e.context : 1);
+    owner_ = heap.device_of(*around_.block);
   }
 
   Finding finding() const {
@@ -75,7 +91,8 @@ public:
     f.kind = kind();
     if (fault_.fault() == FaultKind::kUninitializedRead) f.severity = Severity::kWarning;
     f.message = message();
-    f.advice = std::string(advice_on(f.kind));
+    f.advice = is_out_of_reach() ? advice_on_reach(device_, owner_, around_.block->memory_kind)
+                                 : std::string(advice_on(f.kind));
     f.count = std::max<std::uint64_t>(1, fault_.count());
     if (has(e_, trace::kFaultHasAddress) && is_global(fault_.space())) f.address = fault_.address();
     add_stacks_of(f);
@@ -128,6 +145,7 @@ private:
     }
     if (around_.block != nullptr) {
       text += {", ", describe(around_, facts_)};
+      if (is_out_of_reach()) text += out_of_reach(device_, owner_);
     } else if (fault_.neighbour_bytes() != 0) {
       text += cat({", ", neighbour()});
     } else if (has(e_, trace::kFaultHasAddress) && is_global(fault_.space())) {
@@ -136,8 +154,15 @@ private:
     return text;
   }
 
+  // The device refused a use of live memory, all of it: it is another device's.
+  bool is_out_of_reach() const {
+    return fault_.fault() == FaultKind::kOutOfBounds && device_ >= 0 && owner_ >= 0 &&
+           device_ != owner_;
+  }
+
   // A device that unmaps freed memory knows only that nothing is mapped there.
   std::string_view kind() const {
+    if (is_out_of_reach()) return fault_kinds::kFault; // nothing is wrong with the address
     const bool freed = around_.where == MemoryAround::Where::kFreed;
     if (fault_.fault() == FaultKind::kOutOfBounds && freed) return fault_kinds::kUseAfterFree;
     return kind_of(fault_.fault());
@@ -267,6 +292,7 @@ private:
   const std::vector<KernelLine> lines_;
   const std::string kernel_;
   MemoryAround around_;
+  int device_ = -1, owner_ = -1; // that ran the kernel, and of memory that it used; -1: not known
 };
 
 } // namespace

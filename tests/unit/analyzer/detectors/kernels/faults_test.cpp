@@ -6,6 +6,26 @@
 namespace gmt::test {
 namespace {
 
+TEST_F(Faults, MemoryOfAnotherDeviceIsNoMistakeOfTheAddress) {
+  log().context(1, 0xc0, 0, true);
+  log().context(2, 0xc1, 1, true);
+  log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {0x200}, .context = 2},
+              trace::MemoryKind::kDevice, kB, 4000);
+  MadeFault made;
+  fault(made, FaultKind::kOutOfBounds, launch())
+    .address(kB + 16)
+    .bytes(4)
+    .access(FaultAccess::kLoad);
+  log().record({.context = 1, .flags = trace::kFaultHasThread | trace::kFaultHasAddress}, made);
+  const ReportedFinding& f = only();
+  EXPECT_EQ(f.kind, "kernel-fault");
+  EXPECT_EQ(f.message,
+            "fill(float*, int) reads 4 bytes at 0x7f32b0000010, 16 bytes into 3.9 KiB of device "
+            "memory allocated by cudaMalloc on device 1, to which device 0 has no access.");
+  EXPECT_NE(f.advice.find("cudaDeviceEnablePeerAccess for device 1 with device 0"),
+            std::string::npos);
+}
+
 TEST_F(Faults, OutOfBoundsNamesTheBlockThreadAndLaunch) {
   MadeFault f;
   fault(f, FaultKind::kOutOfBounds, launch())

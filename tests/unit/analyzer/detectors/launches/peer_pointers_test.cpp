@@ -33,17 +33,24 @@ protected:
     log().alloc({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .stack = {0x100}, .context = context},
                 memory_kind, address, kMiB);
   }
-  void launch(std::uint64_t first, std::uint64_t second = 0, std::uint16_t context = 1,
-              std::uint64_t stream = 0) {
+  // Returns the order of its record.
+  std::uint64_t launch(std::uint64_t first, std::uint64_t second = 0, std::uint16_t context = 1,
+                       std::uint64_t stream = 0) {
+    const std::uint64_t order = trace.next_order();
     log().record(
       {.api = "cuLaunchKernel",
        .via = "cudaLaunchKernel",
        .stack = {0x400},
+       .order = order,
        .context = context,
        .flags = trace::kLaunchScanned},
       Made<trace::LaunchFields>().function(kFunction).stream(stream).grid({1, 1, 1}).block(
         {1, 1, 1}),
       {trace::argument_word(first, 0), trace::argument_word(second, 1)});
+    return order;
+  }
+  void did_not_run(std::uint64_t launch) {
+    log().record({}, Made<trace::ExecutionFields>().op(trace::ExecutionOp::kNotRun).call(launch));
   }
   void synchronize(std::uint16_t code = 0, std::uint16_t context = 1) {
     log().record({.api = "cuCtxSynchronize",
@@ -122,13 +129,14 @@ TEST_F(PeerPointers, DeathOfAnotherContext) {
   EXPECT_EQ(find("peer-pointer"), nullptr);
 }
 
-TEST_F(PeerPointers, OnTheSimulatedDeviceDeclaredPointersCount) {
+TEST_F(PeerPointers, OfLaunchesThatTheSimulatedDeviceDidNotRunDeclaredPointersCount) {
   trace.info.push_back("device=simulated");
-  launch(kA, kB);
+  did_not_run(launch(kA, kB));
+  launch(kB); // it ran, and would have met a fault
   run();
   EXPECT_EQ(find("peer-pointer"), nullptr);
-  launch(kB);
-  launch(kB + 64);
+  did_not_run(launch(kB));
+  did_not_run(launch(kB + 64));
   run();
   ASSERT_NE(find("peer-pointer"), nullptr);
   EXPECT_EQ(find("peer-pointer")->count, 2u);
@@ -139,7 +147,7 @@ TEST_F(PeerPointers, EndOfTheBlockBeforeMayBeMeant) {
   trace.info.push_back("device=simulated");
   kernel("_Z1kPfS_");      // k(float*, float*)
   on_device(kA + kMiB, 2); // beside device 0's
-  launch(kA, kA + kMiB);
+  did_not_run(launch(kA, kA + kMiB));
   run();
   ASSERT_NE(find("peer-pointer"), nullptr);
   EXPECT_NE(find("peer-pointer")
@@ -154,7 +162,7 @@ TEST_F(PeerPointers, AnotherLaunchShowsThatItIsAnEnd) {
   on_device(kC, 1);
   launch(kC, kC + kMiB); // nothing is there
   on_device(kA + kMiB, 2);
-  launch(kA, kA + kMiB);
+  did_not_run(launch(kA, kA + kMiB));
   run();
   EXPECT_EQ(find("peer-pointer"), nullptr);
 }
