@@ -224,6 +224,30 @@ class Environment(CommandCase):
             ],
         )
 
+    def test_the_simulated_device_needs_no_fence(self):
+        folder = os.path.join(self.folder, "libdir")
+        os.makedirs(folder + "/simulated")
+        for name in ("libgpumemtrace.so", "simulated/libcuda.so.1", "simulated/libcudart.so.13"):
+            shutil.copy(INTERPOSER, os.path.join(folder, name))
+        self.environment["GPUMEMTRACE_LIBDIR"] = folder
+        names = ("GPUMEMTRACE_GUARD", "PYTORCH_NO_CUDA_MEMORY_CACHING")
+        asked = [word for name in names for word in ("environment", name)]
+        for options, variables, seen in (
+            (["--guard"], {}, ["0", ""]),
+            (["--guard=tensors"], {}, ["0", "1"]),
+            ([], {"GPUMEMTRACE_GUARD": "on"}, ["0", ""]),
+            (["--guard"], {"GPUMEMTRACE_SIM_GUARD": "1"}, ["1", ""]),  # as tests of the fence do
+            ([], {}, ["", ""]),
+        ):
+            with self.subTest(options=options, variables=variables):
+                before = dict(self.environment)
+                self.environment.update(variables)
+                result = self.run_command("--device", "simulated", *options, PROGRAM, *asked)
+                self.environment = before
+                self.assertEqual([line.strip("(null)") for line in result.stdout.splitlines()], seen)
+                left_out = "--guard is left out: the simulated device checks every access" in result.stderr
+                self.assertEqual(left_out, seen[0] == "0", result.stderr)
+
     def test_simulated_device_is_not_installed(self):
         result = self.run_command("--device", "simulated", PROGRAM)
         self.assertEqual(result.returncode, 125)

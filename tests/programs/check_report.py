@@ -279,7 +279,8 @@ def run_program(run, options, folder):
             command,
             check=False,
             cwd=folder,
-            env={**os.environ, **run.environment},
+            # What the fence does is the same on the simulated device, where the command leaves it out by itself.
+            env={**os.environ, "GPUMEMTRACE_SIM_GUARD": "1", **run.environment},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=TIMEOUT_SECONDS,

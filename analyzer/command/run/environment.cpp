@@ -79,7 +79,17 @@ void turn_caches_off(std::vector<std::string>& environment) {
     if (!std::getenv(name)) set(environment, name, value);
 }
 
+constexpr char kGuard[] = "GPUMEMTRACE_GUARD";
+
 } // namespace
+
+bool Instrumentation::wants_fence() const {
+  std::string value = get(kGuard);
+  for (const auto& [name, given] : interposer) {
+    if (name == kGuard) value = given;
+  }
+  return !value.empty() && value != "0" && value != "off";
+}
 
 std::vector<std::string> inherited_environment() {
   std::vector<std::string> entries;
@@ -109,8 +119,9 @@ std::vector<std::string> instrumented_environment(const Instrumentation& in) {
   set(environment, "NVTX_INJECTION64_PATH", in.install.interposer);
   for (const auto& [name, value] : in.interposer) {
     set(environment, name, value);
-    if (name == "GPUMEMTRACE_GUARD" && names_tensors(value)) turn_caches_off(environment);
+    if (name == kGuard && names_tensors(value)) turn_caches_off(environment);
   }
+  if (in.without_fence) set(environment, kGuard, "0");
   return environment;
 }
 

@@ -21,6 +21,10 @@ struct Instrumentation {
   std::string trace_dir;  // absolute
   std::string notes_file; // where processes of the tree leave word; empty if none could be made
   std::vector<std::pair<std::string, std::string>> interposer; // GPUMEMTRACE_<OPTION>, value
+
+  // Whether the options or the environment ask for the fence (--guard).
+  bool wants_fence() const;
+  bool without_fence = false; // whatever they ask for
 };
 
 std::vector<std::string> inherited_environment();
