@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of device 0 that use memory of device 1 by an address that lies in memory, so that no argument shows it. What
 // each kind of memory asks for: cudaMalloc peer access, a pool cudaMemPoolSetAccess, a mapping cuMemSetAccess.
+// libs: cuda
 // run: plain
 // devices: 2
 // env: GPUMEMTRACE_SIM_DEVICES=2
