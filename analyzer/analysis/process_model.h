@@ -82,6 +82,7 @@ public:
   std::uint64_t fatal_faults() const override { return fatal_faults_; }
   std::span<const PolicyRule> policies() const override { return options_.policies; }
   bool groups_by_range() const override { return options_.group_by_range; }
+  std::uint32_t forked_from() const override { return trace_.info.forked_from; }
   bool simulated() const override { return trace_.info.device == "simulated"; }
   bool is_guarded() const override { return guard_.asked; }
   const GuardUse& guard_use() const { return guard_; }

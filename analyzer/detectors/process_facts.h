@@ -34,6 +34,8 @@ public:
   virtual bool groups_by_range() const = 0; // findings of different ranges stay apart
 
   virtual bool simulated() const = 0;
+  // The process that had called CUDA before it forked this one; 0: none
+  virtual std::uint32_t forked_from() const = 0;
   // --guard: blocks have mappings of their own, and allocations take longer
   virtual bool is_guarded() const = 0;
   // Whom cuMemSetAccess gave access, each launch's context: since 1.4

@@ -123,6 +123,7 @@ private:
     }
     if (key == "pid") return number(value, i.pid);
     if (key == "ppid") return number(value, i.ppid);
+    if (key == "forked_from") return number(value, i.forked_from);
     if (key == "tsc") return number(value, i.tsc);
     if (key == "monotonic_ns") return number(value, i.monotonic_ns);
     if (key == "realtime_ns") return number(value, i.realtime_ns);

@@ -23,6 +23,7 @@ struct TraceInfo {
   std::string tool;                   // version that wrote the trace
   std::string run;                    // equal for all processes of one command
   std::uint32_t pid = 0, ppid = 0;
+  std::uint32_t forked_from = 0; // the process that called CUDA before it forked this one; 0: none
   std::string host, executable, directory;
   std::vector<std::string> arguments; // argv, the program's name first
   std::string device;                 // "real" or "simulated"

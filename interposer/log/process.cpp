@@ -127,7 +127,7 @@ constinit Process::Order Process::order_{};
 constinit std::atomic<std::uint64_t> Process::budget_used_{0};
 constinit Options Process::options_{};
 constinit char Process::directory_[4096] = {};
-constinit int Process::pid_ = 0;
+constinit int Process::pid_ = 0, Process::forked_from_ = 0;
 
 std::uint64_t monotonic_ns() noexcept {
   timespec now{};
@@ -167,6 +167,7 @@ ThreadLog* Process::enter_thread(std::uint32_t& epoch, std::uint32_t& number) no
 }
 
 bool Process::start() noexcept {
+  forked_from_ = epoch_.load() != 0 && pid_ != process_id() ? pid_ : 0;
   pid_ = process_id();
   options_ = read_options(report_bad_value);
   free_logs = nullptr; // the parent's, after fork
@@ -249,10 +250,8 @@ bool Process::make_directory_under(const char* parent) noexcept {
     if (again != 0) std::snprintf(number, sizeof number, "%u", again);
     const int length = std::snprintf(directory_, sizeof directory_, "%s/gpumemtrace.%s.%s.%d%s%s",
                                      parent, name, host, pid_, separator, number);
-    if (length < 0 || static_cast<std::size_t>(length) >= sizeof directory_ - 64) {
-      errno = ENAMETOOLONG;
-      return false;
-    }
+    if (length < 0 || static_cast<std::size_t>(length) >= sizeof directory_ - 64)
+      return errno = ENAMETOOLONG, false;
     if (mkdir(directory_, 0700) == 0) return true;
     if (errno != EEXIST) return false;
   }
@@ -273,6 +272,7 @@ bool Process::write_info() noexcept {
   if (initial_environment("GPUMEMTRACE_RUN", value, sizeof value)) info.text("run", value);
   info.number("pid", static_cast<std::uint64_t>(pid_));
   info.number("ppid", static_cast<std::uint64_t>(getppid()));
+  if (forked_from_ != 0) info.number("forked_from", static_cast<std::uint64_t>(forked_from_));
   if (gethostname(value, sizeof value) == 0) info.text("host", value);
   const ssize_t n = readlink("/proc/self/exe", value, sizeof value - 1);
   if (n > 0) info.text("exe", (value[n] = '\0', value));

@@ -75,7 +75,7 @@ private:
   static std::atomic<std::uint64_t> budget_used_;
   static Options options_;
   static char directory_[4096];
-  static int pid_;
+  static int pid_, forked_from_; // the process that had a session before the fork; 0: none
 };
 
 // Not in a child that came up by fork, vfork or clone and has no trace of its own yet.

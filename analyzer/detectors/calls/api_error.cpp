@@ -42,7 +42,9 @@ public:
     if (is_expected_failure(facts_.api_name(e.api), e.result) ||
         is_expected_failure(facts_.call_name(e), e.result))
       return;
-    if (heap.is_dead(e.context)) {
+    if (e.result == cuda::CUDA_ERROR_NOT_INITIALIZED && facts_.forked_from() != 0) {
+      report_fork(e);
+    } else if (heap.is_dead(e.context)) {
       ++after_sticky_;
     } else if (is_retried(e.result) && !e.from_runtime()) {
       put_off(e, findings);
@@ -55,6 +57,7 @@ public:
 
   void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
     for (auto& [thread, retry] : retries_) findings.add(std::move(retry.failure));
+    if (in_fork_) findings.add(std::move(*in_fork_));
     // A finding of its own names the kernel.
     if (!sticky_ || facts_.fatal_faults() != 0 || has_dump()) return;
     if (after_sticky_ != 0) {
@@ -124,6 +127,25 @@ private:
     f.group = std::to_string(e.result);
     f.stacks.push_back(stack_as(StackRole::kFailed, e.stack, call));
     return f;
+  }
+
+  // One mistake, however many calls it makes fail.
+  void report_fork(const Event& e) {
+    if (in_fork_) {
+      ++in_fork_->count;
+      return;
+    }
+    const std::string parent = std::to_string(facts_.forked_from());
+    in_fork_ = finding(e);
+    in_fork_->message = {"CUDA was used in a forked child: process ",
+                         parent,
+                         " had used CUDA before it forked this one, and ",
+                         CallName{facts_.call_name(e)},
+                         " failed with ",
+                         error_text(e.result, is_runtime_name(facts_.call_name(e)))};
+    in_fork_->advice =
+      "Fork before the first CUDA call, or let the child begin anew: by exec, in Python with "
+      "multiprocessing's start method \"spawn\" or \"forkserver\".";
   }
 
   // The pool that a call names, 0 if it names none.
@@ -293,7 +315,7 @@ private:
   const ProcessFacts& facts_;
   // By thread: failures that the runtime may repeat
   std::unordered_map<std::uint32_t, Retry> retries_;
-  std::optional<Finding> sticky_;
+  std::optional<Finding> sticky_, in_fork_;
   std::vector<LoggedLaunch> in_flight_; // when the error was reported
   std::uint16_t sticky_code_ = 0, sticky_context_ = 0;
   std::uint64_t after_sticky_ = 0;
