@@ -33,6 +33,7 @@ enum class ExecutionReport : std::uint32_t {
   kInvalidAddressSpace = 12,
   kInvalidJump = 13, // an indirect call or branch to no function
   kOther = 14,       // `message` says what
+  kHang = 15,        // all threads wait or poll, and nothing changes any more
 };
 
 enum class ExecutionSpace : std::uint32_t {
@@ -142,6 +143,26 @@ struct ExecutionSkip {
   std::uint64_t blocks_done, instructions_done;
 };
 
+// What is missing in a copy's source, on the whole.
+enum class ExecutionUnwritten : std::uint32_t {
+  kWhole = 1, // all of it
+  kPart = 2,
+  kTail = 3, // the end of the block, or a part of that: it was never filled so far
+};
+
+// A copy that reads memory of the device of which nothing has written some bytes: no copy, no set
+// and no kernel. Not said of padding: gaps that repeat with the stride of an element or a row.
+struct ExecutionCopy {
+  std::uint32_t size;
+  ExecutionUnwritten form;
+  std::uint64_t call;    // as ExecutionLaunch has it: the copy, or the launch of its graph
+  std::uint64_t context; // CUcontext
+  std::uint64_t address; // of the first byte that is missing
+  std::uint64_t bytes, missing; // that it reads
+  std::uint32_t to_host; // 1: to memory that the host can read
+  std::uint32_t reserved;
+};
+
 // The device heap of kernels: malloc() and free() in them.
 struct ExecutionHeapCall {
   std::uint32_t size;
@@ -185,6 +206,7 @@ struct ExecutionObserver {
   void (*skipped)(const ExecutionSkip*);
   void (*heap_call)(const ExecutionHeapCall*);
   void (*totals)(const ExecutionTotals*); // of the process so far; may come several times
+  void (*unwritten_copy)(const ExecutionCopy*); // inside the call, before the bytes are copied
 };
 
 // The function behind kObserveSymbol. The observer's table is static; null takes it away. Answers

@@ -25,6 +25,7 @@ enum class FaultKind : std::uint8_t {
   kInvalidAddressSpace = 12,
   kInvalidJump = 13,
   kOther = 14,
+  kHang = 15,
 };
 enum class FaultSpace : std::uint8_t {
   kUnknown = 0,
@@ -43,6 +44,13 @@ enum class FaultAccess : std::uint8_t {
   kReduction = 4,
   kCopy = 5,
 };
+// What is missing in what a copy reads.
+enum class UnwrittenForm : std::uint8_t {
+  kUnknown = 0,
+  kWhole = 1, // all of it
+  kPart = 2,
+  kTail = 3, // the end of the block, which was never filled so far
+};
 enum class ExecutionOp : std::uint8_t {
   kNotRun = 1,      // nothing of the launch ran
   kStopped = 2,     // in the middle, at a limit
@@ -50,6 +58,7 @@ enum class ExecutionOp : std::uint8_t {
   kTotals = 4,      // of the process so far
   kFeature = 5,     // how often one feature was executed, of the process so far
   kRunOver = 6,     // the device ends the program: kernels ran for as long as is allowed
+  kUnwrittenCopy = 7, // a copy reads memory of the device of which nothing has written a part
 };
 // kFault: which of its words mean something where 0 is a value, too.
 inline constexpr std::uint16_t kFaultHasThread = 1;
@@ -58,5 +67,6 @@ inline constexpr std::uint16_t kFaultHasOther = 4;
 inline constexpr std::uint16_t kFaultOtherHasThread = 8;
 inline constexpr std::uint16_t kFaultNeighbourFreed = 16; // what lies at the address is freed
 inline constexpr std::uint16_t kExecutionExact = 1; // kExecution: the feature is exact, as on a GPU
+inline constexpr std::uint16_t kExecutionToHost = 2; // the copy goes to memory of the host
 
 } // namespace gmt::trace

@@ -108,6 +108,7 @@ using FaultKind = Enumeration<trace::FaultKind>;
 using FaultSpace = Enumeration<trace::FaultSpace>;
 using FaultAccess = Enumeration<trace::FaultAccess>;
 using ExecutionOp = Enumeration<trace::ExecutionOp>;
+using UnwrittenForm = Enumeration<trace::UnwrittenForm>;
 struct Grid {
   using Type = Index3;
   static constexpr Type of(std::uint64_t word) { return grid_of(word); }

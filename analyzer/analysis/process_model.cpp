@@ -48,6 +48,8 @@ void ProcessModel::note(const Event& e) {
   case trace::Kind::kExit: last_words_.follow(e); break;
   case trace::Kind::kExecution:
     executions_.follow(e, [this](std::uint64_t id) { return text(id); });
+    // Behind it calls answer 702, of which "not checked" has the reason
+    if (trace::ExecutionView(e).op() == trace::ExecutionOp::kStopped) ++fatal_faults_;
     break;
   case trace::Kind::kGuardCounts:
   case trace::Kind::kGuardExport: note_guard(e); break;

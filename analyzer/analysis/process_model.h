@@ -84,6 +84,7 @@ public:
   bool groups_by_range() const override { return options_.group_by_range; }
   std::uint32_t forked_from() const override { return trace_.info.forked_from; }
   bool simulated() const override { return trace_.info.device == "simulated"; }
+  bool sees_unwritten_copies() const override { return simulated() && trace_.info.minor >= 6; }
   bool is_guarded() const override { return guard_.asked; }
   const GuardUse& guard_use() const { return guard_; }
   bool fences_tensors() const; // --guard tensors

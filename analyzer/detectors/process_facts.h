@@ -51,6 +51,8 @@ public:
   virtual bool is_static_memory(std::uint64_t address) const = 0;
   // Reads files: for findings alone
   virtual StaticVariable static_variable(std::uint64_t address) const = 0;
+  // The simulated device says of each copy what it reads that nothing wrote: since 1.6
+  virtual bool sees_unwritten_copies() const = 0;
 };
 
 } // namespace gmt

@@ -30,11 +30,13 @@ static_assert(is_same(trace::FaultKind::kOutOfBounds, trace::ExecutionReport::kO
               is_same(trace::FaultKind::kSharedRace, trace::ExecutionReport::kSharedRace) &&
               is_same(trace::FaultKind::kAssert, trace::ExecutionReport::kAssert) &&
               is_same(trace::FaultKind::kOther, trace::ExecutionReport::kOther) &&
+              is_same(trace::FaultKind::kHang, trace::ExecutionReport::kHang) &&
               is_same(trace::FaultSpace::kGeneric, trace::ExecutionSpace::kGeneric) &&
               is_same(trace::FaultAccess::kCopy, trace::ExecutionAccess::kCopy) &&
               is_same(trace::ExecutionOp::kNotRun, trace::ExecutionEnd::kNotRun) &&
               is_same(trace::ExecutionOp::kNotSelected, trace::ExecutionEnd::kNotSelected) &&
-              is_same(trace::ExecutionOp::kRunOver, trace::ExecutionEnd::kRunOver));
+              is_same(trace::ExecutionOp::kRunOver, trace::ExecutionEnd::kRunOver) &&
+              is_same(trace::UnwrittenForm::kTail, trace::ExecutionUnwritten::kTail));
 
 constexpr trace::Index3 index_of(const std::uint32_t (&v)[3]) noexcept {
   return {v[0], v[1], v[2]};
@@ -108,6 +110,18 @@ void record_skip(ThreadLog& log, const ExecutionSkip& s) noexcept {
   append_ordered(log, record, known_context(s.launch.context));
 }
 
+void record_copy(ThreadLog& log, const trace::ExecutionCopy& c) noexcept {
+  Record record;
+  record.kind = trace::Kind::kExecution;
+  record.droppable = false;
+  record.use(trace::ExecutionWord::kCount);
+  if (c.to_host != 0) record.flags |= trace::kExecutionToHost;
+  trace::ExecutionFields copy(record);
+  copy.op(trace::ExecutionOp::kUnwrittenCopy).call(c.call).address(c.address);
+  copy.bytes(c.bytes).missing(c.missing).form(static_cast<trace::UnwrittenForm>(c.form));
+  append_ordered(log, record, known_context(c.context));
+}
+
 void record_totals(ThreadLog& log, const ExecutionTotals& t) noexcept {
   Record record;
   record.kind = trace::Kind::kExecution;
@@ -151,6 +165,9 @@ void on_skipped(const ExecutionSkip* skip) noexcept {
 void on_heap_call(const trace::ExecutionHeapCall* call) noexcept {
   with_log([call](ThreadLog&) noexcept { record_heap_call(*call); });
 }
+void on_unwritten_copy(const trace::ExecutionCopy* copy) noexcept {
+  with_log([copy](ThreadLog& log) noexcept { record_copy(log, *copy); });
+}
 void on_totals(const ExecutionTotals* totals) noexcept {
   with_log([totals](ThreadLog& log) noexcept { record_totals(log, *totals); });
 }
@@ -161,7 +178,8 @@ constinit const trace::ExecutionObserver kObserver{sizeof(trace::ExecutionObserv
                                                    on_fault,
                                                    on_skipped,
                                                    on_heap_call,
-                                                   on_totals};
+                                                   on_totals,
+                                                   on_unwritten_copy};
 
 // The simulated device's alone. Answers its version.
 constinit DriverFunction<const trace::ExecutionObserver*> observe{trace::kObserveSymbol};

@@ -7,7 +7,8 @@
 // run: part
 // expect: error uninitialized-read count=1 bytes=3072 message="reads 4,096 bytes of a block of 4.0 KiB of device memory allocated by cudaMalloc, and nothing has written 3,072 of them" stacks="copied here"@main:LINE(read),"allocated here"@main:LINE(alloc)
 // run: kernel-elsewhere
-// expect: note uninitialized-read count=1 bytes=4096 message="though one may have found it in memory" stacks="copied here"@main:LINE(read),"allocated here"@main:LINE(alloc)
+// expect-real: note uninitialized-read count=1 bytes=4096 message="though one may have found it in memory" stacks="copied here"@main:LINE(read),"allocated here"@main:LINE(alloc)
+// expect-simulated: warning uninitialized-read count=1 bytes=4096 message="which nothing has written: no copy, no set and no kernel" stacks="copied here"@main:LINE(read),"allocated here"@main:LINE(alloc)
 // run: copied-on
 // expect: note uninitialized-read count=1 bytes=4096 stacks="copied here"@copy_on:LINE(copy-on),"allocated here"@main:LINE(alloc)
 // run: pitched
@@ -24,7 +25,8 @@
 // run: managed
 // expect: silent
 // run: earlier
-// expect: note uninitialized-read count=1 bytes=4096 message="though one that was launched before may still have been running" stacks="copied here"@main:LINE(read-beside),"allocated here"@main:LINE(alloc)
+// expect-simulated: warning uninitialized-read count=1 bytes=4096 stacks="copied here"@main:LINE(read-beside),"allocated here"@main:LINE(alloc)
+// expect-real: note uninitialized-read count=1 bytes=4096 message="though one that was launched before may still have been running" stacks="copied here"@main:LINE(read-beside),"allocated here"@main:LINE(alloc)
 // run: earlier-waited
 // expect: error uninitialized-read count=1 bytes=4096 stacks="copied here"@main:LINE(read-beside),"allocated here"@main:LINE(alloc)
 // run: mailbox

@@ -10,7 +10,8 @@
 // run: array
 // expect: warning unused count=1 message="of CUDA array memory allocated by cudaMallocArray was never used" stacks="allocated here"@main:LINE(array)
 // run: kernel-elsewhere
-// expect: note unused count=1 bytes=4096 message="though a kernel may have found one in memory" stacks="allocated here"@make:LINE(make)
+// expect-real: note unused count=1 bytes=4096 message="though a kernel may have found one in memory" stacks="allocated here"@make:LINE(make)
+// expect-simulated: silent
 // run: kernel
 // expect: silent
 // run: unread

@@ -90,12 +90,14 @@ constexpr std::string_view kFaults[] = {"?",
                                         "stack-overflow",
                                         "invalid-address-space",
                                         "invalid-jump",
-                                        "other"};
+                                        "other",
+                                        "hang"};
 constexpr std::string_view kFaultSpaces[] = {"?",        "global",    "shared", "local",
                                              "constant", "parameter", "generic"};
 constexpr std::string_view kFaultAccesses[] = {"?", "load", "store", "atomic", "reduction", "copy"};
 constexpr std::string_view kExecutionOps[] = {"?",      "not-run", "stopped", "not-selected",
-                                              "totals", "feature", "run-over"};
+                                              "totals", "feature", "run-over", "unwritten-copy"};
+constexpr std::string_view kUnwrittenForms[] = {"?", "whole", "part", "tail"};
 
 constexpr std::string_view kGuardMoments[] = {"free", "end", "launch"};
 
@@ -131,6 +133,7 @@ constexpr Shown RangeOp{Form::kName, kRangeOps}, ExitWay{Form::kName, kExitWays}
 constexpr Shown GuardMoment{Form::kName, kGuardMoments};
 constexpr Shown FaultKind{Form::kName, kFaults}, FaultSpace{Form::kName, kFaultSpaces};
 constexpr Shown FaultAccess{Form::kName, kFaultAccesses}, ExecutionOp{Form::kName, kExecutionOps};
+constexpr Shown UnwrittenForm{Form::kName, kUnwrittenForms};
 constexpr Shown LossCause{Form::kName, kCauses}, AccessTrouble{Form::kName, kTroubles};
 
 } // namespace forms

@@ -198,6 +198,8 @@ private:
     if (!is_device_only(block.memory_kind) || starters_.is_one(block)) return;
     if (block.allocated_at < heap.last_blind_call()) return; // may have been given to it
     const bool kernels_ran = block.allocated_at < heap.last_kernel();
+    // What a kernel finds in memory is not recorded, though the device there sees its use
+    if (kernels_ran && facts_.simulated()) return;
     const std::size_t group =
       group_of({block.allocated.value, block.api, block.memory_kind, kernels_ran}, block);
     groups_[group].bytes += block.bytes;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// uninitialized-read: a copy reads device memory that nothing we saw ever wrote. What copies and
+// uninitialized-read: a copy reads device memory that nothing we saw ever wrote. The simulated
+// device knows what was written; there this looks at arrays alone. What copies and
 // sets wrote is kept as ranges, only for blocks that no kernel, texture or other process can have
 // written instead: those are taken for written. 2D writes count as written from their first to
 // their last byte, with the padding behind it. Arrays are kept likewise, as if their rows lay one
@@ -25,6 +26,7 @@
 #include "analyzer/detectors/shared/byte_ranges.h"
 #include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/running_kernels.h"
+#include "analyzer/detectors/shared/unwritten_read.h"
 
 namespace gmt {
 namespace {
@@ -32,27 +34,6 @@ namespace {
 using trace::MemoryKind;
 
 constexpr std::size_t kFirstSweep = 4096; // blocks kept before the first look for dead ones
-
-// Ours alone: not the host's to write, not another process's, no pool that may lie on the host.
-bool is_private(const Block& block, const ProcessFacts& facts) {
-  constexpr std::uint64_t kDeferredMapping = 0x80; // CUDA_ARRAY3D_DEFERRED_MAPPING
-  switch (block.memory_kind) {
-  case MemoryKind::kDevice:
-  case MemoryKind::kPitched: return true;
-  case MemoryKind::kStreamOrdered: return block.shape().pool == 0;
-  case MemoryKind::kArray:
-  case MemoryKind::kMipmappedArray:
-    return !is_sparse(block) && (block.shape().flags & kDeferredMapping) == 0 &&
-           // Another API's memory
-           facts.api_name(block.api).find("External") == std::string_view::npos;
-  default: return false;
-  }
-}
-
-bool is_array(const Block& block) {
-  return block.memory_kind == MemoryKind::kArray ||
-         block.memory_kind == MemoryKind::kMipmappedArray;
-}
 
 // One side of a copy in an array; of width 0 where it is not known.
 Rows rows_in_array(const Event& copy, const Access& access, const Heap& heap) {
@@ -122,18 +103,6 @@ private:
   Rows rows_;
 };
 
-// Whether the data leaves the device. A side that the heap does not know is the host's unless
-// declared otherwise.
-bool goes_to_host(const Event& copy, const Heap& heap) {
-  for (const Access& access : heap.accesses()) {
-    if (access.kind != Access::Kind::kWrite) continue;
-    return access.block->memory_kind == MemoryKind::kPinned ||
-           access.block->memory_kind == MemoryKind::kRegistered;
-  }
-  const trace::Side declared = declared_side(copy, Verdict::Side::kDestination);
-  return declared == trace::Side::kHost || declared == trace::Side::kUnified;
-}
-
 class UninitializedRead : public Detector {
 public:
   explicit UninitializedRead(const ProcessFacts& facts) : facts_(facts), kernels_(facts) {}
@@ -172,12 +141,11 @@ private:
     bool of_array = false;
     ByteRanges ranges;
   };
-  enum class Writer : std::uint8_t { kNone, kEarlierKernel, kLaterKernel }; // that may have been
   using Key = std::array<std::uint64_t, 4>; // what equal findings have in common
 
   bool may_check(const Block& block, const Heap& heap) const {
-    return (block.flags & (kWasArgument | kWasBound | kWasExported)) == 0 &&
-           is_private(block, facts_) && block.allocated_at > heap.last_blind_call();
+    return (is_array(block) || !facts_.sees_unwritten_copies()) &&
+           is_unshared(block, heap, facts_);
   }
 
   void note_write(const Event& e, const Access& access, const Heap& heap) {
@@ -224,9 +192,7 @@ private:
     const Reading::Bytes bytes = reading.bytes(ranges);
     if (bytes.missing == 0) return;
     ranges.add(reading.begin(), reading.end()); // reported once
-    Writer writer = Writer::kNone;
-    if (heap.last_kernel() > block.allocated_at) writer = Writer::kLaterKernel;
-    else if (kernels_.may_write(block, e, heap)) writer = Writer::kEarlierKernel;
+    const Writer writer = writer_of(block, e, heap, kernels_);
     // Growing a buffer moves its unused part along: only what leaves the device is surely a
     // mistake.
     const bool sure = writer == Writer::kNone && goes_to_host(e, heap);
@@ -245,47 +211,15 @@ private:
     }
   }
 
-  static std::string_view what_wrote_nothing(Writer writer) {
-    switch (writer) {
-    case Writer::kLaterKernel:
-      return "no copy, no set, and no kernel was given a pointer into the block, though one may have found it in "
-             "memory";
-    case Writer::kEarlierKernel:
-      return "no copy and no set, and no kernel was launched since the block was allocated, though one that was "
-             "launched before may still have been running, and may have found a pointer to it in memory";
-    case Writer::kNone: break;
-    }
-    return "no copy, no set, and no kernel has run since the block was allocated";
-  }
-
   Finding finding(const Event& e, const Block& block, const Reading::Bytes& bytes, bool sure,
                   Writer writer) const {
-    Finding f;
-    f.kind = "uninitialized-read";
-    f.severity = sure ? Severity::kError : Severity::kNote;
-    f.api = facts_.call_name(e);
-    f.message = {CallName{f.api},
-                 " reads ",
-                 format_exact_bytes(bytes.read),
-                 " of a block of ",
-                 describe_block(block, facts_),
-                 bytes.missing == bytes.read
-                   ? ", which nothing has written: "
-                   : cat({", and nothing has written ", format_count(bytes.missing), " of them: "}),
-                 is_array(block) ? std::string_view("no copy, and no surface was made of it")
-                                 : what_wrote_nothing(writer)};
-    f.advice =
-      is_array(block)
-        ? std::string(
-            "Write the array before it is read: copy to it, or let a kernel write a surface of it.")
-        : cat({"Write the memory before it is read: copy to it, or set it with ",
-               is_runtime_name(f.api) ? "cudaMemset." : "cuMemsetD8."});
-    f.bytes = bytes.missing;
-    f.range = facts_.ranges().text(facts_.ranges().here());
-    f.group = sure ? "" : "note";
-    f.stacks.push_back(stack_as(StackRole::kCopied, e.stack, f.api));
-    f.stacks.push_back(allocation_stack(block, facts_));
-    return f;
+    UnwrittenRead read{.block = block, .stack = e.stack, .api = std::string(facts_.call_name(e))};
+    read.bytes = bytes.read;
+    read.missing = bytes.missing;
+    read.severity = sure ? Severity::kError : Severity::kNote;
+    read.why =
+      is_array(block) ? "no copy, and no surface was made of it" : what_wrote_nothing(writer);
+    return unwritten_read(read, facts_);
   }
 
   const ProcessFacts& facts_;

@@ -5,6 +5,7 @@
 // where HOST is declared 0 (it copies), as is a device destination; host memory where DEVICE is
 // declared 1; overlap 0.
 #include "execution/prints.h"
+#include "execution/unwritten_copy.h"
 #include "streams/operation.h"
 
 #include <cstring>
@@ -114,10 +115,22 @@ CUresult resolve_both(const CUDA_MEMCPY3D& copy, Rows* source, Rows* destination
 void copy_row_state(const Rows& to, const Rows& from, size_t to_offset, size_t from_offset,
                     size_t bytes) {
   executor::Memory& memory = state().memory;
-  if (to.address == 0) return;
+  if (to.address == 0 || is_host_memory(to.address)) return; // which counts as written
   const bool known = from.address != 0 && memory.region_of(from.address + from_offset) != nullptr;
   if (known) memory.copy_state(to.address + to_offset, from.address + from_offset, bytes);
   else memory.mark_initialized(to.address + to_offset, bytes);
+}
+
+// Before it is done.
+void look_for_unwritten(const CUDA_MEMCPY3D& copy, const Rows& from, const Rows& to) {
+  if (from.address == 0 || is_host_memory(from.address)) return;
+  executor::UnwrittenBytes bytes(state().memory);
+  for (size_t z = 0; z < copy.Depth; ++z) {
+    for (size_t y = 0; y < copy.Height; ++y)
+      bytes.add_row(from.address + z * from.slice + y * from.pitch, copy.WidthInBytes);
+  }
+  // An array is memory of the device
+  report_unwritten(bytes, from.address, to.address != 0 && is_host_memory(to.address));
 }
 
 } // namespace
@@ -132,6 +145,7 @@ CUresult do_copy(const CUDA_MEMCPY3D& copy) {
   Rows source, destination;
   if (CUresult bad = resolve_both(copy, &source, &destination); bad != CUDA_SUCCESS) return bad;
   flush_prints();
+  look_for_unwritten(copy, source, destination);
   for (size_t z = 0; z < copy.Depth; ++z) {
     for (size_t y = 0; y < copy.Height; ++y) {
       const size_t to = z * destination.slice + y * destination.pitch;

@@ -23,12 +23,14 @@ std::uint64_t observed_call() {
 
 } // namespace gmt::sim
 
-// A table of another version, or one that ends before its last function, is not taken.
+// A table of another version, or one that ends before the first version's last function, is not
+// taken.
 extern "C" [[gnu::visibility("default")]] std::uint32_t
 gpumemtrace_observe_execution(const gmt::trace::ExecutionObserver* table) {
   using gmt::trace::ExecutionObserver;
+  constexpr std::size_t kFirst = offsetof(ExecutionObserver, unwritten_copy); // what it had at first
   const bool fits = table == nullptr || (table->version == gmt::trace::kExecutionVersion &&
-                                         table->size >= sizeof(ExecutionObserver));
+                                         table->size >= kFirst);
   if (fits) gmt::sim::observer.store(table, std::memory_order_release);
   return gmt::trace::kExecutionVersion;
 }

@@ -146,14 +146,6 @@ void initialize_words(std::uint8_t* shadow, std::uint64_t words) {
   for (; i < words; ++i) shadow[i] |= static_cast<std::uint8_t>((shadow[i] & 0x0f) << 4);
 }
 
-unsigned state_bits(const Region& region, std::uint64_t address) {
-  const std::uint64_t offset = address - region.base;
-  return (unsigned{shadow_at(region.shadow + offset / kWord)} >> (offset % kWord)) & 0x11u;
-}
-
-constexpr unsigned kAllocatedBit = 1;
-constexpr unsigned kInitializedBit = 0x10;
-
 } // namespace
 
 Memory::~Memory() {
@@ -208,6 +200,7 @@ bool Memory::add_region(std::uint64_t base, std::uint64_t bytes, std::byte* host
 
 bool Memory::add_host_memory(std::uint64_t base, std::uint64_t bytes, std::byte* host) {
   if (!add_region(base, bytes, host)) return false;
+  find(base)->is_host = true;
   allocate(base, bytes);
   mark_initialized(base, bytes);
   return true;
@@ -237,6 +230,7 @@ void Memory::for_each_part(std::uint64_t address, std::uint64_t bytes, Visit vis
 }
 
 void Memory::allocate(std::uint64_t address, std::uint64_t bytes) {
+  forget_moved(address, bytes);
   for_each_part(address, bytes, [](Region& region, std::uint64_t offset, std::uint64_t size) {
     change(region.shadow, offset, size, 0, 0x0f);
   });
@@ -286,62 +280,6 @@ void Memory::mark_uninitialized(std::uint64_t address, std::uint64_t bytes) {
       offset += here;
     }
   });
-}
-
-void Memory::copy_state(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
-  const Region* source = find(from);
-  Region* target = find(to);
-  if (source == nullptr || target == nullptr) return;
-  bytes = std::min({bytes, source->base + source->bytes - from, target->base + target->bytes - to});
-  if ((to - target->base) % kWord == 0 && (from - source->base) % kWord == 0 && bytes >= kWord) {
-    const std::uint64_t words = bytes / kWord;
-    std::uint8_t* d = target->shadow + (to - target->base) / kWord;
-    const std::uint8_t* s = source->shadow + (from - source->base) / kWord;
-    const bool backwards = d > s;
-    for (std::uint64_t k = 0; k < words; ++k) {
-      const std::uint64_t i = backwards ? words - 1 - k : k;
-      const unsigned allocated = d[i] & 0x0fu;
-      const unsigned initialized = (s[i] >> 4) & allocated;
-      if (allocated != 0) d[i] = static_cast<std::uint8_t>(allocated | initialized << 4);
-    }
-    to += words * kWord;
-    from += words * kWord;
-    bytes -= words * kWord;
-  }
-  std::vector<bool> initialized(bytes);
-  for (std::uint64_t i = 0; i < bytes; ++i)
-    initialized[i] = (state_bits(*source, from + i) & kInitializedBit) != 0;
-  for (std::uint64_t i = 0; i < bytes; ++i) {
-    if (initialized[i]) mark_initialized(to + i, 1);
-    else mark_uninitialized(to + i, 1);
-  }
-}
-
-ByteState Memory::state(std::uint64_t address) const {
-  const Region* region = region_of(address);
-  if (region == nullptr) return ByteState::kNothing;
-  const unsigned bits = state_bits(*region, address);
-  if ((bits & kAllocatedBit) == 0) return bits == 0 ? ByteState::kNothing : ByteState::kFreed;
-  return (bits & kInitializedBit) != 0 ? ByteState::kInitialized : ByteState::kUninitialized;
-}
-
-std::uint64_t Memory::first_uninitialized(std::uint64_t address, std::uint64_t bytes) const {
-  const std::uint64_t end = address + bytes;
-  while (address < end) {
-    const Region* region = region_of(address);
-    if (region == nullptr) return address;
-    const std::uint64_t stop = std::min(end, region->base + region->bytes);
-    for (; address < stop; ++address) {
-      const std::uint64_t offset = address - region->base;
-      if (offset % kWord == 0 && stop - address >= kWord &&
-          region->shadow[offset / kWord] == 0xff) {
-        address += kWord - 1;
-        continue;
-      }
-      if (state_bits(*region, address) != (kAllocatedBit | kInitializedBit)) return address;
-    }
-  }
-  return end;
 }
 
 } // namespace gmt::executor

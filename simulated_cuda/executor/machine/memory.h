@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory_resource>
+#include <mutex>
 
 namespace gmt::executor {
 
@@ -24,6 +25,7 @@ struct Region {
   std::uint64_t bytes = 0;
   std::byte* host = nullptr;      // where the byte at `base` lies
   std::uint8_t* shadow = nullptr; // of the word at `base`
+  bool is_host = false;           // the host may write it at any time
   // A bit for each device that may use all of it
   std::uint64_t devices = ~std::uint64_t{0};
 
@@ -73,13 +75,21 @@ public:
   void copy_state(std::uint64_t to, std::uint64_t from, std::uint64_t bytes);
 
   ByteState state(std::uint64_t address) const;
-  // Of the range: the first byte that is not initialised, or `address + bytes`.
+  // Of the range: the first byte that is not initialised, or `address + bytes`; and the first that
+  // is.
   std::uint64_t first_uninitialized(std::uint64_t address, std::uint64_t bytes) const;
+  std::uint64_t first_initialized(std::uint64_t address, std::uint64_t bytes) const;
+
+  // A kernel stored what it had loaded and nothing had written: something was to be there. Known of
+  // so many ranges, until the bytes are allocated anew. May be called by several workers.
+  void note_moved(std::uint64_t address, std::uint64_t bytes);
+  bool has_moved(std::uint64_t address, std::uint64_t bytes) const; // some byte of the range
 
   const Region* region_of(std::uint64_t address) const;
 
 private:
   Region* find(std::uint64_t address);
+  void forget_moved(std::uint64_t address, std::uint64_t bytes);
   template <class Visit>
   void for_each_part(std::uint64_t address, std::uint64_t bytes, Visit visit);
 
@@ -87,6 +97,8 @@ private:
   void release_shadow(const Region& region);
 
   std::pmr::map<std::uint64_t, Region> regions_; // by base
+  mutable std::mutex moved_mutex_;
+  std::map<std::uint64_t, std::uint64_t> moved_; // begin and end of ranges, which do not touch
 };
 
 } // namespace gmt::executor

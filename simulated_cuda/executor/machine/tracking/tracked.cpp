@@ -21,6 +21,7 @@ namespace {
 struct StateSlot {
   std::uint8_t* shadow = nullptr; // null: the access was refused
   std::uint32_t first = 0;
+  bool is_host = false; // in memory of the host
 };
 
 StateSlot state_slot(Warp& w, Space space, std::uint64_t address, std::uint32_t bytes) {
@@ -36,6 +37,7 @@ StateSlot state_slot(Warp& w, Space space, std::uint64_t address, std::uint32_t 
     if (region == nullptr || !region->holds(address, bytes)) return slot;
     shadow = region->shadow;
     offset = address - region->base;
+    slot.is_host = region->is_host;
   }
   for (std::uint64_t i = offset; i < offset + bytes; ++i) {
     if ((shadow_at(shadow + i / 4) >> (i % 4) & 1) == 0) return slot;
@@ -132,7 +134,10 @@ void store_shadow(Warp& w, std::uint32_t lane, Space space, std::uint64_t addres
     written |= std::uint64_t{shadow[i] != std::byte{0xff}} << i;
   if (written == (std::uint64_t{1} << bytes) - 1) return; // as the store has said
   const StateSlot slot = state_slot(w, where, address, bytes);
-  if (slot.shadow != nullptr) set_initialized(slot.shadow, slot.first, bytes, written);
+  // The host may write there at any time, unseen
+  if (slot.shadow == nullptr || slot.is_host) return;
+  set_initialized(slot.shadow, slot.first, bytes, written);
+  if (where == Space::kGlobal) w.grid->memory->note_moved(address, bytes);
 }
 
 void spoil_frame(Warp& w, std::uint32_t registers) {
