@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registers that may hold more than what was moved: sums, products and the like, and what was made
-// of one. Logic and shifts of bits count as moves, since they build values of fields.
+// of one. A shift by whole bytes, a field and an "or" count as moves, since they put values together
+// from parts; other shifts, masks and logic are computations, unless an "or" puts their result into
+// another value.
 #pragma once
 
 #include "simulated_cuda/executor/parse/ptx.h"
 
+#include <cstdint>
 #include <vector>
 
 namespace gmt::executor {
 
 // For each of Body::registers.
-std::vector<bool> computed_registers(const ptx::Body& body);
+enum class Made : std::uint8_t { kMoved, kOfBits, kComputed };
+std::vector<Made> computed_registers(const ptx::Body& body);
 
-// Whether a part of the operand is one of them.
-bool names_computed(const ptx::Body& body, const ptx::Operand& operand,
-                    const std::vector<bool>& computed);
+// How the parts of the operand were made: the most that is true of one.
+Made made(const ptx::Body& body, const ptx::Operand& operand, const std::vector<Made>& registers);
 
 } // namespace gmt::executor

@@ -85,6 +85,8 @@ Rule rule_of(const Words& words) {
     !words.types.empty() && std::all_of(words.types.begin(), words.types.end(), is_integer);
   if (!integers || words.has("sat")) return Rule::kAny;
   if (is({"cvt"}) && words.types.size() == 2) return Rule::kSame1;
+  const bool is_unsigned = integers && ptx::name_of(words.types[0])[0] != 's';
+  if (is({"clz", "bfind"}) && is_unsigned) return Rule::kTop;
   const bool whole = words.has("hi") || words.has("wide") || words.has("cc");
   if (is({"add", "sub", "mul", "mad", "neg", "abs"}) && !whole) return Rule::kSum;
   return Rule::kAny;
@@ -218,6 +220,32 @@ Shape shape_of(const std::string& form, const Instruction& in) {
   add_letters(&shape, words, row->results, is_pair ? "UU" : row->sources);
   shape.rule = is_pair ? Rule::kAny : rule_of(words);
   return shape;
+}
+
+std::string exact_comparison(const std::string& form) {
+  struct Known {
+    std::string_view name, relation;
+    bool is_swapped;
+  };
+  static constexpr Known kKnown[] = {
+    {"eq", "eq", false}, {"ne", "eq", false}, {"lt", "lt", false}, {"lo", "lt", false},
+    {"le", "le", false}, {"ls", "le", false}, {"gt", "lt", true},  {"hi", "lt", true},
+    {"ge", "le", true},  {"hs", "le", true}};
+  constexpr std::string_view kBegin = "setp.";
+  if (!form.starts_with(kBegin)) return {};
+  const std::size_t dot = form.find('.', kBegin.size());
+  if (dot == form.npos) return {};
+  const std::string_view words = form;
+  const std::string_view name = words.substr(kBegin.size(), dot - kBegin.size());
+  std::string type(words.substr(dot + 1));
+  if (type.front() == 'b') type.front() = 'u';
+  const bool is_integer = type == "u16" || type == "u32" || type == "u64" || type == "s16" ||
+                          type == "s32" || type == "s64";
+  const auto* known = std::find_if(std::begin(kKnown), std::end(kKnown),
+                                   [&](const Known& each) { return each.name == name; });
+  if (!is_integer || known == std::end(kKnown)) return {};
+  return std::string(known->is_swapped ? "~" : "") + "track.compare." +
+         std::string(known->relation) + "." + type;
 }
 
 } // namespace gmt::executor

@@ -25,6 +25,7 @@ struct Shape {
     kAnd,     // a 0 that is written decides
     kOr,      // a 1 that is written decides
     kSum,     // carries go upward
+    kTop,     // a 1 that is written decides if it stands above all bits that are not
     kSame1,   // the instruction itself on the shadow of r[1]; other sources choose
     kSame12,  // the same with r[1] and r[2]
     kParts,   // the instruction itself: r[0] to r[3] are parts of r[4]
@@ -45,5 +46,8 @@ struct Shape {
 
 TrackedWidth width_of_bits(std::uint32_t bits);
 Shape shape_of(const std::string& form, const Instruction& in);
+// The form that compares integers by their values and shadows, with a '~' in front if its operands
+// change places; empty if the comparison is of other types.
+std::string exact_comparison(const std::string& form);
 
 } // namespace gmt::executor

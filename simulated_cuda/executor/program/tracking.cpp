@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which shadow an instruction gives its results. Logic, shifts, fields and moves are exact to the
-// bit; sums and products spoil all bits above the lowest that is spoilt; all else spoils the whole
-// result. Carries count as written.
+// Which shadow an instruction gives its results. Logic, shifts, fields, moves and comparisons of
+// integers are exact to the bit; sums and products spoil all bits above the lowest that is spoilt;
+// all else spoils the whole result. Carries count as written.
 #include "simulated_cuda/executor/program/tracking.h"
 
 #include "simulated_cuda/executor/program/computed.h"
@@ -66,9 +66,7 @@ private:
     return (operand & kConstantOperand) != 0 ? zero_ : operand + registers_;
   }
   std::uint32_t count() const { return static_cast<std::uint32_t>(code_.instructions.size()); }
-  bool is_written(std::uint32_t operand) const { // for sure
-    return operand == kNoOperand || (operand & kConstantOperand) != 0;
-  }
+  static bool is_written(std::uint32_t operand) { return (operand & kConstantOperand) != 0; }
   std::uint32_t temporary(std::uint32_t which) const {
     return 2 * registers_ + which * kTemporaryBytes;
   }
@@ -87,9 +85,9 @@ private:
   }
   std::uint32_t intern(const std::string& name) {
     const auto found = std::find(program_.forms.begin(), program_.forms.end(), name);
+    const auto at = static_cast<std::uint32_t>(found - program_.forms.begin());
     if (found == program_.forms.end()) program_.forms.push_back(name);
-    return static_cast<std::uint32_t>(
-      std::find(program_.forms.begin(), program_.forms.end(), name) - program_.forms.begin());
+    return at;
   }
 
   void check(const Instruction& of, std::uint32_t operand, TrackedWidth width) {
@@ -145,22 +143,20 @@ private:
     }
   }
 
-  void before(const Instruction& in);
-  void behind(const Instruction& in);
+  void before(const Instruction& in), behind(const Instruction& in);
   void by_opcode(const Instruction& in, const Shape& shape);
+  void compare(const Instruction& in, const Shape& shape, std::uint32_t which);
   void load_or_store(const Instruction& in, const Shape& shape, const char* name);
   void frame(const Instruction& in, bool is_load, std::uint32_t count);
   void lanes(const Instruction& in);
   void keep(const Instruction& of, std::uint32_t operand, std::uint32_t which);
   void call(const Instruction& in);
   void double_parameters();
-
   void check_output(const Instruction& in, const Shape& shape);
-
   Program& program_;
   Code& code_;
   std::uint32_t zero_, registers_;
-  std::vector<bool> computed_; // see computed.h
+  std::vector<Made> computed_; // see computed.h
 };
 
 // A result that the host may see. What was only moved takes its state along.
@@ -169,7 +165,7 @@ void Tracker::check_output(const Instruction& in, const Shape& shape) {
   if (!is_global || in.source == ptx::kNone) return;
   const ptx::Instruction& syntax = program_.source_of(code_, in);
   if (syntax.operand_count < 2) return;
-  if (!names_computed(*code_.body, code_.body->operand(syntax, 1), computed_)) return;
+  if (made(*code_.body, code_.body->operand(syntax, 1), computed_) == Made::kMoved) return;
   for (std::uint32_t i = 0; i < shape.count; ++i)
     check(in, in.r[i], width_of_bits(8 * shape.element));
 }
@@ -193,6 +189,26 @@ void Tracker::frame(const Instruction& in, bool is_load, std::uint32_t count) {
   made.immediate = in.immediate + code_.parameter_bytes;
 }
 
+// Of integers, and joined with no other predicate, the values are looked at, too.
+void Tracker::compare(const Instruction& in, const Shape& shape, std::uint32_t which) {
+  if (in.r[which] == kNoOperand) return;
+  const std::string exact = in.r[4] == kNoOperand ? exact_comparison(form(in)) : std::string();
+  if (!exact.empty()) {
+    const std::size_t swapped = exact.front() == '~' ? 1 : 0;
+    const std::uint32_t a = in.r[2 + swapped], b = in.r[3 - swapped];
+    return apply(in, exact.substr(swapped), in.r[which], {shadow(a), shadow(b), a, b});
+  }
+  Instruction& made = emit("track.compare", in, kOneResult);
+  made.r[0] = shadow(in.r[which]);
+  made.r[1] = shadow(in.r[2]);
+  made.r[2] = shadow(in.r[3]);
+  const bool is_joined = in.r[4] != kNoOperand;
+  made.r[3] = is_joined ? in.r[4] : zero_;
+  made.r[4] = is_joined ? shadow(in.r[4]) : zero_;
+  made.extra = static_cast<std::uint32_t>(shape.sources[0].width);
+  made.immediate = is_joined ? in.extra : 0;
+}
+
 void Tracker::by_opcode(const Instruction& in, const Shape& shape) {
   using Rule = Shape::Rule;
   const std::string width = "b" + std::to_string(shape.bits);
@@ -209,6 +225,9 @@ void Tracker::by_opcode(const Instruction& in, const Shape& shape) {
     return apply(in, "track.sum." + width, in.r[0],
                  {shadow(in.r[1]), one ? zero_ : shadow(in.r[2]), three ? shadow(in.r[3]) : zero_});
   }
+  case Rule::kTop:
+    return apply(in, shape.sources[0].width == TrackedWidth::k8 ? "track.top.b64" : "track.top.b32",
+                 in.r[0], {shadow(in.r[1]), in.r[1]});
   case Rule::kSame1: return same(in, shape, {1});
   case Rule::kSame12: return same(in, shape, {1, 2});
   case Rule::kParts: {
@@ -222,18 +241,8 @@ void Tracker::by_opcode(const Instruction& in, const Shape& shape) {
     return;
   }
   case Rule::kCompare:
-    for (const std::uint32_t which : {0u, 1u}) {
-      if (in.r[which] == kNoOperand) continue;
-      Instruction& made = emit("track.compare", in, kOneResult);
-      made.r[0] = shadow(in.r[which]);
-      made.r[1] = shadow(in.r[2]);
-      made.r[2] = shadow(in.r[3]);
-      made.r[3] = in.r[4] == kNoOperand ? zero_ : in.r[4];
-      made.r[4] = in.r[4] == kNoOperand ? zero_ : shadow(in.r[4]);
-      made.extra = static_cast<std::uint32_t>(shape.sources[0].width);
-      made.immediate = in.r[4] == kNoOperand ? 0 : in.extra;
-    }
-    return;
+    compare(in, shape, 0);
+    return compare(in, shape, 1);
   case Rule::kAny: return any(in, shape);
   }
 }

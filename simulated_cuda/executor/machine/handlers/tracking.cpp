@@ -128,6 +128,55 @@ Next compare(Warp& w, Next in) {
   return in + 1;
 }
 
+enum class Relation { kEqual, kLess, kLessOrEqual };
+
+// Of integers: what is written may decide, whatever the other bits are. r[1] and r[2] are the
+// shadows of the values in r[3] and r[4].
+template <class T, Relation kR>
+Next compare_values(Warp& w, Next in) {
+  using U = std::make_unsigned_t<T>;
+  constexpr U kFlip = std::is_signed_v<T> ? static_cast<U>(U{1} << (8 * sizeof(T) - 1)) : U{0};
+  const U* sa = at<const U>(w, in->r[1]);
+  const U* sb = at<const U>(w, in->r[2]);
+  const U* a = at<const U>(w, in->r[3]);
+  const U* b = at<const U>(w, in->r[4]);
+  u32 spoilt = 0;
+  for (u32 l = 0; l < kLanes; ++l) {
+    if ((sa[l] | sb[l]) == 0) continue;
+    bool is_open;
+    if (kR == Relation::kEqual) {
+      is_open = ((a[l] ^ b[l]) & static_cast<U>(~(sa[l] | sb[l]))) == 0;
+    } else { // as unsigned numbers: the least and the greatest that they may be
+      const U x = a[l] ^ kFlip, y = b[l] ^ kFlip;
+      const U least_x = static_cast<U>(x & ~sa[l]), most_x = static_cast<U>(x | sa[l]);
+      const U least_y = static_cast<U>(y & ~sb[l]), most_y = static_cast<U>(y | sb[l]);
+      is_open = kR == Relation::kLess ? most_x >= least_y && least_x < most_y
+                                      : most_x > least_y && least_x <= most_y;
+    }
+    spoilt |= is_open ? 1u << l : 0;
+  }
+  set_predicate(w, in->r[0], spoilt);
+  return in + 1;
+}
+template <class T>
+void add_comparisons(FormTable& table) {
+  table.add("track.compare.eq", TypeName<T>::value, compare_values<T, Relation::kEqual>);
+  table.add("track.compare.lt", TypeName<T>::value, compare_values<T, Relation::kLess>);
+  table.add("track.compare.le", TypeName<T>::value, compare_values<T, Relation::kLessOrEqual>);
+}
+
+// Where the highest 1 is: written bits decide it if it lies above all that are not. r[1] is the
+// shadow of the value in r[2].
+template <class T>
+Next highest_bit(Warp& w, Next in) {
+  const T* s = at<const T>(w, in->r[1]);
+  const T* a = at<const T>(w, in->r[2]);
+  alignas(64) u32 t[kLanes];
+  GMT_LANES t[l] = s[l] != 0 && static_cast<T>(a[l] & ~s[l]) <= s[l] ? kAll : 0u;
+  blend(at<u32>(w, in->r[0]), t, w.mask);
+  return in + 1;
+}
+
 // A value that was reported counts as written from then on.
 Next check(Warp& w, Next in) {
   const TrackedWidth width = width_at(in, 0);
@@ -258,6 +307,14 @@ void GMT_GROUP(tracking)(FormTable& table) {
   table.add("track.spoil", any<true>);
   table.add("track.check", check);
   table.add("track.compare", compare);
+  add_comparisons<u16>(table);
+  add_comparisons<u32>(table);
+  add_comparisons<u64>(table);
+  add_comparisons<s16>(table);
+  add_comparisons<s32>(table);
+  add_comparisons<s64>(table);
+  table.add("track.top.b32", highest_bit<u32>);
+  table.add("track.top.b64", highest_bit<u64>);
   table.add("track.ld", load);
   table.add("track.st", store);
   table.add("track.sum.b8", map3<Sum<u8>>);
