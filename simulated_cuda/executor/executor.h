@@ -119,6 +119,8 @@ struct Launch {
   std::uint64_t dynamic_shared_bytes = 0;
   std::span<const std::byte> parameters; // kernel->parameter_bytes of them
   bool cooperative = false;
+  // Other work may write memory of the device while this runs: what polls it may wait for that.
+  bool others_may_write = false;
   std::uint64_t grid_id = 1;
   Memory* memory = nullptr;
   Reach reach;                // of its device in the memory

@@ -25,6 +25,7 @@ enum class ReportKind : std::uint8_t {
   kStackOverflow,
   kInvalidAddressSpace, // an access to one space by an address of another
   kInvalidJump,         // an indirect call to no function
+  kHang,                // all threads wait or poll, and nothing changes any more
   kOther,
 };
 
@@ -111,7 +112,7 @@ struct Outcome {
   // Of what cannot be executed; of a stopped launch: where one of its threads was
   Location location;
   // Of the first mistake for which a GPU would have stopped the kernel: 700, 710, 716, 719, ...; 0:
-  // none. The executor itself goes on after 700, 716 and 717, without the access.
+  // none. The executor itself goes on for a while after 700, 716 and 717, without the access.
   std::uint32_t gpu_error = 0;
   std::uint64_t thread_instructions = 0, warp_instructions = 0, blocks_done = 0;
   double seconds = 0;

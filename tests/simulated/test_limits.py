@@ -70,12 +70,20 @@ class SimulatedKernels(unittest.TestCase):
     def test_an_endless_kernel_is_stopped_and_the_program_goes_on(self):
         result, report = self.run_program("--kernel-time", "300ms", program=(LIMITS, "endless"))
         self.assertEqual(result.returncode, 0, result)
-        self.assertIn("goes on with cudaSuccess", result.stdout)
+        self.assertIn("goes on with cudaErrorLaunchTimeout", result.stdout)
+        self.assert_not_leaks(report)
         left_out = self.only_left_out(report)
         self.assertEqual(left_out["how"], "stopped")
         self.assertIn("wait_for", left_out["kernel"])
         self.assertIn("--kernel-time allows (0.3 s)", left_out["reason"])
         self.assertTrue(left_out["line"].endswith(f"limits.cu:{line_of('wait')}"), left_out)
+
+    def test_the_context_lives_on_where_faults_do_not_end_it(self):
+        options = ("--kernel-time", "300ms", "--after-fault", "continue")
+        result, report = self.run_program(*options, program=(LIMITS, "endless"))
+        self.assertEqual(result.returncode, 0, result)
+        self.assertIn("goes on with cudaSuccess", result.stdout)
+        self.assertEqual(self.only_left_out(report)["how"], "stopped")
 
     def test_a_terminal_shows_how_far_a_kernel_is(self):
         terminal, stderr = pty.openpty()

@@ -61,6 +61,11 @@ std::string checks(const std::string& name, const std::string& text) {
   return text;
 }
 
+std::string after_fault(const std::string& name, const std::string& text) {
+  if (text != "stop" && text != "continue") wrong_device_value(name, text, "stop or continue");
+  return text;
+}
+
 struct Known {
   DeviceOption option;
   const char* variable;
@@ -88,6 +93,12 @@ const std::vector<Known>& known_options() {
       "local arrays and registers that nothing wrote, slower)"},
      "GPUMEMTRACE_SIM_DEVICE_CHECKS",
      checks},
+    {{"after-fault", "WHAT",
+      "--device simulated: what becomes of the program when a kernel was ended by a fault, or at "
+      "--kernel-time: stop (its calls answer the error, as on a GPU; the default) or continue (they "
+      "go on, so that one run shows the mistakes of several kernels)"},
+     "GPUMEMTRACE_SIM_AFTER_FAULT",
+     after_fault},
     {{"device-threads", "N",
       "--device simulated: threads that run a kernel's blocks; with 1 each run is the same (default: "
       "one a processor)"},

@@ -116,6 +116,21 @@ bool run_is_over() {
   _exit(kRunTimeIsOver);
 }
 
+// Whether a GPU may do something else while a kernel of this stream runs, of what the program does
+// before or later: the kernel may wait for that.
+bool others_may_write(const Stream& stream, const KernelOperation& operation) {
+  constexpr auto kAside = CU_STREAM_NON_BLOCKING;
+  const bool is_aside = !stream.is_legacy && (stream.flags & kAside) != 0;
+  if (operation.node != 0 || is_aside) return true;
+  bool others = false;
+  for (const auto& context : state().contexts)
+    others |= context->alive && context.get() != stream.context;
+  state().streams.for_each([&](const Stream& other) {
+    if (&other != &stream) others |= !stream.is_legacy || (other.flags & kAside) != 0;
+  });
+  return others;
+}
+
 executor::Outcome skip(const std::string& reason) {
   executor::Outcome outcome;
   outcome.end = executor::End::kSkipped;
@@ -162,6 +177,7 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   launch.dynamic_shared_bytes = p.sharedMemBytes;
   launch.parameters = operation.argument_bytes;
   launch.cooperative = operation.cooperative;
+  launch.others_may_write = others_may_write(stream, operation);
   launch.grid_id = identified.grid_id;
   launch.memory = &state().memory;
   open_memory(*stream.context, launch);
@@ -175,10 +191,16 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   return executor::run(launch, observer);
 }
 
+bool took_too_long(const executor::Outcome& outcome, const LaunchObserver& observer) {
+  const double limit = state().settings.kernel_seconds;
+  return outcome.end == executor::End::kStopped && observer.why_ended().empty() && limit != 0 &&
+         outcome.seconds > limit;
+}
+
 std::string end_in_words(const executor::Outcome& outcome, const LaunchObserver& observer) {
   if (!observer.why_ended().empty()) return observer.why_ended();
   const double limit = state().settings.kernel_seconds;
-  if (limit == 0 || outcome.seconds <= limit) return outcome.reason;
+  if (!took_too_long(outcome, observer)) return outcome.reason;
   char text[80];
   std::snprintf(text, sizeof text, "it ran for longer than --kernel-time allows (%g s)", limit);
   return text;
@@ -229,10 +251,12 @@ void execute_kernel(const Kernel& kernel, const KernelOperation& operation, cons
     observer.skipped(trace::ExecutionEnd::kStopped, end_in_words(outcome, observer),
                      outcome.location, outcome);
   const bool is_whole = outcome.end == executor::End::kDone && !observer.saw_deadlock();
-  if (!is_whole && outcome.end != executor::End::kFault)
+  const bool goes_on = !state().settings.faults_end_context;
+  if (!is_whole && (goes_on || outcome.end != executor::End::kFault))
     count_outputs_as_written(operation.argument_bytes);
-  const std::uint32_t error = outcome.gpu_error != 0 ? outcome.gpu_error : observer.heap_error();
-  if (error != 0) stream.context->sticky = static_cast<CUresult>(error);
+  std::uint32_t error = outcome.gpu_error != 0 ? outcome.gpu_error : observer.heap_error();
+  if (error == 0 && took_too_long(outcome, observer)) error = CUDA_ERROR_LAUNCH_TIMEOUT;
+  if (error != 0 && !goes_on) stream.context->sticky = static_cast<CUresult>(error);
   if (observer.run_is_over() || run_is_over()) end_program(observer);
 }
 

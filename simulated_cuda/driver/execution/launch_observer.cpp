@@ -54,7 +54,7 @@ trace::ExecutionReport kind_of(executor::ReportKind kind) {
     kUninitializedRead,  kSharedRace,    kBarrierDivergence,
     kDeadlock,           kAssert,        kTrap,
     kIllegalInstruction, kStackOverflow, kInvalidAddressSpace,
-    kInvalidJump,        kOther};
+    kInvalidJump,        kHang,          kOther};
   static_assert(std::size(kKinds) == static_cast<size_t>(executor::ReportKind::kOther) + 1);
   return kKinds[static_cast<size_t>(kind)];
 }

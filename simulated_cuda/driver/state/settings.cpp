@@ -77,6 +77,15 @@ void read_checks(std::string* out) {
   *out = value;
 }
 
+void read_after_fault(bool* ends_context) {
+  const char* name = "GPUMEMTRACE_SIM_AFTER_FAULT";
+  const char* text = std::getenv(name);
+  if (text == nullptr || *text == '\0') return;
+  const std::string value = text;
+  if (value != "stop" && value != "continue") return complain(name, text);
+  *ends_context = value == "stop";
+}
+
 bool is_power_of_two(size_t value) { return (value & (value - 1)) == 0; }
 
 } // namespace
@@ -103,6 +112,7 @@ Settings read_settings() {
   read_number("GPUMEMTRACE_SIM_ALONE_INSTRUCTIONS", 0, 1ull << 40, &settings.alone_instructions);
   read_number("GPUMEMTRACE_SIM_PROGRESS", 0, 1, &settings.show_progress);
   read_checks(&settings.device_checks);
+  read_after_fault(&settings.faults_end_context);
   read_number("GPUMEMTRACE_SIM_ABORT_SIGNAL", 1, 64, &settings.abort_signal);
   read_text_and_number("GPUMEMTRACE_SIM_ABORT_IN", false, &settings.abort_symbol,
                        &settings.abort_call);

@@ -32,6 +32,7 @@ struct Settings {
   double run_seconds = 0;                 // of all launches together; 0: no limit
   unsigned long long kernel_launches = 0; // of each kernel, then every 2^k-th; 0: all
   std::string device_checks;              // none, default or full
+  bool faults_end_context = true;         // as on a GPU; false: the program goes on
   unsigned device_threads = 0;            // that run a kernel's blocks; 0: as many as processors
   unsigned long long device_seed = 0;     // of the order of blocks and warps; 0: as numbered
   unsigned long long alone_instructions = 10000; // of a launch, before other threads help

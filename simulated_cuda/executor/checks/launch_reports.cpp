@@ -23,7 +23,8 @@ std::string code_of(const Location& location) {
 using Reported = std::pair<Moment, Report>;
 
 // Two lines race with each other whichever thread comes first: one report, the earliest, counts
-// both ways.
+// both ways. Within one line the load and the store of a thread race with the same threads: they are
+// one as well, and count once.
 void join_swapped_races(std::vector<Reported>& reports) {
   std::map<std::pair<std::string, std::string>, std::size_t> known;
   std::vector<Reported> joined;
@@ -32,8 +33,11 @@ void join_swapped_races(std::vector<Reported>& reports) {
     if (report.kind == ReportKind::kSharedRace && report.has_other) {
       const std::string here = code_of(report.location), there = code_of(report.other);
       const auto swapped = known.find({there, here});
-      if (here != there && swapped != known.end()) {
-        joined[swapped->second].second.count += report.count;
+      if (swapped != known.end() && (here != there || !report.location.lines.empty())) {
+        Report& first = joined[swapped->second].second;
+        if (here != there) first.count += report.count;
+        else first.count = std::max(first.count, report.count);
+        if (first.message.empty()) first.message = report.message;
         continue;
       }
       known.try_emplace({here, there}, joined.size());

@@ -24,6 +24,7 @@ Extent thread_extent(const Launch& launch, std::uint32_t thread) {
 // The block's first mistake for which a GPU would have stopped is kept.
 void note_error(const AccessFacts& facts, std::uint32_t error) {
   Block& block = *facts.warp->block;
+  ++block.faults;
   if (block.gpu_error == 0) block.gpu_error = error;
 }
 
@@ -193,6 +194,14 @@ void Reports::race(const AccessFacts& facts, const OtherThread& other) {
   report->other_access = other.access;
   set_other(*report, other);
   set_neighbour(*report);
+  // A line that loads and stores the same bytes, as "++" does: no barrier can stand within it
+  if (other.own_load == nullptr) return;
+  const Location load = location_of(*other.own_code, other.own_load->source);
+  const auto is_same = [](const SourceLine& a, const SourceLine& b) {
+    return a.line == b.line && a.file == b.file && a.function == b.function;
+  };
+  if (!load.lines.empty() && std::ranges::equal(load.lines, report->location.lines, is_same))
+    report->message = "read-modify-write";
 }
 
 void Reports::never_meet(const AccessFacts& facts, const OtherThread& other, bool whole_block) {

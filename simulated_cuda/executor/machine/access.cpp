@@ -193,6 +193,11 @@ const Instruction* load_by_lane(Warp& w, const Instruction* in, Space space,
 void store_by_lane(Warp& w, const Instruction* in, Space space, const std::uint64_t* addresses,
                    std::uint32_t bytes, std::uint32_t count) {
   const std::uint32_t all = bytes * count;
+  const auto first = static_cast<std::uint32_t>(__builtin_ctz(w.mask));
+  bool is_one = w.mask == w.alive;
+  for (std::uint32_t m = w.mask; m != 0; m &= m - 1)
+    is_one = is_one && addresses[__builtin_ctz(m)] == addresses[first];
+  w.worker->stores_as_one = is_one;
   for (std::uint32_t m = w.mask; m != 0; m &= m - 1) {
     const auto lane = static_cast<std::uint32_t>(__builtin_ctz(m));
     const std::uint64_t address = addresses[lane] + static_cast<std::uint64_t>(in->immediate);
@@ -228,6 +233,64 @@ std::byte* atomic_target(Warp& w, const Instruction* in, std::uint32_t lane, Spa
   return to.host;
 }
 
+namespace {
+
+// One look at an entry of the table of races.
+struct RaceEntry {
+  std::uint64_t& entry;
+  const Block& block;
+  const Warp& w;
+  std::uint32_t thread;
+  std::uint32_t store = static_cast<std::uint32_t>(entry);
+  std::uint32_t load = static_cast<std::uint32_t>(entry >> 32);
+
+  static std::uint32_t who(std::uint32_t half) { return half & race::kThreadMask; }
+  static std::uint32_t warp_of(std::uint32_t half) {
+    return who(half) >= race::kWarpReaders ? who(half) - race::kWarpReaders : who(half) / kLanes;
+  }
+  bool is_recent(std::uint32_t half) const {
+    return half >> race::kThreadBits >= block.last_barrier;
+  }
+  bool conflicts(std::uint32_t half) const {
+    if (!is_recent(half) || who(half) == thread) return false;
+    return warp_of(half) != w.id || half >> race::kThreadBits >= w.last_sync;
+  }
+  bool may_be_own_load() const { // of several readers it is not known
+    const bool several = who(load) >= race::kWarpReaders;
+    const bool in_warp = who(load) == race::kManyReaders || warp_of(load) == w.id;
+    return is_recent(load) && (several ? in_warp : who(load) == thread);
+  }
+  std::uint32_t mine() const { return thread | block.clock << race::kThreadBits; }
+
+  void note_store() { entry = (entry & 0xffffffff00000000ull) | mine(); }
+  void note_load() {
+    std::uint32_t reader = mine();
+    if (is_recent(load) && who(load) != thread) {
+      reader = (warp_of(load) == w.id ? race::kWarpReaders + w.id : race::kManyReaders) |
+               block.clock << race::kThreadBits;
+    }
+    entry = (entry & 0xffffffffull) | std::uint64_t{reader} << 32;
+  }
+};
+
+// A thread may read what it has stored itself, if all others have stored the same.
+bool read_own_value(const RaceEntry& at) {
+  const auto& known = at.w.worker->same_values;
+  const auto found = known.find(&at.entry);
+  return found != known.end() && found->second.entry == at.store &&
+         (found->second.warps >> at.w.id & 1) != 0;
+}
+// Before the store. `is_equal`: the value is there already. `by_all` threads of the warp.
+void note_value(const RaceEntry& at, bool is_equal, bool by_all) {
+  SameValue& same = at.w.worker->same_values[&at.entry];
+  const bool is_first = !at.is_recent(at.store);
+  std::uint32_t warps = same.entry == at.store && !is_first && is_equal ? same.warps : 0;
+  if (by_all && (is_first || is_equal)) warps |= 1u << at.w.id;
+  same = {at.mine(), warps};
+}
+
+} // namespace
+
 // What the fast paths passed on: exactly who raced with whom. Equal values do not race, since
 // flags are set so on purpose.
 void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_t offset,
@@ -237,34 +300,25 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
   // Functions of the system order their own accesses there by atomics
   const std::uint32_t reserved = w.grid->program->reserved_shared;
   if (reserved != kNoOperand && offset - reserved < kReservedSharedBytes) return;
-  const std::uint32_t thread = w.id * kLanes + lane;
+  const bool is_store = access == Access::kStore;
+  const bool is_equal = is_store && std::memcmp(block.shared + offset, value, bytes) == 0;
   const std::uint64_t end = (offset + bytes - 1) >> block.race_shift;
   for (std::uint64_t i = offset >> block.race_shift; i <= end; ++i) {
-    std::uint64_t& entry = block.races[i];
-    const auto low = static_cast<std::uint32_t>(entry);
-    const auto high = static_cast<std::uint32_t>(entry >> 32);
-    const auto conflicts = [&](std::uint32_t half) {
-      const std::uint32_t who = half & race::kThreadMask;
-      const std::uint32_t when = half >> race::kThreadBits;
-      if (when < block.last_barrier || who == thread) return false;
-      const bool several = who >= race::kWarpReaders;
-      const std::uint32_t warp = several ? who - race::kWarpReaders : who / kLanes;
-      return warp != w.id || when >= w.last_sync;
-    };
-    const bool is_store = access == Access::kStore;
+    RaceEntry at{block.races[i], block, w, w.id * kLanes + lane};
     Access earlier = Access::kUnknown;
-    if (conflicts(low)) earlier = Access::kStore;
-    if (earlier == Access::kUnknown && is_store && conflicts(high)) earlier = Access::kLoad;
-    if (earlier != Access::kUnknown && is_store &&
-        std::memcmp(block.shared + offset, value, bytes) == 0)
-      earlier = Access::kUnknown;
-    if (earlier != Access::kUnknown) {
-      const std::uint32_t who = (earlier == Access::kStore ? low : high) & race::kThreadMask;
+    if (at.conflicts(at.store)) earlier = Access::kStore;
+    if (earlier == Access::kUnknown && is_store && at.conflicts(at.load)) earlier = Access::kLoad;
+    const bool is_harmless = is_store ? is_equal : read_own_value(at);
+    if (earlier != Access::kUnknown && !is_harmless) {
+      const std::uint32_t who = RaceEntry::who(earlier == Access::kStore ? at.store : at.load);
+      const Program& program = *w.grid->program;
       OtherThread other;
       other.access = earlier;
       other.thread = who < race::kWarpReaders ? who : ~0u;
       const std::uint32_t* sites = earlier == Access::kStore ? block.store_sites : block.load_sites;
-      other.in = &w.grid->program->instruction(sites[i], &other.code);
+      other.in = &program.instruction(sites[i], &other.code);
+      if (is_store && at.may_be_own_load())
+        other.own_load = &program.instruction(block.load_sites[i], &other.own_code);
       AccessFacts facts = facts_of(w, in, lane);
       facts.access = access;
       facts.bytes = bytes;
@@ -272,21 +326,13 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
       facts.address = offset;
       w.worker->checks->race(facts, other);
     }
-    const std::uint32_t mine = thread | block.clock << race::kThreadBits;
     (is_store ? block.store_sites : block.load_sites)[i] = in->number;
-    if (is_store) {
-      entry = (entry & 0xffffffff00000000ull) | mine;
+    if (!is_store) {
+      at.note_load();
       continue;
     }
-    std::uint32_t reader = mine;
-    const std::uint32_t before = high & race::kThreadMask;
-    if (high >> race::kThreadBits >= block.last_barrier && before != thread) {
-      const bool several = before >= race::kWarpReaders;
-      const std::uint32_t warp = several ? before - race::kWarpReaders : before / kLanes;
-      reader = (warp == w.id ? race::kWarpReaders + w.id : race::kManyReaders) |
-               block.clock << race::kThreadBits;
-    }
-    entry = (entry & 0xffffffffull) | std::uint64_t{reader} << 32;
+    note_value(at, is_equal, w.worker->stores_as_one);
+    at.note_store();
   }
 }
 

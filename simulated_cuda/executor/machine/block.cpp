@@ -3,6 +3,7 @@
 #include "simulated_cuda/executor/machine/block.h"
 
 #include "simulated_cuda/executor/machine/report_sink.h"
+#include "simulated_cuda/executor/machine/workers/stillness.h"
 #include "simulated_cuda/executor/machine/workers/worker.h"
 
 #include <algorithm>
@@ -11,9 +12,12 @@
 namespace gmt::executor {
 namespace {
 
+constexpr std::int32_t kTurnAfterFault = 64; // backward branches
+
 void run_warp(Warp& w) {
   const Instruction* in = w.at;
   w.at = nullptr;
+  if (w.worker->stillness != nullptr) return w.worker->stillness->run_warp(w, in);
   std::uint64_t instructions = 0, lanes = 0;
   while (in != nullptr) {
     instructions += in->shown;
@@ -91,6 +95,7 @@ void Block::start(std::uint64_t which) {
   }
   alive = threads;
   gpu_error = 0;
+  faults = instructions_after = 0;
   done = has_ended_grid = is_left_out = spinning = false;
   std::fill(std::begin(barriers), std::end(barriers), Barrier{});
   if (shared_bytes != 0) {
@@ -116,6 +121,7 @@ bool Block::run() {
       if (warp->at == nullptr) continue;
     }
     warp->spinning = false;
+    if (gpu_error != 0) warp->budget = std::min(warp->budget, kTurnAfterFault);
     run_warp(*warp);
     spinning |= warp->spinning;
     ran = true;
@@ -134,6 +140,13 @@ void Block::stuck() {
   report_stuck();
   for (const auto& warp : warps) warp->stop();
   alive = 0;
+  done = true;
+}
+
+void Block::end_faulted() {
+  has_ended_grid = true;
+  for (const auto& warp : warps) warp->stop();
+  worker->run->end_at(number, {});
   done = true;
 }
 

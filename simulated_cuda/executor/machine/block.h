@@ -55,6 +55,8 @@ struct Block {
   std::uint32_t clock = 1, last_barrier = 1;
   std::uint32_t threads = 0, alive = 0; // threads
   std::uint32_t gpu_error = 0;          // the first that would have stopped a GPU
+  std::uint64_t faults = 0;             // accesses for which one would have
+  std::uint64_t instructions_after = 0; // that it executed since the first of them
   bool done = true;
   bool has_ended_grid = false;
   bool is_left_out = false; // stopped in the middle, since the grid has ended
@@ -70,6 +72,7 @@ struct Block {
 
   void prepare(Worker& worker); // once: blocks use it one after the other
   void start(std::uint64_t number);
+  void end_faulted(); // all its warps stop
   void stuck();
   void report_stuck();
   AccessFacts standing() const; // a thread that has not left, where it goes on

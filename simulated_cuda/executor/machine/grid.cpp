@@ -9,6 +9,7 @@
 #include "simulated_cuda/executor/machine/tracking/twin.h"
 #include "simulated_cuda/executor/machine/workers/dispatcher.h"
 #include "simulated_cuda/executor/machine/workers/thread_pool.h"
+#include "simulated_cuda/executor/machine/workers/watch.h"
 #include "simulated_cuda/executor/program/contraction.h"
 
 #include <algorithm>
@@ -23,48 +24,8 @@
 namespace gmt::executor {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-constexpr double kProgressSeconds = 0.1;
-
 struct AlignedFree {
   void operator()(std::byte* bytes) const { std::free(bytes); }
-};
-
-// When a launch has had enough, and when its observer is asked. It belongs to the thread that runs
-// the grid.
-class Watch {
-public:
-  Watch(const Launch& launch, Observer& observer)
-      : launch_(launch), observer_(observer), start_(Clock::now()), asked_(start_) {}
-
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-
-  // After a turn of a block. `instructions` of this worker: they say whether it is time to look.
-  void after_turn(GridRun& run, std::uint64_t instructions) {
-    if (launch_.limits.instructions != 0 && run.instructions() > launch_.limits.instructions)
-      run.halt("it executed as many instructions as are allowed");
-    if (++calls_ % 16 != 0 && instructions - at_last_look_ < 200000) return;
-    at_last_look_ = instructions;
-    look(run);
-  }
-
-  void look(GridRun& run) {
-    const Clock::time_point now = Clock::now();
-    const double elapsed = std::chrono::duration<double>(now - start_).count();
-    if (launch_.limits.seconds > 0 && elapsed > launch_.limits.seconds)
-      run.halt("it ran for as long as is allowed");
-    if (std::chrono::duration<double>(now - asked_).count() < kProgressSeconds) return;
-    asked_ = now;
-    if (!observer_.progress(run.done(), launch_.grid.count(), elapsed))
-      run.halt("it was interrupted");
-  }
-
-private:
-  const Launch& launch_;
-  Observer& observer_;
-  Clock::time_point start_, asked_;
-  std::uint64_t calls_ = 0, at_last_look_ = 0;
 };
 
 void fill_constants(Grid& grid, const Program& program) {
@@ -124,7 +85,9 @@ std::uint64_t resident_blocks(const Launch& launch, const Grid& grid, const Prog
 class Workspace {
 public:
   explicit Workspace(Memory& memory) : memory_(memory), bytes_(4096) {
-    memory_.add_host_memory(kWorkspaceBase, bytes_.size(), bytes_.data());
+    memory_.add_region(kWorkspaceBase, bytes_.size(), bytes_.data());
+    memory_.allocate(kWorkspaceBase, bytes_.size());
+    memory_.mark_initialized(kWorkspaceBase, bytes_.size());
   }
   ~Workspace() { memory_.remove_region(kWorkspaceBase); }
   Workspace(const Workspace&) = delete;
@@ -245,7 +208,7 @@ void add_results(Outcome& outcome, const Program& program, const Team& team) {
     outcome.gpu_error = worker.gpu_error;
   }
   outcome.reason = run.why();
-  if (run.has_ended()) outcome.end = End::kFault;
+  if (run.has_ended() || run.is_faulted()) outcome.end = End::kFault;
   if (!outcome.reason.empty()) outcome.end = End::kStopped;
   if (outcome.end == End::kStopped) outcome.location = location_of_stopped(team.workers());
   std::vector<std::uint64_t> executed(program.features.size());

@@ -29,6 +29,9 @@ struct OtherThread {
   const Instruction* in = nullptr; // null: it is not known where
   std::uint32_t thread = 0;        // in the block
   Access access = Access::kUnknown;
+  // Races of a store: where the same thread loaded the bytes before; null: it did not
+  const Code* own_code = nullptr;
+  const Instruction* own_load = nullptr;
 };
 
 class ReportSink {

@@ -107,6 +107,9 @@ std::string_view advice_on(std::string_view kind) {
     return "Put __syncthreads() between the two accesses, or give each thread memory of its own.";
   if (kind == kBarrierDivergence)
     return "Let all threads of the block reach the same barrier: no branch may leave one out.";
+  if (kind == kHang)
+    return "Let something change what the kernel waits for, or let all threads reach the barrier: a GPU would never "
+           "end this kernel.";
   if (kind == kAssert) return "The assert's condition says what the kernel relies on.";
   return "Look at the line that is named, and at what its pointers and indexes are there.";
 }

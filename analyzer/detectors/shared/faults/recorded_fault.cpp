@@ -51,6 +51,7 @@ std::string_view kind_of(FaultKind kind) {
   case FaultKind::kSharedRace: return fault_kinds::kSharedRace;
   case FaultKind::kBarrierDivergence:
   case FaultKind::kDeadlock: return fault_kinds::kBarrierDivergence;
+  case FaultKind::kHang: return fault_kinds::kHang;
   case FaultKind::kAssert: return fault_kinds::kAssert;
   default: return fault_kinds::kFault;
   }
@@ -91,8 +92,7 @@ public:
     f.kind = kind();
     if (fault_.fault() == FaultKind::kUninitializedRead) f.severity = Severity::kWarning;
     f.message = message();
-    f.advice = is_out_of_reach() ? advice_on_reach(device_, owner_, around_.block->memory_kind)
-                                 : std::string(advice_on(f.kind));
+    f.advice = advice(f.kind);
     f.count = std::max<std::uint64_t>(1, fault_.count());
     if (has(e_, trace::kFaultHasAddress) && is_global(fault_.space())) f.address = fault_.address();
     add_stacks_of(f);
@@ -102,6 +102,18 @@ public:
   }
 
 private:
+  std::string advice(std::string_view finding) const {
+    if (is_out_of_reach()) return advice_on_reach(device_, owner_, around_.block->memory_kind);
+    if (fault_.fault() == FaultKind::kSharedRace &&
+        facts_.text(fault_.message()) == "read-modify-write")
+      return "Use an atomic, such as atomicAdd, or give each thread memory of its own: the line reads and writes, "
+             "so that no barrier can stand between.";
+    if (fault_.fault() == FaultKind::kTrap && lines_.empty())
+      return "Look at the compiler's warnings: nvcc puts a trap in the place of code that cannot be right, such as "
+             "a store to __constant__ memory. Otherwise look for __trap() in the kernel.";
+    return std::string(advice_on(finding));
+  }
+
   // A line may be several instructions, as "+=" and an unrolled loop are: the memory sets them
   // apart.
   std::string instruction() const {
@@ -165,6 +177,9 @@ private:
     if (is_out_of_reach()) return fault_kinds::kFault; // nothing is wrong with the address
     const bool freed = around_.where == MemoryAround::Where::kFreed;
     if (fault_.fault() == FaultKind::kOutOfBounds && freed) return fault_kinds::kUseAfterFree;
+    // Nothing parts the threads: they all wait for more of them than there are
+    if (fault_.fault() == FaultKind::kDeadlock && !has(e_, trace::kFaultHasOther))
+      return fault_kinds::kHang;
     return kind_of(fault_.fault());
   }
 
@@ -207,7 +222,15 @@ private:
               " wait at a barrier",       at(),
               " that others never reach", said.empty() ? "" : cat({": ", said})};
     case FaultKind::kDeadlock:
+      if (!has(e_, trace::kFaultHasOther))
+        return {kernel_, " never ends: all threads of a block wait", at(),
+                ", at a barrier for more threads than there are"};
       return {"No thread of a block of ", kernel_, " can go on: some wait", at(), other_side()};
+    case FaultKind::kHang:
+      if (!has(e_, trace::kFaultHasAddress))
+        return {kernel_, " never ends: its threads go round", at(), ", and nothing changes any more"};
+      return {kernel_, " never ends: it polls ", polled_memory(), where(),
+              ", which nothing changes any more"};
     case FaultKind::kAssert:
       // CUDA's text has the line.
       return {"An assert in ", kernel_, said.empty() ? at() : "", " failed",
@@ -221,6 +244,11 @@ private:
     default: break;
     }
     return {kernel_, " met a fault", at(), said.empty() ? "" : cat({": ", said})};
+  }
+
+  std::string polled_memory() const {
+    const std::string_view space = word(kSpaces, fault_.space());
+    return is_global(fault_.space()) || space.empty() ? "memory" : cat({space, " memory"});
   }
 
   // Of threads that wait for each other.
@@ -257,7 +285,8 @@ private:
 
   StackRole role() const {
     const FaultKind kind = fault_.fault();
-    if (kind == FaultKind::kBarrierDivergence || kind == FaultKind::kDeadlock)
+    if (kind == FaultKind::kBarrierDivergence || kind == FaultKind::kDeadlock ||
+        kind == FaultKind::kHang)
       return StackRole::kWaited;
     if (fault_.access() != trace::FaultAccess::kUnknown) return StackRole::kAccessed;
     return kind == FaultKind::kUninitializedRead ? StackRole::kUsed : StackRole::kFailed;

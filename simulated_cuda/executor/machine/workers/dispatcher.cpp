@@ -14,15 +14,29 @@ namespace {
 
 constexpr std::uint64_t kSpinsUntilNew = 128; // turns of spinning blocks, before one more starts
 constexpr std::uint64_t kBlocksUntilSettled = 1024;
+// A block goes on for so long after a mistake for which a GPU would have stopped: others may follow
+// that are worth a report. A refused access takes as long as some instructions.
+constexpr std::uint64_t kInstructionsAfterFault = 1 << 20, kInstructionsOfFault = 8;
 
 } // namespace
 
 void Dispatcher::run() {
+  worker_.still_since.store(Worker::kBusy);
+  take_turns();
+  worker_.stillness = nullptr;
+  for (const auto& block : blocks_) note_error(*block); // they were stopped
+  if (!blocks_.empty()) worker_.stood = worker_.checks->location(blocks_.front()->standing());
+  else worker_.still_since.store(Worker::kWithoutBlocks);
+}
+
+void Dispatcher::take_turns() {
   std::size_t at = 0;
   bool has_finished = true; // one of them, since the first had its turn
   while (!run_.is_halted()) {
     if (at >= blocks_.size()) {
       at = 0;
+      if (has_finished) stillness_.progress();
+      else if (stillness_.after_round(blocks_)) return run_.end_faulted();
       const bool may_add = blocks_.empty() || rules_.starts_all || spins_ >= kSpinsUntilNew;
       const bool is_new = may_add && blocks_.size() < rules_.most && add_block();
       if (blocks_.empty()) return;
@@ -42,7 +56,6 @@ void Dispatcher::run() {
     say_oldest();
     at = 0; // the earliest first
   }
-  if (!blocks_.empty()) worker_.stood = worker_.checks->location(blocks_.front()->standing());
 }
 
 bool Dispatcher::add_block() {
@@ -70,7 +83,9 @@ void Dispatcher::say_oldest() {
 
 void Dispatcher::run_block(Block& block) {
   while (!block.done) {
+    const std::uint64_t before = worker_.instructions;
     const bool ran = block.run();
+    if (block.gpu_error != 0) after_fault(block, worker_.instructions - before);
     if (rules_.counts_instructions) {
       run_.count_instructions(worker_.instructions - counted_);
       counted_ = worker_.instructions;
@@ -88,11 +103,21 @@ void Dispatcher::run_block(Block& block) {
   }
 }
 
+void Dispatcher::after_fault(Block& block, std::uint64_t instructions) {
+  run_.note_fault();
+  block.instructions_after += instructions;
+  const std::uint64_t cost = block.instructions_after + kInstructionsOfFault * block.faults;
+  if (!block.done && cost > kInstructionsAfterFault) block.end_faulted();
+}
+
+void Dispatcher::note_error(const Block& block) {
+  if (block.gpu_error == 0 || block.number >= worker_.error_block) return;
+  worker_.error_block = block.number;
+  worker_.gpu_error = block.gpu_error;
+}
+
 void Dispatcher::finish(Block& block) {
-  if (block.gpu_error != 0 && block.number < worker_.error_block) {
-    worker_.error_block = block.number;
-    worker_.gpu_error = block.gpu_error;
-  }
+  note_error(block);
   if (!block.is_left_out && !block.has_ended_grid) run_.count_done();
   if (++finished_ % kBlocksUntilSettled == 0) worker_.checks->settle(run_.done_before());
 }

@@ -4,6 +4,7 @@
 // it done or gets it a turn: the earlier one is in the hands of a worker.
 #pragma once
 
+#include "simulated_cuda/executor/machine/workers/stillness.h"
 #include "simulated_cuda/executor/machine/workers/worker.h"
 
 #include <functional>
@@ -21,7 +22,8 @@ public:
   };
   // `after_turn` may be empty.
   Dispatcher(Worker& worker, const Rules& rules, std::function<void()> after_turn)
-      : worker_(worker), run_(*worker.run), rules_(rules), after_turn_(std::move(after_turn)) {}
+      : worker_(worker), run_(*worker.run), rules_(rules), after_turn_(std::move(after_turn)),
+        stillness_(worker) {}
 
   void run(); // until no block is left, or the grid is over
 
@@ -30,12 +32,16 @@ private:
   bool start(Block& block);
   void run_block(Block& block);
   void finish(Block& block);
+  void take_turns();
+  void after_fault(Block& block, std::uint64_t instructions);
+  void note_error(const Block& block);
   void say_oldest();
 
   Worker& worker_;
   GridRun& run_;
   const Rules rules_;
   const std::function<void()> after_turn_;
+  Stillness stillness_;
   std::uint64_t counted_ = 0, finished_ = 0;
   std::uint64_t spins_ = 0;      // since a block was added
   std::uint64_t late_spins_ = 0; // since the grid has ended

@@ -54,6 +54,23 @@ void GridRun::halt(const std::string& why) {
   halted_.store(true, std::memory_order_release);
 }
 
+void GridRun::end_faulted() {
+  const std::lock_guard lock(mutex_);
+  if (is_halted()) return;
+  is_faulted_ = true;
+  halted_.store(true, std::memory_order_release);
+}
+
+bool GridRun::is_still(std::uint64_t since, bool others_may_write) const {
+  const bool may_change = others_may_write && has_polled_.load();
+  if (has_blocks_left() || has_ended() || may_change) return false;
+  for (std::size_t i = 0; i < worker_count_; ++i) {
+    const std::uint64_t still = workers_[i].still_since.load();
+    if (still != since && still != Worker::kWithoutBlocks) return false;
+  }
+  return moment() == since;
+}
+
 std::string GridRun::why() const {
   const std::lock_guard lock(mutex_);
   return has_ended() ? why_ended_ : why_halted_;

@@ -11,14 +11,22 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace gmt::executor {
 
 class GridRun;
 class ReportSink;
+class Stillness;
 
 inline constexpr std::uint64_t kNoBlock = ~std::uint64_t{0};
+
+// Of a granule of shared memory: which warps stored the value that it has, all their threads at
+// once, since it got the value. It holds for the entry of the table of races that it was made for.
+struct SameValue {
+  std::uint32_t entry = 0, warps = 0;
+};
 
 struct alignas(128) Worker {
   const Grid* grid = nullptr;
@@ -32,6 +40,12 @@ struct alignas(128) Worker {
   std::uint64_t error_block = kNoBlock;
   std::uint32_t gpu_error = 0;
   std::atomic<std::uint64_t> oldest{kNoBlock}; // no block before it is in this worker's hands
+  std::unordered_map<const std::uint64_t*, SameValue> same_values; // by entry
+  bool stores_as_one = false; // all threads of the warp that stores, to one address
+  Stillness* stillness = nullptr;              // it watches what warps do; null: not now
+  // The GridRun::moment() since which all its blocks have only repeated what they did.
+  std::atomic<std::uint64_t> still_since{kWithoutBlocks};
+  static constexpr std::uint64_t kWithoutBlocks = ~std::uint64_t{0}, kBusy = kWithoutBlocks - 1;
 };
 
 // Which blocks are done, and how the grid ends. A trap ends it at its block: those before it run
@@ -65,6 +79,20 @@ public:
   bool has_ended() const { return last() != kNoBlock; }
   std::uint64_t last() const { return last_.load(std::memory_order_acquire); }
 
+  // A GPU would have stopped: the launch may go on for a while.
+  void note_fault() { has_fault_.store(true, std::memory_order_relaxed); }
+  bool has_fault() const { return has_fault_.load(std::memory_order_relaxed); }
+  void end_faulted(); // all workers stop where they are, by a mistake of the program
+  bool is_faulted() const { return is_faulted_; } // when no worker runs any more
+
+  // Another number each time that something has changed which other blocks may see, as far as
+  // workers watch for it.
+  std::uint64_t moment() const { return changes_.load() + done_.load(); }
+  void changed() { changes_.fetch_add(1); }
+  void polled() { has_polled_.store(true, std::memory_order_relaxed); } // memory of the device
+  // Nothing will ever change again: all blocks have only repeated themselves since that moment.
+  bool is_still(std::uint64_t since, bool others_may_write) const;
+
   void halt(const std::string& why); // all workers stop where they are
   bool is_halted() const { return halted_.load(std::memory_order_acquire); }
 
@@ -84,7 +112,9 @@ private:
   alignas(128) std::atomic<std::uint64_t> next_{0};
   std::atomic<std::uint64_t> done_{0}, instructions_{0}, held_bytes_{0};
   alignas(128) std::atomic<std::uint64_t> last_{kNoBlock}; // kNoBlock: nothing has ended the grid
-  std::atomic<bool> halted_{false};
+  std::atomic<bool> halted_{false}, has_fault_{false}, has_polled_{false};
+  bool is_faulted_ = false;
+  std::atomic<std::uint64_t> changes_{0};
   std::mutex order_mutex_; // of a mixed order
   BlockOrder order_;
   mutable std::mutex mutex_; // of the texts

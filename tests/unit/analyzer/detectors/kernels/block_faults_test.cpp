@@ -73,8 +73,9 @@ TEST_F(BlockFaults, BarriersDeadlocksAssertsAndTheRest) {
     const char* words;
   } kCases[] = {
     {FaultKind::kBarrierDivergence, "barrier-divergence", "wait at a barrier at fill.cu:8"},
-    {FaultKind::kDeadlock, "barrier-divergence",
-     "No thread of a block of fill(float*, int) can go on: some wait at fill.cu:8"},
+    {FaultKind::kDeadlock, "kernel-hang",
+     "fill(float*, int) never ends: all threads of a block wait at fill.cu:8"},
+    {FaultKind::kHang, "kernel-hang", "fill(float*, int) never ends: its threads go round at fill.cu:8"},
     {FaultKind::kAssert, "kernel-assert", "An assert in fill(float*, int) failed: n > 0"},
     {FaultKind::kTrap, "kernel-fault", "stopped at fill.cu:8 by a trap"},
     {FaultKind::kIllegalInstruction, "kernel-fault", "an illegal instruction"},

@@ -204,6 +204,44 @@ TEST_F(ChecksTest, EqualValuesAndVolatileWordsDoNotRace) {
   expect_no_reports();
 }
 
+// Each thread may read the value that it has stored itself, if others store the same.
+TEST_F(ChecksTest, EqualValuesThatTheThreadStoredItself) {
+  const std::string shared = ".shared .align 4 .u32 flag;\n";
+  load(kernel("st.shared.u32 [flag], 7; ld.shared.u32 %r1, [flag]; st.global.u32 [%x2], %r1;", shared));
+  const std::uint64_t a = put(std::vector<std::uint32_t>(128));
+  run({1}, {128}, {a, 0});
+  expect_no_reports();
+  // Of another value; of a thread that did not store
+  load(kernel("shr.u32 %r3, %r0, 5; st.shared.u32 [flag], %r3; ld.shared.u32 %r1, [flag];", shared));
+  run({1}, {128}, {a, 0});
+  EXPECT_FALSE(recorder_.reports.empty());
+  recorder_.reports.clear();
+  load(kernel("setp.lt.u32 %p1, %r0, 32; @!%p1 bra A; st.shared.u32 [flag], 7; bra B;\n"
+              "A: ld.shared.u32 %r1, [flag]; B:",
+              shared));
+  run({1}, {64}, {a, 0});
+  EXPECT_EQ(recorder_.reports.size(), 1u);
+}
+
+// A line such as "h[i]++" loads and stores: one report, which counts once.
+TEST_F(ChecksTest, ALineThatReadsAndWritesRacesOnce) {
+  load(".file 1 \"a.cu\"\n" +
+       kernel(".loc 1 7 3\nshr.u32 %r3, %r0, 5; mov.u32 %r4, table; and.b32 %r5, %r0, 31;\n"
+              "mad.lo.u32 %r4, %r5, 4, %r4; ld.shared.u32 %r1, [%r4]; add.u32 %r1, %r1, %r3;\n"
+              "st.shared.u32 [%r4], %r1;",
+              ".shared .align 4 .b8 table[128];\n"));
+  checks_ = Checks::kDefault;
+  run({1}, {64}, {0, 0});
+  std::size_t races = 0;
+  for (const Report& report : recorder_.reports) {
+    if (report.kind != ReportKind::kSharedRace) continue;
+    ++races;
+    EXPECT_EQ(report.count, 32u);
+    EXPECT_EQ(report.message, "read-modify-write");
+  }
+  EXPECT_EQ(races, 1u);
+}
+
 TEST_F(ChecksTest, LanesThatStandAtDifferentBarriers) {
   load(kernel("setp.lt.u32 %p1, %r0, 16; @%p1 bra A; bar.sync 0; bra B; A: bar.sync 0; B:"));
   EXPECT_EQ(run({1}, {32}, {0, 0}).end, End::kDone);
@@ -234,7 +272,7 @@ TEST_F(ChecksTest, LanesThatNeverComeToAShuffle) {
 }
 
 TEST_F(ChecksTest, EndlessLoopsEndAtALimit) {
-  load(kernel("A: bra A;"));
+  load(kernel("A: add.u32 %r1, %r1, 1; bra A;"));
   limits_.seconds = 0.05;
   const Outcome outcome = run({1}, {32}, {0, 0});
   EXPECT_EQ(outcome.end, End::kStopped);

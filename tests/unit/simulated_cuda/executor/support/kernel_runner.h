@@ -99,6 +99,7 @@ protected:
     launch.limits = limits_;
     launch.checks = checks_;
     launch.cooperative = cooperative_;
+    launch.others_may_write = others_may_write_;
     launch.dynamic_shared_bytes = dynamic_shared_;
     launch.workers = workers_;
     launch.seed = seed_;
@@ -124,6 +125,7 @@ protected:
   Limits limits_;
   Checks checks_ = Checks::kDefault;
   bool cooperative_ = false;
+  bool others_may_write_ = false;
   std::uint64_t dynamic_shared_ = 0;
   std::size_t kernel_ = 0; // of the module's
   unsigned workers_ = 1;

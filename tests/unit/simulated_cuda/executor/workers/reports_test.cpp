@@ -111,7 +111,7 @@ TEST_F(WorkersReports, ABlockThatWaitsForOneWithATrap) {
 }
 
 TEST_F(WorkersReports, EndlessLoopsEndAtLimits) {
-  load(worker_kernel("A: bra A;"));
+  load(worker_kernel("A: add.u32 %r4, %r4, 1; bra A;"));
   for (const unsigned workers : {2u, 4u}) {
     limits_ = {};
     limits_.seconds = 0.1;
@@ -124,7 +124,7 @@ TEST_F(WorkersReports, EndlessLoopsEndAtLimits) {
 
 // The first worker runs out of blocks while another's block goes on for ever.
 TEST_F(WorkersReports, InterruptedWhereOnlyAHelperWorks) {
-  load(worker_kernel("A: setp.eq.u32 %p1, %r1, 1; @%p1 bra A;"));
+  load(worker_kernel("A: add.u32 %r4, %r4, 1; setp.eq.u32 %p1, %r1, 1; @%p1 bra A;"));
   OneThread observer;
   observer.go_on = false;
   workers_ = 2;

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+// See stillness.h. A hash of 128 bits stands for a block's state: registers, local memory and
+// parameters of its warps, where their lanes stand, and the barriers. Shared and global memory are
+// no part of it, as each change of them is seen.
+#include "simulated_cuda/executor/machine/workers/stillness.h"
+
+#include "simulated_cuda/executor/executor.h"
+#include "simulated_cuda/executor/machine/access.h"
+#include "simulated_cuda/executor/machine/workers/worker.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <string_view>
+
+namespace gmt::executor {
+namespace {
+
+constexpr std::uint32_t kMostBytes = 32; // of one store: an element, or a vector of them
+
+class Hash {
+public:
+  void add(std::uint64_t value) {
+    a_ = (a_ ^ value) * 0x9e3779b97f4a7c15ull;
+    a_ ^= a_ >> 29;
+    b_ = (b_ + value) * 0xc2b2ae3d27d4eb4full;
+    b_ ^= b_ >> 31;
+  }
+  void add(const void* pointer) { add(reinterpret_cast<std::uint64_t>(pointer)); }
+  void add(const std::byte* bytes, std::size_t count) {
+    std::size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+      std::uint64_t eight;
+      std::memcpy(&eight, bytes + i, 8);
+      add(eight);
+    }
+    for (; i < count; ++i) add(static_cast<std::uint64_t>(bytes[i]));
+  }
+  std::pair<std::uint64_t, std::uint64_t> value() const { return {a_, b_}; }
+
+private:
+  std::uint64_t a_ = 1, b_ = 2;
+};
+
+void add_fragment(Hash& hash, const Fragment& fragment) {
+  hash.add(fragment.at);
+  hash.add(fragment.frame);
+  hash.add(std::uint64_t{fragment.mask} << 32 | fragment.lanes);
+  hash.add(std::uint64_t{fragment.barrier} << 8 | static_cast<std::uint64_t>(fragment.wait));
+  for (const Join* join = fragment.join; join != nullptr; join = join->parent) {
+    hash.add(std::uint64_t{join->expected} << 32 | join->arrived);
+    hash.add(join->resume);
+  }
+}
+
+void add_warp(Hash& hash, const Warp& w) {
+  hash.add(w.alive);
+  if (w.alive == 0) return;
+  hash.add(w.at);
+  if (w.at != nullptr) add_fragment(hash, w.standing(w.at));
+  for (const Fragment& each : w.ready) add_fragment(hash, each);
+  for (const Fragment& each : w.waiting) add_fragment(hash, each);
+  hash.add(w.forced);
+  for (const Frame* frame : w.all_frames) {
+    if (std::find(w.spare_frames.begin(), w.spare_frames.end(), frame) != w.spare_frames.end())
+      continue;
+    hash.add(frame->registers, frame->code->register_bytes);
+    hash.add(frame->parameters, std::size_t{frame->code->parameter_bytes} * kLanes);
+  }
+  hash.add(w.local.data(), w.local.size());
+}
+
+bool is_time(std::uint32_t special) {
+  using ptx::SpecialRegister;
+  switch (static_cast<SpecialRegister>(special)) {
+  case SpecialRegister::kClock:
+  case SpecialRegister::kClock64:
+  case SpecialRegister::kClockHi:
+  case SpecialRegister::kGlobaltimer:
+  case SpecialRegister::kGlobaltimerLo:
+  case SpecialRegister::kGlobaltimerHi: return true;
+  default: return false;
+  }
+}
+
+std::uint32_t guarded_lanes(const Warp& w, const Instruction* in) {
+  if (in->guard == kNoOperand) return w.mask;
+  std::uint32_t predicate;
+  std::memcpy(&predicate, w.base[in->guard >> 31] + (in->guard & 0x7fffffffu), sizeof predicate);
+  return w.mask & (predicate ^ in->flip);
+}
+
+std::uint64_t address_of(const Warp& w, const Instruction* in, std::uint32_t operand,
+                         std::uint32_t lane, bool is_narrow) {
+  std::uint64_t address = 0;
+  if (operand != kNoOperand) {
+    const std::size_t bytes = is_narrow ? 4 : 8;
+    std::memcpy(&address, w.base[operand >> 31] + (operand & 0x7fffffffu) + lane * bytes, bytes);
+  }
+  return address + static_cast<std::uint64_t>(in->immediate);
+}
+
+// What computes from registers alone, or orders what others do.
+bool is_plain(std::string_view opcode) {
+  static constexpr std::string_view kOpcodes[] = {
+#define GMT_OPCODE(name, results, sources, noise) #name,
+#include "simulated_cuda/executor/program/opcodes.def"
+#undef GMT_OPCODE
+    "mov",  "set",   "setp", "pack", "unpack", "special", "local", "isspacep", "shfl", "vote",
+    "redux", "match", "elect", "bar", "bra",    "brx",     "join",  "exit",     "ret",  "call",
+    "fence", "track"};
+  return std::find(std::begin(kOpcodes), std::end(kOpcodes), opcode) != std::end(kOpcodes);
+}
+
+} // namespace
+
+Stillness::Form Stillness::form_of(std::string_view name) {
+  const std::string_view opcode = name.substr(0, name.find('.'));
+  const auto has = [&](std::string_view word) { return name.find(word) != name.npos; };
+  Form form;
+  form.space = Space::kGeneric;
+  if (has(".shared")) form.space = Space::kShared;
+  if (has(".global")) form.space = Space::kGlobal;
+  form.is_narrow = has(".a32");
+  form.is_special = opcode == "special";
+  if (opcode == "ld" || opcode == "st") {
+    form.effect = opcode == "ld" ? Effect::kLoad : Effect::kStore;
+    if (has(".frame") || has(".local") || has(".param")) form.effect = Effect::kNone;
+  } else if (opcode == "atom" || opcode == "red") {
+    form.effect = Effect::kAtomic;
+    form.names_space = true;
+  } else if (opcode == "mbarrier") {
+    form.space = Space::kShared;
+    if (has("_wait")) form.effect = Effect::kAtomic;
+  } else if (is_plain(opcode)) {
+    const bool is_built_in = opcode == "call" && opcode != name; // call.malloc
+    if (!is_built_in) form.effect = Effect::kNone;
+  }
+  return form;
+}
+
+const std::vector<Stillness::Form>& Stillness::forms_of(const Program& program) {
+  std::vector<Form>& forms = forms_[&program];
+  while (forms.size() < program.forms.size()) forms.push_back(form_of(program.forms[forms.size()]));
+  return forms;
+}
+
+// A load or an atomic at an address: whether others than the grid may change what it finds there.
+void Stillness::look(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
+                     std::uint64_t address, bool is_first) {
+  space = resolve(space, &address);
+  if (is_first) polls_[&w] = {in, w.frame->code, lane, space, address};
+  if (space != Space::kGlobal) return;
+  const Region* region = w.grid->memory->region_of(address);
+  if (region == nullptr || region->base == kWorkspaceBase) return;
+  if (region->is_host) worker_.run->changed();
+  else worker_.run->polled();
+}
+
+void Stillness::keep(Warp& w, Space space, std::uint64_t address) {
+  space = resolve(space, &address);
+  Cell cell;
+  if (space == Space::kShared) {
+    if (address >= w.block->shared_bytes) return;
+    cell.at = w.block->shared + address;
+    cell.bytes = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(kMostBytes, w.block->shared_bytes - address));
+  } else if (space == Space::kGlobal) {
+    const Region* region = w.grid->memory->region_of(address);
+    if (region == nullptr) return; // the access will be refused
+    cell.at = region->at(address);
+    cell.bytes = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(kMostBytes, region->base + region->bytes - address));
+  } else {
+    return; // local memory is a part of the state
+  }
+  std::memcpy(cell.old.data(), cell.at, cell.bytes);
+  cells_.push_back(cell);
+}
+
+const Instruction* Stillness::access(Warp& w, const Instruction* in, const Form& form) {
+  const bool is_atomic = form.effect == Effect::kAtomic;
+  Space space = form.space;
+  if (form.names_space) {
+    const auto named = static_cast<ptx::Space>(in->extra & 0xff);
+    if (named == ptx::Space::kShared) space = Space::kShared;
+    if (named == ptx::Space::kLocal) space = Space::kLocal;
+  }
+  cells_.clear();
+  const std::uint32_t lanes = guarded_lanes(w, in);
+  for (std::uint32_t m = lanes; m != 0; m &= m - 1) {
+    const auto lane = static_cast<std::uint32_t>(__builtin_ctz(m));
+    const std::uint32_t operand = in->r[is_atomic ? 1 : 4];
+    const std::uint64_t address = address_of(w, in, operand, lane, form.is_narrow);
+    if (form.effect != Effect::kStore) look(w, in, lane, space, address, m == lanes);
+    if (form.effect != Effect::kLoad) keep(w, space, address);
+  }
+  const Instruction* next = in->go(w, in);
+  // Bytes beside the store's are looked at too: a change of them is one as well
+  const bool is_changed = std::any_of(cells_.begin(), cells_.end(), [](const Cell& cell) {
+    return std::memcmp(cell.at, cell.old.data(), cell.bytes) != 0;
+  });
+  if (is_changed) worker_.run->changed();
+  return next;
+}
+
+void Stillness::run_warp(Warp& w, const Instruction* in) {
+  std::uint64_t instructions = 0, lanes = 0;
+  while (in != nullptr) {
+    instructions += in->shown;
+    lanes += in->shown != 0 ? w.active : 0;
+    const Form form = forms_of(*w.program)[in->form];
+    const bool asks_time = form.is_special && is_time(in->extra);
+    if (form.effect == Effect::kUnknown || asks_time) worker_.run->changed();
+    const bool is_access = form.effect != Effect::kUnknown && form.effect != Effect::kNone;
+    in = is_access ? access(w, in, form) : in->go(w, in);
+  }
+  worker_.instructions += instructions;
+  worker_.lane_instructions += lanes;
+}
+
+Stillness::State Stillness::state_of(const Block& block) {
+  Hash hash;
+  for (const auto& warp : block.warps) add_warp(hash, *warp);
+  for (const Barrier& barrier : block.barriers) {
+    hash.add(std::uint64_t{barrier.expected} << 32 | barrier.arrived);
+    hash.add(std::uint64_t{barrier.ones} << 32 | barrier.voters);
+  }
+  return hash.value();
+}
+
+void Stillness::begin() {
+  worker_.stillness = this;
+  watched_ = 0;
+  worker_.run->changed(); // what it did before was not watched
+  since_ = worker_.run->moment();
+  forget();
+  polls_.clear();
+}
+
+void Stillness::end() {
+  worker_.stillness = nullptr;
+  worker_.still_since.store(Worker::kBusy);
+}
+
+void Stillness::forget() {
+  seen_.clear();
+  repeated_.clear();
+  worker_.still_since.store(Worker::kBusy);
+}
+
+void Stillness::progress() {
+  if (worker_.stillness != nullptr) end();
+  rounds_ = 0;
+  next_ = kFirst;
+  most_ = kFewest;
+}
+
+bool Stillness::after_round(const std::vector<std::unique_ptr<Block>>& blocks) {
+  GridRun& run = *worker_.run;
+  if (run.has_fault()) return false; // which ends it, and gives loads other values
+  if (worker_.stillness == nullptr) {
+    if (++rounds_ >= next_ && !run.has_blocks_left()) begin();
+    return false;
+  }
+  if (const std::uint64_t now = run.moment(); now != since_) {
+    since_ = now;
+    forget();
+  }
+  for (const auto& block : blocks) {
+    if (!seen_[block->number].insert(state_of(*block)).second) repeated_.insert(block->number);
+  }
+  if (repeated_.size() == blocks.size()) {
+    worker_.still_since.store(since_);
+    if (!run.is_still(since_, worker_.grid->launch->others_may_write)) return false;
+    report(blocks);
+    return true;
+  }
+  if (++watched_ < most_) return false;
+  end();
+  next_ = 4 * rounds_;
+  most_ = std::min(2 * most_, kMost);
+  return false;
+}
+
+// A thread that polls; else one that only goes round.
+void Stillness::report(const std::vector<std::unique_ptr<Block>>& blocks) const {
+  AccessFacts facts = blocks.front()->standing();
+  for (const auto& warp : blocks.front()->warps) {
+    const auto poll = polls_.find(warp.get());
+    if (warp->alive == 0 || poll == polls_.end()) continue;
+    facts.warp = warp.get();
+    facts.in = poll->second.in;
+    facts.code = poll->second.code;
+    facts.lane = poll->second.lane;
+    facts.access = Access::kLoad;
+    facts.space = poll->second.space;
+    facts.address = poll->second.address;
+    facts.bytes = 1; // that it has an address
+    break;
+  }
+  constexpr std::uint32_t kLaunchTimeout = 702;
+  worker_.checks->ends(facts, ReportKind::kHang, kLaunchTimeout, {});
+}
+
+} // namespace gmt::executor

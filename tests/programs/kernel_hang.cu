@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that can never end, one that is only slow, and what becomes of the program after a fault.
+//
+// run: poll
+// device: simulated
+// expect: error kernel-hang count=1 message="never ends: it polls memory" stacks="waited here"@poll:LINE(poll),"launched here"@main:LINE(polled),"allocated here"@main:LINE(flag)
+// run: lock
+// device: simulated
+// expect: error kernel-hang count=1 stacks="waited here"@twice:LINE(lock),"launched here"@main:LINE(locked),"allocated here"@main:LINE(flag)
+// run: grid
+// device: simulated
+// expect: error kernel-hang count=1
+// run: barrier
+// device: simulated
+// expect: error kernel-hang message="at a barrier for more threads than there are" stacks="waited here"@too_many:LINE(barrier),"launched here"@main:LINE(waited)
+// run: slow
+// device: simulated
+// options: --kernel-time 300ms
+// expect: clean
+// not-checked: counts
+// not-checked: leak
+// run: beside
+// device: simulated
+// options: --kernel-time 300ms
+// expect: clean
+// not-checked: poll
+// not-checked: leak
+// run: list
+// device: simulated
+// expect: error kernel-out-of-bounds stacks="accessed here"@sum:LINE(value),"launched here"@main:LINE(summed)
+// expect: error kernel-out-of-bounds stacks="accessed here"@sum:LINE(next),"launched here"@main:LINE(summed)
+// run: list-and-poll
+// device: simulated
+// options: --after-fault continue
+// expect: error kernel-out-of-bounds stacks="accessed here"@sum:LINE(value),"launched here"@main:LINE(summed)
+// expect: error kernel-out-of-bounds stacks="accessed here"@sum:LINE(next),"launched here"@main:LINE(summed)
+// expect: error kernel-hang count=1 stacks="waited here"@poll:LINE(poll),"launched here"@main:LINE(polled),"allocated here"@main:LINE(flag)
+#include "answers.h"
+
+#include <cooperative_groups.h>
+
+struct Node {
+  Node* next;
+  int value;
+};
+
+__global__ void poll(volatile int* flag)
+{
+  while (*flag == 0) {} // @poll
+}
+
+// Each thread takes the lock that it holds once more.
+__global__ void twice(int* lock)
+{
+  for (int i = 0; i < 2; ++i)
+    while (atomicCAS(lock, 0, 1) != 0) __nanosleep(20); // @lock
+}
+
+__global__ void all_but_one(int* result)
+{
+  if (blockIdx.x == 2) return;
+  cooperative_groups::this_grid().sync();
+  *result = 1;
+}
+
+__global__ void too_many()
+{
+  asm volatile("bar.sync 1, 96;" ::: "memory"); // @barrier
+}
+
+__global__ void counts(volatile int* flag, unsigned long long* tries)
+{
+  unsigned long long n = 0;
+  while (*flag == 0) ++n;
+  *tries = n;
+}
+
+__global__ void sum(const Node* node, int* result)
+{
+  int all = 0;
+  while (node->value >= 0) { // @value
+    all += node->value;
+    node = node->next; // @next
+  }
+  *result = all;
+}
+
+int main(int argc, char** argv)
+{
+  const auto is = [&](const char* word) { return started_with(argc, argv, word); };
+  int* flag = nullptr;
+  CHECK(cudaMalloc(&flag, 64)); // @flag
+  CHECK(cudaMemset(flag, 0, 64));
+  cudaError_t expected = cudaErrorLaunchTimeout;
+  cudaStream_t other = nullptr;
+  if (is("beside")) CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+  if (is("list") || is("list-and-poll")) {
+    sum<<<1, 1>>>(nullptr, flag); // @summed
+    expected = cudaErrorIllegalAddress;
+  }
+  if (is("poll") || is("beside") || is("list-and-poll")) poll<<<2, 32>>>(flag); // @polled
+  if (is("lock")) twice<<<1, 1>>>(flag); // @locked
+  if (is("barrier")) too_many<<<1, 64>>>(); // @waited
+  if (is("slow")) counts<<<1, 32>>>(flag, reinterpret_cast<unsigned long long*>(flag + 2));
+  if (is("grid")) {
+    void* arguments[] = {&flag};
+    CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(all_but_one), dim3(4), dim3(32), arguments, 0, nullptr));
+  }
+  if (is("list-and-poll")) expected = cudaSuccess;
+  const cudaError_t answer = cudaDeviceSynchronize();
+  if (answer != expected) {
+    std::printf("%s\n", cudaGetErrorName(answer));
+    return 4;
+  }
+  cudaFree(flag);
+  return 0;
+}
