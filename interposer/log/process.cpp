@@ -63,8 +63,7 @@ public:
   SlowLock& operator=(const SlowLock&) = delete;
 };
 
-// A thread has ended: its log serves the next one. Later destructors of the same thread may lease
-// again.
+// A thread has ended: its log serves the next one. Later destructors of it may lease again.
 void on_thread_end(void* log) noexcept {
   const SignalGuard signals;
   if (!Process::is_on()) return;
@@ -197,8 +196,7 @@ bool Process::start() noexcept {
   return true;
 }
 
-// A page that the kernel empties in a forked child: the cheapest way to notice a fork, clone
-// included.
+// A page that the kernel empties in a child: the cheapest way to notice a fork or clone.
 bool Process::map_fork_page() noexcept {
   if (fork_page_.load() != &never_started) return true;
   void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -250,8 +248,10 @@ bool Process::make_directory_under(const char* parent) noexcept {
     if (again != 0) std::snprintf(number, sizeof number, "%u", again);
     const int length = std::snprintf(directory_, sizeof directory_, "%s/gpumemtrace.%s.%s.%d%s%s",
                                      parent, name, host, pid_, separator, number);
-    if (length < 0 || static_cast<std::size_t>(length) >= sizeof directory_ - 64)
-      return errno = ENAMETOOLONG, false;
+    if (length < 0 || static_cast<std::size_t>(length) >= sizeof directory_ - 64) {
+      errno = ENAMETOOLONG;
+      return false;
+    }
     if (mkdir(directory_, 0700) == 0) return true;
     if (errno != EEXIST) return false;
   }

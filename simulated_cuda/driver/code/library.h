@@ -32,7 +32,7 @@ struct Kernel : Listed<Kernel> {
 };
 
 // Which variable of a library. Files that were linked may each have one of their own by the same
-// name, such as the text of a printf(): these are told apart by their number in the code.
+// name, such as the text of a printf(): they have different numbers, as in the code.
 struct VariableKey {
   std::string name;
   size_t number = 0; // 0: the one that the name means

@@ -73,14 +73,14 @@ bool Graph::has_memory_nodes() const {
   });
 }
 
-void GraphExec::find_places() {
-  place.clear();
-  for (size_t i = 0; i < nodes.size(); ++i) place[nodes[i].original] = i;
+void GraphExec::number_nodes() {
+  index_of.clear();
+  for (size_t i = 0; i < nodes.size(); ++i) index_of[nodes[i].original] = i;
 }
 
 ExecNode* GraphExec::find(CUgraphNode original) {
-  const auto at = place.find(reinterpret_cast<const GraphNode*>(original));
-  return at == place.end() ? nullptr : &nodes[at->second];
+  const auto at = index_of.find(reinterpret_cast<const GraphNode*>(original));
+  return at == index_of.end() ? nullptr : &nodes[at->second];
 }
 
 std::unique_ptr<Graph> clone(const Graph& graph) {

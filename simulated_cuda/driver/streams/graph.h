@@ -97,10 +97,10 @@ struct ExecNode {
 
 struct GraphExec {
   unsigned long long flags = 0;
-  std::vector<ExecNode> nodes;                        // in the order of execution
-  std::unordered_map<const GraphNode*, size_t> place; // in `nodes`, by the original
+  std::vector<ExecNode> nodes;                           // in the order of execution
+  std::unordered_map<const GraphNode*, size_t> index_of; // in `nodes`, by the original
 
-  void find_places(); // when `nodes` has changed
+  void number_nodes(); // when `nodes` has changed
   ExecNode* find(CUgraphNode original);
 };
 

@@ -27,7 +27,7 @@ CUresult instantiate(CUgraphExec* out, CUgraph handle, unsigned long long flags)
   exec->flags = flags;
   for (const GraphNode* node : order)
     exec->nodes.push_back({node, own_copy(node->operation), true});
-  exec->find_places();
+  exec->number_nodes();
   *out = reinterpret_cast<CUgraphExec>(state().execs.add(std::move(exec)));
   return CUDA_SUCCESS;
 }
@@ -76,7 +76,7 @@ CUresult graph_exec_update(CUgraphExec handle, CUgraph graph_handle,
   }
   for (size_t i = 0; i < order.size(); ++i)
     exec->nodes[i] = {order[i], own_copy(order[i]->operation), exec->nodes[i].enabled};
-  exec->find_places();
+  exec->number_nodes();
   info->result = CU_GRAPH_EXEC_UPDATE_SUCCESS;
   return CUDA_SUCCESS;
 }
