@@ -244,7 +244,7 @@ class Environment(CommandCase):
                 self.environment.update(variables)
                 result = self.run_command("--device", "simulated", *options, PROGRAM, *asked)
                 self.environment = before
-                self.assertEqual([line.strip("(null)") for line in result.stdout.splitlines()], seen)
+                self.assertEqual([line.replace("(unset)", "") for line in result.stdout.splitlines()], seen)
                 left_out = "--guard is left out: the simulated device checks every access" in result.stderr
                 self.assertEqual(left_out, seen[0] == "0", result.stderr)
 
