@@ -14,6 +14,7 @@
 #include "analyzer/base/glob.h"
 #include "analyzer/base/path.h"
 #include "analyzer/base/starts_with.h"
+#include "analyzer/base/text_format.h"
 #include "analyzer/report/source_text.h"
 #include "analyzer/symbols/demangle.h"
 #include "analyzer/symbols/frame_trim.h"
@@ -152,12 +153,15 @@ std::uint64_t fnv1a(std::string_view text) {
   return hash;
 }
 
-std::string hashed(std::string_view version, const ReportedFinding& finding,
-                   const std::vector<std::string>& lines) {
-  std::string text = std::string(version) + '\n' + finding.kind + '\n' + finding.api;
-  for (const std::string& name : identity_of(finding)) text += '\n' + name;
-  for (const std::string& line : lines) text += "\n@" + normal_line(line);
-  return fmt::format("{}-{:016x}", version, fnv1a(text));
+// Compilers differ in whether a lambda has the name of the function that it stands in.
+std::string without_scope_of_lambda(const std::string& name) {
+  constexpr std::string_view kCall = "operator()";
+  const bool is_lambda = name == kCall || name.ends_with("{lambda}::operator()");
+  return is_lambda ? "{lambda}" : name;
+}
+
+std::string hashed(std::string_view version, const std::string& text) {
+  return fmt::format("{}-{:016x}", version, fnv1a(cat({version, "\n", text})));
 }
 
 } // namespace
@@ -230,12 +234,17 @@ std::vector<std::string> identity_of(const CallStack& stack) {
 }
 
 std::string function_fingerprint_of(const ReportedFinding& finding) {
-  return hashed(kFunctionFingerprintVersion, finding, {});
+  std::string text = finding.kind + '\n' + finding.api;
+  for (const std::string& name : identity_of(finding)) text += '\n' + name;
+  return hashed(kFunctionFingerprintVersion, text);
 }
 
 std::string fingerprint_of(const ReportedFinding& finding) {
   if (finding.source_lines.empty()) return function_fingerprint_of(finding);
-  return hashed(kFingerprintVersion, finding, finding.source_lines);
+  std::string text = finding.kind + '\n' + finding.api;
+  for (const std::string& name : identity_of(finding)) text += '\n' + without_scope_of_lambda(name);
+  for (const std::string& line : finding.source_lines) text += "\n@" + normal_line(line);
+  return hashed(kFingerprintVersion, text);
 }
 
 void set_fingerprints(std::vector<ReportedFinding>& findings) {

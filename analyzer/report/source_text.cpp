@@ -18,7 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLongestLine = 500;
+constexpr std::size_t kLongestLine = 500, kLongestStatement = 1000;
+constexpr std::size_t kMostLines = 20; // of a statement, before and behind the one asked for
 constexpr std::size_t kMostCached = 64 << 20;
 constexpr std::uintmax_t kLargestStored = 16 << 20;
 constexpr const char* kFileName = "source-lines";
@@ -64,6 +65,12 @@ std::size_t comment_begin(std::string_view line) {
   return line.size();
 }
 
+// Or is none: empty, a comment, a directive.
+bool ends_statement(std::string_view line) {
+  const std::string text = tidy_line(line);
+  return text.empty() || std::string_view(";{}:").find(text.back()) != std::string_view::npos;
+}
+
 } // namespace
 
 // A file of a link with such a name may be anything.
@@ -91,10 +98,20 @@ const SourceFiles::Lines& SourceFiles::lines_of(const std::string& file) {
   return lines;
 }
 
-std::optional<std::string> SourceFiles::line(const std::string& file, std::uint32_t number) {
-  if (file.empty() || number == 0) return std::nullopt;
+std::optional<std::string> SourceFiles::statement(const std::string& file, std::uint32_t line) {
+  if (file.empty() || line == 0) return std::nullopt;
   const Lines& lines = lines_of(file);
-  return number <= lines.size() ? std::optional(lines[number - 1]) : std::nullopt;
+  if (line > lines.size()) return std::nullopt;
+  const std::size_t at = line - 1;
+  if (file.ends_with(".py")) return tidy_line(lines[at]); // no character ends a statement there
+  std::size_t first = at, last = at;
+  while (first > 0 && at - first < kMostLines && !ends_statement(lines[first - 1])) --first;
+  while (last + 1 < lines.size() && last - at < kMostLines && !ends_statement(lines[last])) ++last;
+  std::string text;
+  for (std::size_t i = first; i <= last; ++i)
+    text += (text.empty() ? "" : " ") + tidy_line(lines[i]);
+  text.resize(std::min(text.size(), kLongestStatement));
+  return tidy_line(text);
 }
 
 TraceSources::TraceSources(const fs::path& trace, SourceFiles& files)
@@ -112,11 +129,11 @@ TraceSources::TraceSources(const fs::path& trace, SourceFiles& files)
   }
 }
 
-std::optional<std::string> TraceSources::line(const Frame& frame) {
+std::optional<std::string> TraceSources::statement(const Frame& frame) {
   if (files_ == nullptr || frame.file.empty() || frame.line == 0) return std::nullopt;
   const auto key = std::pair(frame.file, frame.line);
   if (const auto at = lines_.find(key); at != lines_.end()) return at->second;
-  std::optional<std::string> found = files_->line(frame.file, frame.line);
+  std::optional<std::string> found = files_->statement(frame.file, frame.line);
   if (found) {
     lines_.emplace(key, *found);
     has_new_ = true;
@@ -127,7 +144,7 @@ std::optional<std::string> TraceSources::line(const Frame& frame) {
 void TraceSources::add_lines(ReportedFinding& finding) {
   std::vector<std::string> lines;
   for (const Frame& frame : distinguishing_frames(finding)) {
-    std::optional<std::string> text = line(frame);
+    std::optional<std::string> text = statement(frame);
     if (!text) return;
     lines.push_back(std::move(*text));
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single lines of the program's sources: those that its trace holds, else those that its files have
-// now. Names of files come from the traced program, so only regular files whose name is that of
-// source code are read, and never more than a bounded amount.
+// Single statements of the program's sources: those that its trace holds, else those that its files
+// have now. A statement may have several lines, and compilers differ in which of them a call is.
+// Names of files come from the traced program, so only regular files whose name is that of source
+// code are read, and never more than a bounded amount.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,8 @@ bool is_source_file(const std::filesystem::path& path);
 // Files on this machine. Each is read once.
 class SourceFiles {
 public:
-  // Without its end, and no longer than lines of source code are; nothing if it cannot be had.
-  std::optional<std::string> line(const std::string& file, std::uint32_t number);
+  // Of which the line is one: without comments, on one line. Nothing if it cannot be had.
+  std::optional<std::string> statement(const std::string& file, std::uint32_t line);
 
 private:
   using Lines = std::vector<std::string>;
@@ -48,7 +49,7 @@ public:
   std::optional<std::string> write() const;
 
 private:
-  std::optional<std::string> line(const Frame& frame);
+  std::optional<std::string> statement(const Frame& frame);
 
   std::filesystem::path trace_;
   SourceFiles* files_ = nullptr;

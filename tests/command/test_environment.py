@@ -3,10 +3,11 @@
 
 import os
 import shutil
+import subprocess
 import tempfile
 import unittest
 
-from command_case import LIBDIR, PROGRAM, CommandCase, flat
+from command_case import COMMAND, LIBDIR, PROGRAM, CommandCase, flat
 
 INTERPOSER = os.path.join(os.path.realpath(LIBDIR), "libgpumemtrace.so")
 
@@ -147,6 +148,27 @@ class Environment(CommandCase):
         self.environment["FAKE_NOTE"] = "nocollector /opt/libgpumemtrace_cupti.so"
         result = self.run_command("--device", "real", PROGRAM)
         self.assertRegex(flat(result.stderr), "coalescing.*'/opt/libgpumemtrace_cupti.so' could not be loaded")
+
+    def test_without_proc(self):
+        """A command that cannot find itself says so, and does not call for a new installation."""
+        script = 'mount -t tmpfs none /proc && exec "$@"'
+        words = ["unshare", "-m", "sh", "-c", script, "sh"]
+        if os.geteuid() != 0 or not shutil.which("unshare") or subprocess.run([*words, "true"], check=False).returncode:
+            self.skipTest("needs the right to mount")
+        del self.environment["GPUMEMTRACE_LIBDIR"]
+        alone = shutil.copy(COMMAND, self.folder)
+        result = subprocess.run(
+            [*words, alone, "--device", "real", PROGRAM],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        self.assertEqual(result.returncode, 125, result)
+        self.assertIn("was not found, since /proc is not there", result.stderr)
+        self.assertNotIn("reinstall", result.stderr)
 
     def test_missing_library(self):
         self.environment["GPUMEMTRACE_LIBDIR"] = self.folder

@@ -71,7 +71,9 @@ static void check(int status) {
 namespace model {
 
 Tensor<float>* load(int layers) {
-  auto* weights = new Tensor<float>(1024);
+  auto* weights =
+      new Tensor<float>(
+          1024);
   auto* gradients = new Tensor<float>(512);
   char* cache = device_alloc(4096 * layers);
   if (cache == nullptr) check(1);
@@ -81,7 +83,10 @@ Tensor<float>* load(int layers) {
 
 void step(Tensor<float>& weights, int number) {
   void* scratch = nullptr;
-  check(cudaMalloc(&scratch, 2048));
+  check(
+      cudaMalloc(
+          &scratch,
+          2048));
   check(cudaMemset(scratch, number, 2048));
   check(cudaMemcpy(weights.data, scratch, 2048, 3));
   check(cudaFree(scratch));
@@ -90,7 +95,11 @@ void step(Tensor<float>& weights, int number) {
 
 void store(const Tensor<float>& weights) {
   void* host = nullptr;
-  check(cudaMallocHost(&host, 8192));
+  const auto pin = [&host](size_t bytes) {
+    check(cudaMallocHost(&host, bytes));
+    return 0;
+  };
+  check(pin(8192));
   check(cudaMemcpy(host, weights.data, 5000, 2));
   check(cudaFree(host));
 }
@@ -139,7 +148,7 @@ EDITS = (
         "#pragma once\n",
         "#pragma once\n// Memory of the device.\n#define TAKEN(pointer) ((pointer) != nullptr)\n",
     ),
-    ("model.cpp", "  check(cudaMallocHost(&host, 8192));", "    check( cudaMallocHost(&host,  8192) );  // for all"),
+    ("model.cpp", "    check(cudaMallocHost(&host, bytes));", "  check( cudaMallocHost(&host,  bytes) );  // for all"),
     (
         "model.cpp",
         "int report() {",

@@ -115,6 +115,19 @@ TEST(Fingerprint, HasTheTextOfItsSourceLine) {
   EXPECT_EQ(function_fingerprint_of(finding), "1-a5d8e6c863afa06f");
 }
 
+TEST(Fingerprint, ALambdaIsTheSameWithAndWithoutTheNameOfItsFunction) {
+  const auto of_lambda = [](const char* name) {
+    ReportedFinding finding = test::double_free();
+    finding.stacks[0].frames[0].function = name;
+    finding.source_lines = {"cudaFree(p);"};
+    return fingerprint_of(finding);
+  };
+  const std::string known = of_lambda("operator()");
+  EXPECT_EQ(of_lambda("store(int)::$_0::operator()(int) const"), known);
+  EXPECT_EQ(of_lambda("store(int)::{lambda(int)#1}::operator()(int) const"), known);
+  EXPECT_NE(of_lambda("Deleter::operator()(int*) const"), known);
+}
+
 std::vector<std::string> distinguishing(std::vector<Frame> frames) {
   ReportedFinding finding = test::leak();
   finding.stacks[0].frames = std::move(frames);
