@@ -141,6 +141,16 @@ struct ExecutionSkip {
   ExecutionLocation location; // the instruction that cannot be executed; no lines: none is to blame
   const char* reason;         // half a sentence: "tex.2d.v4.f32.f32 is not executed"
   std::uint64_t blocks_done, instructions_done;
+  std::uint32_t as_asked; // 1: kStopped as an option of the user, or a signal to the program, asked
+  std::uint32_t reserved;
+};
+
+// A call that the device refuses because it does not implement it: no mistake of the program.
+struct ExecutionRefusal {
+  std::uint32_t size;
+  std::uint32_t reserved;
+  const char* function; // "cuGraphConditionalHandleCreate"
+  const char* what;     // of the function, "nodes of this kind"; null: all of it
 };
 
 // What is missing in a copy's source, on the whole.
@@ -205,8 +215,10 @@ struct ExecutionObserver {
   void (*fault)(const ExecutionFault*);
   void (*skipped)(const ExecutionSkip*);
   void (*heap_call)(const ExecutionHeapCall*);
-  void (*totals)(const ExecutionTotals*); // of the process so far; may come several times
+  // Of the process so far, behind each launch. Rows are only added, at the end.
+  void (*totals)(const ExecutionTotals*);
   void (*unwritten_copy)(const ExecutionCopy*); // inside the call, before the bytes are copied
+  void (*refused)(const ExecutionRefusal*);
 };
 
 // The function behind kObserveSymbol. The observer's table is static; null takes it away. Answers

@@ -8,6 +8,7 @@
 #include "interposer/driver_state/context_ids.h"
 #include "interposer/execution/heap_log.h"
 #include "interposer/execution/records.h"
+#include "interposer/execution/sums.h"
 #include "interposer/loader/driver_function.h"
 #include "interposer/log/thread_session.h"
 #include "trace/kernel_faults.h"
@@ -107,6 +108,8 @@ void record_skip(ThreadLog& log, const ExecutionSkip& s) noexcept {
   execution.node(s.launch.node).lines(lines_of(log, s.location));
   execution.instruction(text_of(log, s.location.instruction));
   execution.blocks_done(s.blocks_done).instructions(s.instructions_done);
+  if (has_field(s, &ExecutionSkip::as_asked) && s.as_asked != 0)
+    record.flags |= trace::kExecutionAsAsked;
   append_ordered(log, record, known_context(s.launch.context));
 }
 
@@ -120,31 +123,6 @@ void record_copy(ThreadLog& log, const trace::ExecutionCopy& c) noexcept {
   copy.op(trace::ExecutionOp::kUnwrittenCopy).call(c.call).address(c.address);
   copy.bytes(c.bytes).missing(c.missing).form(static_cast<trace::UnwrittenForm>(c.form));
   append_ordered(log, record, known_context(c.context));
-}
-
-void record_totals(ThreadLog& log, const ExecutionTotals& t) noexcept {
-  Record record;
-  record.kind = trace::Kind::kExecution;
-  record.droppable = false;
-  record.use(trace::ExecutionWord::kCount);
-  trace::ExecutionFields totals(record);
-  totals.op(trace::ExecutionOp::kTotals).launches(t.launches).ran(t.ran).skipped(t.skipped);
-  totals.stopped(t.stopped).instructions(t.thread_instructions).nanoseconds(t.nanoseconds);
-  if (has_field(t, &ExecutionTotals::threads)) totals.seed(t.seed).threads(t.threads);
-  append_ordered(log, record, 0);
-  const auto* row = reinterpret_cast<const char*>(t.rows);
-  for (unsigned i = 0; i < t.row_count && row != nullptr; ++i) {
-    trace::ExecutionFidelity feature{};
-    __builtin_memcpy(&feature, row, sizeof feature);
-    if (feature.size < sizeof feature) return; // older than all of its fields
-    record.use(trace::ExecutionWord::kCount);
-    record.flags = feature.is_exact != 0 ? trace::kExecutionExact : std::uint16_t{0};
-    trace::ExecutionFields words(record);
-    words.op(trace::ExecutionOp::kFeature).feature(text_of(log, feature.feature));
-    words.launches(feature.launches).instructions(feature.instructions);
-    append_ordered(log, record, 0);
-    row += feature.size;
-  }
 }
 
 // Calls with(log) where there is a session.
@@ -171,6 +149,9 @@ void on_unwritten_copy(const trace::ExecutionCopy* copy) noexcept {
 void on_totals(const ExecutionTotals* totals) noexcept {
   with_log([totals](ThreadLog& log) noexcept { record_totals(log, *totals); });
 }
+void on_refused(const trace::ExecutionRefusal* refusal) noexcept {
+  with_log([refusal](ThreadLog& log) noexcept { record_refusal(log, *refusal); });
+}
 
 constinit const trace::ExecutionObserver kObserver{sizeof(trace::ExecutionObserver),
                                                    trace::kExecutionVersion,
@@ -179,7 +160,8 @@ constinit const trace::ExecutionObserver kObserver{sizeof(trace::ExecutionObserv
                                                    on_skipped,
                                                    on_heap_call,
                                                    on_totals,
-                                                   on_unwritten_copy};
+                                                   on_unwritten_copy,
+                                                   on_refused};
 
 // The simulated device's alone. Answers its version.
 constinit DriverFunction<const trace::ExecutionObserver*> observe{trace::kObserveSymbol};
@@ -190,6 +172,9 @@ void begin_execution_observer() noexcept {
   if (observe.is_there()) observe(&kObserver);
 }
 
-void forget_execution_observer() noexcept { forget_heap_logs(); }
+void forget_execution_observer() noexcept {
+  forget_heap_logs();
+  forget_sums();
+}
 
 } // namespace gmt::interposer

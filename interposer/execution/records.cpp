@@ -57,10 +57,10 @@ std::uint64_t lines_of(ThreadLog& log, const trace::ExecutionLocation& location)
   return used != 0 ? append_text(log, {buffer, used - 1}) : 0;
 }
 
-void append_ordered(ThreadLog& log, const Record& record, std::uint16_t context) noexcept {
+trace::Slot* append_ordered(ThreadLog& log, const Record& record, std::uint16_t context) noexcept {
   const unsigned slots = trace::slots_for(record.words);
   trace::Slot* slot = log.reserve(slots, record.droppable);
-  if (slot == nullptr) return;
+  if (slot == nullptr) return nullptr;
   slot->order = Process::next_order();
   slot->time = read_tsc();
   slot->stack = 0;
@@ -69,6 +69,20 @@ void append_ordered(ThreadLog& log, const Record& record, std::uint16_t context)
   ThreadLog::fill(slot, record);
   ThreadLog::commit(slot, trace::pack({record.kind, static_cast<std::uint8_t>(slots), trace::kNoApi,
                                        record.flags, 0}));
+  return slot;
+}
+
+void raise_words(trace::Slot* slot, const Record& record) noexcept {
+  auto* more = reinterpret_cast<trace::MoreSlot*>(slot + 1);
+  for (unsigned i = record.words; i-- != 0;) {
+    const unsigned behind = i - trace::kFirstPayloadWords; // of the first slot's
+    std::uint64_t* word =
+      i < trace::kFirstPayloadWords
+        ? &slot->a[i]
+        : &more[behind / trace::kMorePayloadWords].payload[behind % trace::kMorePayloadWords];
+    if (__atomic_load_n(word, __ATOMIC_RELAXED) != record.w[i])
+      __atomic_store_n(word, record.w[i], __ATOMIC_RELEASE);
+  }
 }
 
 } // namespace gmt::interposer

@@ -28,6 +28,10 @@ std::uint64_t text_of(ThreadLog& log, const char* text) noexcept;
 std::uint64_t lines_of(ThreadLog& log, const trace::ExecutionLocation& location) noexcept;
 
 // A record that is no call, with an order of its own.
-void append_ordered(ThreadLog& log, const Record& record, std::uint16_t context) noexcept;
+// Null if it was lost.
+trace::Slot* append_ordered(ThreadLog& log, const Record& record, std::uint16_t context) noexcept;
+// Writes the record's words into its slot: whatever moment the process dies at, each word is an old
+// or a new one. Later words come first.
+void raise_words(trace::Slot* slot, const Record& record) noexcept;
 
 } // namespace gmt::interposer

@@ -96,7 +96,8 @@ constexpr std::string_view kFaultSpaces[] = {"?",        "global",    "shared", 
                                              "constant", "parameter", "generic"};
 constexpr std::string_view kFaultAccesses[] = {"?", "load", "store", "atomic", "reduction", "copy"};
 constexpr std::string_view kExecutionOps[] = {"?",      "not-run", "stopped", "not-selected",
-                                              "totals", "feature", "run-over", "unwritten-copy"};
+                                              "totals", "feature", "run-over", "unwritten-copy",
+                                              "refused"};
 constexpr std::string_view kUnwrittenForms[] = {"?", "whole", "part", "tail"};
 
 constexpr std::string_view kGuardMoments[] = {"free", "end", "launch"};

@@ -26,7 +26,7 @@ std::string innermost(std::string_view lines) {
 void add_left_out(Executions& all, Executions::LeftOut one) {
   const auto known = std::ranges::find_if(all.left_out, [&](const Executions::LeftOut& other) {
     return other.op == one.op && other.kernel == one.kernel && other.reason == one.reason &&
-           other.line == one.line;
+           other.line == one.line && other.as_asked == one.as_asked;
   });
   if (known == all.left_out.end()) all.left_out.push_back(std::move(one));
   else ++known->launches;
@@ -75,7 +75,9 @@ void ExecutionFacts::follow(const Event& e,
                                .reason = std::string(text(view.reason())),
                                .instruction = std::string(text(view.instruction())),
                                .line = innermost(text(view.lines())),
-                               .launches = 1});
+                               .launches = 1,
+                               .as_asked = op == ExecutionOp::kNotSelected ||
+                                           (e.flags & trace::kExecutionAsAsked) != 0});
     break;
   case ExecutionOp::kTotals:
     executions_.launches = view.launches();

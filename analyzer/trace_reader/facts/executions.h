@@ -23,6 +23,7 @@ struct Executions {
     std::string instruction; // of PTX, and where: "file.cu:12"; empty if none is to blame
     std::string line;
     std::uint64_t launches = 0;
+    bool as_asked = false; // an option left them out, or ended them
   };
 
   // What kernels executed and a GPU may compute otherwise.

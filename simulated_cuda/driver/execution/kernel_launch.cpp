@@ -107,7 +107,6 @@ bool run_is_over() {
 [[noreturn]] void end_program(const LaunchObserver& observer) {
   observer.skipped(trace::ExecutionEnd::kRunOver, "the program was ended (--run-time)", {}, {});
   flush_prints();
-  say_totals();
   std::fprintf(stderr,
                "gpumemtrace: the kernels of this program have run for %g s, which is the limit of "
                "--run-time: the program is ended\n",
@@ -199,10 +198,10 @@ bool took_too_long(const executor::Outcome& outcome, const LaunchObserver& obser
 
 std::string end_in_words(const executor::Outcome& outcome, const LaunchObserver& observer) {
   if (!observer.why_ended().empty()) return observer.why_ended();
-  const double limit = state().settings.kernel_seconds;
   if (!took_too_long(outcome, observer)) return outcome.reason;
   char text[80];
-  std::snprintf(text, sizeof text, "it ran for longer than --kernel-time allows (%g s)", limit);
+  std::snprintf(text, sizeof text, "it ran for longer than --kernel-time allows (%g s)",
+                state().settings.kernel_seconds);
   return text;
 }
 
@@ -249,7 +248,8 @@ void execute_kernel(const Kernel& kernel, const KernelOperation& operation, cons
     observer.skipped(trace::ExecutionEnd::kNotRun, outcome.reason, outcome.location, outcome);
   if (outcome.end == executor::End::kStopped)
     observer.skipped(trace::ExecutionEnd::kStopped, end_in_words(outcome, observer),
-                     outcome.location, outcome);
+                     outcome.location, outcome,
+                     !observer.why_ended().empty() || took_too_long(outcome, observer));
   const bool is_whole = outcome.end == executor::End::kDone && !observer.saw_deadlock();
   const bool goes_on = !state().settings.faults_end_context;
   if (!is_whole && (goes_on || outcome.end != executor::End::kFault))

@@ -222,8 +222,8 @@ bool LaunchObserver::progress(std::uint64_t done, std::uint64_t blocks, double s
 }
 
 void LaunchObserver::skipped(trace::ExecutionEnd end, const std::string& reason,
-                             const executor::Location& where,
-                             const executor::Outcome& outcome) const {
+                             const executor::Location& where, const executor::Outcome& outcome,
+                             bool as_asked) const {
   const trace::ExecutionObserver* observer = execution_observer();
   if (observer == nullptr || observer->skipped == nullptr) return;
   const LocationView location(where);
@@ -235,6 +235,7 @@ void LaunchObserver::skipped(trace::ExecutionEnd end, const std::string& reason,
   skip.reason = reason.c_str();
   skip.blocks_done = outcome.blocks_done;
   skip.instructions_done = outcome.thread_instructions;
+  skip.as_asked = as_asked ? 1 : 0;
   observer->skipped(&skip);
 }
 

@@ -29,7 +29,8 @@ public:
   bool progress(std::uint64_t done, std::uint64_t blocks, double seconds) override;
 
   void skipped(trace::ExecutionEnd end, const std::string& reason,
-               const executor::Location& location, const executor::Outcome& outcome) const;
+               const executor::Location& location, const executor::Outcome& outcome,
+               bool as_asked = false) const;
 
   // Why progress() ended the launch; empty if it did not.
   const std::string& why_ended() const { return why_ended_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many launches ran, how long, and how true to a GPU: for the observer, which hears of it now
-// and then and at the end of the process. Driver lock held.
+// How many launches ran, how long, and how true to a GPU: for the observer, which hears of it
+// behind each launch. Driver lock held.
 #pragma once
 
 #include "executor/executor.h"
@@ -14,6 +14,5 @@ void add_to_totals(const executor::Outcome& outcome, double seconds);
 double seconds_in_kernels();
 // In which order blocks have their turns, and on how many threads at most.
 void set_order(std::uint64_t seed, unsigned threads);
-void say_totals(); // now: the process ends without destructors
 
 } // namespace gmt::sim
