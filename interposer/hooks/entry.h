@@ -28,6 +28,7 @@
 #include "interposer/calls/call.h"
 #include "interposer/calls/call_path.h"
 #include "interposer/hooks/dlsym_hook.h"
+#include "interposer/loader/look_ups.h"
 #include "interposer/loader/real_dlsym.h"
 #include "interposer/recorders/arrays.h"
 #include "interposer/recorders/batches.h"
@@ -142,6 +143,7 @@ struct Entry<Row, Result (*)(Args...), Route<Pointer>> {
     const Real real = reinterpret_cast<Real>(driver_function_for_call(Row));
     if (real == nullptr) return not_found<Result>();
     Call call(Row, __builtin_return_address(0), __builtin_frame_address(0));
+    note_look_up(std::get<0>(std::tuple<Args...>(args...)));
     if (!call.begin(false)) return reinterpret_cast<Real>(driver_own_function(Row))(args...);
     const Result result = real(args...);
     call.complete(result_code(result), false);

@@ -17,6 +17,7 @@
 #include "interposer/driver_state/code_generation.h"
 #include "interposer/driver_state/context_ids.h"
 #include "interposer/driver_state/fenced_addresses.h"
+#include "interposer/loader/look_ups.h"
 #include "interposer/log/record.h"
 #include "interposer/recorders/descriptors.h"
 #include "interposer/recorders/launch_arguments.h"
@@ -302,6 +303,8 @@ template <ObjectClass C, int Out, int Image> struct LoadCode : LifeOut<C, LifeOp
 template <int Out, int Device> struct RetainPrimary : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     Life<ObjectClass::kPrimaryContext, LifeOp::kRetain, Device>::before(r, a);
+    r.use_more(trace::LifeWord::value + 1);
+    trace::LifeFields(r).runtime(has_runtime_looked_up() ? 2 : 1);
     prepare_core_dump();
   }
   template <class T> static void after(Record& r, const T& a) {

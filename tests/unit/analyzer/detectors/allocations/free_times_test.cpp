@@ -62,6 +62,23 @@ TEST_F(FreeTimes, WhatAStaticRuntimeRefusesIsNotSeen) {
   EXPECT_FALSE(is_not_checked("free-in-callback", "statically linked"));
 }
 
+TEST_F(FreeTimes, AProgramThatCallsTheDriverAloneHasNoRuntime) {
+  const auto retain = [this](std::uint64_t runtime) {
+    log().record({.api = "cuDevicePrimaryCtxRetain"}, Made<trace::LifeFields>()
+                                                        .object(trace::ObjectClass::kPrimaryContext)
+                                                        .op(trace::LifeOp::kRetain)
+                                                        .runtime(runtime));
+  };
+  log().record({.api = "cuLaunchHostFunc"},
+               Made<trace::SyncFields>().stream(0x51).op(trace::SyncOp::kHostFunction));
+  retain(1); // none had asked the driver for its functions
+  run();
+  EXPECT_FALSE(is_not_checked("free-in-callback", "statically linked"));
+  retain(2);
+  run();
+  EXPECT_TRUE(is_not_checked("free-in-callback", "statically linked"));
+}
+
 TEST_F(FreeTimes, LeaksThatACallbackMayHaveTriedToPrevent) {
   expect_only({"leak"});
   const auto alloc = [this](std::uint64_t address, std::uint64_t from) {
