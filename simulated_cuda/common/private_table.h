@@ -20,6 +20,8 @@ struct SimulatedRuntimeTable {
   // A fat binary that the program registered, as soon as that is known: the device claims the
   // highest compute capability for which there is PTX.
   void (*announce_image)(const void* image);
+  // A function of the runtime that is not implemented was called.
+  void (*note_refusal)(const char* function);
 };
 
 // A second one, for the simulated CUPTI: it hears of every kernel that runs. The callee is called

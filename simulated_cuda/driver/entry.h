@@ -33,6 +33,7 @@ struct Entry<row, need, per_thread, function> {
     if (CUresult refused = check_entry(row, need); refused != CUDA_SUCCESS) return refused;
     ThreadState& thread = this_thread();
     thread.per_thread_default = per_thread;
+    thread.row = row;
     try {
       return function(arguments...);
     } catch (const std::bad_alloc&) {
@@ -41,6 +42,8 @@ struct Entry<row, need, per_thread, function> {
   }
 };
 
-CUresult unsupported();
+// Refuses the call that the thread is in, and says so to the observer: `what` of it is not
+// implemented here.
+CUresult not_simulated(const char* what);
 
 } // namespace gmt::sim

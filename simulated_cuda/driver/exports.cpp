@@ -7,6 +7,7 @@
 #include "api.h"
 #include "entry.h"
 #include "jump_stub.h"
+#include "state/observer.h"
 
 #include <atomic>
 #include <csignal>
@@ -37,6 +38,9 @@ enum RowIndex : unsigned {
 };
 
 } // namespace
+
+CUresult unsupported();
+
 } // namespace gmt::sim
 
 #define STUB(symbol, need, per_thread, implementation)                                             \
@@ -129,7 +133,12 @@ CUresult check_entry(unsigned row, Need need) {
   return context->alive ? context->sticky : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-CUresult unsupported() { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult not_simulated(const char* what) {
+  observe_refusal(kRows[this_thread().row].symbol, what);
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult unsupported() { return not_simulated(nullptr); }
 
 CUresult get_proc_address(const char* name, void** function, int version, cuuint64_t flags,
                           CUdriverProcAddressQueryResult* status) {

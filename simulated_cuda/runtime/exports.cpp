@@ -5,11 +5,24 @@
 // sees to that.
 #include "api.h"
 #include "jump_stub.h"
+#include "registration.h"
 
 namespace gmt::sim {
 namespace {
 
-cudaError_t unsupported() noexcept { return record(cudaErrorNotSupported); }
+template <std::size_t size>
+struct Name {
+  char text[size];
+  constexpr Name(const char (&given)[size]) { // NOLINT(google-explicit-constructor)
+    for (std::size_t i = 0; i < size; ++i) text[i] = given[i];
+  }
+};
+
+template <Name name>
+cudaError_t unsupported() noexcept {
+  note_refusal(name.text);
+  return record(cudaErrorNotSupported);
+}
 
 } // namespace
 } // namespace gmt::sim
@@ -30,8 +43,8 @@ cudaError_t unsupported() noexcept { return record(cudaErrorNotSupported); }
 #define RT_FORWARD(name, member) GMT_JUMP_STUB(name, FORWARD(false, true, name, member))
 #define RT_FORWARD_PTSZ(name, member)                                                              \
   RT_FORWARD(name, member) GMT_JUMP_STUB(name##_ptsz, FORWARD(true, true, name, member))
-#define RT_NONE(name) GMT_JUMP_STUB(name, &gmt::sim::unsupported)
-#define RT_NONE_PTSZ(name) RT_NONE(name) GMT_JUMP_STUB(name##_ptsz, &gmt::sim::unsupported)
+#define RT_NONE(name) GMT_JUMP_STUB(name, &gmt::sim::unsupported<#name>)
+#define RT_NONE_PTSZ(name) RT_NONE(name) GMT_JUMP_STUB(name##_ptsz, &gmt::sim::unsupported<#name>)
 #include "runtime_api.def"
 #include "unsupported_api.def"
 

@@ -80,6 +80,16 @@ void announce(const FatBinary& binary) {
   if (own != nullptr) own->announce_image(binary.image);
 }
 
+} // namespace
+
+void note_refusal(const char* function) {
+  if (load_driver() != cudaSuccess) return;
+  const SimulatedRuntimeTable* own = driver_table();
+  if (own != nullptr) own->note_refusal(function);
+}
+
+namespace {
+
 cudaError_t load(FatBinary& binary) {
   if (binary.library != nullptr) return cudaSuccess;
   const CUresult result = driver().cuLibraryLoadData(&binary.library, binary.image, nullptr,

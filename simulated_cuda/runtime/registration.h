@@ -21,4 +21,7 @@ cudaError_t variable_of(const void* symbol, CUdeviceptr* address, size_t* bytes)
 // What was registered so far goes to the driver, which has just been loaded.
 void announce_binaries();
 
+// The program called a function of the runtime that is not implemented here.
+void note_refusal(const char* function);
+
 } // namespace gmt::sim

@@ -2,7 +2,7 @@
 // leak: what is alive when the program has ended, grouped by allocation stack and kind of memory,
 // and what its context's end took with it. Called a leak only if the program had the chance to free
 // it: after a signal, a sticky error of its context or an unknown end it is listed under "not
-// checked".
+// checked", and so it is where the simulated device let the program down.
 
 #include <algorithm>
 #include <map>
@@ -13,15 +13,24 @@
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/runtime_linkage.h"
+#include "analyzer/detectors/shared/simulator_trouble.h"
 
 namespace gmt {
 namespace {
+
+constexpr Wants kWantsAlways =
+  wants(trace::Kind::kLife) | wants(trace::Kind::kSync) | wants(trace::Kind::kExecution);
 
 class Leak : public Detector {
 public:
   explicit Leak(const ProcessFacts& facts) : facts_(facts) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
+    if (e.kind == trace::Kind::kExecution) {
+      if (trouble_.note(e, facts_)) watch(kWantsAlways | gmt::wants(trace::Kind::kFree));
+      return;
+    }
+    if (e.kind == trace::Kind::kFree) return trouble_.note_release(e);
     linkage_.note(e);
     if (!e.succeeded() || e.from_runtime()) return;
     if (e.kind == trace::Kind::kSync) {
@@ -58,11 +67,13 @@ public:
     const std::string dead =
       cat({"a kernel or the device failed with ", error_name(heap.sticky_code(), false),
            ", after which nothing can be freed"});
-    const std::string excuse = why_not_a_leak(end.ending);
+    const std::string trouble = trouble_.why_given_up(end.ending);
+    const std::string ending = why_not_a_leak(end.ending);
+    const std::string& excuse = ending.empty() ? trouble : ending;
     report(alive, excuse, "memory alive then", findings);
     report(alive_in_dead, dead, "memory alive then", findings);
     // What a reset took before the program was killed is a leak.
-    report(ended, {}, "memory that ended with its context", findings);
+    report(ended, trouble, "memory that ended with its context", findings);
     report(ended_in_dead, dead, "memory that ended with its context", findings);
     if (!excuse.empty() || heap.sticky_error()) return;
     heap.cuda().pools.for_each_alive([this](std::uint64_t handle, const Pool& pool) {
@@ -239,6 +250,7 @@ private:
 
   const ProcessFacts& facts_;
   RuntimeLinkage linkage_;
+  SimulatorTrouble trouble_;
   std::uint64_t last_callback_ = 0;         // order of the newest host function given to a stream
   std::map<std::uint64_t, Object> objects_; // alive, by handle
 };
@@ -250,7 +262,7 @@ const DetectorRegistration kLeak{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<Leak>(facts);
   },
-  .wants = wants(trace::Kind::kLife) | wants(trace::Kind::kSync),
+  .wants = kWantsAlways,
   .measure = Measure::kLostBlocks,
   .owner_excuse = {
     .clause = [](const Owner& owner) { return cat({owner.name, " holds it: ", owner.why}); },

@@ -2,7 +2,8 @@
 // api-error: a failed call that no other finding explains. Left out: calls whose failure is their
 // answer (probing), the runtime's own first tries that it repeats after making a context, and
 // everything after a sticky error but the first call that reported it. Where a free in a kernel
-// ended the context, that finding is the error and this one a note.
+// ended the context, that finding is the error and this one a note. Calls that the simulated device
+// does not implement are notes, too.
 
 #include <algorithm>
 #include <optional>
@@ -14,21 +15,24 @@
 #include "analyzer/detectors/shared/device_stacks.h"
 #include "analyzer/detectors/shared/expected_failures.h"
 #include "analyzer/detectors/shared/faults/fault_words.h"
+#include "analyzer/detectors/shared/refused_calls.h"
 #include "trace/cuda_results.h"
 
 namespace gmt {
 namespace {
 
 // While no failure may still be forgiven.
-constexpr Wants kUsual = kWantsFailures | kWantsUnclaimed;
+constexpr Wants kUsual = kWantsFailures | kWantsUnclaimed | wants(trace::Kind::kExecution);
 
 class ApiError : public Detector {
 public:
-  explicit ApiError(const ProcessFacts& facts) : facts_(facts) {}
+  explicit ApiError(const ProcessFacts& facts) : facts_(facts), refused_(facts) {}
 
   // A sticky error is the context's, whatever others say of the call that reports it.
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
-    if (e.succeeded()) {
+    if (e.kind == trace::Kind::kExecution) {
+      refused_.note(e);
+    } else if (e.succeeded()) {
       forgive_retry(e);
     } else if (is_sticky(e.result) && is_checked(e)) {
       report_sticky(e, heap);
@@ -51,13 +55,15 @@ public:
     } else {
       Finding f = finding(e);
       explain(e, heap, f);
-      findings.add(std::move(f));
+      if (refused_.may_be(e)) refused_.hold(e, std::move(f));
+      else findings.add(std::move(f));
     }
   }
 
   void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
     for (auto& [thread, retry] : retries_) findings.add(std::move(retry.failure));
     if (in_fork_) findings.add(std::move(*in_fork_));
+    refused_.finish(findings);
     // A finding of its own names the kernel.
     if (!sticky_ || facts_.fatal_faults() != 0 || has_dump()) return;
     if (after_sticky_ != 0) {
@@ -313,6 +319,7 @@ private:
   }
 
   const ProcessFacts& facts_;
+  RefusedCalls refused_;
   // By thread: failures that the runtime may repeat
   std::unordered_map<std::uint32_t, Retry> retries_;
   std::optional<Finding> sticky_, in_fork_;

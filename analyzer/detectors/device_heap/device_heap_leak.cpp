@@ -13,6 +13,7 @@
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/device_stacks.h"
+#include "trace/kernel_faults.h"
 
 namespace gmt {
 namespace {
@@ -24,6 +25,14 @@ constexpr std::uint64_t kMostOverhead = 128;
 class DeviceHeapLeak : public Detector {
 public:
   explicit DeviceHeapLeak(const ProcessFacts& facts) : facts_(facts) {}
+
+  // On the simulated device.
+  void on_event(const Event& e, std::span<const Verdict>, const Heap&, Findings&) override {
+    using trace::ExecutionOp;
+    const auto op = static_cast<ExecutionOp>(trace::ExecutionView(e).op());
+    has_unrun_ = has_unrun_ || op == ExecutionOp::kNotRun || op == ExecutionOp::kStopped ||
+                 op == ExecutionOp::kNotSelected;
+  }
 
   void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
     std::map<std::string, Group> groups;
@@ -63,11 +72,12 @@ private:
   };
 
   // Why what is alive in the context is no leak; empty if it is one.
-  static std::string excuse_of(const DeviceContext& context, const Ending& ending,
-                               const Heap& heap) {
+  std::string excuse_of(const DeviceContext& context, const Ending& ending,
+                        const Heap& heap) const {
     if (heap.is_dead(context.heap.context()))
       return "a kernel failed, after which nothing can be freed";
     if (context.heap.lost() != 0) return "the ring was full, and frees may be among what it lost";
+    if (has_unrun_) return "launches did not run to their end, and may be those that free";
     return context.end ? std::string() : why_not_a_leak(ending);
   }
 
@@ -229,6 +239,7 @@ private:
   }
 
   const ProcessFacts& facts_;
+  bool has_unrun_ = false; // launches that did not run to their end
 };
 
 const DetectorRegistration kDeviceHeapLeak{{
@@ -238,7 +249,7 @@ const DetectorRegistration kDeviceHeapLeak{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<DeviceHeapLeak>(facts);
   },
-  .wants = kWantsNothing,
+  .wants = wants(trace::Kind::kExecution),
   .measure = Measure::kLostBlocks,
 }};
 

@@ -5,6 +5,7 @@
 // that were asked for.
 #include "api.h"
 #include "code/library.h"
+#include "entry.h"
 #include "execution/capability.h"
 #include "streams/operation.h"
 
@@ -44,7 +45,7 @@ CUresult get_name(const char** name, const void* handle) {
 CUresult get_parameter(const void* handle, size_t index, size_t* offset, size_t* size) {
   const Kernel* kernel = find_kernel(handle);
   if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (!kernel->parameters_known) return CUDA_ERROR_NOT_SUPPORTED;
+  if (!kernel->parameters_known) return not_simulated("parameters of code without PTX");
   if (offset == nullptr || index >= kernel->parameters.size()) return CUDA_ERROR_INVALID_VALUE;
   *offset = kernel->parameters[index].offset;
   if (size != nullptr) *size = kernel->parameters[index].size;

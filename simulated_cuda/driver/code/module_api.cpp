@@ -4,9 +4,11 @@
 #include "api.h"
 #include "code/foreign_runtime.h"
 #include "code/instance.h"
+#include "entry.h"
 #include "execution/capability.h"
 #include "private_table.h"
 #include "state/lock.h"
+#include "state/observer.h"
 #include "streams/operation.h"
 
 #include <sys/mman.h>
@@ -102,6 +104,11 @@ void* host_view(CUdeviceptr address, size_t bytes) {
 void announce_image(const void* image) {
   DriverLock lock;
   claim_capability_of(image);
+}
+
+void note_refusal(const char* function) {
+  DriverLock lock;
+  observe_refusal(function, nullptr);
 }
 
 } // namespace
@@ -219,7 +226,7 @@ CUresult library_get_managed(CUdeviceptr* address, size_t* bytes, CUlibrary hand
 
 CUresult get_export_table(const void** table, const CUuuid* id) {
   static const SimulatedRuntimeTable kOwn{sizeof(SimulatedRuntimeTable), declare_variable,
-                                          host_view, announce_image};
+                                          host_view, announce_image, note_refusal};
   if (table == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (std::memcmp(id->bytes, kSimulatedRuntimeTable, sizeof kSimulatedRuntimeTable) == 0) {
     *table = &kOwn;
@@ -233,7 +240,10 @@ CUresult get_export_table(const void** table, const CUuuid* id) {
   // What runtimes of CUDA ask for; NVRTC asks for another table and goes on without it.
   static constexpr unsigned char kForRuntimes[] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
                                                    0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
-  if (std::memcmp(id->bytes, kForRuntimes, sizeof kForRuntimes) == 0) refuse_foreign_runtime();
+  if (std::memcmp(id->bytes, kForRuntimes, sizeof kForRuntimes) == 0) {
+    not_simulated("a CUDA runtime that is linked into the program or a library");
+    refuse_foreign_runtime();
+  }
   *table = nullptr;
   return CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -4,6 +4,7 @@
 // Answers as measured on the real driver: any byte outside the requested size 1; device source
 // where HOST is declared 0 (it copies), as is a device destination; host memory where DEVICE is
 // declared 1; overlap 0.
+#include "entry.h"
 #include "execution/prints.h"
 #include "execution/unwritten_copy.h"
 #include "streams/operation.h"
@@ -46,7 +47,7 @@ CUresult resolve_array(const Side& side, const CUDA_MEMCPY3D& copy, Rows* rows) 
   const Array* array = state().arrays.get(side.array);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (array->memory == 0 || !array->planes.empty())
-    return CUDA_ERROR_NOT_SUPPORTED; // sparse, or only by its planes
+    return not_simulated("sparse arrays, and arrays of planes as a whole");
   const size_t width = array->desc.Width * array->element;
   const size_t height = array->desc.Height == 0 ? 1 : array->desc.Height;
   const size_t depth = array->desc.Depth == 0 ? 1 : array->desc.Depth;

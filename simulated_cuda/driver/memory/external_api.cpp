@@ -4,6 +4,7 @@
 // mipmapped arrays of external memory answer 801. Invariant: an import owns its descriptor; buffers
 // outlive the import and are freed by cuMemFree.
 #include "api.h"
+#include "entry.h"
 #include "state/mapping.h"
 #include "streams/operation.h"
 
@@ -18,7 +19,8 @@ CUresult import_external_memory(CUexternalMemory* out,
   if (out == nullptr || desc == nullptr || desc->size == 0) return CUDA_ERROR_INVALID_VALUE;
   if ((desc->flags & ~static_cast<unsigned>(CUDA_EXTERNAL_MEMORY_DEDICATED)) != 0)
     return CUDA_ERROR_INVALID_VALUE;
-  if (desc->type != CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD) return CUDA_ERROR_NOT_SUPPORTED;
+  if (desc->type != CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD)
+    return not_simulated("handles that are no file descriptor");
   if (!holds(desc->handle.fd, desc->size)) return CUDA_ERROR_INVALID_VALUE;
   auto memory = std::make_unique<ExternalMemory>();
   memory->context = this_thread().current();

@@ -5,6 +5,7 @@
 // lock held. Invariant: pool memory survives the context; a destroyed pool lives until its last
 // block is freed.
 #include "api.h"
+#include "entry.h"
 #include "streams/operation.h"
 
 namespace gmt::sim {
@@ -50,7 +51,8 @@ uint64_t reserved(size_t used) { return round_up(used, kReserveUnit); }
 
 CUresult pool_of_location(CUmemoryPool* pool, const CUmemLocation* location, bool current) {
   if (pool == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
+  if (location->type != CU_MEM_LOCATION_TYPE_DEVICE)
+    return not_simulated("pools of the host's memory");
   Device* device = state().device(location->id);
   if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *pool = handle_of(current ? device->current_pool : device->default_pool.get());
@@ -100,8 +102,10 @@ CUresult mem_free_async(CUdeviceptr address, CUstream stream_handle) {
 
 CUresult mem_pool_create(CUmemoryPool* pool, const CUmemPoolProps* props) {
   if (pool == nullptr || props == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_NOT_SUPPORTED;
-  if (props->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
+  if (props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
+    return not_simulated("pools of managed memory");
+  if (props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+    return not_simulated("pools of the host's memory");
   Device* device = state().device(props->location.id);
   if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
   auto made = std::make_unique<Pool>();

@@ -4,6 +4,7 @@
 // can be exported (handleTypes of its properties); an imported pool gives no memory, it only opens
 // pointers that its owner exported, each to be freed by cuMemFree or cuMemFreeAsync.
 #include "api.h"
+#include "entry.h"
 #include "state/mapping.h"
 #include "streams/operation.h"
 
@@ -25,7 +26,9 @@ static_assert(sizeof(PointerData) <= sizeof(CUmemPoolPtrExportData));
 
 CUresult check_type(CUmemAllocationHandleType type, unsigned long long flags) {
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  return type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+  return type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+           ? CUDA_SUCCESS
+           : not_simulated("handles that are no file descriptor");
 }
 
 CUresult give_copy(int file, void* out) {

@@ -6,6 +6,7 @@
 // and its last mapping are gone; unmapping needs the exact ranges that were mapped; a context's end
 // changes none of this.
 #include "api.h"
+#include "entry.h"
 #include "streams/operation.h"
 
 #include "execution/block_states.h"
@@ -47,7 +48,8 @@ auto find_reservation(CUdeviceptr address, size_t bytes) {
 CUresult check_properties(const CUmemAllocationProp* prop) {
   if (prop == nullptr || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
     return CUDA_ERROR_INVALID_VALUE;
-  if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
+  if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+    return not_simulated("physical memory of the host");
   return state().device(prop->location.id) == nullptr ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
 }
 

@@ -21,6 +21,13 @@ std::uint64_t observed_call() {
   return asked != nullptr && asked->call_in_progress != nullptr ? asked->call_in_progress() : 0;
 }
 
+void observe_refusal(const char* function, const char* what) {
+  const trace::ExecutionObserver* told = execution_observer();
+  if (told == nullptr || told->refused == nullptr) return;
+  const trace::ExecutionRefusal refusal{sizeof(trace::ExecutionRefusal), 0, function, what};
+  told->refused(&refusal);
+}
+
 } // namespace gmt::sim
 
 // A table of another version, or one that ends before the first version's last function, is not

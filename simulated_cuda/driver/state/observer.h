@@ -15,4 +15,7 @@ const trace::ExecutionObserver* execution_observer();
 // On the thread of a CUDA call, inside it: the number for ExecutionLaunch::call and ::made.
 std::uint64_t observed_call();
 
+// A call is refused because it is not implemented here: `what` of it, or null for all of it.
+void observe_refusal(const char* function, const char* what);
+
 } // namespace gmt::sim

@@ -188,6 +188,7 @@ struct ThreadState {
   bool in_host_function;   // the driver's own thread, inside a callback
   bool per_thread_default; // during a _ptds or _ptsz call: stream 0 is the thread's own
   CUstreamCaptureMode capture_mode;
+  unsigned row; // of exports.cpp: the call that the thread is in
 
   Context* current() const { return depth == 0 ? nullptr : contexts[depth - 1]; }
 };

@@ -4,6 +4,7 @@
 // single call would be. Invariant: the legacy stream takes no batches (1); members before the one
 // that fails have been done.
 #include "api.h"
+#include "entry.h"
 #include "streams/operation.h"
 
 namespace gmt::sim {
@@ -183,7 +184,7 @@ CUresult stream_batch_mem_op(CUstream stream, unsigned count, CUstreamBatchMemOp
     case CU_STREAM_MEM_OP_WRITE_VALUE_64:
       return stream_write_value_64(stream, write.address, write.value64, write.flags);
     case CU_STREAM_MEM_OP_BARRIER: return CUDA_SUCCESS;
-    default: return CUDA_ERROR_NOT_SUPPORTED;
+    default: return not_simulated("an operation of this kind");
     }
   });
 }

@@ -4,6 +4,7 @@
 // Invariant: an executable graph holds its own copies of all operations, in an order that honours
 // the dependencies, so later changes to the graph do not reach it; it outlives the graph.
 #include "api.h"
+#include "entry.h"
 #include "streams/operation.h"
 
 namespace gmt::sim {
@@ -93,7 +94,7 @@ CUresult graph_launch(CUgraphExec handle, CUstream stream_handle) {
   Stream* stream = find_stream(stream_handle);
   if (exec == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (stream->capture != nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+  if (stream->capture != nullptr) return not_simulated("into a stream that is captured");
   for (ExecNode& node : exec->nodes) {
     if (!node.enabled) continue;
     const CUresult result = execute(*stream, node.operation, exec->flags);

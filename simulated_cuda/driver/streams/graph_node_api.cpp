@@ -5,6 +5,7 @@
 // CUDA_ERROR_INVALID_VALUE for another one.
 #include "api.h"
 #include "code/library.h"
+#include "entry.h"
 #include "streams/operation.h"
 
 namespace gmt::sim {
@@ -114,7 +115,7 @@ CUresult write_params(CUgraphNode node, const CUgraphNodeParams* params, Write w
   case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
     return write(EventRecordOperation{params->eventRecord.event});
   case CU_GRAPH_NODE_TYPE_EMPTY: return write(EmptyOperation{});
-  default: return CUDA_ERROR_NOT_SUPPORTED;
+  default: return not_simulated("nodes of this kind");
   }
 }
 
@@ -322,7 +323,7 @@ CUresult graph_add_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* need
   }
   case CU_GRAPH_NODE_TYPE_MEM_FREE:
     return graph_add_mem_free_node(out, graph, needs, count, params->free.dptr);
-  default: return CUDA_ERROR_NOT_SUPPORTED;
+  default: return not_simulated("nodes of this kind");
   }
 }
 

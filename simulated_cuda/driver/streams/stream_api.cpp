@@ -4,6 +4,7 @@
 // resolved by find_stream(). Invariant: a destroyed stream's handle answers
 // CUDA_ERROR_INVALID_HANDLE.
 #include "api.h"
+#include "entry.h"
 #include "execution/prints.h"
 #include "streams/operation.h"
 
@@ -34,7 +35,7 @@ CUresult write_value(CUstream stream, CUdeviceptr address, T value) {
   if (address % sizeof(T) != 0) return CUDA_ERROR_INVALID_VALUE;
   Stream* found = find_stream(stream);
   if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (found->capture != nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+  if (found->capture != nullptr) return not_simulated("while the stream is captured");
   wait_for_host_functions(*found);
   std::byte* bytes = state().blocks.view(address, sizeof value);
   if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -61,13 +62,15 @@ CUresult wait_value(CUstream stream, CUdeviceptr address, T value, unsigned flag
   if (address % sizeof(T) != 0) return CUDA_ERROR_INVALID_VALUE;
   Stream* found = find_stream(stream);
   if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (found->capture != nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+  if (found->capture != nullptr) return not_simulated("while the stream is captured");
   wait_for_host_functions(*found);
   const std::byte* bytes = state().blocks.view(address, sizeof value);
   if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
   T current;
   std::memcpy(&current, bytes, sizeof current);
-  return satisfied(current, value, flags) ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+  return satisfied(current, value, flags)
+           ? CUDA_SUCCESS
+           : not_simulated("a wait for a value that is not there yet");
 }
 
 } // namespace

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// See simulator_trouble.h.
+#include "analyzer/detectors/shared/simulator_trouble.h"
+
+#include "analyzer/base/text_format.h"
+#include "trace/kernel_faults.h"
+
+namespace gmt {
+
+bool SimulatorTrouble::note(const Event& execution, const ProcessFacts& facts) {
+  using trace::ExecutionOp;
+  if (!what_.empty()) return false;
+  const trace::ExecutionView view(execution);
+  const auto op = static_cast<ExecutionOp>(view.op());
+  const bool is_stopped =
+    op == ExecutionOp::kStopped && (execution.flags & trace::kExecutionAsAsked) == 0;
+  if (op == ExecutionOp::kRefused)
+    what_ = cat({"refused ", facts.text(view.function()), ", which it does not implement"});
+  else if (op == ExecutionOp::kNotRun || is_stopped) what_ = "could not run a launch";
+  return !what_.empty();
+}
+
+std::string SimulatorTrouble::why_given_up(const Ending& ending) const {
+  if (what_.empty()) return {};
+  const bool ended_well = ending.how == Ending::How::kExited && ending.status == 0;
+  if (ended_well && has_released_) return {};
+  return cat({"the simulated device ", what_, ", and the program may have given up"});
+}
+
+} // namespace gmt
