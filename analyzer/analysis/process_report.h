@@ -28,6 +28,7 @@ struct Totals {
   std::uint64_t copies = 0;
   std::uint64_t copied_bytes = 0;
   std::uint64_t launches = 0;
+  std::uint64_t unfinished_launches = 0; // that had not returned when the process ended
   // Device memory alive at the peak (host kinds of memory not counted)
   std::uint64_t peak_bytes = 0;
   std::uint64_t peak_order = 0;

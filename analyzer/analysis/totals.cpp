@@ -25,9 +25,9 @@ bool names_nothing(const Event& e) {
 void count(Totals& totals, const Event& e) {
   if (!is_call(e.kind)) return;
   ++totals.events;
-  if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0 ||
-      names_nothing(e))
-    return;
+  const bool is_own = (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) == 0;
+  if (e.kind == Kind::kLaunch && e.in_flight() && is_own) ++totals.unfinished_launches;
+  if (!e.succeeded() || !is_own || names_nothing(e)) return;
   switch (e.kind) {
   case Kind::kAlloc:
     if (!counts(trace::AllocView(e).memory_kind())) break;

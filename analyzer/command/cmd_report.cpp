@@ -28,6 +28,22 @@ bool read_nothing(const Report& report) {
          !std::ranges::all_of(report.processes, &ProcessReport::exit_recorded);
 }
 
+// How the recorded program ended is no matter of this command's: its report says it.
+ExitStatus status_of(const Report& report) {
+  using Reason = Failure::Reason;
+  if (report.conclusion.find(Reason::kFindings) != nullptr) return ExitStatus::kFindings;
+  const bool is_incomplete = report.conclusion.find(Reason::kIncomplete) != nullptr;
+  return is_incomplete || read_nothing(report) ? ExitStatus::kUnreadableTrace : ExitStatus::kClean;
+}
+
+void say_what_is_missing(const Report& report) {
+  for (const ProcessReport& process : report.processes) {
+    if (process.missing.empty()) continue;
+    return say(process.trace + " is not complete: " + process.missing);
+  }
+  say("nothing was checked: no CUDA call could be read");
+}
+
 } // namespace
 
 int command_report(const Settings& settings) {
@@ -39,20 +55,16 @@ int command_report(const Settings& settings) {
   const std::vector<TraceDir> traces = opened_traces(std::move(heads));
   Report report = build_report(traces, report_options(settings));
   baseline.compare(report);
+  report.conclusion = conclude(report, {.fail_on = settings.fail_on,
+                                        .accepts_findings = baseline.is_update(),
+                                        .accepts_unrun = settings.allow_unrun_kernels});
+  const ExitStatus status = status_of(report);
+  report.conclusion.status = static_cast<int>(status);
   if (!settings.files_only) output.write(render(report, settings, output.descriptor()));
   files.write(report);
-  if (!report.no_cuda_calls) baseline.update(report);
-  if (!baseline.is_update() && has_finding(report, settings.fail_on))
-    return static_cast<int>(ExitStatus::kFindings);
-  const auto incomplete = std::ranges::find_if(
-    report.processes, [](const ProcessReport& process) { return !process.missing.empty(); });
-  if (incomplete != report.processes.end()) {
-    say(incomplete->trace + " is not complete: " + incomplete->missing);
-    return static_cast<int>(ExitStatus::kUnreadableTrace);
-  }
-  if (!read_nothing(report)) return static_cast<int>(ExitStatus::kClean);
-  say("nothing was checked: no CUDA call could be read");
-  return static_cast<int>(ExitStatus::kUnreadableTrace);
+  baseline.update(report);
+  if (status == ExitStatus::kUnreadableTrace) say_what_is_missing(report);
+  return static_cast<int>(status);
 }
 
 } // namespace gmt

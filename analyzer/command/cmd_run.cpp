@@ -148,26 +148,47 @@ Report make_report(RunFacts& facts, const Settings& settings) {
   return report;
 }
 
-// The report, and what the tool itself has to say about the run: 0, or the status of a failed
-// check.
+// As a shell says it: the program's own, or that of a failed check.
+int status_of(const Conclusion& conclusion, const RunFacts& facts, const Settings& settings) {
+  const int program = shell_status(facts.outcome.program().wait_status);
+  const bool fails = settings.command == CommandId::kCheck && !conclusion.passed();
+  return program != 0 || !fails ? program : settings.error_exitcode;
+}
+
+// What neither findings nor the program's own status say; empty if nothing.
+std::string why_the_check_fails(const Conclusion& conclusion, const Settings& settings) {
+  if (settings.command != CommandId::kCheck) return {};
+  for (const Failure* failure : conclusion.beside_findings()) {
+    using Reason = Failure::Reason;
+    if (failure->reason == Reason::kProgram || failure->reason == Reason::kRunTime) continue;
+    if (failure->reason == Reason::kUnchecked) return failure->sentence;
+    return "the check fails: " + failure->sentence;
+  }
+  return {};
+}
+
+// The report, and what the tool itself has to say about the run. Returns the status for a program
+// that ended with 0.
 int report_on(RunFacts& facts, const Settings& settings, OutputFile& output,
               const ReportFiles& files, const BaselineCheck& baseline) {
   Report report = make_report(facts, settings);
-  std::string reason;
-  if (settings.command == CommandId::kCheck) reason = reason_to_fail(facts, report);
-  if (reason.empty() && settings.require_kernels) reason = kernels_left_out(report);
-  if (!reason.empty() && reason != facts.unchecked)
-    report.remarks.push_back("the check fails: " + reason);
   baseline.compare(report);
+  RunKnowledge known = knowledge_of(facts);
+  known.fail_on = settings.fail_on;
+  known.accepts_findings = baseline.is_update();
+  known.accepts_unrun = settings.allow_unrun_kernels;
+  report.conclusion = conclude(report, known);
+  const int status = status_of(report.conclusion, facts, settings);
+  report.conclusion.status = status;
+  const std::string reason = why_the_check_fails(report.conclusion, settings);
+  if (!reason.empty() && reason != facts.unchecked) report.remarks.push_back(reason);
   if (settings.files_only) say(count_text(report));
   else output.write(render(report, settings, output.descriptor()));
   if (output.is_file()) say(count_text(report) + "; the report is in '" + settings.output + "'");
-  if (output.is_file() && !reason.empty()) say("the check fails: " + reason);
+  if ((output.is_file() || settings.files_only) && !reason.empty()) say(reason);
   files.write(report);
-  if (!report.no_cuda_calls && reason.empty()) baseline.update(report);
-  if (settings.command != CommandId::kCheck) return 0;
-  const bool fails = !baseline.is_update() && has_finding(report, settings.fail_on);
-  return !reason.empty() || fails ? settings.error_exitcode : 0;
+  baseline.update(report);
+  return status;
 }
 
 } // namespace

@@ -139,16 +139,11 @@ std::string render_file(const Report& report, const Settings& settings, std::str
   return written(report, format, output_options(settings));
 }
 
-bool has_finding(const Report& report, Severity least) {
-  return std::any_of(
-    report.findings.begin(), report.findings.end(), [least](const ReportedFinding& finding) {
-      return finding.severity >= least && finding.baseline != BaselineState::kKnown;
-    });
-}
-
 std::string count_text(const Report& report) {
-  return format_plural(report.count(Severity::kError), "error") + ", " +
-         format_plural(report.count(Severity::kWarning), "warning");
+  std::string text = format_plural(report.count(Severity::kError), "error") + ", " +
+                     format_plural(report.count(Severity::kWarning), "warning");
+  for (const Failure* failure : report.conclusion.beside_findings()) text += "; " + failure->brief;
+  return text;
 }
 
 } // namespace gmt

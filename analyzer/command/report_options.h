@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a Report to text in the chosen format, and the question whether it fails.
+// From a Report to text in the chosen format.
 #pragma once
 
 #include <string>
@@ -20,8 +20,7 @@ std::string render(const Report& report, const Settings& settings, int descripto
 // The same for a file of --format FORMAT=FILE.
 std::string render_file(const Report& report, const Settings& settings, std::string_view format);
 
-bool has_finding(const Report& report, Severity least);
-
-std::string count_text(const Report& report); // "2 errors, 0 warnings"
+// "2 errors, 0 warnings; killed by SIGABRT"
+std::string count_text(const Report& report);
 
 } // namespace gmt

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <map>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/command/command.h"
 
 namespace gmt {
@@ -50,6 +51,13 @@ std::string again(const std::vector<TraceHead>& traces) {
   return text;
 }
 
+Ending ending_of(const ProcessEnd& end) {
+  const int status = end.wait_status;
+  return {.how = WIFSIGNALED(status) ? Ending::How::kSignalled : Ending::How::kExited,
+          .status = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+          .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0};
+}
+
 // A report needs a process to name, also where none left a trace.
 ProcessReport bare_process(const RunFacts& facts) {
   ProcessReport process;
@@ -59,9 +67,7 @@ ProcessReport bare_process(const RunFacts& facts) {
   process.executable = facts.path;
   process.arguments = facts.arguments;
   process.device = facts.simulated ? "simulated" : "real";
-  process.ended.how = WIFSIGNALED(end.wait_status) ? Ending::How::kSignalled : Ending::How::kExited;
-  process.ended.status = WIFEXITED(end.wait_status) ? WEXITSTATUS(end.wait_status) : 0;
-  process.ended.signal = WIFSIGNALED(end.wait_status) ? WTERMSIG(end.wait_status) : 0;
+  process.ended = ending_of(end);
   return process;
 }
 
@@ -155,35 +161,17 @@ void add_run_facts(const RunFacts& facts, Report& report) {
                              " ('gpumemtrace report' reads it again)");
 }
 
-std::string reason_to_fail(const RunFacts& facts, const Report& report) {
-  if (!facts.unchecked.empty()) return facts.unchecked;
-  if (!facts.unreadable.empty()) return facts.unreadable.front();
+RunKnowledge knowledge_of(const RunFacts& facts) {
+  RunKnowledge known;
+  known.unchecked = facts.unchecked;
+  known.program = ending_of(facts.outcome.program());
+  if (!facts.unreadable.empty()) known.incomplete = facts.unreadable.front();
   for (const Note& note : facts.notes) {
-    if (const std::string gap = gap_sentence(note); !gap.empty())
-      return "process " + std::to_string(note.pid) + " was not checked: " + gap;
+    const std::string gap = gap_sentence(note);
+    if (gap.empty() || !known.incomplete.empty()) continue;
+    known.incomplete = cat({"process ", std::to_string(note.pid), " was not checked: ", gap});
   }
-  for (const ProcessReport& process : report.processes) {
-    if (!process.missing.empty())
-      return "process " + std::to_string(process.pid) +
-             " was not checked to the end: " + process.missing;
-  }
-  if (report.no_cuda_calls) return "no CUDA call was seen, so nothing was checked";
-  return {};
-}
-
-std::string kernels_left_out(const Report& report) {
-  std::uint64_t launches = 0, ran = 0;
-  for (const ProcessReport& process : report.processes) {
-    launches += process.totals.launches;
-    if (!process.executions) continue;
-    std::uint64_t left_out = 0;
-    for (const Executions::LeftOut& one : process.executions->left_out) left_out += one.launches;
-    const std::uint64_t all = std::max(process.executions->launches, process.totals.launches);
-    ran += all - std::min(all, left_out);
-  }
-  if (ran >= launches) return {};
-  return std::to_string(launches - ran) + " of " + std::to_string(launches) +
-         " launches of kernels did not run to their end (--require-kernels)";
+  return known;
 }
 
 std::vector<std::string> record_lines(const RunFacts& facts) {

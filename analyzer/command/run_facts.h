@@ -31,11 +31,8 @@ struct RunFacts {
 // know.
 void add_run_facts(const RunFacts& facts, Report& report);
 
-// Why a check of this run fails beside its findings; empty if it does not.
-std::string reason_to_fail(const RunFacts& facts, const Report& report);
-
-// Likewise, if all launches must have run to their end.
-std::string kernels_left_out(const Report& report);
+// What the report cannot know of how the run went.
+RunKnowledge knowledge_of(const RunFacts& facts);
 
 // The whole output of `record`: at most three lines.
 std::vector<std::string> record_lines(const RunFacts& facts);

@@ -12,6 +12,7 @@
 
 #include "analyzer/analysis/process_report.h"
 #include "analyzer/model/reported_finding.h"
+#include "analyzer/report/conclusion.h"
 
 namespace gmt {
 
@@ -35,6 +36,7 @@ struct Report {
   std::vector<std::string> remarks;
   bool no_cuda_calls = false;
   bool with_sources = true; // lines of the sources may be read, and shown
+  Conclusion conclusion;
 
   std::uint64_t count(Severity severity) const;
 };

@@ -252,6 +252,7 @@ Report assemble_report(std::vector<Analysis> analyses, const std::vector<fs::pat
   for (std::string& remark : suppressions.remarks()) report.remarks.push_back(std::move(remark));
   sort_findings(report.findings);
   set_fingerprints(report.findings);
+  report.conclusion = conclude(report, {});
   return report;
 }
 

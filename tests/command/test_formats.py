@@ -26,7 +26,8 @@ class Formats(CommandCase):
             [f"gpumemtrace: {name} report: out.{name}" for name in ("sarif", "junit", "gitlab", "json", "markdown")],
         )
         self.assertEqual(json.loads(self.read("out.sarif"))["version"], "2.1.0")
-        self.assertEqual(json.loads(self.read("out.gitlab")), [])
+        (issue,) = json.loads(self.read("out.gitlab"))
+        self.assertEqual(issue["check_name"], "no-cuda-calls")
         self.assertEqual(json.loads(self.read("out.json"))["schema"], 1)
         self.assertIn("<testsuites ", self.read("out.junit"))
         self.assertTrue(self.read("out.markdown").startswith("## gpumemtrace"))
@@ -35,7 +36,8 @@ class Formats(CommandCase):
         result = self.run_command(
             "--device", "real", "--format", "text", "--format", "json=a.json", "--format", "gitlab", PROGRAM
         )
-        self.assertEqual(json.loads(result.stderr[: result.stderr.index("]") + 1]), [])
+        (issue,) = json.loads(result.stderr[: result.stderr.index("]") + 1])
+        self.assertEqual(issue["check_name"], "no-cuda-calls")
         json.loads(self.read("a.json"))
 
     def test_an_older_longer_file_is_replaced(self):
@@ -65,6 +67,57 @@ class Formats(CommandCase):
     def test_the_file_may_have_an_equals_sign(self):
         self.run_command("--device", "real", "--format=json=a=b.json", PROGRAM)
         json.loads(self.read("a=b.json"))
+
+    def check_in_every_format(self, device, *program):
+        """The status, the reasons in JSON, and the line SUMMARY, where all formats say "failed"."""
+        formats = ("sarif", "junit", "gitlab", "json", "markdown", "html")
+        files = [f"--format={name}=out.{name}" for name in formats]
+        result = self.run_command("check", "--device", device, *files, *program)
+        conclusion = json.loads(self.read("out.json"))["conclusion"]
+        reasons = [failure["reason"] for failure in conclusion["failures"]]
+        sentence = conclusion["failures"][-1]["message"]
+        status = 128 - result.returncode if result.returncode < 0 else result.returncode
+        self.assertEqual((conclusion["passed"], conclusion["status"]), (False, status))
+        invocation = json.loads(self.read("out.sarif"))["runs"][0]["invocations"][0]
+        self.assertEqual((invocation["executionSuccessful"], invocation["exitCode"]), (False, status))
+        notes = [note["message"]["text"] for note in invocation["toolExecutionNotifications"]]
+        self.assertIn(sentence, notes)
+        self.assertRegex(self.read("out.junit"), "<(failure|error) ")
+        self.assertEqual([issue["check_name"] for issue in json.loads(self.read("out.gitlab"))], reasons)
+        self.assertIn("**Failed**", self.read("out.markdown"))
+        self.assertNotIn("Passed", self.read("out.markdown"))
+        self.assertIn(sentence.split(":")[0], self.read("out.html"))
+        (summary,) = [line for line in result.stderr.splitlines() if line.startswith("SUMMARY:")]
+        return result, reasons, summary
+
+    def test_every_format_says_how_the_program_ended(self):
+        ends = (
+            (("exit", "3"), "; exit status 3"),
+            (("signal", "6"), "; killed by SIGABRT (Aborted)"),
+            (("signal", "9"), "; killed by SIGKILL"),
+        )
+        for words, end in ends:
+            _, reasons, summary = self.check_in_every_format("real", PROGRAM, *words)
+            self.assertEqual(reasons, ["no-cuda-calls", "program"], words)
+            self.assertTrue(summary.endswith(end), summary)
+
+    def test_a_missing_driver_is_said_once_and_no_call_is_missed(self):
+        if os.path.exists("/dev/nvidiactl"):
+            self.skipTest("this machine has a driver")
+        result, reasons, summary = self.check_in_every_format("auto", PROGRAM)
+        self.assertEqual((result.returncode, reasons), (23, ["unchecked"]))
+        self.assertEqual(summary, "SUMMARY: gpumemtrace: nothing was checked: no NVIDIA driver on this machine")
+        report = result.stderr[result.stderr.index("gpumemtrace 0.") :]
+        self.assertEqual(flat(report).count("--device simulated"), 1, report)
+        for text in (result.stderr, self.read("out.junit"), self.read("out.markdown"), self.read("out.sarif")):
+            self.assertNotIn("no CUDA call", text)
+
+    def test_what_was_not_recorded_fails_in_every_format(self):
+        self.environment["FAKE_NOTE"] = "nodir disk full"
+        result, reasons, summary = self.check_in_every_format("real", PROGRAM)
+        self.assertEqual((result.returncode, reasons), (23, ["incomplete"]))
+        self.assertEqual(summary, "SUMMARY: gpumemtrace: nothing was checked")
+        self.assertIn("disk full", flat(result.stderr))
 
     def test_a_run_without_calls_fails_in_every_file(self):
         result = self.run_command(

@@ -17,6 +17,7 @@ PAGES = (
     "hostile",
     "clean",
     "nothing_seen",
+    "crashed",
     "troubled",
     "accesses",
     "kernels",
@@ -128,7 +129,7 @@ class Overview(unittest.TestCase):
 
     def test_verdicts(self):
         verdicts = {}
-        for name in ("training", "clean", "nothing_seen", "accesses"):
+        for name in ("training", "clean", "nothing_seen", "crashed", "accesses"):
             page.open(name, "overview")
             verdicts[name] = page.texts("#verdict")[0]
         self.assertEqual(
@@ -136,7 +137,8 @@ class Overview(unittest.TestCase):
             {
                 "training": "1 error found.",
                 "clean": "Nothing was found.",
-                "nothing_seen": "Nothing was checked: no CUDA call was seen.",
+                "nothing_seen": "Failed: no CUDA call was seen, so nothing was checked.",
+                "crashed": "Failed: the program was killed by SIGABRT (Aborted). 0 errors, 0 warnings.",
                 "accesses": "No errors. 1 warning.",
             },
         )

@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
     {"hostile", hostile},
     {"clean", test::clean()},
     {"nothing_seen", test::nothing_seen()},
+    {"crashed", test::crashed()},
     {"troubled", test::troubled()},
     {"accesses", test::with_accesses()},
     {"kernels", test::with_kernels()},
@@ -47,7 +48,9 @@ int main(int argc, char** argv) {
     for (const auto& page : pages) {
       std::ofstream out(folder / (std::string(page.name) + "." + std::string(output->id)),
                         std::ios::binary);
-      output->write(page.report, {}, out);
+      Report report = page.report;
+      report.conclusion = conclude(report, {});
+      output->write(report, {}, out);
       if (!out.flush()) return 1;
     }
   }

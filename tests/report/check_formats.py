@@ -52,6 +52,12 @@ CLASSES = {
 FREE_FORM = {"properties", "partialFingerprints", "originalUriBaseIds"}
 
 
+def beside_findings(name):
+    """Why the run failed, but for its findings."""
+    failures = json.loads(REPORTS[name, "json"])["conclusion"]["failures"]
+    return [failure["reason"] for failure in failures if failure["reason"] != "findings"]
+
+
 def build(name, value):
     """The object of the model: an unknown property or a missing one is an error."""
     if isinstance(value, list):
@@ -149,7 +155,8 @@ class Gitlab(unittest.TestCase):
         for name, text in all_of("gitlab").items():
             issues = json.loads(text)
             findings = json.loads(REPORTS[name, "json"])["findings"]
-            self.assertEqual([i["check_name"] for i in issues], [f["kind"] for f in findings], name)
+            expected = [f["kind"] for f in findings] + beside_findings(name)
+            self.assertEqual([i["check_name"] for i in issues], expected, name)
             self.assertEqual(len({i["fingerprint"] for i in issues}), len(issues))
             for issue in issues:
                 self.assertIn(issue["severity"], ("info", "minor", "major", "critical", "blocker"))
@@ -157,6 +164,38 @@ class Gitlab(unittest.TestCase):
                 self.assertFalse(issue["location"]["path"].startswith("/"))
                 self.assertGreaterEqual(issue["location"]["lines"]["begin"], 1)
                 self.assertEqual(FOLDERS.findall(json.dumps(issue)), [], name)
+
+
+class Conclusion(unittest.TestCase):
+    def test_every_format_says_that_the_program_crashed(self):
+        (run,) = json.loads(REPORTS["crashed", "sarif"])["runs"]
+        invocation = run["invocations"][0]
+        self.assertFalse(invocation["executionSuccessful"])
+        self.assertEqual((invocation["exitSignalNumber"], invocation["exitSignalName"]), (6, "SIGABRT"))
+        killed = "the program was killed by SIGABRT"
+        notes = [n for n in invocation["toolExecutionNotifications"] if n["level"] == "error"]
+        self.assertIn(killed, notes[0]["message"]["text"])
+        cases = [case for suite in junitparser.JUnitXml.fromstring(REPORTS["crashed", "junit"]) for case in suite]
+        self.assertEqual(
+            [(c.classname, c.name) for c in cases], [("gpumemtrace.run", "the program ends with status 0")]
+        )
+        self.assertIsInstance(cases[0].result[0], junitparser.Failure)
+        (issue,) = json.loads(REPORTS["crashed", "gitlab"])
+        self.assertEqual((issue["check_name"], issue["severity"]), ("program", "blocker"))
+        markdown = REPORTS["crashed", "markdown"].decode()
+        self.assertIn("**Failed**", markdown)
+        self.assertNotIn("Passed", markdown)
+        self.assertIn(killed, markdown)
+        self.assertIn(killed, json.loads(REPORTS["crashed", "perfetto"])["otherData"]["conclusion"])
+        self.assertFalse(json.loads(REPORTS["crashed", "json"])["conclusion"]["passed"])
+        last = REPORTS["crashed", "text"].decode().splitlines()[-1]
+        self.assertTrue(last.endswith("; killed by SIGABRT (Aborted)"), last)
+
+    def test_passed_stands_only_where_the_run_passed(self):
+        for name, text in all_of("markdown").items():
+            passed = json.loads(REPORTS[name, "json"])["conclusion"]["passed"]
+            self.assertEqual("**Passed**" in text.decode(), passed, name)
+            self.assertEqual("**Failed**" in text.decode(), not passed, name)
 
 
 class Junit(unittest.TestCase):
@@ -173,7 +212,10 @@ class Junit(unittest.TestCase):
                 name,
             )
             failed = [c for c in cases if any(isinstance(r, junitparser.Failure) for r in c.result)]
-            self.assertEqual(len(failed), sum(f["severity"] == "error" for f in findings), name)
+            ends = [reason for reason in beside_findings(name) if reason in ("program", "run-time")]
+            self.assertEqual(len(failed), sum(f["severity"] == "error" for f in findings) + len(ends), name)
+            errors = [c for c in cases if any(isinstance(r, junitparser.Error) for r in c.result)]
+            self.assertEqual(len(errors), len(beside_findings(name)) - len(ends), name)
             for suite in suites:
                 before = (suite.tests, suite.failures, suite.errors, suite.skipped)
                 suite.update_statistics()

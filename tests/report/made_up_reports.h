@@ -193,6 +193,13 @@ inline Report clean() {
   return r;
 }
 
+// Nothing was found, and the program died.
+inline Report crashed() {
+  Report r = clean();
+  r.processes[0].ended = {.how = Ending::How::kSignalled, .signal = 6};
+  return r;
+}
+
 inline Report nothing_seen() {
   Report r;
   r.tool_version = "0.1.0";

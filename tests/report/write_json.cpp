@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
     {"ordinary", test::ordinary(), {}},
     {"clean", test::clean(), {}},
     {"nothing_seen", test::nothing_seen(), {}},
+    {"crashed", test::crashed(), {}},
     {"troubled", test::troubled(), {}},
     {"kernels", test::with_kernels(), {}},
     {"accesses", test::with_accesses(), {}},
@@ -43,7 +44,9 @@ int main(int argc, char** argv) {
     for (const auto& situation : situations) {
       const std::string name = std::string(situation.name) + "." + std::string(output->id);
       std::ofstream out(std::filesystem::path(argv[1]) / name, std::ios::binary);
-      output->write(situation.report, situation.options, out);
+      Report report = situation.report;
+      report.conclusion = conclude(report, {});
+      output->write(report, situation.options, out);
       if (!out.flush()) return 1;
     }
   }

@@ -3,10 +3,15 @@
 // stands as the first argument. What is printed before the first launch says that it comes now.
 #include <cuda_runtime.h>
 
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <thread>
+
+#include <unistd.h>
 
 namespace {
 
@@ -96,6 +101,52 @@ void launches(int count) {
   CHECK(cudaFree(values));
 }
 
+// Ends, in one of several ways, when 50 launches have run.
+void run_and(void (*end)()) {
+  int* values = zeros();
+  for (int i = 0; i < 50; ++i) count_up<<<1, 1>>>(values);
+  CHECK(cudaFree(values));
+  end();
+}
+
+void die() { raise(SIGKILL); }
+void leave() { _exit(5); }
+
+void die_inside() {
+  int* values = zeros();
+  for (int i = 0; i < 3; ++i) count_up<<<1, 1>>>(values);
+  std::thread([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    raise(SIGKILL);
+  }).detach();
+  wait_for<<<1, 1>>>(values + 1);
+  CHECK(cudaFree(values));
+}
+
+// Needs what the simulated device does not have.
+bool has_conditions() {
+  cudaGraph_t graph = nullptr;
+  cudaGraphConditionalHandle handle;
+  CHECK(cudaGraphCreate(&graph, 0));
+  const bool answer = cudaGraphConditionalHandleCreate(&handle, graph, 0, 0) == cudaSuccess;
+  CHECK(cudaGraphDestroy(graph));
+  return answer;
+}
+
+int gives_up(int status) {
+  int* values = zeros();
+  if (!has_conditions()) return status;
+  CHECK(cudaFree(values));
+  return 0;
+}
+
+void goes_on() {
+  int* values = zeros(); // and keeps another block
+  zeros();
+  if (!has_conditions()) std::puts("without conditions");
+  CHECK(cudaFree(values));
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -105,6 +156,13 @@ int main(int argc, char** argv) {
   else if (std::strcmp(word, "many") == 0) many(20);
   else if (std::strcmp(word, "converge") == 0) until_it_converges();
   else if (std::strcmp(word, "launches") == 0) launches(100'000);
+  else if (std::strcmp(word, "abort") == 0) run_and(std::abort);
+  else if (std::strcmp(word, "kill") == 0) run_and(die);
+  else if (std::strcmp(word, "exit") == 0) run_and(leave);
+  else if (std::strcmp(word, "kill-inside") == 0) die_inside();
+  else if (std::strcmp(word, "gives-up-0") == 0) return gives_up(0);
+  else if (std::strcmp(word, "gives-up-1") == 0) return gives_up(1);
+  else if (std::strcmp(word, "goes-on") == 0) goes_on();
   else return 2;
   return 0;
 }

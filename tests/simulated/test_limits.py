@@ -140,17 +140,57 @@ class SimulatedKernels(unittest.TestCase):
         left_out = self.only_left_out(report)
         self.assertEqual((left_out["how"], left_out["launches"]), ("not-selected", 14))
 
-    def test_check_requires_kernels_to_run(self):
-        program = (LIMITS, "many")
-        result, _ = self.run_program("--require-kernels", program=program, command="check")
+    def test_check_fails_where_a_launch_could_not_run(self):
+        program = (LINKED, "without-function", self.folder)
+        for words in ((), ("--require-kernels",)):
+            result, report = self.run_program(*words, program=program, command="check")
+            self.assertEqual(result.returncode, 23, result)
+            self.assertIn("1 of 1 launch did not run", result.stderr)
+            self.assertEqual([f["reason"] for f in report["conclusion"]["failures"]], ["unrun-kernels"])
+        result, report = self.run_program("--allow-unrun-kernels", program=program, command="check")
         self.assertEqual(result.returncode, 0, result)
-        limited = ("--require-kernels", "--kernel-launches", "3")
-        result, report = self.run_program(*limited, program=program, command="check")
-        self.assertEqual(result.returncode, 23, result)
-        self.assertIn("14 of 20 launches of kernels did not run to their end", result.stderr)
-        self.assertTrue(any("count_up" in gap["what"] for gap in report["not_checked"]), report["not_checked"])
-        result, _ = self.run_program(*limited[1:], program=program, command="check")
-        self.assertEqual(result.returncode, 0, result)
+        self.assertTrue(report["conclusion"]["passed"])
+        self.assertEqual(report["conclusion"]["launches"]["unable"], 1)
+
+    def test_launches_that_the_user_left_out_do_not_fail(self):
+        for words in (("--kernel-launches", "3"), ("--require-kernels", "--kernel-launches", "3")):
+            result, report = self.run_program(*words, program=(LIMITS, "many"), command="check")
+            self.assertEqual(result.returncode, 0, result)
+            self.assertEqual(report["conclusion"]["launches"]["left_out"], 14)
+
+    def test_the_limit_of_a_run_is_in_the_conclusion(self):
+        result, report = self.run_program("--run-time", "300ms", program=(LIMITS, "converge"), command="check")
+        self.assertEqual(result.returncode, 24, result)
+        conclusion = report["conclusion"]
+        self.assertEqual((conclusion["passed"], conclusion["status"]), (False, 24))
+        self.assertEqual([f["reason"] for f in conclusion["failures"]], ["run-time"])
+
+    def test_counts_are_right_after_any_death(self):
+        for word, status in (("abort", -signal.SIGABRT), ("kill", -signal.SIGKILL), ("exit", 5)):
+            result, report = self.run_program(program=(LIMITS, word), command="check")
+            self.assertEqual(result.returncode, status, result)
+            launches = report["conclusion"]["launches"]
+            self.assertEqual((launches["launches"], launches["ran"]), (50, 50), word)
+            self.assertEqual([f["reason"] for f in report["conclusion"]["failures"]], ["program"])
+
+    def test_a_kernel_in_which_the_process_dies_is_counted_apart(self):
+        result, report = self.run_program(program=(LIMITS, "kill-inside"), command="check")
+        self.assertEqual(result.returncode, -signal.SIGKILL, result)
+        launches = report["conclusion"]["launches"]
+        counts = tuple(launches[key] for key in ("launches", "ran", "cut_short", "unknown"))
+        self.assertEqual(counts, (4, 3, 1, 0))
+
+    def test_a_call_that_is_not_implemented_is_named_once(self):
+        for status in (0, 1):
+            result, report = self.run_program(program=(LIMITS, f"gives-up-{status}"), command="check")
+            self.assertEqual(result.returncode, status, result)
+            self.assertEqual([f["kind"] for f in report["findings"] if f["kind"] == "leak"], [])
+            named = [gap for gap in report["not_checked"] if "Conditional" in gap["what"]]
+            self.assertEqual(len(named), 1, report["not_checked"])
+            self.assertIn("refused 1 call with", named[0]["why"])
+            self.assertIn("leak", [gap["what"] for gap in report["not_checked"]])
+        _, report = self.run_program(program=(LIMITS, "goes-on"), command="check")
+        self.assertEqual([f["kind"] for f in report["findings"] if f["kind"] == "leak"], ["leak"])
 
     def test_a_deadlock_is_one_finding_with_both_sides(self):
         result, report = self.run_program(program=(LIMITS, "deadlock"))

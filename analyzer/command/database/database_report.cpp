@@ -76,6 +76,8 @@ void add_all(SqlFile& file, const Report& report, const DatabaseOptions& options
   for (const NotChecked& gap : report.not_checked) gaps.text(gap.what).text(gap.why).done();
   meta.text("schema").text(std::to_string(kDatabaseVersion)).done();
   meta.text("tool").text("gpumemtrace " + report.tool_version).done();
+  meta.text("conclusion").text(in_words(report.conclusion)).done();
+  meta.text("status").text(std::to_string(report.conclusion.status)).done();
   meta.text("report").text(options.json).done();
   file.run("CREATE INDEX event_stack ON event(stack); CREATE INDEX block_stack ON block(stack); "
            "COMMIT");

@@ -96,8 +96,9 @@ std::vector<OptionRow> own_rows() {
     {"device", "DEVICE", kProgramCommands,
      "auto: check only where there is a driver; real: in any case; simulated: no GPU needed, kernels "
      "run on the processor (default auto)"},
-    {"require-kernels", "", bit(CommandId::kCheck),
-     "--device simulated: fail if a launch did not run to its end"},
+    {"allow-unrun-kernels", "", kReports,
+     "--device simulated: launches that the device cannot run to their end do not fail the check"},
+    {"require-kernels", "", bit(CommandId::kCheck), "changes nothing: check does so by itself"},
     {"trace-dir", "DIR", kProgramCommands,
      "where traces are made (default: the current directory)"},
     {"help", "", kAll, "explain the command and its options", "h"},

@@ -160,7 +160,7 @@ Settings parse_options(CommandId command, std::span<const std::string> arguments
   settings.symbols = values.count("no-symbols") == 0;
   settings.sources = values.count("no-source") == 0;
   settings.native_frames = values.count("native-frames") != 0;
-  settings.require_kernels = values.count("require-kernels") != 0;
+  settings.allow_unrun_kernels = values.count("allow-unrun-kernels") != 0;
   const auto all = [&](const std::string& name) {
     return values.count(name) ? values[name].as<std::vector<std::string>>()
                               : std::vector<std::string>();

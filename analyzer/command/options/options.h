@@ -78,7 +78,7 @@ struct Settings {
   ColorChoice color = ColorChoice::kAuto;
 
   DeviceChoice device = DeviceChoice::kAuto;
-  bool require_kernels = false;
+  bool allow_unrun_kernels = false;
   // For the simulated device: names in the environment, values.
   std::vector<std::pair<std::string, std::string>> simulated;
   std::string trace_dir;

@@ -59,6 +59,13 @@ void BaselineCheck::compare(Report& report) const {
 
 void BaselineCheck::update(const Report& report) const {
   if (!settings_.update_baseline) return;
+  using Reason = Failure::Reason;
+  for (const Reason reason : {Reason::kUnchecked, Reason::kIncomplete, Reason::kNoCalls}) {
+    const Failure* failure = report.conclusion.find(reason);
+    if (failure == nullptr) continue;
+    say("the baseline '" + settings_.baseline + "' is not written: " + failure->sentence);
+    return;
+  }
   const fs::path file = settings_.baseline;
   fs::path written = file;
   written += ".new";

@@ -17,7 +17,7 @@ public:
 
   // Marks what is known, and adds findings of broken rules.
   void compare(Report& report) const;
-  // Writes the findings of this report into the file, if that was asked for.
+  // Writes the findings of this report into the file, if that was asked for and all was checked.
   void update(const Report& report) const;
   bool is_update() const { return settings_.update_baseline; }
 

@@ -38,11 +38,22 @@ Json issue_of(const ReportedFinding& finding, std::size_t number, const SourcePa
           {"location", {{"path", line.file}, {"lines", {{"begin", line.line}}}}}};
 }
 
+// Why the run failed beside its findings, shown at the name of the program.
+Json issue_of(const Failure& failure, const Report& report) {
+  return {{"description", without_folders(failure.sentence)},
+          {"check_name", id_of(failure.reason)},
+          {"fingerprint", "run-" + std::string(id_of(failure.reason))},
+          {"severity", "blocker"},
+          {"location", {{"path", tools::process_name(report, 0)}, {"lines", {{"begin", 1}}}}}};
+}
+
 void write_gitlab(const Report& report, const OutputOptions& options, std::ostream& stream) {
   const SourcePaths paths(report, options.source_root);
   Json issues = Json::array();
   const std::size_t count = tools::shown_findings(report, options);
   for (std::size_t i = 0; i < count; ++i) issues.push_back(issue_of(report.findings[i], i, paths));
+  for (const Failure* failure : report.conclusion.beside_findings())
+    issues.push_back(issue_of(*failure, report));
   stream << issues.dump(1, ' ', false, Json::error_handler_t::replace) << '\n';
 }
 

@@ -50,6 +50,22 @@ Json json_of(const Totals& t) {
           {"device_heap_live_bytes", t.device_heap_live_bytes}};
 }
 
+Json json_of(const Conclusion& conclusion) {
+  Json failures = Json::array();
+  for (const Failure& failure : conclusion.failures)
+    failures.push_back({{"reason", id_of(failure.reason)}, {"message", failure.sentence}});
+  Json launches = nullptr;
+  if (const std::optional<LaunchCounts>& counts = conclusion.launches; counts) {
+    launches = {{"launches", counts->all},        {"ran", counts->ran},
+                {"unable", counts->unable},       {"left_out", counts->left_out},
+                {"cut_short", counts->cut_short}, {"unknown", counts->unknown()}};
+  }
+  return {{"passed", conclusion.passed()},
+          {"status", conclusion.status},
+          {"failures", std::move(failures)},
+          {"launches", std::move(launches)}};
+}
+
 // Sums, but the peaks: processes need not have had theirs at the same time.
 Totals totals_of(const Report& report) {
   Totals sum;
@@ -289,6 +305,7 @@ void write_json(const Report& report, const OutputOptions& options, std::ostream
     lost += process.lost_events();
   }
   out["no_cuda_calls"] = report.no_cuda_calls;
+  out["conclusion"] = json_of(report.conclusion);
   out["summary"] = {{"errors", report.count(Severity::kError)},
                     {"warnings", report.count(Severity::kWarning)},
                     {"notes", report.count(Severity::kNote)}};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // JUnit's XML, which every CI server shows with a history. A suite is a process, a case is a
-// finding, and its name is the same in the next run. A case fails if its finding fails the check.
+// finding, and its name is the same in the next run. A case fails if its finding fails the check;
+// what else failed the run, its end among it, is a case of the class "run".
 // A process without findings is one case that passes; what was not checked is skipped. With
 // --group-by range a case's class is the range: that of a test, where each test has one.
 #include <cstdint>
@@ -90,6 +91,30 @@ void add_finding(Suite& suite, const ReportedFinding& finding, const SourcePaths
   }
 }
 
+std::string_view case_of(Failure::Reason reason) {
+  using enum Failure::Reason;
+  switch (reason) {
+  case kUnchecked: return "the program is checked";
+  case kNoCalls: return "calls of CUDA are seen";
+  case kIncomplete: return "the whole run is recorded";
+  case kUnrun: return "all launches run";
+  case kFindings: return "no findings";
+  case kRunTime:
+  case kProgram: break;
+  }
+  return "the program ends with status 0";
+}
+
+// Why the run failed beside its findings. What the check could not do is an error, not a failure.
+void add_failure(Suite& suite, const Failure& failure) {
+  const bool is_end =
+    failure.reason == Failure::Reason::kProgram || failure.reason == Failure::Reason::kRunTime;
+  ++(is_end ? suite.failures : suite.errors);
+  add_case(suite, "run", case_of(failure.reason),
+           fmt::format("      <{} type=\"{}\" message=\"{}\"/>\n", is_end ? "failure" : "error",
+                       id_of(failure.reason), escaped(without_folders(failure.sentence))));
+}
+
 std::vector<Suite> suites_of(const Report& report, const OutputOptions& options) {
   const SourcePaths paths(report, options.source_root);
   std::vector<Suite> suites(std::max<std::size_t>(report.processes.size(), 1));
@@ -100,12 +125,8 @@ std::vector<Suite> suites_of(const Report& report, const OutputOptions& options)
     add_finding(suites[finding.process < suites.size() ? finding.process : 0], finding, paths,
                 options);
   }
-  if (report.no_cuda_calls) {
-    ++suites.front().errors;
-    add_case(suites.front(), "run", "calls of CUDA are seen",
-             "      <error type=\"error\" message=\"no CUDA call was seen: nothing was "
-             "checked\"/>\n");
-  }
+  for (const Failure* failure : report.conclusion.beside_findings())
+    add_failure(suites.front(), *failure);
   for (Suite& suite : suites)
     if (suite.tests == 0) add_case(suite, "memory", "no findings", "");
   for (const NotChecked& entry : report.not_checked) {

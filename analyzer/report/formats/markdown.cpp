@@ -58,19 +58,23 @@ std::string state_word(const ReportedFinding& finding) {
   }
 }
 
-std::string headline(const Report& report, const OutputOptions& options) {
-  if (report.no_cuda_calls) return "Nothing was checked: no CUDA call was seen.\n";
-  const auto bad = static_cast<std::uint64_t>(std::ranges::count_if(
-    report.findings, [&](const ReportedFinding& f) { return tools::fails(f, options); }));
+std::string headline(const Report& report) {
+  std::string text = report.conclusion.passed() ? "**Passed**: " : "**Failed**: ";
   const auto known = static_cast<std::uint64_t>(
     std::ranges::count(report.findings, BaselineState::kKnown, &ReportedFinding::baseline));
-  std::string text = bad == 0 ? "**Passed**: " : "**Failed**: ";
   text += format_plural(report.count(Severity::kError), "error") + ", " +
           format_plural(report.count(Severity::kWarning), "warning") + ", " +
           format_plural(report.count(Severity::kNote), "note");
   if (known != 0) text += "; " + format_count(known) + " of them in the baseline";
   if (report.suppressed != 0) text += "; " + format_count(report.suppressed) + " suppressed";
-  return text + ".\n";
+  if (const auto& launches = report.conclusion.launches;
+      launches && !launches_in_brief(*launches).empty())
+    text += "; " + launches_in_brief(*launches);
+  text += ".\n";
+  std::string reasons;
+  for (const Failure* failure : report.conclusion.beside_findings())
+    reasons += "- **failed**: " + escaped(failure->sentence) + "\n";
+  return reasons.empty() ? text : text + "\n" + reasons;
 }
 
 std::string memory_line(const Report& report) {
@@ -116,7 +120,7 @@ void write_markdown(const Report& report, const OutputOptions& options, std::ost
   }
   const std::string program =
     report.processes.empty() ? "" : ": " + escaped(tools::process_name(report, 0));
-  std::string out = "## gpumemtrace" + program + "\n\n" + headline(report, options);
+  std::string out = "## gpumemtrace" + program + "\n\n" + headline(report);
   if (!report.processes.empty()) out += memory_line(report);
   const std::string tail = not_checked_list(report);
   std::string rows, details;

@@ -267,9 +267,10 @@ std::vector<ProcessEvents> all_processes(const Report& report, const OutputOptio
 void write_perfetto(const Report& report, const OutputOptions& options, std::ostream& stream) {
   const std::vector<ProcessEvents> processes = all_processes(report, options);
   stream << fmt::format(
-    R"({{"displayTimeUnit":"ns","otherData":{{"tool":"gpumemtrace","version":{}}},"traceEvents":[)"
+    R"({{"displayTimeUnit":"ns","otherData":{{"tool":"gpumemtrace","version":{},"conclusion":{}}},)"
+    R"("traceEvents":[)"
     "\n",
-    json_text(report.tool_version));
+    json_text(report.tool_version), json_text(in_words(report.conclusion)));
   constexpr std::size_t kNames = 160; // the label of a process, and its share of the first line
   std::size_t used = 0, slice_bytes = 0;
   std::vector<std::string> details, slices;

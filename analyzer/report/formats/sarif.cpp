@@ -177,8 +177,8 @@ Json invocation_of(const Report& report, std::size_t left_out) {
     notes.push_back(
       notification("warning", format_plural(left_out, "more finding") +
                                 " of the least severity did not fit or were not asked for"));
-  if (report.no_cuda_calls)
-    notes.push_back(notification("error", "no CUDA call was seen: nothing was checked"));
+  const std::vector<const Failure*> failures = report.conclusion.beside_findings();
+  for (const Failure* failure : failures) notes.push_back(notification("error", failure->sentence));
   for (const NotChecked& entry : report.not_checked)
     notes.push_back(notification("note", "not checked: " + entry.what + ": " + entry.why));
   for (const std::string& remark : report.remarks) notes.push_back(notification("note", remark));
@@ -187,8 +187,14 @@ Json invocation_of(const Report& report, std::size_t left_out) {
   if (lost != 0)
     notes.push_back(
       notification("warning", format_plural(lost, "event") + " lost: findings may be missing"));
-  return {{"executionSuccessful", !report.no_cuda_calls},
-          {"toolExecutionNotifications", std::move(notes)}};
+  Json invocation = {{"executionSuccessful", failures.empty()},
+                     {"exitCode", report.conclusion.status}};
+  if (const int signal = report.conclusion.signal; signal != 0) {
+    invocation["exitSignalNumber"] = signal;
+    invocation["exitSignalName"] = signal_name(signal);
+  }
+  invocation["toolExecutionNotifications"] = std::move(notes);
+  return invocation;
 }
 
 std::string document(const Json& rules, const Json& results, const Context& context) {

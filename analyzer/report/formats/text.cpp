@@ -45,7 +45,7 @@ void add_header(std::string& out, const Report& report) {
                                  ending_words(report.processes[0].ended)));
   }
   out += device_line(report);
-  if (report.no_cuda_calls) {
+  if (report.conclusion.find(Failure::Reason::kNoCalls) != nullptr) {
     out += "  nothing was checked: no CUDA call was seen\n";
   }
 }

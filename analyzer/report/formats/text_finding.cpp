@@ -188,9 +188,29 @@ std::string finding_text(const ReportedFinding& finding, unsigned stack_depth, b
   return out;
 }
 
+namespace {
+
+// How the program ended, if not well.
+std::string end_of(const Report& report) {
+  for (const Failure& failure : report.conclusion.failures) {
+    if (failure.reason == Failure::Reason::kProgram || failure.reason == Failure::Reason::kRunTime)
+      return "; " + failure.brief;
+  }
+  return {};
+}
+
+} // namespace
+
 std::string summary(const Report& report) {
+  using Reason = Failure::Reason;
+  const Conclusion& conclusion = report.conclusion;
+  if (const Failure* failure = conclusion.find(Reason::kUnchecked); failure != nullptr)
+    return "SUMMARY: gpumemtrace: nothing was checked: " + printable(failure->brief) +
+           end_of(report);
+  if (report.no_cuda_calls && conclusion.find(Reason::kIncomplete) != nullptr)
+    return "SUMMARY: gpumemtrace: nothing was checked" + end_of(report);
   if (report.no_cuda_calls)
-    return "SUMMARY: gpumemtrace: no CUDA call was seen, nothing was checked";
+    return "SUMMARY: gpumemtrace: no CUDA call was seen, nothing was checked" + end_of(report);
   const std::uint64_t errors = report.count(Severity::kError),
                       warnings = report.count(Severity::kWarning);
   const std::uint64_t notes = report.count(Severity::kNote);
@@ -206,7 +226,13 @@ std::string summary(const Report& report) {
   if (report.in_baseline != 0)
     line += fmt::format("; {} in the baseline", format_count(report.in_baseline));
   if (lost != 0) line += fmt::format("; {} lost", format_plural(lost, "event"));
-  return line;
+  if (const Failure* failure = conclusion.find(Reason::kIncomplete); failure != nullptr)
+    line += "; " + failure->brief;
+  if (const std::string launches =
+        conclusion.launches ? launches_in_brief(*conclusion.launches) : std::string();
+      !launches.empty())
+    line += "; " + launches;
+  return line + end_of(report);
 }
 
 } // namespace gmt::text

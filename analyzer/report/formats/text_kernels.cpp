@@ -19,24 +19,35 @@ std::string launches_in_words(std::uint64_t launches) {
   return format_count(launches) + (launches == 1 ? " launch" : " launches");
 }
 
-struct Launches {
-  std::uint64_t all = 0, ran = 0, stopped = 0;
-  std::uint64_t seed = 0;
-};
+// What became of those that did not run to their end.
+std::string others_in_words(const LaunchCounts& launches) {
+  std::string text;
+  const std::uint64_t listed = launches.unable + launches.left_out;
+  const bool are_all_listed = listed == launches.all - std::min(launches.ran, launches.all);
+  if (are_all_listed) return "; the others stand under \"not checked\"";
+  if (listed != 0) text += fmt::format("; {} stand under \"not checked\"", format_count(listed));
+  if (launches.cut_short != 0)
+    text +=
+      fmt::format("; {} when the process ended",
+                  launches.cut_short == 1 ? std::string("one was running")
+                                          : format_count(launches.cut_short) + " were running");
+  if (const std::uint64_t unknown = launches.unknown(); unknown != 0)
+    text += fmt::format("; of {} the record is lost", format_count(unknown));
+  return text;
+}
 
 // What ran of the kernels, in half a sentence.
-std::string in_words(const Launches& launches) {
+std::string in_words(const LaunchCounts& launches, std::uint64_t stopped) {
   if (launches.all == 0) return ", and no kernel was launched";
   const std::string all = launches_in_words(launches.all);
-  if (launches.ran == 0 && launches.stopped == 0) {
+  if (launches.ran == 0 && stopped == 0 && launches.cut_short == 0) {
     return fmt::format("; kernels were not run ({} skipped), so this report knows only what the "
                        "program asked of CUDA",
                        all);
   }
   if (launches.ran == launches.all) return fmt::format("; kernels ran on the processor ({})", all);
-  return fmt::format("; kernels ran on the processor ({} of {} to the end; the others stand under "
-                     "\"not checked\")",
-                     format_count(launches.ran), all);
+  return fmt::format("; kernels ran on the processor ({} of {} to the end{})",
+                     format_count(launches.ran), all, others_in_words(launches));
 }
 
 Executions sum_of(const Report& report) {
@@ -65,23 +76,17 @@ Executions sum_of(const Report& report) {
 } // namespace
 
 std::string device_line(const Report& report) {
-  Launches launches;
-  bool simulated = false;
+  const std::optional<LaunchCounts>& launches = report.conclusion.launches;
+  if (!launches) return "";
+  std::uint64_t seed = 0, stopped = 0;
   for (const ProcessReport& process : report.processes) {
-    if (process.device != "simulated") continue;
-    simulated = true;
-    launches.all +=
-      std::max(process.totals.launches, process.executions ? process.executions->launches : 0);
     if (!process.executions) continue;
-    launches.ran += process.executions->ran;
-    launches.seed = std::max(launches.seed, process.executions->seed);
-    launches.stopped += process.executions->launches_left_out(ExecutionOp::kStopped);
+    seed = std::max(seed, process.executions->seed);
+    stopped += process.executions->launches_left_out(ExecutionOp::kStopped);
   }
-  if (!simulated) return "";
-  launches.ran = std::min(launches.ran, launches.all);
   const std::string order =
-    launches.seed == 0 ? "" : fmt::format(", in the order of --device-seed {}", launches.seed);
-  return wrap("simulated device: no GPU took part" + in_words(launches) + order, 2, 2);
+    seed == 0 ? "" : fmt::format(", in the order of --device-seed {}", seed);
+  return wrap("simulated device: no GPU took part" + in_words(*launches, stopped) + order, 2, 2);
 }
 
 std::string fidelity_table(const Report& report, TableChoice choice) {

@@ -2,8 +2,6 @@
 // Columns, wrapping and words of the text report, see text_layout.h.
 #include "analyzer/report/formats/text_layout.h"
 
-#include <csignal>
-#include <cstring>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -27,21 +25,6 @@ std::string quoted(const std::string& word) {
     else out += c;
   }
   return out + "'";
-}
-
-std::string signal_name(int number) {
-  const char* name = ::sigabbrev_np(number);
-  std::string text =
-    name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(number);
-  switch (number) {
-  case SIGSEGV:
-  case SIGABRT:
-  case SIGBUS:
-  case SIGFPE:
-  case SIGILL: text += fmt::format(" ({})", ::sigdescr_np(number)); break;
-  default: break;
-  }
-  return text;
 }
 
 } // namespace
@@ -101,17 +84,6 @@ std::string lines_of(const Table& table, std::size_t rows, std::size_t indent) {
   add_row(table.heads, 0);
   for (std::size_t r = 0; r < rows; ++r) add_row(table.rows[r], 2);
   return out;
-}
-
-std::string ending_words(const Ending& ending) {
-  switch (ending.how) {
-  case Ending::How::kExited: return fmt::format("exit status {}", ending.status);
-  case Ending::How::kSignalled: return "killed by " + signal_name(ending.signal);
-  case Ending::How::kExec: return "replaced by another program (exec)";
-  case Ending::How::kRunning: return "still running";
-  case Ending::How::kUnknown: break;
-  }
-  return "unknown";
 }
 
 std::string command_line(const ProcessReport& process) {

@@ -33,7 +33,6 @@ struct Table {
 // The first `rows` rows
 std::string lines_of(const Table& table, std::size_t rows, std::size_t indent);
 
-std::string ending_words(const Ending& ending); // "exit status 0", "killed by SIGKILL"
 std::string command_line(const ProcessReport& process);
 // file:line below `folder` shortened
 std::string location(const Frame& frame, const std::string& folder);

@@ -4,7 +4,6 @@
 #include "api.h"
 #include "code/foreign_runtime.h"
 #include "code/instance.h"
-#include "entry.h"
 #include "execution/capability.h"
 #include "private_table.h"
 #include "state/lock.h"
@@ -240,10 +239,7 @@ CUresult get_export_table(const void** table, const CUuuid* id) {
   // What runtimes of CUDA ask for; NVRTC asks for another table and goes on without it.
   static constexpr unsigned char kForRuntimes[] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
                                                    0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
-  if (std::memcmp(id->bytes, kForRuntimes, sizeof kForRuntimes) == 0) {
-    not_simulated("a CUDA runtime that is linked into the program or a library");
-    refuse_foreign_runtime();
-  }
+  if (std::memcmp(id->bytes, kForRuntimes, sizeof kForRuntimes) == 0) refuse_foreign_runtime();
   *table = nullptr;
   return CUDA_ERROR_NOT_SUPPORTED;
 }

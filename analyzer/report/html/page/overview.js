@@ -3,7 +3,12 @@
 
 function verdict() {
   const { errors, warnings, notes } = report.summary;
-  if (report.no_cuda_calls) return ['warning', 'Nothing was checked: no CUDA call was seen.'];
+  const failures = (report.conclusion || { failures: [] }).failures.filter((failure) => failure.reason !== 'findings');
+  if (failures.length > 0) {
+    const counts = report.no_cuda_calls ? [] : [plural(errors, 'error'), plural(warnings, 'warning')];
+    const found = counts.length > 0 ? ` ${counts.join(', ')}.` : '';
+    return ['error', `Failed: ${failures.map((failure) => failure.message).join('; ')}.${found}`];
+  }
   if (errors > 0) return ['error', `${plural(errors, 'error')} found.`];
   if (warnings > 0) return ['warning', `No errors. ${plural(warnings, 'warning')}.`];
   if (notes > 0) return ['note', `No errors and no warnings. ${plural(notes, 'note')}.`];

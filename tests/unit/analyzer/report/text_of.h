@@ -11,14 +11,20 @@
 
 namespace gmt::test {
 
-inline std::string text_of(const Report& report, const OutputOptions& options = {}) {
+inline std::string written(std::string_view format, const Report& report,
+                           const OutputOptions& options = {}) {
   for (const OutputInfo* output : outputs()) {
-    if (output->id != "text") continue;
+    if (output->id != format) continue;
     std::ostringstream out;
     output->write(report, options, out);
     return out.str();
   }
-  return "no text output is registered";
+  return "no such output is registered";
+}
+
+inline std::string text_of(Report report, const OutputOptions& options = {}) {
+  report.conclusion = conclude(report, {});
+  return written("text", report, options);
 }
 
 inline std::string last_line(const std::string& text) {

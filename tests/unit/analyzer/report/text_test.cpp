@@ -41,7 +41,7 @@ warning  unused                  4.0 KiB in 1 block
 
 peak 1.2 GiB of device memory, in range epoch 2 / forward
 in all, host memory included: allocated 9.8 GiB in 4,101 calls, live at end 64.0 MiB in 16 blocks
-SUMMARY: gpumemtrace: 2 errors, 1 warning (1 double-free, 1 leak 64.0 MiB, 1 unused)
+SUMMARY: gpumemtrace: 2 errors, 1 warning (1 double-free, 1 leak 64.0 MiB, 1 unused); killed by SIGKILL
 )");
 }
 
@@ -123,7 +123,8 @@ TEST(ReportText, NamesEveryLimitAndEveryLoss) {
   expect_contains(text, "\n'bash' was started without the checker\n");
   EXPECT_EQ(last_line(text),
             "SUMMARY: gpumemtrace: 2 errors, 1 warning, 1 note "
-            "(1 double-free, 1 leak 64.0 MiB, 1 unused); 5 suppressed; 4 events lost");
+            "(1 double-free, 1 leak 64.0 MiB, 1 unused); 5 suppressed; 4 events lost; killed by "
+            "SIGKILL");
 }
 
 TEST(ReportText, ProcessesWithoutFindingsAreOneLine) {
@@ -260,7 +261,10 @@ TEST(ReportText, StaysWithinAHundredColumns) {
   report.not_checked = {{"uncoalesced", words}};
   report.processes[0].arguments.assign(40, "argument");
   std::istringstream lines(text_of(report));
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("SUMMARY:")) // one line, whatever is in it
+      EXPECT_LE(line.size(), 100u) << line;
+  }
 }
 
 } // namespace
