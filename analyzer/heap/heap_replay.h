@@ -13,7 +13,7 @@
 #include "analyzer/heap/access_list.h"
 #include "analyzer/heap/arrays.h"
 #include "analyzer/heap/graphs/graph_replay.h"
-#include "analyzer/heap/host_memory.h"
+#include "analyzer/heap/store/host_memory.h"
 #include "analyzer/heap/user_pools.h"
 #include "analyzer/heap/verdicts/argument_verdicts.h"
 #include "analyzer/heap/verdicts/range_verdicts.h"

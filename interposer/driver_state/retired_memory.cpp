@@ -112,12 +112,12 @@ void follow_retired_memory(const Record& record) noexcept {
     const trace::AllocView alloc(record);
     return begin_block(alloc.address(), alloc.bytes());
   }
-  const trace::FreeView free(record);
-  if (free.address() == 0) return;
-  std::uint64_t done = end_block(free.address());
-  if (free.function() != trace::FreeFunction::kMemUnmap) return;
-  while (done != 0 && done < free.bytes()) { // mappings side by side end together
-    const std::uint64_t more = end_block(free.address() + done);
+  const trace::FreeView release(record);
+  if (release.address() == 0) return;
+  std::uint64_t done = end_block(release.address());
+  if (release.function() != trace::FreeFunction::kMemUnmap) return;
+  while (done != 0 && done < release.bytes()) { // mappings side by side end together
+    const std::uint64_t more = end_block(release.address() + done);
     if (more == 0) return;
     done += more;
   }

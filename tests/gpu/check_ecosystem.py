@@ -83,22 +83,22 @@ def run_once(name, command, options):
         form = ["--format", "json", "--output", str(report)]
         try:
             done = run(str(options.gpumemtrace), "check", *options.option, *form, *command)
-            told = json.loads(report.read_text()) if report.exists() else {}
+            content = json.loads(report.read_text()) if report.exists() else {}
             if done.returncode not in (0, CHECK_FAILED):
                 plain = run(*command)
                 if plain.returncode != 0:
                     return "skipped", (plain.stderr.strip() or plain.stdout.strip()).split("\n")[-1]
         except subprocess.TimeoutExpired:
             return "failed", f"ran for over {options.timeout} s"
-        problems = list(problems_of(done, told))
+        problems = list(problems_of(done, content))
         if problems and options.keep and report.exists():
             options.keep.mkdir(parents=True, exist_ok=True)
             shutil.copy(report, options.keep / f"{name}.json")
     if problems:
         return "failed", "; ".join(problems)
-    kinds = collections.Counter(f"{finding['severity']} {finding['kind']}" for finding in told["findings"])
+    kinds = collections.Counter(f"{finding['severity']} {finding['kind']}" for finding in content["findings"])
     found = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "no finding"
-    return "passed", f"{told['totals']['launches']} launches, {found}"
+    return "passed", f"{content['totals']['launches']} launches, {found}"
 
 
 def runs_to_make(options, gpu):

@@ -10,7 +10,7 @@
 #include "analyzer/cuda_state/cuda_state.h"
 #include "analyzer/heap/arrays.h"
 #include "analyzer/heap/graphs/graph_table.h"
-#include "analyzer/heap/host_memory.h"
+#include "analyzer/heap/store/host_memory.h"
 #include "analyzer/heap/verdicts/pointer_readings.h"
 
 namespace gmt {

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "analyzer/heap/host_memory.h"
+#include "analyzer/heap/store/host_memory.h"
 #include "analyzer/heap/verdicts/pointer_readings.h"
 #include "analyzer/heap/verdicts/pool_verdicts.h"
 #include "analyzer/heap/verdicts/range_verdicts.h"

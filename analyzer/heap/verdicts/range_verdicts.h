@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "analyzer/heap/arrays.h"
-#include "analyzer/heap/host_memory.h"
+#include "analyzer/heap/store/host_memory.h"
 #include "analyzer/heap/verdicts/bounds.h"
 #include "analyzer/heap/verdicts/pool_verdicts.h"
 

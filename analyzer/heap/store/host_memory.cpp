@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See host_memory.h.
 
-#include "analyzer/heap/host_memory.h"
+#include "analyzer/heap/store/host_memory.h"
 
 #include <iterator>
 
