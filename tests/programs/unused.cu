@@ -23,6 +23,8 @@
 // expect: silent
 // run: start
 // expect: silent
+// run: storage
+// expect: silent
 // run: primed
 // expect: silent
 // run: failed
@@ -92,6 +94,17 @@ static void start()
   CHECK(cudaFree(byte));
 }
 
+// As CUB asks for temporary storage of which it has no need: without the byte its second call would be the first again.
+static void storage()
+{
+  void *input = nullptr, *byte = nullptr;
+  CHECK(cudaMalloc(&input, kBytes));
+  TOUCH(input, kBytes);
+  CHECK(cudaMalloc(&byte, 1));
+  CHECK(cudaFree(byte));
+  CHECK(cudaFree(input));
+}
+
 static void prime()
 {
   void *large = nullptr, *block = nullptr;
@@ -116,6 +129,8 @@ int main(int argc, char** argv)
     host();
   } else if (started_with(argc, argv, "start")) {
     start();
+  } else if (started_with(argc, argv, "storage")) {
+    storage();
   } else if (started_with(argc, argv, "primed")) {
     prime();
   } else if (started_with(argc, argv, "failed")) {

@@ -3,7 +3,9 @@
 // allocation to its release or the end. Grouped by allocation stack; reported at the end, when it
 // is known that no record was lost. A program that failed may not have come to use what it has: one
 // note for all of it. Not reported is what served its purpose by being allocated: a few bytes that
-// start CUDA, and what a pool is made to grow with.
+// start CUDA, and what a pool is made to grow with; nor single blocks that take no more than the
+// smallest one. Libraries ask for a pointer that they do not follow: CUB for one byte of temporary
+// storage, without which it takes a call for a question.
 
 #include <algorithm>
 #include <functional>
@@ -123,6 +125,9 @@ private:
   std::size_t last_ = 0;
 };
 
+// Blocks take so many bytes at least: fewer save nothing, unless there are many.
+constexpr std::uint64_t kSmallest = 512, kManySmall = 100;
+
 constexpr Wants kEnds = wants(trace::Kind::kFree) | wants(trace::Kind::kContext);
 constexpr Wants kFirsts = kEnds | wants(trace::Kind::kAlloc);
 
@@ -155,7 +160,9 @@ public:
       groups_[primer.group].bytes -= primer.bytes;
       --groups_[primer.group].blocks;
     });
-    std::erase_if(groups_, [](const Group& group) { return group.blocks == 0; });
+    std::erase_if(groups_, [](const Group& group) {
+      return group.blocks == 0 || (group.largest <= kSmallest && group.blocks < kManySmall);
+    });
     if (groups_.empty()) return;
     if (std::string why = why_uses_are_unseen(end, facts_, heap); !why.empty()) {
       findings.not_checked({"unused", std::move(why)});
@@ -180,6 +187,7 @@ private:
     Key key;
     Block example;
     std::uint64_t bytes = 0, blocks = 0;
+    std::uint64_t largest = 0; // bytes of a block
   };
   struct Hash {
     std::size_t operator()(const Key& key) const {
@@ -204,6 +212,7 @@ private:
       group_of({block.allocated.value, block.api, block.memory_kind, kernels_ran}, block);
     groups_[group].bytes += block.bytes;
     ++groups_[group].blocks;
+    groups_[group].largest = std::max(groups_[group].largest, block.bytes);
     if (in_pool && freed_at != kAlive) primers_.note_unused(block, group, freed_at);
   }
 
@@ -283,7 +292,9 @@ private:
                  " was never used: no copy, set, texture or kernel "
                  "was given a pointer into it",
                  group.key.kernels_ran ? ", though a kernel may have found one in memory" : ""};
-    f.advice = "Leave the allocation out, or allocate when the memory is needed.";
+    f.advice =
+      "Leave the allocation out, or allocate when the memory is needed. Keep it where a library "
+      "wants an address that it does not use, such as CUB's temporary storage.";
     f.bytes = group.bytes;
     f.count = group.blocks;
     f.address = block.address;
