@@ -38,6 +38,8 @@ namespace {
 // Launches whose kernels may still turn out to use what they were given.
 constexpr std::size_t kMostWaiting = 100'000;
 
+constexpr int kBusError = 7, kSegmentationFault = 11; // signals of Linux
+
 class UseAfterFree : public Detector {
 public:
   explicit UseAfterFree(const ProcessFacts& facts) : facts_(facts) {}
@@ -56,12 +58,16 @@ public:
     }
   }
 
-  void finish(const EndOfTrace&, const Heap& heap, Findings& findings) override {
+  void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
+    const bool crashed =
+      end.ending.how == Ending::How::kSignalled &&
+      (end.ending.signal == kSegmentationFault || end.ending.signal == kBusError);
     for (auto& [key, held] : held_) {
       const bool is_end =
         key.reading == Verdict::Reading::kEnd && heap.takes_end(key.function, key.parameter);
       const bool is_unused = (key.use == Use::kExecuted && executes_ && !held.left_out) ||
-                             (key.use == Use::kKillsContext && !may_have_killed(held, heap));
+                             (key.use == Use::kKillsContext && !may_have_killed(held, heap)) ||
+                             (key.use == Use::kKillsProcess && !crashed);
       if (!is_end && !is_unused) findings.add(std::move(held.finding));
     }
   }
@@ -72,6 +78,7 @@ private:
     kNotSeen,
     kExecuted,     // the simulated device reports the access
     kKillsContext, // nothing is mapped there, or else a library's own business
+    kKillsProcess, // a call in flight at its end, with host memory that malloc may have again
   };
   // All in which two findings differ that are held back.
   struct Key {
@@ -95,6 +102,9 @@ private:
   };
 
   Use use_of(const Event& e, const Verdict& j) {
+    const bool is_host = j.block->memory_kind == trace::MemoryKind::kPinned ||
+                         j.block->memory_kind == trace::MemoryKind::kManaged;
+    if (e.in_flight() && is_host && e.kind == trace::Kind::kCopy) return Use::kKillsProcess;
     if (!is_argument(e, j) || (is_whole_parameter(e, j) && !is_number(e, j))) return Use::kNotSeen;
     if (facts_.simulated()) return Use::kExecuted;
     const bool is_fenced = (j.block->flags & kWasFenced) != 0;

@@ -36,9 +36,11 @@ Verdict::Side side_of(const GraphWork& work, std::uint64_t word) {
 
 } // namespace
 
+// A launch that the process died in, too: a host's copy in it may be what ended the process.
 bool GraphVerdicts::is_checked(const Event& e) const {
-  if (e.from_runtime() || (!e.succeeded() && e.result != cuda::CUDA_ERROR_INVALID_VALUE))
-    return false;
+  const bool is_judged =
+    e.succeeded() || e.in_flight() || e.result == cuda::CUDA_ERROR_INVALID_VALUE;
+  if (e.from_runtime() || !is_judged) return false;
   return !cuda_.contexts.is_dead(e.context) &&
          cuda_.captures.of(e, trace::SyncView(e).stream()) == 0;
 }

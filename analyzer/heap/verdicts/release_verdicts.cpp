@@ -69,6 +69,18 @@ void ReleaseVerdicts::check_refused(const Event& e, CallVerdicts& verdicts) cons
   check_freed_address(e, home, verdicts);
 }
 
+void ReleaseVerdicts::check_in_flight(const Event& e, CallVerdicts& verdicts) const {
+  const trace::FreeView free(e);
+  const Space home = space_of(free.function());
+  if (!e.in_flight() || contexts_.is_dead(e.context)) return;
+  if (store_.find_exact(home, free.address()) != BlockStore::kNone) return;
+  if (has_ranges(home) && store_.live_containing(free.address()) != nullptr) return;
+  const Block* dead = store_.find_dead(home, free.address());
+  if (dead == nullptr || dead->address != free.address() || dead->end != Block::End::kFreed) return;
+  if (dead->memory_kind == MemoryKind::kGraph) return; // every launch allocates it again
+  verdicts.add({.kind = Verdict::Kind::kDoubleFree, .block = dead, .range_begin = free.address()});
+}
+
 // Nothing live is there: freed, ended with its context, or never seen.
 void ReleaseVerdicts::check_freed_address(const Event& e, Space home,
                                           CallVerdicts& verdicts) const {

@@ -16,6 +16,9 @@ public:
       : store_(store), contexts_(contexts) {}
 
   void check_refused(const Event& e, CallVerdicts& verdicts) const;
+  // A release that the process died in, or that CUDA was too late for: only that the memory had
+  // been freed before is sure.
+  void check_in_flight(const Event& e, CallVerdicts& verdicts) const;
   // free() of what is not registered. Checked by allocation alone, whatever it does afterwards
   // (glibc may abort); most of what it frees is none of CUDA's business.
   void check_host_free(const Event& e, CallVerdicts& verdicts) const;
