@@ -47,12 +47,27 @@ constexpr OwnerRule kRules[] = {
    "it keeps freed blocks for reuse"},
   {"CuPy's pinned memory pool", "*/cupy/cuda/pinned_memory.*.so", "*PinnedMemoryPool*",
    "it keeps freed blocks for reuse"},
+  // Known by Python's own frames: its native ones are those of every caller of ctypes.
+  {"Numba's queue of deferred frees", "*/numba/cuda/cudadrv/*.py", "?*",
+   "it frees in batches, and leaves the last one to the process's end"},
   {"RAPIDS Memory Manager's pool", "*/librmm.so*", "*pool_memory_resource*",
    "it keeps freed blocks for reuse"},
   {"cuBLAS", "*/libcublas.so*", "*", "its workspace lives as long as the handle"},
   {"cuBLASLt", "*/libcublasLt.so*", "*", "its workspace lives as long as the handle"},
   {"cuDNN", "*/libcudnn*.so*", "*", "its workspace lives as long as the handle"},
   {"NCCL", "*/libnccl.so*", "*", "its buffers live as long as the communicator"},
+};
+
+// Those that keep streams, events, modules and the like, besides the above.
+constexpr OwnerRule kObjectRules[] = {
+  {"PyTorch", "*/libc10_cuda*.so*", "*", "it keeps them for reuse"},
+  {"Triton", "*/libtriton*.so*", "*", "it keeps the kernels that it has compiled"},
+  {"Triton", "*/cuda_utils*.so", "*", "it keeps the kernels that it has compiled"},
+  {"TensorRT", "*/libnvinfer*.so*", "*", "it keeps them as long as the engine lives"},
+  {"ONNX Runtime", "*/libonnxruntime*.so*", "*", "it keeps them as long as the session lives"},
+  {"Warp", "*/warp/bin/warp*.so", "*", "it keeps the kernels that it has compiled"},
+  {"CuPy", "*/cupy/cuda/function.*.so", "*Module*", "it keeps the kernels that it has compiled"},
+  {"CuPy", "*/cupy/_core/*.so", "?*", "it keeps the kernels that it has compiled"},
 };
 
 // Libraries whose code the user cannot change, besides those above that are known by their file
@@ -78,17 +93,30 @@ bool is_cuda_or_us(const Frame& frame) {
 // A rule by function may match anywhere in the stack. One by file alone must match the frame that
 // made the CUDA call, or called the library that did: a user's code that such a library calls back
 // is no owner.
-const OwnerRule* owner_of(const std::vector<Frame>& frames) {
+const OwnerRule* owner_of(const std::vector<Frame>& frames, std::span<const OwnerRule> rules) {
   const auto caller = std::ranges::find_if_not(
     frames, [](const Frame& frame) { return is_cuda_or_us(frame) || is_of_library(frame); });
   for (auto frame = caller; frame != frames.end(); ++frame) {
-    for (const OwnerRule& rule : kRules) {
+    const std::string& file = frame->language == "python" ? frame->file : frame->module;
+    for (const OwnerRule& rule : rules) {
       if (rule.function == "*" && frame != caller) continue;
-      if (glob_match(rule.module, frame->module) && glob_match(rule.function, frame->function))
-        return &rule;
+      if (glob_match(rule.module, file) && glob_match(rule.function, frame->function)) return &rule;
     }
   }
   return nullptr;
+}
+
+// What a stack says of whose the memory or the object is; null if it says nothing.
+const OwnerRule* owner_of(const FindingStack& stack) {
+  const OwnerRule* rule = owner_of(stack.frames, kRules);
+  if (rule == nullptr && stack.role == StackRole::kCreated)
+    rule = owner_of(stack.frames, kObjectRules);
+  return rule;
+}
+
+bool tells_owner(StackRole role) {
+  return role == StackRole::kAllocated || role == StackRole::kRegistered ||
+         role == StackRole::kCreated;
 }
 
 // The accesses of a library's own kernels. A kernel that no file holds was loaded from memory (the
@@ -153,8 +181,8 @@ void apply_owner_rules(Finding& finding) {
   if (finding.access) return apply_to_accesses(finding);
   const OwnerRule* owner = nullptr;
   for (const FindingStack& stack : finding.stacks) {
-    if (stack.role != StackRole::kAllocated && stack.role != StackRole::kRegistered) continue;
-    const OwnerRule* rule = owner_of(stack.frames);
+    if (!tells_owner(stack.role)) continue;
+    const OwnerRule* rule = owner_of(stack);
     // What lists several call sites is a library's if all of them are.
     const bool is_one_of_several = stack.amount.has_value();
     if (is_one_of_several && (rule == nullptr || (owner != nullptr && rule->owner != owner->owner)))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Libraries that keep memory until the process ends, on purpose: caching allocators, workspaces. A
-// leak whose allocation stack passes through one of them is a note, and so are churn and unused
-// memory: the user can mend neither. So are accesses of memory in a library's own kernels; faults
-// of such kernels stay what they are, and name the library. Frames must be resolved. The list is
-// shipped and closed: a user's own library is no owner.
+// leak whose allocation stack passes through one of them is a note, and so are churn, unused memory
+// and objects that are kept: the user can mend none of them. So are accesses of memory in a
+// library's own kernels; faults of such kernels stay what they are, and name the library. Frames
+// must be resolved. The list is shipped and closed: a user's own library is no owner.
 #pragma once
 
 #include <span>
@@ -14,10 +14,11 @@
 namespace gmt {
 
 struct OwnerRule {
-  std::string_view owner;    // "PyTorch's caching allocator"
-  std::string_view module;   // glob over the whole path of a frame's object file
-  std::string_view function; // glob over the frame's demangled function; "*" any
-  std::string_view why;      // what it keeps, half a sentence
+  std::string_view owner; // "PyTorch's caching allocator"
+  // Globs over the whole path of a frame's object file, or of its source if it is one of Python;
+  // and over its demangled function. "*": any, of the frame alone that called CUDA.
+  std::string_view module, function;
+  std::string_view why; // what it keeps, half a sentence
 };
 
 std::span<const OwnerRule> owner_rules();

@@ -101,6 +101,58 @@ TEST(Owners, WhatALibraryTakesForAFrameworkIsTheFrameworks) {
   EXPECT_EQ(f.severity, Severity::kError);
 }
 
+Frame python_frame(const char* file, const char* function) {
+  Frame f;
+  f.language = "python";
+  f.file = file;
+  f.function = function;
+  return f;
+}
+
+// Its native frames are those of any caller of ctypes.
+TEST(Owners, NumbasQueueIsKnownByItsPythonFrames) {
+  const char* const driver = "/venv/site-packages/numba_cuda/numba/cuda/cudadrv/driver.py";
+  const auto leak = [&](const char* file) {
+    Finding f = leak_with({frame("/usr/lib/libffi.so.8", ""),
+                           frame("/usr/lib/python3.11/lib-dynload/_ctypes.so", "_call_function"),
+                           python_frame(file, "Driver.safe_cuda_api_call"),
+                           python_frame(file, "NumbaCUDAMemoryManager.memalloc"),
+                           python_frame("/home/me/train.py", "main")});
+    apply_owner_rules(f);
+    return f;
+  };
+  EXPECT_EQ(leak(driver).owner.name, "Numba's queue of deferred frees");
+  EXPECT_EQ(leak(driver).severity, Severity::kNote);
+  EXPECT_EQ(leak("/venv/site-packages/numba/cuda/cudadrv/driver.py").severity, Severity::kNote);
+  EXPECT_EQ(leak("/home/me/driver.py").severity, Severity::kError);
+}
+
+TEST(Owners, ObjectsThatALibraryKeepsAreItsOwn) {
+  const auto made_in = [](const char* module, const char* function) {
+    Finding f;
+    f.kind = "object-leak";
+    f.severity = Severity::kWarning;
+    f.message = "128 streams made by cudaStreamCreateWithPriority were never destroyed";
+    f.stacks.push_back(stack_as(StackRole::kCreated, {}, "cudaStreamCreateWithPriority"));
+    f.stacks.back().frames = {frame("/usr/lib/libcudart.so.13", "cudaStreamCreateWithPriority"),
+                              frame(module, function)};
+    apply_owner_rules(f);
+    return f;
+  };
+  const Finding pool = made_in("/venv/torch/lib/libc10_cuda.so", "c10::cuda::initDeviceStreams()");
+  EXPECT_EQ(pool.severity, Severity::kNote);
+  EXPECT_EQ(in_words(pool, {}).message,
+            "128 streams made by cudaStreamCreateWithPriority were never destroyed; PyTorch made "
+            "them for itself.");
+  EXPECT_EQ(made_in("/usr/lib/libnccl.so.2", "").severity, Severity::kNote);
+  EXPECT_EQ(made_in("/usr/lib/libcublas.so.13", "cublasCreate_v2").owner.name, "cuBLAS");
+  EXPECT_EQ(made_in("/home/me/app", "main").severity, Severity::kWarning);
+  // Memory that only passes through that file is the program's.
+  Finding memory = leak_with({frame("/venv/torch/lib/libc10_cuda.so", "c10::cuda::other()")});
+  apply_owner_rules(memory);
+  EXPECT_EQ(memory.severity, Severity::kError);
+}
+
 TEST(Owners, ChurnOfAnOwnerIsItsOwnBusiness) {
   Finding f = leak_with({frame("/usr/lib/libnccl.so.2", "")});
   f.kind = "churn";
