@@ -88,7 +88,8 @@ std::vector<StackUse> use_by_stack(const Heap& heap) {
     uses[i] = {StackId{i}, stack.allocations, stack.allocated_bytes, use.bytes_at_peak(stack), 0};
   }
   heap.for_each_live([&](const Block& block) {
-    if (can_leak(block.memory_kind)) uses[block.allocated.value].live_bytes += block.bytes;
+    if (can_leak(block.memory_kind) && has_memory(block))
+      uses[block.allocated.value].live_bytes += block.bytes;
   });
   std::erase_if(uses, [](const StackUse& u) { return u.allocations == 0; });
   return uses;

@@ -55,8 +55,7 @@ void finish_totals(Totals& totals, const Heap& heap, const EndOfTrace& end) {
   totals.peak_bytes = heap.peak_device_bytes();
   totals.peak_order = heap.peak_order();
   heap.for_each_live([&totals](const Block& block) {
-    const bool is_graph = block.memory_kind == trace::MemoryKind::kGraph;
-    if (!counts(block.memory_kind) || (is_graph && (block.flags & kGraphRan) == 0)) return;
+    if (!counts(block.memory_kind) || !has_memory(block)) return;
     ++totals.live_blocks;
     totals.live_bytes += block.bytes;
   });

@@ -13,7 +13,7 @@ void PoolTable::on_life(const Event& e) {
   const trace::LifeView life(e);
   if (life.object() != trace::ObjectClass::kPool) return;
   const Handle handle = life.handle();
-  const LifeCall call{e.stack, e.via != trace::kNoApi ? e.via : e.api, e.context, e.order};
+  const LifeCall call = life_call(e);
   const auto device = static_cast<std::int32_t>(life.on_device());
   switch (life.op()) {
   case LifeOp::kCreate:

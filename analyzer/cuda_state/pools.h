@@ -12,17 +12,10 @@
 #include <optional>
 #include <unordered_map>
 
+#include "analyzer/cuda_state/life_call.h"
 #include "analyzer/model/event.h"
 
 namespace gmt {
-
-// A call in the life of an object.
-struct LifeCall {
-  StackId stack;
-  std::uint16_t api = trace::kNoApi; // the runtime's name if one led there
-  std::uint16_t context = 0;
-  std::uint64_t order = 0;
-};
 
 struct Pool {
   std::int32_t device = -1;          // -1: of the host's memory

@@ -7,9 +7,17 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "analyzer/cuda_state/life_call.h"
 #include "analyzer/model/event.h"
 
 namespace gmt {
+
+// The newest call of the right release that failed, for a reason that is not the block.
+struct RefusedFree {
+  LifeCall call;
+  std::uint16_t result = 0;          // 0: there was none
+  bool stream_was_destroyed = false; // that it named
+};
 
 // What only some allocations have; 0 where it does not apply.
 struct BlockDetail {
@@ -19,6 +27,7 @@ struct BlockDetail {
   // Opens of one IPC handle, retains of one VMM handle: each needs its release
   std::uint32_t references = 1;
   StackId host_freed; // free() of registered memory, which the C library allows
+  RefusedFree refused;
   // Of a mapping (VMM): allocation of the physical memory behind it, 0 unknown
   std::uint64_t physical = 0;
 };
@@ -85,6 +94,11 @@ constexpr bool is_device_kind(trace::MemoryKind memory_kind) {
   case trace::MemoryKind::kGraph: return true;
   default: return false;
   }
+}
+
+// The address of a graph's memory is known before there is memory, and behind its free.
+constexpr bool has_memory(const Block& block) {
+  return block.memory_kind != trace::MemoryKind::kGraph || (block.flags & kGraphRan) != 0;
 }
 
 // A variable of the program's code: looked up, never allocated.

@@ -49,6 +49,11 @@ Heap::ArrayPart Heap::find_array(std::uint64_t handle) const {
   return replay_->arrays().part(handle);
 }
 
+const Block* Heap::find_freed_array(std::uint64_t handle) const {
+  const Arrays& arrays = replay_->arrays();
+  return arrays.find(handle) == BlockStore::kNone ? arrays.find_dead(handle) : nullptr;
+}
+
 const Block* Heap::find_freed(std::uint64_t address) const {
   return replay_->store().find_dead(Space::kAddress, address);
 }
@@ -110,6 +115,7 @@ std::uint16_t Heap::sticky_code() const { return cuda().contexts.sticky_code(); 
 bool Heap::is_dead(std::uint16_t context) const { return cuda().contexts.is_dead(context); }
 std::uint64_t Heap::unseen_allocations() const { return replay_->unseen_allocations(); }
 std::uint64_t Heap::unseen_frees() const { return replay_->store().unseen_frees(); }
+std::uint64_t Heap::newest_order() const { return replay_->newest_order(); }
 std::uint64_t Heap::last_kernel() const { return replay_->last_kernel(); }
 std::uint64_t Heap::last_blind_call() const { return replay_->last_blind_call(); }
 const Block* Heap::unfreed_of_graph(std::uint64_t executable) const {

@@ -57,6 +57,8 @@ public:
   const Block* find_live(std::uint64_t address) const;
   // The live array behind its own handle or that of a level or plane.
   ArrayPart find_array(std::uint64_t handle) const;
+  // The array that had the handle, or whose level or plane had it, if it is freed; else null.
+  const Block* find_freed_array(std::uint64_t handle) const;
   // Newest freed block that contained the address and was not allocated again there.
   const Block* find_freed(std::uint64_t address) const;
   // Whether the host has memory of its own there, where a block was freed.
@@ -84,7 +86,8 @@ public:
   std::uint64_t unseen_frees() const;       // allocations on top of live blocks
   int device_of(const Block& block) const;  // ordinal, -1 unknown
   int device_of_context(std::uint16_t context) const;
-  std::uint64_t last_kernel() const; // order of the newest launch of a kernel or graph, 0 none
+  std::uint64_t newest_order() const; // of the last applied event
+  std::uint64_t last_kernel() const;  // order of the newest launch of a kernel or graph, 0 none
   // Order of the newest call that may use memory which its record does not name: a graph's launch,
   // a kernel's whose arguments were not read, any other unread call.
   std::uint64_t last_blind_call() const;

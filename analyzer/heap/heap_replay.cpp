@@ -69,6 +69,7 @@ void HeapReplay::apply(const Event& e) {
   verdicts_.clear();
   accesses_.clear();
   if ((e.flags & trace::kFlagNested) != 0) return;
+  newest_order_ = e.order;
   switch (e.kind) {
   case Kind::kAlloc: on_alloc(e); break;
   case Kind::kFree: on_free(e); break;
@@ -130,8 +131,24 @@ void HeapReplay::on_free(const Event& e) {
   // Died inside the call, or too late to matter: neither leaked nor freed for sure, so neither is
   // claimed.
   if ((!e.from_runtime() && e.in_flight()) || e.result == cuda::CUDA_ERROR_DEINITIALIZED)
-    return accept_free(e, false);
-  if (!e.succeeded()) release_verdicts_.check_refused(e, verdicts_);
+    return accept_unsure_free(e);
+  if (e.succeeded()) return;
+  release_verdicts_.check_refused(e, verdicts_);
+  if (verdicts_.empty() && e.result != cuda::CUDA_ERROR_NOT_PERMITTED) note_refused(e);
+}
+
+void HeapReplay::accept_unsure_free(const Event& e) {
+  release_verdicts_.check_in_flight(e, verdicts_);
+  if (verdicts_.empty()) accept_free(e, false);
+}
+
+// The right function for a live block: that it failed explains the leak.
+void HeapReplay::note_refused(const Event& e) {
+  const trace::FreeView free(e);
+  const Id id = store_.find_exact(space_of(free.function()), free.address());
+  if (id == kNone || !release_fits(free.function(), store_[id].memory_kind)) return;
+  const auto* gone = cuda_.objects.find_destroyed(trace::ObjectClass::kStream, free.stream());
+  store_.detail_of(store_[id]).refused = {life_call(e), e.result, gone != nullptr};
 }
 
 // Registered memory is the C library's own: what is freed there stays registered, which only its
@@ -209,6 +226,7 @@ void HeapReplay::add_access(const Event& e, const NamedMemory& named, Access::Ki
 }
 
 void HeapReplay::on_copy(const Event& e) {
+  cuda_.objects.count_work();
   add_access(e, range_verdicts_.check_copy_side(e, Side::kDestination, verdicts_),
              Access::Kind::kWrite);
   add_access(e, range_verdicts_.check_copy_side(e, Side::kSource, verdicts_), Access::Kind::kRead);
@@ -218,6 +236,7 @@ void HeapReplay::on_copy(const Event& e) {
 }
 
 void HeapReplay::on_set(const Event& e) {
+  cuda_.objects.count_work();
   add_access(e, range_verdicts_.check_set(e, verdicts_), Access::Kind::kWrite);
   if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && verdicts_.empty())
     bounds_.check_strays(e, verdicts_);
@@ -226,6 +245,7 @@ void HeapReplay::on_set(const Event& e) {
 
 void HeapReplay::on_use(const Event& e) {
   const trace::UseClass use = trace::UseView(e).use();
+  if (e.succeeded() && !e.from_runtime()) cuda_.objects.on_bound(e);
   if (use == trace::UseClass::kGraphNode) range_verdicts_.check_node(e, verdicts_);
   if (graphs_.on_use(e, accesses_)) return;
   if (use == trace::UseClass::kAccess && !cuda_.contexts.is_dead(e.context)) mappings_.on_access(e);
@@ -238,6 +258,7 @@ void HeapReplay::on_use(const Event& e) {
 }
 
 void HeapReplay::on_launch(const Event& e) {
+  cuda_.objects.count_work();
   if (e.succeeded()) {
     last_kernel_ = e.order;
     if ((e.flags & trace::kLaunchScanned) == 0) last_blind_call_ = e.order;
@@ -267,6 +288,7 @@ void HeapReplay::on_launch(const Event& e) {
 
 void HeapReplay::on_sync(const Event& e) {
   cuda_.captures.on_sync(e);
+  if (e.succeeded() && !e.from_runtime()) cuda_.objects.on_sync(e);
   if (const auto ended = CaptureTable::ended_by(e)) graphs_.on_end_of_capture(e, *ended);
   if (trace::SyncView(e).op() != trace::SyncOp::kGraphLaunch) return;
   if (e.succeeded()) last_kernel_ = last_blind_call_ = e.order;
@@ -287,7 +309,9 @@ void HeapReplay::on_host_memory(const Event& e) {
 
 void HeapReplay::on_life(const Event& e) {
   cuda_.peers.on_life(e); // a refusal may mean that access was given before
-  if (!e.succeeded() || e.from_runtime()) return;
+  if (e.from_runtime()) return;
+  if (e.in_flight() || e.result == cuda::CUDA_ERROR_DEINITIALIZED) cuda_.objects.on_unsure(e);
+  if (!e.succeeded()) return;
   if (trace::LifeView(e).object() == trace::ObjectClass::kUserHeap) return on_user_heap(e);
   arrays_.on_life(e);
   graphs_.on_life(e);

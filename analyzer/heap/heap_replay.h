@@ -37,6 +37,7 @@ public:
   const PointerReadings& readings() const { return readings_; }
   const EndParameters& ends() const { return ends_; }
   const HostMemory& host_memory() const { return host_memory_; }
+  std::uint64_t newest_order() const { return newest_order_; }
   std::uint64_t last_kernel() const { return last_kernel_; }
   std::uint64_t last_blind_call() const { return last_blind_call_; }
   std::uint64_t unseen_allocations() const { return unseen_allocations_; }
@@ -49,6 +50,8 @@ private:
   void on_alloc(const Event& e);
   void on_free(const Event& e);
   void accept_free(const Event& e, bool count_unseen);
+  void accept_unsure_free(const Event& e);
+  void note_refused(const Event& e);
   void on_host_free(const Event& e);
   bool end_block(Space space, std::uint64_t address, const Event& e);
   void unmap(const Event& e);
@@ -86,7 +89,7 @@ private:
   AccessList accesses_{store_};
   // Of a launch during a capture: the block that each word points into
   std::vector<Id> argument_blocks_;
-  std::uint64_t last_kernel_ = 0, last_blind_call_ = 0;
+  std::uint64_t newest_order_ = 0, last_kernel_ = 0, last_blind_call_ = 0;
   std::uint64_t unseen_allocations_ = 0;
 };
 

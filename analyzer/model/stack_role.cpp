@@ -22,6 +22,7 @@ std::string_view words_of(StackRole role) {
   case StackRole::kContextEnded: return "context ended";
   case StackRole::kPoolEnded: return "pool ended";
   case StackRole::kPoolDestroyed: return "pool destroyed";
+  case StackRole::kDestroyed: return "destroyed";
   case StackRole::kCopied: return "copied";
   case StackRole::kHostMemoryCopied: return "host memory copied";
   case StackRole::kSet: return "set";

@@ -25,6 +25,7 @@ enum class StackRole : std::uint8_t {
   kContextEnded,
   kPoolEnded,
   kPoolDestroyed,
+  kDestroyed, // an object that is no memory
   kCopied,
   kHostMemoryCopied,
   kSet,

@@ -2,6 +2,7 @@
 // Which words of a launch's arguments could be pointers, by the layout of its kernel's parameters.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -34,6 +35,20 @@ inline bool could_be_pointer(std::uint64_t value) noexcept {
   return value - kLowestAddress < (std::uint64_t{1} << trace::kArgumentShift) - kLowestAddress;
 }
 
+// Texture and surface objects are numbers, mostly small ones: words up to the largest object that
+// the program has made are taken as well. 0: it has made none.
+inline constinit std::atomic<std::uint64_t> largest_object{0};
+inline void note_object(std::uint64_t object) noexcept {
+  if (object >= kLowestAddress) return; // could be a pointer
+  std::uint64_t largest = largest_object.load(std::memory_order_relaxed);
+  while (object > largest &&
+         !largest_object.compare_exchange_weak(largest, object, std::memory_order_relaxed)) {
+  }
+}
+inline bool is_taken(std::uint64_t value, std::uint64_t largest) noexcept {
+  return could_be_pointer(value) || value - 1 < largest;
+}
+
 inline std::uint64_t word_at(const char* bytes) noexcept {
   std::uint64_t value;
   std::memcpy(&value, bytes, sizeof value);
@@ -46,14 +61,15 @@ struct ArgumentWords {
   unsigned count;
 };
 
-// Those that could be pointers go to `out`, up to `end`. False if one found no room.
+// Those that could be pointers or objects go to `out`, up to `end`. False if one found no room.
 inline bool take_pointers(ArgumentWords words, unsigned parameter, std::uint64_t*& out,
                           std::uint64_t* end) noexcept {
+  const std::uint64_t largest = largest_object.load(std::memory_order_relaxed);
   while (words.count != 0) {
     const auto room = static_cast<unsigned>(end - out);
     if (room == 0) [[unlikely]] {
       for (unsigned i = 0; i < words.count; ++i) {
-        if (could_be_pointer(word_at(words.bytes + sizeof(std::uint64_t) * i))) return false;
+        if (is_taken(word_at(words.bytes + sizeof(std::uint64_t) * i), largest)) return false;
       }
       return true;
     }
@@ -61,7 +77,7 @@ inline bool take_pointers(ArgumentWords words, unsigned parameter, std::uint64_t
     for (unsigned i = 0; i < now; ++i) {
       const std::uint64_t value = word_at(words.bytes + sizeof value * i);
       *out = trace::argument_word(value, parameter);
-      out += could_be_pointer(value) ? 1 : 0;
+      out += is_taken(value, largest) ? 1 : 0;
     }
     words = {words.bytes + sizeof(std::uint64_t) * now, words.count - now};
   }

@@ -5,6 +5,7 @@
 // destruction finds it. Same rules as copies_and_launches.h.
 #pragma once
 
+#include "interposer/recorders/argument_scan.h"
 #include "interposer/recorders/copies_and_launches.h"
 
 namespace gmt::interposer {
@@ -80,7 +81,9 @@ template <UseClass C, int Out, int Resource> struct BindObject : Recorder {
     r.order_at = OrderAt::kAfter;
   }
   template <class T> static void after(Record& r, const T& a) {
-    trace::UseFields(r).object(out<Out>(a));
+    const std::uint64_t object = out<Out>(a);
+    note_object(object);
+    trace::UseFields(r).object(object);
   }
 };
 

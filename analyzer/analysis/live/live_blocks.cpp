@@ -14,22 +14,13 @@
 #include "analyzer/heap/memory_use.h"
 
 namespace gmt {
-namespace {
-
-// Before the first launch of its graph and after the free there is an address without memory.
-bool is_without_memory(const Block& block) {
-  return block.memory_kind == trace::MemoryKind::kGraph && (block.flags & kGraphRan) == 0;
-}
-
-} // namespace
-
 std::vector<LiveBlocks> live_blocks(const Heap& heap,
                                     const std::function<bool(const Block&)>& filter) {
   using Key = std::tuple<std::uint32_t, std::uint16_t, trace::MemoryKind, int, std::uint32_t>;
   std::vector<LiveBlocks> all;
   std::map<Key, std::size_t> by_key;
   const auto add = [&](const Block& block) {
-    if (!can_leak(block.memory_kind) || is_without_memory(block)) return;
+    if (!can_leak(block.memory_kind) || !has_memory(block)) return;
     if (heap.is_dead(block.context) || !filter(block)) return;
     const bool is_host = is_host_kind(block.memory_kind) || block.device_slot == kHostSlot;
     const int device = is_host ? -1 : heap.device_of(block);

@@ -55,8 +55,7 @@ public:
     Groups alive, alive_in_dead, ended, ended_in_dead;
     heap.for_each_live([&](const Block& block) {
       if (!can_leak(block.memory_kind)) return;
-      // Before the first launch of its graph and after the free there is an address without memory.
-      if (block.memory_kind == trace::MemoryKind::kGraph && (block.flags & kGraphRan) == 0) return;
+      if (!has_memory(block)) return;
       (heap.is_dead(block.context) ? alive_in_dead : alive)
         .add(block, group_of(block), pool_end(block, heap));
     });
@@ -133,6 +132,8 @@ private:
             static_cast<std::uint64_t>(block.memory_kind), std::uint64_t{block.freed.value},
             std::uint64_t{block.freed_api}, std::uint64_t{(block.flags & kWasHostFreed) != 0},
             std::uint64_t{host_freed.value}, std::uint64_t{range},
+            std::uint64_t{block.shape().refused.call.stack.value},
+            std::uint64_t{block.shape().refused.result},
             std::uint64_t{pool_end != nullptr ? pool_end->order : 0}}) {
         key.append(reinterpret_cast<const char*>(&part), sizeof part);
       }
@@ -208,6 +209,7 @@ private:
       }
       f.advice = {"Call ", release, group.blocks == 1 ? " for it" : " for each block",
                   " when it is no longer needed, at the latest before the program ends."};
+      if (block.shape().refused.result != 0) add_refusal(f, block.shape().refused);
       // Refused by such a runtime itself, so that no record shows it.
       if (linkage_.is_static() && last_callback_ > block.allocated_at) {
         f.advice +=
@@ -216,6 +218,20 @@ private:
       }
     }
     return f;
+  }
+
+  // The program did call the right function.
+  void add_refusal(Finding& f, const RefusedFree& refused) const {
+    const std::string_view api = facts_.api_name(refused.call.api);
+    f.message +=
+      {", as ", CallName{api}, " failed with ", error_text(refused.result, is_runtime_name(api))};
+    if (refused.stream_was_destroyed) {
+      f.message += ": its stream had been destroyed";
+      f.advice = {"Call ", CallName{api}, " before the stream is destroyed, or with another one."};
+    } else {
+      f.advice = {"Find out why ", CallName{api}, " failed, and free the memory after all."};
+    }
+    f.stacks.push_back(stack_as(StackRole::kFailed, refused.call.stack, api));
   }
 
   // A pool holds no more than what was freed into it, and a semaphore no memory at all: notes.

@@ -24,14 +24,18 @@ bool is_number(std::string_view type) {
   return std::ranges::find(kTypes, type) != std::end(kTypes);
 }
 
-Declared declared_by(std::string_view type) {
+} // namespace
+
+DeclaredPointers::Parameter DeclaredPointers::declared_by(std::string_view type) {
   while (type.starts_with(' ')) type.remove_prefix(1);
-  if (type.ends_with('*')) return Declared::kPointer;
-  return is_number(type) ? Declared::kNumber : Declared::kOther;
+  if (type.ends_with('*')) return {.declared = Declared::kPointer};
+  return {.declared = is_number(type) ? Declared::kNumber : Declared::kOther,
+          .is_unsigned_long_long = type == "unsigned long long"};
 }
 
 // Parameter by parameter of a demangled function name; empty if it has no parameter list.
-std::vector<Declared> declared_parameters(std::string_view name) {
+std::vector<DeclaredPointers::Parameter>
+DeclaredPointers::declared_parameters(std::string_view name) {
   if (!name.ends_with(')')) return {};
   std::size_t open = name.size();
   for (int depth = 0; open-- > 0;) {
@@ -39,7 +43,7 @@ std::vector<Declared> declared_parameters(std::string_view name) {
     if (name[open] == '(' && --depth == 0) break;
   }
   if (open >= name.size()) return {};
-  std::vector<Declared> declared;
+  std::vector<Parameter> declared;
   int depth = 0;
   std::size_t begin = open + 1; // of the parameter's type
   for (std::size_t at = begin; at < name.size(); ++at) {
@@ -54,9 +58,8 @@ std::vector<Declared> declared_parameters(std::string_view name) {
   return declared;
 }
 
-} // namespace
-
-Declared DeclaredPointers::of(std::uint64_t function, unsigned parameter) {
+const DeclaredPointers::Parameter* DeclaredPointers::find(std::uint64_t function,
+                                                          unsigned parameter) {
   const std::string_view name = facts_.handle_name(function);
   auto& [known_name, declared] = declared_[function];
   if (known_name != name) { // a new one, or another kernel's at the same address
@@ -65,7 +68,17 @@ Declared DeclaredPointers::of(std::uint64_t function, unsigned parameter) {
   }
   const Kernel* kernel = facts_.kernel(function);
   const bool is_known = kernel != nullptr && kernel->parameters.size() == declared.size();
-  return is_known && parameter < declared.size() ? declared[parameter] : Declared::kUnknown;
+  return is_known && parameter < declared.size() ? &declared[parameter] : nullptr;
+}
+
+Declared DeclaredPointers::of(std::uint64_t function, unsigned parameter) {
+  const Parameter* known = find(function, parameter);
+  return known != nullptr ? known->declared : Declared::kUnknown;
+}
+
+bool DeclaredPointers::may_be_object(std::uint64_t function, unsigned parameter) {
+  const Parameter* known = find(function, parameter);
+  return known == nullptr || known->is_unsigned_long_long;
 }
 
 } // namespace gmt

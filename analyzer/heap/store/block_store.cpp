@@ -65,7 +65,7 @@ bool BlockStore::insert_live(Id id) {
   if (!live_[index_of(space_of(block.memory_kind))].insert(block.address, end_of(block), id))
     return false;
   if (space_of(block.memory_kind) == Space::kAddress) near_[near(block.address)] = id;
-  if (block.memory_kind != trace::MemoryKind::kGraph) use_.on_allocated(block);
+  if (has_memory(block)) use_.on_allocated(block);
   return true;
 }
 
@@ -151,8 +151,7 @@ const Block* BlockStore::retire(Id id, Block::End how, const By& by) {
   Block& block = pool_[id];
   use_.expect(block.allocated);
   take_live(id);
-  if (block.memory_kind != trace::MemoryKind::kGraph || (block.flags & kGraphRan) != 0)
-    use_.on_freed(block, how);
+  if (has_memory(block)) use_.on_freed(block, how);
   const Block* kept = nullptr;
   block.end = how;
   block.freed = by.stack;

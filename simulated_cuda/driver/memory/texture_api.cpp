@@ -50,17 +50,29 @@ CUresult check_resource(const CUDA_RESOURCE_DESC& resource) {
   }
 }
 
-// Kernels take these handles by value: one that looked like an address of the host's would be taken
-// for a mistake.
-constexpr unsigned long long kNoAddress = 1ull << 63;
-
-unsigned long long handle_of(const Texture* texture) {
-  return reinterpret_cast<unsigned long long>(texture) | kNoAddress;
+// Kernels take these handles by value. They are small numbers, as those of a GPU are: one that
+// looked like an address of the host's would be taken for a mistake.
+unsigned long long add(std::unique_ptr<Texture> texture) {
+  State& s = state();
+  texture->number = ++s.last_texture;
+  Texture* added = s.textures.add(std::move(texture));
+  s.numbered_textures[added->number] = added;
+  return added->number;
 }
 
 Texture* find(unsigned long long handle, bool surface) {
-  Texture* texture = state().textures.get(handle & ~kNoAddress);
-  return texture != nullptr && texture->surface == surface ? texture : nullptr;
+  const auto known = state().numbered_textures.find(handle);
+  if (known == state().numbered_textures.end()) return nullptr;
+  Texture* texture = state().textures.get(known->second);
+  const bool is_it = texture != nullptr && texture->number == handle;
+  return is_it && texture->surface == surface ? texture : nullptr;
+}
+
+void destroy(unsigned long long handle, bool surface) {
+  if (const Texture* texture = find(handle, surface)) {
+    state().textures.take(texture);
+    state().numbered_textures.erase(handle);
+  }
 }
 
 template <class T>
@@ -83,12 +95,12 @@ CUresult tex_object_create(CUtexObject* out, const CUDA_RESOURCE_DESC* resource,
   texture->resource = *resource;
   texture->texture = *description;
   if (view != nullptr) texture->view = *view;
-  *out = handle_of(state().textures.add(std::move(texture)));
+  *out = add(std::move(texture));
   return CUDA_SUCCESS;
 }
 
 CUresult tex_object_destroy(CUtexObject handle) {
-  if (const Texture* texture = find(handle, false)) state().textures.take(texture);
+  destroy(handle, false);
   return CUDA_SUCCESS;
 }
 
@@ -112,12 +124,12 @@ CUresult surf_object_create(CUsurfObject* out, const CUDA_RESOURCE_DESC* resourc
   surface->context = this_thread().current();
   surface->surface = true;
   surface->resource = *resource;
-  *out = handle_of(state().textures.add(std::move(surface)));
+  *out = add(std::move(surface));
   return CUDA_SUCCESS;
 }
 
 CUresult surf_object_destroy(CUsurfObject handle) {
-  if (const Texture* surface = find(handle, true)) state().textures.take(surface);
+  destroy(handle, true);
   return CUDA_SUCCESS;
 }
 

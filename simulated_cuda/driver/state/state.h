@@ -22,6 +22,7 @@
 #include <chrono>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace gmt::sim {
@@ -105,6 +106,7 @@ struct MipmappedArray {
 
 struct Texture {
   Context* context = nullptr;
+  unsigned long long number = 0; // its CUtexObject or CUsurfObject
   bool surface = false;
   CUDA_RESOURCE_DESC resource{};
   CUDA_TEXTURE_DESC texture{};
@@ -162,6 +164,9 @@ struct State {
   Handles<Array> arrays;
   Handles<MipmappedArray> mipmapped;
   Handles<Texture> textures;
+  // By number; those whose context has ended are in this one alone
+  std::unordered_map<unsigned long long, Texture*> numbered_textures;
+  unsigned long long last_texture = 0;
   Handles<VmmHandle> vmm_handles;
   Handles<ExternalMemory> external_memory;
   std::map<CUdeviceptr, Reservation> reservations;

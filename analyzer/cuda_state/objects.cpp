@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// See objects.h.
+
+#include "analyzer/cuda_state/objects.h"
+
+namespace gmt {
+namespace {
+
+using trace::LifeOp;
+using trace::ObjectClass;
+
+bool is_tracked(ObjectClass object) {
+  switch (object) {
+  case ObjectClass::kContext:
+  case ObjectClass::kStream:
+  case ObjectClass::kEvent:
+  case ObjectClass::kModule:
+  case ObjectClass::kLibrary:
+  case ObjectClass::kPool:
+  case ObjectClass::kGraph:
+  case ObjectClass::kGraphExec:
+  case ObjectClass::kTexture:
+  case ObjectClass::kSurface:
+  case ObjectClass::kExternalMemory:
+  case ObjectClass::kExternalSemaphore:
+  case ObjectClass::kGreenContext: return true;
+  default: return false;
+  }
+}
+
+// Pools outlive contexts (cuda.h on cuCtxDestroy); graphs and libraries are made in none.
+bool dies_with_context(ObjectClass object) {
+  switch (object) {
+  case ObjectClass::kStream:
+  case ObjectClass::kEvent:
+  case ObjectClass::kModule:
+  case ObjectClass::kGraphExec:
+  case ObjectClass::kTexture:
+  case ObjectClass::kSurface: return true;
+  default: return false;
+  }
+}
+
+} // namespace
+
+void ObjectTable::make(Class object, Handle handle, const Event& e, std::uint64_t memory) {
+  if (handle == 0) return;
+  objects_[index_of(object)][handle] = {.created = life_call(e),
+                                        .thread = e.thread,
+                                        .work_before = work_,
+                                        .ended = std::nullopt,
+                                        .with_context = false,
+                                        .memory = memory};
+}
+
+void ObjectTable::end(Class object, Handle handle, CudaObject& known, const LifeCall& call) {
+  known.ended = call;
+  ended_.push_back({object, handle, call.order});
+  if (ended_.size() <= kMostEnded) return;
+  const Ended& oldest = ended_.front();
+  auto& all = objects_[index_of(oldest.object)];
+  const auto at = all.find(oldest.handle);
+  const bool is_it = at != all.end() && at->second.ended && at->second.ended->order == oldest.order;
+  if (is_it) all.erase(at);
+  ended_.pop_front();
+}
+
+void ObjectTable::on_life(const Event& e) {
+  const trace::LifeView life(e);
+  const Class object = life.object();
+  if (!is_tracked(object)) return;
+  if (life.op() == LifeOp::kCreate) return make(object, life.handle(), e);
+  if (life.op() != LifeOp::kDestroy) return;
+  const auto at = objects_[index_of(object)].find(life.handle());
+  if (at == objects_[index_of(object)].end()) return;
+  if (at->second.ended) destroyed_again_ = e.order;
+  else end(object, life.handle(), at->second, life_call(e));
+}
+
+// Neither alive nor ended for sure: nothing is claimed.
+void ObjectTable::on_unsure(const Event& e) {
+  const trace::LifeView life(e);
+  if (life.op() != LifeOp::kDestroy) return;
+  auto& all = objects_[index_of(life.object())];
+  const auto at = all.find(life.handle());
+  if (at != all.end() && !at->second.ended) all.erase(at);
+}
+
+void ObjectTable::on_bound(const Event& e) {
+  const trace::UseView use(e);
+  if (use.use() == trace::UseClass::kTexture)
+    make(ObjectClass::kTexture, use.object(), e, use.address());
+  if (use.use() == trace::UseClass::kSurface)
+    make(ObjectClass::kSurface, use.object(), e, use.address());
+}
+
+// A capture may go to a graph that was there before.
+void ObjectTable::on_sync(const Event& e) {
+  const trace::SyncView sync(e);
+  if (sync.op() != trace::SyncOp::kEndCapture) return count_work();
+  const CudaObject* known = find(ObjectClass::kGraph, sync.graph());
+  if (known == nullptr || known->ended) make(ObjectClass::kGraph, sync.graph(), e);
+}
+
+// Most records of objects name no context: those end with any.
+void ObjectTable::end_with_context(const Event& e, const ContextEnd& context_end,
+                                   const ContextTable& contexts) {
+  const LifeCall call = life_call(e);
+  for (std::size_t i = 0; i < kClasses; ++i) {
+    const auto object = static_cast<Class>(i);
+    if (!dies_with_context(object)) continue;
+    for (auto& [handle, known] : objects_[i]) {
+      const std::uint16_t context = known.created.context;
+      if (known.ended || (context != 0 && !contexts.is_ended_by(context, context_end))) continue;
+      end(object, handle, known, call);
+      known.with_context = true;
+    }
+  }
+}
+
+} // namespace gmt
