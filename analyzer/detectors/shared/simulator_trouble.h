@@ -12,7 +12,7 @@ namespace gmt {
 
 class SimulatorTrouble {
 public:
-  // A kExecution record. True if it tells of the first trouble: releases matter from now on.
+  // A kExecution record. True if it is the first trouble: releases matter from now on.
   bool note(const Event& execution, const ProcessFacts& facts);
   void note_release(const Event& free) {
     if (free.succeeded()) has_released_ = true;

@@ -22,10 +22,10 @@ std::uint64_t observed_call() {
 }
 
 void observe_refusal(const char* function, const char* what) {
-  const trace::ExecutionObserver* told = execution_observer();
-  if (told == nullptr || told->refused == nullptr) return;
+  const trace::ExecutionObserver* watching = execution_observer();
+  if (watching == nullptr || watching->refused == nullptr) return;
   const trace::ExecutionRefusal refusal{sizeof(trace::ExecutionRefusal), 0, function, what};
-  told->refused(&refusal);
+  watching->refused(&refusal);
 }
 
 } // namespace gmt::sim
