@@ -114,7 +114,7 @@ const OwnerRule* owner_of(const FindingStack& stack) {
   return rule;
 }
 
-bool tells_owner(StackRole role) {
+bool names_owner(StackRole role) {
   return role == StackRole::kAllocated || role == StackRole::kRegistered ||
          role == StackRole::kCreated;
 }
@@ -181,7 +181,7 @@ void apply_owner_rules(Finding& finding) {
   if (finding.access) return apply_to_accesses(finding);
   const OwnerRule* owner = nullptr;
   for (const FindingStack& stack : finding.stacks) {
-    if (!tells_owner(stack.role)) continue;
+    if (!names_owner(stack.role)) continue;
     const OwnerRule* rule = owner_of(stack);
     // What lists several call sites is a library's if all of them are.
     const bool is_one_of_several = stack.amount.has_value();

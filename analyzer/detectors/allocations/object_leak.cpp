@@ -6,7 +6,7 @@
 // A program may make many at its beginning and keep them on purpose, one for each worker say. So it
 // is a warning if they came through the run: in its second half too, or with other work between
 // them, which code that is loaded piece by piece has as well. If not it is a note, unless there are
-// kMany: nobody has use for so many.
+// kMany: no program has use for so many.
 
 #include <algorithm>
 #include <map>

@@ -70,7 +70,7 @@ private:
     }
   }
 
-  // The memory that the object shows, if it was freed since and nothing has come in its place.
+  // The memory that the object shows, if it was freed since and nothing was allocated there.
   static const Block* freed_memory(const CudaObject& object, const Heap& heap) {
     if (object.memory == 0) return nullptr;
     const Block* freed = heap.find_freed_array(object.memory);

@@ -19,10 +19,13 @@ void NamedObjects::add_all(const Event& call) {
   case Kind::kSync: return add_of_sync(call);
   case Kind::kGraphKernel: return add(ObjectClass::kGraph, trace::GraphKernelView(call).graph());
   case Kind::kGraphChange: return add(ObjectClass::kGraph, trace::GraphChangeView(call).graph());
-  case Kind::kNote:
+  case Kind::kNote: {
     if (!call.from_runtime()) return;
-    for (std::size_t i = 0; i < trace::kFirstPayloadWords; ++i) add_any(call.payload[i]);
+    const trace::NoteView note(call);
+    for (const std::uint64_t argument : {note.first(), note.second(), note.third(), note.fourth()})
+      add_any(argument);
     return;
+  }
   case Kind::kAlloc: {
     const trace::AllocView alloc(call);
     add(ObjectClass::kPool, alloc.pool());
@@ -119,7 +122,7 @@ NamedObject destroyed_by(const Event& call, std::string_view runtime_name) {
     if (life.op() == LifeOp::kDestroy) return {life.object(), life.handle()};
   } else if (call.kind == Kind::kNote && call.from_runtime()) {
     for (const auto& destroy : kDestroys) {
-      if (destroy.name == runtime_name) return {destroy.object, call.payload[0]};
+      if (destroy.name == runtime_name) return {destroy.object, trace::NoteView(call).first()};
     }
   }
   return {ObjectClass::kContext, 0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words for CUDA's objects that are no memory, and the stacks that tell their lives.
+// Words for CUDA's objects that are no memory, and the stacks of their lives.
 #pragma once
 
 #include <string_view>

@@ -38,9 +38,9 @@ Verdict::Side side_of(const GraphWork& work, std::uint64_t word) {
 
 // A launch that the process died in, too: a host's copy in it may be what ended the process.
 bool GraphVerdicts::is_checked(const Event& e) const {
-  const bool is_judged =
+  const bool may_be_checked =
     e.succeeded() || e.in_flight() || e.result == cuda::CUDA_ERROR_INVALID_VALUE;
-  if (e.from_runtime() || !is_judged) return false;
+  if (e.from_runtime() || !may_be_checked) return false;
   return !cuda_.contexts.is_dead(e.context) &&
          cuda_.captures.of(e, trace::SyncView(e).stream()) == 0;
 }

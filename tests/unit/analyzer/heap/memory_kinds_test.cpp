@@ -42,7 +42,7 @@ protected:
   }
 };
 
-// The memory is there from a launch to a free, whoever frees it, and not with its node.
+// The memory is there from a launch to a free, by whichever call, and not with its node.
 TEST_F(MemoryKinds, GraphMemoryCountsByLaunches) {
   const auto sums = [this] {
     run();

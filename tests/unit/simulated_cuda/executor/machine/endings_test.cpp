@@ -102,7 +102,7 @@ TEST_F(EndingsTest, SeveralWorkersSeeAHang) {
   EXPECT_EQ(only().kind, ReportKind::kHang);
 }
 
-TEST_F(EndingsTest, ALockThatNobodyLetsGo) {
+TEST_F(EndingsTest, ALockThatIsNeverReleased) {
   load(kernel("A: atom.global.cas.b32 %r2, [%x0], 0, 1; setp.ne.u32 %p1, %r2, 0; @%p1 bra A;"));
   const std::uint64_t lock = put(std::vector<std::uint32_t>(1));
   expect_hang(run({2}, {32}, {lock, 0}), "atom.global.cas.b32 %r2, [%x0], 0, 1");
