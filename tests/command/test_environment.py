@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the program and its children find in their environment, and where traces are put."""
 
+import glob
 import os
 import shutil
 import subprocess
@@ -138,6 +139,27 @@ class Environment(CommandCase):
         result = self.run_command("--device", "real", "sh", "-c", script)
         self.assertEqual(result.returncode, 0, result)
         self.assertFalse(os.path.exists(result.stdout.strip()))
+
+    def test_notes_file_of_a_killed_command_goes_with_the_next_run(self):
+        self.environment["TMPDIR"] = self.folder
+        script = "echo started; exec sleep 5"
+        killed = subprocess.Popen(
+            [COMMAND, "record", "--device", "real", "sh", "-c", script],
+            env=self.environment,
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        killed.stdout.readline()
+        of_killed = glob.glob(os.path.join(self.folder, "gpumemtrace-notes.*"))
+        self.assertEqual(len(of_killed), 1)
+        self.run_command("--device", "real", PROGRAM)
+        self.assertTrue(os.path.exists(of_killed[0]), "its command lives")
+        killed.kill()
+        killed.wait()
+        killed.stdout.close()
+        self.run_command("--device", "real", PROGRAM)
+        self.assertEqual(glob.glob(os.path.join(self.folder, "gpumemtrace-notes.*")), [])
 
     def test_notes_become_remarks(self):
         self.environment["FAKE_NOTE"] = "unhooked /usr/bin/env"
