@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settles which verdicts on a call stand, before any detector sees them: where two models of memory
-// know the same pointer, the one that it belongs to decides.
+// know the same pointer, the one that it belongs to decides; where records of allocations or
+// releases were lost before, what CUDA accepted is no mistake, as what lies there now is not known.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "analyzer/device_heap/device_heaps.h"
@@ -13,13 +15,17 @@ namespace gmt {
 
 class Arbiter {
 public:
-  Arbiter(const Heap& heap, const DeviceHeaps& device_heaps)
-      : heap_(heap), device_heaps_(device_heaps) {}
+  // `memory_lost_from`: the order in which the first such record was lost, 0 if none was.
+  Arbiter(const Heap& heap, const DeviceHeaps& device_heaps, std::uint64_t memory_lost_from)
+      : heap_(heap), device_heaps_(device_heaps), memory_lost_from_(memory_lost_from) {}
 
   // `verdicts` are the heap's on this event.
   std::span<const Verdict> settle(const Event& e, std::span<const Verdict> verdicts) const {
-    if (verdicts.empty() || !belongs_to_device_heap(e)) return verdicts;
-    return {};
+    if (verdicts.empty()) return verdicts;
+    const bool is_uncertain =
+      memory_lost_from_ != 0 && e.succeeded() && trace::order_of(e.order) >= memory_lost_from_;
+    if (is_uncertain || belongs_to_device_heap(e)) return {};
+    return verdicts;
   }
 
 private:
@@ -30,6 +36,7 @@ private:
 
   const Heap& heap_;
   const DeviceHeaps& device_heaps_;
+  std::uint64_t memory_lost_from_;
 };
 
 } // namespace gmt

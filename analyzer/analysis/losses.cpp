@@ -55,9 +55,13 @@ void explain_losses(const ProcessReport& process, const ReadStats& stats, Findin
     for (const auto& [cause, n] : process.lost) causes += cat({causes.empty() ? "" : "; ", cause});
     const std::string lost = cat({format_plural(stats.lost(), "record"),
                                   stats.lost() == 1 ? " was" : " were", " lost (", causes, ")"});
-    findings.not_checked(
-      {"leak", cat({lost, ": a block listed as leaked may have been freed by one of them, and an "
-                          "allocation among them is not listed"})});
+    if (stats.total.lost_unknown) {
+      findings.not_checked(
+        {"leak", cat({lost, ": a block listed as leaked may have been freed by one of them, and an "
+                            "allocation among them is not listed"})});
+    } else if (stats.memory_lost_from() != 0) {
+      findings.not_checked({"leak", cat({lost, ": an allocation among them is not listed"})});
+    }
     findings.not_checked(
       {"memory findings", cat({lost, ": mistakes in those calls were not seen"})});
   }

@@ -35,7 +35,8 @@ EndOfTrace ProcessModel::end() {
   return {.ending = ending,
           .lost_records = lost_so_far(),
           .device_contexts = device_heaps_.conclude(),
-          .memory_access = memory_access_};
+          .memory_access = memory_access_,
+          .releases_lost_from = stream_.stats().total.releases_lost_from};
 }
 
 void ProcessModel::note(const Event& e) {

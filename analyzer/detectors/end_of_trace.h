@@ -18,6 +18,8 @@ struct EndOfTrace {
   // Of instrumented kernels, whose records are matched with launches
   const DeviceContexts& device_contexts;
   const MemoryAccess& memory_access; // of --coalescing, joined with the kernels' code
+  // From this order on releases may be among lost_records; 0: none is, as far as the trace says
+  std::uint64_t releases_lost_from;
 };
 
 } // namespace gmt

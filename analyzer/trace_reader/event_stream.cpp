@@ -17,12 +17,21 @@ void add_saturating(std::uint64_t& sum, std::uint64_t n) {
   if (__builtin_add_overflow(sum, n, &sum)) sum = UINT64_MAX;
 }
 
+// The earlier of two orders; 0 is none.
+std::uint64_t earlier(std::uint64_t a, std::uint64_t b) {
+  return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
+}
+
 } // namespace
 
 std::uint64_t ReadStats::lost() const {
   std::uint64_t sum = 0;
   for (const std::uint64_t n : total.lost) add_saturating(sum, n);
   return sum;
+}
+
+std::uint64_t ReadStats::memory_lost_from() const {
+  return earlier(total.allocations_lost_from, total.releases_lost_from);
 }
 
 EventStream::EventStream(TraceDir trace) : trace_(std::move(trace)) {
@@ -98,6 +107,10 @@ ReadStats EventStream::stats() const {
     all.total.damaged += s.damaged;
     all.total.unknown_kinds += s.unknown_kinds;
     for (std::size_t i = 0; i < s.lost.size(); ++i) add_saturating(all.total.lost[i], s.lost[i]);
+    all.total.allocations_lost_from =
+      earlier(all.total.allocations_lost_from, s.allocations_lost_from);
+    all.total.releases_lost_from = earlier(all.total.releases_lost_from, s.releases_lost_from);
+    all.total.lost_unknown |= s.lost_unknown;
   }
   for (std::size_t i = 0; i < trace_.logs.size(); ++i) {
     const std::string& why = merge_->logs()[i]->stats().skipped;

@@ -22,6 +22,7 @@ struct ReadStats {
   LogStats total;                                                          // `skipped` unused
   std::vector<std::pair<std::filesystem::path, std::string>> skipped_logs; // and why
   std::uint64_t lost() const;
+  std::uint64_t memory_lost_from() const; // records of allocations or releases; 0 never
 };
 
 class EventStream {

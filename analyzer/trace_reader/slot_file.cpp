@@ -52,6 +52,10 @@ bool note_header(std::span<const char> page, LogStats& stats) {
       cat({"it has format ", std::to_string(header.major), ".", std::to_string(header.minor)});
   } else {
     std::copy(std::begin(header.lost), std::end(header.lost), stats.lost.begin());
+    stats.allocations_lost_from = header.minor >= 6 ? header.allocations_lost_from : 0;
+    stats.releases_lost_from = header.minor >= 6 ? header.releases_lost_from : 0;
+    stats.lost_unknown =
+      header.minor < 6 && std::ranges::any_of(stats.lost, [](std::uint64_t n) { return n != 0; });
     return true;
   }
   return false;
@@ -62,6 +66,7 @@ bool note_header(std::span<const char> page, LogStats& stats) {
 void note_loss(const trace::LossView& loss, LogStats& stats) {
   const auto cause = static_cast<std::size_t>(loss.cause());
   add_to_loss(stats.lost[cause < stats.lost.size() ? cause : 0], loss.records());
+  stats.lost_unknown = true;
 }
 
 void SlotScan::note_zeros() {

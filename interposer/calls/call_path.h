@@ -11,6 +11,7 @@
 #include "interposer/coalescing/collector_client.h"
 #include "interposer/driver_state/context_ids.h"
 #include "interposer/driver_state/host_blocks.h"
+#include "interposer/driver_state/unrecorded_blocks.h"
 #include "interposer/loader/real_dlsym.h"
 #include "interposer/log/nvtx_ranges.h"
 #include "interposer/log/process.h"
@@ -50,7 +51,7 @@ inline RuntimeScope* runtime_scope(ThreadState& t, const void* frame) noexcept {
     write_ranges(log);
     const std::uint32_t file = log.file();
     stack = log.stacks().here(log, caller, frame);
-    trace::Slot* slot = log.reserve(slots, record.droppable);
+    trace::Slot* slot = log.reserve(slots, ThreadLog::worth_of(record));
     if (slot == nullptr || log.file() == file) [[likely]] {
       if (stack == 0) [[unlikely]]
         record.flags |= trace::kFlagNoStack;
@@ -177,7 +178,10 @@ Call::publish_here(unsigned records) noexcept {
     look_for_host_memory(*log_, record);
   std::uint32_t stack = 0;
   KeptArguments::Choice arguments;
-  if (is_kind<Known>(record, trace::Kind::kLaunch) && record.words > trace::LaunchWord::kCount) {
+  if (is_unrecorded(record)) [[unlikely]] {
+    slot_ = log_->count_unneeded();
+  } else if (is_kind<Known>(record, trace::Kind::kLaunch) &&
+             record.words > trace::LaunchWord::kCount) {
     slot_ = take_launch_slot(*log_, record, caller_, frame_, stack, arguments);
   } else {
     slot_ = take_slot(*log_, record, caller_, frame_, stack);
@@ -223,6 +227,9 @@ template <trace::Kind Known>
     if (!launch && has_facts<Known>(result)) [[unlikely]]
       note_facts(result);
   }
+  if (is_kind<Known>(record, trace::Kind::kAlloc) && result == 0 &&
+      (slot_ == nullptr || any_unrecorded_blocks.load(std::memory_order_relaxed))) [[unlikely]]
+    follow_unrecorded_blocks(record, slot_ != nullptr);
   if (notified_ != 0) [[unlikely]]
     notify_after(record, row_, notified_, result == 0);
 }

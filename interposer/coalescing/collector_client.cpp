@@ -220,7 +220,7 @@ std::uint64_t append_to_sums(ThreadLog* log, const char* text, std::size_t lengt
 bool path_of(const char* file, char* buffer, std::size_t size) noexcept {
   return Process::path_of(file, buffer, size);
 }
-bool take_budget(std::uint64_t bytes) noexcept { return Process::take_budget(bytes, false); }
+bool take_budget(std::uint64_t bytes) noexcept { return Process::take_budget(bytes, 2); }
 
 bool is_in_file(const void* address) noexcept {
   ObjectFile object;

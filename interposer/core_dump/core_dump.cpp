@@ -129,7 +129,7 @@ void begin_core_dump() noexcept {
   if (!is_wanted(Process::options())) return;
   if (program_asks()) return give_up("program");
   if (is_debugged()) return give_up("debugger");
-  if (!Process::take_budget(kLargestDump, false)) return give_up("no-room");
+  if (!Process::take_budget(kLargestDump, 2)) return give_up("no-room");
   install_dump_waits();
   state.store(State::kWanted);
   ask_driver();

@@ -34,7 +34,7 @@ constexpr int kLockMilliseconds = 2000;
 
 // A record into the ring's log, its first head last.
 void append(ThreadLog& log, const trace::RingRecord& record) noexcept {
-  trace::Slot* slots = log.reserve(record.slots(), true);
+  trace::Slot* slots = log.reserve(record.slots(), ThreadLog::Worth::kDroppable);
   if (slots == nullptr) return; // counted
   for (unsigned i = record.slots(); i-- > 1;) slots[i] = record[i];
   trace::Slot first = record[0];

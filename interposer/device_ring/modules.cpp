@@ -39,7 +39,7 @@ Verdict examine(ThreadLog& log, std::uint64_t module, std::uint64_t context) noe
       wait_for(ring->stream)) {
     return kHandedOver;
   }
-  log.count_loss(trace::LossCause::kNoRing);
+  log.count_loss(trace::LossCause::kNoRing, ThreadLog::Worth::kNeeded);
   return kWithoutRing;
 }
 

@@ -65,7 +65,7 @@ std::uint64_t next_time(HeapLog& heap) noexcept {
 
 void put(HeapLog& heap, const Record& record, std::uint16_t result, std::uint64_t who) noexcept {
   const unsigned slots = trace::slots_for(record.words);
-  trace::Slot* first = heap.log->reserve(slots, true);
+  trace::Slot* first = heap.log->reserve(slots, ThreadLog::Worth::kDroppable);
   if (first == nullptr) return; // counted
   const trace::DeviceSlot words{0, next_time(heap), trace::pack_ticket(heap.tickets++, 0), who, {}};
   std::memcpy(first, &words, sizeof words);

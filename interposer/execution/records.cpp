@@ -59,7 +59,7 @@ std::uint64_t lines_of(ThreadLog& log, const trace::ExecutionLocation& location)
 
 trace::Slot* append_ordered(ThreadLog& log, const Record& record, std::uint16_t context) noexcept {
   const unsigned slots = trace::slots_for(record.words);
-  trace::Slot* slot = log.reserve(slots, record.droppable);
+  trace::Slot* slot = log.reserve(slots, ThreadLog::worth_of(record));
   if (slot == nullptr) return nullptr;
   slot->order = Process::next_order();
   slot->time = read_tsc();

@@ -16,10 +16,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "interposer/base/folder_name.h"
 #include "interposer/base/fork_guard.h"
 #include "interposer/base/own_stack.h"
 #include "interposer/base/proc_ranges.h"
 #include "interposer/base/signal_guard.h"
+#include "interposer/base/slow_lock.h"
 #include "interposer/base/text_file.h"
 #include "interposer/log/thread_log.h"
 #include "interposer/log/thread_session.h"
@@ -31,8 +33,6 @@ namespace {
 
 // Stands in for the fork page until there is one
 constinit std::atomic<std::uint32_t> never_started{0};
-// Process that holds the lock of the slow paths: starting, leasing
-constinit std::atomic<int> lock_holder{0};
 constinit std::atomic<int> refused_pid{0}; // this process tried and cannot record
 constinit ThreadLog* free_logs = nullptr;
 constinit ThreadLog* first_log = nullptr; // counts what threads without a log lose
@@ -42,26 +42,20 @@ constinit std::uint32_t thread_count = 0; // threads that have made a call in th
 constinit pthread_key_t thread_end_key = 0;
 constinit bool thread_end_key_made = false;
 
-int process_id() noexcept { return static_cast<int>(syscall(SYS_getpid)); }
+// A log that could not be made is not tried at every call: threads without one try ever more seldom
+// together, and at once when another thread's log is free.
+constexpr std::uint32_t kFirstRest = 255, kLongestRest = 1 << 20;
+constinit std::atomic<std::uint32_t> calls_to_rest{0};
+constinit std::uint32_t next_rest = kFirstRest; // under the slow lock
 
-// Held over file operations only, never over a CUDA call; signals are blocked meanwhile. A fork may
-// have caught it in the hands of a thread that does not exist in the child: what another process
-// holds counts as free.
-class SlowLock {
-public:
-  SlowLock() noexcept {
-    const int self = process_id();
-    for (int holder = lock_holder.load();
-         holder == self || !lock_holder.compare_exchange_weak(holder, self);) {
-      const timespec pause{0, 20000};
-      if (holder == self) nanosleep(&pause, nullptr);
-      holder = lock_holder.load();
-    }
-  }
-  ~SlowLock() { lock_holder.store(0, std::memory_order_release); }
-  SlowLock(const SlowLock&) = delete;
-  SlowLock& operator=(const SlowLock&) = delete;
-};
+bool rests_without_log() noexcept {
+  const std::uint32_t rest = calls_to_rest.load(std::memory_order_relaxed);
+  if (rest == 0) return false;
+  calls_to_rest.store(rest - 1, std::memory_order_relaxed); // roughly
+  if (first_log != nullptr)
+    first_log->count_loss(trace::LossCause::kNoLog, ThreadLog::Worth::kRelease);
+  return true;
+}
 
 // A thread has ended: its log serves the next one. Later destructors of it may lease again.
 void on_thread_end(void* log) noexcept {
@@ -74,16 +68,20 @@ void on_thread_end(void* log) noexcept {
   const SlowLock lock;
   ended->next_free = free_logs;
   free_logs = ended;
+  calls_to_rest.store(0);
 }
 
-// Under the slow lock. Every call tries again, so every call counts; the command hears of it once.
+// Under the slow lock. Every call counts; the command hears of it once.
 void count_unlogged() noexcept {
-  if (first_log != nullptr) first_log->count_loss(trace::LossCause::kNoLog);
+  if (first_log != nullptr)
+    first_log->count_loss(trace::LossCause::kNoLog, ThreadLog::Worth::kRelease);
+  calls_to_rest.store(next_rest);
+  if (next_rest < kLongestRest) next_rest *= 2;
   if (notified_of_no_log) return;
   notified_of_no_log = true;
   char reason[128];
   std::snprintf(reason, sizeof reason, "no log for a thread: %s", strerrordesc_np(errno));
-  with_room([&](bool) noexcept { Process::notify_command("nolog", reason); });
+  Process::notify_command("nolog", reason);
 }
 
 // The command puts its notes into the report. Without one it is said here.
@@ -94,26 +92,6 @@ void report_bad_value(const char* variable, const char* value) noexcept {
   std::snprintf(line, sizeof line, "%s=%s", variable, value);
   if (has_command) Process::notify_command("badvalue", line);
   else dprintf(STDERR_FILENO, "gpumemtrace: %s is no value, the default is in force\n", line);
-}
-
-// Characters that are safe in a file name; everything else becomes '_'.
-void sanitize(char* name) noexcept {
-  for (; *name != '\0'; ++name) {
-    const bool plain = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') ||
-                       (*name >= '0' && *name <= '9');
-    if (!plain && std::strchr("-_+.", *name) == nullptr) *name = '_';
-  }
-}
-
-// The program may change its directory, and the files of the trace are opened again when they grow.
-void make_absolute(char* path, std::size_t size) noexcept {
-  static char whole[3072]; // under the slow lock
-  if (getcwd(whole, sizeof whole) == nullptr) return;
-  const std::size_t n = std::strlen(whole);
-  if (n + 1 + std::strlen(path) >= sizeof whole || n + 1 + std::strlen(path) >= size) return;
-  whole[n] = '/';
-  std::strcpy(whole + n + 1, path);
-  std::strcpy(path, whole);
 }
 
 } // namespace
@@ -138,11 +116,18 @@ std::uint64_t monotonic_ns() noexcept {
 ThreadLog* Process::enter_thread(std::uint32_t& epoch, std::uint32_t& number) noexcept {
   if (refused_pid.load(std::memory_order_relaxed) != 0 && refused_pid.load() == process_id())
     return nullptr;
+  if (is_on() && rests_without_log()) return nullptr;
+  ThreadLog* log = nullptr; // a thread's first call may find some hundred bytes of stack
+  with_room([&](bool) noexcept { log = lease_log(epoch, number); });
+  return log;
+}
+
+ThreadLog* Process::lease_log(std::uint32_t& epoch, std::uint32_t& number) noexcept {
   const SignalGuard signals;
   const InsideLocks guard;
   const SlowLock lock;
   bool started = is_on();
-  if (!started) with_room([&](bool) noexcept { started = start(); });
+  if (!started) started = start();
   if (!started) {
     refused_pid.store(process_id());
     return nullptr;
@@ -153,6 +138,7 @@ ThreadLog* Process::enter_thread(std::uint32_t& epoch, std::uint32_t& number) no
     log->stacks().forget_known(); // another stack, perhaps at the same addresses
   } else if ((log = ThreadLog::create(log_count)) != nullptr) {
     ++log_count;
+    next_rest = kFirstRest;
   } else {
     count_unlogged();
     return nullptr;
@@ -172,6 +158,8 @@ bool Process::start() noexcept {
   free_logs = nullptr; // the parent's, after fork
   first_log = nullptr;
   notified_of_no_log = false;
+  calls_to_rest.store(0);
+  next_rest = kFirstRest;
   log_count = 0;
   thread_count = 0;
   order_.last.store(0);
@@ -337,10 +325,9 @@ void Process::notify_command(const char* word, const char* text) noexcept {
   close(fd);
 }
 
-bool Process::take_budget(std::uint64_t bytes, bool reserve) noexcept {
+bool Process::take_budget(std::uint64_t bytes, unsigned kept_sixteenths) noexcept {
   const std::uint64_t limit = options_.max_trace;
-  // The last eighth is for allocations and releases
-  const std::uint64_t allowed = reserve ? limit : limit - limit / 8;
+  const std::uint64_t allowed = limit - limit / 16 * kept_sixteenths;
   const std::uint64_t used = budget_used_.fetch_add(bytes);
   if (used + bytes <= allowed) return true;
   budget_used_.fetch_sub(bytes);

@@ -48,9 +48,8 @@ public:
   // Appends "<word>\t<pid>\t<text>" to the command's notes, if a command started this process.
   [[gnu::noinline]] static void notify_command(const char* word, const char* text) noexcept;
 
-  // Takes `bytes` of the trace's size budget. `reserve` may use what is kept back for allocations
-  // and releases.
-  static bool take_budget(std::uint64_t bytes, bool reserve) noexcept;
+  // Takes `bytes` of the trace's size budget, of which so many sixteenths are kept for others.
+  static bool take_budget(std::uint64_t bytes, unsigned kept_sixteenths) noexcept;
   static void return_budget(std::uint64_t bytes) noexcept { budget_used_.fetch_sub(bytes); }
   static int pid() noexcept { return pid_; }
   static std::uint32_t epoch() noexcept { return epoch_.load(); }
@@ -62,6 +61,8 @@ private:
     std::atomic<std::uint64_t> last;
   };
 
+  [[gnu::noinline]] static ThreadLog* lease_log(std::uint32_t& epoch,
+                                                std::uint32_t& number) noexcept;
   [[gnu::noinline]] static bool start() noexcept;
   static bool make_directory() noexcept;
   static bool make_directory_under(const char* parent) noexcept;

@@ -12,6 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "interposer/base/log_file.h"
+#include "interposer/base/own_stack.h"
 #include "interposer/base/signal_guard.h"
 #include "interposer/log/process.h"
 
@@ -20,14 +22,14 @@ namespace gmt::interposer {
 namespace {
 
 constexpr std::uint64_t kFirstBytes = 64 << 10; // most threads never need more
-// A step costs some hundred microseconds: rare enough, small enough. The larger, the less a MiB
-// costs: 267 us in steps of 1 MiB, 202 in steps of 4 (ext4, a Xeon).
-constexpr std::uint64_t kMaxStepBytes = 4 << 20;
+constexpr std::uint64_t kLeastStepBytes = 4096; // less is not worth its system calls
+// Calls in flight complete their records here; what lies before costs the program memory
+constexpr std::uint64_t kKeptBytes = 256 << 10;
 constexpr std::uint64_t kSmallestWindow = 1 << 20;
 // Smaller ones for `ulimit -v`
 constexpr std::uint64_t kWindowBytes[] = {256 << 20, 16 << 20, kSmallestWindow};
 
-constexpr std::uint32_t kRestAfterFailure = 255;
+constexpr std::uint32_t kLongestRest = 1 << 20;
 
 // Why a log cannot be had, or have more room, stands in errno.
 bool fail(int error) noexcept {
@@ -35,11 +37,11 @@ bool fail(int error) noexcept {
   return false;
 }
 
-// SIGXFSZ would end the program: stay below the limit instead.
-bool within_file_size_limit(std::uint64_t bytes) noexcept {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return true;
-  return limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur;
+// Of the trace's size, what is kept from records that are not refused: launches and copies leave an
+// eighth to all others, and those a sixteenth to releases. A file that grows for one serves all.
+unsigned kept_sixteenths(ThreadLog::Worth refused) noexcept {
+  if (refused < ThreadLog::Worth::kDroppable) return 2;
+  return refused < ThreadLog::Worth::kAllocation ? 1 : 0;
 }
 
 // Address space is free unless `ulimit -v` rations it: then the program needs it more than we do.
@@ -92,31 +94,35 @@ bool ThreadLog::open_file() noexcept {
   }
   if (!Process::path_of(name, path_, sizeof path_)) return false;
   if (!within_file_size_limit(kFirstBytes)) return fail(EFBIG);
-  if (!Process::take_budget(kFirstBytes, true)) return fail(EDQUOT);
+  if (!Process::take_budget(kFirstBytes, 0)) return fail(EDQUOT);
   std::snprintf(unfinished_, sizeof unfinished_, "%s.new", path_);
   const int fd = open(unfinished_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) {
-    Process::return_budget(kFirstBytes);
-    return fail(ENOSPC);
-  }
+  int error = fd < 0 ? system_error(errno) : make_room(fd, 0, kFirstBytes);
   void* map = MAP_FAILED;
-  if (posix_fallocate(fd, 0, static_cast<off_t>(kFirstBytes)) == 0) {
+  std::uint64_t window = 0;
+  if (error == 0) {
     const std::uint64_t most = largest_window();
     for (const std::uint64_t bytes : kWindowBytes) {
       if (bytes > most && bytes != kSmallestWindow) continue;
       map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
       if (map == MAP_FAILED) continue;
-      window_ = static_cast<std::uint32_t>((bytes - trace::kLogHeaderBytes) / trace::kSlotBytes);
+      window = bytes;
       break;
     }
+    if (map == MAP_FAILED || !begin_header(static_cast<trace::LogHeader*>(map), tid))
+      error = system_error(errno);
   }
-  close(fd);
-  if (map == MAP_FAILED || !begin_header(static_cast<trace::LogHeader*>(map), tid)) {
-    unlink(unfinished_);
+  if (fd >= 0) close(fd);
+  if (error != 0) {
+    if (map != MAP_FAILED) munmap(map, window);
+    if (fd >= 0) unlink(unfinished_);
     Process::return_budget(kFirstBytes);
-    return fail(ENOSPC);
+    return fail(error);
   }
+  if (header_ != nullptr) give_back(file_bytes()); // of the file before
+  given_back_ = 0;
   header_ = static_cast<trace::LogHeader*>(map);
+  window_ = static_cast<std::uint32_t>((window - trace::kLogHeaderBytes) / trace::kSlotBytes);
   base_ = reinterpret_cast<trace::Slot*>(static_cast<char*>(map) + trace::kLogHeaderBytes);
   capacity_ =
     static_cast<std::uint32_t>((kFirstBytes - trace::kLogHeaderBytes) / trace::kSlotBytes);
@@ -139,101 +145,127 @@ bool ThreadLog::begin_header(trace::LogHeader* header, std::uint32_t tid) noexce
 
 // Called with `index` beyond the capacity. The slots before `index` stay as they are; the ones
 // asked for are either made real or given back.
-trace::Slot* ThreadLog::grow(std::uint32_t index, unsigned slots, bool droppable) noexcept {
+trace::Slot* ThreadLog::grow(std::uint32_t index, unsigned slots, Worth worth) noexcept {
+  // It failed a moment ago, and each try costs system calls
+  if (rest_ != 0 && index + slots > capacity_) return refuse(index, slots, worth);
   const SignalGuard signals;
   if (index + slots <= capacity_)
     return base_ + index; // a handler of this thread grew it meanwhile
-  if (rest_ != 0) {       // it failed a moment ago, and each try costs system calls
-    --rest_;
-    next_ = index;
-    return count_loss(trace::LossCause::kNoSpace);
-  }
-  const bool grown =
-    index + slots <= window_ ? extend_to(index + slots, droppable) : rotate(droppable);
+  const bool grown = index + slots <= window_ ? extend_to(index + slots, worth) : rotate(worth);
   if (!grown) {
     next_ = index; // signals are blocked: no handler came in between
-    const bool limit = errno == EDQUOT;
-    if (!limit) rest_ = kRestAfterFailure;
-    refuse_droppable_ = refuse_droppable_ || (limit && droppable);
-    return count_loss(limit ? trace::LossCause::kTraceLimit : trace::LossCause::kNoSpace);
+    refused_for_ = cause_of(errno);
+    // Of the trace's limit, what is left is for records that are worth more
+    if (refused_for_ == trace::LossCause::kTraceLimit && worth != Worth::kRelease) {
+      if (worth > refused_) refused_ = worth;
+    } else {
+      rest_ = next_rest_;
+      if (next_rest_ < kLongestRest) next_rest_ *= 2;
+    }
+    return count_loss(refused_for_, worth);
   }
+  next_rest_ = kFirstRest;
   if (index + slots > capacity_ || index >= window_)
-    return reserve(slots, droppable); // rotated: index is the old file's
+    return reserve(slots, worth); // rotated: index is the old file's
   return base_ + index;
+}
+
+// A handler of this thread may have taken the slots behind these meanwhile: then these stay torn.
+trace::Slot* ThreadLog::refuse(std::uint32_t index, unsigned slots, Worth worth) noexcept {
+  --rest_;
+  std::uint32_t behind = index + slots;
+  __atomic_compare_exchange_n(&next_, &behind, index, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return count_loss(refused_for_, worth);
 }
 
 // A trace that is full, or a file that cannot grow, is found so by the records themselves.
 void ThreadLog::grow_ahead(std::uint32_t slots) noexcept {
-  if (refuse_droppable_ || rest_ != 0) return;
+  if (refused_ != Worth::kNothing || rest_ != 0 || step_ < kMaxStepBytes) return;
   const SignalGuard signals;
   if (slots > window_) slots = window_;
-  if (slots > capacity_) extend_to(slots, true);
+  if (slots > capacity_)
+    extend_between(bytes_to(slots), bytes_to(window_), kept_sixteenths(refused_));
 }
 
 // Brings a new part of the file into memory and into the mapping. Zeros are written over the zeros
 // there: written in bulk they make large pages, which are mapped as such, where the mapping alone
 // has a fault every 64 records, each with the file system's work for one small page (four times as
-// long on ext4). Either may fail: the faults come later then.
-void ThreadLog::make_resident(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
-  static constinit char zeros[1 << 20] = {}; // a page of zeros in truth: it is never written
-  for (std::uint64_t done = 0; done < bytes; done += sizeof zeros) {
-    const std::uint64_t rest = bytes - done;
-    if (pwrite(fd, zeros, rest < sizeof zeros ? rest : sizeof zeros,
-               static_cast<off_t>(offset + done)) < 0)
-      break;
-  }
+// long on ext4). False if the file system had no room after all; the mapping may fail, and the
+// faults come later then.
+bool ThreadLog::make_resident(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
+  const int error = write_zeros(fd, offset, bytes);
 #ifdef MADV_POPULATE_WRITE // kernels before 5.14 do without
-  madvise(reinterpret_cast<char*>(header_) + offset, bytes, MADV_POPULATE_WRITE);
+  if (error == 0) madvise(reinterpret_cast<char*>(header_) + offset, bytes, MADV_POPULATE_WRITE);
 #endif
+  return error != ENOSPC && error != EDQUOT;
 }
 
-// Leaves the cause in errno: EDQUOT for the trace's own limit.
-bool ThreadLog::extend_to(std::uint32_t slots, bool droppable) noexcept {
-  const std::uint64_t now = trace::kLogHeaderBytes + std::uint64_t{capacity_} * trace::kSlotBytes;
-  const std::uint64_t need = trace::kLogHeaderBytes + std::uint64_t{slots} * trace::kSlotBytes;
-  const std::uint64_t most = trace::kLogHeaderBytes + std::uint64_t{window_} * trace::kSlotBytes;
-  std::uint64_t want = now + (now < kMaxStepBytes ? now : kMaxStepBytes);
-  if (want < need) want = need;
-  if (want > most) want = most;
-  if (!within_file_size_limit(want)) {
-    if (!within_file_size_limit(need)) return fail(EFBIG);
-    want = need;
+// Pages that are full cost the program no memory any more; the file has them. A call in flight that
+// completes its record there gets its page back.
+void ThreadLog::give_back(std::uint64_t end) noexcept {
+  constexpr std::uint64_t kPage = 4096;
+  if (end < kKeptBytes + kPage) return;
+  end = (end - kKeptBytes) & ~(kPage - 1);
+  if (given_back_ < kPage) given_back_ = kPage; // the header is written at every loss
+  if (end <= given_back_) return;
+  madvise(reinterpret_cast<char*>(header_) + given_back_, end - given_back_, MADV_DONTNEED);
+  given_back_ = end;
+}
+
+// Leaves the cause in errno: EDQUOT for the trace's own limit. There, what is left goes to records
+// that are worth more, step by step.
+bool ThreadLog::extend_to(std::uint32_t slots, Worth worth) noexcept {
+  for (;;) {
+    if (extend_between(bytes_to(slots), bytes_to(window_), kept_sixteenths(refused_))) return true;
+    if (errno != EDQUOT || refused_ >= Worth::kAllocation) return false;
+    refused_ = refused_ < Worth::kDroppable ? Worth::kDroppable : Worth::kAllocation;
+    if (worth <= refused_) return fail(EDQUOT);
   }
-  if (!Process::take_budget(want - now, false)) {
-    if (!droppable) refuse_droppable_ = true; // what is left is not for launches and copies
-    if (droppable || !Process::take_budget(want - now, true)) {
-      want = need;
-      if (!Process::take_budget(want - now, !droppable)) return fail(EDQUOT);
-    }
+}
+
+// A file system that has no room for a large step may have some for a smaller one.
+bool ThreadLog::extend_between(std::uint64_t need, std::uint64_t most, unsigned kept) noexcept {
+  const std::uint64_t now = file_bytes();
+  const std::uint64_t least =
+    need > kLeastStepBytes || most < kLeastStepBytes ? need : kLeastStepBytes;
+  std::uint64_t step = now < step_ ? now : step_;
+  for (;;) {
+    if (step < least) step = least;
+    if (step > most) step = most;
+    if (extend_by(step, kept)) break;
+    if (step <= least || errno == EMFILE || errno == ENFILE) return false;
+    step /= 2;
+    if (errno != EDQUOT) step_ = step;
   }
+  give_back(now);
+  if (step == step_ && step_ < kMaxStepBytes) step_ *= 2; // there is room again
+  return true;
+}
+
+bool ThreadLog::extend_by(std::uint64_t bytes, unsigned kept) noexcept {
+  const std::uint64_t now = file_bytes();
+  if (!within_file_size_limit(now + bytes)) return fail(EFBIG);
+  if (!Process::take_budget(bytes, kept)) return fail(EDQUOT);
   const int fd = open(path_, O_RDWR | O_CLOEXEC);
-  if (fd < 0) {
-    Process::return_budget(want - now);
-    return fail(ENOSPC);
-  }
-  int error = posix_fallocate(fd, static_cast<off_t>(now), static_cast<off_t>(want - now));
-  if (error != 0 && want != need) {
-    Process::return_budget(want - need);
-    want = need;
-    error = posix_fallocate(fd, static_cast<off_t>(now), static_cast<off_t>(want - now));
-  }
+  int error = fd < 0 ? system_error(errno) : make_room(fd, now, bytes);
+  if (error == 0 && !make_resident(fd, now, bytes)) error = ENOSPC;
+  if (fd >= 0) close(fd);
   if (error != 0) {
-    close(fd);
-    Process::return_budget(want - now);
-    return fail(ENOSPC);
+    Process::return_budget(bytes);
+    return fail(error);
   }
-  make_resident(fd, now, want - now);
-  close(fd);
-  capacity_ = static_cast<std::uint32_t>((want - trace::kLogHeaderBytes) / trace::kSlotBytes);
+  capacity_ += static_cast<std::uint32_t>(bytes / trace::kSlotBytes);
   return true;
 }
 
 // The window is full: begin another file. The old mapping stays, calls in flight still patch their
 // slots there.
-bool ThreadLog::rotate(bool droppable) noexcept {
+bool ThreadLog::rotate(Worth worth) noexcept {
   if (purpose_ == Purpose::kSums) return fail(ENOSPC); // its records name each other
-  if (!Process::take_budget(0, !droppable)) return fail(EDQUOT);
-  if (!open_file()) return false;
+  if (worth <= refused_ || !Process::take_budget(0, kept_sixteenths(refused_))) return fail(EDQUOT);
+  int error = 0; // errno is the program's again behind with_room()
+  with_room([&](bool) noexcept { error = open_file() ? 0 : errno; });
+  if (error != 0) return fail(error);
   stacks_.clear(); // ids are per file, as numbers of arguments are
   kept_arguments_.clear();
   next_ = 0;
@@ -277,7 +309,7 @@ void ThreadLog::abandon(trace::Slot* slot, unsigned slots) noexcept {
 
 void ThreadLog::append(const Record& record, std::uint16_t api) noexcept {
   const unsigned slots = trace::slots_for(record.words);
-  trace::Slot* slot = reserve(slots, false);
+  trace::Slot* slot = reserve(slots, Worth::kNeeded);
   if (slot == nullptr) return;
   slot->order = Process::next_order();
   slot->time = read_tsc();
@@ -291,7 +323,7 @@ void ThreadLog::append(const Record& record, std::uint16_t api) noexcept {
 trace::Slot* ThreadLog::append_words(trace::Kind kind, const std::uint64_t* words, unsigned count,
                                      std::uint16_t context, bool droppable) noexcept {
   const unsigned slots = trace::slots_for(count);
-  trace::Slot* slot = reserve(slots, droppable);
+  trace::Slot* slot = reserve(slots, droppable ? Worth::kDroppable : Worth::kNeeded);
   if (slot == nullptr) return nullptr;
   slot->order = Process::current_order();
   slot->time = read_tsc();
@@ -304,8 +336,12 @@ trace::Slot* ThreadLog::append_words(trace::Kind kind, const std::uint64_t* word
   return slot;
 }
 
-trace::Slot* ThreadLog::count_loss(trace::LossCause cause) noexcept {
+trace::Slot* ThreadLog::count_loss(trace::LossCause cause, Worth worth) noexcept {
   __atomic_fetch_add(&header_->lost[static_cast<unsigned>(cause)], 1, __ATOMIC_RELAXED);
+  if (worth < Worth::kAllocation) return nullptr;
+  std::uint64_t& from =
+    worth == Worth::kAllocation ? header_->allocations_lost_from : header_->releases_lost_from;
+  if (from == 0) from = Process::current_order() + 1;
   return nullptr;
 }
 

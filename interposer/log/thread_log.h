@@ -2,6 +2,9 @@
 // One thread's file of slots: reserve, fill, commit. A log belongs to one thread at a time and is
 // leased on when that thread ends, so that many short threads make few files.
 //
+// A file that cannot grow is not tried at every record: first in smaller steps, then ever more
+// seldom. What is refused meanwhile costs no system call.
+//
 // Invariants: the file is mapped whole (a window of address space beyond its end costs nothing), so
 // a slot stays valid for the life of the process; no descriptor is held between events; reservation
 // is one instruction, so a signal handler on the same thread takes its own slots; growth blocks
@@ -19,6 +22,19 @@ namespace gmt::interposer {
 
 class ThreadLog {
 public:
+  // What is lost first when the trace is at its limit, and what the heap cannot be known without.
+  enum class Worth : std::uint8_t {
+    kNothing,    // less than any record
+    kDroppable,  // launches, copies
+    kNeeded,     // names, call stacks and the like
+    kAllocation, // without it a release says nothing
+    kRelease,    // or an object's life: without it memory seems to be alive
+  };
+  static Worth worth_of(const Record& record) noexcept {
+    if (record.droppable) return Worth::kDroppable;
+    return record.kind == trace::Kind::kAlloc ? Worth::kAllocation : Worth::kRelease;
+  }
+
   // A new log for this thread, null if no file could be made. The object lives in memory mapped for
   // it alone.
   static ThreadLog* create(std::uint32_t sequence) noexcept;
@@ -33,12 +49,12 @@ public:
   static void end(ThreadLog* log) noexcept; // no thread writes to it or patches its slots any more
 
   // `slots` consecutive slots, or null: the loss is counted by cause.
-  trace::Slot* reserve(unsigned slots, bool droppable) noexcept {
-    if (droppable && refuse_droppable_) [[unlikely]]
-      return count_loss(trace::LossCause::kTraceLimit);
+  trace::Slot* reserve(unsigned slots, Worth worth) noexcept {
+    if (worth <= refused_) [[unlikely]]
+      return count_loss(trace::LossCause::kTraceLimit, worth);
     const std::uint32_t index = take(slots);
     if (index + slots > capacity_) [[unlikely]]
-      return grow(index, slots, droppable);
+      return grow(index, slots, worth);
     return base_ + index;
   }
 
@@ -79,7 +95,9 @@ public:
   // Gives a reserved slot up, so that it is not taken for a torn one.
   [[gnu::cold]] static void abandon(trace::Slot* slot, unsigned slots) noexcept;
 
-  trace::Slot* count_loss(trace::LossCause cause) noexcept;
+  trace::Slot* count_loss(trace::LossCause cause, Worth worth) noexcept;
+  // The release of what found no room itself.
+  trace::Slot* count_unneeded() noexcept { return count_loss(refused_for_, Worth::kNeeded); }
 
   std::uint32_t file() const noexcept { return file_; } // changes when the log begins another file
   StackInterner& stacks() noexcept { return stacks_; }
@@ -96,16 +114,30 @@ private:
     asm volatile("xaddl %0, %1" : "+r"(index), "+m"(next_) : : "memory");
     return index;
   }
+  // A step costs some hundred microseconds: rare enough, small enough. The larger, the less a MiB
+  // costs: 267 us in steps of 1 MiB, 202 in steps of 4 (ext4, a Xeon).
+  static constexpr std::uint64_t kMaxStepBytes = 4 << 20;
+  static constexpr std::uint32_t kFirstRest = 255;
   static constexpr std::uint32_t kMostSlotsAhead = (4 << 20) / trace::kSlotBytes;
   enum class Purpose : std::uint8_t { kThread, kRing, kSums };
   static ThreadLog* create(std::uint32_t sequence, Purpose purpose) noexcept;
-  trace::Slot* grow(std::uint32_t index, unsigned slots, bool droppable) noexcept;
+  trace::Slot* grow(std::uint32_t index, unsigned slots, Worth worth) noexcept;
   [[gnu::cold]] void grow_ahead(std::uint32_t slots) noexcept;
-  bool extend_to(std::uint32_t slots, bool droppable) noexcept;
-  void make_resident(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept;
+  bool extend_to(std::uint32_t slots, Worth worth) noexcept;
+  bool extend_between(std::uint64_t need, std::uint64_t most, unsigned kept) noexcept;
+  bool extend_by(std::uint64_t bytes, unsigned kept) noexcept;
+  trace::Slot* refuse(std::uint32_t index, unsigned slots, Worth worth) noexcept;
+  bool make_resident(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept;
+  void give_back(std::uint64_t end) noexcept;
+  std::uint64_t file_bytes() const noexcept {
+    return trace::kLogHeaderBytes + std::uint64_t{capacity_} * trace::kSlotBytes;
+  }
+  std::uint64_t bytes_to(std::uint32_t slots) const noexcept { // from the file's end, for so many
+    return std::uint64_t{slots - capacity_} * trace::kSlotBytes;
+  }
   bool open_file() noexcept;
   bool begin_header(trace::LogHeader* header, std::uint32_t tid) noexcept;
-  bool rotate(bool droppable) noexcept;
+  bool rotate(Worth worth) noexcept;
   void write_thread() noexcept;
   static void fill_more(trace::Slot* slot, const std::uint64_t* words, unsigned count) noexcept;
 
@@ -113,11 +145,15 @@ private:
   std::uint32_t capacity_ = 0; // slots that the file has room for
   std::uint32_t next_at_wait_ = 0;
   trace::Slot* base_ = nullptr;
-  bool refuse_droppable_ = false;
+  Worth refused_ = Worth::kNothing; // up to this: the trace is at the limit for them
   Purpose purpose_ = Purpose::kThread;
-  std::uint32_t file_ = 0;   // number of files this log has begun
-  std::uint32_t rest_ = 0;   // records to refuse before the file is tried again
-  std::uint32_t window_ = 0; // slots that the mapping has room for
+  std::uint32_t file_ = 0; // number of files this log has begun
+  std::uint32_t rest_ = 0; // records to refuse before the file is tried again
+  std::uint32_t next_rest_ = kFirstRest;
+  trace::LossCause refused_for_ = trace::LossCause::kTraceLimit; // of the last refusal
+  std::uint64_t step_ = kMaxStepBytes; // the most to grow by, as the file system lets it
+  std::uint64_t given_back_ = 0;       // up to here the mapping's pages were given back
+  std::uint32_t window_ = 0;           // slots that the mapping has room for
   trace::LogHeader* header_ = nullptr;
   StackInterner stacks_;
   KeptArguments kept_arguments_;

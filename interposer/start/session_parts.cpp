@@ -9,6 +9,7 @@
 #include "interposer/driver_state/device_facts.h"
 #include "interposer/driver_state/host_blocks.h"
 #include "interposer/driver_state/retired_memory.h"
+#include "interposer/driver_state/unrecorded_blocks.h"
 #include "interposer/execution/execution_observer.h"
 #include "interposer/guard/guard.h"
 #include "interposer/hooks/process_hooks.h"
@@ -30,6 +31,7 @@ constexpr SessionPart kParts[] = {
   {forget_device_rings, nullptr},
   {forget_host_memory, nullptr},
   {forget_retired_memory, nullptr},
+  {forget_unrecorded_blocks, nullptr},
   {nullptr, open_unwinder},
   {forget_collector, open_collector},
   {forget_execution_observer, begin_execution_observer},

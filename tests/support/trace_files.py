@@ -18,7 +18,7 @@ NO_API = 0xFFFF
 FLAG_NESTED = 1 << 12
 FLAG_NO_STACK = 1 << 13
 FLAG_RUNTIME = 1 << 15
-CAUSES = {1: "space", 2: "limit", 3: "reentry", 4: "no log", 5: "no ring"}
+CAUSES = {1: "space", 2: "limit", 3: "reentry", 4: "no log", 5: "no ring", 6: "descriptors", 7: "refused"}
 KINDS = {1: "more", 2: "abandoned", **{record.number: what for what, record in RECORDS.items()}}
 
 
@@ -83,6 +83,7 @@ class Log:
         assert magic == b"GMTLOG1\n" and (major, minor) == (1, 6), f"{path}: {magic} {major}.{minor}"
         lost = struct.unpack_from("<8Q", data, 40)
         self.lost = {CAUSES.get(cause, cause): count for cause, count in enumerate(lost) if count}
+        self.allocations_lost_from, self.releases_lost_from = struct.unpack_from("<2Q", data, 40 + 64)
         self.records, self.torn = [], 0
         self.read_slots(data, names)
 
@@ -124,6 +125,10 @@ class Trace:
         records = [record for log in self.logs for record in log.records]
         self.records = sorted(records, key=lambda record: record.order)
         self.torn = sum(log.torn for log in self.logs)
+        self.allocations_lost_from, self.releases_lost_from = (
+            min((getattr(log, name) for log in self.logs if getattr(log, name)), default=0)
+            for name in ("allocations_lost_from", "releases_lost_from")
+        )
         self.lost = {}
         for log in self.logs:
             for cause, count in log.lost.items():

@@ -7,7 +7,9 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <pthread.h>
 #include <string>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <thread>
 #include <vector>
@@ -110,6 +112,60 @@ int many(unsigned count) {
   return 0;
 }
 
+// The same by a thread that made its first call when another one had.
+int beside(unsigned count) {
+  u64 first = 0;
+  if (cuMemAlloc_v2(&first, 16) != 0 || cuMemFree_v2(first) != 0) return 1;
+  int result = 1;
+  std::thread([&] { result = many(count); }).join();
+  return result;
+}
+
+// When the program has opened all files that it may.
+int without_files(unsigned count) {
+  u64 first = 0;
+  if (cuMemAlloc_v2(&first, 16) != 0 || cuMemFree_v2(first) != 0) return 1;
+  const rlimit none{0, 0};
+  if (setrlimit(RLIMIT_NOFILE, &none) != 0) return 1;
+  return many(count);
+}
+
+// Keeps blocks over all of that, and frees them at the end.
+int kept(unsigned count) {
+  static u64 blocks[500];
+  unsigned failed = 0;
+  for (u64& block : blocks) failed += cuMemAlloc_v2(&block, 256) != 0;
+  failed += many(count) != 0;
+  for (const u64 block : blocks) failed += cuMemFree_v2(block) != 0;
+  return failed != 0 ? 1 : 0;
+}
+
+// A static runtime has a page of its own in each thread, at the upper end of its stack: of 16 KiB
+// two are left.
+alignas(4096) thread_local volatile char of_runtime[4096];
+
+int tiny(unsigned count) {
+  static unsigned failed = 0, pairs = 0;
+  pairs = count;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, static_cast<std::size_t>(PTHREAD_STACK_MIN));
+  pthread_t thread{};
+  const auto work = [](void*) -> void* {
+    of_runtime[0] = 1;
+    for (unsigned i = 0; i < pairs; ++i) {
+      u64 address = 0;
+      failed += cuMemAlloc_v2(&address, 16) != 0;
+      failed += cuMemFree_v2(address) != 0;
+    }
+    return nullptr;
+  };
+  failed += pthread_create(&thread, &attributes, work, nullptr) != 0;
+  pthread_join(thread, nullptr);
+  std::printf("failed %u\n", failed);
+  return 0;
+}
+
 // ---- a handler that frees
 
 constexpr unsigned kReserve = 1 << 13;
@@ -160,6 +216,10 @@ int main(int argc, char** argv) {
   if (scene == "swap") return swap_blocks(size);
   if (scene == "short") return short_threads(size);
   if (scene == "many") return many(size);
+  if (scene == "beside") return beside(size);
+  if (scene == "without_files") return without_files(size);
+  if (scene == "kept") return kept(size);
+  if (scene == "tiny") return tiny(size);
   if (scene == "alarms") return alarms(size, false);
   if (scene == "alarms_own_stack") return alarms(size, true);
   return 9;

@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
 
 import interposed_case
 from interposed_case import InterposedCase
@@ -20,8 +21,8 @@ class Space(InterposedCase):
         del environment["STANDIN_LOG"]
         return environment
 
-    def many(self, count=COUNT, **more):
-        result = self.run_program("survival_steady", "many", str(count), **more)
+    def many(self, count=COUNT, scene="many", **more):
+        result = self.run_program("survival_steady", scene, str(count), **more)
         self.assertEqual(result.stdout, "failed 0\n")
         self.assertEqual(result.stderr, "")
 
@@ -67,6 +68,51 @@ class Space(InterposedCase):
         kept = [call.kind for call in trace.calls]
         self.assertGreater(kept.count("free"), kept.count("launch") + 1000, "launches go first")
 
+    def test_trace_limit_keeps_room_for_releases(self):
+        """What was allocated in time is seen freed: no block seems to leak."""
+        for limit in (1 << 20, 3 << 20):
+            with self.subTest(limit=limit):
+                self.setUp()
+                self.many(scene="kept", env={"GPUMEMTRACE_MAX_TRACE": str(limit)})
+                trace = self.only_trace()
+                self.assertEqual(list(trace.lost), ["limit"])
+                self.assertLessEqual(sum(os.stat(log.path).st_size for log in trace.logs), limit)
+                alive = set()
+                for call in sorted(trace.calls, key=lambda call: call.order):
+                    if call.kind == "alloc":
+                        alive.add(call["address"])
+                    elif call.kind == "free":
+                        alive.discard(call["address"])
+                self.assertEqual(alive, set())
+                self.assertEqual(trace.releases_lost_from, 0)
+                self.assertGreater(trace.allocations_lost_from, 1000)
+
+    def test_no_descriptors(self):
+        self.many(scene="without_files")
+        trace = self.only_trace()
+        self.assertEqual(list(trace.lost), ["descriptors"])
+        self.assertGreater(trace.releases_lost_from, 0)
+
+    def most_resident(self, count):
+        program = os.path.join(interposed_case.BINARIES, "survival_steady")
+        words = [program, "many", str(count)]
+        with subprocess.Popen(words, env=self.environment(), stdout=subprocess.DEVNULL) as process:
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        return usage.ru_maxrss << 10
+
+    def test_resident_memory_does_not_grow_with_the_trace(self):
+        little = self.most_resident(COUNT)
+        much = 15 * COUNT  # some 90 MiB of records
+        self.assertLess(self.most_resident(much), little + (24 << 20))
+
+    def test_thread_of_little_stack(self):
+        """Where the driver itself needs none for the loader."""
+        self.many(100, scene="tiny", env={"LD_BIND_NOW": "1"})
+        trace = self.only_trace()
+        self.assertEqual((len(trace.calls), trace.lost, trace.torn), (200, {}, 0))
+
     def test_relative_folder_of_a_program_that_moves(self):
         script = (
             "import os, ctypes as c; d = c.CDLL('libcuda.so.1'); a = c.c_uint64(); d.cuInit(0); os.chdir('/')\n"
@@ -95,7 +141,21 @@ class Space(InterposedCase):
         self.many(100, env={"GPUMEMTRACE_DIR": closed, "TMPDIR": elsewhere}, cwd="/", **user)
         self.assertEqual([line[0] for line in self.noted()], ["moved", "nodir"])
 
-    def full_disk(self, size):
+    def seconds(self, **more):
+        begin = time.monotonic()
+        self.many(count=20 * COUNT, **more)
+        return time.monotonic() - begin
+
+    def test_nearly_full_disk_costs_no_time(self):
+        """A record that finds no room costs no system call: without that it is 10 to 200 times as slow."""
+        for scene, size in (("many", "1m"), ("many", "8m"), ("beside", "100k")):
+            with self.subTest(scene=scene, size=size):
+                self.setUp()
+                with_room = self.seconds(scene=scene)
+                full = self.full_disk(size, lambda place, scene=scene: self.seconds(scene=scene, **place))
+                self.assertLess(full, 2 * with_room + 0.5)
+
+    def full_disk(self, size, run=None):
         place = os.path.join(self.folder, "disk")
         os.mkdir(place)
         if (
@@ -106,7 +166,10 @@ class Space(InterposedCase):
         ):
             self.skipTest("a tmpfs cannot be mounted here")
         self.addCleanup(subprocess.run, ["umount", "-l", place], check=False)
-        self.many(env={"GPUMEMTRACE_DIR": place, "TMPDIR": place})
+        here = {"env": {"GPUMEMTRACE_DIR": place, "TMPDIR": place}}
+        if run:
+            return run(here)
+        self.many(**here)
         return interposed_case.traces(place)
 
     def test_full_disk(self):

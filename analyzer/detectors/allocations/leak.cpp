@@ -2,7 +2,8 @@
 // leak: what is alive when the program has ended, grouped by allocation stack and kind of memory,
 // and what its context's end took with it. Called a leak only if the program had the chance to free
 // it: after a signal, a sticky error of its context or an unknown end it is listed under "not
-// checked", and so it is where the simulated device let the program down.
+// checked", and so it is where the simulated device let the program down. So is all that was alive
+// when releases began to be lost.
 
 #include <algorithm>
 #include <map>
@@ -52,7 +53,7 @@ public:
   }
 
   void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
-    Groups alive, alive_in_dead, ended, ended_in_dead;
+    Groups alive, alive_in_dead, ended, ended_in_dead, ended_behind_loss;
     heap.for_each_live([&](const Block& block) {
       if (!can_leak(block.memory_kind)) return;
       if (!has_memory(block)) return;
@@ -61,19 +62,27 @@ public:
     });
     heap.for_each_ended_with_context([&](const Block& block) {
       if (!can_leak(block.memory_kind)) return;
-      (heap.is_dead(block.context) ? ended_in_dead : ended).add(block, group_of(block), nullptr);
+      const bool is_behind =
+        end.releases_lost_from != 0 && block.freed_at >= end.releases_lost_from;
+      Groups& groups = is_behind                     ? ended_behind_loss
+                       : heap.is_dead(block.context) ? ended_in_dead
+                                                     : ended;
+      groups.add(block, group_of(block), nullptr);
     });
     const std::string dead =
       cat({"a kernel or the device failed with ", error_name(heap.sticky_code(), false),
            ", after which nothing can be freed"});
     const std::string trouble = trouble_.why_given_up(end.ending);
+    const std::string lost =
+      end.releases_lost_from != 0 ? "records of releases were lost before the end" : "";
     const std::string ending = why_not_a_leak(end.ending);
-    const std::string& excuse = ending.empty() ? trouble : ending;
+    const std::string& excuse = !ending.empty() ? ending : !lost.empty() ? lost : trouble;
     report(alive, excuse, "memory alive then", findings);
     report(alive_in_dead, dead, "memory alive then", findings);
     // What a reset took before the program was killed is a leak.
     report(ended, trouble, "memory that ended with its context", findings);
     report(ended_in_dead, dead, "memory that ended with its context", findings);
+    report(ended_behind_loss, lost, "memory that ended with its context", findings);
     if (!excuse.empty() || heap.sticky_error()) return;
     heap.cuda().pools.for_each_alive([this](std::uint64_t handle, const Pool& pool) {
       objects_[handle] = {trace::ObjectClass::kPool, pool.created->stack, pool.created->api,
