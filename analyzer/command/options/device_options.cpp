@@ -62,7 +62,7 @@ std::string checks(const std::string& name, const std::string& text) {
 }
 
 std::string after_fault(const std::string& name, const std::string& text) {
-  if (text != "stop" && text != "continue") wrong_device_value(name, text, "stop or continue");
+  if (text != "stop" && text != "continue") wrong_value(name, text, "stop or continue");
   return text;
 }
 
