@@ -6,7 +6,6 @@
 
 #include <atomic>
 
-#include "interposer/base/own_stack.h"
 #include "interposer/loader/real_dlsym.h"
 
 namespace gmt::interposer {
@@ -29,8 +28,7 @@ private:
     return f != nullptr ? f : find();
   }
   [[gnu::noinline, gnu::cold]] void* find() noexcept {
-    void* f = nullptr; // the loader wants more stack than a small thread has left
-    with_room([&](bool) noexcept { f = LookUp(name_); });
+    void* f = LookUp(name_);
     function_.store(f, std::memory_order_relaxed);
     return f;
   }

@@ -56,7 +56,9 @@ bool is_wrapper(void* function) noexcept {
 
 void* symbol_of_driver(const char* name) noexcept {
   const InsideLocks guard; // the loader's: dlsym takes it
-  return not_ours(real_dlsym(driver_handle.load(), name));
+  void* found = nullptr;   // the loader wants more stack than a small thread has left
+  with_room([&](bool) noexcept { found = not_ours(real_dlsym(driver_handle.load(), name)); });
+  return found;
 }
 
 // May run in several threads at once: all store the same.
