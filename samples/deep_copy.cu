@@ -15,7 +15,7 @@
 // run: shallow
 // expect-simulated: error kernel-out-of-bounds count=3072 message="in no memory that CUDA gave out" stacks="accessed here"@weigh_by_value:LINE(members),"launched here"@weigh_shallow:LINE(launch)
 // expect: warning host-pointer count=1 message="passes in parameter 1 the pointer" stacks="launched here","reported here"@weigh_shallow:LINE(wait)
-// expect-real: warning api-error count=1 api=cudaDeviceSynchronize stacks="failed here"@weigh_shallow:LINE(wait),"launched here"@weigh_shallow:LINE(launch)
+// expect-real: error kernel-fault count=1 api=cudaDeviceSynchronize stacks="reported here"@weigh_shallow:LINE(wait),"launched here"@weigh_shallow:LINE(launch)
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

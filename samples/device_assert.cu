@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // An assert in a kernel that does not hold. CUDA prints its text for each thread and answers "assert"
-// (710) to all later calls; which launch it was, nothing says. With --guard or --core-dump the
+// (710) to all later calls; which launch it was, CUDA does not say. With --guard or --core-dump the
 // report names the line and the launch. With "clean" the assert holds.
 //
 // unlike-fenced: it has runs of its own with --guard
 // run: plain
 // exit-simulated: 3
 // exit-real: 3
-// expect-real: warning api-error message="cudaErrorAssert (710)" stacks="failed here"@main,"launched here"@main:LINE(launch)
+// expect-real: error kernel-fault message="cudaErrorAssert (710)" stacks="reported here"@main,"launched here"@main:LINE(launch),"allocated here"@main
 // expect-simulated: error kernel-assert message="values[i] >= 0" stacks="failed here"@roots:LINE(assert),"launched here"@main:LINE(launch)
 // not-checked: leak
 // run: fenced

@@ -18,7 +18,7 @@
 // expect: error kernel-use-after-free count=128 message="at the beginning of memory that was already freed" stacks="accessed here"@scale:LINE(scale),"launched here"@freed:LINE(launch-freed),"freed here"@freed:LINE(free),"allocated here"@upload:LINE(alloc)
 // run: misaligned
 // device: simulated
-// expect: error kernel-misaligned count=6 message="which is no multiple of 4" stacks="accessed here"@unpack:LINE(unpack),"launched here"@misaligned:LINE(launch-unpack)
+// expect: error kernel-misaligned count=6 message="which is no multiple of 4" stacks="accessed here"@unpack:LINE(unpack),"launched here"@misaligned:LINE(launch-unpack),"allocated here"@upload:LINE(alloc)
 // not-checked: leak
 // run: unset-input
 // device: simulated

@@ -63,8 +63,9 @@ void add_other(ThreadLog& log, Record& record, const ExecutionFault& f) noexcept
 }
 
 void add_neighbour(ThreadLog& log, Record& record, const ExecutionFault& f) noexcept {
-  const bool known = has_field(f, &ExecutionFault::neighbour) && f.neighbour.bytes != 0;
-  if (!known) return;
+  if (!has_field(f, &ExecutionFault::neighbour)) return;
+  // A name without bytes: dynamic shared memory of which the launch gave none
+  if (f.neighbour.bytes == 0 && f.neighbour.name == nullptr) return;
   if (f.neighbour.is_freed != 0) record.flags |= trace::kFaultNeighbourFreed;
   trace::FaultFields fault(record);
   fault.neighbour(f.neighbour.begin).neighbour_bytes(f.neighbour.bytes);

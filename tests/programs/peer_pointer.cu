@@ -6,7 +6,7 @@
 // env: GPUMEMTRACE_SIM_DEVICES=2
 // expect-simulated: error kernel-fault message="on device 1, to which device 0 has no access" stacks="accessed here"@scale:LINE(scale),"launched here"@main,"allocated here"@main:LINE(alloc)
 // expect-real: warning peer-pointer count=1 message="behind it cudaDeviceSynchronize reported an illegal address" stacks="launched here"@main,"allocated here"@main:LINE(alloc),"reported here"@main
-// expect-real: warning api-error message="An earlier kernel failed"
+// expect-real: error kernel-fault message="A kernel used an illegal address" stacks="reported here"@main,"launched here"@main,"allocated here"@main:LINE(alloc)
 // expect: error leak count=1 bytes=1024 stacks="allocated here"@main:LINE(alloc)
 // unlike-fenced: the driver ends the program behind its core dump
 // run: reads-fenced

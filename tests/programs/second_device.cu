@@ -13,7 +13,7 @@
 // env: GPUMEMTRACE_SIM_DEVICES=2
 // unlike-fenced: the driver ends the program behind its core dump
 // expect-simulated: error kernel-use-after-free stacks="accessed here"@fill_held:LINE(held),"launched here"@fault:LINE(launch),"freed here"@fault:LINE(freed),"allocated here"@fault:LINE(block)
-// expect-real: warning api-error message="kernels that may have been running: fill_held" stacks="failed here"@fault:LINE(waited),"launched here"@fault:LINE(launch)
+// expect-real: error kernel-fault message="kernels that may have been running: fill_held" stacks="reported here"@fault:LINE(waited),"launched here"@fault:LINE(launch),"allocated here"@fault:LINE(holder)
 // not-checked: leak
 // run: freed-fenced
 // devices: 2
@@ -79,7 +79,7 @@ static void fault(const cudaStream_t* streams, size_t bytes, int count, bool fre
     run_fill(others, 1, streams[0]);
   CHECK(cudaSetDevice(1));
   CHECK(cudaMalloc(&values, bytes)); // @block
-  CHECK(cudaMalloc(&holder, sizeof *holder));
+  CHECK(cudaMalloc(&holder, sizeof *holder)); // @holder
   const Holder held{values};
   CHECK(cudaMemcpy(holder, &held, sizeof held, cudaMemcpyHostToDevice));
   run_fill(values, 1, streams[1]);

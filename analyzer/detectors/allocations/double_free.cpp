@@ -35,8 +35,10 @@ private:
                  released_word(block.memory_kind),
                  ": ",
                  describe_block(block, facts_)};
-    f.advice =
-      cat({"Remove one of the two calls, or set the pointer to nullptr once it is ", word, "."});
+    f.advice = cat(
+      {"Remove one of the two calls, or set every copy of the pointer to nullptr once the memory "
+       "is ",
+       word, "."});
     f.bytes = block.bytes;
     f.address = free.address();
     f.api = call;

@@ -36,9 +36,17 @@ public:
                  ": ",
                  block != nullptr ? describe_block(*block, facts_) : format_address(address),
                  " stays allocated"};
-    f.advice =
-      "Free it outside: after the stream was synchronised, or stream-ordered with cudaFreeAsync in place of "
-      "the callback.";
+    f.advice = "Free it outside, after the stream was synchronised.";
+    // What cudaFreeAsync takes (measured on an H200, driver 580).
+    const bool can_be_ordered =
+      block != nullptr && (block->memory_kind == trace::MemoryKind::kDevice ||
+                           block->memory_kind == trace::MemoryKind::kPitched ||
+                           block->memory_kind == trace::MemoryKind::kStreamOrdered);
+    if (can_be_ordered) {
+      f.advice =
+        "Free it outside: after the stream was synchronised, or with cudaFreeAsync on that "
+        "stream in place of the callback.";
+    }
     f.stacks.push_back(stack_as(StackRole::kFreed, e.stack, f.api));
     if (block != nullptr) {
       f.bytes = block->bytes;

@@ -87,7 +87,7 @@ private:
                  found.block != nullptr ? describe_block(*found.block, *context)
                                         : "in the device heap",
                  use.result == 0 ? "; CUDA accepted it silently" : "; CUDA refused it"};
-    f.advice = advice(use.kind);
+    f.advice = advice(use);
     f.stacks.push_back(stack_as(role(use.kind), use.stack, use.api));
     if (found.block != nullptr) {
       f.bytes = found.block->bytes;
@@ -110,10 +110,15 @@ private:
     }
   }
 
-  static const char* advice(trace::Kind kind) {
-    switch (kind) {
+  static Text advice(const Use& use) {
+    switch (use.kind) {
     case trace::Kind::kFree:
-      return "Free it in a kernel, with free or delete: the host cannot free memory of the device heap.";
+      if (use.found.block == nullptr)
+        return "Free it in a kernel, with what fits the allocation (free, delete or delete[]): the "
+               "host cannot free memory of the device heap.";
+      return {"Free it in a kernel, with ",
+              device_call(device_release(use.found.block->allocated.op)),
+              ": the host cannot free memory of the device heap."};
     case trace::Kind::kCopy:
       return "Let a kernel copy it to or from memory of cudaMalloc: the host cannot reach the device heap.";
     case trace::Kind::kSet:

@@ -82,6 +82,7 @@ private:
     bool wrong = false;
     const Block* block = nullptr;                // null: host memory
     std::optional<StaticVariable> variable = {}; // that is there
+    bool is_array = false;                       // the handle of an array, which is no address
   };
 
   // What CUDA refused for another reason than a direction.
@@ -105,10 +106,17 @@ private:
     if (to.wrong || from.wrong) findings.add(finding(*work, to, from, true));
   }
 
+  // A copy takes the handle for an address, be it declared as the host's or the device's.
+  static Wrong array_at(std::uint64_t address, const Heap& heap) {
+    const Block* array = heap.find_array(address).block;
+    return {array != nullptr, array, {}, array != nullptr};
+  }
+
   Wrong check_node_side(const Event& work, Side side, const Heap& heap) const {
     const std::uint64_t address = address_of(work, side);
     const trace::Side as = declared(work, side);
     if (address == 0 || (as != trace::Side::kHost && as != trace::Side::kDevice)) return {};
+    if (const Wrong array = array_at(address, heap); array.wrong) return array;
     const Block* block = heap.find_live(address);
     if (as == trace::Side::kHost) return {block != nullptr && is_device_only(*block, true), block};
     if (block != nullptr) return {};
@@ -128,9 +136,17 @@ private:
       if (declared(e, source ? Side::kSource : Side::kDestination) != trace::Side::kHost) continue;
       (source ? from : to) = {true, access.block};
     }
-    if (!knows_to) to = shadow_at(address_of(e, Side::kDestination));
-    if (!knows_from) from = shadow_at(address_of(e, Side::kSource));
+    if (!knows_to) to = stray_at(e, Side::kDestination, heap);
+    if (!knows_from) from = stray_at(e, Side::kSource, heap);
     if (to.wrong || from.wrong) findings.add(finding(e, to, from));
+  }
+
+  Wrong stray_at(const Event& e, Side side, const Heap& heap) const {
+    const std::uint64_t address = address_of(e, side);
+    if (declared(e, side) != trace::Side::kArray) {
+      if (const Wrong array = array_at(address, heap); array.wrong) return array;
+    }
+    return shadow_at(address);
   }
 
   // Whatever is declared: no program means the host's shadow. (The device's variable has an address
@@ -156,6 +172,7 @@ private:
     const std::uint64_t address = address_of(e, side);
     const trace::Side as = declared(e, side);
     if (address == 0 || (as != trace::Side::kHost && as != trace::Side::kDevice)) return {};
+    if (const Wrong array = array_at(address, heap); array.wrong) return array;
     const Block* block = heap.find_live(address);
     if (block == nullptr && facts_.device_heaps().spans(address)) return {}; // heap-mixed
     if (as == trace::Side::kHost) return {block != nullptr && is_device_only(*block, false), block};
@@ -224,6 +241,8 @@ private:
   }
 
   Text describe(const Wrong& side, std::uint64_t address) const {
+    if (side.is_array)
+      return {"the handle of ", describe_block(*side.block, facts_), ", which is no address"};
     if (side.block != nullptr) return describe_block(*side.block, facts_);
     if (is_shadow(side)) {
       return cat({"the host's shadow of the __device__ or __constant__ variable ",
@@ -249,11 +268,26 @@ private:
 
   static std::string advice(const Event& e, const Wrong& to, const Wrong& from) {
     const std::string call = symbol_call(e, to, from);
+    if (to.is_array || from.is_array) return array_advice(e, to, from);
     if (is_shadow(to) || is_shadow(from)) return cat({"Use ", call, "."});
     const std::string usual = usual_advice(e, to, from);
     return call.empty()
              ? usual
              : cat({usual, " For a __device__ or __constant__ variable use ", call, "."});
+  }
+
+  static std::string array_advice(const Event& e, const Wrong& to, const Wrong& from) {
+    if (e.kind == trace::Kind::kSet)
+      return "Copy zeros to the array with cudaMemcpy2DToArray, or let a kernel write a surface of "
+             "it.";
+    const bool has_depth = (to.is_array && to.block->shape().depth > 1) ||
+                           (from.is_array && from.block->shape().depth > 1);
+    if (has_depth) return "Use cudaMemcpy3D (cuMemcpy3D), with the array in dstArray or srcArray.";
+    const std::string_view call = !from.is_array ? "cudaMemcpy2DToArray"
+                                  : !to.is_array ? "cudaMemcpy2DFromArray"
+                                                 : "cudaMemcpy2DArrayToArray";
+    return cat(
+      {"Use ", call, " (cuMemcpy2D): it takes the width of a row in bytes, and the rows."});
   }
 
   static std::string usual_advice(const Event& e, const Wrong& to, const Wrong& from) {

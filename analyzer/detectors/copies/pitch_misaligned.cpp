@@ -214,7 +214,8 @@ private:
              format_exact_bytes(base), pitch_is_off ? "" : " on this device", ", and ",
              format_address(rows.address), " is ", format_count(rows.address % base), " off"});
       if (!pitch_is_off)
-        f.advice = "Give the texture a base that cudaMalloc or cudaMallocPitch returned.";
+        f.advice = "Give the texture the base that cudaMalloc or cudaMallocPitch returned, and add "
+                   "what lies before the part that is read to the coordinates of each fetch.";
     }
     f.group = "texture";
     f.stacks.push_back(stack_as(StackRole::kFailed, e.stack, call));

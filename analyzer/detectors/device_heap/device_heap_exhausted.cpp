@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <string>
+#include <unordered_set>
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/device_stacks.h"
+#include "analyzer/detectors/shared/faults/recorded_evidence.h"
 #include "trace/cuda_results.h"
 
 namespace gmt {
@@ -22,6 +24,10 @@ public:
   // A refused limit is part of the finding.
   void on_event(const Event& e, std::span<const Verdict>, const Heap&,
                 Findings& findings) override {
+    if (e.kind == trace::Kind::kFault) {
+      if (is_null_access(e)) used_null_.insert(trace::FaultView(e).grid_id());
+      return;
+    }
     if (facts_.device_heaps().is_refused_limit(e)) findings.claim_refusal();
   }
 
@@ -59,12 +65,31 @@ private:
       format_bytes(context.limit)};
     if (refusal.live_bytes <= context.limit && refusal.asked <= context.limit - refusal.live_bytes)
       f.message += "; the rest was the allocator's own or in pieces too small";
+    add_earlier(f, refusal, context);
+    if (used_null_.contains(refusal.first.grid)) {
+      f.severity = Severity::kError;
+      f.message += "; the kernel used the NULL pointer";
+    }
     add_device_stack(f, StackRole::kFailed, refusal.first, context, facts_);
     if (!context.refused.empty()) explain(f, context.refused.back());
     f.advice = {advice(context),
                 " before any kernel that allocates is loaded. Test in the kernel what ",
                 CallName{f.api}, " gave."};
     return f;
+  }
+
+  // Blocks of launches before, which are alive still: a heap that fills up from launch to launch.
+  static void add_earlier(Finding& f, const DeviceRefusal& refusal, const DeviceContext& context) {
+    std::uint64_t bytes = 0, blocks = 0;
+    context.heap.for_each_live([&](const DeviceBlock& block) {
+      if (block.allocated.grid == refusal.first.grid || block.allocated.time > refusal.first.time)
+        return;
+      bytes += block.bytes;
+      ++blocks;
+    });
+    if (blocks == 0) return;
+    f.message += cat({"; ", format_bytes(bytes), " in ", format_plural(blocks, "block"),
+                      " are of earlier launches, which never freed them"});
   }
 
   static bool is_late(const HeapLimitCall& call) {
@@ -95,6 +120,7 @@ private:
   }
 
   const ProcessFacts& facts_;
+  std::unordered_set<std::uint64_t> used_null_; // grids
 };
 
 const DetectorRegistration kDeviceHeapExhausted{{
@@ -104,7 +130,7 @@ const DetectorRegistration kDeviceHeapExhausted{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<DeviceHeapExhausted>(facts);
   },
-  .wants = kWantsFailures,
+  .wants = kWantsFailures | wants(trace::Kind::kFault),
 }};
 
 } // namespace

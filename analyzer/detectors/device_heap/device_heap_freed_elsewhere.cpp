@@ -66,7 +66,8 @@ private:
                pair.count == 1 ? " was" : " were", " freed in ", end});
     f.advice =
       same_grid
-        ? "Make sure that the block that frees waits for the others: thread blocks run in no order."
+        ? "Thread blocks run in no order: free it in a later launch, or in the block that is the last "
+          "to be done with it, as an atomic counter tells (threadFenceReduction of CUDA's samples)."
         : "Make sure that the kernels run one after the other: launch them into one stream, or let an event "
           "order the streams.";
     add_device_stack(f, StackRole::kFreed, block.freed, context, facts_);

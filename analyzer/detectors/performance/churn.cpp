@@ -177,7 +177,7 @@ private:
       return {
         "Allocate it once and use it again, or call ",
         ApiWord{runtime, "cuMemAllocAsync and cuMemFreeAsync", "cudaMallocAsync and cudaFreeAsync"},
-        ", which take it from a pool and do not wait for the device."};
+        " on the stream that uses it: they take it from a pool and do not wait for the device."};
     case MemoryKind::kStreamOrdered:
       return {
         "Let the pool keep freed memory: call ",

@@ -102,10 +102,11 @@ private:
                  " copies from one place",
                  time == 0 ? std::string("; how long they took is not known")
                            : cat({", which took ", format_duration(time), " (", bandwidth, ")"})};
-    f.advice = {"Allocate the host memory with ",
-                ApiWord{runtime, "cuMemAllocHost", "cudaMallocHost"}, ", or pin it once with ",
-                ApiWord{runtime, "cuMemHostRegister", "cudaHostRegister"},
-                ": the driver then copies without staging, and asynchronous copies do not wait."};
+    f.advice = {
+      "Allocate the host memory with ", ApiWord{runtime, "cuMemAllocHost", "cudaMallocHost"},
+      ", or pin it once with ", ApiWord{runtime, "cuMemHostRegister", "cudaHostRegister"},
+      ": the driver then copies without staging. Asynchronous copies do not wait then: the "
+      "host may use the memory only after it has synchronised with the stream."};
     f.stacks.push_back(stack_as(StackRole::kCopied, stack, api));
     return f;
   }

@@ -94,6 +94,18 @@ std::uint64_t sufficient_limit(const DeviceContext& context) {
   return limit;
 }
 
+std::optional<RefusedMalloc> refusal_in(const DeviceContexts& contexts, std::uint16_t context,
+                                        std::uint64_t grid) {
+  for (const auto& each : contexts) {
+    const bool fits = context == 0 || each->heap.context() == 0 || each->heap.context() == context;
+    if (!fits) continue;
+    for (const DeviceRefusal& refusal : each->heap.refusals()) {
+      if (refusal.first.grid == grid) return RefusedMalloc{refusal.first, each.get()};
+    }
+  }
+  return std::nullopt;
+}
+
 std::string site_key(const DeviceCall& call, const DeviceContext& context) {
   const DeviceSite& site = context.heap.site(call.who);
   return cat({site.file, ":", std::to_string(site.line), ":", site.function, "\n",

@@ -3,6 +3,8 @@
 // by the host's stack of the launch. For finish(), when launches are known.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -36,6 +38,14 @@ const Block* host_block_of(const DeviceMistake& mistake, const Heap& heap);
 // A size for cudaDeviceSetLimit that holds what this heap was asked for, with room for its own
 // bookkeeping.
 std::uint64_t sufficient_limit(const DeviceContext& context);
+
+// The malloc of a grid that got no memory; empty if none did.
+struct RefusedMalloc {
+  DeviceCall first;
+  const DeviceContext* context = nullptr;
+};
+std::optional<RefusedMalloc> refusal_in(const DeviceContexts& contexts, std::uint16_t context,
+                                        std::uint64_t grid);
 
 // What must be equal for two findings to be one: the call's kernel and site.
 std::string site_key(const DeviceCall& call, const DeviceContext& context);

@@ -86,4 +86,15 @@ bool is_expected_failure(std::string_view name, std::uint16_t code) {
   return false;
 }
 
+bool is_checked_call(const Event& e) {
+  if (e.in_flight() || (e.flags & trace::kFlagNested) != 0 || e.kind < trace::Kind::kAlloc)
+    return false;
+  // kFree of the C library's free() has no CUDA result.
+  if (e.kind == trace::Kind::kFree &&
+      trace::FreeView(e).function() == trace::FreeFunction::kHostFree)
+    return false;
+  // Another record of the same call, which was checked as a whole.
+  return e.kind != trace::Kind::kUse || (e.flags & trace::kUseOfRecordedCopy) == 0;
+}
+
 } // namespace gmt

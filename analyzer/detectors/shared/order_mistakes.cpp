@@ -61,7 +61,12 @@ Finding OrderMistakes::describe(const Found& found) const {
                  here,           mistake == OrderMistake::kUsedEarly ? " uses " : " frees ",
                  what,           ", but it was allocated on ",
                  there,          " and nothing orders the two"};
-    f.advice = cat({"After the allocation call ", record, ", and ", wait, " before this call."});
+    const std::string_view needed =
+      mistake == OrderMistake::kUsedEarly
+        ? " behind the last work there whose result this call needs, at the earliest behind the "
+          "allocation, and "
+        : " behind the last use there, and ";
+    f.advice = cat({"Call ", record, needed, wait, " before this call."});
   } else if (mistake == OrderMistake::kFreedInUse) {
     f.message = {
       CallName{name}, " on ",   here,  " frees ",

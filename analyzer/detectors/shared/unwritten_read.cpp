@@ -73,16 +73,16 @@ Finding unwritten_read(const UnwrittenRead& read, const ProcessFacts& facts) {
                format_exact_bytes(read.bytes),
                " of a block of ",
                describe_block(block, facts),
-               read.missing == read.bytes ? ", which nothing has written: "
-                                          : cat({", and nothing has written ",
-                                                 format_count(read.missing), " of them",
-                                                 read.which, ": "}),
+               read.missing == read.bytes
+                 ? ", which nothing has written: "
+                 : cat({", and nothing has written ", format_count(read.missing), " of them",
+                        read.which, ": "}),
                read.why};
   f.advice =
     is_array(block)
       ? std::string(
           "Write the array before it is read: copy to it, or let a kernel write a surface of it.")
-      : cat({"Write the memory before it is read: copy to it, or set it with ",
+      : cat({"Write the memory before it is read: by a copy, by a kernel, or, if 0 is right, with ",
              is_runtime_name(f.api) ? "cudaMemset." : "cuMemsetD8."});
   f.bytes = read.missing;
   f.range = facts.ranges().text(facts.ranges().here());

@@ -148,6 +148,22 @@ void add_held_back(std::string& out, const Report& report, std::size_t more,
   }
 }
 
+// Once, where a kernel of the program's own is shown without its line.
+void add_line_hint(std::string& out, const std::vector<ReportedFinding>& shown) {
+  const auto has_no_line = [](const CallStack& stack) {
+    return stack.device && std::ranges::any_of(stack.frames, [](const Frame& frame) {
+             return frame.file.empty() && frame.module.empty() && frame.address == 0;
+           });
+  };
+  const bool is_any = std::ranges::any_of(shown, [&](const ReportedFinding& finding) {
+    return finding.owner.empty() && std::ranges::any_of(finding.stacks, has_no_line);
+  });
+  if (!is_any) return;
+  out += wrap("(line unknown): compile kernels with -lineinfo (nvcc; -g for the host's lines) or "
+              "@cuda.jit(lineinfo=True) (Numba) to see their lines",
+              2, 0);
+}
+
 void add_losses(std::string& out, const Report& report) {
   std::map<std::string, std::uint64_t> causes;
   std::uint64_t torn = 0, sum = 0;
@@ -255,6 +271,7 @@ void write_text(const Report& report, const OutputOptions& given, std::ostream& 
   add_findings(out, report, options, shown);
   std::string tail;
   add_held_back(tail, report, limited, in_files);
+  add_line_hint(tail, shown);
   add_losses(tail, report);
   add_not_checked(tail, report);
   if (!tail.empty()) out += "\n" + tail;

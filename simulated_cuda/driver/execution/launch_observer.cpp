@@ -4,6 +4,7 @@
 
 #include "code/instance.h"
 #include "execution/prints.h"
+#include "executor/program/program.h"
 #include "state/state.h"
 
 #include <csignal>
@@ -130,6 +131,18 @@ void LaunchObserver::set_variable(trace::ExecutionFault& fault, std::string& nam
   fault.neighbour.name = name.c_str();
 }
 
+// A pointer to a thread's own memory that has reached another thread, or a later kernel: the
+// instruction takes it for one of global memory.
+void LaunchObserver::set_local_memory(trace::ExecutionFault& fault) {
+  const bool is_global =
+    fault.space == trace::ExecutionSpace::kGlobal || fault.space == trace::ExecutionSpace::kGeneric;
+  if (fault.has_address == 0 || fault.neighbour.bytes != 0 || !is_global) return;
+  if (fault.address - executor::kLocalWindow >= executor::kWindowBytes) return;
+  fault.neighbour.begin = executor::kLocalWindow;
+  fault.neighbour.bytes = executor::kWindowBytes;
+  fault.neighbour.space = trace::ExecutionSpace::kLocal;
+}
+
 // Threads that wait for each other are reported once for each side.
 bool LaunchObserver::is_other_side(const executor::Report& report) {
   if (report.kind != executor::ReportKind::kDeadlock || !report.has_other) return false;
@@ -167,6 +180,7 @@ void LaunchObserver::report(const executor::Report& report) {
   std::string variable;
   set_heap_block(fault);
   set_variable(fault, variable);
+  set_local_memory(fault);
   fault.message = report.message.empty() ? nullptr : report.message.c_str();
   observer->fault(&fault);
 }

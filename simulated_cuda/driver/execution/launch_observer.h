@@ -44,6 +44,7 @@ private:
   std::uint32_t error_of(const executor::HeapEvent& event) const;
   void set_heap_block(trace::ExecutionFault& fault) const;
   static void set_variable(trace::ExecutionFault& fault, std::string& name);
+  static void set_local_memory(trace::ExecutionFault& fault);
 
   trace::ExecutionLaunch launch_;
   double seconds_left_;

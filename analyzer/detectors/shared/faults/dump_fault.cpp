@@ -14,7 +14,6 @@ namespace {
 using Evidence = DumpFault::Evidence;
 
 constexpr std::size_t kMostCandidates = 3; // launches
-constexpr std::size_t kMostBlocks = 3;     // shown of those that a launch was given
 
 enum Exception : std::uint32_t {
   kLaneIllegal = 1,
@@ -74,13 +73,15 @@ void DumpVerdict::find_suspects() {
     for (std::uint32_t i = 0; i < run.count; ++i) weigh(run.address_of(i), run, i);
   }
   if (first_bad_) around_ = memory_around(first_bad_->address, std::max(1u, fault_.bytes), heap_);
+  if (first_bad_ && around_.block == nullptr)
+    stray_ = stray_address(first_bad_->address, std::max(1u, fault_.bytes), heap_, facts_);
   if (known_ == 0 && is_illegal_address()) find_half_suspect();
 }
 
 // Nothing is inferred where several launches or blocks fit, or none does.
 void DumpVerdict::find_half_suspect() {
   if (fault_.low_halves.empty() || launches_.size() != 1) return;
-  const Given blocks = given();
+  const GivenMemory blocks = given();
   std::uint64_t bad = 0;
   std::optional<Suspect> first;
   for (const DumpLanes& run : fault_.low_halves) {
@@ -103,7 +104,7 @@ void DumpVerdict::find_half_suspect() {
 }
 
 // The address with this low half in a freed block or next to a live one, if there is just one.
-std::optional<std::uint64_t> DumpVerdict::only_address_near(const Given& blocks,
+std::optional<std::uint64_t> DumpVerdict::only_address_near(const GivenMemory& blocks,
                                                             std::uint32_t low) const {
   std::vector<std::uint64_t> whole;
   for (const Block* block : blocks.freed) {
@@ -186,8 +187,13 @@ Text DumpVerdict::address_words() const {
             cat({": its address ends in ", half_words(first_bad_->address),
                  ", which fits no other memory that the launch was given"})};
   }
-  if (is_misaligned(fault_))
-    return {start, ", which is no multiple of ", std::to_string(fault_.bytes), thread_words()};
+  if (is_misaligned(fault_)) {
+    const bool is_known = around_.block != nullptr;
+    return {start, ", which is no multiple of ", std::to_string(fault_.bytes),
+            is_known ? Text{", ", describe(around_, facts_)} : Text(), thread_words()};
+  }
+  if (around_.block == nullptr)
+    return {start, describe(stray_, first_bad_->address, facts_), thread_words()};
   return {start, ", ", describe(around_, facts_), thread_words()};
 }
 
@@ -239,46 +245,40 @@ std::vector<std::uint64_t> given_addresses(const LaunchCandidate& candidate) {
 
 } // namespace
 
-DumpVerdict::Given DumpVerdict::given() const {
-  Given given;
-  const auto add = [](std::vector<const Block*>& blocks, const Block* block) {
-    if (std::ranges::find(blocks, block) == blocks.end()) blocks.push_back(block);
-  };
-  for (const std::uint64_t address : given_addresses(launches_.front())) {
-    if (const Block* block = live_at(address, heap_)) add(given.live, block);
-    else if (const Block* gone = heap_.heap.find_freed(address)) add(given.freed, gone);
-  }
-  return given;
+GivenMemory DumpVerdict::given() const {
+  return memory_at(given_addresses(launches_.front()), heap_);
 }
 
 void DumpVerdict::add_given_blocks(Finding& f) const {
   const bool is_lost = is_global() && is_illegal_address() && !first_bad_ && !unreached_;
   if (!is_lost || launches_.size() != 1) return;
-  const auto [live, freed] = given();
+  GivenMemory blocks = given();
   const auto far =
-    std::ranges::find_if(live, [this](const Block* b) { return is_out_of_reach(b); });
-  if (far != live.end()) {
+    std::ranges::find_if(blocks.live, [this](const Block* b) { return is_out_of_reach(b); });
+  if (far != blocks.live.end()) {
     f.message += {"; its launch was given ", reach_words(**far)};
     f.advice = advice_on_reach(device(), heap_.heap.device_of(**far));
-  } else if (live.size() == 1) {
-    f.message += {"; the only ", freed.empty() ? "" : "live ",
-                  "memory that its launch was given is ", describe_block(*live.front(), facts_)};
-  } else if (!live.empty()) {
-    f.message += cat({"; its launch was given ", std::to_string(live.size()),
-                      " blocks of memory and may have left any of them"});
+    f.message += given_words({{}, blocks.freed}, "its launch", facts_);
+  } else {
+    f.message += given_words(blocks, "its launch", facts_);
   }
-  if (freed.size() == 1) {
-    f.message +=
-      {"; its launch was given a pointer into memory that was already ",
-       released_word(freed.front()->memory_kind), ": ", describe_block(*freed.front(), facts_)};
-  } else if (!freed.empty()) {
-    f.message += cat({"; its launch was given pointers into ", std::to_string(freed.size()),
-                      " blocks that were already freed"});
-  }
-  for (std::size_t i = 0; i < std::min(freed.size(), kMostBlocks); ++i)
-    add_stacks(f.stacks, {MemoryAround::Where::kFreed, freed[i]}, facts_);
-  for (std::size_t i = 0; i < std::min(live.size(), kMostBlocks); ++i)
-    f.stacks.push_back(allocation_stack(*live[i], facts_));
+  add_stacks(f.stacks, blocks, facts_);
+}
+
+FaultEvidence DumpVerdict::evidence(std::string_view kind) const {
+  FaultEvidence e;
+  e.kind = kind;
+  if (!is_global()) e.space = fault_.space;
+  e.around = around_;
+  e.stray = stray_;
+  if (first_bad_) e.address = first_bad_->address;
+  e.bytes = fault_.bytes;
+  e.count = std::max<std::uint64_t>(1, bad_);
+  e.grid = fault_.grid;
+  e.block = fault_.block;
+  if (around_.where == MemoryAround::Where::kBehind) e.past = around_.distance;
+  if (around_.where == MemoryAround::Where::kBefore) e.before = around_.distance;
+  return e;
 }
 
 Finding DumpVerdict::finding() const {
@@ -287,7 +287,7 @@ Finding DumpVerdict::finding() const {
   f.message = first_bad_ ? address_words() : message();
   f.advice = unreached_ != nullptr && !first_bad_
                ? advice_on_reach(device(), heap_.heap.device_of(*unreached_))
-               : std::string(advice_on(f.kind));
+               : advice_on(evidence(f.kind));
   const bool is_assert = fault_.exception == DumpFault::kAssert;
   if (is_assert && fault_.condition.empty())
     f.advice += " CUDA has printed its text, with block and thread, to the program's stderr.";
@@ -325,7 +325,10 @@ Finding DumpVerdict::finding() const {
                         .width = fault_.bytes};
   f.stacks.push_back(std::move(where));
   add_launches(f);
-  if (first_bad_ && !is_misaligned(fault_)) add_stacks(f.stacks, around_, facts_);
+  if (first_bad_) {
+    add_stacks(f.stacks, around_, facts_);
+    add_stacks(f.stacks, stray_.meant, facts_);
+  }
   if (!first_bad_ && unreached_ != nullptr)
     f.stacks.push_back(allocation_stack(*unreached_, facts_));
   add_given_blocks(f);

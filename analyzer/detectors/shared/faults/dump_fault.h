@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "analyzer/detectors/process_facts.h"
+#include "analyzer/detectors/shared/faults/fault_advice.h"
 #include "analyzer/detectors/shared/faults/fault_words.h"
+#include "analyzer/detectors/shared/faults/given_memory.h"
 #include "analyzer/detectors/shared/faults/memory_around.h"
 #include "analyzer/heap/heap.h"
 #include "analyzer/model/core_dump.h"
@@ -38,17 +40,16 @@ private:
   };
   bool is_illegal_address() const;
   bool is_global() const;
-  struct Given { // blocks that the only candidate was given, when it was launched
-    std::vector<const Block*> live, freed;
-  };
-  Given given() const;
+  GivenMemory given() const; // to the only candidate, when it was launched
   void find_suspects();
   void find_half_suspect();
-  std::optional<std::uint64_t> only_address_near(const Given& blocks, std::uint32_t low) const;
+  std::optional<std::uint64_t> only_address_near(const GivenMemory& blocks,
+                                                 std::uint32_t low) const;
   void weigh(std::uint64_t address, const DumpLanes& run, std::uint32_t i);
   int device() const; // that ran the kernel; -1 unknown, as where two run it
   bool is_out_of_reach(const Block* block) const; // another device's, and no access to it was given
   Text reach_words(const Block& block) const;
+  FaultEvidence evidence(std::string_view kind) const;
   Text message() const;
   Text address_words() const;
   std::string thread_words() const;
@@ -64,6 +65,7 @@ private:
   std::optional<Suspect> first_bad_;  // of the lowest address
   bool is_half_ = false; // of its address the low half is left, and the rest was inferred
   MemoryAround around_;  // of the first bad one
+  StrayAddress stray_;   // of it, where no memory is around
   // Live memory that a thread uses and the device has no access to; null if there is none
   const Block* unreached_ = nullptr;
 };

@@ -10,6 +10,8 @@
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/device_stacks.h"
 #include "analyzer/detectors/shared/faults/dump_fault.h"
+#include "analyzer/detectors/shared/faults/recent_arguments.h"
+#include "analyzer/detectors/shared/faults/recorded_evidence.h"
 #include "analyzer/detectors/shared/faults/recorded_fault.h"
 
 namespace gmt {
@@ -26,10 +28,11 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
                 Findings& findings) override {
+    if (e.kind == trace::Kind::kLaunch && e.succeeded()) arguments_.remember(e);
     if (e.kind != trace::Kind::kFault) return;
-    Finding f = finding_of(e, heap, facts_);
+    Finding f = finding_of(e, heap, facts_, arguments_.of(trace::FaultView(e).call()));
     if (f.kind != kind_) return;
-    if (is_about_device_heap(e)) hold(e, std::move(f));
+    if (is_about_device_heap(e) || is_null_access(e)) hold(e, std::move(f));
     else findings.add(std::move(f));
   }
 
@@ -37,6 +40,7 @@ public:
     const bool aborted = end.ending.how == Ending::How::kSignalled && end.ending.signal == SIGABRT;
     for (auto& [key, held] : held_) {
       add_heap_stacks(held, end);
+      explain_null(held, end);
       findings.add(std::move(held.finding));
     }
     for (const CoreDump& dump : facts_.core_dumps()) {
@@ -58,7 +62,24 @@ private:
     Finding finding;
     DeviceHeaps::Found found;
     bool is_freed = false; // when it was accessed
+    // Of a null pointer: of which grid
+    std::uint64_t null_grid = 0;
+    std::uint16_t context = 0;
   };
+
+  // malloc() of the same grid had no memory: that is the mistake, and this its consequence.
+  void explain_null(Held& held, const EndOfTrace& end) const {
+    if (held.null_grid == 0) return;
+    const auto refusal = refusal_in(end.device_contexts, held.context, held.null_grid);
+    if (!refusal) return;
+    const std::string source = source_of(refusal->first, *refusal->context);
+    held.finding.severity = Severity::kNote;
+    held.finding.message +=
+      {"; ", CallName{device_call(refusal->first.op)},
+       source.empty() ? std::string(" of this launch") : cat({" at ", source}),
+       " had given this launch NULL"};
+    held.finding.advice = "Correct what device-heap-exhausted reports: this is its consequence.";
+  }
 
   void hold(const Event& e, Finding finding) {
     std::string key = finding.group;
@@ -72,6 +93,11 @@ private:
     finding.range = facts_.ranges().text(facts_.ranges().here());
     at->second.finding = std::move(finding);
     at->second.is_freed = (e.flags & trace::kFaultNeighbourFreed) != 0;
+    if (is_null_access(e)) {
+      at->second.null_grid = trace::FaultView(e).grid_id();
+      at->second.context = e.context;
+      return;
+    }
     at->second.found =
       facts_.device_heaps().find(trace::FaultView(e).neighbour(), e.context, facts_.realtime(e));
   }
@@ -87,6 +113,7 @@ private:
 
   const ProcessFacts& facts_;
   std::string_view kind_;
+  RecentArguments arguments_;
   std::map<std::string, Held> held_;
 };
 

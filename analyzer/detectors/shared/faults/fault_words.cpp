@@ -93,25 +93,4 @@ std::vector<KernelLine> parse_lines(std::string_view text) {
   return lines;
 }
 
-std::string_view advice_on(std::string_view kind) {
-  using namespace fault_kinds;
-  if (kind == kOutOfBounds)
-    return "Let threads whose index is past the end do nothing, or allocate what the kernel uses.";
-  if (kind == kUseAfterFree)
-    return "Free the memory after the last kernel that uses it, or do not keep the pointer.";
-  if (kind == kMisaligned)
-    return "Align the pointer to the size of the access, or access the data in smaller pieces.";
-  if (kind == kUninitializedRead)
-    return "Write the memory before the kernel reads it, for example with cudaMemset.";
-  if (kind == kSharedRace)
-    return "Put __syncthreads() between the two accesses, or give each thread memory of its own.";
-  if (kind == kBarrierDivergence)
-    return "Let all threads of the block reach the same barrier: no branch may leave one out.";
-  if (kind == kHang)
-    return "Let something change what the kernel waits for, or let all threads reach the barrier: a GPU would never "
-           "end this kernel.";
-  if (kind == kAssert) return "The assert's condition says what the kernel relies on.";
-  return "Look at the line that is named, and at what its pointers and indexes are there.";
-}
-
 } // namespace gmt

@@ -46,9 +46,6 @@ FindingStack launch_stack(const LoggedLaunch& launch, const TraceNames& names);
 // The lines of a Text as trace/FORMAT.md has them.
 std::vector<KernelLine> parse_lines(std::string_view text);
 
-// What to do about a finding of that kind.
-std::string_view advice_on(std::string_view kind);
-
 // Which launches a faulting grid may be of: those of its kernel and extents whose grid may have the
 // id, or, if there is none, those whose grid has no higher one.
 // Those that the host does not know to be done come before all others. Equal call stacks are one

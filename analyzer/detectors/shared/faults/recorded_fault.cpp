@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,8 +12,10 @@
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/device_stacks.h"
+#include "analyzer/detectors/shared/faults/fault_advice.h"
 #include "analyzer/detectors/shared/faults/fault_words.h"
 #include "analyzer/detectors/shared/faults/memory_around.h"
+#include "analyzer/detectors/shared/faults/recorded_evidence.h"
 #include "analyzer/symbols/demangle.h"
 
 namespace gmt {
@@ -23,23 +26,15 @@ using trace::FaultView;
 
 constexpr std::array<std::string_view, 6> kAccesses{"",       "load",      "store",
                                                     "atomic", "reduction", "copy"};
-constexpr std::array<std::string_view, 7> kSpaces{"",         "global",    "shared", "local",
-                                                  "constant", "parameter", "generic"};
 
-template <class Enum, std::size_t N>
-std::string_view word(const std::array<std::string_view, N>& words, Enum value) {
-  const auto i = static_cast<std::size_t>(value);
-  return i < N ? words[i] : std::string_view();
+std::string_view access_word(trace::FaultAccess access) {
+  const auto i = static_cast<std::size_t>(access);
+  return i < kAccesses.size() ? kAccesses[i] : std::string_view();
 }
 
-Extents extents(trace::Index3 i) { return {i.x, i.y, i.z}; }
+Extents index_extents(trace::Index3 i) { return {i.x, i.y, i.z}; }
 
 bool has(const Event& e, std::uint16_t flag) { return (e.flags & flag) != 0; }
-
-bool is_global(trace::FaultSpace space) {
-  return space == trace::FaultSpace::kUnknown || space == trace::FaultSpace::kGlobal ||
-         space == trace::FaultSpace::kGeneric;
-}
 
 // The kind of the finding that a record becomes.
 std::string_view kind_of(FaultKind kind) {
@@ -72,15 +67,19 @@ std::string advice_on_reach(int device, int owner, trace::MemoryKind memory_kind
 // One record in words.
 class FaultWords {
 public:
-  FaultWords(const Event& e, const Heap& heap, const ProcessFacts& facts)
+  FaultWords(const Event& e, const Heap& heap, const ProcessFacts& facts,
+             std::span<const std::uint64_t> arguments)
       : e_(e), fault_(e), facts_(facts), lines_(parse_lines(facts.text(fault_.lines()))),
         kernel_(kernel_words(facts.text(fault_.kernel()))) {
-    const bool known = has(e, trace::kFaultHasAddress) && is_global(fault_.space());
+    const bool known = has(e, trace::kFaultHasAddress) && is_global_space(fault_.space());
     // The heap knows only the variables that the host looked up.
     const bool is_beside_variable =
       fault_.neighbour_bytes() != 0 && fault_.neighbour_space() == trace::FaultSpace::kGlobal;
-    if (known && !is_beside_variable)
-      around_ = memory_around(fault_.address(), std::max<std::uint64_t>(1, fault_.bytes()), {heap});
+    if (known && !is_beside_variable) around_ = memory_around(fault_.address(), bytes(), {heap});
+    if (known && around_.block == nullptr && fault_.neighbour_bytes() == 0)
+      stray_ = stray_address(fault_.address(), bytes(), {heap}, facts);
+    if (fault_.fault() == FaultKind::kMisaligned) find_parameter(arguments);
+    if (is_in_local_window(e)) stray_.how = StrayAddress::How::kLocal;
     if (around_.where != MemoryAround::Where::kInside) return;
     // Before a process has a second context its calls name none.
     device_ = heap.device_of_context(e.context != 0 ? e.context : 1);
@@ -94,7 +93,8 @@ public:
     f.message = message();
     f.advice = advice(f.kind);
     f.count = std::max<std::uint64_t>(1, fault_.count());
-    if (has(e_, trace::kFaultHasAddress) && is_global(fault_.space())) f.address = fault_.address();
+    if (has(e_, trace::kFaultHasAddress) && is_global_space(fault_.space()))
+      f.address = fault_.address();
     add_stacks_of(f);
     f.group =
       cat({std::to_string(static_cast<unsigned>(fault_.fault())), " ", instruction(), " ", code()});
@@ -111,14 +111,16 @@ private:
     if (fault_.fault() == FaultKind::kTrap && lines_.empty())
       return "Look at the compiler's warnings: nvcc puts a trap in the place of code that cannot be right, such as "
              "a store to __constant__ memory. Otherwise look for __trap() in the kernel.";
-    return std::string(advice_on(finding));
+    FaultEvidence evidence = evidence_of(e_, finding, around_, stray_, facts_);
+    if (parameter_) evidence.parameter = trace::argument_parameter(*parameter_);
+    return advice_on(evidence);
   }
 
   // A line may be several instructions, as "+=" and an unrolled loop are: the memory sets them
   // apart.
   std::string instruction() const {
     if (lines_.empty()) return std::string(facts_.text(fault_.instruction()));
-    return cat({word(kSpaces, fault_.space()), " ", facts_.text(fault_.neighbour_name())});
+    return cat({space_word(fault_.space()), " ", facts_.text(fault_.neighbour_name())});
   }
 
   // Two lines race with each other whichever thread came first.
@@ -136,8 +138,7 @@ private:
   }
 
   std::string verb() const {
-    return access_verb(word(kAccesses, fault_.access()), fault_.bytes(),
-                       word(kSpaces, fault_.space()));
+    return access_verb(access_word(fault_.access()), fault_.bytes(), space_word(fault_.space()));
   }
   std::string at() const {
     const std::string source = source_words(lines_, {});
@@ -148,20 +149,24 @@ private:
   Text where() const {
     Text text;
     if (has(e_, trace::kFaultHasAddress)) {
-      text += is_global(fault_.space()) ? cat({" at ", format_address(fault_.address())})
-                                        : cat({" at offset ", format_count(fault_.address())});
+      text += is_global_space(fault_.space())
+                ? cat({" at ", format_address(fault_.address())})
+                : cat({" at offset ", format_count(fault_.address())});
     }
     if (fault_.fault() == FaultKind::kMisaligned) {
       text += cat({", which is no multiple of ", std::to_string(fault_.bytes())});
-      return text;
+      if (around_.block == nullptr && fault_.neighbour_bytes() == 0) return text;
     }
     if (around_.block != nullptr) {
       text += {", ", describe(around_, facts_)};
       if (is_out_of_reach()) text += out_of_reach(device_, owner_);
-    } else if (fault_.neighbour_bytes() != 0) {
+    } else if (fault_.neighbour_bytes() != 0 && !is_in_local_window(e_)) {
       text += cat({", ", neighbour()});
-    } else if (has(e_, trace::kFaultHasAddress) && is_global(fault_.space())) {
-      text += {", ", describe(around_, facts_)};
+    } else if (is_empty_array(e_)) {
+      text += cat({", in the array ", demangle(facts_.text(fault_.neighbour_name())),
+                   ", for which the launch gave 0 bytes"});
+    } else if (has(e_, trace::kFaultHasAddress) && is_global_space(fault_.space())) {
+      text += describe(stray_, fault_.address(), facts_);
     }
     return text;
   }
@@ -171,6 +176,26 @@ private:
     return fault_.fault() == FaultKind::kOutOfBounds && device_ >= 0 && owner_ >= 0 &&
            device_ != owner_;
   }
+
+  // The parameter that leads to the address and is itself no multiple of the access's size.
+  void find_parameter(std::span<const std::uint64_t> arguments) {
+    const std::uint64_t end =
+      around_.block == nullptr ? 0 : around_.block->address + around_.block->bytes;
+    for (const std::uint64_t word : arguments) {
+      const std::uint64_t address = trace::argument_address(word);
+      if (around_.block == nullptr || address < around_.block->address || address >= end) continue;
+      if (address % bytes() != 0 && !parameter_) parameter_ = word;
+    }
+  }
+
+  Text parameter_words() const {
+    if (!parameter_) return {};
+    return cat({"; parameter ", std::to_string(trace::argument_parameter(*parameter_) + 1),
+                " of its launch, ", format_address(trace::argument_address(*parameter_)),
+                ", is none itself"});
+  }
+
+  std::uint64_t bytes() const { return std::max<std::uint64_t>(1, fault_.bytes()); }
 
   // A device that unmaps freed memory knows only that nothing is mapped there.
   std::string_view kind() const {
@@ -188,7 +213,7 @@ private:
     const std::string_view name = facts_.text(fault_.neighbour_name());
     const std::uint64_t begin = fault_.neighbour(), bytes = fault_.neighbour_bytes();
     const std::uint64_t address = fault_.address();
-    const std::string_view space = word(kSpaces, fault_.neighbour_space());
+    const std::string_view space = space_word(fault_.neighbour_space());
     const std::string memory = space.empty() ? "the device heap" : cat({space, " memory"});
     const std::string what =
       name.empty() ? cat({format_bytes(bytes), " of ", memory})
@@ -211,8 +236,8 @@ private:
     while (said.ends_with('.') || said.ends_with('\n')) said.remove_suffix(1);
     switch (fault_.fault()) {
     case FaultKind::kOutOfBounds:
-    case FaultKind::kUseAfterFree:
-    case FaultKind::kMisaligned: return {kernel_, " ", verb(), where()};
+    case FaultKind::kUseAfterFree: return {kernel_, " ", verb(), where()};
+    case FaultKind::kMisaligned: return {kernel_, " ", verb(), where(), parameter_words()};
     case FaultKind::kUninitializedRead:
       if (fault_.bytes() == 0) return {kernel_, " uses a value that nothing wrote", at()};
       return {kernel_, " ", verb(), " that nothing wrote", where()};
@@ -228,7 +253,8 @@ private:
       return {"No thread of a block of ", kernel_, " can go on: some wait", at(), other_side()};
     case FaultKind::kHang:
       if (!has(e_, trace::kFaultHasAddress))
-        return {kernel_, " never ends: its threads go round", at(), ", and nothing changes any more"};
+        return {kernel_, " never ends: its threads go round", at(),
+                ", and nothing changes any more"};
       return {kernel_, " never ends: it polls ", polled_memory(), where(),
               ", which nothing changes any more"};
     case FaultKind::kAssert:
@@ -247,8 +273,8 @@ private:
   }
 
   std::string polled_memory() const {
-    const std::string_view space = word(kSpaces, fault_.space());
-    return is_global(fault_.space()) || space.empty() ? "memory" : cat({space, " memory"});
+    const std::string_view space = space_word(fault_.space());
+    return is_global_space(fault_.space()) || space.empty() ? "memory" : cat({space, " memory"});
   }
 
   // Of threads that wait for each other.
@@ -258,7 +284,7 @@ private:
   }
 
   Text race() const {
-    const std::string_view first = word(kAccesses, fault_.other_access());
+    const std::string_view first = access_word(fault_.other_access());
     const std::string other = source_words(parse_lines(facts_.text(fault_.other_lines())), {});
     Text text{kernel_,
               " ",
@@ -276,9 +302,10 @@ private:
       kernel_stack(role(), std::string(facts_.text(fault_.kernel())),
                    std::string(facts_.text(function)), parse_lines(facts_.text(lines)));
     if (has(e_, is_other ? trace::kFaultOtherHasThread : trace::kFaultHasThread)) {
-      stack.device->block = extents(is_other ? fault_.other_block_index() : fault_.block_index());
+      stack.device->block =
+        index_extents(is_other ? fault_.other_block_index() : fault_.block_index());
       stack.device->thread =
-        extents(is_other ? fault_.other_thread_index() : fault_.thread_index());
+        index_extents(is_other ? fault_.other_thread_index() : fault_.thread_index());
     }
     return stack;
   }
@@ -297,8 +324,8 @@ private:
     f.fault = DeviceFault{.source = DeviceFault::Source::kSimulatedDevice,
                           .certainty = DeviceFault::Certainty::kExact,
                           .thread = *here.device,
-                          .operation = std::string(word(kAccesses, fault_.access())),
-                          .space = std::string(word(kSpaces, fault_.space())),
+                          .operation = std::string(access_word(fault_.access())),
+                          .space = std::string(space_word(fault_.space())),
                           .width = static_cast<std::uint32_t>(fault_.bytes())};
     f.stacks.push_back(std::move(here));
     if (has(e_, trace::kFaultHasOther)) {
@@ -311,8 +338,8 @@ private:
       if (const LoggedLaunch* launch = order != 0 ? facts_.launches().find(order) : nullptr)
         f.stacks.push_back(launch_stack(*launch, facts_));
     }
-    const bool shows_block = fault_.fault() != FaultKind::kMisaligned;
-    if (shows_block) add_stacks(f.stacks, around_, facts_);
+    add_stacks(f.stacks, around_, facts_);
+    add_stacks(f.stacks, stray_.meant, facts_);
   }
 
   const Event& e_;
@@ -322,6 +349,8 @@ private:
   const std::string kernel_;
   MemoryAround around_;
   int device_ = -1, owner_ = -1; // that ran the kernel, and of memory that it used; -1: not known
+  StrayAddress stray_;           // where no memory is around
+  std::optional<std::uint64_t> parameter_; // that is misaligned itself
 };
 
 } // namespace
@@ -330,14 +359,16 @@ const Block* freed_block_of(const Event& fault, const Heap& heap) {
   const FaultView view(fault);
   const bool may_be =
     view.fault() == FaultKind::kUseAfterFree || view.fault() == FaultKind::kOutOfBounds;
-  if (!may_be || !has(fault, trace::kFaultHasAddress) || !is_global(view.space())) return nullptr;
+  if (!may_be || !has(fault, trace::kFaultHasAddress) || !is_global_space(view.space()))
+    return nullptr;
   const MemoryAround around =
     memory_around(view.address(), std::max<std::uint64_t>(1, view.bytes()), {heap});
   return around.where == MemoryAround::Where::kFreed ? around.block : nullptr;
 }
 
-Finding finding_of(const Event& fault, const Heap& heap, const ProcessFacts& facts) {
-  return FaultWords(fault, heap, facts).finding();
+Finding finding_of(const Event& fault, const Heap& heap, const ProcessFacts& facts,
+                   std::span<const std::uint64_t> arguments) {
+  return FaultWords(fault, heap, facts, arguments).finding();
 }
 
 } // namespace gmt

@@ -20,7 +20,7 @@ TEST_F(DeviceHeapTest, AnErrorThatAFreeInAKernelExplainsIsANoteThatNamesIt) {
   const ReportedFinding* f = find("api-error");
   ASSERT_NE(f, nullptr);
   EXPECT_EQ(f->severity, Severity::kNote);
-  EXPECT_EQ(f->message, "An earlier kernel failed: cudaErrorLaunchFailure (719) was reported by "
+  EXPECT_EQ(f->message, "A kernel failed: cudaErrorLaunchFailure (719) was reported by "
                         "cudaDeviceSynchronize, and 1 later call failed because of it.");
   EXPECT_EQ(f->advice,
             "Correct what device-heap-double-free reports: such a free ends its kernel, and the "
@@ -43,15 +43,15 @@ TEST_F(DeviceHeapTest, TheNewestFreeBeforeTheErrorExplainsIt) {
   EXPECT_NE(find("heap-mixed"), nullptr);
 }
 
-TEST_F(DeviceHeapTest, AnErrorThatNoFreeInAKernelExplainsStaysAWarning) {
+TEST_F(DeviceHeapTest, AnErrorThatNoFreeInAKernelExplainsIsAFault) {
   run_kernel(kStep, 1);
   device.device_malloc({.op = DeviceOp::kNew}, kP, 64);
   device.device_free({.op = DeviceOp::kDeleteArray}, kP); // CUDA accepts that
   kill_context(719);
   run_device();
-  const ReportedFinding* f = find("api-error");
+  const ReportedFinding* f = find("kernel-fault");
   ASSERT_NE(f, nullptr);
-  EXPECT_EQ(f->severity, Severity::kWarning);
+  EXPECT_EQ(f->severity, Severity::kError);
   EXPECT_NE(f->advice.find("compute-sanitizer"), std::string::npos);
 }
 
@@ -62,8 +62,8 @@ TEST_F(DeviceHeapTest, AnAssertionIsNoFreesDoing) {
   device.device_free({}, kP);
   kill_context(710);
   run_device();
-  ASSERT_NE(find("api-error"), nullptr);
-  EXPECT_EQ(find("api-error")->severity, Severity::kWarning);
+  ASSERT_NE(find("kernel-fault"), nullptr);
+  EXPECT_EQ(find("kernel-fault")->severity, Severity::kError);
 }
 
 class DeviceReset : public DeviceHeapTest {

@@ -46,7 +46,9 @@ TEST_F(Uses, ReadBeforeAnythingWrote) {
     f.message,
     "cudaMemcpy reads 1,000 bytes of a block of 1,000 bytes of device memory allocated by cudaMalloc, which "
     "nothing has written: no copy, no set, and no kernel has run since the block was allocated.");
-  EXPECT_EQ(f.advice, "Write the memory before it is read: copy to it, or set it with cudaMemset.");
+  EXPECT_EQ(f.advice,
+            "Write the memory before it is read: by a copy, by a kernel, or, if 0 is right, with "
+            "cudaMemset.");
   EXPECT_EQ(f.count, 1u);
   EXPECT_EQ(labels(f), "copied here|allocated here");
 }

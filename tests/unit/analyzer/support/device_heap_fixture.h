@@ -18,7 +18,7 @@ protected:
     expect_only({"device-heap-alignment", "device-heap-double-free", "device-heap-exhausted",
                  "device-heap-freed-elsewhere", "device-heap-high-water",
                  "device-heap-invalid-free", "device-heap-leak", "device-heap-mismatched-free",
-                 "heap-mixed", "leak", "double-free", "invalid-free", "api-error"});
+                 "heap-mixed", "leak", "double-free", "invalid-free", "api-error", "kernel-fault"});
     log().context(1, 0xc1, 0, true);
     log().name(kStep, "_Z4stepPi");
     log().name(kClean, "_ZN2ns5cleanIiEEvPT_");

@@ -239,7 +239,7 @@ TEST_F(Frees, AfterAStickyErrorReleasesAreNotChecked) {
   ASSERT_EQ(kinds(), "api-error");
   EXPECT_EQ(
     find("api-error")->message,
-    "An earlier kernel failed: cudaErrorIllegalAddress (700) was reported by cudaDeviceSynchronize, and "
+    "The context has died though no kernel was launched: cudaErrorIllegalAddress (700) was reported by cudaDeviceSynchronize, and "
     "2 later calls failed because of it.");
   EXPECT_TRUE(is_not_checked("leak", "CUDA_ERROR_ILLEGAL_ADDRESS (700)"));
 }

@@ -94,8 +94,8 @@ TEST_F(Errors, OnlyTheFirstReportOfAStickyError) {
   run();
   ASSERT_EQ(kinds(), "api-error api-error");
   EXPECT_EQ(result.findings[1].message,
-            "An earlier kernel failed: cudaErrorLaunchFailure (719) was reported by "
-            "cudaStreamSynchronize, and 5 later calls failed because of it.");
+            "The context has died though no kernel was launched: cudaErrorLaunchFailure (719) was "
+            "reported by cudaStreamSynchronize, and 5 later calls failed because of it.");
 }
 
 // A copy to a mapping that no device was given access to, and what may have been refused for
@@ -184,7 +184,7 @@ TEST_F(Mappings, OlderTracesDoNotRecordWhoHasAccess) {
 TEST_F(Mappings, AnIllegalAddressMayBeThat) {
   EXPECT_EQ(
     refused_copy(kMiB, 700),
-    "An earlier kernel failed: CUDA_ERROR_ILLEGAL_ADDRESS (700) was reported by cuMemcpyHtoD: its destination is 1.0 "
+    "The context has died: CUDA_ERROR_ILLEGAL_ADDRESS (700) was reported by cuMemcpyHtoD: its destination is 1.0 "
     "MiB of mapped memory (VMM) allocated by cuMemMap, to which no device was given access.");
 }
 

@@ -148,8 +148,10 @@ TEST_F(Pitch, TextureWhoseBaseIsOffItsAlignment) {
   EXPECT_EQ(
     message(416),
     " needs a base that is a multiple of 512 bytes on this device, and 0x7f32a0000004 is 4 off.");
-  EXPECT_EQ(find("pitch-misaligned")->advice,
-            "Give the texture a base that cudaMalloc or cudaMallocPitch returned.");
+  EXPECT_EQ(
+    find("pitch-misaligned")->advice,
+    "Give the texture the base that cudaMalloc or cudaMallocPitch returned, and add what lies "
+    "before the part that is read to the coordinates of each fetch.");
   EXPECT_EQ(
     message(400),
     " needs a pitch that is a multiple of 32 bytes on this device, and 400 is 16 off, and a base "

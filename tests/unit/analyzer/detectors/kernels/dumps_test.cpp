@@ -74,9 +74,11 @@ TEST_F(Dumps, MisalignedNamesTheFirst) {
   launch();
   const ReportedFinding& f = only(fault(6, "warp", kStore, lanes(0, 32, kA + 1, 4)));
   EXPECT_EQ(f.kind, "kernel-misaligned");
-  EXPECT_EQ(f.message,
-            "fill(float*, int) writes 4 bytes at 0x7f32a0000001, which is no multiple of 4; so do "
-            "all of the 32 threads whose address is known.");
+  EXPECT_EQ(
+    f.message,
+    "fill(float*, int) writes 4 bytes at 0x7f32a0000001, which is no multiple of 4, 1 byte "
+    "into 3.9 KiB of device memory allocated by cudaMalloc; so do all of the 32 threads whose "
+    "address is known.");
 }
 
 TEST_F(Dumps, AssertsTrapsAndSharedMemory) {

@@ -129,8 +129,10 @@ TEST_F(Faults, NoMemoryNearby) {
   MadeFault f;
   fault(f, FaultKind::kOutOfBounds, launch()).address(0x1000).bytes(8).access(FaultAccess::kLoad);
   add(f);
-  EXPECT_EQ(only().message,
-            "fill(float*, int) reads 8 bytes at 0x1000, in no memory that CUDA gave out.");
+  EXPECT_EQ(
+    only().message,
+    "fill(float*, int) reads 8 bytes at 0x1000, in no memory that CUDA gave out: 4,096 bytes "
+    "behind a null pointer.");
 }
 
 TEST_F(Faults, UseAfterFreeShowsTheFree) {
@@ -152,7 +154,9 @@ TEST_F(Faults, Misaligned) {
   fault(f, FaultKind::kMisaligned, launch()).address(kA + 1).bytes(4).access(FaultAccess::kStore);
   add(f);
   EXPECT_EQ(only().message,
-            "fill(float*, int) writes 4 bytes at 0x7f32a0000001, which is no multiple of 4.");
+            "fill(float*, int) writes 4 bytes at 0x7f32a0000001, which is no multiple of 4, 1 byte "
+            "into 3.9 KiB of device memory allocated by cudaMalloc.");
+  EXPECT_EQ(labels(only()), "accessed here|launched here|allocated here");
 }
 
 TEST_F(Faults, UninitializedReadIsAWarning) {

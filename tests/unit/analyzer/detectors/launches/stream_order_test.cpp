@@ -21,8 +21,9 @@ TEST_F(StreamOrders, UsedBeforeItsAllocation) {
             "orders the two.");
   EXPECT_EQ(
     f.advice,
-    "After the allocation call cudaEventRecord on stream 0x5500, and cudaStreamWaitEvent on "
-    "stream 0x6600 before this call.");
+    "Call cudaEventRecord on stream 0x5500 behind the last work there whose result this call needs, "
+    "at the earliest behind the allocation, and cudaStreamWaitEvent on stream 0x6600 before this "
+    "call.");
   EXPECT_EQ(labels(f), "used here|allocated here");
 }
 

@@ -74,8 +74,8 @@ TEST_F(Costs, ChurnOfADriverProgramIsCuredByTheDriver) {
   ASSERT_EQ(kinds(), "churn");
   EXPECT_EQ(
     result.findings[0].advice,
-    "Allocate it once and use it again, or call cuMemAllocAsync and cuMemFreeAsync, which take it from a pool "
-    "and do not wait for the device.");
+    "Allocate it once and use it again, or call cuMemAllocAsync and cuMemFreeAsync on the stream that uses it: they "
+    "take it from a pool and do not wait for the device.");
 }
 
 TEST_F(Costs, ChurnSaysItsTime) {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arguments of the newest launches that could be pointers, for findings about these launches.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "analyzer/base/newest.h"
+#include "analyzer/model/event.h"
+
+namespace gmt {
+
+class RecentArguments {
+public:
+  void remember(const Event& launch) { // that CUDA accepted
+    Arguments& kept = newest_.add();
+    kept.order = launch.order;
+    for (const std::uint64_t word : arguments_of(launch)) {
+      const bool is_pointer = trace::argument_address(word) != 0;
+      if (is_pointer && kept.count < kept.words.size()) kept.words[kept.count++] = word;
+    }
+  }
+
+  // As trace::argument_word() makes them; none if the launch is too old. Valid until the next one
+  // is remembered.
+  std::span<const std::uint64_t> of(std::uint64_t launch_order) const {
+    for (std::size_t i = newest_.size(); i-- > 0;) {
+      const Arguments& kept = newest_[i];
+      if (kept.order == launch_order) return {kept.words.data(), kept.count};
+    }
+    return {};
+  }
+
+private:
+  struct Arguments {
+    std::uint64_t order = 0;
+    std::size_t count = 0;
+    std::array<std::uint64_t, 32> words{};
+  };
+  Newest<Arguments, 256> newest_;
+};
+
+} // namespace gmt

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// See recorded_evidence.h.
+#include "analyzer/detectors/shared/faults/recorded_evidence.h"
+
+#include <algorithm>
+#include <array>
+
+#include "analyzer/detectors/shared/faults/fault_words.h"
+
+namespace gmt {
+namespace {
+
+using trace::FaultKind;
+using trace::FaultSpace;
+using trace::FaultView;
+
+constexpr std::array<std::string_view, 7> kSpaces{"",         "global",    "shared", "local",
+                                                  "constant", "parameter", "generic"};
+
+Extents to_extents(trace::Index3 i) { return {i.x, i.y, i.z}; }
+
+std::uint64_t warp_of(trace::Index3 thread, trace::Index3 block) {
+  return (thread.x + std::uint64_t{block.x} * (thread.y + std::uint64_t{block.y} * thread.z)) / 32;
+}
+
+// From the memory next to the address: what the heap knows, else what the device said.
+void set_distance(FaultEvidence& e, const FaultView& fault) {
+  if (e.around.where == MemoryAround::Where::kBehind) e.past = e.around.distance;
+  if (e.around.where == MemoryAround::Where::kBefore) e.before = e.around.distance;
+  if (e.around.block != nullptr || !e.has_neighbour) return;
+  const std::uint64_t begin = fault.neighbour(), size = fault.neighbour_bytes();
+  if (fault.address() < begin) e.before = begin - fault.address();
+  else if (fault.address() - begin >= size) e.past = fault.address() - begin - size;
+}
+
+} // namespace
+
+std::string_view space_word(FaultSpace space) {
+  const auto i = static_cast<std::size_t>(space);
+  return i < kSpaces.size() ? kSpaces[i] : std::string_view();
+}
+
+bool is_global_space(FaultSpace space) {
+  return space == FaultSpace::kUnknown || space == FaultSpace::kGlobal ||
+         space == FaultSpace::kGeneric;
+}
+
+bool is_empty_array(const Event& e) {
+  const FaultView fault(e);
+  return fault.fault() == FaultKind::kOutOfBounds && fault.space() == FaultSpace::kShared &&
+         fault.neighbour_bytes() == 0 && fault.neighbour_name() != 0;
+}
+
+bool is_null_access(const Event& e) {
+  const FaultView fault(e);
+  return fault.fault() == FaultKind::kOutOfBounds && is_global_space(fault.space()) &&
+         (e.flags & trace::kFaultHasAddress) != 0 && is_null_page(fault.address());
+}
+
+bool is_in_local_window(const Event& e) {
+  const FaultView fault(e);
+  return fault.fault() == FaultKind::kOutOfBounds && is_global_space(fault.space()) &&
+         fault.neighbour_bytes() != 0 && fault.neighbour_space() == FaultSpace::kLocal;
+}
+
+FaultEvidence evidence_of(const Event& event, std::string_view kind, const MemoryAround& around,
+                          const StrayAddress& stray, const ProcessFacts& facts) {
+  const FaultView fault(event);
+  const auto has = [&](std::uint16_t flag) { return (event.flags & flag) != 0; };
+  FaultEvidence e;
+  e.kind = kind;
+  if (!is_global_space(fault.space())) e.space = space_word(fault.space());
+  e.has_neighbour = fault.neighbour_bytes() != 0 && !is_in_local_window(event);
+  e.neighbour_space = space_word(fault.neighbour_space());
+  e.is_empty_array = is_empty_array(event);
+  e.is_value = fault.bytes() == 0;
+  e.around = around;
+  e.stray = stray;
+  if (has(trace::kFaultHasAddress)) e.address = fault.address();
+  e.bytes = fault.bytes();
+  e.count = std::max<std::uint64_t>(1, fault.count());
+  e.grid = to_extents(fault.grid());
+  e.block = to_extents(fault.block());
+  set_distance(e, fault);
+  if (has(trace::kFaultHasThread) && has(trace::kFaultOtherHasThread))
+    e.is_one_warp = warp_of(fault.thread_index(), fault.block()) ==
+                    warp_of(fault.other_thread_index(), fault.block());
+  const std::string here = source_words(parse_lines(facts.text(fault.lines())), {});
+  e.is_one_line =
+    !here.empty() && here == source_words(parse_lines(facts.text(fault.other_lines())), {});
+  return e;
+}
+
+} // namespace gmt

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why CUDA refused a call, as far as its record and the heap tell: limits of launches that every
+// device has, memory that is registered already, a prefetch of memory that is not managed. Adds to
+// the finding about the call.
+#pragma once
+
+#include "analyzer/detectors/process_facts.h"
+#include "analyzer/heap/heap.h"
+#include "analyzer/model/finding.h"
+
+namespace gmt {
+
+void explain_launch(const Event& e, const ProcessFacts& facts, Finding& f);
+void explain_registration(const Event& e, const Heap& heap, const ProcessFacts& facts, Finding& f);
+void explain_prefetch(const Event& e, const Heap& heap, const ProcessFacts& facts, Finding& f);
+
+} // namespace gmt
