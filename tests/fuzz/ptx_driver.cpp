@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,9 +25,26 @@ void keep(const std::string& input) {
 
 } // namespace
 
+namespace {
+
+// A piece of each fixture.
+void write_seeds(const std::filesystem::path& folder) {
+  Random random(1);
+  for (const auto& path : ptx::test::fixtures()) {
+    std::ofstream(folder / path.stem(), std::ios::binary)
+      << piece_of(ptx::test::read_fixture(path), random);
+  }
+}
+
+} // namespace
+
 int drive_ptx(int argc, char** argv, RunInput run, ChangeInput change) {
+  if (argc == 3 && std::string_view(argv[1]) == "--write-seeds") {
+    write_seeds(argv[2]);
+    return 0;
+  }
   if (argc < 2) {
-    std::fprintf(stderr, "usage: %s N [FOLDER...]\n", argv[0]);
+    std::fprintf(stderr, "usage: %s N [FOLDER...] | --write-seeds FOLDER\n", argv[0]);
     return 2;
   }
   const auto run_text = [&](const std::string& text) {

@@ -14,7 +14,8 @@ namespace gmt::test {
 using RunInput = void (*)(const std::uint8_t* data, std::size_t size);
 using ChangeInput = std::string (*)(std::string input, Random& random);
 
-// main() of a driver: its arguments are N and the folders.
+// main() of a driver: its arguments are N and the folders, or --write-seeds and a folder for inputs
+// of a fuzzer.
 int drive_ptx(int argc, char** argv, RunInput run, ChangeInput change);
 
 } // namespace gmt::test
