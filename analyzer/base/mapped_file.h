@@ -5,12 +5,15 @@
 #include <filesystem>
 #include <span>
 
+#include "analyzer/base/folder_files.h"
+
 namespace gmt {
 
 class MappedFile {
 public:
   // Without bytes if it cannot be opened, is empty or no regular file: a pipe must not block us.
-  explicit MappedFile(const std::filesystem::path& path);
+  explicit MappedFile(const std::filesystem::path& path) : MappedFile(open_regular(path)) {}
+  explicit MappedFile(const Descriptor& file);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

@@ -2,15 +2,10 @@
 // The text files of a trace, see text_files.h.
 #include "analyzer/base/text_files.h"
 
-#include <unistd.h>
-
 #include <array>
-#include <cerrno>
 #include <charconv>
-#include <fstream>
 
 namespace gmt {
-namespace fs = std::filesystem;
 
 std::string escape(std::string_view text) {
   std::string out;
@@ -50,24 +45,6 @@ std::string hex(std::uint64_t value) {
   std::array<char, 16> digits;
   const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value, 16);
   return {digits.data(), end};
-}
-
-WriteFailure replace_file(const fs::path& path, const std::function<void(std::ostream&)>& write) {
-  const fs::path unfinished = path.string() + "." + std::to_string(::getpid()) + ".tmp";
-  errno = 0;
-  std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
-  write(out);
-  out.close();
-  std::error_code ignored;
-  if (!out) {
-    const std::error_code why(errno, std::generic_category());
-    fs::remove(unfinished, ignored);
-    return {why ? why : std::make_error_code(std::errc::io_error), "written to"};
-  }
-  std::error_code error;
-  fs::rename(unfinished, path, error);
-  if (error) fs::remove(unfinished, ignored);
-  return {error, "renamed to"};
 }
 
 } // namespace gmt

@@ -111,8 +111,8 @@ RunFacts run_program(const Settings& settings) {
   for (const Note& note : facts.notes)
     if (note.word == "moved") moved.emplace_back(note.text);
   facts.traces = traces_of_run(in.trace_dir, in.run_id, facts.outcome.program().pid, moved);
-  for (const TraceHead& trace : facts.traces) {
-    for (const std::string& problem : {collect_rings(trace.path), collect_core_dumps(trace.path)}) {
+  for (TraceHead& trace : facts.traces) {
+    for (const std::string& problem : {collect_rings(trace.path), collect_core_dumps(trace)}) {
       if (!problem.empty()) facts.remarks.push_back(problem);
     }
   }

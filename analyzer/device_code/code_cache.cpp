@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <ostream>
 #include <vector>
 
+#include "analyzer/base/folder_files.h"
 #include "analyzer/base/text_files.h"
 #include "analyzer/base/text_lines.h"
 
@@ -15,7 +15,7 @@ namespace gmt {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::uintmax_t kLargestFile = 512u << 20;
+constexpr std::uintmax_t kLargestFile = 64u << 20; // each byte of it takes some of memory
 constexpr std::array<std::string_view, 6> kOps{"load",      "store", "atomic",
                                                "reduction", "copy",  "bulk-copy"};
 constexpr std::array<std::string_view, 5> kSpaceWords{"global", "shared", "local", "generic",
@@ -114,14 +114,13 @@ void write_function(std::ostream& out, const FunctionCode& code) {
 
 CodeFile CodeFile::read(const fs::path& trace) {
   CodeFile result;
-  const fs::path path = trace / "code";
-  std::error_code error;
-  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kLargestFile) return result;
-  std::ifstream in(path, std::ios::binary);
+  const Descriptor file = open_in_folder(trace / "code");
+  if (bytes_of(file) > kLargestFile) return result;
   CodeFileReader reader(result);
-  for (std::string line; std::getline(in, line);) {
+  for_each_line_of(file, [&](std::string_view line) {
     if (!reader.take(line)) ++result.damaged_lines_;
-  }
+    return true;
+  });
   reader.finish();
   return result;
 }
@@ -145,12 +144,12 @@ void CodeFile::add(FunctionCode code) {
 
 std::optional<std::string> CodeFile::write(const fs::path& trace) const {
   const fs::path path = trace / "code";
-  const WriteFailure failure = replace_file(path, [this](std::ostream& out) {
+  const WriteFailure failure = replace_file(path, Into::kOwnTrace, [this](std::ostream& out) {
     for (const FunctionCode& code : functions_) write_function(out, code);
   });
-  if (!failure.code) return std::nullopt;
+  if (!failure) return std::nullopt;
   return std::string("The code of the measured kernels could not be ") + failure.what + " " +
-         path.string() + " (" + failure.code.message() +
+         path.string() + " (" + failure.why +
          "): this trace needs the program's binaries to name their lines.";
 }
 

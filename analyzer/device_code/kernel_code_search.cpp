@@ -4,15 +4,15 @@
 #include "analyzer/device_code/kernel_code_search.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
+#include <string>
 
+#include "analyzer/base/folder_files.h"
 #include "analyzer/symbols/elf_file.h"
 
 namespace gmt {
 namespace {
 
-constexpr std::uintmax_t kLargestImage = std::uintmax_t{512} << 20;
+constexpr std::size_t kLargestImage = std::size_t{256} << 20;
 
 // What the driver takes of a container for a device: the same architecture, else the nearest before
 // it in the same generation. 0 if there is none and PTX must do.
@@ -48,10 +48,8 @@ KernelCodeSearch::KernelCodeSearch(std::span<const WantedFunction> wanted,
 bool KernelCodeSearch::timed_out() const { return std::chrono::steady_clock::now() > deadline_; }
 
 void KernelCodeSearch::look_in_image(const std::filesystem::path& path) {
-  std::error_code error;
-  if (std::filesystem::file_size(path, error) > kLargestImage || error) return;
-  std::ifstream in(path, std::ios::binary);
-  const std::vector<char> image((std::istreambuf_iterator<char>(in)), {});
+  if (bytes_of(open_in_folder(path)) > kLargestImage) return;
+  const std::string image = read_in_folder(path, kLargestImage).value_or("");
   if (is_fatbin(image)) look_in_fatbin(image, path.string());
   else look_in_cubin(image, path.string());
 }

@@ -7,13 +7,12 @@
 #include "analyzer/device_code/malloc_scan.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "analyzer/base/folder_files.h"
 #include "analyzer/symbols/elf_file.h"
 #include "trace/device_ring.h"
 
@@ -64,13 +63,10 @@ DeviceMalloc device_malloc_in(const std::filesystem::path& module, Deadline dead
 }
 
 DeviceMalloc device_malloc_in_image(const std::filesystem::path& image, Deadline deadline) {
-  std::error_code error;
-  const std::uintmax_t bytes = std::filesystem::file_size(image, error);
-  if (error || bytes > kMaxEntry) return DeviceMalloc::kNone;
-  std::ifstream file(image, std::ios::binary);
-  const std::vector<char> code((std::istreambuf_iterator<char>(file)), {});
+  if (bytes_of(open_in_folder(image)) > kMaxEntry) return DeviceMalloc::kNone;
+  const std::string code = read_in_folder(image, kMaxEntry).value_or("");
   if (is_fatbin(code)) return device_malloc_in(std::span<const char>(code), deadline);
-  const bool elf = std::string_view(code.data(), code.size()).starts_with("\177ELF");
+  const bool elf = code.starts_with("\177ELF");
   return device_malloc_in_code(code, !elf);
 }
 

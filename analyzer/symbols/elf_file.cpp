@@ -5,7 +5,6 @@
 #include "analyzer/symbols/elf_file.h"
 
 #include <elfutils/libdwelf.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,13 +12,14 @@
 #include <vector>
 
 #include "analyzer/base/byte_reader.h"
+#include "analyzer/base/folder_files.h"
 
 namespace gmt {
 namespace fs = std::filesystem;
 
 std::optional<ElfFile> ElfFile::open(const fs::path& path) {
   elf_version(EV_CURRENT);
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  const int descriptor = open_regular(path).release();
   if (descriptor < 0) return std::nullopt;
   ElfFile file(descriptor, elf_begin(descriptor, ELF_C_READ_MMAP, nullptr));
   if (file.elf_ == nullptr || elf_kind(file.elf_) != ELF_K_ELF) return std::nullopt;
@@ -58,6 +58,21 @@ std::string ElfFile::build_id() const {
 bool ElfFile::has_section(std::string_view name) const {
   const ElfImage::Section* section = image_.find(name);
   return section != nullptr && section->type != SHT_NOBITS;
+}
+
+std::uint64_t ElfFile::unpacked_debug_bytes() const {
+  std::uint64_t sum = 0;
+  for (const ElfImage::Section& section : image_.sections()) {
+    std::uint64_t bytes = 0;
+    Elf64_Chdr header;
+    if (section.name.starts_with(".zdebug")) { // "ZLIB", then the size with its first byte first
+      if (read_at(section.data, 4, bytes)) bytes = __builtin_bswap64(bytes);
+    } else if ((section.flags & SHF_COMPRESSED) != 0 && read_at(section.data, 0, header)) {
+      bytes = header.ch_size;
+    }
+    if (__builtin_add_overflow(sum, bytes, &sum)) return UINT64_MAX;
+  }
+  return sum;
 }
 
 void ElfFile::name_addresses(std::span<SymbolName> sorted) const {

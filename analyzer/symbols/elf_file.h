@@ -43,6 +43,8 @@ public:
   Elf* elf() const { return elf_; } // for libdw
   const ElfImage& image() const { return image_; }
   std::string build_id() const; // hex, empty if there is none
+  // Of compressed debug data; libdw unpacks all of them at once.
+  std::uint64_t unpacked_debug_bytes() const;
   bool has_section(std::string_view name) const;
 
   // Names sorted, still unnamed addresses from .symtab, else .dynsym, in one pass over each table.

@@ -46,7 +46,8 @@ void ElfImage::read_sections() {
                          section.sh_link,
                          section.sh_info,
                          {},
-                         section.sh_addr});
+                         section.sh_addr,
+                         section.sh_flags});
     if (section.sh_type != SHT_NOBITS) {
       sections_.back().data = part_of(bytes_, section.sh_offset, section.sh_size);
     }

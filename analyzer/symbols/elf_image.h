@@ -21,6 +21,7 @@ public:
     std::uint32_t type = 0, link = 0, info = 0; // as in Elf64_Shdr
     std::span<const char> data;                 // empty for SHT_NOBITS
     std::uint64_t address = 0;                  // sh_addr
+    std::uint64_t flags = 0;                    // sh_flags
   };
 
   // Nothing if this is no ELF file, or of another class or byte order. A file whose table of

@@ -3,13 +3,13 @@
 #include "analyzer/symbols/symbols_cache.h"
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <ostream>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include "analyzer/base/folder_files.h"
 #include "analyzer/base/text_files.h"
 #include "analyzer/base/text_lines.h"
 
@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uintmax_t kLargestFile = 512u << 20;
+constexpr std::size_t kMostKept = 200u << 20, kOfFrame = 300; // bytes
 constexpr std::size_t kMostFrames = 256;
 constexpr std::size_t kFields = 8; // later versions may append more
 
@@ -70,17 +71,18 @@ bool parse_line(std::string_view line, std::uint64_t& loaded, Frame& frame) {
 
 SymbolFile SymbolFile::read(const fs::path& trace) {
   SymbolFile result;
-  const fs::path path = trace / "symbols";
-  std::error_code error;
-  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kLargestFile) return result;
-  std::ifstream in(path, std::ios::binary);
-  for (std::string line; std::getline(in, line);) {
+  const Descriptor file = open_in_folder(trace / "symbols");
+  if (bytes_of(file) > kLargestFile) return result;
+  std::size_t kept = 0; // bytes
+  for_each_line_of(file, [&](std::string_view line) {
     Frame frame;
     std::uint64_t loaded = 0;
-    if (!parse_line(line, loaded, frame)) continue;
+    if (!parse_line(line, loaded, frame)) return true;
     std::vector<Frame>& frames = result.frames_[{frame.address, loaded}];
     if (frames.size() < kMostFrames) frames.push_back(std::move(frame));
-  }
+    kept += line.size() + kOfFrame;
+    return kept < kMostKept; // what is behind is resolved anew, where that can be done
+  });
   return result;
 }
 
@@ -95,7 +97,7 @@ void SymbolFile::set(std::uint64_t address, std::uint64_t loaded, std::vector<Fr
 
 std::optional<std::string> SymbolFile::write(const fs::path& trace) const {
   const fs::path path = trace / "symbols";
-  const WriteFailure failure = replace_file(path, [this](std::ostream& out) {
+  const WriteFailure failure = replace_file(path, Into::kOwnTrace, [this](std::ostream& out) {
     for (const auto& [key, frames] : frames_) {
       for (const Frame& f : frames) {
         out << hex(key.first) << '\t' << hex(key.second) << '\t' << (f.inlined ? 1 : 0) << '\t'
@@ -106,9 +108,9 @@ std::optional<std::string> SymbolFile::write(const fs::path& trace) const {
       }
     }
   });
-  if (!failure.code) return std::nullopt;
+  if (!failure) return std::nullopt;
   return std::string("The symbols could not be ") + failure.what + " " + path.string() + " (" +
-         failure.code.message() + "): this trace needs the program's binaries to be read.";
+         failure.why + "): this trace needs the program's binaries to be read.";
 }
 
 } // namespace gmt

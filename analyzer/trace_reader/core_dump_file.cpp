@@ -7,6 +7,7 @@
 #include <ostream>
 #include <span>
 
+#include "analyzer/base/folder_files.h"
 #include "analyzer/base/text_files.h"
 #include "analyzer/base/text_format.h"
 #include "analyzer/base/text_lines.h"
@@ -227,12 +228,12 @@ std::vector<CoreDump> parse_core_dumps(std::string_view text, std::uint64_t& dam
 std::optional<std::string> write_core_dumps(const std::filesystem::path& trace,
                                             const std::vector<CoreDump>& dumps) {
   const std::filesystem::path path = trace / "core-dump";
-  const WriteFailure failure = replace_file(path, [&dumps](std::ostream& out) {
+  const WriteFailure failure = replace_file(path, Into::kOwnTrace, [&dumps](std::ostream& out) {
     for (const CoreDump& dump : dumps) write_dump(out, dump);
   });
-  if (!failure.code) return std::nullopt;
+  if (!failure) return std::nullopt;
   return cat({"What the GPU's core dump says could not be ", failure.what, " ", path.string(), " (",
-              failure.code.message(), ")."});
+              failure.why, ")."});
 }
 
 } // namespace gmt

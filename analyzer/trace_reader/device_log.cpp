@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <fstream>
 #include <utility>
 
+#include "analyzer/base/folder_files.h"
 #include "analyzer/trace_reader/ring_rest.h"
 
 namespace gmt {
@@ -16,8 +16,10 @@ namespace {
 
 using trace::Kind;
 
-// Many times what the interposer makes
-constexpr std::uintmax_t kMaxRingBytes = std::uintmax_t{4} << 30;
+// Many times what the interposer makes unless it is asked for more
+constexpr std::uintmax_t kMaxRingBytes = std::uintmax_t{256} << 20;
+
+constexpr const char *kRingFolder = "/dev/shm", *kRingPrefix = "gpumemtrace.";
 
 bool is_device_kind(Kind kind) {
   return kind >= Kind::kDeviceAlloc && kind <= Kind::kDeviceDrained;
@@ -43,15 +45,21 @@ DeviceLogReader::DeviceLogReader(const DeviceLogFiles& files) : last_ticket_(tra
   if (!files.ring.empty()) read_ring(files.ring);
 }
 
-// A copy is read: the ring itself may still be written to, and is not ours to change.
+// A copy is read: the ring itself may still be written to, and is not ours to change. The ring of a
+// process that runs lies in shared memory, and the trace has a link: no other link is followed.
 void DeviceLogReader::read_ring(const fs::path& path) {
   std::error_code error;
-  const std::uintmax_t bytes = fs::is_regular_file(path, error) ? fs::file_size(path, error) : 0;
-  if (error || bytes < trace::kRingHeaderBytes || bytes > kMaxRingBytes) return;
+  const fs::path linked = fs::read_symlink(path, error);
+  if (!error &&
+      (linked.parent_path() != kRingFolder || !linked.filename().string().starts_with(kRingPrefix)))
+    return;
+  const Descriptor file = open_in_folder(error ? path : linked);
+  const std::uintmax_t bytes = bytes_of(file);
+  if (bytes > kMaxRingBytes) stats_.skipped = "what is left of the ring is too large";
+  if (bytes < trace::kRingHeaderBytes || bytes > kMaxRingBytes) return;
   std::vector<trace::Slot> copy(static_cast<std::size_t>(bytes) / sizeof(trace::Slot));
   const std::size_t size = copy.size() * sizeof(trace::Slot);
-  std::ifstream file(path, std::ios::binary);
-  if (!file.read(reinterpret_cast<char*>(copy.data()), static_cast<std::streamsize>(size)) ||
+  if (read_at(file.number(), copy.data(), size, 0) != size ||
       !trace::ring_is_sound(copy.data(), size)) {
     stats_.skipped = "what is left of the ring is damaged";
     return;

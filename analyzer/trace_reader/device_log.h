@@ -47,7 +47,11 @@ class DeviceLogReader {
 public:
   explicit DeviceLogReader(const DeviceLogFiles& files);
 
-  const DeviceRecord* next();                      // null after the last; valid until the next call
+  const DeviceRecord* next();     // null after the last; valid until the next call
+  void give_up(const char* why) { // what comes is not read
+    ++stats_.damaged;
+    stats_.skipped = why;
+  }
   const LogStats& stats() const { return stats_; } // `torn` is what the drain and the ring count
 
 private:

@@ -4,7 +4,6 @@
 
 #include "analyzer/trace_reader/slot_file.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,25 +11,13 @@
 #include <cstddef>
 #include <cstring>
 
+#include "analyzer/base/folder_files.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
 namespace {
 
 using trace::Kind;
-
-// pread until `bytes` are there or the file ends.
-std::size_t read_at(int fd, void* into, std::size_t bytes, std::uint64_t offset) {
-  std::size_t done = 0;
-  while (done < bytes) {
-    const ssize_t n =
-      ::pread(fd, static_cast<char*>(into) + done, bytes - done, static_cast<off_t>(offset + done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    done += static_cast<std::size_t>(n);
-  }
-  return done;
-}
 
 void add_to_loss(std::uint64_t& sum, std::uint64_t n) {
   if (__builtin_add_overflow(sum, n, &sum)) sum = UINT64_MAX;
@@ -132,9 +119,8 @@ SlotFile::SlotFile(std::vector<trace::Slot> slots, LogStats& stats, ZeroHeads ze
 
 SlotFile::~SlotFile() { close_file(); }
 
-// Does not wait for a pipe of that name.
 bool SlotFile::open_file() {
-  if (fd_ < 0) fd_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd_ < 0) fd_ = open_in_folder(path_).release();
   return fd_ >= 0;
 }
 

@@ -7,13 +7,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 #include <string_view>
 #include <system_error>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "analyzer/base/folder_files.h"
 #include "analyzer/base/text_files.h"
 #include "analyzer/base/text_format.h"
 #include "analyzer/base/text_lines.h"
@@ -25,30 +26,24 @@ namespace gmt {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t kMaxTextBytes = 256u << 20; // bounds what a reader of unknown files takes in
-constexpr std::size_t kMaxArguments = 100'000;
+// Bounds of what a reader of unknown files takes in; docs/traces.md names them.
+constexpr std::size_t kMostTextBytes = 64u << 20;  // of `modules`
+constexpr std::size_t kMostShortBytes = 16u << 20; // of the others
+constexpr std::size_t kMostArguments = 100'000, kMostOptions = 1000, kMostModules = 8192;
+constexpr std::size_t kMostVariables = 64; // parts of a module that the program may write
 
 bool is_name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// The whole file; nothing if there is no such regular file (a pipe of that name must not block us),
-// or if it cannot be read, which is the problem then.
-std::optional<std::string> read_text(const fs::path& path, std::string& problem) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) return std::nullopt;
+// The whole file; nothing if there is no such regular file, or if it cannot be read, which is the
+// problem then.
+std::optional<std::string> read_text(const fs::path& path, std::size_t most, std::string& problem) {
+  if (!is_file_in_folder(path)) return std::nullopt;
   errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
+  std::optional<std::string> text = read_in_folder(path, most);
+  if (!text)
     problem = cat({"cannot read ", path.string(), ": ", std::strerror(errno != 0 ? errno : EIO)});
-    return std::nullopt;
-  }
-  std::string text;
-  std::vector<char> buffer(1 << 16); // a limited stack may be no larger
-  const auto size = static_cast<std::streamsize>(buffer.size());
-  while (text.size() < kMaxTextBytes && (file.read(buffer.data(), size) || file.gcount() > 0)) {
-    text.append(buffer.data(), static_cast<std::size_t>(file.gcount()));
-  }
   return text;
 }
 
@@ -92,6 +87,10 @@ public:
     for_each_line(text, [this](std::string_view line) {
       if (!line.empty() && !module_line(split_tabs(line))) ++dir_.damaged_lines;
     });
+    if (modules_left_out_ != 0)
+      dir_.left_out.push_back(cat({format_plural(modules_left_out_, "object file"), " of ",
+                                   std::to_string(kMostModules + modules_left_out_),
+                                   ", which were loaded last: their frames have no names"}));
   }
 
 private:
@@ -141,7 +140,8 @@ private:
     for (const auto& [name, text] : texts) {
       if (key == name) *text = value;
     }
-    if (key.starts_with("option.")) i.options[std::string(key.substr(7))] = value;
+    if (key.starts_with("option.") && i.options.size() < kMostOptions)
+      i.options[std::string(key.substr(7))] = value;
     if (key.starts_with("arg.")) return argument(key.substr(4), std::move(value));
     return true; // a key of a later minor
   }
@@ -156,7 +156,7 @@ private:
 
   bool argument(std::string_view index, std::string value) {
     std::size_t at = 0;
-    if (!number(index, at) || at >= kMaxArguments) return false;
+    if (!number(index, at) || at >= kMostArguments) return false;
     auto& arguments = dir_.info.arguments;
     if (arguments.size() <= at) arguments.resize(at + 1);
     arguments[at] = std::move(value);
@@ -168,25 +168,30 @@ private:
     if (f.size() == 3 && f[0] == "-") {
       const auto order = hex(f[1]), start = hex(f[2]);
       if (!order || !start) return false;
-      for (auto m = dir_.modules.rbegin(); m != dir_.modules.rend(); ++m) {
-        if (m->start == *start && m->unloaded == UINT64_MAX) {
-          m->unloaded = *order;
-          return true;
-        }
-      }
-      return false;
+      const auto loaded = loaded_.find(*start);
+      if (loaded == loaded_.end()) return modules_left_out_ != 0;
+      dir_.modules[loaded->second].unloaded = *order;
+      loaded_.erase(loaded);
+      return true;
     }
     if (f.size() == 4 && f[0] == "=") {
       const auto start = hex(f[1]), begin = hex(f[2]), end = hex(f[3]);
       if (!start || !begin || !end || dir_.modules.empty()) return false;
+      if (modules_left_out_ != 0) return true; // of one of them
       Module& m = dir_.modules.back();
       if (m.start != *start || *begin >= *end || *begin < m.start || *end > m.end) return false;
+      if (m.variables.size() == kMostVariables) return false;
       m.variables.emplace_back(*begin, *end);
       return true;
     }
     if (f.size() != 7 || f[0] != "+") return false;
     const auto order = hex(f[1]), start = hex(f[2]), end = hex(f[3]), bias = hex(f[4]);
     if (!order || !start || !end || !bias || *start >= *end) return false;
+    if (dir_.modules.size() == kMostModules) {
+      ++modules_left_out_;
+      return true;
+    }
+    loaded_[*start] = dir_.modules.size();
     dir_.modules.push_back({.start = *start,
                             .end = *end,
                             .bias = *bias,
@@ -197,6 +202,8 @@ private:
   }
 
   TraceDir& dir_;
+  std::unordered_map<std::uint64_t, std::size_t> loaded_; // modules, by where they begin
+  std::uint64_t modules_left_out_ = 0;
 };
 
 // Everything that can be wrong with the path itself; empty if nothing is.
@@ -235,8 +242,8 @@ std::string problem_of_version(const TraceDir& dir) {
 }
 
 void add_device_file(TraceDir& dir, const fs::path& file) {
-  const bool ring = file.extension() == ".ring";
-  if (!ring && file.extension() != ".log") return;
+  const bool ring = file.extension() == ".ring"; // of a running process: a link
+  if (!ring && (file.extension() != ".log" || !is_file_in_folder(file))) return;
   const std::string name = file.stem().string();
   auto at = std::ranges::find(dir.device_logs, name, &DeviceLogFiles::name);
   if (at == dir.device_logs.end())
@@ -247,11 +254,10 @@ void add_device_file(TraceDir& dir, const fs::path& file) {
 void find_logs(TraceDir& dir) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(dir.path, error)) {
-    std::error_code ignored;
     const fs::path& log = entry.path();
-    if (!entry.is_regular_file(ignored)) continue; // links to files included
     const std::string name = log.filename().string();
     if (name.starts_with("device-")) add_device_file(dir, log);
+    else if (!is_file_in_folder(log)) continue;
     else if (name.starts_with("access-") && log.extension() == ".log")
       dir.access_logs.push_back(log);
     else if (log.extension() == ".log") dir.logs.push_back(log);
@@ -263,15 +269,13 @@ void find_logs(TraceDir& dir) {
 
 } // namespace
 
-bool is_trace(const fs::path& path) {
-  std::error_code error;
-  return fs::is_directory(path, error) && fs::is_regular_file(path / "info", error);
-}
+bool is_trace(const fs::path& path) { return is_file_in_folder(path / "info"); }
 
 TraceHead read_head(const fs::path& trace) {
   TraceDir dir;
-  TraceHead head{.path = trace, .info = {}, .damaged_lines = 0, .problem = {}};
-  if (const auto text = read_text(trace / "info", head.problem)) Parser(dir).info(*text);
+  TraceHead head{.path = trace, .info = {}, .damaged_lines = 0, .core_dumps = {}, .problem = {}};
+  if (const auto text = read_text(trace / "info", kMostShortBytes, head.problem))
+    Parser(dir).info(*text);
   head.info = std::move(dir.info);
   head.damaged_lines = dir.damaged_lines;
   return head;
@@ -290,13 +294,20 @@ Expected<TraceDir> open_trace(TraceHead head) {
   if (problem.empty()) problem = problem_of_version(dir);
   const auto text_of = [&](const char* name) -> std::optional<std::string> {
     if (!problem.empty()) return std::nullopt;
-    return read_text(dir.path / name, problem);
+    const bool is_long = std::string_view(name) == "modules";
+    const std::size_t most = is_long ? kMostTextBytes : kMostShortBytes;
+    std::optional<std::string> text = read_text(dir.path / name, most, problem);
+    if (text && text->size() == most)
+      dir.left_out.push_back(
+        cat({"what is behind the first ", format_bytes(most), " of the trace's file ", name}));
+    return text;
   };
   if (const auto text = text_of("apis")) parser.apis(*text);
   if (const auto text = text_of("modules")) parser.modules(*text);
   if (const auto text = text_of("complete")) parser.completion(*text);
   if (const auto text = text_of("core-dump"))
     dir.core_dumps = parse_core_dumps(*text, dir.damaged_lines);
+  std::ranges::move(head.core_dumps, std::back_inserter(dir.core_dumps));
   if (!problem.empty()) return UserError(problem, ExitStatus::kUnreadableTrace);
   find_logs(dir);
   return dir;

@@ -60,6 +60,7 @@ struct TraceDir {
   std::vector<std::filesystem::path> access_logs; // sorted by name: what instructions did to memory
   std::vector<CoreDump> core_dumps;               // of GPUs
   std::uint64_t damaged_lines = 0;
+  std::vector<std::string> left_out; // what goes beyond a bound (docs/traces.md), in sentences
 
   // Whether an option of the interposer was set; options that are off are 0 or not written.
   bool asks_for(const std::string& option) const {
@@ -73,6 +74,7 @@ struct TraceHead {
   std::filesystem::path path; // of the trace
   TraceInfo info;
   std::uint64_t damaged_lines = 0;
+  std::vector<CoreDump> core_dumps; // that lie beside the trace's own and could not be stored in it
   std::string problem; // why `info` could not be read; empty if it was, or is not there
 };
 TraceHead read_head(const std::filesystem::path& trace);

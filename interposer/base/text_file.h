@@ -39,10 +39,11 @@ inline bool fits_file_size_limit(int fd, std::size_t length) noexcept {
          static_cast<std::uint64_t>(file.st_size) + length <= limit.rlim_cur;
 }
 
+// Makes the file: what is there already, a link included, is another's.
 class TextFile {
 public:
   explicit TextFile(const char* path) noexcept
-      : fd_(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) {
+      : fd_(open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)) {
     if (fd_ < 0) error_ = errno;
   }
   ~TextFile() {

@@ -31,6 +31,9 @@ namespace gmt::interposer {
 
 namespace {
 
+// Another user may have put a link, or a pipe that nobody reads, in the file's place.
+constexpr int kNoOtherFile = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+
 // Stands in for the fork page until there is one
 constinit std::atomic<std::uint32_t> never_started{0};
 constinit std::atomic<int> refused_pid{0}; // this process tried and cannot record
@@ -304,7 +307,7 @@ bool Process::path_of(const char* file, char* buffer, std::size_t size) noexcept
 void Process::append_line(const char* file, const char* line, std::size_t length) noexcept {
   char path[4200];
   if (!path_of(file, path, sizeof path)) return;
-  const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | kNoOtherFile, 0600);
   if (fd < 0) return;
   if (!fits_file_size_limit(fd, length) || write(fd, line, length) < 0) { /* the logs count what is
                                                                              lost */
@@ -315,7 +318,7 @@ void Process::append_line(const char* file, const char* line, std::size_t length
 void Process::notify_command(const char* word, const char* text) noexcept {
   char line[4300]; // first the file's path, then the line: a thread's stack may be small
   if (!initial_environment("GPUMEMTRACE_NOTES", line, sizeof line)) return;
-  const int fd = open(line, O_WRONLY | O_APPEND | O_CLOEXEC);
+  const int fd = open(line, O_WRONLY | O_APPEND | kNoOtherFile);
   if (fd < 0) return;
   const int n = std::snprintf(line, sizeof line, "%s\t%d\t%s\n", word, process_id(), text);
   const std::size_t length = n > 0 ? std::min(static_cast<std::size_t>(n), sizeof line - 1) : 0;

@@ -96,7 +96,7 @@ bool ThreadLog::open_file() noexcept {
   if (!within_file_size_limit(kFirstBytes)) return fail(EFBIG);
   if (!Process::take_budget(kFirstBytes, 0)) return fail(EDQUOT);
   std::snprintf(unfinished_, sizeof unfinished_, "%s.new", path_);
-  const int fd = open(unfinished_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const int fd = open(unfinished_, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   int error = fd < 0 ? system_error(errno) : make_room(fd, 0, kFirstBytes);
   void* map = MAP_FAILED;
   std::uint64_t window = 0;
@@ -246,7 +246,7 @@ bool ThreadLog::extend_by(std::uint64_t bytes, unsigned kept) noexcept {
   const std::uint64_t now = file_bytes();
   if (!within_file_size_limit(now + bytes)) return fail(EFBIG);
   if (!Process::take_budget(bytes, kept)) return fail(EDQUOT);
-  const int fd = open(path_, O_RDWR | O_CLOEXEC);
+  const int fd = open(path_, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
   int error = fd < 0 ? system_error(errno) : make_room(fd, now, bytes);
   if (error == 0 && !make_resident(fd, now, bytes)) error = ENOSPC;
   if (fd >= 0) close(fd);

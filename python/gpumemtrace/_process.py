@@ -4,6 +4,9 @@
 import glob
 import os
 
+# The folder may be shared: a link or a pipe in the place of another's file is no trace.
+_CAREFULLY = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
 
 def is_traced() -> bool:
     """Whether this process was started by `gpumemtrace` and its CUDA calls are recorded."""
@@ -18,7 +21,7 @@ def trace_folder() -> str | None:
     wanted = {f"pid={os.getpid()}", f"run={os.environ['GPUMEMTRACE_RUN']}"}
     for info in glob.glob(os.path.join(glob.escape(folder), "gpumemtrace.*", "info")):
         try:
-            with open(info, encoding="utf-8", errors="replace") as file:
+            with open(os.open(info, _CAREFULLY), encoding="utf-8", errors="replace") as file:
                 if wanted <= set(file.read().splitlines()):
                     return os.path.dirname(info)
         except OSError:

@@ -3,6 +3,11 @@
 
 #include "analyzer/command/database/database_report.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -10,6 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analyzer/base/folder_files.h"
 #include "analyzer/base/text_format.h"
 #include "analyzer/base/user_error.h"
 #include "analyzer/command/database/event_tables.h"
@@ -83,6 +89,20 @@ void add_all(SqlFile& file, const Report& report, const DatabaseOptions& options
            "COMMIT");
 }
 
+// Beside the file, under a name that nobody can have made a link of.
+std::string make_partial(const std::string& path) {
+  std::string name = path + ".partial.XXXXXX";
+  const Descriptor made(::mkostemp(name.data(), O_CLOEXEC));
+  if (!made)
+    throw UserError(
+      cat({"cannot open the database '", path, "': ", std::generic_category().message(errno)}),
+      ExitStatus::kUsage);
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  ::fchmod(made.number(), 0666 & ~mask);
+  return name;
+}
+
 // It has no stream to write to: the command makes the file.
 const OutputRegistration kSqlite{{.id = kDatabaseFormat,
                                   .title = "a database of every call, block, stack and finding",
@@ -95,8 +115,7 @@ void write_database(const Report& report, const DatabaseOptions& options, const 
   if (fs::exists(path, error) && !fs::is_regular_file(path, error))
     throw UserError(cat({"'", path, "' is no regular file, which a database needs"}),
                     ExitStatus::kUsage);
-  const std::string partial = path + ".partial";
-  fs::remove(partial, error);
+  const std::string partial = make_partial(path);
   try {
     SqlFile file(partial, SqlFile::Use::kMake);
     add_all(file, report, options);

@@ -22,8 +22,7 @@ bool is_plain(std::string_view text) {
 } // namespace
 
 SqlFile::SqlFile(const std::string& path, Use use) : path_(path) {
-  const int flags =
-    use == Use::kMake ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+  const int flags = use == Use::kMake ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
   if (::sqlite3_open_v2(path.c_str(), &handle_, flags, nullptr) != SQLITE_OK) {
     const std::string why = ::sqlite3_errmsg(handle_);
     ::sqlite3_close(handle_);

@@ -15,7 +15,7 @@ namespace gmt {
 
 class SqlFile {
 public:
-  enum class Use : std::uint8_t { kMake, kRead };
+  enum class Use : std::uint8_t { kMake, kRead }; // kMake: of an empty file
   SqlFile(const std::string& path, Use use);
   ~SqlFile();
   SqlFile(const SqlFile&) = delete;

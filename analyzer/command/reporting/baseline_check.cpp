@@ -7,9 +7,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <ostream>
 #include <system_error>
 
+#include "analyzer/base/folder_files.h"
 #include "analyzer/base/text_format.h"
 #include "analyzer/base/user_error.h"
 #include "analyzer/command/command.h"
@@ -67,18 +68,12 @@ void BaselineCheck::update(const Report& report) const {
     return;
   }
   const fs::path file = settings_.baseline;
-  fs::path written = file;
-  written += ".new";
-  std::ofstream out(written, std::ios::binary | std::ios::trunc);
-  out << baseline_text(baseline_of(report));
-  out.close();
-  std::error_code error;
-  if (out) fs::rename(written, file, error);
-  if (!out || error) {
-    std::error_code ignored;
-    fs::remove(written, ignored);
-    throw UserError("cannot write the baseline '" + file.string() + "'", ExitStatus::kInternal);
-  }
+  const WriteFailure failure = replace_file(file, Into::kAnyFolder, [&report](std::ostream& out) {
+    out << baseline_text(baseline_of(report));
+  });
+  if (failure)
+    throw UserError("cannot write the baseline '" + file.string() + "': " + failure.why,
+                    ExitStatus::kInternal);
   say("the baseline '" + file.string() + "' has " +
       format_plural(report.findings.size(), "finding") + " now");
 }

@@ -95,8 +95,8 @@ std::vector<TraceHead> chosen_traces(const std::vector<std::string>& words) {
   if (words.empty()) add_traces(".", traces);
   for (const std::string& word : words) add_traces(word, traces);
   keep_each_once(traces);
-  for (const TraceHead& trace : traces) {
-    for (const std::string& problem : {collect_rings(trace.path), collect_core_dumps(trace.path)}) {
+  for (TraceHead& trace : traces) {
+    for (const std::string& problem : {collect_rings(trace.path), collect_core_dumps(trace)}) {
       if (!problem.empty()) say(problem);
     }
   }

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdint>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "analyzer/base/mapped_file.h"
@@ -17,15 +18,15 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kPrefix = "gpu-core.";
+constexpr std::size_t kMostDumps = 64; // a process has one for each device
 
 std::vector<fs::path> dumps_in(const fs::path& trace) {
   std::vector<fs::path> dumps;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(trace, error)) {
-    std::error_code ignored;
-    const bool is_file = entry.is_regular_file(ignored) && !entry.is_symlink(ignored);
-    if (is_file && entry.path().filename().string().starts_with(kPrefix))
-      dumps.push_back(entry.path());
+    const bool is_dump = entry.path().filename().string().starts_with(kPrefix);
+    if (is_dump && is_file_in_folder(entry.path())) dumps.push_back(entry.path());
+    if (dumps.size() == kMostDumps) break;
   }
   return dumps;
 }
@@ -36,19 +37,24 @@ bool may_write(const TraceInfo& info) {
 
 } // namespace
 
-std::string collect_core_dumps(const fs::path& trace) {
-  const std::vector<fs::path> files = dumps_in(trace);
+std::string collect_core_dumps(TraceHead& trace) {
+  const std::vector<fs::path> files = dumps_in(trace.path);
   if (files.empty()) return {};
-  Expected<TraceDir> opened = open_trace(trace);
+  Expected<TraceDir> opened = open_trace(trace.path);
   if (!opened || may_write((*opened).info)) return {};
   const bool keep = (*opened).asks_for("keep_core_dump");
   if (keep && !(*opened).core_dumps.empty()) return {}; // taken before
-  std::vector<CoreDump> dumps = (*opened).core_dumps;
+  std::vector<CoreDump> found;
   for (const fs::path& file : files) {
-    const MappedFile mapped(file);
-    dumps.push_back(read_core_dump(mapped.bytes()));
+    const MappedFile mapped(open_in_folder(file));
+    found.push_back(read_core_dump(mapped.bytes()));
   }
-  if (const auto problem = write_core_dumps(trace, dumps)) return *problem;
+  std::vector<CoreDump> all = (*opened).core_dumps;
+  all.insert(all.end(), found.begin(), found.end());
+  if (const auto problem = write_core_dumps(trace.path, all)) {
+    trace.core_dumps = std::move(found);
+    return *problem;
+  }
   std::error_code error;
   for (const fs::path& file : files) {
     if (!keep) fs::remove(file, error);

@@ -5,7 +5,6 @@
 
 #include "analyzer/command/run/leftover_rings.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/base/folder_files.h"
 #include "analyzer/command/run/child_process.h"
 #include "analyzer/trace_reader/ring_rest.h"
 #include "analyzer/trace_reader/slot_file.h"
@@ -38,8 +38,7 @@ constexpr std::string_view kRingFiles = "/dev/shm/gpumemtrace."; // <pid>.<when>
 // A file mapped whole, privately: what is written there changes nothing.
 class Mapped {
 public:
-  explicit Mapped(const fs::path& path)
-      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)) {
+  explicit Mapped(const fs::path& path) : fd_(open_in_folder(path).release()) {
     struct stat facts = {};
     if (fd_ < 0 || ::fstat(fd_, &facts) != 0 || !S_ISREG(facts.st_mode)) return;
     owned_ = facts.st_uid == ::geteuid();
@@ -136,7 +135,7 @@ bool append(const LogEnd& log, const std::vector<Slot>& slots, std::uint32_t pid
   }
   const char* begin = reinterpret_cast<const char*>(slots.data());
   bytes.insert(bytes.end(), begin, begin + slots.size() * sizeof(Slot));
-  const int fd = ::open(log.path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const int fd = open_to_append(log.path).release();
   if (fd < 0) return false;
   std::size_t done = 0;
   while (done < bytes.size()) {
@@ -184,6 +183,7 @@ int collect(const fs::path& link, const std::string& file) {
 } // namespace
 
 std::string collect_rings(const fs::path& trace) {
+  if (!is_own_folder(trace)) return {};
   std::error_code error;
   std::vector<fs::path> links;
   for (fs::directory_iterator it(trace, error), end; !error && it != end; it.increment(error)) {

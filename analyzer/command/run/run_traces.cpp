@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
+#include <ostream>
 #include <tuple>
 #include <utility>
 
+#include "analyzer/base/folder_files.h"
 #include "analyzer/base/text_lines.h"
 #include "trace/format.h"
 
@@ -21,6 +21,8 @@ namespace gmt {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kMostNotes = 100'000;
 
 void add_trace(const fs::path& path, std::vector<TraceHead>& traces) {
   if (is_trace(path)) traces.push_back(read_head(path));
@@ -36,26 +38,19 @@ bool is_of(const TraceHead& trace, pid_t pid, const std::string& host) {
   return static_cast<pid_t>(trace.info.pid) == pid && trace.info.host == host;
 }
 
-// Written beside and renamed, so that a reader sees all of it or none.
-bool write_complete(const fs::path& trace, const ProcessEnd& end) {
+// Why it could not be written; empty on success.
+std::string write_complete(const fs::path& trace, const ProcessEnd& end) {
   const bool signalled = WIFSIGNALED(end.wait_status);
-  const fs::path unfinished = trace / "complete.new";
-  {
-    std::ofstream file(unfinished);
-    file << "how=" << (signalled ? "signalled" : "exited")
-         << "\nstatus=" << (signalled ? 0 : WEXITSTATUS(end.wait_status))
-         << "\nsignal=" << (signalled ? WTERMSIG(end.wait_status) : 0)
-         << "\ncore=" << (signalled && WCOREDUMP(end.wait_status) ? 1 : 0) << "\ntsc=" << end.tsc
-         << "\nmonotonic_ns=" << end.monotonic_ns << "\n";
-    file.flush();
-    if (!file) {
-      ::unlink(unfinished.c_str());
-      return false;
-    }
-  }
-  if (::rename(unfinished.c_str(), (trace / "complete").c_str()) != 0) return false;
-  ::unlink((trace / "incomplete").c_str());
-  return true;
+  const WriteFailure failure =
+    replace_file(trace / "complete", Into::kTrace, [&](std::ostream& file) {
+      file << "how=" << (signalled ? "signalled" : "exited")
+           << "\nstatus=" << (signalled ? 0 : WEXITSTATUS(end.wait_status))
+           << "\nsignal=" << (signalled ? WTERMSIG(end.wait_status) : 0)
+           << "\ncore=" << (signalled && WCOREDUMP(end.wait_status) ? 1 : 0) << "\ntsc=" << end.tsc
+           << "\nmonotonic_ns=" << end.monotonic_ns << "\n";
+    });
+  if (!failure) ::unlink((trace / "incomplete").c_str());
+  return failure.why;
 }
 
 void keep_run(std::vector<TraceHead>& traces, const std::string& run) {
@@ -107,9 +102,9 @@ std::string write_endings(const std::vector<TraceHead>& traces,
       if (is_of(trace, end.pid, here) &&
           (!last || trace.info.realtime_ns >= last->info.realtime_ns))
         last = &trace;
-    if (last && !write_complete(last->path, end)) {
-      problem = "cannot write how the program ended into '" + last->path.string() +
-                "': " + std::strerror(errno) +
+    if (!last) continue;
+    if (const std::string why = write_complete(last->path, end); !why.empty()) {
+      problem = "cannot write how the program ended into '" + last->path.string() + "': " + why +
                 "; what was alive at the end may be left out of the report";
     }
   }
@@ -122,10 +117,8 @@ std::uint64_t lost_records(const fs::path& trace) {
   for (fs::directory_iterator it(trace, error), end; !error && it != end; it.increment(error)) {
     if (it->path().extension() != ".log") continue;
     trace::LogHeader header = {};
-    std::ifstream file(it->path(), std::ios::binary);
-    char bytes[sizeof header];
-    if (!file.read(bytes, sizeof bytes)) continue;
-    std::memcpy(&header, bytes, sizeof header);
+    const Descriptor file = open_in_folder(it->path());
+    if (!file || read_at(file.number(), &header, sizeof header, 0) != sizeof header) continue;
     if (std::memcmp(header.magic, trace::kLogMagic, sizeof header.magic) != 0) continue;
     for (const std::uint64_t count : header.lost) lost += count;
   }
@@ -134,15 +127,15 @@ std::uint64_t lost_records(const fs::path& trace) {
 
 std::vector<Note> read_notes(const std::string& path) {
   std::vector<Note> notes;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
+  for_each_line_of(open_in_folder(path), [&notes](std::string_view line) {
     const std::size_t first = line.find('\t');
-    const std::size_t second = first == std::string::npos ? first : line.find('\t', first + 1);
-    if (second == std::string::npos) continue;
-    notes.push_back({line.substr(0, first),
+    const std::size_t second = first == line.npos ? first : line.find('\t', first + 1);
+    if (second == line.npos) return true;
+    notes.push_back({std::string(line.substr(0, first)),
                      parse_number<pid_t>(line.substr(first + 1, second - first - 1)).value_or(0),
-                     line.substr(second + 1)});
-  }
+                     std::string(line.substr(second + 1))});
+    return notes.size() < kMostNotes;
+  });
   return notes;
 }
 

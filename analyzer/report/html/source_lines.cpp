@@ -4,8 +4,10 @@
 #include "analyzer/report/html/source_lines.h"
 
 #include <algorithm>
-#include <fstream>
+#include <string_view>
+#include <utility>
 
+#include "analyzer/base/folder_files.h"
 #include "analyzer/report/source_text.h"
 
 namespace gmt::html {
@@ -27,16 +29,19 @@ std::map<std::string, SourceLines::Lines> SourceLines::files() const {
   std::size_t text = 0;
   for (const auto& [file, wanted] : wanted_) {
     if (!is_source_file(file)) continue;
-    std::ifstream in(file, std::ios::binary);
-    std::string line;
-    for (std::uint32_t number = 1; number <= *wanted.rbegin() && std::getline(in, line); ++number) {
-      if (!wanted.contains(number)) continue;
+    std::uint32_t number = 0;
+    for_each_line_of(open_regular(file), [&](std::string_view text_line) {
+      if (++number > *wanted.rbegin()) return false;
+      if (!wanted.contains(number)) return true;
+      std::string line(text_line);
       if (!line.empty() && line.back() == '\r') line.pop_back();
       line.resize(std::min(line.size(), kLongestLine));
       text += line.size();
-      if (text > kMostText) return found;
-      found[file][number] = line;
-    }
+      if (text > kMostText) return false;
+      found[file][number] = std::move(line);
+      return true;
+    });
+    if (text > kMostText) break;
   }
   return found;
 }

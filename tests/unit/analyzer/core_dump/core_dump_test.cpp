@@ -29,6 +29,7 @@ CoreDump dump_of(const std::string& name) { return read_core_dump(bytes_of(name)
 // What a report reads of the dump, later.
 std::vector<CoreDump> written_and_read(const CoreDump& dump) {
   const test::TemporaryDirectory dir;
+  test::write_file(dir.path() / "info", "");
   EXPECT_FALSE(write_core_dumps(dir.path(), {dump}));
   std::uint64_t damaged = 0;
   std::vector<CoreDump> read = parse_core_dumps(test::read_file(dir.path() / "core-dump"), damaged);

@@ -37,6 +37,7 @@ TEST(CodeFile, ReturnsWhatWasWritten) {
   const test::TemporaryDirectory trace;
   CodeFile file;
   file.add(odd_code());
+  test::write_file(trace.path() / "info", "");
   ASSERT_EQ(file.write(trace.path()), std::nullopt);
   const CodeFile read = CodeFile::read(trace.path());
   EXPECT_EQ(read.damaged_lines(), 0u);
