@@ -17,6 +17,8 @@
 #include "analyzer/analysis/process_model.h"
 #include "analyzer/analysis/timeline/timeline_recorder.h"
 #include "analyzer/analysis/totals.h"
+#include "analyzer/base/memory_limit.h"
+#include "analyzer/base/text_format.h"
 #include "analyzer/heap/copy_use.h"
 #include "analyzer/heap/memory_use.h"
 #include "analyzer/symbols/demangle.h"
@@ -24,6 +26,9 @@
 
 namespace gmt {
 namespace {
+
+// Names and the report itself take some more: a gigabyte in all.
+constexpr std::uint64_t kMostMemory = std::uint64_t{700} << 20;
 
 ProcessReport describe(const TraceDir& trace) {
   ProcessReport process;
@@ -70,6 +75,8 @@ public:
   Analysis take();
 
 private:
+  void leave_out_rest(const Event& first);
+  void explain_bounds();
   // What the heap will need soon is all over memory: fetched now, it is there in time.
   void prefetch() {
     if (const Event* later = stream_.ahead(8)) heap_.expect(*later);
@@ -84,13 +91,16 @@ private:
   Grouping findings_;
   Dispatch detectors_;
   ProcessReport process_;
+  std::uint64_t left_out_ = 0; // calls
   std::optional<HistoryRecorder> history_;
   std::optional<TimelineRecorder> timeline_;
   Watches watches_;
 };
 
 void TraceAnalysis::replay() {
+  const MemoryLimit limit(kMostMemory);
   while (const Event* e = stream_.next()) {
+    if (limit.is_reached()) return leave_out_rest(*e);
     prefetch();
     model_.follow(*e);
     count(process_.totals, *e);
@@ -106,12 +116,36 @@ void TraceAnalysis::replay() {
   findings_.at_end();
 }
 
+// What they would have done is unknown: what is alive may be freed by one of them.
+void TraceAnalysis::leave_out_rest(const Event& first) {
+  left_out_ = is_call(first.kind) ? 1 : 0;
+  while (const Event* e = stream_.next()) left_out_ += is_call(e->kind) ? 1 : 0;
+  findings_.at_end();
+  const std::string why = cat({"the last calls of the trace, ", std::to_string(left_out_),
+                               ", are left out: what all of them change would take more than ",
+                               format_bytes(kMostMemory), " of this report's memory"});
+  findings_.not_checked({"leak", why});
+  findings_.not_checked({"memory findings", why});
+}
+
+void TraceAnalysis::explain_bounds() {
+  for (const std::string& part : stream_.trace().left_out)
+    findings_.not_checked({"parts of the trace", cat({"left out: ", part})});
+  if (const std::uint64_t merged = stream_.stacks().merged())
+    findings_.not_checked(
+      {"call stacks", cat({format_plural(merged, "call stack"), merged == 1 ? " is" : " are",
+                           " known by the outermost frames alone: ",
+                           std::to_string(StackTable::kMostStacks), " others came before"})});
+  findings_.explain_left_out();
+}
+
 void TraceAnalysis::finish() {
-  const EndOfTrace end = model_.end();
+  EndOfTrace end = model_.end();
+  process_.ended = end.ending;
+  if (left_out_ != 0) end.ending = {};
   ReadStats stats = stream_.stats();
   explain_lost_rings(stats, findings_);
   add_losses(stats, process_);
-  process_.ended = end.ending;
   process_.exit_recorded = model_.exit_recorded();
   process_.totals.threads = stream_.threads();
   finish_totals(process_.totals, heap_, end);
@@ -132,6 +166,7 @@ void TraceAnalysis::finish() {
   explain_core_dump(stream_.trace(), heap_.sticky_error(), findings_);
   explain_guard_gaps(model_, heap_, findings_);
   explain_gaps(stream_.trace(), heap_, process_.totals, model_.nameless_calls(), findings_);
+  explain_bounds();
 }
 
 Analysis TraceAnalysis::take() {

@@ -42,8 +42,11 @@ void Grouping::add(Finding finding) {
     if (finding.range.empty()) finding.range = ranges_.text(ranges_.here());
     finding.moment = {time_, thread_};
   }
-  const auto [at, is_new] = by_key_.try_emplace(key_of(finding), findings_.size());
-  if (is_new) {
+  std::string key = key_of(finding);
+  const auto at = by_key_.find(key);
+  if (at == by_key_.end()) {
+    if (!has_room(finding.kind)) return;
+    by_key_.emplace(std::move(key), findings_.size());
     findings_.push_back(std::move(finding));
     return;
   }
@@ -53,7 +56,27 @@ void Grouping::add(Finding finding) {
   first.severity = std::max(first.severity, finding.severity);
 }
 
+bool Grouping::has_room(const std::string& kind) {
+  OfKind& of = of_kinds_[kind];
+  if (findings_.size() >= kMostFindings && of.kept >= kFewestOfAKind) {
+    ++of.left_out;
+    return false;
+  }
+  ++of.kept;
+  return true;
+}
+
+void Grouping::explain_left_out() {
+  for (const auto& [kind, of] : of_kinds_) {
+    if (of.left_out == 0) continue;
+    not_checked({kind, cat({std::to_string(of.left_out), " more of them, at other places, ",
+                            of.left_out == 1 ? "is" : "are", " not listed: a report has ",
+                            std::to_string(kMostFindings), " findings of a process"})});
+  }
+}
+
 void Grouping::not_checked(NotChecked what) {
+  if (not_checked_.size() == kMostNotChecked) return;
   const bool known = std::ranges::any_of(
     not_checked_, [&](const NotChecked& n) { return n.what == what.what && n.why == what.why; });
   if (!known) not_checked_.push_back(std::move(what));

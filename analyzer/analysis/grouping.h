@@ -3,6 +3,7 @@
 // that a mistake made a million times costs one entry.
 #pragma once
 
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -25,16 +26,28 @@ public:
     time_ = e.time;
     thread_ = e.thread;
   }
+  void explain_left_out();          // after the last one
   void at_end() { at_end_ = true; } // what comes now belongs to no event
 
   // In the order of their first examples. Later ones are not joined with those that were taken.
   std::vector<Finding> take_findings() {
     by_key_.clear();
+    of_kinds_.clear();
     return std::exchange(findings_, {});
   }
   std::vector<NotChecked> take_not_checked() { return std::move(not_checked_); }
 
+  // Of more findings that differ, only the number is known (docs/traces.md). Each kind has some.
+  static constexpr std::size_t kMostFindings = 8192, kFewestOfAKind = 256;
+  static constexpr std::size_t kMostNotChecked = 1000;
+
 private:
+  struct OfKind {
+    std::size_t kept = 0;
+    std::uint64_t left_out = 0;
+  };
+
+  bool has_room(const std::string& kind);
   std::string key_of(const Finding& finding) const;
 
   const Ranges& ranges_;
@@ -44,6 +57,7 @@ private:
   std::uint32_t thread_ = 0;
   std::vector<Finding> findings_;
   std::unordered_map<std::string, std::size_t> by_key_;
+  std::map<std::string, OfKind> of_kinds_;
   std::vector<NotChecked> not_checked_;
 };
 

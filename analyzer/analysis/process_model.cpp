@@ -9,6 +9,7 @@
 
 #include "analyzer/analysis/owners.h"
 #include "analyzer/base/path.h"
+#include "analyzer/model/device_number.h"
 #include "analyzer/symbols/frame_trim.h"
 
 namespace gmt {
@@ -82,7 +83,8 @@ void ProcessModel::note_kernel(const Event& e) {
 
 void ProcessModel::note_device(const Event& e) {
   const trace::DeviceView device(e);
-  devices_[static_cast<int>(device.ordinal())] = {
+  if (device_number(device.ordinal()) < 0) return;
+  devices_[device_number(device.ordinal())] = {
     .name = std::string(text(device.name())),
     .bytes = device.bytes(),
     .texture_alignment = device.texture_alignment(),

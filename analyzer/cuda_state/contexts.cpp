@@ -3,6 +3,7 @@
 
 #include "analyzer/cuda_state/contexts.h"
 
+#include "analyzer/model/device_number.h"
 #include "trace/cuda_results.h"
 
 namespace gmt {
@@ -35,7 +36,7 @@ void ContextTable::describe(const Event& e) {
   Context& context = contexts_[e.context];
   const trace::ContextView view(e);
   context.handle = view.handle();
-  context.device = static_cast<std::int32_t>(view.device());
+  context.device = device_number(view.device());
   context.is_primary = view.is_primary() == 1;
   context.is_known = true;
   if (first_context_ == 0) first_context_ = context.handle;
@@ -48,7 +49,7 @@ void ContextTable::note_first(const trace::LifeView& life) {
     first_context_ = life.handle();
   if (life.object() == ObjectClass::kPrimaryContext && life.op() == LifeOp::kRetain) {
     first_context_ = life.context();
-    first_device_ = static_cast<std::int32_t>(life.device());
+    first_device_ = device_number(life.device());
   }
 }
 
@@ -59,7 +60,7 @@ std::optional<ContextEnd> ContextTable::on_life(const Event& e) {
   if (life.object() == ObjectClass::kContext && op == LifeOp::kDestroy)
     return ContextEnd{.handle = life.handle()};
   if (life.object() != ObjectClass::kPrimaryContext) return std::nullopt;
-  const ContextEnd end{.device = static_cast<std::int32_t>(life.device())};
+  const ContextEnd end{.device = device_number(life.device())};
   if (op == LifeOp::kReset) return end;
   if (op == LifeOp::kRetain) ++retained_[life.device()];
   if (op != LifeOp::kRelease) return std::nullopt;
@@ -97,7 +98,7 @@ bool ContextTable::is_ended_by(std::uint16_t id, const Event& newest) const {
   const bool is_primary = life.object() == ObjectClass::kPrimaryContext;
   if (is_primary &&
       (op == LifeOp::kReset || (op == LifeOp::kRelease && last_release_ == newest.order))) {
-    return is_ended_by(id, ContextEnd{.device = static_cast<std::int32_t>(life.device())});
+    return is_ended_by(id, ContextEnd{.device = device_number(life.device())});
   }
   const bool destroys = life.object() == ObjectClass::kContext && op == LifeOp::kDestroy;
   return destroys && contexts_[id].handle == life.handle();

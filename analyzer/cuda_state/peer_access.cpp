@@ -3,6 +3,7 @@
 
 #include "analyzer/cuda_state/peer_access.h"
 
+#include "analyzer/model/device_number.h"
 #include "trace/cuda_results.h"
 
 namespace gmt {
@@ -12,7 +13,8 @@ using trace::ObjectClass;
 
 void PeerAccess::describe(const Event& e) {
   const trace::ContextView context(e);
-  const int device = static_cast<int>(context.device());
+  const int device = device_number(context.device());
+  if (device < 0) return;
   if (first_device_ < 0) first_device_ = device;
   has_several_devices_ = has_several_devices_ || device != first_device_;
   devices_[context.handle()] = device;
@@ -24,9 +26,9 @@ void PeerAccess::on_life(const Event& e) {
   if (object == ObjectClass::kPeerAccess) return on_access(e, life);
   if (!e.succeeded()) return;
   if (object == ObjectClass::kPrimaryContext && life.op() == LifeOp::kRetain) {
-    devices_[life.context()] = static_cast<int>(life.device());
+    devices_[life.context()] = device_number(life.device());
   } else if (object == ObjectClass::kContext && life.op() == LifeOp::kCreate) {
-    devices_[life.handle()] = static_cast<int>(life.on_device());
+    devices_[life.handle()] = device_number(life.on_device());
   }
 }
 

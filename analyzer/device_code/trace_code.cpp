@@ -3,6 +3,8 @@
 #include "analyzer/device_code/trace_code.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -72,10 +74,9 @@ void TraceCode::search(std::span<const unsigned> architectures) {
   if (wanted.empty()) return;
   KernelCodeSearch search(wanted, architectures, std::chrono::steady_clock::now() + kSearch);
   for (const fs::path& image : images_of(trace_.path)) search.look_in_image(image);
-  std::vector<std::string> seen; // loaded anew, or several times
+  std::set<std::string_view> seen; // loaded anew, or several times
   for (const Module& module : trace_.modules) {
-    if (std::ranges::find(seen, module.path) != seen.end()) continue;
-    seen.push_back(module.path);
+    if (!seen.insert(module.path).second) continue;
     search.look_in_module(module);
   }
   if (search.timed_out()) {

@@ -3,11 +3,14 @@
 
 #include "analyzer/heap/placement.h"
 
+#include "analyzer/model/device_number.h"
+
 namespace gmt {
 namespace {
 
 constexpr std::uint16_t slot_of_device(std::int64_t device) {
-  return static_cast<std::uint16_t>(device >= 0 && device < kHostSlot - 1 ? device + 1 : 0);
+  return static_cast<std::uint16_t>(
+    device >= 0 && device_number(static_cast<std::uint64_t>(device)) >= 0 ? device + 1 : 0);
 }
 
 // Where the stream's work runs. Calls that name no context are of a time when there was but one.
@@ -21,7 +24,10 @@ std::uint16_t slot_of_work(std::uint64_t stream, std::uint16_t context, const Cu
 } // namespace
 
 Placement placement_of_physical(const trace::AllocView& alloc) {
-  return {static_cast<std::uint16_t>(alloc.location()), alloc.pool()};
+  const std::uint64_t location = alloc.location();
+  const bool is_host = static_cast<std::uint16_t>(location) == kHostSlot;
+  return {is_host ? kHostSlot : slot_of_device(static_cast<std::int64_t>(location) - 1),
+          alloc.pool()};
 }
 
 Placement placement_of_stream_ordered(const Block& block, PoolTable::Handle named,

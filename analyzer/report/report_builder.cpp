@@ -32,6 +32,7 @@ namespace gmt {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr std::size_t kMostNoted = 100; // of libraries at addresses that others had
 constexpr std::chrono::milliseconds kLookForMalloc{200}; // in device code, all modules together
 
 void add_once(std::vector<NotChecked>& list, NotChecked entry) {
@@ -88,6 +89,20 @@ HistorySize share_of(HistorySize size, std::size_t processes) {
   return size;
 }
 
+// Every frame of a finding has names of its own.
+class RoomForNames {
+public:
+  bool has_room() const { return bytes_ < kMost; }
+  void count(const std::vector<Frame>& frames) {
+    for (const Frame& f : frames)
+      bytes_ += sizeof f + f.function.size() + f.file.size() + f.module.size();
+  }
+
+private:
+  static constexpr std::size_t kMost = std::size_t{250} << 20;
+  std::size_t bytes_ = 0;
+};
+
 void symbolise(std::vector<Analysis>& analyses, const std::vector<fs::path>& traces,
                const ReportOptions& options, Report& report) {
   SymbolResolver resolver;
@@ -99,6 +114,7 @@ void symbolise(std::vector<Analysis>& analyses, const std::vector<fs::path>& tra
     else processes.back().forget();
   }
   resolver.resolve();
+  RoomForNames names;
   for (std::size_t i = 0; i < analyses.size(); ++i) {
     if (processes[i].keep(resolver) && options.write_symbols) {
       if (std::optional<std::string> failure = processes[i].write())
@@ -106,12 +122,17 @@ void symbolise(std::vector<Analysis>& analyses, const std::vector<fs::path>& tra
     }
     for (Finding& finding : analyses[i].findings) {
       for (FindingStack& stack : finding.stacks) {
-        if (!stack.device) stack.frames = processes[i].frames(stack.stack, resolver);
+        if (!stack.device && names.has_room())
+          names.count(stack.frames = processes[i].frames(stack.stack, resolver));
       }
     }
     fill_tables(analyses[i], processes[i], resolver, options.all_stacks);
   }
   for (const NotChecked& entry : resolver.not_checked()) add_once(report.not_checked, entry);
+  if (!names.has_room())
+    add_once(report.not_checked,
+             {"call stacks", "those of the last findings are left out: the names "
+                             "of all would take too much memory"});
 }
 
 // Stack addresses carry no time: where two libraries held one address in turn, the later one names
@@ -121,12 +142,14 @@ void note_reused_addresses(const Analysis& analysis, Report& report) {
   for (const Module& m : analysis.modules) modules.push_back(&m);
   std::stable_sort(modules.begin(), modules.end(),
                    [](const Module* a, const Module* b) { return a->start < b->start; });
-  for (std::size_t i = 1; i < modules.size(); ++i) {
+  std::size_t noted = 0;
+  for (std::size_t i = 1; i < modules.size() && noted < kMostNoted; ++i) {
     const Module& a = *modules[i - 1];
     const Module& b = *modules[i];
     if (b.start >= a.end || a.path == b.path) continue;
     const Module& earlier = a.loaded < b.loaded ? a : b;
     const Module& later = a.loaded < b.loaded ? b : a;
+    ++noted;
     add_once(report.not_checked,
              {"frames in " + earlier.path,
               later.path + " was loaded at the same addresses later: frames there bear its names"});
@@ -156,8 +179,7 @@ void note_unlogged_malloc(const Analysis& analysis, const fs::path& trace, Deadl
   }
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(trace, error)) {
-    if (!entry.path().filename().string().starts_with("image-") || !entry.is_regular_file(error))
-      continue;
+    if (!entry.path().filename().string().starts_with("image-")) continue;
     if (device_malloc_in_image(entry.path(), deadline) != DeviceMalloc::kCalled) continue;
     return note("code that was loaded from memory");
   }

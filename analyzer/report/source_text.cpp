@@ -7,8 +7,10 @@
 #include <cctype>
 #include <fstream>
 #include <ostream>
+#include <sstream>
 #include <system_error>
 
+#include "analyzer/base/folder_files.h"
 #include "analyzer/base/text_files.h"
 #include "analyzer/base/text_lines.h"
 #include "analyzer/report/fingerprint.h"
@@ -21,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kLongestLine = 500, kLongestStatement = 1000;
 constexpr std::size_t kMostLines = 20; // of a statement, before and behind the one asked for
 constexpr std::size_t kMostCached = 64 << 20;
-constexpr std::uintmax_t kLargestStored = 16 << 20;
+constexpr std::size_t kLargestStored = 16 << 20;
 constexpr const char* kFileName = "source-lines";
 
 bool is_source_name(const fs::path& path) {
@@ -118,9 +120,9 @@ TraceSources::TraceSources(const fs::path& trace, SourceFiles& files)
     : trace_(trace), files_(&files) {
   constexpr std::size_t kFields = 3; // later versions may append more
   const fs::path path = trace / kFileName;
-  std::error_code error;
-  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kLargestStored) return;
-  std::ifstream in(path, std::ios::binary);
+  const std::optional<std::string> stored = read_in_folder(path, kLargestStored + 1);
+  if (!stored || stored->size() > kLargestStored) return;
+  std::istringstream in(*stored);
   for (std::string line; std::getline(in, line);) {
     const std::vector<std::string_view> field = split_tabs(line);
     if (field.size() < kFields) continue;
@@ -154,13 +156,13 @@ void TraceSources::add_lines(ReportedFinding& finding) {
 std::optional<std::string> TraceSources::write() const {
   if (!has_new_) return std::nullopt;
   const fs::path path = trace_ / kFileName;
-  const WriteFailure failure = replace_file(path, [this](std::ostream& out) {
+  const WriteFailure failure = replace_file(path, Into::kOwnTrace, [this](std::ostream& out) {
     for (const auto& [position, text] : lines_)
       out << escape(position.first) << '\t' << position.second << '\t' << escape(text) << '\n';
   });
-  if (!failure.code) return std::nullopt;
+  if (!failure) return std::nullopt;
   return std::string("The source lines of findings could not be ") + failure.what + " " +
-         path.string() + " (" + failure.code.message() +
+         path.string() + " (" + failure.why +
          "): on other machines this trace's findings are known by their functions alone.";
 }
 

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
+#include "analyzer/base/byte_reader.h"
 #include "analyzer/symbols/demangle.h"
 
 namespace gmt {
@@ -36,6 +38,25 @@ void add_inlined(std::vector<Dwarf_Die>& chain, Dwarf_Die scope, std::uint64_t a
     add_inlined(chain, child, address, depth + 1);
     return;
   } while (dwarf_siblingof(&child, &child) == 0);
+}
+
+constexpr std::uint64_t kMostLineBytes = std::uint64_t{8} << 20; // of all units of a file
+
+// libdw has unpacked it.
+std::span<const char> line_tables_of(Elf* elf) {
+  std::size_t names = 0;
+  if (elf_getshdrstrndx(elf, &names) != 0) return {};
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type == SHT_NOBITS) continue;
+    const char* name = elf_strptr(elf, names, header.sh_name);
+    const std::string_view known = name != nullptr ? name : "";
+    if (known != ".debug_line" && known != ".zdebug_line") continue;
+    const Elf_Data* data = elf_getdata(section, nullptr);
+    if (data == nullptr || data->d_buf == nullptr) return {};
+    return {static_cast<const char*>(data->d_buf), data->d_size};
+  }
+  return {};
 }
 
 struct Line {
@@ -80,8 +101,29 @@ std::string function_name(Dwarf_Die die) {
   return name != nullptr ? name : "";
 }
 
-DwarfLookup::DwarfLookup(Elf* elf) : dwarf_(dwarf_begin_elf(elf, DWARF_C_READ, nullptr)) {
+DwarfLookup::DwarfLookup(Elf* elf)
+    : dwarf_(elf != nullptr ? dwarf_begin_elf(elf, DWARF_C_READ, nullptr) : nullptr) {
+  if (dwarf_ != nullptr) line_tables_ = line_tables_of(elf);
   index_units();
+}
+
+// A byte of a table may be a row, which takes a hundred bytes of memory.
+bool DwarfLookup::may_read_lines(Dwarf_Die& unit) {
+  Dwarf_Attribute value;
+  Dwarf_Word at = 0;
+  if (dwarf_attr(&unit, DW_AT_stmt_list, &value) == nullptr || dwarf_formudata(&value, &at) != 0)
+    return true; // it has none
+  const auto [known, is_new] = may_read_.try_emplace(at, true);
+  if (!is_new) return known->second;
+  std::uint32_t size = 0;
+  std::uint64_t bytes = 0;
+  if (!read_at(line_tables_, at, size)) return true; // libdw refuses it, too
+  if (size != UINT32_MAX) bytes = size;
+  else if (!read_at(line_tables_, at + sizeof size, bytes)) return true;
+  bytes = std::min<std::uint64_t>(bytes, line_tables_.size());
+  if (bytes > kMostLineBytes - line_bytes_) left_out_lines_ = true;
+  else line_bytes_ += bytes;
+  return known->second = !left_out_lines_;
 }
 
 DwarfLookup::~DwarfLookup() {
@@ -187,11 +229,12 @@ std::vector<SourceFrame> DwarfLookup::frames(std::uint64_t address) {
     chain.push_back(function->die);
     add_inlined(chain, function->die, address, 0);
   }
-  Line at = line_at(lines, address);
+  const bool has_lines = may_read_lines(lines);
+  Line at = has_lines ? line_at(lines, address) : Line();
   std::vector<SourceFrame> frames;
   for (std::size_t i = chain.size(); i-- > 0;) {
     frames.push_back({function_name(chain[i]), at.file, at.line, i > 0, nullptr});
-    if (i > 0) at = call_site(lines, chain[i]);
+    if (i > 0 && has_lines) at = call_site(lines, chain[i]);
   }
   if (chain.empty() && !at.file.empty()) frames.push_back({"", at.file, at.line, false, nullptr});
   return frames;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@ std::string function_name(Dwarf_Die die);
 
 class DwarfLookup {
 public:
-  explicit DwarfLookup(Elf* elf); // borrowed; must outlive this
+  explicit DwarfLookup(Elf* elf); // borrowed; must outlive this; null: nothing is known
   ~DwarfLookup();
   DwarfLookup(const DwarfLookup&) = delete;
   DwarfLookup& operator=(const DwarfLookup&) = delete;
@@ -44,7 +45,11 @@ public:
   // code; nullptr without a unit. One unit's functions stay where they are.
   const Ranges* functions_beside(std::uint64_t address);
 
+  // Whether lines are missing because their tables are too large.
+  bool left_out_lines() const { return left_out_lines_; }
+
 private:
+  bool may_read_lines(Dwarf_Die& unit);
   void index_units();
   Ranges& functions_of(const Dwarf_Die& unit);
   static Dwarf_Die functions_root(const Dwarf_Die& unit);
@@ -54,6 +59,10 @@ private:
   static const Range* find(const Ranges& ranges, std::uint64_t address);
 
   Dwarf* dwarf_;
+  std::span<const char> line_tables_;      // .debug_line
+  std::map<std::uint64_t, bool> may_read_; // by the table's place
+  std::uint64_t line_bytes_ = 0;           // of those that were read
+  bool left_out_lines_ = false;
   Ranges units_;
   std::map<const void*, Ranges> functions_; // by the unit's first byte
 };

@@ -19,6 +19,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr std::uint64_t kMostUnpacked = std::uint64_t{256} << 20; // bytes of debug data
+
 // What the file is asked for: the byte before a return address belongs to the call.
 std::uint64_t lookup_address(std::uint64_t offset) { return offset == 0 ? 0 : offset - 1; }
 
@@ -90,7 +92,8 @@ void SymbolResolver::resolve_file(const std::string& path, const std::string& bu
   binary->name_addresses(names);
 
   const ElfFile& informed = debug ? *debug : *binary;
-  DwarfLookup dwarf(informed.elf());
+  const bool is_bounded = informed.unpacked_debug_bytes() <= kMostUnpacked;
+  DwarfLookup dwarf(is_bounded ? informed.elf() : nullptr);
   TailCalls tail_calls(dwarf);
   for (const std::uint64_t offset : file.wanted) tail_calls.want(offset);
   tail_calls.resolve(informed);
@@ -100,6 +103,8 @@ void SymbolResolver::resolve_file(const std::string& path, const std::string& bu
     if (!frames.empty()) frames.back().callee = tail_calls.at(file.wanted[i]);
     file.frames[file.wanted[i]] = std::move(frames);
   }
+  if (!is_bounded || dwarf.left_out_lines())
+    cannot_answer(path, file, "its debug data would take too much memory: lines are missing");
 }
 
 const SymbolResolver::File* SymbolResolver::find(const Module& module) const {

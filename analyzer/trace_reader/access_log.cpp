@@ -6,11 +6,15 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/base/memory_limit.h"
+
 namespace gmt {
 namespace fs = std::filesystem;
 namespace {
 
 using trace::Kind;
+
+constexpr std::uint64_t kMostMemory = std::uint64_t{200} << 20;
 
 class AccessLogReader {
 public:
@@ -18,7 +22,13 @@ public:
 
   void read(const fs::path& path) {
     SlotFile file(path, log_.stats);
+    const MemoryLimit limit(kMostMemory);
     for (SlotRecord record; file.read(record);) {
+      if (limit.is_reached()) {
+        ++log_.stats.damaged;
+        log_.stats.skipped = "it has more figures than fit into a report's memory";
+        return;
+      }
       file.words_of(record, payload_);
       on_record(record.head.kind);
     }

@@ -8,6 +8,8 @@
 #include <span>
 #include <utility>
 
+#include "analyzer/model/device_number.h"
+
 namespace gmt {
 namespace {
 
@@ -23,6 +25,17 @@ bool is_event(Kind kind) {
          (k >= static_cast<unsigned>(Kind::kName) &&
           k <= static_cast<unsigned>(Kind::kExecution)) ||
          kind == Kind::kHostMemory;
+}
+
+// A word that may name a device, or none, says neither.
+bool is_damaged_device(std::uint64_t word) {
+  const auto half = static_cast<std::uint32_t>(word);
+  return device_number(word) < 0 && half != UINT32_MAX;
+}
+
+bool names_no_device(Kind kind, const trace::Slot& slot) {
+  if (kind == Kind::kContext) return is_damaged_device(trace::ContextView(slot).device());
+  return kind == Kind::kDevice && is_damaged_device(trace::DeviceView(slot).ordinal());
 }
 
 } // namespace
@@ -72,7 +85,8 @@ void LogReader::parse() {
       return;
     }
     if (is_event(record.head.kind)) {
-      keep(record);
+      if (names_no_device(record.head.kind, file_[record.slot])) ++stats_.damaged;
+      else keep(record);
     } else if (record.head.kind == Kind::kStack) {
       define_stack(record);
     } else if (record.head.kind == Kind::kPythonCode) {

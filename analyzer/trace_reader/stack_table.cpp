@@ -26,16 +26,39 @@ bool is_in(const StackTable::Ranges& ranges, std::uint64_t address) {
 
 } // namespace
 
-StackId StackTable::intern(std::span<const std::uint64_t> addresses) {
-  if (addresses.empty()) return {};
-  if (size() * 2 >= buckets_.size()) grow();
-  const std::uint32_t hash = hash_of(addresses);
+// Its bucket, or the one that is to have it.
+std::size_t StackTable::find(std::span<const std::uint64_t> addresses, std::uint32_t hash) const {
   const std::size_t mask = buckets_.size() - 1;
   std::size_t at = hash & mask;
   for (; buckets_[at].id != 0; at = (at + 1) & mask) {
     if (buckets_[at].hash != hash) continue;
-    if (std::ranges::equal(frames({buckets_[at].id}), addresses)) return {buckets_[at].id};
+    if (std::ranges::equal(frames({buckets_[at].id}), addresses)) break;
   }
+  return at;
+}
+
+// Python frames stand behind the native ones: the outermost of those are kept then.
+StackId StackTable::intern(std::span<const std::uint64_t> addresses) {
+  if (const StackId known = add_or_find(addresses, kMostStacks)) return known;
+  if (addresses.empty()) return {};
+  ++merged_;
+  std::size_t most = kMostStacks;
+  for (const std::size_t kept : {8, 4, 2, 1}) {
+    most += kMostStacks / 8; // each step has room of its own
+    if (const StackId outer = add_or_find(addresses.last(std::min(kept, addresses.size())), most))
+      return outer;
+  }
+  return {};
+}
+
+// No id if it is not there, and there are as many already.
+StackId StackTable::add_or_find(std::span<const std::uint64_t> addresses, std::size_t most) {
+  if (addresses.empty()) return {};
+  if (size() * 2 >= buckets_.size()) grow();
+  const std::uint32_t hash = hash_of(addresses);
+  const std::size_t at = find(addresses, hash);
+  if (buckets_[at].id != 0) return {buckets_[at].id};
+  if (size() >= most) return {};
   const auto id = static_cast<std::uint32_t>(size() + 1);
   addresses_.insert(addresses_.end(), addresses.begin(), addresses.end());
   begins_.push_back(addresses_.size());
@@ -73,6 +96,10 @@ StackId StackTable::intern_python(const std::vector<std::uint64_t>& addresses) {
   std::vector<std::uint64_t> shown;
   if (!interpreter_.empty()) shown = shown_frames(addresses);
   if (shown.empty()) return intern(addresses);
+  if (size() >= kMostStacks) {
+    const auto known = by_shown_frames_.find(shown);
+    return known != by_shown_frames_.end() ? known->second : intern(addresses);
+  }
   const auto [at, is_new] = by_shown_frames_.try_emplace(std::move(shown));
   if (is_new) at->second = intern(addresses);
   return at->second;

@@ -32,6 +32,10 @@ public:
   // Empty for id 0 and for ids never given out
   std::span<const std::uint64_t> frames(StackId id) const;
   std::size_t size() const { return begins_.size() - 2; } // ids are 1..size()
+  // Of stacks that differ, only the first kMostStacks are kept whole. Of later ones the outermost
+  // frames stay, so that some share an id.
+  static constexpr std::size_t kMostStacks = 32'768;
+  std::uint64_t merged() const { return merged_; } // how many came later
   PythonFrames& python() { return python_; }
   const PythonFrames& python() const { return python_; }
 
@@ -40,9 +44,12 @@ private:
     std::uint32_t hash = 0;
     std::uint32_t id = 0; // 0: empty
   };
+  std::size_t find(std::span<const std::uint64_t> addresses, std::uint32_t hash) const;
+  StackId add_or_find(std::span<const std::uint64_t> addresses, std::size_t most);
   void grow();
   std::vector<std::uint64_t> shown_frames(const std::vector<std::uint64_t>& addresses) const;
 
+  std::uint64_t merged_ = 0;
   std::vector<std::uint64_t> addresses_;
   std::vector<std::uint64_t> begins_{0, 0}; // frames of id i: [begins_[i], begins_[i + 1])
   std::vector<Bucket> buckets_;             // open addressing, a power of two, at most half full

@@ -47,17 +47,25 @@ std::string text_of(const nlohmann::ordered_json& data) {
   return data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+// A browser draws no more, and the page stays small; the JSON report has all.
+constexpr std::size_t kMostOnPage = 1000;
+
+OutputOptions for_page(OutputOptions options) {
+  if (options.limit == 0 || options.limit > kMostOnPage) options.limit = kMostOnPage;
+  return options;
+}
+
 void write_page(const Report& report, std::string_view json, std::string_view comparison,
                 std::ostream& out) {
   out.write(gmt_page_begin, gmt_page_middle - gmt_page_begin);
   write_data("report-data", json, out);
-  write_data("history-data", text_of(html::page_data(report)), out);
+  write_data("history-data", text_of(html::page_data(report, kMostOnPage)), out);
   if (!comparison.empty()) write_data("compare-data", comparison, out);
   out.write(gmt_page_middle, gmt_page_end - gmt_page_middle);
 }
 
 void write_html(const Report& report, const OutputOptions& options, std::ostream& out) {
-  write_page(report, json_report(report, options), {}, out);
+  write_page(report, json_report(report, for_page(options)), {}, out);
 }
 
 const OutputRegistration kHtml{

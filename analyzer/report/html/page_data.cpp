@@ -3,10 +3,12 @@
 
 #include "analyzer/report/html/page_data.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <vector>
 
 #include "analyzer/report/fingerprint.h"
 #include "analyzer/report/html/source_lines.h"
@@ -163,10 +165,12 @@ Json history_of(const MemoryHistory& history, FrameTable& frames) {
           {"other_stacks", std::move(others)}};
 }
 
-Json sources_of(const Report& report) {
+using Findings = std::vector<ReportedFinding>;
+
+Json sources_of(const Report& report, const Findings& shown) {
   SourceLines sources;
   if (!report.with_sources) return Json::object();
-  for (const ReportedFinding& finding : report.findings) {
+  for (const ReportedFinding& finding : shown) {
     for (const LabelledStack& stack : finding.stacks) {
       for (const Frame& frame : stack.frames) sources.add(frame.file, frame.line);
     }
@@ -184,10 +188,10 @@ Json sources_of(const Report& report) {
 }
 
 // Findings that several processes have alike, and processes that differ from the others.
-Json ranks_of(const Report& report) {
+Json ranks_of(const Report& report, const Findings& shown) {
   const Peers peers = peers_of(report);
   Json equal = Json::array(), differing = Json::array();
-  for (EqualFindings& findings : equal_findings(report, peers, report.findings))
+  for (EqualFindings& findings : equal_findings(report, peers, shown))
     equal.push_back({{"findings", std::move(findings.all)}, {"where", std::move(findings.where)}});
   for (const Outlier& outlier : outliers(report, peers)) differing.push_back(outlier.words);
   return {{"noun", peers.noun()}, {"equal", std::move(equal)}, {"differing", std::move(differing)}};
@@ -195,15 +199,18 @@ Json ranks_of(const Report& report) {
 
 } // namespace
 
-Json page_data(const Report& report) {
+Json page_data(const Report& report, std::size_t most_findings) {
+  const std::size_t count = std::min(report.findings.size(), most_findings);
+  const Findings shown(report.findings.begin(),
+                       report.findings.begin() + static_cast<std::ptrdiff_t>(count));
   FrameTable frames;
   Json processes = Json::array();
   for (const ProcessReport& process : report.processes)
     processes.push_back(process.history ? history_of(*process.history, frames) : Json(nullptr));
   return {{"processes", std::move(processes)},
           {"frames", frames.take()},
-          {"sources", sources_of(report)},
-          {"ranks", ranks_of(report)}};
+          {"sources", sources_of(report, shown)},
+          {"ranks", ranks_of(report, shown)}};
 }
 
 } // namespace gmt::html

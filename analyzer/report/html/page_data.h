@@ -4,12 +4,15 @@
 // processes of one run have alike.
 #pragma once
 
+#include <cstddef>
+
 #include <nlohmann/json.hpp>
 
 #include "analyzer/report/report.h"
 
 namespace gmt::html {
 
-nlohmann::ordered_json page_data(const Report& report);
+// Of the report's findings the page has the first `most_findings`.
+nlohmann::ordered_json page_data(const Report& report, std::size_t most_findings);
 
 } // namespace gmt::html

@@ -80,7 +80,7 @@ function showFindings(indices) {
 function leftOut() {
   const { limit, min_bytes: small, kinds } = report.not_shown;
   const parts = [];
-  if (limit > 0) parts.push(`${plural(limit, 'finding')} beyond --limit`);
+  if (limit > 0) parts.push(`${plural(limit, 'finding')} beyond the first ${formatCount(report.findings.length)}`);
   if (small > 0) parts.push(`${formatCount(small)} smaller than --min-bytes`);
   if (kinds > 0) parts.push(`${formatCount(kinds)} of kinds that were not asked for`);
   if (report.suppressed > 0) parts.push(`${formatCount(report.suppressed)} suppressed`);
