@@ -81,7 +81,7 @@ def main():
     parser.add_argument("--longest", type=int, help="bytes of an input")
     parser.add_argument("--seeds", help="a command that writes inputs into the folder that it gets")
     parser.add_argument("--seed", help="a command that writes one input into the file that it gets")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="gpumemtrace-fuzz-", dir=shared) as folder:
         done = run(options, pathlib.Path(folder))
