@@ -86,7 +86,7 @@ private:
   std::array<char, 1 << 14> buffer_;
 };
 
-// Nobody may write into a folder of another user, or one that only bears the name of a trace.
+// Nothing is written into a folder of another user, or one that only has the name of a trace.
 std::string refusal(const Descriptor& folder, Into into) {
   if (into == Into::kAnyFolder) return {};
   if (into == Into::kOwnTrace && !owned_by_this_user(folder))

@@ -60,7 +60,7 @@ private:
 
   Dwarf* dwarf_;
   std::span<const char> line_tables_;      // .debug_line
-  std::map<std::uint64_t, bool> may_read_; // by the table's place
+  std::map<std::uint64_t, bool> may_read_; // by the table's offset
   std::uint64_t line_bytes_ = 0;           // of those that were read
   bool left_out_lines_ = false;
   Ranges units_;

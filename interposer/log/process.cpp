@@ -31,7 +31,7 @@ namespace gmt::interposer {
 
 namespace {
 
-// Another user may have put a link, or a pipe that nobody reads, in the file's place.
+// Another user may have put a link, or a pipe without a reader, in the file's place.
 constexpr int kNoOtherFile = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 
 // Stands in for the fork page until there is one

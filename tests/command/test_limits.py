@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers in a trace that somebody else wrote: none of them takes a report more than a gigabyte or half a minute, and what
+"""Numbers in a trace that another user wrote: none of them takes a report more than a gigabyte or half a minute, and what
 is left out is counted (docs/traces.md)."""
 
 import json

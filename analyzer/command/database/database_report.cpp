@@ -89,7 +89,7 @@ void add_all(SqlFile& file, const Report& report, const DatabaseOptions& options
            "COMMIT");
 }
 
-// Beside the file, under a name that nobody can have made a link of.
+// Beside the file, under a name that cannot be a link yet.
 std::string make_partial(const std::string& path) {
   std::string name = path + ".partial.XXXXXX";
   const Descriptor made(::mkostemp(name.data(), O_CLOEXEC));

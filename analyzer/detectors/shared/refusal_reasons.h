@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why CUDA refused a call, as far as its record and the heap tell: limits of launches that every
+// Why CUDA refused a call, as far as its record and the heap know: limits of launches that every
 // device has, memory that is registered already, a prefetch of memory that is not managed. Adds to
 // the finding about the call.
 #pragma once
