@@ -212,7 +212,8 @@ private:
       group_of({block.allocated.value, block.api, block.memory_kind, kernels_ran}, block);
     groups_[group].bytes += block.bytes;
     ++groups_[group].blocks;
-    groups_[group].largest = std::max(groups_[group].largest, block.bytes);
+    const std::uint64_t size = block.bytes != 0 ? block.bytes : UINT64_MAX; // 0: unknown
+    groups_[group].largest = std::max(groups_[group].largest, size);
     if (in_pool && freed_at != kAlive) primers_.note_unused(block, group, freed_at);
   }
 
