@@ -11,7 +11,7 @@ namespace gmt::executor {
 namespace {
 
 constexpr std::uint64_t kPage = std::uint64_t{2} << 20;
-constexpr std::uint32_t kIllegalAddress = 700, kMisalignedAddress = 716;
+constexpr std::uint32_t kIllegalAddress = 700, kLaunchTimeout = 702, kMisalignedAddress = 716;
 
 Extent thread_extent(const Launch& launch, std::uint32_t thread) {
   Extent extent;
@@ -207,7 +207,11 @@ void Reports::race(const AccessFacts& facts, const OtherThread& other) {
 void Reports::never_meet(const AccessFacts& facts, const OtherThread& other, bool whole_block) {
   Report* report =
     first(facts, whole_block ? ReportKind::kDeadlock : ReportKind::kBarrierDivergence);
-  if (report != nullptr && other.code != nullptr) set_other(*report, other);
+  const bool is_hang = whole_block && other.code == nullptr; // all wait for more than there are
+  if (is_hang) note_error(facts, kLaunchTimeout);
+  if (report == nullptr) return;
+  if (is_hang) report->gpu_error = kLaunchTimeout;
+  if (other.code != nullptr) set_other(*report, other);
 }
 
 void Reports::ends(const AccessFacts& facts, ReportKind kind, std::uint32_t error,

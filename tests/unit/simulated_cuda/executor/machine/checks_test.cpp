@@ -259,7 +259,7 @@ TEST_F(ChecksTest, ThreadsThatLeftAreNotWaitedFor) {
 
 TEST_F(ChecksTest, ABarrierThatNeverHasItsThreads) {
   load(kernel("bar.sync 1, 96;"));
-  run({1}, {64}, {0, 0});
+  EXPECT_EQ(run({1}, {64}, {0, 0}).gpu_error, 702u);
   EXPECT_EQ(only().kind, ReportKind::kDeadlock);
 }
 

@@ -173,7 +173,7 @@ TEST_F(EndingsTest, BlocksThatAreLetGoInTheEnd) {
   for (const unsigned workers : {1u, 2u, 3u}) {
     workers_ = workers;
     load(kernel("setp.ne.u32 %p2, %r7, 5; @%p2 bra A;\n"
-                "B: add.u32 %r1, %r1, 1; setp.lt.u32 %p3, %r1, 3000000; @%p3 bra B;\n"
+                "B: add.u32 %r1, %r1, 1; setp.lt.u32 %p3, %r1, 200000; @%p3 bra B;\n"
                 "st.volatile.global.u32 [%x0], %r1; ret;\n" +
                 std::string(kPoll)));
     const std::uint64_t flag = put(std::vector<std::uint32_t>(1));
