@@ -198,7 +198,7 @@ private:
   // The finding about the newest free in a kernel that may have ended the context; empty if there
   // is none. Such frees give these two codes (measured on an H200, driver 580).
   static std::string_view deadly_free(const Death& death, const EndOfTrace& end, const Heap& heap) {
-    using What = DeviceMistake::What;
+    using Mistake = DeviceMistake::What;
     if (death.code != cuda::CUDA_ERROR_ILLEGAL_ADDRESS &&
         death.code != cuda::CUDA_ERROR_LAUNCH_FAILED)
       return {};
@@ -206,14 +206,14 @@ private:
     for (const auto& context : end.device_contexts) {
       if (death.context != 0 && context->heap.context() != death.context) continue;
       for (const DeviceMistake& mistake : context->heap.mistakes()) {
-        if (mistake.what == What::kMismatched || mistake.what == What::kAlignment) continue;
+        if (mistake.what == Mistake::kMismatched || mistake.what == Mistake::kAlignment) continue;
         if (newest == nullptr || mistake.at.time > newest->at.time) newest = &mistake;
       }
     }
     if (newest == nullptr) return {};
-    if (newest->what == What::kDoubleFree) return "device-heap-double-free";
+    if (newest->what == Mistake::kDoubleFree) return "device-heap-double-free";
     const bool of_host =
-      newest->what == What::kNeverAllocated && host_block_of(*newest, heap) != nullptr;
+      newest->what == Mistake::kNeverAllocated && host_block_of(*newest, heap) != nullptr;
     return of_host ? "heap-mixed" : "device-heap-invalid-free";
   }
 
