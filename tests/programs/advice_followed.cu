@@ -130,8 +130,10 @@ static void too_many_threads()
 int main(int argc, char** argv)
 {
   const std::string_view word = argc > 1 ? argv[1] : "";
-  followed = word.ends_with("-followed");
-  if (word.starts_with("array")) {
+  constexpr std::string_view kEnding = "-followed";
+  followed = word.size() > kEnding.size() && word.substr(word.size() - kEnding.size()) == kEnding;
+  const auto begins = [word](std::string_view with) { return word.substr(0, with.size()) == with; };
+  if (begins("array")) {
     std::vector<unsigned char> image(kCount, 3), back(kCount);
     cudaArray_t array = nullptr;
     cudaChannelFormatDesc bytes = cudaCreateChannelDesc<unsigned char>();
@@ -142,11 +144,11 @@ int main(int argc, char** argv)
       must_be(3, back[7]);
     }
     CHECK(cudaFreeArray(array));
-  } else if (word.starts_with("order")) {
+  } else if (begins("order")) {
     ordered();
-  } else if (word.starts_with("registered")) {
+  } else if (begins("registered")) {
     register_again();
-  } else if (word.starts_with("prefetch")) {
+  } else if (begins("prefetch")) {
     prefetch();
   } else {
     too_many_threads();

@@ -84,7 +84,7 @@ TEST_F(Model, TheHeapsVerdictYieldsWhereADeviceHeapHasThePointer) {
   EventStream stream(written());
   ProcessModel model(stream, options);
   Heap heap;
-  const Arbiter arbiter(heap, model.device_heaps());
+  const Arbiter arbiter(heap, model.device_heaps(), 0);
   std::string standing;
   while (const Event* e = stream.next()) {
     model.follow(*e);

@@ -262,8 +262,8 @@ TEST(ReportText, StaysWithinAHundredColumns) {
   report.processes[0].arguments.assign(40, "argument");
   std::istringstream lines(text_of(report));
   for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with("SUMMARY:")) // one line, whatever is in it
-      EXPECT_LE(line.size(), 100u) << line;
+    if (line.starts_with("SUMMARY:")) continue; // one line, whatever is in it
+    EXPECT_LE(line.size(), 100u) << line;
   }
 }
 

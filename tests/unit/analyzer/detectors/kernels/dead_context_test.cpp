@@ -90,7 +90,9 @@ TEST_F(DeadContexts, OfManyKernelsTheNewest) {
 
 TEST_F(DeadContexts, EveryErrorThatAKernelCauses) {
   std::uint16_t context = 0;
-  for (const std::uint16_t code : {700, 702, 710, 714, 715, 716, 717, 718, 719, 721}) {
+  const std::initializer_list<std::uint16_t> codes = {700, 702, 710, 714, 715,
+                                                      716, 717, 718, 719, 721};
+  for (const std::uint16_t code : codes) {
     ++context;
     log().context(context, 0xc0 + context, 0, false);
     run_kernel(kFill, {}, 0x400, context);

@@ -41,8 +41,8 @@ protected:
       {.api = "cuLaunchKernel",
        .via = "cudaLaunchKernel",
        .stack = {0x400},
-       .order = order,
        .context = context,
+       .order = order,
        .flags = trace::kLaunchScanned},
       Made<trace::LaunchFields>().function(kFunction).stream(stream).grid({1, 1, 1}).block(
         {1, 1, 1}),

@@ -43,7 +43,8 @@ protected:
   UserPools user_pools{store};
   Arrays arrays{store, cuda.contexts};
   const PointerReadings readings{store, user_pools};
-  GraphReplay graphs{store, cuda, arrays, readings};
+  const HostMemory host_memory{};
+  GraphReplay graphs{store, cuda, arrays, readings, host_memory};
   AccessList accesses{store};
 };
 

@@ -30,7 +30,8 @@ protected:
   const PointerReadings readings{store, user_pools};
   const Bounds bounds{store, cuda.contexts};
   const PoolVerdicts pools{store, user_pools, bounds, readings};
-  const ArgumentVerdicts arguments{store, user_pools, pools, readings};
+  const HostMemory host_memory{};
+  const ArgumentVerdicts arguments{store, user_pools, pools, readings, host_memory};
 };
 
 TEST_F(Arguments, LiveMemory) {

@@ -42,7 +42,8 @@ protected:
   const PointerReadings readings{store, user_pools};
   const Bounds bounds{store, cuda.contexts};
   const PoolVerdicts pools{store, user_pools, bounds, readings};
-  const RangeVerdicts ranges{store, cuda.contexts, user_pools, arrays, bounds, pools};
+  const HostMemory host_memory{};
+  const RangeVerdicts ranges{store, cuda.contexts, user_pools, arrays, bounds, pools, host_memory};
 };
 
 TEST_F(NamedRanges, InsideOfALiveBlock) {
