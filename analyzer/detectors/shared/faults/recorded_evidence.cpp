@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "analyzer/base/text_format.h"
+#include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/faults/fault_words.h"
 
 namespace gmt {
@@ -61,6 +63,26 @@ bool is_in_local_window(const Event& e) {
   const FaultView fault(e);
   return fault.fault() == FaultKind::kOutOfBounds && is_global_space(fault.space()) &&
          fault.neighbour_bytes() != 0 && fault.neighbour_space() == FaultSpace::kLocal;
+}
+
+std::string advice_on_device(int device, int owner, trace::MemoryKind memory_kind) {
+  const bool is_pool = memory_kind == trace::MemoryKind::kStreamOrdered;
+  if (!is_pool && memory_kind != trace::MemoryKind::kVmmMapping)
+    return advice_on_reach(device, owner);
+  return cat({"If cudaDeviceCanAccessPeer says that device ", std::to_string(device),
+              " can reach device ", std::to_string(owner), ", give it access to the ",
+              is_pool ? "memory's pool with cudaMemPoolSetAccess" : "mapping with cuMemSetAccess",
+              " before the launch; else copy the data."});
+}
+
+std::optional<std::uint64_t> misaligned_parameter(std::span<const std::uint64_t> arguments,
+                                                  const MemoryAround& around, std::uint64_t bytes) {
+  if (around.block == nullptr) return std::nullopt;
+  for (const std::uint64_t word : arguments) {
+    const std::uint64_t address = trace::argument_address(word);
+    if (address - around.block->address < around.block->bytes && address % bytes != 0) return word;
+  }
+  return std::nullopt;
 }
 
 FaultEvidence evidence_of(const Event& event, std::string_view kind, const MemoryAround& around,

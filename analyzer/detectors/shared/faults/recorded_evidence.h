@@ -2,6 +2,10 @@
 // What a record of the simulated device says of a fault, as evidence for advice.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "analyzer/detectors/process_facts.h"
@@ -18,6 +22,15 @@ bool is_empty_array(const Event& fault);
 bool is_null_access(const Event& fault);
 // In a thread's local memory, by an address that is one of global memory for the instruction.
 bool is_in_local_window(const Event& fault);
+
+// What opens the memory of the device `owner` to another one. Pools and mappings have lists of the
+// devices that may use them.
+std::string advice_on_device(int device, int owner, trace::MemoryKind memory_kind);
+
+// The argument, as trace::argument_word() makes them, that leads into the block and is itself no
+// multiple of the access's size.
+std::optional<std::uint64_t> misaligned_parameter(std::span<const std::uint64_t> arguments,
+                                                  const MemoryAround& around, std::uint64_t bytes);
 
 FaultEvidence evidence_of(const Event& fault, std::string_view kind, const MemoryAround& around,
                           const StrayAddress& stray, const ProcessFacts& facts);

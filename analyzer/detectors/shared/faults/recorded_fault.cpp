@@ -24,12 +24,11 @@ namespace {
 using trace::FaultKind;
 using trace::FaultView;
 
-constexpr std::array<std::string_view, 6> kAccesses{"",       "load",      "store",
-                                                    "atomic", "reduction", "copy"};
-
 std::string_view access_word(trace::FaultAccess access) {
+  constexpr std::array<std::string_view, 6> kWords{"",       "load",      "store",
+                                                   "atomic", "reduction", "copy"};
   const auto i = static_cast<std::size_t>(access);
-  return i < kAccesses.size() ? kAccesses[i] : std::string_view();
+  return i < kWords.size() ? kWords[i] : std::string_view();
 }
 
 Extents index_extents(trace::Index3 i) { return {i.x, i.y, i.z}; }
@@ -52,18 +51,6 @@ std::string_view kind_of(FaultKind kind) {
   }
 }
 
-// What opens the memory of the device `owner` to another one. Pools and mappings have lists of the
-// devices that may use them.
-std::string advice_on_reach(int device, int owner, trace::MemoryKind memory_kind) {
-  const bool is_pool = memory_kind == trace::MemoryKind::kStreamOrdered;
-  if (!is_pool && memory_kind != trace::MemoryKind::kVmmMapping)
-    return gmt::advice_on_reach(device, owner);
-  return cat({"If cudaDeviceCanAccessPeer says that device ", std::to_string(device),
-              " can reach device ", std::to_string(owner), ", give it access to the ",
-              is_pool ? "memory's pool with cudaMemPoolSetAccess" : "mapping with cuMemSetAccess",
-              " before the launch; else copy the data."});
-}
-
 // One record in words.
 class FaultWords {
 public:
@@ -78,7 +65,8 @@ public:
     if (known && !is_beside_variable) around_ = memory_around(fault_.address(), bytes(), {heap});
     if (known && around_.block == nullptr && fault_.neighbour_bytes() == 0)
       stray_ = stray_address(fault_.address(), bytes(), {heap}, facts);
-    if (fault_.fault() == FaultKind::kMisaligned) find_parameter(arguments);
+    if (fault_.fault() == FaultKind::kMisaligned)
+      parameter_ = misaligned_parameter(arguments, around_, bytes());
     if (is_in_local_window(e)) stray_.how = StrayAddress::How::kLocal;
     if (around_.where != MemoryAround::Where::kInside) return;
     // Before a process has a second context its calls name none.
@@ -103,7 +91,7 @@ public:
 
 private:
   std::string advice(std::string_view finding) const {
-    if (is_out_of_reach()) return advice_on_reach(device_, owner_, around_.block->memory_kind);
+    if (is_out_of_reach()) return advice_on_device(device_, owner_, around_.block->memory_kind);
     if (fault_.fault() == FaultKind::kSharedRace &&
         facts_.text(fault_.message()) == "read-modify-write")
       return "Use an atomic, such as atomicAdd, or give each thread memory of its own: the line reads and writes, "
@@ -177,17 +165,6 @@ private:
            device_ != owner_;
   }
 
-  // The parameter that leads to the address and is itself no multiple of the access's size.
-  void find_parameter(std::span<const std::uint64_t> arguments) {
-    const std::uint64_t end =
-      around_.block == nullptr ? 0 : around_.block->address + around_.block->bytes;
-    for (const std::uint64_t word : arguments) {
-      const std::uint64_t address = trace::argument_address(word);
-      if (around_.block == nullptr || address < around_.block->address || address >= end) continue;
-      if (address % bytes() != 0 && !parameter_) parameter_ = word;
-    }
-  }
-
   Text parameter_words() const {
     if (!parameter_) return {};
     return cat({"; parameter ", std::to_string(trace::argument_parameter(*parameter_) + 1),
@@ -196,7 +173,6 @@ private:
   }
 
   std::uint64_t bytes() const { return std::max<std::uint64_t>(1, fault_.bytes()); }
-
   // A device that unmaps freed memory knows only that nothing is mapped there.
   std::string_view kind() const {
     if (is_out_of_reach()) return fault_kinds::kFault; // nothing is wrong with the address
