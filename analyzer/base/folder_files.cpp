@@ -86,11 +86,12 @@ private:
   std::array<char, 1 << 14> buffer_;
 };
 
-// Nothing is written into a folder of another user, or one that only has the name of a trace.
+// Nothing is written into a folder of another user, unless it is a trace and its process was started
+// by this command.
 std::string refusal(const Descriptor& folder, Into into) {
   if (into == Into::kAnyFolder) return {};
-  if (into == Into::kOwnTrace && !owned_by_this_user(folder))
-    return "the folder belongs to another user";
+  if (owned_by_this_user(folder)) return {};
+  if (into == Into::kOwnTrace) return "the folder belongs to another user";
   struct stat status = {};
   const bool is_trace = ::fstatat(folder.number(), "info", &status, AT_SYMLINK_NOFOLLOW) == 0 &&
                         S_ISREG(status.st_mode);

@@ -23,6 +23,7 @@
 // expect: clean
 // run: killed
 // exit: signal 9
+// expect: clean
 // not-checked: object-leak
 // not-checked: leak
 #include "answers.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of device 0 that use memory of device 1 by an address that lies in memory, so that no argument shows it. What
 // each kind of memory asks for: cudaMalloc peer access, a pool cudaMemPoolSetAccess, a mapping cuMemSetAccess.
-// libs: cuda
 // run: plain
 // devices: 2
 // env: GPUMEMTRACE_SIM_DEVICES=2
@@ -46,7 +45,7 @@
 // devices: 2
 // env: GPUMEMTRACE_SIM_DEVICES=2
 // expect: clean
-#include "answers.h"
+#include "driver_function.h"
 
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -71,11 +70,11 @@ static int* allocate(const char* what)
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, {1}};
     CUdeviceptr address = 0;
-    CHECK(cuMemAddressReserve(&address, kMapped, 0, 0, 0));
-    CHECK(cuMemCreate(&physical, kMapped, &prop, 0));
-    CHECK(cuMemMap(address, kMapped, 0, physical, 0));
+    CHECK(driver_function<decltype(cuMemAddressReserve)>("cuMemAddressReserve", 10020)(&address, kMapped, 0, 0, 0));
+    CHECK(driver_function<decltype(cuMemCreate)>("cuMemCreate", 10020)(&physical, kMapped, &prop, 0));
+    CHECK(driver_function<decltype(cuMemMap)>("cuMemMap", 10020)(address, kMapped, 0, physical, 0));
     const CUmemAccessDesc own{prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    CHECK(cuMemSetAccess(address, kMapped, &own, 1));
+    CHECK(driver_function<decltype(cuMemSetAccess)>("cuMemSetAccess", 10020)(address, kMapped, &own, 1));
     memory = reinterpret_cast<void*>(address);
   } else {
     CHECK(cudaMalloc(&memory, 128)); // @plain
@@ -94,16 +93,16 @@ static void open_to_device_0(const char* what, void* memory)
     CHECK(cudaMemPoolSetAccess(pool, &other, 1));
   } else if (std::strcmp(what, "mapping") == 0) {
     const CUmemAccessDesc other{{CU_MEM_LOCATION_TYPE_DEVICE, {0}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    CHECK(cuMemSetAccess(reinterpret_cast<CUdeviceptr>(memory), kMapped, &other, 1));
+    CHECK(driver_function<decltype(cuMemSetAccess)>("cuMemSetAccess", 10020)(reinterpret_cast<CUdeviceptr>(memory), kMapped, &other, 1));
   }
 }
 
 static void give_back(const char* what, int* memory)
 {
   if (std::strcmp(what, "mapping") == 0) {
-    CHECK(cuMemUnmap(reinterpret_cast<CUdeviceptr>(memory), kMapped));
-    CHECK(cuMemAddressFree(reinterpret_cast<CUdeviceptr>(memory), kMapped));
-    CHECK(cuMemRelease(physical));
+    CHECK(driver_function<decltype(cuMemUnmap)>("cuMemUnmap", 10020)(reinterpret_cast<CUdeviceptr>(memory), kMapped));
+    CHECK(driver_function<decltype(cuMemAddressFree)>("cuMemAddressFree", 10020)(reinterpret_cast<CUdeviceptr>(memory), kMapped));
+    CHECK(driver_function<decltype(cuMemRelease)>("cuMemRelease", 10020)(physical));
   } else if (std::strcmp(what, "variable") != 0) {
     CHECK(cudaFree(memory));
   }

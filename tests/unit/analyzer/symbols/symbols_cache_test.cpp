@@ -41,7 +41,6 @@ TEST_F(SymbolFileTest, RoundTrip) {
             frame(0x7fff00001234, "outer\t\\t", 7, false)});
   // The same address in a later module
   file.set(0x7fff00001234, 255, {frame(0x7fff00001234, "", 0, false)});
-  std::ofstream(folder_ / "info") << "";
   ASSERT_EQ(file.write(folder_), std::nullopt);
   const SymbolFile read = SymbolFile::read(folder_);
   EXPECT_EQ(read.size(), 2u);
@@ -71,7 +70,6 @@ TEST_F(SymbolFileTest, KeepsWhatIsCalledFromAFrame) {
     std::make_shared<const Callee>(Callee{"tab\t(int)", {{0x10, 0x20}, {0xabc000, 0xabc001}}});
   SymbolFile file;
   file.set(0x2000, 1, {frame(0x2000, "inlined()", 8, true), caller});
-  std::ofstream(folder_ / "info") << "";
   ASSERT_EQ(file.write(folder_), std::nullopt);
   const SymbolFile read = SymbolFile::read(folder_);
   const std::vector<Frame>* frames = read.find(0x2000, 1);
