@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A process that forks behind its first CUDA call: CUDA answers nothing in the child. A child that calls it all the
 // same has one mistake, however many of its calls fail; one that leaves it alone, or forks first, has none.
+// A static runtime answers by itself on a GPU: no call reaches the driver, and nothing is seen of the child.
 // run: uses
-// processes: 2
-// expect: warning api-error message="CUDA was used in a forked child: process" stacks="failed here"@child:LINE(first)
+// processes-shared: 2
+// expect-shared: warning api-error message="CUDA was used in a forked child: process" stacks="failed here"@child:LINE(first)
+// expect-static-real: clean
 // run: leaves-alone
 // processes: 1
 // expect: clean
