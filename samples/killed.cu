@@ -19,7 +19,7 @@
 // expect: clean
 // not-checked: leak
 // run: illegal
-// expect-real: error kernel-fault count=1 api=cudaDeviceSynchronize message="kernels that may have been running: store(int*)" stacks="reported here"@wait_for_kernel:LINE(wait),"launched here"@main:LINE(launch)
+// expect-real: error kernel-fault count=1 api=cudaDeviceSynchronize message="kernels that may have been running: " stacks="reported here"@wait_for_kernel:LINE(wait),"launched here"@main:LINE(launch)
 // expect-simulated: error kernel-out-of-bounds count=1 message="in no memory that CUDA gave out" stacks="accessed here"@store:LINE(store),"launched here"@main:LINE(launch)
 // not-checked: leak
 #include <csignal>

@@ -4,6 +4,7 @@
 //
 // run: array
 // expect: error copy-direction count=1 message="is the handle of 4.0 KiB of CUDA array memory allocated by cudaMallocArray, which is no address; CUDA refused it. Use cudaMemcpy2DToArray" stacks="copied here"@fill_array:LINE(handle),"allocated here"@main:LINE(array)
+// expect: warning unused count=1 stacks="allocated here"@main:LINE(array)
 // run: array-followed
 // expect: clean
 // run: order

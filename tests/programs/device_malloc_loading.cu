@@ -23,25 +23,43 @@
 // expect: error device-heap-leak bytes=192 count=3 stacks="allocated here"@leak_one:LINE(leak),"graph launched here"@capture:LINE(launch-graph),"captured here"@capture:LINE(captured)
 // run: spin linked
 // env: GPUMEMTRACE_SIM_KERNEL_TIME=0.2
+// env: GPUMEMTRACE_SIM_AFTER_FAULT=continue
 // env: CUDA_MODULE_LOADING=LAZY
-// expect: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_linked:LINE(linked)
+// expect-real: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_linked:LINE(linked)
+// expect-simulated: clean
+// not-checked-simulated: device-heap-leak
 // run: spin eager
 // env: GPUMEMTRACE_SIM_KERNEL_TIME=0.2
+// env: GPUMEMTRACE_SIM_AFTER_FAULT=continue
 // env: CUDA_MODULE_LOADING=EAGER
-// expect: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_linked:LINE(linked)
+// expect-real: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_linked:LINE(linked)
+// expect-simulated: clean
+// not-checked-simulated: device-heap-leak
 // run: spin module
 // env: GPUMEMTRACE_SIM_KERNEL_TIME=0.2
-// expect: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_of_module:LINE(module)
+// env: GPUMEMTRACE_SIM_AFTER_FAULT=continue
+// expect-real: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_of_module:LINE(module)
+// expect-simulated: clean
+// not-checked-simulated: device-heap-leak
 // run: spin library
 // env: GPUMEMTRACE_SIM_KERNEL_TIME=0.2
-// expect: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_of_library:LINE(library)
+// env: GPUMEMTRACE_SIM_AFTER_FAULT=continue
+// expect-real: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_of_library:LINE(library)
+// expect-simulated: clean
+// not-checked-simulated: device-heap-leak
 // run: spin linked late
 // env: GPUMEMTRACE_SIM_KERNEL_TIME=0.2
+// env: GPUMEMTRACE_SIM_AFTER_FAULT=continue
 // env: CUDA_MODULE_LOADING=LAZY
-// expect: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_linked:LINE(linked)
+// expect-real: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_linked:LINE(linked)
+// expect-simulated: clean
+// not-checked-simulated: device-heap-leak
 // run: spin module late
 // env: GPUMEMTRACE_SIM_KERNEL_TIME=0.2
-// expect: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_of_module:LINE(module)
+// env: GPUMEMTRACE_SIM_AFTER_FAULT=continue
+// expect-real: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_of_module:LINE(module)
+// expect-simulated: clean
+// not-checked-simulated: device-heap-leak
 #include "answers.h"
 #include "driver_function.h"
 

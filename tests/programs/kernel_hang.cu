@@ -4,31 +4,36 @@
 // run: poll
 // device: simulated
 // expect: error kernel-hang count=1 message="never ends: it polls memory" stacks="waited here"@poll:LINE(poll),"launched here"@main:LINE(polled),"allocated here"@main:LINE(flag)
+// not-checked: leak
 // run: lock
 // device: simulated
 // expect: error kernel-hang count=1 stacks="waited here"@twice:LINE(lock),"launched here"@main:LINE(locked),"allocated here"@main:LINE(flag)
+// not-checked: leak
 // run: grid
 // device: simulated
 // expect: error kernel-hang count=1
+// not-checked: leak
 // run: barrier
 // device: simulated
 // expect: error kernel-hang message="at a barrier for more threads than there are" stacks="waited here"@too_many:LINE(barrier),"launched here"@main:LINE(waited)
+// not-checked: leak
 // run: slow
 // device: simulated
 // options: --kernel-time 300ms
 // expect: clean
-// not-checked: counts
+// not-checked: kernel counts(int volatile*, unsigned long long*)
 // not-checked: leak
 // run: beside
 // device: simulated
 // options: --kernel-time 300ms
 // expect: clean
-// not-checked: poll
+// not-checked: kernel poll(int volatile*)
 // not-checked: leak
 // run: list
 // device: simulated
 // expect: error kernel-out-of-bounds stacks="accessed here"@sum:LINE(value),"launched here"@main:LINE(summed)
 // expect: error kernel-out-of-bounds stacks="accessed here"@sum:LINE(next),"launched here"@main:LINE(summed)
+// not-checked: leak
 // run: list-and-poll
 // device: simulated
 // options: --after-fault continue

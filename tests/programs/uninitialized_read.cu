@@ -19,7 +19,8 @@
 // expect: silent
 // run: unread
 // env: GPUMEMTRACE_LAUNCH_ARGUMENTS=0
-// expect: silent
+// expect-real: silent
+// expect-simulated: warning uninitialized-read count=1 bytes=4096 stacks="copied here"@main:LINE(read),"allocated here"@main:LINE(alloc)
 // run: graph
 // expect: silent
 // run: managed

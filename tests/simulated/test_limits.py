@@ -64,7 +64,7 @@ class SimulatedKernels(unittest.TestCase):
         return left_out
 
     def assert_not_leaks(self, report):
-        self.assertEqual([finding["kind"] for finding in report["findings"]], [])
+        self.assertEqual([finding["kind"] for finding in report["findings"] if finding["severity"] != "note"], [])
         self.assertIn("leak", [gap["what"] for gap in report["not_checked"]])
 
     def test_an_endless_kernel_is_stopped_and_the_program_goes_on(self):
