@@ -7,6 +7,7 @@
 //
 // run: all
 // env: GPUMEMTRACE_SIM_KERNEL_TIME=0.05
+// env: GPUMEMTRACE_SIM_AFTER_FAULT=continue
 // expect: clean
 //
 // run: aligned float
