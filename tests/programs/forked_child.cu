@@ -5,6 +5,7 @@
 // run: uses
 // processes-shared: 2
 // expect-shared: warning api-error message="CUDA was used in a forked child: process" stacks="failed here"@child:LINE(first)
+// expect-static-simulated: warning api-error message="CUDA was used in a forked child: process" stacks="failed here"@child:LINE(first)
 // expect-static-real: clean
 // run: leaves-alone
 // processes: 1

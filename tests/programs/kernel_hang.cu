@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that can never end, one that is only slow, and what becomes of the program after a fault.
 //
+// unlike-fenced: a mapping may be shared with another process, which could change what a kernel polls
 // run: poll
 // device: simulated
 // expect: error kernel-hang count=1 message="never ends: it polls memory" stacks="waited here"@poll:LINE(poll),"launched here"@main:LINE(polled),"allocated here"@main:LINE(flag)
