@@ -18,6 +18,7 @@
 // device: simulated
 // expect: warning uninitialized-read count=1 bytes=40 stacks="copied here"@read:LINE(read),"allocated here"@main:LINE(to)
 // run: tail
+// unlike-fenced: its blocks are longer than what was asked for
 // device: simulated
 // expect: note uninitialized-read count=1 bytes=64 message="nothing has written 64 of them at its end" stacks="copied here"@read:LINE(read),"allocated here"@main:LINE(to)
 // run: whole

@@ -9,7 +9,7 @@ namespace {
 
 __attribute__((noinline)) int allocate_and_free() {
   u64 address = 0;
-  const int result = cuMemAlloc_v2(&address, 333);
+  const int result = cuMemAlloc_v2(&address, 3333);
   return result | cuMemFree_v2(address);
 }
 

@@ -174,7 +174,7 @@ class PlugIns(InterposedCase):
         gone = {(line[2]) for line in trace.modules() if line[0] == "-"}
         self.assertGreater(len(ours), 30, "now and then it comes back to the same place")
         self.assertTrue({line[2] for line in ours[:-1]} <= gone)
-        self.assertEqual(len([call for call in trace.calls if call.kind == "alloc" and call["bytes"] == 333]), 100)
+        self.assertEqual(len([call for call in trace.calls if call.kind == "alloc" and call["bytes"] == 3333]), 100)
         self.check_stacks(trace, ours, gone)
         self.check_variables(trace.modules(), ours)
 
@@ -197,7 +197,7 @@ class PlugIns(InterposedCase):
         """The innermost frame of a plug-in's call lies in the plug-in as it was loaded then."""
         spans = [(int(line[1], 16), int(line[2], 16), int(line[3], 16)) for line in ours]
         for call in trace.calls:
-            if call.kind != "alloc" or call["bytes"] != 333:
+            if call.kind != "alloc" or call["bytes"] != 3333:
                 continue
             loaded = [span for span in spans if span[0] <= call.order]
             frame = trace.stack(call)[0]
