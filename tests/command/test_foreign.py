@@ -46,7 +46,7 @@ class Foreign(CommandCase):
     def planted(self, trace, *names):
         """Reports on the trace after links to the secret were made in it; $$ is the pid of the command."""
         links = "; ".join(f'ln -sf "{self.secret}" "{trace}/{name}"' for name in names)
-        words = f'{links}; exec "{COMMAND}" report --format json "{trace}"'
+        words = f'{links or ":"}; exec "{COMMAND}" report --format json "{trace}"'
         return subprocess.run(
             ["sh", "-c", words],
             check=False, text=True, timeout=60, env=self.environment, cwd=self.folder, capture_output=True,
