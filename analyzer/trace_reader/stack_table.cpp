@@ -5,6 +5,7 @@
 #include "analyzer/trace_reader/stack_table.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 
 namespace gmt {
@@ -43,7 +44,7 @@ StackId StackTable::intern(std::span<const std::uint64_t> addresses) {
   if (addresses.empty()) return {};
   ++merged_;
   std::size_t most = kMostStacks;
-  for (const std::size_t kept : {8, 4, 2, 1}) {
+  for (const std::size_t kept : std::initializer_list<std::size_t>{8, 4, 2, 1}) {
     most += kMostStacks / 8; // each step has room of its own
     if (const StackId outer = add_or_find(addresses.last(std::min(kept, addresses.size())), most))
       return outer;

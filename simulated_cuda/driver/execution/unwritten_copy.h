@@ -3,6 +3,8 @@
 // Driver lock held.
 #pragma once
 
+#include <cuda.h>
+
 #include "executor/checks/unwritten_bytes.h"
 
 namespace gmt::sim {
