@@ -165,11 +165,11 @@ enum class ExecutionUnwritten : std::uint32_t {
 struct ExecutionCopy {
   std::uint32_t size;
   ExecutionUnwritten form;
-  std::uint64_t call;    // as ExecutionLaunch has it: the copy, or the launch of its graph
-  std::uint64_t context; // CUcontext
-  std::uint64_t address; // of the first byte that is missing
+  std::uint64_t call;           // as ExecutionLaunch has it: the copy, or the launch of its graph
+  std::uint64_t context;        // CUcontext
+  std::uint64_t address;        // of the first byte that is missing
   std::uint64_t bytes, missing; // that it reads
-  std::uint32_t to_host; // 1: to memory that the host can read
+  std::uint32_t to_host;        // 1: to memory that the host can read
   std::uint32_t reserved;
 };
 

@@ -52,14 +52,14 @@ enum class UnwrittenForm : std::uint8_t {
   kTail = 3, // the end of the block, which was never filled so far
 };
 enum class ExecutionOp : std::uint8_t {
-  kNotRun = 1,      // nothing of the launch ran
-  kStopped = 2,     // in the middle, at a limit
-  kNotSelected = 3, // left out, as an option asked
-  kTotals = 4,      // of the process so far
-  kFeature = 5,     // how often one feature was executed, of the process so far
-  kRunOver = 6,     // the device ends the program: kernels ran for as long as is allowed
+  kNotRun = 1,        // nothing of the launch ran
+  kStopped = 2,       // in the middle, at a limit
+  kNotSelected = 3,   // left out, as an option asked
+  kTotals = 4,        // of the process so far
+  kFeature = 5,       // how often one feature was executed, of the process so far
+  kRunOver = 6,       // the device ends the program: kernels ran for as long as is allowed
   kUnwrittenCopy = 7, // a copy reads memory of the device of which nothing has written a part
-  kRefused = 8,     // a call that the device does not implement, of the process so far
+  kRefused = 8,       // a call that the device does not implement, of the process so far
 };
 // kFault: which of its words mean something where 0 is a value, too.
 inline constexpr std::uint16_t kFaultHasThread = 1;
@@ -68,7 +68,7 @@ inline constexpr std::uint16_t kFaultHasOther = 4;
 inline constexpr std::uint16_t kFaultOtherHasThread = 8;
 inline constexpr std::uint16_t kFaultNeighbourFreed = 16; // what lies at the address is freed
 inline constexpr std::uint16_t kExecutionExact = 1; // kExecution: the feature is exact, as on a GPU
-inline constexpr std::uint16_t kExecutionToHost = 2; // the copy goes to memory of the host
+inline constexpr std::uint16_t kExecutionToHost = 2;  // the copy goes to memory of the host
 inline constexpr std::uint16_t kExecutionAsAsked = 4; // an option of the user ended the launch
 
 } // namespace gmt::trace

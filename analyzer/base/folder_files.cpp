@@ -86,8 +86,8 @@ private:
   std::array<char, 1 << 14> buffer_;
 };
 
-// Nothing is written into a folder of another user, unless it is a trace and its process was started
-// by this command.
+// Nothing is written into a folder of another user, unless it is a trace and its process was
+// started by this command.
 std::string refusal(const Descriptor& folder, Into into) {
   if (into == Into::kAnyFolder) return {};
   if (owned_by_this_user(folder)) return {};

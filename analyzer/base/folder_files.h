@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of folders that another user may have made: a trace may come from anybody. They are opened
-// relative to a descriptor of their folder. A link of the file's name is never followed, and no call
-// waits for a pipe. What is written is made under a new name, then renamed.
+// relative to a descriptor of their folder. A link of the file's name is never followed, and no
+// call waits for a pipe. What is written is made under a new name, then renamed.
 #pragma once
 
 #include <cstddef>

@@ -144,8 +144,7 @@ private:
   using Key = std::array<std::uint64_t, 4>; // what equal findings have in common
 
   bool may_check(const Block& block, const Heap& heap) const {
-    return (is_array(block) || !facts_.sees_unwritten_copies()) &&
-           is_unshared(block, heap, facts_);
+    return (is_array(block) || !facts_.sees_unwritten_copies()) && is_unshared(block, heap, facts_);
   }
 
   void note_write(const Event& e, const Access& access, const Heap& heap) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // uninitialized-read on the simulated device, which knows of each byte whether a copy, a set or a
 // kernel wrote it, and says of each copy what it reads that nothing wrote, padding left out. To the
-// host it is a warning, as a copy is no use yet; an error where no kernel can have run, as elsewhere;
-// a note where it is the end of a block that was never filled so far. Between blocks of the device
-// unwritten bytes may move along: a note, and only of a block that no kernel was given.
+// host it is a warning, as a copy is no use yet; an error where no kernel can have run, as
+// elsewhere; a note where it is the end of a block that was never filled so far. Between blocks of
+// the device unwritten bytes may move along: a note, and only of a block that no kernel was given.
 //
 // Invariant: kMostKept copies are remembered, each until the device has spoken of it, which is
 // before its call returns.

@@ -35,9 +35,10 @@ void observe_refusal(const char* function, const char* what) {
 extern "C" [[gnu::visibility("default")]] std::uint32_t
 gpumemtrace_observe_execution(const gmt::trace::ExecutionObserver* table) {
   using gmt::trace::ExecutionObserver;
-  constexpr std::size_t kFirst = offsetof(ExecutionObserver, unwritten_copy); // what it had at first
-  const bool fits = table == nullptr || (table->version == gmt::trace::kExecutionVersion &&
-                                         table->size >= kFirst);
+  constexpr std::size_t kFirst = offsetof(ExecutionObserver, unwritten_copy); // what it had at
+                                                                              // first
+  const bool fits =
+    table == nullptr || (table->version == gmt::trace::kExecutionVersion && table->size >= kFirst);
   if (fits) gmt::sim::observer.store(table, std::memory_order_release);
   return gmt::trace::kExecutionVersion;
 }

@@ -23,8 +23,8 @@ std::string code_of(const Location& location) {
 using Reported = std::pair<Moment, Report>;
 
 // Two lines race with each other whichever thread comes first: one report, the earliest, counts
-// both ways. Within one line the load and the store of a thread race with the same threads: they are
-// one as well, and count once.
+// both ways. Within one line the load and the store of a thread race with the same threads: they
+// are one as well, and count once.
 void join_swapped_races(std::vector<Reported>& reports) {
   std::map<std::pair<std::string, std::string>, std::size_t> known;
   std::vector<Reported> joined;

@@ -16,9 +16,9 @@ bool is_one_of(const std::string_view (&all)[N], std::string_view one) {
 
 // What a call or a load gives comes from elsewhere, with its state.
 bool only_moves(const ptx::Mnemonic& mnemonic) {
-  static constexpr std::string_view kOpcodes[] = {"mov",  "ld",   "ldu",  "st",  "selp", "slct",
-                                                  "or",   "bfi",  "bfe",  "shf", "prmt", "shfl",
-                                                  "cvta", "atom", "red",  "call"};
+  static constexpr std::string_view kOpcodes[] = {"mov",  "ld",   "ldu", "st",  "selp", "slct",
+                                                  "or",   "bfi",  "bfe", "shf", "prmt", "shfl",
+                                                  "cvta", "atom", "red", "call"};
   if (mnemonic.opcode == "cvt") { // between integers
     return std::none_of(
       mnemonic.modifiers.begin(), mnemonic.modifiers.end(), [](std::string_view word) {

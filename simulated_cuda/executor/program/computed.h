@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registers that may hold more than what was moved: sums, products and the like, and what was made
-// of one. A shift by whole bytes, a field and an "or" count as moves, since they put values together
-// from parts; other shifts, masks and logic are computations, unless an "or" puts their result into
-// another value.
+// of one. A shift by whole bytes, a field and an "or" count as moves, since they put values
+// together from parts; other shifts, masks and logic are computations, unless an "or" puts their
+// result into another value.
 #pragma once
 
 #include "simulated_cuda/executor/parse/ptx.h"

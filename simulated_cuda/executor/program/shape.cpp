@@ -227,10 +227,10 @@ std::string exact_comparison(const std::string& form) {
     std::string_view name, relation;
     bool is_swapped;
   };
-  static constexpr Known kKnown[] = {
-    {"eq", "eq", false}, {"ne", "eq", false}, {"lt", "lt", false}, {"lo", "lt", false},
-    {"le", "le", false}, {"ls", "le", false}, {"gt", "lt", true},  {"hi", "lt", true},
-    {"ge", "le", true},  {"hs", "le", true}};
+  static constexpr Known kKnown[] = {{"eq", "eq", false}, {"ne", "eq", false}, {"lt", "lt", false},
+                                     {"lo", "lt", false}, {"le", "le", false}, {"ls", "le", false},
+                                     {"gt", "lt", true},  {"hi", "lt", true},  {"ge", "le", true},
+                                     {"hs", "le", true}};
   constexpr std::string_view kBegin = "setp.";
   if (!form.starts_with(kBegin)) return {};
   const std::size_t dot = form.find('.', kBegin.size());

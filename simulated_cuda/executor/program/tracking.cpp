@@ -240,9 +240,7 @@ void Tracker::by_opcode(const Instruction& in, const Shape& shape) {
     for (std::size_t i = 0; i < 5; ++i) made.r[i] = shadow(in.r[i]);
     return;
   }
-  case Rule::kCompare:
-    compare(in, shape, 0);
-    return compare(in, shape, 1);
+  case Rule::kCompare: compare(in, shape, 0); return compare(in, shape, 1);
   case Rule::kAny: return any(in, shape);
   }
 }

@@ -106,9 +106,9 @@ bool is_plain(std::string_view opcode) {
 #define GMT_OPCODE(name, results, sources, noise) #name,
 #include "simulated_cuda/executor/program/opcodes.def"
 #undef GMT_OPCODE
-    "mov",  "set",   "setp", "pack", "unpack", "special", "local", "isspacep", "shfl", "vote",
-    "redux", "match", "elect", "bar", "bra",    "brx",     "join",  "exit",     "ret",  "call",
-    "fence", "track"};
+    "mov",  "set",  "setp",  "pack",  "unpack", "special", "local", "isspacep",
+    "shfl", "vote", "redux", "match", "elect",  "bar",     "bra",   "brx",
+    "join", "exit", "ret",   "call",  "fence",  "track"};
   return std::find(std::begin(kOpcodes), std::end(kOpcodes), opcode) != std::end(kOpcodes);
 }
 

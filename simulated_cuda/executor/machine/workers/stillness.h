@@ -36,8 +36,8 @@ private:
   struct Form {
     Effect effect = Effect::kUnknown;
     Space space = Space::kUnknown;
-    bool is_narrow = false;  // its address has 32 bits
-    bool is_special = false; // it reads a special register
+    bool is_narrow = false;   // its address has 32 bits
+    bool is_special = false;  // it reads a special register
     bool names_space = false; // in Instruction::extra
   };
   struct Poll { // a load
@@ -69,9 +69,9 @@ private:
   static constexpr std::uint64_t kFirst = 64, kFewest = 16, kMost = 1024;
 
   Worker& worker_;
-  std::uint64_t rounds_ = 0, next_ = kFirst;      // without watching, and after how many it watches
-  std::uint64_t watched_ = 0, most_ = kFewest;    // rounds
-  std::uint64_t since_ = 0; // the moment of the states below
+  std::uint64_t rounds_ = 0, next_ = kFirst;   // without watching, and after how many it watches
+  std::uint64_t watched_ = 0, most_ = kFewest; // rounds
+  std::uint64_t since_ = 0;                    // the moment of the states below
   std::map<std::uint64_t, std::set<State>> seen_;
   std::set<std::uint64_t> repeated_; // blocks
   std::map<const Program*, std::vector<Form>> forms_;

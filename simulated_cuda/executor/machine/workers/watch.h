@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limits of a launch while it runs, its observer's questions, and its end a while after a fault.
+// The limits of a launch while it runs, its observer's questions, and its end a while after a
+// fault.
 #pragma once
 
 #include "simulated_cuda/executor/executor.h"
@@ -17,9 +18,7 @@ public:
   Watch(const Launch& launch, Observer& observer)
       : launch_(launch), observer_(observer), start_(Clock::now()), asked_(start_) {}
 
-  double seconds() const {
-    return std::chrono::duration<double>(Clock::now() - start_).count();
-  }
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
   // After a turn of a block. `instructions` of this worker: they say whether it is time to look.
   void after_turn(GridRun& run, std::uint64_t instructions) {

@@ -41,8 +41,8 @@ struct alignas(128) Worker {
   std::uint32_t gpu_error = 0;
   std::atomic<std::uint64_t> oldest{kNoBlock}; // no block before it is in this worker's hands
   std::unordered_map<const std::uint64_t*, SameValue> same_values; // by entry
-  bool stores_as_one = false; // all threads of the warp that stores, to one address
-  Stillness* stillness = nullptr;              // it watches what warps do; null: not now
+  bool stores_as_one = false;     // all threads of the warp that stores, to one address
+  Stillness* stillness = nullptr; // it watches what warps do; null: not now
   // The GridRun::moment() since which all its blocks have only repeated what they did.
   std::atomic<std::uint64_t> still_since{kWithoutBlocks};
   static constexpr std::uint64_t kWithoutBlocks = ~std::uint64_t{0}, kBusy = kWithoutBlocks - 1;

@@ -105,7 +105,8 @@ TEST(AConclusion, SaysWhatBecameOfLaunchesWhereTheProcessDied) {
   executions.launches = executions.ran = report.processes[0].totals.launches = 9;
   report.processes[0].totals.unfinished_launches = 1;
   const std::string text = test::text_of(report);
-  EXPECT_NE(text.find("(9 of 10 launches to the end; one\n  was running"), std::string::npos) << text;
+  EXPECT_NE(text.find("(9 of 10 launches to the end; one\n  was running"), std::string::npos)
+    << text;
   report.processes[0].totals.launches = 11; // of two more there is no word
   EXPECT_NE(test::text_of(report).find("of 2 the record is lost"), std::string::npos);
 }

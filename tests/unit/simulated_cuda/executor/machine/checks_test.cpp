@@ -207,12 +207,14 @@ TEST_F(ChecksTest, EqualValuesAndVolatileWordsDoNotRace) {
 // Each thread may read the value that it has stored itself, if others store the same.
 TEST_F(ChecksTest, EqualValuesThatTheThreadStoredItself) {
   const std::string shared = ".shared .align 4 .u32 flag;\n";
-  load(kernel("st.shared.u32 [flag], 7; ld.shared.u32 %r1, [flag]; st.global.u32 [%x2], %r1;", shared));
+  load(kernel("st.shared.u32 [flag], 7; ld.shared.u32 %r1, [flag]; st.global.u32 [%x2], %r1;",
+              shared));
   const std::uint64_t a = put(std::vector<std::uint32_t>(128));
   run({1}, {128}, {a, 0});
   expect_no_reports();
   // Of another value; of a thread that did not store
-  load(kernel("shr.u32 %r3, %r0, 5; st.shared.u32 [flag], %r3; ld.shared.u32 %r1, [flag];", shared));
+  load(
+    kernel("shr.u32 %r3, %r0, 5; st.shared.u32 [flag], %r3; ld.shared.u32 %r1, [flag];", shared));
   run({1}, {128}, {a, 0});
   EXPECT_FALSE(recorder_.reports.empty());
   recorder_.reports.clear();

@@ -111,10 +111,11 @@ TEST_P(Tracking, FieldsOfBits) {
 
 // The word that ends a text has bytes behind it that nothing wrote: the zero is found before them.
 TEST_P(Tracking, WrittenBytesDecideAboutAWord) {
-  const std::string find = "ld.global.u32 %r1, [%x3]; not.b32 %r2, %r1; add.s32 %r3, %r1, -16843009;\n"
-                           "and.b32 %r4, %r2, %r3; and.b32 %r5, %r4, -2139062144;\n"
-                           "setp.eq.s32 %p1, %r5, 0; @%p1 bra A; brev.b32 %r6, %r5;\n"
-                           "bfind.shiftamt.u32 %r7, %r6; shr.u32 %r7, %r7, 3; st.global.u32 [%x2], %r7; A:";
+  const std::string find =
+    "ld.global.u32 %r1, [%x3]; not.b32 %r2, %r1; add.s32 %r3, %r1, -16843009;\n"
+    "and.b32 %r4, %r2, %r3; and.b32 %r5, %r4, -2139062144;\n"
+    "setp.eq.s32 %p1, %r5, 0; @%p1 bra A; brev.b32 %r6, %r5;\n"
+    "bfind.shiftamt.u32 %r7, %r6; shr.u32 %r7, %r7, 3; st.global.u32 [%x2], %r7; A:";
   load(kernel(find));
   written_ = put(std::vector<std::uint32_t>(32, 1));
   // A zero stands before the two bytes that are not written; or none
@@ -128,24 +129,29 @@ TEST_P(Tracking, WrittenBytesDecideAboutAWord) {
 }
 
 TEST_P(Tracking, ComparisonsThatUnwrittenBitsCannotChange) {
-  run_with_words("ld.global.u32 %r1, [%x3]; and.b32 %r1, %r1, 255; setp.lt.u32 %p1, %r1, 256; @%p1 bra A;\n"
-                 "or.b32 %r2, %r1, 4096; setp.gt.s32 %p1, %r2, 4000; @%p1 bra A; A:");
+  run_with_words(
+    "ld.global.u32 %r1, [%x3]; and.b32 %r1, %r1, 255; setp.lt.u32 %p1, %r1, 256; @%p1 bra A;\n"
+    "or.b32 %r2, %r1, 4096; setp.gt.s32 %p1, %r2, 4000; @%p1 bra A; A:");
   expect_no_reports();
-  run_with_words("ld.global.u32 %r1, [%x3]; and.b32 %r1, %r1, 255; setp.lt.u32 %p1, %r1, 255; @%p1 bra A; A:");
+  run_with_words(
+    "ld.global.u32 %r1, [%x3]; and.b32 %r1, %r1, 255; setp.lt.u32 %p1, %r1, 255; @%p1 bra A; A:");
   EXPECT_FALSE(recorder_.reports.empty());
 }
 
 TEST_P(Tracking, ShiftsAndMasksOfWholeValuesAreComputed) {
-  for (const char* compute : {"shl.b32 %r2, %r1, 1", "shr.u32 %r2, %r1, 3", "and.b32 %r2, %r1, 0x7ffffff3",
-                              "not.b32 %r2, %r1", "xor.b32 %r2, %r1, 5"}) {
+  for (const char* compute :
+       {"shl.b32 %r2, %r1, 1", "shr.u32 %r2, %r1, 3", "and.b32 %r2, %r1, 0x7ffffff3",
+        "not.b32 %r2, %r1", "xor.b32 %r2, %r1, 5"}) {
     recorder_.reports.clear();
-    run_with_words("ld.global.u32 %r1, [%x3]; " + std::string(compute) + "; st.global.u32 [%x2], %r2;");
+    run_with_words("ld.global.u32 %r1, [%x3]; " + std::string(compute) +
+                   "; st.global.u32 [%x2], %r2;");
     EXPECT_EQ(recorder_.reports.size(), 1u) << compute;
   }
   for (const char* move : {"shl.b32 %r2, %r1, 8", "and.b32 %r2, %r1, 0xff00ff",
                            "shl.b32 %r3, %r1, 3; or.b32 %r2, %r3, %r0"}) {
     recorder_.reports.clear();
-    run_with_words("ld.global.u32 %r1, [%x3]; " + std::string(move) + "; st.global.u32 [%x2], %r2;");
+    run_with_words("ld.global.u32 %r1, [%x3]; " + std::string(move) +
+                   "; st.global.u32 [%x2], %r2;");
     EXPECT_TRUE(recorder_.reports.empty()) << move;
   }
 }

@@ -12,7 +12,8 @@ using Form = UnwrittenBytes::Form;
 class UnwrittenTest : public KernelRunner {
 protected:
   // A block in which these ranges are written.
-  void make(std::uint64_t bytes, const std::vector<std::pair<std::uint64_t, std::uint64_t>>& written) {
+  void make(std::uint64_t bytes,
+            const std::vector<std::pair<std::uint64_t, std::uint64_t>>& written) {
     block_ = allocate(bytes);
     bytes_ = bytes;
     for (const auto& [at, count] : written) memory_.mark_initialized(block_ + at, count);
