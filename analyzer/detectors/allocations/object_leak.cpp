@@ -102,8 +102,8 @@ private:
       threads.push_back(all[i].object.thread);
     }
     std::ranges::sort(threads);
-    const auto repeated = std::ranges::unique(threads);
-    const std::size_t makers = threads.size() - repeated.size();
+    threads.erase(std::unique(threads.begin(), threads.end()), threads.end());
+    const std::size_t makers = threads.size();
     const bool one_for_each_thread = makers * 2 >= all.size() && late == 0;
     const bool is_code = object == ObjectClass::kModule || object == ObjectClass::kLibrary;
     return late * 4 >= all.size() || (steps * 2 >= all.size() && !one_for_each_thread && !is_code);

@@ -27,7 +27,9 @@ void SourceLines::add(const std::string& file, std::uint32_t line) {
 std::map<std::string, SourceLines::Lines> SourceLines::files() const {
   std::map<std::string, Lines> found;
   std::size_t text = 0;
-  for (const auto& [file, wanted] : wanted_) {
+  for (const auto& entry : wanted_) {
+    const std::string& file = entry.first;
+    const std::set<std::uint32_t>& wanted = entry.second;
     if (!is_source_file(file)) continue;
     std::uint32_t number = 0;
     for_each_line_of(open_regular(file), [&](std::string_view text_line) {
