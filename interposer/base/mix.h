@@ -6,8 +6,10 @@
 
 namespace gmt::interposer {
 
+// `v` is spread before it meets `h`: a small number and an address would else give the same hash
+// as another number and an address nearby.
 constexpr std::uint64_t mix(std::uint64_t h, std::uint64_t v) noexcept {
-  h ^= v;
+  h ^= v * 0xd6e8feb86659fd93u;
   h *= 0x9fb21c651e98df25u;
   return h ^ h >> 29;
 }

@@ -43,8 +43,9 @@ gtest_discover_tests(interposer_kernels_test PROPERTIES LABELS unit TIMEOUT 120
   ENVIRONMENT "GPUMEMTRACE_DIR=${CMAKE_CURRENT_BINARY_DIR}/interposer_kernels")
 file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/interposer_kernels)
 
-# What is followed of CUDA's memory.
+# What is followed of CUDA's memory, and how it is hashed.
 add_executable(interposer_memory_test ${CMAKE_CURRENT_LIST_DIR}/driver_state/followed_memory_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/base/mix_test.cpp
   ${interposer}/driver_state/retired_memory.cpp ${interposer}/driver_state/unrecorded_blocks.cpp)
 target_link_libraries(interposer_memory_test PRIVATE gmt_trace gmt_warnings gmt_sanitize GTest::gtest_main)
 gtest_discover_tests(interposer_memory_test PROPERTIES LABELS unit TIMEOUT 120)
