@@ -12,7 +12,7 @@
 // not-checked: leak
 // run: grid
 // device: simulated
-// expect: error kernel-hang count=1
+// expect: error kernel-hang count=1 message="blocks wait at a barrier of the grid that others never reach" stacks="waited here"@all_but_one:LINE(grid),"launched here"@main:LINE(cooperative)
 // not-checked: leak
 // run: barrier
 // device: simulated
@@ -65,7 +65,7 @@ __global__ void twice(int* lock)
 __global__ void all_but_one(int* result)
 {
   if (blockIdx.x == 2) return;
-  cooperative_groups::this_grid().sync();
+  cooperative_groups::this_grid().sync(); // @grid
   *result = 1;
 }
 

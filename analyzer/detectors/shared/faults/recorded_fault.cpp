@@ -228,6 +228,7 @@ private:
                 ", at a barrier for more threads than there are"};
       return {"No thread of a block of ", kernel_, " can go on: some wait", at(), other_side()};
     case FaultKind::kHang:
+      if (!said.empty()) return {kernel_, " never ends: ", said, at()};
       if (!has(e_, trace::kFaultHasAddress))
         return {kernel_, " never ends: its threads go round", at(),
                 ", and nothing changes any more"};

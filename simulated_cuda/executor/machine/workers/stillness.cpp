@@ -16,6 +16,8 @@
 namespace gmt::executor {
 namespace {
 
+// The workspace holds nothing but the barriers of grids.
+constexpr const char* kGridBarrier = "blocks wait at a barrier of the grid that others never reach";
 constexpr std::uint32_t kMostBytes = 32; // of one store: an element, or a vector of them
 
 class Hash {
@@ -273,7 +275,7 @@ bool Stillness::after_round(const std::vector<std::unique_ptr<Block>>& blocks) {
   if (repeated_.size() == blocks.size()) {
     worker_.still_since.store(since_);
     if (!run.is_still(since_, worker_.grid->launch->others_may_write)) return false;
-    report(blocks);
+    if (run.is_first_to_report_hang()) report(blocks);
     return true;
   }
   if (++watched_ < most_) return false;
@@ -286,6 +288,7 @@ bool Stillness::after_round(const std::vector<std::unique_ptr<Block>>& blocks) {
 // A thread that polls; else one that only goes round.
 void Stillness::report(const std::vector<std::unique_ptr<Block>>& blocks) const {
   AccessFacts facts = blocks.front()->standing();
+  std::string why;
   for (const auto& warp : blocks.front()->warps) {
     const auto poll = polls_.find(warp.get());
     if (warp->alive == 0 || poll == polls_.end()) continue;
@@ -296,11 +299,14 @@ void Stillness::report(const std::vector<std::unique_ptr<Block>>& blocks) const 
     facts.access = Access::kLoad;
     facts.space = poll->second.space;
     facts.address = poll->second.address;
-    facts.bytes = 1; // that it has an address
+    const Region* region =
+      facts.space == Space::kGlobal ? warp->grid->memory->region_of(facts.address) : nullptr;
+    if (region != nullptr && region->base == kWorkspaceBase) why = kGridBarrier;
+    else facts.bytes = 1; // that it has an address
     break;
   }
   constexpr std::uint32_t kLaunchTimeout = 702;
-  worker_.checks->ends(facts, ReportKind::kHang, kLaunchTimeout, {});
+  worker_.checks->ends(facts, ReportKind::kHang, kLaunchTimeout, why);
 }
 
 } // namespace gmt::executor

@@ -92,6 +92,8 @@ public:
   void polled() { has_polled_.store(true, std::memory_order_relaxed); } // memory of the device
   // Nothing will ever change again: all blocks have only repeated themselves since that moment.
   bool is_still(std::uint64_t since, bool others_may_write) const;
+  // True once: several workers may see at the same time that the grid hangs.
+  bool is_first_to_report_hang() { return !is_hang_reported_.exchange(true); }
 
   void halt(const std::string& why); // all workers stop where they are
   bool is_halted() const { return halted_.load(std::memory_order_acquire); }
@@ -112,7 +114,8 @@ private:
   alignas(128) std::atomic<std::uint64_t> next_{0};
   std::atomic<std::uint64_t> done_{0}, instructions_{0}, held_bytes_{0};
   alignas(128) std::atomic<std::uint64_t> last_{kNoBlock}; // kNoBlock: nothing has ended the grid
-  std::atomic<bool> halted_{false}, has_fault_{false}, has_polled_{false};
+  std::atomic<bool> halted_{false}, has_fault_{false}, has_polled_{false},
+    is_hang_reported_{false};
   bool is_faulted_ = false;
   std::atomic<std::uint64_t> changes_{0};
   std::mutex order_mutex_; // of a mixed order
