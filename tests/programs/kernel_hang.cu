@@ -110,7 +110,8 @@ int main(int argc, char** argv)
   if (is("slow")) counts<<<1, 32>>>(flag, reinterpret_cast<unsigned long long*>(flag + 2));
   if (is("grid")) {
     void* arguments[] = {&flag};
-    CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(all_but_one), dim3(4), dim3(32), arguments, 0, nullptr));
+    const auto kernel = reinterpret_cast<void*>(all_but_one);
+    CHECK(cudaLaunchCooperativeKernel(kernel, dim3(4), dim3(32), arguments, 0, nullptr)); // @cooperative
   }
   if (is("list-and-poll")) expected = cudaSuccess;
   const cudaError_t answer = cudaDeviceSynchronize();
