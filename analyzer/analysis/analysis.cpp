@@ -12,6 +12,7 @@
 #include "analyzer/analysis/gaps/guard_gaps.h"
 #include "analyzer/analysis/grouping.h"
 #include "analyzer/analysis/history/history_recorder.h"
+#include "analyzer/analysis/host_crash.h"
 #include "analyzer/analysis/losses.h"
 #include "analyzer/analysis/missing_parts.h"
 #include "analyzer/analysis/process_model.h"
@@ -141,6 +142,7 @@ void TraceAnalysis::explain_bounds() {
 
 void TraceAnalysis::finish() {
   EndOfTrace end = model_.end();
+  end.crash = read_crash(stream_);
   process_.ended = end.ending;
   if (left_out_ != 0) end.ending = {};
   ReadStats stats = stream_.stats();

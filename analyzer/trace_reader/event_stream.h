@@ -52,6 +52,8 @@ public:
 
   const TraceDir& trace() const { return trace_; }
   const StackTable& stacks() const { return stacks_; }
+  // A stack that is in no log.
+  StackId add_stack(std::span<const std::uint64_t> addresses) { return stacks_.intern(addresses); }
   StackTable take_stacks() { return std::move(stacks_); } // after the last event
   ReadStats stats() const;                                // of what has been read so far
   std::uint64_t threads() const;                          // whose calls have been seen so far

@@ -136,7 +136,8 @@ private:
     const std::pair<std::string_view, std::string*> texts[] = {
       {"tool", &i.tool},           {"run", &i.run},       {"host", &i.host},
       {"exe", &i.executable},      {"cwd", &i.directory}, {"device", &i.device},
-      {"core_dump", &i.core_dump}, {"python", &i.python}, {"python_frames", &i.python_frames}};
+      {"core_dump", &i.core_dump}, {"python", &i.python}, {"python_frames", &i.python_frames},
+      {"crash", &i.crash}};
     for (const auto& [name, text] : texts) {
       if (key == name) *text = value;
     }

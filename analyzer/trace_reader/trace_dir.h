@@ -35,6 +35,7 @@ struct TraceInfo {
   std::uint64_t stack_begin = 0, stack_end = 0; // the main thread's
   // Whether the driver was asked for core dumps: "on", or why not (trace/FORMAT.md); empty: no
   std::string core_dump;
+  std::string crash;  // of the host's own code, as trace/FORMAT.md has it; empty: none
   std::string python; // version of the interpreter, empty if there is none
   // "on", or why its frames are missing (trace/FORMAT.md)
   std::string python_frames;

@@ -12,6 +12,7 @@
 #include "interposer/driver_state/unrecorded_blocks.h"
 #include "interposer/execution/execution_observer.h"
 #include "interposer/guard/guard.h"
+#include "interposer/hooks/crash_handler.h"
 #include "interposer/hooks/process_hooks.h"
 #include "interposer/log/interned_text.h"
 #include "interposer/log/module_list.h"
@@ -40,6 +41,7 @@ constexpr SessionPart kParts[] = {
   {forget_python, nullptr},            // the scan of the modules looks for it
   {forget_noted_modules, note_all_modules},
   {nullptr, watch_process_end},
+  {forget_crashes, watch_crashes},
 };
 
 } // namespace

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// See crash_handler.h. The handler writes one line to the trace's `info` and leaves the rest to the
+// system: the disposition is the default one again when it begins, so that the instruction faults
+// once more as it returns, with the same address, status and core dump as without it. It runs on
+// the thread's own signal stack if there is one; where its frame does not fit, the kernel ends the
+// process as it would have anyway. It takes no lock and calls nothing but system calls.
+#include "interposer/hooks/crash_handler.h"
+
+#include <csignal>
+#include <cstdint>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "interposer/log/process.h"
+
+namespace gmt::interposer {
+namespace {
+
+constexpr int kSignals[] = {SIGSEGV, SIGBUS};
+constinit char info_path[4200] = {};
+constinit bool is_watching = false;
+
+// A line of `info`: words of hexadecimal digits.
+class Line {
+public:
+  void text(const char* words) noexcept {
+    for (; *words != '\0'; ++words) add(*words);
+  }
+  void number(std::uint64_t value) noexcept {
+    text(" 0x");
+    for (int shift = 60; shift >= 0; shift -= 4) {
+      const unsigned digit = static_cast<unsigned>(value >> shift & 0xf);
+      add(static_cast<char>(digit < 10 ? '0' + digit : 'a' + (digit - 10)));
+    }
+  }
+  void write_to(const char* path) const noexcept {
+    const long fd =
+      syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0);
+    if (fd < 0) return;
+    (void)syscall(SYS_write, fd, line_, size_);
+    (void)syscall(SYS_close, fd);
+  }
+
+private:
+  void add(char c) noexcept {
+    if (size_ < sizeof line_) line_[size_++] = c;
+  }
+  char line_[160];
+  std::size_t size_ = 0;
+};
+
+// What a function without a frame of its own returns to; 0 if the stack cannot be read.
+std::uint64_t word_at(std::uint64_t address) noexcept {
+  std::uint64_t word = 0;
+  iovec here{&word, sizeof word}, there{reinterpret_cast<void*>(address), sizeof word};
+  const long read = syscall(SYS_process_vm_readv, syscall(SYS_getpid), &here, 1, &there, 1, 0);
+  return read == static_cast<long>(sizeof word) ? word : 0;
+}
+
+void on_crash(int number, siginfo_t* info, void* context) noexcept {
+  // A program may have put this function back by signal(), without the flags.
+  struct sigaction plain = {};
+  plain.sa_handler = SIG_DFL;
+  (void)sigaction(number, &plain, nullptr);
+  if (info->si_code <= 0) { // sent: it does not come again by itself
+    (void)syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), number);
+    return;
+  }
+  const bool has_address = info->si_code != SI_KERNEL;
+  if (!has_address || !is_recorded_process() || info_path[0] == '\0') return;
+  const auto* machine = static_cast<const ucontext_t*>(context);
+  const auto& registers = machine->uc_mcontext.gregs;
+  constexpr std::uint64_t kWrite = 2; // of a page fault's error code
+  Line line;
+  line.text("crash=");
+  line.text(number == SIGSEGV ? "SIGSEGV" : "SIGBUS");
+  line.number(reinterpret_cast<std::uintptr_t>(info->si_addr));
+  line.number(static_cast<std::uint64_t>(registers[REG_RIP]));
+  line.number(word_at(static_cast<std::uint64_t>(registers[REG_RSP])));
+  line.text((static_cast<std::uint64_t>(registers[REG_ERR]) & kWrite) != 0 ? " write\n"
+                                                                           : " read\n");
+  line.write_to(info_path);
+}
+
+} // namespace
+
+void watch_crashes() noexcept {
+  if (!Process::path_of("info", info_path, sizeof info_path)) {
+    info_path[0] = '\0';
+    return;
+  }
+  if (is_watching) return; // a forked child: the handler came with it
+  is_watching = true;
+  for (const int number : kSignals) {
+    struct sigaction now = {}, ours = {};
+    if (sigaction(number, nullptr, &now) != 0) continue;
+    const bool is_default = (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL;
+    if (!is_default) continue;
+    ours.sa_sigaction = on_crash;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
+    sigemptyset(&ours.sa_mask);
+    (void)sigaction(number, &ours, nullptr);
+  }
+}
+
+void forget_crashes() noexcept { info_path[0] = '\0'; }
+
+} // namespace gmt::interposer

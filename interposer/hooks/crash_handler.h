@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// A crash of the host's own code by an address of CUDA's: the trace is told the address.
+#pragma once
+
+namespace gmt::interposer {
+
+// Takes SIGSEGV and SIGBUS where the program leaves them to the system. A handler that the program
+// installs takes its place, and one that is there already keeps it.
+void watch_crashes() noexcept;
+void forget_crashes() noexcept; // a forked child writes into a trace of its own
+
+} // namespace gmt::interposer
