@@ -22,7 +22,7 @@ public:
   // `verdicts` are those that stand.
   void on_event(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
                 Findings& findings) {
-    if (e.kind == trace::Kind::kHostMemory) return; // the heap's alone
+    if (is_for_heap_alone(e.kind)) return;
     if (e.result == 0 && verdicts.empty()) {
       for (Detector* detector : by_kind_[static_cast<std::size_t>(e.kind)]) {
         detector->on_event(e, verdicts, heap, findings);

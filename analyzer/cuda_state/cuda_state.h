@@ -11,6 +11,7 @@
 #include "analyzer/cuda_state/objects.h"
 #include "analyzer/cuda_state/peer_access.h"
 #include "analyzer/cuda_state/pools.h"
+#include "analyzer/cuda_state/refused_launches.h"
 #include "analyzer/cuda_state/streams.h"
 
 namespace gmt {
@@ -22,6 +23,7 @@ struct CudaState {
   CaptureTable captures;
   PeerAccess peers;
   ObjectTable objects;
+  RefusedLaunches refused_launches;
 
   void describe_context(const Event& e) { // a kContext record
     contexts.describe(e);

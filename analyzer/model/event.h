@@ -46,11 +46,16 @@ struct Event {
   bool from_runtime() const { return (flags & trace::kFlagRuntime) != 0; }
 };
 
+// What is said of memory or of a call, for the heap alone: no detector is called for it.
+constexpr bool is_for_heap_alone(trace::Kind kind) {
+  return kind == trace::Kind::kHostMemory || kind == trace::Kind::kLaunchLimits;
+}
+
 // Calls alone: what counts as an event in reports.
 constexpr bool is_call(trace::Kind kind) {
   return kind >= trace::Kind::kAlloc &&
          (kind < trace::Kind::kGuardDamage || kind > trace::Kind::kGuardCounts) &&
-         kind != trace::Kind::kHostMemory;
+         !is_for_heap_alone(kind);
 }
 
 // The stream that the call names; 0 for kinds that name none.

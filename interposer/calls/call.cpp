@@ -100,6 +100,12 @@ void Call::note_facts(std::uint16_t result) noexcept {
   }
 }
 
+[[gnu::cold]] void Call::note_limits(std::uint64_t shared_bytes) noexcept {
+  if (slot_ == nullptr) return;
+  const std::uint64_t function = trace::LaunchView(record).function();
+  with_room([&](bool) noexcept { append_launch_limits(*log_, order_, function, shared_bytes); });
+}
+
 bool RuntimeCall::is_repeated() const noexcept {
   const RuntimeScope* outer = runtime_scope(thread_state, frame_);
   return outer != nullptr && outer->row == row_;

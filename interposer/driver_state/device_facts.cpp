@@ -40,6 +40,28 @@ constinit DriverFunction<int*, int, int> get_attribute{"cuDeviceGetAttribute"};
 constinit DriverFunction<std::size_t*, int> get_memory{"cuDeviceTotalMem_v2"};
 constinit DriverFunction<std::size_t*, std::size_t*> get_memory_info{"cuMemGetInfo_v2"};
 
+// Of cuda.h's CUfunction_attribute.
+enum FunctionAttribute : int {
+  kMaxThreadsPerBlock = 0,
+  kSharedSizeBytes = 1,
+  kNumRegs = 4,
+  kMaxDynamicSharedSizeBytes = 8,
+};
+constinit DriverFunction<int*, int, std::uint64_t> get_function_attribute{"cuFuncGetAttribute"};
+constinit DriverFunction<int*, int, std::uint64_t, int> get_kernel_attribute{
+  "cuKernelGetAttribute"};
+constinit DriverFunction<int*> get_current_device{"cuCtxGetDevice"};
+
+// Of a CUfunction or a CUkernel, both of which can be launched; 0 if the driver does not say.
+std::uint64_t attribute_of(std::uint64_t function, FunctionAttribute attribute) noexcept {
+  int value = 0, device = 0;
+  if (get_function_attribute(&value, attribute, function) != 0 &&
+      (get_current_device(&device) != 0 ||
+       get_kernel_attribute(&value, attribute, function, device) != 0))
+    return 0;
+  return value > 0 ? static_cast<std::uint64_t>(value) : 0;
+}
+
 std::uint64_t name_of_device(ThreadLog& log, int ordinal) noexcept {
   char name[256] = {};
   if (get_name(name, sizeof name - 1, ordinal) != 0) return 0;
@@ -72,6 +94,19 @@ void append_memory_info(ThreadLog& log, std::uint16_t context) noexcept {
   trace::Words<trace::MemoryInfoWord> words;
   trace::MemoryInfoFields(words).free_bytes(free_bytes).total_bytes(total_bytes);
   log.append_words(trace::Kind::kMemoryInfo, words.w, words.kCount, context);
+}
+
+void append_launch_limits(ThreadLog& log, std::uint64_t launch, std::uint64_t function,
+                          std::uint64_t shared_bytes) noexcept {
+  trace::Words<trace::LaunchLimitsWord> words;
+  trace::LaunchLimitsFields(words)
+    .launch(launch)
+    .shared_bytes(shared_bytes)
+    .most_shared_bytes(attribute_of(function, kMaxDynamicSharedSizeBytes))
+    .static_shared_bytes(attribute_of(function, kSharedSizeBytes))
+    .registers(attribute_of(function, kNumRegs))
+    .most_threads(attribute_of(function, kMaxThreadsPerBlock));
+  log.append_words(trace::Kind::kLaunchLimits, words.w, words.kCount);
 }
 
 void forget_devices() noexcept {

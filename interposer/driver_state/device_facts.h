@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the driver says of its devices and their memory, beside the calls: a kDevice record when a
-// device is first met, a kMemoryInfo record when an allocation failed. Asks only what stream
-// capture allows: attributes, names, sizes and cuMemGetInfo. (A pool's attributes are not among
-// them: asking ends a capture.)
+// device is first met, a kMemoryInfo record when an allocation failed, a kLaunchLimits record when
+// a launch did. Asks only what stream capture allows: attributes, names, sizes and cuMemGetInfo. (A
+// pool's attributes are not among them: asking ends a capture.)
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,10 @@ class ThreadLog;
 // Once per device and process; needs a driver that has been initialized.
 void describe_device(ThreadLog& log, int ordinal) noexcept;
 void append_memory_info(ThreadLog& log, std::uint16_t context) noexcept;
+// Behind a launch that failed: the order that it has, its kernel (a CUfunction or CUkernel), and
+// the bytes of dynamic shared memory that it asked for.
+void append_launch_limits(ThreadLog& log, std::uint64_t launch, std::uint64_t function,
+                          std::uint64_t shared_bytes) noexcept;
 void forget_devices() noexcept; // a forked child describes them anew
 
 } // namespace gmt::interposer

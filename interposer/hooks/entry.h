@@ -123,6 +123,10 @@ template <std::uint16_t Row, class Result, class... Args,
     } else {
       call.complete(result_code(result), kAddsMore);
     }
+    if constexpr (requires { Rec::shared_bytes(tuple); }) {
+      if (result_code(result) != 0) [[unlikely]]
+        call.note_limits(Rec::shared_bytes(tuple));
+    }
     for (unsigned i = 1; i < records; ++i) {
       call.begin_member();
       fill_record<Rec>(call.record, tuple, i);

@@ -252,6 +252,10 @@ template <int Function, int Dimensions, int Stream, int Parameters, int Extra = 
     start(r, arg<Function>(a), arg<Stream>(a), extents<Dimensions>(a), extents<Dimensions + 3>(a));
     record_arguments(r, arg<Function>(a), list<Parameters>(a), list<Extra>(a));
   }
+  // Dynamic: it comes behind the block's extents.
+  template <class T> static std::uint64_t shared_bytes(const T& a) {
+    return arg<Dimensions + 6>(a);
+  }
 };
 
 // ---- lives

@@ -5,6 +5,7 @@
 
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
@@ -45,11 +46,17 @@ public:
       Finding f = finding(e);
       explain(e, heap, f);
       if (refused_.may_be(e)) refused_.hold(e, std::move(f));
+      else if (exceeds_kernels_limits(e) && launches_.size() < kMostLaunches) hold(e, std::move(f));
       else findings.add(std::move(f));
     }
   }
 
-  void finish(const EndOfTrace&, const Heap&, Findings& findings) override {
+  void finish(const EndOfTrace&, const Heap& heap, Findings& findings) override {
+    for (Launch& launch : launches_) {
+      explain_by_limits(launch.result, launch.threads,
+                        heap.cuda().refused_launches.find(launch.order), facts_, launch.failure);
+      findings.add(std::move(launch.failure));
+    }
     for (auto& [thread, retry] : retries_) findings.add(std::move(retry.failure));
     if (in_fork_) findings.add(std::move(*in_fork_));
     refused_.finish(findings);
@@ -71,6 +78,20 @@ private:
       return api == e.api && via == e.via && size == size_of(e);
     }
   };
+
+  // A failed launch: what the driver said of its kernel comes behind it.
+  struct Launch {
+    std::uint64_t order, threads;
+    std::uint16_t result;
+    Finding failure;
+  };
+  static constexpr std::size_t kMostLaunches = 1024;
+
+  void hold(const Event& e, Finding finding) {
+    const trace::Index3 block = trace::LaunchView(e).block();
+    launches_.push_back({e.order, std::uint64_t{block.x} * block.y * block.z, e.result,
+                         std::move(finding)});
+  }
 
   Finding finding(const Event& e) const {
     const std::string_view call = facts_.call_name(e);
@@ -178,6 +199,7 @@ private:
   // By thread: failures that the runtime may repeat
   std::unordered_map<std::uint32_t, Retry> retries_;
   std::optional<Finding> in_fork_;
+  std::vector<Launch> launches_;
 };
 
 const DetectorRegistration kApiError{{

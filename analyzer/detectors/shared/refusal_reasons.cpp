@@ -4,6 +4,7 @@
 #include "analyzer/detectors/shared/refusal_reasons.h"
 
 #include <string>
+#include <string_view>
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/descriptions.h"
@@ -15,6 +16,10 @@ namespace {
 
 constexpr std::uint64_t kMostThreads = 1024, kMostBlockZ = 64; // of a block
 constexpr std::uint64_t kMostGridYz = 65535;
+constexpr std::uint64_t kUsualShared = 48 << 10; // of a block whose kernel has not opted in
+constexpr std::string_view kAdviceOnRegisters =
+  "Use smaller blocks, or declare the kernel with __launch_bounds__(threads of a block), so that "
+  "the compiler keeps to what fits.";
 
 struct Reason {
   std::string what, advice;
@@ -78,10 +83,6 @@ Reason reason_of(const Event& e, const ProcessFacts& facts) {
   const Reason extents = reason_of_extents(launch.grid(), launch.block());
   if (!extents.what.empty()) return extents;
   switch (e.result) {
-  case cuda::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
-    return {"its registers, times the threads of a block, are more than a multiprocessor has",
-            "Use smaller blocks, or declare the kernel with __launch_bounds__(threads of a block), "
-            "so that the compiler keeps to what fits."};
   case cuda::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
     return {"all blocks of a cooperative launch must fit on the device at once",
             "Ask cudaOccupancyMaxActiveBlocksPerMultiprocessor for the blocks of a multiprocessor, "
@@ -121,11 +122,51 @@ void explain_launch(const Event& e, const ProcessFacts& facts, Finding& f) {
   const Reason reason = reason_of(e, facts);
   const std::string_view name = facts.handle_name(launch.function());
   if (!name.empty()) f.message += cat({" for ", kernel_words(name)});
-  if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && reason.what.empty())
-    f.advice = advice_on_shared(facts.device(0));
   if (reason.what.empty()) return;
   f.message += cat({": ", reason.what});
   f.advice = reason.advice;
+}
+
+bool exceeds_kernels_limits(const Event& e) {
+  if (e.kind != trace::Kind::kLaunch || (e.result != cuda::CUDA_ERROR_INVALID_VALUE &&
+                                         e.result != cuda::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES))
+    return false;
+  const trace::LaunchView launch(e);
+  return reason_of_extents(launch.grid(), launch.block()).what.empty();
+}
+
+void explain_by_limits(std::uint16_t result, std::uint64_t threads, const LaunchLimits& limits,
+                       const ProcessFacts& facts, Finding& f) {
+  if (limits.most_threads != 0 && threads > limits.most_threads) {
+    f.message += cat({": a block of ", format_count(threads), " threads, where this kernel may have ",
+                      format_count(limits.most_threads)});
+    if (limits.registers != 0)
+      f.message += cat({", as each takes ", format_count(limits.registers), " registers"});
+    f.advice = kAdviceOnRegisters;
+    return;
+  }
+  if (result == cuda::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES) {
+    f.message += ": its registers, times the threads of a block, are more than a multiprocessor has";
+    f.advice = kAdviceOnRegisters;
+    return;
+  }
+  if (limits.most_shared_bytes == 0 || limits.shared_bytes <= limits.most_shared_bytes) {
+    f.advice = advice_on_shared(facts.device(0));
+    return;
+  }
+  const std::uint64_t most = most_shared(facts.device(0)), own = limits.static_shared_bytes;
+  const bool is_usual = limits.most_shared_bytes + own <= kUsualShared;
+  f.message += cat({": ", format_count(limits.shared_bytes), " bytes of dynamic shared memory, where ",
+                    format_count(limits.most_shared_bytes), " are allowed",
+                    is_usual ? " without cudaFuncSetAttribute" : ""});
+  if (own != 0)
+    f.message += cat({" beside the ", format_count(own), " that the kernel declares"});
+  f.advice =
+    most != 0 && limits.shared_bytes + own > most
+      ? cat({"Use less shared memory: a block on this device can have ", format_count(most),
+             " bytes at most."})
+      : cat({"Call cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, ",
+             std::to_string(limits.shared_bytes), ") before the launch, or use less."});
 }
 
 void explain_registration(const Event& e, const Heap& heap, const ProcessFacts& facts, Finding& f) {

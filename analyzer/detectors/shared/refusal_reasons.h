@@ -11,6 +11,11 @@
 namespace gmt {
 
 void explain_launch(const Event& e, const ProcessFacts& facts, Finding& f);
+// Whether the reason is what the kernel may have, which the trace says behind the failed launch.
+bool exceeds_kernels_limits(const Event& e);
+// `threads`: of a block.
+void explain_by_limits(std::uint16_t result, std::uint64_t threads, const LaunchLimits& limits,
+                       const ProcessFacts& facts, Finding& f);
 void explain_registration(const Event& e, const Heap& heap, const ProcessFacts& facts, Finding& f);
 void explain_prefetch(const Event& e, const Heap& heap, const ProcessFacts& facts, Finding& f);
 

@@ -33,6 +33,67 @@ TEST_F(Errors, FailedCallByName) {
   EXPECT_EQ(result.findings[2].message, "cuMemPoolTrimTo failed with error 1234.");
 }
 
+// The driver is asked behind the launch; records of other threads may stand between.
+class RefusedLaunches : public Errors {
+protected:
+  std::uint64_t launch(std::uint16_t code, unsigned threads) {
+    constexpr std::uint64_t kOrder = 77;
+    log().record({.api = "cuLaunchKernel", .result = code, .stack = {1}, .order = kOrder},
+                 Made<trace::LaunchFields>().function(0x77).grid({1, 1, 1}).block({threads, 1, 1}));
+    return kOrder;
+  }
+  void limits(std::uint64_t order, std::uint64_t asked, std::uint64_t allowed, std::uint64_t own,
+              std::uint64_t most_threads) {
+    log().record({.order = order}, Made<trace::LaunchLimitsFields>()
+                       .launch(order)
+                       .shared_bytes(asked)
+                       .most_shared_bytes(allowed)
+                       .static_shared_bytes(own)
+                       .registers(96)
+                       .most_threads(most_threads));
+  }
+  const ReportedFinding& only() {
+    run();
+    EXPECT_EQ(kinds(), "api-error");
+    return result.findings.at(0);
+  }
+};
+
+TEST_F(RefusedLaunches, ForTooMuchSharedMemory) {
+  limits(launch(1, 256), 65536, 49152, 0, 1024);
+  const ReportedFinding& f = only();
+  EXPECT_EQ(f.message, "cuLaunchKernel failed with CUDA_ERROR_INVALID_VALUE (1): 65,536 bytes of "
+                       "dynamic shared memory, where 49,152 are allowed without "
+                       "cudaFuncSetAttribute.");
+  EXPECT_NE(f.advice.find("cudaFuncAttributeMaxDynamicSharedMemorySize, 65536)"),
+            std::string::npos);
+}
+
+TEST_F(RefusedLaunches, ForTooMuchBesideWhatTheKernelDeclares) {
+  limits(launch(1, 256), 49152, 48128, 1024, 1024);
+  EXPECT_NE(only().message.find("49,152 bytes of dynamic shared memory, where 48,128 are allowed "
+                                "without cudaFuncSetAttribute beside the 1,024 that the kernel "
+                                "declares"),
+            std::string::npos);
+}
+
+TEST_F(RefusedLaunches, ForTooManyThreadsOfThisKernel) {
+  limits(launch(701, 1024), 0, 49152, 0, 640);
+  EXPECT_NE(only().message.find("a block of 1,024 threads, where this kernel may have 640, as each "
+                                "takes 96 registers"),
+            std::string::npos);
+}
+
+TEST_F(RefusedLaunches, ForReasonsThatNobodyKnows) {
+  limits(launch(1, 256), 1024, 49152, 0, 1024);
+  EXPECT_NE(only().advice.find("Its extents are within the limits"), std::string::npos);
+}
+
+TEST_F(RefusedLaunches, OfTracesWithoutLimits) {
+  launch(701, 1024);
+  EXPECT_NE(only().message.find("its registers, times the threads of a block"), std::string::npos);
+}
+
 TEST_F(Errors, ProbingIsNoError) {
   note({.api = "cuPointerGetAttributes", .result = 1});
   note({.api = "cuCtxGetDevice", .result = 201});

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the driver said of the kernels of launches that failed, by the order of the launch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+
+#include "analyzer/model/event.h"
+
+namespace gmt {
+
+// 0 is unknown.
+struct LaunchLimits {
+  std::uint64_t shared_bytes = 0; // dynamic, that it asked for
+  std::uint64_t most_shared_bytes = 0;
+  std::uint64_t static_shared_bytes = 0;
+  std::uint64_t registers = 0; // of a thread
+  std::uint64_t most_threads = 0;
+};
+
+class RefusedLaunches {
+public:
+  void add(const Event& e) { // a kLaunchLimits record
+    if (by_order_.size() >= kMost) return;
+    const trace::LaunchLimitsView limits(e);
+    by_order_[limits.launch()] = {limits.shared_bytes(), limits.most_shared_bytes(),
+                                  limits.static_shared_bytes(), limits.registers(),
+                                  limits.most_threads()};
+  }
+  LaunchLimits find(std::uint64_t launch) const {
+    const auto at = by_order_.find(launch);
+    return at != by_order_.end() ? at->second : LaunchLimits{};
+  }
+
+private:
+  // A program may go on launching what is refused each time; a finding shows one of them.
+  static constexpr std::size_t kMost = 4096;
+
+  std::unordered_map<std::uint64_t, LaunchLimits> by_order_;
+};
+
+} // namespace gmt
