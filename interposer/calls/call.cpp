@@ -100,10 +100,10 @@ void Call::note_facts(std::uint16_t result) noexcept {
   }
 }
 
-[[gnu::cold]] void Call::note_limits(std::uint64_t shared_bytes) noexcept {
+[[gnu::cold]] void Call::note_limits(const LaunchRequest& request) noexcept {
   if (slot_ == nullptr) return;
   const std::uint64_t function = trace::LaunchView(record).function();
-  with_room([&](bool) noexcept { append_launch_limits(*log_, order_, function, shared_bytes); });
+  with_room([&](bool) noexcept { append_launch_limits(*log_, order_, function, request); });
 }
 
 bool RuntimeCall::is_repeated() const noexcept {

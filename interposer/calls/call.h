@@ -15,6 +15,7 @@ namespace gmt::interposer {
 
 class ThreadLog;
 class Call;
+struct LaunchRequest;
 
 // A runtime call in progress on this thread: lends its name and copy kind to the driver calls
 // inside it. Kept in thread-local storage, because a call that longjmp or an exception left behind
@@ -70,7 +71,7 @@ public:
   void begin_member() noexcept;
   void add_member(unsigned index, std::uint16_t result) noexcept;
   // After complete(), of a launch that failed: what it asked for, and what its kernel may have.
-  void note_limits(std::uint64_t shared_bytes) noexcept;
+  void note_limits(const LaunchRequest& request) noexcept;
   // The order that its record has while it is in progress; 0 if it gets one later, or has none.
   std::uint64_t order() const noexcept { return record.order_at == OrderAt::kBefore ? order_ : 0; }
 

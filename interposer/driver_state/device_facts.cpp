@@ -97,15 +97,20 @@ void append_memory_info(ThreadLog& log, std::uint16_t context) noexcept {
 }
 
 void append_launch_limits(ThreadLog& log, std::uint64_t launch, std::uint64_t function,
-                          std::uint64_t shared_bytes) noexcept {
+                          const LaunchRequest& request) noexcept {
   trace::Words<trace::LaunchLimitsWord> words;
   trace::LaunchLimitsFields(words)
     .launch(launch)
-    .shared_bytes(shared_bytes)
+    .shared_bytes(request.shared_bytes)
     .most_shared_bytes(attribute_of(function, kMaxDynamicSharedSizeBytes))
     .static_shared_bytes(attribute_of(function, kSharedSizeBytes))
     .registers(attribute_of(function, kNumRegs))
-    .most_threads(attribute_of(function, kMaxThreadsPerBlock));
+    .most_threads(attribute_of(function, kMaxThreadsPerBlock))
+    .grid_y(request.grid[1])
+    .grid_z(request.grid[2])
+    .block_x(request.block[0])
+    .block_y(request.block[1])
+    .block_z(request.block[2]);
   log.append_words(trace::Kind::kLaunchLimits, words.w, words.kCount);
 }
 

@@ -14,10 +14,14 @@ class ThreadLog;
 // Once per device and process; needs a driver that has been initialized.
 void describe_device(ThreadLog& log, int ordinal) noexcept;
 void append_memory_info(ThreadLog& log, std::uint16_t context) noexcept;
-// Behind a launch that failed: the order that it has, its kernel (a CUfunction or CUkernel), and
-// the bytes of dynamic shared memory that it asked for.
+// What a launch asked for.
+struct LaunchRequest {
+  std::uint64_t shared_bytes; // dynamic
+  unsigned grid[3], block[3];
+};
+// Behind a launch that failed: the order that it has, and its kernel (a CUfunction or CUkernel).
 void append_launch_limits(ThreadLog& log, std::uint64_t launch, std::uint64_t function,
-                          std::uint64_t shared_bytes) noexcept;
+                          const LaunchRequest& request) noexcept;
 void forget_devices() noexcept; // a forked child describes them anew
 
 } // namespace gmt::interposer

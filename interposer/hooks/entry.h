@@ -123,9 +123,9 @@ template <std::uint16_t Row, class Result, class... Args,
     } else {
       call.complete(result_code(result), kAddsMore);
     }
-    if constexpr (requires { Rec::shared_bytes(tuple); }) {
+    if constexpr (requires { Rec::request(tuple); }) {
       if (result_code(result) != 0) [[unlikely]]
-        call.note_limits(Rec::shared_bytes(tuple));
+        call.note_limits(Rec::request(tuple));
     }
     for (unsigned i = 1; i < records; ++i) {
       call.begin_member();

@@ -16,6 +16,7 @@
 #include "interposer/device_ring/drain.h"
 #include "interposer/driver_state/code_generation.h"
 #include "interposer/driver_state/context_ids.h"
+#include "interposer/driver_state/device_facts.h"
 #include "interposer/driver_state/fenced_addresses.h"
 #include "interposer/loader/look_ups.h"
 #include "interposer/log/record.h"
@@ -252,9 +253,12 @@ template <int Function, int Dimensions, int Stream, int Parameters, int Extra = 
     start(r, arg<Function>(a), arg<Stream>(a), extents<Dimensions>(a), extents<Dimensions + 3>(a));
     record_arguments(r, arg<Function>(a), list<Parameters>(a), list<Extra>(a));
   }
-  // Dynamic: it comes behind the block's extents.
-  template <class T> static std::uint64_t shared_bytes(const T& a) {
-    return arg<Dimensions + 6>(a);
+  // The dynamic shared memory comes behind the block's extents.
+  template <class T> static LaunchRequest request(const T& a) {
+    constexpr int d = Dimensions;
+    return {arg<d + 6>(a),
+            {std::get<d>(a), std::get<d + 1>(a), std::get<d + 2>(a)},
+            {std::get<d + 3>(a), std::get<d + 4>(a), std::get<d + 5>(a)}};
   }
 };
 

@@ -68,9 +68,12 @@ template <int Config, int Function, int Parameters, int Extra> struct LaunchEx :
     start(r, arg<Function>(a), c == nullptr ? 0 : as_word(c->hStream), grid, block);
     record_arguments(r, arg<Function>(a), list<Parameters>(a), list<Extra>(a));
   }
-  template <class T> static std::uint64_t shared_bytes(const T& a) {
+  template <class T> static LaunchRequest request(const T& a) {
     const CUlaunchConfig* c = std::get<Config>(a);
-    return c != nullptr ? c->sharedMemBytes : 0;
+    if (c == nullptr) return {};
+    return {c->sharedMemBytes,
+            {c->gridDimX, c->gridDimY, c->gridDimZ},
+            {c->blockDimX, c->blockDimY, c->blockDimZ}};
   }
 
 private:

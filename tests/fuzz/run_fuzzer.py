@@ -76,7 +76,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("fuzzer", type=pathlib.Path)
     parser.add_argument("corpus", nargs="*", type=pathlib.Path)
-    parser.add_argument("--seconds", type=int, default=int(os.environ.get("GMT_FUZZ_SECONDS", "20")))
+    parser.add_argument("--seconds", type=int, default=int(os.environ.get("GMT_FUZZ_SECONDS", "60")))
     parser.add_argument("--dictionary", type=pathlib.Path)
     parser.add_argument("--longest", type=int, help="bytes of an input")
     parser.add_argument("--seeds", help="a command that writes inputs into the folder that it gets")

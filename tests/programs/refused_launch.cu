@@ -9,6 +9,8 @@
 // expect: warning api-error count=1 message="98,304 bytes of dynamic shared memory, where 65,536 are allowed" stacks="failed here"@launch:LINE(launch)
 // run: advice
 // expect: clean
+// run: grid
+// expect: warning api-error count=1 message="the grid's extent y or z is 0 or more than 65,535" stacks="failed here"@main:LINE(grid)
 // run: threads
 // expect: warning api-error count=1 message="2,048 threads" stacks="failed here"@main:LINE(threads)
 #include "answers.h"
@@ -57,6 +59,10 @@ int main(int argc, char** argv)
   if (is("threads")) {
     transpose<<<1, 2048, 1024>>>(out); // @threads
     answer = cudaGetLastError() == cudaErrorInvalidConfiguration ? cudaErrorInvalidValue : cudaSuccess;
+  }
+  if (is("grid")) {
+    transpose<<<dim3(1, 70000), 256, 1024>>>(out); // @grid
+    answer = cudaGetLastError() == cudaSuccess ? cudaSuccess : cudaErrorInvalidValue;
   }
   if (is("advice")) {
     CHECK(allow(65536) ? launch(out, 65536) : cudaErrorUnknown);

@@ -46,16 +46,16 @@ public:
       Finding f = finding(e);
       explain(e, heap, f);
       if (refused_.may_be(e)) refused_.hold(e, std::move(f));
-      else if (exceeds_kernels_limits(e) && launches_.size() < kMostLaunches) hold(e, std::move(f));
+      else if (e.kind == trace::Kind::kLaunch && launches_.size() < kMostLaunches)
+        launches_.push_back({RefusedLaunch(e), std::move(f)});
       else findings.add(std::move(f));
     }
   }
 
   void finish(const EndOfTrace&, const Heap& heap, Findings& findings) override {
-    for (Launch& launch : launches_) {
-      explain_by_limits(launch.result, launch.threads,
-                        heap.cuda().refused_launches.find(launch.order), facts_, launch.failure);
-      findings.add(std::move(launch.failure));
+    for (auto& [launch, failure] : launches_) {
+      explain_launch(launch, heap.cuda().refused_launches.find(launch.order), facts_, failure);
+      findings.add(std::move(failure));
     }
     for (auto& [thread, retry] : retries_) findings.add(std::move(retry.failure));
     if (in_fork_) findings.add(std::move(*in_fork_));
@@ -79,19 +79,12 @@ private:
     }
   };
 
-  // A failed launch: what the driver said of its kernel comes behind it.
+  // What the driver said of a refused launch's kernel comes behind it.
   struct Launch {
-    std::uint64_t order, threads;
-    std::uint16_t result;
+    RefusedLaunch launch;
     Finding failure;
   };
   static constexpr std::size_t kMostLaunches = 1024;
-
-  void hold(const Event& e, Finding finding) {
-    const trace::Index3 block = trace::LaunchView(e).block();
-    launches_.push_back({e.order, std::uint64_t{block.x} * block.y * block.z, e.result,
-                         std::move(finding)});
-  }
 
   Finding finding(const Event& e) const {
     const std::string_view call = facts_.call_name(e);
@@ -156,7 +149,6 @@ private:
   void explain(const Event& e, const Heap& heap, Finding& f) const {
     if (const auto closed = closed_mapping_of(e, heap, facts_)) gmt::explain(*closed, facts_, f);
     explain_fence(e, heap, f);
-    explain_launch(e, facts_, f);
     explain_registration(e, heap, facts_, f);
     explain_prefetch(e, heap, facts_, f);
     const Pool* pool = heap.cuda().pools.find(named_pool(e));

@@ -17,26 +17,28 @@ namespace {
 constexpr std::uint64_t kMostThreads = 1024, kMostBlockZ = 64; // of a block
 constexpr std::uint64_t kMostGridYz = 65535;
 constexpr std::uint64_t kUsualShared = 48 << 10; // of a block whose kernel has not opted in
-constexpr std::string_view kAdviceOnRegisters =
-  "Use smaller blocks, or declare the kernel with __launch_bounds__(threads of a block), so that "
-  "the compiler keeps to what fits.";
 
 struct Reason {
   std::string what, advice;
 };
 
-// Extents of 16 bits in the record: 0 may also be 65,536.
-Reason reason_of_extents(trace::Index3 grid, trace::Index3 block) {
+// As many as the program asked for.
+struct Extents64 {
+  std::uint64_t x, y, z;
+};
+
+// In a trace without limits 0 may also be 65,536.
+Reason reason_of_extents(const Extents64& grid, const Extents64& block) {
   if (block.x == 0 || block.y == 0 || block.z == 0)
     return {"an extent of the block is 0 or more than 65,535",
             "Give each block at least one thread and at most 1,024, x 1,024, y 1,024, z 64."};
   if (grid.x == 0)
     return {"the grid has 0 blocks", "Leave the launch out where there is nothing to do."};
-  if (grid.y == 0 || grid.z == 0)
+  if (grid.y == 0 || grid.z == 0 || grid.y > kMostGridYz || grid.z > kMostGridYz)
     return {"the grid's extent y or z is 0 or more than 65,535, which is the most",
             "Put the larger number of blocks into x, which may have 2,147,483,647, or let each "
             "block do more."};
-  const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
+  const std::uint64_t threads = block.x * block.y * block.z;
   if (threads > kMostThreads)
     return {cat({"a block of ", format_count(threads), " threads, where 1,024 are the most"}),
             "Use more blocks of at most 1,024 threads, and let the kernel compute its index from "
@@ -78,11 +80,58 @@ std::string advice_on_shared(const DeviceFacts* device) {
               ". Else check the pointer to the arguments."});
 }
 
-Reason reason_of(const Event& e, const ProcessFacts& facts) {
-  const trace::LaunchView launch(e);
-  const Reason extents = reason_of_extents(launch.grid(), launch.block());
-  if (!extents.what.empty()) return extents;
-  switch (e.result) {
+Reason reason_of_threads(std::uint64_t threads, const LaunchLimits& limits) {
+  const std::string advice = "Use smaller blocks, or declare the kernel with "
+                             "__launch_bounds__(threads of a block), so that the compiler keeps to "
+                             "what fits.";
+  if (limits.most_threads == 0 || threads <= limits.most_threads)
+    return {"its registers, times the threads of a block, are more than a multiprocessor has",
+            advice};
+  return {cat({"a block of ", format_count(threads), " threads, where this kernel may have ",
+               format_count(limits.most_threads),
+               limits.registers != 0
+                 ? cat({", as each takes ", format_count(limits.registers), " registers"})
+                 : std::string()}),
+          advice};
+}
+
+// Empty if the launch kept to what it may have.
+Reason reason_of_shared(const LaunchLimits& limits, const DeviceFacts* device) {
+  if (limits.most_shared_bytes == 0 || limits.shared_bytes <= limits.most_shared_bytes) return {};
+  const std::uint64_t most = most_shared(device), own = limits.static_shared_bytes;
+  const bool is_usual = limits.most_shared_bytes + own <= kUsualShared;
+  const bool is_too_much = most != 0 && limits.shared_bytes + own > most;
+  const std::string asked = std::to_string(limits.shared_bytes);
+  return {
+    cat({format_count(limits.shared_bytes), " bytes of dynamic shared memory, where ",
+         format_count(limits.most_shared_bytes), " are allowed",
+         is_usual ? " without cudaFuncSetAttribute" : "",
+         own != 0 ? cat({" beside the ", format_count(own), " that the kernel declares"})
+                  : std::string()}),
+    is_too_much
+      ? cat({"Use less shared memory: a block on this device can have ", format_count(most),
+             " bytes at most."})
+      : cat({"Call cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, ",
+             asked, ") before the launch, or use less."})};
+}
+
+Reason reason_of(const RefusedLaunch& launch, const LaunchLimits& limits,
+                 const ProcessFacts& facts) {
+  Extents64 grid{launch.grid.x, launch.grid.y, launch.grid.z};
+  Extents64 block{launch.block.x, launch.block.y, launch.block.z};
+  if (limits.is_known) {
+    grid = {launch.grid.x, limits.grid_y, limits.grid_z};
+    block = {limits.block_x, limits.block_y, limits.block_z};
+  }
+  Reason reason = reason_of_extents(grid, block);
+  if (!reason.what.empty()) return reason;
+  switch (launch.result) {
+  case cuda::CUDA_ERROR_INVALID_VALUE:
+    reason = reason_of_shared(limits, facts.device(0));
+    if (reason.what.empty()) reason.advice = advice_on_shared(facts.device(0));
+    return reason;
+  case cuda::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
+    return reason_of_threads(block.x * block.y * block.z, limits);
   case cuda::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
     return {"all blocks of a cooperative launch must fit on the device at once",
             "Ask cudaOccupancyMaxActiveBlocksPerMultiprocessor for the blocks of a multiprocessor, "
@@ -116,57 +165,20 @@ const Block* overlapped(const Heap& heap, std::uint64_t begin, std::uint64_t byt
 
 } // namespace
 
-void explain_launch(const Event& e, const ProcessFacts& facts, Finding& f) {
-  if (e.kind != trace::Kind::kLaunch) return;
+RefusedLaunch::RefusedLaunch(const Event& e) : order(e.order), result(e.result) {
   const trace::LaunchView launch(e);
-  const Reason reason = reason_of(e, facts);
-  const std::string_view name = facts.handle_name(launch.function());
+  function = launch.function();
+  grid = launch.grid();
+  block = launch.block();
+}
+
+void explain_launch(const RefusedLaunch& launch, const LaunchLimits& limits,
+                    const ProcessFacts& facts, Finding& f) {
+  const Reason reason = reason_of(launch, limits, facts);
+  const std::string_view name = facts.handle_name(launch.function);
   if (!name.empty()) f.message += cat({" for ", kernel_words(name)});
-  if (reason.what.empty()) return;
-  f.message += cat({": ", reason.what});
-  f.advice = reason.advice;
-}
-
-bool exceeds_kernels_limits(const Event& e) {
-  if (e.kind != trace::Kind::kLaunch || (e.result != cuda::CUDA_ERROR_INVALID_VALUE &&
-                                         e.result != cuda::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES))
-    return false;
-  const trace::LaunchView launch(e);
-  return reason_of_extents(launch.grid(), launch.block()).what.empty();
-}
-
-void explain_by_limits(std::uint16_t result, std::uint64_t threads, const LaunchLimits& limits,
-                       const ProcessFacts& facts, Finding& f) {
-  if (limits.most_threads != 0 && threads > limits.most_threads) {
-    f.message += cat({": a block of ", format_count(threads), " threads, where this kernel may have ",
-                      format_count(limits.most_threads)});
-    if (limits.registers != 0)
-      f.message += cat({", as each takes ", format_count(limits.registers), " registers"});
-    f.advice = kAdviceOnRegisters;
-    return;
-  }
-  if (result == cuda::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES) {
-    f.message += ": its registers, times the threads of a block, are more than a multiprocessor has";
-    f.advice = kAdviceOnRegisters;
-    return;
-  }
-  if (limits.most_shared_bytes == 0 || limits.shared_bytes <= limits.most_shared_bytes) {
-    f.advice = advice_on_shared(facts.device(0));
-    return;
-  }
-  const std::uint64_t most = most_shared(facts.device(0)), own = limits.static_shared_bytes;
-  const bool is_usual = limits.most_shared_bytes + own <= kUsualShared;
-  f.message += cat({": ", format_count(limits.shared_bytes), " bytes of dynamic shared memory, where ",
-                    format_count(limits.most_shared_bytes), " are allowed",
-                    is_usual ? " without cudaFuncSetAttribute" : ""});
-  if (own != 0)
-    f.message += cat({" beside the ", format_count(own), " that the kernel declares"});
-  f.advice =
-    most != 0 && limits.shared_bytes + own > most
-      ? cat({"Use less shared memory: a block on this device can have ", format_count(most),
-             " bytes at most."})
-      : cat({"Call cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, ",
-             std::to_string(limits.shared_bytes), ") before the launch, or use less."});
+  if (!reason.what.empty()) f.message += cat({": ", reason.what});
+  if (!reason.advice.empty()) f.advice = reason.advice;
 }
 
 void explain_registration(const Event& e, const Heap& heap, const ProcessFacts& facts, Finding& f) {

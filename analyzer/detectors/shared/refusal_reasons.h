@@ -10,12 +10,17 @@
 
 namespace gmt {
 
-void explain_launch(const Event& e, const ProcessFacts& facts, Finding& f);
-// Whether the reason is what the kernel may have, which the trace says behind the failed launch.
-bool exceeds_kernels_limits(const Event& e);
-// `threads`: of a block.
-void explain_by_limits(std::uint16_t result, std::uint64_t threads, const LaunchLimits& limits,
-                       const ProcessFacts& facts, Finding& f);
+// A launch that CUDA refused. Extents y and z of grids, and those of blocks, are 16 bits of what
+// the program asked for: `limits` has all of them.
+struct RefusedLaunch {
+  explicit RefusedLaunch(const Event& e);
+  std::uint64_t order, function;
+  trace::Index3 grid, block;
+  std::uint16_t result;
+};
+
+void explain_launch(const RefusedLaunch& launch, const LaunchLimits& limits,
+                    const ProcessFacts& facts, Finding& f);
 void explain_registration(const Event& e, const Heap& heap, const ProcessFacts& facts, Finding& f);
 void explain_prefetch(const Event& e, const Heap& heap, const ProcessFacts& facts, Finding& f);
 

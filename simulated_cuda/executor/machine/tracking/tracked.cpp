@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A report names the load from which the value may come: the last one that gave unwritten bits and
-// from which the code leads to the value.
+// whose result reaches the value.
 #include "simulated_cuda/executor/machine/tracking/tracked.h"
 
 #include "simulated_cuda/executor/machine/access.h"
 #include "simulated_cuda/executor/machine/block.h"
 #include "simulated_cuda/executor/machine/device_bytes.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
+#include "simulated_cuda/executor/machine/tracking/reaching.h"
 #include "simulated_cuda/executor/machine/workers/worker.h"
 #include "simulated_cuda/executor/program/tracking.h"
 
@@ -53,29 +54,6 @@ std::byte* local_shadow(Warp& w, std::uint32_t lane, std::uint64_t address, std:
   return w.local_shadow.data() + std::size_t{lane} * w.local_stride + address;
 }
 
-// Shadows of the frame's registers from which that of `operand` follows.
-std::set<std::uint32_t> sources_of(const Code& code, std::uint32_t operand) {
-  const std::uint32_t registers = (code.register_bytes - kTrackedTemporaryBytes) / 2;
-  std::set<std::uint32_t> found{operand};
-  for (std::size_t before = 0; before != found.size();) {
-    before = found.size();
-    for (std::size_t i = 0; i < code.instructions.size(); ++i) {
-      const std::uint8_t results = code.tracked_results[i];
-      if (results == 0) continue;
-      const Instruction& in = code.instructions[i];
-      const std::uint32_t from = results == kTrackedWhole ? 4 : 0;
-      const std::uint32_t to = results == kTrackedWhole ? 5 : results;
-      const bool leads_here = std::any_of(in.r + from, in.r + to,
-                                          [&](std::uint32_t each) { return found.contains(each); });
-      if (!leads_here) continue;
-      for (const std::uint32_t each : in.r) {
-        if ((each & kConstantOperand) == 0 && each >= registers) found.insert(each);
-      }
-    }
-  }
-  return found;
-}
-
 // The last load of unwritten bits that `gave` holds for, of the lane itself if it did one.
 template <class Gave>
 const UnwrittenLoad* origin_of(const Warp& w, std::uint32_t lane, Gave gave) {
@@ -85,7 +63,7 @@ const UnwrittenLoad* origin_of(const Warp& w, std::uint32_t lane, Gave gave) {
   for (const UnwrittenLoad& load : w.unwritten) {
     const bool is_here = load.in >= begin && load.in < begin + code.instructions.size();
     if (!is_here || (from != nullptr && from->lane == lane && load.lane != lane)) continue;
-    if (gave(load, code.tracked_results[static_cast<std::size_t>(load.in - begin)])) from = &load;
+    if (gave(load)) from = &load;
   }
   return from;
 }
@@ -163,12 +141,9 @@ void remember_unwritten(Warp& w, const UnwrittenLoad& load) {
 
 void report_unwritten(Warp& w, const Instruction* in, std::uint32_t lanes) {
   const auto [known, is_new] = w.traced.try_emplace(in);
-  if (is_new) known->second = sources_of(*w.frame->code, in->r[0]);
-  const std::set<std::uint32_t>& shadows = known->second;
-  const auto gave = [&](const UnwrittenLoad& load, std::uint8_t results) {
-    return std::any_of(load.in->r, load.in->r + results,
-                       [&](std::uint32_t each) { return shadows.contains(each); });
-  };
+  if (is_new) known->second = reaching_loads(*w.program, *w.frame->code, in, in->r[0]);
+  const std::set<const Instruction*>& loads = known->second;
+  const auto gave = [&](const UnwrittenLoad& load) { return loads.contains(load.in); };
   for (std::uint32_t m = lanes; m != 0; m &= m - 1) {
     const auto lane = static_cast<std::uint32_t>(__builtin_ctz(m));
     report_use(w, in, lane, origin_of(w, lane, gave));
@@ -182,7 +157,7 @@ void use_memory(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
   load_shadow(w, lane, Space::kGeneric, address, bytes, shadow);
   if (std::all_of(shadow, shadow + bytes, [](std::byte each) { return each == std::byte{0}; }))
     return;
-  const auto of_lane = [&](const UnwrittenLoad& load, std::uint8_t) { return load.lane == lane; };
+  const auto of_lane = [&](const UnwrittenLoad& load) { return load.lane == lane; };
   report_use(w, in, lane, origin_of(w, lane, of_lane));
   std::memset(shadow, 0, sizeof shadow);
   if (address - kLocalWindow < kWindowBytes)

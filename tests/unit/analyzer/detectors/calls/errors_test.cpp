@@ -36,31 +36,30 @@ TEST_F(Errors, FailedCallByName) {
 // The driver is asked behind the launch; records of other threads may stand between.
 class RefusedLaunches : public Errors {
 protected:
-  std::uint64_t launch(std::uint16_t code, unsigned threads) {
-    constexpr std::uint64_t kOrder = 77;
+  static constexpr std::uint64_t kOrder = 77;
+  void launch(std::uint16_t code, unsigned threads, unsigned grid_y = 1) {
     log().record({.api = "cuLaunchKernel", .result = code, .stack = {1}, .order = kOrder},
-                 Made<trace::LaunchFields>().function(0x77).grid({1, 1, 1}).block({threads, 1, 1}));
-    return kOrder;
-  }
-  void limits(std::uint64_t order, std::uint64_t asked, std::uint64_t allowed, std::uint64_t own,
-              std::uint64_t most_threads) {
-    log().record({.order = order}, Made<trace::LaunchLimitsFields>()
-                       .launch(order)
-                       .shared_bytes(asked)
-                       .most_shared_bytes(allowed)
-                       .static_shared_bytes(own)
-                       .registers(96)
-                       .most_threads(most_threads));
+                 Made<trace::LaunchFields>()
+                   .function(0x77)
+                   .grid({1, grid_y & 0xffff, 1})
+                   .block({threads, 1, 1}));
+    limits_.launch(kOrder).grid_y(grid_y).grid_z(1).block_x(threads).block_y(1).block_z(1);
   }
   const ReportedFinding& only() {
+    log().record({.order = kOrder}, limits_);
+    return only_without_limits();
+  }
+  const ReportedFinding& only_without_limits() {
     run();
     EXPECT_EQ(kinds(), "api-error");
     return result.findings.at(0);
   }
+  Made<trace::LaunchLimitsFields> limits_;
 };
 
 TEST_F(RefusedLaunches, ForTooMuchSharedMemory) {
-  limits(launch(1, 256), 65536, 49152, 0, 1024);
+  launch(1, 256);
+  limits_.shared_bytes(65536).most_shared_bytes(49152);
   const ReportedFinding& f = only();
   EXPECT_EQ(f.message, "cuLaunchKernel failed with CUDA_ERROR_INVALID_VALUE (1): 65,536 bytes of "
                        "dynamic shared memory, where 49,152 are allowed without "
@@ -70,7 +69,8 @@ TEST_F(RefusedLaunches, ForTooMuchSharedMemory) {
 }
 
 TEST_F(RefusedLaunches, ForTooMuchBesideWhatTheKernelDeclares) {
-  limits(launch(1, 256), 49152, 48128, 1024, 1024);
+  launch(1, 256);
+  limits_.shared_bytes(49152).most_shared_bytes(48128).static_shared_bytes(1024);
   EXPECT_NE(only().message.find("49,152 bytes of dynamic shared memory, where 48,128 are allowed "
                                 "without cudaFuncSetAttribute beside the 1,024 that the kernel "
                                 "declares"),
@@ -78,20 +78,30 @@ TEST_F(RefusedLaunches, ForTooMuchBesideWhatTheKernelDeclares) {
 }
 
 TEST_F(RefusedLaunches, ForTooManyThreadsOfThisKernel) {
-  limits(launch(701, 1024), 0, 49152, 0, 640);
+  launch(701, 1024);
+  limits_.most_threads(640).registers(96);
   EXPECT_NE(only().message.find("a block of 1,024 threads, where this kernel may have 640, as each "
                                 "takes 96 registers"),
             std::string::npos);
 }
 
+TEST_F(RefusedLaunches, ForExtentsThatTheirRecordHasNoRoomFor) {
+  launch(1, 32, 70000);
+  EXPECT_NE(only().message.find("the grid's extent y or z is 0 or more than 65,535"),
+            std::string::npos);
+}
+
 TEST_F(RefusedLaunches, ForReasonsThatNobodyKnows) {
-  limits(launch(1, 256), 1024, 49152, 0, 1024);
+  launch(1, 256);
+  limits_.shared_bytes(1024).most_shared_bytes(49152);
   EXPECT_NE(only().advice.find("Its extents are within the limits"), std::string::npos);
 }
 
 TEST_F(RefusedLaunches, OfTracesWithoutLimits) {
   launch(701, 1024);
-  EXPECT_NE(only().message.find("its registers, times the threads of a block"), std::string::npos);
+  EXPECT_NE(
+    only_without_limits().message.find("its registers, times the threads of a block, are more"),
+    std::string::npos);
 }
 
 TEST_F(Errors, ProbingIsNoError) {

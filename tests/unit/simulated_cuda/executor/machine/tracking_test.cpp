@@ -59,6 +59,34 @@ TEST_P(Tracking, ABranchNamesTheLoadAndTheUse) {
   EXPECT_EQ(report.other.instruction, "@%p1 bra A");
 }
 
+TEST_P(Tracking, ALoadWhoseValueWasOverwrittenIsNoOrigin) {
+  run_with_words("ld.global.u32 %r1, [%x3]; ld.global.u32 %r2, [%x3]; mov.u32 %r3, %r2;\n"
+                 "mov.u32 %r3, %r1; setp.eq.u32 %p1, %r3, 0; @%p1 bra A;\n"
+                 "st.global.u32 [%x2], %r0; A:");
+  EXPECT_EQ(only().location.instruction, "ld.global.u32 %r1, [%x3]");
+}
+
+TEST_P(Tracking, ALoadOnOneOfTwoWaysIsAnOrigin) {
+  run_with_words("mov.u32 %r3, 0; setp.gt.u32 %p2, %r0, 7; @%p2 bra B;\n"
+                 "ld.global.u32 %r3, [%x3];\n"
+                 "B: setp.eq.u32 %p1, %r3, 1; @%p1 bra A; st.global.u32 [%x2], %r0; A:");
+  EXPECT_EQ(only().location.instruction, "ld.global.u32 %r3, [%x3]");
+  EXPECT_EQ(only().count, 8u);
+}
+
+TEST_P(Tracking, AGuardedMoveKeepsTheOrigin) {
+  run_with_words("ld.global.u32 %r1, [%x3]; setp.gt.u32 %p2, %r0, 99; @%p2 mov.u32 %r1, 4;\n"
+                 "setp.eq.u32 %p1, %r1, 1; @%p1 bra A; st.global.u32 [%x2], %r0; A:");
+  EXPECT_EQ(only().location.instruction, "ld.global.u32 %r1, [%x3]");
+}
+
+TEST_P(Tracking, AnOriginBeforeALoop) {
+  run_with_words("ld.global.u32 %r1, [%x3]; mov.u32 %r2, 0;\n"
+                 "L: add.u32 %r1, %r1, 3; add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 5; @%p2 bra L;\n"
+                 "setp.eq.u32 %p1, %r1, 1; @%p1 bra A; st.global.u32 [%x2], %r0; A:");
+  EXPECT_EQ(only().location.instruction, "ld.global.u32 %r1, [%x3]");
+}
+
 TEST_P(Tracking, APartOfAWordThatDecides) {
   load(kernel("ld.global.u32 %r1, [%x3]; setp.eq.u32 %p1, %r1, 0; @%p1 bra A;\n"
               "st.global.u32 [%x2], %r0; A:"));
