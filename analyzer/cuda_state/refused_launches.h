@@ -12,7 +12,7 @@ namespace gmt {
 
 // 0 is unknown.
 struct LaunchLimits {
-  bool is_known = false; // the trace has them
+  bool is_known = false;          // the trace has them
   std::uint64_t shared_bytes = 0; // dynamic, that it asked for
   std::uint64_t most_shared_bytes = 0;
   std::uint64_t static_shared_bytes = 0;
@@ -26,10 +26,17 @@ public:
   void add(const Event& e) { // a kLaunchLimits record
     if (by_order_.size() >= kMost) return;
     const trace::LaunchLimitsView limits(e);
-    by_order_[limits.launch()] = {true, limits.shared_bytes(), limits.most_shared_bytes(),
-                                  limits.static_shared_bytes(), limits.registers(),
-                                  limits.most_threads(), limits.grid_y(), limits.grid_z(),
-                                  limits.block_x(), limits.block_y(), limits.block_z()};
+    by_order_[limits.launch()] = {true,
+                                  limits.shared_bytes(),
+                                  limits.most_shared_bytes(),
+                                  limits.static_shared_bytes(),
+                                  limits.registers(),
+                                  limits.most_threads(),
+                                  limits.grid_y(),
+                                  limits.grid_z(),
+                                  limits.block_x(),
+                                  limits.block_y(),
+                                  limits.block_z()};
   }
   LaunchLimits find(std::uint64_t launch) const {
     const auto at = by_order_.find(launch);

@@ -254,18 +254,19 @@ private:
     if (object.what == trace::ObjectClass::kPool) {
       f.group = "pool";
       f.message = {"A memory pool made by ", CallName{api}, " was never destroyed"};
-      f.advice = cat({"Call ", runtime ? "cudaMemPoolDestroy" : "cuMemPoolDestroy",
-                      ": until then the pool keeps the memory that was freed into it."});
+      f.advice = {"Call ", ApiWord{runtime, "cuMemPoolDestroy", "cudaMemPoolDestroy"},
+                  ": until then the pool keeps the memory that was freed into it."};
     } else if (object.what == trace::ObjectClass::kExternalMemory) {
       f.group = "external memory";
       f.message = {"External memory imported by ", CallName{api}, " was never destroyed"};
-      f.advice = cat({"Call ", runtime ? "cudaDestroyExternalMemory" : "cuDestroyExternalMemory",
-                      " once the buffers mapped from it are freed."});
+      f.advice = {"Call ", ApiWord{runtime, "cuDestroyExternalMemory", "cudaDestroyExternalMemory"},
+                  " once the buffers mapped from it are freed."};
     } else {
       f.group = "external semaphore";
       f.message = {"An external semaphore imported by ", CallName{api}, " was never destroyed"};
-      f.advice = cat(
-        {"Call ", runtime ? "cudaDestroyExternalSemaphore" : "cuDestroyExternalSemaphore", "."});
+      f.advice = {"Call ",
+                  ApiWord{runtime, "cuDestroyExternalSemaphore", "cudaDestroyExternalSemaphore"},
+                  "."};
     }
     f.stacks.push_back(stack_as(object.what == trace::ObjectClass::kPool ? StackRole::kCreated
                                                                          : StackRole::kImported,

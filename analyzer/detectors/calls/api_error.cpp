@@ -163,9 +163,10 @@ private:
     if (const Block* block = launch ? heap.unfreed_of_graph(sync.executable_graph()) : nullptr;
         block != nullptr) {
       f.message += ": memory that the graph's last launch allocated has not been freed";
-      f.advice = cat({"Free it before the graph is launched again, or instantiate the graph with ",
-                      is_runtime_name(f.api) ? "cudaGraphInstantiateFlagAutoFreeOnLaunch."
-                                             : "CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH."});
+      f.advice = {"Free it before the graph is launched again, or instantiate the graph with ",
+                  ApiWord{is_runtime_name(f.api), "CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH",
+                          "cudaGraphInstantiateFlagAutoFreeOnLaunch"},
+                  "."};
       f.stacks.push_back(allocation_stack(*block, facts_));
     }
   }

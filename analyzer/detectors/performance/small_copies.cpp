@@ -87,8 +87,8 @@ private:
                  format_bytes(run.bytes),
                  " in all",
                  time == 0 ? std::string() : cat({" in ", format_duration(time)})};
-    f.advice = cat({"Gather the data and copy it at once, or give all copies to one ",
-                    is_runtime_name(api) ? "cudaMemcpyBatchAsync" : "cuMemcpyBatchAsync", "."});
+    f.advice = {"Gather the data and copy it at once, or give all copies to one ",
+                ApiWord{is_runtime_name(api), "cuMemcpyBatchAsync", "cudaMemcpyBatchAsync"}, "."};
     f.stacks.push_back(stack_as(StackRole::kCopied, stack, api));
     return f;
   }

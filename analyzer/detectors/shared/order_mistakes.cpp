@@ -44,9 +44,8 @@ Finding OrderMistakes::describe(const Found& found) const {
     call.work.stream == StreamClock::kNoStream ? "" : clock_.name(call.work.stream);
   const bool before = is_before_allocation(mistake);
   const std::string there = clock_.name(before ? allocated_at.stream : use.work.stream);
-  const std::string record = cat({runtime ? "cudaEventRecord on " : "cuEventRecord on ", there});
-  const std::string wait =
-    cat({runtime ? "cudaStreamWaitEvent on " : "cuStreamWaitEvent on ", here});
+  const Text record{ApiWord{runtime, "cuEventRecord", "cudaEventRecord"}, " on ", there};
+  const Text wait{ApiWord{runtime, "cuStreamWaitEvent", "cudaStreamWaitEvent"}, " on ", here};
   Finding f;
   f.kind = "stream-order";
   f.api = name;
@@ -66,13 +65,14 @@ Finding OrderMistakes::describe(const Found& found) const {
         ? " behind the last work there whose result this call needs, at the earliest behind the "
           "allocation, and "
         : " behind the last use there, and ";
-    f.advice = cat({"Call ", record, needed, wait, " before this call."});
+    f.advice = {"Call ", record, needed, wait, " before this call."};
   } else if (mistake == OrderMistake::kFreedInUse) {
     f.message = {
       CallName{name}, " on ",   here,  " frees ",
       what,           ", but ", there, " uses it and nothing orders that use before the free"};
-    f.advice = cat({"Free it on ", there, ", or call ", record, " after its last use there and ",
-                    wait, " before the free."});
+    f.advice = {
+      "Free it on ",      there, ", or call ", record, " after its last use there and ", wait,
+      " before the free."};
   } else {
     f.message = {
       CallName{name}, " frees ",
@@ -80,7 +80,7 @@ Finding OrderMistakes::describe(const Found& found) const {
       there,          " may still be using it: this call does not wait for stream-ordered memory"};
     f.advice = {"Call ",         ApiWord{runtime, "cuMemFreeAsync", "cudaFreeAsync"},
                 " on ",          there,
-                " instead, or ", runtime ? "cudaStreamSynchronize" : "cuStreamSynchronize",
+                " instead, or ", ApiWord{runtime, "cuStreamSynchronize", "cudaStreamSynchronize"},
                 " before it."};
   }
   if (use.neighbour_parameter != 0) {

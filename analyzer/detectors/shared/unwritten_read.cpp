@@ -78,12 +78,13 @@ Finding unwritten_read(const UnwrittenRead& read, const ProcessFacts& facts) {
                  : cat({", and nothing has written ", format_count(read.missing), " of them",
                         read.which, ": "}),
                read.why};
-  f.advice =
-    is_array(block)
-      ? std::string(
-          "Write the array before it is read: copy to it, or let a kernel write a surface of it.")
-      : cat({"Write the memory before it is read: by a copy, by a kernel, or, if 0 is right, with ",
-             is_runtime_name(f.api) ? "cudaMemset." : "cuMemsetD8."});
+  if (is_array(block))
+    f.advice =
+      "Write the array before it is read: copy to it, or let a kernel write a surface of it.";
+  else
+    f.advice = {
+      "Write the memory before it is read: by a copy, by a kernel, or, if 0 is right, with ",
+      ApiWord{is_runtime_name(f.api), "cuMemsetD8", "cudaMemset"}, "."};
   f.bytes = read.missing;
   f.range = facts.ranges().text(facts.ranges().here());
   f.group = read.severity == Severity::kError ? "" : "note";

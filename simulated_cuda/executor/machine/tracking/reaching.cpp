@@ -55,8 +55,7 @@ private:
 
   void look_before(std::uint32_t i, std::uint32_t wanted) {
     for (const std::uint32_t each : before_[i]) {
-      if (seen_.insert(std::uint64_t{each} << 32 | wanted).second)
-        open_.emplace_back(each, wanted);
+      if (seen_.insert(std::uint64_t{each} << 32 | wanted).second) open_.emplace_back(each, wanted);
     }
   }
 
@@ -65,8 +64,7 @@ private:
     const std::uint8_t results = code_.tracked_results[i];
     const std::uint32_t first = results == kTrackedWhole ? 4 : 0;
     const std::uint32_t end = results == kTrackedWhole ? 5 : results;
-    if (std::find(in.r + first, in.r + end, wanted) == in.r + end)
-      return look_before(i, wanted);
+    if (std::find(in.r + first, in.r + end, wanted) == in.r + end) return look_before(i, wanted);
     const std::string_view form = form_of(in);
     if (form == "track.ld") {
       found_.insert(&in);
@@ -82,7 +80,7 @@ private:
 
   const Program& program_;
   const Code& code_;
-  const std::uint32_t registers_; // bytes; shadows follow
+  const std::uint32_t registers_;                  // bytes; shadows follow
   std::vector<std::vector<std::uint32_t>> before_; // of each instruction, those that lead to it
   std::vector<std::pair<std::uint32_t, std::uint32_t>> open_; // instruction and shadow behind it
   std::unordered_set<std::uint64_t> seen_;

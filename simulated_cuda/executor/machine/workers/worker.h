@@ -114,8 +114,7 @@ private:
   alignas(128) std::atomic<std::uint64_t> next_{0};
   std::atomic<std::uint64_t> done_{0}, instructions_{0}, held_bytes_{0};
   alignas(128) std::atomic<std::uint64_t> last_{kNoBlock}; // kNoBlock: nothing has ended the grid
-  std::atomic<bool> halted_{false}, has_fault_{false}, has_polled_{false},
-    is_hang_reported_{false};
+  std::atomic<bool> halted_{false}, has_fault_{false}, has_polled_{false}, is_hang_reported_{false};
   bool is_faulted_ = false;
   std::atomic<std::uint64_t> changes_{0};
   std::mutex order_mutex_; // of a mixed order

@@ -81,9 +81,10 @@ TEST_P(Tracking, AGuardedMoveKeepsTheOrigin) {
 }
 
 TEST_P(Tracking, AnOriginBeforeALoop) {
-  run_with_words("ld.global.u32 %r1, [%x3]; mov.u32 %r2, 0;\n"
-                 "L: add.u32 %r1, %r1, 3; add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 5; @%p2 bra L;\n"
-                 "setp.eq.u32 %p1, %r1, 1; @%p1 bra A; st.global.u32 [%x2], %r0; A:");
+  run_with_words(
+    "ld.global.u32 %r1, [%x3]; mov.u32 %r2, 0;\n"
+    "L: add.u32 %r1, %r1, 3; add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 5; @%p2 bra L;\n"
+    "setp.eq.u32 %p1, %r1, 1; @%p1 bra A; st.global.u32 [%x2], %r0; A:");
   EXPECT_EQ(only().location.instruction, "ld.global.u32 %r1, [%x3]");
 }
 
