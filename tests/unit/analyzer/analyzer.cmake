@@ -2,9 +2,6 @@
 # Unit tests of the analyzer: an executable for each room, and for each group of detectors.
 set(here ${CMAKE_CURRENT_LIST_DIR})
 
-add_library(trace_writer STATIC ${here}/support/trace_writer.cpp)
-target_link_libraries(trace_writer PUBLIC gmt_trace gmt_warnings gmt_sanitize)
-
 # What the tests of findings share, and the headers that all unit tests of the analyzer compile once.
 add_library(analyzer_test_support STATIC ${here}/support/analysis_fixture.cpp)
 target_link_libraries(analyzer_test_support PUBLIC analyzer_core trace_writer GTest::gtest)
@@ -88,15 +85,4 @@ if(GMT_NVCC AND EXISTS ${GMT_NVCC})
     COMMAND ${GMT_NVCC} -arch=sm_90 -lineinfo -cubin -o ${compiled_cubin} ${cubins}/kernels.cu)
   target_sources(unit_device_code PRIVATE ${compiled_cubin})
   target_compile_definitions(unit_device_code PRIVATE GMT_COMPILED_CUBIN="${compiled_cubin}")
-endif()
-
-add_executable(report_write_json ${PROJECT_SOURCE_DIR}/tests/report/write_json.cpp)
-target_link_libraries(report_write_json PRIVATE analyzer_core analyzer_report)
-if(Python3_FOUND)
-  add_test(NAME report_json_schema
-    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/report/check_schema.py $<TARGET_FILE:report_write_json>
-            ${PROJECT_SOURCE_DIR}/docs)
-  add_test(NAME report.formats
-    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/report/check_formats.py $<TARGET_FILE:report_write_json>)
-  set_tests_properties(report_json_schema report.formats PROPERTIES LABELS unit TIMEOUT 120)
 endif()
