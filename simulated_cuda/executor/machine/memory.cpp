@@ -31,7 +31,7 @@ unsigned nibble(std::uint64_t from, std::uint64_t to) { return ((1u << (to - fro
 // Large ranges of the shadow are not written: pages of a small file that holds the value over and
 // over are mapped there, which costs no memory until a part of them changes.
 constexpr std::size_t kMappedBytes = std::size_t{2} << 20; // of the file, and the least range
-constexpr std::size_t kPage = 4096;
+constexpr std::size_t kHostPage = 4096;
 
 struct PatternFile {
   int fd = -1;
@@ -99,8 +99,8 @@ void store_all(std::uint8_t* from, std::size_t bytes, unsigned value) {
 void fill(std::uint8_t* from, std::size_t bytes, unsigned value) {
   if (bytes >= kMappedBytes) {
     const auto begin = reinterpret_cast<std::uintptr_t>(from);
-    const std::size_t lead = (kPage - begin % kPage) % kPage;
-    const std::size_t whole = (bytes - lead) / kPage * kPage;
+    const std::size_t lead = (kHostPage - begin % kHostPage) % kHostPage;
+    const std::size_t whole = (bytes - lead) / kHostPage * kHostPage;
     if (map_pattern(from + lead, whole, value)) {
       store_all(from, lead, value);
       store_all(from + lead + whole, bytes - lead - whole, value);

@@ -12,22 +12,23 @@
 namespace gmt::executor {
 namespace {
 
-constexpr std::size_t kWord = 4;
+constexpr std::size_t kWordBytes = 4;
 constexpr unsigned kAllocatedBit = 1;
 constexpr unsigned kInitializedBit = 0x10;
 
 unsigned state_bits(const Region& region, std::uint64_t address) {
   const std::uint64_t offset = address - region.base;
-  return (unsigned{shadow_at(region.shadow + offset / kWord)} >> (offset % kWord)) & 0x11u;
+  return (unsigned{shadow_at(region.shadow + offset / kWordBytes)} >> (offset % kWordBytes)) &
+         0x11u;
 }
 
 // From an address on: bytes of whole words whose shadow has one value, eight words at a time.
 std::uint64_t bytes_in_state(const Region& region, std::uint64_t address, std::uint64_t stop,
                              std::uint8_t wanted) {
   const std::uint64_t offset = address - region.base;
-  if (offset % kWord != 0) return 0;
-  const std::uint8_t* shadow = region.shadow + offset / kWord;
-  const std::uint64_t words = (stop - address) / kWord;
+  if (offset % kWordBytes != 0) return 0;
+  const std::uint8_t* shadow = region.shadow + offset / kWordBytes;
+  const std::uint64_t words = (stop - address) / kWordBytes;
   const std::uint64_t eight = 0x0101010101010101ull * wanted;
   std::uint64_t i = 0;
   for (std::uint64_t now; i + 8 <= words; i += 8) {
@@ -35,7 +36,7 @@ std::uint64_t bytes_in_state(const Region& region, std::uint64_t address, std::u
     if (now != eight) break;
   }
   while (i < words && shadow[i] == wanted) ++i;
-  return i * kWord;
+  return i * kWordBytes;
 }
 
 } // namespace
@@ -45,10 +46,11 @@ void Memory::copy_state(std::uint64_t to, std::uint64_t from, std::uint64_t byte
   Region* target = find(to);
   if (source == nullptr || target == nullptr) return;
   bytes = std::min({bytes, source->base + source->bytes - from, target->base + target->bytes - to});
-  if ((to - target->base) % kWord == 0 && (from - source->base) % kWord == 0 && bytes >= kWord) {
-    const std::uint64_t words = bytes / kWord;
-    std::uint8_t* d = target->shadow + (to - target->base) / kWord;
-    const std::uint8_t* s = source->shadow + (from - source->base) / kWord;
+  if ((to - target->base) % kWordBytes == 0 && (from - source->base) % kWordBytes == 0 &&
+      bytes >= kWordBytes) {
+    const std::uint64_t words = bytes / kWordBytes;
+    std::uint8_t* d = target->shadow + (to - target->base) / kWordBytes;
+    const std::uint8_t* s = source->shadow + (from - source->base) / kWordBytes;
     const bool backwards = d > s;
     for (std::uint64_t k = 0; k < words; ++k) {
       const std::uint64_t i = backwards ? words - 1 - k : k;
@@ -56,9 +58,9 @@ void Memory::copy_state(std::uint64_t to, std::uint64_t from, std::uint64_t byte
       const unsigned initialized = (s[i] >> 4) & allocated;
       if (allocated != 0) d[i] = static_cast<std::uint8_t>(allocated | initialized << 4);
     }
-    to += words * kWord;
-    from += words * kWord;
-    bytes -= words * kWord;
+    to += words * kWordBytes;
+    from += words * kWordBytes;
+    bytes -= words * kWordBytes;
   }
   std::vector<bool> initialized(bytes);
   for (std::uint64_t i = 0; i < bytes; ++i)

@@ -31,7 +31,7 @@ const Opcode* find_opcode(std::string_view name) {
   return found == table->end() ? nullptr : found->second;
 }
 
-std::uint32_t round_up(std::uint64_t value, std::uint64_t multiple) {
+std::uint32_t aligned_bytes(std::uint64_t value, std::uint64_t multiple) {
   return static_cast<std::uint32_t>((value + multiple - 1) / multiple * multiple);
 }
 
@@ -49,7 +49,7 @@ void FunctionDecoder::lay_out_frame() {
   std::uint32_t at = 0;
   for (std::size_t file = 0; file < 4; ++file) {
     file_base_[file] = at;
-    at = round_up(at + std::uint64_t{slots_.count[file]} * kSizes[file], 128);
+    at = aligned_bytes(at + std::uint64_t{slots_.count[file]} * kSizes[file], 128);
     if (file == 0) {
       carry_ = at;
       at += 128;
@@ -61,10 +61,10 @@ void FunctionDecoder::lay_out_frame() {
                        [&](const auto& r) { return ptx::bits_of(r.type) == bits; });
   };
   byte_base_ = at;
-  if (uses(8)) at = round_up(at + std::uint64_t{words} * kNarrowBytes, 128);
+  if (uses(8)) at = aligned_bytes(at + std::uint64_t{words} * kNarrowBytes, 128);
   half_base_ = at;
-  if (uses(16)) at = round_up(at + std::uint64_t{words} * kNarrowBytes, 128);
-  temporaries_base_ = round_up(at, 128);
+  if (uses(16)) at = aligned_bytes(at + std::uint64_t{words} * kNarrowBytes, 128);
+  temporaries_base_ = aligned_bytes(at, 128);
 }
 
 void FunctionDecoder::lay_out_parameters() {
@@ -72,7 +72,7 @@ void FunctionDecoder::lay_out_parameters() {
   std::uint64_t at = 0;
   const auto add = [&](const ptx::Variable& variable) {
     const std::uint64_t alignment = std::max<std::uint64_t>(variable.alignment, 8);
-    at = round_up(at, std::min<std::uint64_t>(alignment, 128));
+    at = aligned_bytes(at, std::min<std::uint64_t>(alignment, 128));
     const auto offset = static_cast<std::uint32_t>(at);
     at += variable.size;
     return offset;
@@ -95,15 +95,15 @@ void FunctionDecoder::lay_out_parameters() {
     if (variable.space == ptx::Space::kParam) {
       offset = add(variable);
     } else if (variable.space == ptx::Space::kLocal) {
-      local = round_up(local, std::max<std::uint64_t>(variable.alignment, 16));
+      local = aligned_bytes(local, std::max<std::uint64_t>(variable.alignment, 16));
       offset = static_cast<std::uint32_t>(local);
       local += variable.size;
     }
     local_offsets_.push_back(offset);
     if (local > kMostLocalBytes || at > kMostLocalBytes) fail("local memory of more than 512 KiB");
   }
-  code_.local_bytes = round_up(local, 16);
-  code_.parameter_bytes = round_up(at, 16);
+  code_.local_bytes = aligned_bytes(local, 16);
+  code_.parameter_bytes = aligned_bytes(at, 16);
 }
 
 void FunctionDecoder::decode() {
@@ -125,7 +125,7 @@ void FunctionDecoder::decode() {
   current = ptx::kNone;
   finish_branches();
   code_.register_bytes =
-    round_up(temporaries_base_ + std::uint64_t{most_temporaries_} * 16 * kLanes, 128);
+    aligned_bytes(temporaries_base_ + std::uint64_t{most_temporaries_} * 16 * kLanes, 128);
 }
 
 void FunctionDecoder::decode_instruction(std::uint32_t index) {

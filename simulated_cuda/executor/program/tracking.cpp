@@ -16,7 +16,7 @@
 namespace gmt::executor {
 namespace {
 
-constexpr std::uint32_t kTemporaryBytes = 16 * kLanes;
+constexpr std::uint32_t kOneTemporaryBytes = 16 * kLanes;
 constexpr std::uint8_t kOneResult = 1;
 
 class Tracker {
@@ -68,7 +68,7 @@ private:
   std::uint32_t count() const { return static_cast<std::uint32_t>(code_.instructions.size()); }
   static bool is_written(std::uint32_t operand) { return (operand & kConstantOperand) != 0; }
   std::uint32_t temporary(std::uint32_t which) const {
-    return 2 * registers_ + which * kTemporaryBytes;
+    return 2 * registers_ + which * kOneTemporaryBytes;
   }
 
   Instruction& emit(const std::string& name, const Instruction& of, std::uint8_t results) {
@@ -210,38 +210,38 @@ void Tracker::compare(const Instruction& in, const Shape& shape, std::uint32_t w
 }
 
 void Tracker::by_opcode(const Instruction& in, const Shape& shape) {
-  using Rule = Shape::Rule;
   const std::string width = "b" + std::to_string(shape.bits);
   const std::string of_width = shape.bits == 1 ? ".pred" : "." + width;
   switch (shape.rule) {
-  case Rule::kMove: return apply(in, "mov" + of_width, in.r[0], {shadow(in.r[1])});
-  case Rule::kUnion: return apply(in, "or" + of_width, in.r[0], {shadow(in.r[1]), shadow(in.r[2])});
-  case Rule::kAnd:
-  case Rule::kOr:
-    return apply(in, (shape.rule == Rule::kAnd ? "track.and" : "track.or") + of_width, in.r[0],
-                 {shadow(in.r[1]), shadow(in.r[2]), in.r[1], in.r[2]});
-  case Rule::kSum: {
+  case Shape::Rule::kMove: return apply(in, "mov" + of_width, in.r[0], {shadow(in.r[1])});
+  case Shape::Rule::kUnion:
+    return apply(in, "or" + of_width, in.r[0], {shadow(in.r[1]), shadow(in.r[2])});
+  case Shape::Rule::kAnd:
+  case Shape::Rule::kOr:
+    return apply(in, (shape.rule == Shape::Rule::kAnd ? "track.and" : "track.or") + of_width,
+                 in.r[0], {shadow(in.r[1]), shadow(in.r[2]), in.r[1], in.r[2]});
+  case Shape::Rule::kSum: {
     const bool three = shape.sources.size() > 2, one = shape.sources.size() == 1;
     return apply(in, "track.sum." + width, in.r[0],
                  {shadow(in.r[1]), one ? zero_ : shadow(in.r[2]), three ? shadow(in.r[3]) : zero_});
   }
-  case Rule::kTop:
+  case Shape::Rule::kTop:
     return apply(in, shape.sources[0].width == TrackedWidth::k8 ? "track.top.b64" : "track.top.b32",
                  in.r[0], {shadow(in.r[1]), in.r[1]});
-  case Rule::kSame1: return same(in, shape, {1});
-  case Rule::kSame12: return same(in, shape, {1, 2});
-  case Rule::kParts: {
+  case Shape::Rule::kSame1: return same(in, shape, {1});
+  case Shape::Rule::kSame12: return same(in, shape, {1, 2});
+  case Shape::Rule::kParts: {
     Instruction& made = emit(form(in), in, static_cast<std::uint8_t>(shape.count));
     for (std::size_t i = 0; i < 5; ++i) made.r[i] = shadow(in.r[i]);
     return;
   }
-  case Rule::kWhole: {
+  case Shape::Rule::kWhole: {
     Instruction& made = emit(form(in), in, kTrackedWhole);
     for (std::size_t i = 0; i < 5; ++i) made.r[i] = shadow(in.r[i]);
     return;
   }
-  case Rule::kCompare: compare(in, shape, 0); return compare(in, shape, 1);
-  case Rule::kAny: return any(in, shape);
+  case Shape::Rule::kCompare: compare(in, shape, 0); return compare(in, shape, 1);
+  case Shape::Rule::kAny: return any(in, shape);
   }
 }
 
