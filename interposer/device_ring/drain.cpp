@@ -102,7 +102,7 @@ constinit std::atomic<bool> started{false};
 
 long futex(int operation, std::uint32_t value, const timespec* limit) noexcept {
   return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&doze), operation | FUTEX_PRIVATE_FLAG,
-                 value, limit, nullptr, 0);
+                 value, limit, nullptr, 0L);
 }
 
 constexpr std::uint64_t kShortest = 50'000, kLongest = 5'000'000, kNoRings = 1'000'000'000;

@@ -4,9 +4,7 @@
 
 #include <cerrno>
 
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
+#include "interposer/base/readable.h"
 
 namespace gmt::interposer {
 
@@ -99,8 +97,7 @@ void remember(std::uint64_t page, std::uint64_t state) noexcept {
 
 bool host_reads_now(std::uint64_t address) noexcept {
   char byte = 0;
-  const iovec here{&byte, 1}, there{reinterpret_cast<void*>(address), 1};
-  const long read = syscall(SYS_process_vm_readv, syscall(SYS_getpid), &here, 1, &there, 1, 0);
+  const long read = read_memory(&byte, address, 1);
   if (read < 0 && errno != EFAULT) is_refused.store(true, std::memory_order_relaxed); // seccomp
   return read == 1;
 }

@@ -10,10 +10,10 @@
 #include <cstdint>
 #include <fcntl.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "interposer/base/readable.h"
 #include "interposer/log/process.h"
 
 namespace gmt::interposer {
@@ -55,8 +55,7 @@ private:
 // What a function without a frame of its own returns to; 0 if the stack cannot be read.
 std::uint64_t word_at(std::uint64_t address) noexcept {
   std::uint64_t word = 0;
-  iovec here{&word, sizeof word}, there{reinterpret_cast<void*>(address), sizeof word};
-  const long read = syscall(SYS_process_vm_readv, syscall(SYS_getpid), &here, 1, &there, 1, 0);
+  const long read = read_memory(&word, address, sizeof word);
   return read == static_cast<long>(sizeof word) ? word : 0;
 }
 
