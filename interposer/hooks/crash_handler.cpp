@@ -99,7 +99,7 @@ void watch_crashes() noexcept {
     const bool is_default = (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL;
     if (!is_default) continue;
     ours.sa_sigaction = on_crash;
-    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
     sigemptyset(&ours.sa_mask);
     (void)sigaction(number, &ours, nullptr);
   }
