@@ -21,7 +21,7 @@ public:
   // forked child, which is how it notices.
   static bool is_on() noexcept { return !is_current(kOff); }
   static bool is_current(std::uint32_t epoch) noexcept {
-    return fork_page_.load(std::memory_order_relaxed)->load(std::memory_order_acquire) == epoch;
+    return fork_page_.load(std::memory_order_acquire)->load(std::memory_order_acquire) == epoch;
   }
 
   // Slow path: starts the session if there is none, leases a log to this thread. Null if recording
