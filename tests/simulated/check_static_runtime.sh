@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Programs with a statically linked CUDA runtime. With the simulated runtime preloaded they use it: the program itself,
-# one at a fixed address, one of relocatable device code, and a library with a runtime of its own that is linked or
-# loaded by dlopen. A stripped one gets one clear sentence, and its error from its own runtime: no crash, no silence.
+# one at a fixed address, one of relocatable device code, one with a thread of 16 KiB, and a library with a runtime of
+# its own that is linked or loaded by dlopen. A stripped one gets one clear sentence, and its error from its own runtime:
+# no crash, no silence.
 # Takes the folder of the simulated libraries and the programs' paths, the one to be stripped first.
 set -u
 libraries=$1

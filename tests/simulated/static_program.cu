@@ -2,10 +2,12 @@
 // A program with the runtime linked in, as nvcc builds by default. It ends with 0 if its calls
 // reach a device, and with 3 if its own runtime finds none; check_static_runtime.sh says where
 // which is right. With WITH_LIBRARY and WITH_DLOPEN the calls are those of a shared library that
-// has the runtime.
+// has the runtime; with WITH_THREAD a thread makes them once more, whose stack is as small as one
+// may be.
 #include <cuda_runtime.h>
 
 #include <cstdio>
+#include <pthread.h>
 
 #ifdef WITH_LIBRARY
 extern "C" int use_device();
@@ -36,9 +38,39 @@ extern "C" int use_device() {
 }
 #endif
 
+#ifdef WITH_THREAD
+static void* on_thread(void* answer) {
+  void* pointer = nullptr;
+  int number = 0;
+  bool is_right = cudaMalloc(&pointer, 100) == cudaSuccess;
+  kernel<<<1, 1>>>();
+  is_right &= cudaMemcpyFromSymbol(&number, shared_number, sizeof number) == cudaSuccess;
+  is_right &= cudaFree(pointer) == cudaSuccess && number == 4;
+  *static_cast<bool*>(answer) = is_right;
+  return nullptr;
+}
+
+static bool use_device_on_thread() {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  bool is_right = false;
+  pthread_attr_init(&attributes);
+  if (pthread_attr_setstacksize(&attributes, 16384) != 0) return false;
+  if (pthread_create(&thread, &attributes, on_thread, &is_right) != 0) return false;
+  pthread_join(thread, nullptr);
+  return is_right;
+}
+#else
+static bool use_device_on_thread() { return true; }
+#endif
+
 #ifndef LIBRARY
 // Before main: a runtime has to be redirected before any constructor runs.
 static const int before_main = use_device();
 
-int main() { return before_main != 0 ? before_main : use_device(); }
+int main() {
+  if (before_main != 0) return before_main;
+  if (const int answer = use_device(); answer != 0) return answer;
+  return use_device_on_thread() ? 0 : 8;
+}
 #endif
