@@ -167,6 +167,8 @@ std::uint64_t order_of_call_in_progress() noexcept {
   return is_live ? scope.call->order() : 0;
 }
 
+bool is_inside_call(const void* stack) noexcept { return thread_state.driver.frame > stack; }
+
 void record_exit(trace::ExitWay way, std::uint64_t status) noexcept {
   if (!Process::is_on()) return;
   ThreadLog* log = thread_log();

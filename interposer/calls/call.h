@@ -124,6 +124,9 @@ private:
 // The order of the driver call that this thread is inside of; 0 if there is none.
 std::uint64_t order_of_call_in_progress() noexcept;
 
+// Whether this thread is inside a driver call, seen from its stack pointer.
+bool is_inside_call(const void* stack) noexcept;
+
 // The process's own last words (process_hooks.cpp) and similar records that are no CUDA call.
 void record_exit(trace::ExitWay way, std::uint64_t status) noexcept;
 

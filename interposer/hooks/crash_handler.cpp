@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "interposer/base/readable.h"
+#include "interposer/calls/call.h"
+#include "interposer/loader/real_dlsym.h"
 #include "interposer/log/process.h"
 
 namespace gmt::interposer {
@@ -59,6 +61,10 @@ std::uint64_t word_at(std::uint64_t address) noexcept {
   return read == static_cast<long>(sizeof word) ? word : 0;
 }
 
+bool is_drivers(std::uint64_t code) noexcept {
+  return caller_is_driver(reinterpret_cast<const void*>(code));
+}
+
 void on_crash(int number, siginfo_t* info, void* context) noexcept {
   // A program may have put this function back by signal(), without the flags.
   struct sigaction plain = {};
@@ -72,13 +78,20 @@ void on_crash(int number, siginfo_t* info, void* context) noexcept {
   if (!has_address || !is_recorded_process() || info_path[0] == '\0') return;
   const auto* machine = static_cast<const ucontext_t*>(context);
   const auto& registers = machine->uc_mcontext.gregs;
+  const auto instruction = static_cast<std::uint64_t>(registers[REG_RIP]);
+  const auto stack = static_cast<std::uint64_t>(registers[REG_RSP]);
+  const std::uint64_t returns_to = word_at(stack);
+  // What a call does in there, or a thread of the driver's, is no access of the host's own code
+  if (is_inside_call(reinterpret_cast<const void*>(stack)) || is_drivers(instruction) ||
+      is_drivers(returns_to))
+    return;
   constexpr std::uint64_t kWrite = 2; // of a page fault's error code
   Line line;
   line.text("crash=");
   line.text(number == SIGSEGV ? "SIGSEGV" : "SIGBUS");
   line.number(reinterpret_cast<std::uintptr_t>(info->si_addr));
-  line.number(static_cast<std::uint64_t>(registers[REG_RIP]));
-  line.number(word_at(static_cast<std::uint64_t>(registers[REG_RSP])));
+  line.number(instruction);
+  line.number(returns_to);
   line.text((static_cast<std::uint64_t>(registers[REG_ERR]) & kWrite) != 0 ? " write\n"
                                                                            : " read\n");
   line.write_to(info_path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A crash of the host's own code by an address of CUDA's: the trace is told the address.
+// A crash of the host's own code, by an address of CUDA's perhaps: the trace gets the address.
 #pragma once
 
 namespace gmt::interposer {

@@ -164,10 +164,14 @@ static void in_nodes(Work& work)
   CHECK(cudaGraphAddMemcpyNode1D(&second, graph, &first, 1, work.second, work.first, kBytes, cudaMemcpyDefault));
   cudaGraphExec_t ready = launched(graph, work.of_current);
   must_hold(work, work.second);
-  std::memset(sent, ++work.value, kBytes);
-  CHECK(cudaGraphExecMemcpyNodeSetParams1D(ready, second, work.second, sent, kBytes, cudaMemcpyHostToDevice));
+  // Both sides must stay in the memory, and with the device, that they were in
+  ANSWERS(cudaErrorInvalidValue,
+          cudaGraphExecMemcpyNodeSetParams1D(ready, second, work.second, sent, kBytes, cudaMemcpyHostToDevice));
+  unsigned char* other = pinned_next(work);
+  CHECK(cudaGraphExecMemcpyNodeSetParams1D(ready, first, work.first, other, kBytes, cudaMemcpyHostToDevice));
   CHECK(cudaGraphLaunch(ready, work.of_current));
   must_hold(work, work.second);
+  CHECK(cudaFreeHost(other));
   CHECK(cudaGraphExecDestroy(ready));
   CHECK(cudaGraphDestroy(graph));
   CHECK(cudaFreeHost(sent));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of device 0 that use memory of device 1 by an address that lies in memory, so that no argument shows it. What
-// each kind of memory asks for: cudaMalloc peer access, a pool cudaMemPoolSetAccess, a mapping cuMemSetAccess.
+// each kind of memory asks for: cudaMalloc peer access, a pool cudaMemPoolSetAccess, a mapping cuMemSetAccess. Nothing
+// opens a variable.
 // run: plain
 // devices: 2
 // env: GPUMEMTRACE_SIM_DEVICES=2
@@ -20,7 +21,9 @@
 // run: variable open
 // devices: 2
 // env: GPUMEMTRACE_SIM_DEVICES=2
-// expect: clean
+// device: simulated
+// expect: error kernel-fault message="on device 1, to which device 0 has no access"
+// not-checked: leak
 // run: pool peers-only
 // devices: 2
 // env: GPUMEMTRACE_SIM_DEVICES=2

@@ -40,7 +40,9 @@ Context* State::context(CUcontext handle) {
 }
 
 bool Context::may_use(const Block& block) const {
-  const bool has_no_list = block.kind == BlockKind::kDevice || block.kind == BlockKind::kGlobal;
+  // Peer access is to what cudaMalloc gave, not to variables (two H100, driver 580)
+  if (block.kind == BlockKind::kGlobal) return block.device == device;
+  const bool has_no_list = block.kind == BlockKind::kDevice;
   if (has_no_list && block.device != device) return peers.contains(block.context);
   return block.is_listed_for(device->ordinal);
 }

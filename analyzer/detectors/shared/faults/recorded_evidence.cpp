@@ -66,6 +66,9 @@ bool is_in_local_window(const Event& e) {
 }
 
 std::string advice_on_device(int device, int owner, trace::MemoryKind memory_kind) {
+  if (memory_kind == trace::MemoryKind::kModuleGlobal)
+    return "No peer access reaches a variable of another device: keep the data in memory of "
+           "cudaMalloc, or copy it.";
   const bool is_pool = memory_kind == trace::MemoryKind::kStreamOrdered;
   if (!is_pool && memory_kind != trace::MemoryKind::kVmmMapping)
     return advice_on_reach(device, owner);

@@ -91,7 +91,7 @@ TEST_F(RefusedLaunches, ForExtentsThatTheirRecordHasNoRoomFor) {
             std::string::npos);
 }
 
-TEST_F(RefusedLaunches, ForReasonsThatNobodyKnows) {
+TEST_F(RefusedLaunches, ForUnknownReasons) {
   launch(1, 256);
   limits_.shared_bytes(1024).most_shared_bytes(49152);
   EXPECT_NE(only().advice.find("Its extents are within the limits"), std::string::npos);
