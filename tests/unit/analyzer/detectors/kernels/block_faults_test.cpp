@@ -66,6 +66,14 @@ TEST_F(BlockFaults, SharedMemoryHasItsVariable) {
             "end of the variable tile (1.0 KiB).");
 }
 
+TEST_F(BlockFaults, AHangOfWhichTheDeviceSaysNoMore) {
+  MadeFault f;
+  fault(f, FaultKind::kHang, launch());
+  add(f, trace::kFaultHasThread);
+  EXPECT_EQ(only().message, "fill(float*, int) never ends: its threads go round at fill.cu:8, and "
+                            "nothing changes any more.");
+}
+
 TEST_F(BlockFaults, BarriersDeadlocksAssertsAndTheRest) {
   const struct {
     FaultKind kind;
@@ -75,8 +83,7 @@ TEST_F(BlockFaults, BarriersDeadlocksAssertsAndTheRest) {
     {FaultKind::kBarrierDivergence, "barrier-divergence", "wait at a barrier at fill.cu:8"},
     {FaultKind::kDeadlock, "kernel-hang",
      "fill(float*, int) never ends: all threads of a block wait at fill.cu:8"},
-    {FaultKind::kHang, "kernel-hang",
-     "fill(float*, int) never ends: its threads go round at fill.cu:8"},
+    {FaultKind::kHang, "kernel-hang", "fill(float*, int) never ends: n > 0 at fill.cu:8"},
     {FaultKind::kAssert, "kernel-assert", "An assert in fill(float*, int) failed: n > 0"},
     {FaultKind::kTrap, "kernel-fault", "stopped at fill.cu:8 by a trap"},
     {FaultKind::kIllegalInstruction, "kernel-fault", "an illegal instruction"},
