@@ -18,11 +18,12 @@ if(GPUMEMTRACE_SANITIZE)
   target_link_options(gmt_sanitize INTERFACE -fsanitize=${GPUMEMTRACE_SANITIZE})
 endif()
 # libFuzzer follows the code that it reaches: the code under test counts it. The counters' runtime is the address sanitizer's.
+add_library(gmt_fuzzed INTERFACE)
 if(GPUMEMTRACE_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang OR NOT GPUMEMTRACE_SANITIZE MATCHES address)
     message(FATAL_ERROR "GPUMEMTRACE_FUZZ needs clang and GPUMEMTRACE_SANITIZE=address,undefined")
   endif()
-  target_compile_options(gmt_sanitize INTERFACE -fsanitize=fuzzer-no-link)
+  target_compile_options(gmt_fuzzed INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
 add_library(gmt_trace INTERFACE)
