@@ -5,12 +5,12 @@
 // run:
 // devices: 2
 // env: GPUMEMTRACE_SIM_DEVICES=2
-// expect: clean
+// expect: warning api-error count=1 stacks="failed here"@in_nodes:LINE(elsewhere)
 // run: out-of-reach
 // devices: 2
 // env: GPUMEMTRACE_SIM_DEVICES=2
 // env: GPUMEMTRACE_SIM_PEER_ACCESS=0
-// expect: clean
+// expect: warning api-error count=1 stacks="failed here"@in_nodes:LINE(elsewhere)
 // run: large
 // device: gpu
 // devices: 2
@@ -166,7 +166,7 @@ static void in_nodes(Work& work)
   must_hold(work, work.second);
   // Both sides must stay in the memory, and with the device, that they were in
   ANSWERS(cudaErrorInvalidValue,
-          cudaGraphExecMemcpyNodeSetParams1D(ready, second, work.second, sent, kBytes, cudaMemcpyHostToDevice));
+          cudaGraphExecMemcpyNodeSetParams1D(ready, second, work.second, sent, kBytes, cudaMemcpyHostToDevice)); // @elsewhere
   unsigned char* other = pinned_next(work);
   CHECK(cudaGraphExecMemcpyNodeSetParams1D(ready, first, work.first, other, kBytes, cudaMemcpyHostToDevice));
   CHECK(cudaGraphLaunch(ready, work.of_current));

@@ -144,7 +144,7 @@ void open_memory(const Context& context, executor::Launch& launch) {
   if (state().devices.size() < 2) return;
   const auto bit = [](const Device& device) { return std::uint64_t{1} << device.ordinal; };
   for (const auto& device : state().devices) {
-    bool is_open = device->pool_blocks == 0;
+    bool is_open = device->blocks_apart == 0;
     for (const auto& other : state().contexts) {
       if (other->alive && other->device == device.get())
         is_open = is_open && context.peers.contains(other.get());

@@ -16,10 +16,15 @@ bool Block::is_listed_for(int ordinal) const {
          known->second == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
 }
 
+// A pool has a list of its own, and nothing opens a variable.
+static bool is_apart(const Block& block) {
+  return block.kind == BlockKind::kPool || block.kind == BlockKind::kGlobal;
+}
+
 Block& BlockTable::add(Block block) {
   block.id = next_id_++;
   remove(block.base);
-  if (block.kind == BlockKind::kPool) ++block.device->pool_blocks;
+  if (is_apart(block)) ++block.device->blocks_apart;
   block_added(memory_, block);
   return blocks_.emplace(block.base, block).first->second;
 }
@@ -27,7 +32,7 @@ Block& BlockTable::add(Block block) {
 void BlockTable::remove(CUdeviceptr base) {
   const auto it = blocks_.find(base);
   if (it == blocks_.end()) return;
-  if (it->second.kind == BlockKind::kPool) --it->second.device->pool_blocks;
+  if (is_apart(it->second)) --it->second.device->blocks_apart;
   block_removed(memory_, it->second);
   blocks_.erase(it);
 }

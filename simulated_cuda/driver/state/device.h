@@ -86,7 +86,7 @@ struct Device {
   std::unique_ptr<Pool> default_pool;
   Pool* current_pool = nullptr;
   Usage graph_memory;
-  size_t pool_blocks = 0; // alive: which devices may use them is said for each pool
+  size_t blocks_apart = 0; // alive: peer access does not say which devices may use them
 
 private:
   bool rests_too_much() const;

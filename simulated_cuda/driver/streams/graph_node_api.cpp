@@ -71,7 +71,7 @@ int device_of_side(CUmemorytype type, CUdeviceptr address, const void* host) {
 
 // A copy that is ready to run may get other memory of the same devices (CUDA Driver API,
 // cuGraphExecMemcpyNodeSetParams; two H100, driver 580).
-bool stays_in_place(const CUDA_MEMCPY3D& now, const CUDA_MEMCPY3D& then) {
+bool keeps_devices(const CUDA_MEMCPY3D& now, const CUDA_MEMCPY3D& then) {
   const auto from = [](const CUDA_MEMCPY3D& c) {
     return device_of_side(c.srcMemoryType, c.srcDevice, c.srcHost);
   };
@@ -88,7 +88,7 @@ CUresult write_exec_operation(CUgraphExec exec_handle, CUgraphNode node_handle, 
   if (node == nullptr || !std::holds_alternative<T>(node->operation))
     return CUDA_ERROR_INVALID_VALUE;
   if constexpr (std::is_same_v<T, CUDA_MEMCPY3D>) {
-    if (!stays_in_place(std::get<T>(node->operation), value)) return CUDA_ERROR_INVALID_VALUE;
+    if (!keeps_devices(std::get<T>(node->operation), value)) return CUDA_ERROR_INVALID_VALUE;
   }
   node->operation = value;
   return CUDA_SUCCESS;
