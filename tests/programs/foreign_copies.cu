@@ -165,8 +165,9 @@ static void in_nodes(Work& work)
   cudaGraphExec_t ready = launched(graph, work.of_current);
   must_hold(work, work.second);
   // Both sides must stay in the memory, and with the device, that they were in
-  ANSWERS(cudaErrorInvalidValue,
-          cudaGraphExecMemcpyNodeSetParams1D(ready, second, work.second, sent, kBytes, cudaMemcpyHostToDevice)); // @elsewhere
+  constexpr auto kind = cudaMemcpyHostToDevice;
+  const auto refused = cudaGraphExecMemcpyNodeSetParams1D(ready, second, work.second, sent, kBytes, kind); // @elsewhere
+  ANSWERS(cudaErrorInvalidValue, refused);
   unsigned char* other = pinned_next(work);
   CHECK(cudaGraphExecMemcpyNodeSetParams1D(ready, first, work.first, other, kBytes, cudaMemcpyHostToDevice));
   CHECK(cudaGraphLaunch(ready, work.of_current));
