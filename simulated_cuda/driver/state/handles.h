@@ -51,11 +51,6 @@ private:
 template <class T>
 class Listed {
 public:
-  Listed() { all().insert(this); }
-  ~Listed() { all().erase(this); }
-  Listed(const Listed&) = delete;
-  Listed& operator=(const Listed&) = delete;
-
   template <class Handle>
   static T* get(Handle handle) {
     auto* object = reinterpret_cast<Listed*>(const_cast<void*>(static_cast<const void*>(handle)));
@@ -63,6 +58,12 @@ public:
   }
 
 private:
+  friend T;
+  Listed() { all().insert(this); }
+  ~Listed() { all().erase(this); }
+  Listed(const Listed&) = delete;
+  Listed& operator=(const Listed&) = delete;
+
   static std::unordered_set<const Listed*>& all() {
     static auto* const objects = new std::unordered_set<const Listed*>; // outlives destructors
     return *objects;
