@@ -8,10 +8,10 @@
 
 #include "analyzer/cuda_state/captures.h"
 #include "analyzer/cuda_state/contexts.h"
+#include "analyzer/cuda_state/launch_limits.h"
 #include "analyzer/cuda_state/objects.h"
 #include "analyzer/cuda_state/peer_access.h"
 #include "analyzer/cuda_state/pools.h"
-#include "analyzer/cuda_state/refused_launches.h"
 #include "analyzer/cuda_state/streams.h"
 
 namespace gmt {
@@ -23,7 +23,7 @@ struct CudaState {
   CaptureTable captures;
   PeerAccess peers;
   ObjectTable objects;
-  RefusedLaunches refused_launches;
+  LaunchLimitsTable launch_limits;
 
   void describe_context(const Event& e) { // a kContext record
     contexts.describe(e);

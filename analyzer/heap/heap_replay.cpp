@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // See heap_replay.h.
-
 #include "analyzer/heap/heap_replay.h"
 
 #include <algorithm>
@@ -81,7 +80,7 @@ void HeapReplay::apply(const Event& e) {
   case Kind::kGraphChange: graphs_.on_change(e); break;
   case Kind::kContext: on_context(e); return;
   case Kind::kHostMemory: on_host_memory(e); return;
-  case Kind::kLaunchLimits: cuda_.refused_launches.add(e); return;
+  case Kind::kLaunchLimits: cuda_.launch_limits.add(e); return;
   case Kind::kLife: on_life(e); break;
   case Kind::kSync: on_sync(e); break;
   case Kind::kNote:

@@ -51,6 +51,7 @@ constinit DriverFunction<int*, int, std::uint64_t> get_function_attribute{"cuFun
 constinit DriverFunction<int*, int, std::uint64_t, int> get_kernel_attribute{
   "cuKernelGetAttribute"};
 constinit DriverFunction<int*> get_current_device{"cuCtxGetDevice"};
+constinit std::atomic<std::uint32_t> launches_explained{0};
 
 // Of a CUfunction or a CUkernel, both of which can be launched; 0 if the driver does not say.
 std::uint64_t attribute_of(std::uint64_t function, FunctionAttribute attribute) noexcept {
@@ -98,6 +99,10 @@ void append_memory_info(ThreadLog& log, std::uint16_t context) noexcept {
 
 void append_launch_limits(ThreadLog& log, std::uint64_t launch, std::uint64_t function,
                           const LaunchRequest& request) noexcept {
+  // A program may go on launching what is refused each time
+  constexpr std::uint32_t kMost = 4096;
+  if (launches_explained.load(std::memory_order_relaxed) >= kMost) return;
+  launches_explained.fetch_add(1, std::memory_order_relaxed);
   trace::Words<trace::LaunchLimitsWord> words;
   trace::LaunchLimitsFields(words)
     .launch(launch)
@@ -116,6 +121,7 @@ void append_launch_limits(ThreadLog& log, std::uint64_t launch, std::uint64_t fu
 
 void forget_devices() noexcept {
   for (auto& d : described) d.store(false, std::memory_order_relaxed);
+  launches_explained.store(0, std::memory_order_relaxed);
 }
 
 } // namespace gmt::interposer

@@ -19,7 +19,11 @@ struct LaunchRequest {
   std::uint64_t shared_bytes; // dynamic
   unsigned grid[3], block[3];
 };
-// Behind a launch that failed: the order that it has, and its kernel (a CUfunction or CUkernel).
+// CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES
+constexpr bool may_exceed_limits(std::uint16_t result) noexcept {
+  return result == 1 || result == 701;
+}
+// Behind a launch that failed so: the order that it has, and its kernel (a CUfunction or CUkernel).
 void append_launch_limits(ThreadLog& log, std::uint64_t launch, std::uint64_t function,
                           const LaunchRequest& request) noexcept;
 void forget_devices() noexcept; // a forked child describes them anew

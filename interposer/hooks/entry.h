@@ -124,7 +124,7 @@ template <std::uint16_t Row, class Result, class... Args,
       call.complete(result_code(result), kAddsMore);
     }
     if constexpr (requires { Rec::request(tuple); }) {
-      if (result_code(result) != 0) [[unlikely]]
+      if (may_exceed_limits(result_code(result))) [[unlikely]]
         call.note_limits(Rec::request(tuple));
     }
     for (unsigned i = 1; i < records; ++i) {

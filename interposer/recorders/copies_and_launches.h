@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kind of call means, by argument position. A recorder is a class template over positions
+// What a kind of call means, by argument position: one list of small recorders, from which the rows
+// of trace/cuda_api.def choose. A recorder is a class template over positions
 // with
 //   before(Record&, args)  fills the record from input arguments, before the real call;
 //   after(Record&, args)   fills what only a successful call answers. Absent where there is

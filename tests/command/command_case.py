@@ -39,6 +39,12 @@ class CommandCase(unittest.TestCase):
         more.setdefault("stderr", subprocess.PIPE)
         return subprocess.run([COMMAND, *words], check=False, text=True, timeout=60, **more)
 
+    def run_words(self, *words):
+        """Runs the words, which begin the command by other means than run_command()."""
+        return subprocess.run(
+            words, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=60, check=False
+        )
+
     def assert_usage_error(self, words, *expected):
         result = self.run_command(*words)
         self.assertEqual(result.returncode, 2, result)

@@ -180,20 +180,9 @@ class Environment(CommandCase):
         del self.environment["GPUMEMTRACE_LIBDIR"]
         alone = shutil.copy(COMMAND, self.folder)
 
-        def run(*arguments):
-            return subprocess.run(
-                [*words, alone, *arguments],
-                cwd=self.folder,
-                env=self.environment,
-                capture_output=True,
-                text=True,
-                timeout=60,
-                check=False,
-            )
-
-        if "Sanitizer" in run("--version").stderr:
+        if "Sanitizer" in self.run_words(*words, alone, "--version").stderr:
             self.skipTest("the sanitizer that the command is built with needs /proc")
-        result = run("--device", "real", PROGRAM)
+        result = self.run_words(*words, alone, "--device", "real", PROGRAM)
         self.assertEqual(result.returncode, 125, result)
         self.assertIn("was not found, since /proc is not there", result.stderr)
         self.assertNotIn("reinstall", result.stderr)

@@ -62,15 +62,7 @@ class Output(CommandCase):
         self.assertIn("SUMMARY", result.stderr)
 
     def limited(self, limit, *words):
-        return subprocess.run(
-            ["bash", "-c", f'{limit}; exec "$@"', "bash", COMMAND, *words],
-            cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        return self.run_words("bash", "-c", f'{limit}; exec "$@"', "bash", COMMAND, *words)
 
     def test_full_disk_keeps_the_programs_status(self):
         result = self.run_command("--device", "real", "--output", "/dev/full", PROGRAM, "exit", "9")

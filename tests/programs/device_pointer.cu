@@ -11,6 +11,13 @@
 // exit: signal 11
 // expect: error device-pointer count=1 bytes=64 message="The host writes to" stacks="accessed here"@write_it:LINE(write),"allocated here"@main:LINE(block)
 // not-checked: leak
+// run: freed-pinned
+// device: simulated
+// exit: signal 11
+// expect: error use-after-free count=1 message="memory that was already freed" stacks="accessed here"@read_it:LINE(read),"freed here"@main:LINE(unpinned),"allocated here"@main:LINE(pinned)
+// not-checked: leak
+// run: advice
+// expect: clean
 // run: null
 // exit: signal 11
 // expect: clean
@@ -62,6 +69,26 @@ static void install(void (*handler)(int, siginfo_t*, void*))
 int main(int argc, char** argv)
 {
   const std::string_view word = argc > 1 ? argv[1] : "";
+  if (word == "advice") { // copied, and allocated with cudaMallocManaged
+    int *block = nullptr, *managed = nullptr, copied[16];
+    CHECK(cudaMalloc(&block, 64));
+    TOUCH(block, 64);
+    CHECK(cudaMemcpy(copied, block, 64, cudaMemcpyDeviceToHost));
+    CHECK(cudaMallocManaged(&managed, 64));
+    TOUCH(managed, 64);
+    CHECK(cudaDeviceSynchronize());
+    read_it(copied);
+    read_it(managed);
+    CHECK(cudaFree(managed));
+    CHECK(cudaFree(block));
+    return 0;
+  }
+  if (word == "freed-pinned") {
+    int* pinned = nullptr;
+    CHECK(cudaMallocHost(&pinned, 8 << 20)); // @pinned
+    CHECK(cudaFreeHost(pinned));             // @unpinned
+    read_it(pinned);
+  }
   if (word == "own-handler-before") (void)std::signal(SIGSEGV, leave);
   int* block = nullptr;
   CHECK(cudaMalloc(&block, 64)); // @block

@@ -11,6 +11,14 @@
 // expect: clean
 // run: grid
 // expect: warning api-error count=1 message="the grid's extent y or z is 0 or more than 65,535" stacks="failed here"@main:LINE(grid)
+// run: advice beside
+// expect: clean
+// run: bounds
+// expect: warning api-error count=1 message="a block of 512 threads, where this kernel may have 256, as its __launch_bounds__ say" stacks="failed here"@main:LINE(bounds)
+// run: advice bounds
+// expect: clean
+// run: repeated
+// expect: warning api-error count=3000 message="65,536 bytes of dynamic shared memory" stacks="failed here"@launch:LINE(launch)
 // run: threads
 // expect: warning api-error count=1 message="2,048 threads" stacks="failed here"@main:LINE(threads)
 #include "answers.h"
@@ -31,6 +39,10 @@ __global__ void declares(float* out)
   __syncthreads();
   out[threadIdx.x] = tile[blockDim.x - 1 - threadIdx.x] + own[threadIdx.x];
 }
+
+__global__ void __launch_bounds__(256) bounded(float* out) { out[threadIdx.x % 256] = 1; }
+
+__global__ void __launch_bounds__(512) as_advised(float* out) { out[threadIdx.x % 256] = 1; }
 
 static cudaError_t launch(float* out, unsigned shared)
 {
@@ -64,8 +76,21 @@ int main(int argc, char** argv)
     transpose<<<dim3(1, 70000), 256, 1024>>>(out); // @grid
     answer = cudaGetLastError();
   }
+  if (is("bounds")) {
+    bounded<<<1, 512>>>(out); // @bounds
+    answer = cudaGetLastError();
+  }
+  for (int i = 0; is("repeated") && i < 3000; ++i) answer = launch(out, 65536);
   if (is("advice")) {
-    CHECK(allow(65536) ? launch(out, 65536) : cudaErrorUnknown);
+    const char* of = argc > 2 ? argv[2] : "";
+    if (std::strcmp(of, "beside") == 0) {
+      CHECK(cudaFuncSetAttribute(declares, cudaFuncAttributeMaxDynamicSharedMemorySize, 49152));
+      declares<<<1, 256, 49152>>>(out);
+    } else if (std::strcmp(of, "bounds") == 0) {
+      as_advised<<<1, 512>>>(out);
+    } else {
+      CHECK(allow(65536) ? launch(out, 65536) : cudaErrorUnknown);
+    }
     CHECK(cudaDeviceSynchronize());
   }
   CHECK(cudaFree(out));

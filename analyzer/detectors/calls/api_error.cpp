@@ -5,13 +5,13 @@
 
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/closed_mappings.h"
 #include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/expected_failures.h"
+#include "analyzer/detectors/shared/held_findings.h"
 #include "analyzer/detectors/shared/refusal_reasons.h"
 #include "analyzer/detectors/shared/refused_calls.h"
 #include "trace/cuda_results.h"
@@ -24,7 +24,7 @@ constexpr Wants kUsual = kWantsFailures | kWantsUnclaimed | wants(trace::Kind::k
 
 class ApiError : public Detector {
 public:
-  explicit ApiError(const ProcessFacts& facts) : facts_(facts), refused_(facts) {}
+  explicit ApiError(const ProcessFacts& facts) : facts_(facts), refused_(facts), launches_(facts) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap&, Findings&) override {
     if (e.kind == trace::Kind::kExecution) refused_.note(e);
@@ -46,17 +46,17 @@ public:
       Finding f = finding(e);
       explain(e, heap, f);
       if (refused_.may_be(e)) refused_.hold(e, std::move(f));
-      else if (e.kind == trace::Kind::kLaunch && launches_.size() < kMostLaunches)
-        launches_.push_back({RefusedLaunch(e), std::move(f)});
+      else if (e.kind == trace::Kind::kLaunch)
+        launches_.hold(e, trace::LaunchView(e).function(), std::move(f), RefusedLaunch(e));
       else findings.add(std::move(f));
     }
   }
 
   void finish(const EndOfTrace&, const Heap& heap, Findings& findings) override {
-    for (auto& [launch, failure] : launches_) {
-      explain_launch(launch, heap.cuda().refused_launches.find(launch.order), facts_, failure);
+    launches_.release([&](Finding& failure, const RefusedLaunch& launch) {
+      explain_launch(launch, heap.cuda().launch_limits.find(launch.order), facts_, failure);
       findings.add(std::move(failure));
-    }
+    });
     for (auto& [thread, retry] : retries_) findings.add(std::move(retry.failure));
     if (in_fork_) findings.add(std::move(*in_fork_));
     refused_.finish(findings);
@@ -78,13 +78,6 @@ private:
       return api == e.api && via == e.via && size == size_of(e);
     }
   };
-
-  // What the driver said of a refused launch's kernel comes behind it.
-  struct Launch {
-    RefusedLaunch launch;
-    Finding failure;
-  };
-  static constexpr std::size_t kMostLaunches = 1024;
 
   Finding finding(const Event& e) const {
     const std::string_view call = facts_.call_name(e);
@@ -192,7 +185,8 @@ private:
   // By thread: failures that the runtime may repeat
   std::unordered_map<std::uint32_t, Retry> retries_;
   std::optional<Finding> in_fork_;
-  std::vector<Launch> launches_;
+  // What the driver said of a refused launch's kernel comes behind it
+  HeldFindings<RefusedLaunch> launches_;
 };
 
 const DetectorRegistration kApiError{{

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // device-pointer: the host's own code used an address of device memory, and the system ended the
 // program. Known where the program left the signal to the system (trace/FORMAT.md, key `crash`).
+// Pinned, registered or managed memory that was freed is use-after-free.
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
@@ -10,6 +11,22 @@
 namespace gmt {
 namespace {
 
+// Managed memory is the host's too, though not at any time on every system.
+bool is_out_of_hosts_reach(const Block& block) {
+  using enum trace::MemoryKind;
+  switch (block.memory_kind) {
+  case kDevice:
+  case kPitched:
+  case kStreamOrdered:
+  case kGraph:
+  case kModuleGlobal:
+  case kVmmMapping:
+  case kIpc:
+  case kPoolImport: return true;
+  default: return false;
+  }
+}
+
 class DevicePointer : public Detector {
 public:
   explicit DevicePointer(const ProcessFacts& facts) : facts_(facts) {}
@@ -18,17 +35,13 @@ public:
     if (!end.crash) return;
     const HostCrash& crash = *end.crash;
     const MemoryAround around = memory_around(crash.address, 1, {heap});
-    const bool is_here =
-      around.where == MemoryAround::Where::kInside || around.where == MemoryAround::Where::kFreed;
-    if (around.block == nullptr || !is_here) return;
-    const bool is_devices = is_device_memory(*around.block) ||
-                            is_static(around.block->memory_kind) ||
-                            around.block->memory_kind == trace::MemoryKind::kVmmMapping ||
-                            around.block->memory_kind == trace::MemoryKind::kIpc;
-    // What was freed is no memory of the host either.
-    if (!is_devices && around.where != MemoryAround::Where::kFreed) return;
+    const bool is_freed = around.where == MemoryAround::Where::kFreed;
+    if (around.block == nullptr || (!is_freed && around.where != MemoryAround::Where::kInside))
+      return;
+    const bool is_devices = is_out_of_hosts_reach(*around.block);
+    if (!is_devices && !is_freed) return;
     Finding f;
-    f.kind = "device-pointer";
+    f.kind = is_devices ? "device-pointer" : "use-after-free";
     f.severity = Severity::kError;
     f.address = crash.address;
     f.bytes = around.block->bytes;

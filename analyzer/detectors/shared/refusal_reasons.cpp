@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::uint64_t kMostThreads = 1024, kMostBlockZ = 64; // of a block
 constexpr std::uint64_t kMostGridYz = 65535;
+constexpr std::uint64_t kRegistersOfBlock = 65536;
 constexpr std::uint64_t kUsualShared = 48 << 10; // of a block whose kernel has not opted in
 
 struct Reason {
@@ -80,19 +81,21 @@ std::string advice_on_shared(const DeviceFacts* device) {
               ". Else check the pointer to the arguments."});
 }
 
+// Of the kernel, whose limit is below that of all blocks.
 Reason reason_of_threads(std::uint64_t threads, const LaunchLimits& limits) {
-  const std::string advice = "Use smaller blocks, or declare the kernel with "
-                             "__launch_bounds__(threads of a block), so that the compiler keeps to "
-                             "what fits.";
-  if (limits.most_threads == 0 || threads <= limits.most_threads)
-    return {"its registers, times the threads of a block, are more than a multiprocessor has",
-            advice};
-  return {cat({"a block of ", format_count(threads), " threads, where this kernel may have ",
-               format_count(limits.most_threads),
-               limits.registers != 0
-                 ? cat({", as each takes ", format_count(limits.registers), " registers"})
-                 : std::string()}),
-          advice};
+  if (limits.most_threads == 0 || threads <= limits.most_threads) return {};
+  std::string what = cat({"a block of ", format_count(threads),
+                          " threads, where this kernel may "
+                          "have ",
+                          format_count(limits.most_threads)});
+  const std::string number = std::to_string(threads);
+  if (limits.registers * threads <= kRegistersOfBlock)
+    return {
+      what + ", as its __launch_bounds__ say",
+      cat({"Use smaller blocks, or declare the kernel with __launch_bounds__(", number, ")."})};
+  return {cat({what, ", as each takes ", format_count(limits.registers), " registers"}),
+          cat({"Use smaller blocks, or declare the kernel with __launch_bounds__(", number,
+               "), so that the compiler keeps to the registers that there are."})};
 }
 
 // Empty if the launch kept to what it may have.
@@ -123,15 +126,22 @@ Reason reason_of(const RefusedLaunch& launch, const LaunchLimits& limits,
     grid = {launch.grid.x, limits.grid_y, limits.grid_z};
     block = {limits.block_x, limits.block_y, limits.block_z};
   }
+  const std::uint64_t threads = block.x * block.y * block.z;
   Reason reason = reason_of_extents(grid, block);
   if (!reason.what.empty()) return reason;
   switch (launch.result) {
   case cuda::CUDA_ERROR_INVALID_VALUE:
+    reason = reason_of_threads(threads, limits);
+    if (!reason.what.empty()) return reason;
     reason = reason_of_shared(limits, facts.device(0));
     if (reason.what.empty()) reason.advice = advice_on_shared(facts.device(0));
     return reason;
   case cuda::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
-    return reason_of_threads(block.x * block.y * block.z, limits);
+    reason = reason_of_threads(threads, limits);
+    if (!reason.what.empty()) return reason;
+    return {"its registers, times the threads of a block, are more than a multiprocessor has",
+            "Use smaller blocks, or declare the kernel with __launch_bounds__(threads of a block), "
+            "so that the compiler keeps to what fits."};
   case cuda::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
     return {"all blocks of a cooperative launch must fit on the device at once",
             "Ask cudaOccupancyMaxActiveBlocksPerMultiprocessor for the blocks of a multiprocessor, "

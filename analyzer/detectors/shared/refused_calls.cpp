@@ -36,20 +36,11 @@ bool RefusedCalls::may_be(const Event& e) const {
 }
 
 void RefusedCalls::hold(const Event& e, Finding finding) {
-  const std::string range =
-    facts_.groups_by_range() ? facts_.ranges().text(facts_.ranges().here()) : std::string();
-  const auto [at, is_new] = held_.try_emplace({e.api, e.via, e.stack.value, range});
-  if (!is_new) {
-    ++at->second.finding.count;
-    return;
-  }
-  finding.moment = {.time = e.time, .thread = e.thread};
-  if (finding.range.empty()) finding.range = facts_.ranges().text(facts_.ranges().here());
-  at->second = {std::move(finding), {facts_.api_name(e.api), facts_.call_name(e)}};
+  held_.hold(e, 0, std::move(finding), {facts_.api_name(e.api), facts_.call_name(e)});
 }
 
-RefusedCalls::Refusal* RefusedCalls::refusal_of(const Held& held) {
-  for (const std::string_view name : held.names) {
+RefusedCalls::Refusal* RefusedCalls::refusal_of(const Names& names) {
+  for (const std::string_view name : {names.recorded, names.called}) {
     // Of a thread's own default stream the call has a suffix
     const auto found = refused_.find(name.substr(0, name.find("_pt")));
     if (found != refused_.end()) return &found->second;
@@ -58,18 +49,17 @@ RefusedCalls::Refusal* RefusedCalls::refusal_of(const Held& held) {
 }
 
 void RefusedCalls::finish(Findings& findings) {
-  for (auto& [key, held] : held_) {
-    if (Refusal* refusal = refusal_of(held); refusal != nullptr) {
+  held_.release([&](Finding& finding, const Names& names) {
+    if (Refusal* refusal = refusal_of(names); refusal != nullptr) {
       refusal->has_finding = true;
-      held.finding.severity = Severity::kNote;
-      held.finding.message +=
+      finding.severity = Severity::kNote;
+      finding.message +=
         cat({", as the simulated device does not implement ", what_is_missing(refusal->what)});
-      held.finding.advice =
+      finding.advice =
         "The call may be right: run the program on a GPU to check it, and what depends on it.";
     }
-    findings.add(std::move(held.finding));
-  }
-  held_.clear();
+    findings.add(std::move(finding));
+  });
   for (const auto& [function, refusal] : refused_) {
     if (refusal.has_finding) continue;
     const bool is_runtime = is_runtime_name(function);

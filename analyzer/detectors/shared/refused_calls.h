@@ -8,15 +8,15 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <tuple>
 
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/held_findings.h"
 
 namespace gmt {
 
 class RefusedCalls {
 public:
-  explicit RefusedCalls(const ProcessFacts& facts) : facts_(facts) {}
+  explicit RefusedCalls(const ProcessFacts& facts) : facts_(facts), held_(facts) {}
 
   void note(const Event& execution); // a kExecution record
   // Whether the failed call may have been refused so.
@@ -31,16 +31,14 @@ private:
     std::uint64_t calls = 0;
     bool has_finding = false;
   };
-  struct Held {
-    Finding finding;
-    std::string_view names[2]; // of the call, as the trace and as the program has it
+  struct Names { // of the call, as the trace and as the program has it
+    std::string_view recorded, called;
   };
-  Refusal* refusal_of(const Held& held);
+  Refusal* refusal_of(const Names& names);
 
   const ProcessFacts& facts_;
   std::map<std::string, Refusal, std::less<>> refused_; // by function
-  // By function, the runtime's function around it, call stack and range
-  std::map<std::tuple<std::uint16_t, std::uint16_t, std::uint32_t, std::string>, Held> held_;
+  HeldFindings<Names> held_;
 };
 
 } // namespace gmt

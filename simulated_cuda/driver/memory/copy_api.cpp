@@ -128,12 +128,33 @@ CUresult submit_peer(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext f
   return submit_copy(stream, linear_copy(kDevice, dst, kDevice, src, bytes), owner, source);
 }
 
+// The device of one side of a copy; -1 for memory of the host, as it is mapped for all of them.
+int device_of_side(CUmemorytype type, CUdeviceptr address, const void* host) {
+  if (type == CU_MEMORYTYPE_HOST) return -1;
+  if (type == CU_MEMORYTYPE_UNIFIED && address == 0) address = reinterpret_cast<CUdeviceptr>(host);
+  const Block* block = state().blocks.containing(address);
+  return block == nullptr || block->device == nullptr || block->kind == BlockKind::kPinned ||
+             block->kind == BlockKind::kRegistered
+           ? -1
+           : block->device->ordinal;
+}
+
 } // namespace
 
 bool is_copy_reached(const CUDA_MEMCPY3D& copy, const Context* to, const Context* from) {
   const bool is_empty = copy.WidthInBytes == 0 || copy.Height == 0 || copy.Depth == 0;
   return is_empty || (is_reached(copy.dstMemoryType, copy.dstDevice, to) &&
                       is_reached(copy.srcMemoryType, copy.srcDevice, from));
+}
+
+bool keeps_devices(const CUDA_MEMCPY3D& now, const CUDA_MEMCPY3D& then) {
+  const auto from = [](const CUDA_MEMCPY3D& c) {
+    return device_of_side(c.srcMemoryType, c.srcDevice, c.srcHost);
+  };
+  const auto to = [](const CUDA_MEMCPY3D& c) {
+    return device_of_side(c.dstMemoryType, c.dstDevice, c.dstHost);
+  };
+  return from(now) == from(then) && to(now) == to(then);
 }
 
 CUresult memcpy_any(CUdeviceptr d, CUdeviceptr s, size_t n) {

@@ -8,8 +8,6 @@
 #include "entry.h"
 #include "streams/operation.h"
 
-#include <type_traits>
-
 namespace gmt::sim {
 namespace {
 
@@ -56,29 +54,6 @@ CUresult write_operation(CUgraphNode node, const T* in) {
   if (operation == nullptr || in == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *operation = *in;
   return CUDA_SUCCESS;
-}
-
-// The device of one side of a copy; -1 for memory of the host, as it is mapped for all of them.
-int device_of_side(CUmemorytype type, CUdeviceptr address, const void* host) {
-  if (type == CU_MEMORYTYPE_HOST) return -1;
-  if (type == CU_MEMORYTYPE_UNIFIED && address == 0) address = reinterpret_cast<CUdeviceptr>(host);
-  const Block* block = state().blocks.containing(address);
-  return block == nullptr || block->device == nullptr || block->kind == BlockKind::kPinned ||
-             block->kind == BlockKind::kRegistered
-           ? -1
-           : block->device->ordinal;
-}
-
-// A copy that is ready to run may get other memory of the same devices (CUDA Driver API,
-// cuGraphExecMemcpyNodeSetParams; two H100, driver 580).
-bool keeps_devices(const CUDA_MEMCPY3D& now, const CUDA_MEMCPY3D& then) {
-  const auto from = [](const CUDA_MEMCPY3D& c) {
-    return device_of_side(c.srcMemoryType, c.srcDevice, c.srcHost);
-  };
-  const auto to = [](const CUDA_MEMCPY3D& c) {
-    return device_of_side(c.dstMemoryType, c.dstDevice, c.dstHost);
-  };
-  return from(now) == from(then) && to(now) == to(then);
 }
 
 template <class T>

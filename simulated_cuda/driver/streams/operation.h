@@ -48,6 +48,9 @@ void watch_launches(void (*ran)(CUcontext context, const char* kernel));
 // may use. The contexts are those that a copy between two or a graph's node names, else the current
 // one: whose the stream is does not matter (two H100, driver 580). copy_api.cpp
 bool is_copy_reached(const CUDA_MEMCPY3D& copy, const Context* to, const Context* from);
+// A copy that is ready to run may get other memory of the same devices (CUDA Driver API,
+// cuGraphExecMemcpyNodeSetParams; two H100, driver 580).
+bool keeps_devices(const CUDA_MEMCPY3D& now, const CUDA_MEMCPY3D& then);
 
 // What an allocation node and cuMemFreeAsync do.
 CUresult prepare_alloc_node(AllocOperation& alloc);

@@ -12,8 +12,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <set>
 #include <vector>
 
 namespace gmt::executor {
@@ -101,8 +99,6 @@ struct Warp {
   std::vector<std::byte> local;        // of a lane after the other
   std::vector<std::byte> local_shadow; // where registers are tracked: bits that nothing wrote
   std::vector<UnwrittenLoad> unwritten;
-  // Of each check that found something: the loads from which what it checks may come
-  std::map<const Instruction*, std::set<const Instruction*>> traced;
   std::uint32_t local_stride = 0;
   alignas(64) std::uint32_t thread[3][kLanes]; // %tid
 

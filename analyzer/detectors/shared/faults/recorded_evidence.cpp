@@ -65,6 +65,17 @@ bool is_in_local_window(const Event& e) {
          fault.neighbour_bytes() != 0 && fault.neighbour_space() == FaultSpace::kLocal;
 }
 
+std::string advice_on_record(const Event& e, std::string_view message, bool has_line) {
+  const trace::FaultKind fault = FaultView(e).fault();
+  if (fault == FaultKind::kSharedRace && message == "read-modify-write")
+    return "Use an atomic, such as atomicAdd, or give each thread memory of its own: the line reads "
+           "and writes, so that no barrier can stand between.";
+  if (fault == FaultKind::kTrap && !has_line)
+    return "Look at the compiler's warnings: nvcc puts a trap in the place of code that cannot be "
+           "right, such as a store to __constant__ memory. Otherwise look for __trap() in the kernel.";
+  return {};
+}
+
 std::string advice_on_device(int device, int owner, trace::MemoryKind memory_kind) {
   if (memory_kind == trace::MemoryKind::kModuleGlobal)
     return "No peer access reaches a variable of another device: keep the data in memory of "

@@ -23,6 +23,9 @@ bool is_null_access(const Event& fault);
 // In a thread's local memory, by an address that is one of global memory for the instruction.
 bool is_in_local_window(const Event& fault);
 
+// Where the record alone says what to do; else empty. `message` is the device's.
+std::string advice_on_record(const Event& fault, std::string_view message, bool has_line);
+
 // What opens the memory of the device `owner` to another one. Pools and mappings have lists of the
 // devices that may use them.
 std::string advice_on_device(int device, int owner, trace::MemoryKind memory_kind);

@@ -92,13 +92,9 @@ public:
 private:
   std::string advice(std::string_view finding) const {
     if (is_out_of_reach()) return advice_on_device(device_, owner_, around_.block->memory_kind);
-    if (fault_.fault() == FaultKind::kSharedRace &&
-        facts_.text(fault_.message()) == "read-modify-write")
-      return "Use an atomic, such as atomicAdd, or give each thread memory of its own: the line reads and writes, "
-             "so that no barrier can stand between.";
-    if (fault_.fault() == FaultKind::kTrap && lines_.empty())
-      return "Look at the compiler's warnings: nvcc puts a trap in the place of code that cannot be right, such as "
-             "a store to __constant__ memory. Otherwise look for __trap() in the kernel.";
+    if (std::string own = advice_on_record(e_, facts_.text(fault_.message()), !lines_.empty());
+        !own.empty())
+      return own;
     FaultEvidence evidence = evidence_of(e_, finding, around_, stray_, facts_);
     if (parameter_) evidence.parameter = trace::argument_parameter(*parameter_);
     return advice_on(evidence);

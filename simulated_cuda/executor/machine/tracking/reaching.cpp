@@ -42,6 +42,7 @@ public:
   std::set<const Instruction*> loads(const Instruction* at, std::uint32_t operand) {
     look_before(index(at - code_.instructions.data()), operand);
     while (!open_.empty()) {
+      if (seen_.size() > kMostSteps) return {};
       const auto [i, wanted] = open_.back();
       open_.pop_back();
       look_at(i, wanted);
@@ -50,6 +51,8 @@ public:
   }
 
 private:
+  static constexpr std::size_t kMostSteps = std::size_t{1} << 20; // some 40 MB
+
   static std::uint32_t index(std::int64_t i) { return static_cast<std::uint32_t>(i); }
   std::string_view form_of(const Instruction& in) const { return program_.forms[in.form]; }
 

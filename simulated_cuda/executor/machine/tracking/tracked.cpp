@@ -140,7 +140,7 @@ void remember_unwritten(Warp& w, const UnwrittenLoad& load) {
 }
 
 void report_unwritten(Warp& w, const Instruction* in, std::uint32_t lanes) {
-  const auto [known, is_new] = w.traced.try_emplace(in);
+  const auto [known, is_new] = w.worker->traced.try_emplace(in);
   if (is_new) known->second = reaching_loads(*w.program, *w.frame->code, in, in->r[0]);
   const std::set<const Instruction*>& loads = known->second;
   const auto gave = [&](const UnwrittenLoad& load) { return loads.contains(load.in); };

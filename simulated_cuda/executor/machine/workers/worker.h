@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -41,6 +42,9 @@ struct alignas(128) Worker {
   std::uint32_t gpu_error = 0;
   std::atomic<std::uint64_t> oldest{kNoBlock}; // no block before it is in this worker's hands
   std::unordered_map<const std::uint64_t*, SameValue> same_values; // by entry
+  // Of each check of tracked registers that found something: the loads that what it checks may come
+  // from
+  std::unordered_map<const Instruction*, std::set<const Instruction*>> traced;
   bool stores_as_one = false;     // all threads of the warp that stores, to one address
   Stillness* stillness = nullptr; // it watches what warps do; null: not now
   // The GridRun::moment() since which all its blocks have only repeated what they did.

@@ -1,34 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tracked registers: from a kernel's start, or from the first load of what nothing wrote on. What
 // only the former finds, and what both find alike.
-#include "tests/unit/simulated_cuda/executor/support/kernel_runner.h"
+#include "tests/unit/simulated_cuda/executor/support/tracking_runner.h"
 
 namespace gmt::executor {
 namespace {
 
-class Tracking : public KernelRunner, public testing::WithParamInterface<Checks> {
-protected:
-  Tracking() { checks_ = GetParam(); }
-  static std::string kernel(const std::string& statements, const std::string& before = "") {
-    return before +
-           ".visible .entry k(.param .u64 p, .param .u64 q) {\n"
-           ".reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<16>; .reg .b64 %x<16>;\n"
-           ".local .align 8 .b8 own[64];\n"
-           "ld.param.u64 %x0, [p]; ld.param.u64 %x1, [q]; mov.u32 %r0, %tid.x;\n"
-           "mad.wide.u32 %x2, %r0, 4, %x0; mad.wide.u32 %x3, %r0, 4, %x1;\n" +
-           statements + "\nret; }\n";
-  }
-  // %x2 leads to a word of written memory, %x3 to one that nothing wrote.
-  void run_with_words(const std::string& statements, const std::string& before = "") {
-    recorder_.reports.clear();
-    load(kernel(statements, before));
-    written_ = put(std::vector<std::uint32_t>(32, 1));
-    unwritten_ = allocate(128);
-    EXPECT_EQ(run({1}, {32}, {written_, unwritten_}).end, End::kDone);
-  }
-  bool is_full() const { return GetParam() == Checks::kFull; }
-  std::uint64_t written_ = 0, unwritten_ = 0;
-};
+using Tracking = TrackingRunner;
 
 TEST_P(Tracking, AValueThatIsNotChosenDoesNoHarm) {
   run_with_words("ld.global.u32 %r1, [%x3]; add.u32 %r1, %r1, 5; setp.gt.u32 %p1, %r0, 99;\n"
@@ -42,50 +20,6 @@ TEST_P(Tracking, AComparisonThatAnotherDecides) {
   run_with_words("ld.global.u32 %r1, [%x3]; setp.gt.u32 %p1, %r0, 99;\n"
                  "setp.eq.and.u32 %p2, %r1, 0, %p1; @%p2 bra A; st.global.u32 [%x2], %r0; A:");
   expect_no_reports();
-}
-
-TEST_P(Tracking, ABranchNamesTheLoadAndTheUse) {
-  run_with_words("ld.global.u32 %r1, [%x3]; setp.eq.u32 %p1, %r1, 0; @%p1 bra A;\n"
-                 "st.global.u32 [%x2], %r0; A:");
-  const Report& report = only();
-  EXPECT_EQ(report.kind, ReportKind::kUninitializedRead);
-  EXPECT_EQ(report.location.instruction, "ld.global.u32 %r1, [%x3]");
-  EXPECT_EQ(report.access, Access::kLoad);
-  EXPECT_EQ(report.bytes, 4u);
-  EXPECT_EQ(report.count, 32u);
-  EXPECT_EQ(report.address, unwritten_);
-  EXPECT_EQ(report.location.thread.x, 0u);
-  ASSERT_TRUE(report.has_other);
-  EXPECT_EQ(report.other.instruction, "@%p1 bra A");
-}
-
-TEST_P(Tracking, ALoadWhoseValueWasOverwrittenIsNoOrigin) {
-  run_with_words("ld.global.u32 %r1, [%x3]; ld.global.u32 %r2, [%x3]; mov.u32 %r3, %r2;\n"
-                 "mov.u32 %r3, %r1; setp.eq.u32 %p1, %r3, 0; @%p1 bra A;\n"
-                 "st.global.u32 [%x2], %r0; A:");
-  EXPECT_EQ(only().location.instruction, "ld.global.u32 %r1, [%x3]");
-}
-
-TEST_P(Tracking, ALoadOnOneOfTwoWaysIsAnOrigin) {
-  run_with_words("mov.u32 %r3, 0; setp.gt.u32 %p2, %r0, 7; @%p2 bra B;\n"
-                 "ld.global.u32 %r3, [%x3];\n"
-                 "B: setp.eq.u32 %p1, %r3, 1; @%p1 bra A; st.global.u32 [%x2], %r0; A:");
-  EXPECT_EQ(only().location.instruction, "ld.global.u32 %r3, [%x3]");
-  EXPECT_EQ(only().count, 8u);
-}
-
-TEST_P(Tracking, AGuardedMoveKeepsTheOrigin) {
-  run_with_words("ld.global.u32 %r1, [%x3]; setp.gt.u32 %p2, %r0, 99; @%p2 mov.u32 %r1, 4;\n"
-                 "setp.eq.u32 %p1, %r1, 1; @%p1 bra A; st.global.u32 [%x2], %r0; A:");
-  EXPECT_EQ(only().location.instruction, "ld.global.u32 %r1, [%x3]");
-}
-
-TEST_P(Tracking, AnOriginBeforeALoop) {
-  run_with_words(
-    "ld.global.u32 %r1, [%x3]; mov.u32 %r2, 0;\n"
-    "L: add.u32 %r1, %r1, 3; add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 5; @%p2 bra L;\n"
-    "setp.eq.u32 %p1, %r1, 1; @%p1 bra A; st.global.u32 [%x2], %r0; A:");
-  EXPECT_EQ(only().location.instruction, "ld.global.u32 %r1, [%x3]");
 }
 
 TEST_P(Tracking, APartOfAWordThatDecides) {

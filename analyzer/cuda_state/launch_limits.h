@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver said of the kernels of launches that failed, by the order of the launch.
+// What the driver said of the kernels of refused launches, by the order of the launch.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct LaunchLimits {
   std::uint64_t grid_y = 0, grid_z = 0, block_x = 0, block_y = 0, block_z = 0; // asked for
 };
 
-class RefusedLaunches {
+class LaunchLimitsTable {
 public:
   void add(const Event& e) { // a kLaunchLimits record
     if (by_order_.size() >= kMost) return;
@@ -44,8 +44,7 @@ public:
   }
 
 private:
-  // A program may go on launching what is refused each time; a finding shows one of them.
-  static constexpr std::size_t kMost = 4096;
+  static constexpr std::size_t kMost = 4096; // the interposer records no more
 
   std::unordered_map<std::uint64_t, LaunchLimits> by_order_;
 };
