@@ -15,7 +15,6 @@
 // device: simulated
 // exit: signal 11
 // expect: error use-after-free count=1 message="memory that was already freed" stacks="accessed here"@read_it:LINE(read),"freed here"@main:LINE(unpinned),"allocated here"@main:LINE(pinned)
-// not-checked: leak
 // run: advice
 // expect: clean
 // run: null

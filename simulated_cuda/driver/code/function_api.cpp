@@ -137,6 +137,8 @@ size_t most_dynamic_shared_bytes(const Kernel& kernel) {
   return most < 0 ? 0 : static_cast<size_t>(most);
 }
 
+int most_threads_of_block(const Kernel& kernel) { return most_threads(code_of(kernel)); }
+
 unsigned long long most_resident_blocks(const Kernel& kernel, int threads, size_t dynamic_bytes) {
   const int blocks = active_blocks(kernel, threads, dynamic_bytes);
   return static_cast<unsigned long long>(blocks) * kProcessors;

@@ -60,6 +60,7 @@ inline Kernel* find_kernel(const void* handle) { return Kernel::get(handle); }
 
 // What a launch may ask for, and how many blocks a cooperative one may have.
 size_t most_dynamic_shared_bytes(const Kernel& kernel);
+int most_threads_of_block(const Kernel& kernel);
 unsigned long long most_resident_blocks(const Kernel& kernel, int threads, size_t dynamic_bytes);
 void unload_from_context(Context* context);
 KernelOperation make_kernel_operation(const CUDA_KERNEL_NODE_PARAMS& params);

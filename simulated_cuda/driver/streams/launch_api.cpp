@@ -71,6 +71,7 @@ CUresult check_launch(const KernelOperation& kernel) {
   if (p.kernelParams != nullptr && p.extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
   const unsigned long long blocks = size_t{p.gridDimX} * p.gridDimY * p.gridDimZ;
   const auto threads = static_cast<int>(p.blockDimX * p.blockDimY * p.blockDimZ);
+  if (threads > most_threads_of_block(*found)) return CUDA_ERROR_INVALID_VALUE;
   const bool fits =
     !kernel.cooperative || blocks <= most_resident_blocks(*found, threads, p.sharedMemBytes);
   return fits ? CUDA_SUCCESS : CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;

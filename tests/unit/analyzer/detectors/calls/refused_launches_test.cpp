@@ -72,8 +72,8 @@ TEST_F(RefusedLaunches, ManyOfOneCallStackAreOneWithTheMomentOfTheFirst) {
   launch(1, 256);
   limits_.shared_bytes(65536).most_shared_bytes(49152);
   log().record({.order = kOrder}, limits_);
-  for (int i = 0; i < 5000; ++i)
-    log().record({.api = "cuLaunchKernel", .result = 1, .stack = {1}},
+  for (unsigned i = 0; i < 5000; ++i)
+    log().record({.api = "cuLaunchKernel", .result = 1, .stack = {1}, .order = kOrder + 1 + i},
                  Made<trace::LaunchFields>().function(0x77).grid({1, 1, 1}).block({256, 1, 1}));
   const ReportedFinding& f = only_without_limits();
   EXPECT_EQ(f.count, 5001u);
