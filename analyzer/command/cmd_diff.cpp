@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `diff`: compares two runs, each a trace, a folder of traces, a JSON report or a database. Returns
-// 0 if nothing is worse, 1 if a finding at or above --fail-on is new or has grown, or memory has;
-// everything else is a UserError.
+// 0 if nothing is worse, 1 if a finding at or above --fail-on is new or has grown, memory has, or
+// the run after failed as the one before did not; everything else is a UserError.
 
 #include <unistd.h>
 

@@ -113,7 +113,8 @@ std::string help_options() {
          "  report        0 clean, 1 findings, 3 no or unreadable trace, one of which a part is missing, or\n"
          "                nothing was checked\n"
          "  diff          0 nothing is worse, 1 a finding at or above --fail-on is new or has grown, or\n"
-         "                memory has; 3 no or unreadable trace\n"
+         "                memory has, or the run after failed as the one before did not; 3 no or\n"
+         "                unreadable trace\n"
          "  dump          0, 3 no or unreadable trace\n"
          "  all           2 wrong usage, before anything is started; 4 the report could not be written, or\n"
          "                the tool failed, where the program's own status was 0\n";

@@ -103,6 +103,17 @@ void add_memory(std::string& out, const ReportDiff& diff) {
   }
 }
 
+void add_failures(std::string& out, std::string_view run, const std::vector<Failure>& failures) {
+  for (const Failure& failure : failures)
+    out += text::printable(cat({"the run ", run, ": ", failure.sentence})) + "\n";
+}
+
+std::vector<Failure> failures_of(const Report& report) {
+  std::vector<Failure> failures;
+  for (const Failure* failure : report.conclusion.beside_findings()) failures.push_back(*failure);
+  return failures;
+}
+
 std::uint64_t count_of(const ReportDiff& diff, BaselineState state) {
   return static_cast<std::uint64_t>(
     std::ranges::count(diff.changed, state, &ReportedFinding::baseline));
@@ -110,8 +121,19 @@ std::uint64_t count_of(const ReportDiff& diff, BaselineState state) {
 
 } // namespace
 
+bool ReportDiff::fails_anew() const {
+  return std::ranges::any_of(failures_after, [this](const Failure& now) {
+    return std::ranges::none_of(failures_before, [&now](const Failure& then) {
+      // Others have counts in their sentences.
+      return now.reason == then.reason &&
+             (now.reason != Failure::Reason::kProgram || now.sentence == then.sentence);
+    });
+  });
+}
+
 bool ReportDiff::is_worse(Severity least, Tolerance tolerance) const {
-  return !tolerance.allows(peak_after, peak_before) || !tolerance.allows(live_after, live_before) ||
+  return fails_anew() || !tolerance.allows(peak_after, peak_before) ||
+         !tolerance.allows(live_after, live_before) ||
          std::ranges::any_of(
            changed, [least](const ReportedFinding& finding) { return finding.severity >= least; });
 }
@@ -126,6 +148,8 @@ ReportDiff diff_reports(const Report& before, Report after, Tolerance tolerance)
   diff.live_before = first.live_bytes;
   diff.live_after = second.live_bytes;
   diff.holders = changed_holders(before, after);
+  diff.failures_before = failures_of(before);
+  diff.failures_after = failures_of(after);
   for (std::size_t i = 0; i < after.findings.size(); ++i) {
     ReportedFinding& finding = after.findings[i];
     if (finding.baseline == BaselineState::kKnown) {
@@ -143,10 +167,13 @@ std::string diff_text(const ReportDiff& diff) {
   add_findings_of(out, diff);
   if (!out.empty()) out += "\n";
   add_memory(out, diff);
-  return out + fmt::format("SUMMARY: gpumemtrace: findings: {} new, {} grown, {} gone, {} "
-                           "unchanged\n",
-                           count_of(diff, BaselineState::kNew),
-                           count_of(diff, BaselineState::kGrown), diff.gone.size(), diff.unchanged);
+  add_failures(out, "before", diff.failures_before);
+  add_failures(out, "after", diff.failures_after);
+  return out +
+         fmt::format("SUMMARY: gpumemtrace: findings: {} new, {} grown, {} gone, {} unchanged{}\n",
+                     count_of(diff, BaselineState::kNew), count_of(diff, BaselineState::kGrown),
+                     diff.gone.size(), diff.unchanged,
+                     diff.fails_anew() ? "; the run after failed" : "");
 }
 
 } // namespace gmt

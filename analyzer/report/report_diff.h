@@ -22,8 +22,12 @@ struct ReportDiff {
   std::uint64_t unchanged = 0;
   std::uint64_t peak_before = 0, peak_after = 0, live_before = 0, live_after = 0;
   std::vector<HolderChange> holders; // those that changed, the largest change first
+  // Why each is no whole run that went well, beside its findings
+  std::vector<Failure> failures_before, failures_after;
 
-  // A finding at or above the severity is new or has grown, or memory has.
+  // The run after failed as the one before did not: what is gone may only not have been reached.
+  bool fails_anew() const;
+  // It does, a finding at or above the severity is new or has grown, or memory has.
   bool is_worse(Severity least, Tolerance tolerance) const;
 };
 

@@ -4,6 +4,8 @@
 #include "analyzer/report/report_file.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -112,6 +114,17 @@ void take_written_fingerprints(const ReportJson& written, std::vector<ReportedFi
   }
 }
 
+// Of a later version there may be others.
+std::optional<Failure> failure_from(const ReportJson& object) {
+  using Reason = Failure::Reason;
+  const std::string word = text_in(object, "reason");
+  for (auto reason = Reason::kUnchecked;;
+       reason = static_cast<Reason>(static_cast<int>(reason) + 1)) {
+    if (id_of(reason) == word) return Failure{reason, {}, text_in(object, "message")};
+    if (reason == Reason::kProgram) return std::nullopt;
+  }
+}
+
 } // namespace
 
 Report parse_report(std::string_view text, const std::string& name) {
@@ -125,6 +138,8 @@ Report parse_report(std::string_view text, const std::string& name) {
     report.processes.push_back(process_from(process));
   for (const ReportJson& finding : member(json, "findings"))
     report.findings.push_back(finding_from_report(finding));
+  for (const ReportJson& failure : member(member(json, "conclusion"), "failures"))
+    if (auto known = failure_from(failure)) report.conclusion.failures.push_back(std::move(*known));
   set_fingerprints(report.findings);
   take_written_fingerprints(member(json, "findings"), report.findings);
   return report;

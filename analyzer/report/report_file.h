@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A JSON report read back, as far as a comparison with another one needs it: findings with their
-// stacks, totals, who held the peak. Takes the reports of all versions of schema 1, also those
-// without fingerprints. The reader trusts nothing in the file.
+// stacks, totals, who held the peak, why the run failed. Takes the reports of all versions of
+// schema 1, also those without fingerprints. The reader trusts nothing in the file.
 #pragma once
 
 #include <string>

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <fstream>
 #include <ostream>
 #include <sstream>
 #include <system_error>
 
 #include "analyzer/base/folder_files.h"
 #include "analyzer/base/text_files.h"
+#include "analyzer/base/text_format.h"
 #include "analyzer/base/text_lines.h"
 #include "analyzer/report/fingerprint.h"
 
@@ -34,13 +34,6 @@ bool is_source_name(const fs::path& path) {
   std::ranges::transform(ending, ending.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return std::ranges::find(kEndings, ending) != kEndings.end();
-}
-
-bool can_be_read(const fs::path& path) {
-  std::error_code error;
-  if (!is_source_name(path) || !fs::is_regular_file(path, error)) return false;
-  const std::uintmax_t size = fs::file_size(path, error);
-  return !error && size <= kLargestSourceFile;
 }
 
 bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
@@ -75,11 +68,16 @@ bool ends_statement(std::string_view line) {
 
 } // namespace
 
-// A file of a link with such a name may be anything.
-bool is_source_file(const fs::path& path) {
+// The file of a link with such a name may be anything, and a name may change its file meanwhile: so
+// the open file is asked for its own.
+Descriptor open_source_file(const fs::path& path) {
+  if (!is_source_name(path)) return Descriptor();
+  Descriptor file = open_regular(path);
   std::error_code error;
-  const fs::path real = fs::canonical(path, error);
-  return !error && is_source_name(real) && can_be_read(path);
+  const fs::path own =
+    fs::read_symlink(cat({"/proc/self/fd/", std::to_string(file.number())}), error);
+  if (error || !is_source_name(own) || bytes_of(file) > kLargestSourceFile) return Descriptor();
+  return file;
 }
 
 const SourceFiles::Lines& SourceFiles::lines_of(const std::string& file) {
@@ -89,14 +87,12 @@ const SourceFiles::Lines& SourceFiles::lines_of(const std::string& file) {
     bytes_ = 0;
   }
   Lines& lines = files_[file];
-  if (!is_source_file(file)) return lines;
-  std::ifstream in(file, std::ios::binary);
-  for (std::string line; std::getline(in, line);) {
-    if (line.ends_with('\r')) line.pop_back();
-    line.resize(std::min(line.size(), kLongestLine));
-    bytes_ += line.size() + sizeof line;
-    lines.push_back(line);
-  }
+  for_each_line_of(open_source_file(file), [&](std::string_view text) {
+    if (text.ends_with('\r')) text.remove_suffix(1);
+    lines.emplace_back(text.substr(0, kLongestLine));
+    bytes_ += lines.back().size() + sizeof lines.back();
+    return true;
+  });
   return lines;
 }
 

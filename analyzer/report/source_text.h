@@ -14,14 +14,15 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/base/folder_files.h"
 #include "analyzer/model/reported_finding.h"
 
 namespace gmt {
 
 inline constexpr std::uintmax_t kLargestSourceFile = 8 << 20;
 
-// Whether the file, with all links followed, is one of source code that may be read.
-bool is_source_file(const std::filesystem::path& path);
+// For reading, with all links followed; none if the file there is no source code, or too large.
+Descriptor open_source_file(const std::filesystem::path& path);
 
 // Files on this machine. Each is read once.
 class SourceFiles {

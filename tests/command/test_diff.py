@@ -79,6 +79,28 @@ class Diff(CommandCase):
         self.assertEqual(self.rows("before.json", PLAIN)[1].returncode, 1)
         self.assertEqual(self.rows("--baseline-tolerance=1", "before.json", PLAIN)[1].returncode, 0)
 
+    def test_a_run_that_failed_is_worse(self):
+        crash = {"reason": "program", "message": "the program was killed by SIGSEGV (Segmentation fault)"}
+        later = {"reason": "of a later version", "message": "?"}
+
+        def fail(report):
+            report["conclusion"]["failures"] += [later, crash]
+
+        def unrun(report):
+            report["conclusion"]["failures"] += [{"reason": "unrun-kernels", "message": "1 of 3 launches did not run"}]
+
+        self.json_report(PLAIN, "crashed.json", fail)
+        rows, result = self.rows(PLAIN, "crashed.json")
+        self.assertEqual((rows, result.returncode), ([], 1))
+        self.assertIn("the run after: the program was killed by SIGSEGV (Segmentation fault)\n", result.stdout)
+        self.assertTrue(result.stdout.endswith("unchanged; the run after failed\n"), result.stdout)
+        rows, result = self.rows("crashed.json", PLAIN)
+        self.assertEqual((rows, result.returncode), ([], 0))
+        self.assertIn("the run before: the program was killed by SIGSEGV", result.stdout)
+        self.assertEqual(self.rows("crashed.json", "crashed.json")[1].returncode, 0)
+        self.json_report(PLAIN, "unrun.json", unrun)
+        self.assertEqual(self.rows("crashed.json", "unrun.json")[1].returncode, 1)
+
     def test_output(self):
         result = self.run_command("diff", "--output", "diff.txt", CLEAN, PLAIN)
         self.assertEqual((result.returncode, result.stdout), (1, ""))

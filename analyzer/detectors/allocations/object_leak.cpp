@@ -18,12 +18,14 @@
 #include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/object_words.h"
 #include "analyzer/detectors/shared/runtime_linkage.h"
+#include "analyzer/detectors/shared/simulator_trouble.h"
 
 namespace gmt {
 namespace {
 
 using trace::ObjectClass;
 
+constexpr Wants kWantsOfObjects = wants(trace::Kind::kLife) | wants(trace::Kind::kExecution);
 constexpr std::size_t kFewest = 100, kMany = 1000;
 
 // Pools and what is imported are leaks one by one. A context's end is another matter.
@@ -47,7 +49,13 @@ public:
   explicit ObjectLeak(const ProcessFacts& facts) : facts_(facts) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap&, Findings&) override {
-    linkage_.note(e);
+    if (e.kind == trace::Kind::kExecution) {
+      if (trouble_.note(e, facts_)) watch(kWantsOfObjects | gmt::wants(trace::Kind::kFree));
+    } else if (e.kind == trace::Kind::kFree) {
+      trouble_.note_release(e);
+    } else {
+      linkage_.note(e);
+    }
   }
 
   void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
@@ -68,6 +76,9 @@ public:
       return findings.not_checked(
         {"object-leak", "records were lost, and among them may be calls that destroyed objects"});
     }
+    if (const std::string trouble = trouble_.why_given_up(end.ending); !trouble.empty())
+      return findings.not_checked(
+        {"object-leak", cat({trouble, ", so objects alive then are not called a leak"})});
     for (auto& [key, group] : groups) {
       std::ranges::sort(group.all, {}, [](const Alive& a) { return a.object.created.order; });
       findings.add(finding(std::get<ObjectClass>(key), group, heap));
@@ -136,6 +147,7 @@ private:
 
   const ProcessFacts& facts_;
   RuntimeLinkage linkage_;
+  SimulatorTrouble trouble_;
 };
 
 const DetectorRegistration kObjectLeak{{
@@ -145,7 +157,7 @@ const DetectorRegistration kObjectLeak{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<ObjectLeak>(facts);
   },
-  .wants = wants(trace::Kind::kLife),
+  .wants = kWantsOfObjects,
   .owner_excuse = {
     .clause = [](const Owner& owner) { return cat({owner.name, " made them for itself"}); },
     .advice =

@@ -135,6 +135,12 @@ Json findings_of(const ReportDiff& diff) {
   return list;
 }
 
+Json sentences_of(const std::vector<Failure>& failures) {
+  Json list = Json::array();
+  for (const Failure& failure : failures) list.push_back(failure.sentence);
+  return list;
+}
+
 } // namespace
 
 Json compare_data(const ComparedRun& before, const ComparedRun& after, const ReportDiff& diff) {
@@ -146,6 +152,8 @@ Json compare_data(const ComparedRun& before, const ComparedRun& after, const Rep
   Json list = stacks_of(stacks, names);
   return {{"before", before.name},
           {"after", after.name},
+          {"failures_before", sentences_of(diff.failures_before)},
+          {"failures_after", sentences_of(diff.failures_after)},
           {"unchanged", diff.unchanged},
           {"findings", findings_of(diff)},
           {"peak_bytes", {diff.peak_before, diff.peak_after}},

@@ -30,9 +30,8 @@ std::map<std::string, SourceLines::Lines> SourceLines::files() const {
   for (const auto& entry : wanted_) {
     const std::string& file = entry.first;
     const std::set<std::uint32_t>& wanted = entry.second;
-    if (!is_source_file(file)) continue;
     std::uint32_t number = 0;
-    for_each_line_of(open_regular(file), [&](std::string_view text_line) {
+    for_each_line_of(open_source_file(file), [&](std::string_view text_line) {
       if (++number > *wanted.rbegin()) return false;
       if (!wanted.contains(number)) return true;
       std::string line(text_line);

@@ -101,6 +101,8 @@ function showCompare(root) {
   const memory = [['Peak of device memory', 'peak', compare.peak_bytes], ['Live at the end', 'live', compare.live_bytes]];
   root.append(el('p', {}, 'Before: ', el('code', {}, compare.before), '. After: ', el('code', {}, compare.after),
     '. All other views are of the run after.'));
+  for (const [run, failures] of [['before', compare.failures_before], ['after', compare.failures_after]])
+    root.append(...failures.map((failure) => el('p', { class: 'failure', 'data-run': run }, `The run ${run}: ${failure}.`)));
   root.append(el('div', { class: 'cards' },
     ...states.map(([state, number]) => card(`Findings: ${state}`, `${state}-findings`, number, formatCount(number), '')),
     card('Findings: unchanged', 'unchanged-findings', compare.unchanged, formatCount(compare.unchanged), ''),

@@ -15,7 +15,7 @@ protected:
   void SetUp() override {
     trace.format = "1.5";
     trace.info.push_back("device=simulated");
-    expect_only({"api-error", "leak", "device-heap-leak"});
+    expect_only({"api-error", "leak", "object-leak", "device-heap-leak"});
   }
   void note(const Call& call) { log().record(Kind::kNote, call, {0, 0, 0, 0}); }
   void refuse(const std::string& function, const std::string& what = "", std::uint64_t calls = 1) {
@@ -70,6 +70,17 @@ TEST_F(RefusedCalls, WhatTheProgramLeavesWhenItGivesUpIsNoLeak) {
   run();
   EXPECT_EQ(kinds(), "");
   EXPECT_TRUE(is_not_checked("leak", "refused cuGraphConditionalHandleCreate, which it does not"));
+}
+
+TEST_F(RefusedCalls, ObjectsThatTheProgramLeavesThenAreNoLeakEither) {
+  for (std::uint64_t i = 0; i < 2000; ++i)
+    log().life({.api = "cuEventCreate", .stack = {1}}, 0x1000 + i, trace::ObjectClass::kEvent,
+               trace::LifeOp::kCreate);
+  refuse("cuGraphConditionalHandleCreate");
+  exit_with(1);
+  run();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_TRUE(is_not_checked("object-leak", "refused cuGraphConditionalHandleCreate"));
 }
 
 TEST_F(RefusedCalls, AProgramThatGoesOnHasItsLeaks) {
