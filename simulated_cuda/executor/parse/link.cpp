@@ -181,6 +181,9 @@ private:
         found.module = definition->module;
         found.function =
           behind_aliases(*linked_.modules_[definition->module], definition->index, function);
+      } else if (function.is_entry) { // ptxas: an unresolved function, used or not
+        add_error("no module defines the kernel " + quoted(function.name) + ", which " +
+                  module_name(m) + " declares");
       } else if (is_built_in_ != nullptr && is_built_in_(function.name)) {
         found.built_in = true;
       } else {

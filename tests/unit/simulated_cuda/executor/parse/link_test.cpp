@@ -93,6 +93,14 @@ TEST(PtxLink, BuiltInAndMissingNames) {
   EXPECT_TRUE(linked.variables()[linked.find("v")->index].missing);
 }
 
+TEST(PtxLink, AKernelThatIsOnlyDeclared) {
+  EXPECT_EQ(error_of_link({".entry k();\n.entry other() { ret; }"}),
+            "no module defines the kernel 'k', which module 1 declares");
+  EXPECT_EQ(error_of_link({".entry vprintf();"}),
+            "no module defines the kernel 'vprintf', which module 1 declares");
+  EXPECT_EQ(error_of_link({".entry k();", ".visible .entry k() { ret; }"}), "");
+}
+
 TEST(PtxLink, Aliases) {
   const Linked linked = link(
     {".visible .func name();\n.visible .func second();\n.func real() { ret; }\n.alias name, real;\n.alias second, name;",
