@@ -4,7 +4,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "simulated_cuda/executor/flow/slots.h"
+#include "simulated_cuda/executor/program/slots.h"
 #include "tests/unit/simulated_cuda/executor/support/ptx_fixtures.h"
 
 namespace {
@@ -42,7 +42,8 @@ template <bool kWithSlots> void read_bodies(benchmark::State& state) {
         if (!function.has_body) continue;
         const Body body = parse_body(module, function);
         if (kWithSlots)
-          benchmark::DoNotOptimize(allocate_slots(body, flow_of(module, body)).of.size());
+          benchmark::DoNotOptimize(
+            gmt::executor::allocate_slots(body, flow_of(module, body)).of.size());
         bytes += function.body_end - function.body_begin;
       }
     }

@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "simulated_cuda/executor/flow/slots.h"
 #include "simulated_cuda/executor/parse/link.h"
+#include "simulated_cuda/executor/program/slots.h"
 
 namespace gmt::test {
 namespace {
@@ -65,8 +65,8 @@ void check_body(const ptx::Module& module, const ptx::Function& function) {
   for (std::uint32_t b = 0; b < flow.blocks.size(); ++b) {
     require(flow.reconvergence(b) <= body.instructions.size(), "where a block meets others");
   }
-  const ptx::Slots slots = ptx::allocate_slots(body, flow);
-  for (const ptx::Slot& slot : slots.of) {
+  const executor::Slots slots = executor::allocate_slots(body, flow);
+  for (const executor::Slot& slot : slots.of) {
     const bool in_file = slot.index < slots.count[static_cast<int>(slot.file)];
     require(slot.index == ptx::kNone || in_file, "a slot");
   }

@@ -55,7 +55,7 @@ void FunctionDecoder::lay_out_frame() {
       at += 128;
     }
   }
-  const std::uint32_t words = slots_.count[static_cast<std::size_t>(ptx::SlotFile::k32)];
+  const std::uint32_t words = slots_.count[static_cast<std::size_t>(SlotFile::k32)];
   const auto uses = [&](std::uint32_t bits) {
     return std::any_of(body_.registers.begin(), body_.registers.end(),
                        [&](const auto& r) { return ptx::bits_of(r.type) == bits; });
@@ -108,7 +108,7 @@ void FunctionDecoder::lay_out_parameters() {
 
 void FunctionDecoder::decode() {
   flow_ = ptx::flow_of(*code_.module, body_);
-  slots_ = ptx::allocate_slots(body_, flow_);
+  slots_ = allocate_slots(body_, flow_);
   lay_out_frame();
   lay_out_parameters();
   joins_.assign(body_.instructions.size() + 1, false);

@@ -44,7 +44,7 @@ std::uint32_t FunctionDecoder::temporary() {
 }
 
 std::uint32_t FunctionDecoder::register_offset(std::uint32_t id) const {
-  const ptx::Slot slot = slots_.of[id];
+  const Slot slot = slots_.of[id];
   static constexpr std::uint32_t kSizes[] = {4, 4 * kLanes, 8 * kLanes, 16 * kLanes};
   const auto file = static_cast<std::size_t>(slot.file);
   if (slot.index == ptx::kNone) fail("a register without a slot");

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "simulated_cuda/executor/flow/flow.h"
-#include "simulated_cuda/executor/flow/slots.h"
 #include "simulated_cuda/executor/program/program.h"
+#include "simulated_cuda/executor/program/slots.h"
 
 #include <set>
 #include <string>
@@ -152,7 +152,7 @@ private:
   Code& code_;
   const ptx::Body& body_;
   ptx::Flow flow_;
-  ptx::Slots slots_;
+  Slots slots_;
   const ptx::Instruction* instruction_ = nullptr;
   bool is_kernel_ = false;
   ptx::Instruction unguarded_;

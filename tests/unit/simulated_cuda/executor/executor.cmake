@@ -39,7 +39,7 @@ function(gmt_executor_tests name library)
 endfunction()
 
 gmt_executor_tests(unit_ptx_parse ptx_parse parse flow)
-gmt_executor_tests(unit_executor executor machine workers)
+gmt_executor_tests(unit_executor executor program machine workers)
 
 gmt_executor_tests(unit_opcode_forms executor forms)
 set(stride 1)

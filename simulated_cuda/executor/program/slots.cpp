@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each register lives in one interval of instructions, from its first to its last point of life
 // in the order of the text; intervals take slots by linear scan, the lowest free one first.
-#include "simulated_cuda/executor/flow/slots.h"
+#include "simulated_cuda/executor/program/slots.h"
 
 #include <algorithm>
 #include <functional>
@@ -11,7 +11,7 @@
 
 #include "simulated_cuda/executor/flow/accesses.h"
 
-namespace gmt::ptx {
+namespace gmt::executor {
 namespace {
 
 // Steps of the search for what lives across blocks. Beyond it registers live everywhere: that is
@@ -21,9 +21,9 @@ constexpr std::uint64_t kMostSteps = 50'000'000;
 // Points of time: an instruction reads at 2i and writes at 2i + 1, but keeps what it reads until
 // then: no result lies where a source of the same instruction does.
 struct Interval {
-  std::uint32_t begin = kNone;
+  std::uint32_t begin = ptx::kNone;
   std::uint32_t end = 0;
-  bool empty() const { return begin == kNone; }
+  bool empty() const { return begin == ptx::kNone; }
   void cover(std::uint32_t first, std::uint32_t last) {
     begin = std::min(begin, first);
     end = std::max(end, last);
@@ -32,13 +32,13 @@ struct Interval {
 
 class Liveness {
 public:
-  Liveness(const Body& body, const Flow& flow)
+  Liveness(const ptx::Body& body, const ptx::Flow& flow)
       : body_(body), flow_(flow), intervals_(body.registers.size()),
         exposed_(body.registers.size()), defined_(body.registers.size()) {}
 
   std::vector<Interval> find() {
     for (std::uint32_t b = 0; b < flow_.blocks.size(); ++b) scan(b);
-    std::vector<std::uint32_t> reached(flow_.blocks.size(), kNone);
+    std::vector<std::uint32_t> reached(flow_.blocks.size(), ptx::kNone);
     for (std::uint32_t r = 0; r < exposed_.size(); ++r) spread(r, reached);
     return std::move(intervals_);
   }
@@ -49,17 +49,17 @@ private:
 
   // Points inside one block, which blocks need a value from before them, and which make one.
   void scan(std::uint32_t b) {
-    const BasicBlock& block = flow_.blocks[b];
+    const ptx::BasicBlock& block = flow_.blocks[b];
     for (std::uint32_t i = block.first; i < block.last; ++i) {
-      const Instruction& instruction = body_.instructions[i];
-      accesses_of(body_, instruction, accesses_);
+      const ptx::Instruction& instruction = body_.instructions[i];
+      ptx::accesses_of(body_, instruction, accesses_);
       for (const std::uint32_t r : accesses_.reads) {
         intervals_[r].cover(read_at(i), written_at(i));
         expose(r, b);
       }
       for (const std::uint32_t r : accesses_.writes) {
         intervals_[r].cover(written_at(i), written_at(i));
-        if (instruction.guard != kNone) {
+        if (instruction.guard != ptx::kNone) {
           expose(r, b); // what it was before may stay
         } else if (defined_[r].empty() || defined_[r].back() != b) {
           defined_[r].push_back(b);
@@ -97,13 +97,13 @@ private:
     }
   }
 
-  const Body& body_;
-  const Flow& flow_;
+  const ptx::Body& body_;
+  const ptx::Flow& flow_;
   std::vector<Interval> intervals_;
   std::vector<std::vector<std::uint32_t>> exposed_; // for each register: blocks that read it first
   std::vector<std::vector<std::uint32_t>> defined_; // and blocks that write it without a guard
   std::vector<std::uint32_t> open_;
-  Accesses accesses_;
+  ptx::Accesses accesses_;
   std::uint64_t steps_ = 0;
 };
 
@@ -140,13 +140,13 @@ struct FreeSlots {
 
 } // namespace
 
-SlotFile file_of(Type type) {
-  if (type == Type::kPred) return SlotFile::kPredicate;
-  if (bits_of(type) <= 32) return SlotFile::k32;
-  return bits_of(type) <= 64 ? SlotFile::k64 : SlotFile::k128;
+SlotFile file_of(ptx::Type type) {
+  if (type == ptx::Type::kPred) return SlotFile::kPredicate;
+  if (ptx::bits_of(type) <= 32) return SlotFile::k32;
+  return ptx::bits_of(type) <= 64 ? SlotFile::k64 : SlotFile::k128;
 }
 
-Slots allocate_slots(const Body& body, const Flow& flow) {
+Slots allocate_slots(const ptx::Body& body, const ptx::Flow& flow) {
   Slots slots;
   slots.of.resize(body.registers.size());
   const std::vector<Interval> intervals = Liveness(body, flow).find();
@@ -161,21 +161,21 @@ Slots allocate_slots(const Body& body, const Flow& flow) {
   std::map<std::uint32_t, FreeSlots> by_width;
   const auto give = [&](std::uint32_t r, const Interval& interval) {
     Slot& slot = slots.of[r];
-    FreeSlots& free = by_width[bits_of(body.registers[r].type)];
+    FreeSlots& free = by_width[ptx::bits_of(body.registers[r].type)];
     slot.index = free.take(interval, slots.count[static_cast<int>(slot.file)]);
   };
   // Registers of parameters and returns are filled and read from outside: they live all the time.
   Interval always;
-  always.cover(0, kNone - 1);
+  always.cover(0, ptx::kNone - 1);
   for (const auto* from_outside : {&body.parameter_registers, &body.return_registers}) {
     for (const std::uint32_t r : *from_outside) {
-      if (r != kNone) give(r, always);
+      if (r != ptx::kNone) give(r, always);
     }
   }
   for (const std::uint32_t r : order) {
-    if (slots.of[r].index == kNone) give(r, intervals[r]);
+    if (slots.of[r].index == ptx::kNone) give(r, intervals[r]);
   }
   return slots;
 }
 
-} // namespace gmt::ptx
+} // namespace gmt::executor

@@ -13,13 +13,13 @@
 #include "simulated_cuda/executor/flow/flow.h"
 #include "simulated_cuda/executor/parse/ptx.h"
 
-namespace gmt::ptx {
+namespace gmt::executor {
 
 enum class SlotFile : std::uint8_t { kPredicate, k32, k64, k128 }; // 8 and 16 bits lie in k32
 
 struct Slot {
   SlotFile file = SlotFile::k32;
-  std::uint32_t index = kNone; // kNone: no code reads or writes the register
+  std::uint32_t index = ptx::kNone; // kNone: no code reads or writes the register
 };
 
 struct Slots {
@@ -27,7 +27,7 @@ struct Slots {
   std::uint32_t count[4] = {0, 0, 0, 0}; // for each SlotFile
 };
 
-SlotFile file_of(Type type);
-Slots allocate_slots(const Body& body, const Flow& flow);
+SlotFile file_of(ptx::Type type);
+Slots allocate_slots(const ptx::Body& body, const ptx::Flow& flow);
 
-} // namespace gmt::ptx
+} // namespace gmt::executor
