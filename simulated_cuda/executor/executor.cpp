@@ -2,11 +2,11 @@
 // Modules, and run(). Exceptions of reading and decoding end here, as texts.
 #include "simulated_cuda/executor/executor.h"
 
+#include "ptx/syntax/link.h"
 #include "simulated_cuda/executor/checks/launch_reports.h"
 #include "simulated_cuda/executor/checks/reports.h"
 #include "simulated_cuda/executor/machine/grid.h"
 #include "simulated_cuda/executor/machine/tracking/twin.h"
-#include "simulated_cuda/executor/parse/link.h"
 #include "simulated_cuda/executor/program/program.h"
 #include "simulated_cuda/executor/program/tracking.h"
 

@@ -5,7 +5,7 @@
 #include <benchmark/benchmark.h>
 
 #include "simulated_cuda/executor/program/slots.h"
-#include "tests/unit/simulated_cuda/executor/support/ptx_fixtures.h"
+#include "tests/unit/ptx/support/ptx_fixtures.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "simulated_cuda/executor/parse/link.h"
+#include "ptx/syntax/link.h"
 #include "simulated_cuda/executor/program/slots.h"
 
 namespace gmt::test {

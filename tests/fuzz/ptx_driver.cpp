@@ -2,7 +2,7 @@
 // Three changes are made one on top of the other before the next piece is taken.
 #include "tests/fuzz/ptx_driver.h"
 
-#include "tests/unit/simulated_cuda/executor/support/ptx_fixtures.h"
+#include "tests/unit/ptx/support/ptx_fixtures.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -24,6 +24,7 @@ FOLDERS = (
     "device_hooks",
     "docs",
     "interposer",
+    "ptx",
     "samples",
     "scripts",
     "simulated_cuda",

@@ -45,7 +45,8 @@ ROOMS = {
         "hooks",
         "start",
     ),
-    "simulated_cuda/executor": ("parse", "flow", "program", "machine", "checks"),
+    "ptx": ("syntax", "flow"),
+    "simulated_cuda/executor": ("program", "machine", "checks"),
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
 
@@ -128,6 +129,18 @@ class Layers(unittest.TestCase):
             files("trace"), rf"^({'|'.join(PARTS)}|simulated_cuda|cuda|fmt|boost)", "trace/ includes nothing of ours"
         )
 
+    def test_ptx_is_a_leaf(self):
+        paths = files("ptx")
+        self.assertGreater(len(paths), 30)
+        self.forbid(
+            paths,
+            rf"^({'|'.join(PARTS)}|simulated_cuda|trace|tests|cuda|cupti|fmt|boost)",
+            "ptx/ includes nothing of ours and nothing of CUDA's",
+        )
+
+    def test_who_may_include_ptx(self):
+        self.forbid(files("trace", "device_hooks", "interposer"), r"^ptx/", "it is for those who read code of kernels")
+
     def test_simulated_device_knows_nothing_of_us(self):
         self.forbid(
             files("simulated_cuda"),
@@ -138,20 +151,20 @@ class Layers(unittest.TestCase):
     def test_boost_only_reads_the_command_line(self):
         rest = [
             path
-            for path in files(*PARTS, "trace", "simulated_cuda")
+            for path in files(*PARTS, "ptx", "trace", "simulated_cuda")
             if not path.startswith("analyzer/command/options/")
         ]
         self.forbid(rest, r"^boost/", "Boost only in analyzer/command/options/")
 
     def test_cuda_headers(self):
         self.forbid(
-            files("analyzer", "trace"),
+            files("analyzer", "ptx", "trace"),
             r"^(cuda|cudart|cupti|nvtx|driver_types|vector_types)",
             "the command builds without CUDA",
         )
         rest = [
             path
-            for path in files(*PARTS, "trace", "simulated_cuda")
+            for path in files(*PARTS, "ptx", "trace", "simulated_cuda")
             if not path.startswith(("interposer/coalescing/collector/", "simulated_cuda/cupti/"))
         ]
         self.forbid(rest, r"^cupti", "CUPTI only in the collector and its simulation")
@@ -207,7 +220,7 @@ class Words(unittest.TestCase):
         r"\b(?i:nobody|somebody|whoever|mishaps?|doubts?|told|born|reborn|bury|buried|patience|judge?ments?)\b"
         r"|^\s*(?://|#) (?:.*[.;:] )?(?:Used|Called|Included) by\b"
     )
-    FOLDERS = ("interposer", "simulated_cuda", "device_hooks", "trace", "samples", "scripts", "tests")
+    FOLDERS = ("interposer", "ptx", "simulated_cuda", "device_hooks", "trace", "samples", "scripts", "tests")
     # A run that is named so, as its fixture is; this list; the time of a process.
     EXCEPT = (
         "tests/programs/device_heap_strange.cu",

@@ -5,7 +5,7 @@
 #include "code/declarations.h"
 #include "code/fat_binary.h"
 #include "code/linked_code.h"
-#include "executor/parse/validity.h"
+#include "ptx/syntax/validity.h"
 
 #include <elf.h>
 

@@ -5,7 +5,7 @@
 // result into another value.
 #pragma once
 
-#include "simulated_cuda/executor/parse/ptx.h"
+#include "ptx/syntax/ptx.h"
 
 #include <cstdint>
 #include <vector>

@@ -3,7 +3,7 @@
 // once: PTX allows it where neither names how it rounds.
 #pragma once
 
-#include "simulated_cuda/executor/parse/ptx.h"
+#include "ptx/syntax/ptx.h"
 
 #include <set>
 #include <string>

@@ -4,7 +4,7 @@
 // instruction whose registers are wider than its type. A NotSupported ends the decoding.
 #pragma once
 
-#include "simulated_cuda/executor/flow/flow.h"
+#include "ptx/flow/flow.h"
 #include "simulated_cuda/executor/program/program.h"
 #include "simulated_cuda/executor/program/slots.h"
 

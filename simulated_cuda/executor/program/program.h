@@ -6,8 +6,8 @@
 // instructions can be copied as a whole. `go` is null until a machine has bound the form.
 #pragma once
 
-#include "simulated_cuda/executor/parse/link.h"
-#include "simulated_cuda/executor/parse/ptx.h"
+#include "ptx/syntax/link.h"
+#include "ptx/syntax/ptx.h"
 
 #include <cstddef>
 #include <cstdint>

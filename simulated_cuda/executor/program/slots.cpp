@@ -9,7 +9,7 @@
 #include <queue>
 #include <utility>
 
-#include "simulated_cuda/executor/flow/accesses.h"
+#include "ptx/flow/accesses.h"
 
 namespace gmt::executor {
 namespace {

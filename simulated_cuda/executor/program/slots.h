@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "simulated_cuda/executor/flow/flow.h"
-#include "simulated_cuda/executor/parse/ptx.h"
+#include "ptx/flow/flow.h"
+#include "ptx/syntax/ptx.h"
 
 namespace gmt::executor {
 

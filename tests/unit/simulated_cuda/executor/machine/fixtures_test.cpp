@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every kernel of the torture set, as several compilers and options made it, can be executed.
+#include "tests/unit/ptx/support/ptx_fixtures.h"
 #include "tests/unit/simulated_cuda/executor/support/kernel_runner.h"
-#include "tests/unit/simulated_cuda/executor/support/ptx_fixtures.h"
 
 #include "simulated_cuda/executor/executor.h"
 

@@ -8,9 +8,9 @@
 #include <random>
 #include <set>
 
-#include "simulated_cuda/executor/flow/accesses.h"
-#include "tests/unit/simulated_cuda/executor/support/ptx_fixtures.h"
-#include "tests/unit/simulated_cuda/executor/support/ptx_text.h"
+#include "ptx/flow/accesses.h"
+#include "tests/unit/ptx/support/ptx_fixtures.h"
+#include "tests/unit/ptx/support/ptx_text.h"
 
 namespace gmt::executor {
 namespace {

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+# Unit tests of what reads PTX, and the PTX that compilers wrote, for other folders too.
+find_path(GMT_ZSTD_INCLUDE zstd.h REQUIRED)
+add_library(ptx_fixtures STATIC ${CMAKE_CURRENT_LIST_DIR}/support/ptx_fixtures.cpp)
+target_compile_definitions(ptx_fixtures PRIVATE GMT_PTX_FIXTURES="${PROJECT_SOURCE_DIR}/tests/executor/ptx")
+target_include_directories(ptx_fixtures PUBLIC ${PROJECT_SOURCE_DIR})
+target_link_libraries(ptx_fixtures PUBLIC gmt_warnings gmt_sanitize zstd)
+
+# gmt_ptx_tests(<executable> <library> <folder>...): the tests of some folders of tests/unit.
+function(gmt_ptx_tests name library)
+  list(TRANSFORM ARGN REPLACE "(.+)" "${CMAKE_CURRENT_SOURCE_DIR}/\\1/*_test.cpp" OUTPUT_VARIABLE patterns)
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE ${library} ptx_fixtures GTest::gtest_main gmt_warnings gmt_sanitize)
+  if(GPUMEMTRACE_SANITIZE)
+    add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+    set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 600)
+  else()
+    gtest_discover_tests(${name} PROPERTIES LABELS unit TIMEOUT 120)
+  endif()
+endfunction()
+
+gmt_ptx_tests(unit_ptx ptx ptx/syntax ptx/flow)

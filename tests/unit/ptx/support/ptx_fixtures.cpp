@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Unpacks fixtures by libzstd.
+#include "tests/unit/ptx/support/ptx_fixtures.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+#include <zstd.h>
+
+namespace gmt::ptx::test {
+
+std::vector<std::filesystem::path> fixtures() {
+  std::vector<std::filesystem::path> found;
+  for (const auto& entry : std::filesystem::directory_iterator(GMT_PTX_FIXTURES)) {
+    if (entry.path().extension() == ".zst") found.push_back(entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::string read_fixture(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string packed((std::istreambuf_iterator<char>(file)), {});
+  const unsigned long long size = ZSTD_getFrameContentSize(packed.data(), packed.size());
+  if (size > 1u << 30) throw std::runtime_error("no size in " + path.string());
+  std::string text(size, '\0');
+  const std::size_t got = ZSTD_decompress(text.data(), text.size(), packed.data(), packed.size());
+  if (ZSTD_isError(got) || got != size) throw std::runtime_error("cannot unpack " + path.string());
+  return text;
+}
+
+} // namespace gmt::ptx::test
