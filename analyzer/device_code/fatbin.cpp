@@ -10,21 +10,21 @@
 #include <zstd.h>
 
 #include "analyzer/base/byte_reader.h"
-#include "trace/fatbin.h"
+#include "ptx/fatbin/fatbin.h"
 
 namespace gmt {
 namespace {
 
 constexpr std::uint64_t kMaxPlain = std::uint64_t{256} << 20;
 static_assert(kMaxPlain <= INT_MAX, "LZ4 counts in int");
-using Entry = trace::FatbinEntryHeader;
+using Entry = ptx::FatbinEntryHeader;
 
 FatbinEntry described(const Entry& entry, std::span<const char> code, std::size_t container) {
   FatbinEntry result;
-  if (entry.kind == trace::kFatbinPtx) result.kind = FatbinEntry::Kind::kPtx;
-  else if (entry.kind == trace::kFatbinCubin) result.kind = FatbinEntry::Kind::kCubin;
-  if ((entry.flags & trace::kFatbinZstd) != 0) result.packing = FatbinEntry::Packing::kZstd;
-  else if ((entry.flags & trace::kFatbinLz4) != 0) result.packing = FatbinEntry::Packing::kLz4;
+  if (entry.kind == ptx::kFatbinPtx) result.kind = FatbinEntry::Kind::kPtx;
+  else if (entry.kind == ptx::kFatbinCubin) result.kind = FatbinEntry::Kind::kCubin;
+  if ((entry.flags & ptx::kFatbinZstd) != 0) result.packing = FatbinEntry::Packing::kZstd;
+  else if ((entry.flags & ptx::kFatbinLz4) != 0) result.packing = FatbinEntry::Packing::kLz4;
   const bool packed = result.packing != FatbinEntry::Packing::kPlain;
   result.architecture = entry.architecture;
   result.container = container;
@@ -38,15 +38,15 @@ FatbinEntry described(const Entry& entry, std::span<const char> code, std::size_
 
 bool is_fatbin(std::span<const char> bytes) {
   std::uint32_t magic = 0;
-  return read_at(bytes, 0, magic) && magic == trace::kFatbinMagic;
+  return read_at(bytes, 0, magic) && magic == ptx::kFatbinMagic;
 }
 
 void visit_entries(std::span<const char> section, Deadline deadline,
                    const std::function<bool(const FatbinEntry&)>& visit) {
-  trace::FatbinContainer container{};
+  ptx::FatbinContainer container{};
   std::size_t number = 0;
   for (std::size_t at = 0; read_at(section, at, container);) {
-    if (container.magic != trace::kFatbinMagic || container.header_bytes < sizeof container) {
+    if (container.magic != ptx::kFatbinMagic || container.header_bytes < sizeof container) {
       at += 8; // containers are aligned
       continue;
     }

@@ -45,7 +45,7 @@ ROOMS = {
         "hooks",
         "start",
     ),
-    "ptx": ("syntax", "flow"),
+    "ptx": ("fatbin", "syntax", "flow"),
     "simulated_cuda/executor": ("program", "machine", "checks"),
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
@@ -89,7 +89,7 @@ class Layers(unittest.TestCase):
     def test_parts_never_include_each_other(self):
         for part in PARTS:
             others = "|".join(other for other in PARTS if other != part)
-            self.forbid(files(part), rf"^({others}|simulated_cuda|tests|samples)/", f"{part} includes trace/ only")
+            self.forbid(files(part), rf"^({others}|simulated_cuda|tests|samples)/", f"{part} includes trace/ and ptx/")
 
     def test_words_of_records_have_names(self):
         """trace/records.def numbers them; trace/records.h reads and writes by it."""
@@ -139,13 +139,27 @@ class Layers(unittest.TestCase):
         )
 
     def test_who_may_include_ptx(self):
-        self.forbid(files("trace", "device_hooks", "interposer"), r"^ptx/", "it is for those who read code of kernels")
+        """The analyzer and the simulated device may, of the interposer the collector: that reads fat binaries."""
+        collector = "interposer/coalescing/collector/"
+        paths = [path for path in files("trace", "device_hooks", "interposer") if not path.startswith(collector)]
+        self.forbid(paths, r"^ptx/", "ptx/ is for code that reads kernels")
+        self.forbid(files(collector), r"^ptx/(?!fatbin/)", "the rest of ptx/ throws and allocates")
+
+    def test_fat_binaries_are_read_without_the_library(self):
+        paths = files("ptx/fatbin")
+        self.assertGreater(len(paths), 0)
+        self.forbid(paths, r"^(?!(cstddef|cstdint|cstring|climits|ptx/fatbin/\w+\.h|lz4\.h|zstd\.h)$)", "no libstdc++")
+        allocates = re.compile(
+            r"(?<![\w_])(?:malloc|calloc|realloc|free)\s*\(|\bnew\b|\bdelete\b|\bthrow\b|\btry\b|\bstd::(?!size_t|u?int\d|mem)"
+        )
+        offenders = [f"{path}: {found}" for path in paths for found in allocates.findall(code_of(path))]
+        self.assertEqual(offenders, [], "the collector stands on it: no allocation, no exceptions, no libstdc++")
 
     def test_simulated_device_knows_nothing_of_us(self):
         self.forbid(
             files("simulated_cuda"),
-            rf"^({'|'.join(PARTS)}|trace/(?!(cuda_results\.def|execution_observer\.h|fatbin\.h)$))",
-            "it shares the table of CUDA's results, the form of fatbinaries and the observer of kernels, and nothing else",
+            rf"^({'|'.join(PARTS)}|trace/(?!(cuda_results\.def|execution_observer\.h)$))",
+            "it stands on ptx/, shares the table of CUDA's results and the observer of kernels, and nothing else",
         )
 
     def test_boost_only_reads_the_command_line(self):

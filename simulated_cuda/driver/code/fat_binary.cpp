@@ -29,8 +29,8 @@ bool unpack_zstd(const FatBinaryEntry& entry, std::string* out) {
 }
 
 bool unpack_bytes(const FatBinaryEntry& entry, std::string* out) {
-  const bool zstd = (entry.header.flags & trace::kFatbinZstd) != 0;
-  if (!zstd && (entry.header.flags & trace::kFatbinLz4) == 0) {
+  const bool zstd = (entry.header.flags & ptx::kFatbinZstd) != 0;
+  if (!zstd && (entry.header.flags & ptx::kFatbinLz4) == 0) {
     out->assign(entry.code, entry.header.bytes);
     return true;
   }
@@ -42,7 +42,7 @@ bool unpack_bytes(const FatBinaryEntry& entry, std::string* out) {
 } // namespace
 
 std::size_t fat_binary_bytes(const void* container) {
-  const auto* header = static_cast<const trace::FatbinContainer*>(container);
+  const auto* header = static_cast<const ptx::FatbinContainer*>(container);
   return header->header_bytes + header->bytes;
 }
 

@@ -4,7 +4,7 @@
 // is compressed is unpacked with bounds.
 #pragma once
 
-#include "trace/fatbin.h"
+#include "ptx/fatbin/fatbin.h"
 
 #include <cstddef>
 #include <string>
@@ -12,15 +12,15 @@
 namespace gmt::sim {
 
 struct FatBinaryEntry {
-  trace::FatbinEntryHeader header{};
+  ptx::FatbinEntryHeader header{};
   const char* code = nullptr;
 
-  bool is_ptx() const { return header.kind == trace::kFatbinPtx; }
-  bool is_cubin() const { return header.kind == trace::kFatbinCubin; }
+  bool is_ptx() const { return header.kind == ptx::kFatbinPtx; }
+  bool is_cubin() const { return header.kind == ptx::kFatbinCubin; }
 };
 
 inline bool is_fat_binary(const void* code) {
-  return *static_cast<const std::uint32_t*>(code) == trace::kFatbinMagic;
+  return *static_cast<const std::uint32_t*>(code) == ptx::kFatbinMagic;
 }
 
 // The bytes of a container with its header.
@@ -28,10 +28,10 @@ std::size_t fat_binary_bytes(const void* container);
 
 template <class Visit>
 void for_each_entry(const void* container, Visit visit) {
-  const auto* header = static_cast<const trace::FatbinContainer*>(container);
+  const auto* header = static_cast<const ptx::FatbinContainer*>(container);
   const char* at = static_cast<const char*>(container) + header->header_bytes;
   const char* const end = at + header->bytes;
-  while (at + sizeof(trace::FatbinEntryHeader) <= end) {
+  while (at + sizeof(ptx::FatbinEntryHeader) <= end) {
     FatBinaryEntry entry;
     __builtin_memcpy(&entry.header, at, sizeof entry.header);
     if (entry.header.header_bytes < sizeof entry.header) return;

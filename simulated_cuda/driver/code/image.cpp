@@ -111,7 +111,7 @@ void read_fat_binary(const void* container, const void* const* parts, unsigned c
   read_declarations(container, capability, image);
 }
 
-const void* const* parts_of(const trace::FatbinWrapper& wrapper) {
+const void* const* parts_of(const ptx::FatbinWrapper& wrapper) {
   constexpr std::uint32_t kLinkedVersion = 2;
   return wrapper.version == kLinkedVersion ? static_cast<const void* const*>(wrapper.more)
                                            : nullptr;
@@ -148,12 +148,12 @@ std::string errors_of_ptx(std::string_view text) {
 CUresult read_image(const void* code, unsigned capability, Image* image) {
   std::uint32_t magic = 0;
   std::memcpy(&magic, code, sizeof magic);
-  if (magic == trace::kFatbinWrapperMagic) {
-    const auto* wrapper = static_cast<const trace::FatbinWrapper*>(code);
+  if (magic == ptx::kFatbinWrapperMagic) {
+    const auto* wrapper = static_cast<const ptx::FatbinWrapper*>(code);
     read_fat_binary(wrapper->data, parts_of(*wrapper), capability, image);
     return CUDA_SUCCESS;
   }
-  if (magic == trace::kFatbinMagic) {
+  if (magic == ptx::kFatbinMagic) {
     read_fat_binary(code, nullptr, capability, image);
     return CUDA_SUCCESS;
   }
@@ -178,9 +178,9 @@ unsigned highest_ptx(const void* code) {
       if (entry.is_ptx()) highest = std::max(highest, entry.header.architecture);
     });
   };
-  if (magic == trace::kFatbinMagic) look(code);
-  if (magic != trace::kFatbinWrapperMagic) return highest;
-  const auto* wrapper = static_cast<const trace::FatbinWrapper*>(code);
+  if (magic == ptx::kFatbinMagic) look(code);
+  if (magic != ptx::kFatbinWrapperMagic) return highest;
+  const auto* wrapper = static_cast<const ptx::FatbinWrapper*>(code);
   look(wrapper->data);
   const void* const* parts = parts_of(*wrapper);
   for (; parts != nullptr && *parts != nullptr; ++parts) look(*parts);

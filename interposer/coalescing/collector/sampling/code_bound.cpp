@@ -16,7 +16,7 @@
 #include "interposer/coalescing/collector/core.h"
 #include "interposer/coalescing/collector/driver.h"
 #include "interposer/log/interned_text.h"
-#include "trace/fatbin.h"
+#include "ptx/fatbin/fatbin.h"
 
 namespace gmt::interposer::collector {
 
@@ -157,9 +157,9 @@ private:
 
 // ---- a fat binary
 
-void read_entry(const trace::FatbinEntryHeader& entry, const char* code) noexcept {
-  const bool zstd = (entry.flags & trace::kFatbinZstd) != 0,
-             lz4 = (entry.flags & trace::kFatbinLz4) != 0;
+void read_entry(const ptx::FatbinEntryHeader& entry, const char* code) noexcept {
+  const bool zstd = (entry.flags & ptx::kFatbinZstd) != 0,
+             lz4 = (entry.flags & ptx::kFatbinLz4) != 0;
   if (!zstd && !lz4) return Cubin(code, entry.bytes).read();
   if (entry.plain_bytes == 0 || entry.plain_bytes > kMostBytes) return;
   if (entry.compressed_bytes > entry.bytes || entry.compressed_bytes > INT_MAX) return;
@@ -180,17 +180,17 @@ void read_entry(const trace::FatbinEntryHeader& entry, const char* code) noexcep
 
 // Calls visit(data, entry, code) for each cubin.
 template <class Visit> void each_cubin(const char* image, Visit visit) noexcept {
-  trace::FatbinContainer container;
+  ptx::FatbinContainer container;
   std::memcpy(&container, image, sizeof container);
   if (container.header_bytes < sizeof container || container.bytes > kMostBytes) return;
   const std::size_t end = container.header_bytes + static_cast<std::size_t>(container.bytes);
-  trace::FatbinEntryHeader entry;
+  ptx::FatbinEntryHeader entry;
   for (std::size_t at = container.header_bytes; at + sizeof entry <= end;) {
     std::memcpy(&entry, image + at, sizeof entry);
     if (entry.header_bytes < sizeof entry || entry.header_bytes > end - at) return;
     at += entry.header_bytes;
     if (entry.bytes > end - at) return;
-    if (entry.kind == trace::kFatbinCubin) visit(entry, image + at);
+    if (entry.kind == ptx::kFatbinCubin) visit(entry, image + at);
     at += entry.bytes;
   }
 }
@@ -208,10 +208,10 @@ void read_fatbin(const char* image) noexcept {
   const auto device = static_cast<unsigned>(architecture());
   unsigned best = 0;
   const auto fits = [device](unsigned sm) { return sm / 10 == device / 10 && sm <= device; };
-  each_cubin(image, [&](const trace::FatbinEntryHeader& entry, const char*) {
+  each_cubin(image, [&](const ptx::FatbinEntryHeader& entry, const char*) {
     if (fits(entry.architecture)) best = std::max<unsigned>(best, entry.architecture);
   });
-  each_cubin(image, [&](const trace::FatbinEntryHeader& entry, const char* code) {
+  each_cubin(image, [&](const ptx::FatbinEntryHeader& entry, const char* code) {
     if (best != 0 && entry.architecture == best) read_entry(entry, code);
   });
 }
@@ -225,7 +225,7 @@ void read_image(const void* image, std::size_t bytes) noexcept {
   if (time_taken > kMostTime) return;
   const std::uint64_t began = core->now();
   const auto* from = static_cast<const char*>(image);
-  if (has_magic(from, trace::kFatbinMagic)) {
+  if (has_magic(from, ptx::kFatbinMagic)) {
     read_fatbin(from);
   } else if (std::memcmp(from, ELFMAG, SELFMAG) == 0) {
     Cubin(from, bytes).read();
@@ -242,7 +242,7 @@ void learn_code(const void* image, std::size_t bytes) noexcept {
   if (!lock.held()) return;
   if (!core->is_in_file(image)) {
     if (bytes <= kMostBytesInMemory) read_image(image, bytes);
-  } else if (has_magic(static_cast<const char*>(image), trace::kFatbinMagic) &&
+  } else if (has_magic(static_cast<const char*>(image), ptx::kFatbinMagic) &&
              image_count < kMostImages) {
     images[image_count++] = image;
   }

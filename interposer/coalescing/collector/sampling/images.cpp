@@ -15,7 +15,7 @@
 #include "interposer/base/text_file.h"
 #include "interposer/coalescing/collector/core.h"
 #include "interposer/coalescing/collector/sampling/code_bound.h"
-#include "trace/fatbin.h"
+#include "ptx/fatbin/fatbin.h"
 
 namespace gmt::interposer::collector {
 
@@ -89,8 +89,8 @@ bool write_whole(const char* path, const char* bytes, std::size_t size) noexcept
 
 std::size_t size_of_image(const void* image) noexcept {
   if (std::memcmp(image, ELFMAG, SELFMAG) == 0) return size_of_elf(static_cast<const char*>(image));
-  trace::FatbinContainer container;
-  if (magic_of(image) != trace::kFatbinMagic) return 0;
+  ptx::FatbinContainer container;
+  if (magic_of(image) != ptx::kFatbinMagic) return 0;
   std::memcpy(&container, image, sizeof container);
   return container.bytes <= kMostBytes
            ? container.header_bytes + static_cast<std::size_t>(container.bytes)
@@ -99,8 +99,8 @@ std::size_t size_of_image(const void* image) noexcept {
 
 void save_image(const void* image, std::size_t bytes) noexcept {
   if (image == nullptr) return;
-  if (magic_of(image) == trace::kFatbinWrapperMagic) {
-    trace::FatbinWrapper wrapper;
+  if (magic_of(image) == ptx::kFatbinWrapperMagic) {
+    ptx::FatbinWrapper wrapper;
     std::memcpy(&wrapper, image, sizeof wrapper);
     image = wrapper.data;
   }

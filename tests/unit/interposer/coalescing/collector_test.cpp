@@ -19,7 +19,7 @@
 #include "interposer/coalescing/collector/sampling/images.h"
 #include "interposer/coalescing/collector/sampling/sampling_policy.h"
 #include "interposer/coalescing/collector/table.h"
-#include "trace/fatbin.h"
+#include "ptx/fatbin/fatbin.h"
 
 namespace gmt::interposer::collector {
 namespace {
@@ -139,16 +139,16 @@ protected:
 
 // A fat binary of one cubin for sm_90, packed as the flags say.
 std::string fat_binary(const std::string& code, std::size_t plain_bytes, std::uint64_t flags) {
-  trace::FatbinEntryHeader entry{};
-  entry.kind = trace::kFatbinCubin;
+  ptx::FatbinEntryHeader entry{};
+  entry.kind = ptx::kFatbinCubin;
   entry.header_bytes = sizeof entry;
   entry.bytes = code.size();
   entry.compressed_bytes = static_cast<std::uint32_t>(code.size());
   entry.architecture = 90;
   entry.flags = flags;
   entry.plain_bytes = plain_bytes;
-  trace::FatbinContainer container{};
-  container.magic = trace::kFatbinMagic;
+  ptx::FatbinContainer container{};
+  container.magic = ptx::kFatbinMagic;
   container.version = 1;
   container.header_bytes = sizeof container;
   container.bytes = sizeof entry + code.size();
@@ -165,8 +165,8 @@ TEST_F(CollectorCode, PackedCubinsAreRead) {
   std::string zstd(ZSTD_compressBound(plain.size()), '\0');
   zstd.resize(ZSTD_compress(zstd.data(), zstd.size(), plain.data(), plain.size(), 3));
   for (const std::string& image :
-       {fat_binary(plain, plain.size(), 0), fat_binary(lz4, plain.size(), trace::kFatbinLz4),
-        fat_binary(zstd, plain.size(), trace::kFatbinZstd)}) {
+       {fat_binary(plain, plain.size(), 0), fat_binary(lz4, plain.size(), ptx::kFatbinLz4),
+        fat_binary(zstd, plain.size(), ptx::kFatbinZstd)}) {
     forget_code();
     learn_code(image.data(), image.size());
     EXPECT_TRUE(code_bound_of("tile").is_bounded());
@@ -174,7 +174,7 @@ TEST_F(CollectorCode, PackedCubinsAreRead) {
   forget_code();
   lz4[lz4.size() / 2] = static_cast<char>(lz4[lz4.size() / 2] ^ 0x55);
   const std::string cut =
-    fat_binary(lz4.substr(0, lz4.size() - 9), plain.size(), trace::kFatbinLz4); // damaged
+    fat_binary(lz4.substr(0, lz4.size() - 9), plain.size(), ptx::kFatbinLz4); // damaged
   learn_code(cut.data(), cut.size());
   EXPECT_FALSE(code_bound_of("tile").is_bounded());
 }

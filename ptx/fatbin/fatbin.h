@@ -3,13 +3,13 @@
 // of the toolkit), a container of entries, each a cubin (ELF) or PTX for one architecture, plain or
 // compressed. NVIDIA documents the wrapper alone; the rest was learnt from nvcc 11 to 13.
 //
-// C++17, includes nothing of ours and nothing of CUDA's.
+// Allocates nothing and needs nothing of the C++ library, so that it fits into any process.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-namespace gmt::trace {
+namespace gmt::ptx {
 
 struct FatbinWrapper {
   std::uint32_t magic, version;
@@ -38,4 +38,4 @@ static_assert(sizeof(FatbinContainer) == 16 && sizeof(FatbinEntryHeader) == 64);
 inline constexpr std::uint16_t kFatbinPtx = 1, kFatbinCubin = 2;          // kind
 inline constexpr std::uint64_t kFatbinLz4 = 0x2000, kFatbinZstd = 0x8000; // flags
 
-} // namespace gmt::trace
+} // namespace gmt::ptx
