@@ -29,12 +29,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Run {
+struct OpenedRun {
   Report report;
   std::string json; // empty: the report is of traces
 };
 
-Run run_of(const std::string& word, const Settings& settings) {
+OpenedRun run_of(const std::string& word, const Settings& settings) {
   std::error_code error;
   if (!fs::exists(word, error))
     throw UserError("there is no '" + word +
@@ -77,7 +77,7 @@ std::vector<DiffFile> diff_files(const Settings& settings) {
   return files;
 }
 
-std::string page_of(const Run& before, const Run& after, const ReportDiff& diff,
+std::string page_of(const OpenedRun& before, const OpenedRun& after, const ReportDiff& diff,
                     const Settings& settings) {
   const std::string json =
     after.json.empty() ? render_file(after.report, settings, "json") : after.json;
@@ -96,9 +96,9 @@ int command_diff(const Settings& settings) {
       "a database",
       ExitStatus::kUsage);
   const std::vector<DiffFile> files = diff_files(settings);
-  const Run before = run_of(settings.words[0], settings);
-  const Run after = run_of(settings.words[1], settings);
-  for (const Run* run : {&before, &after}) {
+  const OpenedRun before = run_of(settings.words[0], settings);
+  const OpenedRun after = run_of(settings.words[1], settings);
+  for (const OpenedRun* run : {&before, &after}) {
     if (run->report.no_cuda_calls)
       throw UserError("nothing to compare: one of the two has no CUDA call",
                       ExitStatus::kUnreadableTrace);

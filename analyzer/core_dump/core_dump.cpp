@@ -22,8 +22,8 @@ using Evidence = DumpFault::Evidence;
 
 constexpr std::array<std::string_view, 6> kOps{"load",      "store", "atomic",
                                                "reduction", "copy",  "bulk-copy"};
-constexpr std::array<std::string_view, 5> kSpaces{"global", "shared", "local", "generic",
-                                                  "constant"};
+constexpr std::array<std::string_view, 5> kCodeSpaces{"global", "shared", "local", "generic",
+                                                      "constant"};
 constexpr std::size_t kMostGrids = 10'000;
 
 Extents extents_at(const DumpRow& row, std::uint64_t at) {
@@ -253,7 +253,7 @@ private:
     fault.offset = code.location.offset;
     if (code.access) {
       fault.operation = kOps[static_cast<std::size_t>(code.access->op)];
-      fault.space = kSpaces[static_cast<std::size_t>(code.access->space)];
+      fault.space = kCodeSpaces[static_cast<std::size_t>(code.access->space)];
       fault.bytes = code.access->bytes;
     }
     if (fault.exception == DumpFault::kAssert) fault.condition = code.assertion();

@@ -15,9 +15,9 @@ namespace gmt {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::uintmax_t kLargestFile = 64u << 20; // each byte of it takes some of memory
-constexpr std::array<std::string_view, 6> kOps{"load",      "store", "atomic",
-                                               "reduction", "copy",  "bulk-copy"};
+constexpr std::uintmax_t kLargestCache = 64u << 20; // each byte of it takes some of memory
+constexpr std::array<std::string_view, 6> kOpWords{"load",      "store", "atomic",
+                                                   "reduction", "copy",  "bulk-copy"};
 constexpr std::array<std::string_view, 5> kSpaceWords{"global", "shared", "local", "generic",
                                                       "constant"};
 
@@ -71,7 +71,7 @@ private:
     Instruction read;
     const bool sound =
       fields.size() >= 7 && read_number(fields[1], read.offset, 16) &&
-      read_word(kOps, fields[2], read.op) && read_word(kSpaceWords, fields[3], read.space) &&
+      read_word(kOpWords, fields[2], read.op) && read_word(kSpaceWords, fields[3], read.space) &&
       read_number(fields[4], read.bytes) && read_number(fields[5], read.address_register) &&
       read_number(fields[6], read.address_offset);
     std::vector<Instruction>& all = code_.instructions;
@@ -101,7 +101,7 @@ void write_function(std::ostream& out, const FunctionCode& code) {
   out << "function\t" << (code.has_lines ? 1 : 0) << '\t' << escape(code.name) << '\t'
       << escape(code.module) << '\n';
   for (const Instruction& i : code.instructions) {
-    out << "access\t" << hex(i.offset) << '\t' << kOps[static_cast<std::size_t>(i.op)] << '\t'
+    out << "access\t" << hex(i.offset) << '\t' << kOpWords[static_cast<std::size_t>(i.op)] << '\t'
         << kSpaceWords[static_cast<std::size_t>(i.space)] << '\t' << i.bytes << '\t'
         << i.address_register << '\t' << i.address_offset << '\n';
     for (const SourceLine& line : i.lines)
@@ -115,7 +115,7 @@ void write_function(std::ostream& out, const FunctionCode& code) {
 CodeFile CodeFile::read(const fs::path& trace) {
   CodeFile result;
   const Descriptor file = open_in_folder(trace / "code");
-  if (bytes_of(file) > kLargestFile) return result;
+  if (bytes_of(file) > kLargestCache) return result;
   CodeFileReader reader(result);
   for_each_line_of(file, [&](std::string_view line) {
     if (!reader.take(line)) ++result.damaged_lines_;

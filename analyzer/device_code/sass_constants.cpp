@@ -13,7 +13,7 @@ namespace gmt {
 namespace {
 
 constexpr std::uint64_t kBank = 4;
-constexpr std::uint64_t kMostBefore = 256; // instructions that are looked at
+constexpr std::uint64_t kMostLookedBack = 256; // instructions that are looked at
 constexpr std::uint32_t kZeroRegister = AddressOperand::kZero;
 
 using BankOffset = std::optional<std::uint32_t>; // in bank 4, of the word that the register holds
@@ -75,7 +75,7 @@ std::optional<std::uint32_t> constant_in_register(std::span<const char> code, st
   constexpr unsigned kFirst = 80, kLast = 90;
   if (architecture < kFirst || architecture > kLast || at > code.size()) return std::nullopt;
   BankRegisters registers;
-  const std::uint64_t most = kMostBefore * kInstructionBytes;
+  const std::uint64_t most = kMostLookedBack * kInstructionBytes;
   SassWords words;
   for (std::uint64_t i = at - std::min(at / kInstructionBytes * kInstructionBytes, most); i < at;
        i += kInstructionBytes) {

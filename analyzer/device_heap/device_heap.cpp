@@ -23,7 +23,7 @@ using What = DeviceMistake::What;
 // one whose context is switched off the device in between takes a time slice longer.
 constexpr std::uint64_t kPublished = 5'000'000;
 constexpr std::size_t kWorthReleasing = 1 << 16;
-constexpr std::uint64_t kMostMemory = std::uint64_t{200} << 20; // of a log
+constexpr std::uint64_t kMostLogMemory = std::uint64_t{200} << 20; // of a log
 constexpr std::uint64_t kFar = std::uint64_t{1} << 40;
 
 bool is_free_op(DeviceOp op) {
@@ -59,7 +59,7 @@ DeviceOp device_release(DeviceOp allocation) {
 }
 
 void DeviceHeap::read(DeviceLogReader& log) {
-  const MemoryLimit limit(kMostMemory);
+  const MemoryLimit limit(kMostLogMemory);
   while (const DeviceRecord* record = log.next()) {
     if (limit.is_reached()) {
       log.give_up("it has more records than fit into a report's memory");

@@ -14,7 +14,7 @@ namespace {
 
 using trace::Kind;
 
-constexpr std::uint64_t kMostMemory = std::uint64_t{200} << 20;
+constexpr std::uint64_t kMostAccessMemory = std::uint64_t{200} << 20;
 
 class AccessLogReader {
 public:
@@ -22,7 +22,7 @@ public:
 
   void read(const fs::path& path) {
     SlotFile file(path, log_.stats);
-    const MemoryLimit limit(kMostMemory);
+    const MemoryLimit limit(kMostAccessMemory);
     for (SlotRecord record; file.read(record);) {
       if (limit.is_reached()) {
         ++log_.stats.damaged;

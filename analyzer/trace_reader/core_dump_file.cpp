@@ -15,7 +15,7 @@
 namespace gmt {
 namespace {
 
-constexpr std::size_t kMostEntries = 100'000; // of anything in one file; more is damage
+constexpr std::size_t kMostDumpEntries = 100'000; // of anything in one file; more is damage
 constexpr std::array<std::string_view, 4> kEvidence{"warp", "processor", "stopped", "grid"};
 using Fields = std::span<const std::string_view>;
 
@@ -65,7 +65,7 @@ private:
   bool dump(Fields fields) {
     open_ = false;
     CoreDump read_dump;
-    if (fields.size() < 4 || into_.size() == kMostEntries || !read(fields[1], read_dump.bytes))
+    if (fields.size() < 4 || into_.size() == kMostDumpEntries || !read(fields[1], read_dump.bytes))
       return false;
     read_dump.device = or_none(fields[2]);
     read_dump.problem = or_none(fields[3]);
@@ -78,7 +78,7 @@ private:
     const bool sound = fields.size() >= 9 && read(fields[1], read_grid.id) &&
                        read_extents(fields, 3, read_grid.grid) &&
                        read_extents(fields, 6, read_grid.block) &&
-                       into_.back().grids.size() < kMostEntries;
+                       into_.back().grids.size() < kMostDumpEntries;
     if (!sound) return false;
     read_grid.kernel = or_none(fields[2]);
     into_.back().grids.push_back(std::move(read_grid));
@@ -94,7 +94,7 @@ private:
                        read(fields[10], f.warps) && read(fields[11], f.threads) &&
                        read(fields[12], f.without_address) && read(fields[13], more);
     const auto evidence = sound ? std::ranges::find(kEvidence, fields[2]) : kEvidence.end();
-    if (evidence == kEvidence.end() || into_.back().faults.size() == kMostEntries) return false;
+    if (evidence == kEvidence.end() || into_.back().faults.size() == kMostDumpEntries) return false;
     f.evidence = static_cast<DumpFault::Evidence>(evidence - kEvidence.begin());
     f.kernel = or_none(fields[4]);
     f.function = or_none(fields[5]);
@@ -136,7 +136,7 @@ private:
 
   static bool source_line(Fields fields, DumpFault& f) {
     KernelLine line;
-    if (fields.size() < 4 || !read(fields[1], line.line) || f.lines.size() == kMostEntries)
+    if (fields.size() < 4 || !read(fields[1], line.line) || f.lines.size() == kMostDumpEntries)
       return false;
     line.function = or_none(fields[2]);
     line.file = or_none(fields[3]);
@@ -149,7 +149,7 @@ private:
     const bool sound = read_extents(fields, 1, run.block) && fields.size() >= 8 &&
                        read(fields[4], run.first_thread) && read(fields[5], run.count) &&
                        read(fields[6], run.address, 16) && read(fields[7], run.stride) &&
-                       run.count != 0 && runs.size() < kMostEntries;
+                       run.count != 0 && runs.size() < kMostDumpEntries;
     constexpr std::uint32_t kMostThreads = 1024; // of a block
     if (!sound || run.count > kMostThreads) return false;
     runs.push_back(run);

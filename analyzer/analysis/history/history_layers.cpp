@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See history_layers.h.
 
 #include "analyzer/analysis/history/history_layers.h"
 
@@ -12,10 +11,10 @@
 namespace gmt {
 namespace {
 
-using Entry = LayerSeries::Entry;
+using SeriesEntry = LayerSeries::Entry;
 using Step = MemoryHistory::Step;
 
-std::vector<Step> steps_of(const std::vector<Entry>& entries) {
+std::vector<Step> steps_of(const std::vector<SeriesEntry>& entries) {
   std::vector<Step> steps;
   const auto add = [&steps](std::uint32_t column, std::uint64_t bytes) {
     if (!steps.empty() && steps.back().second == bytes) return;

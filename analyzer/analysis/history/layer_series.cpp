@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See layer_series.h.
 
 #include "analyzer/analysis/history/layer_series.h"
 
@@ -8,22 +7,22 @@
 namespace gmt {
 namespace {
 
-using Entry = LayerSeries::Entry;
+using SeriesEntry = LayerSeries::Entry;
 
 // Joins the entries of each two columns. Where only one of the two has an entry, the layer
 // held all through the other what it held at that one's border.
-void join_pairs(std::vector<Entry>& entries, const std::vector<bool>& second_is_higher) {
+void join_pairs(std::vector<SeriesEntry>& entries, const std::vector<bool>& second_is_higher) {
   std::size_t kept = 0;
   std::uint64_t before = 0;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    const Entry first = entries[i];
+    const SeriesEntry first = entries[i];
     const std::uint32_t pair = first.column / 2;
     const bool second_counts = second_is_higher[pair];
-    Entry joined{pair, first.at_high, first.last};
+    SeriesEntry joined{pair, first.at_high, first.last};
     if (first.column % 2 != 0) {
       if (!second_counts) joined.at_high = before;
     } else if (i + 1 < entries.size() && entries[i + 1].column == first.column + 1) {
-      const Entry second = entries[++i];
+      const SeriesEntry second = entries[++i];
       if (second_counts) joined.at_high = second.at_high;
       joined.last = second.last;
     } else if (second_counts) {
@@ -116,7 +115,7 @@ std::size_t LayerSeries::known_layers() const {
 
 std::uint64_t most_of(const LayerSeries::Layer& layer) {
   std::uint64_t most = 0;
-  for (const Entry& entry : layer.entries) most = std::max({most, entry.at_high, entry.last});
+  for (const SeriesEntry& entry : layer.entries) most = std::max({most, entry.at_high, entry.last});
   return most;
 }
 

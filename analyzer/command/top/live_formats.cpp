@@ -18,7 +18,7 @@
 namespace gmt {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::size_t kColumns = 80;
 
@@ -91,30 +91,30 @@ std::string table_of_processes(const std::vector<LiveProcess>& processes, double
   return out;
 }
 
-Json holders_json(const std::vector<LiveHolder>& holders) {
-  Json list = Json::array();
+OrderedJson holders_json(const std::vector<LiveHolder>& holders) {
+  OrderedJson list = OrderedJson::array();
   for (const LiveHolder& holder : holders)
     list.push_back({{"name", holder.name}, {"bytes", holder.bytes}, {"blocks", holder.blocks}});
   return list;
 }
 
-Json process_json(const LiveProcess& process) {
-  Json memory = Json::array();
+OrderedJson process_json(const LiveProcess& process) {
+  OrderedJson memory = OrderedJson::array();
   for (const LiveMemory& row : process.memory) {
     memory.push_back({{"family", row.memory_kind},
-                      {"device", row.device < 0 ? Json(nullptr) : Json(row.device)},
+                      {"device", row.device < 0 ? OrderedJson(nullptr) : OrderedJson(row.device)},
                       {"live_bytes", row.live_bytes},
                       {"live_blocks", row.live_blocks},
                       {"peak_bytes", row.peak_bytes}});
   }
   Report owner;
   owner.processes.emplace_back().pid = process.info.pid;
-  Json findings = Json::array();
+  OrderedJson findings = OrderedJson::array();
   for (const ReportedFinding& finding : process.findings)
     findings.push_back(json::finding_json(finding, owner, 0));
   const Totals& totals = process.totals;
   return {{"pid", process.info.pid},
-          {"rank", process.info.rank ? Json(*process.info.rank) : Json(nullptr)},
+          {"rank", process.info.rank ? OrderedJson(*process.info.rank) : OrderedJson(nullptr)},
           {"host", process.info.host},
           {"program", process.info.executable},
           {"trace", process.trace},
@@ -212,10 +212,10 @@ std::string live_text(const std::vector<LiveProcess>& processes, double seconds)
 }
 
 std::string live_json(const std::vector<LiveProcess>& processes) {
-  Json list = Json::array();
+  OrderedJson list = OrderedJson::array();
   for (const LiveProcess& process : processes) list.push_back(process_json(process));
-  const Json all = {{"schema", 1}, {"processes", std::move(list)}};
-  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  const OrderedJson all = {{"schema", 1}, {"processes", std::move(list)}};
+  return all.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 std::string live_prometheus(const std::vector<LiveProcess>& processes) {

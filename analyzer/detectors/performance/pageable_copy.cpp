@@ -16,7 +16,8 @@
 namespace gmt {
 namespace {
 
-constexpr std::uint64_t kLarge = 1 << 20; // below it the fixed cost of a copy outweighs the staging
+// Below it the fixed cost of a copy outweighs the staging.
+constexpr std::uint64_t kWorthPinning = 1 << 20;
 constexpr std::uint64_t kCopies = 10;
 constexpr std::uint64_t kBytes = 256 << 20; // some 10 ms lost at 12 instead of 50 GB/s
 
@@ -28,7 +29,8 @@ public:
     constexpr std::uint16_t kLeftOut =
       trace::kFlagNested | trace::kFlagRuntime | trace::kCopyBatched;
     const trace::CopyView copy(e);
-    if (copy.bytes() < kLarge || !e.succeeded() || (e.flags & kLeftOut) != 0 || !e.stack) return;
+    if (copy.bytes() < kWorthPinning || !e.succeeded() || (e.flags & kLeftOut) != 0 || !e.stack)
+      return;
     const auto to_device = pageable_to_device(e, heap);
     if (!to_device || heap.is_capturing(e, copy.stream())) return;
     const DeviceFacts* device = facts_.device(heap.device_of_context(e.context));

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// See expected_failures.h.
 
 #include "analyzer/detectors/shared/expected_failures.h"
 
 namespace gmt {
 namespace {
 
-struct Expected {
+struct ExpectedFailure {
   std::string_view call; // beginning of the name
   std::uint16_t code;    // 0: any
 };
 
 // Calls that ask a question which "no" is a documented answer to. Sources: cuda.h and
 // driver_types.h of CUDA 13.0, the section of each function.
-constexpr Expected kProbing[] = {
+constexpr ExpectedFailure kProbing[] = {
   {"cuPointerGetAttribute", 0},
   {"cudaPointerGetAttributes", 0}, // memory that CUDA does not know
   {"cuMemGetAddressRange", 0},
@@ -80,7 +79,7 @@ constexpr Expected kProbing[] = {
 bool is_expected_failure(std::string_view name, std::uint16_t code) {
   if (code == 600) return true; // not ready
   if (code == 4) return true;   // too late: the driver is being unloaded
-  for (const Expected& e : kProbing) {
+  for (const ExpectedFailure& e : kProbing) {
     if (name.starts_with(e.call) && (e.code == 0 || e.code == code)) return true;
   }
   return false;

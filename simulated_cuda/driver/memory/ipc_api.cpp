@@ -19,10 +19,10 @@
 namespace gmt::sim {
 namespace {
 
-constexpr char kMagic[8] = "gmt-sim";
+constexpr char kIpcMagic[8] = "gmt-sim";
 
 struct Handle {
-  char magic[sizeof kMagic];
+  char magic[sizeof kIpcMagic];
   pid_t process;
   int file; // number of the device's memory in that process
   int device;
@@ -41,7 +41,7 @@ Handle read_handle(const Ipc& ipc) {
 
 template <class Ipc>
 void write_handle(Ipc* ipc, Handle handle) {
-  std::memcpy(handle.magic, kMagic, sizeof kMagic);
+  std::memcpy(handle.magic, kIpcMagic, sizeof kIpcMagic);
   handle.process = getpid();
   *ipc = {};
   std::memcpy(ipc->reserved, &handle, sizeof handle);
@@ -49,7 +49,7 @@ void write_handle(Ipc* ipc, Handle handle) {
 
 // 0 if the handle is one of ours and of another process.
 CUresult check_handle(const Handle& handle) {
-  if (std::memcmp(handle.magic, kMagic, sizeof kMagic) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (std::memcmp(handle.magic, kIpcMagic, sizeof kIpcMagic) != 0) return CUDA_ERROR_INVALID_VALUE;
   return handle.process == getpid() ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 using ptx::Type;
 using Rule = Shape::Rule;
-using Memory = Shape::Memory;
+using ShapeMemory = Shape::Memory;
 
 struct Row {
   std::string_view name, results, sources;
@@ -111,10 +111,10 @@ void take_memory(Shape* shape, const Words& words, const Instruction& in, bool l
   if (in.r[4] != kNoOperand)
     shape->decides.push_back({4, shape->is_narrow ? TrackedWidth::k4 : TrackedWidth::k8});
   if (words.has("frame")) {
-    shape->memory = load ? Memory::kFrameLoad : Memory::kFrameStore;
+    shape->memory = load ? ShapeMemory::kFrameLoad : ShapeMemory::kFrameStore;
     return;
   }
-  shape->memory = load ? Memory::kLoad : Memory::kStore;
+  shape->memory = load ? ShapeMemory::kLoad : ShapeMemory::kStore;
   for (const std::string_view word : words.modifiers) {
     const ptx::Space space = ptx::space_named(word);
     if (space != ptx::Space::kNone) shape->space = space;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See recorded_evidence.h.
 #include "analyzer/detectors/shared/faults/recorded_evidence.h"
 
 #include <algorithm>
@@ -16,8 +15,8 @@ using trace::FaultKind;
 using trace::FaultSpace;
 using trace::FaultView;
 
-constexpr std::array<std::string_view, 7> kSpaces{"",         "global",    "shared", "local",
-                                                  "constant", "parameter", "generic"};
+constexpr std::array<std::string_view, 7> kSpaceNames{"",         "global",    "shared", "local",
+                                                      "constant", "parameter", "generic"};
 
 Extents to_extents(trace::Index3 i) { return {i.x, i.y, i.z}; }
 
@@ -39,7 +38,7 @@ void set_distance(FaultEvidence& e, const FaultView& fault) {
 
 std::string_view space_word(FaultSpace space) {
   const auto i = static_cast<std::size_t>(space);
-  return i < kSpaces.size() ? kSpaces[i] : std::string_view();
+  return i < kSpaceNames.size() ? kSpaceNames[i] : std::string_view();
 }
 
 bool is_global_space(FaultSpace space) {
