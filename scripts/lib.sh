@@ -200,7 +200,7 @@ configure_apart() {
   local folder=$1
   shift
   configure "$folder" -DCMAKE_CXX_COMPILER=clang++ -DGPUMEMTRACE_UNITY=OFF -DGPUMEMTRACE_BUILD_SAMPLES=OFF \
-    -DGPUMEMTRACE_BUILD_TESTS=ON -DCMAKE_BUILD_TYPE=Debug "$@"
+    -DGPUMEMTRACE_BUILD_TESTS=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON "$@"
 }
 configure_apart_analyzer() { configure_apart "$gmt_build/each" -DGPUMEMTRACE_BUILD_INTERPOSER=OFF; }
 configure_apart_rest() { # warnings need no optimisation

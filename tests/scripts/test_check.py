@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/check in a fresh build folder: what it would build and run. Nothing is built."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCES = pathlib.Path(os.environ["GMT_SOURCES"])
+
+
+class Check(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.environment = {**os.environ, "GPUMEMTRACE_BUILD_DIR": cls.folder.name}
+        cls.first = cls.check("unit_calls")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def check(cls, *names):
+        return subprocess.run(
+            [SOURCES / "scripts/check", "--list", *names],
+            env=cls.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def lines(self, *names):
+        result = self.check(*names)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout.splitlines()
+
+    def test_an_executable(self):
+        self.assertEqual(self.first.returncode, 0, self.first.stdout + self.first.stderr)
+        self.assertIn("run:   tests/unit/unit_calls (all of it)", self.first.stdout)
+
+    def test_a_source_of_tests(self):
+        lines = self.lines("tests/unit/analyzer/detectors/calls/refused_launches_test.cpp")
+        self.assertEqual(lines, ["build: tests/unit/unit_calls", "run:   tests/unit/unit_calls RefusedLaunches"])
+
+    def test_a_source_takes_the_tests_of_its_name_or_those_that_include_its_header(self):
+        self.assertIn("run:   tests/unit/unit_report AConclusion", self.lines("analyzer/report/conclusion.cpp"))
+        run = next(line for line in self.lines("interposer/driver_state/retired_memory.cpp") if line.startswith("run:"))
+        self.assertIn("RetiredMemory", run.split()[2:])
+
+    def test_a_finding_takes_its_detectors_tests_and_its_programs(self):
+        lines = self.lines("object-leak")
+        self.assertIn("run:   tests/unit/unit_calls RefusedCalls", lines)
+        self.assertIn("ctest: programs.object_leaks.events.O2.shared.simulated", lines)
+        self.assertIn(" tests/programs/object_leaks-O2-shared", lines[0])
+        self.assertIn(" interposer/all", lines[0])
+        self.assertEqual(lines, self.lines("analyzer/detectors/allocations/object_leak.cpp"))
+
+    def test_a_program_and_a_test_of_the_command(self):
+        self.assertIn(
+            "ctest: programs.double_free.plain.O2.shared.simulated", self.lines("tests/programs/double_free.cu")
+        )
+        self.assertIn("ctest: command.diff", self.lines("tests/command/test_diff.py"))
+        self.assertEqual(self.lines("command.diff")[1:], ["ctest: command.diff"])
+
+    def test_a_name_that_means_nothing(self):
+        result = self.check("nonsense")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("check: 'nonsense' is no file with tests, no finding, no test", result.stderr)
+
+    def test_the_checklists_name_what_is_there(self):
+        text = (SOURCES / "docs/development.md").read_text(encoding="utf-8")
+        names = {
+            name for line in re.findall(r"`scripts/check ([^`<]+)`", text) for name in line.split() if name[0] != "-"
+        }
+        self.assertGreater(len(names), 15)
+        self.assertGreater(len(self.lines(*(name.strip("'") for name in names))), len(names))
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
