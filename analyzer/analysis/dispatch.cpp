@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See dispatch.h.
 
 #include "analyzer/analysis/dispatch.h"
 

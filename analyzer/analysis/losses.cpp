@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See losses.h.
 
 #include "analyzer/analysis/losses.h"
 

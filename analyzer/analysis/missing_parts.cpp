@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See missing_parts.h.
 
 #include "analyzer/analysis/missing_parts.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See totals.h.
 
 #include "analyzer/analysis/totals.h"
 

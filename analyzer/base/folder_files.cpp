@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See folder_files.h.
 #include "analyzer/base/folder_files.h"
 
 #include <fcntl.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See memory_limit.h.
 #include "analyzer/base/memory_limit.h"
 
 #include <fcntl.h>

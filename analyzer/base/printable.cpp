@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See printable.h.
 #include "analyzer/base/printable.h"
 
 #include <cstddef>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See quantities.h.
 
 #include "analyzer/base/quantities.h"
 

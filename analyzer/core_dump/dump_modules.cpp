@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See dump_modules.h.
 #include "analyzer/core_dump/dump_modules.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See lane_address.h.
 #include "analyzer/core_dump/lane_address.h"
 
 namespace gmt {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See lane_runs.h.
 #include "analyzer/core_dump/lane_runs.h"
 
 #include <algorithm>

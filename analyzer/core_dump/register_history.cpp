@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See register_history.h.
 #include "analyzer/core_dump/register_history.h"
 
 #include <algorithm>

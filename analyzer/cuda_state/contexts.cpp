@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See contexts.h.
 
 #include "analyzer/cuda_state/contexts.h"
 

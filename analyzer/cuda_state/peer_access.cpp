@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See peer_access.h.
 
 #include "analyzer/cuda_state/peer_access.h"
 

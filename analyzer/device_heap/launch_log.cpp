@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See launch_log.h.
 #include "analyzer/device_heap/launch_log.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See arrays.h.
 
 #include "analyzer/heap/arrays.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See copy_use.h.
 
 #include "analyzer/heap/copy_use.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See heap_replay.h.
 #include "analyzer/heap/heap_replay.h"
 
 #include <algorithm>

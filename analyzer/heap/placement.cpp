@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See placement.h.
 
 #include "analyzer/heap/placement.h"
 

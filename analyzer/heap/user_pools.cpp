@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See user_pools.h.
 
 #include "analyzer/heap/user_pools.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See vmm_mappings.h.
 
 #include "analyzer/heap/vmm_mappings.h"
 

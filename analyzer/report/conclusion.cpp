@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See conclusion.h.
 #include "analyzer/report/conclusion.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See live_findings.h.
 
 #include "analyzer/report/live_findings.h"
 

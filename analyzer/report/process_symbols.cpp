@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See process_symbols.h.
 #include "analyzer/report/process_symbols.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See source_text.h.
 #include "analyzer/report/source_text.h"
 
 #include <algorithm>

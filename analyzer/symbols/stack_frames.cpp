@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See stack_frames.h.
 #include "analyzer/symbols/stack_frames.h"
 
 #include <algorithm>

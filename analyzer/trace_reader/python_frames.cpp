@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See python_frames.h.
 #include "analyzer/trace_reader/python_frames.h"
 
 #include <utility>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See ring_rest.h.
 
 #include "analyzer/trace_reader/ring_rest.h"
 

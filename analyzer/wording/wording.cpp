@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See wording.h.
 #include "analyzer/wording/wording.h"
 
 #include <algorithm>

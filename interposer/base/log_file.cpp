@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See log_file.h.
 #include "interposer/base/log_file.h"
 
 #include <cerrno>

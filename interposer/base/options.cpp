@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See options.h.
 #include "interposer/base/options.h"
 
 #include <cstdlib>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See host_memory.h.
 #include "interposer/calls/host_memory.h"
 
 #include <cerrno>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See code_generation.h.
 #include "interposer/driver_state/code_generation.h"
 
 namespace gmt::interposer {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See device_facts.h.
 #include "interposer/driver_state/device_facts.h"
 
 #include <atomic>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See host_blocks.h.
 #include "interposer/driver_state/host_blocks.h"
 
 namespace gmt::interposer {

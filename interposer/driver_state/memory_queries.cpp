@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See memory_queries.h.
 #include "interposer/driver_state/memory_queries.h"
 
 #include <cstddef>

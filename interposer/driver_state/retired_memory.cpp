@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See retired_memory.h.
 #include "interposer/driver_state/retired_memory.h"
 
 #include <cerrno>

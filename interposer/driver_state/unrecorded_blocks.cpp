@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See unrecorded_blocks.h.
 #include "interposer/driver_state/unrecorded_blocks.h"
 
 namespace gmt::interposer {

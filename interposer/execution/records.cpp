@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See records.h.
 #include "interposer/execution/records.h"
 
 #include <cstdio>

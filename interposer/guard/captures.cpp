@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See captures.h.
 #include "interposer/guard/captures.h"
 
 #include <atomic>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See devices.h.
 #include "interposer/guard/devices.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See driver.h.
 #include "interposer/guard/driver.h"
 
 namespace gmt::interposer {

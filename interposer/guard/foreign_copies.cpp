@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See foreign_copies.h.
 #include "interposer/guard/foreign_copies.h"
 
 #include <algorithm>

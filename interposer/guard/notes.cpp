@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See notes.h.
 #include "interposer/guard/notes.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See sampler.h.
 #include "interposer/guard/sampler.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See object_files.h.
 #include "interposer/loader/object_files.h"
 
 #include <cstdio>

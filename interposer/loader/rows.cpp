@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See rows.h.
 #include "interposer/loader/rows.h"
 
 #include <algorithm>

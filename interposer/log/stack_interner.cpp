@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See stack_interner.h.
 //
 // Why verifying is enough: the first return address and the frame are the key. If the return
 // address of frame i lies where it lay, the code that runs there is the same function with the same

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See thread_session.h.
 #include "interposer/log/thread_session.h"
 
 #include "interposer/log/nvtx_ranges.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See validity.h.
 #include "ptx/syntax/validity.h"
 
 #include <algorithm>

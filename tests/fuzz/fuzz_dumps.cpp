@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See fuzz_dumps.h.
 #include "tests/fuzz/fuzz_dumps.h"
 
 #include <cstdlib>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See fuzz_reports.h.
 #include "tests/fuzz/fuzz_reports.h"
 
 #include <sstream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One fuzz input is one whole trace: a sequence of files, each "<name>\n<length>\n<bytes>", as in
-// the seeds that the driver makes. Run by libFuzzer (fuzz_analyzer.cpp with clang) and by the plain
+// the seeds that the driver makes. Run by libFuzzer (fuzz_entry.cpp with clang) and by the plain
 // driver under ctest.
 #pragma once
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See training.h.
 
 #include "tests/html/training.h"
 

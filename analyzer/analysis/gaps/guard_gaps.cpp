@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See guard_gaps.h.
 
 #include "analyzer/analysis/gaps/guard_gaps.h"
 

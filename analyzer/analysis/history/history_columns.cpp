@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See history_columns.h.
 
 #include "analyzer/analysis/history/history_columns.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See history_stacks.h.
 
 #include "analyzer/analysis/history/history_stacks.h"
 

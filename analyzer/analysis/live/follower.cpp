@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See follower.h.
 
 #include "analyzer/analysis/live/follower.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See live_blocks.h.
 
 #include "analyzer/analysis/live/live_blocks.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See span_memory.h.
 
 #include "analyzer/analysis/live/span_memory.h"
 

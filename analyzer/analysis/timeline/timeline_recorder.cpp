@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See timeline_recorder.h.
 
 #include "analyzer/analysis/timeline/timeline_recorder.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See columns.h.
 
 #include "analyzer/command/dump/columns.h"
 

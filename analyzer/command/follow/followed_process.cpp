@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See followed_process.h.
 
 #include "analyzer/command/follow/followed_process.h"
 

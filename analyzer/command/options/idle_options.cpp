@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See idle_options.h.
 
 #include "analyzer/command/options/idle_options.h"
 

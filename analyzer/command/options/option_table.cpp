@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See option_table.h.
 
 #include "analyzer/command/options/option_table.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See wrong_value.h.
 
 #include "analyzer/command/options/wrong_value.h"
 

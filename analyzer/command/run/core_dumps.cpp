@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See core_dumps.h.
 #include "analyzer/command/run/core_dumps.h"
 
 #include <csignal>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // double-free: a release of memory that was released before and not allocated again. Whichever
 // function frees, and unregister, unmap, close, release and destroy count as frees. The verdict is
-// the heap's (verdicts.cpp).
+// the heap's.
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See closed_mappings.h.
 #include "analyzer/detectors/shared/closed_mappings.h"
 
 #include "analyzer/detectors/shared/descriptions.h"

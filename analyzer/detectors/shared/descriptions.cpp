@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See descriptions.h.
 
 #include "analyzer/detectors/shared/descriptions.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See memory_stock.h.
 
 #include "analyzer/detectors/shared/memory_stock.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See named_objects.h.
 
 #include "analyzer/detectors/shared/named_objects.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See object_words.h.
 
 #include "analyzer/detectors/shared/object_words.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See order_mistakes.h.
 
 #include "analyzer/detectors/shared/order_mistakes.h"
 

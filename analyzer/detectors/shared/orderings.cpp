@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See orderings.h.
 
 #include "analyzer/detectors/shared/orderings.h"
 

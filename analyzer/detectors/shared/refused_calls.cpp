@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See refused_calls.h.
 #include "analyzer/detectors/shared/refused_calls.h"
 
 #include <utility>

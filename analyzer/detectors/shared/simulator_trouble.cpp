@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See simulator_trouble.h.
 #include "analyzer/detectors/shared/simulator_trouble.h"
 
 #include "analyzer/base/text_format.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See unwritten_read.h.
 #include "analyzer/detectors/shared/unwritten_read.h"
 
 #include "analyzer/base/text_format.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See graph_replay.h.
 
 #include "analyzer/heap/graphs/graph_replay.h"
 

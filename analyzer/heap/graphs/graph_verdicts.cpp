@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See graph_verdicts.h.
 
 #include "analyzer/heap/graphs/graph_verdicts.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See host_memory.h.
 
 #include "analyzer/heap/store/host_memory.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See argument_verdicts.h.
 
 #include "analyzer/heap/verdicts/argument_verdicts.h"
 

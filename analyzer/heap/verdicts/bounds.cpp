@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See bounds.h.
 //
 // What begins before a block must reach into it. What begins behind one lies in the same page,
 // which only the driver gives out, or exactly at the end: that is the pointer which an index one

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See pointer_readings.h.
 
 #include "analyzer/heap/verdicts/pointer_readings.h"
 

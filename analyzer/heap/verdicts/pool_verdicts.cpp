@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See pool_verdicts.h.
 
 #include "analyzer/heap/verdicts/pool_verdicts.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See range_verdicts.h.
 
 #include "analyzer/heap/verdicts/range_verdicts.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See release_verdicts.h.
 
 #include "analyzer/heap/verdicts/release_verdicts.h"
 

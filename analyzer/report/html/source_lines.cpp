@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See source_lines.h.
 
 #include "analyzer/report/html/source_lines.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See call_site.h.
 #include "analyzer/report/shared/call_site.h"
 
 #include <algorithm>

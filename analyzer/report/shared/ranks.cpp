@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See ranks.h.
 #include "analyzer/report/shared/ranks.h"
 
 #include <algorithm>

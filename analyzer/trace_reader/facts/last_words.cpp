@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See last_words.h.
 
 #include "analyzer/trace_reader/facts/last_words.h"
 

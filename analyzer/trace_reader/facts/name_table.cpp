@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See name_table.h.
 
 #include "analyzer/trace_reader/facts/name_table.h"
 

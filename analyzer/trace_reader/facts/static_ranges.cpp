@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See static_ranges.h.
 
 #include "analyzer/trace_reader/facts/static_ranges.h"
 

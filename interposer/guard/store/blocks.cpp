@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See blocks.h.
 #include "interposer/guard/store/blocks.h"
 
 #include <new>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See physical.h.
 #include "interposer/guard/store/physical.h"
 
 #include "interposer/guard/driver.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See fat_binary.h.
 #include "code/fat_binary.h"
 
 #include <lz4.h>

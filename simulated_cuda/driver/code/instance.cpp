@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See instance.h.
 #include "code/instance.h"
 
 #include "api.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See block_states.h.
 #include "execution/block_states.h"
 
 namespace gmt::sim {

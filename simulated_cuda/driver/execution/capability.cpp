@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See capability.h.
 #include "execution/capability.h"
 
 #include "code/image.h"

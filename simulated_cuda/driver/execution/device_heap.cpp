@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See device_heap.h.
 #include "execution/device_heap.h"
 
 #include <sys/mman.h>

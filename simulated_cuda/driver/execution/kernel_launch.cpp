@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See kernel_launch.h.
 #include "execution/kernel_launch.h"
 
 #include "code/instance.h"

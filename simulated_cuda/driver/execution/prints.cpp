@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See prints.h.
 #include "execution/prints.h"
 
 #include <cstdio>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See unwritten_copy.h.
 #include "execution/unwritten_copy.h"
 
 #include "state/observer.h"

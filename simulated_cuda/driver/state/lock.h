@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one lock of the simulated driver, and the state each thread carries through it.
-// entry.h takes the lock for every driver call; stream.cpp waits on it for host functions.
+// entry.h takes the lock for every driver call; host_function.cpp waits on it.
 // Invariant: asynchronous signals are blocked while the lock is held, so that a signal handler that
 // calls cudaFree waits for no lock its own thread holds. Faults (SIGSEGV and such) stay open: a bad
 // host pointer in a copy must reach the program's own handler, as with the real driver.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See observer.h.
 #include "state/observer.h"
 
 #include <atomic>

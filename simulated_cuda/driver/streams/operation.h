@@ -34,7 +34,7 @@ void post_stream_callback(Stream* stream, CUstreamCallback callback, void* argum
 CUresult refuse_while_capturing();
 void invalidate(Capture& capture);
 
-// copy.cpp, set.cpp, launch_api.cpp: check what can be checked, then do it.
+// Of copies, sets and launches: check what can be checked, then do it.
 CUresult check_copy(const CUDA_MEMCPY3D& copy);
 CUresult do_copy(const CUDA_MEMCPY3D& copy);
 CUresult check_set(const CUDA_MEMSET_NODE_PARAMS& set);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See launch_reports.h.
 #include "simulated_cuda/executor/checks/launch_reports.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See unwritten_bytes.h.
 #include "simulated_cuda/executor/checks/unwritten_bytes.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See counted.h.
 #include "simulated_cuda/executor/machine/counted.h"
 
 #include "simulated_cuda/executor/machine/workers/worker.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See fault_advice.h.
 #include "analyzer/detectors/shared/faults/fault_advice.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See fault_detector.h.
 #include "analyzer/detectors/shared/faults/fault_detector.h"
 
 #include <csignal>

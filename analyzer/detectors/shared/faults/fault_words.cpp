@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See fault_words.h.
 #include "analyzer/detectors/shared/faults/fault_words.h"
 
 #include <utility>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See given_memory.h.
 #include "analyzer/detectors/shared/faults/given_memory.h"
 
 #include <algorithm>

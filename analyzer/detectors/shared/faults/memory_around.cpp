@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See memory_around.h.
 #include "analyzer/detectors/shared/faults/memory_around.h"
 
 #include <algorithm>

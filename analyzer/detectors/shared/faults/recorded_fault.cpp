@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See recorded_fault.h.
 #include "analyzer/detectors/shared/faults/recorded_fault.h"
 
 #include <algorithm>

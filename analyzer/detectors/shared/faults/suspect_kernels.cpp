@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See suspect_kernels.h.
 #include "analyzer/detectors/shared/faults/suspect_kernels.h"
 
 #include <algorithm>

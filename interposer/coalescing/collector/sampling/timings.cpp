@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See timings.h.
 #include "interposer/coalescing/collector/sampling/timings.h"
 
 #include "interposer/coalescing/collector/driver.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See counting.h.
 #include "interposer/coalescing/collector/windows/counting.h"
 
 #include "interposer/base/bounded_lock.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See figures.h.
 #include "interposer/coalescing/collector/windows/figures.h"
 
 #include "interposer/coalescing/collector/core.h"

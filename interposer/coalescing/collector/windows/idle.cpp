@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See idle.h.
 #include "interposer/coalescing/collector/windows/idle.h"
 
 #include "interposer/base/bounded_lock.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See launches.h.
 #include "interposer/coalescing/collector/windows/launches.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See sums.h.
 #include "interposer/coalescing/collector/windows/sums.h"
 
 #include <cstring>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See reaching.h.
 #include "simulated_cuda/executor/machine/tracking/reaching.h"
 
 #include "simulated_cuda/executor/program/tracking.h"

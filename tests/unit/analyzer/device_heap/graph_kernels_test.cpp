@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of graphs that point into memory which is freed before the graph is launched: which node
 // runs what after nodes, graphs and executable graphs were changed, cloned, nested and destroyed.
-// Copies, sets and memory operations: analyzer_graph_work.cpp.
+// Copies, sets and memory operations: graph_nodes_test.cpp.
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 

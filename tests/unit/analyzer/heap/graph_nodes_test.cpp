@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies, sets and memory operations of graphs whose memory is freed before the graph is launched,
 // by hand and captured, and bodies of conditional nodes. How nodes and graphs change:
-// analyzer_graph_kernels.cpp.
+// graph_kernels_test.cpp.
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 

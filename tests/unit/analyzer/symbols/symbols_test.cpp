@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Symbols of a real library (report_symbols_target.cpp): inlined functions, stripped copies with
+// Symbols of a real library (symbols_target.cpp): inlined functions, stripped copies with
 // and without their separate debug file, files that changed or are gone.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The unit of report_tail_calls_target.cpp's library that the other one calls.
+// The unit of tail_calls_target.cpp's library that the other one calls.
 namespace target {
 
 using Callback = void (*)(int);

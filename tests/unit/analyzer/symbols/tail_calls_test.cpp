@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks of a real library (report_tail_calls_target.cpp) in which frames are missing, because a
+// Stacks of a real library (tail_calls_target.cpp) in which frames are missing, because a
 // function ended in a call to another one. What is no tail call for certain is not called one.
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The drain of device rings under threads that write as kernels do: the real drain thread, its log,
-// and the kernels' own code for writing, without a driver. Linked with interposer_log_test.cpp;
-// built with the thread sanitizer in scripts/test.
+// and the kernels' own code for writing, without a driver. Built with the thread sanitizer in
+// scripts/test.
 #include <gtest/gtest.h>
 
 #include <cstring>

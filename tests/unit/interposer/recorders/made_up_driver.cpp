@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See made_up_driver.h.
 
 #include "tests/unit/interposer/recorders/made_up_driver.h"
 
