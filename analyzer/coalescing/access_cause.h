@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the figures of one access of the source mean: whether it wastes traffic, and which pattern
-// of addresses they leave possible. Pure functions of the table. docs/findings.md states each
+// of addresses they leave possible. Pure functions of the table. docs/findings/ states each
 // formula.
 #pragma once
 

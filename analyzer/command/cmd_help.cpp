@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `help`: everything here is printed from the registries (commands, detectors, formats, options)
-// and from docs/findings.md, so that it cannot fall behind them. Goes to stdout with status 0.
+// and from docs/findings/, so that it cannot fall behind them. Goes to stdout with status 0.
 
 #include <unistd.h>
 

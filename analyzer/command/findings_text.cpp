@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Markdown of the few forms that docs/findings.md uses: paragraphs, **bold** beginnings, `code`,
+// Markdown of the few forms that docs/findings/ uses: paragraphs, **bold** beginnings, `code`,
 // blocks in fences or indented, comments for the tests. Paragraphs are wrapped anew, blocks stay as
 // they are.
 
@@ -15,13 +15,13 @@ namespace {
 
 constexpr std::size_t kWidth = 100;
 
-// From below the heading to the next one.
+// From below the heading to the next one, or to the next page.
 std::string_view section_of(std::string_view all, std::string_view id) {
   const std::string heading = "\n## " + std::string(id) + "\n";
   const std::size_t at = all.find(heading);
   if (at == std::string_view::npos) return {};
   const std::string_view rest = all.substr(at + heading.size());
-  return rest.substr(0, rest.find("\n## "));
+  return rest.substr(0, std::min(rest.find("\n## "), rest.find("\n# ")));
 }
 
 std::string without_marks(std::string_view line) {

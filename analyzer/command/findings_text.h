@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/findings.md for a terminal, one section a finding. tests/report holds the sections to the
+// docs/findings/ for a terminal, one section a finding. tests/report holds the sections to the
 // detectors, and their programs and reports to what really happens.
 #pragma once
 

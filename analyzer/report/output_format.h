@@ -15,7 +15,7 @@ namespace gmt {
 
 enum class TableChoice : std::uint8_t { kAuto, kAll, kNone };
 
-// What a kind of finding is: half a line, and its section of docs/findings.md.
+// What a kind of finding is: half a line, and its section of docs/findings/.
 struct KindHelp {
   std::string title, text;
 };

@@ -42,7 +42,7 @@ def documents(root):
         listed = subprocess.run(words, capture_output=True, text=True, check=False)
         if listed.returncode == 0 and listed.stdout:
             return sorted(root / name for name in listed.stdout.split() if (root / name).exists())
-    return sorted([root / "README.md", *root.glob("*/*.md")])
+    return sorted([root / "README.md", *root.glob("*/*.md"), *root.glob("docs/*/*.md")])
 
 
 def prose(text):
@@ -104,7 +104,7 @@ def check_paths(root, path, text):
 
 def check_findings_table(root, command):
     text = (root / "docs" / "findings.md").read_text(encoding="utf-8")
-    listed = set(re.findall(r"^\| \[`([a-z-]+)`\]\(#\1\) \| (error|warning|note) \|", text, re.M))
+    listed = set(re.findall(r"^\| \[`([a-z-]+)`\]\(findings/[a-z-]+\.md#\1\) \| (error|warning|note) \|", text, re.M))
     known = set(
         re.findall(
             r"^([a-z-]+) +(error|warning|note) ",

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds docs/findings.md to the truth.
+"""Holds the pages of docs/findings/ to the truth.
 
-usage: check_findings.py sections GPUMEMTRACE FINDINGS.md
-       check_findings.py programs GPUMEMTRACE FINDINGS.md NVCC [--only KIND]... [--update]
+usage: check_findings.py sections GPUMEMTRACE FOLDER
+       check_findings.py programs GPUMEMTRACE FOLDER NVCC [--only KIND]... [--update]
 
 `sections`: every finding that the command knows or a source of the analyzer names has a section and every section a
 finding, with the same severity and title, and `help FINDING` prints the section. `programs`: compiles the program of each section, runs it on the simulated
 device and compares the report with the one in the section, call stacks included; addresses and times are masked, and
-where lines are wrapped does not matter. With --update the reports are written into the file instead. With --only (a kind,
+where lines are wrapped does not matter. With --update the reports are written into the pages instead. With --only (a kind,
 or a pattern such as device-heap-*) other sections are left alone.
 
 Comments in a section: `<!-- gpu: REASON -->` its program needs a GPU and is only compiled; `<!-- environment: A=B -->`
@@ -157,7 +157,7 @@ def check_program(command, nvcc, section, folder):
         return report, [f"{kind}: not found, but:\n{report}"]
     written = REPORT.search(body)[1]
     if comparable(report) != comparable(written):
-        return report, [f"{kind}: the report is\n{report}\nbut findings.md says\n{written}"]
+        return report, [f"{kind}: the report is\n{report}\nbut its section says\n{written}"]
     return report, []
 
 
@@ -182,7 +182,7 @@ def parse_options():
     parser = argparse.ArgumentParser()
     parser.add_argument("mode", choices=("sections", "programs"))
     parser.add_argument("command", type=os.path.abspath)
-    parser.add_argument("path", type=pathlib.Path)
+    parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("nvcc", nargs="?")
     parser.add_argument("--only", action="append", default=[], metavar="KIND")
     parser.add_argument("--update", action="store_true")
@@ -194,8 +194,8 @@ def parse_options():
 
 def main():
     options = parse_options()
-    text = options.path.read_text(encoding="utf-8")
-    sections = SECTION.findall(text)
+    pages = {path: path.read_text(encoding="utf-8") for path in sorted(options.folder.glob("*.md"))}
+    sections = [section for text in pages.values() for section in SECTION.findall(text)]
     if options.mode == "sections":
         problems = check_sections(options.command, sections)
     else:
@@ -207,7 +207,8 @@ def main():
                 results = list(pool.map(lambda s: check_program(options.command, options.nvcc, s, folder), sections))
         problems = [problem for _, found in results for problem in found]
         if options.update:
-            options.path.write_text(updated(text, sections, results), encoding="utf-8")
+            for path, text in pages.items():
+                path.write_text(updated(text, sections, results), encoding="utf-8")
     for problem in problems:
         print(problem, file=sys.stderr)
     print(f"{len(sections)} sections, {len(problems)} problems")
