@@ -4,33 +4,25 @@
 #include "analyzer/device_code/fatbin.h"
 
 #include <algorithm>
-#include <climits>
-
-#include <lz4.h>
-#include <zstd.h>
 
 #include "analyzer/base/byte_reader.h"
-#include "ptx/fatbin/fatbin.h"
+#include "ptx/fatbin/reader.h"
 
 namespace gmt {
 namespace {
 
 constexpr std::uint64_t kMaxPlain = std::uint64_t{256} << 20;
-static_assert(kMaxPlain <= INT_MAX, "LZ4 counts in int");
-using Entry = ptx::FatbinEntryHeader;
 
-FatbinEntry described(const Entry& entry, std::span<const char> code, std::size_t container) {
+FatbinEntry described(const ptx::FatbinEntry& entry, std::size_t container) {
   FatbinEntry result;
-  if (entry.kind == ptx::kFatbinPtx) result.kind = FatbinEntry::Kind::kPtx;
-  else if (entry.kind == ptx::kFatbinCubin) result.kind = FatbinEntry::Kind::kCubin;
-  if ((entry.flags & ptx::kFatbinZstd) != 0) result.packing = FatbinEntry::Packing::kZstd;
-  else if ((entry.flags & ptx::kFatbinLz4) != 0) result.packing = FatbinEntry::Packing::kLz4;
+  if (entry.is_ptx()) result.kind = FatbinEntry::Kind::kPtx;
+  else if (entry.is_cubin()) result.kind = FatbinEntry::Kind::kCubin;
+  result.packing = ptx::packing_of(entry.header);
   const bool packed = result.packing != FatbinEntry::Packing::kPlain;
-  result.architecture = entry.architecture;
+  result.architecture = entry.header.architecture;
   result.container = container;
-  result.bytes =
-    packed ? code.first(std::min<std::size_t>(code.size(), entry.compressed_bytes)) : code;
-  result.plain_bytes = packed ? entry.plain_bytes : code.size();
+  result.bytes = {entry.code, ptx::packed_bytes(entry)};
+  result.plain_bytes = packed ? entry.header.plain_bytes : entry.bytes;
   return result;
 }
 
@@ -50,20 +42,13 @@ void visit_entries(std::span<const char> section, Deadline deadline,
       at += 8; // containers are aligned
       continue;
     }
-    std::size_t entry_at = at + container.header_bytes;
-    const std::size_t end = std::min<std::size_t>(
-      section.size(), entry_at + std::min<std::uint64_t>(container.bytes, section.size()));
-    Entry entry{};
-    while (entry_at < end && read_at(section, entry_at, entry)) {
+    ptx::FatbinReader reader(section.data() + at, section.size() - at);
+    for (ptx::FatbinEntry entry; reader.next(entry);) {
       if (std::chrono::steady_clock::now() > deadline) return;
-      if (entry.header_bytes < sizeof entry || entry.header_bytes > end - entry_at) break;
-      const std::size_t code_at = entry_at + entry.header_bytes;
-      const std::size_t bytes = std::min<std::uint64_t>(entry.bytes, end - code_at);
-      if (!visit(described(entry, section.subspan(code_at, bytes), number))) return;
-      entry_at = code_at + bytes;
+      if (!visit(described(entry, number))) return;
     }
     ++number;
-    at = std::max(end, at + 8);
+    at += std::max<std::size_t>(reader.end(), 8);
     at += (8 - at % 8) % 8;
   }
 }
@@ -72,17 +57,10 @@ std::span<const char> unpack(const FatbinEntry& entry, std::vector<char>& buffer
   if (entry.packing == FatbinEntry::Packing::kPlain) return entry.bytes;
   if (entry.plain_bytes == 0 || entry.plain_bytes > kMaxPlain) return {};
   buffer.resize(static_cast<std::size_t>(entry.plain_bytes));
-  if (entry.packing == FatbinEntry::Packing::kLz4) {
-    if (entry.bytes.size() > INT_MAX) return {};
-    const int bytes =
-      LZ4_decompress_safe(entry.bytes.data(), buffer.data(), static_cast<int>(entry.bytes.size()),
-                          static_cast<int>(buffer.size()));
-    if (bytes < 0 || static_cast<std::size_t>(bytes) != buffer.size()) return {};
-    return buffer;
-  }
-  const std::size_t bytes =
-    ZSTD_decompress(buffer.data(), buffer.size(), entry.bytes.data(), entry.bytes.size());
-  if (ZSTD_isError(bytes) != 0) return {};
+  std::size_t bytes = 0;
+  if (!ptx::unpack_code(entry.packing, entry.bytes.data(), entry.bytes.size(), buffer.data(),
+                        buffer.size(), &bytes))
+    return {};
   return std::span<const char>(buffer).first(bytes);
 }
 

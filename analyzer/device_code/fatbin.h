@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device code in an executable or library: section .nv_fatbin, containers of entries, each a
 // cubin (ELF) or PTX for one architecture, plain or compressed. Used to find kernels' code and what
-// kernels call.
-//
-// NVIDIA does not document the layout; it was learnt from nvcc 11 to 13. Trusts nothing and gives
-// up in time: what cannot be read is passed over.
+// kernels call. Trusts nothing and gives up in time: what cannot be read is passed over.
 #pragma once
 
 #include <chrono>
@@ -15,6 +12,7 @@
 #include <vector>
 
 #include "analyzer/symbols/elf_image.h"
+#include "ptx/fatbin/unpack.h"
 
 namespace gmt {
 
@@ -22,7 +20,7 @@ using Deadline = std::chrono::steady_clock::time_point;
 
 struct FatbinEntry {
   enum class Kind : std::uint8_t { kPtx, kCubin, kOther };
-  enum class Packing : std::uint8_t { kPlain, kLz4, kZstd };
+  using Packing = ptx::FatbinPacking;
 
   Kind kind = Kind::kOther;
   Packing packing = Packing::kPlain;

@@ -28,9 +28,9 @@ bool is_better(unsigned candidate, unsigned best, unsigned capability) {
   return candidate <= capability ? candidate > best : candidate < best;
 }
 
-FatBinaryEntry choose(const void* container, unsigned capability, bool ptx) {
-  FatBinaryEntry best;
-  for_each_entry(container, [&](const FatBinaryEntry& entry) {
+ptx::FatbinEntry choose(const void* container, unsigned capability, bool ptx) {
+  ptx::FatbinEntry best;
+  for_each_entry(container, [&](const ptx::FatbinEntry& entry) {
     if (entry.is_ptx() != ptx || (!ptx && !entry.is_cubin())) return;
     const unsigned known = best.code == nullptr ? 0 : best.header.architecture;
     if (is_better(entry.header.architecture, known, capability)) best = entry;
@@ -40,7 +40,7 @@ FatBinaryEntry choose(const void* container, unsigned capability, bool ptx) {
 
 // The PTX of a container, and of those it was linked from; false if one has none.
 bool gather_ptx(const void* container, unsigned capability, std::vector<std::string>* ptx) {
-  const FatBinaryEntry entry = choose(container, capability, true);
+  const ptx::FatbinEntry entry = choose(container, capability, true);
   std::string text;
   if (entry.code == nullptr || !unpack(entry, &text)) return false;
   ptx->push_back(std::move(text));
@@ -91,9 +91,9 @@ bool take_ptx(std::vector<std::string> texts, Image* image) {
 // Declarations of code that is not executed.
 void read_declarations(const void* container, unsigned capability, Image* image) {
   std::string code;
-  const FatBinaryEntry cubin = choose(container, capability, false);
+  const ptx::FatbinEntry cubin = choose(container, capability, false);
   if (cubin.code != nullptr && unpack(cubin, &code)) return read_cubin(code.data(), image);
-  const FatBinaryEntry ptx = choose(container, capability, true);
+  const ptx::FatbinEntry ptx = choose(container, capability, true);
   if (ptx.code != nullptr && unpack(ptx, &code)) return read_ptx_declarations(code, image);
   image->opaque = true;
 }
@@ -146,8 +146,7 @@ std::string errors_of_ptx(std::string_view text) {
 }
 
 CUresult read_image(const void* code, unsigned capability, Image* image) {
-  std::uint32_t magic = 0;
-  std::memcpy(&magic, code, sizeof magic);
+  const std::uint32_t magic = ptx::magic_of(code);
   if (magic == ptx::kFatbinWrapperMagic) {
     const auto* wrapper = static_cast<const ptx::FatbinWrapper*>(code);
     read_fat_binary(wrapper->data, parts_of(*wrapper), capability, image);
@@ -170,11 +169,10 @@ CUresult read_image(const void* code, unsigned capability, Image* image) {
 }
 
 unsigned highest_ptx(const void* code) {
-  std::uint32_t magic = 0;
-  std::memcpy(&magic, code, sizeof magic);
+  const std::uint32_t magic = ptx::magic_of(code);
   unsigned highest = 0;
   const auto look = [&](const void* container) {
-    for_each_entry(container, [&](const FatBinaryEntry& entry) {
+    for_each_entry(container, [&](const ptx::FatbinEntry& entry) {
       if (entry.is_ptx()) highest = std::max(highest, entry.header.architecture);
     });
   };

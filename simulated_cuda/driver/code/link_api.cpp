@@ -22,8 +22,8 @@ namespace gmt::sim {
 namespace {
 
 CUresult add_fat_binary(LinkState& link, const void* container) {
-  FatBinaryEntry best;
-  for_each_entry(container, [&](const FatBinaryEntry& entry) {
+  ptx::FatbinEntry best;
+  for_each_entry(container, [&](const ptx::FatbinEntry& entry) {
     const bool newer = best.code == nullptr || entry.header.architecture > best.header.architecture;
     if (entry.is_ptx() && newer) best = entry;
   });

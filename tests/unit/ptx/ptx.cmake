@@ -20,4 +20,5 @@ function(gmt_ptx_tests name library)
   endif()
 endfunction()
 
-gmt_ptx_tests(unit_ptx ptx ptx/syntax ptx/flow)
+gmt_ptx_tests(unit_ptx ptx ptx/fatbin ptx/syntax ptx/flow)
+target_link_libraries(unit_ptx PRIVATE lz4)

@@ -4,19 +4,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <climits>
 #include <cstring>
 #include <elf.h>
-#include <lz4.h>
 #include <sys/mman.h>
-#include <zstd.h>
 
 #include "interposer/base/bounded_lock.h"
 #include "interposer/base/signal_guard.h"
 #include "interposer/coalescing/collector/core.h"
 #include "interposer/coalescing/collector/driver.h"
 #include "interposer/log/interned_text.h"
-#include "ptx/fatbin/fatbin.h"
+#include "ptx/fatbin/reader.h"
+#include "ptx/fatbin/unpack.h"
 
 namespace gmt::interposer::collector {
 
@@ -157,41 +155,27 @@ private:
 
 // ---- a fat binary
 
-void read_entry(const ptx::FatbinEntryHeader& entry, const char* code) noexcept {
-  const bool zstd = (entry.flags & ptx::kFatbinZstd) != 0,
-             lz4 = (entry.flags & ptx::kFatbinLz4) != 0;
-  if (!zstd && !lz4) return Cubin(code, entry.bytes).read();
-  if (entry.plain_bytes == 0 || entry.plain_bytes > kMostBytes) return;
-  if (entry.compressed_bytes > entry.bytes || entry.compressed_bytes > INT_MAX) return;
-  const Buffer plain(entry.plain_bytes);
+void read_entry(const ptx::FatbinEntry& entry) noexcept {
+  const ptx::FatbinEntryHeader& header = entry.header;
+  const ptx::FatbinPacking packing = ptx::packing_of(header);
+  if (packing == ptx::FatbinPacking::kPlain) return Cubin(entry.code, entry.bytes).read();
+  if (header.plain_bytes == 0 || header.plain_bytes > kMostBytes) return;
+  if (header.compressed_bytes > entry.bytes) return;
+  const Buffer plain(header.plain_bytes);
   if (plain.get() == nullptr) return;
-  if (zstd) {
-    const std::size_t bytes =
-      ZSTD_decompress(plain.get(), entry.plain_bytes, code, entry.compressed_bytes);
-    if (ZSTD_isError(bytes) == 0) Cubin(plain.get(), bytes).read();
-  } else {
-    static_assert(kMostBytes <= INT_MAX, "LZ4 counts in int");
-    const auto wanted_bytes = static_cast<int>(entry.plain_bytes);
-    const int bytes = LZ4_decompress_safe(code, plain.get(),
-                                          static_cast<int>(entry.compressed_bytes), wanted_bytes);
-    if (bytes == wanted_bytes) Cubin(plain.get(), entry.plain_bytes).read();
-  }
+  std::size_t bytes = 0;
+  if (ptx::unpack_code(packing, entry.code, header.compressed_bytes, plain.get(),
+                       header.plain_bytes, &bytes))
+    Cubin(plain.get(), bytes).read();
 }
 
-// Calls visit(data, entry, code) for each cubin.
+// Calls visit(entry) for each cubin. The driver has read the container: its header tells its size.
 template <class Visit> void each_cubin(const char* image, Visit visit) noexcept {
-  ptx::FatbinContainer container;
-  std::memcpy(&container, image, sizeof container);
-  if (container.header_bytes < sizeof container || container.bytes > kMostBytes) return;
-  const std::size_t end = container.header_bytes + static_cast<std::size_t>(container.bytes);
-  ptx::FatbinEntryHeader entry;
-  for (std::size_t at = container.header_bytes; at + sizeof entry <= end;) {
-    std::memcpy(&entry, image + at, sizeof entry);
-    if (entry.header_bytes < sizeof entry || entry.header_bytes > end - at) return;
-    at += entry.header_bytes;
-    if (entry.bytes > end - at) return;
-    if (entry.kind == ptx::kFatbinCubin) visit(entry, image + at);
-    at += entry.bytes;
+  const std::uint64_t bytes = ptx::fatbin_bytes(image);
+  if (bytes > kMostBytes) return;
+  ptx::FatbinReader reader(image, static_cast<std::size_t>(bytes));
+  for (ptx::FatbinEntry entry; reader.next(entry) && entry.is_whole();) {
+    if (entry.is_cubin()) visit(entry);
   }
 }
 
@@ -208,16 +192,13 @@ void read_fatbin(const char* image) noexcept {
   const auto device = static_cast<unsigned>(architecture());
   unsigned best = 0;
   const auto fits = [device](unsigned sm) { return sm / 10 == device / 10 && sm <= device; };
-  each_cubin(image, [&](const ptx::FatbinEntryHeader& entry, const char*) {
-    if (fits(entry.architecture)) best = std::max<unsigned>(best, entry.architecture);
+  each_cubin(image, [&](const ptx::FatbinEntry& entry) {
+    const unsigned sm = entry.header.architecture;
+    if (fits(sm)) best = std::max(best, sm);
   });
-  each_cubin(image, [&](const ptx::FatbinEntryHeader& entry, const char* code) {
-    if (best != 0 && entry.architecture == best) read_entry(entry, code);
+  each_cubin(image, [&](const ptx::FatbinEntry& entry) {
+    if (best != 0 && entry.header.architecture == best) read_entry(entry);
   });
-}
-
-bool has_magic(const char* image, std::uint32_t magic) noexcept {
-  return std::memcmp(image, &magic, sizeof magic) == 0;
 }
 
 // Under `reading`.
@@ -225,7 +206,7 @@ void read_image(const void* image, std::size_t bytes) noexcept {
   if (time_taken > kMostTime) return;
   const std::uint64_t began = core->now();
   const auto* from = static_cast<const char*>(image);
-  if (has_magic(from, ptx::kFatbinMagic)) {
+  if (ptx::magic_of(from) == ptx::kFatbinMagic) {
     read_fatbin(from);
   } else if (std::memcmp(from, ELFMAG, SELFMAG) == 0) {
     Cubin(from, bytes).read();
@@ -242,8 +223,7 @@ void learn_code(const void* image, std::size_t bytes) noexcept {
   if (!lock.held()) return;
   if (!core->is_in_file(image)) {
     if (bytes <= kMostBytesInMemory) read_image(image, bytes);
-  } else if (has_magic(static_cast<const char*>(image), ptx::kFatbinMagic) &&
-             image_count < kMostImages) {
+  } else if (ptx::magic_of(image) == ptx::kFatbinMagic && image_count < kMostImages) {
     images[image_count++] = image;
   }
 }

@@ -15,7 +15,7 @@
 #include "interposer/base/text_file.h"
 #include "interposer/coalescing/collector/core.h"
 #include "interposer/coalescing/collector/sampling/code_bound.h"
-#include "ptx/fatbin/fatbin.h"
+#include "ptx/fatbin/reader.h"
 
 namespace gmt::interposer::collector {
 
@@ -26,12 +26,6 @@ constexpr unsigned kMostImages = 1 << 12;
 constinit std::atomic<std::uint64_t> saved[kMostImages] = {}; // hashes; 0 is free
 constinit std::atomic<unsigned> images{0};
 constinit std::atomic<bool> saving{false};
-
-std::uint32_t magic_of(const void* image) noexcept {
-  std::uint32_t magic = 0;
-  std::memcpy(&magic, image, sizeof magic);
-  return magic;
-}
 
 std::size_t size_of_elf(const char* image) noexcept {
   Elf64_Ehdr header;
@@ -89,17 +83,14 @@ bool write_whole(const char* path, const char* bytes, std::size_t size) noexcept
 
 std::size_t size_of_image(const void* image) noexcept {
   if (std::memcmp(image, ELFMAG, SELFMAG) == 0) return size_of_elf(static_cast<const char*>(image));
-  ptx::FatbinContainer container;
-  if (magic_of(image) != ptx::kFatbinMagic) return 0;
-  std::memcpy(&container, image, sizeof container);
-  return container.bytes <= kMostBytes
-           ? container.header_bytes + static_cast<std::size_t>(container.bytes)
-           : 0;
+  if (ptx::magic_of(image) != ptx::kFatbinMagic) return 0;
+  const std::uint64_t bytes = ptx::fatbin_bytes(image);
+  return bytes <= kMostBytes ? static_cast<std::size_t>(bytes) : 0;
 }
 
 void save_image(const void* image, std::size_t bytes) noexcept {
   if (image == nullptr) return;
-  if (magic_of(image) == ptx::kFatbinWrapperMagic) {
+  if (ptx::magic_of(image) == ptx::kFatbinWrapperMagic) {
     ptx::FatbinWrapper wrapper;
     std::memcpy(&wrapper, image, sizeof wrapper);
     image = wrapper.data;

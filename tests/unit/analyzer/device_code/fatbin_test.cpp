@@ -11,7 +11,7 @@
 
 #include "analyzer/device_code/fatbin.h"
 #include "analyzer/device_code/malloc_scan.h"
-#include "tests/unit/analyzer/support/fatbin_writer.h"
+#include "tests/unit/ptx/support/fatbin_writer.h"
 #include "trace/device_ring.h"
 
 namespace gmt {

@@ -13,7 +13,7 @@
 #include "analyzer/report/report_builder.h"
 #include "analyzer/symbols/elf_file.h"
 #include "tests/unit/analyzer/support/access_log_writer.h"
-#include "tests/unit/analyzer/support/fatbin_writer.h"
+#include "tests/unit/ptx/support/fatbin_writer.h"
 
 namespace gmt {
 namespace {

@@ -14,7 +14,7 @@
 #include "analyzer/report/report_builder.h"
 #include "analyzer/symbols/elf_file.h"
 #include "tests/report/made_up_reports.h"
-#include "tests/unit/analyzer/support/fatbin_writer.h"
+#include "tests/unit/ptx/support/fatbin_writer.h"
 #include "trace/device_ring.h"
 
 namespace gmt {
