@@ -70,7 +70,7 @@ public:
   // add_member().
   void begin_member() noexcept;
   void add_member(unsigned index, std::uint16_t result) noexcept;
-  // After complete(), of a launch that was refused: what it asked for, and what its kernel may have.
+  // After complete(), of a launch that was refused: what it asked for and what its kernel may have.
   void note_limits(const LaunchRequest& request) noexcept;
   // The order that its record has while it is in progress; 0 if it gets one later, or has none.
   std::uint64_t order() const noexcept { return record.order_at == OrderAt::kBefore ? order_ : 0; }

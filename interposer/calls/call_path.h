@@ -237,7 +237,8 @@ template <trace::Kind Known>
 // Whether the trace should know something beside the call itself.
 template <trace::Kind Known> inline bool Call::has_facts(std::uint16_t result) const noexcept {
   if (result != 0) return is_kind<Known>(record, trace::Kind::kAlloc);
-  if (Known != trace::Kind::kNone) return false; // of pools, launches and copies nothing is followed
+  // Of pools, launches and copies nothing is followed.
+  if (Known != trace::Kind::kNone) return false;
   return concerns_host_memory(record) || concerns_retired_memory(record) ||
          is_kind<Known>(record, trace::Kind::kLife);
 }
