@@ -8,6 +8,7 @@ if(TARGET gpumemtrace)
     target_link_options(gpumemtrace PRIVATE -static -static-libgcc -static-libstdc++)
     # Without these, cmake goes back to shared libraries behind the last static one.
     set_target_properties(gpumemtrace PROPERTIES LINK_SEARCH_START_STATIC ON LINK_SEARCH_END_STATIC ON)
+    include(ThirdParty)
   endif()
   install(TARGETS gpumemtrace RUNTIME DESTINATION bin)
 endif()

@@ -91,6 +91,15 @@ bool starts_a_program(CommandId id) {
          id == CommandId::kNvcc;
 }
 
+// The libraries of others in it: a scanner for weaknesses wants to know them.
+std::string libraries() {
+#ifdef GPUMEMTRACE_LIBRARIES
+  return "contains: " GPUMEMTRACE_LIBRARIES "\n";
+#else
+  return "contains no library of others: it is linked with those of this machine\n";
+#endif
+}
+
 } // namespace
 
 int dispatch(std::vector<std::string> arguments) {
@@ -106,10 +115,13 @@ int dispatch(std::vector<std::string> arguments) {
     return command_help(settings);
   }
   if (first == "--version") {
-    if (arguments.size() > 1)
-      throw UserError("'--version' stands alone, and '" + arguments[1] + "' is one word more",
+    const bool is_verbose = arguments.size() > 1 && arguments[1] == "--verbose";
+    if (const std::size_t most = is_verbose ? 2 : 1; arguments.size() > most)
+      throw UserError("'--version' stands alone, or with '--verbose', and '" + arguments[most] +
+                        "' is one word more",
                       ExitStatus::kUsage);
-    write_output(STDOUT_FILENO, "standard output", "gpumemtrace " + tool_version() + "\n");
+    write_output(STDOUT_FILENO, "standard output",
+                 "gpumemtrace " + tool_version() + "\n" + (is_verbose ? libraries() : ""));
     return 0;
   }
   const CommandInfo* command = find_command(first);

@@ -287,6 +287,10 @@ class Help(CommandCase):
         )
         self.assert_help(["--help", "check"], "gpumemtrace check")
         self.assert_usage_error(["--version", "extra"], "'--version' stands alone")
+        self.assert_usage_error(["--version", "--verbose", "extra"], "'extra' is one word more")
+        verbose = self.run_command("--version", "--verbose")
+        self.assertEqual(verbose.returncode, 0)
+        self.assertRegex(verbose.stdout, r"^gpumemtrace \d+\.\d+\.\d+\ncontains[: ].*\n$")
 
     def test_findings_say_what_rules_are_compared_with(self):
         self.assert_help(

@@ -4,7 +4,7 @@
 
 test_install.py --cmake CMAKE --build FOLDER --throwing PROGRAM [--sample PROGRAM] [--static]
 
-Checked: what is there, that the command is static (--static), that no library needs a symbol newer than glibc 2.34 or
+Checked: what is there, that the command is static (--static) and THIRD_PARTY.md names what it contains, that no library needs a symbol newer than glibc 2.34 or
 looks for others outside its own folder, that a sample (a shared runtime) is reported on from there with an empty
 environment, and that a C++ program's unwinder is never ours. Needs readelf. Exit status: 0 all holds, 1 not.
 """
@@ -13,10 +13,23 @@ import argparse
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
+LIBRARY_OF_ARCHIVE = {
+    "boost_program_options": "Boost.Program_options",
+    "bz2": "bzip2",
+    "dw": "elfutils",
+    "elf": "elfutils",
+    "lz4": "LZ4",
+    "lzma": "liblzma",
+    "sqlite3": "SQLite",
+    "z": "zlib",
+    "zstd": "zstd",
+}
+UNNAMED_LIBRARIES = ["JSON for Modern C++", "d3", "fmt", "glibc", "libgcc", "libstdc++", "libunwind"]
 NEWEST = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29)}  # of distributions with GCC 11
 PROBLEMS = []
 
@@ -65,6 +78,25 @@ def check_files(prefix, build):
 def check_static(command):
     headers = output("readelf", "-lW", "-d", command)
     check("INTERP" not in headers and "NEEDED" not in headers, f"{command.name} is not static:\n{headers}")
+
+
+def check_third_party(prefix, build):
+    """Each archive of the command's link has its row, with a version and its licence's text."""
+    text = (prefix / "share/doc/gpumemtrace/THIRD_PARTY.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \| [^|]+ \| [^|]+ \|$", text, re.M))
+    linked = re.search(
+        r"^build analyzer/gpumemtrace:.*?LINK_LIBRARIES = ([^\n]*)", (build / "build.ninja").read_text(), re.M | re.S
+    )
+    archives = re.findall(r"/lib([\w+]+)\.a\b", linked[1])
+    check(len(archives) >= len(LIBRARY_OF_ARCHIVE), f"the command is linked with {archives}")
+    for name in [LIBRARY_OF_ARCHIVE.get(archive, archive) for archive in archives] + UNNAMED_LIBRARIES:
+        check(name in rows, f"THIRD_PARTY.md has no {name}")
+        check(f"\n## {name}\n" in text, f"THIRD_PARTY.md has no text of the licence of {name}")
+        if shutil.which("dpkg-query"):
+            check(rows.get(name) != "unknown", f"THIRD_PARTY.md does not know the version of {name}")
+    versions = output(prefix / "bin/gpumemtrace", "--version", "--verbose")
+    for name in ("elfutils", "SQLite", "libunwind", "zstd", "LZ4"):
+        check(f"{name} {rows.get(name)}" in versions, f"--version --verbose has no {name}: {versions}")
 
 
 def check_library(library):
@@ -142,6 +174,7 @@ def main():
         check_files(prefix, options.build)
         if options.static:
             check_static(prefix / "bin/gpumemtrace")
+            check_third_party(prefix, options.build)
         for library in sorted((prefix / "lib").rglob("*.so*")):
             check_library(library)
         if options.sample:

@@ -73,6 +73,7 @@ class Package(unittest.TestCase):
             "gpumemtrace/install/include/gpumemtrace/device.h",
             "gpumemtrace/install/include/gpumemtrace/gtest.h",
             "gpumemtrace/install/lib/cmake/gpumemtrace/gpumemtrace-config.cmake",
+            "gpumemtrace/install/share/doc/gpumemtrace/THIRD_PARTY.md",
             "gpumemtrace/__init__.py",
             "gpumemtrace/py.typed",
             "gpumemtrace/pytest_plugin.py",
