@@ -3,6 +3,8 @@
 
 import json
 import os
+import pathlib
+import re
 import shlex
 import shutil
 import subprocess
@@ -11,6 +13,7 @@ import unittest
 
 import browser
 
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "analyzer/report/html/page"
 VIEWS = ("overview", "findings", "timeline", "flame", "kernels")
 PAGES = (
     "training",
@@ -81,6 +84,16 @@ class EveryPage(unittest.TestCase):
         )
         self.assertIsNone(ran)
         page.complaints()
+
+    def test_scripts_use_what_d3_has_in_versions_5_to_7(self):
+        # https://observablehq.com/@d3/d3v6-migration-guide: these went, and listeners are given the event first.
+        gone = r"d3\.(?:event|mouse|touch|touches|clientPoint|customEvent|nest|map|keys|values|entries|histogram|voronoi)\b"
+        scripts = sorted(SCRIPTS.glob("*.js"))
+        self.assertGreater(len(scripts), 10)
+        for script in scripts:
+            text = script.read_text(encoding="utf-8")
+            self.assertEqual(re.findall(gone, text), [], script.name)
+            self.assertLessEqual(set(re.findall(r"\.on\('(\w+)'", text)), {"zoom"}, script.name)
 
     def test_names_of_the_program_are_text(self):
         for name in ("hostile", "bad_text"):

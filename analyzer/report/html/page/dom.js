@@ -18,6 +18,15 @@ function byId(id) {
   return document.getElementById(id);
 }
 
+// By the browser's own means: what d3 gives its listeners differs between its versions 5 and 6.
+function onEvent(selection, name, listener) {
+  for (const node of selection.nodes()) node.addEventListener(name, listener);
+}
+
+function positionIn(element, event) {
+  return new DOMPoint(event.clientX, event.clientY).matrixTransform(element.getScreenCTM().inverse());
+}
+
 // A figure that is shown in words and can be read back as it is.
 function figure(name, value, text) {
   return el('span', { 'data-figure': name, 'data-value': String(value) }, text);

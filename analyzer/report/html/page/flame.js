@@ -11,8 +11,8 @@ class FlameGraph {
     this.inverted = false;
     this.search = '';
     this.svg = d3.select(root).append('svg').attr('class', 'flame').attr('role', 'group')
-      .attr('aria-label', 'Flame graph. Arrow keys walk along the boxes, Enter zooms, Escape shows everything.')
-      .on('keydown', () => this.onKey(d3.event));
+      .attr('aria-label', 'Flame graph. Arrow keys walk along the boxes, Enter zooms, Escape shows everything.');
+    onEvent(this.svg, 'keydown', (event) => this.onKey(event));
     this.details = el('div', { class: 'details', role: 'status' });
     this.rows = el('div', {});
     root.append(this.details, this.rows);
@@ -58,14 +58,16 @@ class FlameGraph {
       made.append('rect').attr('height', BOX_HEIGHT - 1);
       made.append('text').attr('x', 4).attr('y', 13);
       made.append('title');
+      const act = (doing) => (event) => doing(d3.select(event.currentTarget).datum().node);
+      onEvent(made, 'click', act((node) => this.focusOn(node)));
+      onEvent(made, 'mouseenter', act((node) => this.describe(node)));
+      onEvent(made, 'focus', act((node) => this.describe(node)));
       return made;
     });
     groups.attr('class', (box) => `box ${box.node.language}${this.matches(box.node) ? ' match' : ''}`)
       .attr('tabindex', (box) => (box.node === this.active ? 0 : -1)).attr('role', 'button')
       .attr('aria-label', (box) => this.titleOf(box.node))
-      .attr('transform', (box) => `translate(${box.x},${box.node.depth * BOX_HEIGHT})`)
-      .on('click', (box) => this.focusOn(box.node))
-      .on('mouseenter', (box) => this.describe(box.node)).on('focus', (box) => this.describe(box.node));
+      .attr('transform', (box) => `translate(${box.x},${box.node.depth * BOX_HEIGHT})`);
     groups.select('rect').attr('width', (box) => Math.max(0.5, box.wide - 1));
     groups.select('text').text((box) => fittingText(this.labelOf(box.node), box.wide - 8));
     groups.select('title').text((box) => this.titleOf(box.node));

@@ -156,15 +156,17 @@ class Timeline {
 
   listen() {
     const show = oncePerFrame(() => this.showCursor());
-    this.svg.on('mousemove', () => {
-      const [at] = d3.mouse(this.plot.node());
+    onEvent(this.svg, 'mousemove', (event) => {
+      const at = positionIn(this.plot.node(), event).x;
       if (at < 0 || at > this.width) return;
       this.cursor = Math.min(this.count - 1, Math.floor(this.x.invert(at) / this.history.column_width));
       show();
-    }).on('mouseleave', () => {
+    });
+    onEvent(this.svg, 'mouseleave', () => {
       this.cursor = null;
       show();
-    }).on('keydown', () => this.onKey(d3.event));
+    });
+    onEvent(this.svg, 'keydown', (event) => this.onKey(event));
   }
 
   onKey(event) {
