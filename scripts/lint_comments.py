@@ -16,8 +16,8 @@ FILE_NAME = re.compile(rf"(?<![\w./*-])((?:[\w.-]+/)*[A-Za-z0-9][\w-]*\.(?:{ENDI
 FOREIGN = re.compile(
     r"(?:crt/|nvtx3/)?(?:\w+/)?(?:cuda\w*|cupti\w*|nvtx\w*|nvToolsExt\w*|driver_types|fatbinary_section|host_runtime)\.h"
 )
-# Names that stand for a user's files.
-EXAMPLES = {"a.js", "b.js", "file.cu", "linear.py", "step.cu", "train.cu"}
+# Names that stand for a user's files; what a build makes.
+EXAMPLES = {"a.js", "b.js", "file.cu", "linear.py", "step.cu", "train.cu", "THIRD_PARTY.md"}
 EMPTY_HEAD = re.compile(r"// See [\w./]+\.$")
 
 

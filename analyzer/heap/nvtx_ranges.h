@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program's NVTX ranges as a reader of the trace follows them: which are open where, as one
-// number a path
-// ("epoch 2 / forward"), and in which a block was allocated. Fed by EventStream (kRange records)
-// and the analysis (allocations and deaths), read by detectors and grouping through
-// ProcessFacts::ranges().
+// number a path ("epoch 2 / forward"), and in which a block was allocated.
 //
 // A path is the process's ranges (nvtxRangeStart) in the order of their starts, then the thread's
 // own (push and pop). Programs without NVTX pay one test an event; paths are numbered only where

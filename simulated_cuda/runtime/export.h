@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every runtime call goes through, and the state each thread has in the runtime.
 // Recorded<...>::call keeps the thread's last error; Forward<...>::call passes the arguments on to
-// a driver function. Made by exports.cpp from runtime_api.def. Invariant: no exception leaves a
+// a driver function: one for each row of runtime_api.def. Invariant: no exception leaves a
 // runtime call; a nested call keeps the kind of default stream of the outer one.
 #pragma once
 

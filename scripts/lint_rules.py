@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may include whom (the layers of the tree), and what the interposer's code must not call."""
+"""The rules of the house that no tool knows: who may include whom (the layers of the tree), what the interposer's code
+must not call, which words are plain.
+
+lint_rules.py [unittest's arguments]. Exit status: 0 nothing found, 1 something."""
 
 import glob
 import os
 import re
 import unittest
 
-import interposed_case
-
-SOURCES = os.environ["GMT_SOURCES"]
+SOURCES = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PARTS = ("interposer", "device_hooks", "analyzer")
 # Each room may include those above it, and none below.
 ROOMS = {
@@ -106,8 +107,7 @@ class Layers(unittest.TestCase):
         users = re.compile(r"^//.*\b(Used|Called|Read|Filled|Made|Fed|Asked|Shared|Seen) by\b|^//.*'s only\b", re.M)
         offenders = [
             f"{path}: {match.group(0)}"
-            for path in files("analyzer")
-            if not path.startswith(("analyzer/detectors/", "analyzer/heap/"))
+            for path in files(*PARTS, "ptx", "simulated_cuda", "trace")
             for match in users.finditer(text_of(path))
         ]
         self.assertEqual(offenders, [], "say what the file does, and its invariants")
@@ -238,7 +238,7 @@ class Words(unittest.TestCase):
     # A run that is named so, as its fixture is; this list; the time of a process.
     EXCEPT = (
         "tests/programs/device_heap_strange.cu",
-        "tests/routing/test_rules.py",
+        "scripts/lint_rules.py",
         "tests/command/fake_interposer.cpp",
     )
 
@@ -361,4 +361,4 @@ class Interposer(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    interposed_case.main()
+    unittest.main()
