@@ -8,6 +8,7 @@ In PTX each logged call is a load of the control variable followed by a branch; 
 library's. Each program is also run: its main() does the host's part only. No GPU.
 """
 
+import os
 import pathlib
 import re
 import subprocess
@@ -118,6 +119,7 @@ class Forms(unittest.TestCase):
         # With -G nvcc warns of the stack of code that uses libcu++'s atomics.
         self.expect_runs(self.nvcc("-G", "-O0", self.source("every_call.cu"), *FORCED, output="debug", strict=[]))
 
+    @unittest.skipUnless(os.environ.get("GMT_LONG_TESTS") == "1", "Thrust's headers take a minute: GMT_LONG_TESTS=1")
     def test_thrust_and_cub(self):
         _, functions, binary = self.program("thrust_and_cub.cu", *FORCED)
         self.expect_calls(functions, "one_malloc", 1, 0)
