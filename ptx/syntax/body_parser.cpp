@@ -80,15 +80,22 @@ private:
       guarded();
     } else if (lexer_.accept('{')) {
       open_scope();
+      add_statement(StatementKind::kOpen, kNone);
     } else if (lexer_.accept('}')) {
       if (names_.depth() < 2) lexer_.fail("a \"}\" that has no \"{\"");
       close_scope();
+      add_statement(StatementKind::kClose, kNone);
     } else if (!lexer_.accept(';')) {
       const std::size_t begin = lexer_.offset();
       const std::string_view directive = lexer_.accept_directive();
       if (directive.empty()) lexer_.fail_expected("an instruction");
       parse_directive(begin, directive);
     }
+  }
+
+  void add_statement(StatementKind kind, std::size_t id) {
+    body_.statements.push_back({kind, static_cast<std::uint32_t>(id),
+                                static_cast<std::uint32_t>(body_.instructions.size())});
   }
 
   void parse_directive(std::size_t begin, std::string_view directive) {
@@ -98,7 +105,8 @@ private:
     }
     if (directive == "pragma") {
       do {
-        lexer_.string("a string behind .pragma");
+        add_statement(StatementKind::kPragma, body_.pragmas.size());
+        body_.pragmas.push_back(lexer_.string("a string behind .pragma"));
       } while (lexer_.accept(','));
       lexer_.expect(';', "behind .pragma");
       return;
@@ -121,10 +129,8 @@ private:
   }
 
   void parse_loc() {
-    SourceLine line;
-    line.file = lexer_.integer32("the number of a file");
-    line.line = lexer_.integer32("a line");
-    line.column = lexer_.integer32("a column");
+    SourceLine line = position();
+    std::optional<SourceLine> call;
     while (lexer_.accept(',')) {
       const std::string_view word = lexer_.identifier("function_name or inlined_at");
       if (word == "function_name") {
@@ -132,18 +138,22 @@ private:
         line.function_label = is_section ? ".debug_str" : lexer_.identifier("a label");
         if (lexer_.accept('+')) line.function_offset = lexer_.integer("an offset");
       } else if (word == "inlined_at") {
-        const std::uint32_t file = lexer_.integer32("the number of a file");
-        const std::uint32_t number = lexer_.integer32("a line");
-        const std::uint32_t column = lexer_.integer32("a column");
-        line.inlined_at = body_.lines.find(file, number, column);
-        // The call itself had no .loc of its own.
-        if (line.inlined_at == 0)
-          line.inlined_at = body_.lines.add({file, number, column, 0, {}, 0});
+        call = position();
       } else {
         lexer_.fail("expected function_name or inlined_at, found " + quoted(word));
       }
     }
+    if (call) line.inlined_at = body_.lines.find_or_add(*call); // it may have no .loc itself
     line_ = body_.lines.add(line);
+    add_statement(StatementKind::kLine, line_);
+  }
+
+  SourceLine position() {
+    SourceLine line;
+    line.file = lexer_.integer32("the number of a file");
+    line.line = lexer_.integer32("a line");
+    line.column = lexer_.integer32("a column");
+    return line;
   }
 
   void parse_registers() {
@@ -159,14 +169,16 @@ private:
         if (count > 1u << 29) lexer_.fail("too many registers");
         lexer_.expect('>', "behind the number of registers");
       }
-      declare_registers(variable, count);
+      add_statement(StatementKind::kRegisters, body_.declarations.size());
+      body_.declarations.push_back(declare_registers(variable, count));
     } while (lexer_.accept(','));
     lexer_.expect(';', "behind registers");
   }
 
-  void declare_registers(const Variable& variable, std::uint32_t count) {
+  RegisterDeclaration declare_registers(const Variable& variable, std::uint32_t count) {
     const RegisterDeclaration declaration{variable.name, variable.type, variable.vector, count};
     if (!names_.declare(declaration)) fail_duplicate(variable.text_offset, variable.name);
+    return declaration;
   }
 
   void parse_variables(Space space) {
@@ -177,6 +189,7 @@ private:
       if (!names_.declare(variable.name, {NameKind::kLocal, index})) {
         fail_duplicate(variable.text_offset, variable.name);
       }
+      add_statement(StatementKind::kVariable, index);
       body_.variables.push_back(std::move(variable));
     } while (lexer_.accept(','));
     lexer_.expect(';', "behind a variable");
@@ -222,20 +235,7 @@ private:
     const auto next = static_cast<std::uint32_t>(body_.mnemonics.size());
     const auto [found, is_new] = mnemonic_numbers_.try_emplace(text, next);
     if (!is_new) return found->second;
-    Mnemonic mnemonic{text, {}, {}};
-    std::string_view rest = text;
-    for (bool first = true; !rest.empty(); first = false) {
-      const std::size_t point = rest.find('.');
-      std::string_view part = rest.substr(0, point);
-      while (!part.empty() && static_cast<unsigned char>(part.back()) <= ' ') part.remove_suffix(1);
-      if (first) {
-        mnemonic.opcode = part;
-      } else {
-        mnemonic.modifiers.push_back(part);
-      }
-      rest = point == std::string_view::npos ? std::string_view() : rest.substr(point + 1);
-    }
-    body_.mnemonics.push_back(std::move(mnemonic));
+    body_.mnemonics.push_back(mnemonic_of(text));
     return next;
   }
 
@@ -243,22 +243,25 @@ private:
     if (name.find_first_of(".:") != std::string_view::npos)
       lexer_.fail_at(begin, quoted(name) + " is no name of a label");
     if (lexer_.accept_directive("callprototype")) {
-      define(begin, name, OperandKind::kPrototype, body_.prototypes.size());
+      define(begin, name, OperandKind::kPrototype, StatementKind::kPrototype,
+             body_.prototypes.size());
       parse_prototype(name);
     } else if (lexer_.accept_directive("branchtargets")) {
-      define(begin, name, OperandKind::kTable, body_.tables.size());
+      define(begin, name, OperandKind::kTable, StatementKind::kTable, body_.tables.size());
       parse_table(name, true);
     } else if (lexer_.accept_directive("calltargets")) {
-      define(begin, name, OperandKind::kTable, body_.tables.size());
+      define(begin, name, OperandKind::kTable, StatementKind::kTable, body_.tables.size());
       parse_table(name, false);
     } else {
-      define(begin, name, OperandKind::kLabel, body_.labels.size());
+      define(begin, name, OperandKind::kLabel, StatementKind::kLabel, body_.labels.size());
       body_.labels.push_back({name, static_cast<std::uint32_t>(body_.instructions.size())});
     }
   }
 
-  void define(std::size_t begin, std::string_view name, OperandKind kind, std::size_t id) {
+  void define(std::size_t begin, std::string_view name, OperandKind kind, StatementKind statement,
+              std::size_t id) {
     if (!labels_.define(name, kind, id)) fail_duplicate(begin, name);
+    add_statement(statement, id);
   }
 
   void parse_prototype(std::string_view name) {
@@ -270,8 +273,13 @@ private:
     for (;;) {
       const std::string_view directive = lexer_.accept_directive();
       if (directive.empty()) break;
-      if (directive == "noreturn") prototype.noreturn = true;
-      if (lexer_.at_digit()) lexer_.integer("a number");
+      std::optional<std::uint64_t> value;
+      if (lexer_.at_digit()) value = lexer_.integer("a number");
+      if (directive == "noreturn") {
+        prototype.noreturn = true;
+      } else {
+        prototype.others.push_back({directive, value});
+      }
     }
     lexer_.expect(';', "behind a prototype");
     body_.prototypes.push_back(std::move(prototype));

@@ -27,9 +27,9 @@ std::uint32_t LineTable::add(const SourceLine& line) {
   return newest;
 }
 
-std::uint32_t LineTable::find(std::uint32_t file, std::uint32_t line, std::uint32_t column) const {
-  const auto found = newest_.find(Key{file, line, column});
-  return found == newest_.end() ? 0 : found->second;
+std::uint32_t LineTable::find_or_add(const SourceLine& line) {
+  const auto found = newest_.find(Key{line.file, line.line, line.column});
+  return found == newest_.end() ? add(line) : found->second;
 }
 
 std::vector<SourceFrame> LineTable::stack(const Module& module, std::uint32_t id) const {

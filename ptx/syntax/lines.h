@@ -39,8 +39,9 @@ public:
   std::size_t size() const { return lines_.size(); }
   const SourceLine& operator[](std::uint32_t id) const { return lines_[id]; }
   std::uint32_t add(const SourceLine& line); // the id
-  // The id of the newest line with this file, line and column; 0 if there is none.
-  std::uint32_t find(std::uint32_t file, std::uint32_t line, std::uint32_t column) const;
+  // The id of the newest line with the file, line and column of this one; it is added if there is
+  // none.
+  std::uint32_t find_or_add(const SourceLine& line);
   // Innermost first; empty for id 0.
   std::vector<SourceFrame> stack(const Module& module, std::uint32_t id) const;
 

@@ -106,6 +106,23 @@ bool Mnemonic::has(std::string_view modifier) const {
   return false;
 }
 
+Mnemonic mnemonic_of(std::string_view text) {
+  Mnemonic mnemonic{text, {}, {}};
+  std::string_view rest = text;
+  for (bool first = true; !rest.empty(); first = false) {
+    const std::size_t point = rest.find('.');
+    std::string_view part = rest.substr(0, point);
+    while (!part.empty() && static_cast<unsigned char>(part.back()) <= ' ') part.remove_suffix(1);
+    if (first) {
+      mnemonic.opcode = part;
+    } else {
+      mnemonic.modifiers.push_back(part);
+    }
+    rest = point == std::string_view::npos ? std::string_view() : rest.substr(point + 1);
+  }
+  return mnemonic;
+}
+
 Call call_of(const Body& body, const Instruction& instruction) {
   Call call;
   const Operand* operand = body.begin(instruction);

@@ -131,7 +131,11 @@ std::uint32_t Names::number_of(const RegisterUse& use, std::uint32_t component,
                             static_cast<std::uint64_t>(use.number) << 3 | component;
   const auto next = static_cast<std::uint32_t>(registers.size());
   const std::uint32_t number = numbers_.find_or_add(key, next);
-  if (number == next) registers.push_back({declarations_[use.declaration].type, written});
+  if (number == next) {
+    const RegisterDeclaration& declared = declarations_[use.declaration];
+    registers.push_back(
+      {declared.type, written, declared.vector, static_cast<std::uint8_t>(component)});
+  }
   return number;
 }
 

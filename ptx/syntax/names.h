@@ -35,14 +35,6 @@ struct Name {
   std::uint32_t index = 0; // of a declaration of registers, or see OperandKind
 };
 
-// ".reg .v4 .f32 %name<count>": `count` is kNone for a single register.
-struct RegisterDeclaration {
-  std::string_view name;
-  Type type = Type::kNone;
-  std::uint8_t vector = 1;
-  std::uint32_t count = kNone;
-};
-
 // A register as it is written: which declaration, and which of its registers.
 struct RegisterUse {
   std::uint32_t declaration = 0;

@@ -121,6 +121,7 @@ void Operands::add_offset(Operand& operand) {
     return;
   }
   operand.bits += offset;
+  operand.has_offset = true;
 }
 
 Operand Operands::name() {

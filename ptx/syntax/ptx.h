@@ -145,6 +145,7 @@ struct Operand {
   OperandKind kind = OperandKind::kDiscard;
   bool negated = false;
   Number number = Number::kInteger;
+  bool has_offset = false;  // [a+0]: without optimisation ptxas makes other code of it than of [a]
   std::uint16_t count = 0;  // of parts
   std::uint32_t id = kNone; // see OperandKind; kAddress, kVector, kPair, kList: index of parts
   union {
@@ -161,6 +162,7 @@ struct Mnemonic {
   std::vector<std::string_view> modifiers;
   bool has(std::string_view modifier) const;
 };
+Mnemonic mnemonic_of(std::string_view text);
 
 struct Instruction {
   std::uint32_t mnemonic = 0;  // in Body::mnemonics
@@ -176,7 +178,17 @@ struct Instruction {
 // Only registers that the code names are here, numbered in the order of their first use.
 struct Register {
   Type type = Type::kNone;
-  std::string_view name; // as it is written where it is first used
+  std::string_view name;      // as it is written where it is first used, without a component
+  std::uint8_t vector = 1;    // registers that share this name: those of a ".reg .v4 .f32 %v", and
+  std::uint8_t component = 0; // which of them it is: 1 for %v.y
+};
+
+// ".reg .v4 .f32 %name<count>": `count` is kNone for a single register.
+struct RegisterDeclaration {
+  std::string_view name;
+  Type type = Type::kNone;
+  std::uint8_t vector = 1;
+  std::uint32_t count = kNone;
 };
 
 struct Label {
@@ -184,11 +196,20 @@ struct Label {
   std::uint32_t instruction = kNone; // the one behind it; Body::instructions.size(): the end
 };
 
+// A directive that means nothing here, and its number: ".abi_preserve 8".
+struct Directive {
+  std::string_view name;
+  std::optional<std::uint64_t> value;
+
+  bool operator==(const Directive&) const = default;
+};
+
 struct Prototype {
   std::string_view name;
   bool noreturn = false;
   std::vector<Variable> returns;
   std::vector<Variable> parameters;
+  std::vector<Directive> others;
 };
 
 struct Table {
@@ -197,15 +218,39 @@ struct Table {
   std::vector<std::uint32_t> targets; // in Body::labels or Module::functions()
 };
 
+// What stands between instructions. Names may mean other things in other scopes, so a text that is
+// made from a Body again needs the scopes.
+enum class StatementKind : std::uint8_t {
+  kOpen,      // {
+  kClose,     // }
+  kRegisters, // id: in Body::declarations
+  kVariable,  // id: in Body::variables
+  kLabel,     // id: in Body::labels
+  kPrototype, // id: in Body::prototypes
+  kTable,     // id: in Body::tables
+  kLine,      // .loc; id: in Body::lines
+  kPragma,    // id: in Body::pragmas
+};
+struct Statement {
+  StatementKind kind = StatementKind::kOpen;
+  std::uint32_t id = kNone;
+  std::uint32_t instruction = 0; // the one behind it; Body::instructions.size(): the end
+
+  bool operator==(const Statement&) const = default;
+};
+
 struct Body {
   std::vector<Instruction> instructions;
+  std::vector<Statement> statements; // in the order of the text
   std::vector<Operand> operands;
   std::vector<Mnemonic> mnemonics;
   std::vector<Register> registers;
-  std::vector<Variable> variables; // of all scopes; names may occur more than once
+  std::vector<RegisterDeclaration> declarations; // of all scopes, as are
+  std::vector<Variable> variables;               // these; names may occur more than once
   std::vector<Label> labels;
   std::vector<Prototype> prototypes;
   std::vector<Table> tables;
+  std::vector<std::string_view> pragmas; // between the quotes, escapes as they stand
   LineTable lines;
   // Registers of parameters and returns whose space is kRegister, kNone for the others.
   std::vector<std::uint32_t> parameter_registers;
