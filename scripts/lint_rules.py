@@ -46,7 +46,7 @@ ROOMS = {
         "hooks",
         "start",
     ),
-    "ptx": ("fatbin", "syntax", "flow"),
+    "ptx": ("fatbin", "syntax", "print", "flow"),
     "simulated_cuda/executor": ("program", "machine", "checks"),
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)

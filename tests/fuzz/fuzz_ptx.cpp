@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that the executor does with text before it runs it.
+// Everything that the executor does with text before it runs it. What is read is also printed and
+// read again: it must be the same.
 #include "tests/fuzz/fuzz_ptx.h"
 
 #include <cstdio>
@@ -9,6 +10,7 @@
 
 #include "ptx/syntax/link.h"
 #include "simulated_cuda/executor/program/slots.h"
+#include "tests/unit/ptx/support/syntax_difference.h"
 
 namespace gmt::test {
 namespace {
@@ -42,6 +44,15 @@ void check_operand(const ptx::Module& module, const ptx::Function& function, con
     require(operand.id + std::size_t{operand.count} <= body.operands.size(), "parts of an operand");
     break;
   default: break;
+  }
+}
+
+void check_printing(const ptx::Module& module) {
+  try {
+    const std::string difference = ptx::test::difference_when_printed(module);
+    require(difference.empty(), ("printed and read again: " + difference).c_str());
+  } catch (const ptx::ParseError& error) {
+    require(false, (std::string("what was printed: ") + error.what()).c_str());
   }
 }
 
@@ -89,6 +100,7 @@ void parse_ptx_input(const std::uint8_t* data, std::size_t size) {
     } catch (const ptx::ParseError&) { // the next function may be good
     }
   }
+  check_printing(*module);
   try {
     ptx::Linked::link({module, module}, nullptr);
   } catch (const ptx::LinkError&) { // names of both

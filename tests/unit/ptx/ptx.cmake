@@ -2,9 +2,12 @@
 # Unit tests of what reads PTX, and the PTX that compilers wrote, for other folders too.
 find_path(GMT_ZSTD_INCLUDE zstd.h REQUIRED)
 add_library(ptx_fixtures STATIC ${CMAKE_CURRENT_LIST_DIR}/support/ptx_fixtures.cpp)
-target_compile_definitions(ptx_fixtures PRIVATE GMT_PTX_FIXTURES="${PROJECT_SOURCE_DIR}/tests/executor/ptx")
+target_compile_definitions(ptx_fixtures PRIVATE GMT_TESTS="${PROJECT_SOURCE_DIR}/tests")
 target_include_directories(ptx_fixtures PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(ptx_fixtures PUBLIC gmt_warnings gmt_sanitize zstd)
+
+add_library(ptx_difference STATIC ${CMAKE_CURRENT_LIST_DIR}/support/syntax_difference.cpp)
+target_link_libraries(ptx_difference PUBLIC ptx gmt_warnings gmt_sanitize)
 
 # gmt_ptx_tests(<executable> <library> <folder>...): the tests of some folders of tests/unit.
 function(gmt_ptx_tests name library)
@@ -20,5 +23,5 @@ function(gmt_ptx_tests name library)
   endif()
 endfunction()
 
-gmt_ptx_tests(unit_ptx ptx ptx/fatbin ptx/syntax ptx/flow)
-target_link_libraries(unit_ptx PRIVATE lz4)
+gmt_ptx_tests(unit_ptx ptx ptx/fatbin ptx/syntax ptx/print ptx/flow)
+target_link_libraries(unit_ptx PRIVATE ptx_difference lz4)

@@ -13,8 +13,17 @@ namespace gmt::ptx::test {
 
 std::vector<std::filesystem::path> fixtures() {
   std::vector<std::filesystem::path> found;
-  for (const auto& entry : std::filesystem::directory_iterator(GMT_PTX_FIXTURES)) {
+  for (const auto& entry : std::filesystem::directory_iterator(GMT_TESTS "/executor/ptx")) {
     if (entry.path().extension() == ".zst") found.push_back(entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::vector<std::filesystem::path> all_texts() {
+  std::vector<std::filesystem::path> found = fixtures();
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(GMT_TESTS)) {
+    if (entry.path().extension() == ".ptx") found.push_back(entry.path());
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -22,7 +31,8 @@ std::vector<std::filesystem::path> fixtures() {
 
 std::string read_fixture(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  const std::string packed((std::istreambuf_iterator<char>(file)), {});
+  std::string packed((std::istreambuf_iterator<char>(file)), {});
+  if (path.extension() != ".zst") return packed;
   const unsigned long long size = ZSTD_getFrameContentSize(packed.data(), packed.size());
   if (size > 1u << 30) throw std::runtime_error("no size in " + path.string());
   std::string text(size, '\0');
