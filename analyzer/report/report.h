@@ -37,6 +37,7 @@ struct Report {
   bool no_cuda_calls = false;
   bool with_sources = true; // lines of the sources may be read, and shown
   Conclusion conclusion;
+  bool is_concluded = true; // false: read from a file that has no conclusion
 
   std::uint64_t count(Severity severity) const;
 };

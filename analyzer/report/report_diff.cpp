@@ -122,6 +122,7 @@ std::uint64_t count_of(const ReportDiff& diff, BaselineState state) {
 } // namespace
 
 bool ReportDiff::fails_anew() const {
+  if (!knows_failures_before) return false;
   return std::ranges::any_of(failures_after, [this](const Failure& now) {
     return std::ranges::none_of(failures_before, [&now](const Failure& then) {
       // Others have counts in their sentences.
@@ -148,6 +149,7 @@ ReportDiff diff_reports(const Report& before, Report after, Tolerance tolerance)
   diff.live_before = first.live_bytes;
   diff.live_after = second.live_bytes;
   diff.holders = changed_holders(before, after);
+  diff.knows_failures_before = before.is_concluded;
   diff.failures_before = failures_of(before);
   diff.failures_after = failures_of(after);
   for (std::size_t i = 0; i < after.findings.size(); ++i) {

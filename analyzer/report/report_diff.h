@@ -24,6 +24,7 @@ struct ReportDiff {
   std::vector<HolderChange> holders; // those that changed, the largest change first
   // Why each is no whole run that went well, beside its findings
   std::vector<Failure> failures_before, failures_after;
+  bool knows_failures_before = true; // else none is called new
 
   // The run after failed as the one before did not: what is gone may only not have been reached.
   bool fails_anew() const;

@@ -138,6 +138,7 @@ Report parse_report(std::string_view text, const std::string& name) {
     report.processes.push_back(process_from(process));
   for (const ReportJson& finding : member(json, "findings"))
     report.findings.push_back(finding_from_report(finding));
+  report.is_concluded = member(json, "conclusion").is_object();
   for (const ReportJson& failure : member(member(json, "conclusion"), "failures"))
     if (auto known = failure_from(failure)) report.conclusion.failures.push_back(std::move(*known));
   set_fingerprints(report.findings);

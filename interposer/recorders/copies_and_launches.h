@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a kind of call means, by argument position: one list of small recorders, from which the rows
-// of trace/cuda_api.def choose. A recorder is a class template over positions
-// with
-//   before(Record&, args)  fills the record from input arguments, before the real call;
-//   after(Record&, args)   fills what only a successful call answers. Absent where there is
-//   nothing.
-// A position that does not fit the row's type does not compile.
-// Input structures are read only where the call itself must read them; output parameters only after
-// success.
+// of trace/cuda_api.def choose. It is one file because it is one list. A recorder is a class
+// template over positions: before(Record&, args) fills the record from input arguments, before the
+// real call; after(Record&, args) fills what only a successful call answers, and is absent where
+// there is nothing. A position that does not fit the row's type does not compile. Input structures
+// are read only where the call itself must read them; output parameters only after success.
 #pragma once
 
 #include <cuda.h>

@@ -98,6 +98,10 @@ class Diff(CommandCase):
         self.assertEqual((rows, result.returncode), ([], 0))
         self.assertIn("the run before: the program was killed by SIGSEGV", result.stdout)
         self.assertEqual(self.rows("crashed.json", "crashed.json")[1].returncode, 0)
+        self.json_report(PLAIN, "old.json", lambda report: report.pop("conclusion"))
+        rows, result = self.rows("old.json", "crashed.json")  # which may have crashed as well
+        self.assertEqual((rows, result.returncode), ([], 0))
+        self.assertIn("the run after: the program was killed by SIGSEGV", result.stdout)
         self.json_report(PLAIN, "unrun.json", unrun)
         self.assertEqual(self.rows("crashed.json", "unrun.json")[1].returncode, 1)
 

@@ -77,6 +77,15 @@ class Compare(unittest.TestCase):
         page.run("document.querySelector('#view-compare td a').click()")
         self.assertFalse(page.run("return document.getElementById('view-findings').hidden"))
 
+    def test_a_run_that_failed_is_named(self):
+        crashed = report_of(PLAIN)
+        crashed["conclusion"]["failures"].append({"reason": "program", "message": "the program was killed by SIGSEGV"})
+        file = os.path.join(browser.FOLDER, "crashed.json")
+        with open(file, "w", encoding="utf-8") as out:
+            json.dump(crashed, out)
+        self.assertEqual(self.compare(PLAIN, file).returncode, 1)
+        self.assertEqual(page.texts("#view-compare p.failure"), ["The run after: the program was killed by SIGSEGV."])
+
     def test_json_reports(self):
         with tempfile.TemporaryDirectory() as folder:
             paths = []

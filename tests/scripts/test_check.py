@@ -17,6 +17,7 @@ class Check(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.environment = {**os.environ, "GPUMEMTRACE_BUILD_DIR": cls.folder.name}
+        cls.environment.pop("GPUMEMTRACE_NO_SYSTEM_CUDA", None)  # the toolkit is that of this build
         cls.first = cls.check("unit_calls")
 
     @classmethod
