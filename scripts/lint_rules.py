@@ -227,6 +227,36 @@ class Layers(unittest.TestCase):
         self.assertEqual(offenders, [], "stacks have a StackRole; analyzer/model/stack_role.cpp has its words")
 
 
+class Dialect(unittest.TestCase):
+    """One way to write what C++ allows in several."""
+
+    FOLDERS = ("analyzer", "device_hooks", "interposer", "ptx", "simulated_cuda", "trace")
+    BARE = re.compile(r"(?<![\w:.>])(?:size_t|u?int(?:8|16|32|64)_t|u?intptr_t|ptrdiff_t)\b")
+    # Installed under another name than they have here, so they find each other by where they lie.
+    INSTALLED = ("device_hooks/include/", "trace/device_ring.h", "trace/format.h", "trace/record_words.h")
+
+    def test_integers_are_of_std(self):
+        found = [f"{path}: {word}" for path in files(*self.FOLDERS) for word in self.BARE.findall(code_of(path))]
+        self.assertEqual(found, [], "std::size_t, std::uint64_t")
+
+    def test_bare_integers_are_found(self):
+        text = (
+            "std::size_t a; size_t b; auto c = static_cast<uint8_t>(a.size_t); my_size_t d; ::intptr_t e; f(int64_t);"
+        )
+        self.assertEqual(self.BARE.findall(text), ["size_t", "uint8_t", "int64_t"])
+
+    def test_includes_are_paths_from_the_root(self):
+        quoted = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+        found = [
+            f"{path}: {name}"
+            for path in files(*self.FOLDERS)
+            if not path.startswith(self.INSTALLED)
+            for name in quoted.findall(text_of(path))
+            if not os.path.exists(os.path.join(SOURCES, name))
+        ]
+        self.assertEqual(found, [], "a reader sees which file it is, and rules about rooms apply")
+
+
 class Words(unittest.TestCase):
     """Plain words, of the field: not those that only their author understands; and no claims of who uses a file."""
 

@@ -14,12 +14,12 @@
 // Entry points that nvcc's generated code calls; crt/host_runtime.h declares them for that code
 // alone.
 extern "C" {
-cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3, dim3, void**, size_t, cudaStream_t);
+cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3, dim3, void**, std::size_t, cudaStream_t);
 void** __cudaRegisterFatBinary(void*);
 void __cudaRegisterFunction(void**, const char*, char*, const char*, int, uint3*, uint3*, dim3*,
                             dim3*, int*);
-void __cudaRegisterManagedVar(void**, void**, char*, const char*, int, size_t, int, int);
-void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int);
+void __cudaRegisterManagedVar(void**, void**, char*, const char*, int, std::size_t, int, int);
+void __cudaRegisterVar(void**, char*, char*, const char*, int, std::size_t, int, int);
 }
 
 namespace gmt::interposer {

@@ -8,15 +8,17 @@
 
 #include <cuda.h>
 
+#include <cstddef>
+
 namespace gmt::sim {
 
 inline constexpr unsigned char kSimulatedRuntimeTable[16] = {
   'g', 'p', 'u', 'm', 'e', 'm', 't', 'r', 'a', 'c', 'e', '-', 's', 'i', 'm', '1'};
 
 struct SimulatedRuntimeTable {
-  size_t size;
-  CUresult (*declare_variable)(CUlibrary library, const char* name, size_t bytes, int managed);
-  void* (*host_view)(CUdeviceptr address, size_t bytes); // null if that is no allocation
+  std::size_t size;
+  CUresult (*declare_variable)(CUlibrary library, const char* name, std::size_t bytes, int managed);
+  void* (*host_view)(CUdeviceptr address, std::size_t bytes); // null if that is no allocation
   // A fat binary that the program registered, as soon as that is known: the device claims the
   // highest compute capability for which there is PTX.
   void (*announce_image)(const void* image);
@@ -30,7 +32,7 @@ inline constexpr unsigned char kSimulatedProfilerTable[16] = {
   'g', 'p', 'u', 'm', 'e', 'm', 't', 'r', 'a', 'c', 'e', '-', 's', 'i', 'm', '2'};
 
 struct SimulatedProfilerTable {
-  size_t size;
+  std::size_t size;
   void (*watch_launches)(void (*ran)(CUcontext context, const char* kernel));
 };
 

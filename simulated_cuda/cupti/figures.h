@@ -17,23 +17,25 @@ namespace gmt::sim {
 class Figures {
 public:
   void add_line(const std::string& line);
-  uint64_t metric(const std::string& name) const; // its id, 0 if it is none
-  uint64_t counter(const std::string& kernel, const std::string& name) const; // of a whole launch
-  size_t instructions_of(const std::string& name) const;
+  std::uint64_t metric(const std::string& name) const; // its id, 0 if it is none
+  // Of a whole launch.
+  std::uint64_t counter(const std::string& kernel, const std::string& name) const;
+  std::size_t instructions_of(const std::string& name) const;
   // Records of `launches` launches into data[*next...], as far as there is room.
-  void fill(const std::string& name, uint64_t launches, const std::set<uint64_t>& metrics,
-            CUpti_SassMetrics_Data* data, size_t room, size_t* next) const;
+  void fill(const std::string& name, std::uint64_t launches, const std::set<std::uint64_t>& metrics,
+            CUpti_SassMetrics_Data* data, std::size_t room, std::size_t* next) const;
 
 private:
   struct Kernel {
-    uint32_t cubin = 0, index = 0;
-    std::map<uint32_t, std::map<uint64_t, uint64_t>> instructions; // by offset: figures by metric
+    std::uint32_t cubin = 0, index = 0;
+    // By offset: figures by metric.
+    std::map<std::uint32_t, std::map<std::uint64_t, std::uint64_t>> instructions;
   };
   void add_counters(const std::string& kernel, std::istream& words);
   const Kernel& kernel(const std::string& name) const;
 
   std::map<std::string, Kernel> kernels_;
-  std::map<std::string, std::map<std::string, uint64_t>> counters_; // by kernel
+  std::map<std::string, std::map<std::string, std::uint64_t>> counters_; // by kernel
 };
 
 Figures read_figures();

@@ -3,7 +3,7 @@
 // makes them.
 #pragma once
 
-#include "figures.h"
+#include "simulated_cuda/cupti/figures.h"
 
 #include <cuda.h>
 
@@ -19,8 +19,8 @@ namespace gmt::sim {
 
 struct Window {
   bool enabled = false;
-  uint32_t device = 0;
-  std::map<std::string, uint64_t> launches; // since it was enabled or read
+  std::uint32_t device = 0;
+  std::map<std::string, std::uint64_t> launches; // since it was enabled or read
 };
 
 std::string staged_refusal(); // GPUMEMTRACE_SIM_CUPTI
@@ -29,9 +29,10 @@ struct Profiler {
   std::mutex mutex;
   bool initialized = false;
   int enables = 0;
-  bool knows_modules = false;                        // see cuptiEnableCallback
-  std::string only_function;                         // what is measured without
-  std::map<uint32_t, std::set<uint64_t>> configured; // by device: the metrics that were asked for
+  bool knows_modules = false; // see cuptiEnableCallback
+  std::string only_function;  // what is measured without
+  // By device: the metrics that were asked for.
+  std::map<std::uint32_t, std::set<std::uint64_t>> configured;
   std::map<CUcontext, Window> windows;
   Figures figures = read_figures();
   std::string refusal = staged_refusal();

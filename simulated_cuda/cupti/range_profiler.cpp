@@ -5,12 +5,13 @@
 // and closing a range wait for the context, as the real one was seen to (driver 580). A launch's
 // counters come from the file of GPUMEMTRACE_SIM_METRICS: lines of a kernel's linked name, the word
 // `whole` and figures of one launch, as in `_Z4copyPf whole dram__bytes_read.sum=4096`.
-#include "profiler.h"
+#include "simulated_cuda/cupti/profiler.h"
 
 #include <cuda.h>
 #include <cupti_profiler_host.h>
 #include <cupti_range_profiler.h>
 
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -23,8 +24,8 @@ struct CUpti_Profiler_Host_Object {
 struct CUpti_RangeProfiler_Object {
   CUcontext context = nullptr;
   bool configured = false, started = false, pushed = false;
-  size_t pass = 0;
-  uint8_t* data = nullptr;
+  std::size_t pass = 0;
+  std::uint8_t* data = nullptr;
   std::vector<std::string> launches; // in the range
 };
 
@@ -33,20 +34,20 @@ namespace {
 
 // The counter data holds which launches it is of; the host object knows the names of the counters.
 struct Data {
-  uint32_t ranges, launches, pass;
+  std::uint32_t ranges, launches, pass;
   char names[4000]; // ended by zeros
 };
 
-constexpr size_t kPasses = 2;
+constexpr std::size_t kPasses = 2;
 
 CUpti_RangeProfiler_Object* open_range = nullptr;
 
-size_t pass_of(const char* metric) {
+std::size_t pass_of(const char* metric) {
   return std::strcmp(metric, "lts__t_sectors_lookup_hit.sum") == 0 ? 1 : 0;
 }
 
 template <class Params>
-bool is_whole(const Params* p, size_t size) {
+bool is_whole(const Params* p, std::size_t size) {
   return p != nullptr && p->structSize >= size;
 }
 
@@ -79,7 +80,7 @@ cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetrics_Params* p
   if (p == nullptr || p->pHostObject == nullptr || p->ppMetricNames == nullptr)
     return CUPTI_ERROR_INVALID_PARAMETER;
   if (profiler().refusal == "counters not-supported") return CUPTI_ERROR_INVALID_METRIC_NAME;
-  for (size_t i = 0; i < p->numMetrics; ++i)
+  for (std::size_t i = 0; i < p->numMetrics; ++i)
     p->pHostObject->metrics.emplace_back(p->ppMetricNames[i]);
   return CUPTI_SUCCESS;
 }
@@ -194,8 +195,8 @@ EXPORT CUptiResult cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_P
     return CUPTI_ERROR_INVALID_OPERATION;
   auto* data = reinterpret_cast<Data*>(range->data);
   data->ranges = 1;
-  data->pass = static_cast<uint32_t>(range->pass);
-  size_t at = 0;
+  data->pass = static_cast<std::uint32_t>(range->pass);
+  std::size_t at = 0;
   for (const std::string& name : range->launches) {
     if (at + name.size() + 1 > sizeof data->names) break;
     std::memcpy(data->names + at, name.c_str(), name.size() + 1);
@@ -213,12 +214,13 @@ cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValues_Par
   }
   const auto* data = reinterpret_cast<const Data*>(p->pCounterDataImage);
   if (data->ranges != 1) return CUPTI_ERROR_INVALID_OPERATION;
-  for (size_t i = 0; i < p->numMetrics; ++i) {
+  for (std::size_t i = 0; i < p->numMetrics; ++i) {
     double value = 0;
     if (pass_of(p->ppMetricNames[i]) != data->pass)
       value = std::numeric_limits<double>::quiet_NaN();
     const char* name = data->names;
-    for (uint32_t launch = 0; launch < data->launches; ++launch, name += std::strlen(name) + 1) {
+    for (std::uint32_t launch = 0; launch < data->launches;
+         ++launch, name += std::strlen(name) + 1) {
       value += static_cast<double>(profiler().figures.counter(name, p->ppMetricNames[i]));
     }
     p->pMetricValues[i] = value;

@@ -9,8 +9,8 @@
 //
 // Invariants: calls to the driver are made as CUPTI makes them, by the driver's exports; a launch
 // is counted by the driver's call-back, under the driver's lock, and calls nothing there.
-#include "private_table.h"
-#include "profiler.h"
+#include "simulated_cuda/common/private_table.h"
+#include "simulated_cuda/cupti/profiler.h"
 
 #include <cuda.h>
 #include <cupti_callbacks.h>
@@ -18,6 +18,7 @@
 #include <cupti_sass_metrics.h>
 #include <cupti_target.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
@@ -86,8 +87,8 @@ bool wait_for(CUcontext context) { return call_in(context, "cuCtxSynchronize"); 
 namespace {
 
 // Instructions of the kernels that were launched in the window.
-size_t records_of(const Window& window) {
-  size_t count = 0;
+std::size_t records_of(const Window& window) {
+  std::size_t count = 0;
   for (const auto& [kernel, launches] : window.launches)
     count += profiler().figures.instructions_of(kernel);
   return count;
@@ -123,7 +124,7 @@ EXPORT CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
 // As the real one was seen to do (driver 580): a tool that asks for patched modules before the
 // configuration is set makes it keep book of modules, also when the subscriber has gone; without
 // that one function in all is measured.
-EXPORT CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle subscriber,
+EXPORT CUptiResult cuptiEnableCallback(std::uint32_t enable, CUpti_SubscriberHandle subscriber,
                                        CUpti_CallbackDomain domain, CUpti_CallbackId id) {
   if (subscriber == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   Guard guard(profiler().mutex);
@@ -154,7 +155,7 @@ EXPORT CUptiResult cuptiSassMetricsGetProperties(CUpti_SassMetrics_GetProperties
   if (p == nullptr || p->pChipName == nullptr || p->pMetricName == nullptr)
     return CUPTI_ERROR_INVALID_PARAMETER;
   if (profiler().refusal == "not-supported") return CUPTI_ERROR_NOT_SUPPORTED;
-  const uint64_t id = profiler().figures.metric(p->pMetricName);
+  const std::uint64_t id = profiler().figures.metric(p->pMetricName);
   if (id == 0 || profiler().refusal == std::string("without ") + p->pMetricName)
     return CUPTI_ERROR_INVALID_PARAMETER;
   // As on real devices, another chip has other ids.
@@ -172,7 +173,7 @@ EXPORT CUptiResult cuptiSassMetricsSetConfig(CUpti_SassMetricsSetConfig_Params* 
   if (all.refusal == "not-permitted") return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
   const auto [device, fresh] = all.configured.try_emplace(p->deviceIndex);
   if (!fresh) return CUPTI_ERROR_INVALID_OPERATION;
-  for (size_t i = 0; i < p->numOfMetricConfig; ++i) {
+  for (std::size_t i = 0; i < p->numOfMetricConfig; ++i) {
     if (p->pConfigs[i].outputGranularity != CUPTI_SASS_METRICS_OUTPUT_GRANULARITY_GPU)
       return CUPTI_ERROR_NOT_SUPPORTED;
     device->second.insert(p->pConfigs[i].metricId);
@@ -205,10 +206,10 @@ EXPORT CUptiResult cuptiSassMetricsEnable(CUpti_SassMetricsEnable_Params* p) {
     return CUPTI_ERROR_NOT_SUPPORTED;
   Guard guard(all.mutex);
   Window& window = all.windows[p->ctx];
-  if (window.enabled || all.configured.count(static_cast<uint32_t>(device)) == 0)
+  if (window.enabled || all.configured.count(static_cast<std::uint32_t>(device)) == 0)
     return CUPTI_ERROR_INVALID_OPERATION;
   window.enabled = true;
-  window.device = static_cast<uint32_t>(device);
+  window.device = static_cast<std::uint32_t>(device);
   window.launches.clear();
   return CUPTI_SUCCESS;
 }
@@ -251,8 +252,8 @@ EXPORT CUptiResult cuptiSassMetricsFlushData(CUpti_SassMetricsFlushData_Params* 
   if (!wait_for(p->ctx)) return CUPTI_ERROR_UNKNOWN;
   Profiler& all = profiler();
   Guard guard(all.mutex);
-  const std::set<uint64_t>& metrics = all.configured[window->device];
-  size_t record = 0;
+  const std::set<std::uint64_t>& metrics = all.configured[window->device];
+  std::size_t record = 0;
   for (const auto& [kernel, launches] : window->launches) {
     all.figures.fill(kernel, launches, metrics, p->pMetricsData, p->numOfPatchedInstructionRecords,
                      &record);

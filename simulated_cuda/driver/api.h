@@ -19,7 +19,7 @@ namespace gmt::sim {
   DRV(base, suffix, version, need, implementation)
 #define DRV_PTSZ(base, suffix, version, pt, need, implementation)                                  \
   DRV(base, suffix, version, need, implementation)
-#include "driver_api.def"
+#include "simulated_cuda/driver/driver_api.def"
 #undef DRV
 #undef DRV_PTDS
 #undef DRV_PTSZ

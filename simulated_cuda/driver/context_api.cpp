@@ -4,10 +4,10 @@
 // Invariant: a Context object is never deleted; `alive` says whether it may be used. A reset
 // primary context comes back to life under the same handle at the next retain, as on the real
 // driver.
-#include "api.h"
-#include "execution/prints.h"
-#include "state/lock.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/execution/prints.h"
+#include "simulated_cuda/driver/state/lock.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
 #include <cstdlib>
 #include <utility>
@@ -52,7 +52,7 @@ CUresult create(CUcontext* out, unsigned flags, CUdevice ordinal) {
   return push(context);
 }
 
-size_t default_limit(CUlimit limit) {
+std::size_t default_limit(CUlimit limit) {
   switch (limit) {
   case CU_LIMIT_STACK_SIZE: return 1024;
   case CU_LIMIT_PRINTF_FIFO_SIZE: return 7667712;
@@ -261,7 +261,7 @@ CUresult ctx_synchronize_of(CUcontext handle) {
 
 CUresult ctx_synchronize() { return ctx_synchronize_of(nullptr); }
 
-CUresult ctx_set_limit(CUlimit limit, size_t value) {
+CUresult ctx_set_limit(CUlimit limit, std::size_t value) {
   if (!limit_is_supported(limit)) return CUDA_ERROR_UNSUPPORTED_LIMIT;
   Context* context = this_thread().current();
   // The device heap is laid out when the first kernel that uses it is loaded: from then on its size
@@ -271,7 +271,7 @@ CUresult ctx_set_limit(CUlimit limit, size_t value) {
   return CUDA_SUCCESS;
 }
 
-CUresult ctx_get_limit(size_t* value, CUlimit limit) {
+CUresult ctx_get_limit(std::size_t* value, CUlimit limit) {
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!limit_is_supported(limit)) return CUDA_ERROR_UNSUPPORTED_LIMIT;
   const auto& limits = this_thread().current()->limits;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings of GPU core dumps, cuCoredumpGet/SetAttribute[Global]: kept and answered, as cuda.h
 // describes them. No dump is ever written. Those of a context are the global ones here.
-#include "api.h"
-#include "state/state.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/state/state.h"
 
 #include <csignal>
 #include <cstring>
@@ -36,7 +36,7 @@ std::string* text_of(CUcoredumpSettings setting) {
 
 } // namespace
 
-CUresult core_dump_get(CUcoredumpSettings setting, void* value, size_t* size) {
+CUresult core_dump_get(CUcoredumpSettings setting, void* value, std::size_t* size) {
   if (!state().initialized) std::raise(SIGSEGV); // as driver 580 does on an H200
   if (size == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (const bool* on = switch_of(setting)) {
@@ -58,8 +58,8 @@ CUresult core_dump_get(CUcoredumpSettings setting, void* value, size_t* size) {
   return CUDA_SUCCESS;
 }
 
-CUresult core_dump_set(CUcoredumpSettings setting, void* value, size_t* size) {
-  constexpr size_t kMostText = 1024; // cuda.h on CU_COREDUMP_FILE: up to 1023 characters
+CUresult core_dump_set(CUcoredumpSettings setting, void* value, std::size_t* size) {
+  constexpr std::size_t kMostText = 1024; // cuda.h on CU_COREDUMP_FILE: up to 1023 characters
   if (value == nullptr || size == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (bool* on = switch_of(setting)) {
     if (*size < sizeof *on) return CUDA_ERROR_INVALID_VALUE;
@@ -67,7 +67,7 @@ CUresult core_dump_set(CUcoredumpSettings setting, void* value, size_t* size) {
     return CUDA_SUCCESS;
   }
   if (std::string* text = text_of(setting)) {
-    const size_t length = strnlen(static_cast<const char*>(value), *size);
+    const std::size_t length = strnlen(static_cast<const char*>(value), *size);
     if (length >= kMostText) return CUDA_ERROR_INVALID_VALUE;
     text->assign(static_cast<const char*>(value), length);
     return CUDA_SUCCESS;

@@ -3,9 +3,9 @@
 // The values come from device_attributes.def; pitch and texture alignments and the memory size from
 // the environment. Invariant: all devices are alike but for their ordinal, PCI bus and UUID; every
 // pair of them has peer access.
-#include "api.h"
-#include "execution/capability.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/execution/capability.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
 #include <cstdio>
 #include <cstring>
@@ -20,7 +20,7 @@ struct Attribute {
 
 constexpr Attribute kAttributes[] = {
 #define ATTRIBUTE(name, value) {CU_DEVICE_ATTRIBUTE_##name, value},
-#include "device_attributes.def"
+#include "simulated_cuda/driver/device_attributes.def"
 #undef ATTRIBUTE
 };
 
@@ -59,7 +59,7 @@ CUresult device_get_count(int* count) {
 CUresult device_get_name(char* name, int length, CUdevice ordinal) {
   if (name == nullptr || length <= 0) return CUDA_ERROR_INVALID_VALUE;
   if (state().device(ordinal) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-  std::snprintf(name, static_cast<size_t>(length), "gpumemtrace simulated device");
+  std::snprintf(name, static_cast<std::size_t>(length), "gpumemtrace simulated device");
   return CUDA_SUCCESS;
 }
 
@@ -71,7 +71,7 @@ CUresult device_get_uuid(CUuuid* uuid, CUdevice ordinal) {
   return CUDA_SUCCESS;
 }
 
-CUresult device_total_mem(size_t* bytes, CUdevice ordinal) {
+CUresult device_total_mem(std::size_t* bytes, CUdevice ordinal) {
   const Device* device = state().device(ordinal);
   if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
@@ -120,7 +120,7 @@ CUresult device_get_properties(CUdevprop* p, CUdevice ordinal) {
 CUresult device_get_pci_bus_id(char* text, int length, CUdevice ordinal) {
   if (text == nullptr || length <= 0) return CUDA_ERROR_INVALID_VALUE;
   if (state().device(ordinal) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-  std::snprintf(text, static_cast<size_t>(length), "0000:%02X:00.0",
+  std::snprintf(text, static_cast<std::size_t>(length), "0000:%02X:00.0",
                 static_cast<unsigned>(ordinal + 1));
   return CUDA_SUCCESS;
 }
@@ -152,10 +152,10 @@ CUresult device_get_p2p_attribute(int* value, CUdevice_P2PAttribute attribute, C
   return CUDA_SUCCESS;
 }
 
-CUresult device_get_texture_1d_linear_max_width(size_t* width, CUarray_format, unsigned channels,
-                                                CUdevice ordinal) {
+CUresult device_get_texture_1d_linear_max_width(std::size_t* width, CUarray_format,
+                                                unsigned channels, CUdevice ordinal) {
   if (width == nullptr || channels == 0) return CUDA_ERROR_INVALID_VALUE;
-  *width = static_cast<size_t>(
+  *width = static_cast<std::size_t>(
     attribute_value(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH, ordinal));
   return CUDA_SUCCESS;
 }

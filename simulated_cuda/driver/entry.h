@@ -6,8 +6,8 @@
 // driver call.
 #pragma once
 
-#include "state/lock.h"
-#include "state/state.h"
+#include "simulated_cuda/driver/state/lock.h"
+#include "simulated_cuda/driver/state/state.h"
 
 #include <cuda.h>
 

@@ -2,7 +2,7 @@
 // cuGetErrorName and cuGetErrorString over trace/cuda_results.def.
 // Called through driver_api.def. Unknown numbers answer CUDA_ERROR_INVALID_VALUE and a null
 // pointer, as documented.
-#include "api.h"
+#include "simulated_cuda/driver/api.h"
 
 namespace gmt::sim {
 namespace {

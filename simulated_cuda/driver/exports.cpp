@@ -4,10 +4,10 @@
 // cuGetProcAddress(base, version, flags) therefore give the same address, as on the real driver.
 // The three expansions below are: row numbers, stubs, table. They must list the rows in the same
 // order.
-#include "api.h"
-#include "entry.h"
-#include "jump_stub.h"
-#include "state/observer.h"
+#include "simulated_cuda/common/jump_stub.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/entry.h"
+#include "simulated_cuda/driver/state/observer.h"
 
 #include <atomic>
 #include <csignal>
@@ -26,8 +26,8 @@ enum RowIndex : unsigned {
 #define DRV_NONE(base, suffix, version) row_##base##suffix,
 #define DRV_NONE_PTDS(base, suffix, version, pt) row_##base##suffix, row_##base##suffix##_ptds,
 #define DRV_NONE_PTSZ(base, suffix, version, pt) row_##base##suffix, row_##base##suffix##_ptsz,
-#include "driver_api.def"
-#include "unsupported_api.def"
+#include "simulated_cuda/driver/driver_api.def"
+#include "simulated_cuda/driver/unsupported_api.def"
 #undef DRV
 #undef DRV_PTDS
 #undef DRV_PTSZ
@@ -62,8 +62,8 @@ CUresult unsupported();
 #define DRV_NONE_PTSZ(base, suffix, version, pt)                                                   \
   STUB(base##suffix, kNothing, false, unsupported)                                                 \
   STUB(base##suffix##_ptsz, kNothing, true, unsupported)
-#include "driver_api.def"
-#include "unsupported_api.def"
+#include "simulated_cuda/driver/driver_api.def"
+#include "simulated_cuda/driver/unsupported_api.def"
 #undef DRV
 #undef DRV_PTDS
 #undef DRV_PTSZ
@@ -99,8 +99,8 @@ struct Row {
 constexpr int kDriverVersion = 13000;
 
 const Row kRows[] = {
-#include "driver_api.def"
-#include "unsupported_api.def"
+#include "simulated_cuda/driver/driver_api.def"
+#include "simulated_cuda/driver/unsupported_api.def"
 };
 static_assert(sizeof(kRows) / sizeof(kRows[0]) == kRowCount);
 

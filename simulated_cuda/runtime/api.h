@@ -4,13 +4,14 @@
 // differs from the header does not link.
 #pragma once
 
-#include "driver_calls.h"
-#include "export.h"
+#include "simulated_cuda/runtime/driver_calls.h"
+#include "simulated_cuda/runtime/export.h"
 
 #include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 #include <vector_types.h>
 
+#include <cstddef>
 #include <type_traits>
 
 // What nvcc's generated code calls: declared in crt/ headers that only nvcc may include.
@@ -21,18 +22,18 @@ void __cudaUnregisterFatBinary(void** handle);
 void __cudaRegisterFunction(void** handle, const char* host, char* device, const char* name,
                             int limit, uint3* tid, uint3* bid, dim3* block, dim3* grid, int* warp);
 void __cudaRegisterVar(void** handle, char* host, char* device, const char* name, int ext,
-                       size_t size, int constant, int global);
+                       std::size_t size, int constant, int global);
 void __cudaRegisterManagedVar(void** handle, void** host, char* device, const char* name, int ext,
-                              size_t size, int constant, int global);
-void __cudaRegisterHostVar(void** handle, const char* name, char* host, size_t size);
+                              std::size_t size, int constant, int global);
+void __cudaRegisterHostVar(void** handle, const char* name, char* host, std::size_t size);
 void __cudaRegisterUnifiedTable(void** handle, const void* table);
 char __cudaInitModule(void** handle);
-unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared,
                                      struct CUstream_st* stream);
-cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream);
+cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* shared, void* stream);
 cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* stub);
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
-                               size_t shared, cudaStream_t stream);
+                               std::size_t shared, cudaStream_t stream);
 }
 
 namespace gmt::sim {
@@ -44,7 +45,7 @@ namespace gmt::sim {
 #define RT_DEVICE(name, member)
 #define RT_FORWARD(name, member)
 #define RT_FORWARD_PTSZ(name, member)
-#include "runtime_api.def"
+#include "simulated_cuda/runtime/runtime_api.def"
 #undef RT
 #undef RT_PTDS
 #undef RT_PTSZ

@@ -2,8 +2,10 @@
 // CUDA arrays through the runtime: creation, release, descriptions.
 // Called through runtime_api.def. Only the 3-D creation function of the driver is used, as in
 // NVIDIA's runtime. Invariant: cudaFreeArray(NULL) succeeds without a driver call.
-#include "api.h"
-#include "formats.h"
+#include "simulated_cuda/runtime/api.h"
+#include "simulated_cuda/runtime/formats.h"
+
+#include <cstddef>
 
 namespace gmt::sim {
 namespace {
@@ -88,8 +90,8 @@ cudaError_t malloc_3d_array(cudaArray_t* out, const cudaChannelFormatDesc* desc,
   return to_runtime(driver().cuArray3DCreate(reinterpret_cast<CUarray*>(out), &made));
 }
 
-cudaError_t malloc_array(cudaArray_t* out, const cudaChannelFormatDesc* desc, size_t width,
-                         size_t height, unsigned flags) {
+cudaError_t malloc_array(cudaArray_t* out, const cudaChannelFormatDesc* desc, std::size_t width,
+                         std::size_t height, unsigned flags) {
   return malloc_3d_array(out, desc, {width, height, 0}, flags);
 }
 

@@ -4,9 +4,9 @@
 // thread's device, retained once per device. Invariant: the runtime holds at most one reference on
 // each primary context; cudaDeviceReset gives none back, as the driver keeps the count over a
 // reset.
-#include "context.h"
+#include "simulated_cuda/runtime/context.h"
 
-#include "export.h"
+#include "simulated_cuda/runtime/export.h"
 
 #include <atomic>
 #include <map>

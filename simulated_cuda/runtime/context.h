@@ -2,7 +2,7 @@
 // Contexts as the runtime handles them.
 #pragma once
 
-#include "driver_calls.h"
+#include "simulated_cuda/runtime/driver_calls.h"
 
 namespace gmt::sim {
 

@@ -6,14 +6,16 @@
 // wider than the pitch answers cudaErrorInvalidPitchValue (12) and an unknown kind
 // cudaErrorInvalidMemcpyDirection (21) from here. The driver answers one row wider than the pitch,
 // and sets.
-#include "api.h"
-#include "copy_kinds.h"
+#include "simulated_cuda/runtime/api.h"
+#include "simulated_cuda/runtime/copy_kinds.h"
+
+#include <cstddef>
 
 namespace gmt::sim {
 namespace {
 
-CUDA_MEMCPY2D plane(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
-                    size_t height, cudaMemcpyKind kind) {
+CUDA_MEMCPY2D plane(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                    std::size_t width, std::size_t height, cudaMemcpyKind kind) {
   CUDA_MEMCPY2D copy{};
   copy.srcMemoryType = source_type(kind);
   copy.srcHost = from;
@@ -28,7 +30,7 @@ CUDA_MEMCPY2D plane(void* to, size_t to_pitch, const void* from, size_t from_pit
   return copy;
 }
 
-CUresult copy_by_kind(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+CUresult copy_by_kind(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   switch (kind) {
   case cudaMemcpyHostToDevice: return driver().cuMemcpyHtoD(address_of(to), from, bytes);
   case cudaMemcpyDeviceToHost: return driver().cuMemcpyDtoH(to, address_of(from), bytes);
@@ -42,7 +44,7 @@ CUresult copy_by_kind(void* to, const void* from, size_t bytes, cudaMemcpyKind k
   }
 }
 
-CUresult copy_by_kind(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+CUresult copy_by_kind(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                       cudaStream_t stream) {
   switch (kind) {
   case cudaMemcpyHostToDevice:
@@ -60,8 +62,8 @@ CUresult copy_by_kind(void* to, const void* from, size_t bytes, cudaMemcpyKind k
   }
 }
 
-cudaError_t check_2d(size_t to_pitch, size_t from_pitch, size_t width, size_t height,
-                     cudaMemcpyKind kind) {
+cudaError_t check_2d(std::size_t to_pitch, std::size_t from_pitch, std::size_t width,
+                     std::size_t height, cudaMemcpyKind kind) {
   if (height > 1 && (width > to_pitch || width > from_pitch)) return cudaErrorInvalidPitchValue;
   if (!kind_is_known(kind)) return cudaErrorInvalidMemcpyDirection;
   return use_context();
@@ -71,7 +73,7 @@ cudaError_t fill(cudaPitchedPtr target, int value, cudaExtent extent, const cuda
   if (extent.width == 0 || extent.height == 0 || extent.depth == 0) return use_context();
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;
   const auto byte = static_cast<unsigned char>(value);
-  const auto rows = [&](CUdeviceptr at, size_t height) {
+  const auto rows = [&](CUdeviceptr at, std::size_t height) {
     return stream == nullptr
              ? driver().cuMemsetD2D8(at, target.pitch, byte, extent.width, height)
              : driver().cuMemsetD2D8Async(at, target.pitch, byte, extent.width, height, *stream);
@@ -79,7 +81,7 @@ cudaError_t fill(cudaPitchedPtr target, int value, cudaExtent extent, const cuda
   // Slices without rows between them are one block of rows.
   if (extent.depth == 1 || target.ysize == extent.height)
     return to_runtime(rows(address_of(target.ptr), extent.height * extent.depth));
-  for (size_t z = 0; z < extent.depth; ++z) {
+  for (std::size_t z = 0; z < extent.depth; ++z) {
     const CUresult result =
       rows(address_of(target.ptr) + z * target.pitch * target.ysize, extent.height);
     if (result != CUDA_SUCCESS) return to_runtime(result);
@@ -89,14 +91,14 @@ cudaError_t fill(cudaPitchedPtr target, int value, cudaExtent extent, const cuda
 
 } // namespace
 
-cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   if (bytes == 0) return use_context();
   if (!kind_is_known(kind)) return cudaErrorInvalidMemcpyDirection;
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;
   return to_runtime(copy_by_kind(to, from, bytes, kind));
 }
 
-cudaError_t copy_async(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+cudaError_t copy_async(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                        cudaStream_t stream) {
   if (bytes == 0) return use_context();
   if (!kind_is_known(kind)) return cudaErrorInvalidMemcpyDirection;
@@ -104,8 +106,8 @@ cudaError_t copy_async(void* to, const void* from, size_t bytes, cudaMemcpyKind 
   return to_runtime(copy_by_kind(to, from, bytes, kind, stream));
 }
 
-cudaError_t copy_2d(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
-                    size_t height, cudaMemcpyKind kind) {
+cudaError_t copy_2d(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                    std::size_t width, std::size_t height, cudaMemcpyKind kind) {
   if (width == 0 || height == 0) return use_context();
   if (cudaError_t error = check_2d(to_pitch, from_pitch, width, height, kind); error != cudaSuccess)
     return error;
@@ -113,8 +115,9 @@ cudaError_t copy_2d(void* to, size_t to_pitch, const void* from, size_t from_pit
   return to_runtime(driver().cuMemcpy2DUnaligned(&rows));
 }
 
-cudaError_t copy_2d_async(void* to, size_t to_pitch, const void* from, size_t from_pitch,
-                          size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t copy_2d_async(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                          std::size_t width, std::size_t height, cudaMemcpyKind kind,
+                          cudaStream_t stream) {
   if (width == 0 || height == 0) return use_context();
   if (cudaError_t error = check_2d(to_pitch, from_pitch, width, height, kind); error != cudaSuccess)
     return error;
@@ -122,26 +125,27 @@ cudaError_t copy_2d_async(void* to, size_t to_pitch, const void* from, size_t fr
   return to_runtime(driver().cuMemcpy2DAsync(&rows, stream));
 }
 
-cudaError_t set(void* pointer, int value, size_t bytes) {
+cudaError_t set(void* pointer, int value, std::size_t bytes) {
   if (bytes == 0) return use_context();
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;
   return to_runtime(
     driver().cuMemsetD8(address_of(pointer), static_cast<unsigned char>(value), bytes));
 }
 
-cudaError_t set_async(void* pointer, int value, size_t bytes, cudaStream_t stream) {
+cudaError_t set_async(void* pointer, int value, std::size_t bytes, cudaStream_t stream) {
   if (bytes == 0) return use_context();
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;
   return to_runtime(driver().cuMemsetD8Async(address_of(pointer), static_cast<unsigned char>(value),
                                              bytes, stream));
 }
 
-cudaError_t set_2d(void* pointer, size_t pitch, int value, size_t width, size_t height) {
+cudaError_t set_2d(void* pointer, std::size_t pitch, int value, std::size_t width,
+                   std::size_t height) {
   return fill({pointer, pitch, width, height}, value, {width, height, 1}, nullptr);
 }
 
-cudaError_t set_2d_async(void* pointer, size_t pitch, int value, size_t width, size_t height,
-                         cudaStream_t stream) {
+cudaError_t set_2d_async(void* pointer, std::size_t pitch, int value, std::size_t width,
+                         std::size_t height, cudaStream_t stream) {
   return fill({pointer, pitch, width, height}, value, {width, height, 1}, &stream);
 }
 

@@ -4,9 +4,11 @@
 // Invariant: each side names exactly one of an array and a pointer; extents count elements as soon
 // as an array takes part, and positions count elements on the array side and bytes on the pointer
 // side.
-#include "api.h"
-#include "context.h"
-#include "copy_kinds.h"
+#include "simulated_cuda/runtime/api.h"
+#include "simulated_cuda/runtime/context.h"
+#include "simulated_cuda/runtime/copy_kinds.h"
+
+#include <cstddef>
 
 namespace gmt::sim {
 namespace {
@@ -46,7 +48,7 @@ cudaError_t make_peer_copy(const cudaMemcpy3DPeerParms& p, CUDA_MEMCPY3D_PEER* o
 
 } // namespace
 
-cudaError_t element_bytes(cudaArray_const_t array, size_t* bytes) {
+cudaError_t element_bytes(cudaArray_const_t array, std::size_t* bytes) {
   CUDA_ARRAY3D_DESCRIPTOR desc{};
   const auto handle = reinterpret_cast<CUarray>(const_cast<cudaArray_t>(array));
   const CUresult result = driver().cuArray3DGetDescriptor(&desc, handle);
@@ -65,7 +67,7 @@ cudaError_t make_copy_3d(const cudaMemcpy3DParms& p, CUDA_MEMCPY3D* out, bool* e
   if (!one_of(p.srcArray, p.srcPtr.ptr) || !one_of(p.dstArray, p.dstPtr.ptr))
     return cudaErrorInvalidValue;
   if (!kind_is_known(p.kind)) return cudaErrorInvalidMemcpyDirection;
-  size_t element = 1;
+  std::size_t element = 1;
   if (p.srcArray != nullptr || p.dstArray != nullptr) {
     const cudaError_t error =
       element_bytes(p.srcArray != nullptr ? p.srcArray : p.dstArray, &element);
@@ -140,7 +142,8 @@ cudaError_t copy_3d_peer_async(const cudaMemcpy3DPeerParms* p, cudaStream_t stre
                                        : to_runtime(driver().cuMemcpy3DPeerAsync(&made, stream));
 }
 
-cudaError_t copy_peer(void* to, int to_device, const void* from, int from_device, size_t bytes) {
+cudaError_t copy_peer(void* to, int to_device, const void* from, int from_device,
+                      std::size_t bytes) {
   if (bytes == 0) return use_context();
   CUcontext to_context = nullptr, from_context = nullptr;
   const cudaError_t error = peer_contexts(to_device, from_device, &to_context, &from_context);
@@ -151,7 +154,7 @@ cudaError_t copy_peer(void* to, int to_device, const void* from, int from_device
 }
 
 cudaError_t copy_peer_async(void* to, int to_device, const void* from, int from_device,
-                            size_t bytes, cudaStream_t stream) {
+                            std::size_t bytes, cudaStream_t stream) {
   if (bytes == 0) return use_context();
   CUcontext to_context = nullptr, from_context = nullptr;
   const cudaError_t error = peer_contexts(to_device, from_device, &to_context, &from_context);

@@ -4,7 +4,9 @@
 // NVIDIA's runtime.
 #pragma once
 
-#include "driver_calls.h"
+#include "simulated_cuda/runtime/driver_calls.h"
+
+#include <cstddef>
 
 namespace gmt::sim {
 
@@ -24,14 +26,16 @@ inline CUmemorytype destination_type(cudaMemcpyKind kind) {
   return host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
 }
 
-inline void set_source(CUDA_MEMCPY3D& copy, CUmemorytype type, const void* pointer, size_t pitch) {
+inline void set_source(CUDA_MEMCPY3D& copy, CUmemorytype type, const void* pointer,
+                       std::size_t pitch) {
   copy.srcMemoryType = type;
   copy.srcHost = pointer;
   copy.srcDevice = reinterpret_cast<CUdeviceptr>(pointer);
   copy.srcPitch = pitch;
 }
 
-inline void set_destination(CUDA_MEMCPY3D& copy, CUmemorytype type, void* pointer, size_t pitch) {
+inline void set_destination(CUDA_MEMCPY3D& copy, CUmemorytype type, void* pointer,
+                            std::size_t pitch) {
   copy.dstMemoryType = type;
   copy.dstHost = pointer;
   copy.dstDevice = reinterpret_cast<CUdeviceptr>(pointer);
@@ -39,7 +43,7 @@ inline void set_destination(CUDA_MEMCPY3D& copy, CUmemorytype type, void* pointe
 }
 
 // The number of bytes of an element of an array; an error if the handle is no array.
-cudaError_t element_bytes(cudaArray_const_t array, size_t* bytes);
+cudaError_t element_bytes(cudaArray_const_t array, std::size_t* bytes);
 
 // Fills *copy; *empty says that there is nothing to do.
 cudaError_t make_copy_3d(const cudaMemcpy3DParms& params, CUDA_MEMCPY3D* copy, bool* empty);

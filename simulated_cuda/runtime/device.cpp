@@ -3,8 +3,8 @@
 // Called through runtime_api.def.
 // Invariant: cudaGetDevice asks the driver first and answers from the thread's own choice when no
 // context is current.
-#include "api.h"
-#include "context.h"
+#include "simulated_cuda/runtime/api.h"
+#include "simulated_cuda/runtime/context.h"
 
 #include <cstring>
 
@@ -27,7 +27,7 @@ int attribute(CUdevice_attribute name, int device) {
 
 void fill_limits(cudaDeviceProp& p, int device) {
   const auto value = [device](CUdevice_attribute name) { return attribute(name, device); };
-  const auto bytes = [&](CUdevice_attribute name) { return static_cast<size_t>(value(name)); };
+  const auto bytes = [&](CUdevice_attribute name) { return static_cast<std::size_t>(value(name)); };
   p.sharedMemPerBlock = bytes(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
   p.sharedMemPerBlockOptin = bytes(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
   p.sharedMemPerMultiprocessor = bytes(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
@@ -212,8 +212,8 @@ cudaError_t device_get_attribute(int* value, cudaDeviceAttr name, int device) {
     driver().cuDeviceGetAttribute(value, static_cast<CUdevice_attribute>(name), device));
 }
 
-cudaError_t device_get_texture_1d_linear_max_width(size_t* width, const cudaChannelFormatDesc* desc,
-                                                   int device) {
+cudaError_t device_get_texture_1d_linear_max_width(std::size_t* width,
+                                                   const cudaChannelFormatDesc* desc, int device) {
   if (width == nullptr || desc == nullptr) return cudaErrorInvalidValue;
   if (cudaError_t error = check_device(device); error != cudaSuccess) return error;
   return to_runtime(

@@ -4,10 +4,10 @@
 // that answer asked for everything else, with version and flags. An interposer that hooks dlsym and
 // cuGetProcAddress therefore sees all of it. Invariant: the pointers are taken once per process; a
 // failed start is remembered and answered again.
-#include "driver_calls.h"
+#include "simulated_cuda/runtime/driver_calls.h"
 
-#include "export.h"
-#include "registration.h"
+#include "simulated_cuda/runtime/export.h"
+#include "simulated_cuda/runtime/registration.h"
 
 #include <dlfcn.h>
 
@@ -42,7 +42,7 @@ bool find_all() {
   all = find(&per_thread_calls.name, #name, pt_version,                                            \
              CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) &&                                     \
         all;
-#include "driver_calls.def"
+#include "simulated_cuda/runtime/driver_calls.def"
 #undef CALL
 #undef CALL_PER_THREAD
   return all;

@@ -15,7 +15,7 @@ namespace gmt::sim {
 struct DriverCalls {
 #define CALL(name, version) PFN_##name##_v##version name = nullptr;
 #define CALL_PER_THREAD(name, version, pt_version) CALL(name, version)
-#include "driver_calls.def"
+#include "simulated_cuda/runtime/driver_calls.def"
 #undef CALL
 #undef CALL_PER_THREAD
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cudaGetLastError, cudaPeekAtLastError, cudaGetErrorName, cudaGetErrorString.
 // The last error belongs to the calling thread and needs no driver function.
-#include "api.h"
+#include "simulated_cuda/runtime/api.h"
 
 namespace gmt::sim {
 namespace {

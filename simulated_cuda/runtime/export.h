@@ -5,7 +5,7 @@
 // runtime call; a nested call keeps the kind of default stream of the outer one.
 #pragma once
 
-#include "driver_calls.h"
+#include "simulated_cuda/runtime/driver_calls.h"
 
 #include <bit>
 #include <new>

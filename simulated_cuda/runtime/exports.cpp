@@ -3,9 +3,11 @@
 // unsupported_api.def. exports.map gives every export the version libcudart.so.13, as in NVIDIA's
 // library. Invariant: an implementation has exactly the type of the vendor's declaration; api.h
 // sees to that.
-#include "api.h"
-#include "jump_stub.h"
-#include "registration.h"
+#include "simulated_cuda/common/jump_stub.h"
+#include "simulated_cuda/runtime/api.h"
+#include "simulated_cuda/runtime/registration.h"
+
+#include <cstddef>
 
 namespace gmt::sim {
 namespace {
@@ -45,8 +47,8 @@ cudaError_t unsupported() noexcept {
   RT_FORWARD(name, member) GMT_JUMP_STUB(name##_ptsz, FORWARD(true, true, name, member))
 #define RT_NONE(name) GMT_JUMP_STUB(name, &gmt::sim::unsupported<#name>)
 #define RT_NONE_PTSZ(name) RT_NONE(name) GMT_JUMP_STUB(name##_ptsz, &gmt::sim::unsupported<#name>)
-#include "runtime_api.def"
-#include "unsupported_api.def"
+#include "simulated_cuda/runtime/runtime_api.def"
+#include "simulated_cuda/runtime/unsupported_api.def"
 
 #undef RT
 #undef RT_PTDS

@@ -2,7 +2,7 @@
 // Between the runtime's channel descriptions and the driver's array formats.
 #pragma once
 
-#include "driver_calls.h"
+#include "simulated_cuda/runtime/driver_calls.h"
 
 namespace gmt::sim {
 

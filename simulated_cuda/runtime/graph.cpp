@@ -3,9 +3,11 @@
 // cudaGraphAddNode. Called through runtime_api.def; everything else about graphs is forwarded by
 // rows of that table. Invariant: host stubs and symbols are resolved here, so the driver only ever
 // sees kernels and addresses.
-#include "api.h"
-#include "copy_kinds.h"
-#include "registration.h"
+#include "simulated_cuda/runtime/api.h"
+#include "simulated_cuda/runtime/copy_kinds.h"
+#include "simulated_cuda/runtime/registration.h"
+
+#include <cstddef>
 
 namespace gmt::sim {
 namespace {
@@ -50,7 +52,7 @@ cudaError_t make_copy(const cudaMemcpy3DParms* p, CUDA_MEMCPY3D* out) {
   return error == cudaSuccess && empty ? cudaErrorInvalidValue : error;
 }
 
-cudaError_t make_row(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+cudaError_t make_row(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                      CUDA_MEMCPY3D* out) {
   if (!kind_is_known(kind)) return cudaErrorInvalidMemcpyDirection;
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;
@@ -63,9 +65,10 @@ cudaError_t make_row(void* to, const void* from, size_t bytes, cudaMemcpyKind ki
   return cudaSuccess;
 }
 
-cudaError_t address_in_symbol(const void* symbol, size_t bytes, size_t offset, char** target) {
+cudaError_t address_in_symbol(const void* symbol, std::size_t bytes, std::size_t offset,
+                              char** target) {
   CUdeviceptr address = 0;
-  size_t size = 0;
+  std::size_t size = 0;
   if (cudaError_t error = variable_of(symbol, &address, &size); error != cudaSuccess) return error;
   if (offset > size || bytes > size - offset) return cudaErrorInvalidValue;
   *target = reinterpret_cast<char*>(address) + offset;
@@ -94,7 +97,7 @@ CUgraphNodeParams* as_driver(cudaGraphNodeParams* params) {
 }
 
 cudaError_t add_copy(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
-                     size_t count, const CUDA_MEMCPY3D& copy) {
+                     std::size_t count, const CUDA_MEMCPY3D& copy) {
   return to_runtime(
     driver().cuGraphAddMemcpyNode(node, graph, needs, count, &copy, current_context()));
 }
@@ -102,7 +105,7 @@ cudaError_t add_copy(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNo
 } // namespace
 
 cudaError_t graph_add_kernel_node(cudaGraphNode_t* node, cudaGraph_t graph,
-                                  const cudaGraphNode_t* needs, size_t count,
+                                  const cudaGraphNode_t* needs, std::size_t count,
                                   const cudaKernelNodeParams* params) {
   CUDA_KERNEL_NODE_PARAMS kernel{};
   const cudaError_t error = make_kernel(params, &kernel);
@@ -128,7 +131,7 @@ cudaError_t graph_exec_kernel_node_set_params(cudaGraphExec_t exec, cudaGraphNod
 }
 
 cudaError_t graph_add_memcpy_node(cudaGraphNode_t* node, cudaGraph_t graph,
-                                  const cudaGraphNode_t* needs, size_t count,
+                                  const cudaGraphNode_t* needs, std::size_t count,
                                   const cudaMemcpy3DParms* params) {
   CUDA_MEMCPY3D copy{};
   const cudaError_t error = make_copy(params, &copy);
@@ -151,15 +154,15 @@ cudaError_t graph_exec_memcpy_node_set_params(cudaGraphExec_t exec, cudaGraphNod
 }
 
 cudaError_t graph_add_memcpy_node_1d(cudaGraphNode_t* node, cudaGraph_t graph,
-                                     const cudaGraphNode_t* needs, size_t count, void* to,
-                                     const void* from, size_t bytes, cudaMemcpyKind kind) {
+                                     const cudaGraphNode_t* needs, std::size_t count, void* to,
+                                     const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   CUDA_MEMCPY3D row{};
   const cudaError_t error = make_row(to, from, bytes, kind, &row);
   return error != cudaSuccess ? error : add_copy(node, graph, needs, count, row);
 }
 
 cudaError_t graph_exec_memcpy_node_set_params_1d(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                                 void* to, const void* from, size_t bytes,
+                                                 void* to, const void* from, std::size_t bytes,
                                                  cudaMemcpyKind kind) {
   CUDA_MEMCPY3D row{};
   const cudaError_t error = make_row(to, from, bytes, kind, &row);
@@ -168,9 +171,9 @@ cudaError_t graph_exec_memcpy_node_set_params_1d(cudaGraphExec_t exec, cudaGraph
 }
 
 cudaError_t graph_add_memcpy_node_to_symbol(cudaGraphNode_t* node, cudaGraph_t graph,
-                                            const cudaGraphNode_t* needs, size_t count,
-                                            const void* symbol, const void* from, size_t bytes,
-                                            size_t offset, cudaMemcpyKind kind) {
+                                            const cudaGraphNode_t* needs, std::size_t count,
+                                            const void* symbol, const void* from, std::size_t bytes,
+                                            std::size_t offset, cudaMemcpyKind kind) {
   char* target = nullptr;
   if (cudaError_t error = address_in_symbol(symbol, bytes, offset, &target); error != cudaSuccess)
     return error;
@@ -178,9 +181,9 @@ cudaError_t graph_add_memcpy_node_to_symbol(cudaGraphNode_t* node, cudaGraph_t g
 }
 
 cudaError_t graph_add_memcpy_node_from_symbol(cudaGraphNode_t* node, cudaGraph_t graph,
-                                              const cudaGraphNode_t* needs, size_t count, void* to,
-                                              const void* symbol, size_t bytes, size_t offset,
-                                              cudaMemcpyKind kind) {
+                                              const cudaGraphNode_t* needs, std::size_t count,
+                                              void* to, const void* symbol, std::size_t bytes,
+                                              std::size_t offset, cudaMemcpyKind kind) {
   char* target = nullptr;
   if (cudaError_t error = address_in_symbol(symbol, bytes, offset, &target); error != cudaSuccess)
     return error;
@@ -188,7 +191,7 @@ cudaError_t graph_add_memcpy_node_from_symbol(cudaGraphNode_t* node, cudaGraph_t
 }
 
 cudaError_t graph_add_memset_node(cudaGraphNode_t* node, cudaGraph_t graph,
-                                  const cudaGraphNode_t* needs, size_t count,
+                                  const cudaGraphNode_t* needs, std::size_t count,
                                   const cudaMemsetParams* params) {
   if (params == nullptr) return cudaErrorInvalidValue;
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;
@@ -206,7 +209,7 @@ cudaError_t graph_exec_memset_node_set_params(cudaGraphExec_t exec, cudaGraphNod
 }
 
 cudaError_t graph_add_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
-                           const cudaGraphEdgeData* edges, size_t count,
+                           const cudaGraphEdgeData* edges, std::size_t count,
                            cudaGraphNodeParams* params) {
   if (params == nullptr) return cudaErrorInvalidValue;
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;

@@ -5,8 +5,8 @@
 // __cudaLaunchKernel.
 // Invariant: answers are the driver's. An impossible shape is 1, as measured on an H200 (not
 // InvalidConfiguration, 9).
-#include "api.h"
-#include "registration.h"
+#include "simulated_cuda/runtime/api.h"
+#include "simulated_cuda/runtime/registration.h"
 
 #include <vector>
 
@@ -15,7 +15,7 @@ namespace {
 
 struct Configuration {
   dim3 grid, block;
-  size_t shared = 0;
+  std::size_t shared = 0;
   cudaStream_t stream = nullptr;
 };
 
@@ -25,7 +25,7 @@ std::vector<Configuration>& configurations() {
   return stack;
 }
 
-cudaError_t launch(CUkernel kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
+cudaError_t launch(CUkernel kernel, dim3 grid, dim3 block, void** arguments, std::size_t shared,
                    cudaStream_t stream) {
   const CUresult result = driver().cuLaunchKernel(
     reinterpret_cast<CUfunction>(kernel), grid.x, grid.y, grid.z, block.x, block.y, block.z,
@@ -56,12 +56,12 @@ CUfunction function_of(CUkernel kernel) {
 
 } // namespace
 
-unsigned push_call_configuration(dim3 grid, dim3 block, size_t shared, CUstream_st* stream) {
+unsigned push_call_configuration(dim3 grid, dim3 block, std::size_t shared, CUstream_st* stream) {
   configurations().push_back({grid, block, shared, stream});
   return 0;
 }
 
-cudaError_t pop_call_configuration(dim3* grid, dim3* block, size_t* shared, void* stream) {
+cudaError_t pop_call_configuration(dim3* grid, dim3* block, std::size_t* shared, void* stream) {
   if (configurations().empty()) return cudaErrorMissingConfiguration;
   const Configuration top = configurations().back();
   configurations().pop_back();
@@ -84,14 +84,14 @@ cudaError_t get_kernel(cudaKernel_t* out, const void* stub) {
 }
 
 cudaError_t launch_kernel_handle(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
-                                 size_t shared, cudaStream_t stream) {
+                                 std::size_t shared, cudaStream_t stream) {
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;
   if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
   return launch(kernel, grid, block, arguments, shared, stream);
 }
 
-cudaError_t launch_kernel(const void* stub, dim3 grid, dim3 block, void** arguments, size_t shared,
-                          cudaStream_t stream) {
+cudaError_t launch_kernel(const void* stub, dim3 grid, dim3 block, void** arguments,
+                          std::size_t shared, cudaStream_t stream) {
   return with_kernel(
     stub, [&](CUkernel kernel) { return launch(kernel, grid, block, arguments, shared, stream); });
 }
@@ -117,7 +117,7 @@ cudaError_t launch_kernel_ex(const cudaLaunchConfig_t* config, const void* stub,
 }
 
 cudaError_t launch_cooperative_kernel(const void* stub, dim3 grid, dim3 block, void** arguments,
-                                      size_t shared, cudaStream_t stream) {
+                                      std::size_t shared, cudaStream_t stream) {
   return with_kernel(stub, [&](CUkernel kernel) {
     const CUresult result = driver().cuLaunchCooperativeKernel(
       reinterpret_cast<CUfunction>(kernel), grid.x, grid.y, grid.z, block.x, block.y, block.z,
@@ -140,11 +140,11 @@ cudaError_t func_get_attributes(cudaFuncAttributes* out, const void* stub) {
     *out = {};
     out->maxThreadsPerBlock = kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
     out->sharedSizeBytes =
-      static_cast<size_t>(kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES));
+      static_cast<std::size_t>(kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES));
     out->constSizeBytes =
-      static_cast<size_t>(kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES));
+      static_cast<std::size_t>(kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES));
     out->localSizeBytes =
-      static_cast<size_t>(kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES));
+      static_cast<std::size_t>(kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES));
     out->numRegs = kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_NUM_REGS);
     out->ptxVersion = kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_PTX_VERSION);
     out->binaryVersion = kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_BINARY_VERSION);
@@ -167,7 +167,8 @@ cudaError_t func_get_name(const char** name, const void* stub) {
     stub, [&](CUkernel kernel) { return to_runtime(driver().cuKernelGetName(name, kernel)); });
 }
 
-cudaError_t func_get_param_info(const void* stub, size_t index, size_t* offset, size_t* size) {
+cudaError_t func_get_param_info(const void* stub, std::size_t index, std::size_t* offset,
+                                std::size_t* size) {
   return with_kernel(stub, [&](CUkernel kernel) {
     return to_runtime(driver().cuKernelGetParamInfo(kernel, index, offset, size));
   });
@@ -185,18 +186,19 @@ cudaError_t func_set_shared_mem_config(const void* stub, cudaSharedMemConfig) {
 }
 
 cudaError_t occupancy_max_active_blocks_with_flags(int* blocks, const void* stub, int size,
-                                                   size_t bytes, unsigned flags) {
+                                                   std::size_t bytes, unsigned flags) {
   return with_kernel(stub, [&](CUkernel kernel) {
     return to_runtime(driver().cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
       blocks, function_of(kernel), size, bytes, flags));
   });
 }
 
-cudaError_t occupancy_max_active_blocks(int* blocks, const void* stub, int size, size_t bytes) {
+cudaError_t occupancy_max_active_blocks(int* blocks, const void* stub, int size,
+                                        std::size_t bytes) {
   return occupancy_max_active_blocks_with_flags(blocks, stub, size, bytes, 0);
 }
 
-cudaError_t occupancy_available_dynamic_smem(size_t* bytes, const void* stub, int blocks,
+cudaError_t occupancy_available_dynamic_smem(std::size_t* bytes, const void* stub, int blocks,
                                              int size) {
   return with_kernel(stub, [&](CUkernel kernel) {
     return to_runtime(

@@ -3,7 +3,9 @@
 // memory. Called through runtime_api.def. Invariant: a size of zero never reaches the driver and
 // gives a null pointer; cudaFree(NULL) does reach it, because programs use it to start CUDA.
 // Stream-ordered calls try the driver first and make a context only if it asks for one.
-#include "api.h"
+#include "simulated_cuda/runtime/api.h"
+
+#include <cstddef>
 
 namespace gmt::sim {
 namespace {
@@ -32,7 +34,7 @@ cudaError_t in_context(Call call) {
   return to_runtime(call());
 }
 
-cudaError_t allocate_pinned(void** pointer, size_t bytes, unsigned flags) {
+cudaError_t allocate_pinned(void** pointer, std::size_t bytes, unsigned flags) {
   if (pointer == nullptr) return cudaErrorInvalidValue;
   if (bytes == 0) {
     *pointer = nullptr;
@@ -43,7 +45,7 @@ cudaError_t allocate_pinned(void** pointer, size_t bytes, unsigned flags) {
 
 } // namespace
 
-cudaError_t malloc_device(void** pointer, size_t bytes) {
+cudaError_t malloc_device(void** pointer, std::size_t bytes) {
   if (pointer == nullptr) return cudaErrorInvalidValue;
   if (bytes == 0) {
     *pointer = nullptr;
@@ -52,7 +54,8 @@ cudaError_t malloc_device(void** pointer, size_t bytes) {
   return in_context([&] { return driver().cuMemAlloc(as_address(pointer), bytes); });
 }
 
-cudaError_t malloc_pitch(void** pointer, size_t* pitch, size_t width, size_t height) {
+cudaError_t malloc_pitch(void** pointer, std::size_t* pitch, std::size_t width,
+                         std::size_t height) {
   if (pointer == nullptr || pitch == nullptr) return cudaErrorInvalidValue;
   if (width == 0 || height == 0) {
     *pointer = nullptr;
@@ -67,14 +70,14 @@ cudaError_t malloc_pitch(void** pointer, size_t* pitch, size_t width, size_t hei
 cudaError_t malloc_3d(cudaPitchedPtr* out, cudaExtent extent) {
   if (out == nullptr) return cudaErrorInvalidValue;
   void* pointer = nullptr;
-  size_t pitch = 0;
-  const size_t rows = extent.height * extent.depth;
+  std::size_t pitch = 0;
+  const std::size_t rows = extent.height * extent.depth;
   const cudaError_t error = malloc_pitch(&pointer, &pitch, extent.width, rows);
   if (error == cudaSuccess) *out = {pointer, pitch, extent.width, extent.height};
   return error;
 }
 
-cudaError_t malloc_managed(void** pointer, size_t bytes, unsigned flags) {
+cudaError_t malloc_managed(void** pointer, std::size_t bytes, unsigned flags) {
   if (pointer == nullptr) return cudaErrorInvalidValue;
   if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost) return cudaErrorInvalidValue;
   if (bytes == 0) {
@@ -84,12 +87,14 @@ cudaError_t malloc_managed(void** pointer, size_t bytes, unsigned flags) {
   return in_context([&] { return driver().cuMemAllocManaged(as_address(pointer), bytes, flags); });
 }
 
-cudaError_t malloc_host(void** pointer, size_t bytes) { return allocate_pinned(pointer, bytes, 0); }
-cudaError_t host_alloc(void** pointer, size_t bytes, unsigned flags) {
+cudaError_t malloc_host(void** pointer, std::size_t bytes) {
+  return allocate_pinned(pointer, bytes, 0);
+}
+cudaError_t host_alloc(void** pointer, std::size_t bytes, unsigned flags) {
   return allocate_pinned(pointer, bytes, flags);
 }
 
-cudaError_t malloc_async(void** pointer, size_t bytes, cudaStream_t stream) {
+cudaError_t malloc_async(void** pointer, std::size_t bytes, cudaStream_t stream) {
   if (pointer == nullptr) return cudaErrorInvalidValue;
   if (bytes == 0) {
     *pointer = nullptr;
@@ -99,7 +104,7 @@ cudaError_t malloc_async(void** pointer, size_t bytes, cudaStream_t stream) {
     [&] { return driver().cuMemAllocAsync(as_address(pointer), bytes, stream); });
 }
 
-cudaError_t malloc_from_pool_async(void** pointer, size_t bytes, cudaMemPool_t pool,
+cudaError_t malloc_from_pool_async(void** pointer, std::size_t bytes, cudaMemPool_t pool,
                                    cudaStream_t stream) {
   if (pointer == nullptr) return cudaErrorInvalidValue;
   if (bytes == 0) {
@@ -123,7 +128,7 @@ cudaError_t free_async(void* pointer, cudaStream_t stream) {
   return call_then_retry([&] { return driver().cuMemFreeAsync(address_of(pointer), stream); });
 }
 
-cudaError_t stream_attach_mem_async(cudaStream_t stream, void* pointer, size_t bytes,
+cudaError_t stream_attach_mem_async(cudaStream_t stream, void* pointer, std::size_t bytes,
                                     unsigned flags) {
   return in_context(
     [&] { return driver().cuStreamAttachMemAsync(stream, address_of(pointer), bytes, flags); });

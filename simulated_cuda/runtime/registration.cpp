@@ -3,10 +3,10 @@
 // Called through runtime_api.def, by constructors of the program and of its libraries, and by
 // dlclose. Invariant: registering calls no driver function before another call has loaded the
 // driver, so a program that never uses CUDA needs none.
-#include "registration.h"
+#include "simulated_cuda/runtime/registration.h"
 
-#include "api.h"
-#include "private_table.h"
+#include "simulated_cuda/common/private_table.h"
+#include "simulated_cuda/runtime/api.h"
 
 #include <memory>
 #include <mutex>
@@ -20,7 +20,7 @@ namespace {
 struct Variable {
   struct FatBinary* owner = nullptr;
   std::string name;
-  size_t bytes = 0;
+  std::size_t bytes = 0;
   bool managed = false;
   // nvcc's shadow of a __managed__ variable is a pointer that we fill
   void** managed_pointer = nullptr;
@@ -99,7 +99,7 @@ cudaError_t load(FatBinary& binary) {
 }
 
 // The real runtime asks the driver for the address alone; the size is known from the registration.
-cudaError_t find_variable(Variable& variable, CUdeviceptr* address, size_t* bytes) {
+cudaError_t find_variable(Variable& variable, CUdeviceptr* address, std::size_t* bytes) {
   if (cudaError_t error = load(*variable.owner); error != cudaSuccess) return error;
   const char* name = variable.name.c_str();
   const CUresult result =
@@ -157,21 +157,21 @@ void register_function(void** handle, const char* stub, char*, const char* name,
   binary_of(handle)->stubs.push_back(stub);
 }
 
-void register_var(void** handle, char* shadow, char*, const char* name, int, size_t bytes, int,
+void register_var(void** handle, char* shadow, char*, const char* name, int, std::size_t bytes, int,
                   int) {
   const std::lock_guard lock(registry().mutex);
   registry().variables[shadow] = {binary_of(handle), name, bytes, false, nullptr};
   binary_of(handle)->shadows.push_back(shadow);
 }
 
-void register_managed_var(void** handle, void** shadow, char*, const char* name, int, size_t bytes,
-                          int, int) {
+void register_managed_var(void** handle, void** shadow, char*, const char* name, int,
+                          std::size_t bytes, int, int) {
   const std::lock_guard lock(registry().mutex);
   registry().variables[shadow] = {binary_of(handle), name, bytes, true, shadow};
   binary_of(handle)->shadows.push_back(shadow);
 }
 
-void register_host_var(void**, const char*, char*, size_t) {}
+void register_host_var(void**, const char*, char*, std::size_t) {}
 void register_unified_table(void**, const void*) {}
 
 // Called before the program first touches a __managed__ variable: gives the shadow its address.
@@ -213,7 +213,7 @@ cudaError_t kernel_of(const void* stub, CUkernel* kernel) {
   return cudaSuccess;
 }
 
-cudaError_t variable_of(const void* symbol, CUdeviceptr* address, size_t* bytes) {
+cudaError_t variable_of(const void* symbol, CUdeviceptr* address, std::size_t* bytes) {
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;
   const std::lock_guard lock(registry().mutex);
   Variable* variable = variable_behind(symbol);

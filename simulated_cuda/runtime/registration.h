@@ -4,7 +4,7 @@
 // first needed, not before.
 #pragma once
 
-#include "driver_calls.h"
+#include "simulated_cuda/runtime/driver_calls.h"
 
 #include <cstddef>
 
@@ -16,7 +16,7 @@ cudaError_t kernel_of(const void* stub, CUkernel* kernel);
 
 // Address and size of the variable behind a host shadow; cudaErrorInvalidSymbol if nothing
 // registered it.
-cudaError_t variable_of(const void* symbol, CUdeviceptr* address, size_t* bytes);
+cudaError_t variable_of(const void* symbol, CUdeviceptr* address, std::size_t* bytes);
 
 // What was registered so far goes to the driver, which has just been loaded.
 void announce_binaries();

@@ -2,8 +2,8 @@
 // Texture and surface objects through the runtime: descriptions are translated, the driver checks
 // them. Called through runtime_api.def. Invariant: nothing is checked twice; a wrong pitch or base
 // is the driver's answer.
-#include "api.h"
-#include "formats.h"
+#include "simulated_cuda/runtime/api.h"
+#include "simulated_cuda/runtime/formats.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The symbols of a cubin; see declarations.h.
-#include "code/declarations.h"
+#include "simulated_cuda/driver/code/declarations.h"
 
 #include <elf.h>
 
@@ -39,7 +39,7 @@ public:
 
 private:
   Elf64_Shdr section(unsigned index) const {
-    return load<Elf64_Shdr>(file_ + header_.e_shoff + size_t{index} * header_.e_shentsize);
+    return load<Elf64_Shdr>(file_ + header_.e_shoff + std::size_t{index} * header_.e_shentsize);
   }
   const char* section_name(const Elf64_Shdr& s) const {
     return file_ + section(header_.e_shstrndx).sh_offset + s.sh_name;
@@ -47,7 +47,7 @@ private:
 
   void read_symbols(const Elf64_Shdr& table) {
     const char* names = file_ + section(table.sh_link).sh_offset;
-    for (size_t at = 0; at < table.sh_size; at += sizeof(Elf64_Sym)) {
+    for (std::size_t at = 0; at < table.sh_size; at += sizeof(Elf64_Sym)) {
       const auto symbol = load<Elf64_Sym>(file_ + table.sh_offset + at);
       const char* name = names + symbol.st_name;
       const int type = ELF64_ST_TYPE(symbol.st_info);
@@ -84,13 +84,13 @@ private:
     while (at + 4 <= end) {
       const auto format = static_cast<unsigned char>(at[0]);
       const auto attribute = static_cast<unsigned char>(at[1]);
-      const auto bytes = load<uint16_t>(at + 2);
+      const auto bytes = load<std::uint16_t>(at + 2);
       at += 4;
       if (format != 4) continue; // the value is inside the first word
       if (attribute == 0x17 && bytes >= 12) {
-        const auto ordinal = load<uint16_t>(at + 4);
-        if (parameters.size() <= ordinal) parameters.resize(size_t{ordinal} + 1);
-        parameters[ordinal] = {load<uint16_t>(at + 6), load<uint32_t>(at + 8) >> 18};
+        const auto ordinal = load<std::uint16_t>(at + 4);
+        if (parameters.size() <= ordinal) parameters.resize(std::size_t{ordinal} + 1);
+        parameters[ordinal] = {load<std::uint16_t>(at + 6), load<std::uint32_t>(at + 8) >> 18};
       }
       at += bytes;
     }

@@ -4,7 +4,7 @@
 // are trusted as the real driver trusts them: it comes from the program itself.
 #pragma once
 
-#include "code/image.h"
+#include "simulated_cuda/driver/code/image.h"
 
 #include <string_view>
 

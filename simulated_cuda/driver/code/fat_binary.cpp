@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "code/fat_binary.h"
+#include "simulated_cuda/driver/code/fat_binary.h"
 
 #include "ptx/fatbin/unpack.h"
+
+#include <cstddef>
+#include <cstdint>
 
 namespace gmt::sim {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // See foreign_runtime.h. Whose runtime it is, the call stack says. To the observer it is a launch
 // that did not run: how many there would have been is not known.
-#include "code/foreign_runtime.h"
+#include "simulated_cuda/driver/code/foreign_runtime.h"
 
-#include "execution/totals.h"
-#include "state/observer.h"
+#include "simulated_cuda/driver/execution/totals.h"
+#include "simulated_cuda/driver/state/observer.h"
 
 #include <dlfcn.h>
 #include <execinfo.h>

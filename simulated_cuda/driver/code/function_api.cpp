@@ -3,13 +3,14 @@
 // Called through driver_api.def with the lock held. CUfunction and CUkernel are the same object
 // here. Invariant: enumeration shows the kernels the image declares; an opaque image shows those
 // that were asked for.
-#include "api.h"
-#include "code/library.h"
-#include "entry.h"
-#include "execution/capability.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/code/library.h"
+#include "simulated_cuda/driver/entry.h"
+#include "simulated_cuda/driver/execution/capability.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace gmt::sim {
 namespace {
@@ -18,7 +19,7 @@ constexpr int kMaxThreads = 1024, kWarp = 32, kMostBlocks = 32;
 constexpr int kThreadsPerProcessor = 2048;
 constexpr int kProcessors = 132;
 constexpr int kSharedBytesOfBlock = 49152; // unless the kernel asks for more
-constexpr size_t kSharedBytesOfProcessor = 233472, kReservedSharedBytes = 1024;
+constexpr std::size_t kSharedBytesOfProcessor = 233472, kReservedSharedBytes = 1024;
 
 std::vector<Kernel*> all_kernels(Library* library) {
   CUkernel ignored = nullptr;
@@ -42,7 +43,8 @@ CUresult get_name(const char** name, const void* handle) {
   return CUDA_SUCCESS;
 }
 
-CUresult get_parameter(const void* handle, size_t index, size_t* offset, size_t* size) {
+CUresult get_parameter(const void* handle, std::size_t index, std::size_t* offset,
+                       std::size_t* size) {
   const Kernel* kernel = find_kernel(handle);
   if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (!kernel->parameters_known) return not_simulated("parameters of code without PTX");
@@ -115,9 +117,10 @@ CUresult set_attribute(CUfunction_attribute attribute, int value, const void* ha
   return CUDA_SUCCESS;
 }
 
-int active_blocks(const Kernel& kernel, int size, size_t dynamic_bytes) {
+int active_blocks(const Kernel& kernel, int size, std::size_t dynamic_bytes) {
   const int threads = (size + kWarp - 1) / kWarp * kWarp;
-  const size_t shared = static_cast<size_t>(static_shared_bytes(code_of(kernel))) + dynamic_bytes;
+  const std::size_t shared =
+    static_cast<std::size_t>(static_shared_bytes(code_of(kernel))) + dynamic_bytes;
   const auto by_memory =
     static_cast<int>(kSharedBytesOfProcessor / (shared + kReservedSharedBytes));
   return std::min({kMostBlocks, kThreadsPerProcessor / threads, by_memory});
@@ -129,17 +132,18 @@ CUresult accept(const void* handle) {
 
 } // namespace
 
-size_t most_dynamic_shared_bytes(const Kernel& kernel) {
+std::size_t most_dynamic_shared_bytes(const Kernel& kernel) {
   const auto it = kernel.attributes.find(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
   const int most = it != kernel.attributes.end()
                      ? it->second
                      : kSharedBytesOfBlock - static_shared_bytes(code_of(kernel));
-  return most < 0 ? 0 : static_cast<size_t>(most);
+  return most < 0 ? 0 : static_cast<std::size_t>(most);
 }
 
 int most_threads_of_block(const Kernel& kernel) { return most_threads(code_of(kernel)); }
 
-unsigned long long most_resident_blocks(const Kernel& kernel, int threads, size_t dynamic_bytes) {
+unsigned long long most_resident_blocks(const Kernel& kernel, int threads,
+                                        std::size_t dynamic_bytes) {
   const int blocks = active_blocks(kernel, threads, dynamic_bytes);
   return static_cast<unsigned long long>(blocks) * kProcessors;
 }
@@ -200,10 +204,10 @@ CUresult func_get_module(CUmodule* out, CUfunction handle) {
 
 CUresult kernel_get_name(const char** name, CUkernel kernel) { return get_name(name, kernel); }
 CUresult func_get_name(const char** name, CUfunction function) { return get_name(name, function); }
-CUresult kernel_get_param_info(CUkernel k, size_t i, size_t* o, size_t* s) {
+CUresult kernel_get_param_info(CUkernel k, std::size_t i, std::size_t* o, std::size_t* s) {
   return get_parameter(k, i, o, s);
 }
-CUresult func_get_param_info(CUfunction f, size_t i, size_t* o, size_t* s) {
+CUresult func_get_param_info(CUfunction f, std::size_t i, std::size_t* o, std::size_t* s) {
   return get_parameter(f, i, o, s);
 }
 CUresult kernel_get_attribute(int* value, CUfunction_attribute attribute, CUkernel kernel,
@@ -232,7 +236,7 @@ CUresult func_is_loaded(CUfunctionLoadingState* loaded, CUfunction function) {
 }
 
 CUresult occupancy_max_active_blocks_per_multiprocessor(int* blocks, CUfunction function, int size,
-                                                        size_t dynamic_bytes) {
+                                                        std::size_t dynamic_bytes) {
   if (CUresult bad = accept(function); bad != CUDA_SUCCESS) return bad;
   if (blocks == nullptr || size <= 0 || size > kMaxThreads) return CUDA_ERROR_INVALID_VALUE;
   *blocks = active_blocks(*find_kernel(function), size, dynamic_bytes);
@@ -240,13 +244,14 @@ CUresult occupancy_max_active_blocks_per_multiprocessor(int* blocks, CUfunction 
 }
 
 CUresult occupancy_max_active_blocks_per_multiprocessor_with_flags(int* blocks, CUfunction f, int n,
-                                                                   size_t s, unsigned) {
+                                                                   std::size_t s, unsigned) {
   return occupancy_max_active_blocks_per_multiprocessor(blocks, f, n, s);
 }
 
 // The block size that has most threads on a multiprocessor at once; of equal ones the largest.
 CUresult occupancy_max_potential_block_size(int* grid, int* block, CUfunction function,
-                                            CUoccupancyB2DSize bytes_of, size_t bytes, int limit) {
+                                            CUoccupancyB2DSize bytes_of, std::size_t bytes,
+                                            int limit) {
   if (CUresult bad = accept(function); bad != CUDA_SUCCESS) return bad;
   if (grid == nullptr || block == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const Kernel& kernel = *find_kernel(function);
@@ -263,16 +268,16 @@ CUresult occupancy_max_potential_block_size(int* grid, int* block, CUfunction fu
 }
 
 CUresult occupancy_max_potential_block_size_with_flags(int* grid, int* block, CUfunction function,
-                                                       CUoccupancyB2DSize size_of, size_t bytes,
-                                                       int limit, unsigned) {
+                                                       CUoccupancyB2DSize size_of,
+                                                       std::size_t bytes, int limit, unsigned) {
   return occupancy_max_potential_block_size(grid, block, function, size_of, bytes, limit);
 }
 
-CUresult occupancy_available_dynamic_smem_per_block(size_t* bytes, CUfunction function, int blocks,
-                                                    int) {
+CUresult occupancy_available_dynamic_smem_per_block(std::size_t* bytes, CUfunction function,
+                                                    int blocks, int) {
   if (CUresult bad = accept(function); bad != CUDA_SUCCESS) return bad;
   if (bytes == nullptr || blocks <= 0) return CUDA_ERROR_INVALID_VALUE;
-  *bytes = std::min<size_t>(49152, 233472 / static_cast<size_t>(blocks));
+  *bytes = std::min<std::size_t>(49152, 233472 / static_cast<std::size_t>(blocks));
   return CUDA_SUCCESS;
 }
 

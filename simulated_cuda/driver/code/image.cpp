@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses what to execute of an image, and reads what it declares; see image.h.
-#include "code/image.h"
+#include "simulated_cuda/driver/code/image.h"
 
-#include "code/declarations.h"
-#include "code/fat_binary.h"
-#include "code/linked_code.h"
 #include "ptx/syntax/validity.h"
+#include "simulated_cuda/driver/code/declarations.h"
+#include "simulated_cuda/driver/code/fat_binary.h"
+#include "simulated_cuda/driver/code/linked_code.h"
 
 #include <elf.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 
@@ -47,8 +48,8 @@ bool gather_ptx(const void* container, unsigned capability, std::vector<std::str
   return true;
 }
 
-bool is_word(const std::string& text, size_t at, size_t length) {
-  const auto inside = [&](size_t i) {
+bool is_word(const std::string& text, std::size_t at, std::size_t length) {
+  const auto inside = [&](std::size_t i) {
     return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 ||
                                text[i] == '_' || text[i] == '$');
   };
@@ -56,8 +57,9 @@ bool is_word(const std::string& text, size_t at, size_t length) {
 }
 
 bool mentions(const std::string& text, const char* word) {
-  const size_t length = std::strlen(word);
-  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + length)) {
+  const std::size_t length = std::strlen(word);
+  for (std::size_t at = text.find(word); at != std::string::npos;
+       at = text.find(word, at + length)) {
     if (is_word(text, at, length)) return true;
   }
   return false;
@@ -118,7 +120,7 @@ const void* const* parts_of(const ptx::FatbinWrapper& wrapper) {
 }
 
 CUresult read_text(const char* bytes, Image* image) {
-  const std::string_view text(bytes, strnlen(bytes, size_t{1} << 30));
+  const std::string_view text(bytes, strnlen(bytes, std::size_t{1} << 30));
   if (text.find(".version") == std::string_view::npos) return CUDA_ERROR_INVALID_IMAGE;
   image->why = errors_of_ptx(text);
   if (!image->why.empty()) return CUDA_ERROR_INVALID_PTX;

@@ -7,7 +7,7 @@
 // exist as far as the simulated runtime declares them.
 #pragma once
 
-#include "executor/executor.h"
+#include "simulated_cuda/executor/executor.h"
 
 #include <cuda.h>
 
@@ -23,7 +23,7 @@ namespace gmt::sim {
 using executor::Parameter;
 
 struct Variable {
-  size_t size = 0;
+  std::size_t size = 0;
   bool managed = false;
   std::vector<std::byte> first_value; // empty: zeros, or as the executor's module says
 };

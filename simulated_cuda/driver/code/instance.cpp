@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "code/instance.h"
+#include "simulated_cuda/driver/code/instance.h"
 
-#include "api.h"
-#include "state/state.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/state/state.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace gmt::sim {
 namespace {
 
-void write_first_value(CUdeviceptr base, size_t size, const std::vector<std::byte>& value) {
+void write_first_value(CUdeviceptr base, std::size_t size, const std::vector<std::byte>& value) {
   std::byte* memory = state().blocks.view(base, size);
   std::memset(memory, 0, size);
   if (!value.empty()) std::memcpy(memory, value.data(), std::min(size, value.size()));
@@ -19,7 +19,7 @@ void write_first_value(CUdeviceptr base, size_t size, const std::vector<std::byt
 
 CUresult make_variable(Module* module, const VariableKey& key, const Variable& variable) {
   Device* device = module->context->device;
-  const CUdeviceptr base = device->take(std::max<size_t>(variable.size, 1));
+  const CUdeviceptr base = device->take(std::max<std::size_t>(variable.size, 1));
   if (base == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   Block block;
   block.base = base;
@@ -54,7 +54,7 @@ CUresult make_managed(Library* library, const VariableKey& key, const Variable& 
 CUresult make_variables_of_code(Module& module) {
   const auto& variables = module.code->variables();
   std::vector<CUdeviceptr> without_value(variables.size()); // 0: it has its value already
-  for (size_t i = 0; i < variables.size(); ++i) {
+  for (std::size_t i = 0; i < variables.size(); ++i) {
     const VariableKey key{variables[i].name, variables[i].is_named ? 0 : i + 1};
     Variable variable;
     variable.size = variables[i].size;
@@ -68,7 +68,7 @@ CUresult make_variables_of_code(Module& module) {
     if (is_new) without_value[i] = address;
     module.code->set_address(i, address);
   }
-  for (size_t i = 0; i < variables.size(); ++i) {
+  for (std::size_t i = 0; i < variables.size(); ++i) {
     if (without_value[i] == 0 || !variables[i].has_initial) continue;
     write_first_value(without_value[i], variables[i].size, module.code->initial_bytes(i));
   }
@@ -110,7 +110,7 @@ CUresult prepare(Module& module) {
   return result;
 }
 
-CUresult get_managed(CUdeviceptr* address, size_t* bytes, Library* library, const char* name) {
+CUresult get_managed(CUdeviceptr* address, std::size_t* bytes, Library* library, const char* name) {
   const auto it = library->image.variables.find(name);
   if (it == library->image.variables.end() || !it->second.managed) return CUDA_ERROR_NOT_FOUND;
   Context* context = this_thread().current();
@@ -125,7 +125,7 @@ CUresult get_managed(CUdeviceptr* address, size_t* bytes, Library* library, cons
   return CUDA_SUCCESS;
 }
 
-CUresult get_global(CUdeviceptr* address, size_t* bytes, Module* module, const char* name) {
+CUresult get_global(CUdeviceptr* address, std::size_t* bytes, Module* module, const char* name) {
   if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto it = module->library->image.variables.find(name);
   if (it == module->library->image.variables.end()) return CUDA_ERROR_NOT_FOUND;

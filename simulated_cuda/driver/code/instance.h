@@ -5,8 +5,10 @@
 // that is executed exist, with their first values, before anything asks for one of them.
 #pragma once
 
-#include "code/library.h"
-#include "state/block.h"
+#include "simulated_cuda/driver/code/library.h"
+#include "simulated_cuda/driver/state/block.h"
+
+#include <cstddef>
 
 namespace gmt::sim {
 
@@ -15,8 +17,8 @@ Module* instance_in(Library* library, Context* context);
 // Reads the code and makes its variables; done once.
 CUresult prepare(Module& module);
 
-CUresult get_global(CUdeviceptr* address, size_t* bytes, Module* module, const char* name);
-CUresult get_managed(CUdeviceptr* address, size_t* bytes, Library* library, const char* name);
+CUresult get_global(CUdeviceptr* address, std::size_t* bytes, Module* module, const char* name);
+CUresult get_managed(CUdeviceptr* address, std::size_t* bytes, Library* library, const char* name);
 // Of the variable whose memory the block is; empty if it is none's.
 std::string variable_of(const Block& block);
 void free_variables(Module* module);

@@ -5,9 +5,9 @@
 // library. Variables of a library exist once in each context that asked for them.
 #pragma once
 
-#include "code/image.h"
-#include "state/handles.h"
-#include "streams/graph.h"
+#include "simulated_cuda/driver/code/image.h"
+#include "simulated_cuda/driver/state/handles.h"
+#include "simulated_cuda/driver/streams/graph.h"
 
 #include <cuda.h>
 
@@ -35,7 +35,7 @@ struct Kernel : Listed<Kernel> {
 // name, such as the text of a printf(): they have different numbers, as in the code.
 struct VariableKey {
   std::string name;
-  size_t number = 0; // 0: the one that the name means
+  std::size_t number = 0; // 0: the one that the name means
   auto operator<=>(const VariableKey&) const = default;
 };
 using VariableAddresses = std::map<VariableKey, CUdeviceptr>;
@@ -59,9 +59,10 @@ struct Library {
 inline Kernel* find_kernel(const void* handle) { return Kernel::get(handle); }
 
 // What a launch may ask for, and how many blocks a cooperative one may have.
-size_t most_dynamic_shared_bytes(const Kernel& kernel);
+std::size_t most_dynamic_shared_bytes(const Kernel& kernel);
 int most_threads_of_block(const Kernel& kernel);
-unsigned long long most_resident_blocks(const Kernel& kernel, int threads, size_t dynamic_bytes);
+unsigned long long most_resident_blocks(const Kernel& kernel, int threads,
+                                        std::size_t dynamic_bytes);
 void unload_from_context(Context* context);
 KernelOperation make_kernel_operation(const CUDA_KERNEL_NODE_PARAMS& params);
 

@@ -4,15 +4,16 @@
 // cuLinkComplete hands out lives until cuLinkDestroy; what is no code is refused when it is added.
 // Machine code, and PTX that cannot be linked, are no errors: launches that need them are skipped,
 // with the reason.
-#include "api.h"
-#include "code/fat_binary.h"
-#include "code/image.h"
-#include "code/linked_code.h"
-#include "executor/executor.h"
-#include "state/state.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/code/fat_binary.h"
+#include "simulated_cuda/driver/code/image.h"
+#include "simulated_cuda/driver/code/linked_code.h"
+#include "simulated_cuda/driver/state/state.h"
+#include "simulated_cuda/executor/executor.h"
 
 #include <elf.h>
 
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -51,7 +52,7 @@ CUresult add_text(LinkState& link, std::string_view text) {
   return CUDA_SUCCESS;
 }
 
-CUresult add(LinkState& link, CUjitInputType type, const void* data, size_t size) {
+CUresult add(LinkState& link, CUjitInputType type, const void* data, std::size_t size) {
   if (data == nullptr || size < sizeof(std::uint32_t)) return CUDA_ERROR_INVALID_VALUE;
   const auto* bytes = static_cast<const char*>(data);
   switch (type) {
@@ -66,7 +67,7 @@ CUresult add(LinkState& link, CUjitInputType type, const void* data, size_t size
   }
 }
 
-CUresult complete(LinkState& link, void** code, size_t* size) {
+CUresult complete(LinkState& link, void** code, std::size_t* size) {
   std::string why;
   const std::vector<std::string_view> views(link.texts.begin(), link.texts.end());
   executor::Module::load(views, &why);
@@ -87,7 +88,7 @@ CUresult link_create(unsigned count, CUjit_option* options, void** values, CUlin
   return CUDA_SUCCESS;
 }
 
-CUresult link_add_data(CUlinkState handle, CUjitInputType type, void* data, size_t size,
+CUresult link_add_data(CUlinkState handle, CUjitInputType type, void* data, std::size_t size,
                        const char*, unsigned, CUjit_option*, void**) {
   LinkState* link = state().links.get(handle);
   return link == nullptr ? CUDA_ERROR_INVALID_HANDLE : add(*link, type, data, size);
@@ -104,7 +105,7 @@ CUresult link_add_file(CUlinkState handle, CUjitInputType type, const char* path
   return add(*link, type, code.data(), code.size());
 }
 
-CUresult link_complete(CUlinkState handle, void** code, size_t* size) {
+CUresult link_complete(CUlinkState handle, void** code, std::size_t* size) {
   LinkState* link = state().links.get(handle);
   return link == nullptr ? CUDA_ERROR_INVALID_HANDLE : complete(*link, code, size);
 }

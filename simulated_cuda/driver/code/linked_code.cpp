@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A head, and texts that each end with a zero; see linked_code.h.
-#include "code/linked_code.h"
+#include "simulated_cuda/driver/code/linked_code.h"
 
 #include <cstdint>
 #include <cstring>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loading code: modules, libraries, their variables, and the export tables.
 // Called through driver_api.def with the lock held.
-#include "api.h"
-#include "code/foreign_runtime.h"
-#include "code/instance.h"
-#include "execution/capability.h"
-#include "private_table.h"
-#include "state/lock.h"
-#include "state/observer.h"
-#include "streams/operation.h"
+#include "simulated_cuda/common/private_table.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/code/foreign_runtime.h"
+#include "simulated_cuda/driver/code/instance.h"
+#include "simulated_cuda/driver/execution/capability.h"
+#include "simulated_cuda/driver/state/lock.h"
+#include "simulated_cuda/driver/state/observer.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
 #include <sys/mman.h>
 
@@ -80,7 +80,7 @@ CUresult load_module(CUmodule* module, Load load_into) {
   return result;
 }
 
-CUresult declare_variable(CUlibrary handle, const char* name, size_t bytes, int managed) {
+CUresult declare_variable(CUlibrary handle, const char* name, std::size_t bytes, int managed) {
   DriverLock lock;
   Library* library = state().libraries.get(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
@@ -93,7 +93,7 @@ CUresult declare_variable(CUlibrary handle, const char* name, size_t bytes, int 
 }
 
 // The caller writes there, as a kernel does.
-void* host_view(CUdeviceptr address, size_t bytes) {
+void* host_view(CUdeviceptr address, std::size_t bytes) {
   DriverLock lock;
   std::byte* view = state().blocks.view(address, bytes);
   if (view != nullptr) state().memory.mark_initialized(address, bytes);
@@ -162,7 +162,8 @@ CUresult module_get_function(CUfunction* out, CUmodule handle, const char* name)
   return kernel == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
 }
 
-CUresult module_get_global(CUdeviceptr* address, size_t* bytes, CUmodule handle, const char* name) {
+CUresult module_get_global(CUdeviceptr* address, std::size_t* bytes, CUmodule handle,
+                           const char* name) {
   Module* module = Module::get(handle);
   return module == nullptr ? CUDA_ERROR_INVALID_HANDLE : get_global(address, bytes, module, name);
 }
@@ -209,14 +210,14 @@ CUresult library_get_module(CUmodule* out, CUlibrary handle) {
   return CUDA_SUCCESS;
 }
 
-CUresult library_get_global(CUdeviceptr* address, size_t* bytes, CUlibrary handle,
+CUresult library_get_global(CUdeviceptr* address, std::size_t* bytes, CUlibrary handle,
                             const char* name) {
   Library* library = state().libraries.get(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   return get_global(address, bytes, instance_in(library, this_thread().current()), name);
 }
 
-CUresult library_get_managed(CUdeviceptr* address, size_t* bytes, CUlibrary handle,
+CUresult library_get_managed(CUdeviceptr* address, std::size_t* bytes, CUlibrary handle,
                              const char* name) {
   Library* library = state().libraries.get(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "execution/block_states.h"
+#include "simulated_cuda/driver/execution/block_states.h"
+
+#include <cstdint>
 
 namespace gmt::sim {
 namespace {
@@ -11,7 +13,7 @@ bool is_part_of_device(const Block& block) {
 }
 
 std::byte* host_address(const Block& block) {
-  return reinterpret_cast<std::byte*>(static_cast<intptr_t>(block.base) + block.to_host);
+  return reinterpret_cast<std::byte*>(static_cast<std::intptr_t>(block.base) + block.to_host);
 }
 
 } // namespace

@@ -5,8 +5,8 @@
 // from elsewhere, is a region for as long as its block lives.
 #pragma once
 
-#include "executor/machine/memory.h"
-#include "state/block.h"
+#include "simulated_cuda/driver/state/block.h"
+#include "simulated_cuda/executor/machine/memory.h"
 
 namespace gmt::sim {
 

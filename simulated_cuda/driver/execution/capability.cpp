@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "execution/capability.h"
+#include "simulated_cuda/driver/execution/capability.h"
 
-#include "code/image.h"
-#include "state/state.h"
+#include "simulated_cuda/driver/code/image.h"
+#include "simulated_cuda/driver/state/state.h"
 
 #include <algorithm>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "execution/device_heap.h"
+#include "simulated_cuda/driver/execution/device_heap.h"
 
 #include <sys/mman.h>
 
 namespace gmt::sim {
 namespace {
 
-void* map_pages(size_t bytes, int protection) {
+void* map_pages(std::size_t bytes, int protection) {
   void* memory =
     mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return memory == MAP_FAILED ? nullptr : memory;
@@ -14,7 +14,7 @@ void* map_pages(size_t bytes, int protection) {
 
 } // namespace
 
-std::unique_ptr<ContextHeap> ContextHeap::create(executor::Memory& memory, size_t bytes) {
+std::unique_ptr<ContextHeap> ContextHeap::create(executor::Memory& memory, std::size_t bytes) {
   std::unique_ptr<ContextHeap> made(new ContextHeap(memory, bytes));
   return made->map() ? std::move(made) : nullptr;
 }
@@ -34,7 +34,7 @@ bool ContextHeap::contains(std::uint64_t address) const {
   return window_ != nullptr && address >= base && address - base < bytes_;
 }
 
-std::byte* ContextHeap::view(std::uint64_t address, size_t bytes) const {
+std::byte* ContextHeap::view(std::uint64_t address, std::size_t bytes) const {
   const std::uint64_t offset = address - reinterpret_cast<std::uint64_t>(window_);
   if (!contains(address) || bytes > bytes_ - offset) return nullptr;
   return static_cast<std::byte*>(alias_) + offset;

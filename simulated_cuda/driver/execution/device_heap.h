@@ -4,7 +4,7 @@
 // calls only sets take them, as on a GPU.
 #pragma once
 
-#include "executor/executor.h"
+#include "simulated_cuda/executor/executor.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace gmt::sim {
 class ContextHeap {
 public:
   // Null if there is no memory for it.
-  static std::unique_ptr<ContextHeap> create(executor::Memory& memory, size_t bytes);
+  static std::unique_ptr<ContextHeap> create(executor::Memory& memory, std::size_t bytes);
   ~ContextHeap();
   ContextHeap(const ContextHeap&) = delete;
   ContextHeap& operator=(const ContextHeap&) = delete;
@@ -23,14 +23,14 @@ public:
   executor::DeviceHeap* heap() const { return heap_.get(); }
   bool contains(std::uint64_t address) const;
   // Where the driver finds the bytes; null if not all of them lie in the heap.
-  std::byte* view(std::uint64_t address, size_t bytes) const;
+  std::byte* view(std::uint64_t address, std::size_t bytes) const;
 
 private:
-  ContextHeap(executor::Memory& memory, size_t bytes) : memory_(memory), bytes_(bytes) {}
+  ContextHeap(executor::Memory& memory, std::size_t bytes) : memory_(memory), bytes_(bytes) {}
   bool map();
 
   executor::Memory& memory_;
-  size_t bytes_;
+  std::size_t bytes_;
   void* window_ = nullptr; // what kernels see: no access for the host
   void* alias_ = nullptr;
   bool has_region_ = false;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "execution/kernel_launch.h"
+#include "simulated_cuda/driver/execution/kernel_launch.h"
 
-#include "code/instance.h"
-#include "execution/launch_observer.h"
-#include "execution/prints.h"
-#include "execution/totals.h"
-#include "state/state.h"
+#include "simulated_cuda/driver/code/instance.h"
+#include "simulated_cuda/driver/execution/launch_observer.h"
+#include "simulated_cuda/driver/execution/prints.h"
+#include "simulated_cuda/driver/execution/totals.h"
+#include "simulated_cuda/driver/state/state.h"
 
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 
@@ -59,7 +60,7 @@ void count_as_written(Block& block) {
 // into, and, as memory may hold more pointers, all blocks if an argument points at all.
 void count_outputs_as_written(const std::vector<std::byte>& arguments) {
   bool points = arguments.empty();
-  for (size_t at = 0; at + sizeof(CUdeviceptr) <= arguments.size() && !points;
+  for (std::size_t at = 0; at + sizeof(CUdeviceptr) <= arguments.size() && !points;
        at += sizeof(CUdeviceptr)) {
     CUdeviceptr value = 0;
     std::memcpy(&value, arguments.data() + at, sizeof value);
@@ -84,7 +85,7 @@ unsigned device_threads() {
 executor::DeviceHeap* heap_of(Context& context) {
   if (context.heap == nullptr) {
     const auto limit = context.limits.find(CU_LIMIT_MALLOC_HEAP_SIZE);
-    constexpr size_t kDefault = size_t{8} << 20;
+    constexpr std::size_t kDefault = std::size_t{8} << 20;
     context.heap =
       ContextHeap::create(state().memory, limit == context.limits.end() ? kDefault : limit->second);
     context.heap_in_use = true;
@@ -213,7 +214,7 @@ std::vector<std::byte> gather_arguments(const Kernel& kernel,
   for (const Parameter& parameter : kernel.parameters)
     bytes.resize(std::max(bytes.size(), parameter.offset + parameter.size));
   if (params.kernelParams != nullptr) {
-    for (size_t i = 0; i < kernel.parameters.size(); ++i) {
+    for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
       const Parameter& parameter = kernel.parameters[i];
       std::memcpy(bytes.data() + parameter.offset, params.kernelParams[i], parameter.size);
     }
@@ -221,10 +222,10 @@ std::vector<std::byte> gather_arguments(const Kernel& kernel,
   }
   // The other form: one buffer and its size, each behind the word that announces it.
   const void* buffer = nullptr;
-  size_t size = 0;
+  std::size_t size = 0;
   for (void** at = params.extra; at != nullptr && *at != CU_LAUNCH_PARAM_END; at += 2) {
     if (*at == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = at[1];
-    if (*at == CU_LAUNCH_PARAM_BUFFER_SIZE) size = *static_cast<const size_t*>(at[1]);
+    if (*at == CU_LAUNCH_PARAM_BUFFER_SIZE) size = *static_cast<const std::size_t*>(at[1]);
   }
   if (buffer != nullptr) std::memcpy(bytes.data(), buffer, std::min(size, bytes.size()));
   return bytes;

@@ -5,8 +5,8 @@
 // written, which counts as initialised; the program goes on as if it had run.
 #pragma once
 
-#include "code/library.h"
-#include "streams/graph.h"
+#include "simulated_cuda/driver/code/library.h"
+#include "simulated_cuda/driver/streams/graph.h"
 
 namespace gmt::sim {
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // See launch_observer.h. The structures of the two sides are alike; only texts change their form.
-#include "execution/launch_observer.h"
+#include "simulated_cuda/driver/execution/launch_observer.h"
 
-#include "code/instance.h"
-#include "execution/prints.h"
-#include "executor/program/program.h"
-#include "state/state.h"
+#include "simulated_cuda/driver/code/instance.h"
+#include "simulated_cuda/driver/execution/prints.h"
+#include "simulated_cuda/driver/state/state.h"
+#include "simulated_cuda/executor/program/program.h"
 
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <vector>
 
@@ -56,8 +57,8 @@ trace::ExecutionReport kind_of(executor::ReportKind kind) {
     kDeadlock,           kAssert,        kTrap,
     kIllegalInstruction, kStackOverflow, kInvalidAddressSpace,
     kInvalidJump,        kHang,          kOther};
-  static_assert(std::size(kKinds) == static_cast<size_t>(executor::ReportKind::kOther) + 1);
-  return kKinds[static_cast<size_t>(kind)];
+  static_assert(std::size(kKinds) == static_cast<std::size_t>(executor::ReportKind::kOther) + 1);
+  return kKinds[static_cast<std::size_t>(kind)];
 }
 
 trace::ExecutionSpace space_of(executor::Space space) {

@@ -4,9 +4,10 @@
 // line and ends a launch that has to end early. Driver lock held.
 #pragma once
 
-#include "executor/executor.h"
-#include "state/observer.h"
+#include "simulated_cuda/driver/state/observer.h"
+#include "simulated_cuda/executor/executor.h"
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <utility>

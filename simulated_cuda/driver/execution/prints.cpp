@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "execution/prints.h"
+#include "simulated_cuda/driver/execution/prints.h"
 
 #include <cstdio>
 

@@ -3,7 +3,7 @@
 // behind each launch. Driver lock held.
 #pragma once
 
-#include "executor/executor.h"
+#include "simulated_cuda/executor/executor.h"
 
 #include <cstdint>
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "execution/unwritten_copy.h"
+#include "simulated_cuda/driver/execution/unwritten_copy.h"
 
-#include "state/observer.h"
-#include "state/state.h"
+#include "simulated_cuda/driver/state/observer.h"
+#include "simulated_cuda/driver/state/state.h"
 
 #include <cstddef>
+#include <cstdint>
 
 namespace gmt::sim {
 
@@ -16,7 +17,7 @@ bool is_host_memory(CUdeviceptr address) {
 void report_unwritten(const executor::UnwrittenBytes& source, CUdeviceptr from, bool to_host) {
   using Form = executor::UnwrittenBytes::Form;
   const trace::ExecutionObserver* observer = execution_observer();
-  constexpr size_t kNeeded =
+  constexpr std::size_t kNeeded =
     offsetof(trace::ExecutionObserver, unwritten_copy) + sizeof observer->unwritten_copy;
   if (observer == nullptr || observer->size < kNeeded || observer->unwritten_copy == nullptr)
     return;

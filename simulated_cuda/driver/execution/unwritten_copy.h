@@ -5,7 +5,7 @@
 
 #include <cuda.h>
 
-#include "executor/checks/unwritten_bytes.h"
+#include "simulated_cuda/executor/checks/unwritten_bytes.h"
 
 namespace gmt::sim {
 

@@ -4,9 +4,9 @@
 // Invariant: an array's memory is no block, so no pointer call can reach it; a level is a view:
 // destroying it succeeds and does nothing, the mipmapped array keeps its memory. So is a plane of
 // an NV12 array. A sparse array has no memory.
-#include "api.h"
-#include "entry.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/entry.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
 #include <algorithm>
 #include <cstring>
@@ -14,7 +14,7 @@
 namespace gmt::sim {
 namespace {
 
-size_t bytes_of_format(CUarray_format format) {
+std::size_t bytes_of_format(CUarray_format format) {
   switch (format) {
   case CU_AD_FORMAT_UNSIGNED_INT8:
   case CU_AD_FORMAT_SIGNED_INT8:
@@ -29,7 +29,7 @@ size_t bytes_of_format(CUarray_format format) {
   }
 }
 
-size_t at_least_one(size_t value) { return value == 0 ? 1 : value; }
+std::size_t at_least_one(std::size_t value) { return value == 0 ? 1 : value; }
 
 CUresult check(const CUDA_ARRAY3D_DESCRIPTOR* desc) {
   if (desc == nullptr || desc->Width == 0 ||
@@ -45,7 +45,7 @@ bool is_sparse(const CUDA_ARRAY3D_DESCRIPTOR& desc) {
   return (desc.Flags & CUDA_ARRAY3D_SPARSE) != 0;
 }
 
-size_t payload(const CUDA_ARRAY3D_DESCRIPTOR& desc) {
+std::size_t payload(const CUDA_ARRAY3D_DESCRIPTOR& desc) {
   if (desc.Format == CU_AD_FORMAT_NV12)
     return desc.Width * desc.Height * 3 / 2; // a byte, and two for four of them
   return bytes_of_format(desc.Format) * desc.NumChannels * desc.Width * at_least_one(desc.Height) *
@@ -73,7 +73,7 @@ CUresult array_3d_create(CUarray* out, const CUDA_ARRAY3D_DESCRIPTOR* desc) {
   if (memory == 0 && !is_sparse(*desc)) return CUDA_ERROR_OUT_OF_MEMORY;
   Array* array = make_array(*desc, memory, false);
   if (desc->Format == CU_AD_FORMAT_NV12) {
-    const size_t luma = desc->Width * desc->Height;
+    const std::size_t luma = desc->Width * desc->Height;
     const CUDA_ARRAY3D_DESCRIPTOR planes[] = {
       {desc->Width, desc->Height, 0, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0},
       {desc->Width / 2, desc->Height / 2, 0, CU_AD_FORMAT_UNSIGNED_INT8, 2, 0},
@@ -98,7 +98,7 @@ CUresult array_get_sparse_properties(CUDA_ARRAY_SPARSE_PROPERTIES* out, CUarray 
   const Array* array = state().arrays.get(handle);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (out == nullptr || !is_sparse(array->desc)) return CUDA_ERROR_INVALID_VALUE;
-  constexpr size_t kTile = size_t{64} << 10;
+  constexpr std::size_t kTile = std::size_t{64} << 10;
   std::memset(out, 0, sizeof *out);
   unsigned width = 1, height = 1;
   while (width * height * array->element < kTile) (width <= height ? width : height) *= 2;
@@ -169,11 +169,11 @@ CUresult mipmapped_array_create(CUmipmappedArray* out, const CUDA_ARRAY3D_DESCRI
       return CUDA_ERROR_OUT_OF_MEMORY;
     }
     mipmapped->levels.push_back(make_array(level, memory, true));
-    level.Width = std::max<size_t>(level.Width / 2, 1);
-    if (level.Height != 0) level.Height = std::max<size_t>(level.Height / 2, 1);
+    level.Width = std::max<std::size_t>(level.Width / 2, 1);
+    if (level.Height != 0) level.Height = std::max<std::size_t>(level.Height / 2, 1);
     const bool layered =
       (level.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0; // layers do not shrink
-    if (level.Depth != 0 && !layered) level.Depth = std::max<size_t>(level.Depth / 2, 1);
+    if (level.Depth != 0 && !layered) level.Depth = std::max<std::size_t>(level.Depth / 2, 1);
   }
   *out = reinterpret_cast<CUmipmappedArray>(state().mipmapped.add(std::move(mipmapped)));
   return CUDA_SUCCESS;

@@ -4,11 +4,12 @@
 // Answers as measured on the real driver: any byte outside the requested size 1; device source
 // where HOST is declared 0 (it copies), as is a device destination; host memory where DEVICE is
 // declared 1; overlap 0.
-#include "entry.h"
-#include "execution/prints.h"
-#include "execution/unwritten_copy.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/entry.h"
+#include "simulated_cuda/driver/execution/prints.h"
+#include "simulated_cuda/driver/execution/unwritten_copy.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
+#include <cstdint>
 #include <cstring>
 
 namespace gmt::sim {
@@ -18,14 +19,14 @@ struct Side {
   CUmemorytype type;
   CUdeviceptr address;
   CUarray array;
-  size_t x, y, z, pitch, height;
+  std::size_t x, y, z, pitch, height;
 };
 
 // A side made ready for copying: where its first byte is and how far apart its rows and slices are.
 struct Rows {
   std::byte* start = nullptr;
-  size_t pitch = 0;
-  size_t slice = 0;
+  std::size_t pitch = 0;
+  std::size_t slice = 0;
   CUdeviceptr address = 0; // of linear memory, as kernels name it; 0: an array's
 };
 
@@ -48,18 +49,18 @@ CUresult resolve_array(const Side& side, const CUDA_MEMCPY3D& copy, Rows* rows) 
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (array->memory == 0 || !array->planes.empty())
     return not_simulated("sparse arrays, and arrays of planes as a whole");
-  const size_t width = array->desc.Width * array->element;
-  const size_t height = array->desc.Height == 0 ? 1 : array->desc.Height;
-  const size_t depth = array->desc.Depth == 0 ? 1 : array->desc.Depth;
+  const std::size_t width = array->desc.Width * array->element;
+  const std::size_t height = array->desc.Height == 0 ? 1 : array->desc.Height;
+  const std::size_t depth = array->desc.Depth == 0 ? 1 : array->desc.Depth;
   if (side.x % array->element != 0 || copy.WidthInBytes % array->element != 0)
     return CUDA_ERROR_INVALID_VALUE;
   const bool fits = side.x <= width && copy.WidthInBytes <= width - side.x && side.y <= height &&
                     copy.Height <= height - side.y && side.z <= depth &&
                     copy.Depth <= depth - side.z;
   if (!fits) return CUDA_ERROR_INVALID_VALUE;
-  const size_t slice = width * height;
-  const size_t offset = side.z * slice + side.y * width + side.x;
-  auto* memory = reinterpret_cast<std::byte*>(static_cast<intptr_t>(array->memory) +
+  const std::size_t slice = width * height;
+  const std::size_t offset = side.z * slice + side.y * width + side.x;
+  auto* memory = reinterpret_cast<std::byte*>(static_cast<std::intptr_t>(array->memory) +
                                               array->context->device->to_host());
   *rows = {memory + offset, width, slice, 0};
   return CUDA_SUCCESS;
@@ -72,15 +73,16 @@ bool is_wrong_memory(const Side& side, const Block* block) {
 }
 
 CUresult resolve_linear(const Side& side, const CUDA_MEMCPY3D& copy, Rows* rows) {
-  const size_t pitch = side.pitch == 0 ? side.x + copy.WidthInBytes : side.pitch;
-  const size_t height = side.height == 0 ? side.y + copy.Height : side.height;
+  const std::size_t pitch = side.pitch == 0 ? side.x + copy.WidthInBytes : side.pitch;
+  const std::size_t height = side.height == 0 ? side.y + copy.Height : side.height;
   const bool many_rows = copy.Height > 1 || copy.Depth > 1 || side.y != 0 || side.z != 0;
   if (many_rows && pitch < side.x + copy.WidthInBytes) return CUDA_ERROR_INVALID_VALUE;
   if (copy.Depth > 1 && height < side.y + copy.Height) return CUDA_ERROR_INVALID_VALUE;
   if (side.address == 0) return CUDA_ERROR_INVALID_VALUE;
-  const size_t slice = pitch * height;
+  const std::size_t slice = pitch * height;
   const CUdeviceptr first = side.address + side.z * slice + side.y * pitch + side.x;
-  const size_t extent = (copy.Depth - 1) * slice + (copy.Height - 1) * pitch + copy.WidthInBytes;
+  const std::size_t extent =
+    (copy.Depth - 1) * slice + (copy.Height - 1) * pitch + copy.WidthInBytes;
   const Block* block = state().blocks.containing(first);
   if (is_wrong_memory(side, block)) return CUDA_ERROR_INVALID_VALUE;
   *rows = {reinterpret_cast<std::byte*>(first), pitch, slice, first};
@@ -113,8 +115,8 @@ CUresult resolve_both(const CUDA_MEMCPY3D& copy, Rows* source, Rows* destination
 }
 
 // Bytes keep their state: a copy of what nothing has written is still unwritten.
-void copy_row_state(const Rows& to, const Rows& from, size_t to_offset, size_t from_offset,
-                    size_t bytes) {
+void copy_row_state(const Rows& to, const Rows& from, std::size_t to_offset,
+                    std::size_t from_offset, std::size_t bytes) {
   executor::Memory& memory = state().memory;
   if (to.address == 0 || is_host_memory(to.address)) return; // which counts as written
   const bool known = from.address != 0 && memory.region_of(from.address + from_offset) != nullptr;
@@ -126,8 +128,8 @@ void copy_row_state(const Rows& to, const Rows& from, size_t to_offset, size_t f
 void look_for_unwritten(const CUDA_MEMCPY3D& copy, const Rows& from, const Rows& to) {
   if (from.address == 0 || is_host_memory(from.address)) return;
   executor::UnwrittenBytes bytes(state().memory);
-  for (size_t z = 0; z < copy.Depth; ++z) {
-    for (size_t y = 0; y < copy.Height; ++y)
+  for (std::size_t z = 0; z < copy.Depth; ++z) {
+    for (std::size_t y = 0; y < copy.Height; ++y)
       bytes.add_row(from.address + z * from.slice + y * from.pitch, copy.WidthInBytes);
   }
   // An array is memory of the device
@@ -147,10 +149,10 @@ CUresult do_copy(const CUDA_MEMCPY3D& copy) {
   if (CUresult bad = resolve_both(copy, &source, &destination); bad != CUDA_SUCCESS) return bad;
   flush_prints();
   look_for_unwritten(copy, source, destination);
-  for (size_t z = 0; z < copy.Depth; ++z) {
-    for (size_t y = 0; y < copy.Height; ++y) {
-      const size_t to = z * destination.slice + y * destination.pitch;
-      const size_t from = z * source.slice + y * source.pitch;
+  for (std::size_t z = 0; z < copy.Depth; ++z) {
+    for (std::size_t y = 0; y < copy.Height; ++y) {
+      const std::size_t to = z * destination.slice + y * destination.pitch;
+      const std::size_t from = z * source.slice + y * source.pitch;
       std::memmove(destination.start + to, source.start + from, copy.WidthInBytes);
       copy_row_state(destination, source, to, from, copy.WidthInBytes);
     }

@@ -3,8 +3,10 @@
 // submits it. Called through driver_api.def with the lock held. Sync forms use stream 0, which
 // _ptds turns into the thread's own. Invariant: the declared direction is kept in the memory types,
 // because the answers to mistakes depend on it.
-#include "api.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/streams/operation.h"
+
+#include <cstddef>
 
 namespace gmt::sim {
 namespace {
@@ -26,19 +28,19 @@ void set_destination(CUDA_MEMCPY3D& copy, CUmemorytype type, CUdeviceptr address
   copy.dstDevice = address;
 }
 
-void set_source(CUDA_MEMCPY3D& copy, CUarray array, size_t offset) {
+void set_source(CUDA_MEMCPY3D& copy, CUarray array, std::size_t offset) {
   copy.srcMemoryType = CU_MEMORYTYPE_ARRAY;
   copy.srcArray = array;
   copy.srcXInBytes = offset;
 }
 
-void set_destination(CUDA_MEMCPY3D& copy, CUarray array, size_t offset) {
+void set_destination(CUDA_MEMCPY3D& copy, CUarray array, std::size_t offset) {
   copy.dstMemoryType = CU_MEMORYTYPE_ARRAY;
   copy.dstArray = array;
   copy.dstXInBytes = offset;
 }
 
-CUDA_MEMCPY3D row_of(size_t bytes) {
+CUDA_MEMCPY3D row_of(std::size_t bytes) {
   CUDA_MEMCPY3D copy{};
   copy.WidthInBytes = bytes;
   copy.Height = 1;
@@ -63,7 +65,7 @@ CUresult submit_copy(CUstream stream, const CUDA_MEMCPY3D& copy) {
 }
 
 CUDA_MEMCPY3D linear_copy(CUmemorytype to, CUdeviceptr destination, CUmemorytype from,
-                          CUdeviceptr source, size_t bytes) {
+                          CUdeviceptr source, std::size_t bytes) {
   CUDA_MEMCPY3D copy = row_of(bytes);
   set_source(copy, from, source);
   set_destination(copy, to, destination);
@@ -71,7 +73,7 @@ CUDA_MEMCPY3D linear_copy(CUmemorytype to, CUdeviceptr destination, CUmemorytype
 }
 
 CUresult linear(CUmemorytype to, CUdeviceptr destination, CUmemorytype from, CUdeviceptr source,
-                size_t bytes, CUstream stream) {
+                std::size_t bytes, CUstream stream) {
   return submit_copy(stream, linear_copy(to, destination, from, source, bytes));
 }
 
@@ -80,7 +82,7 @@ CUdeviceptr address_of(const void* pointer) { return reinterpret_cast<CUdevicept
 CUresult submit_2d(const CUDA_MEMCPY2D* c, CUstream stream) {
   if (c == nullptr) return CUDA_ERROR_INVALID_VALUE;
   // Also for a single row, where a pitch means nothing.
-  const auto too_wide = [&](CUmemorytype type, size_t pitch, size_t x) {
+  const auto too_wide = [&](CUmemorytype type, std::size_t pitch, std::size_t x) {
     return type != CU_MEMORYTYPE_ARRAY && pitch != 0 && pitch < x + c->WidthInBytes;
   };
   if (too_wide(c->srcMemoryType, c->srcPitch, c->srcXInBytes)) return CUDA_ERROR_INVALID_VALUE;
@@ -121,8 +123,8 @@ CUresult submit_3d_peer(const CUDA_MEMCPY3D_PEER* c, CUstream stream) {
   return submit_copy(stream, copy, to, from);
 }
 
-CUresult submit_peer(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, size_t bytes,
-                     CUstream stream) {
+CUresult submit_peer(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from,
+                     std::size_t bytes, CUstream stream) {
   const Context *owner = state().context(to), *source = state().context(from);
   if (owner == nullptr || source == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   return submit_copy(stream, linear_copy(kDevice, dst, kDevice, src, bytes), owner, source);
@@ -157,46 +159,47 @@ bool keeps_devices(const CUDA_MEMCPY3D& now, const CUDA_MEMCPY3D& then) {
   return from(now) == from(then) && to(now) == to(then);
 }
 
-CUresult memcpy_any(CUdeviceptr d, CUdeviceptr s, size_t n) {
+CUresult memcpy_any(CUdeviceptr d, CUdeviceptr s, std::size_t n) {
   return linear(kUnified, d, kUnified, s, n, nullptr);
 }
-CUresult memcpy_any_async(CUdeviceptr d, CUdeviceptr s, size_t n, CUstream q) {
+CUresult memcpy_any_async(CUdeviceptr d, CUdeviceptr s, std::size_t n, CUstream q) {
   return linear(kUnified, d, kUnified, s, n, q);
 }
-CUresult memcpy_htod(CUdeviceptr d, const void* s, size_t n) {
+CUresult memcpy_htod(CUdeviceptr d, const void* s, std::size_t n) {
   return linear(kDevice, d, kHost, address_of(s), n, nullptr);
 }
-CUresult memcpy_dtoh(void* d, CUdeviceptr s, size_t n) {
+CUresult memcpy_dtoh(void* d, CUdeviceptr s, std::size_t n) {
   return linear(kHost, address_of(d), kDevice, s, n, nullptr);
 }
-CUresult memcpy_dtod(CUdeviceptr d, CUdeviceptr s, size_t n) {
+CUresult memcpy_dtod(CUdeviceptr d, CUdeviceptr s, std::size_t n) {
   return linear(kDevice, d, kDevice, s, n, nullptr);
 }
-CUresult memcpy_htod_async(CUdeviceptr d, const void* s, size_t n, CUstream q) {
+CUresult memcpy_htod_async(CUdeviceptr d, const void* s, std::size_t n, CUstream q) {
   return linear(kDevice, d, kHost, address_of(s), n, q);
 }
-CUresult memcpy_dtoh_async(void* d, CUdeviceptr s, size_t n, CUstream q) {
+CUresult memcpy_dtoh_async(void* d, CUdeviceptr s, std::size_t n, CUstream q) {
   return linear(kHost, address_of(d), kDevice, s, n, q);
 }
-CUresult memcpy_dtod_async(CUdeviceptr d, CUdeviceptr s, size_t n, CUstream q) {
+CUresult memcpy_dtod_async(CUdeviceptr d, CUdeviceptr s, std::size_t n, CUstream q) {
   return linear(kDevice, d, kDevice, s, n, q);
 }
 
-CUresult memcpy_dtoa(CUarray array, size_t offset, CUdeviceptr source, size_t bytes) {
+CUresult memcpy_dtoa(CUarray array, std::size_t offset, CUdeviceptr source, std::size_t bytes) {
   CUDA_MEMCPY3D copy = row_of(bytes);
   set_source(copy, kDevice, source);
   set_destination(copy, array, offset);
   return submit_copy(nullptr, copy);
 }
 
-CUresult memcpy_atod(CUdeviceptr destination, CUarray array, size_t offset, size_t bytes) {
+CUresult memcpy_atod(CUdeviceptr destination, CUarray array, std::size_t offset,
+                     std::size_t bytes) {
   CUDA_MEMCPY3D copy = row_of(bytes);
   set_source(copy, array, offset);
   set_destination(copy, kDevice, destination);
   return submit_copy(nullptr, copy);
 }
 
-CUresult memcpy_htoa_async(CUarray array, size_t offset, const void* source, size_t bytes,
+CUresult memcpy_htoa_async(CUarray array, std::size_t offset, const void* source, std::size_t bytes,
                            CUstream stream) {
   CUDA_MEMCPY3D copy = row_of(bytes);
   set_source(copy, kHost, address_of(source));
@@ -204,7 +207,7 @@ CUresult memcpy_htoa_async(CUarray array, size_t offset, const void* source, siz
   return submit_copy(stream, copy);
 }
 
-CUresult memcpy_atoh_async(void* destination, CUarray array, size_t offset, size_t bytes,
+CUresult memcpy_atoh_async(void* destination, CUarray array, std::size_t offset, std::size_t bytes,
                            CUstream stream) {
   CUDA_MEMCPY3D copy = row_of(bytes);
   set_source(copy, array, offset);
@@ -212,15 +215,16 @@ CUresult memcpy_atoh_async(void* destination, CUarray array, size_t offset, size
   return submit_copy(stream, copy);
 }
 
-CUresult memcpy_htoa(CUarray array, size_t offset, const void* source, size_t bytes) {
+CUresult memcpy_htoa(CUarray array, std::size_t offset, const void* source, std::size_t bytes) {
   return memcpy_htoa_async(array, offset, source, bytes, nullptr);
 }
 
-CUresult memcpy_atoh(void* destination, CUarray array, size_t offset, size_t bytes) {
+CUresult memcpy_atoh(void* destination, CUarray array, std::size_t offset, std::size_t bytes) {
   return memcpy_atoh_async(destination, array, offset, bytes, nullptr);
 }
 
-CUresult memcpy_atoa(CUarray to, size_t to_offset, CUarray from, size_t from_offset, size_t bytes) {
+CUresult memcpy_atoa(CUarray to, std::size_t to_offset, CUarray from, std::size_t from_offset,
+                     std::size_t bytes) {
   CUDA_MEMCPY3D copy = row_of(bytes);
   set_source(copy, from, from_offset);
   set_destination(copy, to, to_offset);
@@ -243,11 +247,12 @@ CUresult memcpy_3d_peer_async(const CUDA_MEMCPY3D_PEER* copy, CUstream stream) {
   return submit_3d_peer(copy, stream);
 }
 
-CUresult memcpy_peer(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, size_t bytes) {
+CUresult memcpy_peer(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from,
+                     std::size_t bytes) {
   return submit_peer(dst, to, src, from, bytes, nullptr);
 }
 CUresult memcpy_peer_async(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from,
-                           size_t bytes, CUstream q) {
+                           std::size_t bytes, CUstream q) {
   return submit_peer(dst, to, src, from, bytes, q);
 }
 

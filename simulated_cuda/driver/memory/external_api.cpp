@@ -3,10 +3,10 @@
 // buffers mapped from it. Called through driver_api.def with the lock held. Semaphores and
 // mipmapped arrays of external memory answer 801. Invariant: an import owns its descriptor; buffers
 // outlive the import and are freed by cuMemFree.
-#include "api.h"
-#include "entry.h"
-#include "state/mapping.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/entry.h"
+#include "simulated_cuda/driver/state/mapping.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
 #include <unistd.h>
 

@@ -5,17 +5,19 @@
 // that was allocated pinned answers 1, memory that is not registered 713, overlapping registrations
 // 712, registering memory that CUDA allocated 1. The page before a pinned block is no memory:
 // free() of it crashes, as on a real device.
-#include "api.h"
-#include "state/mapping.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/state/mapping.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstddef>
+
 namespace gmt::sim {
 namespace {
 
-CUresult allocate_pinned(void** out, size_t bytes, unsigned flags) {
+CUresult allocate_pinned(void** out, std::size_t bytes, unsigned flags) {
   constexpr unsigned kKnown =
     CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
   if (out == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -36,7 +38,7 @@ CUresult allocate_pinned(void** out, size_t bytes, unsigned flags) {
 
 // The registered block that has a byte in common with the range; any other block of CUDA's; or
 // nullptr.
-const Block* overlapped(CUdeviceptr address, size_t bytes) {
+const Block* overlapped(CUdeviceptr address, std::size_t bytes) {
   const Block* found = nullptr;
   state().blocks.for_each_in(address, bytes, [&](const Block& block) {
     if (found == nullptr || block.kind == BlockKind::kRegistered) found = &block;
@@ -51,8 +53,8 @@ bool is_host_block(const Block* block) {
 
 // The real driver pins pages and fails on memory that is not there; mincore says so without
 // touching it.
-bool is_mapped(CUdeviceptr address, size_t bytes) {
-  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+bool is_mapped(CUdeviceptr address, std::size_t bytes) {
+  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   unsigned char present = 0;
   for (CUdeviceptr at = address / page * page; at < address + bytes; at += page) {
     if (mincore(reinterpret_cast<void*>(at), 1, &present) != 0) return false;
@@ -62,10 +64,10 @@ bool is_mapped(CUdeviceptr address, size_t bytes) {
 
 } // namespace
 
-CUresult mem_host_alloc(void** out, size_t bytes, unsigned flags) {
+CUresult mem_host_alloc(void** out, std::size_t bytes, unsigned flags) {
   return allocate_pinned(out, bytes, flags);
 }
-CUresult mem_alloc_host(void** out, size_t bytes) { return allocate_pinned(out, bytes, 0); }
+CUresult mem_alloc_host(void** out, std::size_t bytes) { return allocate_pinned(out, bytes, 0); }
 
 CUresult mem_free_host(void* pointer) {
   if (pointer == nullptr) return CUDA_SUCCESS;
@@ -76,7 +78,7 @@ CUresult mem_free_host(void* pointer) {
   return CUDA_SUCCESS;
 }
 
-CUresult mem_host_register(void* pointer, size_t bytes, unsigned flags) {
+CUresult mem_host_register(void* pointer, std::size_t bytes, unsigned flags) {
   constexpr unsigned kKnown = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
                               CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY;
   if (pointer == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;

@@ -5,14 +5,15 @@
 // cuMemAlloc memory has a handle, and every address inside an allocation has the same one; what is
 // opened twice is mapped once and needs two closes. A process cannot open its own handles (201, as
 // an H200 answers).
-#include "api.h"
-#include "state/mapping.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/state/mapping.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 
@@ -26,9 +27,9 @@ struct Handle {
   pid_t process;
   int file; // number of the device's memory in that process
   int device;
-  uint32_t id;
-  uint64_t offset;
-  uint64_t bytes;
+  std::uint32_t id;
+  std::uint64_t offset;
+  std::uint64_t bytes;
 };
 static_assert(sizeof(Handle) <= CU_IPC_HANDLE_SIZE);
 
@@ -53,11 +54,11 @@ CUresult check_handle(const Handle& handle) {
   return handle.process == getpid() ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
 }
 
-uint64_t key_of(const Handle& handle) {
-  return static_cast<uint64_t>(handle.process) << 32 | handle.id;
+std::uint64_t key_of(const Handle& handle) {
+  return static_cast<std::uint64_t>(handle.process) << 32 | handle.id;
 }
 
-Block* find_opened(uint64_t key) {
+Block* find_opened(std::uint64_t key) {
   Block* found = nullptr;
   state().blocks.for_each([&](Block& block) {
     if (block.kind == BlockKind::kIpc && block.handle == key) found = &block;
@@ -81,7 +82,7 @@ CUresult ipc_get_mem_handle(CUipcMemHandle* out, CUdeviceptr address) {
   Handle handle{};
   handle.file = block->device->memory_fd;
   handle.device = block->device->ordinal;
-  handle.id = static_cast<uint32_t>(block->id);
+  handle.id = static_cast<std::uint32_t>(block->id);
   handle.offset = block->device->offset_of(block->base);
   handle.bytes = block->size;
   write_handle(out, handle);

@@ -3,18 +3,19 @@
 // Called through driver_api.def with the lock held.
 // Invariant: an address is freed only as the base of a live block that cuMemFree may free; anything
 // else answers 1.
-#include "api.h"
-#include "state/mapping.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/state/mapping.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
+#include <cstddef>
 #include <limits>
 
 namespace gmt::sim {
 namespace {
 
-constexpr size_t kMaxPitch = 2147483647;
+constexpr std::size_t kMaxPitch = 2147483647;
 
-CUresult allocate_device(CUdeviceptr* address, size_t bytes) {
+CUresult allocate_device(CUdeviceptr* address, std::size_t bytes) {
   if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   if (CUresult refused = refuse_while_capturing(); refused != CUDA_SUCCESS) return refused;
   Device& device = current_device();
@@ -33,15 +34,17 @@ CUresult allocate_device(CUdeviceptr* address, size_t bytes) {
 
 } // namespace
 
-CUresult mem_alloc(CUdeviceptr* address, size_t bytes) { return allocate_device(address, bytes); }
+CUresult mem_alloc(CUdeviceptr* address, std::size_t bytes) {
+  return allocate_device(address, bytes);
+}
 
-CUresult mem_alloc_pitch(CUdeviceptr* address, size_t* pitch, size_t width, size_t height,
-                         unsigned element) {
+CUresult mem_alloc_pitch(CUdeviceptr* address, std::size_t* pitch, std::size_t width,
+                         std::size_t height, unsigned element) {
   if (pitch == nullptr || width == 0 || height == 0 || width > kMaxPitch)
     return CUDA_ERROR_INVALID_VALUE;
   if (element != 4 && element != 8 && element != 16) return CUDA_ERROR_INVALID_VALUE;
-  const size_t row = round_up(width, state().settings.pitch_alignment);
-  if (height > std::numeric_limits<size_t>::max() / row) return CUDA_ERROR_OUT_OF_MEMORY;
+  const std::size_t row = round_up(width, state().settings.pitch_alignment);
+  if (height > std::numeric_limits<std::size_t>::max() / row) return CUDA_ERROR_OUT_OF_MEMORY;
   const CUresult result = allocate_device(address, row * height);
   if (result == CUDA_SUCCESS) *pitch = row;
   return result;
@@ -66,7 +69,7 @@ CUresult mem_free(CUdeviceptr address) {
   }
 }
 
-CUresult mem_alloc_managed(CUdeviceptr* address, size_t bytes, unsigned flags) {
+CUresult mem_alloc_managed(CUdeviceptr* address, std::size_t bytes, unsigned flags) {
   if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST) return CUDA_ERROR_INVALID_VALUE;
   if (CUresult refused = refuse_while_capturing(); refused != CUDA_SUCCESS) return refused;
@@ -84,14 +87,14 @@ CUresult mem_alloc_managed(CUdeviceptr* address, size_t bytes, unsigned flags) {
   return CUDA_SUCCESS;
 }
 
-CUresult mem_get_info(size_t* free_bytes, size_t* total_bytes) {
+CUresult mem_get_info(std::size_t* free_bytes, std::size_t* total_bytes) {
   const Device& device = current_device();
   if (free_bytes != nullptr) *free_bytes = device.free_bytes();
   if (total_bytes != nullptr) *total_bytes = device.arena.capacity();
   return CUDA_SUCCESS;
 }
 
-CUresult mem_get_address_range(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
+CUresult mem_get_address_range(CUdeviceptr* base, std::size_t* bytes, CUdeviceptr address) {
   const Block* block = state().blocks.containing(address);
   if (block == nullptr) return CUDA_ERROR_NOT_FOUND;
   if (base != nullptr) *base = block->base;

@@ -3,8 +3,8 @@
 // advise. Called through driver_api.def with the lock held. Invariant: cuPointerGetAttribute
 // refuses an unknown address, cuPointerGetAttributes answers zeros for it: that is how the runtime
 // recognises unregistered host memory.
-#include "api.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
 #include <cstring>
 
@@ -54,7 +54,7 @@ bool write_attribute(void* data, CUpointer_attribute attribute, const Block& blo
   }
 }
 
-size_t attribute_size(CUpointer_attribute attribute) {
+std::size_t attribute_size(CUpointer_attribute attribute) {
   switch (attribute) {
   case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
   case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
@@ -68,7 +68,7 @@ size_t attribute_size(CUpointer_attribute attribute) {
   }
 }
 
-CUresult check_managed(CUdeviceptr address, size_t bytes) {
+CUresult check_managed(CUdeviceptr address, std::size_t bytes) {
   const Block* block = state().blocks.containing(address);
   if (block == nullptr || block->kind != BlockKind::kManaged) return CUDA_ERROR_INVALID_VALUE;
   return bytes == 0 || state().blocks.view(address, bytes) == nullptr ? CUDA_ERROR_INVALID_VALUE
@@ -116,16 +116,16 @@ CUresult pointer_set_attribute(const void* value, CUpointer_attribute attribute,
   return CUDA_SUCCESS;
 }
 
-CUresult mem_advise(CUdeviceptr address, size_t bytes, CUmem_advise, CUmemLocation location) {
+CUresult mem_advise(CUdeviceptr address, std::size_t bytes, CUmem_advise, CUmemLocation location) {
   if (!location_exists(location)) return CUDA_ERROR_INVALID_DEVICE;
   return check_managed(address, bytes);
 }
 
-CUresult mem_advise_v1(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUdevice) {
+CUresult mem_advise_v1(CUdeviceptr address, std::size_t bytes, CUmem_advise advice, CUdevice) {
   return mem_advise(address, bytes, advice, {CU_MEM_LOCATION_TYPE_HOST, 0});
 }
 
-CUresult mem_prefetch_async(CUdeviceptr address, size_t bytes, CUmemLocation location,
+CUresult mem_prefetch_async(CUdeviceptr address, std::size_t bytes, CUmemLocation location,
                             unsigned flags, CUstream stream) {
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
   if (!location_exists(location)) return CUDA_ERROR_INVALID_DEVICE;
@@ -133,22 +133,23 @@ CUresult mem_prefetch_async(CUdeviceptr address, size_t bytes, CUmemLocation loc
   return check_managed(address, bytes);
 }
 
-CUresult mem_prefetch_async_v1(CUdeviceptr address, size_t bytes, CUdevice, CUstream stream) {
+CUresult mem_prefetch_async_v1(CUdeviceptr address, std::size_t bytes, CUdevice, CUstream stream) {
   return mem_prefetch_async(address, bytes, {CU_MEM_LOCATION_TYPE_HOST, 0}, 0, stream);
 }
 
-CUresult mem_range_get_attribute(void* data, size_t size, CUmem_range_attribute,
-                                 CUdeviceptr address, size_t bytes) {
+CUresult mem_range_get_attribute(void* data, std::size_t size, CUmem_range_attribute,
+                                 CUdeviceptr address, std::size_t bytes) {
   if (data == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
   if (CUresult bad = check_managed(address, bytes); bad != CUDA_SUCCESS) return bad;
   std::memset(data, 0, size);
   return CUDA_SUCCESS;
 }
 
-CUresult mem_range_get_attributes(void** data, size_t* sizes, CUmem_range_attribute* attributes,
-                                  size_t count, CUdeviceptr address, size_t bytes) {
+CUresult mem_range_get_attributes(void** data, std::size_t* sizes,
+                                  CUmem_range_attribute* attributes, std::size_t count,
+                                  CUdeviceptr address, std::size_t bytes) {
   if (data == nullptr || sizes == nullptr || attributes == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  for (size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     const CUresult result =
       mem_range_get_attribute(data[i], sizes[i], attributes[i], address, bytes);
     if (result != CUDA_SUCCESS) return result;
@@ -156,7 +157,8 @@ CUresult mem_range_get_attributes(void** data, size_t* sizes, CUmem_range_attrib
   return CUDA_SUCCESS;
 }
 
-CUresult stream_attach_mem_async(CUstream stream, CUdeviceptr address, size_t, unsigned flags) {
+CUresult stream_attach_mem_async(CUstream stream, CUdeviceptr address, std::size_t,
+                                 unsigned flags) {
   if (find_stream(stream) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && flags != CU_MEM_ATTACH_SINGLE)
     return CUDA_ERROR_INVALID_VALUE;

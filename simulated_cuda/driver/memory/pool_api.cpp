@@ -4,18 +4,22 @@
 // real driver does. Called through driver_api.def, and by operation.cpp for graph nodes, with the
 // lock held. Invariant: pool memory survives the context; a destroyed pool lives until its last
 // block is freed.
-#include "api.h"
-#include "entry.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/entry.h"
+#include "simulated_cuda/driver/streams/operation.h"
+
+#include <cstddef>
+#include <cstdint>
 
 namespace gmt::sim {
 namespace {
 
-constexpr size_t kReserveUnit = size_t{32} << 20; // the real pool grows in steps of 32 MiB
+constexpr std::size_t kReserveUnit = std::size_t{32} << 20; // by which the real pool grows
 
 CUmemoryPool handle_of(Pool* pool) { return reinterpret_cast<CUmemoryPool>(pool); }
 
-CUresult allocate_from(Pool* pool, CUdeviceptr* address, size_t bytes, CUstream stream_handle) {
+CUresult allocate_from(Pool* pool, CUdeviceptr* address, std::size_t bytes,
+                       CUstream stream_handle) {
   if (address == nullptr || bytes == 0 || pool == nullptr || pool->imported_file >= 0)
     return CUDA_ERROR_INVALID_VALUE;
   Stream* stream = find_stream(stream_handle);
@@ -29,7 +33,7 @@ CUresult allocate_from(Pool* pool, CUdeviceptr* address, size_t bytes, CUstream 
     if (result == CUDA_SUCCESS) *address = std::get<AllocOperation>(node->operation).params.dptr;
     return result;
   }
-  const size_t limit = pool->props.maxSize;
+  const std::size_t limit = pool->props.maxSize;
   if (limit != 0 && pool->used.current + bytes > limit) return CUDA_ERROR_OUT_OF_MEMORY;
   const CUdeviceptr base = pool->device->take(bytes);
   if (base == 0) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -47,7 +51,7 @@ CUresult allocate_from(Pool* pool, CUdeviceptr* address, size_t bytes, CUstream 
   return CUDA_SUCCESS;
 }
 
-uint64_t reserved(size_t used) { return round_up(used, kReserveUnit); }
+std::uint64_t reserved(std::size_t used) { return round_up(used, kReserveUnit); }
 
 CUresult pool_of_location(CUmemoryPool* pool, const CUmemLocation* location, bool current) {
   if (pool == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -71,11 +75,11 @@ Pool* find_pool(CUmemoryPool handle) {
   return nullptr;
 }
 
-CUresult mem_alloc_async(CUdeviceptr* address, size_t bytes, CUstream stream) {
+CUresult mem_alloc_async(CUdeviceptr* address, std::size_t bytes, CUstream stream) {
   return allocate_from(current_device().current_pool, address, bytes, stream);
 }
 
-CUresult mem_alloc_from_pool_async(CUdeviceptr* address, size_t bytes, CUmemoryPool pool,
+CUresult mem_alloc_from_pool_async(CUdeviceptr* address, std::size_t bytes, CUmemoryPool pool,
                                    CUstream stream) {
   return allocate_from(find_pool(pool), address, bytes, stream);
 }
@@ -125,7 +129,7 @@ CUresult mem_pool_destroy(CUmemoryPool handle) {
   return CUDA_SUCCESS;
 }
 
-CUresult mem_pool_trim_to(CUmemoryPool handle, size_t) {
+CUresult mem_pool_trim_to(CUmemoryPool handle, std::size_t) {
   return find_pool(handle) == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
@@ -180,16 +184,16 @@ CUresult mem_pool_get_attribute(CUmemoryPool handle, CUmemPool_attribute attribu
   return CUDA_SUCCESS;
 }
 
-CUresult mem_pool_set_access(CUmemoryPool handle, const CUmemAccessDesc* map, size_t count) {
+CUresult mem_pool_set_access(CUmemoryPool handle, const CUmemAccessDesc* map, std::size_t count) {
   Pool* pool = find_pool(handle);
   if (pool == nullptr || (map == nullptr && count != 0)) return CUDA_ERROR_INVALID_VALUE;
-  for (size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     if (state().device(map[i].location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
     if (map[i].location.id == pool->device->ordinal &&
         map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
       return CUDA_ERROR_INVALID_VALUE;
   }
-  for (size_t i = 0; i < count; ++i) pool->access_of_others[map[i].location.id] = map[i].flags;
+  for (std::size_t i = 0; i < count; ++i) pool->access_of_others[map[i].location.id] = map[i].flags;
   return CUDA_SUCCESS;
 }
 

@@ -3,8 +3,8 @@
 // Called through driver_api.def, and by operation.cpp for graph nodes, with the lock held.
 // Invariant: addresses and pitches of 16- and 32-bit sets are aligned to the element, as the real
 // driver requires.
-#include "api.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
 #include <cstring>
 
@@ -19,8 +19,8 @@ bool is_reached(CUdeviceptr address, const Stream* stream) {
   return block == nullptr || stream->context->may_use(*block);
 }
 
-CUresult submit_set(CUdeviceptr address, size_t pitch, unsigned value, unsigned element,
-                    size_t width, size_t height, CUstream stream) {
+CUresult submit_set(CUdeviceptr address, std::size_t pitch, unsigned value, unsigned element,
+                    std::size_t width, std::size_t height, CUstream stream) {
   CUDA_MEMSET_NODE_PARAMS set{};
   set.dst = address;
   set.pitch = pitch;
@@ -37,13 +37,13 @@ void fill_row(std::byte* row, const CUDA_MEMSET_NODE_PARAMS& set) {
     std::memset(row, static_cast<int>(set.value), set.width);
     return;
   }
-  for (size_t i = 0; i < set.width; ++i)
+  for (std::size_t i = 0; i < set.width; ++i)
     std::memcpy(row + i * set.elementSize, &set.value, set.elementSize);
 }
 
 std::byte* resolve_set(const CUDA_MEMSET_NODE_PARAMS& set) {
-  const size_t row = set.width * set.elementSize;
-  const size_t extent = (set.height - 1) * set.pitch + row;
+  const std::size_t row = set.width * set.elementSize;
+  const std::size_t extent = (set.height - 1) * set.pitch + row;
   if (std::byte* view = state().blocks.view(set.dst, extent); view != nullptr) return view;
   const Context* context = this_thread().current();
   const bool has_heap = context != nullptr && context->heap != nullptr;
@@ -66,50 +66,52 @@ CUresult check_set(const CUDA_MEMSET_NODE_PARAMS& set) {
 CUresult do_set(const CUDA_MEMSET_NODE_PARAMS& set) {
   if (CUresult bad = check_set(set); bad != CUDA_SUCCESS || is_empty(set)) return bad;
   std::byte* start = resolve_set(set);
-  for (size_t y = 0; y < set.height; ++y) {
+  for (std::size_t y = 0; y < set.height; ++y) {
     fill_row(start + y * set.pitch, set);
     state().memory.mark_initialized(set.dst + y * set.pitch, set.width * set.elementSize);
   }
   return CUDA_SUCCESS;
 }
 
-CUresult memset_d8(CUdeviceptr d, unsigned char v, size_t n) {
+CUresult memset_d8(CUdeviceptr d, unsigned char v, std::size_t n) {
   return submit_set(d, 0, v, 1, n, 1, nullptr);
 }
-CUresult memset_d16(CUdeviceptr d, unsigned short v, size_t n) {
+CUresult memset_d16(CUdeviceptr d, unsigned short v, std::size_t n) {
   return submit_set(d, 0, v, 2, n, 1, nullptr);
 }
-CUresult memset_d32(CUdeviceptr d, unsigned v, size_t n) {
+CUresult memset_d32(CUdeviceptr d, unsigned v, std::size_t n) {
   return submit_set(d, 0, v, 4, n, 1, nullptr);
 }
-CUresult memset_d8_async(CUdeviceptr d, unsigned char v, size_t n, CUstream q) {
+CUresult memset_d8_async(CUdeviceptr d, unsigned char v, std::size_t n, CUstream q) {
   return submit_set(d, 0, v, 1, n, 1, q);
 }
-CUresult memset_d16_async(CUdeviceptr d, unsigned short v, size_t n, CUstream q) {
+CUresult memset_d16_async(CUdeviceptr d, unsigned short v, std::size_t n, CUstream q) {
   return submit_set(d, 0, v, 2, n, 1, q);
 }
-CUresult memset_d32_async(CUdeviceptr d, unsigned v, size_t n, CUstream q) {
+CUresult memset_d32_async(CUdeviceptr d, unsigned v, std::size_t n, CUstream q) {
   return submit_set(d, 0, v, 4, n, 1, q);
 }
-CUresult memset_d2d8(CUdeviceptr d, size_t pitch, unsigned char v, size_t w, size_t h) {
+CUresult memset_d2d8(CUdeviceptr d, std::size_t pitch, unsigned char v, std::size_t w,
+                     std::size_t h) {
   return submit_set(d, pitch, v, 1, w, h, nullptr);
 }
-CUresult memset_d2d16(CUdeviceptr d, size_t pitch, unsigned short v, size_t w, size_t h) {
+CUresult memset_d2d16(CUdeviceptr d, std::size_t pitch, unsigned short v, std::size_t w,
+                      std::size_t h) {
   return submit_set(d, pitch, v, 2, w, h, nullptr);
 }
-CUresult memset_d2d32(CUdeviceptr d, size_t pitch, unsigned v, size_t w, size_t h) {
+CUresult memset_d2d32(CUdeviceptr d, std::size_t pitch, unsigned v, std::size_t w, std::size_t h) {
   return submit_set(d, pitch, v, 4, w, h, nullptr);
 }
-CUresult memset_d2d8_async(CUdeviceptr d, size_t pitch, unsigned char v, size_t w, size_t h,
-                           CUstream q) {
+CUresult memset_d2d8_async(CUdeviceptr d, std::size_t pitch, unsigned char v, std::size_t w,
+                           std::size_t h, CUstream q) {
   return submit_set(d, pitch, v, 1, w, h, q);
 }
-CUresult memset_d2d16_async(CUdeviceptr d, size_t pitch, unsigned short v, size_t w, size_t h,
-                            CUstream q) {
+CUresult memset_d2d16_async(CUdeviceptr d, std::size_t pitch, unsigned short v, std::size_t w,
+                            std::size_t h, CUstream q) {
   return submit_set(d, pitch, v, 2, w, h, q);
 }
-CUresult memset_d2d32_async(CUdeviceptr d, size_t pitch, unsigned v, size_t w, size_t h,
-                            CUstream q) {
+CUresult memset_d2d32_async(CUdeviceptr d, std::size_t pitch, unsigned v, std::size_t w,
+                            std::size_t h, CUstream q) {
   return submit_set(d, pitch, v, 4, w, h, q);
 }
 

@@ -3,24 +3,25 @@
 // process. Called through driver_api.def with the lock held. Invariant: only what was made for it
 // can be exported (handleTypes of its properties); an imported pool gives no memory, it only opens
 // pointers that its owner exported, each to be freed by cuMemFree or cuMemFreeAsync.
-#include "api.h"
-#include "entry.h"
-#include "state/mapping.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/entry.h"
+#include "simulated_cuda/driver/state/mapping.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 
 namespace gmt::sim {
 namespace {
 
 struct PointerData {
-  uint64_t offset;
-  uint64_t bytes;
+  std::uint64_t offset;
+  std::uint64_t bytes;
 };
 static_assert(sizeof(PointerData) <= sizeof(CUmemPoolPtrExportData));
 
@@ -40,7 +41,7 @@ CUresult give_copy(int file, void* out) {
 
 // The program's descriptor stays the program's.
 CUresult take_copy(void* handle, int* copy) {
-  *copy = fcntl(static_cast<int>(reinterpret_cast<intptr_t>(handle)), F_DUPFD_CLOEXEC, 0);
+  *copy = fcntl(static_cast<int>(reinterpret_cast<std::intptr_t>(handle)), F_DUPFD_CLOEXEC, 0);
   if (*copy >= 0) return CUDA_SUCCESS;
   return errno == EBADF ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OPERATING_SYSTEM;
 }
@@ -129,7 +130,7 @@ CUresult mem_import_from_shareable_handle(CUmemGenericAllocationHandle* out, voi
   }
   auto memory = std::make_unique<VmmHandle>();
   memory->device = state().device(0);
-  memory->bytes = static_cast<size_t>(status.st_size);
+  memory->bytes = static_cast<std::size_t>(status.st_size);
   memory->own_file = file;
   memory->prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   memory->prop.requestedHandleTypes = type;

@@ -5,19 +5,21 @@
 // needs a pitch on the texture pitch alignment. Both alignments can be set from the environment. As
 // on an H200, a linear texture may go on past its memory, and destroying an object twice is no
 // mistake.
-#include "api.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/streams/operation.h"
+
+#include <cstddef>
 
 namespace gmt::sim {
 namespace {
 
-CUresult check_linear(CUdeviceptr base, size_t extent) {
-  if (base % static_cast<size_t>(state().settings.texture_alignment) != 0)
+CUresult check_linear(CUdeviceptr base, std::size_t extent) {
+  if (base % static_cast<std::size_t>(state().settings.texture_alignment) != 0)
     return CUDA_ERROR_INVALID_VALUE;
   return state().blocks.view(base, extent) == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-size_t element_bytes(CUarray_format format, unsigned channels) {
+std::size_t element_bytes(CUarray_format format, unsigned channels) {
   const bool one = format == CU_AD_FORMAT_UNSIGNED_INT8 || format == CU_AD_FORMAT_SIGNED_INT8;
   const bool four = format == CU_AD_FORMAT_UNSIGNED_INT32 || format == CU_AD_FORMAT_SIGNED_INT32 ||
                     format == CU_AD_FORMAT_FLOAT;
@@ -40,8 +42,8 @@ CUresult check_resource(const CUDA_RESOURCE_DESC& resource) {
   case CU_RESOURCE_TYPE_PITCH2D: {
     const auto& plane = resource.res.pitch2D;
     if (plane.width == 0 || plane.height == 0) return CUDA_ERROR_INVALID_VALUE;
-    const size_t row = plane.width * element_bytes(plane.format, plane.numChannels);
-    const auto alignment = static_cast<size_t>(state().settings.texture_pitch_alignment);
+    const std::size_t row = plane.width * element_bytes(plane.format, plane.numChannels);
+    const auto alignment = static_cast<std::size_t>(state().settings.texture_pitch_alignment);
     if (plane.pitchInBytes < row || plane.pitchInBytes % alignment != 0)
       return CUDA_ERROR_INVALID_VALUE;
     return check_linear(plane.devPtr, 1); // rows past the allocation are no error either

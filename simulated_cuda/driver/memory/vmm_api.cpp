@@ -5,23 +5,26 @@
 // of the device's memfd into the alias. Invariant: a handle's memory lives until its last reference
 // and its last mapping are gone; unmapping needs the exact ranges that were mapped; a context's end
 // changes none of this.
-#include "api.h"
-#include "entry.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/entry.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
-#include "execution/block_states.h"
 #include "simulated_cuda/common/memory_file.h"
+#include "simulated_cuda/driver/execution/block_states.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstddef>
+#include <cstdint>
+
 namespace gmt::sim {
 namespace {
 
-constexpr size_t kGranularity = size_t{2} << 20;
+constexpr std::size_t kGranularity = std::size_t{2} << 20;
 // Of addresses in one reservation: the host has 128 TiB for all of them, and each needs twice as
 // many.
-constexpr size_t kMostReserved = size_t{4} << 40;
+constexpr std::size_t kMostReserved = std::size_t{4} << 40;
 
 CUmemGenericAllocationHandle handle_of(const VmmHandle* handle) {
   return reinterpret_cast<CUmemGenericAllocationHandle>(handle);
@@ -35,7 +38,7 @@ void release_if_unused(VmmHandle* handle) {
 }
 
 // The reservation that holds the whole range, or end().
-auto find_reservation(CUdeviceptr address, size_t bytes) {
+auto find_reservation(CUdeviceptr address, std::size_t bytes) {
   auto& all = state().reservations;
   auto it = all.upper_bound(address);
   if (it == all.begin()) return all.end();
@@ -55,8 +58,8 @@ CUresult check_properties(const CUmemAllocationProp* prop) {
 
 } // namespace
 
-CUresult mem_address_reserve(CUdeviceptr* out, size_t bytes, size_t alignment, CUdeviceptr,
-                             unsigned long long flags) {
+CUresult mem_address_reserve(CUdeviceptr* out, std::size_t bytes, std::size_t alignment,
+                             CUdeviceptr, unsigned long long flags) {
   if (out == nullptr || bytes == 0 || bytes % kGranularity != 0 || flags != 0)
     return CUDA_ERROR_INVALID_VALUE;
   if (alignment == 0) alignment = kGranularity;
@@ -76,7 +79,7 @@ CUresult mem_address_reserve(CUdeviceptr* out, size_t bytes, size_t alignment, C
   return CUDA_SUCCESS;
 }
 
-CUresult mem_address_free(CUdeviceptr address, size_t bytes) {
+CUresult mem_address_free(CUdeviceptr address, std::size_t bytes) {
   auto it = state().reservations.find(address);
   if (it == state().reservations.end() || it->second.bytes != bytes)
     return CUDA_ERROR_INVALID_VALUE;
@@ -87,7 +90,7 @@ CUresult mem_address_free(CUdeviceptr address, size_t bytes) {
   return CUDA_SUCCESS;
 }
 
-CUresult mem_create(CUmemGenericAllocationHandle* out, size_t bytes,
+CUresult mem_create(CUmemGenericAllocationHandle* out, std::size_t bytes,
                     const CUmemAllocationProp* prop, unsigned long long flags) {
   if (out == nullptr || bytes == 0 || bytes % kGranularity != 0 || flags != 0)
     return CUDA_ERROR_INVALID_VALUE;
@@ -121,7 +124,7 @@ CUresult mem_release(CUmemGenericAllocationHandle handle) {
   return CUDA_SUCCESS;
 }
 
-CUresult mem_map(CUdeviceptr address, size_t bytes, size_t offset,
+CUresult mem_map(CUdeviceptr address, std::size_t bytes, std::size_t offset,
                  CUmemGenericAllocationHandle handle, unsigned long long flags) {
   VmmHandle* found = state().vmm_handles.get(handle);
   if (found == nullptr || offset != 0 || flags != 0 || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
@@ -139,7 +142,7 @@ CUresult mem_map(CUdeviceptr address, size_t bytes, size_t offset,
   Block block;
   block.base = address;
   block.size = bytes;
-  block.to_host = reinterpret_cast<intptr_t>(target) - static_cast<intptr_t>(address);
+  block.to_host = reinterpret_cast<std::intptr_t>(target) - static_cast<std::intptr_t>(address);
   block.kind = BlockKind::kVmm;
   block.devices = 0;
   block.context = nullptr;
@@ -152,9 +155,9 @@ CUresult mem_map(CUdeviceptr address, size_t bytes, size_t offset,
 
 // Visits the mappings that make up a range exactly; false if the range cuts one or has a hole.
 template <class Visit>
-static bool for_each_mapping(CUdeviceptr address, size_t bytes, Visit visit) {
+static bool for_each_mapping(CUdeviceptr address, std::size_t bytes, Visit visit) {
   std::vector<Block*> mappings;
-  size_t covered = 0;
+  std::size_t covered = 0;
   while (covered < bytes) {
     Block* block = state().blocks.at_base(address + covered);
     if (block == nullptr || block->kind != BlockKind::kVmm || block->size > bytes - covered)
@@ -166,9 +169,9 @@ static bool for_each_mapping(CUdeviceptr address, size_t bytes, Visit visit) {
   return bytes != 0;
 }
 
-CUresult mem_unmap(CUdeviceptr address, size_t bytes) {
+CUresult mem_unmap(CUdeviceptr address, std::size_t bytes) {
   const bool exact = for_each_mapping(address, bytes, [](Block& block) {
-    void* alias = reinterpret_cast<void*>(static_cast<intptr_t>(block.base) + block.to_host);
+    void* alias = reinterpret_cast<void*>(static_cast<std::intptr_t>(block.base) + block.to_host);
     mmap(alias, block.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
          0);
     VmmHandle* handle = state().vmm_handles.get(block.handle);
@@ -183,15 +186,15 @@ CUresult mem_unmap(CUdeviceptr address, size_t bytes) {
                                                               : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult mem_set_access(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* descriptions,
-                        size_t count) {
+CUresult mem_set_access(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc* descriptions,
+                        std::size_t count) {
   if (descriptions == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
-  uint64_t given = 0, taken = 0; // a bit for each device
-  for (size_t i = 0; i < count; ++i) {
+  std::uint64_t given = 0, taken = 0; // a bit for each device
+  for (std::size_t i = 0; i < count; ++i) {
     const int device = descriptions[i].location.id;
     if (state().device(device) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
     const bool access = descriptions[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
-    (access ? given : taken) |= uint64_t{1} << device;
+    (access ? given : taken) |= std::uint64_t{1} << device;
   }
   const bool exact = for_each_mapping(address, bytes, [=](Block& block) {
     VmmHandle* handle = state().vmm_handles.get(block.handle);
@@ -214,7 +217,7 @@ CUresult mem_get_access(unsigned long long* flags, const CUmemLocation* location
   return CUDA_SUCCESS;
 }
 
-CUresult mem_get_allocation_granularity(size_t* granularity, const CUmemAllocationProp* prop,
+CUresult mem_get_allocation_granularity(std::size_t* granularity, const CUmemAllocationProp* prop,
                                         CUmemAllocationGranularity_flags) {
   if (granularity == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (CUresult bad = check_properties(prop); bad != CUDA_SUCCESS) return bad;

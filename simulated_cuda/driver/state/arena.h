@@ -16,36 +16,36 @@
 
 namespace gmt::sim {
 
-inline constexpr size_t kGranule = 512;
+inline constexpr std::size_t kGranule = 512;
 
-constexpr size_t round_up(size_t value, size_t multiple) {
+constexpr std::size_t round_up(std::size_t value, std::size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
 class Arena {
 public:
-  Arena(size_t capacity, std::pmr::memory_resource* nodes);
+  Arena(std::size_t capacity, std::pmr::memory_resource* nodes);
 
-  std::optional<size_t> take(size_t bytes, size_t alignment);
-  void give(size_t offset, size_t bytes);
+  std::optional<std::size_t> take(std::size_t bytes, std::size_t alignment);
+  void give(std::size_t offset, std::size_t bytes);
 
-  size_t capacity() const { return capacity_; }
-  size_t free_bytes() const { return free_bytes_; }
+  std::size_t capacity() const { return capacity_; }
+  std::size_t free_bytes() const { return free_bytes_; }
 
 private:
-  static constexpr size_t kClasses = 48;
-  using Holes = std::pmr::map<size_t, size_t>; // offset -> size
+  static constexpr std::size_t kClasses = 48;
+  using Holes = std::pmr::map<std::size_t, std::size_t>; // offset -> size
 
-  std::optional<size_t> first_fit(size_t bytes) const;
-  std::optional<size_t> first_aligned_fit(size_t bytes, size_t alignment) const;
-  void add_hole(size_t offset, size_t bytes);
+  std::optional<std::size_t> first_fit(std::size_t bytes) const;
+  std::optional<std::size_t> first_aligned_fit(std::size_t bytes, std::size_t alignment) const;
+  void add_hole(std::size_t offset, std::size_t bytes);
   void remove_hole(Holes::iterator hole);
 
-  size_t capacity_;
-  size_t free_bytes_ = 0;
+  std::size_t capacity_;
+  std::size_t free_bytes_ = 0;
   Holes holes_;
   // Offsets of the holes of 2^k to 2^(k+1)-1 granules
-  std::pmr::vector<std::pmr::set<size_t>> by_class_;
+  std::pmr::vector<std::pmr::set<std::size_t>> by_class_;
 };
 
 } // namespace gmt::sim

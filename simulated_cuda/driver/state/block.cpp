@@ -2,10 +2,10 @@
 // Lookups in the table of live blocks. Called with the driver lock held.
 // Neighbouring VMM mappings of one reservation serve as one range, as on the device: nothing else
 // may be crossed.
-#include "state/block.h"
+#include "simulated_cuda/driver/state/block.h"
 
-#include "execution/block_states.h"
-#include "state/device.h"
+#include "simulated_cuda/driver/execution/block_states.h"
+#include "simulated_cuda/driver/state/device.h"
 
 namespace gmt::sim {
 
@@ -49,7 +49,7 @@ Block* BlockTable::containing(CUdeviceptr address) {
   return it->second.contains(address) ? &it->second : nullptr;
 }
 
-bool BlockTable::overlaps(CUdeviceptr address, size_t bytes) {
+bool BlockTable::overlaps(CUdeviceptr address, std::size_t bytes) {
   if (containing(address) != nullptr) return true;
   auto next = blocks_.lower_bound(address);
   return next != blocks_.end() && next->first - address < bytes;
@@ -64,11 +64,11 @@ const Block* BlockTable::nearest(CUdeviceptr address) const {
   return address - (before->base + before->size) <= behind->base - address ? before : behind;
 }
 
-std::byte* BlockTable::view(CUdeviceptr address, size_t bytes) {
+std::byte* BlockTable::view(CUdeviceptr address, std::size_t bytes) {
   const Block* block = containing(address);
   if (block == nullptr || !block->is_accessible()) return nullptr;
-  auto* start = reinterpret_cast<std::byte*>(static_cast<intptr_t>(address) + block->to_host);
-  size_t covered = block->size - (address - block->base);
+  auto* start = reinterpret_cast<std::byte*>(static_cast<std::intptr_t>(address) + block->to_host);
+  std::size_t covered = block->size - (address - block->base);
   while (covered < bytes) {
     const Block* next =
       block->kind == BlockKind::kVmm ? at_base(block->base + block->size) : nullptr;

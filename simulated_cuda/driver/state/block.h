@@ -23,7 +23,7 @@ struct Device;
 struct Library;
 struct Pool;
 
-enum class BlockKind : uint8_t {
+enum class BlockKind : std::uint8_t {
   kDevice,     // cuMemAlloc, cuMemAllocPitch
   kPool,       // cuMemAllocAsync, cuMemAllocFromPoolAsync
   kGraph,      // made by an allocation node
@@ -42,19 +42,19 @@ inline constexpr unsigned kStaticVariable = 0x80000000u;
 
 struct Block {
   CUdeviceptr base = 0;
-  size_t size = 0; // as requested
+  std::size_t size = 0; // as requested
   // Added to a device address gives the address the driver itself reads and writes
-  intptr_t to_host = 0;
+  std::intptr_t to_host = 0;
   BlockKind kind = BlockKind::kDevice;
-  uint64_t devices = ~uint64_t{0}; // kVmm: a bit for each device that cuMemSetAccess let use it
+  std::uint64_t devices = ~std::uint64_t{0}; // kVmm: a bit for each that cuMemSetAccess let use it
   unsigned flags = 0;
   Context* context = nullptr;
   Device* device = nullptr;
   Pool* pool = nullptr;
   Library* library = nullptr; // whose variable it is
-  uint64_t handle = 0;        // kVmm: the cuMemCreate handle; kIpc: what was opened
-  size_t opened = 0;          // kIpc: how often cuIpcOpenMemHandle gave it out
-  uint64_t id = 0;
+  std::uint64_t handle = 0;   // kVmm: the cuMemCreate handle; kIpc: what was opened
+  std::size_t opened = 0;     // kIpc: how often cuIpcOpenMemHandle gave it out
+  std::uint64_t id = 0;
   int sync_memops = 0;
   bool is_written = false; // all of it counts as initialised
 
@@ -77,17 +77,17 @@ public:
 
   Block* at_base(CUdeviceptr base);
   Block* containing(CUdeviceptr address);
-  bool overlaps(CUdeviceptr address, size_t bytes);
+  bool overlaps(CUdeviceptr address, std::size_t bytes);
   // The block that the address lies in or, among all, is closest to; nullptr if there is none.
   const Block* nearest(CUdeviceptr address) const;
 
   // The driver's own view of [address, address + bytes), or nullptr if any byte of it is in no live
   // block.
-  std::byte* view(CUdeviceptr address, size_t bytes);
+  std::byte* view(CUdeviceptr address, std::size_t bytes);
 
   // Visits the blocks that have a byte in common with the range.
   template <class Visit>
-  void for_each_in(CUdeviceptr address, size_t bytes, Visit visit) {
+  void for_each_in(CUdeviceptr address, std::size_t bytes, Visit visit) {
     if (Block* first = containing(address)) visit(*first);
     for (auto it = blocks_.upper_bound(address); it != blocks_.end() && it->first - address < bytes;
          ++it)
@@ -106,7 +106,7 @@ public:
 private:
   std::pmr::map<CUdeviceptr, Block> blocks_;
   executor::Memory& memory_;
-  uint64_t next_id_ = 1;
+  std::uint64_t next_id_ = 1;
 };
 
 } // namespace gmt::sim

@@ -3,11 +3,11 @@
 // The memfd is mapped read-write for the driver; the window the program sees is a reservation
 // without access. Large releases give their pages back to the host, so a program that cycles
 // through memory stays small.
-#include "state/device.h"
+#include "simulated_cuda/driver/state/device.h"
 
 #include "simulated_cuda/common/memory_file.h"
-#include "state/settings.h"
-#include "state/state.h"
+#include "simulated_cuda/driver/state/settings.h"
+#include "simulated_cuda/driver/state/state.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -19,20 +19,20 @@
 namespace gmt::sim {
 namespace {
 
-constexpr size_t kWindowAlignment = size_t{2} << 20;
-constexpr size_t kPageReturnBytes = size_t{1} << 20;
+constexpr std::size_t kWindowAlignment = std::size_t{2} << 20;
+constexpr std::size_t kPageReturnBytes = std::size_t{1} << 20;
 // An address is twice its offset in the arena: half of the addresses are gaps.
-constexpr size_t kWithGaps = 2;
-constexpr size_t kMostResting = 4096, kRestingShare = 8;
+constexpr std::size_t kWithGaps = 2;
+constexpr std::size_t kMostResting = 4096, kRestingShare = 8;
 
 // While a small block rests, another one needs pages of the host that nothing has used yet, which
 // costs time. Of a large one the pages go back to the host at once.
-size_t cost_of_rest(size_t bytes) {
-  constexpr size_t kOfLarge = size_t{64} << 10;
+std::size_t cost_of_rest(std::size_t bytes) {
+  constexpr std::size_t kOfLarge = std::size_t{64} << 10;
   return bytes < kPageReturnBytes ? round_up(bytes, kGranule) : kOfLarge;
 }
 
-std::byte* map(size_t bytes, int protection, int flags, int fd) {
+std::byte* map(std::size_t bytes, int protection, int flags, int fd) {
   void* memory = mmap(nullptr, bytes, protection, flags | MAP_NORESERVE, fd, 0);
   if (memory != MAP_FAILED) return static_cast<std::byte*>(memory);
   std::perror(
@@ -55,7 +55,7 @@ Device::Device(int ordinal_, const Settings& settings, std::pmr::memory_resource
 }
 
 CUresult Device::map_memory() {
-  const size_t bytes = stretch * arena.capacity();
+  const std::size_t bytes = stretch * arena.capacity();
   memory_fd = memory_file("gpumemtrace-simulated-device", bytes);
   const bool is_nameless = memory_fd < 0 && errno == EFBIG;
   if (memory_fd < 0 && !is_nameless) {
@@ -73,15 +73,15 @@ CUresult Device::map_memory() {
 }
 
 Device::~Device() {
-  const size_t bytes = stretch * arena.capacity();
+  const std::size_t bytes = stretch * arena.capacity();
   if (window != 0) state().memory.remove_region(window);
   if (memory_fd >= 0) close(memory_fd);
   if (alias != nullptr) munmap(alias, bytes);
   if (reservation != nullptr) munmap(reservation, bytes + kWindowAlignment);
 }
 
-bool Device::map_at(void* target, CUdeviceptr address, size_t bytes) const {
-  const size_t offset = offset_of(address);
+bool Device::map_at(void* target, CUdeviceptr address, std::size_t bytes) const {
+  const std::size_t offset = offset_of(address);
   constexpr int kFlags = MAP_SHARED | MAP_FIXED | MAP_NORESERVE;
   if (memory_fd >= 0)
     return mmap(target, bytes, PROT_READ | PROT_WRITE, kFlags, memory_fd,
@@ -90,7 +90,7 @@ bool Device::map_at(void* target, CUdeviceptr address, size_t bytes) const {
   return mremap(alias + offset, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, target) != MAP_FAILED;
 }
 
-CUdeviceptr Device::take(size_t bytes, size_t alignment) {
+CUdeviceptr Device::take(std::size_t bytes, std::size_t alignment) {
   auto offset = arena.take(bytes, alignment);
   if (!offset && resting_bytes != 0) {
     while (!resting.empty()) release_oldest();
@@ -103,17 +103,17 @@ CUdeviceptr Device::take(size_t bytes, size_t alignment) {
   return address;
 }
 
-void Device::give(CUdeviceptr address, size_t bytes) {
-  const size_t offset = offset_of(address);
+void Device::give(CUdeviceptr address, std::size_t bytes) {
+  const std::size_t offset = offset_of(address);
   resting.push_back({offset / stretch, bytes});
   resting_bytes += round_up(bytes, kGranule);
   resting_cost += cost_of_rest(bytes);
-  const size_t least = most_resting_cost == 0 ? 0 : 1; // the last one rests, however large
+  const std::size_t least = most_resting_cost == 0 ? 0 : 1; // the last one rests, however large
   while (resting.size() > least && rests_too_much()) release_oldest();
   if (bytes < kPageReturnBytes) return;
-  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  const size_t first = round_up(offset, page);
-  const size_t last = (offset + bytes) / page * page;
+  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t first = round_up(offset, page);
+  const std::size_t last = (offset + bytes) / page * page;
   if (last > first) madvise(alias + first, last - first, MADV_REMOVE);
 }
 

@@ -7,9 +7,10 @@
 // block or uses a freed one meets no other block.
 #pragma once
 
-#include "state/arena.h"
-#include "state/block.h"
+#include "simulated_cuda/driver/state/arena.h"
+#include "simulated_cuda/driver/state/block.h"
 
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
@@ -21,13 +22,13 @@ struct Settings;
 // Of a pool or of graph memory: how much is in use now, and the high-water mark the program can
 // reset.
 struct Usage {
-  size_t current = 0;
-  size_t high = 0;
-  void grow(size_t bytes) {
+  std::size_t current = 0;
+  std::size_t high = 0;
+  void grow(std::size_t bytes) {
     current += bytes;
     if (current > high) high = current;
   }
-  void shrink(size_t bytes) { current -= bytes; }
+  void shrink(std::size_t bytes) { current -= bytes; }
 };
 
 struct Pool {
@@ -40,7 +41,7 @@ struct Pool {
   bool destroyed = false; // cuMemPoolDestroy was called, blocks of it are still alive
   CUmemPoolProps props{};
   Usage used;
-  uint64_t release_threshold = 0;
+  std::uint64_t release_threshold = 0;
   int reuse_follow_event = 1;
   int reuse_opportunistic = 1;
   int reuse_internal = 1;
@@ -56,15 +57,15 @@ struct Device {
   CUresult map_memory(); // before anything else; what it answers is cuInit's answer
 
   // Takes memory from the arena; 0 when no hole serves.
-  CUdeviceptr take(size_t bytes, size_t alignment = kGranule);
-  void give(CUdeviceptr address, size_t bytes);
+  CUdeviceptr take(std::size_t bytes, std::size_t alignment = kGranule);
+  void give(CUdeviceptr address, std::size_t bytes);
   // Maps a piece of the memory at the target, too.
-  bool map_at(void* target, CUdeviceptr address, size_t bytes) const;
-  intptr_t to_host() const {
-    return reinterpret_cast<intptr_t>(alias) - static_cast<intptr_t>(window);
+  bool map_at(void* target, CUdeviceptr address, std::size_t bytes) const;
+  std::intptr_t to_host() const {
+    return reinterpret_cast<std::intptr_t>(alias) - static_cast<std::intptr_t>(window);
   }
-  size_t offset_of(CUdeviceptr address) const { return address - window; } // in the memfd
-  size_t free_bytes() const { return arena.free_bytes() + resting_bytes; }
+  std::size_t offset_of(CUdeviceptr address) const { return address - window; } // in the memfd
+  std::size_t free_bytes() const { return arena.free_bytes() + resting_bytes; }
 
   int ordinal;
   int memory_fd = -1; // none where RLIMIT_FSIZE is too small: other processes cannot open it
@@ -72,21 +73,21 @@ struct Device {
   std::byte* alias = nullptr;
   std::byte* reservation = nullptr; // holds the window
   Arena arena;
-  size_t stretch; // an address is so many times its offset in the arena
-  size_t most_resting_cost;
+  std::size_t stretch; // an address is so many times its offset in the arena
+  std::size_t most_resting_cost;
   struct Rest {
-    size_t offset; // in the arena
-    size_t bytes;
+    std::size_t offset; // in the arena
+    std::size_t bytes;
   };
   std::deque<Rest> resting; // freed, and not handed out again yet; oldest first
-  size_t resting_bytes = 0, resting_cost = 0;
+  std::size_t resting_bytes = 0, resting_cost = 0;
   Context* primary = nullptr;
   unsigned primary_references = 0;
   unsigned primary_flags = 0;
   std::unique_ptr<Pool> default_pool;
   Pool* current_pool = nullptr;
   Usage graph_memory;
-  size_t blocks_apart = 0; // alive: peer access does not say which devices may use them
+  std::size_t blocks_apart = 0; // alive: peer access does not say which devices may use them
 
 private:
   bool rests_too_much() const;

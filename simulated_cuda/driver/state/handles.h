@@ -41,7 +41,7 @@ public:
     for (const auto& entry : objects_) visit(*entry.second);
   }
 
-  size_t size() const { return objects_.size(); }
+  std::size_t size() const { return objects_.size(); }
 
 private:
   std::unordered_map<const void*, std::unique_ptr<T>> objects_;

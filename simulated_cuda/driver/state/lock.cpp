@@ -2,7 +2,7 @@
 // A mutex, a condition and the signal mask around them.
 // fork: the child gets a fresh mutex (its owner may not exist there) and the mark that ends CUDA in
 // this process.
-#include "state/lock.h"
+#include "simulated_cuda/driver/state/lock.h"
 
 #include <initializer_list>
 namespace gmt::sim {

@@ -5,27 +5,29 @@
 // gets, and an alias that only the driver knows, like the device's own memory.
 #pragma once
 
-#include "state/block.h"
+#include "simulated_cuda/driver/state/block.h"
 
 #include <sys/types.h>
+
+#include <cstddef>
 
 namespace gmt::sim {
 
 // Readable and writable memory; nullptr if there is none left.
-void* map_host_memory(size_t bytes);
-void unmap_host_memory(void* memory, size_t bytes);
+void* map_host_memory(std::size_t bytes);
+void unmap_host_memory(void* memory, std::size_t bytes);
 
 // The same behind a page that is no memory. A process has only so many mappings, and each such page
 // costs one: where there are many already, it is a page of zeros.
-void* map_behind_guard(size_t bytes);
-void unmap_behind_guard(void* memory, size_t bytes);
+void* map_behind_guard(std::size_t bytes);
+void unmap_behind_guard(void* memory, std::size_t bytes);
 
 // Maps [offset, offset + bytes) of a file; sets base, size and to_host of the block. The offset
 // need not be a page's.
-bool map_foreign(int fd, off_t offset, size_t bytes, Block* block);
+bool map_foreign(int fd, off_t offset, std::size_t bytes, Block* block);
 void unmap_foreign(const Block& block);
 
 // Whether the descriptor is a file that holds at least so many bytes.
-bool holds(int fd, size_t bytes);
+bool holds(int fd, std::size_t bytes);
 
 } // namespace gmt::sim

@@ -7,18 +7,21 @@
 
 #include <sys/mman.h>
 
+#include <cstddef>
 #include <memory_resource>
 #include <new>
 
 namespace gmt::sim {
 
 class MmapResource final : public std::pmr::memory_resource {
-  void* do_allocate(size_t bytes, size_t) override {
+  void* do_allocate(std::size_t bytes, std::size_t) override {
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     return memory;
   }
-  void do_deallocate(void* memory, size_t bytes, size_t) override { munmap(memory, bytes); }
+  void do_deallocate(void* memory, std::size_t bytes, std::size_t) override {
+    munmap(memory, bytes);
+  }
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
     return this == &other;
   }

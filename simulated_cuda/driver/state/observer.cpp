@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "state/observer.h"
+#include "simulated_cuda/driver/state/observer.h"
 
 #include <atomic>
 #include <cstddef>

@@ -2,7 +2,7 @@
 // Reads GPUMEMTRACE_SIM_* from the environment. Called once, by the constructor of State.
 // Sizes take an optional K, M or G (powers of 1024). A value that makes no sense is named on stderr
 // and ignored. Runs inside the simulated driver, so it must not call CUDA.
-#include "state/settings.h"
+#include "simulated_cuda/driver/state/settings.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -46,7 +46,7 @@ void read_text_and_number(const char* name, bool number_required, std::string* t
   const char* raw = std::getenv(name);
   if (raw == nullptr || *raw == '\0') return;
   const std::string value = raw;
-  const size_t colon = value.rfind(':');
+  const std::size_t colon = value.rfind(':');
   if (colon == std::string::npos) {
     if (number_required) return complain(name, raw);
     *text_out = value;
@@ -86,7 +86,7 @@ void read_after_fault(bool* ends_context) {
   *ends_context = value == "stop";
 }
 
-bool is_power_of_two(size_t value) { return (value & (value - 1)) == 0; }
+bool is_power_of_two(std::size_t value) { return (value & (value - 1)) == 0; }
 
 } // namespace
 

@@ -10,9 +10,9 @@
 namespace gmt::sim {
 
 struct Settings {
-  size_t memory_bytes = size_t{16} << 30;
-  size_t others_bytes = 0; // taken by programs that are not there
-  size_t pitch_alignment = 512;
+  std::size_t memory_bytes = std::size_t{16} << 30;
+  std::size_t others_bytes = 0; // taken by programs that are not there
+  std::size_t pitch_alignment = 512;
   int texture_pitch_alignment = 32;
   int texture_alignment = 512;
   int device_count = 1;
@@ -23,7 +23,7 @@ struct Settings {
   // A gap behind each block, and how much freed memory is not handed out again at once: for checks
   // of kernels. A GPU has no gaps and hands out freed memory at once.
   int gaps = 1;
-  size_t resting_bytes = size_t{4} << 20;
+  std::size_t resting_bytes = std::size_t{4} << 20;
 
   unsigned capability = 0; // such as 90; 0: the highest for which the program has PTX
 

@@ -2,10 +2,10 @@
 // Construction of the driver's state, the per-thread state, and the end of a context.
 // The per-thread state is plain initial-exec storage: the first access in a thread may happen
 // inside a signal handler.
-#include "state/state.h"
+#include "simulated_cuda/driver/state/state.h"
 
-#include "code/library.h"
-#include "state/mapping.h"
+#include "simulated_cuda/driver/code/library.h"
+#include "simulated_cuda/driver/state/mapping.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -28,8 +28,8 @@ ThreadState& this_thread() {
 }
 
 Device* State::device(CUdevice ordinal) {
-  if (ordinal < 0 || static_cast<size_t>(ordinal) >= devices.size()) return nullptr;
-  return devices[static_cast<size_t>(ordinal)].get();
+  if (ordinal < 0 || static_cast<std::size_t>(ordinal) >= devices.size()) return nullptr;
+  return devices[static_cast<std::size_t>(ordinal)].get();
 }
 
 Context* State::context(CUcontext handle) {

@@ -6,20 +6,21 @@
 // else is valid exactly while its table holds it.
 #pragma once
 
-#include "code/jit_log.h"
-#include "execution/device_heap.h"
-#include "executor/machine/memory.h"
-#include "state/block.h"
-#include "state/device.h"
-#include "state/handles.h"
-#include "state/node_memory.h"
-#include "state/settings.h"
-#include "streams/graph.h"
+#include "simulated_cuda/driver/code/jit_log.h"
+#include "simulated_cuda/driver/execution/device_heap.h"
+#include "simulated_cuda/driver/state/block.h"
+#include "simulated_cuda/driver/state/device.h"
+#include "simulated_cuda/driver/state/handles.h"
+#include "simulated_cuda/driver/state/node_memory.h"
+#include "simulated_cuda/driver/state/settings.h"
+#include "simulated_cuda/driver/streams/graph.h"
+#include "simulated_cuda/executor/machine/memory.h"
 
 #include <cuda.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -34,7 +35,7 @@ struct Stream {
   Context* context = nullptr;
   unsigned flags = 0;
   int priority = 0;
-  uint64_t id = 0;
+  std::uint64_t id = 0;
   bool is_legacy = false;
   unsigned pending_host_functions = 0;
   Capture* capture = nullptr;
@@ -56,7 +57,7 @@ struct Event {
 
 // One capture in progress; several streams may have joined it.
 struct Capture {
-  uint64_t id = 0;
+  std::uint64_t id = 0;
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
   Stream* origin = nullptr;
   pid_t thread = 0;
@@ -72,9 +73,9 @@ struct Context {
   bool alive = false;
   unsigned flags = 0;
   unsigned api_version = 0;
-  uint64_t id = 0;
+  std::uint64_t id = 0;
   CUresult sticky = CUDA_SUCCESS;
-  std::map<int, size_t> limits;
+  std::map<int, std::size_t> limits;
   CUfunc_cache cache_config = CU_FUNC_CACHE_PREFER_NONE;
   CUsharedconfig shared_config = CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE;
   std::unique_ptr<Stream> legacy;
@@ -82,7 +83,7 @@ struct Context {
   std::map<Context*, bool> peers;
   bool heap_in_use = false;
   std::unique_ptr<ContextHeap> heap;
-  uint64_t grids = 0; // launches so far
+  std::uint64_t grids = 0; // launches so far
 
   // Whether its kernels and sets may: memory of another device has to be opened to it.
   bool may_use(const Block& block) const;
@@ -92,8 +93,8 @@ struct Array {
   Context* context = nullptr;
   CUDA_ARRAY3D_DESCRIPTOR desc{};
   CUdeviceptr memory = 0; // 0: sparse
-  size_t bytes = 0;
-  size_t element = 0;
+  std::size_t bytes = 0;
+  std::size_t element = 0;
   bool is_level = false; // a view into a mipmapped array or a plane: has no memory of its own
   std::vector<Array*> planes;
 };
@@ -117,13 +118,13 @@ struct ExternalMemory {
   ~ExternalMemory();
   Context* context = nullptr;
   int file = -1;
-  size_t bytes = 0;
+  std::size_t bytes = 0;
 };
 
 struct VmmHandle {
   Device* device = nullptr;
   CUdeviceptr memory = 0; // 0: imported
-  size_t bytes = 0;
+  std::size_t bytes = 0;
   int own_file = -1; // where it lies if it can be shared; else in the device's memory
   CUmemAllocationProp prop{};
   unsigned references = 1;
@@ -139,15 +140,15 @@ struct LinkState {
 };
 
 struct Reservation {
-  size_t bytes = 0;
+  std::size_t bytes = 0;
   void* window_map = nullptr;
-  size_t map_bytes = 0;
+  std::size_t map_bytes = 0;
   std::byte* alias = nullptr;
 };
 
 struct State {
   State();
-  uint64_t new_id() { return next_id++; }
+  std::uint64_t new_id() { return next_id++; }
   Device* device(CUdevice ordinal);
   Context* context(CUcontext handle);
 
@@ -176,10 +177,10 @@ struct State {
   Handles<GraphExec> execs;
   Handles<UserObject> user_objects;
   Handles<Capture> captures;
-  uint64_t launches = 0;
+  std::uint64_t launches = 0;
   bool stands_still = false;             // GPUMEMTRACE_SIM_DUMP_AFTER_LAUNCH
   std::atomic<bool> process_ends{false}; // the driver's handler of the process's end has run
-  uint64_t next_id = 1;
+  std::uint64_t next_id = 1;
 };
 
 State& state();

@@ -4,10 +4,11 @@
 // Invariant: every stream that points to a Capture is detached before the Capture goes; an
 // unfinished fork of a capture (another stream still has unjoined work) ends it with
 // CUDA_ERROR_STREAM_CAPTURE_UNJOINED.
-#include "api.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace gmt::sim {
 namespace {
@@ -45,7 +46,7 @@ CUresult check_begin(const Stream* stream, CUstreamCaptureMode mode) {
 bool has_unjoined_work(const Capture& capture) {
   std::vector<const GraphNode*> reached(capture.origin->capture_tail.begin(),
                                         capture.origin->capture_tail.end());
-  for (size_t i = 0; i < reached.size(); ++i) {
+  for (std::size_t i = 0; i < reached.size(); ++i) {
     for (const GraphNode* node : reached[i]->dependencies) {
       if (std::find(reached.begin(), reached.end(), node) == reached.end()) reached.push_back(node);
     }
@@ -93,13 +94,13 @@ CUresult stream_begin_capture(CUstream handle, CUstreamCaptureMode mode) {
 
 CUresult stream_begin_capture_to_graph(CUstream handle, CUgraph graph_handle,
                                        const CUgraphNode* dependencies, const CUgraphEdgeData*,
-                                       size_t count, CUstreamCaptureMode mode) {
+                                       std::size_t count, CUstreamCaptureMode mode) {
   Stream* stream = find_stream(handle);
   if (CUresult bad = check_begin(stream, mode); bad != CUDA_SUCCESS) return bad;
   Graph* graph = state().graphs.get(graph_handle);
   if (graph == nullptr || (dependencies == nullptr && count != 0)) return CUDA_ERROR_INVALID_VALUE;
   std::vector<GraphNode*> tail;
-  for (size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     GraphNode* node = find_node(dependencies[i]);
     if (node == nullptr || node->graph != graph) return CUDA_ERROR_INVALID_VALUE;
     tail.push_back(node);
@@ -147,7 +148,7 @@ CUresult stream_is_capturing(CUstream handle, CUstreamCaptureStatus* status) {
 
 CUresult stream_get_capture_info_v2(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id,
                                     CUgraph* graph, const CUgraphNode** dependencies,
-                                    size_t* count) {
+                                    std::size_t* count) {
   const CUresult result = stream_is_capturing(handle, status);
   if (result != CUDA_SUCCESS || *status != CU_STREAM_CAPTURE_STATUS_ACTIVE) return result;
   const Stream* stream = find_stream(handle);
@@ -164,19 +165,20 @@ CUresult stream_get_capture_info_v2(CUstream handle, CUstreamCaptureStatus* stat
 
 CUresult stream_get_capture_info_v3(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id,
                                     CUgraph* graph, const CUgraphNode** dependencies,
-                                    const CUgraphEdgeData** edges, size_t* count) {
+                                    const CUgraphEdgeData** edges, std::size_t* count) {
   if (edges != nullptr) *edges = nullptr;
   return stream_get_capture_info_v2(handle, status, id, graph, dependencies, count);
 }
 
 CUresult stream_update_capture_dependencies(CUstream handle, CUgraphNode* nodes,
-                                            const CUgraphEdgeData*, size_t count, unsigned flags) {
+                                            const CUgraphEdgeData*, std::size_t count,
+                                            unsigned flags) {
   Stream* stream = find_stream(handle);
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (stream->capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
   std::vector<GraphNode*> tail;
   if (flags == CU_STREAM_ADD_CAPTURE_DEPENDENCIES) tail = stream->capture_tail;
-  for (size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     GraphNode* node = find_node(nodes[i]);
     if (node == nullptr || node->graph != stream->capture->graph) return CUDA_ERROR_INVALID_VALUE;
     tail.push_back(node);

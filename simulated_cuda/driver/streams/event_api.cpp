@@ -3,9 +3,9 @@
 // Called through driver_api.def with the lock held. Recorded on a capturing stream, an event stands
 // for a point of the graph; a wait on it joins another stream to the capture. Invariant: outside
 // capture an event is complete as soon as its record returns, because work is done in call order.
-#include "api.h"
-#include "execution/prints.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/execution/prints.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
 #include <algorithm>
 

@@ -2,11 +2,12 @@
 // Graph structure: adding nodes, topological order, cloning, and the memory that allocation nodes
 // own. Lock held. Invariant: a clone's nodes stand in the same order as the original's, so a node
 // is found again by its index.
-#include "streams/graph.h"
+#include "simulated_cuda/driver/streams/graph.h"
 
-#include "streams/operation.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <unordered_map>
 
@@ -50,7 +51,7 @@ std::vector<GraphNode*> Graph::in_order() const {
     while (!path.empty()) {
       GraphNode* at = path.back();
       const auto [visit, is_new] = visits.try_emplace(at, Visit::kBegun);
-      const size_t depth = path.size();
+      const std::size_t depth = path.size();
       for (GraphNode* needed : at->dependencies) {
         const auto known = visits.find(needed);
         if (known == visits.end()) path.push_back(needed);
@@ -75,7 +76,7 @@ bool Graph::has_memory_nodes() const {
 
 void GraphExec::number_nodes() {
   index_of.clear();
-  for (size_t i = 0; i < nodes.size(); ++i) index_of[nodes[i].original] = i;
+  for (std::size_t i = 0; i < nodes.size(); ++i) index_of[nodes[i].original] = i;
 }
 
 ExecNode* GraphExec::find(CUgraphNode original) {
@@ -93,7 +94,7 @@ std::unique_ptr<Graph> clone(const Graph& graph) {
     added->original = node.get();
     twin[node.get()] = added;
   }
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     for (GraphNode* dependency : graph.nodes[i]->dependencies)
       copy->nodes[i]->dependencies.push_back(twin[dependency]);
   }

@@ -5,10 +5,11 @@
 // executable forms and a live block may each outlast the others.
 #pragma once
 
-#include "state/handles.h"
+#include "simulated_cuda/driver/state/handles.h"
 
 #include <cuda.h>
 
+#include <cstdint>
 #include <memory>
 #include <unordered_map>
 #include <variant>
@@ -29,14 +30,14 @@ struct KernelOperation {
 
 // The address range an allocation node owns from its creation on: the same at every launch.
 struct GraphMemory {
-  GraphMemory(Device* owner, CUdeviceptr base, size_t size)
+  GraphMemory(Device* owner, CUdeviceptr base, std::size_t size)
       : device(owner), address(base), bytes(size) {}
   ~GraphMemory();
   GraphMemory(const GraphMemory&) = delete;
   GraphMemory& operator=(const GraphMemory&) = delete;
   Device* device;
   CUdeviceptr address;
-  size_t bytes;
+  std::size_t bytes;
 };
 
 struct AllocOperation {
@@ -97,8 +98,8 @@ struct ExecNode {
 
 struct GraphExec {
   unsigned long long flags = 0;
-  std::vector<ExecNode> nodes;                           // in the order of execution
-  std::unordered_map<const GraphNode*, size_t> index_of; // in `nodes`, by the original
+  std::vector<ExecNode> nodes;                                // in the order of execution
+  std::unordered_map<const GraphNode*, std::size_t> index_of; // in `nodes`, by the original
 
   void number_nodes(); // when `nodes` has changed
   ExecNode* find(CUgraphNode original);

@@ -4,21 +4,22 @@
 // new ones. Invariant: an array answer follows CUDA's rule: with a null array the count is asked
 // for; otherwise at most *count entries are written, the rest of the array is set to null, and
 // *count becomes what was written.
-#include "api.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace gmt::sim {
 namespace {
 
-CUresult write_nodes(const std::vector<GraphNode*>& nodes, CUgraphNode* out, size_t* count) {
+CUresult write_nodes(const std::vector<GraphNode*>& nodes, CUgraphNode* out, std::size_t* count) {
   if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (out == nullptr) {
     *count = nodes.size();
     return CUDA_SUCCESS;
   }
-  for (size_t i = 0; i < *count; ++i)
+  for (std::size_t i = 0; i < *count; ++i)
     out[i] = i < nodes.size() ? reinterpret_cast<CUgraphNode>(nodes[i]) : nullptr;
   *count = std::min(*count, nodes.size());
   return CUDA_SUCCESS;
@@ -32,7 +33,7 @@ std::vector<GraphNode*> select_nodes(const Graph& graph, auto predicate) {
   return selected;
 }
 
-void clear_edges(CUgraphEdgeData* edges, size_t count) {
+void clear_edges(CUgraphEdgeData* edges, std::size_t count) {
   if (edges != nullptr) std::fill_n(edges, count, CUgraphEdgeData{});
 }
 
@@ -76,13 +77,13 @@ CUresult graph_node_get_type(CUgraphNode handle, CUgraphNodeType* type) {
   return CUDA_SUCCESS;
 }
 
-CUresult graph_get_nodes(CUgraph handle, CUgraphNode* nodes, size_t* count) {
+CUresult graph_get_nodes(CUgraph handle, CUgraphNode* nodes, std::size_t* count) {
   const Graph* graph = find_graph(handle);
   if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return write_nodes(select_nodes(*graph, [](const GraphNode&) { return true; }), nodes, count);
 }
 
-CUresult graph_get_root_nodes(CUgraph handle, CUgraphNode* nodes, size_t* count) {
+CUresult graph_get_root_nodes(CUgraph handle, CUgraphNode* nodes, std::size_t* count) {
   const Graph* graph = find_graph(handle);
   if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return write_nodes(
@@ -90,7 +91,7 @@ CUresult graph_get_root_nodes(CUgraph handle, CUgraphNode* nodes, size_t* count)
 }
 
 CUresult graph_get_edges(CUgraph handle, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* edges,
-                         size_t* count) {
+                         std::size_t* count) {
   const Graph* graph = find_graph(handle);
   if (graph == nullptr || count == nullptr || (from == nullptr) != (to == nullptr))
     return CUDA_ERROR_INVALID_VALUE;
@@ -101,19 +102,19 @@ CUresult graph_get_edges(CUgraph handle, CUgraphNode* from, CUgraphNode* to, CUg
       targets.push_back(node.get());
     }
   }
-  size_t same_count = *count;
+  std::size_t same_count = *count;
   write_nodes(sources, from, &same_count);
   write_nodes(targets, to, count);
   if (from != nullptr) clear_edges(edges, *count);
   return CUDA_SUCCESS;
 }
 
-CUresult graph_get_edges_v1(CUgraph graph, CUgraphNode* from, CUgraphNode* to, size_t* count) {
+CUresult graph_get_edges_v1(CUgraph graph, CUgraphNode* from, CUgraphNode* to, std::size_t* count) {
   return graph_get_edges(graph, from, to, nullptr, count);
 }
 
 CUresult graph_node_get_dependencies(CUgraphNode handle, CUgraphNode* nodes, CUgraphEdgeData* edges,
-                                     size_t* count) {
+                                     std::size_t* count) {
   const GraphNode* node = find_node(handle);
   if (node == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = write_nodes(node->dependencies, nodes, count);
@@ -121,12 +122,12 @@ CUresult graph_node_get_dependencies(CUgraphNode handle, CUgraphNode* nodes, CUg
   return result;
 }
 
-CUresult graph_node_get_dependencies_v1(CUgraphNode node, CUgraphNode* nodes, size_t* count) {
+CUresult graph_node_get_dependencies_v1(CUgraphNode node, CUgraphNode* nodes, std::size_t* count) {
   return graph_node_get_dependencies(node, nodes, nullptr, count);
 }
 
 CUresult graph_node_get_dependent_nodes(CUgraphNode handle, CUgraphNode* nodes,
-                                        CUgraphEdgeData* edges, size_t* count) {
+                                        CUgraphEdgeData* edges, std::size_t* count) {
   const GraphNode* node = find_node(handle);
   if (node == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto depends = [&](const GraphNode& other) {
@@ -138,16 +139,17 @@ CUresult graph_node_get_dependent_nodes(CUgraphNode handle, CUgraphNode* nodes,
   return result;
 }
 
-CUresult graph_node_get_dependent_nodes_v1(CUgraphNode node, CUgraphNode* nodes, size_t* count) {
+CUresult graph_node_get_dependent_nodes_v1(CUgraphNode node, CUgraphNode* nodes,
+                                           std::size_t* count) {
   return graph_node_get_dependent_nodes(node, nodes, nullptr, count);
 }
 
 CUresult graph_add_dependencies(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to,
-                                const CUgraphEdgeData*, size_t count) {
+                                const CUgraphEdgeData*, std::size_t count) {
   Graph* graph = find_graph(handle);
   if (graph == nullptr || (count != 0 && (from == nullptr || to == nullptr)))
     return CUDA_ERROR_INVALID_VALUE;
-  for (size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     GraphNode* source = find_node(from[i]);
     GraphNode* target = find_node(to[i]);
     if (source == nullptr || target == nullptr || source->graph != graph || target->graph != graph)
@@ -165,16 +167,16 @@ CUresult graph_add_dependencies(CUgraph handle, const CUgraphNode* from, const C
 }
 
 CUresult graph_add_dependencies_v1(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
-                                   size_t count) {
+                                   std::size_t count) {
   return graph_add_dependencies(graph, from, to, nullptr, count);
 }
 
 CUresult graph_remove_dependencies(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to,
-                                   const CUgraphEdgeData*, size_t count) {
+                                   const CUgraphEdgeData*, std::size_t count) {
   const Graph* graph = find_graph(handle);
   if (graph == nullptr || (count != 0 && (from == nullptr || to == nullptr)))
     return CUDA_ERROR_INVALID_VALUE;
-  for (size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     GraphNode* target = find_node(to[i]);
     if (target == nullptr || std::erase(target->dependencies, find_node(from[i])) == 0)
       return CUDA_ERROR_INVALID_VALUE;
@@ -183,7 +185,7 @@ CUresult graph_remove_dependencies(CUgraph handle, const CUgraphNode* from, cons
 }
 
 CUresult graph_remove_dependencies_v1(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
-                                      size_t count) {
+                                      std::size_t count) {
   return graph_remove_dependencies(graph, from, to, nullptr, count);
 }
 

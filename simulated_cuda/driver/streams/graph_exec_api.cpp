@@ -3,9 +3,11 @@
 // Called through driver_api.def with the lock held.
 // Invariant: an executable graph holds its own copies of all operations, in an order that honours
 // the dependencies, so later changes to the graph do not reach it; it outlives the graph.
-#include "api.h"
-#include "entry.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/entry.h"
+#include "simulated_cuda/driver/streams/operation.h"
+
+#include <cstddef>
 
 namespace gmt::sim {
 namespace {
@@ -69,13 +71,13 @@ CUresult graph_exec_update(CUgraphExec handle, CUgraph graph_handle,
   *info = {};
   const auto order = graph->in_order();
   bool same = order.size() == exec->nodes.size();
-  for (size_t i = 0; same && i < order.size(); ++i)
+  for (std::size_t i = 0; same && i < order.size(); ++i)
     same = type_of(order[i]->operation) == type_of(exec->nodes[i].operation);
   if (!same) {
     info->result = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
     return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   }
-  for (size_t i = 0; i < order.size(); ++i)
+  for (std::size_t i = 0; i < order.size(); ++i)
     exec->nodes[i] = {order[i], own_copy(order[i]->operation), exec->nodes[i].enabled};
   exec->number_nodes();
   info->result = CU_GRAPH_EXEC_UPDATE_SUCCESS;

@@ -3,21 +3,21 @@
 // Called through driver_api.def with the lock held. Kernel arguments are copied in, as on the real
 // driver. Invariant: a node's operation never changes its kind: setters answer
 // CUDA_ERROR_INVALID_VALUE for another one.
-#include "api.h"
-#include "code/library.h"
-#include "entry.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/code/library.h"
+#include "simulated_cuda/driver/entry.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
 namespace gmt::sim {
 namespace {
 
 CUresult add_node(CUgraphNode* out, CUgraph graph_handle, const CUgraphNode* dependencies,
-                  size_t count, Operation operation) {
+                  std::size_t count, Operation operation) {
   Graph* graph = find_graph(graph_handle);
   if (out == nullptr || graph == nullptr || (dependencies == nullptr && count != 0))
     return CUDA_ERROR_INVALID_VALUE;
   std::vector<GraphNode*> needs;
-  for (size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     GraphNode* node = find_node(dependencies[i]);
     if (node == nullptr || node->graph != graph) return CUDA_ERROR_INVALID_VALUE;
     needs.push_back(node);
@@ -88,7 +88,7 @@ CUDA_HOST_NODE_PARAMS host_of(const CUgraphNodeParams& params) {
 // A child may be replaced by a graph of as many nodes of the same kinds, in the same order.
 bool is_alike(const Graph& one, const Graph& other) {
   if (one.nodes.size() != other.nodes.size()) return false;
-  for (size_t i = 0; i < one.nodes.size(); ++i) {
+  for (std::size_t i = 0; i < one.nodes.size(); ++i) {
     if (type_of(one.nodes[i]->operation) != type_of(other.nodes[i]->operation)) return false;
   }
   return true;
@@ -125,7 +125,7 @@ CUresult write_params(CUgraphNode node, const CUgraphNodeParams* params, Write w
 } // namespace
 
 CUresult graph_add_kernel_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
-                               size_t count, const CUDA_KERNEL_NODE_PARAMS* params) {
+                               std::size_t count, const CUDA_KERNEL_NODE_PARAMS* params) {
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const KernelOperation kernel = make_kernel_operation(*params);
   if (CUresult bad = check_launch(kernel); bad != CUDA_SUCCESS) return bad;
@@ -152,7 +152,7 @@ CUresult graph_exec_kernel_node_set_params(CUgraphExec exec, CUgraphNode node,
 }
 
 CUresult graph_add_memcpy_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
-                               size_t count, const CUDA_MEMCPY3D* copy, CUcontext handle) {
+                               std::size_t count, const CUDA_MEMCPY3D* copy, CUcontext handle) {
   const Context* context = state().context(handle);
   if (copy == nullptr || !is_copy_reached(*copy, context, context)) return CUDA_ERROR_INVALID_VALUE;
   return add_node(out, graph, dependencies, count, *copy);
@@ -172,7 +172,7 @@ CUresult graph_exec_memcpy_node_set_params(CUgraphExec exec, CUgraphNode node,
 }
 
 CUresult graph_add_memset_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
-                               size_t count, const CUDA_MEMSET_NODE_PARAMS* set, CUcontext) {
+                               std::size_t count, const CUDA_MEMSET_NODE_PARAMS* set, CUcontext) {
   return set == nullptr ? CUDA_ERROR_INVALID_VALUE
                         : add_node(out, graph, dependencies, count, *set);
 }
@@ -189,7 +189,7 @@ CUresult graph_exec_memset_node_set_params(CUgraphExec exec, CUgraphNode node,
 }
 
 CUresult graph_add_host_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
-                             size_t count, const CUDA_HOST_NODE_PARAMS* host) {
+                             std::size_t count, const CUDA_HOST_NODE_PARAMS* host) {
   return host == nullptr ? CUDA_ERROR_INVALID_VALUE
                          : add_node(out, graph, dependencies, count, *host);
 }
@@ -206,7 +206,7 @@ CUresult graph_exec_host_node_set_params(CUgraphExec exec, CUgraphNode node,
 }
 
 CUresult graph_add_child_graph_node(CUgraphNode* out, CUgraph graph,
-                                    const CUgraphNode* dependencies, size_t count,
+                                    const CUgraphNode* dependencies, std::size_t count,
                                     CUgraph child_handle) {
   const Graph* child = state().graphs.get(child_handle);
   if (child == nullptr || child->has_memory_nodes()) return CUDA_ERROR_INVALID_VALUE;
@@ -227,17 +227,18 @@ CUresult graph_exec_child_graph_node_set_params(CUgraphExec exec, CUgraphNode no
 }
 
 CUresult graph_add_empty_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
-                              size_t count) {
+                              std::size_t count) {
   return add_node(out, graph, dependencies, count, EmptyOperation{});
 }
 
 CUresult graph_add_event_record_node(CUgraphNode* out, CUgraph graph,
-                                     const CUgraphNode* dependencies, size_t count, CUevent event) {
+                                     const CUgraphNode* dependencies, std::size_t count,
+                                     CUevent event) {
   return add_node(out, graph, dependencies, count, EventRecordOperation{event});
 }
 
 CUresult graph_add_event_wait_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
-                                   size_t count, CUevent event) {
+                                   std::size_t count, CUevent event) {
   return add_node(out, graph, dependencies, count, EventWaitOperation{event});
 }
 
@@ -263,7 +264,7 @@ CUresult graph_exec_event_wait_node_set_event(CUgraphExec exec, CUgraphNode node
 }
 
 CUresult graph_add_mem_alloc_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
-                                  size_t count, CUDA_MEM_ALLOC_NODE_PARAMS* params) {
+                                  std::size_t count, CUDA_MEM_ALLOC_NODE_PARAMS* params) {
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
   AllocOperation alloc;
   alloc.params = *params;
@@ -280,7 +281,7 @@ CUresult graph_mem_alloc_node_get_params(CUgraphNode node, CUDA_MEM_ALLOC_NODE_P
 }
 
 CUresult graph_add_mem_free_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
-                                 size_t count, CUdeviceptr address) {
+                                 std::size_t count, CUdeviceptr address) {
   return add_node(out, graph, dependencies, count, FreeOperation{address});
 }
 
@@ -292,7 +293,7 @@ CUresult graph_mem_free_node_get_params(CUgraphNode node, CUdeviceptr* address) 
 }
 
 CUresult graph_add_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* needs,
-                        const CUgraphEdgeData*, size_t count, CUgraphNodeParams* params) {
+                        const CUgraphEdgeData*, std::size_t count, CUgraphNodeParams* params) {
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
   switch (params->type) {
   case CU_GRAPH_NODE_TYPE_KERNEL: {
@@ -330,8 +331,8 @@ CUresult graph_add_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* need
   }
 }
 
-CUresult graph_add_node_v1(CUgraphNode* out, CUgraph graph, const CUgraphNode* needs, size_t count,
-                           CUgraphNodeParams* params) {
+CUresult graph_add_node_v1(CUgraphNode* out, CUgraph graph, const CUgraphNode* needs,
+                           std::size_t count, CUgraphNodeParams* params) {
   return graph_add_node(out, graph, needs, nullptr, count, params);
 }
 

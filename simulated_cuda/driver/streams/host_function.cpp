@@ -4,9 +4,10 @@
 // from inside them answer 800. Work that follows on the same stream waits for them. Invariant: the
 // thread takes the driver lock only between functions, never during one; all signals are blocked in
 // it.
-#include "state/lock.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/state/lock.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <deque>
 
@@ -26,8 +27,8 @@ std::deque<Job>& queue() {
   return *jobs;
 }
 
-uint64_t& total_pending() {
-  static uint64_t count = 0;
+std::uint64_t& total_pending() {
+  static std::uint64_t count = 0;
   return count;
 }
 

@@ -3,11 +3,11 @@
 // operation.cpp for graph nodes, with the lock held. A kernel's fault, and what
 // GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH stages, is an error that the context keeps. Invariant: the
 // launch itself answers 0 then; every later call answers the error.
-#include "api.h"
-#include "code/library.h"
-#include "execution/kernel_launch.h"
-#include "state/observer.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/code/library.h"
+#include "simulated_cuda/driver/execution/kernel_launch.h"
+#include "simulated_cuda/driver/state/observer.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
 #include <atomic>
 #include <chrono>
@@ -28,7 +28,7 @@ bool shape_is_possible(const CUDA_KERNEL_NODE_PARAMS& p) {
   if (p.blockDimX == 0 || p.blockDimY == 0 || p.blockDimZ == 0) return false;
   if (p.blockDimX > kMaxThreadsPerBlock || p.blockDimY > kMaxThreadsPerBlock || p.blockDimZ > 64)
     return false;
-  if (size_t{p.blockDimX} * p.blockDimY * p.blockDimZ > kMaxThreadsPerBlock) return false;
+  if (std::size_t{p.blockDimX} * p.blockDimY * p.blockDimZ > kMaxThreadsPerBlock) return false;
   return p.sharedMemBytes <= kMaxSharedBytes;
 }
 
@@ -69,7 +69,7 @@ CUresult check_launch(const KernelOperation& kernel) {
   if (!shape_is_possible(p)) return CUDA_ERROR_INVALID_VALUE;
   if (p.sharedMemBytes > most_dynamic_shared_bytes(*found)) return CUDA_ERROR_INVALID_VALUE;
   if (p.kernelParams != nullptr && p.extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const unsigned long long blocks = size_t{p.gridDimX} * p.gridDimY * p.gridDimZ;
+  const unsigned long long blocks = std::size_t{p.gridDimX} * p.gridDimY * p.gridDimZ;
   const auto threads = static_cast<int>(p.blockDimX * p.blockDimY * p.blockDimZ);
   if (threads > most_threads_of_block(*found)) return CUDA_ERROR_INVALID_VALUE;
   const bool fits =

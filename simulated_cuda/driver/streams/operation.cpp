@@ -3,7 +3,7 @@
 // Lock held.
 // Invariant: a stream that captures executes nothing; a stream that does not has no work left but
 // host functions.
-#include "streams/operation.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
 namespace gmt::sim {
 namespace {

@@ -5,8 +5,8 @@
 // host.
 #pragma once
 
-#include "state/state.h"
-#include "streams/graph.h"
+#include "simulated_cuda/driver/state/state.h"
+#include "simulated_cuda/driver/streams/graph.h"
 
 namespace gmt::sim {
 

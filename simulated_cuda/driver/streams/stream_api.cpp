@@ -3,12 +3,12 @@
 // operations on streams. Called through driver_api.def with the lock held. Handles 0, 1 and 2 are
 // resolved by find_stream(). Invariant: a destroyed stream's handle answers
 // CUDA_ERROR_INVALID_HANDLE.
-#include "api.h"
-#include "entry.h"
-#include "execution/prints.h"
-#include "streams/operation.h"
+#include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/entry.h"
+#include "simulated_cuda/driver/execution/prints.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
-#include "state/lock.h"
+#include "simulated_cuda/driver/state/lock.h"
 
 #include <algorithm>
 #include <cstring>

@@ -2,7 +2,7 @@
 // See loader_notice.h. For debuggers the loader calls an empty function whose address it publishes
 // (r_debug::r_brk in <link.h>). A jump is written over that function, if it is as empty as
 // expected and has room for one.
-#include "redirect/loader_notice.h"
+#include "simulated_cuda/runtime/redirect/loader_notice.h"
 
 #include <link.h>
 #include <sys/mman.h>
@@ -16,7 +16,7 @@
 namespace gmt::sim {
 namespace {
 
-constexpr size_t kNoticeBytes = 14; // jmp *0(%rip), and the address behind it
+constexpr std::size_t kNoticeBytes = 14; // jmp *0(%rip), and the address behind it
 
 // Between functions the loader has nothing but long forms of "no operation" and breakpoints.
 bool is_padding(unsigned char byte) {
@@ -28,7 +28,7 @@ bool is_padding(unsigned char byte) {
 bool is_empty_with_room(const unsigned char* code) {
   constexpr unsigned char kEndbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
   constexpr unsigned char kRet = 0xc3;
-  const size_t start = std::memcmp(code, kEndbr64, sizeof kEndbr64) == 0 ? sizeof kEndbr64 : 0;
+  const std::size_t start = std::memcmp(code, kEndbr64, sizeof kEndbr64) == 0 ? sizeof kEndbr64 : 0;
   return code[start] == kRet && std::all_of(code + start + 1, code + kNoticeBytes, is_padding);
 }
 

@@ -7,8 +7,8 @@
 // Invariant: an object is redirected whole or not at all, and before any constructor of it runs,
 // also one that dlopen loads later.
 // An object of an older CUDA is left alone: functions of the same name have other arguments there.
-#include "redirect/loader_notice.h"
-#include "redirect/symbol_file.h"
+#include "simulated_cuda/runtime/redirect/loader_notice.h"
+#include "simulated_cuda/runtime/redirect/symbol_file.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <iterator>
 
@@ -35,8 +36,8 @@ namespace {
 #define RT_NONE ONE
 #define RT_NONE_PTSZ ONE_PTSZ
 constexpr const char* kEntryPoints[] = {
-#include "runtime_api.def"
-#include "unsupported_api.def"
+#include "simulated_cuda/runtime/runtime_api.def"
+#include "simulated_cuda/runtime/unsupported_api.def"
 };
 #undef ONE
 #undef ONE_PTDS
@@ -51,8 +52,8 @@ constexpr const char* kEntryPoints[] = {
 #undef RT_NONE
 #undef RT_NONE_PTSZ
 
-constexpr size_t kEntryPointCount = std::size(kEntryPoints);
-constexpr size_t kJumpBytes = 14; // jmp *0(%rip), and the address behind it
+constexpr std::size_t kEntryPointCount = std::size(kEntryPoints);
+constexpr std::size_t kJumpBytes = 14; // jmp *0(%rip), and the address behind it
 
 // Internal functions of a static runtime have such names; a program's own function that is called
 // like one of CUDA's comes without them.
@@ -62,12 +63,12 @@ constexpr const char* kOlderNames[] = {"cudaBindTexture", "cudaGetDeviceProperti
                                        "cudaMemPrefetchAsync_v2", "cudaGraphInstantiate_v2"};
 
 struct Jump {
-  uint64_t address; // in the object, before it is moved to where it is loaded
-  uint64_t room;    // up to what comes next
+  std::uint64_t address; // in the object, before it is moved to where it is loaded
+  std::uint64_t room;    // up to what comes next
   const void* target;
 };
 
-bool is_one_of(const char* name, const char* const* names, size_t count) {
+bool is_one_of(const char* name, const char* const* names, std::size_t count) {
   return std::any_of(names, names + count,
                      [name](const char* one) { return std::strcmp(one, name) == 0; });
 }
@@ -83,12 +84,12 @@ const void* shared_functions[kEntryPointCount];
 
 void find_shared_functions() {
   void* const program = dlopen(nullptr, RTLD_LAZY);
-  for (size_t i = 0; i < kEntryPointCount && program != nullptr; ++i)
+  for (std::size_t i = 0; i < kEntryPointCount && program != nullptr; ++i)
     shared_functions[i] = dlsym(program, kEntryPoints[i]);
 }
 
 const void* shared_function(const char* name) {
-  for (size_t i = 0; i < kEntryPointCount; ++i)
+  for (std::size_t i = 0; i < kEntryPointCount; ++i)
     if (std::strcmp(kEntryPoints[i], name) == 0) return shared_functions[i];
   return nullptr;
 }
@@ -109,7 +110,7 @@ public:
 private:
   bool has_static_runtime() const {
     bool internal = false;
-    for (size_t i = 0; i < file_.count(); ++i) {
+    for (std::size_t i = 0; i < file_.count(); ++i) {
       const Elf64_Sym& symbol = file_.symbol(i);
       if (!is_code(symbol)) continue;
       const char* name = file_.name(symbol);
@@ -120,7 +121,7 @@ private:
   }
 
   void find_entry_points() {
-    for (size_t i = 0; i < file_.count(); ++i) {
+    for (std::size_t i = 0; i < file_.count(); ++i) {
       const Elf64_Sym& symbol = file_.symbol(i);
       if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || !is_code(symbol)) continue;
       const char* name = file_.name(symbol);
@@ -135,13 +136,13 @@ private:
 
   // Functions are aligned, so a short one has unused bytes behind it.
   void measure_rooms() {
-    for (size_t i = 0; i < count_; ++i) jumps_[i].room = UINT64_MAX;
-    for (size_t i = 0; i < file_.count(); ++i) {
+    for (std::size_t i = 0; i < count_; ++i) jumps_[i].room = UINT64_MAX;
+    for (std::size_t i = 0; i < file_.count(); ++i) {
       const Elf64_Sym& symbol = file_.symbol(i);
       if (!is_code(symbol)) continue;
-      Jump* after =
-        std::lower_bound(jumps_, jumps_ + count_, symbol.st_value,
-                         [](const Jump& jump, uint64_t address) { return jump.address < address; });
+      Jump* after = std::lower_bound(
+        jumps_, jumps_ + count_, symbol.st_value,
+        [](const Jump& jump, std::uint64_t address) { return jump.address < address; });
       if (after == jumps_) continue;
       Jump& before = *std::prev(after);
       before.room = std::min(before.room, symbol.st_value - before.address);
@@ -159,12 +160,12 @@ private:
   }
 
   void write_jumps() {
-    const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-    const uint64_t first = (base_ + jumps_[0].address) / page * page;
-    const uint64_t last = base_ + jumps_[count_ - 1].address + kJumpBytes;
+    const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    const std::uint64_t first = (base_ + jumps_[0].address) / page * page;
+    const std::uint64_t last = base_ + jumps_[count_ - 1].address + kJumpBytes;
     void* text = reinterpret_cast<void*>(first);
     if (mprotect(text, last - first, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) return;
-    for (size_t i = 0; i < count_; ++i) {
+    for (std::size_t i = 0; i < count_; ++i) {
       unsigned char jump[kJumpBytes] = {0xff, 0x25};
       std::memcpy(jump + 6, &jumps_[i].target, sizeof jumps_[i].target);
       std::memcpy(reinterpret_cast<void*>(base_ + jumps_[i].address), jump, kJumpBytes);
@@ -172,28 +173,29 @@ private:
     mprotect(text, last - first, PROT_READ | PROT_EXEC);
   }
 
-  uint64_t base_;
+  std::uint64_t base_;
   SymbolFile file_;
   Jump jumps_[kEntryPointCount];
-  size_t count_ = 0;
+  std::size_t count_ = 0;
 };
 
 // Objects that have been looked at, by where they are loaded. An object that is unloaded leaves
 // room for another one at its address.
 struct Seen {
-  static constexpr size_t kMost = 4096;
-  uint64_t base[kMost];
-  size_t count = 0;
+  static constexpr std::size_t kMost = 4096;
+  std::uint64_t base[kMost];
+  std::size_t count = 0;
   unsigned long long unloaded = 0;
 } seen;
 
-int redirect_object(dl_phdr_info* object, size_t, void*) {
+int redirect_object(dl_phdr_info* object, std::size_t, void*) {
   if (object->dlpi_subs != seen.unloaded) {
     seen.unloaded = object->dlpi_subs;
     seen.count = 0;
   }
-  const uint64_t* const end = seen.base + seen.count;
-  if (std::find(static_cast<const uint64_t*>(seen.base), end, object->dlpi_addr) != end) return 0;
+  const std::uint64_t* const end = seen.base + seen.count;
+  if (std::find(static_cast<const std::uint64_t*>(seen.base), end, object->dlpi_addr) != end)
+    return 0;
   if (seen.count < Seen::kMost) seen.base[seen.count++] = object->dlpi_addr;
   Redirection(*object).redirect();
   return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Maps an object's file and finds .symtab in it; see symbol_file.h.
-#include "redirect/symbol_file.h"
+#include "simulated_cuda/runtime/redirect/symbol_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -19,10 +19,10 @@ SymbolFile::SymbolFile(const dl_phdr_info& object) {
   struct stat status{};
   if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
     void* memory =
-      mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
+      mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
     if (memory != MAP_FAILED) {
       bytes_ = static_cast<const unsigned char*>(memory);
-      size_ = static_cast<size_t>(status.st_size);
+      size_ = static_cast<std::size_t>(status.st_size);
     }
   }
   close(file);
@@ -38,7 +38,7 @@ SymbolFile::~SymbolFile() {
 }
 
 template <class T>
-const T* SymbolFile::at(uint64_t offset, size_t count) const {
+const T* SymbolFile::at(std::uint64_t offset, std::size_t count) const {
   if (offset > size_ || offset % alignof(T) != 0) return nullptr;
   if (count > (size_ - offset) / sizeof(T)) return nullptr;
   return reinterpret_cast<const T*>(bytes_ + offset);
@@ -73,12 +73,12 @@ const char* SymbolFile::name(const Elf64_Sym& symbol) const {
   return symbol.st_name < names_bytes_ ? names_ + symbol.st_name : "";
 }
 
-const unsigned char* SymbolFile::code_at(uint64_t address, size_t bytes) const {
+const unsigned char* SymbolFile::code_at(std::uint64_t address, std::size_t bytes) const {
   const auto* segments = at<Elf64_Phdr>(header_->e_phoff, header_->e_phnum);
   for (unsigned i = 0; segments != nullptr && i < header_->e_phnum; ++i) {
     const Elf64_Phdr& s = segments[i];
     if (s.p_type != PT_LOAD || (s.p_flags & PF_X) == 0 || address < s.p_vaddr) continue;
-    const uint64_t inside = address - s.p_vaddr;
+    const std::uint64_t inside = address - s.p_vaddr;
     if (inside >= s.p_filesz || bytes > s.p_filesz - inside) continue;
     return at<unsigned char>(s.p_offset + inside, bytes);
   }

@@ -23,26 +23,26 @@ public:
   SymbolFile& operator=(const SymbolFile&) = delete;
 
   bool readable() const { return symbols_ != nullptr; }
-  size_t count() const { return count_; }
-  const Elf64_Sym& symbol(size_t index) const { return symbols_[index]; }
+  std::size_t count() const { return count_; }
+  const Elf64_Sym& symbol(std::size_t index) const { return symbols_[index]; }
   const char* name(const Elf64_Sym& symbol) const; // "" if it lies outside
 
   // The bytes of the file that are loaded at the address; null if not all are code.
-  const unsigned char* code_at(uint64_t address, size_t bytes) const;
+  const unsigned char* code_at(std::uint64_t address, std::size_t bytes) const;
 
 private:
   template <class T>
-  const T* at(uint64_t offset, size_t count) const;
+  const T* at(std::uint64_t offset, std::size_t count) const;
   bool same_segments(const dl_phdr_info& object) const;
   void find_symbols();
 
   const unsigned char* bytes_ = nullptr;
-  size_t size_ = 0;
+  std::size_t size_ = 0;
   const Elf64_Ehdr* header_ = nullptr;
   const Elf64_Sym* symbols_ = nullptr;
-  size_t count_ = 0;
+  std::size_t count_ = 0;
   const char* names_ = nullptr; // ends with a zero
-  size_t names_bytes_ = 0;
+  std::size_t names_bytes_ = 0;
 };
 
 } // namespace gmt::sim
