@@ -23,19 +23,15 @@ struct Window {
   std::map<std::string, std::uint64_t> launches; // since it was enabled or read
 };
 
-std::string staged_refusal(); // GPUMEMTRACE_SIM_CUPTI
-
 struct Profiler {
   std::mutex mutex;
   bool initialized = false;
-  int enables = 0;
   bool knows_modules = false; // see cuptiEnableCallback
   std::string only_function;  // what is measured without
   // By device: the metrics that were asked for.
   std::map<std::uint32_t, std::set<std::uint64_t>> configured;
   std::map<CUcontext, Window> windows;
   Figures figures = read_figures();
-  std::string refusal = staged_refusal();
 };
 
 Profiler& profiler();

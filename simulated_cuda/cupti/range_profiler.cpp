@@ -79,7 +79,6 @@ EXPORT CUptiResult
 cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetrics_Params* p) {
   if (p == nullptr || p->pHostObject == nullptr || p->ppMetricNames == nullptr)
     return CUPTI_ERROR_INVALID_PARAMETER;
-  if (profiler().refusal == "counters not-supported") return CUPTI_ERROR_INVALID_METRIC_NAME;
   for (std::size_t i = 0; i < p->numMetrics; ++i)
     p->pHostObject->metrics.emplace_back(p->ppMetricNames[i]);
   return CUPTI_SUCCESS;
@@ -100,7 +99,7 @@ EXPORT CUptiResult cuptiProfilerHostGetConfigImage(CUpti_Profiler_Host_GetConfig
 
 EXPORT CUptiResult cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params* p) {
   if (p == nullptr || p->pConfigImage == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-  p->numOfPasses = profiler().refusal == "counters passes" ? 3 : kPasses;
+  p->numOfPasses = kPasses;
   return CUPTI_SUCCESS;
 }
 
@@ -108,7 +107,6 @@ EXPORT CUptiResult cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params* p
   if (!is_whole(p, CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE) || p->ctx == nullptr) {
     return CUPTI_ERROR_INVALID_PARAMETER;
   }
-  if (profiler().refusal == "counters not-permitted") return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
   p->pRangeProfilerObject = new CUpti_RangeProfiler_Object;
   p->pRangeProfilerObject->context = p->ctx;
   return CUPTI_SUCCESS;

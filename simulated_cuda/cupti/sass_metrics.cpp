@@ -5,7 +5,7 @@
 //
 // GPUMEMTRACE_SIM_METRICS names the file: lines of a kernel's linked name, an instruction's offset
 // and figures of one launch, as in `_Z4copyPf 0x80 smsp__sass_sectors_mem_global=32`; # begins a
-// comment. GPUMEMTRACE_SIM_CUPTI stages a refusal.
+// comment.
 //
 // Invariants: calls to the driver are made as CUPTI makes them, by the driver's exports; a launch
 // is counted by the driver's call-back, under the driver's lock, and calls nothing there.
@@ -19,7 +19,6 @@
 #include <cupti_target.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 
@@ -28,11 +27,6 @@ namespace gmt::sim {
 Profiler& profiler() {
   static auto* const instance = new Profiler;
   return *instance;
-}
-
-std::string staged_refusal() {
-  const char* refusal = std::getenv("GPUMEMTRACE_SIM_CUPTI");
-  return refusal != nullptr ? refusal : "";
 }
 
 namespace {
@@ -52,7 +46,6 @@ void count_launch(CUcontext context, const char* kernel) {
   auto window = p.windows.find(context);
   if (window == p.windows.end() || !window->second.enabled) return;
   if (p.only_function.empty()) p.only_function = kernel;
-  if (p.refusal == std::string("skips ") + kernel) return;
   if (p.knows_modules || p.only_function == kernel) ++window->second.launches[kernel];
 }
 
@@ -112,7 +105,6 @@ using namespace gmt::sim;
 EXPORT CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
                                   void*) {
   if (subscriber == nullptr || callback == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-  if (profiler().refusal == "busy") return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   *subscriber = reinterpret_cast<CUpti_SubscriberHandle>(&profiler());
   return CUPTI_SUCCESS;
 }
@@ -154,10 +146,8 @@ EXPORT CUptiResult cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params* p) {
 EXPORT CUptiResult cuptiSassMetricsGetProperties(CUpti_SassMetrics_GetProperties_Params* p) {
   if (p == nullptr || p->pChipName == nullptr || p->pMetricName == nullptr)
     return CUPTI_ERROR_INVALID_PARAMETER;
-  if (profiler().refusal == "not-supported") return CUPTI_ERROR_NOT_SUPPORTED;
   const std::uint64_t id = profiler().figures.metric(p->pMetricName);
-  if (id == 0 || profiler().refusal == std::string("without ") + p->pMetricName)
-    return CUPTI_ERROR_INVALID_PARAMETER;
+  if (id == 0) return CUPTI_ERROR_INVALID_PARAMETER;
   // As on real devices, another chip has other ids.
   p->metric = {std::strcmp(p->pChipName, "simulated-b") == 0 ? ~id : id, p->pMetricName,
                "simulated"};
@@ -170,7 +160,6 @@ EXPORT CUptiResult cuptiSassMetricsSetConfig(CUpti_SassMetricsSetConfig_Params* 
   if (!all.initialized) return CUPTI_ERROR_NOT_INITIALIZED; // the real one crashes
   if (p == nullptr || p->numOfMetricConfig == 0 || p->pConfigs == nullptr)
     return CUPTI_ERROR_INVALID_PARAMETER;
-  if (all.refusal == "not-permitted") return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
   const auto [device, fresh] = all.configured.try_emplace(p->deviceIndex);
   if (!fresh) return CUPTI_ERROR_INVALID_OPERATION;
   for (std::size_t i = 0; i < p->numOfMetricConfig; ++i) {
@@ -197,13 +186,7 @@ EXPORT CUptiResult cuptiSassMetricsEnable(CUpti_SassMetricsEnable_Params* p) {
   const bool valid =
     p != nullptr && p->ctx != nullptr && call_in(p->ctx, "cuCtxGetDevice", &device);
   if (!valid) return CUPTI_ERROR_INVALID_CONTEXT;
-  if (all.refusal == "error" || (all.refusal == "error later" && ++all.enables >= 2))
-    return CUPTI_ERROR_UNKNOWN;
   if (!wait_for(p->ctx)) return CUPTI_ERROR_UNKNOWN;
-  if (all.refusal == "patches-at-launch" && p->enableLazyPatching == 0)
-    return CUPTI_ERROR_INVALID_PARAMETER;
-  if (all.refusal == "only-at-launch" && p->enableLazyPatching == 0)
-    return CUPTI_ERROR_NOT_SUPPORTED;
   Guard guard(all.mutex);
   Window& window = all.windows[p->ctx];
   if (window.enabled || all.configured.count(static_cast<std::uint32_t>(device)) == 0)

@@ -9,7 +9,6 @@
 #include "simulated_cuda/driver/state/lock.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
-#include <cstdlib>
 #include <utility>
 
 namespace gmt::sim {
@@ -94,9 +93,6 @@ CUresult init(unsigned flags) {
   s.devices = std::move(devices);
   s.initialized = true;
   DriverLock::driver_is_initialized();
-  // The driver's handler of the process's end destroys contexts, and says nothing of a fault whose
-  // core dump is not written yet (measured on an H200).
-  if (!s.settings.dump_kernel.empty()) std::atexit([] { state().process_ends = true; });
   return CUDA_SUCCESS;
 }
 

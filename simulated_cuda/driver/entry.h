@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every driver call goes through: Entry<row, need, per_thread, function>::call is where an
-// exported symbol jumps, one for each row of driver_api.def. It takes the lock, stages aborts,
-// refuses calls from host functions, checks cuInit, the current context and its sticky error, and
-// turns an exhausted host heap into CUDA_ERROR_OUT_OF_MEMORY. Invariant: no exception leaves a
-// driver call.
+// exported symbol jumps, one for each row of driver_api.def. It takes the lock, refuses calls from
+// host functions, checks cuInit, the current context and its sticky error, and turns an exhausted
+// host heap into CUDA_ERROR_OUT_OF_MEMORY. Invariant: no exception leaves a driver call.
 #pragma once
 
 #include "simulated_cuda/driver/state/lock.h"

@@ -5,13 +5,11 @@
 // The three expansions below are: row numbers, stubs, table. They must list the rows in the same
 // order.
 #include "simulated_cuda/common/jump_stub.h"
+#include "simulated_cuda/common/staging.h"
 #include "simulated_cuda/driver/api.h"
 #include "simulated_cuda/driver/entry.h"
 #include "simulated_cuda/driver/state/observer.h"
 
-#include <atomic>
-#include <csignal>
-#include <cstdio>
 #include <cstring>
 
 namespace gmt::sim {
@@ -104,25 +102,13 @@ const Row kRows[] = {
 };
 static_assert(sizeof(kRows) / sizeof(kRows[0]) == kRowCount);
 
-// The staged abort of GPUMEMTRACE_SIM_ABORT_IN: a crash inside the driver, at a chosen call.
-void maybe_abort(unsigned row) {
-  static const char* const wanted =
-    state().settings.abort_symbol.empty() ? nullptr : state().settings.abort_symbol.c_str();
-  if (wanted == nullptr || std::strcmp(kRows[row].symbol, wanted) != 0) return;
-  static std::atomic<long> calls{0};
-  if (++calls != state().settings.abort_call) return;
-  const int number = state().settings.abort_signal;
-  sigset_t only;
-  sigemptyset(&only);
-  sigaddset(&only, number);
-  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
-  raise(number);
-}
-
 } // namespace
 
 CUresult check_entry(unsigned row, Need need) {
-  maybe_abort(row);
+  if (gpumemtrace_stage_call != nullptr) {
+    const CUresult staged = gpumemtrace_stage_call(kRows[row].symbol);
+    if (staged != CUDA_SUCCESS) return staged;
+  }
   if (need == kNothing) return CUDA_SUCCESS;
   const ThreadState& thread = this_thread();
   if (thread.in_host_function) return CUDA_ERROR_NOT_PERMITTED;

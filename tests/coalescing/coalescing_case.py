@@ -10,6 +10,7 @@ from trace_schema import RECORDS
 
 COMMAND = os.environ["GMT_COMMAND"]
 CUPTI = os.environ["GMT_CUPTI"]
+REFUSING_CUPTI = os.environ["GMT_REFUSING_CUPTI"]
 UNKNOWN = (1 << 64) - 1
 TROUBLES = {0: None, 1: "no library", 2: "not supported", 3: "busy", 4: "not permitted", 5: "error"}
 METRICS = """smsp__sass_inst_executed_op_global smsp__sass_thread_inst_executed_op_global_pred_on smsp__sass_sectors_mem_global
@@ -24,6 +25,11 @@ FIGURES = {
     ("b", 0x10): (2, 60, 7, 7, 240, 0, 0, 0, 3),
     ("loop", 0x40): (9, 32, 8, 8, 128, 0, 0, 0, 0),
 }
+
+
+def refusing(what):
+    """The variables of a run whose CUPTI refuses it; refusing_cupti.cpp knows the words."""
+    return {"GPUMEMTRACE_CUPTI": REFUSING_CUPTI, "REFUSES": what}
 
 
 class Sums:

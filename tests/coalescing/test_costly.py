@@ -4,7 +4,7 @@
 import os
 
 import interposed_case
-from coalescing_case import CoalescingCase
+from coalescing_case import CoalescingCase, refusing
 
 ALL = {"GPUMEMTRACE_COALESCING_LAUNCHES": "all"}
 
@@ -60,7 +60,7 @@ class CostlyKernelsTest(CoalescingCase):
         ):
             with self.subTest(words):
                 self.setUp()
-                self.play(words + "launch a 1 sync", env=ALL | {"GPUMEMTRACE_SIM_CUPTI": "only-at-launch"})
+                self.play(words + "launch a 1 sync", env=ALL | refusing("only-at-launch"))
                 self.assertEqual(self.sums().windows["trouble"], trouble)
 
 

@@ -5,7 +5,7 @@ import json
 import subprocess
 
 import interposed_case
-from coalescing_case import COMMAND, CoalescingCase
+from coalescing_case import COMMAND, CoalescingCase, refusing
 
 ON = {"GPUMEMTRACE_COALESCING": "0", "GPUMEMTRACE_COUNTERS": "1", "GPUMEMTRACE_COALESCING_LAUNCHES": "all"}
 
@@ -100,7 +100,7 @@ class CountersTest(CoalescingCase):
         ):
             with self.subTest(refusal):
                 self.setUp()
-                self.play("launch a 1 sync " * 4, env=ON | {"GPUMEMTRACE_SIM_CUPTI": f"counters {refusal}"})
+                self.play("launch a 1 sync " * 4, env=ON | refusing(f"counters {refusal}"))
                 self.assertIn(words, self.why_not()[0])
                 a = self.kernels()["a"]
                 self.assertIsNone(a["counters"])

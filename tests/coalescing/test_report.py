@@ -5,7 +5,7 @@ import json
 import subprocess
 
 import interposed_case
-from coalescing_case import COMMAND, CoalescingCase
+from coalescing_case import COMMAND, CoalescingCase, refusing
 
 
 class ReportTest(CoalescingCase):
@@ -37,7 +37,7 @@ class ReportTest(CoalescingCase):
         self.assertEqual((kernels["b"]["sectors_per_request"], kernels["b"]["efficiency"]), (3.5, 1))
 
     def test_trouble_is_told(self):
-        self.play("launch a 3 sync", env={"GPUMEMTRACE_SIM_CUPTI": "busy"})
+        self.play("launch a 3 sync", env=refusing("busy"))
         reasons = [entry["why"] for entry in self.report()["not_checked"] if entry["what"] == "memory accesses"]
         self.assertEqual(len(reasons), 1, reasons)
         self.assertIn("holds CUPTI in this process", reasons[0])

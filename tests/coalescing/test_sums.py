@@ -9,7 +9,7 @@ import struct
 import subprocess
 
 import interposed_case
-from coalescing_case import COMMAND, FIGURES, METRICS, UNKNOWN, CoalescingCase
+from coalescing_case import COMMAND, FIGURES, METRICS, UNKNOWN, CoalescingCase, refusing
 
 
 class SumsTest(CoalescingCase):
@@ -43,7 +43,7 @@ class SumsTest(CoalescingCase):
         self.assertEqual(sums.instructions, {})
 
     def test_metric_that_the_chip_does_not_have(self):
-        self.play("launch b 1 sync", env={"GPUMEMTRACE_SIM_CUPTI": "without smsp__sass_data_bytes_mem_global"})
+        self.play("launch b 1 sync", env=refusing("without smsp__sass_data_bytes_mem_global"))
         figures = list(FIGURES["b", 0x10])
         figures[4] = UNKNOWN
         self.assertEqual(self.sums().instructions, {("b", 0x10): tuple(figures)})
@@ -65,14 +65,14 @@ class SumsTest(CoalescingCase):
             self.assert_exact(sums)
 
     def test_a_kernel_that_cupti_passes_over(self):
-        self.play("launch a 1 launch b 1 sync launch a 1 sync", env={"GPUMEMTRACE_SIM_CUPTI": "skips a"})
+        self.play("launch a 1 launch b 1 sync launch a 1 sync", env=refusing("skips a"))
         sums = self.sums()
         self.assertEqual([sums.functions["a"][word] for word in ("measured", "lost", "launches")], [0, 0, 2])
         self.assertEqual([sums.functions["b"][word] for word in ("measured", "lost", "launches")], [1, 0, 1])
         self.assert_exact(sums)
 
     def test_cupti_cannot_patch_all_functions_at_once(self):
-        self.play("launch a 1 launch b 1 sync launch a 1 sync", env={"GPUMEMTRACE_SIM_CUPTI": "patches-at-launch"})
+        self.play("launch a 1 launch b 1 sync launch a 1 sync", env=refusing("patches-at-launch"))
         sums = self.sums()
         self.assertEqual((sums.windows["trouble"], sums.functions["a"]["measured"]), (None, 2))
         self.assert_exact(sums)

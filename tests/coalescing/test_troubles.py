@@ -5,7 +5,7 @@ import os
 import shutil
 
 import interposed_case
-from coalescing_case import CoalescingCase
+from coalescing_case import CoalescingCase, refusing
 
 SCRIPT = "launch a 3 sync launch b 1 sync copy"
 CUPTI_BUSY, CUPTI_NOT_SUPPORTED, CUPTI_NOT_PERMITTED, CUPTI_UNKNOWN = 39, 27, 35, 999
@@ -31,7 +31,7 @@ class TroublesTest(CoalescingCase):
         self.assert_trouble("no library", env={"GPUMEMTRACE_CUPTI": libc})
 
     def test_other_profiler_holds_cupti(self):
-        self.assert_trouble("busy", CUPTI_BUSY, {"GPUMEMTRACE_SIM_CUPTI": "busy"})
+        self.assert_trouble("busy", CUPTI_BUSY, refusing("busy"))
 
     def test_other_tools_are_set(self):
         for variable in ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "GPUMEMTRACE_NVTX_NEXT"):
@@ -40,19 +40,19 @@ class TroublesTest(CoalescingCase):
                 self.assert_trouble("busy", env={variable: "/opt/nsys/libToolsInjection64.so"})
 
     def test_not_permitted(self):
-        self.assert_trouble("not permitted", CUPTI_NOT_PERMITTED, {"GPUMEMTRACE_SIM_CUPTI": "not-permitted"})
+        self.assert_trouble("not permitted", CUPTI_NOT_PERMITTED, refusing("not-permitted"))
 
     def test_not_supported(self):
-        self.assert_trouble("not supported", CUPTI_NOT_SUPPORTED, {"GPUMEMTRACE_SIM_CUPTI": "not-supported"})
+        self.assert_trouble("not supported", CUPTI_NOT_SUPPORTED, refusing("not-supported"))
 
     def test_any_other_refusal(self):
-        self.assert_trouble("error", CUPTI_UNKNOWN, {"GPUMEMTRACE_SIM_CUPTI": "error"})
+        self.assert_trouble("error", CUPTI_UNKNOWN, refusing("error"))
 
     def test_trouble_does_not_wait_for_other_contexts(self):
         """A window is open in one that is busy until this thread lets it end: closing it would wait for ever."""
         result = self.play(
             "stream s launch a 1 block context stream t launch b 1 time unblock",
-            env={"GPUMEMTRACE_SIM_CUPTI": "error later"},
+            env=refusing("error later"),
             timeout=20,
         )
         self.assertLess(int(result.stdout.split()[0]), 2000)
@@ -62,7 +62,7 @@ class TroublesTest(CoalescingCase):
         """Left open for ever it would cost a later graph its kernels."""
         self.play(
             "stream s launch a 1 block context stream t launch b 1 unblock destroy sync",
-            env={"GPUMEMTRACE_SIM_CUPTI": "error later"},
+            env=refusing("error later"),
             timeout=20,
         )
         busy, other = (sums.windows for sums in self.all_sums())

@@ -12,7 +12,7 @@ its own source and its comments begin with `#`:
     // exit: 0                      the program's exit status, or "signal 9"; default 0
     // device: any                  or gpu (needs kernels that run) or simulated; default any
     // devices: 2                   a real machine must have so many GPUs, or the run is skipped; default 1
-    // env: NAME=value              set for this run
+    // env: NAME=value              set for this run; STAGED_...: see tests/simulated/staged_device.cpp
     // options: --policy "RULE"     of gpumemtrace; with "check" first, the command must fail if an error is expected
     // expect: error double-free count=1 api=cudaFree stacks="allocated here"@make_rows:LINE(alloc),"freed here"@main
     // expect: warning uncoalesced ratio=7.9..8.1 cause=far-apart line=LINE(read)
@@ -274,13 +274,14 @@ def run_program(run, options, folder):
         *run.arguments,
     ]
     (folder / "command").write_text(shlex.join(command) + "\n")
+    environment = expectations.with_staged_device(run.environment, options.gpumemtrace.parents[1])
     try:
         done = subprocess.run(
             command,
             check=False,
             cwd=folder,
             # What the fence does is the same on the simulated device, where the command leaves it out by itself.
-            env={**os.environ, "GPUMEMTRACE_SIM_GUARD": "1", **run.environment},
+            env={**os.environ, "GPUMEMTRACE_SIM_GUARD": "1", **environment},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=TIMEOUT_SECONDS,

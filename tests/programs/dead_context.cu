@@ -26,13 +26,13 @@
 // not-checked: leak
 // run: staged
 // device: simulated
-// env: GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH=poison:715
+// env: STAGED_STICKY_AFTER_LAUNCH=poison:715
 // options: check
 // expect: error kernel-fault count=1 message="A kernel met an illegal instruction: cudaErrorIllegalInstruction (715)" stacks="reported here"@wait:LINE(wait),"launched here"@main:LINE(poison),"allocated here"@main:LINE(block)
 // not-checked: leak
 // run: hardware
 // device: simulated
-// env: GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH=poison:214
+// env: STAGED_STICKY_AFTER_LAUNCH=poison:214
 // options: check
 // expect: error api-error count=1 message="The hardware failed" stacks="failed here"@wait:LINE(wait)
 // not-checked: leak

@@ -6,6 +6,8 @@ its line number: a mistyped expectation must not pass as an absent one.
 """
 
 import dataclasses
+import os
+import pathlib
 import re
 import shlex
 import signal
@@ -129,6 +131,14 @@ class Run:
     decided: bool = False  # some expect line holds for this flavour
     unlike_fenced: str = ""  # why the fence changes the report
     others: list = dataclasses.field(default_factory=list)  # outcomes that are as good, each a Run
+
+
+def with_staged_device(environment, build):
+    """The variables of a run, with the library of this build folder that reads those named STAGED_..., if there are."""
+    if not any(name.startswith("STAGED_") for name in environment):
+        return environment
+    library = os.environ.get("GMT_STAGED_DEVICE") or pathlib.Path(build) / "tests/simulated/libstaged_device.so"
+    return {**environment, "LD_PRELOAD": str(library)}
 
 
 def parse_exit(text):

@@ -5,7 +5,7 @@
 // unlike-fenced: other functions of the driver are called
 // run:
 // device: simulated
-// env: GPUMEMTRACE_SIM_ABORT_IN=cuMemAlloc_v2:3
+// env: STAGED_ABORT_IN=cuMemAlloc_v2:3
 // exit: signal 6
 // expect: note unfinished-call count=1 api=cudaMalloc stacks="called here"@take:LINE(alloc)
 // not-checked: leak

@@ -26,6 +26,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "programs"))
+import expectations  # noqa: E402
+
 HEADS = "#include <cstdint>\n#include <cstdlib>\n#include <cuda_runtime.h>\n\n"
 SECTION = re.compile(r"^## ([a-z-]+)\n\n(error|warning|note): ([^\n]*)\n(.*?)(?=^## |\Z)", re.M | re.S)
 PROGRAM = re.compile(r"^```cpp\n(.*?)^```$", re.M | re.S)
@@ -137,6 +140,7 @@ def run(command, kind, body, folder):
         f"./{kind}",
     ]
     (folder / f"{kind}.traces").mkdir()
+    environment = expectations.with_staged_device(environment, pathlib.Path(command).parents[1])
     done = subprocess.run(
         words, check=False, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True
     )

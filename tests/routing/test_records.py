@@ -176,7 +176,11 @@ class Batches(Records):
             "records",
             "batches",
             check=False,
-            env={"LD_LIBRARY_PATH": SIMULATED, "GPUMEMTRACE_SIM_ABORT_IN": "cuMemcpyBatchAsync_v2"},
+            env={
+                "LD_LIBRARY_PATH": SIMULATED,
+                "LD_PRELOAD": f"{interposed_case.INTERPOSER}:{os.environ['GMT_STAGED_DEVICE']}",
+                "STAGED_ABORT_IN": "cuMemcpyBatchAsync_v2",
+            },
         )
         self.assertNotEqual(result.returncode, 0)
         trace = self.only_trace()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program as nvcc builds it, against the shared runtime: registration, kernels, symbols, managed
 // variables, capture of a launch, last errors. Prints one line a check that fails; exit 0 if none
-// does. Run with GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH=poison:700, which the last check needs.
+// does. The last check needs staged_device.cpp with STAGED_STICKY_AFTER_LAUNCH=poison:700.
 #include <cuda_runtime.h>
 
 #include <cstdio>

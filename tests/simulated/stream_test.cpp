@@ -235,8 +235,9 @@ TEST(Context, PointerAttributesNameTheKinds) {
 
 TEST(Staged, AbortHappensInsideTheChosenCall) {
   const auto run = [] {
-    setenv("GPUMEMTRACE_SIM_ABORT_IN", "cuMemAlloc_v2:2", 1);
-    setenv("GPUMEMTRACE_SIM_ABORT_SIGNAL", "9", 1);
+    setenv("LD_PRELOAD", std::getenv("GMT_STAGED_DEVICE"), 1);
+    setenv("STAGED_ABORT_IN", "cuMemAlloc_v2:2", 1);
+    setenv("STAGED_ABORT_SIGNAL", "9", 1);
     execl("/proc/self/exe", "stream_test", "--gtest_filter=*TwoAllocations",
           static_cast<char*>(nullptr));
   };

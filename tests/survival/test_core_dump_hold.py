@@ -60,7 +60,10 @@ class CoreDumpHold(unittest.TestCase):
             self.assertLess(self.shortest(1, end, "unwaited"), HOLD, end)
 
     def test_no_call_answers_0_while_a_dump_is_written(self):
-        stands_still = {"GPUMEMTRACE_SIM_DUMP_AFTER_LAUNCH": "nothing:300"}
+        stands_still = {
+            "LD_PRELOAD": f"{os.environ['GMT_INTERPOSER']}:{os.environ['GMT_STAGED_DEVICE']}",
+            "STAGED_DUMP_AFTER_LAUNCH": "nothing:300",
+        }
         without = self.start_program(1, "_exit", **stands_still)
         self.assertEqual((without.returncode, len(without.stdout.split())), (0, 1), without.stderr)
         for option in ("GPUMEMTRACE_CORE_DUMP", "GPUMEMTRACE_GUARD"):

@@ -40,25 +40,6 @@ void read_number(const char* name, unsigned long long least, unsigned long long 
   *out = static_cast<std::remove_pointer_t<decltype(out)>>(value << shift);
 }
 
-// Splits "<text>:<number>" at the last colon; without a colon the number keeps its default.
-void read_text_and_number(const char* name, bool number_required, std::string* text_out,
-                          auto* number_out) {
-  const char* raw = std::getenv(name);
-  if (raw == nullptr || *raw == '\0') return;
-  const std::string value = raw;
-  const std::size_t colon = value.rfind(':');
-  if (colon == std::string::npos) {
-    if (number_required) return complain(name, raw);
-    *text_out = value;
-    return;
-  }
-  char* end = nullptr;
-  const long number = std::strtol(value.c_str() + colon + 1, &end, 10);
-  if (*end != '\0' || number <= 0 || colon == 0) return complain(name, raw);
-  *text_out = value.substr(0, colon);
-  *number_out = static_cast<std::remove_pointer_t<decltype(number_out)>>(number);
-}
-
 void read_seconds(const char* name, double* out) {
   const char* text = std::getenv(name);
   if (text == nullptr || *text == '\0') return;
@@ -113,13 +94,6 @@ Settings read_settings() {
   read_number("GPUMEMTRACE_SIM_PROGRESS", 0, 1, &settings.show_progress);
   read_checks(&settings.device_checks);
   read_after_fault(&settings.faults_end_context);
-  read_number("GPUMEMTRACE_SIM_ABORT_SIGNAL", 1, 64, &settings.abort_signal);
-  read_text_and_number("GPUMEMTRACE_SIM_ABORT_IN", false, &settings.abort_symbol,
-                       &settings.abort_call);
-  read_text_and_number("GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH", true, &settings.sticky_kernel,
-                       &settings.sticky_error);
-  read_text_and_number("GPUMEMTRACE_SIM_DUMP_AFTER_LAUNCH", true, &settings.dump_kernel,
-                       &settings.dump_milliseconds);
   if (settings.others_bytes >= settings.memory_bytes) {
     complain("GPUMEMTRACE_SIM_USED_BY_OTHERS", std::getenv("GPUMEMTRACE_SIM_USED_BY_OTHERS"));
     settings.others_bytes = 0;

@@ -37,23 +37,6 @@ struct Settings {
   unsigned long long device_seed = 0;     // of the order of blocks and warps; 0: as numbered
   unsigned long long alone_instructions = 10000; // of a launch, before other threads help
   int show_progress = 0;                         // a line on stderr while a kernel runs
-
-  // GPUMEMTRACE_SIM_ABORT_IN=<symbol>[:n]: the n-th call of that driver function raises
-  // abort_signal inside the driver.
-  std::string abort_symbol;
-  long abort_call = 1;
-  int abort_signal = 6;
-
-  // GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH=<kernel substring>:<error>: from that launch on, every call
-  // answers the error.
-  std::string sticky_kernel;
-  int sticky_error = 0;
-
-  // GPUMEMTRACE_SIM_DUMP_AFTER_LAUNCH=<kernel substring>:<milliseconds>: from that launch on the
-  // device stands still, as a real one does while its driver writes a core dump; then the process
-  // is aborted.
-  std::string dump_kernel;
-  int dump_milliseconds = 0;
 };
 
 Settings read_settings();

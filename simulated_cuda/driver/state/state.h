@@ -42,7 +42,6 @@ struct Stream {
   std::vector<GraphNode*> capture_tail; // what the next captured operation depends on
   std::map<int, CUstreamAttrValue> attributes;
   std::chrono::steady_clock::time_point last_copy{};
-  bool stands_still = false; // it got work after the device did
 };
 
 struct Event {
@@ -178,8 +177,6 @@ struct State {
   Handles<UserObject> user_objects;
   Handles<Capture> captures;
   std::uint64_t launches = 0;
-  bool stands_still = false;             // GPUMEMTRACE_SIM_DUMP_AFTER_LAUNCH
-  std::atomic<bool> process_ends{false}; // the driver's handler of the process's end has run
   std::uint64_t next_id = 1;
 };
 

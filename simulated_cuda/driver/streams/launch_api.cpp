@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel launches: checked, counted, executed and answered 0. Called through driver_api.def, and by
-// operation.cpp for graph nodes, with the lock held. A kernel's fault, and what
-// GPUMEMTRACE_SIM_STICKY_AFTER_LAUNCH stages, is an error that the context keeps. Invariant: the
-// launch itself answers 0 then; every later call answers the error.
+// operation.cpp for graph nodes, with the lock held. A kernel's fault, and what is staged, is an
+// error that the context keeps. Invariant: the launch itself answers 0 then; every later call
+// answers the error.
+#include "simulated_cuda/common/staging.h"
 #include "simulated_cuda/driver/api.h"
 #include "simulated_cuda/driver/code/library.h"
 #include "simulated_cuda/driver/execution/kernel_launch.h"
@@ -10,10 +11,6 @@
 #include "simulated_cuda/driver/streams/operation.h"
 
 #include <atomic>
-#include <chrono>
-#include <cstdlib>
-#include <cstring>
-#include <thread>
 
 namespace gmt::sim {
 namespace {
@@ -77,35 +74,17 @@ CUresult check_launch(const KernelOperation& kernel) {
   return fits ? CUDA_SUCCESS : CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
 
-namespace {
-
-// What a device does of which a core dump is written, measured on an H200: calls that wait for
-// earlier work succeed, copies too, but later sets and kernels are never done.
-void stand_still(State& s) {
-  s.stands_still = true;
-  std::thread([milliseconds = s.settings.dump_milliseconds] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
-    if (!state().process_ends) std::abort();
-  }).detach();
-}
-
-bool is_named(const std::string& kernel, const std::string& wanted) {
-  return !wanted.empty() && kernel.find(wanted) != std::string::npos;
-}
-
-} // namespace
-
 CUresult do_launch(const KernelOperation& kernel, const Stream& stream) {
   if (CUresult bad = check_launch(kernel); bad != CUDA_SUCCESS) return bad;
-  State& s = state();
-  ++s.launches;
+  ++state().launches;
   const Kernel* const found = find_kernel(handle_of(kernel.params));
   const std::string& name = found->name;
   if (const auto ran = launch_watcher.load())
     ran(reinterpret_cast<CUcontext>(this_thread().current()), name.c_str());
-  if (is_named(name, s.settings.dump_kernel)) stand_still(s);
-  if (is_named(name, s.settings.sticky_kernel))
-    this_thread().current()->sticky = static_cast<CUresult>(s.settings.sticky_error);
+  if (gpumemtrace_stage_launch != nullptr) {
+    const CUresult staged = gpumemtrace_stage_launch(name.c_str());
+    if (staged != CUDA_SUCCESS) this_thread().current()->sticky = staged;
+  }
   execute_kernel(*found, kernel, stream);
   return CUDA_SUCCESS;
 }

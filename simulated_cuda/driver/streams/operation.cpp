@@ -117,8 +117,6 @@ CUresult submit(CUstream handle, Operation operation, GraphNode** node) {
     return refused;
   if (std::holds_alternative<CUDA_MEMCPY3D>(operation))
     stream->last_copy = std::chrono::steady_clock::now();
-  else if (state().stands_still) stream->stands_still = true;
-  if (stream->stands_still) return CUDA_SUCCESS; // and it is never done
   return execute(*stream, operation, 0);
 }
 

@@ -107,7 +107,6 @@ CUresult stream_synchronize(CUstream handle) {
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
   wait_for_host_functions(*stream);
-  while (stream->stands_still) DriverLock::wait();
   flush_prints();
   return stream->context->sticky;
 }
@@ -121,7 +120,7 @@ CUresult stream_query(CUstream handle) {
   }
   const std::chrono::milliseconds copying(state().settings.copy_milliseconds);
   const bool copies = std::chrono::steady_clock::now() - stream->last_copy < copying;
-  const bool works = copies || stream->stands_still || host_functions_pending(*stream);
+  const bool works = copies || host_functions_pending(*stream);
   return works ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
