@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CUPTI that refuses what REFUSES says, and is the simulated one otherwise, which it is linked
-// to: whoever looks up a function here finds that one's, unless it is defined below. REFUSES is one
-// of: busy, not-permitted, not-supported, error, "error later" (from the second window on),
-// "without METRIC", "skips KERNEL" (it measures nothing of that), patches-at-launch (it cannot
-// patch all functions at once), only-at-launch (so, and it answers that this is not supported),
-// "counters not-permitted", "counters not-supported", "counters passes".
+// A CUPTI that refuses what REFUSES says. It is linked to the simulated one, so that a look-up finds
+// that one's functions here, but for those that are defined below. REFUSES is one of: busy,
+// not-permitted, not-supported, error, "error later" (from the second window on), "without METRIC",
+// "skips KERNEL" (it measures nothing of that), patches-at-launch (it cannot patch all functions at
+// once), only-at-launch (so, and it answers that this is not supported), "counters not-permitted",
+// "counters not-supported", "counters passes".
 #include <cuda.h>
 #include <cupti_callbacks.h>
 #include <cupti_profiler_host.h>
