@@ -46,7 +46,7 @@ ROOMS = {
         "hooks",
         "start",
     ),
-    "ptx": ("fatbin", "syntax", "print", "flow"),
+    "ptx": ("fatbin", "syntax", "opcodes", "print", "flow"),
     "simulated_cuda/executor": ("program", "machine", "checks"),
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)

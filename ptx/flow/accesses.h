@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which registers an instruction reads and which it writes, by the syntax alone: the first operand
-// is the result, but for opcodes that have none.
+// Which registers an instruction reads and which it writes, as the table of opcodes says.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "ptx/opcodes/opcodes.h"
 #include "ptx/syntax/ptx.h"
 
 namespace gmt::ptx {
@@ -13,12 +13,10 @@ namespace gmt::ptx {
 struct Accesses {
   std::vector<std::uint32_t> reads;  // the guard too
   std::vector<std::uint32_t> writes; // all of them, or none if there is a guard that is false
+  std::vector<OperandUse> uses;      // of each operand
 };
 
 // Replaces what `accesses` held.
 void accesses_of(const Body& body, const Instruction& instruction, Accesses& accesses);
-
-// Whether the first operand of this instruction is a result.
-bool has_result(const Mnemonic& mnemonic);
 
 } // namespace gmt::ptx

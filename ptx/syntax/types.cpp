@@ -32,8 +32,8 @@ constexpr SpecialRow kSpecials[] = {
 #undef GMT_PTX_SPECIAL
 };
 
-constexpr std::string_view kSpaces[] = {"generic", "reg",   "const",  "global",
-                                        "local",   "param", "shared", "tex"};
+constexpr std::string_view kSpaces[] = {"generic", "reg",    "const", "global",       "local",
+                                        "param",   "shared", "tex",   "tensor memory"};
 
 } // namespace
 

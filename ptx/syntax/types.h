@@ -18,6 +18,7 @@ enum class Space : std::uint8_t {
   kParam,
   kShared,
   kTexture,
+  kTensor, // tensor memory; no word names it
 };
 
 enum class Type : std::uint8_t {

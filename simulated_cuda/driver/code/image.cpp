@@ -2,7 +2,7 @@
 // Chooses what to execute of an image, and reads what it declares; see image.h.
 #include "simulated_cuda/driver/code/image.h"
 
-#include "ptx/syntax/validity.h"
+#include "ptx/opcodes/validity.h"
 #include "simulated_cuda/driver/code/declarations.h"
 #include "simulated_cuda/driver/code/fat_binary.h"
 #include "simulated_cuda/driver/code/linked_code.h"

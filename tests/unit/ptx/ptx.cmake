@@ -23,5 +23,6 @@ function(gmt_ptx_tests name library)
   endif()
 endfunction()
 
-gmt_ptx_tests(unit_ptx ptx ptx/fatbin ptx/syntax ptx/print ptx/flow)
+gmt_ptx_tests(unit_ptx ptx ptx/fatbin ptx/syntax ptx/opcodes ptx/print ptx/flow)
 target_link_libraries(unit_ptx PRIVATE ptx_difference lz4)
+target_compile_definitions(unit_ptx PRIVATE GMT_PTX_ISA="${CMAKE_CURRENT_LIST_DIR}/opcodes/ptx_isa_9.0.txt")
