@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exported dlsym's C++ half (stubs.S holds the other: RTLD_NEXT and RTLD_DEFAULT jump on to the
-// real dlsym, which looks at its caller's address). See dlsym_hook.h.
+// The exported dlsym's C++ half (exports/stubs.S holds the other: RTLD_NEXT and RTLD_DEFAULT jump
+// on to the real dlsym, which looks at its caller's address). See dlsym_hook.h.
 #include "interposer/hooks/dlsym_hook.h"
 
 #include <cstring>

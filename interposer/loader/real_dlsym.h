@@ -52,9 +52,9 @@ bool row_has_wrapper(std::uint16_t row) noexcept;
 inline bool has_wrapper(std::uint16_t row) noexcept {
   return any_wrapper.load(std::memory_order_relaxed) && row_has_wrapper(row);
 }
-// Left by a stub that was handed out for a pointer asked for by name (stubs.S): the call is meant
-// for what the loader had answered, whatever load order would say. Read once, by the entry that the
-// stub jumps to.
+// Left by a stub that was handed out for a pointer asked for by name (named_stubs.S): the call is
+// meant for what the loader had answered, whatever load order would say. Read once, by the entry
+// that the stub jumps to.
 extern "C" constinit thread_local std::uint32_t gmt_called_by_name
   __attribute__((tls_model("initial-exec"), visibility("hidden")));
 inline bool take_called_by_name() noexcept {

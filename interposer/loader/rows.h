@@ -10,7 +10,7 @@ namespace gmt::interposer {
 // Row of an exported name, -1 if it is none.
 int row_named(std::string_view name) noexcept;
 
-// Entry of a row; filled by exports.cpp from the table.
+// Entry of a row; made from the table.
 void* entry_of(std::uint16_t row) noexcept;
 
 } // namespace gmt::interposer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CUPTI that refuses what REFUSES says. It is linked to the simulated one, so that a look-up finds
-// that one's functions here, but for those that are defined below. REFUSES is one of: busy,
+// A CUPTI that refuses what REFUSES says. It is linked to the simulated one, so that a look-up
+// finds that one's functions here, but for those that are defined below. REFUSES is one of: busy,
 // not-permitted, not-supported, error, "error later" (from the second window on), "without METRIC",
 // "skips KERNEL" (it measures nothing of that), patches-at-launch (it cannot patch all functions at
 // once), only-at-launch (so, and it answers that this is not supported), "counters not-permitted",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expands the table with types: one Entry per row, and the array that the stubs of stubs.S jump
-// through. The vendor's headers rename names (cuMemAlloc to cuMemAlloc_v2): row arguments are used
-// with # and ## only.
+// Expands the table with types: one Entry per row, and the array that the stubs of exports/stubs.S
+// jump through. The vendor's headers rename names (cuMemAlloc to cuMemAlloc_v2): row arguments are
+// used with # and ## only.
 #define __CUDA_API_VERSION_INTERNAL // the oldest driver types too
 #define CUDA_ENABLE_DEPRECATED
 #include <cuda.h>

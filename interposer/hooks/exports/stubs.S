@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exported symbols: one two-instruction stub a row that jumps through the row's slot in gmt_entries (exports.cpp),
+// The exported symbols: one two-instruction stub a row that jumps through the row's slot in gmt_entries (entries.cpp),
 // so that no C++ function carries the vendor's name and the caller's return address stays what it is.
 // x86-64 System V. Rows of runtime 13 only (RT13) first ask which runtime the caller belongs to.
 
@@ -36,31 +36,6 @@ symbol:                                                                         
 #define RT(symbol, ...) STUB(symbol)
 #define RT13(symbol, ...) CHOOSING_STUB(symbol)
 #include "trace/cuda_api.def"
-
-// Handed out for pointers asked for by name where the row's entry alone would not know what to forward to (a row that
-// another preload wraps; a runtime beside another): they leave a mark (real_dlsym.h). Of equal size, so that
-// gmt_named_stubs is an array.
-#undef DRV
-#undef RT
-#undef RT13
-#define DRV(symbol, ...)                                                                                              \
-        .p2align 5;                                                                                                   \
-        endbr64;                                                                                                      \
-        movq gmt_called_by_name@gottpoff(%rip), %r11;                                                                 \
-        movl $1, %fs:(%r11);                                                                                          \
-        jmp *gmt_entries + 8 * gmt_named_row(%rip);                                                                   \
-        .set gmt_named_row, gmt_named_row + 1;
-#define RT(symbol, ...) DRV(symbol)
-#define RT13(symbol, ...) DRV(symbol)
-        .set gmt_named_row, 0
-        .globl gmt_named_stubs
-        .hidden gmt_named_stubs
-        .hidden gmt_called_by_name
-        .type gmt_named_stubs, @function
-        .p2align 5
-gmt_named_stubs:
-#include "trace/cuda_api.def"
-        .size gmt_named_stubs, . - gmt_named_stubs
 
 // In: row pushed, then the caller's return address; arguments untouched. Keeps every register that may carry one.
         .type gmt_choose, @function

@@ -1,39 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hooks on the C library's free() and realloc(): memory of CUDA's that the program hands to
-// them is recorded before the real call, which may end the process there; registered memory, which
-// they may take, when it has gone. Ordinary pointers cost a test and a jump
-// (tests/bench/free_cost).
+// The hooks on the C library's free() and realloc(): what freed_memory.h says happens before the
+// real call. Ordinary pointers cost a test and a jump (tests/bench/free_cost).
 #include <cerrno>
 #include <cstdlib>
 
-#include "interposer/calls/call.h"
 #include "interposer/driver_state/host_blocks.h"
+#include "interposer/hooks/freed_memory.h"
 #include "interposer/loader/real_dlsym.h"
 
 namespace gmt::interposer {
-
 namespace {
-
-// One record a block: after it the C library may give the address to anybody.
-void record_release(std::uint64_t address, std::uint16_t api, const void* caller,
-                    const void* frame) noexcept {
-  const int error = errno;
-  Record record;
-  record.kind = trace::Kind::kFree;
-  record.droppable = false;
-  record.use(trace::kFirstPayloadWords);
-  trace::FreeFields(record).address(address).function(trace::FreeFunction::kHostFree);
-  record_call(record, api, caller, frame);
-  errno = error;
-}
-
-[[gnu::noinline, gnu::cold]] void look_at(void* pointer, const void* caller) noexcept {
-  const auto address = reinterpret_cast<std::uint64_t>(pointer);
-  if (remove_host_block(address) != 0)
-    record_release(address, trace::kOther_free, caller, __builtin_frame_address(0));
-}
-
-// ---- the next definition
 
 using Free = void(void*);
 void find_and_free(void* pointer) noexcept;
@@ -52,7 +28,6 @@ void find_and_free(void* pointer) noexcept {
   found(pointer);
 }
 
-using Realloc = void*(void*, std::size_t);
 void* find_and_realloc(void* pointer, std::size_t bytes) noexcept;
 constinit std::atomic<Realloc*> next_realloc{&find_and_realloc};
 
@@ -71,28 +46,18 @@ void* find_and_realloc(void* pointer, std::size_t bytes) noexcept {
   return found(pointer, bytes);
 }
 
-// Memory of CUDA's ends the program in there, so it is recorded before. Registered memory may stay
-// where it is.
+// Apart from the hooks, which need no frame of their own then.
+[[gnu::noinline, gnu::cold]] void look_at(void* pointer, const void* caller) noexcept {
+  record_freed(pointer, caller, __builtin_frame_address(0));
+}
+
 [[gnu::noinline, gnu::cold]] void* look_and_realloc(void* pointer, std::size_t bytes,
                                                     const void* caller) noexcept {
-  const auto address = reinterpret_cast<std::uint64_t>(pointer);
-  const auto real = next_realloc.load(std::memory_order_relaxed);
-  const std::uint64_t known = remove_host_block(address);
-  const bool is_own = (known & kRegistered) != 0;
-  if (known != 0 && !is_own)
-    record_release(address, trace::kOther_realloc, caller, __builtin_frame_address(0));
-  void* const result = real(pointer, bytes);
-  if (!is_own) return result;
-  if (result == pointer || (result == nullptr && bytes != 0)) {
-    add_host_block(known);
-  } else {
-    record_release(address, trace::kOther_realloc, caller, __builtin_frame_address(0));
-  }
-  return result;
+  Realloc* const real = next_realloc.load(std::memory_order_relaxed);
+  return record_and_realloc(pointer, bytes, real, caller, __builtin_frame_address(0));
 }
 
 } // namespace
-
 } // namespace gmt::interposer
 
 namespace gi = gmt::interposer;
