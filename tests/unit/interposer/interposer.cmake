@@ -46,7 +46,8 @@ gtest_discover_tests(interposer_kernels_test PROPERTIES LABELS unit TIMEOUT 120
   ENVIRONMENT "GPUMEMTRACE_DIR=${CMAKE_CURRENT_BINARY_DIR}/interposer_kernels")
 
 # What is followed of CUDA's memory, and how it is hashed.
-gmt_interposer_test(interposer_memory_test driver_state/followed_memory_test.cpp base/mix_test.cpp)
+gmt_interposer_test(interposer_memory_test driver_state/followed_memory_test.cpp driver_state/host_blocks_test.cpp
+  base/mix_test.cpp)
 gtest_discover_tests(interposer_memory_test PROPERTIES LABELS unit TIMEOUT 120)
 
 # What --guard computes: addresses, blocks, patterns, shares. Nothing of it calls CUDA.
@@ -54,6 +55,22 @@ gmt_interposer_test(interposer_guard_test guard/guard_test.cpp)
 gtest_discover_tests(interposer_guard_test PROPERTIES LABELS unit TIMEOUT 120)
 
 # Hooked calls from their entries to their records, with the test's own functions in the driver's place.
-gmt_interposer_test(interposer_hooks_test hooks/entries_test.cpp hooks/freed_memory_test.cpp hooks/process_hooks_test.cpp)
+gmt_interposer_test(interposer_hooks_test hooks/entries_test.cpp hooks/freed_memory_test.cpp hooks/process_hooks_test.cpp
+  calls/calls_test.cpp)
 gmt_tests_with_traces(interposer_hooks_test InterposerEntries InterposerRuntimeEntries InterposerFreedMemory
-  InterposerProcessHooks)
+  InterposerProcessHooks InterposerCalls)
+
+# Python's frames and code objects, as bytes that the test lays out.
+gmt_interposer_test(interposer_python_test python/code_test.cpp python/frames_test.cpp)
+gtest_discover_tests(interposer_python_test PROPERTIES LABELS unit TIMEOUT 120)
+
+# What the simulated device says of kernels, as records.
+gmt_interposer_test(interposer_execution_test execution/observer_test.cpp)
+gmt_tests_with_traces(interposer_execution_test InterposerExecution)
+
+# What the driver is asked beside the program's calls: of contexts, devices, memory; for core dumps.
+gmt_interposer_test(interposer_questions_test driver_state/driver_questions_test.cpp)
+gmt_tests_with_traces(interposer_questions_test InterposerDriverQuestions)
+gmt_interposer_test(interposer_core_dump_test core_dump/core_dump_test.cpp)
+gmt_tests_with_traces(interposer_core_dump_test InterposerCoreDump)
+set_property(TEST InterposerCoreDump APPEND PROPERTY ENVIRONMENT GPUMEMTRACE_CORE_DUMP=1)
