@@ -20,12 +20,12 @@ void accesses_of(const Body& body, const Instruction& instruction, Accesses& acc
   accesses.reads.clear();
   accesses.writes.clear();
   if (instruction.guard != kNone) accesses.reads.push_back(instruction.guard);
-  uses_of(body, instruction, accesses.uses);
+  match_operands(body, instruction, accesses.operands);
   for (std::size_t i = 0; i < instruction.operand_count; ++i) {
     const Operand& operand = body.operand(instruction, i);
-    const OperandUse& use = accesses.uses[i];
-    if (use.writes) add_registers(body, operand, accesses.writes);
-    if (use.reads) add_registers(body, operand, accesses.reads);
+    const OperandPattern& pattern = *accesses.operands[i];
+    if (pattern.writes) add_registers(body, operand, accesses.writes);
+    if (pattern.reads) add_registers(body, operand, accesses.reads);
   }
 }
 

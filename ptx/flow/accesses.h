@@ -13,7 +13,7 @@ namespace gmt::ptx {
 struct Accesses {
   std::vector<std::uint32_t> reads;  // the guard too
   std::vector<std::uint32_t> writes; // all of them, or none if there is a guard that is false
-  std::vector<OperandUse> uses;      // of each operand
+  std::vector<const OperandPattern*> operands; // what the table says of each
 };
 
 // Replaces what `accesses` held.

@@ -111,7 +111,7 @@ constexpr Opcode opcode_of(const Row& row) {
 constexpr Accuracy exact = Accuracy::kExact, approximate = Accuracy::kApproximate,
                    by_words = Accuracy::kByWords, by_order = Accuracy::kByOrder;
 constexpr Opcode kOpcodes[] = {
-#define GMT_PTX_OPCODE(name, forms, operands, implied, flow, accuracy, decode, since)              \
+#define GMT_PTX_OPCODE(name, forms, operands, implied, flow, accuracy, way, since)                 \
   opcode_of({name, forms, operands, implied, BitFlow::flow, accuracy, #since, ""}),
 #define GMT_PTX_NOT_EXECUTED(name, forms, operands, programs)                                      \
   opcode_of({name, forms, operands, "", BitFlow::kAny, Accuracy::kExact, "", programs}),

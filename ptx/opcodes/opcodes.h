@@ -65,6 +65,10 @@ bool is_opcode(std::string_view word);
 // Whether results of this instruction may differ from a GPU's.
 bool is_inexact(const Opcode& opcode, const Mnemonic& mnemonic);
 
+// Whether the column `forms` has the word: by itself, as a type, or in a group of words that say
+// how visible, where, how cached or how wide an access is (ptx/opcodes/words.cpp).
+bool names_word(const Opcode& opcode, std::string_view word);
+
 // The types that an instruction names, in the order of its words.
 std::vector<Type> types_of(const Mnemonic& mnemonic);
 // The state spaces that it names, likewise.
@@ -84,8 +88,11 @@ struct OperandUse {
 };
 
 // Replaces what `uses` held: one for each operand. Of an instruction that the table does not have,
-// all operands count as read, an address as generic and updated. False if the operands are not
-// those of the table.
+// all operands count as read, and an address as updated. False if the operands are not those of
+// the table.
 bool uses_of(const Body& body, const Instruction& instruction, std::vector<OperandUse>& uses);
+// The same, but only which word of the row each operand is.
+bool match_operands(const Body& body, const Instruction& instruction,
+                    std::vector<const OperandPattern*>& matched);
 
 } // namespace gmt::ptx

@@ -112,14 +112,28 @@ private:
 
 } // namespace
 
-bool uses_of(const Body& body, const Instruction& instruction, std::vector<OperandUse>& uses) {
-  uses.clear();
+namespace {
+
+// What no row tells, and what the ".." of a row does.
+constexpr OperandPattern kUnknown;
+constexpr OperandPattern kUnknownAddress{.type = '[', .memory = MemoryUse::kUpdated};
+constexpr OperandPattern kFurtherAddress{.type = '[', .memory = MemoryUse::kRead, .space = 'm'};
+
+const OperandPattern* further(const Operand& operand, bool is_known) {
+  if (operand.kind != OperandKind::kAddress) return &kUnknown;
+  return is_known ? &kFurtherAddress : &kUnknownAddress;
+}
+
+} // namespace
+
+bool match_operands(const Body& body, const Instruction& instruction,
+                    std::vector<const OperandPattern*>& matched) {
+  matched.clear();
   const Opcode* const opcode = find_opcode(body.mnemonic(instruction));
   const std::span<const OperandPattern> patterns =
     opcode != nullptr ? opcode->patterns() : std::span<const OperandPattern>();
   const auto is_needed = [](const OperandPattern& each) { return !each.is_optional; };
   auto needed = static_cast<std::size_t>(std::ranges::count_if(patterns, is_needed));
-  const Uses meaning(body, instruction);
   bool all_fit = opcode != nullptr;
   std::size_t next = 0;
   for (std::size_t i = 0; i < instruction.operand_count; ++i) {
@@ -129,24 +143,27 @@ bool uses_of(const Body& body, const Instruction& instruction, std::vector<Opera
       return each.is_optional && each.type != '.' && (left <= needed || !fits(each, operand));
     };
     while (next < patterns.size() && is_passed_over(patterns[next])) ++next;
-    const bool is_known = next < patterns.size() && patterns[next].type != '.';
-    if (!is_known) { // what no row tells
-      OperandUse use;
-      use.reads = true;
-      const bool is_address = operand.kind == OperandKind::kAddress;
-      const bool follows = next < patterns.size();
-      if (is_address) use.memory = follows ? MemoryUse::kRead : MemoryUse::kUpdated;
-      if (is_address && follows) use.space = Space::kTensor;
-      uses.push_back(use);
-      all_fit = all_fit && follows;
+    const bool is_there = next < patterns.size();
+    if (!is_there || patterns[next].type == '.') {
+      all_fit = all_fit && is_there;
+      matched.push_back(further(operand, is_there));
       continue;
     }
     const OperandPattern& pattern = patterns[next++];
     if (!pattern.is_optional) --needed;
     all_fit = all_fit && fits(pattern, operand);
-    uses.push_back(meaning.of(pattern));
+    matched.push_back(&pattern);
   }
   return all_fit && needed == 0;
+}
+
+bool uses_of(const Body& body, const Instruction& instruction, std::vector<OperandUse>& uses) {
+  std::vector<const OperandPattern*> matched;
+  const bool all_fit = match_operands(body, instruction, matched);
+  const Uses meaning(body, instruction);
+  uses.clear();
+  for (const OperandPattern* pattern : matched) uses.push_back(meaning.of(*pattern));
+  return all_fit;
 }
 
 } // namespace gmt::ptx

@@ -67,12 +67,4 @@ const FormTable& forms() {
   return best != nullptr ? *best : *forms_of_level(2);
 }
 
-bool is_inexact(std::string_view form) {
-  for (const char* opcode : {"ex2.", "lg2.", "sin.", "cos.", "tanh.", "rsqrt.", "atom.add.f",
-                             "atom.add.bf", "red.add.f", "red.add.bf"}) {
-    if (form.starts_with(opcode)) return true;
-  }
-  return form.find(".approx") != std::string_view::npos || form.starts_with("div.full");
-}
-
 } // namespace gmt::executor

@@ -243,8 +243,9 @@ void bind(Program& program) {
         program.unsupported = {reason, f, in.source};
         return;
       }
-      in.go = is_inexact(form) ? counting(program, code, in, form, handler) : handler;
-      if (in.guard == kNoOperand || form.starts_with("bra.p")) continue;
+      const Shape& shape = program.shapes[in.form];
+      in.go = shape.is_inexact ? counting(program, code, in, form, handler) : handler;
+      if (in.guard == kNoOperand || shape.kind == Shape::Kind::kBranch) continue;
       in.guarded = in.go;
       in.go = guard;
     }

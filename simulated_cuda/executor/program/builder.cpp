@@ -34,10 +34,13 @@ std::size_t lay_out_parameters(const std::vector<ptx::Variable>& parameters,
   return at;
 }
 
-std::uint32_t ProgramBuilder::form(const std::string& text) {
+std::uint32_t ProgramBuilder::form(const std::string& text, const Shape& shape) {
   const auto [found, is_new] =
     forms_.emplace(text, static_cast<std::uint32_t>(program_.forms.size()));
-  if (is_new) program_.forms.push_back(text);
+  if (is_new) {
+    program_.forms.push_back(text);
+    program_.shapes.push_back(shape);
+  }
   return found->second;
 }
 

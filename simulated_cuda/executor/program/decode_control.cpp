@@ -7,6 +7,16 @@ namespace gmt::executor {
 
 using ptx::OperandKind;
 
+namespace {
+
+Shape branch_shape() {
+  Shape shape;
+  shape.kind = Shape::Kind::kBranch;
+  return shape;
+}
+
+} // namespace
+
 void FunctionDecoder::decode_branch() {
   const Operand& label = operand(0);
   if (label.kind != OperandKind::kLabel) fail("a branch to no label");
@@ -17,7 +27,7 @@ void FunctionDecoder::decode_branch() {
   fix.target = target;
   fix.join = ptx::kNone;
   if (guarded) fix.join = flow_.reconvergence(flow_.block_of[current]);
-  emit(guarded ? "bra.p" : "bra");
+  emit(guarded ? "bra.p" : "bra", branch_shape());
   fixes_.push_back(fix);
 }
 
@@ -27,7 +37,7 @@ void FunctionDecoder::decode_table_branch() {
   if (instruction_->guard != ptx::kNone) fail("a guarded brx.idx");
   const std::uint32_t index = source(operand(0), ptx::Type::kU32);
   const auto at = static_cast<std::uint32_t>(code_.instructions.size());
-  Instruction& in = emit("brx.idx");
+  Instruction& in = emit("brx.idx", Shape().decides(0, 32));
   in.r[0] = index;
   in.extra = static_cast<std::uint32_t>(table_targets_.size());
   const std::uint32_t join = flow_.reconvergence(flow_.block_of[current]);
@@ -41,7 +51,7 @@ void FunctionDecoder::decode_table_branch() {
 // Puts the instructions that `emit_inside` appends under a branch, if the instruction has a guard.
 std::size_t FunctionDecoder::begin_guard() {
   if (instruction_->guard == ptx::kNone) return 0;
-  Instruction& skip = emit("bra.p");
+  Instruction& skip = emit("bra.p", branch_shape());
   skip.flip = ~skip.flip;
   unguarded_ = *instruction_;
   unguarded_.guard = ptx::kNone;
@@ -59,9 +69,15 @@ void FunctionDecoder::end_guard(std::size_t begin) {
   emit("join");
 }
 
-void FunctionDecoder::decode_leave(const char* form) {
+void FunctionDecoder::decode_trap() {
+  Shape shape;
+  shape.memory = Shape::Memory::kUnknown;
+  leave("trap", shape);
+}
+
+void FunctionDecoder::leave(const char* form, const Shape& shape) {
   const std::size_t guard = begin_guard();
-  emit(form);
+  emit(form, shape);
   if (guard == 0) return;
   Instruction& skip = code_.instructions[guard - 1]; // what leaves does not come back
   skip.immediate = static_cast<std::int64_t>(code_.instructions.size() - guard + 1);
@@ -108,23 +124,26 @@ void FunctionDecoder::decode_call() {
   const std::size_t guard = begin_guard();
   const bool built_in = !site.built_in.empty();
   const std::string form = built_in ? "call." + std::string(site.built_in) : "call";
-  Instruction& in = emit(form);
+  Shape shape;
+  shape.decides(0, 64).kind = Shape::Kind::kCall;
+  if (built_in) shape.memory = Shape::Memory::kUnknown;
+  Instruction& in = emit(form, shape);
   in.extra = static_cast<std::uint32_t>(code_.calls.size());
   in.r[0] = site.target;
   code_.calls.push_back(std::move(site));
   end_guard(guard);
 }
 
-// bar.sync a{, b}; bar.arrive a, b; bar.red.op.type d, a{, b}, p; bar.warp.sync mask; and barrier
-// with .cta and .aligned.
+void FunctionDecoder::decode_warp_barrier() {
+  const std::size_t guard = begin_guard();
+  const std::uint32_t mask = source(operand(0), ptx::Type::kB32);
+  emit("bar.warp.sync", Shape().decides(0, 32)).r[0] = mask;
+  end_guard(guard);
+}
+
+// bar.sync a{, b}; bar.arrive a, b; bar.red.op.type d, a{, b}, p; and barrier with .cta and
+// .aligned.
 void FunctionDecoder::decode_barrier() {
-  if (has("warp")) {
-    const std::size_t guard = begin_guard();
-    const std::uint32_t mask = source(operand(0), ptx::Type::kB32);
-    emit("bar.warp.sync").r[0] = mask;
-    return end_guard(guard);
-  }
-  if (has("cluster")) fail(std::string(mnemonic().text) + " is not executed");
   const bool aligned = mnemonic().opcode == "bar" || has("aligned");
   const bool reduces = has("red");
   const std::size_t guard = begin_guard();
@@ -142,7 +161,9 @@ void FunctionDecoder::decode_barrier() {
     if (has("and")) form = "bar.red.and";
     if (has("popc")) form = "bar.red.popc";
   }
-  Instruction& in = emit(form);
+  Shape shape;
+  if (reduces) shape.result(0, has("popc") ? 32 : 1);
+  Instruction& in = emit(form, shape.decides(1, 32).decides(2, 32).decides(3, 1));
   in.r[0] = to.offset;
   in.r[1] = barrier;
   in.r[2] = count;

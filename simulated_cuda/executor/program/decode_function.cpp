@@ -1,35 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One function from its first instruction to its last: the frame's layout, the instructions where
-// lanes meet again, the instructions whose operands have one shape, and distances of branches.
+// lanes meet again, and distances of branches.
 #include "simulated_cuda/executor/program/decoder.h"
 
 #include <algorithm>
 
 namespace gmt::executor {
 namespace {
-
-struct Opcode {
-  const char* name;
-  const char* results; // null: nothing to do
-  const char* sources;
-  const char* noise;
-};
-
-constexpr Opcode kOpcodes[] = {
-#define GMT_OPCODE(name, results, sources, noise) {#name, results, sources, noise},
-#include "simulated_cuda/executor/program/opcodes.def"
-#undef GMT_OPCODE
-};
-
-const Opcode* find_opcode(std::string_view name) {
-  static const auto* const table = [] {
-    auto* made = new std::unordered_map<std::string_view, const Opcode*>;
-    for (const Opcode& opcode : kOpcodes) made->emplace(opcode.name, &opcode);
-    return made;
-  }();
-  const auto found = table->find(name);
-  return found == table->end() ? nullptr : found->second;
-}
 
 std::uint32_t aligned_bytes(std::uint64_t value, std::uint64_t multiple) {
   return static_cast<std::uint32_t>((value + multiple - 1) / multiple * multiple);
@@ -136,63 +113,8 @@ void FunctionDecoder::decode_instruction(std::uint32_t index) {
   if (joins_[index]) emit("join");
   instruction_ = &body_.instructions[index];
   const std::size_t first = code_.instructions.size();
-  if (!decode_special()) {
-    const Opcode* opcode = find_opcode(mnemonic().opcode);
-    if (opcode == nullptr) fail(std::string(mnemonic().text) + " is not executed");
-    if (opcode->results != nullptr)
-      decode_by_shape(opcode->results, opcode->sources, opcode->noise);
-    else emit("nop");
-  }
+  decode_by_way();
   if (code_.instructions.size() > first) code_.instructions.back().shown = 1;
-}
-
-void FunctionDecoder::decode_by_shape(const char* results, const char* sources, const char* noise) {
-  const auto found = types();
-  const auto type_for = [&](char letter) {
-    using ptx::Type;
-    switch (letter) {
-    case '1': return Type::kB16;
-    case '4': return Type::kB32;
-    case '8': return Type::kB64;
-    case 'p': return Type::kPred;
-    case 'U':
-      if (found.size() < 2) fail("no second type");
-      return found[1];
-    default: break;
-    }
-    if (found.empty()) fail("no type");
-    if (letter != 'W' || !has("wide")) return found[0];
-    switch (found[0]) {
-    case Type::kU16: return Type::kU32;
-    case Type::kS16: return Type::kS32;
-    case Type::kU32: return Type::kU64;
-    case Type::kS32: return Type::kS64;
-    default: fail("a type that has no wider one");
-    }
-  };
-  std::uint32_t r[6];
-  std::size_t count = 0, at = 0;
-  std::vector<Result> all;
-  for (const char* letter = results; *letter != 0; ++letter) {
-    all.push_back(result(operand(at++), type_for(*letter)));
-    r[count++] = all.back().offset;
-  }
-  std::int64_t immediate_value = 0;
-  for (const char* letter = sources; *letter != 0; ++letter) {
-    if (*letter == 'i') {
-      const Operand& number = operand(at++);
-      if (number.kind != ptx::OperandKind::kImmediate) fail("an operand that must be a number");
-      immediate_value = static_cast<std::int64_t>(number.bits);
-      continue;
-    }
-    r[count++] = source(operand(at++), type_for(*letter));
-  }
-  if (at != instruction_->operand_count) fail("too many operands");
-  Instruction& in = emit(form_without(noise));
-  std::copy(r, r + count, in.r);
-  in.immediate = immediate_value;
-  in.extra = carry_;
-  for (const Result& each : all) write_back(each);
 }
 
 void FunctionDecoder::finish_branches() {
@@ -206,7 +128,8 @@ void FunctionDecoder::finish_branches() {
       in.join = static_cast<std::int32_t>(distance(fix.at, start_of_[fix.join]));
     const bool is_table = fix.target == ptx::kNone;
     if (is_table || in.immediate > 0) continue;
-    in.form = builder_.form(in.guard == kNoOperand ? "bra.back" : "bra.p.back");
+    in.form =
+      builder_.form(in.guard == kNoOperand ? "bra.back" : "bra.p.back", program_.shapes[in.form]);
   }
   for (const auto& targets : table_targets_) {
     std::vector<std::int32_t> decoded;

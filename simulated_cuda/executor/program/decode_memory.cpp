@@ -15,20 +15,6 @@ using ptx::OperandKind;
 using ptx::Space;
 using ptx::Type;
 
-// Words of ld, st, atom and red that say how visible the access is or how it is cached.
-bool is_known_word(std::string_view word) {
-  static constexpr std::string_view kWords[] = {
-    "volatile",    "relaxed",      "acquire",    "release", "acq_rel", "weak",  "mmio",
-    "cta",         "cluster",      "gpu",        "sys",     "nc",      "ca",    "cg",
-    "cs",          "lu",           "cv",         "wb",      "wt",      "noftz", "v2",
-    "v4",          "v8",           "const",      "global",  "local",   "param", "shared",
-    "shared::cta", "param::entry", "param::func"};
-  for (const std::string_view known : kWords) {
-    if (word == known) return true;
-  }
-  return word.starts_with("L1::") || word.starts_with("L2::");
-}
-
 const char* name_in_form(Space space) {
   switch (space) {
   case Space::kGlobal:
@@ -47,7 +33,9 @@ void FunctionDecoder::widen_address(Target* target) {
   if (target->offset != 0) {
     const std::uint32_t by = builder_.constant(static_cast<std::uint64_t>(target->offset), 4);
     const std::uint32_t sum = temporary();
-    Instruction& in = emit("add.u32");
+    Shape shape;
+    shape.result(0, 32).source(1, 32).source(2, 32).flow = ptx::BitFlow::kSum;
+    Instruction& in = emit("add.u32", shape);
     in.r[0] = sum;
     in.r[1] = target->operand;
     in.r[2] = by;
@@ -117,13 +105,13 @@ void FunctionDecoder::load_parameter(const Target& target, const Operand& data, 
       if (offset < 0 || static_cast<std::uint64_t>(offset) + bytes > size)
         fail("a load behind the kernel's parameters");
       const std::uint32_t from = builder_.parameter(static_cast<std::uint32_t>(offset), bytes);
-      Instruction& in = emit("mov.b" + width);
+      Instruction& in = emit("mov.b" + width, Shape::moved(bytes * 8));
       in.r[0] = to.offset;
       in.r[1] = from;
     } else {
       if (offset < 0 || offset + bytes > code_.parameter_bytes)
         fail("a load outside of parameters");
-      Instruction& in = emit("ld.frame.b" + width);
+      Instruction& in = emit("ld.frame.b" + width, shape_of_access(target, bytes, 1, true));
       in.r[0] = to.offset;
       in.immediate = offset;
     }
@@ -131,12 +119,29 @@ void FunctionDecoder::load_parameter(const Target& target, const Operand& data, 
   }
 }
 
+void FunctionDecoder::check_words() {
+  const auto is_known = [&](std::string_view word) { return ptx::names_word(*opcode_, word); };
+  if (has("shared::cluster") || !std::ranges::all_of(mnemonic().modifiers, is_known))
+    decode_not_executed();
+}
+
+Shape FunctionDecoder::shape_of_access(const Target& target, std::uint32_t bytes,
+                                       std::uint32_t count, bool is_load) const {
+  Shape shape;
+  const bool in_frame = target.in_frame || (!is_kernel_ && target.space == Space::kParam);
+  shape.decides(4, target.narrow ? 32 : 64);
+  shape.element = static_cast<std::uint8_t>(bytes);
+  shape.count = static_cast<std::uint8_t>(count);
+  shape.is_narrow = target.narrow;
+  shape.space = target.space == Space::kConst ? Space::kGlobal : target.space;
+  if (is_load) shape.memory = in_frame ? Shape::Memory::kFrameLoad : Shape::Memory::kLoad;
+  else shape.memory = in_frame ? Shape::Memory::kFrameStore : Shape::Memory::kStore;
+  return shape;
+}
+
 void FunctionDecoder::decode_load() {
   const Type type = types().empty() ? only_type() : types().back();
-  for (const std::string_view word : mnemonic().modifiers) {
-    if (!is_known_word(word) && ptx::type_named(word) == Type::kNone)
-      fail(std::string(mnemonic().text) + " is not executed");
-  }
+  check_words();
   const Operand& data = operand(0);
   const std::uint32_t bytes = ptx::size_of(type);
   const Target target = address(operand(1), space());
@@ -154,7 +159,8 @@ void FunctionDecoder::decode_load() {
   if (!is_kernel_ && target.space == Space::kParam) form = "ld.frame.at";
   if (count > 1) form += ".v" + std::to_string(count);
   if (target.narrow) form += ".a32";
-  Instruction& in = emit(form + ".b" + std::to_string(bytes * 8));
+  Instruction& in =
+    emit(form + ".b" + std::to_string(bytes * 8), shape_of_access(target, bytes, count, true));
   for (std::uint32_t i = 0; i < count; ++i) in.r[i] = results[i].offset;
   in.r[4] = target.operand;
   in.immediate = target.offset;
@@ -165,10 +171,7 @@ void FunctionDecoder::decode_load() {
 
 void FunctionDecoder::decode_store() {
   const Type type = types().empty() ? only_type() : types().back();
-  for (const std::string_view word : mnemonic().modifiers) {
-    if (!is_known_word(word) && ptx::type_named(word) == Type::kNone)
-      fail(std::string(mnemonic().text) + " is not executed");
-  }
+  check_words();
   const std::uint32_t bytes = ptx::size_of(type);
   const Target target = address(operand(0), space());
   const Operand& data = operand(1);
@@ -187,7 +190,8 @@ void FunctionDecoder::decode_store() {
       const std::int64_t offset = target.offset + i * std::int64_t{bytes};
       if (offset < 0 || offset + bytes > code_.parameter_bytes)
         fail("a store outside of parameters");
-      Instruction& in = emit("st.frame.b" + std::to_string(bytes * 8));
+      Instruction& in =
+        emit("st.frame.b" + std::to_string(bytes * 8), shape_of_access(target, bytes, 1, false));
       in.r[0] = values[i];
       in.immediate = offset;
     }
@@ -198,7 +202,8 @@ void FunctionDecoder::decode_store() {
   if (!is_kernel_ && target.space == Space::kParam) form = "st.frame.at";
   if (count > 1) form += ".v" + std::to_string(count);
   if (target.narrow) form += ".a32";
-  Instruction& in = emit(form + ".b" + std::to_string(bytes * 8));
+  Instruction& in =
+    emit(form + ".b" + std::to_string(bytes * 8), shape_of_access(target, bytes, count, false));
   for (std::uint32_t i = 0; i < count; ++i) in.r[i] = values[i];
   in.r[4] = target.operand;
   in.immediate = target.offset;
@@ -215,11 +220,11 @@ std::uint32_t FunctionDecoder::whole_address(Target target) {
 // "atom.op.type". A vector is an atomic for each element, as PTX defines it. `extra` is the space,
 // of a vector also its elements and which one it is.
 void FunctionDecoder::decode_atomic(bool has_result) {
+  if (has("shared::cluster")) decode_not_executed();
   std::string operation;
   for (const std::string_view word : mnemonic().modifiers) {
-    if (is_known_word(word) || ptx::type_named(word) != Type::kNone) continue;
-    if (!operation.empty() || word.find("::") != std::string_view::npos)
-      fail(std::string(mnemonic().text) + " is not executed");
+    if (ptx::names_word(*opcode_, word)) continue;
+    if (!operation.empty() || word.find("::") != std::string_view::npos) decode_not_executed();
     operation = word;
   }
   const Type type = only_type();
@@ -253,8 +258,14 @@ void FunctionDecoder::decode_atomic(bool has_result) {
   if (has("release") || has("acq_rel")) emit("fence");
   const std::string form =
     (has_result ? "atom." : "red.") + operation + "." + std::string(ptx::name_of(type));
+  // What an exchange stores is only moved; of a comparison, what it compares decides
+  Shape shape;
+  shape.decides(1, 64).memory = Shape::Memory::kAtomic;
+  if (has_result) shape.result(0, bytes * 8);
+  if (operation != "exch") shape.decides(2, bytes * 8);
+  shape.is_inexact = ptx::is_inexact(*opcode_, mnemonic());
   for (std::uint32_t i = 0; i < count; ++i) {
-    Instruction& in = emit(form);
+    Instruction& in = emit(form, shape);
     in.r[0] = results[i].offset;
     in.r[1] = base;
     in.r[2] = values[i];
@@ -277,10 +288,8 @@ void FunctionDecoder::decode_mbarrier() {
     {"init", Type::kNone, Type::kU32},      {"inval", Type::kNone, Type::kNone},
     {"arrive", Type::kB64, Type::kU32},     {"arrive_drop", Type::kB64, Type::kU32},
     {"test_wait", Type::kPred, Type::kB64}, {"try_wait", Type::kPred, Type::kB64}};
-  const auto* row = std::find_if(std::begin(kRows), std::end(kRows),
-                                 [&](const Row& each) { return has(each.operation); });
-  const bool elsewhere = has("shared::cluster") || has("noComplete") || has("expect_tx");
-  if (row == std::end(kRows) || elsewhere) fail(std::string(mnemonic().text) + " is not executed");
+  const auto* row = std::ranges::find(kRows, opcode_->words[0], &Row::operation);
+  if (row == std::end(kRows) || has("shared::cluster")) decode_not_executed();
   const bool gives = row->result != Type::kNone;
   const std::size_t guard = begin_guard();
   std::size_t at = gives ? 1 : 0;
@@ -292,7 +301,13 @@ void FunctionDecoder::decode_mbarrier() {
     number = source(operand(at), parity ? Type::kU32 : row->number);
   Result to;
   if (gives) to = result(operand(0), row->result);
-  Instruction& in = emit("mbarrier." + std::string(row->operation) + (parity ? ".parity" : ""));
+  const bool waits = row->result == Type::kPred;
+  Shape shape;
+  if (gives) shape.result(0, waits ? 1 : 64);
+  shape.decides(1, 64).decides(2, waits && !parity ? 64 : 32);
+  shape.memory = waits ? Shape::Memory::kWait : Shape::Memory::kUnknown;
+  Instruction& in =
+    emit("mbarrier." + std::string(row->operation) + (parity ? ".parity" : ""), shape);
   in.r[0] = to.offset;
   in.r[1] = base;
   in.r[2] = number;

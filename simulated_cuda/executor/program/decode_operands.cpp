@@ -4,6 +4,7 @@
 // written through a temporary.
 #include "simulated_cuda/executor/program/decoder.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace gmt::executor {
@@ -24,9 +25,9 @@ bool is_signed_type(ptx::Type type) {
 
 } // namespace
 
-Instruction& FunctionDecoder::emit(const std::string& form) {
+Instruction& FunctionDecoder::emit(const std::string& form, const Shape& shape) {
   Instruction instruction;
-  instruction.form = builder_.form(form);
+  instruction.form = builder_.form(form, shape);
   instruction.source = current;
   if (instruction_ != nullptr && instruction_->guard != ptx::kNone) {
     instruction.guard = register_offset(instruction_->guard);
@@ -65,8 +66,11 @@ std::uint32_t FunctionDecoder::convert(std::uint32_t from, std::uint32_t from_by
   if (to == kNoOperand) to = temporary();
   if (from_bytes == 16 || to_bytes == 16) fail("a conversion of 128 bits");
   const std::string prefix = is_signed ? "cvt.s" : "cvt.u";
+  Shape shape;
+  shape.result(0, to_bytes * 8).source(1, from_bytes * 8).flow = ptx::BitFlow::kSame1;
   Instruction& in = emit(prefix + std::to_string(to_bytes * 8) + (is_signed ? ".s" : ".u") +
-                         std::to_string(from_bytes * 8));
+                           std::to_string(from_bytes * 8),
+                         shape);
   in.r[0] = to;
   in.r[1] = from;
   return to;
@@ -111,7 +115,9 @@ std::uint32_t FunctionDecoder::special(const Operand& operand, std::uint32_t byt
     program_.uses_grid_sync = true;
   if (which == ptx::SpecialRegister::kWARPSZ) return builder_.constant(kLanes, bytes);
   const std::uint32_t to = temporary();
-  Instruction& in = emit(own == 8 ? "special.b64" : "special.b32");
+  Shape shape;
+  shape.result(0, own == 8 ? 64 : 32).kind = Shape::Kind::kSpecialRegister;
+  Instruction& in = emit(own == 8 ? "special.b64" : "special.b32", shape);
   in.r[0] = to;
   in.extra = operand.id;
   return own == bytes || own == 0 ? to : convert(to, own, bytes, false);
@@ -167,7 +173,8 @@ std::uint32_t FunctionDecoder::source_of(const Operand& operand, std::uint32_t b
   case ptx::OperandKind::kLocal:
     if (body_.variables[operand.id].space == ptx::Space::kLocal) {
       const std::uint32_t to = temporary();
-      Instruction& in = emit(bytes == 8 ? "local.address.b64" : "local.address.b32");
+      Instruction& in = emit(bytes == 8 ? "local.address.b64" : "local.address.b32",
+                             Shape().result(0, bytes == 8 ? 64 : 32));
       in.r[0] = to;
       in.immediate = local_offsets_[operand.id] + operand.offset;
       return to;
@@ -195,7 +202,7 @@ std::uint32_t FunctionDecoder::predicate(const Operand& operand) {
   const std::uint32_t offset = register_offset(operand.id);
   if (!operand.negated) return offset;
   const std::uint32_t to = temporary();
-  Instruction& in = emit("not.pred");
+  Instruction& in = emit("not.pred", Shape::moved(1));
   in.r[0] = to;
   in.r[1] = offset;
   return to;
@@ -231,14 +238,7 @@ const ptx::Operand& FunctionDecoder::operand(std::size_t index) const {
   return body_.operand(*instruction_, index);
 }
 
-std::vector<ptx::Type> FunctionDecoder::types() const {
-  std::vector<ptx::Type> found;
-  for (const std::string_view modifier : mnemonic().modifiers) {
-    if (const ptx::Type type = ptx::type_named(modifier); type != ptx::Type::kNone)
-      found.push_back(type);
-  }
-  return found;
-}
+std::vector<ptx::Type> FunctionDecoder::types() const { return ptx::types_of(mnemonic()); }
 
 ptx::Type FunctionDecoder::only_type() const {
   const auto found = types();
@@ -246,24 +246,26 @@ ptx::Type FunctionDecoder::only_type() const {
   return found[0];
 }
 
-std::string FunctionDecoder::form_without(const char* noise) const {
-  const std::string words = std::string(" ") + noise + " ";
+std::string FunctionDecoder::own_form() const {
+  const auto is_implied = [&](std::string_view word) {
+    std::string_view rest = opcode_->implied;
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find(' '), rest.size());
+      if (rest.substr(0, end) == word) return true;
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return false;
+  };
   std::string form(mnemonic().opcode);
   for (const std::string_view modifier : mnemonic().modifiers) {
-    if (words.find(" " + std::string(modifier) + " ") != std::string::npos) continue;
+    if (is_implied(modifier)) continue;
     form += '.';
     form += modifier;
   }
   return form;
 }
 
-ptx::Space FunctionDecoder::space() const {
-  for (const std::string_view modifier : mnemonic().modifiers) {
-    if (const ptx::Space space = ptx::space_named(modifier); space != ptx::Space::kNone)
-      return space;
-  }
-  return ptx::Space::kNone;
-}
+ptx::Space FunctionDecoder::space() const { return ptx::space_of(mnemonic()); }
 
 void FunctionDecoder::note_shared_access(ptx::Space space, std::uint32_t bytes) {
   if ((space == ptx::Space::kShared || space == ptx::Space::kNone) &&

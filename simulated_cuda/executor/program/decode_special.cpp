@@ -1,64 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions whose operands have a shape of their own: moves, comparisons, carries, conversions
+// Instructions whose operands have a shape of their own: moves, comparisons, addresses as values
 // and what lanes do with each other.
 #include "simulated_cuda/executor/program/decoder.h"
+
+#include <algorithm>
+#include <iterator>
 
 namespace gmt::executor {
 
 using ptx::OperandKind;
 using ptx::Type;
 
-bool FunctionDecoder::decode_special() {
-  const std::string_view opcode = mnemonic().opcode;
-  struct Row {
-    std::string_view opcode;
-    void (*decode)(FunctionDecoder&);
-  };
-  static constexpr Row kRows[] = {
-    {"mov", [](FunctionDecoder& d) { d.decode_move(); }},
-    {"ld", [](FunctionDecoder& d) { d.decode_load(); }},
-    {"ldu", [](FunctionDecoder& d) { d.decode_load(); }},
-    {"st", [](FunctionDecoder& d) { d.decode_store(); }},
-    {"atom", [](FunctionDecoder& d) { d.decode_atomic(true); }},
-    {"red", [](FunctionDecoder& d) { d.decode_atomic(false); }},
-    {"bra", [](FunctionDecoder& d) { d.decode_branch(); }},
-    {"brx", [](FunctionDecoder& d) { d.decode_table_branch(); }},
-    {"call", [](FunctionDecoder& d) { d.decode_call(); }},
-    {"ret", [](FunctionDecoder& d) { d.decode_leave(d.is_kernel_ ? "exit" : "ret"); }},
-    {"exit", [](FunctionDecoder& d) { d.decode_leave("exit"); }},
-    {"trap", [](FunctionDecoder& d) { d.decode_leave("trap"); }},
-    {"brkpt", [](FunctionDecoder& d) { d.decode_leave("trap"); }},
-    {"mbarrier", [](FunctionDecoder& d) { d.decode_mbarrier(); }},
-    {"bar", [](FunctionDecoder& d) { d.decode_barrier(); }},
-    {"barrier", [](FunctionDecoder& d) { d.decode_barrier(); }},
-    {"membar", [](FunctionDecoder& d) { d.emit("fence"); }},
-    {"fence", [](FunctionDecoder& d) { d.emit("fence"); }},
-    {"setp", [](FunctionDecoder& d) { d.decode_compare(true); }},
-    {"set", [](FunctionDecoder& d) { d.decode_compare(false); }},
-    {"shfl", [](FunctionDecoder& d) { d.decode_shuffle(); }},
-    {"vote", [](FunctionDecoder& d) { d.decode_vote(); }},
-    {"match", [](FunctionDecoder& d) { d.decode_match(); }},
-    {"redux", [](FunctionDecoder& d) { d.decode_redux(); }},
-    {"elect", [](FunctionDecoder& d) { d.decode_elect(); }},
-    {"cvta", [](FunctionDecoder& d) { d.decode_address_conversion(); }},
-    {"isspacep", [](FunctionDecoder& d) { d.decode_address_question(); }},
-  };
-  for (const Row& row : kRows) {
-    if (row.opcode != opcode) continue;
-    if (opcode == "fence" || opcode == "membar") {
-      for (const std::string_view word : mnemonic().modifiers) {
-        if (word.find("proxy") != std::string_view::npos && word != "proxy")
-          fail(std::string(mnemonic().text) + " is not executed");
-      }
-    }
-    row.decode(*this);
-    return true;
-  }
-  if (opcode == "lop3" && decode_logic_predicate()) return true;
-  if (opcode == "cvt" && has("pack")) return decode_pack();
-  if (opcode == "cvt" && decode_pair_conversion()) return true;
-  return false;
+namespace {
+
+Shape parts_shape(ptx::BitFlow flow, std::size_t parts) {
+  Shape shape;
+  shape.flow = flow;
+  shape.count = static_cast<std::uint8_t>(parts);
+  if (flow == ptx::BitFlow::kWhole) return shape.result(4, 128);
+  for (std::size_t i = 0; i < parts; ++i) shape.result(i, 128);
+  return shape;
 }
+
+Shape lanes_shape(Shape::Kind kind) {
+  Shape shape;
+  shape.decides(5, 32).kind = kind;
+  return shape;
+}
+
+// Integers are compared by their values and by what of them is known.
+void take_relation(Shape* shape, std::string_view name, Type type) {
+  struct Known {
+    std::string_view name;
+    Shape::Relation relation;
+    bool is_swapped;
+  };
+  using Relation = Shape::Relation;
+  static constexpr Known kKnown[] = {
+    {"eq", Relation::kEqual, false},       {"ne", Relation::kEqual, false},
+    {"lt", Relation::kLess, false},        {"lo", Relation::kLess, false},
+    {"le", Relation::kLessOrEqual, false}, {"ls", Relation::kLessOrEqual, false},
+    {"gt", Relation::kLess, true},         {"hi", Relation::kLess, true},
+    {"ge", Relation::kLessOrEqual, true},  {"hs", Relation::kLessOrEqual, true}};
+  const auto* known = std::ranges::find(kKnown, name, &Known::name);
+  if (known == std::end(kKnown)) return;
+  switch (type) {
+  case Type::kB16: type = Type::kU16; break;
+  case Type::kB32: type = Type::kU32; break;
+  case Type::kB64: type = Type::kU64; break;
+  case Type::kU16:
+  case Type::kU32:
+  case Type::kU64:
+  case Type::kS16:
+  case Type::kS32:
+  case Type::kS64: break;
+  default: return;
+  }
+  shape->relation = known->relation;
+  shape->is_swapped = known->is_swapped;
+  shape->compared = type;
+}
+
+} // namespace
 
 void FunctionDecoder::decode_move() {
   const Type type = only_type();
@@ -74,7 +77,8 @@ void FunctionDecoder::decode_move() {
     for (std::uint32_t i = 0; i < to.count; ++i)
       results.push_back(result(body_.parts(to)[i], part));
     Instruction& in =
-      emit("unpack.v" + std::to_string(results.size()) + ".b" + std::to_string(bits));
+      emit("unpack.v" + std::to_string(results.size()) + ".b" + std::to_string(bits),
+           parts_shape(ptx::BitFlow::kParts, results.size()));
     for (std::size_t i = 0; i < results.size(); ++i) in.r[i] = results[i].offset;
     in.r[4] = value;
     for (const Result& each_result : results) write_back(each_result);
@@ -86,7 +90,8 @@ void FunctionDecoder::decode_move() {
     std::uint32_t values[4] = {};
     for (std::uint32_t i = 0; i < from.count; ++i) values[i] = source(body_.parts(from)[i], part);
     const Result result_of = result(to, type);
-    Instruction& in = emit("pack.v" + std::to_string(from.count) + ".b" + std::to_string(bits));
+    Instruction& in = emit("pack.v" + std::to_string(from.count) + ".b" + std::to_string(bits),
+                           parts_shape(ptx::BitFlow::kWhole, from.count));
     in.r[4] = result_of.offset;
     for (std::uint32_t i = 0; i < from.count; ++i) in.r[i] = values[i];
     write_back(result_of);
@@ -94,14 +99,14 @@ void FunctionDecoder::decode_move() {
   }
   if (type == Type::kPred) {
     const std::uint32_t value = predicate(from);
-    Instruction& in = emit("mov.pred");
+    Instruction& in = emit("mov.pred", Shape::moved(1));
     in.r[0] = result(to, type).offset;
     in.r[1] = value;
     return;
   }
   const std::uint32_t value = source(from, type);
   const Result result_of = result(to, type);
-  Instruction& in = emit("mov.b" + std::to_string(bits));
+  Instruction& in = emit("mov.b" + std::to_string(bits), Shape::moved(bits));
   in.r[0] = result_of.offset;
   in.r[1] = value;
   write_back(result_of);
@@ -136,7 +141,18 @@ void FunctionDecoder::decode_compare(bool to_predicate) {
   const std::uint32_t b = source(operand(2), type);
   std::uint32_t c = kNoOperand;
   if (instruction_->operand_count > 3) c = predicate(operand(3));
-  Instruction& in = emit(form_without("and or xor"));
+  const std::uint32_t compared = ptx::bits_of(type);
+  Shape shape;
+  shape.source(2, compared).source(3, compared).source(4, 1);
+  if (to_predicate) {
+    shape.result(0, 1).result(1, 1).flow = opcode_->flow;
+    const bool is_joined = has("and") || has("or") || has("xor");
+    if (mnemonic().modifiers.size() == (is_joined ? 3 : 2))
+      take_relation(&shape, mnemonic().modifiers[0], type);
+  } else {
+    shape.result(0, found.size() < 2 ? 32 : ptx::bits_of(found[0]));
+  }
+  Instruction& in = emit(own_form(), shape);
   if (has("and")) in.extra = 1;
   if (has("or")) in.extra = 2;
   if (has("xor")) in.extra = 3;
@@ -165,7 +181,7 @@ void FunctionDecoder::decode_shuffle() {
   std::uint32_t mask = kNoOperand;
   if (sync) mask = source(operand(4), Type::kB32);
   const Result value = result(pair ? body_.parts(to)[0] : to, Type::kB32);
-  Instruction& in = emit(form_without("sync b32"));
+  Instruction& in = emit(own_form(), lanes_shape(Shape::Kind::kShuffle));
   in.r[0] = value.offset;
   in.r[1] = pair ? pass_result(body_.parts(to)[1], Type::kPred) : kNoOperand;
   in.r[2] = a;
@@ -183,7 +199,8 @@ void FunctionDecoder::decode_vote() {
   std::uint32_t mask = kNoOperand;
   if (has("sync")) mask = source(operand(2), Type::kB32);
   const Result to = result(operand(0), ballot ? Type::kB32 : Type::kPred);
-  Instruction& in = emit(form_without("sync pred b32"));
+  Instruction& in =
+    emit(own_form(), lanes_shape(ballot ? Shape::Kind::kBallot : Shape::Kind::kVote));
   in.r[0] = to.offset;
   in.r[1] = value;
   in.r[5] = mask;
@@ -199,7 +216,7 @@ void FunctionDecoder::decode_match() {
   const std::uint32_t a = source(operand(1), type);
   const std::uint32_t mask = source(operand(2), Type::kB32);
   const Result value = result(pair ? body_.parts(to)[0] : to, Type::kB32);
-  Instruction& in = emit(form_without("sync"));
+  Instruction& in = emit(own_form(), Shape().result(0, 32).result(1, 1).decides(5, 32));
   in.r[0] = value.offset;
   in.r[1] = pair ? pass_result(body_.parts(to)[1], Type::kPred) : kNoOperand;
   in.r[2] = a;
@@ -214,7 +231,7 @@ void FunctionDecoder::decode_redux() {
   const std::uint32_t a = source(operand(1), type);
   const std::uint32_t mask = source(operand(2), Type::kB32);
   const Result value = result(operand(0), type);
-  Instruction& in = emit(form_without("sync"));
+  Instruction& in = emit(own_form(), lanes_shape(Shape::Kind::kRedux));
   in.r[0] = value.offset;
   in.r[2] = a;
   in.r[5] = mask;
@@ -228,7 +245,7 @@ void FunctionDecoder::decode_elect() {
   const std::size_t guard = begin_guard();
   const std::uint32_t mask = source(operand(1), Type::kB32);
   const Result lane = result(body_.parts(to)[0], Type::kB32);
-  Instruction& in = emit("elect");
+  Instruction& in = emit("elect", Shape().result(0, 32).result(1, 1).decides(5, 32));
   in.r[0] = lane.offset;
   in.r[1] = pass_result(body_.parts(to)[1], Type::kPred);
   in.r[5] = mask;
@@ -256,12 +273,14 @@ void FunctionDecoder::decode_address_conversion() {
   }
   const bool from_generic = has("to");
   if (window == 0) {
-    Instruction& in = emit("mov.b64");
+    Instruction& in = emit("mov.b64", Shape::moved(64));
     in.r[0] = to.offset;
     in.r[1] = from;
   } else {
     const std::uint32_t base = builder_.constant(from_generic ? 0 - window : window, 8);
-    Instruction& in = emit("add.u64");
+    Shape shape;
+    shape.result(0, 64).source(1, 64).source(2, 64).flow = opcode_->flow;
+    Instruction& in = emit("add.u64", shape);
     in.r[0] = to.offset;
     in.r[1] = from;
     in.r[2] = base;
@@ -280,15 +299,18 @@ void FunctionDecoder::decode_address_question() {
   case ptx::Space::kConst: form = "isspacep.const"; break;
   default: break;
   }
-  Instruction& in = emit(form);
+  Instruction& in = emit(form, Shape().result(0, 1).source(1, 64));
   in.r[0] = to;
   in.r[1] = from;
 }
 
-// lop3.and.b32 d|p, a, b, c, table, q
-bool FunctionDecoder::decode_logic_predicate() {
+// lop3.and.b32 d|p, a, b, c, table, q; without a predicate its operands are those of the row.
+void FunctionDecoder::decode_logic() {
   const Operand& to = operand(0);
-  if (to.kind != OperandKind::kPair) return false;
+  if (to.kind != OperandKind::kPair) {
+    if (mnemonic().modifiers.size() > 1) fail("lop3 without the predicate that it writes");
+    return decode_by_operands();
+  }
   std::uint32_t sources[3];
   for (std::uint32_t i = 0; i < 3; ++i) sources[i] = source(operand(i + 1), Type::kB32);
   const Operand& table = operand(4);
@@ -296,45 +318,16 @@ bool FunctionDecoder::decode_logic_predicate() {
   const std::uint32_t joined = predicate(operand(5));
   const Result value = result(body_.parts(to)[0], Type::kB32);
   const Result is = result(body_.parts(to)[1], Type::kPred);
-  Instruction& in = emit(form_without(""));
+  Shape shape;
+  shape.result(0, 32).result(4, 1).source(5, 1);
+  for (std::uint32_t i = 0; i < 3; ++i) shape.source(i + 1, 32);
+  Instruction& in = emit(own_form(), shape);
   in.r[0] = value.offset;
   for (std::uint32_t i = 0; i < 3; ++i) in.r[i + 1] = sources[i];
   in.r[4] = is.offset;
   in.r[5] = joined;
   in.immediate = static_cast<std::int64_t>(table.bits);
   write_back(value);
-  return true;
-}
-
-// cvt.pack.sat.u8.s32.b32 d, a, b, c: results are words whatever the first type is
-bool FunctionDecoder::decode_pack() {
-  const std::uint32_t count = instruction_->operand_count;
-  if (count != 3 && count != 4) fail("too few or too many operands");
-  const std::uint32_t a = source(operand(1), Type::kS32), b = source(operand(2), Type::kS32);
-  const std::uint32_t c = count == 4 ? source(operand(3), Type::kB32) : kNoOperand;
-  const Result to = result(operand(0), Type::kB32);
-  Instruction& in = emit(form_without(""));
-  in.r[0] = to.offset;
-  in.r[1] = a;
-  in.r[2] = b;
-  in.r[3] = c;
-  write_back(to);
-  return true;
-}
-
-// cvt.rn.f16x2.f32 d, a, b and its like: two values become one.
-bool FunctionDecoder::decode_pair_conversion() {
-  const auto found = types();
-  if (found.size() < 2 || instruction_->operand_count != 3) return false;
-  const Result to = result(operand(0), found[0]);
-  const std::uint32_t a = source(operand(1), found[1]);
-  const std::uint32_t b = source(operand(2), found[1]);
-  Instruction& in = emit(form_without(""));
-  in.r[0] = to.offset;
-  in.r[1] = a;
-  in.r[2] = b;
-  write_back(to);
-  return true;
 }
 
 } // namespace gmt::executor

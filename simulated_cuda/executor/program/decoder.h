@@ -5,6 +5,7 @@
 #pragma once
 
 #include "ptx/flow/flow.h"
+#include "ptx/opcodes/opcodes.h"
 #include "simulated_cuda/executor/program/program.h"
 #include "simulated_cuda/executor/program/slots.h"
 
@@ -26,7 +27,8 @@ public:
 
   Program& program() { return program_; }
   const Addresses& addresses() const { return addresses_; }
-  std::uint32_t form(const std::string& text);
+  // A form always has the same shape.
+  std::uint32_t form(const std::string& text, const Shape& shape);
   // A value that all lanes see: an operand.
   std::uint32_t constant(std::uint64_t bits, std::uint32_t bytes);
   std::uint32_t parameter(std::uint32_t offset, std::uint32_t bytes);
@@ -74,11 +76,17 @@ private:
   void lay_out_frame();
   void lay_out_parameters();
   void decode_instruction(std::uint32_t index);
-  void decode_by_shape(const char* results, const char* sources, const char* noise);
   void finish_branches();
 
+  // decode_by_table.cpp: the ways of opcodes.def; those that have a file of their own stand there.
+  void decode_by_way();
+  [[noreturn]] void decode_not_executed();
+  void decode_nothing();
+  void decode_by_operands();
+  ptx::Type type_for(char letter, const std::vector<ptx::Type>& found) const;
+
   // decode_operands.cpp
-  Instruction& emit(const std::string& form);
+  Instruction& emit(const std::string& form, const Shape& shape = {});
   std::uint32_t temporary();
   std::uint32_t register_offset(std::uint32_t id) const;
   std::uint32_t register_bytes(std::uint32_t id) const;
@@ -105,9 +113,14 @@ private:
   };
   Target address(const Operand& operand, ptx::Space space);
   void widen_address(Target* target);
+  Shape shape_of_access(const Target& target, std::uint32_t bytes, std::uint32_t count,
+                        bool is_load) const;
+  void check_words(); // fails at one that the row does not name
   void decode_load();
   void decode_store();
   void decode_atomic(bool has_result);
+  void decode_atom() { decode_atomic(true); }
+  void decode_red() { decode_atomic(false); }
   void decode_mbarrier();
   std::uint32_t whole_address(Target target);
   void load_parameter(const Target& target, const Operand& data, ptx::Type type);
@@ -117,14 +130,20 @@ private:
   void decode_table_branch();
   void decode_call();
   void decode_barrier();
-  void decode_leave(const char* form);
+  void decode_warp_barrier();
+  void decode_fence() { emit("fence"); }
+  void leave(const char* form, const Shape& shape = {});
+  void decode_leave() { leave(is_kernel_ ? "exit" : "ret"); }
+  void decode_exit() { leave("exit"); }
+  void decode_trap();
   std::size_t begin_guard(); // 0: the instruction has none
   void end_guard(std::size_t begin);
 
   // decode_special.cpp
-  bool decode_special(); // false: by its shape
   void decode_move();
   void decode_compare(bool to_predicate);
+  void decode_setp() { decode_compare(true); }
+  void decode_set() { decode_compare(false); }
   void decode_shuffle();
   void decode_vote();
   void decode_match();
@@ -132,12 +151,10 @@ private:
   void decode_address_conversion();
   void decode_elect();
   void decode_address_question();
-  bool decode_pair_conversion();
-  bool decode_pack();
-  bool decode_logic_predicate();
+  void decode_logic();
   ptx::Type type_of_bits(std::uint32_t bits) const;
 
-  std::string form_without(const char* noise) const;
+  std::string own_form() const; // the mnemonic, without the words that the table calls implied
   std::vector<ptx::Type> types() const;
   ptx::Type only_type() const;
   const ptx::Mnemonic& mnemonic() const { return body_.mnemonic(*instruction_); }
@@ -154,6 +171,7 @@ private:
   ptx::Flow flow_;
   Slots slots_;
   const ptx::Instruction* instruction_ = nullptr;
+  const ptx::Opcode* opcode_ = nullptr; // its row
   bool is_kernel_ = false;
   ptx::Instruction unguarded_;
   std::uint32_t file_base_[4] = {0, 0, 0, 0};

@@ -8,6 +8,7 @@
 
 #include "ptx/syntax/link.h"
 #include "ptx/syntax/ptx.h"
+#include "simulated_cuda/executor/program/shape.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -38,7 +39,7 @@ struct Instruction {
   std::uint32_t guard = kNoOperand; // a predicate
   std::uint32_t flip = 0;           // ~0: the guard, or a branch's predicate, is negated
   std::uint32_t extra = 0;          // index of a call, a table, a special register
-  std::uint32_t form = 0;           // Program::forms
+  std::uint32_t form = 0;           // Program::forms, shapes
   std::uint32_t source = 0;         // Code::body.instructions
   std::uint32_t shown : 1 = 0;      // it counts as an instruction of the program
   std::uint32_t number : 31 = 0;    // of all functions: Program::instruction()
@@ -143,6 +144,7 @@ struct Program {
   std::vector<std::unique_ptr<Code>> functions; // [0] is the kernel
   std::unordered_map<std::uint32_t, std::uint32_t> function_of_linked;
   std::vector<std::string> forms;
+  std::vector<Shape> shapes;        // of each of them
   std::vector<std::byte> constants; // what is no parameter is filled in
   std::vector<ParameterConstant> parameters;
   std::vector<SharedVariable> shared;

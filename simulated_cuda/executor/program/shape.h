@@ -1,53 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the operands of a decoded instruction are, by its form: which are results and sources, how
-// wide each is, which of them decide something (an address, a branch, a mask of lanes), and how a
-// result's shadow follows from those of the sources.
+// What the decoder knows of a form beyond its text: which operands are results and sources, how
+// wide each is, which of them decide something (an address, a branch, a mask of lanes), what the
+// form does to memory, and how bits of the sources become bits of the result.
 #pragma once
 
-#include "simulated_cuda/executor/program/program.h"
-#include "simulated_cuda/executor/program/tracking.h"
+#include "ptx/opcodes/bit_flow.h"
+#include "ptx/syntax/ptx.h"
 
-#include <string>
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace gmt::executor {
 
-struct ShapedOperand {
-  std::uint32_t at = 0; // in Instruction::r
-  TrackedWidth width = TrackedWidth::kNone;
-};
-
-struct Shape {
-  enum class Rule : std::uint8_t {
-    kAny,     // the whole result where a source is not wholly written
-    kMove,    // the source's shadow
-    kUnion,   // bits that are not written in any source
-    kAnd,     // a 0 that is written decides
-    kOr,      // a 1 that is written decides
-    kSum,     // carries go upward
-    kTop,     // a 1 that is written decides if it stands above all bits that are not
-    kSame1,   // the instruction itself on the shadow of r[1]; other sources choose
-    kSame12,  // the same with r[1] and r[2]
-    kParts,   // the instruction itself: r[0] to r[3] are parts of r[4]
-    kWhole,   // r[4] is made of r[0] to r[3]
-    kCompare, // predicates r[0] and r[1] of r[2] and r[3], joined with r[4]
-  };
-  enum class Memory : std::uint8_t { kNone, kLoad, kStore, kFrameLoad, kFrameStore };
-
-  Rule rule = Rule::kAny;
-  std::vector<ShapedOperand> results, sources, decides;
-  std::uint32_t bits = 0; // of the result; 1: a predicate
-  Memory memory = Memory::kNone;
-  std::uint32_t element = 0, count = 0; // of a load or store: bytes, elements; of kParts: parts
-  ptx::Space space = ptx::Space::kNone;
-  bool is_narrow = false; // its address has 32 bits
-  bool is_call = false, of_lanes = false;
-};
+// How an operand of the instructions "track.*" is stored: four bits each in Instruction::extra,
+// that of the result lowest.
+enum class TrackedWidth : std::uint8_t { kNone, kPredicate, k1, k2, k4, k8, k16 };
 
 TrackedWidth width_of_bits(std::uint32_t bits);
-Shape shape_of(const std::string& form, const Instruction& in);
-// The form that compares integers by their values and shadows, with a '~' in front if its operands
-// change places; empty if the comparison is of other types.
-std::string exact_comparison(const std::string& form);
+std::uint32_t bits_of(TrackedWidth width); // 1: a predicate
+
+struct Shape {
+  enum class Role : std::uint8_t { kNone, kResult, kSource, kDecides };
+  struct Operand {
+    Role role = Role::kNone;
+    TrackedWidth width = TrackedWidth::kNone;
+  };
+  enum class Memory : std::uint8_t {
+    kNone,
+    kLoad,
+    kStore,
+    kAtomic, // Instruction::extra names the space
+    kWait,   // for a barrier in shared memory
+    kFrameLoad,
+    kFrameStore,
+    kUnknown, // what a function of the device itself or a change of a barrier does
+  };
+  enum class Kind : std::uint8_t {
+    kPlain,
+    kBranch,
+    kCall,
+    kSpecialRegister,
+    kShuffle,
+    kVote, // of predicates
+    kBallot,
+    kRedux,
+  };
+  enum class Relation : std::uint8_t { kNone, kEqual, kLess, kLessOrEqual };
+
+  Operand operands[6]; // Instruction::r
+  ptx::BitFlow flow = ptx::BitFlow::kAny;
+  Memory memory = Memory::kNone;
+  Kind kind = Kind::kPlain;
+  ptx::Space space = ptx::Space::kNone; // of a load or store
+  std::uint8_t element = 0, count = 0;  // of a load or store: bytes, elements; of kParts: parts
+  bool is_narrow = false;               // its address has 32 bits
+  bool is_inexact = false;              // a GPU may give other bits, or add in another order
+  // Of a comparison that is made of values and of what is known of them; kNone: there is none.
+  Relation relation = Relation::kNone;
+  bool is_swapped = false; // its operands change places
+  ptx::Type compared = ptx::Type::kNone;
+
+  // Operands of so many bits, of which 1 is a predicate.
+  Shape& result(std::size_t at, std::uint32_t bits);
+  Shape& source(std::size_t at, std::uint32_t bits);
+  Shape& decides(std::size_t at, std::uint32_t bits);
+
+  static Shape moved(std::uint32_t bits); // from operand 1 to operand 0
+
+  std::size_t count_of(Role role) const;
+  bool between_lanes() const { return kind >= Kind::kShuffle; }
+};
+
+// `flow` for operands of these types, of an instruction whose words are in `mnemonic`.
+ptx::BitFlow flow_of(ptx::BitFlow flow, const std::vector<ptx::Type>& types,
+                     const ptx::Mnemonic& mnemonic);
 
 } // namespace gmt::executor

@@ -48,18 +48,20 @@ public:
     for (std::size_t i = 0; i < old.size(); ++i) {
       Instruction& in = code_.instructions[positions[i].own];
       if (in.join != 0) in.join = static_cast<std::int32_t>(moved(i, in.join));
-      if (form(old[i]).starts_with("bra")) in.immediate = moved(i, in.immediate);
+      if (shape(old[i]).kind == Shape::Kind::kBranch) in.immediate = moved(i, in.immediate);
     }
     for (auto& table : code_.tables) {
       for (std::int32_t& target : table)
         target = static_cast<std::int32_t>(positions[static_cast<std::size_t>(target)].start);
     }
     code_.register_bytes = 2 * registers_ + kTrackedTemporaryBytes;
-    double_parameters();
+    double_parameters(program_, code_);
   }
 
 private:
   const std::string& form(const Instruction& in) const { return program_.forms[in.form]; }
+  // A copy: new forms move those that there are.
+  Shape shape(const Instruction& in) const { return program_.shapes[in.form]; }
 
   std::uint32_t shadow(std::uint32_t operand) const {
     if (operand == kNoOperand) return kNoOperand;
@@ -75,7 +77,7 @@ private:
     Instruction in;
     in.form = intern(name);
     in.source = of.source;
-    if (!form(of).starts_with("bra")) { // whose guard is its condition
+    if (shape(of).kind != Shape::Kind::kBranch) { // whose guard is its condition
       in.guard = of.guard;
       in.flip = of.flip;
     }
@@ -86,7 +88,10 @@ private:
   std::uint32_t intern(const std::string& name) {
     const auto found = std::find(program_.forms.begin(), program_.forms.end(), name);
     const auto at = static_cast<std::uint32_t>(found - program_.forms.begin());
-    if (found == program_.forms.end()) program_.forms.push_back(name);
+    if (found == program_.forms.end()) {
+      program_.forms.push_back(name);
+      program_.shapes.emplace_back(); // it computes from registers, or moves in a frame
+    }
     return at;
   }
 
@@ -110,21 +115,27 @@ private:
   void clear(const Instruction& of, std::uint32_t result, TrackedWidth width) {
     if (result != kNoOperand) apply(of, "track.any", result, {}, static_cast<std::uint32_t>(width));
   }
+  template <class F>
+  static void for_each(const Shape& shape, Shape::Role role, const F& use) {
+    for (std::size_t at = 0; at < std::size(shape.operands); ++at) {
+      if (shape.operands[at].role == role) use(at, shape.operands[at].width);
+    }
+  }
   // All ones where a source is not wholly written.
   void any(const Instruction& of, const Shape& shape) {
     std::uint32_t sources[4] = {kNoOperand, kNoOperand, kNoOperand, kNoOperand};
     std::uint32_t widths = 0;
     std::size_t count = 0;
-    for (const ShapedOperand& source : shape.sources) {
-      if (is_written(of.r[source.at]) || count == 4) continue;
-      sources[count++] = shadow(of.r[source.at]);
-      widths |= static_cast<std::uint32_t>(source.width) << (4 * count);
-    }
-    for (const ShapedOperand& result : shape.results) {
-      if (of.r[result.at] == kNoOperand) continue;
-      apply(of, "track.any", of.r[result.at], {sources[0], sources[1], sources[2], sources[3]},
-            widths | static_cast<std::uint32_t>(result.width));
-    }
+    for_each(shape, Shape::Role::kSource, [&](std::size_t at, TrackedWidth width) {
+      if (is_written(of.r[at]) || count == 4) return;
+      sources[count++] = shadow(of.r[at]);
+      widths |= static_cast<std::uint32_t>(width) << (4 * count);
+    });
+    for_each(shape, Shape::Role::kResult, [&](std::size_t at, TrackedWidth width) {
+      if (of.r[at] == kNoOperand) return;
+      apply(of, "track.any", of.r[at], {sources[0], sources[1], sources[2], sources[3]},
+            widths | static_cast<std::uint32_t>(width));
+    });
   }
   // The instruction itself on the shadows of its data, with the values of its control operands:
   // where one of these is not written, the result is not.
@@ -134,13 +145,13 @@ private:
     in.immediate = of.immediate;
     in.r[0] = shadow(of.r[0]);
     for (const std::uint32_t at : data) in.r[at] = shadow(of.r[at]);
-    for (const ShapedOperand& source : shape.sources) {
-      const bool is_data = std::find(data.begin(), data.end(), source.at) != data.end();
-      if (is_data || is_written(of.r[source.at])) continue;
-      apply(of, "track.spoil", of.r[0], {shadow(of.r[source.at])},
-            static_cast<std::uint32_t>(shape.results[0].width) |
-              static_cast<std::uint32_t>(source.width) << 4);
-    }
+    for_each(shape, Shape::Role::kSource, [&](std::size_t at, TrackedWidth width) {
+      const bool is_data = std::find(data.begin(), data.end(), at) != data.end();
+      if (is_data || is_written(of.r[at])) return;
+      apply(of, "track.spoil", of.r[0], {shadow(of.r[at])},
+            static_cast<std::uint32_t>(shape.operands[0].width) | static_cast<std::uint32_t>(width)
+                                                                    << 4);
+    });
   }
 
   void before(const Instruction& in), behind(const Instruction& in);
@@ -148,10 +159,9 @@ private:
   void compare(const Instruction& in, const Shape& shape, std::uint32_t which);
   void load_or_store(const Instruction& in, const Shape& shape, const char* name);
   void frame(const Instruction& in, bool is_load, std::uint32_t count);
-  void lanes(const Instruction& in);
+  void lanes(const Instruction& in, const Shape& shape);
   void keep(const Instruction& of, std::uint32_t operand, std::uint32_t which);
   void call(const Instruction& in);
-  void double_parameters();
   void check_output(const Instruction& in, const Shape& shape);
   Program& program_;
   Code& code_;
@@ -176,7 +186,7 @@ void Tracker::load_or_store(const Instruction& in, const Shape& shape, const cha
   for (std::uint32_t i = 0; i < shape.count; ++i) made.r[i] = shadow(in.r[i]);
   made.r[4] = in.r[4];
   made.immediate = in.immediate;
-  made.extra = shape.element | shape.count << kTrackedCount |
+  made.extra = shape.element | std::uint32_t{shape.count} << kTrackedCount |
                static_cast<std::uint32_t>(shape.space) << kTrackedSpace |
                (shape.is_narrow ? kTrackedNarrow : 0);
 }
@@ -192,11 +202,14 @@ void Tracker::frame(const Instruction& in, bool is_load, std::uint32_t count) {
 // Of integers, and joined with no other predicate, the values are looked at, too.
 void Tracker::compare(const Instruction& in, const Shape& shape, std::uint32_t which) {
   if (in.r[which] == kNoOperand) return;
-  const std::string exact = in.r[4] == kNoOperand ? exact_comparison(form(in)) : std::string();
-  if (!exact.empty()) {
-    const std::size_t swapped = exact.front() == '~' ? 1 : 0;
+  if (in.r[4] == kNoOperand && shape.relation != Shape::Relation::kNone) {
+    static constexpr const char* kRelations[] = {"", "eq.", "lt.", "le."};
+    const std::string exact = std::string("track.compare.") +
+                              kRelations[static_cast<std::size_t>(shape.relation)] +
+                              std::string(ptx::name_of(shape.compared));
+    const std::size_t swapped = shape.is_swapped ? 1 : 0;
     const std::uint32_t a = in.r[2 + swapped], b = in.r[3 - swapped];
-    return apply(in, exact.substr(swapped), in.r[which], {shadow(a), shadow(b), a, b});
+    return apply(in, exact, in.r[which], {shadow(a), shadow(b), a, b});
   }
   Instruction& made = emit("track.compare", in, kOneResult);
   made.r[0] = shadow(in.r[which]);
@@ -205,76 +218,78 @@ void Tracker::compare(const Instruction& in, const Shape& shape, std::uint32_t w
   const bool is_joined = in.r[4] != kNoOperand;
   made.r[3] = is_joined ? in.r[4] : zero_;
   made.r[4] = is_joined ? shadow(in.r[4]) : zero_;
-  made.extra = static_cast<std::uint32_t>(shape.sources[0].width);
+  made.extra = static_cast<std::uint32_t>(shape.operands[2].width);
   made.immediate = is_joined ? in.extra : 0;
 }
 
 void Tracker::by_opcode(const Instruction& in, const Shape& shape) {
-  const std::string width = "b" + std::to_string(shape.bits);
-  const std::string of_width = shape.bits == 1 ? ".pred" : "." + width;
-  switch (shape.rule) {
-  case Shape::Rule::kMove: return apply(in, "mov" + of_width, in.r[0], {shadow(in.r[1])});
-  case Shape::Rule::kUnion:
+  const std::uint32_t bits = bits_of(shape.operands[0].width);
+  const std::string width = "b" + std::to_string(bits);
+  const std::string of_width = bits == 1 ? ".pred" : "." + width;
+  using ptx::BitFlow;
+  switch (shape.flow) {
+  case BitFlow::kMove: return apply(in, "mov" + of_width, in.r[0], {shadow(in.r[1])});
+  case BitFlow::kUnion:
     return apply(in, "or" + of_width, in.r[0], {shadow(in.r[1]), shadow(in.r[2])});
-  case Shape::Rule::kAnd:
-  case Shape::Rule::kOr:
-    return apply(in, (shape.rule == Shape::Rule::kAnd ? "track.and" : "track.or") + of_width,
-                 in.r[0], {shadow(in.r[1]), shadow(in.r[2]), in.r[1], in.r[2]});
-  case Shape::Rule::kSum: {
-    const bool three = shape.sources.size() > 2, one = shape.sources.size() == 1;
+  case BitFlow::kAnd:
+  case BitFlow::kOr:
+    return apply(in, (shape.flow == BitFlow::kAnd ? "track.and" : "track.or") + of_width, in.r[0],
+                 {shadow(in.r[1]), shadow(in.r[2]), in.r[1], in.r[2]});
+  case BitFlow::kSum: {
+    const std::size_t sources = shape.count_of(Shape::Role::kSource);
+    const bool three = sources > 2, one = sources == 1;
     return apply(in, "track.sum." + width, in.r[0],
                  {shadow(in.r[1]), one ? zero_ : shadow(in.r[2]), three ? shadow(in.r[3]) : zero_});
   }
-  case Shape::Rule::kTop:
-    return apply(in, shape.sources[0].width == TrackedWidth::k8 ? "track.top.b64" : "track.top.b32",
+  case BitFlow::kTop:
+    return apply(in,
+                 shape.operands[1].width == TrackedWidth::k8 ? "track.top.b64" : "track.top.b32",
                  in.r[0], {shadow(in.r[1]), in.r[1]});
-  case Shape::Rule::kSame1: return same(in, shape, {1});
-  case Shape::Rule::kSame12: return same(in, shape, {1, 2});
-  case Shape::Rule::kParts: {
-    Instruction& made = emit(form(in), in, static_cast<std::uint8_t>(shape.count));
+  case BitFlow::kSame1: return same(in, shape, {1});
+  case BitFlow::kSame12: return same(in, shape, {1, 2});
+  case BitFlow::kParts:
+  case BitFlow::kWhole: {
+    const bool is_whole = shape.flow == BitFlow::kWhole;
+    Instruction& made = emit(form(in), in, is_whole ? kTrackedWhole : shape.count);
     for (std::size_t i = 0; i < 5; ++i) made.r[i] = shadow(in.r[i]);
     return;
   }
-  case Shape::Rule::kWhole: {
-    Instruction& made = emit(form(in), in, kTrackedWhole);
-    for (std::size_t i = 0; i < 5; ++i) made.r[i] = shadow(in.r[i]);
-    return;
-  }
-  case Shape::Rule::kCompare: compare(in, shape, 0); return compare(in, shape, 1);
-  case Shape::Rule::kAny: return any(in, shape);
+  case BitFlow::kCompare: compare(in, shape, 0); return compare(in, shape, 1);
+  case BitFlow::kConvert: // resolved by the types
+  case BitFlow::kAny: return any(in, shape);
   }
 }
 
 void Tracker::before(const Instruction& in) {
   check(in, in.guard, TrackedWidth::kPredicate);
-  const Shape shape = shape_of(form(in), in);
-  for (const ShapedOperand& operand : shape.decides) check(in, in.r[operand.at], operand.width);
+  const Shape shape = this->shape(in);
+  for_each(shape, Shape::Role::kDecides,
+           [&](std::size_t at, TrackedWidth width) { check(in, in.r[at], width); });
   switch (shape.memory) {
   case Shape::Memory::kLoad: return load_or_store(in, shape, "track.ld");
   case Shape::Memory::kFrameLoad: return frame(in, true, shape.count);
   case Shape::Memory::kFrameStore: return frame(in, false, shape.count);
   case Shape::Memory::kStore: return check_output(in, shape);
-  case Shape::Memory::kNone: break;
+  default: break;
   }
-  if (shape.is_call) return call(in);
-  if (shape.of_lanes) return lanes(in);
-  if (!shape.results.empty()) by_opcode(in, shape);
+  if (shape.kind == Shape::Kind::kCall) return call(in);
+  if (shape.between_lanes()) return lanes(in, shape);
+  if (shape.count_of(Shape::Role::kResult) != 0) by_opcode(in, shape);
 }
 
 void Tracker::behind(const Instruction& in) {
-  const Shape shape = shape_of(form(in), in);
+  using Kind = Shape::Kind;
+  const Shape shape = this->shape(in);
   if (shape.memory == Shape::Memory::kStore) load_or_store(in, shape, "track.st");
-  if (!shape.of_lanes) return;
-  const std::string& name = form(in);
-  std::string on_shadows = name;
-  const bool is_vote = name.starts_with("vote."), is_shuffle = name.starts_with("shfl.");
-  if (is_vote && name != "vote.ballot") on_shadows = "vote.any";
-  if (name.starts_with("redux.")) on_shadows = "redux.or.b32";
+  if (!shape.between_lanes()) return;
+  std::string on_shadows = form(in);
+  if (shape.kind == Kind::kVote) on_shadows = "vote.any";
+  if (shape.kind == Kind::kRedux) on_shadows = "redux.or.b32";
   Instruction& made = emit(on_shadows, in, kOneResult);
   made.r[0] = shadow(in.r[0]);
-  if (is_vote) made.r[1] = shadow(in.r[1]);
+  if (shape.kind == Kind::kVote || shape.kind == Kind::kBallot) made.r[1] = shadow(in.r[1]);
   else made.r[2] = shadow(in.r[2]);
-  if (is_shuffle) {
+  if (shape.kind == Kind::kShuffle) {
     made.r[3] = temporary(0);
     made.r[4] = temporary(1);
     if (in.r[1] != kNoOperand) clear(in, in.r[1], TrackedWidth::kPredicate);
@@ -283,8 +298,8 @@ void Tracker::behind(const Instruction& in) {
 
 // What lanes do with each other happens when all are there: the shadows follow it. Operands that it
 // may overwrite are kept.
-void Tracker::lanes(const Instruction& in) {
-  if (!form(in).starts_with("shfl.")) return;
+void Tracker::lanes(const Instruction& in, const Shape& shape) {
+  if (shape.kind != Shape::Kind::kShuffle) return;
   keep(in, in.r[3], 0);
   keep(in, in.r[4], 1);
 }
@@ -304,32 +319,6 @@ void Tracker::call(const Instruction& in) {
     made.r[0] = zero_;
     made.immediate = std::int64_t{site.return_offsets[0]} + at + code_.parameter_bytes;
   }
-}
-
-// Calls copy the shadows of arguments and results as if these were arguments and results.
-void Tracker::double_parameters() {
-  const auto add = [](std::vector<std::uint32_t>& offsets, std::vector<std::uint32_t>& sizes,
-                      std::uint32_t by) {
-    std::vector<std::uint32_t> both_offsets, both_sizes;
-    for (std::size_t i = 0; i < offsets.size(); ++i) {
-      both_offsets.insert(both_offsets.end(), {offsets[i], offsets[i] + by});
-      both_sizes.insert(both_sizes.end(), {sizes[i], sizes[i]});
-    }
-    offsets = both_offsets;
-    sizes = both_sizes;
-  };
-  const std::uint32_t by = code_.parameter_bytes;
-  const bool is_kernel = program_.linked->functions()[code_.linked].function->is_entry;
-  if (!is_kernel) {
-    add(code_.parameter_offsets, code_.parameter_sizes, by);
-    add(code_.return_offsets, code_.return_sizes, by);
-  }
-  for (CallSite& site : code_.calls) {
-    if (!site.built_in.empty()) continue;
-    add(site.argument_offsets, site.argument_sizes, by);
-    add(site.return_offsets, site.return_sizes, by);
-  }
-  code_.parameter_bytes = 2 * by;
 }
 
 } // namespace

@@ -11,10 +11,6 @@
 
 namespace gmt::executor {
 
-// How an operand of the instructions "track.*" is stored: four bits each in Instruction::extra,
-// that of the result lowest.
-enum class TrackedWidth : std::uint8_t { kNone, kPredicate, k1, k2, k4, k8, k16 };
-
 // Instruction::extra of "track.ld" and "track.st": bytes of an element, their number from bit 8 on,
 // the space (ptx::Space) from bit 16 on, and bit 24 if the address has 32 bits.
 inline constexpr std::uint32_t kTrackedCount = 8, kTrackedSpace = 16, kTrackedNarrow = 1u << 24;
@@ -25,5 +21,7 @@ inline constexpr std::uint32_t kTrackedTemporaryBytes = 3 * 16 * kLanes; // at a
 
 // The program is decoded, supported and not yet bound.
 void track_registers(Program& program);
+// A part of it: parameters of a function and of its calls get their shadows.
+void double_parameters(const Program& program, Code& code);
 
 } // namespace gmt::executor

@@ -34,10 +34,6 @@ void limit_level(int level);
 // That of one level, 2 or 3; null if the machine cannot execute it, or it is not compiled.
 const FormTable* forms_of_level(int level);
 
-// Whether results of a form may differ from a GPU's in the last bits.
-// Whether a GPU may give other results: the last bits, or the order of additions.
-bool is_inexact(std::string_view form);
-
 #define GMT_FORM_GROUPS(X)                                                                         \
   X(integer)                                                                                       \
   X(carries)                                                                                       \

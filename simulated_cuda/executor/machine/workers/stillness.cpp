@@ -102,48 +102,40 @@ std::uint64_t address_of(const Warp& w, const Instruction* in, std::uint32_t ope
   return address + static_cast<std::uint64_t>(in->immediate);
 }
 
-// What computes from registers alone, or orders what others do.
-bool is_plain(std::string_view opcode) {
-  static constexpr std::string_view kOpcodes[] = {
-#define GMT_OPCODE(name, results, sources, noise) #name,
-#include "simulated_cuda/executor/program/opcodes.def"
-#undef GMT_OPCODE
-    "mov",  "set",  "setp",  "pack",  "unpack", "special", "local", "isspacep",
-    "shfl", "vote", "redux", "match", "elect",  "bar",     "bra",   "brx",
-    "join", "exit", "ret",   "call",  "fence",  "track"};
-  return std::find(std::begin(kOpcodes), std::end(kOpcodes), opcode) != std::end(kOpcodes);
-}
-
 } // namespace
 
-Stillness::Form Stillness::form_of(std::string_view name) {
-  const std::string_view opcode = name.substr(0, name.find('.'));
-  const auto has = [&](std::string_view word) { return name.find(word) != name.npos; };
+Stillness::Form Stillness::form_of(const Shape& shape) {
+  using Effects = Shape::Memory;
   Form form;
   form.space = Space::kGeneric;
-  if (has(".shared")) form.space = Space::kShared;
-  if (has(".global")) form.space = Space::kGlobal;
-  form.is_narrow = has(".a32");
-  form.is_special = opcode == "special";
-  if (opcode == "ld" || opcode == "st") {
-    form.effect = opcode == "ld" ? Effect::kLoad : Effect::kStore;
-    if (has(".frame") || has(".local") || has(".param")) form.effect = Effect::kNone;
-  } else if (opcode == "atom" || opcode == "red") {
+  if (shape.space == ptx::Space::kShared) form.space = Space::kShared;
+  if (shape.space == ptx::Space::kGlobal) form.space = Space::kGlobal;
+  form.is_narrow = shape.is_narrow;
+  form.is_special = shape.kind == Shape::Kind::kSpecialRegister;
+  const bool is_own = shape.space == ptx::Space::kLocal || shape.space == ptx::Space::kParam;
+  switch (shape.memory) {
+  case Effects::kNone:
+  case Effects::kFrameLoad:
+  case Effects::kFrameStore: form.effect = Effect::kNone; break;
+  case Effects::kLoad: form.effect = is_own ? Effect::kNone : Effect::kLoad; break;
+  case Effects::kStore: form.effect = is_own ? Effect::kNone : Effect::kStore; break;
+  case Effects::kAtomic:
     form.effect = Effect::kAtomic;
     form.names_space = true;
-  } else if (opcode == "mbarrier") {
+    break;
+  case Effects::kWait:
+    form.effect = Effect::kAtomic;
     form.space = Space::kShared;
-    if (has("_wait")) form.effect = Effect::kAtomic;
-  } else if (is_plain(opcode)) {
-    const bool is_built_in = opcode == "call" && opcode != name; // call.malloc
-    if (!is_built_in) form.effect = Effect::kNone;
+    break;
+  case Effects::kUnknown: form.effect = Effect::kUnknown; break;
   }
   return form;
 }
 
 const std::vector<Stillness::Form>& Stillness::forms_of(const Program& program) {
   std::vector<Form>& forms = forms_[&program];
-  while (forms.size() < program.forms.size()) forms.push_back(form_of(program.forms[forms.size()]));
+  while (forms.size() < program.shapes.size())
+    forms.push_back(form_of(program.shapes[forms.size()]));
   return forms;
 }
 

@@ -54,7 +54,7 @@ private:
   };
   using State = std::pair<std::uint64_t, std::uint64_t>; // a hash of it
 
-  static Form form_of(std::string_view name);
+  static Form form_of(const Shape& shape);
   const std::vector<Form>& forms_of(const Program& program);
   void look(Warp& w, const Instruction* in, std::uint32_t lane, Space space, std::uint64_t address,
             bool is_first);

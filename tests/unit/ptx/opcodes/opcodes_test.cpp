@@ -165,6 +165,18 @@ TEST(PtxOpcodes, WhereInstructionsAccessMemory) {
   }
 }
 
+TEST(PtxOpcodes, WordsOfAccesses) {
+  const Opcode& load = *find_opcode(mnemonic_of("ld"));
+  for (const char* word : {"acquire", "gpu", "shared::cta", "nc", "ca", "L1::no_allocate",
+                           "L2::cache_hint", "v4", "f64"})
+    EXPECT_TRUE(names_word(load, word)) << word;
+  for (const char* word : {"add", "noftz", "tex", "sem", "v3", "frobnicate"})
+    EXPECT_FALSE(names_word(load, word)) << word;
+  const Opcode& atomic = *find_opcode(mnemonic_of("atom"));
+  EXPECT_TRUE(names_word(atomic, "noftz"));
+  EXPECT_FALSE(names_word(atomic, "exch"));
+}
+
 TEST(PtxOpcodes, WhatIsInexact) {
   const auto inexact = [](const char* text) {
     const Mnemonic mnemonic = mnemonic_of(text);

@@ -33,6 +33,25 @@ TEST_P(Tracking, APartOfAWordThatDecides) {
   EXPECT_EQ(only().location.thread.x, 10u);
 }
 
+TEST_P(Tracking, ThePredicateThatLogicWrites) {
+  const std::string test = "lop3.or.b32 %r2|%p1, %r1, %r1, %r1, 0xc0, %p2; @%p1 bra A;\n"
+                           "st.global.u32 [%x2], %r0; A:";
+  const std::string other = "setp.gt.u32 %p2, %r0, 99; ";
+  run_with_words(other + "mov.u32 %r1, %r0; " + test);
+  expect_no_reports();
+  run_with_words(other + "ld.global.u32 %r1, [%x3]; " + test);
+  EXPECT_EQ(only().other.instruction, "@%p1 bra A");
+}
+
+TEST_P(Tracking, PackedBytesAreAWord) {
+  const std::string test = "cvt.pack.sat.u8.s32.b32 %r2, %r0, %r0, %r1;\n"
+                           "setp.eq.u32 %p1, %r2, 9; @%p1 bra A; st.global.u32 [%x2], %r0; A:";
+  run_with_words("mov.u32 %r1, %r0; " + test);
+  expect_no_reports();
+  run_with_words("ld.global.u32 %r1, [%x3]; " + test);
+  EXPECT_EQ(only().other.instruction, "@%p1 bra A");
+}
+
 TEST_P(Tracking, AnAddress) {
   load(kernel("ld.global.u64 %x4, [%x1]; shl.b64 %x4, %x4, 62; shr.u64 %x4, %x4, 60;\n"
               "add.u64 %x5, %x0, %x4; st.global.u32 [%x5], 1;"));
