@@ -31,6 +31,10 @@ TESTS_OF = {
     "trace": ["routing.*", "report.format_page", "command.dump"],
     "trace/interposer_options.def": ["command.arguments", "command.environment"],
 }  # fmt: skip
+# These have unit tests, and a way through them that only a whole process goes.
+TESTS_BESIDE_UNITS = ("interposer/hooks", "interposer/calls")
+# Suites of these executables may need what ctest sets for them: a folder for their process's trace.
+EXECUTABLES_WITH_TRACES = "tests/unit/interposer_"
 # A run needs them, whatever else its test names.
 PRODUCT = ["analyzer/all", "interposer/all", "simulated_cuda/all", "device_hooks/all"]
 
@@ -109,9 +113,24 @@ class Checker:
         for kind in self.kinds_in(path):
             found |= self.add_programs_of(kind)
         beginnings = [b for b in TESTS_OF if name.startswith(b)]
-        for pattern in TESTS_OF[max(beginnings, key=len)] if beginnings and not found else []:
-            found |= self.add_tests(pattern)
+        if beginnings and (not found or name.startswith(TESTS_BESIDE_UNITS)):
+            for pattern in TESTS_OF[max(beginnings, key=len)]:
+                found |= self.add_tests(pattern)
         return found
+
+    def add_suites(self, executable, suites):
+        """By ctest where that has a test for them; all of the executable if none is named."""
+        by_ctest = []
+        if executable.startswith(EXECUTABLES_WITH_TRACES):
+            names = {test["name"] for test in self.tests()}
+            sources = [source for source, executables in self.executables().items() if executable in executables]
+            all_suites = suites or [suite for source in sources for suite in suites_in(self.root / source)]
+            by_ctest = [suite for suite in all_suites if suite in names]
+        self.plan.add_target(executable)
+        self.plan.tests.update(dict.fromkeys(by_ctest))
+        rest = [suite for suite in suites if suite not in by_ctest]
+        if rest or not by_ctest:
+            self.plan.add_suites(executable, rest)
 
     def add_unit_test(self, path):
         """A source of tests; of a header those in its folder."""
@@ -122,7 +141,7 @@ class Checker:
             suites = suites_in(self.root / source)
             for executable in self.executables().get(source, []):
                 if suites:
-                    self.plan.add_suites(executable, suites)
+                    self.add_suites(executable, suites)
                 else:
                     self.plan.add_target(executable)
         return any(source in self.executables() for source in sources)
@@ -171,7 +190,7 @@ class Checker:
         for executables in self.executables().values():
             for executable in executables:
                 if executable.startswith("tests/unit/") and executable.rsplit("/", 1)[-1] == name:
-                    self.plan.add_suites(executable, [])
+                    self.add_suites(executable, [])
                     return True
         return False
 
@@ -189,7 +208,7 @@ class Checker:
         for source in self.executables():
             if source.startswith("tests/unit/") and suite in suites_in(self.root / source):
                 for executable in self.executables()[source]:
-                    self.plan.add_suites(executable, [suite])
+                    self.add_suites(executable, [suite])
                 return True
         return False
 

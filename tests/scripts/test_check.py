@@ -52,6 +52,14 @@ class Check(unittest.TestCase):
         run = next(line for line in self.lines("interposer/driver_state/retired_memory.cpp") if line.startswith("run:"))
         self.assertIn("RetiredMemory", run.split()[2:])
 
+    def test_suites_that_need_a_folder_are_run_by_ctest(self):
+        lines = self.lines("interposer/core_dump/core_dump.cpp")
+        self.assertEqual(lines, ["build: tests/unit/interposer_core_dump_test", "ctest: InterposerCoreDump"])
+        lines = self.lines("interposer/hooks/freed_memory.cpp")
+        self.assertIn("ctest: InterposerFreedMemory", lines)
+        self.assertIn("ctest: routing.records", lines)
+        self.assertIn("ctest: InterposerLog", self.lines("interposer_log_test"))
+
     def test_a_finding_takes_its_detectors_tests_and_its_programs(self):
         lines = self.lines("object-leak")
         self.assertIn("run:   tests/unit/unit_calls RefusedCalls", lines)
