@@ -26,7 +26,7 @@ bool AddressSpace::begin(std::uint64_t units) noexcept {
   units_ = static_cast<std::uint32_t>(units);
   next_ = 1;
   oldest_ = count_ = 0;
-  reused_ = forgotten_ = 0;
+  reused_ = 0;
   if (owners_ != nullptr && resting_ != nullptr) return true;
   end();
   return false;
@@ -72,10 +72,7 @@ void AddressSpace::give(AddressRange range) noexcept {
       return;
     }
   }
-  if (count_ == kMostResting) {
-    ++forgotten_;
-    return;
-  }
+  if (count_ == kMostResting) return; // its addresses are not used again
   resting(count_++) = range;
 }
 

@@ -33,11 +33,7 @@ public:
   // A range that was taken and never used rests nowhere: the next one gets it, if nothing followed.
   void give_unused(AddressRange range) noexcept;
 
-  bool has_wrapped() const noexcept { return reused_ != 0; }
   std::uint64_t reused() const noexcept { return reused_; } // ranges that were handed out again
-  std::uint64_t forgotten() const noexcept {
-    return forgotten_;
-  } // ranges that found no room to rest
 
   // Which block has a unit: 0 for none. Kept for lookups by address.
   std::uint32_t owner(std::uint32_t unit) const noexcept { return owners_[unit]; }
@@ -51,7 +47,7 @@ private:
   AddressRange* resting_ = nullptr; // a ring, the oldest first
   std::uint32_t oldest_ = 0, count_ = 0;
   std::uint32_t next_ = 0, units_ = 0;
-  std::uint64_t reused_ = 0, forgotten_ = 0;
+  std::uint64_t reused_ = 0;
 };
 
 } // namespace gmt::interposer
