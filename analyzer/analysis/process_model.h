@@ -69,7 +69,9 @@ public:
     return names_.handle_name(handle);
   }
   std::string_view text(std::uint64_t id) const override { return names_.text(id); }
-  std::uint64_t realtime(const Event& e) const override { return clock_.realtime(e); }
+  std::uint64_t realtime_of(std::uint64_t ticks) const override {
+    return clock_.realtime_of(ticks);
+  }
   double nanoseconds(std::uint64_t ticks) const override { return clock_.nanoseconds(ticks); }
 
   const Kernel* kernel(std::uint64_t function) const override;

@@ -10,6 +10,7 @@
 
 #include "analyzer/base/memory_limit.h"
 #include "analyzer/device_heap/graph_launches.h"
+#include "analyzer/model/trace_names.h"
 #include "analyzer/symbols/demangle.h"
 
 namespace gmt {
@@ -58,7 +59,7 @@ DeviceOp device_release(DeviceOp allocation) {
   }
 }
 
-void DeviceHeap::read(DeviceLogReader& log) {
+void DeviceHeap::read(DeviceLogReader& log, const TraceClock& clock) {
   const MemoryLimit limit(kMostLogMemory);
   while (const DeviceRecord* record = log.next()) {
     if (limit.is_reached()) {
@@ -75,7 +76,7 @@ void DeviceHeap::read(DeviceLogReader& log) {
       break;
     }
     case Kind::kDeviceGrid: on_grid(*record); break;
-    case Kind::kDeviceDrained: on_drained(*record); break;
+    case Kind::kDeviceDrained: on_drained(*record, clock); break;
     default: hold(*record);
     }
   }
@@ -122,9 +123,21 @@ void DeviceHeap::note_site(const DeviceRecord& record) {
   noted_grid_ = grid;
 }
 
+// What a drain found had been recorded before.
+void DeviceHeap::compare_clocks(std::uint64_t host_time) {
+  if (host_time == 0 || newest_ == 0) return;
+  clock_offset_ = std::min(clock_offset_, static_cast<std::int64_t>(host_time - newest_));
+}
+
+std::uint64_t DeviceHeap::host_time(std::uint64_t device_time) const {
+  if (device_time == 0 || clock_offset_ == INT64_MAX) return device_time;
+  return device_time + static_cast<std::uint64_t>(clock_offset_);
+}
+
 // All that was published before the drain's last round but one is here now.
-void DeviceHeap::on_drained(const DeviceRecord& record) {
+void DeviceHeap::on_drained(const DeviceRecord& record, const TraceClock& clock) {
   if (const std::uint16_t context = record.host_slot().context; context != 0) context_ = context;
+  compare_clocks(clock.realtime_of(record.host_slot().time));
   const trace::DeviceDrainedView drained(record);
   if (drained.lost() != 0 && lost_ == 0) lost_after_ = newest_before_;
   lost_ = std::max(lost_, drained.lost());
@@ -329,8 +342,8 @@ const DeviceBlock* DeviceHeap::find(std::uint64_t address, std::uint64_t time) c
   // Whether it surely came later, else how far its life is from that time
   std::pair<bool, std::uint64_t> least;
   for_each_at(address, [&](const DeviceBlock& block) {
-    const std::uint64_t begin = block.allocated.time,
-                        end = block.is_freed ? block.freed.time : UINT64_MAX;
+    const std::uint64_t begin = host_time(block.allocated.time),
+                        end = block.is_freed ? host_time(block.freed.time) : UINT64_MAX;
     const bool is_later = time != 0 && begin > time + kDeviceClockError;
     std::uint64_t apart = 0;
     if (time != 0 && !is_later) apart = begin > time ? begin - time : time - std::min(time, end);

@@ -32,7 +32,7 @@ void DeviceHeaps::read(const std::vector<DeviceLogFiles>& files) {
     auto context = std::make_unique<DeviceContext>();
     context->log = file.name;
     DeviceLogReader reader(file);
-    context->heap.read(reader);
+    context->heap.read(reader, clock_);
     context->stats = reader.stats();
     contexts_.push_back(std::move(context));
   }
@@ -128,8 +128,8 @@ void DeviceHeaps::on_context_end(const Event& e, const Heap& heap) {
   for (const auto& context : contexts_) {
     if (context->end || !heap.cuda().contexts.is_ended_by(context->heap.context(), e)) continue;
     const auto& grids = context->heap.grids();
-    const bool has_begun =
-      now == 0 || grids.empty() || grids.front().time <= now + kDeviceClockError;
+    const bool has_begun = now == 0 || grids.empty() ||
+                           context->heap.host_time(grids.front().time) <= now + kDeviceClockError;
     if (!found && has_begun) {
       context->end = {call_of(e), e.stack};
     } else {

@@ -23,10 +23,10 @@ void GraphLaunches::end(std::size_t stop, std::uint64_t until) {
   for (; ended_ < stop; ++ended_) kept_[ended_].ended = until;
 }
 
-GraphLaunches::Range GraphLaunches::at(std::uint64_t device_time) const {
+GraphLaunches::Range GraphLaunches::at(std::uint64_t host_time) const {
   if (count_ == 0) return {};
-  const std::uint64_t earliest = device_time - std::min(device_time, kDeviceClockError);
-  const std::uint64_t latest = device_time + kDeviceClockError;
+  const std::uint64_t earliest = host_time - std::min(host_time, kDeviceClockError);
+  const std::uint64_t latest = host_time + kDeviceClockError;
   if (kept_.front().begun > latest) return {1, count_}; // the clocks say nothing
   std::uint64_t first = 1, last = 1;
   while (last < kept_.size() && kept_[last].begun <= latest) ++last;

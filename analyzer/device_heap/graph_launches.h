@@ -14,8 +14,7 @@
 
 namespace gmt {
 
-// Between the device's clock and the host's, in nanoseconds, generously: 2 ms were measured on an
-// H100. On two others the device was 6 and 9 ms behind, which DeviceLaunches::clock_lag() finds.
+// How far DeviceHeap::host_time() may be off, in nanoseconds, generously.
 inline constexpr std::uint64_t kDeviceClockError = 5'000'000;
 
 struct GraphLaunch {
@@ -37,13 +36,13 @@ public:
 
   std::uint64_t count() const { return count_; }
 
-  // Those which can have run at that time of the device's clock, numbered from 1: at least one of
-  // them.
+  // Those which can have run at that time of DeviceHeap::host_time(), numbered from 1: at least one
+  // of them.
   struct Range {
     std::uint64_t first = 0, last = 0;
     bool is_one() const { return first == last; }
   };
-  Range at(std::uint64_t device_time) const;
+  Range at(std::uint64_t host_time) const;
   // By number; the last one kept stands for those behind it.
   const GraphLaunch& launch(std::uint64_t number) const;
   bool is_one_site(Range range) const; // all were made by one line

@@ -41,7 +41,7 @@ void DeviceLaunches::conclude() { align(true); }
 void DeviceLaunches::restart() {
   window_.clear();
   matches_.clear();
-  count_ = hidden_ = clock_lag_ = 0;
+  count_ = hidden_ = 0;
   next_ = 0;
   for (Name& name : names_) name.before = name.launches;
 }
@@ -77,17 +77,8 @@ void DeviceLaunches::align(bool at_end) {
     if (grids[next_].id <= hidden_) continue;
     const std::uint64_t last_possible = grids[next_].id - hidden_;
     if (last_possible > count_ && !at_end) return;
-    if (next_ == 0) measure_clock_lag(std::min(last_possible, count_));
     if (!take_newest(next_, std::min(last_possible, count_))) slide(next_);
   }
-}
-
-void DeviceLaunches::measure_clock_lag(std::uint64_t last_possible) {
-  const std::uint64_t ran = heap_.grids().front().time;
-  const auto oldest = std::ranges::find_if(
-    window_, [this](const KernelLaunch& launch) { return has_form_of(launch, 0); });
-  if (oldest == window_.end() || oldest->index > last_possible || ran == 0) return;
-  if (oldest->realtime > ran) clock_lag_ = oldest->realtime - ran;
 }
 
 bool DeviceLaunches::take_newest(std::size_t grid, std::uint64_t last_possible) {
@@ -132,8 +123,8 @@ bool DeviceLaunches::fits(std::uint64_t index, std::size_t grid) const {
 }
 
 bool DeviceLaunches::fits(const KernelLaunch& launch, std::size_t grid) const {
-  const std::uint64_t ran = heap_.grids()[grid].time;
-  const bool is_later = launch.realtime > ran + clock_lag_ + kDeviceClockError;
+  const std::uint64_t ran = heap_.host_time(heap_.grids()[grid].time);
+  const bool is_later = launch.realtime > ran + kDeviceClockError;
   return has_form_of(launch, grid) && !(launch.realtime != 0 && ran != 0 && is_later);
 }
 

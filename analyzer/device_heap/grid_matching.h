@@ -55,10 +55,7 @@ public:
   void restart();  // the launches so far were another life's of the context
   void forget();   // they were another context's
 
-  std::uint64_t count() const { return count_; } // of launches in this life of the context
-  // Nanoseconds that the device's clock surely is behind the host's: its first grid began earlier
-  // by it than any launch that can have made it. Final when no launch follows.
-  std::uint64_t clock_lag() const { return clock_lag_; }
+  std::uint64_t count() const { return count_; }      // of launches in this life of the context
   const KernelLaunch* find(std::uint64_t grid) const; // null if it is not known
   const std::string& kernel(const KernelLaunch& launch) const { return names_[launch.kernel].full; }
   // Of its kernel's launches in this life of the context: how many there were, and how many came
@@ -90,7 +87,6 @@ private:
   bool slide(std::size_t grid);
   bool has_form_of(const KernelLaunch& launch, std::size_t grid) const;
   bool fits(const KernelLaunch& launch, std::size_t grid) const;
-  void measure_clock_lag(std::uint64_t last_possible);
   bool fits(std::uint64_t index, std::size_t grid) const;
   void match(std::size_t grid, const KernelLaunch& launch);
   void trim();
@@ -102,9 +98,8 @@ private:
   std::deque<KernelLaunch> window_; // the newest launches
   std::uint64_t count_ = 0;         // launches so far
   std::uint64_t hidden_ = 0;        // ids that no recorded launch took, so far
-  std::uint64_t clock_lag_ = 0;
-  std::size_t next_ = 0;       // the first grid not looked at
-  std::vector<Match> matches_; // in the order of grids and of launches
+  std::size_t next_ = 0;            // the first grid not looked at
+  std::vector<Match> matches_;      // in the order of grids and of launches
 };
 
 } // namespace gmt

@@ -26,7 +26,9 @@ public:
 class TraceClock {
 public:
   virtual ~TraceClock() = default;
-  virtual std::uint64_t realtime(const Event& e) const = 0;  // ns of CLOCK_REALTIME, 0 if not known
+  std::uint64_t realtime(const Event& e) const { return realtime_of(e.time); }
+  // ns of CLOCK_REALTIME, 0 if not known
+  virtual std::uint64_t realtime_of(std::uint64_t ticks) const = 0;
   virtual double nanoseconds(std::uint64_t ticks) const = 0; // 0 if the clock's speed is not known
 };
 

@@ -172,8 +172,9 @@ private:
   static GraphLaunches::Range range_of(const Group& group) {
     const KernelLaunch* launch = group.context->launches.find(*group.grids.begin());
     if (group.grids.size() != 1 || launch == nullptr || launch->graph == nullptr) return {};
-    return {launch->graph->at(group.example.allocated.time).first,
-            launch->graph->at(group.newest).last};
+    const DeviceHeap& heap = group.context->heap;
+    return {launch->graph->at(heap.host_time(group.example.allocated.time)).first,
+            launch->graph->at(heap.host_time(group.newest)).last};
   }
 
   // " in launch 2 of its graph", " in one of launches 2 to 5 of its graph"
@@ -182,8 +183,9 @@ private:
     if (range.last == 0) return {};
     if (range.is_one()) return cat({" in launch ", format_count(range.first), " of its graph"});
     const GraphLaunches& graph = *group.context->launches.find(*group.grids.begin())->graph;
-    const bool is_sure =
-      graph.at(group.example.allocated.time).is_one() && graph.at(group.newest).is_one();
+    const DeviceHeap& heap = group.context->heap;
+    const bool is_sure = graph.at(heap.host_time(group.example.allocated.time)).is_one() &&
+                         graph.at(heap.host_time(group.newest)).is_one();
     const char* some = group.blocks == 1 ? "one of launches " : "some of launches ";
     return cat({" in ", is_sure ? "launches " : some, format_count(range.first), " to ",
                 format_count(range.last), " of its graph"});

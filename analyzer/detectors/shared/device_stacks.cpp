@@ -144,7 +144,7 @@ void add_device_stack(Finding& finding, StackRole role, const DeviceCall& call,
   finding.stacks.push_back(std::move(stack));
   if (launch == nullptr) return;
   std::vector<FindingStack> stacks =
-    launch_stacks(*launch, call.time + context.launches.clock_lag(), names);
+    launch_stacks(*launch, context.heap.host_time(call.time), names);
   if (!host_stacks_end_with(finding, stacks))
     std::ranges::move(stacks, std::back_inserter(finding.stacks));
 }

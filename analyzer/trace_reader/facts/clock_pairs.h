@@ -17,9 +17,9 @@ public:
       : begin_ticks_(trace.info.tsc), begin_realtime_(trace.info.realtime_ns),
         nanoseconds_per_tick_(speed_of(trace)) {}
 
-  std::uint64_t realtime(const Event& e) const override {
-    if (nanoseconds_per_tick_ <= 0 || begin_realtime_ == 0 || e.time < begin_ticks_) return 0;
-    return begin_realtime_ + static_cast<std::uint64_t>(nanoseconds(e.time - begin_ticks_));
+  std::uint64_t realtime_of(std::uint64_t ticks) const override {
+    if (nanoseconds_per_tick_ <= 0 || begin_realtime_ == 0 || ticks < begin_ticks_) return 0;
+    return begin_realtime_ + static_cast<std::uint64_t>(nanoseconds(ticks - begin_ticks_));
   }
   double nanoseconds(std::uint64_t ticks) const override {
     return static_cast<double>(ticks) * nanoseconds_per_tick_;

@@ -65,8 +65,9 @@ TEST_F(LaunchOfGrid, EarlierGridsGiveWayToLaterOnes) {
 // Launches of step at 1 and 2 s of the host's clock, from 401 and 402.
 class TimeOfGrid : public LaunchOfGrid {
 protected:
+  static constexpr std::uint64_t kSecond = 1'000'000; // of 1,000 ticks each, and a tick is a
+                                                      // nanosecond
   void leak_at(std::uint64_t id, std::uint64_t ms) {
-    constexpr std::uint64_t kSecond = 1'000'000; // of 1,000 ticks each, and a tick is a nanosecond
     trace.info.push_back(cat({"tsc=1000\nmonotonic_ns=0\nrealtime_ns=", std::to_string(kEpoch)}));
     trace.complete += "tsc=10001000\nmonotonic_ns=10000000\n";
     for (std::uint64_t i = 1; i <= 2; ++i)
@@ -74,6 +75,10 @@ protected:
                    Made<trace::LaunchFields>().function(kStep).grid({4, 1, 1}).block({64, 1, 1}));
     device.grid(id, 4, 64, kEpoch + ms * 1'000'000);
     device.device_malloc({.grid = id, .time = kEpoch + ms * 1'000'000}, kP, 64);
+  }
+  std::string launches_if_drained_at(std::uint64_t ms) {
+    device.drained(1, 0, 0, 1'000 + ms * kSecond);
+    return launches();
   }
   static constexpr std::uint64_t kEpoch = 1'800'000'000'000'000'000;
 };
@@ -83,9 +88,16 @@ TEST_F(TimeOfGrid, OneThatRanBeforeALaunchIsNotIts) {
   EXPECT_EQ(launches(), "1:401 ");
 }
 
+// The second launch's at 2,002 ms: the device is 22 ms behind, as the drain at 2,003 ms shows.
 TEST_F(TimeOfGrid, TheDevicesClockMayBeBehind) {
-  leak_at(2, 980); // by 20 ms, or by 1,020
-  EXPECT_EQ(launches(), "1:401 ");
+  leak_at(2, 1'980);
+  EXPECT_EQ(launches_if_drained_at(2'003), "2:402 ");
+}
+
+// The same from a device that is 1 s ahead, where the set took an id.
+TEST_F(TimeOfGrid, TheDevicesClockMayBeAhead) {
+  leak_at(2, 2'900);
+  EXPECT_EQ(launches_if_drained_at(1'903), "1:401 ");
 }
 
 TEST_F(LaunchOfGrid, AGraphsKernelsAreNumberedWhenItIsInstantiated) {

@@ -51,10 +51,12 @@ public:
     record(at, trace::device_flags(op, at.space), 0,
            Made<trace::DeviceFreeFields>().pointer(address).grid(at.grid).block(at.block));
   }
-  void drained(std::uint16_t context = 1, std::uint64_t lost = 0, std::uint64_t torn = 0) {
+  void drained(std::uint16_t context = 1, std::uint64_t lost = 0, std::uint64_t torn = 0,
+               std::uint64_t ticks = 0) {
     trace::Slot slot{};
     slot.head = trace::pack({trace::Kind::kDeviceDrained, 1, trace::kNoApi, 0, 0});
     slot.context = context;
+    slot.time = ticks;
     trace::SlotWords words{slot};
     trace::DeviceDrainedFields(words).lost(lost).torn(torn);
     slots_.push_back(slot);
