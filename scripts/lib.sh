@@ -19,7 +19,7 @@ gmt_build_packages=(cmake ninja-build g++ libc6-dev pkg-config patchelf libboost
   libunwind-dev libfmt-dev nlohmann-json3-dev libzstd-dev liblz4-dev zlib1g-dev liblzma-dev libbz2-dev libsqlite3-dev node-d3)
 # shellcheck disable=SC2034
 gmt_test_packages=(binutils libgtest-dev libgmock-dev libbenchmark-dev python3 python3-jsonschema python3-sarif-python-om
-  python3-junitparser python3-prometheus-client python3-pytest python3-pytest-xdist python3-yaml libxml2-utils cmark-gfm libdevel-nytprof-perl clang libclang-rt-dev
+  python3-junitparser python3-prometheus-client python3-pytest python3-pytest-xdist python3-yaml libxml2-utils cmark-gfm libdevel-nytprof-perl clang lld libclang-rt-dev
   libjemalloc2 libvulkan-dev ccache chromium chromium-driver python3-selenium)
 
 say() { printf '%s\n' "== $*"; }
