@@ -65,6 +65,8 @@ int main(int argc, char** argv)
   CHECK(cudaMalloc(&block, 4096)); // @alloc
   TOUCH(live, 4000);
   TOUCH(block, 4096);
+  parameter(live); // loads the module, which maps host memory: it must not lie where a freed block was
+  CHECK(cudaDeviceSynchronize());
   CHECK(cudaFree(block)); // @free
   if (started_with(argc, argv, "parameter") || started_with(argc, argv, "off")) parameter(block);
   if (started_with(argc, argv, "pinned")) {
