@@ -32,9 +32,18 @@ int device_now = 0;
 bool is_function = true; // what is launched; else a CUkernel
 unsigned attributes_asked = 0;
 
-int current_context_of_driver(std::uint64_t* context) { return *context = context_now, 0; }
-int current_device(int* device) { return *device = device_now, 0; }
-int name_device(char* name, int size, int) { return std::snprintf(name, size, "Made-up GPU"), 0; }
+int current_context_of_driver(std::uint64_t* context) {
+  *context = context_now;
+  return 0;
+}
+int current_device(int* device) {
+  *device = device_now;
+  return 0;
+}
+int name_device(char* name, int size, int) {
+  std::snprintf(name, static_cast<std::size_t>(size), "Made-up GPU");
+  return 0;
+}
 int device_attribute(int* value, int attribute, int) {
   ++attributes_asked;
   switch (attribute) {
@@ -45,7 +54,10 @@ int device_attribute(int* value, int attribute, int) {
   default: return kRefused;
   }
 }
-int device_memory(std::size_t* bytes, int) { return *bytes = 1 << 30, 0; }
+int device_memory(std::size_t* bytes, int) {
+  *bytes = 1 << 30;
+  return 0;
+}
 int memory_info(std::size_t* free_bytes, std::size_t* all) {
   *free_bytes = 4096;
   *all = 1 << 30;
@@ -72,9 +84,10 @@ int module_variable(std::uint64_t*, std::size_t* bytes, std::uint64_t, const cha
   return 0;
 }
 int library_variable(std::uint64_t*, std::size_t* bytes, std::uint64_t, const char*) {
-  return *bytes = 8, 0;
+  *bytes = 8;
+  return 0;
 }
-int pointer_attribute(void* value, int, std::uint64_t address) {
+int pointer_attribute(void* value, CUpointer_attribute, std::uint64_t address) {
   *static_cast<unsigned char*>(value) = address == 0x2000; // a boolean, as a driver may write it
   return address == 0x3000 ? kRefused : 0;
 }

@@ -111,7 +111,7 @@ TEST_F(PythonCode, AnObjectThatTakesAnAddressAnewHasAnotherKey) {
 
 TEST_F(PythonCode, TextsThatDifferAnywhereHaveOtherKeys) {
   const Layout& l = made_up_.python.layout;
-  for (const std::size_t length : {1, 7, 8, 12, 16}) {
+  for (const std::size_t length : {1u, 7u, 8u, 12u, 16u}) {
     const std::string characters(length, 'x');
     char* text = made_up_.ascii(characters);
     const std::uint64_t key = text_key(l, text);
