@@ -17,6 +17,7 @@ LIBRARIES = {
     "simulated_cuda_driver": (["simulated_cuda/driver", "simulated_cuda/common"], []),
     "executor": (["simulated_cuda/executor"], ["simulated_cuda/executor/machine/handlers"]),
     "ptx": (["ptx"], []),
+    "rewriter": (["rewriter"], []),
 }
 BLANKED = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?:.|\n)*?\)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
 TYPE = re.compile(

@@ -107,7 +107,7 @@ class Layers(unittest.TestCase):
         users = re.compile(r"^//.*\b(Used|Called|Read|Filled|Made|Fed|Asked|Shared|Seen) by\b|^//.*'s only\b", re.M)
         offenders = [
             f"{path}: {match.group(0)}"
-            for path in files(*PARTS, "ptx", "simulated_cuda", "trace")
+            for path in files(*PARTS, "ptx", "rewriter", "simulated_cuda", "trace")
             for match in users.finditer(text_of(path))
         ]
         self.assertEqual(offenders, [], "say what the file does, and its invariants")
@@ -136,6 +136,15 @@ class Layers(unittest.TestCase):
             paths,
             rf"^({'|'.join(PARTS)}|simulated_cuda|trace|tests|cuda|cupti|fmt|boost)",
             "ptx/ includes nothing of ours and nothing of CUDA's",
+        )
+
+    def test_rewriter_stands_on_ptx(self):
+        paths = files("rewriter")
+        self.assertGreater(len(paths), 10)
+        self.forbid(
+            paths,
+            rf"^({'|'.join(PARTS)}|simulated_cuda|trace|tests|cuda|cupti|fmt|boost)",
+            "rewriter/ includes ptx/, and nothing else of ours or of CUDA's",
         )
 
     def test_who_may_include_ptx(self):
@@ -264,7 +273,17 @@ class Words(unittest.TestCase):
         r"\b(?i:nobody|somebody|whoever|mishaps?|doubts?|told|born|reborn|bury|buried|patience|judge?ments?)\b"
         r"|^\s*(?://|#) (?:.*[.;:] )?(?:Used|Called|Included) by\b"
     )
-    FOLDERS = ("interposer", "ptx", "simulated_cuda", "device_hooks", "trace", "samples", "scripts", "tests")
+    FOLDERS = (
+        "interposer",
+        "ptx",
+        "rewriter",
+        "simulated_cuda",
+        "device_hooks",
+        "trace",
+        "samples",
+        "scripts",
+        "tests",
+    )
     # A run that is named so, as its fixture is; this list; the time of a process.
     EXCEPT = (
         "tests/programs/device_heap_strange.cu",

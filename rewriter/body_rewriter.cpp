@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// The new code is made in one pass. Statements and labels move with the instruction behind them.
+#include "rewriter/body_rewriter.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "ptx/flow/flow.h"
+#include "ptx/flow/origins.h"
+#include "rewriter/scopes.h"
+#include "rewriter/segments.h"
+
+namespace gmt::rewriter {
+namespace {
+
+using ptx::Body;
+using ptx::Instruction;
+using ptx::Statement;
+using ptx::StatementKind;
+
+// Instructions between a jump back and where it leads.
+std::vector<bool> loops_of(const ptx::Module& module, const Body& body) {
+  std::vector<bool> in_loop(body.instructions.size());
+  const ptx::Flow flow = ptx::flow_of(module, body);
+  for (std::uint32_t b = 0; b < flow.blocks.size(); ++b) {
+    for (const std::uint32_t to : flow.blocks[b].successors) {
+      if (to > b) continue;
+      std::fill(in_loop.begin() + flow.blocks[to].first, in_loop.begin() + flow.blocks[b].last,
+                true);
+    }
+  }
+  return in_loop;
+}
+
+class BodyRewriter {
+public:
+  BodyRewriter(Body& body, const BodyContext& context, std::vector<Site>& sites)
+      : body_(body), context_(context), sites_(sites), code_(body, context.names),
+        checks_(code_, body, context.options, context.control) {}
+
+  void rewrite() {
+    for (const Instruction& instruction : body_.instructions)
+      classified_.push_back(classify(body_, instruction));
+    find_pointers();
+    const std::vector<Segment> segments = segments_of(context_.module, body_, classified_);
+    begin_statements();
+    std::vector<Instruction> slow;
+    auto next = segments.begin();
+    for (std::uint32_t i = 0; i < body_.instructions.size();) {
+      move_statements(i);
+      if (next == segments.end() || next->first != i) {
+        out_.push_back(body_.instructions[i++]);
+        continue;
+      }
+      i = next->last;
+      move_statements(i - 1); // of lines alone: others begin a segment
+      add_segment(*next++);
+    }
+    finish();
+  }
+
+private:
+  // Which parameters are looked up, and which accesses use them.
+  void find_pointers() {
+    if (!context_.function.is_entry || context_.options.bounds == Bounds::kNever) return;
+    const std::vector<ptx::Origin> origins = ptx::origins_of(context_.function, body_);
+    const std::vector<bool> in_loop = loops_of(context_.module, body_);
+    pointer_of_.resize(body_.instructions.size());
+    using Key = std::pair<std::uint32_t, std::int64_t>;
+    std::map<Key, bool> is_used;
+    const auto key_of = [&origins, this](std::uint32_t i) {
+      const ptx::Origin& origin = origins[classified_[i].access.base];
+      return std::pair(origin.kind == ptx::OriginKind::kParameter,
+                       Key(origin.parameter, origin.offset));
+    };
+    for (std::uint32_t i = 0; i < classified_.size(); ++i) {
+      if (classified_[i].role != Role::kAccess || !key_of(i).first) continue;
+      if (in_loop[i] || context_.options.bounds == Bounds::kAlways) is_used[key_of(i).second];
+    }
+    for (const auto& [key, unused] : is_used) {
+      const ptx::Origin origin{ptx::OriginKind::kParameter, key.first, key.second};
+      pointers_.emplace_back(origin, checks_.new_pointer());
+    }
+    for (std::uint32_t i = 0; i < classified_.size(); ++i) {
+      if (classified_[i].role != Role::kAccess || !key_of(i).first) continue;
+      for (auto& [origin, pointer] : pointers_) {
+        if (Key(origin.parameter, origin.offset) == key_of(i).second) pointer_of_[i] = &pointer;
+      }
+    }
+  }
+
+  GroupedAccess grouped(std::uint32_t i) const {
+    const Instruction& instruction = body_.instructions[i];
+    return {classified_[i].access,
+            {instruction.guard, instruction.guard_negated},
+            pointer_of_.empty() ? nullptr : pointer_of_[i]};
+  }
+
+  // Statements wait for the instruction behind them.
+  void begin_statements() {
+    waiting_ = std::move(body_.statements);
+    body_.statements.clear();
+  }
+
+  void move_statements(std::uint32_t behind) {
+    while (next_waiting_ < waiting_.size() && waiting_[next_waiting_].instruction <= behind) {
+      Statement statement = waiting_[next_waiting_++];
+      statement.instruction = static_cast<std::uint32_t>(out_.size());
+      if (statement.kind == StatementKind::kLabel)
+        body_.labels[statement.id].instruction = statement.instruction;
+      body_.statements.push_back(statement);
+    }
+  }
+
+  void add_label(const Mark& mark) {
+    const auto instruction = static_cast<std::uint32_t>(mark.instruction);
+    body_.labels[mark.label].instruction = instruction;
+    body_.statements.push_back({StatementKind::kLabel, mark.label, instruction});
+  }
+  void add_label(std::uint32_t label) { add_label(Mark{label, out_.size()}); }
+
+  // The copy of a segment: an entry for each group, and where it ends.
+  struct Copy {
+    Segment segment;
+    std::vector<std::uint32_t> entries; // labels
+    std::uint32_t end = 0;              // the label behind the segment
+  };
+
+  void add_segment(const Segment& segment) {
+    Copy copy{segment, {}, 0};
+    auto group = segment.groups.begin();
+    for (std::size_t k = 0; k < segment.order.size(); ++k) {
+      for (; group != segment.groups.end() && group->position == k; ++group) {
+        copy.entries.push_back(code_.new_label());
+        add_group(*group, copy.entries.back());
+      }
+      out_.push_back(body_.instructions[segment.order[k]]);
+    }
+    copy.end = code_.new_label();
+    add_label(copy.end);
+    copies_.push_back(std::move(copy));
+  }
+
+  void add_group(const Group& group, std::uint32_t slow) {
+    std::vector<GroupedAccess> accesses;
+    for (const std::uint32_t i : group.accesses) accesses.push_back(grouped(i));
+    const std::uint32_t any = checks_.check_group(out_, std::move(accesses));
+    code_.add(out_, "bra", {Code::of(ptx::OperandKind::kLabel, slow)}, {any, false});
+  }
+
+  void add_copy(const Copy& copy) {
+    auto group = copy.segment.groups.begin();
+    auto entry = copy.entries.begin();
+    // What stands before the first check is done when the copy is entered.
+    for (std::size_t k = group->position; k < copy.segment.order.size(); ++k) {
+      for (; group != copy.segment.groups.end() && group->position == k; ++group)
+        add_label(*entry++);
+      const std::uint32_t i = copy.segment.order[k];
+      if (classified_[i].role != Role::kAccess) {
+        out_.push_back(body_.instructions[i]);
+        continue;
+      }
+      std::vector<Mark> marks;
+      checks_.check_one(out_, body_.instructions[i], grouped(i), add_site(i), marks);
+      for (const Mark& mark : marks) add_label(mark);
+    }
+    code_.add(out_, "bra.uni", {Code::of(ptx::OperandKind::kLabel, copy.end)});
+  }
+
+  std::uint32_t add_site(std::uint32_t i) {
+    const Instruction& instruction = body_.instructions[i];
+    Site site;
+    site.function = context_.function.name;
+    site.ptx_line = context_.module.text_line(instruction.text_offset);
+    site.instruction =
+      context_.module.text().substr(instruction.text_offset, instruction.text_size);
+    for (const ptx::SourceFrame& frame : body_.lines.stack(context_.module, instruction.line))
+      site.lines.push_back({std::string(frame.file), frame.line, std::string(frame.function)});
+    site.kind = classified_[i].access.kind;
+    site.bytes = classified_[i].access.bytes;
+    site.is_generic = classified_[i].access.is_generic;
+    sites_.push_back(std::move(site));
+    return static_cast<std::uint32_t>(sites_.size() - 1);
+  }
+
+  // Whether control may come behind the last instruction, where copies are to follow.
+  bool may_fall_off() const {
+    const auto end = static_cast<std::uint32_t>(out_.size());
+    const bool has_label = std::ranges::any_of(body_.statements, [end](const Statement& statement) {
+      return statement.kind == StatementKind::kLabel && statement.instruction == end;
+    });
+    if (out_.empty() || has_label || out_.back().guard != ptx::kNone) return true;
+    const std::string_view opcode = body_.mnemonic(out_.back()).opcode;
+    return opcode != "ret" && opcode != "exit" && opcode != "bra";
+  }
+
+  void finish() {
+    move_statements(static_cast<std::uint32_t>(body_.instructions.size()));
+    if (!copies_.empty() && may_fall_off()) code_.add(out_, "ret", {});
+    for (const Copy& copy : copies_) add_copy(copy);
+    std::vector<Instruction> start;
+    for (const auto& [origin, pointer] : pointers_) checks_.look_up(start, origin, pointer);
+    const auto moved = static_cast<std::uint32_t>(start.size());
+    start.insert(start.end(), out_.begin(), out_.end());
+    for (Statement& statement : body_.statements) statement.instruction += moved;
+    for (ptx::Label& label : body_.labels) label.instruction += moved;
+    body_.instructions = std::move(start);
+    code_.declare();
+  }
+
+  Body& body_;
+  const BodyContext& context_;
+  std::vector<Site>& sites_;
+  Code code_;
+  Checks checks_;
+  std::vector<Classified> classified_;
+  std::deque<std::pair<ptx::Origin, PointerParameter>> pointers_;
+  std::vector<PointerParameter*> pointer_of_; // of each instruction; empty: none
+  std::vector<Statement> waiting_;
+  std::size_t next_waiting_ = 0;
+  std::vector<Instruction> out_;
+  std::vector<Copy> copies_;
+};
+
+} // namespace
+
+std::string add_checks(Body& body, const BodyContext& context, std::vector<Site>& sites) {
+  for (const ptx::Register& each : body.registers) {
+    if (each.name.starts_with("%gmt_")) return "it has registers of such names already";
+  }
+  if (std::string reason = flatten_scopes(body, context.names); !reason.empty()) return reason;
+  BodyRewriter(body, context, sites).rewrite();
+  return {};
+}
+
+} // namespace gmt::rewriter

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exact checks with their reports, and the look-up of blocks.
+#include "rewriter/checks.h"
+
+namespace gmt::rewriter {
+
+using ptx::Operand;
+using ptx::OperandKind;
+using ptx::SpecialRegister;
+using ptx::Type;
+
+// ---------------------------------------------------------------- addresses and entries
+
+Operand Checks::table(Into& into) {
+  if (options_.table != 0) return Code::number(static_cast<std::int64_t>(options_.table));
+  const std::uint32_t base = reg(Type::kB64);
+  code_.add(into, "ld.const.u64",
+            {Code::reg(base), code_.address(Code::of(OperandKind::kVariable, control_.table))});
+  return Code::reg(base);
+}
+
+Checks::Address Checks::split(Into& into, std::uint32_t base, std::int64_t offset) {
+  Address address;
+  address.whole = base;
+  if (offset != 0) {
+    address.whole = reg(Type::kB64);
+    code_.add(into, "add.s64", {Code::reg(address.whole), Code::reg(base), Code::number(offset)});
+  }
+  address.low = reg(Type::kB32);
+  address.high = reg(Type::kB32);
+  const Operand parts = code_.vector({Code::reg(address.low), Code::reg(address.high)});
+  code_.add(into, "mov.b64", {parts, Code::reg(address.whole)});
+  return address;
+}
+
+// An address outside the window has the entry of another one: the load itself is always good.
+std::uint32_t Checks::entry(Into& into, const Address& address, std::uint32_t& in_window) {
+  const std::uint32_t high_bits = (1u << (options_.window_bits - 32)) - 1;
+  const std::uint32_t upper = reg(Type::kB32);
+  code_.add(into, "and.b32",
+            {Code::reg(upper), Code::reg(address.high),
+             Code::number(static_cast<std::int32_t>(~high_bits))});
+  in_window = reg(Type::kPred);
+  const auto window = static_cast<std::int32_t>(options_.window >> 32);
+  code_.add(into, "setp.eq.s32", {Code::reg(in_window), Code::reg(upper), Code::number(window)});
+
+  std::uint32_t index = reg(Type::kB32);
+  code_.add(into, "shf.r.wrap.b32",
+            {Code::reg(index), Code::reg(address.low), Code::reg(address.high),
+             Code::number(kGranuleBits)});
+  if (options_.window_bits < 32 + kGranuleBits) {
+    const std::uint32_t masked = reg(Type::kB32);
+    const auto mask = (std::int64_t{1} << (options_.window_bits - kGranuleBits)) - 1;
+    code_.add(into, "and.b32", {Code::reg(masked), Code::reg(index), Code::number(mask)});
+    index = masked;
+  }
+  const std::uint32_t at = reg(Type::kB64);
+  code_.add(into, "mad.wide.u32", {Code::reg(at), Code::reg(index), Code::number(2), table(into)});
+  const std::uint32_t value = reg(Type::kB32);
+  code_.add(into, "ld.global.s16", {Code::reg(value), code_.address(at, 0)});
+  return value;
+}
+
+// Whether no memory can be there: the first page, or more bits than addresses have.
+std::uint32_t Checks::no_memory(Into& into, const Address& address) {
+  const auto lowest = static_cast<std::int64_t>(options_.lowest_address);
+  const auto end = static_cast<std::int64_t>(options_.address_end);
+  const std::uint32_t low = reg(Type::kPred), none = reg(Type::kPred);
+  code_.add(into, "setp.lt.u64", {Code::reg(low), Code::reg(address.whole), Code::number(lowest)});
+  code_.add(into, "setp.ge.or.u64",
+            {Code::reg(none), Code::reg(address.whole), Code::number(end), Code::reg(low)});
+  return none;
+}
+
+// ---------------------------------------------------------------- parameters
+
+PointerParameter Checks::new_pointer() {
+  PointerParameter pointer;
+  pointer.begin = reg(Type::kB64);
+  pointer.size = reg(Type::kB64);
+  return pointer;
+}
+
+std::uint32_t Checks::select(Into& into, Type type, const Operand& yes, const Operand& no,
+                             std::uint32_t which) {
+  const std::uint32_t result = reg(type);
+  code_.add(into, type == Type::kB64 ? "selp.b64" : "selp.b32",
+            {Code::reg(result), yes, no, Code::reg(which)});
+  return result;
+}
+
+// The entry of the pointer, or else the one before it, names the block.
+Checks::NamedBlock Checks::named_block(Into& into, std::uint32_t pointer, std::uint32_t entry_here,
+                                       std::uint32_t entry_before) {
+  const std::uint32_t named = reg(Type::kPred), known = reg(Type::kPred);
+  const std::uint32_t has_name = reg(Type::kPred), from_begin = reg(Type::kPred);
+  code_.add(into, "setp.ge.s32",
+            {Code::reg(named), Code::reg(entry_here), Code::number(kFirstBlock)});
+  const auto name = select(into, Type::kB32, Code::reg(entry_here), Code::reg(entry_before), named);
+  // Of the entry before, unknown memory is no name.
+  code_.add(into, "setp.ne.or.s32",
+            {Code::reg(known), Code::reg(name), Code::number(kNoBlock), Code::reg(named)});
+  code_.add(into, "setp.ge.and.s32",
+            {Code::reg(has_name), Code::reg(name), Code::number(kFirstBlock), Code::reg(known)});
+  const auto slot = select(into, Type::kB32, Code::reg(name), Code::number(kFirstBlock), has_name);
+  const NamedBlock block{reg(Type::kB64), reg(Type::kB64), reg(Type::kPred)};
+  const std::uint32_t at = reg(Type::kB64);
+  code_.add(into, "mad.wide.s32",
+            {Code::reg(at), Code::reg(slot), Code::number(sizeof(Block)), table(into)});
+  const auto blocks = (std::int64_t{2} << (options_.window_bits - kGranuleBits)) -
+                      static_cast<std::int64_t>(kFirstBlock * sizeof(Block));
+  code_.add(into, "add.s64", {Code::reg(at), Code::reg(at), Code::number(blocks)});
+  code_.add(into, "ld.global.v2.u64",
+            {code_.vector({Code::reg(block.begin), Code::reg(block.end)}), code_.address(at, 0)});
+  code_.add(
+    into, "setp.ge.and.u64",
+    {Code::reg(from_begin), Code::reg(pointer), Code::reg(block.begin), Code::reg(has_name)});
+  code_.add(into, "setp.lt.and.u64",
+            {Code::reg(block.holds_pointer), Code::reg(pointer), Code::reg(block.end),
+             Code::reg(from_begin)});
+  return block;
+}
+
+// Without a named block it is the valid part of the 512 bytes. Unknown memory has no bounds, and no
+// memory has no byte.
+void Checks::look_up(Into& into, const ptx::Origin& parameter, const PointerParameter& pointer) {
+  const std::uint32_t value = reg(Type::kB64);
+  const Operand from = Code::of(OperandKind::kParameter, parameter.parameter, parameter.offset);
+  code_.add(into, "ld.param.u64", {Code::reg(value), code_.address(from)});
+  const Address here = split(into, value, 0);
+  const Address before = split(into, value, -512);
+  std::uint32_t in_window = 0, before_in_window = 0;
+  const std::uint32_t raw = entry(into, here, in_window);
+  const std::uint32_t raw_before = entry(into, before, before_in_window);
+  const auto found = select(into, Type::kB32, Code::reg(raw), Code::number(0), in_window);
+  const auto found_before =
+    select(into, Type::kB32, Code::reg(raw_before), Code::number(0), before_in_window);
+  const NamedBlock block = named_block(into, value, found, found_before);
+
+  const std::uint32_t bytes = reg(Type::kB64), part = reg(Type::kB32), part_size = reg(Type::kB64);
+  const std::uint32_t granule = reg(Type::kB64), limited = reg(Type::kPred);
+  code_.add(into, "sub.s64", {Code::reg(bytes), Code::reg(block.end), Code::reg(block.begin)});
+  code_.add(into, "max.s32", {Code::reg(part), Code::reg(found), Code::number(0)});
+  code_.add(into, "min.s32", {Code::reg(part), Code::reg(part), Code::number(512)});
+  code_.add(into, "cvt.u64.u32", {Code::reg(part_size), Code::reg(part)});
+  code_.add(into, "and.b64", {Code::reg(granule), Code::reg(value), Code::number(-512)});
+  const auto first =
+    select(into, Type::kB64, Code::reg(block.begin), Code::reg(granule), block.holds_pointer);
+  const auto size =
+    select(into, Type::kB64, Code::reg(bytes), Code::reg(part_size), block.holds_pointer);
+  const std::uint32_t none = no_memory(into, here);
+  code_.add(into, "or.pred", {Code::reg(limited), Code::reg(in_window), Code::reg(none)});
+  code_.add(into, "selp.b64",
+            {Code::reg(pointer.begin), Code::reg(first), Code::number(0), Code::reg(limited)});
+  code_.add(into, "selp.b64",
+            {Code::reg(pointer.size), Code::reg(size), Code::number(-1), Code::reg(limited)});
+  for (const auto& [span, limit] : pointer.limits) {
+    const auto needed = static_cast<std::int64_t>(span);
+    const std::uint32_t fits = reg(Type::kPred), rest = reg(Type::kB64);
+    code_.add(into, "setp.ge.u64",
+              {Code::reg(fits), Code::reg(pointer.size), Code::number(needed)});
+    code_.add(into, "sub.s64",
+              {Code::reg(rest), Code::reg(pointer.size), Code::number(needed - 1)});
+    code_.add(into, "selp.b64",
+              {Code::reg(limit), Code::reg(rest), Code::number(0), Code::reg(fits)});
+  }
+}
+
+// ---------------------------------------------------------------- one access
+
+// A block has a name only if it has more than 512 bytes; then its bounds decide.
+std::uint32_t Checks::outside_block(Into& into, const Address& address, std::uint32_t bytes,
+                                    const PointerParameter& pointer, std::uint32_t by_table) {
+  const std::uint32_t large = reg(Type::kPred), known = reg(Type::kPred), out = reg(Type::kPred);
+  const std::uint32_t offset = reg(Type::kB64), rest = reg(Type::kB64), past = reg(Type::kPred);
+  code_.add(into, "setp.gt.u64", {Code::reg(large), Code::reg(pointer.size), Code::number(512)});
+  code_.add(into, "setp.gt.and.s64",
+            {Code::reg(known), Code::reg(pointer.size), Code::number(0), Code::reg(large)});
+  code_.add(into, "sub.s64",
+            {Code::reg(offset), Code::reg(address.whole), Code::reg(pointer.begin)});
+  code_.add(into, "sub.s64", {Code::reg(rest), Code::reg(pointer.size), Code::reg(offset)});
+  code_.add(into, "setp.ge.u64", {Code::reg(past), Code::reg(offset), Code::reg(pointer.size)});
+  code_.add(into, "setp.lt.or.u64",
+            {Code::reg(out), Code::reg(rest), Code::number(bytes), Code::reg(past)});
+  const std::uint32_t outside = reg(Type::kPred), unknown = reg(Type::kPred);
+  code_.add(into, "and.pred", {Code::reg(outside), Code::reg(out), Code::reg(known)});
+  code_.add(into, "not.pred", {Code::reg(unknown), Code::reg(known)});
+  const std::uint32_t table_says = reg(Type::kPred), result = reg(Type::kPred);
+  code_.add(into, "and.pred", {Code::reg(table_says), Code::reg(by_table), Code::reg(unknown)});
+  code_.add(into, "or.pred", {Code::reg(result), Code::reg(outside), Code::reg(table_says)});
+  return result;
+}
+
+void Checks::check_one(Into& into, const ptx::Instruction& instruction,
+                       const GroupedAccess& grouped, std::uint32_t site, std::vector<Mark>& marks) {
+  const MemoryAccess& access = grouped.access;
+  const Address address = split(into, access.base, access.offset);
+  std::uint32_t in_window = 0;
+  const std::uint32_t raw = entry(into, address, in_window);
+  const std::uint32_t end = reg(Type::kB32), rest = reg(Type::kB32);
+  const std::uint32_t value =
+    select(into, Type::kB32, Code::reg(raw), Code::number(kNoBlock), in_window);
+  code_.add(into, "and.b32", {Code::reg(end), Code::reg(address.low), Code::number(511)});
+  code_.add(into, "add.u32", {Code::reg(end), Code::reg(end), Code::number(access.bytes)});
+  code_.add(into, "and.b32",
+            {Code::reg(rest), Code::reg(address.low), Code::number(access.bytes - 1)});
+  const std::uint32_t none = no_memory(into, address);
+  const std::uint32_t misaligned = reg(Type::kPred);
+  std::uint32_t bad = reg(Type::kPred);
+  code_.add(into, "setp.ne.u32", {Code::reg(misaligned), Code::reg(rest), Code::number(0)});
+  code_.add(into, "setp.gt.or.s32",
+            {Code::reg(bad), Code::reg(end), Code::reg(value), Code::reg(none)});
+  if (grouped.pointer != nullptr)
+    bad = outside_block(into, address, access.bytes, *grouped.pointer, bad);
+
+  const auto combine = [&](std::string_view mnemonic, std::uint32_t a, std::uint32_t b) {
+    const std::uint32_t result = reg(Type::kPred);
+    code_.add(into, mnemonic, {Code::reg(result), Code::reg(a), Code::reg(b)});
+    return result;
+  };
+  const auto negate = [&](std::uint32_t a) {
+    const std::uint32_t result = reg(Type::kPred);
+    code_.add(into, "not.pred", {Code::reg(result), Code::reg(a)});
+    return result;
+  };
+  // It would fault, or nothing can be there
+  const std::uint32_t unmapped = reg(Type::kPred);
+  code_.add(into, "setp.eq.and.s32",
+            {Code::reg(unmapped), Code::reg(value), Code::number(kUnmappedEntry), Code::reg(bad)});
+  std::uint32_t mistake = combine("or.pred", bad, misaligned);
+  std::uint32_t left_out = combine("or.pred", combine("or.pred", unmapped, none), misaligned);
+  std::uint32_t made = negate(left_out);
+  if (grouped.guard.id != ptx::kNone) {
+    const std::uint32_t guard = grouped.guard.negated ? negate(grouped.guard.id) : grouped.guard.id;
+    mistake = combine("and.pred", mistake, guard);
+    left_out = combine("and.pred", left_out, guard);
+    made = combine("and.pred", made, guard);
+  }
+  report(into, {mistake, misaligned, value}, address, site, marks);
+  clear_results(into, instruction, {left_out, false});
+  ptx::Instruction guarded = instruction;
+  guarded.guard = made;
+  guarded.guard_negated = false;
+  into.push_back(guarded);
+}
+
+// A load that is left out gives 0.
+void Checks::clear_results(Into& into, const ptx::Instruction& instruction, Guard guard) {
+  const ptx::Mnemonic& mnemonic = body_.mnemonic(instruction);
+  if (mnemonic.opcode == "st" || mnemonic.opcode == "red") return;
+  const Operand result = body_.operand(instruction, 0);
+  const std::size_t count = result.kind == OperandKind::kVector ? result.count : 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Operand part = result.kind == OperandKind::kVector ? body_.parts(result)[i] : result;
+    if (part.kind != OperandKind::kRegister) continue;
+    const Type type = body_.registers[part.id].type;
+    Operand zero = Code::number(0);
+    std::string_view move = "mov.b32";
+    if (type == Type::kF32) {
+      move = "mov.f32";
+      zero.number = ptx::Number::kFloat32;
+    } else if (type == Type::kF64) {
+      move = "mov.f64";
+      zero.number = ptx::Number::kFloat64;
+    } else if (ptx::bits_of(type) == 16) {
+      move = "mov.b16";
+    } else if (ptx::bits_of(type) == 64) {
+      move = "mov.b64";
+    }
+    code_.add(into, move, {part, zero}, guard);
+  }
+}
+
+// One counter for each site and kind; the first of each kind are recorded. Branches keep the code
+// of several accesses apart: mixed, it would need more registers than the kernel has by itself.
+void Checks::report(Into& into, const Mistake& mistake, const Address& address, std::uint32_t site,
+                    std::vector<Mark>& marks) {
+  const std::uint32_t end = code_.new_label();
+  const Operand behind = Code::of(OperandKind::kLabel, end);
+  code_.add(into, "bra", {behind}, {mistake.any, true});
+  const std::uint32_t which = reg(Type::kB32), counts = reg(Type::kB64), count = reg(Type::kB64);
+  const std::uint32_t counter = reg(Type::kB64), is_late = reg(Type::kPred);
+  code_.add(into, "selp.b32",
+            {Code::reg(which), Code::number(kMisalignedCount), Code::number(kOutOfBoundsCount),
+             Code::reg(mistake.misaligned)});
+  code_.add(into, "mov.u64",
+            {Code::reg(counts), Code::of(OperandKind::kVariable, control_.counts)});
+  code_.add(into, "mad.wide.u32",
+            {Code::reg(counter), Code::reg(which), Code::number(8), Code::reg(counts)});
+  code_.add(into, "atom.global.add.u64",
+            {Code::reg(count), code_.address(counter, std::int64_t{8} * kCountKinds * site),
+             Code::number(1)});
+  code_.add(into, "setp.ge.u64",
+            {Code::reg(is_late), Code::reg(count),
+             Code::number(static_cast<std::int64_t>(kRecordsOfSite))});
+  code_.add(into, "bra", {behind}, {is_late, false});
+  const std::uint32_t index = reg(Type::kB32), used = reg(Type::kB64), records = reg(Type::kB64);
+  const std::uint32_t is_full = reg(Type::kPred), at = reg(Type::kB64);
+  code_.add(into, "mov.u64", {Code::reg(used), Code::of(OperandKind::kVariable, control_.used)});
+  code_.add(into, "atom.global.add.u32",
+            {Code::reg(index), code_.address(used, 0), Code::number(1)});
+  code_.add(into, "setp.ge.u32",
+            {Code::reg(is_full), Code::reg(index), Code::number(options_.records)});
+  code_.add(into, "bra", {behind}, {is_full, false});
+  code_.add(into, "mov.u64",
+            {Code::reg(records), Code::of(OperandKind::kVariable, control_.records)});
+  code_.add(into, "mad.wide.u32",
+            {Code::reg(at), Code::reg(index), Code::number(sizeof(Record)), Code::reg(records)});
+  const auto read = [&](SpecialRegister special) {
+    const std::uint32_t result = reg(Type::kB32);
+    code_.add(into, "mov.u32", {Code::reg(result), Code::special(special)});
+    return Code::reg(result);
+  };
+  const auto store = [&](std::int64_t offset, const Operand& a, const Operand& b, const Operand& c,
+                         const Operand& d) {
+    code_.add(into, "st.global.v4.u32", {code_.address(at, offset), code_.vector({a, b, c, d})});
+  };
+  const std::uint32_t number = reg(Type::kB32), grid = reg(Type::kB64);
+  code_.add(into, "mov.u32", {Code::reg(number), Code::number(site)});
+  store(0, Code::reg(number), Code::reg(mistake.entry), Code::reg(address.low),
+        Code::reg(address.high));
+  const Operand bx = read(SpecialRegister::kCtaidX), by = read(SpecialRegister::kCtaidY);
+  store(16, bx, by, read(SpecialRegister::kCtaidZ), Code::reg(which));
+  const Operand tx = read(SpecialRegister::kTidX), ty = read(SpecialRegister::kTidY);
+  store(32, tx, ty, read(SpecialRegister::kTidZ), Code::reg(number));
+  code_.add(into, "mov.u64", {Code::reg(grid), Code::special(SpecialRegister::kGridid)});
+  code_.add(into, "st.global.u64", {code_.address(at, 48), Code::reg(grid)});
+  marks.push_back({end, into.size()});
+}
+
+} // namespace gmt::rewriter

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of groups: accesses from one register under one guard are one range.
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "rewriter/checks.h"
+
+namespace gmt::rewriter {
+
+using ptx::Operand;
+using ptx::Type;
+
+namespace {
+
+// An entry of the table covers a range of so many bytes, wherever that begins.
+constexpr std::int64_t kMostOfTable = 512;
+constexpr std::int64_t kMostOfBlock = std::int64_t{1} << 30;
+
+} // namespace
+
+struct Checks::Range {
+  std::uint32_t base = 0;
+  Guard guard;
+  bool is_generic = false;
+  PointerParameter* pointer = nullptr;
+  std::int64_t begin = 0, end = 0; // offsets from the register
+  std::vector<MemoryAccess> accesses;
+};
+
+// a `op` b, or what the chain says so far.
+void Checks::compare(Into& into, std::string_view alone, std::string_view with, std::uint32_t a,
+                     const Operand& b, std::uint32_t& chain) {
+  const std::uint32_t result = reg(Type::kPred);
+  if (chain == ptx::kNone) {
+    code_.add(into, alone, {Code::reg(result), Code::reg(a), b});
+  } else {
+    code_.add(into, with, {Code::reg(result), Code::reg(a), b, Code::reg(chain)});
+  }
+  chain = result;
+}
+
+// Each access asks for a remainder of the address. One for more bytes implies those for fewer.
+void Checks::check_alignment(Into& into, const Range& range, std::uint32_t low,
+                             std::uint32_t& chain) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> wanted; // bytes, what to add
+  for (const MemoryAccess& access : range.accesses) {
+    const auto distance = static_cast<std::uint32_t>(access.offset - range.begin);
+    wanted.emplace(access.bytes, distance & (access.bytes - 1));
+  }
+  for (const auto& [bytes, added] : wanted) {
+    const bool is_implied = std::ranges::any_of(wanted, [bytes, added](const auto& other) {
+      return other.first > bytes && (other.second & (bytes - 1)) == added;
+    });
+    if (is_implied || bytes == 1) continue;
+    std::uint32_t value = low;
+    if (added != 0) {
+      value = reg(Type::kB32);
+      code_.add(into, "add.u32", {Code::reg(value), Code::reg(low), Code::number(added)});
+    }
+    const std::uint32_t rest = reg(Type::kB32);
+    code_.add(into, "and.b32", {Code::reg(rest), Code::reg(value), Code::number(bytes - 1)});
+    compare(into, "setp.ne.u32", "setp.ne.or.u32", rest, Code::number(0), chain);
+  }
+}
+
+// One of two predicates; `b` may be none.
+std::uint32_t Checks::either(Into& into, std::uint32_t a, std::uint32_t b) {
+  if (b == ptx::kNone) return a;
+  const std::uint32_t result = reg(Type::kPred);
+  code_.add(into, "or.pred", {Code::reg(result), Code::reg(a), Code::reg(b)});
+  return result;
+}
+
+void Checks::check_table(Into& into, const Range& range, const Address& address,
+                         std::uint32_t& chain) {
+  std::uint32_t in_window = 0;
+  const std::uint32_t value = entry(into, address, in_window);
+  const std::uint32_t rest = reg(Type::kB32), end = reg(Type::kB32), bad = reg(Type::kPred);
+  code_.add(into, "and.b32", {Code::reg(rest), Code::reg(address.low), Code::number(511)});
+  code_.add(into, "add.u32",
+            {Code::reg(end), Code::reg(rest), Code::number(range.end - range.begin)});
+  if (range.is_generic) {
+    // Shared, local and unknown memory lie outside the window.
+    code_.add(into, "setp.gt.and.s32",
+              {Code::reg(bad), Code::reg(end), Code::reg(value), Code::reg(in_window)});
+    chain = either(into, either(into, bad, no_memory(into, address)), chain);
+    return;
+  }
+  code_.add(into, "setp.gt.s32", {Code::reg(bad), Code::reg(end), Code::reg(value)});
+  const std::uint32_t outside = reg(Type::kPred);
+  code_.add(into, "not.pred", {Code::reg(outside), Code::reg(in_window)});
+  chain = either(into, either(into, bad, outside), chain);
+}
+
+void Checks::check_range(Into& into, const Range& range, std::uint32_t& any) {
+  const bool has_guard = range.guard.id != ptx::kNone;
+  std::uint32_t chain = has_guard ? ptx::kNone : any;
+  const Address address = split(into, range.base, range.begin);
+  if (range.pointer != nullptr) {
+    const auto bytes = static_cast<std::uint64_t>(range.end - range.begin);
+    const auto [found, is_new] = range.pointer->limits.try_emplace(bytes, ptx::kNone);
+    if (is_new) found->second = reg(Type::kB64);
+    const std::uint32_t offset = reg(Type::kB64);
+    code_.add(into, "sub.s64",
+              {Code::reg(offset), Code::reg(address.whole), Code::reg(range.pointer->begin)});
+    compare(into, "setp.ge.u64", "setp.ge.or.u64", offset, Code::reg(found->second), chain);
+  } else {
+    check_table(into, range, address, chain);
+  }
+  check_alignment(into, range, address.low, chain);
+  if (!has_guard) {
+    any = chain;
+    return;
+  }
+  std::uint32_t guard = range.guard.id;
+  if (range.guard.negated) {
+    guard = reg(Type::kPred);
+    code_.add(into, "not.pred", {Code::reg(guard), Code::reg(range.guard.id)});
+  }
+  const std::uint32_t guarded = reg(Type::kPred);
+  code_.add(into, "and.pred", {Code::reg(guarded), Code::reg(chain), Code::reg(guard)});
+  any = either(into, guarded, any);
+}
+
+std::uint32_t Checks::check_group(Into& into, std::vector<GroupedAccess> accesses) {
+  const auto key = [](const GroupedAccess& x) {
+    return std::tuple(x.access.base, x.guard.id, x.guard.negated, x.access.is_generic);
+  };
+  std::ranges::stable_sort(accesses, [&key](const GroupedAccess& a, const GroupedAccess& b) {
+    return std::pair(key(a), a.access.offset) < std::pair(key(b), b.access.offset);
+  });
+  std::uint32_t any = ptx::kNone;
+  for (std::size_t i = 0; i < accesses.size();) {
+    const GroupedAccess& first = accesses[i];
+    Range range{first.access.base, first.guard, first.access.is_generic, first.pointer, 0, 0, {}};
+    range.begin = range.end = first.access.offset;
+    const std::int64_t most = first.pointer == nullptr ? kMostOfTable : kMostOfBlock;
+    for (; i < accesses.size() && key(accesses[i]) == key(first); ++i) {
+      const MemoryAccess& access = accesses[i].access;
+      const std::int64_t end = std::max(range.end, access.offset + access.bytes);
+      if (end - range.begin > most) break;
+      range.end = end;
+      range.accesses.push_back(access);
+    }
+    check_range(into, range, any);
+  }
+  return any;
+}
+
+} // namespace gmt::rewriter

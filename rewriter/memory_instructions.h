@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the rewriter knows of opcodes: which instructions access memory and where, which may be
+// moved, and between which no code may be copied. All that is not known is a boundary.
+#pragma once
+
+#include <cstdint>
+
+#include "ptx/syntax/ptx.h"
+
+namespace gmt::rewriter {
+
+enum class AccessKind : std::uint8_t { kLoad, kStore, kAtomic, kReduction };
+
+// An access of global memory or by a generic address, of one thread.
+struct MemoryAccess {
+  AccessKind kind = AccessKind::kLoad;
+  bool is_generic = false; // the address may lie in shared or local memory
+  bool is_ordered = false; // volatile, acquire, ...: other accesses must not pass it
+  std::uint32_t bytes = 0;
+  std::uint32_t base = ptx::kNone; // a register
+  std::int64_t offset = 0;
+};
+
+enum class Role : std::uint8_t {
+  kPure,     // computes registers of registers: may stand earlier, if what it reads is there
+  kLoad,     // of shared, local or constant memory: may stand before other loads
+  kFixed,    // stays where it is, and may be copied
+  kAccess,   // is checked
+  kBoundary, // all else: calls, barriers, what lanes do together
+};
+
+struct Classified {
+  Role role = Role::kBoundary;
+  MemoryAccess access; // of kAccess
+};
+
+Classified classify(const ptx::Body& body, const ptx::Instruction& instruction);
+
+// An instruction that accesses memory and is none of kAccess, by what it misses; empty: it is none.
+std::string_view why_unchecked(const ptx::Body& body, const ptx::Instruction& instruction);
+
+} // namespace gmt::rewriter

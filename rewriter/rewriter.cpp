@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Declares what checked code needs, reads the text again, and prints it with the checked functions
+// behind it.
+#include "rewriter/rewriter.h"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <utility>
+
+#include "ptx/print/print.h"
+#include "rewriter/body_rewriter.h"
+#include "rewriter/functions.h"
+
+namespace gmt::rewriter {
+namespace {
+
+using ptx::Body;
+using ptx::Function;
+using ptx::Module;
+
+bool continues_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%';
+}
+
+// The declaration of a function up to its body, with the name of its checked form.
+std::string checked_head(const Module& module, const Function& function) {
+  std::string head(
+    module.text().substr(function.text_offset, function.body_begin - 1 - function.text_offset));
+  std::size_t at = head.find(function.name);
+  while (at != std::string::npos) {
+    const std::size_t end = at + function.name.size();
+    const bool is_whole = (at == 0 || !continues_name(head[at - 1])) &&
+                          (end == head.size() || !continues_name(head[end]));
+    if (is_whole) break;
+    at = head.find(function.name, end);
+  }
+  if (at == std::string::npos) return {};
+  head.replace(at, function.name.size(), std::string(kChecked) + std::string(function.name));
+  if (function.is_entry) return head;
+  // Others than the module itself call the plain form.
+  const std::size_t directive = head.find(".func");
+  return directive == std::string::npos ? std::string() : head.substr(directive);
+}
+
+// Where the directives of the text's head end: declarations may follow.
+std::size_t end_of_head(const Module& module) {
+  std::size_t end = module.text().size();
+  for (const ptx::Variable& variable : module.variables())
+    end = std::min<std::size_t>(end, variable.text_offset);
+  for (const Function& function : module.functions())
+    end = std::min<std::size_t>(end, function.text_offset);
+  const std::string_view text = module.text().substr(0, end);
+  std::size_t line = text.rfind("\n.address_size");
+  if (line == std::string_view::npos) line = text.rfind("\n.target");
+  if (line == std::string_view::npos) return std::string_view::npos;
+  const std::size_t next = text.find('\n', line + 1);
+  return next == std::string_view::npos ? next : next + 1;
+}
+
+class ModuleRewriter {
+public:
+  ModuleRewriter(std::string_view text, const Options& options)
+      : options_(options), given_(ptx::parse_module(std::string(text))) {
+    result_.text = text;
+  }
+
+  Rewritten run() {
+    const Functions functions = choose_functions(given_, options_);
+    forms_ = functions.forms;
+    for (std::uint32_t i = 0; i < forms_.size(); ++i) {
+      if (!functions.why_plain[i].empty()) leave_plain(i, functions.why_plain[i]);
+    }
+    if (std::ranges::count(forms_, Form::kBoth) == 0) return std::move(result_);
+    if (std::string reason = why_not(); !reason.empty()) {
+      for (std::uint32_t i = 0; i < forms_.size(); ++i) {
+        if (forms_[i] != Form::kPlain && given_.functions()[i].is_entry) leave_plain(i, reason);
+      }
+      return std::move(result_);
+    }
+    for (const ptx::Variable& variable : given_.variables()) {
+      if (!variable.name.starts_with("__gmt_")) continue;
+      result_.unchecked.push_back({{}, "it is rewritten already"});
+      return std::move(result_);
+    }
+    write();
+    return std::move(result_);
+  }
+
+private:
+  std::string why_not() const {
+    if (given_.address_size() != 64) return "its addresses have 32 bits";
+    if (given_.target() < 70) return "it is for a device before Volta";
+    if (end_of_head(given_) == std::string_view::npos) return "its head has no line of its own";
+    return {};
+  }
+
+  void leave_plain(std::uint32_t function, std::string reason) {
+    forms_[function] = Form::kPlain;
+    result_.unchecked.push_back(
+      {std::string(given_.functions()[function].name), std::move(reason)});
+  }
+
+  // The text with declarations of all that checked code names. `sites` is wide enough for the
+  // number that is known in the end.
+  std::string declared(std::size_t& sites) const {
+    std::string added;
+    if (options_.table == 0)
+      added += ".visible .const .align 8 .u64 " + std::string(kTable) + ";\n";
+    added += ".visible .global .align 8 .u64 " + std::string(kCounts) + "[";
+    sites = added.size();
+    added += "1           ];\n.visible .global .align 64 .b8 " + std::string(kRecords) + "[" +
+             std::to_string(options_.records * sizeof(Record)) +
+             "];\n.visible .global .align 4 .u32 " + std::string(kUsed) + ";\n";
+    for (std::uint32_t i = 0; i < forms_.size(); ++i) {
+      const Function& function = given_.functions()[i];
+      if (forms_[i] == Form::kBoth && !function.is_entry)
+        added += checked_head(given_, function) + ";\n";
+    }
+    const std::size_t at = end_of_head(given_);
+    sites += at;
+    std::string text(given_.text());
+    text.insert(at, added);
+    added_lines_ = static_cast<std::uint32_t>(std::ranges::count(added, '\n'));
+    return text;
+  }
+
+  void write() {
+    for (std::uint32_t i = 0; i < forms_.size(); ++i) {
+      if (forms_[i] == Form::kBoth && checked_head(given_, given_.functions()[i]).empty())
+        leave_plain(i, "its declaration is not understood");
+    }
+    std::size_t sites = 0;
+    module_.emplace(ptx::parse_module(declared(sites)));
+    control_ = {variable(kCounts), variable(kRecords), variable(kUsed), 0};
+    if (options_.table == 0) control_.table = variable(kTable);
+    std::string behind;
+    // Called functions first: whether they have a checked form is known then.
+    for (const bool entries : {false, true}) {
+      for (std::uint32_t i = 0; i < forms_.size(); ++i) {
+        if (forms_[i] == Form::kBoth && given_.functions()[i].is_entry == entries)
+          behind += checked_function(i);
+      }
+    }
+    result_.text = ptx::print_module(
+      *module_, [this](const Function& function) { return checked_only(function); });
+    result_.text += behind;
+    const std::string count =
+      std::to_string(std::max<std::size_t>(1, result_.sites.size()) * kCountKinds);
+    result_.text.replace(sites, count.size(), count);
+  }
+
+  std::uint32_t variable(std::string_view name) const { return module_->find(name)->index; }
+
+  // The number of a function of the text as it was given.
+  std::optional<std::uint32_t> given(std::string_view name) const {
+    const auto found = given_.find(name);
+    if (!found || found->kind != ptx::SymbolKind::kFunction) return std::nullopt;
+    return found->index;
+  }
+
+  std::optional<Body> checked_body(const Function& function, std::string& reason) {
+    std::vector<Site> sites;
+    Body body = ptx::parse_body(*module_, function);
+    note_unchecked(function, body);
+    call_checked(body);
+    const BodyContext context{*module_, function, options_, control_, names_};
+    sites = result_.sites;
+    reason = add_checks(body, context, sites);
+    if (!reason.empty()) return std::nullopt;
+    for (std::size_t i = result_.sites.size(); i < sites.size(); ++i)
+      sites[i].ptx_line -= added_lines_;
+    result_.sites = std::move(sites);
+    return body;
+  }
+
+  void note_unchecked(const Function& function, const Body& body) {
+    std::string_view last;
+    for (const ptx::Instruction& instruction : body.instructions) {
+      const std::string_view reason = why_unchecked(body, instruction);
+      if (reason.empty() || reason == last) continue;
+      last = reason;
+      result_.unchecked.push_back({std::string(function.name), std::string(reason)});
+    }
+  }
+
+  // Direct calls lead to the checked forms.
+  void call_checked(Body& body) const {
+    for (const ptx::Instruction& instruction : body.instructions) {
+      if (body.mnemonic(instruction).opcode != "call") continue;
+      const ptx::Operand* target = ptx::call_of(body, instruction).target;
+      if (target == nullptr || target->kind != ptx::OperandKind::kFunction) continue;
+      const std::uint32_t called = resolve_alias(*module_, target->id);
+      const std::string_view name = module_->functions()[called].name;
+      const auto found = given(name);
+      if (!found || forms_[*found] != Form::kBoth) continue;
+      const auto checked = module_->find(std::string(kChecked) + std::string(name));
+      if (checked)
+        body.operands[static_cast<std::size_t>(target - body.operands.data())].id = checked->index;
+    }
+  }
+
+  // A checked form beside the plain one. A function that is declared must have a body: where checks
+  // cannot be added, it is the plain one.
+  std::string checked_function(std::uint32_t index) {
+    const Function& function = *module_->find_function(given_.functions()[index].name);
+    std::string reason;
+    std::optional<Body> body = checked_body(function, reason);
+    if (!body) {
+      result_.unchecked.push_back({std::string(function.name), reason});
+      if (function.is_entry) return {};
+      body = ptx::parse_body(*module_, function);
+      call_checked(*body);
+    } else if (function.is_entry) {
+      result_.kernels.emplace_back(function.name);
+    }
+    std::string text = "\n" + checked_head(*module_, function) + "{\n";
+    ptx::print_body(*module_, function, *body, text);
+    return text + "}\n";
+  }
+
+  std::optional<Body> checked_only(const Function& function) {
+    const auto found = given(function.name);
+    if (!found || forms_[*found] != Form::kCheckedOnly) return std::nullopt;
+    std::string reason;
+    std::optional<Body> body = checked_body(function, reason);
+    if (!body) result_.unchecked.push_back({std::string(function.name), reason});
+    return body;
+  }
+
+  const Options& options_;
+  const Module given_;
+  std::optional<Module> module_; // with the declarations
+  mutable std::uint32_t added_lines_ = 0;
+  std::vector<Form> forms_; // of given_
+  ControlVariables control_;
+  Names names_;
+  Rewritten result_;
+};
+
+} // namespace
+
+Rewritten rewrite(std::string_view text, const Options& options) {
+  return ModuleRewriter(text, options).run();
+}
+
+} // namespace gmt::rewriter

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts checks of global memory into the PTX of kernels, so that a GPU says of each mistaken access
+// which instruction, block and thread made it, and goes on. docs/kernel-checks.md describes the
+// table of valid bytes, the checks and the records. A pure function: text in, text and a table of
+// sites out. What it does not understand stays as it is, with a reason.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rewriter/memory_instructions.h"
+
+namespace gmt::rewriter {
+
+// When an access is checked by base and bounds of the block of its pointer parameter.
+enum class Bounds : std::uint8_t {
+  kNever,
+  kInLoops, // if one of the parameter's accesses is in a loop: the look-up at the start pays then
+  kAlways,
+};
+
+// Names of variables that a rewritten module defines. The host reads and sets them.
+inline constexpr std::string_view kCounts = "__gmt_counts";    // u64[sites][2], see CountKind
+inline constexpr std::string_view kRecords = "__gmt_records";  // Record[capacity]
+inline constexpr std::string_view kUsed = "__gmt_used";        // u32: records that were wanted
+inline constexpr std::string_view kTable = "__gmt_table";      // u64: see Options::table
+inline constexpr std::string_view kChecked = "__gmt_checked_"; // before the name of a function
+
+enum CountKind : std::uint32_t { kOutOfBoundsCount, kMisalignedCount, kCountKinds };
+inline constexpr std::uint64_t kRecordsOfSite = 64; // of each kind
+
+// As the device writes it.
+struct Record {
+  std::uint32_t site = 0;
+  std::int32_t entry = 0; // of the table, for the address
+  std::uint64_t address = 0;
+  std::uint32_t block[3] = {};
+  std::uint32_t is_misaligned = 0;
+  std::uint32_t thread[3] = {};
+  std::uint32_t unused = 0;
+  std::uint64_t grid = 0;
+  std::uint64_t unused_too = 0;
+};
+static_assert(sizeof(Record) == 64);
+
+struct Options {
+  // Where the table lies on the device, for addresses [window, window + 2^window_bits): an entry of
+  // 2 bytes for 512 bytes of addresses, then kBlockSlots blocks of 16 bytes. 0: the host writes it
+  // into the variable kTable before the first launch.
+  std::uint64_t table = 0;
+  std::uint64_t window = 0x7f0000000000;              // a multiple of 2^window_bits
+  unsigned window_bits = 40;                          // at most 41
+  std::uint64_t lowest_address = 65536;               // below is no memory, as little as from
+  std::uint64_t address_end = std::uint64_t{1} << 57; // on
+  Bounds bounds = Bounds::kInLoops;
+  std::uint32_t records = 16384;                          // room of kRecords
+  std::function<bool(std::string_view kernel)> is_chosen; // null: all
+};
+
+// Entries of the table. A positive one says how many bytes of the 512 are valid, from the first.
+// From kFirstBlock on all are, and all of the next 512, too; then it names the block.
+inline constexpr unsigned kGranuleBits = 9;
+inline constexpr std::int32_t kFreedEntry = -2;   // mapped memory without a valid byte
+inline constexpr std::int32_t kPoisonEntry = -1;  // the same, behind a block
+inline constexpr std::int32_t kUnmappedEntry = 0; // an access would fault, and is left out
+inline constexpr std::int32_t kFirstBlock = 1024;
+inline constexpr std::int32_t kNoBlock = 32767; // memory of which nothing is known
+inline constexpr std::uint32_t kBlockSlots = 32768 - 1024;
+struct Block { // of the slot (entry - kFirstBlock)
+  std::uint64_t begin = 0, end = 0;
+};
+
+struct SourceLine {
+  std::string file;
+  std::uint32_t line = 0;
+  std::string function; // empty: the function that has the code
+};
+
+struct Site {
+  std::string function;       // that has the code, by its own name
+  std::uint32_t ptx_line = 0; // of the text that was given, from 1
+  std::string instruction;
+  std::vector<SourceLine> lines; // innermost first
+  AccessKind kind = AccessKind::kLoad;
+  std::uint32_t bytes = 0;
+  bool is_generic = false;
+};
+
+// Why a kernel has no checked form, or what of a function is not checked.
+struct Unchecked {
+  std::string function;
+  std::string reason;
+};
+
+struct Rewritten {
+  std::string text;                 // the given one if no kernel has a checked form
+  std::vector<std::string> kernels; // that have one, named kChecked + their name
+  std::vector<Site> sites;
+  std::vector<Unchecked> unchecked;
+};
+
+// Throws ptx::ParseError if the text is no PTX.
+Rewritten rewrite(std::string_view text, const Options& options);
+
+} // namespace gmt::rewriter

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""ptxas compiles what the rewriter writes, and every kernel has its checked form.
+
+test_compiled.py PTXAS REWRITE_PTX FOLDER [unittest's arguments]
+
+FOLDER has packed PTX of several compilers. With GMT_LONG_TESTS=1 all of it takes part.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PTXAS, REWRITE_PTX, FOLDER = sys.argv[1:4]
+LONG = os.environ.get("GMT_LONG_TESTS") == "1"
+LARGE = re.compile("cub_|thrust_|grid_sync|cooperative|libcudacxx")
+SHORT = re.compile(r"\.(sm_90|clang|O0|G|nvrtc_12\.4)\.")
+# Unpacked, of a text; larger ones take a second each.
+SHORT_BYTES = 130_000
+
+
+def what_is_wrong(folder, packed):
+    """A sentence; empty if nothing is, and null for a text that is left out."""
+    text = subprocess.run(["zstd", "-dcq", packed], check=True, capture_output=True).stdout
+    if not LONG and len(text) > SHORT_BYTES:
+        return None
+    name = packed.name.removesuffix(".zst")
+    given, written = folder / name, folder / f"checked.{name}"
+    given.write_bytes(text)
+    done = subprocess.run([REWRITE_PTX, given, written], check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        return f"{name}: {done.stderr}"
+    result = written.read_bytes()
+    kernels = len(re.findall(rb"\.entry\s+__gmt_checked_", result))
+    if kernels == 0 or kernels != len(re.findall(rb"\.entry\s", text)):
+        return f"{name}: {kernels} kernels are checked"
+    target = re.search(r"^\s*\.target\s+(sm_\w+)", text.decode(), re.MULTILINE).group(1)
+    command = [PTXAS, f"-arch={target}", written, "-o", f"{written}.cubin"]
+    if name.startswith("separable"):
+        command.append("-c")  # nvlink completes it
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    return "" if done.returncode == 0 else f"{name}: {(done.stdout + done.stderr)[:2000]}"
+
+
+class Compiled(unittest.TestCase):
+    def test_ptxas_takes_it(self):
+        texts = sorted(pathlib.Path(FOLDER).glob("*.ptx.zst"))
+        texts = [path for path in texts if LONG or (SHORT.search(path.name) and not LARGE.search(path.name))]
+        with tempfile.TemporaryDirectory() as temporary, concurrent.futures.ThreadPoolExecutor(2) as pool:
+            found = list(pool.map(lambda path: what_is_wrong(pathlib.Path(temporary), path), texts))
+        self.assertEqual([line for line in found if line], [])
+        compiled = sum(line == "" for line in found)
+        self.assertGreater(compiled, 30)
+        print(f"{compiled} texts")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that compilers wrote run as they are under the executor's checks, and rewritten: the same
+// bytes in memory, and the same mistakes. What they are called with is made up, so that many of
+// them make mistakes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/unit/ptx/support/ptx_fixtures.h"
+#include "tests/unit/rewriter/support/checked_world.h"
+
+namespace gmt::rewriter {
+namespace {
+
+using executor::End;
+using executor::Outcome;
+using executor::Report;
+using executor::ReportKind;
+
+constexpr std::uint64_t kSizes[] = {4096, 1000, 300, 40000};
+constexpr std::uint64_t kHeapBytes = std::uint64_t{1} << 20;
+// Megabytes of text, for which reading takes long.
+const std::set<std::string> kLarge = {"cub_device", "cub_sort", "thrust_scan", "thrust_select",
+                                      "thrust_sort"};
+// What depends on time.
+constexpr const char* kUnlike[] = {"clock", "globaltimer"};
+
+using Mistakes = std::map<std::pair<std::uint32_t, CountKind>, std::uint64_t>; // by line of PTX
+
+struct Run {
+  bool has_run = false;
+  test::Listener listener;
+  Outcome outcome;
+  std::vector<std::byte> bytes; // of blocks, and of variables that hold no addresses of code
+  Mistakes counted;             // by the code itself
+};
+
+// Pointers and small numbers.
+std::vector<std::byte> parameters_of(const executor::Kernel& kernel, const test::World& world) {
+  std::vector<std::byte> bytes(kernel.parameter_bytes);
+  for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+    const executor::Parameter& parameter = kernel.parameters[i];
+    for (std::size_t at = 0; at < parameter.size; at += 8) {
+      const std::uint64_t value = parameter.size >= 8 ? world.blocks[(i + at / 8) % 4].begin : 32;
+      const std::size_t size = std::min<std::size_t>(parameter.size - at, 8);
+      std::memcpy(bytes.data() + parameter.offset + at, &value, size);
+    }
+  }
+  return bytes;
+}
+
+// A text with its own variables, and what the rewriter says of it if it wrote it.
+struct Code {
+  std::string_view text;
+  const ptx::Module& given;
+  const Rewritten* rewritten = nullptr;
+};
+
+Mistakes counted_by(test::World& world, const std::vector<Site>& sites) {
+  Mistakes mistakes;
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    for (const CountKind kind : {kOutOfBoundsCount, kMisalignedCount}) {
+      const std::uint64_t count = world.count(i, kind);
+      if (count != 0) mistakes[{sites[i].ptx_line, kind}] += count;
+    }
+  }
+  return mistakes;
+}
+
+void keep_bytes(test::World& world, const ptx::Module& given, Run& made) {
+  const auto keep = [&](std::uint64_t address, std::uint64_t size) {
+    made.bytes.insert(made.bytes.end(), world.at(address), world.at(address) + size);
+  };
+  for (std::size_t i = 0; i < std::size(kSizes); ++i) keep(world.blocks[i].begin, kSizes[i]);
+  for (const ptx::Variable& variable : given.variables()) {
+    const auto found = world.variables.find(std::string(variable.name));
+    if (found != world.variables.end() && variable.addresses.empty())
+      keep(found->second, variable.size);
+  }
+}
+
+Run run(test::World& world, const Code& code, const std::string& kernel_name) {
+  Run made;
+  world.reset();
+  for (const std::uint64_t size : kSizes) {
+    const std::uint64_t begin = world.block(size);
+    for (std::uint64_t i = 0; i < size; ++i)
+      *world.at(begin + i) = static_cast<std::byte>(i % 4 == 0 ? i / 4 % 61 : 0);
+  }
+  const std::uint64_t heap_begin = world.block(kHeapBytes);
+  std::string error;
+  const std::string_view texts[] = {code.text};
+  const auto module = executor::Module::load(texts, &error);
+  EXPECT_NE(module, nullptr) << error;
+  if (module == nullptr) return made;
+  world.add_variables(*module);
+  const executor::Kernel* kernel = module->find_kernel(kernel_name);
+  EXPECT_NE(kernel, nullptr) << kernel_name;
+  if (kernel == nullptr) return made;
+  const auto heap = executor::DeviceHeap::create(world.memory, heap_begin, kHeapBytes);
+  const std::vector<std::byte> parameters = parameters_of(*kernel, world);
+  executor::Launch launch;
+  launch.module = module.get();
+  launch.kernel = kernel;
+  launch.grid = {2};
+  launch.block = {64};
+  launch.dynamic_shared_bytes = 1024;
+  launch.parameters = parameters;
+  launch.memory = &world.memory;
+  launch.heap = heap.get();
+  launch.checks = executor::Checks::kNone;
+  launch.limits.instructions = code.rewritten == nullptr ? 50000 : 5000000;
+  launch.limits.memory_bytes = std::uint64_t{256} << 20;
+  made.outcome = executor::run(launch, made.listener);
+  made.has_run = true;
+  keep_bytes(world, code.given, made);
+  if (code.rewritten != nullptr) made.counted = counted_by(world, code.rewritten->sites);
+  return made;
+}
+
+// Of global memory.
+Mistakes mistakes_of(const Run& plain) {
+  Mistakes mistakes;
+  for (const Report& report : plain.listener.reports) {
+    if (report.space != executor::Space::kGlobal) continue;
+    const bool out =
+      report.kind == ReportKind::kOutOfBounds || report.kind == ReportKind::kUseAfterFree;
+    if (!out && report.kind != ReportKind::kMisaligned) continue;
+    mistakes[{report.location.ptx_line, out ? kOutOfBoundsCount : kMisalignedCount}] +=
+      report.count;
+  }
+  return mistakes;
+}
+
+std::string text_of(const Mistakes& mistakes) {
+  std::string text;
+  for (const auto& [where, count] : mistakes) {
+    text += "line " + std::to_string(where.first) + (where.second == 0 ? " out " : " misaligned ") +
+            std::to_string(count) + "; ";
+  }
+  return text;
+}
+
+struct Seen {
+  int kernels = 0, compared = 0, with_mistakes = 0;
+};
+
+void compare(test::World& world, const Code& plain_code, const Code& checked_code,
+             const std::string& kernel, Seen& seen) {
+  SCOPED_TRACE(kernel);
+  const Run plain = run(world, plain_code, kernel);
+  ++seen.kernels;
+  // One that waits for others, or for what the made-up memory never says, is not compared.
+  if (!plain.has_run || plain.outcome.end != End::kDone) return;
+  const Run checked = run(world, checked_code, std::string(kChecked) + kernel);
+  if (!checked.has_run) return;
+  ++seen.compared;
+  EXPECT_EQ(checked.outcome.end, End::kDone) << checked.outcome.reason;
+  const Mistakes wanted = mistakes_of(plain);
+  if (!wanted.empty()) ++seen.with_mistakes;
+  EXPECT_EQ(text_of(checked.counted), text_of(wanted));
+  // What would fault is left out. Behind a block, in its last 512 bytes, it would not.
+  for (const Report& report : checked.listener.reports) {
+    if (report.space != executor::Space::kGlobal) continue;
+    EXPECT_NE(world.entry(report.address), kUnmappedEntry) << report.location.instruction;
+  }
+  EXPECT_EQ(checked.listener.printed, plain.listener.printed);
+  const auto differ = std::ranges::mismatch(checked.bytes, plain.bytes);
+  EXPECT_TRUE(differ.in1 == checked.bytes.end())
+    << "byte " << differ.in1 - checked.bytes.begin() << " of " << plain.bytes.size();
+}
+
+bool is_unlike(const std::string& text) {
+  return std::ranges::any_of(
+    kUnlike, [&text](const char* word) { return text.find(word) != std::string::npos; });
+}
+
+class Equality : public testing::TestWithParam<Bounds> {};
+
+TEST_P(Equality, ResultsAndMistakesAreThoseOfThePlainKernels) {
+  Seen seen;
+  test::World world(GetParam());
+  for (const auto& path : ptx::test::fixtures()) {
+    const std::string name = path.filename().string();
+    const bool is_linked = name.starts_with("separable"); // of two
+    const bool is_large = kLarge.find(name.substr(0, name.find('.'))) != kLarge.end();
+    // The table says nothing of blocks that a kernel frees.
+    if (is_linked || is_large || name.starts_with("device_heap")) continue;
+    SCOPED_TRACE(name);
+    const std::string text = ptx::test::read_fixture(path);
+    if (is_unlike(text)) continue;
+    const ptx::Module given = ptx::parse_module(text);
+    const Rewritten rewritten = rewrite(text, world.options);
+    EXPECT_FALSE(rewritten.kernels.empty());
+    for (const std::string& kernel : rewritten.kernels)
+      compare(world, {text, given}, {rewritten.text, given, &rewritten}, kernel, seen);
+  }
+  std::printf("%d kernels, %d compared, %d of them with mistakes\n", seen.kernels, seen.compared,
+              seen.with_mistakes);
+  EXPECT_GT(seen.compared, 500);
+  EXPECT_GT(seen.with_mistakes, 80);
+}
+
+INSTANTIATE_TEST_SUITE_P(Bounds, Equality,
+                         testing::Values(Bounds::kNever, Bounds::kInLoops, Bounds::kAlways));
+
+} // namespace
+} // namespace gmt::rewriter

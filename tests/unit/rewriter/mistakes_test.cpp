@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// What checks report of single mistakes, and what the code does then.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/unit/rewriter/support/checked_world.h"
+
+namespace gmt::rewriter {
+namespace {
+
+constexpr const char* kHead = ".version 8.3\n.target sm_90\n.address_size 64\n";
+
+class Mistakes : public testing::Test {
+protected:
+  // A kernel k of pointers p and q, with p in %d1, q in %d2, the thread in %r1.
+  void rewrite_kernel(const std::string& statements, Bounds bounds = Bounds::kNever) {
+    world_ = std::make_unique<test::World>(bounds);
+    rewritten_ = rewrite(
+      std::string(kHead) +
+        ".visible .entry k(.param .u64 p, .param .u64 q)\n{\n.reg .pred %p<9>; .reg .b32 %r<9>; "
+        ".reg .b64 %d<20>; .reg .f32 %f<9>;\nld.param.u64 %d1, [p];\nld.param.u64 %d2, [q];\n"
+        "mov.u32 %r1, %tid.x;\n" +
+        statements + "\nret;\n}\n",
+      world_->options);
+    ASSERT_EQ(rewritten_.kernels, std::vector<std::string>{"k"});
+  }
+
+  void run(std::uint64_t p, std::uint64_t q, std::uint32_t threads = 1) {
+    std::string error;
+    const std::string_view texts[] = {rewritten_.text};
+    module_ = executor::Module::load(texts, &error);
+    ASSERT_NE(module_, nullptr) << error;
+    world_->add_variables(*module_);
+    const std::uint64_t parameters[] = {p, q};
+    executor::Launch launch;
+    launch.module = module_.get();
+    launch.kernel = module_->find_kernel("__gmt_checked_k");
+    ASSERT_NE(launch.kernel, nullptr);
+    launch.grid = {1};
+    launch.block = {threads};
+    launch.parameters = std::as_bytes(std::span(parameters));
+    launch.memory = &world_->memory;
+    launch.grid_id = 77;
+    test::Listener listener;
+    EXPECT_EQ(executor::run(launch, listener).end, executor::End::kDone);
+    faults_ = listener.reports.size();
+  }
+  std::uint64_t count(std::size_t site, CountKind kind = kOutOfBoundsCount) {
+    return world_->count(site, kind);
+  }
+  std::uint32_t word(std::uint64_t address) {
+    std::uint32_t value = 0;
+    std::memcpy(&value, world_->at(address), 4);
+    return value;
+  }
+  void set_word(std::uint64_t address, std::uint32_t value) {
+    std::memcpy(world_->at(address), &value, 4);
+  }
+
+  std::unique_ptr<test::World> world_;
+  Rewritten rewritten_;
+  std::unique_ptr<executor::Module> module_;
+  std::size_t faults_ = 0; // that the executor saw
+};
+
+TEST_F(Mistakes, ARecordSaysWhoDidWhat) {
+  rewrite_kernel("mul.wide.u32 %d3, %r1, 4; add.s64 %d4, %d1, %d3; st.global.u32 [%d4], %r1;");
+  const std::uint64_t p = world_->block(100);
+  run(p, 0, 32);
+  EXPECT_EQ(count(0), 7u); // words 25 to 31
+  EXPECT_EQ(world_->used(), 7u);
+  EXPECT_EQ(word(p + 96), 24u);
+  const Record record = world_->record(0);
+  EXPECT_EQ(record.site, 0u);
+  EXPECT_EQ(record.address, p + 100);
+  EXPECT_EQ(record.entry, 100);
+  EXPECT_EQ(record.thread[0], 25u);
+  EXPECT_EQ(record.is_misaligned, 0u);
+  EXPECT_EQ(record.grid, 77u);
+  ASSERT_EQ(rewritten_.sites.size(), 1u);
+  EXPECT_EQ(rewritten_.sites[0].instruction, "st.global.u32 [%d4], %r1");
+  EXPECT_EQ(rewritten_.sites[0].ptx_line, 10u);
+  EXPECT_EQ(rewritten_.sites[0].kind, AccessKind::kStore);
+}
+
+TEST_F(Mistakes, OnlyTheFirstAreRecorded) {
+  rewrite_kernel("ld.global.u32 %r2, [%d1];");
+  run(world_->block(4) + 4, 0, 96);
+  EXPECT_EQ(count(0), 96u);
+  EXPECT_EQ(world_->used(), kRecordsOfSite);
+}
+
+TEST_F(Mistakes, ALoadThatIsLeftOutGivesZero) {
+  rewrite_kernel("mov.u32 %r2, 5; mov.u32 %r3, 5; ld.global.v2.u32 {%r2, %r3}, [%d1];"
+                 "st.global.v2.u32 [%d2], {%r2, %r3};");
+  const std::uint64_t q = world_->block(8);
+  set_word(q, 9);
+  set_word(q + 4, 9);
+  run(q + 100000, q);
+  EXPECT_EQ(faults_, 0u);
+  EXPECT_EQ(count(0), 1u);
+  EXPECT_EQ(count(1), 0u);
+  EXPECT_EQ(word(q), 0u);
+  EXPECT_EQ(word(q + 4), 0u);
+}
+
+// In mapped memory it does what the plain kernel does.
+TEST_F(Mistakes, AnAccessOfPoisonedMemoryIsMade) {
+  rewrite_kernel("mov.u32 %r2, 5; st.global.u32 [%d1], %r2;");
+  const std::uint64_t p = world_->block(512), q = world_->block(512);
+  world_->set_entry(q, kFreedEntry);
+  run(q, p);
+  EXPECT_EQ(count(0), 1u);
+  EXPECT_EQ(world_->record(0).entry, kFreedEntry);
+  EXPECT_EQ(word(q), 5u);
+}
+
+TEST_F(Mistakes, MisalignedAccessesAreLeftOut) {
+  rewrite_kernel("mov.u32 %r2, 5; st.global.u32 [%d1+2], %r2; st.global.u32 [%d1+4], %r2;");
+  const std::uint64_t p = world_->block(64);
+  run(p, 0);
+  EXPECT_EQ(count(0), 0u);
+  EXPECT_EQ(count(0, kMisalignedCount), 1u);
+  EXPECT_EQ(count(1, kMisalignedCount), 0u);
+  EXPECT_EQ(word(p), 0u);
+  EXPECT_EQ(word(p + 4), 5u);
+  EXPECT_EQ(world_->record(0).is_misaligned, 1u);
+}
+
+TEST_F(Mistakes, AGuardThatIsFalseMakesNoMistake) {
+  rewrite_kernel("setp.eq.u32 %p1, %r1, 3; @%p1 st.global.u32 [%d1], %r1;"
+                 "@!%p1 st.global.u32 [%d2], %r1;");
+  const std::uint64_t q = world_->block(64);
+  run(64, q, 8);
+  EXPECT_EQ(count(0), 1u);
+  EXPECT_EQ(world_->record(0).thread[0], 3u);
+  EXPECT_EQ(count(1), 0u);
+  EXPECT_EQ(word(q), 7u);
+}
+
+// The range of a group has its mistake in one access: no other one is counted.
+TEST_F(Mistakes, TheRightAccessOfAGroupIsNamed) {
+  rewrite_kernel("ld.global.u32 %r2, [%d1]; ld.global.u32 %r3, [%d1+4]; ld.global.u32 %r4, [%d1+8];"
+                 "add.u32 %r2, %r2, %r3; add.u32 %r2, %r2, %r4; st.global.u32 [%d2], %r2;");
+  const std::uint64_t p = world_->block(8), q = world_->block(4);
+  set_word(p, 3);
+  set_word(p + 4, 4);
+  run(p, q);
+  EXPECT_EQ(count(0), 0u);
+  EXPECT_EQ(count(1), 0u);
+  EXPECT_EQ(count(2), 1u);
+  EXPECT_EQ(count(3), 0u);
+  EXPECT_EQ(word(q), 7u);
+}
+
+TEST_F(Mistakes, AccessesAcrossGranules) {
+  rewrite_kernel("ld.global.u32 %r2, [%d1+508]; ld.global.u32 %r3, [%d1+512];"
+                 "ld.global.u32 %r4, [%d1+1020]; ld.global.u32 %r5, [%d1+1024];");
+  run(world_->block(1024), 0);
+  EXPECT_EQ(count(0), 0u);
+  EXPECT_EQ(count(1), 0u);
+  EXPECT_EQ(count(2), 0u);
+  EXPECT_EQ(count(3), 1u);
+}
+
+TEST_F(Mistakes, GenericAddressesOfOtherSpacesAreNone) {
+  rewrite_kernel(".shared .align 4 .b8 s[64]; .local .align 4 .b8 l[64];\n"
+                 "mov.u64 %d3, s; cvta.shared.u64 %d3, %d3; st.u32 [%d3], %r1; ld.u32 %r2, [%d3];"
+                 "mov.u64 %d4, l; cvta.local.u64 %d4, %d4; st.u32 [%d4], %r1; st.u32 [%d1], %r1;"
+                 "st.u32 [%d2], %r1;");
+  run(world_->block(4), 0);
+  EXPECT_EQ(faults_, 0u);
+  for (std::size_t site = 0; site < 4; ++site) EXPECT_EQ(count(site), 0u);
+  EXPECT_EQ(count(4), 1u);
+}
+
+TEST_F(Mistakes, AddressesThatNoMemoryHas) {
+  rewrite_kernel("ld.global.u32 %r2, [%d1]; ld.u32 %r2, [%d2];");
+  run(65532, 0x8000000000000000);
+  EXPECT_EQ(count(0), 1u);
+  EXPECT_EQ(count(1), 1u);
+  EXPECT_EQ(faults_, 0u);
+}
+
+// The table knows no difference between blocks; the bounds of a parameter do.
+TEST_F(Mistakes, AStepIntoTheNeighbour) {
+  for (const Bounds bounds : {Bounds::kNever, Bounds::kAlways}) {
+    rewrite_kernel("add.s64 %d3, %d1, 8192; ld.global.u32 %r2, [%d3]; ld.global.u32 %r3, [%d1];"
+                   "ld.global.u32 %r4, [%d1+-512];",
+                   bounds);
+    world_->block(4096, 0);
+    const std::uint64_t p = world_->block(4096, 0);
+    world_->block(8192, 0);
+    run(p, 0);
+    EXPECT_EQ(count(0), bounds == Bounds::kNever ? 0u : 1u);
+    EXPECT_EQ(count(1), 0u);
+    EXPECT_EQ(count(2), bounds == Bounds::kNever ? 1u : 1u);
+    EXPECT_EQ(faults_, 0u);
+  }
+}
+
+// Blocks whose entries have no room for a name are checked by the table.
+TEST_F(Mistakes, PointersWithoutBounds) {
+  rewrite_kernel("st.global.u32 [%d1], %r1; st.global.u32 [%d1+4], %r1; st.global.u32 [%d2], %r1;",
+                 Bounds::kAlways);
+  const std::uint64_t small = world_->block(4), large = world_->block(5000);
+  run(small, large + 4996);
+  EXPECT_EQ(count(0), 0u);
+  EXPECT_EQ(count(1), 1u);
+  EXPECT_EQ(count(2), 0u);
+  run(0, large + 5000);
+  EXPECT_EQ(count(0), 1u);
+  EXPECT_EQ(count(2), 1u);
+}
+
+// The loads of the indices are moved before the check of the second group.
+TEST_F(Mistakes, GathersAreCheckedTogether) {
+  rewrite_kernel(
+    "ld.global.u32 %r2, [%d1]; mad.wide.u32 %d3, %r2, 4, %d2; ld.global.u32 %r3, [%d3];"
+    "ld.global.u32 %r4, [%d1+4]; mad.wide.u32 %d4, %r4, 4, %d2; ld.global.u32 %r5, [%d4];"
+    "add.u32 %r6, %r3, %r5; st.global.u32 [%d1], %r6;");
+  const std::uint64_t p = world_->block(8), q = world_->block(400);
+  set_word(p, 99);
+  set_word(p + 4, 100);
+  set_word(q + 396, 6);
+  run(p, q);
+  EXPECT_EQ(count(0), 0u); // in the order of the new code: p, p + 4, then what they lead to
+  std::uint64_t all = 0;
+  for (std::size_t site = 0; site < rewritten_.sites.size(); ++site) all += count(site);
+  EXPECT_EQ(all, 1u);
+  EXPECT_EQ(word(p), 6u);
+}
+
+TEST_F(Mistakes, RegistersOfInnerScopes) {
+  rewrite_kernel("mov.u32 %r2, 1;\n{ .reg .b32 %r<3>; .reg .b64 t; add.s64 t, %d1, 4;"
+                 " mov.u32 %r2, 8; st.global.u32 [t], %r2; }\n"
+                 "{ .reg .b64 t; add.s64 t, %d1, 8; st.global.u32 [t], %r2; }");
+  const std::uint64_t p = world_->block(8);
+  run(p, 0);
+  EXPECT_EQ(word(p + 4), 8u);
+  EXPECT_EQ(count(0), 0u);
+  EXPECT_EQ(count(1), 1u);
+}
+
+TEST(Rewriter, WhatIsNotChosenStaysAsItIs) {
+  const std::string text = std::string(kHead) + ".visible .entry k() { ret; }\n";
+  Options options;
+  options.is_chosen = [](std::string_view name) { return name != "k"; };
+  EXPECT_EQ(rewrite(text, options).text, text);
+}
+
+// A function exists in both forms; one whose address is taken is checked alone.
+TEST(Rewriter, FunctionsThatKernelsCall) {
+  const Rewritten rewritten = rewrite(
+    std::string(kHead) +
+      ".func f(.param .u64 a) { .reg .b64 %d<2>; ld.param.u64 %d1, [a]; st.u32 [%d1], 1; ret; }\n"
+      ".func g(.param .u64 a) { .reg .b64 %d<2>; ld.param.u64 %d1, [a]; st.u32 [%d1], 2; ret; }\n"
+      ".global .align 8 .u64 table[1] = {g};\n"
+      ".visible .entry k(.param .u64 p) { .reg .b64 %d<2>; ld.param.u64 %d1, [p];\n"
+      "{ .param .b64 x; st.param.b64 [x], %d1; call f, (x); }\nret; }\n",
+    Options());
+  EXPECT_EQ(rewritten.sites.size(), 2u);
+  EXPECT_NE(rewritten.text.find("__gmt_checked_f"), std::string::npos);
+  EXPECT_EQ(rewritten.text.find("__gmt_checked_g"), std::string::npos);
+  EXPECT_NE(rewritten.text.find("call __gmt_checked_f, (x)"), std::string::npos);
+  EXPECT_TRUE(rewritten.unchecked.empty());
+}
+
+TEST(Rewriter, WhyAKernelStaysPlain) {
+  const Rewritten rewritten = rewrite(
+    ".version 8.3\n.target sm_90\n.address_size 32\n.visible .entry k() { ret; }\n", Options());
+  EXPECT_TRUE(rewritten.kernels.empty());
+  ASSERT_EQ(rewritten.unchecked.size(), 1u);
+  EXPECT_EQ(rewritten.unchecked[0].function, "k");
+}
+
+} // namespace
+} // namespace gmt::rewriter
