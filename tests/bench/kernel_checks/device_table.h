@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of valid bytes in the memory of a GPU, and blocks that stand in it.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+#include "rewriter/table.h"
+
+namespace {
+
+using namespace gmt::rewriter;
+
+constexpr std::uint64_t kTableAt = 0x500000000000;
+int failures = 0;
+
+void require(CUresult result, const char* what, int line) {
+  if (result == CUDA_SUCCESS) return;
+  const char* text = "?";
+  cuGetErrorString(result, &text);
+  std::printf("line %d: %s: %s\n", line, what, text);
+  std::exit(1);
+}
+#define OK(call) require((call), #call, __LINE__)
+
+// ---------------------------------------------------------------- the table
+
+Options options;
+std::uint32_t slots = 1;
+
+// Maps device memory for the table. `options.table` stays 0 if the address is not given.
+void map_table(int device) {
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  prop.location.id = device;
+  std::size_t granularity = 0;
+  OK(cuMemGetAllocationGranularity(&granularity, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+  options.table = kTableAt;
+  const std::size_t bytes = (table_bytes(options) + granularity - 1) / granularity * granularity;
+  CUdeviceptr at = 0;
+  OK(cuMemAddressReserve(&at, bytes, 0, kTableAt, 0));
+  CUmemGenericAllocationHandle handle;
+  OK(cuMemCreate(&handle, bytes, &prop, 0));
+  OK(cuMemMap(at, bytes, 0, handle, 0));
+  CUmemAccessDesc access{prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  OK(cuMemSetAccess(at, bytes, &access, 1));
+  if (at != kTableAt) std::printf("the table lies at %llx, not where it was wanted\n", at);
+  options.table = at;
+  OK(cuMemsetD16(at, static_cast<unsigned short>(kNoBlock), bytes / 2));
+  const Block everything{0, ~0ull};
+  OK(cuMemcpyHtoD(slot_address(options, kNoBlock - kFirstBlock), &everything, sizeof everything));
+}
+
+void set_entry(std::uint64_t address, std::int32_t entry, std::uint64_t count = 1) {
+  OK(cuMemsetD16(entry_address(options, address), static_cast<unsigned short>(entry), count));
+}
+
+// A block with one poisoned granule behind it.
+CUdeviceptr allocate(std::size_t bytes) {
+  CUdeviceptr address = 0;
+  OK(cuMemAlloc(&address, bytes + 1024));
+  if (address < options.window || address + bytes >= options.window + (1ull << options.window_bits))
+    std::printf("%llx is outside the window\n", address);
+  const Block block{address, address + bytes};
+  OK(cuMemcpyHtoD(slot_address(options, slots), &block, sizeof block));
+  const std::uint64_t granules = (bytes + 511) / 512;
+  set_entry(address, kFirstBlock + static_cast<std::int32_t>(slots), granules);
+  for (std::uint64_t i = granules < 2 ? 0 : granules - 2; i < granules; ++i)
+    set_entry(address + i * 512, entry_of(block, slots, address + i * 512));
+  set_entry(address + granules * 512, kPoisonEntry);
+  ++slots;
+  return address;
+}
+
+} // namespace
