@@ -39,6 +39,8 @@ bool is_in_group(std::string_view group, std::string_view word) {
 
 bool names_word(const Opcode& opcode, std::string_view word) {
   constexpr std::string_view kSeparators = ".{}|";
+  const auto* const end_of_name = opcode.words.begin() + opcode.word_count;
+  if (std::find(opcode.words.begin(), end_of_name, word) != end_of_name) return true;
   for (std::string_view rest = opcode.forms; !rest.empty();) {
     const std::size_t end = std::min(rest.find_first_of(kSeparators), rest.size());
     if (end != 0 && is_in_group(rest.substr(0, end), word)) return true;

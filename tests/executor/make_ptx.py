@@ -34,7 +34,9 @@ OLD_DEVICE = ("atomics", "halves", "votes", "plain_kernels", "printing", "warp_s
 NEW_DEVICE = ("integers", "halves", "barriers", "plain_kernels", "libcudacxx_barrier")
 # What clang cannot compile: names of nvcc alone, or a newer CUDA than it knows.
 NOT_CLANG = (
-    LARGE | SEPARABLE | {"libcudacxx_barrier", "cooperative", "grid_sync", "libcudacxx", "variables", "read_only"}
+    LARGE
+    | SEPARABLE
+    | {"async_copies", "libcudacxx_barrier", "cooperative", "grid_sync", "libcudacxx", "variables", "read_only"}
 )
 
 

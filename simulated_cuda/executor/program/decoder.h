@@ -125,6 +125,10 @@ private:
   std::uint32_t whole_address(Target target);
   void load_parameter(const Target& target, const Operand& data, ptx::Type type);
 
+  // decode_copies.cpp
+  void decode_copy();
+  void copy_part(Target to, Target from, std::uint32_t at, std::uint32_t bytes, bool with_zeros);
+
   // decode_control.cpp
   void decode_branch();
   void decode_table_branch();

@@ -175,6 +175,9 @@ TEST(PtxOpcodes, WordsOfAccesses) {
   const Opcode& atomic = *find_opcode(mnemonic_of("atom"));
   EXPECT_TRUE(names_word(atomic, "noftz"));
   EXPECT_FALSE(names_word(atomic, "exch"));
+  const Opcode& copy = *find_opcode(mnemonic_of("cp.async"));
+  for (const char* word : {"async", "cg", "shared::cta", "global", "L2::128B"})
+    EXPECT_TRUE(names_word(copy, word)) << word;
 }
 
 TEST(PtxOpcodes, WhatIsInexact) {
