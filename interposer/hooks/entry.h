@@ -2,23 +2,21 @@
 // The one generic wrapper around every hooked call, and the rules for all code in this folder.
 //
 // This code runs inside a process that is not ours:
-//  1. Never end, stop or slow the host. On an internal failure: count it, switch off, forward the
-//  call.
-//  2. No lock is held over a real CUDA call; no CUDA call from a hook but pure queries allowed in
-//  stream capture. The
-//     exceptions are the rings of instrumented kernels (ring.h says how) and what --coalescing asks
-//     of CUPTI (collector/windows/windows.h), which never waits for kernels.
-//  3. No static constructor or destructor: constinit or raw storage, started lazily, leaked at
-//  exit.
-//  4. Hooks are noexcept, throw nothing, and allocate only on slow paths (first event of a thread,
-//  a new stack,
-//     growth), where signals are blocked; errno is preserved.
-//  5. Thread-local state is initial-exec and trivial.
-//  6. Output parameters are read only after success; unknown pointers are forwarded; the real
-//  result is returned.
-//  7. No call to the public dlsym (a test greps for it): real_dlsym() of real_dlsym.h.
-//  8. After fork nothing of the parent's is written to; a child makes its own trace at its first
-//  CUDA call.
+// 1. It never ends, stops or slows the host. On an internal failure it counts it, switches itself
+//    off and forwards the call.
+// 2. It holds no lock over a real CUDA call, and makes no CUDA call but pure queries that stream
+//    capture allows. The exceptions are the rings of instrumented kernels (ring.h says how) and
+//    what is asked of CUPTI (collector/windows/windows.h), which never waits for kernels.
+// 3. It has no static constructor or destructor: constinit or raw storage, started lazily and
+//    leaked at exit.
+// 4. Hooks are noexcept, throw nothing, and allocate only on slow paths (the first event of a
+//    thread, a new stack, growth), where signals are blocked. errno is preserved.
+// 5. Thread-local state is initial-exec and trivial.
+// 6. Output parameters are read only after success, unknown pointers are forwarded, and the real
+//    result is returned.
+// 7. It does not call the public dlsym (a lint greps for it), but real_dlsym() of real_dlsym.h.
+// 8. After fork it writes to nothing of the parent's: a child makes its own trace at its first CUDA
+//    call.
 #pragma once
 
 #include <string_view>
