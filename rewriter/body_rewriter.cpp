@@ -227,7 +227,10 @@ private:
 
 std::string add_checks(Body& body, const BodyContext& context, std::vector<Site>& sites) {
   for (const ptx::Register& each : body.registers) {
-    if (each.name.starts_with("%gmt_")) return "it has registers of such names already";
+    if (each.name.starts_with("%gmt_")) return "it has names of checked code already";
+  }
+  for (const ptx::Label& label : body.labels) {
+    if (label.name.starts_with("$gmt_")) return "it has names of checked code already";
   }
   if (std::string reason = flatten_scopes(body, context.names); !reason.empty()) return reason;
   BodyRewriter(body, context, sites).rewrite();

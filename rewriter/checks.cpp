@@ -57,7 +57,8 @@ std::uint32_t Checks::entry(Into& into, const Address& address, std::uint32_t& i
   const std::uint32_t at = reg(Type::kB64);
   code_.add(into, "mad.wide.u32", {Code::reg(at), Code::reg(index), Code::number(2), table(into)});
   const std::uint32_t value = reg(Type::kB32);
-  code_.add(into, "ld.global.s16", {Code::reg(value), code_.address(at, 0)});
+  // Not coherent: the table may change while the kernel runs, and each of its states is right then.
+  code_.add(into, "ld.global.nc.s16", {Code::reg(value), code_.address(at, 0)});
   return value;
 }
 
@@ -110,7 +111,7 @@ Checks::NamedBlock Checks::named_block(Into& into, std::uint32_t pointer, std::u
   const auto blocks = (std::int64_t{2} << (options_.window_bits - kGranuleBits)) -
                       static_cast<std::int64_t>(kFirstBlock * sizeof(Block));
   code_.add(into, "add.s64", {Code::reg(at), Code::reg(at), Code::number(blocks)});
-  code_.add(into, "ld.global.v2.u64",
+  code_.add(into, "ld.global.nc.v2.u64",
             {code_.vector({Code::reg(block.begin), Code::reg(block.end)}), code_.address(at, 0)});
   code_.add(
     into, "setp.ge.and.u64",

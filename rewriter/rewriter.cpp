@@ -73,17 +73,16 @@ public:
     }
     if (std::ranges::count(forms_, Form::kBoth) == 0) return std::move(result_);
     if (std::string reason = why_not(); !reason.empty()) {
-      for (std::uint32_t i = 0; i < forms_.size(); ++i) {
-        if (forms_[i] != Form::kPlain && given_.functions()[i].is_entry) leave_plain(i, reason);
-      }
+      leave_all_plain(reason);
       return std::move(result_);
     }
-    for (const ptx::Variable& variable : given_.variables()) {
-      if (!variable.name.starts_with("__gmt_")) continue;
-      result_.unchecked.push_back({{}, "it is rewritten already"});
-      return std::move(result_);
+    try {
+      write();
+    } catch (const ptx::ParseError& error) { // of what was written
+      result_ = {};
+      result_.text = given_.text();
+      leave_all_plain(error.what());
     }
-    write();
     return std::move(result_);
   }
 
@@ -92,7 +91,17 @@ private:
     if (given_.address_size() != 64) return "its addresses have 32 bits";
     if (given_.target() < 70) return "it is for a device before Volta";
     if (end_of_head(given_) == std::string_view::npos) return "its head has no line of its own";
+    const auto is_ours = [](const auto& named) { return named.name.starts_with("__gmt_"); };
+    if (std::ranges::any_of(given_.variables(), is_ours) ||
+        std::ranges::any_of(given_.functions(), is_ours))
+      return "it has names of checked code already";
     return {};
+  }
+
+  void leave_all_plain(const std::string& reason) {
+    for (std::uint32_t i = 0; i < forms_.size(); ++i) {
+      if (given_.functions()[i].is_entry && forms_[i] != Form::kPlain) leave_plain(i, reason);
+    }
   }
 
   void leave_plain(std::uint32_t function, std::string reason) {
@@ -214,9 +223,16 @@ private:
     } else if (function.is_entry) {
       result_.kernels.emplace_back(function.name);
     }
-    std::string text = "\n" + checked_head(*module_, function) + "{\n";
+    std::string text = "\n" + checked_head(*module_, function) + limit_of(function) + "{\n";
     ptx::print_body(*module_, function, *body, text);
     return text + "}\n";
+  }
+
+  std::string limit_of(const Function& function) const {
+    const bool has_limit = !function.is_entry || function.max_registers != 0;
+    if (has_limit || options_.most_registers == nullptr) return {};
+    const std::uint32_t most = options_.most_registers(function.name);
+    return most == 0 ? std::string() : ".maxnreg " + std::to_string(most) + "\n";
   }
 
   std::optional<Body> checked_only(const Function& function) {

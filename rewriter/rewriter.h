@@ -58,6 +58,9 @@ struct Options {
   Bounds bounds = Bounds::kInLoops;
   std::uint32_t records = 16384;                          // room of kRecords
   std::function<bool(std::string_view kernel)> is_chosen; // null: all
+  // The checked form of a kernel may use so many registers, which it then stores in the exact
+  // checks; 0: as many as it needs. More than the plain form has may leave fewer warps resident.
+  std::function<std::uint32_t(std::string_view kernel)> most_registers; // null: 0
 };
 
 // Entries of the table. A positive one says how many bytes of the 512 are valid, from the first.

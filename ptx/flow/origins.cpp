@@ -11,6 +11,8 @@
 namespace gmt::ptx {
 namespace {
 
+// Compilers' code needs a few. Code that is written backwards could need one for each instruction.
+constexpr int kMostPasses = 64;
 constexpr Origin kNumber{OriginKind::kNumber};
 constexpr Origin kSeveral{OriginKind::kSeveral};
 
@@ -46,11 +48,12 @@ public:
         if (id != kNone) origins_[id] = kSeveral;
       }
     }
-    do {
+    for (int pass = 0; pass < kMostPasses; ++pass) {
       changed_ = false;
       for (const Instruction& instruction : body_.instructions) apply(instruction);
-    } while (changed_);
-    return std::move(origins_);
+      if (!changed_) return std::move(origins_);
+    }
+    return std::vector<Origin>(origins_.size(), kSeveral);
   }
 
 private:
@@ -103,7 +106,8 @@ private:
 
   void load_parameter(const Instruction& instruction) {
     const Operand& from = *body_.parts(body_.operand(instruction, 1));
-    const Type type = type_named(body_.mnemonic(instruction).modifiers.back());
+    const auto& modifiers = body_.mnemonic(instruction).modifiers;
+    const Type type = modifiers.empty() ? Type::kNone : type_named(modifiers.back());
     const std::uint32_t bytes = size_of(type);
     for (std::size_t i = 0; i < accesses_.writes.size(); ++i) {
       const auto offset = from.offset + static_cast<std::int64_t>(i * bytes);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// rewrite_ptx [--bounds never|loops|always] [--table ADDRESS] IN OUT: writes the PTX of IN with
-// checks to OUT, and OUT.sites with a line for each site. What is not checked is said on stderr.
+// rewrite_ptx [--bounds never|loops|always] [--table ADDRESS] [--registers FILE] IN OUT: writes the
+// PTX of IN with checks to OUT, and OUT.sites with a line for each site. What is not checked is
+// said on stderr. A line of FILE is a kernel and how many registers its checked form may use.
 #include <cstdio>
 #include <exception>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +22,17 @@ bool set_option(Options& options, std::string_view name, const std::string& valu
   if (name == "--table") {
     options.table = std::stoull(value, nullptr, 0);
     return true;
+  }
+  if (name == "--registers") {
+    std::map<std::string, std::uint32_t, std::less<>> most;
+    std::ifstream file(value);
+    std::string kernel;
+    for (std::uint32_t count = 0; file >> kernel >> count;) most[kernel] = count;
+    options.most_registers = [most](std::string_view asked) {
+      const auto found = most.find(asked);
+      return found == most.end() ? 0 : found->second;
+    };
+    return !most.empty();
   }
   if (name != "--bounds") return false;
   if (value == "never") options.bounds = Bounds::kNever;
@@ -48,7 +62,9 @@ int rewrite_file(int argc, char** argv) {
     else if (i + 1 == argc || !set_option(options, word, argv[++i])) paths.clear();
   }
   if (paths.size() != 2) {
-    std::fprintf(stderr, "usage: %s [--bounds never|loops|always] [--table ADDRESS] IN OUT\n",
+    std::fprintf(stderr,
+                 "usage: %s [--bounds never|loops|always] [--table ADDRESS] [--registers FILE] IN "
+                 "OUT\n",
                  argv[0]);
     return 2;
   }

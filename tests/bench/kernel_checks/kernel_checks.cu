@@ -300,7 +300,8 @@ int main(int argc, char** argv) {
   // Code for an address that the driver did not give cannot run.
   std::vector<Form> forms = {load(argv[1], "plain")};
   if (options.table == kTableAt) {
-    for (const char* form : {"never", "loops", "always"}) forms.push_back(load(argv[1], form));
+    for (const char* form : {"never", "loops", "always", "capped"})
+      forms.push_back(load(argv[1], form));
   }
   forms.push_back(load(argv[1], "constant"));
   Sizes sizes(small);

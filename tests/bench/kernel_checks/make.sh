@@ -10,4 +10,9 @@ for bounds in never loops always; do
   "$rewrite" --bounds $bounds --table 0x500000000000 "$folder/plain.ptx" "$folder/$bounds.ptx"
 done
 "$rewrite" "$folder/plain.ptx" "$folder/constant.ptx"
+# As "loops", with not many more registers than the plain form: nearly as many warps are resident.
+ptxas -v -arch=sm_90 -o /dev/null "$folder/plain.ptx" 2>&1 |
+  sed -n "s/.*Compiling entry function '\([^']*\)'.*/\1/p; s/.*Used \([0-9]*\) registers.*/\1/p" |
+  paste -d' ' - - | awk '{ n = int(($2 + 7) / 8) * 8 + 8; print $1, n < 40 ? 40 : n }' > "$folder/registers"
+"$rewrite" --bounds loops --table 0x500000000000 --registers "$folder/registers" "$folder/plain.ptx" "$folder/capped.ptx"
 nvcc -std=c++20 -O2 -I "$here/../../.." -o "$folder/kernel_checks" "$here/kernel_checks.cu" -lcuda -L"$(dirname "$(command -v nvcc)")/../lib64/stubs"

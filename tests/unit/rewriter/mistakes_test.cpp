@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ptx/syntax/ptx.h"
 #include "tests/unit/rewriter/support/checked_world.h"
 
 namespace gmt::rewriter {
@@ -266,6 +267,19 @@ TEST(Rewriter, FunctionsThatKernelsCall) {
   EXPECT_EQ(rewritten.text.find("__gmt_checked_g"), std::string::npos);
   EXPECT_NE(rewritten.text.find("call __gmt_checked_f, (x)"), std::string::npos);
   EXPECT_TRUE(rewritten.unchecked.empty());
+}
+
+TEST(Rewriter, RegistersOfTheCheckedForm) {
+  const std::string text = std::string(kHead) + ".visible .entry k()\n.maxntid 64\n{ ret; }\n" +
+                           ".visible .entry limited() .maxnreg 32 { ret; }\n";
+  Options options;
+  options.most_registers = [](std::string_view) { return 40; };
+  const Rewritten rewritten = rewrite(text, options);
+  const ptx::Module module = ptx::parse_module(rewritten.text);
+  EXPECT_EQ(module.find_function("k")->max_registers, 0u);
+  EXPECT_EQ(module.find_function("__gmt_checked_k")->max_registers, 40u);
+  EXPECT_EQ(module.find_function("__gmt_checked_k")->max_threads[0], 64u);
+  EXPECT_EQ(module.find_function("__gmt_checked_limited")->max_registers, 32u);
 }
 
 TEST(Rewriter, WhyAKernelStaysPlain) {
