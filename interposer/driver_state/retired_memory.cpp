@@ -71,15 +71,22 @@ void begin_block(std::uint64_t address, std::uint64_t bytes) noexcept {
   }
 }
 
+// What becomes of a block's addresses: the driver gives them back, or keeps the mapping for other
+// memory in it, of which this library may know nothing.
+enum class Mapping : bool { kEnds, kStays };
+
 // The block's size, 0 if it is not followed.
-std::uint64_t end_block(std::uint64_t address) noexcept {
+std::uint64_t end_block(std::uint64_t address, Mapping mapping) noexcept {
   for (auto& block : bucket_of(address).block) {
     std::uint64_t there = block.address.load(std::memory_order_acquire);
     if (there != address) continue;
     const std::uint64_t bytes = block.bytes.load(std::memory_order_relaxed);
     if (!block.address.compare_exchange_strong(there, 0)) return 0;
-    for_each_piece(address, bytes, [](std::atomic<std::uint16_t>& piece) noexcept {
-      const std::uint16_t before = piece.fetch_or(kPieceWasUsed, std::memory_order_relaxed);
+    for_each_piece(address, bytes, [mapping](std::atomic<std::uint16_t>& piece) noexcept {
+      const std::uint16_t before =
+        mapping == Mapping::kEnds
+          ? piece.fetch_or(kPieceWasUsed, std::memory_order_relaxed)
+          : piece.fetch_and(static_cast<std::uint16_t>(~kPieceWasUsed), std::memory_order_relaxed);
       if ((before & ~kPieceWasUsed) != 0) piece.fetch_sub(1, std::memory_order_relaxed);
     });
     any_retired_memory.store(true, std::memory_order_relaxed);
@@ -110,10 +117,13 @@ void follow_retired_memory(const Record& record) noexcept {
   }
   const trace::FreeView release(record);
   if (release.address() == 0) return;
-  std::uint64_t done = end_block(release.address());
+  // Small pinned blocks share a mapping of 2 MiB with what the driver needs itself (H100, 580).
+  const bool stays =
+    release.function() == trace::FreeFunction::kMemFreeHost && host_reads_now(release.address());
+  std::uint64_t done = end_block(release.address(), stays ? Mapping::kStays : Mapping::kEnds);
   if (release.function() != trace::FreeFunction::kMemUnmap) return;
   while (done != 0 && done < release.bytes()) { // mappings side by side end together
-    const std::uint64_t more = end_block(release.address() + done);
+    const std::uint64_t more = end_block(release.address() + done, Mapping::kEnds);
     if (more == 0) return;
     done += more;
   }

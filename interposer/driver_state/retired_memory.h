@@ -5,7 +5,8 @@
 //
 // Kept is how many live blocks touch each piece of 2 MiB, which is the least that a driver maps.
 // What finds no room is not followed: then a piece looks alive, or dead too early, and nothing is
-// known or asked in vain. Stream-ordered memory is left out: a pool keeps its addresses until it is
+// known or asked in vain. A pinned block that the host still reads behind its release has left its
+// piece to the driver. Stream-ordered memory is left out: a pool keeps its addresses until it is
 // destroyed (H200, driver 580.159.04). Nothing here takes a lock or allocates.
 #pragma once
 

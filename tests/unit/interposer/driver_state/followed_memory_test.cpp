@@ -74,6 +74,19 @@ TEST_F(RetiredMemory, EndsWithTheNextBlock) {
   EXPECT_TRUE(is_retired(kBase));
 }
 
+TEST_F(RetiredMemory, IsNoneWhereTheDriverKeepsTheMapping) {
+  void* const page = mmap(nullptr, kHostPage, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  const auto address = reinterpret_cast<std::uint64_t>(page);
+  follow(allocation(address, 512, MemoryKind::kPinned));
+  follow(release(address, FreeFunction::kMemFreeHost));
+  EXPECT_FALSE(is_retired(address));
+  ASSERT_EQ(munmap(page, kHostPage), 0);
+  follow(allocation(address, 512, MemoryKind::kPinned));
+  follow(release(address, FreeFunction::kMemFreeHost));
+  EXPECT_TRUE(is_retired(address));
+}
+
 TEST_F(RetiredMemory, IsNoneOfAPool) {
   follow(allocation(kBase, kPiece, MemoryKind::kStreamOrdered));
   follow(release(kBase, FreeFunction::kMemFreeAsync));
