@@ -63,7 +63,8 @@ void set_entry(std::uint64_t address, std::int32_t entry, std::uint64_t count = 
 // A block with one poisoned granule behind it.
 CUdeviceptr allocate(std::size_t bytes) {
   CUdeviceptr address = 0;
-  OK(cuMemAlloc(&address, bytes + 1024));
+  OK(cuMemAlloc(&address, bytes + 1536));
+  address = (address + 511) / 512 * 512;
   if (address < options.window || address + bytes >= options.window + (1ull << options.window_bits))
     std::printf("%llx is outside the window\n", address);
   const Block block{address, address + bytes};

@@ -78,9 +78,9 @@ CUfunction function_of(const Form& form, const char* name) {
   return function;
 }
 
-void launch(const Form& form, const Case& c) {
-  OK(cuLaunchKernel(function_of(form, c.name), c.grid.x, c.grid.y, c.grid.z, c.block.x, c.block.y,
-                    c.block.z, 0, nullptr, const_cast<void**>(c.arguments.data()), nullptr));
+void launch(CUfunction function, const Case& c) {
+  OK(cuLaunchKernel(function, c.grid.x, c.grid.y, c.grid.z, c.block.x, c.block.y, c.block.z, 0,
+                    nullptr, const_cast<void**>(c.arguments.data()), nullptr));
 }
 
 float time_of(const Form& form, const Case& c, int times) {
@@ -88,10 +88,11 @@ float time_of(const Form& form, const Case& c, int times) {
   OK(cuEventCreate(&begin, 0));
   OK(cuEventCreate(&end, 0));
   std::vector<float> all;
-  launch(form, c);
+  const CUfunction function = function_of(form, c.name);
+  launch(function, c);
   for (int i = 0; i < times; ++i) {
     OK(cuEventRecord(begin, nullptr));
-    launch(form, c);
+    launch(function, c);
     OK(cuEventRecord(end, nullptr));
     OK(cuEventSynchronize(end));
     float milliseconds = 0;
@@ -104,7 +105,7 @@ float time_of(const Form& form, const Case& c, int times) {
 
 std::vector<char> result_of(const Form& form, const Case& c) {
   OK(cuMemsetD8(c.out, 0, c.out_bytes));
-  launch(form, c);
+  launch(function_of(form, c.name), c);
   std::vector<char> bytes(c.out_bytes);
   OK(cuMemcpyDtoH(bytes.data(), c.out, c.out_bytes));
   return bytes;
@@ -157,7 +158,7 @@ void make_mistakes(const std::vector<Form>& forms) {
   for (std::size_t f = 1; f < forms.size(); ++f) {
     for (const Case& c : cases) {
       const std::uint64_t before = mistakes_of(forms[f]);
-      launch(forms[f], c);
+      launch(function_of(forms[f], c.name), c);
       OK(cuCtxSynchronize());
       const std::uint64_t found = mistakes_of(forms[f]) - before;
       const std::uint64_t wanted = 40u * (c.arguments.size() - 1);
