@@ -65,8 +65,8 @@ bool is_opcode(std::string_view word);
 // Whether results of this instruction may differ from a GPU's.
 bool is_inexact(const Opcode& opcode, const Mnemonic& mnemonic);
 
-// Whether the name or the column `forms` has the word: by itself, as a type, or in a group of words that say
-// how visible, where, how cached or how wide an access is (ptx/opcodes/words.cpp).
+// Whether the name or the column `forms` has the word: by itself, as a type, or in a group of words
+// that say how visible, where, how cached or how wide an access is (ptx/opcodes/words.cpp).
 bool names_word(const Opcode& opcode, std::string_view word);
 
 // The types that an instruction names, in the order of its words.
