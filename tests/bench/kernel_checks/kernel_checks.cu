@@ -183,7 +183,7 @@ struct Sizes {
 
   explicit Sizes(bool small)
       : n(small ? 1 << 16 : 1 << 26), n4(n / 4), count(static_cast<int>(n)), w(small ? 256 : 8192),
-        cube(small ? 32 : 384), m(small ? 128 : 2048), k(small ? 16 : 112),
+        cube(small ? 32 : 384), m(small ? 128 : 2048), k(small ? 16 : 88),
         rows(small ? 1 << 10 : 1 << 20), paths(small ? 128 : 4096),
         stars(small ? 1 << 10 : 1 << 14) {}
 };
