@@ -242,7 +242,13 @@ class Dialect(unittest.TestCase):
     FOLDERS = ("analyzer", "device_hooks", "interposer", "ptx", "simulated_cuda", "trace")
     BARE = re.compile(r"(?<![\w:.>])(?:size_t|u?int(?:8|16|32|64)_t|u?intptr_t|ptrdiff_t)\b")
     # Installed under another name than they have here, so they find each other by where they lie.
-    INSTALLED = ("device_hooks/include/", "trace/device_ring.h", "trace/format.h", "trace/record_words.h")
+    INSTALLED = (
+        "device_hooks/include/",
+        "trace/device_ring.h",
+        "trace/format.h",
+        "trace/packed_words.h",
+        "trace/record_words.h",
+    )
 
     def test_integers_are_of_std(self):
         found = [f"{path}: {word}" for path in files(*self.FOLDERS) for word in self.BARE.findall(code_of(path))]

@@ -42,20 +42,9 @@ inline constexpr unsigned kSubRings = 32; // what the interposer makes; a power 
 inline constexpr unsigned kMaxDeviceSites = 4096;
 inline constexpr unsigned kGridTableEntries = 1024;
 
-// What a kernel called; the low 4 flag bits of kDeviceAlloc and kDeviceFree.
-enum class DeviceOp : std::uint8_t {
-  kMalloc = 1,
-  kFree = 2,
-  kAlignedMalloc = 3,
-  kNew = 4,
-  kNewArray = 5,
-  kDelete = 6,
-  kDeleteArray = 7,
-};
+// DeviceOp: the low 4 flag bits of kDeviceAlloc and kDeviceFree.
 inline constexpr std::uint16_t kDeviceOpMask = 15;
-// The next two flag bits of kDeviceFree: what kind of memory the pointer's window says it is in
-// (__isShared, __isLocal). The windows lie elsewhere in every process, so only the kernel knows.
-enum class DeviceSpace : std::uint8_t { kUnknown = 0, kShared = 1, kLocal = 2 };
+// DeviceSpace: the next two flag bits of kDeviceFree.
 inline constexpr unsigned kDeviceSpaceShift = 4;
 inline constexpr std::uint16_t kDeviceSpaceMask = 3 << kDeviceSpaceShift;
 // The flags of a kDeviceAlloc or kDeviceFree.

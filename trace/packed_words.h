@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flags of records, and words that hold several numbers: how they are packed and unpacked. C++17,
-// includes nothing of ours and nothing of CUDA's.
+// includes nothing of CUDA's.
 #pragma once
 
 #include <cstdint>
+
+#include "vocabulary.h" // beside this file also where device_hooks installs both
 
 #if defined(__CUDACC__) // nvcc lets kernels call only what says that they may
 #define GMT_HOST_DEVICE __host__ __device__
@@ -12,9 +14,6 @@
 #endif
 
 namespace gmt::trace {
-
-// Where memory of a copy's side lives as the call declares it.
-enum class Side : std::uint8_t { kUnified = 0, kHost = 1, kDevice = 2, kArray = 3 };
 
 // Flags common to all kinds; the low 12 bits belong to the kind.
 inline constexpr std::uint16_t kCommonFlags = 0xf000;
@@ -76,11 +75,6 @@ constexpr std::uint64_t argument_address(std::uint64_t word) {
 constexpr unsigned argument_parameter(std::uint64_t word) {
   return static_cast<unsigned>(word >> kArgumentShift);
 }
-
-struct Index3 {
-  unsigned x, y, z;
-};
-constexpr bool operator==(Index3 a, Index3 b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
 
 // A launch's grid: x:32 y:16 z:16 (low to high).
 constexpr std::uint64_t pack_grid(Index3 grid) {

@@ -63,6 +63,7 @@ def check_files(prefix, build):
         "include/gpumemtrace/gtest.h",
         "include/gpumemtrace/trace/device_ring.h",
         "include/gpumemtrace/trace/packed_words.h",
+        "include/gpumemtrace/trace/vocabulary.h",
         "include/gpumemtrace/trace/record_words.h",
         "include/gpumemtrace/trace/records.def",
         "lib/cmake/gpumemtrace/gpumemtrace-config.cmake",

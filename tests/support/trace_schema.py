@@ -71,7 +71,7 @@ def read_records(path=TRACE / "records.def"):
     return records
 
 
-def enumeration(name, paths=(TRACE / "format.h", TRACE / "kernel_faults.h")):
+def enumeration(name, paths=(TRACE / "format.h", TRACE / "vocabulary.h", TRACE / "kernel_faults.h")):
     """An `enum class` as an IntEnum: kGraphNode is GRAPH_NODE."""
     text = re.sub(r"//[^\n]*", "", "".join(path.read_text(encoding="utf-8") for path in paths))
     body = re.search(rf"enum class {name} : [\w:]+ \{{(.*?)\}};", text, re.S)[1]
