@@ -102,6 +102,28 @@ class Layers(unittest.TestCase):
         offenders = [f"{path}: {found}" for path in files("analyzer") for found in numbered.findall(code_of(path))]
         self.assertEqual(offenders, [])
 
+    def test_the_format_of_records_ends_at_the_reader(self):
+        """trace_reader makes events of records; who shows records, or moves them, is left out."""
+        wire = re.compile(r"^trace/(format|records|record_words|packed_words|device_ring|ring_reader)\.h$")
+        shows = ("analyzer/trace_reader/", "analyzer/command/dump/", "analyzer/command/run/")
+        looks_for_a_symbol = "analyzer/device_code/malloc_scan.cpp"
+        known = {}
+
+        def reaches(path):
+            """The include by which the format comes in; None if it does not."""
+            if path not in known:
+                known[path] = None
+                there = [name for name in includes_of(path) if os.path.exists(os.path.join(SOURCES, name))]
+                known[path] = next((name for name in there if wire.match(name) or reaches(name)), None)
+            return known[path]
+
+        paths = [path for path in files("analyzer") if not path.startswith(shows) and path != looks_for_a_symbol]
+        self.assertGreater(len(paths), 300)
+        self.assertEqual([f"{path}: {reaches(path)}" for path in paths if reaches(path)], [], "include model/event.h")
+        of_records = re.compile(r"\btrace::(?:\w+(?:View|Word|Column)|Payload|Kind|k\w*Flag\w*)\b")
+        offenders = [f"{path}: {found}" for path in paths for found in of_records.findall(code_of(path))]
+        self.assertEqual(offenders, [], "what an event says stands in model/call_events.h and model/stated_events.h")
+
     def test_comments_do_not_say_who_uses_a_file(self):
         """Such lists are never kept right."""
         users = re.compile(r"^//.*\b(Used|Called|Read|Filled|Made|Fed|Asked|Shared|Seen) by\b|^//.*'s only\b", re.M)

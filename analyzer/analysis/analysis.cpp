@@ -111,7 +111,7 @@ void TraceAnalysis::replay() {
     const std::span<const Verdict> verdicts = heap_.apply(*e);
     model_.follow_call(*e, heap_);
     if (model_.ranges().any()) note_peak_range(process_.totals, *e, heap_, model_.ranges());
-    if (e->kind == trace::Kind::kCopy) copies_.add(*e, heap_);
+    if (e->kind == EventKind::kCopy) copies_.add(*e, heap_);
     detectors_.on_event(*e, arbiter_.settle(*e, verdicts), heap_, findings_);
   }
   findings_.at_end();

@@ -23,7 +23,7 @@ public:
   std::span<const Verdict> settle(const Event& e, std::span<const Verdict> verdicts) const {
     if (verdicts.empty()) return verdicts;
     const bool is_uncertain =
-      memory_lost_from_ != 0 && e.succeeded() && trace::order_of(e.order) >= memory_lost_from_;
+      memory_lost_from_ != 0 && e.succeeded() && e.order >= memory_lost_from_;
     if (is_uncertain || belongs_to_device_heap(e)) return {};
     return verdicts;
   }

@@ -66,7 +66,7 @@ void Dispatch::sort_by_kind() {
   for (unsigned kind = 0; kind < by_kind_.size(); ++kind) {
     by_kind_[kind].clear();
     for (const auto& detector : detectors_) {
-      const bool wanted = (detector->wants() & wants(static_cast<trace::Kind>(kind))) != 0;
+      const bool wanted = (detector->wants() & wants(static_cast<EventKind>(kind))) != 0;
       if (wanted) by_kind_[kind].push_back(detector.get());
     }
   }

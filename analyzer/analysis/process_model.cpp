@@ -43,58 +43,54 @@ EndOfTrace ProcessModel::end() {
 void ProcessModel::note(const Event& e) {
   names_.follow(e);
   switch (e.kind) {
-  case trace::Kind::kName: note_name(e); break;
-  case trace::Kind::kKernel: note_kernel(e); break;
-  case trace::Kind::kDevice: note_device(e); break;
-  case trace::Kind::kRange: ranges_.on_range(e); break;
-  case trace::Kind::kExit: last_words_.follow(e); break;
-  case trace::Kind::kExecution:
+  case EventKind::kName: note_name(e); break;
+  case EventKind::kKernel: note_kernel(e); break;
+  case EventKind::kDevice: note_device(e); break;
+  case EventKind::kRange: ranges_.on_range(e); break;
+  case EventKind::kExit: last_words_.follow(e); break;
+  case EventKind::kExecution:
     executions_.follow(e, [this](std::uint64_t id) { return text(id); });
     // Behind it calls answer 702, of which "not checked" has the reason
-    if (trace::ExecutionView(e).op() == trace::ExecutionOp::kStopped) ++fatal_faults_;
+    if (e.execution().op == trace::ExecutionOp::kStopped) ++fatal_faults_;
     break;
-  case trace::Kind::kGuardCounts:
-  case trace::Kind::kGuardExport: note_guard(e); break;
-  case trace::Kind::kFault: fatal_faults_ += trace::FaultView(e).gpu_error() != 0 ? 1 : 0; break;
+  case EventKind::kGuardCounts:
+  case EventKind::kGuardExport: note_guard(e); break;
+  case EventKind::kFault: fatal_faults_ += e.fault().gpu_error != 0 ? 1 : 0; break;
   default: break;
   }
 }
 
 void ProcessModel::note_name(const Event& e) {
-  const trace::NameView name(e);
-  const auto kernel = kernels_.find(name.handle());
-  if (kernel != kernels_.end() && NameTable::is_whole(name))
-    kernel->second.name = names_.handle_name(name.handle());
+  const event::Name& name = e.name();
+  const auto kernel = kernels_.find(name.handle);
+  if (kernel != kernels_.end() && name.is_whole)
+    kernel->second.name = names_.handle_name(name.handle);
 }
 
 // A handle may be given out again for another function: the newest description counts, its name
 // follows it.
 void ProcessModel::note_kernel(const Event& e) {
-  const trace::KernelView view(e);
-  const trace::Payload words = view.parameters();
-  if (view.parameter_count() > words.size()) return;
-  Kernel& kernel = kernels_[view.function()];
+  const event::Kernel& view = e.kernel();
+  if (view.parameter_count > view.parameters.size()) return;
+  Kernel& kernel = kernels_[view.function];
   kernel = {};
-  for (std::size_t i = 0; i < view.parameter_count(); ++i) {
-    const auto [offset, bytes] = trace::halves_of(words[i]);
-    kernel.parameters.push_back({offset, bytes});
-  }
+  for (const auto& [offset, bytes] : view.parameters) kernel.parameters.push_back({offset, bytes});
 }
 
 void ProcessModel::note_device(const Event& e) {
-  const trace::DeviceView device(e);
-  if (device_number(device.ordinal()) < 0) return;
-  devices_[device_number(device.ordinal())] = {
-    .name = std::string(text(device.name())),
-    .bytes = device.bytes(),
-    .texture_alignment = device.texture_alignment(),
-    .texture_pitch_alignment = device.texture_pitch_alignment(),
-    .surface_alignment = device.surface_alignment(),
-    .largest_pitch = device.largest_pitch(),
-    .compute_capability = static_cast<std::uint32_t>(device.compute_capability()),
-    .reads_pageable_memory = device.reads_pageable_memory() != 0,
-    .uses_host_page_tables = device.uses_host_page_tables() != 0,
-    .concurrent_managed = device.concurrent_managed() != 0};
+  const event::Device& device = e.device();
+  if (device_number(device.ordinal) < 0) return;
+  devices_[device_number(device.ordinal)] = {
+    .name = std::string(text(device.name)),
+    .bytes = device.bytes,
+    .texture_alignment = device.texture_alignment,
+    .texture_pitch_alignment = device.texture_pitch_alignment,
+    .surface_alignment = device.surface_alignment,
+    .largest_pitch = device.largest_pitch,
+    .compute_capability = static_cast<std::uint32_t>(device.compute_capability),
+    .reads_pageable_memory = device.reads_pageable_memory,
+    .uses_host_page_tables = device.uses_host_page_tables,
+    .concurrent_managed = device.concurrent_managed};
 }
 
 bool ProcessModel::fences_tensors() const {
@@ -110,23 +106,18 @@ bool ProcessModel::is_loaded(std::string_view words) const {
 
 // Threads write the counts as they grow: the record with the highest ones is the newest.
 void ProcessModel::note_guard(const Event& e) {
-  if (e.kind == trace::Kind::kGuardExport) {
+  if (e.kind == EventKind::kGuardExport) {
     ++guard_.exports;
     return;
   }
-  const trace::GuardCountsView counts(e);
+  const event::GuardCounts& counts = e.guard_counts();
   const auto raise = [](std::uint64_t& known, std::uint64_t now) { known = std::max(known, now); };
-  raise(guard_.fenced, counts.fenced());
-  raise(guard_.most_bytes, counts.most_bytes());
-  raise(guard_.checked, counts.checked());
-  raise(guard_.unchecked, counts.unchecked());
-  raise(guard_.reused, counts.reused());
-  const std::uint64_t plain[] = {counts.in_capture(),   counts.no_memory(), counts.no_addresses(),
-                                 counts.over_limit(),   counts.too_small(), counts.not_sampled(),
-                                 counts.exported(),     counts.excluded(),  counts.shared_pool(),
-                                 counts.not_supported()};
-  static_assert(std::size(plain) == static_cast<std::size_t>(trace::GuardPlain::kCount));
-  for (std::size_t i = 0; i < guard_.plain.size(); ++i) raise(guard_.plain[i], plain[i]);
+  raise(guard_.fenced, counts.fenced);
+  raise(guard_.most_bytes, counts.most_bytes);
+  raise(guard_.checked, counts.checked);
+  raise(guard_.unchecked, counts.unchecked);
+  raise(guard_.reused, counts.reused);
+  for (std::size_t i = 0; i < guard_.plain.size(); ++i) raise(guard_.plain[i], counts.plain[i]);
 }
 
 // In which ranges blocks are allocated.

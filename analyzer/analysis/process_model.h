@@ -39,7 +39,7 @@ public:
     if (!is_call(e.kind)) note(e);
     ranges_.follow(e);
     gaps_.follow(e);
-    now_ = trace::order_of(e.order);
+    now_ = e.order;
     if (e.api >= known_calls_ && e.api != trace::kNoApi) ++nameless_calls_;
   }
   // The same event, behind Heap::apply().

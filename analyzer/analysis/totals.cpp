@@ -7,38 +7,36 @@
 namespace gmt {
 namespace {
 
-using trace::Kind;
+using Kind = EventKind;
 
 // Neither what was only looked up, nor parts of what is counted already.
 bool counts(trace::MemoryKind memory_kind) {
   return can_leak(memory_kind) && memory_kind != trace::MemoryKind::kSubAllocation;
 }
 
-// An address, array or function of 0, in the first word of what is counted.
-bool names_nothing(const Event& e) {
-  return trace::RecordView(e).word(trace::AllocWord::address) == 0;
-}
+// An address, array or function of 0.
+bool names_nothing(const Event& e) { return e.subject().first == 0; }
 
 } // namespace
 
 void count(Totals& totals, const Event& e) {
   if (!is_call(e.kind)) return;
   ++totals.events;
-  const bool is_own = (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) == 0;
+  const bool is_own = !e.is_nested && !e.from_runtime;
   if (e.kind == Kind::kLaunch && e.in_flight() && is_own) ++totals.unfinished_launches;
   if (!e.succeeded() || !is_own || names_nothing(e)) return;
   switch (e.kind) {
   case Kind::kAlloc:
-    if (!counts(trace::AllocView(e).memory_kind())) break;
+    if (!counts(e.allocation().memory_kind)) break;
     ++totals.allocations;
-    totals.allocated_bytes += trace::AllocView(e).bytes();
+    totals.allocated_bytes += e.allocation().bytes;
     break;
   case Kind::kFree:
-    if (trace::FreeView(e).function() != trace::FreeFunction::kRegionUnregister) ++totals.frees;
+    if (e.free().function != trace::FreeFunction::kRegionUnregister) ++totals.frees;
     break;
   case Kind::kCopy:
     ++totals.copies;
-    totals.copied_bytes += trace::CopyView(e).bytes();
+    totals.copied_bytes += e.copy().bytes;
     break;
   case Kind::kLaunch: ++totals.launches; break;
   default: break;

@@ -9,7 +9,7 @@
 namespace gmt {
 namespace {
 
-using trace::Kind;
+using Kind = EventKind;
 
 // The one block that a launch's pointers lead into; null if they lead into several or none.
 const Access* only_argument(const Heap& heap) {
@@ -25,20 +25,20 @@ const Access* only_argument(const Heap& heap) {
 } // namespace
 
 void KernelUses::follow(const Event& e, const Heap& heap, const TraceNames& names) {
-  if (!e.succeeded() || (e.flags & trace::kFlagRuntime) != 0) return;
+  if (!e.succeeded() || e.from_runtime) return;
   if (e.kind == Kind::kLaunch) on_launch(e, heap, names);
   else if (e.kind == Kind::kCopy || e.kind == Kind::kSet) on_rows(e, heap);
 }
 
 void KernelUses::on_launch(const Event& e, const Heap& heap, const TraceNames& names) {
-  if ((e.flags & trace::kFlagNested) != 0) return;
-  KernelUse& use = uses_[std::string(names.handle_name(trace::LaunchView(e).function()))];
+  if (e.is_nested) return;
+  KernelUse& use = uses_[std::string(names.handle_name(e.launch().function))];
   const bool is_first = use.launches++ == 0;
   if (is_first) {
     use.first = e.stack;
     use.api = e.via != trace::kNoApi ? e.via : e.api;
   }
-  const Access* only = (e.flags & trace::kLaunchScanned) != 0 ? only_argument(heap) : nullptr;
+  const Access* only = e.launch().is_scanned ? only_argument(heap) : nullptr;
   if (is_first && only != nullptr) {
     use.memory = *only->block;
     use.memory->detail = nullptr;

@@ -76,7 +76,9 @@ int command_dump(const Settings& settings) {
     if (stack >= shown.size()) shown.resize(stack + std::size_t{1});
     if (stack != 0 && !shown[stack]) text += stack_line(event->stack, stream);
     shown[stack] = true;
-    text += dump_line(*event, names, event->log < logs.size() ? logs[event->log] : "?") + "\n";
+    text +=
+      dump_line(*event, stream.words(), names, event->log < logs.size() ? logs[event->log] : "?") +
+      "\n";
     if (text.size() >= kFlushBytes && !flush()) return 0;
   }
   for (const DeviceLogFiles& files : stream.trace().device_logs) {

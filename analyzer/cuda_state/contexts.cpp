@@ -33,32 +33,32 @@ bool is_sticky(std::uint16_t result) {
 void ContextTable::describe(const Event& e) {
   if (contexts_.size() <= e.context) contexts_.resize(std::size_t{e.context} + 1);
   Context& context = contexts_[e.context];
-  const trace::ContextView view(e);
-  context.handle = view.handle();
-  context.device = device_number(view.device());
-  context.is_primary = view.is_primary() == 1;
+  const event::Context& view = e.described_context();
+  context.handle = view.handle;
+  context.device = device_number(view.device);
+  context.is_primary = view.is_primary;
   context.is_known = true;
   if (first_context_ == 0) first_context_ = context.handle;
   if (first_context_ == context.handle) first_device_ = context.device;
 }
 
-void ContextTable::note_first(const trace::LifeView& life) {
+void ContextTable::note_first(const event::Life& life) {
   if (first_context_ != 0) return;
-  if (life.object() == ObjectClass::kContext && life.op() == LifeOp::kCreate)
-    first_context_ = life.handle();
-  if (life.object() == ObjectClass::kPrimaryContext && life.op() == LifeOp::kRetain) {
+  if (life.object == ObjectClass::kContext && life.op == LifeOp::kCreate)
+    first_context_ = life.handle;
+  if (life.object == ObjectClass::kPrimaryContext && life.op == LifeOp::kRetain) {
     first_context_ = life.context();
     first_device_ = device_number(life.device());
   }
 }
 
 std::optional<ContextEnd> ContextTable::on_life(const Event& e) {
-  const trace::LifeView life(e);
-  const LifeOp op = life.op();
+  const event::Life& life = e.life();
+  const LifeOp op = life.op;
   note_first(life);
-  if (life.object() == ObjectClass::kContext && op == LifeOp::kDestroy)
-    return ContextEnd{.handle = life.handle()};
-  if (life.object() != ObjectClass::kPrimaryContext) return std::nullopt;
+  if (life.object == ObjectClass::kContext && op == LifeOp::kDestroy)
+    return ContextEnd{.handle = life.handle};
+  if (life.object != ObjectClass::kPrimaryContext) return std::nullopt;
   const ContextEnd end{.device = device_number(life.device())};
   if (op == LifeOp::kReset) return end;
   if (op == LifeOp::kRetain) ++retained_[life.device()];
@@ -89,18 +89,18 @@ bool ContextTable::is_ended_by(std::uint16_t id, const ContextEnd& end) const {
 }
 
 bool ContextTable::is_ended_by(std::uint16_t id, const Event& newest) const {
-  if (newest.kind != trace::Kind::kLife || !newest.succeeded() || newest.from_runtime() ||
+  if (newest.kind != EventKind::kLife || !newest.succeeded() || newest.from_runtime ||
       !is_known(id))
     return false;
-  const trace::LifeView life(newest);
-  const LifeOp op = life.op();
-  const bool is_primary = life.object() == ObjectClass::kPrimaryContext;
+  const event::Life& life = newest.life();
+  const LifeOp op = life.op;
+  const bool is_primary = life.object == ObjectClass::kPrimaryContext;
   if (is_primary &&
       (op == LifeOp::kReset || (op == LifeOp::kRelease && last_release_ == newest.order))) {
     return is_ended_by(id, ContextEnd{.device = device_number(life.device())});
   }
-  const bool destroys = life.object() == ObjectClass::kContext && op == LifeOp::kDestroy;
-  return destroys && contexts_[id].handle == life.handle();
+  const bool destroys = life.object == ObjectClass::kContext && op == LifeOp::kDestroy;
+  return destroys && contexts_[id].handle == life.handle;
 }
 
 } // namespace gmt

@@ -58,7 +58,7 @@ private:
   bool is_known(std::uint16_t context) const {
     return context < contexts_.size() && contexts_[context].is_known;
   }
-  void note_first(const trace::LifeView& life);
+  void note_first(const event::Life& life);
 
   std::vector<Context> contexts_; // by number
   // Primary contexts: device -> seen retains

@@ -25,18 +25,18 @@ class LaunchLimitsTable {
 public:
   void add(const Event& e) { // a kLaunchLimits record
     if (by_order_.size() >= kMost) return;
-    const trace::LaunchLimitsView limits(e);
-    by_order_[limits.launch()] = {true,
-                                  limits.shared_bytes(),
-                                  limits.most_shared_bytes(),
-                                  limits.static_shared_bytes(),
-                                  limits.registers(),
-                                  limits.most_threads(),
-                                  limits.grid_y(),
-                                  limits.grid_z(),
-                                  limits.block_x(),
-                                  limits.block_y(),
-                                  limits.block_z()};
+    const event::LaunchLimits& limits = e.launch_limits();
+    by_order_[limits.launch] = {true,
+                                limits.shared_bytes,
+                                limits.most_shared_bytes,
+                                limits.static_shared_bytes,
+                                limits.registers,
+                                limits.most_threads,
+                                limits.grid_y,
+                                limits.grid_z,
+                                limits.block_x,
+                                limits.block_y,
+                                limits.block_z};
   }
   LaunchLimits find(std::uint64_t launch) const {
     const auto at = by_order_.find(launch);

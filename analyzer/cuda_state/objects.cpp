@@ -65,38 +65,38 @@ void ObjectTable::end(Class object, Handle handle, CudaObject& known, const Life
 }
 
 void ObjectTable::on_life(const Event& e) {
-  const trace::LifeView life(e);
-  const Class object = life.object();
+  const event::Life& life = e.life();
+  const Class object = life.object;
   if (!is_tracked(object)) return;
-  if (life.op() == LifeOp::kCreate) return make(object, life.handle(), e);
-  if (life.op() != LifeOp::kDestroy) return;
-  const auto at = objects_[index_of(object)].find(life.handle());
+  if (life.op == LifeOp::kCreate) return make(object, life.handle, e);
+  if (life.op != LifeOp::kDestroy) return;
+  const auto at = objects_[index_of(object)].find(life.handle);
   if (at == objects_[index_of(object)].end()) return;
   if (at->second.ended) destroyed_again_ = e.order;
-  else end(object, life.handle(), at->second, life_call(e));
+  else end(object, life.handle, at->second, life_call(e));
 }
 
 // Neither alive nor ended for sure: nothing is claimed.
 void ObjectTable::on_unsure(const Event& e) {
-  const trace::LifeView life(e);
-  if (life.op() != LifeOp::kDestroy) return;
-  auto& all = objects_[index_of(life.object())];
-  const auto at = all.find(life.handle());
+  const event::Life& life = e.life();
+  if (life.op != LifeOp::kDestroy) return;
+  auto& all = objects_[index_of(life.object)];
+  const auto at = all.find(life.handle);
   if (at != all.end() && !at->second.ended) all.erase(at);
 }
 
 void ObjectTable::on_bound(const Event& e) {
-  const trace::UseView use(e);
-  if (use.use() == trace::UseClass::kTexture)
-    make(ObjectClass::kTexture, use.object(), e, use.address());
-  if (use.use() == trace::UseClass::kSurface)
-    make(ObjectClass::kSurface, use.object(), e, use.address());
+  const event::Use& use = e.use();
+  if (use.use == trace::UseClass::kTexture)
+    make(ObjectClass::kTexture, use.object(), e, use.address);
+  if (use.use == trace::UseClass::kSurface)
+    make(ObjectClass::kSurface, use.object(), e, use.address);
 }
 
 // A capture may go to a graph that was there before.
 void ObjectTable::on_sync(const Event& e) {
-  const trace::SyncView sync(e);
-  if (sync.op() != trace::SyncOp::kEndCapture) return count_work();
+  const event::Sync& sync = e.sync();
+  if (sync.op != trace::SyncOp::kEndCapture) return count_work();
   const CudaObject* known = find(ObjectClass::kGraph, sync.graph());
   if (known == nullptr || known->ended) make(ObjectClass::kGraph, sync.graph(), e);
 }

@@ -25,7 +25,7 @@ public:
 
 private:
   int device_of(std::uint64_t context) const;
-  void on_access(const Event& e, const trace::LifeView& life);
+  void on_access(const Event& e, const event::Life& life);
 
   int first_device_ = -1;
   bool has_several_devices_ = false, is_unknown_ = false;

@@ -9,12 +9,12 @@ namespace gmt {
 using trace::LifeOp;
 
 void PoolTable::on_life(const Event& e) {
-  const trace::LifeView life(e);
-  if (life.object() != trace::ObjectClass::kPool) return;
-  const Handle handle = life.handle();
+  const event::Life& life = e.life();
+  if (life.object != trace::ObjectClass::kPool) return;
+  const Handle handle = life.handle;
   const LifeCall call = life_call(e);
   const auto device = static_cast<std::int32_t>(life.on_device());
-  switch (life.op()) {
+  switch (life.op) {
   case LifeOp::kCreate:
     pools_[handle] = {
       .device = device < 0 ? -1 : device, .created = call, .destroyed = std::nullopt};
@@ -29,12 +29,11 @@ void PoolTable::on_life(const Event& e) {
   case LifeOp::kUse: current_[device] = handle; break;
   case LifeOp::kSet:
     if (life.attribute() == cuda::kPoolReleaseThreshold) {
-      settings_[made_or_default(handle)].release_threshold = life.value();
+      settings_[made_or_default(handle)].release_threshold = life.value;
     }
     break;
   case LifeOp::kTrim:
-    if (life.kept_bytes() == 0)
-      settings_[made_or_default(handle)].emptied = e.order & trace::kOrderMask;
+    if (life.kept_bytes() == 0) settings_[made_or_default(handle)].emptied = e.order & kOrderMask;
     break;
   default: break;
   }

@@ -34,9 +34,9 @@ public:
 // Which events a detector is called for: bits of kinds, or of what happened. Calls cost time at
 // millions of events a second, so a detector that lives on verdicts alone asks for kWantsMistakes.
 using Wants = std::uint64_t;
-inline constexpr unsigned kEventKinds = static_cast<unsigned>(trace::kLastEventKind) + 1;
+inline constexpr unsigned kEventKinds = static_cast<unsigned>(kLastEventKind) + 1;
 static_assert(kEventKinds <= 32, "the bits from 32 on mean what happened");
-constexpr Wants wants(trace::Kind kind) { return Wants{1} << static_cast<unsigned>(kind); }
+constexpr Wants wants(EventKind kind) { return Wants{1} << static_cast<unsigned>(kind); }
 inline constexpr Wants kWantsMistakes = Wants{1} << 32; // a verdict calls it a mistake
 inline constexpr Wants kWantsFailures = Wants{1} << 33; // refused, or in flight at the end
 // on_unclaimed(): from the beginning, or never

@@ -17,7 +17,6 @@ namespace gmt {
 namespace {
 
 using trace::DeviceOp;
-using trace::Kind;
 using What = DeviceMistake::What;
 
 // How long a record may take from its time stamp to the ring. Kernels publish within microseconds;
@@ -25,6 +24,7 @@ using What = DeviceMistake::What;
 constexpr std::uint64_t kPublished = 5'000'000;
 constexpr std::size_t kWorthReleasing = 1 << 16;
 constexpr std::uint64_t kMostLogMemory = std::uint64_t{200} << 20; // of a log
+constexpr std::uint64_t kMostSites = 8192;                         // twice what a ring has
 constexpr std::uint64_t kFar = std::uint64_t{1} << 40;
 
 bool is_free_op(DeviceOp op) {
@@ -66,17 +66,10 @@ void DeviceHeap::read(DeviceLogReader& log, const TraceClock& clock) {
       log.give_up("it has more records than fit into a report's memory");
       break;
     }
-    switch (record->head.kind) {
-    case Kind::kDeviceSite: {
-      const std::uint64_t id = trace::DeviceSiteView(*record).id();
-      if (id == 0 || id >= trace::kMaxDeviceSites * 2) break;
-      DeviceSite site = gmt::site_of(*record);
-      site.function = demangle(site.function); // the simulated device knows names as linked
-      sites_[static_cast<std::uint32_t>(id)] = std::move(site);
-      break;
-    }
-    case Kind::kDeviceGrid: on_grid(*record); break;
-    case Kind::kDeviceDrained: on_drained(*record, clock); break;
+    switch (record->kind) {
+    case DeviceRecord::Kind::kSite: on_site(*record); break;
+    case DeviceRecord::Kind::kGrid: on_grid(*record); break;
+    case DeviceRecord::Kind::kDrained: on_drained(*record, clock); break;
     default: hold(*record);
     }
   }
@@ -99,25 +92,31 @@ void DeviceHeap::finish_grids() {
   site_of_grid_.clear();
 }
 
-const DeviceSite& DeviceHeap::site(std::uint64_t who) const {
+const DeviceSite& DeviceHeap::site(std::uint32_t number) const {
   static const DeviceSite kUnknown;
-  const auto found = sites_.find(trace::site_of(who));
+  const auto found = sites_.find(number);
   return found == sites_.end() ? kUnknown : found->second;
+}
+
+void DeviceHeap::on_site(const DeviceRecord& record) {
+  if (record.id == 0 || record.id >= kMostSites) return;
+  DeviceSite site = record.site;
+  site.function = demangle(site.function); // the simulated device knows names as linked
+  sites_[static_cast<std::uint32_t>(record.id)] = std::move(site);
 }
 
 void DeviceHeap::on_grid(const DeviceRecord& record) {
   if (grids_.size() >= kMaxGrids) return;
-  const trace::DeviceGridView grid(record);
-  grids_.push_back({.id = grid.id(),
-                    .extents = grid.word(trace::DeviceGridWord::grid),
-                    .block_extents = grid.word(trace::DeviceGridWord::block),
-                    .time = record.slot.time});
+  grids_.push_back({.id = record.id,
+                    .extents = record.extents,
+                    .block_extents = record.block,
+                    .time = record.time});
 }
 
 // Records of grids have no site in the source; those of what the grid did have.
 void DeviceHeap::note_site(const DeviceRecord& record) {
-  const std::uint32_t site = trace::site_of(record.slot.who);
-  const std::uint64_t grid = trace::DeviceAllocView(record).grid();
+  const std::uint32_t site = record.thread.site();
+  const std::uint64_t grid = record.id;
   if (site == 0 || grid == noted_grid_ || site_of_grid_.size() >= kMaxGrids) return;
   site_of_grid_.try_emplace(grid, site);
   noted_grid_ = grid;
@@ -136,39 +135,35 @@ std::uint64_t DeviceHeap::host_time(std::uint64_t device_time) const {
 
 // All that was published before the drain's last round but one is here now.
 void DeviceHeap::on_drained(const DeviceRecord& record, const TraceClock& clock) {
-  if (const std::uint16_t context = record.host_slot().context; context != 0) context_ = context;
-  compare_clocks(clock.realtime_of(record.host_slot().time));
-  const trace::DeviceDrainedView drained(record);
-  if (drained.lost() != 0 && lost_ == 0) lost_after_ = newest_before_;
-  lost_ = std::max(lost_, drained.lost());
-  torn_ += drained.torn();
+  if (record.context != 0) context_ = record.context;
+  compare_clocks(clock.realtime_of(record.time));
+  if (record.lost != 0 && lost_ == 0) lost_after_ = newest_before_;
+  lost_ = std::max(lost_, record.lost);
+  torn_ += record.torn;
   if (pending_.size() > enough_) release(newest_before_ - std::min(newest_before_, kPublished));
   newest_before_ = newest_;
 }
 
 void DeviceHeap::hold(const DeviceRecord& record) {
   ++records_;
-  const bool is_free = record.head.kind == Kind::kDeviceFree;
-  const DeviceOp op = record.op();
+  const bool is_free = record.kind == DeviceRecord::Kind::kFree;
+  const DeviceOp op = record.op;
   if (is_free_op(op) != is_free) return; // damaged, or a call that this version does not know
   note_site(record);
-  // The words of a release are the same, as far as it has them
-  const trace::DeviceAllocView call(record);
-  const bool refused =
-    !is_free && (record.head.result == trace::kDeviceOutOfMemory || call.pointer() == 0);
-  if (call.pointer() == 0 && (is_free || call.bytes() == 0))
+  const bool refused = !is_free && (record.is_out_of_memory || record.pointer == 0);
+  if (record.pointer == 0 && (is_free || record.bytes == 0))
     return; // free(NULL) does nothing, malloc(0) gives none
-  newest_ = std::max(newest_, record.slot.time);
-  pending_.push_back({.time = record.slot.time,
-                      .ticket = record.slot.ticket,
-                      .who = record.slot.who,
-                      .pointer = call.pointer(),
-                      .bytes = is_free ? 0 : call.bytes(),
-                      .grid = call.grid(),
-                      .block = call.word(trace::DeviceAllocWord::block),
-                      .alignment = op == DeviceOp::kAlignedMalloc ? call.alignment() : 1,
+  newest_ = std::max(newest_, record.time);
+  pending_.push_back({.time = record.time,
+                      .ticket = record.ticket,
+                      .thread = record.thread,
+                      .pointer = record.pointer,
+                      .bytes = is_free ? 0 : record.bytes,
+                      .grid = record.id,
+                      .alignment = op == DeviceOp::kAlignedMalloc ? record.alignment : 1,
+                      .block = record.block,
                       .op = op,
-                      .space = is_free ? record.space() : trace::DeviceSpace::kUnknown,
+                      .space = is_free ? record.space : trace::DeviceSpace::kUnknown,
                       .is_free = is_free,
                       .refused = refused});
 }

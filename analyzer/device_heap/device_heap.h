@@ -26,10 +26,10 @@ class TraceClock;
 
 // One call in a kernel.
 struct DeviceCall {
-  std::uint64_t time = 0;  // of the device's clock, in nanoseconds
-  std::uint64_t grid = 0;  // id
-  std::uint64_t block = 0; // trace::block_of() has the index
-  std::uint64_t who = 0;   // trace::site_of() and trace::thread_of()
+  std::uint64_t time = 0; // of the device's clock, in nanoseconds
+  std::uint64_t grid = 0; // id
+  PackedIndex block = {};
+  PackedThread thread = {};
   trace::DeviceOp op = trace::DeviceOp::kMalloc;
 };
 
@@ -41,8 +41,8 @@ struct DeviceBlock {
 
 struct DeviceGrid {
   std::uint64_t id = 0;
-  std::uint64_t extents = 0, block_extents = 0; // trace::block_of() has them
-  std::uint64_t time = 0;                       // of its first record
+  PackedIndex extents = {}, block_extents = {};
+  std::uint64_t time = 0; // of its first record
   std::uint32_t site = 0; // of its first malloc or free that has one; 0 unknown
 };
 
@@ -94,7 +94,8 @@ public:
   std::uint64_t host_time(std::uint64_t device_time) const;
 
   std::uint16_t context() const { return context_; } // kContext id, 0 unknown
-  const DeviceSite& site(std::uint64_t who) const;
+  const DeviceSite& site(std::uint32_t number) const;
+  const DeviceSite& site(PackedThread thread) const { return site(thread.site()); }
   const std::vector<DeviceGrid>& grids() const { return grids_; } // by id
 
   // The block that contained the address at that time of the host's clock, as far as two clocks can
@@ -131,14 +132,16 @@ public:
 
 private:
   struct Pending {
-    std::uint64_t time, ticket, who;
-    std::uint64_t pointer, bytes, grid, block, alignment;
+    std::uint64_t time, ticket;
+    PackedThread thread;
+    std::uint64_t pointer, bytes, grid, alignment;
+    PackedIndex block;
     trace::DeviceOp op;
     trace::DeviceSpace space;
     bool is_free, refused;
 
     DeviceCall call() const {
-      return {.time = time, .grid = grid, .block = block, .who = who, .op = op};
+      return {.time = time, .grid = grid, .block = block, .thread = thread, .op = op};
     }
   };
   struct Group {
@@ -148,6 +151,7 @@ private:
   };
   using Groups = std::map<Group, std::size_t>; // to indices of a list
 
+  void on_site(const DeviceRecord& record);
   void on_grid(const DeviceRecord& record);
   void note_site(const DeviceRecord& record);
   void finish_grids();

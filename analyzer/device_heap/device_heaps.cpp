@@ -12,13 +12,9 @@
 namespace gmt {
 namespace {
 
-using trace::Kind;
+using Kind = EventKind;
 
 // Extents of a launch as the device's records have them.
-std::uint64_t pack(trace::Index3 extents) {
-  return trace::pack_block(extents.x, extents.y, extents.z);
-}
-
 std::uint16_t call_of(const Event& e) { return e.via != trace::kNoApi ? e.via : e.api; }
 
 bool is_of(const DeviceContext& context, std::uint16_t id) {
@@ -45,11 +41,11 @@ void DeviceHeaps::follow(const Event& e, const Heap& heap) {
   switch (e.kind) {
   case Kind::kLaunch: on_launch(e, heap); break;
   case Kind::kNote:
-    if (trace::NoteView(e).first() == cuda::kLimitMallocHeapSize && !e.in_flight()) on_limit(e);
+    if (e.note().first == cuda::kLimitMallocHeapSize && !e.in_flight()) on_limit(e);
     break;
   case Kind::kSync: on_sync(e); break;
   case Kind::kLife:
-    if (!e.succeeded() || e.from_runtime()) break;
+    if (!e.succeeded() || e.from_runtime) break;
     on_context_end(e, heap);
     on_life(e, heap);
     break;
@@ -59,29 +55,29 @@ void DeviceHeaps::follow(const Event& e, const Heap& heap) {
 
 void DeviceHeaps::on_sync(const Event& e) {
   if (!any()) return;
-  const trace::SyncView sync(e);
-  const trace::SyncOp op = sync.op();
+  const event::Sync& sync = e.sync();
+  const trace::SyncOp op = sync.op;
   if (!e.succeeded() || op == trace::SyncOp::kEndCapture) return;
   on_wait(e, op);
   if (op != trace::SyncOp::kGraphLaunch) return;
   const auto at = executable_graphs_.find(sync.executable_graph());
   if (at == executable_graphs_.end()) return;
   at->second->add(
-    {.begun = clock_.realtime(e), .stream = sync.stream(), .stack = e.stack, .api = call_of(e)});
+    {.begun = clock_.realtime(e), .stream = sync.stream, .stack = e.stack, .api = call_of(e)});
 }
 
 // Kernels of a graph take their grids' ids now, and what was captured has not run before.
 void DeviceHeaps::on_life(const Event& e, const Heap& heap) {
-  const trace::LifeView life(e);
-  if (life.object() != trace::ObjectClass::kGraphExec) return;
-  executable_graphs_.erase(life.handle());
-  if (life.op() != trace::LifeOp::kCreate) return;
-  const std::vector<const GraphWork*> kernels = heap.kernels_of_graph(life.handle());
+  const event::Life& life = e.life();
+  if (life.object != trace::ObjectClass::kGraphExec) return;
+  executable_graphs_.erase(life.handle);
+  if (life.op != trace::LifeOp::kCreate) return;
+  const std::vector<const GraphWork*> kernels = heap.kernels_of_graph(life.handle);
   if (kernels.empty()) return;
-  GraphLaunches* launches = executable_graphs_[life.handle()] = &graph_launches_.emplace_back();
+  GraphLaunches* launches = executable_graphs_[life.handle] = &graph_launches_.emplace_back();
   for (const GraphWork* kernel : kernels) {
-    const KernelLaunch launch{.extents = pack(trace::grid_of(kernel->grid)),
-                              .block_extents = pack(trace::block_extents_of(kernel->block)),
+    const KernelLaunch launch{.extents = PackedIndex(kernel->grid),
+                              .block_extents = PackedIndex(kernel->block),
                               .realtime = kernel->captured ? clock_.realtime(e) : 0,
                               .stream = kernel->stream,
                               .stack = kernel->made,
@@ -95,18 +91,18 @@ void DeviceHeaps::on_life(const Event& e, const Heap& heap) {
 }
 
 void DeviceHeaps::on_launch(const Event& e, const Heap& heap) {
-  if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) return;
-  const trace::LaunchView view(e);
-  if (heap.is_capturing(e, view.stream())) return; // see on_life()
-  const Stream* stream = heap.cuda().streams.find(view.stream());
-  const KernelLaunch launch{.extents = pack(view.grid()),
-                            .block_extents = pack(view.block()),
+  if (!e.succeeded() || e.is_nested || e.from_runtime) return;
+  const event::Launch& view = e.launch();
+  if (heap.is_capturing(e, view.stream)) return; // see on_life()
+  const Stream* stream = heap.cuda().streams.find(view.stream);
+  const KernelLaunch launch{.extents = PackedIndex(view.grid),
+                            .block_extents = PackedIndex(view.block),
                             .realtime = clock_.realtime(e),
-                            .stream = view.stream(),
+                            .stream = view.stream,
                             .stack = e.stack,
                             .api = call_of(e),
                             .is_blocking = stream == nullptr || stream->is_blocking};
-  add(e.context, launch, names_.handle_name(view.function()));
+  add(e.context, launch, names_.handle_name(view.function));
 }
 
 void DeviceHeaps::add(std::uint16_t id, KernelLaunch launch, std::string_view name) {
@@ -150,7 +146,7 @@ void DeviceHeaps::on_wait(const Event& e, trace::SyncOp op) {
   }
   const std::uint64_t begun = e.ticks != 0 ? clock_.realtime(e) : 0;
   const std::uint64_t until = begun + static_cast<std::uint64_t>(clock_.nanoseconds(e.ticks));
-  const std::uint64_t stream = trace::SyncView(e).stream();
+  const std::uint64_t stream = e.sync().stream;
   const bool for_stream =
     op == trace::SyncOp::kStreamSynchronize && stream != cuda::kStreamPerThread;
   if (begun == 0 || (!for_all && !for_stream)) return;
@@ -163,7 +159,7 @@ void DeviceHeaps::on_wait(const Event& e, trace::SyncOp op) {
 void DeviceHeaps::on_limit(const Event& e) {
   const std::string_view api = names_.api_name(e.api);
   if (api != "cuCtxSetLimit" && api != "cudaDeviceSetLimit" && api != "cudaThreadSetLimit") return;
-  const std::uint64_t bytes = trace::NoteView(e).second();
+  const std::uint64_t bytes = e.note().second;
   for (const auto& context : contexts_) {
     if (!is_of(*context, e.context) || context->end) continue;
     if (e.succeeded()) context->limit = bytes;
@@ -179,24 +175,24 @@ const DeviceContexts& DeviceHeaps::conclude() {
 }
 
 bool DeviceHeaps::is_refused_limit(const Event& e) const {
-  const trace::NoteView limit(e);
-  if (e.kind != Kind::kNote || limit.first() != cuda::kLimitMallocHeapSize) return false;
+  const event::Note& limit = e.note();
+  if (e.kind != Kind::kNote || limit.first != cuda::kLimitMallocHeapSize) return false;
   return std::ranges::any_of(contexts_, [&](const auto& context) {
     if (context->heap.refusals().empty() || context->refused.empty()) return false;
     const HeapLimitCall& call = context->refused.back();
-    return call.stack == e.stack && call.bytes == limit.second() && call.result == e.result;
+    return call.stack == e.stack && call.bytes == limit.second && call.result == e.result;
   });
 }
 
 std::uint64_t DeviceHeaps::misused_by(const Event& e, const Heap& heap) const {
-  if (!any() || (e.flags & trace::kFlagNested) != 0 || heap.is_dead(e.context)) return 0;
+  if (!any() || e.is_nested || heap.is_dead(e.context)) return 0;
   const auto if_heap = [&](std::uint64_t address) {
     return spans(address) && heap.find_live(address) == nullptr ? address : 0;
   };
   switch (e.kind) {
-  case Kind::kFree: return if_heap(trace::FreeView(e).address());
-  case Kind::kSet: return if_heap(trace::SetView(e).destination());
-  case Kind::kUse: return if_heap(trace::UseView(e).address());
+  case Kind::kFree: return if_heap(e.free().address);
+  case Kind::kSet: return if_heap(e.set().destination);
+  case Kind::kUse: return if_heap(e.use().address);
   case Kind::kCopy:
     for (const auto side : {Verdict::Side::kSource, Verdict::Side::kDestination}) {
       if (declared_side(e, side) == trace::Side::kArray) continue;

@@ -18,7 +18,7 @@
 
 #include "analyzer/device_heap/device_heap.h"
 #include "analyzer/device_heap/grid_matching.h"
-#include "analyzer/trace_reader/log_reader.h"
+#include "analyzer/trace_reader/log_stats.h"
 
 namespace gmt {
 

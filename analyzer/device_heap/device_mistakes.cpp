@@ -44,7 +44,7 @@ void DeviceHeap::settle(const Pending& r) {
 }
 
 void DeviceHeap::refuse(const Pending& r) {
-  const Group group{.sites = {trace::site_of(r.who), static_cast<std::uint64_t>(r.op), 0, 0},
+  const Group group{.sites = {r.thread.site(), static_cast<std::uint64_t>(r.op), 0, 0},
                     .grids = {r.grid, 0, 0}};
   if (const auto index = index_of(refusal_groups_, group, refusals_.size())) {
     if (*index == refusals_.size()) {
@@ -65,7 +65,7 @@ void DeviceHeap::refuse(const Pending& r) {
 
 void DeviceHeap::note_foreign(const DeviceBlock& block) {
   const DeviceCall &allocated = block.allocated, &freed = block.freed;
-  const Group group{.sites = {trace::site_of(allocated.who), trace::site_of(freed.who),
+  const Group group{.sites = {allocated.thread.site(), freed.thread.site(),
                               allocated.grid != freed.grid, allocated.block != freed.block},
                     .grids = {allocated.grid, freed.grid, 0}};
   const auto index = index_of(foreign_groups_, group, foreign_.size());
@@ -80,9 +80,9 @@ void DeviceHeap::add(const DeviceMistake& mistake) {
   const bool by_address = mistake.what == What::kNeverAllocated;
   const DeviceBlock& block = mistake.block;
   const Group group{
-    .sites = {static_cast<std::uint64_t>(mistake.what) << 32 | trace::site_of(mistake.at.who),
-              by_address ? mistake.address : trace::site_of(block.allocated.who),
-              block.is_freed ? trace::site_of(block.freed.who) : 0,
+    .sites = {static_cast<std::uint64_t>(mistake.what) << 32 | mistake.at.thread.site(),
+              by_address ? mistake.address : block.allocated.thread.site(),
+              block.is_freed ? block.freed.thread.site() : 0,
               static_cast<std::uint64_t>(mistake.at.op) << 8 |
                 static_cast<std::uint64_t>(block.allocated.op)},
     .grids = {mistake.at.grid, block.allocated.grid, block.freed.grid}};
@@ -97,7 +97,7 @@ void DeviceHeap::add(const DeviceMistake& mistake) {
 }
 
 void DeviceHeap::add_undecided(const DeviceMistake& mistake) {
-  const Group group{.sites = {trace::site_of(mistake.at.who), mistake.address,
+  const Group group{.sites = {mistake.at.thread.site(), mistake.address,
                               static_cast<std::uint64_t>(mistake.at.op), 0},
                     .grids = {mistake.at.grid, 0, 0}};
   const auto index = index_of(undecided_groups_, group, undecided_.size());

@@ -25,12 +25,12 @@
 namespace gmt {
 
 struct KernelLaunch {
-  std::uint64_t extents = 0, block_extents = 0; // as trace::pack_block()
-  std::uint64_t realtime = 0;                   // nanoseconds of CLOCK_REALTIME, 0 unknown
-  std::uint64_t index = 0;                      // in the context, from 1
-  std::uint64_t number = 0;                     // of its kernel's launches, from 1
-  std::uint64_t stream = 0;                     // handle
-  std::uint64_t waits = 0; // how often the host had waited for all work of the context
+  PackedIndex extents = {}, block_extents = {};
+  std::uint64_t realtime = 0; // nanoseconds of CLOCK_REALTIME, 0 unknown
+  std::uint64_t index = 0;    // in the context, from 1
+  std::uint64_t number = 0;   // of its kernel's launches, from 1
+  std::uint64_t stream = 0;   // handle
+  std::uint64_t waits = 0;    // how often the host had waited for all work of the context
   StackId stack;
   std::uint32_t kernel = 0; // into DeviceLaunches' names
   std::uint16_t api = trace::kNoApi;

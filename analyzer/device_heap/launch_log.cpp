@@ -9,7 +9,7 @@
 namespace gmt {
 namespace {
 
-using trace::Kind;
+using Kind = EventKind;
 using trace::SyncOp;
 
 // Sets that surely take no id of a grid, and such that surely take one.
@@ -32,7 +32,7 @@ bool is_legacy(std::uint64_t stream) { return stream <= cuda::kStreamLegacy; }
 } // namespace
 
 void LaunchLog::follow(const Event& e, const Heap& heap) {
-  if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) {
+  if (!e.succeeded() || e.is_nested || e.from_runtime) {
     // A launch in whose call the process died may have been given to the GPU.
     if (e.kind != Kind::kLaunch || !e.in_flight()) return;
   }
@@ -44,13 +44,12 @@ void LaunchLog::follow(const Event& e, const Heap& heap) {
   case Kind::kSet: return on_set(e, heap);
   case Kind::kCopy: {
     ++ids_of(e, heap).most;
-    const bool waits = (e.flags & trace::kCopyAsync) == 0 && heap.accesses().size() < 2;
+    const bool waits = !e.copy().is_async && heap.accesses().size() < 2;
     if (waits) wait_for_stream(e, named_stream(e), e.order);
     return;
   }
   case Kind::kFree:
-    if (trace::FreeView(e).function() == trace::FreeFunction::kMemFree)
-      of(e.context).waited = e.order;
+    if (e.free().function == trace::FreeFunction::kMemFree) of(e.context).waited = e.order;
     return;
   default: return;
   }
@@ -65,17 +64,17 @@ LaunchLog::Ids& LaunchLog::ids_of(const Event& e, const Heap& heap) {
 }
 
 void LaunchLog::on_launch(const Event& e, const Heap& heap) {
-  const trace::LaunchView view(e);
+  const event::Launch& view = e.launch();
   LoggedLaunch& launch = kept_.add();
   describe(launch, e, LoggedLaunch::What::kKernel);
-  launch.function = view.function();
-  launch.grid = view.word(trace::LaunchWord::grid);
-  launch.block = view.word(trace::LaunchWord::block);
-  launch.stream = e.own_stream(view.stream());
-  const Stream* stream = heap.cuda().streams.find(view.stream());
+  launch.function = view.function;
+  launch.grid = view.grid;
+  launch.block = view.block;
+  launch.stream = e.own_stream(view.stream);
+  const Stream* stream = heap.cuda().streams.find(view.stream);
   launch.is_blocking = stream == nullptr || stream->is_blocking;
   note_given(launch, e, heap);
-  if (heap.is_capturing(e, view.stream())) {
+  if (heap.is_capturing(e, view.stream)) {
     launch.what = LoggedLaunch::What::kCaptured;
   } else {
     Ids& ids = ids_of(e, heap);
@@ -85,17 +84,17 @@ void LaunchLog::on_launch(const Event& e, const Heap& heap) {
 }
 
 void LaunchLog::on_set(const Event& e, const Heap& heap) {
-  const trace::SetView set(e);
-  if (set.bytes() <= kSmallSet || heap.is_capturing(e, set.stream())) return;
+  const event::Set& set = e.set();
+  if (set.bytes <= kSmallSet || heap.is_capturing(e, set.stream)) return;
   Ids& ids = ids_of(e, heap);
   ++ids.most;
-  if (set.bytes() >= kLargeSet && set.height() <= 1) ++ids.least;
+  if (set.bytes >= kLargeSet && set.shape->height <= 1) ++ids.least;
 }
 
 void LaunchLog::note_given(LoggedLaunch& launch, const Event& e, const Heap& heap) const {
   if (!keeps_given_) return;
-  for (const std::uint64_t word : arguments_of(e)) {
-    const std::uint64_t address = trace::argument_address(word);
+  for (const Argument word : arguments_of(e)) {
+    const std::uint64_t address = word.address();
     const Block* block = heap.find_live(address);
     if (block == nullptr) block = heap.find_freed(address);
     if (block == nullptr) continue;
@@ -107,24 +106,24 @@ void LaunchLog::note_given(LoggedLaunch& launch, const Event& e, const Heap& hea
 void LaunchLog::on_life(const Event& e) {
   using trace::LifeOp;
   using trace::ObjectClass;
-  const trace::LifeView life(e);
-  if (life.object() == ObjectClass::kGraphExec) launched_.erase(life.handle());
+  const event::Life& life = e.life();
+  if (life.object == ObjectClass::kGraphExec) launched_.erase(life.handle);
   const bool of_context =
-    life.object() == ObjectClass::kContext || life.object() == ObjectClass::kPrimaryContext;
+    life.object == ObjectClass::kContext || life.object == ObjectClass::kPrimaryContext;
   const bool ends =
-    life.op() == LifeOp::kDestroy || life.op() == LifeOp::kReset || life.op() == LifeOp::kRelease;
+    life.op == LifeOp::kDestroy || life.op == LifeOp::kReset || life.op == LifeOp::kRelease;
   if (!of_context || !ends) return;
   for (Ids& ids : ids_) ids.least = 0; // where it was the device's last one, ids begin anew
 }
 
 void LaunchLog::on_graph_launch(const Event& e, const Heap& heap) {
-  const trace::SyncView sync(e);
-  if (heap.is_capturing(e, sync.stream())) return;
+  const event::Sync& sync = e.sync();
+  if (heap.is_capturing(e, sync.stream)) return;
   LoggedLaunch& launch = kept_.add();
   describe(launch, e, LoggedLaunch::What::kGraph);
   launch.executable = sync.executable_graph();
-  launch.stream = e.own_stream(sync.stream());
-  const Stream* stream = heap.cuda().streams.find(sync.stream());
+  launch.stream = e.own_stream(sync.stream);
+  const Stream* stream = heap.cuda().streams.find(sync.stream);
   launch.is_blocking = stream == nullptr || stream->is_blocking;
   if (!launched_.insert(launch.executable).second) return;
   Ids& ids = ids_of(e, heap);
@@ -133,15 +132,15 @@ void LaunchLog::on_graph_launch(const Event& e, const Heap& heap) {
 }
 
 void LaunchLog::on_sync(const Event& e, const Heap& heap) {
-  const trace::SyncView sync(e);
-  switch (sync.op()) {
+  const event::Sync& sync = e.sync();
+  switch (sync.op) {
   case SyncOp::kGraphLaunch: return on_graph_launch(e, heap);
   case SyncOp::kContextSynchronize: of(e.context).waited = e.order; return;
   case SyncOp::kStreamSynchronize:
-  case SyncOp::kStreamQuery: return wait_for_stream(e, sync.stream(), e.order);
+  case SyncOp::kStreamQuery: return wait_for_stream(e, sync.stream, e.order);
   case SyncOp::kEventRecord:
     if (events_.size() >= kMostEvents) events_.clear();
-    events_[sync.event()] = {sync.stream(), e.order};
+    events_[sync.event()] = {sync.stream, e.order};
     return;
   case SyncOp::kEventSynchronize:
   case SyncOp::kEventQuery:
@@ -173,12 +172,12 @@ bool LaunchLog::is_done(const LoggedLaunch& launch) const {
 }
 
 void LaunchLog::on_graph_kernel(const Event& e) {
-  const trace::GraphKernelView view(e);
+  const event::GraphKernel& view = e.graph_kernel();
   LoggedLaunch& made = kept_.add();
   describe(made, e, LoggedLaunch::What::kNodeMade);
-  made.function = view.function();
-  made.grid = view.word(trace::GraphKernelWord::grid);
-  made.block = view.word(trace::GraphKernelWord::block);
+  made.function = view.function;
+  made.grid = view.grid;
+  made.block = view.block;
 }
 
 const LoggedLaunch* LaunchLog::find(std::uint64_t order) const {

@@ -29,10 +29,10 @@ struct LoggedLaunch {
   enum class What : std::uint8_t { kKernel, kGraph, kCaptured, kNodeMade };
   What what = What::kKernel;
   std::uint64_t order = 0;
-  std::uint64_t function = 0;        // handle; 0 for graphs
-  std::uint64_t executable = 0;      // kGraph
-  std::uint64_t stream = 0;          // Event::own_stream()
-  std::uint64_t grid = 0, block = 0; // as trace::LaunchView has them
+  std::uint64_t function = 0;   // handle; 0 for graphs
+  std::uint64_t executable = 0; // kGraph
+  std::uint64_t stream = 0;     // Event::own_stream()
+  trace::Index3 grid = {}, block = {};
   // kKernel: between which numbers the GPU's id of its grid lies
   std::uint64_t least_id = 0, most_id = UINT64_MAX;
   StackId stack;

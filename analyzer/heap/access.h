@@ -13,8 +13,8 @@ struct Access {
   enum class Kind : std::uint8_t { kRead, kWrite, kArgument, kBound, kAllocated, kEnded };
   const Block* block = nullptr; // valid until the next apply()
   Kind kind = Kind::kRead;
-  std::uint8_t parameter = trace::kNoParameter; // kArgument: which one
-  std::uint64_t address = 0, bytes = 0;         // bytes 0: unknown
+  std::uint8_t parameter = kNoParameter; // kArgument: which one
+  std::uint64_t address = 0, bytes = 0;  // bytes 0: unknown
 };
 
 } // namespace gmt

@@ -24,7 +24,7 @@ public:
 
   // The call names this block. A call that was refused has only tried.
   void add(const Event& e, Id id, Access::Kind access, std::uint64_t address, std::uint64_t bytes,
-           unsigned parameter = trace::kNoParameter) {
+           unsigned parameter = kNoParameter) {
     static constexpr std::uint16_t kFlags[] = {kWasRead,  kWasWritten, kWasArgument,
                                                kWasBound, 0,           0}; // by access
     Block& block = store_[id];

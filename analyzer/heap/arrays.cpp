@@ -47,7 +47,7 @@ std::uint64_t inside(std::uint64_t begin, std::uint64_t count, std::uint64_t end
 // accepted.
 bool is_past(const Event& copy, const Box& box, const ArrayPart& part) {
   const bool one_row = box.height == 1 && box.depth == 1 && part.height * part.depth > 1;
-  const bool may_run_on = one_row && (copy.from_runtime() || copy.succeeded());
+  const bool may_run_on = one_row && (copy.from_runtime || copy.succeeded());
   if (ends_past(box.y, box.height, part.height) || ends_past(box.z, box.depth, part.depth))
     return true;
   if (!may_run_on) return ends_past(box.x, box.width, part.width);
@@ -58,10 +58,9 @@ bool is_past(const Event& copy, const Box& box, const ArrayPart& part) {
 } // namespace
 
 void Arrays::on_life(const Event& e) {
-  const trace::LifeView life(e);
-  if (life.object() != trace::ObjectClass::kArrayView || life.op() != trace::LifeOp::kCreate)
-    return;
-  views_[life.handle()] = {life.parent(), life.level(), life.has_second_slot()};
+  const event::Life& life = e.life();
+  if (life.object != trace::ObjectClass::kArrayView || life.op != trace::LifeOp::kCreate) return;
+  views_[life.handle] = {life.parent(), life.level(), life.has_value};
 }
 
 Arrays::Id Arrays::find(std::uint64_t handle) const {
@@ -102,10 +101,10 @@ ArrayPart Arrays::part(std::uint64_t handle) const {
 }
 
 void Arrays::check_side(const Event& copy, Side side, CallVerdicts& verdicts) const {
-  const std::uint64_t handle = address_of(copy, side), bytes = trace::CopyView(copy).bytes();
+  const std::uint64_t handle = address_of(copy, side), bytes = copy.copy().bytes;
   if (contexts_.is_dead(copy.context) || is_sticky(copy.result)) return;
   const std::optional<Box> box = box_of(copy, side);
-  if (!box || (bytes == 0 && !copy.from_runtime())) return;
+  if (!box || (bytes == 0 && !copy.from_runtime)) return;
   const ArrayPart part = this->part(handle);
   if (part.width == 0 || !is_past(copy, *box, part)) return;
   const std::uint64_t fitting = inside(box->x, box->width, part.width) *

@@ -18,11 +18,10 @@ struct CopySide {
 
 // cudaMemcpyKind as the runtime's call declared it: 1 and 0 read host memory, 2 and 0 write to it.
 bool declares_device(const Event& e, bool destination) {
-  const trace::Side declared =
-    destination ? trace::destination_side(e.flags) : trace::source_side(e.flags);
+  const trace::Side declared = destination ? e.copy().destination_side : e.copy().source_side;
   if (declared != trace::Side::kUnified) return declared != trace::Side::kHost;
   // cudaMemcpyDefault (4) leaves it to the address
-  const unsigned kind = trace::declared_kind_plus_1(e.flags);
+  const unsigned kind = e.copy().declared_kind_plus_1;
   return kind == 4 || kind == (destination ? 2 : 3);
 }
 
@@ -41,7 +40,7 @@ CopySide side_of(const Event& e, const Heap& heap, bool destination) {
 } // namespace
 
 void CopyUse::add(const Event& e, const Heap& heap) {
-  if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) return;
+  if (!e.succeeded() || e.is_nested || e.from_runtime) return;
   const CopySide to = side_of(e, heap, true), from = side_of(e, heap, false);
   const bool peers = to.device != kNoDevice && from.device != kNoDevice && to.device != from.device;
   const Direction direction = from.is_host() ? (to.is_host() ? kHostToHost : kHostToDevice)
@@ -50,7 +49,7 @@ void CopyUse::add(const Event& e, const Heap& heap) {
                                              : kDeviceToDevice;
   Sum& sum = sums_[direction];
   ++sum.copies;
-  const std::uint64_t bytes = trace::CopyView(e).bytes();
+  const std::uint64_t bytes = e.copy().bytes;
   sum.bytes += bytes;
   if (to.kind == CopySide::Kind::kPageable || from.kind == CopySide::Kind::kPageable)
     sum.pageable_bytes += bytes;

@@ -9,17 +9,6 @@
 #include "analyzer/heap/heap_replay.h"
 
 namespace gmt {
-namespace {
-
-// The words of a call that may be addresses. Of all calls but launches the first two, without a
-// look at the kind: what is fetched in vain costs less than a branch that cannot be predicted.
-std::span<const std::uint64_t> likely_addresses(const Event& e) {
-  if (e.kind == trace::Kind::kLaunch) return trace::LaunchView(e).arguments();
-  return e.payload.first(trace::CopyWord::source + 1);
-}
-
-} // namespace
-
 Heap::Heap() : replay_(std::make_unique<HeapReplay>()) {}
 Heap::~Heap() = default;
 
@@ -31,15 +20,29 @@ std::span<const Verdict> Heap::apply(const Event& event) {
 
 void Heap::watch(MemoryWatch& watch) { replay_->watch(&watch); }
 
+// Of all calls but launches the first two numbers, without a look at the kind: what is fetched in
+// vain costs less than a branch that cannot be predicted.
 void Heap::expect(const Event& e) const {
-  replay_->store().expect_base(trace::AllocView(e).address());
-  for (const std::uint64_t word : likely_addresses(e))
-    replay_->store().expect(trace::argument_address(word));
+  if (!is_call(e.kind)) return;
+  const BlockStore& store = replay_->store();
+  store.expect_base(e.subject().first);
+  if (e.kind == EventKind::kLaunch) {
+    for (const Argument argument : e.launch().arguments) store.expect(argument.address());
+  } else {
+    store.expect(e.subject().first);
+    store.expect(e.subject().second);
+  }
 }
 
 void Heap::expect_block(const Event& e) const {
-  for (const std::uint64_t word : likely_addresses(e))
-    replay_->store().expect_block(trace::argument_address(word));
+  if (!is_call(e.kind)) return;
+  const BlockStore& store = replay_->store();
+  if (e.kind == EventKind::kLaunch) {
+    for (const Argument argument : e.launch().arguments) store.expect_block(argument.address());
+  } else {
+    store.expect_block(e.subject().first);
+    store.expect_block(e.subject().second);
+  }
 }
 
 const Block* Heap::find_live(std::uint64_t address) const {

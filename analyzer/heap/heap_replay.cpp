@@ -11,7 +11,7 @@ namespace gmt {
 namespace {
 
 using trace::FreeFunction;
-using trace::Kind;
+using Kind = EventKind;
 using trace::MemoryKind;
 
 MemoryKind known(MemoryKind memory_kind) {
@@ -38,27 +38,27 @@ bool names_stream(MemoryKind memory_kind) {
          memory_kind != MemoryKind::kGraph;
 }
 
-Block block_of(const Event& e, const trace::AllocView& alloc) {
+Block block_of(const Event& e, const event::Allocation& alloc) {
   Block block;
-  block.address = alloc.address();
-  block.bytes = alloc.bytes();
-  block.memory_kind = known(alloc.memory_kind());
-  block.allocated_at = e.order & trace::kOrderMask;
+  block.address = alloc.address;
+  block.bytes = alloc.bytes;
+  block.memory_kind = known(alloc.memory_kind);
+  block.allocated_at = e.order & kOrderMask;
   block.allocated = e.stack;
   block.api = e.via != trace::kNoApi ? e.via : e.api;
   block.context = e.context;
-  if (names_stream(block.memory_kind)) block.stream = alloc.stream();
-  if ((e.flags & trace::kAllocFenced) != 0) block.flags |= kWasFenced;
+  if (names_stream(block.memory_kind)) block.stream = alloc.stream;
+  if (alloc.is_fenced) block.flags |= kWasFenced;
   return block;
 }
 
-void describe(BlockDetail& detail, const trace::AllocView& alloc) {
-  detail.pitch = alloc.pitch();
-  detail.width = alloc.width();
-  detail.height = alloc.height();
-  detail.depth = alloc.depth();
-  detail.element = alloc.element_bytes();
-  detail.flags = alloc.flags();
+void describe(BlockDetail& detail, const event::Allocation& alloc) {
+  detail.pitch = alloc.shape->pitch;
+  detail.width = alloc.shape->width;
+  detail.height = alloc.shape->height;
+  detail.depth = alloc.shape->depth;
+  detail.element = alloc.shape->element_bytes;
+  detail.flags = alloc.shape->flags;
 }
 
 } // namespace
@@ -66,7 +66,7 @@ void describe(BlockDetail& detail, const trace::AllocView& alloc) {
 void HeapReplay::apply(const Event& e) {
   verdicts_.clear();
   accesses_.clear();
-  if ((e.flags & trace::kFlagNested) != 0) return;
+  if (e.is_nested) return;
   newest_order_ = e.order;
   switch (e.kind) {
   case Kind::kAlloc: on_alloc(e); break;
@@ -83,7 +83,7 @@ void HeapReplay::apply(const Event& e) {
   case Kind::kLife: on_life(e); break;
   case Kind::kSync: on_sync(e); break;
   case Kind::kNote:
-    if (e.succeeded() && !e.from_runtime()) last_blind_call_ = e.order;
+    if (e.succeeded() && !e.from_runtime) last_blind_call_ = e.order;
     break;
   default: break;
   }
@@ -94,8 +94,8 @@ void HeapReplay::apply(const Event& e) {
 // ---- allocations and releases
 
 void HeapReplay::on_alloc(const Event& e) {
-  const trace::AllocView alloc(e);
-  if (!e.succeeded() || e.from_runtime() || alloc.address() == 0) return;
+  const event::Allocation& alloc = e.allocation();
+  if (!e.succeeded() || e.from_runtime || alloc.address == 0) return;
   store_.use().expect(e.stack);
   Block block = block_of(e, alloc);
   const Placement placement = placement_of(block, alloc, cuda_);
@@ -104,32 +104,31 @@ void HeapReplay::on_alloc(const Event& e) {
     block.memory_kind = MemoryKind::kGraph;
   std::uint64_t physical = 0;
   if (block.memory_kind == MemoryKind::kVmmMapping)
-    physical = mappings_.on_mapped(block, alloc.stream());
+    physical = mappings_.on_mapped(block, alloc.stream);
   if (block.memory_kind == MemoryKind::kSubAllocation) user_pools_.on_region();
   const Id id = store_.create(block);
   if (has_ranges(space_of(block.memory_kind)))
     host_memory_.on_allocation(block.address, block.bytes);
-  if (alloc.has_second_slot()) describe(store_.detail_of(store_[id]), alloc);
+  if (alloc.is_shaped) describe(store_.detail_of(store_[id]), alloc);
   if (placement.pool != 0) store_.detail_of(store_[id]).pool = placement.pool;
   if (physical != 0) store_.detail_of(store_[id]).physical = physical;
-  if (block.memory_kind == MemoryKind::kGraph) graphs_.on_allocation(e, block, alloc.stream());
+  if (block.memory_kind == MemoryKind::kGraph) graphs_.on_allocation(e, block, alloc.stream);
   if (store_.make_live(id) == id)
     accesses_.add_allocation(store_[id]); // else it is one more reference of a block
 }
 
 void HeapReplay::on_free(const Event& e) {
-  const trace::FreeView free(e);
-  if (free.address() == 0)
-    return; // releasing NULL is legal and a common way to force initialisation
-  if (free.function() == FreeFunction::kHostFree) return on_host_free(e);
-  if (free.function() == FreeFunction::kGraphFreeNode) {
+  const event::Free& free = e.free();
+  if (free.address == 0) return; // releasing NULL is legal and a common way to force initialisation
+  if (free.function == FreeFunction::kHostFree) return on_host_free(e);
+  if (free.function == FreeFunction::kGraphFreeNode) {
     if (e.succeeded()) graphs_.on_free_node(free);
     return;
   }
-  if (!e.from_runtime() && e.succeeded()) return accept_free(e, true);
+  if (!e.from_runtime && e.succeeded()) return accept_free(e, true);
   // Died inside the call, or too late to matter: neither leaked nor freed for sure, so neither is
   // claimed.
-  if ((!e.from_runtime() && e.in_flight()) || e.result == cuda::CUDA_ERROR_DEINITIALIZED)
+  if ((!e.from_runtime && e.in_flight()) || e.result == cuda::CUDA_ERROR_DEINITIALIZED)
     return accept_unsure_free(e);
   if (e.succeeded()) return;
   release_verdicts_.check_refused(e, verdicts_);
@@ -143,31 +142,31 @@ void HeapReplay::accept_unsure_free(const Event& e) {
 
 // The right function for a live block: that it failed explains the leak.
 void HeapReplay::note_refused(const Event& e) {
-  const trace::FreeView free(e);
-  const Id id = store_.find_exact(space_of(free.function()), free.address());
-  if (id == kNone || !release_fits(free.function(), store_[id].memory_kind)) return;
-  const auto* gone = cuda_.objects.find_destroyed(trace::ObjectClass::kStream, free.stream());
+  const event::Free& free = e.free();
+  const Id id = store_.find_exact(space_of(free.function), free.address);
+  if (id == kNone || !release_fits(free.function, store_[id].memory_kind)) return;
+  const auto* gone = cuda_.objects.find_destroyed(trace::ObjectClass::kStream, free.stream);
   store_.detail_of(store_[id]).refused = {life_call(e), e.result, gone != nullptr};
 }
 
 // Registered memory is the C library's own: what is freed there stays registered, which only its
 // end can make a mistake.
 void HeapReplay::on_host_free(const Event& e) {
-  const Id id = store_.find_exact(Space::kRegistered, trace::FreeView(e).address());
+  const Id id = store_.find_exact(Space::kRegistered, e.free().address);
   if (id == kNone) return release_verdicts_.check_host_free(e, verdicts_);
   store_[id].flags |= kWasHostFreed;
   store_.detail_of(store_[id]).host_freed = e.stack;
 }
 
 void HeapReplay::accept_free(const Event& e, bool count_unseen) {
-  const trace::FreeView free(e);
-  const FreeFunction function = free.function();
+  const event::Free& free = e.free();
+  const FreeFunction function = free.function;
   const Space space = space_of(function);
-  if (function == FreeFunction::kMemUnmap && free.bytes() != 0) return unmap(e);
+  if (function == FreeFunction::kMemUnmap && free.bytes != 0) return unmap(e);
   if (function == FreeFunction::kMemFreeAsync && cuda_.captures.any() &&
       graphs_.on_captured_free(e))
     return;
-  if (end_block(space, free.address(), e)) return;
+  if (end_block(space, free.address, e)) return;
   if (space == Space::kSubAllocation) {
     pool_verdicts_.check_release(e, verdicts_);
     if (verdicts_.all().back().kind == Verdict::Kind::kUnseenAllocation) ++unseen_allocations_;
@@ -175,16 +174,15 @@ void HeapReplay::accept_free(const Event& e, bool count_unseen) {
   }
   // CUDA accepts the destruction of a level or plane, and does nothing (measured on an H200, driver
   // 580).
-  if (space == Space::kArray && arrays_.is_view(free.address())) return;
+  if (space == Space::kArray && arrays_.is_view(free.address)) return;
   if (!count_unseen || function == FreeFunction::kUnmapGraphics) return;
-  const Block* dead = store_.find_dead(space, free.address());
-  if (dead != nullptr && dead->address == free.address()) {
+  const Block* dead = store_.find_dead(space, free.address);
+  if (dead != nullptr && dead->address == free.address) {
     if (dead->memory_kind == MemoryKind::kGraph)
       return; // every launch of the graph allocates it again
-    if (dead->end == Block::End::kContextEnded)
-      return store_.correct_to_freed(space, free.address());
+    if (dead->end == Block::End::kContextEnded) return store_.correct_to_freed(space, free.address);
   }
-  note_unseen(free.address());
+  note_unseen(free.address);
 }
 
 void HeapReplay::note_unseen(std::uint64_t address) {
@@ -207,11 +205,11 @@ bool HeapReplay::end_block(Space space, std::uint64_t address, const Event& e) {
 }
 
 void HeapReplay::unmap(const Event& e) {
-  const trace::FreeView free(e);
-  const std::vector<Id> covered = mappings_.mappings_in(free.address(), free.bytes());
+  const event::Free& free = e.free();
+  const std::vector<Id> covered = mappings_.mappings_in(free.address, free.bytes);
   for (const Id id : covered) mappings_.on_unmapped(*store_.retire(id, Block::End::kFreed, e));
-  user_pools_.end_regions_inside(e, free.address(), free.bytes());
-  if (covered.empty() && e.succeeded()) note_unseen(free.address());
+  user_pools_.end_regions_inside(e, free.address, free.bytes);
+  if (covered.empty() && e.succeeded()) note_unseen(free.address);
 }
 
 // ---- uses
@@ -243,8 +241,8 @@ void HeapReplay::on_set(const Event& e) {
 }
 
 void HeapReplay::on_use(const Event& e) {
-  const trace::UseClass use = trace::UseView(e).use();
-  if (e.succeeded() && !e.from_runtime()) cuda_.objects.on_bound(e);
+  const trace::UseClass use = e.use().use;
+  if (e.succeeded() && !e.from_runtime) cuda_.objects.on_bound(e);
   if (use == trace::UseClass::kGraphNode) range_verdicts_.check_node(e, verdicts_);
   if (graphs_.on_use(e, accesses_)) return;
   if (use == trace::UseClass::kAccess && !cuda_.contexts.is_dead(e.context)) mappings_.on_access(e);
@@ -260,18 +258,18 @@ void HeapReplay::on_launch(const Event& e) {
   cuda_.objects.count_work();
   if (e.succeeded()) {
     last_kernel_ = e.order;
-    if ((e.flags & trace::kLaunchScanned) == 0) last_blind_call_ = e.order;
+    if (!e.launch().is_scanned) last_blind_call_ = e.order;
   }
-  const trace::Payload words = trace::LaunchView(e).arguments();
+  const Arguments words = e.launch().arguments;
   const bool is_captured = cuda_.captures.any();
   if (!words.empty() && !cuda_.contexts.is_dead(e.context)) {
-    for (const std::uint64_t word : words) {
-      const std::uint64_t address = trace::argument_address(word);
-      const unsigned parameter = trace::argument_parameter(word);
-      const Id id = word == 0 ? kNone : store_.find_id(Space::kAddress, address);
+    for (const Argument word : words) {
+      const std::uint64_t address = word.address();
+      const unsigned parameter = word.parameter();
+      const Id id = word.is_unused() ? kNone : store_.find_id(Space::kAddress, address);
       if (id != kNone && !user_pools_.has_regions()) { // nearly all
         accesses_.add(e, id, Access::Kind::kArgument, address, 0, parameter);
-      } else if (word != 0) {
+      } else if (!word.is_unused()) {
         add_access(e, argument_verdicts_.check(e, word, id, verdicts_), Access::Kind::kArgument,
                    parameter);
       }
@@ -287,9 +285,9 @@ void HeapReplay::on_launch(const Event& e) {
 
 void HeapReplay::on_sync(const Event& e) {
   cuda_.captures.on_sync(e);
-  if (e.succeeded() && !e.from_runtime()) cuda_.objects.on_sync(e);
+  if (e.succeeded() && !e.from_runtime) cuda_.objects.on_sync(e);
   if (const auto ended = CaptureTable::ended_by(e)) graphs_.on_end_of_capture(e, *ended);
-  if (trace::SyncView(e).op() != trace::SyncOp::kGraphLaunch) return;
+  if (e.sync().op != trace::SyncOp::kGraphLaunch) return;
   if (e.succeeded()) last_kernel_ = last_blind_call_ = e.order;
   graphs_.on_launch(e, verdicts_);
 }
@@ -301,30 +299,30 @@ void HeapReplay::on_context(const Event& e) {
 
 // Another thread may have got a block there meanwhile, and its record comes first.
 void HeapReplay::on_host_memory(const Event& e) {
-  const trace::HostMemoryView memory(e);
-  if (store_.find_id(Space::kAddress, memory.address()) != kNone) return;
-  host_memory_.add(memory.address(), memory.bytes());
+  const event::HostMemory& memory = e.host_memory();
+  if (store_.find_id(Space::kAddress, memory.address) != kNone) return;
+  host_memory_.add(memory.address, memory.bytes);
 }
 
 void HeapReplay::on_life(const Event& e) {
   cuda_.peers.on_life(e); // a refusal may mean that access was given before
-  if (e.from_runtime()) return;
+  if (e.from_runtime) return;
   if (e.in_flight() || e.result == cuda::CUDA_ERROR_DEINITIALIZED) cuda_.objects.on_unsure(e);
   if (!e.succeeded()) return;
-  if (trace::LifeView(e).object() == trace::ObjectClass::kUserHeap) return on_user_heap(e);
+  if (e.life().object == trace::ObjectClass::kUserHeap) return on_user_heap(e);
   arrays_.on_life(e);
   graphs_.on_life(e);
   if (const std::optional<ContextEnd> end = cuda_.on_life(e)) end_contexts(e, *end);
 }
 
 void HeapReplay::on_user_heap(const Event& e) {
-  const trace::LifeView life(e);
+  const event::Life& life = e.life();
   user_pools_.on_life(e);
-  if (life.op() != trace::LifeOp::kCreate) return;
+  if (life.op != trace::LifeOp::kCreate) return;
   const Id backing = store_.find_id(Space::kAddress, life.address());
   if (backing != kNone)
     // It is not unused
-    accesses_.add(e, backing, Access::Kind::kBound, life.address(), life.bytes());
+    accesses_.add(e, backing, Access::Kind::kBound, life.address(), life.bytes);
 }
 
 void HeapReplay::end_contexts(const Event& e, const ContextEnd& end) {

@@ -67,7 +67,7 @@ private:
   void on_user_heap(const Event& e);
   void end_contexts(const Event& e, const ContextEnd& end);
   void add_access(const Event& e, const NamedMemory& named, Access::Kind access,
-                  unsigned parameter = trace::kNoParameter);
+                  unsigned parameter = kNoParameter);
 
   CudaState cuda_;
   BlockStore store_;

@@ -126,90 +126,100 @@ std::uint64_t Rows::count() const { return saturating_mul(height, depth); }
 
 namespace {
 
-Rows rows_of_set(const trace::SetView& set) {
-  if (!set.has_second_slot()) return {.address = set.destination(), .width = set.bytes()};
-  const std::uint64_t height = std::max<std::uint64_t>(set.height(), 1);
-  return {.address = set.destination(),
-          .pitch = set.pitch(),
-          .width = set.width(),
+Rows rows_at(std::uint64_t address, const event::SetShape& shape) {
+  const std::uint64_t height = std::max<std::uint64_t>(shape.height, 1);
+  return {.address = address,
+          .pitch = shape.pitch,
+          .width = shape.width,
           .height = height,
           .slice = height,
-          .element = set.element_bytes()};
+          .element = shape.element_bytes};
+}
+
+Rows rows_of_set(const event::Set& set) {
+  return set.is_shaped ? rows_at(set.destination, *set.shape)
+                       : Rows{.address = set.destination, .width = set.bytes};
+}
+
+Rows rows_of_use(const event::Use& use) {
+  return use.is_shaped ? rows_at(use.address, use.shape->rows)
+                       : Rows{.address = use.address, .width = use.bytes};
 }
 
 } // namespace
 
 Rows rows_of(const Event& call, Verdict::Side side) {
-  if (call.kind != trace::Kind::kCopy) return rows_of_set(trace::SetView(call));
-  const trace::CopyView copy(call);
+  if (call.kind == EventKind::kUse) return rows_of_use(call.use());
+  if (call.kind != EventKind::kCopy) return rows_of_set(call.set());
+  const event::Copy& copy = call.copy();
   const bool source = side == Verdict::Side::kSource;
   Rows rows;
   rows.address = address_of(call, side);
-  if (!copy.has_second_slot()) {
-    rows.width = copy.bytes();
+  if (!copy.is_shaped) {
+    rows.width = copy.bytes;
     return rows;
   }
-  rows.pitch = source ? copy.source_pitch() : copy.destination_pitch();
-  rows.width = copy.width();
-  rows.height = std::max<std::uint64_t>(copy.height(), 1);
-  rows.depth = std::max<std::uint64_t>(copy.depth(), 1);
-  const std::uint64_t slice = source ? copy.source_rows() : copy.destination_rows();
+  rows.pitch = source ? copy.shape->source_pitch : copy.shape->destination_pitch;
+  rows.width = copy.shape->width;
+  rows.height = std::max<std::uint64_t>(copy.shape->height, 1);
+  rows.depth = std::max<std::uint64_t>(copy.shape->depth, 1);
+  const std::uint64_t slice = source ? copy.shape->source_rows : copy.shape->destination_rows;
   rows.slice = slice != 0 ? slice : rows.height;
   return rows;
 }
 
 trace::Side declared_side(const Event& copy, Verdict::Side side) {
-  return side == Verdict::Side::kSource ? trace::source_side(copy.flags)
-                                        : trace::destination_side(copy.flags);
+  return side == Verdict::Side::kSource ? copy.copy().source_side : copy.copy().destination_side;
 }
 
 std::uint64_t address_of(const Event& call, Verdict::Side side) {
-  if (call.kind != trace::Kind::kCopy) return trace::SetView(call).destination();
-  const trace::CopyView copy(call);
-  return side == Verdict::Side::kSource ? copy.source() : copy.destination();
+  if (call.kind != EventKind::kCopy) return call.subject().first;
+  const event::Copy& copy = call.copy();
+  return side == Verdict::Side::kSource ? copy.source : copy.destination;
 }
 
 std::optional<Box> box_of(const Event& call, Verdict::Side side) {
-  const trace::CopyView copy(call);
+  const event::Copy& copy = call.copy();
   const bool source = side == Verdict::Side::kSource;
-  if (!copy.has(source ? trace::CopyWord::source_z : trace::CopyWord::destination_z))
-    return std::nullopt;
-  return Box{.x = source ? copy.source_x() : copy.destination_x(),
-             .y = source ? copy.source_y() : copy.destination_y(),
-             .z = source ? copy.source_z() : copy.destination_z(),
-             .width = copy.width(),
-             .height = std::max<std::uint64_t>(copy.height(), 1),
-             .depth = std::max<std::uint64_t>(copy.depth(), 1)};
+  if (!copy.shape->has_offsets) return std::nullopt;
+  return Box{.x = source ? copy.shape->source_x : copy.shape->destination_x,
+             .y = source ? copy.shape->source_y : copy.shape->destination_y,
+             .z = source ? copy.shape->source_z : copy.shape->destination_z,
+             .width = copy.shape->width,
+             .height = std::max<std::uint64_t>(copy.shape->height, 1),
+             .depth = std::max<std::uint64_t>(copy.shape->depth, 1)};
 }
 
 std::optional<Event> work_of_node(const Event& e) {
-  const trace::UseView use(e);
-  const bool of_node = e.kind == trace::Kind::kUse && use.use() == trace::UseClass::kGraphNode;
-  if (!of_node || !use.has(trace::UseWord::node_type)) return std::nullopt;
+  if (e.kind != EventKind::kUse) return std::nullopt;
+  const event::Use& use = e.use();
+  if (use.use != trace::UseClass::kGraphNode || !use.shape->has_node) return std::nullopt;
   Event work = e;
-  if (use.node_type() == cuda::kNodeTypeSet) {
-    work.kind = trace::Kind::kSet; // the words of its rows are the same
-    work.payload = e.payload.first(trace::SetWord::kCount);
+  if (use.shape->node_type == cuda::kNodeTypeSet) {
+    work.kind = EventKind::kSet;
+    work.say(event::Set{.destination = use.address,
+                        .bytes = use.bytes,
+                        .value = 0,
+                        .stream = use.stream,
+                        .shape = &use.shape->rows,
+                        .is_shaped = true,
+                        .is_async = false});
     return work;
   }
-  if (use.node_type() != cuda::kNodeTypeCopy || !use.has(trace::UseWord::flags_of_copy))
-    return std::nullopt;
-  work.kind = trace::Kind::kCopy;
-  work.flags = static_cast<std::uint16_t>(
-    (e.flags & trace::kCommonFlags) | (use.flags_of_copy() & ~std::uint64_t{trace::kCommonFlags}));
-  work.payload = e.payload.subspan(trace::UseWord::copy_destination, trace::CopyWord::kCount);
+  if (use.shape->node_type != cuda::kNodeTypeCopy || !use.shape->has_copy) return std::nullopt;
+  work.kind = EventKind::kCopy;
+  work.say(use.shape->copy);
   return work;
 }
 
 std::uint64_t copy_extent(const Event& copy, Verdict::Side side) {
-  const trace::CopyView view(copy);
-  return !view.has_second_slot() ? view.bytes() : extent_of(rows_of(copy, side));
+  const event::Copy& view = copy.copy();
+  return !view.is_shaped ? view.bytes : extent_of(rows_of(copy, side));
 }
 
 std::uint64_t set_extent(const Event& set) {
-  const trace::SetView view(set);
-  return !view.has_second_slot() ? view.bytes()
-                                 : extent_of(rows_of(set, Verdict::Side::kDestination));
+  const event::Set& view = set.set();
+  return !view.is_shaped ? view.bytes : extent_of(rows_of(set, Verdict::Side::kDestination));
 }
 
 } // namespace gmt

@@ -18,10 +18,10 @@ Ranges::Thread& Ranges::thread(std::uint32_t number) const { return threads_[num
 
 void Ranges::on_range(const Event& e) {
   any_ = true;
-  const trace::RangeView view(e);
-  const Open range{view.domain(), view.text()};
+  const event::Range& view = e.range();
+  const Open range{view.domain, view.text};
   Thread& thread = this->thread(e.thread);
-  switch (view.op()) {
+  switch (view.op) {
   case RangeOp::kThread: thread = {.open = {}, .id = view.thread()}; break;
   case RangeOp::kPush:
     thread.open.push_back(range);
@@ -32,14 +32,14 @@ void Ranges::on_range(const Event& e) {
     thread.version = 0;
     break;
   case RangeOp::kStart: {
-    const bool known = std::ranges::any_of(
-      started_, [&](const Started& started) { return started.id == view.id(); });
-    if (!known) started_.push_back({view.id(), range});
+    const bool known =
+      std::ranges::any_of(started_, [&](const Started& started) { return started.id == view.id; });
+    if (!known) started_.push_back({view.id, range});
     ++version_;
     break;
   }
   case RangeOp::kEnd:
-    std::erase_if(started_, [&](const Started& started) { return started.id == view.id(); });
+    std::erase_if(started_, [&](const Started& started) { return started.id == view.id; });
     ++version_;
     break;
   case RangeOp::kNameDomain: domains_[range.domain] = range.text; break;

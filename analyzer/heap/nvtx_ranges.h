@@ -40,8 +40,8 @@ public:
   bool contains(Path path, std::string_view glob) const;
   // The name of a kRange record's range or mark, with its domain if it has one.
   std::string name_of(const Event& e) const {
-    const trace::RangeView range(e);
-    return name_of({range.domain(), range.text()});
+    const event::Range& range = e.range();
+    return name_of({range.domain, range.text});
   }
   static bool matches(std::string_view glob, std::string_view name);
 

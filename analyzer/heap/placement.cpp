@@ -22,11 +22,11 @@ std::uint16_t slot_of_work(std::uint64_t stream, std::uint16_t context, const Cu
 
 } // namespace
 
-Placement placement_of_physical(const trace::AllocView& alloc) {
+Placement placement_of_physical(const event::Allocation& alloc) {
   const std::uint64_t location = alloc.location();
   const bool is_host = static_cast<std::uint16_t>(location) == kHostSlot;
   return {is_host ? kHostSlot : slot_of_device(static_cast<std::int64_t>(location) - 1),
-          alloc.pool()};
+          alloc.shape->pool};
 }
 
 Placement placement_of_stream_ordered(const Block& block, PoolTable::Handle named,

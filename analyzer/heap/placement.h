@@ -17,17 +17,17 @@ struct Placement {
   PoolTable::Handle pool = 0; // 0: the default one of the device
 };
 
-Placement placement_of_physical(const trace::AllocView& alloc);
+Placement placement_of_physical(const event::Allocation& alloc);
 Placement placement_of_stream_ordered(const Block& block, PoolTable::Handle named_pool,
                                       const CudaState& cuda);
 
 // Of a new block that the call describes.
-inline Placement placement_of(const Block& block, const trace::AllocView& alloc,
+inline Placement placement_of(const Block& block, const event::Allocation& alloc,
                               const CudaState& cuda) {
   if (block.memory_kind == trace::MemoryKind::kStreamOrdered)
-    return placement_of_stream_ordered(block, alloc.pool(), cuda);
+    return placement_of_stream_ordered(block, alloc.shape->pool, cuda);
   if (block.memory_kind == trace::MemoryKind::kVmmHandle) return placement_of_physical(alloc);
-  return {0, alloc.pool()};
+  return {0, alloc.shape->pool};
 }
 
 } // namespace gmt

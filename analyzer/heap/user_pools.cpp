@@ -8,10 +8,10 @@
 namespace gmt {
 
 void UserPools::on_life(const Event& e) {
-  const trace::LifeView life(e);
-  const std::uint64_t handle = life.handle();
-  switch (life.op()) {
-  case trace::LifeOp::kCreate: pools_[handle] = {life.address(), life.bytes()}; break;
+  const event::Life& life = e.life();
+  const std::uint64_t handle = life.handle;
+  switch (life.op) {
+  case trace::LifeOp::kCreate: pools_[handle] = {life.address(), life.bytes}; break;
   case trace::LifeOp::kReset: end_regions_of(e, Block::End::kFreed, handle); break;
   case trace::LifeOp::kDestroy:
     end_regions_of(e, Block::End::kContextEnded, handle);

@@ -39,11 +39,11 @@ struct Verdict {
   enum class Reading : std::uint8_t { kNone, kEnd, kBefore };
   Kind kind = Kind::kNone;
   Side side = Side::kNone;
-  std::uint8_t parameter = trace::kNoParameter; // of a kernel, where a launch was checked
+  std::uint8_t parameter = kNoParameter; // of a kernel, where a launch was checked
   Reading reading = Reading::kNone;
-  std::uint8_t neighbour_parameter = trace::kNoParameter; // kEnd: which one points into `neighbour`
-  const Block* block = nullptr;                           // valid until the next apply()
-  const Block* neighbour = nullptr;                       // the live block of `reading`; likewise
+  std::uint8_t neighbour_parameter = kNoParameter; // kEnd: which one points into `neighbour`
+  const Block* block = nullptr;                    // valid until the next apply()
+  const Block* neighbour = nullptr;                // the live block of `reading`; likewise
   const GraphWork* work = nullptr;                // of the graph whose launch was checked; likewise
   std::uint64_t offset = 0;                       // of the address inside block
   std::uint64_t bytes_past = 0, bytes_before = 0; // kOutOfBounds

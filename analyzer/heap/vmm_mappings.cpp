@@ -36,10 +36,10 @@ void VmmMappings::on_released(const Block& dead_handle) {
 }
 
 void VmmMappings::on_access(const Event& e) {
-  if (!e.succeeded() || (e.flags & (trace::kUseReads | trace::kUseWrites)) == 0) return;
-  const trace::UseView use(e);
-  const std::uint64_t begin = use.address();
-  for (std::uint64_t at = begin; at - begin < use.bytes();) {
+  if (!e.succeeded() || (!e.use().reads && !e.use().writes)) return;
+  const event::Use& use = e.use();
+  const std::uint64_t begin = use.address;
+  for (std::uint64_t at = begin; at - begin < use.bytes;) {
     const Id id = store_.find_id(Space::kAddress, at);
     if (id == BlockStore::kNone || store_[id].memory_kind != MemoryKind::kVmmMapping) return;
     store_[id].flags |= kHadAccess;

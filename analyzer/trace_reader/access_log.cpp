@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "analyzer/base/memory_limit.h"
+#include "analyzer/trace_reader/slot_file.h"
+#include "trace/records.h"
 
 namespace gmt {
 namespace fs = std::filesystem;

@@ -11,7 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/trace_reader/slot_file.h"
+#include "analyzer/trace_reader/log_stats.h"
+#include "trace/vocabulary.h"
 
 namespace gmt {
 

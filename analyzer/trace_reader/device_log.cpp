@@ -9,6 +9,8 @@
 
 #include "analyzer/base/folder_files.h"
 #include "analyzer/trace_reader/ring_rest.h"
+#include "analyzer/trace_reader/slot_file.h"
+#include "trace/records.h"
 
 namespace gmt {
 namespace fs = std::filesystem;
@@ -21,27 +23,33 @@ constexpr std::uintmax_t kMaxRingBytes = std::uintmax_t{256} << 20;
 
 constexpr const char *kRingFolder = "/dev/shm", *kRingPrefix = "gpumemtrace.";
 
-bool is_device_kind(Kind kind) {
-  return kind >= Kind::kDeviceAlloc && kind <= Kind::kDeviceDrained;
+DeviceSite site_of(const trace::DeviceSiteView& view) {
+  const std::uint64_t function = view.lengths().low, file = view.lengths().high;
+  if (function + file > view.names().bytes()) return {};
+  const char* text = view.names().text();
+  return {.function = std::string(text, function),
+          .file = std::string(text + function, file),
+          .line = static_cast<std::uint32_t>(std::min<std::uint64_t>(view.line(), UINT32_MAX))};
+}
+
+// The words of a release are the same, as far as it has them.
+void describe_call(const trace::DeviceAllocView& view, const trace::Head& head,
+                   DeviceRecord& record) {
+  record.op = trace::device_op(head.flags);
+  record.space = trace::device_space(head.flags);
+  record.is_out_of_memory = head.result == trace::kDeviceOutOfMemory;
+  record.pointer = view.pointer();
+  record.bytes = view.bytes();
+  record.id = view.grid();
+  record.block = PackedIndex(view.block());
+  record.alignment = view.alignment();
 }
 
 } // namespace
 
-trace::Slot DeviceRecord::host_slot() const { return std::bit_cast<trace::Slot>(slot); }
-
-DeviceSite site_of(const DeviceRecord& record) {
-  const trace::DeviceSiteView site(record);
-  const std::uint64_t function = site.lengths().low, file = site.lengths().high;
-  if (function + file > site.names().bytes()) return {};
-  const char* text = site.names().text();
-  return {.function = std::string(text, function),
-          .file = std::string(text + function, file),
-          .line = static_cast<std::uint32_t>(std::min<std::uint64_t>(site.line(), UINT32_MAX))};
-}
-
 // Zero slots stand where the log could not be written.
 DeviceLogReader::DeviceLogReader(const DeviceLogFiles& files) : last_ticket_(trace::kMaxSubRings) {
-  if (!files.log.empty()) log_.emplace(files.log, stats_, ZeroHeads::kHoles);
+  if (!files.log.empty()) log_ = std::make_unique<SlotFile>(files.log, stats_, ZeroHeads::kHoles);
   if (!files.ring.empty()) read_ring(files.ring);
 }
 
@@ -66,50 +74,76 @@ void DeviceLogReader::read_ring(const fs::path& path) {
   }
   RingRest rest = take_rest(copy.data());
   rest.slots.push_back(drained_slot(trace::ring_header(copy.data()), rest));
-  ring_.emplace(std::move(rest.slots), stats_, ZeroHeads::kHoles);
+  ring_ = std::make_unique<SlotFile>(std::move(rest.slots), stats_, ZeroHeads::kHoles);
 }
 
+DeviceLogReader::~DeviceLogReader() = default;
+
 const DeviceRecord* DeviceLogReader::next() {
-  while (read_slots()) {
-    if (is_event() && !is_repeated()) return &record_;
+  for (std::unique_ptr<SlotFile>* file : {&log_, &ring_}) {
+    SlotRecord record;
+    while (*file != nullptr) {
+      if (!(*file)->read(record)) file->reset();
+      else if (take(**file, record)) return &record_;
+    }
   }
   return nullptr;
 }
 
-bool DeviceLogReader::read_slots() {
-  for (std::optional<SlotFile>* file : {&log_, &ring_}) {
-    SlotRecord record;
-    if (!file->has_value()) continue;
-    if ((*file)->read(record)) {
-      (*file)->words_of(record, payload_);
-      record_ = {.head = record.head,
-                 .slot = std::bit_cast<trace::DeviceSlot>((**file)[record.slot]),
-                 .payload = payload_};
-      return true;
-    }
-    file->reset();
+bool DeviceLogReader::take(const SlotFile& file, const SlotRecord& record) {
+  file.words_of(record, words_);
+  const trace::Payload words{words_.data(), words_.size()};
+  const Kind kind = record.head.kind;
+  if (kind < Kind::kDeviceAlloc || kind > Kind::kDeviceDrained) {
+    if (kind == Kind::kLoss) note_loss(trace::LossView(words), stats_);
+    else ++stats_.unknown_kinds;
+    return false;
   }
-  return false;
-}
-
-bool DeviceLogReader::is_event() {
-  const Kind kind = record_.head.kind;
-  if (is_device_kind(kind)) {
-    ++stats_.records;
-    return true;
+  ++stats_.records;
+  const auto slot = std::bit_cast<trace::DeviceSlot>(file[record.slot]);
+  if (kind != Kind::kDeviceDrained && is_repeated(slot.ticket)) return false;
+  record_ = {.time = slot.time,
+             .ticket = slot.ticket,
+             .thread = PackedThread(trace::site_of(slot.who), trace::thread_of(slot.who))};
+  switch (kind) {
+  case Kind::kDeviceSite: {
+    const trace::DeviceSiteView view(words);
+    record_.kind = DeviceRecord::Kind::kSite;
+    record_.id = view.id();
+    record_.site = site_of(view);
+    break;
   }
-  if (kind == Kind::kLoss) note_loss(trace::LossView(record_), stats_);
-  else ++stats_.unknown_kinds;
-  return false;
+  case Kind::kDeviceGrid: {
+    const trace::DeviceGridView view(words);
+    record_.kind = DeviceRecord::Kind::kGrid;
+    record_.id = view.id();
+    record_.extents = PackedIndex(view.grid());
+    record_.block = PackedIndex(view.block());
+    break;
+  }
+  case Kind::kDeviceDrained: {
+    const trace::DeviceDrainedView view(words);
+    record_.kind = DeviceRecord::Kind::kDrained;
+    record_.context = file[record.slot].context;
+    record_.time = file[record.slot].time;
+    record_.slots = view.slots();
+    record_.lost = view.lost();
+    record_.torn = view.torn();
+    break;
+  }
+  default:
+    record_.kind =
+      kind == Kind::kDeviceFree ? DeviceRecord::Kind::kFree : DeviceRecord::Kind::kAllocation;
+    describe_call(trace::DeviceAllocView(words), record.head, record_);
+  }
+  return true;
 }
 
 // A sub-ring's tickets rise, unless what was moved to the log already was still found in the ring.
-bool DeviceLogReader::is_repeated() {
-  if (record_.head.kind == Kind::kDeviceDrained) return false;
-  std::uint64_t& last = last_ticket_[trace::sub_ring_of(record_.slot.ticket)];
-  const std::uint64_t ticket = trace::ticket_of(record_.slot.ticket) + 1;
-  if (ticket <= last) return true;
-  last = ticket;
+bool DeviceLogReader::is_repeated(std::uint64_t ticket) {
+  std::uint64_t& last = last_ticket_[trace::sub_ring_of(ticket)];
+  if (trace::ticket_of(ticket) + 1 <= last) return true;
+  last = trace::ticket_of(ticket) + 1;
   return false;
 }
 

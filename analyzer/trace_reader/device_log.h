@@ -9,13 +9,13 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
-#include <span>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "analyzer/trace_reader/slot_file.h"
-#include "trace/records.h"
+#include "analyzer/model/packed_thread.h"
+#include "analyzer/trace_reader/log_stats.h"
+#include "trace/vocabulary.h"
 
 namespace gmt {
 
@@ -25,27 +25,40 @@ struct DeviceLogFiles {
   std::filesystem::path log, ring;
 };
 
-struct DeviceRecord {
-  trace::Head head;
-  trace::DeviceSlot slot; // of kDeviceDrained, the bytes of a trace::Slot
-  // For trace::DeviceAllocView and the other views; at least 4 words
-  std::span<const std::uint64_t> payload;
-
-  trace::DeviceOp op() const { return trace::device_op(head.flags); }
-  trace::DeviceSpace space() const { return trace::device_space(head.flags); }
-  trace::Slot host_slot() const; // kDeviceDrained alone
-};
-
-// The strings of a kDeviceSite record; empty if their lengths make no sense.
+// The function and line that called; empty if the record's lengths make no sense.
 struct DeviceSite {
   std::string function, file; // empty if unknown
   std::uint32_t line = 0;
 };
-DeviceSite site_of(const DeviceRecord& record);
+
+// What a kernel wrote, or the drain about what it moved (kDrained). What a kind does not say is 0.
+struct DeviceRecord {
+  enum class Kind : std::uint8_t { kAllocation, kFree, kSite, kGrid, kDrained };
+  Kind kind = Kind::kAllocation;
+  trace::DeviceOp op = trace::DeviceOp::kMalloc; // of allocations and frees
+  trace::DeviceSpace space = trace::DeviceSpace::kUnknown;
+  bool is_out_of_memory = false;
+  std::uint16_t context = 0; // kDrained; 0 unknown
+  std::uint64_t time = 0;    // of the device's clock, in nanoseconds; kDrained: of the host's
+  std::uint64_t ticket = 0;  // what of two records of one time came first
+  PackedThread thread = {};
+  std::uint64_t pointer = 0, bytes = 0, alignment = 0;
+  std::uint64_t id = 0;     // of the site; of the grid, also of allocations and frees
+  PackedIndex block = {};   // its index; kGrid: its extents
+  PackedIndex extents = {}; // kGrid
+  DeviceSite site = {};     // kSite
+  std::uint64_t slots = 0, lost = 0, torn = 0; // kDrained
+};
+
+class SlotFile;
+struct SlotRecord;
 
 class DeviceLogReader {
 public:
   explicit DeviceLogReader(const DeviceLogFiles& files);
+  ~DeviceLogReader();
+  DeviceLogReader(const DeviceLogReader&) = delete;
+  DeviceLogReader& operator=(const DeviceLogReader&) = delete;
 
   const DeviceRecord* next();     // null after the last; valid until the next call
   void give_up(const char* why) { // what comes is not read
@@ -56,16 +69,15 @@ public:
 
 private:
   void read_ring(const std::filesystem::path& path);
-  bool read_slots(); // the next whole record into record_
-  bool is_event();
-  bool is_repeated();
+  bool take(const SlotFile& file, const SlotRecord& record); // into record_, if it is one of ours
+  bool is_repeated(std::uint64_t ticket);
 
   LogStats stats_;
-  // ring_: what was left there, and a kDeviceDrained of our own
-  std::optional<SlotFile> log_, ring_;
+  // ring_: what was left there, and a drain's record of our own
+  std::unique_ptr<SlotFile> log_, ring_;
   std::vector<std::uint64_t> last_ticket_; // of each sub-ring, plus one; 0 none yet
-  std::vector<std::uint64_t> payload_;
-  DeviceRecord record_{};
+  std::vector<std::uint64_t> words_;
+  DeviceRecord record_;
 };
 
 } // namespace gmt

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "analyzer/base/path.h"
+#include "analyzer/trace_reader/log_merge.h"
 
 namespace gmt {
 namespace {
@@ -44,6 +45,21 @@ EventStream::EventStream(TraceDir trace) : trace_(std::move(trace)) {
   }
   merge_ = std::make_unique<Merge>(std::move(logs));
 }
+
+EventStream::~EventStream() = default;
+
+const Event* EventStream::next() {
+  const Event* e = merge_->next();
+  if (e != nullptr && e->thread != recent_threads_[e->thread % kRecentThreads]) note_thread(*e);
+  return e;
+}
+
+std::span<const std::uint64_t> EventStream::words() { return merge_->words(); }
+
+bool EventStream::has_newer() const { return merge_->has_newer(); }
+
+// Of what is ahead only the kind, the subject and the arguments of a launch are known.
+const Event* EventStream::ahead(std::size_t n) const { return merge_->ahead(n); }
 
 void EventStream::join_python_stacks() {
   StackTable::Ranges interpreter, c_library;

@@ -6,16 +6,20 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include "analyzer/trace_reader/log_merge.h"
+#include "analyzer/model/event.h"
+#include "analyzer/trace_reader/log_stats.h"
 #include "analyzer/trace_reader/stack_table.h"
 #include "analyzer/trace_reader/trace_dir.h"
 
 namespace gmt {
+
+class Merge;
 
 // What reading the logs cost in records, all logs together.
 struct ReadStats {
@@ -28,14 +32,15 @@ struct ReadStats {
 class EventStream {
 public:
   explicit EventStream(TraceDir trace);
+  ~EventStream();
+  EventStream(const EventStream&) = delete;
+  EventStream& operator=(const EventStream&) = delete;
 
   // The next record in merged order, null after the last; valid until the next call. Besides calls
   // these are what stands before kAlloc in trace/format.h, stacks excepted.
-  const Event* next() {
-    const Event* e = merge_->next();
-    if (e != nullptr && e->thread != recent_threads_[e->thread % kRecentThreads]) note_thread(*e);
-    return e;
-  }
+  const Event* next();
+  // The payload words of the record that next() returned last, for who shows records as they stand.
+  std::span<const std::uint64_t> words();
   // Before the first record: stacks of Python that differ in the interpreter's own frames are one.
   void join_python_stacks();
   // After the last record: the process may have written more since, and next() goes on with it. Its
@@ -44,11 +49,9 @@ public:
   // The process is running: next() returns what is certain, and read_on() finds new logs, too.
   // Calls that have not returned wait. With false, once it has ended, all that is left comes.
   void follow(bool is_running);
-  bool has_newer() const {
-    return merge_->has_newer();
-  } // behind the last record: read_on() at once
-  // A record that next() will return soon, n calls after this one, or null; n up to Merge::kAhead.
-  const Event* ahead(std::size_t n) const { return merge_->ahead(n); }
+  bool has_newer() const; // behind the last record: read_on() at once
+  // A record that next() will return soon, n calls after this one, or null; n up to 8.
+  const Event* ahead(std::size_t n) const;
 
   const TraceDir& trace() const { return trace_; }
   const StackTable& stacks() const { return stacks_; }

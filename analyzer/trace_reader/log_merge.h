@@ -29,12 +29,21 @@ public:
   const Event* next() {
     if (at_ == end_ && !next_run()) return nullptr;
     decode_ahead();
-    return &decoded_[at_++ % decoded_.size()].event;
+    Decoded& decoded = decoded_[at_++ % decoded_.size()];
+    LogReader::finish(decoded.event, decoded.parts);
+    return &decoded.event;
   }
   // What next() will return n calls after this one, 1 to kAhead; null where that is not known yet.
+  // It has its kind and subject, and if it is a launch its arguments. The rest comes with next():
+  // what it says depends on its kind, and who has to guess it should do so once.
   const Event* ahead(std::size_t n) const {
     const std::size_t at = at_ + n - 1;
     return at < decoded_until_ ? &decoded_[at % decoded_.size()].event : nullptr;
+  }
+  // Of the record that next() returned last, as it stands.
+  std::span<const std::uint64_t> words() {
+    const Item& item = run_[at_ - 1];
+    return item.log->words_of(item.record, words_);
   }
   // After the last event: logs may have grown since. What they hold now comes next, in its own
   // order: it is not put between events that were handed out before.
@@ -58,7 +67,7 @@ private:
   };
   struct Decoded {
     Event event;
-    std::vector<std::uint64_t> payload;
+    EventParts parts;
   };
   static constexpr std::size_t kFetchAhead = 8; // before they are decoded
   void decode_ahead() {
@@ -70,7 +79,7 @@ private:
       }
       const Item& item = run_[decoded_until_];
       Decoded& into = decoded_[decoded_until_ % decoded_.size()];
-      item.log->decode(item.record, into.event, into.payload);
+      item.log->decode(item.record, into.event, into.parts);
     }
   }
   bool next_run();
@@ -83,9 +92,10 @@ private:
   std::vector<LogReader*> active_; // not yet drained, in the order of logs_
   std::vector<Taken> taken_;       // a run as the logs hold it
   std::vector<Item> run_;
-  std::size_t at_ = 0;                        // next in run_
-  std::size_t end_ = 0;                       // of run_
-  std::size_t decoded_until_ = 0;             // in run_
+  std::size_t at_ = 0;            // next in run_
+  std::size_t end_ = 0;           // of run_
+  std::size_t decoded_until_ = 0; // in run_
+  std::vector<std::uint64_t> words_;
   std::array<Decoded, 2 * kAhead> decoded_{}; // by index in run_, modulo
   std::uint64_t lowest_ = 0, highest_ = 0;    // orders in taken_
   std::size_t count_ = 0;                     // of records in taken_

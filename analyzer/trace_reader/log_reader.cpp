@@ -24,7 +24,7 @@ bool is_event(Kind kind) {
           k <= static_cast<unsigned>(trace::kLastEventKind)) ||
          (k >= static_cast<unsigned>(Kind::kName) &&
           k <= static_cast<unsigned>(Kind::kExecution)) ||
-         is_for_heap_alone(kind);
+         is_for_heap_alone(static_cast<EventKind>(kind));
 }
 
 // A word that may name a device, or none, says neither.
@@ -79,7 +79,7 @@ void LogReader::drop_used() {
 void LogReader::parse() {
   for (SlotRecord record; file_.next(record);) {
     const bool has_returned = record.head.result != trace::kResultInFlight;
-    if (follows_ && !has_returned && is_call(record.head.kind)) {
+    if (follows_ && !has_returned && is_call(static_cast<EventKind>(record.head.kind))) {
       file_.put_back(record);
       is_waiting_ = true;
       return;
@@ -222,14 +222,11 @@ void LogReader::name_stack(std::uint64_t id, StackId stack) {
   }
 }
 
-void LogReader::decode(const Record& record, Event& event,
-                       std::vector<std::uint64_t>& payload) const {
+void LogReader::decode(const Record& record, Event& event, EventParts& parts) const {
   const trace::Slot& slot = file_[record.slot];
   const trace::Head head = trace::unpack(slot.head);
-  event.kind = head.kind;
   event.api = head.api;
   event.via = slot.via;
-  event.flags = head.flags;
   event.result = head.result;
   event.context = slot.context;
   event.thread = thread_of(record.slot);
@@ -238,36 +235,55 @@ void LogReader::decode(const Record& record, Event& event,
   event.order = record.order;
   event.time = slot.time;
   event.ticks = trace::ticks_of(slot.order);
-  if (head.kind == Kind::kLaunch && (head.flags & kNumbersArguments) != 0) {
-    decode_launch(record, event, payload);
-    return;
+  event.kind = static_cast<EventKind>(head.kind);
+  parts.flags = head.flags;
+  parts.payload = {slot.a, trace::kFirstPayloadWords};
+  event.say(event::Subject{slot.a[trace::AllocWord::address], slot.a[trace::AllocWord::bytes]});
+  if (head.slots != 1) {
+    file_.words_of({head, record.slot}, parts.words);
+    parts.payload = {parts.words.data(), parts.words.size()};
   }
-  if (head.slots == 1) {
-    event.payload = {slot.a, trace::kFirstPayloadWords};
-    return;
+  if (head.kind != Kind::kLaunch) return;
+  if ((parts.flags & kNumbersArguments) != 0) {
+    parts.flags = resolve_launch(record, parts.words);
+    parts.payload = {parts.words.data(), parts.words.size()};
   }
-  file_.words_of({head, record.slot}, payload);
-  event.payload = payload;
+  decode_words(head.kind, parts.flags, parts.payload, parts, event);
 }
 
-// As if every launch had its arguments itself.
-void LogReader::decode_launch(const Record& record, Event& event,
-                              std::vector<std::uint64_t>& payload) const {
-  file_.words_of({trace::unpack(file_[record.slot].head), record.slot}, payload);
-  if ((event.flags & trace::kLaunchKeepsArguments) == 0) {
-    payload.resize(trace::LaunchWord::kCount);
-    event.flags &= static_cast<std::uint16_t>(~trace::kLaunchScanned);
+std::span<const std::uint64_t> LogReader::words_of(const Record& record,
+                                                   std::vector<std::uint64_t>& words) const {
+  const trace::Slot& slot = file_[record.slot];
+  const trace::Head head = trace::unpack(slot.head);
+  if (head.kind == Kind::kLaunch && (head.flags & kNumbersArguments) != 0) {
+    resolve_launch(record, words);
+  } else if (head.slots == 1) {
+    return slot.a;
+  } else {
+    file_.words_of({head, record.slot}, words);
+  }
+  return words;
+}
+
+// Gives the launch its arguments, and takes their number out. Returns its flags.
+std::uint16_t LogReader::resolve_launch(const Record& record,
+                                        std::vector<std::uint64_t>& words) const {
+  const trace::Head head = trace::unpack(file_[record.slot].head);
+  std::uint16_t flags = head.flags;
+  file_.words_of({head, record.slot}, words);
+  if ((flags & trace::kLaunchKeepsArguments) == 0) {
+    words.resize(trace::LaunchWord::kCount);
+    flags &= static_cast<std::uint16_t>(~trace::kLaunchScanned);
     const auto repeat = std::ranges::lower_bound(repeats_, record.slot, {}, &Repeat::slot);
     if (repeat != repeats_.end() && repeat->slot == record.slot) {
       const Arguments& arguments = *repeat->arguments;
-      payload.insert(payload.end(), arguments.words.begin(), arguments.words.end());
-      event.flags |= arguments.scanned;
+      words.insert(words.end(), arguments.words.begin(), arguments.words.end());
+      flags |= arguments.scanned;
     }
   }
-  payload[trace::LaunchWord::block] =
-    trace::without_arguments_number(payload[trace::LaunchWord::block]);
-  event.flags &= static_cast<std::uint16_t>(~kNumbersArguments);
-  event.payload = payload;
+  words[trace::LaunchWord::block] =
+    trace::without_arguments_number(words[trace::LaunchWord::block]);
+  return flags & static_cast<std::uint16_t>(~kNumbersArguments);
 }
 
 } // namespace gmt

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analyzer/model/event.h"
+#include "analyzer/trace_reader/event_decoder.h"
 #include "analyzer/trace_reader/slot_file.h"
 #include "analyzer/trace_reader/stack_table.h"
 
@@ -51,8 +52,17 @@ public:
   std::uint64_t newest_order() const { return last_order_; } // of all records that were read
 
   void expect(const Record& record) const { file_.expect(record.slot); } // decode() is to come
-  // `payload` holds the words of a record of several slots; the event is valid until make_ready().
-  void decode(const Record& record, Event& event, std::vector<std::uint64_t>& payload) const;
+  // `parts` holds what the event points to; both are valid until make_ready(). Of an event that is
+  // no launch only the subject is there before finish().
+  void decode(const Record& record, Event& event, EventParts& parts) const;
+  static void finish(Event& event, EventParts& parts) {
+    if (event.kind != EventKind::kLaunch)
+      decode_words(static_cast<trace::Kind>(event.kind), parts.flags, parts.payload, parts, event);
+  }
+  // The record's words, as if every launch had its arguments itself. May be `words`, which must
+  // live as long.
+  std::span<const std::uint64_t> words_of(const Record& record,
+                                          std::vector<std::uint64_t>& words) const;
   const LogStats& stats() const { return stats_; }
 
 private:
@@ -68,7 +78,7 @@ private:
   void name_stack(std::uint64_t id, StackId stack);
   void begin_thread(std::uint32_t slot);
   void note_arguments(const SlotRecord& launch);
-  void decode_launch(const Record& record, Event& event, std::vector<std::uint64_t>& payload) const;
+  std::uint16_t resolve_launch(const Record& record, std::vector<std::uint64_t>& words) const;
   std::uint32_t thread_of(std::uint32_t slot) const;
   StackId stack_of(std::uint32_t id) const;
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "analyzer/model/event.h"
-#include "analyzer/trace_reader/log_reader.h"
+#include "analyzer/trace_reader/log_stats.h"
 #include "analyzer/trace_reader/trace_dir.h"
 
 namespace gmt {
@@ -27,7 +27,7 @@ public:
     if (e.order > last_) {
       if (e.order != last_ + 1) note_gap(e.order - last_ - 1);
       last_ = e.order;
-      last_record_ = {e.log, may_be_of_batch(e), e.result == trace::kResultInFlight};
+      last_record_ = {e.log, may_be_of_batch(e), e.result == kResultInFlight};
     } else if (e.order < last_ && empty_ != 0) {
       --empty_; // out of order (damage): it was taken for missing
     }
@@ -50,13 +50,12 @@ private:
 
   // The others have the order of the call before them.
   static bool has_own_order(const Event& e) {
-    return e.kind >= trace::Kind::kAlloc || e.kind == trace::Kind::kThread ||
-           e.kind == trace::Kind::kRange || e.kind == trace::Kind::kExit ||
-           e.kind == trace::Kind::kFault || e.kind == trace::Kind::kExecution;
+    return e.kind >= EventKind::kAlloc || e.kind == EventKind::kThread ||
+           e.kind == EventKind::kRange || e.kind == EventKind::kExit ||
+           e.kind == EventKind::kFault || e.kind == EventKind::kExecution;
   }
   static bool may_be_of_batch(const Event& e) {
-    return e.kind == trace::Kind::kUse ||
-           (e.kind == trace::Kind::kCopy && (e.flags & trace::kCopyBatched) != 0);
+    return e.kind == EventKind::kUse || (e.kind == EventKind::kCopy && e.copy().is_batched);
   }
   void note_gap(std::uint64_t orders);
   bool is_cut_batch(const Gap& gap) const;

@@ -11,7 +11,7 @@
 namespace gmt {
 namespace {
 
-using trace::Kind;
+using Kind = EventKind;
 
 constexpr std::size_t kMostFailures = 200;
 
@@ -48,7 +48,7 @@ void HistoryRecorder::follow(const Event& e) {
   if (e.kind == Kind::kRange) lanes_.on_range(e, ranges_, now_);
   if (!is_call(e.kind)) return;
   if (!advance()) return;
-  if ((e.flags & trace::kFlagNested) == 0) follow_call(e);
+  if (!e.is_nested) follow_call(e);
 }
 
 bool HistoryRecorder::advance() {
@@ -74,7 +74,7 @@ void HistoryRecorder::follow_call(const Event& e) {
   columns_.count(activity);
   if (activity != Activity::kFailure) return;
   if (failures_.size() == kMostFailures) ++more_failures_;
-  else failures_.push_back({now_, trace::AllocView(e).bytes(), e.stack});
+  else failures_.push_back({now_, e.allocation().bytes, e.stack});
 }
 
 LayerSeries::Id HistoryRecorder::range_of(const MemoryChange& change) {

@@ -13,8 +13,8 @@ namespace gmt {
 using trace::RangeOp;
 
 void RangeLanes::on_range(const Event& e, const Ranges& ranges, std::uint64_t now) {
-  const trace::RangeView view(e);
-  switch (view.op()) {
+  const event::Range& view = e.range();
+  switch (view.op) {
   case RangeOp::kPush: {
     std::vector<Range>& open = open_[e.thread];
     open.push_back(
@@ -25,10 +25,10 @@ void RangeLanes::on_range(const Event& e, const Ranges& ranges, std::uint64_t no
   case RangeOp::kThread: end_above(open_[e.thread], 0, now); break;
   case RangeOp::kStart:
     if (started_.size() < most_)
-      started_.push_back({view.id(), {ranges.name_of(e), now, now, kProcess, 0}});
+      started_.push_back({view.id, {ranges.name_of(e), now, now, kProcess, 0}});
     break;
   case RangeOp::kEnd: {
-    const auto at = std::ranges::find(started_, view.id(), &Started::id);
+    const auto at = std::ranges::find(started_, view.id, &Started::id);
     if (at == started_.end()) break;
     end(std::move(at->range), now);
     started_.erase(at);

@@ -44,9 +44,9 @@ std::uint64_t Follower::drain() {
 void Follower::follow(const Event& e) {
   model_.follow(e);
   count(totals_, e);
-  newest_order_ = std::max(newest_order_, trace::order_of(e.order));
+  newest_order_ = std::max(newest_order_, e.order);
   const bool is_refused = !e.succeeded() && !e.in_flight();
-  if (e.kind == trace::Kind::kAlloc && is_refused) ++failures_;
+  if (e.kind == EventKind::kAlloc && is_refused) ++failures_;
   findings_.at(e);
   const std::span<const Verdict> verdicts = heap_.apply(e);
   model_.follow_call(e, heap_);

@@ -10,7 +10,7 @@
 namespace gmt {
 namespace {
 
-using trace::Kind;
+using Kind = EventKind;
 using Slice = Timeline::Slice;
 
 // Importance, and what makes the order one of its own.
@@ -21,8 +21,8 @@ auto rank_of(const Slice& s) {
 // What the call is about, for a person who looks at it.
 std::uint64_t bytes_of(const Event& e) {
   switch (e.kind) {
-  case Kind::kAlloc: return trace::AllocView(e).bytes();
-  case Kind::kCopy: return trace::CopyView(e).bytes();
+  case Kind::kAlloc: return e.allocation().bytes;
+  case Kind::kCopy: return e.copy().bytes;
   default: return 0;
   }
 }
@@ -51,7 +51,7 @@ void TimelineRecorder::follow(const Event& e) {
   if (e.kind == Kind::kRange) lanes_.on_range(e, ranges_, now_);
   if (!is_call(e.kind)) return;
   if (!has_begun_) begin(e);
-  if ((e.flags & trace::kFlagNested) != 0 || !window_.contains(e.time)) return;
+  if (e.is_nested || !window_.contains(e.time)) return;
   add_slice(e);
 }
 
@@ -61,7 +61,7 @@ std::uint16_t TimelineRecorder::number_of_call(const Event& e) {
 
 std::uint32_t TimelineRecorder::number_of_kernel(const Event& e) {
   if (e.kind != Kind::kLaunch) return Timeline::kNoKernel;
-  const std::string_view name = facts_.handle_name(trace::LaunchView(e).function());
+  const std::string_view name = facts_.handle_name(e.launch().function);
   return name.empty() ? Timeline::kNoKernel : number_in(kernels_, timeline_.kernels, name);
 }
 
@@ -74,7 +74,7 @@ void TimelineRecorder::add_slice(const Event& e) {
                               .kernel = number_of_kernel(e),
                               .call = number_of_call(e),
                               .result = e.result,
-                              .is_runtime = e.from_runtime()});
+                              .is_runtime = e.from_runtime});
   if (timeline_.slices.size() >= size_.slices + size_.slices / 2) keep_important(size_.slices);
 }
 

@@ -16,7 +16,7 @@
 namespace gmt {
 namespace {
 
-using trace::Kind;
+using Kind = EventKind;
 
 struct Memory {
   std::uint64_t address = 0, bytes = 0;
@@ -25,9 +25,9 @@ struct Memory {
 // What the call is about. Of a copy or set it is the destination.
 Memory memory_of(const Event& e) {
   switch (e.kind) {
-  case Kind::kAlloc: return {trace::AllocView(e).address(), trace::AllocView(e).bytes()};
-  case Kind::kFree: return {trace::FreeView(e).address(), 0};
-  case Kind::kCopy: return {address_of(e, Verdict::Side::kDestination), trace::CopyView(e).bytes()};
+  case Kind::kAlloc: return {e.allocation().address, e.allocation().bytes};
+  case Kind::kFree: return {e.free().address, 0};
+  case Kind::kCopy: return {address_of(e, Verdict::Side::kDestination), e.copy().bytes};
   case Kind::kSet: return {address_of(e, Verdict::Side::kDestination), set_extent(e)};
   default: return {};
   }
@@ -83,20 +83,20 @@ private:
 
 void EventTables::Walk::add_event(const Event& e) {
   const Memory memory = memory_of(e);
-  events_.number(event_).number(process_).number(e.thread).number(trace::order_of(e.order));
+  events_.number(event_).number(process_).number(e.thread).number(e.order);
   events_.number(nanoseconds(e.time - std::min(e.time, first_time_)));
   if (e.ticks != 0) events_.number(nanoseconds(e.ticks));
   else events_.null();
   events_.text(kind_word(e.kind)).text(model_.call_name(e));
   if (e.in_flight()) events_.null().text("did not return");
   else if (e.succeeded()) events_.number(0).null();
-  else events_.number(e.result).text(error_name(e.result, e.from_runtime()));
+  else events_.number(e.result).text(error_name(e.result, e.from_runtime));
   events_.number_or_null(memory.address).number_or_null(memory.bytes);
   events_.number(named_stream(e)).number_or_null(e.context);
   events_.number_or_null(stack_number(e.stack));
   if (model_.ranges().any()) events_.text_or_null(model_.ranges().text(model_.ranges().here()));
   else events_.null();
-  std::string details = dump_columns(e, names_);
+  std::string details = dump_columns(e, stream_.words(), names_);
   if (details.starts_with(' ')) details.erase(0, 1);
   events_.text_or_null(details).done();
 }

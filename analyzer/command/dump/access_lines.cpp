@@ -4,6 +4,7 @@
 #include "analyzer/base/text_format.h"
 #include "analyzer/command/dump/columns.h"
 #include "analyzer/command/dump/dump_format.h"
+#include "trace/records.h"
 
 namespace gmt {
 namespace {

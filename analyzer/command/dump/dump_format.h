@@ -3,6 +3,8 @@
 // are in event_line.cpp, records of kernels in device_line.cpp, access logs in access_lines.cpp.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -14,12 +16,15 @@
 namespace gmt {
 
 // "order thread call (via) name=value... = result context=n stack=n"; `thread` is the log's name.
-std::string dump_line(const Event& event, const NameTable& names, std::string_view thread);
+// `words` are the record's.
+std::string dump_line(const Event& event, std::span<const std::uint64_t> words,
+                      const NameTable& names, std::string_view thread);
 
 // The part of it with what the call was given: " name=value...".
-std::string dump_columns(const Event& event, const NameTable& names);
+std::string dump_columns(const Event& event, std::span<const std::uint64_t> words,
+                         const NameTable& names);
 // What records of the kind are called: "alloc".
-std::string_view kind_word(trace::Kind kind);
+std::string_view kind_word(EventKind kind);
 
 // The same of a record that a kernel wrote, or the drain about what it moved; `log` is the device
 // log's name.

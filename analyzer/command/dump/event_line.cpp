@@ -10,6 +10,7 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/command/dump/columns.h"
+#include "trace/records.h"
 
 namespace gmt {
 namespace {
@@ -160,10 +161,10 @@ struct Field {
 #define FIELD(record, number, name, form, column, since, meaning)
 #define END_RECORD(record)
 
-std::span<const Field> fields_of(trace::Kind kind) {
-  switch (kind) {
+std::span<const Field> fields_of(EventKind kind) {
+  switch (static_cast<unsigned>(kind)) {
 #define RECORD(record, number, what, since, meaning)                                               \
-  case trace::Kind::k##record: return k##record##Fields;
+  case number: return k##record##Fields;
 #include "trace/records.def"
 #undef RECORD
   default: return {};
@@ -172,10 +173,10 @@ std::span<const Field> fields_of(trace::Kind kind) {
 
 } // namespace
 
-std::string_view kind_word(trace::Kind kind) {
-  switch (kind) {
+std::string_view kind_word(EventKind kind) {
+  switch (static_cast<unsigned>(kind)) {
 #define RECORD(record, number, what, since, meaning)                                               \
-  case trace::Kind::k##record: return what;
+  case number: return what;
 #include "trace/records.def"
 #undef RECORD
   default: return "?";
@@ -223,23 +224,23 @@ std::string value_text(const Field& field, std::uint64_t value, const NameTable&
 // What is no list of fields: strings, and the parameters of a kernel as offset:size.
 std::string description(const Event& event, const NameTable& names) {
   switch (event.kind) {
-  case trace::Kind::kName: {
-    const std::uint64_t handle = trace::NameView(event).handle();
+  case EventKind::kName: {
+    const std::uint64_t handle = event.name().handle;
     return cat(
       {column(trace::NameColumn::handle, format_address(handle)), " ", names.handle_name(handle)});
   }
-  case trace::Kind::kText: {
-    const std::uint64_t id = trace::TextView(event).id();
+  case EventKind::kText: {
+    const std::uint64_t id = event.text().id;
     return cat({column(trace::TextColumn::id, format_address(id)), " ", in_quotes(names.text(id))});
   }
-  case trace::Kind::kKernel: {
-    const trace::KernelView kernel(event);
-    const trace::Payload words = kernel.parameters();
-    std::string line = cat(
-      {column(trace::KernelColumn::function, format_address(kernel.function())), " parameters="});
-    for (std::size_t i = 0; i < kernel.parameter_count() && i < words.size(); ++i) {
-      const auto [offset, bytes] = trace::halves_of(words[i]);
-      line += cat({i != 0 ? "," : "", std::to_string(offset), ":", std::to_string(bytes)});
+  case EventKind::kKernel: {
+    const event::Kernel& kernel = event.kernel();
+    std::string line =
+      cat({column(trace::KernelColumn::function, format_address(kernel.function)), " parameters="});
+    const char* separator = "";
+    for (const auto& [offset, bytes] : kernel.parameters) {
+      line += cat({separator, std::to_string(offset), ":", std::to_string(bytes)});
+      separator = ",";
     }
     return line;
   }
@@ -250,56 +251,54 @@ std::string description(const Event& event, const NameTable& names) {
 // Possible pointers among a kernel's arguments, each with the number of its parameter.
 std::string arguments_text(const Event& event) {
   std::string text;
-  for (const std::uint64_t word : arguments_of(event)) {
-    if (word == 0) continue;
-    const unsigned parameter = trace::argument_parameter(word);
-    const std::string number = parameter == trace::kNoParameter ? "?" : std::to_string(parameter);
-    text += cat({" #", number, "=", format_address(trace::argument_address(word))});
+  for (const Argument argument : arguments_of(event)) {
+    if (argument.is_unused()) continue;
+    const unsigned parameter = argument.parameter();
+    const std::string number = parameter == kNoParameter ? "?" : std::to_string(parameter);
+    text += cat({" #", number, "=", format_address(argument.address())});
   }
   return text;
 }
 
 std::string flags_text(const Event& event) {
   std::string text;
-  const auto flag = [&](std::uint16_t bit, std::string_view name) {
-    if ((event.flags & bit) != 0) text += cat({" ", name});
-  };
-  if (event.kind == trace::Kind::kCopy) flag(trace::kCopyBatched, "batched");
-  if (event.kind == trace::Kind::kUse) {
-    flag(trace::kUseReads, "reads");
-    flag(trace::kUseWrites, "writes");
-    flag(trace::kUseOfRecordedCopy, "told-before");
+  if (event.kind == EventKind::kCopy && event.copy().is_batched) text += " batched";
+  if (event.kind == EventKind::kUse) {
+    if (event.use().reads) text += " reads";
+    if (event.use().writes) text += " writes";
+    if (event.use().is_of_recorded_copy) text += " told-before";
   }
-  flag(trace::kFlagNested, "nested");
+  if (event.is_nested) text += " nested";
   return text;
 }
 
 std::string result_text(const Event& event) {
   if (event.in_flight()) return "in flight";
-  return event.result == 0 ? "0" : error_name(event.result, event.from_runtime());
+  return event.result == 0 ? "0" : error_name(event.result, event.from_runtime);
 }
 
 } // namespace
 
-std::string dump_columns(const Event& event, const NameTable& names) {
+std::string dump_columns(const Event& event, std::span<const std::uint64_t> words,
+                         const NameTable& names) {
   std::string text;
   const std::span<const Field> fields = fields_of(event.kind);
-  for (unsigned i = 0; i < std::min(fields.size(), event.payload.size()); ++i) {
-    const std::uint64_t value = event.payload[i];
-    if (fields[i].column.empty() || (i >= trace::kFirstPayloadWords && value == 0))
+  for (unsigned i = 0; i < std::min(fields.size(), words.size()); ++i) {
+    if (fields[i].column.empty() || (i >= trace::kFirstPayloadWords && words[i] == 0))
       continue; // or does not apply
-    text += column(fields[i].column, value_text(fields[i], value, names));
+    text += column(fields[i].column, value_text(fields[i], words[i], names));
   }
   return text + arguments_text(event);
 }
 
-std::string dump_line(const Event& event, const NameTable& names, std::string_view thread) {
+std::string dump_line(const Event& event, std::span<const std::uint64_t> words,
+                      const NameTable& names, std::string_view thread) {
   const bool call = is_call(event.kind);
   std::string line = cat({std::to_string(event.order), " ", thread, " ",
                           call ? names.symbol(event.api) : kind_word(event.kind)});
   if (event.via != trace::kNoApi && call) line += cat({" (", names.symbol(event.via), ")"});
   if (const std::string text = description(event, names); !text.empty()) return line + text;
-  line += dump_columns(event, names);
+  line += dump_columns(event, words, names);
   if (call) line += " = " + result_text(event);
   line += flags_text(event);
   if (event.ticks != 0) line += cat({" ticks=", std::to_string(event.ticks)});

@@ -24,7 +24,7 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
                 Findings& findings) override {
-    if ((e.flags & trace::kFlagNested) != 0 || heap.is_dead(e.context)) return;
+    if (e.is_nested || heap.is_dead(e.context)) return;
     const ObjectTable& objects = heap.cuda().objects;
     if (e.succeeded() ? !objects.is_destroyed_again(e) : !may_blame_handle(e)) return;
     const NamedObject named = destroyed_by(e, facts_.call_name(e));
@@ -71,7 +71,7 @@ const DetectorRegistration kDoubleDestroy{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<DoubleDestroy>(facts);
   },
-  .wants = kWantsFailures | wants(trace::Kind::kLife),
+  .wants = kWantsFailures | wants(EventKind::kLife),
   .is_another_way = true,
 }};
 

@@ -24,13 +24,13 @@ public:
 private:
   Finding finding(const Event& e, const Block& block) const {
     const std::string_view call = facts_.call_name(e);
-    const trace::FreeView free(e);
-    const std::string_view word = released_word(free.function());
+    const event::Free& free = e.free();
+    const std::string_view word = released_word(free.function);
     Finding f;
     f.kind = "double-free";
     f.message = {CallName{call},
                  " of ",
-                 format_address(free.address()),
+                 format_address(free.address),
                  ", which was already ",
                  released_word(block.memory_kind),
                  ": ",
@@ -40,9 +40,9 @@ private:
        "is ",
        word, "."});
     f.bytes = block.bytes;
-    f.address = free.address();
+    f.address = free.address;
     f.api = call;
-    f.stacks.push_back(stack_as(release_role(free.function()), e.stack, call, StackOrder::kAgain));
+    f.stacks.push_back(stack_as(release_role(free.function), e.stack, call, StackOrder::kAgain));
     const bool is_reallocated = block.end == Block::End::kReallocated; // its release went unseen
     if (!is_reallocated) {
       f.stacks.push_back(stack_as(release_role(block.memory_kind), block.freed,

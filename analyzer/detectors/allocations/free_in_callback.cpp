@@ -19,12 +19,12 @@ public:
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
                 Findings& findings) override {
     runtime_.note(e);
-    if (e.kind == trace::Kind::kSync) {
-      has_callbacks_ |= trace::SyncView(e).op() == trace::SyncOp::kHostFunction;
+    if (e.kind == EventKind::kSync) {
+      has_callbacks_ |= e.sync().op == trace::SyncOp::kHostFunction;
     }
-    if (e.kind != trace::Kind::kFree || e.result != cuda::CUDA_ERROR_NOT_PERMITTED) return;
-    if ((e.flags & trace::kFlagNested) != 0) return;
-    const std::uint64_t address = trace::FreeView(e).address();
+    if (e.kind != EventKind::kFree || e.result != cuda::CUDA_ERROR_NOT_PERMITTED) return;
+    if (e.is_nested) return;
+    const std::uint64_t address = e.free().address;
     const Block* block = heap.find_live(address);
     Finding f;
     f.kind = "free-in-callback";
@@ -77,7 +77,7 @@ const DetectorRegistration kFreeInCallback{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<FreeInCallback>(facts);
   },
-  .wants = kWantsFailures | wants(trace::Kind::kSync) | wants(trace::Kind::kLife),
+  .wants = kWantsFailures | wants(EventKind::kSync) | wants(EventKind::kLife),
 }};
 
 } // namespace

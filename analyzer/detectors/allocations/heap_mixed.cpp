@@ -37,7 +37,7 @@ public:
     use.kind = e.kind;
     use.stack = e.stack;
     use.result = e.result;
-    use.from = e.kind == trace::Kind::kCopy && address == trace::CopyView(e).source();
+    use.from = e.kind == EventKind::kCopy && address == e.copy().source;
     use.api = api;
     use.address = address;
     use.found = facts_.device_heaps().find(address, e.context, facts_.realtime(e));
@@ -59,7 +59,7 @@ public:
 
 private:
   struct Use { // equal host calls, the first one's facts
-    trace::Kind kind = trace::Kind::kNone;
+    EventKind kind = EventKind::kNone;
     StackId stack;
     std::uint16_t result = 0;
     bool from = false; // a copy's source
@@ -97,31 +97,31 @@ private:
   }
 
   static const char* preposition(const Use& use) {
-    if (use.kind != trace::Kind::kCopy) return " of ";
+    if (use.kind != EventKind::kCopy) return " of ";
     return use.from ? " from " : " to ";
   }
 
-  static StackRole role(trace::Kind kind) {
+  static StackRole role(EventKind kind) {
     switch (kind) {
-    case trace::Kind::kFree: return StackRole::kFreed;
-    case trace::Kind::kCopy: return StackRole::kCopied;
-    case trace::Kind::kSet: return StackRole::kSet;
+    case EventKind::kFree: return StackRole::kFreed;
+    case EventKind::kCopy: return StackRole::kCopied;
+    case EventKind::kSet: return StackRole::kSet;
     default: return StackRole::kUsed;
     }
   }
 
   static Text advice(const Use& use) {
     switch (use.kind) {
-    case trace::Kind::kFree:
+    case EventKind::kFree:
       if (use.found.block == nullptr)
         return "Free it in a kernel, with what fits the allocation (free, delete or delete[]): the "
                "host cannot free memory of the device heap.";
       return {"Free it in a kernel, with ",
               device_call(device_release(use.found.block->allocated.op)),
               ": the host cannot free memory of the device heap."};
-    case trace::Kind::kCopy:
+    case EventKind::kCopy:
       return "Let a kernel copy it to or from memory of cudaMalloc: the host cannot reach the device heap.";
-    case trace::Kind::kSet:
+    case EventKind::kSet:
       return "Let a kernel set it: the host's functions are not made for the device heap.";
     default:
       return "Use memory of cudaMalloc for it: the host's functions are not made for the device heap.";
@@ -171,8 +171,8 @@ const DetectorRegistration kHeapMixed{{
     if (!facts.device_heaps().any()) return nullptr;
     return std::make_unique<HeapMixed>(facts);
   },
-  .wants = wants(trace::Kind::kFree) | wants(trace::Kind::kCopy) | wants(trace::Kind::kSet) |
-           wants(trace::Kind::kUse) | kWantsFailures,
+  .wants = wants(EventKind::kFree) | wants(EventKind::kCopy) | wants(EventKind::kSet) |
+           wants(EventKind::kUse) | kWantsFailures,
 }};
 
 } // namespace

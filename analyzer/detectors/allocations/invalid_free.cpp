@@ -26,13 +26,13 @@ public:
       }
       Finding f;
       f.kind = "invalid-free";
-      const trace::FreeView free(e);
-      f.address = free.address();
+      const event::Free& free = e.free();
+      f.address = free.address;
       f.api = facts_.call_name(e);
-      const bool host = free.function() == trace::FreeFunction::kHostFree;
+      const bool host = free.function == trace::FreeFunction::kHostFree;
       f.stacks.push_back(
         stack_as(host ? StackRole::kHostMemoryFreed : StackRole::kFreed, e.stack, f.api));
-      const Text what = {CallName{f.api}, " of ", format_address(free.address()), ", which "};
+      const Text what = {CallName{f.api}, " of ", format_address(free.address), ", which "};
       if (of_static) static_variable(f, what, *j.block);
       if (j.kind == Verdict::Kind::kInvalidFreeInside) inside(f, what, j);
       if (j.kind == Verdict::Kind::kInvalidFreeEnded) ended(f, what, j);

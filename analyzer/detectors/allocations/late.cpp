@@ -16,7 +16,7 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
                 Findings& findings) override {
-    if (e.kind != trace::Kind::kFree || e.result != cuda::CUDA_ERROR_DEINITIALIZED ||
+    if (e.kind != EventKind::kFree || e.result != cuda::CUDA_ERROR_DEINITIALIZED ||
         heap.accesses().empty())
       return;
     const Block& block = *heap.accesses().front().block;
@@ -28,7 +28,7 @@ public:
                  " came too late for ",
                  describe_block(block, facts_),
                  ": CUDA was already being unloaded (",
-                 error_text(e.result, e.from_runtime()),
+                 error_text(e.result, e.from_runtime),
                  ")"};
     f.advice = {"Call ", right_release_for(block, call),
                 " before main returns, for example by destroying the object "

@@ -20,33 +20,33 @@ namespace gmt {
 namespace {
 
 constexpr Wants kWantsAlways =
-  wants(trace::Kind::kLife) | wants(trace::Kind::kSync) | wants(trace::Kind::kExecution);
+  wants(EventKind::kLife) | wants(EventKind::kSync) | wants(EventKind::kExecution);
 
 class Leak : public Detector {
 public:
   explicit Leak(const ProcessFacts& facts) : facts_(facts) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
-    if (e.kind == trace::Kind::kExecution) {
-      if (trouble_.note(e, facts_)) watch(kWantsAlways | gmt::wants(trace::Kind::kFree));
+    if (e.kind == EventKind::kExecution) {
+      if (trouble_.note(e, facts_)) watch(kWantsAlways | gmt::wants(EventKind::kFree));
       return;
     }
-    if (e.kind == trace::Kind::kFree) return trouble_.note_release(e);
+    if (e.kind == EventKind::kFree) return trouble_.note_release(e);
     linkage_.note(e);
-    if (!e.succeeded() || e.from_runtime()) return;
-    if (e.kind == trace::Kind::kSync) {
-      if (trace::SyncView(e).op() == trace::SyncOp::kHostFunction) last_callback_ = e.order;
+    if (!e.succeeded() || e.from_runtime) return;
+    if (e.kind == EventKind::kSync) {
+      if (e.sync().op == trace::SyncOp::kHostFunction) last_callback_ = e.order;
       return;
     }
-    const trace::LifeView life(e);
-    const trace::ObjectClass object = life.object();
-    const trace::LifeOp op = life.op();
+    const event::Life& life = e.life();
+    const trace::ObjectClass object = life.object;
+    const trace::LifeOp op = life.op;
     const std::uint16_t api = e.via != trace::kNoApi ? e.via : e.api;
     const bool ends = op == trace::LifeOp::kDestroy || op == trace::LifeOp::kReset;
     if (is_owned(object) && op == trace::LifeOp::kCreate) {
-      objects_[life.handle()] = {object, e.stack, api, e.context};
+      objects_[life.handle] = {object, e.stack, api, e.context};
     } else if (is_owned(object) && ends) {
-      objects_.erase(life.handle());
+      objects_.erase(life.handle);
     } else if (ends && object == trace::ObjectClass::kPrimaryContext) {
       end_device(static_cast<int>(life.device()), heap);
     }

@@ -18,7 +18,7 @@ public:
     for (const Verdict& j : verdicts) {
       if (j.kind != Verdict::Kind::kMismatchedFree) continue;
       if (is_static(j.block->memory_kind)) continue; // no function frees it: invalid-free
-      const bool host = trace::FreeView(e).function() == trace::FreeFunction::kHostFree;
+      const bool host = e.free().function == trace::FreeFunction::kHostFree;
       findings.add(finding(e, *j.block, host));
     }
   }
@@ -27,7 +27,7 @@ private:
   Finding finding(const Event& e, const Block& block, bool host) const {
     const std::string_view call = facts_.call_name(e);
     const ApiWord release = right_release_for(block, host ? facts_.api_name(block.api) : call);
-    const std::uint64_t address = trace::FreeView(e).address();
+    const std::uint64_t address = e.free().address;
     Finding f;
     f.kind = "mismatched-free";
     f.message = {CallName{call},

@@ -25,7 +25,7 @@ namespace {
 
 using trace::ObjectClass;
 
-constexpr Wants kWantsOfObjects = wants(trace::Kind::kLife) | wants(trace::Kind::kExecution);
+constexpr Wants kWantsOfObjects = wants(EventKind::kLife) | wants(EventKind::kExecution);
 constexpr std::size_t kFewest = 100, kMany = 1000;
 
 // Pools and what is imported are leaks one by one. A context's end is another matter.
@@ -49,9 +49,9 @@ public:
   explicit ObjectLeak(const ProcessFacts& facts) : facts_(facts) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap&, Findings&) override {
-    if (e.kind == trace::Kind::kExecution) {
-      if (trouble_.note(e, facts_)) watch(kWantsOfObjects | gmt::wants(trace::Kind::kFree));
-    } else if (e.kind == trace::Kind::kFree) {
+    if (e.kind == EventKind::kExecution) {
+      if (trouble_.note(e, facts_)) watch(kWantsOfObjects | gmt::wants(EventKind::kFree));
+    } else if (e.kind == EventKind::kFree) {
       trouble_.note_release(e);
     } else {
       linkage_.note(e);

@@ -20,9 +20,9 @@
 namespace gmt {
 namespace {
 
-constexpr Wants kWantsFailedOnes = kWantsFailures | wants(trace::Kind::kMemoryInfo);
+constexpr Wants kWantsFailedOnes = kWantsFailures | wants(EventKind::kMemoryInfo);
 // While a failure waits for the next try.
-constexpr Wants kWantsNextTry = kWantsFailedOnes | wants(trace::Kind::kAlloc);
+constexpr Wants kWantsNextTry = kWantsFailedOnes | wants(EventKind::kAlloc);
 
 std::string advice_for(const HeldMemory& held, trace::MemoryKind memory_kind) {
   const bool may_be_larger = memory_kind == trace::MemoryKind::kManaged;
@@ -45,8 +45,8 @@ public:
   explicit OutOfMemory(const ProcessFacts& facts) : facts_(facts) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
-    if (e.kind == trace::Kind::kMemoryInfo) return on_memory_info(e, heap);
-    if (e.kind != trace::Kind::kAlloc || (e.flags & trace::kFlagNested) != 0) return;
+    if (e.kind == EventKind::kMemoryInfo) return on_memory_info(e, heap);
+    if (e.kind != EventKind::kAlloc || e.is_nested) return;
     if (e.succeeded()) return end_tries(e);
     if (e.result != cuda::CUDA_ERROR_OUT_OF_MEMORY) return;
     const std::uint16_t api = e.via != trace::kNoApi ? e.via : e.api;
@@ -60,7 +60,7 @@ public:
     }
     Failure& failure = failures_[at->second];
     ++failure.count;
-    failure.bytes += trace::AllocView(e).bytes();
+    failure.bytes += e.allocation().bytes;
     follow_try(e, at->second);
   }
 
@@ -91,7 +91,7 @@ private:
   // Half is as much less as code asks for at the next try. Another line of the same file asks again
   // if it asks for as much, or in a known library for less; else it asks for something else.
   bool is_next_try(const Tries& tries, const Event& e) const {
-    const std::uint64_t bytes = trace::AllocView(e).bytes();
+    const std::uint64_t bytes = e.allocation().bytes;
     if (e.api != tries.api || bytes > tries.bytes || bytes < tries.bytes / 2) return false;
     if (e.stack == tries.stack) return true;
     const Caller before = facts_.caller(tries.stack), now = facts_.caller(e.stack);
@@ -104,7 +104,7 @@ private:
     if (!tries.failures.empty() && !is_next_try(tries, e)) tries.failures.clear();
     tries.api = e.api;
     tries.stack = e.stack;
-    tries.bytes = trace::AllocView(e).bytes();
+    tries.bytes = e.allocation().bytes;
     tries.failures.push_back(failure);
     watch(kWantsNextTry);
   }
@@ -115,7 +115,7 @@ private:
     if (is_next_try(at->second, e)) {
       for (const std::size_t i : at->second.failures) {
         ++failures_[i].recovered;
-        failures_[i].got = trace::AllocView(e).bytes();
+        failures_[i].got = e.allocation().bytes;
       }
     }
     tries_.erase(at);
@@ -123,12 +123,12 @@ private:
   }
 
   Failure first(const Event& e, const Heap& heap) const {
-    const trace::AllocView alloc(e);
-    const trace::MemoryKind memory_kind = alloc.memory_kind();
+    const event::Allocation& alloc = e.allocation();
+    const trace::MemoryKind memory_kind = alloc.memory_kind;
     return {.call = facts_.call_name(e),
             .stack = e.stack,
             .memory_kind = memory_kind,
-            .requested = alloc.bytes(),
+            .requested = alloc.bytes,
             .range = facts_.ranges().text(facts_.ranges().here()),
             .stock = is_page_locked(memory_kind) ? stock_of_host(heap, facts_)
                                                  : stock_of_device(heap, facts_, kAnyDevice)};
@@ -142,9 +142,9 @@ private:
     if (is_page_locked(failure.memory_kind)) return;
     const int device = heap.device_of_context(e.context);
     if (device != kAnyDevice) failure.stock = stock_of_device(heap, facts_, device);
-    const trace::MemoryInfoView info(e);
-    failure.stock.held.free_bytes = info.free_bytes();
-    failure.stock.held.total_bytes = info.total_bytes();
+    const event::MemoryInfo& info = e.memory_info();
+    failure.stock.held.free_bytes = info.free_bytes;
+    failure.stock.held.total_bytes = info.total_bytes;
   }
 
   Finding finding(Failure failure) const {

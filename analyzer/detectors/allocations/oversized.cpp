@@ -173,7 +173,7 @@ const DetectorRegistration kOversized{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<Oversized>(facts);
   },
-  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kSet) | wants(trace::Kind::kFree),
+  .wants = wants(EventKind::kCopy) | wants(EventKind::kSet) | wants(EventKind::kFree),
   .measure = Measure::kBlocks,
   .owner_excuse = {
     .clause = [](const Owner& owner) { return cat({owner.name, " allocated it for itself"}); },

@@ -128,25 +128,24 @@ private:
 // Blocks take so many bytes at least: fewer save nothing, unless there are many.
 constexpr std::uint64_t kSmallest = 512, kManySmall = 100;
 
-constexpr Wants kEnds = wants(trace::Kind::kFree) | wants(trace::Kind::kContext);
-constexpr Wants kFirsts = kEnds | wants(trace::Kind::kAlloc);
+constexpr Wants kEnds = wants(EventKind::kFree) | wants(EventKind::kContext);
+constexpr Wants kFirsts = kEnds | wants(EventKind::kAlloc);
 
 class Unused : public Detector {
 public:
   explicit Unused(const ProcessFacts& facts) : facts_(facts) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
-    if (e.kind == trace::Kind::kContext) {
+    if (e.kind == EventKind::kContext) {
       starters_.expect(e.context);
       return watch(starters_.all_known() ? kEnds : kFirsts);
     }
     if (!e.succeeded()) return;
     for (const Access& access : heap.accesses()) {
-      if (access.kind == Access::Kind::kEnded)
-        consider(*access.block, heap, e.order & trace::kOrderMask);
+      if (access.kind == Access::Kind::kEnded) consider(*access.block, heap, e.order & kOrderMask);
       if (access.kind == Access::Kind::kAllocated) starters_.note(*access.block);
     }
-    if (e.kind == trace::Kind::kAlloc && starters_.all_known()) watch(kEnds);
+    if (e.kind == EventKind::kAlloc && starters_.all_known()) watch(kEnds);
   }
 
   void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {

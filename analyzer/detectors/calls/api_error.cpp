@@ -20,34 +20,34 @@ namespace gmt {
 namespace {
 
 // While no failure may still be forgiven.
-constexpr Wants kUsual = kWantsFailures | kWantsUnclaimed | wants(trace::Kind::kExecution);
+constexpr Wants kUsual = kWantsFailures | kWantsUnclaimed | wants(EventKind::kExecution);
 
 class ApiError : public Detector {
 public:
   explicit ApiError(const ProcessFacts& facts) : facts_(facts), refused_(facts), launches_(facts) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap&, Findings&) override {
-    if (e.kind == trace::Kind::kExecution) refused_.note(e);
+    if (e.kind == EventKind::kExecution) refused_.note(e);
     else if (e.succeeded()) forgive_retry(e);
   }
 
   void on_unclaimed(const Event& e, const Heap& heap, Findings& findings) override {
     if (!is_checked_call(e) || is_sticky(e.result) || heap.is_dead(e.context)) return;
-    if (e.kind == trace::Kind::kAlloc && e.result == cuda::CUDA_ERROR_OUT_OF_MEMORY)
+    if (e.kind == EventKind::kAlloc && e.result == cuda::CUDA_ERROR_OUT_OF_MEMORY)
       return; // out-of-memory
     if (is_expected_failure(facts_.api_name(e.api), e.result) ||
         is_expected_failure(facts_.call_name(e), e.result))
       return;
     if (e.result == cuda::CUDA_ERROR_NOT_INITIALIZED && facts_.forked_from() != 0) {
       report_fork(e);
-    } else if (is_retried(e.result) && !e.from_runtime()) {
+    } else if (is_retried(e.result) && !e.from_runtime) {
       put_off(e, findings);
     } else {
       Finding f = finding(e);
       explain(e, heap, f);
       if (refused_.may_be(e)) refused_.hold(e, std::move(f));
-      else if (e.kind == trace::Kind::kLaunch)
-        launches_.hold(e, trace::LaunchView(e).function(), std::move(f), RefusedLaunch(e));
+      else if (e.kind == EventKind::kLaunch)
+        launches_.hold(e, e.launch().function, std::move(f), RefusedLaunch(e));
       else findings.add(std::move(f));
     }
   }
@@ -70,10 +70,7 @@ private:
     std::uint64_t size;
     Finding failure;
 
-    // In the same word of all kinds: bytes of an allocation, function of a release.
-    static std::uint64_t size_of(const Event& e) {
-      return trace::RecordView(e).word(trace::AllocWord::bytes);
-    }
+    static std::uint64_t size_of(const Event& e) { return e.subject().second; }
     bool is_same_call(const Event& e) const {
       return api == e.api && via == e.via && size == size_of(e);
     }
@@ -117,19 +114,17 @@ private:
 
   // The pool that a call names, 0 if it names none.
   static std::uint64_t named_pool(const Event& e) {
-    if (e.kind == trace::Kind::kAlloc) return trace::AllocView(e).pool();
-    const trace::LifeView life(e);
-    return e.kind == trace::Kind::kLife && life.object() == trace::ObjectClass::kPool
-             ? life.handle()
-             : 0;
+    if (e.kind == EventKind::kAlloc) return e.allocation().shape->pool;
+    const event::Life& life = e.life();
+    return e.kind == EventKind::kLife && life.object == trace::ObjectClass::kPool ? life.handle : 0;
   }
 
   // The fence made it so: what a plain run would have got is not known here.
   void explain_fence(const Event& e, const Heap& heap, Finding& f) const {
-    if (!facts_.is_guarded() || e.kind != trace::Kind::kUse || e.result != 1) return;
-    const trace::UseView use(e);
-    const Block* block = heap.find_live(use.address());
-    if (use.use() != trace::UseClass::kExport || block == nullptr) return;
+    if (!facts_.is_guarded() || e.kind != EventKind::kUse || e.result != 1) return;
+    const event::Use& use = e.use();
+    const Block* block = heap.find_live(use.address);
+    if (use.use != trace::UseClass::kExport || block == nullptr) return;
     f.severity = Severity::kNote;
     f.message += {": memory that --guard fences cannot be given to other processes, ",
                   describe_block(*block, facts_)};
@@ -151,8 +146,8 @@ private:
       f.stacks.push_back(stack_as(StackRole::kPoolDestroyed, pool->destroyed->stack,
                                   facts_.api_name(pool->destroyed->api)));
     }
-    const trace::SyncView sync(e);
-    const bool launch = e.kind == trace::Kind::kSync && sync.op() == trace::SyncOp::kGraphLaunch;
+    const event::Sync& sync = e.sync();
+    const bool launch = e.kind == EventKind::kSync && sync.op == trace::SyncOp::kGraphLaunch;
     if (const Block* block = launch ? heap.unfreed_of_graph(sync.executable_graph()) : nullptr;
         block != nullptr) {
       f.message += ": memory that the graph's last launch allocated has not been freed";

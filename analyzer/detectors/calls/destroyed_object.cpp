@@ -21,7 +21,7 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
                 Findings& findings) override {
-    if (e.succeeded() || (e.flags & trace::kFlagNested) != 0 || !may_blame_handle(e)) return;
+    if (e.succeeded() || e.is_nested || !may_blame_handle(e)) return;
     if (heap.is_dead(e.context) || destroyed_by(e, facts_.call_name(e)).handle != 0) return;
     for (const NamedObject& named : NamedObjects(e)) {
       const CudaObject* known = heap.cuda().objects.find_destroyed(named.object, named.handle);
@@ -35,12 +35,12 @@ public:
 private:
   static StackRole role_of(const Event& e) {
     switch (e.kind) {
-    case trace::Kind::kCopy: return StackRole::kCopied;
-    case trace::Kind::kSet: return StackRole::kSet;
-    case trace::Kind::kLaunch: return StackRole::kLaunched;
-    case trace::Kind::kSync:
-      return trace::SyncView(e).op() == trace::SyncOp::kGraphLaunch ? StackRole::kGraphLaunched
-                                                                    : StackRole::kCalled;
+    case EventKind::kCopy: return StackRole::kCopied;
+    case EventKind::kSet: return StackRole::kSet;
+    case EventKind::kLaunch: return StackRole::kLaunched;
+    case EventKind::kSync:
+      return e.sync().op == trace::SyncOp::kGraphLaunch ? StackRole::kGraphLaunched
+                                                        : StackRole::kCalled;
     default: return StackRole::kCalled;
     }
   }
@@ -52,7 +52,7 @@ private:
     f.api = facts_.call_name(e);
     f.message = {CallName{f.api}, " uses ", words.one, " that was already destroyed, made by ",
                  CallName{facts_.api_name(known.created.api)}};
-    const bool frees = e.kind == trace::Kind::kFree;
+    const bool frees = e.kind == EventKind::kFree;
     if (frees) f.message += ", so the memory was not freed";
     f.advice = {"Destroy it after its last use: ", right_destroy_for(named.object, f.api),
                 frees ? " came before the memory that is freed on it." : " came too early."};

@@ -12,7 +12,7 @@
 namespace gmt {
 namespace {
 
-using trace::Kind;
+using Kind = EventKind;
 using trace::MemoryKind;
 using trace::RangeOp;
 
@@ -35,7 +35,7 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
                 Findings& findings) override {
-    if (!e.succeeded() || e.from_runtime() || (e.flags & trace::kFlagNested) != 0) return;
+    if (!e.succeeded() || e.from_runtime || e.is_nested) return;
     switch (e.kind) {
     case Kind::kRange: on_range(e); break;
     case Kind::kAlloc: on_alloc(e, heap, findings); break;
@@ -68,7 +68,7 @@ private:
   };
 
   void on_range(const Event& e) {
-    const auto op = trace::RangeView(e).op();
+    const auto op = e.range().op;
     const bool opens = op == RangeOp::kPush || op == RangeOp::kStart;
     if (!opens && op != RangeOp::kMark) return;
     const std::string name = facts_.ranges().name_of(e);
@@ -79,9 +79,9 @@ private:
   }
 
   void on_alloc(const Event& e, const Heap& heap, Findings& findings) {
-    const trace::AllocView alloc(e);
-    const MemoryKind memory_kind = alloc.memory_kind();
-    if (alloc.address() == 0 || !allocates(memory_kind)) return;
+    const event::Allocation& alloc = e.allocation();
+    const MemoryKind memory_kind = alloc.memory_kind;
+    if (alloc.address == 0 || !allocates(memory_kind)) return;
     ++allocations_;
     for (State& state : rules_) {
       const PolicyRule& rule = state.rule;
@@ -110,15 +110,15 @@ private:
 
   // By the thread that captures, or on a stream that is captured.
   static bool is_captured(const Event& e, const Heap& heap) {
-    return heap.is_capturing(e, trace::AllocView(e).stream()) ||
+    return heap.is_capturing(e, e.allocation().stream) ||
            heap.cuda().captures.has_begun_in(e.thread);
   }
 
   Finding finding(const Event& e, const PolicyRule& rule) const {
     Finding f;
     f.kind = "policy";
-    f.bytes = trace::AllocView(e).bytes();
-    f.address = trace::AllocView(e).address();
+    f.bytes = e.allocation().bytes;
+    f.address = e.allocation().address;
     f.api = facts_.call_name(e);
     f.group = rule.text;
     f.stacks.push_back(stack_as(StackRole::kAllocated, e.stack, f.api));
@@ -126,9 +126,8 @@ private:
   }
 
   Text what(const Event& e) const {
-    const trace::AllocView alloc(e);
-    return {CallName{facts_.call_name(e)}, " of ",
-            describe_bytes(alloc.bytes(), alloc.memory_kind())};
+    const event::Allocation& alloc = e.allocation();
+    return {CallName{facts_.call_name(e)}, " of ", describe_bytes(alloc.bytes, alloc.memory_kind)};
   }
 
   Finding direct(const Event& e, const PolicyRule& rule) const {

@@ -16,12 +16,10 @@ public:
   explicit UnfinishedCall(const ProcessFacts& facts) : facts_(facts) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap&, Findings&) override {
-    if (!e.in_flight() || (e.flags & trace::kFlagNested) != 0 || calls_.size() >= kMaxCalls) return;
+    if (!e.in_flight() || e.is_nested || calls_.size() >= kMaxCalls) return;
     // free() is recorded before it runs and never patched; it ends, or glibc ends the process, and
     // that is a finding of its own.
-    if (e.kind == trace::Kind::kFree &&
-        trace::FreeView(e).function() == trace::FreeFunction::kHostFree)
-      return;
+    if (e.kind == EventKind::kFree && e.free().function == trace::FreeFunction::kHostFree) return;
     calls_.push_back({std::string(facts_.call_name(e)), e.stack, e.order});
   }
 

@@ -39,12 +39,12 @@ constexpr std::array<Direction, 4> kKinds{{
 }};
 
 const Direction* direction_of(const Event& e) {
-  const unsigned kind = trace::declared_kind_plus_1(e.flags);
+  const unsigned kind = e.kind == EventKind::kCopy ? e.copy().declared_kind_plus_1 : 0;
   return kind >= 1 && kind <= kKinds.size() ? &kKinds[kind - 1] : nullptr;
 }
 
 trace::Side declared(const Event& e, Side side) {
-  if (e.kind == trace::Kind::kSet) return trace::Side::kDevice;
+  if (e.kind == EventKind::kSet) return trace::Side::kDevice;
   const trace::Side by_driver = declared_side(e, side);
   const Direction* kind = direction_of(e);
   if (kind == nullptr || by_driver == trace::Side::kArray) return by_driver;
@@ -70,8 +70,8 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
                 Findings& findings) override {
-    if ((e.flags & trace::kFlagNested) != 0 || heap.sticky_error()) return;
-    if (e.kind == trace::Kind::kUse) return check_node(e, verdicts, heap, findings);
+    if (e.is_nested || heap.sticky_error()) return;
+    if (e.kind == EventKind::kUse) return check_node(e, verdicts, heap, findings);
     if (e.succeeded()) return check_accepted(e, heap, findings);
     if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && !has_mistake(verdicts))
       check_refused(e, heap, findings);
@@ -102,7 +102,7 @@ private:
     if (!e.succeeded()) return;
     const Wrong to = check_node_side(*work, Side::kDestination, heap);
     const Wrong from =
-      work->kind == trace::Kind::kCopy ? check_node_side(*work, Side::kSource, heap) : Wrong{};
+      work->kind == EventKind::kCopy ? check_node_side(*work, Side::kSource, heap) : Wrong{};
     if (to.wrong || from.wrong) findings.add(finding(*work, to, from, true));
   }
 
@@ -126,7 +126,7 @@ private:
   }
 
   void check_accepted(const Event& e, const Heap& heap, Findings& findings) const {
-    if (e.kind != trace::Kind::kCopy) return;
+    if (e.kind != EventKind::kCopy) return;
     Wrong to, from;
     bool knows_to = false, knows_from = false; // CUDA's memory
     for (const Access& access : heap.accesses()) {
@@ -162,7 +162,7 @@ private:
                      bool of_node = false) const {
     const Wrong to = check_refused_side(e, Side::kDestination, heap);
     const Wrong from =
-      e.kind == trace::Kind::kCopy ? check_refused_side(e, Side::kSource, heap) : Wrong{};
+      e.kind == EventKind::kCopy ? check_refused_side(e, Side::kSource, heap) : Wrong{};
     if (!to.wrong && !from.wrong) return;
     findings.add(finding(e, to, from, of_node));
     findings.claim_refusal();
@@ -210,7 +210,7 @@ private:
     } else {
       const Side side = to.wrong ? Side::kDestination : Side::kSource;
       f.message += {" takes its ",
-                    e.kind == trace::Kind::kSet ? "target" : name_of(side),
+                    e.kind == EventKind::kSet ? "target" : name_of(side),
                     " for ",
                     word(declared(e, side)),
                     " memory, but that is ",
@@ -221,10 +221,10 @@ private:
     f.message += e.succeeded() ? accepted : "; CUDA refused it";
     f.advice = advice(e, to, from);
     f.address = to.wrong ? destination : source;
-    f.bytes = e.kind == trace::Kind::kSet ? trace::SetView(e).bytes() : trace::CopyView(e).bytes();
+    f.bytes = e.kind == EventKind::kSet ? e.set().bytes : e.copy().bytes;
     f.group = cat({kind == nullptr ? "" : kind->name, to.wrong ? " destination" : "",
                    from.wrong ? " source" : ""});
-    const StackRole role = e.kind == trace::Kind::kSet ? StackRole::kSet : StackRole::kCopied;
+    const StackRole role = e.kind == EventKind::kSet ? StackRole::kSet : StackRole::kCopied;
     f.stacks.push_back(stack_as(of_node ? StackRole::kNodeMade : role, e.stack, f.api));
     for (const Wrong* side : {&to, &from}) {
       if (side->block != nullptr) f.stacks.push_back(allocation_stack(*side->block, facts_));
@@ -261,7 +261,7 @@ private:
       if (!side->variable || side->variable->kind == StaticVariable::Kind::kHost) continue;
       const std::string_view copy = side == &to ? "cudaMemcpyToSymbol" : "cudaMemcpyFromSymbol";
       const std::string address = "the address that cudaGetSymbolAddress gives";
-      return e.kind == trace::Kind::kSet ? address : cat({copy, ", or ", address});
+      return e.kind == EventKind::kSet ? address : cat({copy, ", or ", address});
     }
     return {};
   }
@@ -277,7 +277,7 @@ private:
   }
 
   static std::string array_advice(const Event& e, const Wrong& to, const Wrong& from) {
-    if (e.kind == trace::Kind::kSet)
+    if (e.kind == EventKind::kSet)
       return "Copy zeros to the array with cudaMemcpy2DToArray, or let a kernel write a surface of "
              "it.";
     const bool has_depth = (to.is_array && to.block->shape().depth > 1) ||
@@ -291,8 +291,7 @@ private:
   }
 
   static std::string usual_advice(const Event& e, const Wrong& to, const Wrong& from) {
-    if (e.kind == trace::Kind::kSet)
-      return "Pass a device pointer, or set host memory with memset.";
+    if (e.kind == EventKind::kSet) return "Pass a device pointer, or set host memory with memset.";
     const auto actual = [&](Side side, const Wrong& found) {
       if (!found.wrong) return declared(e, side);
       return found.block != nullptr ? trace::Side::kDevice : trace::Side::kHost;
@@ -321,7 +320,7 @@ const DetectorRegistration kCopyDirection{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<CopyDirection>(facts);
   },
-  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kSet) | wants(trace::Kind::kUse),
+  .wants = wants(EventKind::kCopy) | wants(EventKind::kSet) | wants(EventKind::kUse),
 }};
 
 } // namespace

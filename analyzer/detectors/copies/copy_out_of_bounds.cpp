@@ -19,7 +19,7 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
                 Findings& findings) override {
-    if (e.kind == trace::Kind::kUse) check_texture(e, heap, findings);
+    if (e.kind == EventKind::kUse) check_texture(e, heap, findings);
     for (const Verdict& j : verdicts) {
       if (j.kind == Verdict::Kind::kOutOfBounds) findings.add(finding(e, j, heap));
     }
@@ -47,16 +47,16 @@ private:
   }
 
   void check_texture(const Event& e, const Heap& heap, Findings& findings) const {
-    const trace::UseView use(e);
-    if (use.use() != trace::UseClass::kTexture || !e.succeeded()) return;
+    const event::Use& use = e.use();
+    if (use.use != trace::UseClass::kTexture || !e.succeeded()) return;
     const Rows rows = rows_of(e, Verdict::Side::kNone);
     // cudaBindTexture's default size means all of the memory
-    const std::uint64_t linear = use.bytes() != UINT32_MAX ? use.bytes() : 0;
+    const std::uint64_t linear = use.bytes != UINT32_MAX ? use.bytes : 0;
     const std::uint64_t extent =
       rows.pitch != 0 && rows.height != 0 ? (rows.height - 1) * rows.pitch + rows.width : linear;
-    const Block* block = heap.find_live(use.address());
+    const Block* block = heap.find_live(use.address);
     if (block == nullptr || block->bytes == 0 || !is_one_piece(block->memory_kind)) return;
-    const std::uint64_t left = block->address + block->bytes - use.address();
+    const std::uint64_t left = block->address + block->bytes - use.address;
     if (extent > left) findings.add(texture_finding(e, *block, extent, extent - left));
   }
 
@@ -87,9 +87,9 @@ private:
            kind == MemoryKind::kStreamOrdered || kind == MemoryKind::kManaged;
   }
 
-  static StackRole role_of(trace::Kind kind) {
-    if (kind == trace::Kind::kSet) return StackRole::kSet;
-    return kind == trace::Kind::kUse ? StackRole::kNodeMade : StackRole::kCopied;
+  static StackRole role_of(EventKind kind) {
+    if (kind == EventKind::kSet) return StackRole::kSet;
+    return kind == EventKind::kUse ? StackRole::kNodeMade : StackRole::kCopied;
   }
 
   static bool is_array(const Block& block) {
@@ -116,9 +116,9 @@ private:
                   " of ",
                   block_words(block)};
     f.advice =
-      block.shape().pitch != 0 || e.payload.size() > trace::kFirstPayloadWords
+      block.shape().pitch != 0 || is_shaped(e)
         ? "Check width, height and pitch: the last row needs its width only, all rows before it the pitch."
-        : cat({e.kind == trace::Kind::kSet ? "Set" : "Copy", " at most ",
+        : cat({e.kind == EventKind::kSet ? "Set" : "Copy", " at most ",
                format_exact_bytes(block.bytes - j.offset), ", or allocate ",
                format_exact_bytes(j.bytes_past), " more: sizes are in bytes, not elements."});
   }
@@ -193,7 +193,7 @@ const DetectorRegistration kCopyOutOfBounds{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<CopyOutOfBounds>(facts);
   },
-  .wants = kWantsMistakes | wants(trace::Kind::kUse),
+  .wants = kWantsMistakes | wants(EventKind::kUse),
 }};
 
 } // namespace

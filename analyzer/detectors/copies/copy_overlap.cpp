@@ -80,19 +80,18 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
                 Findings& findings) override {
-    if (!e.succeeded() || (e.flags & trace::kFlagNested) != 0) return;
-    if (e.kind == trace::Kind::kCopy) return check(e, e, heap, findings);
+    if (!e.succeeded() || e.is_nested) return;
+    if (e.kind == EventKind::kCopy) return check(e, e, heap, findings);
     const std::optional<Event> copy = work_of_node(e);
-    if (copy && copy->kind == trace::Kind::kCopy) check(e, *copy, heap, findings);
+    if (copy && copy->kind == EventKind::kCopy) check(e, *copy, heap, findings);
   }
 
 private:
   // A copy, made by this call or by the node that it adds to a graph.
   void check(const Event& e, const Event& copy, const Heap& heap, Findings& findings) const {
-    const trace::CopyView view(copy);
-    const bool flat = !view.has_second_slot();
-    if (flat && !ranges_overlap(view.destination(), view.source(), view.bytes()))
-      return; // nearly all
+    const event::Copy& view = copy.copy();
+    const bool flat = !view.is_shaped;
+    if (flat && !ranges_overlap(view.destination, view.source, view.bytes)) return; // nearly all
     const int arrays = (declared_side(copy, Side::kDestination) == trace::Side::kArray ? 1 : 0) +
                        (declared_side(copy, Side::kSource) == trace::Side::kArray ? 1 : 0);
     if (arrays == 2) return check_arrays(e, copy, heap, findings);
@@ -104,17 +103,17 @@ private:
   // Levels and planes have handles of their own; one may be asked for several times.
   static bool is_same_part(const Event& copy, const Heap::ArrayPart& to,
                            const Heap::ArrayPart& from) {
-    if (trace::CopyView(copy).destination() == trace::CopyView(copy).source()) return true;
+    if (copy.copy().destination == copy.copy().source) return true;
     return to.block == from.block && to.width != 0 && from.width != 0 && to.level == from.level;
   }
 
   void check_arrays(const Event& e, const Event& copy, const Heap& heap, Findings& findings) const {
     const std::optional<Box> to = box_of(copy, Side::kDestination),
                              from = box_of(copy, Side::kSource);
-    const trace::CopyView view(copy);
-    const Heap::ArrayPart part = heap.find_array(view.destination());
-    if (!to || !from || view.bytes() == 0 || part.block == nullptr) return;
-    if (!is_same_part(copy, part, heap.find_array(view.source()))) return;
+    const event::Copy& view = copy.copy();
+    const Heap::ArrayPart part = heap.find_array(view.destination);
+    if (!to || !from || view.bytes == 0 || part.block == nullptr) return;
+    if (!is_same_part(copy, part, heap.find_array(view.source))) return;
     const bool overlaps = ranges_overlap(to->x, from->x, to->width) &&
                           ranges_overlap(to->y, from->y, to->height) &&
                           ranges_overlap(to->z, from->z, to->depth);
@@ -123,8 +122,8 @@ private:
       to->depth > 1 || to->height > 1
         ? cat({format_plural(to->height * to->depth, "row"), " of ", format_exact_bytes(to->width)})
         : format_exact_bytes(to->width);
-    Finding f = begin_finding(e, view.destination(),
-                              to->x == from->x && to->y == from->y && to->z == from->z);
+    Finding f =
+      begin_finding(e, view.destination, to->x == from->x && to->y == from->y && to->z == from->z);
     f.message = {CallName{f.api}, " copies ", what};
     f.message += f.severity == Severity::kNote
                    ? cat({position(*to), " of an array onto themselves"})
@@ -155,7 +154,7 @@ private:
   }
 
   void add_stacks(Finding& f, const Event& e, const Block* block) const {
-    const bool node = e.kind == trace::Kind::kUse;
+    const bool node = e.kind == EventKind::kUse;
     f.stacks.push_back(stack_as(node ? StackRole::kNodeMade : StackRole::kCopied, e.stack, f.api));
     if (block != nullptr) f.stacks.push_back(allocation_stack(*block, facts_));
   }
@@ -199,7 +198,7 @@ const DetectorRegistration kCopyOverlap{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<CopyOverlap>(facts);
   },
-  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kUse),
+  .wants = wants(EventKind::kCopy) | wants(EventKind::kUse),
 }};
 
 } // namespace

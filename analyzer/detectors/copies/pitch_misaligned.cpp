@@ -105,12 +105,12 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
                 Findings& findings) override {
-    if (!trace::RecordView(e).has_second_slot() || (e.flags & trace::kFlagNested) != 0) return;
-    if (e.kind == trace::Kind::kUse) {
+    if (!is_shaped(e) || e.is_nested) return;
+    if (e.kind == EventKind::kUse) {
       check_texture(e, heap, findings);
-    } else if (e.succeeded() && !e.from_runtime()) {
+    } else if (e.succeeded() && !e.from_runtime) {
       check_rows(e, Side::kDestination, heap);
-      if (e.kind == trace::Kind::kCopy) check_rows(e, Side::kSource, heap);
+      if (e.kind == EventKind::kCopy) check_rows(e, Side::kSource, heap);
     }
   }
 
@@ -120,7 +120,7 @@ public:
 
 private:
   void check_rows(const Event& e, Side side, const Heap& heap) {
-    if (e.kind == trace::Kind::kCopy && declared_side(e, side) == trace::Side::kArray) return;
+    if (e.kind == EventKind::kCopy && declared_side(e, side) == trace::Side::kArray) return;
     const Rows rows = rows_of(e, side);
     const bool odd_element = rows.element > 1 && rows.pitch % rows.element != 0;
     if (rows.pitch % kLine == 0 && !odd_element) return;
@@ -173,14 +173,14 @@ private:
     if (cost.extra_sectors == 0 && rows.pitch % kSector == 0) f.severity = Severity::kNote;
     f.bytes = cost.extra_sectors * kSector;
     f.group = side == Side::kSource ? "source" : "destination";
-    const StackRole role = e.kind == trace::Kind::kSet ? StackRole::kSet : StackRole::kCopied;
+    const StackRole role = e.kind == EventKind::kSet ? StackRole::kSet : StackRole::kCopied;
     f.stacks.push_back(stack_as(role, e.stack, call));
     f.stacks.push_back(allocation_stack(block, facts_));
     return f;
   }
 
   static std::string_view verb_of(const Event& e, Side side) {
-    if (e.kind == trace::Kind::kSet) return " sets ";
+    if (e.kind == EventKind::kSet) return " sets ";
     return side == Side::kSource ? " reads " : " writes ";
   }
 
@@ -188,8 +188,7 @@ private:
   // refuses to make the texture otherwise (CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT,
   // _TEXTURE_PITCH_ALIGNMENT).
   void check_texture(const Event& e, const Heap& heap, Findings& findings) const {
-    if (trace::UseView(e).use() != trace::UseClass::kTexture || e.succeeded() || e.in_flight())
-      return;
+    if (e.use().use != trace::UseClass::kTexture || e.succeeded() || e.in_flight()) return;
     const Rows rows = rows_of(e, Side::kNone);
     const Block* block = heap.find_live(rows.address);
     if (block == nullptr || rows.pitch == 0) return;
@@ -273,7 +272,7 @@ const DetectorRegistration kPitchMisaligned{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<PitchMisaligned>(facts);
   },
-  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kSet) | wants(trace::Kind::kUse),
+  .wants = wants(EventKind::kCopy) | wants(EventKind::kSet) | wants(EventKind::kUse),
 }};
 
 } // namespace

@@ -26,12 +26,12 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
                 Findings& findings) override {
-    if ((e.flags & trace::kFlagNested) != 0) return;
+    if (e.is_nested) return;
     runtime_.note(e);
-    if (e.kind == trace::Kind::kLife) return;
-    of_node_ = e.kind == trace::Kind::kUse;
+    if (e.kind == EventKind::kLife) return;
+    of_node_ = e.kind == EventKind::kUse;
     if (of_node_) return check_node(e, verdicts, heap, findings);
-    const bool shaped = e.payload.size() > trace::kFirstPayloadWords;
+    const bool shaped = is_shaped(e);
     shaped_call_ |= shaped;
     // The runtime looks at the pitch before any driver call (measured).
     if (e.result == cuda::CUDA_ERROR_INVALID_VALUE ||
@@ -39,9 +39,9 @@ public:
       if (shaped) check_refused(e, heap, findings);
       return;
     }
-    if (!e.succeeded() || e.from_runtime() || !verdicts.empty() || !uses_pitched(heap)) return;
+    if (!e.succeeded() || e.from_runtime || !verdicts.empty() || !uses_pitched(heap)) return;
     check_side(e, Side::kDestination, heap, findings);
-    if (e.kind == trace::Kind::kCopy) check_side(e, Side::kSource, heap, findings);
+    if (e.kind == EventKind::kCopy) check_side(e, Side::kSource, heap, findings);
   }
 
   void finish(const EndOfTrace&, const Heap&, Findings& findings) override {
@@ -55,11 +55,11 @@ public:
 private:
   void check_node(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
                   Findings& findings) const {
-    if (!e.succeeded() || e.from_runtime() || !verdicts.empty()) return;
+    if (!e.succeeded() || e.from_runtime || !verdicts.empty()) return;
     const std::optional<Event> work = work_of_node(e);
     if (!work) return;
     check_side(*work, Side::kDestination, heap, findings);
-    if (work->kind == trace::Kind::kCopy) check_side(*work, Side::kSource, heap, findings);
+    if (work->kind == EventKind::kCopy) check_side(*work, Side::kSource, heap, findings);
   }
 
   void check_refused(const Event& e, const Heap& heap, Findings& findings) const {
@@ -98,7 +98,7 @@ private:
   }
 
   static bool is_linear(const Event& e, Side side) {
-    if (e.kind == trace::Kind::kSet) return side == Side::kDestination;
+    if (e.kind == EventKind::kSet) return side == Side::kDestination;
     return declared_side(e, side) != trace::Side::kArray;
   }
 
@@ -143,7 +143,7 @@ private:
   // Cloning pitched memory into memory with the same pitch and offset in the row keeps every row
   // whole.
   bool runs_between_equal_pitches(const Event& e, const Block& block, const Heap& heap) const {
-    if (e.kind != trace::Kind::kCopy) return false;
+    if (e.kind != EventKind::kCopy) return false;
     const Block* to = pitched_block(e, Side::kDestination, heap);
     const Block* from = pitched_block(e, Side::kSource, heap);
     const std::uint64_t pitch = block.shape().pitch;
@@ -158,7 +158,7 @@ private:
                  " asks for rows of ",
                  format_exact_bytes(rows.width),
                  " at a ",
-                 e.kind == trace::Kind::kSet ? "" : name_of(side),
+                 e.kind == EventKind::kSet ? "" : name_of(side),
                  "pitch of ",
                  format_exact_bytes(rows.pitch),
                  ": a row cannot be wider than the way to the next, and CUDA refused the call"};
@@ -202,7 +202,7 @@ private:
   Finding flat_finding(const Event& e, Side side, const Rows& rows, const Block& block) const {
     Finding f = begin_finding(e, side, rows);
     const BlockDetail& shape = block.shape();
-    const bool set = e.kind == trace::Kind::kSet;
+    const bool set = e.kind == EventKind::kSet;
     f.message = {
       CallName{f.api},
       verb_of(e, side),
@@ -236,7 +236,7 @@ private:
   }
 
   void add_stacks(Finding& f, const Event& e, const Block& block) const {
-    const StackRole role = e.kind == trace::Kind::kSet ? StackRole::kSet : StackRole::kCopied;
+    const StackRole role = e.kind == EventKind::kSet ? StackRole::kSet : StackRole::kCopied;
     f.stacks.push_back(stack_as(of_node_ ? StackRole::kNodeMade : role, e.stack, f.api));
     f.stacks.push_back(allocation_stack(block, facts_));
   }
@@ -245,7 +245,7 @@ private:
     return side == Side::kSource ? "source " : "destination ";
   }
   static std::string_view verb_of(const Event& e, Side side) {
-    if (e.kind == trace::Kind::kSet) return " sets ";
+    if (e.kind == EventKind::kSet) return " sets ";
     return side == Side::kSource ? " reads " : " writes ";
   }
 
@@ -262,8 +262,8 @@ const DetectorRegistration kPitchMismatch{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<PitchMismatch>(facts);
   },
-  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kSet) | wants(trace::Kind::kUse) |
-           wants(trace::Kind::kLife),
+  .wants = wants(EventKind::kCopy) | wants(EventKind::kSet) | wants(EventKind::kUse) |
+           wants(EventKind::kLife),
 }};
 
 } // namespace

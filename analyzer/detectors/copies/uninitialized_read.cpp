@@ -108,14 +108,13 @@ public:
   explicit UninitializedRead(const ProcessFacts& facts) : facts_(facts), kernels_(facts) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
-    if (e.kind != trace::Kind::kCopy && e.kind != trace::Kind::kSet)
-      return kernels_.follow(e, heap);
+    if (e.kind != EventKind::kCopy && e.kind != EventKind::kSet) return kernels_.follow(e, heap);
     follow_bytes(e, heap);
     kernels_.follow(e, heap);
   }
 
   void follow_bytes(const Event& e, const Heap& heap) {
-    if (!e.succeeded() || (e.flags & trace::kFlagNested) != 0) return;
+    if (!e.succeeded() || e.is_nested) return;
     for (const Access& access : heap.accesses()) { // before what the same copy writes
       if (access.kind == Access::Kind::kRead && may_check(*access.block, heap))
         check(e, access, heap);
@@ -156,8 +155,7 @@ private:
       return;
     }
     const auto side = Verdict::Side::kDestination;
-    const bool shaped = e.payload.size() > trace::kFirstPayloadWords;
-    const Rows rows = shaped ? rows_of(e, side) : Rows{};
+    const Rows rows = is_shaped(e) ? rows_of(e, side) : Rows{};
     // What is behind the last row is no data
     const bool padded = rows.count() > 1 && rows.pitch > rows.width;
     const std::uint64_t padding = padded ? rows.pitch - rows.width : 0;
@@ -183,8 +181,7 @@ private:
   }
 
   void check(const Event& e, const Access& access, const Heap& heap) {
-    if (heap.is_capturing(e, trace::CopyView(e).stream()))
-      return; // reads when its graph is launched
+    if (heap.is_capturing(e, e.copy().stream)) return; // reads when its graph is launched
     const Block& block = *access.block;
     const Reading reading(e, access, heap);
     ByteRanges& ranges = written(block, heap);

@@ -26,8 +26,8 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
                 Findings& findings) override {
-    if (e.kind == trace::Kind::kExecution) return on_execution(e, heap, findings);
-    if (e.kind == trace::Kind::kCopy) remember(e, heap);
+    if (e.kind == EventKind::kExecution) return on_execution(e, heap, findings);
+    if (e.kind == EventKind::kCopy) remember(e, heap);
     kernels_.follow(e, heap);
   }
 
@@ -47,21 +47,21 @@ private:
       copy.writer = writer_of(*access.block, e, heap, kernels_);
       break;
     }
-    copies_.insert_or_assign(e.order & trace::kOrderMask, copy);
+    copies_.insert_or_assign(e.order & kOrderMask, copy);
     if (copies_.size() > kMostKept) copies_.erase(copies_.begin());
   }
 
   void on_execution(const Event& e, const Heap& heap, Findings& findings) {
-    const trace::ExecutionView view(e);
-    if (view.op() != trace::ExecutionOp::kUnwrittenCopy) return;
+    const event::Execution& view = e.execution();
+    if (view.op != trace::ExecutionOp::kUnwrittenCopy) return;
     const Block* block = live_at(view.address(), {heap});
     if (block == nullptr || is_array(*block) || !is_private(*block, facts_)) return;
     if ((block->flags & kWasExported) != 0) return; // another process may have written it
-    std::optional<Copy> copy = copy_of(view.call());
+    std::optional<Copy> copy = copy_of(view.call);
     if (!copy) return;
-    const bool to_host = (e.flags & trace::kExecutionToHost) != 0;
+    const bool to_host = e.execution().is_to_host;
     if (!to_host && !copy->writer) return;
-    const bool is_tail = view.form() == trace::UnwrittenForm::kTail;
+    const bool is_tail = view.form == trace::UnwrittenForm::kTail;
     UnwrittenRead read{.block = *block, .stack = copy->stack, .api = name_of(*copy)};
     read.bytes = view.bytes();
     read.missing = view.missing();
@@ -104,7 +104,7 @@ const DetectorRegistration kUnwrittenCopy{{
     if (!facts.sees_unwritten_copies()) return nullptr;
     return std::make_unique<UnwrittenCopy>(facts);
   },
-  .wants = RunningKernels::kWanted | wants(trace::Kind::kExecution),
+  .wants = RunningKernels::kWanted | wants(EventKind::kExecution),
   .is_another_way = true,
 }};
 

@@ -24,8 +24,8 @@ public:
   // A refused limit is part of the finding.
   void on_event(const Event& e, std::span<const Verdict>, const Heap&,
                 Findings& findings) override {
-    if (e.kind == trace::Kind::kFault) {
-      if (is_null_access(e)) used_null_.insert(trace::FaultView(e).grid_id());
+    if (e.kind == EventKind::kFault) {
+      if (is_null_access(e)) used_null_.insert(e.fault().grid_id);
       return;
     }
     if (facts_.device_heaps().is_refused_limit(e)) findings.claim_refusal();
@@ -130,7 +130,7 @@ const DetectorRegistration kDeviceHeapExhausted{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<DeviceHeapExhausted>(facts);
   },
-  .wants = kWantsFailures | wants(trace::Kind::kFault),
+  .wants = kWantsFailures | wants(EventKind::kFault),
 }};
 
 } // namespace

@@ -29,7 +29,7 @@ public:
   // On the simulated device.
   void on_event(const Event& e, std::span<const Verdict>, const Heap&, Findings&) override {
     using trace::ExecutionOp;
-    const auto op = static_cast<ExecutionOp>(trace::ExecutionView(e).op());
+    const auto op = static_cast<ExecutionOp>(e.execution().op);
     has_unrun_ = has_unrun_ || op == ExecutionOp::kNotRun || op == ExecutionOp::kStopped ||
                  op == ExecutionOp::kNotSelected;
   }
@@ -251,7 +251,7 @@ const DetectorRegistration kDeviceHeapLeak{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<DeviceHeapLeak>(facts);
   },
-  .wants = wants(trace::Kind::kExecution),
+  .wants = wants(EventKind::kExecution),
   .measure = Measure::kLostBlocks,
 }};
 

@@ -15,7 +15,7 @@ const DetectorRegistration kBarrierDivergence{{
     [](const ProcessFacts& facts) {
       return make_fault_detector(facts, fault_kinds::kBarrierDivergence);
     },
-  .wants = wants(trace::Kind::kFault),
+  .wants = wants(EventKind::kFault),
 }};
 
 } // namespace

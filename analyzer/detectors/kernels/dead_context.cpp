@@ -72,11 +72,11 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
     switch (e.kind) {
-    case trace::Kind::kFault: return note_fault(e);
-    case trace::Kind::kExecution:
-      if (trace::ExecutionView(e).op() == trace::ExecutionOp::kStopped) was_stopped_ = true;
+    case EventKind::kFault: return note_fault(e);
+    case EventKind::kExecution:
+      if (e.execution().op == trace::ExecutionOp::kStopped) was_stopped_ = true;
       return;
-    case trace::Kind::kLaunch:
+    case EventKind::kLaunch:
       if (e.succeeded()) return suspects_.remember(e);
       break;
     default: break;
@@ -133,7 +133,7 @@ private:
   }
 
   void note_fault(const Event& e) {
-    if (trace::FaultView(e).gpu_error() != 0) explained_.insert(context_number(e.context));
+    if (e.fault().gpu_error != 0) explained_.insert(context_number(e.context));
   }
 
   // A note beside the finding that knows the cause.
@@ -232,8 +232,8 @@ const DetectorRegistration kDeadContext{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<DeadContext>(facts);
   },
-  .wants = kWantsFailures | wants(trace::Kind::kLaunch) | wants(trace::Kind::kFault) |
-           wants(trace::Kind::kExecution),
+  .wants = kWantsFailures | wants(EventKind::kLaunch) | wants(EventKind::kFault) |
+           wants(EventKind::kExecution),
   .is_another_way = true,
 }};
 

@@ -13,7 +13,7 @@ const DetectorRegistration kKernelAssert{{
   .title = "an assert in a kernel failed",
   .make =
     [](const ProcessFacts& facts) { return make_fault_detector(facts, fault_kinds::kAssert); },
-  .wants = wants(trace::Kind::kFault),
+  .wants = wants(EventKind::kFault),
 }};
 
 } // namespace

@@ -12,7 +12,7 @@ const DetectorRegistration kKernelFault{{
   .severity = Severity::kError,
   .title = "a kernel was stopped by any other fault",
   .make = [](const ProcessFacts& facts) { return make_fault_detector(facts, fault_kinds::kFault); },
-  .wants = wants(trace::Kind::kFault),
+  .wants = wants(EventKind::kFault),
 }};
 
 } // namespace

@@ -13,7 +13,7 @@ const DetectorRegistration kKernelHang{{
   .severity = Severity::kError,
   .title = "a kernel that can never end",
   .make = [](const ProcessFacts& facts) { return make_fault_detector(facts, fault_kinds::kHang); },
-  .wants = wants(trace::Kind::kFault),
+  .wants = wants(EventKind::kFault),
 }};
 
 } // namespace

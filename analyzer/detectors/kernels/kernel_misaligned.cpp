@@ -13,7 +13,7 @@ const DetectorRegistration kKernelMisaligned{{
   .title = "a kernel accessed an address that is no multiple of the access's size",
   .make =
     [](const ProcessFacts& facts) { return make_fault_detector(facts, fault_kinds::kMisaligned); },
-  .wants = wants(trace::Kind::kFault) | wants(trace::Kind::kLaunch), // for its arguments
+  .wants = wants(EventKind::kFault) | wants(EventKind::kLaunch), // for its arguments
 }};
 
 } // namespace

@@ -13,7 +13,7 @@ const DetectorRegistration kSharedRace{{
   .title = "two threads of a block used shared memory without a barrier between",
   .make =
     [](const ProcessFacts& facts) { return make_fault_detector(facts, fault_kinds::kSharedRace); },
-  .wants = wants(trace::Kind::kFault),
+  .wants = wants(EventKind::kFault),
 }};
 
 } // namespace

@@ -20,7 +20,7 @@
 namespace gmt {
 namespace {
 
-using trace::Kind;
+using Kind = EventKind;
 using trace::ObjectClass;
 
 constexpr Wants kBinds = wants(Kind::kUse);
@@ -38,23 +38,21 @@ public:
         watch(kBindsAndLaunches);
       return;
     }
-    if (e.kind != Kind::kLaunch || (e.flags & trace::kFlagNested) != 0 || e.from_runtime() ||
-        heap.is_dead(e.context))
-      return;
-    for (const std::uint64_t word : trace::LaunchView(e).arguments()) {
+    if (e.kind != Kind::kLaunch || e.is_nested || e.from_runtime || heap.is_dead(e.context)) return;
+    for (const Argument word : e.launch().arguments) {
       for (const ObjectClass object : {ObjectClass::kTexture, ObjectClass::kSurface})
         check(e, word, object, heap, findings);
     }
   }
 
 private:
-  void check(const Event& e, std::uint64_t word, ObjectClass object, const Heap& heap,
+  void check(const Event& e, Argument word, ObjectClass object, const Heap& heap,
              Findings& findings) {
     const CudaObject* known =
-      word != 0 ? heap.cuda().objects.find(object, trace::argument_address(word)) : nullptr;
+      !word.is_unused() ? heap.cuda().objects.find(object, word.address()) : nullptr;
     if (known == nullptr || known->created.order >= e.order) return;
-    const std::uint64_t function = trace::LaunchView(e).function();
-    const unsigned parameter = trace::argument_parameter(word);
+    const std::uint64_t function = e.launch().function;
+    const unsigned parameter = word.parameter();
     const Kernel* kernel = facts_.kernel(function);
     const bool is_whole = kernel != nullptr && parameter < kernel->parameters.size() &&
                           kernel->parameters[parameter].bytes == sizeof(std::uint64_t);
@@ -83,21 +81,21 @@ private:
   }
 
   // "The launch of blur(...) passes as parameter 2 a texture object"
-  std::string passes(const Event& e, std::uint64_t word, ObjectClass object) const {
-    const std::string name = demangle(facts_.handle_name(trace::LaunchView(e).function()));
+  std::string passes(const Event& e, Argument word, ObjectClass object) const {
+    const std::string name = demangle(facts_.handle_name(e.launch().function));
     return cat({"The launch of ", name.empty() ? "a kernel" : shorten_function(name, kLongestName),
-                " passes as parameter ", std::to_string(trace::argument_parameter(word) + 1), " ",
+                " passes as parameter ", std::to_string(word.parameter() + 1), " ",
                 words_of(object).one});
   }
 
-  Finding finding(const Event& e, std::uint64_t word, ObjectClass object) {
+  Finding finding(const Event& e, Argument word, ObjectClass object) {
     Finding f;
     f.kind = "use-after-free";
     f.api = facts_.call_name(e);
-    f.address = trace::argument_address(word);
+    f.address = word.address();
     f.stacks.push_back(stack_as(StackRole::kLaunched, e.stack, f.api));
-    const std::uint64_t function = trace::LaunchView(e).function();
-    const unsigned parameter = trace::argument_parameter(word);
+    const std::uint64_t function = e.launch().function;
+    const unsigned parameter = word.parameter();
     const bool is_sure = parameters_.of(function, parameter) != Declared::kUnknown ||
                          held_one_.contains({function, parameter});
     if (!is_sure) {
@@ -109,7 +107,7 @@ private:
     return f;
   }
 
-  Finding of_memory(const Event& e, std::uint64_t word, ObjectClass object, const CudaObject& known,
+  Finding of_memory(const Event& e, Argument word, ObjectClass object, const CudaObject& known,
                     const Block& block) {
     Finding f = finding(e, word, object);
     const bool ended = block.end == Block::End::kContextEnded;
@@ -128,8 +126,7 @@ private:
     return f;
   }
 
-  Finding of_object(const Event& e, std::uint64_t word, ObjectClass object,
-                    const CudaObject& known) {
+  Finding of_object(const Event& e, Argument word, ObjectClass object, const CudaObject& known) {
     Finding f = finding(e, word, object);
     f.message = {passes(e, word, object),
                  known.with_context ? " that ended with its context"

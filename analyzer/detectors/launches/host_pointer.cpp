@@ -41,11 +41,11 @@ public:
                 Findings& findings) override {
     if (e.result == cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return explain_death(e, findings);
     if (!e.succeeded()) return;
-    if (e.kind == trace::Kind::kCopy) return remember(e, heap);
-    if (e.kind == trace::Kind::kSync) return forget_launches(e);
-    const trace::Payload words = arguments_of(e);
+    if (e.kind == EventKind::kCopy) return remember(e, heap);
+    if (e.kind == EventKind::kSync) return forget_launches(e);
+    const Arguments words = arguments_of(e);
     if (words.size() <= heap.accesses().size()) return; // nearly all
-    const auto zeros = static_cast<std::size_t>(std::count(words.begin(), words.end(), 0));
+    const auto zeros = static_cast<std::size_t>(std::count(words.begin(), words.end(), Argument{}));
     if (words.size() - zeros > heap.accesses().size()) check(e, heap, findings);
   }
 
@@ -117,13 +117,13 @@ private:
     const DeviceFacts* device = facts_.device(std::max(0, heap.device_of_context(e.context)));
     if (device == nullptr || device->reads_pageable_memory) return;
     // A graph's kernel has it in the same word
-    const std::uint64_t function = trace::LaunchView(e).function();
+    const std::uint64_t function = e.launch().function;
     // One finding a parameter: all fields of a structure are one mistake
-    unsigned last = trace::kNoParameter;
-    for (const std::uint64_t word : arguments_of(e)) {
-      const std::uint64_t address = trace::argument_address(word);
-      const unsigned parameter = trace::argument_parameter(word);
-      if (parameter == last || parameter == trace::kNoParameter) continue;
+    unsigned last = kNoParameter;
+    for (const Argument word : arguments_of(e)) {
+      const std::uint64_t address = word.address();
+      const unsigned parameter = word.parameter();
+      if (parameter == last || parameter == kNoParameter) continue;
       const Range* copied = copied_range(address);
       const bool is_static = copied == nullptr && facts_.is_static_memory(address);
       const Block* unregistered = heap.find_unregistered(address);
@@ -140,7 +140,7 @@ private:
       Suspect suspect{function, address, parameter, e.stack, e.context, facts_.call_name(e),
                       {},       {},      is_static, {}};
       if (copied != nullptr) suspect.copied = *copied;
-      suspect.of_node = e.kind == trace::Kind::kGraphKernel;
+      suspect.of_node = e.kind == EventKind::kGraphKernel;
       if (freed != nullptr) {
         suspect.freed = *freed;
         suspect.freed->detail = nullptr; // may go with the block
@@ -164,7 +164,7 @@ private:
 
   // What has been waited for has not died.
   void forget_launches(const Event& e) {
-    if (trace::SyncView(e).op() != trace::SyncOp::kContextSynchronize) return;
+    if (e.sync().op != trace::SyncOp::kContextSynchronize) return;
     for (Suspect& suspect : suspects_) {
       if (suspect.context == e.context) suspect = {};
     }
@@ -270,8 +270,8 @@ const DetectorRegistration kHostPointer{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<HostPointer>(facts);
   },
-  .wants = wants(trace::Kind::kCopy) | wants(trace::Kind::kLaunch) |
-           wants(trace::Kind::kGraphKernel) | wants(trace::Kind::kSync) | kWantsFailures,
+  .wants = wants(EventKind::kCopy) | wants(EventKind::kLaunch) | wants(EventKind::kGraphKernel) |
+           wants(EventKind::kSync) | kWantsFailures,
 }};
 
 } // namespace

@@ -27,9 +27,9 @@ namespace {
 
 using trace::MemoryKind;
 
-constexpr Wants kSearchesSecondDevice = wants(trace::Kind::kContext) | wants(trace::Kind::kLife);
-constexpr Wants kHasSeveralDevices = kSearchesSecondDevice | wants(trace::Kind::kLaunch) |
-                                     wants(trace::Kind::kSync) | wants(trace::Kind::kExecution) |
+constexpr Wants kSearchesSecondDevice = wants(EventKind::kContext) | wants(EventKind::kLife);
+constexpr Wants kHasSeveralDevices = kSearchesSecondDevice | wants(EventKind::kLaunch) |
+                                     wants(EventKind::kSync) | wants(EventKind::kExecution) |
                                      kWantsFailures;
 
 class PeerPointer : public Detector {
@@ -38,15 +38,15 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
                 Findings& findings) override {
-    if (e.kind == trace::Kind::kContext || e.kind == trace::Kind::kLife) {
+    if (e.kind == EventKind::kContext || e.kind == EventKind::kLife) {
       if (heap.cuda().peers.has_several_devices() && facts_.records_access())
         watch(kHasSeveralDevices);
     }
-    if (e.kind == trace::Kind::kExecution) return report_unrun(e, findings);
+    if (e.kind == EventKind::kExecution) return report_unrun(e, findings);
     if (e.result == cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return explain_death(e, findings);
     if (!e.succeeded()) return;
-    if (e.kind == trace::Kind::kSync) return forget_launches(e);
-    if (e.kind == trace::Kind::kLaunch) check(e, heap);
+    if (e.kind == EventKind::kSync) return forget_launches(e);
+    if (e.kind == EventKind::kLaunch) check(e, heap);
   }
 
 private:
@@ -65,7 +65,7 @@ private:
   // The device that runs the launch; -1 if context and stream do not agree on it.
   int device_of(const Event& launch, const Heap& heap) const {
     const int device = heap.device_of_context(launch.context);
-    const std::uint64_t named = trace::LaunchView(launch).stream();
+    const std::uint64_t named = launch.launch().stream;
     if (named <= cuda::kStreamPerThread) return device;
     const Stream* stream = heap.cuda().streams.find(named);
     return stream != nullptr && stream->device == device ? device : -1;
@@ -73,13 +73,12 @@ private:
 
   void check(const Event& e, const Heap& heap) {
     const PeerAccess& peers = heap.cuda().peers;
-    if ((e.flags & trace::kFlagNested) != 0 || peers.is_unknown() || facts_.lost_so_far() != 0)
-      return;
-    const trace::LaunchView launch(e);
+    if (e.is_nested || peers.is_unknown() || facts_.lost_so_far() != 0) return;
+    const event::Launch& launch = e.launch();
     const int device = device_of(e, heap);
-    if (device < 0 || heap.is_capturing(e, launch.stream())) return;
+    if (device < 0 || heap.is_capturing(e, launch.stream)) return;
     // One finding a parameter: all fields of a structure are one mistake
-    unsigned last = trace::kNoParameter;
+    unsigned last = kNoParameter;
     for (const Access& access : heap.accesses()) {
       const Block& block = *access.block;
       if (block.memory_kind != MemoryKind::kDevice && block.memory_kind != MemoryKind::kPitched)
@@ -87,12 +86,12 @@ private:
       const int owner = heap.device_of(block);
       if (owner < 0 || owner == device || peers.is_open(device, owner)) continue;
       if (access.parameter == last || is_of_library(e.stack)) continue;
-      if (access.address == block.address && heap.takes_end(launch.function(), access.parameter))
+      if (access.address == block.address && heap.takes_end(launch.function, access.parameter))
         continue;
       last = access.parameter;
-      Suspect suspect{launch.function(),
+      Suspect suspect{launch.function,
                       access.address,
-                      launch.stream(),
+                      launch.stream,
                       access.parameter,
                       e.context,
                       device,
@@ -110,10 +109,10 @@ private:
   }
 
   void report_unrun(const Event& e, Findings& findings) {
-    const trace::ExecutionView execution(e);
-    const trace::ExecutionOp op = execution.op();
+    const event::Execution& execution = e.execution();
+    const trace::ExecutionOp op = execution.op;
     if (op != trace::ExecutionOp::kNotRun && op != trace::ExecutionOp::kNotSelected) return;
-    const auto [first, last] = waiting_.equal_range(execution.call());
+    const auto [first, last] = waiting_.equal_range(execution.call);
     for (auto at = first; at != last; ++at) findings.add(finding(at->second));
     waiting_.erase(first, last);
   }
@@ -132,12 +131,12 @@ private:
 
   // What has been waited for has not died.
   void forget_launches(const Event& e) {
-    const trace::SyncView sync(e);
-    const trace::SyncOp op = sync.op();
+    const event::Sync& sync = e.sync();
+    const trace::SyncOp op = sync.op;
     const bool of_stream = op == trace::SyncOp::kStreamSynchronize;
     if (!of_stream && op != trace::SyncOp::kContextSynchronize) return;
     for (Suspect& suspect : suspects_) {
-      if (suspect.context == e.context && (!of_stream || suspect.stream == sync.stream()))
+      if (suspect.context == e.context && (!of_stream || suspect.stream == sync.stream))
         suspect = {};
     }
   }

@@ -26,7 +26,7 @@ namespace gmt {
 namespace {
 
 using trace::FreeFunction;
-using trace::Kind;
+using Kind = EventKind;
 using trace::MemoryKind;
 using trace::Ordering;
 using Point = StreamClock::Point;
@@ -47,7 +47,7 @@ std::optional<std::uint64_t> stream_of(const Event& e) {
   case Kind::kCopy:
   case Kind::kSet: return named_stream(e);
   case Kind::kUse:
-    switch (trace::UseView(e).use()) {
+    switch (e.use().use) {
     case trace::UseClass::kPrefetch:
     case trace::UseClass::kDiscard:
       if (named_stream(e) == 0) return {}; // older traces do not say it
@@ -83,15 +83,14 @@ public:
     if (e.kind == Kind::kLife || e.kind == Kind::kNote) return on_other(e);
     switch (e.kind) {
     case Kind::kSync:
-      if (trace::SyncView(e).op() > trace::SyncOp::kExternalSignal)
-        last_unknown_ = {e.order, e.api};
+      if (e.sync().op > trace::SyncOp::kExternalSignal) last_unknown_ = {e.order, e.api};
       return clock_.on_sync(e, heap);
     case Kind::kFree: return on_free(e, heap);
     case Kind::kUse: clock_.on_use(e, heap); break;
     default: break;
     }
     const auto stream = stream_of(e);
-    if ((e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) return;
+    if (e.is_nested || e.from_runtime) return;
     if (stream) return on_work(e, *stream, heap);
     // Uses that are not checked order the stream all the same.
     const bool of_stream = e.kind == Kind::kUse && orderings_.of(e) == Ordering::kStream;
@@ -121,7 +120,7 @@ public:
 
   // Events that name no stream: objects that come and go, and calls whose words are not read.
   void on_other(const Event& e) {
-    if ((e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) return;
+    if (e.is_nested || e.from_runtime) return;
     switch (orderings_.of(e)) {
     case Ordering::kContext: return clock_.host_waits(e);
     case Ordering::kUnknown:
@@ -159,14 +158,13 @@ private:
     if (e.kind == Kind::kCopy && copy_waits(e, heap)) clock_.host_waits(now);
     if (e.kind == Kind::kCopy && is_peer_copy(e)) clock_.host_waits(e);
     const bool device_set = !heap.accesses().empty() && uses_only_device(heap);
-    if (e.kind == Kind::kSet && (e.flags & trace::kSetAsync) == 0 && !device_set)
-      clock_.host_waits(now);
+    if (e.kind == Kind::kSet && !e.set().is_async && !device_set) clock_.host_waits(now);
   }
 
   // Of a launch's arguments, words of large structures are not.
   bool is_meant(const Event& e, const Access& access) const {
     if (access.kind != Access::Kind::kArgument) return true;
-    const Kernel* kernel = facts_.kernel(trace::LaunchView(e).function());
+    const Kernel* kernel = facts_.kernel(e.launch().function);
     if (kernel == nullptr || access.parameter >= kernel->parameters.size()) return false;
     return kernel->parameters[access.parameter].bytes <= kLargestParameter;
   }
@@ -189,7 +187,7 @@ private:
       return use;
     }
     use.neighbour_parameter = access.parameter + 1u;
-    use.function = trace::LaunchView(e).function();
+    use.function = e.launch().function;
     return use;
   }
 
@@ -213,7 +211,7 @@ private:
   }
 
   void on_free(const Event& e, const Heap& heap) {
-    const FreeFunction function = trace::FreeView(e).function();
+    const FreeFunction function = e.free().function;
     const auto accesses = heap.accesses();
     const Block* block = accesses.empty() ? nullptr : accesses.front().block;
     if (block != nullptr && is_tracked(block->memory_kind)) {
@@ -232,7 +230,7 @@ private:
   }
 
   void free_in_order(const Event& e, const Block& block, const Tracked& tracked, const Heap& heap) {
-    const std::uint64_t stream = trace::FreeView(e).stream();
+    const std::uint64_t stream = e.free().stream;
     if (heap.is_capturing(e, stream)) return;
     const Use freed{clock_.work(e, stream, heap), e.stack, e.via != trace::kNoApi ? e.via : e.api};
     if (clock_.is_full()) return;
@@ -255,7 +253,7 @@ private:
 
   // Whether the host knows that the copy is done when its call has returned, or may know it.
   bool copy_waits(const Event& e, const Heap& heap) const {
-    const bool async = (e.flags & trace::kCopyAsync) != 0;
+    const bool async = e.copy().is_async;
     bool to_known = false;
     for (const Access& access : heap.accesses()) to_known |= access.kind == Access::Kind::kWrite;
     if (!async) return !(to_known && heap.accesses().size() == 2 && uses_only_device(heap));
@@ -274,8 +272,7 @@ private:
 
   // It is in order with all work of both contexts (cuda.h on cuMemcpyPeer).
   bool is_peer_copy(const Event& e) const {
-    return (e.flags & trace::kCopyAsync) == 0 &&
-           facts_.api_name(e.api).find("Peer") != std::string_view::npos;
+    return !e.copy().is_async && facts_.api_name(e.api).find("Peer") != std::string_view::npos;
   }
 
   void found(Mistake mistake, const Use& call, const Tracked& tracked, const Use& use,

@@ -46,8 +46,8 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
                 Findings& findings) override {
-    if (e.kind == trace::Kind::kFault) return on_fault(e, heap);
-    if (e.kind == trace::Kind::kExecution) return on_execution(e);
+    if (e.kind == EventKind::kFault) return on_fault(e, heap);
+    if (e.kind == EventKind::kExecution) return on_execution(e);
     for (const Verdict& j : verdicts) {
       if (j.kind != Verdict::Kind::kUseAfterFree) continue;
       const bool waits = facts_.simulated() && is_argument(e, j);
@@ -104,7 +104,7 @@ private:
   Use use_of(const Event& e, const Verdict& j) {
     const bool is_host = j.block->memory_kind == trace::MemoryKind::kPinned ||
                          j.block->memory_kind == trace::MemoryKind::kManaged;
-    if (e.in_flight() && is_host && e.kind == trace::Kind::kCopy) return Use::kKillsProcess;
+    if (e.in_flight() && is_host && e.kind == EventKind::kCopy) return Use::kKillsProcess;
     if (!is_argument(e, j) || (is_whole_parameter(e, j) && !is_number(e, j))) return Use::kNotSeen;
     if (facts_.simulated()) return Use::kExecuted;
     const bool is_fenced = (j.block->flags & kWasFenced) != 0;
@@ -117,9 +117,8 @@ private:
   bool may_have_killed(const Held& held, const Heap& heap) const {
     if (!heap.is_dead(held.context)) return false;
     const auto running = facts_.launches().in_flight(held.context);
-    return std::ranges::any_of(running, [&held](const LoggedLaunch* launch) {
-      return trace::order_of(launch->order) == trace::order_of(held.order);
-    });
+    return std::ranges::any_of(
+      running, [&held](const LoggedLaunch* launch) { return launch->order == held.order; });
   }
 
   void hold(const Event& e, const Verdict& j, const Heap& heap, Use use, bool waits) {
@@ -148,12 +147,12 @@ private:
 
   void on_execution(const Event& e) {
     executes_ = true;
-    const trace::ExecutionView execution(e);
-    const trace::ExecutionOp op = execution.op();
+    const event::Execution& execution = e.execution();
+    const trace::ExecutionOp op = execution.op;
     if (op != trace::ExecutionOp::kNotRun && op != trace::ExecutionOp::kStopped &&
         op != trace::ExecutionOp::kNotSelected)
       return;
-    const auto launch = waiting_.find(execution.call());
+    const auto launch = waiting_.find(execution.call);
     if (launch == waiting_.end()) return;
     for (const Waiting& argument : launch->second) {
       if (const auto held = held_.find(argument.key); held != held_.end())
@@ -163,7 +162,7 @@ private:
 
   // The finding about the access stands for those about the launch's arguments.
   void on_fault(const Event& e, const Heap& heap) {
-    const auto launch = waiting_.find(trace::FaultView(e).call());
+    const auto launch = waiting_.find(e.fault().call);
     if (launch == waiting_.end()) return;
     const Block* used = freed_block_of(e, heap);
     if (used == nullptr) return;
@@ -252,7 +251,7 @@ private:
     case Verdict::Reading::kEnd:
       return {
         "; or one past the end of ", describe_block(*j.neighbour, facts_), ", ",
-        j.neighbour_parameter == trace::kNoParameter
+        j.neighbour_parameter == kNoParameter
           ? "into which another parameter points"
           : cat({"into which parameter ", std::to_string(j.neighbour_parameter + 1), " points"})};
     case Verdict::Reading::kBefore: {
@@ -271,11 +270,11 @@ private:
   }
 
   static bool is_argument(const Event& e, const Verdict& j) {
-    return e.kind == trace::Kind::kLaunch ||
+    return e.kind == EventKind::kLaunch ||
            (j.work != nullptr && j.work->kind == GraphWork::Kind::kKernel);
   }
   static std::uint64_t function_of(const Event& e, const Verdict& j) {
-    return j.work != nullptr ? j.work->function : trace::LaunchView(e).function();
+    return j.work != nullptr ? j.work->function : e.launch().function;
   }
 
   // The words of a structure passed by value count too, but a field that the kernel does not use
@@ -297,7 +296,7 @@ private:
     const std::string does =
       cat({j.work != nullptr ? "The graph that is launched gives " : "The launch of ", kernel,
            j.work != nullptr ? "" : " passes"});
-    if (j.parameter >= trace::kNoParameter) return cat({does, " the pointer "});
+    if (j.parameter >= kNoParameter) return cat({does, " the pointer "});
     return cat({does, " ", is_whole_parameter(e, j) ? "as" : "in", " parameter ",
                 std::to_string(j.parameter + 1),
                 is_number(e, j) ? " the number " : " the pointer "});
@@ -319,9 +318,9 @@ private:
 
   static StackRole role(const Event& e, const Verdict& j) {
     if (j.work != nullptr) return StackRole::kGraphLaunched;
-    if (e.kind == trace::Kind::kCopy) return StackRole::kCopied;
+    if (e.kind == EventKind::kCopy) return StackRole::kCopied;
     if (is_argument(e, j)) return StackRole::kLaunched;
-    return e.kind == trace::Kind::kSet ? StackRole::kSet : StackRole::kCalled;
+    return e.kind == EventKind::kSet ? StackRole::kSet : StackRole::kCalled;
   }
 
   const ProcessFacts& facts_;
@@ -339,7 +338,7 @@ const DetectorRegistration kUseAfterFree{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<UseAfterFree>(facts);
   },
-  .wants = kWantsMistakes | wants(trace::Kind::kFault) | wants(trace::Kind::kExecution),
+  .wants = kWantsMistakes | wants(EventKind::kFault) | wants(EventKind::kExecution),
 }};
 
 } // namespace

@@ -204,7 +204,7 @@ const DetectorRegistration kChurn{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<Churn>(facts);
   },
-  .wants = wants(trace::Kind::kAlloc) | wants(trace::Kind::kFree),
+  .wants = wants(EventKind::kAlloc) | wants(EventKind::kFree),
   .owner_excuse = {
     .clause = [](const Owner& owner) { return cat({owner.name, " does that itself"}); },
     .advice = [](const Owner&) { return std::string("Nothing to do."); }},

@@ -25,22 +25,22 @@ bool is_plain_device_memory(MemoryKind memory_kind) {
 }
 
 constexpr Wants kOneDevice =
-  wants(trace::Kind::kContext) | wants(trace::Kind::kLife) | wants(trace::Kind::kUse);
-constexpr Wants kSeveralDevices = kOneDevice | wants(trace::Kind::kCopy);
+  wants(EventKind::kContext) | wants(EventKind::kLife) | wants(EventKind::kUse);
+constexpr Wants kSeveralDevices = kOneDevice | wants(EventKind::kCopy);
 
 class CopyStaged : public Detector {
 public:
   explicit CopyStaged(const ProcessFacts& facts) : facts_(facts) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
-    if ((e.flags & trace::kFlagNested) != 0) return;
+    if (e.is_nested) return;
     // Copies matter from the second device on.
     if (heap.cuda().peers.has_several_devices()) watch(kSeveralDevices);
     if (!e.succeeded()) return;
     switch (e.kind) {
-    case trace::Kind::kContext: break;
-    case trace::Kind::kLife: note_pool(e); break;
-    case trace::Kind::kUse: note_use(e, heap); break;
+    case EventKind::kContext: break;
+    case EventKind::kLife: note_pool(e); break;
+    case EventKind::kUse: note_use(e, heap); break;
     default: check_copy(e, heap); break;
     }
   }
@@ -57,22 +57,22 @@ public:
 
 private:
   void note_pool(const Event& e) {
-    const trace::LifeView life(e);
-    if (life.object() != trace::ObjectClass::kPool || life.op() != trace::LifeOp::kCreate) return;
-    pools_.erase(pools_.lower_bound({life.handle(), INT_MIN}),
-                 pools_.upper_bound({life.handle(), INT_MAX}));
+    const event::Life& life = e.life();
+    if (life.object != trace::ObjectClass::kPool || life.op != trace::LifeOp::kCreate) return;
+    pools_.erase(pools_.lower_bound({life.handle, INT_MIN}),
+                 pools_.upper_bound({life.handle, INT_MAX}));
   }
 
   // A device gets access to a mapping or a pool, or loses it.
   void note_use(const Event& e, const Heap& heap) {
-    const trace::UseView use(e);
-    if (use.use() != trace::UseClass::kAccess) return;
+    const event::Use& use = e.use();
+    if (use.use != trace::UseClass::kAccess) return;
     const int device = static_cast<std::int32_t>(use.location());
-    const bool granted = (e.flags & (trace::kUseReads | trace::kUseWrites)) != 0;
-    if (use.bytes() == 0) {
-      pools_[{heap.cuda().pools.made_or_default(use.address()), device}] = granted;
+    const bool granted = e.use().reads || e.use().writes;
+    if (use.bytes == 0) {
+      pools_[{heap.cuda().pools.made_or_default(use.address), device}] = granted;
     } else {
-      mappings_[{device, use.address()}] = {use.address() + use.bytes(), e.order, granted};
+      mappings_[{device, use.address}] = {use.address + use.bytes, e.order, granted};
     }
   }
 
@@ -141,7 +141,7 @@ private:
       copies_.push_back(std::move(f));
     }
     ++copies_[at->second].count;
-    copies_[at->second].bytes += trace::CopyView(e).bytes();
+    copies_[at->second].bytes += e.copy().bytes;
   }
 
   const ProcessFacts& facts_;

@@ -26,19 +26,17 @@ public:
   explicit PageableCopy(const ProcessFacts& facts) : facts_(facts) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
-    constexpr std::uint16_t kLeftOut =
-      trace::kFlagNested | trace::kFlagRuntime | trace::kCopyBatched;
-    const trace::CopyView copy(e);
-    if (copy.bytes() < kWorthPinning || !e.succeeded() || (e.flags & kLeftOut) != 0 || !e.stack)
-      return;
+    const event::Copy& copy = e.copy();
+    if (e.is_nested || e.from_runtime || copy.is_batched) return;
+    if (copy.bytes < kWorthPinning || !e.succeeded() || !e.stack) return;
     const auto to_device = pageable_to_device(e, heap);
-    if (!to_device || heap.is_capturing(e, copy.stream())) return;
+    if (!to_device || heap.is_capturing(e, copy.stream)) return;
     const DeviceFacts* device = facts_.device(heap.device_of_context(e.context));
     if (device != nullptr && (device->uses_host_page_tables || device->reads_pageable_memory))
       return;
     Copies& copies = by_stack_[std::uint64_t{e.stack.value} << 1 | (*to_device ? 1 : 0)];
     copies.api = e.via != trace::kNoApi ? e.via : e.api;
-    copies.bytes += copy.bytes();
+    copies.bytes += copy.bytes;
     copies.ticks += e.ticks;
     ++copies.count;
   }
@@ -65,19 +63,18 @@ private:
     for (const Access& access : heap.accesses()) {
       (access.kind == Access::Kind::kWrite ? to : from) = access.block;
     }
-    const auto is_device = [](const Block* block, unsigned declared) {
-      const auto side = static_cast<trace::Side>(declared & 3);
+    const auto is_device = [](const Block* block, trace::Side side) {
       if (block != nullptr)
         return block->memory_kind != trace::MemoryKind::kPinned &&
                block->memory_kind != trace::MemoryKind::kRegistered;
       return side == trace::Side::kDevice || side == trace::Side::kArray;
     };
-    const auto is_pageable = [](const Block* block, unsigned declared) {
-      const auto side = static_cast<trace::Side>(declared & 3);
+    const auto is_pageable = [](const Block* block, trace::Side side) {
       return block == nullptr && (side == trace::Side::kHost || side == trace::Side::kUnified);
     };
-    if (is_device(to, e.flags) && is_pageable(from, e.flags >> 2U)) return true;
-    if (is_device(from, e.flags >> 2U) && is_pageable(to, e.flags)) return false;
+    const event::Copy& copy = e.copy();
+    if (is_device(to, copy.destination_side) && is_pageable(from, copy.source_side)) return true;
+    if (is_device(from, copy.source_side) && is_pageable(to, copy.destination_side)) return false;
     return {};
   }
 
@@ -124,7 +121,7 @@ const DetectorRegistration kPageableCopy{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<PageableCopy>(facts);
   },
-  .wants = wants(trace::Kind::kCopy),
+  .wants = wants(EventKind::kCopy),
 }};
 
 } // namespace

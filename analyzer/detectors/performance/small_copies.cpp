@@ -22,16 +22,14 @@ public:
   explicit SmallCopies(const ProcessFacts& facts) : facts_(facts) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
-    constexpr std::uint16_t kLeftOut =
-      trace::kFlagNested | trace::kFlagRuntime | trace::kCopyBatched;
-    const trace::CopyView copy(e);
-    const std::uint64_t bytes = copy.bytes();
-    if (bytes >= kSmall || bytes == 0 || !e.succeeded() || (e.flags & kLeftOut) != 0 || !e.stack)
-      return;
+    const event::Copy& copy = e.copy();
+    if (e.is_nested || e.from_runtime || copy.is_batched) return;
+    const std::uint64_t bytes = copy.bytes;
+    if (bytes >= kSmall || bytes == 0 || !e.succeeded() || !e.stack) return;
     if (stacks_.size() <= e.stack.value) stacks_.resize(std::size_t{e.stack.value} + 1);
     Run& run = stacks_[e.stack.value];
-    const bool follows = run.newest > heap.last_kernel() &&
-                         (run.to != copy.destination() || run.from != copy.source());
+    const bool follows =
+      run.newest > heap.last_kernel() && (run.to != copy.destination || run.from != copy.source);
     if (follows && !run.first_counted) add(run, run.first_bytes, run.first_ticks);
     if (follows) {
       add(run, bytes, e.ticks);
@@ -41,8 +39,8 @@ public:
     }
     run.first_counted = follows;
     run.newest = e.order;
-    run.to = copy.destination();
-    run.from = copy.source();
+    run.to = copy.destination;
+    run.from = copy.source;
     run.api = e.via != trace::kNoApi ? e.via : e.api;
   }
 
@@ -104,7 +102,7 @@ const DetectorRegistration kSmallCopies{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<SmallCopies>(facts);
   },
-  .wants = wants(trace::Kind::kCopy),
+  .wants = wants(EventKind::kCopy),
 }};
 
 } // namespace

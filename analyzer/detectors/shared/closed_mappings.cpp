@@ -24,10 +24,10 @@ const Block* closed_in(const Heap& heap, std::uint64_t begin, std::uint64_t byte
 std::optional<ClosedMapping> closed_mapping_of(const Event& e, const Heap& heap,
                                                const ProcessFacts& facts) {
   using Side = Verdict::Side;
-  const bool copy = e.kind == trace::Kind::kCopy;
+  const bool copy = e.kind == EventKind::kCopy;
   if (e.result != cuda::CUDA_ERROR_INVALID_VALUE && e.result != cuda::CUDA_ERROR_ILLEGAL_ADDRESS)
     return std::nullopt;
-  if (!copy && e.kind != trace::Kind::kSet) return std::nullopt;
+  if (!copy && e.kind != EventKind::kSet) return std::nullopt;
   if (!facts.records_access() || facts.lost_so_far() != 0) return std::nullopt;
   const Block* to = closed_in(heap, address_of(e, Side::kDestination),
                               copy ? copy_extent(e, Side::kDestination) : set_extent(e));

@@ -58,12 +58,12 @@ std::string kernel_of(const DeviceCall& call, const DeviceContext& context) {
   const KernelLaunch* launch = context.launches.find(call.grid);
   if (launch != nullptr && !context.launches.kernel(*launch).empty())
     return context.launches.kernel(*launch);
-  const std::string& function = context.heap.site(call.who).function;
+  const std::string& function = context.heap.site(call.thread).function;
   return function.empty() ? "a kernel" : function;
 }
 
 std::string source_of(const DeviceCall& call, const DeviceContext& context) {
-  const DeviceSite& site = context.heap.site(call.who);
+  const DeviceSite& site = context.heap.site(call.thread);
   if (site.file.empty()) return {};
   return cat({base_name(site.file), ":", std::to_string(site.line)});
 }
@@ -107,7 +107,7 @@ std::optional<RefusedMalloc> refusal_in(const DeviceContexts& contexts, std::uin
 }
 
 std::string site_key(const DeviceCall& call, const DeviceContext& context) {
-  const DeviceSite& site = context.heap.site(call.who);
+  const DeviceSite& site = context.heap.site(call.thread);
   return cat({site.file, ":", std::to_string(site.line), ":", site.function, "\n",
               kernel_of(call, context), "\n"});
 }
@@ -128,7 +128,7 @@ std::vector<DeviceMistake> mistakes_of(const DeviceContext& context) {
 
 void add_device_stack(Finding& finding, StackRole role, const DeviceCall& call,
                       const DeviceContext& context, const TraceNames& names, StackOrder order) {
-  const DeviceSite& site = context.heap.site(call.who);
+  const DeviceSite& site = context.heap.site(call.thread);
   const KernelLaunch* launch = context.launches.find(call.grid);
   const std::string kernel = launch != nullptr ? context.launches.kernel(*launch) : std::string();
   const bool in_kernel = launch != nullptr && context.launches.is_called(*launch, site.function);
@@ -139,8 +139,8 @@ void add_device_stack(Finding& finding, StackRole role, const DeviceCall& call,
   frame.line = site.line;
   stack.device = {.kernel = kernel,
                   .launch = launch != nullptr && !launch->captured ? launch->number : 0,
-                  .block = indices(trace::block_of(call.block)),
-                  .thread = indices(trace::thread_of(call.who))};
+                  .block = indices(call.block.index()),
+                  .thread = indices(call.thread.index())};
   finding.stacks.push_back(std::move(stack));
   if (launch == nullptr) return;
   std::vector<FindingStack> stacks =

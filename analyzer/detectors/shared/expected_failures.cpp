@@ -86,14 +86,12 @@ bool is_expected_failure(std::string_view name, std::uint16_t code) {
 }
 
 bool is_checked_call(const Event& e) {
-  if (e.in_flight() || (e.flags & trace::kFlagNested) != 0 || e.kind < trace::Kind::kAlloc)
-    return false;
+  if (e.in_flight() || e.is_nested || e.kind < EventKind::kAlloc) return false;
   // kFree of the C library's free() has no CUDA result.
-  if (e.kind == trace::Kind::kFree &&
-      trace::FreeView(e).function() == trace::FreeFunction::kHostFree)
+  if (e.kind == EventKind::kFree && e.free().function == trace::FreeFunction::kHostFree)
     return false;
   // Another record of the same call, which was checked as a whole.
-  return e.kind != trace::Kind::kUse || (e.flags & trace::kUseOfRecordedCopy) == 0;
+  return e.kind != EventKind::kUse || !e.use().is_of_recorded_copy;
 }
 
 } // namespace gmt

@@ -31,9 +31,9 @@ struct Launches {
   std::uint64_t count = 0;  // in all
 };
 
-std::string bytes_found(const trace::GuardDamageView& damage) {
-  const std::uint64_t words[] = {damage.found(), damage.found_more()};
-  const std::size_t count = std::min<std::uint64_t>(damage.changed(), kMostShown);
+std::string bytes_found(const event::GuardDamage& damage) {
+  const std::uint64_t words[] = {damage.found, damage.found_more};
+  const std::size_t count = std::min<std::uint64_t>(damage.changed, kMostShown);
   std::string text;
   for (std::size_t i = 0; i < count; ++i) {
     char byte[4];
@@ -41,7 +41,7 @@ std::string bytes_found(const trace::GuardDamageView& damage) {
                   static_cast<unsigned>(words[i / 8] >> i % 8 * 8 & 0xff));
     text += cat({text.empty() ? "" : " ", byte});
   }
-  if (damage.changed() > count) text += " ...";
+  if (damage.changed > count) text += " ...";
   return text;
 }
 
@@ -64,9 +64,9 @@ public:
       if (verdict.kind == Verdict::Kind::kOutOfBounds && verdict.block != nullptr)
         written_by_copies_.insert(verdict.block->address);
     }
-    if (e.kind == trace::Kind::kAlloc && e.succeeded()) forget(trace::AllocView(e).address());
-    if (e.kind == trace::Kind::kLaunch) on_launch(e, heap);
-    if (e.kind == trace::Kind::kGuardDamage) on_damage(e, heap, findings);
+    if (e.kind == EventKind::kAlloc && e.succeeded()) forget(e.allocation().address);
+    if (e.kind == EventKind::kLaunch) on_launch(e, heap);
+    if (e.kind == EventKind::kGuardDamage) on_damage(e, heap, findings);
   }
 
 private:
@@ -82,7 +82,7 @@ private:
       ++known.count;
       std::erase_if(known.last, [&](const Launch& launch) { return launch.stack == e.stack; });
       if (known.last.size() == kMostLaunches) known.last.erase(known.last.begin());
-      known.last.push_back({e.stack, std::string(facts_.call_name(e)), trace::order_of(e.order)});
+      known.last.push_back({e.stack, std::string(facts_.call_name(e)), e.order});
     }
   }
 
@@ -93,31 +93,31 @@ private:
   }
 
   void on_damage(const Event& e, const Heap& heap, Findings& findings) {
-    const trace::GuardDamageView damage(e);
-    const Block* block = block_at(damage.address(), heap);
-    if (block == nullptr || written_by_copies_.contains(damage.address())) return;
-    const auto offset = static_cast<std::int64_t>(damage.offset());
+    const event::GuardDamage& damage = e.guard_damage();
+    const Block* block = block_at(damage.address, heap);
+    if (block == nullptr || written_by_copies_.contains(damage.address)) return;
+    const auto offset = static_cast<std::int64_t>(damage.offset);
     const bool behind = offset >= 0;
-    const std::uint64_t distance = behind ? damage.offset() - damage.bytes() : 0 - damage.offset();
+    const std::uint64_t distance = behind ? damage.offset - damage.bytes : 0 - damage.offset;
     Finding f;
     f.kind = "kernel-out-of-bounds";
-    f.bytes = damage.changed();
-    f.address = damage.address() + damage.offset();
+    f.bytes = damage.changed;
+    f.address = damage.address + damage.offset;
     f.group = behind ? "behind" : "before";
     std::string where = behind ? "past the end of " : "before ";
     if (distance != 0 || !behind) where = cat({format_exact_bytes(distance), " ", where});
     else where = cat({"just ", where});
     f.message = {"A kernel wrote ",
-                 format_exact_bytes(damage.changed()),
+                 format_exact_bytes(damage.changed),
                  " that begin ",
                  where,
                  describe_block(*block, facts_),
                  "; ",
-                 moment_words(damage.moment()),
+                 moment_words(damage.moment),
                  ", these bytes were there: ",
                  bytes_found(damage)};
     add_launches(f, damage);
-    if (damage.moment() == GuardMoment::kFree && block->freed.value != 0)
+    if (damage.moment == GuardMoment::kFree && block->freed.value != 0)
       f.stacks.push_back(stack_as(release_role(block->memory_kind), block->freed,
                                   facts_.api_name(block->freed_api)));
     f.stacks.push_back(allocation_stack(*block, facts_));
@@ -125,15 +125,15 @@ private:
   }
 
   // Which kernel it was is not recorded: those that were given the block since it was whole.
-  void add_launches(Finding& f, const trace::GuardDamageView& damage) const {
+  void add_launches(Finding& f, const event::GuardDamage& damage) const {
     constexpr std::string_view kHow =
       "--guard-check launch finds the launch, and with --guard-align 16 most such stores fault "
       "where they are made.";
-    const auto found = launches_.find(damage.address());
+    const auto found = launches_.find(damage.address);
     std::vector<Launch> given;
     if (found != launches_.end()) {
       std::ranges::copy_if(found->second.last, std::back_inserter(given),
-                           [&](const Launch& launch) { return launch.order > damage.since(); });
+                           [&](const Launch& launch) { return launch.order > damage.since; });
     }
     if (given.empty()) {
       f.advice = cat({"No launch is known that was given the block: a kernel reached it through "

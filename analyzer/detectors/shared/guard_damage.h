@@ -10,9 +10,9 @@
 
 namespace gmt {
 
-inline constexpr Wants kWantsGuardDamage = wants(trace::Kind::kGuardDamage) |
-                                           wants(trace::Kind::kLaunch) |
-                                           wants(trace::Kind::kAlloc) | kWantsMistakes;
+inline constexpr Wants kWantsGuardDamage = wants(EventKind::kGuardDamage) |
+                                           wants(EventKind::kLaunch) | wants(EventKind::kAlloc) |
+                                           kWantsMistakes;
 
 // Null where nothing was fenced.
 std::unique_ptr<Detector> make_guard_damage(const ProcessFacts& facts);

@@ -7,7 +7,7 @@
 
 namespace gmt {
 
-using trace::Kind;
+using Kind = EventKind;
 using trace::LifeOp;
 using trace::ObjectClass;
 using trace::SyncOp;
@@ -16,32 +16,32 @@ void NamedObjects::add_all(const Event& call) {
   switch (call.kind) {
   case Kind::kLife: return add_of_life(call);
   case Kind::kSync: return add_of_sync(call);
-  case Kind::kGraphKernel: return add(ObjectClass::kGraph, trace::GraphKernelView(call).graph());
-  case Kind::kGraphChange: return add(ObjectClass::kGraph, trace::GraphChangeView(call).graph());
+  case Kind::kGraphKernel: return add(ObjectClass::kGraph, call.graph_kernel().graph);
+  case Kind::kGraphChange: return add(ObjectClass::kGraph, call.graph_change().graph);
   case Kind::kNote: {
-    if (!call.from_runtime()) return;
-    const trace::NoteView note(call);
-    for (const std::uint64_t argument : {note.first(), note.second(), note.third(), note.fourth()})
+    if (!call.from_runtime) return;
+    const event::Note& note = call.note();
+    for (const std::uint64_t argument : {note.first, note.second, note.third, note.fourth})
       add_any(argument);
     return;
   }
   case Kind::kAlloc: {
-    const trace::AllocView alloc(call);
-    add(ObjectClass::kPool, alloc.pool());
-    if (alloc.memory_kind() == trace::MemoryKind::kGraph)
+    const event::Allocation& alloc = call.allocation();
+    add(ObjectClass::kPool, alloc.shape->pool);
+    if (alloc.memory_kind == trace::MemoryKind::kGraph)
       return add(ObjectClass::kGraph, alloc.graph());
-    if (alloc.memory_kind() == trace::MemoryKind::kVmmHandle) return;
+    if (alloc.memory_kind == trace::MemoryKind::kVmmHandle) return;
     break;
   }
   case Kind::kFree:
-    if (trace::FreeView(call).function() == trace::FreeFunction::kGraphFreeNode)
-      return add(ObjectClass::kGraph, trace::FreeView(call).graph());
+    if (call.free().function == trace::FreeFunction::kGraphFreeNode)
+      return add(ObjectClass::kGraph, call.free().graph());
     break;
   case Kind::kUse: {
-    const trace::UseView use(call);
-    if (use.use() == trace::UseClass::kGraphNode) return add(ObjectClass::kGraph, use.graph());
-    if (use.use() == trace::UseClass::kTexture || use.use() == trace::UseClass::kSurface ||
-        use.use() == trace::UseClass::kAccess)
+    const event::Use& use = call.use();
+    if (use.use == trace::UseClass::kGraphNode) return add(ObjectClass::kGraph, use.graph());
+    if (use.use == trace::UseClass::kTexture || use.use == trace::UseClass::kSurface ||
+        use.use == trace::UseClass::kAccess)
       return;
     break;
   }
@@ -53,27 +53,27 @@ void NamedObjects::add_all(const Event& call) {
 void NamedObjects::add(ObjectClass object, std::uint64_t handle) {
   if (handle <= cuda::kStreamPerThread || count_ + 1 >= all_.size()) return;
   all_[count_++] = {object, handle};
-  // The word of a graph may name an executable one as well.
+  // What is called a graph may be an executable one as well.
   if (object == ObjectClass::kGraph) all_[count_++] = {ObjectClass::kGraphExec, handle};
 }
 
-void NamedObjects::add_any(std::uint64_t word) {
+void NamedObjects::add_any(std::uint64_t handle) {
   for (const ObjectClass object :
        {ObjectClass::kStream, ObjectClass::kEvent, ObjectClass::kGraph, ObjectClass::kPool})
-    add(object, word);
+    add(object, handle);
 }
 
 void NamedObjects::add_of_life(const Event& call) {
-  const trace::LifeView life(call);
-  const ObjectClass object = life.object();
-  if (life.op() != LifeOp::kCreate) return add(object, life.handle());
+  const event::Life& life = call.life();
+  const ObjectClass object = life.object;
+  if (life.op != LifeOp::kCreate) return add(object, life.handle);
   if (object == ObjectClass::kGraphExec || object == ObjectClass::kGraph)
     add(ObjectClass::kGraph, life.parent());
 }
 
 void NamedObjects::add_of_sync(const Event& call) {
-  const trace::SyncView sync(call);
-  switch (sync.op()) {
+  const event::Sync& sync = call.sync();
+  switch (sync.op) {
   case SyncOp::kGraphLaunch:
   case SyncOp::kGraphUpload: add(ObjectClass::kGraphExec, sync.executable_graph()); break;
   case SyncOp::kEventRecord:
@@ -87,12 +87,12 @@ void NamedObjects::add_of_sync(const Event& call) {
     return add(ObjectClass::kEvent, sync.first_event());
   default: break;
   }
-  add(ObjectClass::kStream, sync.stream());
+  add(ObjectClass::kStream, sync.stream);
 }
 
 bool may_blame_handle(const Event& call) {
   switch (call.result) {
-  case trace::kResultInFlight:
+  case kResultInFlight:
   case cuda::CUDA_ERROR_INVALID_VALUE:
   case cuda::CUDA_ERROR_INVALID_CONTEXT:
   case cuda::CUDA_ERROR_INVALID_HANDLE:
@@ -117,11 +117,11 @@ NamedObject destroyed_by(const Event& call, std::string_view runtime_name) {
     {"cudaDestroyExternalMemory", ObjectClass::kExternalMemory},
   };
   if (call.kind == Kind::kLife) {
-    const trace::LifeView life(call);
-    if (life.op() == LifeOp::kDestroy) return {life.object(), life.handle()};
-  } else if (call.kind == Kind::kNote && call.from_runtime()) {
+    const event::Life& life = call.life();
+    if (life.op == LifeOp::kDestroy) return {life.object, life.handle};
+  } else if (call.kind == Kind::kNote && call.from_runtime) {
     for (const auto& destroy : kDestroys) {
-      if (destroy.name == runtime_name) return {destroy.object, trace::NoteView(call).first()};
+      if (destroy.name == runtime_name) return {destroy.object, call.note().first};
     }
   }
   return {ObjectClass::kContext, 0};

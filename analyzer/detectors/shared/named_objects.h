@@ -29,7 +29,7 @@ private:
   void add_of_life(const Event& call);
   void add_of_sync(const Event& call);
   // A record of the runtime's own has words of which it is not known what they are.
-  void add_any(std::uint64_t word);
+  void add_any(std::uint64_t handle);
 
   std::array<NamedObject, 24> all_;
   std::size_t count_ = 0;

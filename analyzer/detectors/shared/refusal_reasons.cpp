@@ -176,10 +176,10 @@ const Block* overlapped(const Heap& heap, std::uint64_t begin, std::uint64_t byt
 } // namespace
 
 RefusedLaunch::RefusedLaunch(const Event& e) : order(e.order), result(e.result) {
-  const trace::LaunchView launch(e);
-  function = launch.function();
-  grid = launch.grid();
-  block = launch.block();
+  const event::Launch& launch = e.launch();
+  function = launch.function;
+  grid = launch.grid;
+  block = launch.block;
 }
 
 void explain_launch(const RefusedLaunch& launch, const LaunchLimits& limits,
@@ -192,12 +192,12 @@ void explain_launch(const RefusedLaunch& launch, const LaunchLimits& limits,
 }
 
 void explain_registration(const Event& e, const Heap& heap, const ProcessFacts& facts, Finding& f) {
-  if (e.result != cuda::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED || e.kind != trace::Kind::kAlloc)
+  if (e.result != cuda::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED || e.kind != EventKind::kAlloc)
     return;
-  const trace::AllocView view(e);
-  const Block* block = overlapped(heap, view.address(), view.bytes());
+  const event::Allocation& view = e.allocation();
+  const Block* block = overlapped(heap, view.address, view.bytes);
   if (block == nullptr) return;
-  f.message += {cat({": of ", format_bytes(view.bytes()), " at ", format_address(view.address()),
+  f.message += {cat({": of ", format_bytes(view.bytes), " at ", format_address(view.address),
                      ", what begins at ", format_address(block->address), " is already "}),
                 describe_block(*block, facts)};
   f.advice = block->memory_kind == trace::MemoryKind::kPinned
@@ -208,11 +208,11 @@ void explain_registration(const Event& e, const Heap& heap, const ProcessFacts& 
 }
 
 void explain_prefetch(const Event& e, const Heap& heap, const ProcessFacts& facts, Finding& f) {
-  if (e.kind != trace::Kind::kUse || e.result != cuda::CUDA_ERROR_INVALID_VALUE) return;
-  const trace::UseView use(e);
-  const bool is_advice = use.use() == trace::UseClass::kAdvise;
-  if (use.use() != trace::UseClass::kPrefetch && !is_advice) return;
-  const Block* block = heap.find_live(use.address());
+  if (e.kind != EventKind::kUse || e.result != cuda::CUDA_ERROR_INVALID_VALUE) return;
+  const event::Use& use = e.use();
+  const bool is_advice = use.use == trace::UseClass::kAdvise;
+  if (use.use != trace::UseClass::kPrefetch && !is_advice) return;
+  const Block* block = heap.find_live(use.address);
   if (block == nullptr || block->memory_kind == trace::MemoryKind::kManaged ||
       block->memory_kind == trace::MemoryKind::kManagedVariable)
     return;

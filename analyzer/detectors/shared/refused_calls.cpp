@@ -21,12 +21,12 @@ std::string what_is_missing(const std::string& what) {
 } // namespace
 
 void RefusedCalls::note(const Event& execution) {
-  const trace::ExecutionView view(execution);
-  if (static_cast<trace::ExecutionOp>(view.op()) != trace::ExecutionOp::kRefused) return;
+  const event::Execution& view = execution.execution();
+  if (static_cast<trace::ExecutionOp>(view.op) != trace::ExecutionOp::kRefused) return;
   const std::string_view function = facts_.text(view.function());
   if (function.empty()) return;
   Refusal& refusal = refused_[std::string(function)];
-  if (refusal.calls == 0) refusal.what = facts_.text(view.reason());
+  if (refusal.calls == 0) refusal.what = facts_.text(view.reason);
   refusal.calls += view.calls();
 }
 

@@ -8,7 +8,7 @@
 
 namespace gmt {
 
-using trace::Kind;
+using Kind = EventKind;
 using trace::MemoryKind;
 using trace::SyncOp;
 using trace::UseClass;
@@ -42,8 +42,8 @@ void RunningKernels::follow(const Event& e, const Heap& heap) {
   case Kind::kSync: clock_.on_capture(e, heap); break;
   default: break;
   }
-  if (!e.succeeded() || (e.flags & (trace::kFlagNested | trace::kFlagRuntime)) != 0) return;
-  const bool graph = e.kind == Kind::kSync && trace::SyncView(e).op() == SyncOp::kGraphLaunch;
+  if (!e.succeeded() || e.is_nested || e.from_runtime) return;
+  const bool graph = e.kind == Kind::kSync && e.sync().op == SyncOp::kGraphLaunch;
   if (e.kind == Kind::kLaunch) return on_launch(e, heap, named_stream(e), false);
   if (graph) return on_launch(e, heap, named_stream(e), true);
   if ((!pending_.any && running_ == 0) || clock_.is_full()) return;
@@ -56,7 +56,7 @@ void RunningKernels::follow(const Event& e, const Heap& heap) {
 // Traces before 1.5 distinguish managed variables from others by the call alone.
 void RunningKernels::on_alloc(const Event& e) {
   if (has_managed_variables_) return;
-  const MemoryKind memory_kind = trace::AllocView(e).memory_kind();
+  const MemoryKind memory_kind = e.allocation().memory_kind;
   const bool may_be_one =
     memory_kind == MemoryKind::kModuleGlobal || memory_kind == MemoryKind::kManaged;
   has_managed_variables_ = memory_kind == MemoryKind::kManagedVariable ||
@@ -69,7 +69,7 @@ void RunningKernels::on_launch(const Event& e, const Heap& heap, std::uint64_t s
   if (!is_pending(e, stream)) {
     flush(heap);
     pending_.event = e;
-    pending_.event.payload = {}; // gone with the event
+    pending_.event.say(event::Subject{}); // what it points to is gone with it
     pending_.stream = stream;
     pending_.notified = 0;
     pending_.any = true;
@@ -113,14 +113,14 @@ StreamClock::Point RunningKernels::work(const Event& e, std::uint64_t stream, co
 
 // Words that are no memory we know may be the host's own, where kernels can read that.
 bool RunningKernels::is_notified(const Event& launch, const Heap& heap) const {
-  if ((launch.flags & trace::kLaunchScanned) == 0 || has_managed_variables_) return true;
+  if (!launch.launch().is_scanned || has_managed_variables_) return true;
   const auto accesses = heap.accesses();
   for (const Access& access : accesses) {
     if (!is_device_only(*access.block)) return true;
   }
-  const trace::Payload words = trace::LaunchView(launch).arguments();
+  const Arguments words = launch.launch().arguments;
   if (words.size() <= accesses.size()) return false; // nearly all
-  const auto zeros = static_cast<std::size_t>(std::ranges::count(words, std::uint64_t{0}));
+  const auto zeros = static_cast<std::size_t>(std::ranges::count(words, Argument{}));
   if (words.size() - zeros <= accesses.size()) return false;
   const DeviceFacts* device = facts_.device(std::max(0, heap.device_of_context(launch.context)));
   return device != nullptr && device->reads_pageable_memory;
@@ -130,7 +130,7 @@ bool RunningKernels::is_notified(const Event& launch, const Heap& heap) const {
 // kernel that runs.
 void RunningKernels::on_write(const Event& e, const Heap& heap) {
   const bool is_use = e.kind == Kind::kUse;
-  const bool memory_operation = is_use && trace::UseView(e).use() == UseClass::kMemOp;
+  const bool memory_operation = is_use && e.use().use == UseClass::kMemOp;
   const std::uint64_t stream = named_stream(e);
   if (heap.is_capturing(e, stream) || (is_use && !memory_operation)) return;
   bool host = false, news = memory_operation;
@@ -141,7 +141,7 @@ void RunningKernels::on_write(const Event& e, const Heap& heap) {
     ++device;
   }
   host |= device < 2;
-  const bool waits = e.kind == Kind::kCopy && (e.flags & trace::kCopyAsync) == 0 && host;
+  const bool waits = e.kind == Kind::kCopy && !e.copy().is_async && host;
   if (!news && !waits) return;
   if (running_ == 0 && is_pending(e, stream)) { // behind all that run
     pending_.any = !waits;

@@ -21,10 +21,10 @@ namespace gmt {
 
 class RunningKernels {
 public:
-  static constexpr Wants kWanted = wants(trace::Kind::kLaunch) | wants(trace::Kind::kSync) |
-                                   wants(trace::Kind::kLife) | wants(trace::Kind::kUse) |
-                                   wants(trace::Kind::kCopy) | wants(trace::Kind::kSet) |
-                                   wants(trace::Kind::kThread) | wants(trace::Kind::kAlloc);
+  static constexpr Wants kWanted = wants(EventKind::kLaunch) | wants(EventKind::kSync) |
+                                   wants(EventKind::kLife) | wants(EventKind::kUse) |
+                                   wants(EventKind::kCopy) | wants(EventKind::kSet) |
+                                   wants(EventKind::kThread) | wants(EventKind::kAlloc);
 
   explicit RunningKernels(const ProcessFacts& facts) : facts_(facts) {}
 

@@ -13,10 +13,10 @@ public:
   // retain the primary context. Where no call has a runtime's name, that runtime is linked
   // statically.
   void note(const Event& e) {
-    const trace::LifeView life(e);
-    const bool retains = e.kind == trace::Kind::kLife &&
-                         life.object() == trace::ObjectClass::kPrimaryContext &&
-                         life.op() == trace::LifeOp::kRetain;
+    const event::Life& life = e.life();
+    const bool retains = e.kind == EventKind::kLife &&
+                         life.object == trace::ObjectClass::kPrimaryContext &&
+                         life.op == trace::LifeOp::kRetain;
     if (e.via != trace::kNoApi) shared_ = true;
     else if (retains && life.runtime() != kNone) unseen_ = true;
   }

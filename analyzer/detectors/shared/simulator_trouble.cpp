@@ -9,10 +9,9 @@ namespace gmt {
 bool SimulatorTrouble::note(const Event& execution, const ProcessFacts& facts) {
   using trace::ExecutionOp;
   if (!what_.empty()) return false;
-  const trace::ExecutionView view(execution);
-  const auto op = static_cast<ExecutionOp>(view.op());
-  const bool is_stopped =
-    op == ExecutionOp::kStopped && (execution.flags & trace::kExecutionAsAsked) == 0;
+  const event::Execution& view = execution.execution();
+  const auto op = static_cast<ExecutionOp>(view.op);
+  const bool is_stopped = op == ExecutionOp::kStopped && !execution.execution().is_as_asked;
   if (op == ExecutionOp::kRefused)
     what_ = cat({"refused ", facts.text(view.function()), ", which it does not implement"});
   else if (op == ExecutionOp::kNotRun || is_stopped) what_ = "could not run a launch";

@@ -86,14 +86,14 @@ void StreamClock::learn(Stream stream, const Clock& clock) {
 
 void StreamClock::on_sync(const Event& e, const Heap& heap) {
   if (!e.succeeded()) return;
-  const trace::SyncView sync(e);
-  switch (sync.op()) {
+  const event::Sync& sync = e.sync();
+  switch (sync.op) {
   case SyncOp::kStreamSynchronize:
   case SyncOp::kStreamQuery:
-    if (!heap.is_capturing(e, sync.stream())) host_waits(work(e, sync.stream(), heap));
+    if (!heap.is_capturing(e, sync.stream)) host_waits(work(e, sync.stream, heap));
     break;
   case SyncOp::kHostFunction:
-  case SyncOp::kExternalSignal: signal(e, sync.stream(), heap); break;
+  case SyncOp::kExternalSignal: signal(e, sync.stream, heap); break;
   case SyncOp::kContextSynchronize: on_context_synchronized(e); break;
   case SyncOp::kEventRecord: on_record(e, heap); break;
   case SyncOp::kStreamWaitEvent: on_wait(e, heap); break;
@@ -109,14 +109,14 @@ void StreamClock::on_sync(const Event& e, const Heap& heap) {
     break;
   case SyncOp::kContextWait: on_context_wait(e); break;
   case SyncOp::kExternalWait: {
-    const Stream stream = work(e, sync.stream(), heap).stream;
+    const Stream stream = work(e, sync.stream, heap).stream;
     State& s = streams_[stream];
     s.waits_outside = true;
     if (s.barrier != kNoStream) streams_[s.barrier].waits_outside = true;
     break;
   }
   case SyncOp::kGraphLaunch: {
-    const Point launch = work(e, sync.stream(), heap);
+    const Point launch = work(e, sync.stream, heap);
     if (strict_) break;
     // A graph that was built node by node may wait for events. A captured one's order is its
     // stream's.
@@ -127,7 +127,7 @@ void StreamClock::on_sync(const Event& e, const Heap& heap) {
     if (graphs_signal_) host_waits(launch);
     break;
   }
-  case SyncOp::kGraphUpload: work(e, sync.stream(), heap); break;
+  case SyncOp::kGraphUpload: work(e, sync.stream, heap); break;
   case SyncOp::kBeginCapture:
   case SyncOp::kEndCapture: break; // see on_capture()
   default:
@@ -145,21 +145,21 @@ void StreamClock::signal(const Event& e, std::uint64_t handle, const Heap& heap)
 }
 
 void StreamClock::on_record(const Event& e, const Heap& heap) {
-  const trace::SyncView sync(e);
+  const event::Sync& sync = e.sync();
   const auto at = events_.find(sync.event());
-  if (at == events_.end() || heap.is_capturing(e, sync.stream()))
+  if (at == events_.end() || heap.is_capturing(e, sync.stream))
     return; // of another process; see on_capture()
   at->second.in_graph = false;
   Clock recorded;
-  join_after(work(e, sync.stream(), heap), recorded);
+  join_after(work(e, sync.stream, heap), recorded);
   at->second.clock = std::move(recorded);
 }
 
 void StreamClock::on_wait(const Event& e, const Heap& heap) {
-  const trace::SyncView sync(e);
-  if (heap.is_capturing(e, sync.stream())) return;
+  const event::Sync& sync = e.sync();
+  if (heap.is_capturing(e, sync.stream)) return;
   const auto at = events_.find(sync.event());
-  const Stream stream = work(e, sync.stream(), heap).stream;
+  const Stream stream = work(e, sync.stream, heap).stream;
   // An event that was never recorded orders nothing (cuda.h on cuStreamWaitEvent).
   if (at != events_.end() && !is_unknown(at->second)) return learn(stream, at->second.clock);
   if (strict_) return;
@@ -177,7 +177,7 @@ void StreamClock::on_event_done(const Event& e, std::uint64_t event) {
 // Streams of other contexts count as waiting too.
 void StreamClock::on_context_wait(const Event& e) {
   if (strict_) return;
-  const auto at = events_.find(trace::SyncView(e).event());
+  const auto at = events_.find(e.sync().event());
   has_context_waits_ = true;
   if (at != events_.end() && !is_unknown(at->second))
     return contexts_wait_for_.join(at->second.clock);
@@ -193,10 +193,10 @@ void StreamClock::on_context_synchronized(const Event& e) {
 
 // cuStreamWriteValue signals, cuStreamWaitValue waits for a value that may come from anywhere.
 void StreamClock::on_use(const Event& e, const Heap& heap) {
-  const trace::UseClass use = trace::UseView(e).use();
+  const trace::UseClass use = e.use().use;
   if (!e.succeeded() || (use != trace::UseClass::kMemOp && use != trace::UseClass::kMemOpWait))
     return;
-  const Point point = work(e, trace::UseView(e).stream(), heap);
+  const Point point = work(e, e.use().stream, heap);
   State& s = streams_[point.stream];
   s.waits_outside = true;
   if (s.barrier != kNoStream) streams_[s.barrier].waits_outside = true;

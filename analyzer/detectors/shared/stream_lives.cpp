@@ -28,14 +28,14 @@ std::uint64_t key_of(std::uint64_t handle, int device, std::uint32_t thread) {
 
 void StreamClock::on_life(const Event& e) {
   if (!e.succeeded()) return;
-  const trace::LifeView life(e);
-  const LifeOp op = life.op();
-  switch (life.object()) {
-  case ObjectClass::kStream: forget(life.handle()); break;
+  const event::Life& life = e.life();
+  const LifeOp op = life.op;
+  switch (life.object) {
+  case ObjectClass::kStream: forget(life.handle); break;
   case ObjectClass::kEvent:
-    events_.erase(life.handle());
+    events_.erase(life.handle);
     if (op == LifeOp::kCreate)
-      events_[life.handle()].is_shared = (life.flags() & cuda::kEventInterprocess) != 0;
+      events_[life.handle].is_shared = (life.flags() & cuda::kEventInterprocess) != 0;
     break;
   case ObjectClass::kContext:
   case ObjectClass::kPrimaryContext:
@@ -47,10 +47,10 @@ void StreamClock::on_life(const Event& e) {
 
 void StreamClock::on_capture(const Event& e, const Heap& heap) {
   if (!e.succeeded()) return;
-  const trace::SyncView sync(e);
-  const SyncOp op = sync.op();
-  if (!heap.is_capturing(e, sync.stream())) return;
-  const bool external = sync.flags() == trace::kSyncExternal;
+  const event::Sync& sync = e.sync();
+  const SyncOp op = sync.op;
+  if (!heap.is_capturing(e, sync.stream)) return;
+  const bool external = sync.is_external();
   if (op == SyncOp::kEventRecord) {
     if (const auto at = events_.find(sync.event()); at != events_.end()) {
       (external ? at->second.by_graphs : at->second.in_graph) = true;
@@ -68,8 +68,8 @@ void StreamClock::on_capture(const Event& e, const Heap& heap) {
 // Which graph has the node now may be unknown, so what one does all may do.
 void StreamClock::on_graph_change(const Event& e) {
   if (!e.succeeded()) return;
-  const trace::GraphChangeView change(e);
-  switch (change.op()) {
+  const event::GraphChange& change = e.graph_change();
+  switch (change.op) {
   case trace::GraphOp::kEventRecord:
     if (const auto at = events_.find(change.event()); at != events_.end())
       at->second.by_graphs = true;
@@ -85,11 +85,11 @@ void StreamClock::on_graph_change(const Event& e) {
 // Memory operations of graphs: cuStreamWriteValue and cuStreamWaitValue of a node.
 void StreamClock::on_graph_use(const Event& e, const Heap& heap) {
   constexpr std::uint64_t kBatchMemOp = 12; // cuda.h, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP
-  const trace::UseView view(e);
-  const trace::UseClass use = view.use();
-  const bool by_hand = use == trace::UseClass::kGraphNode && view.node_type() == kBatchMemOp;
+  const event::Use& view = e.use();
+  const trace::UseClass use = view.use;
+  const bool by_hand = use == trace::UseClass::kGraphNode && view.shape->node_type == kBatchMemOp;
   const bool on_stream = use == trace::UseClass::kMemOp || use == trace::UseClass::kMemOpWait;
-  if (!e.succeeded() || !(by_hand || (on_stream && heap.is_capturing(e, view.stream())))) return;
+  if (!e.succeeded() || !(by_hand || (on_stream && heap.is_capturing(e, view.stream)))) return;
   graphs_wait_ = graphs_signal_ = true;
 }
 

@@ -19,8 +19,8 @@ GraphWork work_of(const Event& e, GraphWork::Kind kind, bool captured) {
           .captured = captured,
           .api = e.via != trace::kNoApi ? e.via : e.api,
           .made = e.stack,
-          .order = trace::order_of(e.order),
-          .added = trace::order_of(e.order),
+          .order = e.order,
+          .added = e.order,
           .context = e.context};
 }
 
@@ -43,20 +43,20 @@ GraphWork::Part part_of(bool reads, bool array) {
 // ---- nodes that are made by hand
 
 void GraphReplay::on_kernel(const Event& e, AccessList& accesses, CallVerdicts& verdicts) {
-  if (!e.succeeded() || e.from_runtime()) return;
+  if (!e.succeeded() || e.from_runtime) return;
   GraphWork kernel = work_of(e, GraphWork::Kind::kKernel, false);
-  const trace::GraphKernelView view(e);
-  kernel.function = view.function();
-  kernel.grid = view.word(trace::GraphKernelWord::grid);
-  kernel.block = view.word(trace::GraphKernelWord::block);
-  const ArgumentWords all = view.arguments();
-  for (const std::uint64_t word : all) {
-    const std::uint64_t address = trace::argument_address(word);
-    if (word == 0) continue;
+  const event::GraphKernel& view = e.graph_kernel();
+  kernel.function = view.function;
+  kernel.grid = view.grid;
+  kernel.block = view.block;
+  const Arguments all = view.arguments;
+  for (const Argument word : all) {
+    const std::uint64_t address = word.address();
+    if (word.is_unused()) continue;
     Id id = store_.find_id(Space::kAddress, address);
     if (id == BlockStore::kNone) id = store_.find_id(Space::kRegistered, address);
     if (id != BlockStore::kNone) {
-      accesses.add(e, id, Access::Kind::kArgument, address, 0, trace::argument_parameter(word));
+      accesses.add(e, id, Access::Kind::kArgument, address, 0, word.parameter());
       kernel.pointers.push_back(word);
     } else if (store_.find_dead(Space::kAddress, address) != nullptr) {
       kernel.pointers.push_back(word); // a mistake only if the graph is launched so
@@ -64,41 +64,40 @@ void GraphReplay::on_kernel(const Event& e, AccessList& accesses, CallVerdicts& 
       readings_.note_end(kernel.function, all, word, verdicts);
     }
   }
-  table_.set_work(view.graph(), view.node(), {std::move(kernel)}, GraphWork::Kind::kKernel);
+  table_.set_work(view.graph, view.node, {std::move(kernel)}, GraphWork::Kind::kKernel);
 }
 
 bool GraphReplay::on_use(const Event& e, AccessList& accesses) {
-  const trace::UseView use(e);
-  if (use.use() != trace::UseClass::kGraphNode) return false;
-  if (!use.has(trace::UseWord::node_type) || !e.succeeded() || e.from_runtime()) return false;
-  const GraphWork::Kind kind = kind_of(use.node_type());
-  const std::uint64_t address = use.address();
+  const event::Use& use = e.use();
+  if (use.use != trace::UseClass::kGraphNode) return false;
+  if (!use.shape->has_node || !e.succeeded() || e.from_runtime) return false;
+  const GraphWork::Kind kind = kind_of(use.shape->node_type);
+  const std::uint64_t address = use.address;
   GraphWork work = work_of(e, kind, false);
-  const bool reads = (e.flags & trace::kUseReads) != 0;
+  const bool reads = e.use().reads;
   Id id = address != 0 ? arrays_.find(address) : BlockStore::kNone;
   if (id != BlockStore::kNone) {
-    work.pointers.push_back(trace::argument_word(address, part_of(reads, true)));
+    work.pointers.push_back(Argument(address, part_of(reads, true)));
   } else if (address != 0) {
     id = store_.find_id(Space::kAddress, address);
     if (id == BlockStore::kNone) id = store_.find_id(Space::kRegistered, address);
     const bool is_known =
       id != BlockStore::kNone || store_.find_dead(Space::kAddress, address) != nullptr;
-    if (is_known) work.pointers.push_back(trace::argument_word(address, part_of(reads, false)));
+    if (is_known) work.pointers.push_back(Argument(address, part_of(reads, false)));
   }
-  if (id != BlockStore::kNone) accesses.add(e, id, Access::Kind::kBound, address, use.bytes());
-  table_.set_work(use.graph(), use.node(), {std::move(work)}, kind, use.part() != 0);
+  if (id != BlockStore::kNone) accesses.add(e, id, Access::Kind::kBound, address, use.bytes);
+  table_.set_work(use.graph(), use.shape->node, {std::move(work)}, kind, use.shape->part != 0);
   return true;
 }
 
 void GraphReplay::on_change(const Event& e) {
-  if (e.succeeded() && !e.from_runtime()) table_.on_change(e);
+  if (e.succeeded() && !e.from_runtime) table_.on_change(e);
 }
 
 // ---- captures
 
 void GraphReplay::on_end_of_capture(const Event& e, CaptureTable::Capture capture) {
-  table_.end_capture(capture,
-                     e.succeeded() ? std::optional(trace::SyncView(e).graph()) : std::nullopt);
+  table_.end_capture(capture, e.succeeded() ? std::optional(e.sync().graph()) : std::nullopt);
 }
 
 void GraphReplay::on_allocation(const Event& e, const Block& block, std::uint64_t stream_or_graph) {
@@ -108,27 +107,27 @@ void GraphReplay::on_allocation(const Event& e, const Block& block, std::uint64_
 }
 
 bool GraphReplay::on_captured_free(const Event& e) {
-  const trace::FreeView free(e);
-  const CaptureTable::Capture capture = cuda_.captures.of(e, free.stream());
+  const event::Free& free = e.free();
+  const CaptureTable::Capture capture = cuda_.captures.of(e, free.stream);
   if (capture == 0) return false;
-  table_.of_capture(capture).frees.push_back(free.address());
+  table_.of_capture(capture).frees.push_back(free.address);
   return true;
 }
 
 void GraphReplay::on_captured_kernel(const Event& e, std::span<const Id> blocks) {
-  const trace::LaunchView launch(e);
-  const CaptureTable::Capture capture = cuda_.captures.of(e, launch.stream());
-  if (!e.succeeded() || e.from_runtime() || capture == 0) return;
+  const event::Launch& launch = e.launch();
+  const CaptureTable::Capture capture = cuda_.captures.of(e, launch.stream);
+  if (!e.succeeded() || e.from_runtime || capture == 0) return;
   GraphWork kernel = work_of(e, GraphWork::Kind::kKernel, true);
-  kernel.function = launch.function();
-  kernel.grid = launch.word(trace::LaunchWord::grid);
-  kernel.block = launch.word(trace::LaunchWord::block);
-  kernel.stream = launch.stream();
-  const Stream* stream = cuda_.streams.find(launch.stream());
+  kernel.function = launch.function;
+  kernel.grid = launch.grid;
+  kernel.block = launch.block;
+  kernel.stream = launch.stream;
+  const Stream* stream = cuda_.streams.find(launch.stream);
   kernel.is_blocking = stream == nullptr || stream->is_blocking;
   // What was freed before is the launch's own mistake
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    if (blocks[i] != BlockStore::kNone) kernel.pointers.push_back(launch.arguments()[i]);
+    if (blocks[i] != BlockStore::kNone) kernel.pointers.push_back(launch.arguments[i]);
   }
   table_.of_capture(capture).work[0].push_back(std::move(kernel));
 }
@@ -137,15 +136,16 @@ void GraphReplay::on_captured_kernel(const Event& e, std::span<const Id> blocks)
 void GraphReplay::on_captured_use(const Event& e, GraphWork::Kind kind,
                                   std::span<const Access> used) {
   using trace::UseClass;
-  const UseClass use = trace::UseView(e).use();
-  if (e.kind == trace::Kind::kUse && use != UseClass::kMemOp && use != UseClass::kMemOpWait) return;
+  if (e.kind == EventKind::kUse && e.use().use != UseClass::kMemOp &&
+      e.use().use != UseClass::kMemOpWait)
+    return;
   const CaptureTable::Capture capture = cuda_.captures.of(e, named_stream(e));
   if (!e.succeeded() || capture == 0) return;
   GraphWork work = work_of(e, kind, true);
   for (const Access& t : used) {
     const bool reads = t.kind == Access::Kind::kRead;
     const bool array = !has_ranges(space_of(t.block->memory_kind));
-    work.pointers.push_back(trace::argument_word(t.address, part_of(reads, array)));
+    work.pointers.push_back(Argument(t.address, part_of(reads, array)));
   }
   if (!work.pointers.empty()) table_.of_capture(capture).work[0].push_back(std::move(work));
 }
@@ -153,7 +153,7 @@ void GraphReplay::on_captured_use(const Event& e, GraphWork::Kind kind,
 // ---- launches
 
 void GraphReplay::on_launch(const Event& e, CallVerdicts& verdicts) {
-  const GraphTable::Handle handle = trace::SyncView(e).executable_graph();
+  const GraphTable::Handle handle = e.sync().executable_graph();
   if (e.succeeded() && !table_.empty()) {
     if (const Graph* graph = table_.launched(handle)) run(*graph, e.order);
   }
@@ -179,7 +179,7 @@ void GraphReplay::run(const Graph& graph, std::uint64_t order) {
 // Freed since the last launch: the same block at the same address, used as before.
 GraphReplay::Id GraphReplay::allocate_again(const Block& allocation, std::uint64_t order) {
   Block block = allocation;
-  block.allocated_at = order & trace::kOrderMask;
+  block.allocated_at = order & kOrderMask;
   const Block* dead = store_.find_dead(Space::kAddress, block.address);
   if (dead != nullptr && dead->memory_kind == MemoryKind::kGraph)
     block.flags = dead->flags & static_cast<std::uint16_t>(~kGraphRan);
@@ -192,8 +192,8 @@ void GraphReplay::review(ExecutableGraph& graph, CallVerdicts& verdicts) const {
   for (auto& [node, all] : graph.work) {
     if (graph.disabled.contains(node)) continue;
     for (GraphWork& work : all) {
-      std::vector<std::uint64_t> kept;
-      for (const std::uint64_t word : work.pointers) {
+      std::vector<Argument> kept;
+      for (const Argument word : work.pointers) {
         const GraphVerdicts::Answer answer = verdicts_.check_pointer(work, word, verdicts);
         if (answer.watched) graph.watched.push_back(*answer.watched);
         if (!answer.is_settled) kept.push_back(word);

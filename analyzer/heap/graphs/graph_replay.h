@@ -38,8 +38,8 @@ public:
 
   // Of a capture, or of a node that was made by hand: then the call names the graph, not a stream.
   void on_allocation(const Event& e, const Block& block, std::uint64_t stream_or_graph);
-  void on_free_node(const trace::FreeView& free) {
-    table_.of_handle(free.graph()).frees.push_back(free.address());
+  void on_free_node(const event::Free& free) {
+    table_.of_handle(free.graph()).frees.push_back(free.address);
   }
   bool on_captured_free(const Event& e); // false: it is not captured
   // What each of its words points into

@@ -92,34 +92,34 @@ void GraphTable::end_capture(Capture ended, std::optional<Handle> handle) {
 // ---- lives
 
 void GraphTable::on_life(const Event& e) {
-  const trace::LifeView life(e);
-  const bool is_graph = life.object() == trace::ObjectClass::kGraph;
-  if (!is_graph && life.object() != trace::ObjectClass::kGraphExec) return;
-  if (life.op() == trace::LifeOp::kUse) return on_inner_graph(life);
+  const event::Life& life = e.life();
+  const bool is_graph = life.object == trace::ObjectClass::kGraph;
+  if (!is_graph && life.object != trace::ObjectClass::kGraphExec) return;
+  if (life.op == trace::LifeOp::kUse) return on_inner_graph(life);
   if (is_graph) return on_graph_life(life);
-  executables_.erase(life.handle());
-  if (life.op() != trace::LifeOp::kCreate) return;
+  executables_.erase(life.handle);
+  if (life.op != trace::LifeOp::kCreate) return;
   // A copy, since the graph may be destroyed before what was made of it.
   const auto parent = graphs_.find(life.parent());
-  Graph& made = executables_[life.handle()];
+  Graph& made = executables_[life.handle];
   made = whole(parent != graphs_.end() ? parent->first : 0);
   made.is_captured = parent != graphs_.end() && parent->second.is_captured;
 }
 
-void GraphTable::on_graph_life(const trace::LifeView& life) {
-  forget(life.handle());
-  const bool is_clone = life.op() == trace::LifeOp::kCreate && life.parent() != 0;
+void GraphTable::on_graph_life(const event::Life& life) {
+  forget(life.handle);
+  const bool is_clone = life.op == trace::LifeOp::kCreate && life.parent() != 0;
   if (!is_clone || !graphs_.contains(life.parent())) return;
   // The clone's nodes have handles of their own.
   Graph clone = whole(life.parent());
   std::vector<GraphWork> work;
   for (const auto& [node, own] : clone.work) work.insert(work.end(), own.begin(), own.end());
   clone.work = {{0, std::move(work)}};
-  graphs_[life.handle()] = std::move(clone);
+  graphs_[life.handle] = std::move(clone);
 }
 
-void GraphTable::on_inner_graph(const trace::LifeView& life) {
-  const Handle inner = life.handle();
+void GraphTable::on_inner_graph(const event::Life& life) {
+  const Handle inner = life.handle;
   const Node node = life.node();
   const bool names_graph = life.graph() != 0;
   const bool is_body = names_graph && life.body() != 0;
@@ -185,16 +185,16 @@ void GraphTable::forget_unknown_nodes(Kind kind) {
 }
 
 void GraphTable::on_change(const Event& e) {
-  const trace::GraphChangeView change(e);
-  ExecutableGraph* executable = find_executable(change.graph());
-  switch (change.op()) {
-  case GraphOp::kChild: add_child(change, trace::order_of(e.order)); break;
-  case GraphOp::kRemove: remove_node(change.node()); break;
+  const event::GraphChange& change = e.graph_change();
+  ExecutableGraph* executable = find_executable(change.graph);
+  switch (change.op) {
+  case GraphOp::kChild: add_child(change, e.order); break;
+  case GraphOp::kRemove: remove_node(change.node); break;
   case GraphOp::kUpdate:
     if (executable != nullptr) update(*executable, change.other_graph());
     break;
   case GraphOp::kEnable:
-    if (executable != nullptr) enable(*executable, change.node(), change.is_enabled() != 0);
+    if (executable != nullptr) enable(*executable, change.node, change.is_enabled() != 0);
     break;
   case GraphOp::kEventRecord:
   case GraphOp::kEventWait:
@@ -204,15 +204,15 @@ void GraphTable::on_change(const Event& e) {
   }
 }
 
-void GraphTable::add_child(const trace::GraphChangeView& change, std::uint64_t order) {
-  const bool is_executable = executables_.contains(change.graph());
+void GraphTable::add_child(const event::GraphChange& change, std::uint64_t order) {
+  const bool is_executable = executables_.contains(change.graph);
   Graph child;
-  add_to(child, whole(change.other_graph()), change.node());
-  std::vector<GraphWork> work = std::exchange(child.work[change.node()], {});
+  add_to(child, whole(change.other_graph()), change.node);
+  std::vector<GraphWork> work = std::exchange(child.work[change.node], {});
   std::ranges::stable_sort(work, {}, &GraphWork::added);
   for (GraphWork& w : work) w.added = order;
-  set_work(change.graph(), change.node(), std::move(work), std::nullopt);
-  if (!is_executable) add_to(graphs_[change.graph()], child, std::nullopt);
+  set_work(change.graph, change.node, std::move(work), std::nullopt);
+  if (!is_executable) add_to(graphs_[change.graph], child, std::nullopt);
 }
 
 void GraphTable::remove_node(Node node) {

@@ -84,9 +84,9 @@ private:
   void forget(Handle graph);
   static void forget_unknown(Graph& graph, Kind kind);
   void forget_unknown_nodes(Kind kind = std::nullopt);
-  void on_graph_life(const trace::LifeView& life);
-  void on_inner_graph(const trace::LifeView& life);
-  void add_child(const trace::GraphChangeView& change, std::uint64_t order);
+  void on_graph_life(const event::Life& life);
+  void on_inner_graph(const event::Life& life);
+  void add_child(const event::GraphChange& change, std::uint64_t order);
   void remove_node(Node node);
   void update(ExecutableGraph& executable, Handle from);
   void enable(ExecutableGraph& executable, Node node, bool enabled);

@@ -21,15 +21,14 @@ bool is_looked_at(const GraphWork& work, const Block& dead) {
          (dead.allocated_at < work.order && work.order < dead.freed_at);
 }
 
-bool is_array(const GraphWork& work, std::uint64_t word) {
-  return work.kind == GraphWork::Kind::kCopy &&
-         trace::argument_parameter(word) >= GraphWork::kDestinationArray &&
-         trace::argument_parameter(word) != trace::kNoParameter;
+bool is_array(const GraphWork& work, Argument word) {
+  return work.kind == GraphWork::Kind::kCopy && word.parameter() >= GraphWork::kDestinationArray &&
+         word.parameter() != kNoParameter;
 }
 
-Verdict::Side side_of(const GraphWork& work, std::uint64_t word) {
+Verdict::Side side_of(const GraphWork& work, Argument word) {
   if (work.kind == GraphWork::Kind::kKernel) return Verdict::Side::kNone;
-  const bool reads = (trace::argument_parameter(word) & 1) == GraphWork::kSource;
+  const bool reads = (word.parameter() & 1) == GraphWork::kSource;
   return reads ? Verdict::Side::kSource : Verdict::Side::kDestination;
 }
 
@@ -39,9 +38,8 @@ Verdict::Side side_of(const GraphWork& work, std::uint64_t word) {
 bool GraphVerdicts::is_checked(const Event& e) const {
   const bool may_be_checked =
     e.succeeded() || e.in_flight() || e.result == cuda::CUDA_ERROR_INVALID_VALUE;
-  if (e.from_runtime() || !may_be_checked) return false;
-  return !cuda_.contexts.is_dead(e.context) &&
-         cuda_.captures.of(e, trace::SyncView(e).stream()) == 0;
+  if (e.from_runtime || !may_be_checked) return false;
+  return !cuda_.contexts.is_dead(e.context) && cuda_.captures.of(e, e.sync().stream) == 0;
 }
 
 bool GraphVerdicts::is_all_alive(const ExecutableGraph& graph) const {
@@ -51,9 +49,9 @@ bool GraphVerdicts::is_all_alive(const ExecutableGraph& graph) const {
          });
 }
 
-GraphVerdicts::Answer GraphVerdicts::check_pointer(const GraphWork& work, std::uint64_t word,
+GraphVerdicts::Answer GraphVerdicts::check_pointer(const GraphWork& work, Argument word,
                                                    CallVerdicts& verdicts) const {
-  const std::uint64_t address = trace::argument_address(word);
+  const std::uint64_t address = word.address();
   const bool array = is_array(work, word);
   const Id id = array ? arrays_.find(address) : store_.find_id(Space::kAddress, address);
   if (id != BlockStore::kNone) {
@@ -73,7 +71,7 @@ GraphVerdicts::Answer GraphVerdicts::check_pointer(const GraphWork& work, std::u
                   .offset = address - dead->address,
                   .range_begin = address};
   if (work.kind == GraphWork::Kind::kKernel) {
-    verdict.parameter = static_cast<std::uint8_t>(trace::argument_parameter(word));
+    verdict.parameter = static_cast<std::uint8_t>(word.parameter());
     if (!readings_.is_mistake(verdict, work.function, work.pointers, verdicts))
       return {.is_settled = true};
   }

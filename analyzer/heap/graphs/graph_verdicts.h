@@ -33,7 +33,7 @@ public:
     std::optional<Watched> watched = {}; // the live block
     bool is_settled = false; // nothing more is to be said of this pointer at later launches
   };
-  Answer check_pointer(const GraphWork& work, std::uint64_t word, CallVerdicts& verdicts) const;
+  Answer check_pointer(const GraphWork& work, Argument word, CallVerdicts& verdicts) const;
 
 private:
   const BlockStore& store_;

@@ -22,13 +22,13 @@ struct GraphWork {
   std::uint64_t function = 0;        // a kernel's handle
   std::uint64_t order = 0;           // of `made`
   std::uint64_t added = 0;           // order of the call that gave the graph this node
-  // Words that led into memory, with parameter or part, see trace::argument_word().
-  std::vector<std::uint64_t> pointers = {};
+  // What led into memory, with the parameter or the part.
+  std::vector<Argument> pointers = {};
 
   // Of kernels.
-  std::uint64_t grid = 0, block = 0; // as trace::LaunchView has them
-  std::uint64_t stream = 0;          // that was captured, as the call named it
-  bool is_blocking = true;           // this stream and the legacy stream wait for each other
+  trace::Index3 grid = {}, block = {};
+  std::uint64_t stream = 0; // that was captured, as the call named it
+  bool is_blocking = true;  // this stream and the legacy stream wait for each other
   std::uint16_t context = 0;
 };
 

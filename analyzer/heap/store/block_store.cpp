@@ -156,7 +156,7 @@ const Block* BlockStore::retire(Id id, Block::End how, const By& by) {
   block.end = how;
   block.freed = by.stack;
   block.freed_api = by.api;
-  block.freed_at = by.order & trace::kOrderMask;
+  block.freed_at = by.order & kOrderMask;
   if (how == Block::End::kContextEnded) {
     index_pending(); // what died before it comes first
     const Id at = ended_.add(block);

@@ -25,11 +25,10 @@ public:
         host_memory_(host_memory) {}
 
   // `block`: the live block of the address space that the word leads into, or none.
-  NamedMemory check(const Event& launch, std::uint64_t word, Id block,
-                    CallVerdicts& verdicts) const;
+  NamedMemory check(const Event& launch, Argument word, Id block, CallVerdicts& verdicts) const;
 
 private:
-  void check_freed(const Event& launch, std::uint64_t word, CallVerdicts& verdicts) const;
+  void check_freed(const Event& launch, Argument word, CallVerdicts& verdicts) const;
 
   const BlockStore& store_;
   const UserPools& user_pools_;

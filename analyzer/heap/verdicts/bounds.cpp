@@ -75,10 +75,9 @@ void Bounds::check_end(const Event& e, const BlockStore::Range& range, const Nam
 // Sides that are declared the device's first: what is wrong with a host's range is seldom its
 // address.
 void Bounds::check_strays(const Event& e, CallVerdicts& verdicts) const {
-  if (e.kind == trace::Kind::kSet) {
+  if (e.kind == EventKind::kSet) {
     return check_stray(
-      e, {trace::SetView(e).destination(), set_extent(e), Side::kDestination, trace::Side::kDevice},
-      verdicts);
+      e, {e.set().destination, set_extent(e), Side::kDestination, trace::Side::kDevice}, verdicts);
   }
   for (const bool of_host : {false, true}) {
     for (const Side side : {Side::kDestination, Side::kSource}) {

@@ -5,7 +5,7 @@
 namespace gmt {
 
 // The live block that ends at the address, if a word of the same arguments points into it.
-bool PointerReadings::explain_as_end(Verdict& verdict, ArgumentWords all) const {
+bool PointerReadings::explain_as_end(Verdict& verdict, Arguments all) const {
   const std::uint64_t address = verdict.range_begin;
   for (const Space space : {Space::kSubAllocation, Space::kAddress, Space::kRegistered}) {
     if (space == Space::kSubAllocation && !user_pools_.has_regions()) continue;
@@ -14,11 +14,11 @@ bool PointerReadings::explain_as_end(Verdict& verdict, ArgumentWords all) const 
         BlockStore::end_of(store_[id]) != address)
       continue;
     const Block& block = store_[id];
-    for (const std::uint64_t word : all) {
-      if (trace::argument_address(word) - block.address >= block.bytes) continue;
+    for (const Argument word : all) {
+      if (word.address() - block.address >= block.bytes) continue;
       verdict.reading = Verdict::Reading::kEnd;
       verdict.neighbour = &block;
-      verdict.neighbour_parameter = static_cast<std::uint8_t>(trace::argument_parameter(word));
+      verdict.neighbour_parameter = static_cast<std::uint8_t>(word.parameter());
       return true;
     }
   }
@@ -27,7 +27,7 @@ bool PointerReadings::explain_as_end(Verdict& verdict, ArgumentWords all) const 
 
 // Somewhere inside a freed block, an end is nothing else: a live block has taken the memory before
 // it.
-bool PointerReadings::is_mistake(Verdict& verdict, std::uint64_t function, ArgumentWords all,
+bool PointerReadings::is_mistake(Verdict& verdict, std::uint64_t function, Arguments all,
                                  CallVerdicts& verdicts) const {
   if (explain_as_end(verdict, all)) {
     if (verdict.offset != 0) verdicts.add_end(function, verdict.parameter);
@@ -38,11 +38,11 @@ bool PointerReadings::is_mistake(Verdict& verdict, std::uint64_t function, Argum
   return true;
 }
 
-void PointerReadings::note_end(std::uint64_t function, ArgumentWords all, std::uint64_t word,
+void PointerReadings::note_end(std::uint64_t function, Arguments all, Argument word,
                                CallVerdicts& verdicts) const {
-  const unsigned parameter = trace::argument_parameter(word);
-  Verdict verdict{.range_begin = trace::argument_address(word)};
-  if (parameter < trace::kNoParameter && explain_as_end(verdict, all))
+  const unsigned parameter = word.parameter();
+  Verdict verdict{.range_begin = word.address()};
+  if (parameter < kNoParameter && explain_as_end(verdict, all))
     verdicts.add_end(function, parameter);
 }
 

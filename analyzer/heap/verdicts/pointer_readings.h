@@ -17,21 +17,19 @@
 
 namespace gmt {
 
-using ArgumentWords = std::span<const std::uint64_t>; // of a kernel, see trace::argument_word()
-
 // Which parameters of kernels take ends, as far as the trace has said.
 class EndParameters {
 public:
   void add(const CallVerdicts::End& end) {
-    if (end.parameter < trace::kNoParameter) of_[end.function].set(end.parameter);
+    if (end.parameter < kNoParameter) of_[end.function].set(end.parameter);
   }
   bool contains(std::uint64_t function, unsigned parameter) const {
     const auto known = of_.find(function);
-    return known != of_.end() && parameter < trace::kNoParameter && known->second.test(parameter);
+    return known != of_.end() && parameter < kNoParameter && known->second.test(parameter);
   }
 
 private:
-  std::unordered_map<std::uint64_t, std::bitset<trace::kNoParameter>> of_; // by kernel
+  std::unordered_map<std::uint64_t, std::bitset<kNoParameter>> of_; // by kernel
 };
 
 class PointerReadings {
@@ -41,17 +39,16 @@ public:
 
   // Whether a use after free is a mistake: false if the pointer means something else for sure. Sets
   // what else it may mean.
-  bool is_mistake(Verdict& use_after_free, std::uint64_t function, ArgumentWords all,
+  bool is_mistake(Verdict& use_after_free, std::uint64_t function, Arguments all,
                   CallVerdicts& verdicts) const;
   // Nothing is known to be at this word: if it is the end of another argument's block, it is
   // nothing else.
-  void note_end(std::uint64_t function, ArgumentWords all, std::uint64_t word,
-                CallVerdicts& verdicts) const;
+  void note_end(std::uint64_t function, Arguments all, Argument word, CallVerdicts& verdicts) const;
   // Begins at most an element behind it; null if none does
   const Block* live_just_behind(std::uint64_t address) const;
 
 private:
-  bool explain_as_end(Verdict& verdict, ArgumentWords all) const;
+  bool explain_as_end(Verdict& verdict, Arguments all) const;
 
   const BlockStore& store_;
   const UserPools& user_pools_;

@@ -23,8 +23,8 @@ PoolVerdicts::Answer PoolVerdicts::check_use(const Event& e, const BlockStore::R
   const bool is_launch = !use.arguments.empty();
   if (!is_freed) {
     if (pool != nullptr && is_launch && e.succeeded()) {
-      readings_.note_end(trace::LaunchView(e).function(), use.arguments,
-                         trace::argument_word(address, use.parameter), verdicts);
+      readings_.note_end(e.launch().function, use.arguments, Argument(address, use.parameter),
+                         verdicts);
     }
     return {};
   }
@@ -35,8 +35,7 @@ PoolVerdicts::Answer PoolVerdicts::check_use(const Event& e, const BlockStore::R
                   .offset = address - dead->address,
                   .range_begin = address,
                   .range_bytes = bytes};
-  if (!is_launch ||
-      readings_.is_mistake(verdict, trace::LaunchView(e).function(), use.arguments, verdicts)) {
+  if (!is_launch || readings_.is_mistake(verdict, e.launch().function, use.arguments, verdicts)) {
     verdicts.add(verdict);
   }
   return {.is_of_region = true};
@@ -44,7 +43,7 @@ PoolVerdicts::Answer PoolVerdicts::check_use(const Event& e, const BlockStore::R
 
 // What was registered before the trace began is unknown.
 void PoolVerdicts::check_release(const Event& e, CallVerdicts& verdicts) const {
-  const std::uint64_t address = trace::FreeView(e).address();
+  const std::uint64_t address = e.free().address;
   Verdict::Kind verdict = Verdict::Kind::kUnseenAllocation;
   const Block* block = nullptr;
   if (const auto range = store_.find(Space::kSubAllocation, address)) {

@@ -22,8 +22,8 @@ public:
   // What a call names inside of a block that pools may lie in.
   struct Use {
     NamedRange range; // 0 bytes: length unknown
-    unsigned parameter = trace::kNoParameter;
-    ArgumentWords arguments = {}; // of the launch
+    unsigned parameter = kNoParameter;
+    Arguments arguments = {}; // of the launch
   };
   struct Answer {
     bool is_of_region = false;     // live or gone: then the block around it is not checked

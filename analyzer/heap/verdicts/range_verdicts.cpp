@@ -11,7 +11,7 @@ using trace::MemoryKind;
 NamedMemory RangeVerdicts::check_copy_side(const Event& e, Side side,
                                            CallVerdicts& verdicts) const {
   const trace::Side declared = declared_side(e, side);
-  const std::uint64_t address = address_of(e, side), bytes = trace::CopyView(e).bytes();
+  const std::uint64_t address = address_of(e, side), bytes = e.copy().bytes;
   if (declared != trace::Side::kArray)
     return check_range(e, {address, copy_extent(e, side), side, declared}, verdicts);
   const Id id = arrays_.find(address);
@@ -22,14 +22,13 @@ NamedMemory RangeVerdicts::check_copy_side(const Event& e, Side side,
 
 NamedMemory RangeVerdicts::check_set(const Event& e, CallVerdicts& verdicts) const {
   return check_range(
-    e, {trace::SetView(e).destination(), set_extent(e), Side::kDestination, trace::Side::kDevice},
-    verdicts);
+    e, {e.set().destination, set_extent(e), Side::kDestination, trace::Side::kDevice}, verdicts);
 }
 
 NamedMemory RangeVerdicts::check_use(const Event& e, CallVerdicts& verdicts) const {
-  const trace::UseView view(e);
-  NamedMemory named{.address = view.address(), .bytes = view.bytes()};
-  const trace::UseClass use = view.use();
+  const event::Use& view = e.use();
+  NamedMemory named{.address = view.address, .bytes = view.bytes};
+  const trace::UseClass use = view.use;
   if (contexts_.is_dead(e.context) || is_sticky(e.result) || named.address == 0) return named;
   named.block = arrays_.find(named.address);
   if (named.block != kNone) return named;
@@ -92,26 +91,23 @@ void RangeVerdicts::check_freed(const Event& e, const NamedRange& range,
 }
 
 void RangeVerdicts::check_node(const Event& e, CallVerdicts& verdicts) const {
-  if (e.from_runtime() || contexts_.is_dead(e.context) ||
-      (e.flags & trace::kUseOfRecordedCopy) != 0)
-    return;
+  if (e.from_runtime || contexts_.is_dead(e.context) || e.use().is_of_recorded_copy) return;
   if (const std::optional<Event> work = work_of_node(e)) {
     check_node_side(*work, Side::kDestination, verdicts);
-    if (work->kind == trace::Kind::kCopy) check_node_side(*work, Side::kSource, verdicts);
+    if (work->kind == EventKind::kCopy) check_node_side(*work, Side::kSource, verdicts);
     return;
   }
-  const trace::UseView use(e);
-  if (use.address() == 0) return;
-  const auto block = store_.find(Space::kAddress, use.address());
+  const event::Use& use = e.use();
+  if (use.address == 0) return;
+  const auto block = store_.find(Space::kAddress, use.address);
   if (!block) return;
-  const bool reads = (e.flags & trace::kUseReads) != 0;
+  const bool reads = e.use().reads;
   const Side side = reads ? Side::kSource : Side::kDestination;
-  bounds_.check_end(e, block, {.address = use.address(), .bytes = use.bytes(), .side = side},
-                    verdicts);
+  bounds_.check_end(e, block, {.address = use.address, .bytes = use.bytes, .side = side}, verdicts);
 }
 
 void RangeVerdicts::check_node_side(const Event& work, Side side, CallVerdicts& verdicts) const {
-  const bool copies = work.kind == trace::Kind::kCopy;
+  const bool copies = work.kind == EventKind::kCopy;
   const trace::Side declared = copies ? declared_side(work, side) : trace::Side::kDevice;
   if (declared == trace::Side::kArray) return arrays_.check_side(work, side, verdicts);
   const std::uint64_t bytes = copies ? copy_extent(work, side) : set_extent(work);

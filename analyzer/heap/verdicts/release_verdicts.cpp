@@ -35,9 +35,9 @@ bool says_nothing_about_address(std::uint16_t result, FreeFunction function) {
 } // namespace
 
 void ReleaseVerdicts::check_refused(const Event& e, CallVerdicts& verdicts) const {
-  const trace::FreeView free(e);
-  const std::uint64_t address = free.address();
-  const FreeFunction function = free.function();
+  const event::Free& free = e.free();
+  const std::uint64_t address = free.address;
+  const FreeFunction function = free.function;
   if (contexts_.is_dead(e.context) || says_nothing_about_address(e.result, function)) return;
   if (function == FreeFunction::kUnknown || function == FreeFunction::kUnmapGraphics) return;
   const Space home = space_of(function);
@@ -69,21 +69,21 @@ void ReleaseVerdicts::check_refused(const Event& e, CallVerdicts& verdicts) cons
 }
 
 void ReleaseVerdicts::check_in_flight(const Event& e, CallVerdicts& verdicts) const {
-  const trace::FreeView free(e);
-  const Space home = space_of(free.function());
+  const event::Free& free = e.free();
+  const Space home = space_of(free.function);
   if (!e.in_flight() || contexts_.is_dead(e.context)) return;
-  if (store_.find_exact(home, free.address()) != BlockStore::kNone) return;
-  if (has_ranges(home) && store_.live_containing(free.address()) != nullptr) return;
-  const Block* dead = store_.find_dead(home, free.address());
-  if (dead == nullptr || dead->address != free.address() || dead->end != Block::End::kFreed) return;
+  if (store_.find_exact(home, free.address) != BlockStore::kNone) return;
+  if (has_ranges(home) && store_.live_containing(free.address) != nullptr) return;
+  const Block* dead = store_.find_dead(home, free.address);
+  if (dead == nullptr || dead->address != free.address || dead->end != Block::End::kFreed) return;
   if (dead->memory_kind == MemoryKind::kGraph) return; // every launch allocates it again
-  verdicts.add({.kind = Verdict::Kind::kDoubleFree, .block = dead, .range_begin = free.address()});
+  verdicts.add({.kind = Verdict::Kind::kDoubleFree, .block = dead, .range_begin = free.address});
 }
 
 // Nothing live is there: freed, ended with its context, or never seen.
 void ReleaseVerdicts::check_freed_address(const Event& e, Space home,
                                           CallVerdicts& verdicts) const {
-  const std::uint64_t address = trace::FreeView(e).address();
+  const std::uint64_t address = e.free().address;
   const Block* inside = nullptr;
   for (const Space space : kAllSpaces) {
     // A range that was unregistered is ordinary host memory: only unregistering it again is a
@@ -109,7 +109,7 @@ void ReleaseVerdicts::check_freed_address(const Event& e, Space home,
 }
 
 void ReleaseVerdicts::check_host_free(const Event& e, CallVerdicts& verdicts) const {
-  const std::uint64_t address = trace::FreeView(e).address();
+  const std::uint64_t address = e.free().address;
   const Block* block = store_.live_containing(address);
   if (block == nullptr || block->memory_kind == MemoryKind::kVmmReservation) return;
   const bool base = block->address == address;

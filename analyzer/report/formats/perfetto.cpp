@@ -208,7 +208,7 @@ void ProcessEvents::add_slice(const Timeline::Slice& slice, std::string& out) co
     std::string arguments;
     if (slice.bytes != 0) arguments += fmt::format(",\"bytes\":{}", slice.bytes);
     if (has_kernel) arguments += ",\"kernel\":" + kernels_[slice.kernel];
-    if (slice.result == trace::kResultInFlight) arguments += R"(,"result":"did not return")";
+    if (slice.result == kResultInFlight) arguments += R"(,"result":"did not return")";
     else if (is_refused)
       arguments += ",\"result\":" + json_text(error_name(slice.result, slice.is_runtime));
     fmt::format_to(to, ",\"args\":{{{}}}", arguments.substr(1));

@@ -63,35 +63,35 @@ std::uint64_t Executions::launches_left_out(trace::ExecutionOp op) const {
 
 void ExecutionFacts::follow(const Event& e,
                             const std::function<std::string_view(std::uint64_t)>& text) {
-  const trace::ExecutionView view(e);
-  const auto op = static_cast<ExecutionOp>(view.op());
+  const event::Execution& view = e.execution();
+  const auto op = static_cast<ExecutionOp>(view.op);
   executions_.any = true;
   switch (op) {
   case ExecutionOp::kNotRun:
   case ExecutionOp::kStopped:
   case ExecutionOp::kNotSelected:
-    add_left_out(executions_, {.op = op,
-                               .kernel = std::string(text(view.kernel())),
-                               .reason = std::string(text(view.reason())),
-                               .instruction = std::string(text(view.instruction())),
-                               .line = innermost(text(view.lines())),
-                               .launches = 1,
-                               .as_asked = op == ExecutionOp::kNotSelected ||
-                                           (e.flags & trace::kExecutionAsAsked) != 0});
+    add_left_out(executions_,
+                 {.op = op,
+                  .kernel = std::string(text(view.kernel)),
+                  .reason = std::string(text(view.reason)),
+                  .instruction = std::string(text(view.instruction)),
+                  .line = innermost(text(view.lines)),
+                  .launches = 1,
+                  .as_asked = op == ExecutionOp::kNotSelected || e.execution().is_as_asked});
     break;
   case ExecutionOp::kTotals:
     executions_.launches = view.launches();
-    executions_.ran = view.ran();
-    executions_.skipped = view.skipped();
-    executions_.stopped = view.stopped();
-    executions_.thread_instructions = view.instructions();
-    executions_.nanoseconds = view.nanoseconds();
+    executions_.ran = view.ran;
+    executions_.skipped = view.skipped;
+    executions_.stopped = view.stopped;
+    executions_.thread_instructions = view.instructions;
+    executions_.nanoseconds = view.nanoseconds;
     executions_.seed = view.seed();
     executions_.threads = view.threads();
     break;
   case ExecutionOp::kFeature:
-    if ((e.flags & trace::kExecutionExact) == 0)
-      set_feature(executions_, text(view.feature()), view.instructions(), view.launches());
+    if (!e.execution().is_exact)
+      set_feature(executions_, text(view.feature()), view.instructions, view.launches());
     break;
   case ExecutionOp::kRunOver: executions_.run_over = true; break;
   default: break;

@@ -30,13 +30,13 @@ std::string name_of_this_host() {
 } // namespace
 
 void LastWords::follow(const Event& e) {
-  const trace::ExitView exit(e);
-  const trace::ExitWay way = exit.way();
+  const event::Exit& exit = e.exit();
+  const trace::ExitWay way = exit.way;
   recorded_ = way != trace::ExitWay::kExecFailed;
   switch (way) {
   case trace::ExitWay::kExit:
   case trace::ExitWay::kUnderscoreExit:
-    said_ = {.how = Ending::How::kExited, .status = static_cast<int>(exit.status() & 0xff)};
+    said_ = {.how = Ending::How::kExited, .status = static_cast<int>(exit.status & 0xff)};
     break;
   case trace::ExitWay::kExec: said_ = {.how = Ending::How::kExec}; break;
   case trace::ExitWay::kExecFailed: said_ = {}; break;

@@ -7,10 +7,6 @@
 namespace gmt {
 namespace {
 
-template <class View> std::string text_of(const View& record) {
-  return std::string(record.text().text(), static_cast<std::size_t>(record.length()));
-}
-
 std::string_view find(const std::unordered_map<std::uint64_t, std::string>& names,
                       std::uint64_t key) {
   const auto found = names.find(key);
@@ -21,15 +17,15 @@ std::string_view find(const std::unordered_map<std::uint64_t, std::string>& name
 
 void NameTable::follow(const Event& e) {
   switch (e.kind) {
-  case trace::Kind::kName:
-    if (const trace::NameView name(e); is_whole(name)) handles_[name.handle()] = text_of(name);
+  case EventKind::kName:
+    if (const event::Name& name = e.name(); name.is_whole) handles_[name.handle] = name.text;
     break;
-  case trace::Kind::kText:
-    if (const trace::TextView text(e); is_whole(text)) texts_[text.id()] = text_of(text);
+  case EventKind::kText:
+    if (const event::Text& text = e.text(); text.is_whole) texts_[text.id] = text.text;
     break;
-  case trace::Kind::kRange:
-    if (const trace::RangeView range(e); range.op() == trace::RangeOp::kNameResource) {
-      handles_[range.named()] = text(range.text());
+  case EventKind::kRange:
+    if (const event::Range& range = e.range(); range.op == trace::RangeOp::kNameResource) {
+      handles_[range.named()] = text(range.text);
     }
     break;
   default: break;

@@ -21,10 +21,6 @@ public:
   explicit NameTable(const std::vector<std::string>& apis) : apis_(apis) {}
 
   void follow(const Event& e); // records that are no calls
-  // Whether the text of a kName or kText record is as long as the record says.
-  template <class View> static bool is_whole(const View& record) {
-    return record.length() <= record.text().bytes();
-  }
 
   // The function's symbol, "cuMemAlloc_v2"; "?" if unknown.
   std::string_view symbol(std::uint16_t api) const {

@@ -54,8 +54,7 @@ DumpVerdict::DumpVerdict(const DumpFault& fault, const Heap& heap, const Process
     : fault_(fault), facts_(facts),
       launches_(launch_candidates({fault.kernel, fault.grid, fault.block, fault.grid_id}, facts,
                                   heap, kMostCandidates)),
-      heap_{heap,
-            launches_.empty() ? UINT64_MAX : trace::order_of(launches_.front().launch->order)} {
+      heap_{heap, launches_.empty() ? UINT64_MAX : launches_.front().launch->order} {
   if (is_global() && (is_illegal_address() || is_misaligned(fault))) find_suspects();
 }
 
@@ -238,8 +237,7 @@ namespace {
 std::vector<std::uint64_t> given_addresses(const LaunchCandidate& candidate) {
   if (candidate.made == nullptr) return candidate.launch->given;
   std::vector<std::uint64_t> addresses;
-  for (const std::uint64_t word : candidate.made->pointers)
-    addresses.push_back(trace::argument_address(word));
+  for (const Argument word : candidate.made->pointers) addresses.push_back(word.address());
   return addresses;
 }
 

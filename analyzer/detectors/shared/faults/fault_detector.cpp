@@ -17,8 +17,8 @@ namespace gmt {
 namespace {
 
 bool is_about_device_heap(const Event& e) {
-  const trace::FaultView fault(e);
-  return fault.neighbour_bytes() != 0 && fault.neighbour_space() == trace::FaultSpace::kUnknown;
+  const event::Fault& fault = e.fault();
+  return fault.neighbour_bytes != 0 && fault.neighbour_space == trace::FaultSpace::kUnknown;
 }
 
 class FaultDetector : public Detector {
@@ -27,9 +27,9 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
                 Findings& findings) override {
-    if (e.kind == trace::Kind::kLaunch && e.succeeded()) arguments_.remember(e);
-    if (e.kind != trace::Kind::kFault) return;
-    Finding f = finding_of(e, heap, facts_, arguments_.of(trace::FaultView(e).call()));
+    if (e.kind == EventKind::kLaunch && e.succeeded()) arguments_.remember(e);
+    if (e.kind != EventKind::kFault) return;
+    Finding f = finding_of(e, heap, facts_, arguments_.of(e.fault().call));
     if (f.kind != kind_) return;
     if (is_about_device_heap(e) || is_null_access(e)) hold(e, std::move(f));
     else findings.add(std::move(f));
@@ -91,14 +91,14 @@ private:
     }
     finding.range = facts_.ranges().text(facts_.ranges().here());
     at->second.finding = std::move(finding);
-    at->second.is_freed = (e.flags & trace::kFaultNeighbourFreed) != 0;
+    at->second.is_freed = e.fault().is_neighbour_freed;
     if (is_null_access(e)) {
-      at->second.null_grid = trace::FaultView(e).grid_id();
+      at->second.null_grid = e.fault().grid_id;
       at->second.context = e.context;
       return;
     }
     at->second.found =
-      facts_.device_heaps().find(trace::FaultView(e).neighbour(), e.context, facts_.realtime(e));
+      facts_.device_heaps().find(e.fault().neighbour, e.context, facts_.realtime(e));
   }
 
   void add_heap_stacks(Held& held, const EndOfTrace& end) const {

@@ -19,10 +19,9 @@ struct Wanted {
   static bool same(const Extents& wanted, trace::Index3 have) {
     return wanted == Extents{} || wanted == Extents{have.x, have.y, have.z};
   }
-  bool is(std::uint64_t function, std::uint64_t grid, std::uint64_t block) const {
+  bool is(std::uint64_t function, trace::Index3 grid, trace::Index3 block) const {
     if (function == 0 || facts.handle_name(function) != faulting.kernel) return false;
-    return same(faulting.grid, trace::grid_of(grid)) &&
-           same(faulting.block, trace::block_extents_of(block));
+    return same(faulting.grid, grid) && same(faulting.block, block);
   }
   bool is(const LoggedLaunch& launch) const {
     if (faulting.id != 0 && launch.least_id > faulting.id) return false;

@@ -15,31 +15,30 @@ namespace gmt {
 class RecentArguments {
 public:
   void remember(const Event& launch) { // that CUDA accepted
-    Arguments& kept = newest_.add();
+    Kept& kept = newest_.add();
     kept.order = launch.order;
-    for (const std::uint64_t word : arguments_of(launch)) {
-      const bool is_pointer = trace::argument_address(word) != 0;
+    for (const Argument word : arguments_of(launch)) {
+      const bool is_pointer = word.address() != 0;
       if (is_pointer && kept.count < kept.words.size()) kept.words[kept.count++] = word;
     }
   }
 
-  // As trace::argument_word() makes them; none if the launch is too old. Valid until the next one
-  // is remembered.
-  std::span<const std::uint64_t> of(std::uint64_t launch_order) const {
+  // None if the launch is too old. Valid until the next one is remembered.
+  Arguments of(std::uint64_t launch_order) const {
     for (std::size_t i = newest_.size(); i-- > 0;) {
-      const Arguments& kept = newest_[i];
+      const Kept& kept = newest_[i];
       if (kept.order == launch_order) return {kept.words.data(), kept.count};
     }
     return {};
   }
 
 private:
-  struct Arguments {
+  struct Kept {
     std::uint64_t order = 0;
     std::size_t count = 0;
-    std::array<std::uint64_t, 32> words{};
+    std::array<Argument, 32> words{};
   };
-  Newest<Arguments, 256> newest_;
+  Newest<Kept, 256> newest_;
 };
 
 } // namespace gmt

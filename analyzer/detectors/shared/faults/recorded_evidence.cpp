@@ -13,7 +13,6 @@ namespace {
 
 using trace::FaultKind;
 using trace::FaultSpace;
-using trace::FaultView;
 
 constexpr std::array<std::string_view, 7> kSpaceNames{"",         "global",    "shared", "local",
                                                       "constant", "parameter", "generic"};
@@ -25,13 +24,13 @@ std::uint64_t warp_of(trace::Index3 thread, trace::Index3 block) {
 }
 
 // From the memory next to the address: what the heap knows, else what the device said.
-void set_distance(FaultEvidence& e, const FaultView& fault) {
+void set_distance(FaultEvidence& e, const event::Fault& fault) {
   if (e.around.where == MemoryAround::Where::kBehind) e.past = e.around.distance;
   if (e.around.where == MemoryAround::Where::kBefore) e.before = e.around.distance;
   if (e.around.block != nullptr || !e.has_neighbour) return;
-  const std::uint64_t begin = fault.neighbour(), size = fault.neighbour_bytes();
-  if (fault.address() < begin) e.before = begin - fault.address();
-  else if (fault.address() - begin >= size) e.past = fault.address() - begin - size;
+  const std::uint64_t begin = fault.neighbour, size = fault.neighbour_bytes;
+  if (fault.address < begin) e.before = begin - fault.address;
+  else if (fault.address - begin >= size) e.past = fault.address - begin - size;
 }
 
 } // namespace
@@ -47,25 +46,25 @@ bool is_global_space(FaultSpace space) {
 }
 
 bool is_empty_array(const Event& e) {
-  const FaultView fault(e);
-  return fault.fault() == FaultKind::kOutOfBounds && fault.space() == FaultSpace::kShared &&
-         fault.neighbour_bytes() == 0 && fault.neighbour_name() != 0;
+  const event::Fault& fault = e.fault();
+  return fault.fault == FaultKind::kOutOfBounds && fault.space == FaultSpace::kShared &&
+         fault.neighbour_bytes == 0 && fault.neighbour_name != 0;
 }
 
 bool is_null_access(const Event& e) {
-  const FaultView fault(e);
-  return fault.fault() == FaultKind::kOutOfBounds && is_global_space(fault.space()) &&
-         (e.flags & trace::kFaultHasAddress) != 0 && is_null_page(fault.address());
+  const event::Fault& fault = e.fault();
+  return fault.fault == FaultKind::kOutOfBounds && is_global_space(fault.space) &&
+         e.fault().has_address && is_null_page(fault.address);
 }
 
 bool is_in_local_window(const Event& e) {
-  const FaultView fault(e);
-  return fault.fault() == FaultKind::kOutOfBounds && is_global_space(fault.space()) &&
-         fault.neighbour_bytes() != 0 && fault.neighbour_space() == FaultSpace::kLocal;
+  const event::Fault& fault = e.fault();
+  return fault.fault == FaultKind::kOutOfBounds && is_global_space(fault.space) &&
+         fault.neighbour_bytes != 0 && fault.neighbour_space == FaultSpace::kLocal;
 }
 
 std::string advice_on_record(const Event& e, std::string_view message, bool has_line) {
-  const trace::FaultKind fault = FaultView(e).fault();
+  const trace::FaultKind fault = e.fault().fault;
   if (fault == FaultKind::kSharedRace && message == "read-modify-write")
     return "Use an atomic, such as atomicAdd, or give each thread memory of its own: the line reads "
            "and writes, so that no barrier can stand between.";
@@ -88,11 +87,11 @@ std::string advice_on_device(int device, int owner, trace::MemoryKind memory_kin
               " before the launch; else copy the data."});
 }
 
-std::optional<std::uint64_t> misaligned_parameter(std::span<const std::uint64_t> arguments,
-                                                  const MemoryAround& around, std::uint64_t bytes) {
+std::optional<Argument> misaligned_parameter(Arguments arguments, const MemoryAround& around,
+                                             std::uint64_t bytes) {
   if (around.block == nullptr) return std::nullopt;
-  for (const std::uint64_t word : arguments) {
-    const std::uint64_t address = trace::argument_address(word);
+  for (const Argument word : arguments) {
+    const std::uint64_t address = word.address();
     if (address - around.block->address < around.block->bytes && address % bytes != 0) return word;
   }
   return std::nullopt;
@@ -100,29 +99,28 @@ std::optional<std::uint64_t> misaligned_parameter(std::span<const std::uint64_t>
 
 FaultEvidence evidence_of(const Event& event, std::string_view kind, const MemoryAround& around,
                           const StrayAddress& stray, const ProcessFacts& facts) {
-  const FaultView fault(event);
-  const auto has = [&](std::uint16_t flag) { return (event.flags & flag) != 0; };
+  const event::Fault& fault = event.fault();
   FaultEvidence e;
   e.kind = kind;
-  if (!is_global_space(fault.space())) e.space = space_word(fault.space());
-  e.has_neighbour = fault.neighbour_bytes() != 0 && !is_in_local_window(event);
-  e.neighbour_space = space_word(fault.neighbour_space());
+  if (!is_global_space(fault.space)) e.space = space_word(fault.space);
+  e.has_neighbour = fault.neighbour_bytes != 0 && !is_in_local_window(event);
+  e.neighbour_space = space_word(fault.neighbour_space);
   e.is_empty_array = is_empty_array(event);
-  e.is_value = fault.bytes() == 0;
+  e.is_value = fault.bytes == 0;
   e.around = around;
   e.stray = stray;
-  if (has(trace::kFaultHasAddress)) e.address = fault.address();
-  e.bytes = fault.bytes();
-  e.count = std::max<std::uint64_t>(1, fault.count());
-  e.grid = to_extents(fault.grid());
-  e.block = to_extents(fault.block());
+  if (fault.has_address) e.address = fault.address;
+  e.bytes = fault.bytes;
+  e.count = std::max<std::uint64_t>(1, fault.count);
+  e.grid = to_extents(fault.grid);
+  e.block = to_extents(fault.block);
   set_distance(e, fault);
-  if (has(trace::kFaultHasThread) && has(trace::kFaultOtherHasThread))
-    e.is_one_warp = warp_of(fault.thread_index(), fault.block()) ==
-                    warp_of(fault.other_thread_index(), fault.block());
-  const std::string here = source_words(parse_lines(facts.text(fault.lines())), {});
+  if (fault.has_thread && fault.other_has_thread)
+    e.is_one_warp =
+      warp_of(fault.thread_index, fault.block) == warp_of(fault.other_thread_index, fault.block);
+  const std::string here = source_words(parse_lines(facts.text(fault.lines)), {});
   e.is_one_line =
-    !here.empty() && here == source_words(parse_lines(facts.text(fault.other_lines())), {});
+    !here.empty() && here == source_words(parse_lines(facts.text(fault.other_lines)), {});
   return e;
 }
 

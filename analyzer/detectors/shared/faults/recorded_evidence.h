@@ -30,10 +30,9 @@ std::string advice_on_record(const Event& fault, std::string_view message, bool 
 // devices that may use them.
 std::string advice_on_device(int device, int owner, trace::MemoryKind memory_kind);
 
-// The argument, as trace::argument_word() makes them, that leads into the block and is itself no
-// multiple of the access's size.
-std::optional<std::uint64_t> misaligned_parameter(std::span<const std::uint64_t> arguments,
-                                                  const MemoryAround& around, std::uint64_t bytes);
+// The argument that leads into the block and is itself no multiple of the access's size.
+std::optional<Argument> misaligned_parameter(Arguments arguments, const MemoryAround& around,
+                                             std::uint64_t bytes);
 
 FaultEvidence evidence_of(const Event& fault, std::string_view kind, const MemoryAround& around,
                           const StrayAddress& stray, const ProcessFacts& facts);

@@ -21,7 +21,6 @@ namespace gmt {
 namespace {
 
 using trace::FaultKind;
-using trace::FaultView;
 
 std::string_view access_word(trace::FaultAccess access) {
   constexpr std::array<std::string_view, 6> kWords{"",       "load",      "store",
@@ -31,8 +30,6 @@ std::string_view access_word(trace::FaultAccess access) {
 }
 
 Extents index_extents(trace::Index3 i) { return {i.x, i.y, i.z}; }
-
-bool has(const Event& e, std::uint16_t flag) { return (e.flags & flag) != 0; }
 
 // The kind of the finding that a record becomes.
 std::string_view kind_of(FaultKind kind) {
@@ -53,18 +50,17 @@ std::string_view kind_of(FaultKind kind) {
 // One record in words.
 class FaultWords {
 public:
-  FaultWords(const Event& e, const Heap& heap, const ProcessFacts& facts,
-             std::span<const std::uint64_t> arguments)
-      : e_(e), fault_(e), facts_(facts), lines_(parse_lines(facts.text(fault_.lines()))),
-        kernel_(kernel_words(facts.text(fault_.kernel()))) {
-    const bool known = has(e, trace::kFaultHasAddress) && is_global_space(fault_.space());
+  FaultWords(const Event& e, const Heap& heap, const ProcessFacts& facts, Arguments arguments)
+      : e_(e), fault_(e.fault()), facts_(facts), lines_(parse_lines(facts.text(fault_.lines))),
+        kernel_(kernel_words(facts.text(fault_.kernel))) {
+    const bool known = fault_.has_address && is_global_space(fault_.space);
     // The heap knows only the variables that the host looked up.
     const bool is_beside_variable =
-      fault_.neighbour_bytes() != 0 && fault_.neighbour_space() == trace::FaultSpace::kGlobal;
-    if (known && !is_beside_variable) around_ = memory_around(fault_.address(), bytes(), {heap});
-    if (known && around_.block == nullptr && fault_.neighbour_bytes() == 0)
-      stray_ = stray_address(fault_.address(), bytes(), {heap}, facts);
-    if (fault_.fault() == FaultKind::kMisaligned)
+      fault_.neighbour_bytes != 0 && fault_.neighbour_space == trace::FaultSpace::kGlobal;
+    if (known && !is_beside_variable) around_ = memory_around(fault_.address, bytes(), {heap});
+    if (known && around_.block == nullptr && fault_.neighbour_bytes == 0)
+      stray_ = stray_address(fault_.address, bytes(), {heap}, facts);
+    if (fault_.fault == FaultKind::kMisaligned)
       parameter_ = misaligned_parameter(arguments, around_, bytes());
     if (is_in_local_window(e)) stray_.how = StrayAddress::How::kLocal;
     if (around_.where != MemoryAround::Where::kInside) return;
@@ -76,34 +72,33 @@ public:
   Finding finding() const {
     Finding f;
     f.kind = kind();
-    if (fault_.fault() == FaultKind::kUninitializedRead) f.severity = Severity::kWarning;
+    if (fault_.fault == FaultKind::kUninitializedRead) f.severity = Severity::kWarning;
     f.message = message();
     f.advice = advice(f.kind);
-    f.count = std::max<std::uint64_t>(1, fault_.count());
-    if (has(e_, trace::kFaultHasAddress) && is_global_space(fault_.space()))
-      f.address = fault_.address();
+    f.count = std::max<std::uint64_t>(1, fault_.count);
+    if (fault_.has_address && is_global_space(fault_.space)) f.address = fault_.address;
     add_stacks_of(f);
     f.group =
-      cat({std::to_string(static_cast<unsigned>(fault_.fault())), " ", instruction(), " ", code()});
+      cat({std::to_string(static_cast<unsigned>(fault_.fault)), " ", instruction(), " ", code()});
     return f;
   }
 
 private:
   std::string advice(std::string_view finding) const {
     if (is_out_of_reach()) return advice_on_device(device_, owner_, around_.block->memory_kind);
-    if (std::string own = advice_on_record(e_, facts_.text(fault_.message()), !lines_.empty());
+    if (std::string own = advice_on_record(e_, facts_.text(fault_.message), !lines_.empty());
         !own.empty())
       return own;
     FaultEvidence evidence = evidence_of(e_, finding, around_, stray_, facts_);
-    if (parameter_) evidence.parameter = trace::argument_parameter(*parameter_);
+    if (parameter_) evidence.parameter = parameter_->parameter();
     return advice_on(evidence);
   }
 
   // A line may be several instructions, as "+=" and an unrolled loop are: the memory sets them
   // apart.
   std::string instruction() const {
-    if (lines_.empty()) return std::string(facts_.text(fault_.instruction()));
-    return cat({space_word(fault_.space()), " ", facts_.text(fault_.neighbour_name())});
+    if (lines_.empty()) return std::string(facts_.text(fault_.instruction));
+    return cat({space_word(fault_.space), " ", facts_.text(fault_.neighbour_name)});
   }
 
   // Two lines race with each other whichever thread came first.
@@ -112,16 +107,15 @@ private:
       return cat(
         {facts_.text(function), " ", source_words(lines, {}), " ", std::to_string(lines.size())});
     };
-    std::string here = words(fault_.function(), lines_);
-    if (fault_.fault() != FaultKind::kSharedRace) return here;
-    std::string there =
-      words(fault_.other_function(), parse_lines(facts_.text(fault_.other_lines())));
+    std::string here = words(fault_.function, lines_);
+    if (fault_.fault != FaultKind::kSharedRace) return here;
+    std::string there = words(fault_.other_function, parse_lines(facts_.text(fault_.other_lines)));
     if (there < here) std::swap(here, there);
     return cat({here, " ", there});
   }
 
   std::string verb() const {
-    return access_verb(access_word(fault_.access()), fault_.bytes(), space_word(fault_.space()));
+    return access_verb(access_word(fault_.access), fault_.bytes, space_word(fault_.space));
   }
   std::string at() const {
     const std::string source = source_words(lines_, {});
@@ -131,65 +125,62 @@ private:
   // "at 0x7f..., 76 bytes past the end of ..."; of shared memory "at offset 4,096, ..."
   Text where() const {
     Text text;
-    if (has(e_, trace::kFaultHasAddress)) {
-      text += is_global_space(fault_.space())
-                ? cat({" at ", format_address(fault_.address())})
-                : cat({" at offset ", format_count(fault_.address())});
+    if (fault_.has_address) {
+      text += is_global_space(fault_.space) ? cat({" at ", format_address(fault_.address)})
+                                            : cat({" at offset ", format_count(fault_.address)});
     }
-    if (fault_.fault() == FaultKind::kMisaligned) {
-      text += cat({", which is no multiple of ", std::to_string(fault_.bytes())});
-      if (around_.block == nullptr && fault_.neighbour_bytes() == 0) return text;
+    if (fault_.fault == FaultKind::kMisaligned) {
+      text += cat({", which is no multiple of ", std::to_string(fault_.bytes)});
+      if (around_.block == nullptr && fault_.neighbour_bytes == 0) return text;
     }
     if (around_.block != nullptr) {
       text += {", ", describe(around_, facts_)};
       if (is_out_of_reach()) text += out_of_reach(device_, owner_);
-    } else if (fault_.neighbour_bytes() != 0 && !is_in_local_window(e_)) {
+    } else if (fault_.neighbour_bytes != 0 && !is_in_local_window(e_)) {
       text += cat({", ", neighbour()});
     } else if (is_empty_array(e_)) {
-      text += cat({", in the array ", demangle(facts_.text(fault_.neighbour_name())),
+      text += cat({", in the array ", demangle(facts_.text(fault_.neighbour_name)),
                    ", for which the launch gave 0 bytes"});
-    } else if (has(e_, trace::kFaultHasAddress) && is_global_space(fault_.space())) {
-      text += describe(stray_, fault_.address(), facts_);
+    } else if (fault_.has_address && is_global_space(fault_.space)) {
+      text += describe(stray_, fault_.address, facts_);
     }
     return text;
   }
 
   // The device refused a use of live memory, all of it: it is another device's.
   bool is_out_of_reach() const {
-    return fault_.fault() == FaultKind::kOutOfBounds && device_ >= 0 && owner_ >= 0 &&
+    return fault_.fault == FaultKind::kOutOfBounds && device_ >= 0 && owner_ >= 0 &&
            device_ != owner_;
   }
 
   Text parameter_words() const {
     if (!parameter_) return {};
-    return cat({"; parameter ", std::to_string(trace::argument_parameter(*parameter_) + 1),
-                " of its launch, ", format_address(trace::argument_address(*parameter_)),
-                ", is none itself"});
+    return cat({"; parameter ", std::to_string(parameter_->parameter() + 1), " of its launch, ",
+                format_address(parameter_->address()), ", is none itself"});
   }
 
-  std::uint64_t bytes() const { return std::max<std::uint64_t>(1, fault_.bytes()); }
+  std::uint64_t bytes() const { return std::max<std::uint64_t>(1, fault_.bytes); }
   // A device that unmaps freed memory knows only that nothing is mapped there.
   std::string_view kind() const {
     if (is_out_of_reach()) return fault_kinds::kFault; // nothing is wrong with the address
     const bool freed = around_.where == MemoryAround::Where::kFreed;
-    if (fault_.fault() == FaultKind::kOutOfBounds && freed) return fault_kinds::kUseAfterFree;
+    if (fault_.fault == FaultKind::kOutOfBounds && freed) return fault_kinds::kUseAfterFree;
     // Nothing parts the threads: they all wait for more of them than there are
-    if (fault_.fault() == FaultKind::kDeadlock && !has(e_, trace::kFaultHasOther))
-      return fault_kinds::kHang;
-    return kind_of(fault_.fault());
+    if (fault_.fault == FaultKind::kDeadlock && !fault_.has_other) return fault_kinds::kHang;
+    return kind_of(fault_.fault);
   }
 
   // What the device knows better: a variable, shared memory, a block of the device heap.
   std::string neighbour() const {
-    const std::string_view name = facts_.text(fault_.neighbour_name());
-    const std::uint64_t begin = fault_.neighbour(), bytes = fault_.neighbour_bytes();
-    const std::uint64_t address = fault_.address();
-    const std::string_view space = space_word(fault_.neighbour_space());
+    const std::string_view name = facts_.text(fault_.neighbour_name);
+    const std::uint64_t begin = fault_.neighbour, bytes = fault_.neighbour_bytes;
+    const std::uint64_t address = fault_.address;
+    const std::string_view space = space_word(fault_.neighbour_space);
     const std::string memory = space.empty() ? "the device heap" : cat({space, " memory"});
     const std::string what =
       name.empty() ? cat({format_bytes(bytes), " of ", memory})
                    : cat({"the variable ", demangle(name), " (", format_bytes(bytes), ")"});
-    if (has(e_, trace::kFaultNeighbourFreed) && address - begin < bytes) {
+    if (fault_.is_neighbour_freed && address - begin < bytes) {
       const std::string at =
         address == begin ? "at the beginning of" : format_exact_bytes(address - begin) + " into";
       return cat({at, " memory that was already freed: ", what});
@@ -203,14 +194,14 @@ private:
   }
 
   Text message() const {
-    std::string_view said = facts_.text(fault_.message());
+    std::string_view said = facts_.text(fault_.message);
     while (said.ends_with('.') || said.ends_with('\n')) said.remove_suffix(1);
-    switch (fault_.fault()) {
+    switch (fault_.fault) {
     case FaultKind::kOutOfBounds:
     case FaultKind::kUseAfterFree: return {kernel_, " ", verb(), where()};
     case FaultKind::kMisaligned: return {kernel_, " ", verb(), where(), parameter_words()};
     case FaultKind::kUninitializedRead:
-      if (fault_.bytes() == 0) return {kernel_, " uses a value that nothing wrote", at()};
+      if (fault_.bytes == 0) return {kernel_, " uses a value that nothing wrote", at()};
       return {kernel_, " ", verb(), " that nothing wrote", where()};
     case FaultKind::kSharedRace: return race();
     case FaultKind::kBarrierDivergence:
@@ -218,13 +209,13 @@ private:
               " wait at a barrier",       at(),
               " that others never reach", said.empty() ? "" : cat({": ", said})};
     case FaultKind::kDeadlock:
-      if (!has(e_, trace::kFaultHasOther))
+      if (!fault_.has_other)
         return {kernel_, " never ends: all threads of a block wait", at(),
                 ", at a barrier for more threads than there are"};
       return {"No thread of a block of ", kernel_, " can go on: some wait", at(), other_side()};
     case FaultKind::kHang:
       if (!said.empty()) return {kernel_, " never ends: ", said, at()};
-      if (!has(e_, trace::kFaultHasAddress))
+      if (!fault_.has_address)
         return {kernel_, " never ends: its threads go round", at(),
                 ", and nothing changes any more"};
       return {kernel_, " never ends: it polls ", polled_memory(), where(),
@@ -245,19 +236,19 @@ private:
   }
 
   std::string polled_memory() const {
-    const std::string_view space = space_word(fault_.space());
-    return is_global_space(fault_.space()) || space.empty() ? "memory" : cat({space, " memory"});
+    const std::string_view space = space_word(fault_.space);
+    return is_global_space(fault_.space) || space.empty() ? "memory" : cat({space, " memory"});
   }
 
   // Of threads that wait for each other.
   std::string other_side() const {
-    const std::string there = source_words(parse_lines(facts_.text(fault_.other_lines())), {});
+    const std::string there = source_words(parse_lines(facts_.text(fault_.other_lines)), {});
     return there.empty() ? std::string() : cat({", others at ", there});
   }
 
   Text race() const {
-    const std::string_view first = access_word(fault_.other_access());
-    const std::string other = source_words(parse_lines(facts_.text(fault_.other_lines())), {});
+    const std::string_view first = access_word(fault_.other_access);
+    const std::string other = source_words(parse_lines(facts_.text(fault_.other_lines)), {});
     Text text{kernel_,
               " ",
               verb(),
@@ -271,42 +262,41 @@ private:
 
   FindingStack stack_at(std::uint64_t lines, std::uint64_t function, bool is_other) const {
     FindingStack stack =
-      kernel_stack(role(), std::string(facts_.text(fault_.kernel())),
+      kernel_stack(role(), std::string(facts_.text(fault_.kernel)),
                    std::string(facts_.text(function)), parse_lines(facts_.text(lines)));
-    if (has(e_, is_other ? trace::kFaultOtherHasThread : trace::kFaultHasThread)) {
-      stack.device->block =
-        index_extents(is_other ? fault_.other_block_index() : fault_.block_index());
+    if (is_other ? fault_.other_has_thread : fault_.has_thread) {
+      stack.device->block = index_extents(is_other ? fault_.other_block_index : fault_.block_index);
       stack.device->thread =
-        index_extents(is_other ? fault_.other_thread_index() : fault_.thread_index());
+        index_extents(is_other ? fault_.other_thread_index : fault_.thread_index);
     }
     return stack;
   }
 
   StackRole role() const {
-    const FaultKind kind = fault_.fault();
+    const FaultKind kind = fault_.fault;
     if (kind == FaultKind::kBarrierDivergence || kind == FaultKind::kDeadlock ||
         kind == FaultKind::kHang)
       return StackRole::kWaited;
-    if (fault_.access() != trace::FaultAccess::kUnknown) return StackRole::kAccessed;
+    if (fault_.access != trace::FaultAccess::kUnknown) return StackRole::kAccessed;
     return kind == FaultKind::kUninitializedRead ? StackRole::kUsed : StackRole::kFailed;
   }
 
   void add_stacks_of(Finding& f) const {
-    FindingStack here = stack_at(fault_.lines(), fault_.function(), false);
+    FindingStack here = stack_at(fault_.lines, fault_.function, false);
     f.fault = DeviceFault{.source = DeviceFault::Source::kSimulatedDevice,
                           .certainty = DeviceFault::Certainty::kExact,
                           .thread = *here.device,
-                          .operation = std::string(access_word(fault_.access())),
-                          .space = std::string(space_word(fault_.space())),
-                          .width = static_cast<std::uint32_t>(fault_.bytes())};
+                          .operation = std::string(access_word(fault_.access)),
+                          .space = std::string(space_word(fault_.space)),
+                          .width = static_cast<std::uint32_t>(fault_.bytes)};
     f.stacks.push_back(std::move(here));
-    if (has(e_, trace::kFaultHasOther)) {
-      FindingStack other = stack_at(fault_.other_lines(), fault_.other_function(), true);
-      if (fault_.fault() == FaultKind::kSharedRace) other.order = StackOrder::kFirst;
-      if (fault_.fault() == FaultKind::kUninitializedRead) other.role = StackRole::kUsed;
+    if (fault_.has_other) {
+      FindingStack other = stack_at(fault_.other_lines, fault_.other_function, true);
+      if (fault_.fault == FaultKind::kSharedRace) other.order = StackOrder::kFirst;
+      if (fault_.fault == FaultKind::kUninitializedRead) other.role = StackRole::kUsed;
       f.stacks.push_back(std::move(other));
     }
-    for (const std::uint64_t order : {fault_.call(), fault_.made()}) {
+    for (const std::uint64_t order : {fault_.call, fault_.made}) {
       if (const LoggedLaunch* launch = order != 0 ? facts_.launches().find(order) : nullptr)
         f.stacks.push_back(launch_stack(*launch, facts_));
     }
@@ -315,31 +305,30 @@ private:
   }
 
   const Event& e_;
-  const FaultView fault_;
+  const event::Fault& fault_;
   const ProcessFacts& facts_;
   const std::vector<KernelLine> lines_;
   const std::string kernel_;
   MemoryAround around_;
   int device_ = -1, owner_ = -1; // that ran the kernel, and of memory that it used; -1: not known
   StrayAddress stray_;           // where no memory is around
-  std::optional<std::uint64_t> parameter_; // that is misaligned itself
+  std::optional<Argument> parameter_; // that is misaligned itself
 };
 
 } // namespace
 
 const Block* freed_block_of(const Event& fault, const Heap& heap) {
-  const FaultView view(fault);
+  const event::Fault& view = fault.fault();
   const bool may_be =
-    view.fault() == FaultKind::kUseAfterFree || view.fault() == FaultKind::kOutOfBounds;
-  if (!may_be || !has(fault, trace::kFaultHasAddress) || !is_global_space(view.space()))
-    return nullptr;
+    view.fault == FaultKind::kUseAfterFree || view.fault == FaultKind::kOutOfBounds;
+  if (!may_be || !view.has_address || !is_global_space(view.space)) return nullptr;
   const MemoryAround around =
-    memory_around(view.address(), std::max<std::uint64_t>(1, view.bytes()), {heap});
+    memory_around(view.address, std::max<std::uint64_t>(1, view.bytes), {heap});
   return around.where == MemoryAround::Where::kFreed ? around.block : nullptr;
 }
 
 Finding finding_of(const Event& fault, const Heap& heap, const ProcessFacts& facts,
-                   std::span<const std::uint64_t> arguments) {
+                   Arguments arguments) {
   return FaultWords(fault, heap, facts, arguments).finding();
 }
 

@@ -12,7 +12,7 @@ namespace gmt {
 
 // `arguments` are the launch's, as far as they are known.
 Finding finding_of(const Event& fault, const Heap& heap, const ProcessFacts& facts,
-                   std::span<const std::uint64_t> arguments);
+                   Arguments arguments);
 // The freed memory that an access used; null if it used none.
 const Block* freed_block_of(const Event& fault, const Heap& heap);
 

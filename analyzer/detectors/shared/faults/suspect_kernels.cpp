@@ -60,8 +60,7 @@ std::vector<LaunchCandidate> SuspectKernels::candidates(const Event& e, const He
 // With CUDA_LAUNCH_BLOCKING=1 a launch waits, and answers for its own kernel.
 std::string SuspectKernels::names(const Event& e, const std::vector<LaunchCandidate>& all) const {
   std::string own, names;
-  if (e.kind == trace::Kind::kLaunch)
-    own = kernel_words(facts_.handle_name(trace::LaunchView(e).function()));
+  if (e.kind == EventKind::kLaunch) own = kernel_words(facts_.handle_name(e.launch().function));
   for (const LaunchCandidate& candidate : all) {
     const std::string name = kernel_words(facts_.handle_name(function_of(candidate)));
     if (name == own) own.clear();
@@ -73,10 +72,10 @@ std::string SuspectKernels::names(const Event& e, const std::vector<LaunchCandid
 }
 
 GivenMemory SuspectKernels::memory_of(const LaunchCandidate& candidate, const Heap& heap) const {
-  const HeapAt at{heap, trace::order_of(candidate.launch->order)};
+  const HeapAt at{heap, candidate.launch->order};
   std::vector<std::uint64_t> addresses;
   const auto add_all = [&addresses](const auto& words) {
-    for (const std::uint64_t word : words) addresses.push_back(trace::argument_address(word));
+    for (const Argument word : words) addresses.push_back(word.address());
   };
   if (candidate.made != nullptr) add_all(candidate.made->pointers);
   else add_all(arguments_.of(candidate.launch->order));

@@ -11,16 +11,16 @@ namespace {
 
 std::string g_calls; // of the detectors below, a word each
 
-constexpr Wants kLater = wants(Kind::kCopy) | kWantsFailures;
+constexpr Wants kLater = wants(EventKind::kCopy) | kWantsFailures;
 
 // Claims refused frees, and asks for copies once it has seen a set.
 class Claiming : public Detector {
 public:
   void on_event(const Event& e, std::span<const Verdict>, const Heap&,
                 Findings& findings) override {
-    g_calls += e.kind == Kind::kCopy ? "copy " : "";
-    if (e.kind == Kind::kSet) watch(kLater);
-    if (e.kind == Kind::kFree && !e.succeeded()) findings.claim_refusal();
+    g_calls += e.kind == EventKind::kCopy ? "copy " : "";
+    if (e.kind == EventKind::kSet) watch(kLater);
+    if (e.kind == EventKind::kFree && !e.succeeded()) findings.claim_refusal();
   }
   void finish(const EndOfTrace& end, const Heap&, Findings&) override {
     g_calls += "end" + std::to_string(end.ending.status) + " ";
@@ -44,7 +44,7 @@ const DetectorRegistration kClaiming{{.id = "a-test-2",
                                       .severity = Severity::kNote,
                                       .title = "",
                                       .make = make<Claiming>,
-                                      .wants = wants(Kind::kSet) | kWantsFailures}};
+                                      .wants = wants(EventKind::kSet) | kWantsFailures}};
 const DetectorRegistration kUnclaimed{{.id = "a-test-1",
                                        .severity = Severity::kNote,
                                        .title = "",

@@ -90,7 +90,7 @@ TEST_F(Model, TheHeapsVerdictYieldsWhereADeviceHeapHasThePointer) {
     model.follow(*e);
     const auto verdicts = heap.apply(*e);
     model.follow_call(*e, heap);
-    if (e->kind == Kind::kFree) {
+    if (e->kind == EventKind::kFree) {
       EXPECT_EQ(verdicts.size(), 1u);
       standing += std::to_string(arbiter.settle(*e, verdicts).size());
     }

@@ -27,7 +27,7 @@ protected:
     block.memory_kind = memory_kind;
     block.stream = stream;
     block.context = context;
-    return placement_of(block, trace::AllocView(e), cuda);
+    return placement_of(block, e.allocation(), cuda);
   }
 };
 

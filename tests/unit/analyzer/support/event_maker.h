@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analyzer/model/event.h"
+#include "analyzer/trace_reader/event_decoder.h"
 #include "tests/unit/analyzer/support/record_words.h"
 
 namespace gmt::test {
@@ -29,26 +30,22 @@ public:
   template <template <class> class Fields>
   Event operator()(const Fields<PayloadWords>& fields, const EventHead& head = {},
                    const std::vector<std::uint64_t>& rest = {}) {
-    payloads_.push_back(words_of(fields, rest));
-    ++order_;
-    return {.kind = fields.kKind,
-            .api = 0,
-            .via = trace::kNoApi,
-            .flags = head.flags,
-            .result = head.result,
-            .context = head.context,
-            .thread = head.thread,
-            .log = 0,
-            .stack = head.stack,
-            .order = order_,
-            .time = 0,
-            .ticks = 0,
-            .payload = payloads_.back()};
+    EventParts& parts = parts_.emplace_back();
+    parts.words = words_of(fields, rest);
+    Event e;
+    e.api = 0;
+    e.result = head.result;
+    e.context = head.context;
+    e.thread = head.thread;
+    e.stack = head.stack;
+    e.order = ++order_;
+    decode_words(fields.kKind, head.flags, {parts.words.data(), parts.words.size()}, parts, e);
+    return e;
   }
   std::uint64_t order() const { return order_; } // of the newest event
 
 private:
-  std::deque<std::vector<std::uint64_t>> payloads_;
+  std::deque<EventParts> parts_;
   std::uint64_t order_ = 0;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches whose arguments stand with an earlier launch of the log, sound and damaged.
+#include <bit>
 #include <vector>
 
 #include "analyzer/trace_reader/event_stream.h"
@@ -38,16 +39,14 @@ protected:
     EventStream stream(open_trace(directory.path() / "trace").value());
     std::vector<Launch> found;
     while (const Event* e = stream.next()) {
-      if (e->kind != Kind::kLaunch) continue;
-      const trace::LaunchView view(*e);
-      EXPECT_EQ(view.word(trace::LaunchWord::block), trace::pack_block_extents({256, 2, 1}));
-      EXPECT_EQ(e->flags & (kKeeps | kRepeats), 0);
+      if (e->kind != EventKind::kLaunch) continue;
+      EXPECT_EQ(e->launch().block, (trace::Index3{256, 2, 1}));
+      EXPECT_EQ(stream.words()[trace::LaunchWord::block], trace::pack_block_extents({256, 2, 1}));
       Words words;
-      const trace::Payload arguments = arguments_of(*e);
-      for (std::size_t i = 0; i < arguments.size(); ++i) {
-        if (arguments[i] != 0) words.push_back(arguments[i]);
+      for (const Argument argument : arguments_of(*e)) {
+        if (!argument.is_unused()) words.push_back(std::bit_cast<std::uint64_t>(argument));
       }
-      found.push_back({words, (e->flags & trace::kLaunchScanned) != 0});
+      found.push_back({words, e->launch().is_scanned});
     }
     damaged = stream.stats().total.damaged;
     return found;

@@ -154,7 +154,7 @@ TEST_F(Traces, DumpSeesEveryRecordInOrder) {
   while (const Event* e = stream.next()) {
     names.follow(*e);
     orders += std::to_string(e->order);
-    orders += e->kind == trace::Kind::kName ? "n " : e->kind == trace::Kind::kExit ? "e " : " ";
+    orders += e->kind == EventKind::kName ? "n " : e->kind == EventKind::kExit ? "e " : " ";
   }
   EXPECT_EQ(orders, "0e 1 1n 3 4 ");
   EXPECT_EQ(names.handle_name(0xf), "kerne");

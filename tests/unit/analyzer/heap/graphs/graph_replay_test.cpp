@@ -63,8 +63,7 @@ TEST_F(GraphCalls, MemoryOfANodeExistsFromALaunchToItsFree) {
 
 TEST_F(GraphCalls, AFreeNodeFreesAtEachLaunch) {
   allocate(kBase);
-  graphs.on_free_node(
-    trace::FreeView(make(Made<trace::FreeFields>().address(kBase).graph(kGraph))));
+  graphs.on_free_node(make(Made<trace::FreeFields>().address(kBase).graph(kGraph)).free());
   instantiate();
   launch();
   EXPECT_EQ(graphs.unfreed_of(kExec), nullptr);
@@ -94,8 +93,7 @@ TEST_F(GraphCalls, MemoryCountsFromALaunchToItsFree) {
   free_block(kBase);
   EXPECT_EQ(counted().frees, 2u);
   EXPECT_EQ(store.use().live_bytes(), 0u);
-  graphs.on_free_node(
-    trace::FreeView(make(Made<trace::FreeFields>().address(kBase).graph(kGraph))));
+  graphs.on_free_node(make(Made<trace::FreeFields>().address(kBase).graph(kGraph)).free());
   instantiate();
   launch();
   EXPECT_EQ(counted().allocations, 3u);

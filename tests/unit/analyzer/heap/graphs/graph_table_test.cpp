@@ -21,7 +21,7 @@ protected:
   static GraphWork work(std::uint64_t word, Kind kind = Kind::kKernel) {
     GraphWork w;
     w.kind = kind;
-    w.pointers = {word};
+    w.pointers = {Argument(word, 0)};
     return w;
   }
   void set(std::uint64_t graph, std::uint64_t node, std::uint64_t word, Kind kind = Kind::kKernel,
@@ -44,11 +44,13 @@ protected:
   void instantiate() {
     table.on_life(life(kExec, ObjectClass::kGraphExec, LifeOp::kCreate, kGraph));
   }
-  // Words of all that the executable graph does, by node.
+  // Addresses of all that the executable graph does, by node.
   std::vector<std::uint64_t> words() {
     std::vector<std::uint64_t> all;
     for (const auto& [node, done] : table.find_executable(kExec)->work) {
-      for (const GraphWork& w : done) all.insert(all.end(), w.pointers.begin(), w.pointers.end());
+      for (const GraphWork& w : done) {
+        for (const Argument pointer : w.pointers) all.push_back(pointer.address());
+      }
     }
     return all;
   }

@@ -13,7 +13,7 @@ using trace::MemoryKind;
 
 constexpr std::uint64_t kFunction = 0xf0;
 
-class Arguments : public StoreTest {
+class ArgumentVerdict : public StoreTest {
 protected:
   // Checks the last of the words, each in a parameter of its own.
   NamedMemory check(const std::vector<std::uint64_t>& addresses) {
@@ -22,8 +22,8 @@ protected:
     for (unsigned i = 0; i < addresses.size(); ++i)
       words.push_back(trace::argument_word(addresses[i], i));
     const Event e = make(Made<trace::LaunchFields>().function(kFunction), {}, words);
-    return arguments.check(e, words.back(), store.find_id(Space::kAddress, addresses.back()),
-                           verdicts);
+    return arguments.check(e, e.launch().arguments.back(),
+                           store.find_id(Space::kAddress, addresses.back()), verdicts);
   }
 
   UserPools user_pools{store};
@@ -34,7 +34,7 @@ protected:
   const ArgumentVerdicts arguments{store, user_pools, pools, readings, host_memory};
 };
 
-TEST_F(Arguments, LiveMemory) {
+TEST_F(ArgumentVerdict, LiveMemory) {
   const Id device = live(kBase, kSize), host = live(kBase + kSize, kSize, MemoryKind::kRegistered);
   EXPECT_EQ(check({kBase + 8}).block, device);
   EXPECT_EQ(check({kBase + kSize}).block, host);
@@ -42,7 +42,7 @@ TEST_F(Arguments, LiveMemory) {
   EXPECT_TRUE(verdicts.empty());
 }
 
-TEST_F(Arguments, FreedMemory) {
+TEST_F(ArgumentVerdict, FreedMemory) {
   live(kBase, kSize);
   free_block(kBase);
   check({kBase + 8});
@@ -51,7 +51,7 @@ TEST_F(Arguments, FreedMemory) {
   EXPECT_EQ(verdicts.all()[0].reading, Verdict::Reading::kNone);
 }
 
-TEST_F(Arguments, TheBaseOfAFreedBlockMayBeTheEndOfAnother) {
+TEST_F(ArgumentVerdict, TheBaseOfAFreedBlockMayBeTheEndOfAnother) {
   const Id before = live(kBase, kSize);
   live(kBase + kSize, kSize);
   free_block(kBase + kSize);
@@ -62,7 +62,7 @@ TEST_F(Arguments, TheBaseOfAFreedBlockMayBeTheEndOfAnother) {
   EXPECT_EQ(verdicts.all()[0].neighbour_parameter, 0);
 }
 
-TEST_F(Arguments, AnEndWithNothingBehindItSaysWhatTheParameterTakes) {
+TEST_F(ArgumentVerdict, AnEndWithNothingBehindItSaysWhatTheParameterTakes) {
   live(kBase, kSize);
   check({kBase, kBase + kSize});
   EXPECT_TRUE(verdicts.empty());
@@ -75,7 +75,7 @@ TEST_F(Arguments, AnEndWithNothingBehindItSaysWhatTheParameterTakes) {
   EXPECT_FALSE(ends.contains(0xf1, 1));
 }
 
-TEST_F(Arguments, AnEndInsideAFreedBlockIsNothingElse) {
+TEST_F(ArgumentVerdict, AnEndInsideAFreedBlockIsNothingElse) {
   live(kBase, 4 * kSize);
   free_block(kBase);
   live(kBase, kSize); // took the first part of it
@@ -84,7 +84,7 @@ TEST_F(Arguments, AnEndInsideAFreedBlockIsNothingElse) {
   EXPECT_EQ(verdicts.ends().size(), 1u);
 }
 
-TEST_F(Arguments, APointerThatCountsFrom1) {
+TEST_F(ArgumentVerdict, APointerThatCountsFrom1) {
   live(kBase, kSize);
   free_block(kBase);
   const Id behind = live(kBase + kSize, kSize);
@@ -95,7 +95,7 @@ TEST_F(Arguments, APointerThatCountsFrom1) {
   EXPECT_EQ(readings.live_just_behind(kBase + kSize - 65), nullptr);
 }
 
-TEST_F(Arguments, GraphMemoryComesBackByItself) {
+TEST_F(ArgumentVerdict, GraphMemoryComesBackByItself) {
   live(kBase, kSize, MemoryKind::kGraph);
   free_block(kBase);
   check({kBase});
