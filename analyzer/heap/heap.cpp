@@ -1,30 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
-// See heap.h: what others may ask of the heap.
+// Applies each event by the function of its kind, and answers for the parts.
 
 #include "analyzer/heap/heap.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "analyzer/heap/heap_replay.h"
+#include "analyzer/heap/heap_calls.h"
+#include "analyzer/heap/heap_parts.h"
 
 namespace gmt {
-Heap::Heap() : replay_(std::make_unique<HeapReplay>()) {}
-Heap::~Heap() = default;
+namespace {
 
-std::span<const Verdict> Heap::apply(const Event& event) {
-  replay_->apply(event);
-  accesses_ = replay_->accesses().all();
-  return replay_->verdicts().all();
+void apply_to(HeapParts& heap, const Event& e) {
+  heap.newest_order = e.order;
+  switch (e.kind) {
+  case EventKind::kAlloc: apply_allocation(heap, e); break;
+  case EventKind::kFree: apply_free(heap, e); break;
+  case EventKind::kCopy: apply_copy(heap, e); break;
+  case EventKind::kSet: apply_set(heap, e); break;
+  case EventKind::kUse: apply_use(heap, e); break;
+  case EventKind::kLaunch: apply_launch(heap, e); break;
+  case EventKind::kGraphKernel: heap.graphs.on_kernel(e, heap.accesses, heap.verdicts); break;
+  case EventKind::kGraphChange: heap.graphs.on_change(e); break;
+  case EventKind::kContext: apply_context(heap, e); return;
+  case EventKind::kHostMemory: apply_host_memory(heap, e); return;
+  case EventKind::kLaunchLimits: heap.cuda.launch_limits.add(e); return;
+  case EventKind::kLife: apply_life(heap, e); break;
+  case EventKind::kSync: apply_sync(heap, e); break;
+  case EventKind::kNote:
+    if (e.succeeded() && !e.from_runtime) heap.last_blind_call = e.order;
+    break;
+  default: break;
+  }
+  for (const CallVerdicts::End& end : heap.verdicts.ends()) heap.ends.add(end);
+  if (e.result != 0 && is_sticky(e.result)) heap.cuda.contexts.on_sticky_error(e);
 }
 
-void Heap::watch(MemoryWatch& watch) { replay_->watch(&watch); }
+} // namespace
+
+Heap::Heap() : parts_(std::make_unique<HeapParts>()) {}
+Heap::~Heap() = default;
+
+std::span<const Verdict> Heap::apply(const Event& e) {
+  parts_->verdicts.clear();
+  parts_->accesses.clear();
+  if (!e.is_nested) apply_to(*parts_, e);
+  accesses_ = parts_->accesses.all();
+  return parts_->verdicts.all();
+}
+
+void Heap::watch(MemoryWatch& watch) { parts_->store.use().watch(&watch); }
 
 // Of all calls but launches the first two numbers, without a look at the kind: what is fetched in
 // vain costs less than a branch that cannot be predicted.
 void Heap::expect(const Event& e) const {
   if (!is_call(e.kind)) return;
-  const BlockStore& store = replay_->store();
+  const BlockStore& store = parts_->store;
   store.expect_base(e.subject().first);
   if (e.kind == EventKind::kLaunch) {
     for (const Argument argument : e.launch().arguments) store.expect(argument.address());
@@ -36,7 +68,7 @@ void Heap::expect(const Event& e) const {
 
 void Heap::expect_block(const Event& e) const {
   if (!is_call(e.kind)) return;
-  const BlockStore& store = replay_->store();
+  const BlockStore& store = parts_->store;
   if (e.kind == EventKind::kLaunch) {
     for (const Argument argument : e.launch().arguments) store.expect_block(argument.address());
   } else {
@@ -46,37 +78,35 @@ void Heap::expect_block(const Event& e) const {
 }
 
 const Block* Heap::find_live(std::uint64_t address) const {
-  return replay_->store().live_containing(address);
+  return parts_->store.live_containing(address);
 }
-Heap::ArrayPart Heap::find_array(std::uint64_t handle) const {
-  return replay_->arrays().part(handle);
-}
+Heap::ArrayPart Heap::find_array(std::uint64_t handle) const { return parts_->arrays.part(handle); }
 
 const Block* Heap::find_freed_array(std::uint64_t handle) const {
-  const Arrays& arrays = replay_->arrays();
+  const Arrays& arrays = parts_->arrays;
   return arrays.find(handle) == BlockStore::kNone ? arrays.find_dead(handle) : nullptr;
 }
 
 const Block* Heap::find_freed(std::uint64_t address) const {
-  return replay_->store().find_dead(Space::kAddress, address);
+  return parts_->store.find_dead(Space::kAddress, address);
 }
 
 bool Heap::is_host_memory(std::uint64_t address) const {
-  return replay_->host_memory().contains(address);
+  return parts_->host_memory.contains(address);
 }
 
 const Block* Heap::find_unregistered(std::uint64_t address) const {
-  const Block* dead = replay_->store().find_dead(Space::kRegistered, address);
+  const Block* dead = parts_->store.find_dead(Space::kRegistered, address);
   const bool is_live =
-    dead != nullptr && replay_->store().find_id(Space::kRegistered, address) != BlockStore::kNone;
+    dead != nullptr && parts_->store.find_id(Space::kRegistered, address) != BlockStore::kNone;
   return is_live ? nullptr : dead;
 }
 
 void Heap::for_each_live(const std::function<void(const Block&)>& visit) const {
   std::vector<const Block*> blocks;
   for (const Space space : kAllSpaces) {
-    if (has_ranges(space)) replay_->store().ordered(space); // what was overlapped has ended
-    replay_->store().for_each_live(
+    if (has_ranges(space)) parts_->store.ordered(space); // what was overlapped has ended
+    parts_->store.for_each_live(
       space, [&](BlockStore::Id, const Block& block) { blocks.push_back(&block); });
   }
   std::ranges::sort(blocks, [](const Block* a, const Block* b) {
@@ -87,15 +117,15 @@ void Heap::for_each_live(const std::function<void(const Block&)>& visit) const {
 }
 
 void Heap::for_each_ended_with_context(const std::function<void(const Block&)>& visit) const {
-  const BlockPool& ended = replay_->store().ended_with_context();
+  const BlockPool& ended = parts_->store.ended_with_context();
   for (std::uint32_t i = 0; i < ended.size(); ++i) {
     if (ended[i].end == Block::End::kContextEnded) visit(ended[i]);
   }
 }
 
 void Heap::for_each_freed(const VisitFreed& visit) const {
-  const auto& live = replay_->store().ordered(Space::kAddress);
-  replay_->store().for_each_dead(
+  const auto& live = parts_->store.ordered(Space::kAddress);
+  parts_->store.for_each_dead(
     Space::kAddress, [&](std::uint64_t at, std::uint64_t range_end, const Block& block) {
       // What is live again is not free: walk the gaps inside the range.
       while (at < range_end) {
@@ -108,27 +138,27 @@ void Heap::for_each_freed(const VisitFreed& visit) const {
     });
 }
 
-const MemoryUse& Heap::use() const { return replay_->store().use(); }
-const CudaState& Heap::cuda() const { return replay_->cuda(); }
+const MemoryUse& Heap::use() const { return parts_->store.use(); }
+const CudaState& Heap::cuda() const { return parts_->cuda; }
 std::uint64_t Heap::live_device_bytes() const { return use().live_bytes(); }
 std::uint64_t Heap::peak_device_bytes() const { return use().peak_bytes(); }
 std::uint64_t Heap::peak_order() const { return use().peak_order(); }
 bool Heap::sticky_error() const { return sticky_code() != 0; }
 std::uint16_t Heap::sticky_code() const { return cuda().contexts.sticky_code(); }
 bool Heap::is_dead(std::uint16_t context) const { return cuda().contexts.is_dead(context); }
-std::uint64_t Heap::unseen_allocations() const { return replay_->unseen_allocations(); }
-std::uint64_t Heap::unseen_frees() const { return replay_->store().unseen_frees(); }
-std::uint64_t Heap::newest_order() const { return replay_->newest_order(); }
-std::uint64_t Heap::last_kernel() const { return replay_->last_kernel(); }
-std::uint64_t Heap::last_blind_call() const { return replay_->last_blind_call(); }
+std::uint64_t Heap::unseen_allocations() const { return parts_->unseen_allocations; }
+std::uint64_t Heap::unseen_frees() const { return parts_->store.unseen_frees(); }
+std::uint64_t Heap::newest_order() const { return parts_->newest_order; }
+std::uint64_t Heap::last_kernel() const { return parts_->last_kernel; }
+std::uint64_t Heap::last_blind_call() const { return parts_->last_blind_call; }
 const Block* Heap::unfreed_of_graph(std::uint64_t executable) const {
-  return replay_->graphs().unfreed_of(executable);
+  return parts_->graphs.unfreed_of(executable);
 }
 std::vector<const GraphWork*> Heap::kernels_of_graph(std::uint64_t executable) const {
-  return replay_->graphs().table().kernels_of(executable);
+  return parts_->graphs.table().kernels_of(executable);
 }
 bool Heap::is_graph_of_capture(std::uint64_t executable) const {
-  return replay_->graphs().table().is_of_capture(executable);
+  return parts_->graphs.table().is_of_capture(executable);
 }
 
 int Heap::device_of(const Block& block) const {
@@ -142,7 +172,7 @@ int Heap::device_of_context(std::uint16_t context) const {
 }
 
 bool Heap::takes_end(std::uint64_t function, unsigned parameter) const {
-  return replay_->ends().contains(function, parameter);
+  return parts_->ends.contains(function, parameter);
 }
 
 const Access* Heap::argument_ending_at(std::uint64_t address) const {
@@ -154,7 +184,7 @@ const Access* Heap::argument_ending_at(std::uint64_t address) const {
 }
 
 const Block* Heap::live_just_behind(std::uint64_t address) const {
-  return replay_->readings().live_just_behind(address);
+  return parts_->readings.live_just_behind(address);
 }
 
 } // namespace gmt

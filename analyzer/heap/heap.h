@@ -22,9 +22,9 @@
 
 namespace gmt {
 
-class HeapReplay;
 class MemoryUse;
 class MemoryWatch;
+struct HeapParts;
 
 class Heap {
 public:
@@ -112,7 +112,7 @@ public:
   const Block* live_just_behind(std::uint64_t address) const;
 
 private:
-  std::unique_ptr<HeapReplay> replay_;
+  std::unique_ptr<HeapParts> parts_;
   std::span<const Access> accesses_;
 };
 

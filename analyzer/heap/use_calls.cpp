@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies, sets, launches and other uses of memory.
+
+#include "analyzer/heap/heap_calls.h"
+#include "analyzer/heap/heap_parts.h"
+#include "trace/cuda_results.h"
+
+namespace gmt {
+namespace {
+
+void add_access(HeapParts& heap, const Event& e, const NamedMemory& named, Access::Kind access,
+                unsigned parameter = kNoParameter) {
+  if (named.region != BlockStore::kNone)
+    heap.accesses.add(e, named.region, access, named.address, named.bytes, parameter);
+  if (named.block != BlockStore::kNone)
+    heap.accesses.add(e, named.block, access, named.address, named.bytes, parameter);
+}
+
+} // namespace
+
+void apply_copy(HeapParts& heap, const Event& e) {
+  heap.cuda.objects.count_work();
+  add_access(heap, e,
+             heap.range_verdicts.check_copy_side(e, Verdict::Side::kDestination, heap.verdicts),
+             Access::Kind::kWrite);
+  add_access(heap, e, heap.range_verdicts.check_copy_side(e, Verdict::Side::kSource, heap.verdicts),
+             Access::Kind::kRead);
+  if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && heap.verdicts.empty())
+    heap.bounds.check_strays(e, heap.verdicts);
+  if (heap.cuda.captures.any())
+    heap.graphs.on_captured_use(e, GraphWork::Kind::kCopy, heap.accesses.all());
+}
+
+void apply_set(HeapParts& heap, const Event& e) {
+  heap.cuda.objects.count_work();
+  add_access(heap, e, heap.range_verdicts.check_set(e, heap.verdicts), Access::Kind::kWrite);
+  if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && heap.verdicts.empty())
+    heap.bounds.check_strays(e, heap.verdicts);
+  if (heap.cuda.captures.any())
+    heap.graphs.on_captured_use(e, GraphWork::Kind::kSet, heap.accesses.all());
+}
+
+void apply_use(HeapParts& heap, const Event& e) {
+  const trace::UseClass use = e.use().use;
+  if (e.succeeded() && !e.from_runtime) heap.cuda.objects.on_bound(e);
+  if (use == trace::UseClass::kGraphNode) heap.range_verdicts.check_node(e, heap.verdicts);
+  if (heap.graphs.on_use(e, heap.accesses)) return;
+  if (use == trace::UseClass::kAccess && !heap.cuda.contexts.is_dead(e.context))
+    heap.mappings.on_access(e);
+  const NamedMemory named = heap.range_verdicts.check_use(e, heap.verdicts);
+  add_access(heap, e, named, Access::Kind::kBound);
+  const bool exports =
+    use == trace::UseClass::kExport && e.succeeded() && named.block != BlockStore::kNone;
+  if (exports && has_ranges(space_of(heap.store[named.block].memory_kind)))
+    heap.store[named.block].flags |= kWasExported;
+  if (heap.cuda.captures.any())
+    heap.graphs.on_captured_use(e, GraphWork::Kind::kOther, heap.accesses.all());
+}
+
+void apply_launch(HeapParts& heap, const Event& e) {
+  heap.cuda.objects.count_work();
+  if (e.succeeded()) {
+    heap.last_kernel = e.order;
+    if (!e.launch().is_scanned) heap.last_blind_call = e.order;
+  }
+  const Arguments words = e.launch().arguments;
+  const bool is_captured = heap.cuda.captures.any();
+  if (!words.empty() && !heap.cuda.contexts.is_dead(e.context)) {
+    for (const Argument word : words) {
+      const std::uint64_t address = word.address();
+      const unsigned parameter = word.parameter();
+      const BlockStore::Id id =
+        word.is_unused() ? BlockStore::kNone : heap.store.find_id(Space::kAddress, address);
+      if (id != BlockStore::kNone && !heap.user_pools.has_regions()) { // nearly all
+        heap.accesses.add(e, id, Access::Kind::kArgument, address, 0, parameter);
+      } else if (!word.is_unused()) {
+        add_access(heap, e, heap.argument_verdicts.check(e, word, id, heap.verdicts),
+                   Access::Kind::kArgument, parameter);
+      }
+      if (is_captured) heap.argument_blocks.push_back(id);
+    }
+  }
+  if (!is_captured) return;
+  heap.graphs.on_captured_kernel(e, heap.argument_blocks);
+  heap.argument_blocks.clear();
+}
+
+} // namespace gmt
