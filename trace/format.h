@@ -109,7 +109,8 @@ constexpr std::uint64_t ticks_of(std::uint64_t word) {
 }
 constexpr std::uint64_t with_ticks(std::uint64_t order, std::uint64_t ticks) {
   const unsigned bits = ticks != 0 ? 64 - static_cast<unsigned>(__builtin_clzll(ticks)) : 0;
-  const unsigned exponent = bits <= 11 ? 0 : bits < 11 + 31 ? bits - 11 : 31;
+  unsigned exponent = bits <= 11 ? 0 : bits - 11;
+  if (exponent > 31) exponent = 31;
   std::uint64_t mantissa = ticks >> exponent;
   if (mantissa > 0x7ff) mantissa = 0x7ff;
   return order_of(order) | (mantissa | std::uint64_t{exponent} << 11) << kOrderBits;

@@ -43,7 +43,9 @@ Descriptor open_file(int folder, const char* name, int flags, int no_follow) {
   struct stat status = {};
   if (::fstatat(folder, name, &status, no_follow != 0 ? AT_SYMLINK_NOFOLLOW : 0) != 0)
     return Descriptor();
-  errno = S_ISLNK(status.st_mode) ? ELOOP : S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
+  errno = EINVAL;
+  if (S_ISLNK(status.st_mode)) errno = ELOOP;
+  if (S_ISDIR(status.st_mode)) errno = EISDIR;
   if (!S_ISREG(status.st_mode)) return Descriptor();
   Descriptor file(::openat(folder, name, flags | no_follow | kNeverWait));
   if (!file || ::fstat(file.number(), &status) != 0) return Descriptor();

@@ -32,7 +32,8 @@ inline std::string format_count(std::uint64_t n) {
 
 // "1 block", "16 blocks", "2 processes".
 inline std::string format_plural(std::uint64_t n, std::string_view noun) {
-  return cat({format_count(n), " ", noun, n == 1 ? "" : noun.ends_with('s') ? "es" : "s"});
+  const std::string_view ending = noun.ends_with('s') ? "es" : "s";
+  return cat({format_count(n), " ", noun, n == 1 ? "" : ending});
 }
 
 // "100 bytes", "1.0 MiB": one decimal, binary units; exact below 1 KiB.

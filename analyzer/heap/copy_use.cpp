@@ -37,17 +37,19 @@ CopySide side_of(const Event& e, const Heap& heap, bool destination) {
             declares_device(e, destination) ? CopySide::Kind::kDevice : CopySide::Kind::kPageable};
 }
 
+CopyUse::Direction direction_of(const CopySide& to, const CopySide& from) {
+  if (from.is_host()) return to.is_host() ? CopyUse::kHostToHost : CopyUse::kHostToDevice;
+  if (to.is_host()) return CopyUse::kDeviceToHost;
+  const bool peers = to.device != kNoDevice && from.device != kNoDevice && to.device != from.device;
+  return peers ? CopyUse::kPeer : CopyUse::kDeviceToDevice;
+}
+
 } // namespace
 
 void CopyUse::add(const Event& e, const Heap& heap) {
   if (!e.succeeded() || e.is_nested || e.from_runtime) return;
   const CopySide to = side_of(e, heap, true), from = side_of(e, heap, false);
-  const bool peers = to.device != kNoDevice && from.device != kNoDevice && to.device != from.device;
-  const Direction direction = from.is_host() ? (to.is_host() ? kHostToHost : kHostToDevice)
-                              : to.is_host() ? kDeviceToHost
-                              : peers        ? kPeer
-                                             : kDeviceToDevice;
-  Sum& sum = sums_[direction];
+  Sum& sum = sums_[direction_of(to, from)];
   ++sum.copies;
   const std::uint64_t bytes = e.copy().bytes;
   sum.bytes += bytes;

@@ -145,9 +145,9 @@ CUresult get_proc_address(const char* name, void** function, int version, cuuint
   }
   *function = best == nullptr ? nullptr : const_cast<void*>(best->address);
   if (status != nullptr) {
-    *status = best != nullptr ? CU_GET_PROC_ADDRESS_SUCCESS
-              : name_exists   ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
-                              : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    *status = name_exists ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+                          : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    if (best != nullptr) *status = CU_GET_PROC_ADDRESS_SUCCESS;
   }
   return CUDA_SUCCESS;
 }

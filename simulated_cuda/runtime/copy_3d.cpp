@@ -57,7 +57,8 @@ cudaError_t element_bytes(cudaArray_const_t array, std::size_t* bytes) {
     desc.Format == CU_AD_FORMAT_UNSIGNED_INT8 || desc.Format == CU_AD_FORMAT_SIGNED_INT8;
   const bool four = desc.Format == CU_AD_FORMAT_UNSIGNED_INT32 ||
                     desc.Format == CU_AD_FORMAT_SIGNED_INT32 || desc.Format == CU_AD_FORMAT_FLOAT;
-  *bytes = (one ? 1u : four ? 4u : 2u) * desc.NumChannels;
+  const unsigned more = four ? 4 : 2;
+  *bytes = (one ? 1 : more) * desc.NumChannels;
   return cudaSuccess;
 }
 

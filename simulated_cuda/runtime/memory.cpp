@@ -152,10 +152,10 @@ cudaError_t pointer_get_attributes(cudaPointerAttributes* out, const void* point
   out->device = ordinal;
   out->devicePointer = reinterpret_cast<void*>(device);
   out->hostPointer = host;
-  out->type = managed != 0                   ? cudaMemoryTypeManaged
-              : type == CU_MEMORYTYPE_DEVICE ? cudaMemoryTypeDevice
-              : type == CU_MEMORYTYPE_HOST   ? cudaMemoryTypeHost
-                                             : cudaMemoryTypeUnregistered;
+  out->type = cudaMemoryTypeUnregistered;
+  if (type == CU_MEMORYTYPE_HOST) out->type = cudaMemoryTypeHost;
+  if (type == CU_MEMORYTYPE_DEVICE) out->type = cudaMemoryTypeDevice;
+  if (managed != 0) out->type = cudaMemoryTypeManaged;
   if (out->type == cudaMemoryTypeUnregistered) out->hostPointer = const_cast<void*>(pointer);
   return cudaSuccess;
 }

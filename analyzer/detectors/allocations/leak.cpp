@@ -64,9 +64,8 @@ public:
       if (!can_leak(block.memory_kind)) return;
       const bool is_behind =
         end.releases_lost_from != 0 && block.freed_at >= end.releases_lost_from;
-      Groups& groups = is_behind                     ? ended_behind_loss
-                       : heap.is_dead(block.context) ? ended_in_dead
-                                                     : ended;
+      Groups& by_context = heap.is_dead(block.context) ? ended_in_dead : ended;
+      Groups& groups = is_behind ? ended_behind_loss : by_context;
       groups.add(block, group_of(block), nullptr);
     });
     const std::string dead =
@@ -76,7 +75,8 @@ public:
     const std::string lost =
       end.releases_lost_from != 0 ? "records of releases were lost before the end" : "";
     const std::string ending = why_not_a_leak(end.ending);
-    const std::string& excuse = !ending.empty() ? ending : !lost.empty() ? lost : trouble;
+    const std::string& other = !lost.empty() ? lost : trouble;
+    const std::string& excuse = !ending.empty() ? ending : other;
     report(alive, excuse, "memory alive then", findings);
     report(alive_in_dead, dead, "memory alive then", findings);
     // What a reset took before the program was killed is a leak.

@@ -283,9 +283,8 @@ private:
     const bool has_depth = (to.is_array && to.block->shape().depth > 1) ||
                            (from.is_array && from.block->shape().depth > 1);
     if (has_depth) return "Use cudaMemcpy3D (cuMemcpy3D), with the array in dstArray or srcArray.";
-    const std::string_view call = !from.is_array ? "cudaMemcpy2DToArray"
-                                  : !to.is_array ? "cudaMemcpy2DFromArray"
-                                                 : "cudaMemcpy2DArrayToArray";
+    std::string_view call = "cudaMemcpy2DToArray";
+    if (from.is_array) call = to.is_array ? "cudaMemcpy2DArrayToArray" : "cudaMemcpy2DFromArray";
     return cat(
       {"Use ", call, " (cuMemcpy2D): it takes the width of a row in bytes, and the rows."});
   }

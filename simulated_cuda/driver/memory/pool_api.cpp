@@ -202,9 +202,8 @@ CUresult mem_pool_get_access(CUmemAccess_flags* flags, CUmemoryPool handle,
   const Pool* pool = find_pool(handle);
   if (flags == nullptr || pool == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto known = pool->access_of_others.find(location->id);
-  *flags = location->id == pool->device->ordinal   ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-           : known == pool->access_of_others.end() ? CU_MEM_ACCESS_FLAGS_PROT_NONE
-                                                   : known->second;
+  *flags = known == pool->access_of_others.end() ? CU_MEM_ACCESS_FLAGS_PROT_NONE : known->second;
+  if (location->id == pool->device->ordinal) *flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   return CUDA_SUCCESS;
 }
 

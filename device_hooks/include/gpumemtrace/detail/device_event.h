@@ -70,9 +70,8 @@ __device__ inline trace::DeviceSpace space_of(const void* pointer) {
       : "=r"(shared)
       : "l"(pointer));
   asm("{ .reg .pred p; isspacep.local p, %1; selp.u32 %0, 1, 0, p; }" : "=r"(local) : "l"(pointer));
-  return shared != 0  ? trace::DeviceSpace::kShared
-         : local != 0 ? trace::DeviceSpace::kLocal
-                      : trace::DeviceSpace::kUnknown;
+  if (shared != 0) return trace::DeviceSpace::kShared;
+  return local != 0 ? trace::DeviceSpace::kLocal : trace::DeviceSpace::kUnknown;
 }
 
 __device__ inline unsigned length(const char* text, unsigned most) {

@@ -195,9 +195,9 @@ private:
         looked = true;
         continue;
       }
-      const unsigned granted = room >= needed ? wanted
-                               : room > 0     ? static_cast<unsigned>(room) / slots
-                                              : 0;
+      unsigned granted = 0;
+      if (room >= needed) granted = wanted;
+      else if (room > 0) granted = static_cast<unsigned>(room) / slots;
       if (granted == 0) return 0;
       first = ticket;
       if (reserved.compare_exchange_weak(ticket, ticket + std::uint64_t{granted} * slots,

@@ -2,6 +2,7 @@
 // Logic, shifts, fields of bits and choices.
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
 
+#include <algorithm>
 #include <type_traits>
 
 namespace gmt::executor {
@@ -88,7 +89,7 @@ struct Bfind : Same<T> {
 // What a position or a length of a field counts. An H200 masks it to 8 bits for words alone.
 template <class T>
 [[gnu::always_inline]] inline u32 field_count(u32 v) {
-  return sizeof(T) == 4 ? v & 0xff : v < 0xff ? v : 0xff;
+  return sizeof(T) == 4 ? v & 0xff : std::min(v, 0xffu);
 }
 
 template <class T>

@@ -50,8 +50,8 @@ struct Rsqrt : F64 {
 }
 // A NaN gives the other operand, or of two the second one; -0 is less than +0.
 [[gnu::always_inline]] inline f64 chosen(f64 a, f64 b, f64 number) {
-  const f64 right = a != a ? b : number;
-  return b == b ? right : a != a ? quiet(b) : a;
+  const f64 right = a != a ? b : number, of_nan = a != a ? quiet(b) : a;
+  return b == b ? right : of_nan;
 }
 struct Min : F64 {
   static f64 f(f64 a, f64 b) {

@@ -3,6 +3,7 @@
 // which give the largest number where others give infinity.
 #include "simulated_cuda/executor/machine/handlers/halves.h"
 
+#include <algorithm>
 #include <string>
 
 namespace gmt::executor {
@@ -133,11 +134,10 @@ Next pack(Warp& w, Next in) {
   const s32* b = at<const s32>(w, in->r[2]);
   const u32* c = kThree ? at<const u32>(w, in->r[3]) : nullptr;
   u32* d = at<u32>(w, in->r[0]);
-  constexpr s32 kLeast = kSigned ? -(1 << (kBits - 1)) : 0;
-  constexpr s32 kMost = (1 << (kSigned ? kBits - 1 : kBits)) - 1;
+  static constexpr s32 kLeast = kSigned ? -(1 << (kBits - 1)) : 0;
+  static constexpr s32 kMost = (1 << (kSigned ? kBits - 1 : kBits)) - 1;
   const auto inside = [](s32 v) {
-    const s32 clamped = v < kLeast ? kLeast : v > kMost ? kMost : v;
-    return static_cast<u32>(clamped) & ((1u << kBits) - 1);
+    return static_cast<u32>(std::clamp(v, kLeast, kMost)) & ((1u << kBits) - 1);
   };
   for_lanes(w.mask, [&](u32 l) {
     u32 result = inside(a[l]) << kBits | inside(b[l]);
