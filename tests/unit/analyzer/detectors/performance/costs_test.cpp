@@ -133,6 +133,14 @@ TEST_F(Costs, UnlessTheyGiveTheMemoryBack) {
   EXPECT_NE(result.findings[0].advice.find("cudaMemPoolAttrReleaseThreshold"), std::string::npos);
 }
 
+TEST_F(Costs, TheSimulatedDevicesTimeOfAPoolSaysNothing) {
+  trace.info.push_back("device=simulated");
+  set_clock();
+  for (int i = 0; i < 2000; ++i) pair(4096, MemoryKind::kStreamOrdered, 25'000);
+  run();
+  EXPECT_EQ(kinds(), "");
+}
+
 TEST_F(Costs, LargeCopiesFromPageableMemory) {
   set_clock();
   cuda_malloc(kA, 64 * kMiB);
