@@ -18,7 +18,7 @@ inline Timeline timeline(const std::string& name = "load") {
   t.slices = {{.begin = 0, .ticks = 2000, .bytes = 4096, .thread = 1},
               {.begin = 3000, .ticks = 400, .thread = 2, .kernel = 0, .call = 1},
               {.begin = 5000, .ticks = 10, .thread = 1, .result = 2, .is_runtime = true},
-              {.begin = 80'000, .thread = 1, .call = 1, .result = trace::kResultInFlight}};
+              {.begin = 80'000, .thread = 1, .call = 1, .result = kResultInFlight}};
   t.counters = {{0, "device memory", {{0, 0}, {2000, 4096}}},
                 {-1, "managed memory", {{0, 0}, {4000, 1 << 20}, {4400, 0}}}};
   t.ranges = {{name, 100, 9000, 1, 0, false},
