@@ -51,12 +51,11 @@ SAME(kHostMemory);
 SAME(kLaunchLimits);
 #undef SAME
 
-Arguments arguments_of(trace::Payload words, EventParts& parts) {
+Arguments arguments_of(trace::Payload words, std::vector<Argument>& arguments) {
   if (words.empty()) return {};
-  parts.arguments.resize(words.size());
-  for (std::size_t i = 0; i < words.size(); ++i)
-    parts.arguments[i] = std::bit_cast<Argument>(words[i]);
-  return parts.arguments;
+  arguments.resize(words.size());
+  for (std::size_t i = 0; i < words.size(); ++i) arguments[i] = std::bit_cast<Argument>(words[i]);
+  return arguments;
 }
 
 [[gnu::noinline]] void shape(const trace::AllocView& view, event::AllocationShape& shape) {
@@ -138,10 +137,11 @@ event::Set set_of(const trace::SetView& view, std::uint16_t flags, event::SetSha
           .is_async = has(flags, trace::kSetAsync)};
 }
 
-event::Launch launch_of(const trace::LaunchView& view, std::uint16_t flags, EventParts& parts) {
+event::Launch launch_of(const trace::LaunchView& view, std::uint16_t flags,
+                        std::vector<Argument>& arguments) {
   return {.function = view.function(),
           .stream = view.stream(),
-          .arguments = arguments_of(view.arguments(), parts),
+          .arguments = arguments_of(view.arguments(), arguments),
           .grid = view.grid(),
           .block = view.block(),
           .is_scanned = has(flags, trace::kLaunchScanned)};
@@ -203,7 +203,7 @@ event::GraphKernel graph_kernel_of(const trace::GraphKernelView& view, std::uint
   return {.function = view.function(),
           .graph = view.graph(),
           .node = view.node(),
-          .arguments = arguments_of(view.arguments(), parts),
+          .arguments = arguments_of(view.arguments(), parts.arguments),
           .grid = view.grid(),
           .block = view.block(),
           .is_scanned = has(flags, trace::kLaunchScanned)};
@@ -213,19 +213,31 @@ event::GraphChange graph_change_of(const trace::GraphChangeView& view) {
   return {.graph = view.graph(), .other = view.other(), .node = view.node(), .op = view.op()};
 }
 
-} // namespace
-
-void decode_words(Kind kind, std::uint16_t flags, trace::Payload payload, EventParts& parts,
-                  Event& event) {
+void note_kind(Kind kind, std::uint16_t flags, Event& event) {
   event.kind = static_cast<EventKind>(kind);
   event.is_nested = has(flags, trace::kFlagNested);
   event.from_runtime = has(flags, trace::kFlagRuntime);
+}
+
+} // namespace
+
+void decode_launch(std::uint16_t flags, trace::Payload payload, std::vector<Argument>& arguments,
+                   Event& event) {
+  note_kind(Kind::kLaunch, flags, event);
+  event.say(launch_of(trace::LaunchView(payload), flags, arguments));
+}
+
+void decode_words(Kind kind, std::uint16_t flags, trace::Payload payload, EventParts& parts,
+                  Event& event) {
+  note_kind(kind, flags, event);
   switch (kind) {
   case Kind::kAlloc: event.say(allocation_of(trace::AllocView(payload), flags, parts)); break;
   case Kind::kFree: event.say(free_of(trace::FreeView(payload))); break;
   case Kind::kCopy: event.say(copy_of(trace::CopyView(payload), flags, parts.copy)); break;
   case Kind::kSet: event.say(set_of(trace::SetView(payload), flags, parts.set)); break;
-  case Kind::kLaunch: event.say(launch_of(trace::LaunchView(payload), flags, parts)); break;
+  case Kind::kLaunch:
+    event.say(launch_of(trace::LaunchView(payload), flags, parts.arguments));
+    break;
   case Kind::kLife: event.say(life_of(trace::LifeView(payload))); break;
   case Kind::kSync: event.say(sync_of(trace::SyncView(payload))); break;
   case Kind::kNote: event.say(note_of(trace::NoteView(payload))); break;

@@ -15,8 +15,7 @@ constexpr bool has(std::uint16_t flags, std::uint16_t flag) { return (flags & fl
 
 // What an event points to, of records that have more words than an Event.
 struct EventParts {
-  std::vector<std::uint64_t> words; // of the whole record
-  std::vector<Argument> arguments;
+  std::vector<Argument> arguments; // of a graph's kernel
   std::vector<event::KernelParameter> parameters;
   event::AllocationShape allocation;
   event::CopyShape copy;
@@ -27,15 +26,25 @@ struct EventParts {
   event::Execution execution;
   event::GuardCounts guard_counts;
   event::LaunchLimits launch_limits;
-  // What decode_words() takes, until it is called
+};
+
+// An event that is known in part, and what is left to decode. Many wait at once, so they are small.
+struct PendingEvent {
+  Event event;
   trace::Payload payload;
   std::uint16_t flags = 0;
+  std::vector<std::uint64_t> words; // of a record of several slots
+  std::vector<Argument> arguments;  // of a launch
 };
 
 // Its kind, common flags, and what it says. `payload` must live as long as the event, and is of a
 // kind that is an event.
 void decode_words(trace::Kind kind, std::uint16_t flags, trace::Payload payload, EventParts& parts,
                   Event& event);
+
+// The same of a launch.
+void decode_launch(std::uint16_t flags, trace::Payload payload, std::vector<Argument>& arguments,
+                   Event& event);
 
 // The part of it that is for kinds that are no calls.
 void decode_statement(trace::Kind kind, std::uint16_t flags, trace::Payload payload,

@@ -29,16 +29,16 @@ public:
   const Event* next() {
     if (at_ == end_ && !next_run()) return nullptr;
     decode_ahead();
-    Decoded& decoded = decoded_[at_++ % decoded_.size()];
-    LogReader::finish(decoded.event, decoded.parts);
-    return &decoded.event;
+    PendingEvent& pending = pending_[at_++ % pending_.size()];
+    LogReader::finish(pending, parts_);
+    return &pending.event;
   }
   // What next() will return n calls after this one, 1 to kAhead; null where that is not known yet.
   // It has its kind and subject, and if it is a launch its arguments. The rest comes with next():
   // what it says depends on its kind, and who has to guess it should do so once.
   const Event* ahead(std::size_t n) const {
     const std::size_t at = at_ + n - 1;
-    return at < decoded_until_ ? &decoded_[at % decoded_.size()].event : nullptr;
+    return at < decoded_until_ ? &pending_[at % pending_.size()].event : nullptr;
   }
   // Of the record that next() returned last, as it stands.
   std::span<const std::uint64_t> words() {
@@ -65,10 +65,6 @@ private:
     std::span<const LogReader::Record> records;
     LogReader* log;
   };
-  struct Decoded {
-    Event event;
-    EventParts parts;
-  };
   static constexpr std::size_t kFetchAhead = 8; // before they are decoded
   void decode_ahead() {
     const std::size_t until = std::min(end_, at_ + kAhead + 1);
@@ -78,8 +74,7 @@ private:
         later.log->expect(later.record);
       }
       const Item& item = run_[decoded_until_];
-      Decoded& into = decoded_[decoded_until_ % decoded_.size()];
-      item.log->decode(item.record, into.event, into.parts);
+      item.log->decode(item.record, pending_[decoded_until_ % pending_.size()]);
     }
   }
   bool next_run();
@@ -96,9 +91,10 @@ private:
   std::size_t end_ = 0;           // of run_
   std::size_t decoded_until_ = 0; // in run_
   std::vector<std::uint64_t> words_;
-  std::array<Decoded, 2 * kAhead> decoded_{}; // by index in run_, modulo
-  std::uint64_t lowest_ = 0, highest_ = 0;    // orders in taken_
-  std::size_t count_ = 0;                     // of records in taken_
+  std::array<PendingEvent, 2 * kAhead> pending_{}; // by index in run_, modulo
+  EventParts parts_;                               // of the event that was handed out last
+  std::uint64_t lowest_ = 0, highest_ = 0;         // orders in taken_
+  std::size_t count_ = 0;                          // of records in taken_
   bool follows_ = false;
   std::uint64_t limit_ = UINT64_MAX; // the highest order that is handed out
 };

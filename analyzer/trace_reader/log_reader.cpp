@@ -222,7 +222,8 @@ void LogReader::name_stack(std::uint64_t id, StackId stack) {
   }
 }
 
-void LogReader::decode(const Record& record, Event& event, EventParts& parts) const {
+void LogReader::decode(const Record& record, PendingEvent& pending) const {
+  Event& event = pending.event;
   const trace::Slot& slot = file_[record.slot];
   const trace::Head head = trace::unpack(slot.head);
   event.api = head.api;
@@ -236,19 +237,19 @@ void LogReader::decode(const Record& record, Event& event, EventParts& parts) co
   event.time = slot.time;
   event.ticks = trace::ticks_of(slot.order);
   event.kind = static_cast<EventKind>(head.kind);
-  parts.flags = head.flags;
-  parts.payload = {slot.a, trace::kFirstPayloadWords};
+  pending.flags = head.flags;
+  pending.payload = {slot.a, trace::kFirstPayloadWords};
   event.say(event::Subject{slot.a[trace::AllocWord::address], slot.a[trace::AllocWord::bytes]});
   if (head.slots != 1) {
-    file_.words_of({head, record.slot}, parts.words);
-    parts.payload = {parts.words.data(), parts.words.size()};
+    file_.words_of({head, record.slot}, pending.words);
+    pending.payload = {pending.words.data(), pending.words.size()};
   }
   if (head.kind != Kind::kLaunch) return;
-  if ((parts.flags & kNumbersArguments) != 0) {
-    parts.flags = resolve_launch(record, parts.words);
-    parts.payload = {parts.words.data(), parts.words.size()};
+  if ((pending.flags & kNumbersArguments) != 0) {
+    pending.flags = resolve_launch(record, pending.words);
+    pending.payload = {pending.words.data(), pending.words.size()};
   }
-  decode_words(head.kind, parts.flags, parts.payload, parts, event);
+  decode_launch(pending.flags, pending.payload, pending.arguments, event);
 }
 
 std::span<const std::uint64_t> LogReader::words_of(const Record& record,

@@ -52,12 +52,14 @@ public:
   std::uint64_t newest_order() const { return last_order_; } // of all records that were read
 
   void expect(const Record& record) const { file_.expect(record.slot); } // decode() is to come
-  // `parts` holds what the event points to; both are valid until make_ready(). Of an event that is
-  // no launch only the subject is there before finish().
-  void decode(const Record& record, Event& event, EventParts& parts) const;
-  static void finish(Event& event, EventParts& parts) {
+  // Valid until make_ready(). Of an event that is no launch only the subject is there before
+  // finish(), which may let it point to `parts`.
+  void decode(const Record& record, PendingEvent& pending) const;
+  static void finish(PendingEvent& pending, EventParts& parts) {
+    Event& event = pending.event;
     if (event.kind != EventKind::kLaunch)
-      decode_words(static_cast<trace::Kind>(event.kind), parts.flags, parts.payload, parts, event);
+      decode_words(static_cast<trace::Kind>(event.kind), pending.flags, pending.payload, parts,
+                   event);
   }
   // The record's words, as if every launch had its arguments itself. May be `words`, which must
   // live as long.

@@ -30,8 +30,8 @@ public:
   template <template <class> class Fields>
   Event operator()(const Fields<PayloadWords>& fields, const EventHead& head = {},
                    const std::vector<std::uint64_t>& rest = {}) {
-    EventParts& parts = parts_.emplace_back();
-    parts.words = words_of(fields, rest);
+    Made& made = made_.emplace_back();
+    made.words = words_of(fields, rest);
     Event e;
     e.api = 0;
     e.result = head.result;
@@ -39,13 +39,17 @@ public:
     e.thread = head.thread;
     e.stack = head.stack;
     e.order = ++order_;
-    decode_words(fields.kKind, head.flags, {parts.words.data(), parts.words.size()}, parts, e);
+    decode_words(fields.kKind, head.flags, {made.words.data(), made.words.size()}, made.parts, e);
     return e;
   }
   std::uint64_t order() const { return order_; } // of the newest event
 
 private:
-  std::deque<EventParts> parts_;
+  struct Made {
+    std::vector<std::uint64_t> words;
+    EventParts parts;
+  };
+  std::deque<Made> made_;
   std::uint64_t order_ = 0;
 };
 
