@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of groups: accesses from one register under one guard are one range.
 #include <algorithm>
+#include <compare>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -44,23 +45,27 @@ void Checks::compare(Into& into, std::string_view alone, std::string_view with, 
 // Each access asks for a remainder of the address. One for more bytes implies those for fewer.
 void Checks::check_alignment(Into& into, const Range& range, std::uint32_t low,
                              std::uint32_t& chain) {
-  std::set<std::pair<std::uint32_t, std::uint32_t>> wanted; // bytes, what to add
+  struct Wanted {
+    std::uint32_t bytes, added; // to the address
+    auto operator<=>(const Wanted&) const = default;
+  };
+  std::set<Wanted> all;
   for (const MemoryAccess& access : range.accesses) {
     const auto distance = static_cast<std::uint32_t>(access.offset - range.begin);
-    wanted.emplace(access.bytes, distance & (access.bytes - 1));
+    all.insert({access.bytes, distance & (access.bytes - 1)});
   }
-  for (const auto& [bytes, added] : wanted) {
-    const bool is_implied = std::ranges::any_of(wanted, [bytes, added](const auto& other) {
-      return other.first > bytes && (other.second & (bytes - 1)) == added;
+  for (const Wanted& wanted : all) {
+    const bool is_implied = std::ranges::any_of(all, [&wanted](const Wanted& other) {
+      return other.bytes > wanted.bytes && (other.added & (wanted.bytes - 1)) == wanted.added;
     });
-    if (is_implied || bytes == 1) continue;
+    if (is_implied || wanted.bytes == 1) continue;
     std::uint32_t value = low;
-    if (added != 0) {
+    if (wanted.added != 0) {
       value = reg(Type::kB32);
-      code_.add(into, "add.u32", {Code::reg(value), Code::reg(low), Code::number(added)});
+      code_.add(into, "add.u32", {Code::reg(value), Code::reg(low), Code::number(wanted.added)});
     }
     const std::uint32_t rest = reg(Type::kB32);
-    code_.add(into, "and.b32", {Code::reg(rest), Code::reg(value), Code::number(bytes - 1)});
+    code_.add(into, "and.b32", {Code::reg(rest), Code::reg(value), Code::number(wanted.bytes - 1)});
     compare(into, "setp.ne.u32", "setp.ne.or.u32", rest, Code::number(0), chain);
   }
 }
