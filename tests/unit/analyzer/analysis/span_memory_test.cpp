@@ -12,7 +12,7 @@ namespace {
 
 Block block_of(std::uint64_t order, std::uint64_t bytes) {
   Block block;
-  block.allocated_at = order & trace::kOrderMask;
+  block.allocated_at = order & kOrderMask;
   block.bytes = bytes;
   return block;
 }
