@@ -208,8 +208,12 @@ TEST_P(Equality, ResultsAndMistakesAreThoseOfThePlainKernels) {
   EXPECT_GT(seen.with_mistakes, 80);
 }
 
+#ifdef GMT_DEFAULT_BOUNDS_ALONE
+INSTANTIATE_TEST_SUITE_P(Bounds, Equality, testing::Values(Bounds::kInLoops));
+#else
 INSTANTIATE_TEST_SUITE_P(Bounds, Equality,
                          testing::Values(Bounds::kNever, Bounds::kInLoops, Bounds::kAlways));
+#endif
 
 } // namespace
 } // namespace gmt::rewriter
