@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "analyzer/base/memory_limit.h"
-#include "analyzer/device_heap/graph_launches.h"
 #include "analyzer/model/trace_names.h"
 #include "analyzer/symbols/demangle.h"
 
@@ -29,11 +28,6 @@ constexpr std::uint64_t kFar = std::uint64_t{1} << 40;
 
 bool is_free_op(DeviceOp op) {
   return op == DeviceOp::kFree || op == DeviceOp::kDelete || op == DeviceOp::kDeleteArray;
-}
-
-std::uint64_t end_of(const DeviceBlock& block) {
-  const std::uint64_t bytes = std::max<std::uint64_t>(block.bytes, 1);
-  return block.address > UINT64_MAX - bytes ? UINT64_MAX : block.address + bytes;
 }
 
 } // namespace
@@ -120,17 +114,6 @@ void DeviceHeap::note_site(const DeviceRecord& record) {
   if (site == 0 || grid == noted_grid_ || site_of_grid_.size() >= kMaxGrids) return;
   site_of_grid_.try_emplace(grid, site);
   noted_grid_ = grid;
-}
-
-// What a drain found had been recorded before.
-void DeviceHeap::compare_clocks(std::uint64_t host_time) {
-  if (host_time == 0 || newest_ == 0) return;
-  clock_offset_ = std::min(clock_offset_, static_cast<std::int64_t>(host_time - newest_));
-}
-
-std::uint64_t DeviceHeap::host_time(std::uint64_t device_time) const {
-  if (device_time == 0 || clock_offset_ == INT64_MAX) return device_time;
-  return device_time + static_cast<std::uint64_t>(clock_offset_);
 }
 
 // All that was published before the drain's last round but one is here now.
@@ -322,32 +305,6 @@ bool DeviceHeap::is_far(std::uint64_t address) const {
 const DeviceBlock* DeviceHeap::find_freed(std::uint64_t base) const {
   const auto found = freed_by_base_.find(base);
   return found == freed_by_base_.end() ? nullptr : &freed_[found->second];
-}
-
-template <class Visit> void DeviceHeap::for_each_at(std::uint64_t address, Visit visit) const {
-  if (const auto range = live_.find(address)) visit(blocks_[range.value]);
-  for (std::size_t i = 0; i < freed_.size(); ++i) { // the newest first
-    const DeviceBlock& block = freed_[(next_freed_ + freed_.size() - 1 - i) % freed_.size()];
-    if (address >= block.address && address < end_of(block)) visit(block);
-  }
-}
-
-const DeviceBlock* DeviceHeap::find(std::uint64_t address, std::uint64_t time) const {
-  const DeviceBlock* best = nullptr;
-  // Whether it surely came later, else how far its life is from that time
-  std::pair<bool, std::uint64_t> least;
-  for_each_at(address, [&](const DeviceBlock& block) {
-    const std::uint64_t begin = host_time(block.allocated.time),
-                        end = block.is_freed ? host_time(block.freed.time) : UINT64_MAX;
-    const bool is_later = time != 0 && begin > time + kDeviceClockError;
-    std::uint64_t apart = 0;
-    if (time != 0 && !is_later) apart = begin > time ? begin - time : time - std::min(time, end);
-    const std::pair distance{is_later, apart};
-    if (best != nullptr && distance >= least) return;
-    best = &block;
-    least = distance;
-  });
-  return best;
 }
 
 void DeviceHeap::for_each_live(const std::function<void(const DeviceBlock&)>& visit) const {

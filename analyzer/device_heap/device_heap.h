@@ -9,6 +9,7 @@
 // freed blocks (the newest kMaxFreed), never with events.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -38,6 +39,11 @@ struct DeviceBlock {
   DeviceCall allocated = {}, freed = {};
   bool is_freed = false;
 };
+
+inline std::uint64_t end_of(const DeviceBlock& block) {
+  const std::uint64_t bytes = std::max<std::uint64_t>(block.bytes, 1);
+  return block.address > UINT64_MAX - bytes ? UINT64_MAX : block.address + bytes;
+}
 
 struct DeviceGrid {
   std::uint64_t id = 0;
