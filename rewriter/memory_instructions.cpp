@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first type that an instruction names is that of the memory, ".v4" multiplies it.
+// Addresses, bytes and state spaces are those of the table of opcodes.
 #include "rewriter/memory_instructions.h"
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <vector>
+
+#include "ptx/opcodes/opcodes.h"
 
 namespace gmt::rewriter {
 namespace {
 
 using ptx::Body;
 using ptx::Instruction;
+using ptx::MemoryUse;
 using ptx::Mnemonic;
 using ptx::Operand;
 using ptx::OperandKind;
+using ptx::OperandUse;
 using ptx::Space;
-using ptx::Type;
 
 // Results depend on sources alone, for each thread by itself.
 constexpr std::string_view kPure[] = {
@@ -33,26 +38,6 @@ bool is_one_of(std::string_view word, const List& list) {
   return std::find(std::begin(list), std::end(list), word) != std::end(list);
 }
 
-Space space_of(const Mnemonic& mnemonic) {
-  for (const std::string_view modifier : mnemonic.modifiers) {
-    const Space space = ptx::space_named(modifier);
-    if (space != Space::kNone) return space;
-  }
-  return Space::kNone;
-}
-
-std::uint32_t bytes_of(const Mnemonic& mnemonic) {
-  std::uint32_t elements = 1, bytes = 0;
-  for (const std::string_view modifier : mnemonic.modifiers) {
-    if (modifier == "v2") elements = 2;
-    if (modifier == "v4") elements = 4;
-    if (modifier == "v8") elements = 8;
-    const Type type = ptx::type_named(modifier);
-    if (type != Type::kNone && bytes == 0) bytes = ptx::size_of(type);
-  }
-  return bytes * elements;
-}
-
 bool is_ordered(const Mnemonic& mnemonic) {
   static constexpr std::string_view kOrdered[] = {"volatile", "relaxed", "acquire", "release",
                                                   "acq_rel",  "mmio",    "sc"};
@@ -60,16 +45,21 @@ bool is_ordered(const Mnemonic& mnemonic) {
     mnemonic.modifiers, [](std::string_view modifier) { return is_one_of(modifier, kOrdered); });
 }
 
-// The address of ld, ldu, st, red and atom; null if there is none.
-const Operand* address_of(const Body& body, const Instruction& instruction) {
-  const Mnemonic& mnemonic = body.mnemonic(instruction);
-  const bool has_result =
-    mnemonic.opcode == "ld" || mnemonic.opcode == "ldu" || mnemonic.opcode == "atom";
-  const std::size_t index = has_result ? 1 : 0;
-  if (instruction.operand_count <= index) return nullptr;
-  const Operand& address = body.operand(instruction, index);
-  return address.kind == OperandKind::kAddress && address.count == 1 ? body.parts(address)
-                                                                     : nullptr;
+struct Address {
+  const Operand* base; // with its offset
+  OperandUse use;
+};
+// Of an instruction whose operands are those of the table.
+std::optional<Address> address_of(const Body& body, const Instruction& instruction) {
+  std::vector<OperandUse> uses;
+  if (!ptx::uses_of(body, instruction, uses)) return std::nullopt;
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    const Operand& operand = body.operand(instruction, i);
+    if (uses[i].memory == MemoryUse::kNoAddress) continue;
+    if (operand.kind != OperandKind::kAddress || operand.count != 1) return std::nullopt;
+    return Address{body.parts(operand), uses[i]};
+  }
+  return std::nullopt;
 }
 
 bool kind_of(std::string_view opcode, AccessKind& kind) {
@@ -102,27 +92,32 @@ Classified classify(const Body& body, const Instruction& instruction) {
     else if (is_one_of(mnemonic.opcode, kPure)) result.role = Role::kPure;
     return result;
   }
-  const Operand* address = address_of(body, instruction);
-  const std::uint32_t bytes = bytes_of(mnemonic);
+  const std::optional<Address> address = address_of(body, instruction);
+  if (!address || mnemonic.has("async")) return result;
+  const std::uint64_t bytes = address->use.bytes;
   const bool is_power = bytes != 0 && (bytes & (bytes - 1)) == 0 && bytes <= 32;
-  if (address == nullptr || !is_power || mnemonic.has("async")) return result;
-  const Space space = space_of(mnemonic);
+  if (!is_power) return result;
+  const Operand& base = *address->base;
+  const Space space = address->use.space;
   if (space != Space::kGlobal && space != Space::kNone) {
     if (mnemonic.has("shared::cluster")) return result;
-    result.role = role_in(space, kind, mnemonic, *address);
+    result.role = role_in(space, kind, mnemonic, base);
     return result;
   }
-  const bool is_variable = address->kind == OperandKind::kVariable;
-  if (is_variable) { // its own bytes, which the text bounds
+  if (base.kind == OperandKind::kVariable) { // its own bytes, which the text bounds
     result.role = Role::kFixed;
     return result;
   }
-  if (address->kind != OperandKind::kRegister) return result;
-  if (body.registers[address->id].vector > 1) return result;
-  if (ptx::bits_of(body.registers[address->id].type) != 64) return result;
+  if (base.kind != OperandKind::kRegister) return result;
+  if (body.registers[base.id].vector > 1) return result;
+  if (ptx::bits_of(body.registers[base.id].type) != 64) return result;
   result.role = Role::kAccess;
-  result.access = {kind,  space == Space::kNone, is_ordered(mnemonic) || kind != AccessKind::kLoad,
-                   bytes, address->id,           address->offset};
+  result.access = {.kind = kind,
+                   .is_generic = space == Space::kNone,
+                   .is_ordered = is_ordered(mnemonic) || kind != AccessKind::kLoad,
+                   .bytes = static_cast<std::uint32_t>(bytes),
+                   .base = base.id,
+                   .offset = base.offset};
   return result;
 }
 
@@ -136,7 +131,7 @@ std::string_view why_unchecked(const Body& body, const Instruction& instruction)
   if (opcode == "multimem") return "multicast memory";
   AccessKind kind;
   if (!kind_of(opcode, kind)) return {};
-  const Space space = space_of(mnemonic);
+  const Space space = ptx::space_of(mnemonic);
   const bool is_global = space == Space::kGlobal || space == Space::kNone;
   if (is_global && classify(body, instruction).role == Role::kBoundary)
     return "accesses of a form that is not known";
