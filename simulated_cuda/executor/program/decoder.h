@@ -156,6 +156,8 @@ private:
   void decode_elect();
   void decode_address_question();
   void decode_logic();
+  void decode_conversion();
+  void decode_packed_conversion();
   ptx::Type type_of_bits(std::uint32_t bits) const;
 
   std::string own_form() const; // the mnemonic, without the words that the table calls implied
