@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks fat binaries and unpacks their entries, see fatbin.h.
+// The walk is ptx/fatbin's; what is added are the bounds: a time, and the size of what is unpacked.
 
 #include "analyzer/device_code/fatbin.h"
 
-#include <algorithm>
-
 #include "analyzer/base/byte_reader.h"
-#include "ptx/fatbin/reader.h"
+#include "ptx/fatbin/section.h"
 
 namespace gmt {
 namespace {
@@ -33,23 +31,28 @@ bool is_fatbin(std::span<const char> bytes) {
   return read_at(bytes, 0, magic) && magic == ptx::kFatbinMagic;
 }
 
-void visit_entries(std::span<const char> section, Deadline deadline,
+CodeSections device_code_of(const ElfImage& image) {
+  CodeSections sections;
+  const ElfImage::Section* code = image.find(ptx::kFatbinCodeSection);
+  const ElfImage::Section* parts = image.find(ptx::kFatbinPartsSection);
+  if (code != nullptr && !code->data.empty()) sections.push_back(code->data);
+  const std::span<const char> linked = sections.empty() ? std::span<const char>() : sections[0];
+  const bool late = ptx::parts_are_linked_late(linked.data(), linked.size());
+  if (late && parts != nullptr && !parts->data.empty()) sections.push_back(parts->data);
+  return sections;
+}
+
+void visit_entries(const CodeSections& sections, Deadline deadline,
                    const std::function<bool(const FatbinEntry&)>& visit) {
-  ptx::FatbinContainer container{};
   std::size_t number = 0;
-  for (std::size_t at = 0; read_at(section, at, container);) {
-    if (container.magic != ptx::kFatbinMagic || container.header_bytes < sizeof container) {
-      at += 8; // containers are aligned
-      continue;
+  for (const std::span<const char> bytes : sections) {
+    ptx::FatbinSection section(bytes.data(), bytes.size());
+    for (ptx::FatbinReader container; section.next(container); ++number) {
+      for (ptx::FatbinEntry entry; container.next(entry);) {
+        if (std::chrono::steady_clock::now() > deadline) return;
+        if (!visit(described(entry, number))) return;
+      }
     }
-    ptx::FatbinReader reader(section.data() + at, section.size() - at);
-    for (ptx::FatbinEntry entry; reader.next(entry);) {
-      if (std::chrono::steady_clock::now() > deadline) return;
-      if (!visit(described(entry, number))) return;
-    }
-    ++number;
-    at += std::max<std::size_t>(reader.end(), 8);
-    at += (8 - at % 8) % 8;
   }
 }
 
@@ -62,11 +65,6 @@ std::span<const char> unpack(const FatbinEntry& entry, std::vector<char>& buffer
                         buffer.size(), &bytes))
     return {};
   return std::span<const char>(buffer).first(bytes);
-}
-
-std::span<const char> nv_fatbin_of(const ElfImage& image) {
-  const ElfImage::Section* section = image.find(".nv_fatbin");
-  return section != nullptr ? section->data : std::span<const char>();
 }
 
 } // namespace gmt

@@ -50,7 +50,7 @@ bool KernelCodeSearch::timed_out() const { return std::chrono::steady_clock::now
 void KernelCodeSearch::look_in_image(const std::filesystem::path& path) {
   if (bytes_of(open_in_folder(path)) > kLargestImage) return;
   const std::string image = read_in_folder(path, kLargestImage).value_or("");
-  if (is_fatbin(image)) look_in_fatbin(image, path.string());
+  if (is_fatbin(image)) look_in_fatbin({image}, path.string());
   else look_in_cubin(image, path.string());
 }
 
@@ -58,13 +58,13 @@ void KernelCodeSearch::look_in_module(const Module& module) {
   if (timed_out()) return;
   const std::optional<ElfFile> file = ElfFile::open(module.path);
   if (!file) return;
-  const std::span<const char> section = nv_fatbin_of(file->image());
-  if (!section.empty() && file->build_id() == module.build_id) look_in_fatbin(section, module.path);
+  const CodeSections code = device_code_of(file->image());
+  if (!code.empty() && file->build_id() == module.build_id) look_in_fatbin(code, module.path);
 }
 
-void KernelCodeSearch::look_in_fatbin(std::span<const char> section, const std::string& path) {
+void KernelCodeSearch::look_in_fatbin(const CodeSections& sections, const std::string& path) {
   std::vector<FatbinEntry> container; // its entries, looked at when it is whole
-  visit_entries(section, deadline_, [&](const FatbinEntry& entry) {
+  visit_entries(sections, deadline_, [&](const FatbinEntry& entry) {
     if (!container.empty() && container.front().container != entry.container) {
       look_in_container(container, path);
       container.clear();

@@ -43,7 +43,7 @@ public:
   std::vector<FunctionCode> take() { return std::move(found_); }
 
 private:
-  void look_in_fatbin(std::span<const char> section, const std::string& path);
+  void look_in_fatbin(const CodeSections& sections, const std::string& path);
   void look_in_container(std::span<const FatbinEntry> entries, const std::string& path);
   void look_in_cubin(std::span<const char> image, const std::string& path);
   static bool fits(const FunctionCode& code, const WantedFunction& wanted);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for device malloc in fat binaries, see malloc_scan.h. In a cubin malloc and free are
-// undefined functions, in PTX they are declared by name; new and delete are calls of the two. An
-// entry is one compiled file, or all that nvcc -rdc linked, where files that log nothing cannot be
-// distinguished from those that do.
+// In a cubin malloc and free are undefined functions, in PTX they are declared by name; new and
+// delete are calls of the two. An entry is one compiled file, or all that nvcc -rdc linked, where
+// files that log nothing cannot be distinguished from those that do.
 
 #include "analyzer/device_code/malloc_scan.h"
 
@@ -42,10 +41,10 @@ DeviceMalloc device_malloc_in_code(std::span<const char> code, bool ptx) {
 
 } // namespace
 
-DeviceMalloc device_malloc_in(std::span<const char> section, Deadline deadline) {
+DeviceMalloc device_malloc_in(const CodeSections& sections, Deadline deadline) {
   DeviceMalloc result = DeviceMalloc::kNone;
   std::vector<char> buffer;
-  visit_entries(section, deadline, [&](const FatbinEntry& entry) {
+  visit_entries(sections, deadline, [&](const FatbinEntry& entry) {
     if (entry.kind == FatbinEntry::Kind::kOther || entry.plain_bytes > kMaxEntry) return true;
     const DeviceMalloc found =
       device_malloc_in_code(unpack(entry, buffer), entry.kind == FatbinEntry::Kind::kPtx);
@@ -58,14 +57,15 @@ DeviceMalloc device_malloc_in(std::span<const char> section, Deadline deadline) 
 DeviceMalloc device_malloc_in(const std::filesystem::path& module, Deadline deadline) {
   const std::optional<ElfFile> file = ElfFile::open(module);
   if (!file) return DeviceMalloc::kNone;
-  const std::span<const char> section = nv_fatbin_of(file->image());
-  return section.size() > kMaxSection ? DeviceMalloc::kNone : device_malloc_in(section, deadline);
+  CodeSections sections = device_code_of(file->image());
+  std::erase_if(sections, [](std::span<const char> bytes) { return bytes.size() > kMaxSection; });
+  return device_malloc_in(sections, deadline);
 }
 
 DeviceMalloc device_malloc_in_image(const std::filesystem::path& image, Deadline deadline) {
   if (bytes_of(open_in_folder(image)) > kMaxEntry) return DeviceMalloc::kNone;
   const std::string code = read_in_folder(image, kMaxEntry).value_or("");
-  if (is_fatbin(code)) return device_malloc_in(std::span<const char>(code), deadline);
+  if (is_fatbin(code)) return device_malloc_in(CodeSections{code}, deadline);
   const bool elf = code.starts_with("\177ELF");
   return device_malloc_in_code(code, !elf);
 }

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <span>
 
 #include "analyzer/device_code/fatbin.h"
 
@@ -16,7 +15,7 @@ namespace gmt {
 // some was not.
 enum class DeviceMalloc : std::uint8_t { kNone, kLogged, kCalled };
 
-DeviceMalloc device_malloc_in(std::span<const char> nv_fatbin, Deadline deadline);
+DeviceMalloc device_malloc_in(const CodeSections& code, Deadline deadline);
 DeviceMalloc device_malloc_in(const std::filesystem::path& module, Deadline deadline);
 // Of code that the driver was given: a fat binary, a cubin or PTX.
 DeviceMalloc device_malloc_in_image(const std::filesystem::path& image, Deadline deadline);

@@ -98,7 +98,7 @@ StaticVariables::File StaticVariables::read(const Module& module) {
   }
   const Deadline deadline = std::chrono::steady_clock::now() + kSearchOfOneFile;
   std::vector<char> buffer;
-  visit_entries(nv_fatbin_of(binary->image()), deadline, [&](const FatbinEntry& entry) {
+  visit_entries(device_code_of(binary->image()), deadline, [&](const FatbinEntry& entry) {
     for (DataSymbol& variable : variables_in(entry, unpack(entry, buffer))) {
       variable.name = readable(variable.name);
       std::string key(unscoped_function(variable.name));

@@ -37,6 +37,8 @@ inline std::uint64_t fatbin_bytes(const void* container) noexcept {
 
 class FatbinReader {
 public:
+  FatbinReader() noexcept = default; // has no entries
+
   // Of a container at `container`, `available` bytes may be read.
   FatbinReader(const char* container, std::size_t available) noexcept : container_(container) {
     FatbinContainer header;
@@ -71,7 +73,7 @@ private:
     return claimed < there ? static_cast<std::size_t>(claimed) : there;
   }
 
-  const char* container_;
+  const char* container_ = nullptr;
   std::size_t at_ = 0, end_ = 0;
 };
 

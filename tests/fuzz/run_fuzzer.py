@@ -14,16 +14,16 @@ import subprocess
 import sys
 import tempfile
 
-FEWEST_COUNTERS = 2000  # an entry without the code behind it has some ten
+FEWEST_COUNTERS = 2000  # what a fuzzer has if nothing else is said; an entry without the code behind it has some ten
 MOST_MEGABYTES = 2048  # with the address sanitizer; a report may take half
 SLOWEST_INPUT_SECONDS = 20
 
 
-def problems_of(log, status):
+def problems_of(log, status, fewest_counters=FEWEST_COUNTERS):
     """What is wrong with a run, in sentences."""
     problems = []
     counters = sum(map(int, re.findall(r"Loaded \d+ modules\s+\((\d+) inline 8-bit counters\)", log)))
-    if counters < FEWEST_COUNTERS:
+    if counters < fewest_counters:
         problems.append(f"the code under test is not instrumented: {counters} counters (-fsanitize=fuzzer-no-link)")
     begin = re.search(r"INITED\s+cov: (\d+)", log)
     coverage = [int(cov) for cov in re.findall(r"\bcov: (\d+)", log)]
@@ -77,6 +77,7 @@ def main():
     parser.add_argument("fuzzer", type=pathlib.Path)
     parser.add_argument("corpus", nargs="*", type=pathlib.Path)
     parser.add_argument("--seconds", type=int, default=int(os.environ.get("GMT_FUZZ_SECONDS", "60")))
+    parser.add_argument("--fewest-counters", type=int, default=FEWEST_COUNTERS, help="of the code under test")
     parser.add_argument("--dictionary", type=pathlib.Path)
     parser.add_argument("--longest", type=int, help="bytes of an input")
     parser.add_argument("--seeds", help="a command that writes inputs into the folder that it gets")
@@ -86,7 +87,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="gpumemtrace-fuzz-", dir=shared) as folder:
         done = run(options, pathlib.Path(folder))
     print(f"{options.fuzzer.name}: {summary_of(done.stdout)}")
-    problems = problems_of(done.stdout, done.returncode)
+    problems = problems_of(done.stdout, done.returncode, options.fewest_counters)
     if not problems:
         return 0
     print("\n".join(done.stdout.splitlines()[-60:]))

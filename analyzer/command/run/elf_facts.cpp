@@ -90,7 +90,7 @@ ElfFacts read_elf_facts(const std::string& path) {
     if (segment.p_type == PT_INTERP) facts.interpreter = text_in(*image, segment.p_offset);
     if (segment.p_type == PT_DYNAMIC) read_dynamic(*image, segment, facts);
   }
-  facts.device_code = !nv_fatbin_of(*image).empty();
+  facts.device_code = !device_code_of(*image).empty();
   facts.linked_runtime = linked_runtime_of(*image);
   return facts;
 }

@@ -19,7 +19,7 @@ struct ElfFacts {
   std::string interpreter;   // the loader; empty if statically linked
   std::vector<std::string> needed;
   std::string rpath, runpath;
-  bool device_code = false; // has a section .nv_fatbin
+  bool device_code = false; // for a GPU
   // The CUDA runtime that is linked in, as far as the symbol table shows it.
   enum class LinkedRuntime : std::uint8_t { kNotSeen, kOlderThan13, k13 };
   LinkedRuntime linked_runtime = LinkedRuntime::kNotSeen;

@@ -75,6 +75,10 @@ target_compile_definitions(code_target PRIVATE
   GMT_LINES_75="${cubins}/kernels.lines.sm_75.cubin"
   GMT_LINES_90="${cubins}/kernels.lines.sm_90.cubin"
   GMT_PLAIN_90="${cubins}/kernels.plain.sm_90.cubin")
+# Parts of nvcc -rdc, joined by the driver and by nvlink.
+gmt_test_module(parts_target unit_device_code GMT_PARTS_TARGET device_code/parts_target.S)
+gmt_test_module(linked_target unit_device_code GMT_LINKED_TARGET device_code/parts_target.S)
+target_compile_definitions(linked_target PRIVATE GMT_LINKED)
 # Variables of the host and of the device.
 gmt_test_module(variables_target unit_device_code GMT_VARIABLES_TARGET device_code/variables_target.S)
 target_compile_definitions(unit_device_code PRIVATE GMT_CUBINS="${cubins}")

@@ -3,14 +3,16 @@
 // compressed and damaged.
 
 #include <gtest/gtest.h>
-#include <lz4.h>
 
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "analyzer/device_code/fatbin.h"
 #include "analyzer/device_code/malloc_scan.h"
+#include "analyzer/symbols/elf_file.h"
 #include "tests/unit/ptx/support/fatbin_writer.h"
 #include "trace/device_ring.h"
 
@@ -26,7 +28,7 @@ const std::string kMallocPtx =
   ".version 9.0\n.extern .func (.param .b64 func_retval0) malloc\n(\n.param .b64 p\n)\n;\n";
 
 DeviceMalloc look(const std::string& section) {
-  return device_malloc_in(std::span<const char>(section), Deadline::max());
+  return device_malloc_in(CodeSections{section}, Deadline::max());
 }
 
 TEST(Fatbin, FindsMallocInCubinsAndPtx) {
@@ -82,7 +84,7 @@ TEST(Fatbin, UnpacksLz4) {
     std::string found;
     std::vector<char> buffer;
     const std::string section = container(test::stored_entry(kPtx, body, 0x2011, bytes));
-    visit_entries(std::span<const char>(section), Deadline::max(), [&](const FatbinEntry& e) {
+    visit_entries({section}, Deadline::max(), [&](const FatbinEntry& e) {
       const std::span<const char> code = unpack(e, buffer);
       found.assign(code.begin(), code.end());
       return true;
@@ -109,11 +111,7 @@ TEST(Fatbin, UnpacksWhatTheLibraryOfLz4Packs) {
   std::string plain;
   for (unsigned i = 0; i < 20'000; ++i)
     plain += "\tadd.s32 %r" + std::to_string(i * 7919 % 1000) + ", 1;\n";
-  std::string block(static_cast<std::size_t>(LZ4_compressBound(static_cast<int>(plain.size()))),
-                    '\0');
-  const int packed = LZ4_compress_default(
-    plain.data(), block.data(), static_cast<int>(plain.size()), static_cast<int>(block.size()));
-  block.resize(static_cast<std::size_t>(packed));
+  const std::string block = test::packed_by_lz4(plain);
   FatbinEntry entry;
   entry.packing = FatbinEntry::Packing::kLz4;
   entry.bytes = block;
@@ -121,6 +119,32 @@ TEST(Fatbin, UnpacksWhatTheLibraryOfLz4Packs) {
   std::vector<char> buffer;
   const std::span<const char> code = unpack(entry, buffer);
   EXPECT_EQ(std::string(code.begin(), code.end()), plain);
+}
+
+TEST(Fatbin, PartsAreReadIfTheDriverLinksThem) {
+  const std::string path = GMT_PARTS_TARGET;
+  const std::optional<ElfFile> file = ElfFile::open(path);
+  ASSERT_TRUE(file);
+  const CodeSections sections = device_code_of(file->image());
+  ASSERT_EQ(sections.size(), 2u);
+  EXPECT_EQ(sections[0].size(), 16u);
+  std::vector<std::size_t> containers;
+  visit_entries(sections, Deadline::max(), [&](const FatbinEntry& e) {
+    EXPECT_EQ(e.kind, FatbinEntry::Kind::kPtx);
+    containers.push_back(e.container);
+    return true;
+  });
+  EXPECT_EQ(containers, (std::vector<std::size_t>{1, 2}));
+  EXPECT_EQ(device_malloc_in(std::filesystem::path(path), Deadline::max()), DeviceMalloc::kCalled);
+}
+
+TEST(Fatbin, PartsThatWereLinkedAreNoCode) {
+  const std::optional<ElfFile> file = ElfFile::open(GMT_LINKED_TARGET);
+  ASSERT_TRUE(file);
+  EXPECT_NE(file->image().find("__nv_relfatbin"), nullptr);
+  EXPECT_EQ(device_code_of(file->image()).size(), 1u);
+  EXPECT_EQ(device_malloc_in(std::filesystem::path(GMT_LINKED_TARGET), Deadline::max()),
+            DeviceMalloc::kNone);
 }
 
 TEST(Fatbin, DamageAndDeadlinesEndTheSearch) {
@@ -132,7 +156,7 @@ TEST(Fatbin, DamageAndDeadlinesEndTheSearch) {
     bad[at] = static_cast<char>(0xff);
     EXPECT_NO_FATAL_FAILURE(look(bad));
   }
-  EXPECT_EQ(device_malloc_in(std::span<const char>(whole), Deadline::min()), DeviceMalloc::kNone);
+  EXPECT_EQ(device_malloc_in(CodeSections{whole}, Deadline::min()), DeviceMalloc::kNone);
 }
 
 } // namespace

@@ -12,19 +12,13 @@
 namespace gmt::ptx {
 namespace {
 
+using gmt::test::packed_by_lz4;
+
 std::string some_code() {
   std::string code;
   for (unsigned i = 0; i < 2000; ++i)
     code += "\tadd.s32 %r" + std::to_string(i * 7919 % 1000) + ", 1;\n";
   return code;
-}
-
-std::string by_lz4(const std::string& plain) {
-  const auto size = static_cast<int>(plain.size());
-  std::string packed(static_cast<std::size_t>(LZ4_compressBound(size)), '\0');
-  packed.resize(static_cast<std::size_t>(
-    LZ4_compress_default(plain.data(), packed.data(), size, static_cast<int>(packed.size()))));
-  return packed;
 }
 
 std::string by_zstd(const std::string& plain) {
@@ -53,7 +47,7 @@ std::string one(const std::string& packed, std::uint64_t flags, std::size_t plai
 
 TEST(FatbinUnpack, WhatTheLibrariesPack) {
   const std::string plain = some_code();
-  EXPECT_EQ(unpacked(one(by_lz4(plain), kFatbinLz4 | 0x11, plain.size())), plain);
+  EXPECT_EQ(unpacked(one(packed_by_lz4(plain), kFatbinLz4 | 0x11, plain.size())), plain);
   EXPECT_EQ(unpacked(one(by_zstd(plain), kFatbinZstd | 0x11, plain.size())), plain);
 }
 
@@ -79,7 +73,7 @@ TEST(FatbinUnpack, PaddingIsNoCode) {
 }
 
 TEST(FatbinUnpack, DamageIsNoticed) {
-  const std::string plain = some_code(), lz4 = by_lz4(plain), zstd = by_zstd(plain);
+  const std::string plain = some_code(), lz4 = packed_by_lz4(plain), zstd = by_zstd(plain);
   EXPECT_FALSE(unpacked(one(lz4, kFatbinLz4, plain.size() + 1)));
   EXPECT_FALSE(unpacked(one(lz4, kFatbinLz4, plain.size() - 1)));
   EXPECT_FALSE(unpacked(one(zstd, kFatbinZstd, plain.size() - 1)));

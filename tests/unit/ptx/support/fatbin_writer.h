@@ -2,6 +2,7 @@
 // Fat binaries made by hand as nvcc lays them out.
 #pragma once
 
+#include <lz4.h>
 #include <zstd.h>
 
 #include <cstdint>
@@ -30,6 +31,15 @@ inline std::string stored_entry(unsigned kind, std::string body, std::uint64_t f
   put(head, 8, std::uint64_t{body.size()});
   put(head, 56, plain_bytes);
   return head + body;
+}
+
+inline std::string packed_by_lz4(const std::string& plain) {
+  const auto size = static_cast<int>(plain.size());
+  std::string packed(static_cast<std::size_t>(LZ4_compressBound(size)), '\0');
+  const int bytes =
+    LZ4_compress_default(plain.data(), packed.data(), size, static_cast<int>(packed.size()));
+  packed.resize(static_cast<std::size_t>(bytes));
+  return packed;
 }
 
 // Packed by zstd if wanted.
