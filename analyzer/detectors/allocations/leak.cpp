@@ -27,11 +27,7 @@ public:
   explicit Leak(const ProcessFacts& facts) : facts_(facts) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
-    if (e.kind == EventKind::kExecution) {
-      if (trouble_.note(e, facts_)) watch(kWantsAlways | gmt::wants(EventKind::kFree));
-      return;
-    }
-    if (e.kind == EventKind::kFree) return trouble_.note_release(e);
+    if (trouble_.take(e, facts_)) return watch(kWantsAlways | trouble_.wants());
     linkage_.note(e);
     if (!e.succeeded() || e.from_runtime) return;
     if (e.kind == EventKind::kSync) {

@@ -49,13 +49,8 @@ public:
   explicit ObjectLeak(const ProcessFacts& facts) : facts_(facts) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap&, Findings&) override {
-    if (e.kind == EventKind::kExecution) {
-      if (trouble_.note(e, facts_)) watch(kWantsOfObjects | gmt::wants(EventKind::kFree));
-    } else if (e.kind == EventKind::kFree) {
-      trouble_.note_release(e);
-    } else {
-      linkage_.note(e);
-    }
+    if (trouble_.take(e, facts_)) return watch(kWantsOfObjects | trouble_.wants());
+    linkage_.note(e);
   }
 
   void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {

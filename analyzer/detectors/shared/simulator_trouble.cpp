@@ -6,16 +6,24 @@
 
 namespace gmt {
 
-bool SimulatorTrouble::note(const Event& execution, const ProcessFacts& facts) {
+bool SimulatorTrouble::take(const Event& e, const ProcessFacts& facts) {
+  if (e.kind == EventKind::kExecution) {
+    if (what_.empty()) take_execution(e, facts);
+    return true;
+  }
+  if (e.kind != EventKind::kFree) return false;
+  if (e.succeeded()) has_released_ = true;
+  return true;
+}
+
+void SimulatorTrouble::take_execution(const Event& e, const ProcessFacts& facts) {
   using trace::ExecutionOp;
-  if (!what_.empty()) return false;
-  const event::Execution& view = execution.execution();
+  const event::Execution& view = e.execution();
   const auto op = static_cast<ExecutionOp>(view.op);
-  const bool is_stopped = op == ExecutionOp::kStopped && !execution.execution().is_as_asked;
+  const bool is_stopped = op == ExecutionOp::kStopped && !view.is_as_asked;
   if (op == ExecutionOp::kRefused)
     what_ = cat({"refused ", facts.text(view.function()), ", which it does not implement"});
   else if (op == ExecutionOp::kNotRun || is_stopped) what_ = "could not run a launch";
-  return !what_.empty();
 }
 
 std::string SimulatorTrouble::why_given_up(const Ending& ending) const {

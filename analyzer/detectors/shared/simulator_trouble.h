@@ -12,17 +12,20 @@ namespace gmt {
 
 class SimulatorTrouble {
 public:
-  // A kExecution record. True if it is the first trouble: releases matter from now on.
-  bool note(const Event& execution, const ProcessFacts& facts);
-  void note_release(const Event& free) {
-    if (free.succeeded()) has_released_ = true;
+  // What its detector has to watch for it: from the first trouble on releases, too.
+  Wants wants() const {
+    return gmt::wants(EventKind::kExecution) | (what_.empty() ? 0 : gmt::wants(EventKind::kFree));
   }
+  // False if the event is of a kind that it does not watch.
+  bool take(const Event& e, const ProcessFacts& facts);
 
   // Half a sentence; empty if there was no trouble, or the program went on and took down what it
   // had made: it ended well, and released memory behind the first trouble.
   std::string why_given_up(const Ending& ending) const;
 
 private:
+  void take_execution(const Event& e, const ProcessFacts& facts);
+
   std::string what_; // the first trouble
   bool has_released_ = false;
 };
