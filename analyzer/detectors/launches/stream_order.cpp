@@ -19,8 +19,8 @@
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/order_mistakes.h"
-#include "analyzer/detectors/shared/orderings.h"
 #include "analyzer/detectors/shared/stream_clock.h"
+#include "analyzer/detectors/shared/work_order.h"
 
 namespace gmt {
 namespace {
@@ -28,7 +28,6 @@ namespace {
 using trace::FreeFunction;
 using Kind = EventKind;
 using trace::MemoryKind;
-using trace::Ordering;
 using Point = StreamClock::Point;
 using Use = StreamUse;
 using Mistake = OrderMistake;
@@ -40,61 +39,19 @@ bool is_tracked(MemoryKind memory_kind) {
   return memory_kind == MemoryKind::kStreamOrdered || memory_kind == MemoryKind::kPoolImport;
 }
 
-// The stream that a call's work goes to; none if it makes no work.
-std::optional<std::uint64_t> stream_of(const Event& e) {
-  switch (e.kind) {
-  case Kind::kLaunch:
-  case Kind::kCopy:
-  case Kind::kSet: return named_stream(e);
-  case Kind::kUse:
-    switch (e.use().use) {
-    case trace::UseClass::kPrefetch:
-    case trace::UseClass::kDiscard:
-      if (named_stream(e) == 0) return {}; // older traces do not say it
-      return named_stream(e);
-    case trace::UseClass::kMemOp:
-    case trace::UseClass::kMemOpWait: return named_stream(e);
-    default: return {};
-    }
-  default: return {};
-  }
-}
-
-constexpr Wants kAsleep = wants(Kind::kAlloc) | wants(Kind::kLife) | wants(Kind::kSync) |
-                          wants(Kind::kUse) | wants(Kind::kGraphChange) | wants(Kind::kThread);
-constexpr Wants kAwake = kAsleep | wants(Kind::kFree) | wants(Kind::kCopy) | wants(Kind::kSet) |
-                         wants(Kind::kLaunch) | wants(Kind::kNote);
+constexpr Wants kAsleep = WorkOrder::kAsleep | wants(Kind::kAlloc);
+constexpr Wants kAwake = WorkOrder::kAwake | wants(Kind::kAlloc);
 
 class StreamOrder : public Detector {
 public:
-  explicit StreamOrder(const ProcessFacts& facts) : facts_(facts), orderings_(facts) {}
+  explicit StreamOrder(const ProcessFacts& facts)
+      : facts_(facts), order_(facts, WorkOrder::PageableCopies::kDoneAtReturn) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
-    switch (e.kind) {
-    case Kind::kLife: clock_.on_life(e); break;
-    case Kind::kSync: clock_.on_capture(e, heap); break;
-    case Kind::kUse: clock_.on_graph_use(e, heap); break;
-    case Kind::kGraphChange: return clock_.on_graph_change(e);
-    case Kind::kThread: return clock_.on_thread(e);
-    case Kind::kAlloc: return on_alloc(e, heap);
-    default: break;
-    }
-    if (wants() != kAwake || !e.succeeded() || clock_.is_full()) return;
-    if (e.kind == Kind::kLife || e.kind == Kind::kNote) return on_other(e);
-    switch (e.kind) {
-    case Kind::kSync:
-      if (e.sync().op > trace::SyncOp::kExternalSignal) last_unknown_ = {e.order, e.api};
-      return clock_.on_sync(e, heap);
-    case Kind::kFree: return on_free(e, heap);
-    case Kind::kUse: clock_.on_use(e, heap); break;
-    default: break;
-    }
-    const auto stream = stream_of(e);
-    if (e.is_nested || e.from_runtime) return;
-    if (stream) return on_work(e, *stream, heap);
-    // Uses that are not checked order the stream all the same.
-    const bool of_stream = e.kind == Kind::kUse && orderings_.of(e) == Ordering::kStream;
-    if (of_stream && !heap.is_capturing(e, named_stream(e))) clock_.work(e, named_stream(e), heap);
+    if (e.kind == Kind::kAlloc) return on_alloc(e, heap);
+    if (order_.follow(e, heap, wants() == kAwake)) return;
+    if (e.kind == Kind::kFree) return on_free(e, heap);
+    if (const std::optional<Point> now = order_.start(e, heap)) on_work(e, *now, heap);
   }
 
   void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
@@ -118,18 +75,6 @@ public:
     mistakes_.report(heap, findings);
   }
 
-  // Events that name no stream: objects that come and go, and calls whose words are not read.
-  void on_other(const Event& e) {
-    if (e.is_nested || e.from_runtime) return;
-    switch (orderings_.of(e)) {
-    case Ordering::kContext: return clock_.host_waits(e);
-    case Ordering::kUnknown:
-      last_unknown_ = {e.order, e.via != trace::kNoApi ? e.via : e.api};
-      break;
-    default: break;
-    }
-  }
-
 private:
   struct Tracked {
     Point allocated_at;
@@ -147,18 +92,12 @@ private:
     if (!tracked.imported) tracked.allocated_at = clock_.work(e, block.stream, heap);
   }
 
-  void on_work(const Event& e, std::uint64_t stream, const Heap& heap) {
-    if (heap.is_capturing(e, stream)) return; // it will run when its graph is launched
-    const Point now = clock_.work(e, stream, heap);
-    if (clock_.is_full()) return;
+  void on_work(const Event& e, Point now, const Heap& heap) {
     for (const Access& access : heap.accesses()) {
       if (is_tracked(access.block->memory_kind) && is_meant(e, access))
         use(used_by(e, now, access, heap), *access.block);
     }
-    if (e.kind == Kind::kCopy && copy_waits(e, heap)) clock_.host_waits(now);
-    if (e.kind == Kind::kCopy && is_peer_copy(e)) clock_.host_waits(e);
-    const bool device_set = !heap.accesses().empty() && uses_only_device(heap);
-    if (e.kind == Kind::kSet && !e.set().is_async && !device_set) clock_.host_waits(now);
+    order_.end(e, now, heap);
   }
 
   // Of a launch's arguments, words of large structures are not.
@@ -222,11 +161,7 @@ private:
       blocks_.erase(at);
       return;
     }
-    // Other releases may wait for the device (CUDA programming guide on implicit synchronisation).
-    if (function != FreeFunction::kMemFreeAsync && function != FreeFunction::kHostFree &&
-        function != FreeFunction::kGraphFreeNode && function != FreeFunction::kRegionUnregister) {
-      clock_.host_waits(e);
-    }
+    order_.on_release(e);
   }
 
   void free_in_order(const Event& e, const Block& block, const Tracked& tracked, const Heap& heap) {
@@ -251,47 +186,19 @@ private:
     }
   }
 
-  // Whether the host knows that the copy is done when its call has returned, or may know it.
-  bool copy_waits(const Event& e, const Heap& heap) const {
-    const bool async = e.copy().is_async;
-    bool to_known = false;
-    for (const Access& access : heap.accesses()) to_known |= access.kind == Access::Kind::kWrite;
-    if (!async) return !(to_known && heap.accesses().size() == 2 && uses_only_device(heap));
-    return !to_known; // to pageable host memory
-  }
-
-  static bool uses_only_device(const Heap& heap) {
-    for (const Access& access : heap.accesses()) {
-      const MemoryKind memory_kind = access.block->memory_kind;
-      const bool device = is_device_kind(memory_kind) || memory_kind == MemoryKind::kPoolImport ||
-                          memory_kind == MemoryKind::kVmmMapping || memory_kind == MemoryKind::kIpc;
-      if (!device || memory_kind == MemoryKind::kManaged) return false;
-    }
-    return true;
-  }
-
-  // It is in order with all work of both contexts (cuda.h on cuMemcpyPeer).
-  bool is_peer_copy(const Event& e) const {
-    return !e.copy().is_async && facts_.api_name(e.api).find("Peer") != std::string_view::npos;
-  }
-
   void found(Mistake mistake, const Use& call, const Tracked& tracked, const Use& use,
              const Block& block) {
     const Point& earlier = is_before_allocation(mistake) ? tracked.allocated_at : use.work;
-    if (last_unknown_.order <= earlier.order)
+    if (order_.is_known_since(earlier.order))
       return mistakes_.add({mistake, call, tracked.allocated_at, use, block});
     ++unsure_; // it may be what orders the two
-    unsure_because_of_ = last_unknown_.api;
+    unsure_because_of_ = order_.last_unknown();
   }
 
   const ProcessFacts& facts_;
-  Orderings orderings_;
-  StreamClock clock_;
+  WorkOrder order_;
+  StreamClock& clock_ = order_.clock();
   OrderMistakes mistakes_{facts_, clock_};
-  struct {
-    std::uint64_t order = 0;
-    std::uint16_t api = trace::kNoApi;
-  } last_unknown_; // call of which it is not known how it orders
   std::uint64_t unsure_ = 0;
   std::uint16_t unsure_because_of_ = trace::kNoApi;
   std::unordered_map<std::uint64_t, Tracked> blocks_; // alive, by address
