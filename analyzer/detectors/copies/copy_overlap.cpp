@@ -11,67 +11,15 @@
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/descriptions.h"
+#include "analyzer/detectors/shared/rows_overlap.h"
 
 namespace gmt {
 namespace {
 
 using Side = Verdict::Side;
 
-// Rows of unequal pitches are compared one by one; copies of more rows than these are left alone.
-constexpr std::uint64_t kMostRows = 1 << 16;
-// Beyond what any device has: damaged records, whose products would overflow.
-constexpr std::uint64_t kMostCopyBytes = std::uint64_t{1} << 48,
-                        kMostAddress = std::uint64_t{1} << 57;
-
-bool is_sane(const Rows& rows) {
-  return rows.address < kMostAddress && rows.pitch < kMostCopyBytes &&
-         rows.width < kMostCopyBytes && rows.count() < kMostCopyBytes &&
-         rows.slice < kMostCopyBytes;
-}
-
 bool ranges_overlap(std::uint64_t a, std::uint64_t b, std::uint64_t bytes) {
   return (a > b ? a - b : b - a) < bytes;
-}
-
-std::int64_t floor_divide(std::int64_t a, std::int64_t b) { // b > 0
-  return a / b - (a % b < 0 ? 1 : 0);
-}
-
-// Rows on one grid: two of them share bytes exactly if a difference of rows that occurs brings
-// their starts closer than a row is wide.
-bool grids_overlap(const Rows& a, const Rows& b) {
-  const auto pitch = static_cast<std::int64_t>(a.pitch), slice = static_cast<std::int64_t>(a.slice);
-  const auto height = static_cast<std::int64_t>(a.height),
-             depth = static_cast<std::int64_t>(a.depth);
-  const auto apart = static_cast<std::int64_t>(a.address - b.address);
-  const std::int64_t nearest = floor_divide(-apart, pitch);
-  for (const std::int64_t rows : {nearest, nearest + 1}) {
-    const std::int64_t gap = apart + rows * pitch;
-    if (static_cast<std::uint64_t>(gap < 0 ? -gap : gap) >= a.width) continue;
-    const std::int64_t slices = floor_divide(rows, slice);
-    for (const std::int64_t z : {slices, slices + 1}) {
-      const std::int64_t y = rows - z * slice;
-      if (std::max(z, -z) < depth && std::max(y, -y) < height) return true;
-    }
-  }
-  return false;
-}
-
-bool lists_overlap(const Rows& a, const Rows& b) {
-  for (std::uint64_t i = 0, j = 0; i < a.height && j < b.height;) {
-    const std::uint64_t at = a.address + i * a.pitch, other = b.address + j * b.pitch;
-    if (ranges_overlap(at, other, a.width)) return true;
-    ++(at < other ? i : j);
-  }
-  return false;
-}
-
-bool overlap(const Rows& a, const Rows& b) {
-  if (!is_sane(a) || !is_sane(b)) return false;
-  if (a.count() == 1) return ranges_overlap(a.address, b.address, a.width);
-  if (a.pitch == 0 || b.pitch == 0) return false;
-  if (a.pitch == b.pitch && (a.depth == 1 || a.slice == b.slice)) return grids_overlap(a, b);
-  return a.depth == 1 && a.height <= kMostRows && lists_overlap(a, b);
 }
 
 class CopyOverlap : public Detector {
