@@ -11,6 +11,7 @@
 #include "analyzer/analysis/timeline/timeline.h"
 #include "analyzer/coalescing/memory_access.h"
 #include "analyzer/detectors/policy.h"
+#include "analyzer/device_code/kernel_pointers.h"
 #include "analyzer/model/process.h"
 #include "analyzer/trace_reader/object_files.h"
 
@@ -24,6 +25,7 @@ struct AnalysisOptions {
   std::uint64_t coalescing_floor = MemoryAccess::kDefaultFloor; // bytes
   FindCode find_code = {};     // of kernels that were measured; none: only offsets are known
   FindStatic find_static = {}; // none: variables have no names
+  FindPointerUses find_pointer_uses = {}; // none: what kernels do with memory is unknown
   HistorySize history = {};
   TimelineSize timeline = {};
   TimeSpan span = {}; // of the details that history, timeline and sink have

@@ -37,6 +37,7 @@ EndOfTrace ProcessModel::end() {
           .lost_records = lost_so_far(),
           .device_contexts = device_heaps_.conclude(),
           .memory_access = memory_access_,
+          .find_pointer_uses = options_.find_pointer_uses,
           .releases_lost_from = stream_.stats().total.releases_lost_from};
 }
 

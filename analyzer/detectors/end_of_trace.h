@@ -9,6 +9,7 @@
 #include <string>
 
 #include "analyzer/coalescing/memory_access.h"
+#include "analyzer/device_code/kernel_pointers.h"
 #include "analyzer/device_heap/device_heaps.h"
 #include "analyzer/model/event.h"
 #include "analyzer/model/process.h"
@@ -30,6 +31,8 @@ struct EndOfTrace {
   const DeviceContexts& device_contexts;
   const MemoryAccess& memory_access; // of --coalescing, joined with the kernels' code
   std::optional<HostCrash> crash = {};
+  // What kernels do with their pointers, by their names as linked; empty: nothing is known
+  FindPointerUses find_pointer_uses = {};
   // From this order on releases may be among lost_records; 0: none is, as far as the trace says
   std::uint64_t releases_lost_from;
 };

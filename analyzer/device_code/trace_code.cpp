@@ -38,16 +38,6 @@ std::vector<WantedFunction> measured_functions(const TraceDir& trace) {
   return wanted;
 }
 
-std::vector<fs::path> images_of(const fs::path& trace) {
-  std::vector<fs::path> images;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(trace, error)) {
-    if (entry.path().filename().string().starts_with("image-")) images.push_back(entry.path());
-  }
-  std::ranges::sort(images);
-  return images;
-}
-
 } // namespace
 
 const FunctionCode* TraceCode::find(std::string_view name, std::span<const std::uint32_t> offsets,

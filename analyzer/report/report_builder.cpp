@@ -11,6 +11,7 @@
 
 #include "analyzer/analysis/owners.h"
 #include "analyzer/base/glob.h"
+#include "analyzer/device_code/kernel_pointers.h"
 #include "analyzer/device_code/malloc_scan.h"
 #include "analyzer/device_code/static_variables.h"
 #include "analyzer/device_code/trace_code.h"
@@ -177,10 +178,8 @@ void note_unlogged_malloc(const Analysis& analysis, const fs::path& trace, Deadl
     if (device_malloc_in(fs::path(module.path), deadline) == DeviceMalloc::kCalled)
       note(module.path);
   }
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(trace, error)) {
-    if (!entry.path().filename().string().starts_with("image-")) continue;
-    if (device_malloc_in_image(entry.path(), deadline) != DeviceMalloc::kCalled) continue;
+  for (const fs::path& image : images_of(trace)) {
+    if (device_malloc_in_image(image, deadline) != DeviceMalloc::kCalled) continue;
     return note("code that was loaded from memory");
   }
 }
@@ -292,6 +291,9 @@ Report build_report(const std::vector<TraceDir>& traces, const ReportOptions& op
     if (options.symbols) {
       analysis.find_code = std::bind_front(&TraceCode::find, &code);
       analysis.find_static = std::bind_front(&StaticVariables::find, &variables);
+      analysis.find_pointer_uses = [&trace](std::span<const std::string> kernels) {
+        return pointer_uses_of_kernels(trace, kernels);
+      };
     }
     Analysis& analyzed = analyses.emplace_back(analyze(trace, analysis));
     std::ranges::copy(code.not_checked(), std::back_inserter(analyzed.not_checked));

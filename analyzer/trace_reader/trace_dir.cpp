@@ -270,6 +270,16 @@ void find_logs(TraceDir& dir) {
 
 } // namespace
 
+std::vector<fs::path> images_of(const fs::path& trace) {
+  std::vector<fs::path> images;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(trace, error)) {
+    if (entry.path().filename().string().starts_with("image-")) images.push_back(entry.path());
+  }
+  std::ranges::sort(images);
+  return images;
+}
+
 bool is_trace(const fs::path& path) { return is_file_in_folder(path / "info"); }
 
 TraceHead read_head(const fs::path& trace) {

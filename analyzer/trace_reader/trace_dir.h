@@ -84,6 +84,9 @@ TraceHead read_head(const std::filesystem::path& trace);
 Expected<TraceDir> open_trace(TraceHead head);
 Expected<TraceDir> open_trace(const std::filesystem::path& path);
 
+// Code that the program gave the driver from memory, as files of the trace, sorted by name.
+std::vector<std::filesystem::path> images_of(const std::filesystem::path& trace);
+
 // True if the path holds what looks like one trace; no file is read.
 bool is_trace(const std::filesystem::path& path);
 

@@ -82,6 +82,7 @@ static void fault(const cudaStream_t* streams, size_t bytes, int count, bool fre
   CHECK(cudaMalloc(&holder, sizeof *holder)); // @holder
   const Holder held{values};
   CHECK(cudaMemcpy(holder, &held, sizeof held, cudaMemcpyHostToDevice));
+  CHECK(cudaDeviceSynchronize()); // a copy from pageable memory may go on behind its call
   run_fill(values, 1, streams[1]);
   CHECK(cudaStreamSynchronize(streams[1]));
   if (freed)

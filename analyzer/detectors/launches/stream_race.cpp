@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// stream-race: two pieces of work on different streams use the same memory, one of them writes it,
+// and nothing orders them. What is ordered is StreamClock's answer; which bytes meet is that of
+// StreamRaces. Asleep until the program makes a stream.
+//
+// Never a guess, as in stream_order.cpp: behind a call of which it is not known how it orders,
+// nothing is found but listed as not checked, and lost records may have ordered everything. A
+// kernel that was given memory of the host may signal the host there how far its stream is. Memory
+// that was used in stream order before its allocation is stream-order's finding alone. Sources:
+// CUDA programming guide on streams, cuda.h on the calls.
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/base/text_format.h"
+#include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/rows_overlap.h"
+#include "analyzer/detectors/shared/stream_clock.h"
+#include "analyzer/detectors/shared/stream_races.h"
+#include "analyzer/detectors/shared/work_order.h"
+
+namespace gmt {
+namespace {
+
+using Kind = EventKind;
+using trace::MemoryKind;
+using Point = StreamClock::Point;
+
+constexpr Wants kWatching = WorkOrder::kAwake | wants(Kind::kAlloc);
+constexpr std::uint32_t kPointerBytes = 8;
+// Of a block: the oldest is forgotten, since newer work is more seldom ordered.
+constexpr std::size_t kMostUses = 32;
+
+// Where each byte has one address, which all calls use.
+bool is_compared(MemoryKind memory_kind) {
+  switch (memory_kind) {
+  case MemoryKind::kDevice:
+  case MemoryKind::kPitched:
+  case MemoryKind::kManaged:
+  case MemoryKind::kStreamOrdered:
+  case MemoryKind::kPinned:
+  case MemoryKind::kRegistered:
+  case MemoryKind::kModuleGlobal:
+  case MemoryKind::kManagedVariable:
+  case MemoryKind::kVmmMapping: return true;
+  default: return false;
+  }
+}
+
+bool is_seen_by_host(MemoryKind memory_kind) {
+  return memory_kind == MemoryKind::kPinned || memory_kind == MemoryKind::kRegistered ||
+         memory_kind == MemoryKind::kManaged || memory_kind == MemoryKind::kManagedVariable;
+}
+
+class StreamRace : public Detector {
+public:
+  explicit StreamRace(const ProcessFacts& facts)
+      : facts_(facts), order_(facts, WorkOrder::PageableCopies::kMayGoOn) {}
+
+  void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
+    if (is_new_stream(e)) watch(kWatching);
+    if (e.kind == Kind::kAlloc) return on_alloc(e, heap);
+    if (order_.follow(e, heap, is_awake())) return;
+    if (e.kind == Kind::kFree) return on_free(e, heap);
+    if (const std::optional<Point> now = order_.start(e, heap)) on_work(e, *now, heap);
+  }
+
+  void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
+    if (clock_.is_full()) {
+      findings.not_checked(
+        {"stream-race", cat({"the program had more than ", format_count(StreamClock::kMaxStreams),
+                             " streams at a time: later calls were not checked"})});
+    }
+    if (unsure_ != 0) {
+      findings.not_checked(
+        {"stream-race",
+         cat({facts_.api_name(unsure_because_of_),
+              " was called, and how it orders work is not known: ", format_plural(unsure_, "pair"),
+              " of work around it may be ordered or not"})});
+    }
+    if (races_.empty()) return;
+    if (end.lost_records != 0) {
+      findings.not_checked(
+        {"stream-race", "records were lost, and any of them may have ordered the streams"});
+      return;
+    }
+    if (races_.left_out() != 0) {
+      findings.not_checked({"stream-race", cat({format_plural(races_.left_out(), "pair"),
+                                                " of work more than are compared"})});
+    }
+    races_.report(end.find_pointer_uses, findings);
+  }
+
+private:
+  struct Tracked {
+    std::uint64_t allocated = 0;       // order
+    std::optional<Point> allocated_at; // of stream-ordered memory
+    std::vector<MemoryWork> uses;
+  };
+
+  static bool is_new_stream(const Event& e) {
+    return e.kind == Kind::kLife && e.life().object == trace::ObjectClass::kStream &&
+           e.life().op == trace::LifeOp::kCreate;
+  }
+  bool is_awake() const { return wants() == kWatching; }
+
+  void on_alloc(const Event& e, const Heap& heap) {
+    if (heap.accesses().empty() || clock_.is_full()) return;
+    const Block& block = *heap.accesses().front().block;
+    if (block.memory_kind != MemoryKind::kStreamOrdered) return;
+    blocks_[block.address] = {block.allocated_at, clock_.work(e, block.stream, heap), {}};
+  }
+
+  void on_free(const Event& e, const Heap& heap) {
+    const std::span<const Access> accesses = heap.accesses();
+    const Block* block = accesses.empty() ? nullptr : accesses.front().block;
+    if (block != nullptr) blocks_.erase(block->address);
+    const trace::FreeFunction function = e.free().function;
+    if (function == trace::FreeFunction::kMemFreeAsync) {
+      const std::uint64_t stream = e.free().stream;
+      if (!heap.is_capturing(e, stream)) clock_.work(e, stream, heap);
+    } else if (block == nullptr || block->memory_kind != MemoryKind::kStreamOrdered) {
+      order_.on_release(e);
+    }
+  }
+
+  void on_work(const Event& e, Point now, const Heap& heap) {
+    bool signals_host = false;
+    for (const Access& access : heap.accesses()) {
+      const Block& block = *access.block;
+      signals_host |= e.kind == Kind::kLaunch && is_seen_by_host(block.memory_kind);
+      if (!is_compared(block.memory_kind)) continue;
+      if (const std::optional<MemoryWork> work = work_of(e, now, access, heap)) use(*work, block);
+    }
+    order_.end(e, now, heap);
+    if (signals_host) clock_.host_waits(now);
+  }
+
+  std::optional<MemoryWork> work_of(const Event& e, Point now, const Access& access,
+                                    const Heap& heap) const {
+    MemoryWork work{.work = now,
+                    .stack = e.stack,
+                    .api = e.via != trace::kNoApi ? e.via : e.api,
+                    .rows = {.address = access.address}};
+    if (access.kind == Access::Kind::kArgument) {
+      const Kernel* kernel = facts_.kernel(e.launch().function);
+      if (kernel == nullptr || access.parameter >= kernel->parameters.size() ||
+          kernel->parameters[access.parameter].bytes != kPointerBytes)
+        return {};
+      work.function = e.launch().function;
+      work.parameter = access.parameter;
+      return work;
+    }
+    if (access.kind != Access::Kind::kRead && access.kind != Access::Kind::kWrite) return {};
+    work.writes = access.kind == Access::Kind::kWrite;
+    work.rows = rows_of(e, work.writes ? Verdict::Side::kDestination : Verdict::Side::kSource);
+    work.may_outlast_call = e.kind == Kind::kCopy && is_copy_from_pageable(e, heap);
+    return work;
+  }
+
+  void use(const MemoryWork& newest, const Block& block) {
+    Tracked& tracked = blocks_[block.address];
+    if (tracked.allocated != block.allocated_at) tracked = {block.allocated_at, {}, {}};
+    if (tracked.allocated_at && !clock_.is_ordered(*tracked.allocated_at, newest.work)) return;
+    for (const MemoryWork& earlier : tracked.uses) {
+      if (may_race(earlier, newest) && !clock_.is_ordered(earlier.work, newest.work))
+        found(earlier, newest, block);
+    }
+    remember(newest, tracked.uses);
+  }
+
+  // Whether they may meet, one of them writing: what kernels do is known at the end.
+  static bool may_race(const MemoryWork& earlier, const MemoryWork& later) {
+    if (earlier.work.stream == later.work.stream) return false;
+    if (!earlier.is_kernel() && !later.is_kernel())
+      return (earlier.writes || later.writes) && overlap(earlier.rows, later.rows);
+    if (earlier.is_kernel() && later.is_kernel()) return earlier.rows.address == later.rows.address;
+    const MemoryWork& kernel = earlier.is_kernel() ? earlier : later;
+    const MemoryWork& call = earlier.is_kernel() ? later : earlier;
+    return call.rows.address <= kernel.rows.address;
+  }
+
+  // What is the same work as before, on the same stream, stands for it.
+  static void remember(const MemoryWork& newest, std::vector<MemoryWork>& uses) {
+    const auto same = std::ranges::find_if(uses, [&](const MemoryWork& use) {
+      return use.work.stream == newest.work.stream && use.function == newest.function &&
+             use.parameter == newest.parameter && use.rows.address == newest.rows.address &&
+             use.rows.width == newest.rows.width && use.rows.count() == newest.rows.count() &&
+             use.writes == newest.writes;
+    });
+    if (same != uses.end()) uses.erase(same);
+    else if (uses.size() == kMostUses) uses.erase(uses.begin());
+    uses.push_back(newest);
+  }
+
+  void found(const MemoryWork& earlier, const MemoryWork& later, const Block& block) {
+    if (order_.is_known_since(earlier.work.order)) return races_.add(earlier, later, block);
+    ++unsure_; // it may be what orders the two
+    unsure_because_of_ = order_.last_unknown();
+  }
+
+  const ProcessFacts& facts_;
+  WorkOrder order_;
+  StreamClock& clock_ = order_.clock();
+  StreamRaces races_{facts_, clock_};
+  std::uint64_t unsure_ = 0;
+  std::uint16_t unsure_because_of_ = trace::kNoApi;
+  std::unordered_map<std::uint64_t, Tracked> blocks_; // alive, by address
+};
+
+const DetectorRegistration kStreamRace{{
+  .id = "stream-race",
+  .severity = Severity::kError,
+  .title = "work on two streams uses the same memory, and nothing orders it",
+  .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
+    return std::make_unique<StreamRace>(facts);
+  },
+  .wants = WorkOrder::kAsleep,
+}};
+
+} // namespace
+} // namespace gmt
