@@ -45,7 +45,7 @@ ProcessReport describe(const TraceDir& trace) {
 }
 
 // Several that follow the memory of one heap.
-class Watches final : public MemoryWatch {
+class MemoryWatchList final : public MemoryWatch {
 public:
   void add(MemoryWatch& watch) { all_.push_back(&watch); }
   void on_change(const MemoryChange& change) override {
@@ -95,7 +95,7 @@ private:
   std::uint64_t left_out_ = 0; // calls
   std::optional<HistoryRecorder> history_;
   std::optional<TimelineRecorder> timeline_;
-  Watches watches_;
+  MemoryWatchList watches_;
 };
 
 void TraceAnalysis::replay() {

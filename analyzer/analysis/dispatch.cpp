@@ -9,9 +9,9 @@ namespace gmt {
 namespace {
 
 // Passes findings on, and marks the event as claimed when a detector says so.
-class OfOneEvent final : public Findings {
+class ClaimRecorder final : public Findings {
 public:
-  explicit OfOneEvent(Findings& findings) : findings_(findings) {}
+  explicit ClaimRecorder(Findings& findings) : findings_(findings) {}
 
   void add(Finding finding) override { findings_.add(std::move(finding)); }
   void not_checked(NotChecked what) override { findings_.not_checked(std::move(what)); }
@@ -47,7 +47,7 @@ void Dispatch::on_refused_or_flagged(const Event& e, std::span<const Verdict> ve
   Wants happened = wants(e.kind);
   if (e.result != 0) happened |= kWantsFailures;
   if (is_mistake) happened |= kWantsMistakes;
-  OfOneEvent of_event(findings);
+  ClaimRecorder of_event(findings);
   for (const auto& detector : detectors_) {
     if ((detector->wants() & happened) != 0) detector->on_event(e, verdicts, heap, of_event);
   }

@@ -207,7 +207,7 @@ void add_findings(std::vector<Finding> findings, std::size_t process, const Repo
       ++report.other_kinds;
       continue;
     }
-    ReportedFinding reported = finished(std::move(finding));
+    ReportedFinding reported = reported_finding(std::move(finding));
     reported.process = process;
     sources.add_lines(reported);
     if (suppressions.suppress(reported)) {
@@ -225,7 +225,7 @@ void add_findings(std::vector<Finding> findings, std::size_t process, const Repo
 
 } // namespace
 
-ReportedFinding finished(Finding finding) {
+ReportedFinding reported_finding(Finding finding) {
   apply_owner_rules(finding); // sees whole stacks: an owner may be what trim_frames() cuts away
   const CallNames names = name_runtime_calls(finding);
   for (FindingStack& stack : finding.stacks) {

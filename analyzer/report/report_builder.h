@@ -32,7 +32,7 @@ struct ReportOptions {
 Report build_report(const std::vector<TraceDir>& traces, const ReportOptions& options);
 
 // A finding whose stacks have their whole frames: its owner, its words, and frames cut.
-ReportedFinding finished(Finding finding);
+ReportedFinding reported_finding(Finding finding);
 void sort_findings(std::vector<ReportedFinding>& findings); // in the order of a report
 
 // The part behind the analysis. `traces` are the directories the analyses came from, in the same

@@ -50,12 +50,12 @@ void join_swapped_races(std::vector<Reported>& reports) {
 
 ReportSink& LaunchReports::of_worker(std::size_t worker) {
   while (workers_.size() <= worker)
-    workers_.push_back(std::make_unique<Reports>(program_, launch_, mail_, workers_.empty()));
+    workers_.push_back(std::make_unique<Reports>(program_, launch_, queue_, workers_.empty()));
   return *workers_[worker];
 }
 
 void LaunchReports::finish(std::uint64_t last) {
-  mail_.deliver();
+  queue_.deliver();
   struct Merged {
     const Reports::Entry* earliest = nullptr;
     std::uint64_t times = 0;

@@ -5,7 +5,7 @@
 // the blocks before are known to be done.
 #pragma once
 
-#include "simulated_cuda/executor/checks/mail.h"
+#include "simulated_cuda/executor/checks/delivery_queue.h"
 #include "simulated_cuda/executor/executor.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
 
@@ -41,9 +41,9 @@ public:
     auto operator<=>(const Key&) const = default;
   };
 
-  // `delivers`: this worker's thread is the one that delivers the mail.
-  Reports(const Program& program, const Launch& launch, Mail& mail, bool delivers)
-      : program_(program), launch_(launch), mail_(mail), delivers_(delivers) {}
+  // `delivers`: this worker's thread is the one that delivers the queue.
+  Reports(const Program& program, const Launch& launch, DeliveryQueue& queue, bool delivers)
+      : program_(program), launch_(launch), queue_(queue), delivers_(delivers) {}
 
   Location location(const AccessFacts& facts) const override;
   void refused(const AccessFacts& facts, ByteState state) override;
@@ -54,9 +54,9 @@ public:
   void never_meet(const AccessFacts& facts, const OtherThread& other, bool whole_block) override;
   void ends(const AccessFacts& facts, ReportKind kind, std::uint32_t error,
             const std::string& message) override;
-  void heap_event(HeapEvent event) override { mail_.add(std::move(event)); }
-  void print(std::string text) override { mail_.add(std::move(text)); }
-  void pause_if_full() override { mail_.pause_if_full(delivers_); }
+  void heap_event(HeapEvent event) override { queue_.add(std::move(event)); }
+  void print(std::string text) override { queue_.add(std::move(text)); }
+  void pause_if_full() override { queue_.pause_if_full(delivers_); }
   void settle(std::uint64_t block) override;
 
   const std::map<Key, Entry>& entries() const { return entries_; }
@@ -71,7 +71,7 @@ private:
 
   const Program& program_;
   const Launch& launch_;
-  Mail& mail_;
+  DeliveryQueue& queue_;
   const bool delivers_;
   std::uint64_t order_ = 0;
   std::map<Key, Entry> entries_;

@@ -37,24 +37,24 @@ bool takes_bytes(const ptx::Operand& mask) {
   return true;
 }
 
-Made made_by(const ptx::Body& body, const ptx::Instruction& instruction) {
+Derivation derivation_by(const ptx::Body& body, const ptx::Instruction& instruction) {
   static constexpr std::string_view kOfBits[] = {"and", "xor", "not", "shl", "shr"};
   const ptx::Mnemonic& mnemonic = body.mnemonic(instruction);
-  if (only_moves(mnemonic)) return Made::kMoved;
-  if (!is_one_of(kOfBits, mnemonic.opcode)) return Made::kComputed;
-  if (instruction.operand_count < 3) return Made::kOfBits;
+  if (only_moves(mnemonic)) return Derivation::kMoved;
+  if (!is_one_of(kOfBits, mnemonic.opcode)) return Derivation::kComputed;
+  if (instruction.operand_count < 3) return Derivation::kOfBits;
   const ptx::Operand& last = body.operand(instruction, 2);
-  if (mnemonic.opcode == "and" && takes_bytes(last)) return Made::kMoved;
+  if (mnemonic.opcode == "and" && takes_bytes(last)) return Derivation::kMoved;
   const bool is_shift = mnemonic.opcode == "shl" || mnemonic.opcode == "shr";
   const bool by_bits = last.kind == ptx::OperandKind::kImmediate && last.bits % 8 != 0;
-  return is_shift && !by_bits ? Made::kMoved : Made::kOfBits;
+  return is_shift && !by_bits ? Derivation::kMoved : Derivation::kOfBits;
 }
 
 // True if something is new.
-bool mark(const ptx::Body& body, const ptx::Operand& operand, Made how,
-          std::vector<Made>* registers) {
+bool mark(const ptx::Body& body, const ptx::Operand& operand, Derivation how,
+          std::vector<Derivation>* registers) {
   if (operand.kind == ptx::OperandKind::kRegister) {
-    Made& known = (*registers)[operand.id];
+    Derivation& known = (*registers)[operand.id];
     const bool is_new = known < how;
     known = std::max(known, how);
     return is_new;
@@ -83,30 +83,31 @@ std::vector<bool> gathered_registers(const ptx::Body& body) {
 
 } // namespace
 
-Made made(const ptx::Body& body, const ptx::Operand& operand, const std::vector<Made>& registers) {
+Derivation derivation_of(const ptx::Body& body, const ptx::Operand& operand,
+                         const std::vector<Derivation>& registers) {
   if (operand.kind == ptx::OperandKind::kRegister) return registers[operand.id];
-  Made most = Made::kMoved;
+  Derivation most = Derivation::kMoved;
   if (operand.kind != ptx::OperandKind::kVector) return most; // an address is not moved
   for (std::uint32_t i = 0; i < operand.count; ++i)
-    most = std::max(most, made(body, body.parts(operand)[i], registers));
+    most = std::max(most, derivation_of(body, body.parts(operand)[i], registers));
   return most;
 }
 
-std::vector<Made> computed_registers(const ptx::Body& body) {
+std::vector<Derivation> derivations_of_registers(const ptx::Body& body) {
   const std::vector<bool> gathered = gathered_registers(body);
-  std::vector<Made> registers(body.registers.size());
+  std::vector<Derivation> registers(body.registers.size());
   for (bool is_new = true; is_new;) {
     is_new = false;
     for (const ptx::Instruction& instruction : body.instructions) {
       if (instruction.operand_count < 2) continue;
-      Made most = Made::kMoved;
+      Derivation most = Derivation::kMoved;
       for (std::uint32_t i = 1; i < instruction.operand_count; ++i)
-        most = std::max(most, made(body, body.operand(instruction, i), registers));
-      most = std::max(most, made_by(body, instruction));
+        most = std::max(most, derivation_of(body, body.operand(instruction, i), registers));
+      most = std::max(most, derivation_by(body, instruction));
       const ptx::Operand& result = body.operand(instruction, 0);
       const bool is_gathered = result.kind == ptx::OperandKind::kRegister && gathered[result.id];
-      if (most == Made::kOfBits && is_gathered) continue; // as an "or" puts values together
-      if (most != Made::kMoved) is_new |= mark(body, result, most, &registers);
+      if (most == Derivation::kOfBits && is_gathered) continue; // as an "or" puts values together
+      if (most != Derivation::kMoved) is_new |= mark(body, result, most, &registers);
     }
   }
   return registers;

@@ -13,10 +13,11 @@
 namespace gmt::executor {
 
 // For each of Body::registers.
-enum class Made : std::uint8_t { kMoved, kOfBits, kComputed };
-std::vector<Made> computed_registers(const ptx::Body& body);
+enum class Derivation : std::uint8_t { kMoved, kOfBits, kComputed };
+std::vector<Derivation> derivations_of_registers(const ptx::Body& body);
 
-// How the parts of the operand were made: the most that is true of one.
-Made made(const ptx::Body& body, const ptx::Operand& operand, const std::vector<Made>& registers);
+// How the parts of the operand were derived: the most that is true of one.
+Derivation derivation_of(const ptx::Body& body, const ptx::Operand& operand,
+                         const std::vector<Derivation>& registers);
 
 } // namespace gmt::executor

@@ -28,7 +28,7 @@ public:
     const std::vector<Instruction> old = std::move(code_.instructions);
     code_.instructions.clear();
     std::vector<TrackedPosition>& positions = code_.tracked_positions;
-    computed_ = computed_registers(*code_.body);
+    computed_ = derivations_of_registers(*code_.body);
     Instruction& enter = emit("track.enter", old.front(), 0);
     enter.guard = kNoOperand;
     enter.r[0] = registers_;
@@ -166,7 +166,7 @@ private:
   Program& program_;
   Code& code_;
   std::uint32_t zero_, registers_;
-  std::vector<Made> computed_; // see computed.h
+  std::vector<Derivation> computed_; // see computed.h
 };
 
 // A result that the host may see. What was only moved takes its state along.
@@ -175,7 +175,8 @@ void Tracker::check_output(const Instruction& in, const Shape& shape) {
   if (!is_global || in.source == ptx::kNone) return;
   const ptx::Instruction& syntax = program_.source_of(code_, in);
   if (syntax.operand_count < 2) return;
-  if (made(*code_.body, code_.body->operand(syntax, 1), computed_) == Made::kMoved) return;
+  if (derivation_of(*code_.body, code_.body->operand(syntax, 1), computed_) == Derivation::kMoved)
+    return;
   for (std::uint32_t i = 0; i < shape.count; ++i)
     check(in, in.r[i], width_of_bits(8 * shape.element));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See mail.h. A worker that pauses goes on after a while even without a delivery, as when the
-// launch is over.
-#include "simulated_cuda/executor/checks/mail.h"
+// See delivery_queue.h. A worker that pauses goes on after a while even without a delivery, as when
+// the launch is over.
+#include "simulated_cuda/executor/checks/delivery_queue.h"
 
 #include <chrono>
 #include <utility>
@@ -14,16 +14,16 @@ constexpr std::chrono::milliseconds kLongestPause{100};
 
 } // namespace
 
-void Mail::add(HeapEvent event) { add_item(std::move(event)); }
-void Mail::add(std::string text) { add_item(std::move(text)); }
+void DeliveryQueue::add(HeapEvent event) { add_item(std::move(event)); }
+void DeliveryQueue::add(std::string text) { add_item(std::move(text)); }
 
-void Mail::add_item(Item item) {
+void DeliveryQueue::add_item(Item item) {
   const std::lock_guard lock(mutex_);
   items_.push_back(std::move(item));
   has_items_.store(true, std::memory_order_relaxed);
 }
 
-void Mail::deliver() {
+void DeliveryQueue::deliver() {
   if (!has_items_.load(std::memory_order_relaxed)) return;
   std::vector<Item> items;
   {
@@ -38,7 +38,7 @@ void Mail::deliver() {
   }
 }
 
-void Mail::pause_if_full(bool delivers) {
+void DeliveryQueue::pause_if_full(bool delivers) {
   if (!has_items_.load(std::memory_order_relaxed)) return;
   std::unique_lock lock(mutex_);
   if (items_.size() < kFull) return;

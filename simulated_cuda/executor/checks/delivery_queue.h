@@ -14,9 +14,9 @@
 
 namespace gmt::executor {
 
-class Mail {
+class DeliveryQueue {
 public:
-  explicit Mail(Observer& observer) : observer_(observer) {}
+  explicit DeliveryQueue(Observer& observer) : observer_(observer) {}
 
   void add(HeapEvent event);
   void add(std::string text);
