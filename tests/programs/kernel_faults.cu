@@ -12,7 +12,7 @@
 // expect: error kernel-use-after-free count=32 message="at the beginning of memory that was already freed" stacks="accessed here"@fill:LINE(fill),"launched here"@after_the_free:LINE(after),"freed here"@after_the_free:LINE(freed),"allocated here"@after_the_free:LINE(kept)
 // run: race
 // device: simulated
-// expect: error shared-race message="without a barrier behind a store" stacks="accessed here"@reverse:LINE(other),"first accessed here"@reverse:LINE(own),"launched here"@reversed:LINE(raced)
+// expect: error shared-race message="without a barrier behind a load" stacks="accessed here"@reverse:LINE(own),"first accessed here"@reverse:LINE(other),"launched here"@reversed:LINE(raced)
 // run: unwritten
 // device: simulated
 // expect: warning kernel-uninitialized-read count=32 message="that nothing wrote" stacks="accessed here"@twice:LINE(twice),"used here"@twice:LINE(twice),"launched here"@unwritten:LINE(reads),"allocated here"@unwritten:LINE(unwritten)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checks of one lane's access: which space it is in, whether its bytes are alive and aligned,
-// whether they are initialised, and in shared memory whether it races.
+// and whether they are initialised.
 #include "simulated_cuda/executor/machine/access.h"
 
 #include "simulated_cuda/executor/machine/device_bytes.h"
@@ -175,7 +175,7 @@ const Instruction* load_by_lane(Warp& w, const Instruction* in, Space space,
     std::byte value[64] = {};
     std::uint64_t missing = 0;
     if (from.host != nullptr) {
-      if (from.space == Space::kShared && in->extra == 0)
+      if (from.space == Space::kShared)
         check_race(w, in, lane, from.offset, all, Access::kLoad, nullptr);
       if (from.is_device) load_device(value, from.host, all);
       else std::memcpy(value, from.host, all);
@@ -206,16 +206,25 @@ void store_by_lane(Warp& w, const Instruction* in, Space space, const std::uint6
     std::byte value[64];
     for (std::uint32_t i = 0; i < count; ++i)
       std::memcpy(value + i * bytes, register_at(w, in->r[i]) + std::size_t{lane} * bytes, bytes);
-    if (to.space == Space::kShared && in->extra == 0)
-      check_race(w, in, lane, to.offset, all, Access::kStore, value);
+    if (to.space == Space::kShared) check_race(w, in, lane, to.offset, all, Access::kStore, value);
     if (to.is_device) store_device(to.host, value, all);
     else std::memcpy(to.host, value, all);
     if (to.shadow != nullptr) set_initialized(to.shadow, to.first, all, ~std::uint64_t{0});
   }
 }
 
-// Null: refused. What is not initialised is reported, and counts as initialised afterwards.
+// What is not initialised is reported, and counts as initialised afterwards.
 std::byte* atomic_target(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
+                         std::uint64_t address, std::uint32_t bytes, bool has_result) {
+  std::byte* host = object_target(w, in, lane, space, address, bytes, has_result);
+  if (host != nullptr && resolve(space, &address) == Space::kShared) {
+    check_race(w, in, lane, address, bytes, has_result ? Access::kAtomic : Access::kReduction,
+               nullptr);
+  }
+  return host;
+}
+
+std::byte* object_target(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
                          std::uint64_t address, std::uint32_t bytes, bool has_result) {
   const Access access = has_result ? Access::kAtomic : Access::kReduction;
   const Translation to = translate(w, in, lane, space, address, bytes, access);
@@ -231,109 +240,6 @@ std::byte* atomic_target(Warp& w, const Instruction* in, std::uint32_t lane, Spa
   }
   set_initialized(to.shadow, to.first, bytes, all);
   return to.host;
-}
-
-namespace {
-
-// One look at an entry of the table of races.
-struct RaceEntry {
-  std::uint64_t& entry;
-  const Block& block;
-  const Warp& w;
-  std::uint32_t thread;
-  std::uint32_t store = static_cast<std::uint32_t>(entry);
-  std::uint32_t load = static_cast<std::uint32_t>(entry >> 32);
-
-  static std::uint32_t who(std::uint32_t half) { return half & race::kThreadMask; }
-  static std::uint32_t warp_of(std::uint32_t half) {
-    return who(half) >= race::kWarpReaders ? who(half) - race::kWarpReaders : who(half) / kLanes;
-  }
-  bool is_recent(std::uint32_t half) const {
-    return half >> race::kThreadBits >= block.last_barrier;
-  }
-  bool conflicts(std::uint32_t half) const {
-    if (!is_recent(half) || who(half) == thread) return false;
-    return warp_of(half) != w.id || half >> race::kThreadBits >= w.last_sync;
-  }
-  bool may_be_own_load() const { // of several readers it is not known
-    const bool several = who(load) >= race::kWarpReaders;
-    const bool in_warp = who(load) == race::kManyReaders || warp_of(load) == w.id;
-    return is_recent(load) && (several ? in_warp : who(load) == thread);
-  }
-  std::uint32_t mine() const { return thread | block.clock << race::kThreadBits; }
-
-  void note_store() { entry = (entry & 0xffffffff00000000ull) | mine(); }
-  void note_load() {
-    std::uint32_t reader = mine();
-    if (is_recent(load) && who(load) != thread) {
-      reader = (warp_of(load) == w.id ? race::kWarpReaders + w.id : race::kManyReaders) |
-               block.clock << race::kThreadBits;
-    }
-    entry = (entry & 0xffffffffull) | std::uint64_t{reader} << 32;
-  }
-};
-
-// A thread may read what it has stored itself, if all others have stored the same.
-bool read_own_value(const RaceEntry& at) {
-  const auto& known = at.w.worker->same_values;
-  const auto found = known.find(&at.entry);
-  return found != known.end() && found->second.entry == at.store &&
-         (found->second.warps >> at.w.id & 1) != 0;
-}
-// Before the store. `is_equal`: the value is there already. `by_all` threads of the warp.
-void note_value(const RaceEntry& at, bool is_equal, bool by_all) {
-  SameValue& same = at.w.worker->same_values[&at.entry];
-  const bool is_first = !at.is_recent(at.store);
-  std::uint32_t warps = same.entry == at.store && !is_first && is_equal ? same.warps : 0;
-  if (by_all && (is_first || is_equal)) warps |= 1u << at.w.id;
-  same = {at.mine(), warps};
-}
-
-} // namespace
-
-// What the fast paths passed on: exactly who raced with whom. Equal values do not race, since
-// flags are set so on purpose.
-void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_t offset,
-                std::uint32_t bytes, Access access, const std::byte* value) {
-  Block& block = *w.block;
-  if (block.races == nullptr) return;
-  // Functions of the system order their own accesses there by atomics
-  const std::uint32_t reserved = w.grid->program->reserved_shared;
-  if (reserved != kNoOperand && offset - reserved < kReservedSharedBytes) return;
-  const bool is_store = access == Access::kStore;
-  const bool is_equal = is_store && std::memcmp(block.shared + offset, value, bytes) == 0;
-  const std::uint64_t end = (offset + bytes - 1) >> block.race_shift;
-  for (std::uint64_t i = offset >> block.race_shift; i <= end; ++i) {
-    RaceEntry at{block.races[i], block, w, w.id * kLanes + lane};
-    Access earlier = Access::kUnknown;
-    if (at.conflicts(at.store)) earlier = Access::kStore;
-    if (earlier == Access::kUnknown && is_store && at.conflicts(at.load)) earlier = Access::kLoad;
-    const bool is_harmless = is_store ? is_equal : read_own_value(at);
-    if (earlier != Access::kUnknown && !is_harmless) {
-      const std::uint32_t who = RaceEntry::who(earlier == Access::kStore ? at.store : at.load);
-      const Program& program = *w.grid->program;
-      OtherThread other;
-      other.access = earlier;
-      other.thread = who < race::kWarpReaders ? who : ~0u;
-      const std::uint32_t* sites = earlier == Access::kStore ? block.store_sites : block.load_sites;
-      other.in = &program.instruction(sites[i], &other.code);
-      if (is_store && at.may_be_own_load())
-        other.own_load = &program.instruction(block.load_sites[i], &other.own_code);
-      AccessFacts facts = facts_of(w, in, lane);
-      facts.access = access;
-      facts.bytes = bytes;
-      facts.space = Space::kShared;
-      facts.address = offset;
-      w.worker->checks->race(facts, other);
-    }
-    (is_store ? block.store_sites : block.load_sites)[i] = in->number;
-    if (!is_store) {
-      at.note_load();
-      continue;
-    }
-    note_value(at, is_equal, w.worker->stores_as_one);
-    at.note_store();
-  }
 }
 
 } // namespace gmt::executor

@@ -33,12 +33,14 @@ const Instruction* load_by_lane(Warp& w, const Instruction* in, Space space,
 void store_by_lane(Warp& w, const Instruction* in, Space space, const std::uint64_t* addresses,
                    std::uint32_t bytes, std::uint32_t count);
 
-// Where an atomic's bytes lie; null: it is refused.
+// Where an atomic's bytes lie; null: it is refused. Those of an mbarrier are in no race.
 std::byte* atomic_target(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
                          std::uint64_t address, std::uint32_t bytes, bool has_result);
+std::byte* object_target(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
+                         std::uint64_t address, std::uint32_t bytes, bool has_result);
 
-// Whether another thread of the block used the bytes with no barrier between; remembers the access.
-// `value` is what a store writes.
+// Whether another thread of the block used the bytes of shared memory and nothing orders the two;
+// remembers the access. `value` is what a store writes.
 void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_t offset,
                 std::uint32_t bytes, Access access, const std::byte* value);
 

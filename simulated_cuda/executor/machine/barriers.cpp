@@ -44,10 +44,21 @@ void write_result(Warp& w, const Instruction* in, const Frame* frame, std::uint3
   static_cast<void>(w);
 }
 
+// What lanes did that arrive and do not wait.
+void note_arrival(Warp& w, Barrier& barrier) {
+  Block& block = *w.block;
+  if (block.races == nullptr) return;
+  barrier.has_arrivals = true;
+  block.order.release(block, {&w, w.mask}, barrier.order);
+}
+
 } // namespace
 
-void Block::release(std::uint32_t which) {
+void Block::release(std::uint32_t which, const Ordering::Lanes& last) {
   Barrier& barrier = barriers[which];
+  std::vector<Ordering::Lanes> all;
+  std::uint32_t count = static_cast<std::uint32_t>(__builtin_popcount(last.mask));
+  if (last.mask != 0) all.push_back(last);
   for (const auto& warp : warps) {
     auto& waiting = warp->waiting;
     for (std::size_t i = 0; i < waiting.size();) {
@@ -57,20 +68,25 @@ void Block::release(std::uint32_t which) {
         continue;
       }
       write_result(*warp, fragment.at, fragment.frame, fragment.mask, barrier);
+      all.push_back({warp.get(), fragment.mask});
+      count += static_cast<std::uint32_t>(__builtin_popcount(fragment.mask));
       waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
       ++fragment.at;
       fragment.wait = Wait::kNone;
       warp->ready.push_back(fragment);
     }
   }
+  if (races != nullptr) {
+    if (count >= alive && !barrier.has_arrivals) barrier_of_all();
+    else order.meet(*this, all, barrier.order.row);
+  }
   barrier = Barrier{};
-  if (races != nullptr) barrier_of_all();
 }
 
 void Block::complete_barriers() {
   for (std::uint32_t i = 0; i < kBarriers; ++i) {
     const Barrier& barrier = barriers[i];
-    if (barrier.arrived != 0 && barrier.expected == 0 && barrier.arrived >= alive) release(i);
+    if (barrier.arrived != 0 && barrier.expected == 0 && barrier.arrived >= alive) release(i, {});
   }
 }
 
@@ -124,11 +140,12 @@ const Instruction* Warp::arrive_at_barrier(const Instruction* in) {
   const std::uint32_t wanted = barrier.expected != 0 ? barrier.expected : block->alive;
   if (barrier.arrived >= wanted) {
     write_result(*this, in, frame, mask, barrier);
-    block->release(which);
+    if (kind == kBarrierArrive) note_arrival(*this, barrier);
+    block->release(which, {this, kind == kBarrierArrive ? 0 : mask});
     return in + 1;
   }
   if (kind == kBarrierArrive) {
-    if (block->races != nullptr) block->barrier_of_all();
+    note_arrival(*this, barrier);
     return in + 1;
   }
   Fragment fragment = standing(in, Wait::kBarrier);

@@ -36,6 +36,8 @@ void Block::advance_clock() {
   clock = 1;
   last_barrier = 1;
   for (const auto& warp : warps) warp->last_sync = 0;
+  for (Barrier& barrier : barriers) std::ranges::fill(barrier.order.row, 0u);
+  order.reset();
 }
 
 void Block::prepare(Worker& runs) {
@@ -102,6 +104,7 @@ void Block::start(std::uint64_t which) {
     std::memcpy(shared_shadow, grid->shared_pattern.data(), grid->shared_pattern.size());
     std::memset(shared, 0, shared_bytes); // what an earlier block left must change nothing
     barrier_of_all();
+    order.start();
   }
   for (const auto& warp : warps) {
     const std::uint32_t left = threads - warp->id * kLanes;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A block of a grid while it runs, and the grid, which does not change meanwhile. Shared memory has
 // the same shadow as device memory and, for races, an entry for each granule: who wrote it last and
-// who read it, each with the clock of the block. The clock advances at each barrier of the block
-// and of a warp.
+// who read it, each with the clock of the block. ordering.h says which of them are ordered.
 #pragma once
 
 #include "simulated_cuda/executor/machine/memory.h"
+#include "simulated_cuda/executor/machine/ordering.h"
 #include "simulated_cuda/executor/machine/random.h"
 #include "simulated_cuda/executor/machine/warp.h"
 
@@ -36,6 +36,8 @@ struct Barrier {
   std::uint32_t expected = 0; // threads that it waits for; 0: all of the block
   std::uint32_t arrived = 0;
   std::uint32_t ones = 0, voters = 0; // of bar.red
+  bool has_arrivals = false;          // of threads that do not wait: `order` holds what they did
+  Ordering::Released order;
 };
 
 struct Block {
@@ -53,6 +55,7 @@ struct Block {
   std::uint32_t shared_bytes = 0; // that a kernel may address, dynamic memory included
   std::uint32_t race_shift = 2;
   std::uint32_t clock = 1, last_barrier = 1;
+  Ordering order;
   std::uint32_t threads = 0, alive = 0; // threads
   std::uint32_t gpu_error = 0;          // the first that would have stopped a GPU
   std::uint64_t faults = 0;             // accesses for which one would have
@@ -81,9 +84,11 @@ struct Block {
   void barrier_of_all() { // everything before is ordered before everything after
     advance_clock();
     last_barrier = clock;
+    order.barrier_of_all();
   }
   void lanes_left(std::uint32_t count);
-  void release(std::uint32_t barrier);
+  // Those who wait at it go on, and `last`, which need not wait any more.
+  void release(std::uint32_t barrier, const Ordering::Lanes& last);
   void complete_barriers(); // those that wait for no living thread any more
 };
 

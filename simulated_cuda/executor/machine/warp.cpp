@@ -251,9 +251,12 @@ const Instruction* Warp::turn_over(const Instruction* in) {
   return nullptr;
 }
 
-void Warp::synchronized() {
-  block->advance_clock();
-  last_sync = block->clock;
+void Warp::synchronized(std::uint32_t lanes) {
+  if ((lanes & (lanes - 1)) == 0 || block->races == nullptr) return;
+  const Ordering::Lanes all[] = {{this, lanes}};
+  if (lanes != alive || block->order.is_partial) block->order.meet(*block, all, {});
+  else block->advance_clock();
+  if (lanes == alive) last_sync = block->clock;
 }
 
 // Fragments whose lanes are all there now go on together. True if one can.
@@ -281,6 +284,7 @@ void Warp::release_group(const Fragment first, bool is_barrier, std::uint32_t la
   Fragment merged = first;
   merged.mask = 0;
   merged.wait = Wait::kNone;
+  std::uint32_t met = 0; // at a barrier
   std::vector<Fragment> left;
   for (const Fragment& other : waiting) {
     const bool in_group = other.wait == Wait::kOthers && (other.barrier != 0) == is_barrier &&
@@ -292,6 +296,7 @@ void Warp::release_group(const Fragment first, bool is_barrier, std::uint32_t la
     }
     if (is_barrier) {
       Fragment each = other;
+      met |= each.mask;
       ++each.at;
       each.wait = Wait::kNone;
       ready.push_back(each);
@@ -305,7 +310,7 @@ void Warp::release_group(const Fragment first, bool is_barrier, std::uint32_t la
     ready.push_back(merged);
   }
   waiting = left;
-  if (block->races != nullptr) synchronized();
+  if (is_barrier) synchronized(met);
 }
 
 // Lanes of `from` go on with those of another fragment: they are expected at its joins, and at none

@@ -119,7 +119,7 @@ struct Warp {
   Fragment standing(const Instruction* in, Wait wait = Wait::kNone) const; // what runs, at `in`
   void part(const Instruction* to, std::uint32_t lanes); // lanes of what runs go on there
   void expect_all_at(const Instruction* meet); // a join there, unless the innermost one is it
-  void synchronized();                         // lanes of the warp waited for each other
+  void synchronized(std::uint32_t lanes);      // of the warp, which waited for each other
   void start(Frame* first, std::uint32_t lanes);
   void stop();         // all lanes leave
   void reset_frames(); // none is left but the kernel's own

@@ -164,8 +164,11 @@ void FunctionDecoder::decode_load() {
   for (std::uint32_t i = 0; i < count; ++i) in.r[i] = results[i].offset;
   in.r[4] = target.operand;
   in.immediate = target.offset;
-  in.extra = has("volatile") || has("relaxed") || has("acquire") || has("mmio") ? 1 : 0;
+  const bool is_strong = has("volatile") || has("relaxed") || has("acquire") || has("mmio");
+  in.extra = is_strong ? 1 : 0;
   for (const Result& each : results) write_back(each);
+  const bool is_device = target.space != Space::kShared && target.space != Space::kLocal;
+  if (is_strong && is_device) emit("strong.ld");
   if (has("acquire")) emit("fence");
 }
 
@@ -198,6 +201,9 @@ void FunctionDecoder::decode_store() {
     return;
   }
   if (has("release")) emit("fence");
+  const bool is_strong = has("volatile") || has("relaxed") || has("release") || has("mmio");
+  const bool is_device = target.space != Space::kShared && target.space != Space::kLocal;
+  if (is_strong && is_device) emit("strong.st");
   std::string form = std::string("st.") + name_in_form(target.space);
   if (!is_kernel_ && target.space == Space::kParam) form = "st.frame.at";
   if (count > 1) form += ".v" + std::to_string(count);
@@ -207,7 +213,7 @@ void FunctionDecoder::decode_store() {
   for (std::uint32_t i = 0; i < count; ++i) in.r[i] = values[i];
   in.r[4] = target.operand;
   in.immediate = target.offset;
-  in.extra = has("volatile") || has("relaxed") || has("release") || has("mmio") ? 1 : 0;
+  in.extra = is_strong ? 1 : 0;
 }
 
 // An address of 64 bits; the offset of one that had 32 is in it.

@@ -140,6 +140,18 @@ template <class T>
   return count != 0 && ((address - index * sizeof(T)) & (count * sizeof(T) - 1)) != 0;
 }
 
+// Threads of the block may order their accesses to shared memory so.
+void note_global_atomic(Warp& w, Next in, Space space) {
+  const u64* a = at<const u64>(w, in->r[1]);
+  u32 lanes = 0;
+  for_lanes(w.mask, [&](u32 l) {
+    lanes |= is_shared(space, a[l] + static_cast<u64>(in->immediate)) ? 0 : 1u << l;
+  });
+  Ordering& order = w.block->order;
+  order.strong_load(*w.block, {&w, lanes}, Ordering::kGlobalWord);
+  order.strong_store(*w.block, {&w, lanes}, Ordering::kGlobalWord);
+}
+
 template <class T, class Op, bool kReturns>
 Next atomic(Warp& w, Next in) {
   const Space space = space_of(in);
@@ -147,6 +159,7 @@ Next atomic(Warp& w, Next in) {
   const T* b = at<const T>(w, in->r[2]);
   const T* c = in->r[3] != kNoOperand ? at<const T>(w, in->r[3]) : b;
   T* d = kReturns ? at<T>(w, in->r[0]) : nullptr;
+  if (w.block->order.has_fenced) note_global_atomic(w, in, space);
   for (u32 m = w.mask; m != 0; m &= m - 1) {
     const auto l = static_cast<u32>(__builtin_ctz(m));
     const u64 address = a[l] + static_cast<u64>(in->immediate);

@@ -50,7 +50,17 @@ Next barrier(Warp& w, Next in) { return w.barrier(in); }
 
 Next fence(Warp& w, Next in) {
   __atomic_thread_fence(__ATOMIC_SEQ_CST); // between blocks of several workers
-  if (w.block->races != nullptr) w.block->barrier_of_all();
+  if (w.block->races != nullptr) w.block->order.fence(*w.block, {&w, w.mask});
+  return in + 1;
+}
+
+// In front of strong stores to global memory, and behind strong loads.
+Next strong_store(Warp& w, Next in) {
+  w.block->order.strong_store(*w.block, {&w, w.mask}, Ordering::kGlobalWord);
+  return in + 1;
+}
+Next strong_load(Warp& w, Next in) {
+  w.block->order.strong_load(*w.block, {&w, w.mask}, Ordering::kGlobalWord);
   return in + 1;
 }
 
@@ -81,6 +91,8 @@ void GMT_GROUP(control)(FormTable& table) {
   for (const char* form : {"bar.sync", "bar.arrive", "bar.red.or", "bar.red.and", "bar.red.popc"})
     table.add(form, barrier);
   table.add("fence", fence);
+  table.add("strong.st", strong_store);
+  table.add("strong.ld", strong_load);
   table.add("nanosleep", nanosleep);
 }
 

@@ -26,7 +26,6 @@ namespace {
     *next = w.wait_for(in, wanted);
     if (*next != in) return false; // else: they will never come
   }
-  if (w.block->races != nullptr) w.synchronized();
   return true;
 }
 
@@ -175,11 +174,16 @@ Next warp_barrier(Warp& w, Next in) {
   u32 wanted = 0;
   for_lanes(w.mask, [&](u32 l) { wanted |= masks[l]; });
   wanted &= w.alive;
-  if ((wanted & ~w.mask) == 0) {
-    if (w.block->races != nullptr) w.synchronized();
-    return in + 1;
+  if ((wanted & ~w.mask) != 0) return w.warp_barrier(in, wanted);
+  u32 left = w.mask;
+  while (left != 0) { // tiles of a warp have masks of their own
+    const u32 first = static_cast<u32>(__builtin_ctz(left)), named = masks[first];
+    u32 met = 0;
+    for_lanes(left, [&](u32 l) { met |= masks[l] == named ? 1u << l : 0; });
+    w.synchronized(met);
+    left &= ~met;
   }
-  return w.warp_barrier(in, wanted);
+  return in + 1;
 }
 
 template <class T>

@@ -4,11 +4,13 @@
 #include "simulated_cuda/executor/machine/block.h"
 #include "simulated_cuda/executor/machine/handlers/global.h"
 
+#include <algorithm>
+
 namespace gmt::executor {
 namespace {
 
 struct Clocks {
-  u32 now, since, warp;
+  u32 now, since, since_in_warp, warp;
 };
 
 // Entries of the table of races from one granule on, and where the same kind of access to each was
@@ -39,11 +41,11 @@ struct Granules {
 [[gnu::always_inline]] inline u64 with_reader(u64 x, u32 thread, const Clocks& c) {
   const u32 high = static_cast<u32>(x >> 32);
   const u32 reader = high & race::kThreadMask;
+  const u32 its_warp = reader >= race::kWarpReaders ? reader - race::kWarpReaders : reader >> 5;
+  const u32 since = its_warp == c.warp ? c.since_in_warp : c.since;
   u32 now = thread;
-  if (high >> race::kThreadBits >= c.since && reader != thread) {
-    const u32 its_warp = reader >= race::kWarpReaders ? reader - race::kWarpReaders : reader >> 5;
+  if (high >> race::kThreadBits >= since && reader != thread)
     now = its_warp == c.warp ? race::kWarpReaders + c.warp : race::kManyReaders;
-  }
   return (x & 0xffffffffull) | u64{tag(now, c.now)} << 32;
 }
 
@@ -89,13 +91,14 @@ template <bool kStore>
 struct Target {
   Block& block;
   const Clocks clocks;
-  const bool races;
+  const bool races, by_lane; // by_lane: access.h alone knows which accesses are ordered
   const u32 number, first_thread;
 
   [[gnu::always_inline]] Target(Warp& w, Next in)
-      : block(*w.block), clocks{block.clock, block.last_barrier, w.id},
-        races(in->extra == 0 && block.races != nullptr), number(in->number),
-        first_thread(w.id * kLanes) {}
+      : block(*w.block),
+        clocks{block.clock, block.last_barrier, std::max(block.last_barrier, w.last_sync), w.id},
+        races(block.races != nullptr), by_lane(races && (in->extra != 0 || block.order.is_partial)),
+        number(in->number), first_thread(w.id * kLanes) {}
   [[gnu::always_inline]] Granules granules_at(u32 offset) const {
     u32* sites = kStore ? block.store_sites : block.load_sites;
     const u32 at = offset >> block.race_shift;
@@ -156,6 +159,7 @@ template <bool kStore, class T, u32 kCount>
 [[gnu::always_inline]] inline bool access(Warp& w, Next in, const u32* offsets) {
   constexpr u32 kEach = sizeof(T) * kCount;
   const Target<kStore> target(w, in);
+  if (target.by_lane) return false;
   const Registers<T, kCount> regs(w, in);
   const u32 first = offsets[0];
   if (w.mask == kAll && (first & (kEach - 1)) == 0 && (kEach >= 4 || (first & 3) == 0)) {
@@ -199,6 +203,12 @@ constexpr u64 expected(u64 v) { return v >> kCountBits & kCountMask; }
 constexpr u64 pending(u64 v) { return v & kCountMask; }
 } // namespace object
 
+u64 object_of(Warp& w, Next in, u32 lane) {
+  u64 address = at<const u64>(w, in->r[1])[lane] + static_cast<u64>(in->immediate);
+  resolve(Space::kGeneric, &address);
+  return address;
+}
+
 // Of each lane: change(value, number, lane) changes the object.
 template <class N, class Change>
 [[gnu::always_inline]] inline Next each_object(Warp& w, Next in, Change change) {
@@ -206,7 +216,7 @@ template <class N, class Change>
   const N* numbers = in->r[2] != kNoOperand ? at<const N>(w, in->r[2]) : nullptr;
   for_lanes(w.mask, [&](u32 l) {
     const u64 address = a[l] + static_cast<u64>(in->immediate);
-    std::byte* host = atomic_target(w, in, l, Space::kShared, address, 8, true);
+    std::byte* host = object_target(w, in, l, Space::kShared, address, 8, true);
     if (host == nullptr) return;
     u64 value;
     std::memcpy(&value, host, sizeof value);
@@ -234,16 +244,18 @@ Next object_end(Warp& w, Next in) {
   return each_object<u32>(w, in, [](u64, u32, u32) { return u64{0}; });
 }
 
-// What threads did before they arrive is before what others do behind the phase.
+// What threads did before they arrive happens before what those do who waited for the phase.
 template <bool kDrop>
 Next object_arrive(Warp& w, Next in) {
   u64* d = in->r[0] != kNoOperand ? at<u64>(w, in->r[0]) : nullptr;
-  if (w.block->races != nullptr) w.block->barrier_of_all();
   return each_object<u32>(w, in, [&](u64 value, u32 count, u32 l) {
+    const u64 which = object_of(w, in, l); // before the result, which may overwrite the address
     if (d != nullptr) d[l] = value;
+    if (w.block->races != nullptr) w.block->order.arrive(*w.block, {&w, 1u << l}, which);
     const u64 expected = object::expected(value) - (kDrop ? 1 : 0);
     const u64 pending = object::pending(value);
     if (count < pending) return object::make(object::phase(value), expected, pending - count);
+    w.block->order.complete(which);
     return object::make(object::phase(value) ^ 1, expected, expected);
   });
 }
@@ -258,7 +270,13 @@ Next object_wait(Warp& w, Next in) {
     return value;
   });
   set_predicate(w, in->r[0], over);
-  if (over != 0 && w.block->races != nullptr) w.block->barrier_of_all();
+  for (u32 left = w.block->races != nullptr ? over : 0; left != 0;) {
+    const u64 which = object_of(w, in, static_cast<u32>(__builtin_ctz(left)));
+    u32 same = 0;
+    for_lanes(left, [&](u32 l) { same |= object_of(w, in, l) == which ? 1u << l : 0; });
+    w.block->order.wait(*w.block, {&w, same}, which);
+    left &= ~same;
+  }
   if ((w.mask & ~over) != 0) w.budget = w.budget < 64 ? 0 : w.budget - 64;
   return next;
 }

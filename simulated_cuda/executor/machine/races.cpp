@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Races in shared memory: what the fast paths passed on, exactly who raced with whom. An entry of
+// the table knows the last store and the last load of a granule. Where several threads loaded, it
+// is known only in which warp: a race is said only where it is one with each of them.
+#include "simulated_cuda/executor/machine/access.h"
+#include "simulated_cuda/executor/machine/report_sink.h"
+#include "simulated_cuda/executor/machine/workers/worker.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace gmt::executor {
+namespace {
+
+// Of a site, beside the number of its instruction: the access was strong.
+constexpr std::uint32_t kStrongSite = 1u << 31;
+
+// Volatile, relaxed and atomic accesses do not race with each other.
+bool is_strong(const Program& program, const Instruction& in) {
+  const Shape::Memory kind = program.shapes[in.form].memory;
+  if (kind == Shape::Memory::kAtomic) return true;
+  return (kind == Shape::Memory::kLoad || kind == Shape::Memory::kStore) && in.extra != 0;
+}
+
+// One look at an entry of the table of races.
+struct RaceEntry {
+  std::uint64_t& entry;
+  const Block& block;
+  const Warp& w;
+  std::uint32_t lane;
+  std::uint32_t store = static_cast<std::uint32_t>(entry);
+  std::uint32_t load = static_cast<std::uint32_t>(entry >> 32);
+
+  static std::uint32_t who(std::uint32_t half) { return half & race::kThreadMask; }
+  static std::uint32_t clock(std::uint32_t half) { return half >> race::kThreadBits; }
+  static std::uint32_t warp_of(std::uint32_t half) {
+    return who(half) >= race::kWarpReaders ? who(half) - race::kWarpReaders : who(half) / kLanes;
+  }
+  std::uint32_t thread() const { return w.id * kLanes + lane; }
+  bool is_recent(std::uint32_t half) const { return clock(half) >= block.last_barrier; }
+
+  // Whether the thread knows what any of those did, or all of them.
+  struct Known {
+    bool any = false, all = true;
+  };
+  Known known(std::uint32_t half) const {
+    Known result;
+    const auto look = [&](std::uint32_t thread_there) {
+      const bool knows = block.order.knows(w, lane, thread_there, clock(half));
+      result.any |= knows;
+      result.all &= knows;
+    };
+    if (who(half) < race::kWarpReaders) {
+      look(who(half));
+    } else if (who(half) != race::kManyReaders) {
+      const std::uint32_t warp = warp_of(half);
+      for (std::uint32_t l = 0; l < kLanes; ++l) {
+        const std::uint32_t there = warp * kLanes + l;
+        if (there < block.threads && there != thread()) look(there);
+      }
+    } else if (block.order.is_partial) {
+      for (std::uint32_t there = 0; there < block.threads; ++there) {
+        if (there / kLanes != w.id) look(there);
+      }
+    } else {
+      look(w.id == 0 ? kLanes : 0); // of other warps nothing is known but by barriers of all
+    }
+    return result;
+  }
+  bool conflicts(std::uint32_t half) const { return is_recent(half) && !known(half).any; }
+  bool may_be_own_load() const { // of several readers it is not known
+    const bool several = who(load) >= race::kWarpReaders;
+    const bool in_warp = who(load) == race::kManyReaders || warp_of(load) == w.id;
+    return is_recent(load) && (several ? in_warp : who(load) == thread());
+  }
+  std::uint32_t mine() const { return thread() | block.clock << race::kThreadBits; }
+
+  void note_store() { entry = (entry & 0xffffffff00000000ull) | mine(); }
+  void note_load() {
+    std::uint32_t reader = mine();
+    if (is_recent(load) && !known(load).all) {
+      reader = (warp_of(load) == w.id ? race::kWarpReaders + w.id : race::kManyReaders) |
+               clock(load) << race::kThreadBits;
+    }
+    entry = (entry & 0xffffffffull) | std::uint64_t{reader} << 32;
+  }
+};
+
+// Threads that stored the value themselves, as all others did that stored there.
+std::uint32_t warps_of_value(const RaceEntry& at) {
+  const auto& known = at.w.worker->same_values;
+  const auto found = known.find(&at.entry);
+  return found != known.end() && found->second.entry == at.store ? found->second.warps : 0;
+}
+// Before the store. `is_equal`: the value is there already. `by_all` threads of the warp.
+void note_value(const RaceEntry& at, bool is_equal, bool by_all) {
+  auto& known = at.w.worker->same_values;
+  const bool is_first = !at.is_recent(at.store);
+  std::uint32_t warps = is_equal && !is_first ? warps_of_value(at) : 0;
+  if (by_all && (is_first || is_equal)) warps |= 1u << at.w.id;
+  if (warps != 0) known[&at.entry] = {at.mine(), warps};
+  else if (!known.empty()) known.erase(&at.entry);
+}
+
+// What an access does to a granule, beside the table.
+struct CheckedAccess {
+  Access access;
+  bool is_strong, is_equal; // is_equal: a store of the value that is there
+};
+
+const Instruction& instruction_at(const Warp& w, const std::uint32_t* sites, std::uint64_t at,
+                                  const Code** code) {
+  return w.grid->program->instruction(sites[at] & ~kStrongSite, code);
+}
+
+// The kind of the earlier access that races; kUnknown: none does. Equal values do not race, since
+// flags are set so on purpose: only among writers, and readers that are writers as well.
+Access raced_with(const RaceEntry& at, std::uint64_t i, const CheckedAccess& now) {
+  const Block& block = at.block;
+  const bool is_load = now.access == Access::kLoad;
+  const auto conflicts = [&](std::uint32_t half, const std::uint32_t* sites) {
+    return !(now.is_strong && (sites[i] & kStrongSite) != 0) && at.conflicts(half);
+  };
+  if (conflicts(at.store, block.store_sites)) {
+    const bool is_own = is_load && (warps_of_value(at) >> at.w.id & 1) != 0;
+    return is_own || now.is_equal ? Access::kUnknown : Access::kStore;
+  }
+  if (is_load || !conflicts(at.load, block.load_sites)) return Access::kUnknown;
+  const bool stored_before = at.is_recent(at.store) && warps_of_value(at) != 0;
+  return now.is_equal && stored_before ? Access::kUnknown : Access::kLoad;
+}
+
+// A strong access behind a plain store of the same thread: the store races with more, and stays.
+bool hides_own_store(const RaceEntry& at, std::uint64_t i) {
+  return at.is_recent(at.store) && RaceEntry::who(at.store) == at.thread() &&
+         (at.block.store_sites[i] & kStrongSite) == 0;
+}
+
+void report(const RaceEntry& at, std::uint64_t i, AccessFacts facts, Access earlier) {
+  const Block& block = at.block;
+  const std::uint32_t who = RaceEntry::who(earlier == Access::kStore ? at.store : at.load);
+  OtherThread other;
+  other.thread = who < race::kWarpReaders ? who : ~0u;
+  const std::uint32_t* sites = earlier == Access::kStore ? block.store_sites : block.load_sites;
+  other.in = &instruction_at(at.w, sites, i, &other.code);
+  const bool by_atomic =
+    at.w.grid->program->shapes[other.in->form].memory == Shape::Memory::kAtomic;
+  other.access = by_atomic ? Access::kAtomic : earlier;
+  if (facts.access == Access::kStore && at.may_be_own_load())
+    other.own_load = &instruction_at(at.w, block.load_sites, i, &other.own_code);
+  at.w.worker->checks->race(facts, other);
+}
+
+// Strong accesses of the word order those of others behind fences.
+void note_strong(Warp& w, std::uint32_t lane, std::uint64_t word, Access access) {
+  Ordering& order = w.block->order;
+  if (access != Access::kStore) order.strong_load(*w.block, {&w, 1u << lane}, word);
+  if (access != Access::kLoad) order.strong_store(*w.block, {&w, 1u << lane}, word);
+}
+
+} // namespace
+
+void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_t offset,
+                std::uint32_t bytes, Access access, const std::byte* value) {
+  Block& block = *w.block;
+  if (block.races == nullptr) return;
+  // Functions of the system order their own accesses there by atomics
+  const std::uint32_t reserved = w.grid->program->reserved_shared;
+  if (reserved != kNoOperand && offset - reserved < kReservedSharedBytes) return;
+  const bool is_load = access == Access::kLoad;
+  CheckedAccess now{access, is_strong(*w.program, *in), false};
+  const std::uint64_t end = (offset + bytes - 1) >> block.race_shift;
+  const std::uint64_t granule = std::uint64_t{1} << block.race_shift;
+  for (std::uint64_t i = offset >> block.race_shift; i <= end; ++i) {
+    RaceEntry at{block.races[i], block, w, lane};
+    const std::uint64_t begin = std::max(i * granule, offset);
+    const std::uint64_t size = std::min((i + 1) * granule, offset + bytes) - begin;
+    now.is_equal = access == Access::kStore &&
+                   std::memcmp(block.shared + begin, value + (begin - offset), size) == 0;
+    const Access earlier = raced_with(at, i, now);
+    if (earlier != Access::kUnknown) {
+      AccessFacts facts = facts_of(w, in, lane);
+      facts.access = access;
+      facts.bytes = bytes;
+      facts.space = Space::kShared;
+      facts.address = offset;
+      report(at, i, facts, earlier);
+    }
+    if (now.is_strong && !is_load && hides_own_store(at, i)) continue;
+    (is_load ? block.load_sites : block.store_sites)[i] =
+      in->number | (now.is_strong ? kStrongSite : 0);
+    if (is_load) {
+      at.note_load();
+      continue;
+    }
+    if (access == Access::kStore) note_value(at, now.is_equal, w.worker->stores_as_one);
+    at.note_store();
+  }
+  if (now.is_strong) note_strong(w, lane, Ordering::word_of(offset), access);
+}
+
+} // namespace gmt::executor
