@@ -79,8 +79,15 @@ void StreamRaces::report(const FindPointerUses& find_uses, Findings& findings) {
   const Uses uses = uses_of_kernels(find_uses);
   for (const auto& [key, candidate] : candidates_) {
     const Conflict conflict = conflict_of(candidate, uses);
-    if (conflict.is_race) findings.add(describe(candidate, conflict));
+    if (conflict.is_race && !is_of_libraries(candidate))
+      findings.add(describe(candidate, conflict));
   }
+}
+
+// Both calls are libraries' own, which may know more of their kernels than their PTX says.
+bool StreamRaces::is_of_libraries(const Candidate& candidate) const {
+  return !facts_.caller(candidate.earlier.work.stack).owner.empty() &&
+         !facts_.caller(candidate.later.work.stack).owner.empty();
 }
 
 StreamRaces::Uses StreamRaces::uses_of_kernels(const FindPointerUses& find_uses) const {

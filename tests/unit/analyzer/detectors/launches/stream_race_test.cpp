@@ -226,6 +226,14 @@ TEST_F(StreamRaceTest, ItIsOverWhenItsStreamWaits) {
   EXPECT_EQ(kinds(), "");
 }
 
+TEST_F(StreamRaceTest, WhatALibraryDoesWithItselfIsItsOwn) {
+  trace.modules = {"+\t1\t200\t500\t0\t-\t/usr/lib/libcublasLt.so.13"};
+  set_range(kS, kA, kMiB);
+  copy_out(kT, kA, kMiB);
+  run();
+  EXPECT_EQ(kinds(), "");
+}
+
 TEST_F(StreamRaceTest, RowsMeetOnlyWhereTheirColumnsDo) {
   const auto set_rows = [this](std::uint64_t s, std::uint64_t to) {
     log().record(
