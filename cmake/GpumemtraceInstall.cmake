@@ -9,6 +9,7 @@ if(TARGET gpumemtrace)
     # Without these, cmake goes back to shared libraries behind the last static one.
     set_target_properties(gpumemtrace PROPERTIES LINK_SEARCH_START_STATIC ON LINK_SEARCH_END_STATIC ON)
     include(ThirdParty)
+    include(Relink)
   endif()
   install(TARGETS gpumemtrace RUNTIME DESTINATION bin)
 endif()

@@ -103,9 +103,9 @@ versions of the distribution's packages that it was built from.
 |---|---|---|---|
 ${third_party_rows}
 elfutils and glibc are linked into the command and under the LGPL: whoever has gpumemtrace may build
-it anew with other versions of them. Another elfutils is taken with `cmake -S . -B relinked
--DGMT_ARCHIVE_dw=/path/libdw.a -DGMT_ARCHIVE_elf=/path/libelf.a`, and the shared libraries of the
-machine with `-DGPUMEMTRACE_STATIC_COMMAND=OFF`.
+it anew with other versions of them. The target `relinked` links the command's objects with another
+elfutils, `GMT_RELINK_DW=/path/libdw.a GMT_RELINK_ELF=/path/libelf.a cmake --build build --target
+relinked`, and `-DGPUMEMTRACE_STATIC_COMMAND=OFF` takes the shared libraries of the machine.
 ${third_party_texts}")
 set(third_party_file ${CMAKE_BINARY_DIR}/THIRD_PARTY.md)
 set(third_party_known "")
