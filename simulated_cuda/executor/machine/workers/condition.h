@@ -41,7 +41,6 @@ public:
     }
     return true;
   }
-  void notify_one() { pthread_cond_signal(&condition_); }
   void notify_all() { pthread_cond_broadcast(&condition_); }
 
 private:
