@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "ptx/flow/pointer_uses.h"
 #include "ptx/syntax/link.h"
 #include "simulated_cuda/executor/program/slots.h"
 #include "tests/unit/ptx/support/syntax_difference.h"
@@ -76,6 +77,8 @@ void check_body(const ptx::Module& module, const ptx::Function& function) {
   for (std::uint32_t b = 0; b < flow.blocks.size(); ++b) {
     require(flow.reconvergence(b) <= body.instructions.size(), "where a block meets others");
   }
+  const auto uses = ptx::pointer_uses_of(module, function, body);
+  require(uses.size() == function.parameters.size(), "uses of parameters");
   const executor::Slots slots = executor::allocate_slots(body, flow);
   for (const executor::Slot& slot : slots.of) {
     const bool in_file = slot.index < slots.count[static_cast<int>(slot.file)];
