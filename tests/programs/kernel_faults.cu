@@ -13,6 +13,9 @@
 // run: race
 // device: simulated
 // expect: error shared-race message="without a barrier behind a load" stacks="accessed here"@reverse:LINE(own),"first accessed here"@reverse:LINE(other),"launched here"@reversed:LINE(raced)
+// run: volatile
+// device: simulated
+// expect: warning shared-race message="both are volatile, which is no race, but orders nothing either" stacks="accessed here"@reverse:LINE(own),"first accessed here"@reverse:LINE(other),"launched here"@reversed:LINE(raced)
 // run: unwritten
 // device: simulated
 // expect: warning kernel-uninitialized-read count=32 message="that nothing wrote" stacks="accessed here"@twice:LINE(twice),"used here"@twice:LINE(twice),"launched here"@unwritten:LINE(reads),"allocated here"@unwritten:LINE(unwritten)
@@ -53,10 +56,10 @@ __global__ void choose(const volatile float* from, float* to, int which)
   to[threadIdx.x] = which == 1 ? 2 * value : 1;
 }
 
-template <bool waits>
+template <bool waits, class Int>
 __global__ void reverse(int* values)
 {
-  __shared__ int tile[64];
+  __shared__ Int tile[64];
   tile[threadIdx.x] = values[threadIdx.x]; // @own
   if constexpr (waits) __syncthreads();
   values[threadIdx.x] = tile[63 - threadIdx.x]; // @other
@@ -138,13 +141,13 @@ static void after_the_free()
   cudaFree(kept);
 }
 
-template <bool waits>
+template <bool waits, class Int = int>
 static void reversed()
 {
   int* values;
   CHECK(cudaMalloc(&values, 64 * sizeof(int)));
   CHECK(cudaMemset(values, 0, 64 * sizeof(int)));
-  reverse<waits><<<1, 64>>>(values); // @raced
+  reverse<waits, Int><<<1, 64>>>(values); // @raced
   CHECK(cudaDeviceSynchronize());
   CHECK(cudaFree(values));
 }
@@ -184,6 +187,8 @@ int main(int argc, char** argv)
     after_the_free();
   } else if (started_with(argc, argv, "race")) {
     reversed<false>();
+  } else if (started_with(argc, argv, "volatile")) {
+    reversed<false, volatile int>();
   } else if (started_with(argc, argv, "variable")) {
     beside();
   } else if (started_with(argc, argv, "locked")) {

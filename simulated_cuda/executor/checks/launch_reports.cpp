@@ -30,7 +30,9 @@ void join_swapped_races(std::vector<Reported>& reports) {
   for (Reported& each : reports) {
     Report& report = each.second;
     if (report.kind == ReportKind::kSharedRace && report.has_other) {
-      const std::string here = code_of(report.location), there = code_of(report.other);
+      const std::string kind = report.message == "volatile" ? "volatile " : "";
+      const std::string here = kind + code_of(report.location),
+                        there = kind + code_of(report.other);
       const auto swapped = known.find({there, here});
       if (swapped != known.end() && (here != there || !report.location.lines.empty())) {
         Report& first = joined[swapped->second].second;

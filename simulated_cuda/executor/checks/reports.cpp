@@ -4,6 +4,7 @@
 #include "simulated_cuda/executor/checks/reports.h"
 
 #include "simulated_cuda/executor/machine/device_bytes.h"
+#include "simulated_cuda/executor/program/access_strength.h"
 
 #include <algorithm>
 
@@ -60,18 +61,18 @@ Location Reports::location(const AccessFacts& facts) const {
   return location;
 }
 
-Reports::Key Reports::key_of(const AccessFacts& facts, ReportKind kind) const {
-  if (facts.code == nullptr || facts.in == nullptr) return {nullptr, ptx::kNone, kind};
+Reports::Key Reports::key_of(const AccessFacts& facts, ReportKind kind, bool is_warning) const {
+  if (facts.code == nullptr || facts.in == nullptr) return {nullptr, ptx::kNone, kind, is_warning};
   const auto found = program_.function_of_linked.find(facts.code->linked);
   const Code* code = found == program_.function_of_linked.end()
                        ? facts.code
                        : program_.functions[found->second].get();
-  return {code, facts.in->source, kind};
+  return {code, facts.in->source, kind, is_warning};
 }
 
-Report* Reports::first(const AccessFacts& facts, ReportKind kind) {
+Report* Reports::first(const AccessFacts& facts, ReportKind kind, bool is_warning) {
   const std::uint64_t block = facts.warp->block->number;
-  const auto [found, is_new] = entries_.try_emplace(key_of(facts, kind));
+  const auto [found, is_new] = entries_.try_emplace(key_of(facts, kind, is_warning));
   Entry& entry = found->second;
   if (entry.recent.empty() || entry.recent.back().first != block)
     entry.recent.push_back({block, 0});
@@ -189,11 +190,17 @@ void Reports::unwritten_use(const AccessFacts& use, const AccessFacts* load) {
 }
 
 void Reports::race(const AccessFacts& facts, const OtherThread& other) {
-  Report* report = first(facts, ReportKind::kSharedRace);
+  const bool is_unordered =
+    is_volatile(*facts.warp->program, *facts.in) && is_volatile(program_, *other.in);
+  Report* report = first(facts, ReportKind::kSharedRace, is_unordered);
   if (report == nullptr) return;
   report->other_access = other.access;
   set_other(*report, other);
   set_neighbour(*report);
+  if (is_unordered) {
+    report->message = "volatile";
+    return;
+  }
   // A line that loads and stores the same bytes, as "++" does: no barrier can stand within it
   if (other.own_load == nullptr) return;
   const Location load = location_of(*other.own_code, other.own_load->source);

@@ -38,6 +38,7 @@ public:
     const Code* code = nullptr; // of the program without tracked registers, where there are two
     std::uint32_t source = 0;   // Instruction::source
     ReportKind kind = ReportKind::kOther;
+    bool is_warning = false; // `message` says why it is one
     auto operator<=>(const Key&) const = default;
   };
 
@@ -63,8 +64,9 @@ public:
   const std::vector<std::pair<Moment, std::string>>& messages() const { return messages_; }
 
 private:
-  Key key_of(const AccessFacts& facts, ReportKind kind) const;
-  Report* first(const AccessFacts& facts, ReportKind kind); // null: counted with an earlier one
+  Key key_of(const AccessFacts& facts, ReportKind kind, bool is_warning) const;
+  // Null: counted with an earlier one.
+  Report* first(const AccessFacts& facts, ReportKind kind, bool is_warning = false);
   void set_neighbour(Report& report) const;
   void set_other(Report& report, const OtherThread& other) const;
   bool is_mapped(std::uint64_t address);

@@ -5,6 +5,7 @@
 #include "simulated_cuda/executor/machine/access.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
 #include "simulated_cuda/executor/machine/workers/worker.h"
+#include "simulated_cuda/executor/program/access_strength.h"
 
 #include <algorithm>
 #include <cstring>
@@ -14,13 +15,6 @@ namespace {
 
 // Of a site, beside the number of its instruction: the access was strong.
 constexpr std::uint32_t kStrongSite = 1u << 31;
-
-// Volatile, relaxed and atomic accesses do not race with each other.
-bool is_strong(const Program& program, const Instruction& in) {
-  const Shape::Memory kind = program.shapes[in.form].memory;
-  if (kind == Shape::Memory::kAtomic) return true;
-  return (kind == Shape::Memory::kLoad || kind == Shape::Memory::kStore) && in.extra != 0;
-}
 
 // One look at an entry of the table of races.
 struct RaceEntry {
@@ -105,12 +99,26 @@ void note_value(const RaceEntry& at, bool is_equal, bool by_all) {
 // What an access does to a granule, beside the table.
 struct CheckedAccess {
   Access access;
-  bool is_strong, is_equal; // is_equal: a store of the value that is there
+  bool is_strong, is_volatile;
+  bool is_equal; // a store of the value that is there
 };
 
 const Instruction& instruction_at(const Warp& w, const std::uint32_t* sites, std::uint64_t at,
                                   const Code** code) {
   return w.grid->program->instruction(sites[at] & ~kStrongSite, code);
+}
+
+// Volatile accesses on both sides are no race, and order nothing: threads that have no fence take
+// `volatile` for more than it is. A fence makes one of them a flag.
+bool takes_for_order(const RaceEntry& at, std::uint32_t half, const std::uint32_t* sites,
+                     std::uint64_t i) {
+  const Ordering& order = at.block.order;
+  const std::uint32_t who = RaceEntry::who(half);
+  const bool has_fence =
+    order.has_fence(at.block, at.thread()) ||
+    (who < race::kWarpReaders ? order.has_fence(at.block, who) : order.has_fenced);
+  const Code* code = nullptr;
+  return !has_fence && is_volatile(*at.w.grid->program, instruction_at(at.w, sites, i, &code));
 }
 
 // The kind of the earlier access that races; kUnknown: none does. Equal values do not race, since
@@ -119,7 +127,8 @@ Access raced_with(const RaceEntry& at, std::uint64_t i, const CheckedAccess& now
   const Block& block = at.block;
   const bool is_load = now.access == Access::kLoad;
   const auto conflicts = [&](std::uint32_t half, const std::uint32_t* sites) {
-    return !(now.is_strong && (sites[i] & kStrongSite) != 0) && at.conflicts(half);
+    if (!now.is_strong || (sites[i] & kStrongSite) == 0) return at.conflicts(half);
+    return now.is_volatile && at.conflicts(half) && takes_for_order(at, half, sites, i);
   };
   if (conflicts(at.store, block.store_sites)) {
     const bool is_own = is_load && (warps_of_value(at) >> at.w.id & 1) != 0;
@@ -168,7 +177,7 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
   const std::uint32_t reserved = w.grid->program->reserved_shared;
   if (reserved != kNoOperand && offset - reserved < kReservedSharedBytes) return;
   const bool is_load = access == Access::kLoad;
-  CheckedAccess now{access, is_strong(*w.program, *in), false};
+  CheckedAccess now{access, is_strong(*w.program, *in), is_volatile(*w.program, *in), false};
   const std::uint64_t end = (offset + bytes - 1) >> block.race_shift;
   const std::uint64_t granule = std::uint64_t{1} << block.race_shift;
   for (std::uint64_t i = offset >> block.race_shift; i <= end; ++i) {

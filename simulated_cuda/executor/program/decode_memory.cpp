@@ -2,6 +2,7 @@
 // Loads, stores and atomics. Those that acquire or release are a fence as well (PTX ISA, "Memory
 // Consistency Model"). Forms name the space, the number of elements and their width alone:
 // what a type says beyond that, conversions around the instruction do.
+#include "simulated_cuda/executor/program/access_strength.h"
 #include "simulated_cuda/executor/program/decoder.h"
 
 #include <algorithm>
@@ -165,7 +166,7 @@ void FunctionDecoder::decode_load() {
   in.r[4] = target.operand;
   in.immediate = target.offset;
   const bool is_strong = has("volatile") || has("relaxed") || has("acquire") || has("mmio");
-  in.extra = is_strong ? 1 : 0;
+  in.extra = (is_strong ? kStrongAccess : 0) | (has("volatile") ? kVolatileAccess : 0);
   for (const Result& each : results) write_back(each);
   const bool is_device = target.space != Space::kShared && target.space != Space::kLocal;
   if (is_strong && is_device) emit("strong.ld");
@@ -213,7 +214,7 @@ void FunctionDecoder::decode_store() {
   for (std::uint32_t i = 0; i < count; ++i) in.r[i] = values[i];
   in.r[4] = target.operand;
   in.immediate = target.offset;
-  in.extra = is_strong ? 1 : 0;
+  in.extra = (is_strong ? kStrongAccess : 0) | (has("volatile") ? kVolatileAccess : 0);
 }
 
 // An address of 64 bits; the offset of one that had 32 is in it.

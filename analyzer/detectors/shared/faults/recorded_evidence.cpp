@@ -63,6 +63,15 @@ bool is_in_local_window(const Event& e) {
          fault.neighbour_bytes != 0 && fault.neighbour_space == FaultSpace::kLocal;
 }
 
+bool is_volatile_race(const Event& e, std::string_view message) {
+  return e.fault().fault == FaultKind::kSharedRace && message == "volatile";
+}
+
+std::string_view advice_on_volatile() {
+  return " A flag needs fences as well: __threadfence_block() before it is stored, and behind the "
+         "load that sees it.";
+}
+
 std::string advice_on_record(const Event& e, std::string_view message, bool has_line) {
   const trace::FaultKind fault = e.fault().fault;
   if (fault == FaultKind::kSharedRace && message == "read-modify-write")

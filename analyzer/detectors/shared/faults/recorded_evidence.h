@@ -23,6 +23,11 @@ bool is_null_access(const Event& fault);
 // In a thread's local memory, by an address that is one of global memory for the instruction.
 bool is_in_local_window(const Event& fault);
 
+// Two accesses of shared memory that do not race, since both are volatile, but have no order.
+// `message` is the device's. The advice comes behind that on races.
+bool is_volatile_race(const Event& fault, std::string_view message);
+std::string_view advice_on_volatile();
+
 // Where the record alone says what to do; else empty. `message` is the device's.
 std::string advice_on_record(const Event& fault, std::string_view message, bool has_line);
 

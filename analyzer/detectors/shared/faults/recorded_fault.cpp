@@ -72,18 +72,22 @@ public:
   Finding finding() const {
     Finding f;
     f.kind = kind();
-    if (fault_.fault == FaultKind::kUninitializedRead) f.severity = Severity::kWarning;
+    if (fault_.fault == FaultKind::kUninitializedRead || is_volatile())
+      f.severity = Severity::kWarning;
     f.message = message();
     f.advice = advice(f.kind);
     f.count = std::max<std::uint64_t>(1, fault_.count);
     if (fault_.has_address && is_global_space(fault_.space)) f.address = fault_.address;
     add_stacks_of(f);
-    f.group =
-      cat({std::to_string(static_cast<unsigned>(fault_.fault)), " ", instruction(), " ", code()});
+    f.group = cat({std::to_string(static_cast<unsigned>(fault_.fault)),
+                   is_volatile() ? " volatile " : " ", instruction(), " ", code()});
     return f;
   }
 
 private:
+  // No race, but nothing that orders the two.
+  bool is_volatile() const { return is_volatile_race(e_, facts_.text(fault_.message)); }
+
   std::string advice(std::string_view finding) const {
     if (is_out_of_reach()) return advice_on_device(device_, owner_, around_.block->memory_kind);
     if (std::string own = advice_on_record(e_, facts_.text(fault_.message), !lines_.empty());
@@ -91,7 +95,9 @@ private:
       return own;
     FaultEvidence evidence = evidence_of(e_, finding, around_, stray_, facts_);
     if (parameter_) evidence.parameter = parameter_->parameter();
-    return advice_on(evidence);
+    std::string advice = advice_on(evidence);
+    if (is_volatile()) advice += advice_on_volatile();
+    return advice;
   }
 
   // A line may be several instructions, as "+=" and an unrolled loop are: the memory sets them
@@ -257,6 +263,7 @@ private:
               first.empty() ? "use" : first,
               " by another thread of the block"};
     if (!other.empty()) text += cat({" at ", other});
+    if (is_volatile()) text += ": both are volatile, which is no race, but orders nothing either";
     return text;
   }
 

@@ -30,6 +30,25 @@ TEST_F(BlockFaults, RaceShowsBothSides) {
   EXPECT_FALSE(found.address);
 }
 
+TEST_F(BlockFaults, VolatileAccessesWithNoOrderAreAWarning) {
+  MadeFault f;
+  fault(f, FaultKind::kSharedRace, launch())
+    .message(log().text("volatile"))
+    .bytes(4)
+    .space(FaultSpace::kShared)
+    .access(FaultAccess::kLoad)
+    .other_lines(log().text("6\t\tsrc/fill.cu"))
+    .other_access(FaultAccess::kStore);
+  add(f, trace::kFaultHasThread | trace::kFaultHasOther | trace::kFaultOtherHasThread);
+  const ReportedFinding& found = only();
+  EXPECT_EQ(found.severity, Severity::kWarning);
+  EXPECT_EQ(found.message,
+            "fill(float*, int) reads 4 bytes of shared memory without a barrier behind a store by "
+            "another thread of the block at fill.cu:6: both are volatile, which is no race, but "
+            "orders nothing either.");
+  EXPECT_NE(found.advice.find("A flag needs fences as well"), std::string::npos);
+}
+
 // Line 8 meets line 6 in one launch, and line 6 meets line 8 in another.
 TEST_F(BlockFaults, ARaceInBothDirectionsIsOne) {
   for (const bool swapped : {false, true}) {

@@ -194,12 +194,9 @@ TEST_F(ChecksTest, RaceInsideAWarpAndItsBarrier) {
   expect_no_reports();
 }
 
-TEST_F(ChecksTest, EqualValuesAndVolatileWordsDoNotRace) {
+TEST_F(ChecksTest, EqualValuesDoNotRace) {
   const std::string shared = ".shared .align 4 .b8 table[4];\n";
   load(kernel("mov.u32 %r1, 1; st.shared.u32 [table], %r1;", shared));
-  run({1}, {128}, {0, 0});
-  expect_no_reports();
-  load(kernel("st.volatile.shared.u32 [table], %r0;", shared));
   run({1}, {128}, {0, 0});
   expect_no_reports();
 }

@@ -23,12 +23,27 @@ protected:
     recorder_.reports.clear();
     const std::uint64_t a = put(std::vector<std::uint32_t>(256));
     EXPECT_EQ(run({1}, {threads}, {a, a + 512}).end, End::kDone);
-    std::size_t count = 0;
-    for (const Report& report : recorder_.reports)
-      count += report.kind == ReportKind::kSharedRace ? 1 : 0;
-    EXPECT_EQ(recorder_.reports.size(), count) << "nothing else is reported";
+    return reported();
+  }
+  // Of volatile accesses, in the place of races.
+  std::size_t unordered(const std::string& statements) {
+    counts_volatile_ = true;
+    const std::size_t count = races(statements);
+    counts_volatile_ = false;
     return count;
   }
+
+private:
+  std::size_t reported() const {
+    std::size_t count = 0, others = 0;
+    for (const Report& report : recorder_.reports) {
+      EXPECT_EQ(report.kind, ReportKind::kSharedRace) << "nothing else is reported";
+      ++((report.message == "volatile") == counts_volatile_ ? count : others);
+    }
+    EXPECT_TRUE(count != 0 || others == 0);
+    return count;
+  }
+  bool counts_volatile_ = false;
 };
 
 // Each thread stores its word and loads that of the thread 127 - t.
@@ -180,20 +195,21 @@ TEST_F(RacesTest, AnMbarrierOrdersThoseWhoWaitForIt) {
 
 // Of three warps each arrives for a phase of its own, and the last waits for the second's alone.
 TEST_F(RacesTest, AnEarlierPhaseComesBeforeALaterOne) {
-  const std::string polls = "ld.volatile.shared.u32 %r5, [c]; setp.ne.u32 %p6, %r5, ";
-  EXPECT_EQ(races("mov.u32 %r8, b; @%p4 mbarrier.init.shared.b64 [%r8], 1;\n"
-                  "@%p4 st.shared.u32 [c], 0; bar.sync 0; setp.ne.u32 %p6, %r6, 0; @%p6 bra E;\n"
-                  "@%p1 bra B; @%p2 bra C; @%p3 bra E; st.shared.u32 [s], %r0;\n"
-                  "mbarrier.arrive.shared.b64 %x2, [%r8]; st.volatile.shared.u32 [c], 1; bra E;\n"
-                  "B: " +
-                  polls +
-                  "1; @%p6 bra B; mbarrier.arrive.shared.b64 %x2, [%r8];\n"
-                  "st.volatile.shared.u32 [c], 2; bra E;\n"
-                  "C: " +
-                  polls +
-                  "2; @%p6 bra C; mbarrier.test_wait.parity.shared.b64 %p6, [%r8], 1;\n"
-                  "@%p6 ld.shared.u32 %r5, [s]; E:"),
-            0u);
+  const std::string polls = "ld.relaxed.cta.shared.u32 %r5, [c]; setp.ne.u32 %p6, %r5, ";
+  EXPECT_EQ(
+    races("mov.u32 %r8, b; @%p4 mbarrier.init.shared.b64 [%r8], 1;\n"
+          "@%p4 st.shared.u32 [c], 0; bar.sync 0; setp.ne.u32 %p6, %r6, 0; @%p6 bra E;\n"
+          "@%p1 bra B; @%p2 bra C; @%p3 bra E; st.shared.u32 [s], %r0;\n"
+          "mbarrier.arrive.shared.b64 %x2, [%r8]; st.relaxed.cta.shared.u32 [c], 1; bra E;\n"
+          "B: " +
+          polls +
+          "1; @%p6 bra B; mbarrier.arrive.shared.b64 %x2, [%r8];\n"
+          "st.relaxed.cta.shared.u32 [c], 2; bra E;\n"
+          "C: " +
+          polls +
+          "2; @%p6 bra C; mbarrier.test_wait.parity.shared.b64 %p6, [%r8], 1;\n"
+          "@%p6 ld.shared.u32 %r5, [s]; E:"),
+    0u);
 }
 
 TEST_F(RacesTest, AtomicsRaceWithPlainAccesses) {
@@ -208,9 +224,30 @@ TEST_F(RacesTest, AtomicsRaceWithPlainAccesses) {
 }
 
 TEST_F(RacesTest, VolatileAccessesRaceWithPlainOnesAlone) {
-  EXPECT_EQ(races("st.volatile.shared.u32 [s], %r0;"), 0u);
   EXPECT_NE(races("@%p0 st.volatile.shared.u32 [%r3], %r0; @%p1 ld.shared.u32 %r5, [%r3];"), 0u);
   EXPECT_NE(races("@%p0 st.shared.u32 [%r3], %r0; @%p1 ld.volatile.shared.u32 %r5, [%r3];"), 0u);
+}
+
+TEST_F(RacesTest, VolatileAccessesOrderNothing) {
+  const std::string store = "@%p0 st.volatile.shared.u32 [%r3], %r0;",
+                    load = "@%p1 ld.volatile.shared.u32 %r5, [%r3];";
+  EXPECT_NE(unordered(store + load), 0u);
+  EXPECT_NE(unordered(load + store), 0u);
+  EXPECT_NE(unordered("st.volatile.shared.u32 [s], %r0;"), 0u) << "of stores";
+  EXPECT_EQ(recorder_.reports.front().message, "volatile");
+  EXPECT_EQ(unordered(store + "bar.sync 0;" + load), 0u);
+  EXPECT_EQ(unordered("@%p0 ld.volatile.shared.u32 %r5, [%r3];" + load), 0u) << "of loads";
+  EXPECT_EQ(unordered("st.volatile.shared.u32 [s], 1;"), 0u) << "of equal values";
+}
+
+// A flag, or an access that the program does not take for more than it is.
+TEST_F(RacesTest, VolatileFlagsAndOtherStrongAccessesMayHaveNoOrder) {
+  const std::string zero = "st.shared.u32 [%r2], 0; bar.sync 0;",
+                    load = "@%p1 ld.volatile.shared.u32 %r5, [%r3];";
+  EXPECT_EQ(unordered(zero + "@%p0 membar.cta; @%p0 st.volatile.shared.u32 [%r3], %r0;" + load),
+            0u);
+  EXPECT_EQ(unordered(zero + "@%p0 st.relaxed.cta.shared.u32 [%r3], %r0;" + load), 0u);
+  EXPECT_EQ(unordered(zero + "@%p0 atom.shared.exch.b32 %r5, [%r3], %r0;" + load), 0u);
 }
 
 // Zeros that the program stored are values as all others are: equal ones excuse writers alone.

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instruction::extra of loads and stores: whether PTX calls them strong, that is volatile, relaxed
+// and so on (PTX ISA, "Memory Consistency Model"). Atomics are strong without it.
+#pragma once
+
+#include "simulated_cuda/executor/program/program.h"
+
+#include <cstdint>
+
+namespace gmt::executor {
+
+inline constexpr std::uint32_t kStrongAccess = 1, kVolatileAccess = 2;
+
+inline bool is_strong(const Program& program, const Instruction& in) {
+  const Shape::Memory kind = program.shapes[in.form].memory;
+  if (kind == Shape::Memory::kAtomic) return true;
+  return (kind == Shape::Memory::kLoad || kind == Shape::Memory::kStore) && in.extra != 0;
+}
+
+inline bool is_volatile(const Program& program, const Instruction& in) {
+  return program.shapes[in.form].memory != Shape::Memory::kAtomic && is_strong(program, in) &&
+         (in.extra & kVolatileAccess) != 0;
+}
+
+} // namespace gmt::executor
