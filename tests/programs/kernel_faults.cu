@@ -16,6 +16,12 @@
 // run: volatile
 // device: simulated
 // expect: warning shared-race message="both are volatile, which is no race, but orders nothing either" stacks="accessed here"@reverse:LINE(own),"first accessed here"@reverse:LINE(other),"launched here"@reversed:LINE(raced)
+// run: two-barriers
+// device: simulated
+// expect: warning barrier-divergence message="and PTX counts both as one" stacks="waited here"@take_turns:LINE(second),"waited here"@take_turns:LINE(first),"launched here"@turns:LINE(turns)
+// run: unnamed
+// device: simulated
+// expect: error kernel-fault message="the mask of the warp's barrier lacks the thread that calls it" stacks="failed here"@meet:LINE(unnamed),"launched here"@meeting:LINE(meeting)
 // run: unwritten
 // device: simulated
 // expect: warning kernel-uninitialized-read count=32 message="that nothing wrote" stacks="accessed here"@twice:LINE(twice),"used here"@twice:LINE(twice),"launched here"@unwritten:LINE(reads),"allocated here"@unwritten:LINE(unwritten)
@@ -63,6 +69,22 @@ __global__ void reverse(int* values)
   tile[threadIdx.x] = values[threadIdx.x]; // @own
   if constexpr (waits) __syncthreads();
   values[threadIdx.x] = tile[63 - threadIdx.x]; // @other
+}
+
+__global__ void take_turns(int* values)
+{
+  if (threadIdx.x < 32) {
+    values[threadIdx.x] = 1;
+    __syncthreads(); // @first
+  } else {
+    __syncthreads(); // @second
+    values[threadIdx.x] = 2;
+  }
+}
+
+__global__ void meet(int lanes)
+{
+  if (threadIdx.x < lanes) __syncwarp(0xffff); // @unnamed
 }
 
 __device__ int table[8];
@@ -152,6 +174,21 @@ static void reversed()
   CHECK(cudaFree(values));
 }
 
+static void turns()
+{
+  int* values;
+  CHECK(cudaMalloc(&values, 64 * sizeof(int)));
+  take_turns<<<1, 64>>>(values); // @turns
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(values));
+}
+
+static void meeting(int lanes)
+{
+  meet<<<1, 32>>>(lanes); // @meeting
+  cudaDeviceSynchronize();
+}
+
 static void unwritten(bool writes)
 {
   float *from, *to;
@@ -180,6 +217,7 @@ int main(int argc, char** argv)
   if (started_with(argc, argv, "clean")) {
     past_the_end(1000);
     reversed<true>();
+    meeting(16);
     unwritten(true);
   } else if (started_with(argc, argv, "past-the-end")) {
     past_the_end(1024);
@@ -189,6 +227,10 @@ int main(int argc, char** argv)
     reversed<false>();
   } else if (started_with(argc, argv, "volatile")) {
     reversed<false, volatile int>();
+  } else if (started_with(argc, argv, "two-barriers")) {
+    turns();
+  } else if (started_with(argc, argv, "unnamed")) {
+    meeting(17);
   } else if (started_with(argc, argv, "variable")) {
     beside();
   } else if (started_with(argc, argv, "locked")) {

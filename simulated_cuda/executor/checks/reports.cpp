@@ -221,6 +221,30 @@ void Reports::never_meet(const AccessFacts& facts, const OtherThread& other, boo
   if (other.code != nullptr) set_other(*report, other);
 }
 
+// Copies of a loop's body stand in one place of the source. Without lines nothing is known.
+bool Reports::are_apart(const AccessFacts& facts, const OtherThread& other) {
+  const auto [found, is_new] = apart_.try_emplace({facts.in, other.in}, false);
+  if (!is_new) return found->second;
+  const auto frames = [](const Code& code, const Instruction& in) {
+    if (in.source == ptx::kNone) return std::vector<ptx::SourceFrame>();
+    return code.body->lines.stack(*code.module, code.body->instructions[in.source].line);
+  };
+  const auto is_same = [](const ptx::SourceFrame& a, const ptx::SourceFrame& b) {
+    return a.line == b.line && a.column == b.column && a.file == b.file && a.function == b.function;
+  };
+  const auto here = frames(*facts.code, *facts.in), there = frames(*other.code, *other.in);
+  found->second = !here.empty() && !there.empty() && !std::ranges::equal(here, there, is_same);
+  return found->second;
+}
+
+void Reports::meets_elsewhere(const AccessFacts& facts, const OtherThread& other) {
+  if (!are_apart(facts, other)) return;
+  Report* report = first(facts, ReportKind::kBarrierDivergence, true);
+  if (report == nullptr) return;
+  report->message = "apart";
+  set_other(*report, other);
+}
+
 void Reports::ends(const AccessFacts& facts, ReportKind kind, std::uint32_t error,
                    const std::string& message) {
   Report* report = first(facts, kind);

@@ -53,6 +53,7 @@ public:
   void unwritten_use(const AccessFacts& use, const AccessFacts* load) override;
   void race(const AccessFacts& facts, const OtherThread& other) override;
   void never_meet(const AccessFacts& facts, const OtherThread& other, bool whole_block) override;
+  void meets_elsewhere(const AccessFacts& facts, const OtherThread& other) override;
   void ends(const AccessFacts& facts, ReportKind kind, std::uint32_t error,
             const std::string& message) override;
   void heap_event(HeapEvent event) override { queue_.add(std::move(event)); }
@@ -70,6 +71,7 @@ private:
   void set_neighbour(Report& report) const;
   void set_other(Report& report, const OtherThread& other) const;
   bool is_mapped(std::uint64_t address);
+  bool are_apart(const AccessFacts& facts, const OtherThread& other);
 
   const Program& program_;
   const Launch& launch_;
@@ -79,6 +81,7 @@ private:
   std::map<Key, Entry> entries_;
   std::vector<std::pair<Moment, std::string>> messages_; // for stderr
   std::map<std::uint64_t, bool> mapped_pages_;
+  std::map<std::pair<const Instruction*, const Instruction*>, bool> apart_; // of barriers
 };
 
 } // namespace gmt::executor

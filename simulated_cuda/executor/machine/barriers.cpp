@@ -52,6 +52,25 @@ void note_arrival(Warp& w, Barrier& barrier) {
   block.order.release(block, {&w, w.mask}, barrier.order);
 }
 
+// The last warp comes to a barrier of the block. PTX counts threads at any instruction that names
+// it; lanes of one warp that stand apart are reported elsewhere.
+void check_apart(const Warp& last, const Instruction* in, std::uint32_t which) {
+  if (last.mask != last.alive) return;
+  for (const auto& warp : last.block->warps) {
+    for (const Fragment& fragment : warp->waiting) {
+      const bool is_met = fragment.wait == Wait::kBarrier && fragment.barrier == which;
+      if (!is_met || fragment.at == in || fragment.mask != warp->alive) continue;
+      if ((fragment.at->extra & 1) == 0) continue;
+      OtherThread other;
+      other.code = fragment.frame->code;
+      other.in = fragment.at;
+      other.thread = warp->id * kLanes + static_cast<std::uint32_t>(__builtin_ctz(fragment.mask));
+      const auto lane = static_cast<std::uint32_t>(__builtin_ctz(last.mask));
+      return last.worker->checks->meets_elsewhere(facts_of(last, in, lane), other);
+    }
+  }
+}
+
 } // namespace
 
 void Block::release(std::uint32_t which, const Ordering::Lanes& last) {
@@ -141,6 +160,8 @@ const Instruction* Warp::arrive_at_barrier(const Instruction* in) {
   if (barrier.arrived >= wanted) {
     write_result(*this, in, frame, mask, barrier);
     if (kind == kBarrierArrive) note_arrival(*this, barrier);
+    if (in->extra == (kBarrierSync << 1 | 1) && in->r[2] == kNoOperand)
+      check_apart(*this, in, which);
     block->release(which, {this, kind == kBarrierArrive ? 0 : mask});
     return in + 1;
   }

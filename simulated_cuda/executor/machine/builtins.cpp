@@ -183,6 +183,15 @@ const Instruction* trap(Warp& w, const Instruction* in) {
   return end_grid(w, 719);
 }
 
+const Instruction* unnamed_lanes(Warp& w, const Instruction* in, std::uint32_t lanes) {
+  for_each_lane(w, [&](std::uint32_t lane) {
+    if ((lanes >> lane & 1) == 0) return;
+    w.worker->checks->ends(facts_of(w, in, lane), ReportKind::kIllegalInstruction, 715,
+                           "the mask of the warp's barrier lacks the thread that calls it");
+  });
+  return end_grid(w, 715);
+}
+
 const Instruction* invalid_call(Warp& w, const Instruction* in, std::uint64_t target) {
   const auto lane = static_cast<std::uint32_t>(__builtin_ctz(w.mask));
   AccessFacts facts = facts_of(w, in, lane);

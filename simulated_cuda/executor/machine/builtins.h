@@ -11,5 +11,7 @@ const Instruction* allocate(Warp& w, const Instruction* in);         // malloc
 const Instruction* release(Warp& w, const Instruction* in);          // free
 const Instruction* assertion_failed(Warp& w, const Instruction* in); // __assertfail
 const Instruction* trap(Warp& w, const Instruction* in);
+// Lanes at a barrier of the warp whose mask does not name them; the answer is an H100's.
+const Instruction* unnamed_lanes(Warp& w, const Instruction* in, std::uint32_t lanes);
 
 } // namespace gmt::executor

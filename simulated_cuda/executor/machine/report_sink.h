@@ -48,6 +48,8 @@ public:
   virtual void unwritten_use(const AccessFacts& use, const AccessFacts* load) = 0;
   virtual void race(const AccessFacts& facts, const OtherThread& other) = 0;
   virtual void never_meet(const AccessFacts& facts, const OtherThread& other, bool whole_block) = 0;
+  // Warps meet at a barrier of the block, and stand at different instructions.
+  virtual void meets_elsewhere(const AccessFacts& facts, const OtherThread& other) = 0;
   // Ends the grid: trap, assert, a call of no function, an overflow of the stack.
   virtual void ends(const AccessFacts& facts, ReportKind kind, std::uint32_t error,
                     const std::string& message) = 0;

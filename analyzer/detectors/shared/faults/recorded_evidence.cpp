@@ -67,6 +67,10 @@ bool is_volatile_race(const Event& e, std::string_view message) {
   return e.fault().fault == FaultKind::kSharedRace && message == "volatile";
 }
 
+bool is_barrier_apart(const Event& e, std::string_view message) {
+  return e.fault().fault == FaultKind::kBarrierDivergence && message == "apart";
+}
+
 std::string_view advice_on_volatile() {
   return " A flag needs fences as well: __threadfence_block() before it is stored, and behind the "
          "load that sees it.";
@@ -77,6 +81,9 @@ std::string advice_on_record(const Event& e, std::string_view message, bool has_
   if (fault == FaultKind::kSharedRace && message == "read-modify-write")
     return "Use an atomic, such as atomicAdd, or give each thread memory of its own: the line reads "
            "and writes, so that no barrier can stand between.";
+  if (fault == FaultKind::kIllegalInstruction && !message.empty())
+    return "Let the mask name each thread that reaches the call, as __ballot_sync() gives it for the "
+           "condition of the branch around.";
   if (fault == FaultKind::kTrap && !has_line)
     return "Look at the compiler's warnings: nvcc puts a trap in the place of code that cannot be "
            "right, such as a store to __constant__ memory. Otherwise look for __trap() in the kernel.";

@@ -28,6 +28,9 @@ bool is_in_local_window(const Event& fault);
 bool is_volatile_race(const Event& fault, std::string_view message);
 std::string_view advice_on_volatile();
 
+// Warps met at a barrier of the block, but not at one line.
+bool is_barrier_apart(const Event& fault, std::string_view message);
+
 // Where the record alone says what to do; else empty. `message` is the device's.
 std::string advice_on_record(const Event& fault, std::string_view message, bool has_line);
 

@@ -72,7 +72,7 @@ public:
   Finding finding() const {
     Finding f;
     f.kind = kind();
-    if (fault_.fault == FaultKind::kUninitializedRead || is_volatile())
+    if (fault_.fault == FaultKind::kUninitializedRead || is_volatile() || is_apart())
       f.severity = Severity::kWarning;
     f.message = message();
     f.advice = advice(f.kind);
@@ -80,13 +80,14 @@ public:
     if (fault_.has_address && is_global_space(fault_.space)) f.address = fault_.address;
     add_stacks_of(f);
     f.group = cat({std::to_string(static_cast<unsigned>(fault_.fault)),
-                   is_volatile() ? " volatile " : " ", instruction(), " ", code()});
+                   is_volatile() || is_apart() ? " warning " : " ", instruction(), " ", code()});
     return f;
   }
 
 private:
   // No race, but nothing that orders the two.
   bool is_volatile() const { return is_volatile_race(e_, facts_.text(fault_.message)); }
+  bool is_apart() const { return is_barrier_apart(e_, facts_.text(fault_.message)); }
 
   std::string advice(std::string_view finding) const {
     if (is_out_of_reach()) return advice_on_device(device_, owner_, around_.block->memory_kind);
@@ -95,9 +96,7 @@ private:
       return own;
     FaultEvidence evidence = evidence_of(e_, finding, around_, stray_, facts_);
     if (parameter_) evidence.parameter = parameter_->parameter();
-    std::string advice = advice_on(evidence);
-    if (is_volatile()) advice += advice_on_volatile();
-    return advice;
+    return cat({advice_on(evidence), is_volatile() ? advice_on_volatile() : ""});
   }
 
   // A line may be several instructions, as "+=" and an unrolled loop are: the memory sets them
@@ -211,6 +210,13 @@ private:
       return {kernel_, " ", verb(), " that nothing wrote", where()};
     case FaultKind::kSharedRace: return race();
     case FaultKind::kBarrierDivergence:
+      if (is_apart())
+        return {"Warps of a block of ",
+                kernel_,
+                " meet at two barriers: one waits",
+                at(),
+                other_side(),
+                ", and PTX counts both as one"};
       return {"Threads of a block of ",   kernel_,
               " wait at a barrier",       at(),
               " that others never reach", said.empty() ? "" : cat({": ", said})};
@@ -231,7 +237,8 @@ private:
       return {"An assert in ", kernel_, said.empty() ? at() : "", " failed",
               said.empty() ? "" : cat({": ", said})};
     case FaultKind::kTrap: return {kernel_, " stopped", at(), " by a trap"};
-    case FaultKind::kIllegalInstruction: return {kernel_, " met an illegal instruction", at()};
+    case FaultKind::kIllegalInstruction:
+      return {kernel_, " met an illegal instruction", at(), said.empty() ? "" : cat({": ", said})};
     case FaultKind::kStackOverflow: return {kernel_, " needs more stack than there is", at()};
     case FaultKind::kInvalidAddressSpace:
       return {kernel_, " ", verb(), where(), ", by an instruction for another kind of memory"};

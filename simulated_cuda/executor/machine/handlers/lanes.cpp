@@ -4,6 +4,7 @@
 // takes part in the group of its own mask.
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
 #include "simulated_cuda/executor/machine/block.h"
+#include "simulated_cuda/executor/machine/builtins.h"
 
 namespace gmt::executor {
 namespace {
@@ -171,8 +172,12 @@ Next active(Warp& w, Next in) {
 
 Next warp_barrier(Warp& w, Next in) {
   const u32* masks = at<const u32>(w, in->r[0]);
-  u32 wanted = 0;
-  for_lanes(w.mask, [&](u32 l) { wanted |= masks[l]; });
+  u32 wanted = 0, unnamed = 0;
+  for_lanes(w.mask, [&](u32 l) {
+    wanted |= masks[l];
+    unnamed |= ~masks[l] & 1u << l;
+  });
+  if (unnamed != 0) return unnamed_lanes(w, in, unnamed);
   wanted &= w.alive;
   if ((wanted & ~w.mask) != 0) return w.warp_barrier(in, wanted);
   u32 left = w.mask;

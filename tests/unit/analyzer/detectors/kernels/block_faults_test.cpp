@@ -49,6 +49,19 @@ TEST_F(BlockFaults, VolatileAccessesWithNoOrderAreAWarning) {
   EXPECT_NE(found.advice.find("A flag needs fences as well"), std::string::npos);
 }
 
+TEST_F(BlockFaults, WarpsThatMeetAtTwoBarriersAreAWarning) {
+  MadeFault f;
+  fault(f, FaultKind::kBarrierDivergence, launch())
+    .message(log().text("apart"))
+    .other_lines(log().text("6\t\tsrc/fill.cu"));
+  add(f, trace::kFaultHasThread | trace::kFaultHasOther | trace::kFaultOtherHasThread);
+  const ReportedFinding& found = only();
+  EXPECT_EQ(found.severity, Severity::kWarning);
+  EXPECT_EQ(found.message,
+            "Warps of a block of fill(float*, int) meet at two barriers: one waits at "
+            "fill.cu:8, others at fill.cu:6, and PTX counts both as one.");
+}
+
 // Line 8 meets line 6 in one launch, and line 6 meets line 8 in another.
 TEST_F(BlockFaults, ARaceInBothDirectionsIsOne) {
   for (const bool swapped : {false, true}) {
@@ -105,7 +118,8 @@ TEST_F(BlockFaults, BarriersDeadlocksAssertsAndTheRest) {
     {FaultKind::kHang, "kernel-hang", "fill(float*, int) never ends: n > 0 at fill.cu:8"},
     {FaultKind::kAssert, "kernel-assert", "An assert in fill(float*, int) failed: n > 0"},
     {FaultKind::kTrap, "kernel-fault", "stopped at fill.cu:8 by a trap"},
-    {FaultKind::kIllegalInstruction, "kernel-fault", "an illegal instruction"},
+    {FaultKind::kIllegalInstruction, "kernel-fault",
+     "met an illegal instruction at fill.cu:8: n > 0"},
     {FaultKind::kStackOverflow, "kernel-fault", "more stack than there is"},
     {FaultKind::kInvalidJump, "kernel-fault", "calls what is no function"},
     {FaultKind::kOther, "kernel-fault", "met a fault at fill.cu:8: n > 0"},
