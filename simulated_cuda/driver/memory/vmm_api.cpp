@@ -58,8 +58,22 @@ CUresult check_properties(const CUmemAllocationProp* prop) {
 
 } // namespace
 
+// Where the caller would have it, if nothing is there.
+static bool reserve_at(CUdeviceptr wanted, std::size_t alignment, Reservation* reservation) {
+  if (wanted == 0 || wanted % alignment != 0) return false;
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+  void* const at = reinterpret_cast<void*>(wanted); // NOLINT(performance-no-int-to-ptr)
+  void* const map = mmap(at, reservation->bytes, PROT_NONE, kFlags, -1, 0);
+  if (map == MAP_FAILED) return false;
+  reservation->window_map = map;
+  reservation->map_bytes = reservation->bytes;
+  if (map == at) return true;
+  munmap(map, reservation->bytes); // an older kernel takes it for a hint
+  return false;
+}
+
 CUresult mem_address_reserve(CUdeviceptr* out, std::size_t bytes, std::size_t alignment,
-                             CUdeviceptr, unsigned long long flags) {
+                             CUdeviceptr wanted, unsigned long long flags) {
   if (out == nullptr || bytes == 0 || bytes % kGranularity != 0 || flags != 0)
     return CUDA_ERROR_INVALID_VALUE;
   if (alignment == 0) alignment = kGranularity;
@@ -68,9 +82,11 @@ CUresult mem_address_reserve(CUdeviceptr* out, std::size_t bytes, std::size_t al
   if (bytes > kMostReserved) return CUDA_ERROR_OUT_OF_MEMORY;
   Reservation reservation;
   reservation.bytes = bytes;
-  reservation.map_bytes = bytes + alignment;
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  reservation.window_map = mmap(nullptr, reservation.map_bytes, PROT_NONE, kFlags, -1, 0);
+  if (!reserve_at(wanted, alignment, &reservation)) {
+    reservation.map_bytes = bytes + alignment;
+    reservation.window_map = mmap(nullptr, reservation.map_bytes, PROT_NONE, kFlags, -1, 0);
+  }
   void* alias = mmap(nullptr, bytes, PROT_NONE, kFlags, -1, 0);
   if (reservation.window_map == MAP_FAILED || alias == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
   reservation.alias = static_cast<std::byte*>(alias);

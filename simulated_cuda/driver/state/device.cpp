@@ -13,13 +13,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstdio>
 
 namespace gmt::sim {
 namespace {
 
-constexpr std::size_t kWindowAlignment = std::size_t{2} << 20;
+constexpr std::size_t kLeastAlignment = std::size_t{2} << 20;
 constexpr std::size_t kPageReturnBytes = std::size_t{1} << 20;
 // An address is twice its offset in the arena: half of the addresses are gaps.
 constexpr std::size_t kWithGaps = 2;
@@ -30,6 +31,11 @@ constexpr std::size_t kMostResting = 4096, kRestingShare = 8;
 std::size_t cost_of_rest(std::size_t bytes) {
   constexpr std::size_t kOfLarge = std::size_t{64} << 10;
   return bytes < kPageReturnBytes ? round_up(bytes, kGranule) : kOfLarge;
+}
+
+// So that no multiple of a power of two as large as this lies inside of a window.
+std::size_t alignment_of(std::size_t bytes) {
+  return std::max(kLeastAlignment, std::bit_ceil(bytes));
 }
 
 std::byte* map(std::size_t bytes, int protection, int flags, int fd) {
@@ -66,9 +72,10 @@ CUresult Device::map_memory() {
     map(bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (is_nameless ? MAP_ANONYMOUS : 0), memory_fd);
   if (alias == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   madvise(alias, bytes, MADV_DONTDUMP);
-  reservation = map(bytes + kWindowAlignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  const std::size_t alignment = alignment_of(bytes);
+  reservation = map(bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   if (reservation == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
-  window = round_up(reinterpret_cast<CUdeviceptr>(reservation), kWindowAlignment);
+  window = round_up(reinterpret_cast<CUdeviceptr>(reservation), alignment);
   return state().memory.add_region(window, bytes, alias) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -77,7 +84,7 @@ Device::~Device() {
   if (window != 0) state().memory.remove_region(window);
   if (memory_fd >= 0) close(memory_fd);
   if (alias != nullptr) munmap(alias, bytes);
-  if (reservation != nullptr) munmap(reservation, bytes + kWindowAlignment);
+  if (reservation != nullptr) munmap(reservation, bytes + alignment_of(bytes));
 }
 
 bool Device::map_at(void* target, CUdeviceptr address, std::size_t bytes) const {
