@@ -46,7 +46,7 @@ enum class Kind : std::uint8_t {
   kRange = 11,      // NVTX (since 1.1)
   kText = 12,       // a string (since 1.1)
   kThread = 13,     // a thread begins to write here (since 1.5)
-  kFault = 14,      // a mistake inside a kernel, on the simulated device (since 1.5)
+  kFault = 14,      // a mistake inside a kernel (since 1.5)
   kExecution = 15,  // how far kernels ran there (since 1.5)
 
   // Calls.

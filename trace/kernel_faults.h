@@ -60,6 +60,7 @@ enum class ExecutionOp : std::uint8_t {
   kRunOver = 6,       // the device ends the program: kernels ran for as long as is allowed
   kUnwrittenCopy = 7, // a copy reads memory of the device of which nothing has written a part
   kRefused = 8,       // a call that the device does not implement, of the process so far
+  kUnchecked = 9,     // launches that ran without the checks of --kernel-checks
 };
 // kFault: which of its words mean something where 0 is a value, too.
 inline constexpr std::uint16_t kFaultHasThread = 1;
@@ -67,6 +68,7 @@ inline constexpr std::uint16_t kFaultHasAddress = 2;
 inline constexpr std::uint16_t kFaultHasOther = 4;
 inline constexpr std::uint16_t kFaultOtherHasThread = 8;
 inline constexpr std::uint16_t kFaultNeighbourFreed = 16; // what lies at the address is freed
+inline constexpr std::uint16_t kFaultChecked = 32;        // found by a check in the kernel's code
 inline constexpr std::uint16_t kExecutionExact = 1; // kExecution: the feature is exact, as on a GPU
 inline constexpr std::uint16_t kExecutionToHost = 2;  // the copy goes to memory of the host
 inline constexpr std::uint16_t kExecutionAsAsked = 4; // an option of the user ended the launch

@@ -10,6 +10,7 @@
 #include "analyzer/analysis/dispatch.h"
 #include "analyzer/analysis/gaps/coalescing_gaps.h"
 #include "analyzer/analysis/gaps/guard_gaps.h"
+#include "analyzer/analysis/gaps/kernel_check_gaps.h"
 #include "analyzer/analysis/grouping.h"
 #include "analyzer/analysis/history/history_recorder.h"
 #include "analyzer/analysis/host_crash.h"
@@ -167,6 +168,7 @@ void TraceAnalysis::finish() {
   explain_python(stream_.trace(), findings_);
   explain_core_dump(stream_.trace(), heap_.sticky_error(), findings_);
   explain_guard_gaps(model_, heap_, findings_);
+  explain_kernel_check_gaps(model_.executions(), findings_);
   explain_gaps(stream_.trace(), heap_, process_.totals, model_.nameless_calls(), findings_);
   explain_bounds();
 }

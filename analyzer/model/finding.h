@@ -61,9 +61,9 @@ struct DeviceThread {
 
 // Where a kernel met a fault, as far as it is known.
 struct DeviceFault {
-  // The simulated device sees each access of each thread; a GPU's core dump names the instruction,
-  // and leaves open which of its threads it was.
-  enum class Source : std::uint8_t { kSimulatedDevice, kCoreDump };
+  // The simulated device and checks in the kernel's code see each access of each thread; a GPU's
+  // core dump names the instruction, and leaves open which of its threads it was.
+  enum class Source : std::uint8_t { kSimulatedDevice, kCoreDump, kKernelCheck };
   enum class Certainty : std::uint8_t { kExact, kInferred };
   Source source = Source::kSimulatedDevice;
   Certainty certainty = Certainty::kExact;

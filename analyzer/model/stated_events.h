@@ -92,6 +92,7 @@ struct Fault {
   trace::FaultAccess access = {};
   bool has_thread = false, has_address = false, has_other = false, other_has_thread = false;
   bool is_neighbour_freed = false;
+  bool is_checked = false;   // found by a check in the kernel's code
   std::uint64_t call = 0;    // order of the call that launched the kernel or its graph
   TextId kernel = 0;         // name as linked
   TextId lines = 0;          // "line<tab>function<tab>file" each
@@ -140,7 +141,7 @@ struct Execution {
 
   TextId feature() const { return kernel; }          // Feature
   TextId function() const { return kernel; }         // Refused
-  std::uint64_t launches() const { return call; }    // Totals, Feature
+  std::uint64_t launches() const { return call; }    // Totals, Feature, Unchecked
   std::uint64_t calls() const { return call; }       // Refused
   std::uint64_t threads() const { return made; }     // Totals
   std::uint64_t seed() const { return blocks_done; } // Totals: 0 as blocks are numbered

@@ -96,9 +96,9 @@ constexpr std::string_view kFaults[] = {"?",
 constexpr std::string_view kFaultSpaces[] = {"?",        "global",    "shared", "local",
                                              "constant", "parameter", "generic"};
 constexpr std::string_view kFaultAccesses[] = {"?", "load", "store", "atomic", "reduction", "copy"};
-constexpr std::string_view kExecutionOps[] = {"?",      "not-run", "stopped",  "not-selected",
-                                              "totals", "feature", "run-over", "unwritten-copy",
-                                              "refused"};
+constexpr std::string_view kExecutionOps[] = {"?",       "not-run",  "stopped",  "not-selected",
+                                              "totals",  "feature",  "run-over", "unwritten-copy",
+                                              "refused", "unchecked"};
 constexpr std::string_view kUnwrittenForms[] = {"?", "whole", "part", "tail"};
 
 constexpr std::string_view kGuardMoments[] = {"free", "end", "launch"};

@@ -10,13 +10,20 @@ namespace {
 
 using FaultJson = nlohmann::ordered_json;
 
+std::string_view source_word(DeviceFault::Source source) {
+  switch (source) {
+  case DeviceFault::Source::kCoreDump: return "core dump";
+  case DeviceFault::Source::kKernelCheck: return "kernel check";
+  default: return "simulated device";
+  }
+}
+
 } // namespace
 
 FaultJson fault_json(const DeviceFault& f) {
-  const bool simulated = f.source == DeviceFault::Source::kSimulatedDevice;
   const bool exact = f.certainty == DeviceFault::Certainty::kExact;
   return {
-    {"source", simulated ? "simulated device" : "core dump"},
+    {"source", source_word(f.source)},
     {"certainty", exact ? "exact" : "inferred"},
     {"kernel", text_or_null(f.thread.kernel)},
     {"block", f.thread.block ? FaultJson(*f.thread.block) : FaultJson(nullptr)},

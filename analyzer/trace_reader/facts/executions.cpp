@@ -32,6 +32,15 @@ void add_left_out(Executions& all, Executions::LeftOut one) {
   else ++known->launches;
 }
 
+void add_unchecked(Executions& all, std::string_view kernel, std::string_view reason,
+                   std::uint64_t launches) {
+  const auto known = std::ranges::find_if(all.unchecked, [&](const Executions::Unchecked& one) {
+    return one.kernel == kernel && one.reason == reason;
+  });
+  if (known != all.unchecked.end()) known->launches += launches;
+  else all.unchecked.push_back({std::string(kernel), std::string(reason), launches});
+}
+
 Difference difference_of(std::string_view feature) {
   if (feature.starts_with("atom.") || feature.starts_with("red.")) return Difference::kOrder;
   return feature.find(" and ") != feature.npos ? Difference::kJoined : Difference::kLastBits;
@@ -65,6 +74,8 @@ void ExecutionFacts::follow(const Event& e,
                             const std::function<std::string_view(std::uint64_t)>& text) {
   const event::Execution& view = e.execution();
   const auto op = static_cast<ExecutionOp>(view.op);
+  if (op == ExecutionOp::kUnchecked)
+    return add_unchecked(executions_, text(view.kernel), text(view.reason), view.launches());
   executions_.any = true;
   switch (op) {
   case ExecutionOp::kNotRun:

@@ -39,14 +39,22 @@ struct Executions {
     std::uint64_t launches = 0;
   };
 
+  // Launches of a kernel that ran without the checks of --kernel-checks, for one reason.
+  struct Unchecked {
+    std::string kernel; // as linked; empty: not known
+    std::string reason; // half a sentence
+    std::uint64_t launches = 0;
+  };
+
   std::uint64_t launches = 0, ran = 0, skipped = 0, stopped = 0;
   std::uint64_t thread_instructions = 0, nanoseconds = 0;
   std::uint64_t seed = 0;        // of the order of blocks and warps; 0: as they are numbered
   std::uint64_t threads = 0;     // that may run blocks; 0: unknown
   std::vector<LeftOut> left_out; // in the order in which each happened first
   std::vector<Feature> features; // in the order in which each was executed first
-  bool any = false;              // a record was there
-  bool run_over = false;         // the device ended the program (--run-time)
+  std::vector<Unchecked> unchecked;
+  bool any = false;      // the simulated device left a record
+  bool run_over = false; // the device ended the program (--run-time)
 
   std::uint64_t exact_instructions() const; // of threads
   std::uint64_t launches_left_out(trace::ExecutionOp op) const;

@@ -297,7 +297,8 @@ private:
 
   void add_stacks_of(Finding& f) const {
     FindingStack here = stack_at(fault_.lines, fault_.function, false);
-    f.fault = DeviceFault{.source = DeviceFault::Source::kSimulatedDevice,
+    f.fault = DeviceFault{.source = fault_.is_checked ? DeviceFault::Source::kKernelCheck
+                                                      : DeviceFault::Source::kSimulatedDevice,
                           .certainty = DeviceFault::Certainty::kExact,
                           .thread = *here.device,
                           .operation = std::string(access_word(fault_.access)),

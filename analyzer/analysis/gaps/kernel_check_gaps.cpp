@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analysis/gaps/kernel_check_gaps.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/base/text_format.h"
+#include "analyzer/symbols/demangle.h"
+
+namespace gmt {
+namespace {
+
+constexpr std::string_view kFirstKind = "kernel-out-of-bounds";
+constexpr std::size_t kMostNames = 5; // of one reason
+
+// Kernels that ran without checks for one reason.
+struct UncheckedReason {
+  std::string_view words;
+  std::vector<std::string> kernels;
+  std::uint64_t launches = 0;
+};
+
+std::vector<UncheckedReason> by_reason(const Executions& executions) {
+  std::vector<UncheckedReason> reasons;
+  for (const Executions::Unchecked& one : executions.unchecked) {
+    auto known = std::ranges::find(reasons, one.reason, &UncheckedReason::words);
+    if (known == reasons.end()) known = reasons.insert(known, {one.reason, {}, 0});
+    known->launches += one.launches;
+    if (!one.kernel.empty()) known->kernels.push_back(demangle(one.kernel));
+  }
+  return reasons;
+}
+
+std::string names(const std::vector<std::string>& kernels) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kernels.size(), kMostNames); ++i)
+    text += cat({i == 0 ? "" : ", ", kernels[i]});
+  if (kernels.size() > kMostNames)
+    text += cat({" and ", std::to_string(kernels.size() - kMostNames), " more"});
+  return text;
+}
+
+} // namespace
+
+void explain_kernel_check_gaps(const Executions& executions, Findings& findings) {
+  for (const UncheckedReason& reason : by_reason(executions)) {
+    std::string text = "--kernel-checks: ";
+    if (reason.launches != 0) {
+      const bool one = reason.launches == 1;
+      text +=
+        cat({format_count(reason.launches), one ? " launch" : " launches", " ran without checks"});
+      if (!reason.kernels.empty()) text += cat({" (", names(reason.kernels), ")"});
+      text += ": ";
+    }
+    findings.not_checked({std::string(kFirstKind), text + std::string(reason.words)});
+  }
+}
+
+} // namespace gmt

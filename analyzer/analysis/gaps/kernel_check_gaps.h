@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What --kernel-checks left unchecked, as lines of "not checked": by kernel, with the reason and
+// how many launches.
+#pragma once
+
+#include "analyzer/detectors/detector.h"
+#include "analyzer/trace_reader/facts/executions.h"
+
+namespace gmt {
+
+void explain_kernel_check_gaps(const Executions& executions, Findings& findings);
+
+} // namespace gmt
