@@ -68,7 +68,7 @@ if(NOT third_party_boost)
 endif()
 
 set(third_party_command "the command")
-set(third_party_all "the command, the collector of `--coalescing`, the simulated device")
+set(third_party_all "the command, the collector of `--coalescing`, the library of `--kernel-checks`, the simulated device")
 # Those that read bytes of others first.
 gmt_third_party(elfutils "LGPL-3.0-or-later or GPL-2.0-or-later" "${third_party_command}" "${GMT_ARCHIVE_dw}")
 gmt_third_party(SQLite "public domain" "${third_party_command}" "${GMT_ARCHIVE_sqlite}")
@@ -82,7 +82,7 @@ gmt_third_party("JSON for Modern C++" "MIT" "${third_party_command}" "${GMT_JSON
 gmt_third_party(fmt "MIT" "${third_party_command}" "${GMT_FMT_HEADER}")
 gmt_third_party(Boost.Program_options "BSL-1.0" "${third_party_command}" "${third_party_boost}")
 gmt_third_party(d3 "BSD-3-Clause" "pages of `--format html`" "${GMT_D3}")
-gmt_third_party("libstdc++" "GPL-3.0-or-later with the GCC Runtime Library Exception" "${third_party_command}" "${third_party_libstdcxx}")
+gmt_third_party("libstdc++" "GPL-3.0-or-later with the GCC Runtime Library Exception" "the command, the library of `--kernel-checks`" "${third_party_libstdcxx}")
 gmt_third_party(libgcc "GPL-3.0-or-later with the GCC Runtime Library Exception" "the command; single functions in the libraries" "${third_party_libgcc}")
 gmt_third_party(glibc "LGPL-2.1-or-later" "${third_party_command}" "${third_party_libc}")
 

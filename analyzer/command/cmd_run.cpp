@@ -47,6 +47,10 @@ void leave_out_fence(Instrumentation& in, RunFacts& facts) {
                              "kernel to the byte, with no fence around the memory");
 }
 
+// The simulated device checks every access itself. Tests of the checks in kernels' code run there
+// all the same.
+bool leaves_out_kernel_checks() { return std::getenv("GPUMEMTRACE_SIM_KERNEL_CHECKS") == nullptr; }
+
 Instrumentation instrument(const Settings& settings, const std::string& path,
                            const ProgramCheck& check, RunFacts& facts) {
   Instrumentation in;
@@ -69,6 +73,7 @@ Instrumentation instrument(const Settings& settings, const std::string& path,
     const std::string relink = static_runtime_sentence(path, check.facts);
     if (!relink.empty()) facts.remarks.push_back(relink);
     leave_out_fence(in, facts);
+    in.without_kernel_checks = leaves_out_kernel_checks();
   }
   return in;
 }

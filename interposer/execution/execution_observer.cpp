@@ -73,8 +73,9 @@ void add_neighbour(ThreadLog& log, Record& record, const ExecutionFault& f) noex
   fault.neighbour_name(text_of(log, f.neighbour.name));
 }
 
-void record_fault(ThreadLog& log, const ExecutionFault& f) noexcept {
+void record_fault(ThreadLog& log, const ExecutionFault& f, std::uint16_t flags = 0) noexcept {
   Record record;
+  record.flags = flags;
   record.kind = trace::Kind::kFault;
   record.droppable = false;
   record.use(trace::FaultWord::kCount);
@@ -171,6 +172,22 @@ constinit DriverFunction<const trace::ExecutionObserver*> observe{trace::kObserv
 
 void begin_execution_observer() noexcept {
   if (observe.is_there()) observe(&kObserver);
+}
+
+void record_checked_fault(const ExecutionFault& fault) noexcept {
+  with_log([&fault](ThreadLog& log) noexcept { record_fault(log, fault, trace::kFaultChecked); });
+}
+
+void record_unchecked(const char* kernel, const char* reason, std::uint64_t launches) noexcept {
+  with_log([=](ThreadLog& log) noexcept {
+    Record record;
+    record.kind = trace::Kind::kExecution;
+    record.use(trace::ExecutionWord::kCount);
+    trace::ExecutionFields execution(record);
+    execution.op(trace::ExecutionOp::kUnchecked).kernel(text_of(log, kernel));
+    execution.reason(text_of(log, reason)).launches(launches);
+    append_ordered(log, record, 0);
+  });
 }
 
 void forget_execution_observer() noexcept {

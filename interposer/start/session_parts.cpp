@@ -14,6 +14,7 @@
 #include "interposer/guard/guard.h"
 #include "interposer/hooks/crash_handler.h"
 #include "interposer/hooks/process_hooks.h"
+#include "interposer/kernel_checks/kernel_checks.h"
 #include "interposer/log/interned_text.h"
 #include "interposer/log/module_list.h"
 #include "interposer/log/process.h"
@@ -37,6 +38,7 @@ constexpr SessionPart kParts[] = {
   {forget_collector, open_collector},
   {forget_execution_observer, begin_execution_observer},
   {forget_guard, begin_guard},
+  {forget_kernel_checks, begin_kernel_checks},
   {forget_core_dump, begin_core_dump}, // its waits stand in front of the fence's
   {forget_python, nullptr},            // the scan of the modules looks for it
   {forget_noted_modules, note_all_modules},

@@ -61,6 +61,7 @@ def check_files(prefix, build):
         "lib/gpumemtrace/simulated/libcudart.so.13",
         "include/gpumemtrace/device.h",
         "include/gpumemtrace/gtest.h",
+        "lib/gpumemtrace/libgpumemtrace_checks.so",
         "include/gpumemtrace/trace/device_ring.h",
         "include/gpumemtrace/trace/packed_words.h",
         "include/gpumemtrace/trace/vocabulary.h",
@@ -110,6 +111,8 @@ def check_library(library):
     needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic))
     if library.name in ("libgpumemtrace.so", "libgpumemtrace_cupti.so"):
         check(needed <= {"libc.so.6", "ld-linux-x86-64.so.2"}, f"{library.name} needs {sorted(needed)}")
+    if library.name == "libgpumemtrace_checks.so":  # the C++ library is linked in
+        check("libstdc++.so.6" not in needed, f"{library.name} needs {sorted(needed)}")
 
 
 def run(prefix, program, folder, **environment):

@@ -112,9 +112,9 @@ std::vector<OptionRow> make_rows() {
     const bool is_switch = option.type == InterposerOptionType::kBool;
     const std::string value = is_switch ? "" : option_placeholder(option.type);
     const std::string sentence = option.sentence + " (default " + option.shown_default + ")";
-    // A choice between off and on is a switch with more words.
-    const bool has_on = option.choices.size() > 1 && option.choices[1] == "on";
-    const std::vector<std::string> words = has_on ? option.choices : std::vector<std::string>();
+    // A choice that may be off is a switch with more words: alone it means the one behind "off".
+    const bool has_off = option.choices.size() > 1 && option.choices[0] == "off";
+    const std::vector<std::string> words = has_off ? option.choices : std::vector<std::string>();
     rows.push_back({option.flag, value, kProgramCommands, sentence, {}, is_switch, words});
   }
   return rows;

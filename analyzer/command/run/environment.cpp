@@ -82,6 +82,7 @@ void turn_caches_off(std::vector<std::string>& environment) {
 }
 
 constexpr char kGuard[] = "GPUMEMTRACE_GUARD";
+constexpr char kKernelChecks[] = "GPUMEMTRACE_KERNEL_CHECKS";
 
 } // namespace
 
@@ -124,6 +125,7 @@ std::vector<std::string> instrumented_environment(const Instrumentation& in) {
     if (name == kGuard && names_tensors(value)) turn_caches_off(environment);
   }
   if (in.without_fence) set(environment, kGuard, "0");
+  if (in.without_kernel_checks) set(environment, kKernelChecks, "0");
   return environment;
 }
 

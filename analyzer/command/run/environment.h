@@ -24,7 +24,8 @@ struct Instrumentation {
 
   // Whether the options or the environment ask for the fence (--guard).
   bool wants_fence() const;
-  bool without_fence = false; // whatever they ask for
+  bool without_fence = false;         // whatever they ask for
+  bool without_kernel_checks = false; // the same of --kernel-checks
 };
 
 std::vector<std::string> inherited_environment();

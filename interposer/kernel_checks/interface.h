@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the core (libgpumemtrace.so) and the library of --kernel-checks (libgpumemtrace_checks.so)
+// know of each other: one table of functions each way. The library puts functions of its own in the
+// driver's place; a call reaches them through its entry, so it is recorded as the program made it.
+//
+// Invariants: both come from one build; nothing here throws; the library is never unloaded.
+#pragma once
+
+#include <cstdint>
+
+#include "trace/execution_observer.h"
+
+namespace gmt::interposer {
+
+struct KernelChecksCore {
+  void* (*driver_symbol)(const char* name); // the driver's own function, unrecorded
+  // From now on calls of the driver's function go to this one. False: there is no such row, or
+  // something else stands in the function's place already.
+  bool (*replace)(const char* name, void* function);
+  std::uint64_t (*call_in_progress)(); // its order in the trace, 0 if there is none
+  void (*found)(const trace::ExecutionFault* fault);
+  void (*unchecked)(const char* kernel, const char* reason, std::uint64_t launches);
+  // process_exits() is called when the process does, before what was registered until now
+  void (*notify_at_exit)();
+};
+
+struct KernelChecksLibrary {
+  void (*process_exits)(); // by exit() or main's end; other threads may go on
+  void (*forget)();        // in a forked child
+};
+
+inline constexpr char kKernelChecksLibrary[] = "libgpumemtrace_checks.so";
+inline constexpr char kKernelChecksSymbol[] = "gmt_kernel_checks"; // of type OpenKernelChecks
+using OpenKernelChecks = const KernelChecksLibrary* (*)(const KernelChecksCore* core);
+
+} // namespace gmt::interposer

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/kernel_checks/kernel_checks.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+
+#include "interposer/calls/call.h"
+#include "interposer/execution/execution_observer.h"
+#include "interposer/kernel_checks/interface.h"
+#include "interposer/loader/object_files.h"
+#include "interposer/loader/real_dlsym.h"
+#include "interposer/loader/rows.h"
+#include "interposer/log/process.h"
+
+namespace gmt::interposer {
+
+namespace {
+
+constinit const KernelChecksLibrary* library = nullptr; // written once
+
+bool replace(const char* name, void* function) noexcept {
+  const int row = row_named(name);
+  if (row < 0 || row >= static_cast<int>(trace::kDriverApiCount)) return false;
+  replace_driver_function(static_cast<std::uint16_t>(row), function);
+  return driver_function(static_cast<std::uint16_t>(row)) == function;
+}
+
+void found(const trace::ExecutionFault* fault) noexcept { record_checked_fault(*fault); }
+
+void notify_at_exit() noexcept {
+  static constinit std::atomic<bool> registered{false};
+  if (registered.exchange(true)) return;
+  on_exit(
+    [](int, void*) noexcept {
+      if (Process::is_on() && is_recorded_process()) library->process_exits();
+    },
+    nullptr);
+}
+
+constinit const KernelChecksCore kCore{driver_symbol, replace,          order_of_call_in_progress,
+                                       found,         record_unchecked, notify_at_exit};
+
+const KernelChecksLibrary* open() noexcept {
+  char path[1100];
+  if (!own_folder(path, sizeof path - sizeof kKernelChecksLibrary - 1)) return nullptr;
+  std::strcat(path, "/");
+  std::strcat(path, kKernelChecksLibrary);
+  void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  void* symbol = handle != nullptr ? real_dlsym(handle, kKernelChecksSymbol) : nullptr;
+  const auto begin = reinterpret_cast<OpenKernelChecks>(symbol);
+  return begin != nullptr ? begin(&kCore) : nullptr;
+}
+
+} // namespace
+
+void begin_kernel_checks() noexcept {
+  const Options& options = Process::options();
+  if (options.kernel_checks == 0) return;
+  if (options.guard != 0 || options.guard_sample != 0)
+    return record_unchecked("", "--guard gives blocks mappings of their own: use one of both", 0);
+  driver_function(trace::kApi_cuInit); // so that it is known which functions there are
+  if (any_wrapper.load())
+    return record_unchecked("", "another preloaded library stands in front of the driver", 0);
+  if (library == nullptr) library = open(); // a forked child has it open
+  if (library == nullptr) record_unchecked("", "libgpumemtrace_checks.so could not be opened", 0);
+}
+
+void forget_kernel_checks() noexcept {
+  if (library != nullptr) library->forget();
+}
+
+} // namespace gmt::interposer

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/kernel_checks/library/code.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "interposer/kernel_checks/library/driver.h"
+#include "interposer/kernel_checks/library/lock.h"
+#include "interposer/kernel_checks/library/memory.h"
+
+namespace gmt::interposer::kernel_checks {
+
+namespace {
+
+constexpr char kNotWatched[] = "its module came from a call that is not watched";
+
+// Modules and kernels are never taken away: another thread may have one in its hands.
+struct Code {
+  std::vector<std::unique_ptr<Module>> modules;
+  std::unordered_map<CUfunction, const Kernel*> kernels;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> plain; // by kernel and reason
+  std::vector<std::string> noted;
+};
+Code& code() noexcept {
+  static Code* const all = new Code;
+  return *all;
+}
+
+// ---- what is loaded
+
+void keep(std::unique_ptr<Module> module) noexcept {
+  const Locked lock;
+  code().modules.push_back(std::move(module));
+}
+
+// A later module may get the same handles.
+void end(Module& module) noexcept {
+  module.library = nullptr;
+  module.module = module.instance = nullptr;
+  module.code.text = {};
+  module.counts = module.records = module.used = 0;
+  module.is_launched = false;
+}
+
+template <class Is> void forget(Is is) noexcept {
+  const Locked lock;
+  for (const auto& module : code().modules) {
+    if (is(*module)) end(*module);
+  }
+  code().kernels.clear();
+}
+
+Module* find(CUlibrary library) noexcept {
+  const Locked lock;
+  for (const auto& module : code().modules) {
+    if (library != nullptr && module->library == library) return module.get();
+  }
+  return nullptr;
+}
+
+bool has_form(const Module& module, std::string_view kernel) {
+  return std::ranges::find(module.code.kernels, kernel) != module.code.kernels.end();
+}
+
+// Libraries that may have the kernel: its checked form, or nothing that is known.
+std::vector<Module*> libraries_with(const char* kernel) noexcept {
+  const Locked lock;
+  std::vector<Module*> found;
+  for (const auto& module : code().modules) {
+    const bool may_have =
+      !module->why_plain.empty() || kernel == nullptr || has_form(*module, kernel);
+    if (module->library != nullptr && may_have) found.push_back(module.get());
+  }
+  std::stable_partition(found.begin(), found.end(),
+                        [](const Module* one) { return one->why_plain.empty(); });
+  return found;
+}
+
+Module* find_known(CUmodule handle) noexcept {
+  const Locked lock;
+  for (const auto& module : code().modules) {
+    if (module->module == handle || module->instance == handle) return module.get();
+  }
+  return nullptr;
+}
+
+// Its own, or the library's whose instance it is in the current context: asking for an instance
+// loads it, so those are asked that have the kernel.
+Module* find(CUmodule handle, const char* kernel) noexcept {
+  if (Module* known = find_known(handle)) return known;
+  for (Module* library : libraries_with(kernel)) {
+    CUmodule instance = nullptr;
+    if (driver.instance_of(&instance, library->library) != 0 || instance != handle) continue;
+    const Locked lock;
+    library->instance = instance;
+    return library;
+  }
+  return nullptr;
+}
+
+// ---- kernels
+
+std::string reason_of(const Module& module, const std::string& kernel) {
+  if (!module.why_plain.empty()) return module.why_plain;
+  for (const rewriter::Unchecked& one : module.code.unchecked) {
+    if (one.function == kernel) return one.reason;
+  }
+  return "it has no checked form";
+}
+
+std::string checked_name(const std::string& kernel) {
+  return std::string(rewriter::kChecked) + kernel;
+}
+
+Kernel resolve(CUfunction function) {
+  Kernel kernel;
+  CUlibrary library = nullptr;
+  CUmodule module = nullptr;
+  const char* name = nullptr;
+  const auto as_kernel = reinterpret_cast<CUkernel>(function);
+  if (driver.library_of(&library, as_kernel) == 0) kernel.module = find(library);
+  kernel.is_kernel = kernel.module != nullptr;
+  if (driver.function_name(&name, function) == 0 || driver.kernel_name(&name, as_kernel) == 0)
+    kernel.name = name;
+  if (!kernel.is_kernel && driver.module_of(&module, function) == 0)
+    kernel.module = find(module, name);
+  if (kernel.module == nullptr || !has_form(*kernel.module, kernel.name)) {
+    kernel.why_plain =
+      kernel.module == nullptr ? kNotWatched : reason_of(*kernel.module, kernel.name);
+    return kernel;
+  }
+  const std::string checked = checked_name(kernel.name);
+  if (kernel.is_kernel) {
+    CUkernel found = nullptr;
+    if (driver.kernel(&found, library, checked.c_str()) == 0)
+      kernel.checked = reinterpret_cast<CUfunction>(found);
+  } else {
+    driver.function(&kernel.checked, module, checked.c_str());
+  }
+  if (kernel.checked == nullptr) kernel.why_plain = "its checked form was not found";
+  return kernel;
+}
+
+int attribute_of(const Kernel& kernel, CUfunction form, CUfunction_attribute what,
+                 CUdevice device) {
+  int value = -1;
+  if (kernel.is_kernel)
+    driver.kernel_attribute(&value, what, reinterpret_cast<CUkernel>(form), device);
+  else driver.function_attribute(&value, what, form);
+  return value;
+}
+
+// ---- variables of checked code
+
+bool look_up_variable(const Module& module, std::string_view name, CUdeviceptr* address) {
+  std::size_t bytes = 0;
+  const std::string text(name);
+  return module.library != nullptr
+           ? driver.library_variable(address, &bytes, module.library, text.c_str()) == 0
+           : driver.module_variable(address, &bytes, module.module, text.c_str()) == 0;
+}
+
+bool make_ready(Module& module) {
+  CUdeviceptr counts = 0, records = 0, used = 0, constant = 0;
+  if (!look_up_variable(module, rewriter::kCounts, &counts) ||
+      !look_up_variable(module, rewriter::kRecords, &records) ||
+      !look_up_variable(module, rewriter::kUsed, &used))
+    return false;
+  if (table().options().table == 0) { // the code reads it from there
+    const std::uint64_t base = table().base();
+    if (!look_up_variable(module, rewriter::kTable, &constant) ||
+        driver.send(constant, &base, sizeof base, table().stream()) != 0 ||
+        driver.wait_for_stream(table().stream()) != 0)
+      return false;
+  }
+  const Locked lock;
+  module.records = records;
+  module.used = used;
+  module.fetched = 0;
+  module.counted.assign(module.code.sites.size() * rewriter::kCountKinds, 0);
+  module.last.assign(module.counted.size(), {});
+  module.counts = counts;
+  return true;
+}
+
+} // namespace
+
+void keep_library(std::unique_ptr<Module> module, CUlibrary library) noexcept {
+  module->library = library;
+  keep(std::move(module));
+}
+
+void keep_module(std::unique_ptr<Module> module, CUmodule handle) noexcept {
+  module->module = handle;
+  module->code.text = {}; // the driver has compiled it
+  keep(std::move(module));
+}
+
+void forget_library(CUlibrary library) noexcept {
+  forget([library](const Module& module) { return module.library == library; });
+}
+
+void forget_module(CUmodule handle) noexcept {
+  forget([handle](const Module& module) { return module.module == handle; });
+}
+
+void forget_all_code() noexcept {
+  forget([](const Module&) { return true; });
+}
+
+void forget_code_of_context() noexcept {
+  forget([](const Module& module) { return module.module != nullptr; });
+  const Locked lock;
+  for (const auto& module : code().modules) {
+    module->counts = module->records = module->used = 0;
+    module->instance = nullptr;
+    module->is_launched = false;
+  }
+}
+
+const Kernel* kernel_of(CUfunction function) noexcept {
+  {
+    const Locked lock;
+    const auto known = code().kernels.find(function);
+    if (known != code().kernels.end()) return known->second;
+  }
+  CUcontext context = nullptr;
+  if (driver.current(&context) != 0 || context == nullptr) return nullptr;
+  const Work work(context); // a stream may capture
+  const auto* kernel = new Kernel(resolve(function));
+  if (kernel->checked != nullptr) copy_attributes(*kernel, function);
+  const Locked lock;
+  return code().kernels.emplace(function, kernel).first->second;
+}
+
+void mark_launched(const Kernel& kernel) noexcept {
+  const Locked lock;
+  kernel.module->is_launched = true;
+}
+
+bool is_ready(const Kernel& kernel) noexcept {
+  Module& module = *kernel.module;
+  {
+    const Locked lock;
+    if (module.counts != 0) return true;
+  }
+  const Work work(table().context());
+  return work.ready() && make_ready(module);
+}
+
+void copy_attributes(const Kernel& kernel, CUfunction plain) noexcept {
+  CUdevice device = 0;
+  if (driver.device(&device) != 0) return;
+  for (const CUfunction_attribute what : {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                          CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                                          CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED}) {
+    const int wanted = attribute_of(kernel, plain, what, device);
+    if (wanted < 0 || wanted == attribute_of(kernel, kernel.checked, what, device)) continue;
+    if (kernel.is_kernel)
+      driver.set_kernel_attribute(what, wanted, reinterpret_cast<CUkernel>(kernel.checked), device);
+    else driver.set_function_attribute(kernel.checked, what, wanted);
+  }
+}
+
+std::uint32_t checked_forms(CUlibrary library) noexcept {
+  const Module* module = find(library);
+  return module != nullptr ? static_cast<std::uint32_t>(module->code.kernels.size()) : 0;
+}
+
+std::uint32_t checked_forms(CUmodule handle) noexcept {
+  const Module* module = find(handle, nullptr);
+  return module != nullptr ? static_cast<std::uint32_t>(module->code.kernels.size()) : 0;
+}
+
+bool is_checked_form(const char* name) noexcept {
+  return std::string_view(name).starts_with(rewriter::kChecked);
+}
+
+void count_plain(const Kernel& kernel, std::string_view reason) noexcept {
+  const Locked lock;
+  ++code().plain[{kernel.name, std::string(reason)}];
+}
+
+void note_unchecked(const char* kernel, const char* reason, std::uint64_t launches) noexcept {
+  if (launches == 0) {
+    const Locked lock;
+    std::vector<std::string>& noted = code().noted;
+    if (std::ranges::find(noted, reason) != noted.end()) return;
+    noted.emplace_back(reason);
+  }
+  core->unchecked(kernel, reason, launches);
+}
+
+void report_plain_launches() noexcept {
+  std::map<std::pair<std::string, std::string>, std::uint64_t> plain;
+  {
+    const Locked lock;
+    plain.swap(code().plain);
+  }
+  for (const auto& [which, launches] : plain)
+    core->unchecked(which.first.c_str(), which.second.c_str(), launches);
+}
+
+std::vector<Module*> launched_modules(bool is_idle) noexcept {
+  const Locked lock;
+  std::vector<Module*> launched;
+  for (const auto& module : code().modules) {
+    if (!module->is_launched || module->counts == 0) continue;
+    launched.push_back(module.get());
+    if (is_idle) module->is_launched = false;
+  }
+  return launched;
+}
+
+} // namespace gmt::interposer::kernel_checks

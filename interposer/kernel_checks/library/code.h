@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Modules whose kernels stand in them plain and checked, and which form a launch gets. The
+// program's handles are the driver's own, of the plain form; the checked one is found by its name
+// at the first launch.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "interposer/kernel_checks/library/launch.h"
+#include "rewriter/rewriter.h"
+
+namespace gmt::interposer::kernel_checks {
+
+// Of a site, what its last record said: counters that rise without a record belong there.
+struct LastReport {
+  bool is_there = false;
+  Launch launch;
+  rewriter::Record record;
+};
+
+struct Module {
+  CUlibrary library = nullptr; // one of both
+  CUmodule module = nullptr;
+  CUmodule instance = nullptr; // of the library, in a context; null: not known
+  rewriter::Rewritten code;    // the library may read its text at any time
+  std::string why_plain;       // not empty: it is as the program gave it
+  // In the context that has the table; 0: not looked up yet
+  CUdeviceptr counts = 0, records = 0, used = 0;
+  bool is_launched = false;           // since its reports were fetched
+  std::uint32_t fetched = 0;          // records
+  std::vector<std::uint64_t> counted; // as fetched last
+  std::vector<LastReport> last;       // by counter
+};
+
+// Which kernel a handle of a launch is. Lives as long as the process.
+struct Kernel {
+  std::string name;
+  Module* module = nullptr;     // null: of no module that is known
+  CUfunction checked = nullptr; // null: it has no checked form
+  bool is_kernel = false;       // the handles are CUkernels
+  std::string why_plain;
+};
+
+// What the driver shall load in an image's place, or why not; null if there is no memory.
+std::unique_ptr<Module> rewrite_image(const void* image) noexcept;
+void keep_library(std::unique_ptr<Module> module, CUlibrary library) noexcept;
+void keep_module(std::unique_ptr<Module> module, CUmodule handle) noexcept;
+void forget_library(CUlibrary library) noexcept; // before it is unloaded
+void forget_module(CUmodule handle) noexcept;
+void forget_all_code() noexcept;        // in a forked child
+void forget_code_of_context() noexcept; // its modules end with it; variables of libraries do, too
+
+// Of a handle that a launch names; null if nothing is known of it.
+const Kernel* kernel_of(CUfunction function) noexcept;
+// A launch of its checked form was made: its module may have news from now on.
+void mark_launched(const Kernel& kernel) noexcept;
+// Makes a kernel's module ready in the context that has the table; false: it cannot be.
+bool is_ready(const Kernel& kernel) noexcept;
+// The program may have changed what the plain form asks of the device.
+void copy_attributes(const Kernel& kernel, CUfunction plain) noexcept;
+// How many checked forms a library or module has: enumerations leave them out.
+std::uint32_t checked_forms(CUlibrary library) noexcept;
+std::uint32_t checked_forms(CUmodule module) noexcept;
+bool is_checked_form(const char* name) noexcept;
+
+// A launch that ran plain, with the reason; and launches or memory without a kernel, reported at
+// once.
+void count_plain(const Kernel& kernel, std::string_view reason) noexcept;
+void note_unchecked(const char* kernel, const char* reason, std::uint64_t launches) noexcept;
+void report_plain_launches() noexcept;
+
+// Modules that may have news. `is_idle`: none of those that run now, until the next launch.
+std::vector<Module*> launched_modules(bool is_idle) noexcept;
+
+} // namespace gmt::interposer::kernel_checks

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/kernel_checks/library/images.h"
+
+#include <cctype>
+#include <cstring>
+#include <elf.h>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+#include "ptx/fatbin/unpack.h"
+
+namespace gmt::interposer::kernel_checks {
+
+namespace {
+
+constexpr char kNoPtx[] =
+  "there is no PTX of it, only machine code: build it with -gencode "
+  "arch=compute_XX,code=compute_XX too (CMake: CUDA_ARCHITECTURES 90, not 90-real)";
+constexpr std::uint64_t kMostPlain = std::uint64_t{1} << 30;
+
+bool unpack(const ptx::FatbinEntry& entry, std::string& text) {
+  const ptx::FatbinPacking packing = ptx::packing_of(entry.header);
+  if (packing == ptx::FatbinPacking::kPlain) {
+    text.assign(entry.code, entry.bytes);
+  } else {
+    std::size_t bytes = 0;
+    if (entry.header.plain_bytes == 0 || entry.header.plain_bytes > kMostPlain) return false;
+    text.resize(entry.header.plain_bytes);
+    if (!ptx::unpack_code(packing, entry.code, ptx::packed_bytes(entry), text.data(), text.size(),
+                          &bytes))
+      return false;
+    text.resize(bytes);
+  }
+  text.resize(text.find_last_not_of('\0') + 1);
+  return !text.empty();
+}
+
+// The newest that the device can take.
+ImageText text_of_container(const void* container, unsigned capability) {
+  ptx::FatbinReader reader(static_cast<const char*>(container), ptx::fatbin_bytes(container));
+  ptx::FatbinEntry entry, best;
+  while (reader.next(entry)) {
+    if (!entry.is_ptx() || entry.header.architecture > capability) continue;
+    if (best.code == nullptr || entry.header.architecture > best.header.architecture) best = entry;
+  }
+  ImageText text;
+  if (best.code == nullptr) text.why_none = kNoPtx;
+  else if (!unpack(best, text.ptx)) text.why_none = "its PTX cannot be unpacked";
+  return text;
+}
+
+bool is_text(const char* image) {
+  const auto first = static_cast<unsigned char>(*image);
+  return first == '.' || first == '/' || std::isspace(first) != 0;
+}
+
+} // namespace
+
+ImageText text_of_image(const void* image, unsigned capability) {
+  constexpr std::uint32_t kLinkedVersion = 2;
+  const std::uint32_t magic = ptx::magic_of(image);
+  if (magic == ptx::kFatbinWrapperMagic) {
+    const auto* wrapper = static_cast<const ptx::FatbinWrapper*>(image);
+    if (wrapper->version == kLinkedVersion)
+      return {{}, "it is linked from several files (-rdc=true), which is not supported yet"};
+    return text_of_container(wrapper->data, capability);
+  }
+  if (magic == ptx::kFatbinMagic) return text_of_container(image, capability);
+  const auto* bytes = static_cast<const char*>(image);
+  if (!is_text(bytes)) return {{}, kNoPtx};
+  std::string text(bytes);
+  if (text.find(".version") == std::string::npos) return {{}, kNoPtx};
+  return {std::move(text), {}};
+}
+
+std::string read_image_file(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string image{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (image.empty()) return image;
+  image.append(8, '\0'); // behind a text
+  return image;
+}
+
+} // namespace gmt::interposer::kernel_checks

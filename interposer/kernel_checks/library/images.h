@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The PTX that a driver would take of an image of code, and that a rewriting needs.
+#pragma once
+
+#include <string>
+
+namespace gmt::interposer::kernel_checks {
+
+struct ImageText {
+  std::string ptx;
+  std::string why_none; // half a sentence, if there is no PTX
+};
+
+// `image` as cuModuleLoadData takes it, which gets no size: a fat binary or its wrapper, PTX or
+// machine code. `capability` is the device's, such as 90.
+ImageText text_of_image(const void* image, unsigned capability);
+// The image itself, from a file; empty if it cannot be read.
+std::string read_image_file(const char* path);
+
+} // namespace gmt::interposer::kernel_checks

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the core calls (interface.h).
+//
+// Invariants: nothing throws over this library's edge. A failure inside leaves a module, a launch
+// or a block as the program gave it. Only where the process has no memory left is it ended, as the
+// C++ library does.
+#include "interposer/kernel_checks/library/captures.h"
+#include "interposer/kernel_checks/library/code.h"
+#include "interposer/kernel_checks/library/lock.h"
+#include "interposer/kernel_checks/library/memory.h"
+#include "interposer/kernel_checks/library/replacements.h"
+#include "interposer/kernel_checks/library/reports.h"
+
+namespace gmt::interposer::kernel_checks {
+
+constinit const KernelChecksCore* core = nullptr;
+constinit Driver driver{};
+constinit pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+void finish(bool is_idle) noexcept {
+  fetch_reports(is_idle);
+  report_plain_launches();
+}
+
+namespace {
+
+void process_exits() noexcept { finish(false); }
+
+// The child's CUDA calls fail, as CUDA says: nothing of the parent's context is its own.
+void forget() noexcept {
+  mutex = PTHREAD_MUTEX_INITIALIZER;
+  captures.store(0);
+  table().leave();
+  forget_all_blocks();
+  forget_launches();
+  forget_all_code();
+}
+
+constexpr KernelChecksLibrary kLibrary{process_exits, forget};
+
+} // namespace
+
+} // namespace gmt::interposer::kernel_checks
+
+extern "C" __attribute__((visibility("default"))) const gmt::interposer::KernelChecksLibrary*
+gmt_kernel_checks(const gmt::interposer::KernelChecksCore* core) noexcept {
+  using namespace gmt::interposer::kernel_checks;
+  gmt::interposer::kernel_checks::core = core;
+  replace_memory();
+  replace_code();
+  replace_launches();
+  return &kLibrary;
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/kernel_checks/library/memory.h"
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <unordered_set>
+#include <vector>
+
+#include "interposer/kernel_checks/library/captures.h"
+#include "interposer/kernel_checks/library/code.h"
+#include "interposer/kernel_checks/library/driver.h"
+#include "interposer/kernel_checks/library/lock.h"
+#include "interposer/kernel_checks/library/reports.h"
+
+namespace gmt::interposer::kernel_checks {
+
+Table& table() noexcept {
+  static Table* const one = new Table; // leaked, as all that other threads may use at the end
+  return *one;
+}
+
+namespace {
+
+constexpr std::size_t kGranule = std::size_t{1} << rewriter::kGranuleBits;
+constexpr std::size_t kMostResting = std::size_t{64} << 20; // bytes
+// The slot whose entry means unknown memory: blocks without a slot of their own.
+constexpr std::uint32_t kNoSlot = rewriter::kBlockSlots - 1;
+
+struct Kept {
+  rewriter::Block block;
+  std::uint32_t slot;
+};
+
+struct Blocks {
+  std::map<std::uint64_t, Kept> live; // by begin
+  std::deque<Kept> resting;           // freed by the program, not yet by the driver; oldest first
+  std::unordered_set<std::uint64_t> resting_at; // where these begin
+  std::size_t resting_bytes = 0;
+  std::vector<std::uint32_t> free_slots;
+  std::uint32_t next_slot = 0;
+};
+// Leaked: other threads may still allocate while the process ends.
+Blocks& blocks() noexcept {
+  static Blocks* const all = new Blocks;
+  return *all;
+}
+
+std::size_t size_of(const Kept& kept) noexcept { return kept.block.end - kept.block.begin; }
+std::size_t with_poison(std::size_t bytes) noexcept {
+  return (bytes + kGranule - 1) / kGranule * kGranule + kGranule;
+}
+
+std::uint32_t take_slot() noexcept {
+  const Locked lock;
+  Blocks& all = blocks();
+  if (!all.free_slots.empty()) {
+    const std::uint32_t slot = all.free_slots.back();
+    all.free_slots.pop_back();
+    return slot;
+  }
+  return all.next_slot < kNoSlot ? all.next_slot++ : kNoSlot;
+}
+
+void give_slot(std::uint32_t slot) noexcept {
+  const Locked lock;
+  if (slot != kNoSlot) blocks().free_slots.push_back(slot);
+}
+
+// What the driver gave out becomes a block, if the table has room for it.
+void add_block(CUdeviceptr address, std::size_t bytes) noexcept {
+  const Kept kept{{address, address + bytes}, take_slot()};
+  if (address % kGranule != 0 || !table().covers(address, address + bytes)) {
+    give_slot(kept.slot);
+    note_unchecked("", "memory outside of the table's window counts as right", 0);
+    return;
+  }
+  const Work work(table().context());
+  if (!work.ready() || !table().write_block(kept.block, kept.slot)) {
+    if (work.ready()) table().write_unknown(kept.block);
+    return;
+  }
+  const Locked lock;
+  blocks().live.emplace(address, kept);
+}
+
+// The driver gets its memory back.
+CUresult end_block(const Kept& kept) noexcept {
+  table().write_unknown(kept.block);
+  give_slot(kept.slot);
+  return static_cast<CUresult>(driver.free(kept.block.begin));
+}
+
+std::optional<Kept> take_oldest(std::size_t most_bytes) noexcept {
+  const Locked lock;
+  Blocks& all = blocks();
+  if (all.resting.empty() || all.resting_bytes <= most_bytes) return std::nullopt;
+  const Kept oldest = all.resting.front();
+  all.resting.pop_front();
+  all.resting_at.erase(oldest.block.begin);
+  all.resting_bytes -= with_poison(size_of(oldest));
+  return oldest;
+}
+
+// Frees the oldest of what rests until no more than so many bytes do.
+void release_resting(std::size_t most_bytes) noexcept {
+  const Work work(table().context());
+  if (!work.ready()) return;
+  while (const std::optional<Kept> oldest = take_oldest(most_bytes)) end_block(*oldest);
+}
+
+std::optional<Kept> take_live(CUdeviceptr address) noexcept {
+  const Locked lock;
+  const auto found = blocks().live.find(address);
+  if (found == blocks().live.end()) return std::nullopt;
+  const Kept kept = found->second;
+  blocks().live.erase(found);
+  return kept;
+}
+
+bool rests(CUdeviceptr address) noexcept {
+  const Locked lock;
+  return blocks().resting_at.contains(address);
+}
+
+CUresult out_of_memory_again(CUresult first, std::size_t bytes, CUdeviceptr* address) noexcept {
+  if (first != CUDA_ERROR_OUT_OF_MEMORY) return first;
+  release_resting(0);
+  return static_cast<CUresult>(driver.allocate(address, bytes));
+}
+
+} // namespace
+
+bool is_checked_context() noexcept {
+  CUcontext context = nullptr;
+  return table().context() != nullptr && driver.current(&context) == 0 &&
+         context == table().context();
+}
+
+bool has_table() noexcept {
+  CUcontext context = nullptr;
+  if (driver.current(&context) != 0 || context == nullptr || !table().prepare()) return false;
+  if (table().context() != nullptr) return context == table().context();
+  if (!table().enter(context)) return false;
+  core->notify_at_exit();
+  return true;
+}
+
+CUresult allocate(CUdeviceptr* address, std::size_t bytes) noexcept {
+  const bool is_ordinary = address != nullptr && bytes != 0 && bytes < (std::size_t{1} << 48);
+  if (!is_ordinary || any_capture() || !has_table())
+    return static_cast<CUresult>(driver.allocate(address, bytes));
+  auto result = static_cast<CUresult>(driver.allocate(address, with_poison(bytes)));
+  result = out_of_memory_again(result, with_poison(bytes), address);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) // without poison it may fit
+    return static_cast<CUresult>(driver.allocate(address, bytes));
+  if (result == CUDA_SUCCESS) add_block(*address, bytes);
+  return result;
+}
+
+CUresult allocate_pitched(CUdeviceptr* address, std::size_t* pitch, std::size_t width,
+                          std::size_t height, unsigned element) noexcept {
+  const bool is_ordinary = address != nullptr && pitch != nullptr && width != 0 && height != 0;
+  if (is_ordinary && !any_capture() && has_table()) { // one more row is the poison
+    const auto result =
+      static_cast<CUresult>(driver.allocate_pitched(address, pitch, width, height + 1, element));
+    if (result == CUDA_SUCCESS && *pitch >= kGranule && *pitch % kGranule == 0)
+      add_block(*address, *pitch * height);
+    if (result == CUDA_SUCCESS) return result;
+  }
+  return static_cast<CUresult>(driver.allocate_pitched(address, pitch, width, height, element));
+}
+
+bool free_block(CUdeviceptr address, CUresult* result) noexcept {
+  if (any_capture()) {
+    forget_block(address);
+    return false;
+  }
+  if (rests(address)) {
+    *result = CUDA_ERROR_INVALID_VALUE; // as the driver answers when an address is freed again
+    return true;
+  }
+  if (!find_block(address, nullptr, nullptr)) return false;
+  const Work work(table().context());
+  // The driver waits for kernels, too, before it frees.
+  if (!work.ready() || driver.synchronize() != 0) {
+    take_live(address);
+    return false;
+  }
+  fetch_reports(true);
+  const std::optional<Kept> kept = take_live(address);
+  if (!kept) return false; // an address inside a block, or another thread freed it
+  *result = CUDA_SUCCESS;
+  if (size_of(*kept) > kMostResting || !table().write_freed(kept->block)) {
+    *result = end_block(*kept);
+    return true;
+  }
+  {
+    const Locked lock;
+    blocks().resting.push_back(*kept);
+    blocks().resting_at.insert(address);
+    blocks().resting_bytes += with_poison(size_of(*kept));
+  }
+  release_resting(kMostResting);
+  return true;
+}
+
+void forget_block(CUdeviceptr address) noexcept {
+  const std::optional<Kept> kept = take_live(address);
+  if (!kept) return;
+  const Work work(table().context());
+  if (work.ready() && table().write_unknown(kept->block)) give_slot(kept->slot);
+}
+
+bool find_block(CUdeviceptr address, CUdeviceptr* begin, std::size_t* bytes) noexcept {
+  const Locked lock;
+  auto next = blocks().live.upper_bound(address);
+  if (next == blocks().live.begin()) return false;
+  const Kept& kept = std::prev(next)->second;
+  if (address >= kept.block.end) return false;
+  if (begin != nullptr) *begin = kept.block.begin;
+  if (bytes != nullptr) *bytes = size_of(kept);
+  return true;
+}
+
+void forget_all_blocks() noexcept {
+  const Locked lock;
+  blocks() = Blocks();
+}
+
+} // namespace gmt::interposer::kernel_checks

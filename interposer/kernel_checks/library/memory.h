@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks of device memory: each has its entries in the table, poison behind it, and rests for a
+// while when it is freed, so that a kernel that still uses it meets no other block there.
+//
+// Invariant: what stands in the table for memory that the tool knows nothing of is "unknown", for
+// which every access is right. So where something fails here, a check misses something and never
+// reports what is right.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "interposer/kernel_checks/library/table.h"
+
+namespace gmt::interposer::kernel_checks {
+
+Table& table() noexcept;
+
+// The current context has the table, or gets it now if no other has it.
+bool has_table() noexcept;
+// The same; the context as it is, without entering it.
+bool is_checked_context() noexcept;
+
+// As cuMemAlloc and cuMemAllocPitch; where the table is not the context's, just that.
+CUresult allocate(CUdeviceptr* address, std::size_t bytes) noexcept;
+CUresult allocate_pitched(CUdeviceptr* address, std::size_t* pitch, std::size_t width,
+                          std::size_t height, unsigned element) noexcept;
+// As cuMemFree; false: the address is no block's, and the driver has to answer.
+bool free_block(CUdeviceptr address, CUresult* result) noexcept;
+// The driver is about to free it in its own way.
+void forget_block(CUdeviceptr address) noexcept;
+// The bytes that the program asked for, of the block that holds the address; false: no block.
+bool find_block(CUdeviceptr address, CUdeviceptr* begin, std::size_t* bytes) noexcept;
+
+void forget_all_blocks() noexcept; // their context has ended
+
+} // namespace gmt::interposer::kernel_checks

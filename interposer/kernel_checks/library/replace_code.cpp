@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads of code: the driver gets a module's checked text where there is one and it takes it, else
+// what the program gave. Lists of kernels leave checked forms out.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "interposer/kernel_checks/library/code.h"
+#include "interposer/kernel_checks/library/images.h"
+#include "interposer/kernel_checks/library/replacements.h"
+#include "interposer/kernel_checks/library/reports.h"
+
+namespace gmt::interposer::kernel_checks {
+
+namespace {
+
+void keep(std::unique_ptr<Module> module, CUlibrary handle) noexcept {
+  keep_library(std::move(module), handle);
+}
+void keep(std::unique_ptr<Module> module, CUmodule handle) noexcept {
+  keep_module(std::move(module), handle);
+}
+
+// `load_checked` loads a text, `load_plain` what the program gave; both set `*handle`.
+template <class Handle, class LoadChecked, class LoadPlain>
+CUresult load(Handle* handle, const void* image, LoadChecked load_checked,
+              LoadPlain load_plain) noexcept {
+  if (handle == nullptr || image == nullptr) return static_cast<CUresult>(load_plain());
+  std::unique_ptr<Module> module = rewrite_image(image);
+  if (module != nullptr && module->why_plain.empty()) {
+    const int result = load_checked(module->code.text.c_str());
+    if (result == CUDA_SUCCESS) {
+      keep(std::move(module), *handle);
+      return CUDA_SUCCESS;
+    }
+    module->code = {};
+    module->why_plain = "the driver did not take its checked form (" + std::to_string(result) + ")";
+  }
+  const auto result = static_cast<CUresult>(load_plain());
+  if (result == CUDA_SUCCESS && module != nullptr) keep(std::move(module), *handle);
+  return result;
+}
+
+CUresult module_load_data(CUmodule* module, const void* image) noexcept {
+  const auto from = [module](const void* code) {
+    return own<"cuModuleLoadData", CUmodule*, const void*>(module, code);
+  };
+  return load(module, image, from, [&] { return from(image); });
+}
+
+CUresult module_load_fat_binary(CUmodule* module, const void* image) noexcept {
+  return load(
+    module, image,
+    [module](const char* text) {
+      return own<"cuModuleLoadData", CUmodule*, const void*>(module, text);
+    },
+    [&] { return own<"cuModuleLoadFatBinary", CUmodule*, const void*>(module, image); });
+}
+
+CUresult module_load_data_ex(CUmodule* module, const void* image, unsigned count,
+                             CUjit_option* options, void** values) noexcept {
+  const auto from = [=](const void* code) {
+    return own<"cuModuleLoadDataEx", CUmodule*, const void*, unsigned, CUjit_option*, void**>(
+      module, code, count, options, values);
+  };
+  return load(module, image, from, [&] { return from(image); });
+}
+
+CUresult module_load(CUmodule* module, const char* path) noexcept {
+  const std::string image = path != nullptr ? read_image_file(path) : std::string();
+  return load(
+    module, image.empty() ? nullptr : image.data(),
+    [module](const char* text) {
+      return own<"cuModuleLoadData", CUmodule*, const void*>(module, text);
+    },
+    [&] { return own<"cuModuleLoad", CUmodule*, const char*>(module, path); });
+}
+
+CUresult library_load_data(CUlibrary* library, const void* image, CUjit_option* jit,
+                           void** jit_values, unsigned jit_count, CUlibraryOption* options,
+                           void** values, unsigned count) noexcept {
+  const auto from = [=](const void* code) {
+    return own<"cuLibraryLoadData", CUlibrary*, const void*, CUjit_option*, void**, unsigned,
+               CUlibraryOption*, void**, unsigned>(library, code, jit, jit_values, jit_count,
+                                                   options, values, count);
+  };
+  return load(library, image, from, [&] { return from(image); });
+}
+
+CUresult library_load_file(CUlibrary* library, const char* path, CUjit_option* jit,
+                           void** jit_values, unsigned jit_count, CUlibraryOption* options,
+                           void** values, unsigned count) noexcept {
+  const std::string image = path != nullptr ? read_image_file(path) : std::string();
+  return load(
+    library, image.empty() ? nullptr : image.data(),
+    [=](const char* text) {
+      return own<"cuLibraryLoadData", CUlibrary*, const void*, CUjit_option*, void**, unsigned,
+                 CUlibraryOption*, void**, unsigned>(library, text, jit, jit_values, jit_count,
+                                                     options, values, count);
+    },
+    [&] {
+      return own<"cuLibraryLoadFromFile", CUlibrary*, const char*, CUjit_option*, void**, unsigned,
+                 CUlibraryOption*, void**, unsigned>(library, path, jit, jit_values, jit_count,
+                                                     options, values, count);
+    });
+}
+
+// What its kernels found lies in its variables, which go with it.
+CUresult module_unload(CUmodule module) noexcept {
+  fetch_reports(false);
+  forget_module(module);
+  return static_cast<CUresult>(own<"cuModuleUnload", CUmodule>(module));
+}
+
+CUresult library_unload(CUlibrary library) noexcept {
+  fetch_reports(false);
+  forget_library(library);
+  return static_cast<CUresult>(own<"cuLibraryUnload", CUlibrary>(library));
+}
+
+// ---- lists
+
+CUresult library_kernel_count(unsigned* count, CUlibrary library) noexcept {
+  const int result = own<"cuLibraryGetKernelCount", unsigned*, CUlibrary>(count, library);
+  if (result == CUDA_SUCCESS) *count -= std::min(*count, checked_forms(library));
+  return static_cast<CUresult>(result);
+}
+
+CUresult module_function_count(unsigned* count, CUmodule module) noexcept {
+  const int result = own<"cuModuleGetFunctionCount", unsigned*, CUmodule>(count, module);
+  if (result == CUDA_SUCCESS) *count -= std::min(*count, checked_forms(module));
+  return static_cast<CUresult>(result);
+}
+
+// `list(handles, count)` is the driver's, of all of them.
+template <class Handle, class List, class NameOf>
+CUresult list_plain(Handle* handles, unsigned count, unsigned all, List list,
+                    NameOf name_of) noexcept {
+  std::vector<Handle> found(all);
+  const int result = list(found.data(), all);
+  if (result != CUDA_SUCCESS) return static_cast<CUresult>(result);
+  std::erase_if(found, [&](Handle handle) {
+    const char* name = nullptr;
+    return handle == nullptr || (name_of(&name, handle) == 0 && is_checked_form(name));
+  });
+  std::copy_n(found.begin(), std::min<std::size_t>(count, found.size()), handles);
+  return CUDA_SUCCESS;
+}
+
+CUresult library_kernels(CUkernel* kernels, unsigned count, CUlibrary library) noexcept {
+  const auto list = [library](CUkernel* to, unsigned most) {
+    return own<"cuLibraryEnumerateKernels", CUkernel*, unsigned, CUlibrary>(to, most, library);
+  };
+  unsigned all = 0;
+  const bool is_rewritten = kernels != nullptr && checked_forms(library) != 0;
+  if (!is_rewritten || own<"cuLibraryGetKernelCount", unsigned*, CUlibrary>(&all, library) != 0)
+    return static_cast<CUresult>(list(kernels, count));
+  return list_plain(kernels, count, all, list, [](const char** name, CUkernel kernel) {
+    return driver.kernel_name(name, kernel);
+  });
+}
+
+CUresult module_functions(CUfunction* functions, unsigned count, CUmodule module) noexcept {
+  const auto list = [module](CUfunction* to, unsigned most) {
+    return own<"cuModuleEnumerateFunctions", CUfunction*, unsigned, CUmodule>(to, most, module);
+  };
+  unsigned all = 0;
+  const bool is_rewritten = functions != nullptr && checked_forms(module) != 0;
+  if (!is_rewritten || own<"cuModuleGetFunctionCount", unsigned*, CUmodule>(&all, module) != 0)
+    return static_cast<CUresult>(list(functions, count));
+  return list_plain(functions, count, all, list, [](const char** name, CUfunction function) {
+    return driver.function_name(name, function);
+  });
+}
+
+template <class... Args> void put(const char* name, CUresult (*function)(Args...) noexcept) {
+  replace(name, reinterpret_cast<void*>(function));
+}
+
+} // namespace
+
+void replace_code() noexcept {
+  put("cuModuleLoadData", module_load_data);
+  put("cuModuleLoadDataEx", module_load_data_ex);
+  put("cuModuleLoadFatBinary", module_load_fat_binary);
+  put("cuModuleLoad", module_load);
+  put("cuLibraryLoadData", library_load_data);
+  put("cuLibraryLoadFromFile", library_load_file);
+  put("cuModuleUnload", module_unload);
+  put("cuLibraryUnload", library_unload);
+  put("cuLibraryGetKernelCount", library_kernel_count);
+  put("cuModuleGetFunctionCount", module_function_count);
+  put("cuLibraryEnumerateKernels", library_kernels);
+  put("cuModuleEnumerateFunctions", module_functions);
+}
+
+} // namespace gmt::interposer::kernel_checks

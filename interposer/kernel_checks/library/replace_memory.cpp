@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// What allocates, frees and describes memory; what waits, after which reports are fetched; and what
+// ends contexts.
+#include "interposer/kernel_checks/library/captures.h"
+#include "interposer/kernel_checks/library/code.h"
+#include "interposer/kernel_checks/library/memory.h"
+#include "interposer/kernel_checks/library/replacements.h"
+#include "interposer/kernel_checks/library/reports.h"
+
+namespace gmt::interposer::kernel_checks {
+
+namespace {
+
+CUresult memory_free(CUdeviceptr address) noexcept {
+  CUresult result = CUDA_SUCCESS;
+  if (free_block(address, &result)) return result;
+  return static_cast<CUresult>(driver.free(address));
+}
+
+template <Name kName> CUresult free_async(CUdeviceptr address, CUstream stream) noexcept {
+  forget_block(address);
+  return static_cast<CUresult>(own<kName, CUdeviceptr, CUstream>(address, stream));
+}
+
+// ---- what CUDA says of memory: the block as the program asked for it
+
+CUresult address_range(CUdeviceptr* begin, std::size_t* bytes, CUdeviceptr address) noexcept {
+  const int result =
+    own<"cuMemGetAddressRange_v2", CUdeviceptr*, std::size_t*, CUdeviceptr>(begin, bytes, address);
+  std::size_t asked = 0;
+  if (result == CUDA_SUCCESS && bytes != nullptr && find_block(address, nullptr, &asked))
+    *bytes = asked;
+  return static_cast<CUresult>(result);
+}
+
+void correct(void* value, CUpointer_attribute attribute, CUdeviceptr address) noexcept {
+  if (attribute != CU_POINTER_ATTRIBUTE_RANGE_SIZE || value == nullptr) return;
+  std::size_t asked = 0;
+  if (find_block(address, nullptr, &asked)) *static_cast<std::size_t*>(value) = asked;
+}
+
+CUresult pointer_attribute(void* value, CUpointer_attribute attribute,
+                           CUdeviceptr address) noexcept {
+  const int result = own<"cuPointerGetAttribute", void*, CUpointer_attribute, CUdeviceptr>(
+    value, attribute, address);
+  if (result == CUDA_SUCCESS) correct(value, attribute, address);
+  return static_cast<CUresult>(result);
+}
+
+CUresult pointer_attributes(unsigned count, CUpointer_attribute* attributes, void** values,
+                            CUdeviceptr address) noexcept {
+  const int result =
+    own<"cuPointerGetAttributes", unsigned, CUpointer_attribute*, void**, CUdeviceptr>(
+      count, attributes, values, address);
+  for (unsigned i = 0; result == CUDA_SUCCESS && i < count; ++i)
+    correct(values[i], attributes[i], address);
+  return static_cast<CUresult>(result);
+}
+
+// ---- waits
+
+template <Name kName, bool kForAll, class... Args> struct Waits {
+  static CUresult call(Args... args) noexcept {
+    const int result = own<kName, Args...>(args...);
+    if (result == CUDA_SUCCESS && !any_capture()) fetch_reports(kForAll && is_checked_context());
+    return static_cast<CUresult>(result);
+  }
+};
+template <Name kName, bool kForAll, class... Args> void put_wait() noexcept {
+  replace(kName.text, reinterpret_cast<void*>(&Waits<kName, kForAll, Args...>::call));
+}
+
+// ---- ends of contexts
+
+void context_has_ended() noexcept {
+  forget_all_blocks();
+  forget_code_of_context();
+  forget_launches();
+  table().leave();
+}
+
+template <Name kName> CUresult destroy(CUcontext context) noexcept {
+  const bool is_ours = context != nullptr && context == table().context();
+  if (is_ours) finish(false);
+  const int result = own<kName, CUcontext>(context);
+  if (is_ours && result == CUDA_SUCCESS) context_has_ended();
+  return static_cast<CUresult>(result);
+}
+
+// Whether the table's context is the primary one of a device, which it is the only one to lose.
+template <Name kName> CUresult end_primary(CUdevice device) noexcept {
+  unsigned flags = 0;
+  int before = 0, after = 0;
+  const bool may_be_ours = table().context() != nullptr &&
+                           driver.primary_state(device, &flags, &before) == 0 && before != 0;
+  if (may_be_ours) finish(false);
+  const int result = own<kName, CUdevice>(device);
+  const bool has_ended = may_be_ours && result == CUDA_SUCCESS &&
+                         driver.primary_state(device, &flags, &after) == 0 && after == 0;
+  if (has_ended && table().is_primary_of(device)) context_has_ended();
+  return static_cast<CUresult>(result);
+}
+
+} // namespace
+
+void replace_memory() noexcept {
+  replace("cuMemAlloc_v2", reinterpret_cast<void*>(&allocate));
+  replace("cuMemAllocPitch_v2", reinterpret_cast<void*>(&allocate_pitched));
+  replace("cuMemFree_v2", reinterpret_cast<void*>(&memory_free));
+  replace("cuMemFreeAsync", reinterpret_cast<void*>(&free_async<"cuMemFreeAsync">));
+  replace("cuMemFreeAsync_ptsz", reinterpret_cast<void*>(&free_async<"cuMemFreeAsync_ptsz">));
+  replace("cuMemGetAddressRange_v2", reinterpret_cast<void*>(&address_range));
+  replace("cuPointerGetAttribute", reinterpret_cast<void*>(&pointer_attribute));
+  replace("cuPointerGetAttributes", reinterpret_cast<void*>(&pointer_attributes));
+  put_wait<"cuCtxSynchronize", true>();
+  put_wait<"cuCtxSynchronize_v2", false, CUcontext>();
+  put_wait<"cuStreamSynchronize", false, CUstream>();
+  put_wait<"cuStreamSynchronize_ptsz", false, CUstream>();
+  put_wait<"cuEventSynchronize", false, CUevent>();
+#define PUT(function, symbol) replace(symbol, reinterpret_cast<void*>(&function<symbol>))
+  PUT(destroy, "cuCtxDestroy");
+  PUT(destroy, "cuCtxDestroy_v2");
+  PUT(end_primary, "cuDevicePrimaryCtxReset");
+  PUT(end_primary, "cuDevicePrimaryCtxReset_v2");
+  PUT(end_primary, "cuDevicePrimaryCtxRelease");
+  PUT(end_primary, "cuDevicePrimaryCtxRelease_v2");
+#undef PUT
+}
+
+} // namespace gmt::interposer::kernel_checks

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands in the driver's stead while --kernel-checks is on. Each does what the driver does
+// where nothing of ours is to be added. A replacement has its function's type, is noexcept, and is
+// reached through the function's entry, so that the call is recorded as the program made it.
+#pragma once
+
+#include <cuda.h>
+
+#include "interposer/kernel_checks/library/driver.h"
+
+namespace gmt::interposer::kernel_checks {
+
+void replace_code() noexcept;     // what loads, unloads and lists code
+void replace_launches() noexcept; // and captures
+void replace_memory() noexcept;   // what allocates, frees, describes memory, waits, ends contexts
+
+// The fetching of what there is at the end of a context or of the process.
+void finish(bool is_idle) noexcept;
+
+inline void replace(const char* name, void* function) noexcept { core->replace(name, function); }
+
+} // namespace gmt::interposer::kernel_checks

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/kernel_checks/library/reports.h"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "interposer/kernel_checks/library/code.h"
+#include "interposer/kernel_checks/library/driver.h"
+#include "interposer/kernel_checks/library/lock.h"
+#include "interposer/kernel_checks/library/memory.h"
+
+namespace gmt::interposer::kernel_checks {
+
+namespace {
+
+using rewriter::Record;
+
+constexpr std::size_t kMostLaunches = 65536; // that are remembered
+
+struct Launches {
+  std::deque<Launch> remembered; // oldest first
+  std::uint64_t count = 0;
+  // A grid's number on the device, less ours: launches that the driver made itself, and kernels of
+  // graphs. It never falls.
+  std::uint64_t hidden = 0;
+};
+Launches& launches() noexcept {
+  static Launches* const all = new Launches;
+  return *all;
+}
+
+bool may_be_of(const Launch& launch, const Module& module, const Record& record) noexcept {
+  bool fits = launch.module == &module;
+  for (unsigned i = 0; i < 3; ++i)
+    fits = fits && record.block[i] < launch.grid[i] && record.thread[i] < launch.block[i];
+  return fits;
+}
+
+// The launch with the grid's number, or the last one before it that can be meant.
+Launch launch_of(const Module& module, const Record& record) noexcept {
+  const Locked lock;
+  Launches& all = launches();
+  const std::uint64_t latest = record.grid - std::min(record.grid, all.hidden);
+  for (auto at = all.remembered.rbegin(); at != all.remembered.rend(); ++at) {
+    if (at->number > latest || !may_be_of(*at, module, record)) continue;
+    all.hidden = record.grid - at->number;
+    return *at;
+  }
+  return {};
+}
+
+// ---- what is on the device
+
+template <class T> bool fetch(T* to, CUdeviceptr from, std::size_t count) noexcept {
+  return count == 0 || driver.fetch(to, from, count * sizeof(T), table().stream()) == 0;
+}
+
+struct News {
+  std::vector<Record> records; // since the last time
+  std::vector<std::uint64_t> counts;
+};
+
+// Those records that are whole: a kernel may still be writing the others.
+bool fetch_news(Module& module, News& news) {
+  std::uint32_t used = 0;
+  if (!fetch(&used, module.used, 1) || driver.wait_for_stream(table().stream()) != 0) return false;
+  if (used == 0) return false; // each counter's first mistake wants a record
+  used = std::min(used, table().options().records);
+  news.counts.resize(module.counted.size());
+  news.records.resize(used - std::min(used, module.fetched));
+  if (!fetch(news.records.data(), module.records + module.fetched * sizeof(Record),
+             news.records.size()) ||
+      !fetch(news.counts.data(), module.counts, news.counts.size()) ||
+      driver.wait_for_stream(table().stream()) != 0)
+    return false;
+  const auto is_unfinished = [](const Record& record) { return record.grid == 0; };
+  news.records.erase(std::ranges::find_if(news.records, is_unfinished), news.records.end());
+  module.fetched += static_cast<std::uint32_t>(news.records.size());
+  return true;
+}
+
+// ---- in the core's words
+
+trace::ExecutionAccess access_of(rewriter::AccessKind kind) noexcept {
+  switch (kind) {
+  case rewriter::AccessKind::kLoad: return trace::ExecutionAccess::kLoad;
+  case rewriter::AccessKind::kStore: return trace::ExecutionAccess::kStore;
+  case rewriter::AccessKind::kAtomic: return trace::ExecutionAccess::kAtomic;
+  case rewriter::AccessKind::kReduction: return trace::ExecutionAccess::kReduction;
+  }
+  return trace::ExecutionAccess::kUnknown;
+}
+
+trace::ExecutionReport kind_of(const Record& record) noexcept {
+  if (record.is_misaligned != 0) return trace::ExecutionReport::kMisaligned;
+  return record.entry == rewriter::kFreedEntry ? trace::ExecutionReport::kUseAfterFree
+                                               : trace::ExecutionReport::kOutOfBounds;
+}
+
+void describe_launch(trace::ExecutionLaunch& to, const Launch& launch, const Record& record) {
+  to.call = launch.call;
+  to.context = reinterpret_cast<std::uint64_t>(table().context());
+  to.stream = launch.stream;
+  to.grid_id = record.grid;
+  to.function = launch.function;
+  to.kernel = launch.kernel;
+  std::ranges::copy(launch.grid, to.grid);
+  std::ranges::copy(launch.block, to.block);
+}
+
+void report(const rewriter::Site& site, const Launch& launch, const Record& record,
+            std::uint64_t count) {
+  std::vector<trace::ExecutionLine> lines;
+  for (const rewriter::SourceLine& line : site.lines)
+    lines.push_back(
+      {line.function.empty() ? nullptr : line.function.c_str(), line.file.c_str(), line.line, 0});
+  trace::ExecutionFault fault{};
+  fault.size = sizeof fault;
+  fault.kind = kind_of(record);
+  describe_launch(fault.launch, launch, record);
+  if (fault.launch.kernel == nullptr) fault.launch.kernel = site.function.c_str();
+  fault.location.lines = lines.data();
+  fault.location.line_count = static_cast<std::uint32_t>(lines.size());
+  fault.location.has_thread = 1;
+  fault.location.instruction = site.instruction.c_str();
+  fault.location.function = site.function.c_str();
+  fault.location.ptx_line = site.ptx_line;
+  std::ranges::copy(record.block, fault.location.block);
+  std::ranges::copy(record.thread, fault.location.thread);
+  fault.address = record.address;
+  fault.has_address = 1;
+  fault.bytes = site.bytes;
+  fault.space = site.is_generic ? trace::ExecutionSpace::kGeneric : trace::ExecutionSpace::kGlobal;
+  fault.access = access_of(site.kind);
+  fault.count = count;
+  core->found(&fault);
+}
+
+// One fault for each counter and launch: the first record of it, and how many there were.
+struct Group {
+  std::size_t counter;
+  Launch launch;
+  Record first;
+  std::uint64_t count;
+};
+
+std::vector<Group> groups_of(const Module& module, const News& news) {
+  std::vector<Group> groups;
+  std::map<std::pair<std::size_t, std::uint64_t>, std::size_t> known; // counter and grid
+  for (const Record& record : news.records) {
+    const std::size_t counter =
+      std::size_t{record.site} * rewriter::kCountKinds + (record.is_misaligned != 0 ? 1 : 0);
+    if (counter >= module.counted.size()) continue;
+    const auto [at, is_new] = known.try_emplace({counter, record.grid}, groups.size());
+    if (is_new) groups.push_back({counter, launch_of(module, record), record, 0});
+    ++groups[at->second].count;
+  }
+  return groups;
+}
+
+// Of a counter only the first mistakes have records; the others belong to the last launch known.
+// One whose first record is still being written is reported the next time.
+void add_others(Module& module, const News& news, std::vector<Group>& groups) {
+  for (std::size_t counter = 0; counter < module.counted.size(); ++counter) {
+    const std::uint64_t count = news.counts[counter];
+    const std::uint64_t others = count - std::min(count, module.counted[counter]);
+    if (others == 0) continue;
+    const auto last = std::ranges::find(groups.rbegin(), groups.rend(), counter, &Group::counter);
+    const LastReport& known = module.last[counter];
+    if (last != groups.rend()) last->count += others;
+    else if (known.is_there) groups.push_back({counter, known.launch, known.record, others});
+    else continue;
+    module.counted[counter] += others;
+  }
+}
+
+void fetch_reports_of(Module& module) {
+  News news;
+  if (!fetch_news(module, news)) return;
+  std::vector<Group> groups = groups_of(module, news);
+  for (const Group& group : groups) module.counted[group.counter] += group.count;
+  add_others(module, news, groups);
+  for (const Group& group : groups) {
+    module.last[group.counter] = {true, group.launch, group.first};
+    report(module.code.sites[group.counter / rewriter::kCountKinds], group.launch, group.first,
+           group.count);
+  }
+}
+
+// One thread at a time fetches; another one need not wait for it.
+constinit std::atomic<bool> is_fetching{false};
+
+} // namespace
+
+void count_launch() noexcept {
+  const Locked lock;
+  ++launches().count;
+}
+
+void remember_launch(const Launch& launch) noexcept {
+  const Locked lock;
+  Launches& all = launches();
+  if (all.remembered.size() == kMostLaunches) all.remembered.pop_front();
+  all.remembered.push_back(launch);
+  all.remembered.back().number = ++all.count;
+}
+
+void fetch_reports(bool is_idle) noexcept {
+  if (table().context() == nullptr || is_fetching.exchange(true)) return;
+  {
+    const Work work(table().context());
+    for (Module* module : launched_modules(is_idle)) {
+      if (work.ready()) fetch_reports_of(*module);
+    }
+  }
+  is_fetching.store(false);
+}
+
+void forget_launches() noexcept {
+  is_fetching.store(false);
+  const Locked lock;
+  launches() = Launches();
+}
+
+} // namespace gmt::interposer::kernel_checks

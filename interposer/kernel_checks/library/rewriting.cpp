@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// An image becomes a checked text. Whatever fails, the reason is kept and the image stays as it is.
+#include <csignal>
+#include <exception>
+#include <new>
+#include <pthread.h>
+
+#include "interposer/kernel_checks/library/code.h"
+#include "interposer/kernel_checks/library/driver.h"
+#include "interposer/kernel_checks/library/images.h"
+#include "interposer/kernel_checks/library/memory.h"
+
+namespace gmt::interposer::kernel_checks {
+
+namespace {
+
+unsigned capability_of_device() noexcept {
+  int major = 0, minor = 0;
+  CUdevice device = 0;
+  driver.device(&device); // or the first one
+  driver.attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+  driver.attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+  return static_cast<unsigned>(major * 10 + minor);
+}
+
+struct Task {
+  const void* image;
+  unsigned capability;
+  const rewriter::Options& options;
+  Module& module;
+};
+
+void rewrite_text(const Task& task) {
+  const ImageText image = text_of_image(task.image, task.capability);
+  Module& module = task.module;
+  module.why_plain = image.why_none;
+  if (!module.why_plain.empty()) return;
+  module.code = rewriter::rewrite(image.ptx, task.options);
+  if (!module.code.kernels.empty()) return;
+  module.why_plain =
+    module.code.unchecked.empty() ? "it has no kernels" : module.code.unchecked[0].reason;
+}
+
+void* run_task(void* argument) noexcept {
+  const Task& task = *static_cast<const Task*>(argument);
+  try {
+    rewrite_text(task);
+  } catch (const std::exception& error) {
+    task.module.why_plain = error.what();
+    if (task.module.why_plain.empty()) task.module.why_plain = "it could not be rewritten";
+  }
+  return nullptr;
+}
+
+// On a thread of its own: the program's may have a small stack, and signals must not cut in.
+bool run_aside(Task& task) noexcept {
+  constexpr std::size_t kStack = std::size_t{8} << 20;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  pthread_attr_setstacksize(&attributes, kStack);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread{};
+  const bool is_started = pthread_create(&thread, &attributes, run_task, &task) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  return is_started && pthread_join(thread, nullptr) == 0;
+}
+
+} // namespace
+
+std::unique_ptr<Module> rewrite_image(const void* image) noexcept {
+  std::unique_ptr<Module> module(new (std::nothrow) Module);
+  if (module == nullptr) return nullptr;
+  if (!table().prepare()) {
+    module->why_plain = "the device had no memory or no addresses for the table of valid bytes";
+    return module;
+  }
+  Task task{image, capability_of_device(), table().options(), *module};
+  if (!run_aside(task)) module->why_plain = "no thread could be started to rewrite it";
+  if (!module->why_plain.empty()) module->code = {};
+  return module;
+}
+
+} // namespace gmt::interposer::kernel_checks

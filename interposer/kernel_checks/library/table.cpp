@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/kernel_checks/library/table.h"
+
+#include <algorithm>
+#include <bit>
+#include <sched.h>
+
+#include "interposer/kernel_checks/library/driver.h"
+
+namespace gmt::interposer::kernel_checks {
+
+namespace {
+
+constexpr std::uint64_t kWanted = 0x500000000000;   // where the table shall lie
+constexpr std::uint64_t kShareOfMemory = 16;        // at most one in so many bytes of the device
+constexpr unsigned kLeastBits = 32, kMostBits = 40; // of the window
+constexpr std::uint32_t kRecords = 4096;
+constexpr std::uint64_t kGranule = std::uint64_t{1} << rewriter::kGranuleBits;
+
+std::uint64_t granules_of(const rewriter::Block& block) noexcept {
+  return (block.end - block.begin + kGranule - 1) / kGranule;
+}
+
+// Where the device gives out memory; 0 if that is not known yet.
+std::uint64_t probe() noexcept {
+  CUcontext context = nullptr;
+  CUdeviceptr address = 0;
+  if (driver.current(&context) != 0 || context == nullptr) return 0;
+  const Work work(context);
+  if (driver.allocate(&address, kGranule) != 0) return 0;
+  driver.free(address);
+  return address;
+}
+
+} // namespace
+
+// An entry of 2 bytes stands for 512: 256 times as many addresses as the table may have bytes.
+void Table::choose_window(CUdevice device) noexcept {
+  std::size_t total = 0;
+  if (driver.total(&total, device) == 0 && total != 0) {
+    const auto bits = static_cast<unsigned>(std::bit_width(total / kShareOfMemory * 256)) - 1;
+    options_.window_bits = std::clamp(bits, kLeastBits, kMostBits);
+  }
+  if (const std::uint64_t address = probe(); address != 0)
+    options_.window = address >> options_.window_bits << options_.window_bits;
+}
+
+bool Table::map(CUdevice device, std::uint64_t bytes) noexcept {
+  CUmemAllocationProp what{};
+  what.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  what.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
+  CUmemGenericAllocationHandle memory = 0;
+  if (driver.create(&memory, bytes, &what, 0) != 0) return false;
+  const bool is_mapped = driver.map(at_.table, bytes, 0, memory, 0) == 0;
+  driver.release(memory); // the mapping keeps it
+  const CUmemAccessDesc access{what.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  return is_mapped && driver.set_access(at_.table, bytes, &access, 1) == 0;
+}
+
+bool Table::reserve_and_map(CUdevice device) noexcept {
+  CUmemAllocationProp what{};
+  what.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  what.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
+  std::size_t granularity = 0;
+  if (driver.granularity(&granularity, &what, CU_MEM_ALLOC_GRANULARITY_MINIMUM) != 0) return false;
+  at_ = options_;
+  const std::uint64_t wanted = rewriter::table_bytes(options_);
+  const std::uint64_t bytes = (wanted + granularity - 1) / granularity * granularity;
+  CUdeviceptr address = 0;
+  if (driver.reserve(&address, bytes, 0, kWanted, 0) != 0 &&
+      driver.reserve(&address, bytes, 0, 0, 0) != 0)
+    return false;
+  at_.table = address;
+  // Code that has the address in it is the same in each process only if the address is.
+  if (address == kWanted) options_.table = address;
+  if (map(device, bytes)) return true;
+  driver.give_addresses_back(address, bytes);
+  return false;
+}
+
+Table::State Table::make() noexcept {
+  CUcontext context = nullptr;
+  const bool has_context = driver.current(&context) == 0 && context != nullptr;
+  if (has_context && driver.device(&device_) != 0) return State::kNone;
+  options_.records = kRecords;
+  choose_window(device_);
+  return reserve_and_map(device_) ? State::kThere : State::kNone;
+}
+
+bool Table::prepare() noexcept {
+  State state = state_.load(std::memory_order_acquire);
+  if (state == State::kNew && state_.compare_exchange_strong(state, State::kBusy)) {
+    state = make();
+    state_.store(state, std::memory_order_release);
+  }
+  while (state == State::kBusy) {
+    sched_yield();
+    state = state_.load(std::memory_order_acquire);
+  }
+  return state == State::kThere;
+}
+
+bool Table::wait() noexcept { return driver.wait_for_stream(stream_) == 0; }
+
+// A primary context that is not there is not made: this would be the only one to hold it.
+bool Table::is_primary(CUcontext context) const noexcept {
+  unsigned flags = 0;
+  int is_there = 0;
+  CUcontext primary = nullptr;
+  if (driver.primary_state(device_, &flags, &is_there) != 0 || is_there == 0) return false;
+  if (driver.retain_primary(&primary, device_) != 0) return false;
+  driver.release_primary(device_);
+  return primary == context;
+}
+
+bool Table::enter_now(CUcontext context) noexcept {
+  CUdevice device = -1;
+  const Work work(context);
+  if (!work.ready() || driver.device(&device) != 0 || device != device_) return false;
+  if (driver.make_stream(&stream_, CU_STREAM_NON_BLOCKING) != 0) return false;
+  const std::uint64_t entries = std::uint64_t{1} << (options_.window_bits - rewriter::kGranuleBits);
+  const rewriter::Block everything{0, ~std::uint64_t{0}};
+  const std::uint32_t last = rewriter::kBlockSlots - 1;
+  const bool is_written =
+    driver.set_16(at_.table, static_cast<unsigned short>(rewriter::kNoBlock), entries, stream_) ==
+      0 &&
+    driver.send(rewriter::slot_address(at_, last), &everything, sizeof everything, stream_) == 0;
+  if (!wait() || !is_written) return false;
+  is_primary_ = is_primary(context);
+  context_.store(context, std::memory_order_release);
+  return true;
+}
+
+// Another thread's try is not waited for: what is done meanwhile is unknown memory and plain code.
+bool Table::enter(CUcontext context) noexcept {
+  if (is_entered_.exchange(true)) return false;
+  if (enter_now(context)) return true;
+  is_entered_.store(false);
+  return false;
+}
+
+void Table::leave() noexcept {
+  context_.store(nullptr, std::memory_order_release);
+  is_entered_.store(false);
+}
+
+bool Table::covers(std::uint64_t begin, std::uint64_t end) const noexcept {
+  const std::uint64_t size = std::uint64_t{1} << options_.window_bits;
+  return begin >= options_.window && begin - options_.window < size && end > begin &&
+         end + kGranule - options_.window <= size;
+}
+
+bool Table::fill(std::uint64_t address, std::int32_t entry, std::uint64_t granules) noexcept {
+  return granules == 0 || driver.set_16(rewriter::entry_address(at_, address),
+                                        static_cast<unsigned short>(entry), granules, stream_) == 0;
+}
+
+bool Table::write_block(const rewriter::Block& block, std::uint32_t slot) noexcept {
+  const std::uint64_t granules = granules_of(block);
+  const std::uint64_t full = (block.end - block.begin) / kGranule;
+  const std::uint64_t named = full > 1 ? full - 1 : 0; // these and the next ones are full
+  bool good = named == 0 ||
+              driver.send(rewriter::slot_address(at_, slot), &block, sizeof block, stream_) == 0;
+  good = good && fill(block.begin, rewriter::kFirstBlock + static_cast<std::int32_t>(slot), named);
+  for (std::uint64_t i = named; good && i < granules; ++i) {
+    const std::uint64_t address = block.begin + i * kGranule;
+    good = fill(address, rewriter::entry_of(block, slot, address), 1);
+  }
+  good = good && fill(block.begin + granules * kGranule, rewriter::kPoisonEntry, 1);
+  return wait() && good;
+}
+
+bool Table::write_freed(const rewriter::Block& block) noexcept {
+  const bool good = fill(block.begin, rewriter::kFreedEntry, granules_of(block));
+  return wait() && good;
+}
+
+bool Table::write_unknown(const rewriter::Block& block) noexcept {
+  const bool good = fill(block.begin, rewriter::kNoBlock, granules_of(block) + 1);
+  return wait() && good;
+}
+
+} // namespace gmt::interposer::kernel_checks

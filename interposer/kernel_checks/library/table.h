@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of valid bytes in the memory of a device (docs/kernel-checks.md): where it lies, and
+// what is written into it. One context at a time has it.
+//
+// Invariants: its address and window are settled before the first module is rewritten and never
+// change; what is written is there when the function returns; nothing waits for the program's
+// kernels.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "rewriter/table.h"
+
+namespace gmt::interposer::kernel_checks {
+
+class Table {
+public:
+  // Settles address and window, by the current context if there is one. False: there is no table.
+  bool prepare() noexcept;
+  // The options of checked code; only behind prepare().
+  const rewriter::Options& options() const noexcept { return options_; }
+  std::uint64_t base() const noexcept { return at_.table; }
+
+  // Gives the table to this context, with unknown memory alone; false if it cannot have it.
+  bool enter(CUcontext context) noexcept;
+  void leave() noexcept; // the context has ended
+  CUcontext context() const noexcept { return context_.load(std::memory_order_acquire); }
+  bool is_primary_of(CUdevice device) const noexcept { return is_primary_ && device == device_; }
+  CUstream stream() const noexcept { return stream_; } // of that context, waits for no other
+
+  // Whether blocks here have entries of their own.
+  bool covers(std::uint64_t begin, std::uint64_t end) const noexcept;
+  bool write_block(const rewriter::Block& block, std::uint32_t slot) noexcept; // poison behind it
+  bool write_freed(const rewriter::Block& block) noexcept;
+  bool write_unknown(const rewriter::Block& block) noexcept; // poison behind it, too
+
+private:
+  // One thread does it, others wait for it.
+  enum class State : std::uint8_t { kNew, kBusy, kThere, kNone };
+  State make() noexcept;
+  bool enter_now(CUcontext context) noexcept;
+  bool reserve_and_map(CUdevice device) noexcept;
+  bool map(CUdevice device, std::uint64_t bytes) noexcept;
+  void choose_window(CUdevice device) noexcept;
+  bool fill(std::uint64_t address, std::int32_t entry, std::uint64_t granules) noexcept;
+  bool wait() noexcept;
+  bool is_primary(CUcontext context) const noexcept;
+
+  std::atomic<State> state_{State::kNew};
+  std::atomic<bool> is_entered_{false}; // or about to be
+  rewriter::Options options_;
+  rewriter::Options at_; // the same, with the address where the table lies in any case
+  CUdevice device_ = 0;
+  std::atomic<CUcontext> context_{nullptr};
+  CUstream stream_ = nullptr;
+  bool is_primary_ = false; // the context is its device's primary one
+};
+
+} // namespace gmt::interposer::kernel_checks

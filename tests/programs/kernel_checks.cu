@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// --kernel-checks: checks in the code of kernels. They name each mistaken access, the program goes on, and one run shows
+// the mistakes of all kernels. On the simulated device its own checks are off here: what is found is found by the code.
+//
+// unlike-fenced: blocks of the fence and checks in the code exclude each other
+// run: mistakes
+// env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
+// env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
+// env: GPUMEMTRACE_SIM_MEMORY=256M
+// env: GPUMEMTRACE_SIM_GAPS=0
+// options: check --kernel-checks
+// expect: error kernel-out-of-bounds count=24 message="right behind the end of" stacks="accessed here"@fill:LINE(fill),"launched here"@main:LINE(past),"allocated here"@main:LINE(block)
+// expect: error kernel-out-of-bounds count=1 message="4 bytes before the beginning of" stacks="accessed here"@first:LINE(first),"launched here"@main:LINE(before),"allocated here"@main:LINE(block)
+// expect: error kernel-use-after-free count=1 stacks="accessed here"@first:LINE(first),"launched here"@main:LINE(late),"freed here"@main:LINE(free),"allocated here"@main:LINE(old)
+// expect: error kernel-misaligned count=1 stacks="accessed here"@wide:LINE(wide),"launched here"@main:LINE(misaligned),"allocated here"@main:LINE(block)
+// expect: error kernel-out-of-bounds count=1 stacks="accessed here"@first:LINE(first),"launched here"@main:LINE(null)
+// expect: error double-free count=1
+// run: many
+// env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
+// env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
+// env: GPUMEMTRACE_SIM_MEMORY=256M
+// env: GPUMEMTRACE_SIM_GAPS=0
+// options: check --kernel-checks
+// expect: error kernel-out-of-bounds count=102400 stacks="accessed here"@past_all:LINE(past_all),"launched here"@main:LINE(many),"allocated here"@main:LINE(small)
+// run: clean
+// env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
+// env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
+// env: GPUMEMTRACE_SIM_MEMORY=256M
+// env: GPUMEMTRACE_SIM_GAPS=0
+// options: check --kernel-checks=memory
+// expect: clean
+// run: graph
+// env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
+// env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
+// env: GPUMEMTRACE_SIM_MEMORY=256M
+// env: GPUMEMTRACE_SIM_GAPS=0
+// options: check --kernel-checks
+// expect: clean
+// not-checked: kernel-out-of-bounds
+// run: reset
+// env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
+// env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
+// env: GPUMEMTRACE_SIM_MEMORY=256M
+// env: GPUMEMTRACE_SIM_GAPS=0
+// options: check --kernel-checks
+// expect: error kernel-out-of-bounds count=24 stacks="accessed here"@fill:LINE(fill),"launched here"@main:LINE(first-context),"allocated here"@main:LINE(block)
+// expect: error kernel-out-of-bounds count=24 stacks="accessed here"@fill:LINE(fill),"launched here"@main:LINE(second-context),"allocated here"@main:LINE(again)
+#include "answers.h"
+
+#undef NDEBUG
+#include <cassert>
+#include <cstring>
+#include <vector>
+
+__device__ int table[8];
+__constant__ int factor = 3;
+
+__global__ void fill(int* to, int n) { // n is ignored: that is the mistake
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  to[i] = i + (n < 0); // @fill
+}
+__global__ void first(int* to) { *to = 7; }                                     // @first
+__global__ void wide(int* to) { *reinterpret_cast<int4*>(to + 1) = int4{}; }    // @wide
+__global__ void past_all(char* bytes) { bytes[100 + threadIdx.x] = 1; }         // @past_all
+__global__ void sum(const int* a, const int* b, int* c, int n) {
+  __shared__ int part[64];
+  part[threadIdx.x] = table[threadIdx.x % 8] * factor;
+  __syncthreads();
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    c[i] = a[i] + b[i] + part[63 - threadIdx.x];
+}
+
+static std::vector<int> on_host(const int* device, int n) {
+  std::vector<int> to(n);
+  CHECK(cudaMemcpy(to.data(), device, n * sizeof(int), cudaMemcpyDeviceToHost));
+  return to;
+}
+
+// All kinds of memory, sizes around a granule's, the last element of each.
+static void run_clean() {
+  const int numbers[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  CHECK(cudaMemcpyToSymbol(table, numbers, sizeof numbers));
+  for (int n : {1, 127, 128, 129, 255, 256, 257, 1000, 100000}) {
+    int *device = nullptr, *managed = nullptr, *pinned = nullptr;
+    CHECK(cudaMalloc(&device, n * sizeof(int)));
+    CHECK(cudaMallocManaged(&managed, n * sizeof(int)));
+    CHECK(cudaMallocHost(&pinned, n * sizeof(int)));
+    for (int i = 0; i < n; ++i) managed[i] = i, pinned[i] = 2 * i;
+    sum<<<3, 64>>>(managed, pinned, device, n);
+    CHECK(cudaDeviceSynchronize());
+    const std::vector<int> result = on_host(device, n);
+    for (int i = 0; i < n; ++i) {
+      const int thread = i % (3 * 64) % 64;
+      assert(result[i] == 3 * i + numbers[(63 - thread) % 8] * 3);
+    }
+    CHECK(cudaFreeHost(pinned));
+    CHECK(cudaFree(managed));
+    CHECK(cudaFree(device));
+  }
+}
+
+int main(int, char** argv) {
+  const char* run = argv[1];
+  if (std::strcmp(run, "clean") == 0) {
+    run_clean();
+    return 0;
+  }
+  int *before = nullptr, *block = nullptr;
+  CHECK(cudaMalloc(&before, 512)); // what lies behind it is poison, and lies before the next one
+  CHECK(cudaMalloc(&block, 1000 * sizeof(int))); // @block
+  if (std::strcmp(run, "mistakes") == 0) {
+    int* old = nullptr;
+    CHECK(cudaMalloc(&old, 4096)); // @old
+    fill<<<4, 256>>>(block, 1000); // @past
+    first<<<1, 1>>>(block - 1);    // @before
+    wide<<<1, 1>>>(block);         // @misaligned
+    first<<<1, 1>>>(nullptr);      // @null
+    CHECK(cudaFree(old)); // @free
+    ANSWERS(cudaErrorInvalidValue, cudaFree(old)); // as without checks, though the memory rests
+    (void)cudaGetLastError();
+    first<<<1, 1>>>(old); // @late
+    CHECK(cudaDeviceSynchronize());
+    assert(on_host(block, 1000)[999] == 999);
+  } else if (std::strcmp(run, "many") == 0) {
+    char* small = nullptr;
+    CHECK(cudaMalloc(&small, 100)); // @small
+    for (int i = 0; i < 400; ++i) past_all<<<1, 256>>>(small); // @many
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaFree(small));
+  } else if (std::strcmp(run, "graph") == 0) {
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    fill<<<3, 256, 0, stream>>>(block, 1000);
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    CHECK(cudaGraphLaunch(exec, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaStreamDestroy(stream));
+  } else {
+    fill<<<4, 256>>>(block, 1000); // @first-context
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaFree(block));
+    CHECK(cudaFree(before));
+    CHECK(cudaDeviceReset());
+    CHECK(cudaMalloc(&before, 512));
+    CHECK(cudaMalloc(&block, 1000 * sizeof(int))); // @again
+    fill<<<4, 256>>>(block, 1000); // @second-context
+    CHECK(cudaDeviceSynchronize());
+  }
+  CHECK(cudaFree(block));
+  CHECK(cudaFree(before));
+  return 0;
+}

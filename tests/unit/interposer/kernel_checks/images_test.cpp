@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which text of an image is taken, and what is said where there is none.
+#include "interposer/kernel_checks/library/images.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "ptx/fatbin/fatbin.h"
+
+namespace gmt::interposer::kernel_checks {
+namespace {
+
+struct Entry {
+  std::uint16_t kind;
+  std::uint32_t architecture;
+  std::string code;
+};
+
+std::string container_of(const std::vector<Entry>& entries) {
+  std::string all;
+  for (const Entry& entry : entries) {
+    ptx::FatbinEntryHeader header{};
+    header.kind = entry.kind;
+    header.header_bytes = sizeof header;
+    header.bytes = entry.code.size();
+    header.architecture = entry.architecture;
+    all.append(reinterpret_cast<const char*>(&header), sizeof header);
+    all += entry.code;
+  }
+  const ptx::FatbinContainer head{ptx::kFatbinMagic, 1, sizeof head, all.size()};
+  return std::string(reinterpret_cast<const char*>(&head), sizeof head) + all;
+}
+
+TEST(KernelCheckImages, TheNewestTextThatTheDeviceCanTake) {
+  const std::string container = container_of({{ptx::kFatbinPtx, 70, "old"},
+                                              {ptx::kFatbinCubin, 90, "machine code"},
+                                              {ptx::kFatbinPtx, 90, std::string("new\0\0", 5)},
+                                              {ptx::kFatbinPtx, 100, "too new"}});
+  EXPECT_EQ(text_of_image(container.data(), 90).ptx, "new");
+  EXPECT_EQ(text_of_image(container.data(), 86).ptx, "old");
+  EXPECT_NE(text_of_image(container.data(), 60).why_none, "");
+  const ptx::FatbinWrapper wrapper{ptx::kFatbinWrapperMagic, 1, container.data(), nullptr};
+  EXPECT_EQ(text_of_image(&wrapper, 100).ptx, "too new");
+}
+
+TEST(KernelCheckImages, CodeThatIsLinkedFromSeveralFilesIsNot) {
+  const std::string container = container_of({{ptx::kFatbinPtx, 70, "old"}});
+  const ptx::FatbinWrapper wrapper{ptx::kFatbinWrapperMagic, 2, container.data(), nullptr};
+  EXPECT_NE(text_of_image(&wrapper, 90).why_none.find("-rdc=true"), std::string::npos);
+}
+
+TEST(KernelCheckImages, TextAndMachineCode) {
+  EXPECT_EQ(text_of_image("// a\n.version 8.0\n", 90).ptx, "// a\n.version 8.0\n");
+  EXPECT_NE(text_of_image("\x7f"
+                          "ELF\2\1\1\0",
+                          90)
+              .why_none,
+            "");
+  EXPECT_NE(text_of_image("// nothing of PTX\n", 90).why_none, "");
+}
+
+} // namespace
+} // namespace gmt::interposer::kernel_checks

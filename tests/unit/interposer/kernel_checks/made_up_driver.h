@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A driver for the library of --kernel-checks in a test process: device memory is the host's, and
+// copies and sets happen at once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "interposer/kernel_checks/library/driver.h"
+
+namespace gmt::interposer::kernel_checks {
+
+// What the library reported to the core.
+struct Reported {
+  struct Fault {
+    trace::ExecutionReport kind;
+    std::uint64_t call, grid, address, count;
+    std::uint32_t thread;
+    std::string kernel;
+  };
+  struct Plain {
+    std::string kernel, reason;
+    std::uint64_t launches;
+  };
+  std::vector<Fault> faults;
+  std::vector<Plain> plain;
+  std::vector<std::uint64_t> freed; // addresses, by the driver
+};
+extern Reported reported;
+extern bool is_out_of_memory; // from now on, until something is freed
+
+// A context is current, and the library has it as its core's. Everything begins anew.
+extern const std::function<void()> begin_made_up_driver;
+// The table's entry for an address.
+extern const std::function<std::int16_t(std::uint64_t address)> entry_at;
+
+} // namespace gmt::interposer::kernel_checks

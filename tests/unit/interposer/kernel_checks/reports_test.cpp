@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels counted and recorded becomes faults: which launch, how often, and what is left for
+// the next time. The kernels are the test.
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "interposer/kernel_checks/library/code.h"
+#include "interposer/kernel_checks/library/memory.h"
+#include "interposer/kernel_checks/library/reports.h"
+#include "made_up_driver.h"
+
+namespace gmt::interposer::kernel_checks {
+namespace {
+
+constexpr std::uint64_t kAddress = 0x7f0000001000;
+
+struct KernelCheckReports : testing::Test {
+  void SetUp() override {
+    begin_made_up_driver();
+    ASSERT_TRUE(has_table());
+    auto made = std::make_unique<Module>();
+    made->code.kernels = {"kernel"};
+    made->code.sites.resize(2);
+    made->code.sites[0].function = made->code.sites[1].function = "kernel";
+    made->counted.assign(4, 0);
+    made->last.resize(4);
+    made->counts = reinterpret_cast<CUdeviceptr>(counts);
+    made->records = reinterpret_cast<CUdeviceptr>(records);
+    made->used = reinterpret_cast<CUdeviceptr>(&used);
+    kernel.module = made.get();
+    keep_module(std::move(made), reinterpret_cast<CUmodule>(0x3000));
+  }
+
+  void launch(std::uint64_t call) {
+    Launch launch;
+    launch.call = call;
+    launch.module = kernel.module;
+    launch.kernel = "kernel";
+    launch.grid[0] = 2, launch.grid[1] = launch.grid[2] = 1;
+    launch.block[0] = 32, launch.block[1] = launch.block[2] = 1;
+    remember_launch(launch);
+    mark_launched(kernel);
+  }
+
+  // A thread of the grid makes a mistake.
+  void mistake(std::uint64_t grid, std::uint32_t site = 0, std::int32_t entry = -1,
+               std::uint32_t thread = 3) {
+    ++counts[2 * site];
+    rewriter::Record& record = records[used++];
+    record.site = site;
+    record.entry = entry;
+    record.address = kAddress;
+    record.thread[0] = thread;
+    record.grid = grid;
+  }
+
+  std::uint64_t counts[4] = {};
+  rewriter::Record records[16] = {};
+  std::uint32_t used = 0;
+  Kernel kernel;
+};
+
+TEST_F(KernelCheckReports, OneFaultForEachLaunchWithTheFirstThread) {
+  launch(11);
+  launch(12);
+  mistake(1, 0, -1, 5);
+  mistake(1, 0, -1, 6);
+  mistake(2);
+  fetch_reports(true);
+  ASSERT_EQ(reported.faults.size(), 2u);
+  EXPECT_EQ(reported.faults[0].call, 11u);
+  EXPECT_EQ(reported.faults[0].count, 2u);
+  EXPECT_EQ(reported.faults[0].thread, 5u);
+  EXPECT_EQ(reported.faults[0].address, kAddress);
+  EXPECT_EQ(reported.faults[0].kernel, "kernel");
+  EXPECT_EQ(reported.faults[0].kind, trace::ExecutionReport::kOutOfBounds);
+  EXPECT_EQ(reported.faults[1].call, 12u);
+  EXPECT_EQ(reported.faults[1].count, 1u);
+  fetch_reports(true);
+  EXPECT_EQ(reported.faults.size(), 2u); // each is reported once
+}
+
+TEST_F(KernelCheckReports, TheEntrySaysWhatItIs) {
+  launch(11);
+  mistake(1, 0, rewriter::kFreedEntry);
+  records[used] = records[0];
+  records[used++].is_misaligned = 1;
+  ++counts[1];
+  fetch_reports(true);
+  ASSERT_EQ(reported.faults.size(), 2u);
+  EXPECT_EQ(reported.faults[0].kind, trace::ExecutionReport::kUseAfterFree);
+  EXPECT_EQ(reported.faults[1].kind, trace::ExecutionReport::kMisaligned);
+}
+
+// The driver launches kernels itself: grids have higher numbers then.
+TEST_F(KernelCheckReports, HiddenLaunchesMoveTheNumbers) {
+  launch(11);
+  mistake(4, 0);
+  fetch_reports(true);
+  launch(12);
+  launch(13);
+  mistake(5, 1); // after three hidden ones this is the second launch
+  fetch_reports(true);
+  ASSERT_EQ(reported.faults.size(), 2u);
+  EXPECT_EQ(reported.faults[0].call, 11u);
+  EXPECT_EQ(reported.faults[1].call, 12u);
+}
+
+TEST_F(KernelCheckReports, ALaunchWhoseExtentsDoNotFitIsNotMeant) {
+  launch(11);
+  Launch other;
+  other.call = 12;
+  other.module = kernel.module;
+  other.kernel = "kernel";
+  for (unsigned i = 0; i < 3; ++i) other.grid[i] = other.block[i] = 1;
+  remember_launch(other);
+  mistake(3); // thread 3
+  fetch_reports(true);
+  ASSERT_EQ(reported.faults.size(), 1u);
+  EXPECT_EQ(reported.faults[0].call, 11u);
+}
+
+TEST_F(KernelCheckReports, CountsWithoutRecordsBelongToTheLastLaunchKnown) {
+  launch(11);
+  mistake(1);
+  counts[0] += 999;
+  fetch_reports(false);
+  ASSERT_EQ(reported.faults.size(), 1u);
+  EXPECT_EQ(reported.faults[0].count, 1000u);
+  counts[0] += 5;
+  fetch_reports(true);
+  ASSERT_EQ(reported.faults.size(), 2u);
+  EXPECT_EQ(reported.faults[1].count, 5u);
+  EXPECT_EQ(reported.faults[1].call, 11u);
+}
+
+TEST_F(KernelCheckReports, ARecordThatIsStillWrittenIsLeftForTheNextTime) {
+  launch(11);
+  mistake(1, 0);
+  mistake(0, 1); // its last word is not there
+  fetch_reports(false);
+  ASSERT_EQ(reported.faults.size(), 1u);
+  records[1].grid = 1;
+  fetch_reports(true);
+  ASSERT_EQ(reported.faults.size(), 2u);
+  EXPECT_EQ(reported.faults[1].count, 1u);
+}
+
+TEST_F(KernelCheckReports, WithoutALaunchNothingIsFetched) {
+  launch(11);
+  fetch_reports(true);
+  mistake(1);
+  fetch_reports(true);
+  EXPECT_TRUE(reported.faults.empty());
+  launch(12);
+  fetch_reports(true);
+  EXPECT_EQ(reported.faults.size(), 1u);
+}
+
+} // namespace
+} // namespace gmt::interposer::kernel_checks
