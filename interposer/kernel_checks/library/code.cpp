@@ -40,7 +40,8 @@ void end(Module& module) noexcept {
   module.library = nullptr;
   module.module = module.instance = nullptr;
   module.code.text = {};
-  module.counts = module.records = module.used = 0;
+  module.counts = 0;
+  module.records = module.used = 0;
   module.is_launched = false;
 }
 
@@ -214,7 +215,8 @@ void forget_code_of_context() noexcept {
   forget([](const Module& module) { return module.module != nullptr; });
   const Locked lock;
   for (const auto& module : code().modules) {
-    module->counts = module->records = module->used = 0;
+    module->counts = 0;
+    module->records = module->used = 0;
     module->instance = nullptr;
     module->is_launched = false;
   }
@@ -235,17 +237,11 @@ const Kernel* kernel_of(CUfunction function) noexcept {
   return code().kernels.emplace(function, kernel).first->second;
 }
 
-void mark_launched(const Kernel& kernel) noexcept {
-  const Locked lock;
-  kernel.module->is_launched = true;
-}
+void mark_launched(const Kernel& kernel) noexcept { kernel.module->is_launched.store(true); }
 
 bool is_ready(const Kernel& kernel) noexcept {
   Module& module = *kernel.module;
-  {
-    const Locked lock;
-    if (module.counts != 0) return true;
-  }
+  if (module.counts.load(std::memory_order_acquire) != 0) return true;
   const Work work(table().context());
   return work.ready() && make_ready(module);
 }
@@ -307,9 +303,9 @@ std::vector<Module*> launched_modules(bool is_idle) noexcept {
   const Locked lock;
   std::vector<Module*> launched;
   for (const auto& module : code().modules) {
-    if (!module->is_launched || module->counts == 0) continue;
+    if (!module->is_launched.load() || module->counts.load() == 0) continue;
     launched.push_back(module.get());
-    if (is_idle) module->is_launched = false;
+    if (is_idle) module->is_launched.store(false);
   }
   return launched;
 }

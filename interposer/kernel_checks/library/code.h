@@ -6,6 +6,7 @@
 
 #include <cuda.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -30,12 +31,13 @@ struct Module {
   CUmodule instance = nullptr; // of the library, in a context; null: not known
   rewriter::Rewritten code;    // the library may read its text at any time
   std::string why_plain;       // not empty: it is as the program gave it
-  // In the context that has the table; 0: not looked up yet
-  CUdeviceptr counts = 0, records = 0, used = 0;
-  bool is_launched = false;           // since its reports were fetched
-  std::uint32_t fetched = 0;          // records
-  std::vector<std::uint64_t> counted; // as fetched last
-  std::vector<LastReport> last;       // by counter
+  // In the context that has the table; 0: not looked up yet. `counts` is set last.
+  std::atomic<CUdeviceptr> counts{0};
+  CUdeviceptr records = 0, used = 0;
+  std::atomic<bool> is_launched{false}; // since its reports were fetched
+  std::uint32_t fetched = 0;            // records
+  std::vector<std::uint64_t> counted;   // as fetched last
+  std::vector<LastReport> last;         // by counter
 };
 
 // Which kernel a handle of a launch is. Lives as long as the process.

@@ -74,7 +74,7 @@ bool fetch_news(Module& module, News& news) {
   news.records.resize(used - std::min(used, module.fetched));
   if (!fetch(news.records.data(), module.records + module.fetched * sizeof(Record),
              news.records.size()) ||
-      !fetch(news.counts.data(), module.counts, news.counts.size()) ||
+      !fetch(news.counts.data(), module.counts.load(), news.counts.size()) ||
       driver.wait_for_stream(table().stream()) != 0)
     return false;
   const auto is_unfinished = [](const Record& record) { return record.grid == 0; };
