@@ -89,7 +89,7 @@ def check_third_party(prefix, build):
     linked = re.search(
         r"^build analyzer/gpumemtrace:.*?LINK_LIBRARIES = ([^\n]*)", (build / "build.ninja").read_text(), re.M | re.S
     )
-    archives = re.findall(r"/lib([\w+]+)\.a\b", linked[1])
+    archives = re.findall(r"(?<!\S)/\S*/lib([\w+]+)\.a\b", linked[1])  # our own have relative paths
     check(len(archives) >= len(LIBRARY_OF_ARCHIVE), f"the command is linked with {archives}")
     for name in [LIBRARY_OF_ARCHIVE.get(archive, archive) for archive in archives] + UNNAMED_LIBRARIES:
         check(name in rows, f"THIRD_PARTY.md has no {name}")
