@@ -272,6 +272,7 @@ class Dialect(unittest.TestCase):
         "trace/format.h",
         "trace/packed_words.h",
         "trace/record_words.h",
+        "trace/vocabulary.h",
     )
 
     def test_integers_are_of_std(self):

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Enumerations of the records that --guard writes: trace/records.def has their words. C++17,
-// includes nothing of ours and nothing of CUDA's. Numbers are kept for ever, as in format.h.
+// Why --guard leaves allocations as they are: a number of each is in records. C++17, includes
+// nothing of CUDA's.
 #pragma once
 
-#include <cstdint>
+#include "trace/vocabulary.h"
 
 namespace gmt::trace {
-
-// When a pattern was looked at.
-enum class GuardMoment : std::uint8_t {
-  kFree = 0,   // when the block was freed
-  kEnd = 1,    // when the process or its context ended
-  kLaunch = 2, // behind a launch: --guard-check launch
-};
 
 // Why an allocation of a kind that is fenced stayed plain. In the order of the words of a
 // GuardCounts record.

@@ -11,6 +11,7 @@
 #include "analyzer/base/memory_limit.h"
 #include "analyzer/model/trace_names.h"
 #include "analyzer/symbols/demangle.h"
+#include "trace/vocabulary_words.h"
 
 namespace gmt {
 namespace {
@@ -33,16 +34,8 @@ bool is_free_op(DeviceOp op) {
 } // namespace
 
 std::string_view device_call(DeviceOp op) {
-  switch (op) {
-  case DeviceOp::kMalloc: return "malloc";
-  case DeviceOp::kFree: return "free";
-  case DeviceOp::kAlignedMalloc: return "__nv_aligned_device_malloc";
-  case DeviceOp::kNew: return "new";
-  case DeviceOp::kNewArray: return "new[]";
-  case DeviceOp::kDelete: return "delete";
-  case DeviceOp::kDeleteArray: return "delete[]";
-  }
-  return "?";
+  const std::string_view word = trace::word_of(op);
+  return word.empty() ? "?" : word;
 }
 
 DeviceOp device_release(DeviceOp allocation) {

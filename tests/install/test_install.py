@@ -64,6 +64,7 @@ def check_files(prefix, build):
         "lib/gpumemtrace/libgpumemtrace_checks.so",
         "include/gpumemtrace/trace/device_ring.h",
         "include/gpumemtrace/trace/packed_words.h",
+        "include/gpumemtrace/trace/vocabulary.def",
         "include/gpumemtrace/trace/vocabulary.h",
         "include/gpumemtrace/trace/record_words.h",
         "include/gpumemtrace/trace/records.def",

@@ -38,7 +38,10 @@ class GeneratedPage(unittest.TestCase):
         done = call(self.script, "--check")
         self.assertEqual(done.returncode, 1)
         self.assertIn("-### kFreed,", done.stdout)
-        self.assertIn("trace/FORMAT.md differs from trace/records.def: run scripts/write-format-doc", done.stdout)
+        self.assertIn(
+            "trace/FORMAT.md differs from trace/records.def and trace/vocabulary.def: run scripts/write-format-doc",
+            done.stdout,
+        )
         self.assertEqual(call(self.script).returncode, 0)
         self.assertEqual(self.page.read_text(encoding="utf-8"), good)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of a trace as trace/records.def has them, and the enumerations of its headers, by name.
+"""The records of a trace as trace/records.def has them, and the enumerations of trace/vocabulary.def, by name.
 
 RECORDS["alloc"].fields["address"].word       numbers of payload words; of a field or of its other names
 enumeration("UseClass").GRAPH_NODE            kGraphNode, as a number
@@ -71,13 +71,42 @@ def read_records(path=TRACE / "records.def"):
     return records
 
 
-def enumeration(name, paths=(TRACE / "format.h", TRACE / "vocabulary.h", TRACE / "kernel_faults.h")):
-    """An `enum class` as an IntEnum: kGraphNode is GRAPH_NODE."""
-    text = re.sub(r"//[^\n]*", "", "".join(path.read_text(encoding="utf-8") for path in paths))
-    body = re.search(rf"enum class {name} : [\w:]+ \{{(.*?)\}};", text, re.S)[1]
-    members = re.findall(r"k(\w+) = (\d+)", body)
+class Enumeration:
+    """An enumeration of trace/vocabulary.def; `values` are (member, number, word of `dump`, since, meaning)."""
+
+    def __init__(self, name, meaning):
+        self.name, self.meaning, self.values = name, meaning, []
+
+
+def read_enumerations(path=TRACE / "vocabulary.def"):
+    found = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        row = re.match(r"GMT_(ENUM|VALUE|END_ENUM)\((.*)\)$", line)
+        if not row:
+            if line and not line.startswith("//"):
+                raise ValueError(f"{path}:{number}: no row: {line}")
+            continue
+        words = words_of(row[2])
+        if row[1] == "ENUM":
+            enumeration_ = found[words[0]] = Enumeration(*words)
+        elif words[0] != enumeration_.name:
+            raise ValueError(f"{path}:{number}: {words[0]} inside {enumeration_.name}")
+        elif row[1] == "VALUE":
+            member, value, word, since, meaning = words[1:]
+            if any(value == str(known[1]) or word == known[2] for known in enumeration_.values):
+                raise ValueError(f"{path}:{number}: {value} or '{word}' twice in {enumeration_.name}")
+            enumeration_.values.append((member, int(value), word, int(since), meaning))
+    return found
+
+
+def enumeration(name):
+    """An enumeration as an IntEnum: GraphNode is GRAPH_NODE."""
     return enum.IntEnum(
-        name, {re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", word).upper(): int(value) for word, value in members}
+        name,
+        {
+            re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", member).upper(): value
+            for member, value, *_ in ENUMERATIONS[name].values
+        },
     )
 
 
@@ -99,3 +128,4 @@ def unpack_ticket(word):
 
 
 RECORDS = read_records()
+ENUMERATIONS = read_enumerations()

@@ -5,6 +5,7 @@
 #include "analyzer/command/dump/columns.h"
 #include "analyzer/command/dump/dump_format.h"
 #include "trace/records.h"
+#include "trace/vocabulary_words.h"
 
 namespace gmt {
 namespace {
@@ -18,7 +19,7 @@ std::string windows_line(std::string_view log, const AccessWindows& w) {
   using WindowsColumn = trace::AccessWindowsColumn;
   return cat({log,
               " windows",
-              column(WindowsColumn::trouble, kTroubles[static_cast<std::size_t>(w.trouble)]),
+              column(WindowsColumn::trouble, trace::word_of(w.trouble)),
               figure(WindowsColumn::code, w.code),
               figure(WindowsColumn::opened, w.opened),
               figure(WindowsColumn::read, w.read),
@@ -31,8 +32,7 @@ std::string windows_line(std::string_view log, const AccessWindows& w) {
               figure(WindowsColumn::unknown_graphs, w.unknown_graphs),
               figure(WindowsColumn::graphs_in_windows, w.graphs_in_windows),
               figure(WindowsColumn::put_off, w.put_off),
-              column(WindowsColumn::counters_trouble,
-                     kTroubles[static_cast<std::size_t>(w.counters_trouble)]),
+              column(WindowsColumn::counters_trouble, trace::word_of(w.counters_trouble)),
               figure(WindowsColumn::counters_code, w.counters_code),
               figure(WindowsColumn::counted, w.counted),
               figure(WindowsColumn::counted_lost, w.counted_lost),

@@ -8,10 +8,6 @@
 
 namespace gmt {
 
-// What kept CUPTI from measuring, by trace::AccessTrouble
-inline constexpr std::string_view kTroubles[] = {"none", "no-library",    "not-supported",
-                                                 "busy", "not-permitted", "error"};
-
 // One line whatever the program wrote: control characters are shown as '?'.
 std::string in_quotes(std::string_view text);
 

@@ -6,6 +6,7 @@
 #include "analyzer/command/dump/dump_format.h"
 #include "analyzer/device_heap/device_heap.h"
 #include "trace/records.h"
+#include "trace/vocabulary_words.h"
 
 namespace gmt {
 
@@ -40,7 +41,7 @@ std::string dump_line(const DeviceRecord& record, std::string_view log) {
   if (record.op == trace::DeviceOp::kAlignedMalloc)
     line += column(Column::alignment, record.alignment);
   if (record.space != trace::DeviceSpace::kUnknown && record.kind == Kind::kFree)
-    line += record.space == trace::DeviceSpace::kShared ? " shared" : " local";
+    line += cat({" ", trace::word_of(record.space)});
   line +=
     cat({column(Column::grid, record.id), column(Column::block, index(record.block.index())),
          " thread=", index(record.thread.index()), " site=", std::to_string(record.thread.site())});

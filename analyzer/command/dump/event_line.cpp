@@ -6,102 +6,17 @@
 #include "analyzer/command/dump/dump_format.h"
 
 #include <algorithm>
+#include <limits>
 #include <span>
+#include <type_traits>
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/command/dump/columns.h"
 #include "trace/records.h"
+#include "trace/vocabulary_words.h"
 
 namespace gmt {
 namespace {
-
-using ValueNames = std::span<const std::string_view>; // by value
-
-constexpr std::string_view kMemoryKinds[] = {
-  "unknown",         "device",         "pitched",  "managed",     "pinned",
-  "registered",      "stream-ordered", "array",    "mipmapped",   "vmm-handle",
-  "vmm-reserve",     "vmm-mapping",    "ipc",      "pool-import", "external",
-  "graph",           "module-global",  "graphics", "multicast",   "region",
-  "managed-variable"};
-constexpr std::string_view kFrees[] = {
-  "unknown",           "free",      "free-async",       "free-host", "unregister", "destroy-array",
-  "destroy-mipmapped", "release",   "address-free",     "unmap",     "ipc-close",  "free()",
-  "unmap-graphics",    "free-node", "unregister-region"};
-constexpr std::string_view kClasses[] = {"?",
-                                         "context",
-                                         "primary-context",
-                                         "stream",
-                                         "event",
-                                         "module",
-                                         "library",
-                                         "pool",
-                                         "graph",
-                                         "graph-exec",
-                                         "texture",
-                                         "surface",
-                                         "external-memory",
-                                         "external-semaphore",
-                                         "green-context",
-                                         "peer-access",
-                                         "user-heap",
-                                         "array-view"};
-constexpr std::string_view kLifeOps[] = {"?",       "create", "destroy", "reset", "retain",
-                                         "release", "use",    "set",     "trim"};
-constexpr std::string_view kSyncOps[] = {"?",
-                                         "stream-synchronize",
-                                         "context-synchronize",
-                                         "event-record",
-                                         "event-synchronize",
-                                         "stream-wait-event",
-                                         "stream-query",
-                                         "event-query",
-                                         "host-function",
-                                         "graph-launch",
-                                         "begin-capture",
-                                         "end-capture",
-                                         "external-wait",
-                                         "graph-upload",
-                                         "elapsed-time",
-                                         "context-record",
-                                         "context-wait",
-                                         "external-signal"};
-constexpr std::string_view kUses[] = {"?",       "texture",    "prefetch",  "advise", "attach",
-                                      "mem-op",  "export",     "discard",   "access", "mem-op-wait",
-                                      "surface", "tensor-map", "graph-node"};
-constexpr std::string_view kGraphOps[] = {
-  "?",          "child", "update",          "remove",       "enable", "event-record",
-  "event-wait", "host",  "external-signal", "external-wait"};
-constexpr std::string_view kRangeOps[] = {
-  "?",    "push",        "pop",         "start",         "end",
-  "mark", "name-domain", "name-thread", "name-resource", "thread"};
-constexpr std::string_view kExitWays[] = {"?", "exit", "_exit", "exec", "exec-failed"};
-constexpr std::string_view kCauses[] = {"?",        "no-space", "trace-limit",
-                                        "re-entry", "no-log",   "no-ring"};
-constexpr std::string_view kFaults[] = {"?",
-                                        "out-of-bounds",
-                                        "use-after-free",
-                                        "misaligned",
-                                        "uninitialized-read",
-                                        "shared-race",
-                                        "barrier-divergence",
-                                        "deadlock",
-                                        "assert",
-                                        "trap",
-                                        "illegal-instruction",
-                                        "stack-overflow",
-                                        "invalid-address-space",
-                                        "invalid-jump",
-                                        "other",
-                                        "hang"};
-constexpr std::string_view kFaultSpaces[] = {"?",        "global",    "shared", "local",
-                                             "constant", "parameter", "generic"};
-constexpr std::string_view kFaultAccesses[] = {"?", "load", "store", "atomic", "reduction", "copy"};
-constexpr std::string_view kExecutionOps[] = {"?",       "not-run",  "stopped",  "not-selected",
-                                              "totals",  "feature",  "run-over", "unwritten-copy",
-                                              "refused", "unchecked"};
-constexpr std::string_view kUnwrittenForms[] = {"?", "whole", "part", "tail"};
-
-constexpr std::string_view kGuardMoments[] = {"free", "end", "launch"};
 
 enum class Form : std::uint8_t {
   kHex,
@@ -117,8 +32,16 @@ enum class Form : std::uint8_t {
 
 struct Shown {
   Form form;
-  ValueNames names = {};
+  std::string (*word)(std::uint64_t value) = nullptr; // of an enumeration
 };
+
+template <class Enumeration> std::string word_of_value(std::uint64_t value) {
+  const bool fits = value <= std::numeric_limits<std::underlying_type_t<Enumeration>>::max();
+  const std::string_view word =
+    fits ? trace::word_of(static_cast<Enumeration>(value)) : std::string_view();
+  if (word.empty()) return value == 0 ? "?" : std::to_string(value);
+  return std::string(word);
+}
 
 // How each form of records.def is shown. Those of records that are no events are shown further
 // below.
@@ -127,16 +50,13 @@ namespace forms {
 constexpr Shown Hex{Form::kHex}, Decimal{Form::kDecimal}, Handle{Form::kHandle}, Text{Form::kText};
 constexpr Shown Grid{Form::kGrid}, Block{Form::kBlock}, BlockIndex{Form::kBlockIndex},
   ThreadIndex{Form::kThreadIndex}, Halves{Form::kHex};
-constexpr Shown MemoryKind{Form::kName, kMemoryKinds}, FreeFunction{Form::kName, kFrees};
-constexpr Shown ObjectClass{Form::kName, kClasses}, LifeOp{Form::kName, kLifeOps};
-constexpr Shown SyncOp{Form::kName, kSyncOps}, UseClass{Form::kName, kUses},
-  GraphOp{Form::kName, kGraphOps};
-constexpr Shown RangeOp{Form::kName, kRangeOps}, ExitWay{Form::kName, kExitWays};
-constexpr Shown GuardMoment{Form::kName, kGuardMoments};
-constexpr Shown FaultKind{Form::kName, kFaults}, FaultSpace{Form::kName, kFaultSpaces};
-constexpr Shown FaultAccess{Form::kName, kFaultAccesses}, ExecutionOp{Form::kName, kExecutionOps};
-constexpr Shown UnwrittenForm{Form::kName, kUnwrittenForms};
-constexpr Shown LossCause{Form::kName, kCauses}, AccessTrouble{Form::kName, kTroubles};
+#define GMT_ENUM(name, meaning) constexpr Shown name{Form::kName, word_of_value<trace::name>};
+#define GMT_VALUE(name, member, number, word, since, meaning)
+#define GMT_END_ENUM(name)
+#include "trace/vocabulary.def"
+#undef GMT_ENUM
+#undef GMT_VALUE
+#undef GMT_END_ENUM
 
 } // namespace forms
 
@@ -199,15 +119,11 @@ std::string index_text(trace::Index3 index) {
   return cat({std::to_string(index.x), ",", std::to_string(index.y), ",", std::to_string(index.z)});
 }
 
-std::string value_name(std::uint64_t value, ValueNames names) {
-  return value < names.size() ? std::string(names[value]) : std::to_string(value);
-}
-
 std::string value_text(const Field& field, std::uint64_t value, const NameTable& names) {
   switch (field.shown.form) {
   case Form::kHex: return format_address(value);
   case Form::kDecimal: return std::to_string(value);
-  case Form::kName: return value_name(value, field.shown.names);
+  case Form::kName: return field.shown.word(value);
   case Form::kGrid: return extents_text(trace::grid_of(value));
   case Form::kBlock: return extents_text(trace::block_extents_of(value));
   case Form::kBlockIndex: return index_text(trace::block_of(value));

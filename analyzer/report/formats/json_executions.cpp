@@ -5,16 +5,12 @@
 #include <utility>
 
 #include "analyzer/report/formats/json_values.h"
+#include "trace/vocabulary_words.h"
 
 namespace gmt::json {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-const char* name_of(trace::ExecutionOp op) {
-  if (op == trace::ExecutionOp::kStopped) return "stopped";
-  return op == trace::ExecutionOp::kNotSelected ? "not-selected" : "not-run";
-}
 
 const char* name_of(Executions::Feature::Difference difference) {
   using enum Executions::Feature::Difference;
@@ -45,7 +41,7 @@ Json executions_json(const Executions& executions) {
   Json left_out = Json::array();
   for (const Executions::LeftOut& one : executions.left_out) {
     left_out.push_back({{"kernel", one.kernel},
-                        {"how", name_of(one.op)},
+                        {"how", trace::word_of(one.op)},
                         {"reason", one.reason},
                         {"instruction", text_or_null(one.instruction)},
                         {"line", text_or_null(one.line)},
