@@ -5,6 +5,8 @@
 // is no further event.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <unordered_map>
@@ -16,7 +18,6 @@
 #include "analyzer/detectors/process_facts.h"
 #include "analyzer/device_heap/device_heaps.h"
 #include "analyzer/heap/nvtx_ranges.h"
-#include "analyzer/model/guard_use.h"
 #include "analyzer/trace_reader/event_stream.h"
 #include "analyzer/trace_reader/facts/clock_pairs.h"
 #include "analyzer/trace_reader/facts/executions.h"
@@ -24,8 +25,19 @@
 #include "analyzer/trace_reader/facts/name_table.h"
 #include "analyzer/trace_reader/facts/static_ranges.h"
 #include "analyzer/trace_reader/missing_records.h"
+#include "trace/guard.h"
 
 namespace gmt {
+
+// What --guard did in a process, from the newest GuardCounts record: counts of allocations, by what
+// became of them.
+struct GuardUse {
+  bool asked = false; // --guard or --guard-sample
+  bool sampled = false;
+  std::uint64_t fenced = 0, most_bytes = 0, checked = 0, unchecked = 0, reused = 0;
+  std::array<std::uint64_t, static_cast<std::size_t>(trace::GuardPlain::kCount)> plain = {};
+  std::uint64_t exports = 0; // blocks that another process could not get
+};
 
 class ProcessModel final : public ProcessFacts {
 public:

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <utility>
 
-#include "analyzer/base/byte_order_mark.h"
 #include "analyzer/base/glob.h"
 #include "analyzer/base/path.h"
 #include "analyzer/base/text_lines.h"
@@ -20,6 +19,12 @@
 
 namespace gmt {
 namespace {
+
+// Some editors put a mark before a text of UTF-8.
+constexpr std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  return text.substr(text.starts_with(kMark) ? kMark.size() : 0);
+}
 
 std::string_view trim(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r\n";

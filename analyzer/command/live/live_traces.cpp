@@ -3,7 +3,7 @@
 // programs write over it. So that of the command itself counts as well: a process that asks about
 // itself passes it on.
 
-#include "analyzer/command/top/live_traces.h"
+#include "analyzer/command/live/live_traces.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "analyzer/command/follow/followed_process.h"
+#include "analyzer/command/live/followed_process.h"
 
 #include <algorithm>
 #include <functional>

@@ -12,7 +12,7 @@
 
 #include "analyzer/analysis/live/follower.h"
 #include "analyzer/analysis/live/span_memory.h"
-#include "analyzer/command/top/live_traces.h"
+#include "analyzer/command/live/live_traces.h"
 #include "analyzer/report/live_findings.h"
 #include "analyzer/report/suppressions.h"
 

@@ -10,7 +10,7 @@
 
 #include "analyzer/base/path.h"
 #include "analyzer/base/text_format.h"
-#include "analyzer/command/top/live_report.h"
+#include "analyzer/command/live/live_report.h"
 #include "analyzer/report/formats/json_values.h"
 #include "analyzer/report/formats/text_layout.h"
 #include "analyzer/report/formats/tool_words.h"

@@ -21,7 +21,7 @@
 #include "analyzer/base/user_error.h"
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"
-#include "analyzer/command/follow/followed_process.h"
+#include "analyzer/command/live/followed_process.h"
 
 namespace gmt {
 namespace {

@@ -19,8 +19,8 @@
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"
 #include "analyzer/command/run/run_traces.h"
-#include "analyzer/command/top/live_report.h"
-#include "analyzer/command/top/live_traces.h"
+#include "analyzer/command/live/live_report.h"
+#include "analyzer/command/live/live_traces.h"
 
 namespace gmt {
 namespace {

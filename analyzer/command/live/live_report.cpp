@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See live_report.h. Names of stacks are looked up once, for those that are shown.
 
-#include "analyzer/command/top/live_report.h"
+#include "analyzer/command/live/live_report.h"
 
 #include <algorithm>
 #include <map>
