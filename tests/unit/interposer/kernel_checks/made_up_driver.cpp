@@ -38,7 +38,7 @@ int total(std::size_t* bytes, CUdevice) {
   *bytes = std::size_t{1} << 28;
   return 0;
 }
-int done() { return 0; }
+template <class... Args> int done(Args...) { return 0; }
 int no_primary(CUdevice, unsigned*, int* is_there) {
   *is_there = 0;
   return 0;
@@ -75,11 +75,12 @@ int reserve(CUdeviceptr* address, std::size_t bytes, std::size_t, CUdeviceptr, u
   *address = reinterpret_cast<CUdeviceptr>(std::malloc(bytes)); // never given back: one a process
   return 0;
 }
-int create(CUmemGenericAllocationHandle* handle) {
+int create(CUmemGenericAllocationHandle* handle, std::size_t, const CUmemAllocationProp*,
+           unsigned long long) {
   *handle = 1;
   return 0;
 }
-int granularity(std::size_t* bytes) {
+int granularity(std::size_t* bytes, const CUmemAllocationProp*, CUmemAllocationGranularity_flags) {
   *bytes = 4096;
   return 0;
 }
@@ -89,10 +90,10 @@ void* symbol(const char* name) noexcept {
     {"cuCtxGetCurrent", reinterpret_cast<void*>(current)},
     {"cuCtxGetDevice", reinterpret_cast<void*>(device)},
     {"cuDeviceTotalMem_v2", reinterpret_cast<void*>(total)},
-    {"cuCtxSynchronize", reinterpret_cast<void*>(done)},
+    {"cuCtxSynchronize", reinterpret_cast<void*>(done<>)},
     {"cuDevicePrimaryCtxGetState", reinterpret_cast<void*>(no_primary)},
     {"cuStreamCreate", reinterpret_cast<void*>(make_stream)},
-    {"cuStreamSynchronize", reinterpret_cast<void*>(done)},
+    {"cuStreamSynchronize", reinterpret_cast<void*>(done<CUstream>)},
     {"cuMemsetD16Async", reinterpret_cast<void*>(set_16)},
     {"cuMemcpyHtoDAsync_v2", reinterpret_cast<void*>(send)},
     {"cuMemcpyDtoHAsync_v2", reinterpret_cast<void*>(fetch)},
@@ -100,9 +101,11 @@ void* symbol(const char* name) noexcept {
     {"cuMemFree_v2", reinterpret_cast<void*>(give_back)},
     {"cuMemAddressReserve", reinterpret_cast<void*>(reserve)},
     {"cuMemCreate", reinterpret_cast<void*>(create)},
-    {"cuMemRelease", reinterpret_cast<void*>(done)},
-    {"cuMemMap", reinterpret_cast<void*>(done)},
-    {"cuMemSetAccess", reinterpret_cast<void*>(done)},
+    {"cuMemRelease", reinterpret_cast<void*>(done<CUmemGenericAllocationHandle>)},
+    {"cuMemMap", reinterpret_cast<void*>(done<CUdeviceptr, std::size_t, std::size_t,
+                                              CUmemGenericAllocationHandle, unsigned long long>)},
+    {"cuMemSetAccess",
+     reinterpret_cast<void*>(done<CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t>)},
     {"cuMemGetAllocationGranularity", reinterpret_cast<void*>(granularity)},
   };
   const auto found = all.find(name);
