@@ -18,9 +18,9 @@
 #include "analyzer/base/user_error.h"
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"
-#include "analyzer/command/run/run_traces.h"
 #include "analyzer/command/live/live_report.h"
 #include "analyzer/command/live/live_traces.h"
+#include "analyzer/command/run/run_traces.h"
 
 namespace gmt {
 namespace {
