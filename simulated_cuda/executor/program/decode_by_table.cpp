@@ -96,4 +96,25 @@ void FunctionDecoder::decode_by_operands() {
   for (const Result& each : all) write_back(each);
 }
 
+// cvt.f16x2.f32 d, a, b joins two values; all others convert one.
+void FunctionDecoder::decode_conversion() {
+  const std::vector<ptx::Type> found = types();
+  if (found.size() != 2) fail("not the two types of a conversion");
+  const auto is_pair = [](ptx::Type type) {
+    return type == ptx::Type::kF16x2 || type == ptx::Type::kBf16x2 || type == ptx::Type::kE4m3x2 ||
+           type == ptx::Type::kE5m2x2;
+  };
+  const bool joins = is_pair(found[0]) && !is_pair(found[1]);
+  if (instruction_->operand_count != (joins ? 3 : 2)) fail("too few or too many operands");
+  decode_by_operands();
+}
+
+// cvt.pack.sat.u8.s32.b32 d, a, b, c has a third source; without .b32 there are two.
+void FunctionDecoder::decode_packed_conversion() {
+  const std::vector<ptx::Type> found = types(); // .u4 and .u2 are none of them
+  const bool has_third = !found.empty() && found.back() == ptx::Type::kB32;
+  if (instruction_->operand_count != (has_third ? 4 : 3)) fail("too few or too many operands");
+  decode_by_operands();
+}
+
 } // namespace gmt::executor

@@ -332,20 +332,6 @@ TEST_F(ChecksTest, WhatIsNotThereSkipsTheLaunchByName) {
   EXPECT_GT(outcome.location.ptx_line, 0u);
 }
 
-// Its handler reads as many sources as its types ask for.
-TEST_F(ChecksTest, AConversionWithOtherOperandsThanItsTypesAskForIsRefused) {
-  for (const char* text :
-       {"cvt.rn.f16x2.f32 %r1, %f0;", "cvt.rn.satfinite.e4m3x2.f32 %r1, %f0;",
-        "cvt.rn.f16.f32 %r1, %f0, %f1;", "cvt.u32.u16 %r1, %r0, %r0;",
-        "cvt.pack.sat.u8.s32.b32 %r1, %r0, %r0;", "cvt.pack.sat.u16.s32 %r1, %r0, %r0, %r0;"}) {
-    load(kernel(text));
-    const Outcome outcome = run({1}, {32}, {0, 0});
-    EXPECT_EQ(outcome.end, End::kSkipped) << text;
-    EXPECT_NE(outcome.reason.find("too few or too many operands"), std::string::npos)
-      << text << ": " << outcome.reason;
-  }
-}
-
 TEST_F(ChecksTest, WithoutChecksBoundsRemain) {
   load(kernel("ld.global.u32 %r1, [%x3]; add.u32 %r1, %r1, 1; st.global.u32 [%x2+4096], %r1;"));
   checks_ = Checks::kNone;
