@@ -30,6 +30,10 @@
 // expect: clean
 // run: blocking
 // expect: clean
+// run: pageable-waited
+// expect: clean
+// run: pageable-async
+// expect: clean
 // run: pinned-source
 // expect: clean
 // run: flag
@@ -163,10 +167,15 @@ static void kernels()
   read<<<2, 512, 0, s2>>>(block, other, kCount);
 }
 
-static void pageable()
+static void pageable(const char* how)
 {
   static int values[kCount];
-  CHECK(cudaMemcpy(block, values, kBytes, cudaMemcpyHostToDevice));
+  if (std::strcmp(how, "pageable-async") == 0) {
+    CHECK(cudaMemcpyAsync(block, values, kBytes, cudaMemcpyHostToDevice, s1));
+  } else {
+    CHECK(cudaMemcpy(block, values, kBytes, cudaMemcpyHostToDevice));
+  }
+  if (std::strcmp(how, "pageable-waited") == 0) CHECK(cudaStreamSynchronize(nullptr));
   read<<<2, 512, 0, s1>>>(block, other, kCount);
 }
 
@@ -220,7 +229,7 @@ int main(int argc, char** argv)
   if (is("copy-kernel")) copy_kernel();
   if (is("first-bytes")) first_bytes();
   if (is("kernels")) kernels();
-  if (is("pageable")) pageable();
+  if (std::strncmp(how, "pageable", 8) == 0) pageable(how);
   if (is("columns-meet")) columns(64);
   if (is("columns")) columns(128);
   if (is("parts")) parts();
