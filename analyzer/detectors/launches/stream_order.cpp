@@ -55,23 +55,8 @@ public:
   }
 
   void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
-    if (clock_.is_full()) {
-      findings.not_checked(
-        {"stream-order", cat({"the program had more than ", format_count(StreamClock::kMaxStreams),
-                              " streams at a time: later calls were not checked"})});
-    }
-    if (unsure_ != 0) {
-      findings.not_checked(
-        {"stream-order", cat({facts_.api_name(unsure_because_of_),
-                              " was called, and how it orders work is not known: ",
-                              format_plural(unsure_, "use"), " behind it may be ordered or not"})});
-    }
-    if (mistakes_.empty()) return;
-    if (end.lost_records != 0) {
-      findings.not_checked(
-        {"stream-order", "records were lost, and any of them may have ordered the streams"});
-      return;
-    }
+    order_.explain("stream-order", findings);
+    if (mistakes_.empty() || WorkOrder::explain_losses("stream-order", end, findings)) return;
     mistakes_.report(heap, findings);
   }
 
@@ -189,18 +174,14 @@ private:
   void found(Mistake mistake, const Use& call, const Tracked& tracked, const Use& use,
              const Block& block) {
     const Point& earlier = is_before_allocation(mistake) ? tracked.allocated_at : use.work;
-    if (order_.is_known_since(earlier.order))
+    if (order_.is_certain_since(earlier.order))
       return mistakes_.add({mistake, call, tracked.allocated_at, use, block});
-    ++unsure_; // it may be what orders the two
-    unsure_because_of_ = order_.last_unknown();
   }
 
   const ProcessFacts& facts_;
   WorkOrder order_;
   StreamClock& clock_ = order_.clock();
   OrderMistakes mistakes_{facts_, clock_};
-  std::uint64_t unsure_ = 0;
-  std::uint16_t unsure_because_of_ = trace::kNoApi;
   std::unordered_map<std::uint64_t, Tracked> blocks_; // alive, by address
 };
 

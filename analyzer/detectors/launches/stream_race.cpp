@@ -68,24 +68,8 @@ public:
   }
 
   void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
-    if (clock_.is_full()) {
-      findings.not_checked(
-        {"stream-race", cat({"the program had more than ", format_count(StreamClock::kMaxStreams),
-                             " streams at a time: later calls were not checked"})});
-    }
-    if (unsure_ != 0) {
-      findings.not_checked(
-        {"stream-race",
-         cat({facts_.api_name(unsure_because_of_),
-              " was called, and how it orders work is not known: ", format_plural(unsure_, "pair"),
-              " of work around it may be ordered or not"})});
-    }
-    if (races_.empty()) return;
-    if (end.lost_records != 0) {
-      findings.not_checked(
-        {"stream-race", "records were lost, and any of them may have ordered the streams"});
-      return;
-    }
+    order_.explain("stream-race", findings);
+    if (races_.empty() || WorkOrder::explain_losses("stream-race", end, findings)) return;
     if (races_.left_out() != 0) {
       findings.not_checked({"stream-race", cat({format_plural(races_.left_out(), "pair"),
                                                 " of work more than are compared"})});
@@ -196,17 +180,13 @@ private:
   }
 
   void found(const MemoryWork& earlier, const MemoryWork& later, const Block& block) {
-    if (order_.is_known_since(earlier.work.order)) return races_.add(earlier, later, block);
-    ++unsure_; // it may be what orders the two
-    unsure_because_of_ = order_.last_unknown();
+    if (order_.is_certain_since(earlier.work.order)) return races_.add(earlier, later, block);
   }
 
   const ProcessFacts& facts_;
   WorkOrder order_;
   StreamClock& clock_ = order_.clock();
   StreamRaces races_{facts_, clock_};
-  std::uint64_t unsure_ = 0;
-  std::uint16_t unsure_because_of_ = trace::kNoApi;
   std::unordered_map<std::uint64_t, Tracked> blocks_; // alive, by address
 };
 

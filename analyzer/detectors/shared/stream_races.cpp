@@ -77,11 +77,35 @@ StreamRaces::Side StreamRaces::side_of(const MemoryWork& work) const {
 
 void StreamRaces::report(const FindPointerUses& find_uses, Findings& findings) {
   const Uses uses = uses_of_kernels(find_uses);
+  explain_unknown(uses, findings);
   for (const auto& [key, candidate] : candidates_) {
     const Conflict conflict = conflict_of(candidate, uses);
     if (conflict.is_race && !is_of_libraries(candidate))
       findings.add(describe(candidate, conflict));
   }
+}
+
+// Silence must not look like health where no PTX says what a kernel does.
+void StreamRaces::explain_unknown(const Uses& uses, Findings& findings) const {
+  std::set<std::string> kernels;
+  std::uint64_t pairs = 0;
+  for (const auto& [key, candidate] : candidates_) {
+    if (is_of_libraries(candidate)) continue;
+    bool is_unknown = false;
+    for (const Side* side : {&candidate.earlier, &candidate.later}) {
+      const auto at = uses.find(side->kernel);
+      if (!side->work.is_kernel() || (at != uses.end() && !at->second.empty())) continue;
+      kernels.insert(side->kernel);
+      is_unknown = true;
+    }
+    pairs += is_unknown ? 1 : 0;
+  }
+  if (pairs == 0) return;
+  findings.not_checked(
+    {"stream-race", cat({"of ", format_plural(kernels.size(), "kernel"),
+                         " no PTX was found in the program's files, and so not what they do with ",
+                         "memory that other streams use at the same time: ",
+                         format_plural(pairs, "pair"), " of calls"})});
 }
 
 // Both calls are libraries' own, which may know more of their kernels than their PTX says.

@@ -3,8 +3,10 @@
 
 #include "analyzer/detectors/shared/work_order.h"
 
+#include <string>
 #include <string_view>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/heap/heap.h"
 
 namespace gmt {
@@ -123,6 +125,33 @@ void WorkOrder::on_release(const Event& e) {
       function != FreeFunction::kGraphFreeNode && function != FreeFunction::kRegionUnregister) {
     clock_.host_waits(e);
   }
+}
+
+bool WorkOrder::is_certain_since(std::uint64_t order) {
+  if (last_unknown_.order <= order) return true;
+  ++unsure_;
+  unsure_because_of_ = last_unknown_.api;
+  return false;
+}
+
+void WorkOrder::explain(std::string_view kind, Findings& findings) const {
+  if (clock_.is_full()) {
+    findings.not_checked(
+      {std::string(kind), cat({"the program had more than ", format_count(StreamClock::kMaxStreams),
+                               " streams at a time: later calls were not checked"})});
+  }
+  if (unsure_ == 0) return;
+  findings.not_checked(
+    {std::string(kind),
+     cat({facts_.api_name(unsure_because_of_), " was called, and how it orders work is not known: ",
+          format_plural(unsure_, "use"), " behind it may be ordered or not"})});
+}
+
+bool WorkOrder::explain_losses(std::string_view kind, const EndOfTrace& end, Findings& findings) {
+  if (end.lost_records == 0) return false;
+  findings.not_checked(
+    {std::string(kind), "records were lost, and any of them may have ordered the streams"});
+  return true;
 }
 
 // Whether the host knows that the copy is done when its call has returned, or may know it.

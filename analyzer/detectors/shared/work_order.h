@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/orderings.h"
@@ -49,10 +50,13 @@ public:
   // A release of memory whose frees are in no stream's order.
   void on_release(const Event& e);
 
-  // What does not order itself, and the call whose order with others is not known: nothing is known
-  // of pairs whose first one comes before it.
-  bool is_known_since(std::uint64_t order) const { return last_unknown_.order <= order; }
-  std::uint16_t last_unknown() const { return last_unknown_.api; }
+  // Whether it is known how each call since then orders work: only then "not ordered" is certain.
+  // Where it is not, explain() will say so.
+  bool is_certain_since(std::uint64_t order);
+  // At the end: what was not checked of this kind.
+  void explain(std::string_view kind, Findings& findings) const;
+  // Whether lost records may have ordered anything, which is said then.
+  static bool explain_losses(std::string_view kind, const EndOfTrace& end, Findings& findings);
 
   StreamClock& clock() { return clock_; }
   const StreamClock& clock() const { return clock_; }
@@ -71,6 +75,8 @@ private:
     std::uint64_t order = 0;
     std::uint16_t api = trace::kNoApi;
   } last_unknown_; // call of which it is not known how it orders
+  std::uint64_t unsure_ = 0;
+  std::uint16_t unsure_because_of_ = trace::kNoApi;
 };
 
 } // namespace gmt

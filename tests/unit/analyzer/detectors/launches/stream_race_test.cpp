@@ -188,6 +188,16 @@ TEST_F(StreamRaceTest, OfUnknownKernelsNothingIsSaid) {
   set_range(kT, kA, kMiB);
   run();
   EXPECT_EQ(kinds(), "");
+  EXPECT_TRUE(is_not_checked("stream-race", "of 1 kernel no PTX was found"));
+}
+
+TEST_F(StreamRaceTest, AKernelThatMaySynchronizeIsKnownToBeLeftOut) {
+  uses["one"] = {{}, {}};
+  launch(kKernel, kS, {kA});
+  set_range(kT, kA, kMiB);
+  run();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_FALSE(is_not_checked("stream-race"));
 }
 
 TEST_F(StreamRaceTest, AKernelMaySignalTheHostInPinnedMemory) {
