@@ -2,11 +2,10 @@
 #include "interposer/kernel_checks/library/code.h"
 
 #include <algorithm>
-#include <map>
-#include <unordered_map>
 #include <utility>
 
 #include "interposer/kernel_checks/library/driver.h"
+#include "interposer/kernel_checks/library/kernel_table.h"
 #include "interposer/kernel_checks/library/lock.h"
 #include "interposer/kernel_checks/library/memory.h"
 
@@ -19,8 +18,8 @@ constexpr char kNotWatched[] = "its module came from a call that is not watched"
 // Modules and kernels are never taken away: another thread may have one in its hands.
 struct Code {
   std::vector<std::unique_ptr<Module>> modules;
-  std::unordered_map<CUfunction, const Kernel*> kernels;
-  std::map<std::pair<std::string, std::string>, std::uint64_t> plain; // by kernel and reason
+  KernelTable kernels;
+  std::vector<std::unique_ptr<const Kernel>> all_kernels;
   std::vector<std::string> noted;
 };
 Code& code() noexcept {
@@ -115,8 +114,7 @@ std::string checked_name(const std::string& kernel) {
   return std::string(rewriter::kChecked) + kernel;
 }
 
-Kernel resolve(CUfunction function) {
-  Kernel kernel;
+void resolve(CUfunction function, Kernel& kernel) {
   CUlibrary library = nullptr;
   CUmodule module = nullptr;
   const char* name = nullptr;
@@ -130,7 +128,7 @@ Kernel resolve(CUfunction function) {
   if (kernel.module == nullptr || !has_form(*kernel.module, kernel.name)) {
     kernel.why_plain =
       kernel.module == nullptr ? kNotWatched : reason_of(*kernel.module, kernel.name);
-    return kernel;
+    return;
   }
   const std::string checked = checked_name(kernel.name);
   if (kernel.is_kernel) {
@@ -141,7 +139,17 @@ Kernel resolve(CUfunction function) {
     driver.function(&kernel.checked, module, checked.c_str());
   }
   if (kernel.checked == nullptr) kernel.why_plain = "its checked form was not found";
-  return kernel;
+}
+
+const char* words(const Kernel& kernel, PlainReason reason) noexcept {
+  switch (reason) {
+  case PlainReason::kCapture: return "it was launched while a stream captured";
+  case PlainReason::kContext: return "its context is not the first one: one at a time is checked";
+  case PlainReason::kVariables: return "variables of its checked form were not found";
+  case PlainReason::kDevice:
+    return "the device could not launch its checked form, which needs more registers";
+  default: return kernel.why_plain.c_str();
+  }
 }
 
 int attribute_of(const Kernel& kernel, CUfunction form, CUfunction_attribute what,
@@ -209,6 +217,10 @@ void forget_module(CUmodule handle) noexcept {
 
 void forget_all_code() noexcept {
   forget([](const Module&) { return true; });
+  const Locked lock;
+  for (const auto& kernel : code().all_kernels) {
+    for (std::atomic<std::uint64_t>& launches : kernel->plain) launches.store(0);
+  }
 }
 
 void forget_code_of_context() noexcept {
@@ -223,18 +235,17 @@ void forget_code_of_context() noexcept {
 }
 
 const Kernel* kernel_of(CUfunction function) noexcept {
-  {
-    const Locked lock;
-    const auto known = code().kernels.find(function);
-    if (known != code().kernels.end()) return known->second;
-  }
+  if (const Kernel* known = code().kernels.find(function)) return known;
   CUcontext context = nullptr;
   if (driver.current(&context) != 0 || context == nullptr) return nullptr;
   const Work work(context); // a stream may capture
-  const auto* kernel = new Kernel(resolve(function));
+  auto kernel = std::make_unique<Kernel>();
+  resolve(function, *kernel);
   if (kernel->checked != nullptr) copy_attributes(*kernel, function);
   const Locked lock;
-  return code().kernels.emplace(function, kernel).first->second;
+  const Kernel* added = code().kernels.add(function, kernel.get());
+  if (added == kernel.get()) code().all_kernels.push_back(std::move(kernel));
+  return added;
 }
 
 void mark_launched(const Kernel& kernel) noexcept { kernel.module->is_launched.store(true); }
@@ -274,9 +285,8 @@ bool is_checked_form(const char* name) noexcept {
   return std::string_view(name).starts_with(rewriter::kChecked);
 }
 
-void count_plain(const Kernel& kernel, std::string_view reason) noexcept {
-  const Locked lock;
-  ++code().plain[{kernel.name, std::string(reason)}];
+void count_plain(const Kernel& kernel, PlainReason reason) noexcept {
+  kernel.plain[static_cast<std::size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
 }
 
 void note_unchecked(const char* kernel, const char* reason, std::uint64_t launches) noexcept {
@@ -290,13 +300,19 @@ void note_unchecked(const char* kernel, const char* reason, std::uint64_t launch
 }
 
 void report_plain_launches() noexcept {
-  std::map<std::pair<std::string, std::string>, std::uint64_t> plain;
+  std::vector<const Kernel*> kernels;
   {
     const Locked lock;
-    plain.swap(code().plain);
+    for (const auto& kernel : code().all_kernels) kernels.push_back(kernel.get());
   }
-  for (const auto& [which, launches] : plain)
-    core->unchecked(which.first.c_str(), which.second.c_str(), launches);
+  for (const Kernel* kernel : kernels) {
+    for (std::size_t i = 0; i < kernel->plain.size(); ++i) {
+      const std::uint64_t launches = kernel->plain[i].exchange(0);
+      if (launches != 0)
+        core->unchecked(kernel->name.c_str(), words(*kernel, static_cast<PlainReason>(i)),
+                        launches);
+    }
+  }
 }
 
 std::vector<Module*> launched_modules(bool is_idle) noexcept {

@@ -6,14 +6,16 @@
 
 #include <cuda.h>
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "interposer/kernel_checks/library/launch.h"
+#include "interposer/kernel_checks/library/launches.h"
 #include "rewriter/rewriter.h"
 
 namespace gmt::interposer::kernel_checks {
@@ -40,6 +42,16 @@ struct Module {
   std::vector<LastReport> last;         // by counter
 };
 
+// Why a launch ran plain.
+enum class PlainReason : std::uint8_t {
+  kKernel, // the kernel's own: Kernel::why_plain
+  kCapture,
+  kContext,
+  kVariables,
+  kDevice,
+  kCount,
+};
+
 // Which kernel a handle of a launch is. Lives as long as the process.
 struct Kernel {
   std::string name;
@@ -47,6 +59,9 @@ struct Kernel {
   CUfunction checked = nullptr; // null: it has no checked form
   bool is_kernel = false;       // the handles are CUkernels
   std::string why_plain;
+  // Launches that ran plain and are not reported yet, by reason.
+  mutable std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(PlainReason::kCount)>
+    plain{};
 };
 
 // What the driver shall load in an image's place, or why not; null if there is no memory.
@@ -71,9 +86,8 @@ std::uint32_t checked_forms(CUlibrary library) noexcept;
 std::uint32_t checked_forms(CUmodule module) noexcept;
 bool is_checked_form(const char* name) noexcept;
 
-// A launch that ran plain, with the reason; and launches or memory without a kernel, reported at
-// once.
-void count_plain(const Kernel& kernel, std::string_view reason) noexcept;
+// A launch that ran plain; and launches or memory without a kernel, reported at once.
+void count_plain(const Kernel& kernel, PlainReason reason) noexcept;
 void note_unchecked(const char* kernel, const char* reason, std::uint64_t launches) noexcept;
 void report_plain_launches() noexcept;
 

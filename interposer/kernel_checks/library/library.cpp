@@ -32,7 +32,7 @@ void forget() noexcept {
   captures.store(0);
   table().leave();
   forget_all_blocks();
-  forget_launches();
+  forget_reports();
   forget_all_code();
 }
 

@@ -3,12 +3,13 @@
 // that the device cannot launch so is replaced by the plain one. Captures keep the program's own
 // kernels.
 #include <algorithm>
+#include <optional>
 
 #include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/code.h"
+#include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/replacements.h"
-#include "interposer/kernel_checks/library/reports.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -25,11 +26,11 @@ bool is_refused(int result) noexcept {
          result == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
 
-// Why a kernel's checked form cannot run now; null: it can.
-const char* why_plain(const Kernel& kernel) noexcept {
-  if (kernel.checked == nullptr) return kernel.why_plain.c_str();
-  if (!has_table()) return "its context is not the first one: one at a time is checked";
-  return is_ready(kernel) ? nullptr : "variables of its checked form were not found";
+// Why a kernel's checked form cannot run now; none: it can.
+std::optional<PlainReason> why_plain(const Kernel& kernel) noexcept {
+  if (kernel.checked == nullptr) return PlainReason::kKernel;
+  if (!has_table()) return PlainReason::kContext;
+  return is_ready(kernel) ? std::nullopt : std::optional(PlainReason::kVariables);
 }
 
 void remember(const Kernel& kernel, CUfunction function, const Shape& shape) noexcept {
@@ -50,12 +51,13 @@ template <class Real> CUresult run(CUfunction function, const Shape& shape, Real
   if (any_capture()) {
     const int result = real(function);
     const Kernel* kernel = result == CUDA_SUCCESS ? kernel_of(function) : nullptr;
-    if (kernel != nullptr) count_plain(*kernel, "it was launched while a stream captured");
+    if (kernel != nullptr) count_plain(*kernel, PlainReason::kCapture);
     return static_cast<CUresult>(result);
   }
   const Kernel* kernel = function != nullptr ? kernel_of(function) : nullptr;
-  const char* why = kernel != nullptr ? why_plain(*kernel) : "";
-  if (why == nullptr) {
+  std::optional<PlainReason> why = PlainReason::kKernel;
+  if (kernel != nullptr) why = why_plain(*kernel);
+  if (!why) {
     int result = real(kernel->checked);
     if (is_refused(result)) {
       copy_attributes(*kernel, function);
@@ -63,12 +65,12 @@ template <class Real> CUresult run(CUfunction function, const Shape& shape, Real
     }
     if (result == CUDA_SUCCESS) remember(*kernel, function, shape);
     if (!is_refused(result)) return static_cast<CUresult>(result);
-    why = "the device could not launch its checked form, which needs more registers";
+    why = PlainReason::kDevice;
   }
   const int result = real(function);
   if (result != CUDA_SUCCESS) return static_cast<CUresult>(result);
-  count_launch();
-  if (kernel != nullptr) count_plain(*kernel, why);
+  if (why != PlainReason::kContext) count_launch(); // each context numbers its own
+  if (kernel != nullptr) count_plain(*kernel, *why);
   return CUDA_SUCCESS;
 }
 

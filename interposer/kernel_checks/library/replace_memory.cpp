@@ -75,7 +75,7 @@ template <Name kName, bool kForAll, class... Args> void put_wait() noexcept {
 void context_has_ended() noexcept {
   forget_all_blocks();
   forget_code_of_context();
-  forget_launches();
+  forget_reports();
   table().leave();
 }
 

@@ -3,14 +3,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/driver.h"
-#include "interposer/kernel_checks/library/lock.h"
+#include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/memory.h"
 
 namespace gmt::interposer::kernel_checks {
@@ -19,19 +18,9 @@ namespace {
 
 using rewriter::Record;
 
-constexpr std::size_t kMostLaunches = 65536; // that are remembered
-
-struct Launches {
-  std::deque<Launch> remembered; // oldest first
-  std::uint64_t count = 0;
-  // A grid's number on the device, less ours: launches that the driver made itself, and kernels of
-  // graphs. It never falls.
-  std::uint64_t hidden = 0;
-};
-Launches& launches() noexcept {
-  static Launches* const all = new Launches;
-  return *all;
-}
+// A grid's number on the device, less ours: launches that the driver made itself, and kernels of
+// graphs. It never falls.
+constinit std::atomic<std::uint64_t> hidden{0};
 
 bool may_be_of(const Launch& launch, const Module& module, const Record& record) noexcept {
   bool fits = launch.module == &module;
@@ -42,13 +31,14 @@ bool may_be_of(const Launch& launch, const Module& module, const Record& record)
 
 // The launch with the grid's number, or the last one before it that can be meant.
 Launch launch_of(const Module& module, const Record& record) noexcept {
-  const Locked lock;
-  Launches& all = launches();
-  const std::uint64_t latest = record.grid - std::min(record.grid, all.hidden);
-  for (auto at = all.remembered.rbegin(); at != all.remembered.rend(); ++at) {
-    if (at->number > latest || !may_be_of(*at, module, record)) continue;
-    all.hidden = record.grid - at->number;
-    return *at;
+  const std::uint64_t latest =
+    std::min(record.grid - std::min(record.grid, hidden.load()), launch_count());
+  const std::uint64_t oldest = latest - std::min(latest, kMostLaunches);
+  Launch launch;
+  for (std::uint64_t number = latest; number > oldest; --number) {
+    if (!find_launch(number, &launch) || !may_be_of(launch, module, record)) continue;
+    hidden.store(record.grid - number);
+    return launch;
   }
   return {};
 }
@@ -196,19 +186,6 @@ constinit std::atomic<bool> is_fetching{false};
 
 } // namespace
 
-void count_launch() noexcept {
-  const Locked lock;
-  ++launches().count;
-}
-
-void remember_launch(const Launch& launch) noexcept {
-  const Locked lock;
-  Launches& all = launches();
-  if (all.remembered.size() == kMostLaunches) all.remembered.pop_front();
-  all.remembered.push_back(launch);
-  all.remembered.back().number = ++all.count;
-}
-
 void fetch_reports(bool is_idle) noexcept {
   if (table().context() == nullptr || is_fetching.exchange(true)) return;
   {
@@ -220,10 +197,10 @@ void fetch_reports(bool is_idle) noexcept {
   is_fetching.store(false);
 }
 
-void forget_launches() noexcept {
+void forget_reports() noexcept {
   is_fetching.store(false);
-  const Locked lock;
-  launches() = Launches();
+  hidden.store(0);
+  forget_launches();
 }
 
 } // namespace gmt::interposer::kernel_checks

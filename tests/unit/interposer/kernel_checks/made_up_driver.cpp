@@ -134,7 +134,7 @@ void begin() {
   is_out_of_memory = false;
   table().leave();
   forget_all_blocks();
-  forget_launches();
+  forget_reports();
   forget_all_code();
   reported = {};
 }

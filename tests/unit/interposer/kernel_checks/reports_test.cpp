@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "interposer/kernel_checks/library/code.h"
+#include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/reports.h"
 #include "made_up_driver.h"

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/kernel_checks/library/launches.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+
+namespace gmt::interposer::kernel_checks {
+
+namespace {
+
+using Words = std::array<std::uint64_t, sizeof(Launch) / sizeof(std::uint64_t)>;
+constexpr std::uint64_t kNone = 0, kIsWritten = ~std::uint64_t{0};
+
+// A reader takes what it has read only if the number was the same before and behind. All of it is
+// read and written through `at`.
+struct Slot {
+  std::uint64_t number; // or kNone, kIsWritten
+  Words words;
+};
+constinit Slot slots[kMostLaunches] = {};
+std::atomic_ref<std::uint64_t> at(std::uint64_t& word) noexcept {
+  return std::atomic_ref<std::uint64_t>(word);
+}
+constinit std::atomic<std::uint64_t> count{0};
+
+} // namespace
+
+void count_launch() noexcept { count.fetch_add(1, std::memory_order_relaxed); }
+
+std::uint64_t launch_count() noexcept { return count.load(std::memory_order_acquire); }
+
+void remember_launch(Launch launch) noexcept {
+  launch.number = count.fetch_add(1, std::memory_order_acq_rel) + 1;
+  Slot& slot = slots[launch.number % kMostLaunches];
+  // A thread that was cut off here while all others were overtaken by a whole round: that one goes
+  // on, and this launch is not remembered.
+  if (at(slot.number).exchange(kIsWritten, std::memory_order_acq_rel) == kIsWritten) return;
+  const auto words = std::bit_cast<Words>(launch);
+  for (std::size_t i = 0; i < words.size(); ++i)
+    at(slot.words[i]).store(words[i], std::memory_order_release);
+  at(slot.number).store(launch.number, std::memory_order_release);
+}
+
+bool find_launch(std::uint64_t number, Launch* to) noexcept {
+  Slot& slot = slots[number % kMostLaunches];
+  if (at(slot.number).load(std::memory_order_acquire) != number) return false;
+  Words words;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    words[i] = at(slot.words[i]).load(std::memory_order_acquire);
+  if (at(slot.number).load(std::memory_order_relaxed) != number) return false;
+  *to = std::bit_cast<Launch>(words);
+  return true;
+}
+
+void forget_launches() noexcept {
+  const std::uint64_t most = std::min(count.exchange(0), kMostLaunches - 1);
+  for (std::uint64_t i = 0; i <= most; ++i)
+    at(slots[i].number).store(kNone, std::memory_order_relaxed);
+}
+
+} // namespace gmt::interposer::kernel_checks
