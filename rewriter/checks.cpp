@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact checks with their reports, and the look-up of blocks.
+// Exact checks, and the look-up of blocks.
 #include "rewriter/checks.h"
 
 namespace gmt::rewriter {
@@ -170,8 +170,8 @@ void Checks::look_up(Into& into, const ptx::Origin& parameter, const PointerPara
 // ---------------------------------------------------------------- one access
 
 // A block has a name only if it has more than 512 bytes; then its bounds decide.
-std::uint32_t Checks::outside_block(Into& into, const Address& address, std::uint32_t bytes,
-                                    const PointerParameter& pointer, std::uint32_t by_table) {
+Checks::Outside Checks::outside_block(Into& into, const Address& address, std::uint32_t bytes,
+                                      const PointerParameter& pointer, std::uint32_t by_table) {
   const std::uint32_t large = reg(Type::kPred), known = reg(Type::kPred), out = reg(Type::kPred);
   const std::uint32_t offset = reg(Type::kB64), rest = reg(Type::kB64), past = reg(Type::kPred);
   code_.add(into, "setp.gt.u64", {Code::reg(large), Code::reg(pointer.size), Code::number(512)});
@@ -189,7 +189,7 @@ std::uint32_t Checks::outside_block(Into& into, const Address& address, std::uin
   const std::uint32_t table_says = reg(Type::kPred), result = reg(Type::kPred);
   code_.add(into, "and.pred", {Code::reg(table_says), Code::reg(by_table), Code::reg(unknown)});
   code_.add(into, "or.pred", {Code::reg(result), Code::reg(outside), Code::reg(table_says)});
-  return result;
+  return {outside, result};
 }
 
 void Checks::check_one(Into& into, const ptx::Instruction& instruction,
@@ -211,8 +211,13 @@ void Checks::check_one(Into& into, const ptx::Instruction& instruction,
   code_.add(into, "setp.ne.u32", {Code::reg(misaligned), Code::reg(rest), Code::number(0)});
   code_.add(into, "setp.gt.or.s32",
             {Code::reg(bad), Code::reg(end), Code::reg(value), Code::reg(none)});
-  if (grouped.pointer != nullptr)
-    bad = outside_block(into, address, access.bytes, *grouped.pointer, bad);
+  Operand meant = Code::number(0);
+  if (grouped.pointer != nullptr) {
+    const Outside outside = outside_block(into, address, access.bytes, *grouped.pointer, bad);
+    bad = outside.any;
+    meant = Code::reg(
+      select(into, Type::kB64, Code::reg(grouped.pointer->begin), Code::number(0), outside.block));
+  }
 
   const auto combine = [&](std::string_view mnemonic, std::uint32_t a, std::uint32_t b) {
     const std::uint32_t result = reg(Type::kPred);
@@ -237,7 +242,7 @@ void Checks::check_one(Into& into, const ptx::Instruction& instruction,
     left_out = combine("and.pred", left_out, guard);
     made = combine("and.pred", made, guard);
   }
-  report(into, {mistake, misaligned, value}, address, site, marks);
+  report(into, {mistake, misaligned, value, meant}, address, site, marks);
   clear_results(into, instruction, {left_out, false});
   ptx::Instruction guarded = instruction;
   guarded.guard = made;
@@ -270,63 +275,6 @@ void Checks::clear_results(Into& into, const ptx::Instruction& instruction, Guar
     }
     code_.add(into, move, {part, zero}, guard);
   }
-}
-
-// One counter for each site and kind; the first of each kind are recorded. Branches keep the code
-// of several accesses apart: mixed, it would need more registers than the kernel has by itself.
-void Checks::report(Into& into, const Mistake& mistake, const Address& address, std::uint32_t site,
-                    std::vector<Mark>& marks) {
-  const std::uint32_t end = code_.new_label();
-  const Operand behind = Code::of(OperandKind::kLabel, end);
-  code_.add(into, "bra", {behind}, {mistake.any, true});
-  const std::uint32_t which = reg(Type::kB32), counts = reg(Type::kB64), count = reg(Type::kB64);
-  const std::uint32_t counter = reg(Type::kB64), is_late = reg(Type::kPred);
-  code_.add(into, "selp.b32",
-            {Code::reg(which), Code::number(kMisalignedCount), Code::number(kOutOfBoundsCount),
-             Code::reg(mistake.misaligned)});
-  code_.add(into, "mov.u64",
-            {Code::reg(counts), Code::of(OperandKind::kVariable, control_.counts)});
-  code_.add(into, "mad.wide.u32",
-            {Code::reg(counter), Code::reg(which), Code::number(8), Code::reg(counts)});
-  code_.add(into, "atom.global.add.u64",
-            {Code::reg(count), code_.address(counter, std::int64_t{8} * kCountKinds * site),
-             Code::number(1)});
-  code_.add(into, "setp.ge.u64",
-            {Code::reg(is_late), Code::reg(count),
-             Code::number(static_cast<std::int64_t>(kRecordsOfSite))});
-  code_.add(into, "bra", {behind}, {is_late, false});
-  const std::uint32_t index = reg(Type::kB32), used = reg(Type::kB64), records = reg(Type::kB64);
-  const std::uint32_t is_full = reg(Type::kPred), at = reg(Type::kB64);
-  code_.add(into, "mov.u64", {Code::reg(used), Code::of(OperandKind::kVariable, control_.used)});
-  code_.add(into, "atom.global.add.u32",
-            {Code::reg(index), code_.address(used, 0), Code::number(1)});
-  code_.add(into, "setp.ge.u32",
-            {Code::reg(is_full), Code::reg(index), Code::number(options_.records)});
-  code_.add(into, "bra", {behind}, {is_full, false});
-  code_.add(into, "mov.u64",
-            {Code::reg(records), Code::of(OperandKind::kVariable, control_.records)});
-  code_.add(into, "mad.wide.u32",
-            {Code::reg(at), Code::reg(index), Code::number(sizeof(Record)), Code::reg(records)});
-  const auto read = [&](SpecialRegister special) {
-    const std::uint32_t result = reg(Type::kB32);
-    code_.add(into, "mov.u32", {Code::reg(result), Code::special(special)});
-    return Code::reg(result);
-  };
-  const auto store = [&](std::int64_t offset, const Operand& a, const Operand& b, const Operand& c,
-                         const Operand& d) {
-    code_.add(into, "st.global.v4.u32", {code_.address(at, offset), code_.vector({a, b, c, d})});
-  };
-  const std::uint32_t number = reg(Type::kB32), grid = reg(Type::kB64);
-  code_.add(into, "mov.u32", {Code::reg(number), Code::number(site)});
-  store(0, Code::reg(number), Code::reg(mistake.entry), Code::reg(address.low),
-        Code::reg(address.high));
-  const Operand bx = read(SpecialRegister::kCtaidX), by = read(SpecialRegister::kCtaidY);
-  store(16, bx, by, read(SpecialRegister::kCtaidZ), Code::reg(which));
-  const Operand tx = read(SpecialRegister::kTidX), ty = read(SpecialRegister::kTidY);
-  store(32, tx, ty, read(SpecialRegister::kTidZ), Code::reg(number));
-  code_.add(into, "mov.u64", {Code::reg(grid), Code::special(SpecialRegister::kGridid)});
-  code_.add(into, "st.global.u64", {code_.address(at, 48), Code::reg(grid)});
-  marks.push_back({end, into.size()});
 }
 
 } // namespace gmt::rewriter

@@ -61,9 +61,11 @@ private:
   struct Address {
     std::uint32_t whole = 0, low = 0, high = 0;
   };
-  // Predicates that say whether there is one and whether it is that, and the table's entry.
+  // Predicates that say whether there is one and whether it is that, the table's entry, and the
+  // block that was meant.
   struct Mistake {
     std::uint32_t any = 0, misaligned = 0, entry = 0;
+    ptx::Operand meant;
   };
   using Into = std::vector<ptx::Instruction>;
 
@@ -84,10 +86,20 @@ private:
                        std::uint32_t which);
   NamedBlock named_block(Into& into, std::uint32_t pointer, std::uint32_t entry_here,
                          std::uint32_t entry_before);
-  std::uint32_t outside_block(Into& into, const Address& address, std::uint32_t bytes,
-                              const PointerParameter& pointer, std::uint32_t by_table);
+  // Predicates: outside of the pointer's block, if one is known; a mistake by that or the table.
+  struct Outside {
+    std::uint32_t block = 0, any = 0;
+  };
+  Outside outside_block(Into& into, const Address& address, std::uint32_t bytes,
+                        const PointerParameter& pointer, std::uint32_t by_table);
   void report(Into& into, const Mistake& mistake, const Address& address, std::uint32_t site,
               std::vector<Mark>& marks);
+  // Registers: its address, and which of the site's counters it is of.
+  struct RecordAt {
+    std::uint32_t at = 0, site = 0, which = 0;
+  };
+  void write_record(Into& into, const Mistake& mistake, const Address& address,
+                    const RecordAt& record);
   void clear_results(Into& into, const ptx::Instruction& instruction, Guard guard);
   std::uint32_t either(Into& into, std::uint32_t a, std::uint32_t b);
   std::uint32_t reg(ptx::Type type) { return code_.new_register(type); }

@@ -32,7 +32,7 @@ inline constexpr std::string_view kChecked = "__gmt_checked_"; // before the nam
 enum CountKind : std::uint32_t { kOutOfBoundsCount, kMisalignedCount, kCountKinds };
 inline constexpr std::uint64_t kRecordsOfSite = 64; // of each kind
 
-// As the device writes it.
+// As the device writes it. Until `is_whole` is 1 other words may be missing.
 struct Record {
   std::uint32_t site = 0;
   std::int32_t entry = 0; // of the table, for the address
@@ -40,9 +40,10 @@ struct Record {
   std::uint32_t block[3] = {};
   std::uint32_t is_misaligned = 0;
   std::uint32_t thread[3] = {};
-  std::uint32_t unused = 0;
+  std::uint32_t is_whole = 0;
   std::uint64_t grid = 0;
-  std::uint64_t unused_too = 0;
+  std::uint64_t meant = 0; // where the block begins that the pointer's bounds are of, 0: by the
+                           // table
 };
 static_assert(sizeof(Record) == 64);
 

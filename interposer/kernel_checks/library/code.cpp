@@ -41,7 +41,7 @@ void end(Module& module) noexcept {
   module.code.text = {};
   module.counts = 0;
   module.records = module.used = 0;
-  module.is_launched = false;
+  module.launched = 0;
 }
 
 template <class Is> void forget(Is is) noexcept {
@@ -230,7 +230,7 @@ void forget_code_of_context() noexcept {
     module->counts = 0;
     module->records = module->used = 0;
     module->instance = nullptr;
-    module->is_launched = false;
+    module->launched = 0;
   }
 }
 
@@ -247,8 +247,6 @@ const Kernel* kernel_of(CUfunction function) noexcept {
   if (added == kernel.get()) code().all_kernels.push_back(std::move(kernel));
   return added;
 }
-
-void mark_launched(const Kernel& kernel) noexcept { kernel.module->is_launched.store(true); }
 
 bool is_ready(const Kernel& kernel) noexcept {
   Module& module = *kernel.module;
@@ -315,13 +313,14 @@ void report_plain_launches() noexcept {
   }
 }
 
-std::vector<Module*> launched_modules(bool is_idle) noexcept {
+std::vector<Module*> launched_modules(std::uint64_t ended) noexcept {
   const Locked lock;
   std::vector<Module*> launched;
   for (const auto& module : code().modules) {
-    if (!module->is_launched.load() || module->counts.load() == 0) continue;
+    std::uint64_t last = module->launched.load();
+    if (last == 0 || module->counts.load() == 0) continue;
     launched.push_back(module.get());
-    if (is_idle) module->is_launched.store(false);
+    if (last <= ended) module->launched.compare_exchange_strong(last, 0);
   }
   return launched;
 }

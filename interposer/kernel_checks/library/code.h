@@ -36,10 +36,11 @@ struct Module {
   // In the context that has the table; 0: not looked up yet. `counts` is set last.
   std::atomic<CUdeviceptr> counts{0};
   CUdeviceptr records = 0, used = 0;
-  std::atomic<bool> is_launched{false}; // since its reports were fetched
-  std::uint32_t fetched = 0;            // records
-  std::vector<std::uint64_t> counted;   // as fetched last
-  std::vector<LastReport> last;         // by counter
+  // The last launch that may have news; 0: none since its reports were fetched.
+  std::atomic<std::uint64_t> launched{0};
+  std::uint32_t fetched = 0;          // records
+  std::vector<std::uint64_t> counted; // as fetched last
+  std::vector<LastReport> last;       // by counter
 };
 
 // Why a launch ran plain.
@@ -75,8 +76,6 @@ void forget_code_of_context() noexcept; // its modules end with it; variables of
 
 // Of a handle that a launch names; null if nothing is known of it.
 const Kernel* kernel_of(CUfunction function) noexcept;
-// A launch of its checked form was made: its module may have news from now on.
-void mark_launched(const Kernel& kernel) noexcept;
 // Makes a kernel's module ready in the context that has the table; false: it cannot be.
 bool is_ready(const Kernel& kernel) noexcept;
 // The program may have changed what the plain form asks of the device.
@@ -91,7 +90,7 @@ void count_plain(const Kernel& kernel, PlainReason reason) noexcept;
 void note_unchecked(const char* kernel, const char* reason, std::uint64_t launches) noexcept;
 void report_plain_launches() noexcept;
 
-// Modules that may have news. `is_idle`: none of those that run now, until the next launch.
-std::vector<Module*> launched_modules(bool is_idle) noexcept;
+// Modules that may have news. Those whose launches have all `ended`, until the next one.
+std::vector<Module*> launched_modules(std::uint64_t ended) noexcept;
 
 } // namespace gmt::interposer::kernel_checks

@@ -31,16 +31,18 @@ void count_launch() noexcept { count.fetch_add(1, std::memory_order_relaxed); }
 
 std::uint64_t launch_count() noexcept { return count.load(std::memory_order_acquire); }
 
-void remember_launch(Launch launch) noexcept {
+std::uint64_t remember_launch(Launch launch) noexcept {
   launch.number = count.fetch_add(1, std::memory_order_acq_rel) + 1;
   Slot& slot = slots[launch.number % kMostLaunches];
   // A thread that was cut off here while all others were overtaken by a whole round: that one goes
   // on, and this launch is not remembered.
-  if (at(slot.number).exchange(kIsWritten, std::memory_order_acq_rel) == kIsWritten) return;
+  if (at(slot.number).exchange(kIsWritten, std::memory_order_acq_rel) == kIsWritten)
+    return launch.number;
   const auto words = std::bit_cast<Words>(launch);
   for (std::size_t i = 0; i < words.size(); ++i)
     at(slot.words[i]).store(words[i], std::memory_order_release);
   at(slot.number).store(launch.number, std::memory_order_release);
+  return launch.number;
 }
 
 bool find_launch(std::uint64_t number, Launch* to) noexcept {

@@ -19,8 +19,8 @@ struct Launch {
   std::uint32_t grid[3] = {}, block[3] = {};
 };
 
-void count_launch() noexcept;                 // of a plain form
-void remember_launch(Launch launch) noexcept; // its number is set here
+void count_launch() noexcept;                          // of a plain form
+std::uint64_t remember_launch(Launch launch) noexcept; // its number, which is set here
 std::uint64_t launch_count() noexcept;
 // False: it was of a plain form, is too old, or is being written.
 bool find_launch(std::uint64_t number, Launch* to) noexcept;

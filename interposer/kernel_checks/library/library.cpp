@@ -17,14 +17,14 @@ constinit const KernelChecksCore* core = nullptr;
 constinit Driver driver{};
 constinit pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-void finish(bool is_idle) noexcept {
-  fetch_reports(is_idle);
+void finish() noexcept {
+  fetch_reports();
   report_plain_launches();
 }
 
 namespace {
 
-void process_exits() noexcept { finish(false); }
+void process_exits() noexcept { finish(); }
 
 // The child's CUDA calls fail, as CUDA says: nothing of the parent's context is its own.
 void forget() noexcept {

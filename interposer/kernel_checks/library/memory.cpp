@@ -10,6 +10,7 @@
 #include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/driver.h"
+#include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/lock.h"
 #include "interposer/kernel_checks/library/reports.h"
 
@@ -182,12 +183,13 @@ bool free_block(CUdeviceptr address, CUresult* result) noexcept {
   }
   if (!find_block(address, nullptr, nullptr)) return false;
   const Work work(table().context());
+  const std::uint64_t ended = launch_count();
   // The driver waits for kernels, too, before it frees.
   if (!work.ready() || driver.synchronize() != 0) {
     take_live(address);
     return false;
   }
-  fetch_reports(true);
+  fetch_reports(ended);
   const std::optional<Kept> kept = take_live(address);
   if (!kept) return false; // an address inside a block, or another thread freed it
   *result = CUDA_SUCCESS;

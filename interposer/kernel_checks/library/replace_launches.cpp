@@ -42,8 +42,7 @@ void remember(const Kernel& kernel, CUfunction function, const Shape& shape) noe
   launch.kernel = kernel.name.c_str();
   std::ranges::copy(shape.grid, launch.grid);
   std::ranges::copy(shape.block, launch.block);
-  remember_launch(launch);
-  mark_launched(kernel);
+  kernel.module->launched.store(remember_launch(launch));
 }
 
 // `real(form)` is the driver's launch.

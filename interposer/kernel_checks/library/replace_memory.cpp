@@ -3,6 +3,7 @@
 // ends contexts.
 #include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/code.h"
+#include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/replacements.h"
 #include "interposer/kernel_checks/library/reports.h"
@@ -61,8 +62,9 @@ CUresult pointer_attributes(unsigned count, CUpointer_attribute* attributes, voi
 
 template <Name kName, bool kForAll, class... Args> struct Waits {
   static CUresult call(Args... args) noexcept {
+    const std::uint64_t ended = kForAll && is_checked_context() ? launch_count() : 0;
     const int result = own<kName, Args...>(args...);
-    if (result == CUDA_SUCCESS && !any_capture()) fetch_reports(kForAll && is_checked_context());
+    if (result == CUDA_SUCCESS && !any_capture()) try_fetch_reports(ended);
     return static_cast<CUresult>(result);
   }
 };
@@ -81,7 +83,7 @@ void context_has_ended() noexcept {
 
 template <Name kName> CUresult destroy(CUcontext context) noexcept {
   const bool is_ours = context != nullptr && context == table().context();
-  if (is_ours) finish(false);
+  if (is_ours) finish();
   const int result = own<kName, CUcontext>(context);
   if (is_ours && result == CUDA_SUCCESS) context_has_ended();
   return static_cast<CUresult>(result);
@@ -93,7 +95,7 @@ template <Name kName> CUresult end_primary(CUdevice device) noexcept {
   int before = 0, after = 0;
   const bool may_be_ours = table().context() != nullptr &&
                            driver.primary_state(device, &flags, &before) == 0 && before != 0;
-  if (may_be_ours) finish(false);
+  if (may_be_ours) finish();
   const int result = own<kName, CUdevice>(device);
   const bool has_ended = may_be_ours && result == CUDA_SUCCESS &&
                          driver.primary_state(device, &flags, &after) == 0 && after == 0;

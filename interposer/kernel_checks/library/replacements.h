@@ -15,7 +15,7 @@ void replace_launches() noexcept; // and captures
 void replace_memory() noexcept;   // what allocates, frees, describes memory, waits, ends contexts
 
 // The fetching of what there is at the end of a context or of the process.
-void finish(bool is_idle) noexcept;
+void finish() noexcept;
 
 inline void replace(const char* name, void* function) noexcept { core->replace(name, function); }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <pthread.h>
+#include <sched.h>
 #include <utility>
 #include <vector>
 
@@ -67,7 +69,7 @@ bool fetch_news(Module& module, News& news) {
       !fetch(news.counts.data(), module.counts.load(), news.counts.size()) ||
       driver.wait_for_stream(table().stream()) != 0)
     return false;
-  const auto is_unfinished = [](const Record& record) { return record.grid == 0; };
+  const auto is_unfinished = [](const Record& record) { return record.is_whole == 0; };
   news.records.erase(std::ranges::find_if(news.records, is_unfinished), news.records.end());
   module.fetched += static_cast<std::uint32_t>(news.records.size());
   return true;
@@ -87,6 +89,7 @@ trace::ExecutionAccess access_of(rewriter::AccessKind kind) noexcept {
 
 trace::ExecutionReport kind_of(const Record& record) noexcept {
   if (record.is_misaligned != 0) return trace::ExecutionReport::kMisaligned;
+  if (record.meant != 0) return trace::ExecutionReport::kOutOfBounds; // whatever lies there
   return record.entry == rewriter::kFreedEntry ? trace::ExecutionReport::kUseAfterFree
                                                : trace::ExecutionReport::kOutOfBounds;
 }
@@ -127,6 +130,9 @@ void report(const rewriter::Site& site, const Launch& launch, const Record& reco
   fault.space = site.is_generic ? trace::ExecutionSpace::kGeneric : trace::ExecutionSpace::kGlobal;
   fault.access = access_of(site.kind);
   fault.count = count;
+  std::size_t meant_bytes = 0;
+  if (record.meant != 0 && find_block(record.meant, nullptr, &meant_bytes))
+    fault.neighbour = {record.meant, meant_bytes, 0, trace::ExecutionSpace::kGlobal, nullptr};
   core->found(&fault);
 }
 
@@ -181,24 +187,37 @@ void fetch_reports_of(Module& module) {
   }
 }
 
-// One thread at a time fetches; another one need not wait for it.
-constinit std::atomic<bool> is_fetching{false};
+// One thread at a time fetches.
+constinit std::atomic<pthread_t> fetching{};
 
-} // namespace
+// A handler of a signal may have cut in: its thread never waits for itself.
+bool begin_fetching(bool waits) noexcept {
+  const pthread_t self = pthread_self();
+  for (pthread_t other{}; !fetching.compare_exchange_weak(other, self); other = {}) {
+    if (other == self || (other != pthread_t{} && !waits)) return false;
+    sched_yield();
+  }
+  return true;
+}
 
-void fetch_reports(bool is_idle) noexcept {
-  if (table().context() == nullptr || is_fetching.exchange(true)) return;
+void fetch_all(bool waits, std::uint64_t ended) noexcept {
+  if (table().context() == nullptr || !begin_fetching(waits)) return;
   {
     const Work work(table().context());
-    for (Module* module : launched_modules(is_idle)) {
+    for (Module* module : launched_modules(ended)) {
       if (work.ready()) fetch_reports_of(*module);
     }
   }
-  is_fetching.store(false);
+  fetching.store({});
 }
 
+} // namespace
+
+void fetch_reports(std::uint64_t ended) noexcept { fetch_all(true, ended); }
+void try_fetch_reports(std::uint64_t ended) noexcept { fetch_all(false, ended); }
+
 void forget_reports() noexcept {
-  is_fetching.store(false);
+  fetching.store({});
   hidden.store(0);
   forget_launches();
 }

@@ -3,10 +3,13 @@
 // fault for each site, kind and launch.
 #pragma once
 
+#include <cstdint>
+
 namespace gmt::interposer::kernel_checks {
 
-// Whatever is there, of all modules. `is_idle`: no kernel of the context runs any more.
-void fetch_reports(bool is_idle) noexcept;
-void forget_reports() noexcept; // and launches, of a context that has ended
+// Whatever is there, of all modules. `ended`: so many first launches of the context have ended.
+void fetch_reports(std::uint64_t ended = 0) noexcept;
+void try_fetch_reports(std::uint64_t ended) noexcept; // right now
+void forget_reports() noexcept;                       // and launches, of a context that has ended
 
 } // namespace gmt::interposer::kernel_checks

@@ -16,6 +16,7 @@ namespace gmt::interposer::kernel_checks {
 
 Reported reported;
 bool is_out_of_memory = false;
+std::function<void()> while_fetching;
 
 namespace {
 
@@ -57,6 +58,7 @@ int send(CUdeviceptr to, const void* from, std::size_t bytes, CUstream) {
   return 0;
 }
 int fetch(void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
+  if (const auto called = while_fetching) called();
   std::memcpy(to, at(from), bytes);
   return 0;
 }
@@ -114,7 +116,8 @@ void* symbol(const char* name) noexcept {
 
 void found(const trace::ExecutionFault* f) noexcept {
   reported.faults.push_back({f->kind, f->launch.call, f->launch.grid_id, f->address, f->count,
-                             f->location.thread[0], f->launch.kernel});
+                             f->location.thread[0], f->launch.kernel, f->neighbour.begin,
+                             f->neighbour.bytes});
 }
 void unchecked(const char* kernel, const char* reason, std::uint64_t launches) noexcept {
   reported.plain.push_back({kernel, reason, launches});
@@ -132,6 +135,7 @@ void begin() {
   if (pool == nullptr) pool = static_cast<std::byte*>(std::aligned_alloc(512, kPool));
   pool_used = 0;
   is_out_of_memory = false;
+  while_fetching = nullptr;
   table().leave();
   forget_all_blocks();
   forget_reports();

@@ -19,6 +19,7 @@ struct Reported {
     std::uint64_t call, grid, address, count;
     std::uint32_t thread;
     std::string kernel;
+    std::uint64_t meant, meant_bytes; // memory
   };
   struct Plain {
     std::string kernel, reason;
@@ -29,7 +30,8 @@ struct Reported {
   std::vector<std::uint64_t> freed; // addresses, by the driver
 };
 extern Reported reported;
-extern bool is_out_of_memory; // from now on, until something is freed
+extern bool is_out_of_memory;                // from now on, until something is freed
+extern std::function<void()> while_fetching; // called when memory of the device is read
 
 // A context is current, and the library has it as its core's. Everything begins anew.
 extern const std::function<void()> begin_made_up_driver;

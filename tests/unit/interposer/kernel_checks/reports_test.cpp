@@ -3,7 +3,10 @@
 // the next time. The kernels are the test.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <memory>
+#include <thread>
 
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/launches.h"
@@ -40,8 +43,7 @@ struct KernelCheckReports : testing::Test {
     launch.kernel = "kernel";
     launch.grid[0] = 2, launch.grid[1] = launch.grid[2] = 1;
     launch.block[0] = 32, launch.block[1] = launch.block[2] = 1;
-    remember_launch(launch);
-    mark_launched(kernel);
+    kernel.module->launched = remember_launch(launch);
   }
 
   // A thread of the grid makes a mistake.
@@ -54,6 +56,7 @@ struct KernelCheckReports : testing::Test {
     record.address = kAddress;
     record.thread[0] = thread;
     record.grid = grid;
+    record.is_whole = grid != 0 ? 1 : 0;
   }
 
   std::uint64_t counts[4] = {};
@@ -68,7 +71,7 @@ TEST_F(KernelCheckReports, OneFaultForEachLaunchWithTheFirstThread) {
   mistake(1, 0, -1, 5);
   mistake(1, 0, -1, 6);
   mistake(2);
-  fetch_reports(true);
+  fetch_reports(launch_count());
   ASSERT_EQ(reported.faults.size(), 2u);
   EXPECT_EQ(reported.faults[0].call, 11u);
   EXPECT_EQ(reported.faults[0].count, 2u);
@@ -78,7 +81,7 @@ TEST_F(KernelCheckReports, OneFaultForEachLaunchWithTheFirstThread) {
   EXPECT_EQ(reported.faults[0].kind, trace::ExecutionReport::kOutOfBounds);
   EXPECT_EQ(reported.faults[1].call, 12u);
   EXPECT_EQ(reported.faults[1].count, 1u);
-  fetch_reports(true);
+  fetch_reports(launch_count());
   EXPECT_EQ(reported.faults.size(), 2u); // each is reported once
 }
 
@@ -88,7 +91,7 @@ TEST_F(KernelCheckReports, TheEntrySaysWhatItIs) {
   records[used] = records[0];
   records[used++].is_misaligned = 1;
   ++counts[1];
-  fetch_reports(true);
+  fetch_reports(launch_count());
   ASSERT_EQ(reported.faults.size(), 2u);
   EXPECT_EQ(reported.faults[0].kind, trace::ExecutionReport::kUseAfterFree);
   EXPECT_EQ(reported.faults[1].kind, trace::ExecutionReport::kMisaligned);
@@ -98,11 +101,11 @@ TEST_F(KernelCheckReports, TheEntrySaysWhatItIs) {
 TEST_F(KernelCheckReports, HiddenLaunchesMoveTheNumbers) {
   launch(11);
   mistake(4, 0);
-  fetch_reports(true);
+  fetch_reports(launch_count());
   launch(12);
   launch(13);
   mistake(5, 1); // after three hidden ones this is the second launch
-  fetch_reports(true);
+  fetch_reports(launch_count());
   ASSERT_EQ(reported.faults.size(), 2u);
   EXPECT_EQ(reported.faults[0].call, 11u);
   EXPECT_EQ(reported.faults[1].call, 12u);
@@ -117,7 +120,7 @@ TEST_F(KernelCheckReports, ALaunchWhoseExtentsDoNotFitIsNotMeant) {
   for (unsigned i = 0; i < 3; ++i) other.grid[i] = other.block[i] = 1;
   remember_launch(other);
   mistake(3); // thread 3
-  fetch_reports(true);
+  fetch_reports(launch_count());
   ASSERT_EQ(reported.faults.size(), 1u);
   EXPECT_EQ(reported.faults[0].call, 11u);
 }
@@ -126,11 +129,11 @@ TEST_F(KernelCheckReports, CountsWithoutRecordsBelongToTheLastLaunchKnown) {
   launch(11);
   mistake(1);
   counts[0] += 999;
-  fetch_reports(false);
+  fetch_reports();
   ASSERT_EQ(reported.faults.size(), 1u);
   EXPECT_EQ(reported.faults[0].count, 1000u);
   counts[0] += 5;
-  fetch_reports(true);
+  fetch_reports(launch_count());
   ASSERT_EQ(reported.faults.size(), 2u);
   EXPECT_EQ(reported.faults[1].count, 5u);
   EXPECT_EQ(reported.faults[1].call, 11u);
@@ -139,24 +142,72 @@ TEST_F(KernelCheckReports, CountsWithoutRecordsBelongToTheLastLaunchKnown) {
 TEST_F(KernelCheckReports, ARecordThatIsStillWrittenIsLeftForTheNextTime) {
   launch(11);
   mistake(1, 0);
-  mistake(0, 1); // its last word is not there
-  fetch_reports(false);
+  mistake(0, 1); // it is not whole
+  fetch_reports();
   ASSERT_EQ(reported.faults.size(), 1u);
-  records[1].grid = 1;
-  fetch_reports(true);
+  records[1].grid = records[1].is_whole = 1;
+  fetch_reports(launch_count());
   ASSERT_EQ(reported.faults.size(), 2u);
   EXPECT_EQ(reported.faults[1].count, 1u);
 }
 
 TEST_F(KernelCheckReports, WithoutALaunchNothingIsFetched) {
   launch(11);
-  fetch_reports(true);
+  fetch_reports(launch_count());
   mistake(1);
-  fetch_reports(true);
+  fetch_reports(launch_count());
   EXPECT_TRUE(reported.faults.empty());
   launch(12);
-  fetch_reports(true);
+  fetch_reports(launch_count());
   EXPECT_EQ(reported.faults.size(), 1u);
+}
+
+// A kernel that was launched behind the wait may still run: its module is asked again.
+TEST_F(KernelCheckReports, ALaunchBehindTheWaitMayHaveNewsLater) {
+  launch(11);
+  const std::uint64_t ended = launch_count();
+  launch(12);
+  fetch_reports(ended);
+  EXPECT_TRUE(reported.faults.empty());
+  mistake(2);
+  fetch_reports(launch_count());
+  ASSERT_EQ(reported.faults.size(), 1u);
+  EXPECT_EQ(reported.faults[0].call, 12u);
+}
+
+// By the bounds of its pointer: whatever lies at the address is not what was meant.
+TEST_F(KernelCheckReports, TheBlockThatWasMeantIsNamed) {
+  CUdeviceptr block = 0, next = 0;
+  ASSERT_EQ(allocate(&block, 1000), CUDA_SUCCESS);
+  ASSERT_EQ(allocate(&next, 1000), CUDA_SUCCESS);
+  launch(11);
+  mistake(1, 0, rewriter::kFreedEntry);
+  records[0].address = next + 4;
+  records[0].meant = block;
+  fetch_reports(launch_count());
+  ASSERT_EQ(reported.faults.size(), 1u);
+  EXPECT_EQ(reported.faults[0].kind, trace::ExecutionReport::kOutOfBounds);
+  EXPECT_EQ(reported.faults[0].meant, block);
+  EXPECT_EQ(reported.faults[0].meant_bytes, 1000u);
+}
+
+// Before memory is freed its reports are there, though another thread is at it.
+TEST_F(KernelCheckReports, OneThatMustHaveThemWaitsForAnother) {
+  launch(11);
+  std::atomic<bool> goes_on{false};
+  while_fetching = [&] {
+    while_fetching = nullptr;
+    std::thread hasty([] { try_fetch_reports(launch_count()); });
+    hasty.join(); // it did not wait
+    goes_on = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  };
+  mistake(1);
+  std::thread first([] { fetch_reports(launch_count()); });
+  while (!goes_on.load()) std::this_thread::yield();
+  fetch_reports(launch_count());
+  EXPECT_EQ(reported.faults.size(), 1u);
+  first.join();
 }
 
 } // namespace
