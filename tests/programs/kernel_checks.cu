@@ -14,6 +14,7 @@
 // expect: error kernel-use-after-free count=1 stacks="accessed here"@first:LINE(first),"launched here"@main:LINE(late),"freed here"@main:LINE(free),"allocated here"@main:LINE(old)
 // expect: error kernel-misaligned count=1 stacks="accessed here"@wide:LINE(wide),"launched here"@main:LINE(misaligned),"allocated here"@main:LINE(block)
 // expect: error kernel-out-of-bounds count=1 stacks="accessed here"@first:LINE(first),"launched here"@main:LINE(null)
+// expect: error kernel-out-of-bounds count=1 message="past the end of 3.9 KiB" stacks="accessed here"@far_away:LINE(far_away),"launched here"@main:LINE(neighbour),"allocated here"@main:LINE(pair)
 // expect: error double-free count=1
 // run: many
 // env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
@@ -50,6 +51,7 @@
 #undef NDEBUG
 #include <cassert>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 __device__ int table[8];
@@ -62,6 +64,9 @@ __global__ void fill(int* to, int n) { // n is ignored: that is the mistake
 __global__ void first(int* to) { *to = 7; }                                     // @first
 __global__ void wide(int* to) { *reinterpret_cast<int4*>(to + 1) = int4{}; }    // @wide
 __global__ void past_all(char* bytes) { bytes[100 + threadIdx.x] = 1; }         // @past_all
+__global__ void far_away(int* to, long step, int n) {
+  for (int i = 0; i < n; ++i) to[i * step] = 1; // @far_away
+}
 __global__ void sum(const int* a, const int* b, int* c, int n) {
   __shared__ int part[64];
   part[threadIdx.x] = table[threadIdx.x % 8] * factor;
@@ -115,6 +120,11 @@ int main(int, char** argv) {
     first<<<1, 1>>>(block - 1);    // @before
     wide<<<1, 1>>>(block);         // @misaligned
     first<<<1, 1>>>(nullptr);      // @null
+    int* pair[2];
+    for (int*& one : pair) CHECK(cudaMalloc(&one, 4000)); // @pair
+    if (pair[0] > pair[1]) std::swap(pair[0], pair[1]);
+    far_away<<<1, 1>>>(pair[0], pair[1] - pair[0], 2); // @neighbour
+    for (int* one : pair) CHECK(cudaFree(one));
     CHECK(cudaFree(old)); // @free
     ANSWERS(cudaErrorInvalidValue, cudaFree(old)); // as without checks, though the memory rests
     (void)cudaGetLastError();

@@ -53,6 +53,12 @@ MemoryAround nearest(std::uint64_t address, const HeapAt& at) {
 
 } // namespace
 
+HeapAt heap_at(const event::Fault& fault, const Heap& heap) {
+  const bool is_earlier =
+    fault.is_checked && fault.call != 0 && fault.fault != trace::FaultKind::kUseAfterFree;
+  return {heap, is_earlier ? fault.call : UINT64_MAX};
+}
+
 const Block* live_at(std::uint64_t address, const HeapAt& at) {
   if (const Block* live = at.heap.find_live(address)) return live;
   const Block* freed = at.heap.find_freed(address);
@@ -78,6 +84,14 @@ MemoryAround memory_around(std::uint64_t address, std::uint64_t bytes, const Hea
   if (const Block* gone = at.heap.find_unregistered(address); gone != nullptr)
     return {Where::kFreed, gone, address - gone->address};
   return nearest(address, at);
+}
+
+MemoryAround memory_beside(const Block* meant, std::uint64_t address) {
+  if (meant == nullptr) return {};
+  const std::uint64_t end = meant->address + meant->bytes;
+  if (address < meant->address) return {Where::kBefore, meant, meant->address - address};
+  if (address >= end) return {Where::kBehind, meant, address - end};
+  return {Where::kAcross, meant, address - meant->address};
 }
 
 Text describe(const MemoryAround& around, const TraceNames& names) {

@@ -34,8 +34,12 @@ struct HeapAt {
   const Heap& heap;
   std::uint64_t order = UINT64_MAX;
 };
+// As it was when the kernel met it: what a check found may be fetched by the call that frees.
+HeapAt heap_at(const event::Fault& fault, const Heap& heap);
 
 MemoryAround memory_around(std::uint64_t address, std::uint64_t bytes, const HeapAt& at);
+// The same, of one block that was meant, whatever else lies at the address. Null: nothing is known.
+MemoryAround memory_beside(const Block* meant, std::uint64_t address);
 // The block that contains the address; null if none does.
 const Block* live_at(std::uint64_t address, const HeapAt& at);
 // Whether CUDA gave out the memory of the access, so that it is no mistake.

@@ -54,12 +54,15 @@ public:
       : e_(e), fault_(e.fault()), facts_(facts), lines_(parse_lines(facts.text(fault_.lines))),
         kernel_(kernel_words(facts.text(fault_.kernel))) {
     const bool known = fault_.has_address && is_global_space(fault_.space);
+    const bool is_meant_known = known && fault_.is_checked && fault_.neighbour_bytes != 0;
     // The heap knows only the variables that the host looked up.
     const bool is_beside_variable =
       fault_.neighbour_bytes != 0 && fault_.neighbour_space == trace::FaultSpace::kGlobal;
-    if (known && !is_beside_variable) around_ = memory_around(fault_.address, bytes(), {heap});
+    const HeapAt at = heap_at(fault_, heap);
+    if (known && !is_beside_variable) around_ = memory_around(fault_.address, bytes(), at);
+    if (is_meant_known) around_ = memory_beside(live_at(fault_.neighbour, at), fault_.address);
     if (known && around_.block == nullptr && fault_.neighbour_bytes == 0)
-      stray_ = stray_address(fault_.address, bytes(), {heap}, facts);
+      stray_ = stray_address(fault_.address, bytes(), at, facts);
     if (fault_.fault == FaultKind::kMisaligned)
       parameter_ = misaligned_parameter(arguments, around_, bytes());
     if (is_in_local_window(e)) stray_.how = StrayAddress::How::kLocal;
@@ -211,12 +214,8 @@ private:
     case FaultKind::kSharedRace: return race();
     case FaultKind::kBarrierDivergence:
       if (is_apart())
-        return {"Warps of a block of ",
-                kernel_,
-                " meet at two barriers: one waits",
-                at(),
-                other_side(),
-                ", and PTX counts both as one"};
+        return {"Warps of a block of ", kernel_, " meet at two barriers: one waits",
+                at() + other_side(), ", and PTX counts both as one"};
       return {"Threads of a block of ",   kernel_,
               " wait at a barrier",       at(),
               " that others never reach", said.empty() ? "" : cat({": ", said})};
@@ -338,7 +337,7 @@ const Block* freed_block_of(const Event& fault, const Heap& heap) {
     view.fault == FaultKind::kUseAfterFree || view.fault == FaultKind::kOutOfBounds;
   if (!may_be || !view.has_address || !is_global_space(view.space)) return nullptr;
   const MemoryAround around =
-    memory_around(view.address, std::max<std::uint64_t>(1, view.bytes), {heap});
+    memory_around(view.address, std::max<std::uint64_t>(1, view.bytes), heap_at(view, heap));
   return around.where == MemoryAround::Where::kFreed ? around.block : nullptr;
 }
 

@@ -114,6 +114,43 @@ TEST_F(Faults, MemoryOfTheDeviceHeap) {
             "already freed: 64 bytes of the device heap.");
 }
 
+// A check by the bounds of a pointer: the address lies in another block.
+TEST_F(Faults, TheBlockThatWasMeantIsNamedNotTheOneThatWasHit) {
+  constexpr std::uint64_t kNext = kA + 8192;
+  cuda_malloc(kNext, 400, 0x200);
+  MadeFault f;
+  fault(f, FaultKind::kOutOfBounds, launch())
+    .address(kNext + 8)
+    .bytes(4)
+    .space(FaultSpace::kGlobal)
+    .access(FaultAccess::kStore)
+    .neighbour(kA)
+    .neighbour_bytes(4000)
+    .neighbour_space(FaultSpace::kGlobal);
+  add(f, trace::kFaultHasAddress | trace::kFaultChecked);
+  const ReportedFinding& found = only();
+  EXPECT_EQ(found.kind, "kernel-out-of-bounds");
+  EXPECT_NE(found.message.find("4,200 bytes past the end of 3.9 KiB"), std::string::npos)
+    << found.message;
+  ASSERT_EQ(found.stacks.size(), 3u);
+  EXPECT_EQ(found.stacks[2].label, "allocated here");
+}
+
+// The call that frees a block fetches what checks found before.
+TEST_F(Faults, WhatACheckFoundBeforeItsBlockWasFreed) {
+  const std::uint64_t launched = launch();
+  cuda_free(kA);
+  MadeFault f;
+  fault(f, FaultKind::kOutOfBounds, launched)
+    .address(kA + 3998)
+    .bytes(4)
+    .space(FaultSpace::kGlobal)
+    .access(FaultAccess::kStore);
+  add(f, trace::kFaultHasAddress | trace::kFaultChecked);
+  EXPECT_EQ(only().kind, "kernel-out-of-bounds");
+  EXPECT_NE(only().message.find("across the end of 3.9 KiB"), std::string::npos) << only().message;
+}
+
 TEST_F(Faults, AcrossTheEndAndBeforeTheBeginning) {
   MadeFault f;
   fault(f, FaultKind::kOutOfBounds, launch())
