@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/kernel_checks/library/images.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <dlfcn.h>
 #include <elf.h>
 #include <fstream>
 #include <iterator>
 #include <string_view>
+#include <sys/auxv.h>
 
 #include "ptx/fatbin/unpack.h"
 
@@ -17,6 +20,9 @@ namespace {
 constexpr char kNoPtx[] =
   "there is no PTX of it, only machine code: build it with -gencode "
   "arch=compute_XX,code=compute_XX too (CMake: CUDA_ARCHITECTURES 90, not 90-real)";
+constexpr std::string_view kOfVendor[] = {"libcublas",   "libcudnn",    "libcufft",    "libcurand",
+                                          "libcusolver", "libcusparse", "libcutensor", "libnccl",
+                                          "libnpp",      "libnvjpeg",   "libnvshmem"};
 constexpr std::uint64_t kMostPlain = std::uint64_t{1} << 30;
 
 bool unpack(const ptx::FatbinEntry& entry, std::string& text) {
@@ -72,6 +78,23 @@ ImageText text_of_image(const void* image, unsigned capability) {
   std::string text(bytes);
   if (text.find(".version") == std::string::npos) return {{}, kNoPtx};
   return {std::move(text), {}};
+}
+
+std::string library_of_image(const void* image) {
+  const void* memory = image;
+  if (ptx::magic_of(image) == ptx::kFatbinWrapperMagic)
+    memory = static_cast<const ptx::FatbinWrapper*>(image)->data;
+  Dl_info found{}, program{};
+  const auto entry = reinterpret_cast<void*>(getauxval(AT_ENTRY)); // NOLINT: the kernel's number
+  if (dladdr(memory, &found) == 0 || found.dli_fname == nullptr) return {};
+  if (dladdr(entry, &program) != 0 && program.dli_fbase == found.dli_fbase) return {};
+  const std::string_view path = found.dli_fname;
+  return std::string(path.substr(path.rfind('/') + 1));
+}
+
+bool is_of_vendor(std::string_view library) {
+  return std::ranges::any_of(
+    kOfVendor, [library](std::string_view name) { return library.starts_with(name); });
 }
 
 std::string read_image_file(const char* path) {

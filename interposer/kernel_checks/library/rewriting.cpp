@@ -31,9 +31,16 @@ struct Task {
 };
 
 void rewrite_text(const Task& task) {
-  const ImageText image = text_of_image(task.image, task.capability);
   Module& module = task.module;
+  const std::string library = library_of_image(task.image);
+  if (is_of_vendor(library)) {
+    module.why_plain = "it is in " + library + ": NVIDIA's own libraries are left out";
+    return;
+  }
+  const ImageText image = text_of_image(task.image, task.capability);
   module.why_plain = image.why_none;
+  if (!module.why_plain.empty() && !library.empty())
+    module.why_plain = "it is in " + library + ", and " + module.why_plain;
   if (!module.why_plain.empty()) return;
   module.code = rewriter::rewrite(image.ptx, task.options);
   if (!module.code.kernels.empty()) return;

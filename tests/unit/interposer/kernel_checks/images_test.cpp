@@ -62,5 +62,17 @@ TEST(KernelCheckImages, TextAndMachineCode) {
   EXPECT_NE(text_of_image("// nothing of PTX\n", 90).why_none, "");
 }
 
+TEST(KernelCheckImages, TheLibraryThatHoldsAnImageIsNamed) {
+  static const char of_program[] = ".version 8.0\n";
+  const std::string allocated = of_program;
+  EXPECT_EQ(library_of_image(of_program), "");
+  EXPECT_EQ(library_of_image(allocated.c_str()), "");
+  const ptx::FatbinWrapper wrapper{ptx::kFatbinWrapperMagic, 1, strerror(0), nullptr};
+  EXPECT_EQ(library_of_image(&wrapper).substr(0, 5), "libc.");
+  EXPECT_TRUE(is_of_vendor("libcublasLt.so.13"));
+  EXPECT_FALSE(is_of_vendor("libcu.so"));
+  EXPECT_FALSE(is_of_vendor(""));
+}
+
 } // namespace
 } // namespace gmt::interposer::kernel_checks
