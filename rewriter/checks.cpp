@@ -2,6 +2,8 @@
 // Exact checks, and the look-up of blocks.
 #include "rewriter/checks.h"
 
+#include <cstddef>
+
 namespace gmt::rewriter {
 
 using ptx::Operand;
@@ -15,8 +17,20 @@ Operand Checks::table(Into& into) {
   if (options_.table != 0) return Code::number(static_cast<std::int64_t>(options_.table));
   const std::uint32_t base = reg(Type::kB64);
   code_.add(into, "ld.const.u64",
-            {Code::reg(base), code_.address(Code::of(OperandKind::kVariable, control_.table))});
+            {Code::reg(base), code_.address(Code::of(OperandKind::kVariable, control_.table,
+                                                     offsetof(Placed, table)))});
   return Code::reg(base);
+}
+
+// The upper half of where the window begins; the lower one is 0.
+Operand Checks::window(Into& into) {
+  constexpr std::int64_t kUpper = offsetof(Placed, window) + sizeof(std::uint32_t);
+  if (options_.window != 0) return Code::number(static_cast<std::int32_t>(options_.window >> 32));
+  const std::uint32_t upper = reg(Type::kB32);
+  code_.add(
+    into, "ld.const.u32",
+    {Code::reg(upper), code_.address(Code::of(OperandKind::kVariable, control_.table, kUpper))});
+  return Code::reg(upper);
 }
 
 Checks::Address Checks::split(Into& into, std::uint32_t base, std::int64_t offset) {
@@ -35,14 +49,12 @@ Checks::Address Checks::split(Into& into, std::uint32_t base, std::int64_t offse
 
 // An address outside the window has the entry of another one: the load itself is always good.
 std::uint32_t Checks::entry(Into& into, const Address& address, std::uint32_t& in_window) {
-  const std::uint32_t high_bits = (1u << (options_.window_bits - 32)) - 1;
   const std::uint32_t upper = reg(Type::kB32);
-  code_.add(into, "and.b32",
-            {Code::reg(upper), Code::reg(address.high),
-             Code::number(static_cast<std::int32_t>(~high_bits))});
+  code_.add(into, "sub.s32", {Code::reg(upper), Code::reg(address.high), window(into)});
   in_window = reg(Type::kPred);
-  const auto window = static_cast<std::int32_t>(options_.window >> 32);
-  code_.add(into, "setp.eq.s32", {Code::reg(in_window), Code::reg(upper), Code::number(window)});
+  code_.add(
+    into, "setp.lt.u32",
+    {Code::reg(in_window), Code::reg(upper), Code::number(1 << (options_.window_bits - 32))});
 
   std::uint32_t index = reg(Type::kB32);
   code_.add(into, "shf.r.wrap.b32",

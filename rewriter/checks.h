@@ -74,6 +74,7 @@ private:
   };
 
   ptx::Operand table(Into& into);
+  ptx::Operand window(Into& into);
   Address split(Into& into, std::uint32_t base, std::int64_t offset);
   std::uint32_t entry(Into& into, const Address& address, std::uint32_t& in_window);
   void check_table(Into& into, const Range& range, const Address& address, std::uint32_t& chain);

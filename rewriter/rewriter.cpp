@@ -110,12 +110,13 @@ private:
       {std::string(given_.functions()[function].name), std::move(reason)});
   }
 
+  bool has_placed() const { return options_.table == 0 || options_.window == 0; }
+
   // The text with declarations of all that checked code names. `sites` is wide enough for the
   // number that is known in the end.
   std::string declared(std::size_t& sites) const {
     std::string added;
-    if (options_.table == 0)
-      added += ".visible .const .align 8 .u64 " + std::string(kTable) + ";\n";
+    if (has_placed()) added += ".visible .const .align 8 .u64 " + std::string(kTable) + "[2];\n";
     added += ".visible .global .align 8 .u64 " + std::string(kCounts) + "[";
     sites = added.size();
     added += "1           ];\n.visible .global .align 64 .b8 " + std::string(kRecords) + "[" +
@@ -142,7 +143,7 @@ private:
     std::size_t sites = 0;
     module_.emplace(ptx::parse_module(declared(sites)));
     control_ = {variable(kCounts), variable(kRecords), variable(kUsed), 0};
-    if (options_.table == 0) control_.table = variable(kTable);
+    if (has_placed()) control_.table = variable(kTable);
     std::string behind;
     // Called functions first: whether they have a checked form is known then.
     for (const bool entries : {false, true}) {

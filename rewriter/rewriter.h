@@ -26,7 +26,7 @@ enum class Bounds : std::uint8_t {
 inline constexpr std::string_view kCounts = "__gmt_counts";    // u64[sites][2], see CountKind
 inline constexpr std::string_view kRecords = "__gmt_records";  // Record[capacity]
 inline constexpr std::string_view kUsed = "__gmt_used";        // u32: records that were wanted
-inline constexpr std::string_view kTable = "__gmt_table";      // u64: see Options::table
+inline constexpr std::string_view kTable = "__gmt_table";      // Placed
 inline constexpr std::string_view kChecked = "__gmt_checked_"; // before the name of a function
 
 enum CountKind : std::uint32_t { kOutOfBoundsCount, kMisalignedCount, kCountKinds };
@@ -47,12 +47,17 @@ struct Record {
 };
 static_assert(sizeof(Record) == 64);
 
+// What the host writes into kTable before the first launch, where the options leave it open.
+struct Placed {
+  std::uint64_t table = 0, window = 0;
+};
+
 struct Options {
   // Where the table lies on the device, for addresses [window, window + 2^window_bits): an entry of
-  // 2 bytes for 512 bytes of addresses, then kBlockSlots blocks of 16 bytes. 0: the host writes it
-  // into the variable kTable before the first launch.
+  // 2 bytes for 512 bytes of addresses, then kBlockSlots blocks of 16 bytes. An address has the
+  // entry that its lower window_bits say. 0: Placed says where.
   std::uint64_t table = 0;
-  std::uint64_t window = 0x7f0000000000;              // a multiple of 2^window_bits
+  std::uint64_t window = 0x7f0000000000;              // a multiple of 2^32; 0: Placed says where
   unsigned window_bits = 40;                          // at most 41
   std::uint64_t lowest_address = 65536;               // below is no memory, as little as from
   std::uint64_t address_end = std::uint64_t{1} << 57; // on

@@ -21,7 +21,8 @@ inline std::int16_t entry_of(const Block& block, std::uint32_t slot, std::uint64
 
 // Where the entry of an address lies on the device, and where the bounds of a block do.
 inline std::uint64_t entry_address(const Options& options, std::uint64_t address) {
-  return options.table + ((address - options.window) >> kGranuleBits) * sizeof(std::int16_t);
+  const std::uint64_t lower = address & ((std::uint64_t{1} << options.window_bits) - 1);
+  return options.table + (lower >> kGranuleBits) * sizeof(std::int16_t);
 }
 inline std::uint64_t slot_address(const Options& options, std::uint32_t slot) {
   return options.table + (std::uint64_t{2} << (options.window_bits - kGranuleBits)) +

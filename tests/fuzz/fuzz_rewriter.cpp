@@ -52,6 +52,7 @@ void rewrite_ptx_input(const std::uint8_t* data, std::size_t size) {
     rewriter::Options options;
     options.bounds = bounds;
     options.table = bounds == rewriter::Bounds::kNever ? 0 : 0x500000000000;
+    if (bounds == rewriter::Bounds::kAlways) options.window = 0;
     try {
       const ptx::Module given = ptx::parse_module(text);
       check(given, rewriter::rewrite(text, options));

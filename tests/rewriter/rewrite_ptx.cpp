@@ -19,8 +19,8 @@ namespace {
 using namespace gmt::rewriter;
 
 bool set_option(Options& options, std::string_view name, const std::string& value) {
-  if (name == "--table") {
-    options.table = std::stoull(value, nullptr, 0);
+  if (name == "--table" || name == "--window") {
+    (name == "--table" ? options.table : options.window) = std::stoull(value, nullptr, 0);
     return true;
   }
   if (name == "--registers") {
@@ -63,8 +63,8 @@ int rewrite_file(int argc, char** argv) {
   }
   if (paths.size() != 2) {
     std::fprintf(stderr,
-                 "usage: %s [--bounds never|loops|always] [--table ADDRESS] [--registers FILE] IN "
-                 "OUT\n",
+                 "usage: %s [--bounds never|loops|always] [--table ADDRESS] [--window ADDRESS] "
+                 "[--registers FILE] IN OUT\n",
                  argv[0]);
     return 2;
   }

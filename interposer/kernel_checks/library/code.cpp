@@ -177,13 +177,11 @@ bool make_ready(Module& module) {
       !look_up_variable(module, rewriter::kRecords, &records) ||
       !look_up_variable(module, rewriter::kUsed, &used))
     return false;
-  if (table().options().table == 0) { // the code reads it from there
-    const std::uint64_t base = table().base();
-    if (!look_up_variable(module, rewriter::kTable, &constant) ||
-        driver.send(constant, &base, sizeof base, table().stream()) != 0 ||
-        driver.wait_for_stream(table().stream()) != 0)
-      return false;
-  }
+  const rewriter::Placed placed{table().placed().table, table().placed().window};
+  if (!look_up_variable(module, rewriter::kTable, &constant) ||
+      driver.send(constant, &placed, sizeof placed, table().stream()) != 0 ||
+      driver.wait_for_stream(table().stream()) != 0)
+    return false;
   const Locked lock;
   module.records = records;
   module.used = used;
@@ -218,6 +216,7 @@ void forget_module(CUmodule handle) noexcept {
 void forget_all_code() noexcept {
   forget([](const Module&) { return true; });
   const Locked lock;
+  code().noted.clear();
   for (const auto& kernel : code().all_kernels) {
     for (std::atomic<std::uint64_t>& launches : kernel->plain) launches.store(0);
   }

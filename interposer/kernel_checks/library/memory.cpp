@@ -30,7 +30,8 @@ constexpr std::uint32_t kNoSlot = rewriter::kBlockSlots - 1;
 
 struct Kept {
   rewriter::Block block;
-  std::uint32_t slot;
+  std::uint32_t slot = kNoSlot;
+  bool is_in_table = false; // else it is here for its size alone
 };
 
 struct Blocks {
@@ -68,21 +69,25 @@ void give_slot(std::uint32_t slot) noexcept {
   if (slot != kNoSlot) blocks().free_slots.push_back(slot);
 }
 
-// What the driver gave out becomes a block, if the table has room for it.
-void add_block(CUdeviceptr address, std::size_t bytes) noexcept {
-  const Kept kept{{address, address + bytes}, take_slot()};
-  if (address % kGranule != 0 || !table().covers(address, address + bytes)) {
-    give_slot(kept.slot);
+void write(Kept& kept) noexcept {
+  const rewriter::Block& block = kept.block;
+  if (block.begin % kGranule != 0 || !table().covers(block.begin, block.end)) {
     note_unchecked("", "memory outside of the table's window counts as right", 0);
     return;
   }
   const Work work(table().context());
-  if (!work.ready() || !table().write_block(kept.block, kept.slot)) {
-    if (work.ready()) table().write_unknown(kept.block);
-    return;
-  }
+  if (!work.ready()) return;
+  kept.slot = take_slot();
+  kept.is_in_table = table().write_block(block, kept.slot);
+  if (!kept.is_in_table && table().write_unknown(block)) give_slot(kept.slot);
+}
+
+// What the driver gave out, with more behind it than was asked for, becomes a block.
+void add_block(CUdeviceptr address, std::size_t bytes, bool may_be_in_table) noexcept {
+  Kept kept{{address, address + bytes}};
+  if (may_be_in_table) write(kept);
   const Locked lock;
-  blocks().live.emplace(address, kept);
+  blocks().live.insert_or_assign(address, kept);
 }
 
 // The driver gets its memory back.
@@ -117,6 +122,12 @@ std::optional<Kept> take_live(CUdeviceptr address) noexcept {
   const Kept kept = found->second;
   blocks().live.erase(found);
   return kept;
+}
+
+bool is_checked_block(CUdeviceptr address) noexcept {
+  const Locked lock;
+  const auto found = blocks().live.find(address);
+  return found != blocks().live.end() && found->second.is_in_table;
 }
 
 bool rests(CUdeviceptr address) noexcept {
@@ -155,7 +166,7 @@ CUresult allocate(CUdeviceptr* address, std::size_t bytes) noexcept {
   result = out_of_memory_again(result, with_poison(bytes), address);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) // without poison it may fit
     return static_cast<CUresult>(driver.allocate(address, bytes));
-  if (result == CUDA_SUCCESS) add_block(*address, bytes);
+  if (result == CUDA_SUCCESS) add_block(*address, bytes, true);
   return result;
 }
 
@@ -165,8 +176,8 @@ CUresult allocate_pitched(CUdeviceptr* address, std::size_t* pitch, std::size_t 
   if (is_ordinary && !any_capture() && has_table()) { // one more row is the poison
     const auto result =
       static_cast<CUresult>(driver.allocate_pitched(address, pitch, width, height + 1, element));
-    if (result == CUDA_SUCCESS && *pitch >= kGranule && *pitch % kGranule == 0)
-      add_block(*address, *pitch * height);
+    if (result == CUDA_SUCCESS)
+      add_block(*address, *pitch * height, *pitch >= kGranule && *pitch % kGranule == 0);
     if (result == CUDA_SUCCESS) return result;
   }
   return static_cast<CUresult>(driver.allocate_pitched(address, pitch, width, height, element));
@@ -181,7 +192,10 @@ bool free_block(CUdeviceptr address, CUresult* result) noexcept {
     *result = CUDA_ERROR_INVALID_VALUE; // as the driver answers when an address is freed again
     return true;
   }
-  if (!find_block(address, nullptr, nullptr)) return false;
+  if (!is_checked_block(address)) {
+    forget_block(address);
+    return false;
+  }
   const Work work(table().context());
   const std::uint64_t ended = launch_count();
   // The driver waits for kernels, too, before it frees.
@@ -209,7 +223,7 @@ bool free_block(CUdeviceptr address, CUresult* result) noexcept {
 
 void forget_block(CUdeviceptr address) noexcept {
   const std::optional<Kept> kept = take_live(address);
-  if (!kept) return;
+  if (!kept || !kept->is_in_table) return;
   const Work work(table().context());
   if (work.ready() && table().write_unknown(kept->block)) give_slot(kept->slot);
 }

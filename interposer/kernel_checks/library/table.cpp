@@ -11,7 +11,9 @@ namespace gmt::interposer::kernel_checks {
 
 namespace {
 
-constexpr std::uint64_t kWanted = 0x500000000000;   // where the table shall lie
+constexpr std::uint64_t kWanted = 0x500000000000; // where the table shall lie
+// The driver gives out what is left of a reservation's last piece: far from all other memory.
+constexpr std::uint64_t kReserved = std::uint64_t{1} << 30; // in multiples of it
 constexpr std::uint64_t kShareOfMemory = 16;        // at most one in so many bytes of the device
 constexpr unsigned kLeastBits = 32, kMostBits = 40; // of the window
 constexpr std::uint32_t kRecords = 4096;
@@ -21,28 +23,26 @@ std::uint64_t granules_of(const rewriter::Block& block) noexcept {
   return (block.end - block.begin + kGranule - 1) / kGranule;
 }
 
-// Where the device gives out memory; 0 if that is not known yet.
-std::uint64_t probe() noexcept {
-  CUcontext context = nullptr;
-  CUdeviceptr address = 0;
-  if (driver.current(&context) != 0 || context == nullptr) return 0;
-  const Work work(context);
-  if (driver.allocate(&address, kGranule) != 0) return 0;
-  driver.free(address);
-  return address;
-}
-
 } // namespace
 
 // An entry of 2 bytes stands for 512: 256 times as many addresses as the table may have bytes.
-void Table::choose_window(CUdevice device) noexcept {
+void Table::choose_size(CUdevice device) noexcept {
   std::size_t total = 0;
-  if (driver.total(&total, device) == 0 && total != 0) {
-    const auto bits = static_cast<unsigned>(std::bit_width(total / kShareOfMemory * 256)) - 1;
-    options_.window_bits = std::clamp(bits, kLeastBits, kMostBits);
-  }
-  if (const std::uint64_t address = probe(); address != 0)
-    options_.window = address >> options_.window_bits << options_.window_bits;
+  if (driver.total(&total, device) != 0 || total == 0) return;
+  const auto bits = static_cast<unsigned>(std::bit_width(total / kShareOfMemory * 256)) - 1;
+  options_.window_bits = std::clamp(bits, kLeastBits, kMostBits);
+}
+
+// Around where the context gives out memory, now that the table has its place: half of it above,
+// half below.
+bool Table::choose_window() noexcept {
+  CUdeviceptr address = 0;
+  if (driver.allocate(&address, kGranule) != 0) return false;
+  driver.free(address);
+  const std::uint64_t half = (std::uint64_t{1} << (options_.window_bits - 32)) / 2;
+  const std::uint64_t upper = address >> 32;
+  at_.window = (upper - std::min(upper, half)) << 32;
+  return true;
 }
 
 bool Table::map(CUdevice device, std::uint64_t bytes) noexcept {
@@ -66,15 +66,16 @@ bool Table::reserve_and_map(CUdevice device) noexcept {
   at_ = options_;
   const std::uint64_t wanted = rewriter::table_bytes(options_);
   const std::uint64_t bytes = (wanted + granularity - 1) / granularity * granularity;
+  const std::uint64_t reserved = (bytes + kReserved - 1) / kReserved * kReserved;
   CUdeviceptr address = 0;
-  if (driver.reserve(&address, bytes, 0, kWanted, 0) != 0 &&
-      driver.reserve(&address, bytes, 0, 0, 0) != 0)
+  if (driver.reserve(&address, reserved, 0, kWanted, 0) != 0 &&
+      driver.reserve(&address, reserved, 0, 0, 0) != 0)
     return false;
   at_.table = address;
   // Code that has the address in it is the same in each process only if the address is.
   if (address == kWanted) options_.table = address;
   if (map(device, bytes)) return true;
-  driver.give_addresses_back(address, bytes);
+  driver.give_addresses_back(address, reserved);
   return false;
 }
 
@@ -83,7 +84,8 @@ Table::State Table::make() noexcept {
   const bool has_context = driver.current(&context) == 0 && context != nullptr;
   if (has_context && driver.device(&device_) != 0) return State::kNone;
   options_.records = kRecords;
-  choose_window(device_);
+  options_.window = 0; // the code has it from the host: it differs from context to context
+  choose_size(device_);
   return reserve_and_map(device_) ? State::kThere : State::kNone;
 }
 
@@ -117,7 +119,7 @@ bool Table::enter_now(CUcontext context) noexcept {
   CUdevice device = -1;
   const Work work(context);
   if (!work.ready() || driver.device(&device) != 0 || device != device_) return false;
-  if (driver.make_stream(&stream_, CU_STREAM_NON_BLOCKING) != 0) return false;
+  if (!choose_window() || driver.make_stream(&stream_, CU_STREAM_NON_BLOCKING) != 0) return false;
   const std::uint64_t entries = std::uint64_t{1} << (options_.window_bits - rewriter::kGranuleBits);
   const rewriter::Block everything{0, ~std::uint64_t{0}};
   const std::uint32_t last = rewriter::kBlockSlots - 1;
@@ -146,13 +148,19 @@ void Table::leave() noexcept {
 
 bool Table::covers(std::uint64_t begin, std::uint64_t end) const noexcept {
   const std::uint64_t size = std::uint64_t{1} << options_.window_bits;
-  return begin >= options_.window && begin - options_.window < size && end > begin &&
-         end + kGranule - options_.window <= size;
+  return begin >= at_.window && begin - at_.window < size && end > begin &&
+         end + kGranule - at_.window <= size;
 }
 
+// Behind the last entry of the table comes the first one.
 bool Table::fill(std::uint64_t address, std::int32_t entry, std::uint64_t granules) noexcept {
-  return granules == 0 || driver.set_16(rewriter::entry_address(at_, address),
-                                        static_cast<unsigned short>(entry), granules, stream_) == 0;
+  const std::uint64_t size = std::uint64_t{1} << options_.window_bits;
+  const std::uint64_t first = std::min(granules, (size - (address & (size - 1))) / kGranule);
+  const auto set = [&](std::uint64_t at, std::uint64_t count) {
+    return count == 0 || driver.set_16(rewriter::entry_address(at_, at),
+                                       static_cast<unsigned short>(entry), count, stream_) == 0;
+  };
+  return set(address, first) && set(address + first * kGranule, granules - first);
 }
 
 bool Table::write_block(const rewriter::Block& block, std::uint32_t slot) noexcept {

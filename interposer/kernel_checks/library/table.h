@@ -2,9 +2,9 @@
 // The table of valid bytes in the memory of a device (docs/kernel-checks.md): where it lies, and
 // what is written into it. One context at a time has it.
 //
-// Invariants: its address and window are settled before the first module is rewritten and never
-// change; what is written is there when the function returns; nothing waits for the program's
-// kernels.
+// Invariants: its address is settled before the first module is rewritten and never changes, its
+// window when a context gets it; what is written is there when the function returns; nothing waits
+// for the program's kernels.
 #pragma once
 
 #include <cuda.h>
@@ -18,11 +18,12 @@ namespace gmt::interposer::kernel_checks {
 
 class Table {
 public:
-  // Settles address and window, by the current context if there is one. False: there is no table.
+  // Settles address and size, by the current device if there is one. False: there is no table.
   bool prepare() noexcept;
   // The options of checked code; only behind prepare().
   const rewriter::Options& options() const noexcept { return options_; }
-  std::uint64_t base() const noexcept { return at_.table; }
+  // The same, with the places that the code has from the host; only behind enter().
+  const rewriter::Options& placed() const noexcept { return at_; }
 
   // Gives the table to this context, with unknown memory alone; false if it cannot have it.
   bool enter(CUcontext context) noexcept;
@@ -44,7 +45,8 @@ private:
   bool enter_now(CUcontext context) noexcept;
   bool reserve_and_map(CUdevice device) noexcept;
   bool map(CUdevice device, std::uint64_t bytes) noexcept;
-  void choose_window(CUdevice device) noexcept;
+  void choose_size(CUdevice device) noexcept;
+  bool choose_window() noexcept;
   bool fill(std::uint64_t address, std::int32_t entry, std::uint64_t granules) noexcept;
   bool wait() noexcept;
   bool is_primary(CUcontext context) const noexcept;
@@ -52,7 +54,7 @@ private:
   std::atomic<State> state_{State::kNew};
   std::atomic<bool> is_entered_{false}; // or about to be
   rewriter::Options options_;
-  rewriter::Options at_; // the same, with the address where the table lies in any case
+  rewriter::Options at_;
   CUdevice device_ = 0;
   std::atomic<CUcontext> context_{nullptr};
   CUstream stream_ = nullptr;

@@ -40,8 +40,10 @@ Form load(const std::string& folder, const std::string& name) {
   CUdeviceptr variable = 0;
   std::size_t bytes = 0;
   if (cuModuleGetGlobal(&variable, &bytes, form.module, std::string(kTable).c_str()) ==
-      CUDA_SUCCESS)
-    OK(cuMemcpyHtoD(variable, &options.table, sizeof options.table));
+      CUDA_SUCCESS) {
+    const Placed placed{options.table, options.window};
+    OK(cuMemcpyHtoD(variable, &placed, sizeof placed));
+  }
   return form;
 }
 
@@ -301,7 +303,7 @@ int main(int argc, char** argv) {
   // Code for an address that the driver did not give cannot run.
   std::vector<Form> forms = {load(argv[1], "plain")};
   if (options.table == kTableAt) {
-    for (const char* form : {"never", "loops", "always", "capped"})
+    for (const char* form : {"never", "loops", "always", "capped", "placed"})
       forms.push_back(load(argv[1], form));
   }
   forms.push_back(load(argv[1], "constant"));

@@ -9,7 +9,8 @@ nvcc -std=c++17 -O2 -lineinfo -w -arch=sm_90 -ptx -o "$folder/plain.ptx" "$here/
 for bounds in never loops always; do
   "$rewrite" --bounds $bounds --table 0x500000000000 "$folder/plain.ptx" "$folder/$bounds.ptx"
 done
-"$rewrite" "$folder/plain.ptx" "$folder/constant.ptx"
+"$rewrite" --window 0 "$folder/plain.ptx" "$folder/constant.ptx"
+"$rewrite" --table 0x500000000000 --window 0 "$folder/plain.ptx" "$folder/placed.ptx" # as the library has it
 # As "loops", with not many more registers than the plain form: nearly as many warps are resident.
 ptxas -v -arch=sm_90 -o /dev/null "$folder/plain.ptx" 2>&1 |
   sed -n "s/.*Compiling entry function '\([^']*\)'.*/\1/p; s/.*Used \([0-9]*\) registers.*/\1/p" |

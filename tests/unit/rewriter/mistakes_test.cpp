@@ -16,8 +16,10 @@ constexpr const char* kHead = ".version 8.3\n.target sm_90\n.address_size 64\n";
 class Mistakes : public testing::Test {
 protected:
   // A kernel k of pointers p and q, with p in %d1, q in %d2, the thread in %r1.
-  void rewrite_kernel(const std::string& statements, Bounds bounds = Bounds::kNever) {
+  void rewrite_kernel(const std::string& statements, Bounds bounds = Bounds::kNever,
+                      std::uint64_t window = test::kWindow) {
     world_ = std::make_unique<test::World>(bounds);
+    world_->options.window = window;
     rewritten_ = rewrite(
       std::string(kHead) +
         ".visible .entry k(.param .u64 p, .param .u64 q)\n{\n.reg .pred %p<9>; .reg .b32 %r<9>; "
@@ -183,6 +185,29 @@ TEST_F(Mistakes, AddressesThatNoMemoryHas) {
   EXPECT_EQ(count(0), 1u);
   EXPECT_EQ(count(1), 1u);
   EXPECT_EQ(faults_, 0u);
+}
+
+// Where the host says it is: at any multiple of 4 GiB.
+TEST_F(Mistakes, TheWindowIsWhereTheHostSays) {
+  for (const std::uint64_t window : {std::uint64_t{0}, test::kWindow - (std::uint64_t{3} << 32)}) {
+    rewrite_kernel("ld.global.u32 %r2, [%d1]; ld.u32 %r3, [%d2];", Bounds::kAlways, window);
+    const std::uint64_t p = world_->block(5000), q = world_->block(64);
+    run(p + 5000, q + 64);
+    EXPECT_EQ(count(0), 1u);
+    EXPECT_EQ(count(1), 1u);
+    run(p, q + 60);
+    EXPECT_EQ(count(0), 0u);
+    EXPECT_EQ(count(1), 0u);
+  }
+}
+
+// Addresses behind a window have the entries of others, which mean nothing for them.
+TEST_F(Mistakes, WhatLiesOutsideTheWindowIsRight) {
+  rewrite_kernel("ld.u32 %r2, [%d1];", Bounds::kNever,
+                 test::kWindow - (std::uint64_t{1} << test::kWindowBits));
+  const std::uint64_t p = world_->block(64);
+  run(p + 64, 0);
+  EXPECT_EQ(count(0), 0u);
 }
 
 // The table knows no difference between blocks; the bounds of a parameter do.

@@ -2,10 +2,10 @@
 #include "made_up_driver.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string_view>
+#include <sys/mman.h>
 
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/lock.h"
@@ -16,14 +16,18 @@ namespace gmt::interposer::kernel_checks {
 
 Reported reported;
 bool is_out_of_memory = false;
+bool is_memory_elsewhere = false;
 std::function<void()> while_fetching;
 
 namespace {
 
 const auto kContext = reinterpret_cast<CUcontext>(0x1000);
 constexpr std::uint64_t kPool = 256 << 10;
-std::byte* pool = nullptr;
-std::size_t pool_used = 0;
+struct Pool {
+  std::byte* begin = nullptr;
+  std::size_t used = 0;
+};
+Pool pools[2];
 
 void* at(CUdeviceptr address) { return reinterpret_cast<void*>(address); } // NOLINT
 
@@ -36,7 +40,7 @@ int device(CUdevice* ordinal) {
   return 0;
 }
 int total(std::size_t* bytes, CUdevice) {
-  *bytes = std::size_t{1} << 28;
+  *bytes = std::size_t{1} << 30;
   return 0;
 }
 template <class... Args> int done(Args...) { return 0; }
@@ -63,9 +67,10 @@ int fetch(void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
   return 0;
 }
 int allocate(CUdeviceptr* address, std::size_t bytes) {
-  if (is_out_of_memory || pool_used + bytes > kPool) return CUDA_ERROR_OUT_OF_MEMORY;
-  *address = reinterpret_cast<CUdeviceptr>(pool + pool_used);
-  pool_used += (bytes + 511) / 512 * 512;
+  Pool& pool = pools[is_memory_elsewhere ? 1 : 0];
+  if (is_out_of_memory || pool.used + bytes > kPool) return CUDA_ERROR_OUT_OF_MEMORY;
+  *address = reinterpret_cast<CUdeviceptr>(pool.begin + pool.used);
+  pool.used += (bytes + 511) / 512 * 512;
   return 0;
 }
 int give_back(CUdeviceptr address) {
@@ -73,8 +78,12 @@ int give_back(CUdeviceptr address) {
   is_out_of_memory = false;
   return 0;
 }
+void* pages(std::size_t bytes, std::uint64_t address = 0) {
+  return mmap(at(address), bytes, PROT_READ | PROT_WRITE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
 int reserve(CUdeviceptr* address, std::size_t bytes, std::size_t, CUdeviceptr, unsigned long long) {
-  *address = reinterpret_cast<CUdeviceptr>(std::malloc(bytes)); // never given back: one a process
+  *address = reinterpret_cast<CUdeviceptr>(pages(bytes)); // never given back: one a process
   return 0;
 }
 int create(CUmemGenericAllocationHandle* handle, std::size_t, const CUmemAllocationProp*,
@@ -132,8 +141,12 @@ const KernelChecksCore kCore{symbol,
 
 void begin() {
   core = &kCore;
-  if (pool == nullptr) pool = static_cast<std::byte*>(std::aligned_alloc(512, kPool));
-  pool_used = 0;
+  for (Pool& pool : pools) {
+    const std::uint64_t where = &pool == &pools[1] ? kElsewhere : 0;
+    if (pool.begin == nullptr) pool.begin = static_cast<std::byte*>(pages(kPool, where));
+    pool.used = 0;
+  }
+  is_memory_elsewhere = false;
   is_out_of_memory = false;
   while_fetching = nullptr;
   table().leave();
@@ -144,10 +157,8 @@ void begin() {
 }
 
 std::int16_t entry(std::uint64_t address) {
-  rewriter::Options options = table().options();
-  options.table = table().base();
   std::int16_t value = 0;
-  std::memcpy(&value, at(rewriter::entry_address(options, address)), sizeof value);
+  std::memcpy(&value, at(rewriter::entry_address(table().placed(), address)), sizeof value);
   return value;
 }
 

@@ -30,7 +30,10 @@ struct Reported {
   std::vector<std::uint64_t> freed; // addresses, by the driver
 };
 extern Reported reported;
-extern bool is_out_of_memory;                // from now on, until something is freed
+extern bool is_out_of_memory; // from now on, until something is freed
+// From now on it is given out at kElsewhere, first the 128 KiB before a multiple of 16 GiB.
+extern bool is_memory_elsewhere;
+inline constexpr std::uint64_t kElsewhere = 0x1003fffe0000;
 extern std::function<void()> while_fetching; // called when memory of the device is read
 
 // A context is current, and the library has it as its core's. Everything begins anew.

@@ -83,6 +83,51 @@ TEST_F(KernelCheckMemory, WhatTheDriverFreesInItsOwnWayIsUnknown) {
   EXPECT_EQ(entry_at(block + 1024), rewriter::kNoBlock); // its poison
 }
 
+// A context may have its memory somewhere else than the one before.
+TEST_F(KernelCheckMemory, TheWindowIsWhereTheContextHasItsMemory) {
+  block_of(600);
+  table().leave();
+  forget_all_blocks();
+  is_memory_elsewhere = true;
+  const CUdeviceptr block = block_of(600);
+  EXPECT_GE(block, kElsewhere);
+  EXPECT_EQ(entry_at(block), 512);
+  EXPECT_EQ(entry_at(block + 1024), rewriter::kPoisonEntry);
+  EXPECT_TRUE(reported.plain.empty());
+}
+
+// The window begins at any multiple of 4 GiB, the table's entries go round.
+TEST_F(KernelCheckMemory, ABlockMayLieWhereTheTableGoesRound) {
+  is_memory_elsewhere = true;
+  const CUdeviceptr block = block_of(200 << 10), end = block + (200 << 10);
+  ASSERT_LT(block >> 34, end >> 34);
+  for (CUdeviceptr at = block; at < end - 512; at += 512)
+    ASSERT_GE(entry_at(at), rewriter::kFirstBlock) << at - block;
+  EXPECT_EQ(entry_at(end - 512), 512);
+  EXPECT_EQ(entry_at(end), rewriter::kPoisonEntry);
+  CUresult result = CUDA_ERROR_UNKNOWN;
+  EXPECT_TRUE(free_block(block, &result));
+  for (CUdeviceptr at = block; at < end; at += 512)
+    ASSERT_EQ(entry_at(at), rewriter::kFreedEntry) << at - block;
+}
+
+TEST_F(KernelCheckMemory, ABlockOutsideOfTheWindowHasItsSize) {
+  const CUdeviceptr inside = block_of(600);
+  is_memory_elsewhere = true;
+  const CUdeviceptr block = block_of(600);
+  ASSERT_EQ(reported.plain.size(), 1u);
+  EXPECT_EQ(reported.plain[0].reason, "memory outside of the table's window counts as right");
+  EXPECT_EQ(entry_at(block), rewriter::kNoBlock);
+  std::size_t bytes = 0;
+  EXPECT_TRUE(find_block(block + 8, nullptr, &bytes));
+  EXPECT_EQ(bytes, 600u);
+  CUresult result = CUDA_ERROR_UNKNOWN;
+  EXPECT_FALSE(free_block(block, &result)); // the driver does it
+  EXPECT_FALSE(find_block(block, nullptr, nullptr));
+  EXPECT_EQ(entry_at(block), rewriter::kNoBlock);
+  EXPECT_EQ(entry_at(inside), 512);
+}
+
 TEST_F(KernelCheckMemory, NothingIsDoneWhileAStreamCaptures) {
   block_of(600); // so that there is a table
   captures.store(1);

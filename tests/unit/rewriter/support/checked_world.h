@@ -24,13 +24,14 @@ namespace gmt::rewriter::test {
 // in it: no address is unknown.
 inline constexpr std::uint64_t kWindow = 0xfff800000000, kTableBase = 0x600000000000;
 inline constexpr std::uint64_t kEndOfGeneric = 0x0001030000000000;
+inline constexpr unsigned kWindowBits = 35;
 inline constexpr std::uint64_t kMemoryBytes = std::uint64_t{256} << 20;
 
 inline Options world_options(Bounds bounds) {
   Options options;
   options.table = kTableBase;
   options.window = kWindow;
-  options.window_bits = 35;
+  options.window_bits = kWindowBits;
   options.lowest_address = kWindow;
   options.address_end = kEndOfGeneric;
   options.bounds = bounds;
@@ -126,6 +127,9 @@ public:
       const std::vector<std::byte> bytes = module.initial_bytes(i);
       std::memcpy(at(variables[module.variables()[i].name]), bytes.data(), bytes.size());
     }
+    const Placed placed{kTableBase, kWindow};
+    if (const auto found = variables.find(std::string(kTable)); found != variables.end())
+      std::memcpy(at(found->second), &placed, sizeof placed);
   }
 
   // What the counters of a module say. The record with this number.
