@@ -47,7 +47,7 @@ std::uint64_t remember_launch(Launch launch) noexcept {
 
 bool find_launch(std::uint64_t number, Launch* to) noexcept {
   Slot& slot = slots[number % kMostLaunches];
-  if (at(slot.number).load(std::memory_order_acquire) != number) return false;
+  if (number == kNone || at(slot.number).load(std::memory_order_acquire) != number) return false;
   Words words;
   for (std::size_t i = 0; i < words.size(); ++i)
     words[i] = at(slot.words[i]).load(std::memory_order_acquire);

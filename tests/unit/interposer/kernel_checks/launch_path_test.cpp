@@ -84,6 +84,7 @@ TEST(KernelCheckLaunches, TheLastOnesAreRemembered) {
   forget_launches();
   EXPECT_EQ(launch_count(), 0u);
   EXPECT_FALSE(find_launch(4, &launch));
+  EXPECT_FALSE(find_launch(0, &launch)); // is no launch's number
 }
 
 // What is found is whole, whatever is written meanwhile.
