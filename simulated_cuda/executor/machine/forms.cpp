@@ -2,15 +2,9 @@
 // The tables of both levels, made when they are first needed.
 #include "simulated_cuda/executor/machine/handlers/forms.h"
 
-#include <atomic>
 #include <unordered_map>
 
 namespace gmt::executor {
-namespace {
-
-std::atomic<int> highest_level{3};
-
-} // namespace
 
 struct FormTable::Data {
   std::unordered_map<std::string, Handler> handlers;
@@ -58,13 +52,6 @@ const FormTable* forms_of_level(int level) {
     return made;
   }();
   return table;
-}
-
-void limit_level(int level) { highest_level = level; }
-
-const FormTable& forms() {
-  const FormTable* best = highest_level >= 3 ? forms_of_level(3) : nullptr;
-  return best != nullptr ? *best : *forms_of_level(2);
 }
 
 } // namespace gmt::executor

@@ -27,10 +27,8 @@ private:
   Data* data_;
 };
 
-// The table for this machine: x86-64-v3 where it can and may.
+// The table for this machine: of the highest level that it can execute.
 const FormTable& forms();
-// The highest level that forms() chooses from here on. Programs that were bound keep theirs.
-void limit_level(int level);
 // That of one level, 2 or 3; null if the machine cannot execute it, or it is not compiled.
 const FormTable* forms_of_level(int level);
 

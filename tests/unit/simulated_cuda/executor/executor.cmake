@@ -21,6 +21,7 @@ set(executor_tests simulated_cuda/executor)
 gmt_ptx_tests(unit_executor executor ${executor_tests}/program ${executor_tests}/machine ${executor_tests}/workers)
 
 gmt_ptx_tests(unit_opcode_forms executor ${executor_tests}/forms)
+target_sources(unit_opcode_forms PRIVATE ${executor_tests}/forms/chosen_level.cpp)
 set(stride 1)
 if(GPUMEMTRACE_SANITIZE)
   set(stride 8) # all of them would take four minutes under the address sanitizer

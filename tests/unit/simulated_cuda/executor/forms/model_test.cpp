@@ -4,6 +4,7 @@
 // levels of x86-64 give the same.
 #include "simulated_cuda/executor/machine/handlers/forms.h"
 #include "tests/executor/forms/model/model.h"
+#include "tests/unit/simulated_cuda/executor/forms/chosen_level.h"
 #include "tests/unit/simulated_cuda/executor/support/form_runner.h"
 
 #include <gtest/gtest.h>
@@ -23,11 +24,11 @@ protected:
     for (std::size_t i = 0; i < all.size(); i += GMT_STRIDE) some.push_back(all[i]);
     return some;
   }
-  void TearDown() override { limit_level(3); }
+  void TearDown() override { choose_level(3); }
 
   // Empty if the executor does not know the form, which fails.
   static std::vector<std::byte> results_of(const forms::Form& form, int level) {
-    limit_level(level);
+    choose_level(level);
     std::string reason;
     std::vector<std::byte> results = FormRunner().run(form, forms::operands_of(form), &reason);
     if (reason.empty()) return results;

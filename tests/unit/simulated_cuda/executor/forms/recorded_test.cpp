@@ -3,6 +3,7 @@
 // stay within their bounds. Handlers of both levels of x86-64 are held against the same recording.
 // Skipped where there is no recording.
 #include "simulated_cuda/executor/machine/handlers/forms.h"
+#include "tests/unit/simulated_cuda/executor/forms/chosen_level.h"
 #include "tests/unit/simulated_cuda/executor/support/form_runner.h"
 
 #include <gtest/gtest.h>
@@ -34,9 +35,9 @@ protected:
       GTEST_SKIP() << "no recording: " GMT_RECORDED_FORMS
                    << " is what gpu.opcode_forms of scripts/gpu-pack records on an H200";
     if (forms_of_level(level()) == nullptr) GTEST_SKIP() << "this processor lacks AVX2";
-    limit_level(level());
+    choose_level(level());
   }
-  void TearDown() override { limit_level(3); }
+  void TearDown() override { choose_level(3); }
 
   void check(const forms::Form& form) {
     forms::Difference errors;
