@@ -295,9 +295,11 @@ void FunctionDecoder::decode_mbarrier() {
     {"init", Type::kNone, Type::kU32},      {"inval", Type::kNone, Type::kNone},
     {"arrive", Type::kB64, Type::kU32},     {"arrive_drop", Type::kB64, Type::kU32},
     {"test_wait", Type::kPred, Type::kB64}, {"try_wait", Type::kPred, Type::kB64}};
-  const auto* row = std::ranges::find(kRows, opcode_->words[0], &Row::operation);
+  const std::string_view operation = opcode_->words[opcode_->word_count - 1];
+  const auto* row = std::ranges::find(kRows, operation, &Row::operation);
   if (row == std::end(kRows) || has("shared::cluster")) decode_not_executed();
-  const bool gives = row->result != Type::kNone;
+  const bool of_copies = opcode_->words[0] == "async"; // cp.async.mbarrier.arrive
+  const bool gives = row->result != Type::kNone && !of_copies;
   const std::size_t guard = begin_guard();
   std::size_t at = gives ? 1 : 0;
   const Target target = address(operand(at++), Space::kShared);
@@ -306,6 +308,8 @@ void FunctionDecoder::decode_mbarrier() {
   const bool parity = has("parity");
   if (instruction_->operand_count > at && row->number != Type::kNone)
     number = source(operand(at), parity ? Type::kU32 : row->number);
+  // Copies are made at once. Without .noinc their arrival is one more that the phase waits for.
+  if (of_copies) number = builder_.constant(has("noinc") ? 1 : 0, 4);
   Result to;
   if (gives) to = result(operand(0), row->result);
   const bool waits = row->result == Type::kPred;

@@ -253,5 +253,28 @@ TEST_F(Control, AThreadThatDropsOutOfABarrierInSharedMemory) {
   for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(out[i], i);
 }
 
+// With .noinc the barrier waits for these arrivals, too; without it they change no count.
+TEST_F(Control, CopiesThatArriveAtABarrierInSharedMemory) {
+  const std::string copy = "cp.async.ca.shared.global [%r2], [%x2], 4;\n";
+  for (const bool is_counted : {true, false}) {
+    const std::string arrival =
+      is_counted ? "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [gate];\n"
+                 : "cp.async.mbarrier.arrive.shared.b64 [gate];\n"
+                   "mbarrier.test_wait.parity.shared::cta.b64 %p2, [gate], 0;\n"
+                   "@%p2 trap; bar.sync 0; mbarrier.arrive.shared::cta.b64 _, [gate];\n";
+    const auto out = results(
+      kernel("setp.ne.u32 %p1, %r0, 0; @%p1 bra A; mbarrier.init.shared::cta.b64 [gate], 96;\n"
+             "A: st.global.u32 [%x2], %r0; bar.sync 0; mov.u32 %r1, table;\n"
+             "mad.lo.u32 %r2, %r0, 4, %r1;\n" +
+               copy + arrival +
+               "W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [gate], 0; @!%p2 bra W;\n"
+               "sub.u32 %r3, 95, %r0; mad.lo.u32 %r3, %r3, 4, %r1;\n"
+               "ld.shared.u32 %r5, [%r3]; st.global.u32 [%x2], %r5;",
+             ".shared .align 8 .b64 gate; .shared .align 4 .b8 table[384];\n"),
+      96);
+    for (std::uint32_t i = 0; i < 96; ++i) EXPECT_EQ(out[i], 95 - i) << i;
+  }
+}
+
 } // namespace
 } // namespace gmt::executor
