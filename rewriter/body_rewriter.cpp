@@ -37,7 +37,7 @@ class BodyRewriter {
 public:
   BodyRewriter(Body& body, const BodyContext& context, std::vector<Site>& sites)
       : body_(body), context_(context), sites_(sites), code_(body, context.names),
-        checks_(code_, body, context.options, context.control) {}
+        checks_(code_, body, context.options, context.control, context.launch) {}
 
   void rewrite() {
     for (const Instruction& instruction : body_.instructions)

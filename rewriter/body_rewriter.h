@@ -20,6 +20,7 @@ struct BodyContext {
   const Options& options;
   const ControlVariables& control;
   Names& names;
+  LaunchName launch;
 };
 
 // Changes the body and appends its sites. Empty, or why it cannot be changed; then it is spoilt.

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "ptx/flow/origins.h"
@@ -19,6 +20,9 @@ namespace gmt::rewriter {
 struct ControlVariables {
   std::uint32_t counts = 0, records = 0, used = 0, table = 0;
 };
+
+// The body's name for the parameter kLaunch: a number in Body::variables; none where it has none.
+using LaunchName = std::optional<std::uint32_t>;
 
 // A pointer parameter whose block is looked up when the kernel starts.
 struct PointerParameter {
@@ -41,8 +45,9 @@ struct Mark {
 
 class Checks {
 public:
-  Checks(Code& code, const ptx::Body& body, const Options& options, const ControlVariables& control)
-      : code_(code), body_(body), options_(options), control_(control) {}
+  Checks(Code& code, const ptx::Body& body, const Options& options, const ControlVariables& control,
+         LaunchName launch)
+      : code_(code), body_(body), options_(options), control_(control), launch_(launch) {}
 
   // A predicate: perhaps one of them is a mistake.
   std::uint32_t check_group(std::vector<ptx::Instruction>& into,
@@ -109,6 +114,7 @@ private:
   const ptx::Body& body_;
   const Options& options_;
   const ControlVariables& control_;
+  const LaunchName launch_;
 };
 
 } // namespace gmt::rewriter

@@ -61,7 +61,7 @@ void Checks::write_record(Into& into, const Mistake& mistake, const Address& add
     code_.add(into, "st.global.v4.u32",
               {code_.address(record.at, offset), code_.vector({a, b, c, d})});
   };
-  const std::uint32_t number = reg(Type::kB32), grid = reg(Type::kB64);
+  const std::uint32_t number = reg(Type::kB32), launch = reg(Type::kB64);
   const std::uint32_t is_whole = reg(Type::kB32);
   code_.add(into, "mov.u32", {Code::reg(number), Code::number(record.site)});
   store(0, Code::reg(number), Code::reg(mistake.entry), Code::reg(address.low),
@@ -74,8 +74,11 @@ void Checks::write_record(Into& into, const Mistake& mistake, const Address& add
   store_number(32, read(SpecialRegister::kTidX).id);
   store_number(36, read(SpecialRegister::kTidY).id);
   store_number(40, read(SpecialRegister::kTidZ).id);
-  code_.add(into, "mov.u64", {Code::reg(grid), Code::special(SpecialRegister::kGridid)});
-  code_.add(into, "st.global.u64", {code_.address(record.at, 48), Code::reg(grid)});
+  if (launch_)
+    code_.add(into, "ld.param.b64",
+              {Code::reg(launch), code_.address(Code::of(OperandKind::kLocal, *launch_))});
+  else code_.add(into, "mov.b64", {Code::reg(launch), Code::number(0)});
+  code_.add(into, "st.global.u64", {code_.address(record.at, 48), Code::reg(launch)});
   const std::uint32_t meant = reg(Type::kB64);
   code_.add(into, "mov.b64", {Code::reg(meant), mistake.meant});
   code_.add(into, "st.global.u64", {code_.address(record.at, 56), Code::reg(meant)});

@@ -11,6 +11,7 @@
 #include "ptx/print/print.h"
 #include "rewriter/body_rewriter.h"
 #include "rewriter/functions.h"
+#include "rewriter/launch_number.h"
 
 namespace gmt::rewriter {
 namespace {
@@ -37,6 +38,8 @@ std::string checked_head(const Module& module, const Function& function) {
   }
   if (at == std::string::npos) return {};
   head.replace(at, function.name.size(), std::string(kChecked) + std::string(function.name));
+  if (launch_parameter(function).is_there)
+    add_launch_parameter(head, at + kChecked.size() + function.name.size(), function);
   if (function.is_entry) return head;
   // Others than the module itself call the plain form.
   const std::size_t directive = head.find(".func");
@@ -173,8 +176,9 @@ private:
     std::vector<Site> sites;
     Body body = ptx::parse_body(*module_, function);
     note_unchecked(function, body);
-    call_checked(body);
-    const BodyContext context{*module_, function, options_, control_, names_};
+    const LaunchName launch = name_launch(function, body);
+    call_checked(body, launch);
+    const BodyContext context{*module_, function, options_, control_, names_, launch};
     sites = result_.sites;
     reason = add_checks(body, context, sites);
     if (!reason.empty()) return std::nullopt;
@@ -194,9 +198,19 @@ private:
     }
   }
 
-  // Direct calls lead to the checked forms.
-  void call_checked(Body& body) const {
-    for (const ptx::Instruction& instruction : body.instructions) {
+  // A function whose address is taken has the parameters that its callers know.
+  LaunchName name_launch(const Function& function, Body& body) const {
+    const auto found = given(function.name);
+    if (!found || forms_[*found] != Form::kBoth || !launch_parameter(function).is_there)
+      return std::nullopt;
+    return add_launch_name(body);
+  }
+
+  // Direct calls lead to the checked forms, which get the number of the launch.
+  void call_checked(Body& body, LaunchName launch) {
+    std::vector<std::uint32_t> calls;
+    for (std::uint32_t i = 0; i < body.instructions.size(); ++i) {
+      const ptx::Instruction& instruction = body.instructions[i];
       if (body.mnemonic(instruction).opcode != "call") continue;
       const ptx::Operand* target = ptx::call_of(body, instruction).target;
       if (target == nullptr || target->kind != ptx::OperandKind::kFunction) continue;
@@ -205,9 +219,11 @@ private:
       const auto found = given(name);
       if (!found || forms_[*found] != Form::kBoth) continue;
       const auto checked = module_->find(std::string(kChecked) + std::string(name));
-      if (checked)
-        body.operands[static_cast<std::size_t>(target - body.operands.data())].id = checked->index;
+      if (!checked) continue;
+      body.operands[static_cast<std::size_t>(target - body.operands.data())].id = checked->index;
+      if (launch_parameter(given_.functions()[*found]).is_there) calls.push_back(i);
     }
+    pass_launch(body, launch, calls, names_);
   }
 
   // A checked form beside the plain one. A function that is declared must have a body: where checks
@@ -220,9 +236,10 @@ private:
       result_.unchecked.push_back({std::string(function.name), reason});
       if (function.is_entry) return {};
       body = ptx::parse_body(*module_, function);
-      call_checked(*body);
+      call_checked(*body, name_launch(function, *body));
     } else if (function.is_entry) {
       result_.kernels.emplace_back(function.name);
+      result_.launch_parameters.push_back(launch_parameter(function));
     }
     std::string text = "\n" + checked_head(*module_, function) + limit_of(function) + "{\n";
     ptx::print_body(*module_, function, *body, text);

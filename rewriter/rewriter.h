@@ -28,6 +28,8 @@ inline constexpr std::string_view kRecords = "__gmt_records";  // Record[capacit
 inline constexpr std::string_view kUsed = "__gmt_used";        // u32: records that were wanted
 inline constexpr std::string_view kTable = "__gmt_table";      // Placed
 inline constexpr std::string_view kChecked = "__gmt_checked_"; // before the name of a function
+// The last parameter of a checked kernel, of 8 bytes: a number that records of the launch have.
+inline constexpr std::string_view kLaunch = "__gmt_launch";
 
 enum CountKind : std::uint32_t { kOutOfBoundsCount, kMisalignedCount, kCountKinds };
 inline constexpr std::uint64_t kRecordsOfSite = 64; // of each kind
@@ -41,9 +43,9 @@ struct Record {
   std::uint32_t is_misaligned = 0;
   std::uint32_t thread[3] = {};
   std::uint32_t is_whole = 0;
-  std::uint64_t grid = 0;
-  std::uint64_t meant = 0; // where the block begins that the pointer's bounds are of, 0: by the
-                           // table
+  std::uint64_t launch = 0; // what the launch gave for kLaunch; 0: the code does not know it
+  std::uint64_t meant = 0;  // where the block begins that the pointer's bounds are of, 0: by the
+                            // table
 };
 static_assert(sizeof(Record) == 64);
 
@@ -104,9 +106,16 @@ struct Unchecked {
   std::string reason;
 };
 
+// Where a checked kernel takes kLaunch: behind so many parameters, and so many bytes.
+struct LaunchParameter {
+  bool is_there = false; // else there is no room for it
+  std::uint32_t index = 0, offset = 0;
+};
+
 struct Rewritten {
-  std::string text;                 // the given one if no kernel has a checked form
-  std::vector<std::string> kernels; // that have one, named kChecked + their name
+  std::string text;                               // the given one if no kernel has a checked form
+  std::vector<std::string> kernels;               // that have one, named kChecked + their name
+  std::vector<LaunchParameter> launch_parameters; // of these
   std::vector<Site> sites;
   std::vector<Unchecked> unchecked;
 };

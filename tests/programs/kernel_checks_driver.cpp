@@ -95,7 +95,9 @@ int main(int argc, char** argv)
     config.gridDimY = config.gridDimZ = 1;
     config.blockDimX = 256;
     config.blockDimY = config.blockDimZ = 1;
-    CHECK(cuLaunchKernelEx(&config, store, parameters, nullptr)); // @launch-ex
+    size_t size = sizeof block;
+    void* buffer[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
+    CHECK(cuLaunchKernelEx(&config, store, nullptr, buffer)); // @launch-ex
   } else {
     CHECK(cuLaunchKernel(store, 3, 1, 1, 256, 1, 1, 0, nullptr, parameters, nullptr));
   }

@@ -60,8 +60,12 @@ Module* find(CUlibrary library) noexcept {
   return nullptr;
 }
 
-bool has_form(const Module& module, std::string_view kernel) {
-  return std::ranges::find(module.code.kernels, kernel) != module.code.kernels.end();
+// Of the checked form; null: there is none.
+const rewriter::LaunchParameter* find_form(const Module& module, std::string_view kernel) {
+  const auto found = std::ranges::find(module.code.kernels, kernel);
+  if (found == module.code.kernels.end()) return nullptr;
+  return &module.code
+            .launch_parameters[static_cast<std::size_t>(found - module.code.kernels.begin())];
 }
 
 // Libraries that may have the kernel: its checked form, or nothing that is known.
@@ -70,7 +74,7 @@ std::vector<Module*> libraries_with(const char* kernel) noexcept {
   std::vector<Module*> found;
   for (const auto& module : code().modules) {
     const bool may_have =
-      !module->why_plain.empty() || kernel == nullptr || has_form(*module, kernel);
+      !module->why_plain.empty() || kernel == nullptr || find_form(*module, kernel) != nullptr;
     if (module->library != nullptr && may_have) found.push_back(module.get());
   }
   std::stable_partition(found.begin(), found.end(),
@@ -125,11 +129,13 @@ void resolve(CUfunction function, Kernel& kernel) {
     kernel.name = name;
   if (!kernel.is_kernel && driver.module_of(&module, function) == 0)
     kernel.module = find(module, name);
-  if (kernel.module == nullptr || !has_form(*kernel.module, kernel.name)) {
+  const auto* form = kernel.module != nullptr ? find_form(*kernel.module, kernel.name) : nullptr;
+  if (form == nullptr) {
     kernel.why_plain =
       kernel.module == nullptr ? kNotWatched : reason_of(*kernel.module, kernel.name);
     return;
   }
+  kernel.launch_parameter = *form;
   const std::string checked = checked_name(kernel.name);
   if (kernel.is_kernel) {
     CUkernel found = nullptr;
@@ -245,6 +251,14 @@ const Kernel* kernel_of(CUfunction function) noexcept {
   const Kernel* added = code().kernels.add(function, kernel.get());
   if (added == kernel.get()) code().all_kernels.push_back(std::move(kernel));
   return added;
+}
+
+void mark_launched(const Kernel& kernel) noexcept {
+  const std::uint64_t count = count_launch();
+  std::atomic<std::uint64_t>& last = kernel.module->launched;
+  std::uint64_t before = last.load();
+  while (before < count && !last.compare_exchange_weak(before, count)) {
+  }
 }
 
 bool is_ready(const Kernel& kernel) noexcept {

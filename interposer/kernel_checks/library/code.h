@@ -56,9 +56,10 @@ enum class PlainReason : std::uint8_t {
 // Which kernel a handle of a launch is. Lives as long as the process.
 struct Kernel {
   std::string name;
-  Module* module = nullptr;     // null: of no module that is known
-  CUfunction checked = nullptr; // null: it has no checked form
-  bool is_kernel = false;       // the handles are CUkernels
+  Module* module = nullptr;                   // null: of no module that is known
+  CUfunction checked = nullptr;               // null: it has no checked form
+  rewriter::LaunchParameter launch_parameter; // of the checked form
+  bool is_kernel = false;                     // the handles are CUkernels
   std::string why_plain;
   // Launches that ran plain and are not reported yet, by reason.
   mutable std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(PlainReason::kCount)>
@@ -76,6 +77,8 @@ void forget_code_of_context() noexcept; // its modules end with it; variables of
 
 // Of a handle that a launch names; null if nothing is known of it.
 const Kernel* kernel_of(CUfunction function) noexcept;
+// The driver has launched it: its module may have news.
+void mark_launched(const Kernel& kernel) noexcept;
 // Makes a kernel's module ready in the context that has the table; false: it cannot be.
 bool is_ready(const Kernel& kernel) noexcept;
 // The program may have changed what the plain form asks of the device.

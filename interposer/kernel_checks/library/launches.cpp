@@ -23,16 +23,18 @@ constinit Slot slots[kMostLaunches] = {};
 std::atomic_ref<std::uint64_t> at(std::uint64_t& word) noexcept {
   return std::atomic_ref<std::uint64_t>(word);
 }
-constinit std::atomic<std::uint64_t> count{0};
+constinit std::atomic<std::uint64_t> newest{0}, count{0};
 
 } // namespace
 
-void count_launch() noexcept { count.fetch_add(1, std::memory_order_relaxed); }
+std::uint64_t count_launch() noexcept { return count.fetch_add(1, std::memory_order_acq_rel) + 1; }
+
+std::uint64_t newest_launch() noexcept { return newest.load(std::memory_order_acquire); }
 
 std::uint64_t launch_count() noexcept { return count.load(std::memory_order_acquire); }
 
 std::uint64_t remember_launch(Launch launch) noexcept {
-  launch.number = count.fetch_add(1, std::memory_order_acq_rel) + 1;
+  launch.number = newest.fetch_add(1, std::memory_order_acq_rel) + 1;
   Slot& slot = slots[launch.number % kMostLaunches];
   // A thread that was cut off here while all others were overtaken by a whole round: that one goes
   // on, and this launch is not remembered.
@@ -56,8 +58,12 @@ bool find_launch(std::uint64_t number, Launch* to) noexcept {
   return true;
 }
 
+void forget_launch(std::uint64_t number) noexcept {
+  at(slots[number % kMostLaunches].number).compare_exchange_strong(number, kNone);
+}
+
 void forget_launches() noexcept {
-  const std::uint64_t most = std::min(count.exchange(0), kMostLaunches - 1);
+  const std::uint64_t most = std::min(newest.load(), kMostLaunches - 1);
   for (std::uint64_t i = 0; i <= most; ++i)
     at(slots[i].number).store(kNone, std::memory_order_relaxed);
 }

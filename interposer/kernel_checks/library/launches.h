@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last launches of checked forms, by which a record's grid finds the launch that is meant.
-// Written at each launch and read while others are made: no lock, no allocation.
+// The last launches of checked forms, by the number that each gave its kernel and that records
+// have. Written at each launch and read while others are made: no lock, no allocation.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,8 @@ namespace gmt::interposer::kernel_checks {
 
 struct Module;
 
-// That the driver took.
 struct Launch {
-  std::uint64_t number = 0; // in its context, from 1: launches of plain forms count, too
+  std::uint64_t number = 0; // from 1
   std::uint64_t call = 0;   // its order in the trace
   std::uint64_t function = 0, stream = 0;
   const Module* module = nullptr;
@@ -19,12 +18,18 @@ struct Launch {
   std::uint32_t grid[3] = {}, block[3] = {};
 };
 
-void count_launch() noexcept;                          // of a plain form
-std::uint64_t remember_launch(Launch launch) noexcept; // its number, which is set here
-std::uint64_t launch_count() noexcept;
-// False: it was of a plain form, is too old, or is being written.
+// Before the driver gets it: its number, which is set here.
+std::uint64_t remember_launch(Launch launch) noexcept;
+void forget_launch(std::uint64_t number) noexcept; // the driver refused it
+// False: it is too old, was refused, or is being written.
 bool find_launch(std::uint64_t number, Launch* to) noexcept;
+std::uint64_t newest_launch() noexcept;        // its number
 constexpr std::uint64_t kMostLaunches = 65536; // that are remembered
-void forget_launches() noexcept;               // of a context that has ended
+
+// How many the driver took; counts this one.
+std::uint64_t count_launch() noexcept;
+std::uint64_t launch_count() noexcept;
+
+void forget_launches() noexcept; // of a context that has ended; numbers go on
 
 } // namespace gmt::interposer::kernel_checks

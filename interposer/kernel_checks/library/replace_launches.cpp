@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "interposer/kernel_checks/library/arguments.h"
 #include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/launches.h"
@@ -33,7 +34,7 @@ std::optional<PlainReason> why_plain(const Kernel& kernel) noexcept {
   return is_ready(kernel) ? std::nullopt : std::optional(PlainReason::kVariables);
 }
 
-void remember(const Kernel& kernel, CUfunction function, const Shape& shape) noexcept {
+std::uint64_t remember(const Kernel& kernel, CUfunction function, const Shape& shape) noexcept {
   Launch launch;
   launch.call = core->call_in_progress();
   launch.function = reinterpret_cast<std::uint64_t>(function);
@@ -42,45 +43,60 @@ void remember(const Kernel& kernel, CUfunction function, const Shape& shape) noe
   launch.kernel = kernel.name.c_str();
   std::ranges::copy(shape.grid, launch.grid);
   std::ranges::copy(shape.block, launch.block);
-  kernel.module->launched.store(remember_launch(launch));
+  return remember_launch(launch);
 }
 
-// `real(form)` is the driver's launch.
-template <class Real> CUresult run(CUfunction function, const Shape& shape, Real real) noexcept {
+// A launch as the program makes it; `real(form, parameters, extra)` is the driver's.
+struct Asked {
+  CUfunction function;
+  Shape shape;
+  void **parameters, **extra;
+};
+
+// What the driver answers to the launch of the checked form.
+template <class Real>
+int run_checked(const Kernel& kernel, const Asked& asked, Real real) noexcept {
+  const std::uint64_t number = remember(kernel, asked.function, asked.shape);
+  const NumberedArguments arguments(kernel.launch_parameter, number, asked.parameters, asked.extra);
+  int result = real(kernel.checked, arguments.parameters(), arguments.extra());
+  if (is_refused(result)) {
+    copy_attributes(kernel, asked.function);
+    result = real(kernel.checked, arguments.parameters(), arguments.extra());
+  }
+  if (result == CUDA_SUCCESS) mark_launched(kernel);
+  else forget_launch(number);
+  return result;
+}
+
+template <class Real> CUresult run(const Asked& asked, Real real) noexcept {
   if (any_capture()) {
-    const int result = real(function);
-    const Kernel* kernel = result == CUDA_SUCCESS ? kernel_of(function) : nullptr;
+    const int result = real(asked.function, asked.parameters, asked.extra);
+    const Kernel* kernel = result == CUDA_SUCCESS ? kernel_of(asked.function) : nullptr;
     if (kernel != nullptr) count_plain(*kernel, PlainReason::kCapture);
     return static_cast<CUresult>(result);
   }
-  const Kernel* kernel = function != nullptr ? kernel_of(function) : nullptr;
+  const Kernel* kernel = asked.function != nullptr ? kernel_of(asked.function) : nullptr;
   std::optional<PlainReason> why = PlainReason::kKernel;
   if (kernel != nullptr) why = why_plain(*kernel);
   if (!why) {
-    int result = real(kernel->checked);
-    if (is_refused(result)) {
-      copy_attributes(*kernel, function);
-      result = real(kernel->checked);
-    }
-    if (result == CUDA_SUCCESS) remember(*kernel, function, shape);
+    const int result = run_checked(*kernel, asked, real);
     if (!is_refused(result)) return static_cast<CUresult>(result);
     why = PlainReason::kDevice;
   }
-  const int result = real(function);
-  if (result != CUDA_SUCCESS) return static_cast<CUresult>(result);
-  if (why != PlainReason::kContext) count_launch(); // each context numbers its own
-  if (kernel != nullptr) count_plain(*kernel, *why);
-  return CUDA_SUCCESS;
+  const int result = real(asked.function, asked.parameters, asked.extra);
+  if (result == CUDA_SUCCESS && kernel != nullptr) count_plain(*kernel, *why);
+  return static_cast<CUresult>(result);
 }
 
 template <Name kName>
 CUresult launch(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                 unsigned by, unsigned bz, unsigned shared, CUstream stream, void** parameters,
                 void** extra) noexcept {
-  return run(function, {{gx, gy, gz}, {bx, by, bz}, stream}, [=](CUfunction form) {
+  const Asked asked{function, {{gx, gy, gz}, {bx, by, bz}, stream}, parameters, extra};
+  return run(asked, [=](CUfunction form, void** list, void** more) {
     return own<kName, CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                unsigned, CUstream, void**, void**>(form, gx, gy, gz, bx, by, bz, shared, stream,
-                                                   parameters, extra);
+                                                   list, more);
   });
 }
 
@@ -88,26 +104,24 @@ template <Name kName>
 CUresult launch_cooperative(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                             unsigned by, unsigned bz, unsigned shared, CUstream stream,
                             void** parameters) noexcept {
-  return run(function, {{gx, gy, gz}, {bx, by, bz}, stream}, [=](CUfunction form) {
+  const Asked asked{function, {{gx, gy, gz}, {bx, by, bz}, stream}, parameters, nullptr};
+  return run(asked, [=](CUfunction form, void** list, void**) {
     return own<kName, CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-               unsigned, CUstream, void**>(form, gx, gy, gz, bx, by, bz, shared, stream,
-                                           parameters);
+               unsigned, CUstream, void**>(form, gx, gy, gz, bx, by, bz, shared, stream, list);
   });
 }
 
 template <Name kName>
 CUresult launch_ex(const CUlaunchConfig* config, CUfunction function, void** parameters,
                    void** extra) noexcept {
-  const auto real = [=](CUfunction form) {
-    return own<kName, const CUlaunchConfig*, CUfunction, void**, void**>(config, form, parameters,
-                                                                         extra);
+  const auto real = [=](CUfunction form, void** list, void** more) {
+    return own<kName, const CUlaunchConfig*, CUfunction, void**, void**>(config, form, list, more);
   };
-  if (config == nullptr) return static_cast<CUresult>(real(function));
+  if (config == nullptr) return static_cast<CUresult>(real(function, parameters, extra));
   const CUlaunchConfig& c = *config;
-  return run(
-    function,
-    {{c.gridDimX, c.gridDimY, c.gridDimZ}, {c.blockDimX, c.blockDimY, c.blockDimZ}, c.hStream},
-    real);
+  const Shape shape{
+    {c.gridDimX, c.gridDimY, c.gridDimZ}, {c.blockDimX, c.blockDimY, c.blockDimZ}, c.hStream};
+  return run({function, shape, parameters, extra}, real);
 }
 
 // ---- captures

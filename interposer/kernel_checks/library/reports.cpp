@@ -20,10 +20,6 @@ namespace {
 
 using rewriter::Record;
 
-// A grid's number on the device, less ours: launches that the driver made itself, and kernels of
-// graphs. It never falls.
-constinit std::atomic<std::uint64_t> hidden{0};
-
 bool may_be_of(const Launch& launch, const Module& module, const Record& record) noexcept {
   bool fits = launch.module == &module;
   for (unsigned i = 0; i < 3; ++i)
@@ -31,18 +27,19 @@ bool may_be_of(const Launch& launch, const Module& module, const Record& record)
   return fits;
 }
 
-// The launch with the grid's number, or the last one before it that can be meant.
+// The launch that the record names. A function that was called by a pointer knows none: then it is
+// the only one that can be meant, if there is one alone.
 Launch launch_of(const Module& module, const Record& record) noexcept {
-  const std::uint64_t latest =
-    std::min(record.grid - std::min(record.grid, hidden.load()), launch_count());
+  Launch launch, found;
+  if (record.launch != 0) return find_launch(record.launch, &launch) ? launch : found;
+  const std::uint64_t latest = newest_launch();
   const std::uint64_t oldest = latest - std::min(latest, kMostLaunches);
-  Launch launch;
   for (std::uint64_t number = latest; number > oldest; --number) {
     if (!find_launch(number, &launch) || !may_be_of(launch, module, record)) continue;
-    hidden.store(record.grid - number);
-    return launch;
+    if (found.number != 0) return {};
+    found = launch;
   }
-  return {};
+  return found;
 }
 
 // ---- what is on the device
@@ -94,11 +91,10 @@ trace::ExecutionReport kind_of(const Record& record) noexcept {
                                                : trace::ExecutionReport::kOutOfBounds;
 }
 
-void describe_launch(trace::ExecutionLaunch& to, const Launch& launch, const Record& record) {
+void describe_launch(trace::ExecutionLaunch& to, const Launch& launch) {
   to.call = launch.call;
   to.context = reinterpret_cast<std::uint64_t>(table().context());
   to.stream = launch.stream;
-  to.grid_id = record.grid;
   to.function = launch.function;
   to.kernel = launch.kernel;
   std::ranges::copy(launch.grid, to.grid);
@@ -114,7 +110,7 @@ void report(const rewriter::Site& site, const Launch& launch, const Record& reco
   trace::ExecutionFault fault{};
   fault.size = sizeof fault;
   fault.kind = kind_of(record);
-  describe_launch(fault.launch, launch, record);
+  describe_launch(fault.launch, launch);
   if (fault.launch.kernel == nullptr) fault.launch.kernel = site.function.c_str();
   fault.location.lines = lines.data();
   fault.location.line_count = static_cast<std::uint32_t>(lines.size());
@@ -146,12 +142,12 @@ struct Group {
 
 std::vector<Group> groups_of(const Module& module, const News& news) {
   std::vector<Group> groups;
-  std::map<std::pair<std::size_t, std::uint64_t>, std::size_t> known; // counter and grid
+  std::map<std::pair<std::size_t, std::uint64_t>, std::size_t> known; // counter and launch
   for (const Record& record : news.records) {
     const std::size_t counter =
       std::size_t{record.site} * rewriter::kCountKinds + (record.is_misaligned != 0 ? 1 : 0);
     if (counter >= module.counted.size()) continue;
-    const auto [at, is_new] = known.try_emplace({counter, record.grid}, groups.size());
+    const auto [at, is_new] = known.try_emplace({counter, record.launch}, groups.size());
     if (is_new) groups.push_back({counter, launch_of(module, record), record, 0});
     ++groups[at->second].count;
   }
@@ -218,7 +214,6 @@ void try_fetch_reports(std::uint64_t ended) noexcept { fetch_all(false, ended); 
 
 void forget_reports() noexcept {
   fetching.store({});
-  hidden.store(0);
   forget_launches();
 }
 

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "ptx/syntax/ptx.h"
 #include "tests/unit/rewriter/support/checked_world.h"
 
 namespace gmt::rewriter {
@@ -21,7 +20,7 @@ protected:
     world_ = std::make_unique<test::World>(bounds);
     world_->options.window = window;
     rewritten_ = rewrite(
-      std::string(kHead) +
+      std::string(kHead) + functions_ +
         ".visible .entry k(.param .u64 p, .param .u64 q)\n{\n.reg .pred %p<9>; .reg .b32 %r<9>; "
         ".reg .b64 %d<20>; .reg .f32 %f<9>;\nld.param.u64 %d1, [p];\nld.param.u64 %d2, [q];\n"
         "mov.u32 %r1, %tid.x;\n" +
@@ -36,7 +35,11 @@ protected:
     module_ = executor::Module::load(texts, &error);
     ASSERT_NE(module_, nullptr) << error;
     world_->add_variables(*module_);
-    const std::uint64_t parameters[] = {p, q};
+    ASSERT_EQ(rewritten_.launch_parameters.size(), 1u);
+    EXPECT_TRUE(rewritten_.launch_parameters[0].is_there);
+    EXPECT_EQ(rewritten_.launch_parameters[0].index, 2u);
+    EXPECT_EQ(rewritten_.launch_parameters[0].offset, 16u);
+    const std::uint64_t parameters[] = {p, q, 77};
     executor::Launch launch;
     launch.module = module_.get();
     launch.kernel = module_->find_kernel("__gmt_checked_k");
@@ -45,7 +48,6 @@ protected:
     launch.block = {threads};
     launch.parameters = std::as_bytes(std::span(parameters));
     launch.memory = &world_->memory;
-    launch.grid_id = 77;
     test::Listener listener;
     EXPECT_EQ(executor::run(launch, listener).end, executor::End::kDone);
     faults_ = listener.reports.size();
@@ -63,6 +65,7 @@ protected:
   }
 
   std::unique_ptr<test::World> world_;
+  std::string functions_; // before the kernel
   Rewritten rewritten_;
   std::unique_ptr<executor::Module> module_;
   std::size_t faults_ = 0; // that the executor saw
@@ -81,11 +84,31 @@ TEST_F(Mistakes, ARecordSaysWhoDidWhat) {
   EXPECT_EQ(record.entry, 100);
   EXPECT_EQ(record.thread[0], 25u);
   EXPECT_EQ(record.is_misaligned, 0u);
-  EXPECT_EQ(record.grid, 77u);
+  EXPECT_EQ(record.launch, 77u);
   ASSERT_EQ(rewritten_.sites.size(), 1u);
   EXPECT_EQ(rewritten_.sites[0].instruction, "st.global.u32 [%d4], %r1");
   EXPECT_EQ(rewritten_.sites[0].ptx_line, 10u);
   EXPECT_EQ(rewritten_.sites[0].kind, AccessKind::kStore);
+}
+
+// The number of the launch goes from function to function; a caller by a pointer has none to give.
+TEST_F(Mistakes, FunctionsKnowTheLaunch) {
+  functions_ =
+    ".func f(.param .u64 a) { .reg .b64 %d<2>; ld.param.u64 %d1, [a]; st.u32 [%d1], 1; ret; }\n"
+    ".func g { ret; }\n"
+    ".func (.param .b32 r) h(.param .u64 a) {\n.reg .b64 %d<2>; ld.param.u64 %d1, [a];\n"
+    "call g;\n{ .param .b64 x; st.param.b64 [x], %d1; call f, (x); }\n"
+    "st.param.b32 [r], 1; ret; }\n"
+    ".func by_pointer(.param .u64 a) { .reg .b64 %d<2>; ld.param.u64 %d1, [a];\n"
+    "{ .param .b64 x; st.param.b64 [x], %d1; call f, (x); }\nst.u32 [%d1], 1; ret; }\n";
+  rewrite_kernel("{ .param .b32 y; .param .b64 x; st.param.b64 [x], %d1; call (y), h, (x); }\n"
+                 "p: .callprototype _ (.param .b64 _);\nmov.u64 %d3, by_pointer;\n"
+                 "{ .param .b64 x; st.param.b64 [x], %d2; call %d3, (x), p; }");
+  run(world_->block(100) + 100, world_->block(200) + 200);
+  ASSERT_EQ(world_->used(), 3u);
+  EXPECT_EQ(world_->record(0).launch, 77u); // f, by h
+  EXPECT_EQ(world_->record(1).launch, 0u);  // f, by by_pointer
+  EXPECT_EQ(world_->record(2).launch, 0u);  // by_pointer
 }
 
 TEST_F(Mistakes, OnlyTheFirstAreRecorded) {
@@ -268,51 +291,6 @@ TEST_F(Mistakes, RegistersOfInnerScopes) {
   EXPECT_EQ(word(p + 4), 8u);
   EXPECT_EQ(count(0), 0u);
   EXPECT_EQ(count(1), 1u);
-}
-
-TEST(Rewriter, WhatIsNotChosenStaysAsItIs) {
-  const std::string text = std::string(kHead) + ".visible .entry k() { ret; }\n";
-  Options options;
-  options.is_chosen = [](std::string_view name) { return name != "k"; };
-  EXPECT_EQ(rewrite(text, options).text, text);
-}
-
-// A function exists in both forms; one whose address is taken is checked alone.
-TEST(Rewriter, FunctionsThatKernelsCall) {
-  const Rewritten rewritten = rewrite(
-    std::string(kHead) +
-      ".func f(.param .u64 a) { .reg .b64 %d<2>; ld.param.u64 %d1, [a]; st.u32 [%d1], 1; ret; }\n"
-      ".func g(.param .u64 a) { .reg .b64 %d<2>; ld.param.u64 %d1, [a]; st.u32 [%d1], 2; ret; }\n"
-      ".global .align 8 .u64 table[1] = {g};\n"
-      ".visible .entry k(.param .u64 p) { .reg .b64 %d<2>; ld.param.u64 %d1, [p];\n"
-      "{ .param .b64 x; st.param.b64 [x], %d1; call f, (x); }\nret; }\n",
-    Options());
-  EXPECT_EQ(rewritten.sites.size(), 2u);
-  EXPECT_NE(rewritten.text.find("__gmt_checked_f"), std::string::npos);
-  EXPECT_EQ(rewritten.text.find("__gmt_checked_g"), std::string::npos);
-  EXPECT_NE(rewritten.text.find("call __gmt_checked_f, (x)"), std::string::npos);
-  EXPECT_TRUE(rewritten.unchecked.empty());
-}
-
-TEST(Rewriter, RegistersOfTheCheckedForm) {
-  const std::string text = std::string(kHead) + ".visible .entry k()\n.maxntid 64\n{ ret; }\n" +
-                           ".visible .entry limited() .maxnreg 32 { ret; }\n";
-  Options options;
-  options.most_registers = [](std::string_view) { return 40; };
-  const Rewritten rewritten = rewrite(text, options);
-  const ptx::Module module = ptx::parse_module(rewritten.text);
-  EXPECT_EQ(module.find_function("k")->max_registers, 0u);
-  EXPECT_EQ(module.find_function("__gmt_checked_k")->max_registers, 40u);
-  EXPECT_EQ(module.find_function("__gmt_checked_k")->max_threads[0], 64u);
-  EXPECT_EQ(module.find_function("__gmt_checked_limited")->max_registers, 32u);
-}
-
-TEST(Rewriter, WhyAKernelStaysPlain) {
-  const Rewritten rewritten = rewrite(
-    ".version 8.3\n.target sm_90\n.address_size 32\n.visible .entry k() { ret; }\n", Options());
-  EXPECT_TRUE(rewritten.kernels.empty());
-  ASSERT_EQ(rewritten.unchecked.size(), 1u);
-  EXPECT_EQ(rewritten.unchecked[0].function, "k");
 }
 
 } // namespace

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each launch of a checked kernel reads and writes without a lock: kernels by handle, and the
-// last launches.
+// last launches; and the arguments that the driver gets.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <thread>
 #include <vector>
 
+#include "interposer/kernel_checks/library/arguments.h"
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/kernel_table.h"
 #include "interposer/kernel_checks/library/launches.h"
@@ -66,30 +69,27 @@ Launch launch_of_call(std::uint64_t call) {
 }
 
 TEST(KernelCheckLaunches, TheLastOnesAreRemembered) {
-  forget_launches();
-  remember_launch(launch_of_call(11));
-  count_launch();
-  remember_launch(launch_of_call(13));
-  EXPECT_EQ(launch_count(), 3u);
+  const std::uint64_t number = remember_launch(launch_of_call(11));
   Launch launch;
-  ASSERT_TRUE(find_launch(3, &launch));
-  EXPECT_EQ(launch.call, 13u);
-  EXPECT_EQ(launch.number, 3u);
-  EXPECT_EQ(launch.block[2], 13u);
-  EXPECT_FALSE(find_launch(2, &launch)); // of a plain form
+  ASSERT_TRUE(find_launch(number, &launch));
+  EXPECT_EQ(launch.call, 11u);
+  EXPECT_EQ(launch.number, number);
+  EXPECT_EQ(launch.block[2], 11u);
+  forget_launch(remember_launch(launch_of_call(12))); // the driver refused it
+  EXPECT_FALSE(find_launch(number + 1, &launch));
+  EXPECT_EQ(newest_launch(), number + 1);
   for (std::uint64_t i = 0; i < kMostLaunches; ++i) remember_launch(launch_of_call(100 + i));
-  EXPECT_FALSE(find_launch(3, &launch));
-  ASSERT_TRUE(find_launch(4, &launch));
+  EXPECT_FALSE(find_launch(number, &launch));
+  ASSERT_TRUE(find_launch(number + 2, &launch));
   EXPECT_EQ(launch.call, 100u);
   forget_launches();
-  EXPECT_EQ(launch_count(), 0u);
-  EXPECT_FALSE(find_launch(4, &launch));
+  EXPECT_FALSE(find_launch(number + 2, &launch));
   EXPECT_FALSE(find_launch(0, &launch)); // is no launch's number
 }
 
 // What is found is whole, whatever is written meanwhile.
 TEST(KernelCheckLaunches, AreReadWhileOthersAreMade) {
-  forget_launches();
+  const std::uint64_t before = newest_launch();
   std::atomic<int> running{2}, wrong{0};
   const auto make = [&] {
     for (std::uint64_t i = 1; i <= 2 * kMostLaunches; ++i) remember_launch(launch_of_call(i));
@@ -98,8 +98,8 @@ TEST(KernelCheckLaunches, AreReadWhileOthersAreMade) {
   std::thread one(make), other(make);
   Launch launch;
   while (running.load() > 0) {
-    const std::uint64_t number = launch_count();
-    if (!find_launch(number, &launch)) continue;
+    const std::uint64_t number = newest_launch();
+    if (number == before || !find_launch(number, &launch)) continue;
     const bool is_whole = launch.number == number && launch.call == launch.function &&
                           launch.call == launch.stream && launch.block[2] == launch.call;
     if (!is_whole) ++wrong;
@@ -107,8 +107,58 @@ TEST(KernelCheckLaunches, AreReadWhileOthersAreMade) {
   one.join();
   other.join();
   EXPECT_EQ(wrong.load(), 0);
-  EXPECT_EQ(launch_count(), 4 * kMostLaunches);
+  EXPECT_EQ(newest_launch(), before + 4 * kMostLaunches);
   forget_launches();
+}
+
+// ---- the number among the arguments
+
+TEST(KernelCheckArguments, TheNumberFollowsTheProgramsOwn) {
+  int a = 1, b = 2;
+  void* list[] = {&a, &b};
+  const NumberedArguments numbered({true, 2, 8}, 77, list, nullptr);
+  EXPECT_EQ(numbered.extra(), nullptr);
+  EXPECT_EQ(numbered.parameters()[0], &a);
+  EXPECT_EQ(numbered.parameters()[1], &b);
+  EXPECT_EQ(*static_cast<std::uint64_t*>(numbered.parameters()[2]), 77u);
+  const NumberedArguments alone({true, 0, 0}, 78, nullptr, nullptr);
+  EXPECT_EQ(*static_cast<std::uint64_t*>(alone.parameters()[0]), 78u);
+}
+
+TEST(KernelCheckArguments, ManyParameters) {
+  std::vector<int> values(200);
+  std::vector<void*> list;
+  for (int& value : values) list.push_back(&value);
+  const NumberedArguments numbered({true, 200, 800}, 77, list.data(), nullptr);
+  EXPECT_EQ(numbered.parameters()[199], &values[199]);
+  EXPECT_EQ(*static_cast<std::uint64_t*>(numbered.parameters()[200]), 77u);
+}
+
+// The buffer may be shorter than the parameters, and longer.
+TEST(KernelCheckArguments, ABufferIsCopied) {
+  const std::uint32_t given[] = {5, 6, 7};
+  for (std::size_t bytes : {std::size_t{4}, std::size_t{8}, std::size_t{12}}) {
+    void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<std::uint32_t*>(given),
+                     CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+    const NumberedArguments numbered({true, 2, 8}, 77, nullptr, extra);
+    void** const made = numbered.extra();
+    ASSERT_EQ(made[0], CU_LAUNCH_PARAM_BUFFER_POINTER);
+    const auto* buffer = static_cast<const std::byte*>(made[1]);
+    EXPECT_EQ(*static_cast<std::size_t*>(made[3]), 16u);
+    EXPECT_EQ(made[4], CU_LAUNCH_PARAM_END);
+    EXPECT_EQ(std::memcmp(buffer, given, std::min<std::size_t>(bytes, 8)), 0);
+    const std::uint64_t number = 77;
+    EXPECT_EQ(std::memcmp(buffer + 8, &number, 8), 0);
+  }
+}
+
+TEST(KernelCheckArguments, WhatIsNotUnderstoodStaysTheDrivers) {
+  int a = 1;
+  void* list[] = {&a};
+  const NumberedArguments full({false, 1, 8}, 77, list, nullptr); // no room for it
+  EXPECT_EQ(full.parameters(), list);
+  const NumberedArguments none({true, 1, 8}, 77, nullptr, nullptr);
+  EXPECT_EQ(none.parameters(), nullptr);
 }
 
 } // namespace

@@ -36,18 +36,20 @@ struct KernelCheckReports : testing::Test {
     keep_module(std::move(made), reinterpret_cast<CUmodule>(0x3000));
   }
 
-  void launch(std::uint64_t call) {
+  std::uint64_t launch(std::uint64_t call) {
     Launch launch;
     launch.call = call;
     launch.module = kernel.module;
     launch.kernel = "kernel";
     launch.grid[0] = 2, launch.grid[1] = launch.grid[2] = 1;
     launch.block[0] = 32, launch.block[1] = launch.block[2] = 1;
-    kernel.module->launched = remember_launch(launch);
+    const std::uint64_t number = remember_launch(launch);
+    mark_launched(kernel);
+    return number;
   }
 
-  // A thread of the grid makes a mistake.
-  void mistake(std::uint64_t grid, std::uint32_t site = 0, std::int32_t entry = -1,
+  // A thread of the launch makes a mistake.
+  void mistake(std::uint64_t launch, std::uint32_t site = 0, std::int32_t entry = -1,
                std::uint32_t thread = 3) {
     ++counts[2 * site];
     rewriter::Record& record = records[used++];
@@ -55,8 +57,8 @@ struct KernelCheckReports : testing::Test {
     record.entry = entry;
     record.address = kAddress;
     record.thread[0] = thread;
-    record.grid = grid;
-    record.is_whole = grid != 0 ? 1 : 0;
+    record.launch = launch;
+    record.is_whole = 1;
   }
 
   std::uint64_t counts[4] = {};
@@ -66,28 +68,26 @@ struct KernelCheckReports : testing::Test {
 };
 
 TEST_F(KernelCheckReports, OneFaultForEachLaunchWithTheFirstThread) {
-  launch(11);
-  launch(12);
-  mistake(1, 0, -1, 5);
-  mistake(1, 0, -1, 6);
-  mistake(2);
+  const std::uint64_t first = launch(11);
+  mistake(launch(12));
+  mistake(first, 0, -1, 5);
+  mistake(first, 0, -1, 6);
   fetch_reports(launch_count());
   ASSERT_EQ(reported.faults.size(), 2u);
-  EXPECT_EQ(reported.faults[0].call, 11u);
-  EXPECT_EQ(reported.faults[0].count, 2u);
-  EXPECT_EQ(reported.faults[0].thread, 5u);
-  EXPECT_EQ(reported.faults[0].address, kAddress);
-  EXPECT_EQ(reported.faults[0].kernel, "kernel");
-  EXPECT_EQ(reported.faults[0].kind, trace::ExecutionReport::kOutOfBounds);
-  EXPECT_EQ(reported.faults[1].call, 12u);
-  EXPECT_EQ(reported.faults[1].count, 1u);
+  EXPECT_EQ(reported.faults[1].call, 11u);
+  EXPECT_EQ(reported.faults[1].count, 2u);
+  EXPECT_EQ(reported.faults[1].thread, 5u);
+  EXPECT_EQ(reported.faults[1].address, kAddress);
+  EXPECT_EQ(reported.faults[1].kernel, "kernel");
+  EXPECT_EQ(reported.faults[1].kind, trace::ExecutionReport::kOutOfBounds);
+  EXPECT_EQ(reported.faults[0].call, 12u);
+  EXPECT_EQ(reported.faults[0].count, 1u);
   fetch_reports(launch_count());
   EXPECT_EQ(reported.faults.size(), 2u); // each is reported once
 }
 
 TEST_F(KernelCheckReports, TheEntrySaysWhatItIs) {
-  launch(11);
-  mistake(1, 0, rewriter::kFreedEntry);
+  mistake(launch(11), 0, rewriter::kFreedEntry);
   records[used] = records[0];
   records[used++].is_misaligned = 1;
   ++counts[1];
@@ -97,37 +97,30 @@ TEST_F(KernelCheckReports, TheEntrySaysWhatItIs) {
   EXPECT_EQ(reported.faults[1].kind, trace::ExecutionReport::kMisaligned);
 }
 
-// The driver launches kernels itself: grids have higher numbers then.
-TEST_F(KernelCheckReports, HiddenLaunchesMoveTheNumbers) {
-  launch(11);
-  mistake(4, 0);
-  fetch_reports(launch_count());
-  launch(12);
-  launch(13);
-  mistake(5, 1); // after three hidden ones this is the second launch
-  fetch_reports(launch_count());
-  ASSERT_EQ(reported.faults.size(), 2u);
-  EXPECT_EQ(reported.faults[0].call, 11u);
-  EXPECT_EQ(reported.faults[1].call, 12u);
-}
-
-TEST_F(KernelCheckReports, ALaunchWhoseExtentsDoNotFitIsNotMeant) {
-  launch(11);
+// A function that was called by a pointer does not know its launch.
+TEST_F(KernelCheckReports, WithoutANumberItIsTheOnlyLaunchThatFits) {
   Launch other;
   other.call = 12;
   other.module = kernel.module;
   other.kernel = "kernel";
   for (unsigned i = 0; i < 3; ++i) other.grid[i] = other.block[i] = 1;
   remember_launch(other);
-  mistake(3); // thread 3
+  launch(11);
+  forget_launch(launch(13)); // the driver refused it
+  mistake(0);                // thread 3
   fetch_reports(launch_count());
   ASSERT_EQ(reported.faults.size(), 1u);
   EXPECT_EQ(reported.faults[0].call, 11u);
+  launch(14);
+  mistake(0);
+  fetch_reports(launch_count());
+  ASSERT_EQ(reported.faults.size(), 2u);
+  EXPECT_EQ(reported.faults[1].call, 0u); // either
+  EXPECT_EQ(reported.faults[1].kernel, "kernel");
 }
 
 TEST_F(KernelCheckReports, CountsWithoutRecordsBelongToTheLastLaunchKnown) {
-  launch(11);
-  mistake(1);
+  mistake(launch(11));
   counts[0] += 999;
   fetch_reports();
   ASSERT_EQ(reported.faults.size(), 1u);
@@ -140,21 +133,22 @@ TEST_F(KernelCheckReports, CountsWithoutRecordsBelongToTheLastLaunchKnown) {
 }
 
 TEST_F(KernelCheckReports, ARecordThatIsStillWrittenIsLeftForTheNextTime) {
-  launch(11);
-  mistake(1, 0);
-  mistake(0, 1); // it is not whole
+  const std::uint64_t number = launch(11);
+  mistake(number, 0);
+  mistake(number, 1);
+  records[1].is_whole = 0;
   fetch_reports();
   ASSERT_EQ(reported.faults.size(), 1u);
-  records[1].grid = records[1].is_whole = 1;
+  records[1].is_whole = 1;
   fetch_reports(launch_count());
   ASSERT_EQ(reported.faults.size(), 2u);
   EXPECT_EQ(reported.faults[1].count, 1u);
 }
 
 TEST_F(KernelCheckReports, WithoutALaunchNothingIsFetched) {
-  launch(11);
+  const std::uint64_t number = launch(11);
   fetch_reports(launch_count());
-  mistake(1);
+  mistake(number);
   fetch_reports(launch_count());
   EXPECT_TRUE(reported.faults.empty());
   launch(12);
@@ -166,10 +160,10 @@ TEST_F(KernelCheckReports, WithoutALaunchNothingIsFetched) {
 TEST_F(KernelCheckReports, ALaunchBehindTheWaitMayHaveNewsLater) {
   launch(11);
   const std::uint64_t ended = launch_count();
-  launch(12);
+  const std::uint64_t number = launch(12);
   fetch_reports(ended);
   EXPECT_TRUE(reported.faults.empty());
-  mistake(2);
+  mistake(number);
   fetch_reports(launch_count());
   ASSERT_EQ(reported.faults.size(), 1u);
   EXPECT_EQ(reported.faults[0].call, 12u);
@@ -180,8 +174,7 @@ TEST_F(KernelCheckReports, TheBlockThatWasMeantIsNamed) {
   CUdeviceptr block = 0, next = 0;
   ASSERT_EQ(allocate(&block, 1000), CUDA_SUCCESS);
   ASSERT_EQ(allocate(&next, 1000), CUDA_SUCCESS);
-  launch(11);
-  mistake(1, 0, rewriter::kFreedEntry);
+  mistake(launch(11), 0, rewriter::kFreedEntry);
   records[0].address = next + 4;
   records[0].meant = block;
   fetch_reports(launch_count());
@@ -193,7 +186,7 @@ TEST_F(KernelCheckReports, TheBlockThatWasMeantIsNamed) {
 
 // Before memory is freed its reports are there, though another thread is at it.
 TEST_F(KernelCheckReports, OneThatMustHaveThemWaitsForAnother) {
-  launch(11);
+  const std::uint64_t number = launch(11);
   std::atomic<bool> goes_on{false};
   while_fetching = [&] {
     while_fetching = nullptr;
@@ -202,7 +195,7 @@ TEST_F(KernelCheckReports, OneThatMustHaveThemWaitsForAnother) {
     goes_on = true;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   };
-  mistake(1);
+  mistake(number);
   std::thread first([] { fetch_reports(launch_count()); });
   while (!goes_on.load()) std::this_thread::yield();
   fetch_reports(launch_count());

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which functions of a module have checked forms, and what these forms are declared as.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "ptx/syntax/ptx.h"
+#include "rewriter/rewriter.h"
+
+namespace gmt::rewriter {
+namespace {
+
+constexpr const char* kHead = ".version 8.3\n.target sm_90\n.address_size 64\n";
+
+// A kernel without parameters, and one that has as many as it may have.
+TEST(Rewriter, WhereTheNumberOfTheLaunchStands) {
+  const std::string body = " { .reg .b64 %d<2>; mov.u64 %d1, 0; st.u32 [%d1], 1; ret; }\n";
+  const Rewritten rewritten =
+    rewrite(std::string(kHead) + ".visible .entry none" + body + ".visible .entry empty()" + body +
+              ".visible .entry odd(.param .u32 a, .param .align 1 .b8 b[3])" + body +
+              ".visible .entry full(.param .align 8 .b8 a[4089])" + body +
+              ".visible .entry large(.param .align 8 .b8 a[8000])" + body,
+            Options());
+  ASSERT_EQ(rewritten.kernels.size(), 5u);
+  const auto where = [&](std::size_t i) {
+    const LaunchParameter& found = rewritten.launch_parameters[i];
+    return found.is_there ? std::pair(found.index, found.offset) : std::pair(99u, 99u);
+  };
+  EXPECT_EQ(where(0), std::pair(0u, 0u));
+  EXPECT_EQ(where(1), std::pair(0u, 0u));
+  EXPECT_EQ(where(2), std::pair(2u, 8u));
+  EXPECT_EQ(where(3), std::pair(99u, 99u));
+  EXPECT_EQ(where(4), std::pair(1u, 8000u));
+  const ptx::Module module = ptx::parse_module(rewritten.text);
+  EXPECT_EQ(module.find_function("__gmt_checked_none")->parameters.size(), 1u);
+  EXPECT_EQ(module.find_function("__gmt_checked_odd")->parameters.size(), 3u);
+  EXPECT_EQ(module.find_function("__gmt_checked_full")->parameters.size(), 1u);
+}
+
+TEST(Rewriter, WhatIsNotChosenStaysAsItIs) {
+  const std::string text = std::string(kHead) + ".visible .entry k() { ret; }\n";
+  Options options;
+  options.is_chosen = [](std::string_view name) { return name != "k"; };
+  EXPECT_EQ(rewrite(text, options).text, text);
+}
+
+// A function exists in both forms; one whose address is taken is checked alone.
+TEST(Rewriter, FunctionsThatKernelsCall) {
+  const Rewritten rewritten = rewrite(
+    std::string(kHead) +
+      ".func f(.param .u64 a) { .reg .b64 %d<2>; ld.param.u64 %d1, [a]; st.u32 [%d1], 1; ret; }\n"
+      ".func g(.param .u64 a) { .reg .b64 %d<2>; ld.param.u64 %d1, [a]; st.u32 [%d1], 2; ret; }\n"
+      ".global .align 8 .u64 table[1] = {g};\n"
+      ".visible .entry k(.param .u64 p) { .reg .b64 %d<2>; ld.param.u64 %d1, [p];\n"
+      "{ .param .b64 x; st.param.b64 [x], %d1; call f, (x); }\nret; }\n",
+    Options());
+  EXPECT_EQ(rewritten.sites.size(), 2u);
+  EXPECT_NE(rewritten.text.find("__gmt_checked_f"), std::string::npos);
+  EXPECT_EQ(rewritten.text.find("__gmt_checked_g"), std::string::npos);
+  EXPECT_NE(rewritten.text.find("call __gmt_checked_f, (x, __gmt_passed)"), std::string::npos);
+  EXPECT_TRUE(rewritten.unchecked.empty());
+}
+
+TEST(Rewriter, RegistersOfTheCheckedForm) {
+  const std::string text = std::string(kHead) + ".visible .entry k()\n.maxntid 64\n{ ret; }\n" +
+                           ".visible .entry limited() .maxnreg 32 { ret; }\n";
+  Options options;
+  options.most_registers = [](std::string_view) { return 40; };
+  const Rewritten rewritten = rewrite(text, options);
+  const ptx::Module module = ptx::parse_module(rewritten.text);
+  EXPECT_EQ(module.find_function("k")->max_registers, 0u);
+  EXPECT_EQ(module.find_function("__gmt_checked_k")->max_registers, 40u);
+  EXPECT_EQ(module.find_function("__gmt_checked_k")->max_threads[0], 64u);
+  EXPECT_EQ(module.find_function("__gmt_checked_limited")->max_registers, 32u);
+}
+
+TEST(Rewriter, WhyAKernelStaysPlain) {
+  const Rewritten rewritten = rewrite(
+    ".version 8.3\n.target sm_90\n.address_size 32\n.visible .entry k() { ret; }\n", Options());
+  EXPECT_TRUE(rewritten.kernels.empty());
+  ASSERT_EQ(rewritten.unchecked.size(), 1u);
+  EXPECT_EQ(rewritten.unchecked[0].function, "k");
+}
+
+} // namespace
+} // namespace gmt::rewriter
