@@ -20,6 +20,8 @@ NVCC, INCLUDE, GPUMEMTRACE, SOURCES = sys.argv[1:5]
 CONTROL = "_ZN3gmt6device7controlILi1EEE"
 FLAGS = ["-std=c++17", "-arch=sm_90", "-Xcompiler", "-Wall,-Wextra,-Werror", "-no-compress"]
 STRICT = ["-Werror", "all-warnings"]
+# Samples and test programs are compiled in most forms, too: what is left out shows nothing of the code that they run.
+thorough = unittest.skipUnless(os.environ.get("GMT_LONG_TESTS") == "1", "compiling takes long: GMT_LONG_TESTS=1")
 FORCED = ["-I", INCLUDE, "-include", "gpumemtrace/device.h"]
 
 
@@ -94,6 +96,7 @@ class Forms(unittest.TestCase):
         self.expect_host_untouched(binary)
         self.expect_runs(binary)
 
+    @thorough
     def test_several_files(self):
         text, _ = self.ptx("every_call.cu", *FORCED, "-rdc=true")
         self.assertRegex(text, rf"\n\.weak \.global \.align 8 \.u64 {CONTROL};")
@@ -115,16 +118,18 @@ class Forms(unittest.TestCase):
         self.assertNotIn("control", symbols)  # a unique symbol would keep the library from being unloaded
         self.assertRegex(symbols, r" U malloc\b")
 
+    @thorough
     def test_debug(self):
         # With -G nvcc warns of the stack of code that uses libcu++'s atomics.
         self.expect_runs(self.nvcc("-G", "-O0", self.source("every_call.cu"), *FORCED, output="debug", strict=[]))
 
-    @unittest.skipUnless(os.environ.get("GMT_LONG_TESTS") == "1", "Thrust's headers take a minute: GMT_LONG_TESTS=1")
+    @thorough
     def test_thrust_and_cub(self):
         _, functions, binary = self.program("thrust_and_cub.cu", *FORCED)
         self.expect_calls(functions, "one_malloc", 1, 0)
         self.expect_runs(binary)
 
+    @thorough
     def test_address_of_free(self):
         source = self.source("address_of_free.cu")
         status, _ = run(NVCC, *FLAGS, *FORCED, "-c", source, "-o", self.folder / "fails.o")
@@ -141,10 +146,12 @@ class Forms(unittest.TestCase):
         self.assertEqual(len(re.findall(r"^\s*malloc,", body, re.M)), 3)
         self.expect_runs(binary)
 
+    @thorough
     def test_included_in_the_source(self):
         _, functions = self.ptx("included.cu", "-I", INCLUDE)
         self.expect_calls(functions, "both", 1, 1)
 
+    @thorough
     def test_included_and_forced(self):
         self.ptx("included.cu", *FORCED)
 
@@ -162,6 +169,7 @@ class Forms(unittest.TestCase):
         self.assertEqual(status, 0, text)
         self.assertIn(CONTROL, (self.folder / "by_command.ptx").read_text())
 
+    @thorough
     def test_cmake_function_and_launcher(self):
         package = pathlib.Path(INCLUDE).parent
 

@@ -17,6 +17,7 @@ import tempfile
 FEWEST_COUNTERS = 2000  # what a fuzzer has if nothing else is said; an entry without the code behind it has some ten
 MOST_MEGABYTES = 2048  # with the address sanitizer; a report may take half
 SLOWEST_INPUT_SECONDS = 20
+DEFAULT_SECONDS = "60" if os.environ.get("GMT_LONG_TESTS") == "1" else "10"
 
 
 def problems_of(log, status, fewest_counters=FEWEST_COUNTERS):
@@ -76,7 +77,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("fuzzer", type=pathlib.Path)
     parser.add_argument("corpus", nargs="*", type=pathlib.Path)
-    parser.add_argument("--seconds", type=int, default=int(os.environ.get("GMT_FUZZ_SECONDS", "60")))
+    parser.add_argument("--seconds", type=int, default=int(os.environ.get("GMT_FUZZ_SECONDS", DEFAULT_SECONDS)))
     parser.add_argument("--fewest-counters", type=int, default=FEWEST_COUNTERS, help="of the code under test")
     parser.add_argument("--dictionary", type=pathlib.Path)
     parser.add_argument("--longest", type=int, help="bytes of an input")

@@ -4,7 +4,7 @@ set(here ${CMAKE_CURRENT_LIST_DIR})
 
 # What the tests of findings share, and the headers that all unit tests of the analyzer compile once.
 add_library(analyzer_test_support STATIC ${here}/support/analysis_fixture.cpp)
-target_link_libraries(analyzer_test_support PUBLIC analyzer_core trace_writer GTest::gtest)
+target_link_libraries(analyzer_test_support PUBLIC analyzer_core trace_writer GTest::gtest gmt_test_code)
 target_compile_options(analyzer_test_support PUBLIC -O0) # only what is tested is worth optimising: half the time to compile
 target_precompile_headers(analyzer_test_support PRIVATE ${here}/support/analysis_fixture.h <algorithm> <cstring> <map> <random>)
 
@@ -14,7 +14,7 @@ function(gmt_unit_tests name)
   file(GLOB sources CONFIGURE_DEPENDS ${patterns})
   add_executable(${name} ${sources})
   # analyzer_core's objects come only where it is named itself.
-  target_link_libraries(${name} PRIVATE analyzer_core analyzer_test_support GTest::gtest_main ${CMAKE_DL_LIBS})
+  target_link_libraries(${name} PRIVATE analyzer_core analyzer_test_support GTest::gtest_main ${CMAKE_DL_LIBS} gmt_test_code)
   target_precompile_headers(${name} REUSE_FROM analyzer_test_support)
   if(GPUMEMTRACE_SANITIZE) # to start a process for each test would take longer than the tests
     add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)

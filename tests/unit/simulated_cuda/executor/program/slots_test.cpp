@@ -167,7 +167,7 @@ TEST(PtxSlots, RandomCodeSharesNoLiveSlot) {
 
 TEST(PtxSlots, FixturesNeedFew) {
   std::size_t registers = 0, slots = 0;
-  for (const auto& path : ptx::test::fixtures()) {
+  for (const auto& path : ptx::test::fixtures_to_walk()) {
     const Module module = parse_module(ptx::test::read_fixture(path));
     for (const Function& function : module.functions()) {
       if (!function.has_body) continue;
