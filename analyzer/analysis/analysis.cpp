@@ -78,7 +78,7 @@ public:
 
 private:
   void leave_out_rest(const Event& first);
-  void explain_bounds();
+  void report_bounds();
   // What the heap will need soon is all over memory: fetched now, it is there in time.
   void prefetch() {
     if (const Event* later = stream_.ahead(8)) heap_.expect(*later);
@@ -130,7 +130,7 @@ void TraceAnalysis::leave_out_rest(const Event& first) {
   findings_.not_checked({"memory findings", why});
 }
 
-void TraceAnalysis::explain_bounds() {
+void TraceAnalysis::report_bounds() {
   for (const std::string& part : stream_.trace().left_out)
     findings_.not_checked({"parts of the trace", cat({"left out: ", part})});
   if (const std::uint64_t merged = stream_.stacks().merged())
@@ -138,7 +138,7 @@ void TraceAnalysis::explain_bounds() {
       {"call stacks", cat({format_plural(merged, "call stack"), merged == 1 ? " is" : " are",
                            " known by the outermost frames alone: ",
                            std::to_string(StackTable::kMostStacks), " others came before"})});
-  findings_.explain_left_out();
+  findings_.report_left_out();
 }
 
 void TraceAnalysis::finish() {
@@ -147,7 +147,7 @@ void TraceAnalysis::finish() {
   process_.ended = end.ending;
   if (left_out_ != 0) end.ending = {};
   ReadStats stats = stream_.stats();
-  explain_lost_rings(stats, findings_);
+  report_lost_rings(stats, findings_);
   add_losses(stats, process_);
   process_.exit_recorded = model_.exit_recorded();
   process_.totals.threads = stream_.threads();
@@ -160,17 +160,17 @@ void TraceAnalysis::finish() {
   }
   process_.tables = memory_tables(heap_, copies_, model_);
   detectors_.finish(end, heap_, findings_);
-  explain_left_out(process_, findings_);
-  explain_losses(process_, stats, findings_);
-  explain_missing(model_, stream_.trace(), process_, findings_);
-  explain_device_losses(end.device_contexts, heap_, process_, findings_);
-  explain_access_gaps(end.memory_access, stream_.trace(), process_, findings_);
-  explain_python(stream_.trace(), findings_);
-  explain_core_dump(stream_.trace(), heap_.sticky_error(), findings_);
-  explain_guard_gaps(model_, heap_, findings_);
-  explain_kernel_check_gaps(model_.executions(), findings_);
-  explain_gaps(stream_.trace(), heap_, process_.totals, model_.nameless_calls(), findings_);
-  explain_bounds();
+  report_left_out(process_, findings_);
+  report_losses(process_, stats, findings_);
+  report_missing(model_, stream_.trace(), process_, findings_);
+  report_device_losses(end.device_contexts, heap_, process_, findings_);
+  report_access_gaps(end.memory_access, stream_.trace(), process_, findings_);
+  report_python(stream_.trace(), findings_);
+  report_core_dump(stream_.trace(), heap_.sticky_error(), findings_);
+  report_guard_gaps(model_, heap_, findings_);
+  report_kernel_check_gaps(model_.executions(), findings_);
+  report_gaps(stream_.trace(), heap_, process_.totals, model_.nameless_calls(), findings_);
+  report_bounds();
 }
 
 Analysis TraceAnalysis::take() {

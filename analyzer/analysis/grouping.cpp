@@ -66,7 +66,7 @@ bool Grouping::has_room(const std::string& kind) {
   return true;
 }
 
-void Grouping::explain_left_out() {
+void Grouping::report_left_out() {
   for (const auto& [kind, of] : of_kinds_) {
     if (of.left_out == 0) continue;
     not_checked({kind, cat({std::to_string(of.left_out), " more of them, at other places, ",

@@ -26,7 +26,7 @@ public:
     time_ = e.time;
     thread_ = e.thread;
   }
-  void explain_left_out();          // after the last one
+  void report_left_out();           // after the last one
   void at_end() { at_end_ = true; } // what comes now belongs to no event
 
   // In the order of their first examples. Later ones are not joined with those that were taken.

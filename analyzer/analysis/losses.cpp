@@ -23,7 +23,7 @@ std::string_view cause_in_words(std::size_t cause) {
   return "unknown cause";
 }
 
-void explain_lost_rings(ReadStats& stats, Findings& findings) {
+void report_lost_rings(ReadStats& stats, Findings& findings) {
   const std::uint64_t modules =
     std::exchange(stats.total.lost[static_cast<std::size_t>(trace::LossCause::kNoRing)], 0);
   if (modules == 0) return;
@@ -42,13 +42,13 @@ void add_losses(const ReadStats& stats, ProcessReport& process) {
   process.damaged = stats.total.damaged;
 }
 
-void explain_left_out(const ProcessReport& process, Findings& findings) {
+void report_left_out(const ProcessReport& process, Findings& findings) {
   if (!process.executions) return;
   for (const Executions::LeftOut& left_out : process.executions->left_out)
     findings.not_checked({"kernel " + left_out.kernel, in_words(left_out)});
 }
 
-void explain_losses(const ProcessReport& process, const ReadStats& stats, Findings& findings) {
+void report_losses(const ProcessReport& process, const ReadStats& stats, Findings& findings) {
   if (stats.lost() != 0) {
     std::string causes;
     for (const auto& [cause, n] : process.lost) causes += cat({causes.empty() ? "" : "; ", cause});
@@ -97,8 +97,8 @@ void explain_losses(const ProcessReport& process, const ReadStats& stats, Findin
   }
 }
 
-void explain_device_losses(const DeviceContexts& contexts, const Heap& heap, ProcessReport& process,
-                           Findings& findings) {
+void report_device_losses(const DeviceContexts& contexts, const Heap& heap, ProcessReport& process,
+                          Findings& findings) {
   std::uint64_t lost = 0, torn = 0, damaged = 0, unseen = 0, unchecked = 0;
   for (const auto& context : contexts) {
     lost += context->heap.lost();
@@ -139,8 +139,8 @@ void explain_device_losses(const DeviceContexts& contexts, const Heap& heap, Pro
       "code that is not instrumented");
 }
 
-void explain_gaps(const TraceDir& trace, const Heap& heap, const Totals& totals,
-                  std::uint64_t nameless, Findings& findings) {
+void report_gaps(const TraceDir& trace, const Heap& heap, const Totals& totals,
+                 std::uint64_t nameless, Findings& findings) {
   if (nameless != 0) {
     findings.not_checked(
       {"names", cat({"the trace's file 'apis' is missing or damaged: ",

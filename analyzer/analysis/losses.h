@@ -18,24 +18,24 @@ std::string_view cause_in_words(std::size_t cause);
 
 // Takes modules whose kernels got no ring out of the losses: they say nothing about the host's
 // calls.
-void explain_lost_rings(ReadStats& stats, Findings& findings);
+void report_lost_rings(ReadStats& stats, Findings& findings);
 
 // Adds what reading the logs cost to the process's losses.
 void add_losses(const ReadStats& stats, ProcessReport& process);
 
 // Launches that did not run to their end on the simulated device.
-void explain_left_out(const ProcessReport& process, Findings& findings);
+void report_left_out(const ProcessReport& process, Findings& findings);
 
 // Records of the process's logs: lost, never finished, damaged, of unknown kinds.
-void explain_losses(const ProcessReport& process, const ReadStats& stats, Findings& findings);
+void report_losses(const ProcessReport& process, const ReadStats& stats, Findings& findings);
 
 // Records of kernels. Adds them to the process's losses.
-void explain_device_losses(const DeviceContexts& contexts, const Heap& heap, ProcessReport& process,
-                           Findings& findings);
+void report_device_losses(const DeviceContexts& contexts, const Heap& heap, ProcessReport& process,
+                          Findings& findings);
 
 // What the trace never had: names, modules, calls around accepted releases. `nameless`: calls
 // without a name.
-void explain_gaps(const TraceDir& trace, const Heap& heap, const Totals& totals,
-                  std::uint64_t nameless, Findings& findings);
+void report_gaps(const TraceDir& trace, const Heap& heap, const Totals& totals,
+                 std::uint64_t nameless, Findings& findings);
 
 } // namespace gmt

@@ -69,8 +69,8 @@ std::string why_no_python(const TraceInfo& info) {
 
 } // namespace
 
-void explain_missing(const ProcessModel& model, const TraceDir& trace, ProcessReport& process,
-                     Findings& findings) {
+void report_missing(const ProcessModel& model, const TraceDir& trace, ProcessReport& process,
+                    Findings& findings) {
   if (!model.is_checked_for_gaps()) return;
   std::vector<std::string> files = missing_logs(trace);
   constexpr std::pair<const char*, const char*> kKinds[] = {
@@ -103,13 +103,13 @@ void explain_missing(const ProcessModel& model, const TraceDir& trace, ProcessRe
     {"memory findings", cat({calls, ": mistakes in calls there were not seen"})});
 }
 
-void explain_python(const TraceDir& trace, Findings& findings) {
+void report_python(const TraceDir& trace, Findings& findings) {
   const std::string& word = trace.info.python_frames;
   if (word.empty() || word == "on") return;
   findings.not_checked({"Python lines in call stacks", why_no_python(trace.info)});
 }
 
-void explain_core_dump(const TraceDir& trace, bool is_sticky, Findings& findings) {
+void report_core_dump(const TraceDir& trace, bool is_sticky, Findings& findings) {
   const bool by_guard = trace.asks_for("guard"); // --guard asks for dumps, too
   if (!(by_guard || trace.asks_for("core_dump")) || trace.info.device == "simulated") return;
   const std::string& word = trace.info.core_dump;

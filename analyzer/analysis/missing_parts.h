@@ -9,13 +9,13 @@
 
 namespace gmt {
 
-void explain_missing(const ProcessModel& model, const TraceDir& trace, ProcessReport& process,
-                     Findings& findings);
+void report_missing(const ProcessModel& model, const TraceDir& trace, ProcessReport& process,
+                    Findings& findings);
 
 // Why stacks lack Python's frames.
-void explain_python(const TraceDir& trace, Findings& findings);
+void report_python(const TraceDir& trace, Findings& findings);
 
 // Why a fault of a kernel could not be named, though a core dump of the GPU was asked for.
-void explain_core_dump(const TraceDir& trace, bool is_sticky, Findings& findings);
+void report_core_dump(const TraceDir& trace, bool is_sticky, Findings& findings);
 
 } // namespace gmt

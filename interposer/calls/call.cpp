@@ -67,7 +67,7 @@ void Call::complete(std::uint16_t result, bool changed) noexcept {
   complete_here<trace::Kind::kNone>(result, changed);
 }
 
-[[gnu::cold]] void Call::explain_to_runtime() noexcept {
+[[gnu::cold]] void Call::note_driver_failure() noexcept {
   if (RuntimeScope* runtime = runtime_scope(thread_state, frame_)) runtime->driver_failed = true;
 }
 

@@ -82,7 +82,7 @@ private:
   template <trace::Kind Known> void settle_flags() noexcept;
   template <trace::Kind Known> void add_outcome(std::uint16_t result, bool changed) noexcept;
   template <trace::Kind Known> bool has_facts(std::uint16_t result) const noexcept;
-  void explain_to_runtime() noexcept; // why what its call answers is no success
+  void note_driver_failure() noexcept; // why what its call answers is no success
   void note_facts(std::uint16_t result) noexcept;
 
   const void* caller_;

@@ -218,7 +218,7 @@ template <trace::Kind Known>
   thread_state.driver = outer_;
   if (orders_after<Known>(record)) Process::expect_order();
   if (result != 0) [[unlikely]]
-    explain_to_runtime();
+    note_driver_failure();
   if (slot_ != nullptr) [[likely]] {
     const bool launch = is_kind<Known>(record, trace::Kind::kLaunch); // nothing to add
     if (!launch) add_outcome<Known>(result, changed);

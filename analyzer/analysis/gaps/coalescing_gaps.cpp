@@ -84,7 +84,7 @@ std::string reason(AccessTrouble trouble, std::uint64_t result, const TraceDir& 
   return {};
 }
 
-void explain_windows(const AccessLog& log, const TraceDir& trace, Findings& findings) {
+void report_windows(const AccessLog& log, const TraceDir& trace, Findings& findings) {
   const AccessWindows& windows = log.windows;
   if (!log.stats.skipped.empty()) {
     findings.not_checked(
@@ -133,7 +133,7 @@ void explain_windows(const AccessLog& log, const TraceDir& trace, Findings& find
 }
 
 // Of those that were asked for; where nothing at all was measured the reason stands elsewhere.
-void explain_counters(const MemoryAccess& access, const TraceDir& trace, Findings& findings) {
+void report_counters(const MemoryAccess& access, const TraceDir& trace, Findings& findings) {
   std::uint64_t counted = 0, lost = 0;
   for (const AccessLog& log : access.logs()) {
     const AccessWindows& windows = log.windows;
@@ -181,7 +181,7 @@ void explain_counters(const MemoryAccess& access, const TraceDir& trace, Finding
           "counted"})});
 }
 
-void explain_functions(const MemoryAccess& access, Findings& findings) {
+void report_functions(const MemoryAccess& access, Findings& findings) {
   std::vector<std::string> bulk, without_code;
   for (const MeasuredFunction& function : access.functions()) {
     if (function.has_bulk_copies()) bulk.push_back(shorten_function(function.name, 40));
@@ -216,12 +216,12 @@ bool has_choice(const TraceDir& trace) {
 
 } // namespace
 
-void explain_access_gaps(const MemoryAccess& access, const TraceDir& trace, ProcessReport& process,
-                         Findings& findings) {
+void report_access_gaps(const MemoryAccess& access, const TraceDir& trace, ProcessReport& process,
+                        Findings& findings) {
   if (!access.asked()) return;
   bool explained = false;
   for (const AccessLog& log : access.logs()) {
-    explain_windows(log, trace, findings);
+    report_windows(log, trace, findings);
     explained = explained || !log.stats.skipped.empty() ||
                 log.windows.trouble != AccessTrouble::kNone ||
                 log.windows.opened > log.windows.read;
@@ -231,17 +231,17 @@ void explain_access_gaps(const MemoryAccess& access, const TraceDir& trace, Proc
   const bool any = std::ranges::any_of(access.functions(), [](const MeasuredFunction& f) {
     return f.measured != 0 || !f.instructions.empty();
   });
-  if (!has_choice(trace)) explained = explain_unmeasured(access, findings) || explained;
+  if (!has_choice(trace)) explained = report_unmeasured(access, findings) || explained;
   if (!any && !explained) {
     const char* why =
       process.totals.launches == 0 ? "no kernel was launched" : "no launch was measured";
     if (process.device == "simulated") why = "the simulated device has no counters";
     findings.not_checked({kMemoryAccesses, why});
   }
-  if (trace.asks_for("counters")) explain_counters(access, trace, findings);
-  explain_functions(access, findings);
-  explain_shared(access, findings);
-  explain_budget(access, trace, findings);
+  if (trace.asks_for("counters")) report_counters(access, trace, findings);
+  report_functions(access, findings);
+  report_shared(access, findings);
+  report_budget(access, trace, findings);
   const std::pair<bool, NotChecked> metrics[] = {
     {access.lacks_global(),
      {"uncoalesced", "CUPTI does not count sectors of global memory on this GPU"}},

@@ -9,7 +9,7 @@
 
 namespace gmt {
 
-void explain_access_gaps(const MemoryAccess& access, const TraceDir& trace, ProcessReport& process,
-                         Findings& findings);
+void report_access_gaps(const MemoryAccess& access, const TraceDir& trace, ProcessReport& process,
+                        Findings& findings);
 
 } // namespace gmt

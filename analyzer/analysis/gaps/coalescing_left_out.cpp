@@ -69,7 +69,7 @@ std::string list_names(const std::vector<std::string>& names) {
   return text;
 }
 
-bool explain_unmeasured(const MemoryAccess& access, Findings& findings) {
+bool report_unmeasured(const MemoryAccess& access, Findings& findings) {
   const Unmeasured found = find_unmeasured(access);
   if (found.of_nccl != 0) {
     findings.not_checked(
@@ -110,7 +110,7 @@ bool explain_unmeasured(const MemoryAccess& access, Findings& findings) {
 }
 
 // Shared memory is measured where there is more time: its instructions are the dearest.
-void explain_shared(const MemoryAccess& access, Findings& findings) {
+void report_shared(const MemoryAccess& access, Findings& findings) {
   std::vector<std::string> without;
   for (const MeasuredFunction& function : access.functions()) {
     if (function.is_kernel() && function.measured != 0 && function.shared_measured == 0) {
@@ -126,7 +126,7 @@ void explain_shared(const MemoryAccess& access, Findings& findings) {
 // What measuring took beyond what it may take
 // (interposer/coalescing/collector/sampling/sampling_policy.h), where the user set no number of
 // launches.
-void explain_budget(const MemoryAccess& access, const TraceDir& trace, Findings& findings) {
+void report_budget(const MemoryAccess& access, const TraceDir& trace, Findings& findings) {
   const auto launches = trace.info.options.find("coalescing_launches");
   if (launches != trace.info.options.end() && !launches->second.empty() &&
       launches->second != "auto")

@@ -18,8 +18,8 @@ std::string list_names(const std::vector<std::string>& names); // "a, b and 3 ot
 
 // Kernels that were launched and of which no launch was measured. Whether it said why for some
 // kernel.
-bool explain_unmeasured(const MemoryAccess& access, Findings& findings);
-void explain_shared(const MemoryAccess& access, Findings& findings);
-void explain_budget(const MemoryAccess& access, const TraceDir& trace, Findings& findings);
+bool report_unmeasured(const MemoryAccess& access, Findings& findings);
+void report_shared(const MemoryAccess& access, Findings& findings);
+void report_budget(const MemoryAccess& access, const TraceDir& trace, Findings& findings);
 
 } // namespace gmt

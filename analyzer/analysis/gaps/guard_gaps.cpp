@@ -36,7 +36,7 @@ std::string_view why_plain(GuardPlain why) {
 }
 
 // "12 of 20 allocations of device memory were not fenced: 3 while a stream captured, ..."
-void explain_plain(const GuardUse& use, Findings& findings) {
+void report_plain(const GuardUse& use, Findings& findings) {
   const std::uint64_t plain = std::accumulate(use.plain.begin(), use.plain.end(), std::uint64_t{0});
   if (plain == 0) return;
   std::string causes;
@@ -52,7 +52,7 @@ void explain_plain(const GuardUse& use, Findings& findings) {
 }
 
 // Memory that is never fenced.
-void explain_other_memory(const Heap& heap, Findings& findings) {
+void report_other_memory(const Heap& heap, Findings& findings) {
   std::uint64_t blocks = 0;
   for (const trace::MemoryKind kind :
        {trace::MemoryKind::kManaged, trace::MemoryKind::kVmmMapping, trace::MemoryKind::kIpc,
@@ -68,7 +68,7 @@ void explain_other_memory(const Heap& heap, Findings& findings) {
 }
 
 // Libraries that cut arrays out of segments, and what makes each array a block.
-void explain_pools(const ProcessModel& model, Findings& findings) {
+void report_pools(const ProcessModel& model, Findings& findings) {
   struct Pool {
     std::string_view library, name, remedy;
   };
@@ -91,12 +91,12 @@ void explain_pools(const ProcessModel& model, Findings& findings) {
 
 } // namespace
 
-void explain_guard_gaps(const ProcessModel& model, const Heap& heap, Findings& findings) {
+void report_guard_gaps(const ProcessModel& model, const Heap& heap, Findings& findings) {
   const GuardUse& use = model.guard_use();
   if (!use.asked) return;
-  explain_plain(use, findings);
-  explain_other_memory(heap, findings);
-  explain_pools(model, findings);
+  report_plain(use, findings);
+  report_other_memory(heap, findings);
+  report_pools(model, findings);
   if (use.unchecked != 0) {
     findings.not_checked({std::string(kFencedKind),
                           cat({"the bytes beside ", format_plural(use.unchecked, "fenced block"),

@@ -7,6 +7,6 @@
 
 namespace gmt {
 
-void explain_guard_gaps(const ProcessModel& model, const Heap& heap, Findings& findings);
+void report_guard_gaps(const ProcessModel& model, const Heap& heap, Findings& findings);
 
 } // namespace gmt

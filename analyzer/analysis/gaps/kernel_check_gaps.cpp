@@ -44,7 +44,7 @@ std::string names(const std::vector<std::string>& kernels) {
 
 } // namespace
 
-void explain_kernel_check_gaps(const Executions& executions, Findings& findings) {
+void report_kernel_check_gaps(const Executions& executions, Findings& findings) {
   for (const UncheckedReason& reason : by_reason(executions)) {
     std::string text = "--kernel-checks: ";
     if (reason.launches != 0) {

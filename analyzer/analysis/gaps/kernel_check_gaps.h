@@ -8,6 +8,6 @@
 
 namespace gmt {
 
-void explain_kernel_check_gaps(const Executions& executions, Findings& findings);
+void report_kernel_check_gaps(const Executions& executions, Findings& findings);
 
 } // namespace gmt

@@ -30,7 +30,7 @@ enum class Form : std::uint8_t {
   kText
 };
 
-struct Shown {
+struct Format {
   Form form;
   std::string (*word)(std::uint64_t value) = nullptr; // of an enumeration
 };
@@ -47,10 +47,10 @@ template <class Enumeration> std::string word_of_value(std::uint64_t value) {
 // below.
 namespace forms {
 
-constexpr Shown Hex{Form::kHex}, Decimal{Form::kDecimal}, Handle{Form::kHandle}, Text{Form::kText};
-constexpr Shown Grid{Form::kGrid}, Block{Form::kBlock}, BlockIndex{Form::kBlockIndex},
+constexpr Format Hex{Form::kHex}, Decimal{Form::kDecimal}, Handle{Form::kHandle}, Text{Form::kText};
+constexpr Format Grid{Form::kGrid}, Block{Form::kBlock}, BlockIndex{Form::kBlockIndex},
   ThreadIndex{Form::kThreadIndex}, Halves{Form::kHex};
-#define GMT_ENUM(name, meaning) constexpr Shown name{Form::kName, word_of_value<trace::name>};
+#define GMT_ENUM(name, meaning) constexpr Format name{Form::kName, word_of_value<trace::name>};
 #define GMT_VALUE(name, member, number, word, since, meaning)
 #define GMT_END_ENUM(name)
 #include "trace/vocabulary.def"
@@ -62,7 +62,7 @@ constexpr Shown Grid{Form::kGrid}, Block{Form::kBlock}, BlockIndex{Form::kBlockI
 
 struct Field {
   std::string_view column; // empty: it has none
-  Shown shown;
+  Format shown;
 };
 
 // One table for each record, and what its kind is called where it is no call.

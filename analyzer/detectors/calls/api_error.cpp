@@ -44,7 +44,7 @@ public:
       put_off(e, findings);
     } else {
       Finding f = finding(e);
-      explain(e, heap, f);
+      diagnose(e, heap, f);
       if (refused_.may_be(e)) refused_.hold(e, std::move(f));
       else if (e.kind == EventKind::kLaunch)
         launches_.hold(e, e.launch().function, std::move(f), RefusedLaunch(e));
@@ -54,7 +54,7 @@ public:
 
   void finish(const EndOfTrace&, const Heap& heap, Findings& findings) override {
     launches_.release([&](Finding& failure, const RefusedLaunch& launch) {
-      explain_launch(launch, heap.cuda().launch_limits.find(launch.order), facts_, failure);
+      diagnose_launch(launch, heap.cuda().launch_limits.find(launch.order), facts_, failure);
       findings.add(std::move(failure));
     });
     for (auto& [thread, retry] : retries_) findings.add(std::move(retry.failure));
@@ -120,7 +120,7 @@ private:
   }
 
   // The fence made it so: what a plain run would have got is not known here.
-  void explain_fence(const Event& e, const Heap& heap, Finding& f) const {
+  void diagnose_fence(const Event& e, const Heap& heap, Finding& f) const {
     if (!facts_.is_guarded() || e.kind != EventKind::kUse || e.result != 1) return;
     const event::Use& use = e.use();
     const Block* block = heap.find_live(use.address);
@@ -134,11 +134,12 @@ private:
   }
 
   // CUDA says "invalid value" to these (measured on an H200, driver 580).
-  void explain(const Event& e, const Heap& heap, Finding& f) const {
-    if (const auto closed = closed_mapping_of(e, heap, facts_)) gmt::explain(*closed, facts_, f);
-    explain_fence(e, heap, f);
-    explain_registration(e, heap, facts_, f);
-    explain_prefetch(e, heap, facts_, f);
+  void diagnose(const Event& e, const Heap& heap, Finding& f) const {
+    if (const auto closed = closed_mapping_of(e, heap, facts_))
+      add_closed_mapping(*closed, facts_, f);
+    diagnose_fence(e, heap, f);
+    diagnose_registration(e, heap, facts_, f);
+    diagnose_prefetch(e, heap, facts_, f);
     const Pool* pool = heap.cuda().pools.find(named_pool(e));
     if (pool != nullptr && pool->destroyed) {
       f.message += ": this pool had been destroyed";

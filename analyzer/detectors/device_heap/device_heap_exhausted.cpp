@@ -71,7 +71,7 @@ private:
       f.message += "; the kernel used the NULL pointer";
     }
     add_device_stack(f, StackRole::kFailed, refusal.first, context, facts_);
-    if (!context.refused.empty()) explain(f, context.refused.back());
+    if (!context.refused.empty()) add_refusal(f, context.refused.back());
     f.advice = {advice(context),
                 " before any kernel that allocates is loaded. Test in the kernel what ",
                 CallName{f.api}, " gave."};
@@ -107,7 +107,7 @@ private:
        std::to_string(std::max(context.refused.back().bytes, enough)), ") must come"});
   }
 
-  void explain(Finding& f, const HeapLimitCall& call) const {
+  void add_refusal(Finding& f, const HeapLimitCall& call) const {
     const std::string_view api = facts_.api_name(call.api);
     f.message +=
       {"; ",

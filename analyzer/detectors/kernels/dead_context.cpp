@@ -168,7 +168,7 @@ private:
     } else if (const auto closed = closed_mapping_of(e, heap, facts_)) {
       f.message = {"The context has died: ", answer};
       make_api_error(f);
-      explain(*closed, facts_, f);
+      add_closed_mapping(*closed, facts_, f);
     } else if (!may_be_kernel) {
       f.message = {"The context has died though no kernel was launched: ", answer};
       make_api_error(f);

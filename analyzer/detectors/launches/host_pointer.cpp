@@ -39,7 +39,7 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
                 Findings& findings) override {
-    if (e.result == cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return explain_death(e, findings);
+    if (e.result == cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return report_suspects(e, findings);
     if (!e.succeeded()) return;
     if (e.kind == EventKind::kCopy) return remember(e, heap);
     if (e.kind == EventKind::kSync) return forget_launches(e);
@@ -171,7 +171,7 @@ private:
   }
 
   // Every later call fails alike: only the first is a death.
-  void explain_death(const Event& e, Findings& findings) {
+  void report_suspects(const Event& e, Findings& findings) {
     for (Suspect& suspect : suspects_) {
       if (suspect.address == 0 || suspect.context != e.context) continue;
       Finding f = finding(suspect);

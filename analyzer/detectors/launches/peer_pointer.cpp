@@ -43,7 +43,7 @@ public:
         watch(kHasSeveralDevices);
     }
     if (e.kind == EventKind::kExecution) return report_unrun(e, findings);
-    if (e.result == cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return explain_death(e, findings);
+    if (e.result == cuda::CUDA_ERROR_ILLEGAL_ADDRESS) return report_suspects(e, findings);
     if (!e.succeeded()) return;
     if (e.kind == EventKind::kSync) return forget_launches(e);
     if (e.kind == EventKind::kLaunch) check(e, heap);
@@ -142,7 +142,7 @@ private:
   }
 
   // Every later call fails alike: only the first is a death.
-  void explain_death(const Event& e, Findings& findings) {
+  void report_suspects(const Event& e, Findings& findings) {
     for (Suspect& suspect : suspects_) {
       if (suspect.address == 0 || suspect.context != e.context) continue;
       Finding f = finding(suspect);

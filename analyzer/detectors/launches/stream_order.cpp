@@ -55,8 +55,8 @@ public:
   }
 
   void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
-    order_.explain("stream-order", findings);
-    if (mistakes_.empty() || WorkOrder::explain_losses("stream-order", end, findings)) return;
+    order_.report_unchecked("stream-order", findings);
+    if (mistakes_.empty() || WorkOrder::report_losses("stream-order", end, findings)) return;
     mistakes_.report(heap, findings);
   }
 

@@ -68,8 +68,8 @@ public:
   }
 
   void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
-    order_.explain("stream-race", findings);
-    if (races_.empty() || WorkOrder::explain_losses("stream-race", end, findings)) return;
+    order_.report_unchecked("stream-race", findings);
+    if (races_.empty() || WorkOrder::report_losses("stream-race", end, findings)) return;
     if (races_.left_out() != 0) {
       findings.not_checked({"stream-race", cat({format_plural(races_.left_out(), "pair"),
                                                 " of work more than are compared"})});

@@ -38,7 +38,7 @@ std::optional<ClosedMapping> closed_mapping_of(const Event& e, const Heap& heap,
   return std::nullopt;
 }
 
-void explain(const ClosedMapping& closed, const ProcessFacts& facts, Finding& f) {
+void add_closed_mapping(const ClosedMapping& closed, const ProcessFacts& facts, Finding& f) {
   f.message += {": its ", closed.side, " is ", describe_block(*closed.block, facts),
                 ", to which no device was given access"};
   f.advice =

@@ -21,6 +21,6 @@ struct ClosedMapping {
 std::optional<ClosedMapping> closed_mapping_of(const Event& e, const Heap& heap,
                                                const ProcessFacts& facts);
 // Adds to the sentence, says what to do, and shows where the mapping was made.
-void explain(const ClosedMapping& closed, const ProcessFacts& facts, Finding& f);
+void add_closed_mapping(const ClosedMapping& closed, const ProcessFacts& facts, Finding& f);
 
 } // namespace gmt

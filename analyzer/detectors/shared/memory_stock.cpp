@@ -70,7 +70,7 @@ public:
       if (key != Pools::kOutside || pool.freed_bytes != 0)
         stock_.held.pools.push_back(std::move(pool));
     }
-    return finished();
+    return build();
   }
 
   MemoryStock of_host() {
@@ -78,7 +78,7 @@ public:
     heap_.for_each_live([this](const Block& block) {
       if (is_page_locked(block.memory_kind)) count(block);
     });
-    return finished();
+    return build();
   }
 
 private:
@@ -125,7 +125,7 @@ private:
     });
   }
 
-  MemoryStock finished() {
+  MemoryStock build() {
     for (const auto& [key, holder] : by_stack_) stock_.holders.push_back(holder);
     add_modules();
     keep_largest();

@@ -182,8 +182,8 @@ RefusedLaunch::RefusedLaunch(const Event& e) : order(e.order), result(e.result) 
   block = launch.block;
 }
 
-void explain_launch(const RefusedLaunch& launch, const LaunchLimits& limits,
-                    const ProcessFacts& facts, Finding& f) {
+void diagnose_launch(const RefusedLaunch& launch, const LaunchLimits& limits,
+                     const ProcessFacts& facts, Finding& f) {
   const Reason reason = reason_of(launch, limits, facts);
   const std::string_view name = facts.handle_name(launch.function);
   if (!name.empty()) f.message += cat({" for ", kernel_words(name)});
@@ -191,7 +191,8 @@ void explain_launch(const RefusedLaunch& launch, const LaunchLimits& limits,
   if (!reason.advice.empty()) f.advice = reason.advice;
 }
 
-void explain_registration(const Event& e, const Heap& heap, const ProcessFacts& facts, Finding& f) {
+void diagnose_registration(const Event& e, const Heap& heap, const ProcessFacts& facts,
+                           Finding& f) {
   if (e.result != cuda::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED || e.kind != EventKind::kAlloc)
     return;
   const event::Allocation& view = e.allocation();
@@ -207,7 +208,7 @@ void explain_registration(const Event& e, const Heap& heap, const ProcessFacts& 
   f.stacks.push_back(allocation_stack(*block, facts));
 }
 
-void explain_prefetch(const Event& e, const Heap& heap, const ProcessFacts& facts, Finding& f) {
+void diagnose_prefetch(const Event& e, const Heap& heap, const ProcessFacts& facts, Finding& f) {
   if (e.kind != EventKind::kUse || e.result != cuda::CUDA_ERROR_INVALID_VALUE) return;
   const event::Use& use = e.use();
   const bool is_advice = use.use == trace::UseClass::kAdvise;

@@ -19,9 +19,9 @@ struct RefusedLaunch {
   std::uint16_t result;
 };
 
-void explain_launch(const RefusedLaunch& launch, const LaunchLimits& limits,
-                    const ProcessFacts& facts, Finding& f);
-void explain_registration(const Event& e, const Heap& heap, const ProcessFacts& facts, Finding& f);
-void explain_prefetch(const Event& e, const Heap& heap, const ProcessFacts& facts, Finding& f);
+void diagnose_launch(const RefusedLaunch& launch, const LaunchLimits& limits,
+                     const ProcessFacts& facts, Finding& f);
+void diagnose_registration(const Event& e, const Heap& heap, const ProcessFacts& facts, Finding& f);
+void diagnose_prefetch(const Event& e, const Heap& heap, const ProcessFacts& facts, Finding& f);
 
 } // namespace gmt

@@ -77,7 +77,7 @@ StreamRaces::Side StreamRaces::side_of(const MemoryWork& work) const {
 
 void StreamRaces::report(const FindPointerUses& find_uses, Findings& findings) {
   const Uses uses = uses_of_kernels(find_uses);
-  explain_unknown(uses, findings);
+  report_unknown(uses, findings);
   for (const auto& [key, candidate] : candidates_) {
     const Conflict conflict = conflict_of(candidate, uses);
     if (conflict.is_race && !is_of_libraries(candidate))
@@ -86,7 +86,7 @@ void StreamRaces::report(const FindPointerUses& find_uses, Findings& findings) {
 }
 
 // Silence must not look like health where no PTX says what a kernel does.
-void StreamRaces::explain_unknown(const Uses& uses, Findings& findings) const {
+void StreamRaces::report_unknown(const Uses& uses, Findings& findings) const {
   std::set<std::string> kernels;
   std::uint64_t pairs = 0;
   for (const auto& [key, candidate] : candidates_) {

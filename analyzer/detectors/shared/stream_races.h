@@ -62,7 +62,7 @@ private:
 
   Uses uses_of_kernels(const FindPointerUses& find_uses) const;
   static Conflict conflict_of(const Candidate& candidate, const Uses& uses);
-  void explain_unknown(const Uses& uses, Findings& findings) const;
+  void report_unknown(const Uses& uses, Findings& findings) const;
   bool is_of_libraries(const Candidate& candidate) const;
   Side side_of(const MemoryWork& work) const;
   Finding describe(const Candidate& candidate, const Conflict& conflict) const;

@@ -134,7 +134,7 @@ bool WorkOrder::is_certain_since(std::uint64_t order) {
   return false;
 }
 
-void WorkOrder::explain(std::string_view kind, Findings& findings) const {
+void WorkOrder::report_unchecked(std::string_view kind, Findings& findings) const {
   if (clock_.is_full()) {
     findings.not_checked(
       {std::string(kind), cat({"the program had more than ", format_count(StreamClock::kMaxStreams),
@@ -147,7 +147,7 @@ void WorkOrder::explain(std::string_view kind, Findings& findings) const {
           format_plural(unsure_, "use"), " behind it may be ordered or not"})});
 }
 
-bool WorkOrder::explain_losses(std::string_view kind, const EndOfTrace& end, Findings& findings) {
+bool WorkOrder::report_losses(std::string_view kind, const EndOfTrace& end, Findings& findings) {
   if (end.lost_records == 0) return false;
   findings.not_checked(
     {std::string(kind), "records were lost, and any of them may have ordered the streams"});

@@ -51,12 +51,12 @@ public:
   void on_release(const Event& e);
 
   // Whether it is known how each call since then orders work: only then "not ordered" is certain.
-  // Where it is not, explain() will say so.
+  // Where it is not, report_unchecked() will say so.
   bool is_certain_since(std::uint64_t order);
   // At the end: what was not checked of this kind.
-  void explain(std::string_view kind, Findings& findings) const;
+  void report_unchecked(std::string_view kind, Findings& findings) const;
   // Whether lost records may have ordered anything, which is said then.
-  static bool explain_losses(std::string_view kind, const EndOfTrace& end, Findings& findings);
+  static bool report_losses(std::string_view kind, const EndOfTrace& end, Findings& findings);
 
   StreamClock& clock() { return clock_; }
   const StreamClock& clock() const { return clock_; }

@@ -5,7 +5,7 @@
 namespace gmt {
 
 // The live block that ends at the address, if a word of the same arguments points into it.
-bool PointerReadings::explain_as_end(Verdict& verdict, Arguments all) const {
+bool PointerReadings::read_as_end(Verdict& verdict, Arguments all) const {
   const std::uint64_t address = verdict.range_begin;
   for (const Space space : {Space::kSubAllocation, Space::kAddress, Space::kRegistered}) {
     if (space == Space::kSubAllocation && !user_pools_.has_regions()) continue;
@@ -29,7 +29,7 @@ bool PointerReadings::explain_as_end(Verdict& verdict, Arguments all) const {
 // it.
 bool PointerReadings::is_mistake(Verdict& verdict, std::uint64_t function, Arguments all,
                                  CallVerdicts& verdicts) const {
-  if (explain_as_end(verdict, all)) {
+  if (read_as_end(verdict, all)) {
     if (verdict.offset != 0) verdicts.add_end(function, verdict.parameter);
     return verdict.offset == 0;
   }
@@ -42,8 +42,7 @@ void PointerReadings::note_end(std::uint64_t function, Arguments all, Argument w
                                CallVerdicts& verdicts) const {
   const unsigned parameter = word.parameter();
   Verdict verdict{.range_begin = word.address()};
-  if (parameter < kNoParameter && explain_as_end(verdict, all))
-    verdicts.add_end(function, parameter);
+  if (parameter < kNoParameter && read_as_end(verdict, all)) verdicts.add_end(function, parameter);
 }
 
 const Block* PointerReadings::live_just_behind(std::uint64_t address) const {

@@ -48,7 +48,7 @@ public:
   const Block* live_just_behind(std::uint64_t address) const;
 
 private:
-  bool explain_as_end(Verdict& verdict, Arguments all) const;
+  bool read_as_end(Verdict& verdict, Arguments all) const;
 
   const BlockStore& store_;
   const UserPools& user_pools_;

@@ -39,7 +39,7 @@ public:
     const bool aborted = end.ending.how == Ending::How::kSignalled && end.ending.signal == SIGABRT;
     for (auto& [key, held] : held_) {
       add_heap_stacks(held, end);
-      explain_null(held, end);
+      blame_null(held, end);
       findings.add(std::move(held.finding));
     }
     for (const CoreDump& dump : facts_.core_dumps()) {
@@ -67,7 +67,7 @@ private:
   };
 
   // malloc() of the same grid had no memory: that is the mistake, and this its consequence.
-  void explain_null(Held& held, const EndOfTrace& end) const {
+  void blame_null(Held& held, const EndOfTrace& end) const {
     if (held.null_grid == 0) return;
     const auto refusal = refusal_in(end.device_contexts, held.context, held.null_grid);
     if (!refusal) return;
