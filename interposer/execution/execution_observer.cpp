@@ -32,6 +32,7 @@ static_assert(is_same(trace::FaultKind::kOutOfBounds, trace::ExecutionReport::kO
               is_same(trace::FaultKind::kAssert, trace::ExecutionReport::kAssert) &&
               is_same(trace::FaultKind::kOther, trace::ExecutionReport::kOther) &&
               is_same(trace::FaultKind::kHang, trace::ExecutionReport::kHang) &&
+              is_same(trace::FaultKind::kGlobalRace, trace::ExecutionReport::kGlobalRace) &&
               is_same(trace::FaultSpace::kGeneric, trace::ExecutionSpace::kGeneric) &&
               is_same(trace::FaultAccess::kCopy, trace::ExecutionAccess::kCopy) &&
               is_same(trace::ExecutionOp::kNotRun, trace::ExecutionEnd::kNotRun) &&

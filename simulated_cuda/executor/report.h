@@ -17,6 +17,7 @@ enum class ReportKind : std::uint8_t {
   kMisaligned,
   kUninitializedRead,
   kSharedRace,
+  kGlobalRace,
   kBarrierDivergence, // threads of one warp wait at different barriers, or some have left it out
   kDeadlock,          // no thread of the block or grid can go on
   kAssert,            // `message` is the text that CUDA prints

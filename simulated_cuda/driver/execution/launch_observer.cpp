@@ -51,12 +51,22 @@ private:
 trace::ExecutionReport kind_of(executor::ReportKind kind) {
   // In the order of executor::ReportKind.
   using enum trace::ExecutionReport;
-  constexpr trace::ExecutionReport kKinds[] = {
-    kOutOfBounds,        kUseAfterFree,  kMisaligned,
-    kUninitializedRead,  kSharedRace,    kBarrierDivergence,
-    kDeadlock,           kAssert,        kTrap,
-    kIllegalInstruction, kStackOverflow, kInvalidAddressSpace,
-    kInvalidJump,        kHang,          kOther};
+  constexpr trace::ExecutionReport kKinds[] = {kOutOfBounds,
+                                               kUseAfterFree,
+                                               kMisaligned,
+                                               kUninitializedRead,
+                                               kSharedRace,
+                                               kGlobalRace,
+                                               kBarrierDivergence,
+                                               kDeadlock,
+                                               kAssert,
+                                               kTrap,
+                                               kIllegalInstruction,
+                                               kStackOverflow,
+                                               kInvalidAddressSpace,
+                                               kInvalidJump,
+                                               kHang,
+                                               kOther};
   static_assert(std::size(kKinds) == static_cast<std::size_t>(executor::ReportKind::kOther) + 1);
   return kKinds[static_cast<std::size_t>(kind)];
 }

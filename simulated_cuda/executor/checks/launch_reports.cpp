@@ -29,8 +29,10 @@ void join_swapped_races(std::vector<Reported>& reports) {
   std::vector<Reported> joined;
   for (Reported& each : reports) {
     Report& report = each.second;
-    if (report.kind == ReportKind::kSharedRace && report.has_other) {
-      const std::string kind = report.message == "volatile" ? "volatile " : "";
+    const bool is_global = report.kind == ReportKind::kGlobalRace;
+    if ((report.kind == ReportKind::kSharedRace || is_global) && report.has_other) {
+      const std::string kind =
+        is_global || report.message == "volatile" ? report.message + " " : "";
       const std::string here = kind + code_of(report.location),
                         there = kind + code_of(report.other);
       const auto swapped = known.find({there, here});

@@ -71,8 +71,12 @@ Reports::Key Reports::key_of(const AccessFacts& facts, ReportKind kind, bool is_
 }
 
 Report* Reports::first(const AccessFacts& facts, ReportKind kind, bool is_warning) {
+  return first(facts, key_of(facts, kind, is_warning));
+}
+
+Report* Reports::first(const AccessFacts& facts, const Key& key) {
   const std::uint64_t block = facts.warp->block->number;
-  const auto [found, is_new] = entries_.try_emplace(key_of(facts, kind, is_warning));
+  const auto [found, is_new] = entries_.try_emplace(key);
   Entry& entry = found->second;
   if (entry.recent.empty() || entry.recent.back().first != block)
     entry.recent.push_back({block, 0});
@@ -81,7 +85,7 @@ Report* Reports::first(const AccessFacts& facts, ReportKind kind, bool is_warnin
   entry.first = {block, order_++};
   entry.report = Report{};
   Report& report = entry.report;
-  report.kind = kind;
+  report.kind = key.kind;
   report.location = location(facts);
   report.address = facts.address;
   report.has_address = facts.bytes != 0;
@@ -176,6 +180,12 @@ void Reports::set_other(Report& report, const OtherThread& other) const {
   if (other.thread == ~0u) return;
   report.other.has_thread = true;
   report.other.block = report.location.block;
+  if (other.block < OtherThread::kNoBlock) {
+    const Extent& grid = launch_.grid;
+    report.other.block = {static_cast<std::uint32_t>(other.block % grid.x),
+                          static_cast<std::uint32_t>(other.block / grid.x % grid.y),
+                          static_cast<std::uint32_t>(other.block / grid.x / grid.y)};
+  }
   report.other.thread = thread_extent(launch_, other.thread);
 }
 

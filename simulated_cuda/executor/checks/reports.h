@@ -39,6 +39,10 @@ public:
     std::uint32_t source = 0;   // Instruction::source
     ReportKind kind = ReportKind::kOther;
     bool is_warning = false; // `message` says why it is one
+    // Of races in global memory, the other side
+    const Code* other_code = nullptr;
+    std::uint32_t other_source = 0;
+    RaceHabit habit = RaceHabit::kNone;
     auto operator<=>(const Key&) const = default;
   };
 
@@ -52,6 +56,7 @@ public:
   void uninitialized(const AccessFacts& facts) override;
   void unwritten_use(const AccessFacts& use, const AccessFacts* load) override;
   void race(const AccessFacts& facts, const OtherThread& other) override;
+  void global_race(const AccessFacts& facts, const OtherThread& other) override;
   void never_meet(const AccessFacts& facts, const OtherThread& other, bool whole_block) override;
   void meets_elsewhere(const AccessFacts& facts, const OtherThread& other) override;
   void ends(const AccessFacts& facts, ReportKind kind, std::uint32_t error,
@@ -65,9 +70,10 @@ public:
   const std::vector<std::pair<Moment, std::string>>& messages() const { return messages_; }
 
 private:
-  Key key_of(const AccessFacts& facts, ReportKind kind, bool is_warning) const;
+  Key key_of(const AccessFacts& facts, ReportKind kind, bool is_warning = false) const;
   // Null: counted with an earlier one.
   Report* first(const AccessFacts& facts, ReportKind kind, bool is_warning = false);
+  Report* first(const AccessFacts& facts, const Key& key);
   void set_neighbour(Report& report) const;
   void set_other(Report& report, const OtherThread& other) const;
   bool is_mapped(std::uint64_t address);

@@ -32,6 +32,29 @@ bool all_allocated(const std::uint8_t* shadow, std::uint32_t first, std::uint32_
   return true;
 }
 
+void reserve_races(const Warp& w, const Region& region) {
+  if (w.grid->ordering != nullptr) w.grid->memory->reserve_races(region);
+}
+
+// What is not initialised is reported, and counts as initialised afterwards.
+Translation atomic_translation(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
+                               std::uint64_t address, std::uint32_t bytes, bool has_result) {
+  const Access access = has_result ? Access::kAtomic : Access::kReduction;
+  const Translation to = translate(w, in, lane, space, address, bytes, access);
+  if (to.host == nullptr || to.shadow == nullptr) return to;
+  const std::uint64_t all = (std::uint64_t{1} << bytes) - 1;
+  if (initialized_bytes(to.shadow, to.first, bytes) == 0 && w.grid->check_atomics) {
+    AccessFacts facts = facts_of(w, in, lane);
+    facts.access = access;
+    facts.bytes = bytes;
+    facts.space = to.space;
+    facts.address = to.offset;
+    w.worker->checks->uninitialized(facts);
+  }
+  set_initialized(to.shadow, to.first, bytes, all);
+  return to;
+}
+
 } // namespace
 
 Space resolve(Space space, std::uint64_t* address) {
@@ -87,6 +110,7 @@ void set_initialized(std::uint8_t* shadow, std::uint32_t first, std::uint32_t by
 bool find_region(Warp& w, std::uint64_t address) {
   const Region* region = w.grid->memory->region_of(address);
   if (region == nullptr || !w.grid->reach->all_of(*region)) return false;
+  reserve_races(w, *region);
   w.region = region;
   return true;
 }
@@ -147,6 +171,7 @@ Translation translate(Warp& w, const Instruction* in, std::uint32_t lane, Space 
       checks.refused(facts, ByteState::kNothing);
       return to;
     }
+    reserve_races(w, *region);
     if (w.grid->reach->all_of(*region)) w.region = region;
   }
   const std::uint64_t offset = address - region->base;
@@ -155,7 +180,7 @@ Translation translate(Warp& w, const Instruction* in, std::uint32_t lane, Space 
     checks.refused(facts, bad);
     return to;
   }
-  to.is_device = true;
+  to.region = region;
   to.host = region->host + offset;
   to.shadow = region->shadow + offset / 4;
   to.first = offset % 4;
@@ -177,7 +202,10 @@ const Instruction* load_by_lane(Warp& w, const Instruction* in, Space space,
     if (from.host != nullptr) {
       if (from.space == Space::kShared)
         check_race(w, in, lane, from.offset, all, Access::kLoad, nullptr);
-      if (from.is_device) load_device(value, from.host, all);
+      if (from.region != nullptr)
+        check_global_race(w, in, lane, *from.region, from.offset - from.region->base, all,
+                          Access::kLoad, nullptr);
+      if (from.region != nullptr) load_device(value, from.host, all);
       else std::memcpy(value, from.host, all);
       if (from.shadow != nullptr)
         missing = ~initialized_bytes(from.shadow, from.first, all) & every;
@@ -207,39 +235,29 @@ void store_by_lane(Warp& w, const Instruction* in, Space space, const std::uint6
     for (std::uint32_t i = 0; i < count; ++i)
       std::memcpy(value + i * bytes, register_at(w, in->r[i]) + std::size_t{lane} * bytes, bytes);
     if (to.space == Space::kShared) check_race(w, in, lane, to.offset, all, Access::kStore, value);
-    if (to.is_device) store_device(to.host, value, all);
+    if (to.region != nullptr)
+      check_global_race(w, in, lane, *to.region, to.offset - to.region->base, all, Access::kStore,
+                        value);
+    if (to.region != nullptr) store_device(to.host, value, all);
     else std::memcpy(to.host, value, all);
     if (to.shadow != nullptr) set_initialized(to.shadow, to.first, all, ~std::uint64_t{0});
   }
 }
 
-// What is not initialised is reported, and counts as initialised afterwards.
 std::byte* atomic_target(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
                          std::uint64_t address, std::uint32_t bytes, bool has_result) {
-  std::byte* host = object_target(w, in, lane, space, address, bytes, has_result);
-  if (host != nullptr && resolve(space, &address) == Space::kShared) {
-    check_race(w, in, lane, address, bytes, has_result ? Access::kAtomic : Access::kReduction,
-               nullptr);
-  }
-  return host;
+  const Translation to = atomic_translation(w, in, lane, space, address, bytes, has_result);
+  const Access access = has_result ? Access::kAtomic : Access::kReduction;
+  if (to.host != nullptr && to.space == Space::kShared)
+    check_race(w, in, lane, to.offset, bytes, access, nullptr);
+  if (to.host != nullptr && to.region != nullptr)
+    check_global_race(w, in, lane, *to.region, to.offset - to.region->base, bytes, access, nullptr);
+  return to.host;
 }
 
 std::byte* object_target(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
                          std::uint64_t address, std::uint32_t bytes, bool has_result) {
-  const Access access = has_result ? Access::kAtomic : Access::kReduction;
-  const Translation to = translate(w, in, lane, space, address, bytes, access);
-  if (to.host == nullptr || to.shadow == nullptr) return to.host;
-  const std::uint64_t all = (std::uint64_t{1} << bytes) - 1;
-  if (initialized_bytes(to.shadow, to.first, bytes) == 0 && w.grid->check_atomics) {
-    AccessFacts facts = facts_of(w, in, lane);
-    facts.access = access;
-    facts.bytes = bytes;
-    facts.space = to.space;
-    facts.address = to.offset;
-    w.worker->checks->uninitialized(facts);
-  }
-  set_initialized(to.shadow, to.first, bytes, all);
-  return to.host;
+  return atomic_translation(w, in, lane, space, address, bytes, has_result).host;
 }
 
 } // namespace gmt::executor

@@ -14,8 +14,9 @@ struct Translation {
   std::uint8_t* shadow = nullptr; // of the word that holds the first byte; null: not tracked
   std::uint32_t first = 0;        // of the access in that word
   Space space = Space::kUnknown;
-  std::uint64_t offset = 0; // in shared and local memory
-  bool is_device = false;   // other workers may access it: see device_bytes.h
+  std::uint64_t offset = 0;       // in shared and local memory
+  const Region* region = nullptr; // of device memory: other workers may access it, see
+                                  // device_bytes.h
 };
 
 // The space of a generic address, which becomes the offset there.
@@ -43,6 +44,23 @@ std::byte* object_target(Warp& w, const Instruction* in, std::uint32_t lane, Spa
 // remembers the access. `value` is what a store writes.
 void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_t offset,
                 std::uint32_t bytes, Access access, const std::byte* value);
+
+// The same of global memory, and of threads of other blocks. `offset` is in the region.
+void check_global_race(Warp& w, const Instruction* in, std::uint32_t lane, const Region& region,
+                       std::uint64_t offset, std::uint32_t bytes, Access access,
+                       const std::byte* value);
+// Whether entries of a table of races are of accesses that lanes know: from `first` on `words_each`
+// words for each. 0: that lane has them all, or all lanes if it is kLanes. `now` is their own
+// entry.
+bool knows_entries(const Warp& w, const std::uint64_t* entries, std::uint32_t words,
+                   std::uint64_t now, std::uint32_t first, std::uint32_t words_each);
+// The entry of a word that was loaded again, where it is neither the one nor the other alone.
+std::uint64_t joined_load(const Warp& w, std::uint64_t before, std::uint64_t now);
+// Something is done to a line first in the launch: loads, or stores. Whether it is all that was
+// done.
+bool claim_line(const Warp& w, std::uint16_t* line, std::uint16_t wanted);
+// Sets kLineShared of a line that was only loaded, if it is so.
+void share_line(const RaceTable& table, std::uint64_t line, const RaceClock& clock);
 
 // Makes the region that holds an address the warp's region; false if there is none.
 bool find_region(Warp& w, std::uint64_t address);

@@ -47,7 +47,7 @@ void write_result(Warp& w, const Instruction* in, const Frame* frame, std::uint3
 // What lanes did that arrive and do not wait.
 void note_arrival(Warp& w, Barrier& barrier) {
   Block& block = *w.block;
-  if (block.races == nullptr) return;
+  if (!block.is_ordered) return;
   barrier.has_arrivals = true;
   block.order.release(block, {&w, w.mask}, barrier.order);
 }
@@ -95,7 +95,7 @@ void Block::release(std::uint32_t which, const Ordering::Lanes& last) {
       warp->ready.push_back(fragment);
     }
   }
-  if (races != nullptr) {
+  if (is_ordered) {
     if (count >= alive && !barrier.has_arrivals) barrier_of_all();
     else order.meet(*this, all, barrier.order.row);
   }

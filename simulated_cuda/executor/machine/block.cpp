@@ -2,6 +2,7 @@
 // A block from its start to its end: its warps in turn, each until it waits or has had its share.
 #include "simulated_cuda/executor/machine/block.h"
 
+#include "simulated_cuda/executor/machine/grid_ordering.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
 #include "simulated_cuda/executor/machine/workers/stillness.h"
 #include "simulated_cuda/executor/machine/workers/worker.h"
@@ -30,8 +31,21 @@ void run_warp(Warp& w) {
 
 } // namespace
 
+void Block::set_global_clock() {
+  if (global.launch != 0) grid->ordering->advance(*this);
+}
+
+void Block::release(const Warp& w) {
+  if (has_device_fence && global.launch != 0) grid->ordering->release(w);
+}
+
+void Block::acquire() {
+  if (global.launch != 0) grid->ordering->acquire(*this);
+}
+
 void Block::advance_clock() {
-  if (++clock < race::kMostClock) return;
+  if (++clock < race::kMostClock) return set_global_clock();
+  global = {}; // its clocks could no longer be compared
   std::fill(race_storage.begin(), race_storage.end(), 0);
   clock = 1;
   last_barrier = 1;
@@ -53,6 +67,7 @@ void Block::prepare(Worker& runs) {
   race_shift = 2;
   if (of.program->shared_granule == 2) race_shift = 1;
   if (of.program->shared_granule == 1) race_shift = 0;
+  is_ordered = of.check_races;
   if (of.check_races && shared_bytes != 0) {
     const std::size_t entries = (std::size_t{shared_bytes} >> race_shift) + 64;
     race_storage.resize(entries);
@@ -103,10 +118,17 @@ void Block::start(std::uint64_t which) {
   if (shared_bytes != 0) {
     std::memcpy(shared_shadow, grid->shared_pattern.data(), grid->shared_pattern.size());
     std::memset(shared, 0, shared_bytes); // what an earlier block left must change nothing
+  }
+  global = {};
+  if (is_ordered) {
     barrier_of_all();
     order.start();
   }
+  known = 0;
+  has_device_fence = false;
+  if (grid->ordering != nullptr) grid->ordering->start(*this);
   for (const auto& warp : warps) {
+    warp->device_fence = 0;
     const std::uint32_t left = threads - warp->id * kLanes;
     warp->start(warp->first_frame, left >= kLanes ? ~0u : (1u << left) - 1);
   }

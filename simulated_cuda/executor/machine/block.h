@@ -17,6 +17,7 @@
 namespace gmt::executor {
 
 class DeviceHeap;
+class GridOrdering;
 class TrackedTwin;
 struct AccessFacts;
 struct Launch;
@@ -56,6 +57,12 @@ struct Block {
   std::uint32_t race_shift = 2;
   std::uint32_t clock = 1, last_barrier = 1;
   Ordering order;
+  bool is_ordered = false; // `order` is kept, for races in shared or global memory
+  // Of global memory
+  RaceClock global;
+  std::uint32_t run_clock = 0; // at which the run of `global` began
+  std::uint32_t known = 0;     // of what other blocks let know: see grid_ordering.h
+  bool has_device_fence = false;
   std::uint32_t threads = 0, alive = 0; // threads
   std::uint32_t gpu_error = 0;          // the first that would have stopped a GPU
   std::uint64_t faults = 0;             // accesses for which one would have
@@ -85,7 +92,16 @@ struct Block {
     advance_clock();
     last_barrier = clock;
     order.barrier_of_all();
+    set_global_clock();
   }
+  // For other blocks: a fence, and strong accesses to global memory
+  void fence_for_others(Warp& w) {
+    w.device_fence = clock;
+    has_device_fence = true;
+  }
+  void release(const Warp& w); // before the access
+  void acquire();              // behind it
+  void set_global_clock();     // `clock` or `last_barrier` has changed
   void lanes_left(std::uint32_t count);
   // Those who wait at it go on, and `last`, which need not wait any more.
   void release(std::uint32_t barrier, const Ordering::Lanes& last);
@@ -112,6 +128,7 @@ struct Grid {
   bool check_loads = true;     // what is not initialised makes a warp that loads it track registers
   bool check_atomics = true;   // the same of atomics
   bool check_races = true;
+  GridOrdering* ordering = nullptr; // null: races in global memory are not looked for
 };
 
 } // namespace gmt::executor

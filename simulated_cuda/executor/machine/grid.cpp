@@ -4,6 +4,7 @@
 #include "simulated_cuda/executor/machine/grid.h"
 
 #include "simulated_cuda/executor/machine/counted.h"
+#include "simulated_cuda/executor/machine/grid_ordering.h"
 #include "simulated_cuda/executor/machine/handlers/forms.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
 #include "simulated_cuda/executor/machine/tracking/twin.h"
@@ -299,6 +300,11 @@ Outcome run_grid(const Launch& launch, Program& program, TrackedTwin& twin, Repo
     outcome.end = End::kStopped;
     outcome.reason = "its threads need more memory than is allowed";
     return outcome;
+  }
+  std::optional<GridOrdering> ordering;
+  if (grid.check_races) {
+    ordering.emplace(*launch.memory, grid.blocks, program.instruction_count());
+    if (ordering->is_on()) grid.ordering = &*ordering;
   }
   Team team(launch, grid, resident, sinks, watch);
   team.run();

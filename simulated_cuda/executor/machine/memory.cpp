@@ -149,7 +149,10 @@ void initialize_words(std::uint8_t* shadow, std::uint64_t words) {
 } // namespace
 
 Memory::~Memory() {
-  for (const auto& [base, region] : regions_) release_shadow(region);
+  for (const auto& [base, region] : regions_) {
+    region.races.release(region.bytes);
+    release_shadow(region);
+  }
 }
 
 std::uint8_t* Memory::make_shadow(std::uint64_t bytes) {
@@ -179,6 +182,20 @@ Region* Memory::find(std::uint64_t address) {
 
 const Region* Memory::region_of(std::uint64_t address) const {
   return const_cast<Memory*>(this)->find(address);
+}
+
+void Memory::reserve_races(const Region& region) const {
+  const bool is_done = __atomic_load_n(&region.races.stores, __ATOMIC_ACQUIRE) != nullptr ||
+                       __atomic_load_n(&region.has_no_races, __ATOMIC_RELAXED);
+  if (is_done) return;
+  const std::lock_guard lock(races_mutex_);
+  if (region.races.stores != nullptr || region.has_no_races) return;
+  __atomic_store_n(&region.has_no_races, !region.races.reserve(region.bytes), __ATOMIC_RELAXED);
+}
+
+void Memory::clear_races() {
+  for (const auto& [base, region] : regions_) region.races.clear(region.bytes);
+  race_lines_ = 0;
 }
 
 bool Memory::add_region(std::uint64_t base, std::uint64_t bytes, std::byte* host) {
@@ -213,6 +230,7 @@ void Memory::set_devices(std::uint64_t base, std::uint64_t devices) {
 void Memory::remove_region(std::uint64_t base) {
   const auto found = regions_.find(base - base % kWord);
   if (found == regions_.end()) return;
+  found->second.races.release(found->second.bytes);
   release_shadow(found->second);
   regions_.erase(found);
 }
@@ -233,12 +251,14 @@ void Memory::allocate(std::uint64_t address, std::uint64_t bytes) {
   forget_moved(address, bytes);
   for_each_part(address, bytes, [](Region& region, std::uint64_t offset, std::uint64_t size) {
     change(region.shadow, offset, size, 0, 0x0f);
+    region.races.forget(offset, size); // a kernel may have got it from its heap
   });
 }
 
 void Memory::free(std::uint64_t address, std::uint64_t bytes) {
   for_each_part(address, bytes, [](Region& region, std::uint64_t offset, std::uint64_t size) {
     change(region.shadow, offset, size, 0, 0xf0);
+    region.races.forget(offset, size);
   });
 }
 

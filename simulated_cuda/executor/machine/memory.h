@@ -9,6 +9,9 @@
 // change the state of bytes as atomics (device_bytes.h), and of one heap under its lock.
 #pragma once
 
+#include "simulated_cuda/executor/machine/race_tables.h"
+
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -28,6 +31,9 @@ struct Region {
   bool is_host = false;           // the host may write it at any time
   // A bit for each device that may use all of it
   std::uint64_t devices = ~std::uint64_t{0};
+  // Made when a kernel first looks for races there
+  mutable RaceTable races = {};
+  mutable bool has_no_races = false; // it cannot be made
 
   bool holds(std::uint64_t address, std::uint64_t size) const {
     const std::uint64_t offset = address - base;
@@ -87,6 +93,14 @@ public:
 
   const Region* region_of(std::uint64_t address) const;
 
+  // The region gets its table of races, if it can be reserved. May be called by several workers.
+  void reserve_races(const Region& region) const;
+  void clear_races();
+  // Of the tables: a line is used for the first time. Too many take more memory than is right.
+  void count_race_line() const { race_lines_.fetch_add(1, std::memory_order_relaxed); }
+  std::uint64_t race_lines() const { return race_lines_.load(std::memory_order_relaxed); }
+  RaceRuns& race_runs() { return race_runs_; }
+
 private:
   Region* find(std::uint64_t address);
   void forget_moved(std::uint64_t address, std::uint64_t bytes);
@@ -97,6 +111,9 @@ private:
   void release_shadow(const Region& region);
 
   std::pmr::map<std::uint64_t, Region> regions_; // by base
+  mutable std::mutex races_mutex_;               // of their tables
+  RaceRuns race_runs_;
+  mutable std::atomic<std::uint64_t> race_lines_{0};
   mutable std::mutex moved_mutex_;
   std::map<std::uint64_t, std::uint64_t> moved_; // begin and end of ranges, which do not touch
 };

@@ -23,15 +23,25 @@ struct AccessFacts {
   std::uint32_t bytes = 0;
 };
 
-// Another thread of the block, for races and barriers.
+// Races that programs rely on to be harmless.
+enum class RaceHabit : std::uint8_t {
+  kNone,
+  kSameValue, // both stored the same
+  kPoll,      // a plain load of what is written by atomics or volatile stores, or the reverse
+};
+
+// Another thread, for races and barriers.
 struct OtherThread {
+  static constexpr std::uint64_t kSameBlock = ~std::uint64_t{0}, kNoBlock = kSameBlock - 1;
   const Code* code = nullptr;
-  const Instruction* in = nullptr; // null: it is not known where
-  std::uint32_t thread = 0;        // in the block
+  const Instruction* in = nullptr;  // null: it is not known where
+  std::uint64_t block = kSameBlock; // its number; kNoBlock: another one, which is not known
+  std::uint32_t thread = 0;         // in the block
   Access access = Access::kUnknown;
   // Races of a store: where the same thread loaded the bytes before; null: it did not
   const Code* own_code = nullptr;
   const Instruction* own_load = nullptr;
+  RaceHabit habit = RaceHabit::kNone; // of races in global memory
 };
 
 class ReportSink {
@@ -47,6 +57,8 @@ public:
   // was loaded; null: no memory is known from which it comes.
   virtual void unwritten_use(const AccessFacts& use, const AccessFacts* load) = 0;
   virtual void race(const AccessFacts& facts, const OtherThread& other) = 0;
+  // Of global memory: either of them may have come first.
+  virtual void global_race(const AccessFacts& facts, const OtherThread& other) = 0;
   virtual void never_meet(const AccessFacts& facts, const OtherThread& other, bool whole_block) = 0;
   // Warps meet at a barrier of the block, and stand at different instructions.
   virtual void meets_elsewhere(const AccessFacts& facts, const OtherThread& other) = 0;

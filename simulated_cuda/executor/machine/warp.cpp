@@ -252,7 +252,7 @@ const Instruction* Warp::turn_over(const Instruction* in) {
 }
 
 void Warp::synchronized(std::uint32_t lanes) {
-  if ((lanes & (lanes - 1)) == 0 || block->races == nullptr) return;
+  if ((lanes & (lanes - 1)) == 0 || !block->is_ordered) return;
   const Ordering::Lanes all[] = {{this, lanes}};
   if (lanes != alive || block->order.is_partial) block->order.meet(*block, all, {});
   else block->advance_clock();

@@ -89,7 +89,8 @@ struct Warp {
   const Program* program = nullptr; // the grid's, or the same with tracked registers
   bool is_tracked = false;          // its registers are
   Worker* worker = nullptr;
-  std::uint32_t last_sync = 0; // clock of the block at the last synchronisation of the warp
+  std::uint32_t last_sync = 0;    // clock of the block at the last synchronisation of the warp
+  std::uint32_t device_fence = 0; // clock of the block at the last fence for other blocks; 0: none
   std::uint32_t turns = 0;
   const Instruction* forced = nullptr; // goes on without the lanes that it names
   bool spinning = false;               // its turn ended since it branched backwards too often

@@ -29,6 +29,13 @@ const char* name_in_form(Space space) {
 
 } // namespace
 
+std::uint32_t FunctionDecoder::strength(bool is_strong) const {
+  if (is_strong) return kStrongAccess | scope() | (has("volatile") ? kVolatileAccess : 0);
+  return has("cg") || has("cv") || has("wt") ? kUncachedAccess : 0;
+}
+
+std::uint32_t FunctionDecoder::scope() const { return has("cta") ? kBlockScope : 0; }
+
 // An address of 32 bits wraps there: its offset is added before it becomes one of 64.
 void FunctionDecoder::widen_address(Target* target) {
   if (target->offset != 0) {
@@ -166,11 +173,11 @@ void FunctionDecoder::decode_load() {
   in.r[4] = target.operand;
   in.immediate = target.offset;
   const bool is_strong = has("volatile") || has("relaxed") || has("acquire") || has("mmio");
-  in.extra = (is_strong ? kStrongAccess : 0) | (has("volatile") ? kVolatileAccess : 0);
+  in.extra = strength(is_strong);
   for (const Result& each : results) write_back(each);
   const bool is_device = target.space != Space::kShared && target.space != Space::kLocal;
   if (is_strong && is_device) emit("strong.ld");
-  if (has("acquire")) emit("fence");
+  if (has("acquire")) decode_fence();
 }
 
 void FunctionDecoder::decode_store() {
@@ -201,7 +208,7 @@ void FunctionDecoder::decode_store() {
     }
     return;
   }
-  if (has("release")) emit("fence");
+  if (has("release")) decode_fence();
   const bool is_strong = has("volatile") || has("relaxed") || has("release") || has("mmio");
   const bool is_device = target.space != Space::kShared && target.space != Space::kLocal;
   if (is_strong && is_device) emit("strong.st");
@@ -214,7 +221,7 @@ void FunctionDecoder::decode_store() {
   for (std::uint32_t i = 0; i < count; ++i) in.r[i] = values[i];
   in.r[4] = target.operand;
   in.immediate = target.offset;
-  in.extra = (is_strong ? kStrongAccess : 0) | (has("volatile") ? kVolatileAccess : 0);
+  in.extra = strength(is_strong);
 }
 
 // An address of 64 bits; the offset of one that had 32 is in it.
@@ -262,7 +269,7 @@ void FunctionDecoder::decode_atomic(bool has_result) {
       std::find(values.begin() + i + 1, values.end(), results[i].offset) != values.end();
     if (is_used) fail("a vector with a register that is an operand as well");
   }
-  if (has("release") || has("acq_rel")) emit("fence");
+  if (has("release") || has("acq_rel")) decode_fence();
   const std::string form =
     (has_result ? "atom." : "red.") + operation + "." + std::string(ptx::name_of(type));
   // What an exchange stores is only moved; of a comparison, what it compares decides
@@ -278,10 +285,11 @@ void FunctionDecoder::decode_atomic(bool has_result) {
     in.r[2] = values[i];
     in.r[3] = c;
     in.immediate = offset + i * std::int64_t{bytes};
-    in.extra = static_cast<std::uint32_t>(target.space) | (count > 1 ? count << 8 | i << 16 : 0);
+    in.extra =
+      static_cast<std::uint32_t>(target.space) | scope() | (count > 1 ? count << 8 | i << 16 : 0);
   }
   for (std::uint32_t i = 0; i < count && has_result; ++i) write_back(results[i]);
-  if (has("acquire") || has("acq_rel")) emit("fence");
+  if (has("acquire") || has("acq_rel")) decode_fence();
 }
 
 // mbarrier.op.b64 of an object in the block's shared memory. Operands of the form: the result, the

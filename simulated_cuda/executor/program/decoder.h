@@ -135,7 +135,9 @@ private:
   void decode_call();
   void decode_barrier();
   void decode_warp_barrier();
-  void decode_fence() { emit("fence"); }
+  std::uint32_t strength(bool is_strong) const; // Instruction::extra of a load or store
+  std::uint32_t scope() const;                  // kBlockScope or 0
+  void decode_fence() { emit("fence").extra = scope(); }
   void leave(const char* form, const Shape& shape = {});
   void decode_leave() { leave(is_kernel_ ? "exit" : "ret"); }
   void decode_exit() { leave("exit"); }

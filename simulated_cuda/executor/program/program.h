@@ -168,6 +168,11 @@ struct Program {
     *code = functions[i].get();
     return functions[i]->instructions[number];
   }
+  std::uint64_t instruction_count() const {
+    std::uint64_t count = 0;
+    for (const auto& code : functions) count += code->instructions.size();
+    return count;
+  }
   const ptx::Instruction& source_of(const Code& code, const Instruction& instruction) const {
     return code.body->instructions[instruction.source];
   }

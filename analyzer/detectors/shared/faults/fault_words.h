@@ -24,6 +24,7 @@ inline constexpr std::string_view kUseAfterFree = "kernel-use-after-free";
 inline constexpr std::string_view kMisaligned = "kernel-misaligned";
 inline constexpr std::string_view kUninitializedRead = "kernel-uninitialized-read";
 inline constexpr std::string_view kSharedRace = "shared-race";
+inline constexpr std::string_view kGlobalRace = "global-race";
 inline constexpr std::string_view kBarrierDivergence = "barrier-divergence";
 inline constexpr std::string_view kHang = "kernel-hang";
 inline constexpr std::string_view kAssert = "kernel-assert";

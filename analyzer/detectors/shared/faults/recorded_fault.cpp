@@ -14,6 +14,7 @@
 #include "analyzer/detectors/shared/faults/fault_advice.h"
 #include "analyzer/detectors/shared/faults/fault_words.h"
 #include "analyzer/detectors/shared/faults/memory_around.h"
+#include "analyzer/detectors/shared/faults/race_words.h"
 #include "analyzer/detectors/shared/faults/recorded_evidence.h"
 #include "analyzer/symbols/demangle.h"
 
@@ -39,6 +40,7 @@ std::string_view kind_of(FaultKind kind) {
   case FaultKind::kMisaligned: return fault_kinds::kMisaligned;
   case FaultKind::kUninitializedRead: return fault_kinds::kUninitializedRead;
   case FaultKind::kSharedRace: return fault_kinds::kSharedRace;
+  case FaultKind::kGlobalRace: return fault_kinds::kGlobalRace;
   case FaultKind::kBarrierDivergence:
   case FaultKind::kDeadlock: return fault_kinds::kBarrierDivergence;
   case FaultKind::kHang: return fault_kinds::kHang;
@@ -47,7 +49,6 @@ std::string_view kind_of(FaultKind kind) {
   }
 }
 
-// One record in words.
 class FaultWords {
 public:
   FaultWords(const Event& e, const Heap& heap, const ProcessFacts& facts, Arguments arguments)
@@ -77,6 +78,7 @@ public:
     f.kind = kind();
     if (fault_.fault == FaultKind::kUninitializedRead || is_volatile() || is_apart())
       f.severity = Severity::kWarning;
+    if (is_race_by_habit(fault_, facts_.text(fault_.message))) f.severity = Severity::kNote;
     f.message = message();
     f.advice = advice(f.kind);
     f.count = std::max<std::uint64_t>(1, fault_.count);
@@ -84,6 +86,7 @@ public:
     add_stacks_of(f);
     f.group = cat({std::to_string(static_cast<unsigned>(fault_.fault)),
                    is_volatile() || is_apart() ? " warning " : " ", instruction(), " ", code()});
+    if (f.severity == Severity::kNote) f.group += facts_.text(fault_.message);
     return f;
   }
 
@@ -98,6 +101,8 @@ private:
         !own.empty())
       return own;
     FaultEvidence evidence = evidence_of(e_, finding, around_, stray_, facts_);
+    if (fault_.fault == FaultKind::kGlobalRace)
+      return global_race_advice(fault_, facts_.text(fault_.message), evidence.is_one_line);
     if (parameter_) evidence.parameter = parameter_->parameter();
     return cat({advice_on(evidence), is_volatile() ? advice_on_volatile() : ""});
   }
@@ -116,7 +121,7 @@ private:
         {facts_.text(function), " ", source_words(lines, {}), " ", std::to_string(lines.size())});
     };
     std::string here = words(fault_.function, lines_);
-    if (fault_.fault != FaultKind::kSharedRace) return here;
+    if (!is_race(fault_.fault)) return here;
     std::string there = words(fault_.other_function, parse_lines(facts_.text(fault_.other_lines)));
     if (there < here) std::swap(here, there);
     return cat({here, " ", there});
@@ -211,7 +216,8 @@ private:
     case FaultKind::kUninitializedRead:
       if (fault_.bytes == 0) return {kernel_, " uses a value that nothing wrote", at()};
       return {kernel_, " ", verb(), " that nothing wrote", where()};
-    case FaultKind::kSharedRace: return race();
+    case FaultKind::kSharedRace:
+    case FaultKind::kGlobalRace: return race();
     case FaultKind::kBarrierDivergence:
       if (is_apart())
         return {"Warps of a block of ", kernel_, " meet at two barriers: one waits",
@@ -252,23 +258,17 @@ private:
     return is_global_space(fault_.space) || space.empty() ? "memory" : cat({space, " memory"});
   }
 
-  // Of threads that wait for each other.
   std::string other_side() const {
     const std::string there = source_words(parse_lines(facts_.text(fault_.other_lines)), {});
     return there.empty() ? std::string() : cat({", others at ", there});
   }
 
   Text race() const {
-    const std::string_view first = access_word(fault_.other_access);
     const std::string other = source_words(parse_lines(facts_.text(fault_.other_lines)), {});
-    Text text{kernel_,
-              " ",
-              verb(),
-              where(),
-              " without a barrier behind a ",
-              first.empty() ? "use" : first,
-              " by another thread of the block"};
-    if (!other.empty()) text += cat({" at ", other});
+    Text text{kernel_, " ", verb(), where()};
+    if (fault_.fault == FaultKind::kGlobalRace)
+      return text += global_race_words(fault_, facts_.text(fault_.message), other);
+    text += shared_race_words(access_word(fault_.other_access), other);
     if (is_volatile()) text += ": both are volatile, which is no race, but orders nothing either";
     return text;
   }

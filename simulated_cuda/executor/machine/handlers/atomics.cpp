@@ -3,7 +3,9 @@
 // blocks of several workers agree. `extra` is the space.
 #include "simulated_cuda/executor/machine/access.h"
 #include "simulated_cuda/executor/machine/block.h"
+#include "simulated_cuda/executor/machine/handlers/global_races.h"
 #include "simulated_cuda/executor/machine/handlers/halves.h"
+#include "simulated_cuda/executor/program/access_strength.h"
 
 #include <string>
 #include <type_traits>
@@ -12,7 +14,7 @@ namespace gmt::executor {
 namespace {
 
 Space space_of(Next in) {
-  switch (static_cast<ptx::Space>(in->extra & 0xff)) {
+  switch (static_cast<ptx::Space>(in->extra & 0x7f)) {
   case ptx::Space::kShared: return Space::kShared;
   case ptx::Space::kGlobal: return Space::kGlobal;
   case ptx::Space::kLocal: return Space::kLocal;
@@ -152,6 +154,32 @@ void note_global_atomic(Warp& w, Next in, Space space) {
   order.strong_store(*w.block, {&w, lanes}, Ordering::kGlobalWord);
 }
 
+// Whether the lane's atomic is plainly in no race: with accesses that all know, and other atomics.
+template <class T>
+[[gnu::always_inline]] inline bool race_atomic(const Warp& w, Next in, const Region& g, u64 rel,
+                                               u32 lane) {
+  if ((in->extra & kBlockScope) != 0) return false;
+  constexpr u32 kWords = sizeof(T) / 4;
+  const RaceRow<kWords, 0> row(w, in, lane, w.id * kLanes + lane,
+                               global_race::kMask | global_race::kStrong);
+  const auto harmless = [&](u64 x) {
+    const u64 strong = u64{row.is_known(x, row.now) != 0} << global_race::kMaskBits;
+    return ((x | strong) & global_race::kStrong) != 0;
+  };
+  u64* stores = g.races.stores + rel / 4;
+  const bool is_stored = claim_lines(w, g.races.lines, rel, sizeof(T), row.clock.stored);
+  for (u32 i = 0; i < kWords; ++i) {
+    const u64 x = stores[i];
+    // A plain store of the same thread stays: it races with more
+    if (!harmless(x) ||
+        ((x ^ row.now) & (global_race::kWho | global_race::kStrong)) == global_race::kStrong)
+      return false;
+    if (!is_stored && !harmless(g.races.loads[rel / 4 + i])) return false;
+  }
+  for (u32 i = 0; i < kWords; ++i) stores[i] = row.now;
+  return true;
+}
+
 template <class T, class Op, bool kReturns>
 Next atomic(Warp& w, Next in) {
   const Space space = space_of(in);
@@ -160,16 +188,20 @@ Next atomic(Warp& w, Next in) {
   const T* c = in->r[3] != kNoOperand ? at<const T>(w, in->r[3]) : b;
   T* d = kReturns ? at<T>(w, in->r[0]) : nullptr;
   if (w.block->order.has_fenced) note_global_atomic(w, in, space);
+  w.block->release(w);
   for (u32 m = w.mask; m != 0; m &= m - 1) {
     const auto l = static_cast<u32>(__builtin_ctz(m));
     const u64 address = a[l] + static_cast<u64>(in->immediate);
     const Region& g = *w.region;
     const u64 rel = address - g.base;
     const bool misplaced = is_misplaced<T>(in, address);
-    const bool plain = !misplaced && space != Space::kShared && space != Space::kLocal &&
-                       address < kSharedWindow && (address & (sizeof(T) - 1)) == 0 &&
-                       sizeof(T) >= 4 && rel < g.bytes && sizeof(T) <= g.bytes - rel &&
-                       g.shadow[rel / 4] == 0xff && g.shadow[(rel + sizeof(T) - 1) / 4] == 0xff;
+    bool plain = !misplaced && space != Space::kShared && space != Space::kLocal &&
+                 address < kSharedWindow && (address & (sizeof(T) - 1)) == 0 && sizeof(T) >= 4 &&
+                 rel < g.bytes && sizeof(T) <= g.bytes - rel && g.shadow[rel / 4] == 0xff &&
+                 g.shadow[(rel + sizeof(T) - 1) / 4] == 0xff;
+    if constexpr (sizeof(T) >= 4) {
+      if (plain && looks_for_races(w, g)) plain = race_atomic<T>(w, in, g, rel, l);
+    }
     std::byte* host = g.host + rel;
     const u32 checked = misplaced ? u32{sizeof(T)} * (in->extra >> 8 & 0xff) : u32{sizeof(T)};
     if (misplaced && in->extra >> 16 != 0) host = nullptr;
@@ -186,6 +218,7 @@ Next atomic(Warp& w, Next in) {
     else old = apply<T, Op>(cell, b[l], c[l]);
     if (kReturns) d[l] = old;
   }
+  if (kReturns) w.block->acquire();
   return in + 1;
 }
 

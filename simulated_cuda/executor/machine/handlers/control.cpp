@@ -50,17 +50,21 @@ Next barrier(Warp& w, Next in) { return w.barrier(in); }
 
 Next fence(Warp& w, Next in) {
   __atomic_thread_fence(__ATOMIC_SEQ_CST); // between blocks of several workers
-  if (w.block->races != nullptr) w.block->order.fence(*w.block, {&w, w.mask});
+  if (!w.block->is_ordered) return in + 1;
+  w.block->order.fence(*w.block, {&w, w.mask});
+  if (in->extra == 0) w.block->fence_for_others(w);
   return in + 1;
 }
 
 // In front of strong stores to global memory, and behind strong loads.
 Next strong_store(Warp& w, Next in) {
   w.block->order.strong_store(*w.block, {&w, w.mask}, Ordering::kGlobalWord);
+  w.block->release(w);
   return in + 1;
 }
 Next strong_load(Warp& w, Next in) {
   w.block->order.strong_load(*w.block, {&w, w.mask}, Ordering::kGlobalWord);
+  w.block->acquire();
   return in + 1;
 }
 

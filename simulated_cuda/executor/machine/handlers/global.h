@@ -5,6 +5,7 @@
 
 #include "simulated_cuda/executor/machine/access.h"
 #include "simulated_cuda/executor/machine/device_bytes.h"
+#include "simulated_cuda/executor/machine/handlers/global_races.h"
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
 
 #include <cstring>
@@ -126,9 +127,11 @@ template <bool kStore, class T, u32 kCount, u32 kLanesHere = kLanes>
 
 // The lanes from `from` on, if they are `kLanesHere` neighbours or all read one element.
 template <class T, u32 kCount, u32 kLanesHere>
-[[gnu::always_inline]] inline bool load_run(const Region& g, const u64* a, u64 offset, u32 from,
-                                            const Registers<T, kCount>& d) {
+[[gnu::always_inline]] inline bool load_run(const Warp& w, Next in, bool races, const u64* a,
+                                            u32 from, const Registers<T, kCount>& d) {
   constexpr u32 kEach = sizeof(T) * kCount;
+  const Region& g = *w.region;
+  const auto offset = static_cast<u64>(in->immediate);
   const u64 address = a[from] + offset;
   const u64 rel = address - g.base;
   if ((address & (kEach - 1)) != 0 || rel >= g.bytes) return false;
@@ -136,11 +139,14 @@ template <class T, u32 kCount, u32 kLanesHere>
     constexpr u64 kTotal = u64{kEach} * kLanesHere;
     if (kTotal > g.bytes - rel || (rel & 3) != 0) return false;
     if (!words_have<kTotal, kFull>(g.shadow + rel / 4)) return false;
+    if (races && !race_neighbours<false, kEach, kLanesHere>(w, in, g, rel, from)) return false;
     move_lanes<false, T, kCount, kLanesHere>(g.host + rel, d, from);
     return true;
   }
   if (!in_steps<kLanesHere, 0>(a + from)) return false;
   if (kEach > g.bytes - rel || missing_bits<kEach>(g.shadow, rel) != 0) return false;
+  const u32 several = global_race::kSeveral + w.id;
+  if (races && !race_element<false, kEach>(w, in, g, rel, several, kLanes)) return false;
   T v[kCount];
   std::memcpy(v, g.host + rel, kEach);
   for (u32 i = 0; i < kCount; ++i) {
@@ -158,11 +164,12 @@ template <class T, u32 kCount>
   const auto offset = static_cast<u64>(in->immediate);
   const Registers<T, kCount> d(w, in);
   const u32 mask = w.mask;
+  const bool races = looks_for_races(w, g);
   if (mask == kAll) {
-    if (load_run<T, kCount, 32>(g, a, offset, 0, d)) return true;
+    if (load_run<T, kCount, 32>(w, in, races, a, 0, d)) return true;
     // Two rows; not where a warp of neighbours failed its check
-    if (!in_steps<32, kEach>(a) && load_run<T, kCount, 16>(g, a, offset, 0, d) &&
-        load_run<T, kCount, 16>(g, a, offset, 16, d))
+    if (!in_steps<32, kEach>(a) && load_run<T, kCount, 16>(w, in, races, a, 0, d) &&
+        load_run<T, kCount, 16>(w, in, races, a, 16, d))
       return true;
     u64 wrong = 0;
     const u64 limit = g.bytes < kEach ? 0 : g.bytes - kEach + 1;
@@ -172,10 +179,15 @@ template <class T, u32 kCount>
       wrong |= (rel >= limit ? 1u : 0u) | ((a[l] + offset) & (kEach - 1));
     }
     if (wrong != 0) return false;
+    for (u32 l = 0; l < kLanes && races; ++l) { // else the processor waits for one at a time
+      __builtin_prefetch(g.races.loads + (a[l] + shift) / 4, 1);
+      __builtin_prefetch(g.host + (a[l] + shift));
+    }
     for (u32 l = 0; l < kLanes; ++l) {
       const u64 rel = a[l] + shift;
       // Bytes that are not allocated may have no page: they are not read
       if (missing_bits<kEach>(g.shadow, rel) != 0) return false;
+      if (races && !race_element<false, kEach>(w, in, g, rel, w.id * kLanes + l, l)) return false;
       move_lane<false>(g.host + rel, d, l);
     }
     return true;
@@ -186,6 +198,7 @@ template <class T, u32 kCount>
     const u64 rel = address - g.base;
     if ((address & (kEach - 1)) != 0 || rel >= g.bytes || kEach > g.bytes - rel) return false;
     if (missing_bits<kEach>(g.shadow, rel) != 0) return false;
+    if (races && !race_element<false, kEach>(w, in, g, rel, w.id * kLanes + l, l)) return false;
     move_lane<false>(g.host + rel, d, l);
   }
   return true;
@@ -198,6 +211,7 @@ template <class T, u32 kCount>
   const auto offset = static_cast<u64>(in->immediate);
   const Registers<T, kCount> v(w, in);
   const u32 mask = w.mask;
+  const bool races = looks_for_races(w, g);
   if (mask == kAll && in_steps<32, kEach>(a)) {
     constexpr u64 kTotal = u64{kEach} * 32;
     const u64 address = a[0] + offset;
@@ -206,6 +220,7 @@ template <class T, u32 kCount>
       return false;
     u8* shadow = g.shadow + rel / 4;
     if (!words_have<kTotal, kAllocated>(shadow)) return false;
+    if (races && !race_neighbours<true, kEach, 32>(w, in, g, rel, 0)) return false;
     std::memset(shadow, 0xff, kTotal / 4);
     move_lanes<true>(g.host + rel, v);
     return true;
@@ -216,6 +231,7 @@ template <class T, u32 kCount>
     const u64 rel = address - g.base;
     if ((address & (kEach - 1)) != 0 || rel >= g.bytes || kEach > g.bytes - rel) return false;
     if (!may_store<kEach>(g.shadow, rel)) return false;
+    if (races && !race_element<true, kEach>(w, in, g, rel, w.id * kLanes + l, l)) return false;
   }
   for (u32 m = mask; m != 0; m &= m - 1) {
     const auto l = static_cast<u32>(__builtin_ctz(m));
@@ -243,6 +259,9 @@ template <bool kStore, class T, u32 kCount>
       if (in->r[i] == in->r[4]) a = static_cast<const u64*>(std::memcpy(kept, a, sizeof kept));
     }
   }
+  constexpr u32 kSlow = kStore ? kStrongAccess : kBlockScope;
+  if ((in->extra & kSlow) != 0 && w.block->global.launch != 0)
+    return access_by_lane<kStore, T, kCount>(w, in, space, a);
   const auto attempt = [&] {
     if constexpr (kStore) return store_global<T, kCount>(w, in, a);
     return load_global<T, kCount>(w, in, a);

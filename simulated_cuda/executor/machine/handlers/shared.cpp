@@ -251,7 +251,7 @@ Next object_arrive(Warp& w, Next in) {
   return each_object<u32>(w, in, [&](u64 value, u32 count, u32 l) {
     const u64 which = object_of(w, in, l); // before the result, which may overwrite the address
     if (d != nullptr) d[l] = value;
-    if (w.block->races != nullptr) w.block->order.arrive(*w.block, {&w, 1u << l}, which);
+    if (w.block->is_ordered) w.block->order.arrive(*w.block, {&w, 1u << l}, which);
     const u64 expected = object::expected(value) - (kDrop ? 1 : 0);
     const u64 pending = object::pending(value);
     if (count < pending) return object::make(object::phase(value), expected, pending - count);
@@ -270,7 +270,7 @@ Next object_wait(Warp& w, Next in) {
     return value;
   });
   set_predicate(w, in->r[0], over);
-  for (u32 left = w.block->races != nullptr ? over : 0; left != 0;) {
+  for (u32 left = w.block->is_ordered ? over : 0; left != 0;) {
     const u64 which = object_of(w, in, static_cast<u32>(__builtin_ctz(left)));
     u32 same = 0;
     for_lanes(left, [&](u32 l) { same |= object_of(w, in, l) == which ? 1u << l : 0; });

@@ -176,7 +176,7 @@ const Instruction* Stillness::access(Warp& w, const Instruction* in, const Form&
   const bool is_atomic = form.effect == Effect::kAtomic;
   Space space = form.space;
   if (form.names_space) {
-    const auto named = static_cast<ptx::Space>(in->extra & 0xff);
+    const auto named = static_cast<ptx::Space>(in->extra & 0x7f);
     if (named == ptx::Space::kShared) space = Space::kShared;
     if (named == ptx::Space::kLocal) space = Space::kLocal;
   }

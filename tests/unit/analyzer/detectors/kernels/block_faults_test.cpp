@@ -62,6 +62,50 @@ TEST_F(BlockFaults, WarpsThatMeetAtTwoBarriersAreAWarning) {
             "fill.cu:8, others at fill.cu:6, and PTX counts both as one.");
 }
 
+TEST_F(BlockFaults, AGlobalRaceShowsBothSidesAndTheMemory) {
+  MadeFault f;
+  fault(f, FaultKind::kGlobalRace, launch())
+    .address(kA + 16)
+    .bytes(4)
+    .space(FaultSpace::kGlobal)
+    .access(FaultAccess::kStore)
+    .other_access(FaultAccess::kLoad)
+    .other_lines(log().text("6\t\tsrc/fill.cu"))
+    .other_block_index({0, 0, 0})
+    .other_thread_index({3, 0, 0});
+  add(f, trace::kFaultHasThread | trace::kFaultHasAddress | trace::kFaultHasOther |
+           trace::kFaultOtherHasThread);
+  const ReportedFinding& found = only();
+  EXPECT_EQ(found.kind, "global-race");
+  EXPECT_EQ(found.severity, Severity::kError);
+  EXPECT_NE(found.message.find("and a thread of another block reads them at fill.cu:6; nothing "
+                               "orders the two."),
+            std::string::npos)
+    << found.message;
+  EXPECT_EQ(labels(found), "accessed here|accessed here|launched here|allocated here");
+  EXPECT_TRUE(found.address);
+  EXPECT_NE(found.advice.find("__threadfence()"), std::string::npos);
+}
+
+TEST_F(BlockFaults, AGlobalRaceByHabitIsANote) {
+  for (const char* message : {"same value", "poll"}) {
+    MadeFault f;
+    fault(f, FaultKind::kGlobalRace, launch())
+      .message(log().text(message))
+      .space(FaultSpace::kGlobal)
+      .access(FaultAccess::kStore)
+      .other_access(FaultAccess::kStore);
+    add(f, trace::kFaultHasOther);
+  }
+  run();
+  ASSERT_EQ(result.findings.size(), 2u);
+  for (const ReportedFinding& found : result.findings) {
+    EXPECT_EQ(found.severity, Severity::kNote);
+    EXPECT_NE(found.message.find("the memory model"), std::string::npos) << found.message;
+    EXPECT_NE(found.message.find("and another thread writes them"), std::string::npos);
+  }
+}
+
 // Line 8 meets line 6 in one launch, and line 6 meets line 8 in another.
 TEST_F(BlockFaults, ARaceInBothDirectionsIsOne) {
   for (const bool swapped : {false, true}) {

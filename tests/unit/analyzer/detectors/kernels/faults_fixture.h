@@ -18,8 +18,8 @@ protected:
   void SetUp() override {
     trace.format = "1.5";
     expect_only({"kernel-out-of-bounds", "kernel-use-after-free", "kernel-misaligned",
-                 "kernel-uninitialized-read", "shared-race", "barrier-divergence", "kernel-hang",
-                 "kernel-assert", "kernel-fault"});
+                 "kernel-uninitialized-read", "shared-race", "global-race", "barrier-divergence",
+                 "kernel-hang", "kernel-assert", "kernel-fault"});
     log().name(kFill, "_Z4fillPfi");
     cuda_malloc(kA, 4000, 0x100);
   }

@@ -22,14 +22,14 @@ TEST_F(ChecksTest, StorePastTheEndIsReportedAndNotDone) {
   load(kernel("st.global.u32 [%x2], %r0;"));
   const std::uint64_t block = put(std::vector<std::uint32_t>(64, 9));
   memory_.forget(block + 62 * 4, 8);
-  run({2}, {64}, {block, block});
+  run({1}, {64}, {block, block});
   const Report& report = only();
   EXPECT_EQ(report.kind, ReportKind::kOutOfBounds);
   EXPECT_EQ(report.access, Access::kStore);
   EXPECT_EQ(report.space, Space::kGlobal);
   EXPECT_EQ(report.address, block + 62 * 4);
   EXPECT_EQ(report.bytes, 4u);
-  EXPECT_EQ(report.count, 4u);
+  EXPECT_EQ(report.count, 2u);
   EXPECT_EQ(report.location.thread.x, 62u);
   EXPECT_EQ(report.location.instruction, "st.global.u32 [%x2], %r0");
   EXPECT_EQ(report.gpu_error, 0u) << "its page holds live memory";

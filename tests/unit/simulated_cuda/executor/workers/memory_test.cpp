@@ -173,7 +173,7 @@ TEST_P(WorkersTest, BlocksOfAGridMeet) {
                      "atom.add.u32 %r9, [%x4], 1; mad.lo.u32 %r10, %r7, 2, -1;\n"
                      "mul.lo.u32 %r11, %r10, %r2;\n"
                      "A: ld.volatile.u32 %r12, [%x4]; setp.lt.u32 %p1, %r12, %r11; @%p1 bra A;\n"
-                     "ld.global.u32 %r8, [%x6]; atom.add.u32 %r9, [%x4], 1;\n"
+                     "ld.global.u32 %r8, [%x6]; membar.gl; atom.add.u32 %r9, [%x4], 1;\n"
                      "add.u32 %r11, %r11, %r2;\n"
                      "B: ld.volatile.u32 %r12, [%x4]; setp.lt.u32 %p1, %r12, %r11; @%p1 bra B;\n"
                      "setp.lt.u32 %p2, %r7, 3; @%p2 bra L; st.global.u32 [%x5], %r8;"));

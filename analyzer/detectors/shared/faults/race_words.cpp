@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/detectors/shared/faults/race_words.h"
+
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+namespace {
+
+constexpr std::string_view kSameValue = "same value", kPoll = "poll";
+
+// Threads that are known, and of two blocks, or of one of which it is not known.
+bool is_of_two_blocks(const event::Fault& fault) {
+  const bool known = fault.has_thread && fault.other_has_thread;
+  return !known || fault.block_index.x != fault.other_block_index.x ||
+         fault.block_index.y != fault.other_block_index.y ||
+         fault.block_index.z != fault.other_block_index.z;
+}
+
+std::string_view verb(trace::FaultAccess access) {
+  switch (access) {
+  case trace::FaultAccess::kLoad: return "reads";
+  case trace::FaultAccess::kStore: return "writes";
+  case trace::FaultAccess::kAtomic:
+  case trace::FaultAccess::kReduction: return "atomically updates";
+  default: return "uses";
+  }
+}
+
+} // namespace
+
+std::string shared_race_words(std::string_view access, std::string_view other_source) {
+  std::string text = cat({" without a barrier behind a ", access.empty() ? "use" : access,
+                          " by another thread of the block"});
+  if (!other_source.empty()) text += cat({" at ", other_source});
+  return text;
+}
+
+bool is_race_by_habit(const event::Fault& fault, std::string_view message) {
+  return fault.fault == trace::FaultKind::kGlobalRace &&
+         (message == kSameValue || message == kPoll);
+}
+
+std::string global_race_words(const event::Fault& fault, std::string_view message,
+                              std::string_view other_source) {
+  const bool known = fault.has_thread && fault.other_has_thread;
+  std::string_view who = "another thread";
+  if (known)
+    who = is_of_two_blocks(fault) ? "a thread of another block" : "another thread of the block";
+  std::string text = cat({", and ", who, " ", verb(fault.other_access), " them"});
+  if (!other_source.empty()) text += cat({" at ", other_source});
+  text += "; nothing orders the two";
+  if (message == kSameValue)
+    text += ": both write the same value, but the memory model gives plain stores that race no "
+            "meaning, whatever they write";
+  if (message == kPoll)
+    text += ": one of the two is a poll, but the memory model gives a plain access that meets a "
+            "store or an atomic no value, and a compiler may keep what it has read once";
+  return text;
+}
+
+std::string global_race_advice(const event::Fault& fault, std::string_view message,
+                               bool is_one_line) {
+  if (message == kSameValue)
+    return "Let one thread write it, or write it with a relaxed atomic store "
+           "(cuda::atomic_ref::store).";
+  if (message == kPoll)
+    return "Make the plain access an atomic one as well (cuda::atomic_ref::load or store with "
+           "memory_order_relaxed), or a volatile one.";
+  const std::string update =
+    is_one_line ? "If several threads update one element there, let them use an atomic function "
+                  "such as atomicAdd. Otherwise: "
+                : "";
+  if (!is_of_two_blocks(fault))
+    return update + "Put __syncthreads() between the two accesses, where all threads of the block "
+                    "reach it, or give each thread memory of its own.";
+  return update + "Give each block memory of its own, or do the later access in a second launch. "
+                  "Within one launch a flag orders the two: __threadfence() and then an atomic "
+                  "store by the one, an atomic load of it before the access of the other.";
+}
+
+} // namespace gmt

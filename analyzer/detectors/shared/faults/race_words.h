@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said of a race: the other side and, in global memory, whether programs rely on such a
+// race, and what would order the two. `message` is the device's.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "analyzer/model/stated_events.h"
+
+namespace gmt {
+
+inline bool is_race(trace::FaultKind kind) {
+  return kind == trace::FaultKind::kSharedRace || kind == trace::FaultKind::kGlobalRace;
+}
+
+// " without a barrier behind a store by another thread of the block at FILE:5"
+std::string shared_race_words(std::string_view access, std::string_view other_source);
+
+// Most programs get away with it: all write the same value, or one only polls.
+bool is_race_by_habit(const event::Fault& fault, std::string_view message);
+
+// ", and a thread of another block reads them at FILE:5; nothing orders the two"
+std::string global_race_words(const event::Fault& fault, std::string_view message,
+                              std::string_view other_source);
+// `is_one_line`: both sides are on it.
+std::string global_race_advice(const event::Fault& fault, std::string_view message,
+                               bool is_one_line);
+
+} // namespace gmt

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A race in global memory is one whichever side comes first, and that depends on the workers. So
+// the side that writes is the location, or of two the one with the lower number.
+#include "simulated_cuda/executor/checks/reports.h"
+
+#include <utility>
+
+namespace gmt::executor {
+namespace {
+
+std::string message_of(RaceHabit habit) {
+  switch (habit) {
+  case RaceHabit::kSameValue: return "same value";
+  case RaceHabit::kPoll: return "poll";
+  case RaceHabit::kNone: break;
+  }
+  return {};
+}
+
+} // namespace
+
+void Reports::global_race(const AccessFacts& facts, const OtherThread& other) {
+  AccessFacts there = facts;
+  there.code = other.code;
+  there.in = other.in;
+  const bool writes = facts.access != Access::kLoad;
+  const bool is_first =
+    writes == (other.access != Access::kLoad) ? facts.in->number <= other.in->number : writes;
+  const Key here_key = key_of(facts, ReportKind::kGlobalRace);
+  const Key other_key = key_of(there, ReportKind::kGlobalRace);
+  Key key = is_first ? here_key : other_key;
+  key.other_code = is_first ? other_key.code : here_key.code;
+  key.other_source = is_first ? other_key.source : here_key.source;
+  key.habit = other.habit;
+  Report* report = first(facts, key);
+  if (report == nullptr) return;
+  report->message = message_of(other.habit);
+  report->other_access = other.access;
+  set_other(*report, other);
+  if (is_first) return;
+  std::swap(report->location, report->other);
+  std::swap(report->access, report->other_access);
+}
+
+} // namespace gmt::executor

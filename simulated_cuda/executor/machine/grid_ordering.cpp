@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block's releases are kept in their order. Where there are many, two become one that lets know
+// more, and earlier.
+#include "simulated_cuda/executor/machine/grid_ordering.h"
+
+#include "simulated_cuda/executor/machine/block.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace gmt::executor {
+namespace {
+
+constexpr std::size_t kMostReleases = 64; // of a block
+
+std::int64_t entry_of(std::uint32_t run, std::uint32_t clock) {
+  return static_cast<std::int64_t>(std::uint64_t{run} << global_race::kRunShift |
+                                   std::uint64_t{clock} << global_race::kClockShift);
+}
+
+// Tables take four times the memory that kernels use: no more than 2 GiB, and a quarter of what the
+// machine has. Blocks behind that look for no races.
+std::uint64_t most_lines() {
+  constexpr std::uint64_t kMost = std::uint64_t{2} << 30;
+  constexpr std::uint64_t kBytesOfLine = (1u << global_race::kLineShift) * 4;
+  const auto pages = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return std::min(kMost, pages * page / 4) / kBytesOfLine;
+}
+
+} // namespace
+
+GridOrdering::GridOrdering(Memory& memory, std::uint64_t blocks, std::uint64_t most_sites)
+    : memory_(memory), most_lines_(most_lines()) {
+  bool must_clear = false;
+  if (most_sites >= global_race::kMostSites) return;
+  if (!memory.race_runs().begin(blocks, &launch_, &must_clear)) return;
+  if (must_clear || memory.race_lines() > most_lines_ / 2) memory.clear_races();
+  next_run_ = launch_.next;
+}
+
+GridOrdering::~GridOrdering() {
+  if (is_on()) memory_.race_runs().end(std::min(next_run_.load(), global_race::kMostRuns));
+}
+
+void GridOrdering::begin_run(Block& block, std::uint32_t run) {
+  block.run_clock = block.clock;
+  RaceRun& of = *memory_.race_runs().of(run);
+  __atomic_store_n(&of.block, static_cast<std::uint32_t>(block.number), __ATOMIC_RELAXED);
+  __atomic_store_n(&of.clock, block.clock, __ATOMIC_RELAXED);
+  block.global.own = entry_of(run, 0);
+}
+
+void GridOrdering::start(Block& block) {
+  if (memory_.race_lines() > most_lines_) return;
+  block.global.launch = entry_of(launch_.first, 0);
+  block.global.loaded = launch_.epoch | global_race::kLineLoaded;
+  block.global.stored = launch_.epoch | global_race::kLineStored;
+  begin_run(block, launch_.first + 1 + static_cast<std::uint32_t>(block.number));
+  advance(block);
+}
+
+// A block whose clock has gone too far has another run. If there is none, it looks for no more
+// races.
+void GridOrdering::advance(Block& block) {
+  if (block.clock - block.run_clock > global_race::kClockMask) {
+    const std::uint32_t run = next_run_.fetch_add(1, std::memory_order_relaxed);
+    if (run >= global_race::kMostRuns) {
+      block.global = {};
+      return;
+    }
+    begin_run(block, run);
+  }
+  const std::uint32_t run = global_race::run_of(static_cast<std::uint64_t>(block.global.own));
+  block.global.now = entry_of(run, block.clock - block.run_clock);
+  const bool has_barrier = block.last_barrier >= block.run_clock;
+  block.global.floor = entry_of(run, has_barrier ? block.last_barrier - block.run_clock : 0);
+}
+
+void GridOrdering::release(const Warp& w) {
+  const Block& block = *w.block;
+  const std::uint32_t barrier = std::max(block.last_barrier, w.last_sync);
+  // Who synchronised otherwise is not asked: all that was done before counts
+  const bool is_partial = block.order.is_partial;
+  add(static_cast<std::uint32_t>(block.number),
+      {0, w.id, w.device_fence, is_partial ? std::max(barrier, w.device_fence) : barrier});
+}
+
+void GridOrdering::see(Block& block, std::uint32_t other, std::uint32_t warp, std::uint32_t clock) {
+  add(other, {0, warp, clock, clock});
+  acquire(block);
+}
+
+void GridOrdering::add(std::uint32_t block, Release release) {
+  const std::lock_guard lock(mutex_);
+  std::vector<Release>& all = releases_[block];
+  const auto same = [&](const Release& r) {
+    return r.warp == release.warp && r.fence >= release.fence && r.barrier >= release.barrier;
+  };
+  if (std::ranges::any_of(all.rbegin(), all.rend(), same)) return;
+  if (all.size() == kMostReleases) {
+    Release& second = all[1];
+    second.moment = all[0].moment;
+    second.barrier = std::max({second.barrier, second.fence, all[0].barrier, all[0].fence});
+    all.erase(all.begin());
+  }
+  release.moment = moment_.load(std::memory_order_relaxed) + 1;
+  all.push_back(release);
+  moment_.store(release.moment, std::memory_order_release);
+}
+
+void GridOrdering::acquire(Block& block) const {
+  block.known = moment_.load(std::memory_order_acquire);
+}
+
+bool GridOrdering::knows(const Block& block, std::uint32_t other, std::uint32_t thread,
+                         std::uint32_t clock) const {
+  if (block.known == 0) return false;
+  const bool is_one = thread < global_race::kSeveral;
+  const bool is_many = thread >= global_race::kEqualThreads;
+  const std::uint32_t warp = is_one ? thread / kLanes : thread % kLanes; // of several: as numbered
+  const std::lock_guard lock(mutex_);
+  const auto found = releases_.find(other);
+  if (found == releases_.end()) return false;
+  return std::any_of(found->second.rbegin(), found->second.rend(), [&](const Release& r) {
+    return r.moment <= block.known &&
+           (clock < r.barrier || ((is_many || warp == r.warp) && clock < r.fence));
+  });
+}
+
+bool GridOrdering::knows_some(const Block& block, std::uint32_t other) const {
+  if (block.known == 0) return false;
+  const std::lock_guard lock(mutex_);
+  const auto found = releases_.find(other);
+  return found != releases_.end() && found->second.front().moment <= block.known;
+}
+
+} // namespace gmt::executor

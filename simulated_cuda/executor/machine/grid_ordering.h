@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which accesses of a launch's blocks happen before which of other blocks. A block lets others know
+// what it did by an atomic or a strong store to global memory behind a fence, and a block learns by
+// an atomic with a result or a strong load what all blocks have let others know so far, whatever
+// word they used. So order is overestimated rather than missed. Clocks are those of the blocks.
+#pragma once
+
+#include "simulated_cuda/executor/machine/memory.h"
+#include "simulated_cuda/executor/machine/race_tables.h"
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+namespace gmt::executor {
+
+struct Block;
+struct Warp;
+
+namespace global_race {
+// The thread of an entry: several stored the same value there.
+inline constexpr std::uint32_t kEqualThreads = kManyThreads - 1;
+} // namespace global_race
+
+class GridOrdering {
+public:
+  // Runs for the blocks of a launch. `most_sites`: numbers of its instructions.
+  GridOrdering(Memory& memory, std::uint64_t blocks, std::uint64_t most_sites);
+  ~GridOrdering();
+  GridOrdering(const GridOrdering&) = delete;
+  GridOrdering& operator=(const GridOrdering&) = delete;
+
+  bool is_on() const { return launch_.first != 0; } // else there are no runs for so many blocks
+  void start(Block& block);                         // another block begins
+  void advance(Block& block);                       // its clock or its last barrier has changed
+
+  // What the block did before the warp's last fence, and before its last barrier.
+  void release(const Warp& w);
+  void acquire(Block& block) const;
+  // The block saw what a warp of another one stored as a flag, by no strong access. What that block
+  // did at clocks before counts as known, as if it had been.
+  void see(Block& block, std::uint32_t other, std::uint32_t warp, std::uint32_t clock);
+
+  const RaceRun& run(std::uint32_t run) const { return *memory_.race_runs().of(run); }
+  std::uint32_t first_run() const { return launch_.first; }
+  // Whether the block knows what threads of another one did at a clock of that. `thread` may be one
+  // of the numbers for several; of all times: at some clock.
+  bool knows(const Block& block, std::uint32_t other, std::uint32_t thread,
+             std::uint32_t clock) const;
+  bool knows_some(const Block& block, std::uint32_t other) const;
+
+private:
+  struct Release {
+    std::uint32_t moment = 0;             // of all of the launch, from 1
+    std::uint32_t warp = 0;               // of which all before `fence` is known
+    std::uint32_t fence = 0, barrier = 0; // clocks
+  };
+  void add(std::uint32_t block, Release release);
+  void begin_run(Block& block, std::uint32_t run);
+
+  Memory& memory_;
+  const std::uint64_t most_lines_; // that the tables may use
+  RaceRuns::Launch launch_;
+  std::atomic<std::uint32_t> next_run_{0};
+  std::atomic<std::uint32_t> moment_{0};
+  mutable std::mutex mutex_;
+  std::unordered_map<std::uint32_t, std::vector<Release>> releases_; // by block
+};
+
+} // namespace gmt::executor
