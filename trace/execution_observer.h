@@ -34,7 +34,7 @@ enum class ExecutionReport : std::uint32_t {
   kInvalidJump = 13, // an indirect call or branch to no function
   kOther = 14,       // `message` says what
   kHang = 15,        // all threads wait or poll, and nothing changes any more
-  kGlobalRace = 16,  // `message`: "same value" or "poll", where programs rely on it; else none
+  kGlobalRace = 16,  // `message`: "same value", "poll", "flag": programs rely on it; else none
 };
 
 enum class ExecutionSpace : std::uint32_t {

@@ -34,8 +34,13 @@
 // expect: clean
 // run: poll
 // device: simulated
-// expect: note global-race message="one of the two is a poll" stacks="accessed here"@vote:LINE(voted),"accessed here"@vote:LINE(polled),"launched here"@votes:LINE(votes),"allocated here"@main:LINE(block)
+// expect: note global-race message="at least one of the two is a plain access" stacks="accessed here"@vote:LINE(voted),"accessed here"@vote:LINE(polled),"launched here"@votes:LINE(votes),"allocated here"@main:LINE(block)
 // run: poll-atomic
+// expect: clean
+// run: raised
+// device: simulated
+// expect: note global-race message="as one asks a flag" stacks="accessed here"@search:LINE(found),"accessed here"@search:LINE(asked),"launched here"@searches:LINE(searches),"allocated here"@main:LINE(block)
+// run: raised-atomic
 // expect: clean
 // run: bytes
 // expect: clean
@@ -125,6 +130,18 @@ __global__ void vote(int* values)
   values[1 + blockIdx.x] = is_atomic ? votes.load(cuda::memory_order_relaxed) : values[0]; // @polled
 }
 
+// Who finds the value says so, and the others leave.
+template <bool is_atomic>
+__global__ void search(int* values)
+{
+  cuda::atomic_ref<int, cuda::thread_scope_device> found(values[0]);
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const int is_found = is_atomic ? found.load(cuda::memory_order_relaxed) : values[0]; // @asked
+  if (is_found != 0 || i != kThreads) return;
+  if (is_atomic) found.store(1, cuda::memory_order_relaxed);
+  else values[0] = 1; // @found
+}
+
 // 33 of a block: words are shared with the next.
 __global__ void add_bytes(char* bytes)
 {
@@ -187,6 +204,12 @@ static void votes(int* values, bool is_right)
   else vote<false><<<kBlocks, kThreads>>>(values); // @votes
 }
 
+static void searches(int* values, bool is_right)
+{
+  if (is_right) search<true><<<kBlocks, kThreads>>>(values);
+  else search<false><<<kBlocks, kThreads>>>(values); // @searches
+}
+
 int main(int argc, char** argv)
 {
   const auto is = [&](const char* word) { return started_with(argc, argv, word); };
@@ -200,6 +223,7 @@ int main(int argc, char** argv)
   if (is("flag") || is("flag-release")) flags(values, is("flag-release"));
   if (is("same-value") || is("one-writer")) marks(values, is("one-writer"));
   if (is("poll") || is("poll-atomic")) votes(values, is("poll-atomic"));
+  if (is("raised") || is("raised-atomic")) searches(values, is("raised-atomic"));
   if (is("bytes")) add_bytes<<<kBlocks, 33>>>(reinterpret_cast<char*>(values));
   if (is("grid")) {
     void* arguments[] = {&values};

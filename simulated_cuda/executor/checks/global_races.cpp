@@ -2,6 +2,7 @@
 // A race in global memory is one whichever side comes first, and that depends on the workers. So
 // the side that writes is the location, or of two the one with the lower number.
 #include "simulated_cuda/executor/checks/reports.h"
+#include "simulated_cuda/executor/program/access_strength.h"
 
 #include <utility>
 
@@ -12,12 +13,23 @@ std::string message_of(RaceHabit habit) {
   switch (habit) {
   case RaceHabit::kSameValue: return "same value";
   case RaceHabit::kPoll: return "poll";
+  case RaceHabit::kFlag: return "flag";
   case RaceHabit::kNone: break;
   }
   return {};
 }
 
 } // namespace
+
+// `load` and `store` are plain.
+bool Reports::is_flag(const Key& load, const Key& store) {
+  const auto uses_of = [&](const Code* code) -> const ptx::FlagUses& {
+    const auto [found, is_new] = flag_uses_.try_emplace(code);
+    if (is_new) found->second = ptx::flag_uses_of(*code->body);
+    return found->second;
+  };
+  return uses_of(load.code).is_test[load.source] && uses_of(store.code).is_raise[store.source];
+}
 
 void Reports::global_race(const AccessFacts& facts, const OtherThread& other) {
   AccessFacts there = facts;
@@ -32,9 +44,15 @@ void Reports::global_race(const AccessFacts& facts, const OtherThread& other) {
   key.other_code = is_first ? other_key.code : here_key.code;
   key.other_source = is_first ? other_key.source : here_key.source;
   key.habit = other.habit;
+  const bool are_plain =
+    !is_strong(*facts.warp->program, *facts.in) && !is_strong(program_, *other.in);
+  const bool one_loads = (facts.access == Access::kLoad) != (other.access == Access::kLoad);
+  if (key.habit == RaceHabit::kNone && are_plain && one_loads &&
+      is_flag(writes ? other_key : here_key, writes ? here_key : other_key))
+    key.habit = RaceHabit::kFlag;
   Report* report = first(facts, key);
   if (report == nullptr) return;
-  report->message = message_of(other.habit);
+  report->message = message_of(key.habit);
   report->other_access = other.access;
   set_other(*report, other);
   if (is_first) return;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -50,6 +51,21 @@ void join_swapped_races(std::vector<Reported>& reports) {
   reports = std::move(joined);
 }
 
+// Where a store's race is a mistake, it says nothing more that others of it are no harm.
+void drop_habits_of_mistakes(std::vector<Reported>& reports) {
+  std::set<std::string> mistakes;
+  const auto is_habit = [](const Report& report) { return !report.message.empty(); };
+  for (const auto& [moment, report] : reports) {
+    if (report.kind == ReportKind::kGlobalRace && !is_habit(report))
+      mistakes.insert(code_of(report.location));
+  }
+  std::erase_if(reports, [&](const Reported& each) {
+    const Report& report = each.second;
+    return report.kind == ReportKind::kGlobalRace && is_habit(report) &&
+           mistakes.contains(code_of(report.location));
+  });
+}
+
 } // namespace
 
 ReportSink& LaunchReports::of_worker(std::size_t worker) {
@@ -87,6 +103,7 @@ void LaunchReports::finish(std::uint64_t last) {
   }
   std::sort(reports.begin(), reports.end(), earlier);
   join_swapped_races(reports);
+  drop_habits_of_mistakes(reports);
   for (const auto& [moment, report] : reports) observer_.report(report);
 }
 

@@ -5,6 +5,7 @@
 // the blocks before are known to be done.
 #pragma once
 
+#include "ptx/flow/flag_uses.h"
 #include "simulated_cuda/executor/checks/delivery_queue.h"
 #include "simulated_cuda/executor/executor.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
@@ -74,6 +75,7 @@ private:
   // Null: counted with an earlier one.
   Report* first(const AccessFacts& facts, ReportKind kind, bool is_warning = false);
   Report* first(const AccessFacts& facts, const Key& key);
+  bool is_flag(const Key& load, const Key& store);
   void set_neighbour(Report& report) const;
   void set_other(Report& report, const OtherThread& other) const;
   bool is_mapped(std::uint64_t address);
@@ -88,6 +90,7 @@ private:
   std::vector<std::pair<Moment, std::string>> messages_; // for stderr
   std::map<std::uint64_t, bool> mapped_pages_;
   std::map<std::pair<const Instruction*, const Instruction*>, bool> apart_; // of barriers
+  std::map<const Code*, ptx::FlagUses> flag_uses_;
 };
 
 } // namespace gmt::executor

@@ -28,6 +28,7 @@ enum class RaceHabit : std::uint8_t {
   kNone,
   kSameValue, // both stored the same
   kPoll,      // a plain load of what is written by atomics or volatile stores, or the reverse
+  kFlag,      // a plain load that is only compared, and a plain store that raises what is tested
 };
 
 // Another thread, for races and barriers.

@@ -6,7 +6,7 @@
 namespace gmt {
 namespace {
 
-constexpr std::string_view kSameValue = "same value", kPoll = "poll";
+constexpr std::string_view kSameValue = "same value", kPoll = "poll", kFlag = "flag";
 
 // Threads that are known, and of two blocks, or of one of which it is not known.
 bool is_of_two_blocks(const event::Fault& fault) {
@@ -37,7 +37,7 @@ std::string shared_race_words(std::string_view access, std::string_view other_so
 
 bool is_race_by_habit(const event::Fault& fault, std::string_view message) {
   return fault.fault == trace::FaultKind::kGlobalRace &&
-         (message == kSameValue || message == kPoll);
+         (message == kSameValue || message == kPoll || message == kFlag);
 }
 
 std::string global_race_words(const event::Fault& fault, std::string_view message,
@@ -53,8 +53,14 @@ std::string global_race_words(const event::Fault& fault, std::string_view messag
     text += ": both write the same value, but the memory model gives plain stores that race no "
             "meaning, whatever they write";
   if (message == kPoll)
-    text += ": one of the two is a poll, but the memory model gives a plain access that meets a "
-            "store or an atomic no value, and a compiler may keep what it has read once";
+    text += ": at least one of the two is a plain access, which the memory model gives no value "
+            "here. Programs that look at the value again, as a compare-and-swap loop or a polled "
+            "flag does, get away with it, unless the compiler keeps what it has read once";
+  if (message == kFlag)
+    text += ": the value that is read is only compared, as one asks a flag. Programs to which it "
+            "makes no difference whether they see the write get away with it, but the memory model "
+            "gives plain accesses that race no meaning, and a compiler may keep what it has read "
+            "once";
   return text;
 }
 
@@ -66,6 +72,9 @@ std::string global_race_advice(const event::Fault& fault, std::string_view messa
   if (message == kPoll)
     return "Make the plain access an atomic one as well (cuda::atomic_ref::load or store with "
            "memory_order_relaxed), or a volatile one.";
+  if (message == kFlag)
+    return "Make both accesses atomic ones (cuda::atomic_ref::load and store with "
+           "memory_order_relaxed), or volatile ones. Such a flag hands no other memory over.";
   const std::string update =
     is_one_line ? "If several threads update one element there, let them use an atomic function "
                   "such as atomicAdd. Otherwise: "

@@ -88,7 +88,7 @@ TEST_F(BlockFaults, AGlobalRaceShowsBothSidesAndTheMemory) {
 }
 
 TEST_F(BlockFaults, AGlobalRaceByHabitIsANote) {
-  for (const char* message : {"same value", "poll"}) {
+  for (const char* message : {"same value", "poll", "flag"}) {
     MadeFault f;
     fault(f, FaultKind::kGlobalRace, launch())
       .message(log().text(message))
@@ -98,7 +98,7 @@ TEST_F(BlockFaults, AGlobalRaceByHabitIsANote) {
     add(f, trace::kFaultHasOther);
   }
   run();
-  ASSERT_EQ(result.findings.size(), 2u);
+  ASSERT_EQ(result.findings.size(), 3u);
   for (const ReportedFinding& found : result.findings) {
     EXPECT_EQ(found.severity, Severity::kNote);
     EXPECT_NE(found.message.find("the memory model"), std::string::npos) << found.message;

@@ -105,6 +105,30 @@ TEST_F(GlobalRacesTest, EqualValuesAreNoted) {
   EXPECT_EQ(recorder_.reports[0].message, "same value");
   EXPECT_EQ(races("@%p0 st.global.u32 [%x0], 7;"), (Found{0, 1}));
   EXPECT_EQ(races("@%p0 st.global.u32 [%x0], %r1;").errors, 1u);
+  EXPECT_EQ(races("shr.u32 %r5, %r1, 1; @%p0 st.global.u32 [%x0], %r5;", {8}), (Found{1, 0}))
+    << "some stores are equal";
+}
+
+// Whether it is done already is asked, and said, by plain accesses.
+TEST_F(GlobalRacesTest, FlagsThatAreRaisedAreNoted) {
+  const std::string test = "ld.global.u32 %r5, [%x0]; setp.ne.u32 %p2, %r5, 0; @%p2 bra E;\n";
+  EXPECT_EQ(races(test + "@%p0 st.global.u32 [%x0], 1;").errors, 0u);
+  const std::string own = "setp.eq.u32 %p3, %r2, 70; @%p3 st.global.u32 [%x0], ";
+  EXPECT_EQ(races(test + own + "1;"), (Found{0, 1}));
+  EXPECT_EQ(recorder_.reports[0].message, "flag");
+  EXPECT_EQ(races(test + own + "%r1;"), (Found{0, 1})) << "tested before it is stored";
+  EXPECT_EQ(races(own + "%r1;" + test).errors, 1u) << "a value, and not tested before";
+  EXPECT_EQ(races("ld.global.u32 %r5, [%x0]; st.global.u32 [%x3], %r5;" + own + "1;").errors, 1u);
+}
+
+// A flag of plain accesses orders nothing: what it is to hand over is a race.
+TEST_F(GlobalRacesTest, WhatAPlainFlagHandsOver) {
+  EXPECT_EQ(races("@!%p0 bra E; @!%p1 bra C; st.global.u32 [%x1], %r4; membar.gl;\n"
+                  "st.global.u32 [%x0], 1; bra E;\n"
+                  "C: ld.global.u32 %r5, [%x0]; setp.eq.u32 %p2, %r5, 0; @%p2 bra C;\n"
+                  "ld.global.u32 %r6, [%x1]; st.global.u32 [%x3 + 64], %r6;",
+                  {2}),
+            (Found{1, 1}));
 }
 
 TEST_F(GlobalRacesTest, NeighbouringBytesAreNoRace) {

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// A register is compared alone if all that read it are comparisons, or make of it others that are.
+#include "ptx/flow/flag_uses.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <set>
+#include <string_view>
+#include <tuple>
+
+#include "ptx/flow/accesses.h"
+
+namespace gmt::ptx {
+namespace {
+
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+bool moves_constant(const Body& body, const Instruction& instruction) {
+  return body.mnemonic(instruction).opcode == "mov" && instruction.guard == kNone &&
+         body.operand(instruction, 1).kind == OperandKind::kImmediate;
+}
+
+// For each instruction that stores a register: where that one got a constant, which all ways to
+// here have passed; kNone: it may hold something else.
+std::vector<std::uint32_t> stored_constants(const Body& body) {
+  std::vector<std::uint32_t> of(body.instructions.size(), kNone);
+  std::vector<std::uint32_t> from(body.registers.size(), kNone), writes(body.registers.size());
+  std::vector<bool> is_target(body.instructions.size() + 1);
+  for (const Label& label : body.labels) {
+    if (label.instruction != kNone) is_target[label.instruction] = true;
+  }
+  Accesses accesses;
+  for (const Instruction& instruction : body.instructions) {
+    accesses_of(body, instruction, accesses);
+    for (const std::uint32_t id : accesses.writes) ++writes[id];
+  }
+  std::uint32_t start = 0; // of the code without a label
+  for (std::uint32_t i = 0; i < body.instructions.size(); ++i) {
+    const Instruction& instruction = body.instructions[i];
+    if (is_target[i]) start = i;
+    if (body.mnemonic(instruction).opcode == "st") {
+      const Operand& value = body.operand(instruction, 1);
+      const bool is_known = value.kind == OperandKind::kRegister && from[value.id] != kNone &&
+                            (from[value.id] >= start || writes[value.id] == 1);
+      if (is_known) of[i] = from[value.id];
+    }
+    accesses_of(body, instruction, accesses);
+    for (const std::uint32_t id : accesses.writes)
+      from[id] = moves_constant(body, instruction) ? i : kNone;
+  }
+  return of;
+}
+
+// `constants`: stored_constants().
+std::vector<bool> compared_alone(const Body& body, const std::vector<std::uint32_t>& constants) {
+  std::vector<bool> alone(body.registers.size(), true), is_read(body.registers.size());
+  Accesses accesses;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t i = 0; i < body.instructions.size(); ++i) {
+      const Instruction& instruction = body.instructions[i];
+      const std::string_view opcode = body.mnemonic(instruction).opcode;
+      accesses_of(body, instruction, accesses);
+      if (constants[i] != kNone) std::erase(accesses.reads, body.operand(instruction, 1).id);
+      for (const std::uint32_t id : accesses.reads) is_read[id] = true;
+      const bool passes = is_one_of(opcode, {"cvt", "mov", "and", "or", "not"}) &&
+                          std::ranges::all_of(accesses.writes, [&](auto id) { return alone[id]; });
+      if (passes || opcode == "setp") continue;
+      for (const std::uint32_t id : accesses.reads) {
+        if (!alone[id] || body.registers[id].type == Type::kPred) continue;
+        alone[id] = false;
+        changed = true;
+      }
+    }
+  }
+  for (std::size_t id = 0; id < alone.size(); ++id) alone[id] = alone[id] && is_read[id];
+  return alone;
+}
+
+using Address = std::tuple<OperandKind, std::uint32_t, std::int64_t>;
+
+// Two accesses with equal ones mean the same memory in one thread, where it writes registers once.
+bool address_of(const Body& body, const Operand& operand, Address* address) {
+  if (operand.kind != OperandKind::kAddress || operand.count != 1) return false;
+  const Operand& base = *body.parts(operand);
+  *address = {base.kind, base.id, base.offset};
+  return true;
+}
+
+} // namespace
+
+FlagUses flag_uses_of(const Body& body) {
+  const std::vector<std::uint32_t> constants = stored_constants(body);
+  const std::vector<bool> alone = compared_alone(body, constants);
+  FlagUses uses;
+  uses.is_test.resize(body.instructions.size());
+  uses.is_raise.resize(body.instructions.size());
+  std::set<Address> tested;
+  Accesses accesses;
+  for (std::size_t i = 0; i < body.instructions.size(); ++i) {
+    const Instruction& instruction = body.instructions[i];
+    const std::string_view opcode = body.mnemonic(instruction).opcode;
+    Address address;
+    if (opcode == "ld" && address_of(body, body.operand(instruction, 1), &address)) {
+      accesses_of(body, instruction, accesses);
+      uses.is_test[i] = std::ranges::all_of(accesses.writes, [&](auto id) { return alone[id]; });
+      if (uses.is_test[i]) tested.insert(address);
+    } else if (opcode == "st" && address_of(body, body.operand(instruction, 0), &address)) {
+      const Operand& value =
+        body.operand(constants[i] != kNone ? body.instructions[constants[i]] : instruction, 1);
+      const bool is_constant = value.kind == OperandKind::kImmediate && value.bits != 0;
+      uses.is_raise[i] = is_constant || tested.contains(address);
+    }
+  }
+  return uses;
+}
+
+} // namespace gmt::ptx

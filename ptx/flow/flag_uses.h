@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which accesses of a body treat memory as a flag. Programs share flags without atomics: threads
+// look whether something is done already and leave it out, and it makes no difference to them
+// whether they see it early or late.
+#pragma once
+
+#include <vector>
+
+#include "ptx/syntax/ptx.h"
+
+namespace gmt::ptx {
+
+// For each instruction of the body
+struct FlagUses {
+  std::vector<bool> is_test; // a load of which nothing but comparisons use the result
+  // A store to an address that the body tests before, or of a constant that is not 0
+  std::vector<bool> is_raise;
+};
+
+FlagUses flag_uses_of(const Body& body);
+
+} // namespace gmt::ptx
