@@ -85,6 +85,12 @@ class EveryPage(unittest.TestCase):
         self.assertIsNone(ran)
         page.complaints()
 
+    def test_has_d3_of_version_5_to_7(self):
+        page.open("clean", "overview")
+        version = page.run("return d3.version")
+        print(f"d3 {version}")
+        self.assertIn(int(version.split(".")[0]), (5, 6, 7))
+
     def test_scripts_use_what_d3_has_in_versions_5_to_7(self):
         # https://observablehq.com/@d3/d3v6-migration-guide: these went, and listeners are given the event first.
         gone = r"d3\.(?:event|mouse|touch|touches|clientPoint|customEvent|nest|map|keys|values|entries|histogram|voronoi)\b"
