@@ -11,6 +11,7 @@
 #include "interposer/coalescing/collector/interface.h"
 #include "interposer/driver_state/code_generation.h"
 #include "interposer/driver_state/context_ids.h"
+#include "interposer/loader/driver_function.h"
 #include "interposer/loader/object_files.h"
 #include "interposer/loader/real_dlsym.h"
 #include "interposer/log/interned_text.h"

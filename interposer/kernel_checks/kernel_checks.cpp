@@ -9,10 +9,12 @@
 #include "interposer/calls/call.h"
 #include "interposer/execution/execution_observer.h"
 #include "interposer/kernel_checks/interface.h"
+#include "interposer/loader/driver_function.h"
 #include "interposer/loader/object_files.h"
 #include "interposer/loader/real_dlsym.h"
 #include "interposer/loader/rows.h"
 #include "interposer/log/process.h"
+#include "trace/api_id.h"
 
 namespace gmt::interposer {
 

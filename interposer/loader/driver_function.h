@@ -6,9 +6,13 @@
 
 #include <atomic>
 
-#include "interposer/loader/real_dlsym.h"
-
 namespace gmt::interposer {
+
+// A driver function that is no row (pure queries), null if there is none or the driver is not known
+// yet.
+void* driver_symbol(const char* name) noexcept;
+using DriverLookUp = void* (*)(const char* name) noexcept;
+void set_driver_look_up(DriverLookUp look_up) noexcept; // how it is found, once the driver is known
 
 // CUDA_ERROR_NOT_FOUND: what a function answers that the driver lacks
 inline constexpr int kNoSuchFunction = 500;

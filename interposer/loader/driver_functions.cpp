@@ -12,7 +12,9 @@
 #include "interposer/base/fork_guard.h"
 #include "interposer/base/own_stack.h"
 #include "interposer/base/signal_guard.h"
+#include "interposer/loader/driver_function.h"
 #include "interposer/loader/rows.h"
+#include "trace/api_id.h"
 
 namespace gmt::interposer {
 
@@ -66,8 +68,8 @@ bool fill_table(const char* path) noexcept {
   void* handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
   if (handle == nullptr) return false;
   for (std::uint16_t row = 0; row < trace::kDriverApiCount; ++row) {
-    void* own = not_ours(real_dlsym(handle, name_of(row)));
-    void* next = next_function(name_of(row));
+    void* own = not_ours(real_dlsym(handle, trace::kApiNames[row]));
+    void* next = next_function(trace::kApiNames[row]);
     own_functions[row].store(own, std::memory_order_release);
     void* none = nullptr;
     if (next != nullptr && next != own && is_wrapper(next)) {
@@ -108,7 +110,8 @@ bool learn_driver() noexcept {
 } // namespace
 
 void* find_driver_function(std::uint16_t row) noexcept {
-  if (!ready.load(std::memory_order_acquire) && !learn_driver()) return next_function(name_of(row));
+  if (!ready.load(std::memory_order_acquire) && !learn_driver())
+    return next_function(trace::kApiNames[row]);
   return driver_forwards[row].load(std::memory_order_acquire);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// driver_symbol() of real_dlsym.h. What knows the driver sets how its functions are found.
-#include "interposer/loader/real_dlsym.h"
+// driver_symbol(): what knows the driver sets how its functions are found.
+#include "interposer/loader/driver_function.h"
 
 namespace gmt::interposer {
 

@@ -4,10 +4,10 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "interposer/loader/object_files.h"
-#include "trace/api_id.h"
 
 namespace gmt::interposer {
 
@@ -33,18 +33,13 @@ inline void* not_ours(void* function) noexcept {
 // What a call of the exported symbol is forwarded to: another preload's wrapper if there is one,
 // else the driver's own function. Null if this driver does not export the row.
 // Null while the driver is not known
-extern std::atomic<void*> driver_forwards[trace::kDriverApiCount];
+extern std::atomic<void*> driver_forwards[]; // by row
 void* find_driver_function(std::uint16_t row) noexcept;
 inline void* driver_function(std::uint16_t row) noexcept {
   void* f = driver_forwards[row].load(std::memory_order_acquire);
   return f != nullptr ? f : find_driver_function(row);
 }
 void* driver_own_function(std::uint16_t row) noexcept;
-// A driver function that is no row (pure queries), null if there is none or the driver is not known
-// yet.
-void* driver_symbol(const char* name) noexcept;
-using DriverLookUp = void* (*)(const char* name) noexcept;
-void set_driver_look_up(DriverLookUp look_up) noexcept; // how it is found, once the driver is known
 
 // Whether calls of a row go to another preload's wrapper.
 extern std::atomic<bool> any_wrapper;
@@ -115,7 +110,5 @@ bool is_runtime_path(const char* path) noexcept;
 // Remembers a runtime function that dlsym handed out, if it is the first for its row; false if
 // another is known.
 bool adopt_runtime_function(std::uint16_t row, void* function) noexcept;
-
-constexpr const char* name_of(std::uint16_t row) { return trace::kApiNames[row]; }
 
 } // namespace gmt::interposer

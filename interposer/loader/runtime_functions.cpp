@@ -10,6 +10,7 @@
 
 #include "interposer/base/own_stack.h"
 #include "interposer/base/signal_guard.h"
+#include "trace/api_id.h"
 
 namespace gmt::interposer {
 
@@ -97,7 +98,7 @@ bool is_in_runtime(void* function) noexcept {
 }
 
 void* find_runtime_function(std::uint16_t row, const ObjectFile* caller) noexcept {
-  const char* name = name_of(row);
+  const char* name = trace::kApiNames[row];
   void* next = next_function(name);
   ObjectFile definer;
   if (next != nullptr && object_of(next, definer) && !is_runtime_path(definer.path) &&
@@ -182,7 +183,7 @@ void* runtime_function_behind_wrapper(std::uint16_t row) noexcept {
   const SignalGuard signals;
   if (void* f = adopted[row - trace::kDriverApiCount].load(); is_in_runtime(f)) return f;
   void* f = nullptr;
-  with_room([&](bool) noexcept { f = loaded_function(name_of(row)); });
+  with_room([&](bool) noexcept { f = loaded_function(trace::kApiNames[row]); });
   return f;
 }
 

@@ -14,6 +14,7 @@
 
 #include "interposer/core_dump/device_probe.h"
 #include "interposer/core_dump/waits.h"
+#include "interposer/loader/driver_function.h"
 #include "interposer/loader/real_dlsym.h"
 #include "interposer/log/thread_session.h"
 #include "tests/unit/interposer/support/recorded.h"

@@ -10,7 +10,7 @@
 #include "interposer/driver_state/context_ids.h"
 #include "interposer/driver_state/device_facts.h"
 #include "interposer/driver_state/memory_queries.h"
-#include "interposer/loader/real_dlsym.h"
+#include "interposer/loader/driver_function.h"
 #include "interposer/log/interned_text.h"
 #include "interposer/log/thread_session.h"
 #include "tests/unit/interposer/support/recorded.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "interposer/execution/execution_observer.h"
-#include "interposer/loader/real_dlsym.h"
+#include "interposer/loader/driver_function.h"
 #include "interposer/log/interned_text.h"
 #include "interposer/log/thread_session.h"
 #include "tests/unit/interposer/support/recorded.h"

@@ -14,6 +14,7 @@
 #include "interposer/loader/real_dlsym.h"
 #include "interposer/loader/rows.h"
 #include "tests/unit/interposer/support/recorded.h"
+#include "trace/api_id.h"
 
 namespace gmt::interposer {
 

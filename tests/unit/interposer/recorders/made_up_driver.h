@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "interposer/loader/real_dlsym.h"
+#include "interposer/loader/driver_function.h"
 
 namespace gmt::interposer {
 
