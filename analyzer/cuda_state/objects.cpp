@@ -8,39 +8,69 @@ namespace {
 using trace::LifeOp;
 using trace::ObjectClass;
 
-bool is_tracked(ObjectClass object) {
-  switch (object) {
-  case ObjectClass::kContext:
-  case ObjectClass::kStream:
-  case ObjectClass::kEvent:
-  case ObjectClass::kModule:
-  case ObjectClass::kLibrary:
-  case ObjectClass::kPool:
-  case ObjectClass::kGraph:
-  case ObjectClass::kGraphExec:
-  case ObjectClass::kTexture:
-  case ObjectClass::kSurface:
-  case ObjectClass::kExternalMemory:
-  case ObjectClass::kExternalSemaphore:
-  case ObjectClass::kGreenContext: return true;
-  default: return false;
-  }
-}
+struct Row {
+  ObjectClass object;
+  ObjectTraits traits;
+};
 
-// Pools outlive contexts (cuda.h on cuCtxDestroy); graphs and libraries are made in none.
-bool dies_with_context(ObjectClass object) {
-  switch (object) {
-  case ObjectClass::kStream:
-  case ObjectClass::kEvent:
-  case ObjectClass::kModule:
-  case ObjectClass::kGraphExec:
-  case ObjectClass::kTexture:
-  case ObjectClass::kSurface: return true;
-  default: return false;
+// Pools outlive contexts (cuda.h on cuCtxDestroy); graphs and libraries are made in none. Pools and
+// what is imported are leaks one by one. A context's end is another matter.
+constexpr bool kDies = true, kTakesMemory = true, kCode = true;
+constexpr Row kRows[] = {
+  {ObjectClass::kContext,
+   {"a context", "contexts", "cuCtxDestroy", "cuCtxDestroy", !kDies, !kTakesMemory}},
+  {ObjectClass::kStream,
+   {"a stream", "streams", "cudaStreamDestroy", "cuStreamDestroy", kDies, kTakesMemory}},
+  {ObjectClass::kEvent,
+   {"an event", "events", "cudaEventDestroy", "cuEventDestroy", kDies, kTakesMemory}},
+  {ObjectClass::kModule,
+   {"a module", "modules", "cuModuleUnload", "cuModuleUnload", kDies, kTakesMemory, kCode}},
+  {ObjectClass::kLibrary,
+   {"a library", "libraries", "cudaLibraryUnload", "cuLibraryUnload", !kDies, kTakesMemory, kCode}},
+  {ObjectClass::kPool,
+   {"a memory pool", "memory pools", "cudaMemPoolDestroy", "cuMemPoolDestroy", !kDies,
+    !kTakesMemory}},
+  {ObjectClass::kGraph,
+   {"a graph", "graphs", "cudaGraphDestroy", "cuGraphDestroy", !kDies, kTakesMemory}},
+  {ObjectClass::kGraphExec,
+   {"an executable graph", "executable graphs", "cudaGraphExecDestroy", "cuGraphExecDestroy", kDies,
+    kTakesMemory}},
+  {ObjectClass::kTexture,
+   {"a texture object", "texture objects", "cudaDestroyTextureObject", "cuTexObjectDestroy", kDies,
+    kTakesMemory}},
+  {ObjectClass::kSurface,
+   {"a surface object", "surface objects", "cudaDestroySurfaceObject", "cuSurfObjectDestroy", kDies,
+    kTakesMemory}},
+  {ObjectClass::kExternalMemory,
+   {"external memory", "pieces of external memory", "cudaDestroyExternalMemory",
+    "cuDestroyExternalMemory", !kDies, !kTakesMemory}},
+  {ObjectClass::kExternalSemaphore,
+   {"an external semaphore", "external semaphores", "cudaDestroyExternalSemaphore",
+    "cuDestroyExternalSemaphore", !kDies, !kTakesMemory}},
+  {ObjectClass::kGreenContext,
+   {"a green context", "green contexts", "cuGreenCtxDestroy", "cuGreenCtxDestroy", !kDies,
+    kTakesMemory}},
+};
+
+constexpr ObjectTraits kOther{"an object", "objects", "the call that destroys it",
+                              "the call that destroys it"};
+constexpr auto kByClass = [] {
+  std::array<ObjectTraits, kObjectClasses> all;
+  all.fill(kOther);
+  for (const Row& row : kRows) {
+    ObjectTraits& traits = all[static_cast<std::size_t>(row.object)];
+    traits = row.traits;
+    traits.is_tracked = true;
   }
-}
+  return all;
+}();
 
 } // namespace
+
+const ObjectTraits& traits_of(ObjectClass object) {
+  const auto index = static_cast<std::size_t>(object);
+  return index < kByClass.size() ? kByClass[index] : kOther;
+}
 
 void ObjectTable::make(Class object, Handle handle, const Event& e, std::uint64_t memory) {
   if (handle == 0) return;
@@ -67,7 +97,7 @@ void ObjectTable::end(Class object, Handle handle, CudaObject& known, const Life
 void ObjectTable::on_life(const Event& e) {
   const event::Life& life = e.life();
   const Class object = life.object;
-  if (!is_tracked(object)) return;
+  if (!traits_of(object).is_tracked) return;
   if (life.op == LifeOp::kCreate) return make(object, life.handle, e);
   if (life.op != LifeOp::kDestroy) return;
   const auto at = objects_[index_of(object)].find(life.handle);
@@ -105,9 +135,9 @@ void ObjectTable::on_sync(const Event& e) {
 void ObjectTable::end_with_context(const Event& e, const ContextEnd& context_end,
                                    const ContextTable& contexts) {
   const LifeCall call = life_call(e);
-  for (std::size_t i = 0; i < kClasses; ++i) {
+  for (std::size_t i = 0; i < kObjectClasses; ++i) {
     const auto object = static_cast<Class>(i);
-    if (!dies_with_context(object)) continue;
+    if (!traits_of(object).dies_with_context) continue;
     for (auto& [handle, known] : objects_[i]) {
       const std::uint16_t context = known.created.context;
       if (known.ended || (context != 0 && !contexts.is_ended_by(context, context_end))) continue;

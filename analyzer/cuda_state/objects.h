@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 
 #include "analyzer/cuda_state/contexts.h"
@@ -17,6 +18,22 @@
 #include "analyzer/model/event.h"
 
 namespace gmt {
+
+inline constexpr std::size_t kObjectClasses = 32; // more than there are
+
+// What is known of a class of objects. A new one is a row in objects.cpp, and nothing else in the
+// analyzer.
+struct ObjectTraits {
+  std::string_view one, several;    // "a stream", "streams"
+  std::string_view destroy, driver; // "cudaStreamDestroy", "cuStreamDestroy"
+  bool dies_with_context = false;
+  bool takes_memory = false; // of the driver's, so that many of them are an object-leak
+  bool is_code = false;      // or makes code: programs take it up piece by piece
+  bool is_tracked = false;   // it has a row
+};
+
+// Of a class without a row: "an object".
+const ObjectTraits& traits_of(trace::ObjectClass object);
 
 struct CudaObject {
   LifeCall created;
@@ -65,15 +82,14 @@ public:
   }
 
 private:
-  static constexpr std::size_t kClasses = static_cast<std::size_t>(Class::kArrayView) + 1;
   static std::size_t index_of(Class object) {
     const auto i = static_cast<std::size_t>(object);
-    return i < kClasses ? i : 0; // damaged records
+    return i < kObjectClasses ? i : 0; // damaged records
   }
   void make(Class object, Handle handle, const Event& e, std::uint64_t memory = 0);
   void end(Class object, Handle handle, CudaObject& known, const LifeCall& call);
 
-  std::array<std::unordered_map<Handle, CudaObject>, kClasses> objects_;
+  std::array<std::unordered_map<Handle, CudaObject>, kObjectClasses> objects_;
   struct Ended {
     Class object;
     Handle handle;

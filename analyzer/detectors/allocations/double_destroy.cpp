@@ -41,7 +41,7 @@ public:
 
 private:
   Finding finding(const Event& e, const NamedObject& named, const CudaObject& known) const {
-    const ObjectWords& words = words_of(named.object);
+    const ObjectTraits& words = traits_of(named.object);
     Finding f;
     f.kind = "double-free";
     f.api = facts_.call_name(e);

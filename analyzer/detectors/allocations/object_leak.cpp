@@ -28,22 +28,6 @@ using trace::ObjectClass;
 constexpr Wants kWantsOfObjects = wants(EventKind::kLife) | wants(EventKind::kExecution);
 constexpr std::size_t kFewest = 100, kMany = 1000;
 
-// Pools and what is imported are leaks one by one. A context's end is another matter.
-bool is_counted(ObjectClass object) {
-  switch (object) {
-  case ObjectClass::kStream:
-  case ObjectClass::kEvent:
-  case ObjectClass::kModule:
-  case ObjectClass::kLibrary:
-  case ObjectClass::kGraph:
-  case ObjectClass::kGraphExec:
-  case ObjectClass::kTexture:
-  case ObjectClass::kSurface:
-  case ObjectClass::kGreenContext: return true;
-  default: return false;
-  }
-}
-
 class ObjectLeak : public Detector {
 public:
   explicit ObjectLeak(const ProcessFacts& facts) : facts_(facts) {}
@@ -57,7 +41,7 @@ public:
     std::map<Key, Group> groups;
     heap.cuda().objects.for_each_alive([&](ObjectClass object, std::uint64_t handle,
                                            const CudaObject& known) {
-      if (!is_counted(object) || heap.is_dead(known.created.context)) return;
+      if (!traits_of(object).takes_memory || heap.is_dead(known.created.context)) return;
       if (object == ObjectClass::kLibrary && !is_own_library(known)) return;
       groups[{object, known.created.stack.value, known.created.api}].all.push_back({known, handle});
     });
@@ -111,12 +95,12 @@ private:
     threads.erase(std::unique(threads.begin(), threads.end()), threads.end());
     const std::size_t makers = threads.size();
     const bool one_for_each_thread = makers * 2 >= all.size() && late == 0;
-    const bool is_code = object == ObjectClass::kModule || object == ObjectClass::kLibrary;
+    const bool is_code = traits_of(object).is_code;
     return late * 4 >= all.size() || (steps * 2 >= all.size() && !one_for_each_thread && !is_code);
   }
 
   Finding finding(ObjectClass object, const Group& group, const Heap& heap) const {
-    const ObjectWords& words = words_of(object);
+    const std::string_view several = traits_of(object).several;
     const CudaObject& oldest = group.all.front().object;
     const std::string_view api = facts_.api_name(oldest.created.api);
     const std::size_t count = group.all.size();
@@ -125,8 +109,8 @@ private:
     f.severity = Severity::kWarning;
     f.count = count;
     f.address = group.all.front().handle;
-    f.group = words.several;
-    f.message = {format_count(count), " ",           words.several,
+    f.group = several;
+    f.message = {format_count(count), " ",           several,
                  " made by ",         CallName{api}, " were never destroyed"};
     f.advice = {"Call ", right_destroy_for(object, api),
                 " for each when it is no longer needed, or make them once and use them again."};

@@ -46,7 +46,7 @@ private:
   }
 
   Finding finding(const Event& e, const NamedObject& named, const CudaObject& known) const {
-    const ObjectWords& words = words_of(named.object);
+    const ObjectTraits& words = traits_of(named.object);
     Finding f;
     f.kind = "use-after-free";
     f.api = facts_.call_name(e);

@@ -85,7 +85,7 @@ private:
     const std::string name = demangle(facts_.handle_name(e.launch().function));
     return cat({"The launch of ", name.empty() ? "a kernel" : shorten_function(name, kLongestName),
                 " passes as parameter ", std::to_string(word.parameter() + 1), " ",
-                words_of(object).one});
+                traits_of(object).one});
   }
 
   Finding finding(const Event& e, Argument word, ObjectClass object) {
@@ -101,9 +101,9 @@ private:
     if (!is_sure) {
       f.severity = Severity::kWarning;
       f.advice = cat(
-        {" It is no mistake if this parameter is a number, and not ", words_of(object).one, "."});
+        {" It is no mistake if this parameter is a number, and not ", traits_of(object).one, "."});
     }
-    f.group = cat({words_of(object).several, is_sure ? "" : " maybe"});
+    f.group = cat({traits_of(object).several, is_sure ? "" : " maybe"});
     return f;
   }
 

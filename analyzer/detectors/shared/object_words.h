@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words for CUDA's objects that are no memory, and the stacks of their lives.
+// What a finding about an object that is no memory says: the call that destroys it, and the stacks
+// of its life.
 #pragma once
 
 #include <string_view>
@@ -9,12 +10,6 @@
 #include "analyzer/model/finding.h"
 
 namespace gmt {
-
-struct ObjectWords {
-  std::string_view one, several;    // "a stream", "streams"
-  std::string_view destroy, driver; // "cudaStreamDestroy", "cuStreamDestroy"
-};
-const ObjectWords& words_of(trace::ObjectClass object);
 
 // The call that destroys such objects, as the caller of `api` would write it.
 ApiWord right_destroy_for(trace::ObjectClass object, std::string_view api);
