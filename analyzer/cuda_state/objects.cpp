@@ -50,6 +50,8 @@ constexpr Row kRows[] = {
   {ObjectClass::kGreenContext,
    {"a green context", "green contexts", "cuGreenCtxDestroy", "cuGreenCtxDestroy", !kDies,
     kTakesMemory}},
+  {ObjectClass::kLinker,
+   {"a linker", "linkers", "cuLinkDestroy", "cuLinkDestroy", !kDies, kTakesMemory, kCode}},
 };
 
 constexpr ObjectTraits kOther{"an object", "objects", "the call that destroys it",

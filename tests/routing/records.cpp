@@ -233,6 +233,15 @@ void physical() {
                                                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
 }
 
+void linkers() {
+  start();
+  CUlinkState linker = nullptr;
+  say("create", cuLinkCreate(0, nullptr, nullptr, &linker));
+  print_handle("linker", linker);
+  say("destroy", cuLinkDestroy(linker));
+  say("again", cuLinkDestroy(linker));
+}
+
 struct Scene {
   const char* name;
   void (*play)();
@@ -247,6 +256,7 @@ constexpr Scene kScenes[] = {{"facts", facts},
                              {"contexts", contexts},
                              {"pools", pools},
                              {"physical", physical},
+                             {"linkers", linkers},
                              {"forked", forked}};
 
 } // namespace

@@ -371,6 +371,18 @@ class Memory(Records):
         )
 
 
+class Linkers(Records):
+    def test_lives(self):
+        self.play("linkers")
+        linker = int(self.said["linker"], 16)
+        made = self.only("cuLinkCreate_v2")
+        self.assertEqual((made.kind, made.result, made.a), ("life", 0, [linker, ObjectClass.LINKER, LifeOp.CREATE, 0]))
+        ends = self.trace.calls_of("cuLinkDestroy")
+        self.assertEqual([end.result for end in ends], [0, 400])
+        for end in ends:
+            self.assertEqual(end["handle":"op"], [linker, ObjectClass.LINKER, LifeOp.DESTROY])
+
+
 class RuntimeShapes(Records):
     def test_calls_without_a_driver_call(self):
         self.play("", program="runtime_records")
