@@ -99,6 +99,7 @@ public:
   std::uint32_t forked_from() const override { return trace_.info.forked_from; }
   bool simulated() const override { return trace_.info.device == "simulated"; }
   bool sees_unwritten_copies() const override { return simulated() && trace_.info.minor >= 6; }
+  bool has_kernel_checks() const override { return trace_.asks_for("kernel_checks"); }
   bool is_guarded() const override { return guard_.asked; }
   const GuardUse& guard_use() const { return guard_; }
   bool fences_tensors() const; // --guard tensors

@@ -36,6 +36,7 @@ public:
   virtual bool simulated() const = 0;
   // The process that had called CUDA before it forked this one; 0: none
   virtual std::uint32_t forked_from() const = 0;
+  virtual bool has_kernel_checks() const = 0; // --kernel-checks
   // --guard: blocks have mappings of their own, and allocations take longer
   virtual bool is_guarded() const = 0;
   // Whom cuMemSetAccess gave access, each launch's context: since 1.4

@@ -7,8 +7,9 @@
 // names both. It waits for the end of the trace: where another launch shows that the parameter is
 // such an end, nothing is said.
 //
-// The simulated device sees whether the kernel uses the memory. Where it does, that access is a
-// finding of its own, which knows more. So the one about the argument waits for it too.
+// The simulated device and --kernel-checks see whether the kernel uses the memory. Where it does,
+// that access is a finding of its own, which knows more. So the one about the argument waits for
+// it.
 //
 // A field of a structure, or a number, is a mistake only if the kernel uses it as an address.
 // Structures hold words that no kernel reads: what the stack held before. So nothing is said where
@@ -50,7 +51,8 @@ public:
     if (e.kind == EventKind::kExecution) return on_execution(e);
     for (const Verdict& j : verdicts) {
       if (j.kind != Verdict::Kind::kUseAfterFree) continue;
-      const bool waits = facts_.simulated() && is_argument(e, j);
+      const bool sees_use = facts_.simulated() || facts_.has_kernel_checks();
+      const bool waits = sees_use && is_argument(e, j);
       const Use use = use_of(e, j);
       if (waits || use != Use::kNotSeen || j.reading == Verdict::Reading::kEnd)
         hold(e, j, heap, use, waits);

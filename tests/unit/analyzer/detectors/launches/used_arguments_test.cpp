@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Freed memory that a launch is given on the simulated device: one finding, that of the access
-// where the kernel uses the memory, else that of the argument.
+// Freed memory that a launch is given where uses are seen: one finding, that of the access where
+// the kernel uses the memory, else that of the argument.
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 
@@ -90,6 +90,17 @@ TEST_F(UsedArguments, ArgumentThatIsNotUsedIsReported) {
   run();
   ASSERT_EQ(kinds(), "use-after-free");
   EXPECT_EQ(labels(argument()), "launched here|freed here|allocated here");
+  EXPECT_EQ(argument().count, 1u);
+}
+
+// On a GPU, whose launches run plain where a check is not there.
+TEST_F(UsedArguments, ChecksInTheCodeSeeTheAccess) {
+  std::erase(trace.info, "device=simulated");
+  trace.info.push_back("option.kernel_checks=1");
+  access(launch(kA), kA + 64);
+  launch(kB);
+  run();
+  ASSERT_EQ(kinds(), "kernel-use-after-free use-after-free");
   EXPECT_EQ(argument().count, 1u);
 }
 
