@@ -70,6 +70,7 @@ public:
     if (history_) watches_.add(*history_);
     if (timeline_) watches_.add(*timeline_);
     if (history_ || timeline_) heap_.watch(watches_);
+    if (stream_.trace().asks_for("kernel_checks")) heap_.expect_poison();
   }
 
   void replay();

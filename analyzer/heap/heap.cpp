@@ -50,6 +50,8 @@ std::span<const Verdict> Heap::apply(const Event& e) {
   return parts_->verdicts.all();
 }
 
+void Heap::expect_poison() { parts_->has_poison = true; }
+
 void Heap::watch(MemoryWatch& watch) { parts_->store.use().watch(&watch); }
 
 // Of all calls but launches the first two numbers, without a look at the kind: what is fetched in

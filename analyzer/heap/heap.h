@@ -40,6 +40,9 @@ public:
   // The span (a copy can be wrong on both sides) and its blocks are valid until the next apply().
   std::span<const Verdict> apply(const Event& event);
 
+  // --kernel-checks: behind each block of device memory lie bytes that are mapped and no block's.
+  void expect_poison();
+
   // Sees each change of device memory that the next events make, and must live as long.
   void watch(MemoryWatch& watch);
 

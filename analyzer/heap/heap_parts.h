@@ -45,6 +45,7 @@ struct HeapParts {
   std::vector<BlockStore::Id> argument_blocks;
   std::uint64_t newest_order = 0, last_kernel = 0, last_blind_call = 0; // see Heap
   std::uint64_t unseen_allocations = 0;
+  bool has_poison = false; // behind blocks of device memory
 };
 
 } // namespace gmt

@@ -16,6 +16,13 @@ void add_access(HeapParts& heap, const Event& e, const NamedMemory& named, Acces
     heap.accesses.add(e, named.block, access, named.address, named.bytes, parameter);
 }
 
+// CUDA refuses what begins in no memory, but knows nothing of poison.
+void check_strays(HeapParts& heap, const Event& e) {
+  if (!heap.verdicts.empty()) return;
+  if (e.result == cuda::CUDA_ERROR_INVALID_VALUE) heap.bounds.check_strays(e, heap.verdicts);
+  else if (heap.has_poison && e.succeeded()) heap.bounds.check_poison(e, heap.verdicts);
+}
+
 } // namespace
 
 void apply_copy(HeapParts& heap, const Event& e) {
@@ -25,8 +32,7 @@ void apply_copy(HeapParts& heap, const Event& e) {
              Access::Kind::kWrite);
   add_access(heap, e, heap.range_verdicts.check_copy_side(e, Verdict::Side::kSource, heap.verdicts),
              Access::Kind::kRead);
-  if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && heap.verdicts.empty())
-    heap.bounds.check_strays(e, heap.verdicts);
+  check_strays(heap, e);
   if (heap.cuda.captures.any())
     heap.graphs.on_captured_use(e, GraphWork::Kind::kCopy, heap.accesses.all());
 }
@@ -34,8 +40,7 @@ void apply_copy(HeapParts& heap, const Event& e) {
 void apply_set(HeapParts& heap, const Event& e) {
   heap.cuda.objects.count_work();
   add_access(heap, e, heap.range_verdicts.check_set(e, heap.verdicts), Access::Kind::kWrite);
-  if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && heap.verdicts.empty())
-    heap.bounds.check_strays(e, heap.verdicts);
+  check_strays(heap, e);
   if (heap.cuda.captures.any())
     heap.graphs.on_captured_use(e, GraphWork::Kind::kSet, heap.accesses.all());
 }

@@ -16,6 +16,7 @@
 // expect: error kernel-out-of-bounds count=1 stacks="accessed here"@first:LINE(first),"launched here"@main:LINE(null)
 // expect: error kernel-out-of-bounds count=1 message="past the end of 3.9 KiB" stacks="accessed here"@far_away:LINE(far_away),"launched here"@main:LINE(neighbour),"allocated here"@main:LINE(pair)
 // expect: error double-free count=1
+// expect: error copy-out-of-bounds count=1 stacks="set here"@main:LINE(set-behind),"allocated here"@main:LINE(block)
 // run: many
 // env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
 // env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
@@ -131,6 +132,7 @@ int main(int, char** argv) {
     first<<<1, 1>>>(old); // @late
     CHECK(cudaDeviceSynchronize());
     assert(on_host(block, 1000)[999] == 999);
+    CHECK(cudaMemset(block + 1000, 0, 4)); // @set-behind
   } else if (std::strcmp(run, "many") == 0) {
     char* small = nullptr;
     CHECK(cudaMalloc(&small, 100)); // @small

@@ -40,6 +40,14 @@ bool is_just_behind(const Block& block, std::uint64_t end, std::uint64_t address
   return address / page == (end - 1) / page;
 }
 
+// Behind the last 512 bytes that the block begins lie 512 more.
+bool is_poison(const Block& block, std::uint64_t end, std::uint64_t address) {
+  constexpr std::uint64_t kGranule = 512;
+  if (block.memory_kind != MemoryKind::kDevice && block.memory_kind != MemoryKind::kPitched)
+    return false;
+  return block.bytes != 0 && address < (end + kGranule - 1) / kGranule * kGranule + kGranule;
+}
+
 std::uint64_t end_of(const NamedRange& range) {
   return range.address > UINT64_MAX - range.bytes ? UINT64_MAX : range.address + range.bytes;
 }
@@ -136,6 +144,29 @@ void Bounds::check_stray(const Event& e, const NamedRange& range, CallVerdicts& 
                 .bytes_before = is_before ? distance : 0,
                 .range_begin = range.address,
                 .range_bytes = range.bytes});
+}
+
+void Bounds::check_poison(const Event& e, CallVerdicts& verdicts) const {
+  const auto check = [&](const NamedRange& range) {
+    if (range.bytes == 0 || store_.find(Space::kAddress, range.address)) return;
+    const auto before = store_.ordered(Space::kAddress).last_beginning_by(range.address);
+    if (!before || !is_poison(store_[before.value], before.end, range.address)) return;
+    const Block& block = store_[before.value];
+    verdicts.add({.kind = Verdict::Kind::kOutOfBounds,
+                  .side = range.side,
+                  .block = &block,
+                  .offset = range.address - block.address,
+                  .bytes_past = range.bytes,
+                  .range_begin = range.address,
+                  .range_bytes = range.bytes});
+  };
+  if (e.kind == EventKind::kSet)
+    return check({e.set().destination, set_extent(e), Side::kDestination, trace::Side::kDevice});
+  for (const Side side : {Side::kDestination, Side::kSource}) {
+    const trace::Side declared = declared_side(e, side);
+    if (declared == trace::Side::kArray || declared == trace::Side::kHost) continue;
+    check({address_of(e, side), copy_extent(e, side), side, declared});
+  }
 }
 
 } // namespace gmt

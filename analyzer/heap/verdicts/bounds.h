@@ -31,6 +31,8 @@ public:
   // The sides of a copy or set that nothing else explains: whose block was meant.
   void check_strays(const Event& e, CallVerdicts& verdicts) const;
   void check_stray(const Event& e, const NamedRange& range, CallVerdicts& verdicts) const;
+  // The sides of a copy or set that begin in the poison behind a block of device memory.
+  void check_poison(const Event& e, CallVerdicts& verdicts) const;
 
 private:
   struct Neighbour {

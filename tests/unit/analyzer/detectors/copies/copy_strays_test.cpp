@@ -52,6 +52,33 @@ TEST_F(Strays, BeginsBehindABlock) {
   EXPECT_NE(result.findings[2].message.find("begin 4 bytes before a block"), std::string::npos);
 }
 
+// With --kernel-checks 512 bytes at least lie behind each block, and CUDA takes a copy there.
+TEST_F(Strays, BeginsInPoison) {
+  trace.info.push_back("option.kernel_checks=1");
+  cuda_malloc(kA, 1000);
+  cuda_memcpy(kA + 1000, kHost, 16);
+  cuda_memcpy(kHost, kA + 1535, 1, 0, Side::kHost, Side::kDevice);
+  log().set({.api = "cuMemsetD8_v2", .via = "cudaMemset", .stack = {0x400}}, kA + 1024, 8);
+  cuda_memcpy(kA + 1536, kHost, 16); // other memory, of which nothing is known
+  cuda_memcpy(kA, kHost, 1000);
+  cuda_free(kA);
+  run();
+  ASSERT_EQ(kinds(), "copy-out-of-bounds copy-out-of-bounds copy-out-of-bounds");
+  EXPECT_NE(result.findings[0].message.find(
+              "writes 16 bytes that begin exactly at the end of a block of 1,000 bytes"),
+            std::string::npos)
+    << result.findings[0].message;
+  EXPECT_EQ(result.findings[1].bytes, 1u);
+}
+
+TEST_F(Strays, WithoutPoisonWhatCudaTakesIsMemory) {
+  cuda_malloc(kA, 1000);
+  cuda_memcpy(kA + 1000, kHost, 16);
+  cuda_free(kA);
+  run();
+  EXPECT_EQ(kinds(), "");
+}
+
 TEST_F(Strays, HostSidesBeforeAndBehind) {
   cuda_malloc(kA, kMiB);
   cuda_malloc_host(kB, 5000);
