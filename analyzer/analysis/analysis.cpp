@@ -16,6 +16,7 @@
 #include "analyzer/analysis/host_crash.h"
 #include "analyzer/analysis/losses.h"
 #include "analyzer/analysis/missing_parts.h"
+#include "analyzer/analysis/owners.h"
 #include "analyzer/analysis/process_model.h"
 #include "analyzer/analysis/timeline/timeline_recorder.h"
 #include "analyzer/analysis/totals.h"
@@ -178,8 +179,10 @@ Analysis TraceAnalysis::take() {
   std::vector<StackUse> uses = use_by_stack(heap_);
   if (history_) process_.history = history_->finish(uses, heap_.use());
   if (timeline_) process_.timeline = timeline_->finish();
+  std::vector<Finding> findings = findings_.take_findings();
+  if (stream_.stacks().merged() != 0) excuse_cut_stacks(findings, stream_.trace().modules);
   return {.process = std::move(process_),
-          .findings = findings_.take_findings(),
+          .findings = std::move(findings),
           .not_checked = findings_.take_not_checked(),
           .use_by_stack = std::move(uses),
           .stacks = stream_.take_stacks(),

@@ -12,6 +12,7 @@
 #include "analyzer/base/path.h"
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
+#include "analyzer/trace_reader/stack_table.h"
 
 namespace gmt {
 namespace {
@@ -119,6 +120,10 @@ bool names_owner(StackRole role) {
          role == StackRole::kCreated;
 }
 
+bool lacks_frames(const FindingStack& stack) {
+  return names_owner(stack.role) && stack.stack.value > StackTable::kMostStacks;
+}
+
 // The accesses of a library's own kernels. A kernel that no file holds was loaded from memory (the
 // trace keeps it as "image-0"), by the library that launches it.
 void apply_to_accesses(Finding& finding) {
@@ -192,6 +197,23 @@ void apply_owner_rules(Finding& finding) {
   if (owner == nullptr) return;
   finding.severity = Severity::kNote;
   finding.owner = {std::string(owner->owner), std::string(owner->why)};
+}
+
+void excuse_cut_stacks(std::span<Finding> findings, std::span<const Module> modules) {
+  const auto rule = std::ranges::find_if(kRules, [modules](const OwnerRule& r) {
+    return std::ranges::any_of(
+      modules, [&r](const Module& module) { return glob_match(r.module, module.path); });
+  });
+  if (rule == std::end(kRules)) return;
+  for (Finding& finding : findings) {
+    const DetectorInfo* kind = detector_of(finding.kind);
+    if (kind == nullptr || kind->owner_excuse.advice == nullptr ||
+        std::ranges::none_of(finding.stacks, lacks_frames))
+      continue;
+    finding.severity = Severity::kNote;
+    finding.message +=
+      cat({"; its call stack is known in part, and ", rule->owner, " may hold it: ", rule->why});
+  }
 }
 
 } // namespace gmt

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "analyzer/model/finding.h"
+#include "analyzer/trace_reader/object_files.h"
 
 namespace gmt {
 
@@ -30,5 +31,9 @@ std::string_view owner_of_module(std::string_view path);
 // matches a frame of its allocation stack; likewise a finding about memory accesses if the kernel
 // is a known library's. A finding about a fault names the library that launched the kernel.
 void apply_owner_rules(Finding& finding);
+
+// Of a stack that the table of stacks cut off, the frame that would name an owner may be missing.
+// So findings with an excuse for owners are notes, if one of these libraries is loaded, and say it.
+void excuse_cut_stacks(std::span<Finding> findings, std::span<const Module> modules);
 
 } // namespace gmt

@@ -4,6 +4,7 @@
 
 #include "analyzer/analysis/owners.h"
 #include "analyzer/detectors/shared/descriptions.h"
+#include "analyzer/trace_reader/stack_table.h"
 #include "analyzer/wording/wording.h"
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 
@@ -39,6 +40,31 @@ TEST(Owners, CachingAllocatorIsANote) {
     in_words(f, {}).message,
     "20.0 MiB of device memory was never freed; PyTorch's caching allocator holds it: it keeps "
     "freed blocks for reuse.");
+}
+
+// Of a stack that was cut off the innermost frames are gone, and with them the owner's.
+TEST(Owners, ACutStackMayBeALoadedOwners) {
+  const std::vector<Frame> python = {frame("", "train")};
+  Module app{}, torch{};
+  app.path = "/usr/bin/python3";
+  torch.path = "/venv/torch/lib/libc10_cuda.so";
+  const std::vector<Module> plain = {app}, with_torch = {app, torch};
+  const auto leak_of = [&](std::uint32_t stack) {
+    std::vector<Finding> findings = {leak_with(python)};
+    findings[0].stacks[0].stack = {stack};
+    return findings;
+  };
+  std::vector<Finding> cut = leak_of(StackTable::kMostStacks + 1);
+  excuse_cut_stacks(cut, plain);
+  EXPECT_EQ(cut[0].severity, Severity::kError);
+  excuse_cut_stacks(cut, with_torch);
+  EXPECT_EQ(cut[0].severity, Severity::kNote);
+  EXPECT_EQ(in_words(cut[0], {}).message,
+            "20.0 MiB of device memory was never freed; its call stack is known in part, and "
+            "PyTorch's caching allocator may hold it: it keeps freed blocks for reuse.");
+  std::vector<Finding> whole = leak_of(StackTable::kMostStacks);
+  excuse_cut_stacks(whole, with_torch);
+  EXPECT_EQ(whole[0].severity, Severity::kError);
 }
 
 TEST(Owners, AUsersLibraryIsNoOwner) {
