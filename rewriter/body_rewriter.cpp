@@ -37,11 +37,14 @@ class BodyRewriter {
 public:
   BodyRewriter(Body& body, const BodyContext& context, std::vector<Site>& sites)
       : body_(body), context_(context), sites_(sites), code_(body, context.names),
-        checks_(code_, body, context.options, context.control, context.launch) {}
+        checks_(code_, body, context.options, context.control, context.launch),
+        arrays_(context.module, body, origins_, context.knows_block) {}
 
   void rewrite() {
     for (const Instruction& instruction : body_.instructions)
       classified_.push_back(classify(body_, instruction));
+    origins_ = ptx::origins_of(context_.function, body_);
+    find_arrays();
     find_pointers();
     const std::vector<Segment> segments = segments_of(context_.module, body_, classified_);
     begin_statements();
@@ -61,16 +64,32 @@ public:
   }
 
 private:
+  // What of shared and local memory needs a check.
+  void find_arrays() {
+    for (std::size_t i = 0; i < classified_.size(); ++i) {
+      Classified& one = classified_[i];
+      array_of_.emplace_back();
+      if (one.role != Role::kAccess) continue;
+      const bool is_small =
+        one.access.space == ptx::Space::kShared || one.access.space == ptx::Space::kLocal;
+      array_of_[i] = arrays_.check_of(one.access);
+      if (is_small && array_of_[i].array == nullptr && !array_of_[i].by_block)
+        one.role = one.role_unchecked;
+    }
+  }
+
   // Which parameters are looked up, and which accesses use them.
   void find_pointers() {
     if (!context_.function.is_entry || context_.options.bounds == Bounds::kNever) return;
-    const std::vector<ptx::Origin> origins = ptx::origins_of(context_.function, body_);
     const std::vector<bool> in_loop = loops_of(context_.module, body_);
     pointer_of_.resize(body_.instructions.size());
     using Key = std::pair<std::uint32_t, std::int64_t>;
     std::map<Key, bool> is_used;
-    const auto key_of = [&origins, this](std::uint32_t i) {
-      const ptx::Origin& origin = origins[classified_[i].access.base];
+    const auto key_of = [this](std::uint32_t i) {
+      const MemoryAccess& access = classified_[i].access;
+      const bool is_device = access.space == ptx::Space::kGlobal || access.is_generic();
+      if (!is_device) return std::pair(false, Key());
+      const ptx::Origin& origin = origins_[access.base];
       return std::pair(origin.kind == ptx::OriginKind::kParameter,
                        Key(origin.parameter, origin.offset));
     };
@@ -94,7 +113,8 @@ private:
     const Instruction& instruction = body_.instructions[i];
     return {classified_[i].access,
             {instruction.guard, instruction.guard_negated},
-            pointer_of_.empty() ? nullptr : pointer_of_[i]};
+            pointer_of_.empty() ? nullptr : pointer_of_[i],
+            array_of_[i]};
   }
 
   // Statements wait for the instruction behind them.
@@ -179,7 +199,8 @@ private:
       site.lines.push_back({std::string(frame.file), frame.line, std::string(frame.function)});
     site.kind = classified_[i].access.kind;
     site.bytes = classified_[i].access.bytes;
-    site.is_generic = classified_[i].access.is_generic;
+    site.is_generic = classified_[i].access.is_generic();
+    if (array_of_[i].array != nullptr) site.array = array_of_[i].array->name;
     sites_.push_back(std::move(site));
     return static_cast<std::uint32_t>(sites_.size() - 1);
   }
@@ -201,6 +222,7 @@ private:
     for (const Copy& copy : copies_) add_copy(copy);
     std::vector<Instruction> start;
     for (const auto& [origin, pointer] : pointers_) checks_.look_up(start, origin, pointer);
+    checks_.look_up_shared(start);
     const auto moved = static_cast<std::uint32_t>(start.size());
     start.insert(start.end(), out_.begin(), out_.end());
     for (Statement& statement : body_.statements) statement.instruction += moved;
@@ -214,7 +236,10 @@ private:
   std::vector<Site>& sites_;
   Code code_;
   Checks checks_;
+  std::vector<ptx::Origin> origins_; // of each register of the text
+  DeclaredArrays arrays_;
   std::vector<Classified> classified_;
+  std::vector<ArrayCheck> array_of_; // of each instruction
   std::deque<std::pair<ptx::Origin, PointerParameter>> pointers_;
   std::vector<PointerParameter*> pointer_of_; // of each instruction; empty: none
   std::vector<Statement> waiting_;

@@ -21,6 +21,7 @@ struct BodyContext {
   const ControlVariables& control;
   Names& names;
   LaunchName launch;
+  bool knows_block = false; // see DeclaredArrays
 };
 
 // Changes the body and appends its sites. Empty, or why it cannot be changed; then it is spoilt.

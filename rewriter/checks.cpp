@@ -204,23 +204,39 @@ Checks::Outside Checks::outside_block(Into& into, const Address& address, std::u
   return {outside, result};
 }
 
-void Checks::check_one(Into& into, const ptx::Instruction& instruction,
-                       const GroupedAccess& grouped, std::uint32_t site, std::vector<Mark>& marks) {
+std::uint32_t Checks::combine(Into& into, std::string_view mnemonic, std::uint32_t a,
+                              std::uint32_t b) {
+  const std::uint32_t result = reg(Type::kPred);
+  code_.add(into, mnemonic, {Code::reg(result), Code::reg(a), Code::reg(b)});
+  return result;
+}
+
+std::uint32_t Checks::negate(Into& into, std::uint32_t a) {
+  const std::uint32_t result = reg(Type::kPred);
+  code_.add(into, "not.pred", {Code::reg(result), Code::reg(a)});
+  return result;
+}
+
+std::uint32_t Checks::misaligned_by(Into& into, std::uint32_t low, std::uint32_t bytes) {
+  const std::uint32_t rest = reg(Type::kB32), misaligned = reg(Type::kPred);
+  code_.add(into, "and.b32", {Code::reg(rest), Code::reg(low), Code::number(bytes - 1)});
+  code_.add(into, "setp.ne.u32", {Code::reg(misaligned), Code::reg(rest), Code::number(0)});
+  return misaligned;
+}
+
+Checks::Decision Checks::decide_by_table(Into& into, const GroupedAccess& grouped) {
   const MemoryAccess& access = grouped.access;
   const Address address = split(into, access.base, access.offset);
   std::uint32_t in_window = 0;
   const std::uint32_t raw = entry(into, address, in_window);
-  const std::uint32_t end = reg(Type::kB32), rest = reg(Type::kB32);
+  const std::uint32_t end = reg(Type::kB32);
   const std::uint32_t value =
     select(into, Type::kB32, Code::reg(raw), Code::number(kNoBlock), in_window);
   code_.add(into, "and.b32", {Code::reg(end), Code::reg(address.low), Code::number(511)});
   code_.add(into, "add.u32", {Code::reg(end), Code::reg(end), Code::number(access.bytes)});
-  code_.add(into, "and.b32",
-            {Code::reg(rest), Code::reg(address.low), Code::number(access.bytes - 1)});
   const std::uint32_t none = no_memory(into, address);
-  const std::uint32_t misaligned = reg(Type::kPred);
+  const std::uint32_t misaligned = misaligned_by(into, address.low, access.bytes);
   std::uint32_t bad = reg(Type::kPred);
-  code_.add(into, "setp.ne.u32", {Code::reg(misaligned), Code::reg(rest), Code::number(0)});
   code_.add(into, "setp.gt.or.s32",
             {Code::reg(bad), Code::reg(end), Code::reg(value), Code::reg(none)});
   Operand meant = Code::number(0);
@@ -230,31 +246,38 @@ void Checks::check_one(Into& into, const ptx::Instruction& instruction,
     meant = Code::reg(
       select(into, Type::kB64, Code::reg(grouped.pointer->begin), Code::number(0), outside.block));
   }
-
-  const auto combine = [&](std::string_view mnemonic, std::uint32_t a, std::uint32_t b) {
-    const std::uint32_t result = reg(Type::kPred);
-    code_.add(into, mnemonic, {Code::reg(result), Code::reg(a), Code::reg(b)});
-    return result;
-  };
-  const auto negate = [&](std::uint32_t a) {
-    const std::uint32_t result = reg(Type::kPred);
-    code_.add(into, "not.pred", {Code::reg(result), Code::reg(a)});
-    return result;
-  };
   // It would fault, or nothing can be there
   const std::uint32_t unmapped = reg(Type::kPred);
   code_.add(into, "setp.eq.and.s32",
             {Code::reg(unmapped), Code::reg(value), Code::number(kUnmappedEntry), Code::reg(bad)});
-  std::uint32_t mistake = combine("or.pred", bad, misaligned);
-  std::uint32_t left_out = combine("or.pred", combine("or.pred", unmapped, none), misaligned);
-  std::uint32_t made = negate(left_out);
-  if (grouped.guard.id != ptx::kNone) {
-    const std::uint32_t guard = grouped.guard.negated ? negate(grouped.guard.id) : grouped.guard.id;
-    mistake = combine("and.pred", mistake, guard);
-    left_out = combine("and.pred", left_out, guard);
-    made = combine("and.pred", made, guard);
+  const std::uint32_t left_out = combine(into, "or.pred", unmapped, none);
+  return {{bad, misaligned, value, meant, Code::number(0)}, address, left_out};
+}
+
+void Checks::check_one(Into& into, const ptx::Instruction& instruction,
+                       const GroupedAccess& grouped, std::uint32_t site, std::vector<Mark>& marks) {
+  Decision decision;
+  if (grouped.array.array != nullptr) decision = decide_in_array(into, grouped);
+  else if (grouped.access.space == ptx::Space::kShared) decision = decide_in_block(into, grouped);
+  else decision = decide_by_table(into, grouped);
+  if (grouped.access.is_generic() && grouped.array.by_block)
+    decide_by_block(into, grouped, decision);
+  report_or_make(into, instruction, grouped.guard, decision, site, marks);
+}
+
+void Checks::report_or_make(Into& into, const ptx::Instruction& instruction, Guard guard,
+                            Decision decision, std::uint32_t site, std::vector<Mark>& marks) {
+  Mistake& mistake = decision.mistake;
+  mistake.any = combine(into, "or.pred", mistake.any, mistake.misaligned);
+  std::uint32_t left_out = combine(into, "or.pred", decision.left_out, mistake.misaligned);
+  std::uint32_t made = negate(into, left_out);
+  if (guard.id != ptx::kNone) {
+    const std::uint32_t is_on = guard.negated ? negate(into, guard.id) : guard.id;
+    mistake.any = combine(into, "and.pred", mistake.any, is_on);
+    left_out = combine(into, "and.pred", left_out, is_on);
+    made = combine(into, "and.pred", made, is_on);
   }
-  report(into, {mistake, misaligned, value, meant}, address, site, marks);
+  report(into, mistake, decision.address, site, marks);
   clear_results(into, instruction, {left_out, false});
   ptx::Instruction guarded = instruction;
   guarded.guard = made;

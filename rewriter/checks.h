@@ -11,6 +11,7 @@
 
 #include "ptx/flow/origins.h"
 #include "rewriter/code.h"
+#include "rewriter/declared_arrays.h"
 #include "rewriter/memory_instructions.h"
 #include "rewriter/rewriter.h"
 
@@ -19,6 +20,7 @@ namespace gmt::rewriter {
 // The module's variables that checks use: numbers in Module::variables().
 struct ControlVariables {
   std::uint32_t counts = 0, records = 0, used = 0, table = 0;
+  std::uint32_t dynamic = ptx::kNone; // kNone: the module has no shared memory
 };
 
 // The body's name for the parameter kLaunch: a number in Body::variables; none where it has none.
@@ -35,6 +37,7 @@ struct GroupedAccess {
   MemoryAccess access;
   Guard guard;
   PointerParameter* pointer = nullptr; // null: by the table
+  ArrayCheck array;
 };
 
 // A label, and the instruction behind it.
@@ -58,6 +61,8 @@ public:
   // Finds the block of a parameter; after all checks, which say what limits are needed.
   void look_up(std::vector<ptx::Instruction>& into, const ptx::Origin& parameter,
                const PointerParameter& pointer);
+  // The sizes of shared memory that the launch says; after all checks.
+  void look_up_shared(std::vector<ptx::Instruction>& into);
   PointerParameter new_pointer();
 
 private:
@@ -66,11 +71,11 @@ private:
   struct Address {
     std::uint32_t whole = 0, low = 0, high = 0;
   };
-  // Predicates that say whether there is one and whether it is that, the table's entry, and the
-  // block that was meant.
+  // Predicates that say whether there is one and whether it is that; what the record gets.
   struct Mistake {
     std::uint32_t any = 0, misaligned = 0, entry = 0;
     ptx::Operand meant;
+    ptx::Operand space; // a RecordSpace, by 16 bits further up
   };
   using Into = std::vector<ptx::Instruction>;
 
@@ -84,6 +89,9 @@ private:
   std::uint32_t entry(Into& into, const Address& address, std::uint32_t& in_window);
   void check_table(Into& into, const Range& range, const Address& address, std::uint32_t& chain);
   void check_range(Into& into, const Range& range, std::uint32_t& any);
+  void check_table_or_pointer(Into& into, const Range& range, std::uint32_t& chain);
+  void check_array(Into& into, const Range& range, std::uint32_t& chain);
+  void check_block(Into& into, const Range& range, std::uint32_t& chain);
   void check_alignment(Into& into, const Range& range, std::uint32_t low, std::uint32_t& chain);
   void compare(Into& into, std::string_view alone, std::string_view with, std::uint32_t a,
                const ptx::Operand& b, std::uint32_t& chain);
@@ -98,6 +106,30 @@ private:
   };
   Outside outside_block(Into& into, const Address& address, std::uint32_t bytes,
                         const PointerParameter& pointer, std::uint32_t by_table);
+  // The access, left out where these predicates say it, behind what reports the mistake.
+  struct Decision {
+    Mistake mistake;
+    Address address; // for the record
+    std::uint32_t left_out = 0;
+  };
+  void report_or_make(Into& into, const ptx::Instruction& instruction, Guard guard,
+                      Decision decision, std::uint32_t site, std::vector<Mark>& marks);
+  Decision decide_by_table(Into& into, const GroupedAccess& grouped);
+  void decide_by_block(Into& into, const GroupedAccess& grouped, Decision& decision);
+  Decision decide_in_array(Into& into, const GroupedAccess& grouped);
+  Decision decide_in_block(Into& into, const GroupedAccess& grouped);
+  // Addresses in shared and local memory, of 32 bits.
+  std::uint32_t narrow(Into& into, std::uint32_t address);
+  Address widen(Into& into, std::uint32_t address);
+  std::uint32_t small_address(Into& into, const MemoryAccess& access, std::int64_t offset);
+  std::uint32_t array_begin(Into& into, const DeclaredArray& array, bool is_generic);
+  std::uint32_t array_bytes(Into& into, const DeclaredArray& array);
+  std::uint32_t block_end(Into& into);
+  std::uint32_t shared_address(Into& into, std::uint32_t generic);
+  std::uint32_t misaligned_by(Into& into, std::uint32_t low, std::uint32_t bytes);
+  ptx::Operand limit_for(std::map<std::uint64_t, std::uint32_t>& limits, std::int64_t bytes);
+  std::uint32_t combine(Into& into, std::string_view mnemonic, std::uint32_t a, std::uint32_t b);
+  std::uint32_t negate(Into& into, std::uint32_t a);
   void report(Into& into, const Mistake& mistake, const Address& address, std::uint32_t site,
               std::vector<Mark>& marks);
   // Registers: its address, and which of the site's counters it is of.
@@ -115,6 +147,9 @@ private:
   const Options& options_;
   const ControlVariables& control_;
   const LaunchName launch_;
+  // By bytes of a range, registers: from where on it does not lie in a dynamic array, by offset, or
+  // in the block's shared memory, by address
+  std::map<std::uint64_t, std::uint32_t> dynamic_limits_, block_limits_;
 };
 
 } // namespace gmt::rewriter

@@ -19,15 +19,22 @@ namespace {
 constexpr std::int64_t kMostOfTable = 512;
 constexpr std::int64_t kMostOfBlock = std::int64_t{1} << 30;
 
+std::int64_t longest_range(const GroupedAccess& access) {
+  if (access.pointer != nullptr) return kMostOfBlock;
+  const DeclaredArray* array = access.array.array;
+  if (array == nullptr) return kMostOfTable;
+  // Of a longer one a part lies outside
+  return array->is_dynamic ? kMostOfTable : static_cast<std::int64_t>(array->bytes);
+}
+
 } // namespace
 
 struct Checks::Range {
-  std::uint32_t base = 0;
-  Guard guard;
-  bool is_generic = false;
-  PointerParameter* pointer = nullptr;
+  GroupedAccess first;
   std::int64_t begin = 0, end = 0; // offsets from the register
-  std::vector<MemoryAccess> accesses;
+  std::vector<GroupedAccess> accesses;
+
+  std::int64_t bytes() const { return end - begin; }
 };
 
 // a `op` b, or what the chain says so far.
@@ -50,7 +57,8 @@ void Checks::check_alignment(Into& into, const Range& range, std::uint32_t low,
     auto operator<=>(const Wanted&) const = default;
   };
   std::set<Wanted> all;
-  for (const MemoryAccess& access : range.accesses) {
+  for (const auto& [access, guard, pointer, array] : range.accesses) {
+    if (array.is_aligned) continue;
     const auto distance = static_cast<std::uint32_t>(access.offset - range.begin);
     all.insert({access.bytes, distance & (access.bytes - 1)});
   }
@@ -84,9 +92,8 @@ void Checks::check_table(Into& into, const Range& range, const Address& address,
   const std::uint32_t value = entry(into, address, in_window);
   const std::uint32_t rest = reg(Type::kB32), end = reg(Type::kB32), bad = reg(Type::kPred);
   code_.add(into, "and.b32", {Code::reg(rest), Code::reg(address.low), Code::number(511)});
-  code_.add(into, "add.u32",
-            {Code::reg(end), Code::reg(rest), Code::number(range.end - range.begin)});
-  if (range.is_generic) {
+  code_.add(into, "add.u32", {Code::reg(end), Code::reg(rest), Code::number(range.bytes())});
+  if (range.first.access.is_generic()) {
     // Shared, local and unknown memory lie outside the window.
     code_.add(into, "setp.gt.and.s32",
               {Code::reg(bad), Code::reg(end), Code::reg(value), Code::reg(in_window)});
@@ -99,39 +106,74 @@ void Checks::check_table(Into& into, const Range& range, const Address& address,
   chain = either(into, either(into, bad, outside), chain);
 }
 
-void Checks::check_range(Into& into, const Range& range, std::uint32_t& any) {
-  const bool has_guard = range.guard.id != ptx::kNone;
-  std::uint32_t chain = has_guard ? ptx::kNone : any;
-  const Address address = split(into, range.base, range.begin);
-  if (range.pointer != nullptr) {
-    const auto bytes = static_cast<std::uint64_t>(range.end - range.begin);
-    const auto [found, is_new] = range.pointer->limits.try_emplace(bytes, ptx::kNone);
+void Checks::check_table_or_pointer(Into& into, const Range& range, std::uint32_t& chain) {
+  PointerParameter* const pointer = range.first.pointer;
+  const Address address = split(into, range.first.access.base, range.begin);
+  if (pointer != nullptr) {
+    const auto bytes = static_cast<std::uint64_t>(range.bytes());
+    const auto [found, is_new] = pointer->limits.try_emplace(bytes, ptx::kNone);
     if (is_new) found->second = reg(Type::kB64);
     const std::uint32_t offset = reg(Type::kB64);
     code_.add(into, "sub.s64",
-              {Code::reg(offset), Code::reg(address.whole), Code::reg(range.pointer->begin)});
+              {Code::reg(offset), Code::reg(address.whole), Code::reg(pointer->begin)});
     compare(into, "setp.ge.u64", "setp.ge.or.u64", offset, Code::reg(found->second), chain);
   } else {
     check_table(into, range, address, chain);
   }
   check_alignment(into, range, address.low, chain);
+}
+
+void Checks::check_array(Into& into, const Range& range, std::uint32_t& chain) {
+  const DeclaredArray& array = *range.first.array.array;
+  const std::uint32_t low = small_address(into, range.first.access, range.begin);
+  const std::uint32_t begin = array_begin(into, array, range.first.access.is_generic());
+  const std::uint32_t offset = reg(Type::kB32);
+  code_.add(into, "sub.u32", {Code::reg(offset), Code::reg(low), Code::reg(begin)});
+  const auto size = static_cast<std::int64_t>(array.bytes);
+  Operand limit = Code::number(std::max<std::int64_t>(0, size - range.bytes() + 1));
+  if (array.is_dynamic) limit = limit_for(dynamic_limits_, range.bytes());
+  compare(into, "setp.ge.u32", "setp.ge.or.u32", offset, limit, chain);
+  check_alignment(into, range, low, chain);
+}
+
+// Of shared memory without an array that is known.
+void Checks::check_block(Into& into, const Range& range, std::uint32_t& chain) {
+  const Operand limit = limit_for(block_limits_, range.bytes());
+  if (range.first.access.space == ptx::Space::kShared) {
+    const std::uint32_t low = small_address(into, range.first.access, range.begin);
+    compare(into, "setp.ge.u32", "setp.ge.or.u32", low, limit, chain);
+    check_alignment(into, range, low, chain);
+    return;
+  }
+  const Address address = split(into, range.first.access.base, range.begin);
+  const std::uint32_t is_shared = reg(Type::kPred), bad = reg(Type::kPred);
+  code_.add(into, "isspacep.shared", {Code::reg(is_shared), Code::reg(address.whole)});
+  const std::uint32_t low = shared_address(into, address.whole);
+  code_.add(into, "setp.ge.and.u32", {Code::reg(bad), Code::reg(low), limit, Code::reg(is_shared)});
+  chain = either(into, bad, chain);
+}
+
+void Checks::check_range(Into& into, const Range& range, std::uint32_t& any) {
+  const Guard& on = range.first.guard;
+  const ArrayCheck& array = range.first.array;
+  const bool has_guard = on.id != ptx::kNone;
+  std::uint32_t chain = has_guard ? ptx::kNone : any;
+  if (array.array != nullptr) check_array(into, range, chain);
+  else if (range.first.access.space != ptx::Space::kShared)
+    check_table_or_pointer(into, range, chain);
+  if (array.by_block) check_block(into, range, chain);
   if (!has_guard) {
     any = chain;
     return;
   }
-  std::uint32_t guard = range.guard.id;
-  if (range.guard.negated) {
-    guard = reg(Type::kPred);
-    code_.add(into, "not.pred", {Code::reg(guard), Code::reg(range.guard.id)});
-  }
-  const std::uint32_t guarded = reg(Type::kPred);
-  code_.add(into, "and.pred", {Code::reg(guarded), Code::reg(chain), Code::reg(guard)});
-  any = either(into, guarded, any);
+  const std::uint32_t guard = on.negated ? negate(into, on.id) : on.id;
+  any = either(into, combine(into, "and.pred", chain, guard), any);
 }
 
 std::uint32_t Checks::check_group(Into& into, std::vector<GroupedAccess> accesses) {
   const auto key = [](const GroupedAccess& x) {
-    return std::tuple(x.access.base, x.guard.id, x.guard.negated, x.access.is_generic);
+    return std::tuple(x.access.base, x.access.variable.id, x.access.variable.kind, x.guard.id,
+                      x.guard.negated, x.access.space);
   };
   std::ranges::stable_sort(accesses, [&key](const GroupedAccess& a, const GroupedAccess& b) {
     return std::pair(key(a), a.access.offset) < std::pair(key(b), b.access.offset);
@@ -139,15 +181,14 @@ std::uint32_t Checks::check_group(Into& into, std::vector<GroupedAccess> accesse
   std::uint32_t any = ptx::kNone;
   for (std::size_t i = 0; i < accesses.size();) {
     const GroupedAccess& first = accesses[i];
-    Range range{first.access.base, first.guard, first.access.is_generic, first.pointer, 0, 0, {}};
-    range.begin = range.end = first.access.offset;
-    const std::int64_t most = first.pointer == nullptr ? kMostOfTable : kMostOfBlock;
+    Range range{first, first.access.offset, first.access.offset, {}};
+    const std::int64_t most = longest_range(first);
     for (; i < accesses.size() && key(accesses[i]) == key(first); ++i) {
       const MemoryAccess& access = accesses[i].access;
       const std::int64_t end = std::max(range.end, access.offset + access.bytes);
-      if (end - range.begin > most) break;
+      if (end - range.begin > most && !range.accesses.empty()) break;
       range.end = end;
-      range.accesses.push_back(access);
+      range.accesses.push_back(accesses[i]);
     }
     check_range(into, range, any);
   }

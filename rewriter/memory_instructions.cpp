@@ -81,6 +81,14 @@ Role role_in(Space space, AccessKind kind, const Mnemonic& mnemonic, const Opera
   return Role::kLoad;
 }
 
+// Whether the register may hold an address of this space.
+bool is_address(const Body& body, const Operand& base, Space space) {
+  if (base.kind != OperandKind::kRegister || body.registers[base.id].vector > 1) return false;
+  const std::uint32_t bits = ptx::bits_of(body.registers[base.id].type);
+  const bool is_small = space == Space::kShared || space == Space::kLocal;
+  return bits == 64 || (is_small && bits == 32);
+}
+
 } // namespace
 
 Classified classify(const Body& body, const Instruction& instruction) {
@@ -99,25 +107,27 @@ Classified classify(const Body& body, const Instruction& instruction) {
   if (!is_power) return result;
   const Operand& base = *address->base;
   const Space space = address->use.space;
-  if (space != Space::kGlobal && space != Space::kNone) {
+  const bool is_device = space == Space::kGlobal || space == Space::kNone;
+  if (!is_device) {
     if (mnemonic.has("shared::cluster")) return result;
-    result.role = role_in(space, kind, mnemonic, base);
-    return result;
+    result.role = result.role_unchecked = role_in(space, kind, mnemonic, base);
+    if (space != Space::kShared && space != Space::kLocal) return result;
   }
-  if (base.kind == OperandKind::kVariable) { // its own bytes, which the text bounds
-    result.role = Role::kFixed;
-    return result;
-  }
-  if (base.kind != OperandKind::kRegister) return result;
-  if (body.registers[base.id].vector > 1) return result;
-  if (ptx::bits_of(body.registers[base.id].type) != 64) return result;
-  result.role = Role::kAccess;
   result.access = {.kind = kind,
-                   .is_generic = space == Space::kNone,
+                   .space = space,
                    .is_ordered = is_ordered(mnemonic) || kind != AccessKind::kLoad,
                    .bytes = static_cast<std::uint32_t>(bytes),
-                   .base = base.id,
+                   .base = ptx::kNone,
+                   .variable = base,
                    .offset = base.offset};
+  if (base.kind == OperandKind::kVariable || base.kind == OperandKind::kLocal) {
+    if (!is_device) result.role = Role::kAccess;
+    else if (base.kind == OperandKind::kVariable) result.role = Role::kFixed; // its own bytes
+    return result;
+  }
+  if (!is_address(body, base, space)) return result;
+  result.role = Role::kAccess;
+  result.access.base = base.id;
   return result;
 }
 

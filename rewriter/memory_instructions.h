@@ -11,14 +11,17 @@ namespace gmt::rewriter {
 
 enum class AccessKind : std::uint8_t { kLoad, kStore, kAtomic, kReduction };
 
-// An access of global memory or by a generic address, of one thread.
+// An access of global, shared or local memory or by a generic address, of one thread.
 struct MemoryAccess {
   AccessKind kind = AccessKind::kLoad;
-  bool is_generic = false; // the address may lie in shared or local memory
-  bool is_ordered = false; // volatile, acquire, ...: other accesses must not pass it
+  ptx::Space space = ptx::Space::kGlobal; // kNone: generic
+  bool is_ordered = false;                // volatile, acquire, ...: other accesses must not pass it
   std::uint32_t bytes = 0;
-  std::uint32_t base = ptx::kNone; // a register
+  std::uint32_t base = ptx::kNone; // a register; kNone: `variable`
+  ptx::Operand variable;           // kVariable or kLocal, of shared and local memory alone
   std::int64_t offset = 0;
+
+  bool is_generic() const { return space == ptx::Space::kNone; }
 };
 
 enum class Role : std::uint8_t {
@@ -31,7 +34,8 @@ enum class Role : std::uint8_t {
 
 struct Classified {
   Role role = Role::kBoundary;
-  MemoryAccess access; // of kAccess
+  MemoryAccess access;                   // of kAccess
+  Role role_unchecked = Role::kBoundary; // of kAccess in shared or local memory, if it needs none
 };
 
 Classified classify(const ptx::Body& body, const ptx::Instruction& instruction);

@@ -67,7 +67,10 @@ void Checks::write_record(Into& into, const Mistake& mistake, const Address& add
   store(0, Code::reg(number), Code::reg(mistake.entry), Code::reg(address.low),
         Code::reg(address.high));
   const Operand bx = read(SpecialRegister::kCtaidX), by = read(SpecialRegister::kCtaidY);
-  store(16, bx, by, read(SpecialRegister::kCtaidZ), Code::reg(record.which));
+  const Operand bz = read(SpecialRegister::kCtaidZ);
+  const std::uint32_t kind = reg(Type::kB32);
+  code_.add(into, "or.b32", {Code::reg(kind), Code::reg(record.which), mistake.space});
+  store(16, bx, by, bz, Code::reg(kind));
   const auto store_number = [&](std::int64_t offset, std::uint32_t value) {
     code_.add(into, "st.global.u32", {code_.address(record.at, offset), Code::reg(value)});
   };

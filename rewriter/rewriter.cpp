@@ -113,6 +113,15 @@ private:
       {std::string(given_.functions()[function].name), std::move(reason)});
   }
 
+  bool has_word(std::string_view word) const {
+    return given_.text().find(word) != std::string_view::npos;
+  }
+  bool has_shared() const { return has_word(".shared"); }
+  // An address may be that of shared memory of another block of a cluster.
+  bool knows_block() const {
+    return has_shared() && !has_word("mapa") && !has_word("shared::cluster");
+  }
+
   bool has_placed() const { return options_.table == 0 || options_.window == 0; }
 
   // The text with declarations of all that checked code names. `sites` is wide enough for the
@@ -125,6 +134,7 @@ private:
     added += "1           ];\n.visible .global .align 64 .b8 " + std::string(kRecords) + "[" +
              std::to_string(options_.records * sizeof(Record)) +
              "];\n.visible .global .align 4 .u32 " + std::string(kUsed) + ";\n";
+    if (has_shared()) added += ".extern .shared .align 16 .b8 " + std::string(kDynamic) + "[];\n";
     for (std::uint32_t i = 0; i < forms_.size(); ++i) {
       const Function& function = given_.functions()[i];
       if (forms_[i] == Form::kBoth && !function.is_entry)
@@ -145,8 +155,9 @@ private:
     }
     std::size_t sites = 0;
     module_.emplace(ptx::parse_module(declared(sites)));
-    control_ = {variable(kCounts), variable(kRecords), variable(kUsed), 0};
+    control_ = {variable(kCounts), variable(kRecords), variable(kUsed)};
     if (has_placed()) control_.table = variable(kTable);
+    if (has_shared()) control_.dynamic = variable(kDynamic);
     std::string behind;
     // Called functions first: whether they have a checked form is known then.
     for (const bool entries : {false, true}) {
@@ -178,7 +189,8 @@ private:
     note_unchecked(function, body);
     const LaunchName launch = name_launch(function, body);
     call_checked(body, launch);
-    const BodyContext context{*module_, function, options_, control_, names_, launch};
+    const BodyContext context{*module_, function, options_,     control_,
+                              names_,   launch,   knows_block()};
     sites = result_.sites;
     reason = add_checks(body, context, sites);
     if (!reason.empty()) return std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts checks of global memory into the PTX of kernels, so that a GPU says of each mistaken access
+// Puts checks of memory into the PTX of kernels, so that a GPU says of each mistaken access
 // which instruction, block and thread made it, and goes on. docs/kernel-checks.md describes the
 // table of valid bytes, the checks and the records. A pure function: text in, text and a table of
 // sites out. What it does not understand stays as it is, with a reason.
@@ -31,21 +31,31 @@ inline constexpr std::string_view kChecked = "__gmt_checked_"; // before the nam
 // The last parameter of a checked kernel, of 8 bytes: a number that records of the launch have.
 inline constexpr std::string_view kLaunch = "__gmt_launch";
 
+// Shared memory whose size the launch says, declared by a rewritten module: it ends where the
+// shared memory of the block does.
+inline constexpr std::string_view kDynamic = "__gmt_dynamic";
+
 enum CountKind : std::uint32_t { kOutOfBoundsCount, kMisalignedCount, kCountKinds };
 inline constexpr std::uint64_t kRecordsOfSite = 64; // of each kind
+
+enum class RecordSpace : std::uint16_t { kGlobal, kShared, kLocal };
 
 // As the device writes it. Until `is_whole` is 1 other words may be missing.
 struct Record {
   std::uint32_t site = 0;
-  std::int32_t entry = 0; // of the table, for the address
-  std::uint64_t address = 0;
+  // Of the table, for the address. In shared and local memory: the size of the array, or where the
+  // shared memory of the block ends
+  std::int32_t entry = 0;
+  std::uint64_t address = 0; // in its space
   std::uint32_t block[3] = {};
-  std::uint32_t is_misaligned = 0;
+  std::uint16_t is_misaligned = 0;
+  RecordSpace space = RecordSpace::kGlobal;
   std::uint32_t thread[3] = {};
   std::uint32_t is_whole = 0;
   std::uint64_t launch = 0; // what the launch gave for kLaunch; 0: the code does not know it
-  std::uint64_t meant = 0;  // where the block begins that the pointer's bounds are of, 0: by the
-                            // table
+  // Where the block begins that the pointer's bounds are of, 0: by the table. In shared and local
+  // memory where the array begins
+  std::uint64_t meant = 0;
 };
 static_assert(sizeof(Record) == 64);
 
@@ -98,6 +108,7 @@ struct Site {
   AccessKind kind = AccessKind::kLoad;
   std::uint32_t bytes = 0;
   bool is_generic = false;
+  std::string array; // of shared or local memory, that the address comes from; empty: not known
 };
 
 // Why a kernel has no checked form, or what of a function is not checked.

@@ -16,7 +16,25 @@ constexpr int kMostPasses = 64;
 constexpr Origin kNumber{OriginKind::kNumber};
 constexpr Origin kSeveral{OriginKind::kSeveral};
 
-bool is_parameter(const Origin& origin) { return origin.kind == OriginKind::kParameter; }
+bool is_pointer(const Origin& origin) {
+  return origin.kind == OriginKind::kParameter || origin.kind == OriginKind::kVariable;
+}
+
+Origin origin_of_variable(const Operand& operand) {
+  Origin origin;
+  origin.kind = OriginKind::kVariable;
+  origin.variable = operand.id;
+  origin.is_of_body = operand.kind == OperandKind::kLocal;
+  return origin;
+}
+
+// Whether a conversion keeps 32 bits or more of an address: those of shared memory have no more.
+bool keeps_address(const Mnemonic& mnemonic) {
+  const auto& modifiers = mnemonic.modifiers;
+  if (modifiers.size() < 2) return false;
+  const Type type = type_named(modifiers[modifiers.size() - 2]);
+  return type == Type::kU32 || type == Type::kU64 || type == Type::kS32 || type == Type::kS64;
+}
 
 // One value or the other.
 Origin either(const Origin& a, const Origin& b) {
@@ -27,15 +45,15 @@ Origin either(const Origin& a, const Origin& b) {
 
 Origin sum(const Origin& a, const Origin& b) {
   if (a.kind == OriginKind::kUnwritten || b.kind == OriginKind::kUnwritten) return {};
-  if (is_parameter(a) && is_parameter(b)) return kSeveral;
+  if (is_pointer(a) && is_pointer(b)) return kSeveral;
   return std::max(a, b, [](const Origin& x, const Origin& y) { return x.kind < y.kind; });
 }
 
 // What is scaled is an index.
-Origin scaled(const Origin& a) { return is_parameter(a) ? kNumber : a; }
+Origin scaled(const Origin& a) { return is_pointer(a) ? kNumber : a; }
 
 // A result of which nothing is known but its sources.
-Origin mixed(const Origin& a) { return is_parameter(a) ? kSeveral : a; }
+Origin mixed(const Origin& a) { return is_pointer(a) ? kSeveral : a; }
 
 class Analysis {
 public:
@@ -71,7 +89,9 @@ private:
         all = sum(all, mixed(of(body_.parts(operand)[i])));
       return all;
     }
-    default: return kSeveral; // the address of a variable or function
+    case OperandKind::kVariable:
+    case OperandKind::kLocal: return origin_of_variable(operand);
+    default: return kSeveral; // the address of a function
     }
   }
   Origin source(const Instruction& instruction, std::size_t index) const {
@@ -125,13 +145,17 @@ private:
     if (opcode == "mov") return source(instruction, 1);
     if (opcode == "cvta") {
       const bool is_global = mnemonic.has("global") || mnemonic.modifiers.size() < 2;
-      return is_global ? source(instruction, 1) : kSeveral;
+      const Origin from = source(instruction, 1);
+      return is_global || from.kind == OriginKind::kVariable ? from : kSeveral;
     }
-    if (opcode == "cvt") return scaled(source(instruction, 1));
+    if (opcode == "cvt") {
+      const Origin from = source(instruction, 1);
+      return from.kind == OriginKind::kVariable && keeps_address(mnemonic) ? from : scaled(from);
+    }
     if (opcode == "add") return sum(source(instruction, 1), source(instruction, 2));
     if (opcode == "sub") {
       const Origin right = source(instruction, 2);
-      return is_parameter(right) ? kSeveral : sum(source(instruction, 1), right);
+      return is_pointer(right) ? kSeveral : sum(source(instruction, 1), right);
     }
     if (opcode == "mul" || opcode == "mad") {
       const Origin product = sum(scaled(source(instruction, 1)), scaled(source(instruction, 2)));
@@ -148,7 +172,7 @@ private:
   Origin masked(const Instruction& instruction) const {
     const Origin left = source(instruction, 1);
     if (left.kind == OriginKind::kUnwritten) return {};
-    if (!is_parameter(left)) return mixed_sources(instruction);
+    if (!is_pointer(left)) return mixed_sources(instruction);
     const Operand& mask = body_.operand(instruction, 2);
     if (mask.kind != OperandKind::kImmediate) return kSeveral;
     if (body_.mnemonic(instruction).opcode == "or") return mask.bits < 16 ? left : kSeveral;

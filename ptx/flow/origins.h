@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// From which parameter of a kernel the value of a register comes, so that an address is known to
-// belong to the block of that pointer. A value has one origin if it is the parameter itself, or
-// the parameter plus or minus something that is no pointer. Each register has one origin for the
-// whole body: that of all its definitions together.
+// From which parameter of a kernel or which variable the value of a register comes, so that an
+// address is known to belong to the block of that pointer or to that variable. A value has one
+// origin if it is the parameter or the variable's address itself, or that plus or minus something
+// that is no pointer. Each register has one origin for the whole body: that of all its definitions
+// together.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@ enum class OriginKind : std::uint8_t {
   kUnwritten, // nothing ever writes it
   kNumber,    // a constant, or computed of other things than 64-bit parameters: an index
   kParameter, // of one 64-bit parameter, or 64 bits of a larger one
+  kVariable,  // the address of one variable, in its space or in the generic one
   kSeveral,   // of several, or in a way that is not followed
 };
 
@@ -23,6 +25,8 @@ struct Origin {
   OriginKind kind = OriginKind::kUnwritten;
   std::uint32_t parameter = 0; // of Function::parameters
   std::int64_t offset = 0;     // in its bytes
+  std::uint32_t variable = 0;  // of Module::variables()
+  bool is_of_body = false;     // of Body::variables instead
 
   bool operator==(const Origin&) const = default;
 };

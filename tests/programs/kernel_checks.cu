@@ -15,6 +15,9 @@
 // expect: error kernel-misaligned count=1 stacks="accessed here"@wide:LINE(wide),"launched here"@main:LINE(misaligned),"allocated here"@main:LINE(block)
 // expect: error kernel-out-of-bounds count=1 stacks="accessed here"@first:LINE(first),"launched here"@main:LINE(null)
 // expect: error kernel-out-of-bounds count=1 message="past the end of 3.9 KiB" stacks="accessed here"@far_away:LINE(far_away),"launched here"@main:LINE(neighbour),"allocated here"@main:LINE(pair)
+// expect: error kernel-out-of-bounds count=64 message="past the end of the variable rotated(int*, int)::part (256 bytes)" stacks="accessed here"@rotated:LINE(rotated),"launched here"@main:LINE(shared)
+// expect: error kernel-out-of-bounds count=32 message="shared" stacks="accessed here"@reversed:LINE(reversed),"launched here"@main:LINE(too-few)
+// expect: error kernel-out-of-bounds count=2 message="local" stacks="accessed here"@smallest:LINE(smallest),"launched here"@main:LINE(local)
 // expect: error double-free count=1
 // expect: error copy-out-of-bounds count=1 stacks="set here"@main:LINE(set-behind),"allocated here"@main:LINE(block)
 // run: many
@@ -67,6 +70,23 @@ __global__ void wide(int* to) { *reinterpret_cast<int4*>(to + 1) = int4{}; }    
 __global__ void past_all(char* bytes) { bytes[100 + threadIdx.x] = 1; }         // @past_all
 __global__ void far_away(int* to, long step, int n) {
   for (int i = 0; i < n; ++i) to[i * step] = 1; // @far_away
+}
+__global__ void rotated(int* to, int by) {
+  __shared__ int part[64];
+  part[threadIdx.x] = threadIdx.x;
+  __syncthreads();
+  to[threadIdx.x] = part[threadIdx.x + by]; // @rotated
+}
+__global__ void reversed(int* to) {
+  extern __shared__ int given[];
+  given[threadIdx.x] = threadIdx.x; // @reversed
+  __syncthreads();
+  if (threadIdx.x < 32) to[threadIdx.x] = given[31 - threadIdx.x];
+}
+__global__ void smallest(int* to, int n) {
+  int last[8] = {};
+  for (int i = 0; i < n; ++i) last[to[i] & 15] = i; // @smallest
+  for (int i = 0; i < 8; ++i) to[i] = last[i];
 }
 __global__ void sum(const int* a, const int* b, int* c, int n) {
   __shared__ int part[64];
@@ -126,6 +146,13 @@ int main(int, char** argv) {
     if (pair[0] > pair[1]) std::swap(pair[0], pair[1]);
     far_away<<<1, 1>>>(pair[0], pair[1] - pair[0], 2); // @neighbour
     for (int* one : pair) CHECK(cudaFree(one));
+    rotated<<<1, 64>>>(block, 128);    // @shared
+    reversed<<<1, 64, 32 * 4>>>(block); // @too-few
+    const int indices[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 7, 6, 9, 4, 3, 2, 1};
+    CHECK(cudaMemcpy(block + 64, indices, sizeof indices, cudaMemcpyHostToDevice));
+    smallest<<<1, 1>>>(block + 64, 16); // @local
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaMemset(block, 0, 4)); // @set-nothing
     CHECK(cudaFree(old)); // @free
     ANSWERS(cudaErrorInvalidValue, cudaFree(old)); // as without checks, though the memory rests
     (void)cudaGetLastError();

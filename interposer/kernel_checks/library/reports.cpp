@@ -86,9 +86,30 @@ trace::ExecutionAccess access_of(rewriter::AccessKind kind) noexcept {
 
 trace::ExecutionReport kind_of(const Record& record) noexcept {
   if (record.is_misaligned != 0) return trace::ExecutionReport::kMisaligned;
+  if (record.space != rewriter::RecordSpace::kGlobal) return trace::ExecutionReport::kOutOfBounds;
   if (record.meant != 0) return trace::ExecutionReport::kOutOfBounds; // whatever lies there
   return record.entry == rewriter::kFreedEntry ? trace::ExecutionReport::kUseAfterFree
                                                : trace::ExecutionReport::kOutOfBounds;
+}
+
+trace::ExecutionSpace space_of(const rewriter::Site& site, const Record& record) noexcept {
+  if (record.space == rewriter::RecordSpace::kShared) return trace::ExecutionSpace::kShared;
+  if (record.space == rewriter::RecordSpace::kLocal) return trace::ExecutionSpace::kLocal;
+  return site.is_generic ? trace::ExecutionSpace::kGeneric : trace::ExecutionSpace::kGlobal;
+}
+
+// What the access was to stay in, where the code knows it.
+trace::ExecutionNeighbour meant_by(const rewriter::Site& site, const Record& record) noexcept {
+  if (record.space == rewriter::RecordSpace::kShared) {
+    const auto bytes = static_cast<std::uint32_t>(record.entry);
+    const char* name = site.array.empty() ? nullptr : site.array.c_str();
+    return {record.meant, bytes, 0, trace::ExecutionSpace::kShared, name};
+  }
+  std::size_t bytes = 0;
+  const bool is_block = record.space == rewriter::RecordSpace::kGlobal && record.meant != 0 &&
+                        find_block(record.meant, nullptr, &bytes);
+  if (!is_block) return {};
+  return {record.meant, bytes, 0, trace::ExecutionSpace::kGlobal, nullptr};
 }
 
 void describe_launch(trace::ExecutionLaunch& to, const Launch& launch) {
@@ -123,12 +144,10 @@ void report(const rewriter::Site& site, const Launch& launch, const Record& reco
   fault.address = record.address;
   fault.has_address = 1;
   fault.bytes = site.bytes;
-  fault.space = site.is_generic ? trace::ExecutionSpace::kGeneric : trace::ExecutionSpace::kGlobal;
+  fault.space = space_of(site, record);
   fault.access = access_of(site.kind);
   fault.count = count;
-  std::size_t meant_bytes = 0;
-  if (record.meant != 0 && find_block(record.meant, nullptr, &meant_bytes))
-    fault.neighbour = {record.meant, meant_bytes, 0, trace::ExecutionSpace::kGlobal, nullptr};
+  fault.neighbour = meant_by(site, record);
   core->found(&fault);
 }
 

@@ -125,11 +125,13 @@ Run run(test::World& world, const Code& code, const std::string& kernel_name) {
   return made;
 }
 
-// Of global memory.
-Mistakes mistakes_of(const Run& plain) {
+// What the executor reports: of global memory, or of shared and local memory.
+Mistakes mistakes_of(const Run& plain, bool in_global) {
   Mistakes mistakes;
   for (const Report& report : plain.listener.reports) {
-    if (report.space != executor::Space::kGlobal) continue;
+    const bool is_small =
+      report.space == executor::Space::kShared || report.space == executor::Space::kLocal;
+    if (in_global ? report.space != executor::Space::kGlobal : !is_small) continue;
     const bool out =
       report.kind == ReportKind::kOutOfBounds || report.kind == ReportKind::kUseAfterFree;
     if (!out && report.kind != ReportKind::kMisaligned) continue;
@@ -139,17 +141,41 @@ Mistakes mistakes_of(const Run& plain) {
   return mistakes;
 }
 
-std::string text_of(const Mistakes& mistakes) {
+std::uint64_t count_of(const Mistakes& mistakes, const Mistakes::key_type& where) {
+  const auto found = mistakes.find(where);
+  return found == mistakes.end() ? 0 : found->second;
+}
+
+// Global memory: the same counts. Shared and local memory: a step into another array is found
+// where the access's own one is known, and not by the executor, which knows what lies between two
+// arrays. That is not known where the block's size alone is.
+std::string difference(const Mistakes& counted, const Mistakes& global, const Mistakes& small,
+                       const std::vector<Site>& sites) {
+  std::map<std::uint32_t, bool> has_array; // by line
+  for (const Site& site : sites) has_array[site.ptx_line] = !site.array.empty();
+  Mistakes all = global;
+  all.insert(counted.begin(), counted.end());
+  all.insert(small.begin(), small.end());
   std::string text;
-  for (const auto& [where, count] : mistakes) {
+  for (const auto& [where, unused] : all) {
+    const std::uint64_t found = count_of(counted, where), low = count_of(global, where);
+    const std::uint64_t both = low + count_of(small, where);
+    const auto site = has_array.find(where.first);
+    if (site == has_array.end() && low == 0) continue; // of local memory, by any address
+    const bool is_known = site != has_array.end() && site->second;
+    const bool is_good = is_known || where.second == kMisalignedCount
+                           ? found == both || (is_known && found > both)
+                           : found >= low && found <= both;
+    if (is_good) continue;
     text += "line " + std::to_string(where.first) + (where.second == 0 ? " out " : " misaligned ") +
-            std::to_string(count) + "; ";
+            std::to_string(found) + ", not " + std::to_string(low) + " to " + std::to_string(both) +
+            "; ";
   }
   return text;
 }
 
 struct Seen {
-  std::size_t kernels = 0, compared = 0, with_mistakes = 0;
+  std::size_t kernels = 0, compared = 0, with_mistakes = 0, in_small_memory = 0;
 };
 
 void compare(test::World& world, const Code& plain_code, const Code& checked_code,
@@ -163,15 +189,18 @@ void compare(test::World& world, const Code& plain_code, const Code& checked_cod
   if (!checked.has_run) return;
   ++seen.compared;
   EXPECT_EQ(checked.outcome.end, End::kDone) << checked.outcome.reason;
-  const Mistakes wanted = mistakes_of(plain);
-  if (!wanted.empty()) ++seen.with_mistakes;
-  EXPECT_EQ(text_of(checked.counted), text_of(wanted));
+  const Mistakes global = mistakes_of(plain, true), small = mistakes_of(plain, false);
+  if (!global.empty()) ++seen.with_mistakes;
+  if (!small.empty()) ++seen.in_small_memory;
+  EXPECT_EQ(difference(checked.counted, global, small, checked_code.rewritten->sites), "");
   // What would fault is left out. Behind a block, in its last 512 bytes, it would not.
   for (const Report& report : checked.listener.reports) {
     if (report.space != executor::Space::kGlobal) continue;
     EXPECT_NE(world.entry(report.address), kUnmappedEntry) << report.location.instruction;
   }
   EXPECT_EQ(checked.listener.printed, plain.listener.printed);
+  // What such a kernel computes hangs on which lane of a warp stores first.
+  if (!small.empty()) return;
   const auto differ = std::ranges::mismatch(checked.bytes, plain.bytes);
   EXPECT_TRUE(differ.in1 == checked.bytes.end())
     << "byte " << differ.in1 - checked.bytes.begin() << " of " << plain.bytes.size();
@@ -202,10 +231,11 @@ TEST_P(Equality, ResultsAndMistakesAreThoseOfThePlainKernels) {
     for (const std::string& kernel : rewritten.kernels)
       compare(world, {text, given}, {rewritten.text, given, &rewritten}, kernel, seen);
   }
-  std::printf("%zu kernels, %zu compared, %zu of them with mistakes\n", seen.kernels, seen.compared,
-              seen.with_mistakes);
+  std::printf("%zu kernels, %zu compared, %zu of them with mistakes, %zu in small memory\n",
+              seen.kernels, seen.compared, seen.with_mistakes, seen.in_small_memory);
   EXPECT_GT(seen.compared, ptx::test::at_least(500));
   EXPECT_GT(seen.with_mistakes, ptx::test::at_least(80));
+  EXPECT_GT(seen.in_small_memory, ptx::test::at_least(10));
 }
 
 #ifdef GMT_DEFAULT_BOUNDS_ALONE

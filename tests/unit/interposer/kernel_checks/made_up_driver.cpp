@@ -126,7 +126,8 @@ void* symbol(const char* name) noexcept {
 void found(const trace::ExecutionFault* f) noexcept {
   reported.faults.push_back({f->kind, f->launch.call, f->launch.grid_id, f->address, f->count,
                              f->location.thread[0], f->launch.kernel, f->neighbour.begin,
-                             f->neighbour.bytes});
+                             f->neighbour.bytes,
+                             f->neighbour.name == nullptr ? "" : f->neighbour.name, f->space});
 }
 void unchecked(const char* kernel, const char* reason, std::uint64_t launches) noexcept {
   reported.plain.push_back({kernel, reason, launches});

@@ -20,6 +20,8 @@ struct Reported {
     std::uint32_t thread;
     std::string kernel;
     std::uint64_t meant, meant_bytes; // memory
+    std::string meant_name;
+    trace::ExecutionSpace space;
   };
   struct Plain {
     std::string kernel, reason;

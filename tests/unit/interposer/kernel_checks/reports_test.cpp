@@ -97,6 +97,20 @@ TEST_F(KernelCheckReports, TheEntrySaysWhatItIs) {
   EXPECT_EQ(reported.faults[1].kind, trace::ExecutionReport::kMisaligned);
 }
 
+TEST_F(KernelCheckReports, InSharedMemoryTheArrayIsNamed) {
+  kernel.module->code.sites[0].array = "tile";
+  mistake(launch(11), 0, 64);
+  records[0].space = rewriter::RecordSpace::kShared;
+  records[0].meant = 0x400;
+  fetch_reports(launch_count());
+  ASSERT_EQ(reported.faults.size(), 1u);
+  EXPECT_EQ(reported.faults[0].kind, trace::ExecutionReport::kOutOfBounds);
+  EXPECT_EQ(reported.faults[0].space, trace::ExecutionSpace::kShared);
+  EXPECT_EQ(reported.faults[0].meant, 0x400u);
+  EXPECT_EQ(reported.faults[0].meant_bytes, 64u);
+  EXPECT_EQ(reported.faults[0].meant_name, "tile");
+}
+
 // A function that was called by a pointer does not know its launch.
 TEST_F(KernelCheckReports, WithoutANumberItIsTheOnlyLaunchThatFits) {
   Launch other;

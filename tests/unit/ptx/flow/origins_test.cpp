@@ -29,6 +29,9 @@ std::string origin_of(const std::string& statements) {
   case OriginKind::kUnwritten: return "unwritten";
   case OriginKind::kNumber: return "number";
   case OriginKind::kSeveral: return "several";
+  case OriginKind::kVariable:
+    return std::string(origin.is_of_body ? body.variables[origin.variable].name
+                                         : module.variables()[origin.variable].name);
   case OriginKind::kParameter: break;
   }
   const std::string name(function.parameters[origin.parameter].name);
@@ -65,8 +68,20 @@ TEST(PtxOrigins, TwoPointersAreSeveral) {
 
 TEST(PtxOrigins, OtherValues) {
   EXPECT_EQ(origin_of("ld.u64 %d4, [%d1]; ld.u32 %r2, [%d4];"), "number");
-  EXPECT_EQ(origin_of("mov.u64 %d4, g; add.s64 %d5, %d4, %d3; ld.u32 %r2, [%d5];"), "several");
   EXPECT_EQ(origin_of("ld.u32 %r2, [%d9];"), "unwritten");
+}
+
+TEST(PtxOrigins, AddressesOfVariables) {
+  EXPECT_EQ(origin_of("mov.u64 %d4, g; add.s64 %d5, %d4, %d3; ld.u32 %r2, [%d5];"), "g");
+  EXPECT_EQ(origin_of("mov.u64 %d4, g; add.s64 %d5, %d4, %d1; ld.u32 %r2, [%d5];"), "several");
+  EXPECT_EQ(origin_of(".shared .b8 t[64]; mov.u64 %d4, t; cvta.shared.u64 %d5, %d4;"
+                      "cvta.to.shared.u64 %d6, %d5; cvt.u32.u64 %r3, %d6; add.s32 %r4, %r3, %r1;"
+                      "ld.shared.u32 %r2, [%r4];"),
+            "t");
+  EXPECT_EQ(origin_of("mov.u64 %d4, g; cvt.u16.u64 %r3, %d4; ld.shared.u32 %r2, [%r3];"), "number");
+  EXPECT_EQ(origin_of(".shared .b8 t[64]; .shared .b8 o[64]; mov.u32 %r3, t; mov.u32 %r4, o;"
+                      "selp.b32 %r5, %r3, %r4, %p1; ld.shared.u32 %r2, [%r5];"),
+            "several");
 }
 
 TEST(PtxOrigins, LoopsThatMoveAPointer) {

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of shared and local memory. Their addresses are compared by their lower 32 bits: no block
+// and no thread has more, and steps below an array are large numbers then.
+#include "rewriter/checks.h"
+
+namespace gmt::rewriter {
+
+using ptx::Operand;
+using ptx::OperandKind;
+using ptx::Space;
+using ptx::SpecialRegister;
+using ptx::Type;
+
+namespace {
+
+Operand word_of(RecordSpace space) {
+  return Code::number(std::int64_t{static_cast<std::uint16_t>(space)} << 16);
+}
+
+} // namespace
+
+// ---------------------------------------------------------------- addresses and sizes
+
+std::uint32_t Checks::narrow(Into& into, std::uint32_t address) {
+  const std::uint32_t low = reg(Type::kB32);
+  code_.add(into, "cvt.u32.u64", {Code::reg(low), Code::reg(address)});
+  return low;
+}
+
+Checks::Address Checks::widen(Into& into, std::uint32_t address) {
+  const Address wide{reg(Type::kB64), address, reg(Type::kB32)};
+  code_.add(into, "cvt.u64.u32", {Code::reg(wide.whole), Code::reg(address)});
+  code_.add(into, "mov.u32", {Code::reg(wide.high), Code::number(0)});
+  return wide;
+}
+
+std::uint32_t Checks::small_address(Into& into, const MemoryAccess& access, std::int64_t offset) {
+  std::uint32_t low = access.base;
+  if (access.base == ptx::kNone) {
+    const std::uint32_t whole = reg(Type::kB64);
+    code_.add(into, "mov.u64",
+              {Code::reg(whole), Code::of(access.variable.kind, access.variable.id)});
+    low = narrow(into, whole);
+  } else if (ptx::bits_of(body_.registers[access.base].type) == 64) {
+    low = narrow(into, access.base);
+  }
+  if (offset == 0) return low;
+  const std::uint32_t sum = reg(Type::kB32);
+  code_.add(into, "add.s32",
+            {Code::reg(sum), Code::reg(low), Code::number(static_cast<std::int32_t>(offset))});
+  return sum;
+}
+
+std::uint32_t Checks::array_begin(Into& into, const DeclaredArray& array, bool is_generic) {
+  std::uint32_t whole = reg(Type::kB64);
+  code_.add(into, "mov.u64", {Code::reg(whole), array.address});
+  if (is_generic) {
+    const std::uint32_t generic = reg(Type::kB64);
+    code_.add(into, array.space == Space::kShared ? "cvta.shared.u64" : "cvta.local.u64",
+              {Code::reg(generic), Code::reg(whole)});
+    whole = generic;
+  }
+  return narrow(into, whole);
+}
+
+std::uint32_t Checks::array_bytes(Into& into, const DeclaredArray& array) {
+  const std::uint32_t bytes = reg(Type::kB32);
+  const Operand from = array.is_dynamic ? Code::special(SpecialRegister::kDynamicSmemSize)
+                                        : Code::number(static_cast<std::int64_t>(array.bytes));
+  code_.add(into, "mov.u32", {Code::reg(bytes), from});
+  return bytes;
+}
+
+// All dynamic arrays begin at one address.
+std::uint32_t Checks::block_end(Into& into) {
+  const DeclaredArray dynamic{Code::of(OperandKind::kVariable, control_.dynamic), Space::kShared, 0,
+                              true, kDynamic};
+  const std::uint32_t begin = array_begin(into, dynamic, false);
+  const std::uint32_t bytes = array_bytes(into, dynamic);
+  const std::uint32_t end = reg(Type::kB32);
+  code_.add(into, "add.u32", {Code::reg(end), Code::reg(begin), Code::reg(bytes)});
+  return end;
+}
+
+std::uint32_t Checks::shared_address(Into& into, std::uint32_t generic) {
+  const std::uint32_t address = reg(Type::kB64);
+  code_.add(into, "cvta.to.shared.u64", {Code::reg(address), Code::reg(generic)});
+  return narrow(into, address);
+}
+
+// ---------------------------------------------------------------- ranges
+
+Operand Checks::limit_for(std::map<std::uint64_t, std::uint32_t>& limits, std::int64_t bytes) {
+  const auto [found, is_new] = limits.try_emplace(static_cast<std::uint64_t>(bytes), ptx::kNone);
+  if (is_new) found->second = reg(Type::kB32);
+  return Code::reg(found->second);
+}
+
+// One that is smaller than the range has no good offset.
+void Checks::look_up_shared(Into& into) {
+  if (!dynamic_limits_.empty()) {
+    const std::uint32_t size = reg(Type::kB32);
+    code_.add(into, "mov.u32", {Code::reg(size), Code::special(SpecialRegister::kDynamicSmemSize)});
+    for (const auto& [bytes, limit] : dynamic_limits_) {
+      const auto needed = static_cast<std::int64_t>(bytes);
+      const std::uint32_t fits = reg(Type::kPred), rest = reg(Type::kB32);
+      code_.add(into, "setp.ge.u32", {Code::reg(fits), Code::reg(size), Code::number(needed)});
+      code_.add(into, "sub.u32", {Code::reg(rest), Code::reg(size), Code::number(needed - 1)});
+      code_.add(into, "selp.b32",
+                {Code::reg(limit), Code::reg(rest), Code::number(0), Code::reg(fits)});
+    }
+  }
+  if (block_limits_.empty()) return;
+  const std::uint32_t end = block_end(into);
+  for (const auto& [bytes, limit] : block_limits_) {
+    code_.add(
+      into, "sub.u32",
+      {Code::reg(limit), Code::reg(end), Code::number(static_cast<std::int64_t>(bytes) - 1)});
+  }
+}
+
+// ---------------------------------------------------------------- one access
+
+Checks::Decision Checks::decide_in_array(Into& into, const GroupedAccess& grouped) {
+  const MemoryAccess& access = grouped.access;
+  const DeclaredArray& array = *grouped.array.array;
+  const std::uint32_t low = small_address(into, access, access.offset);
+  const std::uint32_t begin = array_begin(into, array, access.is_generic());
+  const std::uint32_t size = array_bytes(into, array);
+  const std::uint32_t offset = reg(Type::kB32), last = reg(Type::kB32);
+  const std::uint32_t too_small = reg(Type::kPred), bad = reg(Type::kPred);
+  code_.add(into, "sub.u32", {Code::reg(offset), Code::reg(low), Code::reg(begin)});
+  code_.add(into, "sub.u32", {Code::reg(last), Code::reg(size), Code::number(access.bytes)});
+  code_.add(into, "setp.lt.u32",
+            {Code::reg(too_small), Code::reg(size), Code::number(access.bytes)});
+  code_.add(into, "setp.gt.or.u32",
+            {Code::reg(bad), Code::reg(offset), Code::reg(last), Code::reg(too_small)});
+  const std::uint32_t misaligned = misaligned_by(into, low, access.bytes);
+  // In its own space
+  const std::uint32_t first = array_begin(into, array, false), at = reg(Type::kB32);
+  code_.add(into, "add.u32", {Code::reg(at), Code::reg(first), Code::reg(offset)});
+  const Address address = widen(into, at);
+  std::uint32_t left_out = bad; // nothing says where local memory ends
+  if (array.space == Space::kShared) {
+    const std::uint32_t end = block_end(into), most = reg(Type::kB32);
+    left_out = reg(Type::kPred);
+    code_.add(into, "sub.u32", {Code::reg(most), Code::reg(end), Code::number(access.bytes)});
+    code_.add(into, "setp.gt.and.u32",
+              {Code::reg(left_out), Code::reg(at), Code::reg(most), Code::reg(bad)});
+  }
+  const Operand meant = Code::reg(widen(into, first).whole);
+  const Operand space =
+    word_of(array.space == Space::kShared ? RecordSpace::kShared : RecordSpace::kLocal);
+  return {{bad, misaligned, size, meant, space}, address, left_out};
+}
+
+Checks::Decision Checks::decide_in_block(Into& into, const GroupedAccess& grouped) {
+  const MemoryAccess& access = grouped.access;
+  const std::uint32_t at = small_address(into, access, access.offset);
+  const std::uint32_t end = block_end(into), most = reg(Type::kB32), bad = reg(Type::kPred);
+  code_.add(into, "sub.u32", {Code::reg(most), Code::reg(end), Code::number(access.bytes)});
+  code_.add(into, "setp.gt.u32", {Code::reg(bad), Code::reg(at), Code::reg(most)});
+  const std::uint32_t misaligned = misaligned_by(into, at, access.bytes);
+  return {
+    {bad, misaligned, end, Code::number(0), word_of(RecordSpace::kShared)}, widen(into, at), bad};
+}
+
+// A generic address that lies in shared memory.
+void Checks::decide_by_block(Into& into, const GroupedAccess& grouped, Decision& decision) {
+  const std::uint32_t is_shared = reg(Type::kPred);
+  code_.add(into, "isspacep.shared", {Code::reg(is_shared), Code::reg(decision.address.whole)});
+  const std::uint32_t at = shared_address(into, decision.address.whole);
+  const std::uint32_t end = block_end(into), most = reg(Type::kB32), bad = reg(Type::kPred);
+  code_.add(into, "sub.u32", {Code::reg(most), Code::reg(end), Code::number(grouped.access.bytes)});
+  code_.add(into, "setp.gt.and.u32",
+            {Code::reg(bad), Code::reg(at), Code::reg(most), Code::reg(is_shared)});
+  Mistake& mistake = decision.mistake;
+  mistake.any = combine(into, "or.pred", mistake.any, bad);
+  decision.left_out = combine(into, "or.pred", decision.left_out, bad);
+  mistake.entry = select(into, Type::kB32, Code::reg(end), Code::reg(mistake.entry), is_shared);
+  mistake.space =
+    Code::reg(select(into, Type::kB32, word_of(RecordSpace::kShared), Code::number(0), is_shared));
+  Address& address = decision.address;
+  address.low = select(into, Type::kB32, Code::reg(at), Code::reg(address.low), is_shared);
+  address.high = select(into, Type::kB32, Code::number(0), Code::reg(address.high), is_shared);
+}
+
+} // namespace gmt::rewriter
