@@ -3,6 +3,8 @@
 // and no thread has more, and steps below an array are large numbers then.
 #include "rewriter/checks.h"
 
+#include <algorithm>
+
 namespace gmt::rewriter {
 
 using ptx::Operand;
@@ -124,65 +126,99 @@ void Checks::look_up_shared(Into& into) {
 Checks::Decision Checks::decide_in_array(Into& into, const GroupedAccess& grouped) {
   const MemoryAccess& access = grouped.access;
   const DeclaredArray& array = *grouped.array.array;
-  const std::uint32_t low = small_address(into, access, access.offset);
-  const std::uint32_t begin = array_begin(into, array, access.is_generic());
-  const std::uint32_t size = array_bytes(into, array);
-  const std::uint32_t offset = reg(Type::kB32), last = reg(Type::kB32);
-  const std::uint32_t too_small = reg(Type::kPred), bad = reg(Type::kPred);
-  code_.add(into, "sub.u32", {Code::reg(offset), Code::reg(low), Code::reg(begin)});
-  code_.add(into, "sub.u32", {Code::reg(last), Code::reg(size), Code::number(access.bytes)});
-  code_.add(into, "setp.lt.u32",
-            {Code::reg(too_small), Code::reg(size), Code::number(access.bytes)});
-  code_.add(into, "setp.gt.or.u32",
-            {Code::reg(bad), Code::reg(offset), Code::reg(last), Code::reg(too_small)});
-  const std::uint32_t misaligned = misaligned_by(into, low, access.bytes);
+  Decision decision;
+  decision.at = small_address(into, access, access.offset);
+  decision.begin = array_begin(into, array, access.is_generic());
+  decision.bad = reg(Type::kPred);
+  const std::uint32_t offset = reg(Type::kB32);
+  code_.add(into, "sub.u32",
+            {Code::reg(offset), Code::reg(decision.at), Code::reg(decision.begin)});
+  if (array.is_dynamic) {
+    const std::uint32_t size = array_bytes(into, array);
+    const std::uint32_t last = reg(Type::kB32), too_small = reg(Type::kPred);
+    code_.add(into, "sub.u32", {Code::reg(last), Code::reg(size), Code::number(access.bytes)});
+    code_.add(into, "setp.lt.u32",
+              {Code::reg(too_small), Code::reg(size), Code::number(access.bytes)});
+    code_.add(into, "setp.gt.or.u32",
+              {Code::reg(decision.bad), Code::reg(offset), Code::reg(last), Code::reg(too_small)});
+  } else {
+    const auto limit = static_cast<std::int64_t>(array.bytes) - access.bytes + 1;
+    code_.add(
+      into, "setp.ge.u32",
+      {Code::reg(decision.bad), Code::reg(offset), Code::number(std::max<std::int64_t>(0, limit))});
+  }
+  if (!grouped.array.is_aligned)
+    decision.misaligned = misaligned_by(into, decision.at, access.bytes);
+  return decision;
+}
+
+Checks::Details Checks::details_in_array(Into& into, const GroupedAccess& grouped,
+                                         const Decision& decision) {
+  const DeclaredArray& array = *grouped.array.array;
+  const bool is_shared = array.space == Space::kShared;
   // In its own space
-  const std::uint32_t first = array_begin(into, array, false), at = reg(Type::kB32);
+  const std::uint32_t first = array_begin(into, array, false);
+  const std::uint32_t offset = reg(Type::kB32), at = reg(Type::kB32);
+  code_.add(into, "sub.u32",
+            {Code::reg(offset), Code::reg(decision.at), Code::reg(decision.begin)});
   code_.add(into, "add.u32", {Code::reg(at), Code::reg(first), Code::reg(offset)});
-  const Address address = widen(into, at);
-  std::uint32_t left_out = bad; // nothing says where local memory ends
-  if (array.space == Space::kShared) {
+  std::uint32_t left_out = decision.bad; // nothing says where local memory ends
+  if (is_shared) {
     const std::uint32_t end = block_end(into), most = reg(Type::kB32);
     left_out = reg(Type::kPred);
-    code_.add(into, "sub.u32", {Code::reg(most), Code::reg(end), Code::number(access.bytes)});
+    code_.add(into, "sub.u32",
+              {Code::reg(most), Code::reg(end), Code::number(grouped.access.bytes)});
     code_.add(into, "setp.gt.and.u32",
-              {Code::reg(left_out), Code::reg(at), Code::reg(most), Code::reg(bad)});
+              {Code::reg(left_out), Code::reg(at), Code::reg(most), Code::reg(decision.bad)});
   }
-  const Operand meant = Code::reg(widen(into, first).whole);
-  const Operand space =
-    word_of(array.space == Space::kShared ? RecordSpace::kShared : RecordSpace::kLocal);
-  return {{bad, misaligned, size, meant, space}, address, left_out};
+  return {widen(into, at), Code::reg(array_bytes(into, array)), Code::reg(widen(into, first).whole),
+          word_of(is_shared ? RecordSpace::kShared : RecordSpace::kLocal), left_out};
 }
 
 Checks::Decision Checks::decide_in_block(Into& into, const GroupedAccess& grouped) {
   const MemoryAccess& access = grouped.access;
-  const std::uint32_t at = small_address(into, access, access.offset);
-  const std::uint32_t end = block_end(into), most = reg(Type::kB32), bad = reg(Type::kPred);
+  Decision decision;
+  decision.at = small_address(into, access, access.offset);
+  decision.bad = reg(Type::kPred);
+  const std::uint32_t end = block_end(into), most = reg(Type::kB32);
   code_.add(into, "sub.u32", {Code::reg(most), Code::reg(end), Code::number(access.bytes)});
-  code_.add(into, "setp.gt.u32", {Code::reg(bad), Code::reg(at), Code::reg(most)});
-  const std::uint32_t misaligned = misaligned_by(into, at, access.bytes);
-  return {
-    {bad, misaligned, end, Code::number(0), word_of(RecordSpace::kShared)}, widen(into, at), bad};
+  code_.add(into, "setp.gt.u32",
+            {Code::reg(decision.bad), Code::reg(decision.at), Code::reg(most)});
+  if (!grouped.array.is_aligned)
+    decision.misaligned = misaligned_by(into, decision.at, access.bytes);
+  return decision;
+}
+
+Checks::Details Checks::details_in_block(Into& into, const Decision& decision) {
+  return {widen(into, decision.at), Code::reg(block_end(into)), Code::number(0),
+          word_of(RecordSpace::kShared), decision.bad};
 }
 
 // A generic address that lies in shared memory.
 void Checks::decide_by_block(Into& into, const GroupedAccess& grouped, Decision& decision) {
-  const std::uint32_t is_shared = reg(Type::kPred);
-  code_.add(into, "isspacep.shared", {Code::reg(is_shared), Code::reg(decision.address.whole)});
-  const std::uint32_t at = shared_address(into, decision.address.whole);
+  decision.in_shared = reg(Type::kPred);
+  code_.add(into, "isspacep.shared",
+            {Code::reg(decision.in_shared), Code::reg(decision.address.whole)});
+  decision.at = shared_address(into, decision.address.whole);
   const std::uint32_t end = block_end(into), most = reg(Type::kB32), bad = reg(Type::kPred);
   code_.add(into, "sub.u32", {Code::reg(most), Code::reg(end), Code::number(grouped.access.bytes)});
-  code_.add(into, "setp.gt.and.u32",
-            {Code::reg(bad), Code::reg(at), Code::reg(most), Code::reg(is_shared)});
-  Mistake& mistake = decision.mistake;
-  mistake.any = combine(into, "or.pred", mistake.any, bad);
-  decision.left_out = combine(into, "or.pred", decision.left_out, bad);
-  mistake.entry = select(into, Type::kB32, Code::reg(end), Code::reg(mistake.entry), is_shared);
-  mistake.space =
-    Code::reg(select(into, Type::kB32, word_of(RecordSpace::kShared), Code::number(0), is_shared));
-  Address& address = decision.address;
-  address.low = select(into, Type::kB32, Code::reg(at), Code::reg(address.low), is_shared);
-  address.high = select(into, Type::kB32, Code::number(0), Code::reg(address.high), is_shared);
+  code_.add(
+    into, "setp.gt.and.u32",
+    {Code::reg(bad), Code::reg(decision.at), Code::reg(most), Code::reg(decision.in_shared)});
+  decision.bad = combine(into, "or.pred", decision.bad, bad);
+}
+
+void Checks::details_by_block(Into& into, const Decision& decision, Details& details) {
+  const std::uint32_t which = decision.in_shared;
+  const std::uint32_t bad = combine(into, "and.pred", decision.bad, which);
+  details.left_out = combine(into, "or.pred", details.left_out, bad);
+  details.entry =
+    Code::reg(select(into, Type::kB32, Code::reg(block_end(into)), details.entry, which));
+  details.space =
+    Code::reg(select(into, Type::kB32, word_of(RecordSpace::kShared), Code::number(0), which));
+  Address& address = details.address;
+  address.low = select(into, Type::kB32, Code::reg(decision.at), Code::reg(address.low), which);
+  address.high = select(into, Type::kB32, Code::number(0), Code::reg(address.high), which);
 }
 
 } // namespace gmt::rewriter

@@ -226,67 +226,78 @@ std::uint32_t Checks::misaligned_by(Into& into, std::uint32_t low, std::uint32_t
 
 Checks::Decision Checks::decide_by_table(Into& into, const GroupedAccess& grouped) {
   const MemoryAccess& access = grouped.access;
+  Decision decision;
   const Address address = split(into, access.base, access.offset);
+  decision.address = address;
   std::uint32_t in_window = 0;
   const std::uint32_t raw = entry(into, address, in_window);
   const std::uint32_t end = reg(Type::kB32);
-  const std::uint32_t value =
-    select(into, Type::kB32, Code::reg(raw), Code::number(kNoBlock), in_window);
+  decision.entry = select(into, Type::kB32, Code::reg(raw), Code::number(kNoBlock), in_window);
   code_.add(into, "and.b32", {Code::reg(end), Code::reg(address.low), Code::number(511)});
   code_.add(into, "add.u32", {Code::reg(end), Code::reg(end), Code::number(access.bytes)});
-  const std::uint32_t none = no_memory(into, address);
-  const std::uint32_t misaligned = misaligned_by(into, address.low, access.bytes);
-  std::uint32_t bad = reg(Type::kPred);
-  code_.add(into, "setp.gt.or.s32",
-            {Code::reg(bad), Code::reg(end), Code::reg(value), Code::reg(none)});
+  decision.none = no_memory(into, address);
+  decision.misaligned = misaligned_by(into, address.low, access.bytes);
+  decision.bad = reg(Type::kPred);
+  code_.add(
+    into, "setp.gt.or.s32",
+    {Code::reg(decision.bad), Code::reg(end), Code::reg(decision.entry), Code::reg(decision.none)});
+  if (grouped.pointer == nullptr) return decision;
+  const Outside outside =
+    outside_block(into, address, access.bytes, *grouped.pointer, decision.bad);
+  decision.bad = outside.any;
+  decision.outside = outside.block;
+  return decision;
+}
+
+Checks::Details Checks::details_by_table(Into& into, const GroupedAccess& grouped,
+                                         const Decision& decision) {
   Operand meant = Code::number(0);
-  if (grouped.pointer != nullptr) {
-    const Outside outside = outside_block(into, address, access.bytes, *grouped.pointer, bad);
-    bad = outside.any;
-    meant = Code::reg(
-      select(into, Type::kB64, Code::reg(grouped.pointer->begin), Code::number(0), outside.block));
+  if (decision.outside != ptx::kNone) {
+    meant = Code::reg(select(into, Type::kB64, Code::reg(grouped.pointer->begin), Code::number(0),
+                             decision.outside));
   }
   // It would fault, or nothing can be there
   const std::uint32_t unmapped = reg(Type::kPred);
   code_.add(into, "setp.eq.and.s32",
-            {Code::reg(unmapped), Code::reg(value), Code::number(kUnmappedEntry), Code::reg(bad)});
-  const std::uint32_t left_out = combine(into, "or.pred", unmapped, none);
-  return {{bad, misaligned, value, meant, Code::number(0)}, address, left_out};
+            {Code::reg(unmapped), Code::reg(decision.entry), Code::number(kUnmappedEntry),
+             Code::reg(decision.bad)});
+  return {decision.address, Code::reg(decision.entry), meant, Code::number(0),
+          combine(into, "or.pred", unmapped, decision.none)};
 }
 
 void Checks::check_one(Into& into, const ptx::Instruction& instruction,
                        const GroupedAccess& grouped, std::uint32_t site, std::vector<Mark>& marks) {
+  const bool in_array = grouped.array.array != nullptr;
+  const bool in_block = !in_array && grouped.access.space == ptx::Space::kShared;
   Decision decision;
-  if (grouped.array.array != nullptr) decision = decide_in_array(into, grouped);
-  else if (grouped.access.space == ptx::Space::kShared) decision = decide_in_block(into, grouped);
+  if (in_array) decision = decide_in_array(into, grouped);
+  else if (in_block) decision = decide_in_block(into, grouped);
   else decision = decide_by_table(into, grouped);
-  if (grouped.access.is_generic() && grouped.array.by_block)
-    decide_by_block(into, grouped, decision);
-  report_or_make(into, instruction, grouped.guard, decision, site, marks);
-}
+  if (!in_block && grouped.array.by_block) decide_by_block(into, grouped, decision);
 
-void Checks::report_or_make(Into& into, const ptx::Instruction& instruction, Guard guard,
-                            Decision decision, std::uint32_t site, std::vector<Mark>& marks) {
-  Mistake& mistake = decision.mistake;
-  mistake.any = combine(into, "or.pred", mistake.any, mistake.misaligned);
-  std::uint32_t left_out = combine(into, "or.pred", decision.left_out, mistake.misaligned);
-  std::uint32_t made = negate(into, left_out);
-  if (guard.id != ptx::kNone) {
-    const std::uint32_t is_on = guard.negated ? negate(into, guard.id) : guard.id;
-    mistake.any = combine(into, "and.pred", mistake.any, is_on);
-    left_out = combine(into, "and.pred", left_out, is_on);
-    made = combine(into, "and.pred", made, is_on);
-  }
-  report(into, mistake, decision.address, site, marks);
-  clear_results(into, instruction, {left_out, false});
-  ptx::Instruction guarded = instruction;
-  guarded.guard = made;
-  guarded.guard_negated = false;
-  into.push_back(guarded);
+  const std::uint32_t made = code_.new_label(), behind = code_.new_label();
+  std::uint32_t mistake = either(into, decision.bad, decision.misaligned);
+  const Guard guard = grouped.guard;
+  if (guard.id != ptx::kNone)
+    mistake = combine(into, "and.pred", mistake, guard.negated ? negate(into, guard.id) : guard.id);
+  code_.add(into, "bra", {Code::of(OperandKind::kLabel, made)}, {mistake, true});
+  Details details;
+  if (in_array) details = details_in_array(into, grouped, decision);
+  else if (in_block) details = details_in_block(into, decision);
+  else details = details_by_table(into, grouped, decision);
+  if (decision.in_shared != ptx::kNone) details_by_block(into, decision, details);
+  report(into, details, decision.misaligned, site);
+  const std::uint32_t left_out = either(into, details.left_out, decision.misaligned);
+  code_.add(into, "bra", {Code::of(OperandKind::kLabel, made)}, {left_out, true});
+  clear_results(into, instruction);
+  code_.add(into, "bra", {Code::of(OperandKind::kLabel, behind)});
+  marks.push_back({made, into.size()});
+  into.push_back(instruction);
+  marks.push_back({behind, into.size()});
 }
 
 // A load that is left out gives 0.
-void Checks::clear_results(Into& into, const ptx::Instruction& instruction, Guard guard) {
+void Checks::clear_results(Into& into, const ptx::Instruction& instruction) {
   const ptx::Mnemonic& mnemonic = body_.mnemonic(instruction);
   if (mnemonic.opcode == "st" || mnemonic.opcode == "red") return;
   const Operand result = body_.operand(instruction, 0);
@@ -308,7 +319,7 @@ void Checks::clear_results(Into& into, const ptx::Instruction& instruction, Guar
     } else if (ptx::bits_of(type) == 64) {
       move = "mov.b64";
     }
-    code_.add(into, move, {part, zero}, guard);
+    code_.add(into, move, {part, zero});
   }
 }
 

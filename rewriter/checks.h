@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "ptx/flow/origins.h"
@@ -20,6 +21,7 @@ namespace gmt::rewriter {
 // The module's variables that checks use: numbers in Module::variables().
 struct ControlVariables {
   std::uint32_t counts = 0, records = 0, used = 0, table = 0;
+  std::uint32_t report = 0;           // in Module::functions()
   std::uint32_t dynamic = ptx::kNone; // kNone: the module has no shared memory
 };
 
@@ -46,6 +48,9 @@ struct Mark {
   std::size_t instruction = 0;
 };
 
+// The text of kReport, a function that counts and records a mistake.
+std::string report_function(std::uint32_t most_records);
+
 class Checks {
 public:
   Checks(Code& code, const ptx::Body& body, const Options& options, const ControlVariables& control,
@@ -71,11 +76,13 @@ private:
   struct Address {
     std::uint32_t whole = 0, low = 0, high = 0;
   };
-  // Predicates that say whether there is one and whether it is that; what the record gets.
-  struct Mistake {
-    std::uint32_t any = 0, misaligned = 0, entry = 0;
+  // What the record of a mistake gets.
+  struct Details {
+    Address address;
+    ptx::Operand entry; // a register or a number
     ptx::Operand meant;
-    ptx::Operand space; // a RecordSpace, by 16 bits further up
+    ptx::Operand space;         // a RecordSpace, by 16 bits further up
+    std::uint32_t left_out = 0; // a predicate: the access would fault
   };
   using Into = std::vector<ptx::Instruction>;
 
@@ -106,18 +113,23 @@ private:
   };
   Outside outside_block(Into& into, const Address& address, std::uint32_t bytes,
                         const PointerParameter& pointer, std::uint32_t by_table);
-  // The access, left out where these predicates say it, behind what reports the mistake.
+  // One access: predicates that say whether it is a mistake, and what is known of it then. What
+  // only a mistake needs is computed behind the branch that leads there.
   struct Decision {
-    Mistake mistake;
-    Address address; // for the record
-    std::uint32_t left_out = 0;
+    std::uint32_t bad = ptx::kNone, misaligned = ptx::kNone; // kNone: never
+    Address address;                                         // of global memory
+    std::uint32_t entry = 0, none = 0, outside = ptx::kNone; // by the table
+    std::uint32_t at = 0, begin = 0;                         // of shared and local memory, 32 bits
+    std::uint32_t in_shared = ptx::kNone;                    // of a generic address
   };
-  void report_or_make(Into& into, const ptx::Instruction& instruction, Guard guard,
-                      Decision decision, std::uint32_t site, std::vector<Mark>& marks);
   Decision decide_by_table(Into& into, const GroupedAccess& grouped);
   void decide_by_block(Into& into, const GroupedAccess& grouped, Decision& decision);
   Decision decide_in_array(Into& into, const GroupedAccess& grouped);
   Decision decide_in_block(Into& into, const GroupedAccess& grouped);
+  Details details_by_table(Into& into, const GroupedAccess& grouped, const Decision& decision);
+  void details_by_block(Into& into, const Decision& decision, Details& details);
+  Details details_in_array(Into& into, const GroupedAccess& grouped, const Decision& decision);
+  Details details_in_block(Into& into, const Decision& decision);
   // Addresses in shared and local memory, of 32 bits.
   std::uint32_t narrow(Into& into, std::uint32_t address);
   Address widen(Into& into, std::uint32_t address);
@@ -130,15 +142,8 @@ private:
   ptx::Operand limit_for(std::map<std::uint64_t, std::uint32_t>& limits, std::int64_t bytes);
   std::uint32_t combine(Into& into, std::string_view mnemonic, std::uint32_t a, std::uint32_t b);
   std::uint32_t negate(Into& into, std::uint32_t a);
-  void report(Into& into, const Mistake& mistake, const Address& address, std::uint32_t site,
-              std::vector<Mark>& marks);
-  // Registers: its address, and which of the site's counters it is of.
-  struct RecordAt {
-    std::uint32_t at = 0, site = 0, which = 0;
-  };
-  void write_record(Into& into, const Mistake& mistake, const Address& address,
-                    const RecordAt& record);
-  void clear_results(Into& into, const ptx::Instruction& instruction, Guard guard);
+  void report(Into& into, const Details& details, std::uint32_t misaligned, std::uint32_t site);
+  void clear_results(Into& into, const ptx::Instruction& instruction);
   std::uint32_t either(Into& into, std::uint32_t a, std::uint32_t b);
   std::uint32_t reg(ptx::Type type) { return code_.new_register(type); }
 
@@ -147,6 +152,7 @@ private:
   const Options& options_;
   const ControlVariables& control_;
   const LaunchName launch_;
+  std::uint32_t report_argument_ = ptx::kNone; // in Body::variables
   // By bytes of a range, registers: from where on it does not lie in a dynamic array, by offset, or
   // in the block's shared memory, by address
   std::map<std::uint64_t, std::uint32_t> dynamic_limits_, block_limits_;

@@ -34,6 +34,8 @@ void Code::declare() {
       {ptx::StatementKind::kRegisters, static_cast<std::uint32_t>(body_.declarations.size()), 0});
     body_.declarations.push_back({kPrefixes[i].second, kPrefixes[i].first, 1, counts_[i]});
   }
+  for (const std::uint32_t argument : arguments_)
+    statements.push_back({ptx::StatementKind::kVariable, argument, 0});
   body_.statements.insert(body_.statements.begin(), statements.begin(), statements.end());
 }
 
@@ -75,6 +77,25 @@ Operand Code::vector(std::initializer_list<Operand> parts) {
   vector.id = static_cast<std::uint32_t>(body_.operands.size());
   body_.operands.insert(body_.operands.end(), parts);
   return vector;
+}
+
+Operand Code::list(std::initializer_list<Operand> parts) {
+  Operand list = vector(parts);
+  list.kind = OperandKind::kList;
+  return list;
+}
+
+std::uint32_t Code::new_argument(std::string_view name, std::uint64_t bytes) {
+  ptx::Variable variable;
+  variable.name = name;
+  variable.space = ptx::Space::kParam;
+  variable.type = Type::kB8;
+  variable.is_array = true;
+  variable.size = bytes;
+  variable.alignment = 8;
+  body_.variables.push_back(variable);
+  arguments_.push_back(static_cast<std::uint32_t>(body_.variables.size() - 1));
+  return arguments_.back();
 }
 
 std::uint32_t Code::new_label() {

@@ -38,6 +38,9 @@ public:
   ptx::Operand address(std::uint32_t base, std::int64_t offset);
   ptx::Operand address(const ptx::Operand& base); // [variable+8], [parameter]
   ptx::Operand vector(std::initializer_list<ptx::Operand> parts);
+  ptx::Operand list(std::initializer_list<ptx::Operand> parts);
+  // A variable for the argument of a call; returns its number in Body::variables.
+  std::uint32_t new_argument(std::string_view name, std::uint64_t bytes);
   // A label at the end of what was added so far; `instruction` is set when it is known.
   std::uint32_t new_label();
 
@@ -50,6 +53,7 @@ private:
   ptx::Body& body_;
   Names& names_;
   std::unordered_map<std::string_view, std::uint32_t> mnemonics_;
+  std::vector<std::uint32_t> arguments_;
   std::uint32_t counts_[4] = {}; // of registers, by the index of kPrefixes
 };
 

@@ -1,93 +1,126 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code that counts and records a mistake, behind the exact check of an access.
+// The function that counts and records a mistake, and its calls behind the exact checks. It is one
+// for all accesses: code of its own at each would be most of what an assembler has to compile.
 #include "rewriter/checks.h"
+
+#include <cstddef>
 
 namespace gmt::rewriter {
 
 using ptx::Operand;
 using ptx::OperandKind;
-using ptx::SpecialRegister;
 using ptx::Type;
 
-// One counter for each site and kind; the first of each kind are recorded. Branches keep the code
-// of several accesses apart: mixed, it would need more registers than the kernel has by itself.
-void Checks::report(Into& into, const Mistake& mistake, const Address& address, std::uint32_t site,
-                    std::vector<Mark>& marks) {
-  const std::uint32_t end = code_.new_label();
-  const Operand behind = Code::of(OperandKind::kLabel, end);
-  code_.add(into, "bra", {behind}, {mistake.any, true});
-  const std::uint32_t which = reg(Type::kB32), counts = reg(Type::kB64), count = reg(Type::kB64);
-  const std::uint32_t counter = reg(Type::kB64), is_late = reg(Type::kPred);
-  code_.add(into, "selp.b32",
-            {Code::reg(which), Code::number(kMisalignedCount), Code::number(kOutOfBoundsCount),
-             Code::reg(mistake.misaligned)});
-  code_.add(into, "mov.u64",
-            {Code::reg(counts), Code::of(OperandKind::kVariable, control_.counts)});
-  code_.add(into, "mad.wide.u32",
-            {Code::reg(counter), Code::reg(which), Code::number(8), Code::reg(counts)});
-  code_.add(into, "atom.global.add.u64",
-            {Code::reg(count), code_.address(counter, std::int64_t{8} * kCountKinds * site),
-             Code::number(1)});
-  code_.add(into, "setp.ge.u64",
-            {Code::reg(is_late), Code::reg(count),
-             Code::number(static_cast<std::int64_t>(kRecordsOfSite))});
-  code_.add(into, "bra", {behind}, {is_late, false});
-  const std::uint32_t index = reg(Type::kB32), used = reg(Type::kB64), records = reg(Type::kB64);
-  const std::uint32_t is_full = reg(Type::kPred), at = reg(Type::kB64);
-  code_.add(into, "mov.u64", {Code::reg(used), Code::of(OperandKind::kVariable, control_.used)});
-  code_.add(into, "atom.global.add.u32",
-            {Code::reg(index), code_.address(used, 0), Code::number(1)});
-  code_.add(into, "setp.ge.u32",
-            {Code::reg(is_full), Code::reg(index), Code::number(options_.records)});
-  code_.add(into, "bra", {behind}, {is_full, false});
-  code_.add(into, "mov.u64",
-            {Code::reg(records), Code::of(OperandKind::kVariable, control_.records)});
-  code_.add(into, "mad.wide.u32",
-            {Code::reg(at), Code::reg(index), Code::number(sizeof(Record)), Code::reg(records)});
-  write_record(into, mistake, address, {at, site, which});
-  marks.push_back({end, into.size()});
-}
+namespace {
 
-// Its last word says that all others are there: the host may read while the kernel runs.
-void Checks::write_record(Into& into, const Mistake& mistake, const Address& address,
-                          const RecordAt& record) {
-  const auto read = [&](SpecialRegister special) {
-    const std::uint32_t result = reg(Type::kB32);
-    code_.add(into, "mov.u32", {Code::reg(result), Code::special(special)});
-    return Code::reg(result);
+// Where the argument of kReport has its parts.
+enum ReportPart : std::int64_t {
+  kAddressPart = 0,
+  kMeantPart = 8,
+  kLaunchPart = 16,
+  kSitePart = 24,
+  kKindPart = 28,
+  kEntryPart = 32,
+  kReportBytes = 40,
+};
+
+} // namespace
+
+void Checks::report(Into& into, const Details& details, std::uint32_t misaligned,
+                    std::uint32_t site) {
+  if (report_argument_ == ptx::kNone)
+    report_argument_ = code_.new_argument("__gmt_mistake", kReportBytes);
+  const auto set = [&](Type type, std::int64_t at, const Operand& value) {
+    const bool is_wide = type == Type::kB64;
+    Operand from = value;
+    if (value.kind == OperandKind::kImmediate) {
+      from = Code::reg(reg(type));
+      code_.add(into, is_wide ? "mov.b64" : "mov.b32", {from, value});
+    }
+    code_.add(into, is_wide ? "st.param.b64" : "st.param.b32",
+              {code_.address(Code::of(OperandKind::kLocal, report_argument_, at)), from});
   };
-  const auto store = [&](std::int64_t offset, const Operand& a, const Operand& b, const Operand& c,
-                         const Operand& d) {
-    code_.add(into, "st.global.v4.u32",
-              {code_.address(record.at, offset), code_.vector({a, b, c, d})});
-  };
-  const std::uint32_t number = reg(Type::kB32), launch = reg(Type::kB64);
-  const std::uint32_t is_whole = reg(Type::kB32);
-  code_.add(into, "mov.u32", {Code::reg(number), Code::number(record.site)});
-  store(0, Code::reg(number), Code::reg(mistake.entry), Code::reg(address.low),
-        Code::reg(address.high));
-  const Operand bx = read(SpecialRegister::kCtaidX), by = read(SpecialRegister::kCtaidY);
-  const Operand bz = read(SpecialRegister::kCtaidZ);
-  const std::uint32_t kind = reg(Type::kB32);
-  code_.add(into, "or.b32", {Code::reg(kind), Code::reg(record.which), mistake.space});
-  store(16, bx, by, bz, Code::reg(kind));
-  const auto store_number = [&](std::int64_t offset, std::uint32_t value) {
-    code_.add(into, "st.global.u32", {code_.address(record.at, offset), Code::reg(value)});
-  };
-  store_number(32, read(SpecialRegister::kTidX).id);
-  store_number(36, read(SpecialRegister::kTidY).id);
-  store_number(40, read(SpecialRegister::kTidZ).id);
+  const std::uint32_t launch = reg(Type::kB64), address = reg(Type::kB64);
+  Operand kind = details.space;
+  if (misaligned != ptx::kNone) {
+    const auto which = select(into, Type::kB32, Code::number(kMisalignedCount),
+                              Code::number(kOutOfBoundsCount), misaligned);
+    kind = Code::reg(reg(Type::kB32));
+    code_.add(into, "or.b32", {kind, Code::reg(which), details.space});
+  }
   if (launch_)
     code_.add(into, "ld.param.b64",
               {Code::reg(launch), code_.address(Code::of(OperandKind::kLocal, *launch_))});
   else code_.add(into, "mov.b64", {Code::reg(launch), Code::number(0)});
-  code_.add(into, "st.global.u64", {code_.address(record.at, 48), Code::reg(launch)});
-  const std::uint32_t meant = reg(Type::kB64);
-  code_.add(into, "mov.b64", {Code::reg(meant), mistake.meant});
-  code_.add(into, "st.global.u64", {code_.address(record.at, 56), Code::reg(meant)});
-  code_.add(into, "membar.sys", {});
-  code_.add(into, "mov.u32", {Code::reg(is_whole), Code::number(1)});
-  store_number(44, is_whole);
+  code_.add(into, "mov.b64",
+            {Code::reg(address),
+             code_.vector({Code::reg(details.address.low), Code::reg(details.address.high)})});
+  set(Type::kB64, kAddressPart, Code::reg(address));
+  set(Type::kB64, kMeantPart, details.meant);
+  set(Type::kB64, kLaunchPart, Code::reg(launch));
+  set(Type::kB32, kSitePart, Code::number(site));
+  set(Type::kB32, kKindPart, kind);
+  set(Type::kB32, kEntryPart, details.entry);
+  code_.add(into, "call",
+            {Code::of(OperandKind::kFunction, control_.report),
+             code_.list({Code::of(OperandKind::kLocal, report_argument_)})});
+}
+
+// One counter for each site and kind; the first of each kind are recorded. The last word says that
+// all others are there: the host may read while the kernel runs.
+std::string report_function(std::uint32_t most_records) {
+  static_assert(sizeof(Record) == 64 && kRecordsOfSite == 64 && kCountKinds == 2);
+  static_assert(offsetof(Record, address) == 8 && offsetof(Record, block) == 16);
+  static_assert(offsetof(Record, is_misaligned) == 28 && offsetof(Record, thread) == 32);
+  static_assert(offsetof(Record, is_whole) == 44 && offsetof(Record, launch) == 48);
+  return ".func " + std::string(kReport) + R"((.param .align 8 .b8 mistake[40])
+{
+.reg .pred %p<3>;
+.reg .b32 %r<16>;
+.reg .b64 %d<12>;
+ld.param.b32 %r1, [mistake+24];
+ld.param.b32 %r2, [mistake+28];
+and.b32 %r3, %r2, 65535;
+mad.lo.u32 %r3, %r1, 2, %r3;
+mov.u64 %d1, __gmt_counts;
+mad.wide.u32 %d1, %r3, 8, %d1;
+atom.global.add.u64 %d2, [%d1], 1;
+setp.ge.u64 %p1, %d2, 64;
+@%p1 bra $end;
+mov.u64 %d3, __gmt_used;
+atom.global.add.u32 %r4, [%d3], 1;
+setp.ge.u32 %p2, %r4, )" +
+         std::to_string(most_records) + R"(;
+@%p2 bra $end;
+mov.u64 %d4, __gmt_records;
+mad.wide.u32 %d4, %r4, 64, %d4;
+ld.param.b32 %r5, [mistake+32];
+ld.param.b64 %d5, [mistake];
+ld.param.b64 %d6, [mistake+8];
+ld.param.b64 %d7, [mistake+16];
+st.global.v2.u32 [%d4], {%r1, %r5};
+st.global.u64 [%d4+8], %d5;
+mov.u32 %r6, %ctaid.x;
+st.global.u32 [%d4+16], %r6;
+mov.u32 %r7, %ctaid.y;
+st.global.u32 [%d4+20], %r7;
+mov.u32 %r8, %ctaid.z;
+st.global.u32 [%d4+24], %r8;
+st.global.u32 [%d4+28], %r2;
+mov.u32 %r9, %tid.x;
+st.global.u32 [%d4+32], %r9;
+mov.u32 %r10, %tid.y;
+st.global.u32 [%d4+36], %r10;
+mov.u32 %r11, %tid.z;
+st.global.u32 [%d4+40], %r11;
+st.global.v2.u64 [%d4+48], {%d7, %d6};
+membar.sys;
+mov.u32 %r12, 1;
+st.global.u32 [%d4+44], %r12;
+$end:
+ret;
+}
+)";
 }
 
 } // namespace gmt::rewriter

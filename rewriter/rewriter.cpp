@@ -135,6 +135,7 @@ private:
              std::to_string(options_.records * sizeof(Record)) +
              "];\n.visible .global .align 4 .u32 " + std::string(kUsed) + ";\n";
     if (has_shared()) added += ".extern .shared .align 16 .b8 " + std::string(kDynamic) + "[];\n";
+    added += report_function(options_.records);
     for (std::uint32_t i = 0; i < forms_.size(); ++i) {
       const Function& function = given_.functions()[i];
       if (forms_[i] == Form::kBoth && !function.is_entry)
@@ -157,6 +158,7 @@ private:
     module_.emplace(ptx::parse_module(declared(sites)));
     control_ = {variable(kCounts), variable(kRecords), variable(kUsed)};
     if (has_placed()) control_.table = variable(kTable);
+    control_.report = variable(kReport);
     if (has_shared()) control_.dynamic = variable(kDynamic);
     std::string behind;
     // Called functions first: whether they have a checked form is known then.

@@ -35,6 +35,8 @@ inline constexpr std::string_view kLaunch = "__gmt_launch";
 // shared memory of the block does.
 inline constexpr std::string_view kDynamic = "__gmt_dynamic";
 
+inline constexpr std::string_view kReport = "__gmt_report"; // what counts and records a mistake
+
 enum CountKind : std::uint32_t { kOutOfBoundsCount, kMisalignedCount, kCountKinds };
 inline constexpr std::uint64_t kRecordsOfSite = 64; // of each kind
 
