@@ -22,6 +22,15 @@
 // run: unnamed
 // device: simulated
 // expect: error kernel-fault message="the mask of the warp's barrier lacks the thread that calls it" stacks="failed here"@meet:LINE(unnamed),"launched here"@meeting:LINE(meeting)
+// run: unnamed-shuffle
+// device: simulated
+// expect: warning kernel-fault message="with a mask that lacks the calling thread" stacks="failed here"@take:LINE(taken),"launched here"@taking:LINE(taking)
+// run: no-lane
+// device: simulated
+// expect: warning kernel-uninitialized-read message="the result of a shuffle" stacks="accessed here"@take:LINE(taken),"used here"@take:LINE(taken),"launched here"@taking:LINE(taking)
+// run: ended
+// device: simulated
+// expect: note barrier-divergence message="without others, which ended before" stacks="waited here"@add_part:LINE(rest),"launched here"@adding:LINE(adding)
 // run: unwritten
 // device: simulated
 // expect: warning kernel-uninitialized-read count=32 message="that nothing wrote" stacks="accessed here"@twice:LINE(twice),"used here"@twice:LINE(twice),"launched here"@unwritten:LINE(reads),"allocated here"@unwritten:LINE(unwritten)
@@ -85,6 +94,24 @@ __global__ void take_turns(int* values)
 __global__ void meet(int lanes)
 {
   if (threadIdx.x < lanes) __syncwarp(0xffff); // @unnamed
+}
+
+// Of 16 lanes.
+__global__ void take(int* values, unsigned mask, int lane)
+{
+  if (threadIdx.x >= 16) return;
+  values[threadIdx.x] = __shfl_sync(mask, threadIdx.x, lane); // @taken
+}
+
+__global__ void add_part(int* values, int count)
+{
+  __shared__ int sum;
+  if (threadIdx.x >= count) return;
+  if (threadIdx.x == 0) sum = 0;
+  __syncthreads(); // @rest
+  atomicAdd(&sum, values[threadIdx.x]);
+  __syncthreads();
+  if (threadIdx.x == 0) values[0] = sum;
 }
 
 __device__ int table[8];
@@ -189,6 +216,24 @@ static void meeting(int lanes)
   cudaDeviceSynchronize();
 }
 
+static void taking(unsigned mask, int lane)
+{
+  int* values;
+  CHECK(cudaMalloc(&values, 16 * sizeof(int)));
+  take<<<1, 32>>>(values, mask, lane); // @taking
+  if (cudaDeviceSynchronize() == cudaSuccess) CHECK(cudaFree(values));
+}
+
+static void adding(int count)
+{
+  int* values;
+  CHECK(cudaMalloc(&values, 64 * sizeof(int)));
+  CHECK(cudaMemset(values, 0, 64 * sizeof(int)));
+  add_part<<<1, 64>>>(values, count); // @adding
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(values));
+}
+
 static void unwritten(bool writes)
 {
   float *from, *to;
@@ -218,6 +263,8 @@ int main(int argc, char** argv)
     past_the_end(1000);
     reversed<true>();
     meeting(16);
+    taking(0xffff, 3);
+    adding(64);
     unwritten(true);
   } else if (started_with(argc, argv, "past-the-end")) {
     past_the_end(1024);
@@ -231,6 +278,12 @@ int main(int argc, char** argv)
     turns();
   } else if (started_with(argc, argv, "unnamed")) {
     meeting(17);
+  } else if (started_with(argc, argv, "unnamed-shuffle")) {
+    taking(0x7fff, 3);
+  } else if (started_with(argc, argv, "no-lane")) {
+    taking(0xffffffff, 20);
+  } else if (started_with(argc, argv, "ended")) {
+    adding(40);
   } else if (started_with(argc, argv, "variable")) {
     beside();
   } else if (started_with(argc, argv, "locked")) {

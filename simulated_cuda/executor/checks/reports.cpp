@@ -61,17 +61,17 @@ Location Reports::location(const AccessFacts& facts) const {
   return location;
 }
 
-Reports::Key Reports::key_of(const AccessFacts& facts, ReportKind kind, bool is_warning) const {
-  if (facts.code == nullptr || facts.in == nullptr) return {nullptr, ptx::kNone, kind, is_warning};
+Reports::Key Reports::key_of(const AccessFacts& facts, ReportKind kind, Weight weight) const {
+  if (facts.code == nullptr || facts.in == nullptr) return {nullptr, ptx::kNone, kind, weight};
   const auto found = program_.function_of_linked.find(facts.code->linked);
   const Code* code = found == program_.function_of_linked.end()
                        ? facts.code
                        : program_.functions[found->second].get();
-  return {code, facts.in->source, kind, is_warning};
+  return {code, facts.in->source, kind, weight};
 }
 
-Report* Reports::first(const AccessFacts& facts, ReportKind kind, bool is_warning) {
-  return first(facts, key_of(facts, kind, is_warning));
+Report* Reports::first(const AccessFacts& facts, ReportKind kind, Weight weight) {
+  return first(facts, key_of(facts, kind, weight));
 }
 
 Report* Reports::first(const AccessFacts& facts, const Key& key) {
@@ -195,6 +195,7 @@ void Reports::unwritten_use(const AccessFacts& use, const AccessFacts* load) {
   if (report == nullptr) return;
   set_neighbour(*report);
   if (load == nullptr) return;
+  if (load->bytes == 0) report->message = "no lane";
   report->has_other = true;
   report->other = location(use);
 }
@@ -202,7 +203,8 @@ void Reports::unwritten_use(const AccessFacts& use, const AccessFacts* load) {
 void Reports::race(const AccessFacts& facts, const OtherThread& other) {
   const bool is_unordered =
     is_volatile(*facts.warp->program, *facts.in) && is_volatile(program_, *other.in);
-  Report* report = first(facts, ReportKind::kSharedRace, is_unordered);
+  Report* report =
+    first(facts, ReportKind::kSharedRace, is_unordered ? Weight::kWarning : Weight::kError);
   if (report == nullptr) return;
   report->other_access = other.access;
   set_other(*report, other);
@@ -249,10 +251,22 @@ bool Reports::are_apart(const AccessFacts& facts, const OtherThread& other) {
 
 void Reports::meets_elsewhere(const AccessFacts& facts, const OtherThread& other) {
   if (!are_apart(facts, other)) return;
-  Report* report = first(facts, ReportKind::kBarrierDivergence, true);
+  Report* report = first(facts, ReportKind::kBarrierDivergence, Weight::kWarning);
   if (report == nullptr) return;
   report->message = "apart";
   set_other(*report, other);
+}
+
+void Reports::left_out(const AccessFacts& facts, const OtherThread& other) {
+  Report* report = first(facts, ReportKind::kBarrierDivergence, Weight::kNote);
+  if (report == nullptr) return;
+  report->message = "ended";
+  set_other(*report, other);
+}
+
+void Reports::wrong_mask(const AccessFacts& facts, const char* how) {
+  Report* report = first(facts, ReportKind::kIllegalInstruction, Weight::kWarning);
+  if (report != nullptr) report->message = how;
 }
 
 void Reports::ends(const AccessFacts& facts, ReportKind kind, std::uint32_t error,

@@ -35,11 +35,12 @@ public:
     std::vector<std::pair<std::uint64_t, std::uint64_t>> recent; // block, times
     std::uint64_t times(std::uint64_t last_block) const;
   };
+  enum class Weight : std::uint8_t { kError, kWarning, kNote }; // `message` says why
   struct Key {
     const Code* code = nullptr; // of the program without tracked registers, where there are two
     std::uint32_t source = 0;   // Instruction::source
     ReportKind kind = ReportKind::kOther;
-    bool is_warning = false; // `message` says why it is one
+    Weight weight = Weight::kError;
     // Of races in global memory, the other side
     const Code* other_code = nullptr;
     std::uint32_t other_source = 0;
@@ -60,6 +61,8 @@ public:
   void global_race(const AccessFacts& facts, const OtherThread& other) override;
   void never_meet(const AccessFacts& facts, const OtherThread& other, bool whole_block) override;
   void meets_elsewhere(const AccessFacts& facts, const OtherThread& other) override;
+  void left_out(const AccessFacts& facts, const OtherThread& other) override;
+  void wrong_mask(const AccessFacts& facts, const char* how) override;
   void ends(const AccessFacts& facts, ReportKind kind, std::uint32_t error,
             const std::string& message) override;
   void heap_event(HeapEvent event) override { queue_.add(std::move(event)); }
@@ -71,9 +74,9 @@ public:
   const std::vector<std::pair<Moment, std::string>>& messages() const { return messages_; }
 
 private:
-  Key key_of(const AccessFacts& facts, ReportKind kind, bool is_warning = false) const;
+  Key key_of(const AccessFacts& facts, ReportKind kind, Weight weight = Weight::kError) const;
   // Null: counted with an earlier one.
-  Report* first(const AccessFacts& facts, ReportKind kind, bool is_warning = false);
+  Report* first(const AccessFacts& facts, ReportKind kind, Weight weight = Weight::kError);
   Report* first(const AccessFacts& facts, const Key& key);
   bool is_flag(const Key& load, const Key& store);
   void set_neighbour(Report& report) const;

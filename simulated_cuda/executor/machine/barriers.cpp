@@ -7,6 +7,7 @@
 #include "simulated_cuda/executor/machine/workers/worker.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace gmt::executor {
 namespace {
@@ -50,6 +51,21 @@ void note_arrival(Warp& w, Barrier& barrier) {
   if (!block.is_ordered) return;
   barrier.has_arrivals = true;
   block.order.release(block, {&w, w.mask}, barrier.order);
+}
+
+// __syncthreads(): aligned, and without a count of threads.
+bool is_plain_barrier(const Instruction& in) {
+  return in.extra == (kBarrierSync << 1 | 1) && in.r[2] == kNoOperand;
+}
+
+std::pair<const Warp*, const Fragment*> waiting_at(const Block& block, std::uint32_t which) {
+  for (const auto& warp : block.warps) {
+    for (const Fragment& fragment : warp->waiting) {
+      if (fragment.wait == Wait::kBarrier && fragment.barrier == which)
+        return {warp.get(), &fragment};
+    }
+  }
+  return {nullptr, nullptr};
 }
 
 // The last warp comes to a barrier of the block. PTX counts threads at any instruction that names
@@ -105,7 +121,27 @@ void Block::release(std::uint32_t which, const Ordering::Lanes& last) {
 void Block::complete_barriers() {
   for (std::uint32_t i = 0; i < kBarriers; ++i) {
     const Barrier& barrier = barriers[i];
-    if (barrier.arrived != 0 && barrier.expected == 0 && barrier.arrived >= alive) release(i, {});
+    if (barrier.arrived == 0 || barrier.expected != 0 || barrier.arrived < alive) continue;
+    if (const auto [warp, fragment] = waiting_at(*this, i); fragment != nullptr)
+      note_left_out(*warp, fragment->at, *fragment->frame->code, fragment->mask);
+    release(i, {});
+  }
+}
+
+void Block::note_left_out(const Warp& w, const Instruction* in, const Code& code,
+                          std::uint32_t lanes) {
+  if (!is_plain_barrier(*in) || passed_without_all == in) return;
+  passed_without_all = in;
+  for (const auto& warp : warps) {
+    const std::uint32_t gone = warp->present & ~warp->alive;
+    if (gone == 0 || warp->left_at == nullptr) continue;
+    OtherThread other;
+    other.code = warp->left_code;
+    other.in = warp->left_at;
+    other.thread = warp->id * kLanes + static_cast<std::uint32_t>(__builtin_ctz(gone));
+    AccessFacts facts = facts_of(w, in, static_cast<std::uint32_t>(__builtin_ctz(lanes)));
+    facts.code = &code;
+    return worker->checks->left_out(facts, other);
   }
 }
 
@@ -160,8 +196,8 @@ const Instruction* Warp::arrive_at_barrier(const Instruction* in) {
   if (barrier.arrived >= wanted) {
     write_result(*this, in, frame, mask, barrier);
     if (kind == kBarrierArrive) note_arrival(*this, barrier);
-    if (in->extra == (kBarrierSync << 1 | 1) && in->r[2] == kNoOperand)
-      check_apart(*this, in, which);
+    if (is_plain_barrier(*in)) check_apart(*this, in, which);
+    if (block->alive < block->threads) block->note_left_out(*this, in, *frame->code, mask);
     block->release(which, {this, kind == kBarrierArrive ? 0 : mask});
     return in + 1;
   }

@@ -114,6 +114,7 @@ void Block::start(std::uint64_t which) {
   gpu_error = 0;
   faults = instructions_after = 0;
   done = has_ended_grid = is_left_out = spinning = false;
+  passed_without_all = nullptr;
   std::fill(std::begin(barriers), std::end(barriers), Barrier{});
   if (shared_bytes != 0) {
     std::memcpy(shared_shadow, grid->shared_pattern.data(), grid->shared_pattern.size());

@@ -71,6 +71,7 @@ struct Block {
   bool has_ended_grid = false;
   bool is_left_out = false; // stopped in the middle, since the grid has ended
   bool spinning = false;    // a warp's turn ended since it branched backwards too often
+  const Instruction* passed_without_all = nullptr; // the last barrier that ended threads left out
   Barrier barriers[kBarriers];
   std::vector<std::unique_ptr<Warp>> warps;
   std::vector<Warp*> turns; // the order in which they have their turns
@@ -106,6 +107,8 @@ struct Block {
   // Those who wait at it go on, and `last`, which need not wait any more.
   void release(std::uint32_t barrier, const Ordering::Lanes& last);
   void complete_barriers(); // those that wait for no living thread any more
+  // Threads that wait at `in` go on without some that have ended.
+  void note_left_out(const Warp& w, const Instruction* in, const Code& code, std::uint32_t lanes);
 };
 
 struct Grid {

@@ -192,6 +192,15 @@ const Instruction* unnamed_lanes(Warp& w, const Instruction* in, std::uint32_t l
   return end_grid(w, 715);
 }
 
+void report_masks(const Warp& w, const Instruction* in, std::uint32_t unnamed,
+                  std::uint32_t differing) {
+  for (std::uint32_t m = unnamed | differing; m != 0; m &= m - 1) {
+    const auto lane = static_cast<std::uint32_t>(__builtin_ctz(m));
+    const bool is_unnamed = (unnamed >> lane & 1) != 0;
+    w.worker->checks->wrong_mask(facts_of(w, in, lane), is_unnamed ? "unnamed" : "differing");
+  }
+}
+
 const Instruction* invalid_call(Warp& w, const Instruction* in, std::uint64_t target) {
   const auto lane = static_cast<std::uint32_t>(__builtin_ctz(w.mask));
   AccessFacts facts = facts_of(w, in, lane);

@@ -63,6 +63,11 @@ public:
   virtual void never_meet(const AccessFacts& facts, const OtherThread& other, bool whole_block) = 0;
   // Warps meet at a barrier of the block, and stand at different instructions.
   virtual void meets_elsewhere(const AccessFacts& facts, const OtherThread& other) = 0;
+  // Threads go on at a barrier of the block without `other`, which has ended.
+  virtual void left_out(const AccessFacts& facts, const OtherThread& other) = 0;
+  // Of a shuffle, a vote or their like: the mask lacks its caller ("unnamed"), or names a lane that
+  // gives another one ("differing").
+  virtual void wrong_mask(const AccessFacts& facts, const char* how) = 0;
   // Ends the grid: trap, assert, a call of no function, an overflow of the stack.
   virtual void ends(const AccessFacts& facts, ReportKind kind, std::uint32_t error,
                     const std::string& message) = 0;

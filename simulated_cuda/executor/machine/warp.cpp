@@ -36,6 +36,7 @@ void Warp::start(Frame* first, std::uint32_t lanes) {
   join = nullptr;
   set_mask(lanes);
   alive = present = lanes;
+  left_at = nullptr;
   base[0] = first->registers;
   at = first->code->instructions.data();
   budget = calls = kTurn;
@@ -204,8 +205,10 @@ const Instruction* Warp::table_branch(const Instruction* in) {
   return next_fragment();
 }
 
-const Instruction* Warp::leave(const Instruction*) {
+const Instruction* Warp::leave(const Instruction* in) {
   const std::uint32_t gone = mask;
+  left_at = in;
+  left_code = frame->code;
   alive &= ~gone;
   drop_lanes(join, nullptr, gone);
   for (Fragment& fragment : waiting) fragment.lanes &= ~gone;

@@ -92,6 +92,8 @@ struct Warp {
   std::uint32_t last_sync = 0;    // clock of the block at the last synchronisation of the warp
   std::uint32_t device_fence = 0; // clock of the block at the last fence for other blocks; 0: none
   std::uint32_t turns = 0;
+  const Instruction* left_at = nullptr; // where the last lanes left that have
+  const Code* left_code = nullptr;
   const Instruction* forced = nullptr; // goes on without the lanes that it names
   bool spinning = false;               // its turn ended since it branched backwards too often
   std::vector<Fragment> ready, waiting;

@@ -284,6 +284,7 @@ void Tracker::behind(const Instruction& in) {
   if (shape.memory == Shape::Memory::kStore) load_or_store(in, shape, "track.st");
   if (!shape.between_lanes()) return;
   std::string on_shadows = form(in);
+  if (shape.kind == Kind::kShuffle) on_shadows = "track." + on_shadows;
   if (shape.kind == Kind::kVote) on_shadows = "vote.any";
   if (shape.kind == Kind::kRedux) on_shadows = "redux.or.b32";
   Instruction& made = emit(on_shadows, in, kOneResult);
@@ -293,6 +294,7 @@ void Tracker::behind(const Instruction& in) {
   if (shape.kind == Kind::kShuffle) {
     made.r[3] = temporary(0);
     made.r[4] = temporary(1);
+    if (in.r[5] != kNoOperand) made.r[5] = temporary(2);
     if (in.r[1] != kNoOperand) clear(in, in.r[1], TrackedWidth::kPredicate);
   }
 }
@@ -303,6 +305,7 @@ void Tracker::lanes(const Instruction& in, const Shape& shape) {
   if (shape.kind != Shape::Kind::kShuffle) return;
   keep(in, in.r[3], 0);
   keep(in, in.r[4], 1);
+  if (in.r[5] != kNoOperand) keep(in, in.r[5], 2);
 }
 
 void Tracker::keep(const Instruction& of, std::uint32_t operand, std::uint32_t which) {

@@ -71,6 +71,21 @@ bool is_barrier_apart(const Event& e, std::string_view message) {
   return e.fault().fault == FaultKind::kBarrierDivergence && message == "apart";
 }
 
+bool is_barrier_of_rest(const Event& e, std::string_view message) {
+  return e.fault().fault == FaultKind::kBarrierDivergence && message == "ended";
+}
+
+std::string_view wrong_mask_words(const Event& e, std::string_view message) {
+  if (e.fault().fault != FaultKind::kIllegalInstruction) return {};
+  if (message == "unnamed") return "a mask that lacks the calling thread";
+  if (message == "differing") return "a mask with lanes in it that give another mask";
+  return {};
+}
+
+bool is_of_no_lane(const Event& e, std::string_view message) {
+  return e.fault().fault == FaultKind::kUninitializedRead && message == "no lane";
+}
+
 std::string_view advice_on_volatile() {
   return " A flag needs fences as well: __threadfence_block() before it is stored, and behind the "
          "load that sees it.";
@@ -81,9 +96,18 @@ std::string advice_on_record(const Event& e, std::string_view message, bool has_
   if (fault == FaultKind::kSharedRace && message == "read-modify-write")
     return "Use an atomic, such as atomicAdd, or give each thread memory of its own: the line reads "
            "and writes, so that no barrier can stand between.";
+  if (fault == FaultKind::kIllegalInstruction && message == "differing")
+    return "Let all lanes that a mask names give this mask: __activemask() and masks that each lane "
+           "computes of its own differ easily.";
   if (fault == FaultKind::kIllegalInstruction && !message.empty())
     return "Let the mask name each thread that reaches the call, as __ballot_sync() gives it for the "
            "condition of the branch around.";
+  if (is_barrier_of_rest(e, message))
+    return "Let threads that have nothing to do go on to the barrier as well: put the work into the "
+           "branch, and neither the barrier nor a return.";
+  if (is_of_no_lane(e, message))
+    return "Take the value only from lanes that reach the call and that the mask names, or choose "
+           "another value where there is no such lane.";
   if (fault == FaultKind::kTrap && !has_line)
     return "Look at the compiler's warnings: nvcc puts a trap in the place of code that cannot be "
            "right, such as a store to __constant__ memory. Otherwise look for __trap() in the kernel.";

@@ -30,6 +30,13 @@ std::string_view advice_on_volatile();
 
 // Warps met at a barrier of the block, but not at one line.
 bool is_barrier_apart(const Event& fault, std::string_view message);
+// Threads of the block had ended before the others came to a barrier of all.
+bool is_barrier_of_rest(const Event& fault, std::string_view message);
+// What is wrong with the mask of a shuffle, a vote or their like, if that is all: "a mask that
+// ...".
+std::string_view wrong_mask_words(const Event& fault, std::string_view message);
+// A value that a shuffle took from a lane which is not there.
+bool is_of_no_lane(const Event& fault, std::string_view message);
 
 // Where the record alone says what to do; else empty. `message` is the device's.
 std::string advice_on_record(const Event& fault, std::string_view message, bool has_line);

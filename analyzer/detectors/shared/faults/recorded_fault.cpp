@@ -76,9 +76,11 @@ public:
   Finding finding() const {
     Finding f;
     f.kind = kind();
-    if (fault_.fault == FaultKind::kUninitializedRead || is_volatile() || is_apart())
+    const bool is_mask = !wrong_mask_words(e_, facts_.text(fault_.message)).empty();
+    if (fault_.fault == FaultKind::kUninitializedRead || is_volatile() || is_apart() || is_mask)
       f.severity = Severity::kWarning;
-    if (is_race_by_habit(fault_, facts_.text(fault_.message))) f.severity = Severity::kNote;
+    if (is_race_by_habit(fault_, facts_.text(fault_.message)) || is_of_rest())
+      f.severity = Severity::kNote;
     f.message = message();
     f.advice = advice(f.kind);
     f.count = std::max<std::uint64_t>(1, fault_.count);
@@ -94,6 +96,7 @@ private:
   // No race, but nothing that orders the two.
   bool is_volatile() const { return is_volatile_race(e_, facts_.text(fault_.message)); }
   bool is_apart() const { return is_barrier_apart(e_, facts_.text(fault_.message)); }
+  bool is_of_rest() const { return is_barrier_of_rest(e_, facts_.text(fault_.message)); }
 
   std::string advice(std::string_view finding) const {
     if (is_out_of_reach()) return advice_on_device(device_, owner_, around_.block->memory_kind);
@@ -214,11 +217,22 @@ private:
     case FaultKind::kUseAfterFree: return {kernel_, " ", verb(), where()};
     case FaultKind::kMisaligned: return {kernel_, " ", verb(), where(), parameter_words()};
     case FaultKind::kUninitializedRead:
+      if (is_of_no_lane(e_, said))
+        return {kernel_, " uses the result of a shuffle", at(),
+                " from a lane that has ended or that the mask does not name"};
       if (fault_.bytes == 0) return {kernel_, " uses a value that nothing wrote", at()};
       return {kernel_, " ", verb(), " that nothing wrote", where()};
     case FaultKind::kSharedRace:
     case FaultKind::kGlobalRace: return race();
     case FaultKind::kBarrierDivergence:
+      if (is_of_rest())
+        return {"Threads of a block of ",
+                kernel_,
+                " go on at a barrier",
+                at(),
+                " without others, which ended before",
+                at_other_side(),
+                ": PTX allows it, and CUDA C++ wants all threads of the block there"};
       if (is_apart())
         return {"Warps of a block of ", kernel_, " meet at two barriers: one waits",
                 at() + other_side(), ", and PTX counts both as one"};
@@ -243,6 +257,9 @@ private:
               said.empty() ? "" : cat({": ", said})};
     case FaultKind::kTrap: return {kernel_, " stopped", at(), " by a trap"};
     case FaultKind::kIllegalInstruction:
+      if (const std::string_view mask = wrong_mask_words(e_, said); !mask.empty())
+        return {kernel_, " calls a shuffle, a vote or their like", at(), " with ",
+                mask,    ", which CUDA leaves undefined"};
       return {kernel_, " met an illegal instruction", at(), said.empty() ? "" : cat({": ", said})};
     case FaultKind::kStackOverflow: return {kernel_, " needs more stack than there is", at()};
     case FaultKind::kInvalidAddressSpace:
@@ -258,9 +275,13 @@ private:
     return is_global_space(fault_.space) || space.empty() ? "memory" : cat({space, " memory"});
   }
 
-  std::string other_side() const {
+  std::string at_other_side() const {
     const std::string there = source_words(parse_lines(facts_.text(fault_.other_lines)), {});
-    return there.empty() ? std::string() : cat({", others at ", there});
+    return there.empty() ? std::string() : cat({" at ", there});
+  }
+  std::string other_side() const {
+    const std::string there = at_other_side();
+    return there.empty() ? there : cat({", others", there});
   }
 
   Text race() const {
@@ -304,7 +325,7 @@ private:
                           .space = std::string(space_word(fault_.space)),
                           .width = static_cast<std::uint32_t>(fault_.bytes)};
     f.stacks.push_back(std::move(here));
-    if (fault_.has_other) {
+    if (fault_.has_other && !is_of_rest()) { // the message says where they ended
       FindingStack other = stack_at(fault_.other_lines, fault_.other_function, true);
       if (fault_.fault == FaultKind::kSharedRace) other.order = StackOrder::kFirst;
       if (fault_.fault == FaultKind::kUninitializedRead) other.role = StackRole::kUsed;

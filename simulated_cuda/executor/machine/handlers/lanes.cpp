@@ -1,13 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lanes of a warp do with each other: shuffles, votes, matches and reductions. r[5] is the
-// mask of lanes that take part; none: those that are there. If lanes name different masks, each
-// takes part in the group of its own mask.
+// mask of lanes that take part; none: those that are there. If lanes name different masks, those of
+// each mask are a group, whether the mask names them or not, as an H100 has it (driver 580).
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
 #include "simulated_cuda/executor/machine/block.h"
 #include "simulated_cuda/executor/machine/builtins.h"
+#include "simulated_cuda/executor/machine/tracking/switch.h"
+#include "simulated_cuda/executor/machine/tracking/tracked.h"
 
 namespace gmt::executor {
 namespace {
+
+// Lanes whose masks differ, or that their own mask does not name.
+void group_by_mask(Warp& w, Next in, const u32* masks, u32 (&named)[kLanes]) {
+  u32 unnamed = 0, differing = 0;
+  for (u32 left = w.mask; left != 0;) { // tiles of a warp have masks of their own
+    const u32 mask = masks[__builtin_ctz(left)];
+    u32 group = 0;
+    for_lanes(left, [&](u32 l) { group |= masks[l] == mask ? 1u << l : 0; });
+    for_lanes(group, [&](u32 l) { named[l] = group; });
+    unnamed |= group & ~mask;
+    if ((mask & w.mask & ~group) != 0) differing |= group & mask;
+    left &= ~group;
+  }
+  if ((unnamed | differing) != 0) report_masks(w, in, unnamed, differing);
+}
 
 // Whether all lanes that are named are here; else `*next` is where the warp goes on. `named` gets
 // the lanes of each lane's group.
@@ -17,26 +34,45 @@ namespace {
     return true;
   }
   const u32* masks = at<const u32>(w, in->r[5]);
-  u32 wanted = 0;
+  const u32 first = masks[__builtin_ctz(w.mask)];
+  u32 wanted = 0, odd = ~first & w.mask;
   for_lanes(w.mask, [&](u32 l) {
     named[l] = masks[l] & w.mask;
     wanted |= masks[l];
+    odd |= masks[l] ^ first;
   });
   wanted &= w.alive;
   if ((wanted & ~w.mask) != 0) {
     *next = w.wait_for(in, wanted);
     if (*next != in) return false; // else: they will never come
   }
+  if (odd != 0) group_by_mask(w, in, masks, named);
   return true;
 }
 
 enum Mode { kUp, kDown, kButterfly, kIndex };
 
-template <Mode kMode>
+// Of the lanes whose bit is set in `ok`, those that take the value of one that has left the kernel,
+// or that has another mask. PTX leaves it open what they get.
+u32 lanes_without_source(const Warp& w, const u32* masks, const u32* from, const u32* ok) {
+  u32 lanes = 0, all = w.mask;
+  GMT_LANES all &= masks[l];
+  if (all == kAll) return 0;
+  for_lanes(w.mask, [&](u32 l) {
+    const u32 source = from[l] & 31, bit = 1u << source;
+    const bool is_here = (w.mask & bit) != 0 && masks[source] == masks[l];
+    const bool never_comes = (masks[l] & w.alive & ~w.mask & bit) != 0; // which is reported
+    lanes |= is_here || never_comes ? 0 : ok[l];
+  });
+  return lanes;
+}
+
+// kOfShadows: of registers that were shuffled by the instruction before.
+template <Mode kMode, bool kOfShadows>
 Next shuffle(Warp& w, Next in) {
   Next next = nullptr;
   u32 named[kLanes];
-  if (!all_here(w, in, &next, named)) return next;
+  if (!kOfShadows && !all_here(w, in, &next, named)) return next;
   const u32* a = at<const u32>(w, in->r[2]);
   const u32* b = at<const u32>(w, in->r[3]);
   const u32* c = at<const u32>(w, in->r[4]);
@@ -68,10 +104,25 @@ Next shuffle(Warp& w, Next in) {
     from[l] = static_cast<u32>(inside ? source : lane);
     ok[l] = inside ? kLaneBits.bit[l] : 0u;
   }
+  const bool may_lack = in->r[5] != kNoOperand;
+  u32 lacking = 0;
+  if (may_lack) lacking = lanes_without_source(w, at<const u32>(w, in->r[5]), from, ok);
+  if (!kOfShadows && lacking != 0 && w.grid->check_loads && !w.is_tracked) {
+    next = track_before(w, in);
+    if (next != nullptr) return next;
+    report_missing_source(w, in, lacking);
+  }
   u32 predicate = 0;
   for (u32 l = 0; l < kLanes; ++l) {
     t[l] = a[from[l] & 31];
     predicate |= ok[l];
+  }
+  if (!kOfShadows) for_lanes(lacking, [&](u32 l) { t[l] = 0; }); // as an H100 has it
+  if (kOfShadows) {
+    for_lanes(lacking, [&](u32 l) {
+      t[l] = kAll;
+      remember_unwritten(w, {in, l, 0, Space::kUnknown, 0});
+    });
   }
   blend(at<u32>(w, in->r[0]), t, w.mask);
   if (in->r[1] != kNoOperand) set_predicate(w, in->r[1], predicate);
@@ -201,10 +252,14 @@ void add_reductions(FormTable& table, const char* type) {
 } // namespace
 
 void GMT_GROUP(lanes)(FormTable& table) {
-  table.add("shfl.up", shuffle<kUp>);
-  table.add("shfl.down", shuffle<kDown>);
-  table.add("shfl.bfly", shuffle<kButterfly>);
-  table.add("shfl.idx", shuffle<kIndex>);
+  table.add("shfl.up", shuffle<kUp, false>);
+  table.add("shfl.down", shuffle<kDown, false>);
+  table.add("shfl.bfly", shuffle<kButterfly, false>);
+  table.add("shfl.idx", shuffle<kIndex, false>);
+  table.add("track.shfl.up", shuffle<kUp, true>);
+  table.add("track.shfl.down", shuffle<kDown, true>);
+  table.add("track.shfl.bfly", shuffle<kButterfly, true>);
+  table.add("track.shfl.idx", shuffle<kIndex, true>);
   table.add("vote.all", vote<kAllOf>);
   table.add("vote.any", vote<kAny>);
   table.add("vote.uni", vote<kUniform>);

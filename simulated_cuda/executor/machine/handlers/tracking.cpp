@@ -289,7 +289,10 @@ Next store(Warp& w, Next in) {
   u32 spoilt = 0;
   for (u32 i = 0; i < memory.count; ++i)
     spoilt |= spoilt_lanes(w, in->r[i], width_of_bytes(memory.bytes));
-  if (!is_local && (spoilt & w.mask) == 0) return in + 1;
+  spoilt &= w.mask;
+  if (!is_local && spoilt == 0) return in + 1;
+  if (!is_local && memory.space != Space::kShared && spoilt != 0)
+    check_stored_lanes(w, in, memory.bytes, memory.count, spoilt);
   for_lanes(w.mask, [&](u32 l) {
     std::byte shadow[64];
     for (u32 i = 0; i < memory.count; ++i)

@@ -68,9 +68,9 @@ private:
     const std::uint32_t end = results == kTrackedWhole ? 5 : results;
     if (std::find(in.r + first, in.r + end, wanted) == in.r + end) return look_before(i, wanted);
     const std::string_view form = form_of(in);
-    if (form == "track.ld") {
-      found_.insert(&in);
-    } else {
+    const bool is_load = form == "track.ld";
+    if (is_load || form.starts_with("track.shfl")) found_.insert(&in);
+    if (!is_load) {
       for (std::uint32_t at = 0; at < std::size(in.r); ++at) {
         const bool is_shadow = (in.r[at] & kConstantOperand) == 0 && in.r[at] >= registers_;
         if (is_shadow && (at < first || at >= end)) look_before(i, in.r[at]);

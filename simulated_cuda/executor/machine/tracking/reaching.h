@@ -10,9 +10,9 @@
 
 namespace gmt::executor {
 
-// The instructions "track.ld" of `code`, which is tracked, whose results may be part of the shadow
-// `operand` where `at` begins. A value that was overwritten on all ways there is none of them.
-// Empty if the code is too large to be followed.
+// The instructions "track.ld" and "track.shfl" of `code`, which is tracked, whose results may be
+// part of the shadow `operand` where `at` begins. A value that was overwritten on all ways there is
+// none of them. Empty if the code is too large to be followed.
 std::set<const Instruction*> reaching_loads(const Program& program, const Code& code,
                                             const Instruction* at, std::uint32_t operand);
 

@@ -167,21 +167,33 @@ void report_load(Warp& w, const Instruction* in, std::uint32_t bytes,
   }
 }
 
+// Lets the warp go on with tracked registers; where `in` is then. Null if that cannot be.
+const TrackedPosition* track(Warp& w, const Instruction* in) {
+  const Code& code = *w.frame->code;
+  const Program* twin = w.grid->twin->get();
+  if (twin == nullptr || !Switch(w, *twin).is_possible()) return nullptr;
+  Switch(w, *twin).run();
+  const auto index = static_cast<std::size_t>(in - code.instructions.data());
+  return &w.frame->code->tracked_positions[index];
+}
+
 } // namespace
+
+const Instruction* track_before(Warp& w, const Instruction* in) {
+  const TrackedPosition* position = track(w, in);
+  if (position == nullptr) return nullptr;
+  return w.frame->code->instructions.data() + position->start;
+}
 
 const Instruction* track_from_here(Warp& w, const Instruction* in, std::uint32_t bytes,
                                    std::uint32_t count, const UnwrittenLanes& unwritten) {
   const Code& code = *w.frame->code;
-  const Program* twin = w.grid->twin->get();
-  if (twin == nullptr || !Switch(w, *twin).is_possible()) {
+  const TrackedPosition* position = track(w, in);
+  if (position == nullptr) {
     report_load(w, in, bytes * count, unwritten);
     return in + 1;
   }
-  Switch(w, *twin).run();
-  const Code& to = *w.frame->code;
-  const std::uint32_t own =
-    to.tracked_positions[static_cast<std::size_t>(in - code.instructions.data())].own;
-  const Instruction* load = to.instructions.data() + own;
+  const Instruction* load = w.frame->code->instructions.data() + position->own;
   for (std::uint32_t m = unwritten.lanes; m != 0; m &= m - 1) {
     const auto lane = static_cast<std::uint32_t>(__builtin_ctz(m));
     const UnwrittenLanes::Lane& of = unwritten.of[lane];

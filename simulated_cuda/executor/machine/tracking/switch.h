@@ -31,4 +31,8 @@ struct UnwrittenLanes {
 const Instruction* track_from_here(Warp& w, const Instruction* in, std::uint32_t bytes,
                                    std::uint32_t count, const UnwrittenLanes& unwritten);
 
+// Where the warp executes `in` with tracked registers, of a kernel that had none so far. Null if
+// they cannot be tracked.
+const Instruction* track_before(Warp& w, const Instruction* in);
+
 } // namespace gmt::executor

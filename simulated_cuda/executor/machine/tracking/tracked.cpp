@@ -54,6 +54,9 @@ std::byte* local_shadow(Warp& w, std::uint32_t lane, std::uint64_t address, std:
   return w.local_shadow.data() + std::size_t{lane} * w.local_stride + address;
 }
 
+// A shuffle from a lane that is not there: no memory has the value.
+bool is_of_lane(const UnwrittenLoad& load) { return load.bytes == 0; }
+
 // The last load of unwritten bits that `gave` holds for, of the lane itself if it did one.
 template <class Gave>
 const UnwrittenLoad* origin_of(const Warp& w, std::uint32_t lane, Gave gave) {
@@ -137,6 +140,33 @@ void remember_unwritten(Warp& w, const UnwrittenLoad& load) {
   w.unwritten.erase(std::remove_if(w.unwritten.begin(), w.unwritten.end(), same),
                     w.unwritten.end());
   w.unwritten.push_back(load);
+}
+
+void report_missing_source(Warp& w, const Instruction* in, std::uint32_t lanes) {
+  for (std::uint32_t m = lanes; m != 0; m &= m - 1) {
+    const AccessFacts facts = facts_of(w, in, static_cast<std::uint32_t>(__builtin_ctz(m)));
+    w.worker->checks->unwritten_use(facts, &facts);
+  }
+}
+
+void check_stored_lanes(Warp& w, const Instruction* in, std::uint32_t bytes, std::uint32_t count,
+                        std::uint32_t lanes) {
+  if (std::ranges::none_of(w.unwritten, is_of_lane)) return;
+  const auto [known, is_new] = w.worker->traced.try_emplace(in);
+  for (std::uint32_t i = 0; i < count && is_new; ++i)
+    known->second.merge(reaching_loads(*w.program, *w.frame->code, in, in->r[i]));
+  for (std::uint32_t m = lanes; m != 0; m &= m - 1) {
+    const auto lane = static_cast<std::uint32_t>(__builtin_ctz(m));
+    const UnwrittenLoad* from = origin_of(w, lane, [&](const UnwrittenLoad& load) {
+      return load.lane == lane && is_of_lane(load) && known->second.contains(load.in);
+    });
+    if (from == nullptr) continue;
+    report_use(w, in, lane, from);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const bool is_constant = (in->r[i] & kConstantOperand) != 0;
+      if (!is_constant) std::memset(w.base[0] + in->r[i] + std::size_t{lane} * bytes, 0, bytes);
+    }
+  }
 }
 
 void report_unwritten(Warp& w, const Instruction* in, std::uint32_t lanes) {

@@ -22,6 +22,15 @@ void spoil_frame(Warp& w, std::uint32_t registers);
 // A load by one lane gave bits that nothing wrote.
 void remember_unwritten(Warp& w, const UnwrittenLoad& load);
 
+// Lanes of a shuffle take the value of a lane that is not there, and registers are not tracked.
+void report_missing_source(Warp& w, const Instruction* in, std::uint32_t lanes);
+
+// `in` stands behind a store of registers to memory of the device, and has their shadows. What is
+// only moved takes its state along to memory, but for what a shuffle gave from no lane: that is
+// reported, and counts as written from then on.
+void check_stored_lanes(Warp& w, const Instruction* in, std::uint32_t bytes, std::uint32_t count,
+                        std::uint32_t lanes);
+
 // `in` checks the shadow r[0], which is not 0 in these lanes.
 void report_unwritten(Warp& w, const Instruction* in, std::uint32_t lanes);
 

@@ -62,6 +62,57 @@ TEST_F(BlockFaults, WarpsThatMeetAtTwoBarriersAreAWarning) {
             "fill.cu:8, others at fill.cu:6, and PTX counts both as one.");
 }
 
+TEST_F(BlockFaults, ThreadsThatEndedBeforeABarrierAreANote) {
+  MadeFault f;
+  fault(f, FaultKind::kBarrierDivergence, launch())
+    .message(log().text("ended"))
+    .other_lines(log().text("6\t\tsrc/fill.cu"));
+  add(f, trace::kFaultHasThread | trace::kFaultHasOther | trace::kFaultOtherHasThread);
+  const ReportedFinding& found = only();
+  EXPECT_EQ(found.severity, Severity::kNote);
+  EXPECT_EQ(found.message,
+            "Threads of a block of fill(float*, int) go on at a barrier at fill.cu:8 without "
+            "others, which ended before at fill.cu:6: PTX allows it, and CUDA C++ wants all "
+            "threads of the block there.");
+  EXPECT_EQ(labels(found), "waited here|launched here");
+}
+
+TEST_F(BlockFaults, AWrongMaskIsAWarning) {
+  for (const char* message : {"unnamed", "differing"}) {
+    MadeFault f;
+    fault(f, FaultKind::kIllegalInstruction, launch())
+      .message(log().text(message))
+      .lines(
+        log().text(message == std::string("unnamed") ? "8\t\tsrc/fill.cu" : "9\t\tsrc/fill.cu"));
+    add(f, trace::kFaultHasThread);
+  }
+  run();
+  ASSERT_EQ(result.findings.size(), 2u);
+  for (const ReportedFinding& found : result.findings) {
+    EXPECT_EQ(found.kind, "kernel-fault");
+    EXPECT_EQ(found.severity, Severity::kWarning);
+    const bool is_unnamed =
+      found.message.find("fill.cu:8 with a mask that lacks") != found.message.npos;
+    EXPECT_NE(found.advice.find(is_unnamed ? "__ballot_sync()" : "give this mask"),
+              std::string::npos);
+  }
+}
+
+TEST_F(BlockFaults, AShuffleFromNoLaneIsAWarning) {
+  MadeFault f;
+  fault(f, FaultKind::kUninitializedRead, launch())
+    .message(log().text("no lane"))
+    .access(FaultAccess::kLoad)
+    .other_lines(log().text("9\t\tsrc/fill.cu"));
+  add(f, trace::kFaultHasThread | trace::kFaultHasOther | trace::kFaultOtherHasThread);
+  const ReportedFinding& found = only();
+  EXPECT_EQ(found.kind, "kernel-uninitialized-read");
+  EXPECT_EQ(found.severity, Severity::kWarning);
+  EXPECT_EQ(found.message, "fill(float*, int) uses the result of a shuffle at fill.cu:8 from a "
+                           "lane that has ended or that the mask does not name.");
+  EXPECT_NE(found.advice.find("choose another value"), std::string::npos);
+}
+
 TEST_F(BlockFaults, AGlobalRaceShowsBothSidesAndTheMemory) {
   MadeFault f;
   fault(f, FaultKind::kGlobalRace, launch())

@@ -58,6 +58,35 @@ TEST_F(BarriersTest, LanesOfOneWarpAreReportedOnce) {
   EXPECT_FALSE(recorder_.reports.empty());
 }
 
+// PTX counts threads that have not ended. The first of those that did is named, once a block.
+TEST_F(BarriersTest, ThreadsThatEndedBeforeABarrierAreANote) {
+  for (const char* split : {"16", "32"}) { // lanes of a warp, and a whole one
+    run_split(split, ".loc 1 3 5\n@%p0 ret;\n.loc 1 5 5\nbar.sync 0; bar.sync 0;");
+    ASSERT_EQ(recorder_.reports.size(), 2u);
+    const Report& report = recorder_.reports[0];
+    EXPECT_EQ(report.kind, ReportKind::kBarrierDivergence);
+    EXPECT_EQ(report.message, "ended");
+    EXPECT_EQ(report.gpu_error, 0u);
+    EXPECT_EQ(report.location.lines.at(0).line, 5u);
+    EXPECT_EQ(report.other.lines.at(0).line, 3u);
+    EXPECT_EQ(report.other.thread.x, 0u);
+  }
+}
+
+// The others are the last to come, or wait already.
+TEST_F(BarriersTest, ThreadsThatEndWhileOthersWait) {
+  run_split("32", "@%p0 bra A;\nbar.sync 0; ret;\nA: mov.u32 %r1, 0;\n"
+                  "B: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 9999; @%p1 bra B;");
+  ASSERT_EQ(recorder_.reports.size(), 1u);
+  EXPECT_EQ(recorder_.reports[0].message, "ended");
+  EXPECT_EQ(recorder_.reports[0].location.thread.x, 32u);
+}
+
+TEST_F(BarriersTest, ThreadsThatEndBehindTheBarrier) {
+  run_split("32", "bar.sync 0; @%p0 ret; bar.sync 1, 32;");
+  EXPECT_TRUE(recorder_.reports.empty());
+}
+
 TEST_F(BarriersTest, ALaneThatItsWarpsBarrierDoesNotName) {
   EXPECT_EQ(run_split("17", "@%p0 bar.warp.sync 0xffff;").gpu_error, 715u);
   ASSERT_EQ(recorder_.reports.size(), 1u);
