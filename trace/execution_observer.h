@@ -128,13 +128,15 @@ struct ExecutionFault {
 };
 
 enum class ExecutionEnd : std::uint32_t {
-  kNotRun = 1,      // nothing of it ran: what it might have written counts as written
-  kStopped = 2,     // in the middle, at a limit: its outputs are half written
-  kNotSelected = 3, // left out on purpose, as --kernel-launches asked
-  kRunOver = 6,     // no launch is meant: the program is ended behind this one (--run-time)
+  kNotRun = 1,        // nothing of it ran: what it might have written counts as written
+  kStopped = 2,       // in the middle, at a limit: its outputs are half written
+  kNotSelected = 3,   // left out on purpose, as --kernel-launches asked
+  kRunOver = 6,       // no launch is meant: the program is ended behind this one (--run-time)
+  kRacesLeftOut = 10, // it ran: races in global memory were not looked for everywhere
 };
 
-// A launch that did not run to its end for a reason that is no mistake of the program.
+// A launch that did not run to its end, or was not checked, for a reason that is no mistake of the
+// program.
 struct ExecutionSkip {
   std::uint32_t size;
   ExecutionEnd end;

@@ -171,6 +171,7 @@ void TraceAnalysis::finish() {
   report_core_dump(stream_.trace(), heap_.sticky_error(), findings_);
   report_guard_gaps(model_, heap_, findings_);
   report_kernel_check_gaps(model_.executions(), findings_);
+  report_race_gaps(model_.executions(), findings_);
   report_gaps(stream_.trace(), heap_, process_.totals, model_.nameless_calls(), findings_);
   report_bounds();
 }

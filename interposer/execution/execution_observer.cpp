@@ -38,6 +38,7 @@ static_assert(is_same(trace::FaultKind::kOutOfBounds, trace::ExecutionReport::kO
               is_same(trace::ExecutionOp::kNotRun, trace::ExecutionEnd::kNotRun) &&
               is_same(trace::ExecutionOp::kNotSelected, trace::ExecutionEnd::kNotSelected) &&
               is_same(trace::ExecutionOp::kRunOver, trace::ExecutionEnd::kRunOver) &&
+              is_same(trace::ExecutionOp::kRacesLeftOut, trace::ExecutionEnd::kRacesLeftOut) &&
               is_same(trace::UnwrittenForm::kTail, trace::ExecutionUnwritten::kTail));
 
 constexpr trace::Index3 index_of(const std::uint32_t (&v)[3]) noexcept {

@@ -104,6 +104,8 @@ struct Limits {
   std::uint64_t instructions = 0; // of warps; 0: none
   std::uint64_t resident_warps = 2048;
   std::uint64_t memory_bytes = std::uint64_t{4} << 30; // of the executor itself: registers, local
+  // For races in global memory, and no more than a quarter of the machine's
+  std::uint64_t race_bytes = std::uint64_t{2} << 30;
 };
 
 struct Device {

@@ -22,9 +22,9 @@ struct UncheckedReason {
   std::uint64_t launches = 0;
 };
 
-std::vector<UncheckedReason> by_reason(const Executions& executions) {
+std::vector<UncheckedReason> by_reason(const std::vector<Executions::Unchecked>& all) {
   std::vector<UncheckedReason> reasons;
-  for (const Executions::Unchecked& one : executions.unchecked) {
+  for (const Executions::Unchecked& one : all) {
     auto known = std::ranges::find(reasons, one.reason, &UncheckedReason::words);
     if (known == reasons.end()) known = reasons.insert(known, {one.reason, {}, 0});
     known->launches += one.launches;
@@ -45,7 +45,7 @@ std::string names(const std::vector<std::string>& kernels) {
 } // namespace
 
 void report_kernel_check_gaps(const Executions& executions, Findings& findings) {
-  for (const UncheckedReason& reason : by_reason(executions)) {
+  for (const UncheckedReason& reason : by_reason(executions.unchecked)) {
     std::string text = "--kernel-checks: ";
     if (reason.launches != 0) {
       const bool one = reason.launches == 1;
@@ -56,6 +56,15 @@ void report_kernel_check_gaps(const Executions& executions, Findings& findings) 
     }
     findings.not_checked({std::string(kFirstKind), text + std::string(reason.words)});
   }
+}
+
+void report_race_gaps(const Executions& executions, Findings& findings) {
+  for (const UncheckedReason& reason : by_reason(executions.without_races))
+    findings.not_checked(
+      {"global-race",
+       cat({"races in global memory were not looked for everywhere in ",
+            format_count(reason.launches), reason.launches == 1 ? " launch (" : " launches (",
+            names(reason.kernels), "): ", reason.words})});
 }
 
 } // namespace gmt

@@ -9,5 +9,7 @@
 namespace gmt {
 
 void report_kernel_check_gaps(const Executions& executions, Findings& findings);
+// The same of races in global memory on the simulated device.
+void report_race_gaps(const Executions& executions, Findings& findings);
 
 } // namespace gmt

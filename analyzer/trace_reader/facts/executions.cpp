@@ -32,13 +32,13 @@ void add_left_out(Executions& all, Executions::LeftOut one) {
   else ++known->launches;
 }
 
-void add_unchecked(Executions& all, std::string_view kernel, std::string_view reason,
-                   std::uint64_t launches) {
-  const auto known = std::ranges::find_if(all.unchecked, [&](const Executions::Unchecked& one) {
+void add_unchecked(std::vector<Executions::Unchecked>& all, std::string_view kernel,
+                   std::string_view reason, std::uint64_t launches) {
+  const auto known = std::ranges::find_if(all, [&](const Executions::Unchecked& one) {
     return one.kernel == kernel && one.reason == reason;
   });
-  if (known != all.unchecked.end()) known->launches += launches;
-  else all.unchecked.push_back({std::string(kernel), std::string(reason), launches});
+  if (known != all.end()) known->launches += launches;
+  else all.push_back({std::string(kernel), std::string(reason), launches});
 }
 
 Difference difference_of(std::string_view feature) {
@@ -75,7 +75,8 @@ void ExecutionFacts::follow(const Event& e,
   const event::Execution& view = e.execution();
   const auto op = static_cast<ExecutionOp>(view.op);
   if (op == ExecutionOp::kUnchecked)
-    return add_unchecked(executions_, text(view.kernel), text(view.reason), view.launches());
+    return add_unchecked(executions_.unchecked, text(view.kernel), text(view.reason),
+                         view.launches());
   executions_.any = true;
   switch (op) {
   case ExecutionOp::kNotRun:
@@ -105,6 +106,9 @@ void ExecutionFacts::follow(const Event& e,
       set_feature(executions_, text(view.feature()), view.instructions, view.launches());
     break;
   case ExecutionOp::kRunOver: executions_.run_over = true; break;
+  case ExecutionOp::kRacesLeftOut:
+    add_unchecked(executions_.without_races, text(view.kernel), text(view.reason), 1);
+    break;
   default: break;
   }
 }

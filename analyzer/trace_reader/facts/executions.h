@@ -39,7 +39,8 @@ struct Executions {
     std::uint64_t launches = 0;
   };
 
-  // Launches of a kernel that ran without the checks of --kernel-checks, for one reason.
+  // Launches of a kernel that ran without the checks of --kernel-checks, or in which races were not
+  // looked for everywhere, for one reason.
   struct Unchecked {
     std::string kernel; // as linked; empty: not known
     std::string reason; // half a sentence
@@ -53,8 +54,9 @@ struct Executions {
   std::vector<LeftOut> left_out; // in the order in which each happened first
   std::vector<Feature> features; // in the order in which each was executed first
   std::vector<Unchecked> unchecked;
-  bool any = false;      // the simulated device left a record
-  bool run_over = false; // the device ended the program (--run-time)
+  std::vector<Unchecked> without_races; // looked for everywhere in global memory
+  bool any = false;                     // the simulated device left a record
+  bool run_over = false;                // the device ended the program (--run-time)
 
   std::uint64_t exact_instructions() const; // of threads
   std::uint64_t launches_left_out(trace::ExecutionOp op) const;

@@ -250,6 +250,8 @@ void execute_kernel(const Kernel& kernel, const KernelOperation& operation, cons
     observer.skipped(trace::ExecutionEnd::kStopped, end_in_words(outcome, observer),
                      outcome.location, outcome,
                      !observer.why_ended().empty() || took_too_long(outcome, observer));
+  if (!outcome.races_left_out.empty())
+    observer.skipped(trace::ExecutionEnd::kRacesLeftOut, outcome.races_left_out, {}, outcome);
   const bool is_whole = outcome.end == executor::End::kDone && !observer.saw_deadlock();
   const bool goes_on = !state().settings.faults_end_context;
   if (!is_whole && (goes_on || outcome.end != executor::End::kFault))

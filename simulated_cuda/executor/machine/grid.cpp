@@ -303,12 +303,14 @@ Outcome run_grid(const Launch& launch, Program& program, TrackedTwin& twin, Repo
   }
   std::optional<GridOrdering> ordering;
   if (grid.check_races) {
-    ordering.emplace(*launch.memory, grid.blocks, program.instruction_count());
+    ordering.emplace(*launch.memory, grid.blocks, program.instruction_count(),
+                     launch.limits.race_bytes);
     if (ordering->is_on()) grid.ordering = &*ordering;
   }
   Team team(launch, grid, resident, sinks, watch);
   team.run();
   add_results(outcome, program, team);
+  if (ordering) outcome.races_left_out = ordering->left_out();
   sinks.finish(team.result().last());
   outcome.seconds = watch.seconds();
   return outcome;

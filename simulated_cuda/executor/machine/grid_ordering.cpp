@@ -13,35 +13,49 @@ namespace gmt::executor {
 namespace {
 
 constexpr std::size_t kMostReleases = 64; // of a block
+constexpr std::uint64_t kManyBlocks = 1'000'000;
 
 std::int64_t entry_of(std::uint32_t run, std::uint32_t clock) {
   return static_cast<std::int64_t>(std::uint64_t{run} << global_race::kRunShift |
                                    std::uint64_t{clock} << global_race::kClockShift);
 }
 
-// Tables take four times the memory that kernels use: no more than 2 GiB, and a quarter of what the
-// machine has. Blocks behind that look for no races.
-std::uint64_t most_lines() {
-  constexpr std::uint64_t kMost = std::uint64_t{2} << 30;
+// Tables take four times the memory that kernels use: no more than is allowed, and a quarter of
+// what the machine has. Blocks behind that look for no races.
+std::uint64_t most_lines(std::uint64_t most_bytes) {
   constexpr std::uint64_t kBytesOfLine = (1u << global_race::kLineShift) * 4;
   const auto pages = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  return std::min(kMost, pages * page / 4) / kBytesOfLine;
+  return std::min(most_bytes, pages * page / 4) / kBytesOfLine;
 }
 
 } // namespace
 
-GridOrdering::GridOrdering(Memory& memory, std::uint64_t blocks, std::uint64_t most_sites)
-    : memory_(memory), most_lines_(most_lines()) {
+GridOrdering::GridOrdering(Memory& memory, std::uint64_t blocks, std::uint64_t most_sites,
+                           std::uint64_t most_bytes)
+    : memory_(memory), most_lines_(most_lines(most_bytes)) {
   bool must_clear = false;
-  if (most_sites >= global_race::kMostSites) return;
-  if (!memory.race_runs().begin(blocks, &launch_, &must_clear)) return;
+  if (most_sites >= global_race::kMostSites) {
+    why_off_ = "the kernel has 131,072 instructions or more";
+    return;
+  }
+  if (!memory.race_runs().begin(blocks, &launch_, &must_clear)) {
+    why_off_ = blocks >= kManyBlocks ? "the launch has a million blocks or more"
+                                     : "there was no memory for that";
+    return;
+  }
   if (must_clear || memory.race_lines() > most_lines_ / 2) memory.clear_races();
   next_run_ = launch_.next;
 }
 
 GridOrdering::~GridOrdering() {
   if (is_on()) memory_.race_runs().end(std::min(next_run_.load(), global_race::kMostRuns));
+}
+
+std::string GridOrdering::left_out() const {
+  if (has_no_memory_) return "the memory for that was used up before all blocks had begun";
+  if (has_no_runs_) return "its blocks have too many barriers";
+  return why_off_;
 }
 
 void GridOrdering::begin_run(Block& block, std::uint32_t run) {
@@ -53,7 +67,10 @@ void GridOrdering::begin_run(Block& block, std::uint32_t run) {
 }
 
 void GridOrdering::start(Block& block) {
-  if (memory_.race_lines() > most_lines_) return;
+  if (memory_.race_lines() > most_lines_) {
+    has_no_memory_.store(true, std::memory_order_relaxed);
+    return;
+  }
   block.global.launch = entry_of(launch_.first, 0);
   block.global.loaded = launch_.epoch | global_race::kLineLoaded;
   block.global.stored = launch_.epoch | global_race::kLineStored;
@@ -67,6 +84,7 @@ void GridOrdering::advance(Block& block) {
   if (block.clock - block.run_clock > global_race::kClockMask) {
     const std::uint32_t run = next_run_.fetch_add(1, std::memory_order_relaxed);
     if (run >= global_race::kMostRuns) {
+      has_no_runs_.store(true, std::memory_order_relaxed);
       block.global = {};
       return;
     }

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -26,15 +27,19 @@ inline constexpr std::uint32_t kEqualThreads = kManyThreads - 1;
 
 class GridOrdering {
 public:
-  // Runs for the blocks of a launch. `most_sites`: numbers of its instructions.
-  GridOrdering(Memory& memory, std::uint64_t blocks, std::uint64_t most_sites);
+  // Runs for the blocks of a launch. `most_sites`: numbers of its instructions; `most_bytes`: that
+  // tables may take.
+  GridOrdering(Memory& memory, std::uint64_t blocks, std::uint64_t most_sites,
+               std::uint64_t most_bytes);
   ~GridOrdering();
   GridOrdering(const GridOrdering&) = delete;
   GridOrdering& operator=(const GridOrdering&) = delete;
 
   bool is_on() const { return launch_.first != 0; } // else there are no runs for so many blocks
-  void start(Block& block);                         // another block begins
-  void advance(Block& block);                       // its clock or its last barrier has changed
+  // What was not looked at, half a sentence; empty: all was.
+  std::string left_out() const;
+  void start(Block& block);   // another block begins
+  void advance(Block& block); // its clock or its last barrier has changed
 
   // What the block did before the warp's last fence, and before its last barrier.
   void release(const Warp& w);
@@ -63,6 +68,8 @@ private:
   Memory& memory_;
   const std::uint64_t most_lines_; // that the tables may use
   RaceRuns::Launch launch_;
+  std::string why_off_;
+  std::atomic<bool> has_no_memory_{false}, has_no_runs_{false}; // for some of the blocks
   std::atomic<std::uint32_t> next_run_{0};
   std::atomic<std::uint32_t> moment_{0};
   mutable std::mutex mutex_;

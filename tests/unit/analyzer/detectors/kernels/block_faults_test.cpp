@@ -157,6 +157,18 @@ TEST_F(BlockFaults, AGlobalRaceByHabitIsANote) {
   }
 }
 
+TEST_F(BlockFaults, LaunchesWithoutRacesStandUnderNotChecked) {
+  for (int i = 0; i < 2; ++i)
+    log().record({}, Made<trace::ExecutionFields>()
+                       .op(trace::ExecutionOp::kRacesLeftOut)
+                       .kernel(log().text("_Z4fillPfi"))
+                       .reason(log().text("the launch has a million blocks or more")));
+  run();
+  EXPECT_TRUE(is_not_checked("global-race",
+                             "races in global memory were not looked for everywhere in 2 launches "
+                             "(fill(float*, int)): the launch has a million blocks or more"));
+}
+
 // Line 8 meets line 6 in one launch, and line 6 meets line 8 in another.
 TEST_F(BlockFaults, ARaceInBothDirectionsIsOne) {
   for (const bool swapped : {false, true}) {

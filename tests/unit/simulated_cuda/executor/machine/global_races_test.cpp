@@ -47,6 +47,24 @@ TEST_F(GlobalRacesTest, BothSidesAreNamed) {
   EXPECT_EQ(report.count, 64u);
 }
 
+// The last of the blocks race, and the memory is used up before.
+TEST_F(GlobalRacesTest, WhatWasNotLookedAtIsSaid) {
+  load_kernel("st.global.u32 [%x2], %r0; setp.lt.u32 %p2, %r1, 30; @%p2 bra E;\n"
+              "st.global.u32 [%x0], %r1;");
+  const std::uint64_t a = put(std::vector<std::uint32_t>(4096));
+  EXPECT_EQ(run({32}, {64}, {a, a}).races_left_out, "");
+  EXPECT_FALSE(recorder_.reports.empty());
+  recorder_.reports.clear();
+  limits_.race_bytes = 16 * 512;
+  EXPECT_EQ(run({32}, {64}, {a, a}).races_left_out,
+            "the memory for that was used up before all blocks had begun");
+  expect_no_reports();
+  limits_.race_bytes = std::uint64_t{1} << 30;
+  load_kernel("bra E;");
+  EXPECT_EQ(run({1'048'576}, {1}, {a, a}).races_left_out,
+            "the launch has a million blocks or more");
+}
+
 TEST_F(GlobalRacesTest, DataThatAllReadIsNoRace) {
   expect_silent(
     "mad.wide.u32 %x4, %r0, 4, %x0; ld.global.u32 %r5, [%x4]; ld.global.u32 %r6, [%x0];\n"
