@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -121,6 +122,8 @@ struct Launch {
   std::uint64_t dynamic_shared_bytes = 0;
   std::span<const std::byte> parameters; // kernel->parameter_bytes of them
   bool cooperative = false;
+  // The block of memory that an address lies in; false: none is known. Null: of no address.
+  std::function<bool(std::uint64_t address, std::uint64_t* begin, std::uint64_t* bytes)> block_at;
   // Other work may write memory of the device while this runs: what polls it may wait for that.
   bool others_may_write = false;
   std::uint64_t grid_id = 1;

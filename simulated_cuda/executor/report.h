@@ -118,7 +118,7 @@ struct Outcome {
   std::uint64_t thread_instructions = 0, warp_instructions = 0, blocks_done = 0;
   double seconds = 0;
   std::vector<Inexact> inexact;
-  // Why races in global memory were not looked for everywhere; empty: they were, or nobody asked
+  // Why races in global memory were not looked for everywhere; empty: they were, or checks are off
   std::string races_left_out;
 };
 

@@ -2,7 +2,7 @@
 // Thread-instructions a second of the executor with all checks, on one core: seven kernels, each
 // with its results verified. Then how much sooner two workers are done, and what they cost in
 // processor time; the first needs two idle cores. Run it by hand:
-// executor_bench executor_kernels.ptx [times [full]]; full: with registers tracked
+// executor_bench executor_kernels.ptx [times [full|no-races]]; full: with registers tracked
 #include "simulated_cuda/executor/executor.h"
 
 #include <sys/mman.h>
@@ -43,8 +43,8 @@ struct Listener : Observer {
 
 class Bench {
 public:
-  Bench(Module& module, int times, Checks checks)
-      : module_(module), times_(times), checks_(checks) {
+  Bench(Module& module, int times, Checks checks, bool looks_for_races)
+      : module_(module), times_(times), checks_(checks), looks_for_races_(looks_for_races) {
     host_ = static_cast<std::byte*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
                                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     memory_.add_region(kBase, kBytes, host_);
@@ -71,6 +71,15 @@ public:
     launch.parameters = parameters;
     launch.memory = &memory_;
     launch.checks = checks_;
+    if (!looks_for_races_) launch.limits.race_bytes = 0; // no more than one block does
+    launch.block_at = [this](std::uint64_t address, std::uint64_t* begin, std::uint64_t* bytes) {
+      for (const std::uint64_t block : addresses_) {
+        *begin = block;
+        *bytes = kElements * 4;
+        if (address - block < *bytes) return true;
+      }
+      return false;
+    };
     Outcome outcome;
     Times one, two;
     for (int i = 0; i < times_; ++i) {
@@ -109,6 +118,7 @@ private:
   Module& module_;
   int times_;
   Checks checks_;
+  bool looks_for_races_;
   std::byte* host_ = nullptr;
   Memory memory_;
   Listener listener_;
@@ -173,8 +183,9 @@ int main(int argc, char** argv) {
     std::printf("%s\n", error.c_str());
     return 1;
   }
-  const bool full = argc > 3 && std::strcmp(argv[3], "full") == 0;
-  Bench bench(*module, argc > 2 ? std::atoi(argv[2]) : 5, full ? Checks::kFull : Checks::kDefault);
+  const std::string_view way = argc > 3 ? argv[3] : "";
+  Bench bench(*module, argc > 2 ? std::atoi(argv[2]) : 5,
+              way == "full" ? Checks::kFull : Checks::kDefault, way != "no-races");
   run_all(bench);
   bench.finish();
   return 0;

@@ -176,6 +176,14 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   launch.dynamic_shared_bytes = p.sharedMemBytes;
   launch.parameters = operation.argument_bytes;
   launch.cooperative = operation.cooperative;
+  launch.block_at = [](std::uint64_t address, std::uint64_t* begin, std::uint64_t* bytes) {
+    const Block* block = state().blocks.containing(address);
+    // Mappings that lie side by side are one piece of memory for the program
+    if (block == nullptr || block->kind == BlockKind::kVmm) return false;
+    *begin = block->base;
+    *bytes = block->size;
+    return true;
+  };
   launch.others_may_write = others_may_write(stream, operation);
   launch.grid_id = identified.grid_id;
   launch.memory = &state().memory;

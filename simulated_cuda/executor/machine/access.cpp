@@ -7,6 +7,7 @@
 #include "simulated_cuda/executor/machine/report_sink.h"
 #include "simulated_cuda/executor/machine/tracking/switch.h"
 #include "simulated_cuda/executor/machine/workers/worker.h"
+#include "simulated_cuda/executor/program/pointers.h"
 
 #include <cstring>
 
@@ -202,7 +203,7 @@ const Instruction* load_by_lane(Warp& w, const Instruction* in, Space space,
     if (from.host != nullptr) {
       if (from.space == Space::kShared)
         check_race(w, in, lane, from.offset, all, Access::kLoad, nullptr);
-      if (from.region != nullptr)
+      if (from.region != nullptr && w.grid->never_written[in->extra >> kLoadedThrough] == 0)
         check_global_race(w, in, lane, *from.region, from.offset - from.region->base, all,
                           Access::kLoad, nullptr);
       if (from.region != nullptr) load_device(value, from.host, all);

@@ -132,6 +132,9 @@ struct Grid {
   bool check_atomics = true;   // the same of atomics
   bool check_races = true;
   GridOrdering* ordering = nullptr; // null: races in global memory are not looked for
+  // Of each pointer in Program::loaded_through, by its number plus 1: the launch cannot write the
+  // memory that it leads to
+  std::uint8_t never_written[256] = {};
 };
 
 } // namespace gmt::executor

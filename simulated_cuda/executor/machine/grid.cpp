@@ -62,6 +62,36 @@ void lay_out_shared(Grid& grid, const Program& program, std::uint64_t dynamic_by
   if (has_dynamic) allocate(program.static_shared_bytes, dynamic_bytes);
 }
 
+struct PointedBlock {
+  std::uint64_t begin = 0, bytes = 0; // 0: it is not known
+};
+
+PointedBlock block_behind(const Launch& launch, const Grid& grid, std::uint32_t offset) {
+  std::uint64_t pointer = 0;
+  PointedBlock block;
+  if (offset + sizeof pointer > grid.parameters.size()) return block;
+  std::memcpy(&pointer, grid.parameters.data() + offset, sizeof pointer);
+  if (!launch.block_at(pointer, &block.begin, &block.bytes)) return {};
+  return block;
+}
+
+// A store that misses its block by so much that it meets another one is no race that is looked for.
+void find_never_written(const Launch& launch, const Program& program, Grid& grid) {
+  if (program.writes_elsewhere || !launch.block_at) return;
+  std::vector<PointedBlock> written;
+  for (const std::uint32_t offset : program.written_through) {
+    written.push_back(block_behind(launch, grid, offset));
+    if (written.back().bytes == 0) return;
+  }
+  for (std::size_t i = 0; i < program.loaded_through.size(); ++i) {
+    const PointedBlock loaded = block_behind(launch, grid, program.loaded_through[i]);
+    const bool is_written = std::ranges::any_of(written, [&](const PointedBlock& block) {
+      return loaded.begin < block.begin + block.bytes && block.begin < loaded.begin + loaded.bytes;
+    });
+    grid.never_written[i + 1] = loaded.bytes != 0 && !is_written ? 1 : 0;
+  }
+}
+
 // 0: there is no memory for those that have to run at the same time.
 std::uint64_t resident_blocks(const Launch& launch, const Grid& grid, const Program& program) {
   const auto frames = [&](const Code& code) {
@@ -306,6 +336,7 @@ Outcome run_grid(const Launch& launch, Program& program, TrackedTwin& twin, Repo
     ordering.emplace(*launch.memory, grid.blocks, program.instruction_count(),
                      launch.limits.race_bytes);
     if (ordering->is_on()) grid.ordering = &*ordering;
+    find_never_written(launch, program, grid);
   }
   Team team(launch, grid, resident, sinks, watch);
   team.run();

@@ -2,6 +2,7 @@
 // The whole of a kernel: which functions it reaches, where its shared variables lie, its constants
 // and forms. Shared variables lie apart, so that an access behind one of them is seen.
 #include "simulated_cuda/executor/program/decoder.h"
+#include "simulated_cuda/executor/program/pointers.h"
 
 #include <algorithm>
 #include <cstring>
@@ -257,6 +258,7 @@ std::unique_ptr<Program> decode(const ptx::Linked& linked, std::uint32_t kernel,
       if (site.built_in == "malloc" || site.built_in == "free") program->uses_heap = true;
     }
   }
+  follow_pointers(*program);
   return program;
 }
 

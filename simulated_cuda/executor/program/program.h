@@ -155,6 +155,10 @@ struct Program {
   std::size_t directly_reached = 0; // functions; those behind may be called by their address
   bool uses_heap = false, uses_printf = false, uses_grid_sync = false;
   bool uses_generic_parameters = false;
+  // Pointers by which the kernel loads from and writes to memory of the device: where they lie in
+  // its parameters. See pointers.h
+  std::vector<std::uint32_t> loaded_through, written_through;
+  bool writes_elsewhere = true; // by other pointers
   Unsupported unsupported;
   bool bound = false;      // to handlers
   bool is_tracked = false; // see tracking.h

@@ -164,7 +164,7 @@ template <class T, u32 kCount>
   const auto offset = static_cast<u64>(in->immediate);
   const Registers<T, kCount> d(w, in);
   const u32 mask = w.mask;
-  const bool races = looks_for_races(w, g);
+  const bool races = looks_for_races(w, g) && !never_races(w, in);
   if (mask == kAll) {
     if (load_run<T, kCount, 32>(w, in, races, a, 0, d)) return true;
     // Two rows; not where a warp of neighbours failed its check

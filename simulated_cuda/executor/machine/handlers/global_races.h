@@ -9,6 +9,7 @@
 #include "simulated_cuda/executor/machine/block.h"
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
 #include "simulated_cuda/executor/program/access_strength.h"
+#include "simulated_cuda/executor/program/pointers.h"
 
 #include <cstring>
 
@@ -177,6 +178,10 @@ template <u32 kWords, u32 kWordsEach>
 
 [[gnu::always_inline]] inline bool looks_for_races(const Warp& w, const Region& g) {
   return g.races.stores != nullptr && w.block->global.launch != 0;
+}
+
+[[gnu::always_inline]] inline bool never_races(const Warp& w, Next load) {
+  return w.grid->never_written[load->extra >> kLoadedThrough] != 0;
 }
 
 // Neighbours of kEach bytes, from lane `first` on, the first of them at `rel` in the region; true

@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -64,6 +66,7 @@ protected:
   std::uint64_t allocate(std::uint64_t bytes) {
     top_ = next_;
     next_ += (bytes + 511) / 256 * 256;
+    blocks_[top_] = bytes;
     memory_.allocate(top_, bytes);
     return top_;
   }
@@ -104,6 +107,15 @@ protected:
     launch.workers = workers_;
     launch.seed = seed_;
     launch.alone_instructions = alone_instructions_;
+    if (knows_blocks_) {
+      launch.block_at = [this](std::uint64_t address, std::uint64_t* begin, std::uint64_t* bytes) {
+        const auto after = blocks_.upper_bound(address);
+        if (after == blocks_.begin()) return false;
+        *begin = std::prev(after)->first;
+        *bytes = std::prev(after)->second;
+        return address - *begin < *bytes;
+      };
+    }
     return executor::run(launch, observer);
   }
 
@@ -126,6 +138,7 @@ protected:
   Checks checks_ = Checks::kDefault;
   bool cooperative_ = false;
   bool others_may_write_ = false;
+  bool knows_blocks_ = true; // where an address lies in which
   std::uint64_t dynamic_shared_ = 0;
   std::size_t kernel_ = 0; // of the module's
   unsigned workers_ = 1;
@@ -136,6 +149,7 @@ private:
   std::byte* host_ = nullptr;
   std::uint64_t next_ = kDeviceBase + (std::uint64_t{4} << 20), top_ = 0;
   std::vector<std::uint64_t> addresses_;
+  std::map<std::uint64_t, std::uint64_t> blocks_; // bytes by address
 };
 
 } // namespace gmt::executor
