@@ -6,12 +6,15 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <elf.h>
+#include <exception>
 #include <fstream>
 #include <iterator>
 #include <string_view>
 #include <sys/auxv.h>
+#include <vector>
 
 #include "ptx/fatbin/unpack.h"
+#include "ptx/print/join.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -56,6 +59,25 @@ ImageText text_of_container(const void* container, unsigned capability) {
   return text;
 }
 
+// Of what nvcc -rdc compiled: a container for each file. The driver gets one text of all.
+ImageText text_of_parts(const void* const* parts, unsigned capability) {
+  std::vector<std::string> texts;
+  for (; parts != nullptr && *parts != nullptr; ++parts) {
+    ImageText text;
+    if (ptx::magic_of(*parts) == ptx::kFatbinMagic) text = text_of_container(*parts, capability);
+    else text.why_none = kNoPtx;
+    if (!text.why_none.empty())
+      return {{}, "it is linked from several files (-rdc=true), and of one " + text.why_none};
+    texts.push_back(std::move(text.ptx));
+  }
+  if (texts.empty()) return {{}, "it is linked from several files (-rdc=true) that are not in it"};
+  try {
+    return {ptx::join_modules(texts), {}};
+  } catch (const std::exception& error) { // of one file, such as that it is damaged
+    return {{}, std::string("it is linked from several files (-rdc=true): ") + error.what()};
+  }
+}
+
 bool is_text(const char* image) {
   const auto first = static_cast<unsigned char>(*image);
   return first == '.' || first == '/' || std::isspace(first) != 0;
@@ -69,7 +91,7 @@ ImageText text_of_image(const void* image, unsigned capability) {
   if (magic == ptx::kFatbinWrapperMagic) {
     const auto* wrapper = static_cast<const ptx::FatbinWrapper*>(image);
     if (wrapper->version == kLinkedVersion)
-      return {{}, "it is linked from several files (-rdc=true), which is not supported yet"};
+      return text_of_parts(static_cast<const void* const*>(wrapper->more), capability);
     return text_of_container(wrapper->data, capability);
   }
   if (magic == ptx::kFatbinMagic) return text_of_container(image, capability);

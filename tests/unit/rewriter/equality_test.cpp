@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "ptx/print/join.h"
 #include "tests/unit/ptx/support/ptx_fixtures.h"
 #include "tests/unit/rewriter/support/checked_world.h"
 
@@ -58,7 +59,7 @@ std::vector<std::byte> parameters_of(const executor::Kernel& kernel, const test:
 
 // A text with its own variables, and what the rewriter says of it if it wrote it.
 struct Code {
-  std::string_view text;
+  std::vector<std::string_view> texts; // of several files
   const ptx::Module& given;
   const Rewritten* rewritten = nullptr;
 };
@@ -96,8 +97,7 @@ Run run(test::World& world, const Code& code, const std::string& kernel_name) {
   }
   const std::uint64_t heap_begin = world.block(kHeapBytes);
   std::string error;
-  const std::string_view texts[] = {code.text};
-  const auto module = executor::Module::load(texts, &error);
+  const auto module = executor::Module::load(code.texts, &error);
   EXPECT_NE(module, nullptr) << error;
   if (module == nullptr) return made;
   world.add_variables(*module);
@@ -229,13 +229,34 @@ TEST_P(Equality, ResultsAndMistakesAreThoseOfThePlainKernels) {
     const Rewritten rewritten = rewrite(text, world.options);
     EXPECT_FALSE(rewritten.kernels.empty());
     for (const std::string& kernel : rewritten.kernels)
-      compare(world, {text, given}, {rewritten.text, given, &rewritten}, kernel, seen);
+      compare(world, {{text}, given}, {{rewritten.text}, given, &rewritten}, kernel, seen);
   }
   std::printf("%zu kernels, %zu compared, %zu of them with mistakes, %zu in small memory\n",
               seen.kernels, seen.compared, seen.with_mistakes, seen.in_small_memory);
   EXPECT_GT(seen.compared, ptx::test::at_least(500));
   EXPECT_GT(seen.with_mistakes, ptx::test::at_least(80));
   EXPECT_GT(seen.in_small_memory, ptx::test::at_least(10));
+}
+
+// What nvcc -rdc compiled of two files is joined first.
+TEST_P(Equality, CodeOfSeveralFiles) {
+  Seen seen;
+  test::World world(GetParam());
+  const std::filesystem::path folder = ptx::test::fixtures().at(0).parent_path();
+  const std::vector<std::string> texts = {
+    ptx::test::read_fixture(folder / "separable.sm_90.ptx.zst"),
+    ptx::test::read_fixture(folder / "separable_other.sm_90.ptx.zst")};
+  const std::string joined = ptx::join_modules(texts);
+  const ptx::Module given = ptx::parse_module(joined);
+  const Rewritten rewritten = rewrite(joined, world.options);
+  EXPECT_EQ(rewritten.kernels.size(), 2u);
+  const Code as_linked{{texts[0], texts[1]}, given};
+  for (const std::string& kernel : rewritten.kernels) {
+    const auto linked = run(world, as_linked, kernel);
+    EXPECT_EQ(linked.bytes, run(world, {{joined}, given}, kernel).bytes);
+    compare(world, {{joined}, given}, {{rewritten.text}, given, &rewritten}, kernel, seen);
+  }
+  EXPECT_EQ(seen.compared, 2u);
 }
 
 #ifdef GMT_DEFAULT_BOUNDS_ALONE

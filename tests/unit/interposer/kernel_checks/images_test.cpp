@@ -46,9 +46,26 @@ TEST(KernelCheckImages, TheNewestTextThatTheDeviceCanTake) {
   EXPECT_EQ(text_of_image(&wrapper, 100).ptx, "too new");
 }
 
-TEST(KernelCheckImages, CodeThatIsLinkedFromSeveralFilesIsNot) {
-  const std::string container = container_of({{ptx::kFatbinPtx, 70, "old"}});
-  const ptx::FatbinWrapper wrapper{ptx::kFatbinWrapperMagic, 2, container.data(), nullptr};
+// nvcc -rdc: the wrapper leads to a container for each file, and to one of the linked code.
+TEST(KernelCheckImages, CodeThatIsLinkedFromSeveralFiles) {
+  const std::string head = ".version 8.0\n.target sm_70\n.address_size 64\n";
+  const std::string first = container_of(
+    {{ptx::kFatbinPtx, 70, head + ".extern .global .u32 x;\n.visible .entry k() { ret; }\n"}});
+  const std::string second =
+    container_of({{ptx::kFatbinPtx, 70, head + ".visible .global .u32 x;\n"}});
+  const std::string machine_code = container_of({{ptx::kFatbinCubin, 70, "code"}});
+  const void* parts[] = {first.data(), second.data(), nullptr, nullptr};
+  ptx::FatbinWrapper wrapper{ptx::kFatbinWrapperMagic, 2, machine_code.data(), parts};
+  const std::string text = text_of_image(&wrapper, 90).ptx;
+  EXPECT_NE(text.find(".entry k"), std::string::npos);
+  EXPECT_NE(text.find(".visible .global .u32 x"), std::string::npos);
+  EXPECT_EQ(text.find(".extern"), std::string::npos);
+
+  parts[2] = machine_code.data();
+  EXPECT_NE(text_of_image(&wrapper, 90).why_none.find("-rdc=true"), std::string::npos);
+  parts[2] = first.data();
+  EXPECT_NE(text_of_image(&wrapper, 90).why_none.find("k is there twice"), std::string::npos);
+  wrapper.more = nullptr;
   EXPECT_NE(text_of_image(&wrapper, 90).why_none.find("-rdc=true"), std::string::npos);
 }
 
