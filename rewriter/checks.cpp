@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "rewriter/table.h"
+
 namespace gmt::rewriter {
 
 using ptx::Operand;
@@ -22,10 +24,11 @@ Operand Checks::table(Into& into) {
   return Code::reg(base);
 }
 
-// The upper half of where the window begins; the lower one is 0.
-Operand Checks::window(Into& into) {
-  constexpr std::int64_t kUpper = offsetof(Placed, window) + sizeof(std::uint32_t);
-  if (options_.window != 0) return Code::number(static_cast<std::int32_t>(options_.window >> 32));
+// The upper half of Placed::shift; the lower one is 0.
+Operand Checks::shift(Into& into) {
+  constexpr std::int64_t kUpper = offsetof(Placed, shift) + sizeof(std::uint32_t);
+  if (options_.window != 0)
+    return Code::number(static_cast<std::int32_t>(placed_of(options_).shift >> 32));
   const std::uint32_t upper = reg(Type::kB32);
   code_.add(
     into, "ld.const.u32",
@@ -47,19 +50,13 @@ Checks::Address Checks::split(Into& into, std::uint32_t base, std::int64_t offse
   return address;
 }
 
-// An address outside the window has the entry of another one: the load itself is always good.
-std::uint32_t Checks::entry(Into& into, const Address& address, std::uint32_t& in_window) {
-  const std::uint32_t upper = reg(Type::kB32);
-  code_.add(into, "sub.s32", {Code::reg(upper), Code::reg(address.high), window(into)});
-  in_window = reg(Type::kPred);
-  code_.add(
-    into, "setp.lt.u32",
-    {Code::reg(in_window), Code::reg(upper), Code::number(1 << (options_.window_bits - 32))});
-
+// `upper`: the upper half of the address, the windows put together. One that is in none has the
+// entry of another address: the load itself is always good.
+std::uint32_t Checks::entry_at(Into& into, const Address& address, std::uint32_t upper) {
   std::uint32_t index = reg(Type::kB32);
-  code_.add(into, "shf.r.wrap.b32",
-            {Code::reg(index), Code::reg(address.low), Code::reg(address.high),
-             Code::number(kGranuleBits)});
+  code_.add(
+    into, "shf.r.wrap.b32",
+    {Code::reg(index), Code::reg(address.low), Code::reg(upper), Code::number(kGranuleBits)});
   if (options_.window_bits < 32 + kGranuleBits) {
     const std::uint32_t masked = reg(Type::kB32);
     const auto mask = (std::int64_t{1} << (options_.window_bits - kGranuleBits)) - 1;
@@ -72,6 +69,33 @@ std::uint32_t Checks::entry(Into& into, const Address& address, std::uint32_t& i
   // Not coherent: the table may change while the kernel runs, and each of its states is right then.
   code_.add(into, "ld.global.nc.s16", {Code::reg(value), code_.address(at, 0)});
   return value;
+}
+
+// For the check of a group. Addresses in front of the upper window and behind the lower one count
+// as being in a window: unknown memory, of which an exact check says that it is right.
+std::uint32_t Checks::likely_entry(Into& into, const Address& address, std::uint32_t& in_window) {
+  const std::uint32_t shifted = reg(Type::kB32), upper = reg(Type::kB32);
+  code_.add(into, "sub.s32", {Code::reg(shifted), Code::reg(address.high), shift(into)});
+  code_.add(into, "min.u32", {Code::reg(upper), Code::reg(shifted), Code::reg(address.high)});
+  in_window = reg(Type::kPred);
+  code_.add(
+    into, "setp.lt.u32",
+    {Code::reg(in_window), Code::reg(upper), Code::number(1 << (options_.window_bits - 32))});
+  return entry_at(into, address, upper);
+}
+
+std::uint32_t Checks::entry(Into& into, const Address& address, std::uint32_t& in_window) {
+  const Operand half = Code::number(1 << (options_.window_bits - 33));
+  const std::uint32_t shifted = reg(Type::kB32), in_upper = reg(Type::kB32);
+  const std::uint32_t is_low = reg(Type::kPred);
+  code_.add(into, "sub.s32", {Code::reg(shifted), Code::reg(address.high), shift(into)});
+  code_.add(into, "sub.s32", {Code::reg(in_upper), Code::reg(shifted), half});
+  code_.add(into, "setp.lt.u32", {Code::reg(is_low), Code::reg(address.high), half});
+  in_window = reg(Type::kPred);
+  code_.add(into, "setp.lt.or.u32",
+            {Code::reg(in_window), Code::reg(in_upper), half, Code::reg(is_low)});
+  return entry_at(into, address,
+                  select(into, Type::kB32, Code::reg(address.high), Code::reg(shifted), is_low));
 }
 
 // Whether no memory can be there: the first page, or more bits than addresses have.

@@ -91,8 +91,10 @@ private:
   };
 
   ptx::Operand table(Into& into);
-  ptx::Operand window(Into& into);
+  ptx::Operand shift(Into& into);
   Address split(Into& into, std::uint32_t base, std::int64_t offset);
+  std::uint32_t entry_at(Into& into, const Address& address, std::uint32_t upper);
+  std::uint32_t likely_entry(Into& into, const Address& address, std::uint32_t& in_window);
   std::uint32_t entry(Into& into, const Address& address, std::uint32_t& in_window);
   void check_table(Into& into, const Range& range, const Address& address, std::uint32_t& chain);
   void check_range(Into& into, const Range& range, std::uint32_t& any);

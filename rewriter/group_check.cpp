@@ -89,12 +89,12 @@ std::uint32_t Checks::either(Into& into, std::uint32_t a, std::uint32_t b) {
 void Checks::check_table(Into& into, const Range& range, const Address& address,
                          std::uint32_t& chain) {
   std::uint32_t in_window = 0;
-  const std::uint32_t value = entry(into, address, in_window);
+  const std::uint32_t value = likely_entry(into, address, in_window);
   const std::uint32_t rest = reg(Type::kB32), end = reg(Type::kB32), bad = reg(Type::kPred);
   code_.add(into, "and.b32", {Code::reg(rest), Code::reg(address.low), Code::number(511)});
   code_.add(into, "add.u32", {Code::reg(end), Code::reg(rest), Code::number(range.bytes())});
   if (range.first.access.is_generic()) {
-    // Shared, local and unknown memory lie outside the window.
+    // Shared, local and unknown memory lie outside the windows.
     code_.add(into, "setp.gt.and.s32",
               {Code::reg(bad), Code::reg(end), Code::reg(value), Code::reg(in_window)});
     chain = either(into, either(into, bad, no_memory(into, address)), chain);

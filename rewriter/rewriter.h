@@ -62,18 +62,21 @@ struct Record {
 static_assert(sizeof(Record) == 64);
 
 // What the host writes into kTable before the first launch, where the options leave it open.
+// `shift`: by how much an address of the upper window is more than one that would follow on the
+// lower window.
 struct Placed {
-  std::uint64_t table = 0, window = 0;
+  std::uint64_t table = 0, shift = 0;
 };
 
 struct Options {
-  // Where the table lies on the device, for addresses [window, window + 2^window_bits): an entry of
-  // 2 bytes for 512 bytes of addresses, then kBlockSlots blocks of 16 bytes. An address has the
-  // entry that its lower window_bits say. 0: Placed says where.
+  // Where the table lies on the device. It stands for 2^window_bits addresses: half of them from 0
+  // on, half from `window` on. It has an entry of 2 bytes for 512 bytes of addresses, then
+  // kBlockSlots blocks of 16 bytes. The entries of what is below lowest_address are kUnmappedEntry.
+  // 0: Placed says where.
   std::uint64_t table = 0;
-  std::uint64_t window = 0x7f0000000000;              // a multiple of 2^32; 0: Placed says where
-  unsigned window_bits = 40;                          // at most 41
-  std::uint64_t lowest_address = 65536;               // below is no memory, as little as from
+  std::uint64_t window = 0x7f0000000000; // a multiple of 2^32, no less than half; 0: as Placed says
+  unsigned window_bits = 41;             // 33 to 41
+  std::uint64_t lowest_address = 65536;  // below is no memory, as little as from
   std::uint64_t address_end = std::uint64_t{1} << 57; // on
   Bounds bounds = Bounds::kInLoops;
   std::uint32_t records = 16384;                          // room of kRecords

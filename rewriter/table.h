@@ -19,10 +19,27 @@ inline std::int16_t entry_of(const Block& block, std::uint32_t slot, std::uint64
   return static_cast<std::int16_t>(std::min(rest, kGranule));
 }
 
-// Where the entry of an address lies on the device, and where the bounds of a block do.
+// How many addresses each of the two windows has.
+inline std::uint64_t window_bytes(const Options& options) {
+  return (std::uint64_t{1} << options.window_bits) / 2;
+}
+// Whether both are in one window.
+inline bool are_covered(const Options& options, std::uint64_t first, std::uint64_t last) {
+  const std::uint64_t bytes = window_bytes(options);
+  const bool are_low = first < bytes && last < bytes;
+  const bool are_high = first - options.window < bytes && last - options.window < bytes;
+  return first <= last && (are_low || are_high);
+}
+// What a module has from the host.
+inline Placed placed_of(const Options& options) {
+  return {options.table, options.window - window_bytes(options)};
+}
+
+// Where the entry of a covered address lies on the device, and where the bounds of a block do.
 inline std::uint64_t entry_address(const Options& options, std::uint64_t address) {
-  const std::uint64_t lower = address & ((std::uint64_t{1} << options.window_bits) - 1);
-  return options.table + (lower >> kGranuleBits) * sizeof(std::int16_t);
+  const bool is_low = address < window_bytes(options);
+  const std::uint64_t joined = is_low ? address : address - placed_of(options).shift;
+  return options.table + (joined >> kGranuleBits) * sizeof(std::int16_t);
 }
 inline std::uint64_t slot_address(const Options& options, std::uint32_t slot) {
   return options.table + (std::uint64_t{2} << (options.window_bits - kGranuleBits)) +

@@ -183,7 +183,7 @@ bool make_ready(Module& module) {
       !look_up_variable(module, rewriter::kRecords, &records) ||
       !look_up_variable(module, rewriter::kUsed, &used))
     return false;
-  const rewriter::Placed placed{table().placed().table, table().placed().window};
+  const rewriter::Placed placed = rewriter::placed_of(table().placed());
   if (!look_up_variable(module, rewriter::kTable, &constant) ||
       driver.send(constant, &placed, sizeof placed, table().stream()) != 0 ||
       driver.wait_for_stream(table().stream()) != 0)

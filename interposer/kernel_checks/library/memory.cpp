@@ -72,7 +72,7 @@ void give_slot(std::uint32_t slot) noexcept {
 void write(Kept& kept) noexcept {
   const rewriter::Block& block = kept.block;
   if (block.begin % kGranule != 0 || !table().covers(block.begin, block.end)) {
-    note_unchecked("", "memory outside of the table's window counts as right", 0);
+    note_unchecked("", "memory outside of the table's windows counts as right", 0);
     return;
   }
   const Work work(table().context());

@@ -15,7 +15,7 @@ constexpr std::uint64_t kWanted = 0x500000000000; // where the table shall lie
 // The driver gives out what is left of a reservation's last piece: far from all other memory.
 constexpr std::uint64_t kReserved = std::uint64_t{1} << 30; // in multiples of it
 constexpr std::uint64_t kShareOfMemory = 16;        // at most one in so many bytes of the device
-constexpr unsigned kLeastBits = 32, kMostBits = 40; // of the window
+constexpr unsigned kLeastBits = 34, kMostBits = 40; // of both windows
 constexpr std::uint32_t kRecords = 4096;
 constexpr std::uint64_t kGranule = std::uint64_t{1} << rewriter::kGranuleBits;
 
@@ -33,15 +33,16 @@ void Table::choose_size(CUdevice device) noexcept {
   options_.window_bits = std::clamp(bits, kLeastBits, kMostBits);
 }
 
-// Around where the context gives out memory, now that the table has its place: half of it above,
-// half below.
+// The upper one is around where the context gives out memory, now that the table has its place:
+// half of it above, half below. Pools and what programs map themselves lie in the lower one.
 bool Table::choose_window() noexcept {
   CUdeviceptr address = 0;
   if (driver.allocate(&address, kGranule) != 0) return false;
   driver.free(address);
-  const std::uint64_t half = (std::uint64_t{1} << (options_.window_bits - 32)) / 2;
-  const std::uint64_t upper = address >> 32;
-  at_.window = (upper - std::min(upper, half)) << 32;
+  constexpr std::uint64_t kUnit = std::uint64_t{1} << 32;
+  const std::uint64_t bytes = rewriter::window_bytes(options_);
+  const std::uint64_t begin = address - std::min<std::uint64_t>(address, bytes / 2);
+  at_.window = std::max(bytes, begin / kUnit * kUnit);
   return true;
 }
 
@@ -121,11 +122,14 @@ bool Table::enter_now(CUcontext context) noexcept {
   if (!work.ready() || driver.device(&device) != 0 || device != device_) return false;
   if (!choose_window() || driver.make_stream(&stream_, CU_STREAM_NON_BLOCKING) != 0) return false;
   const std::uint64_t entries = std::uint64_t{1} << (options_.window_bits - rewriter::kGranuleBits);
+  const std::uint64_t none = options_.lowest_address >> rewriter::kGranuleBits;
   const rewriter::Block everything{0, ~std::uint64_t{0}};
   const std::uint32_t last = rewriter::kBlockSlots - 1;
   const bool is_written =
     driver.set_16(at_.table, static_cast<unsigned short>(rewriter::kNoBlock), entries, stream_) ==
       0 &&
+    driver.set_16(at_.table, static_cast<unsigned short>(rewriter::kUnmappedEntry), none,
+                  stream_) == 0 &&
     driver.send(rewriter::slot_address(at_, last), &everything, sizeof everything, stream_) == 0;
   if (!wait() || !is_written) return false;
   is_primary_ = is_primary(context);
@@ -147,20 +151,13 @@ void Table::leave() noexcept {
 }
 
 bool Table::covers(std::uint64_t begin, std::uint64_t end) const noexcept {
-  const std::uint64_t size = std::uint64_t{1} << options_.window_bits;
-  return begin >= at_.window && begin - at_.window < size && end > begin &&
-         end + kGranule - at_.window <= size;
+  return end > begin && begin >= options_.lowest_address &&
+         rewriter::are_covered(at_, begin, end + kGranule - 1);
 }
 
-// Behind the last entry of the table comes the first one.
 bool Table::fill(std::uint64_t address, std::int32_t entry, std::uint64_t granules) noexcept {
-  const std::uint64_t size = std::uint64_t{1} << options_.window_bits;
-  const std::uint64_t first = std::min(granules, (size - (address & (size - 1))) / kGranule);
-  const auto set = [&](std::uint64_t at, std::uint64_t count) {
-    return count == 0 || driver.set_16(rewriter::entry_address(at_, at),
-                                       static_cast<unsigned short>(entry), count, stream_) == 0;
-  };
-  return set(address, first) && set(address + first * kGranule, granules - first);
+  return granules == 0 || driver.set_16(rewriter::entry_address(at_, address),
+                                        static_cast<unsigned short>(entry), granules, stream_) == 0;
 }
 
 bool Table::write_block(const rewriter::Block& block, std::uint32_t slot) noexcept {

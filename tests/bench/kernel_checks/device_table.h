@@ -52,6 +52,8 @@ void map_table(int device) {
   if (at != kTableAt) std::printf("the table lies at %llx, not where it was wanted\n", at);
   options.table = at;
   OK(cuMemsetD16(at, static_cast<unsigned short>(kNoBlock), bytes / 2));
+  OK(cuMemsetD16(at, static_cast<unsigned short>(kUnmappedEntry),
+                 options.lowest_address >> kGranuleBits));
   const Block everything{0, ~0ull};
   OK(cuMemcpyHtoD(slot_address(options, kNoBlock - kFirstBlock), &everything, sizeof everything));
 }
@@ -65,8 +67,8 @@ CUdeviceptr allocate(std::size_t bytes) {
   CUdeviceptr address = 0;
   OK(cuMemAlloc(&address, bytes + 1536));
   address = (address + 511) / 512 * 512;
-  if (address < options.window || address + bytes >= options.window + (1ull << options.window_bits))
-    std::printf("%llx is outside the window\n", address);
+  if (!are_covered(options, address, address + bytes + 512))
+    std::printf("%llx is outside the windows\n", address);
   const Block block{address, address + bytes};
   OK(cuMemcpyHtoD(slot_address(options, slots), &block, sizeof block));
   const std::uint64_t granules = (bytes + 511) / 512;

@@ -41,7 +41,7 @@ Form load(const std::string& folder, const std::string& name) {
   std::size_t bytes = 0;
   if (cuModuleGetGlobal(&variable, &bytes, form.module, std::string(kTable).c_str()) ==
       CUDA_SUCCESS) {
-    const Placed placed{options.table, options.window};
+    const Placed placed = placed_of(options);
     OK(cuMemcpyHtoD(variable, &placed, sizeof placed));
   }
   return form;

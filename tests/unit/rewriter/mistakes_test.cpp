@@ -19,6 +19,7 @@ protected:
                       std::uint64_t window = test::kWindow) {
     world_ = std::make_unique<test::World>(bounds);
     world_->options.window = window;
+    world_->options.lowest_address = lowest_;
     rewritten_ = rewrite(
       std::string(kHead) + functions_ +
         ".visible .entry k(.param .u64 p, .param .u64 q)\n{\n.reg .pred %p<9>; .reg .b32 %r<9>; "
@@ -71,6 +72,7 @@ protected:
   std::unique_ptr<test::World> world_;
   std::string functions_; // before the kernel
   std::uint32_t dynamic_bytes_ = 0;
+  std::uint64_t lowest_ = test::kWindow;
   Rewritten rewritten_;
   std::unique_ptr<executor::Module> module_;
   std::size_t faults_ = 0; // accesses that the executor refused
@@ -362,13 +364,42 @@ TEST_F(Mistakes, TheWindowIsWhereTheHostSays) {
   }
 }
 
-// Addresses behind a window have the entries of others, which mean nothing for them.
-TEST_F(Mistakes, WhatLiesOutsideTheWindowIsRight) {
-  rewrite_kernel("ld.u32 %r2, [%d1];", Bounds::kNever,
-                 test::kWindow - (std::uint64_t{1} << test::kWindowBits));
-  const std::uint64_t p = world_->block(64);
-  run(p + 64, 0);
-  EXPECT_EQ(count(0), 0u);
+// Addresses beside a window have the entries of others, which mean nothing for them.
+TEST_F(Mistakes, WhatLiesOutsideTheWindowsIsRight) {
+  constexpr std::uint64_t kBytes = std::uint64_t{1} << (test::kWindowBits - 1);
+  for (const Bounds bounds : {Bounds::kNever, Bounds::kAlways}) {
+    for (const std::uint64_t window :
+         {test::kWindow - 2 * kBytes, test::kWindow - kBytes, test::kWindow + (kBytes / 8)}) {
+      rewrite_kernel("ld.u32 %r2, [%d1]; ld.global.u32 %r3, [%d2];", bounds, window);
+      const std::uint64_t p = world_->block(64);
+      run(p + 64, p + 64);
+      EXPECT_EQ(count(0), 0u);
+      EXPECT_EQ(count(1), 0u);
+    }
+  }
+}
+
+TEST_F(Mistakes, LowAddressesHaveAWindowOfTheirOwn) {
+  lowest_ = 65536;
+  for (const Bounds bounds : {Bounds::kNever, Bounds::kAlways}) {
+    for (const std::uint64_t window : {std::uint64_t{0}, test::kWindow}) {
+      rewrite_kernel("ld.global.u32 %r2, [%d1]; ld.u32 %r3, [%d2]; st.global.u32 [%d2+-4], %r3;",
+                     bounds, window);
+      const std::uint64_t low = world_->low_block(1000), high = world_->block(1000);
+      run(low + 996, high + 996);
+      for (std::size_t site = 0; site < 3; ++site) EXPECT_EQ(count(site), 0u);
+      run(low + 1000, low + 1000);
+      EXPECT_EQ(count(0), 1u);
+      EXPECT_EQ(count(1), 1u);
+      EXPECT_EQ(count(2), 0u);
+      EXPECT_EQ(world_->record(0).address, low + 1000);
+      run(low + 1000, high + 1000);
+      EXPECT_EQ(count(1), 1u);
+      run(8, high);
+      EXPECT_EQ(count(0), 1u); // no memory is there
+      EXPECT_EQ(count(2), 1u); // before the block
+    }
+  }
 }
 
 // The table knows no difference between blocks; the bounds of a parameter do.

@@ -16,7 +16,7 @@ namespace gmt::interposer::kernel_checks {
 
 Reported reported;
 bool is_out_of_memory = false;
-bool is_memory_elsewhere = false;
+std::uint64_t where_memory_is = 0;
 std::function<void()> while_fetching;
 
 namespace {
@@ -27,7 +27,7 @@ struct Pool {
   std::byte* begin = nullptr;
   std::size_t used = 0;
 };
-Pool pools[2];
+std::map<std::uint64_t, Pool> pools; // by where they are
 
 void* at(CUdeviceptr address) { return reinterpret_cast<void*>(address); } // NOLINT
 
@@ -40,7 +40,7 @@ int device(CUdevice* ordinal) {
   return 0;
 }
 int total(std::size_t* bytes, CUdevice) {
-  *bytes = std::size_t{1} << 30;
+  *bytes = std::size_t{2} << 30;
   return 0;
 }
 template <class... Args> int done(Args...) { return 0; }
@@ -66,8 +66,13 @@ int fetch(void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
   std::memcpy(to, at(from), bytes);
   return 0;
 }
+void* pages(std::size_t bytes, std::uint64_t address = 0) {
+  return mmap(at(address), bytes, PROT_READ | PROT_WRITE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
 int allocate(CUdeviceptr* address, std::size_t bytes) {
-  Pool& pool = pools[is_memory_elsewhere ? 1 : 0];
+  Pool& pool = pools[where_memory_is];
+  if (pool.begin == nullptr) pool.begin = static_cast<std::byte*>(pages(kPool, where_memory_is));
   if (is_out_of_memory || pool.used + bytes > kPool) return CUDA_ERROR_OUT_OF_MEMORY;
   *address = reinterpret_cast<CUdeviceptr>(pool.begin + pool.used);
   pool.used += (bytes + 511) / 512 * 512;
@@ -77,10 +82,6 @@ int give_back(CUdeviceptr address) {
   reported.freed.push_back(address);
   is_out_of_memory = false;
   return 0;
-}
-void* pages(std::size_t bytes, std::uint64_t address = 0) {
-  return mmap(at(address), bytes, PROT_READ | PROT_WRITE,
-              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 int reserve(CUdeviceptr* address, std::size_t bytes, std::size_t, CUdeviceptr, unsigned long long) {
   *address = reinterpret_cast<CUdeviceptr>(pages(bytes)); // never given back: one a process
@@ -142,12 +143,8 @@ const KernelChecksCore kCore{symbol,
 
 void begin() {
   core = &kCore;
-  for (Pool& pool : pools) {
-    const std::uint64_t where = &pool == &pools[1] ? kElsewhere : 0;
-    if (pool.begin == nullptr) pool.begin = static_cast<std::byte*>(pages(kPool, where));
-    pool.used = 0;
-  }
-  is_memory_elsewhere = false;
+  for (auto& [where, pool] : pools) pool.used = 0;
+  where_memory_is = 0;
   is_out_of_memory = false;
   while_fetching = nullptr;
   table().leave();

@@ -33,9 +33,9 @@ struct Reported {
 };
 extern Reported reported;
 extern bool is_out_of_memory; // from now on, until something is freed
-// From now on it is given out at kElsewhere, first the 128 KiB before a multiple of 16 GiB.
-extern bool is_memory_elsewhere;
-inline constexpr std::uint64_t kElsewhere = 0x1003fffe0000;
+// From now on it is given out there, 256 KiB at most; 0: anywhere.
+extern std::uint64_t where_memory_is;
+inline constexpr std::uint64_t kElsewhere = 0x1003fffe0000, kLow = 0x302000000;
 extern std::function<void()> while_fetching; // called when memory of the device is read
 
 // A context is current, and the library has it as its core's. Everything begins anew.

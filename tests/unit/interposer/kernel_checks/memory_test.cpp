@@ -88,7 +88,7 @@ TEST_F(KernelCheckMemory, TheWindowIsWhereTheContextHasItsMemory) {
   block_of(600);
   table().leave();
   forget_all_blocks();
-  is_memory_elsewhere = true;
+  where_memory_is = kElsewhere;
   const CUdeviceptr block = block_of(600);
   EXPECT_GE(block, kElsewhere);
   EXPECT_EQ(entry_at(block), 512);
@@ -96,35 +96,54 @@ TEST_F(KernelCheckMemory, TheWindowIsWhereTheContextHasItsMemory) {
   EXPECT_TRUE(reported.plain.empty());
 }
 
-// The window begins at any multiple of 4 GiB, the table's entries go round.
-TEST_F(KernelCheckMemory, ABlockMayLieWhereTheTableGoesRound) {
-  is_memory_elsewhere = true;
-  const CUdeviceptr block = block_of(200 << 10), end = block + (200 << 10);
-  ASSERT_LT(block >> 34, end >> 34);
-  for (CUdeviceptr at = block; at < end - 512; at += 512)
-    ASSERT_GE(entry_at(at), rewriter::kFirstBlock) << at - block;
+TEST_F(KernelCheckMemory, LowAddressesHaveAWindowOfTheirOwn) {
+  const CUdeviceptr high = block_of(5000);
+  where_memory_is = kLow;
+  const CUdeviceptr low = block_of(200 << 10), end = low + (200 << 10);
+  ASSERT_EQ(low, kLow);
+  for (CUdeviceptr at = low; at < end - 512; at += 512)
+    ASSERT_GE(entry_at(at), rewriter::kFirstBlock) << at - low;
   EXPECT_EQ(entry_at(end - 512), 512);
   EXPECT_EQ(entry_at(end), rewriter::kPoisonEntry);
+  EXPECT_GE(entry_at(high), rewriter::kFirstBlock);
+  EXPECT_TRUE(reported.plain.empty());
   CUresult result = CUDA_ERROR_UNKNOWN;
-  EXPECT_TRUE(free_block(block, &result));
-  for (CUdeviceptr at = block; at < end; at += 512)
-    ASSERT_EQ(entry_at(at), rewriter::kFreedEntry) << at - block;
+  EXPECT_TRUE(free_block(low, &result));
+  for (CUdeviceptr at = low; at < end; at += 512)
+    ASSERT_EQ(entry_at(at), rewriter::kFreedEntry) << at - low;
+}
+
+// Each address of the windows has an entry of its own.
+TEST_F(KernelCheckMemory, WindowsLieSideBySideInTheTable) {
+  block_of(8);
+  const rewriter::Options& placed = table().placed();
+  const std::uint64_t bytes = rewriter::window_bytes(placed);
+  EXPECT_GE(placed.window, bytes);
+  EXPECT_EQ(rewriter::entry_address(placed, 0), placed.table);
+  EXPECT_EQ(rewriter::entry_address(placed, bytes - 1) + 2,
+            rewriter::entry_address(placed, placed.window));
+  EXPECT_EQ(rewriter::entry_address(placed, placed.window + bytes - 1) + 2,
+            rewriter::slot_address(placed, 0));
+  EXPECT_FALSE(rewriter::are_covered(placed, bytes, bytes));
+  EXPECT_FALSE(rewriter::are_covered(placed, placed.window - 1, placed.window));
+  EXPECT_FALSE(table().covers(0, 65536)); // no memory is there
+  EXPECT_EQ(entry_at(0), rewriter::kUnmappedEntry);
+  EXPECT_EQ(entry_at(65535), rewriter::kUnmappedEntry);
+  EXPECT_EQ(entry_at(65536), rewriter::kNoBlock);
 }
 
 TEST_F(KernelCheckMemory, ABlockOutsideOfTheWindowHasItsSize) {
   const CUdeviceptr inside = block_of(600);
-  is_memory_elsewhere = true;
+  where_memory_is = kElsewhere;
   const CUdeviceptr block = block_of(600);
   ASSERT_EQ(reported.plain.size(), 1u);
-  EXPECT_EQ(reported.plain[0].reason, "memory outside of the table's window counts as right");
-  EXPECT_EQ(entry_at(block), rewriter::kNoBlock);
+  EXPECT_EQ(reported.plain[0].reason, "memory outside of the table's windows counts as right");
   std::size_t bytes = 0;
   EXPECT_TRUE(find_block(block + 8, nullptr, &bytes));
   EXPECT_EQ(bytes, 600u);
   CUresult result = CUDA_ERROR_UNKNOWN;
   EXPECT_FALSE(free_block(block, &result)); // the driver does it
   EXPECT_FALSE(find_block(block, nullptr, nullptr));
-  EXPECT_EQ(entry_at(block), rewriter::kNoBlock);
   EXPECT_EQ(entry_at(inside), 512);
 }
 

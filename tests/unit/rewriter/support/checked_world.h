@@ -24,7 +24,8 @@ namespace gmt::rewriter::test {
 // in it: no address is unknown.
 inline constexpr std::uint64_t kWindow = 0xfff800000000, kTableBase = 0x600000000000;
 inline constexpr std::uint64_t kEndOfGeneric = 0x0001030000000000;
-inline constexpr unsigned kWindowBits = 35;
+inline constexpr unsigned kWindowBits = 36;
+inline constexpr std::uint64_t kLow = 0x302000000; // where pools of GPUs have memory
 inline constexpr std::uint64_t kMemoryBytes = std::uint64_t{256} << 20;
 
 inline Options world_options(Bounds bounds) {
@@ -56,6 +57,7 @@ public:
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
   std::byte* begin() const { return static_cast<std::byte*>(begin_); }
+  std::uint64_t bytes() const { return bytes_; }
 
 private:
   std::uint64_t bytes_;
@@ -101,14 +103,28 @@ public:
     blocks.push_back(block);
     return begin;
   }
+  // The same at low addresses; one alone.
+  std::uint64_t low_block(std::uint64_t bytes) {
+    memory.add_region(kLow, low_.bytes(), low_.begin());
+    memory.allocate(kLow, bytes);
+    memory.mark_initialized(kLow, bytes);
+    const Block block{kLow, kLow + bytes};
+    std::memcpy(table_.begin() + (slot_address(options, slots_) - kTableBase), &block, 16);
+    for (std::uint64_t address = kLow; address < block.end; address += 512)
+      set_entry(address, entry_of(block, slots_, address));
+    ++slots_;
+    return kLow;
+  }
   void set_entry(std::uint64_t address, std::int16_t entry) {
-    std::memcpy(table_.begin() + (entry_address(options, address) - kTableBase), &entry, 2);
+    if (!are_covered(placed(), address, address)) return;
+    std::memcpy(table_.begin() + (entry_address(placed(), address) - kTableBase), &entry, 2);
   }
 
   std::int16_t entry(std::uint64_t address) const {
     std::int16_t entry = 0;
     if (address < kWindow || address - kWindow >= kMemoryBytes) return kUnmappedEntry;
-    std::memcpy(&entry, table_.begin() + (entry_address(options, address) - kTableBase), 2);
+    if (!are_covered(placed(), address, address)) return kNoBlock;
+    std::memcpy(&entry, table_.begin() + (entry_address(placed(), address) - kTableBase), 2);
     return entry;
   }
 
@@ -127,9 +143,16 @@ public:
       const std::vector<std::byte> bytes = module.initial_bytes(i);
       std::memcpy(at(variables[module.variables()[i].name]), bytes.data(), bytes.size());
     }
-    const Placed placed{kTableBase, kWindow};
+    const Placed constant = placed_of(placed());
     if (const auto found = variables.find(std::string(kTable)); found != variables.end())
-      std::memcpy(at(found->second), &placed, sizeof placed);
+      std::memcpy(at(found->second), &constant, sizeof constant);
+  }
+
+  // The options with what the host says.
+  Options placed() const {
+    Options all = options;
+    if (all.window == 0) all.window = kWindow;
+    return all;
   }
 
   // What the counters of a module say. The record with this number.
@@ -157,6 +180,7 @@ public:
 
 private:
   Pages pages_{kMemoryBytes};
+  Pages low_{std::uint64_t{1} << 20};
   Pages table_{table_bytes(options)};
   static constexpr std::uint64_t kFirst = kWindow + (std::uint64_t{1} << 20);
   std::uint64_t next_ = kFirst;
