@@ -38,6 +38,9 @@ struct Driver {
   DriverFunction<CUdeviceptr*, std::size_t*, std::size_t, std::size_t, unsigned> allocate_pitched{
     "cuMemAllocPitch_v2"};
   DriverFunction<CUdeviceptr> free{"cuMemFree_v2"};
+  DriverFunction<CUdeviceptr*, std::size_t*, CUdeviceptr> address_range{"cuMemGetAddressRange_v2"};
+  DriverFunction<CUstream, CUcontext*> stream_context{"cuStreamGetCtx"};
+  DriverFunction<CUstream, CUstreamCaptureStatus*> capture_status{"cuStreamIsCapturing"};
   DriverFunction<CUdeviceptr*, std::size_t, std::size_t, CUdeviceptr, unsigned long long> reserve{
     "cuMemAddressReserve"};
   DriverFunction<CUdeviceptr, std::size_t> give_addresses_back{"cuMemAddressFree"};
@@ -53,6 +56,10 @@ struct Driver {
   DriverFunction<std::size_t*, const CUmemAllocationProp*, CUmemAllocationGranularity_flags>
     granularity{"cuMemGetAllocationGranularity"};
   // ---- code
+  DriverFunction<CUmodule*, const void*> load_module{"cuModuleLoadData"};
+  DriverFunction<CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                 CUstream, void**, void**>
+    launch{"cuLaunchKernel"};
   DriverFunction<CUlibrary*, CUkernel> library_of{"cuKernelGetLibrary"};
   DriverFunction<const char**, CUkernel> kernel_name{"cuKernelGetName"};
   DriverFunction<const char**, CUfunction> function_name{"cuFuncGetName"};

@@ -4,9 +4,11 @@
 // Invariants: nothing throws over this library's edge. A failure inside leaves a module, a launch
 // or a block as the program gave it. Only where the process has no memory left is it ended, as the
 // C++ library does.
+#include "interposer/kernel_checks/library/blocks.h"
 #include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/lock.h"
+#include "interposer/kernel_checks/library/marks.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/replacements.h"
 #include "interposer/kernel_checks/library/reports.h"
@@ -31,6 +33,7 @@ void forget() noexcept {
   mutex = PTHREAD_MUTEX_INITIALIZER;
   captures.store(0);
   table().leave();
+  forget_marks();
   forget_all_blocks();
   forget_reports();
   forget_all_code();
@@ -47,6 +50,7 @@ gmt_kernel_checks(const gmt::interposer::KernelChecksCore* core) noexcept {
   using namespace gmt::interposer::kernel_checks;
   gmt::interposer::kernel_checks::core = core;
   replace_memory();
+  replace_pools();
   replace_code();
   replace_launches();
   return &kLibrary;

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/kernel_checks/library/memory.h"
 
-#include <deque>
-#include <map>
 #include <optional>
-#include <unordered_set>
-#include <vector>
 
+#include "interposer/kernel_checks/library/blocks.h"
 #include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/driver.h"
 #include "interposer/kernel_checks/library/launches.h"
-#include "interposer/kernel_checks/library/lock.h"
 #include "interposer/kernel_checks/library/reports.h"
 
 namespace gmt::interposer::kernel_checks {
@@ -23,51 +19,7 @@ Table& table() noexcept {
 
 namespace {
 
-constexpr std::size_t kGranule = std::size_t{1} << rewriter::kGranuleBits;
 constexpr std::size_t kMostResting = std::size_t{64} << 20; // bytes
-// The slot whose entry means unknown memory: blocks without a slot of their own.
-constexpr std::uint32_t kNoSlot = rewriter::kBlockSlots - 1;
-
-struct Kept {
-  rewriter::Block block;
-  std::uint32_t slot = kNoSlot;
-  bool is_in_table = false; // else it is here for its size alone
-};
-
-struct Blocks {
-  std::map<std::uint64_t, Kept> live; // by begin
-  std::deque<Kept> resting;           // freed by the program, not yet by the driver; oldest first
-  std::unordered_set<std::uint64_t> resting_at; // where these begin
-  std::size_t resting_bytes = 0;
-  std::vector<std::uint32_t> free_slots;
-  std::uint32_t next_slot = 0;
-};
-// Leaked: other threads may still allocate while the process ends.
-Blocks& blocks() noexcept {
-  static Blocks* const all = new Blocks;
-  return *all;
-}
-
-std::size_t size_of(const Kept& kept) noexcept { return kept.block.end - kept.block.begin; }
-std::size_t with_poison(std::size_t bytes) noexcept {
-  return (bytes + kGranule - 1) / kGranule * kGranule + kGranule;
-}
-
-std::uint32_t take_slot() noexcept {
-  const Locked lock;
-  Blocks& all = blocks();
-  if (!all.free_slots.empty()) {
-    const std::uint32_t slot = all.free_slots.back();
-    all.free_slots.pop_back();
-    return slot;
-  }
-  return all.next_slot < kNoSlot ? all.next_slot++ : kNoSlot;
-}
-
-void give_slot(std::uint32_t slot) noexcept {
-  const Locked lock;
-  if (slot != kNoSlot) blocks().free_slots.push_back(slot);
-}
 
 void write(Kept& kept) noexcept {
   const rewriter::Block& block = kept.block;
@@ -86,8 +38,7 @@ void write(Kept& kept) noexcept {
 void add_block(CUdeviceptr address, std::size_t bytes, bool may_be_in_table) noexcept {
   Kept kept{{address, address + bytes}};
   if (may_be_in_table) write(kept);
-  const Locked lock;
-  blocks().live.insert_or_assign(address, kept);
+  keep_live(kept);
 }
 
 // The driver gets its memory back.
@@ -97,42 +48,16 @@ CUresult end_block(const Kept& kept) noexcept {
   return static_cast<CUresult>(driver.free(kept.block.begin));
 }
 
-std::optional<Kept> take_oldest(std::size_t most_bytes) noexcept {
-  const Locked lock;
-  Blocks& all = blocks();
-  if (all.resting.empty() || all.resting_bytes <= most_bytes) return std::nullopt;
-  const Kept oldest = all.resting.front();
-  all.resting.pop_front();
-  all.resting_at.erase(oldest.block.begin);
-  all.resting_bytes -= with_poison(size_of(oldest));
-  return oldest;
-}
-
 // Frees the oldest of what rests until no more than so many bytes do.
 void release_resting(std::size_t most_bytes) noexcept {
   const Work work(table().context());
   if (!work.ready()) return;
-  while (const std::optional<Kept> oldest = take_oldest(most_bytes)) end_block(*oldest);
-}
-
-std::optional<Kept> take_live(CUdeviceptr address) noexcept {
-  const Locked lock;
-  const auto found = blocks().live.find(address);
-  if (found == blocks().live.end()) return std::nullopt;
-  const Kept kept = found->second;
-  blocks().live.erase(found);
-  return kept;
+  while (const std::optional<Kept> oldest = take_resting(most_bytes)) end_block(*oldest);
 }
 
 bool is_checked_block(CUdeviceptr address) noexcept {
-  const Locked lock;
-  const auto found = blocks().live.find(address);
-  return found != blocks().live.end() && found->second.is_in_table;
-}
-
-bool rests(CUdeviceptr address) noexcept {
-  const Locked lock;
-  return blocks().resting_at.contains(address);
+  const std::optional<Kept> kept = find_live(address);
+  return kept && kept->is_in_table;
 }
 
 CUresult out_of_memory_again(CUresult first, std::size_t bytes, CUdeviceptr* address) noexcept {
@@ -160,8 +85,11 @@ bool has_table() noexcept {
 
 CUresult allocate(CUdeviceptr* address, std::size_t bytes) noexcept {
   const bool is_ordinary = address != nullptr && bytes != 0 && bytes < (std::size_t{1} << 48);
-  if (!is_ordinary || any_capture() || !has_table())
-    return static_cast<CUresult>(driver.allocate(address, bytes));
+  if (!is_ordinary || any_capture() || !has_table()) {
+    const auto result = static_cast<CUresult>(driver.allocate(address, bytes));
+    if (result == CUDA_SUCCESS && is_ordinary) forget_range(*address, bytes);
+    return result;
+  }
   auto result = static_cast<CUresult>(driver.allocate(address, with_poison(bytes)));
   result = out_of_memory_again(result, with_poison(bytes), address);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) // without poison it may fit
@@ -207,16 +135,17 @@ bool free_block(CUdeviceptr address, CUresult* result) noexcept {
   const std::optional<Kept> kept = take_live(address);
   if (!kept) return false; // an address inside a block, or another thread freed it
   *result = CUDA_SUCCESS;
+  if (kept->is_ordered) { // its pool gives it out again, and writes new entries then
+    table().write_freed(kept->block);
+    give_slot(kept->slot);
+    *result = static_cast<CUresult>(driver.free(address));
+    return true;
+  }
   if (size_of(*kept) > kMostResting || !table().write_freed(kept->block)) {
     *result = end_block(*kept);
     return true;
   }
-  {
-    const Locked lock;
-    blocks().resting.push_back(*kept);
-    blocks().resting_at.insert(address);
-    blocks().resting_bytes += with_poison(size_of(*kept));
-  }
+  let_rest(*kept);
   release_resting(kMostResting);
   return true;
 }
@@ -229,19 +158,11 @@ void forget_block(CUdeviceptr address) noexcept {
 }
 
 bool find_block(CUdeviceptr address, CUdeviceptr* begin, std::size_t* bytes) noexcept {
-  const Locked lock;
-  auto next = blocks().live.upper_bound(address);
-  if (next == blocks().live.begin()) return false;
-  const Kept& kept = std::prev(next)->second;
-  if (address >= kept.block.end) return false;
-  if (begin != nullptr) *begin = kept.block.begin;
-  if (bytes != nullptr) *bytes = size_of(kept);
+  const std::optional<Kept> kept = find_live_around(address);
+  if (!kept) return false;
+  if (begin != nullptr) *begin = kept->block.begin;
+  if (bytes != nullptr) *bytes = size_of(*kept);
   return true;
-}
-
-void forget_all_blocks() noexcept {
-  const Locked lock;
-  blocks() = Blocks();
 }
 
 } // namespace gmt::interposer::kernel_checks

@@ -31,9 +31,9 @@ CUresult allocate_pitched(CUdeviceptr* address, std::size_t* pitch, std::size_t 
 bool free_block(CUdeviceptr address, CUresult* result) noexcept;
 // The driver is about to free it in its own way.
 void forget_block(CUdeviceptr address) noexcept;
+// Memory that the tool does not follow was given out where a pool may have had some before.
+void forget_range(CUdeviceptr begin, std::size_t bytes) noexcept;
 // The bytes that the program asked for, of the block that holds the address; false: no block.
 bool find_block(CUdeviceptr address, CUdeviceptr* begin, std::size_t* bytes) noexcept;
-
-void forget_all_blocks() noexcept; // their context has ended
 
 } // namespace gmt::interposer::kernel_checks

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What allocates, frees and describes memory; what waits, after which reports are fetched; and what
 // ends contexts.
+#include "interposer/kernel_checks/library/blocks.h"
 #include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/launches.h"
+#include "interposer/kernel_checks/library/marks.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/replacements.h"
 #include "interposer/kernel_checks/library/reports.h"
@@ -18,16 +20,10 @@ CUresult memory_free(CUdeviceptr address) noexcept {
   return static_cast<CUresult>(driver.free(address));
 }
 
-template <Name kName> CUresult free_async(CUdeviceptr address, CUstream stream) noexcept {
-  forget_block(address);
-  return static_cast<CUresult>(own<kName, CUdeviceptr, CUstream>(address, stream));
-}
-
 // ---- what CUDA says of memory: the block as the program asked for it
 
 CUresult address_range(CUdeviceptr* begin, std::size_t* bytes, CUdeviceptr address) noexcept {
-  const int result =
-    own<"cuMemGetAddressRange_v2", CUdeviceptr*, std::size_t*, CUdeviceptr>(begin, bytes, address);
+  const int result = driver.address_range(begin, bytes, address);
   std::size_t asked = 0;
   if (result == CUDA_SUCCESS && bytes != nullptr && find_block(address, nullptr, &asked))
     *bytes = asked;
@@ -75,6 +71,7 @@ template <Name kName, bool kForAll, class... Args> void put_wait() noexcept {
 // ---- ends of contexts
 
 void context_has_ended() noexcept {
+  forget_marks();
   forget_all_blocks();
   forget_code_of_context();
   forget_reports();
@@ -109,8 +106,6 @@ void replace_memory() noexcept {
   replace("cuMemAlloc_v2", reinterpret_cast<void*>(&allocate));
   replace("cuMemAllocPitch_v2", reinterpret_cast<void*>(&allocate_pitched));
   replace("cuMemFree_v2", reinterpret_cast<void*>(&memory_free));
-  replace("cuMemFreeAsync", reinterpret_cast<void*>(&free_async<"cuMemFreeAsync">));
-  replace("cuMemFreeAsync_ptsz", reinterpret_cast<void*>(&free_async<"cuMemFreeAsync_ptsz">));
   replace("cuMemGetAddressRange_v2", reinterpret_cast<void*>(&address_range));
   replace("cuPointerGetAttribute", reinterpret_cast<void*>(&pointer_attribute));
   replace("cuPointerGetAttributes", reinterpret_cast<void*>(&pointer_attributes));

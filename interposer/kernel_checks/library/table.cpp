@@ -6,6 +6,7 @@
 #include <sched.h>
 
 #include "interposer/kernel_checks/library/driver.h"
+#include "interposer/kernel_checks/library/marks.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -132,6 +133,7 @@ bool Table::enter_now(CUcontext context) noexcept {
                   stream_) == 0 &&
     driver.send(rewriter::slot_address(at_, last), &everything, sizeof everything, stream_) == 0;
   if (!wait() || !is_written) return false;
+  load_marks(); // without them, pools' memory is unknown
   is_primary_ = is_primary(context);
   context_.store(context, std::memory_order_release);
   return true;

@@ -7,9 +7,13 @@
 #include <string_view>
 #include <sys/mman.h>
 
+#include "interposer/kernel_checks/library/blocks.h"
+#include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/lock.h"
+#include "interposer/kernel_checks/library/marks.h"
 #include "interposer/kernel_checks/library/memory.h"
+#include "interposer/kernel_checks/library/replacements.h"
 #include "interposer/kernel_checks/library/reports.h"
 
 namespace gmt::interposer::kernel_checks {
@@ -17,6 +21,8 @@ namespace gmt::interposer::kernel_checks {
 Reported reported;
 bool is_out_of_memory = false;
 std::uint64_t where_memory_is = 0;
+bool are_streams_busy = false;
+CUstream stream_that_captures = nullptr;
 std::function<void()> while_fetching;
 
 namespace {
@@ -78,11 +84,72 @@ int allocate(CUdeviceptr* address, std::size_t bytes) {
   pool.used += (bytes + 511) / 512 * 512;
   return 0;
 }
+int allocate_ordered(CUdeviceptr* address, std::size_t bytes, CUstream) {
+  return allocate(address, bytes);
+}
 int give_back(CUdeviceptr address) {
   reported.freed.push_back(address);
   is_out_of_memory = false;
   return 0;
 }
+int free_ordered(CUdeviceptr address, CUstream stream) {
+  return stream == nullptr ? CUDA_ERROR_INVALID_VALUE : give_back(address);
+}
+int stream_context(CUstream, CUcontext* context) { return current(context); }
+int capture_status(CUstream stream, CUstreamCaptureStatus* status) {
+  *status = stream == stream_that_captures ? CU_STREAM_CAPTURE_STATUS_ACTIVE
+                                           : CU_STREAM_CAPTURE_STATUS_NONE;
+  return 0;
+}
+
+// ---- the kernel of marks
+
+int load_module(CUmodule* module, const void*) {
+  *module = reinterpret_cast<CUmodule>(0x3000);
+  return 0;
+}
+int function_of(CUfunction* function, CUmodule, const char*) {
+  *function = reinterpret_cast<CUfunction>(0x4000);
+  return 0;
+}
+struct MarkArguments {
+  std::uint64_t first, count;
+  std::int64_t bytes;
+  std::int32_t full, behind;
+  std::uint64_t slot, begin;
+};
+void mark(const MarkArguments& given) {
+  const rewriter::Block block{given.begin, given.begin + static_cast<std::uint64_t>(given.bytes)};
+  if (given.slot != 0) std::memcpy(at(given.slot), &block, sizeof block);
+  for (std::uint64_t i = 0; i < given.count; ++i) {
+    const std::int64_t rest = given.bytes - static_cast<std::int64_t>(i) * 512;
+    const std::int64_t entry = rest >= 1024 ? given.full
+                               : rest > 0   ? std::min<std::int64_t>(rest, 512)
+                                            : given.behind;
+    static_cast<std::int16_t*>(at(given.first))[i] = static_cast<std::int16_t>(entry);
+  }
+}
+std::vector<MarkArguments> waiting; // in streams
+int launch(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+           CUstream, void** arguments, void**) {
+  MarkArguments given{};
+  std::memcpy(&given.first, arguments[0], 8);
+  std::memcpy(&given.count, arguments[1], 8);
+  std::memcpy(&given.bytes, arguments[2], 8);
+  std::memcpy(&given.full, arguments[3], 4);
+  std::memcpy(&given.behind, arguments[4], 4);
+  std::memcpy(&given.slot, arguments[5], 8);
+  std::memcpy(&given.begin, arguments[6], 8);
+  if (are_streams_busy) waiting.push_back(given);
+  else mark(given);
+  return 0;
+}
+void go_on() {
+  are_streams_busy = false;
+  for (const MarkArguments& one : waiting) mark(one);
+  waiting.clear();
+}
+
 int reserve(CUdeviceptr* address, std::size_t bytes, std::size_t, CUdeviceptr, unsigned long long) {
   *address = reinterpret_cast<CUdeviceptr>(pages(bytes)); // never given back: one a process
   return 0;
@@ -111,6 +178,13 @@ void* symbol(const char* name) noexcept {
     {"cuMemcpyDtoHAsync_v2", reinterpret_cast<void*>(fetch)},
     {"cuMemAlloc_v2", reinterpret_cast<void*>(allocate)},
     {"cuMemFree_v2", reinterpret_cast<void*>(give_back)},
+    {"cuMemAllocAsync", reinterpret_cast<void*>(allocate_ordered)},
+    {"cuMemFreeAsync", reinterpret_cast<void*>(free_ordered)},
+    {"cuStreamGetCtx", reinterpret_cast<void*>(stream_context)},
+    {"cuStreamIsCapturing", reinterpret_cast<void*>(capture_status)},
+    {"cuModuleLoadData", reinterpret_cast<void*>(load_module)},
+    {"cuModuleGetFunction", reinterpret_cast<void*>(function_of)},
+    {"cuLaunchKernel", reinterpret_cast<void*>(launch)},
     {"cuMemAddressReserve", reinterpret_cast<void*>(reserve)},
     {"cuMemCreate", reinterpret_cast<void*>(create)},
     {"cuMemRelease", reinterpret_cast<void*>(done<CUmemGenericAllocationHandle>)},
@@ -134,25 +208,38 @@ void unchecked(const char* kernel, const char* reason, std::uint64_t launches) n
   reported.plain.push_back({kernel, reason, launches});
 }
 
-const KernelChecksCore kCore{symbol,
-                             [](const char*, void*) { return true; },
-                             [] { return std::uint64_t{1}; },
-                             found,
-                             unchecked,
-                             [] {}};
+std::map<std::string_view, void*> replaced;
+bool put(const char* name, void* function) noexcept {
+  replaced[name] = function;
+  return true;
+}
+
+const KernelChecksCore kCore{symbol, put, [] { return std::uint64_t{1}; }, found, unchecked, [] {}};
 
 void begin() {
   core = &kCore;
   for (auto& [where, pool] : pools) pool.used = 0;
   where_memory_is = 0;
   is_out_of_memory = false;
+  are_streams_busy = false;
+  waiting.clear();
+  stream_that_captures = nullptr;
+  captures.store(0);
   while_fetching = nullptr;
   table().leave();
   forget_all_blocks();
   forget_reports();
+  forget_marks();
   forget_all_code();
+  replace_pools();
   reported = {};
 }
+
+void give_out_at(std::uint64_t address) {
+  Pool& pool = pools[where_memory_is];
+  pool.used = address - reinterpret_cast<std::uint64_t>(pool.begin);
+}
+void* replacement(const char* name) { return replaced.at(name); }
 
 std::int16_t entry(std::uint64_t address) {
   std::int16_t value = 0;
@@ -163,6 +250,9 @@ std::int16_t entry(std::uint64_t address) {
 } // namespace
 
 const std::function<void()> begin_made_up_driver = begin;
+const std::function<void()> let_streams_go_on = go_on;
+const std::function<void(std::uint64_t address)> begin_again_at = give_out_at;
+const std::function<void*(const char* name)> replacement_of = replacement;
 const std::function<std::int16_t(std::uint64_t address)> entry_at = entry;
 
 } // namespace gmt::interposer::kernel_checks

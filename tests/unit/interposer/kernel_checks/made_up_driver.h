@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A driver for the library of --kernel-checks in a test process: device memory is the host's, and
-// copies and sets happen at once.
+// copies and sets happen at once. The kernel that marks memory of pools runs in the order of its
+// stream: at once, or when its stream goes on.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,20 @@ extern bool is_out_of_memory; // from now on, until something is freed
 // From now on it is given out there, 256 KiB at most; 0: anywhere.
 extern std::uint64_t where_memory_is;
 inline constexpr std::uint64_t kElsewhere = 0x1003fffe0000, kLow = 0x302000000;
+extern bool are_streams_busy; // from now on, until they go on
+extern CUstream stream_that_captures;
+extern const std::function<void()> let_streams_go_on;
+extern const std::function<void(std::uint64_t address)> begin_again_at; // the next memory is there
 extern std::function<void()> while_fetching; // called when memory of the device is read
+
+// What stands in the place of the driver's function.
+extern const std::function<void*(const char* name)> replacement_of;
+struct CallReplaced {
+  template <class... Args> CUresult operator()(const char* name, Args... args) const {
+    return reinterpret_cast<CUresult (*)(Args...)>(replacement_of(name))(args...);
+  }
+};
+inline constexpr CallReplaced call_replaced{};
 
 // A context is current, and the library has it as its core's. Everything begins anew.
 extern const std::function<void()> begin_made_up_driver;

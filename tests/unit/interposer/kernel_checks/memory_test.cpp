@@ -2,6 +2,7 @@
 // Blocks of device memory in the table of valid bytes, over a driver whose memory is the host's.
 #include <gtest/gtest.h>
 
+#include "interposer/kernel_checks/library/blocks.h"
 #include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "made_up_driver.h"

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/kernel_checks/library/blocks.h"
+
+#include <deque>
+#include <iterator>
+#include <map>
+#include <unordered_set>
+#include <vector>
+
+#include "interposer/kernel_checks/library/lock.h"
+
+namespace gmt::interposer::kernel_checks {
+
+namespace {
+
+struct Blocks {
+  std::map<std::uint64_t, Kept> live;           // by begin
+  std::deque<Kept> resting;                     // oldest first
+  std::unordered_set<std::uint64_t> resting_at; // where these begin
+  std::size_t resting_bytes = 0;
+  std::vector<std::uint32_t> free_slots;
+  std::uint32_t next_slot = 0;
+};
+// Leaked: other threads may still allocate while the process ends.
+Blocks& blocks() noexcept {
+  static Blocks* const all = new Blocks;
+  return *all;
+}
+
+} // namespace
+
+std::uint32_t take_slot() noexcept {
+  const Locked lock;
+  Blocks& all = blocks();
+  if (!all.free_slots.empty()) {
+    const std::uint32_t slot = all.free_slots.back();
+    all.free_slots.pop_back();
+    return slot;
+  }
+  return all.next_slot < kNoSlot ? all.next_slot++ : kNoSlot;
+}
+
+void give_slot(std::uint32_t slot) noexcept {
+  const Locked lock;
+  if (slot != kNoSlot) blocks().free_slots.push_back(slot);
+}
+
+void keep_live(const Kept& kept) noexcept {
+  const Locked lock;
+  blocks().live.insert_or_assign(kept.block.begin, kept);
+}
+
+std::optional<Kept> take_live(std::uint64_t begin) noexcept {
+  const Locked lock;
+  const auto found = blocks().live.find(begin);
+  if (found == blocks().live.end()) return std::nullopt;
+  const Kept kept = found->second;
+  blocks().live.erase(found);
+  return kept;
+}
+
+std::optional<Kept> find_live(std::uint64_t begin) noexcept {
+  const Locked lock;
+  const auto found = blocks().live.find(begin);
+  return found != blocks().live.end() ? std::optional(found->second) : std::nullopt;
+}
+
+std::optional<Kept> find_live_around(std::uint64_t address) noexcept {
+  const Locked lock;
+  const auto next = blocks().live.upper_bound(address);
+  if (next == blocks().live.begin()) return std::nullopt;
+  const Kept& kept = std::prev(next)->second;
+  return address < kept.block.end ? std::optional(kept) : std::nullopt;
+}
+
+void let_rest(const Kept& kept) noexcept {
+  const Locked lock;
+  Blocks& all = blocks();
+  all.resting.push_back(kept);
+  all.resting_at.insert(kept.block.begin);
+  all.resting_bytes += with_poison(size_of(kept));
+}
+
+bool rests(std::uint64_t begin) noexcept {
+  const Locked lock;
+  return blocks().resting_at.contains(begin);
+}
+
+std::optional<Kept> take_resting(std::size_t most_bytes) noexcept {
+  const Locked lock;
+  Blocks& all = blocks();
+  if (all.resting.empty() || all.resting_bytes <= most_bytes) return std::nullopt;
+  const Kept oldest = all.resting.front();
+  all.resting.pop_front();
+  all.resting_at.erase(oldest.block.begin);
+  all.resting_bytes -= with_poison(size_of(oldest));
+  return oldest;
+}
+
+void forget_all_blocks() noexcept {
+  const Locked lock;
+  blocks() = Blocks();
+}
+
+} // namespace gmt::interposer::kernel_checks

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The blocks of device memory that are followed, and the slots of the table that their bounds have.
+// Here is the book-keeping alone: nothing calls the driver.
+//
+// Slots are given out again at once, though kernels may still read what they named before: a thread
+// takes bounds only if they hold its pointer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "rewriter/table.h"
+
+namespace gmt::interposer::kernel_checks {
+
+inline constexpr std::size_t kGranule = std::size_t{1} << rewriter::kGranuleBits;
+// The slot whose entry means unknown memory: blocks without a slot of their own.
+inline constexpr std::uint32_t kNoSlot = rewriter::kBlockSlots - 1;
+
+struct Kept {
+  rewriter::Block block;
+  std::uint32_t slot = kNoSlot;
+  bool is_in_table = false; // else it is here for its size alone
+  bool is_ordered = false;  // a stream gave it out, and frees it
+};
+
+inline std::size_t size_of(const Kept& kept) noexcept { return kept.block.end - kept.block.begin; }
+inline std::size_t with_poison(std::size_t bytes) noexcept {
+  return (bytes + kGranule - 1) / kGranule * kGranule + kGranule;
+}
+
+std::uint32_t take_slot() noexcept;
+void give_slot(std::uint32_t slot) noexcept;
+
+void keep_live(const Kept& kept) noexcept; // in the place of one that begins there
+std::optional<Kept> take_live(std::uint64_t begin) noexcept;
+std::optional<Kept> find_live(std::uint64_t begin) noexcept;
+std::optional<Kept> find_live_around(std::uint64_t address) noexcept;
+
+// Freed by the program, not yet by the driver.
+void let_rest(const Kept& kept) noexcept;
+bool rests(std::uint64_t begin) noexcept;
+// The oldest one, if more than so many bytes rest.
+std::optional<Kept> take_resting(std::size_t most_bytes) noexcept;
+
+void forget_all_blocks() noexcept; // their context has ended
+
+} // namespace gmt::interposer::kernel_checks

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entries of the table that change in the order of a stream: a kernel of the tool's own writes them
+// between the program's work. Nothing here waits, for the device or for another stream.
+//
+// Invariant: the kernel is loaded when a context gets the table, since loading code may wait for
+// kernels that run.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "rewriter/rewriter.h"
+
+namespace gmt::interposer::kernel_checks {
+
+// In the current context, which has the table; false: nothing changes in the order of streams.
+bool load_marks() noexcept;
+bool has_marks() noexcept;
+void forget_marks() noexcept; // their context has ended
+
+// What is written for the granules of `block`, and for `more` behind these.
+struct Mark {
+  rewriter::Block block;
+  std::uint64_t more = 0;
+  bool is_live = false;    // else each of its granules gets `behind`, too
+  std::uint32_t slot = 0;  // of its bounds, if it lives
+  std::int32_t behind = 0; // an entry
+};
+// The stream is of the context that has the table. False: the driver refused it.
+bool put_mark(const Mark& mark, CUstream stream) noexcept;
+
+} // namespace gmt::interposer::kernel_checks

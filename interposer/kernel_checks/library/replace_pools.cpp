@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that streams give out and free: its entries in the table change in the order of the
+// stream, so that a kernel sees a block as it is when the kernel runs. What is freed stays marked
+// until the pool gives it out again. Memory of graphs is unknown, and so is what this process gives
+// out in another way where a pool had memory before.
+#include <atomic>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "interposer/kernel_checks/library/blocks.h"
+#include "interposer/kernel_checks/library/captures.h"
+#include "interposer/kernel_checks/library/marks.h"
+#include "interposer/kernel_checks/library/memory.h"
+#include "interposer/kernel_checks/library/replacements.h"
+
+namespace gmt::interposer::kernel_checks {
+
+namespace {
+
+constinit std::atomic<bool> any_ordered{false}; // there may be marks of memory that is no block's
+
+constexpr bool is_per_thread(std::string_view name) { return name.ends_with("_ptsz"); }
+
+// The stream as every thread names it, if the table may be written in its order.
+std::optional<CUstream> ordered(CUstream stream, bool per_thread) noexcept {
+  if (!(any_capture() ? is_checked_context() : has_table()) || !has_marks()) return std::nullopt;
+  if (stream == nullptr) stream = per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+  CUcontext context = nullptr;
+  if (driver.stream_context(stream, &context) != 0 || context != table().context())
+    return std::nullopt;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const bool is_free = !any_capture() || (driver.capture_status(stream, &status) == 0 &&
+                                          status == CU_STREAM_CAPTURE_STATUS_NONE);
+  return is_free ? std::optional(stream) : std::nullopt;
+}
+
+Mark unknown(std::uint64_t begin, std::uint64_t end) noexcept {
+  Mark mark{{begin / kGranule * kGranule, end}};
+  mark.behind = rewriter::kNoBlock;
+  return mark;
+}
+
+bool is_in_windows(const rewriter::Block& block) noexcept {
+  return table().covers(block.begin, block.end);
+}
+
+// What the driver gave out; `has_poison`: more than was asked for.
+void add_ordered(CUdeviceptr address, std::size_t bytes, bool has_poison,
+                 CUstream stream) noexcept {
+  Kept kept{{address, address + bytes}};
+  kept.is_ordered = true;
+  any_ordered.store(true);
+  if (has_poison && address % kGranule == 0 && is_in_windows(kept.block)) {
+    kept.slot = take_slot();
+    kept.is_in_table = put_mark({kept.block, 1, true, kept.slot, rewriter::kPoisonEntry}, stream);
+    if (!kept.is_in_table) give_slot(std::exchange(kept.slot, kNoSlot));
+  }
+  const Mark mark = unknown(address, address + (has_poison ? with_poison(bytes) : bytes));
+  if (!kept.is_in_table && is_in_windows(mark.block)) put_mark(mark, stream);
+  keep_live(kept);
+}
+
+// `from(bytes)` is the driver's.
+template <class From>
+CUresult allocate_ordered(CUdeviceptr* address, std::size_t bytes, std::optional<CUstream> stream,
+                          From from) noexcept {
+  const bool is_ordinary = address != nullptr && bytes != 0 && bytes < (std::size_t{1} << 48);
+  int result = is_ordinary && stream ? from(with_poison(bytes)) : from(bytes);
+  bool has_poison = is_ordinary && stream;
+  if (has_poison && result == CUDA_ERROR_OUT_OF_MEMORY) { // without poison it may fit
+    has_poison = false;
+    result = from(bytes);
+  }
+  if (result != CUDA_SUCCESS || !is_ordinary) return static_cast<CUresult>(result);
+  if (stream) add_ordered(*address, bytes, has_poison, *stream);
+  else forget_range(*address, bytes);
+  return CUDA_SUCCESS;
+}
+
+template <Name kName>
+CUresult allocate_async(CUdeviceptr* address, std::size_t bytes, CUstream stream) noexcept {
+  return allocate_ordered(
+    address, bytes, ordered(stream, is_per_thread(kName.text)), [=](std::size_t wanted) {
+      return own<kName, CUdeviceptr*, std::size_t, CUstream>(address, wanted, stream);
+    });
+}
+
+template <Name kName>
+CUresult allocate_from_pool(CUdeviceptr* address, std::size_t bytes, CUmemoryPool pool,
+                            CUstream stream) noexcept {
+  return allocate_ordered(address, bytes, ordered(stream, is_per_thread(kName.text)),
+                          [=](std::size_t wanted) {
+                            return own<kName, CUdeviceptr*, std::size_t, CUmemoryPool, CUstream>(
+                              address, wanted, pool, stream);
+                          });
+}
+
+// Freed in the order of a stream that is followed.
+std::optional<Kept> take_ordered(CUdeviceptr address, std::optional<CUstream> stream) noexcept {
+  const std::optional<Kept> kept = stream ? find_live(address) : std::nullopt;
+  return kept && kept->is_ordered ? take_live(address) : std::nullopt;
+}
+
+template <Name kName> CUresult free_async(CUdeviceptr address, CUstream stream) noexcept {
+  const std::optional<CUstream> order = ordered(stream, is_per_thread(kName.text));
+  const std::optional<Kept> kept = take_ordered(address, order);
+  if (!kept) forget_block(address);
+  if (kept && kept->is_in_table)
+    put_mark({kept->block, 1, false, 0, rewriter::kFreedEntry}, *order);
+  const int result = own<kName, CUdeviceptr, CUstream>(address, stream);
+  if (!kept) return static_cast<CUresult>(result);
+  if (result == CUDA_SUCCESS) {
+    give_slot(kept->slot);
+  } else {
+    if (kept->is_in_table)
+      put_mark({kept->block, 1, true, kept->slot, rewriter::kPoisonEntry}, *order);
+    keep_live(*kept);
+  }
+  return static_cast<CUresult>(result);
+}
+
+// ---- other memory, which may lie where a pool had some
+
+CUresult map(CUdeviceptr address, std::size_t bytes, std::size_t offset,
+             CUmemGenericAllocationHandle memory, unsigned long long flags) noexcept {
+  const int result = driver.map(address, bytes, offset, memory, flags);
+  if (result == CUDA_SUCCESS) forget_range(address, bytes);
+  return static_cast<CUresult>(result);
+}
+
+// Gives an address out first; the memory's size is asked for.
+template <Name kName, class... Args> struct Opens {
+  static CUresult call(CUdeviceptr* pointer, Args... args) noexcept {
+    const int result = own<kName, CUdeviceptr*, Args...>(pointer, args...);
+    CUdeviceptr begin = 0;
+    std::size_t bytes = 0;
+    if (result == CUDA_SUCCESS && driver.address_range(&begin, &bytes, *pointer) == 0)
+      forget_range(begin, bytes);
+    return static_cast<CUresult>(result);
+  }
+};
+// The same, with the size behind the address.
+template <Name kName, class Pointer, class... Args> struct Allocates {
+  static CUresult call(Pointer* pointer, std::size_t bytes, Args... args) noexcept {
+    const int result = own<kName, Pointer*, std::size_t, Args...>(pointer, bytes, args...);
+    if (result == CUDA_SUCCESS) forget_range((CUdeviceptr)*pointer, bytes); // NOLINT: void* as well
+    return static_cast<CUresult>(result);
+  }
+};
+template <template <Name, class...> class Call, Name kName, class... Args> void put() noexcept {
+  replace(kName.text, reinterpret_cast<void*>(&Call<kName, Args...>::call));
+}
+
+CUresult add_alloc_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                        std::size_t count, CUDA_MEM_ALLOC_NODE_PARAMS* what) noexcept {
+  const int result =
+    own<"cuGraphAddMemAllocNode", CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t,
+        CUDA_MEM_ALLOC_NODE_PARAMS*>(node, graph, dependencies, count, what);
+  if (result == CUDA_SUCCESS) forget_range(what->dptr, what->bytesize);
+  return static_cast<CUresult>(result);
+}
+
+} // namespace
+
+void forget_range(CUdeviceptr begin, std::size_t bytes) noexcept {
+  if (!any_ordered.load() || table().context() == nullptr || bytes == 0) return;
+  const rewriter::Block block{begin / kGranule * kGranule, begin + bytes};
+  if (!is_in_windows(block)) return;
+  const Work work(table().context());
+  if (work.ready()) table().write_unknown(block);
+}
+
+void replace_pools() noexcept {
+#define PUT(function, symbol) replace(symbol, reinterpret_cast<void*>(&function<symbol>))
+  PUT(allocate_async, "cuMemAllocAsync");
+  PUT(allocate_async, "cuMemAllocAsync_ptsz");
+  PUT(allocate_from_pool, "cuMemAllocFromPoolAsync");
+  PUT(allocate_from_pool, "cuMemAllocFromPoolAsync_ptsz");
+  PUT(free_async, "cuMemFreeAsync");
+  PUT(free_async, "cuMemFreeAsync_ptsz");
+#undef PUT
+  replace("cuMemMap", reinterpret_cast<void*>(&map));
+  put<Opens, "cuMemPoolImportPointer", CUmemoryPool, CUmemPoolPtrExportData*>();
+  put<Opens, "cuIpcOpenMemHandle_v2", CUipcMemHandle, unsigned>();
+  put<Opens, "cuExternalMemoryGetMappedBuffer", CUexternalMemory,
+      const CUDA_EXTERNAL_MEMORY_BUFFER_DESC*>();
+  put<Allocates, "cuMemAllocManaged", CUdeviceptr, unsigned>();
+  put<Allocates, "cuMemHostAlloc", void*, unsigned>();
+  put<Allocates, "cuMemAllocHost_v2", void*>();
+  replace("cuGraphAddMemAllocNode", reinterpret_cast<void*>(&add_alloc_node));
+}
+
+} // namespace gmt::interposer::kernel_checks

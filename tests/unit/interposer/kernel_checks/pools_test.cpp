@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of pools in the table of valid bytes: what is written there is written in the order of the
+// stream that gives it out or frees it.
+#include <gtest/gtest.h>
+
+#include "interposer/kernel_checks/library/captures.h"
+#include "interposer/kernel_checks/library/memory.h"
+#include "made_up_driver.h"
+
+namespace gmt::interposer::kernel_checks {
+namespace {
+
+const auto kStream = reinterpret_cast<CUstream>(0x5000); // NOLINT: a handle
+
+struct KernelCheckPools : testing::Test {
+  void SetUp() override {
+    begin_made_up_driver();
+    where_memory_is = kLow;
+  }
+
+  static CUdeviceptr block_of(std::size_t bytes, CUstream stream = kStream) {
+    CUdeviceptr address = 0;
+    EXPECT_EQ(call_replaced("cuMemAllocAsync", &address, bytes, stream), CUDA_SUCCESS);
+    return address;
+  }
+  static CUresult free(CUdeviceptr address, CUstream stream = kStream) {
+    return call_replaced("cuMemFreeAsync", address, stream);
+  }
+};
+
+TEST_F(KernelCheckPools, ABlockHasItsBytesAndPoisonBehind) {
+  const CUdeviceptr block = block_of(1300);
+  EXPECT_GE(entry_at(block), rewriter::kFirstBlock);
+  EXPECT_EQ(entry_at(block + 512), 512);
+  EXPECT_EQ(entry_at(block + 1024), 276);
+  EXPECT_EQ(entry_at(block + 1536), rewriter::kPoisonEntry);
+  EXPECT_EQ(entry_at(block + 2048), rewriter::kNoBlock);
+  std::size_t bytes = 0;
+  EXPECT_TRUE(find_block(block + 1299, nullptr, &bytes));
+  EXPECT_EQ(bytes, 1300u);
+}
+
+TEST_F(KernelCheckPools, EntriesChangeInTheOrderOfTheStream) {
+  const CUdeviceptr block = block_of(600);
+  are_streams_busy = true;
+  EXPECT_EQ(free(block), CUDA_SUCCESS);
+  EXPECT_EQ(reported.freed.back(), block);
+  EXPECT_FALSE(find_block(block, nullptr, nullptr));
+  EXPECT_EQ(entry_at(block), 512); // a kernel that was launched before may still use it
+  const CUdeviceptr next = block_of(100);
+  EXPECT_EQ(entry_at(next), rewriter::kNoBlock);
+  let_streams_go_on();
+  EXPECT_EQ(entry_at(block), rewriter::kFreedEntry);
+  EXPECT_EQ(entry_at(block + 1024), rewriter::kFreedEntry); // its poison
+  EXPECT_EQ(entry_at(next), 100);
+  EXPECT_EQ(entry_at(next + 512), rewriter::kPoisonEntry);
+}
+
+TEST_F(KernelCheckPools, AFreeThatTheDriverRefusesChangesNothing) {
+  const CUdeviceptr block = block_of(600);
+  EXPECT_EQ(free(block, nullptr), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(entry_at(block), 512);
+  EXPECT_EQ(entry_at(block + 1024), rewriter::kPoisonEntry);
+  EXPECT_TRUE(find_block(block, nullptr, nullptr));
+}
+
+// Its pool gives it out again: it does not rest.
+TEST_F(KernelCheckPools, AFreeThatWaitsMarksAndFrees) {
+  const CUdeviceptr block = block_of(600);
+  CUresult result = CUDA_ERROR_UNKNOWN;
+  EXPECT_TRUE(free_block(block, &result));
+  EXPECT_EQ(result, CUDA_SUCCESS);
+  EXPECT_EQ(reported.freed.back(), block);
+  EXPECT_EQ(entry_at(block), rewriter::kFreedEntry);
+}
+
+// Memory of graphs is given out at the capture, once for all launches.
+TEST_F(KernelCheckPools, MemoryOfGraphsIsUnknown) {
+  const CUdeviceptr block = block_of(600);
+  free(block);
+  ASSERT_EQ(entry_at(block), rewriter::kFreedEntry);
+  begin_again_at(block);
+  captures.store(1);
+  stream_that_captures = kStream;
+  const CUdeviceptr of_graph = block_of(1300);
+  ASSERT_EQ(of_graph, block);
+  for (std::size_t at = 0; at < 1300; at += 512)
+    EXPECT_EQ(entry_at(block + at), rewriter::kNoBlock);
+  EXPECT_FALSE(find_block(block, nullptr, nullptr));
+  const CUdeviceptr other = block_of(600, reinterpret_cast<CUstream>(0x6000)); // NOLINT
+  EXPECT_EQ(entry_at(other), 512);
+}
+
+// What lies elsewhere than at a multiple of 512 has no entries, and the marks of what was there go.
+TEST_F(KernelCheckPools, WhereABlockHasNoEntriesAllIsUnknown) {
+  const CUdeviceptr block = block_of(2000);
+  free(block);
+  begin_again_at(block + 256);
+  const CUdeviceptr odd = block_of(600);
+  ASSERT_EQ(odd, block + 256);
+  EXPECT_EQ(entry_at(block), rewriter::kNoBlock);
+  EXPECT_EQ(entry_at(odd + 599), rewriter::kNoBlock);
+  EXPECT_EQ(free(odd), CUDA_SUCCESS);
+  EXPECT_EQ(entry_at(odd), rewriter::kNoBlock);
+}
+
+} // namespace
+} // namespace gmt::interposer::kernel_checks
