@@ -40,8 +40,7 @@
 // env: GPUMEMTRACE_SIM_MEMORY=256M
 // env: GPUMEMTRACE_SIM_GAPS=0
 // options: check --kernel-checks
-// expect: clean
-// not-checked: kernel-out-of-bounds
+// expect: error kernel-out-of-bounds count=48 stacks="accessed here"@fill:LINE(fill),"captured here"@main:LINE(captured),"allocated here"@main:LINE(block)
 // run: reset
 // env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
 // env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
@@ -172,10 +171,10 @@ int main(int, char** argv) {
     cudaGraphExec_t exec;
     CHECK(cudaStreamCreate(&stream));
     CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    fill<<<3, 256, 0, stream>>>(block, 1000);
+    fill<<<4, 256, 0, stream>>>(block, 1000); // @captured
     CHECK(cudaStreamEndCapture(stream, &graph));
     CHECK(cudaGraphInstantiate(&exec, graph, 0));
-    CHECK(cudaGraphLaunch(exec, stream));
+    for (int i = 0; i < 2; ++i) CHECK(cudaGraphLaunch(exec, stream));
     CHECK(cudaStreamSynchronize(stream));
     CHECK(cudaGraphExecDestroy(exec));
     CHECK(cudaGraphDestroy(graph));

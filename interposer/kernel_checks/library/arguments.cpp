@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include <cuda.h>
 
@@ -19,8 +20,10 @@ NumberedArguments::NumberedArguments(const rewriter::LaunchParameter& where, std
 void NumberedArguments::add_to_list(std::uint32_t index) noexcept {
   void** list = few_.data();
   if (index >= few_.size()) {
-    many_.resize(index + 1);
-    list = many_.data();
+    many_.reset(new (std::nothrow) void*[std::size_t{index} + 1]);
+    list = many_.get();
+    are_there_ = list != nullptr;
+    if (!are_there_) return;
   }
   std::copy_n(parameters_, parameters_ != nullptr ? index : 0, list);
   list[index] = &number_;
@@ -36,11 +39,13 @@ void NumberedArguments::add_to_buffer(std::uint32_t offset) noexcept {
     else return; // the driver has to know it
   }
   if (given == nullptr && bytes != 0) return;
-  buffer_.resize(offset + sizeof number_);
-  if (given != nullptr) std::memcpy(buffer_.data(), given, std::min<std::size_t>(bytes, offset));
-  std::memcpy(buffer_.data() + offset, &number_, sizeof number_);
-  buffer_bytes_ = buffer_.size();
-  new_extra_ = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer_.data(), CU_LAUNCH_PARAM_BUFFER_SIZE,
+  buffer_bytes_ = offset + sizeof number_;
+  buffer_.reset(new (std::nothrow) std::byte[buffer_bytes_]());
+  are_there_ = buffer_ != nullptr;
+  if (!are_there_) return;
+  if (given != nullptr) std::memcpy(buffer_.get(), given, std::min<std::size_t>(bytes, offset));
+  std::memcpy(buffer_.get() + offset, &number_, sizeof number_);
+  new_extra_ = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer_.get(), CU_LAUNCH_PARAM_BUFFER_SIZE,
                 &buffer_bytes_, CU_LAUNCH_PARAM_END};
   extra_ = new_extra_.data();
 }

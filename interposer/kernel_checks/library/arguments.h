@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arguments of a launch as its checked form takes them: the program's, and the number of the
-// launch behind them. The program's own arrays stay as they are.
+// launch behind them. The program's own arrays stay as they are. Where the host has no memory for
+// more than a few, there are none.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <memory>
 
 #include "rewriter/rewriter.h"
 
@@ -21,6 +22,7 @@ public:
   NumberedArguments(const NumberedArguments&) = delete;
   NumberedArguments& operator=(const NumberedArguments&) = delete;
 
+  bool are_there() const noexcept { return are_there_; }
   void** parameters() const noexcept { return parameters_; }
   void** extra() const noexcept { return extra_; }
 
@@ -32,8 +34,9 @@ private:
   void** parameters_;
   void** extra_;
   std::array<void*, 33> few_{};
-  std::vector<void*> many_;
-  std::vector<std::byte> buffer_;
+  std::unique_ptr<void*[]> many_;       // NOLINT: as the driver takes them
+  std::unique_ptr<std::byte[]> buffer_; // NOLINT
+  bool are_there_ = true;
   std::size_t buffer_bytes_ = 0;
   std::array<void*, 5> new_extra_{};
 };

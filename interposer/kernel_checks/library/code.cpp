@@ -42,6 +42,7 @@ void end(Module& module) noexcept {
   module.counts = 0;
   module.records = module.used = 0;
   module.launched = 0;
+  module.is_in_graphs = false;
 }
 
 template <class Is> void forget(Is is) noexcept {
@@ -149,7 +150,8 @@ void resolve(CUfunction function, Kernel& kernel) {
 
 const char* words(const Kernel& kernel, PlainReason reason) noexcept {
   switch (reason) {
-  case PlainReason::kCapture: return "it was launched while a stream captured";
+  case PlainReason::kCapture: return "cooperative launches that are captured are not supported yet";
+  case PlainReason::kHostMemory: return "the host had no memory for its arguments";
   case PlainReason::kContext: return "its context is not the first one: one at a time is checked";
   case PlainReason::kVariables: return "variables of its checked form were not found";
   case PlainReason::kDevice:
@@ -236,6 +238,7 @@ void forget_code_of_context() noexcept {
     module->records = module->used = 0;
     module->instance = nullptr;
     module->launched = 0;
+    module->is_in_graphs = false;
   }
 }
 
@@ -245,6 +248,7 @@ const Kernel* kernel_of(CUfunction function) noexcept {
   if (driver.current(&context) != 0 || context == nullptr) return nullptr;
   const Work work(context); // a stream may capture
   auto kernel = std::make_unique<Kernel>();
+  kernel->handle = function;
   resolve(function, *kernel);
   if (kernel->checked != nullptr) copy_attributes(*kernel, function);
   const Locked lock;
@@ -253,12 +257,72 @@ const Kernel* kernel_of(CUfunction function) noexcept {
   return added;
 }
 
-void mark_launched(const Kernel& kernel) noexcept {
-  const std::uint64_t count = count_launch();
-  std::atomic<std::uint64_t>& last = kernel.module->launched;
+namespace {
+
+void mark_launched(Module& module, std::uint64_t count) noexcept {
+  std::atomic<std::uint64_t>& last = module.launched;
   std::uint64_t before = last.load();
   while (before < count && !last.compare_exchange_weak(before, count)) {
   }
+}
+
+constinit std::atomic<bool> any_in_graphs{false};
+
+} // namespace
+
+void mark_launched(const Kernel& kernel) noexcept { mark_launched(*kernel.module, count_launch()); }
+
+void mark_in_graph(const Kernel& kernel) noexcept {
+  kernel.module->is_in_graphs.store(true);
+  any_in_graphs.store(true);
+}
+
+void mark_graph_launched() noexcept {
+  if (!any_in_graphs.load()) return;
+  const std::uint64_t count = count_launch();
+  const Locked lock;
+  for (const auto& module : code().modules) {
+    if (module->is_in_graphs.load()) mark_launched(*module, count);
+  }
+}
+
+// The driver may answer with another handle than the one that was launched: then the name says it.
+CUfunction plain_form(CUfunction function) noexcept {
+  if (function == nullptr) return function;
+  {
+    const Locked lock;
+    for (const auto& kernel : code().all_kernels) {
+      const CUfunction handle = kernel->handle;
+      if (kernel->checked == function && code().kernels.find(handle) == kernel.get()) return handle;
+    }
+  }
+  const char* name = nullptr;
+  CUmodule module = nullptr;
+  CUfunction plain = nullptr;
+  const bool is_checked = driver.function_name(&name, function) == 0 && is_checked_form(name);
+  if (!is_checked || driver.module_of(&module, function) != 0) return function;
+  const char* own_name = name + rewriter::kChecked.size();
+  return driver.function(&plain, module, own_name) == 0 ? plain : function;
+}
+
+CUkernel plain_form(CUkernel kernel) noexcept {
+  const char* name = nullptr;
+  CUlibrary library = nullptr;
+  CUkernel plain = nullptr;
+  if (kernel == nullptr) return kernel;
+  const bool is_checked = driver.kernel_name(&name, kernel) == 0 && is_checked_form(name);
+  if (!is_checked || driver.library_of(&library, kernel) != 0) return kernel;
+  const char* own_name = name + rewriter::kChecked.size();
+  return driver.kernel(&plain, library, own_name) == 0 ? plain : kernel;
+}
+
+bool can_launch(const Kernel& kernel, std::uint32_t threads_of_block) noexcept {
+  CUdevice device = 0;
+  if (driver.device(&device) != 0) return false;
+  copy_attributes(kernel, kernel.handle);
+  const int most =
+    attribute_of(kernel, kernel.checked, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, device);
+  return most < 0 || threads_of_block <= static_cast<std::uint32_t>(most);
 }
 
 bool is_ready(const Kernel& kernel) noexcept {

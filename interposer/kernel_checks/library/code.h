@@ -38,9 +38,10 @@ struct Module {
   CUdeviceptr records = 0, used = 0;
   // The last launch that may have news; 0: none since its reports were fetched.
   std::atomic<std::uint64_t> launched{0};
-  std::uint32_t fetched = 0;          // records
-  std::vector<std::uint64_t> counted; // as fetched last
-  std::vector<LastReport> last;       // by counter
+  std::atomic<bool> is_in_graphs{false}; // nodes run checked forms of it
+  std::uint32_t fetched = 0;             // records
+  std::vector<std::uint64_t> counted;    // as fetched last
+  std::vector<LastReport> last;          // by counter
 };
 
 // Why a launch ran plain.
@@ -50,6 +51,7 @@ enum class PlainReason : std::uint8_t {
   kContext,
   kVariables,
   kDevice,
+  kHostMemory,
   kCount,
 };
 
@@ -57,6 +59,7 @@ enum class PlainReason : std::uint8_t {
 struct Kernel {
   std::string name;
   Module* module = nullptr;                   // null: of no module that is known
+  CUfunction handle = nullptr;                // by which it was found
   CUfunction checked = nullptr;               // null: it has no checked form
   rewriter::LaunchParameter launch_parameter; // of the checked form
   bool is_kernel = false;                     // the handles are CUkernels
@@ -79,6 +82,14 @@ void forget_code_of_context() noexcept; // its modules end with it; variables of
 const Kernel* kernel_of(CUfunction function) noexcept;
 // The driver has launched it: its module may have news.
 void mark_launched(const Kernel& kernel) noexcept;
+// A node of a graph runs its checked form; such nodes run now.
+void mark_in_graph(const Kernel& kernel) noexcept;
+void mark_graph_launched() noexcept;
+// Of a handle of a checked form, as a graph may answer it; of others the same.
+CUfunction plain_form(CUfunction function) noexcept;
+CUkernel plain_form(CUkernel kernel) noexcept;
+// Whether the checked form can be launched so, as far as it can be known without a try.
+bool can_launch(const Kernel& kernel, std::uint32_t threads_of_block) noexcept;
 // Makes a kernel's module ready in the context that has the table; false: it cannot be.
 bool is_ready(const Kernel& kernel) noexcept;
 // The program may have changed what the plain form asks of the device.

@@ -5,6 +5,9 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <deque>
+
+#include "interposer/kernel_checks/library/lock.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -24,6 +27,20 @@ std::atomic_ref<std::uint64_t> at(std::uint64_t& word) noexcept {
   return std::atomic_ref<std::uint64_t>(word);
 }
 constinit std::atomic<std::uint64_t> newest{0}, count{0};
+
+struct Nodes {
+  std::deque<Launch> all;  // by number, from the first one on
+  std::uint64_t first = 1; // numbers go on behind the end of a context
+};
+Nodes& nodes() noexcept {
+  static Nodes* const one = new Nodes; // leaked, as all that other threads may use at the end
+  return *one;
+}
+// With the lock; null: it is not there.
+Launch* find_node(std::uint64_t number) noexcept {
+  const std::uint64_t index = (number & ~kOfNode) - nodes().first;
+  return index < nodes().all.size() ? &nodes().all[index] : nullptr;
+}
 
 } // namespace
 
@@ -48,6 +65,13 @@ std::uint64_t remember_launch(Launch launch) noexcept {
 }
 
 bool find_launch(std::uint64_t number, Launch* to) noexcept {
+  if ((number & kOfNode) != 0) {
+    const Locked lock;
+    const Launch* node = find_node(number);
+    if (node == nullptr || node->number == kNone) return false;
+    *to = *node;
+    return true;
+  }
   Slot& slot = slots[number % kMostLaunches];
   if (number == kNone || at(slot.number).load(std::memory_order_acquire) != number) return false;
   Words words;
@@ -58,7 +82,29 @@ bool find_launch(std::uint64_t number, Launch* to) noexcept {
   return true;
 }
 
+std::uint64_t remember_node(Launch launch) noexcept {
+  const Locked lock;
+  Nodes& known = nodes();
+  if (known.all.size() == kMostNodes) return 0;
+  launch.number = (known.first + known.all.size()) | kOfNode;
+  known.all.push_back(launch);
+  return launch.number;
+}
+
+bool renew_node(std::uint64_t number, Launch launch) noexcept {
+  const Locked lock;
+  Launch* node = find_node(number);
+  launch.number = number;
+  if (node != nullptr) *node = launch;
+  return node != nullptr;
+}
+
 void forget_launch(std::uint64_t number) noexcept {
+  if ((number & kOfNode) != 0) {
+    const Locked lock;
+    if (Launch* node = find_node(number)) node->number = kNone;
+    return;
+  }
   at(slots[number % kMostLaunches].number).compare_exchange_strong(number, kNone);
 }
 
@@ -66,6 +112,9 @@ void forget_launches() noexcept {
   const std::uint64_t most = std::min(newest.load(), kMostLaunches - 1);
   for (std::uint64_t i = 0; i <= most; ++i)
     at(slots[i].number).store(kNone, std::memory_order_relaxed);
+  const Locked lock;
+  nodes().first += nodes().all.size();
+  nodes().all.clear();
 }
 
 } // namespace gmt::interposer::kernel_checks

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The last launches of checked forms, by the number that each gave its kernel and that records
-// have. Written at each launch and read while others are made: no lock, no allocation.
+// have. Written at each launch and read while others are made: no lock, no allocation. Nodes of
+// graphs have numbers of their own, as they run again and again.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace gmt::interposer::kernel_checks {
@@ -18,6 +20,9 @@ struct Launch {
   std::uint32_t grid[3] = {}, block[3] = {};
 };
 
+constexpr std::uint64_t kOfNode = std::uint64_t{1} << 63; // in numbers of nodes
+inline bool is_of_node(const Launch& launch) noexcept { return (launch.number & kOfNode) != 0; }
+
 // Before the driver gets it: its number, which is set here.
 std::uint64_t remember_launch(Launch launch) noexcept;
 void forget_launch(std::uint64_t number) noexcept; // the driver refused it
@@ -29,6 +34,12 @@ constexpr std::uint64_t kMostLaunches = 65536; // that are remembered
 // How many the driver took; counts this one.
 std::uint64_t count_launch() noexcept;
 std::uint64_t launch_count() noexcept;
+
+// As remember_launch, for what a graph launches. `call` is then the one that made the node,
+// captured it, or changed what it runs. 0: there are too many.
+std::uint64_t remember_node(Launch launch) noexcept;
+bool renew_node(std::uint64_t number, Launch launch) noexcept; // false: it is not remembered
+constexpr std::size_t kMostNodes = std::size_t{1} << 18;
 
 void forget_launches() noexcept; // of a context that has ended; numbers go on
 

@@ -53,5 +53,6 @@ gmt_kernel_checks(const gmt::interposer::KernelChecksCore* core) noexcept {
   replace_pools();
   replace_code();
   replace_launches();
+  replace_graphs();
   return &kLibrary;
 }

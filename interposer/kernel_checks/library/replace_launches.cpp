@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches: the checked form runs where there is one, in the context that has the table. A form
-// that the device cannot launch so is replaced by the plain one. Captures keep the program's own
-// kernels.
+// that the device cannot launch so is replaced by the plain one. What is captured becomes a node
+// that runs the checked form.
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "interposer/kernel_checks/library/arguments.h"
 #include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/code.h"
+#include "interposer/kernel_checks/library/forms.h"
 #include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/replacements.h"
@@ -16,72 +18,57 @@ namespace gmt::interposer::kernel_checks {
 
 namespace {
 
-struct Shape {
-  std::uint32_t grid[3], block[3];
-  CUstream stream;
-};
-
-// What the device says where a form needs more than there is, or does not know of it.
-bool is_refused(int result) noexcept {
-  return result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES ||
-         result == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
-}
-
-// Why a kernel's checked form cannot run now; none: it can.
-std::optional<PlainReason> why_plain(const Kernel& kernel) noexcept {
-  if (kernel.checked == nullptr) return PlainReason::kKernel;
-  if (!has_table()) return PlainReason::kContext;
-  return is_ready(kernel) ? std::nullopt : std::optional(PlainReason::kVariables);
-}
-
-std::uint64_t remember(const Kernel& kernel, CUfunction function, const Shape& shape) noexcept {
-  Launch launch;
-  launch.call = core->call_in_progress();
-  launch.function = reinterpret_cast<std::uint64_t>(function);
-  launch.stream = reinterpret_cast<std::uint64_t>(shape.stream);
-  launch.module = kernel.module;
-  launch.kernel = kernel.name.c_str();
-  std::ranges::copy(shape.grid, launch.grid);
-  std::ranges::copy(shape.block, launch.block);
-  return remember_launch(launch);
-}
-
 // A launch as the program makes it; `real(form, parameters, extra)` is the driver's.
 struct Asked {
   CUfunction function;
   Shape shape;
   void **parameters, **extra;
+  bool is_cooperative = false;
 };
 
-// What the driver answers to the launch of the checked form.
+// The driver refused the checked form: the plain one is launched, for this reason.
+struct Tried {
+  int result;
+  std::optional<PlainReason> why_plain;
+};
+
 template <class Real>
-int run_checked(const Kernel& kernel, const Asked& asked, Real real) noexcept {
-  const std::uint64_t number = remember(kernel, asked.function, asked.shape);
+Tried run_checked(const Kernel& kernel, const Asked& asked, bool is_captured, Real real) noexcept {
+  const Launch launch = describe(kernel, asked.function, asked.shape);
+  const std::uint64_t number = is_captured ? remember_node(launch) : remember_launch(launch);
   const NumberedArguments arguments(kernel.launch_parameter, number, asked.parameters, asked.extra);
+  if (!arguments.are_there()) {
+    forget_launch(number);
+    return {CUDA_ERROR_OUT_OF_MEMORY, PlainReason::kHostMemory};
+  }
   int result = real(kernel.checked, arguments.parameters(), arguments.extra());
   if (is_refused(result)) {
     copy_attributes(kernel, asked.function);
     result = real(kernel.checked, arguments.parameters(), arguments.extra());
   }
-  if (result == CUDA_SUCCESS) mark_launched(kernel);
-  else forget_launch(number);
-  return result;
+  if (result != CUDA_SUCCESS) forget_launch(number);
+  else if (is_captured) mark_in_graph(kernel);
+  else mark_launched(kernel);
+  return {result, is_refused(result) ? std::optional(PlainReason::kDevice) : std::nullopt};
+}
+
+std::optional<PlainReason> why_plain(const Kernel* kernel, const Asked& asked,
+                                     Capture capture) noexcept {
+  if (kernel == nullptr) return PlainReason::kKernel;
+  if (capture == Capture::kNone) return why_plain(*kernel);
+  // How many blocks fit at once is asked when it is launched: too late to choose the plain form.
+  if (capture == Capture::kUnknown || asked.is_cooperative) return PlainReason::kCapture;
+  return why_plain_in_graph(*kernel, asked.shape);
 }
 
 template <class Real> CUresult run(const Asked& asked, Real real) noexcept {
-  if (any_capture()) {
-    const int result = real(asked.function, asked.parameters, asked.extra);
-    const Kernel* kernel = result == CUDA_SUCCESS ? kernel_of(asked.function) : nullptr;
-    if (kernel != nullptr) count_plain(*kernel, PlainReason::kCapture);
-    return static_cast<CUresult>(result);
-  }
+  const Capture capture = capture_of(asked.shape.stream);
   const Kernel* kernel = asked.function != nullptr ? kernel_of(asked.function) : nullptr;
-  std::optional<PlainReason> why = PlainReason::kKernel;
-  if (kernel != nullptr) why = why_plain(*kernel);
+  std::optional<PlainReason> why = why_plain(kernel, asked, capture);
   if (!why) {
-    const int result = run_checked(*kernel, asked, real);
-    if (!is_refused(result)) return static_cast<CUresult>(result);
-    why = PlainReason::kDevice;
+    const Tried tried = run_checked(*kernel, asked, capture == Capture::kActive, real);
+    if (!tried.why_plain) return static_cast<CUresult>(tried.result);
+    why = tried.why_plain;
   }
   const int result = real(asked.function, asked.parameters, asked.extra);
   if (result == CUDA_SUCCESS && kernel != nullptr) count_plain(*kernel, *why);
@@ -92,7 +79,8 @@ template <Name kName>
 CUresult launch(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                 unsigned by, unsigned bz, unsigned shared, CUstream stream, void** parameters,
                 void** extra) noexcept {
-  const Asked asked{function, {{gx, gy, gz}, {bx, by, bz}, stream}, parameters, extra};
+  const Shape shape{{gx, gy, gz}, {bx, by, bz}, named_stream(stream, kName.text)};
+  const Asked asked{function, shape, parameters, extra};
   return run(asked, [=](CUfunction form, void** list, void** more) {
     return own<kName, CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                unsigned, CUstream, void**, void**>(form, gx, gy, gz, bx, by, bz, shared, stream,
@@ -104,7 +92,8 @@ template <Name kName>
 CUresult launch_cooperative(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                             unsigned by, unsigned bz, unsigned shared, CUstream stream,
                             void** parameters) noexcept {
-  const Asked asked{function, {{gx, gy, gz}, {bx, by, bz}, stream}, parameters, nullptr};
+  const Shape shape{{gx, gy, gz}, {bx, by, bz}, named_stream(stream, kName.text)};
+  const Asked asked{function, shape, parameters, nullptr, true};
   return run(asked, [=](CUfunction form, void** list, void**) {
     return own<kName, CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                unsigned, CUstream, void**>(form, gx, gy, gz, bx, by, bz, shared, stream, list);
@@ -119,15 +108,21 @@ CUresult launch_ex(const CUlaunchConfig* config, CUfunction function, void** par
   };
   if (config == nullptr) return static_cast<CUresult>(real(function, parameters, extra));
   const CUlaunchConfig& c = *config;
-  const Shape shape{
-    {c.gridDimX, c.gridDimY, c.gridDimZ}, {c.blockDimX, c.blockDimY, c.blockDimZ}, c.hStream};
-  return run({function, shape, parameters, extra}, real);
+  const Shape shape{{c.gridDimX, c.gridDimY, c.gridDimZ},
+                    {c.blockDimX, c.blockDimY, c.blockDimZ},
+                    named_stream(c.hStream, kName.text)};
+  const std::span attributes(c.attrs, c.attrs != nullptr ? c.numAttrs : 0);
+  const bool is_cooperative = std::ranges::any_of(attributes, [](const CUlaunchAttribute& one) {
+    return one.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && one.value.cooperative != 0;
+  });
+  return run({function, shape, parameters, extra, is_cooperative}, real);
 }
 
 // ---- captures
 
 template <Name kName, class... Args> struct BeginsCapture {
   static CUresult call(Args... args) noexcept {
+    if (!any_capture()) has_table(); // behind it no context can get it
     captures.fetch_add(1); // before it begins: another thread's call must not be cut in two by it
     const int result = own<kName, Args...>(args...);
     if (result != CUDA_SUCCESS) captures.fetch_sub(1);

@@ -5,7 +5,6 @@
 // out in another way where a pool had memory before.
 #include <atomic>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "interposer/kernel_checks/library/blocks.h"
@@ -20,19 +19,13 @@ namespace {
 
 constinit std::atomic<bool> any_ordered{false}; // there may be marks of memory that is no block's
 
-constexpr bool is_per_thread(std::string_view name) { return name.ends_with("_ptsz"); }
-
-// The stream as every thread names it, if the table may be written in its order.
-std::optional<CUstream> ordered(CUstream stream, bool per_thread) noexcept {
+// The stream, if the table may be written in its order.
+std::optional<CUstream> ordered(CUstream stream) noexcept {
   if (!(any_capture() ? is_checked_context() : has_table()) || !has_marks()) return std::nullopt;
-  if (stream == nullptr) stream = per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
   CUcontext context = nullptr;
   if (driver.stream_context(stream, &context) != 0 || context != table().context())
     return std::nullopt;
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  const bool is_free = !any_capture() || (driver.capture_status(stream, &status) == 0 &&
-                                          status == CU_STREAM_CAPTURE_STATUS_NONE);
-  return is_free ? std::optional(stream) : std::nullopt;
+  return capture_of(stream) == Capture::kNone ? std::optional(stream) : std::nullopt;
 }
 
 Mark unknown(std::uint64_t begin, std::uint64_t end) noexcept {
@@ -81,7 +74,7 @@ CUresult allocate_ordered(CUdeviceptr* address, std::size_t bytes, std::optional
 template <Name kName>
 CUresult allocate_async(CUdeviceptr* address, std::size_t bytes, CUstream stream) noexcept {
   return allocate_ordered(
-    address, bytes, ordered(stream, is_per_thread(kName.text)), [=](std::size_t wanted) {
+    address, bytes, ordered(named_stream(stream, kName.text)), [=](std::size_t wanted) {
       return own<kName, CUdeviceptr*, std::size_t, CUstream>(address, wanted, stream);
     });
 }
@@ -89,7 +82,7 @@ CUresult allocate_async(CUdeviceptr* address, std::size_t bytes, CUstream stream
 template <Name kName>
 CUresult allocate_from_pool(CUdeviceptr* address, std::size_t bytes, CUmemoryPool pool,
                             CUstream stream) noexcept {
-  return allocate_ordered(address, bytes, ordered(stream, is_per_thread(kName.text)),
+  return allocate_ordered(address, bytes, ordered(named_stream(stream, kName.text)),
                           [=](std::size_t wanted) {
                             return own<kName, CUdeviceptr*, std::size_t, CUmemoryPool, CUstream>(
                               address, wanted, pool, stream);
@@ -103,7 +96,7 @@ std::optional<Kept> take_ordered(CUdeviceptr address, std::optional<CUstream> st
 }
 
 template <Name kName> CUresult free_async(CUdeviceptr address, CUstream stream) noexcept {
-  const std::optional<CUstream> order = ordered(stream, is_per_thread(kName.text));
+  const std::optional<CUstream> order = ordered(named_stream(stream, kName.text));
   const std::optional<Kept> kept = take_ordered(address, order);
   if (!kept) forget_block(address);
   if (kept && kept->is_in_table)
@@ -152,15 +145,6 @@ template <template <Name, class...> class Call, Name kName, class... Args> void 
   replace(kName.text, reinterpret_cast<void*>(&Call<kName, Args...>::call));
 }
 
-CUresult add_alloc_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
-                        std::size_t count, CUDA_MEM_ALLOC_NODE_PARAMS* what) noexcept {
-  const int result =
-    own<"cuGraphAddMemAllocNode", CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t,
-        CUDA_MEM_ALLOC_NODE_PARAMS*>(node, graph, dependencies, count, what);
-  if (result == CUDA_SUCCESS) forget_range(what->dptr, what->bytesize);
-  return static_cast<CUresult>(result);
-}
-
 } // namespace
 
 void forget_range(CUdeviceptr begin, std::size_t bytes) noexcept {
@@ -188,7 +172,6 @@ void replace_pools() noexcept {
   put<Allocates, "cuMemAllocManaged", CUdeviceptr, unsigned>();
   put<Allocates, "cuMemHostAlloc", void*, unsigned>();
   put<Allocates, "cuMemAllocHost_v2", void*>();
-  replace("cuGraphAddMemAllocNode", reinterpret_cast<void*>(&add_alloc_node));
 }
 
 } // namespace gmt::interposer::kernel_checks

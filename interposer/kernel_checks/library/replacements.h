@@ -12,6 +12,7 @@ namespace gmt::interposer::kernel_checks {
 
 void replace_code() noexcept;     // what loads, unloads and lists code
 void replace_launches() noexcept; // and captures
+void replace_graphs() noexcept;   // nodes of kernels, and launches of graphs
 void replace_memory() noexcept;   // what allocates, frees, describes memory, waits, ends contexts
 void replace_pools() noexcept;    // what gives out and frees memory in the order of streams
 

@@ -32,6 +32,7 @@ bool may_be_of(const Launch& launch, const Module& module, const Record& record)
 Launch launch_of(const Module& module, const Record& record) noexcept {
   Launch launch, found;
   if (record.launch != 0) return find_launch(record.launch, &launch) ? launch : found;
+  if (module.is_in_graphs.load()) return found; // their launches are not counted
   const std::uint64_t latest = newest_launch();
   const std::uint64_t oldest = latest - std::min(latest, kMostLaunches);
   for (std::uint64_t number = latest; number > oldest; --number) {
@@ -113,7 +114,7 @@ trace::ExecutionNeighbour meant_by(const rewriter::Site& site, const Record& rec
 }
 
 void describe_launch(trace::ExecutionLaunch& to, const Launch& launch) {
-  to.call = launch.call;
+  (is_of_node(launch) ? to.made : to.call) = launch.call;
   to.context = reinterpret_cast<std::uint64_t>(table().context());
   to.stream = launch.stream;
   to.function = launch.function;

@@ -46,6 +46,12 @@ static void allocate(std::size_t bytes) {
   CHECK(cudaFree(memory));
 }
 
+static void allocate_ordered(std::size_t bytes) {
+  void* memory = nullptr;
+  CHECK(cudaMallocAsync(&memory, bytes, nullptr));
+  CHECK(cudaFreeAsync(memory, nullptr));
+}
+
 int main() {
   int* a = nullptr;
   CHECK(cudaMalloc(&a, 1 << 20));
@@ -57,6 +63,8 @@ int main() {
     CHECK(cudaDeviceSynchronize());
   });
   measure("wait, nothing to do", 15, 1000, [] { CHECK(cudaDeviceSynchronize()); });
+  measure("pool, 1 KB", 15, 500, [] { allocate_ordered(1 << 10); });
+  measure("pool, 16 MB", 15, 500, [] { allocate_ordered(16 << 20); });
   measure("cudaMalloc, cudaFree 1 KB", 15, 200, [] { allocate(1 << 10); });
   measure("cudaMalloc, cudaFree 1 MB", 15, 200, [] { allocate(1 << 20); });
   measure("cudaMalloc, cudaFree 100 MB", 15, 20, [] { allocate(100 << 20); });

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <sys/resource.h>
 #include <thread>
 #include <vector>
 
@@ -87,6 +88,31 @@ TEST(KernelCheckLaunches, TheLastOnesAreRemembered) {
   EXPECT_FALSE(find_launch(0, &launch)); // is no launch's number
 }
 
+// A node runs as long as its graph does.
+TEST(KernelCheckLaunches, NodesAreRememberedLongerThanLaunches) {
+  const std::uint64_t node = remember_node(launch_of_call(11));
+  const std::uint64_t other = remember_node(launch_of_call(12));
+  for (std::uint64_t i = 0; i < kMostLaunches; ++i) remember_launch(launch_of_call(100 + i));
+  Launch launch;
+  ASSERT_TRUE(find_launch(node, &launch));
+  EXPECT_TRUE(is_of_node(launch));
+  EXPECT_EQ(launch.number, node);
+  EXPECT_EQ(launch.call, 11u);
+  ASSERT_TRUE(find_launch(newest_launch(), &launch));
+  EXPECT_FALSE(is_of_node(launch));
+  EXPECT_TRUE(renew_node(node, launch_of_call(13)));
+  ASSERT_TRUE(find_launch(node, &launch));
+  EXPECT_EQ(launch.call, 13u);
+  forget_launch(other); // the driver refused it
+  EXPECT_FALSE(find_launch(other, &launch));
+  EXPECT_TRUE(find_launch(node, &launch));
+  forget_launches();
+  EXPECT_FALSE(find_launch(node, &launch));
+  EXPECT_FALSE(renew_node(node, launch_of_call(14)));
+  EXPECT_NE(remember_node(launch_of_call(15)), node);
+  forget_launches();
+}
+
 // What is found is whole, whatever is written meanwhile.
 TEST(KernelCheckLaunches, AreReadWhileOthersAreMade) {
   const std::uint64_t before = newest_launch();
@@ -132,6 +158,28 @@ TEST(KernelCheckArguments, ManyParameters) {
   const NumberedArguments numbered({true, 200, 800}, 77, list.data(), nullptr);
   EXPECT_EQ(numbered.parameters()[199], &values[199]);
   EXPECT_EQ(*static_cast<std::uint64_t*>(numbered.parameters()[200]), 77u);
+}
+
+// The host may have no memory for an array: nothing ends then, and the plain form is launched.
+TEST(KernelCheckArguments, WithoutMemoryThereAreNone) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer ends a process that has no memory left";
+#endif
+  const std::uint32_t many = 50'000'000;
+  const std::size_t bytes = 8;
+  std::vector<void*> list(1);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  rlimit little = before;
+  little.rlim_cur = 1 << 20; // less than there is already
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, list.data(), CU_LAUNCH_PARAM_BUFFER_SIZE,
+                   const_cast<std::size_t*>(&bytes), CU_LAUNCH_PARAM_END};
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &little), 0);
+  const NumberedArguments by_list({true, many, 8}, 77, list.data(), nullptr);
+  const NumberedArguments by_buffer({true, 1, 8 * many}, 77, nullptr, extra);
+  setrlimit(RLIMIT_AS, &before);
+  EXPECT_FALSE(by_list.are_there());
+  EXPECT_FALSE(by_buffer.are_there());
 }
 
 // The buffer may be shorter than the parameters, and longer.

@@ -240,6 +240,11 @@ void give_out_at(std::uint64_t address) {
   pool.used = address - reinterpret_cast<std::uint64_t>(pool.begin);
 }
 void* replacement(const char* name) { return replaced.at(name); }
+std::set<std::string> names_of_replaced() {
+  std::set<std::string> names;
+  for (const auto& [name, function] : replaced) names.emplace(name);
+  return names;
+}
 
 std::int16_t entry(std::uint64_t address) {
   std::int16_t value = 0;
@@ -252,6 +257,7 @@ std::int16_t entry(std::uint64_t address) {
 const std::function<void()> begin_made_up_driver = begin;
 const std::function<void()> let_streams_go_on = go_on;
 const std::function<void(std::uint64_t address)> begin_again_at = give_out_at;
+const std::function<std::set<std::string>()> replaced_names = names_of_replaced;
 const std::function<void*(const char* name)> replacement_of = replacement;
 const std::function<std::int16_t(std::uint64_t address)> entry_at = entry;
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,7 @@ extern std::function<void()> while_fetching; // called when memory of the device
 
 // What stands in the place of the driver's function.
 extern const std::function<void*(const char* name)> replacement_of;
+extern const std::function<std::set<std::string>()> replaced_names;
 struct CallReplaced {
   template <class... Args> CUresult operator()(const char* name, Args... args) const {
     return reinterpret_cast<CUresult (*)(Args...)>(replacement_of(name))(args...);

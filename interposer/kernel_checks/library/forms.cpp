@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/kernel_checks/library/forms.h"
+
+#include <algorithm>
+
+#include "interposer/kernel_checks/library/captures.h"
+#include "interposer/kernel_checks/library/memory.h"
+
+namespace gmt::interposer::kernel_checks {
+
+std::optional<PlainReason> why_plain(const Kernel& kernel) noexcept {
+  if (kernel.checked == nullptr) return PlainReason::kKernel;
+  // No context gets the table while a stream captures.
+  if (!(any_capture() ? is_checked_context() : has_table())) return PlainReason::kContext;
+  return is_ready(kernel) ? std::nullopt : std::optional(PlainReason::kVariables);
+}
+
+std::optional<PlainReason> why_plain_in_graph(const Kernel& kernel, const Shape& shape) noexcept {
+  if (const std::optional<PlainReason> why = why_plain(kernel)) return why;
+  const std::uint64_t threads = std::uint64_t{shape.block[0]} * shape.block[1] * shape.block[2];
+  const bool fits =
+    threads <= UINT32_MAX && can_launch(kernel, static_cast<std::uint32_t>(threads));
+  return fits ? std::nullopt : std::optional(PlainReason::kDevice);
+}
+
+Launch describe(const Kernel& kernel, CUfunction function, const Shape& shape) noexcept {
+  Launch launch;
+  launch.call = core->call_in_progress();
+  launch.function = reinterpret_cast<std::uint64_t>(function);
+  launch.stream = reinterpret_cast<std::uint64_t>(shape.stream);
+  launch.module = kernel.module;
+  launch.kernel = kernel.name.c_str();
+  std::ranges::copy(shape.grid, launch.grid);
+  std::ranges::copy(shape.block, launch.block);
+  return launch;
+}
+
+} // namespace gmt::interposer::kernel_checks

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which form of a kernel a launch or a node gets.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "interposer/kernel_checks/library/code.h"
+
+namespace gmt::interposer::kernel_checks {
+
+struct Shape {
+  std::uint32_t grid[3], block[3];
+  CUstream stream;
+};
+
+// What the device says where a form needs more than there is, or does not know of it.
+inline bool is_refused(int result) noexcept {
+  return result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES ||
+         result == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+}
+
+// Why a kernel's checked form cannot run now; none: it can.
+std::optional<PlainReason> why_plain(const Kernel& kernel) noexcept;
+// The same for a node of a graph: there is no second try when that runs.
+std::optional<PlainReason> why_plain_in_graph(const Kernel& kernel, const Shape& shape) noexcept;
+
+// As the call in progress makes it.
+Launch describe(const Kernel& kernel, CUfunction function, const Shape& shape) noexcept;
+
+} // namespace gmt::interposer::kernel_checks
