@@ -41,6 +41,14 @@
 // env: GPUMEMTRACE_SIM_GAPS=0
 // options: check --kernel-checks
 // expect: error kernel-out-of-bounds count=48 stacks="accessed here"@fill:LINE(fill),"captured here"@main:LINE(captured),"allocated here"@main:LINE(block)
+// run: kinds
+// env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
+// env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
+// env: GPUMEMTRACE_SIM_MEMORY=256M
+// env: GPUMEMTRACE_SIM_GAPS=0
+// options: check --kernel-checks
+// expect: error kernel-out-of-bounds count=24 message="managed memory" stacks="accessed here"@fill:LINE(fill),"launched here"@run_kinds:LINE(past-managed),"allocated here"@run_kinds:LINE(managed)
+// expect: error kernel-out-of-bounds count=1 message="pinned" stacks="accessed here"@first:LINE(first),"launched here"@run_kinds:LINE(past-pinned),"allocated here"@run_kinds:LINE(pinned)
 // run: reset
 // env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
 // env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
@@ -124,10 +132,28 @@ static void run_clean() {
   }
 }
 
+// Memory that the host uses, too: it is given back at once.
+static void run_kinds() {
+  int *managed = nullptr, *pinned = nullptr;
+  CHECK(cudaMallocManaged(&managed, 1000 * sizeof(int))); // @managed
+  CHECK(cudaMallocHost(&pinned, 12)); // @pinned
+  fill<<<4, 256>>>(managed, 1000); // @past-managed
+  first<<<1, 1>>>(pinned + 3); // @past-pinned
+  first<<<1, 1>>>(pinned + 2);
+  CHECK(cudaDeviceSynchronize());
+  assert(managed[999] == 999 && pinned[2] == 7);
+  CHECK(cudaFree(managed));
+  CHECK(cudaFreeHost(pinned));
+}
+
 int main(int, char** argv) {
   const char* run = argv[1];
   if (std::strcmp(run, "clean") == 0) {
     run_clean();
+    return 0;
+  }
+  if (std::strcmp(run, "kinds") == 0) {
+    run_kinds();
     return 0;
   }
   int *before = nullptr, *block = nullptr;

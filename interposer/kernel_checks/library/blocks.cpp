@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "interposer/kernel_checks/library/lock.h"
@@ -13,11 +14,17 @@ namespace gmt::interposer::kernel_checks {
 
 namespace {
 
+struct PoolUse {
+  std::uint64_t bytes = 0, poison = 0; // now
+  std::uint64_t most = 0, poison_then = 0;
+};
+
 struct Blocks {
   std::map<std::uint64_t, Kept> live;           // by begin
   std::deque<Kept> resting;                     // oldest first
   std::unordered_set<std::uint64_t> resting_at; // where these begin
   std::size_t resting_bytes = 0;
+  std::map<std::uint64_t, PoolUse> pools;
   std::vector<std::uint32_t> free_slots;
   std::uint32_t next_slot = 0;
 };
@@ -25,6 +32,23 @@ struct Blocks {
 Blocks& blocks() noexcept {
   static Blocks* const all = new Blocks;
   return *all;
+}
+
+void add_to_pool(const Kept& kept) {
+  if (kept.pool == 0) return;
+  PoolUse& use = blocks().pools[kept.pool];
+  use.bytes += with_poison(size_of(kept));
+  use.poison += kGranule;
+  if (use.bytes < use.most) return;
+  use.most = use.bytes;
+  use.poison_then = use.poison;
+}
+
+void take_from_pool(const Kept& kept) {
+  if (kept.pool == 0) return;
+  PoolUse& use = blocks().pools[kept.pool];
+  use.bytes -= with_poison(size_of(kept));
+  use.poison -= kGranule;
 }
 
 } // namespace
@@ -47,7 +71,9 @@ void give_slot(std::uint32_t slot) noexcept {
 
 void keep_live(const Kept& kept) noexcept {
   const Locked lock;
-  blocks().live.insert_or_assign(kept.block.begin, kept);
+  const auto [at, is_new] = blocks().live.try_emplace(kept.block.begin, kept);
+  if (!is_new) take_from_pool(std::exchange(at->second, kept));
+  add_to_pool(kept);
 }
 
 std::optional<Kept> take_live(std::uint64_t begin) noexcept {
@@ -56,6 +82,7 @@ std::optional<Kept> take_live(std::uint64_t begin) noexcept {
   if (found == blocks().live.end()) return std::nullopt;
   const Kept kept = found->second;
   blocks().live.erase(found);
+  take_from_pool(kept);
   return kept;
 }
 
@@ -95,6 +122,21 @@ std::optional<Kept> take_resting(std::size_t most_bytes) noexcept {
   all.resting_at.erase(oldest.block.begin);
   all.resting_bytes -= with_poison(size_of(oldest));
   return oldest;
+}
+
+std::uint64_t poison_in_pool(std::uint64_t pool, bool at_most) noexcept {
+  const Locked lock;
+  const auto found = blocks().pools.find(pool);
+  if (found == blocks().pools.end()) return 0;
+  return at_most ? found->second.poison_then : found->second.poison;
+}
+
+void begin_most_of_pool(std::uint64_t pool) noexcept {
+  const Locked lock;
+  const auto found = blocks().pools.find(pool);
+  if (found == blocks().pools.end()) return;
+  found->second.most = found->second.bytes;
+  found->second.poison_then = found->second.poison;
 }
 
 void forget_all_blocks() noexcept {

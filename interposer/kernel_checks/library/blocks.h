@@ -23,9 +23,14 @@ struct Kept {
   std::uint32_t slot = kNoSlot;
   bool is_in_table = false; // else it is here for its size alone
   bool is_ordered = false;  // a stream gave it out, and frees it
+  bool is_hosts = false;    // the host may use it, too: it never rests
+  std::uint64_t pool = 0;   // that gave it out with poison; 0: none did
 };
 
 inline std::size_t size_of(const Kept& kept) noexcept { return kept.block.end - kept.block.begin; }
+inline bool is_ordinary(const void* result, std::size_t bytes) noexcept {
+  return result != nullptr && bytes != 0 && bytes < (std::size_t{1} << 48);
+}
 inline std::size_t with_poison(std::size_t bytes) noexcept {
   return (bytes + kGranule - 1) / kGranule * kGranule + kGranule;
 }
@@ -43,6 +48,10 @@ void let_rest(const Kept& kept) noexcept;
 bool rests(std::uint64_t begin) noexcept;
 // The oldest one, if more than so many bytes rest.
 std::optional<Kept> take_resting(std::size_t most_bytes) noexcept;
+
+// How many bytes of a pool are poison of live blocks; `at_most`: were when most of it was used.
+std::uint64_t poison_in_pool(std::uint64_t pool, bool at_most) noexcept;
+void begin_most_of_pool(std::uint64_t pool) noexcept; // what is used now is the most
 
 void forget_all_blocks() noexcept; // their context has ended
 

@@ -39,6 +39,7 @@ struct Driver {
     "cuMemAllocPitch_v2"};
   DriverFunction<CUdeviceptr> free{"cuMemFree_v2"};
   DriverFunction<CUdeviceptr*, std::size_t*, CUdeviceptr> address_range{"cuMemGetAddressRange_v2"};
+  DriverFunction<CUmemoryPool*, CUdevice> pool_of_device{"cuDeviceGetMemPool"};
   DriverFunction<CUstream, CUcontext*> stream_context{"cuStreamGetCtx"};
   DriverFunction<CUstream, CUstreamCaptureStatus*> capture_status{"cuStreamIsCapturing"};
   DriverFunction<CUdeviceptr*, std::size_t, std::size_t, CUdeviceptr, unsigned long long> reserve{

@@ -23,8 +23,12 @@ constexpr std::size_t kMostResting = std::size_t{64} << 20; // bytes
 
 void write(Kept& kept) noexcept {
   const rewriter::Block& block = kept.block;
-  if (block.begin % kGranule != 0 || !table().covers(block.begin, block.end)) {
-    note_unchecked("", "memory outside of the table's windows counts as right", 0);
+  const bool is_aligned = block.begin % kGranule == 0;
+  if (!is_aligned || !table().covers(block.begin, block.end)) {
+    note_unchecked("",
+                   is_aligned ? "memory outside of the table's windows counts as right"
+                              : "memory that begins between multiples of 512 counts as right",
+                   0);
     return;
   }
   const Work work(table().context());
@@ -84,10 +88,9 @@ bool has_table() noexcept {
 }
 
 CUresult allocate(CUdeviceptr* address, std::size_t bytes) noexcept {
-  const bool is_ordinary = address != nullptr && bytes != 0 && bytes < (std::size_t{1} << 48);
-  if (!is_ordinary || any_capture() || !has_table()) {
+  if (!is_ordinary(address, bytes) || any_capture() || !has_table()) {
     const auto result = static_cast<CUresult>(driver.allocate(address, bytes));
-    if (result == CUDA_SUCCESS && is_ordinary) forget_range(*address, bytes);
+    if (result == CUDA_SUCCESS && is_ordinary(address, bytes)) forget_range(*address, bytes);
     return result;
   }
   auto result = static_cast<CUresult>(driver.allocate(address, with_poison(bytes)));
@@ -100,8 +103,8 @@ CUresult allocate(CUdeviceptr* address, std::size_t bytes) noexcept {
 
 CUresult allocate_pitched(CUdeviceptr* address, std::size_t* pitch, std::size_t width,
                           std::size_t height, unsigned element) noexcept {
-  const bool is_ordinary = address != nullptr && pitch != nullptr && width != 0 && height != 0;
-  if (is_ordinary && !any_capture() && has_table()) { // one more row is the poison
+  const bool has_rows = address != nullptr && pitch != nullptr && width != 0 && height != 0;
+  if (has_rows && !any_capture() && has_table()) { // one more row is the poison
     const auto result =
       static_cast<CUresult>(driver.allocate_pitched(address, pitch, width, height + 1, element));
     if (result == CUDA_SUCCESS)
@@ -109,6 +112,13 @@ CUresult allocate_pitched(CUdeviceptr* address, std::size_t* pitch, std::size_t 
     if (result == CUDA_SUCCESS) return result;
   }
   return static_cast<CUresult>(driver.allocate_pitched(address, pitch, width, height, element));
+}
+
+void add_host_block(CUdeviceptr address, std::size_t bytes) noexcept {
+  Kept kept{{address, address + bytes}};
+  kept.is_hosts = true;
+  write(kept);
+  keep_live(kept);
 }
 
 bool free_block(CUdeviceptr address, CUresult* result) noexcept {
@@ -141,7 +151,7 @@ bool free_block(CUdeviceptr address, CUresult* result) noexcept {
     *result = static_cast<CUresult>(driver.free(address));
     return true;
   }
-  if (size_of(*kept) > kMostResting || !table().write_freed(kept->block)) {
+  if (kept->is_hosts || size_of(*kept) > kMostResting || !table().write_freed(kept->block)) {
     *result = end_block(*kept);
     return true;
   }

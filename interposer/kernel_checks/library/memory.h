@@ -27,6 +27,8 @@ bool is_checked_context() noexcept;
 CUresult allocate(CUdeviceptr* address, std::size_t bytes) noexcept;
 CUresult allocate_pitched(CUdeviceptr* address, std::size_t* pitch, std::size_t width,
                           std::size_t height, unsigned element) noexcept;
+// Memory that the host may use, too, with poison behind it.
+void add_host_block(CUdeviceptr address, std::size_t bytes) noexcept;
 // As cuMemFree; false: the address is no block's, and the driver has to answer.
 bool free_block(CUdeviceptr address, CUresult* result) noexcept;
 // The driver is about to free it in its own way.

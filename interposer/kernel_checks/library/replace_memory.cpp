@@ -20,6 +20,38 @@ CUresult memory_free(CUdeviceptr address) noexcept {
   return static_cast<CUresult>(driver.free(address));
 }
 
+// ---- memory that the host may use, too
+
+CUdeviceptr address_of(CUdeviceptr address) noexcept { return address; }
+CUdeviceptr address_of(const void* address) noexcept {
+  return reinterpret_cast<CUdeviceptr>(address);
+}
+
+template <Name kName, class Pointer, class... Args> struct AllocatesHost {
+  static CUresult call(Pointer* pointer, std::size_t bytes, Args... args) noexcept {
+    const auto from = [&](std::size_t wanted) {
+      return own<kName, Pointer*, std::size_t, Args...>(pointer, wanted, args...);
+    };
+    const bool is_followed = is_ordinary(pointer, bytes) && !any_capture() && has_table();
+    if (is_followed && from(with_poison(bytes)) == CUDA_SUCCESS) {
+      add_host_block(address_of(*pointer), bytes);
+      return CUDA_SUCCESS;
+    }
+    const int result = from(bytes); // without poison it may fit
+    if (result == CUDA_SUCCESS && is_ordinary(pointer, bytes))
+      forget_range(address_of(*pointer), bytes);
+    return static_cast<CUresult>(result);
+  }
+};
+template <Name kName, class... Args> void put_host() noexcept {
+  replace(kName.text, reinterpret_cast<void*>(&AllocatesHost<kName, Args...>::call));
+}
+
+CUresult free_host(void* pointer) noexcept {
+  forget_block(address_of(pointer));
+  return static_cast<CUresult>(own<"cuMemFreeHost", void*>(pointer));
+}
+
 // ---- what CUDA says of memory: the block as the program asked for it
 
 CUresult address_range(CUdeviceptr* begin, std::size_t* bytes, CUdeviceptr address) noexcept {
@@ -106,6 +138,10 @@ void replace_memory() noexcept {
   replace("cuMemAlloc_v2", reinterpret_cast<void*>(&allocate));
   replace("cuMemAllocPitch_v2", reinterpret_cast<void*>(&allocate_pitched));
   replace("cuMemFree_v2", reinterpret_cast<void*>(&memory_free));
+  put_host<"cuMemAllocManaged", CUdeviceptr, unsigned>();
+  put_host<"cuMemHostAlloc", void*, unsigned>();
+  put_host<"cuMemAllocHost_v2", void*>();
+  replace("cuMemFreeHost", reinterpret_cast<void*>(&free_host));
   replace("cuMemGetAddressRange_v2", reinterpret_cast<void*>(&address_range));
   replace("cuPointerGetAttribute", reinterpret_cast<void*>(&pointer_attribute));
   replace("cuPointerGetAttributes", reinterpret_cast<void*>(&pointer_attributes));

@@ -3,6 +3,7 @@
 // stream, so that a kernel sees a block as it is when the kernel runs. What is freed stays marked
 // until the pool gives it out again. Memory of graphs is unknown, and so is what this process gives
 // out in another way where a pool had memory before.
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <utility>
@@ -39,10 +40,11 @@ bool is_in_windows(const rewriter::Block& block) noexcept {
 }
 
 // What the driver gave out; `has_poison`: more than was asked for.
-void add_ordered(CUdeviceptr address, std::size_t bytes, bool has_poison,
+void add_ordered(CUdeviceptr address, std::size_t bytes, bool has_poison, CUmemoryPool pool,
                  CUstream stream) noexcept {
   Kept kept{{address, address + bytes}};
   kept.is_ordered = true;
+  if (has_poison) kept.pool = reinterpret_cast<std::uint64_t>(pool);
   any_ordered.store(true);
   if (has_poison && address % kGranule == 0 && is_in_windows(kept.block)) {
     kept.slot = take_slot();
@@ -54,19 +56,21 @@ void add_ordered(CUdeviceptr address, std::size_t bytes, bool has_poison,
   keep_live(kept);
 }
 
-// `from(bytes)` is the driver's.
+// `from(bytes)` is the driver's. No pool: the one that the device has now.
 template <class From>
-CUresult allocate_ordered(CUdeviceptr* address, std::size_t bytes, std::optional<CUstream> stream,
-                          From from) noexcept {
-  const bool is_ordinary = address != nullptr && bytes != 0 && bytes < (std::size_t{1} << 48);
-  int result = is_ordinary && stream ? from(with_poison(bytes)) : from(bytes);
-  bool has_poison = is_ordinary && stream;
+CUresult allocate_ordered(CUdeviceptr* address, std::size_t bytes, CUmemoryPool pool,
+                          std::optional<CUstream> stream, From from) noexcept {
+  const bool is_usual = is_ordinary(address, bytes);
+  int result = is_usual && stream ? from(with_poison(bytes)) : from(bytes);
+  bool has_poison = is_usual && stream;
   if (has_poison && result == CUDA_ERROR_OUT_OF_MEMORY) { // without poison it may fit
     has_poison = false;
     result = from(bytes);
   }
-  if (result != CUDA_SUCCESS || !is_ordinary) return static_cast<CUresult>(result);
-  if (stream) add_ordered(*address, bytes, has_poison, *stream);
+  if (result != CUDA_SUCCESS || !is_usual) return static_cast<CUresult>(result);
+  if (CUdevice device = 0; pool == nullptr && has_poison && driver.device(&device) == 0)
+    driver.pool_of_device(&pool, device);
+  if (stream) add_ordered(*address, bytes, has_poison, pool, *stream);
   else forget_range(*address, bytes);
   return CUDA_SUCCESS;
 }
@@ -74,7 +78,7 @@ CUresult allocate_ordered(CUdeviceptr* address, std::size_t bytes, std::optional
 template <Name kName>
 CUresult allocate_async(CUdeviceptr* address, std::size_t bytes, CUstream stream) noexcept {
   return allocate_ordered(
-    address, bytes, ordered(named_stream(stream, kName.text)), [=](std::size_t wanted) {
+    address, bytes, nullptr, ordered(named_stream(stream, kName.text)), [=](std::size_t wanted) {
       return own<kName, CUdeviceptr*, std::size_t, CUstream>(address, wanted, stream);
     });
 }
@@ -82,7 +86,7 @@ CUresult allocate_async(CUdeviceptr* address, std::size_t bytes, CUstream stream
 template <Name kName>
 CUresult allocate_from_pool(CUdeviceptr* address, std::size_t bytes, CUmemoryPool pool,
                             CUstream stream) noexcept {
-  return allocate_ordered(address, bytes, ordered(named_stream(stream, kName.text)),
+  return allocate_ordered(address, bytes, pool, ordered(named_stream(stream, kName.text)),
                           [=](std::size_t wanted) {
                             return own<kName, CUdeviceptr*, std::size_t, CUmemoryPool, CUstream>(
                               address, wanted, pool, stream);
@@ -113,6 +117,28 @@ template <Name kName> CUresult free_async(CUdeviceptr address, CUstream stream) 
   return static_cast<CUresult>(result);
 }
 
+// ---- what CUDA says of pools: without the poison
+
+CUresult pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) noexcept {
+  const int result =
+    own<"cuMemPoolGetAttribute", CUmemoryPool, CUmemPool_attribute, void*>(pool, attribute, value);
+  const bool is_most = attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH;
+  if (result == CUDA_SUCCESS && (is_most || attribute == CU_MEMPOOL_ATTR_USED_MEM_CURRENT)) {
+    cuuint64_t& used = *static_cast<cuuint64_t*>(value);
+    used -= std::min(used, poison_in_pool(reinterpret_cast<std::uint64_t>(pool), is_most));
+  }
+  return static_cast<CUresult>(result);
+}
+
+CUresult set_pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute,
+                            void* value) noexcept {
+  const int result =
+    own<"cuMemPoolSetAttribute", CUmemoryPool, CUmemPool_attribute, void*>(pool, attribute, value);
+  if (result == CUDA_SUCCESS && attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH)
+    begin_most_of_pool(reinterpret_cast<std::uint64_t>(pool));
+  return static_cast<CUresult>(result);
+}
+
 // ---- other memory, which may lie where a pool had some
 
 CUresult map(CUdeviceptr address, std::size_t bytes, std::size_t offset,
@@ -133,16 +159,8 @@ template <Name kName, class... Args> struct Opens {
     return static_cast<CUresult>(result);
   }
 };
-// The same, with the size behind the address.
-template <Name kName, class Pointer, class... Args> struct Allocates {
-  static CUresult call(Pointer* pointer, std::size_t bytes, Args... args) noexcept {
-    const int result = own<kName, Pointer*, std::size_t, Args...>(pointer, bytes, args...);
-    if (result == CUDA_SUCCESS) forget_range((CUdeviceptr)*pointer, bytes); // NOLINT: void* as well
-    return static_cast<CUresult>(result);
-  }
-};
-template <template <Name, class...> class Call, Name kName, class... Args> void put() noexcept {
-  replace(kName.text, reinterpret_cast<void*>(&Call<kName, Args...>::call));
+template <Name kName, class... Args> void put_opens() noexcept {
+  replace(kName.text, reinterpret_cast<void*>(&Opens<kName, Args...>::call));
 }
 
 } // namespace
@@ -164,14 +182,13 @@ void replace_pools() noexcept {
   PUT(free_async, "cuMemFreeAsync");
   PUT(free_async, "cuMemFreeAsync_ptsz");
 #undef PUT
+  replace("cuMemPoolGetAttribute", reinterpret_cast<void*>(&pool_attribute));
+  replace("cuMemPoolSetAttribute", reinterpret_cast<void*>(&set_pool_attribute));
   replace("cuMemMap", reinterpret_cast<void*>(&map));
-  put<Opens, "cuMemPoolImportPointer", CUmemoryPool, CUmemPoolPtrExportData*>();
-  put<Opens, "cuIpcOpenMemHandle_v2", CUipcMemHandle, unsigned>();
-  put<Opens, "cuExternalMemoryGetMappedBuffer", CUexternalMemory,
-      const CUDA_EXTERNAL_MEMORY_BUFFER_DESC*>();
-  put<Allocates, "cuMemAllocManaged", CUdeviceptr, unsigned>();
-  put<Allocates, "cuMemHostAlloc", void*, unsigned>();
-  put<Allocates, "cuMemAllocHost_v2", void*>();
+  put_opens<"cuMemPoolImportPointer", CUmemoryPool, CUmemPoolPtrExportData*>();
+  put_opens<"cuIpcOpenMemHandle_v2", CUipcMemHandle, unsigned>();
+  put_opens<"cuExternalMemoryGetMappedBuffer", CUexternalMemory,
+            const CUDA_EXTERNAL_MEMORY_BUFFER_DESC*>();
 }
 
 } // namespace gmt::interposer::kernel_checks

@@ -43,7 +43,7 @@ bool Table::choose_window() noexcept {
   constexpr std::uint64_t kUnit = std::uint64_t{1} << 32;
   const std::uint64_t bytes = rewriter::window_bytes(options_);
   const std::uint64_t begin = address - std::min<std::uint64_t>(address, bytes / 2);
-  at_.window = std::max(bytes, begin / kUnit * kUnit);
+  at_.window = std::max(bytes, (begin + kUnit / 2) / kUnit * kUnit);
   return true;
 }
 

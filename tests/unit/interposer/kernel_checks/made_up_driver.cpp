@@ -84,8 +84,31 @@ int allocate(CUdeviceptr* address, std::size_t bytes) {
   pool.used += (bytes + 511) / 512 * 512;
   return 0;
 }
+struct Used {
+  std::map<std::uint64_t, std::uint64_t> blocks;
+  std::uint64_t now = 0, most = 0;
+};
+Used used_of_pool;
 int allocate_ordered(CUdeviceptr* address, std::size_t bytes, CUstream) {
-  return allocate(address, bytes);
+  const int result = allocate(address, bytes);
+  if (result != 0) return result;
+  used_of_pool.blocks[*address] = (bytes + 511) / 512 * 512;
+  used_of_pool.now += used_of_pool.blocks[*address];
+  used_of_pool.most = std::max(used_of_pool.most, used_of_pool.now);
+  return 0;
+}
+int pool_of_device(CUmemoryPool* pool, CUdevice) {
+  *pool = reinterpret_cast<CUmemoryPool>(0x7000);
+  return 0;
+}
+int pool_attribute(CUmemoryPool, CUmemPool_attribute what, void* value) {
+  *static_cast<cuuint64_t*>(value) =
+    what == CU_MEMPOOL_ATTR_USED_MEM_HIGH ? used_of_pool.most : used_of_pool.now;
+  return 0;
+}
+int set_pool_attribute(CUmemoryPool, CUmemPool_attribute, void*) {
+  used_of_pool.most = used_of_pool.now;
+  return 0;
 }
 int give_back(CUdeviceptr address) {
   reported.freed.push_back(address);
@@ -93,6 +116,7 @@ int give_back(CUdeviceptr address) {
   return 0;
 }
 int free_ordered(CUdeviceptr address, CUstream stream) {
+  if (stream != nullptr) used_of_pool.now -= used_of_pool.blocks[address];
   return stream == nullptr ? CUDA_ERROR_INVALID_VALUE : give_back(address);
 }
 int stream_context(CUstream, CUcontext* context) { return current(context); }
@@ -180,6 +204,9 @@ void* symbol(const char* name) noexcept {
     {"cuMemFree_v2", reinterpret_cast<void*>(give_back)},
     {"cuMemAllocAsync", reinterpret_cast<void*>(allocate_ordered)},
     {"cuMemFreeAsync", reinterpret_cast<void*>(free_ordered)},
+    {"cuDeviceGetMemPool", reinterpret_cast<void*>(pool_of_device)},
+    {"cuMemPoolGetAttribute", reinterpret_cast<void*>(pool_attribute)},
+    {"cuMemPoolSetAttribute", reinterpret_cast<void*>(set_pool_attribute)},
     {"cuStreamGetCtx", reinterpret_cast<void*>(stream_context)},
     {"cuStreamIsCapturing", reinterpret_cast<void*>(capture_status)},
     {"cuModuleLoadData", reinterpret_cast<void*>(load_module)},
@@ -223,6 +250,7 @@ void begin() {
   is_out_of_memory = false;
   are_streams_busy = false;
   waiting.clear();
+  used_of_pool = {};
   stream_that_captures = nullptr;
   captures.store(0);
   while_fetching = nullptr;

@@ -114,6 +114,19 @@ TEST_F(KernelCheckMemory, LowAddressesHaveAWindowOfTheirOwn) {
     ASSERT_EQ(entry_at(at), rewriter::kFreedEntry) << at - low;
 }
 
+// There is as much above as below where the context has its memory, but for 2 GiB.
+TEST_F(KernelCheckMemory, TheWindowReachesFarOnBothSides) {
+  for (const std::uint64_t where : {kElsewhere, kElsewhere + 0x80000000}) {
+    table().leave();
+    forget_all_blocks();
+    where_memory_is = where;
+    block_of(8);
+    const rewriter::Options& placed = table().placed();
+    const std::uint64_t reach = rewriter::window_bytes(placed) / 2 - (std::uint64_t{2} << 30);
+    EXPECT_TRUE(rewriter::are_covered(placed, where - reach, where + reach)) << std::hex << where;
+  }
+}
+
 // Each address of the windows has an entry of its own.
 TEST_F(KernelCheckMemory, WindowsLieSideBySideInTheTable) {
   block_of(8);

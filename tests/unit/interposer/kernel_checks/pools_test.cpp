@@ -64,6 +64,28 @@ TEST_F(KernelCheckPools, AFreeThatTheDriverRefusesChangesNothing) {
   EXPECT_TRUE(find_block(block, nullptr, nullptr));
 }
 
+TEST_F(KernelCheckPools, WhatIsUsedOfAPoolHasNoPoison) {
+  const auto pool = reinterpret_cast<CUmemoryPool>(0x7000); // NOLINT: a handle
+  const auto used = [pool](CUmemPool_attribute what) {
+    cuuint64_t bytes = 0;
+    EXPECT_EQ(call_replaced("cuMemPoolGetAttribute", pool, what, static_cast<void*>(&bytes)),
+              CUDA_SUCCESS);
+    return bytes;
+  };
+  const CUdeviceptr one = block_of(1024), other = block_of(600);
+  EXPECT_EQ(used(CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 2048u);
+  free(one);
+  EXPECT_EQ(used(CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 1024u);
+  EXPECT_EQ(used(CU_MEMPOOL_ATTR_USED_MEM_HIGH), 2048u);
+  cuuint64_t zero = 0;
+  EXPECT_EQ(call_replaced("cuMemPoolSetAttribute", pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH,
+                          static_cast<void*>(&zero)),
+            CUDA_SUCCESS);
+  EXPECT_EQ(used(CU_MEMPOOL_ATTR_USED_MEM_HIGH), 1024u);
+  free(other);
+  EXPECT_EQ(used(CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 0u);
+}
+
 // Its pool gives it out again: it does not rest.
 TEST_F(KernelCheckPools, AFreeThatWaitsMarksAndFrees) {
   const CUdeviceptr block = block_of(600);
