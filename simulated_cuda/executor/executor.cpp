@@ -218,6 +218,22 @@ Ability examine(Module& module, const Kernel& kernel) {
   return ability;
 }
 
+bool written_pointers(const Launch& launch, std::vector<std::uint64_t>* pointers) {
+  pointers->clear();
+  try {
+    const Program& program = static_cast<LoadedModule&>(*launch.module).program(*launch.kernel);
+    for (const std::uint32_t offset : program.written_through) {
+      std::uint64_t pointer = 0;
+      if (offset + sizeof pointer > launch.parameters.size()) return false;
+      std::memcpy(&pointer, launch.parameters.data() + offset, sizeof pointer);
+      pointers->push_back(pointer);
+    }
+    return !program.writes_elsewhere;
+  } catch (const std::exception&) { // examine() says what is wrong
+    return false;
+  }
+}
+
 Outcome run(const Launch& launch, Observer& observer) {
   Outcome outcome;
   outcome.end = End::kSkipped;

@@ -136,6 +136,8 @@ struct Launch {
   unsigned workers = 1; // threads that may run blocks, this one included; 1: each run is the same
   // In which order blocks start and warps and lanes have their turns. 0: as they are numbered.
   std::uint64_t seed = 0;
+  // The first blocks alone have that order; the others have theirs as they are numbered.
+  std::uint64_t mixed_blocks = ~std::uint64_t{0};
   std::uint64_t alone_instructions = 10000; // of warps; other workers help a launch that has more
 };
 
@@ -149,6 +151,9 @@ struct Ability {
   bool uses_grid_sync = false;
 };
 Ability examine(Module& module, const Kernel& kernel);
+
+// The arguments by which the launch writes to memory of the device. False: it may write elsewhere.
+bool written_pointers(const Launch& launch, std::vector<std::uint64_t>* pointers);
 
 // Calls the observer from this thread alone.
 Outcome run(const Launch& launch, Observer& observer);

@@ -101,6 +101,7 @@ class Arguments(CommandCase):
             ("--device-checks", "none", "GPUMEMTRACE_SIM_DEVICE_CHECKS", "none"),
             ("--device-threads", "4", "GPUMEMTRACE_SIM_DEVICE_THREADS", "4"),
             ("--device-seed", "7", "GPUMEMTRACE_SIM_DEVICE_SEED", "7"),
+            ("--races-schedules", "5", "GPUMEMTRACE_SIM_RACES_SCHEDULES", "5"),
             ("--after-fault", "continue", "GPUMEMTRACE_SIM_AFTER_FAULT", "continue"),
             ("--device-checks", "full", "GPUMEMTRACE_SIM_DEVICE_CHECKS", "full"),
         ):
@@ -115,6 +116,7 @@ class Arguments(CommandCase):
         self.assert_usage_error([*simulated, "--device-threads", "0", "true"], "a number from 1 to 1024")
         self.assert_usage_error([*simulated, "--after-fault", "die", "true"], "stop or continue")
         self.assert_usage_error([*simulated, "--device-seed", "-1", "true"], "a number from 0 to")
+        self.assert_usage_error([*simulated, "--races-schedules", "0", "true"], "a number from 1 to 1000")
         self.assert_usage_error([*simulated, "--device-checks", "some", "true"], "none, default or full")
         self.assert_usage_error(["--require-kernels", "true"], "it belongs to: check")
 

@@ -55,6 +55,11 @@ std::string seed(const std::string& name, const std::string& text) {
   return count(name, text, 0, kMost);
 }
 
+std::string orders(const std::string& name, const std::string& text) {
+  constexpr std::uint64_t kMost = 1000;
+  return count(name, text, 1, kMost);
+}
+
 std::string checks(const std::string& name, const std::string& text) {
   if (text != "none" && text != "default" && text != "full")
     wrong_value(name, text, "none, default or full");
@@ -109,6 +114,11 @@ const std::vector<Known>& known_options() {
       "--device-threads 1 it is the same in each run (default 0: as they are numbered)"},
      "GPUMEMTRACE_SIM_DEVICE_SEED",
      seed},
+    {{"races-schedules", "N",
+      "--device simulated: run each launch in N orders, from the same memory, until one shows a race "
+      "or another result (default 1)"},
+     "GPUMEMTRACE_SIM_RACES_SCHEDULES",
+     orders},
   };
   return all;
 }

@@ -3,6 +3,7 @@
 
 #include "simulated_cuda/driver/code/instance.h"
 #include "simulated_cuda/driver/execution/launch_observer.h"
+#include "simulated_cuda/driver/execution/other_orders.h"
 #include "simulated_cuda/driver/execution/prints.h"
 #include "simulated_cuda/driver/execution/totals.h"
 #include "simulated_cuda/driver/state/state.h"
@@ -195,7 +196,13 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   launch.seed = state().settings.device_seed;
   set_order(launch.seed, launch.workers);
   launch.alone_instructions = state().settings.alone_instructions;
-  return executor::run(launch, observer);
+  OtherOrders others(launch, state().settings.races_schedules);
+  executor::Outcome outcome = executor::run(launch, others.listen(observer));
+  others.run(outcome, observer);
+  if (!others.why_not().empty() && outcome.races_left_out.empty())
+    outcome.races_left_out =
+      "it ran in one order alone, and --races-schedules left it out: " + others.why_not();
+  return outcome;
 }
 
 bool took_too_long(const executor::Outcome& outcome, const LaunchObserver& observer) {

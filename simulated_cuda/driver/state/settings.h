@@ -35,6 +35,7 @@ struct Settings {
   bool faults_end_context = true;         // as on a GPU; false: the program goes on
   unsigned device_threads = 0;            // that run a kernel's blocks; 0: as many as processors
   unsigned long long device_seed = 0;     // of the order of blocks and warps; 0: as numbered
+  unsigned long long races_schedules = 1; // orders in which each launch runs, its own with them
   unsigned long long alone_instructions = 10000; // of a launch, before other threads help
   int show_progress = 0;                         // a line on stderr while a kernel runs
 };

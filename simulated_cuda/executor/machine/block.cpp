@@ -2,6 +2,7 @@
 // A block from its start to its end: its warps in turn, each until it waits or has had its share.
 #include "simulated_cuda/executor/machine/block.h"
 
+#include "simulated_cuda/executor/executor.h"
 #include "simulated_cuda/executor/machine/grid_ordering.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
 #include "simulated_cuda/executor/machine/workers/stillness.h"
@@ -138,7 +139,7 @@ void Block::start(std::uint64_t which) {
 bool Block::run() {
   bool ran = false;
   spinning = false;
-  if (grid->seed != 0) random.shuffle(turns);
+  if (grid->seed != 0 && number < grid->launch->mixed_blocks) random.shuffle(turns);
   for (Warp* warp : turns) {
     if (warp->alive == 0) continue;
     if (warp->at == nullptr) {

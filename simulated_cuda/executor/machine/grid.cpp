@@ -154,7 +154,8 @@ public:
                                          std::max(launch.workers, 1u))),
         most_(launch.cooperative ? grid.blocks : std::max<std::uint64_t>(resident / count_, 1)),
         workers_(count_),
-        run_(grid.blocks, BlockOrder(grid.blocks, grid.seed, most_), workers_.data(), count_) {
+        run_(grid.blocks, BlockOrder(grid.blocks, grid.seed, most_, launch.mixed_blocks),
+             workers_.data(), count_) {
     rules_.starts_all = launch.cooperative;
     rules_.most = most_;
     rules_.counts_instructions = launch.limits.instructions != 0;

@@ -4,6 +4,7 @@
 // every fragment waits for something that only they can bring.
 #include "simulated_cuda/executor/machine/warp.h"
 
+#include "simulated_cuda/executor/executor.h"
 #include "simulated_cuda/executor/machine/block.h"
 #include "simulated_cuda/executor/machine/workers/worker.h"
 
@@ -162,7 +163,8 @@ const Instruction* Warp::branch(const Instruction* in, std::uint32_t taken) {
     if (to == meet) join->arrived |= lanes;
     else part(to, lanes);
   };
-  const bool is_swapped = grid->seed != 0 && (block->random.next() & 1) != 0; // the last goes first
+  const bool is_mixed = grid->seed != 0 && block->number < grid->launch->mixed_blocks;
+  const bool is_swapped = is_mixed && (block->random.next() & 1) != 0; // the last goes first
   if (is_swapped) go(in + 1, others);
   go(in + in->immediate, taken);
   if (!is_swapped) go(in + 1, others);

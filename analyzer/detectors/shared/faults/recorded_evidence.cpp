@@ -5,8 +5,10 @@
 #include <array>
 
 #include "analyzer/base/text_format.h"
+#include "analyzer/base/text_lines.h"
 #include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/faults/fault_words.h"
+#include "analyzer/detectors/shared/faults/race_words.h"
 
 namespace gmt {
 namespace {
@@ -14,6 +16,7 @@ namespace {
 using trace::FaultKind;
 using trace::FaultSpace;
 
+constexpr std::string_view kOfOrder = "order", kOfResult = "result"; // as the device says it
 constexpr std::array<std::string_view, 7> kSpaceNames{"",         "global",    "shared", "local",
                                                       "constant", "parameter", "generic"};
 
@@ -75,6 +78,27 @@ bool is_barrier_of_rest(const Event& e, std::string_view message) {
   return e.fault().fault == FaultKind::kBarrierDivergence && message == "ended";
 }
 
+// The device says "order SEED BLOCKS" or "result SEED BLOCKS".
+std::optional<OtherOrder> other_order(const Event& e, std::string_view said) {
+  const std::size_t first = said.find(' '), last = said.rfind(' ');
+  if (!is_race(e.fault().fault) || first == last) return std::nullopt;
+  const std::string_view way = said.substr(0, first);
+  const auto seed = parse_number<std::uint64_t>(said.substr(first + 1, last - first - 1));
+  const auto blocks = parse_number<std::uint64_t>(said.substr(last + 1));
+  if ((way != kOfOrder && way != kOfResult) || !seed || !blocks) return std::nullopt;
+  return OtherOrder{way == kOfResult, *seed, *blocks};
+}
+
+bool is_other_result(const Event& e, std::string_view said) {
+  const auto order = other_order(e, said);
+  return order && order->is_result;
+}
+
+std::string in_words(const OtherOrder& order) {
+  return cat({"in the order of --device-seed ", std::to_string(order.seed), ", of its first ",
+              order.blocks == 1 ? "block" : format_count(order.blocks) + " blocks", " alone"});
+}
+
 std::string_view wrong_mask_words(const Event& e, std::string_view message) {
   if (e.fault().fault != FaultKind::kIllegalInstruction) return {};
   if (message == "unnamed") return "a mask that lacks the calling thread";
@@ -105,6 +129,9 @@ std::string advice_on_record(const Event& e, std::string_view message, bool has_
   if (is_barrier_of_rest(e, message))
     return "Let threads that have nothing to do go on to the barrier as well: put the work into the "
            "branch, and neither the barrier nor a return.";
+  if (is_other_result(e, message))
+    return "Look where the kernel relies on which thread comes first. It is no mistake where any "
+           "order will do, as for places in a list that an atomic counter gives out.";
   if (is_of_no_lane(e, message))
     return "Take the value only from lanes that reach the call and that the mask names, or choose "
            "another value where there is no such lane.";

@@ -35,6 +35,16 @@ bool is_barrier_of_rest(const Event& fault, std::string_view message);
 // What is wrong with the mask of a shuffle, a vote or their like, if that is all: "a mask that
 // ...".
 std::string_view wrong_mask_words(const Event& fault, std::string_view message);
+// What another order than the launch's own showed: a race, or another result.
+struct OtherOrder {
+  bool is_result = false;
+  std::uint64_t seed = 0;
+  std::uint64_t blocks = 0; // the first ones, whose order it is
+};
+std::optional<OtherOrder> other_order(const Event& fault, std::string_view said);
+bool is_other_result(const Event& fault, std::string_view said);
+// "in the order of --device-seed 3, of its first 2 blocks alone"
+std::string in_words(const OtherOrder& order);
 // A value that a shuffle took from a lane which is not there.
 bool is_of_no_lane(const Event& fault, std::string_view message);
 

@@ -79,7 +79,8 @@ public:
     const bool is_mask = !wrong_mask_words(e_, facts_.text(fault_.message)).empty();
     if (fault_.fault == FaultKind::kUninitializedRead || is_volatile() || is_apart() || is_mask)
       f.severity = Severity::kWarning;
-    if (is_race_by_habit(fault_, facts_.text(fault_.message)) || is_of_rest())
+    const bool is_result = is_other_result(e_, facts_.text(fault_.message));
+    if (is_race_by_habit(fault_, facts_.text(fault_.message)) || is_of_rest() || is_result)
       f.severity = Severity::kNote;
     f.message = message();
     f.advice = advice(f.kind);
@@ -88,7 +89,8 @@ public:
     add_stacks_of(f);
     f.group = cat({std::to_string(static_cast<unsigned>(fault_.fault)),
                    is_volatile() || is_apart() ? " warning " : " ", instruction(), " ", code()});
-    if (f.severity == Severity::kNote) f.group += facts_.text(fault_.message);
+    if (f.severity == Severity::kNote)
+      f.group += is_result ? "other result" : facts_.text(fault_.message);
     return f;
   }
 
@@ -223,7 +225,10 @@ private:
       if (fault_.bytes == 0) return {kernel_, " uses a value that nothing wrote", at()};
       return {kernel_, " ", verb(), " that nothing wrote", where()};
     case FaultKind::kSharedRace:
-    case FaultKind::kGlobalRace: return race();
+    case FaultKind::kGlobalRace:
+      if (const auto order = other_order(e_, said); order && order->is_result)
+        return {kernel_, " leaves another value", where(), ", ", in_words(*order)};
+      return race();
     case FaultKind::kBarrierDivergence:
       if (is_of_rest())
         return {"Threads of a block of ",
@@ -288,8 +293,10 @@ private:
     const std::string other = source_words(parse_lines(facts_.text(fault_.other_lines)), {});
     Text text{kernel_, " ", verb(), where()};
     if (fault_.fault == FaultKind::kGlobalRace)
-      return text += global_race_words(fault_, facts_.text(fault_.message), other);
-    text += shared_race_words(access_word(fault_.other_access), other);
+      text += global_race_words(fault_, facts_.text(fault_.message), other);
+    else text += shared_race_words(access_word(fault_.other_access), other);
+    if (const auto order = other_order(e_, facts_.text(fault_.message)))
+      text += cat({", seen ", in_words(*order)});
     if (is_volatile()) text += ": both are volatile, which is no race, but orders nothing either";
     return text;
   }
@@ -324,7 +331,8 @@ private:
                           .operation = std::string(access_word(fault_.access)),
                           .space = std::string(space_word(fault_.space)),
                           .width = static_cast<std::uint32_t>(fault_.bytes)};
-    f.stacks.push_back(std::move(here));
+    if (!is_other_result(e_, facts_.text(fault_.message))) // which is of no line
+      f.stacks.push_back(std::move(here));
     if (fault_.has_other && !is_of_rest()) { // the message says where they ended
       FindingStack other = stack_at(fault_.other_lines, fault_.other_function, true);
       if (fault_.fault == FaultKind::kSharedRace) other.order = StackOrder::kFirst;

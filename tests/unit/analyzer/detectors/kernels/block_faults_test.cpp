@@ -169,6 +169,35 @@ TEST_F(BlockFaults, LaunchesWithoutRacesStandUnderNotChecked) {
                              "(fill(float*, int)): the launch has a million blocks or more"));
 }
 
+TEST_F(BlockFaults, WhatAnotherOrderShows) {
+  for (const char* message : {"order 3 2", "result 4 1"}) {
+    MadeFault f;
+    fault(f, FaultKind::kGlobalRace, launch())
+      .message(log().text(message))
+      .address(kA + 16)
+      .bytes(4)
+      .space(FaultSpace::kGlobal)
+      .access(FaultAccess::kStore)
+      .other_access(FaultAccess::kStore);
+    add(f, trace::kFaultHasAddress);
+  }
+  run();
+  ASSERT_EQ(result.findings.size(), 2u);
+  const ReportedFinding& race = result.findings[0];
+  EXPECT_EQ(race.severity, Severity::kError);
+  EXPECT_NE(
+    race.message.find("nothing orders the two, seen in the order of --device-seed 3, of its "
+                      "first 2 blocks alone"),
+    std::string::npos)
+    << race.message;
+  const ReportedFinding& other = result.findings[1];
+  EXPECT_EQ(other.severity, Severity::kNote);
+  EXPECT_NE(other.message.find("fill(float*, int) leaves another value at"), std::string::npos);
+  EXPECT_NE(other.message.find(", in the order of --device-seed 4, of its first block alone"),
+            std::string::npos)
+    << other.message;
+}
+
 // Line 8 meets line 6 in one launch, and line 6 meets line 8 in another.
 TEST_F(BlockFaults, ARaceInBothDirectionsIsOne) {
   for (const bool swapped : {false, true}) {

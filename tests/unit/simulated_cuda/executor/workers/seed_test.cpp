@@ -167,5 +167,17 @@ TEST(BlockOrder, WindowsFollowEachOther) {
   EXPECT_EQ(BlockOrder(10, 0, 4).at(7), 7u);
 }
 
+TEST(BlockOrderOfSome, OthersStartAsTheyAreNumbered) {
+  for (const std::uint64_t mixed : {0u, 1u, 5u, 12u, 100u}) {
+    BlockOrder order(20, 7, 8, mixed);
+    std::vector<std::uint64_t> seen;
+    for (std::uint64_t i = 0; i < 20; ++i) seen.push_back(order.at(i));
+    for (std::uint64_t i = mixed; i < 20; ++i) EXPECT_EQ(seen[i], i);
+    EXPECT_EQ(std::ranges::is_sorted(seen), mixed < 2) << mixed;
+    std::ranges::sort(seen);
+    for (std::uint64_t i = 0; i < 20; ++i) EXPECT_EQ(seen[i], i);
+  }
+}
+
 } // namespace
 } // namespace gmt::executor
