@@ -47,9 +47,15 @@ private:
       add(resolve_alias(module_, found->index), Form::kCheckedOnly);
   }
 
+  // What logs malloc and free: device_hooks, and what stands in their place.
+  static bool is_of_log(std::string_view name) {
+    return name.starts_with("_ZN3gmt6device") || name.starts_with("gpumemtrace_logged_");
+  }
+
   void add(std::uint32_t function, Form form) {
     const ptx::Function& what = module_.functions()[function];
-    if (!what.has_body || (what.is_entry && form == Form::kCheckedOnly)) return;
+    if (!what.has_body || is_of_log(what.name) || (what.is_entry && form == Form::kCheckedOnly))
+      return;
     Form& known = functions_.forms[function];
     if (known == Form::kPlain) open_.push_back(function);
     if (known < form) known = form;

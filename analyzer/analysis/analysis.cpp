@@ -187,7 +187,8 @@ Analysis TraceAnalysis::take() {
           .not_checked = findings_.take_not_checked(),
           .use_by_stack = std::move(uses),
           .stacks = stream_.take_stacks(),
-          .modules = stream_.trace().modules};
+          .modules = stream_.trace().modules,
+          .has_kernel_checks = model_.has_kernel_checks()};
 }
 
 } // namespace

@@ -23,6 +23,7 @@ struct Analysis {
   std::vector<StackUse> use_by_stack;
   StackTable stacks;
   std::vector<Module> modules;
+  bool has_kernel_checks = false; // --kernel-checks
 };
 
 // Damage inside the trace is counted.

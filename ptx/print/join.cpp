@@ -213,10 +213,12 @@ private:
 
 class Joiner {
 public:
-  explicit Joiner(const std::vector<std::string>& texts) {
-    for (const std::string& text : texts) {
+  explicit Joiner(const std::vector<ModuleText>& texts) {
+    units_.reserve(texts.size()); // pieces have addresses
+    for (const ModuleText& text : texts) {
       Unit& unit = units_.emplace_back();
-      unit.text = text;
+      unit.text = text.text;
+      unit.new_names = text.new_names;
       Splitter(unit).split();
     }
   }
@@ -266,7 +268,9 @@ private:
     for (std::size_t u = 0; u < units_.size(); ++u) {
       Unit& unit = units_[u];
       const std::string behind = "$unit" + std::to_string(u);
-      for (auto& [label, name] : unit.new_names) name = label + behind;
+      for (auto& [label, name] : unit.new_names) {
+        if (name.empty()) name = label + behind;
+      }
       for (const Piece& piece : unit.pieces) {
         if (piece.name.empty()) continue;
         const auto [known, is_new] = first_unit.try_emplace(piece.name, u);
@@ -378,10 +382,16 @@ private:
 
 } // namespace
 
-std::string join_modules(const std::vector<std::string>& texts) {
-  if (texts.size() == 1) return texts[0];
+std::string join_modules(const std::vector<ModuleText>& texts) {
   if (texts.empty()) throw LinkError("it has no code");
   return Joiner(texts).join();
+}
+
+std::string join_modules(const std::vector<std::string>& texts) {
+  if (texts.size() == 1) return texts[0];
+  std::vector<ModuleText> all;
+  for (const std::string& text : texts) all.push_back({text, {}});
+  return join_modules(all);
 }
 
 } // namespace gmt::ptx

@@ -4,12 +4,20 @@
 // are.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 namespace gmt::ptx {
 
+struct ModuleText {
+  std::string text;
+  std::map<std::string, std::string, std::less<>> new_names; // for names of the text
+};
+
 // Throws LinkError, with half a sentence, if they cannot be joined, and ParseError.
+std::string join_modules(const std::vector<ModuleText>& texts);
 std::string join_modules(const std::vector<std::string>& texts);
 
 } // namespace gmt::ptx

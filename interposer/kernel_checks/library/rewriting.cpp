@@ -7,6 +7,7 @@
 
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/driver.h"
+#include "interposer/kernel_checks/library/heap_calls.h"
 #include "interposer/kernel_checks/library/images.h"
 #include "interposer/kernel_checks/library/memory.h"
 
@@ -42,7 +43,7 @@ void rewrite_text(const Task& task) {
   if (!module.why_plain.empty() && !library.empty())
     module.why_plain = "it is in " + library + ", and " + module.why_plain;
   if (!module.why_plain.empty()) return;
-  module.code = rewriter::rewrite(image.ptx, task.options);
+  module.code = rewriter::rewrite(with_logged_heap(image.ptx), task.options);
   if (!module.code.kernels.empty()) return;
   module.why_plain =
     module.code.unchecked.empty() ? "it has no kernels" : module.code.unchecked[0].reason;

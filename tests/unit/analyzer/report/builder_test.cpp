@@ -134,6 +134,15 @@ TEST_F(ReportBuilderMalloc, IsNotCheckedWhereSomeOfItSaysNothing) {
   EXPECT_EQ(said_of({logged_, called_}), said);
   EXPECT_EQ(said_of({called_, called_}), said); // once
   EXPECT_EQ(said_of({called_}, "simulated"), "");
+  // --kernel-checks logs the calls of such code
+  std::vector<Analysis> analyses(1);
+  analyses[0].has_kernel_checks = true;
+  for (const std::uint64_t calls : {0, 3}) {
+    analyses[0].process.totals.device_heap_calls = calls;
+    const Report report = assemble_report(analyses, {folder_}, {});
+    const auto is_malloc = [](const NotChecked& n) { return n.what == "in-kernel malloc"; };
+    EXPECT_EQ(std::ranges::any_of(report.not_checked, is_malloc), calls == 0);
+  }
 }
 
 TEST_F(ReportBuilder, OrdersBySeverityBytesAndCount) {

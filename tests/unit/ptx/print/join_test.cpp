@@ -108,8 +108,8 @@ TEST(PtxJoin, WhatCannotBeJoined) {
   EXPECT_NE(why_not(f, ".section .debug_info {\n.b8 1\n}\n"), "");
   EXPECT_THROW(join_modules({kHead + f, ".version 8.0\n.target sm_80\n.address_size 64\n"}),
                LinkError);
-  EXPECT_THROW(join_modules({}), LinkError);
-  EXPECT_EQ(join_modules({f}), f);
+  EXPECT_THROW(join_modules(std::vector<std::string>()), LinkError);
+  EXPECT_EQ(join_modules(std::vector<std::string>{f}), f);
 }
 
 // A text joined with another one has all that it had.

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// malloc and free of kernels leave records in the device ring, as those that device_hooks compiled
+// (docs/device-malloc.md), in both forms of each kernel.
+#pragma once
+
+#include <string>
+
+namespace gmt::interposer::kernel_checks {
+
+// The text with logged calls; as it is where it has none, logs them itself, or is too old.
+std::string with_logged_heap(std::string text);
+
+} // namespace gmt::interposer::kernel_checks
