@@ -34,7 +34,7 @@ bool was_live(const Block& freed, std::uint64_t order) {
 MemoryAround nearest(std::uint64_t address, const HeapAt& at) {
   MemoryAround best;
   const auto consider = [&](const Block& block) {
-    if (!has_addresses(block)) return;
+    if (!has_addresses(block) || block.allocated_at > at.newest) return;
     const std::uint64_t end = block.address + block.bytes;
     const bool behind = address >= end;
     if (!behind && address >= block.address) return;
@@ -56,11 +56,14 @@ MemoryAround nearest(std::uint64_t address, const HeapAt& at) {
 HeapAt heap_at(const event::Fault& fault, const Heap& heap) {
   const bool is_earlier =
     fault.is_checked && fault.call != 0 && fault.fault != trace::FaultKind::kUseAfterFree;
-  return {heap, is_earlier ? fault.call : UINT64_MAX};
+  // A pool gives freed memory out again while the kernel still waits in its stream.
+  const bool is_launch_known = fault.is_checked && fault.call != 0;
+  return {heap, is_earlier ? fault.call : UINT64_MAX, is_launch_known ? fault.call : UINT64_MAX};
 }
 
 const Block* live_at(std::uint64_t address, const HeapAt& at) {
-  if (const Block* live = at.heap.find_live(address)) return live;
+  const Block* live = at.heap.find_live(address);
+  if (live != nullptr && live->allocated_at <= at.newest) return live;
   const Block* freed = at.heap.find_freed(address);
   return freed != nullptr && was_live(*freed, at.order) ? freed : nullptr;
 }

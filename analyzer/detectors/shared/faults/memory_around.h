@@ -33,6 +33,7 @@ inline constexpr std::uint64_t kFarthestNeighbour = 16 << 20;
 struct HeapAt {
   const Heap& heap;
   std::uint64_t order = UINT64_MAX;
+  std::uint64_t newest = UINT64_MAX; // what was allocated behind it is not there
 };
 // As it was when the kernel met it: what a check found may be fetched by the call that frees.
 HeapAt heap_at(const event::Fault& fault, const Heap& heap);

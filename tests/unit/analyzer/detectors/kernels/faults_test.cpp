@@ -151,6 +151,24 @@ TEST_F(Faults, WhatACheckFoundBeforeItsBlockWasFreed) {
   EXPECT_NE(only().message.find("across the end of 3.9 KiB"), std::string::npos) << only().message;
 }
 
+// A pool gives memory out again at once; reports of checks come later.
+TEST_F(Faults, WhatACheckFoundBeforeItsMemoryWasAnotherBlocks) {
+  cuda_free(kA);
+  const std::uint64_t late = launch();
+  cuda_malloc(kA, 5000, 0x101);
+  MadeFault f;
+  fault(f, FaultKind::kUseAfterFree, late)
+    .address(kA + 16)
+    .bytes(4)
+    .space(FaultSpace::kGlobal)
+    .access(FaultAccess::kStore);
+  add(f, trace::kFaultHasAddress | trace::kFaultChecked);
+  EXPECT_EQ(only().kind, "kernel-use-after-free");
+  EXPECT_NE(only().message.find("16 bytes into memory that was already freed: 3.9 KiB"),
+            std::string::npos)
+    << only().message;
+}
+
 TEST_F(Faults, AcrossTheEndAndBeforeTheBeginning) {
   MadeFault f;
   fault(f, FaultKind::kOutOfBounds, launch())
