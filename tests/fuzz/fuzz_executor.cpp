@@ -8,10 +8,10 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -27,7 +27,7 @@ constexpr std::uint64_t kBase = 0x700000000000ull, kPage = 4096;
 constexpr std::uint64_t kVariables = 32 * kPage, kHeap = 8 * kPage;
 constexpr std::uint64_t kDeviceBytes = 64 * kPage;
 constexpr std::size_t kMostKernels = 6, kMostParameterBytes = 4096;
-constexpr double kMostSeconds = 20; // of one launch
+constexpr double kMostSeconds = 20; // of a processor: the machine may be busy with others
 
 std::uint64_t executed = 0;
 
@@ -138,10 +138,10 @@ void run_kernel(Module& module, const Kernel& kernel, World& world, Memory& memo
   launch.limits.instructions = 5000;
   launch.limits.seconds = 1;
   launch.limits.memory_bytes = std::uint64_t{64} << 20;
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   const Outcome outcome = run(launch, listener);
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  require(took.count() < kMostSeconds, "a launch that did not end at its limits");
+  const double took = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  require(took < kMostSeconds, "a launch that did not end at its limits");
   if (outcome.end != End::kSkipped) ++executed;
   if (std::getenv("GMT_FUZZ_VERBOSE") != nullptr)
     std::fprintf(stderr, "%s: end %d, error %u, %s\n", kernel.name.c_str(),
