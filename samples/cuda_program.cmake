@@ -26,15 +26,20 @@ if(GMT_NVCC)
         PATH_SUFFIXES lib64 lib targets/x86_64-linux/lib NO_DEFAULT_PATH)
 endif()
 mark_as_advanced(GMT_CUDA_STUB GMT_CUDART_DIR)
+option(GPUMEMTRACE_MACHINE_CODE "Samples and test programs contain machine code of an H100 beside PTX" ON)
 
-# Code for one GPU and PTX for all others from Turing up keep the binaries small. Line tables only: -G would change
+# Code for one GPU and PTX for all others from Turing up keep the binaries small. Where nothing runs on a GPU, PTX alone is
+# compiled in half the time. Line tables only: -G would change
 # the kernels, and the frames that matter are the host's.
 # Device code is not compressed, so that the simulated device can read the kernels' parameters.
 # Sources are named from the repository's root, so that reports and recorded traces read the same on every machine: nvcc
 # runs there, since kernels keep the name that it was given, and no folder is kept with the host's lines.
 set(gmt_nvcc_flags -std=c++17 -g -lineinfo -Xcompiler -Wall,-Wextra
     -Xcompiler "-fdebug-prefix-map=${CMAKE_SOURCE_DIR}=" -Xcompiler "-fdebug-prefix-map=${CMAKE_SOURCE_DIR}/="
-    -no-compress -gencode arch=compute_90,code=sm_90 -gencode arch=compute_75,code=compute_75)
+    -no-compress -gencode arch=compute_75,code=compute_75)
+if(GPUMEMTRACE_MACHINE_CODE)
+    list(APPEND gmt_nvcc_flags -gencode arch=compute_90,code=sm_90)
+endif()
 
 function(gmt_add_cuda_program source folder out)
     get_filename_component(name "${source}" NAME_WE)

@@ -5,7 +5,7 @@
 // Words: [blocks of the grid]. Output: bytes, calling threads a block, us a malloc, us a free.
 //
 // device hooks: all calls
-// run:
+// run: 8
 // expect: clean
 #include <cstdio>
 #include <cstdlib>

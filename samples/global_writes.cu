@@ -4,7 +4,7 @@
 // is in order: narrow ones waste no bytes, but need so many more threads and instructions that these become the limit.
 // Words: [MiB that are written, default 64: what exceeds the L2 cache shows the memory].
 //
-// run:
+// run: 4
 // expect: clean
 //
 // run: 64

@@ -181,8 +181,8 @@ configure() {
     -DGMT_CUDA_INCLUDE_DIR="$gmt_cuda/include" -DGMT_NVCC="$gmt_cuda/bin/nvcc")
   # Variables of the machine must not bring in a second toolkit.
   unset CUDA_HOME CUDA_PATH LIBRARY_PATH CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH
-  # cmake remembers these: the first two belong to the toolkit, the third to what scripts/demo leaves out.
-  arguments+=(-UGMT_CUDA_STUB -UGMT_CUDART_DIR -UGPUMEMTRACE_EXECUTOR_AVX2)
+  # cmake remembers these: the first two belong to the toolkit, the others to what a script leaves out.
+  arguments+=(-UGMT_CUDA_STUB -UGMT_CUDART_DIR -UGPUMEMTRACE_EXECUTOR_AVX2 -UGPUMEMTRACE_MACHINE_CODE)
   if command -v ccache >/dev/null; then
     export CCACHE_SLOPPINESS=pch_defines,time_macros # without it, what uses a precompiled header is compiled anew
     arguments+=(-DCMAKE_CXX_COMPILER_LAUNCHER="$gmt_root/cmake/compile-cached" -DCMAKE_C_COMPILER_LAUNCHER=ccache)

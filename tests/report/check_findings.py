@@ -110,7 +110,7 @@ def build(nvcc, include, kind, body, folder):
             "-cudart",
             "shared",
             "-arch",
-            "sm_90",
+            "compute_90",
             "-include",
             "heads.h",
             "-I",
