@@ -13,7 +13,8 @@ namespace gmt {
 namespace {
 
 constexpr std::string_view kFirstKind = "kernel-out-of-bounds";
-constexpr std::size_t kMostNames = 5; // of one reason
+constexpr std::size_t kMostNames = 5;      // of one reason
+constexpr std::size_t kLongestKernel = 60; // template arguments of a library's kernel fill a screen
 
 // Kernels that ran without checks for one reason.
 struct UncheckedReason {
@@ -28,7 +29,12 @@ std::vector<UncheckedReason> by_reason(const std::vector<Executions::Unchecked>&
     auto known = std::ranges::find(reasons, one.reason, &UncheckedReason::words);
     if (known == reasons.end()) known = reasons.insert(known, {one.reason, {}, 0});
     known->launches += one.launches;
-    if (!one.kernel.empty()) known->kernels.push_back(demangle(one.kernel));
+    if (one.kernel.empty()) continue;
+    std::string kernel = demangle(one.kernel);
+    if (kernel.size() > kLongestKernel)
+      kernel = shorten_function(bare_function(kernel), kLongestKernel);
+    if (std::ranges::find(known->kernels, kernel) == known->kernels.end())
+      known->kernels.push_back(kernel);
   }
   return reasons;
 }
