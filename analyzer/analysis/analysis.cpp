@@ -181,7 +181,7 @@ Analysis TraceAnalysis::take() {
   if (history_) process_.history = history_->finish(uses, heap_.use());
   if (timeline_) process_.timeline = timeline_->finish();
   std::vector<Finding> findings = findings_.take_findings();
-  if (stream_.stacks().merged() != 0) excuse_cut_stacks(findings, stream_.trace().modules);
+  excuse_cut_stacks(findings, stream_.trace().modules);
   return {.process = std::move(process_),
           .findings = std::move(findings),
           .not_checked = findings_.take_not_checked(),

@@ -121,7 +121,9 @@ bool names_owner(StackRole role) {
 }
 
 bool lacks_frames(const FindingStack& stack) {
-  return names_owner(stack.role) && stack.stack.value > StackTable::kMostStacks;
+  const auto is_native = [](const Frame& frame) { return frame.language.empty(); };
+  return names_owner(stack.role) && (stack.stack.value > StackTable::kMostStacks ||
+                                     std::ranges::none_of(stack.frames, is_native));
 }
 
 // The accesses of a library's own kernels. A kernel that no file holds was loaded from memory (the

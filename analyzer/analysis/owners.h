@@ -32,8 +32,9 @@ std::string_view owner_of_module(std::string_view path);
 // is a known library's. A finding about a fault names the library that launched the kernel.
 void apply_owner_rules(Finding& finding);
 
-// Of a stack that the table of stacks cut off, the frame that would name an owner may be missing.
-// So findings with an excuse for owners are notes, if one of these libraries is loaded, and say it.
+// Of a stack that the table of stacks cut off, or that has no native frame since libunwind could
+// not be loaded, the frame that would name an owner may be missing. So findings with an excuse for
+// owners are notes, if one of these libraries is loaded, and say it.
 void excuse_cut_stacks(std::span<Finding> findings, std::span<const Module> modules);
 
 } // namespace gmt

@@ -42,15 +42,18 @@ TEST(Owners, CachingAllocatorIsANote) {
     "freed blocks for reuse.");
 }
 
-// Of a stack that was cut off the innermost frames are gone, and with them the owner's.
+// Of a stack that was cut off the innermost frames are gone, and with them the owner's. Without
+// libunwind there are none but Python's.
 TEST(Owners, ACutStackMayBeALoadedOwners) {
-  const std::vector<Frame> python = {frame("", "train")};
+  const std::vector<Frame> outer = {frame("/usr/bin/python3", "main")};
+  std::vector<Frame> python = {frame("", "train")};
+  python[0].language = "python";
   Module app{}, torch{};
   app.path = "/usr/bin/python3";
   torch.path = "/venv/torch/lib/libc10_cuda.so";
   const std::vector<Module> plain = {app}, with_torch = {app, torch};
   const auto leak_of = [&](std::uint32_t stack) {
-    std::vector<Finding> findings = {leak_with(python)};
+    std::vector<Finding> findings = {leak_with(outer)};
     findings[0].stacks[0].stack = {stack};
     return findings;
   };
@@ -65,6 +68,10 @@ TEST(Owners, ACutStackMayBeALoadedOwners) {
   std::vector<Finding> whole = leak_of(StackTable::kMostStacks);
   excuse_cut_stacks(whole, with_torch);
   EXPECT_EQ(whole[0].severity, Severity::kError);
+  std::vector<Finding> unwound = {leak_with(python), leak_with({})};
+  excuse_cut_stacks(unwound, with_torch);
+  EXPECT_EQ(unwound[0].severity, Severity::kNote);
+  EXPECT_EQ(unwound[1].severity, Severity::kNote);
 }
 
 TEST(Owners, AUsersLibraryIsNoOwner) {
