@@ -141,7 +141,7 @@ class Layers(unittest.TestCase):
         )
         offenders = [
             f"{path}: {match.group(0)}"
-            for path in files("trace", "ptx", "rewriter", "interposer", "device_hooks", "analyzer", "simulated_cuda")
+            for path in files("trace", "ptx", "ptxas", "rewriter", "interposer", "device_hooks", "analyzer", "simulated_cuda")
             for match in nested.finditer(code_of(path))
         ]
         self.assertEqual(offenders, [], "an if, or a function of its own")
@@ -263,7 +263,7 @@ class Layers(unittest.TestCase):
 class Dialect(unittest.TestCase):
     """One way to write what C++ allows in several."""
 
-    FOLDERS = ("analyzer", "device_hooks", "interposer", "ptx", "simulated_cuda", "trace")
+    FOLDERS = ("analyzer", "device_hooks", "interposer", "ptx", "ptxas", "simulated_cuda", "trace")
     BARE = re.compile(r"(?<![\w:.>])(?:size_t|u?int(?:8|16|32|64)_t|u?intptr_t|ptrdiff_t)\b")
     # Installed under another name than they have here, so they find each other by where they lie.
     INSTALLED = (

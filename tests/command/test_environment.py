@@ -3,6 +3,7 @@
 
 import glob
 import os
+import pathlib
 import shutil
 import subprocess
 import tempfile
@@ -286,6 +287,46 @@ class Environment(CommandCase):
                 self.assertEqual([line.replace("(unset)", "") for line in result.stdout.splitlines()], seen)
                 left_out = "--guard is left out: the simulated device checks every access" in result.stderr
                 self.assertEqual(left_out, seen[0] == "0", result.stderr)
+
+    def test_compilers_of_python_keep_ptx_for_kernel_checks(self):
+        folder = os.path.join(self.folder, "libdir")
+        os.makedirs(folder)
+        shutil.copy(INTERPOSER, os.path.join(folder, "libgpumemtrace.so"))
+        ptxas = os.path.join(folder, "gpumemtrace-ptxas")
+        pathlib.Path(ptxas).touch(0o755)
+        self.environment["GPUMEMTRACE_LIBDIR"] = folder
+        self.environment["HOME"] = "/home/me"
+        self.environment.pop("XDG_CACHE_HOME", None)
+        names = (
+            "TRITON_PTXAS_PATH",
+            "TRITON_CACHE_DIR",
+            "TORCHINDUCTOR_CACHE_DIR",
+            "CUPY_COMPILE_WITH_PTX",
+            "CUPY_CACHE_DIR",
+        )
+        asked = [word for name in names for word in ("environment", name)]
+        here = "/home/me/.cache/gpumemtrace"
+        triton, cupy = [ptxas, f"{here}/triton", f"{here}/inductor"], ["1", f"{here}/cupy"]
+        for options, variables, seen in (
+            ([], {}, [""] * 5),
+            (["--kernel-checks=off"], {}, [""] * 5),
+            (["--kernel-checks"], {}, triton + cupy),
+            ([], {"GPUMEMTRACE_KERNEL_CHECKS": "memory"}, triton + cupy),
+            (
+                ["--kernel-checks"],
+                {"XDG_CACHE_HOME": "/c"},
+                [ptxas, *(f"/c/gpumemtrace/{n}" for n in ("triton", "inductor")), "1", "/c/gpumemtrace/cupy"],
+            ),
+            (["--kernel-checks"], {"TRITON_PTXAS_PATH": "/mine"}, ["/mine", "", "", *cupy]),
+            (["--kernel-checks"], {"CUPY_COMPILE_WITH_PTX": "0"}, [*triton, "0", ""]),
+            (["--kernel-checks"], {"TRITON_CACHE_DIR": "/t"}, [ptxas, "/t", f"{here}/inductor", *cupy]),
+        ):
+            with self.subTest(options=options, variables=variables):
+                before = dict(self.environment)
+                self.environment.update(variables)
+                result = self.run_command("--device", "real", *options, PROGRAM, *asked)
+                self.environment = before
+                self.assertEqual([line.replace("(unset)", "") for line in result.stdout.splitlines()], seen)
 
     def test_simulated_device_is_not_installed(self):
         result = self.run_command("--device", "simulated", PROGRAM)

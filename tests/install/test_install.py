@@ -62,6 +62,7 @@ def check_files(prefix, build):
         "include/gpumemtrace/device.h",
         "include/gpumemtrace/gtest.h",
         "lib/gpumemtrace/libgpumemtrace_checks.so",
+        "lib/gpumemtrace/gpumemtrace-ptxas",
         "include/gpumemtrace/trace/device_ring.h",
         "include/gpumemtrace/trace/packed_words.h",
         "include/gpumemtrace/trace/vocabulary.def",

@@ -84,14 +84,52 @@ void turn_caches_off(std::vector<std::string>& environment) {
 constexpr char kGuard[] = "GPUMEMTRACE_GUARD";
 constexpr char kKernelChecks[] = "GPUMEMTRACE_KERNEL_CHECKS";
 
+bool turns_on(const std::string& value) { return !value.empty() && value != "0" && value != "off"; }
+
+// Where compilers of other projects keep what they made for a run with --kernel-checks; empty if
+// the user has no folder for caches.
+std::string cache_folder() {
+  const std::string cache = get("XDG_CACHE_HOME"), home = get("HOME");
+  if (!cache.empty()) return cache + "/gpumemtrace";
+  return home.empty() ? "" : home + "/.cache/gpumemtrace";
+}
+
+// --kernel-checks: Triton (torch.compile as well) and CuPy give machine code to the driver, in
+// which no check can be put. These variables, which they document, make them give PTX. What they
+// compiled before lies in their caches as machine code, so they get other folders. What the user
+// has set stays, and so does the cache that goes with it.
+void keep_ptx(std::vector<std::string>& environment, const std::string& ptxas) {
+  const std::string cache = cache_folder();
+  if (cache.empty()) return;
+  const auto set_unless_given = [&](const char* name, const std::string& value) {
+    if (!std::getenv(name)) set(environment, name, value);
+  };
+  if (!std::getenv("TRITON_PTXAS_PATH") && ::access(ptxas.c_str(), X_OK) == 0) {
+    set(environment, "TRITON_PTXAS_PATH", ptxas);
+    set_unless_given("TRITON_PTXAS_BLACKWELL_PATH", ptxas);
+    set_unless_given("TRITON_CACHE_DIR", cache + "/triton");
+    set_unless_given("TORCHINDUCTOR_CACHE_DIR", cache + "/inductor");
+  }
+  if (!std::getenv("CUPY_COMPILE_WITH_PTX")) {
+    set(environment, "CUPY_COMPILE_WITH_PTX", "1");
+    set_unless_given("CUPY_CACHE_DIR", cache + "/cupy");
+  }
+}
+
 } // namespace
 
-bool Instrumentation::wants_fence() const {
-  std::string value = get(kGuard);
+bool Instrumentation::wants_fence() const { return turns_on(value_of(kGuard)); }
+
+bool Instrumentation::wants_kernel_checks() const {
+  return !without_kernel_checks && turns_on(value_of(kKernelChecks));
+}
+
+std::string Instrumentation::value_of(const char* option) const {
+  std::string value = get(option);
   for (const auto& [name, given] : interposer) {
-    if (name == kGuard) value = given;
+    if (name == option) value = given;
   }
-  return !value.empty() && value != "0" && value != "off";
+  return value;
 }
 
 std::vector<std::string> inherited_environment() {
@@ -126,6 +164,7 @@ std::vector<std::string> instrumented_environment(const Instrumentation& in) {
   }
   if (in.without_fence) set(environment, kGuard, "0");
   if (in.without_kernel_checks) set(environment, kKernelChecks, "0");
+  if (in.wants_kernel_checks()) keep_ptx(environment, in.install.ptxas);
   return environment;
 }
 

@@ -24,8 +24,12 @@ struct Instrumentation {
 
   // Whether the options or the environment ask for the fence (--guard).
   bool wants_fence() const;
+  bool wants_kernel_checks() const;   // --kernel-checks
   bool without_fence = false;         // whatever they ask for
   bool without_kernel_checks = false; // the same of --kernel-checks
+
+private:
+  std::string value_of(const char* option) const; // "GPUMEMTRACE_<OPTION>"
 };
 
 std::vector<std::string> inherited_environment();

@@ -164,6 +164,7 @@ Install find_install(bool need_simulated) {
       return plain_path_of(fs::weakly_canonical(path, error).string());
     };
     install.interposer = plain(folder) + "/libgpumemtrace.so";
+    install.ptxas = plain(folder) + "/gpumemtrace-ptxas";
     for (const std::string& simulated : {folder + "/simulated", folder + "/../simulated_cuda"})
       if (install.simulated.empty() && is_file(simulated + "/libcuda.so.1"))
         install.simulated = plain(simulated);

@@ -23,6 +23,7 @@ bool driver_present();
 struct Install {
   std::string interposer; // libgpumemtrace.so
   std::string simulated;  // folder of the simulated libcuda.so.1 and libcudart.so.13
+  std::string ptxas;      // that leaves PTX to the driver; may be missing
 };
 Install find_install(bool need_simulated);
 

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands in the place of NVIDIA's ptxas where a program calls that itself (Triton and what is built
+// on it, by TRITON_PTXAS_PATH). Its output is the PTX as it was given, with a zero behind it. A
+// driver takes text wherever it takes machine code (CUDA Driver API, cuModuleLoadData), and what it
+// is given there gets checks first.
+//
+// usage: ptxas [OPTION]... INPUT.ptx -o OUTPUT
+//        ptxas --version     the newest PTX that the driver takes, as ptxas words it
+//
+// Other options are read and left out: the driver compiles for its own device. Exit status: 0, or
+// 255 as ptxas has it, with one line of what is wrong.
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <dlfcn.h>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+namespace {
+
+constexpr int kFailed = 255;
+
+int fail(const std::string& why) {
+  std::fprintf(stderr, "ptxas of gpumemtrace: %s\n", why.c_str());
+  return kFailed;
+}
+
+// Callers ask the version to know which PTX they may write.
+int print_version() {
+  using DriverGetVersion = int (*)(int*);
+  int version = 0;
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  if (driver == nullptr) return fail("there is no driver (libcuda.so.1) that could compile PTX");
+  const auto ask = reinterpret_cast<DriverGetVersion>(dlsym(driver, "cuDriverGetVersion"));
+  if (ask == nullptr || ask(&version) != 0) return fail("the driver does not tell its version");
+  const int major = version / 1000, minor = version % 1000 / 10;
+  std::printf("ptxas: gpumemtrace's, which leaves the work to the driver\n"
+              "Cuda compilation tools, release %d.%d, V%d.%d.0\n",
+              major, minor, major, minor);
+  return 0;
+}
+
+int copy(const char* input, const char* output) {
+  std::ifstream in(input, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  if (!in) return fail("cannot read '" + std::string(input) + "': " + std::strerror(errno));
+  if (text.find(".version") == std::string::npos)
+    return fail("'" + std::string(input) + "' is no PTX");
+  text.push_back('\0');
+  std::ofstream out(output, std::ios::binary);
+  out << text << std::flush;
+  if (!out) return fail("cannot write '" + std::string(output) + "': " + std::strerror(errno));
+  return 0;
+}
+
+} // namespace
+
+int main(int count, char** words) {
+  const char* input = nullptr;
+  const char* output = nullptr;
+  for (int i = 1; i < count; ++i) {
+    const std::string_view word = words[i];
+    if (word == "--version" || word == "-V") return print_version();
+    if ((word == "-o" || word == "--output-file") && i + 1 < count) output = words[++i];
+    else if (word.ends_with(".ptx")) input = words[i];
+  }
+  if (input == nullptr || output == nullptr) return fail("needs INPUT.ptx and -o OUTPUT");
+  return copy(input, output);
+}
