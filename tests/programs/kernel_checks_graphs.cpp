@@ -14,6 +14,7 @@
 // expect: error kernel-out-of-bounds count=8 message="store writes 4 bytes" stacks="accessed here","node made here"@main:LINE(set-exec),"allocated here"@main:LINE(block)
 // expect: error kernel-out-of-bounds count=4 message="store writes 4 bytes" stacks="accessed here","captured here"@capture:LINE(capture),"allocated here"@main:LINE(block)
 // expect: error kernel-out-of-bounds count=4 message="store writes 4 bytes" stacks="accessed here","node made here"@any_node:LINE(any-node),"allocated here"@main:LINE(block)
+// not-checked: kernel-out-of-bounds
 // run: plain
 // env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
 // env: GPUMEMTRACE_SIM_MEMORY=256M
@@ -144,6 +145,43 @@ static void any_node(CUfunction kernel, unsigned blocks, CUdeviceptr argument)
   CHECK(cuGraphDestroy(graph));
 }
 
+// A node may run in another context than the current one; the table of valid bytes is in one.
+static void other_context(CUdevice device, unsigned blocks)
+{
+  CUcontext own = nullptr, other = nullptr, popped = nullptr;
+  CUctxCreateParams how{};
+  CUmodule module;
+  CUfunction store;
+  CUdeviceptr block;
+  CUgraph graph;
+  CUgraphNode node;
+  CUgraphExec exec;
+  CHECK(cuCtxGetCurrent(&own));
+  CHECK(cuCtxCreate(&other, &how, 0, device));
+  CHECK(cuModuleLoadData(&module, kText));
+  CHECK(cuModuleGetFunction(&store, module, "store"));
+  CHECK(cuMemAlloc(&block, 4096));
+  CHECK(cuCtxPopCurrent(&popped));
+  void* parameters[] = {&block};
+  const CUDA_KERNEL_NODE_PARAMS params = node_of(store, blocks, parameters);
+  CHECK(cuGraphCreate(&graph, 0));
+  CHECK(cuGraphAddKernelNode(&node, graph, nullptr, 0, &params));
+  CHECK(cuGraphInstantiate(&exec, graph, 0));
+  run(exec, 1);
+  look_at(node, store, blocks, block);
+  CHECK(cuCtxPushCurrent(other));
+  CHECK(cuCtxSynchronize());
+  int last = 0;
+  CHECK(cuMemcpyDtoH(&last, block + 4 * (256 * blocks - 1), sizeof last));
+  assert(last == static_cast<int>(256 * blocks - 1));
+  CHECK(cuGraphExecDestroy(exec));
+  CHECK(cuGraphDestroy(graph));
+  CHECK(cuMemFree(block));
+  CHECK(cuModuleUnload(module));
+  CHECK(cuCtxDestroy(other));
+  CHECK(cuCtxSetCurrent(own));
+}
+
 int main(int argc, char** argv)
 {
   CUdevice device;
@@ -196,6 +234,7 @@ int main(int argc, char** argv)
   CHECK(cuGraphExecUpdate(exec, captured, &info));
   run(exec, 1);
   any_node(store, blocks, block);
+  other_context(device, blocks);
 
   int last = 0;
   CHECK(cuMemcpyDtoH(&last, small + 4 * 767, sizeof last));

@@ -130,6 +130,11 @@ void resolve(CUfunction function, Kernel& kernel) {
     kernel.name = name;
   if (!kernel.is_kernel && driver.module_of(&module, function) == 0)
     kernel.module = find(module, name);
+  // A library's instance was looked for in the current context.
+  if (!kernel.is_kernel && kernel.module != nullptr) {
+    kernel.context = kernel.module->context;
+    if (kernel.context == nullptr) driver.current(&kernel.context);
+  }
   const auto* form = kernel.module != nullptr ? find_form(*kernel.module, kernel.name) : nullptr;
   if (form == nullptr) {
     kernel.why_plain =
@@ -209,6 +214,7 @@ void keep_library(std::unique_ptr<Module> module, CUlibrary library) noexcept {
 
 void keep_module(std::unique_ptr<Module> module, CUmodule handle) noexcept {
   module->module = handle;
+  driver.current(&module->context);
   module->code.text = {}; // the driver has compiled it
   keep(std::move(module));
 }

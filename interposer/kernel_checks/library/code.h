@@ -30,6 +30,7 @@ struct LastReport {
 struct Module {
   CUlibrary library = nullptr; // one of both
   CUmodule module = nullptr;
+  CUcontext context = nullptr; // in which the module was loaded; null: a library is in all
   CUmodule instance = nullptr; // of the library, in a context; null: not known
   rewriter::Rewritten code;    // the library may read its text at any time
   std::string why_plain;       // not empty: it is as the program gave it
@@ -60,6 +61,7 @@ struct Kernel {
   std::string name;
   Module* module = nullptr;                   // null: of no module that is known
   CUfunction handle = nullptr;                // by which it was found
+  CUcontext context = nullptr;                // where alone it can be launched; null: in each
   CUfunction checked = nullptr;               // null: it has no checked form
   rewriter::LaunchParameter launch_parameter; // of the checked form
   bool is_kernel = false;                     // the handles are CUkernels

@@ -8,10 +8,18 @@
 
 namespace gmt::interposer::kernel_checks {
 
+bool is_checked_stream(CUstream named) noexcept {
+  CUcontext context = nullptr;
+  return named == CU_STREAM_LEGACY || named == CU_STREAM_PER_THREAD ||
+         (driver.stream_context(named, &context) == 0 && context == table().context());
+}
+
 std::optional<PlainReason> why_plain(const Kernel& kernel) noexcept {
   if (kernel.checked == nullptr) return PlainReason::kKernel;
   // No context gets the table while a stream captures.
   if (!(any_capture() ? is_checked_context() : has_table())) return PlainReason::kContext;
+  const bool is_elsewhere = kernel.context != nullptr && kernel.context != table().context();
+  if (is_elsewhere) return PlainReason::kContext;
   return is_ready(kernel) ? std::nullopt : std::optional(PlainReason::kVariables);
 }
 
@@ -27,7 +35,8 @@ Launch describe(const Kernel& kernel, CUfunction function, const Shape& shape) n
   Launch launch;
   launch.call = core->call_in_progress();
   launch.function = reinterpret_cast<std::uint64_t>(function);
-  launch.stream = reinterpret_cast<std::uint64_t>(shape.stream);
+  const bool is_default = shape.stream == CU_STREAM_LEGACY; // 0 in the program's calls
+  launch.stream = is_default ? 0 : reinterpret_cast<std::uint64_t>(shape.stream);
   launch.module = kernel.module;
   launch.kernel = kernel.name.c_str();
   std::ranges::copy(shape.grid, launch.grid);

@@ -22,6 +22,8 @@ inline bool is_refused(int result) noexcept {
          result == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
 
+// Whether what is put into the stream runs in the context that has the table, if that is current.
+bool is_checked_stream(CUstream named) noexcept;
 // Why a kernel's checked form cannot run now; none: it can.
 std::optional<PlainReason> why_plain(const Kernel& kernel) noexcept;
 // The same for a node of a graph: there is no second try when that runs.

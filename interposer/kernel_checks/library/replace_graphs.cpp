@@ -24,6 +24,12 @@ template <class Params> CUfunction kernel_handle(const Params& node) noexcept {
   }
   return node.func;
 }
+// A kernel that is in each context runs in the one that the node names, or in the current one.
+template <class Params> bool is_elsewhere(const Params& node) noexcept {
+  if constexpr (requires { node.ctx; })
+    return node.func == nullptr && node.ctx != nullptr && node.ctx != table().context();
+  return false;
+}
 template <class Params> void set_kernel(Params& node, CUfunction form) noexcept {
   if constexpr (requires { node.kern; }) {
     if (node.func == nullptr) {
@@ -97,6 +103,7 @@ int with_checked_form(const Params& given, const Changed& changed, Real real) no
                     {given.blockDimX, given.blockDimY, given.blockDimZ},
                     nullptr};
   std::optional<PlainReason> why = why_plain_in_graph(*kernel, shape);
+  if (!why && is_elsewhere(given)) why = PlainReason::kContext;
   if (!why) {
     const int result = try_checked(given, *kernel, shape, changed, real);
     if (!is_refused(result)) return result;

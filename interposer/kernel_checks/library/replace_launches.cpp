@@ -55,9 +55,15 @@ Tried run_checked(const Kernel& kernel, const Asked& asked, bool is_captured, Re
 std::optional<PlainReason> why_plain(const Kernel* kernel, const Asked& asked,
                                      Capture capture) noexcept {
   if (kernel == nullptr) return PlainReason::kKernel;
-  if (capture == Capture::kNone) return why_plain(*kernel);
+  if (capture == Capture::kNone) {
+    const std::optional<PlainReason> why = why_plain(*kernel);
+    if (why) return why;
+    return is_checked_stream(asked.shape.stream) ? std::nullopt
+                                                 : std::optional(PlainReason::kContext);
+  }
   // How many blocks fit at once is asked when it is launched: too late to choose the plain form.
   if (capture == Capture::kUnknown || asked.is_cooperative) return PlainReason::kCapture;
+  if (!is_checked_stream(asked.shape.stream)) return PlainReason::kContext;
   return why_plain_in_graph(*kernel, asked.shape);
 }
 
