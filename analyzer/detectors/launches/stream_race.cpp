@@ -54,6 +54,17 @@ bool is_seen_by_host(MemoryKind memory_kind) {
          memory_kind == MemoryKind::kManaged || memory_kind == MemoryKind::kManagedVariable;
 }
 
+bool is_variable(MemoryKind memory_kind) {
+  return memory_kind == MemoryKind::kModuleGlobal || memory_kind == MemoryKind::kManagedVariable;
+}
+
+// Their variables end, and others may get the addresses.
+bool ends_code(const Event& e) {
+  if (e.kind != Kind::kLife || e.life().op != trace::LifeOp::kDestroy) return false;
+  return e.life().object == trace::ObjectClass::kModule ||
+         e.life().object == trace::ObjectClass::kLibrary;
+}
+
 class StreamRace : public Detector {
 public:
   explicit StreamRace(const ProcessFacts& facts)
@@ -61,6 +72,8 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
     if (is_new_stream(e)) watch(kWatching);
+    if (ends_code(e))
+      std::erase_if(blocks_, [](const auto& each) { return each.second.variable_bytes != 0; });
     if (e.kind == Kind::kAlloc) return on_alloc(e, heap);
     if (order_.follow(e, heap, is_awake())) return;
     if (e.kind == Kind::kFree) return on_free(e, heap);
@@ -81,6 +94,7 @@ private:
   struct Tracked {
     std::uint64_t allocated = 0;       // order
     std::optional<Point> allocated_at; // of stream-ordered memory
+    std::uint64_t variable_bytes = 0;  // of a variable: each call by its symbol looks it up anew
     std::vector<MemoryWork> uses;
   };
 
@@ -94,7 +108,7 @@ private:
     if (heap.accesses().empty() || clock_.is_full()) return;
     const Block& block = *heap.accesses().front().block;
     if (block.memory_kind != MemoryKind::kStreamOrdered) return;
-    blocks_[block.address] = {block.allocated_at, clock_.work(e, block.stream, heap), {}};
+    blocks_[block.address] = {block.allocated_at, clock_.work(e, block.stream, heap), 0, {}};
   }
 
   void on_free(const Event& e, const Heap& heap) {
@@ -146,7 +160,10 @@ private:
 
   void use(const MemoryWork& newest, const Block& block) {
     Tracked& tracked = blocks_[block.address];
-    if (tracked.allocated != block.allocated_at) tracked = {block.allocated_at, {}, {}};
+    const std::uint64_t variable_bytes = is_variable(block.memory_kind) ? block.bytes : 0;
+    const bool is_same_variable = variable_bytes != 0 && tracked.variable_bytes == variable_bytes;
+    if (tracked.allocated != block.allocated_at && !is_same_variable)
+      tracked = {block.allocated_at, {}, variable_bytes, {}};
     if (tracked.allocated_at && !clock_.is_ordered(*tracked.allocated_at, newest.work)) return;
     for (const MemoryWork& earlier : tracked.uses) {
       if (may_race(earlier, newest) && !clock_.is_ordered(earlier.work, newest.work))

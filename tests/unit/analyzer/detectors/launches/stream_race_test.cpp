@@ -115,6 +115,27 @@ TEST_F(StreamRaceTest, ANewAllocationThereIsOtherMemory) {
   EXPECT_EQ(kinds(), "");
 }
 
+// Calls by a symbol look its address up each time. A module that is loaded later may have another
+// variable there.
+TEST_F(StreamRaceTest, AVariableIsTheSameUntilItsCodeIsUnloaded) {
+  constexpr std::uint64_t kVariable = 0x7f32e0000000;
+  for (const bool is_unloaded : {false, true}) {
+    for (const std::uint64_t stream : {kS, kT}) {
+      log().alloc({.api = "cuLibraryGetGlobal"}, trace::MemoryKind::kModuleGlobal,
+                  kVariable + (is_unloaded ? 4096 : 0), 64);
+      if (stream == kS) set_range(stream, kVariable + (is_unloaded ? 4096 : 0), 64);
+      else copy_out(stream, kVariable + (is_unloaded ? 4096 : 0), 64);
+      if (is_unloaded)
+        log().record({.api = "cuLibraryUnload"}, Made<trace::LifeFields>()
+                                                   .object(trace::ObjectClass::kLibrary)
+                                                   .op(trace::LifeOp::kDestroy));
+    }
+  }
+  run();
+  EXPECT_EQ(kinds(), "stream-race");
+  EXPECT_EQ(result.findings.at(0).count, 1u);
+}
+
 TEST_F(StreamRaceTest, AnUnknownCallBetweenThemIsNotChecked) {
   set_range(kS, kA, kMiB);
   log().record(Kind::kNote, {.api = "cuGraphicsMapResources"}, {0, 0, 0});
