@@ -9,12 +9,12 @@
 // env: GPUMEMTRACE_SIM_MEMORY=256M
 // env: GPUMEMTRACE_SIM_GAPS=0
 // options: check --kernel-checks
-// expect: error device-heap-leak count=3 bytes=48 message="allocated by malloc in launch 1 of keep(int**)"
+// expect: error device-heap-leak count=3 bytes=48 stacks="allocated here"@keep:LINE(malloc),"launched here"@main:LINE(keep)
 // expect: error device-heap-leak count=1 bytes=24 message="allocated by malloc in launch 1 of make(Made**)"
 #include "answers.h"
 
 __global__ void keep(int** to) {
-  to[threadIdx.x] = static_cast<int*>(malloc(16));
+  to[threadIdx.x] = static_cast<int*>(malloc(16)); // @malloc
   *to[threadIdx.x] = 1;
 }
 __global__ void give_back(int** from, int n) {
@@ -31,7 +31,7 @@ __global__ void make(Made** to) {
 int main() {
   void* blocks = nullptr;
   CHECK(cudaMalloc(&blocks, 8 * sizeof(int*)));
-  keep<<<1, 8>>>(static_cast<int**>(blocks));
+  keep<<<1, 8>>>(static_cast<int**>(blocks)); // @keep
   give_back<<<1, 8>>>(static_cast<int**>(blocks), 5);
   make<<<1, 1>>>(static_cast<Made**>(blocks));
   CHECK(cudaDeviceSynchronize());

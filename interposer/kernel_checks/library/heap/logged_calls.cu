@@ -5,9 +5,20 @@
 
 #include <gpumemtrace/device_calls.h>
 
+// `file` is null where the line is not known.
+extern "C" __device__ __noinline__ void* gpumemtrace_logged_malloc_at(std::size_t bytes,
+                                                                      const char* file,
+                                                                      unsigned line,
+                                                                      const char* function) {
+  return gpumemtrace_malloc(bytes, file, line, function);
+}
+extern "C" __device__ __noinline__ void
+gpumemtrace_logged_free_at(void* pointer, const char* file, unsigned line, const char* function) {
+  gpumemtrace_free(pointer, file, line, function);
+}
 extern "C" __device__ __noinline__ void* gpumemtrace_logged_malloc(std::size_t bytes) {
-  return gpumemtrace_malloc(bytes, nullptr, 0, nullptr);
+  return gpumemtrace_logged_malloc_at(bytes, nullptr, 0, nullptr);
 }
 extern "C" __device__ __noinline__ void gpumemtrace_logged_free(void* pointer) {
-  gpumemtrace_free(pointer, nullptr, 0, nullptr);
+  gpumemtrace_logged_free_at(pointer, nullptr, 0, nullptr);
 }
