@@ -152,13 +152,24 @@ void report(const rewriter::Site& site, const Launch& launch, const Record& reco
   core->found(&fault);
 }
 
-// One fault for each counter and launch: the first record of it, and how many there were.
+// One fault for each counter and launch: the record of the first block and thread, and how many
+// there were.
 struct Group {
   std::size_t counter;
   Launch launch;
   Record first;
   std::uint64_t count;
 };
+
+// By block, then by thread: they come in no order, and a report shall be the same each time.
+bool is_before(const Record& a, const Record& b) noexcept {
+  for (const auto& [left, right] : {std::pair(a.block, b.block), std::pair(a.thread, b.thread)}) {
+    for (unsigned i = 3; i-- > 0;) {
+      if (left[i] != right[i]) return left[i] < right[i];
+    }
+  }
+  return false;
+}
 
 std::vector<Group> groups_of(const Module& module, const News& news) {
   std::vector<Group> groups;
@@ -169,7 +180,9 @@ std::vector<Group> groups_of(const Module& module, const News& news) {
     if (counter >= module.counted.size()) continue;
     const auto [at, is_new] = known.try_emplace({counter, record.launch}, groups.size());
     if (is_new) groups.push_back({counter, launch_of(module, record), record, 0});
-    ++groups[at->second].count;
+    Group& group = groups[at->second];
+    if (is_before(record, group.first)) group.first = record;
+    ++group.count;
   }
   return groups;
 }

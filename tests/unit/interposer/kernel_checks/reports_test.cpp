@@ -86,6 +86,18 @@ TEST_F(KernelCheckReports, OneFaultForEachLaunchWithTheFirstThread) {
   EXPECT_EQ(reported.faults.size(), 2u); // each is reported once
 }
 
+// In whatever order they came.
+TEST_F(KernelCheckReports, TheFirstThreadOfTheFirstBlockIsNamed) {
+  const std::uint64_t number = launch(11);
+  for (const std::uint32_t thread : {9u, 4u, 7u, 2u}) mistake(number, 0, -1, thread);
+  records[3].block[0] = 1;
+  records[1].thread[1] = 1;
+  fetch_reports(launch_count());
+  ASSERT_EQ(reported.faults.size(), 1u);
+  EXPECT_EQ(reported.faults[0].thread, 7u);
+  EXPECT_EQ(reported.faults[0].count, 4u);
+}
+
 TEST_F(KernelCheckReports, TheEntrySaysWhatItIs) {
   mistake(launch(11), 0, rewriter::kFreedEntry);
   records[used] = records[0];
