@@ -56,7 +56,7 @@ void OtherOrders::Listener::print_error(const std::string& text) {
   if (to != nullptr) to->print_error(text);
 }
 bool OtherOrders::Listener::progress(std::uint64_t done, std::uint64_t blocks, double seconds) {
-  return to == nullptr || to->progress(done, blocks, seconds);
+  return asks == nullptr || asks->progress(done, blocks, seconds);
 }
 
 OtherOrders::OtherOrders(const executor::Launch& launch, std::uint64_t orders)
@@ -111,13 +111,14 @@ void OtherOrders::restore(const std::vector<Piece>& pieces) const {
 
 executor::Observer& OtherOrders::listen(executor::Observer& observer) {
   if (before_.empty()) return observer;
-  listener_.to = &observer;
+  listener_.to = listener_.asks = &observer;
   return listener_;
 }
 
 OtherOrders::Shown OtherOrders::run_in(std::uint64_t seed, std::uint64_t mixed_blocks) {
   restore(before_);
   Listener listener;
+  listener.asks = listener_.asks;
   executor::Launch launch = launch_;
   launch.seed = seed;
   launch.mixed_blocks = mixed_blocks;
@@ -125,6 +126,8 @@ OtherOrders::Shown OtherOrders::run_in(std::uint64_t seed, std::uint64_t mixed_b
   if (seconds_ != 0) launch.limits.seconds = std::max(1.0, 10 * seconds_);
   const executor::Outcome outcome = executor::run(launch, listener);
   Shown shown;
+  is_ended_ = outcome.end == executor::End::kStopped && outcome.seconds < launch.limits.seconds;
+  if (is_ended_) return shown;
   shown.is_race = listener.saw_race;
   shown.race = listener.race;
   if (!compares_ || outcome.end != executor::End::kDone || is_order_open(outcome)) return shown;
@@ -144,7 +147,7 @@ OtherOrders::Shown OtherOrders::run_in(std::uint64_t seed, std::uint64_t mixed_b
 // are numbered.
 std::uint64_t OtherOrders::shortest(std::uint64_t seed, bool is_race) {
   std::uint64_t least = 0, most = launch_.grid.count(); // it is known to be shown by `most`
-  while (most - least > 1) {
+  while (most - least > 1 && !is_ended_) {
     const std::uint64_t middle = least + (most - least) / 2;
     const Shown shown = run_in(seed, middle);
     (is_race ? shown.is_race : shown.differs) ? most = middle : least = middle;
@@ -179,9 +182,11 @@ void OtherOrders::run(const executor::Outcome& own, executor::Observer& observer
   for (std::uint64_t i = 1; i < orders_; ++i) {
     const std::uint64_t seed = launch_.seed + i;
     Shown shown = run_in(seed, launch_.grid.count());
+    if (is_ended_) break;
     if (!shown.any()) continue;
-    const std::uint64_t mixed_blocks = shortest(seed, shown.is_race);
-    shown = run_in(seed, mixed_blocks);
+    std::uint64_t mixed_blocks = shortest(seed, shown.is_race);
+    if (is_ended_) mixed_blocks = launch_.grid.count();
+    else shown = run_in(seed, mixed_blocks);
     say(shown, seed, mixed_blocks, observer);
     break;
   }

@@ -43,7 +43,8 @@ private:
     void print_error(const std::string& text) override;
     bool progress(std::uint64_t done, std::uint64_t blocks, double seconds) override;
 
-    executor::Observer* to = nullptr; // null: what it hears goes no further
+    executor::Observer* to = nullptr;   // null: what it hears goes no further
+    executor::Observer* asks = nullptr; // whether the run may go on
     bool saw_race = false;
     executor::Report race; // the first
   };
@@ -57,7 +58,7 @@ private:
   void find_pieces();
   std::vector<Piece> kept() const;
   void restore(const std::vector<Piece>& pieces) const;
-  Shown run_in(std::uint64_t seed, std::uint64_t mixed_blocks);
+  Shown run_in(std::uint64_t seed, std::uint64_t mixed_blocks); // nothing, if it was ended
   std::uint64_t shortest(std::uint64_t seed, bool is_race);
   void say(const Shown& shown, std::uint64_t seed, std::uint64_t mixed_blocks,
            executor::Observer& observer) const;
@@ -68,6 +69,7 @@ private:
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges_; // address and bytes
   std::vector<Piece> before_, after_;
   Listener listener_;
+  bool is_ended_ = false; // a signal, or the time for all kernels is over
   bool compares_ = false; // results
   double seconds_ = 0;    // of the launch's own run
 };
