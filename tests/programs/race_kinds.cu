@@ -44,6 +44,12 @@
 // expect: error global-race line=LINE(pointer_in_memory)
 // expect: error global-race line=LINE(variable_of_the_device)
 // expect: error global-race line=LINE(grid_of_two_sides)
+// run: managed
+// device: simulated
+// expect: error global-race line=LINE(word_of_the_next_block) message="of managed memory"
+// run: mapped
+// device: simulated
+// expect: error global-race line=LINE(word_of_the_next_block) message="of pinned host memory"
 // run: right-0
 // device: simulated
 // options: --device-seed 0
@@ -447,10 +453,11 @@ __global__ void grid_of_two_sides(int* a, int* b)
   if (B % 2 == 1 && ok) b[I] = a[I];
 }
 
+constexpr std::size_t kBytes = 2048 * sizeof(int);
+
 // On zeros, four blocks of 64.
 static void run(void (*kernel)(int*, int*))
 {
-  constexpr std::size_t kBytes = 2048 * sizeof(int);
   int *a, *b;
   CHECK(cudaMalloc(&a, kBytes));
   CHECK(cudaMalloc(&b, kBytes));
@@ -461,6 +468,35 @@ static void run(void (*kernel)(int*, int*))
   CHECK(cudaDeviceSynchronize());
   CHECK(cudaFree(a));
   CHECK(cudaFree(b));
+}
+
+template <bool ok>
+static void run_on(int* a)
+{
+  int* b;
+  CHECK(cudaMalloc(&b, kBytes));
+  word_of_the_next_block<ok><<<4, 64>>>(a, b);
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(b));
+}
+
+// Memory that the host sees as well, the right kernel first.
+static void managed()
+{
+  int* a;
+  CHECK(cudaMallocManaged(&a, kBytes));
+  run_on<true>(a);
+  run_on<false>(a);
+  CHECK(cudaFree(a));
+}
+
+static void mapped()
+{
+  int* a;
+  CHECK(cudaMallocHost(&a, kBytes));
+  run_on<true>(a);
+  run_on<false>(a);
+  CHECK(cudaFreeHost(a));
 }
 
 template <bool ok>
@@ -511,5 +547,7 @@ static void run_all()
 int main(int argc, char** argv)
 {
   if (started_with(argc, argv, "racy")) run_all<false>();
+  else if (started_with(argc, argv, "managed")) managed();
+  else if (started_with(argc, argv, "mapped")) mapped();
   else run_all<true>();
 }
