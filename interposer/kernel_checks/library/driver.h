@@ -40,6 +40,7 @@ struct Driver {
   DriverFunction<CUdeviceptr> free{"cuMemFree_v2"};
   DriverFunction<CUdeviceptr*, std::size_t*, CUdeviceptr> address_range{"cuMemGetAddressRange_v2"};
   DriverFunction<CUmemoryPool*, CUdevice> pool_of_device{"cuDeviceGetMemPool"};
+  DriverFunction<CUstream> is_stream_busy{"cuStreamQuery"};
   DriverFunction<CUstream, CUcontext*> stream_context{"cuStreamGetCtx"};
   DriverFunction<CUstream, CUstreamCaptureStatus*> capture_status{"cuStreamIsCapturing"};
   DriverFunction<CUdeviceptr*, std::size_t, std::size_t, CUdeviceptr, unsigned long long> reserve{

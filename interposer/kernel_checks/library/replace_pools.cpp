@@ -29,6 +29,13 @@ std::optional<CUstream> ordered(CUstream stream) noexcept {
   return capture_of(stream) == Capture::kNone ? std::optional(stream) : std::nullopt;
 }
 
+// A thread's own stream ends with the thread: what is left to do there then may hang the driver
+// (580). So a mark is waited for where the program has left nothing to do.
+bool put(const Mark& mark, CUstream stream) noexcept {
+  const bool is_idle = stream == CU_STREAM_PER_THREAD && driver.is_stream_busy(stream) == 0;
+  return put_mark(mark, stream) && (!is_idle || driver.wait_for_stream(stream) == 0);
+}
+
 Mark unknown(std::uint64_t begin, std::uint64_t end) noexcept {
   Mark mark{{begin / kGranule * kGranule, end}};
   mark.behind = rewriter::kNoBlock;
@@ -48,11 +55,11 @@ void add_ordered(CUdeviceptr address, std::size_t bytes, bool has_poison, CUmemo
   any_ordered.store(true);
   if (has_poison && address % kGranule == 0 && is_in_windows(kept.block)) {
     kept.slot = take_slot();
-    kept.is_in_table = put_mark({kept.block, 1, true, kept.slot, rewriter::kPoisonEntry}, stream);
+    kept.is_in_table = put({kept.block, 1, true, kept.slot, rewriter::kPoisonEntry}, stream);
     if (!kept.is_in_table) give_slot(std::exchange(kept.slot, kNoSlot));
   }
   const Mark mark = unknown(address, address + (has_poison ? with_poison(bytes) : bytes));
-  if (!kept.is_in_table && is_in_windows(mark.block)) put_mark(mark, stream);
+  if (!kept.is_in_table && is_in_windows(mark.block)) put(mark, stream);
   keep_live(kept);
 }
 
@@ -103,15 +110,13 @@ template <Name kName> CUresult free_async(CUdeviceptr address, CUstream stream) 
   const std::optional<CUstream> order = ordered(named_stream(stream, kName.text));
   const std::optional<Kept> kept = take_ordered(address, order);
   if (!kept) forget_block(address);
-  if (kept && kept->is_in_table)
-    put_mark({kept->block, 1, false, 0, rewriter::kFreedEntry}, *order);
+  if (kept && kept->is_in_table) put({kept->block, 1, false, 0, rewriter::kFreedEntry}, *order);
   const int result = own<kName, CUdeviceptr, CUstream>(address, stream);
   if (!kept) return static_cast<CUresult>(result);
   if (result == CUDA_SUCCESS) {
     give_slot(kept->slot);
   } else {
-    if (kept->is_in_table)
-      put_mark({kept->block, 1, true, kept->slot, rewriter::kPoisonEntry}, *order);
+    if (kept->is_in_table) put({kept->block, 1, true, kept->slot, rewriter::kPoisonEntry}, *order);
     keep_live(*kept);
   }
   return static_cast<CUresult>(result);

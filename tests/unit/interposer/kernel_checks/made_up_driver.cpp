@@ -58,6 +58,11 @@ int make_stream(CUstream* stream, unsigned) {
   *stream = reinterpret_cast<CUstream>(0x2000);
   return 0;
 }
+int wait(CUstream stream) {
+  if (stream != reinterpret_cast<CUstream>(0x2000)) reported.waited.push_back(stream);
+  return 0;
+}
+int query(CUstream) { return are_streams_busy ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS; }
 int set_16(CUdeviceptr to, unsigned short value, std::size_t count, CUstream) {
   auto* words = static_cast<unsigned short*>(at(to));
   std::fill(words, words + count, value);
@@ -196,7 +201,8 @@ void* symbol(const char* name) noexcept {
     {"cuCtxSynchronize", reinterpret_cast<void*>(done<>)},
     {"cuDevicePrimaryCtxGetState", reinterpret_cast<void*>(no_primary)},
     {"cuStreamCreate", reinterpret_cast<void*>(make_stream)},
-    {"cuStreamSynchronize", reinterpret_cast<void*>(done<CUstream>)},
+    {"cuStreamSynchronize", reinterpret_cast<void*>(wait)},
+    {"cuStreamQuery", reinterpret_cast<void*>(query)},
     {"cuMemsetD16Async", reinterpret_cast<void*>(set_16)},
     {"cuMemcpyHtoDAsync_v2", reinterpret_cast<void*>(send)},
     {"cuMemcpyDtoHAsync_v2", reinterpret_cast<void*>(fetch)},

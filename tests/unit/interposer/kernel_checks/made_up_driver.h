@@ -32,6 +32,7 @@ struct Reported {
   std::vector<Fault> faults;
   std::vector<Plain> plain;
   std::vector<std::uint64_t> freed; // addresses, by the driver
+  std::vector<CUstream> waited;     // for streams of the program
 };
 extern Reported reported;
 extern bool is_out_of_memory; // from now on, until something is freed

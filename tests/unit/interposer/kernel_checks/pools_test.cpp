@@ -56,6 +56,20 @@ TEST_F(KernelCheckPools, EntriesChangeInTheOrderOfTheStream) {
   EXPECT_EQ(entry_at(next + 512), rewriter::kPoisonEntry);
 }
 
+// A thread's stream ends with it: nothing of the tool's is left there that a program would not
+// have.
+TEST_F(KernelCheckPools, AThreadsOwnStreamIsLeftIdle) {
+  block_of(600);
+  EXPECT_TRUE(reported.waited.empty());
+  const CUdeviceptr block = block_of(600, CU_STREAM_PER_THREAD);
+  EXPECT_EQ(reported.waited, std::vector<CUstream>{CU_STREAM_PER_THREAD});
+  free(block, CU_STREAM_PER_THREAD);
+  EXPECT_EQ(reported.waited.size(), 2u);
+  are_streams_busy = true; // with work of the program
+  block_of(600, CU_STREAM_PER_THREAD);
+  EXPECT_EQ(reported.waited.size(), 2u);
+}
+
 TEST_F(KernelCheckPools, AFreeThatTheDriverRefusesChangesNothing) {
   const CUdeviceptr block = block_of(600);
   EXPECT_EQ(free(block, nullptr), CUDA_ERROR_INVALID_VALUE);
