@@ -14,7 +14,7 @@ const DetectorRegistration kKernelOutOfBounds{{
   .title = "a kernel read or wrote past the end of memory",
   .make =
     [](const ProcessFacts& facts) { return make_fault_detector(facts, fault_kinds::kOutOfBounds); },
-  .wants = wants(EventKind::kFault),
+  .wants = wants(EventKind::kFault) | wants(EventKind::kLaunch), // for its arguments
 }};
 
 } // namespace

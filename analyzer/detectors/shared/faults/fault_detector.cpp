@@ -23,11 +23,12 @@ bool is_about_device_heap(const Event& e) {
 
 class FaultDetector : public Detector {
 public:
-  FaultDetector(const ProcessFacts& facts, std::string_view kind) : facts_(facts), kind_(kind) {}
+  FaultDetector(const ProcessFacts& facts, std::string_view kind)
+      : facts_(facts), kind_(kind), has_records_(facts.simulated() || facts.has_kernel_checks()) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
                 Findings& findings) override {
-    if (e.kind == EventKind::kLaunch && e.succeeded()) arguments_.remember(e);
+    if (e.kind == EventKind::kLaunch && e.succeeded() && has_records_) arguments_.remember(e);
     if (e.kind != EventKind::kFault) return;
     Finding f = finding_of(e, heap, facts_, arguments_.of(e.fault().call));
     if (f.kind != kind_) return;
@@ -112,6 +113,7 @@ private:
 
   const ProcessFacts& facts_;
   std::string_view kind_;
+  bool has_records_; // of faults may come: of no other run are arguments of use
   RecentArguments arguments_;
   std::map<std::string, Held> held_;
 };

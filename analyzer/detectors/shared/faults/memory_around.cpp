@@ -31,17 +31,23 @@ bool was_live(const Block& freed, std::uint64_t order) {
   return freed.allocated_at <= order && freed.freed_at > order;
 }
 
-MemoryAround nearest(std::uint64_t address, const HeapAt& at) {
-  MemoryAround best;
+// The blocks on both sides of an address.
+struct Neighbours {
+  MemoryAround below, above;
+};
+
+Neighbours neighbours(std::uint64_t address, const HeapAt& at) {
+  Neighbours best;
   const auto consider = [&](const Block& block) {
     if (!has_addresses(block) || block.allocated_at > at.newest) return;
     const std::uint64_t end = block.address + block.bytes;
     const bool behind = address >= end;
     if (!behind && address >= block.address) return;
     const std::uint64_t distance = behind ? address - end : block.address - address;
-    const bool closer = best.block == nullptr || distance < best.distance;
+    MemoryAround& side = behind ? best.below : best.above;
+    const bool closer = side.block == nullptr || distance < side.distance;
     if (distance <= reach(block) && closer)
-      best = {behind ? Where::kBehind : Where::kBefore, &block, distance};
+      side = {behind ? Where::kBehind : Where::kBefore, &block, distance};
   };
   at.heap.for_each_live(consider);
   if (at.order == UINT64_MAX) return best;
@@ -49,6 +55,23 @@ MemoryAround nearest(std::uint64_t address, const HeapAt& at) {
     if (was_live(block, at.order)) consider(block);
   });
   return best;
+}
+
+bool is_given(const Block& block, Arguments arguments) {
+  return std::ranges::any_of(
+    arguments, [&block](Argument word) { return word.address() - block.address < block.bytes; });
+}
+
+// The closer one, but not the one above where the launch was given the one below alone: then the
+// kernel went on from that.
+MemoryAround nearest(std::uint64_t address, const HeapAt& at, Arguments arguments) {
+  const auto [below, above] = neighbours(address, at);
+  if (below.block == nullptr || above.block == nullptr)
+    return below.block == nullptr ? above : below;
+  if (above.distance >= below.distance) return below;
+  const bool is_from_below =
+    is_given(*below.block, arguments) && !is_given(*above.block, arguments);
+  return is_from_below ? below : above;
 }
 
 } // namespace
@@ -76,7 +99,8 @@ bool is_live(std::uint64_t address, std::uint64_t bytes, const HeapAt& at) {
   return offset <= block->bytes && bytes <= block->bytes - offset;
 }
 
-MemoryAround memory_around(std::uint64_t address, std::uint64_t bytes, const HeapAt& at) {
+MemoryAround memory_around(std::uint64_t address, std::uint64_t bytes, const HeapAt& at,
+                           Arguments arguments) {
   const Block* live = live_at(address, at);
   if (live != nullptr && has_addresses(*live)) {
     const bool inside = is_live(address, bytes, at);
@@ -86,7 +110,7 @@ MemoryAround memory_around(std::uint64_t address, std::uint64_t bytes, const Hea
     return {Where::kFreed, freed, address - freed->address};
   if (const Block* gone = at.heap.find_unregistered(address); gone != nullptr)
     return {Where::kFreed, gone, address - gone->address};
-  return nearest(address, at);
+  return nearest(address, at, arguments);
 }
 
 MemoryAround memory_beside(const Block* meant, std::uint64_t address) {

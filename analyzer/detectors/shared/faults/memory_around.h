@@ -38,7 +38,10 @@ struct HeapAt {
 // As it was when the kernel met it: what a check found may be fetched by the call that frees.
 HeapAt heap_at(const event::Fault& fault, const Heap& heap);
 
-MemoryAround memory_around(std::uint64_t address, std::uint64_t bytes, const HeapAt& at);
+// `arguments` are those of the launch, as far as they are known: an address between two blocks
+// belongs rather to the one that the kernel was given.
+MemoryAround memory_around(std::uint64_t address, std::uint64_t bytes, const HeapAt& at,
+                           Arguments arguments = {});
 // The same, of one block that was meant, whatever else lies at the address. Null: nothing is known.
 MemoryAround memory_beside(const Block* meant, std::uint64_t address);
 // The block that contains the address; null if none does.

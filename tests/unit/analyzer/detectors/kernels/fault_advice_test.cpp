@@ -177,6 +177,7 @@ TEST_F(FaultAdvice, RacesOfSeveralWarps) {
 }
 
 TEST_F(FaultAdvice, AMisalignedParameter) {
+  trace.info.push_back("device=simulated");
   const std::uint64_t order = trace.next_order();
   log().record(Kind::kLaunch,
                {.api = "cuLaunchKernel",

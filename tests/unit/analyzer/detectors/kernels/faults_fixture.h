@@ -23,12 +23,20 @@ protected:
     log().name(kFill, "_Z4fillPfi");
     cuda_malloc(kA, 4000, 0x100);
   }
-  std::uint64_t launch(std::uint64_t from = 0x400) {
+  std::uint64_t launch(std::uint64_t from = 0x400,
+                       const std::vector<std::uint64_t>& pointers = {}) {
     const std::uint64_t order = trace.next_order();
-    log().record(
-      Kind::kLaunch,
-      {.api = "cuLaunchKernel", .via = "cudaLaunchKernel", .stack = {from}, .order = order},
-      {kFill, 0, trace::pack_grid({4, 1, 1}), trace::pack_block_extents({256, 1, 1})});
+    std::vector<std::uint64_t> words{kFill, 0, trace::pack_grid({4, 1, 1}),
+                                     trace::pack_block_extents({256, 1, 1})};
+    for (unsigned i = 0; i < pointers.size(); ++i)
+      words.push_back(trace::argument_word(pointers[i], i));
+    log().record(Kind::kLaunch,
+                 {.api = "cuLaunchKernel",
+                  .via = "cudaLaunchKernel",
+                  .stack = {from},
+                  .order = order,
+                  .flags = trace::kLaunchScanned},
+                 words);
     return order;
   }
   // What every fault here has.

@@ -180,6 +180,39 @@ TEST_F(Faults, AcrossTheEndAndBeforeTheBeginning) {
             std::string::npos);
 }
 
+// Its distance from a block that the kernel did not get says nothing.
+TEST_F(Faults, BetweenTwoBlocksTheOneBelowIsMeantIfTheLaunchHasItAlone) {
+  trace.info.push_back("device=simulated");
+  constexpr std::uint64_t kNext = kA + 4608;
+  cuda_malloc(kNext, 400, 0x200);
+  MadeFault f;
+  fault(f, FaultKind::kOutOfBounds, launch(0x400, {kA}))
+    .address(kNext - 128)
+    .bytes(4)
+    .space(FaultSpace::kGlobal)
+    .access(FaultAccess::kLoad);
+  add(f);
+  EXPECT_NE(only().message.find("480 bytes past the end of 3.9 KiB"), std::string::npos)
+    << only().message;
+}
+
+TEST_F(Faults, BetweenTwoBlocksTheCloserOneIsMeant) {
+  trace.info.push_back("device=simulated");
+  constexpr std::uint64_t kNext = kA + 4608;
+  cuda_malloc(kNext, 400, 0x200);
+  for (const std::vector<std::uint64_t>& pointers :
+       {std::vector<std::uint64_t>{}, {kNext}, {kA, kNext}}) {
+    MadeFault f;
+    fault(f, FaultKind::kOutOfBounds, launch(0x400, pointers))
+      .address(kNext - 128)
+      .bytes(4)
+      .space(FaultSpace::kGlobal)
+      .access(FaultAccess::kLoad);
+    add(f);
+  }
+  EXPECT_NE(only().message.find("128 bytes before the beginning of 400 bytes"), std::string::npos);
+}
+
 TEST_F(Faults, NoMemoryNearby) {
   MadeFault f;
   fault(f, FaultKind::kOutOfBounds, launch()).address(0x1000).bytes(8).access(FaultAccess::kLoad);
