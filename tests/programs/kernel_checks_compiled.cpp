@@ -27,7 +27,7 @@
 #include <string>
 #include <unistd.h>
 
-// to[i] = 2 i, at line 7 of scale.py.
+// to[i] = 2 i, with the lines of a source in Python.
 static const char kText[] = R"(
 .version 7.0
 .target sm_70
