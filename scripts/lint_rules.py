@@ -141,7 +141,9 @@ class Layers(unittest.TestCase):
         )
         offenders = [
             f"{path}: {match.group(0)}"
-            for path in files("trace", "ptx", "ptxas", "rewriter", "interposer", "device_hooks", "analyzer", "simulated_cuda")
+            for path in files(
+                "trace", "ptx", "ptxas", "rewriter", "interposer", "device_hooks", "analyzer", "simulated_cuda"
+            )
             for match in nested.finditer(code_of(path))
         ]
         self.assertEqual(offenders, [], "an if, or a function of its own")
