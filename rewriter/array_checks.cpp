@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of shared and local memory. Their addresses are compared by their lower 32 bits: no block
-// and no thread has more, and steps below an array are large numbers then.
+// Checks of variables. Addresses of shared and local memory are compared by their lower 32 bits: no
+// block and no thread has more, and steps below an array are large numbers then.
 #include "rewriter/checks.h"
 
 #include <algorithm>
@@ -123,9 +123,44 @@ void Checks::look_up_shared(Into& into) {
 
 // ---------------------------------------------------------------- one access
 
+Checks::Decision Checks::decide_in_variable(Into& into, const GroupedAccess& grouped) {
+  const MemoryAccess& access = grouped.access;
+  Decision decision;
+  decision.address = split(into, access.base, access.offset);
+  decision.begin = reg(Type::kB64);
+  decision.bad = reg(Type::kPred);
+  const std::uint32_t offset = reg(Type::kB64);
+  code_.add(into, "mov.u64", {Code::reg(decision.begin), grouped.array.array->address});
+  code_.add(into, "sub.s64",
+            {Code::reg(offset), Code::reg(decision.address.whole), Code::reg(decision.begin)});
+  const auto limit = static_cast<std::int64_t>(grouped.array.array->bytes) - access.bytes + 1;
+  code_.add(
+    into, "setp.ge.u64",
+    {Code::reg(decision.bad), Code::reg(offset), Code::number(std::max<std::int64_t>(0, limit))});
+  if (!grouped.array.is_aligned)
+    decision.misaligned = misaligned_by(into, decision.address.low, access.bytes);
+  return decision;
+}
+
+Checks::Details Checks::details_in_variable(Into& into, const GroupedAccess& grouped,
+                                            const Decision& decision) {
+  std::uint32_t in_window = 0;
+  const std::uint32_t value = entry(into, decision.address, in_window);
+  const std::uint32_t none = no_memory(into, decision.address), unmapped = reg(Type::kPred);
+  const std::uint32_t left_out = reg(Type::kPred);
+  code_.add(
+    into, "setp.eq.and.s32",
+    {Code::reg(unmapped), Code::reg(value), Code::number(kUnmappedEntry), Code::reg(in_window)});
+  code_.add(into, "or.pred", {Code::reg(left_out), Code::reg(unmapped), Code::reg(none)});
+  return {decision.address, Code::reg(array_bytes(into, *grouped.array.array)),
+          Code::reg(decision.begin), word_of(RecordSpace::kVariable),
+          combine(into, "and.pred", left_out, decision.bad)};
+}
+
 Checks::Decision Checks::decide_in_array(Into& into, const GroupedAccess& grouped) {
   const MemoryAccess& access = grouped.access;
   const DeclaredArray& array = *grouped.array.array;
+  if (array.space == Space::kGlobal) return decide_in_variable(into, grouped);
   Decision decision;
   decision.at = small_address(into, access, access.offset);
   decision.begin = array_begin(into, array, access.is_generic());
@@ -155,6 +190,7 @@ Checks::Decision Checks::decide_in_array(Into& into, const GroupedAccess& groupe
 Checks::Details Checks::details_in_array(Into& into, const GroupedAccess& grouped,
                                          const Decision& decision) {
   const DeclaredArray& array = *grouped.array.array;
+  if (array.space == Space::kGlobal) return details_in_variable(into, grouped, decision);
   const bool is_shared = array.space == Space::kShared;
   // In its own space
   const std::uint32_t first = array_begin(into, array, false);

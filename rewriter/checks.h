@@ -100,6 +100,7 @@ private:
   void check_range(Into& into, const Range& range, std::uint32_t& any);
   void check_table_or_pointer(Into& into, const Range& range, std::uint32_t& chain);
   void check_array(Into& into, const Range& range, std::uint32_t& chain);
+  void check_variable(Into& into, const Range& range, std::uint32_t& chain);
   void check_block(Into& into, const Range& range, std::uint32_t& chain);
   void check_alignment(Into& into, const Range& range, std::uint32_t low, std::uint32_t& chain);
   void compare(Into& into, std::string_view alone, std::string_view with, std::uint32_t a,
@@ -127,9 +128,11 @@ private:
   Decision decide_by_table(Into& into, const GroupedAccess& grouped);
   void decide_by_block(Into& into, const GroupedAccess& grouped, Decision& decision);
   Decision decide_in_array(Into& into, const GroupedAccess& grouped);
+  Decision decide_in_variable(Into& into, const GroupedAccess& grouped);
   Decision decide_in_block(Into& into, const GroupedAccess& grouped);
   Details details_by_table(Into& into, const GroupedAccess& grouped, const Decision& decision);
   void details_by_block(Into& into, const Decision& decision, Details& details);
+  Details details_in_variable(Into& into, const GroupedAccess& grouped, const Decision& decision);
   Details details_in_array(Into& into, const GroupedAccess& grouped, const Decision& decision);
   Details details_in_block(Into& into, const Decision& decision);
   // Addresses in shared and local memory, of 32 bits.

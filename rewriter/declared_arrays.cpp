@@ -39,12 +39,15 @@ const ptx::Variable* DeclaredArrays::variable_of(const Operand& address) const {
 
 const DeclaredArray* DeclaredArrays::array_of(const Operand& address) {
   const ptx::Variable& variable = *variable_of(address);
-  if (variable.space != Space::kShared && variable.space != Space::kLocal) return nullptr;
+  const bool is_bounded = variable.space == Space::kShared || variable.space == Space::kLocal ||
+                          (variable.space == Space::kGlobal && !variable.managed);
+  if (!is_bounded) return nullptr;
   const bool is_dynamic =
     variable.space == Space::kShared && (variable.unsized || variable.size == 0);
   // Another file says how large it is.
   if (variable.linkage == ptx::Linkage::kExtern && !is_dynamic) return nullptr;
-  if (variable.size > std::uint64_t{1} << 30) return nullptr;
+  const bool is_small = variable.space != Space::kGlobal;
+  if (variable.size > std::uint64_t{1} << 30 || (variable.size == 0 && !is_small)) return nullptr;
   const DeclaredArray array{address, variable.space, variable.size, is_dynamic, variable.name};
   return &arrays_.try_emplace({address.kind, address.id}, array).first->second;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which variable of shared or local memory an access belongs to, as the text shows it, and so what
-// of the access is to be checked.
+// Which variable of shared, local or global memory an access belongs to, as the text shows it, and
+// so what of the access is to be checked.
 #pragma once
 
 #include <cstdint>

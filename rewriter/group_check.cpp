@@ -123,8 +123,22 @@ void Checks::check_table_or_pointer(Into& into, const Range& range, std::uint32_
   check_alignment(into, range, address.low, chain);
 }
 
+// Of global memory: all 64 bits of the address count.
+void Checks::check_variable(Into& into, const Range& range, std::uint32_t& chain) {
+  const DeclaredArray& array = *range.first.array.array;
+  const Address address = split(into, range.first.access.base, range.begin);
+  const std::uint32_t begin = reg(Type::kB64), offset = reg(Type::kB64);
+  code_.add(into, "mov.u64", {Code::reg(begin), array.address});
+  code_.add(into, "sub.s64", {Code::reg(offset), Code::reg(address.whole), Code::reg(begin)});
+  const auto size = static_cast<std::int64_t>(array.bytes);
+  compare(into, "setp.ge.u64", "setp.ge.or.u64", offset,
+          Code::number(std::max<std::int64_t>(0, size - range.bytes() + 1)), chain);
+  check_alignment(into, range, address.low, chain);
+}
+
 void Checks::check_array(Into& into, const Range& range, std::uint32_t& chain) {
   const DeclaredArray& array = *range.first.array.array;
+  if (array.space == ptx::Space::kGlobal) return check_variable(into, range, chain);
   const std::uint32_t low = small_address(into, range.first.access, range.begin);
   const std::uint32_t begin = array_begin(into, array, range.first.access.is_generic());
   const std::uint32_t offset = reg(Type::kB32);

@@ -40,13 +40,18 @@ inline constexpr std::string_view kReport = "__gmt_report"; // what counts and r
 enum CountKind : std::uint32_t { kOutOfBoundsCount, kMisalignedCount, kCountKinds };
 inline constexpr std::uint64_t kRecordsOfSite = 64; // of each kind
 
-enum class RecordSpace : std::uint16_t { kGlobal, kShared, kLocal };
+enum class RecordSpace : std::uint16_t {
+  kGlobal,
+  kShared,
+  kLocal,
+  kVariable, // of global memory
+};
 
 // As the device writes it. Until `is_whole` is 1 other words may be missing.
 struct Record {
   std::uint32_t site = 0;
-  // Of the table, for the address. In shared and local memory: the size of the array, or where the
-  // shared memory of the block ends
+  // Of the table, for the address. In shared and local memory and of variables: the size of the
+  // array, or where the shared memory of the block ends
   std::int32_t entry = 0;
   std::uint64_t address = 0; // in its space
   std::uint32_t block[3] = {};
@@ -56,7 +61,7 @@ struct Record {
   std::uint32_t is_whole = 0;
   std::uint64_t launch = 0; // what the launch gave for kLaunch; 0: the code does not know it
   // Where the block begins that the pointer's bounds are of, 0: by the table. In shared and local
-  // memory where the array begins
+  // memory and of variables where the array begins
   std::uint64_t meant = 0;
 };
 static_assert(sizeof(Record) == 64);
@@ -113,7 +118,8 @@ struct Site {
   AccessKind kind = AccessKind::kLoad;
   std::uint32_t bytes = 0;
   bool is_generic = false;
-  std::string array; // of shared or local memory, that the address comes from; empty: not known
+  std::string array; // or another variable, of the text, that the address comes from; empty: not
+                     // known
 };
 
 // Why a kernel has no checked form, or what of a function is not checked.

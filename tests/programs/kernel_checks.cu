@@ -18,6 +18,7 @@
 // expect: error kernel-out-of-bounds count=64 message="past the end of the variable rotated(int*, int)::part (256 bytes)" stacks="accessed here"@rotated:LINE(rotated),"launched here"@main:LINE(shared)
 // expect: error kernel-out-of-bounds count=32 message="shared" stacks="accessed here"@reversed:LINE(reversed),"launched here"@main:LINE(too-few)
 // expect: error kernel-out-of-bounds count=2 message="local" stacks="accessed here"@smallest:LINE(smallest),"launched here"@main:LINE(local)
+// expect: error kernel-out-of-bounds count=1 message="32 bytes of static device memory" stacks="accessed here"@in_table:LINE(in_table),"launched here"@main:LINE(variable),"looked up here"@main:LINE(look-up)
 // expect: error double-free count=1
 // expect: error copy-out-of-bounds count=1 stacks="set here"@main:LINE(set-behind),"allocated here"@main:LINE(block)
 // run: many
@@ -95,6 +96,7 @@ __global__ void smallest(int* to, int n) {
   for (int i = 0; i < n; ++i) last[to[i] & 15] = i; // @smallest
   for (int i = 0; i < 8; ++i) to[i] = last[i];
 }
+__global__ void in_table(long at) { table[at] = 7; } // @in_table
 __global__ void sum(const int* a, const int* b, int* c, int n) {
   __shared__ int part[64];
   part[threadIdx.x] = table[threadIdx.x % 8] * factor;
@@ -177,7 +179,10 @@ int main(int, char** argv) {
     CHECK(cudaMemcpy(block + 64, indices, sizeof indices, cudaMemcpyHostToDevice));
     smallest<<<1, 1>>>(block + 64, 16); // @local
     CHECK(cudaDeviceSynchronize());
-    CHECK(cudaMemset(block, 0, 4)); // @set-nothing
+    void* of_table = nullptr;
+    CHECK(cudaGetSymbolAddress(&of_table, table)); // @look-up
+    in_table<<<1, 1>>>(block - static_cast<int*>(of_table)); // @variable
+    CHECK(cudaDeviceSynchronize());
     CHECK(cudaFree(old)); // @free
     ANSWERS(cudaErrorInvalidValue, cudaFree(old)); // as without checks, though the memory rests
     (void)cudaGetLastError();

@@ -106,6 +106,10 @@ trace::ExecutionNeighbour meant_by(const rewriter::Site& site, const Record& rec
     const char* name = site.array.empty() ? nullptr : site.array.c_str();
     return {record.meant, bytes, 0, trace::ExecutionSpace::kShared, name};
   }
+  if (record.space == rewriter::RecordSpace::kVariable) {
+    return {record.meant, static_cast<std::uint32_t>(record.entry), 0,
+            trace::ExecutionSpace::kGlobal, site.array.c_str()};
+  }
   std::size_t bytes = 0;
   const bool is_block = record.space == rewriter::RecordSpace::kGlobal && record.meant != 0 &&
                         find_block(record.meant, nullptr, &bytes);

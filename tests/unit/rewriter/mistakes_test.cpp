@@ -331,6 +331,24 @@ TEST_F(Mistakes, BehindAndBeforeALocalArray) {
   EXPECT_EQ(record.entry, 64);
 }
 
+// The table knows nothing of the memory of variables.
+TEST_F(Mistakes, BehindAndBeforeAVariable) {
+  functions_ = ".visible .global .align 4 .b8 v[64];\n";
+  rewrite_kernel("mov.u64 %d3, v; mul.wide.u32 %d4, %r1, 4; add.s64 %d5, %d3, %d4;"
+                 "st.global.u32 [%d5], %r1; ld.u32 %r2, [%d5+-4]; st.global.u32 [v+60], %r1;");
+  ASSERT_EQ(rewritten_.sites.size(), 2u);
+  EXPECT_EQ(rewritten_.sites[0].array, "v");
+  run(0, 0, 18);
+  EXPECT_EQ(count(0), 2u);
+  EXPECT_EQ(count(1), 2u); // those of the threads 0 and 17
+  Record record = world_->record(0);
+  for (std::size_t i = 1; i < 4 && record.site != 0; ++i) record = world_->record(i);
+  EXPECT_EQ(record.space, RecordSpace::kVariable);
+  EXPECT_EQ(record.meant, world_->variables["v"]);
+  EXPECT_EQ(record.address, record.meant + 64);
+  EXPECT_EQ(record.entry, 64);
+}
+
 TEST_F(Mistakes, GenericAddressesOfOtherSpacesAreNone) {
   rewrite_kernel(".shared .align 4 .b8 s[64]; .local .align 4 .b8 l[64];\n"
                  "mov.u64 %d3, s; cvta.shared.u64 %d3, %d3; st.u32 [%d3], %r1; ld.u32 %r2, [%d3];"
