@@ -155,10 +155,11 @@ void check_stored_lanes(Warp& w, const Instruction* in, std::uint32_t bytes, std
   const auto [known, is_new] = w.worker->traced.try_emplace(in);
   for (std::uint32_t i = 0; i < count && is_new; ++i)
     known->second.merge(reaching_loads(*w.program, *w.frame->code, in, in->r[i]));
+  const std::set<const Instruction*>& loads = known->second;
   for (std::uint32_t m = lanes; m != 0; m &= m - 1) {
     const auto lane = static_cast<std::uint32_t>(__builtin_ctz(m));
     const UnwrittenLoad* from = origin_of(w, lane, [&](const UnwrittenLoad& load) {
-      return load.lane == lane && is_of_lane(load) && known->second.contains(load.in);
+      return load.lane == lane && is_of_lane(load) && loads.contains(load.in);
     });
     if (from == nullptr) continue;
     report_use(w, in, lane, from);
