@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ptx/print/join.h"
+#include "ptx/syntax/link.h"
 #include "ptx/syntax/ptx.h"
 #include "trace/device_ring.h"
 
@@ -195,7 +196,11 @@ std::string with_logged_heap(std::string text) {
   for (const std::string name : {"malloc", "free"})
     both[0].new_names[name] = std::string(kLogged) + name;
   both[1].text = std::move(logged);
-  return ptx::join_modules(both);
+  try {
+    return ptx::join_modules(both);
+  } catch (const ptx::LinkError&) { // such as by debug information: checks go without the log
+    return text;
+  }
 }
 
 } // namespace gmt::interposer::kernel_checks

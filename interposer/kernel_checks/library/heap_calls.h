@@ -7,7 +7,8 @@
 
 namespace gmt::interposer::kernel_checks {
 
-// The text with logged calls; as it is where it has none, logs them itself, or is too old.
+// The text with logged calls; as it is where it has none, logs them itself, is too old, or has
+// debug information.
 std::string with_logged_heap(std::string text);
 
 } // namespace gmt::interposer::kernel_checks
