@@ -19,6 +19,12 @@ Exit status: 0, 77 without Triton, PyTorch or GPU.
 # or: registers no longer hold the address
 # expect: error kernel-fault stacks="accessed here":LINE(load),"launched here":LINE(launch),"allocated here":LINE(source),"allocated here":LINE(target)
 # not-checked: leak
+# run: past-end
+# options: --kernel-checks
+# env: PYTORCH_NO_CUDA_MEMORY_CACHING=1
+# exit: 1
+# expect: error kernel-out-of-bounds count=256 message="reads 8 bytes" line=LINE(load) stacks="accessed here":LINE(load),"launched here":LINE(launch),"allocated here":LINE(source)
+# expect: error kernel-out-of-bounds count=256 message="writes 8 bytes" line=LINE(store) stacks="accessed here":LINE(store),"launched here":LINE(launch),"allocated here":LINE(target)
 
 import pathlib
 import sys
@@ -40,7 +46,7 @@ WORDS = 16384
 def copy_words(source, target, count, STRIDE: tl.constexpr, BLOCK: tl.constexpr):
     words = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     values = tl.load(source + words * STRIDE, mask=words < count)  # @load
-    tl.store(target + words, values, mask=words < count)
+    tl.store(target + words, values, mask=words < count)  # @store
 
 
 def copy(words, stride, count):
