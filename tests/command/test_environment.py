@@ -328,6 +328,22 @@ class Environment(CommandCase):
                 self.environment = before
                 self.assertEqual([line.replace("(unset)", "") for line in result.stdout.splitlines()], seen)
 
+    def test_checks_of_tensors_turn_caches_off(self):
+        for options, variables, seen in (
+            (["--kernel-checks=tensors"], {}, ["1", "platform"]),
+            ([], {"GPUMEMTRACE_KERNEL_CHECKS": "tensors"}, ["1", "platform"]),
+            (["--kernel-checks=tensors"], {"PYTORCH_NO_CUDA_MEMORY_CACHING": "0"}, ["0", "platform"]),
+            (["--kernel-checks"], {}, ["(unset)", "(unset)"]),
+        ):
+            with self.subTest(options=options, variables=variables):
+                before = dict(self.environment)
+                self.environment.update(variables)
+                names = ("PYTORCH_NO_CUDA_MEMORY_CACHING", "XLA_PYTHON_CLIENT_ALLOCATOR")
+                asked = [word for name in names for word in ("environment", name)]
+                result = self.run_command("--device", "real", *options, PROGRAM, *asked)
+                self.environment = before
+                self.assertEqual(result.stdout.splitlines(), seen)
+
     def test_simulated_device_is_not_installed(self):
         result = self.run_command("--device", "simulated", PROGRAM)
         self.assertEqual(result.returncode, 125)

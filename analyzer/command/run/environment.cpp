@@ -72,8 +72,8 @@ bool writable(const fs::path& folder) {
 // Of the words of --guard by their numbers: off, on, before, tensors, tensors-before.
 bool names_tensors(const std::string& number) { return number == "3" || number == "4"; }
 
-// --guard tensors: the variables by which PyTorch and JAX take each tensor from CUDA itself. What
-// the user has set stays.
+// --guard tensors and --kernel-checks tensors: the variables by which PyTorch and JAX take each
+// tensor from CUDA itself. What the user has set stays.
 void turn_caches_off(std::vector<std::string>& environment) {
   constexpr std::pair<const char*, const char*> kCaches[] = {
     {"PYTORCH_NO_CUDA_MEMORY_CACHING", "1"}, {"XLA_PYTHON_CLIENT_ALLOCATOR", "platform"}};
@@ -124,6 +124,11 @@ bool Instrumentation::wants_kernel_checks() const {
   return !without_kernel_checks && turns_on(value_of(kKernelChecks));
 }
 
+bool Instrumentation::checks_tensors() const {
+  const std::string value = value_of(kKernelChecks);
+  return value == "2" || value == "tensors"; // as the command numbers it, or the user's own word
+}
+
 std::string Instrumentation::value_of(const char* option) const {
   std::string value = get(option);
   for (const auto& [name, given] : interposer) {
@@ -164,7 +169,9 @@ std::vector<std::string> instrumented_environment(const Instrumentation& in) {
   }
   if (in.without_fence) set(environment, kGuard, "0");
   if (in.without_kernel_checks) set(environment, kKernelChecks, "0");
-  if (in.wants_kernel_checks()) keep_ptx(environment, in.install.ptxas);
+  if (!in.wants_kernel_checks()) return environment;
+  keep_ptx(environment, in.install.ptxas);
+  if (in.checks_tensors()) turn_caches_off(environment);
   return environment;
 }
 

@@ -20,8 +20,7 @@ Exit status: 0, 77 without Triton, PyTorch or GPU.
 # expect: error kernel-fault stacks="accessed here":LINE(load),"launched here":LINE(launch),"allocated here":LINE(source),"allocated here":LINE(target)
 # not-checked: leak
 # run: past-end
-# options: --kernel-checks
-# env: PYTORCH_NO_CUDA_MEMORY_CACHING=1
+# options: --kernel-checks=tensors
 # exit: 1
 # expect: error kernel-out-of-bounds count=256 message="reads 8 bytes" line=LINE(load) stacks="accessed here":LINE(load),"launched here":LINE(launch),"allocated here":LINE(source)
 # expect: error kernel-out-of-bounds count=256 message="writes 8 bytes" line=LINE(store) stacks="accessed here":LINE(store),"launched here":LINE(launch),"allocated here":LINE(target)
