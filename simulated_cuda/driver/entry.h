@@ -7,6 +7,7 @@
 
 #include "simulated_cuda/driver/state/lock.h"
 #include "simulated_cuda/driver/state/state.h"
+#include "simulated_cuda/driver/streams/late.h"
 
 #include <cuda.h>
 
@@ -40,6 +41,9 @@ struct Entry<row, need, per_thread, function> {
     }
   }
 };
+
+// What the call that the thread is in means for late work.
+Timing timing_of_call();
 
 // Refuses the call that the thread is in, and says so to the observer: `what` of it is not
 // implemented here.

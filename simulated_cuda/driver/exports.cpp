@@ -10,6 +10,7 @@
 #include "simulated_cuda/driver/entry.h"
 #include "simulated_cuda/driver/state/observer.h"
 
+#include <array>
 #include <cstring>
 
 namespace gmt::sim {
@@ -104,6 +105,19 @@ static_assert(sizeof(kRows) / sizeof(kRows[0]) == kRowCount);
 
 } // namespace
 
+namespace {
+
+Timing timing_of_row(unsigned row) {
+  static const auto* const timings = [] {
+    auto* all = new std::array<Timing, kRowCount>;
+    for (unsigned i = 0; i < kRowCount; ++i) (*all)[i] = timing_of(kRows[i].base);
+    return all;
+  }();
+  return (*timings)[row];
+}
+
+} // namespace
+
 CUresult check_entry(unsigned row, Need need) {
   if (gpumemtrace_stage_call != nullptr) {
     const CUresult staged = gpumemtrace_stage_call(kRows[row].symbol);
@@ -113,11 +127,14 @@ CUresult check_entry(unsigned row, Need need) {
   const ThreadState& thread = this_thread();
   if (thread.in_host_function) return CUDA_ERROR_NOT_PERMITTED;
   if (DriverLock::in_forked_child() || !state().initialized) return CUDA_ERROR_NOT_INITIALIZED;
+  if (need != kThreadOnly && timing_of_row(row) == Timing::kRunsAll) run_all_late();
   const Context* context = thread.current();
   if (need != kContext) return CUDA_SUCCESS;
   if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   return context->alive ? context->sticky : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
+
+Timing timing_of_call() { return timing_of_row(this_thread().row); }
 
 CUresult not_simulated(const char* what) {
   observe_refusal(kRows[this_thread().row].symbol, what);

@@ -102,6 +102,7 @@ class Arguments(CommandCase):
             ("--device-threads", "4", "GPUMEMTRACE_SIM_DEVICE_THREADS", "4"),
             ("--device-seed", "7", "GPUMEMTRACE_SIM_DEVICE_SEED", "7"),
             ("--races-schedules", "5", "GPUMEMTRACE_SIM_RACES_SCHEDULES", "5"),
+            ("--late", "20ms", "GPUMEMTRACE_SIM_LATE", "0.020000"),
             ("--after-fault", "continue", "GPUMEMTRACE_SIM_AFTER_FAULT", "continue"),
             ("--device-checks", "full", "GPUMEMTRACE_SIM_DEVICE_CHECKS", "full"),
         ):

@@ -119,6 +119,11 @@ const std::vector<Known>& known_options() {
       "or another result (default 1)"},
      "GPUMEMTRACE_SIM_RACES_SCHEDULES",
      orders},
+    {{"late", "TIME",
+      "--device simulated: run asynchronous work as late as its order allows, at most TIME behind its "
+      "call, so that a forgotten wait shows; such as 20ms (default 0: at once)"},
+     "GPUMEMTRACE_SIM_LATE",
+     seconds},
   };
   return all;
 }

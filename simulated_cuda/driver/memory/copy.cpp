@@ -143,6 +143,18 @@ CUresult check_copy(const CUDA_MEMCPY3D& copy) {
   return is_empty(copy) ? CUDA_SUCCESS : resolve_both(copy, &source, &destination);
 }
 
+// A GPU is done with pageable memory when the call returns, or has a copy of it.
+bool uses_pageable_memory(const CUDA_MEMCPY3D& copy) {
+  Rows source, destination;
+  if (is_empty(copy) || resolve_both(copy, &source, &destination) != CUDA_SUCCESS) return false;
+  const auto is_pageable = [&](const Rows& rows) {
+    const std::size_t extent =
+      (copy.Depth - 1) * rows.slice + (copy.Height - 1) * rows.pitch + copy.WidthInBytes;
+    return rows.address != 0 && state().blocks.view(rows.address, extent) == nullptr;
+  };
+  return is_pageable(source) || is_pageable(destination);
+}
+
 CUresult do_copy(const CUDA_MEMCPY3D& copy) {
   if (is_empty(copy)) return CUDA_SUCCESS;
   Rows source, destination;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulated_cuda/driver/state/observer.h"
 
+#include "simulated_cuda/driver/state/state.h"
+
 #include <atomic>
 #include <cstddef>
 
@@ -16,6 +18,7 @@ const trace::ExecutionObserver* execution_observer() {
 }
 
 std::uint64_t observed_call() {
+  if (this_thread().runs_late) return this_thread().late_call;
   const trace::ExecutionObserver* asked = execution_observer();
   return asked != nullptr && asked->call_in_progress != nullptr ? asked->call_in_progress() : 0;
 }

@@ -91,6 +91,7 @@ Settings read_settings() {
   read_number("GPUMEMTRACE_SIM_DEVICE_THREADS", 1, 1024, &settings.device_threads);
   read_number("GPUMEMTRACE_SIM_DEVICE_SEED", 0, 1ull << 62, &settings.device_seed);
   read_number("GPUMEMTRACE_SIM_RACES_SCHEDULES", 1, 1000, &settings.races_schedules);
+  read_seconds("GPUMEMTRACE_SIM_LATE", &settings.late_seconds);
   read_number("GPUMEMTRACE_SIM_ALONE_INSTRUCTIONS", 0, 1ull << 40, &settings.alone_instructions);
   read_number("GPUMEMTRACE_SIM_PROGRESS", 0, 1, &settings.show_progress);
   read_checks(&settings.device_checks);

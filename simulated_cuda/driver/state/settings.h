@@ -36,6 +36,7 @@ struct Settings {
   unsigned device_threads = 0;            // that run a kernel's blocks; 0: as many as processors
   unsigned long long device_seed = 0;     // of the order of blocks and warps; 0: as numbered
   unsigned long long races_schedules = 1; // orders in which each launch runs, its own with them
+  double late_seconds = 0;                // how late asynchronous work may run; 0: it runs at once
   unsigned long long alone_instructions = 10000; // of a launch, before other threads help
   int show_progress = 0;                         // a line on stderr while a kernel runs
 };

@@ -52,6 +52,7 @@ struct Event {
   Stream* stream = nullptr;
   Capture* capture = nullptr; // recorded inside this capture
   std::vector<GraphNode*> capture_point;
+  std::uint64_t late_record = 0; // that simulated_cuda/driver/streams/late.h may still keep
 };
 
 // One capture in progress; several streams may have joined it.
@@ -191,7 +192,9 @@ struct ThreadState {
   bool in_host_function;   // the driver's own thread, inside a callback
   bool per_thread_default; // during a _ptds or _ptsz call: stream 0 is the thread's own
   CUstreamCaptureMode capture_mode;
-  unsigned row; // of exports.cpp: the call that the thread is in
+  unsigned row;            // of exports.cpp: the call that the thread is in
+  bool runs_late;          // what another call has left, by simulated_cuda/driver/streams/late.h
+  std::uint64_t late_call; // that call, as observed_call() gave it
 
   Context* current() const { return depth == 0 ? nullptr : contexts[depth - 1]; }
 };

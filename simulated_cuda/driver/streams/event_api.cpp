@@ -2,9 +2,11 @@
 // Events: creation, record, wait, query, elapsed time.
 // Called through driver_api.def with the lock held. Recorded on a capturing stream, an event stands
 // for a point of the graph; a wait on it joins another stream to the capture. Invariant: outside
-// capture an event is complete as soon as its record returns, because work is done in call order.
+// capture an event is complete as soon as its record has run, which is at once without --late.
 #include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/entry.h"
 #include "simulated_cuda/driver/execution/prints.h"
+#include "simulated_cuda/driver/streams/late.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
 #include <algorithm>
@@ -21,7 +23,14 @@ CUresult record(Event* event, Stream* stream) {
     event->capture_point = stream->capture_tail;
     return CUDA_SUCCESS;
   }
-  wait_for_host_functions(*stream);
+  event->late_record = 0;
+  // Another process sees at once whether its event is recorded
+  if (may_keep(timing_of_call()) && (event->flags & CU_EVENT_INTERPROCESS) == 0) {
+    event->late_record = keep(*stream, EventRecordOperation{reinterpret_cast<CUevent>(event)});
+  } else {
+    run_late_before(*stream);
+    wait_for_host_functions(*stream);
+  }
   event->capture = nullptr;
   event->recorded = true;
   event->time = std::chrono::steady_clock::now();
@@ -48,6 +57,13 @@ CUresult wait(Stream* stream, Event* event) {
     return CUDA_SUCCESS;
   }
   if (stream->capture != nullptr) return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+  if (is_late(event->late_record)) {
+    if (may_keep(timing_of_call())) {
+      keep(*stream, EventWaitOperation{}, event->late_record);
+      return CUDA_SUCCESS;
+    }
+    run_late_until(event->late_record);
+  }
   if (event->stream != nullptr) wait_for_host_functions(*event->stream);
   return CUDA_SUCCESS;
 }
@@ -89,12 +105,15 @@ CUresult event_record_with_flags(CUevent event, CUstream stream, unsigned flags)
 CUresult event_query(CUevent handle) {
   const Event* event = state().events.get(handle);
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  return in_live_capture(*event) ? CUDA_ERROR_CAPTURED_EVENT : CUDA_SUCCESS;
+  if (in_live_capture(*event)) return CUDA_ERROR_CAPTURED_EVENT;
+  run_late_until(event->late_record);
+  return answer_after_late();
 }
 
 CUresult event_synchronize(CUevent handle) {
+  const CUresult answer = event_query(handle);
   flush_prints();
-  return event_query(handle);
+  return answer;
 }
 
 CUresult event_elapsed_time(float* milliseconds, CUevent start_handle, CUevent end_handle) {

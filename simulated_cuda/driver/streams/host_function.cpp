@@ -111,6 +111,8 @@ bool host_functions_pending(const Stream& stream) {
   return total_pending() != 0 && must_wait(stream);
 }
 
+bool any_host_function_pending() { return total_pending() != 0; }
+
 void wait_for_host_functions(Stream& stream) {
   while (host_functions_pending(stream)) DriverLock::wait();
 }

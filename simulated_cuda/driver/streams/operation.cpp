@@ -2,8 +2,11 @@
 // submit() and execute(): the heart of every stream-ordered call. Also which stream a handle means.
 // Lock held.
 // Invariant: a stream that captures executes nothing; a stream that does not has no work left but
-// host functions.
+// host functions and, with --late, what simulated_cuda/driver/streams/late.h keeps.
 #include "simulated_cuda/driver/streams/operation.h"
+
+#include "simulated_cuda/driver/entry.h"
+#include "simulated_cuda/driver/streams/late.h"
 
 namespace gmt::sim {
 namespace {
@@ -117,6 +120,15 @@ CUresult submit(CUstream handle, Operation operation, GraphNode** node) {
     return refused;
   if (std::holds_alternative<CUDA_MEMCPY3D>(operation))
     stream->last_copy = std::chrono::steady_clock::now();
+  const Timing timing = timing_of_call();
+  const auto* copy = std::get_if<CUDA_MEMCPY3D>(&operation);
+  if (may_keep(timing) && (copy == nullptr || !uses_pageable_memory(*copy))) {
+    if (CUresult bad = check(operation); bad != CUDA_SUCCESS) return bad;
+    keep(*stream, std::move(operation));
+    return CUDA_SUCCESS;
+  }
+  run_late_before(*stream);
+  if (CUresult ended = answer_after_late(); ended != CUDA_SUCCESS) return ended;
   return execute(*stream, operation, 0);
 }
 

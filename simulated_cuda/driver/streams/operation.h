@@ -24,6 +24,7 @@ CUresult execute(Stream& stream, Operation& operation, unsigned long long graph_
 void wait_for_host_functions(Stream& stream);
 void wait_for_all_host_functions(Context* context);
 bool host_functions_pending(const Stream& stream);
+bool any_host_function_pending();
 
 // Runs `function(argument)` on the driver's own thread, after what that thread already has to do.
 void post_host_function(Stream* stream, CUhostFn function, void* argument);
@@ -37,6 +38,7 @@ void invalidate(Capture& capture);
 // Of copies, sets and launches: check what can be checked, then do it.
 CUresult check_copy(const CUDA_MEMCPY3D& copy);
 CUresult do_copy(const CUDA_MEMCPY3D& copy);
+bool uses_pageable_memory(const CUDA_MEMCPY3D& copy); // of a checked copy
 CUresult check_set(const CUDA_MEMSET_NODE_PARAMS& set);
 CUresult do_set(const CUDA_MEMSET_NODE_PARAMS& set);
 CUresult check_launch(const KernelOperation& kernel);

@@ -6,6 +6,7 @@
 #include "simulated_cuda/driver/api.h"
 #include "simulated_cuda/driver/entry.h"
 #include "simulated_cuda/driver/execution/prints.h"
+#include "simulated_cuda/driver/streams/late.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
 #include "simulated_cuda/driver/state/lock.h"
@@ -106,6 +107,7 @@ CUresult stream_synchronize(CUstream handle) {
     invalidate(*stream->capture);
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
+  run_late_of(*stream);
   wait_for_host_functions(*stream);
   flush_prints();
   return stream->context->sticky;
@@ -118,10 +120,11 @@ CUresult stream_query(CUstream handle) {
     invalidate(*stream->capture);
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
+  run_late_of(*stream);
   const std::chrono::milliseconds copying(state().settings.copy_milliseconds);
   const bool copies = std::chrono::steady_clock::now() - stream->last_copy < copying;
   const bool works = copies || host_functions_pending(*stream);
-  return works ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+  return works ? CUDA_ERROR_NOT_READY : answer_after_late();
 }
 
 CUresult launch_host_func(CUstream handle, CUhostFn function, void* argument) {
