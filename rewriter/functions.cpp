@@ -14,7 +14,8 @@ using ptx::OperandKind;
 
 class Walk {
 public:
-  explicit Walk(const Module& module) : module_(module) {
+  Walk(const Module& module, const Options& options)
+      : module_(module), checks_by_pointer_(options.checks_by_pointer) {
     functions_.forms.resize(module.functions().size(), Form::kPlain);
     functions_.why_plain.resize(module.functions().size());
   }
@@ -57,6 +58,13 @@ private:
     if (!what.has_body || is_of_log(what.name) || (what.is_entry && form == Form::kCheckedOnly))
       return;
     Form& known = functions_.forms[function];
+    std::string& why_plain = functions_.why_plain[function];
+    if (form == Form::kCheckedOnly && !checks_by_pointer_) {
+      if (known == Form::kPlain)
+        why_plain = "it is called by a pointer, and other devices do not have the table";
+      return;
+    }
+    why_plain.clear();
     if (known == Form::kPlain) open_.push_back(function);
     if (known < form) known = form;
   }
@@ -92,6 +100,7 @@ private:
   }
 
   const Module& module_;
+  const bool checks_by_pointer_;
   Functions functions_;
   std::vector<std::uint32_t> open_;
 };
@@ -106,7 +115,7 @@ std::uint32_t resolve_alias(const Module& module, std::uint32_t function) {
 }
 
 Functions choose_functions(const Module& module, const Options& options) {
-  return Walk(module).run(options);
+  return Walk(module, options).run(options);
 }
 
 } // namespace gmt::rewriter

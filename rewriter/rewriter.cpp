@@ -122,6 +122,17 @@ private:
     return has_shared() && !has_word("mapa") && !has_word("shared::cluster");
   }
 
+  // Arrays without a size begin where the others end, each rounded up to its own alignment: the
+  // block's shared memory ends behind the one that is aligned most.
+  std::uint32_t alignment_of_dynamic() const {
+    std::uint32_t most = 16;
+    for (const ptx::Variable& variable : given_.variables()) {
+      const bool is_dynamic = variable.space == ptx::Space::kShared && variable.unsized;
+      if (is_dynamic) most = std::max(most, variable.alignment);
+    }
+    return most;
+  }
+
   bool has_placed() const { return options_.table == 0 || options_.window == 0; }
 
   // The text with declarations of all that checked code names. `sites` is wide enough for the
@@ -134,7 +145,10 @@ private:
     added += "1           ];\n.visible .global .align 64 .b8 " + std::string(kRecords) + "[" +
              std::to_string(options_.records * sizeof(Record)) +
              "];\n.visible .global .align 4 .u32 " + std::string(kUsed) + ";\n";
-    if (has_shared()) added += ".extern .shared .align 16 .b8 " + std::string(kDynamic) + "[];\n";
+    if (has_shared()) {
+      added += ".extern .shared .align " + std::to_string(alignment_of_dynamic()) + " .b8 " +
+               std::string(kDynamic) + "[];\n";
+    }
     added += report_function(options_.records);
     for (std::uint32_t i = 0; i < forms_.size(); ++i) {
       const Function& function = given_.functions()[i];

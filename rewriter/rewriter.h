@@ -84,6 +84,9 @@ struct Options {
   std::uint64_t lowest_address = 65536;  // below is no memory, as little as from
   std::uint64_t address_end = std::uint64_t{1} << 57; // on
   Bounds bounds = Bounds::kInLoops;
+  // Functions whose address is taken have one form. Checked, it needs the table in plain kernels,
+  // too: all devices must have it.
+  bool checks_by_pointer = true;
   std::uint32_t records = 16384;                          // room of kRecords
   std::function<bool(std::string_view kernel)> is_chosen; // null: all
   // The checked form of a kernel may use so many registers, which it then stores in the exact

@@ -22,6 +22,7 @@ struct Driver {
   DriverFunction<CUcontext> push{"cuCtxPushCurrent_v2"};
   DriverFunction<CUcontext*> pop{"cuCtxPopCurrent_v2"};
   DriverFunction<CUdevice*> device{"cuCtxGetDevice"};
+  DriverFunction<int*> device_count{"cuDeviceGetCount"};
   DriverFunction<> synchronize{"cuCtxSynchronize"};
   DriverFunction<int*, CUdevice_attribute, CUdevice> attribute{"cuDeviceGetAttribute"};
   DriverFunction<std::size_t*, CUdevice> total{"cuDeviceTotalMem_v2"};

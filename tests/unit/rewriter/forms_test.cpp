@@ -75,6 +75,34 @@ TEST(Rewriter, RegistersOfTheCheckedForm) {
   EXPECT_EQ(module.find_function("__gmt_checked_limited")->max_registers, 32u);
 }
 
+// ptxas rounds where each array without a size begins up to that one's own alignment.
+TEST(Rewriter, SharedMemoryEndsBehindTheArrayThatIsAlignedMost) {
+  const Rewritten rewritten =
+    rewrite(std::string(kHead) + ".extern .shared .align 4 .b8 few[];\n"
+                                 ".extern .shared .align 1024 .b8 many[];\n"
+                                 ".shared .align 2048 .b8 sized[20];\n"
+                                 ".visible .entry k() { ret; }\n",
+            Options());
+  EXPECT_EQ(ptx::parse_module(rewritten.text).find_variable("__gmt_dynamic")->alignment, 1024u);
+}
+
+// A function whose address is taken is in plain kernels, too.
+TEST(Rewriter, FunctionsThatPlainKernelsCallByPointer) {
+  const std::string function =
+    ".func g(.param .u64 a) { .reg .b64 %d<2>; ld.param.u64 %d1, [a]; st.u32 [%d1], 2; ret; }\n";
+  Options options;
+  options.checks_by_pointer = false;
+  const Rewritten rewritten = rewrite(std::string(kHead) + function +
+                                        ".global .align 8 .u64 table[1] = {g};\n"
+                                        ".visible .entry k() { ret; }\n",
+                                      options);
+  EXPECT_EQ(rewritten.kernels.size(), 1u);
+  EXPECT_TRUE(rewritten.sites.empty());
+  ASSERT_EQ(rewritten.unchecked.size(), 1u);
+  EXPECT_EQ(rewritten.unchecked[0].function, "g");
+  EXPECT_EQ(rewritten.unchecked[0].reason.find("it is called by a pointer"), 0u);
+}
+
 TEST(Rewriter, WhyAKernelStaysPlain) {
   const Rewritten rewritten = rewrite(
     ".version 8.3\n.target sm_90\n.address_size 32\n.visible .entry k() { ret; }\n", Options());
