@@ -37,5 +37,12 @@ struct FatbinEntryHeader {
 static_assert(sizeof(FatbinContainer) == 16 && sizeof(FatbinEntryHeader) == 64);
 inline constexpr std::uint16_t kFatbinPtx = 1, kFatbinCubin = 2;          // kind
 inline constexpr std::uint64_t kFatbinLz4 = 0x2000, kFatbinZstd = 0x8000; // flags
+inline constexpr std::uint64_t kFatbinOneArchitecture = 0x100000;         // sm_90a, not sm_90
+
+// At options_offset of PTX's header, from which this counts: the words that nvcc gave to ptxas,
+// such as "-maxrregcount=48 ".
+struct FatbinOptions {
+  std::uint32_t offset, bytes;
+};
 
 } // namespace gmt::ptx

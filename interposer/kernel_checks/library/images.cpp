@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstring>
 #include <dlfcn.h>
 #include <elf.h>
@@ -11,10 +12,12 @@
 #include <iterator>
 #include <string_view>
 #include <sys/auxv.h>
+#include <utility>
 #include <vector>
 
 #include "ptx/fatbin/unpack.h"
 #include "ptx/print/join.h"
+#include "ptx/syntax/ptx.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -23,6 +26,9 @@ namespace {
 constexpr char kNoPtx[] =
   "there is no PTX of it, only machine code: build it with -gencode "
   "arch=compute_XX,code=compute_XX too (CMake: CUDA_ARCHITECTURES 90, not 90-real)";
+constexpr char kOtherCode[] =
+  "the device has machine code for itself alone (as sm_90a), but its PTX is for others: build it "
+  "with -gencode arch=compute_XXa,code=compute_XXa too";
 constexpr std::string_view kOfVendor[] = {"libcublas",   "libcudnn",    "libcufft",    "libcurand",
                                           "libcusolver", "libcusparse", "libcutensor", "libnccl",
                                           "libnpp",      "libnvjpeg",   "libnvshmem"};
@@ -45,17 +51,65 @@ bool unpack(const ptx::FatbinEntry& entry, std::string& text) {
   return !text.empty();
 }
 
+bool is_of_one(const ptx::FatbinEntry& entry) {
+  return (entry.header.flags & ptx::kFatbinOneArchitecture) != 0;
+}
+
+// What sm_90a's code does, that of sm_80 may leave out or refuse to do.
+bool is_newer(const ptx::FatbinEntry& entry, const ptx::FatbinEntry& than) {
+  return std::pair(entry.header.architecture, is_of_one(entry)) >
+         std::pair(than.header.architecture, is_of_one(than));
+}
+
+// nvcc's -maxrregcount, with which ptxas is to compile the text; 0: there is none.
+std::uint32_t most_registers(const ptx::FatbinEntry& entry) {
+  const ptx::FatbinEntryHeader& header = entry.header;
+  const char* begin = entry.code - header.header_bytes;
+  ptx::FatbinOptions options{};
+  if (header.options_offset < sizeof header || header.options_offset > header.header_bytes ||
+      header.header_bytes - header.options_offset < sizeof options)
+    return 0;
+  std::memcpy(&options, begin + header.options_offset, sizeof options);
+  if (options.offset > header.header_bytes || options.bytes > header.header_bytes - options.offset)
+    return 0;
+  const std::string_view words(begin + options.offset, options.bytes);
+  constexpr std::string_view kOption = "-maxrregcount=";
+  const std::size_t at = words.find(kOption);
+  std::uint32_t most = 0;
+  if (at == std::string_view::npos) return most;
+  std::from_chars(words.data() + at + kOption.size(), words.data() + words.size(), most);
+  return most;
+}
+
+// The text says it itself then, of the kernels that it says nothing else of.
+std::string with_most_registers(std::string text, std::uint32_t most) {
+  if (most == 0) return text;
+  const ptx::Module module = ptx::parse_module(text);
+  for (auto at = module.functions().rbegin(); at != module.functions().rend(); ++at) {
+    const bool is_limited =
+      at->max_registers != 0 || at->max_threads[0] != 0 || at->required_threads[0] != 0;
+    if (at->is_entry && at->has_body && !is_limited)
+      text.insert(at->body_begin - 1, " .maxnreg " + std::to_string(most) + " ");
+  }
+  return text;
+}
+
 // The newest that the device can take.
 ImageText text_of_container(const void* container, unsigned capability) {
   ptx::FatbinReader reader(static_cast<const char*>(container), ptx::fatbin_bytes(container));
-  ptx::FatbinEntry entry, best;
+  ptx::FatbinEntry entry, best, best_code;
   while (reader.next(entry)) {
-    if (!entry.is_ptx() || entry.header.architecture > capability) continue;
-    if (best.code == nullptr || entry.header.architecture > best.header.architecture) best = entry;
+    const std::uint32_t architecture = entry.header.architecture;
+    if (architecture > capability || (is_of_one(entry) && architecture != capability)) continue;
+    ptx::FatbinEntry& known = entry.is_ptx() ? best : best_code;
+    if (known.code == nullptr || is_newer(entry, known)) known = entry;
   }
   ImageText text;
   if (best.code == nullptr) text.why_none = kNoPtx;
+  else if (best_code.code != nullptr && is_of_one(best_code) && !is_of_one(best))
+    text.why_none = kOtherCode;
   else if (!unpack(best, text.ptx)) text.why_none = "its PTX cannot be unpacked";
+  else text.ptx = with_most_registers(std::move(text.ptx), most_registers(best));
   return text;
 }
 

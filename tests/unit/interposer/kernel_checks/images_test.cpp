@@ -17,6 +17,8 @@ struct Entry {
   std::uint16_t kind;
   std::uint32_t architecture;
   std::string code;
+  std::string options{};
+  std::uint64_t flags = 0;
 };
 
 std::string container_of(const std::vector<Entry>& entries) {
@@ -24,11 +26,17 @@ std::string container_of(const std::vector<Entry>& entries) {
   for (const Entry& entry : entries) {
     ptx::FatbinEntryHeader header{};
     header.kind = entry.kind;
-    header.header_bytes = sizeof header;
+    const ptx::FatbinOptions options{sizeof header + sizeof options,
+                                     static_cast<std::uint32_t>(entry.options.size())};
+    header.header_bytes =
+      static_cast<std::uint32_t>(sizeof header + sizeof options + entry.options.size());
+    header.options_offset = sizeof header;
     header.bytes = entry.code.size();
     header.architecture = entry.architecture;
+    header.flags = entry.flags;
     all.append(reinterpret_cast<const char*>(&header), sizeof header);
-    all += entry.code;
+    all.append(reinterpret_cast<const char*>(&options), sizeof options);
+    all += entry.options + entry.code;
   }
   const ptx::FatbinContainer head{ptx::kFatbinMagic, 1, sizeof head, all.size()};
   return std::string(reinterpret_cast<const char*>(&head), sizeof head) + all;
@@ -44,6 +52,36 @@ TEST(KernelCheckImages, TheNewestTextThatTheDeviceCanTake) {
   EXPECT_NE(text_of_image(container.data(), 60).why_none, "");
   const ptx::FatbinWrapper wrapper{ptx::kFatbinWrapperMagic, 1, container.data(), nullptr};
   EXPECT_EQ(text_of_image(&wrapper, 100).ptx, "too new");
+}
+
+// nvcc -maxrregcount stands beside the text: without it a launch may need too many registers.
+TEST(KernelCheckImages, MaxrregcountOfNvccIsKept) {
+  const std::string text = ".version 8.0\n.target sm_70\n.address_size 64\n"
+                           ".visible .entry k()\n{ ret; }\n"
+                           ".visible .entry limited() .maxntid 64 { ret; }\n";
+  const std::string container =
+    container_of({{ptx::kFatbinPtx, 70, text, "-dlcm=cg  -maxrregcount=48 "}});
+  const std::string found = text_of_image(container.data(), 90).ptx;
+  EXPECT_NE(found.find(".entry k()\n .maxnreg 48 {"), std::string::npos) << found;
+  EXPECT_EQ(found.find(".maxnreg"), found.rfind(".maxnreg"));
+  const std::string none = container_of({{ptx::kFatbinPtx, 70, text, "-dlcm=cg "}});
+  EXPECT_EQ(text_of_image(none.data(), 90).ptx, text);
+}
+
+// The driver would take sm_90a's machine code: PTX for other devices may do something else.
+TEST(KernelCheckImages, CodeForOneArchitecture) {
+  constexpr std::uint64_t kOne = ptx::kFatbinOneArchitecture;
+  const std::vector<Entry> entries = {{ptx::kFatbinPtx, 80, "old"},
+                                      {ptx::kFatbinCubin, 90, "machine code", "", kOne}};
+  const std::string container = container_of(entries);
+  EXPECT_NE(text_of_image(container.data(), 90).why_none.find("sm_90a"), std::string::npos);
+  EXPECT_EQ(text_of_image(container.data(), 100).ptx, "old");
+  std::vector<Entry> more = entries;
+  more.push_back({ptx::kFatbinPtx, 90, "general"});
+  more.push_back({ptx::kFatbinPtx, 90, "special", "", kOne});
+  const std::string with_ptx = container_of(more);
+  EXPECT_EQ(text_of_image(with_ptx.data(), 90).ptx, "special");
+  EXPECT_EQ(text_of_image(with_ptx.data(), 100).ptx, "general");
 }
 
 // nvcc -rdc: the wrapper leads to a container for each file, and to one of the linked code.
