@@ -341,9 +341,13 @@ bool is_ready(const Kernel& kernel) noexcept {
 void copy_attributes(const Kernel& kernel, CUfunction plain) noexcept {
   CUdevice device = 0;
   if (driver.device(&device) != 0) return;
-  for (const CUfunction_attribute what : {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                          CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-                                          CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED}) {
+  for (const CUfunction_attribute what :
+       {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+        CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+        CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+        CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT,
+        CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH,
+        CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE}) {
     const int wanted = attribute_of(kernel, plain, what, device);
     if (wanted < 0 || wanted == attribute_of(kernel, kernel.checked, what, device)) continue;
     if (kernel.is_kernel)

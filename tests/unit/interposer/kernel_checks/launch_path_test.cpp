@@ -14,6 +14,7 @@
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/kernel_table.h"
 #include "interposer/kernel_checks/library/launches.h"
+#include "made_up_driver.h"
 
 namespace gmt::interposer::kernel_checks {
 namespace {
@@ -59,6 +60,23 @@ TEST(KernelCheckKernels, AreFoundWhileOthersAreAdded) {
   }
   reader.join();
   EXPECT_EQ(wrong.load(), 0);
+}
+
+// A kernel that asks for clusters when it runs waits for its cluster: so must its checked form.
+TEST(KernelCheckKernels, TheCheckedFormHasWhatWasAskedOfThePlainOne) {
+  begin_made_up_driver();
+  Kernel kernel;
+  kernel.handle = handle(1);
+  kernel.checked = handle(2);
+  attributes = {{{handle(1), CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES}, 65536},
+                {{handle(1), CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH}, 4},
+                {{handle(1), CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT}, 2},
+                {{handle(1), CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH}, 1},
+                {{handle(1), CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE}, 2}};
+  const auto asked = attributes;
+  copy_attributes(kernel, kernel.handle);
+  for (const auto& [of, value] : asked)
+    EXPECT_EQ((attributes[{handle(2), of.second}]), value) << of.second;
 }
 
 Launch launch_of_call(std::uint64_t call) {

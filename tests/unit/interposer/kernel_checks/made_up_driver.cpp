@@ -23,6 +23,7 @@ bool is_out_of_memory = false;
 std::uint64_t where_memory_is = 0;
 bool are_streams_busy = false;
 CUstream stream_that_captures = nullptr;
+std::map<std::pair<CUfunction, CUfunction_attribute>, int> attributes;
 std::function<void()> while_fetching;
 
 namespace {
@@ -141,6 +142,14 @@ int function_of(CUfunction* function, CUmodule, const char*) {
   *function = reinterpret_cast<CUfunction>(0x4000);
   return 0;
 }
+int attribute(int* value, CUfunction_attribute what, CUfunction function) {
+  *value = attributes[{function, what}];
+  return 0;
+}
+int set_attribute(CUfunction function, CUfunction_attribute what, int value) {
+  attributes[{function, what}] = value;
+  return 0;
+}
 struct MarkArguments {
   std::uint64_t first, count;
   std::int64_t bytes;
@@ -217,6 +226,8 @@ void* symbol(const char* name) noexcept {
     {"cuStreamIsCapturing", reinterpret_cast<void*>(capture_status)},
     {"cuModuleLoadData", reinterpret_cast<void*>(load_module)},
     {"cuModuleGetFunction", reinterpret_cast<void*>(function_of)},
+    {"cuFuncGetAttribute", reinterpret_cast<void*>(attribute)},
+    {"cuFuncSetAttribute", reinterpret_cast<void*>(set_attribute)},
     {"cuLaunchKernel", reinterpret_cast<void*>(launch)},
     {"cuMemAddressReserve", reinterpret_cast<void*>(reserve)},
     {"cuMemCreate", reinterpret_cast<void*>(create)},
@@ -258,6 +269,7 @@ void begin() {
   waiting.clear();
   used_of_pool = {};
   stream_that_captures = nullptr;
+  attributes.clear();
   captures.store(0);
   while_fetching = nullptr;
   table().leave();
