@@ -42,6 +42,7 @@ void write(Kept& kept) noexcept {
 void add_block(CUdeviceptr address, std::size_t bytes, bool may_be_in_table) noexcept {
   Kept kept{{address, address + bytes}};
   if (may_be_in_table) write(kept);
+  if (!kept.is_in_table) forget_range(address, bytes);
   keep_live(kept);
 }
 
@@ -95,10 +96,12 @@ CUresult allocate(CUdeviceptr* address, std::size_t bytes) noexcept {
   }
   auto result = static_cast<CUresult>(driver.allocate(address, with_poison(bytes)));
   result = out_of_memory_again(result, with_poison(bytes), address);
-  if (result == CUDA_ERROR_OUT_OF_MEMORY) // without poison it may fit
-    return static_cast<CUresult>(driver.allocate(address, bytes));
-  if (result == CUDA_SUCCESS) add_block(*address, bytes, true);
-  return result;
+  const bool is_short = result == CUDA_ERROR_OUT_OF_MEMORY; // without poison it may fit
+  if (is_short) result = static_cast<CUresult>(driver.allocate(address, bytes));
+  if (result != CUDA_SUCCESS) return result;
+  if (is_short) forget_range(*address, bytes);
+  else add_block(*address, bytes, true);
+  return CUDA_SUCCESS;
 }
 
 CUresult allocate_pitched(CUdeviceptr* address, std::size_t* pitch, std::size_t width,
@@ -111,7 +114,9 @@ CUresult allocate_pitched(CUdeviceptr* address, std::size_t* pitch, std::size_t 
       add_block(*address, *pitch * height, *pitch >= kGranule && *pitch % kGranule == 0);
     if (result == CUDA_SUCCESS) return result;
   }
-  return static_cast<CUresult>(driver.allocate_pitched(address, pitch, width, height, element));
+  const int result = driver.allocate_pitched(address, pitch, width, height, element);
+  if (result == CUDA_SUCCESS && has_rows) forget_range(*address, *pitch * height);
+  return static_cast<CUresult>(result);
 }
 
 void add_host_block(CUdeviceptr address, std::size_t bytes) noexcept {

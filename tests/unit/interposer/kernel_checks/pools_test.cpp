@@ -56,6 +56,19 @@ TEST_F(KernelCheckPools, EntriesChangeInTheOrderOfTheStream) {
   EXPECT_EQ(entry_at(next + 512), rewriter::kPoisonEntry);
 }
 
+// Memory of cudaMalloc that lies where a pool had some, and has no entries of its own.
+TEST_F(KernelCheckPools, OtherMemoryIsNotWhatWasFreedThere) {
+  const CUdeviceptr block = block_of(600);
+  EXPECT_EQ(free(block), CUDA_SUCCESS);
+  EXPECT_EQ(entry_at(block), rewriter::kFreedEntry);
+  begin_again_at(block + 256);
+  CUdeviceptr address = 0;
+  EXPECT_EQ(allocate(&address, 300), CUDA_SUCCESS);
+  EXPECT_EQ(address, block + 256);
+  EXPECT_EQ(entry_at(block), rewriter::kNoBlock);
+  EXPECT_EQ(entry_at(block + 512), rewriter::kNoBlock);
+}
+
 // A thread's stream ends with it: nothing of the tool's is left there that a program would not
 // have.
 TEST_F(KernelCheckPools, AThreadsOwnStreamIsLeftIdle) {
