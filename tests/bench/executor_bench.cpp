@@ -73,10 +73,10 @@ public:
     launch.checks = checks_;
     if (!looks_for_races_) launch.limits.race_bytes = 0; // no more than one block does
     launch.block_at = [this](std::uint64_t address, std::uint64_t* begin, std::uint64_t* bytes) {
-      for (const std::uint64_t block : addresses_) {
-        *begin = block;
+      for (const std::uint64_t allocated : addresses_) {
+        *begin = allocated;
         *bytes = kElements * 4;
-        if (address - block < *bytes) return true;
+        if (address - allocated < *bytes) return true;
       }
       return false;
     };
