@@ -330,6 +330,12 @@ void Checks::clear_results(Into& into, const ptx::Instruction& instruction) {
     const Operand part = result.kind == OperandKind::kVector ? body_.parts(result)[i] : result;
     if (part.kind != OperandKind::kRegister) continue;
     const Type type = body_.registers[part.id].type;
+    if (ptx::bits_of(type) == 128) { // of two halves
+      const std::uint32_t half = reg(Type::kB64);
+      code_.add(into, "mov.b64", {Code::reg(half), Code::number(0)});
+      code_.add(into, "mov.b128", {part, code_.vector({Code::reg(half), Code::reg(half)})});
+      continue;
+    }
     Operand zero = Code::number(0);
     std::string_view move = "mov.b32";
     if (type == Type::kF32) {

@@ -86,6 +86,17 @@ TEST(Rewriter, SharedMemoryEndsBehindTheArrayThatIsAlignedMost) {
   EXPECT_EQ(ptx::parse_module(rewritten.text).find_variable("__gmt_dynamic")->alignment, 1024u);
 }
 
+// Of an access that is left out: no plain move writes 128 bits.
+TEST(Rewriter, AResultOf128BitsIsCleared) {
+  const Rewritten rewritten = rewrite(
+    std::string(kHead) + ".visible .entry k(.param .u64 p) { .reg .b64 %d<2>; .reg .b128 %q<3>;\n"
+                         "ld.param.u64 %d1, [p]; atom.global.exch.b128 %q1, [%d1], %q2; ret; }\n",
+    Options());
+  EXPECT_EQ(rewritten.sites.size(), 1u);
+  EXPECT_NE(rewritten.text.find("mov.b128 %q1, {%gmt_d"), std::string::npos);
+  EXPECT_EQ(rewritten.text.find("mov.b32 %q1"), std::string::npos);
+}
+
 // A function whose address is taken is in plain kernels, too.
 TEST(Rewriter, FunctionsThatPlainKernelsCallByPointer) {
   const std::string function =
