@@ -19,7 +19,8 @@ struct Shape {
 // What the device says where a form needs more than there is, or does not know of it.
 inline bool is_refused(int result) noexcept {
   return result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES ||
-         result == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+         result == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE ||
+         result == CUDA_ERROR_INVALID_CLUSTER_SIZE;
 }
 
 // Whether what is put into the stream runs in the context that has the table, if that is current.

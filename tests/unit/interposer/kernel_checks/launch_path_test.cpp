@@ -12,6 +12,7 @@
 
 #include "interposer/kernel_checks/library/arguments.h"
 #include "interposer/kernel_checks/library/code.h"
+#include "interposer/kernel_checks/library/forms.h"
 #include "interposer/kernel_checks/library/kernel_table.h"
 #include "interposer/kernel_checks/library/launches.h"
 #include "made_up_driver.h"
@@ -77,6 +78,15 @@ TEST(KernelCheckKernels, TheCheckedFormHasWhatWasAskedOfThePlainOne) {
   copy_attributes(kernel, kernel.handle);
   for (const auto& [of, value] : asked)
     EXPECT_EQ((attributes[{handle(2), of.second}]), value) << of.second;
+}
+
+// The plain form may do what the checked one cannot.
+TEST(KernelCheckKernels, WhatTheDeviceCannotLaunchIsTriedPlain) {
+  for (const CUresult result :
+       {CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+        CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, CUDA_ERROR_INVALID_CLUSTER_SIZE})
+    EXPECT_TRUE(is_refused(result)) << result;
+  EXPECT_FALSE(is_refused(CUDA_ERROR_LAUNCH_FAILED));
 }
 
 Launch launch_of_call(std::uint64_t call) {
