@@ -94,6 +94,8 @@ bool put_mark(const Mark& mark, CUstream stream) noexcept {
   const rewriter::Options& placed = table().placed();
   std::uint64_t first = rewriter::entry_address(placed, block.begin);
   std::uint64_t count = (block.end - block.begin + kGranule - 1) / kGranule + mark.more;
+  if (!mark.is_live && count <= kMostOfSet)
+    return driver.set_16(first, static_cast<unsigned short>(mark.behind), count, stream) == 0;
   std::int64_t bytes = mark.is_live ? static_cast<std::int64_t>(block.end - block.begin) : 0;
   std::int32_t full = rewriter::kFirstBlock + static_cast<std::int32_t>(mark.slot);
   std::int32_t behind = mark.behind;

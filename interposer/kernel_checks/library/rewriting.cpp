@@ -10,6 +10,7 @@
 #include "interposer/kernel_checks/library/heap_calls.h"
 #include "interposer/kernel_checks/library/images.h"
 #include "interposer/kernel_checks/library/memory.h"
+#include "trace/device_ring.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -43,7 +44,9 @@ void rewrite_text(const Task& task) {
   if (!module.why_plain.empty() && !library.empty())
     module.why_plain = "it is in " + library + ", and " + module.why_plain;
   if (!module.why_plain.empty()) return;
-  module.code = rewriter::rewrite(with_logged_heap(image.ptx), task.options);
+  const std::string text = with_logged_heap(image.ptx);
+  if (text.find(trace::kControlSymbol) != std::string::npos) table().avoid_grids();
+  module.code = rewriter::rewrite(text, task.options);
   if (!module.code.kernels.empty()) return;
   module.why_plain =
     module.code.unchecked.empty() ? "it has no kernels" : module.code.unchecked[0].reason;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <memory>
+#include <new>
 #include <sched.h>
 
 #include "interposer/kernel_checks/library/driver.h"
@@ -159,9 +161,24 @@ bool Table::covers(std::uint64_t begin, std::uint64_t end) const noexcept {
          rewriter::are_covered(at_, begin, end + kGranule - 1);
 }
 
+// A larger set is a grid of the device's. Those are counted, and records of malloc in kernels have
+// such a number, by which their launch is found. A copy takes longer.
 bool Table::fill(std::uint64_t address, std::int32_t entry, std::uint64_t granules) noexcept {
-  return granules == 0 || driver.set_16(rewriter::entry_address(at_, address),
-                                        static_cast<unsigned short>(entry), granules, stream_) == 0;
+  constexpr std::uint64_t kMostCopied = 65536;
+  const std::uint64_t to = rewriter::entry_address(at_, address);
+  const auto value = static_cast<unsigned short>(entry);
+  const std::uint64_t count = std::min(granules, kMostCopied);
+  if (granules == 0) return true;
+  std::unique_ptr<unsigned short[]> entries; // NOLINT: there may be no memory for it
+  if (granules > kMostOfSet && avoids_grids_.load())
+    entries.reset(new (std::nothrow) unsigned short[count]);
+  if (entries == nullptr) return driver.set_16(to, value, granules, stream_) == 0;
+  std::fill_n(entries.get(), count, value);
+  bool good = true;
+  for (std::uint64_t i = 0; good && i < granules; i += count)
+    good = driver.send(to + i * sizeof value, entries.get(),
+                       std::min(count, granules - i) * sizeof value, stream_) == 0;
+  return good;
 }
 
 bool Table::write_block(const rewriter::Block& block, std::uint32_t slot) noexcept {

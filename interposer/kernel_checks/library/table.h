@@ -16,6 +16,9 @@
 
 namespace gmt::interposer::kernel_checks {
 
+// Entries that a set writes without being a grid: 4,096 bytes.
+inline constexpr std::uint64_t kMostOfSet = 2048;
+
 class Table {
 public:
   // Settles address and size, by the current device if there is one. False: there is no table.
@@ -31,6 +34,9 @@ public:
   CUcontext context() const noexcept { return context_.load(std::memory_order_acquire); }
   bool is_primary_of(CUdevice device) const noexcept { return is_primary_ && device == device_; }
   CUstream stream() const noexcept { return stream_; } // of that context, waits for no other
+
+  // From now on what is written is no grid of the device's.
+  void avoid_grids() noexcept { avoids_grids_.store(true); }
 
   // Whether blocks here have entries of their own.
   bool covers(std::uint64_t begin, std::uint64_t end) const noexcept;
@@ -53,6 +59,7 @@ private:
 
   std::atomic<State> state_{State::kNew};
   std::atomic<bool> is_entered_{false}; // or about to be
+  std::atomic<bool> avoids_grids_{false};
   rewriter::Options options_;
   rewriter::Options at_;
   CUdevice device_ = 0;

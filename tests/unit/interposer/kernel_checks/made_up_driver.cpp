@@ -29,7 +29,7 @@ std::function<void()> while_fetching;
 namespace {
 
 const auto kContext = reinterpret_cast<CUcontext>(0x1000);
-constexpr std::uint64_t kPool = 256 << 10;
+constexpr std::uint64_t kPool = 128 << 20;
 struct Pool {
   std::byte* begin = nullptr;
   std::size_t used = 0;
@@ -64,9 +64,17 @@ int wait(CUstream stream) {
   return 0;
 }
 int query(CUstream) { return are_streams_busy ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS; }
-int set_16(CUdeviceptr to, unsigned short value, std::size_t count, CUstream) {
-  auto* words = static_cast<unsigned short*>(at(to));
-  std::fill(words, words + count, value);
+std::vector<std::function<void()>> waiting; // in streams of the program
+void run_or_wait(CUstream stream, const std::function<void()>& work) {
+  if (are_streams_busy && stream != reinterpret_cast<CUstream>(0x2000)) waiting.push_back(work);
+  else work();
+}
+int set_16(CUdeviceptr to, unsigned short value, std::size_t count, CUstream stream) {
+  reported.largest_set = std::max(reported.largest_set, count);
+  run_or_wait(stream, [=] {
+    auto* words = static_cast<unsigned short*>(at(to));
+    std::fill(words, words + count, value);
+  });
   return 0;
 }
 int send(CUdeviceptr to, const void* from, std::size_t bytes, CUstream) {
@@ -167,9 +175,8 @@ void mark(const MarkArguments& given) {
     static_cast<std::int16_t*>(at(given.first))[i] = static_cast<std::int16_t>(entry);
   }
 }
-std::vector<MarkArguments> waiting; // in streams
 int launch(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-           CUstream, void** arguments, void**) {
+           CUstream stream, void** arguments, void**) {
   MarkArguments given{};
   std::memcpy(&given.first, arguments[0], 8);
   std::memcpy(&given.count, arguments[1], 8);
@@ -178,13 +185,12 @@ int launch(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigne
   std::memcpy(&given.behind, arguments[4], 4);
   std::memcpy(&given.slot, arguments[5], 8);
   std::memcpy(&given.begin, arguments[6], 8);
-  if (are_streams_busy) waiting.push_back(given);
-  else mark(given);
+  run_or_wait(stream, [given] { mark(given); });
   return 0;
 }
 void go_on() {
   are_streams_busy = false;
-  for (const MarkArguments& one : waiting) mark(one);
+  for (const auto& work : waiting) work();
   waiting.clear();
 }
 

@@ -35,10 +35,11 @@ struct Reported {
   std::vector<Plain> plain;
   std::vector<std::uint64_t> freed; // addresses, by the driver
   std::vector<CUstream> waited;     // for streams of the program
+  std::size_t largest_set = 0;      // entries
 };
 extern Reported reported;
 extern bool is_out_of_memory; // from now on, until something is freed
-// From now on it is given out there, 256 KiB at most; 0: anywhere.
+// From now on it is given out there, 128 MiB at most; 0: anywhere.
 extern std::uint64_t where_memory_is;
 inline constexpr std::uint64_t kElsewhere = 0x1003fffe0000, kLow = 0x302000000;
 extern bool are_streams_busy; // from now on, until they go on

@@ -35,6 +35,22 @@ TEST_F(KernelCheckMemory, AFullGranuleHasPoisonBehind) {
   EXPECT_EQ(entry_at(block + 512), rewriter::kPoisonEntry);
 }
 
+// Larger sets would take the numbers of grids, by which launches that log malloc are known.
+TEST_F(KernelCheckMemory, ALargeBlockIsWrittenWithoutAGrid) {
+  block_of(8); // so that there is a table
+  table().avoid_grids();
+  reported.largest_set = 0;
+  constexpr std::size_t kBytes = (40 << 20) + 700; // of 81,922 entries
+  const CUdeviceptr block = block_of(kBytes);
+  EXPECT_LE(reported.largest_set, kMostOfSet);
+  for (std::size_t at = 0; at < kBytes - 1024; at += 512)
+    ASSERT_EQ(entry_at(block + at), entry_at(block)) << at;
+  EXPECT_GE(entry_at(block), rewriter::kFirstBlock);
+  EXPECT_EQ(entry_at(block + kBytes - 1), 188);
+  EXPECT_EQ(entry_at(block + kBytes + 512), rewriter::kPoisonEntry);
+  EXPECT_EQ(entry_at(block + kBytes + 1024), rewriter::kNoBlock);
+}
+
 TEST_F(KernelCheckMemory, AFreedBlockRests) {
   const CUdeviceptr block = block_of(600);
   reported.freed.clear(); // the probe of the window
