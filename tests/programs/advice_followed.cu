@@ -8,6 +8,7 @@
 // run: array-followed
 // expect: clean
 // run: order
+// unlike-late: the copy comes before what should have come before it
 // expect: error stream-order count=1 message="Call cudaEventRecord on" stacks="used here"@ordered:LINE(unordered),"allocated here"@ordered:LINE(made)
 // run: order-followed
 // expect: clean

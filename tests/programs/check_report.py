@@ -21,6 +21,7 @@ its own source and its comments begin with `#`:
     // not-checked: leak            the report must say that this was not checked
     // counted: add_one             this kernel must have every whole-kernel counter, and a believable bandwidth
     // processes: 2                 so many processes are in the report; default: not compared
+    // unlike-late: why             --late changes what this run does
     // unlike-fenced: why           --guard changes what this run does, or all runs if it stands before the first one
     // or: the context dies         what follows (expect, not-checked) is another outcome of the same run; one must fit
 
@@ -248,6 +249,8 @@ def why_skipped(run, options):
         return f"no GPU: {reason}"
     if options.guard and not options.guard_exclude and run.unlike_fenced:
         return f"unlike under the fence: {run.unlike_fenced}"
+    if options.late and run.unlike_late:
+        return f"unlike where work runs late: {run.unlike_late}"
     return ""
 
 
@@ -259,10 +262,12 @@ def run_program(run, options, folder):
     guarded = ["--guard"] if options.guard and not any(o.startswith("--guard") for o in run.options) else []
     if options.guard_exclude:
         guarded.append(f"--guard-exclude={options.guard_exclude}")
+    late = ["--late", "10s"] if options.late and "--late" not in run.options else []
     command = [
         str(options.gpumemtrace),
         *run.options,
         *guarded,
+        *late,
         "--device",
         options.device,
         "--format",
@@ -321,6 +326,7 @@ def parse_options():
     parser.add_argument("--binary", required=True, type=lambda path: pathlib.Path(path).absolute())
     parser.add_argument("--guard", action="store_true", help="each run under --guard, with the same expectations")
     parser.add_argument("--guard-exclude", metavar="NAMES", help="with --guard: what allocates these stays plain")
+    parser.add_argument("--late", action="store_true", help="each run under --late, with the same expectations")
     parser.add_argument("--run", type=int, help="index of the run in the source, from 0; default: all")
     parser.add_argument("--artifacts", type=pathlib.Path, help="where the folder of a failed run is kept")
     return parser.parse_args()

@@ -122,6 +122,11 @@ class Comparison(unittest.TestCase):
             runs = expectations.parse_source(text, {flavour})
             self.assertEqual([run.unlike_fenced for run in runs], [why, ""])
 
+    def test_what_late_work_changes_is_said_for_a_run(self):
+        text = "// run: a\n// unlike-late: this\n// expect: clean\n// run: b\n// expect: clean\n"
+        runs = expectations.parse_source(text, {"simulated"})
+        self.assertEqual([run.unlike_late for run in runs], ["this", ""])
+
     def test_missing_and_additional_findings_fail(self):
         self.assertEqual(len(problems(0, report([]))), 1)
         self.assertEqual(len(problems(0, report([double_free(), double_free()]))), 1)
@@ -249,6 +254,7 @@ class WholeRun(unittest.TestCase):
                 artifacts=folder / "kept",
                 guard=False,
                 guard_exclude=None,
+                late=False,
             )
             run = expectations.parse_source(source.read_text(), {"shared", "simulated"})[0]
             result = check_report.check_run(0, run, options)

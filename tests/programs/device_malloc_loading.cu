@@ -22,6 +22,7 @@
 // env: CUDA_MODULE_LOADING=LAZY
 // expect: error device-heap-leak bytes=192 count=3 stacks="allocated here"@leak_one:LINE(leak),"graph launched here"@capture:LINE(launch-graph),"captured here"@capture:LINE(captured)
 // run: spin linked
+// unlike-late: the kernel that spins is let go, as on a GPU
 // env: GPUMEMTRACE_SIM_KERNEL_TIME=0.2
 // env: GPUMEMTRACE_SIM_AFTER_FAULT=continue
 // env: CUDA_MODULE_LOADING=LAZY
@@ -29,6 +30,7 @@
 // expect-simulated: clean
 // not-checked-simulated: device-heap-leak
 // run: spin eager
+// unlike-late: the kernel that spins is let go, as on a GPU
 // env: GPUMEMTRACE_SIM_KERNEL_TIME=0.2
 // env: GPUMEMTRACE_SIM_AFTER_FAULT=continue
 // env: CUDA_MODULE_LOADING=EAGER
@@ -36,18 +38,21 @@
 // expect-simulated: clean
 // not-checked-simulated: device-heap-leak
 // run: spin module
+// unlike-late: the kernel that spins is let go, as on a GPU
 // env: GPUMEMTRACE_SIM_KERNEL_TIME=0.2
 // env: GPUMEMTRACE_SIM_AFTER_FAULT=continue
 // expect-real: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_of_module:LINE(module)
 // expect-simulated: clean
 // not-checked-simulated: device-heap-leak
 // run: spin library
+// unlike-late: the kernel that spins is let go, as on a GPU
 // env: GPUMEMTRACE_SIM_KERNEL_TIME=0.2
 // env: GPUMEMTRACE_SIM_AFTER_FAULT=continue
 // expect-real: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_of_library:LINE(library)
 // expect-simulated: clean
 // not-checked-simulated: device-heap-leak
 // run: spin linked late
+// unlike-late: the kernel that spins is let go, as on a GPU
 // env: GPUMEMTRACE_SIM_KERNEL_TIME=0.2
 // env: GPUMEMTRACE_SIM_AFTER_FAULT=continue
 // env: CUDA_MODULE_LOADING=LAZY
@@ -55,6 +60,7 @@
 // expect-simulated: clean
 // not-checked-simulated: device-heap-leak
 // run: spin module late
+// unlike-late: the kernel that spins is let go, as on a GPU
 // env: GPUMEMTRACE_SIM_KERNEL_TIME=0.2
 // env: GPUMEMTRACE_SIM_AFTER_FAULT=continue
 // expect-real: error device-heap-leak bytes=64 count=1 stacks="allocated here"@leak_one:LINE(leak),"launched here"@launch_of_module:LINE(module)

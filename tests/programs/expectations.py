@@ -67,7 +67,7 @@ LABELS = (
 )
 TAGS = {"shared", "static", "simulated", "real", "O0", "O2"}
 DIRECTIVE = re.compile(
-    r"^(?://|#)\s(run|or|exit|devices?|env|options|expect|not-checked|counted|processes|unlike-fenced)((?:-\w+)*):\s*(.*?)\s*$"
+    r"^(?://|#)\s(run|or|exit|devices?|env|options|expect|not-checked|counted|processes|unlike-fenced|unlike-late)((?:-\w+)*):\s*(.*?)\s*$"
 )
 STACK = re.compile(r'"([^"]+)"(?:@([\w~]+))?(?::(?:(\d+)|LINE\(([\w-]+)\)))?')
 
@@ -132,6 +132,7 @@ class Run:
     silent: bool = False  # not even a note
     decided: bool = False  # some expect line holds for this flavour
     unlike_fenced: str = ""  # why the fence changes the report
+    unlike_late: str = ""  # why it changes where work runs late
     others: list = dataclasses.field(default_factory=list)  # outcomes that are as good, each a Run
 
 
@@ -251,6 +252,8 @@ def apply_directive(run, name, value, tagged_lines):
         run.counted.append(value)
     elif name == "unlike-fenced":
         run.unlike_fenced = value
+    elif name == "unlike-late":
+        run.unlike_late = value
     elif name == "processes":
         run.processes = int(value)
     else:

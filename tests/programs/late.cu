@@ -9,6 +9,7 @@
 // exit: 1
 // expect: clean
 // run: reused-at-once
+// unlike-late: the mistake shows
 // device: simulated
 // expect: clean
 // run: reused-waited

@@ -10,6 +10,7 @@
 // expect: note unfinished-call count=1 api=cudaMalloc stacks="called here"@take:LINE(alloc)
 // not-checked: leak
 // run: waiting
+// unlike-late: the kernel runs in the wait for it
 // exit: signal 9
 // expect-real: note unfinished-call count=1 api=cudaDeviceSynchronize stacks="called here"@wait_for_ever:LINE(wait)
 // expect-simulated: note unfinished-call count=1 api=cudaLaunchKernel stacks="called here"@wait_for_ever:LINE(spin)
