@@ -49,7 +49,7 @@ struct Mark {
 };
 
 // The text of kReport, a function that counts and records a mistake.
-std::string report_function(std::uint32_t most_records);
+std::string report_function(std::uint32_t most_records, bool has_flag);
 
 class Checks {
 public:

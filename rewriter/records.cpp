@@ -67,15 +67,17 @@ void Checks::report(Into& into, const Details& details, std::uint32_t misaligned
 }
 
 // One counter for each site and kind; the first of each kind are recorded. The last word says that
-// all others are there: the host may read while the kernel runs.
-std::string report_function(std::uint32_t most_records) {
+// all others are there: the host may read while the kernel runs. What was counted is there before
+// kTold is read: else the host could clear that and not see the count.
+std::string report_function(std::uint32_t most_records, bool has_flag) {
+  static_assert(sizeof(Placed) == 24 && offsetof(Placed, flag) == 16);
   static_assert(sizeof(Record) == 64 && kRecordsOfSite == 64 && kCountKinds == 2);
   static_assert(offsetof(Record, address) == 8 && offsetof(Record, block) == 16);
   static_assert(offsetof(Record, is_misaligned) == 28 && offsetof(Record, thread) == 32);
   static_assert(offsetof(Record, is_whole) == 44 && offsetof(Record, launch) == 48);
   return ".func " + std::string(kReport) + R"((.param .align 8 .b8 mistake[40])
 {
-.reg .pred %p<3>;
+.reg .pred %p<5>;
 .reg .b32 %r<16>;
 .reg .b64 %d<12>;
 ld.param.b32 %r1, [mistake+24];
@@ -118,9 +120,22 @@ membar.sys;
 mov.u32 %r12, 1;
 st.global.u32 [%d4+44], %r12;
 $end:
-ret;
-}
-)";
+)" +
+         (has_flag ? R"(membar.gl;
+mov.u64 %d8, __gmt_told;
+ld.volatile.global.u32 %r13, [%d8];
+setp.ne.u32 %p3, %r13, 0;
+@%p3 bra $told;
+ld.const.u64 %d9, [__gmt_table+16];
+setp.eq.u64 %p4, %d9, 0;
+@%p4 bra $told;
+mov.u32 %r14, 1;
+st.volatile.global.u32 [%d8], %r14;
+st.volatile.global.u32 [%d9], %r14;
+$told:
+)"
+                   : "") +
+         "ret;\n}\n";
 }
 
 } // namespace gmt::rewriter

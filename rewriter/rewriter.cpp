@@ -139,7 +139,10 @@ private:
   // number that is known in the end.
   std::string declared(std::size_t& sites) const {
     std::string added;
-    if (has_placed()) added += ".visible .const .align 8 .u64 " + std::string(kTable) + "[2];\n";
+    if (has_placed()) {
+      added += ".visible .const .align 8 .u64 " + std::string(kTable) + "[3];\n";
+      added += ".visible .global .align 4 .u32 " + std::string(kTold) + ";\n";
+    }
     added += ".visible .global .align 8 .u64 " + std::string(kCounts) + "[";
     sites = added.size();
     added += "1           ];\n.visible .global .align 64 .b8 " + std::string(kRecords) + "[" +
@@ -149,7 +152,7 @@ private:
       added += ".extern .shared .align " + std::to_string(alignment_of_dynamic()) + " .b8 " +
                std::string(kDynamic) + "[];\n";
     }
-    added += report_function(options_.records);
+    added += report_function(options_.records, has_placed());
     for (std::uint32_t i = 0; i < forms_.size(); ++i) {
       const Function& function = given_.functions()[i];
       if (forms_[i] == Form::kBoth && !function.is_entry)

@@ -39,6 +39,8 @@ struct Driver {
   DriverFunction<CUdeviceptr*, std::size_t*, std::size_t, std::size_t, unsigned> allocate_pitched{
     "cuMemAllocPitch_v2"};
   DriverFunction<CUdeviceptr> free{"cuMemFree_v2"};
+  DriverFunction<void*, std::size_t, unsigned> register_host{"cuMemHostRegister_v2"};
+  DriverFunction<CUdeviceptr*, void*, unsigned> address_on_device{"cuMemHostGetDevicePointer_v2"};
   DriverFunction<CUdeviceptr*, std::size_t*, CUdeviceptr> address_range{"cuMemGetAddressRange_v2"};
   DriverFunction<CUmemoryPool*, CUdevice> pool_of_device{"cuDeviceGetMemPool"};
   DriverFunction<CUstream> is_stream_busy{"cuStreamQuery"};

@@ -20,7 +20,7 @@ constinit Driver driver{};
 constinit pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 void finish() noexcept {
-  fetch_reports();
+  fetch_last_reports();
   report_plain_launches();
 }
 

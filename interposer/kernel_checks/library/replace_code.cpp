@@ -108,13 +108,13 @@ CUresult library_load_file(CUlibrary* library, const char* path, CUjit_option* j
 
 // What its kernels found lies in its variables, which go with it.
 CUresult module_unload(CUmodule module) noexcept {
-  fetch_reports();
+  fetch_last_reports();
   forget_module(module);
   return static_cast<CUresult>(own<"cuModuleUnload", CUmodule>(module));
 }
 
 CUresult library_unload(CUlibrary library) noexcept {
-  fetch_reports();
+  fetch_last_reports();
   forget_library(library);
   return static_cast<CUresult>(own<"cuLibraryUnload", CUlibrary>(library));
 }

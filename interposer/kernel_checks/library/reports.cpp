@@ -13,6 +13,7 @@
 #include "interposer/kernel_checks/library/driver.h"
 #include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/memory.h"
+#include "interposer/kernel_checks/library/news_flag.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -57,6 +58,8 @@ struct News {
 // Those records that are whole: a kernel may still be writing the others.
 bool fetch_news(Module& module, News& news) {
   std::uint32_t used = 0;
+  // What is counted behind this sets the flag again.
+  if (module.told != 0 && driver.set_16(module.told, 0, 2, table().stream()) != 0) return false;
   if (!fetch(&used, module.used, 1) || driver.wait_for_stream(table().stream()) != 0) return false;
   if (used == 0) return false; // each counter's first mistake wants a record
   used = std::min(used, table().options().records);
@@ -233,9 +236,11 @@ bool begin_fetching(bool waits) noexcept {
   return true;
 }
 
-void fetch_all(bool waits, std::uint64_t ended) noexcept {
-  if (table().context() == nullptr || !begin_fetching(waits)) return;
-  {
+enum class Why : std::uint8_t { kIfFree, kMust, kLastTime };
+void fetch_all(Why why, std::uint64_t ended) noexcept {
+  if (table().context() == nullptr || !begin_fetching(why != Why::kIfFree)) return;
+  // What an earlier time had to leave is asked for where it would be lost.
+  if (take_flag() || why == Why::kLastTime) {
     const Work work(table().context());
     for (Module* module : launched_modules(ended)) {
       if (work.ready()) fetch_reports_of(*module);
@@ -246,8 +251,9 @@ void fetch_all(bool waits, std::uint64_t ended) noexcept {
 
 } // namespace
 
-void fetch_reports(std::uint64_t ended) noexcept { fetch_all(true, ended); }
-void try_fetch_reports(std::uint64_t ended) noexcept { fetch_all(false, ended); }
+void fetch_reports(std::uint64_t ended) noexcept { fetch_all(Why::kMust, ended); }
+void fetch_last_reports() noexcept { fetch_all(Why::kLastTime, 0); }
+void try_fetch_reports(std::uint64_t ended) noexcept { fetch_all(Why::kIfFree, ended); }
 
 void forget_reports() noexcept {
   fetching.store({});

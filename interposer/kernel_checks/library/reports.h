@@ -9,6 +9,7 @@ namespace gmt::interposer::kernel_checks {
 
 // Whatever is there, of all modules. `ended`: so many first launches of the context have ended.
 void fetch_reports(std::uint64_t ended = 0) noexcept;
+void fetch_last_reports() noexcept;                   // of code that is unloaded, or at the end
 void try_fetch_reports(std::uint64_t ended) noexcept; // right now
 void forget_reports() noexcept;                       // and launches, of a context that has ended
 

@@ -9,6 +9,7 @@
 
 #include "interposer/kernel_checks/library/driver.h"
 #include "interposer/kernel_checks/library/marks.h"
+#include "interposer/kernel_checks/library/news_flag.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -137,6 +138,7 @@ bool Table::enter_now(CUcontext context) noexcept {
                   stream_) == 0 &&
     driver.send(rewriter::slot_address(at_, last), &everything, sizeof everything, stream_) == 0;
   if (!wait() || !is_written) return false;
+  flag_ = share_flag();
   load_marks(); // without them, pools' memory is unknown
   is_primary_ = is_primary(context);
   context_.store(context, std::memory_order_release);
@@ -152,6 +154,7 @@ bool Table::enter(CUcontext context) noexcept {
 }
 
 void Table::leave() noexcept {
+  forget_flag();
   context_.store(nullptr, std::memory_order_release);
   is_entered_.store(false);
 }

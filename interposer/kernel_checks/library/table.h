@@ -33,7 +33,8 @@ public:
   void leave() noexcept; // the context has ended
   CUcontext context() const noexcept { return context_.load(std::memory_order_acquire); }
   bool is_primary_of(CUdevice device) const noexcept { return is_primary_ && device == device_; }
-  CUstream stream() const noexcept { return stream_; } // of that context, waits for no other
+  std::uint64_t flag() const noexcept { return flag_; } // for Placed
+  CUstream stream() const noexcept { return stream_; }  // of that context, waits for no other
 
   // From now on what is written is no grid of the device's.
   void avoid_grids() noexcept { avoids_grids_.store(true); }
@@ -65,6 +66,7 @@ private:
   CUdevice device_ = 0;
   std::atomic<CUcontext> context_{nullptr};
   CUstream stream_ = nullptr;
+  std::uint64_t flag_ = 0;
   bool is_primary_ = false; // the context is its device's primary one
 };
 

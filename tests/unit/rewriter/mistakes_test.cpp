@@ -480,5 +480,23 @@ TEST_F(Mistakes, RegistersOfInnerScopes) {
   EXPECT_EQ(count(1), 1u);
 }
 
+// Where the host has a flag, it is set behind a mistake.
+TEST_F(Mistakes, AMistakeSetsTheFlag) {
+  for (const bool has_flag : {true, false}) {
+    for (const bool is_mistake : {true, false}) {
+      rewrite_kernel("st.global.u32 [%d1+" + std::string(is_mistake ? "400" : "396") + "], %r1;",
+                     Bounds::kNever, 0);
+      const std::uint64_t p = world_->block(400), q = world_->block(400);
+      if (has_flag) world_->flag = world_->block(4);
+      run(p, q);
+      EXPECT_EQ(world_->word(world_->variables[std::string(kTold)]), has_flag && is_mistake);
+      if (has_flag) {
+        EXPECT_EQ(world_->word(world_->flag), is_mistake ? 1u : 0u);
+      }
+      EXPECT_EQ(world_->used(), is_mistake ? 1u : 0u);
+    }
+  }
+}
+
 } // namespace
 } // namespace gmt::rewriter

@@ -24,6 +24,8 @@ std::uint64_t where_memory_is = 0;
 bool are_streams_busy = false;
 CUstream stream_that_captures = nullptr;
 std::map<std::pair<CUfunction, CUfunction_attribute>, int> attributes;
+bool has_registered_memory = false;
+std::uint32_t* registered = nullptr;
 std::function<void()> while_fetching;
 
 namespace {
@@ -140,6 +142,16 @@ int capture_status(CUstream stream, CUstreamCaptureStatus* status) {
   return 0;
 }
 
+int register_host(void* memory, std::size_t, unsigned) {
+  if (!has_registered_memory) return CUDA_ERROR_NOT_SUPPORTED;
+  registered = static_cast<std::uint32_t*>(memory);
+  return 0;
+}
+int address_on_device(CUdeviceptr* address, void* memory, unsigned) {
+  *address = reinterpret_cast<CUdeviceptr>(memory);
+  return 0;
+}
+
 // ---- the kernel of marks
 
 int load_module(CUmodule* module, const void*) {
@@ -223,6 +235,8 @@ void* symbol(const char* name) noexcept {
     {"cuMemcpyDtoHAsync_v2", reinterpret_cast<void*>(fetch)},
     {"cuMemAlloc_v2", reinterpret_cast<void*>(allocate)},
     {"cuMemFree_v2", reinterpret_cast<void*>(give_back)},
+    {"cuMemHostRegister_v2", reinterpret_cast<void*>(register_host)},
+    {"cuMemHostGetDevicePointer_v2", reinterpret_cast<void*>(address_on_device)},
     {"cuMemAllocAsync", reinterpret_cast<void*>(allocate_ordered)},
     {"cuMemFreeAsync", reinterpret_cast<void*>(free_ordered)},
     {"cuDeviceGetMemPool", reinterpret_cast<void*>(pool_of_device)},
@@ -278,6 +292,8 @@ void begin() {
   attributes.clear();
   captures.store(0);
   while_fetching = nullptr;
+  has_registered_memory = false;
+  registered = nullptr;
   table().leave();
   forget_all_blocks();
   forget_reports();

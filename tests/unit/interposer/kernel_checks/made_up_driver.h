@@ -47,6 +47,8 @@ extern CUstream stream_that_captures;
 extern std::map<std::pair<CUfunction, CUfunction_attribute>, int> attributes; // else 0
 extern const std::function<void()> let_streams_go_on;
 extern const std::function<void(std::uint64_t address)> begin_again_at; // the next memory is there
+extern bool has_registered_memory; // the driver can register the host's; false at the beginning
+extern std::uint32_t* registered;  // null: nothing is
 extern std::function<void()> while_fetching; // called when memory of the device is read
 
 // What stands in the place of the driver's function.

@@ -229,5 +229,29 @@ TEST_F(KernelCheckReports, OneThatMustHaveThemWaitsForAnother) {
   first.join();
 }
 
+// Checked code sets a word of the host: nothing is copied from the device where it is 0.
+TEST_F(KernelCheckReports, NothingIsFetchedAsLongAsTheFlagIsNotSet) {
+  table().leave();
+  has_registered_memory = true;
+  ASSERT_TRUE(has_table());
+  ASSERT_NE(registered, nullptr);
+  EXPECT_EQ(table().flag(), reinterpret_cast<std::uint64_t>(registered));
+  std::uint32_t told = 1;
+  kernel.module->told = reinterpret_cast<CUdeviceptr>(&told);
+  unsigned fetched = 0;
+  while_fetching = [&fetched] { ++fetched; };
+  mistake(launch(11));
+  fetch_reports(launch_count());
+  EXPECT_EQ(fetched, 0u);
+  *registered = 1;
+  fetch_reports(launch_count());
+  EXPECT_EQ(reported.faults.size(), 1u);
+  EXPECT_EQ(*registered, 0u);
+  EXPECT_EQ(told, 0u); // the next mistake sets the flag again
+  mistake(launch(12));
+  fetch_last_reports();
+  EXPECT_EQ(reported.faults.size(), 2u);
+}
+
 } // namespace
 } // namespace gmt::interposer::kernel_checks

@@ -143,7 +143,8 @@ public:
       const std::vector<std::byte> bytes = module.initial_bytes(i);
       std::memcpy(at(variables[module.variables()[i].name]), bytes.data(), bytes.size());
     }
-    const Placed constant = placed_of(placed());
+    Placed constant = placed_of(placed());
+    constant.flag = flag;
     if (const auto found = variables.find(std::string(kTable)); found != variables.end())
       std::memcpy(at(found->second), &constant, sizeof constant);
   }
@@ -167,9 +168,10 @@ public:
     std::memcpy(&value, at(variables[std::string(kRecords)]) + index * sizeof value, sizeof value);
     return value;
   }
-  std::uint32_t used() {
+  std::uint32_t used() { return word(variables[std::string(kUsed)]); }
+  std::uint32_t word(std::uint64_t address) {
     std::uint32_t value = 0;
-    std::memcpy(&value, at(variables[std::string(kUsed)]), 4);
+    std::memcpy(&value, at(address), 4);
     return value;
   }
 
@@ -177,6 +179,7 @@ public:
   executor::Memory memory;
   std::vector<Block> blocks;
   std::map<std::string, std::uint64_t> variables;
+  std::uint64_t flag = 0; // Placed::flag
 
 private:
   Pages pages_{kMemoryBytes};
