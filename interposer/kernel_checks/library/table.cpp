@@ -89,11 +89,14 @@ Table::State Table::make() noexcept {
   const bool has_context = driver.current(&context) == 0 && context != nullptr;
   if (has_context && driver.device(&device_) != 0) return State::kNone;
   options_.records = kRecords;
-  int devices = 0; // kernels run plain on all but one
-  options_.checks_by_pointer = driver.device_count(&devices) == 0 && devices == 1;
   options_.window = 0; // the code has it from the host: it differs from context to context
   choose_size(device_);
-  return reserve_and_map(device_) ? State::kThere : State::kNone;
+  if (!reserve_and_map(device_)) return State::kNone;
+  // Plain kernels are on other devices, too, and in modules that nothing was written into.
+  int devices = 0;
+  options_.checks_by_pointer =
+    options_.table != 0 && driver.device_count(&devices) == 0 && devices == 1;
+  return State::kThere;
 }
 
 bool Table::prepare() noexcept {

@@ -23,6 +23,8 @@ bool is_out_of_memory = false;
 std::uint64_t where_memory_is = 0;
 bool are_streams_busy = false;
 CUstream stream_that_captures = nullptr;
+int device_count = 1;
+bool is_address_given = false;
 std::map<std::pair<CUfunction, CUfunction_attribute>, int> attributes;
 bool has_registered_memory = false;
 std::uint32_t* registered = nullptr;
@@ -46,6 +48,10 @@ int current(CUcontext* context) {
 }
 int device(CUdevice* ordinal) {
   *ordinal = 0;
+  return 0;
+}
+int count_devices(int* count) {
+  *count = device_count;
   return 0;
 }
 int total(std::size_t* bytes, CUdevice) {
@@ -206,8 +212,11 @@ void go_on() {
   waiting.clear();
 }
 
-int reserve(CUdeviceptr* address, std::size_t bytes, std::size_t, CUdeviceptr, unsigned long long) {
-  *address = reinterpret_cast<CUdeviceptr>(pages(bytes)); // never given back: one a process
+int reserve(CUdeviceptr* address, std::size_t bytes, std::size_t, CUdeviceptr wanted,
+            unsigned long long) {
+  *address = is_address_given ? wanted : reinterpret_cast<CUdeviceptr>(pages(bytes)); // never given
+                                                                                      // back: one a
+                                                                                      // process
   return 0;
 }
 int create(CUmemGenericAllocationHandle* handle, std::size_t, const CUmemAllocationProp*,
@@ -224,6 +233,7 @@ void* symbol(const char* name) noexcept {
   static const std::map<std::string_view, void*> all = {
     {"cuCtxGetCurrent", reinterpret_cast<void*>(current)},
     {"cuCtxGetDevice", reinterpret_cast<void*>(device)},
+    {"cuDeviceGetCount", reinterpret_cast<void*>(count_devices)},
     {"cuDeviceTotalMem_v2", reinterpret_cast<void*>(total)},
     {"cuCtxSynchronize", reinterpret_cast<void*>(done<>)},
     {"cuDevicePrimaryCtxGetState", reinterpret_cast<void*>(no_primary)},

@@ -44,6 +44,8 @@ extern std::uint64_t where_memory_is;
 inline constexpr std::uint64_t kElsewhere = 0x1003fffe0000, kLow = 0x302000000;
 extern bool are_streams_busy; // from now on, until they go on
 extern CUstream stream_that_captures;
+extern int device_count;
+extern bool is_address_given; // that was asked for; nothing is mapped there
 extern std::map<std::pair<CUfunction, CUfunction_attribute>, int> attributes; // else 0
 extern const std::function<void()> let_streams_go_on;
 extern const std::function<void(std::uint64_t address)> begin_again_at; // the next memory is there

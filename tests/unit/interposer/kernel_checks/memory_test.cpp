@@ -51,6 +51,22 @@ TEST_F(KernelCheckMemory, ALargeBlockIsWrittenWithoutAGrid) {
   EXPECT_EQ(entry_at(block + kBytes + 1024), rewriter::kNoBlock);
 }
 
+// They are in plain kernels, too: the table must be where the code says, on each device.
+TEST_F(KernelCheckMemory, WhereFunctionsThatAreCalledByPointerHaveChecks) {
+  const auto have_checks = [](int devices, bool is_given) {
+    device_count = devices;
+    is_address_given = is_given;
+    Table table;
+    EXPECT_TRUE(table.prepare());
+    device_count = 1;
+    is_address_given = false;
+    return table.options().checks_by_pointer;
+  };
+  EXPECT_TRUE(have_checks(1, true));
+  EXPECT_FALSE(have_checks(1, false));
+  EXPECT_FALSE(have_checks(2, true));
+}
+
 TEST_F(KernelCheckMemory, AFreedBlockRests) {
   const CUdeviceptr block = block_of(600);
   reported.freed.clear(); // the probe of the window
