@@ -68,7 +68,7 @@ void Checks::report(Into& into, const Details& details, std::uint32_t misaligned
 
 // One counter for each site and kind; the first of each kind are recorded. The last word says that
 // all others are there: the host may read while the kernel runs. What was counted is there before
-// kTold is read: else the host could clear that and not see the count.
+// kFlagged is read: else the host could clear that and not see the count.
 std::string report_function(std::uint32_t most_records, bool has_flag) {
   static_assert(sizeof(Placed) == 24 && offsetof(Placed, flag) == 16);
   static_assert(sizeof(Record) == 64 && kRecordsOfSite == 64 && kCountKinds == 2);
@@ -122,17 +122,17 @@ st.global.u32 [%d4+44], %r12;
 $end:
 )" +
          (has_flag ? R"(membar.gl;
-mov.u64 %d8, __gmt_told;
+mov.u64 %d8, __gmt_flagged;
 ld.volatile.global.u32 %r13, [%d8];
 setp.ne.u32 %p3, %r13, 0;
-@%p3 bra $told;
+@%p3 bra $flagged;
 ld.const.u64 %d9, [__gmt_table+16];
 setp.eq.u64 %p4, %d9, 0;
-@%p4 bra $told;
+@%p4 bra $flagged;
 mov.u32 %r14, 1;
 st.volatile.global.u32 [%d8], %r14;
 st.volatile.global.u32 [%d9], %r14;
-$told:
+$flagged:
 )"
                    : "") +
          "ret;\n}\n";

@@ -26,7 +26,7 @@ enum class Bounds : std::uint8_t {
 inline constexpr std::string_view kCounts = "__gmt_counts";    // u64[sites][2], see CountKind
 inline constexpr std::string_view kRecords = "__gmt_records";  // Record[capacity]
 inline constexpr std::string_view kUsed = "__gmt_used";        // u32: records that were wanted
-inline constexpr std::string_view kTold = "__gmt_told";        // u32: Placed::flag was set
+inline constexpr std::string_view kFlagged = "__gmt_flagged";  // u32: Placed::flag was set
 inline constexpr std::string_view kTable = "__gmt_table";      // Placed
 inline constexpr std::string_view kChecked = "__gmt_checked_"; // before the name of a function
 // The last parameter of a checked kernel, of 8 bytes: a number that records of the launch have.
@@ -70,9 +70,10 @@ static_assert(sizeof(Record) == 64);
 // What the host writes into kTable before the first launch, where the options leave it open.
 // `shift`: by how much an address of the upper window is more than one that would follow on the
 // lower window.
-// `flag`: the address of a u32 that the device sets to 1 behind a mistake, unless kTold says that
-// it did; 0: none. In memory of the host it says without a copy that there is something to fetch.
-// The host clears first the flag, then kTold, and then fetches: what comes later sets both again.
+// `flag`: the address of a u32 that the device sets to 1 behind a mistake, unless kFlagged says
+// that it did; 0: none. In memory of the host it says without a copy that there is something to
+// fetch. The host clears first the flag, then kFlagged, and then fetches: what comes later sets
+// both again.
 struct Placed {
   std::uint64_t table = 0, shift = 0, flag = 0;
 };

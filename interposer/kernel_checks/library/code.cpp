@@ -185,11 +185,11 @@ bool look_up_variable(const Module& module, std::string_view name, CUdeviceptr* 
 }
 
 bool make_ready(Module& module) {
-  CUdeviceptr counts = 0, records = 0, used = 0, told = 0, constant = 0;
+  CUdeviceptr counts = 0, records = 0, used = 0, flagged = 0, constant = 0;
   if (!look_up_variable(module, rewriter::kCounts, &counts) ||
       !look_up_variable(module, rewriter::kRecords, &records) ||
       !look_up_variable(module, rewriter::kUsed, &used) ||
-      !look_up_variable(module, rewriter::kTold, &told))
+      !look_up_variable(module, rewriter::kFlagged, &flagged))
     return false;
   rewriter::Placed placed = rewriter::placed_of(table().placed());
   placed.flag = table().flag();
@@ -201,7 +201,7 @@ bool make_ready(Module& module) {
   if (module.counts != 0) return true; // another thread's first launch was quicker
   module.records = records;
   module.used = used;
-  module.told = told;
+  module.flagged = flagged;
   module.fetched = 0;
   module.counted.assign(module.code.sites.size() * rewriter::kCountKinds, 0);
   module.last.assign(module.counted.size(), {});

@@ -36,7 +36,7 @@ struct Module {
   std::string why_plain;       // not empty: it is as the program gave it
   // In the context that has the table; 0: not looked up yet. `counts` is set last.
   std::atomic<CUdeviceptr> counts{0};
-  CUdeviceptr records = 0, used = 0, told = 0;
+  CUdeviceptr records = 0, used = 0, flagged = 0;
   // The last launch that may have news; 0: none since its reports were fetched.
   std::atomic<std::uint64_t> launched{0};
   std::atomic<bool> is_in_graphs{false}; // nodes run checked forms of it

@@ -59,7 +59,8 @@ struct News {
 bool fetch_news(Module& module, News& news) {
   std::uint32_t used = 0;
   // What is counted behind this sets the flag again.
-  if (module.told != 0 && driver.set_16(module.told, 0, 2, table().stream()) != 0) return false;
+  if (module.flagged != 0 && driver.set_16(module.flagged, 0, 2, table().stream()) != 0)
+    return false;
   if (!fetch(&used, module.used, 1) || driver.wait_for_stream(table().stream()) != 0) return false;
   if (used == 0) return false; // each counter's first mistake wants a record
   used = std::min(used, table().options().records);

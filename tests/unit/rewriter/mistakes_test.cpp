@@ -489,7 +489,7 @@ TEST_F(Mistakes, AMistakeSetsTheFlag) {
       const std::uint64_t p = world_->block(400), q = world_->block(400);
       if (has_flag) world_->flag = world_->block(4);
       run(p, q);
-      EXPECT_EQ(world_->word(world_->variables[std::string(kTold)]), has_flag && is_mistake);
+      EXPECT_EQ(world_->word(world_->variables[std::string(kFlagged)]), has_flag && is_mistake);
       if (has_flag) {
         EXPECT_EQ(world_->word(world_->flag), is_mistake ? 1u : 0u);
       }

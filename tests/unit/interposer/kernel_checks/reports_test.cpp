@@ -236,8 +236,8 @@ TEST_F(KernelCheckReports, NothingIsFetchedAsLongAsTheFlagIsNotSet) {
   ASSERT_TRUE(has_table());
   ASSERT_NE(registered, nullptr);
   EXPECT_EQ(table().flag(), reinterpret_cast<std::uint64_t>(registered));
-  std::uint32_t told = 1;
-  kernel.module->told = reinterpret_cast<CUdeviceptr>(&told);
+  std::uint32_t flagged = 1;
+  kernel.module->flagged = reinterpret_cast<CUdeviceptr>(&flagged);
   unsigned fetched = 0;
   while_fetching = [&fetched] { ++fetched; };
   mistake(launch(11));
@@ -247,7 +247,7 @@ TEST_F(KernelCheckReports, NothingIsFetchedAsLongAsTheFlagIsNotSet) {
   fetch_reports(launch_count());
   EXPECT_EQ(reported.faults.size(), 1u);
   EXPECT_EQ(*registered, 0u);
-  EXPECT_EQ(told, 0u); // the next mistake sets the flag again
+  EXPECT_EQ(flagged, 0u); // the next mistake sets the flag again
   mistake(launch(12));
   fetch_last_reports();
   EXPECT_EQ(reported.faults.size(), 2u);
