@@ -120,10 +120,12 @@ bool names_owner(StackRole role) {
          role == StackRole::kCreated;
 }
 
+// Of a stack whose frames were not asked for nothing is known.
 bool lacks_frames(const FindingStack& stack) {
+  if (!names_owner(stack.role)) return false;
   const auto is_native = [](const Frame& frame) { return frame.language.empty(); };
-  return names_owner(stack.role) && (stack.stack.value > StackTable::kMostStacks ||
-                                     std::ranges::none_of(stack.frames, is_native));
+  const bool is_of_python = !stack.frames.empty() && std::ranges::none_of(stack.frames, is_native);
+  return stack.stack.value == 0 || stack.stack.value > StackTable::kMostStacks || is_of_python;
 }
 
 // The accesses of a library's own kernels. A kernel that no file holds was loaded from memory (the
