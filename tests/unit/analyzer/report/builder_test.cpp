@@ -137,7 +137,7 @@ TEST_F(ReportBuilderMalloc, IsNotCheckedWhereSomeOfItSaysNothing) {
   // --kernel-checks logs the calls of such code
   std::vector<Analysis> analyses(1);
   analyses[0].has_kernel_checks = true;
-  for (const std::uint64_t calls : {0, 3}) {
+  for (const std::uint64_t calls : {std::uint64_t{0}, std::uint64_t{3}}) {
     analyses[0].process.totals.device_heap_calls = calls;
     const Report report = assemble_report(analyses, {folder_}, {});
     const auto is_malloc = [](const NotChecked& n) { return n.what == "in-kernel malloc"; };
