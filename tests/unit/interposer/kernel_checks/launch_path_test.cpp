@@ -16,6 +16,7 @@
 #include "interposer/kernel_checks/library/kernel_table.h"
 #include "interposer/kernel_checks/library/launches.h"
 #include "made_up_driver.h"
+#include "tests/support/test_share.h"
 
 namespace gmt::interposer::kernel_checks {
 namespace {
@@ -190,9 +191,7 @@ TEST(KernelCheckArguments, ManyParameters) {
 
 // The host may have no memory for an array: nothing ends then, and the plain form is launched.
 TEST(KernelCheckArguments, WithoutMemoryThereAreNone) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "the sanitizer ends a process that has no memory left";
-#endif
+  if (GMT_IS_SANITIZED) GTEST_SKIP() << "the sanitizer ends a process that has no memory left";
   const std::uint32_t many = 50'000'000;
   const std::size_t bytes = 8;
   std::vector<void*> list(1);
