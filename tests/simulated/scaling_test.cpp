@@ -72,7 +72,7 @@ TEST(Scaling, PinnedMemory) {
 TEST(Scaling, PinnedMemoryThatIsFreedInAnyOrder) {
   std::vector<void*> blocks(80000);
   for (void*& block : blocks) ASSERT_EQ(cudaMallocHost(&block, 64), cudaSuccess);
-  for (size_t first : {0, 1}) { // each second one is a hole in a mapping
+  for (size_t first : {size_t{0}, size_t{1}}) { // each second one is a hole in a mapping
     for (size_t i = first; i < blocks.size(); i += 2)
       ASSERT_EQ(cudaFreeHost(blocks[i]), cudaSuccess);
   }

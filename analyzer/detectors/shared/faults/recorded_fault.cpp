@@ -60,7 +60,8 @@ public:
     const bool is_beside_variable =
       fault_.neighbour_bytes != 0 && fault_.neighbour_space == trace::FaultSpace::kGlobal;
     const HeapAt at = heap_at(fault_, heap);
-    if (known && !is_beside_variable) around_ = memory_around(fault_.address, bytes(), at, arguments);
+    if (known && !is_beside_variable)
+      around_ = memory_around(fault_.address, bytes(), at, arguments);
     if (is_meant_known) around_ = memory_beside(live_at(fault_.neighbour, at), fault_.address);
     if (known && around_.block == nullptr && fault_.neighbour_bytes == 0)
       stray_ = stray_address(fault_.address, bytes(), at, facts);
