@@ -319,7 +319,7 @@ class Environment(CommandCase):
             ),
             (["--kernel-checks"], {"TRITON_PTXAS_PATH": "/mine"}, ["/mine", "", "", *cupy]),
             (["--kernel-checks"], {"CUPY_COMPILE_WITH_PTX": "0"}, [*triton, "0", ""]),
-            (["--kernel-checks"], {"TRITON_CACHE_DIR": "/t"}, [ptxas, "/t", f"{here}/inductor", *cupy]),
+            (["--kernel-checks"], {"TRITON_CACHE_DIR": "/t"}, [ptxas, "/t/gpumemtrace", f"{here}/inductor", *cupy]),
         ):
             with self.subTest(options=options, variables=variables):
                 before = dict(self.environment)

@@ -96,23 +96,25 @@ std::string cache_folder() {
 
 // --kernel-checks: Triton (torch.compile as well) and CuPy give machine code to the driver, in
 // which no check can be put. These variables, which they document, make them give PTX. What they
-// compiled before lies in their caches as machine code, so they get other folders. What the user
-// has set stays, and so does the cache that goes with it.
+// compiled before lies in their caches as machine code, so they get other folders, inside of those
+// that the user has named: neither kind of run meets what the other compiled.
 void keep_ptx(std::vector<std::string>& environment, const std::string& ptxas) {
   const std::string cache = cache_folder();
   if (cache.empty()) return;
-  const auto set_unless_given = [&](const char* name, const std::string& value) {
-    if (!std::getenv(name)) set(environment, name, value);
+  const auto set_cache = [&](const char* name, const char* folder) {
+    const std::string given = get(name);
+    set(environment, name, given.empty() ? cache + folder : given + "/gpumemtrace");
   };
   if (!std::getenv("TRITON_PTXAS_PATH") && ::access(ptxas.c_str(), X_OK) == 0) {
     set(environment, "TRITON_PTXAS_PATH", ptxas);
-    set_unless_given("TRITON_PTXAS_BLACKWELL_PATH", ptxas);
-    set_unless_given("TRITON_CACHE_DIR", cache + "/triton");
-    set_unless_given("TORCHINDUCTOR_CACHE_DIR", cache + "/inductor");
+    if (!std::getenv("TRITON_PTXAS_BLACKWELL_PATH"))
+      set(environment, "TRITON_PTXAS_BLACKWELL_PATH", ptxas);
+    set_cache("TRITON_CACHE_DIR", "/triton");
+    set_cache("TORCHINDUCTOR_CACHE_DIR", "/inductor");
   }
   if (!std::getenv("CUPY_COMPILE_WITH_PTX")) {
     set(environment, "CUPY_COMPILE_WITH_PTX", "1");
-    set_unless_given("CUPY_CACHE_DIR", cache + "/cupy");
+    set_cache("CUPY_CACHE_DIR", "/cupy");
   }
 }
 
