@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kinds of races in global memory, each as a kernel with its right twin. The right ones are silent in five orders.
+// It is one file because it is one list: a kernel of each kind, its twin, and the finding that it must have.
 //
 // run: racy
 // device: simulated

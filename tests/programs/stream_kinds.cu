@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kinds of work on two streams that races, each with its right twin, in which something orders the two.
+// It is one file because it is one list: a function of each kind, its twin, and the finding that it must have.
 //
 // run: racy
 // device: simulated
