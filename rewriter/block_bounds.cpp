@@ -7,6 +7,7 @@
 namespace gmt::rewriter {
 
 using ptx::Operand;
+using ptx::OperandKind;
 using ptx::Type;
 
 // The entry of the pointer, or else the one before it, names the block.
