@@ -14,6 +14,7 @@ namespace {
 // Compilers' code needs a few. Code that is written backwards could need one for each instruction.
 constexpr int kMostPasses = 64;
 constexpr Origin kNumber{OriginKind::kNumber};
+constexpr Origin kLoaded{OriginKind::kLoaded};
 constexpr Origin kSeveral{OriginKind::kSeveral};
 
 bool is_pointer(const Origin& origin) {
@@ -40,17 +41,25 @@ bool keeps_address(const Mnemonic& mnemonic) {
 Origin either(const Origin& a, const Origin& b) {
   if (a.kind == OriginKind::kUnwritten || a == b) return b;
   if (b.kind == OriginKind::kUnwritten) return a;
-  return kSeveral;
+  const bool are_unknown = a.kind <= OriginKind::kLoaded && b.kind <= OriginKind::kLoaded;
+  return are_unknown ? kLoaded : kSeveral;
+}
+
+bool are_loaded_and_parameter(const Origin& a, const Origin& b) {
+  return a.kind == OriginKind::kLoaded && b.kind == OriginKind::kParameter;
 }
 
 Origin sum(const Origin& a, const Origin& b) {
   if (a.kind == OriginKind::kUnwritten || b.kind == OriginKind::kUnwritten) return {};
   if (is_pointer(a) && is_pointer(b)) return kSeveral;
+  if (are_loaded_and_parameter(a, b) || are_loaded_and_parameter(b, a)) return kSeveral;
   return std::max(a, b, [](const Origin& x, const Origin& y) { return x.kind < y.kind; });
 }
 
 // What is scaled is an index.
-Origin scaled(const Origin& a) { return is_pointer(a) ? kNumber : a; }
+Origin scaled(const Origin& a) {
+  return is_pointer(a) || a.kind == OriginKind::kLoaded ? kNumber : a;
+}
 
 // A result of which nothing is known but its sources.
 Origin mixed(const Origin& a) { return is_pointer(a) ? kSeveral : a; }
@@ -142,7 +151,10 @@ private:
     const std::string_view opcode = mnemonic.opcode;
     const bool is_simple = body_.operand(instruction, 0).kind == OperandKind::kRegister;
     if (!is_simple || opcode == "call") return mixed_sources(instruction);
-    if (opcode == "mov") return source(instruction, 1);
+    if (opcode == "mov") {
+      const Origin from = source(instruction, 1);
+      return from == kNumber && packs_64(instruction) ? kLoaded : from;
+    }
     if (opcode == "cvta") {
       const bool is_global = mnemonic.has("global") || mnemonic.modifiers.size() < 2;
       const Origin from = source(instruction, 1);
@@ -164,8 +176,21 @@ private:
     if (opcode == "shl") return scaled(source(instruction, 1));
     if (opcode == "selp") return either(source(instruction, 1), source(instruction, 2));
     if (opcode == "and" || opcode == "or") return masked(instruction);
-    if (opcode == "ld" || opcode == "atom" || opcode == "ldu") return kNumber;
+    if (opcode == "ld" || opcode == "atom" || opcode == "ldu") return loaded(instruction);
     return mixed_sources(instruction);
+  }
+
+  Origin loaded(const Instruction& instruction) const {
+    const auto& modifiers = body_.mnemonic(instruction).modifiers;
+    const Type type = modifiers.empty() ? Type::kNone : type_named(modifiers.back());
+    return size_of(type) == 8 && type != Type::kF64 ? kLoaded : kNumber;
+  }
+
+  // Of two registers, which may be the halves of a pointer that was loaded so.
+  bool packs_64(const Instruction& instruction) const {
+    const auto& modifiers = body_.mnemonic(instruction).modifiers;
+    return body_.operand(instruction, 1).kind == OperandKind::kVector && !modifiers.empty() &&
+           size_of(type_named(modifiers.back())) == 8;
   }
 
   // A pointer rounded down, or one with a flag in its lowest bits, still leads to its block.

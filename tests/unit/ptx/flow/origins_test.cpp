@@ -28,6 +28,7 @@ std::string origin_of(const std::string& statements) {
   switch (origin.kind) {
   case OriginKind::kUnwritten: return "unwritten";
   case OriginKind::kNumber: return "number";
+  case OriginKind::kLoaded: return "loaded";
   case OriginKind::kSeveral: return "several";
   case OriginKind::kVariable:
     return std::string(origin.is_of_body ? body.variables[origin.variable].name
@@ -66,8 +67,23 @@ TEST(PtxOrigins, TwoPointersAreSeveral) {
             "several");
 }
 
+// Such as ptrs[i] + offset.
+TEST(PtxOrigins, ALoadedPointerMayBeWhatAParameterIsAddedTo) {
+  const std::string use = "add.s64 %d5, %d4, %d2; ld.u32 %r2, [%d5];";
+  EXPECT_EQ(origin_of("ld.u64 %d4, [%d1]; " + use), "several");
+  EXPECT_EQ(origin_of("ld.v2.b64 {%d6, %d4}, [%d1]; " + use), "several");
+  EXPECT_EQ(origin_of("atom.exch.b64 %d4, [%d1], %d3; " + use), "several");
+  EXPECT_EQ(origin_of("ld.v2.u32 {%r2, %r3}, [%d1]; mov.b64 %d4, {%r2, %r3}; " + use), "several");
+  EXPECT_EQ(origin_of("ld.u64 %d6, [%d1]; selp.b64 %d4, %d6, 0, %p1; " + use), "several");
+  EXPECT_EQ(origin_of("ld.u64 %d6, [%d1]; add.s64 %d4, %d6, 16; " + use), "several");
+  EXPECT_EQ(origin_of("ld.u64 %d6, [%d1]; shl.b64 %d4, %d6, 2; " + use), "q");
+  EXPECT_EQ(origin_of("ld.f64 %d6, [%d1]; cvt.rzi.s64.f64 %d4, %d6; " + use), "q");
+  EXPECT_EQ(origin_of("ld.u32 %r3, [%d1]; cvt.u64.u32 %d4, %r3; " + use), "q");
+}
+
 TEST(PtxOrigins, OtherValues) {
-  EXPECT_EQ(origin_of("ld.u64 %d4, [%d1]; ld.u32 %r2, [%d4];"), "number");
+  EXPECT_EQ(origin_of("ld.u64 %d4, [%d1]; ld.u32 %r2, [%d4];"), "loaded");
+  EXPECT_EQ(origin_of("ld.u32 %r3, [%d1]; cvt.u64.u32 %d4, %r3; ld.u32 %r2, [%d4];"), "number");
   EXPECT_EQ(origin_of("ld.u32 %r2, [%d9];"), "unwritten");
 }
 
