@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "interposer/kernel_checks/library/lasting.h"
 #include "interposer/kernel_checks/library/lock.h"
 
 namespace gmt::interposer::kernel_checks {
@@ -28,11 +29,8 @@ struct Blocks {
   std::vector<std::uint32_t> free_slots;
   std::uint32_t next_slot = 0;
 };
-// Leaked: other threads may still allocate while the process ends.
-Blocks& blocks() noexcept {
-  static Blocks* const all = new Blocks;
-  return *all;
-}
+constinit Lasting<Blocks> all_blocks;
+Blocks& blocks() noexcept { return *all_blocks; }
 
 void add_to_pool(const Kept& kept) {
   if (kept.pool == 0) return;
@@ -143,5 +141,7 @@ void forget_all_blocks() noexcept {
   const Locked lock;
   blocks() = Blocks();
 }
+
+void abandon_blocks() noexcept { all_blocks.begin_anew(); }
 
 } // namespace gmt::interposer::kernel_checks

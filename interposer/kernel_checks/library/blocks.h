@@ -54,5 +54,6 @@ std::uint64_t poison_in_pool(std::uint64_t pool, bool at_most) noexcept;
 void begin_most_of_pool(std::uint64_t pool) noexcept; // what is used now is the most
 
 void forget_all_blocks() noexcept; // their context has ended
+void abandon_blocks() noexcept;    // in a forked child
 
 } // namespace gmt::interposer::kernel_checks

@@ -6,6 +6,7 @@
 
 #include "interposer/kernel_checks/library/driver.h"
 #include "interposer/kernel_checks/library/kernel_table.h"
+#include "interposer/kernel_checks/library/lasting.h"
 #include "interposer/kernel_checks/library/lock.h"
 #include "interposer/kernel_checks/library/memory.h"
 
@@ -22,10 +23,8 @@ struct Code {
   std::vector<std::unique_ptr<const Kernel>> all_kernels;
   std::vector<std::string> noted;
 };
-Code& code() noexcept {
-  static Code* const all = new Code;
-  return *all;
-}
+constinit Lasting<Code> all_code;
+Code& code() noexcept { return *all_code; }
 
 // ---- what is loaded
 
@@ -231,14 +230,7 @@ void forget_module(CUmodule handle) noexcept {
   forget([handle](const Module& module) { return module.module == handle; });
 }
 
-void forget_all_code() noexcept {
-  forget([](const Module&) { return true; });
-  const Locked lock;
-  code().noted.clear();
-  for (const auto& kernel : code().all_kernels) {
-    for (std::atomic<std::uint64_t>& launches : kernel->plain) launches.store(0);
-  }
-}
+void abandon_code() noexcept { all_code.begin_anew(); }
 
 void forget_code_of_context() noexcept {
   forget([](const Module& module) { return module.module != nullptr; });

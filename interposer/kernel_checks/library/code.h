@@ -77,7 +77,7 @@ void keep_library(std::unique_ptr<Module> module, CUlibrary library) noexcept;
 void keep_module(std::unique_ptr<Module> module, CUmodule handle) noexcept;
 void forget_library(CUlibrary library) noexcept; // before it is unloaded
 void forget_module(CUmodule handle) noexcept;
-void forget_all_code() noexcept;        // in a forked child
+void abandon_code() noexcept;           // in a forked child
 void forget_code_of_context() noexcept; // its modules end with it; variables of libraries do, too
 
 // Of a handle that a launch names; null if nothing is known of it.

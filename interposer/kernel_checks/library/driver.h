@@ -95,11 +95,22 @@ template <std::size_t Bytes> struct Name {
 };
 template <Name kName, class... Args> inline constinit DriverFunction<Args...> own{kName.text};
 
-// A context is current meanwhile, and nothing that is called ends a capture.
+// Nothing that is called meanwhile ends a capture, of this thread's or another's.
+class Relaxed {
+public:
+  Relaxed() noexcept { driver.exchange_mode(&mode_); }
+  ~Relaxed() { driver.exchange_mode(&mode_); }
+  Relaxed(const Relaxed&) = delete;
+  Relaxed& operator=(const Relaxed&) = delete;
+
+private:
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
+// The same, and a context is current.
 class Work {
 public:
   explicit Work(CUcontext context) noexcept {
-    driver.exchange_mode(&mode_);
     CUcontext now = nullptr;
     if (driver.current(&now) == 0 && now == context) ready_ = true;
     else ready_ = pushed_ = driver.push(context) == 0;
@@ -107,14 +118,13 @@ public:
   ~Work() {
     CUcontext popped = nullptr;
     if (pushed_) driver.pop(&popped);
-    driver.exchange_mode(&mode_);
   }
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
   bool ready() const noexcept { return ready_; }
 
 private:
-  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+  Relaxed relaxed_;
   bool ready_ = false, pushed_ = false;
 };
 

@@ -7,6 +7,7 @@
 #include <bit>
 #include <deque>
 
+#include "interposer/kernel_checks/library/lasting.h"
 #include "interposer/kernel_checks/library/lock.h"
 
 namespace gmt::interposer::kernel_checks {
@@ -32,10 +33,8 @@ struct Nodes {
   std::deque<Launch> all;  // by number, from the first one on
   std::uint64_t first = 1; // numbers go on behind the end of a context
 };
-Nodes& nodes() noexcept {
-  static Nodes* const one = new Nodes; // leaked, as all that other threads may use at the end
-  return *one;
-}
+constinit Lasting<Nodes> all_nodes;
+Nodes& nodes() noexcept { return *all_nodes; }
 // With the lock; null: it is not there.
 Launch* find_node(std::uint64_t number) noexcept {
   const std::uint64_t index = (number & ~kOfNode) - nodes().first;
@@ -108,10 +107,23 @@ void forget_launch(std::uint64_t number) noexcept {
   at(slots[number % kMostLaunches].number).compare_exchange_strong(number, kNone);
 }
 
-void forget_launches() noexcept {
+namespace {
+
+void forget_slots() noexcept {
   const std::uint64_t most = std::min(newest.load(), kMostLaunches - 1);
   for (std::uint64_t i = 0; i <= most; ++i)
     at(slots[i].number).store(kNone, std::memory_order_relaxed);
+}
+
+} // namespace
+
+void abandon_launches() noexcept {
+  forget_slots();
+  all_nodes.begin_anew();
+}
+
+void forget_launches() noexcept {
+  forget_slots();
   const Locked lock;
   nodes().first += nodes().all.size();
   nodes().all.clear();

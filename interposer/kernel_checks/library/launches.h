@@ -41,6 +41,7 @@ std::uint64_t remember_node(Launch launch) noexcept;
 bool renew_node(std::uint64_t number, Launch launch) noexcept; // false: it is not remembered
 constexpr std::size_t kMostNodes = std::size_t{1} << 18;
 
-void forget_launches() noexcept; // of a context that has ended; numbers go on
+void forget_launches() noexcept;  // of a context that has ended; numbers go on
+void abandon_launches() noexcept; // in a forked child
 
 } // namespace gmt::interposer::kernel_checks

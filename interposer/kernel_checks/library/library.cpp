@@ -28,15 +28,16 @@ namespace {
 
 void process_exits() noexcept { finish(); }
 
-// The child's CUDA calls fail, as CUDA says: nothing of the parent's context is its own.
+// The child's CUDA calls fail, as CUDA says: nothing of the parent's context is its own. A thread
+// of the parent's may have been in the midst of a change.
 void forget() noexcept {
   mutex = PTHREAD_MUTEX_INITIALIZER;
   captures.store(0);
-  table().leave();
+  table().abandon();
   forget_marks();
-  forget_all_blocks();
-  forget_reports();
-  forget_all_code();
+  abandon_blocks();
+  abandon_reports();
+  abandon_code();
 }
 
 constexpr KernelChecksLibrary kLibrary{process_exits, forget};

@@ -7,13 +7,14 @@
 #include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/driver.h"
+#include "interposer/kernel_checks/library/lasting.h"
 #include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/reports.h"
 
 namespace gmt::interposer::kernel_checks {
 
 Table& table() noexcept {
-  static Table* const one = new Table; // leaked, as all that other threads may use at the end
+  static constinit Lasting<Table> one;
   return *one;
 }
 
@@ -53,11 +54,17 @@ CUresult end_block(const Kept& kept) noexcept {
   return static_cast<CUresult>(driver.free(kept.block.begin));
 }
 
-// Frees the oldest of what rests until no more than so many bytes do.
-void release_resting(std::size_t most_bytes) noexcept {
+// Frees the oldest of what rests until no more than so many bytes do; whether there was any.
+bool release_resting(std::size_t most_bytes) noexcept {
   const Work work(table().context());
-  if (!work.ready()) return;
-  while (const std::optional<Kept> oldest = take_resting(most_bytes)) end_block(*oldest);
+  bool was_any = false;
+  while (work.ready()) {
+    const std::optional<Kept> oldest = take_resting(most_bytes);
+    if (!oldest) break;
+    end_block(*oldest);
+    was_any = true;
+  }
+  return was_any;
 }
 
 bool is_checked_block(CUdeviceptr address) noexcept {
@@ -65,13 +72,11 @@ bool is_checked_block(CUdeviceptr address) noexcept {
   return kept && kept->is_in_table;
 }
 
-CUresult out_of_memory_again(CUresult first, std::size_t bytes, CUdeviceptr* address) noexcept {
-  if (first != CUDA_ERROR_OUT_OF_MEMORY) return first;
-  release_resting(0);
-  return static_cast<CUresult>(driver.allocate(address, bytes));
-}
-
 } // namespace
+
+bool release_all_resting() noexcept {
+  return table().context() != nullptr && !any_capture() && release_resting(0);
+}
 
 bool is_checked_context() noexcept {
   CUcontext context = nullptr;
@@ -94,8 +99,8 @@ CUresult allocate(CUdeviceptr* address, std::size_t bytes) noexcept {
     if (result == CUDA_SUCCESS && is_ordinary(address, bytes)) forget_range(*address, bytes);
     return result;
   }
-  auto result = static_cast<CUresult>(driver.allocate(address, with_poison(bytes)));
-  result = out_of_memory_again(result, with_poison(bytes), address);
+  auto result = static_cast<CUresult>(
+    with_resting_released([=] { return driver.allocate(address, with_poison(bytes)); }));
   const bool is_short = result == CUDA_ERROR_OUT_OF_MEMORY; // without poison it may fit
   if (is_short) result = static_cast<CUresult>(driver.allocate(address, bytes));
   if (result != CUDA_SUCCESS) return result;
@@ -108,8 +113,8 @@ CUresult allocate_pitched(CUdeviceptr* address, std::size_t* pitch, std::size_t 
                           std::size_t height, unsigned element) noexcept {
   const bool has_rows = address != nullptr && pitch != nullptr && width != 0 && height != 0;
   if (has_rows && !any_capture() && has_table()) { // one more row is the poison
-    const auto result =
-      static_cast<CUresult>(driver.allocate_pitched(address, pitch, width, height + 1, element));
+    const auto result = static_cast<CUresult>(with_resting_released(
+      [=] { return driver.allocate_pitched(address, pitch, width, height + 1, element); }));
     if (result == CUDA_SUCCESS)
       add_block(*address, *pitch * height, *pitch >= kGranule && *pitch % kGranule == 0);
     if (result == CUDA_SUCCESS) return result;

@@ -29,6 +29,14 @@ CUresult allocate_pitched(CUdeviceptr* address, std::size_t* pitch, std::size_t 
                           std::size_t height, unsigned element) noexcept;
 // Memory that the host may use, too, with poison behind it.
 void add_host_block(CUdeviceptr address, std::size_t bytes) noexcept;
+// Gives all that rests back to the driver, if a context has the table and no stream captures;
+// whether there was any.
+bool release_all_resting() noexcept;
+// `allocate()`; once more without what rests, if memory was short.
+template <class Allocate> int with_resting_released(Allocate allocate) noexcept {
+  const int result = allocate();
+  return result == CUDA_ERROR_OUT_OF_MEMORY && release_all_resting() ? allocate() : result;
+}
 // As cuMemFree; false: the address is no block's, and the driver has to answer.
 bool free_block(CUdeviceptr address, CUresult* result) noexcept;
 // The driver is about to free it in its own way.

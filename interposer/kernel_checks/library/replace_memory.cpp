@@ -33,7 +33,8 @@ template <Name kName, class Pointer, class... Args> struct AllocatesHost {
       return own<kName, Pointer*, std::size_t, Args...>(pointer, wanted, args...);
     };
     const bool is_followed = is_ordinary(pointer, bytes) && !any_capture() && has_table();
-    if (is_followed && from(with_poison(bytes)) == CUDA_SUCCESS) {
+    const auto with_more = [&] { return from(with_poison(bytes)); };
+    if (is_followed && with_resting_released(with_more) == CUDA_SUCCESS) {
       add_host_block(address_of(*pointer), bytes);
       return CUDA_SUCCESS;
     }

@@ -32,6 +32,7 @@ std::optional<CUstream> ordered(CUstream stream) noexcept {
 // A thread's own stream ends with the thread: what is left to do there then may hang the driver
 // (580). So a mark is waited for where the program has left nothing to do.
 bool put(const Mark& mark, CUstream stream) noexcept {
+  const Relaxed relaxed;
   const bool is_idle = stream == CU_STREAM_PER_THREAD && driver.is_stream_busy(stream) == 0;
   return put_mark(mark, stream) && (!is_idle || driver.wait_for_stream(stream) == 0);
 }
@@ -40,6 +41,20 @@ Mark unknown(std::uint64_t begin, std::uint64_t end) noexcept {
   Mark mark{{begin / kGranule * kGranule, end}};
   mark.behind = rewriter::kNoBlock;
   return mark;
+}
+
+// In a stream of another context, which has no kernel of ours. What its pool freed before may still
+// have to be marked, in a stream that this one waits for: a set behind that says the last word.
+bool forget_in_order(const rewriter::Block& block, CUstream stream) noexcept {
+  CUcontext context = nullptr;
+  if (driver.stream_context(stream, &context) != 0 || context == table().context()) return false;
+  if (capture_of(stream) != Capture::kNone) return false;
+  const Work work(context);
+  CUdevice device = -1;
+  if (!work.ready() || driver.device(&device) != 0 || device != table().device()) return false;
+  const std::uint64_t granules = (block.end - block.begin + kGranule - 1) / kGranule;
+  return driver.set_16(rewriter::entry_address(table().placed(), block.begin),
+                       static_cast<unsigned short>(rewriter::kNoBlock), granules, stream) == 0;
 }
 
 bool is_in_windows(const rewriter::Block& block) noexcept {
@@ -63,13 +78,21 @@ void add_ordered(CUdeviceptr address, std::size_t bytes, bool has_poison, CUmemo
   keep_live(kept);
 }
 
+// What is given out or freed in a stream that is not followed.
+void forget_ordered(CUdeviceptr address, std::size_t bytes, CUstream stream) noexcept {
+  const Mark mark = unknown(address, address + bytes);
+  if (!any_ordered.load() || table().context() == nullptr || !is_in_windows(mark.block)) return;
+  if (!forget_in_order(mark.block, stream)) forget_range(address, bytes);
+}
+
 // `from(bytes)` is the driver's. No pool: the one that the device has now.
 template <class From>
 CUresult allocate_ordered(CUdeviceptr* address, std::size_t bytes, CUmemoryPool pool,
-                          std::optional<CUstream> stream, From from) noexcept {
+                          CUstream named, From from) noexcept {
+  const std::optional<CUstream> stream = ordered(named);
   const bool is_usual = is_ordinary(address, bytes);
-  int result = is_usual && stream ? from(with_poison(bytes)) : from(bytes);
   bool has_poison = is_usual && stream;
+  int result = with_resting_released([&] { return from(has_poison ? with_poison(bytes) : bytes); });
   if (has_poison && result == CUDA_ERROR_OUT_OF_MEMORY) { // without poison it may fit
     has_poison = false;
     result = from(bytes);
@@ -78,14 +101,14 @@ CUresult allocate_ordered(CUdeviceptr* address, std::size_t bytes, CUmemoryPool 
   if (CUdevice device = 0; pool == nullptr && has_poison && driver.device(&device) == 0)
     driver.pool_of_device(&pool, device);
   if (stream) add_ordered(*address, bytes, has_poison, pool, *stream);
-  else forget_range(*address, bytes);
+  else forget_ordered(*address, bytes, named);
   return CUDA_SUCCESS;
 }
 
 template <Name kName>
 CUresult allocate_async(CUdeviceptr* address, std::size_t bytes, CUstream stream) noexcept {
   return allocate_ordered(
-    address, bytes, nullptr, ordered(named_stream(stream, kName.text)), [=](std::size_t wanted) {
+    address, bytes, nullptr, named_stream(stream, kName.text), [=](std::size_t wanted) {
       return own<kName, CUdeviceptr*, std::size_t, CUstream>(address, wanted, stream);
     });
 }
@@ -93,7 +116,7 @@ CUresult allocate_async(CUdeviceptr* address, std::size_t bytes, CUstream stream
 template <Name kName>
 CUresult allocate_from_pool(CUdeviceptr* address, std::size_t bytes, CUmemoryPool pool,
                             CUstream stream) noexcept {
-  return allocate_ordered(address, bytes, pool, ordered(named_stream(stream, kName.text)),
+  return allocate_ordered(address, bytes, pool, named_stream(stream, kName.text),
                           [=](std::size_t wanted) {
                             return own<kName, CUdeviceptr*, std::size_t, CUmemoryPool, CUstream>(
                               address, wanted, pool, stream);
@@ -106,10 +129,21 @@ std::optional<Kept> take_ordered(CUdeviceptr address, std::optional<CUstream> st
   return kept && kept->is_ordered ? take_live(address) : std::nullopt;
 }
 
+// A block that another stream frees: its entries may still be to be written.
+void forget_elsewhere(CUdeviceptr address, CUstream stream) noexcept {
+  const std::optional<Kept> kept = find_live(address);
+  if (!kept || !kept->is_ordered) return forget_block(address);
+  const std::optional<Kept> taken = take_live(address);
+  if (!taken || !taken->is_in_table) return;
+  forget_ordered(address, with_poison(size_of(*taken)), stream);
+  give_slot(taken->slot);
+}
+
 template <Name kName> CUresult free_async(CUdeviceptr address, CUstream stream) noexcept {
-  const std::optional<CUstream> order = ordered(named_stream(stream, kName.text));
+  const CUstream named = named_stream(stream, kName.text);
+  const std::optional<CUstream> order = ordered(named);
   const std::optional<Kept> kept = take_ordered(address, order);
-  if (!kept) forget_block(address);
+  if (!kept) forget_elsewhere(address, named);
   if (kept && kept->is_in_table) put({kept->block, 1, false, 0, rewriter::kFreedEntry}, *order);
   const int result = own<kName, CUdeviceptr, CUstream>(address, stream);
   if (!kept) return static_cast<CUresult>(result);
@@ -145,6 +179,12 @@ CUresult set_pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute,
 }
 
 // ---- other memory, which may lie where a pool had some
+
+CUresult create(CUmemGenericAllocationHandle* memory, std::size_t bytes,
+                const CUmemAllocationProp* what, unsigned long long flags) noexcept {
+  return static_cast<CUresult>(
+    with_resting_released([=] { return driver.create(memory, bytes, what, flags); }));
+}
 
 CUresult map(CUdeviceptr address, std::size_t bytes, std::size_t offset,
              CUmemGenericAllocationHandle memory, unsigned long long flags) noexcept {
@@ -189,6 +229,7 @@ void replace_pools() noexcept {
 #undef PUT
   replace("cuMemPoolGetAttribute", reinterpret_cast<void*>(&pool_attribute));
   replace("cuMemPoolSetAttribute", reinterpret_cast<void*>(&set_pool_attribute));
+  replace("cuMemCreate", reinterpret_cast<void*>(&create));
   replace("cuMemMap", reinterpret_cast<void*>(&map));
   put_opens<"cuMemPoolImportPointer", CUmemoryPool, CUmemPoolPtrExportData*>();
   put_opens<"cuIpcOpenMemHandle_v2", CUipcMemHandle, unsigned>();

@@ -261,4 +261,9 @@ void forget_reports() noexcept {
   forget_launches();
 }
 
+void abandon_reports() noexcept {
+  fetching.store({});
+  abandon_launches();
+}
+
 } // namespace gmt::interposer::kernel_checks

@@ -12,5 +12,6 @@ void fetch_reports(std::uint64_t ended = 0) noexcept;
 void fetch_last_reports() noexcept;                   // of code that is unloaded, or at the end
 void try_fetch_reports(std::uint64_t ended) noexcept; // right now
 void forget_reports() noexcept;                       // and launches, of a context that has ended
+void abandon_reports() noexcept;                      // the same, in a forked child
 
 } // namespace gmt::interposer::kernel_checks

@@ -162,6 +162,13 @@ void Table::leave() noexcept {
   is_entered_.store(false);
 }
 
+// Who was settling its place is not in the child.
+void Table::abandon() noexcept {
+  leave();
+  State busy = State::kBusy;
+  state_.compare_exchange_strong(busy, State::kNone);
+}
+
 bool Table::covers(std::uint64_t begin, std::uint64_t end) const noexcept {
   return end > begin && begin >= options_.lowest_address &&
          rewriter::are_covered(at_, begin, end + kGranule - 1);

@@ -30,8 +30,10 @@ public:
 
   // Gives the table to this context, with unknown memory alone; false if it cannot have it.
   bool enter(CUcontext context) noexcept;
-  void leave() noexcept; // the context has ended
+  void leave() noexcept;   // the context has ended
+  void abandon() noexcept; // in a forked child
   CUcontext context() const noexcept { return context_.load(std::memory_order_acquire); }
+  CUdevice device() const noexcept { return device_; }
   bool is_primary_of(CUdevice device) const noexcept { return is_primary_ && device == device_; }
   std::uint64_t flag() const noexcept { return flag_; } // for Placed
   CUstream stream() const noexcept { return stream_; }  // of that context, waits for no other

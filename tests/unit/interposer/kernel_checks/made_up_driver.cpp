@@ -29,6 +29,7 @@ std::map<std::pair<CUfunction, CUfunction_attribute>, int> attributes;
 bool has_registered_memory = false;
 std::uint32_t* registered = nullptr;
 std::function<void()> while_fetching;
+const CUstream stream_elsewhere{reinterpret_cast<CUstream>(0x5800)}; // NOLINT: a handle
 
 namespace {
 
@@ -42,8 +43,24 @@ std::map<std::uint64_t, Pool> pools; // by where they are
 
 void* at(CUdeviceptr address) { return reinterpret_cast<void*>(address); } // NOLINT
 
+const auto kOtherContext = reinterpret_cast<CUcontext>(0x1800);
+std::vector<CUcontext> contexts{kContext}; // the last one is current
 int current(CUcontext* context) {
-  *context = kContext;
+  *context = contexts.back();
+  return 0;
+}
+int push(CUcontext context) {
+  contexts.push_back(context);
+  return 0;
+}
+int pop(CUcontext* context) {
+  *context = contexts.back();
+  contexts.pop_back();
+  return 0;
+}
+CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+int exchange_mode(CUstreamCaptureMode* given) {
+  std::swap(mode, *given);
   return 0;
 }
 int device(CUdevice* ordinal) {
@@ -71,7 +88,10 @@ int wait(CUstream stream) {
   if (stream != reinterpret_cast<CUstream>(0x2000)) reported.waited.push_back(stream);
   return 0;
 }
-int query(CUstream) { return are_streams_busy ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS; }
+int query(CUstream) {
+  reported.asked_in.push_back(mode);
+  return are_streams_busy ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
 std::vector<std::function<void()>> waiting; // in streams of the program
 void run_or_wait(CUstream stream, const std::function<void()>& work) {
   if (are_streams_busy && stream != reinterpret_cast<CUstream>(0x2000)) waiting.push_back(work);
@@ -105,6 +125,14 @@ int allocate(CUdeviceptr* address, std::size_t bytes) {
   *address = reinterpret_cast<CUdeviceptr>(pool.begin + pool.used);
   pool.used += (bytes + 511) / 512 * 512;
   return 0;
+}
+int allocate_managed(CUdeviceptr* address, std::size_t bytes, unsigned) {
+  return allocate(address, bytes);
+}
+int allocate_pitched(CUdeviceptr* address, std::size_t* pitch, std::size_t width,
+                     std::size_t height, unsigned) {
+  *pitch = (width + 511) / 512 * 512;
+  return allocate(address, *pitch * height);
 }
 struct Used {
   std::map<std::uint64_t, std::uint64_t> blocks;
@@ -141,7 +169,10 @@ int free_ordered(CUdeviceptr address, CUstream stream) {
   if (stream != nullptr) used_of_pool.now -= used_of_pool.blocks[address];
   return stream == nullptr ? CUDA_ERROR_INVALID_VALUE : give_back(address);
 }
-int stream_context(CUstream, CUcontext* context) { return current(context); }
+int stream_context(CUstream stream, CUcontext* context) {
+  *context = stream == stream_elsewhere ? kOtherContext : contexts.back();
+  return 0;
+}
 int capture_status(CUstream stream, CUstreamCaptureStatus* status) {
   *status = stream == stream_that_captures ? CU_STREAM_CAPTURE_STATUS_ACTIVE
                                            : CU_STREAM_CAPTURE_STATUS_NONE;
@@ -222,7 +253,7 @@ int reserve(CUdeviceptr* address, std::size_t bytes, std::size_t, CUdeviceptr wa
 int create(CUmemGenericAllocationHandle* handle, std::size_t, const CUmemAllocationProp*,
            unsigned long long) {
   *handle = 1;
-  return 0;
+  return is_out_of_memory ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 int granularity(std::size_t* bytes, const CUmemAllocationProp*, CUmemAllocationGranularity_flags) {
   *bytes = 4096;
@@ -232,6 +263,9 @@ int granularity(std::size_t* bytes, const CUmemAllocationProp*, CUmemAllocationG
 void* symbol(const char* name) noexcept {
   static const std::map<std::string_view, void*> all = {
     {"cuCtxGetCurrent", reinterpret_cast<void*>(current)},
+    {"cuCtxPushCurrent_v2", reinterpret_cast<void*>(push)},
+    {"cuCtxPopCurrent_v2", reinterpret_cast<void*>(pop)},
+    {"cuThreadExchangeStreamCaptureMode", reinterpret_cast<void*>(exchange_mode)},
     {"cuCtxGetDevice", reinterpret_cast<void*>(device)},
     {"cuDeviceGetCount", reinterpret_cast<void*>(count_devices)},
     {"cuDeviceTotalMem_v2", reinterpret_cast<void*>(total)},
@@ -244,6 +278,8 @@ void* symbol(const char* name) noexcept {
     {"cuMemcpyHtoDAsync_v2", reinterpret_cast<void*>(send)},
     {"cuMemcpyDtoHAsync_v2", reinterpret_cast<void*>(fetch)},
     {"cuMemAlloc_v2", reinterpret_cast<void*>(allocate)},
+    {"cuMemAllocManaged", reinterpret_cast<void*>(allocate_managed)},
+    {"cuMemAllocPitch_v2", reinterpret_cast<void*>(allocate_pitched)},
     {"cuMemFree_v2", reinterpret_cast<void*>(give_back)},
     {"cuMemHostRegister_v2", reinterpret_cast<void*>(register_host)},
     {"cuMemHostGetDevicePointer_v2", reinterpret_cast<void*>(address_on_device)},
@@ -308,7 +344,8 @@ void begin() {
   forget_all_blocks();
   forget_reports();
   forget_marks();
-  forget_all_code();
+  abandon_code();
+  replace_memory();
   replace_pools();
   reported = {};
 }

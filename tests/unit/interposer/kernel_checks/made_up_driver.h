@@ -33,9 +33,10 @@ struct Reported {
   };
   std::vector<Fault> faults;
   std::vector<Plain> plain;
-  std::vector<std::uint64_t> freed; // addresses, by the driver
-  std::vector<CUstream> waited;     // for streams of the program
-  std::size_t largest_set = 0;      // entries
+  std::vector<std::uint64_t> freed;          // addresses, by the driver
+  std::vector<CUstream> waited;              // for streams of the program
+  std::vector<CUstreamCaptureMode> asked_in; // modes of the thread when a stream was asked
+  std::size_t largest_set = 0;               // entries
 };
 extern Reported reported;
 extern bool is_out_of_memory; // from now on, until something is freed
@@ -44,6 +45,7 @@ extern std::uint64_t where_memory_is;
 inline constexpr std::uint64_t kElsewhere = 0x1003fffe0000, kLow = 0x302000000;
 extern bool are_streams_busy; // from now on, until they go on
 extern CUstream stream_that_captures;
+extern const CUstream stream_elsewhere; // of another context
 extern int device_count;
 extern bool is_address_given; // that was asked for; nothing is mapped there
 extern std::map<std::pair<CUfunction, CUfunction_attribute>, int> attributes; // else 0

@@ -4,6 +4,7 @@
 
 #include "interposer/kernel_checks/library/blocks.h"
 #include "interposer/kernel_checks/library/captures.h"
+#include "interposer/kernel_checks/library/lasting.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "made_up_driver.h"
 #include "tests/support/test_share.h"
@@ -90,6 +91,35 @@ TEST_F(KernelCheckMemory, RestingBlocksAreGivenBackBeforeMemoryIsShort) {
   EXPECT_NE(block_of(600), 0u);
   EXPECT_EQ(reported.freed, std::vector<std::uint64_t>{block});
   EXPECT_EQ(entry_at(block), rewriter::kNoBlock);
+}
+
+// Whatever memory is short for.
+TEST_F(KernelCheckMemory, OtherCallsGetWhatRests) {
+  const auto is_given_back = [](const auto& call) {
+    const CUdeviceptr block = block_of(600);
+    CUresult result = CUDA_ERROR_UNKNOWN;
+    free_block(block, &result);
+    reported.freed.clear();
+    is_out_of_memory = true;
+    EXPECT_EQ(call(), CUDA_SUCCESS);
+    return reported.freed == std::vector<std::uint64_t>{block};
+  };
+  CUdeviceptr address = 0;
+  std::size_t pitch = 0;
+  CUmemGenericAllocationHandle handle = 0;
+  EXPECT_TRUE(is_given_back(
+    [&] { return call_replaced("cuMemAllocManaged", &address, std::size_t{600}, 1U); }));
+  EXPECT_EQ(entry_at(address + 1024), rewriter::kPoisonEntry);
+  EXPECT_TRUE(is_given_back([&] { return allocate_pitched(&address, &pitch, 600, 4, 4); }));
+  EXPECT_EQ(entry_at(address + 4096), rewriter::kPoisonEntry);
+  EXPECT_TRUE(is_given_back([&] {
+    const CUmemAllocationProp* what = nullptr;
+    return call_replaced("cuMemCreate", &handle, std::size_t{4096}, what, 0ULL);
+  }));
+  is_out_of_memory = true; // and nothing rests
+  const CUmemAllocationProp* what = nullptr;
+  EXPECT_EQ(call_replaced("cuMemCreate", &handle, std::size_t{4096}, what, 0ULL),
+            CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 TEST_F(KernelCheckMemory, AnAddressInsideOfABlockIsTheDriversToRefuse) {
@@ -194,6 +224,25 @@ TEST_F(KernelCheckMemory, ABlockOutsideOfTheWindowHasItsSize) {
   EXPECT_FALSE(free_block(block, &result)); // the driver does it
   EXPECT_FALSE(find_block(block, nullptr, nullptr));
   EXPECT_EQ(entry_at(inside), 512);
+}
+
+// A thread that the child does not have may have been changing it.
+TEST(KernelCheckLasting, WhatAForkedChildLeavesStaysAsItIs) {
+  static int destroyed = 0;
+  struct Counted {
+    int value = 1;
+    Counted() = default;
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
+    ~Counted() { ++destroyed; }
+  };
+  Lasting<Counted> one;
+  (*one).value = 2;
+  const Counted& before = *one;
+  one.begin_anew();
+  EXPECT_EQ((*one).value, 1);
+  EXPECT_EQ(before.value, 2);
+  EXPECT_EQ(destroyed, 0);
 }
 
 TEST_F(KernelCheckMemory, NothingIsDoneWhileAStreamCaptures) {

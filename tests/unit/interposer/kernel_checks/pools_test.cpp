@@ -113,6 +113,46 @@ TEST_F(KernelCheckPools, WhatIsUsedOfAPoolHasNoPoison) {
   EXPECT_EQ(used(CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 0u);
 }
 
+// A pool may give a stream of another context what it freed in one of ours: the mark of the free
+// comes first, however late it comes.
+TEST_F(KernelCheckPools, MemoryOfAnotherContextIsUnknownBehindTheFree) {
+  const CUdeviceptr block = block_of(1300);
+  are_streams_busy = true;
+  free(block);
+  begin_again_at(block);
+  ASSERT_EQ(block_of(1300, stream_elsewhere), block);
+  EXPECT_GE(entry_at(block), rewriter::kFirstBlock); // the block that was, until the streams go on
+  let_streams_go_on();
+  for (std::size_t at = 0; at < 1300; at += 512)
+    EXPECT_EQ(entry_at(block + at), rewriter::kNoBlock) << at;
+}
+
+TEST_F(KernelCheckPools, WhatAnotherContextFreesIsUnknownBehindItsEntries) {
+  are_streams_busy = true;
+  const CUdeviceptr block = block_of(1300);
+  EXPECT_EQ(free(block, stream_elsewhere), CUDA_SUCCESS);
+  let_streams_go_on();
+  for (std::size_t at = 0; at < 2048; at += 512)
+    EXPECT_EQ(entry_at(block + at), rewriter::kNoBlock) << at;
+  EXPECT_FALSE(find_block(block, nullptr, nullptr));
+}
+
+TEST_F(KernelCheckPools, AThreadsOwnStreamIsAskedSoThatNoCaptureEnds) {
+  block_of(600, CU_STREAM_PER_THREAD);
+  EXPECT_EQ(reported.asked_in, std::vector{CU_STREAM_CAPTURE_MODE_RELAXED});
+}
+
+TEST_F(KernelCheckPools, RestingBlocksAreGivenBackBeforeAPoolIsShort) {
+  CUdeviceptr block = 0;
+  ASSERT_EQ(allocate(&block, 600), CUDA_SUCCESS);
+  CUresult result = CUDA_ERROR_UNKNOWN;
+  ASSERT_TRUE(free_block(block, &result));
+  reported.freed.clear();
+  is_out_of_memory = true;
+  EXPECT_EQ(entry_at(block_of(600)), 512); // with its poison
+  EXPECT_EQ(reported.freed, std::vector<std::uint64_t>{block});
+}
+
 // Its pool gives it out again: it does not rest.
 TEST_F(KernelCheckPools, AFreeThatWaitsMarksAndFrees) {
   const CUdeviceptr block = block_of(600);
