@@ -55,5 +55,6 @@ gmt_kernel_checks(const gmt::interposer::KernelChecksCore* core) noexcept {
   replace_code();
   replace_launches();
   replace_graphs();
+  replace_attributes();
   return &kLibrary;
 }

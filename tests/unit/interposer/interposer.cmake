@@ -79,7 +79,7 @@ set_property(TEST InterposerCoreDump APPEND PROPERTY ENVIRONMENT GPUMEMTRACE_COR
 set(checks ${CMAKE_CURRENT_LIST_DIR}/kernel_checks)
 add_executable(interposer_kernel_checks_test ${checks}/made_up_driver.cpp ${checks}/memory_test.cpp ${checks}/pools_test.cpp ${checks}/replacements_test.cpp
   ${checks}/reports_test.cpp
-  ${checks}/images_test.cpp ${checks}/heap_calls_test.cpp ${checks}/launch_path_test.cpp $<TARGET_OBJECTS:kernel_checks_objects>)
+  ${checks}/images_test.cpp ${checks}/heap_calls_test.cpp ${checks}/attributes_test.cpp ${checks}/launch_path_test.cpp $<TARGET_OBJECTS:kernel_checks_objects>)
 target_include_directories(interposer_kernel_checks_test PRIVATE ${checks})
 target_link_libraries(interposer_kernel_checks_test PRIVATE rewriter gmt_trace gmt_cuda_headers gmt_warnings GTest::gtest_main
   zstd lz4)

@@ -26,6 +26,9 @@ CUstream stream_that_captures = nullptr;
 int device_count = 1;
 bool is_address_given = false;
 std::map<std::pair<CUfunction, CUfunction_attribute>, int> attributes;
+std::map<CUfunction, int> fitting;
+const CUmodule module_of_all{reinterpret_cast<CUmodule>(0x3000)};     // NOLINT: handles
+const CUfunction found_by_name{reinterpret_cast<CUfunction>(0x4000)}; // NOLINT
 bool has_registered_memory = false;
 std::uint32_t* registered = nullptr;
 std::function<void()> while_fetching;
@@ -86,6 +89,7 @@ int make_stream(CUstream* stream, unsigned) {
 }
 int wait(CUstream stream) {
   if (stream != reinterpret_cast<CUstream>(0x2000)) reported.waited.push_back(stream);
+  else ++reported.table_waits;
   return 0;
 }
 int query(CUstream) {
@@ -124,6 +128,7 @@ int allocate(CUdeviceptr* address, std::size_t bytes) {
   if (is_out_of_memory || pool.used + bytes > kPool) return CUDA_ERROR_OUT_OF_MEMORY;
   *address = reinterpret_cast<CUdeviceptr>(pool.begin + pool.used);
   pool.used += (bytes + 511) / 512 * 512;
+  ++reported.allocations;
   return 0;
 }
 int allocate_managed(CUdeviceptr* address, std::size_t bytes, unsigned) {
@@ -192,11 +197,28 @@ int address_on_device(CUdeviceptr* address, void* memory, unsigned) {
 // ---- the kernel of marks
 
 int load_module(CUmodule* module, const void*) {
-  *module = reinterpret_cast<CUmodule>(0x3000);
+  *module = module_of_all;
   return 0;
 }
 int function_of(CUfunction* function, CUmodule, const char*) {
-  *function = reinterpret_cast<CUfunction>(0x4000);
+  *function = found_by_name;
+  return 0;
+}
+int name_of(const char** name, CUfunction) {
+  *name = "k";
+  return 0;
+}
+int module_of(CUmodule* module, CUfunction) {
+  *module = module_of_all;
+  return 0;
+}
+int blocks_that_fit(int* blocks, CUfunction function, int, std::size_t) {
+  *blocks = fitting[function];
+  return 0;
+}
+int best_block(int* grid, int* block, CUfunction function, CUoccupancyB2DSize, std::size_t, int) {
+  *grid = 10 * fitting[function];
+  *block = fitting[function];
   return 0;
 }
 int attribute(int* value, CUfunction_attribute what, CUfunction function) {
@@ -292,6 +314,10 @@ void* symbol(const char* name) noexcept {
     {"cuStreamIsCapturing", reinterpret_cast<void*>(capture_status)},
     {"cuModuleLoadData", reinterpret_cast<void*>(load_module)},
     {"cuModuleGetFunction", reinterpret_cast<void*>(function_of)},
+    {"cuFuncGetName", reinterpret_cast<void*>(name_of)},
+    {"cuFuncGetModule", reinterpret_cast<void*>(module_of)},
+    {"cuOccupancyMaxActiveBlocksPerMultiprocessor", reinterpret_cast<void*>(blocks_that_fit)},
+    {"cuOccupancyMaxPotentialBlockSize", reinterpret_cast<void*>(best_block)},
     {"cuFuncGetAttribute", reinterpret_cast<void*>(attribute)},
     {"cuFuncSetAttribute", reinterpret_cast<void*>(set_attribute)},
     {"cuLaunchKernel", reinterpret_cast<void*>(launch)},
@@ -347,6 +373,8 @@ void begin() {
   abandon_code();
   replace_memory();
   replace_pools();
+  replace_attributes();
+  fitting.clear();
   reported = {};
 }
 

@@ -37,6 +37,7 @@ struct Reported {
   std::vector<CUstream> waited;              // for streams of the program
   std::vector<CUstreamCaptureMode> asked_in; // modes of the thread when a stream was asked
   std::size_t largest_set = 0;               // entries
+  int allocations = 0, table_waits = 0;      // of the driver; for the table's stream
 };
 extern Reported reported;
 extern bool is_out_of_memory; // from now on, until something is freed
@@ -49,6 +50,10 @@ extern const CUstream stream_elsewhere; // of another context
 extern int device_count;
 extern bool is_address_given; // that was asked for; nothing is mapped there
 extern std::map<std::pair<CUfunction, CUfunction_attribute>, int> attributes; // else 0
+// How many blocks of a function fit at once; as many threads are best for a block.
+extern std::map<CUfunction, int> fitting;
+extern const CUmodule module_of_all; // functions; each of them is named "k"
+extern const CUfunction found_by_name;
 extern const std::function<void()> let_streams_go_on;
 extern const std::function<void(std::uint64_t address)> begin_again_at; // the next memory is there
 extern bool has_registered_memory; // the driver can register the host's; false at the beginning
