@@ -3,7 +3,9 @@
 
 #include <deque>
 #include <iterator>
+#include <list>
 #include <map>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -22,8 +24,10 @@ struct PoolUse {
 
 struct Blocks {
   std::map<std::uint64_t, Kept> live;           // by begin
-  std::deque<Kept> resting;                     // oldest first
+  std::list<Kept> resting;                      // oldest first
   std::unordered_set<std::uint64_t> resting_at; // where these begin
+  // The same in the same order, by how many bytes they have with their poison.
+  std::unordered_map<std::size_t, std::deque<std::list<Kept>::iterator>> resting_of;
   std::size_t resting_bytes = 0;
   std::map<std::uint64_t, PoolUse> pools;
   std::vector<std::uint32_t> free_slots;
@@ -47,6 +51,20 @@ void take_from_pool(const Kept& kept) {
   PoolUse& use = blocks().pools[kept.pool];
   use.bytes -= with_poison(size_of(kept));
   use.poison -= kGranule;
+}
+
+// With the lock; of those that rest there is one.
+Kept take_oldest_of(std::size_t bytes) {
+  Blocks& all = blocks();
+  const auto of_size = all.resting_of.find(bytes);
+  const auto at = of_size->second.front();
+  of_size->second.pop_front();
+  if (of_size->second.empty()) all.resting_of.erase(of_size);
+  const Kept oldest = *at;
+  all.resting.erase(at);
+  all.resting_at.erase(oldest.block.begin);
+  all.resting_bytes -= bytes;
+  return oldest;
 }
 
 } // namespace
@@ -102,6 +120,7 @@ void let_rest(const Kept& kept) noexcept {
   const Locked lock;
   Blocks& all = blocks();
   all.resting.push_back(kept);
+  all.resting_of[with_poison(size_of(kept))].push_back(std::prev(all.resting.end()));
   all.resting_at.insert(kept.block.begin);
   all.resting_bytes += with_poison(size_of(kept));
 }
@@ -113,13 +132,17 @@ bool rests(std::uint64_t begin) noexcept {
 
 std::optional<Kept> take_resting(std::size_t most_bytes) noexcept {
   const Locked lock;
-  Blocks& all = blocks();
+  const Blocks& all = blocks();
   if (all.resting.empty() || all.resting_bytes <= most_bytes) return std::nullopt;
-  const Kept oldest = all.resting.front();
-  all.resting.pop_front();
-  all.resting_at.erase(oldest.block.begin);
-  all.resting_bytes -= with_poison(size_of(oldest));
-  return oldest;
+  return take_oldest_of(with_poison(size_of(all.resting.front())));
+}
+
+std::optional<Kept> take_resting_of(std::size_t bytes, std::size_t most_bytes) noexcept {
+  const Locked lock;
+  const Blocks& all = blocks();
+  if (all.resting_bytes + bytes <= most_bytes || !all.resting_of.contains(bytes))
+    return std::nullopt;
+  return take_oldest_of(bytes);
 }
 
 std::uint64_t poison_in_pool(std::uint64_t pool, bool at_most) noexcept {

@@ -48,6 +48,9 @@ void let_rest(const Kept& kept) noexcept;
 bool rests(std::uint64_t begin) noexcept;
 // The oldest one, if more than so many bytes rest.
 std::optional<Kept> take_resting(std::size_t most_bytes) noexcept;
+// The oldest one that has so many bytes with its poison, if more than `most_bytes` would rest with
+// another one of these.
+std::optional<Kept> take_resting_of(std::size_t bytes, std::size_t most_bytes) noexcept;
 
 // How many bytes of a pool are poison of live blocks; `at_most`: were when most of it was used.
 std::uint64_t poison_in_pool(std::uint64_t pool, bool at_most) noexcept;

@@ -27,7 +27,7 @@ constinit Slot slots[kMostLaunches] = {};
 std::atomic_ref<std::uint64_t> at(std::uint64_t& word) noexcept {
   return std::atomic_ref<std::uint64_t>(word);
 }
-constinit std::atomic<std::uint64_t> newest{0}, count{0};
+constinit std::atomic<std::uint64_t> newest{0}, count{0}, begun{0}, ended{0};
 
 struct Nodes {
   std::deque<Launch> all;  // by number, from the first one on
@@ -49,7 +49,20 @@ std::uint64_t newest_launch() noexcept { return newest.load(std::memory_order_ac
 
 std::uint64_t launch_count() noexcept { return count.load(std::memory_order_acquire); }
 
+void begin_launch() noexcept { begun.fetch_add(1); }
+
+std::uint64_t begun_launches() noexcept { return begun.load(); }
+
+void end_launches(std::uint64_t how_many) noexcept {
+  std::uint64_t known = ended.load();
+  while (known < how_many && !ended.compare_exchange_weak(known, how_many)) {
+  }
+}
+
+bool may_any_run() noexcept { return ended.load() < begun.load(); }
+
 std::uint64_t remember_launch(Launch launch) noexcept {
+  begin_launch();
   launch.number = newest.fetch_add(1, std::memory_order_acq_rel) + 1;
   Slot& slot = slots[launch.number % kMostLaunches];
   // A thread that was cut off here while all others were overtaken by a whole round: that one goes

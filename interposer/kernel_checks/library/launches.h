@@ -35,6 +35,14 @@ constexpr std::uint64_t kMostLaunches = 65536; // that are remembered
 std::uint64_t count_launch() noexcept;
 std::uint64_t launch_count() noexcept;
 
+// Launches that the driver gets, counted before it does: remember_launch() counts its own, graphs'
+// are counted here.
+void begin_launch() noexcept;
+std::uint64_t begun_launches() noexcept;
+// So many first ones have ended; whether others may run now.
+void end_launches(std::uint64_t begun) noexcept;
+bool may_any_run() noexcept;
+
 // As remember_launch, for what a graph launches. `call` is then the one that made the node,
 // captured it, or changed what it runs. 0: there are too many.
 std::uint64_t remember_node(Launch launch) noexcept;

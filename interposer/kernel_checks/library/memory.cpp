@@ -93,12 +93,28 @@ bool has_table() noexcept {
   return true;
 }
 
+namespace {
+
+// Where as much rests as may, an old block of this size becomes the new one: the driver would give
+// its pages back and map others, which takes it some 100 us from 1 MB on.
+bool take_rested(CUdeviceptr* address, std::size_t bytes) noexcept {
+  const std::optional<Kept> kept = take_resting_of(with_poison(bytes), kMostResting);
+  if (!kept) return false;
+  give_slot(kept->slot);
+  *address = kept->block.begin;
+  add_block(*address, bytes, true);
+  return true;
+}
+
+} // namespace
+
 CUresult allocate(CUdeviceptr* address, std::size_t bytes) noexcept {
   if (!is_ordinary(address, bytes) || any_capture() || !has_table()) {
     const auto result = static_cast<CUresult>(driver.allocate(address, bytes));
     if (result == CUDA_SUCCESS && is_ordinary(address, bytes)) forget_range(*address, bytes);
     return result;
   }
+  if (take_rested(address, bytes)) return CUDA_SUCCESS;
   auto result = static_cast<CUresult>(
     with_resting_released([=] { return driver.allocate(address, with_poison(bytes)); }));
   const bool is_short = result == CUDA_ERROR_OUT_OF_MEMORY; // without poison it may fit
@@ -145,12 +161,13 @@ bool free_block(CUdeviceptr address, CUresult* result) noexcept {
     return false;
   }
   const Work work(table().context());
-  const std::uint64_t ended = launch_count();
+  const std::uint64_t begun = begun_launches(), ended = launch_count();
   // The driver waits for kernels, too, before it frees.
   if (!work.ready() || driver.synchronize() != 0) {
     take_live(address);
     return false;
   }
+  end_launches(begun);
   fetch_reports(ended);
   const std::optional<Kept> kept = take_live(address);
   if (!kept) return false; // an address inside a block, or another thread freed it

@@ -212,6 +212,8 @@ CUresult add_alloc_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* bef
 }
 
 template <Name kName> CUresult launch_graph(CUgraphExec exec, CUstream stream) noexcept {
+  begin_launch();
+  table().settle();
   const int result = own<kName, CUgraphExec, CUstream>(exec, stream);
   if (result == CUDA_SUCCESS) mark_graph_launched();
   return static_cast<CUresult>(result);

@@ -41,6 +41,7 @@ Tried run_checked(const Kernel& kernel, const Asked& asked, bool is_captured, Re
     forget_launch(number);
     return {CUDA_ERROR_OUT_OF_MEMORY, PlainReason::kHostMemory};
   }
+  if (!is_captured) table().settle();
   int result = real(kernel.checked, arguments.parameters(), arguments.extra());
   if (is_refused(result)) {
     copy_attributes(kernel, asked.function);

@@ -91,8 +91,11 @@ CUresult pointer_attributes(unsigned count, CUpointer_attribute* attributes, voi
 
 template <Name kName, bool kForAll, class... Args> struct Waits {
   static CUresult call(Args... args) noexcept {
-    const std::uint64_t ended = kForAll && is_checked_context() ? launch_count() : 0;
+    const bool is_for_all = kForAll && is_checked_context();
+    const std::uint64_t begun = is_for_all ? begun_launches() : 0;
+    const std::uint64_t ended = is_for_all ? launch_count() : 0;
     const int result = own<kName, Args...>(args...);
+    if (result == CUDA_SUCCESS) end_launches(begun);
     if (result == CUDA_SUCCESS && !any_capture()) try_fetch_reports(ended);
     return static_cast<CUresult>(result);
   }

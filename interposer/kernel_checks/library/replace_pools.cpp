@@ -33,6 +33,7 @@ std::optional<CUstream> ordered(CUstream stream) noexcept {
 // (580). So a mark is waited for where the program has left nothing to do.
 bool put(const Mark& mark, CUstream stream) noexcept {
   const Relaxed relaxed;
+  table().settle();
   const bool is_idle = stream == CU_STREAM_PER_THREAD && driver.is_stream_busy(stream) == 0;
   return put_mark(mark, stream) && (!is_idle || driver.wait_for_stream(stream) == 0);
 }
@@ -53,6 +54,7 @@ bool forget_in_order(const rewriter::Block& block, CUstream stream) noexcept {
   CUdevice device = -1;
   if (!work.ready() || driver.device(&device) != 0 || device != table().device()) return false;
   const std::uint64_t granules = (block.end - block.begin + kGranule - 1) / kGranule;
+  table().settle();
   return driver.set_16(rewriter::entry_address(table().placed(), block.begin),
                        static_cast<unsigned short>(rewriter::kNoBlock), granules, stream) == 0;
 }

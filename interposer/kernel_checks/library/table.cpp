@@ -2,12 +2,14 @@
 #include "interposer/kernel_checks/library/table.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <memory>
 #include <new>
 #include <sched.h>
 
 #include "interposer/kernel_checks/library/driver.h"
+#include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/marks.h"
 #include "interposer/kernel_checks/library/news_flag.h"
 
@@ -158,6 +160,7 @@ bool Table::enter(CUcontext context) noexcept {
 
 void Table::leave() noexcept {
   forget_flag();
+  settled_.store(issued_.load()); // its writes have ended with it
   context_.store(nullptr, std::memory_order_release);
   is_entered_.store(false);
 }
@@ -191,32 +194,53 @@ bool Table::fill(std::uint64_t address, std::int32_t entry, std::uint64_t granul
   for (std::uint64_t i = 0; good && i < granules; i += count)
     good = driver.send(to + i * sizeof value, entries.get(),
                        std::min(count, granules - i) * sizeof value, stream_) == 0;
+  return wait() && good; // before the copied entries are gone
+}
+
+bool Table::is_issued(bool good) noexcept {
+  issued_.fetch_add(1);
+  if (may_any_run()) settle(); // it may be given to a kernel that runs
   return good;
 }
 
+// Another thread may have issued more meanwhile.
+void Table::wait_for_writes() noexcept {
+  const std::uint64_t issued = issued_.load();
+  const Work work(context());
+  if (!work.ready() || !wait()) return;
+  std::uint64_t settled = settled_.load();
+  while (settled < issued && !settled_.compare_exchange_weak(settled, issued)) {
+  }
+}
+
+// What the last granules have, and the poison, is one copy with all entries before, if these are
+// few: each write of the driver's takes some microseconds.
 bool Table::write_block(const rewriter::Block& block, std::uint32_t slot) noexcept {
   const std::uint64_t granules = granules_of(block);
   const std::uint64_t full = (block.end - block.begin) / kGranule;
   const std::uint64_t named = full > 1 ? full - 1 : 0; // these and the next ones are full
+  const std::uint64_t filled = named + 3 > kMostOfSet ? named : 0;
+  std::array<std::int16_t, kMostOfSet> entries; // NOLINT: written below, as far as it is read
+  std::size_t count = 0;
+  for (std::uint64_t i = filled; i < granules; ++i) {
+    const std::uint64_t address = block.begin + i * kGranule;
+    entries[count++] = static_cast<std::int16_t>(rewriter::entry_of(block, slot, address));
+  }
+  entries[count++] = static_cast<std::int16_t>(rewriter::kPoisonEntry);
   bool good = named == 0 ||
               driver.send(rewriter::slot_address(at_, slot), &block, sizeof block, stream_) == 0;
-  good = good && fill(block.begin, rewriter::kFirstBlock + static_cast<std::int32_t>(slot), named);
-  for (std::uint64_t i = named; good && i < granules; ++i) {
-    const std::uint64_t address = block.begin + i * kGranule;
-    good = fill(address, rewriter::entry_of(block, slot, address), 1);
-  }
-  good = good && fill(block.begin + granules * kGranule, rewriter::kPoisonEntry, 1);
-  return wait() && good;
+  good = good && fill(block.begin, rewriter::kFirstBlock + static_cast<std::int32_t>(slot), filled);
+  good = good && driver.send(rewriter::entry_address(at_, block.begin + filled * kGranule),
+                             entries.data(), count * sizeof entries[0], stream_) == 0;
+  return is_issued(good);
 }
 
 bool Table::write_freed(const rewriter::Block& block) noexcept {
-  const bool good = fill(block.begin, rewriter::kFreedEntry, granules_of(block));
-  return wait() && good;
+  return is_issued(fill(block.begin, rewriter::kFreedEntry, granules_of(block)));
 }
 
 bool Table::write_unknown(const rewriter::Block& block) noexcept {
-  const bool good = fill(block.begin, rewriter::kNoBlock, granules_of(block) + 1);
-  return wait() && good;
+  return is_issued(fill(block.begin, rewriter::kNoBlock, granules_of(block) + 1));
 }
 
 } // namespace gmt::interposer::kernel_checks

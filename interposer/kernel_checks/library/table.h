@@ -3,8 +3,10 @@
 // what is written into it. One context at a time has it.
 //
 // Invariants: its address is settled before the first module is rewritten and never changes, its
-// window when a context gets it; what is written is there when the function returns; nothing waits
-// for the program's kernels.
+// window when a context gets it; nothing waits for the program's kernels. What is written is there
+// when the function returns, if checked code may be running; else when settle() returns. Whatever
+// begins a launch calls that behind begin_launch(), and so does what writes into the table in the
+// order of another stream.
 #pragma once
 
 #include <cuda.h>
@@ -41,6 +43,11 @@ public:
   // From now on what is written is no grid of the device's.
   void avoid_grids() noexcept { avoids_grids_.store(true); }
 
+  // Waits until all that was written is there; nothing if it is.
+  void settle() noexcept {
+    if (settled_.load() < issued_.load()) wait_for_writes();
+  }
+
   // Whether blocks here have entries of their own.
   bool covers(std::uint64_t begin, std::uint64_t end) const noexcept;
   bool write_block(const rewriter::Block& block, std::uint32_t slot) noexcept; // poison behind it
@@ -58,6 +65,8 @@ private:
   bool choose_window() noexcept;
   bool fill(std::uint64_t address, std::int32_t entry, std::uint64_t granules) noexcept;
   bool wait() noexcept;
+  void wait_for_writes() noexcept;
+  bool is_issued(bool good) noexcept;
   bool is_primary(CUcontext context) const noexcept;
 
   std::atomic<State> state_{State::kNew};
@@ -69,7 +78,9 @@ private:
   std::atomic<CUcontext> context_{nullptr};
   CUstream stream_ = nullptr;
   std::uint64_t flag_ = 0;
-  bool is_primary_ = false; // the context is its device's primary one
+  std::atomic<std::uint64_t> issued_{0}, settled_{0}; // writes, and those that are known to be
+                                                      // there
+  bool is_primary_ = false;                           // the context is its device's primary one
 };
 
 } // namespace gmt::interposer::kernel_checks

@@ -67,6 +67,8 @@ int main() {
   measure("pool, 16 MB", 15, 500, [] { allocate_ordered(16 << 20); });
   measure("cudaMalloc, cudaFree 1 KB", 15, 200, [] { allocate(1 << 10); });
   measure("cudaMalloc, cudaFree 1 MB", 15, 200, [] { allocate(1 << 20); });
+  std::size_t size = 0; // no block has the size of one that was freed before
+  measure("cudaMalloc, cudaFree, sizes", 15, 200, [&] { allocate((1 << 20) + (size += 512)); });
   measure("cudaMalloc, cudaFree 100 MB", 15, 20, [] { allocate(100 << 20); });
   CHECK(cudaFree(a));
   return 0;

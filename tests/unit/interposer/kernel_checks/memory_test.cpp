@@ -2,9 +2,12 @@
 // Blocks of device memory in the table of valid bytes, over a driver whose memory is the host's.
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "interposer/kernel_checks/library/blocks.h"
 #include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/lasting.h"
+#include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "made_up_driver.h"
 #include "tests/support/test_share.h"
@@ -120,6 +123,56 @@ TEST_F(KernelCheckMemory, OtherCallsGetWhatRests) {
   const CUmemAllocationProp* what = nullptr;
   EXPECT_EQ(call_replaced("cuMemCreate", &handle, std::size_t{4096}, what, 0ULL),
             CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+// The driver would map pages and give them back, at each allocation.
+TEST_F(KernelCheckMemory, WhereMuchRestsTheOldestOfTheSizeIsGivenOut) {
+  constexpr std::size_t kBytes = std::size_t{8} << 20;
+  CUresult result = CUDA_ERROR_UNKNOWN;
+  std::vector<CUdeviceptr> freed;
+  for (int i = 0; i < 7; ++i) { // of 8 MiB and poison, 7 fit into 64 MiB
+    freed.push_back(block_of(kBytes));
+    free_block(freed.back(), &result);
+  }
+  const CUdeviceptr other = block_of(4096);
+  free_block(other, &result);
+  reported.allocations = 0;
+  reported.freed.clear();
+  EXPECT_EQ(block_of(kBytes - 100), freed[0]); // the same with its poison
+  EXPECT_EQ(entry_at(freed[0] + kBytes - 512), 412);
+  EXPECT_EQ(entry_at(freed[0] + kBytes), rewriter::kPoisonEntry);
+  EXPECT_GE(entry_at(freed[0]), rewriter::kFirstBlock);
+  EXPECT_EQ(entry_at(freed[1]), rewriter::kFreedEntry);
+  EXPECT_EQ(reported.allocations, 0);
+  EXPECT_NE(block_of(4096), other); // there is room for it to rest
+  free_block(freed[0], &result);
+  EXPECT_EQ(block_of(kBytes), freed[1]);
+  EXPECT_TRUE(reported.freed.empty());
+  std::size_t bytes = 0;
+  EXPECT_TRUE(find_block(freed[1], nullptr, &bytes));
+  EXPECT_EQ(bytes, kBytes);
+}
+
+// A launch waits for what was written before. What is written while kernels may run is waited for
+// at once: the host may hand them the block.
+TEST_F(KernelCheckMemory, WhatIsWrittenIsWaitedForWhereKernelsAskForIt) {
+  block_of(8);
+  end_launches(begun_launches());
+  table().settle();
+  reported.table_waits = 0;
+  const CUdeviceptr block = block_of(1 << 20);
+  CUresult result = CUDA_ERROR_UNKNOWN;
+  free_block(block, &result);
+  EXPECT_EQ(reported.table_waits, 0);
+  table().settle();
+  table().settle();
+  EXPECT_EQ(reported.table_waits, 1);
+  begin_launch();
+  block_of(1 << 20);
+  EXPECT_EQ(reported.table_waits, 2);
+  EXPECT_EQ(call_replaced("cuCtxSynchronize"), CUDA_SUCCESS);
+  block_of(1 << 20);
+  EXPECT_EQ(reported.table_waits, 2);
 }
 
 TEST_F(KernelCheckMemory, AnAddressInsideOfABlockIsTheDriversToRefuse) {
