@@ -158,12 +158,12 @@ Text DumpVerdict::reach_words(const Block& block) const {
 }
 
 std::string_view DumpVerdict::kind() const {
-  using namespace fault_kinds;
   if (fault_.exception == DumpFault::kAssert) return fault_kinds::kAssert;
   if (is_misaligned(fault_)) return fault_kinds::kMisaligned;
-  if (fault_.exception == kOutOfRange && fault_.space == "shared") return kOutOfBounds;
+  if (fault_.exception == kOutOfRange && fault_.space == "shared") return fault_kinds::kOutOfBounds;
   if (!is_illegal_address() || !first_bad_) return fault_kinds::kFault;
-  return around_.where == MemoryAround::Where::kFreed ? kUseAfterFree : kOutOfBounds;
+  return around_.where == MemoryAround::Where::kFreed ? fault_kinds::kUseAfterFree
+                                                      : fault_kinds::kOutOfBounds;
 }
 
 // Of the threads that the dump has, how many may have done it.

@@ -207,19 +207,19 @@ Text describe(const StrayAddress& stray, std::uint64_t address, const TraceNames
 }
 
 std::string advice_on(const FaultEvidence& e) {
-  using namespace fault_kinds;
-  if (e.kind == kOutOfBounds) return advice_out_of_bounds(e);
-  if (e.kind == kUseAfterFree)
+  if (e.kind == fault_kinds::kOutOfBounds) return advice_out_of_bounds(e);
+  if (e.kind == fault_kinds::kUseAfterFree)
     return "Free the memory after the last kernel that uses it has ended, or do not keep the pointer.";
-  if (e.kind == kMisaligned) return advice_misaligned(e);
-  if (e.kind == kUninitializedRead) return advice_uninitialized(e);
-  if (e.kind == kSharedRace) return advice_on_race(e);
-  if (e.kind == kBarrierDivergence)
+  if (e.kind == fault_kinds::kMisaligned) return advice_misaligned(e);
+  if (e.kind == fault_kinds::kUninitializedRead) return advice_uninitialized(e);
+  if (e.kind == fault_kinds::kSharedRace) return advice_on_race(e);
+  if (e.kind == fault_kinds::kBarrierDivergence)
     return "Let all threads of the block reach the same barrier: no branch may leave one out.";
-  if (e.kind == kHang)
+  if (e.kind == fault_kinds::kHang)
     return "Let something change what the kernel waits for, or let all threads reach the barrier: a "
            "GPU would never end this kernel.";
-  if (e.kind == kAssert) return "The assert's condition says what the kernel relies on.";
+  if (e.kind == fault_kinds::kAssert)
+    return "The assert's condition says what the kernel relies on.";
   return "Look at the line that is named, and at what its pointers and indexes are there.";
 }
 
