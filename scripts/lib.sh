@@ -203,9 +203,9 @@ configure_apart() {
     -DGPUMEMTRACE_BUILD_TESTS=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON "$@"
 }
 configure_apart_analyzer() { configure_apart "$gmt_build/each" -DGPUMEMTRACE_BUILD_INTERPOSER=OFF; }
-configure_apart_rest() { # warnings need no optimisation
+configure_apart_rest() { # warnings need no code
   configure_apart "$gmt_build/clang" -DGPUMEMTRACE_EXECUTOR_AVX2=OFF -DGMT_NVCC= -DGPUMEMTRACE_BUILD_ANALYZER=OFF \
-    -DCMAKE_CXX_FLAGS_DEBUG="-O0" "$@"
+    -DCMAKE_CXX_FLAGS_DEBUG="-O0" "$@" -DCMAKE_CXX_COMPILER_LAUNCHER="$gmt_root/cmake/check-only"
 }
 
 # build FOLDER TARGET...

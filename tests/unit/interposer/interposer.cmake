@@ -74,13 +74,3 @@ gmt_tests_with_traces(interposer_questions_test InterposerDriverQuestions)
 gmt_interposer_test(interposer_core_dump_test core_dump/core_dump_test.cpp)
 gmt_tests_with_traces(interposer_core_dump_test InterposerCoreDump)
 set_property(TEST InterposerCoreDump APPEND PROPERTY ENVIRONMENT GPUMEMTRACE_CORE_DUMP=1)
-
-# The library of --kernel-checks, over a driver that the test makes up.
-set(checks ${CMAKE_CURRENT_LIST_DIR}/kernel_checks)
-add_executable(interposer_kernel_checks_test ${checks}/made_up_driver.cpp ${checks}/memory_test.cpp ${checks}/pools_test.cpp ${checks}/replacements_test.cpp
-  ${checks}/reports_test.cpp
-  ${checks}/images_test.cpp ${checks}/heap_calls_test.cpp ${checks}/attributes_test.cpp ${checks}/launch_path_test.cpp $<TARGET_OBJECTS:kernel_checks_objects>)
-target_include_directories(interposer_kernel_checks_test PRIVATE ${checks})
-target_link_libraries(interposer_kernel_checks_test PRIVATE rewriter gmt_trace gmt_cuda_headers gmt_warnings GTest::gtest_main
-  zstd lz4)
-gtest_discover_tests(interposer_kernel_checks_test PROPERTIES LABELS unit TIMEOUT 120)

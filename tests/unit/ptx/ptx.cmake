@@ -6,7 +6,7 @@ target_compile_definitions(ptx_fixtures PRIVATE GMT_TESTS="${PROJECT_SOURCE_DIR}
 target_include_directories(ptx_fixtures PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(ptx_fixtures PUBLIC gmt_warnings gmt_sanitize zstd)
 
-add_library(ptx_difference STATIC ${CMAKE_CURRENT_LIST_DIR}/support/syntax_difference.cpp)
+add_library(ptx_difference STATIC EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/support/syntax_difference.cpp)
 target_link_libraries(ptx_difference PUBLIC ptx gmt_warnings gmt_sanitize)
 
 # gmt_ptx_tests(<executable> <library> <folder>...): the tests of some folders of tests/unit.
@@ -23,6 +23,10 @@ function(gmt_ptx_tests name library)
   endif()
 endfunction()
 
+if(NOT GPUMEMTRACE_UNIT_TESTS)
+  return()
+endif()
 gmt_ptx_tests(unit_ptx ptx ptx/fatbin ptx/syntax ptx/opcodes ptx/print ptx/flow)
 target_link_libraries(unit_ptx PRIVATE ptx_difference lz4)
+target_precompile_headers(unit_ptx PRIVATE ${CMAKE_CURRENT_LIST_DIR}/support/ptx_text.h <gtest/gtest.h> <map> <set> <vector>)
 target_compile_definitions(unit_ptx PRIVATE GMT_PTX_ISA="${CMAKE_CURRENT_LIST_DIR}/opcodes/ptx_isa_9.0.txt")
