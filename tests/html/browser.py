@@ -50,6 +50,10 @@ class Page:
         self.driver.get("about:blank")
         self.driver.get(f"file://{FOLDER}/{name}.html#{view}")
 
+    def turn_to(self, view):
+        """As a link within the page does."""
+        self.run("location.hash = arguments[0]", view)
+
     @property
     def report(self):
         with open(os.path.join(FOLDER, self.name + ".json"), encoding="utf-8") as file:

@@ -13,7 +13,7 @@ from interposed_case import InterposedCase
 from trace_files import IN_FLIGHT
 
 ROW, ROWS = 1 << 16, 64
-KILLS = 200
+KILLS = 200 if os.environ.get("GMT_LONG_TESTS") == "1" else 50
 
 
 def truth_rows(path):
