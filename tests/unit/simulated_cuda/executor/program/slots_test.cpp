@@ -93,7 +93,7 @@ TEST(PtxSlots, UnusedRegistersHaveNone) {
 }
 
 TEST(PtxSlots, ParametersInRegistersLiveAllTheTime) {
-  const Module module = parse_module(ptx::test::module_text(
+  const ptx::Module module = parse_module(ptx::test::module_text(
     ".func (.reg .u32 r) f(.reg .u32 a) { .reg .u32 x; mov.u32 x, a; mov.u32 r, 1; st.u32 [a], x; ret; }"));
   const Body body = parse_body(module, module.functions()[0]);
   const Slots slots = allocate_slots(body, flow_of(module, body));
@@ -168,7 +168,7 @@ TEST(PtxSlots, RandomCodeSharesNoLiveSlot) {
 TEST(PtxSlots, FixturesNeedFew) {
   std::size_t registers = 0, slots = 0;
   for (const auto& path : ptx::test::fixtures_to_walk()) {
-    const Module module = parse_module(ptx::test::read_fixture(path));
+    const ptx::Module module = parse_module(ptx::test::read_fixture(path));
     for (const Function& function : module.functions()) {
       if (!function.has_body) continue;
       const Body body = parse_body(module, function);
