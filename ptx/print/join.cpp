@@ -5,211 +5,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
-#include <functional>
 #include <map>
 #include <string_view>
 #include <utility>
 
-#include "ptx/syntax/link.h"
-#include "ptx/syntax/ptx.h"
+#include "ptx/print/units.h"
 
 namespace gmt::ptx {
 namespace {
-
-// ---------------------------------------------------------------- words of a text
-
-enum class WordKind : std::uint8_t { kName, kDirective, kNumber, kMark, kString };
-struct Word {
-  WordKind kind = WordKind::kMark;
-  std::size_t begin = 0, end = 0;
-};
-
-bool is_in_name(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$';
-}
-
-class Words {
-public:
-  Words(std::string_view text, std::size_t begin, std::size_t end)
-      : text_(text.substr(0, end)), at_(begin) {}
-
-  bool next(Word& word) {
-    skip_blank();
-    if (at_ >= text_.size()) return false;
-    const char c = text_[at_];
-    word.begin = at_++;
-    word.kind = WordKind::kMark;
-    if (c == '"') {
-      word.kind = WordKind::kString;
-      at_ = std::min(text_.size(), text_.find('"', at_));
-      if (at_ < text_.size()) ++at_;
-    } else if (c == '%' || is_in_name(c) ||
-               (c == '.' && at_ < text_.size() && is_in_name(text_[at_]))) {
-      while (at_ < text_.size() && is_in_name(text_[at_])) ++at_;
-      word.kind = WordKind::kName;
-      if (c == '.') word.kind = WordKind::kDirective;
-      if (std::isdigit(static_cast<unsigned char>(c)) != 0) word.kind = WordKind::kNumber;
-    }
-    word.end = at_;
-    return true;
-  }
-  std::string_view of(const Word& word) const {
-    return text_.substr(word.begin, word.end - word.begin);
-  }
-  std::size_t end_of_line(std::size_t from) const {
-    return std::min(text_.size(), text_.find('\n', from));
-  }
-  void go_to(std::size_t at) { at_ = at; }
-
-private:
-  void skip_blank() {
-    while (at_ < text_.size()) {
-      if (std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
-      else if (text_.substr(at_, 2) == "//") at_ = end_of_line(at_);
-      else if (text_.substr(at_, 2) == "/*")
-        at_ = std::min(text_.size(), text_.find("*/", at_ + 2)) + 2;
-      else return;
-    }
-  }
-
-  std::string_view text_;
-  std::size_t at_;
-};
-
-// ---------------------------------------------------------------- declarations
-
-enum class PieceKind : std::uint8_t { kVariable, kDeclaration, kFunction, kEntry, kAlias, kOther };
-
-struct Piece {
-  PieceKind kind = PieceKind::kOther;
-  Linkage linkage = Linkage::kStatic;
-  std::string name;
-  std::size_t begin = 0, end = 0; // in the unit's text
-  std::size_t body = 0;           // the "{" of a function
-  bool has_address = false;       // a variable whose value names others
-  std::uint32_t alignment = 0;
-};
-
-struct Unit {
-  std::string text;
-  std::string target;
-  std::array<unsigned, 2> version{};
-  std::vector<Piece> pieces;
-  std::vector<std::string> files; // lines of .file
-  std::string strings;            // what stands in .section .debug_str
-  unsigned first_file = 0;        // is added to the numbers of files
-  std::map<std::string, std::string, std::less<>> new_names;
-};
-
-class Splitter {
-public:
-  Splitter(Unit& unit) : unit_(unit), words_(unit.text, 0, unit.text.size()) {}
-
-  void split() {
-    Word word;
-    while (words_.next(word)) {
-      const std::string_view text = words_.of(word);
-      if (text == ".version" || text == ".target" || text == ".address_size") head(word);
-      else if (text == ".file") file(word);
-      else if (text == ".section") section();
-      else declaration(word);
-    }
-  }
-
-private:
-  std::string_view rest_of_line(const Word& word) {
-    const std::size_t end = words_.end_of_line(word.end);
-    words_.go_to(end);
-    return std::string_view(unit_.text).substr(word.end, end - word.end);
-  }
-
-  void head(const Word& word) {
-    const std::string_view directive = words_.of(word);
-    std::string_view rest = rest_of_line(word);
-    rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of(" \t")));
-    if (directive == ".target") {
-      unit_.target = rest.substr(0, rest.find_last_not_of(" \t\r") + 1);
-    } else if (directive == ".version") {
-      const char* const end = rest.data() + rest.size();
-      const auto major = std::from_chars(rest.data(), end, unit_.version[0]);
-      if (major.ptr != end) std::from_chars(major.ptr + 1, end, unit_.version[1]);
-    }
-  }
-
-  void file(const Word& word) {
-    rest_of_line(word);
-    const std::size_t end = words_.end_of_line(word.end);
-    unit_.files.emplace_back(unit_.text, word.begin, end - word.begin);
-  }
-
-  void section() {
-    Word word;
-    if (!words_.next(word)) return;
-    const bool is_strings = words_.of(word) == ".debug_str";
-    std::size_t begin = 0;
-    for (Word before; words_.next(word); before = word) {
-      const std::string_view text = words_.of(word);
-      if (text == "{") begin = word.end;
-      if (text == ":" && is_strings) unit_.new_names.emplace(words_.of(before), std::string());
-      if (text == "}") break;
-    }
-    const std::string_view inside = std::string_view(unit_.text).substr(begin, word.begin - begin);
-    const bool is_empty = inside.find_first_not_of(" \t\r\n") == std::string_view::npos;
-    if (is_empty) return; // as clang writes
-    if (!is_strings) throw LinkError("it has debug information (-G)");
-    unit_.strings.append(unit_.text, begin, word.begin - begin);
-  }
-
-  void declaration(Word word) {
-    Piece piece;
-    piece.begin = word.begin;
-    int braces = 0, parens = 0;
-    bool has_value = false, is_function = false, is_done = false, is_aligned = false;
-    do {
-      const std::string_view text = words_.of(word);
-      piece.end = word.end;
-      if (word.kind == WordKind::kDirective && braces == 0) {
-        is_function = is_function || text == ".func" || text == ".entry";
-        note_directive(text, piece);
-      }
-      if (is_aligned) std::from_chars(text.data(), text.data() + text.size(), piece.alignment);
-      is_aligned = text == ".align" && parens == 0 && braces == 0;
-      if (word.kind == WordKind::kName && !is_function && has_value) piece.has_address = true;
-      if (word.kind == WordKind::kName && parens == 0 && braces == 0 && piece.name.empty())
-        piece.name = text;
-      if (text == "=") has_value = true;
-      if (text == "," && parens == 0 && braces == 0 && piece.kind == PieceKind::kVariable)
-        throw LinkError("a declaration has several names");
-      if (text == "(") ++parens;
-      if (text == ")") --parens;
-      if (text == "{" && braces++ == 0 && is_function) piece.body = word.begin;
-      if (text == "}") --braces;
-      is_done = braces == 0 && (text == ";" || (text == "}" && is_function));
-    } while (!is_done && words_.next(word));
-    if (piece.kind == PieceKind::kFunction && piece.body == 0) piece.kind = PieceKind::kDeclaration;
-    unit_.pieces.push_back(std::move(piece));
-  }
-
-  static void note_directive(std::string_view text, Piece& piece) {
-    if (text == ".visible") piece.linkage = Linkage::kVisible;
-    else if (text == ".extern") piece.linkage = Linkage::kExtern;
-    else if (text == ".weak") piece.linkage = Linkage::kWeak;
-    else if (text == ".common") piece.linkage = Linkage::kCommon;
-    else if (text == ".func") piece.kind = PieceKind::kFunction;
-    else if (text == ".entry") piece.kind = PieceKind::kEntry;
-    else if (text == ".alias") piece.kind = PieceKind::kAlias;
-    else if (piece.kind == PieceKind::kOther &&
-             (text == ".global" || text == ".const" || text == ".shared" || text == ".tex"))
-      piece.kind = PieceKind::kVariable;
-  }
-
-  Unit& unit_;
-  Words words_;
-};
-
-// ---------------------------------------------------------------- the joined text
 
 class Joiner {
 public:
@@ -219,7 +23,7 @@ public:
       Unit& unit = units_.emplace_back();
       unit.text = text.text;
       unit.new_names = text.new_names;
-      Splitter(unit).split();
+      split(unit);
     }
   }
 
