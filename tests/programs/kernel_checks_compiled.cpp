@@ -17,6 +17,7 @@
 // options: check
 // expect: clean
 #include "answers.h"
+#include "first_device.h"
 
 #include <cuda.h>
 
@@ -74,15 +75,10 @@ int main(int argc, char** argv)
 {
   const bool checked = std::getenv("TRITON_PTXAS_PATH") != nullptr;
   assert(checked == started_with(argc, argv, "compiled"));
-  CUdevice device;
-  CUcontext context;
+  const CUdevice device = enter_first_device();
   CUmodule module;
   CUfunction scale;
   CUdeviceptr block;
-  CHECK(cuInit(0));
-  CHECK(cuDeviceGet(&device, 0));
-  CHECK(cuDevicePrimaryCtxRetain(&context, device));
-  CHECK(cuCtxSetCurrent(context));
   const std::string image = checked ? compiled() : kText;
   CHECK(cuModuleLoadData(&module, image.data()));
   CHECK(cuModuleGetFunction(&scale, module, "scale"));

@@ -19,39 +19,13 @@
 // options: check
 // expect: clean
 #include "answers.h"
+#include "first_device.h"
 
 #include <cuda.h>
 
 #undef NDEBUG
 #include <cassert>
 #include <initializer_list>
-
-// Stores each thread's number where it belongs: to[i] = i.
-static const char kText[] = R"(
-.version 7.0
-.target sm_70
-.address_size 64
-.visible .global .align 4 .u32 variable;
-.visible .entry store(.param .u64 store_0)
-{
-  .reg .b32 %r<5>;
-  .reg .b64 %rd<5>;
-  ld.param.u64 %rd1, [store_0];
-  cvta.to.global.u64 %rd2, %rd1;
-  mov.u32 %r1, %ctaid.x;
-  mov.u32 %r2, %ntid.x;
-  mov.u32 %r3, %tid.x;
-  mad.lo.s32 %r4, %r1, %r2, %r3;
-  mul.wide.s32 %rd3, %r4, 4;
-  add.s64 %rd4, %rd2, %rd3;
-  st.global.u32 [%rd4], %r4;
-  ret;
-}
-.visible .entry nothing()
-{
-  ret;
-}
-)";
 
 static void look_at(CUmodule module, CUdeviceptr block) {
   unsigned count = 0;
@@ -74,16 +48,11 @@ static void look_at(CUmodule module, CUdeviceptr block) {
 
 int main(int argc, char** argv)
 {
-  CUdevice device;
-  CUcontext context;
+  const CUdevice device = enter_first_device();
   CUmodule module;
   CUfunction store;
   CUdeviceptr block;
-  CHECK(cuInit(0));
-  CHECK(cuDeviceGet(&device, 0));
-  CHECK(cuDevicePrimaryCtxRetain(&context, device));
-  CHECK(cuCtxSetCurrent(context));
-  CHECK(cuModuleLoadData(&module, kText));
+  CHECK(cuModuleLoadData(&module, kStores));
   CHECK(cuModuleGetFunction(&store, module, "store"));
   CHECK(cuMemAlloc(&block, 4000)); // @block
   look_at(module, block);

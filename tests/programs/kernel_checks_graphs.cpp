@@ -21,6 +21,7 @@
 // options: check
 // expect: clean
 #include "answers.h"
+#include "first_device.h"
 
 #include <cuda.h>
 
@@ -28,28 +29,6 @@
 #include <cassert>
 #include <cstring>
 #include <initializer_list>
-
-// Stores each thread's number where it belongs: to[i] = i.
-static const char kText[] = R"(
-.version 7.0
-.target sm_70
-.address_size 64
-.visible .entry store(.param .u64 store_0)
-{
-  .reg .b32 %r<5>;
-  .reg .b64 %rd<5>;
-  ld.param.u64 %rd1, [store_0];
-  cvta.to.global.u64 %rd2, %rd1;
-  mov.u32 %r1, %ctaid.x;
-  mov.u32 %r2, %ntid.x;
-  mov.u32 %r3, %tid.x;
-  mad.lo.s32 %r4, %r1, %r2, %r3;
-  mul.wide.s32 %rd3, %r4, 4;
-  add.s64 %rd4, %rd2, %rd3;
-  st.global.u32 [%rd4], %r4;
-  ret;
-}
-)";
 
 static CUDA_KERNEL_NODE_PARAMS node_of(CUfunction kernel, unsigned blocks, void** parameters)
 {
@@ -158,7 +137,7 @@ static void other_context(CUdevice device, unsigned blocks)
   CUgraphExec exec;
   CHECK(cuCtxGetCurrent(&own));
   CHECK(cuCtxCreate(&other, &how, 0, device));
-  CHECK(cuModuleLoadData(&module, kText));
+  CHECK(cuModuleLoadData(&module, kStores));
   CHECK(cuModuleGetFunction(&store, module, "store"));
   CHECK(cuMemAlloc(&block, 4096));
   CHECK(cuCtxPopCurrent(&popped));
@@ -184,8 +163,7 @@ static void other_context(CUdevice device, unsigned blocks)
 
 int main(int argc, char** argv)
 {
-  CUdevice device;
-  CUcontext context;
+  const CUdevice device = enter_first_device();
   CUmodule module;
   CUfunction store;
   CUdeviceptr block, small;
@@ -193,11 +171,7 @@ int main(int argc, char** argv)
   CUgraphNode node;
   CUgraphExec exec;
   const unsigned blocks = started_with(argc, argv, "checked") ? 4 : 3; // for 1,020 numbers
-  CHECK(cuInit(0));
-  CHECK(cuDeviceGet(&device, 0));
-  CHECK(cuDevicePrimaryCtxRetain(&context, device));
-  CHECK(cuCtxSetCurrent(context));
-  CHECK(cuModuleLoadData(&module, kText));
+  CHECK(cuModuleLoadData(&module, kStores));
   CHECK(cuModuleGetFunction(&store, module, "store"));
   CHECK(cuMemAlloc(&block, 4 * 1020)); // @block
   CHECK(cuMemAlloc(&small, 4 * 768));
