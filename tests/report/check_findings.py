@@ -3,13 +3,14 @@
 """Holds the pages of docs/findings/ to the truth.
 
 usage: check_findings.py sections GPUMEMTRACE FOLDER
-       check_findings.py programs GPUMEMTRACE FOLDER NVCC [--only KIND]... [--update]
+       check_findings.py programs GPUMEMTRACE FOLDER [NVCC] [--only KIND]... [--update]
 
 `sections`: every finding that the command knows or a source of the analyzer names has a section and every section a
 finding, with the same severity and title, and `help FINDING` prints the section. `programs`: compiles the program of each section, runs it on the simulated
 device and compares the report with the one in the section, call stacks included; addresses and times are masked, and
-where lines are wrapped does not matter. With --update the reports are written into the pages instead. With --only (a kind,
-or a pattern such as device-heap-*) other sections are left alone.
+where lines are wrapped does not matter. With --update the reports are written into the pages instead, and a row into the
+index beside FOLDER for a section that has none. With --only (a kind, or a pattern such as device-heap-*) other sections are
+left alone. Without NVCC it is the one of GPUMEMTRACE's build.
 
 Comments in a section: `<!-- gpu: REASON -->` its program needs a GPU and is only compiled; `<!-- environment: A=B -->`
 and `<!-- options: --x -->` are for its run.
@@ -174,6 +175,23 @@ def updated(text, sections, results):
     return text
 
 
+def with_missing_rows(index, page, sections):
+    """The index with a row for each section of a page; a new one stands behind the page's others."""
+    for kind, severity, title, _ in sections:
+        link = f"(findings/{page}#{kind})"
+        if link not in index:
+            row = f"| [`{kind}`]{link} | {severity} | {title[0].lower()}{title[1:]} |\n"
+            *_, last = re.finditer(rf"^\| \[`[a-z-]+`\]\(findings/{re.escape(page)}#.*\n", index, re.M)
+            index = index[: last.end()] + row + index[last.end() :]
+    return index
+
+
+def nvcc_of_build(command):
+    cache = pathlib.Path(command).parents[1] / "CMakeCache.txt"
+    found = re.search(r"^GMT_NVCC:\w+=(.+)$", cache.read_text(encoding="utf-8"), re.M) if cache.exists() else None
+    return found[1] if found else None
+
+
 def chosen_sections(sections, only):
     """Those that --only names; all without it. Ends the program if a word names none."""
     for pattern in only:
@@ -191,8 +209,9 @@ def parse_options():
     parser.add_argument("--only", action="append", default=[], metavar="KIND")
     parser.add_argument("--update", action="store_true")
     options = parser.parse_args()
+    options.nvcc = options.nvcc or nvcc_of_build(options.command)
     if options.mode == "programs" and not options.nvcc:
-        parser.error("programs needs NVCC")
+        parser.error("programs needs NVCC: this build has none")
     return options
 
 
@@ -211,8 +230,12 @@ def main():
                 results = list(pool.map(lambda s: check_program(options.command, options.nvcc, s, folder), sections))
         problems = [problem for _, found in results for problem in found]
         if options.update:
+            index = options.folder.with_suffix(".md")
+            rows = index.read_text(encoding="utf-8")
             for path, text in pages.items():
                 path.write_text(updated(text, sections, results), encoding="utf-8")
+                rows = with_missing_rows(rows, path.name, SECTION.findall(text))
+            index.write_text(rows, encoding="utf-8")
     for problem in problems:
         print(problem, file=sys.stderr)
     print(f"{len(sections)} sections, {len(problems)} problems")

@@ -45,6 +45,21 @@ class Findings(unittest.TestCase):
         changed = check_findings.updated(document, [("a", "error", "", body)], [("new\n", [])])
         self.assertEqual(changed, document.replace("old", "new"))
 
+    def test_update_adds_the_rows_that_the_index_lacks(self):
+        index = "| [`leak`](findings/a.md#leak) | error | words |\n| [`hang`](findings/b.md#hang) | error | words |\n"
+        sections = [("leak", "error", "Never freed", ""), ("new", "note", "Freed late", "")]
+        changed = check_findings.with_missing_rows(index, "a.md", sections)
+        first, last = index.splitlines(keepends=True)
+        self.assertEqual(changed, first + "| [`new`](findings/a.md#new) | note | freed late |\n" + last)
+        self.assertEqual(check_findings.with_missing_rows(changed, "a.md", sections), changed)
+
+    def test_nvcc_is_that_of_the_build(self):
+        with tempfile.TemporaryDirectory() as folder:
+            command = pathlib.Path(folder, "analyzer", "gpumemtrace")
+            self.assertIsNone(check_findings.nvcc_of_build(command))
+            pathlib.Path(folder, "CMakeCache.txt").write_text("GMT_NVCC:FILEPATH=/cuda/bin/nvcc\n")
+            self.assertEqual(check_findings.nvcc_of_build(command), "/cuda/bin/nvcc")
+
 
 class Schema(unittest.TestCase):
     def test_a_missing_module_is_a_failure(self):
