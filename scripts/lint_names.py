@@ -105,6 +105,22 @@ def name_of(head, has_body):
     return (found[1], None) if found and "::" not in head[: found.start()].split(" ")[-1] else None
 
 
+def variables_of(head):
+    """Of "int a = f(1, 2), *b, c[3]" a, b and c, as name_of has them; nothing where one variable is declared."""
+    head = re.sub(r"\[\[.*?\]\]\s*", "", head)
+    parts, depth = [""], 0
+    for c in re.sub(r"<[\w:, *&]*>", "", head):
+        depth += {"(": 1, "{": 1, "[": 1, ")": -1, "}": -1, "]": -1}.get(c, 0)
+        if c == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += c
+    if re.match(r"(?:using|template|typedef|extern|friend|enum|struct|class|union)\b", head):
+        return []
+    found = [re.search(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?:[={]|$)", part) for part in parts]
+    return [(match[1], None) for match in found if match] if len(parts) > 1 else []
+
+
 def may_meet(one, other):
     if isinstance(one, str) and isinstance(other, str):
         return one == other
@@ -121,15 +137,17 @@ def clashes_of(root, folders, left_out):
                 continue
             for scopes, head, has_body in heads_of(path.read_text(encoding="utf-8")):
                 is_anonymous = path.suffix == ".cpp" and "" in scopes
-                found = name_of(head, has_body) if is_anonymous or path.suffix == ".h" else None
-                if found is None:
+                first = name_of(head, has_body) if is_anonymous or path.suffix == ".h" else None
+                if first is None:
                     continue
                 namespace = "::".join(scope for scope in scopes if scope)
-                others = known.setdefault((namespace, found[0]), [])
-                for file, other, was_anonymous in others:
-                    if file != name and (is_anonymous or was_anonymous) and not may_meet(found[1], other):
-                        yield f"{name}: {found[0]} is also a name of {file}"
-                others.append((name, found[1], is_anonymous))
+                several = variables_of(head) if first[1] is None and not has_body else []
+                for found in several or [first]:
+                    others = known.setdefault((namespace, found[0]), [])
+                    for file, other, was_anonymous in others:
+                        if file != name and (is_anonymous or was_anonymous) and not may_meet(found[1], other):
+                            yield f"{name}: {found[0]} is also a name of {file}"
+                    others.append((name, found[1], is_anonymous))
 
 
 def main():

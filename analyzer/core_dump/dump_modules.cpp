@@ -7,7 +7,7 @@
 namespace gmt {
 namespace {
 
-constexpr std::uint64_t kMostModules = 100'000;
+constexpr std::uint64_t kMostLoaded = 100'000;
 constexpr std::size_t kMostKnown = 10'000; // more addresses are damage
 
 constexpr std::int64_t kMostCode = 1 << 20; // bytes of a function
@@ -49,7 +49,7 @@ std::string_view DumpCode::assertion() const {
 }
 
 DumpModules::DumpModules(const DumpTables& tables, const DumpTables::Section* modules) {
-  const std::uint64_t count = std::min(tables.row_count(modules), kMostModules);
+  const std::uint64_t count = std::min(tables.row_count(modules), kMostLoaded);
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto* image = tables.below(DumpTable::kRelocatedImage, modules, i);
     if (auto cubin = Cubin::open(tables.data(image))) cubins_.push_back(std::move(*cubin));

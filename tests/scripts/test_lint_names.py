@@ -42,6 +42,15 @@ class Names(unittest.TestCase):
             [f"{name} is also a name of analyzer/heap/a.cpp" for name in ("kMost", "Row", "f", "Way", "Twice")],
         )
 
+    def test_all_variables_of_one_declaration(self):
+        self.assertEqual(
+            self.clashes(
+                a="namespace {\nconstexpr int kFirst = most(1, 2), kLast = 9;\nstd::map<int, long> rows, *others[2];\n}",
+                b="namespace {\nconstexpr int kNext{1}, kLast{2};\nint others;\nlong rows;\nint f(int kFirst) { return 1; }\n}",
+            ),
+            [f"{name} is also a name of analyzer/heap/a.cpp" for name in ("kLast", "others", "rows")],
+        )
+
     def test_a_name_of_a_header(self):
         self.assertEqual(
             self.clashes(a="namespace {\nstruct Row {};\n}", rows_h="template <class T> class Row { T t; };"),
