@@ -47,7 +47,7 @@ ROOMS = {
         "hooks",
         "start",
     ),
-    "ptx": ("fatbin", "syntax", "opcodes", "print", "flow"),
+    "ptx": ("fatbin", "syntax", "opcodes", "print", "flow", "names"),
     "simulated_cuda/executor": ("program", "machine", "checks"),
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)

@@ -12,6 +12,14 @@
 
 namespace gmt::interposer {
 
+// What the user chose. The texts live as long as the process.
+struct KernelChecksSettings {
+  const char* only_kernels = ""; // as ptx/names/kernel_choice.h reads them
+  const char* skip_kernels = "";
+  std::uint64_t launches = 0; // of each kernel that are checked; 0: all
+  bool samples = false;       // as many launches as cost under 2 % of the run's time
+};
+
 struct KernelChecksCore {
   void* (*driver_symbol)(const char* name); // the driver's own function, unrecorded
   // From now on calls of the driver's function go to this one. False: there is no such row, or
@@ -22,6 +30,7 @@ struct KernelChecksCore {
   void (*unchecked)(const char* kernel, const char* reason, std::uint64_t launches);
   // process_exits() is called when the process does, before what was registered until now
   void (*notify_at_exit)();
+  KernelChecksSettings settings;
 };
 
 struct KernelChecksLibrary {

@@ -41,8 +41,8 @@ void notify_at_exit() noexcept {
     nullptr);
 }
 
-constinit const KernelChecksCore kCore{driver_symbol, replace,          order_of_call_in_progress,
-                                       found,         record_unchecked, notify_at_exit};
+constinit KernelChecksCore core{
+  driver_symbol, replace, order_of_call_in_progress, found, record_unchecked, notify_at_exit, {}};
 
 const KernelChecksLibrary* open() noexcept {
   char path[1100];
@@ -52,14 +52,17 @@ const KernelChecksLibrary* open() noexcept {
   void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   void* symbol = handle != nullptr ? real_dlsym(handle, kKernelChecksSymbol) : nullptr;
   const auto begin = reinterpret_cast<OpenKernelChecks>(symbol);
-  return begin != nullptr ? begin(&kCore) : nullptr;
+  const Options& options = Process::options();
+  core.settings = {options.only_kernels, options.skip_kernels, options.checked_launches,
+                   options.kernel_checks_sample != 0};
+  return begin != nullptr ? begin(&core) : nullptr;
 }
 
 } // namespace
 
 void begin_kernel_checks() noexcept {
   const Options& options = Process::options();
-  if (options.kernel_checks == 0) return;
+  if (options.kernel_checks == 0) return; // the command sets it for samples, too
   if (options.guard != 0 || options.guard_sample != 0)
     return record_unchecked("", "--guard gives blocks mappings of their own: use one of both", 0);
   driver_function(trace::kApi_cuInit); // so that it is known which functions there are

@@ -146,6 +146,8 @@ class Arguments(CommandCase):
         self.assert_usage_error(["check", "--policy", "max-device-bytes 2X", "true"], "a size such as")
         self.assert_usage_error(["--policy", "max-allocations 1K", "true"], "takes a number")
         self.assert_usage_error(["--kernel", "a(", "true"], "a POSIX extended regular expression (Unmatched ( or \\()")
+        self.assert_usage_error(["--only-kernels", "scale,/a(/", "true"], "names of kernels, or expressions that are")
+        self.assert_usage_error(["--skip-kernels", " , ", "true"], "names of kernels, separated by commas")
         self.assert_usage_error(["--coalescing-launches=some", "true"], "takes auto, all or a number from 1 on")
         self.assert_usage_error(["--coalescing-launches=0", "true"], "takes auto, all or a number from 1 on")
         self.assert_usage_error(["--coalescing-range=" + "x" * 256, "true"], "takes at most 255 bytes")

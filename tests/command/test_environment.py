@@ -311,6 +311,7 @@ class Environment(CommandCase):
             ([], {}, [""] * 5),
             (["--kernel-checks=off"], {}, [""] * 5),
             (["--kernel-checks"], {}, triton + cupy),
+            (["--kernel-checks-sample"], {}, triton + cupy),
             ([], {"GPUMEMTRACE_KERNEL_CHECKS": "memory"}, triton + cupy),
             (
                 ["--kernel-checks"],

@@ -22,6 +22,7 @@ const char* option_placeholder(InterposerOptionType type) {
   case InterposerOptionType::kLaunches: return "WHAT";
   case InterposerOptionType::kPattern: return "REGEX";
   case InterposerOptionType::kName: return "NAME";
+  case InterposerOptionType::kKernels:
   case InterposerOptionType::kList: return "NAMES";
   default: return "N";
   }

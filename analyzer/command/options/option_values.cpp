@@ -13,12 +13,14 @@
 #include <iterator>
 #include <limits>
 #include <sstream>
+#include <stdexcept>
 
 #include "analyzer/base/text_lines.h"
 #include "analyzer/base/user_error.h"
 #include "analyzer/command/options/device_options.h"
 #include "analyzer/command/options/option_table.h"
 #include "analyzer/command/options/wrong_value.h"
+#include "ptx/names/kernel_choice.h"
 #include "trace/option_value.h"
 
 namespace gmt {
@@ -79,11 +81,17 @@ std::string as_flag(std::string name) {
   return name;
 }
 
+// What the help shows where nothing was given.
+std::string word_for_none(InterposerOptionType type, std::string_view name) {
+  if (type == InterposerOptionType::kList || name.starts_with("skip")) return "none";
+  return type == InterposerOptionType::kKernels ? "all" : "any";
+}
+
 InterposerOption make_text(InterposerOptionType type, const char* name, const char* environment,
                            const std::string& value, const char* sentence) {
   const std::string variable = std::string("GPUMEMTRACE_") + environment;
-  const std::string none = type == InterposerOptionType::kList ? "none" : "any";
-  return {type, as_flag(name), variable, value.empty() ? none : value, sentence, {}};
+  return {
+    type, as_flag(name), variable, value.empty() ? word_for_none(type, name) : value, sentence, {}};
 }
 
 InterposerOption make_option(InterposerOptionType type, const char* name, const char* environment,
@@ -119,6 +127,16 @@ std::string pattern(const std::string& name, const std::string& text) {
   char reason[128];
   ::regerror(error, &compiled, reason, sizeof reason);
   wrong_value(name, text, std::string("a POSIX extended regular expression (") + reason + ")");
+}
+
+std::string kernel_names(const std::string& name, const std::string& text) {
+  try {
+    if (!ptx::KernelChoice(text, "").is_all()) return text;
+  } catch (const std::invalid_argument& error) {
+    wrong_value(name, text,
+                std::string("names of kernels, or expressions that are right: ") + error.what());
+  }
+  wrong_value(name, text, "names of kernels, separated by commas");
 }
 
 std::string launches(const std::string& name, const std::string& text) {
@@ -165,6 +183,7 @@ std::string interposer_value(const InterposerOption& option, const std::string& 
   case InterposerOptionType::kChoice: return std::to_string(choice_number(option, name, text));
   case InterposerOptionType::kLaunches: return launches(name, text);
   case InterposerOptionType::kPattern: return pattern(name, text);
+  case InterposerOptionType::kKernels: return kernel_names(name, text);
   case InterposerOptionType::kName:
   case InterposerOptionType::kList: return text;
   }
@@ -262,6 +281,7 @@ std::span<const InterposerOption> interposer_options() {
 #define GMT_TYPE_PATTERN kPattern
 #define GMT_TYPE_NAME kName
 #define GMT_TYPE_LIST kList
+#define GMT_TYPE_KERNELS kKernels
 #define GMT_TEXT(name, environment, value, form, sentence)                                         \
   make_text(GMT_TYPE_##form, #name, #environment, value, sentence),
 #define GMT_CHOICE(name, environment, value, words, sentence)                                      \
@@ -274,6 +294,7 @@ std::span<const InterposerOption> interposer_options() {
 #undef GMT_TYPE_PATTERN
 #undef GMT_TYPE_NAME
 #undef GMT_TYPE_LIST
+#undef GMT_TYPE_KERNELS
   };
   return options;
 }

@@ -21,7 +21,8 @@ enum class InterposerOptionType : std::uint8_t {
   kLaunches,
   kPattern,
   kName,
-  kList // of names, parts separated by commas; none if it is empty
+  kList,   // of names, parts separated by commas; none if it is empty
+  kKernels // names of kernels, separated by commas
 };
 
 // One row of trace/interposer_options.def.

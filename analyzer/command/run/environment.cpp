@@ -83,6 +83,7 @@ void turn_caches_off(std::vector<std::string>& environment) {
 
 constexpr char kGuard[] = "GPUMEMTRACE_GUARD";
 constexpr char kKernelChecks[] = "GPUMEMTRACE_KERNEL_CHECKS";
+constexpr char kKernelChecksSample[] = "GPUMEMTRACE_KERNEL_CHECKS_SAMPLE";
 
 bool turns_on(const std::string& value) { return !value.empty() && value != "0" && value != "off"; }
 
@@ -123,7 +124,12 @@ void keep_ptx(std::vector<std::string>& environment, const std::string& ptxas) {
 bool Instrumentation::wants_fence() const { return turns_on(value_of(kGuard)); }
 
 bool Instrumentation::wants_kernel_checks() const {
-  return !without_kernel_checks && turns_on(value_of(kKernelChecks));
+  return !without_kernel_checks &&
+         (turns_on(value_of(kKernelChecks)) || turns_on(value_of(kKernelChecksSample)));
+}
+
+bool Instrumentation::wants_samples_alone() const {
+  return wants_kernel_checks() && !turns_on(value_of(kKernelChecks));
 }
 
 bool Instrumentation::checks_tensors() const {
@@ -170,8 +176,12 @@ std::vector<std::string> instrumented_environment(const Instrumentation& in) {
     if (name == kGuard && names_tensors(value)) turn_caches_off(environment);
   }
   if (in.without_fence) set(environment, kGuard, "0");
-  if (in.without_kernel_checks) set(environment, kKernelChecks, "0");
+  if (in.without_kernel_checks) {
+    set(environment, kKernelChecks, "0");
+    set(environment, kKernelChecksSample, "0");
+  }
   if (!in.wants_kernel_checks()) return environment;
+  if (in.wants_samples_alone()) set(environment, kKernelChecks, "1");
   keep_ptx(environment, in.install.ptxas);
   if (in.checks_tensors()) turn_caches_off(environment);
   return environment;

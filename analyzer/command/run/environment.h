@@ -25,6 +25,7 @@ struct Instrumentation {
   // Whether the options or the environment ask for the fence (--guard).
   bool wants_fence() const;
   bool wants_kernel_checks() const;   // --kernel-checks
+  bool wants_samples_alone() const;   // --kernel-checks-sample without --kernel-checks
   bool checks_tensors() const;        // --kernel-checks tensors
   bool without_fence = false;         // whatever they ask for
   bool without_kernel_checks = false; // the same of --kernel-checks

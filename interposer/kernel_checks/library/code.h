@@ -53,6 +53,8 @@ enum class PlainReason : std::uint8_t {
   kVariables,
   kDevice,
   kHostMemory,
+  kEnough, // of its launches are checked
+  kSample,
   kCount,
 };
 
@@ -66,6 +68,11 @@ struct Kernel {
   rewriter::LaunchParameter launch_parameter; // of the checked form
   bool is_kernel = false;                     // the handles are CUkernels
   std::string why_plain;
+  mutable std::atomic<std::uint64_t> launches{0}; // and nodes, that got the checked form
+  // With --kernel-checks-sample: launches, nanoseconds that a checked one cost, and whether one was
+  // not measured yet.
+  mutable std::atomic<std::uint64_t> offered{0}, sample_cost{0};
+  mutable std::atomic<bool> is_measured_now{false};
   // Launches that ran plain and are not reported yet, by reason.
   mutable std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(PlainReason::kCount)>
     plain{};

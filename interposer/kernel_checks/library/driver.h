@@ -44,6 +44,10 @@ struct Driver {
   DriverFunction<CUdeviceptr*, std::size_t*, CUdeviceptr> address_range{"cuMemGetAddressRange_v2"};
   DriverFunction<CUmemoryPool*, CUdevice> pool_of_device{"cuDeviceGetMemPool"};
   DriverFunction<CUstream> is_stream_busy{"cuStreamQuery"};
+  DriverFunction<CUevent*, unsigned> make_event{"cuEventCreate"};
+  DriverFunction<CUevent, CUstream> record_event{"cuEventRecord"};
+  DriverFunction<CUevent> is_event_pending{"cuEventQuery"};
+  DriverFunction<float*, CUevent, CUevent> time_between{"cuEventElapsedTime"};
   DriverFunction<CUstream, CUcontext*> stream_context{"cuStreamGetCtx"};
   DriverFunction<CUstream, CUstreamCaptureStatus*> capture_status{"cuStreamIsCapturing"};
   DriverFunction<CUdeviceptr*, std::size_t, std::size_t, CUdeviceptr, unsigned long long> reserve{

@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "interposer/kernel_checks/library/captures.h"
+#include "interposer/kernel_checks/library/choice.h"
 #include "interposer/kernel_checks/library/memory.h"
+#include "interposer/kernel_checks/library/sampling.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -16,6 +18,8 @@ bool is_checked_stream(CUstream named) noexcept {
 
 std::optional<PlainReason> why_plain(const Kernel& kernel) noexcept {
   if (kernel.checked == nullptr) return PlainReason::kKernel;
+  if (kernel.launches.load(std::memory_order_relaxed) >= checked_launches())
+    return PlainReason::kEnough;
   // No context gets the table while a stream captures.
   if (!(any_capture() ? is_checked_context() : has_table())) return PlainReason::kContext;
   const bool is_elsewhere = kernel.context != nullptr && kernel.context != table().context();
@@ -23,7 +27,9 @@ std::optional<PlainReason> why_plain(const Kernel& kernel) noexcept {
   return is_ready(kernel) ? std::nullopt : std::optional(PlainReason::kVariables);
 }
 
+// Nodes run as often as their graph does.
 std::optional<PlainReason> why_plain_in_graph(const Kernel& kernel, const Shape& shape) noexcept {
+  if (is_sampling()) return PlainReason::kSample;
   if (const std::optional<PlainReason> why = why_plain(kernel)) return why;
   const std::uint64_t threads = std::uint64_t{shape.block[0]} * shape.block[1] * shape.block[2];
   const bool fits =

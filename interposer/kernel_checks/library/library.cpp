@@ -12,6 +12,7 @@
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/replacements.h"
 #include "interposer/kernel_checks/library/reports.h"
+#include "interposer/kernel_checks/library/sampling.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -35,6 +36,7 @@ void forget() noexcept {
   captures.store(0);
   table().abandon();
   forget_marks();
+  forget_samples();
   abandon_blocks();
   abandon_reports();
   abandon_code();

@@ -13,6 +13,7 @@
 #include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/replacements.h"
+#include "interposer/kernel_checks/library/sampling.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -34,6 +35,7 @@ struct Tried {
 
 template <class Real>
 Tried run_checked(const Kernel& kernel, const Asked& asked, bool is_captured, Real real) noexcept {
+  const MeasuredLaunch measured(kernel, asked.shape.stream, false);
   const Launch launch = describe(kernel, asked.function, asked.shape);
   const std::uint64_t number = is_captured ? remember_node(launch) : remember_launch(launch);
   const NumberedArguments arguments(kernel.launch_parameter, number, asked.parameters, asked.extra);
@@ -59,8 +61,9 @@ std::optional<PlainReason> why_plain(const Kernel* kernel, const Asked& asked,
   if (capture == Capture::kNone) {
     const std::optional<PlainReason> why = why_plain(*kernel);
     if (why) return why;
-    return is_checked_stream(asked.shape.stream) ? std::nullopt
-                                                 : std::optional(PlainReason::kContext);
+    if (!is_checked_stream(asked.shape.stream)) return PlainReason::kContext;
+    return !is_sampling() || is_sampled(*kernel) ? std::nullopt
+                                                 : std::optional(PlainReason::kSample);
   }
   // How many blocks fit at once is asked when it is launched: too late to choose the plain form.
   if (capture == Capture::kUnknown || asked.is_cooperative) return PlainReason::kCapture;
@@ -77,6 +80,10 @@ template <class Real> CUresult run(const Asked& asked, Real real) noexcept {
     if (!tried.why_plain) return static_cast<CUresult>(tried.result);
     why = tried.why_plain;
   }
+  std::optional<MeasuredLaunch> measured;
+  const bool may_be_measured = why == PlainReason::kSample && capture == Capture::kNone;
+  if (may_be_measured && wants_measure(*kernel))
+    measured.emplace(*kernel, asked.shape.stream, true);
   const int result = real(asked.function, asked.parameters, asked.extra);
   if (result == CUDA_SUCCESS && kernel != nullptr) count_plain(*kernel, *why);
   return static_cast<CUresult>(result);

@@ -9,6 +9,7 @@
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/replacements.h"
 #include "interposer/kernel_checks/library/reports.h"
+#include "interposer/kernel_checks/library/sampling.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -108,6 +109,7 @@ template <Name kName, bool kForAll, class... Args> void put_wait() noexcept {
 
 void context_has_ended() noexcept {
   forget_marks();
+  forget_samples();
   forget_all_blocks();
   forget_code_of_context();
   forget_reports();

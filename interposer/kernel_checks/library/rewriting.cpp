@@ -5,6 +5,7 @@
 #include <new>
 #include <pthread.h>
 
+#include "interposer/kernel_checks/library/choice.h"
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/driver.h"
 #include "interposer/kernel_checks/library/heap_calls.h"
@@ -46,10 +47,18 @@ void rewrite_text(const Task& task) {
   if (!module.why_plain.empty()) return;
   const std::string text = with_logged_heap(image.ptx);
   if (text.find(trace::kControlSymbol) != std::string::npos) table().avoid_grids();
-  module.code = rewriter::rewrite(text, task.options);
+  rewriter::Options options = task.options;
+  bool was_any_left_out = false;
+  if (!are_all_chosen())
+    options.is_chosen = [&was_any_left_out](std::string_view kernel) {
+      const bool is_wanted = is_chosen(kernel);
+      was_any_left_out |= !is_wanted;
+      return is_wanted;
+    };
+  module.code = rewriter::rewrite(text, options);
   if (!module.code.kernels.empty()) return;
-  module.why_plain =
-    module.code.unchecked.empty() ? "it has no kernels" : module.code.unchecked[0].reason;
+  if (!module.code.unchecked.empty()) module.why_plain = module.code.unchecked[0].reason;
+  else module.why_plain = was_any_left_out ? kNotChosen : "it has no kernels";
 }
 
 void* run_task(void* argument) noexcept {

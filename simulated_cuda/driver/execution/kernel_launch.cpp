@@ -2,6 +2,7 @@
 #include "simulated_cuda/driver/execution/kernel_launch.h"
 
 #include "simulated_cuda/driver/code/instance.h"
+#include "simulated_cuda/driver/execution/choice.h"
 #include "simulated_cuda/driver/execution/launch_observer.h"
 #include "simulated_cuda/driver/execution/other_orders.h"
 #include "simulated_cuda/driver/execution/prints.h"
@@ -191,7 +192,8 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   open_memory(*stream.context, launch);
   if (kernel.library->image.uses_device_heap) launch.heap = heap_of(*stream.context);
   launch.limits.seconds = state().settings.kernel_seconds;
-  launch.checks = checks();
+  const std::string why_not = why_unchecked(kernel.name, kernel.launches);
+  launch.checks = why_not.empty() ? checks() : executor::Checks::kNone;
   launch.workers = device_threads();
   launch.seed = state().settings.device_seed;
   set_order(launch.seed, launch.workers);
@@ -199,7 +201,8 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   OtherOrders others(launch, state().settings.races_schedules);
   executor::Outcome outcome = executor::run(launch, others.listen(observer));
   others.run(outcome, observer);
-  if (!others.why_not().empty() && outcome.races_left_out.empty())
+  if (!why_not.empty()) outcome.races_left_out = why_not;
+  else if (!others.why_not().empty() && outcome.races_left_out.empty())
     outcome.races_left_out =
       "it ran in one order alone, and --races-schedules left it out: " + others.why_not();
   return outcome;
@@ -269,7 +272,8 @@ void execute_kernel(const Kernel& kernel, const KernelOperation& operation, cons
     observer.skipped(trace::ExecutionEnd::kRacesLeftOut, outcome.races_left_out, {}, outcome);
   const bool is_whole = outcome.end == executor::End::kDone && !observer.saw_deadlock();
   const bool goes_on = !state().settings.faults_end_context;
-  if (!is_whole && (goes_on || outcome.end != executor::End::kFault))
+  const bool is_checked = why_unchecked(kernel.name, kernel.launches).empty();
+  if (!is_checked || (!is_whole && (goes_on || outcome.end != executor::End::kFault)))
     count_outputs_as_written(operation.argument_bytes);
   std::uint32_t error = outcome.gpu_error != 0 ? outcome.gpu_error : observer.heap_error();
   if (error == 0 && took_too_long(outcome, observer)) error = CUDA_ERROR_LAUNCH_TIMEOUT;

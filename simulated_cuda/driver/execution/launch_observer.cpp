@@ -3,6 +3,7 @@
 #include "simulated_cuda/driver/execution/launch_observer.h"
 
 #include "simulated_cuda/driver/code/instance.h"
+#include "simulated_cuda/driver/execution/choice.h"
 #include "simulated_cuda/driver/execution/prints.h"
 #include "simulated_cuda/driver/state/state.h"
 #include "simulated_cuda/executor/program/program.h"
@@ -69,6 +70,14 @@ trace::ExecutionReport kind_of(executor::ReportKind kind) {
                                                kOther};
   static_assert(std::size(kKinds) == static_cast<std::size_t>(executor::ReportKind::kOther) + 1);
   return kKinds[static_cast<std::size_t>(kind)];
+}
+
+// What a check finds; the others are how a kernel ends.
+bool is_about_memory(executor::ReportKind kind) {
+  using enum executor::ReportKind;
+  return kind == kOutOfBounds || kind == kUseAfterFree || kind == kMisaligned ||
+         kind == kUninitializedRead || kind == kSharedRace || kind == kGlobalRace ||
+         kind == kBarrierDivergence;
 }
 
 trace::ExecutionSpace space_of(executor::Space space) {
@@ -168,6 +177,7 @@ bool LaunchObserver::is_other_side(const executor::Report& report) {
 void LaunchObserver::report(const executor::Report& report) {
   const trace::ExecutionObserver* observer = execution_observer();
   if (observer == nullptr || observer->fault == nullptr || is_other_side(report)) return;
+  if (is_about_memory(report.kind) && !is_chosen(launch_.kernel)) return;
   const LocationView location(report.location), other(report.other);
   trace::ExecutionFault fault{};
   fault.size = sizeof fault;

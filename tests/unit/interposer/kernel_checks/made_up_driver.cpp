@@ -15,6 +15,7 @@
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/replacements.h"
 #include "interposer/kernel_checks/library/reports.h"
+#include "interposer/kernel_checks/library/sampling.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -27,6 +28,9 @@ int device_count = 1;
 bool is_address_given = false;
 std::map<std::pair<CUfunction, CUfunction_attribute>, int> attributes;
 std::map<CUfunction, int> fitting;
+float milliseconds_between = 0;
+bool are_events_pending = false;
+KernelChecksSettings settings;
 const CUmodule module_of_all{reinterpret_cast<CUmodule>(0x3000)};     // NOLINT: handles
 const CUfunction found_by_name{reinterpret_cast<CUfunction>(0x4000)}; // NOLINT
 bool has_registered_memory = false;
@@ -212,6 +216,16 @@ int module_of(CUmodule* module, CUfunction) {
   *module = module_of_all;
   return 0;
 }
+int make_event(CUevent* event, unsigned) {
+  static std::uint64_t handle = 0xa000;
+  *event = reinterpret_cast<CUevent>(handle += 16); // NOLINT: a handle
+  return 0;
+}
+int query_event(CUevent) { return are_events_pending ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS; }
+int time_between(float* milliseconds, CUevent, CUevent) {
+  *milliseconds = milliseconds_between;
+  return 0;
+}
 int blocks_that_fit(int* blocks, CUfunction function, int, std::size_t) {
   *blocks = fitting[function];
   return 0;
@@ -314,6 +328,10 @@ void* symbol(const char* name) noexcept {
     {"cuStreamIsCapturing", reinterpret_cast<void*>(capture_status)},
     {"cuModuleLoadData", reinterpret_cast<void*>(load_module)},
     {"cuModuleGetFunction", reinterpret_cast<void*>(function_of)},
+    {"cuEventCreate", reinterpret_cast<void*>(make_event)},
+    {"cuEventRecord", reinterpret_cast<void*>(done<CUevent, CUstream>)},
+    {"cuEventQuery", reinterpret_cast<void*>(query_event)},
+    {"cuEventElapsedTime", reinterpret_cast<void*>(time_between)},
     {"cuFuncGetName", reinterpret_cast<void*>(name_of)},
     {"cuFuncGetModule", reinterpret_cast<void*>(module_of)},
     {"cuOccupancyMaxActiveBlocksPerMultiprocessor", reinterpret_cast<void*>(blocks_that_fit)},
@@ -350,10 +368,12 @@ bool put(const char* name, void* function) noexcept {
   return true;
 }
 
-const KernelChecksCore kCore{symbol, put, [] { return std::uint64_t{1}; }, found, unchecked, [] {}};
+KernelChecksCore own_core{symbol, put, [] { return std::uint64_t{1}; }, found, unchecked,
+                          [] {},  {}};
 
 void begin() {
-  core = &kCore;
+  own_core.settings = settings;
+  core = &own_core;
   for (auto& [where, pool] : pools) pool.used = 0;
   where_memory_is = 0;
   is_out_of_memory = false;
@@ -375,6 +395,8 @@ void begin() {
   replace_pools();
   replace_attributes();
   fitting.clear();
+  are_events_pending = false;
+  forget_samples();
   reported = {};
 }
 

@@ -52,6 +52,9 @@ extern bool is_address_given; // that was asked for; nothing is mapped there
 extern std::map<std::pair<CUfunction, CUfunction_attribute>, int> attributes; // else 0
 // How many blocks of a function fit at once; as many threads are best for a block.
 extern std::map<CUfunction, int> fitting;
+extern float milliseconds_between; // events
+extern bool are_events_pending;
+extern KernelChecksSettings settings;
 extern const CUmodule module_of_all; // functions; each of them is named "k"
 extern const CUfunction found_by_name;
 extern const std::function<void()> let_streams_go_on;

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/kernel_checks/library/choice.h"
+
+#include <limits>
+#include <stdexcept>
+
+#include "interposer/kernel_checks/library/driver.h"
+#include "ptx/names/kernel_choice.h"
+
+namespace gmt::interposer::kernel_checks {
+
+namespace {
+
+// The command refuses expressions that are none. One that came by the environment chooses nothing
+// away.
+ptx::KernelChoice read() {
+  try {
+    return {core->settings.only_kernels, core->settings.skip_kernels};
+  } catch (const std::invalid_argument&) {
+    core->unchecked("", "GPUMEMTRACE_ONLY_KERNELS or _SKIP_KERNELS is no list of kernels", 0);
+    return {};
+  }
+}
+
+const ptx::KernelChoice& choice() {
+  static const ptx::KernelChoice* const one = new ptx::KernelChoice(read()); // never destroyed
+  return *one;
+}
+
+} // namespace
+
+bool are_all_chosen() noexcept { return choice().is_all(); }
+
+bool is_chosen(std::string_view linked) { return choice().includes(linked); }
+
+std::uint64_t checked_launches() noexcept {
+  const std::uint64_t asked = core->settings.launches;
+  return asked != 0 ? asked : std::numeric_limits<std::uint64_t>::max();
+}
+
+} // namespace gmt::interposer::kernel_checks

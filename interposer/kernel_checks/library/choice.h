@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which kernels and how many of their launches the user wants to be checked.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace gmt::interposer::kernel_checks {
+
+bool are_all_chosen() noexcept;
+bool is_chosen(std::string_view linked); // a kernel, by its name as it is linked
+inline constexpr char kNotChosen[] = "left out, as --only-kernels or --skip-kernels ask";
+
+std::uint64_t checked_launches() noexcept; // of each kernel
+
+} // namespace gmt::interposer::kernel_checks
