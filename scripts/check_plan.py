@@ -255,6 +255,14 @@ def changed_files(root):
     return [f for f in changed if f] or [f for f in lines_of("show", "--name-only", "--format=", "HEAD") if f]
 
 
+def find_new_files(build):
+    """Lets cmake run again if a source has come or gone: else the folder would know no test of it."""
+    done = subprocess.run(["ninja", "-C", build, "build.ninja"], check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(done.stdout + done.stderr, file=sys.stderr)
+    return done.returncode == 0
+
+
 def known_targets(build, targets):
     """Those that ninja knows; a test may name folders and files that a test before it makes."""
     shown = subprocess.run(["ninja", "-C", build, "-t", "targets", "all"], check=True, capture_output=True, text=True)
@@ -306,6 +314,8 @@ def main():
     parser.add_argument("--list", action="store_true", help="only say what it would build and run")
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_intermixed_args()
+    if not find_new_files(options.build):
+        return 1
     checker = Checker(options.root.resolve(), options.build.resolve())
     plan = checker.plan
     for name in options.names or changed_files(checker.root):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """scripts/check in a fresh build folder: what it would build and run. Nothing is built."""
 
+import json
 import os
 import pathlib
 import re
@@ -46,6 +47,23 @@ class Check(unittest.TestCase):
     def test_a_source_of_tests(self):
         lines = self.lines("tests/unit/analyzer/detectors/calls/refused_launches_test.cpp")
         self.assertEqual(lines, ["build: tests/unit/unit_calls", "run:   tests/unit/unit_calls RefusedLaunches"])
+
+    def test_a_new_source_of_tests_is_found(self):
+        """The folder is made to know nothing of one that is there."""
+        folder = pathlib.Path(self.folder.name, "check")
+        for known in (folder / "CMakeFiles/VerifyGlobs.cmake", folder / "compile_commands.json"):
+            text = known.read_text(encoding="utf-8")
+            if known.suffix == ".json":
+                entries = [
+                    entry for entry in json.loads(text) if not entry["file"].endswith("/refused_launches_test.cpp")
+                ]
+                changed = json.dumps(entries)
+            else:
+                changed = re.sub(r"^.*/refused_launches_test\.cpp\"\n", "", text, flags=re.M)
+            self.assertNotEqual(changed, text)
+            known.write_text(changed, encoding="utf-8")
+        lines = self.lines("tests/unit/analyzer/detectors/calls/refused_launches_test.cpp")
+        self.assertIn("run:   tests/unit/unit_calls RefusedLaunches", lines)
 
     def test_a_source_takes_the_tests_of_its_name_or_those_that_include_its_header(self):
         self.assertIn("run:   tests/unit/unit_report AConclusion", self.lines("analyzer/report/conclusion.cpp"))
