@@ -4,14 +4,22 @@
 #include "analyzer/command/console.h"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
 
 #include "analyzer/base/text_format.h"
+#include "analyzer/base/text_lines.h"
 #include "analyzer/base/user_error.h"
+#include "analyzer/report/output_format.h"
 
 namespace gmt {
 
@@ -67,6 +75,43 @@ bool write_output(int descriptor, std::string_view name, std::string_view text) 
   const std::error_code error = write_stream(descriptor, text);
   if (error && has_reader(error)) throw cannot_write("to", name, error, "; free some space");
   return has_reader(error);
+}
+
+std::size_t text_width(int descriptor) {
+  constexpr std::size_t kNarrowest = 40, kWidest = 200;
+  struct stat status = {};
+  if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) return kFileWidth;
+  const char* set = std::getenv("COLUMNS");
+  const std::optional<std::uint32_t> given =
+    set != nullptr ? parse_number<std::uint32_t>(set) : std::nullopt;
+  winsize window = {};
+  std::size_t width = kFileWidth;
+  if (given && *given != 0) width = *given;
+  else if (::ioctl(descriptor, TIOCGWINSZ, &window) == 0 && window.ws_col != 0)
+    width = window.ws_col;
+  return std::clamp(width, kNarrowest, kWidest);
+}
+
+// No terminal can be asked; those that can say so by a variable of their own.
+bool shows_links(int descriptor) {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string_view(value != nullptr ? value : "");
+  };
+  if (const std::string_view forced = variable("FORCE_HYPERLINK"); !forced.empty())
+    return forced != "0";
+  if (::isatty(descriptor) == 0 || !variable("TMUX").empty() || !variable("STY").empty())
+    return false;
+  static constexpr std::array kOwn = {"KITTY_WINDOW_ID", "KONSOLE_VERSION", "WT_SESSION",
+                                      "DOMTERM",         "WEZTERM_PANE",    "ALACRITTY_WINDOW_ID"};
+  if (std::ranges::any_of(kOwn, [&](const char* name) { return !variable(name).empty(); }))
+    return true;
+  static constexpr std::array<std::string_view, 5> kPrograms = {"iTerm.app", "vscode", "ghostty",
+                                                                "WezTerm", "Hyper"};
+  if (std::ranges::find(kPrograms, variable("TERM_PROGRAM")) != kPrograms.end()) return true;
+  constexpr std::uint32_t kFirstVte = 5000;
+  return parse_number<std::uint32_t>(variable("VTE_VERSION")).value_or(0) >= kFirstVte ||
+         variable("TERM").starts_with("foot");
 }
 
 OutputFile::OutputFile(const std::string& path, int otherwise)

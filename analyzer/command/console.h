@@ -3,6 +3,7 @@
 // and one piped into `head` must end quietly.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -15,6 +16,12 @@ std::error_code write_all(int descriptor, std::string_view text);
 // Writes to an open stream named `name`. False if the reader has gone (EPIPE): then the caller
 // stops and nothing is said. Any other failure is a UserError.
 bool write_output(int descriptor, std::string_view name, std::string_view text);
+
+// Columns of a text that is written there: the terminal's, COLUMNS where it is set, 100 in a file.
+// At least 40 and at most 200.
+std::size_t text_width(int descriptor);
+// Whether it is a terminal that shows links (OSC 8).
+bool shows_links(int descriptor);
 
 // The file of --output. Opened before the program starts, so that a wrong path costs no run;
 // emptied only when there is something to put in, and taken away again if it was made for nothing.

@@ -10,6 +10,7 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/base/user_error.h"
+#include "analyzer/command/console.h"
 #include "analyzer/command/findings_text.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/report/output_format.h"
@@ -129,6 +130,8 @@ std::string render(const Report& report, const Settings& settings, int descripto
   }
   OutputOptions options = output_options(settings);
   options.color = use_color(settings.color, descriptor);
+  options.width = text_width(descriptor);
+  options.links = options.color && shows_links(descriptor);
   const bool rest_is_in_files = settings.command == CommandId::kCheck && settings.output.empty() &&
                                 !settings.format_files.empty();
   if (rest_is_in_files) options.finding_lines = kLinesOfFindings;

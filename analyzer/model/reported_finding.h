@@ -2,6 +2,8 @@
 // A finding in words, as a person reads it.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,9 +11,20 @@
 
 namespace gmt {
 
+// The source line of a frame as it stands in its file, and the part of it that was being called.
+struct CodeLine {
+  std::size_t frame = 0;             // index into the stack's frames
+  std::string text;                  // without blanks at its ends; a tab is one blank
+  std::size_t code_size = 0;         // bytes in front of the comment that ends the line
+  std::size_t caret = 0, length = 1; // bytes of the text; the first one alone where nothing is
+                                     // known
+};
+
 struct LabelledStack : CallStack {
   std::string label;      // "allocated here", "first freed here", "freed again here", ...
   bool shows_call = true; // beside the label: neither message nor label names the call
+  // Of the first of the user's frames that has a line; none if the line is not known
+  std::optional<CodeLine> code = {};
 };
 
 // Of a finding against those of an earlier run that were accepted.

@@ -20,8 +20,13 @@ struct KindHelp {
   std::string title, text;
 };
 
+// Columns of a text that goes into a file.
+inline constexpr std::size_t kFileWidth = 100;
+
 struct OutputOptions {
   bool color = false;
+  bool links = false; // names of files lead to them, as terminals with OSC 8 show it
+  std::size_t width = kFileWidth;
   std::size_t limit = 0;    // findings shown, 0 = all; what is held back is always counted
   unsigned stack_depth = 0; // frames shown of each stack, 0 = all
   // Text: those that say more than the totals do, and few rows

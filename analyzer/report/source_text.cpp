@@ -12,6 +12,7 @@
 #include "analyzer/base/text_files.h"
 #include "analyzer/base/text_format.h"
 #include "analyzer/base/text_lines.h"
+#include "analyzer/report/code_line.h"
 #include "analyzer/report/fingerprint.h"
 
 namespace gmt {
@@ -57,6 +58,13 @@ std::size_t comment_begin(std::string_view line) {
     }
   }
   return line.size();
+}
+
+// That a finding is about; empty if none is.
+std::string_view kernel_of(const ReportedFinding& finding) {
+  for (const LabelledStack& stack : finding.stacks)
+    if (stack.device) return stack.device->kernel;
+  return {};
 }
 
 // Or is none: empty, a comment, a directive.
@@ -111,6 +119,17 @@ std::optional<std::string> SourceFiles::statement(const std::string& file, std::
   return tidy_line(text);
 }
 
+std::optional<std::string> SourceFiles::line(const std::string& file, std::uint32_t line) {
+  if (file.empty() || line == 0) return std::nullopt;
+  const Lines& lines = lines_of(file);
+  if (line > lines.size()) return std::nullopt;
+  std::string text = lines[line - 1];
+  std::ranges::replace_if(text, is_blank, ' ');
+  const std::size_t begin = text.find_first_not_of(' ');
+  if (begin == std::string::npos) return std::nullopt;
+  return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+}
+
 TraceSources::TraceSources(const fs::path& trace, SourceFiles& files)
     : trace_(trace), files_(&files) {
   constexpr std::size_t kFields = 3; // later versions may append more
@@ -122,28 +141,37 @@ TraceSources::TraceSources(const fs::path& trace, SourceFiles& files)
     const std::vector<std::string_view> field = split_tabs(line);
     if (field.size() < kFields) continue;
     const auto number = parse_number<std::uint32_t>(field[1]);
-    if (number) lines_.insert_or_assign({unescape(field[0]), *number}, unescape(field[2]));
+    if (!number) continue;
+    Text text{unescape(field[2])};
+    if (field.size() > kFields) text.line = unescape(field[kFields]);
+    lines_.insert_or_assign({unescape(field[0]), *number}, std::move(text));
   }
 }
 
-std::optional<std::string> TraceSources::statement(const Frame& frame) {
-  if (files_ == nullptr || frame.file.empty() || frame.line == 0) return std::nullopt;
+const TraceSources::Text* TraceSources::text_of(const Frame& frame) {
+  if (files_ == nullptr || frame.file.empty() || frame.line == 0) return nullptr;
   const auto key = std::pair(frame.file, frame.line);
-  if (const auto at = lines_.find(key); at != lines_.end()) return at->second;
+  if (const auto at = lines_.find(key); at != lines_.end()) return &at->second;
   std::optional<std::string> found = files_->statement(frame.file, frame.line);
-  if (found) {
-    lines_.emplace(key, *found);
-    has_new_ = true;
-  }
-  return found;
+  if (!found) return nullptr;
+  has_new_ = true;
+  Text text{std::move(*found), files_->line(frame.file, frame.line)};
+  return &lines_.emplace(key, std::move(text)).first->second;
 }
 
 void TraceSources::add_lines(ReportedFinding& finding) {
+  for (LabelledStack& stack : finding.stacks) {
+    const std::optional<std::size_t> own = own_frame(stack);
+    const Text* text = own ? text_of(stack.frames[*own]) : nullptr;
+    if (text == nullptr || !text->line) continue;
+    const bool is_launch = stack.api.find("Launch") != std::string::npos;
+    stack.code = code_line(stack, *own, *text->line, is_launch ? kernel_of(finding) : "");
+  }
   std::vector<std::string> lines;
   for (const Frame& frame : distinguishing_frames(finding)) {
-    std::optional<std::string> text = statement(frame);
-    if (!text) return;
-    lines.push_back(std::move(*text));
+    const Text* text = text_of(frame);
+    if (text == nullptr) return;
+    lines.push_back(text->statement);
   }
   finding.source_lines = std::move(lines);
 }
@@ -152,13 +180,21 @@ std::optional<std::string> TraceSources::write() const {
   if (!has_new_) return std::nullopt;
   const fs::path path = trace_ / kFileName;
   const WriteFailure failure = replace_file(path, Into::kOwnTrace, [this](std::ostream& out) {
-    for (const auto& [position, text] : lines_)
-      out << escape(position.first) << '\t' << position.second << '\t' << escape(text) << '\n';
+    for (const auto& [position, text] : lines_) {
+      out << escape(position.first) << '\t' << position.second << '\t' << escape(text.statement);
+      if (text.line) out << '\t' << escape(*text.line);
+      out << '\n';
+    }
   });
   if (!failure) return std::nullopt;
   return std::string("The source lines of findings could not be ") + failure.what + " " +
          path.string() + " (" + failure.why +
          "): on other machines this trace's findings are known by their functions alone.";
+}
+
+std::string_view without_comment(std::string_view line) {
+  const std::string_view code = line.substr(0, comment_begin(line));
+  return code.substr(0, code.find_last_not_of(" \t") + 1);
 }
 
 std::string normal_line(std::string_view line) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single statements of the program's sources: those that its trace holds, else those that its files
-// have now. A statement may have several lines, and compilers differ in which of them a call is.
-// Names of files come from the traced program, so only regular files whose name is that of source
-// code are read, and never more than a bounded amount.
+// Lines and statements of the program's sources: those that its trace holds, else those that its
+// files have now. A statement may have several lines, and compilers differ in which of them a call
+// is. Names of files come from the traced program, so only regular files whose name is that of
+// source code are read, and never more than a bounded amount.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,8 @@ class SourceFiles {
 public:
   // Of which the line is one: without comments, on one line. Nothing if it cannot be had.
   std::optional<std::string> statement(const std::string& file, std::uint32_t line);
+  // As it stands there, without blanks at its ends; a tab is one blank.
+  std::optional<std::string> line(const std::string& file, std::uint32_t line);
 
 private:
   using Lines = std::vector<std::string>;
@@ -45,19 +47,27 @@ public:
   // `files` must live as long.
   TraceSources(const std::filesystem::path& trace, SourceFiles& files);
 
-  void add_lines(ReportedFinding& finding); // sets source_lines, if all of them are known
+  // Sets source_lines, if all of them are known, and the code of each stack.
+  void add_lines(ReportedFinding& finding);
   // Puts what was asked for into the trace. On failure a sentence that says why.
   std::optional<std::string> write() const;
 
 private:
-  std::optional<std::string> statement(const Frame& frame);
+  struct Text {
+    std::string statement;
+    std::optional<std::string> line = {}; // older traces lack it
+  };
+
+  const Text* text_of(const Frame& frame);
 
   std::filesystem::path trace_;
   SourceFiles* files_ = nullptr;
-  std::map<std::pair<std::string, std::uint32_t>, std::string> lines_;
+  std::map<std::pair<std::string, std::uint32_t>, Text> lines_;
   bool has_new_ = false;
 };
 
+// Without the comment that reaches to the line's end.
+std::string_view without_comment(std::string_view line);
 // Without comment and blanks, so that a change of form leaves it as it is.
 std::string normal_line(std::string_view line);
 // As a person reads it: without comment, blanks at its ends and runs of blanks.

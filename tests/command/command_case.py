@@ -25,7 +25,7 @@ class CommandCase(unittest.TestCase):
         self.environment = {
             name: value
             for name, value in os.environ.items()
-            if not name.startswith(("GPUMEMTRACE_", "GMT_", "LD_", "NO_COLOR"))
+            if not name.startswith(("GPUMEMTRACE_", "GMT_", "LD_", "NO_COLOR", "FORCE_", "COLUMNS"))
         }
         self.environment["GPUMEMTRACE_LIBDIR"] = LIBDIR
 

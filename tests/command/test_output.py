@@ -26,6 +26,17 @@ class Output(CommandCase):
         with open(path, encoding="utf-8") as file:
             json.load(file)
 
+    def test_the_width_is_the_terminals_and_a_files_is_100(self):
+        def widest(text):
+            return max(len(line) for line in text.splitlines() if not line.startswith("SUMMARY"))
+
+        words = ("--device", "real", PROGRAM, "environment", "x " * 100)
+        self.environment["COLUMNS"] = "40"
+        self.assertLess(widest(self.run_command(*words).stderr), 65)
+        self.run_command("--output", "report.txt", *words)
+        with open(os.path.join(self.folder, "report.txt"), encoding="utf-8") as file:
+            self.assertGreater(widest(file.read()), 65)
+
     def test_record_prints_no_report(self):
         result = self.run_command("record", "--device", "real", PROGRAM)
         self.assertNotIn("SUMMARY", result.stderr)

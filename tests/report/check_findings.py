@@ -135,6 +135,7 @@ def run(command, kind, body, folder):
         "simulated",
         "--tables",
         "none",
+        "--no-source",  # the program stands above its report
         "--trace-dir",
         str(folder / f"{kind}.traces"),
         *shlex.split(comment(body, "options")),

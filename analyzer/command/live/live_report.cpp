@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "analyzer/base/path.h"
@@ -12,6 +13,7 @@
 #include "analyzer/heap/memory_kinds.h"
 #include "analyzer/heap/memory_use.h"
 #include "analyzer/report/fingerprint.h"
+#include "analyzer/report/shared/call_site.h"
 #include "analyzer/symbols/demangle.h"
 #include "analyzer/symbols/frame_trim.h"
 
@@ -38,27 +40,40 @@ std::vector<LiveMemory> memory_of(const MemoryUse& use) {
   return memory;
 }
 
-// The first of the program's own frames, else the innermost one.
-std::string name_of_frames(std::vector<Frame> frames) {
-  trim_frames(frames);
-  std::erase_if(frames, [](const Frame& f) { return f.function.empty() && f.module.empty(); });
+std::string name_of_frame_in_top(const Frame& frame) {
+  if (frame.function.empty())
+    return cat({base_name(frame.module), "+", format_address(frame.module_offset)});
+  const std::string function =
+    frame.language.empty() ? std::string(bare_function(frame.function)) : frame.function;
+  if (frame.file.empty()) return function;
+  return cat({function, " ", base_name(frame.file), ":", std::to_string(frame.line)});
+}
+
+// The first of the program's own frames, else the innermost one. Of several holders there, also the
+// frame by which each differs.
+std::string name_of_stack(const CallStack& stack, std::optional<std::size_t> differing) {
+  const std::vector<Frame>& frames = stack.frames;
   if (frames.empty()) return "(no call stack was recorded)";
   auto at = std::ranges::find_if(frames, is_users_frame);
   if (at == frames.end()) at = frames.begin();
-  if (at->function.empty())
-    return cat({base_name(at->module), "+", format_address(at->module_offset)});
-  const std::string function =
-    at->language.empty() ? function_identity(at->function) : at->function;
-  if (at->file.empty()) return function;
-  return cat({function, " ", base_name(at->file), ":", std::to_string(at->line)});
+  std::string name = name_of_frame_in_top(*at);
+  if (differing) name = cat({name_of_frame_in_top(frames[*differing]), " > ", name});
+  return name;
 }
 
 } // namespace
 
-std::string LiveView::name_of(StackId stack) {
-  symbols_.want(stack);
+const CallStack& LiveView::call_stack_of(StackId id) {
+  const auto [at, is_new] = stacks_.try_emplace(id.value);
+  CallStack& stack = at->second;
+  if (!is_new) return stack;
+  symbols_.want(id);
   symbols_.resolve();
-  return name_of_frames(symbols_.frames(stack));
+  stack.frames = symbols_.frames(id);
+  trim_frames(stack.frames);
+  std::erase_if(stack.frames,
+                [](const Frame& f) { return f.function.empty() && f.module.empty(); });
+  return stack;
 }
 
 void LiveView::add_holders(LiveProcess& process) {
@@ -69,13 +84,17 @@ void LiveView::add_holders(LiveProcess& process) {
   }
   std::ranges::sort(order, std::ranges::greater{});
   if (order.size() > kMostHolders) order.resize(kMostHolders);
+  std::vector<const CallStack*> stacks;
+  for (const auto& holder : order) stacks.push_back(&call_stack_of(StackId{holder.second}));
+  const std::vector<std::optional<std::size_t>> differing = differing_frames(stacks);
+  std::size_t row = 0;
   for (const auto& [bytes, stack] : order) {
-    auto name = names_.find(stack);
-    if (name == names_.end()) name = names_.emplace(stack, name_of(StackId{stack})).first;
+    std::string name = name_of_stack(*stacks[row], differing[row]);
+    ++row;
     const auto before = bytes_before_.find(stack);
     const std::uint64_t held = before == bytes_before_.end() ? 0 : before->second;
     const std::int64_t growth = is_first_ ? 0 : static_cast<std::int64_t>(bytes - held);
-    process.holders.push_back({name->second, bytes, use.stacks()[stack].blocks, growth});
+    process.holders.push_back({std::move(name), bytes, use.stacks()[stack].blocks, growth});
   }
   bytes_before_.clear();
   for (std::uint32_t i = 0; i < use.stacks().size(); ++i) {

@@ -50,7 +50,7 @@ public:
   LiveProcess figures();
 
 private:
-  std::string name_of(StackId stack);
+  const CallStack& call_stack_of(StackId id);
   void add_holders(LiveProcess& process);
   void add_ranges(LiveProcess& process);
   void add_findings(LiveProcess& process);
@@ -60,7 +60,7 @@ private:
   Suppressions suppressions_; // none
   std::vector<ReportedFinding> findings_;
   std::uint64_t errors_ = 0, warnings_ = 0;
-  std::unordered_map<std::uint32_t, std::string> names_;          // by StackId
+  std::unordered_map<std::uint32_t, CallStack> stacks_;           // by StackId
   std::unordered_map<std::uint32_t, std::uint64_t> bytes_before_; // by StackId
   std::uint64_t allocations_before_ = 0;
   bool is_first_ = true;

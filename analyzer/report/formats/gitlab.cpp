@@ -27,6 +27,8 @@ std::string_view severity_of(const ReportedFinding& finding) {
 Json issue_of(const ReportedFinding& finding, std::size_t number, const SourcePaths& paths) {
   const FilePosition line = paths.line_of(finding);
   std::string description = finding.message.empty() ? finding.kind : finding.message;
+  if (const std::string thread = tools::thread_words(finding); !thread.empty())
+    description += " In " + thread + ".";
   if (!finding.advice.empty()) description += " " + finding.advice;
   // Issues without one of their own would be taken for the same
   const std::string fingerprint =

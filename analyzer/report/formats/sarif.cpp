@@ -84,15 +84,13 @@ Json stack_of(const LabelledStack& stack, const Context& context) {
   return {{"message", text_message(stack.label)}, {"frames", std::move(frames)}};
 }
 
-// The sentence, the advice, and a link to the line of each stack.
-std::string message_of(const ReportedFinding& finding, const std::vector<std::string>& links) {
+// The sentence, the thread of a kernel, the advice. The lines of the stacks are related locations.
+std::string message_of(const ReportedFinding& finding) {
   std::string text = without_links(without_folders(finding.message));
+  if (const std::string thread = tools::thread_words(finding); !thread.empty())
+    text += (text.empty() ? "In " : " In ") + without_links(without_folders(thread)) + ".";
   if (!finding.advice.empty())
     text += (text.empty() ? "" : " ") + without_links(without_folders(finding.advice));
-  for (std::size_t i = 0; i < links.size(); ++i) {
-    text += "\n" + without_links(links[i]) + ": [" + std::to_string(i + 1) + "](" +
-            std::to_string(i + 1) + ")";
-  }
   return text.empty() ? finding.kind : text;
 }
 
@@ -110,13 +108,14 @@ Json properties_of(const ReportedFinding& finding) {
   if (!finding.api.empty()) properties["call"] = without_folders(finding.api);
   if (!finding.range.empty()) properties["range"] = without_folders(finding.range);
   if (!finding.owner.empty()) properties["owner"] = without_folders(finding.owner);
+  if (const std::string thread = tools::thread_words(finding); !thread.empty())
+    properties["thread"] = without_folders(thread);
   properties["process"] = finding.process;
   return properties;
 }
 
 Json result_of(const ReportedFinding& finding, const Context& context) {
   Json related = Json::array(), stacks = Json::array();
-  std::vector<std::string> links;
   for (const LabelledStack& stack : finding.stacks) {
     if (!stack.frames.empty()) stacks.push_back(stack_of(stack, context));
     const FilePosition line = context.paths.line_of(stack);
@@ -125,12 +124,11 @@ Json result_of(const ReportedFinding& finding, const Context& context) {
     location["id"] = related.size() + 1;
     location["message"] = text_message(stack.label);
     related.push_back(std::move(location));
-    links.push_back(without_folders(stack.label));
   }
   Json result = {{"ruleId", finding.kind},
                  {"ruleIndex", context.rules.at(finding.kind)},
                  {"level", tools::severity_word(finding.severity)},
-                 {"message", {{"text", message_of(finding, links)}}},
+                 {"message", {{"text", message_of(finding)}}},
                  {"locations", Json::array({location_of(context.paths.line_of(finding))})}};
   if (!related.empty()) result["relatedLocations"] = std::move(related);
   if (!stacks.empty()) result["stacks"] = std::move(stacks);

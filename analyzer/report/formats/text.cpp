@@ -19,6 +19,8 @@ namespace {
 
 using namespace text;
 
+Page page_of(const OutputOptions& options) { return {options.width, options.color, options.links}; }
+
 std::string facts(const ProcessReport& process) {
   return fmt::format("pid {}   {}   {}   ended: {}", process.pid,
                      format_plural(process.totals.threads, "thread"),
@@ -27,24 +29,27 @@ std::string facts(const ProcessReport& process) {
 
 // One line if it fits, else the facts on a line of their own.
 std::string head_line(const std::string& title, const ProcessReport& process,
-                      const std::string& fact) {
+                      const std::string& fact, std::size_t width) {
   const std::string program = title + "   " + command_line(process);
-  if (columns(program) + 3 + columns(fact) <= kWidth) return program + "   " + fact + "\n";
-  return (columns(program) <= kWidth ? program + "\n" : wrap(program, 4, 0)) + "  " + fact + "\n";
+  if (columns(program) + 3 + columns(fact) <= width) return program + "   " + fact + "\n";
+  const std::string facts = "  " + fact + "\n";
+  return (columns(program) <= width ? program + "\n" : wrap(program, 4, 0, width)) +
+         (columns(facts) <= width + 1 ? facts : wrap(fact, 4, 2, width));
 }
 
-void add_header(std::string& out, const Report& report) {
+void add_header(std::string& out, const Report& report, const Page& page) {
   const std::string title = "gpumemtrace " + report.tool_version;
   if (report.processes.empty()) {
     out += title + "\n";
   } else if (report.processes.size() == 1) {
-    out += head_line(title, report.processes[0], facts(report.processes[0]));
+    out += head_line(title, report.processes[0], facts(report.processes[0]), page.width);
   } else {
     out += head_line(title, report.processes[0],
                      fmt::format("{} processes   ended: {}", format_count(report.processes.size()),
-                                 ending_words(report.processes[0].ended)));
+                                 ending_words(report.processes[0].ended)),
+                     page.width);
   }
-  out += device_line(report);
+  out += device_line(report, page);
   if (report.conclusion.find(Failure::Reason::kNoCalls) != nullptr) {
     out += "  nothing was checked: no CUDA call was seen\n";
   }
@@ -57,7 +62,7 @@ void add_processes(std::string& out, const Report& report, const OutputOptions& 
   std::size_t quiet = 0;
   for (const ReportedFinding& finding : shown) {
     if (!finding.shared.empty())
-      out += "\n" + finding_text(finding, options.stack_depth, options.color);
+      out += "\n" + finding_text(finding, options.stack_depth, page_of(options));
   }
   for (std::size_t p = 0; p < report.processes.size(); ++p) {
     const auto is_of_this = [p](const ReportedFinding& finding) { return finding.process == p; };
@@ -65,13 +70,14 @@ void add_processes(std::string& out, const Report& report, const OutputOptions& 
     std::string text;
     for (const ReportedFinding& finding : shown) {
       if (is_of_this(finding) && finding.shared.empty())
-        text += "\n" + finding_text(finding, options.stack_depth, options.color);
+        text += "\n" + finding_text(finding, options.stack_depth, page_of(options));
     }
     const ProcessReport& process = report.processes[p];
     const bool ended_well = process.ended.how == Ending::How::kExited && process.ended.status == 0;
     if (!ended_well && text.empty()) text = any ? "  no other findings\n" : "  no findings\n";
     if (!any && ended_well) ++quiet;
-    if (!text.empty()) out += "\n" + head_line("process", process, facts(process)) + text;
+    if (!text.empty())
+      out += "\n" + head_line("process", process, facts(process), options.width) + text;
   }
   if (quiet != 0) {
     const bool all = quiet == report.processes.size(); // of several, see above
@@ -84,7 +90,7 @@ void add_findings(std::string& out, const Report& report, const OutputOptions& o
                   const std::vector<ReportedFinding>& shown) {
   if (report.processes.size() > 1) return add_processes(out, report, options, shown);
   for (const ReportedFinding& finding : shown) {
-    out += "\n" + finding_text(finding, options.stack_depth, options.color);
+    out += "\n" + finding_text(finding, options.stack_depth, page_of(options));
   }
 }
 
@@ -92,7 +98,7 @@ void add_findings(std::string& out, const Report& report, const OutputOptions& o
 std::size_t fitting(const std::vector<ReportedFinding>& shown, const OutputOptions& options) {
   std::size_t lines = 0;
   for (std::size_t i = 0; i < shown.size(); ++i) {
-    const std::string text = finding_text(shown[i], options.stack_depth, false);
+    const std::string text = finding_text(shown[i], options.stack_depth, page_of(options));
     lines += 1 + static_cast<std::size_t>(std::ranges::count(text, '\n'));
     if (lines > options.finding_lines) return i;
   }
@@ -115,7 +121,7 @@ std::size_t keep_lines(std::vector<ReportedFinding>& shown, OutputOptions& optio
 }
 
 void add_held_back(std::string& out, const Report& report, std::size_t more,
-                   std::size_t more_in_files) {
+                   std::size_t more_in_files, std::size_t width) {
   if (more_in_files != 0) {
     out += fmt::format("{} not shown here: the files below have all\n",
                        format_plural(more_in_files, "more finding"));
@@ -144,12 +150,12 @@ void add_held_back(std::string& out, const Report& report, std::size_t more,
     out += wrap(
       printable(fmt::format("{} suppressed by {} ({})", format_plural(report.suppressed, "finding"),
                             format_plural(report.suppressions.size(), "rule"), rules)),
-      2, 0);
+      2, 0, width);
   }
 }
 
 // Once, where a kernel of the program's own is shown without its line.
-void add_line_hint(std::string& out, const std::vector<ReportedFinding>& shown) {
+void add_line_hint(std::string& out, const std::vector<ReportedFinding>& shown, std::size_t width) {
   const auto has_no_line = [](const CallStack& stack) {
     return stack.device && std::ranges::any_of(stack.frames, [](const Frame& frame) {
              return frame.file.empty() && frame.module.empty() && frame.address == 0;
@@ -161,10 +167,10 @@ void add_line_hint(std::string& out, const std::vector<ReportedFinding>& shown) 
   if (!is_any) return;
   out += wrap("(line unknown): compile kernels with -lineinfo (nvcc; -g for the host's lines) or "
               "@cuda.jit(lineinfo=True) (Numba) to see their lines",
-              2, 0);
+              2, 0, width);
 }
 
-void add_losses(std::string& out, const Report& report) {
+void add_losses(std::string& out, const Report& report, std::size_t width) {
   std::map<std::string, std::uint64_t> causes;
   std::uint64_t torn = 0, sum = 0;
   for (const ProcessReport& process : report.processes) {
@@ -182,7 +188,7 @@ void add_losses(std::string& out, const Report& report) {
     out += wrap(printable(fmt::format(
                   "{} lost ({}): findings may be missing, and a leak may be a free that was lost",
                   format_plural(sum, "event"), words)),
-                2, 0);
+                2, 0, width);
   }
   if (torn != 0) {
     out += fmt::format("{} never finished: a signal or the process's end cut in\n",
@@ -190,28 +196,28 @@ void add_losses(std::string& out, const Report& report) {
   }
 }
 
-void add_not_checked(std::string& out, const Report& report) {
+void add_not_checked(std::string& out, const Report& report, std::size_t width) {
   if (!report.not_checked.empty()) {
-    constexpr std::size_t kWidest = 28;
-    std::size_t width = 0;
+    const std::size_t widest = width * 28 / 100;
+    std::size_t column = 0;
     for (const NotChecked& entry : report.not_checked) {
-      if (columns(entry.what) <= kWidest) width = std::max(width, columns(entry.what));
+      if (columns(entry.what) <= widest) column = std::max(column, columns(entry.what));
     }
     out += "not checked:\n";
     for (const NotChecked& entry : report.not_checked) {
-      const bool fits = columns(entry.what) <= kWidest;
-      const std::string what = fits ? pad(entry.what, width) + "  " : entry.what + ": ";
+      const bool fits = columns(entry.what) <= widest;
+      const std::string what = fits ? pad(entry.what, column) + "  " : entry.what + ": ";
       // The column's own spaces must not be taken for the wrapping of words.
       const std::string why =
-        wrap(printable(entry.why), fits ? width + 4 : 4, fits ? width + 4 : 4);
-      if (fits) out += "  " + printable(what) + why.substr(width + 4);
-      else out += wrap(printable(what + entry.why), 4, 2);
+        wrap(printable(entry.why), fits ? column + 4 : 4, fits ? column + 4 : 4, width);
+      if (fits) out += "  " + printable(what) + why.substr(column + 4);
+      else out += wrap(printable(what + entry.why), 4, 2, width);
     }
   }
-  for (const std::string& remark : report.remarks) out += wrap(printable(remark), 2, 0);
+  for (const std::string& remark : report.remarks) out += wrap(printable(remark), 2, 0, width);
 }
 
-void add_totals(std::string& out, const Report& report) {
+void add_totals(std::string& out, const Report& report, std::size_t width) {
   if (report.processes.empty()) return;
   std::uint64_t peak = 0, allocated = 0, calls = 0, live = 0, blocks = 0;
   std::uint64_t in_kernels = 0, heap_peak = 0, heap_live = 0;
@@ -233,14 +239,16 @@ void add_totals(std::string& out, const Report& report) {
                           report.processes.size() > 1 ? " of device memory in one process"
                                                       : " of device memory",
                           range.empty() ? "" : ", in range " + printable(range)),
-              2, 0);
-  out += fmt::format("in all, host memory included: allocated {} in {}, live at end {}{}\n",
-                     format_bytes(allocated), format_plural(calls, "call"), format_bytes(live),
-                     blocks == 0 ? "" : " in " + format_plural(blocks, "block"));
+              2, 0, width);
+  out += wrap(fmt::format("in all, host memory included: allocated {} in {}, live at end {}{}",
+                          format_bytes(allocated), format_plural(calls, "call"), format_bytes(live),
+                          blocks == 0 ? "" : " in " + format_plural(blocks, "block")),
+              2, 0, width);
   if (in_kernels == 0) return;
-  out += fmt::format("device heap, not counted above: {} in kernels, peak {}, live at end {}\n",
-                     format_plural(in_kernels, "call"), format_bytes(heap_peak),
-                     format_bytes(heap_live));
+  out += wrap(fmt::format("device heap, not counted above: {} in kernels, peak {}, live at end {}",
+                          format_plural(in_kernels, "call"), format_bytes(heap_peak),
+                          format_bytes(heap_live)),
+              2, 0, width);
 }
 
 // What the baseline knows is only counted.
@@ -261,8 +269,9 @@ bool knows_some(const Report& report) {
 void write_text(const Report& report, const OutputOptions& given, std::ostream& stream) {
   if (knows_some(report)) return write_text(without_known(report), given, stream);
   OutputOptions options = given;
+  const Page page = page_of(options);
   std::string out;
-  add_header(out, report);
+  add_header(out, report, page);
   std::vector<ReportedFinding> shown = once_for_all_ranks(report, with_libraries_in_brief(report));
   const std::size_t all = shown.size();
   if (options.limit != 0 && options.limit < all) shown.resize(options.limit);
@@ -270,21 +279,21 @@ void write_text(const Report& report, const OutputOptions& given, std::ostream& 
   const std::size_t in_files = keep_lines(shown, options);
   add_findings(out, report, options, shown);
   std::string tail;
-  add_held_back(tail, report, limited, in_files);
-  add_line_hint(tail, shown);
-  add_losses(tail, report);
-  add_not_checked(tail, report);
+  add_held_back(tail, report, limited, in_files, page.width);
+  add_line_hint(tail, shown, page.width);
+  add_losses(tail, report, page.width);
+  add_not_checked(tail, report, page.width);
   if (!tail.empty()) out += "\n" + tail;
   out += "\n";
-  if (const std::string where = access_tables(report, options.tables); !where.empty())
+  if (const std::string where = access_tables(report, options.tables, page); !where.empty())
     out += where + "\n";
-  if (const std::string kernels = fidelity_table(report, options.tables); !kernels.empty())
+  if (const std::string kernels = fidelity_table(report, options.tables, page); !kernels.empty())
     out += kernels + "\n";
-  if (const std::string ranks = rank_table(report, options.tables); !ranks.empty())
+  if (const std::string ranks = rank_table(report, options.tables, page); !ranks.empty())
     out += ranks + "\n";
-  if (const std::string memory = tables(report, options.tables); !memory.empty())
+  if (const std::string memory = tables(report, options.tables, page); !memory.empty())
     out += memory + "\n";
-  add_totals(out, report);
+  add_totals(out, report, page.width);
   out += summary(report) + "\n";
   stream << out;
 }

@@ -40,7 +40,7 @@ Names names_of(const AccessTables& tables) {
   return distinct_names(kernels, kWidestKernel);
 }
 
-void add_heading(std::string& out, const AccessTables& tables) {
+void add_heading(std::string& out, const AccessTables& tables, std::size_t page_width) {
   std::string heading =
     fmt::format("global memory: {} moved in all launches", format_bytes(tables.moved_bytes));
   if (tables.moved_bytes != 0) {
@@ -55,12 +55,14 @@ void add_heading(std::string& out, const AccessTables& tables) {
              tables.put_off == 0
                ? ""
                : fmt::format(", {} more were put off to save time", format_count(tables.put_off))),
-           2, 0);
+           2, 0, page_width);
   }
-  out += wrap(heading + (tables.lines.empty() ? "" : "; the lines that waste most"), 2, 0);
+  out +=
+    wrap(heading + (tables.lines.empty() ? "" : "; the lines that waste most"), 2, 0, page_width);
 }
 
-void add_lines(std::string& out, const AccessTables& tables, const Names& names) {
+void add_lines(std::string& out, const AccessTables& tables, const Names& names,
+               std::size_t page_width) {
   if (tables.lines.empty()) return;
   std::error_code error;
   const std::string folder = std::filesystem::current_path(error).string();
@@ -72,7 +74,7 @@ void add_lines(std::string& out, const AccessTables& tables, const Names& names)
       {format_bytes(f.wasted_bytes), percent(f.share), fmt::format("{:.2f}", f.ratio())});
     width = std::max(width, columns(sources.emplace_back(line_of(f, folder))));
   }
-  std::string lines = lines_of(table, table.rows.size(), 0);
+  std::string lines = lines_of(table, table.rows.size(), 0, kFileWidth); // four narrow columns
   std::size_t row = 0;
   for (std::size_t begin = 0; begin < lines.size(); ++row) {
     const std::size_t end = lines.find('\n', begin);
@@ -85,8 +87,12 @@ void add_lines(std::string& out, const AccessTables& tables, const Names& names)
       const std::string what =
         f.width == 0 ? std::string(operation) : fmt::format("{}-byte {}", f.width, operation);
       const std::string tail = fmt::format("{}{}", what, f.brief.empty() ? "" : ", " + f.brief);
-      line += fmt::format("   {}  {} in {}", pad(sources[row - 1], width), tail,
-                          printable(names.at(f.kernel)));
+      const std::string rest = fmt::format("{}  {} in {}", pad(sources[row - 1], width), tail,
+                                           printable(names.at(f.kernel)));
+      const bool is_too_long =
+        page_width < kFileWidth && columns(line) + 3 + columns(rest) > page_width;
+      if (is_too_long) line.append("\n").append(wrap(rest, 8, 6, page_width)).pop_back();
+      else line += "   " + rest;
     }
     out += line + "\n";
     begin = end + 1;
@@ -94,7 +100,7 @@ void add_lines(std::string& out, const AccessTables& tables, const Names& names)
 }
 
 void add_kernels(std::string& out, const AccessTables& tables, const Names& names,
-                 TableChoice choice) {
+                 TableChoice choice, std::size_t page_width) {
   if (tables.kernels.empty()) return;
   Table table{{"kernel", "launches", "measured", "sectors a request", "efficiency", "wasted"}, {}};
   const bool all = choice == TableChoice::kAll;
@@ -108,7 +114,7 @@ void add_kernels(std::string& out, const AccessTables& tables, const Names& name
        idle ? "-" : fmt::format("{:.1f}", k.sectors_per_request()),
        idle ? "-" : percent(k.efficiency()), idle ? "-" : format_bytes(k.wasted_bytes)});
   }
-  out += lines_of(table, count, 0);
+  out += lines_of(table, count, 0, page_width);
   if (const std::size_t more = tables.kernels.size() - count; more != 0) {
     out += fmt::format("  {} not shown: --tables all shows all\n", format_plural(more, "more row"));
   }
@@ -130,7 +136,7 @@ std::string bandwidth(const KernelCounters& c) {
 
 // Means of the launches that were counted by themselves; those that move most in all first.
 void add_counters(std::string& out, const AccessTables& tables, const Names& names,
-                  TableChoice choice) {
+                  TableChoice choice, std::size_t page_width) {
   const std::vector<const AccessTables::Kernel*> counted = tables.counted();
   if (counted.empty()) return;
   Table table{{"each launch of", "counted", "time", "read", "written", "GB/s", "of peak", "L1 hits",
@@ -148,7 +154,7 @@ void add_counters(std::string& out, const AccessTables& tables, const Names& nam
                           optional_percent(l2_hit_rate(c)), optional_number(sectors_a_load(c)),
                           optional_number(sectors_a_store(c))});
   }
-  out += lines_of(table, count, 0);
+  out += lines_of(table, count, 0, page_width);
   if (const std::size_t more = counted.size() - count; more != 0) {
     out += fmt::format("  {} not shown: --tables all shows all\n", format_plural(more, "more row"));
   }
@@ -156,7 +162,7 @@ void add_counters(std::string& out, const AccessTables& tables, const Names& nam
 
 } // namespace
 
-std::string access_tables(const Report& report, TableChoice choice) {
+std::string access_tables(const Report& report, TableChoice choice, const Page& page) {
   if (choice == TableChoice::kNone) return "";
   const ProcessReport* most = nullptr;
   std::size_t others = 0;
@@ -169,10 +175,10 @@ std::string access_tables(const Report& report, TableChoice choice) {
   if (most == nullptr) return "";
   std::string out;
   const Names names = names_of(*most->accesses);
-  if (!most->accesses->kernels.empty()) add_heading(out, *most->accesses);
-  add_lines(out, *most->accesses, names);
-  add_kernels(out, *most->accesses, names, choice);
-  add_counters(out, *most->accesses, names, choice);
+  if (!most->accesses->kernels.empty()) add_heading(out, *most->accesses, page.width);
+  add_lines(out, *most->accesses, names, page.width);
+  add_kernels(out, *most->accesses, names, choice, page.width);
+  add_counters(out, *most->accesses, names, choice, page.width);
   if (!out.empty() && others > 1) {
     return fmt::format("of the process whose kernels moved most, pid {}:\n", most->pid) + out;
   }

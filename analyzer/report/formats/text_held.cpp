@@ -16,9 +16,9 @@ namespace {
 constexpr std::size_t kIndent = 4;
 constexpr std::size_t kRows = 5;
 
-void add_table(std::string& out, const Table& table) {
+void add_table(std::string& out, const Table& table, const Page& page) {
   const std::size_t rows = std::min(kRows, table.rows.size());
-  out += lines_of(table, rows, kIndent);
+  out += lines_of(table, rows, kIndent, page.width);
   if (const std::size_t more = table.rows.size() - rows; more != 0) {
     out.append(kIndent + 2, ' ')
       .append(fmt::format("({} not shown)\n", format_plural(more, "more row")));
@@ -26,7 +26,7 @@ void add_table(std::string& out, const Table& table) {
 }
 
 // One module alone held all that the finding's sentence names.
-void add_modules(std::string& out, const HeldMemory& held) {
+void add_modules(std::string& out, const HeldMemory& held, const Page& page) {
   if (held.modules.size() < 2) return;
   Table table{{"held by", "blocks", "bytes"}, {}};
   for (const HeldMemory::Module& m : held.modules) {
@@ -35,7 +35,7 @@ void add_modules(std::string& out, const HeldMemory& held) {
     table.rows.push_back({printable(name.empty() ? "(unknown)" : name), format_count(m.blocks),
                           format_bytes(m.bytes)});
   }
-  add_table(out, table);
+  add_table(out, table, page);
 }
 
 std::string kept(const HeldMemory::Pool& pool) {
@@ -43,7 +43,7 @@ std::string kept(const HeldMemory::Pool& pool) {
   return *pool.release_threshold == UINT64_MAX ? "all" : format_bytes(*pool.release_threshold);
 }
 
-void add_pools(std::string& out, const HeldMemory& held) {
+void add_pools(std::string& out, const HeldMemory& held, const Page& page) {
   if (held.pools.empty()) return;
   const bool kept_any = std::ranges::any_of(
     held.pools, [](const HeldMemory::Pool& pool) { return pool.release_threshold.has_value(); });
@@ -57,12 +57,12 @@ void add_pools(std::string& out, const HeldMemory& held) {
                           freed ? fmt::format("{:.0f} %", 100 * pool.fragmentation()) : "-"});
     if (kept_any) table.rows.back().push_back(kept(pool));
   }
-  add_table(out, table);
+  add_table(out, table, page);
 }
 
 } // namespace
 
-std::string held_text(const HeldMemory& held) {
+std::string held_text(const HeldMemory& held, const Page& page) {
   std::string out;
   if (held.other_holders != 0) {
     out +=
@@ -78,14 +78,14 @@ std::string held_text(const HeldMemory& held) {
              "not traced: contexts, code, memory that pools keep, other programs.",
              device, format_bytes(*held.free_bytes), format_bytes(*held.total_bytes),
              format_bytes(*held.untraced_bytes())),
-           kIndent, kIndent);
+           kIndent, kIndent, page.width);
   } else if (!held.is_host) {
     out += wrap(
       "How much of the device was free, and what others held, is not known: this trace lacks it.",
-      kIndent, kIndent);
+      kIndent, kIndent, page.width);
   }
-  add_modules(out, held);
-  add_pools(out, held);
+  add_modules(out, held, page);
+  add_pools(out, held, page);
   return out;
 }
 

@@ -75,7 +75,7 @@ Executions sum_of(const Report& report) {
 
 } // namespace
 
-std::string device_line(const Report& report) {
+std::string device_line(const Report& report, const Page& page) {
   const std::optional<LaunchCounts>& launches = report.conclusion.launches;
   if (!launches) return "";
   std::uint64_t seed = 0, stopped = 0;
@@ -86,10 +86,11 @@ std::string device_line(const Report& report) {
   }
   const std::string order =
     seed == 0 ? "" : fmt::format(", in the order of --device-seed {}", seed);
-  return wrap("simulated device: no GPU took part" + in_words(*launches, stopped) + order, 2, 2);
+  return wrap("simulated device: no GPU took part" + in_words(*launches, stopped) + order, 2, 2,
+              page.width);
 }
 
-std::string fidelity_table(const Report& report, TableChoice choice) {
+std::string fidelity_table(const Report& report, TableChoice choice, const Page& page) {
   const Executions sum = sum_of(report);
   if (choice == TableChoice::kNone || !sum.any) return "";
   Table table{{"kernels, against a GPU's results", "launches", "instructions of threads"}, {}};
@@ -110,7 +111,7 @@ std::string fidelity_table(const Report& report, TableChoice choice) {
   add_left_out(ExecutionOp::kNotRun, "not run: its results are missing");
   add_left_out(ExecutionOp::kNotSelected, "not selected by --kernel-launches");
   if (all_exact && choice != TableChoice::kAll) return "";
-  return lines_of(table, table.rows.size(), 0);
+  return lines_of(table, table.rows.size(), 0, page.width);
 }
 
 } // namespace gmt::text

@@ -29,6 +29,10 @@ std::string quoted(const std::string& word) {
 
 } // namespace
 
+std::string Page::shown(std::string_view text, std::string_view way) const {
+  return color ? cat({"\033[", way, "m", text, "\033[0m"}) : std::string(text);
+}
+
 std::size_t columns(std::string_view text) {
   std::size_t n = 0;
   for (const char c : text) n += starts_character(c) ? 1 : 0;
@@ -40,7 +44,8 @@ std::string pad(std::string_view text, std::size_t width) {
   return std::string(text).append(taken < width ? width - taken : 0, ' ');
 }
 
-std::string wrap(std::string_view text, std::size_t indent, std::size_t first_indent) {
+std::string wrap(std::string_view text, std::size_t indent, std::size_t first_indent,
+                 std::size_t width) {
   std::string out(first_indent, ' ');
   std::size_t column = first_indent;
   bool line_empty = true;
@@ -51,21 +56,40 @@ std::string wrap(std::string_view text, std::size_t indent, std::size_t first_in
     const std::string_view word = text.substr(at, end - at);
     at = end + 1;
     if (word.empty()) continue;
-    const std::size_t width = columns(word);
-    if (!line_empty && column + 1 + width > kWidth) {
+    const std::size_t taken = columns(word);
+    if (!line_empty && column + 1 + taken > width) {
       out.append(1, '\n').append(indent, ' ');
       column = indent;
       line_empty = true;
     }
     if (!line_empty) out += ' ';
     out += word;
-    column += width + (line_empty ? 0 : 1);
+    column += taken + (line_empty ? 0 : 1);
     line_empty = false;
   }
   return out + "\n";
 }
 
-std::string lines_of(const Table& table, std::size_t rows, std::size_t indent) {
+namespace {
+
+// For pages that are too narrow for columns: "name", and below it "head cell, head cell".
+std::string records_of(const Table& table, std::size_t rows, std::size_t indent,
+                       std::size_t width) {
+  std::string out = wrap(table.heads[0], indent + 2, indent, width);
+  for (std::size_t r = 0; r < rows; ++r) {
+    const Table::Row& row = table.rows[r];
+    out += wrap(row[0], indent + 4, indent + 2, width);
+    std::string cells;
+    for (std::size_t c = 1; c < row.size(); ++c)
+      cells += cat({cells.empty() ? "" : ", ", table.heads[c], " ", row[c]});
+    out += wrap(cells, indent + 6, indent + 6, width);
+  }
+  return out;
+}
+
+} // namespace
+
+std::string lines_of(const Table& table, std::size_t rows, std::size_t indent, std::size_t width) {
   std::vector<std::size_t> widths;
   for (const std::string& head : table.heads) widths.push_back(columns(head));
   for (std::size_t r = 0; r < rows; ++r) {
@@ -73,6 +97,9 @@ std::string lines_of(const Table& table, std::size_t rows, std::size_t indent) {
       widths[c] = std::max(widths[c], columns(table.rows[r][c]) + (c == 0 ? 2 : 0));
     }
   }
+  std::size_t all = indent;
+  for (const std::size_t each : widths) all += each + (all == indent ? 0 : 3);
+  if (all > width && width < kFileWidth) return records_of(table, rows, indent, width);
   std::string out;
   const auto add_row = [&](const Table::Row& row, std::size_t further) {
     std::string line = std::string(indent + further, ' ') + pad(row[0], widths[0] - further);

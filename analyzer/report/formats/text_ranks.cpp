@@ -29,7 +29,7 @@ std::vector<ReportedFinding> once_for_all_ranks(const Report& report,
   return shown;
 }
 
-std::string rank_table(const Report& report, TableChoice choice) {
+std::string rank_table(const Report& report, TableChoice choice, const Page& page) {
   const Peers peers = peers_of(report);
   if (choice == TableChoice::kNone || peers.processes.size() < 2) return "";
   const auto differing = outliers(report, peers);
@@ -50,10 +50,10 @@ std::string rank_table(const Report& report, TableChoice choice) {
     for (const RankFigure& figure : rank_figures())
       row.push_back(figure.text_of(report.processes[process]));
   }
-  std::string out = lines_of(table, table.rows.size(), 0);
+  std::string out = lines_of(table, table.rows.size(), 0, page.width);
   if (const std::size_t more = peers.processes.size() - rows; more != 0)
     out += "  " + format_plural(more, "more row") + " not shown: --tables all shows all\n";
-  for (const Outlier& outlier : differing) out += wrap(outlier.words, 4, 2);
+  for (const Outlier& outlier : differing) out += wrap(outlier.words, 4, 2, page.width);
   return out;
 }
 

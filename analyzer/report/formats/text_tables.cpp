@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -31,11 +32,12 @@ std::string fitted(const std::string& name) {
   return "..." + name.substr(name.size() - (kWidestName - 3));
 }
 
-void add_table(std::string& out, const Table& table, std::size_t most, TableChoice choice) {
+void add_table(std::string& out, const Table& table, std::size_t most, TableChoice choice,
+               const Page& page) {
   const bool all = choice == TableChoice::kAll;
   if (table.rows.size() < (all ? 1u : 2u)) return;
   const std::size_t count = all ? table.rows.size() : std::min(most, table.rows.size());
-  out += lines_of(table, count, 0);
+  out += lines_of(table, count, 0, page.width);
   if (const std::size_t more = table.rows.size() - count; more != 0) {
     out += fmt::format("  {} not shown: --tables all shows all\n", format_plural(more, "more row"));
   }
@@ -46,7 +48,8 @@ bool several_devices(const MemoryTables& tables) {
                                [](const auto& device) { return device.device >= 0; }) > 1;
 }
 
-void add_memory_kinds(std::string& out, const MemoryTables& tables, TableChoice choice) {
+void add_memory_kinds(std::string& out, const MemoryTables& tables, TableChoice choice,
+                      const Page& page) {
   Table table{{"memory", "allocations", "frees", "allocated", "peak", "live at end"}, {}};
   for (const MemoryTables::KindRow& f : tables.memory_kinds) {
     const bool named = f.device >= 0 && several_devices(tables);
@@ -55,19 +58,21 @@ void add_memory_kinds(std::string& out, const MemoryTables& tables, TableChoice 
                           format_bytes(f.allocated_bytes), format_bytes(f.peak_bytes),
                           format_bytes(f.live_bytes)});
   }
-  add_table(out, table, kMemoryKinds, choice);
+  add_table(out, table, kMemoryKinds, choice, page);
 }
 
-void add_copies(std::string& out, const MemoryTables& tables, TableChoice choice) {
+void add_copies(std::string& out, const MemoryTables& tables, TableChoice choice,
+                const Page& page) {
   Table table{{"copied", "copies", "bytes", "from or to pageable memory"}, {}};
   for (const MemoryTables::Copies& c : tables.copies) {
     table.rows.push_back({c.direction, format_count(c.copies), format_bytes(c.bytes),
                           c.pageable_bytes != 0 ? format_bytes(c.pageable_bytes) : "-"});
   }
-  add_table(out, table, table.rows.size(), choice);
+  add_table(out, table, table.rows.size(), choice, page);
 }
 
-void add_modules(std::string& out, const MemoryTables& tables, TableChoice choice) {
+void add_modules(std::string& out, const MemoryTables& tables, TableChoice choice,
+                 const Page& page) {
   Table table{{"allocated by", "allocations", "allocated", "device at peak", "live at end"}, {}};
   for (const MemoryTables::Module& m : tables.modules) {
     const std::string file(base_name(m.path));
@@ -76,7 +81,7 @@ void add_modules(std::string& out, const MemoryTables& tables, TableChoice choic
                           format_count(m.allocations), format_bytes(m.allocated_bytes),
                           format_bytes(m.peak_bytes), format_bytes(m.live_bytes)});
   }
-  add_table(out, table, kModules, choice);
+  add_table(out, table, kModules, choice, page);
 }
 
 // ", through libcublas.so.13" if the library that called CUDA is not the shown frame's.
@@ -87,36 +92,22 @@ std::string through(const CallStack& stack) {
   return is_other && !inner.empty() ? ", through " + printable(inner) : std::string();
 }
 
-// "samples/first_steps.cu:34  load_batch", with its caller's line if another holder stands at the
-// same one.
-std::string call_site_of(const CallStack& stack, const std::string& folder, bool with_caller,
-                         std::size_t room) {
+// "samples/first_steps.cu:34  load_batch". Where other holders stand at the same line: ", called
+// at" the frame that distinguishes it from them.
+std::string call_site_of(const CallStack& stack, const std::string& folder,
+                         std::optional<std::size_t> differing, std::size_t room) {
   if (stack.frames.empty()) return "(no call stack was recorded)";
   if (const std::string backward = backward_pass_of(stack); !backward.empty())
     return printable(backward) + through(stack);
   const std::size_t at = shown_frame(stack);
   std::string call_site = location(stack.frames[at], folder);
-  const auto caller =
-    std::find_if(stack.frames.begin() + static_cast<std::ptrdiff_t>(at) + 1, stack.frames.end(),
-                 [](const Frame& frame) { return !frame.tail_call; });
-  if (with_caller && caller != stack.frames.end())
-    call_site += ", called at " + location(*caller, folder);
+  if (differing) call_site += ", called at " + location(stack.frames[*differing], folder);
   const std::size_t taken = columns(call_site) + 2;
+  const std::string& name = stack.frames[differing.value_or(at)].function;
   const std::string function =
-    printable(shorten_function(stack.frames[at].function, room > taken + 16 ? room - taken : 16));
-  if (!function.empty() && !with_caller) call_site += "  " + function;
+    printable(shorten_function(name, room > taken + 16 ? room - taken : 16));
+  if (!function.empty()) call_site += "  " + function;
   return call_site + through(stack);
-}
-
-bool shares_line(const MemoryTables& tables, std::size_t holder) {
-  const auto line = [&](std::size_t i) {
-    const CallStack& stack = tables.holders[i].stack;
-    return stack.frames.empty() ? std::string() : location(stack.frames[shown_frame(stack)], "");
-  };
-  for (std::size_t i = 0; i < tables.holders.size(); ++i) {
-    if (i != holder && line(i) == line(holder)) return true;
-  }
-  return false;
 }
 
 struct HolderRow {
@@ -128,14 +119,17 @@ struct HolderRow {
 };
 
 // Those that read the same are one.
-std::vector<HolderRow> holder_rows(const MemoryTables& tables) {
-  constexpr std::size_t kRoom = kWidth - 36; // beside the share and the amount
+std::vector<HolderRow> holder_rows(const MemoryTables& tables, const Page& page) {
+  const std::size_t room = std::max(page.width, kFileWidth) - 36; // beside the share and the amount
   std::error_code error;
   const std::string folder = std::filesystem::current_path(error).string();
   std::vector<HolderRow> rows;
+  std::vector<const CallStack*> stacks;
+  for (const MemoryTables::Holder& holder : tables.holders) stacks.push_back(&holder.stack);
+  const std::vector<std::optional<std::size_t>> differing = differing_frames(stacks);
   for (std::size_t i = 0; i < tables.holders.size(); ++i) {
     const MemoryTables::Holder& holder = tables.holders[i];
-    std::string text = call_site_of(holder.stack, folder, shares_line(tables, i), kRoom);
+    std::string text = call_site_of(holder.stack, folder, differing[i], room);
     auto row = std::ranges::find(rows, text, &HolderRow::call_site);
     if (row == rows.end()) row = rows.insert(rows.end(), {std::move(text)});
     row->bytes += holder.bytes;
@@ -145,10 +139,11 @@ std::vector<HolderRow> holder_rows(const MemoryTables& tables) {
   return rows;
 }
 
-void add_holders(std::string& out, const ProcessReport& process, TableChoice choice) {
+void add_holders(std::string& out, const ProcessReport& process, TableChoice choice,
+                 const Page& page) {
   const MemoryTables& tables = process.tables;
   if (tables.holders.size() < (choice == TableChoice::kAll ? 1u : 2u)) return;
-  const std::vector<HolderRow> rows = holder_rows(tables);
+  const std::vector<HolderRow> rows = holder_rows(tables, page);
   std::size_t width = 0;
   for (const HolderRow& row : rows) width = std::max(width, row.amount().size());
   out += fmt::format("held at the peak of {} of device memory\n",
@@ -156,7 +151,12 @@ void add_holders(std::string& out, const ProcessReport& process, TableChoice cho
   for (const HolderRow& row : rows) {
     const double share =
       100 * static_cast<double>(row.bytes) / static_cast<double>(process.totals.peak_bytes);
-    out += fmt::format("  {:5.1f} %   {}   {}\n", share, pad(row.amount(), width), row.call_site);
+    const std::string amount = fmt::format("  {:5.1f} %   {}", share, row.amount());
+    const std::string filled = pad(amount, width + 12);
+    const bool is_too_long =
+      page.width < kFileWidth && columns(filled) + 3 + columns(row.call_site) > page.width;
+    if (is_too_long) out += amount + "\n" + wrap(row.call_site, 8, 6, page.width);
+    else out += filled + "   " + row.call_site + "\n";
   }
   if (tables.other_holders != 0) {
     out += fmt::format("  {} in {}\n", format_bytes(tables.other_bytes),
@@ -166,15 +166,15 @@ void add_holders(std::string& out, const ProcessReport& process, TableChoice cho
 
 } // namespace
 
-std::string tables(const Report& report, TableChoice choice) {
+std::string tables(const Report& report, TableChoice choice, const Page& page) {
   if (choice == TableChoice::kNone || report.processes.empty()) return "";
   const ProcessReport& process = *std::ranges::max_element(
     report.processes, {}, [](const ProcessReport& p) { return p.totals.peak_bytes; });
   std::string out;
-  add_memory_kinds(out, process.tables, choice);
-  add_copies(out, process.tables, choice);
-  add_modules(out, process.tables, choice);
-  add_holders(out, process, choice);
+  add_memory_kinds(out, process.tables, choice, page);
+  add_copies(out, process.tables, choice, page);
+  add_modules(out, process.tables, choice, page);
+  add_holders(out, process, choice, page);
   if (!out.empty() && report.processes.size() > 1) {
     return fmt::format("of the process with the highest peak, pid {}:\n", process.pid) + out;
   }

@@ -2,6 +2,8 @@
 // Words for other tools, see tool_words.h.
 #include "analyzer/report/formats/tool_words.h"
 
+#include <fmt/format.h>
+
 #include "analyzer/base/path.h"
 #include "analyzer/base/text_format.h"
 #include "analyzer/report/formats/text_layout.h"
@@ -47,6 +49,27 @@ std::string location_text(const Frame& frame, const SourcePaths& paths) {
   return text::printable(file);
 }
 
+std::string thread_words(const CallStack& stack) {
+  if (!stack.device) return {};
+  const auto index = [](const std::array<std::uint32_t, 3>& i) {
+    return fmt::format("({}, {}, {})", i[0], i[1], i[2]);
+  };
+  const DeviceThread& device = *stack.device;
+  std::string words = device.thread ? "thread " + index(*device.thread) : "";
+  if (device.block) words += (words.empty() ? "block " : " of block ") + index(*device.block);
+  if (device.launch == 0 || device.kernel.empty()) return words;
+  const std::string name = text::printable(shorten_function(device.kernel, kLongestName));
+  return words + (words.empty() ? "" : ", ") + fmt::format("launch {} of {}", device.launch, name);
+}
+
+std::string thread_words(const ReportedFinding& finding) {
+  for (const LabelledStack& stack : finding.stacks) {
+    if (std::string words = thread_words(static_cast<const CallStack&>(stack)); !words.empty())
+      return words;
+  }
+  return {};
+}
+
 std::string stacks_text(const ReportedFinding& finding, const SourcePaths& paths,
                         unsigned stack_depth) {
   std::string out;
@@ -55,6 +78,7 @@ std::string stacks_text(const ReportedFinding& finding, const SourcePaths& paths
     if (stack.shows_call && !stack.api.empty()) out += ", " + text::printable(stack.api);
     out += ":\n";
     if (stack.frames.empty()) out += "  (no call stack was recorded)\n";
+    const std::string thread = thread_words(static_cast<const CallStack&>(stack));
     const std::size_t all = stack.frames.size();
     const std::size_t shown = stack_depth == 0 ? all : std::min<std::size_t>(stack_depth, all);
     for (std::size_t i = 0; i < shown; ++i) {
@@ -65,6 +89,7 @@ std::string stacks_text(const ReportedFinding& finding, const SourcePaths& paths
       out += "\n";
     }
     if (shown != all) out += "  (" + format_plural(all - shown, "outer frame") + " not shown)\n";
+    if (!thread.empty()) out += "  " + text::printable(without_folders(thread)) + "\n";
   }
   return out;
 }

@@ -58,7 +58,13 @@ std::string amount_of(const ReportedFinding& finding);
 // "src/train.cu:85", "libfoo.so+0x10"
 std::string location_text(const Frame& frame, const SourcePaths& paths);
 
-// All stacks of a finding, one frame a line. Files outside the sources have no folders.
+// "thread (31, 0, 0) of block (0, 1, 0), launch 3 of step(int*)" for what happened in a kernel, as
+// far as it is known; else empty
+std::string thread_words(const CallStack& stack);
+std::string thread_words(const ReportedFinding& finding);
+
+// All stacks of a finding, one frame a line, a kernel's with its thread. Files outside the sources
+// have no folders.
 std::string stacks_text(const ReportedFinding& finding, const SourcePaths& paths,
                         unsigned stack_depth);
 

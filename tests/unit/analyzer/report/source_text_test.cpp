@@ -81,13 +81,17 @@ TEST_F(SourceText, ATraceKeepsWhatWasRead) {
   TraceSources here(folder_ / "trace", files);
   here.add_lines(finding);
   EXPECT_EQ(finding.source_lines, std::vector<std::string>{"leak( 1);"});
+  ASSERT_TRUE(finding.stacks[0].code.has_value());
+  EXPECT_EQ(finding.stacks[0].code->text, "leak( 1);");
   EXPECT_EQ(here.write(), std::nullopt);
   fs::remove(file);
   SourceFiles none;
   TraceSources there(folder_ / "trace", none);
   finding.source_lines.clear();
+  finding.stacks[0].code.reset();
   there.add_lines(finding);
   EXPECT_EQ(finding.source_lines, std::vector<std::string>{"leak( 1);"});
+  EXPECT_TRUE(finding.stacks[0].code.has_value());
   finding.stacks[0].frames[0].line = 3;
   finding.source_lines.clear();
   there.add_lines(finding);

@@ -87,7 +87,7 @@ TEST(ReportText, ShowsTheUsersFrameOfHoldersAndJoinsEqualRows) {
   r.processes[0].totals.peak_bytes = 3000;
   expect_contains(text_of(r), R"(
 held at the peak of 2.9 KiB of device memory
-   50.0 %   1.5 KiB in 6 blocks      /src/train.cu:71, called at /src/train.cu:120, through libc10_cuda.so
+   50.0 %   1.5 KiB in 6 blocks      /src/train.cu:71  step(), through libc10_cuda.so
    33.3 %   1,000 bytes in 1 block   /src/train.cu:5  other()
 )");
 }
@@ -131,7 +131,31 @@ TEST(ReportText, DistinguishesHoldersAtOneLineByTheirCallers) {
     holder.stack.frames.push_back(
       test::frame("main", "/src/main.cu", &holder == &holders[0] ? 7 : 8));
   }
-  expect_contains(text_of(report), "/src/take.cu:33, called at /src/main.cu:8\n");
+  expect_contains(text_of(report), "/src/take.cu:33, called at /src/main.cu:8  main\n");
+}
+
+// Behind a constructor and a factory of the standard library all rows have one line.
+TEST(ReportText, NamesTheFirstFrameAtWhichHoldersDiffer) {
+  Report report = test::with_tables();
+  auto& holders = report.processes[0].tables.holders;
+  holders.resize(4);
+  const Frame tensor = test::frame("Tensor::Tensor(unsigned long)", "/src/raii.cu", 12);
+  const Frame factory = test::frame("std::make_unique<Tensor>(int)", "/usr/include/c++/p.h", 1065);
+  const auto called_by = [&](const char* function, std::uint32_t line, std::uint32_t in_main) {
+    return test::stack("", "cudaMalloc",
+                       {tensor, factory, test::frame(function, "/src/raii.cu", line),
+                        test::frame("main", "/src/raii.cu", in_main)});
+  };
+  holders[0].stack = called_by("Layer<4>::forward()", 21, 33);
+  holders[1].stack = called_by("Layer<64>::forward()", 21, 33); // another function at that line
+  holders[2].stack = called_by("Net::step(int)", 27, 33);
+  holders[3].stack = called_by("Net::step(int)", 27, 34);
+  const std::string text = text_of(report);
+  const std::string site = "/src/raii.cu:12, called at /src/raii.cu:";
+  expect_contains(text, site + "21  Layer<4>::forward()\n");
+  expect_contains(text, site + "21  Layer<64>::forward()\n");
+  expect_contains(text, site + "33  main\n");
+  expect_contains(text, site + "34  main\n");
 }
 
 TEST(ReportText, ShowsWhoHeldWhatWhenAnAllocationFailed) {
