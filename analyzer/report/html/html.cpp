@@ -56,16 +56,16 @@ OutputOptions for_page(OutputOptions options) {
 }
 
 void write_page(const Report& report, std::string_view json, std::string_view comparison,
-                std::ostream& out) {
+                const std::string& source_root, std::ostream& out) {
   out.write(gmt_page_begin, gmt_page_middle - gmt_page_begin);
   write_data("report-data", json, out);
-  write_data("history-data", text_of(html::page_data(report, kMostOnPage)), out);
+  write_data("history-data", text_of(html::page_data(report, kMostOnPage, source_root)), out);
   if (!comparison.empty()) write_data("compare-data", comparison, out);
   out.write(gmt_page_middle, gmt_page_end - gmt_page_middle);
 }
 
 void write_html(const Report& report, const OutputOptions& options, std::ostream& out) {
-  write_page(report, json_report(report, for_page(options)), {}, out);
+  write_page(report, json_report(report, for_page(options)), {}, options.source_root, out);
 }
 
 const OutputRegistration kHtml{
@@ -75,7 +75,7 @@ const OutputRegistration kHtml{
 
 void html::write_compare_page(const ComparedRun& before, const ComparedRun& after,
                               const ReportDiff& diff, const std::string& json, std::ostream& out) {
-  write_page(after.report, json, text_of(compare_data(before, after, diff)), out);
+  write_page(after.report, json, text_of(compare_data(before, after, diff)), {}, out);
 }
 
 } // namespace gmt

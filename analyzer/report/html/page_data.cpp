@@ -199,7 +199,7 @@ Json ranks_of(const Report& report, const Findings& shown) {
 
 } // namespace
 
-Json page_data(const Report& report, std::size_t most_findings) {
+Json page_data(const Report& report, std::size_t most_findings, const std::string& source_root) {
   const std::size_t count = std::min(report.findings.size(), most_findings);
   const Findings shown(report.findings.begin(),
                        report.findings.begin() + static_cast<std::ptrdiff_t>(count));
@@ -207,7 +207,11 @@ Json page_data(const Report& report, std::size_t most_findings) {
   Json processes = Json::array();
   for (const ProcessReport& process : report.processes)
     processes.push_back(process.history ? history_of(*process.history, frames) : Json(nullptr));
+  Json drivers = Json::array();
+  for (const ProcessReport& process : report.processes) drivers.push_back(process.driver_version);
   return {{"processes", std::move(processes)},
+          {"drivers", std::move(drivers)},
+          {"root", source_root},
           {"frames", frames.take()},
           {"sources", sources_of(report, shown)},
           {"ranks", ranks_of(report, shown)}};

@@ -13,6 +13,7 @@
 namespace gmt::html {
 
 // Of the report's findings the page has the first `most_findings`.
-nlohmann::ordered_json page_data(const Report& report, std::size_t most_findings);
+nlohmann::ordered_json page_data(const Report& report, std::size_t most_findings,
+                                 const std::string& source_root);
 
 } // namespace gmt::html

@@ -20,8 +20,13 @@ function frameShort(frame) {
   return shortFunction(frameName(frame)) || frameName(frame);
 }
 
+// A file below the folder of the sources, without that folder.
+function fromRoot(file) {
+  return extra.root && file.startsWith(`${extra.root}/`) ? file.slice(extra.root.length + 1) : file;
+}
+
 function framePlace(frame) {
-  if (frame.file) return `${frame.file}:${frame.line}`;
+  if (frame.file) return `${fromRoot(frame.file)}:${frame.line}`;
   return frame.module || '';
 }
 

@@ -1,5 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first view: the verdict, the main figures, processes, devices, and what was not checked.
+// The first view: the verdict, the first findings in words, the picture of memory over time, the main
+// figures, processes, devices, and what was not checked.
+
+const FIRST_FINDINGS = 5;
+
+// The line that a reader opens: of the first stack that has one of the program's own.
+function findingPlace(finding) {
+  for (const stack of finding.stacks) {
+    const frame = stack.frames.find((each) => each.file && (each.users ?? true));
+    if (frame) return framePlace(frame);
+  }
+  return '';
+}
+
+function firstFindings() {
+  if (report.findings.length === 0) return null;
+  const rows = report.findings.slice(0, FIRST_FINDINGS).map((finding, index) => el('li', {},
+    el('span', { class: `severity ${finding.severity}` }, finding.severity), ' ',
+    el('a', { href: `#finding-${index + 1}` }, finding.kind), ' ', finding.message, ' ',
+    el('span', { class: 'quiet' }, findingPlace(finding))));
+  const left = report.findings.length - rows.length;
+  return el('section', { class: 'first-findings' }, el('h2', {}, 'What was found'), el('ol', {}, ...rows),
+    left > 0 ? el('p', {}, el('a', { href: '#findings' }, `${plural(left, 'more finding')}`)) : null);
+}
+
+// Device memory over time, small: the timeline has the details.
+function memoryPicture() {
+  const index = largestProcess();
+  if (index === undefined) return null;
+  const high = extra.processes[index].columns.high;
+  const most = Math.max(...high);
+  if (most === 0) return null;
+  const width = 800;
+  const height = 120;
+  const step = Math.max(1, Math.ceil(high.length / width));
+  let path = `M0,${height}`;
+  for (let at = 0; at < high.length; at += step) {
+    const value = Math.max(...high.slice(at, at + step));
+    const x = (at / high.length) * width;
+    const y = height - (value / most) * (height - 4);
+    path += `L${x.toFixed(1)},${y.toFixed(1)}L${(((at + step) / high.length) * width).toFixed(1)},${y.toFixed(1)}`;
+  }
+  const svg = d3.create('svg').attr('viewBox', `0 0 ${width} ${height}`).attr('preserveAspectRatio', 'none')
+    .attr('class', 'memory-picture').attr('role', 'img')
+    .attr('aria-label', `Device memory over time, at most ${formatBytes(most)}`);
+  svg.append('path').attr('d', `${path}L${width},${height}Z`);
+  return el('section', {}, el('h2', {}, 'Device memory over time'), svg.node(),
+    el('p', { class: 'quiet' }, `At most ${formatBytes(most)}. `, el('a', { href: '#timeline' }, 'Who held it'), '.'));
+}
+
+// Where and with what it ran.
+function runFacts() {
+  const process = report.processes[0];
+  if (!process) return null;
+  const facts = [];
+  if (process.host) facts.push(`on ${process.host}`);
+  facts.push(report.device === 'simulated' ? 'simulated device, no GPU' : 'a GPU');
+  if (extra.drivers[0]) facts.push(`driver for CUDA ${extra.drivers[0]}`);
+  return el('p', { class: 'quiet', id: 'run-facts' }, facts.join(', '));
+}
 
 function verdict() {
   const { errors, warnings, notes } = report.summary;
@@ -117,7 +176,8 @@ function losses() {
 
 function showOverview(root) {
   const [kind, sentence] = verdict();
-  root.append(el('p', { class: `verdict ${kind}`, id: 'verdict' }, sentence), mainCards());
+  root.append(...[el('p', { class: `verdict ${kind}`, id: 'verdict' }, sentence), runFacts(), firstFindings(),
+    memoryPicture(), mainCards()].filter((part) => part !== null));
   const parts = [
     listSection('Losses', losses()),
     listSection(`What differs between ${extra.ranks.noun}`, extra.ranks.differing.map((words) => [words])),

@@ -10,8 +10,8 @@ function expandSteps(steps, columns) {
   return values;
 }
 
-// Of a call stack: the program's frame, and as many of its callers as tell it from the others; where
-// none do, the library that it went through.
+// Of a call stack: the program's frame, and the first caller that makes it differ from the others;
+// where none does, the library that it went through.
 function layerTitles(history, set) {
   const stacks = set.layers.map((layer) => history.stacks[layer.stack]);
   const names = stacks.map((stack) => (stack ? callerNames(stack) : ['no call stack']));
@@ -20,7 +20,7 @@ function layerTitles(history, set) {
     if (layer.name) return layer.name;
     for (let depth = 1; depth <= names[index].length; depth += 1) {
       const same = names.filter((_, other) => title(other, depth) === title(index, depth));
-      if (same.length === 1) return title(index, depth);
+      if (same.length === 1) return depth === 1 ? title(index, 1) : `${names[index][0]} ← ${names[index][depth - 1]}`;
     }
     return title(index, 1) + throughLibrary(stacks[index]);
   });
@@ -31,7 +31,7 @@ function callerNames(stack) {
   const frames = stack.frames.map((index) => extra.frames[index]);
   if (frames.length === 0) return [stack.api || 'no call stack'];
   if (stack.title) return [stack.title];
-  const outer = frames.slice(frames.indexOf(userFrame(frames)) + 1);
+  const outer = frames.slice(frames.indexOf(userFrame(frames)) + 1).filter((frame) => frame.users);
   return [historyStackTitle(stack), ...outer.map((frame) => `${frameShort(frame)} ${shortPlace(frame)}`)];
 }
 
