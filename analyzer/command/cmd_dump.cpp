@@ -7,6 +7,11 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "analyzer/base/printable.h"
 #include "analyzer/base/text_files.h"
@@ -15,6 +20,8 @@
 #include "analyzer/command/console.h"
 #include "analyzer/command/dump/dump_format.h"
 #include "analyzer/command/run/leftover_rings.h"
+#include "analyzer/symbols/stack_frames.h"
+#include "analyzer/symbols/symbols_cache.h"
 #include "analyzer/trace_reader/event_stream.h"
 #include "analyzer/trace_reader/facts/name_table.h"
 
@@ -41,6 +48,81 @@ std::string stack_line(StackId id, const EventStream& stream) {
   return line + "\n";
 }
 
+// A line of JSON for each stack, with functions and lines as far as the trace has them.
+std::string stack_json(StackId id, const EventStream& stream, const SymbolFile& symbols) {
+  nlohmann::ordered_json frames = nlohmann::ordered_json::array();
+  const auto names = [&symbols](const Module& module, std::uint64_t address) {
+    const std::vector<Frame>* known = symbols.find(address, module.loaded);
+    if (known != nullptr) return *known;
+    Frame frame;
+    frame.address = address;
+    frame.module = module.path;
+    return std::vector<Frame>{std::move(frame)};
+  };
+  for (const Frame& frame :
+       stack_frames(stream.stacks(), id, stream.trace().modules, names, false)) {
+    nlohmann::ordered_json row = {{"address", format_address(frame.address)}};
+    if (!frame.function.empty()) row["function"] = frame.function;
+    if (!frame.file.empty()) row["file"] = frame.file;
+    if (frame.line != 0) row["line"] = frame.line;
+    if (!frame.module.empty()) row["module"] = frame.module;
+    frames.push_back(std::move(row));
+  }
+  const nlohmann::ordered_json line = {{"stack", id.value}, {"frames", std::move(frames)}};
+  return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string event_json(const Event& event, EventStream& stream, const NameTable& names,
+                       const std::string& thread) {
+  const bool is_of_call = is_call(event.kind);
+  nlohmann::ordered_json line = {{"order", event.order}, {"thread", thread}};
+  line["kind"] = kind_word(event.kind);
+  if (is_of_call) line["call"] = names.symbol(event.api);
+  if (is_of_call && event.via != trace::kNoApi) line["via"] = names.symbol(event.via);
+  nlohmann::ordered_json& fields = line["fields"] = nlohmann::ordered_json::object();
+  for_each_column(event, stream.words(), names,
+                  [&fields](std::string_view name, std::string value) {
+                    fields[std::string(name)] = std::move(value);
+                  });
+  if (is_of_call) line["result"] = call_result_text(event);
+  if (event.is_nested) line["nested"] = true;
+  if (event.ticks != 0) line["ticks"] = event.ticks;
+  if (event.context != 0) line["context"] = event.context;
+  if (event.stack) line["stack"] = event.stack.value;
+  return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+// Events of the host's calls. What kernels wrote is in the form for people alone.
+int dump_json(EventStream& stream, const std::vector<std::string>& logs) {
+  const SymbolFile symbols = SymbolFile::read(stream.trace().path);
+  NameTable names(stream.trace().apis);
+  std::vector<bool> shown;
+  std::string text;
+  const auto flush = [&text] {
+    const bool go_on = write_output(STDOUT_FILENO, "standard output", text);
+    text.clear();
+    return go_on;
+  };
+  while (const Event* event = stream.next()) {
+    if (!is_call(event->kind)) names.follow(*event);
+    const std::uint32_t stack = event->stack.value;
+    if (stack >= shown.size()) shown.resize(stack + std::size_t{1});
+    if (stack != 0 && !shown[stack]) text += stack_json(event->stack, stream, symbols);
+    shown[stack] = true;
+    text += event_json(*event, stream, names, event->log < logs.size() ? logs[event->log] : "?");
+    if (text.size() >= kFlushBytes && !flush()) return 0;
+  }
+  const ReadStats stats = stream.stats();
+  const nlohmann::ordered_json end = {{"end", true},
+                                      {"records", stats.total.records},
+                                      {"lost", stats.lost()},
+                                      {"torn", stats.total.torn},
+                                      {"damaged", stats.total.damaged}};
+  text += end.dump() + "\n";
+  flush();
+  return 0;
+}
+
 // What a reader must know before believing the lines above it to be all.
 std::string last_line(const ReadStats& stats) {
   return "end: " + std::to_string(stats.total.records) + " records, " +
@@ -61,6 +143,7 @@ int command_dump(const Settings& settings) {
   EventStream stream(open_trace(settings.words[0]).value());
   std::vector<std::string> logs;
   for (const std::filesystem::path& log : stream.trace().logs) logs.push_back(log.stem().string());
+  if (settings.format == "jsonl") return dump_json(stream, logs);
 
   std::vector<bool> shown;
   std::string text;

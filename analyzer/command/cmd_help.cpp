@@ -100,7 +100,13 @@ std::string help_options() {
     text += "  " + padded(output->id, 10) + std::string(output->title) + "\n";
   return text +
          "\nEnvironment\n"
+         "  GPUMEMTRACE_OPTIONS  options of run, check, record, report and diff; those of the command line\n"
+         "                       come behind them, and those of gpumemtrace.toml before\n"
          "  NO_COLOR             no colours unless --color always\n"
+         "  FORCE_COLOR          colours in pipes and files, too, unless NO_COLOR or --color is given\n"
+         "  COLUMNS              columns of the text report on a terminal or in a pipe (40 to 200)\n"
+         "  FORCE_HYPERLINK      1: names of files are links (OSC 8) where there are colours; 0: they\n"
+         "                       are not\n"
          "  TMPDIR               where traces go if the current directory is not writable\n"
          "  GPUMEMTRACE_LIBDIR   the folder that holds libgpumemtrace.so, if it was moved\n"
          "  GPUMEMTRACE_SIM_*    the simulated device's size and properties\n"

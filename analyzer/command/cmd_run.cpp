@@ -17,6 +17,7 @@
 #include "analyzer/command/run/environment.h"
 #include "analyzer/command/run/leftover_rings.h"
 #include "analyzer/command/run/program_check.h"
+#include "analyzer/command/run/removed_traces.h"
 #include "analyzer/command/run_facts.h"
 #include "analyzer/report/suppressions.h"
 #include "analyzer/trace_reader/trace_dir.h"
@@ -172,6 +173,28 @@ std::string why_the_check_fails(const Conclusion& conclusion, const Settings& se
   return {};
 }
 
+// For a check what passed it; else what has no error.
+bool is_clean(const Report& report, const RunFacts& facts, const Settings& settings) {
+  if (shell_status(facts.outcome.program().wait_status) != 0) return false;
+  return settings.command == CommandId::kCheck
+           ? report.conclusion.passed()
+           : report.count(Severity::kError) == 0 && report.conclusion.beside_findings().empty();
+}
+
+// Says in the report that the traces will be gone.
+void announce_removal(Report& report) {
+  for (std::string& remark : report.remarks)
+    if (remark.starts_with("trace: ")) remark = "trace: removed, as nothing was found";
+}
+
+void discard(const RunFacts& facts) {
+  for (const TraceHead& trace : facts.traces) {
+    const std::string why = why_not_removable(trace);
+    const std::string problem = why.empty() ? remove_trace(trace.path) : why;
+    if (!problem.empty()) say("the trace " + trace.path.string() + " stays: " + problem);
+  }
+}
+
 // The report, and what the tool itself has to say about the run. Returns the status for a program
 // that ended with 0.
 int report_on(RunFacts& facts, const Settings& settings, OutputFile& output,
@@ -187,12 +210,15 @@ int report_on(RunFacts& facts, const Settings& settings, OutputFile& output,
   report.conclusion.status = status;
   const std::string reason = why_the_check_fails(report.conclusion, settings);
   if (!reason.empty() && reason != facts.unchecked) report.remarks.push_back(reason);
+  const bool discards = settings.discard_clean && is_clean(report, facts, settings);
+  if (discards) announce_removal(report);
   if (settings.files_only) say(count_text(report));
   else output.write(render(report, settings, output.descriptor()));
   if (output.is_file()) say(count_text(report) + "; the report is in '" + settings.output + "'");
   if ((output.is_file() || settings.files_only) && !reason.empty()) say(reason);
   files.write(report);
   baseline.update(report);
+  if (discards) discard(facts);
   return status;
 }
 

@@ -11,6 +11,7 @@
 
 #include "analyzer/base/printable.h"
 #include "analyzer/command/console.h"
+#include "analyzer/command/options/preset_options.h"
 
 #ifndef GPUMEMTRACE_VERSION
 #define GPUMEMTRACE_VERSION "0.1.0"
@@ -60,8 +61,18 @@ constexpr CommandInfo kCommands[] = {
   {"follow", CommandId::kFollow, "follow [options] PID|TRACE",
    "answer questions about a run while it goes on, a line of JSON each",
    "  echo '{\"do\": \"snapshot\"}' | gpumemtrace follow 4711\n", command_follow},
-  {"dump", CommandId::kDump, "dump TRACE", "print every event of a trace as one line",
-   "  gpumemtrace dump gpumemtrace.app.host.4711 | grep cuMemFree\n", command_dump},
+  {"dump", CommandId::kDump, "dump [options] TRACE", "print every event of a trace as one line",
+   "  gpumemtrace dump gpumemtrace.app.host.4711 | grep cuMemFree\n"
+   "  gpumemtrace dump --format jsonl gpumemtrace.app.host.4711 | jq .call\n",
+   command_dump},
+  {"last", CommandId::kLast, "last TRACE",
+   "after a crash: the last calls of each thread, what was not waited for, and the report",
+   "  gpumemtrace last gpumemtrace.app.host.4711\n", command_last},
+  {"clean", CommandId::kClean, "clean [options] [FOLDER|TRACE...]",
+   "list traces with their sizes, and remove them",
+   "  gpumemtrace clean                        lists those in the current directory\n"
+   "  gpumemtrace clean --remove --older-than 7 /data\n",
+   command_clean},
   {"nvcc", CommandId::kNvcc, "nvcc [COMPILER] [ARGUMENT...]",
    "compile so that malloc and free in kernels are checked",
    "  gpumemtrace nvcc -O2 -c kernels.cu       nvcc with one more include; all words are nvcc's own\n"
@@ -138,7 +149,9 @@ int dispatch(std::vector<std::string> arguments) {
     settings.words.assign(rest.begin(), rest.end());
     return command->run(settings);
   }
-  const Settings settings = parse_options(command->id, rest);
+  std::vector<std::string> words = preset_options(command->id);
+  words.insert(words.end(), rest.begin(), rest.end());
+  const Settings settings = parse_options(command->id, words);
   if (settings.help) {
     print_help_of(*command);
     return 0;

@@ -70,6 +70,7 @@ def check_files(prefix, build):
         "include/gpumemtrace/trace/record_words.h",
         "include/gpumemtrace/trace/records.def",
         "lib/cmake/gpumemtrace/gpumemtrace-config.cmake",
+        "share/bash-completion/completions/gpumemtrace",
         "share/doc/gpumemtrace/README.md",
         "share/doc/gpumemtrace/LICENSE",
     ):

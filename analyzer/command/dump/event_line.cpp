@@ -188,22 +188,30 @@ std::string flags_text(const Event& event) {
   return text;
 }
 
-std::string result_text(const Event& event) {
+} // namespace
+
+std::string call_result_text(const Event& event) {
   if (event.in_flight()) return "in flight";
   return event.result == 0 ? "0" : error_name(event.result, event.from_runtime);
 }
 
-} // namespace
-
-std::string dump_columns(const Event& event, std::span<const std::uint64_t> words,
-                         const NameTable& names) {
-  std::string text;
+void for_each_column(const Event& event, std::span<const std::uint64_t> words,
+                     const NameTable& names,
+                     const std::function<void(std::string_view column, std::string value)>& visit) {
   const std::span<const Field> fields = fields_of(event.kind);
   for (unsigned i = 0; i < std::min(fields.size(), words.size()); ++i) {
     if (fields[i].column.empty() || (i >= trace::kFirstPayloadWords && words[i] == 0))
       continue; // or does not apply
-    text += column(fields[i].column, value_text(fields[i], words[i], names));
+    visit(fields[i].column, value_text(fields[i], words[i], names));
   }
+}
+
+std::string dump_columns(const Event& event, std::span<const std::uint64_t> words,
+                         const NameTable& names) {
+  std::string text;
+  for_each_column(event, words, names, [&text](std::string_view name, const std::string& value) {
+    text += column(name, value);
+  });
   return text + arguments_text(event);
 }
 
@@ -215,7 +223,7 @@ std::string dump_line(const Event& event, std::span<const std::uint64_t> words,
   if (event.via != trace::kNoApi && call) line += cat({" (", names.symbol(event.via), ")"});
   if (const std::string text = description(event, names); !text.empty()) return line + text;
   line += dump_columns(event, words, names);
-  if (call) line += " = " + result_text(event);
+  if (call) line += " = " + call_result_text(event);
   line += flags_text(event);
   if (event.ticks != 0) line += cat({" ticks=", std::to_string(event.ticks)});
   if (event.context != 0) line += " context=" + std::to_string(event.context);

@@ -17,6 +17,7 @@ namespace {
 std::vector<std::string> formats_of(CommandId command) {
   if (command == CommandId::kTop) return {"text", "json", "prometheus"};
   if (command == CommandId::kDiff) return {"text", "html"};
+  if (command == CommandId::kDump) return {"text", "jsonl"};
   std::vector<std::string> formats;
   for (const OutputInfo* output : outputs()) formats.emplace_back(output->id);
   return formats;
@@ -45,7 +46,9 @@ void read_formats(const std::vector<std::string>& values, Settings& settings) {
   const std::vector<std::string> known = formats_of(settings.command);
   for (const std::string& value : values) {
     const std::size_t equals =
-      settings.command == CommandId::kTop ? std::string::npos : value.find('=');
+      settings.command == CommandId::kTop || settings.command == CommandId::kDump
+        ? std::string::npos
+        : value.find('=');
     const std::string format = value.substr(0, equals);
     if (std::ranges::find(known, format) == known.end())
       wrong_value("format", value, known.size() > 3 ? listed(known) : any_of(known));

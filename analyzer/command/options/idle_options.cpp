@@ -37,7 +37,10 @@ const std::vector<Partner>& partners() {
     {"from", kReports, {"html", "perfetto", "sqlite"}, true},
     {"to", kReports, {"html", "perfetto", "sqlite"}, true},
     {"perfetto-size", kReports, {"perfetto"}, true},
-    {"source-root", kReports, {"sarif", "gitlab", "junit", "markdown"}, true},
+    {"source-root",
+     kReports,
+     {"sarif", "gitlab", "junit", "markdown", "github", "sanitizer"},
+     true},
   };
   return all;
 }

@@ -13,7 +13,7 @@ constexpr unsigned kReports =
   bit(CommandId::kRun) | bit(CommandId::kCheck) | bit(CommandId::kReport);
 constexpr unsigned kAll = kProgramCommands | kReports | bit(CommandId::kDiff) |
                           bit(CommandId::kTop) | bit(CommandId::kFollow) | bit(CommandId::kDump) |
-                          bit(CommandId::kHelp);
+                          bit(CommandId::kClean) | bit(CommandId::kLast) | bit(CommandId::kHelp);
 
 const char* option_placeholder(InterposerOptionType type) {
   switch (type) {
@@ -41,6 +41,9 @@ std::vector<OptionRow> own_rows() {
      "form of the comparison: text or html (default text); with =FILE one more, in that file; may be "
      "repeated"},
     {"format", "FORMAT", bit(CommandId::kTop), "text, json or prometheus (default text)"},
+    {"format", "FORMAT", bit(CommandId::kDump),
+     "text, or jsonl: a line of JSON for each event and, before its first use, for each call stack "
+     "(default text)"},
     {"once", "", bit(CommandId::kTop), "print one picture and end"},
     {"output", "FILE", compared | bit(CommandId::kTop), "write the report to a file", "o"},
     {"fail-on", "SEVERITY", verdicts,
@@ -81,16 +84,16 @@ std::vector<OptionRow> own_rows() {
     {"perfetto-size", "SIZE", kReports,
      "the most bytes of a perfetto report; the shortest calls are left out first (default 200 million)"},
     {"source-root", "DIR", kReports,
-     "folder of the sources, to which sarif, gitlab, junit and markdown name files (default: the top of "
+     "folder of the sources, to which sarif, gitlab, github, junit and markdown name files (default: the top of "
      "the git repository here, else the folder of main)"},
     {"no-symbols", "", compared, "show modules and offsets instead of functions and lines"},
     {"no-source", "", compared | bit(CommandId::kRecord),
-     "read no lines of source files: none in the trace and in html, and findings are known by their "
+     "read no lines of source files: none in the trace and in reports, and findings are known by their "
      "functions alone"},
     {"native-frames", "", kReports,
      "show the frames of Python's interpreter, too, beside Python's own"},
     {"color", "WHEN", kReports,
-     "auto, always or never (default auto: on a terminal, unless NO_COLOR is set)"},
+     "auto, always or never (default auto: on a terminal or with FORCE_COLOR, unless NO_COLOR is set)"},
     {"stack-depth", "N", bit(CommandId::kReport),
      "frames shown of each call stack (default 0: all)"},
     {"device", "DEVICE", kProgramCommands,
@@ -101,6 +104,21 @@ std::vector<OptionRow> own_rows() {
     {"require-kernels", "", bit(CommandId::kCheck), "changes nothing: check does so by itself"},
     {"trace-dir", "DIR", kProgramCommands,
      "where traces are made (default: the current directory)"},
+    {"discard-clean", "", bit(CommandId::kRun) | bit(CommandId::kCheck),
+     "remove the traces of a run that ended with status 0 and in which nothing at or above --fail-on "
+     "(run: no error) was found"},
+    {"keep-trace", "", bit(CommandId::kRun) | bit(CommandId::kCheck),
+     "remove no trace; from version 0.3 on 'check' without --trace-dir discards those of clean runs"},
+    {"log-file", "FILE", bit(CommandId::kRun) | bit(CommandId::kCheck),
+     "as --format sanitizer=FILE: what CTest gives its MEMORYCHECK_COMMAND"},
+    {"tool", "NAME", bit(CommandId::kRun) | bit(CommandId::kCheck),
+     "changes nothing: memcheck, racecheck, initcheck or synccheck of CTest's MEMORYCHECK_COMMAND"},
+    {"leak-check", "WHAT", bit(CommandId::kRun) | bit(CommandId::kCheck),
+     "no: as --skip leak; full: changes nothing"},
+    {"remove", "", bit(CommandId::kClean),
+     "remove the traces that are listed; without it they stay"},
+    {"older-than", "DAYS", bit(CommandId::kClean),
+     "only traces to which nothing was written for so long"},
     {"help", "", kAll, "explain the command and its options", "h"},
   };
 }

@@ -315,9 +315,22 @@ void read_values(const Last& last, Settings& settings) {
   if (settings.device == DeviceChoice::kSimulated)
     std::ranges::move(device_variables(settings.simulated), std::back_inserter(settings.simulated));
   if (const auto v = last("trace-dir")) settings.trace_dir = *v;
+  if (const auto v = last("older-than")) settings.min_days = number("older-than", *v, 0, 36500);
   // The --stack-depth of others is about showing, not keeping.
   if ((bit(settings.command) & kProgramCommands) == 0) return;
   read_interposer_values(last, settings);
+}
+
+void read_sanitizer_words(const Last& last, Settings& settings) {
+  if (const auto v = last("tool")) {
+    choice<int>("tool", *v,
+                {{"memcheck", 0}, {"racecheck", 1}, {"initcheck", 2}, {"synccheck", 3}});
+  }
+  if (const auto v = last("leak-check")) {
+    if (!choice<bool>("leak-check", *v, {{"full", true}, {"no", false}}))
+      settings.skip.emplace_back("leak");
+  }
+  if (const auto v = last("log-file")) settings.format_files.push_back({"sanitizer", *v});
 }
 
 bool use_color(ColorChoice choice, int descriptor) {
@@ -325,6 +338,8 @@ bool use_color(ColorChoice choice, int descriptor) {
   const char* no_color = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");
   if (no_color && *no_color) return false;
+  if (const char* forced = std::getenv("FORCE_COLOR"); forced && *forced)
+    return std::string_view(forced) != "0";
   if (terminal && std::string_view(terminal) == "dumb") return false;
   return ::isatty(descriptor) != 0;
 }

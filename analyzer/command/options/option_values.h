@@ -43,6 +43,9 @@ void read_formats(const std::vector<std::string>& values, Settings& settings);
 
 // Fills in every option that `last` has a value for; `last` gives the last value written, by option
 // name.
+// Options that CTest gives to compute-sanitizer.
+void read_sanitizer_words(const std::function<std::optional<std::string>(const std::string&)>& last,
+                          Settings& settings);
 void read_values(const std::function<std::optional<std::string>(const std::string&)>& last,
                  Settings& settings);
 

@@ -87,6 +87,38 @@ bool is_switch_value(const OptionRow& row, const std::string& word) {
   return std::ranges::find(row.words, word) != row.words.end();
 }
 
+// The name of the option that the word begins, without dashes and value.
+std::string option_name(const std::string& word) {
+  const bool is_long = word[1] == '-';
+  std::string name = word.substr(0, is_long ? word.find('=') : std::string::npos);
+  name.erase(0, is_long ? 2 : 1);
+  if (!is_long)
+    for (const OptionRow& row : option_rows())
+      if (row.short_name == name) return row.name;
+  return name;
+}
+
+// "--name" or "--name=value" of the words from `i` on, which moves to the option's last word.
+std::string read_option(CommandId command, std::span<const std::string> arguments, std::size_t& i) {
+  const std::string& word = arguments[i];
+  const std::size_t equals = word[1] == '-' ? word.find('=') : std::string::npos;
+  const std::string name = option_name(word);
+  const OptionRow* row = find_option(name, command);
+  if (!row) unknown_option(word.substr(0, equals), name, command);
+  const std::string flag = "--" + name;
+  if (equals != std::string::npos) {
+    if (row->value.empty() && !row->is_switch) usage_error("option '" + flag + "' takes no value");
+    if (equals + 1 == word.size()) usage_error("option '" + flag + "' needs a value after the '='");
+    return word;
+  }
+  if (i + 1 < arguments.size() && is_switch_value(*row, arguments[i + 1]))
+    return flag + "=" + arguments[++i];
+  if (!row->words.empty()) return flag + "=" + row->words[1];
+  if (row->value.empty()) return flag;
+  if (i + 1 < arguments.size() && !arguments[i + 1].empty()) return flag + "=" + arguments[++i];
+  usage_error("option '" + flag + "' needs a value: " + flag + " " + row->value);
+}
+
 // The options before the first other word (anywhere, for commands that run no program), in the one
 // form
 // "--name" or "--name=value"; the other words go to `words`.
@@ -108,37 +140,33 @@ std::vector<std::string> split(CommandId command, std::span<const std::string> a
                    arguments.end());
       break;
     }
-    const bool is_long = word[1] == '-';
-    const std::size_t equals = is_long ? word.find('=') : std::string::npos;
-    std::string name = word.substr(0, equals).substr(is_long ? 2 : 1);
-    if (!is_long)
-      for (const OptionRow& row : option_rows())
-        if (row.short_name == name) name = row.name;
-    const OptionRow* row = find_option(name, command);
-    if (!row) unknown_option(word.substr(0, equals), name, command);
-    const std::string flag = "--" + name;
-    if (equals != std::string::npos) {
-      if (row->value.empty() && !row->is_switch)
-        usage_error("option '" + flag + "' takes no value");
-      if (equals + 1 == word.size())
-        usage_error("option '" + flag + "' needs a value after the '='");
-      options.push_back(word);
-    } else if (i + 1 < arguments.size() && is_switch_value(*row, arguments[i + 1])) {
-      options.push_back(flag + "=" + arguments[++i]);
-    } else if (!row->words.empty()) {
-      options.push_back(flag + "=" + row->words[1]);
-    } else if (row->value.empty()) {
-      options.push_back(flag);
-    } else if (i + 1 < arguments.size() && !arguments[i + 1].empty()) {
-      options.push_back(flag + "=" + arguments[++i]);
-    } else {
-      usage_error("option '" + flag + "' needs a value: " + flag + " " + row->value);
-    }
+    options.push_back(read_option(command, arguments, i));
   }
   return options;
 }
 
 } // namespace
+
+std::vector<std::string> options_in(CommandId command, std::span<const std::string> words,
+                                    const std::string& where) {
+  std::vector<std::string> options;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word.size() < 2 || word[0] != '-' || word == "--")
+      usage_error("'" + word + "' in " + where + " is no option");
+    const std::string name = option_name(word);
+    if (find_option(name, command)) {
+      options.push_back(read_option(command, words, i));
+      continue;
+    }
+    const auto owner = std::ranges::find_if(
+      commands(), [&name](const CommandInfo& other) { return find_option(name, other.id); });
+    if (owner == commands().end())
+      usage_error("unknown option '" + word + "' in " + where + "; see 'gpumemtrace help options'");
+    read_option(owner->id, words, i); // of other commands
+  }
+  return options;
+}
 
 Settings parse_options(CommandId command, std::span<const std::string> arguments) {
   Settings settings;
@@ -157,6 +185,8 @@ Settings parse_options(CommandId command, std::span<const std::string> arguments
   settings.once = values.count("once") != 0;
   settings.print_suppressions = values.count("print-suppressions") != 0;
   settings.update_baseline = values.count("update-baseline") != 0;
+  settings.discard_clean = values.count("discard-clean") != 0 && values.count("keep-trace") == 0;
+  settings.remove = values.count("remove") != 0;
   settings.symbols = values.count("no-symbols") == 0;
   settings.sources = values.count("no-source") == 0;
   settings.native_frames = values.count("native-frames") != 0;
@@ -180,6 +210,7 @@ Settings parse_options(CommandId command, std::span<const std::string> arguments
   };
   read_values(last, settings);
   read_formats(all("format"), settings);
+  read_sanitizer_words(last, settings);
   settings.notices =
     idle_options([&](const std::string& name) { return values.count(name) != 0; }, settings);
   const bool needs_program = (bit(command) & kProgramCommands) != 0 && !settings.help;

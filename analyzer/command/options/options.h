@@ -33,7 +33,9 @@ enum class CommandId : unsigned {
   kNvcc = 64,
   kDiff = 128,
   kTop = 256,
-  kFollow = 512
+  kFollow = 512,
+  kClean = 1024,
+  kLast = 2048
 };
 
 enum class DeviceChoice : std::uint8_t { kAuto, kReal, kSimulated };
@@ -82,12 +84,19 @@ struct Settings {
   // For the simulated device: names in the environment, values.
   std::vector<std::pair<std::string, std::string>> simulated;
   std::string trace_dir;
+  bool discard_clean = false;            // traces of a run in which nothing was found
+  bool remove = false;                   // clean: not only list
+  std::optional<std::uint64_t> min_days; // clean: only traces of that age
   // The interposer's options that were given: full name in the environment, plain value.
   std::vector<std::pair<std::string, std::string>> interposer;
 
   std::vector<std::string> words; // the program and its arguments, or the traces, or help's topic
 };
 
+// The options among the words that the command has, as "--name" or "--name=value"; those of other
+// commands are left out. `where` names the words in errors.
+std::vector<std::string> options_in(CommandId command, std::span<const std::string> words,
+                                    const std::string& where);
 Settings parse_options(CommandId command, std::span<const std::string> arguments);
 std::string options_text(CommandId command); // as help prints them
 std::string interposer_options_text();       // with their names in the environment
@@ -95,7 +104,8 @@ std::string interposer_options_text();       // with their names in the environm
 // The candidate nearest to a word by edit distance, empty if none is near enough to be meant.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
-// Whether to colour what goes to this descriptor (NO_COLOR and TERM=dumb count under `auto`).
+// Whether to colour what goes to this descriptor (NO_COLOR, FORCE_COLOR and TERM=dumb count under
+// `auto`).
 bool use_color(ColorChoice choice, int descriptor);
 
 } // namespace gmt

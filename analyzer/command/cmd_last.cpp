@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// `last`: what a process did last: the last calls of each thread with the line that made each,
+// calls that never returned, and launches that no thread has waited for. The report follows. For
+// the first look after a crash.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analyzer/base/printable.h"
+#include "analyzer/base/text_format.h"
+#include "analyzer/command/command.h"
+#include "analyzer/command/console.h"
+#include "analyzer/command/run/leftover_rings.h"
+#include "analyzer/report/fingerprint.h"
+#include "analyzer/report/formats/text_layout.h"
+#include "analyzer/symbols/demangle.h"
+#include "analyzer/symbols/frame_trim.h"
+#include "analyzer/symbols/stack_frames.h"
+#include "analyzer/symbols/symbols.h"
+#include "analyzer/symbols/symbols_cache.h"
+#include "analyzer/trace_reader/event_stream.h"
+#include "analyzer/trace_reader/facts/name_table.h"
+
+namespace gmt {
+
+namespace {
+
+constexpr std::size_t kCalls = 10, kLaunches = 10;
+
+struct Call {
+  std::string words; // "cudaMalloc, 1.0 MiB"
+  std::string result;
+  StackId stack;
+  std::uint64_t order = 0;
+};
+
+struct ThreadCalls {
+  std::deque<Call> last;
+  std::uint64_t count = 0;
+};
+
+// What happened, in the order of the trace.
+struct LastCalls {
+  std::map<std::uint32_t, ThreadCalls> threads; // by number
+  std::deque<Call> launches;                    // behind the last call that waits
+  std::uint64_t launch_count = 0;
+};
+
+std::string call_words(const Event& event, const NameTable& names) {
+  const bool has_via = event.via != trace::kNoApi;
+  std::string_view name = names.api_name(has_via ? event.via : event.api);
+  while (name.starts_with('_')) name.remove_prefix(1); // __cudaLaunchKernel of newer runtimes
+  std::string words(name);
+  std::uint64_t bytes = 0;
+  switch (event.kind) {
+  case EventKind::kAlloc: bytes = event.allocation().bytes; break;
+  case EventKind::kCopy: bytes = event.copy().bytes; break;
+  case EventKind::kSet: bytes = event.set().bytes; break;
+  case EventKind::kFree: words += ", " + format_address(event.free().address); break;
+  case EventKind::kLaunch:
+    if (const std::string_view kernel = names.handle_name(event.launch().function); !kernel.empty())
+      words += ", " + shorten_function(demangle(kernel), kLongestName);
+    break;
+  default: break;
+  }
+  return bytes == 0 ? words : words + ", " + format_bytes(bytes);
+}
+
+std::string call_result(const Event& event) {
+  if (event.in_flight()) return "did not return";
+  return event.result == 0 ? "" : error_name(event.result, event.from_runtime);
+}
+
+LastCalls read_last_calls(EventStream& stream) {
+  LastCalls calls;
+  NameTable names(stream.trace().apis);
+  while (const Event* event = stream.next()) {
+    if (!is_call(event->kind)) {
+      names.follow(*event);
+      continue;
+    }
+    if (event->is_nested) continue;
+    Call call{call_words(*event, names), call_result(*event), event->stack, event->order};
+    if (event->kind == EventKind::kSync && event->succeeded()) {
+      calls.launches.clear();
+      calls.launch_count = 0;
+    } else if (event->kind == EventKind::kLaunch) {
+      ++calls.launch_count;
+      calls.launches.push_back(call);
+      if (calls.launches.size() > kLaunches) calls.launches.pop_front();
+    }
+    ThreadCalls& thread = calls.threads[event->thread];
+    ++thread.count;
+    thread.last.push_back(std::move(call));
+    if (thread.last.size() > kCalls) thread.last.pop_front();
+  }
+  return calls;
+}
+
+// The program's own first frame of a stack.
+class CallLines {
+public:
+  explicit CallLines(const EventStream& stream)
+      : stream_(stream), known_(SymbolFile::read(stream.trace().path)) {}
+
+  void want(StackId stack) {
+    for (const std::uint64_t address : stream_.stacks().frames(stack)) {
+      const Module* module = find_module(stream_.trace().modules, address);
+      if (module != nullptr && known_.find(address, module->loaded) == nullptr)
+        resolver_.want(*module, address);
+    }
+  }
+  void resolve() { resolver_.resolve(); }
+
+  std::string line_of(StackId stack) const {
+    const auto names = [this](const Module& module, std::uint64_t address) {
+      const std::vector<Frame>* known = known_.find(address, module.loaded);
+      return known != nullptr ? *known : resolver_.frames(module, address);
+    };
+    std::vector<Frame> frames =
+      stack_frames(stream_.stacks(), stack, stream_.trace().modules, names, false);
+    trim_frames(frames);
+    if (frames.empty()) return "(no call stack was recorded)";
+    auto at = std::ranges::find_if(frames, is_users_frame);
+    if (at == frames.end()) at = frames.begin();
+    const std::string function = shorten_function(at->function, kLongestName);
+    return text::location(*at, stream_.trace().info.directory) +
+           (function.empty() ? "" : "  " + printable(function));
+  }
+
+private:
+  const EventStream& stream_;
+  const SymbolFile known_;
+  SymbolResolver resolver_;
+};
+
+void add_calls(std::string& text, const std::deque<Call>& calls, const CallLines& lines) {
+  std::size_t width = 0;
+  for (const Call& call : calls) width = std::max(width, text::columns(call.words));
+  for (const Call& call : calls) {
+    const std::string result = call.result.empty() ? "" : "  = " + call.result;
+    text += "  " + text::pad(printable(call.words), std::min<std::size_t>(width, 48)) + "  " +
+            lines.line_of(call.stack) + result + "\n";
+  }
+}
+
+} // namespace
+
+int command_last(const Settings& settings) {
+  if (settings.words.size() != 1)
+    throw UserError("last takes one trace: 'gpumemtrace last gpumemtrace.app.host.4711'",
+                    ExitStatus::kUsage);
+  if (const std::string problem = collect_rings(settings.words[0]); !problem.empty()) say(problem);
+  EventStream stream(open_trace(settings.words[0]).value());
+  const LastCalls calls = read_last_calls(stream);
+  CallLines lines(stream);
+  for (const auto& [number, thread] : calls.threads)
+    for (const Call& call : thread.last) lines.want(call.stack);
+  for (const Call& call : calls.launches) lines.want(call.stack);
+  lines.resolve();
+  std::string text;
+  for (const auto& [number, thread] : calls.threads) {
+    text += "thread " + std::to_string(number) + ", the last " +
+            std::to_string(thread.last.size()) + " of " + format_plural(thread.count, "call") +
+            ", the latest below\n";
+    add_calls(text, thread.last, lines);
+  }
+  if (calls.launch_count != 0) {
+    const bool is_one = calls.launch_count == 1;
+    text += format_count(calls.launch_count) + (is_one ? " launch" : " launches") +
+            " that no call has waited for";
+    if (calls.launch_count > calls.launches.size())
+      text += ", of which the last " + std::to_string(calls.launches.size()) + " are";
+    text += "\n";
+    add_calls(text, calls.launches, lines);
+  }
+  if (calls.threads.empty()) text += "no call was recorded\n";
+  if (!write_output(STDOUT_FILENO, "standard output", text + "\n")) return 0;
+  Settings report = settings;
+  report.command = CommandId::kReport;
+  return command_report(report);
+}
+
+} // namespace gmt

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What people do every day, from end to end on the simulated device: source lines that travel with a trace, clean runs
+that leave nothing, a configuration file, the last calls, and what other tools read."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import yaml
+
+COMMAND = os.environ["GMT_COMMAND"]
+SAMPLES = pathlib.Path(os.environ["GMT_SAMPLES"])
+FAULTY = SAMPLES / "first_steps-O2-shared"
+CLEAN = SAMPLES / "row_pointers-O2-shared"
+SOURCES = pathlib.Path(__file__).resolve().parents[2] / "samples"
+
+
+class Habits(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="gpumemtrace-test-"))
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        kept = ("GPUMEMTRACE_", "COLUMNS", "FORCE_")
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith(kept)}
+
+    def run_command(self, *words):
+        return subprocess.run(
+            [COMMAND, *words],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def traces(self):
+        return sorted(self.folder.glob("gpumemtrace.*.*"))
+
+    def test_source_lines_travel_with_the_trace(self):
+        # The samples name their sources relative to the repository.
+        (self.folder / "samples").mkdir()
+        source = self.folder / "samples" / "first_steps.cu"
+        shutil.copy(SOURCES / "first_steps.cu", source)
+        here = self.run_command("--device", "simulated", FAULTY).stderr
+        line = re.search(r"\n +\| CHECK\(cudaMalloc\(&batch.*\n( +\|) +\^~~~~~~~~~\n", here)
+        self.assertTrue(line, here)
+        source.unlink()
+        (trace,) = self.traces()
+        self.assertIn(line[0], self.run_command("report", trace).stdout)
+        self.assertNotIn(" | CHECK(", self.run_command("report", "--no-source", trace).stdout)
+
+    def test_a_clean_run_leaves_no_trace_where_that_is_asked_for(self):
+        done = self.run_command("check", "--device", "simulated", "--discard-clean", CLEAN)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("trace: removed, as nothing was found", done.stderr)
+        self.assertEqual(self.traces(), [])
+        self.run_command("check", "--device", "simulated", "--discard-clean", FAULTY)
+        self.assertEqual(len(self.traces()), 1)
+        self.run_command("check", "--device", "simulated", "--discard-clean", "--keep-trace", CLEAN)
+        self.assertEqual(len(self.traces()), 2)
+        listed = self.run_command("clean")
+        self.assertEqual(listed.returncode, 0, listed)
+        self.assertIn("2 traces, ", listed.stdout)
+        self.assertIn("'gpumemtrace clean --remove'", listed.stdout)
+        self.assertIn("0 traces", self.run_command("clean", "--remove", "--older-than", "3").stdout)
+        (self.folder / "gpumemtrace.notes.txt").write_text("no trace")
+        (self.folder / "gpumemtrace.other.host.1").mkdir()
+        self.assertIn("removed 2 traces", self.run_command("clean", "--remove").stdout)
+        left = sorted(path.name for path in self.folder.iterdir())
+        self.assertEqual(left, ["gpumemtrace.notes.txt", "gpumemtrace.other.host.1"])
+
+    def test_options_of_a_file_and_of_the_environment(self):
+        below = self.folder / "src" / "deep"
+        below.mkdir(parents=True)
+        (self.folder / "gpumemtrace.toml").write_text(
+            '# for all of us\ndevice = "simulated"\nskip = ["leak", "mismatched-free"] # known\n'
+            'suppressions = "known.supp"\n\n[check]\nerror-exitcode = 42\n'
+        )
+        (self.folder / "known.supp").write_text("copy-*:*\n")
+
+        def kinds(*words):
+            done = subprocess.run(
+                [COMMAND, "check", *words, "--format", "json=r.json", FAULTY],
+                cwd=below,
+                env=self.environment,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
+            report = json.loads((below / "r.json").read_text(encoding="utf-8"))
+            return done.returncode, {finding["kind"] for finding in report["findings"]}
+
+        self.assertEqual(kinds(), (42, {"double-free"}))
+        self.environment["GPUMEMTRACE_OPTIONS"] = "--error-exitcode 43 --skip 'double-*' --once"
+        self.assertEqual(kinds("--fail-on", "note"), (0, set()))
+        self.environment["GPUMEMTRACE_OPTIONS"] = "--error-exitcode=43"
+        self.assertEqual(kinds("--error-exitcode", "44")[0], 44)
+        for text, why in (
+            ("color = never\n", "gpumemtrace.toml:1: texts stand in quotes"),
+            ('\ncolour = "never"\n', "gpumemtrace.toml:2: 'colour' is no option"),
+            ('only = ["leak"\n', "gpumemtrace.toml:1: a list"),
+            ("[chek]\n", "'chek' is no command"),
+        ):
+            (self.folder / "gpumemtrace.toml").write_text(text)
+            done = self.run_command("check", FAULTY)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+            self.assertIn(why, done.stderr)
+
+    def test_ctest_reads_the_lines_of_a_sanitizer(self):
+        words = ("--tool", "memcheck", "--leak-check", "full", "--log-file", "log")
+        self.run_command("--device", "simulated", *words, FAULTY)
+        lines = (self.folder / "log").read_text(encoding="utf-8").splitlines()
+        self.assertTrue(all(line.startswith("=========") for line in lines))
+        self.assertEqual(sum(line.startswith("========= Leaked 16384 bytes at") for line in lines), 1)
+        self.assertIn("========= Double free", lines)
+        self.assertEqual(lines[-1], "========= ERROR SUMMARY: 5 errors")
+        self.run_command("--device", "simulated", "--leak-check", "no", "--log-file", "log", FAULTY)
+        self.assertNotIn("Leaked", (self.folder / "log").read_text(encoding="utf-8"))
+
+    def test_the_action_annotates_and_keeps_the_status(self):
+        root = SOURCES.parent
+        (step,) = yaml.safe_load((root / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
+        inputs = {"GMT_RUN": f"'{FAULTY}'", "GMT_OPTIONS": "--device simulated", "GMT_COMMAND": COMMAND}
+        self.assertEqual(set(inputs), set(step["env"]))
+        self.environment |= {**inputs, "GITHUB_STEP_SUMMARY": str(self.folder / "summary")}
+        done = subprocess.run(
+            ["bash", "-e", "-c", step["run"]],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        self.assertEqual(done.returncode, 23, done)
+        self.assertEqual(
+            len(re.findall(r"^::error (?:file=[^:]*,line=\d+,)?title=", done.stdout, re.M)), 5, done.stdout
+        )
+        self.assertIn("## gpumemtrace", (self.folder / "summary").read_text(encoding="utf-8"))
+
+    def test_the_problem_matcher_reads_lines_of_a_compiler(self):
+        text = (SOURCES.parent / ".github" / "gpumemtrace-matcher.json").read_text(encoding="utf-8")
+        (pattern,) = json.loads(text)["problemMatcher"][0]["pattern"]
+        lines = self.run_command("--device", "simulated", "--format", "gcc", FAULTY).stderr
+        found = re.findall(pattern["regexp"], lines, re.M)
+        self.assertEqual(len(found), 5, lines)
+        self.assertIn(("samples/first_steps.cu", "66", "error", "double-free"), [(*f[:3], f[4]) for f in found])
+
+    def test_the_last_calls(self):
+        self.run_command("record", "--device", "simulated", FAULTY)
+        (trace,) = self.traces()
+        done = self.run_command("last", trace)
+        self.assertIn(", the last 10 of ", done.stdout)
+        self.assertRegex(done.stdout, r"\n  cudaFree, 0x[0-9a-f]+ +samples/first_steps\.cu:66  release_all  = ")
+        self.assertIn("SUMMARY: gpumemtrace: 5 errors", done.stdout)
+        self.assertEqual(self.run_command("last").returncode, 2)
+
+    def test_bash_completes_commands_and_options(self):
+        script = SOURCES.parent / "scripts" / "completion" / "gpumemtrace.bash"
+
+        def completed(*words):
+            quoted = " ".join(f"'{word}'" for word in (COMMAND, *words))
+            text = f"source '{script}'; COMP_WORDS=({quoted}); COMP_CWORD={len(words)}; _gpumemtrace; "
+            done = self.environment | {"PATH": os.environ["PATH"]}
+            out = subprocess.run(
+                ["bash", "-c", text + "printf '%s\\n' \"${COMPREPLY[@]}\""],
+                env=done,
+                cwd=self.folder,
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=True,
+            )
+            return set(out.stdout.split())
+
+        self.assertIn("record", completed("rec"))
+        self.assertEqual(completed("check", "--fail"), {"--fail-on"})
+        self.assertEqual(completed("dump", "--f"), {"--format"})
+        self.assertEqual(completed("check", "./app", "--fail"), set())
+
+    def test_a_dump_for_programs_has_functions_and_lines(self):
+        self.run_command("record", "--device", "simulated", FAULTY)
+        (trace,) = self.traces()
+        lines = [json.loads(line) for line in self.run_command("dump", "--format", "jsonl", trace).stdout.splitlines()]
+        calls = [line for line in lines if line.get("via") == "cudaFree"]
+        self.assertEqual({line["call"] for line in calls}, {"cuMemFree_v2"})
+        stacks = {line["stack"]: line["frames"] for line in lines if "frames" in line}
+        own = [frame for frame in stacks[calls[-1]["stack"]] if frame.get("file") == "samples/first_steps.cu"]
+        self.assertEqual((own[0]["function"], own[0]["line"] > 0), ("release_all", True))
+        self.assertEqual((lines[-1]["end"], lines[-1]["lost"]), (True, 0))
+
+
+if __name__ == "__main__":
+    unittest.main()
