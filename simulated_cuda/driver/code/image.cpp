@@ -22,6 +22,10 @@ constexpr char kNoPtx[] =
   "the program holds no PTX of it, only machine code: build it with -gencode "
   "arch=compute_90,code=compute_90 (CMake: CUDA_ARCHITECTURES 90, not 90-real)";
 
+// Where a program has PTX for it and for a newer device, tensor cores of the newer one are not
+// executed, and those of this one are.
+constexpr unsigned kExecuted = 90;
+
 // The best PTX for a device: the newest that is not newer than the device, else the oldest.
 bool is_better(unsigned candidate, unsigned best, unsigned capability) {
   if (best == 0) return true;
@@ -173,18 +177,22 @@ CUresult read_image(const void* code, unsigned capability, Image* image) {
 unsigned highest_ptx(const void* code) {
   const std::uint32_t magic = ptx::magic_of(code);
   unsigned highest = 0;
+  bool has_executed = false;
   const auto look = [&](const void* container) {
     for_each_entry(container, [&](const ptx::FatbinEntry& entry) {
-      if (entry.is_ptx()) highest = std::max(highest, entry.header.architecture);
+      if (!entry.is_ptx()) return;
+      highest = std::max(highest, entry.header.architecture);
+      has_executed |= entry.header.architecture == kExecuted;
     });
   };
+  const auto claimed = [&] { return has_executed ? kExecuted : highest; };
   if (magic == ptx::kFatbinMagic) look(code);
-  if (magic != ptx::kFatbinWrapperMagic) return highest;
+  if (magic != ptx::kFatbinWrapperMagic) return claimed();
   const auto* wrapper = static_cast<const ptx::FatbinWrapper*>(code);
   look(wrapper->data);
   const void* const* parts = parts_of(*wrapper);
   for (; parts != nullptr && *parts != nullptr; ++parts) look(*parts);
-  return highest;
+  return claimed();
 }
 
 std::unique_ptr<executor::Module> load_ptx(Image& image) {

@@ -48,7 +48,8 @@ CUresult read_image(const void* code, unsigned capability, Image* image);
 // What the compiler of a GPU's driver says of a text that it cannot translate; else empty.
 std::string errors_of_ptx(std::string_view text);
 
-// The highest architecture for which a fat binary or its wrapper holds PTX; 0: none.
+// The highest architecture for which a fat binary or its wrapper holds PTX, or 90 if one of them
+// is; 0: none.
 unsigned highest_ptx(const void* code);
 
 // The executor's module of an image's PTX, for a context; null where there is none.

@@ -19,6 +19,9 @@ struct NotSupported {
   std::string reason;
 };
 
+// The numbers of a word such as m16n8k32; false if it is another one.
+bool read_matrix_shape(std::string_view word, Product* product);
+
 // What the functions of a kernel share while they are decoded.
 class ProgramBuilder {
 public:
@@ -128,6 +131,32 @@ private:
   // decode_copies.cpp
   void decode_copy();
   void copy_part(Target to, Target from, std::uint32_t at, std::uint32_t bytes, bool with_zeros);
+
+  // decode_matrices.cpp
+  void decode_load_matrix();
+  void decode_store_matrix();
+  void decode_move_matrix();
+  void decode_product();
+  std::uint32_t matrices_moved() const; // by ldmatrix and stmatrix
+  void restrict_to_rows(Instruction* access, std::uint32_t matrices);
+  std::vector<std::uint32_t> fragment_sources(const Operand& operand, std::uint32_t bytes);
+  void emit_product(const std::string& form, Product product, std::uint32_t bytes);
+
+  // decode_wgmma.cpp
+  void decode_group_product();
+  void load_by_descriptor(std::uint32_t descriptor, const char* form, std::uint32_t outer,
+                          bool is_transposed, std::uint32_t matrices, const std::uint32_t* row,
+                          std::uint32_t address, const std::uint32_t* fragment);
+
+  // decode_wmma.cpp
+  struct Fragment;
+  Fragment fragment(std::size_t address_at, std::size_t stride_at);
+  void fragment_address(const Fragment& of, std::uint32_t index, std::uint32_t part,
+                        std::uint32_t to);
+  Instruction& access_fragment(const Fragment& of, bool is_load, std::uint32_t address);
+  void decode_load_fragment();
+  void decode_store_fragment();
+  void decode_fragment_product();
 
   // decode_control.cpp
   void decode_branch();

@@ -81,6 +81,15 @@ struct CallSite {
   std::vector<std::uint32_t> return_registers;
 };
 
+// Operands of a product of matrices, which are more than Instruction::r holds: the registers of
+// each fragment in the order of the text.
+struct Product {
+  std::vector<std::uint32_t> d, a, b, c;
+  std::uint32_t metadata = kNoOperand; // of a sparse one: which elements of A it has
+  std::uint32_t selector = 0;          // and which lanes have the metadata
+  std::uint32_t m = 0, n = 0, k = 0;
+};
+
 // Where an instruction of a function lies in the same function with tracked registers.
 struct TrackedPosition {
   std::uint32_t start = 0; // the first of those that tracking put before it
@@ -108,6 +117,7 @@ struct Code {
   std::shared_ptr<const ptx::Body> body;
   std::vector<Instruction> instructions;
   std::vector<CallSite> calls;
+  std::vector<Product> products;                 // Instruction::extra of Shape::Kind::kProduct
   std::vector<Counted> counted;                  // by instruction, if any is counted
   std::vector<std::vector<std::int32_t>> tables; // instruction indices of brx.idx targets
   // Of a tracked program: how many of its first operands each instruction that tracking added

@@ -41,6 +41,7 @@ struct Shape {
     kBranch,
     kCall,
     kSpecialRegister,
+    kProduct, // of matrices: Code::products has its operands
     kShuffle,
     kVote, // of predicates
     kBallot,

@@ -162,6 +162,7 @@ private:
   void lanes(const Instruction& in, const Shape& shape);
   void keep(const Instruction& of, std::uint32_t operand, std::uint32_t which);
   void call(const Instruction& in);
+  void product(const Instruction& in, std::uint32_t bytes);
   void check_output(const Instruction& in, const Shape& shape);
   Program& program_;
   Code& code_;
@@ -274,6 +275,7 @@ void Tracker::before(const Instruction& in) {
   default: break;
   }
   if (shape.kind == Shape::Kind::kCall) return call(in);
+  if (shape.kind == Shape::Kind::kProduct) return product(in, shape.element);
   if (shape.between_lanes()) return lanes(in, shape);
   if (shape.count_of(Shape::Role::kResult) != 0) by_opcode(in, shape);
 }
@@ -312,6 +314,18 @@ void Tracker::keep(const Instruction& of, std::uint32_t operand, std::uint32_t w
   Instruction& in = emit("mov.b32", of, 0);
   in.r[0] = temporary(which);
   in.r[1] = operand;
+}
+
+// The shadow of an element of D comes from a row, a column and an element of C.
+void Tracker::product(const Instruction& in, std::uint32_t bytes) {
+  Product shadows = code_.products[in.extra];
+  if (shadows.metadata != kNoOperand) check(in, shadows.metadata, TrackedWidth::k4);
+  for (auto* registers : {&shadows.d, &shadows.a, &shadows.b, &shadows.c}) {
+    for (std::uint32_t& each : *registers) each = shadow(each);
+  }
+  Instruction& made = emit(bytes == 8 ? "track.product.b64" : "track.product.b32", in, 0);
+  made.extra = static_cast<std::uint32_t>(code_.products.size());
+  code_.products.push_back(std::move(shadows));
 }
 
 // What a function of the device itself gives is written.

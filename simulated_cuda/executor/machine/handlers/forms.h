@@ -47,7 +47,10 @@ const FormTable* forms_of_level(int level);
   X(convert)                                                                                       \
   X(tracking)                                                                                      \
   X(convert_float)                                                                                 \
-  X(narrow) X(moves) X(globals) X(shared) X(frames) X(atomics) X(lanes) X(control)
+  X(narrow)                                                                                        \
+  X(moves)                                                                                         \
+  X(globals) X(shared) X(frames) X(atomics) X(lanes) X(control) X(fragments) X(products_integer)   \
+    X(products_float) X(products_tracked)
 
 #define GMT_DECLARE_GROUP(name)                                                                    \
   void add_##name##_v2(FormTable& table);                                                          \

@@ -63,6 +63,7 @@ private:
 
   void look_at(std::uint32_t i, std::uint32_t wanted) {
     const Instruction& in = code_.instructions[i];
+    if (form_of(in).starts_with("track.product")) return look_at_product(i, wanted);
     const std::uint8_t results = code_.tracked_results[i];
     const std::uint32_t first = results == kTrackedWhole ? 4 : 0;
     const std::uint32_t end = results == kTrackedWhole ? 5 : results;
@@ -78,6 +79,16 @@ private:
     }
     // It leaves the shadow as it is in some lanes
     if (in.guard != kNoOperand || form == "track.spoil") look_before(i, wanted);
+  }
+
+  void look_at_product(std::uint32_t i, std::uint32_t wanted) {
+    const Product& product = code_.products[code_.instructions[i].extra];
+    if (std::ranges::find(product.d, wanted) == product.d.end()) return look_before(i, wanted);
+    for (const auto* sources : {&product.a, &product.b, &product.c}) {
+      for (const std::uint32_t each : *sources) {
+        if ((each & kConstantOperand) == 0) look_before(i, each);
+      }
+    }
   }
 
   const Program& program_;
