@@ -39,6 +39,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="options of 'gpumemtrace run', as one word: '--device simulated'",
     )
     group.addoption(
+        "--gpumemtrace-report",
+        default="",
+        metavar="FILE",
+        help="write the report on the whole run there, so that pytest's own summary comes last",
+    )
+    group.addoption(
         "--gpumemtrace-suppressions", action="append", default=[], metavar="FILE", help="a file of suppression rules"
     )
 
@@ -48,7 +54,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
     """The first hook that knows the options, and it stands around pytest's capture of the output."""
     options = early_config.known_args_namespace
     if _runs_tests(options) and not is_traced() and not _is_worker():
-        _start_again(options.gpumemtrace_options)
+        _start_again(options.gpumemtrace_options, options.gpumemtrace_report)
     yield
 
 
@@ -94,14 +100,15 @@ def _is_worker() -> bool:
     return "PYTEST_XDIST_WORKER" in os.environ
 
 
-def _start_again(options: str) -> None:
+def _start_again(options: str, report: str) -> None:
     if os.environ.get(_RESTARTED):
         raise pytest.UsageError(
             "gpumemtrace traces nothing here, because this machine has no driver of CUDA; "
             "--gpumemtrace-options='--device simulated' needs none"
         )
     try:
-        words = [command_path(), "run", *shlex.split(options), "--", sys.executable, *sys.orig_argv[1:]]
+        output = ["--output", report] if report else []
+        words = [command_path(), "run", *shlex.split(options), *output, "--", sys.executable, *sys.orig_argv[1:]]
         os.environ[_RESTARTED] = "1"
         sys.stdout.flush()
         sys.stderr.flush()

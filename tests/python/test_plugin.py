@@ -67,6 +67,12 @@ class Plugin(PythonCase):
         found = {word.rstrip("s"): int(count) for count, word in re.findall(r"(\d+) ([a-z]+)", last.split(" in ")[0])}
         self.assertEqual(found, expected, done.stdout)
 
+    def test_the_report_of_the_run_goes_to_a_file_if_one_is_named(self):
+        done = self.run_suite("planted", "--gpumemtrace-report", "memory.txt")
+        self.assertNotIn("SUMMARY: gpumemtrace", done.stdout + done.stderr)
+        with open(os.path.join(self.folder, "memory.txt"), encoding="utf-8") as file:
+            self.assertIn("SUMMARY: gpumemtrace", file.read())
+
     def test_one_of_five_leaks(self):
         done = self.run_suite("planted")
         self.assert_outcomes(done, failed=1, passed=4)
