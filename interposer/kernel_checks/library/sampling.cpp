@@ -22,7 +22,8 @@ constexpr double kMostOfRun = 0.02;
 constexpr std::uint64_t kAtFirst = 5'000'000; // nanoseconds, so that short runs see something
 constexpr std::uint64_t kOfTheHost = 10'000;  // events and the look at them
 constexpr std::uint64_t kOnce = 1, kMostTimesOfOne = 16;
-constexpr std::uint64_t kBetweenLooks = 50'000; // a look costs as much as a launch
+constexpr std::uint64_t kBetweenLooks = 1'000'000; // a look costs as much as a launch or two
+constexpr int kMostOfLook = 16;                    // launches
 
 std::uint64_t now() noexcept {
   const auto time = std::chrono::steady_clock::now().time_since_epoch();
@@ -57,38 +58,47 @@ CUevent take_event() noexcept {
   return driver.make_event(&event, CU_EVENT_DEFAULT) == 0 ? event : nullptr;
 }
 
-// Of the oldest launch, if it has ended.
-void settle_oldest(std::uint64_t time) noexcept {
-  if (pending.load(std::memory_order_relaxed) == 0) return;
-  std::uint64_t look = next_look.load(std::memory_order_relaxed);
-  if (time < look || !next_look.compare_exchange_strong(look, time + kBetweenLooks)) return;
+// Takes what the oldest launch cost, if it has ended; else it is the newest from now on.
+bool settle_oldest() noexcept {
   Measured oldest{};
   {
     const Locked lock;
-    if ((*samples).pending.empty()) return;
+    if ((*samples).pending.empty()) return false;
     oldest = (*samples).pending.front();
     (*samples).pending.pop_front();
-    pending.store((*samples).pending.size());
   }
-  const Relaxed relaxed;
   const int state = driver.is_event_pending(oldest.end);
+  float milliseconds = 0;
+  if (state == 0) driver.time_between(&milliseconds, oldest.begin, oldest.end);
   const Locked lock;
   if (state == CUDA_ERROR_NOT_READY) {
     (*samples).pending.push_back(oldest);
-    pending.store((*samples).pending.size());
-    return;
+    return false;
   }
-  float milliseconds = 0;
-  if (state == 0) driver.time_between(&milliseconds, oldest.begin, oldest.end);
-  const auto nanoseconds = static_cast<std::uint64_t>(milliseconds * 1e6F);
   const double share = oldest.is_plain ? kOfPlain : kShareOfChecks;
-  const auto of_checks = static_cast<std::uint64_t>(static_cast<double>(nanoseconds) * share);
+  const auto of_checks = static_cast<std::uint64_t>(milliseconds * 1e6 * share);
   const std::uint64_t cost = of_checks + kOfTheHost;
   spent.fetch_add(oldest.is_plain ? kOfTheHost : cost);
   oldest.kernel->sample_cost.store(cost);
   oldest.kernel->is_measured_now.store(false);
   (*samples).free.push_back(oldest.begin);
   (*samples).free.push_back(oldest.end);
+  return true;
+}
+
+// What a look takes counts, too.
+void look_at_pending(std::uint64_t time) noexcept {
+  if (pending.load(std::memory_order_relaxed) == 0) return;
+  std::uint64_t look = next_look.load(std::memory_order_relaxed);
+  if (time < look || !next_look.compare_exchange_strong(look, time + kBetweenLooks)) return;
+  const Relaxed relaxed;
+  for (int i = 0; i < kMostOfLook && settle_oldest(); ++i) {
+  }
+  {
+    const Locked lock;
+    pending.store((*samples).pending.size());
+  }
+  spent.fetch_add(clock_of_host.load()() - time);
 }
 
 // With each launch that was checked, a kernel waits for more of the time to be left.
@@ -108,7 +118,7 @@ bool is_sampling() noexcept { return core->settings.samples; }
 bool is_sampled(const Kernel& kernel) noexcept {
   kernel.offered.fetch_add(1, std::memory_order_relaxed);
   const std::uint64_t time = clock_of_host.load()();
-  settle_oldest(time);
+  look_at_pending(time);
   return kernel.sample_cost.load() != 0 && is_affordable(kernel, time) &&
          !kernel.is_measured_now.exchange(true);
 }
