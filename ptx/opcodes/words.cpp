@@ -17,6 +17,10 @@ constexpr Group kGroups[] = {
   {"space", "const global local param param::entry param::func shared shared::cta shared::cluster"},
   {"cop", "ca cg cs lu cv wb wt"},
   {"vec", "v2 v4 v8"},
+  {"dst", "global shared::cta shared::cluster"},
+  {"src", "global shared::cta shared::cluster"},
+  {"completion", "mbarrier::complete_tx::bytes bulk_group"},
+  {"multicast", "multicast::cluster"},
 };
 // Their words are many, and begin with the cache that they are about.
 constexpr std::string_view kOfCaches[] = {"eviction", "cache_hint", "prefetch"};

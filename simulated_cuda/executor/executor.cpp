@@ -132,6 +132,9 @@ private:
                                std::max(function.required_threads[1], 1u),
                                std::max(function.required_threads[2], 1u)};
     }
+    const auto& cluster = function.required_cluster;
+    if (cluster[0] != 0)
+      kernel.required_cluster = {cluster[0], std::max(cluster[1], 1u), std::max(cluster[2], 1u)};
     kernels_.push_back(kernel);
   }
 
@@ -172,6 +175,12 @@ private:
 std::string refusal(const Launch& launch) {
   if (launch.grid.count() == 0 || launch.block.count() == 0 || launch.block.count() > 1024)
     return "a grid or a block of an impossible size";
+  const Extent& cluster = launch.cluster;
+  if (cluster.count() == 0 || cluster.count() > 16)
+    return "clusters of another number of blocks than 1 to 16";
+  if (launch.grid.x % cluster.x != 0 || launch.grid.y % cluster.y != 0 ||
+      launch.grid.z % cluster.z != 0)
+    return "a grid that is no multiple of its clusters";
   if (launch.dynamic_shared_bytes > (std::uint64_t{1} << 20))
     return "more shared memory than a block can have";
   if (launch.parameters.size() < launch.kernel->parameter_bytes)
@@ -234,7 +243,12 @@ bool written_pointers(const Launch& launch, std::vector<std::uint64_t>* pointers
   }
 }
 
-Outcome run(const Launch& launch, Observer& observer) {
+Outcome run(const Launch& given, Observer& observer) {
+  Launch launch = given;
+  if (!launch.has_clusters && launch.kernel->required_cluster.count() != 0) {
+    launch.cluster = launch.kernel->required_cluster;
+    launch.has_clusters = true;
+  }
   Outcome outcome;
   outcome.end = End::kSkipped;
   const Ability ability = examine(*launch.module, *launch.kernel);

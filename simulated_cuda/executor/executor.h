@@ -30,11 +30,12 @@ struct Kernel {
   std::string name;
   std::vector<Parameter> parameters;
   std::size_t parameter_bytes = 0;
-  std::size_t shared_bytes = 0;   // static shared memory, of functions that it calls too
-  std::size_t local_bytes = 0;    // of its own frame
-  std::size_t constant_bytes = 0; // of the module's constants
-  std::uint32_t max_threads = 0;  // .maxntid or .reqntid as a product; 0: not said
-  Extent required_block{0, 0, 0}; // .reqntid; 0: not said
+  std::size_t shared_bytes = 0;     // static shared memory, of functions that it calls too
+  std::size_t local_bytes = 0;      // of its own frame
+  std::size_t constant_bytes = 0;   // of the module's constants
+  std::uint32_t max_threads = 0;    // .maxntid or .reqntid as a product; 0: not said
+  Extent required_block{0, 0, 0};   // .reqntid; 0: not said
+  Extent required_cluster{0, 0, 0}; // .reqnctapercluster; 0: not said
 };
 
 struct Variable {
@@ -122,6 +123,10 @@ struct Launch {
   std::uint64_t dynamic_shared_bytes = 0;
   std::span<const std::byte> parameters; // kernel->parameter_bytes of them
   bool cooperative = false;
+  // Blocks of a cluster, which divide the grid. Unless the launch says that it has clusters, they
+  // are what the kernel says.
+  Extent cluster{1, 1, 1};
+  bool has_clusters = false;
   // The block of memory that an address lies in; false: none is known. Null: of no address.
   std::function<bool(std::uint64_t address, std::uint64_t* begin, std::uint64_t* bytes)> block_at;
   // Other work may write memory of the device while this runs: what polls it may wait for that.

@@ -90,6 +90,15 @@ CUresult get_attribute(int* value, CUfunction_attribute attribute, const void* h
   const auto it = kernel->attributes.find(attribute);
   const executor::Kernel* code = code_of(*kernel);
   switch (attribute) {
+  case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+    *value = static_cast<int>(cluster_of(*kernel, {0, 0, 0}).x);
+    break;
+  case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+    *value = static_cast<int>(cluster_of(*kernel, {0, 0, 0}).y);
+    break;
+  case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+    *value = static_cast<int>(cluster_of(*kernel, {0, 0, 0}).z);
+    break;
   case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = most_threads(code); break;
   case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = 32; break;
   case CU_FUNC_ATTRIBUTE_PTX_VERSION: *value = target_of(*kernel); break;
@@ -138,6 +147,12 @@ std::size_t most_dynamic_shared_bytes(const Kernel& kernel) {
                      ? it->second
                      : kSharedBytesOfBlock - static_shared_bytes(code_of(kernel));
   return most < 0 ? 0 : static_cast<std::size_t>(most);
+}
+
+executor::Extent cluster_of(const Kernel& kernel, const unsigned (&asked)[3]) {
+  if (asked[0] != 0) return {asked[0], asked[1], asked[2]};
+  const executor::Kernel* code = code_of(kernel);
+  return code == nullptr ? executor::Extent{0, 0, 0} : code->required_cluster;
 }
 
 int most_threads_of_block(const Kernel& kernel) { return most_threads(code_of(kernel)); }

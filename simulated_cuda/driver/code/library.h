@@ -61,6 +61,9 @@ inline Kernel* find_kernel(const void* handle) { return Kernel::get(handle); }
 // What a launch may ask for, and how many blocks a cooperative one may have.
 std::size_t most_dynamic_shared_bytes(const Kernel& kernel);
 int most_threads_of_block(const Kernel& kernel);
+// The blocks of a cluster, if a launch says `asked` or else the kernel itself has them; 0: there
+// are no clusters.
+executor::Extent cluster_of(const Kernel& kernel, const unsigned (&asked)[3]);
 unsigned long long most_resident_blocks(const Kernel& kernel, int threads,
                                         std::size_t dynamic_bytes);
 void unload_from_context(Context* context);

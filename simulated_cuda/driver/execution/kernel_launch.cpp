@@ -178,6 +178,10 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   launch.dynamic_shared_bytes = p.sharedMemBytes;
   launch.parameters = operation.argument_bytes;
   launch.cooperative = operation.cooperative;
+  if (const auto cluster = cluster_of(kernel, operation.cluster); cluster.count() != 0) {
+    launch.cluster = cluster;
+    launch.has_clusters = true;
+  }
   launch.block_at = [](std::uint64_t address, std::uint64_t* begin, std::uint64_t* bytes) {
     const Block* block = state().blocks.containing(address);
     // Mappings that lie side by side are one piece of memory for the program

@@ -10,7 +10,9 @@
 #include "simulated_cuda/driver/state/observer.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
+#include <algorithm>
 #include <atomic>
+#include <iterator>
 
 namespace gmt::sim {
 namespace {
@@ -34,11 +36,20 @@ const void* handle_of(const CUDA_KERNEL_NODE_PARAMS& params) {
                                 : static_cast<const void*>(params.kern);
 }
 
-CUresult launch(const CUDA_KERNEL_NODE_PARAMS& params, CUstream handle, bool cooperative) {
+// What a launch may have beside its shape.
+struct Extras {
+  bool cooperative = false;
+  bool has_empty_cluster = false; // it asks for clusters of no block
+  unsigned cluster[3] = {0, 0, 0};
+};
+
+CUresult launch(const CUDA_KERNEL_NODE_PARAMS& params, CUstream handle, const Extras& extras) {
   const Stream* stream = find_stream(handle);
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (extras.has_empty_cluster) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
   KernelOperation kernel = make_kernel_operation(params);
-  kernel.cooperative = cooperative;
+  kernel.cooperative = extras.cooperative;
+  std::copy(std::begin(extras.cluster), std::end(extras.cluster), kernel.cluster);
   if (stream->capture == nullptr) kernel.made = 0;
   return submit(handle, std::move(kernel));
 }
@@ -59,6 +70,21 @@ KernelOperation make_kernel_operation(const CUDA_KERNEL_NODE_PARAMS& params) {
   return operation;
 }
 
+namespace {
+
+// A cluster of more than 8 blocks needs an attribute of its kernel.
+bool has_possible_clusters(const Kernel& kernel, const KernelOperation& operation) {
+  const executor::Extent cluster = cluster_of(kernel, operation.cluster);
+  if (cluster.count() == 0) return true;
+  const auto allowed = kernel.attributes.find(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
+  const bool is_large = allowed != kernel.attributes.end() && allowed->second != 0;
+  if (cluster.count() > (is_large ? 16u : 8u)) return false;
+  const CUDA_KERNEL_NODE_PARAMS& p = operation.params;
+  return p.gridDimX % cluster.x == 0 && p.gridDimY % cluster.y == 0 && p.gridDimZ % cluster.z == 0;
+}
+
+} // namespace
+
 CUresult check_launch(const KernelOperation& kernel) {
   const CUDA_KERNEL_NODE_PARAMS& p = kernel.params;
   const Kernel* const found = find_kernel(handle_of(p));
@@ -69,6 +95,7 @@ CUresult check_launch(const KernelOperation& kernel) {
   const unsigned long long blocks = std::size_t{p.gridDimX} * p.gridDimY * p.gridDimZ;
   const auto threads = static_cast<int>(p.blockDimX * p.blockDimY * p.blockDimZ);
   if (threads > most_threads_of_block(*found)) return CUDA_ERROR_INVALID_VALUE;
+  if (!has_possible_clusters(*found, kernel)) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
   const bool fits =
     !kernel.cooperative || blocks <= most_resident_blocks(*found, threads, p.sharedMemBytes);
   return fits ? CUDA_SUCCESS : CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
@@ -108,13 +135,20 @@ CUDA_KERNEL_NODE_PARAMS node_params(CUfunction function, unsigned gx, unsigned g
   return params;
 }
 
-bool is_cooperative(const CUlaunchConfig& config) {
+Extras extras_of(const CUlaunchConfig& config) {
+  Extras extras;
   for (unsigned i = 0; i < config.numAttrs; ++i) {
-    if (config.attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE &&
-        config.attrs[i].value.cooperative != 0)
-      return true;
+    const CUlaunchAttribute& attribute = config.attrs[i];
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+      extras.cooperative = attribute.value.cooperative != 0;
+    if (attribute.id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) continue;
+    extras.cluster[0] = attribute.value.clusterDim.x;
+    extras.cluster[1] = attribute.value.clusterDim.y;
+    extras.cluster[2] = attribute.value.clusterDim.z;
+    const auto& asked = extras.cluster;
+    extras.has_empty_cluster = asked[0] == 0 || asked[1] == 0 || asked[2] == 0;
   }
-  return false;
+  return extras;
 }
 
 } // namespace
@@ -123,7 +157,7 @@ CUresult launch_kernel(CUfunction function, unsigned gx, unsigned gy, unsigned g
                        unsigned by, unsigned bz, unsigned shared, CUstream stream, void** arguments,
                        void** extra) {
   return launch(node_params(function, gx, gy, gz, bx, by, bz, shared, arguments, extra), stream,
-                false);
+                {});
 }
 
 CUresult launch_kernel_ex(const CUlaunchConfig* c, CUfunction function, void** arguments,
@@ -132,7 +166,7 @@ CUresult launch_kernel_ex(const CUlaunchConfig* c, CUfunction function, void** a
   const CUresult launched =
     launch(node_params(function, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY,
                        c->blockDimZ, c->sharedMemBytes, arguments, extra),
-           c->hStream, is_cooperative(*c));
+           c->hStream, extras_of(*c));
   for (unsigned i = 0; i < c->numAttrs && launched == CUDA_SUCCESS; ++i) {
     const CUlaunchAttribute& attribute = c->attrs[i];
     CUevent event = nullptr;
@@ -150,7 +184,7 @@ CUresult launch_cooperative_kernel(CUfunction function, unsigned gx, unsigned gy
                                    unsigned bx, unsigned by, unsigned bz, unsigned shared,
                                    CUstream stream, void** arguments) {
   return launch(node_params(function, gx, gy, gz, bx, by, bz, shared, arguments, nullptr), stream,
-                true);
+                {.cooperative = true});
 }
 
 } // namespace gmt::sim

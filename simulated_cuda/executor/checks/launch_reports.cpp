@@ -22,6 +22,8 @@ std::string code_of(const Location& location) {
 
 using Reported = std::pair<Moment, Report>;
 
+constexpr const char* kNotWaitedFor = "not waited for";
+
 // Two lines race with each other whichever thread comes first: one report, the earliest, counts
 // both ways. Within one line the load and the store of a thread race with the same threads: they
 // are one as well, and count once.
@@ -41,6 +43,11 @@ void join_swapped_races(std::vector<Reported>& reports) {
         Report& first = joined[swapped->second].second;
         if (here != there) first.count += report.count;
         else first.count = std::max(first.count, report.count);
+        // That a copy goes on says more than that it met an access
+        if (report.message == kNotWaitedFor && first.message != report.message) {
+          report.count = first.count;
+          first = std::move(report);
+        }
         if (first.message.empty()) first.message = report.message;
         continue;
       }

@@ -12,7 +12,8 @@ namespace gmt::executor {
 namespace {
 
 constexpr std::uint64_t kPage = std::uint64_t{2} << 20;
-constexpr std::uint32_t kIllegalAddress = 700, kLaunchTimeout = 702, kMisalignedAddress = 716;
+constexpr std::uint32_t kIllegalAddress = 700, kLaunchTimeout = 702, kMisalignedAddress = 716,
+                        kLaunchFailed = 719;
 
 Extent thread_extent(const Launch& launch, std::uint32_t thread) {
   Extent extent;
@@ -169,6 +170,21 @@ void Reports::misaligned(const AccessFacts& facts) {
   }
 }
 
+void Reports::wrong_rank(const AccessFacts& facts, std::uint64_t rank) {
+  note_error(facts, kLaunchFailed);
+  Report* report = first(facts, ReportKind::kOutOfBounds);
+  if (report == nullptr) return;
+  report->gpu_error = kLaunchFailed;
+  report->message = "rank " + std::to_string(rank) + " " + std::to_string(launch_.cluster.count());
+}
+
+void Reports::left_early(const AccessFacts& facts) {
+  Report* report = first(facts, ReportKind::kUseAfterFree);
+  if (report == nullptr) return;
+  report->message = "block may have ended";
+  set_neighbour(*report);
+}
+
 void Reports::uninitialized(const AccessFacts& facts) {
   if (Report* report = first(facts, ReportKind::kUninitializedRead)) set_neighbour(*report);
 }
@@ -181,10 +197,7 @@ void Reports::set_other(Report& report, const OtherThread& other) const {
   report.other.has_thread = true;
   report.other.block = report.location.block;
   if (other.block < OtherThread::kNoBlock) {
-    const Extent& grid = launch_.grid;
-    report.other.block = {static_cast<std::uint32_t>(other.block % grid.x),
-                          static_cast<std::uint32_t>(other.block / grid.x % grid.y),
-                          static_cast<std::uint32_t>(other.block / grid.x / grid.y)};
+    report.other.block = position_of(launch_.grid, launch_.cluster, other.block);
   }
   report.other.thread = thread_extent(launch_, other.thread);
 }
@@ -203,16 +216,16 @@ void Reports::unwritten_use(const AccessFacts& use, const AccessFacts* load) {
 void Reports::race(const AccessFacts& facts, const OtherThread& other) {
   const bool is_unordered =
     is_volatile(*facts.warp->program, *facts.in) && is_volatile(program_, *other.in);
+  const bool is_unsure = is_unordered || other.is_unsure;
   Report* report =
-    first(facts, ReportKind::kSharedRace, is_unordered ? Weight::kWarning : Weight::kError);
+    first(facts, ReportKind::kSharedRace, is_unsure ? Weight::kWarning : Weight::kError);
   if (report == nullptr) return;
   report->other_access = other.access;
   set_other(*report, other);
   set_neighbour(*report);
-  if (is_unordered) {
-    report->message = "volatile";
-    return;
-  }
+  if (other.how != nullptr) report->message = other.how;
+  if (is_unordered) report->message = "volatile";
+  if (!report->message.empty()) return;
   // A line that loads and stores the same bytes, as "++" does: no barrier can stand within it
   if (other.own_load == nullptr) return;
   const Location load = location_of(*other.own_code, other.own_load->source);

@@ -55,6 +55,8 @@ public:
   Location location(const AccessFacts& facts) const override;
   void refused(const AccessFacts& facts, ByteState state) override;
   void misaligned(const AccessFacts& facts) override;
+  void wrong_rank(const AccessFacts& facts, std::uint64_t rank) override;
+  void left_early(const AccessFacts& facts) override;
   void uninitialized(const AccessFacts& facts) override;
   void unwritten_use(const AccessFacts& use, const AccessFacts* load) override;
   void race(const AccessFacts& facts, const OtherThread& other) override;

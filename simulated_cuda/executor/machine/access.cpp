@@ -3,6 +3,8 @@
 // and whether they are initialised.
 #include "simulated_cuda/executor/machine/access.h"
 
+#include "simulated_cuda/executor/machine/block.h"
+#include "simulated_cuda/executor/machine/cluster.h"
 #include "simulated_cuda/executor/machine/device_bytes.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
 #include "simulated_cuda/executor/machine/tracking/switch.h"
@@ -25,8 +27,11 @@ bool all_allocated(const std::uint8_t* shadow, std::uint32_t first, std::uint32_
                    ByteState* bad) {
   for (std::uint32_t i = 0; i < bytes; ++i) {
     const std::uint32_t at = first + i;
-    const unsigned word = static_cast<unsigned>(shadow_at(shadow + at / 4)) >> (at % 4);
-    if ((word & 1) != 0) continue;
+    const unsigned all = shadow_at(shadow + at / 4), word = all >> (at % 4);
+    if ((word & 1) != 0) {
+      if (at % 4 == 0 && (all & 0x0f) == 0x0f) i += 3; // bytes behind the last are no matter
+      continue;
+    }
     *bad = (word & 0x10) != 0 ? ByteState::kFreed : ByteState::kNothing;
     return false;
   }
@@ -35,6 +40,12 @@ bool all_allocated(const std::uint8_t* shadow, std::uint32_t first, std::uint32_
 
 void reserve_races(const Warp& w, const Region& region) {
   if (w.grid->ordering != nullptr) w.grid->memory->reserve_races(region);
+}
+
+void check_shared_race(Warp& w, const Instruction* in, std::uint32_t lane, const Translation& at,
+                       std::uint32_t bytes, Access access, const std::byte* value) {
+  if (at.block == w.block) check_race(w, in, lane, at.offset, bytes, access, value);
+  else check_remote_race(*at.block, w, in, lane, at.offset, bytes, access);
 }
 
 // What is not initialised is reported, and counts as initialised afterwards.
@@ -117,7 +128,8 @@ bool find_region(Warp& w, std::uint64_t address) {
 }
 
 Translation translate(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
-                      std::uint64_t address, std::uint32_t bytes, Access access) {
+                      std::uint64_t address, std::uint32_t bytes, Access access,
+                      std::uint32_t alignment) {
   Translation to;
   AccessFacts facts = facts_of(w, in, lane);
   facts.access = access;
@@ -127,21 +139,36 @@ Translation translate(Warp& w, const Instruction* in, std::uint32_t lane, Space 
   to.space = facts.space;
   to.offset = address;
   ReportSink& checks = *w.worker->checks;
-  const bool misaligned = (address & (bytes - 1)) != 0;
+  const bool misaligned = (address & ((alignment == 0 ? bytes : alignment) - 1)) != 0;
   if (misaligned) {
     checks.misaligned(facts);
     return to;
   }
   if (facts.space == Space::kShared) {
-    const std::uint64_t size = w.block->shared_bytes;
+    Block* block = w.block;
+    if (const std::uint64_t above = address >> Cluster::kRankShift; above != 0) {
+      block = w.block->cluster->of_rank(above - 1);
+      address &= (std::uint64_t{1} << Cluster::kRankShift) - 1;
+      to.offset = facts.address = address;
+      if (block == nullptr) {
+        checks.wrong_rank(facts, above - 1);
+        return to;
+      }
+    }
+    const std::uint64_t size = block->shared_bytes;
     ByteState bad = ByteState::kNothing;
     if (address >= size || bytes > size - address ||
-        !all_allocated(w.block->shared_shadow + address / 4, address % 4, bytes, &bad)) {
+        !all_allocated(block->shared_shadow + address / 4, address % 4, bytes, &bad)) {
       checks.refused(facts, ByteState::kNothing);
       return to;
     }
-    to.host = w.block->shared + address;
-    to.shadow = w.block->shared_shadow + address / 4;
+    if (block != w.block) {
+      if (block->alive == 0) checks.left_early(facts);
+      else w.block->cluster->use(*block, facts);
+    }
+    to.block = block;
+    to.host = block->shared + address;
+    to.shadow = block->shared_shadow + address / 4;
     to.first = address % 4;
     return to;
   }
@@ -202,7 +229,7 @@ const Instruction* load_by_lane(Warp& w, const Instruction* in, Space space,
     std::uint64_t missing = 0;
     if (from.host != nullptr) {
       if (from.space == Space::kShared)
-        check_race(w, in, lane, from.offset, all, Access::kLoad, nullptr);
+        check_shared_race(w, in, lane, from, all, Access::kLoad, nullptr);
       if (from.region != nullptr && w.grid->never_written[in->extra >> kLoadedThrough] == 0)
         check_global_race(w, in, lane, *from.region, from.offset - from.region->base, all,
                           Access::kLoad, nullptr);
@@ -235,7 +262,7 @@ void store_by_lane(Warp& w, const Instruction* in, Space space, const std::uint6
     std::byte value[64];
     for (std::uint32_t i = 0; i < count; ++i)
       std::memcpy(value + i * bytes, register_at(w, in->r[i]) + std::size_t{lane} * bytes, bytes);
-    if (to.space == Space::kShared) check_race(w, in, lane, to.offset, all, Access::kStore, value);
+    if (to.space == Space::kShared) check_shared_race(w, in, lane, to, all, Access::kStore, value);
     if (to.region != nullptr)
       check_global_race(w, in, lane, *to.region, to.offset - to.region->base, all, Access::kStore,
                         value);
@@ -250,15 +277,15 @@ std::byte* atomic_target(Warp& w, const Instruction* in, std::uint32_t lane, Spa
   const Translation to = atomic_translation(w, in, lane, space, address, bytes, has_result);
   const Access access = has_result ? Access::kAtomic : Access::kReduction;
   if (to.host != nullptr && to.space == Space::kShared)
-    check_race(w, in, lane, to.offset, bytes, access, nullptr);
+    check_shared_race(w, in, lane, to, bytes, access, nullptr);
   if (to.host != nullptr && to.region != nullptr)
     check_global_race(w, in, lane, *to.region, to.offset - to.region->base, bytes, access, nullptr);
   return to.host;
 }
 
-std::byte* object_target(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
-                         std::uint64_t address, std::uint32_t bytes, bool has_result) {
-  return atomic_translation(w, in, lane, space, address, bytes, has_result).host;
+Translation object_target(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
+                          std::uint64_t address, std::uint32_t bytes, bool has_result) {
+  return atomic_translation(w, in, lane, space, address, bytes, has_result);
 }
 
 } // namespace gmt::executor

@@ -8,6 +8,8 @@
 
 namespace gmt::executor {
 
+struct AccessFacts;
+
 // Where a lane's access goes.
 struct Translation {
   std::byte* host = nullptr;      // null: refused, and reported
@@ -15,6 +17,7 @@ struct Translation {
   std::uint32_t first = 0;        // of the access in that word
   Space space = Space::kUnknown;
   std::uint64_t offset = 0;       // in shared and local memory
+  Block* block = nullptr;         // whose shared memory it is
   const Region* region = nullptr; // of device memory: other workers may access it, see
                                   // device_bytes.h
 };
@@ -22,8 +25,10 @@ struct Translation {
 // The space of a generic address, which becomes the offset there.
 Space resolve(Space space, std::uint64_t* address);
 
+// `alignment` 0: the address is a multiple of `bytes`, a power of two.
 Translation translate(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
-                      std::uint64_t address, std::uint32_t bytes, Access access);
+                      std::uint64_t address, std::uint32_t bytes, Access access,
+                      std::uint32_t alignment = 0);
 
 // `addresses` are without the instruction's offset; `count` elements of `bytes` each lie one after
 // the other.
@@ -37,18 +42,35 @@ void store_by_lane(Warp& w, const Instruction* in, Space space, const std::uint6
 // Where an atomic's bytes lie; null: it is refused. Those of an mbarrier are in no race.
 std::byte* atomic_target(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
                          std::uint64_t address, std::uint32_t bytes, bool has_result);
-std::byte* object_target(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
-                         std::uint64_t address, std::uint32_t bytes, bool has_result);
+Translation object_target(Warp& w, const Instruction* in, std::uint32_t lane, Space space,
+                          std::uint64_t address, std::uint32_t bytes, bool has_result);
 
 // Whether another thread of the block used the bytes of shared memory and nothing orders the two;
 // remembers the access. `value` is what a store writes.
 void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_t offset,
                 std::uint32_t bytes, Access access, const std::byte* value);
 
+// The same of shared memory of another block of the cluster.
+void check_remote_race(Block& target, Warp& w, const Instruction* in, std::uint32_t lane,
+                       std::uint64_t offset, std::uint32_t bytes, Access access);
+
+// An asynchronous copy stores to the bytes, or loads them, from now on until it ends. Then it
+// counts as an access of its thread.
+void begin_copy(Warp& w, const Instruction* in, std::uint32_t lane, Block& target,
+                std::uint64_t offset, std::uint32_t bytes, Access access);
+void end_copy(Block& target, const Warp& w, std::uint32_t lane, std::uint64_t offset,
+              std::uint32_t bytes, Access access);
+
 // The same of global memory, and of threads of other blocks. `offset` is in the region.
 void check_global_race(Warp& w, const Instruction* in, std::uint32_t lane, const Region& region,
                        std::uint64_t offset, std::uint32_t bytes, Access access,
                        const std::byte* value);
+// What the table knows of stores to each word of the bytes, for check_unchanged().
+void see_stores(const Warp& w, const Region& region, std::uint64_t offset, std::uint32_t bytes,
+                std::uint64_t* stores);
+// A copy reads its source only now: whether something has stored there since `stores` were seen.
+void check_unchanged(const AccessFacts& copy, const Region& region, std::uint64_t offset,
+                     const std::uint64_t* stores);
 // Whether entries of a table of races are of accesses that lanes know: from `first` on `words_each`
 // words for each. 0: that lane has them all, or all lanes if it is kLanes. `now` is their own
 // entry.

@@ -3,6 +3,7 @@
 // warp that stand at different aligned barriers are reported, and then count where they stand. A
 // barrier without a count waits for the threads that have not left.
 #include "simulated_cuda/executor/machine/block.h"
+#include "simulated_cuda/executor/machine/cluster.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
 #include "simulated_cuda/executor/machine/workers/worker.h"
 
@@ -145,8 +146,9 @@ void Block::note_left_out(const Warp& w, const Instruction* in, const Code& code
   }
 }
 
-void Block::lanes_left(std::uint32_t count) {
-  alive -= count;
+void Block::lanes_left(const Warp& w, std::uint32_t lanes) {
+  alive -= static_cast<std::uint32_t>(__builtin_popcount(lanes));
+  cluster->lanes_left(*this, w, lanes);
   if (alive != 0) complete_barriers();
 }
 

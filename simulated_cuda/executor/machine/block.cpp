@@ -3,6 +3,8 @@
 #include "simulated_cuda/executor/machine/block.h"
 
 #include "simulated_cuda/executor/executor.h"
+#include "simulated_cuda/executor/machine/async_copies.h"
+#include "simulated_cuda/executor/machine/cluster.h"
 #include "simulated_cuda/executor/machine/grid_ordering.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
 #include "simulated_cuda/executor/machine/workers/stillness.h"
@@ -32,6 +34,23 @@ void run_warp(Warp& w) {
 
 } // namespace
 
+Extent position_of(const Extent& grid, const Extent& cluster, std::uint64_t number) {
+  const std::uint64_t rank = number % cluster.count();
+  std::uint64_t which = number / cluster.count();
+  const auto clusters_x = grid.x / cluster.x, clusters_y = grid.y / cluster.y;
+  Extent position;
+  position.x = static_cast<std::uint32_t>(which % clusters_x * cluster.x + rank % cluster.x);
+  which /= clusters_x;
+  position.y =
+    static_cast<std::uint32_t>(which % clusters_y * cluster.y + rank / cluster.x % cluster.y);
+  position.z =
+    static_cast<std::uint32_t>(which / clusters_y * cluster.z + rank / cluster.x / cluster.y);
+  return position;
+}
+
+Block::Block() = default;
+Block::~Block() = default;
+
 void Block::set_global_clock() {
   if (global.launch != 0) grid->ordering->advance(*this);
 }
@@ -49,7 +68,7 @@ void Block::advance_clock() {
   global = {}; // its clocks could no longer be compared
   std::fill(race_storage.begin(), race_storage.end(), 0);
   clock = 1;
-  last_barrier = 1;
+  last_barrier = cluster_clock = 1;
   for (const auto& warp : warps) warp->last_sync = 0;
   for (Barrier& barrier : barriers) std::ranges::fill(barrier.order.row, 0u);
   order.reset();
@@ -104,9 +123,10 @@ void Block::prepare(Worker& runs) {
 
 void Block::start(std::uint64_t which) {
   number = which;
-  id[0] = static_cast<std::uint32_t>(which % grid->extent[0]);
-  id[1] = static_cast<std::uint32_t>(which / grid->extent[0] % grid->extent[1]);
-  id[2] = static_cast<std::uint32_t>(which / grid->extent[0] / grid->extent[1]);
+  const Extent position = position_of(grid->launch->grid, grid->launch->cluster, which);
+  id[0] = position.x;
+  id[1] = position.y;
+  id[2] = position.z;
   if (grid->seed != 0) {
     random = Random(grid->seed, which + 1);
     std::ranges::transform(warps, turns.begin(), [](const auto& warp) { return warp.get(); });
@@ -124,10 +144,12 @@ void Block::start(std::uint64_t which) {
   global = {};
   if (is_ordered) {
     barrier_of_all();
+    cluster_clock = clock;
     order.start();
   }
   known = 0;
   has_device_fence = false;
+  if (copies) copies->start();
   if (grid->ordering != nullptr) grid->ordering->start(*this);
   for (const auto& warp : warps) {
     warp->device_fence = 0;
@@ -155,6 +177,7 @@ bool Block::run() {
     if (has_ended_grid) break;
   }
   done = alive == 0 || has_ended_grid;
+  if (done && copies && !has_ended_grid) copies->finish_all();
   return ran;
 }
 

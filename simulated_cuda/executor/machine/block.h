@@ -16,6 +16,8 @@
 
 namespace gmt::executor {
 
+class AsyncCopies;
+class Cluster;
 class DeviceHeap;
 class GridOrdering;
 class TrackedTwin;
@@ -25,12 +27,16 @@ struct Worker;
 
 // Entries of the table of races: thread 11 bits and clock 21 bits of the last write, and the same
 // of reads. A reader from 1024 on is several threads of the warp (reader - 1024); 2047: of several
-// warps.
+// warps. kCopying with kMostClock: an asynchronous copy, which is not over. From kRemote on: a
+// thread of another block of the cluster, by its rank.
 namespace race {
 inline constexpr std::uint32_t kThreadBits = 11, kClockBits = 21;
 inline constexpr std::uint32_t kThreadMask = (1u << kThreadBits) - 1;
 inline constexpr std::uint32_t kMostClock = (1u << kClockBits) - 1;
 inline constexpr std::uint32_t kWarpReaders = 1024, kManyReaders = kThreadMask;
+inline constexpr std::uint32_t kCopying = kWarpReaders + kLanes, kRemote = kCopying + 1;
+inline constexpr std::uint32_t kMostRanks = 16;
+inline constexpr std::uint32_t kCopy = kCopying | kMostClock << kThreadBits;
 } // namespace race
 
 struct Barrier {
@@ -73,6 +79,10 @@ struct Block {
   bool spinning = false;    // a warp's turn ended since it branched backwards too often
   const Instruction* passed_without_all = nullptr; // the last barrier that ended threads left out
   Barrier barriers[kBarriers];
+  std::unique_ptr<AsyncCopies> copies; // null: there was none
+  Cluster* cluster = nullptr;          // that it is in, if only by itself
+  std::uint32_t rank = 0;              // in it
+  std::uint32_t cluster_clock = 0;     // what was done before is ordered for the whole cluster
   std::vector<std::unique_ptr<Warp>> warps;
   std::vector<Warp*> turns; // the order in which they have their turns
   Random random;            // of a seed: it decides who is next
@@ -80,6 +90,11 @@ struct Block {
   std::vector<std::uint8_t> shadow_storage;
   std::vector<std::uint64_t> race_storage;
   std::vector<std::uint32_t> site_storage;
+
+  Block();
+  ~Block();
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
 
   void prepare(Worker& worker); // once: blocks use it one after the other
   void start(std::uint64_t number);
@@ -103,7 +118,7 @@ struct Block {
   void release(const Warp& w); // before the access
   void acquire();              // behind it
   void set_global_clock();     // `clock` or `last_barrier` has changed
-  void lanes_left(std::uint32_t count);
+  void lanes_left(const Warp& w, std::uint32_t lanes);
   // Those who wait at it go on, and `last`, which need not wait any more.
   void release(std::uint32_t barrier, const Ordering::Lanes& last);
   void complete_barriers(); // those that wait for no living thread any more
@@ -121,6 +136,8 @@ struct Grid {
   std::uint32_t extent[3] = {1, 1, 1}, block_extent[3] = {1, 1, 1};
   std::uint64_t blocks = 0;
   std::uint64_t seed = 0; // of this launch; 0: blocks, warps and lanes have their turns in order
+  std::uint32_t cluster_extent[3] = {1, 1, 1}, cluster_blocks = 1;
+  bool has_clusters = false;            // that the launch or the kernel asks for
   std::uint32_t threads = 0, warps = 0; // of a block
   std::uint32_t shared_bytes = 0;
   const Region* first_region = nullptr;
@@ -136,5 +153,9 @@ struct Grid {
   // memory that it leads to
   std::uint8_t never_written[256] = {};
 };
+
+// Where the block of a number lies in the grid: those of a cluster are numbered one after the
+// other.
+Extent position_of(const Extent& grid, const Extent& cluster, std::uint64_t number);
 
 } // namespace gmt::executor

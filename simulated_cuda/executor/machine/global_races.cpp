@@ -253,7 +253,7 @@ void check_global_race(Warp& w, const Instruction* in, std::uint32_t lane, const
     const std::uint64_t begin = std::max(i * 4, offset), end = std::min(i * 4 + 4, offset + bytes);
     now.mine = who | (((1u << (end - begin)) - 1) << (begin - i * 4));
     claim_line(w, table.lines + (i * 4 >> kLineShift), is_load ? clock.loaded : clock.stored);
-    now.is_equal = access == Access::kStore &&
+    now.is_equal = access == Access::kStore && value != nullptr &&
                    has_value(region.host + begin, value + (begin - offset), end - begin);
     const std::uint64_t store = __atomic_load_n(table.stores + i, __ATOMIC_RELAXED);
     const std::uint64_t load = __atomic_load_n(table.loads + i, __ATOMIC_RELAXED);
@@ -279,6 +279,36 @@ void check_global_race(Warp& w, const Instruction* in, std::uint32_t lane, const
     if (habit == RaceHabit::kSameValue)
       next = (next & ~(kThreadMask << kThreadShift)) | std::uint64_t{kEqualThreads} << kThreadShift;
     __atomic_store_n(entry, next, __ATOMIC_RELAXED);
+  }
+}
+
+void see_stores(const Warp& w, const Region& region, std::uint64_t offset, std::uint32_t bytes,
+                std::uint64_t* stores) {
+  const std::uint64_t* table = __atomic_load_n(&region.races.stores, __ATOMIC_ACQUIRE);
+  const bool is_known = w.block->global.launch != 0 && table != nullptr;
+  for (std::uint64_t i = offset / 4; i <= (offset + bytes - 1) / 4; ++i)
+    *stores++ = is_known ? __atomic_load_n(table + i, __ATOMIC_RELAXED) : 0;
+}
+
+void check_unchanged(const AccessFacts& copy, const Region& region, std::uint64_t offset,
+                     const std::uint64_t* stores) {
+  const Warp& w = *copy.warp;
+  const std::uint64_t* table = __atomic_load_n(&region.races.stores, __ATOMIC_ACQUIRE);
+  if (w.block->global.launch == 0 || table == nullptr) return;
+  for (std::uint64_t i = offset / 4; i <= (offset + copy.bytes - 1) / 4; ++i, ++stores) {
+    const std::uint64_t entry = __atomic_load_n(table + i, __ATOMIC_RELAXED);
+    const std::uint64_t begin = std::max(i * 4, offset);
+    const std::uint64_t end = std::min(i * 4 + 4, offset + copy.bytes);
+    const std::uint64_t bytes = ((1u << (end - begin)) - 1) << (begin - i * 4);
+    if (entry == *stores || (entry & bytes) == 0) continue;
+    const Earlier e = earlier_of(*w.block, entry);
+    if (!e.is_of_launch) continue;
+    OtherThread other;
+    other.in = &site(w, entry, &other.code);
+    other.block = e.block;
+    other.thread = e.thread < kSeveral ? e.thread : ~0u;
+    other.access = is_atomic(*w.grid->program, *other.in) ? Access::kAtomic : Access::kStore;
+    return w.worker->checks->global_race(copy, other);
   }
 }
 

@@ -149,15 +149,19 @@ class Team {
 public:
   Team(const Launch& launch, const Grid& grid, std::uint64_t resident, ReportSinks& sinks,
        Watch& watch)
-      : launch_(launch), sinks_(sinks), watch_(watch),
-        count_(std::clamp<std::uint64_t>(std::min(resident, grid.blocks), 1,
+      : launch_(launch), sinks_(sinks), watch_(watch), together_(grid.cluster_blocks),
+        clusters_(grid.blocks / together_),
+        count_(std::clamp<std::uint64_t>(std::min(resident / together_, clusters_), 1,
                                          std::max(launch.workers, 1u))),
-        most_(launch.cooperative ? grid.blocks : std::max<std::uint64_t>(resident / count_, 1)),
+        most_(launch.cooperative ? clusters_
+                                 : std::max<std::uint64_t>(resident / together_ / count_, 1)),
         workers_(count_),
-        run_(grid.blocks, BlockOrder(grid.blocks, grid.seed, most_, launch.mixed_blocks),
+        run_(clusters_, together_,
+             BlockOrder(clusters_, grid.seed, most_, launch.mixed_blocks / together_),
              workers_.data(), count_) {
     rules_.starts_all = launch.cooperative;
-    rules_.most = most_;
+    rules_.most = most_ * together_;
+    rules_.cluster_blocks = together_;
     rules_.counts_instructions = launch.limits.instructions != 0;
     for (std::size_t i = 0; i < count_; ++i) {
       workers_[i].grid = &grid;
@@ -213,8 +217,9 @@ private:
   const Launch& launch_;
   ReportSinks& sinks_;
   Watch& watch_;
+  const std::uint64_t together_, clusters_; // blocks of a cluster
   const std::size_t count_;
-  const std::uint64_t most_; // blocks that a worker may have at a time
+  const std::uint64_t most_; // clusters that a worker may have at a time
   Dispatcher::Rules rules_;
   std::vector<Worker> workers_;
   GridRun run_;
@@ -309,6 +314,10 @@ Outcome run_grid(const Launch& launch, Program& program, TrackedTwin& twin, Repo
   std::copy(extent, extent + 3, grid.extent);
   std::copy(block, block + 3, grid.block_extent);
   grid.blocks = launch.grid.count();
+  const std::uint32_t cluster[] = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
+  std::copy(cluster, cluster + 3, grid.cluster_extent);
+  grid.cluster_blocks = static_cast<std::uint32_t>(launch.cluster.count());
+  grid.has_clusters = launch.has_clusters;
   if (launch.seed != 0) grid.seed = Random(launch.seed, launch.grid_id).next() | 1;
   grid.threads = static_cast<std::uint32_t>(launch.block.count());
   grid.warps = (grid.threads + kLanes - 1) / kLanes;

@@ -3,6 +3,7 @@
 // the table knows the last store and the last load of a granule. Where several threads loaded, it
 // is known only in which warp: a race is said only where it is one with each of them.
 #include "simulated_cuda/executor/machine/access.h"
+#include "simulated_cuda/executor/machine/async_copies.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
 #include "simulated_cuda/executor/machine/workers/worker.h"
 #include "simulated_cuda/executor/program/access_strength.h"
@@ -30,6 +31,7 @@ struct RaceEntry {
   static std::uint32_t warp_of(std::uint32_t half) {
     return who(half) >= race::kWarpReaders ? who(half) - race::kWarpReaders : who(half) / kLanes;
   }
+  static bool is_remote(std::uint32_t half) { return who(half) - race::kRemote < race::kMostRanks; }
   std::uint32_t thread() const { return w.id * kLanes + lane; }
   bool is_recent(std::uint32_t half) const { return clock(half) >= block.last_barrier; }
 
@@ -39,6 +41,11 @@ struct RaceEntry {
   };
   Known known(std::uint32_t half) const {
     Known result;
+    if (who(half) == race::kCopying) return {false, false}; // by no thread before its end
+    if (is_remote(half)) {
+      const bool is_before = clock(half) < block.cluster_clock;
+      return {is_before, is_before};
+    }
     const auto look = [&](std::uint32_t thread_there) {
       const bool knows = block.order.knows(w, lane, thread_there, clock(half));
       result.any |= knows;
@@ -71,6 +78,7 @@ struct RaceEntry {
 
   void note_store() { entry = (entry & 0xffffffff00000000ull) | mine(); }
   void note_load() {
+    if (who(load) == race::kCopying || (is_remote(load) && conflicts(load))) return;
     std::uint32_t reader = mine();
     if (is_recent(load) && !known(load).all) {
       reader = (warp_of(load) == w.id ? race::kWarpReaders + w.id : race::kManyReaders) |
@@ -132,6 +140,7 @@ Access raced_with(const RaceEntry& at, std::uint64_t i, const CheckedAccess& now
   };
   if (conflicts(at.store, block.store_sites)) {
     const bool is_own = is_load && (warps_of_value(at) >> at.w.id & 1) != 0;
+    if (RaceEntry::who(at.store) == race::kCopying) return Access::kStore;
     return is_own || now.is_equal ? Access::kUnknown : Access::kStore;
   }
   if (is_load || !conflicts(at.load, block.load_sites)) return Access::kUnknown;
@@ -147,9 +156,17 @@ bool hides_own_store(const RaceEntry& at, std::uint64_t i) {
 
 void report(const RaceEntry& at, std::uint64_t i, AccessFacts facts, Access earlier) {
   const Block& block = at.block;
-  const std::uint32_t who = RaceEntry::who(earlier == Access::kStore ? at.store : at.load);
+  const std::uint32_t earlier_half = earlier == Access::kStore ? at.store : at.load;
+  const std::uint32_t who = RaceEntry::who(earlier_half);
   OtherThread other;
   other.thread = who < race::kWarpReaders ? who : ~0u;
+  if (who == race::kCopying) {
+    other.how = "not waited for";
+    other.thread = block.copies ? block.copies->thread_at(i << block.race_shift) : ~0u;
+  } else if (block.number != at.w.block->number || RaceEntry::is_remote(earlier_half)) {
+    other.how = "cluster";
+  }
+  if (block.number != at.w.block->number) other.block = block.number;
   const std::uint32_t* sites = earlier == Access::kStore ? block.store_sites : block.load_sites;
   other.in = &instruction_at(at.w, sites, i, &other.code);
   const bool by_atomic =
@@ -184,7 +201,7 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
     RaceEntry at{block.races[i], block, w, lane};
     const std::uint64_t begin = std::max(i * granule, offset);
     const std::uint64_t size = std::min((i + 1) * granule, offset + bytes) - begin;
-    now.is_equal = access == Access::kStore &&
+    now.is_equal = access == Access::kStore && value != nullptr &&
                    std::memcmp(block.shared + begin, value + (begin - offset), size) == 0;
     const Access earlier = raced_with(at, i, now);
     if (earlier != Access::kUnknown) {
@@ -202,10 +219,77 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
       at.note_load();
       continue;
     }
-    if (access == Access::kStore) note_value(at, now.is_equal, w.worker->stores_as_one);
+    if (access == Access::kStore && value != nullptr)
+      note_value(at, now.is_equal, w.worker->stores_as_one);
     at.note_store();
   }
   if (now.is_strong) note_strong(w, lane, Ordering::word_of(offset), access);
+}
+
+void check_remote_race(Block& target, Warp& w, const Instruction* in, std::uint32_t lane,
+                       std::uint64_t offset, std::uint32_t bytes, Access access) {
+  if (target.races == nullptr) return;
+  const bool is_load = access == Access::kLoad;
+  const bool strong = is_strong(*w.program, *in);
+  const std::uint32_t me = race::kRemote + w.block->rank;
+  const std::uint64_t end = (offset + bytes - 1) >> target.race_shift;
+  const auto conflicts = [&](std::uint32_t half, std::uint32_t site) {
+    const bool is_open = RaceEntry::clock(half) >= target.cluster_clock && half != 0;
+    return is_open && RaceEntry::who(half) != me && !(strong && (site & kStrongSite) != 0);
+  };
+  for (std::uint64_t i = offset >> target.race_shift; i <= end; ++i) {
+    RaceEntry at{target.races[i], target, w, lane};
+    const bool by_store = conflicts(at.store, target.store_sites[i]);
+    if (by_store || (!is_load && conflicts(at.load, target.load_sites[i]))) {
+      AccessFacts facts = facts_of(w, in, lane);
+      facts.access = access;
+      facts.bytes = bytes;
+      facts.space = Space::kShared;
+      facts.address = offset;
+      report(at, i, facts, by_store ? Access::kStore : Access::kLoad);
+    }
+    const std::uint32_t now = me | target.clock << race::kThreadBits;
+    (is_load ? target.load_sites : target.store_sites)[i] = in->number | (strong ? kStrongSite : 0);
+    const std::uint32_t shift = is_load ? 32 : 0;
+    at.entry = (at.entry & ~(std::uint64_t{0xffffffff} << shift)) | std::uint64_t{now} << shift;
+  }
+}
+
+void begin_copy(Warp& w, const Instruction* in, std::uint32_t lane, Block& target,
+                std::uint64_t offset, std::uint32_t bytes, Access access) {
+  if (target.races == nullptr) return;
+  if (w.block == &target) check_race(w, in, lane, offset, bytes, access, nullptr);
+  else check_remote_race(target, w, in, lane, offset, bytes, access);
+  const bool is_load = access == Access::kLoad;
+  const std::uint64_t end = (offset + bytes - 1) >> target.race_shift;
+  for (std::uint64_t i = offset >> target.race_shift; i <= end; ++i) {
+    std::uint64_t& entry = target.races[i];
+    if (is_load) entry = (entry & 0xffffffffull) | std::uint64_t{race::kCopy} << 32;
+    else entry = (entry & 0xffffffff00000000ull) | race::kCopy;
+  }
+  // Who reads it too early hears of the race alone
+  if (is_load) return;
+  std::uint8_t* shadow = target.shared_shadow;
+  for (std::uint64_t at = offset; at < offset + bytes;) {
+    const auto part = static_cast<std::uint32_t>(std::min<std::uint64_t>(offset + bytes - at, 32));
+    set_initialized(shadow + at / 4, at % 4, part, ~std::uint64_t{0});
+    at += part;
+  }
+}
+
+void end_copy(Block& target, const Warp& w, std::uint32_t lane, std::uint64_t offset,
+              std::uint32_t bytes, Access access) {
+  if (target.races == nullptr) return;
+  const std::uint32_t shift = access == Access::kLoad ? 32 : 0;
+  const std::uint32_t who =
+    w.block == &target ? w.id * kLanes + lane : race::kRemote + w.block->rank;
+  const std::uint32_t now = who | target.clock << race::kThreadBits;
+  const std::uint64_t end = (offset + bytes - 1) >> target.race_shift;
+  for (std::uint64_t i = offset >> target.race_shift; i <= end; ++i) {
+    std::uint64_t& entry = target.races[i];
+    if (static_cast<std::uint32_t>(entry >> shift) != race::kCopy) continue;
+    entry = (entry & ~(std::uint64_t{0xffffffff} << shift)) | std::uint64_t{now} << shift;
+  }
 }
 
 } // namespace gmt::executor

@@ -43,6 +43,8 @@ struct OtherThread {
   const Code* own_code = nullptr;
   const Instruction* own_load = nullptr;
   RaceHabit habit = RaceHabit::kNone; // of races in global memory
+  const char* how = nullptr;          // Report::message of a race in shared memory
+  bool is_unsure = false;             // it may be none on a GPU
 };
 
 class ReportSink {
@@ -53,6 +55,10 @@ public:
   // The launch's first mistake for which a GPU would have stopped it is kept.
   virtual void refused(const AccessFacts& facts, ByteState state) = 0; // not in live memory
   virtual void misaligned(const AccessFacts& facts) = 0;
+  // Of an address in shared memory of the cluster: it has no such rank.
+  virtual void wrong_rank(const AccessFacts& facts, std::uint64_t rank) = 0;
+  // The access was one of shared memory of another block, which ends without knowing of it.
+  virtual void left_early(const AccessFacts& facts) = 0;
   virtual void uninitialized(const AccessFacts& facts) = 0;
   // Where registers are tracked: a value that nothing wrote decides something. `load` is where it
   // was loaded; null: no memory is known from which it comes.

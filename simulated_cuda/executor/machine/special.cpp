@@ -27,22 +27,27 @@ std::uint64_t value_of(const Warp& w, SpecialRegister which) {
   case SpecialRegister::kNtidX: return grid.block_extent[0];
   case SpecialRegister::kNtidY: return grid.block_extent[1];
   case SpecialRegister::kNtidZ: return grid.block_extent[2];
-  case SpecialRegister::kCtaidX:
-  case SpecialRegister::kClusteridX: return block.id[0];
-  case SpecialRegister::kCtaidY:
-  case SpecialRegister::kClusteridY: return block.id[1];
-  case SpecialRegister::kCtaidZ:
-  case SpecialRegister::kClusteridZ: return block.id[2];
-  case SpecialRegister::kNctaidX:
-  case SpecialRegister::kNclusteridX: return grid.extent[0];
-  case SpecialRegister::kNctaidY:
-  case SpecialRegister::kNclusteridY: return grid.extent[1];
-  case SpecialRegister::kNctaidZ:
-  case SpecialRegister::kNclusteridZ: return grid.extent[2];
-  case SpecialRegister::kClusterNctaidX:
-  case SpecialRegister::kClusterNctaidY:
-  case SpecialRegister::kClusterNctaidZ:
-  case SpecialRegister::kClusterNctarank: return 1;
+  case SpecialRegister::kCtaidX: return block.id[0];
+  case SpecialRegister::kCtaidY: return block.id[1];
+  case SpecialRegister::kCtaidZ: return block.id[2];
+  case SpecialRegister::kNctaidX: return grid.extent[0];
+  case SpecialRegister::kNctaidY: return grid.extent[1];
+  case SpecialRegister::kNctaidZ: return grid.extent[2];
+  case SpecialRegister::kClusteridX: return block.id[0] / grid.cluster_extent[0];
+  case SpecialRegister::kClusteridY: return block.id[1] / grid.cluster_extent[1];
+  case SpecialRegister::kClusteridZ: return block.id[2] / grid.cluster_extent[2];
+  case SpecialRegister::kNclusteridX: return grid.extent[0] / grid.cluster_extent[0];
+  case SpecialRegister::kNclusteridY: return grid.extent[1] / grid.cluster_extent[1];
+  case SpecialRegister::kNclusteridZ: return grid.extent[2] / grid.cluster_extent[2];
+  case SpecialRegister::kClusterCtaidX: return block.id[0] % grid.cluster_extent[0];
+  case SpecialRegister::kClusterCtaidY: return block.id[1] % grid.cluster_extent[1];
+  case SpecialRegister::kClusterCtaidZ: return block.id[2] % grid.cluster_extent[2];
+  case SpecialRegister::kClusterNctaidX: return grid.cluster_extent[0];
+  case SpecialRegister::kClusterNctaidY: return grid.cluster_extent[1];
+  case SpecialRegister::kClusterNctaidZ: return grid.cluster_extent[2];
+  case SpecialRegister::kClusterCtarank: return block.rank;
+  case SpecialRegister::kClusterNctarank: return grid.cluster_blocks;
+  case SpecialRegister::kIsExplicitCluster: return grid.has_clusters ? 1 : 0;
   case SpecialRegister::kWarpid: return w.id;
   case SpecialRegister::kNwarpid: return 64;
   case SpecialRegister::kSmid: return block.number % multiprocessors;

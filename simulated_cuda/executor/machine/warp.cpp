@@ -214,7 +214,7 @@ const Instruction* Warp::leave(const Instruction* in) {
   alive &= ~gone;
   drop_lanes(join, nullptr, gone);
   for (Fragment& fragment : waiting) fragment.lanes &= ~gone;
-  block->lanes_left(static_cast<std::uint32_t>(__builtin_popcount(gone)));
+  block->lanes_left(*this, gone);
   return next_fragment();
 }
 

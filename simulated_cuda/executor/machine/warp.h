@@ -48,6 +48,7 @@ enum class Wait : std::uint8_t {
   kBarrier, // arrived at a barrier of the block
   kPartial, // at an aligned barrier, where the warp's other lanes are not yet
   kOthers,  // at an instruction that names lanes which are not there yet
+  kCluster, // for the barrier of the cluster
 };
 
 struct Fragment {

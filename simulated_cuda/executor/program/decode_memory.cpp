@@ -129,8 +129,7 @@ void FunctionDecoder::load_parameter(const Target& target, const Operand& data, 
 
 void FunctionDecoder::check_words() {
   const auto is_known = [&](std::string_view word) { return ptx::names_word(*opcode_, word); };
-  if (has("shared::cluster") || !std::ranges::all_of(mnemonic().modifiers, is_known))
-    decode_not_executed();
+  if (!std::ranges::all_of(mnemonic().modifiers, is_known)) decode_not_executed();
 }
 
 Shape FunctionDecoder::shape_of_access(const Target& target, std::uint32_t bytes,
@@ -234,7 +233,6 @@ std::uint32_t FunctionDecoder::whole_address(Target target) {
 // "atom.op.type". A vector is an atomic for each element, as PTX defines it. `extra` is the space,
 // of a vector also its elements and which one it is.
 void FunctionDecoder::decode_atomic(bool has_result) {
-  if (has("shared::cluster")) decode_not_executed();
   std::string operation;
   for (const std::string_view word : mnemonic().modifiers) {
     if (ptx::names_word(*opcode_, word)) continue;
@@ -290,49 +288,6 @@ void FunctionDecoder::decode_atomic(bool has_result) {
   }
   for (std::uint32_t i = 0; i < count && has_result; ++i) write_back(results[i]);
   if (has("acquire") || has("acq_rel")) decode_fence();
-}
-
-// mbarrier.op.b64 of an object in the block's shared memory. Operands of the form: the result, the
-// address, and a number: a count, a state or a parity.
-void FunctionDecoder::decode_mbarrier() {
-  struct Row {
-    std::string_view operation;
-    Type result, number; // kNone: there is none
-  };
-  static constexpr Row kRows[] = {
-    {"init", Type::kNone, Type::kU32},      {"inval", Type::kNone, Type::kNone},
-    {"arrive", Type::kB64, Type::kU32},     {"arrive_drop", Type::kB64, Type::kU32},
-    {"test_wait", Type::kPred, Type::kB64}, {"try_wait", Type::kPred, Type::kB64}};
-  const std::string_view operation = opcode_->words[opcode_->word_count - 1];
-  const auto* row = std::ranges::find(kRows, operation, &Row::operation);
-  if (row == std::end(kRows) || has("shared::cluster")) decode_not_executed();
-  const bool of_copies = opcode_->words[0] == "async"; // cp.async.mbarrier.arrive
-  const bool gives = row->result != Type::kNone && !of_copies;
-  const std::size_t guard = begin_guard();
-  std::size_t at = gives ? 1 : 0;
-  const Target target = address(operand(at++), Space::kShared);
-  const std::uint32_t base = whole_address(target);
-  std::uint32_t number = kNoOperand;
-  const bool parity = has("parity");
-  if (instruction_->operand_count > at && row->number != Type::kNone)
-    number = source(operand(at), parity ? Type::kU32 : row->number);
-  // Copies are made at once. Without .noinc their arrival is one more that the phase waits for.
-  if (of_copies) number = builder_.constant(has("noinc") ? 1 : 0, 4);
-  Result to;
-  if (gives) to = result(operand(0), row->result);
-  const bool waits = row->result == Type::kPred;
-  Shape shape;
-  if (gives) shape.result(0, waits ? 1 : 64);
-  shape.decides(1, 64).decides(2, waits && !parity ? 64 : 32);
-  shape.memory = waits ? Shape::Memory::kWait : Shape::Memory::kUnknown;
-  Instruction& in =
-    emit("mbarrier." + std::string(row->operation) + (parity ? ".parity" : ""), shape);
-  in.r[0] = to.offset;
-  in.r[1] = base;
-  in.r[2] = number;
-  in.immediate = target.narrow ? 0 : target.offset;
-  if (gives) write_back(to);
-  end_guard(guard);
 }
 
 } // namespace gmt::executor

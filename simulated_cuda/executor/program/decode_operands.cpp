@@ -196,7 +196,13 @@ std::uint32_t FunctionDecoder::source(const Operand& operand, ptx::Type type) {
 std::uint32_t FunctionDecoder::predicate(const Operand& operand) {
   if (operand.kind == ptx::OperandKind::kImmediate)
     return builder_.constant((operand.bits != 0) != operand.negated ? ~0u : 0u, 4);
-  if (operand.kind == ptx::OperandKind::kSpecial) return builder_.constant(0, 4);
+  if (operand.kind == ptx::OperandKind::kSpecial) {
+    if (static_cast<ptx::SpecialRegister>(operand.id) != ptx::SpecialRegister::kIsExplicitCluster)
+      return builder_.constant(0, 4);
+    const std::uint32_t is = temporary();
+    emit("is_explicit_cluster", Shape().result(0, 1)).r[0] = is;
+    return is;
+  }
   if (operand.kind != ptx::OperandKind::kRegister || register_bytes(operand.id) != 0)
     fail("a predicate that is none");
   const std::uint32_t offset = register_offset(operand.id);

@@ -293,7 +293,9 @@ void FunctionDecoder::decode_address_question() {
   const std::uint32_t from = source(operand(1), Type::kU64);
   const char* form = "isspacep.global";
   switch (space()) {
-  case ptx::Space::kShared: form = "isspacep.shared"; break;
+  case ptx::Space::kShared:
+    form = has("shared::cluster") ? "isspacep.shared" : "isspacep.shared::cta";
+    break;
   case ptx::Space::kLocal: form = "isspacep.local"; break;
   case ptx::Space::kParam: form = "isspacep.param"; break;
   case ptx::Space::kConst: form = "isspacep.const"; break;

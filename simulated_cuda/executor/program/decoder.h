@@ -129,8 +129,15 @@ private:
   void load_parameter(const Target& target, const Operand& data, ptx::Type type);
 
   // decode_copies.cpp
+  std::uint32_t whole_address_with_offset(const Operand& operand, ptx::Space space);
   void decode_copy();
-  void copy_part(Target to, Target from, std::uint32_t at, std::uint32_t bytes, bool with_zeros);
+  void decode_copy_group();
+  std::uint32_t combine_of(const std::string& operation) const;
+  void decode_bulk_copy();
+  void decode_bulk_store();
+  void decode_policy();
+  void decode_cluster_barrier();
+  void decode_cluster_address();
 
   // decode_matrices.cpp
   void decode_load_matrix();
@@ -167,6 +174,7 @@ private:
   std::uint32_t strength(bool is_strong) const; // Instruction::extra of a load or store
   std::uint32_t scope() const;                  // kBlockScope or 0
   void decode_fence() { emit("fence").extra = scope(); }
+  void decode_proxy_fence();
   void leave(const char* form, const Shape& shape = {});
   void decode_leave() { leave(is_kernel_ ? "exit" : "ret"); }
   void decode_exit() { leave("exit"); }

@@ -28,11 +28,19 @@ std::string_view verb(trace::FaultAccess access) {
 
 } // namespace
 
-std::string shared_race_words(std::string_view access, std::string_view other_source) {
+std::string shared_race_words(std::string_view access, std::string_view other_source,
+                              std::string_view message) {
+  const std::string there = other_source.empty() ? "" : cat({" at ", other_source});
+  if (message == kNotWaitedFor)
+    return cat({", although the asynchronous copy", there, " has not been waited for"});
+  if (message == kNoProxyFence)
+    return cat({" by an asynchronous copy, without fence.proxy.async behind the write", there});
+  if (message == kOfCluster)
+    return cat({" without a barrier of the cluster behind a ", access.empty() ? "use" : access,
+                " by another of its blocks", there});
   std::string text = cat({" without a barrier behind a ", access.empty() ? "use" : access,
                           " by another thread of the block"});
-  if (!other_source.empty()) text += cat({" at ", other_source});
-  return text;
+  return text + there;
 }
 
 bool is_race_by_habit(const event::Fault& fault, std::string_view message) {

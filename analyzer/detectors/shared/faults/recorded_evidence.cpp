@@ -17,6 +17,7 @@ using trace::FaultKind;
 using trace::FaultSpace;
 
 constexpr std::string_view kOfOrder = "order", kOfResult = "result"; // as the device says it
+constexpr std::string_view kMayHaveEnded = "block may have ended";   // likewise
 constexpr std::array<std::string_view, 7> kSpaceNames{"",         "global",    "shared", "local",
                                                       "constant", "parameter", "generic"};
 
@@ -70,6 +71,21 @@ bool is_volatile_race(const Event& e, std::string_view message) {
   return e.fault().fault == FaultKind::kSharedRace && message == "volatile";
 }
 
+bool is_unfenced_copy(const Event& e, std::string_view message) {
+  return e.fault().fault == FaultKind::kSharedRace && message == kNoProxyFence;
+}
+
+// The device says "rank RANK BLOCKS" or "block may have ended".
+std::string cluster_words(const Event& e, std::string_view said) {
+  if (e.fault().space != FaultSpace::kShared) return {};
+  if (said == kMayHaveEnded) return ", of another block of the cluster, which may have ended";
+  constexpr std::string_view kRank = "rank ";
+  const std::size_t last = said.rfind(' ');
+  if (!said.starts_with(kRank) || last < kRank.size()) return {};
+  return cat({", of rank ", said.substr(kRank.size(), last - kRank.size()), " in a cluster of ",
+              said.substr(last + 1), " blocks"});
+}
+
 bool is_barrier_apart(const Event& e, std::string_view message) {
   return e.fault().fault == FaultKind::kBarrierDivergence && message == "apart";
 }
@@ -120,6 +136,21 @@ std::string advice_on_record(const Event& e, std::string_view message, bool has_
   if (fault == FaultKind::kSharedRace && message == "read-modify-write")
     return "Use an atomic, such as atomicAdd, or give each thread memory of its own: the line reads "
            "and writes, so that no barrier can stand between.";
+  if (fault == FaultKind::kSharedRace && message == kNotWaitedFor)
+    return "Wait for the copy where it was begun (cp.async.wait_group, __pipeline_wait_prior(), "
+           "consumer_wait(), or its mbarrier), and put a barrier behind that for other threads.";
+  if (fault == FaultKind::kSharedRace && message == kOfCluster)
+    return "Put cluster.sync() (barrier.cluster) between the two accesses, where all threads of the "
+           "cluster reach it.";
+  if (is_unfenced_copy(e, message))
+    return "Put fence.proxy.async (cuda::ptx::fence_proxy_async) behind the writes, and before the "
+           "barrier behind which a thread begins the copy.";
+  if (message == kMayHaveEnded)
+    return "Let all blocks of the cluster wait for each other behind the last such access: "
+           "cluster.sync().";
+  if (!cluster_words(e, message).empty())
+    return "Let the rank be less than the number of blocks of the cluster (num_blocks()), and look "
+           "at the cluster's size in the launch.";
   if (fault == FaultKind::kIllegalInstruction && message == "differing")
     return "Let all lanes that a mask names give this mask: __activemask() and masks that each lane "
            "computes of its own differ easily.";

@@ -78,7 +78,8 @@ public:
     Finding f;
     f.kind = kind();
     const bool is_mask = !wrong_mask_words(e_, facts_.text(fault_.message)).empty();
-    if (fault_.fault == FaultKind::kUninitializedRead || is_volatile() || is_apart() || is_mask)
+    if (fault_.fault == FaultKind::kUninitializedRead || is_volatile() || is_apart() || is_mask ||
+        is_unfenced())
       f.severity = Severity::kWarning;
     const bool is_result = is_other_result(e_, facts_.text(fault_.message));
     if (is_race_by_habit(fault_, facts_.text(fault_.message)) || is_of_rest() || is_result)
@@ -98,6 +99,7 @@ public:
 private:
   // No race, but nothing that orders the two.
   bool is_volatile() const { return is_volatile_race(e_, facts_.text(fault_.message)); }
+  bool is_unfenced() const { return is_unfenced_copy(e_, facts_.text(fault_.message)); }
   bool is_apart() const { return is_barrier_apart(e_, facts_.text(fault_.message)); }
   bool is_of_rest() const { return is_barrier_of_rest(e_, facts_.text(fault_.message)); }
 
@@ -217,7 +219,10 @@ private:
     while (said.ends_with('.') || said.ends_with('\n')) said.remove_suffix(1);
     switch (fault_.fault) {
     case FaultKind::kOutOfBounds:
-    case FaultKind::kUseAfterFree: return {kernel_, " ", verb(), where()};
+    case FaultKind::kUseAfterFree:
+      if (const std::string of_cluster = cluster_words(e_, said); !of_cluster.empty())
+        return {kernel_, " ", verb(), at(), of_cluster};
+      return {kernel_, " ", verb(), where()};
     case FaultKind::kMisaligned: return {kernel_, " ", verb(), where(), parameter_words()};
     case FaultKind::kUninitializedRead:
       if (is_of_no_lane(e_, said))
@@ -295,7 +300,9 @@ private:
     Text text{kernel_, " ", verb(), where()};
     if (fault_.fault == FaultKind::kGlobalRace)
       text += global_race_words(fault_, facts_.text(fault_.message), other);
-    else text += shared_race_words(access_word(fault_.other_access), other);
+    else
+      text +=
+        shared_race_words(access_word(fault_.other_access), other, facts_.text(fault_.message));
     if (const auto order = other_order(e_, facts_.text(fault_.message)))
       text += cat({", seen ", in_words(*order)});
     if (is_volatile()) text += ": both are volatile, which is no race, but orders nothing either";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and stores of shared memory, and the barriers that lie in it. A warp of neighbours is
+// Loads and stores of shared memory. A warp of neighbours is
 // checked as a whole, for races as well; whatever is not plainly right goes lane by lane.
 #include "simulated_cuda/executor/machine/block.h"
 #include "simulated_cuda/executor/machine/handlers/global.h"
@@ -190,97 +190,6 @@ Next shared(Warp& w, Next in) {
   return access_by_lane<kStore, T, kCount>(w, in, Space::kShared, addresses);
 }
 
-// mbarrier: an object of 64 bits in shared memory. Bits 0 to 19 are the arrivals that its phase
-// waits for, bits 20 to 39 those that each phase waits for, the highest bit is the phase's parity.
-namespace object {
-constexpr u32 kCountBits = 20, kPhaseShift = 63;
-constexpr u64 kCountMask = (u64{1} << kCountBits) - 1;
-constexpr u64 make(u64 phase, u64 expected, u64 pending) {
-  return phase << kPhaseShift | (expected & kCountMask) << kCountBits | (pending & kCountMask);
-}
-constexpr u64 phase(u64 v) { return v >> kPhaseShift; }
-constexpr u64 expected(u64 v) { return v >> kCountBits & kCountMask; }
-constexpr u64 pending(u64 v) { return v & kCountMask; }
-} // namespace object
-
-u64 object_of(Warp& w, Next in, u32 lane) {
-  u64 address = at<const u64>(w, in->r[1])[lane] + static_cast<u64>(in->immediate);
-  resolve(Space::kGeneric, &address);
-  return address;
-}
-
-// Of each lane: change(value, number, lane) changes the object.
-template <class N, class Change>
-[[gnu::always_inline]] inline Next each_object(Warp& w, Next in, Change change) {
-  const u64* a = at<const u64>(w, in->r[1]);
-  const N* numbers = in->r[2] != kNoOperand ? at<const N>(w, in->r[2]) : nullptr;
-  for_lanes(w.mask, [&](u32 l) {
-    const u64 address = a[l] + static_cast<u64>(in->immediate);
-    std::byte* host = object_target(w, in, l, Space::kShared, address, 8, true);
-    if (host == nullptr) return;
-    u64 value;
-    std::memcpy(&value, host, sizeof value);
-    value = change(value, numbers != nullptr ? numbers[l] : N{1}, l);
-    std::memcpy(host, &value, sizeof value);
-  });
-  return in + 1;
-}
-
-Next object_init(Warp& w, Next in) {
-  const u64* a = at<const u64>(w, in->r[1]);
-  const u32* counts = at<const u32>(w, in->r[2]);
-  for_lanes(w.mask, [&](u32 l) {
-    const u64 address = a[l] + static_cast<u64>(in->immediate);
-    const Translation to = translate(w, in, l, Space::kShared, address, 8, Access::kStore);
-    if (to.host == nullptr) return;
-    const u64 value = object::make(0, counts[l], counts[l]);
-    std::memcpy(to.host, &value, sizeof value);
-    set_initialized(to.shadow, to.first, 8, 0xff);
-  });
-  return in + 1;
-}
-
-Next object_end(Warp& w, Next in) {
-  return each_object<u32>(w, in, [](u64, u32, u32) { return u64{0}; });
-}
-
-// What threads did before they arrive happens before what those do who waited for the phase.
-template <bool kDrop>
-Next object_arrive(Warp& w, Next in) {
-  u64* d = in->r[0] != kNoOperand ? at<u64>(w, in->r[0]) : nullptr;
-  return each_object<u32>(w, in, [&](u64 value, u32 count, u32 l) {
-    const u64 which = object_of(w, in, l); // before the result, which may overwrite the address
-    if (d != nullptr) d[l] = value;
-    if (w.block->is_ordered) w.block->order.arrive(*w.block, {&w, 1u << l}, which);
-    const u64 expected = object::expected(value) - (kDrop ? 1 : 0);
-    const u64 pending = object::pending(value);
-    if (count < pending) return object::make(object::phase(value), expected, pending - count);
-    w.block->order.complete(which);
-    return object::make(object::phase(value) ^ 1, expected, expected);
-  });
-}
-
-// A phase is over when the object is in the other one. Threads that wait in a loop let others run.
-template <class N, bool kParity>
-Next object_wait(Warp& w, Next in) {
-  u32 over = 0;
-  const Next next = each_object<N>(w, in, [&](u64 value, N number, u32 l) {
-    const u64 phase = kParity ? u64{number} & 1 : object::phase(number);
-    over |= phase != object::phase(value) ? 1u << l : 0;
-    return value;
-  });
-  set_predicate(w, in->r[0], over);
-  for (u32 left = w.block->is_ordered ? over : 0; left != 0;) {
-    const u64 which = object_of(w, in, static_cast<u32>(__builtin_ctz(left)));
-    u32 same = 0;
-    for_lanes(left, [&](u32 l) { same |= object_of(w, in, l) == which ? 1u << l : 0; });
-    w.block->order.wait(*w.block, {&w, same}, which);
-    left &= ~same;
-  }
-  if ((w.mask & ~over) != 0) w.budget = w.budget < 64 ? 0 : w.budget - 64;
-  return next;
-}
-
 template <bool kStore, class A>
 void add_shared(FormTable& table, const std::string& verb, const char* width) {
   add_vectors(table, verb + ".shared", width,
@@ -294,14 +203,6 @@ void GMT_GROUP(shared)(FormTable& table) {
   add_shared<false, u64>(table, "ld", "");
   add_shared<true, u32>(table, "st", ".a32");
   add_shared<true, u64>(table, "st", "");
-  table.add("mbarrier.init", object_init);
-  table.add("mbarrier.inval", object_end);
-  table.add("mbarrier.arrive", object_arrive<false>);
-  table.add("mbarrier.arrive_drop", object_arrive<true>);
-  for (const std::string wait : {"mbarrier.test_wait", "mbarrier.try_wait"}) {
-    table.add(wait.c_str(), object_wait<u64, false>);
-    table.add((wait + ".parity").c_str(), object_wait<u32, true>);
-  }
 }
 
 } // namespace gmt::executor

@@ -40,19 +40,24 @@ void Dispatcher::take_turns() {
       const bool may_add = blocks_.empty() || rules_.starts_all || spins_ >= kSpinsUntilNew;
       const bool is_new = may_add && blocks_.size() < rules_.most && add_block();
       if (blocks_.empty()) return;
-      if (is_new) at = blocks_.size() - 1;
+      if (is_new) at = blocks_.size() - rules_.cluster_blocks;
       else if (!has_finished && run_.worker_count() > 1) sched_yield();
       has_finished = false;
     }
     Block& block = *blocks_[at];
-    run_block(block);
-    if (!block.done) {
+    if (!block.done) run_block(block);
+    if (!block.cluster->is_done()) {
       ++at;
       continue;
     }
     has_finished = true;
-    finish(block);
-    if (!start(block)) blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(at));
+    const std::size_t cluster = at / rules_.cluster_blocks, first = cluster * rules_.cluster_blocks;
+    for (std::size_t i = 0; i < rules_.cluster_blocks; ++i) finish(*blocks_[first + i]);
+    if (!start(first)) {
+      const auto begin = blocks_.begin() + static_cast<std::ptrdiff_t>(first);
+      blocks_.erase(begin, begin + static_cast<std::ptrdiff_t>(rules_.cluster_blocks));
+      clusters_.erase(clusters_.begin() + static_cast<std::ptrdiff_t>(cluster));
+    }
     say_oldest();
     at = 0; // the earliest first
   }
@@ -61,17 +66,25 @@ void Dispatcher::take_turns() {
 bool Dispatcher::add_block() {
   if (!run_.has_blocks_left()) return false;
   spins_ = 0;
-  auto block = std::make_unique<Block>();
-  block->prepare(worker_);
-  if (!start(*block)) return false;
-  blocks_.push_back(std::move(block));
-  return true;
+  const std::size_t first = blocks_.size();
+  std::vector<Block*> together;
+  for (std::size_t i = 0; i < rules_.cluster_blocks; ++i) {
+    blocks_.push_back(std::make_unique<Block>());
+    blocks_.back()->prepare(worker_);
+    together.push_back(blocks_.back().get());
+  }
+  clusters_.push_back(std::make_unique<Cluster>(together));
+  if (start(first)) return true;
+  blocks_.resize(first);
+  clusters_.pop_back();
+  return false;
 }
 
-bool Dispatcher::start(Block& block) {
+bool Dispatcher::start(std::size_t first) {
   std::uint64_t number = 0;
   if (!run_.take(worker_, &number)) return false;
-  block.start(number);
+  clusters_[first / rules_.cluster_blocks]->start();
+  for (std::size_t i = 0; i < rules_.cluster_blocks; ++i) blocks_[first + i]->start(number + i);
   return true;
 }
 
@@ -93,7 +106,11 @@ void Dispatcher::run_block(Block& block) {
     if (after_turn_) after_turn_();
     if (run_.is_halted()) return;
     if (run_.last() < block.number) block.done = block.is_left_out = true;
-    if (!ran && !block.done) block.stuck();
+    if (!ran && !block.done) {
+      if (block.cluster->can_go_on()) return; // it waits for others of the cluster
+      if (block.cluster->is_left_out()) block.done = block.is_left_out = true;
+      else block.stuck();
+    }
     if (!block.spinning || block.done) continue;
     ++spins_;
     // What spins may wait for a block that has ended the grid

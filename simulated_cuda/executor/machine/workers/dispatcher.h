@@ -4,6 +4,7 @@
 // it done or gets it a turn: the earlier one is in the hands of a worker.
 #pragma once
 
+#include "simulated_cuda/executor/machine/cluster.h"
 #include "simulated_cuda/executor/machine/workers/stillness.h"
 #include "simulated_cuda/executor/machine/workers/worker.h"
 
@@ -17,6 +18,7 @@ class Dispatcher {
 public:
   struct Rules {
     std::uint64_t most = 1;           // blocks that it may have at a time
+    std::size_t cluster_blocks = 1;   // of each cluster, which start together
     bool starts_all = false;          // as blocks of a cooperative grid wait for each other
     bool counts_instructions = false; // for their limit
   };
@@ -29,7 +31,7 @@ public:
 
 private:
   bool add_block();
-  bool start(Block& block);
+  bool start(std::size_t first); // the blocks of a cluster, from this one on
   void run_block(Block& block);
   void finish(Block& block);
   void take_turns();
@@ -43,9 +45,10 @@ private:
   const std::function<void()> after_turn_;
   Stillness stillness_;
   std::uint64_t counted_ = 0, finished_ = 0;
-  std::uint64_t spins_ = 0;      // since a block was added
-  std::uint64_t late_spins_ = 0; // since the grid has ended
-  std::vector<std::unique_ptr<Block>> blocks_;
+  std::uint64_t spins_ = 0;                    // since a block was added
+  std::uint64_t late_spins_ = 0;               // since the grid has ended
+  std::vector<std::unique_ptr<Block>> blocks_; // those of a cluster one after the other
+  std::vector<std::unique_ptr<Cluster>> clusters_;
 };
 
 } // namespace gmt::executor

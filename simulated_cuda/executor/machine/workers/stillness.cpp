@@ -6,6 +6,8 @@
 
 #include "simulated_cuda/executor/executor.h"
 #include "simulated_cuda/executor/machine/access.h"
+#include "simulated_cuda/executor/machine/cluster.h"
+#include "simulated_cuda/executor/machine/mbarrier.h"
 #include "simulated_cuda/executor/machine/workers/worker.h"
 
 #include <algorithm>
@@ -85,6 +87,22 @@ bool is_time(std::uint32_t special) {
   }
 }
 
+// For the phase of an mbarrier to be over, in words.
+std::string what_is_missing(const Block& block, std::uint64_t object) {
+  if (object + sizeof(std::uint64_t) > block.shared_bytes) return {};
+  std::uint64_t value;
+  std::memcpy(&value, block.shared + object, sizeof value);
+  const Mbarrier barrier(value);
+  if (barrier.bytes > 0)
+    return "the mbarrier that it polls expects " + std::to_string(barrier.bytes) +
+           " bytes more than copies have brought";
+  if (barrier.bytes < 0)
+    return "copies have brought " + std::to_string(-barrier.bytes) +
+           " bytes more than the mbarrier that it polls expects";
+  return "the mbarrier that it polls waits for " + std::to_string(barrier.pending) +
+         " arrivals more";
+}
+
 std::uint32_t guarded_lanes(const Warp& w, const Instruction* in) {
   if (in->guard == kNoOperand) return w.mask;
   std::uint32_t predicate;
@@ -155,6 +173,7 @@ void Stillness::keep(Warp& w, Space space, std::uint64_t address) {
   space = resolve(space, &address);
   Cell cell;
   if (space == Space::kShared) {
+    if (address >> Cluster::kRankShift != 0) worker_.run->changed(); // of another block
     if (address >= w.block->shared_bytes) return;
     cell.at = w.block->shared + address;
     cell.bytes = static_cast<std::uint32_t>(
@@ -279,9 +298,11 @@ bool Stillness::after_round(const std::vector<std::unique_ptr<Block>>& blocks) {
 
 // A thread that polls; else one that only goes round.
 void Stillness::report(const std::vector<std::unique_ptr<Block>>& blocks) const {
-  AccessFacts facts = blocks.front()->standing();
+  const auto alive = std::ranges::find_if(blocks, [](const auto& block) { return !block->done; });
+  const Block& shown = alive == blocks.end() ? *blocks.front() : **alive; // of a cluster
+  AccessFacts facts = shown.standing();
   std::string why;
-  for (const auto& warp : blocks.front()->warps) {
+  for (const auto& warp : shown.warps) {
     const auto poll = polls_.find(warp.get());
     if (warp->alive == 0 || poll == polls_.end()) continue;
     facts.warp = warp.get();
@@ -293,6 +314,8 @@ void Stillness::report(const std::vector<std::unique_ptr<Block>>& blocks) const 
     facts.address = poll->second.address;
     const Region* region =
       facts.space == Space::kGlobal ? warp->grid->memory->region_of(facts.address) : nullptr;
+    const Shape& shape = warp->program->shapes[facts.in->form];
+    if (shape.memory == Shape::Memory::kWait) why = what_is_missing(shown, facts.address);
     if (region != nullptr && region->base == kWorkspaceBase) why = kGridBarrier;
     else facts.bytes = 1; // that it has an address
     break;

@@ -12,9 +12,10 @@ bool GridRun::take(Worker& worker, std::uint64_t* block) {
   const std::uint64_t before = worker.oldest.load(std::memory_order_relaxed);
   const std::uint64_t expected = next_.load();
   if (expected >= end()) return false;
-  worker.oldest.store(std::min(before, expected));
-  *block = next_.fetch_add(1);
-  if (*block < end()) return true;
+  worker.oldest.store(std::min(before, expected * cluster_blocks_));
+  const std::uint64_t cluster = next_.fetch_add(1);
+  *block = cluster * cluster_blocks_;
+  if (cluster < end()) return true;
   worker.oldest.store(before);
   return false;
 }
@@ -24,17 +25,18 @@ bool GridRun::take_mixed(Worker& worker, std::uint64_t* block) {
   const std::uint64_t before = worker.oldest.load(std::memory_order_relaxed);
   while (has_blocks_left()) {
     const std::uint64_t index = next_.load(std::memory_order_relaxed);
-    worker.oldest.store(std::min(before, order_.first_of_window(index)));
-    *block = order_.at(index);
+    worker.oldest.store(std::min(before, order_.first_of_window(index) * cluster_blocks_));
+    const std::uint64_t cluster = order_.at(index);
+    *block = cluster * cluster_blocks_;
     next_.store(index + 1);
-    if (*block < end()) return true;
+    if (cluster < end()) return true;
   }
   worker.oldest.store(before);
   return false;
 }
 
 std::uint64_t GridRun::done_before() const {
-  std::uint64_t first = order_.first_of_window(next_.load());
+  std::uint64_t first = order_.first_of_window(next_.load()) * cluster_blocks_;
   for (std::size_t i = 0; i < worker_count_; ++i)
     first = std::min(first, workers_[i].oldest.load());
   return first;

@@ -56,14 +56,17 @@ struct alignas(128) Worker {
 // on, so that the same blocks are reported on with any number of workers; those behind it stop.
 class GridRun {
 public:
-  GridRun(std::uint64_t blocks, const BlockOrder& order, Worker* workers, std::size_t worker_count)
-      : blocks_(blocks), workers_(workers), worker_count_(worker_count), order_(order) {}
+  // Blocks are given out by clusters of `cluster_blocks`; `order` is that of clusters.
+  GridRun(std::uint64_t clusters, std::uint64_t cluster_blocks, const BlockOrder& order,
+          Worker* workers, std::size_t worker_count)
+      : clusters_(clusters), cluster_blocks_(cluster_blocks), workers_(workers),
+        worker_count_(worker_count), order_(order) {}
 
-  // The next block, which is the worker's now; false if no block is left.
+  // The first block of the next cluster, which is the worker's now; false if none is left.
   bool take(Worker& worker, std::uint64_t* block);
   bool has_blocks_left() const {
     const std::uint64_t next = next_.load(std::memory_order_relaxed);
-    return next < blocks_ && order_.first_of_window(next) < end();
+    return next < clusters_ && order_.first_of_window(next) < end();
   }
   // Every block before this one is done and can end the grid no more.
   std::uint64_t done_before() const;
@@ -107,12 +110,12 @@ public:
 
 private:
   bool take_mixed(Worker& worker, std::uint64_t* block);
-  std::uint64_t end() const {
-    const std::uint64_t behind = last() == kNoBlock ? kNoBlock : last() + 1;
-    return behind < blocks_ ? behind : blocks_;
+  std::uint64_t end() const { // of clusters
+    const std::uint64_t behind = last() == kNoBlock ? kNoBlock : last() / cluster_blocks_ + 1;
+    return behind < clusters_ ? behind : clusters_;
   }
 
-  const std::uint64_t blocks_;
+  const std::uint64_t clusters_, cluster_blocks_;
   Worker* const workers_;
   const std::size_t worker_count_;
   alignas(128) std::atomic<std::uint64_t> next_{0};

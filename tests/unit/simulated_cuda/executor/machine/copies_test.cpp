@@ -96,18 +96,6 @@ TEST_P(Copies, OfUnwrittenMemoryThatDecides) {
   EXPECT_EQ(only().other.instruction, "@%p1 trap");
 }
 
-// The machine's instruction would need a size that differs by thread.
-TEST_F(KernelRunner, CopiesOfASizeThatIsComputedAreNotExecuted) {
-  for (const bool is_computed : {false, true}) {
-    load(".shared .b32 t; .visible .entry k(.param .u64 p) { .reg .b32 %r<4>; .reg .b64 %x;\n"
-         "ld.param.u64 %x, [p]; mov.u32 %r0, t; mov.u32 %r1, 4;\n"
-         "cp.async.ca.shared.global [%r0], [%x], 4, " +
-         std::string(is_computed ? "%r1" : "4") + "; ret; }\n");
-    const Ability ability = examine(*module_, *module_->find_kernel("k"));
-    EXPECT_EQ(ability.reason, is_computed ? "cp.async.ca.shared.global is not executed" : "");
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(WithAndWithoutTracking, Copies,
                          testing::Values(Checks::kFull, Checks::kDefault));
 

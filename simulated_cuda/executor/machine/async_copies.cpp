@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulated_cuda/executor/machine/async_copies.h"
+
+#include "simulated_cuda/executor/machine/access.h"
+#include "simulated_cuda/executor/machine/block.h"
+#include "simulated_cuda/executor/machine/device_bytes.h"
+#include "simulated_cuda/executor/machine/mbarrier.h"
+#include "simulated_cuda/executor/machine/report_sink.h"
+#include "simulated_cuda/executor/machine/workers/worker.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace gmt::executor {
+namespace {
+
+constexpr std::uint32_t kPart = 16; // bytes that are moved at a time
+
+std::uint32_t thread_number(const Warp& w, std::uint32_t lane) { return w.id * kLanes + lane; }
+
+const std::byte* host_of(const CopyEnd& end) {
+  return (end.block != nullptr ? end.block->shared : end.region->host) + end.offset;
+}
+std::uint8_t* shadow_of(const CopyEnd& end) {
+  return (end.block != nullptr ? end.block->shared_shadow : end.region->shadow) + end.offset / 4;
+}
+
+CopyEnd moved_by(CopyEnd end, std::uint32_t bytes) {
+  end.offset += bytes;
+  return end;
+}
+
+// Any number of bytes at any address of device memory: in the largest parts that are aligned.
+template <class Move>
+void in_aligned_parts(std::uint64_t offset, std::uint32_t bytes, Move move) {
+  for (std::uint32_t at = 0; at < bytes;) {
+    std::uint32_t part = 8;
+    while ((offset + at) % part != 0 || part > bytes - at) part /= 2;
+    move(at, part);
+    at += part;
+  }
+}
+
+void load(std::byte* to, const CopyEnd& from, std::uint32_t bytes) {
+  if (from.block != nullptr) {
+    std::memcpy(to, host_of(from), bytes);
+    return;
+  }
+  in_aligned_parts(from.offset, bytes, [&](std::uint32_t at, std::uint32_t part) {
+    load_device(to + at, host_of(from) + at, part);
+  });
+}
+
+void store(const CopyEnd& to, const std::byte* from, std::uint32_t bytes) {
+  auto* host = const_cast<std::byte*>(host_of(to));
+  if (to.block != nullptr) {
+    std::memcpy(host, from, bytes);
+    return;
+  }
+  in_aligned_parts(to.offset, bytes, [&](std::uint32_t at, std::uint32_t part) {
+    store_device(host + at, from + at, part);
+  });
+}
+
+std::uint32_t words_of(const AsyncCopy& copy) {
+  if (copy.loaded == 0 || copy.from.region == nullptr) return 0;
+  return static_cast<std::uint32_t>((copy.from.offset + copy.loaded - 1) / 4 -
+                                    copy.from.offset / 4 + 1);
+}
+
+AccessFacts facts_of_copy(const AsyncCopy& copy) {
+  AccessFacts facts;
+  facts.warp = copy.warp;
+  facts.in = copy.in;
+  facts.code = copy.code;
+  facts.lane = copy.lane;
+  facts.access = Access::kLoad;
+  facts.bytes = copy.loaded;
+  facts.space = copy.from.region != nullptr ? Space::kGlobal : Space::kShared;
+  facts.address = copy.from.offset + (copy.from.region != nullptr ? copy.from.region->base : 0);
+  return facts;
+}
+
+bool is_of_other_block(const AsyncCopy& copy, const Block& block) {
+  return copy.warp->block != &block;
+}
+
+} // namespace
+
+void AsyncCopies::start() {
+  for (auto& threads : threads_) threads.clear();
+  counted_.clear();
+  arrivals_.clear();
+  fenced_ = 0;
+  own_fences_.clear();
+}
+
+AsyncCopies::Thread& AsyncCopies::thread(Kind kind, std::uint32_t which) {
+  auto& threads = threads_[kind];
+  if (threads.empty()) threads.resize(block_.threads);
+  return threads[which];
+}
+
+// Its accesses count as those of its thread at this place.
+void AsyncCopies::check_begin(AsyncCopy& copy) {
+  Warp& w = *copy.warp;
+  copy.number = ++count_;
+  if (const std::uint32_t words = words_of(copy); words != 0) {
+    if (words > AsyncCopy::kFewWords) copy.stores.resize(words);
+    see_stores(w, *copy.from.region, copy.from.offset, copy.loaded,
+               copy.stores.empty() ? copy.few_stores.data() : copy.stores.data());
+    check_global_race(w, copy.in, copy.lane, *copy.from.region, copy.from.offset, copy.loaded,
+                      Access::kLoad, nullptr);
+  }
+  if (copy.from.block != nullptr && copy.loaded != 0) {
+    check_proxy(copy);
+    begin_copy(w, copy.in, copy.lane, *copy.from.block, copy.from.offset, copy.loaded,
+               Access::kLoad);
+  }
+  // Several copies may combine their values in the same bytes
+  if (copy.to.block != nullptr && copy.combine == nullptr)
+    begin_copy(w, copy.in, copy.lane, *copy.to.block, copy.to.offset, copy.bytes, Access::kStore);
+}
+
+void AsyncCopies::begin(Kind kind, AsyncCopy copy) {
+  check_begin(copy);
+  Thread& mine = thread(kind, thread_number(*copy.warp, copy.lane));
+  copy.group = mine.group;
+  mine.copies.push_back(std::move(copy));
+}
+
+void AsyncCopies::begin_for_object(AsyncCopy copy) {
+  check_begin(copy);
+  counted_.push_back(std::move(copy));
+}
+
+void AsyncCopies::fence_proxy(const Warp& w) {
+  if (!block_.is_ordered) return;
+  block_.advance_clock();
+  fenced_ = std::max(fenced_, block_.order.is_partial ? block_.clock : block_.last_barrier);
+  own_fences_.resize(block_.threads);
+  for (std::uint32_t m = w.mask; m != 0; m &= m - 1)
+    own_fences_[thread_number(w, static_cast<std::uint32_t>(__builtin_ctz(m)))] = block_.clock;
+}
+
+// Bulk copies read shared memory in another way than threads write it.
+void AsyncCopies::check_proxy(const AsyncCopy& copy) const {
+  const Block& block = *copy.from.block;
+  if (&block != &block_ || block.races == nullptr) return;
+  const std::uint64_t last = (copy.from.offset + copy.loaded - 1) >> block.race_shift;
+  for (std::uint64_t i = copy.from.offset >> block.race_shift; i <= last; ++i) {
+    const auto store = static_cast<std::uint32_t>(block.races[i]);
+    const std::uint32_t who = store & race::kThreadMask, clock = store >> race::kThreadBits;
+    const bool is_fenced =
+      clock < fenced_ || (who < own_fences_.size() && clock < own_fences_[who]);
+    if (store == 0 || who >= race::kWarpReaders || is_fenced) continue;
+    OtherThread other;
+    constexpr std::uint32_t kNumber = 0x7fffffff;
+    other.in = &block.grid->program->instruction(block.store_sites[i] & kNumber, &other.code);
+    if (block.grid->program->forms[other.in->form].starts_with("cp.")) continue; // of such a copy
+    other.thread = who;
+    other.access = Access::kStore;
+    other.how = "no proxy fence";
+    other.is_unsure = true;
+    return copy.warp->worker->checks->race(facts_of_copy(copy), other);
+  }
+}
+
+void AsyncCopies::read(AsyncCopy& copy) {
+  if (copy.is_read) return;
+  copy.is_read = true;
+  if (words_of(copy) != 0) {
+    check_unchanged(facts_of_copy(copy), *copy.from.region, copy.from.offset,
+                    copy.stores.empty() ? copy.few_stores.data() : copy.stores.data());
+  }
+  copy.value.assign(copy.bytes, std::byte{0});
+  copy.unwritten.assign(copy.bytes, false);
+  for (std::uint32_t at = 0; at < copy.loaded; at += kPart) {
+    const std::uint32_t bytes = std::min(copy.loaded - at, kPart);
+    const CopyEnd from = moved_by(copy.from, at);
+    load(copy.value.data() + at, from, bytes);
+    const std::uint64_t there =
+      initialized_bytes(shadow_of(from), static_cast<std::uint32_t>(from.offset % 4), bytes);
+    for (std::uint32_t i = 0; i < bytes; ++i) copy.unwritten[at + i] = (there >> i & 1) == 0;
+  }
+  if (copy.from.block != nullptr && copy.loaded != 0)
+    end_copy(*copy.from.block, *copy.warp, copy.lane, copy.from.offset, copy.loaded, Access::kLoad);
+}
+
+// Bytes of 16 at a time, of which some may keep their value.
+void AsyncCopies::finish(AsyncCopy& copy) {
+  read(copy);
+  for (std::uint32_t at = 0; at < copy.bytes; at += kPart) {
+    const std::uint32_t bytes = std::min(copy.bytes - at, kPart);
+    const CopyEnd to = moved_by(copy.to, at);
+    std::byte now[kPart];
+    load(now, to, bytes);
+    std::uint64_t written = 0;
+    const std::uint64_t before =
+      initialized_bytes(shadow_of(to), static_cast<std::uint32_t>(to.offset % 4), bytes);
+    for (std::uint32_t i = 0; i < bytes; ++i) {
+      const bool keeps = (copy.left_out >> i & 1) != 0;
+      const bool is_known = keeps ? (before >> i & 1) != 0 : !copy.unwritten[at + i];
+      written |= std::uint64_t{is_known} << i;
+      if (!keeps && copy.combine == nullptr) now[i] = copy.value[at + i];
+    }
+    if (copy.combine != nullptr) {
+      for (std::uint32_t i = 0; i + copy.combine->bytes <= bytes; i += copy.combine->bytes)
+        copy.combine->apply(now + i, copy.value.data() + at + i);
+    }
+    if (copy.to.region != nullptr)
+      check_global_race(*copy.warp, copy.in, copy.lane, *copy.to.region, to.offset, bytes,
+                        copy.combine != nullptr ? Access::kReduction : Access::kStore, now);
+    store(to, now, bytes);
+    set_initialized(shadow_of(to), static_cast<std::uint32_t>(to.offset % 4), bytes, written);
+  }
+  if (copy.to.block != nullptr)
+    end_copy(*copy.to.block, *copy.warp, copy.lane, copy.to.offset, copy.bytes, Access::kStore);
+}
+
+template <class IsDone>
+void AsyncCopies::finish_some(std::vector<AsyncCopy>& copies, IsDone is_done) {
+  std::vector<AsyncCopy*> done;
+  for (AsyncCopy& copy : copies) {
+    if (is_done(copy)) done.push_back(&copy);
+  }
+  if (done.empty()) return;
+  if (block_.grid->seed != 0) block_.random.shuffle(done);
+  for (AsyncCopy* copy : done) finish(*copy);
+  std::erase_if(copies, is_done);
+}
+
+void AsyncCopies::commit(Kind kind, std::uint32_t which) { ++thread(kind, which).group; }
+
+void AsyncCopies::wait(Kind kind, std::uint32_t which, std::uint32_t groups_left) {
+  Thread& mine = thread(kind, which);
+  finish_some(mine.copies, [&](const AsyncCopy& copy) {
+    return std::uint64_t{copy.group} + groups_left < mine.group;
+  });
+}
+
+void AsyncCopies::wait_read(std::uint32_t which, std::uint32_t groups_left) {
+  Thread& mine = thread(kBulk, which);
+  for (AsyncCopy& copy : mine.copies) {
+    if (std::uint64_t{copy.group} + groups_left < mine.group) read(copy);
+  }
+}
+
+void AsyncCopies::wait_all(Kind kind, std::uint32_t which) {
+  finish_some(thread(kind, which).copies, [](const AsyncCopy&) { return true; });
+}
+
+void AsyncCopies::arrive_behind(Warp& w, std::uint32_t lane, std::uint64_t object) {
+  arrivals_.push_back({&w, lane, object, count_});
+}
+
+void AsyncCopies::bring(std::uint64_t object) {
+  std::vector<Arrival> due;
+  std::erase_if(arrivals_, [&](const Arrival& each) {
+    if (each.object == object) due.push_back(each);
+    return each.object == object;
+  });
+  if (block_.grid->seed != 0) block_.random.shuffle(due);
+  for (const Arrival& each : due) {
+    finish_some(thread(kSmall, thread_number(*each.warp, each.lane)).copies,
+                [&](const AsyncCopy& copy) { return copy.number <= each.number; });
+    if (block_.is_ordered) block_.order.arrive(block_, {each.warp, 1u << each.lane}, object);
+    change_mbarrier(block_, object, {.arrivals = 1});
+  }
+  std::vector<AsyncCopy> coming;
+  std::erase_if(counted_, [&](AsyncCopy& copy) {
+    if (copy.object != object) return false;
+    coming.push_back(std::move(copy));
+    return true;
+  });
+  if (block_.grid->seed != 0) block_.random.shuffle(coming);
+  for (AsyncCopy& copy : coming) {
+    finish(copy);
+    if (block_.is_ordered && !is_of_other_block(copy, block_))
+      block_.order.arrive(block_, {copy.warp, 1u << copy.lane}, object);
+    change_mbarrier(block_, object, {.bytes = -std::int64_t{copy.bytes}});
+  }
+}
+
+void AsyncCopies::finish_all() {
+  const auto all = [](const AsyncCopy&) { return true; };
+  for (auto& threads : threads_) {
+    for (Thread& each : threads) finish_some(each.copies, all);
+  }
+  finish_some(counted_, all);
+}
+
+std::uint32_t AsyncCopies::thread_at(std::uint64_t offset) const {
+  std::uint32_t found = ~0u;
+  const auto look = [&](const std::vector<AsyncCopy>& copies) {
+    for (const AsyncCopy& copy : copies) {
+      const auto holds = [&](const CopyEnd& end, std::uint32_t bytes) {
+        return end.block == &block_ && offset - end.offset < bytes;
+      };
+      if (holds(copy.to, copy.bytes) || holds(copy.from, copy.loaded))
+        found = is_of_other_block(copy, block_) ? ~0u : thread_number(*copy.warp, copy.lane);
+    }
+  };
+  for (const auto& threads : threads_) {
+    for (const Thread& each : threads) look(each.copies);
+  }
+  look(counted_);
+  return found;
+}
+
+} // namespace gmt::executor

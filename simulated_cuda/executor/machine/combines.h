@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What asynchronous reductions do to an element.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gmt::executor {
+
+struct Combine {
+  std::uint32_t bytes = 0;
+  // `to` is the old value, and becomes the new one.
+  void (*apply)(std::byte* to, const std::byte* by) = nullptr;
+};
+
+// By its number in Instruction::extra, see bulk_form.h; null: there is none.
+const Combine* combine_of(std::uint32_t number);
+
+} // namespace gmt::executor

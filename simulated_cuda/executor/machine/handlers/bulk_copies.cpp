@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bulk copies, st.async and red.async: what a lane's registers say. machine/async_copies.h does the
+// rest.
+#include "simulated_cuda/executor/machine/async_copies.h"
+#include "simulated_cuda/executor/machine/block.h"
+#include "simulated_cuda/executor/machine/handlers/lanes.h"
+#include "simulated_cuda/executor/program/bulk_form.h"
+
+namespace gmt::executor {
+namespace {
+
+template <class T>
+T value_of(Warp& w, u32 operand, u32 lane, T otherwise) {
+  return operand == kNoOperand ? otherwise : at<const T>(w, operand)[lane];
+}
+
+// Operands: the destination, the source, the bytes, the mbarrier, the blocks of the cluster, and
+// which bytes are written.
+Next copy(Warp& w, Next in) {
+  for_lanes(w.mask, [&](u32 l) {
+    BulkCopy copy;
+    copy.to = value_of<u64>(w, in->r[0], l, 0);
+    copy.from = value_of<u64>(w, in->r[1], l, 0);
+    copy.bytes = value_of<u32>(w, in->r[2], l, 0);
+    copy.object = value_of<u64>(w, in->r[3], l, 0);
+    copy.ranks = value_of<u32>(w, in->r[4], l, 0);
+    copy.written = value_of<u32>(w, in->r[5], l, ~0u);
+    begin_bulk_copy(w, in, l, copy);
+  });
+  return in + 1;
+}
+
+// Operands: the destination, the mbarrier, and up to four values.
+Next store(Warp& w, Next in) {
+  const u32 count = in->extra >> bulk_form::kCountShift & 0xf;
+  const u32 bytes = in->extra >> bulk_form::kBytesShift & 0xf;
+  for_lanes(w.mask, [&](u32 l) {
+    std::byte values[32];
+    for (u32 i = 0; i < count; ++i)
+      std::memcpy(values + i * bytes, at<const std::byte>(w, in->r[2 + i]) + l * bytes, bytes);
+    BulkCopy copy;
+    copy.to = at<const u64>(w, in->r[0])[l];
+    copy.object = at<const u64>(w, in->r[1])[l];
+    copy.bytes = count * bytes;
+    begin_bulk_store(w, in, l, copy, values);
+  });
+  return in + 1;
+}
+
+Next wait_read(Warp& w, Next in) {
+  AsyncCopies& copies = copies_of(*w.block);
+  for_lanes(w.mask,
+            [&](u32 l) { copies.wait_read(w.id * kLanes + l, static_cast<u32>(in->immediate)); });
+  return in + 1;
+}
+
+Next fence(Warp& w, Next in) {
+  copies_of(*w.block).fence_proxy(w);
+  return in + 1;
+}
+
+} // namespace
+
+void GMT_GROUP(bulk_copies)(FormTable& table) {
+  table.add("cp.async.bulk", copy);
+  table.add("st.async", store);
+  table.add("cp.async.bulk.wait_group.read", wait_read);
+  table.add("fence.proxy.async", fence);
+}
+
+} // namespace gmt::executor

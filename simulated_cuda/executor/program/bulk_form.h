@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instruction::extra of bulk copies, st.async and red.async.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace gmt::executor {
+
+namespace bulk_form {
+inline constexpr std::uint32_t kToGlobal = 1, kFromGlobal = 2; // else shared memory
+inline constexpr std::uint32_t kGroup = 4;                     // else an mbarrier counts its bytes
+inline constexpr std::uint32_t kCombineShift = 8; // bits 8 to 15: a place in kCombines, and 1; 0:
+                                                  // none
+inline constexpr std::uint32_t kCountShift = 16;  // bits 16 to 19: registers
+inline constexpr std::uint32_t kBytesShift = 20;  // bits 20 to 23: of each of them
+
+// What an element becomes.
+inline constexpr std::array<std::string_view, 22> kCombines = {
+  "add.u32", "add.s32", "add.u64", "add.s64", "add.f32", "add.f64", "min.u32", "min.s32",
+  "min.u64", "min.s64", "max.u32", "max.s32", "max.u64", "max.s64", "and.b32", "and.b64",
+  "or.b32",  "or.b64",  "xor.b32", "xor.b64", "inc.u32", "dec.u32"};
+
+constexpr std::uint32_t combine(std::uint32_t extra) { return extra >> kCombineShift & 0xff; }
+} // namespace bulk_form
+
+} // namespace gmt::executor

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// cp.async goes on until it is waited for: its bytes come there, and not before. Who uses them, or
+// changes its source, before that races with it.
+#include "tests/unit/simulated_cuda/executor/support/kernel_runner.h"
+
+#include <numeric>
+
+namespace gmt::executor {
+namespace {
+
+class AsyncCopiesTest : public KernelRunner {
+protected:
+  // 128 threads, of which each copies its word of p to `s`. %r0 is the thread, %r2 the address of
+  // its word of `s`, %r3 that of the thread 127 - t; %x2 and %x3 are its words of p and q.
+  std::vector<std::uint32_t> run_kernel(const std::string& statements) {
+    load(".shared .align 16 .b8 s[1024]; .shared .align 8 .b64 b;\n"
+         ".visible .entry k(.param .u64 p, .param .u64 q) {\n"
+         ".reg .pred %p<8>; .reg .b32 %r<16>; .reg .b64 %x<8>; ld.param.u64 %x0, [p];\n"
+         "ld.param.u64 %x1, [q]; mov.u32 %r0, %tid.x; mov.u32 %r1, s;\n"
+         "mad.lo.u32 %r2, %r0, 4, %r1; sub.u32 %r3, 127, %r0; mad.lo.u32 %r3, %r3, 4, %r1;\n"
+         "mul.wide.u32 %x4, %r0, 4; add.u64 %x2, %x0, %x4; add.u64 %x3, %x1, %x4;\n"
+         "setp.eq.u32 %p0, %r0, 0; mov.u32 %r9, 0;\n" +
+         statements + "\nst.global.u32 [%x3], %r9; ret; }\n");
+    recorder_.reports.clear();
+    std::vector<std::uint32_t> numbers(256);
+    std::iota(numbers.begin(), numbers.end(), 1000u);
+    const std::uint64_t p = put(numbers), q = put(std::vector<std::uint32_t>(256));
+    EXPECT_EQ(run({1}, {128}, {p, q}).end, End::kDone);
+    return get<std::uint32_t>(q, 128);
+  }
+  // The only finding, a race with a copy that is not waited for.
+  void expect_race_with_copy(const char* instruction) {
+    EXPECT_EQ(only().kind, ReportKind::kSharedRace);
+    EXPECT_EQ(only().message, "not waited for");
+    EXPECT_EQ(only().location.instruction, instruction);
+    EXPECT_TRUE(only().other.instruction.starts_with("cp.async.ca.shared.global"));
+    EXPECT_TRUE(only().other.has_thread);
+  }
+  static constexpr const char* kCopy = "cp.async.ca.shared.global [%r2], [%x2], 4;\n"
+                                       "cp.async.commit_group;\n";
+};
+
+TEST_F(AsyncCopiesTest, BytesComeWhereTheyAreWaitedFor) {
+  const auto out = run_kernel(std::string(kCopy) + "cp.async.wait_group 0; bar.sync 0;\n"
+                                                   "ld.shared.u32 %r9, [%r3];");
+  for (std::uint32_t i = 0; i < 128; ++i) EXPECT_EQ(out[i], 1127 - i);
+  expect_no_reports();
+}
+
+TEST_F(AsyncCopiesTest, NotBefore) {
+  const auto out = run_kernel(std::string(kCopy) + "ld.shared.u32 %r9, [%r2];");
+  for (std::uint32_t i = 0; i < 128; ++i) EXPECT_EQ(out[i], 0u);
+  expect_race_with_copy("ld.shared.u32 %r9, [%r2]");
+  EXPECT_EQ(only().location.thread.x, only().other.thread.x) << "its own copy";
+}
+
+TEST_F(AsyncCopiesTest, ABarrierIsNoWait) {
+  run_kernel(std::string(kCopy) + "bar.sync 0; ld.shared.u32 %r9, [%r3];");
+  expect_race_with_copy("ld.shared.u32 %r9, [%r3]");
+  EXPECT_EQ(only().other.thread.x, 127 - only().location.thread.x);
+}
+
+TEST_F(AsyncCopiesTest, AWaitIsNoBarrier) {
+  run_kernel(std::string(kCopy) + "cp.async.wait_all; ld.shared.u32 %r9, [%r3];");
+  ASSERT_FALSE(recorder_.reports.empty());
+  for (const Report& report : recorder_.reports) EXPECT_EQ(report.kind, ReportKind::kSharedRace);
+}
+
+TEST_F(AsyncCopiesTest, AnOlderGroupIsThereAndAYoungerIsNot) {
+  const std::string two = std::string(kCopy) +
+                          "cp.async.ca.shared.global [%r2+512], [%x2+512], 4;\n"
+                          "cp.async.commit_group; cp.async.wait_group 1; bar.sync 0;\n";
+  const auto older = run_kernel(two + "ld.shared.u32 %r9, [%r3];");
+  for (std::uint32_t i = 0; i < 128; ++i) EXPECT_EQ(older[i], 1127 - i);
+  expect_no_reports();
+  run_kernel(two + "ld.shared.u32 %r9, [%r3+512];");
+  expect_race_with_copy("ld.shared.u32 %r9, [%r3+512]");
+}
+
+TEST_F(AsyncCopiesTest, AGroupThatWasNotBegunIsWaitedForByAllAlone) {
+  const std::string open = "cp.async.ca.shared.global [%r2], [%x2], 4;\n";
+  run_kernel(open + "cp.async.wait_group 0; bar.sync 0; ld.shared.u32 %r9, [%r3];");
+  expect_race_with_copy("ld.shared.u32 %r9, [%r3]");
+  const auto out = run_kernel(open + "cp.async.wait_all; bar.sync 0; ld.shared.u32 %r9, [%r3];");
+  EXPECT_EQ(out[0], 1127u);
+  expect_no_reports();
+}
+
+TEST_F(AsyncCopiesTest, WhatStandsInItsWay) {
+  const std::string end = "cp.async.wait_group 0; bar.sync 0; ld.shared.u32 %r9, [%r2];";
+  run_kernel("st.shared.u32 [%r2], %r0; bar.sync 0; ld.shared.u32 %r9, [%r3];\n" +
+             std::string(kCopy) + end);
+  EXPECT_EQ(only().kind, ReportKind::kSharedRace);
+  EXPECT_EQ(only().message, "");
+  run_kernel("st.shared.u32 [%r2], %r0; bar.sync 0; ld.shared.u32 %r9, [%r3]; bar.sync 0;\n" +
+             std::string(kCopy) + end);
+  expect_no_reports();
+  run_kernel(std::string(kCopy) + "st.shared.u32 [%r2], %r0;\n" + end);
+  expect_race_with_copy("st.shared.u32 [%r2], %r0");
+}
+
+TEST_F(AsyncCopiesTest, ItsSourceIsReadWhereItIsWaitedFor) {
+  const std::string end = "cp.async.wait_group 0; bar.sync 0; ld.shared.u32 %r9, [%r2];";
+  const auto out = run_kernel(std::string(kCopy) + "st.global.u32 [%x2], %r0;\n" + end);
+  for (std::uint32_t i = 0; i < 128; ++i) EXPECT_EQ(out[i], i);
+  EXPECT_EQ(only().kind, ReportKind::kGlobalRace);
+  EXPECT_EQ(only().location.instruction, "st.global.u32 [%x2], %r0");
+  run_kernel(std::string(kCopy) + end + "\nst.global.u32 [%x2], %r0;");
+  expect_no_reports();
+}
+
+TEST_F(AsyncCopiesTest, SourcesThatAreIgnoredOrShort) {
+  const std::string end = "cp.async.wait_all; bar.sync 0; ld.shared.u32 %r9, [%r2];";
+  auto out = run_kernel("setp.lt.u32 %p1, %r0, 64; st.shared.u32 [%r2], 7;\n"
+                        "cp.async.ca.shared.global [%r2], [%x2], 4, %p1;\n" +
+                        end);
+  for (std::uint32_t i = 0; i < 128; ++i) EXPECT_EQ(out[i], i < 64 ? 0 : 1000 + i);
+  out = run_kernel("and.b32 %r4, %r0, 3; cp.async.ca.shared.global [%r2], [%x2], 4, %r4;\n" + end);
+  for (std::uint32_t i = 0; i < 128; ++i)
+    EXPECT_EQ(out[i], (1000 + i) & ((1u << 8 * (i % 4)) - 1)) << i;
+  expect_no_reports();
+}
+
+TEST_F(AsyncCopiesTest, AnMbarrierWaitsForThem) {
+  const std::string start = "@%p0 mbarrier.init.shared.b64 [b], 128; bar.sync 0;\n"
+                            "cp.async.ca.shared.global [%r2], [%x2], 4;\n"
+                            "cp.async.mbarrier.arrive.noinc.shared.b64 [b];\n";
+  const auto out = run_kernel(start + "W: mbarrier.try_wait.parity.shared.b64 %p1, [b], 0;\n"
+                                      "@!%p1 bra W; ld.shared.u32 %r9, [%r3];");
+  for (std::uint32_t i = 0; i < 128; ++i) EXPECT_EQ(out[i], 1127 - i);
+  expect_no_reports();
+  run_kernel(start + "ld.shared.u32 %r9, [%r2];");
+  expect_race_with_copy("ld.shared.u32 %r9, [%r2]");
+}
+
+TEST_F(AsyncCopiesTest, AMbarrierCountsBytes) {
+  const auto out = run_kernel(
+    "@!%p0 bra S; mbarrier.init.shared.b64 [b], 1;\n"
+    "mbarrier.arrive.expect_tx.shared::cta.b64 %x5, [b], 12;\n"
+    "mbarrier.complete_tx.shared::cta.b64 [b], 8;\n"
+    "mbarrier.pending_count.b64 %r9, %x5; st.global.u32 [%x3], %r9; S: bar.sync 0;\n"
+    "mbarrier.test_wait.parity.shared.b64 %p1, [b], 0; @%p1 trap; bar.sync 0;\n"
+    "@!%p0 bra T; mbarrier.complete_tx.shared::cta.b64 [b], 8;\n"
+    "mbarrier.expect_tx.shared::cta.b64 [b], 4; T: bar.sync 0;\n"
+    "mbarrier.test_wait.parity.shared.b64 %p1, [b], 0; @!%p1 trap; ld.global.u32 %r9, [%x3];");
+  EXPECT_EQ(out[0], 1u);
+}
+
+TEST_F(AsyncCopiesTest, AnySeedGivesTheSame) {
+  for (seed_ = 0; seed_ < 5; ++seed_) {
+    const auto out =
+      run_kernel(std::string(kCopy) + "cp.async.ca.shared.global [%r2+512], [%x2+512], 4;\n"
+                                      "cp.async.commit_group; cp.async.wait_group 0; bar.sync 0;\n"
+                                      "ld.shared.u32 %r9, [%r3]; ld.shared.u32 %r8, [%r3+512];\n"
+                                      "add.u32 %r9, %r9, %r8;");
+    for (std::uint32_t i = 0; i < 128; ++i) EXPECT_EQ(out[i], 2254 + 128 - 2 * i);
+    expect_no_reports();
+  }
+}
+
+} // namespace
+} // namespace gmt::executor
