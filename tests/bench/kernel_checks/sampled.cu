@@ -36,7 +36,7 @@ __global__ void scale(float* a, int n, float by) {
 }
 
 __global__ void close(float* a, int n) {
-  if (threadIdx.x == 0) a[n] = 1; // one behind the end, in memory that is nobody's
+  if (threadIdx.x == 0) a[n] = 1; // one behind the end, in memory of no block
 }
 
 int main(int argc, char** argv) {
