@@ -56,7 +56,11 @@ inline f32 cut(f64 v) {
   return static_cast<f32>(__builtin_trunc(v * 0x1p149) * 0x1p-149);
 }
 
-// A sum in parts that are exact in 32 bits, and the place of their lowest bit.
+// All columns of a row at once: vectors stay in registers from one product to the next.
+using Integers [[gnu::vector_size(4 * kColumns)]] = s32;
+using Floats [[gnu::vector_size(4 * kColumns)]] = f32;
+
+// A sum in parts that are exact in 32 bits, and the position of their lowest bit.
 struct TensorSums {
   alignas(64) s32 first[kColumns], second[kColumns];
   alignas(64) s32 most[kColumns];
@@ -68,44 +72,46 @@ template <s32 kLowestBit>
 [[gnu::always_inline]] inline bool sum_plainly(const TensorRow& a, const TensorColumns& b, u32 from,
                                                u32 to, const f32* c, TensorSums& sums) {
   constexpr s32 kLowest = -100, kHighest = 120;
-  s32* most = sums.most;
-  for (u32 n = 0; n < kColumns; ++n) most[n] = exponent_of<-126>(c[n]);
+  alignas(64) s32 exponents[kColumns];
+  for (u32 n = 0; n < kColumns; ++n) exponents[n] = exponent_of<-126>(c[n]);
+  Integers most, one;
+  std::memcpy(&most, exponents, sizeof most);
   for (u32 k = from; k < to; ++k) {
-    const s32 e = a.exponent[k];
-    for (u32 n = 0; n < kColumns; ++n) {
-      const s32 both = e + b.exponent[k][n];
-      most[n] = both > most[n] ? both : most[n];
-    }
+    std::memcpy(&one, b.exponent[k], sizeof one);
+    one += a.exponent[k];
+    most = one > most ? one : most;
   }
+  std::memcpy(sums.most, &most, sizeof most);
   u32 odd = 0;
+  alignas(64) f32 scales[kColumns];
   for (u32 n = 0; n < kColumns; ++n) {
-    const bool is_zero = most[n] < kNoExponent / 2;
-    odd |= (most[n] > kHighest) | ((most[n] < kLowest) & !is_zero) ? 1u : 0u;
-    most[n] = most[n] < kLowest ? kLowest : most[n];
+    const s32 e = sums.most[n];
+    const bool is_low = (e < kLowest) & (e >= kNoExponent / 2); // else all are zero
+    odd |= static_cast<u32>(e > kHighest) | static_cast<u32>(is_low);
+    sums.most[n] = e < kLowest ? kLowest : e;
+    scales[n] = as_f32(static_cast<u32>(127 + kLowestBit - sums.most[n]) << 23);
   }
   if (odd != 0) return false;
-  alignas(32) f32 scale[kColumns];
-  for (u32 n = 0; n < kColumns; ++n) {
-    scale[n] = as_f32(static_cast<u32>(127 + kLowestBit - most[n]) << 23);
-    sums.first[n] = static_cast<s32>(c[n] * scale[n]);
-    sums.second[n] = 0;
-  }
+  Floats scale, value;
+  std::memcpy(&scale, scales, sizeof scale);
+  std::memcpy(&value, c, sizeof value);
+  Integers first = __builtin_convertvector(value * scale, Integers), second = {};
   const u32 middle = from + (to - from) / 2;
   for (u32 k = from; k < middle; ++k) {
-    const f32 v = a.value[k];
-    for (u32 n = 0; n < kColumns; ++n)
-      sums.first[n] += static_cast<s32>(v * b.value[k][n] * scale[n]);
+    std::memcpy(&value, b.value[k], sizeof value);
+    first += __builtin_convertvector(value * a.value[k] * scale, Integers);
   }
   for (u32 k = middle; k < to; ++k) {
-    const f32 v = a.value[k];
-    for (u32 n = 0; n < kColumns; ++n)
-      sums.second[n] += static_cast<s32>(v * b.value[k][n] * scale[n]);
+    std::memcpy(&value, b.value[k], sizeof value);
+    second += __builtin_convertvector(value * a.value[k] * scale, Integers);
   }
+  std::memcpy(sums.first, &first, sizeof first);
+  std::memcpy(sums.second, &second, sizeof second);
   return true;
 }
 template <s32 kLowestBit>
 [[gnu::always_inline]] inline f64 exact(const TensorSums& sums, u32 n) {
-  return (f64{static_cast<f64>(sums.first[n])} + f64{static_cast<f64>(sums.second[n])}) *
+  return (static_cast<f64>(sums.first[n]) + static_cast<f64>(sums.second[n])) *
          power_of_2(sums.most[n] - kLowestBit);
 }
 
@@ -143,9 +149,7 @@ template <s32 kLowestBit>
 [[gnu::always_inline]] inline void add_step(const TensorRow& a, const TensorColumns& b, u32 from,
                                             u32 to, f32* c) {
   TensorSums sums;
-  bool is_finite = a.is_finite && b.is_finite;
-  for (u32 n = 0; n < kColumns; ++n) is_finite = is_finite && exponent_of<-126>(c[n]) != kNotFinite;
-  if (is_finite && sum_plainly<kLowestBit>(a, b, from, to, c, sums)) {
+  if (a.is_finite && b.is_finite && sum_plainly<kLowestBit>(a, b, from, to, c, sums)) {
     for (u32 n = 0; n < kColumns; ++n)
       c[n] = kept<kLowestBit>(cut_normal(exact<kLowestBit>(sums, n)));
     return;
