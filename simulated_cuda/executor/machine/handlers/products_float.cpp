@@ -57,7 +57,7 @@ constexpr u32 own_position(u32 position, u32 count, u32 together) {
          (position < count / 2 ? 0 : together);
 }
 template <class Format, u32 kTogether>
-bool widen_row(f32* value, s32* exponent, const std::byte* from, u32 count) {
+void widen_row(f32* __restrict value, const std::byte* from, u32 count) {
   alignas(64) typename Format::Bits row[kMostRowBytes / sizeof(typename Format::Bits)];
   if constexpr (sizeof(typename Format::Bits) == 1) {
     for (u32 i = 0; i < count; i += kTogether)
@@ -65,9 +65,13 @@ bool widen_row(f32* value, s32* exponent, const std::byte* from, u32 count) {
   } else {
     std::memcpy(row, from, kMostRowBytes);
   }
+  for (u32 i = 0; i < count; ++i) value[i] = Format::widen(row[i]);
+}
+// Whether all are finite.
+template <class Format>
+bool take_exponents(s32* __restrict exponent, const f32* __restrict value, u32 count) {
   s32 most = 0;
   for (u32 i = 0; i < count; ++i) {
-    value[i] = Format::widen(row[i]);
     exponent[i] = exponent_of<Format::kLeast>(value[i]);
     most = exponent[i] > most ? exponent[i] : most;
   }
@@ -82,18 +86,13 @@ struct Own : Format {
 
 template <class Format, u32 kTogether>
 void take_columns(TensorColumns& to, const std::byte* columns, u32 count) {
-  alignas(64) f32 value[kMostElements];
-  alignas(64) s32 exponent[kMostElements];
-  to.is_finite = true;
-  for (u32 n = 0; n < kBlock; ++n) {
-    const bool is_finite =
-      widen_row<Format, kTogether>(value, exponent, columns + n * kMostRowBytes, count);
-    to.is_finite = to.is_finite && is_finite;
-    for (u32 k = 0; k < count; ++k) {
-      to.value[k][n] = value[k];
-      to.exponent[k][n] = exponent[k];
-    }
+  alignas(64) f32 value[kBlock][kMostElements];
+  for (u32 n = 0; n < kBlock; ++n)
+    widen_row<Format, kTogether>(value[n], columns + n * kMostRowBytes, count);
+  for (u32 k = 0; k < count; ++k) {
+    for (u32 n = 0; n < kBlock; ++n) to.value[k][n] = value[n][k];
   }
+  to.is_finite = take_exponents<Format>(to.exponent[0], to.value[0], count * kColumns);
 }
 
 // C and D of f16: a register has two columns of a row, and 8 rows.
@@ -143,7 +142,8 @@ Next floats(Warp& w, Next in) {
     std::memset(tile, 0, sizeof tile);
   }
   for (u32 m = 0; m < p.m; ++m) {
-    a.is_finite = widen_row<A, kTogether>(a.value, a.exponent, rows + m * kMostRowBytes, p.k);
+    widen_row<A, kTogether>(a.value, rows + m * kMostRowBytes, p.k);
+    a.is_finite = take_exponents<A>(a.exponent, a.value, p.k);
     if constexpr (kSparse) {
       constexpr u32 kUnits = sizeof(typename A::Bits) / kUnit;
       for (u32 k = 0; k < p.k; ++k) {
