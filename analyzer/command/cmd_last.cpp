@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `last`: what a process did last: the last calls of each thread with the line that made each,
-// calls that never returned, and launches that no thread has waited for. The report follows. For
+// calls that never returned, and launches behind the last call that waits. The report follows. For
 // the first look after a crash.
 
 #include <unistd.h>
@@ -77,6 +77,18 @@ std::string call_result(const Event& event) {
   return event.result == 0 ? "" : error_name(event.result, event.from_runtime);
 }
 
+// Whether it waited for launches. Plain copies and frees wait for the work of ordinary streams.
+bool waits(const Event& event, const NameTable& names) {
+  if (!event.succeeded()) return false;
+  if (event.kind == EventKind::kSync) {
+    const trace::SyncOp op = event.sync().op;
+    return op == trace::SyncOp::kStreamSynchronize || op == trace::SyncOp::kContextSynchronize ||
+           op == trace::SyncOp::kEventSynchronize;
+  }
+  if (event.kind != EventKind::kCopy && event.kind != EventKind::kFree) return false;
+  return names.symbol(event.api).find("Async") == std::string_view::npos;
+}
+
 LastCalls read_last_calls(EventStream& stream) {
   LastCalls calls;
   NameTable names(stream.trace().apis);
@@ -87,7 +99,7 @@ LastCalls read_last_calls(EventStream& stream) {
     }
     if (event->is_nested) continue;
     Call call{call_words(*event, names), call_result(*event), event->stack, event->order};
-    if (event->kind == EventKind::kSync && event->succeeded()) {
+    if (waits(*event, names)) {
       calls.launches.clear();
       calls.launch_count = 0;
     } else if (event->kind == EventKind::kLaunch) {
@@ -174,7 +186,7 @@ int command_last(const Settings& settings) {
   if (calls.launch_count != 0) {
     const bool is_one = calls.launch_count == 1;
     text += format_count(calls.launch_count) + (is_one ? " launch" : " launches") +
-            " that no call has waited for";
+            " that may have run at the end: no call behind them waits";
     if (calls.launch_count > calls.launches.size())
       text += ", of which the last " + std::to_string(calls.launches.size()) + " are";
     text += "\n";

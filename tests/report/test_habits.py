@@ -158,6 +158,7 @@ class Habits(unittest.TestCase):
         done = self.run_command("last", trace)
         self.assertIn(", the last 10 of ", done.stdout)
         self.assertRegex(done.stdout, r"\n  cudaFree, 0x[0-9a-f]+ +samples/first_steps\.cu:66  release_all  = ")
+        self.assertNotIn("may have run at the end", done.stdout)  # cudaFree has waited
         self.assertIn("SUMMARY: gpumemtrace: 5 errors", done.stdout)
         self.assertEqual(self.run_command("last").returncode, 2)
 
