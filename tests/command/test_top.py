@@ -3,6 +3,7 @@
 
 import json
 import os
+import pty
 import subprocess
 import time
 import unittest
@@ -60,6 +61,16 @@ class Top(CommandCase):
         self.assertLessEqual(max(map(len, text.splitlines())), 80, text)
         self.assertIn("16.0 KiB", text)
         self.assertIn("device memory, device 0", text)
+
+    def test_text_is_as_wide_as_the_terminal(self):
+        self.environment["COLUMNS"] = "46"
+        master, slave = pty.openpty()
+        self.run_command("top", "--once", str(trace_in(PLAIN)), stdout=slave)
+        os.close(slave)
+        text = os.read(master, 65536).decode()
+        os.close(master)
+        self.assertIn("bytes", text)
+        self.assertLessEqual(max(map(len, text.splitlines())), 46, text)
 
     @unittest.skipIf(text_string_to_metric_families is None, "no python3-prometheus-client")
     def test_prometheus_reads_it(self):

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Live figures as text for a terminal of 80 columns, as JSON, and in the text format of Prometheus.
+// Live figures as text as wide as the terminal, as JSON, and in the text format of Prometheus.
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <string>
@@ -10,6 +12,7 @@
 
 #include "analyzer/base/path.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/command/console.h"
 #include "analyzer/command/live/live_report.h"
 #include "analyzer/report/formats/json_values.h"
 #include "analyzer/report/formats/text_layout.h"
@@ -20,12 +23,13 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr std::size_t kColumns = 80;
+constexpr std::size_t kColumns = 80; // where no terminal says how wide it is
 
 std::string cut(const std::string& line) {
-  if (text::columns(line) <= kColumns) return line + "\n";
+  const std::size_t width = ::isatty(STDOUT_FILENO) != 0 ? text_width(STDOUT_FILENO) : kColumns;
+  if (text::columns(line) <= width) return line + "\n";
   std::string shorter = line;
-  while (text::columns(shorter) > kColumns - 3) shorter.pop_back();
+  while (text::columns(shorter) > width - 3) shorter.pop_back();
   return shorter + "...\n";
 }
 
