@@ -179,6 +179,38 @@ struct ExecutionCopy {
   std::uint32_t reserved;
 };
 
+// Rows of bytes that were used alike.
+struct ExecutionRows {
+  std::uint64_t address, width; // of the first row, and bytes of a row
+  std::uint64_t pitch, count;   // bytes from row to row, and how many rows
+  std::uint32_t is_read, is_written;
+  std::uint32_t is_strong; // by atomics and strong accesses of the device's scope alone
+  std::uint32_t reserved;
+};
+
+// Which memory of the device or the host a launch used, or a copy or set that is a graph's node.
+// Said behind it where other work may run at the same time.
+struct ExecutionAccesses {
+  std::uint32_t size;
+  std::uint32_t is_whole; // 0: some are missing
+  ExecutionLaunch launch; // of a copy or set: no kernel
+  std::uint64_t index;    // of a graph's node: its number in the launch of the graph, from 0
+  std::uint64_t before;   // bits of the first 64 nodes: those that are done before this one begins
+  const ExecutionRows* rows;
+  std::uint32_t row_count;
+  std::uint32_t may_wait; // 1: its code has atomics or strong loads: it may wait for other kernels
+};
+
+// A copy that runs later than its call (--late).
+struct ExecutionHostWrite {
+  std::uint32_t size;
+  std::uint32_t is_known;       // 0: the bytes were not kept, so that nothing is known
+  std::uint64_t call;           // as ExecutionLaunch has it: the copy
+  std::uint64_t context;        // CUcontext
+  std::uint64_t address;        // of the first byte of a side that the host changed in between
+  std::uint64_t bytes, changed; // of that side
+};
+
 // The device heap of kernels: malloc() and free() in them.
 struct ExecutionHeapCall {
   std::uint32_t size;
@@ -209,6 +241,7 @@ struct ExecutionTotals {
   const ExecutionFidelity* rows; // an array whose elements have the size of the first one
   std::uint64_t seed;            // of the order of blocks and warps; 0: as they are numbered
   std::uint64_t threads;         // that may run blocks
+  std::uint64_t late;            // nanoseconds by which asynchronous work may run late
 };
 
 // What the tool gives. Functions that it does not want are null.
@@ -225,6 +258,8 @@ struct ExecutionObserver {
   void (*totals)(const ExecutionTotals*);
   void (*unwritten_copy)(const ExecutionCopy*); // inside the call, before the bytes are copied
   void (*refused)(const ExecutionRefusal*);
+  void (*accesses)(const ExecutionAccesses*);
+  void (*host_wrote)(const ExecutionHostWrite*); // inside the copy, before the bytes are copied
 };
 
 // The function behind kObserveSymbol. The observer's table is static; null takes it away. Answers

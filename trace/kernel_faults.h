@@ -17,5 +17,16 @@ inline constexpr std::uint16_t kFaultChecked = 32;        // found by a check in
 inline constexpr std::uint16_t kExecutionExact = 1; // kExecution: the feature is exact, as on a GPU
 inline constexpr std::uint16_t kExecutionToHost = 2;  // the copy goes to memory of the host
 inline constexpr std::uint16_t kExecutionAsAsked = 4; // an option of the user ended the launch
+// Accesses: nothing is missing; its code has atomics or strong loads, by which it may wait for
+// other kernels; another record with more of the same follows
+inline constexpr std::uint16_t kExecutionWhole = 8;
+inline constexpr std::uint16_t kExecutionMayWait = 16;
+inline constexpr std::uint16_t kExecutionMore = 32;
+
+// Accesses: of rows, bits of the last of their words.
+inline constexpr std::uint64_t kRowsRead = 1, kRowsWritten = 2;
+inline constexpr std::uint64_t kRowsStrong = 4; // by atomics or strong accesses alone
+inline constexpr unsigned kRowsCountShift = 8;  // above: how many rows
+inline constexpr unsigned kWordsOfRows = 4;
 
 } // namespace gmt::trace

@@ -123,29 +123,44 @@ struct Fault {
 };
 
 // How far kernels ran, and what copies read that nothing wrote.
+// Rows of bytes that a launch used alike.
+struct UsedRows {
+  std::uint64_t address, width, pitch, count; // `width` bytes each, `pitch` apart
+  bool is_read, is_written;
+  bool is_strong; // by atomics and strong accesses alone
+};
+
 struct Execution {
   trace::ExecutionOp op = {};
   trace::UnwrittenForm form = {};
   bool is_exact = false;    // Feature
   bool is_to_host = false;  // UnwrittenCopy
   bool is_as_asked = false; // left out because the user asked for it
-  TextId kernel = 0;        // name as linked
-  TextId reason = 0;        // half a sentence
-  std::uint64_t call = 0;   // order of the call that launched the kernel or its graph, or copied
-  TextId lines = 0;         // as Fault's
+  // Accesses: nothing is missing; it may wait for another kernel; another event has more of them
+  bool is_whole = false, may_wait = false, has_more = false;
+  TextId kernel = 0;      // name as linked
+  TextId reason = 0;      // half a sentence
+  std::uint64_t call = 0; // order of the call that launched the kernel or its graph, or copied
+  TextId lines = 0;       // as Fault's
   TextId instruction = 0;
   std::uint64_t made = 0, node = 0; // as Fault's
   std::uint64_t blocks_done = 0;    // Stopped
   std::uint64_t instructions = 0;   // of threads; Feature: executions
   std::uint64_t ran = 0, skipped = 0, stopped = 0, nanoseconds = 0; // Totals
+  std::span<const UsedRows> rows; // Accesses; valid as long as the event
 
   TextId feature() const { return kernel; }          // Feature
   TextId function() const { return kernel; }         // Refused
   std::uint64_t launches() const { return call; }    // Totals, Feature, Unchecked
   std::uint64_t calls() const { return call; }       // Refused
   std::uint64_t threads() const { return made; }     // Totals
+  std::uint64_t late() const { return node; }        // Totals: nanoseconds of --late
   std::uint64_t seed() const { return blocks_done; } // Totals: 0 as blocks are numbered
-  // UnwrittenCopy: first byte that nothing wrote, how many such there are, and bytes that it reads
+  // Accesses: its node's number in the graph's launch, and a bit for each node before it
+  std::uint64_t index() const { return blocks_done; }
+  std::uint64_t before() const { return instructions; }
+  // UnwrittenCopy: first byte that nothing wrote, how many such there are, and bytes that it reads.
+  // HostWrote: the same of what the host wrote
   std::uint64_t address() const { return node; }
   std::uint64_t missing() const { return blocks_done; }
   std::uint64_t bytes() const { return instructions; }

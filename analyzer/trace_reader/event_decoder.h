@@ -24,6 +24,7 @@ struct EventParts {
   event::Device device;
   event::Fault fault;
   event::Execution execution;
+  std::vector<event::UsedRows> rows; // of the execution
   event::GuardCounts guard_counts;
   event::LaunchLimits launch_limits;
 };

@@ -91,13 +91,35 @@ const event::Fault& fault_of(const trace::FaultView& view, std::uint16_t flags,
   return fault;
 }
 
+std::span<const event::UsedRows> rows_of(const trace::ExecutionView& view,
+                                         std::vector<event::UsedRows>& rows) {
+  rows.clear();
+  if (view.op() != trace::ExecutionOp::kAccesses) return rows;
+  const trace::Payload words = view.rows();
+  for (std::size_t i = 0; i + trace::kWordsOfRows <= words.size(); i += trace::kWordsOfRows) {
+    const std::uint64_t last = words[i + 3];
+    rows.push_back({.address = words[i],
+                    .width = words[i + 1],
+                    .pitch = words[i + 2],
+                    .count = last >> trace::kRowsCountShift,
+                    .is_read = (last & trace::kRowsRead) != 0,
+                    .is_written = (last & trace::kRowsWritten) != 0,
+                    .is_strong = (last & trace::kRowsStrong) != 0});
+  }
+  return rows;
+}
+
 const event::Execution& execution_of(const trace::ExecutionView& view, std::uint16_t flags,
-                                     event::Execution& execution) {
+                                     EventParts& parts) {
+  event::Execution& execution = parts.execution;
   execution = {.op = view.op(),
                .form = view.form(),
                .is_exact = has(flags, trace::kExecutionExact),
                .is_to_host = has(flags, trace::kExecutionToHost),
                .is_as_asked = has(flags, trace::kExecutionAsAsked),
+               .is_whole = has(flags, trace::kExecutionWhole),
+               .may_wait = has(flags, trace::kExecutionMayWait),
+               .has_more = has(flags, trace::kExecutionMore),
                .kernel = view.kernel(),
                .reason = view.reason(),
                .call = view.call(),
@@ -110,7 +132,8 @@ const event::Execution& execution_of(const trace::ExecutionView& view, std::uint
                .ran = view.ran(),
                .skipped = view.skipped(),
                .stopped = view.stopped(),
-               .nanoseconds = view.nanoseconds()};
+               .nanoseconds = view.nanoseconds(),
+               .rows = rows_of(view, parts.rows)};
   return execution;
 }
 
@@ -202,7 +225,7 @@ void decode_statement(Kind kind, std::uint16_t flags, trace::Payload payload, Ev
   case Kind::kRange: event.say(range_of(trace::RangeView(payload))); break;
   case Kind::kFault: event.refer(fault_of(trace::FaultView(payload), flags, parts.fault)); break;
   case Kind::kExecution:
-    event.refer(execution_of(trace::ExecutionView(payload), flags, parts.execution));
+    event.refer(execution_of(trace::ExecutionView(payload), flags, parts));
     break;
   case Kind::kGuardDamage: event.say(guard_damage_of(trace::GuardDamageView(payload))); break;
   case Kind::kGuardCounts:

@@ -129,6 +129,49 @@ void record_copy(ThreadLog& log, const trace::ExecutionCopy& c) noexcept {
   append_ordered(log, record, known_context(c.context));
 }
 
+// As many records as it takes.
+void record_accesses(ThreadLog& log, const trace::ExecutionAccesses& a) noexcept {
+  constexpr unsigned kFirst = trace::ExecutionWord::kCount;
+  constexpr unsigned kMost = (kMaxRecordWords - kFirst) / trace::kWordsOfRows;
+  unsigned done = 0;
+  do {
+    const unsigned here = a.row_count - done < kMost ? a.row_count - done : kMost;
+    Record record;
+    record.kind = trace::Kind::kExecution;
+    record.use(kFirst + here * trace::kWordsOfRows);
+    trace::ExecutionFields execution(record);
+    execution.op(trace::ExecutionOp::kAccesses).kernel(text_of(log, a.launch.kernel));
+    execution.call(a.launch.call).node(a.launch.node).index(a.index).before(a.before);
+    for (unsigned i = 0; i < here; ++i) {
+      const trace::ExecutionRows& rows = a.rows[done + i];
+      const std::uint64_t use = (rows.is_read != 0 ? trace::kRowsRead : 0) |
+                                (rows.is_written != 0 ? trace::kRowsWritten : 0) |
+                                (rows.is_strong != 0 ? trace::kRowsStrong : 0);
+      const unsigned at = kFirst + i * trace::kWordsOfRows;
+      record.set(at, rows.address);
+      record.set(at + 1, rows.width);
+      record.set(at + 2, rows.pitch);
+      record.set(at + 3, rows.count << trace::kRowsCountShift | use);
+    }
+    done += here;
+    if (a.is_whole != 0) record.flags |= trace::kExecutionWhole;
+    if (a.may_wait != 0) record.flags |= trace::kExecutionMayWait;
+    if (done < a.row_count) record.flags |= trace::kExecutionMore;
+    append_ordered(log, record, known_context(a.launch.context));
+  } while (done < a.row_count);
+}
+
+void record_host_write(ThreadLog& log, const trace::ExecutionHostWrite& h) noexcept {
+  Record record;
+  record.kind = trace::Kind::kExecution;
+  record.droppable = false;
+  record.use(trace::ExecutionWord::kCount);
+  trace::ExecutionFields write(record);
+  write.op(h.is_known != 0 ? trace::ExecutionOp::kHostWrote : trace::ExecutionOp::kSourceNotKept);
+  write.call(h.call).address(h.address).bytes(h.bytes).missing(h.changed);
+  append_ordered(log, record, known_context(h.context));
+}
+
 // Calls with(log) where there is a session.
 template <class With> void with_log(With with) noexcept {
   ThreadLog* log = current_log();
@@ -153,6 +196,12 @@ void on_unwritten_copy(const trace::ExecutionCopy* copy) noexcept {
 void on_totals(const ExecutionTotals* totals) noexcept {
   with_log([totals](ThreadLog& log) noexcept { record_totals(log, *totals); });
 }
+void on_accesses(const trace::ExecutionAccesses* accesses) noexcept {
+  with_log([accesses](ThreadLog& log) noexcept { record_accesses(log, *accesses); });
+}
+void on_host_wrote(const trace::ExecutionHostWrite* write) noexcept {
+  with_log([write](ThreadLog& log) noexcept { record_host_write(log, *write); });
+}
 void on_refused(const trace::ExecutionRefusal* refusal) noexcept {
   with_log([refusal](ThreadLog& log) noexcept { record_refusal(log, *refusal); });
 }
@@ -165,7 +214,9 @@ constinit const trace::ExecutionObserver kObserver{sizeof(trace::ExecutionObserv
                                                    on_heap_call,
                                                    on_totals,
                                                    on_unwritten_copy,
-                                                   on_refused};
+                                                   on_refused,
+                                                   on_accesses,
+                                                   on_host_wrote};
 
 // The simulated device's alone. Answers its version.
 constinit DriverFunction<const trace::ExecutionObserver*> observe{trace::kObserveSymbol};

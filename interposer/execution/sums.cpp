@@ -63,6 +63,7 @@ void record_totals(ThreadLog& log, const trace::ExecutionTotals& t) noexcept {
   totals.op(trace::ExecutionOp::kTotals).launches(t.launches).ran(t.ran).skipped(t.skipped);
   totals.stopped(t.stopped).instructions(t.thread_instructions).nanoseconds(t.nanoseconds);
   if (has_field(t, &trace::ExecutionTotals::threads)) totals.seed(t.seed).threads(t.threads);
+  if (has_field(t, &trace::ExecutionTotals::late)) totals.late(t.late);
   put(log, totals_slot, record);
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "simulated_cuda/executor/machine/memory.h"
+#include "simulated_cuda/executor/machine/used_rows.h"
 #include "simulated_cuda/executor/report.h"
 
 #include <cstddef>
@@ -131,6 +132,9 @@ struct Launch {
   std::function<bool(std::uint64_t address, std::uint64_t* begin, std::uint64_t* bytes)> block_at;
   // Other work may write memory of the device while this runs: what polls it may wait for that.
   bool others_may_write = false;
+  // Where to say which memory it used; null: it is not asked for. Loads of what it never writes
+  // cost more then.
+  Accesses* accesses = nullptr;
   std::uint64_t grid_id = 1;
   Memory* memory = nullptr;
   Reach reach;                // of its device in the memory

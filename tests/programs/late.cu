@@ -7,7 +7,7 @@
 // device: simulated
 // options: --late 10s
 // exit: 1
-// expect: clean
+// expect: error host-race count=1 message="The host changed 1.0 KiB of 4.0 KiB of pinned" stacks="copied here"@reuse:LINE(copy),"allocated here"@main
 // run: reused-at-once
 // unlike-late: the mistake shows
 // device: simulated
@@ -128,7 +128,7 @@ static bool reuse(const char* how)
   int* const targets[] = {first, second};
   for (int k = 0; k < 2; ++k) {
     fill(sources[k], k + 1);
-    CHECK(cudaMemcpyAsync(targets[k], sources[k], kBytes, cudaMemcpyHostToDevice, s1));
+    CHECK(cudaMemcpyAsync(targets[k], sources[k], kBytes, cudaMemcpyHostToDevice, s1)); // @copy
     CHECK(cudaEventRecord(copied, s1));
     sum<<<1, 1, 0, s1>>>(targets[k], sums + k);
     if (strcmp(how, "reused-waited") == 0) CHECK(cudaStreamSynchronize(s1));

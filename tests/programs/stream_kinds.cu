@@ -27,13 +27,25 @@
 // expect: error stream-race line=LINE(kernel_and_set)
 // expect: error stream-race line=LINE(kernel_and_copy)
 // expect: error stream-race line=LINE(copy_and_kernel)
-// expect: warning stream-race line=LINE(kernels)
+// expect: error stream-race line=LINE(kernels)
 // expect: error stream-race line=LINE(readers_and_a_writer)
 // expect: error stream-race line=LINE(memory_of_a_pool)
 // expect: error stream-race line=LINE(variable_of_the_device)
 // expect: error stream-race line=LINE(managed_memory)
 // expect: error stream-race line=LINE(registered_memory)
 // expect: error stream-race line=LINE(copy_between_devices)
+// expect: error stream-race line=LINE(parts_of_one_buffer)
+// expect: error stream-race line=LINE(every_other_word)
+// expect: error stream-race line=LINE(pointer_in_memory)
+// expect: error stream-race line=LINE(gathered_parts)
+// expect: error stream-race line=LINE(counter_of_another_kernel)
+// expect: error stream-race line=LINE(input_of_two_kernels)
+// expect: error stream-race line=LINE(graph_and_copy)
+// expect: error stream-race line=LINE(two_graphs)
+// expect: error stream-race line=LINE(branches_of_a_graph)
+// expect: error stream-race line=LINE(nodes_of_a_graph)
+// expect: error stream-race line=LINE(child_graph)
+// expect: error stream-race line=LINE(graph_that_copies)
 // run: right
 // device: simulated
 // expect: clean
@@ -316,6 +328,186 @@ static void copy_between_devices(bool ok)
   CHECK(cudaMemsetAsync(b, 1, kBytes, t)); // @copy_between_devices
 }
 
+__global__ void fill_words(int* values, int step) { values[threadIdx.x * step] = 2; }
+__global__ void fill_behind(int* const* pointer) { (*pointer)[threadIdx.x] = 3; }
+__global__ void count(int* counter) { atomicAdd(counter, 1); }
+__global__ void take(const int* counter, int* value) { *value = *counter; }
+
+static void parts_of_one_buffer(bool ok)
+{
+  fill<<<1, 512, 0, s>>>(a);
+  fill<<<1, 512, 0, t>>>(a + (ok ? 512 : 511)); // @parts_of_one_buffer
+  CHECK(cudaGetLastError());
+}
+
+static void every_other_word(bool ok)
+{
+  fill_words<<<1, 512, 0, s>>>(a, 2);
+  CHECK(cudaMemcpy2DAsync(h, 8, a + (ok ? 1 : 0), 8, 4, 511, cudaMemcpyDeviceToHost, t)); // @every_other_word
+}
+
+static void pointer_in_memory(bool ok)
+{
+  int** at = reinterpret_cast<int**>(b);
+  CHECK(cudaMemcpy(at, &a, sizeof a, cudaMemcpyHostToDevice));
+  CHECK(cudaDeviceSynchronize());
+  fill_behind<<<1, 1024, 0, s>>>(at);
+  if (ok) order(s, t);
+  CHECK(cudaMemsetAsync(a, 0, kBytes, t)); // @pointer_in_memory
+}
+
+static void gathered_parts(bool ok)
+{
+  fill<<<1, 256, 0, s>>>(a);
+  fill<<<1, 256, 0, u>>>(a + 256);
+  order(s, t);
+  if (ok) order(u, t);
+  add<<<1, 512, 0, t>>>(a, b); // @gathered_parts
+  CHECK(cudaGetLastError());
+}
+
+static void counter_of_another_kernel(bool ok)
+{
+  count<<<8, 32, 0, s>>>(a);
+  count<<<8, 32, 0, u>>>(a); // atomics do not race with each other
+  order(u, t);
+  if (ok) order(s, t);
+  take<<<1, 1, 0, t>>>(a, b); // @counter_of_another_kernel
+  CHECK(cudaGetLastError());
+}
+
+static void input_of_two_kernels(bool ok)
+{
+  add<<<1, 256, 0, s>>>(a, b);
+  add<<<1, 256, 0, u>>>(a, b + 256);
+  if (ok) order(s, t);
+  order(u, t);
+  fill<<<1, 256, 0, t>>>(a); // @input_of_two_kernels
+  CHECK(cudaGetLastError());
+}
+
+// Captured from s and t, where t begins behind the fork. Both are done at the graph's end.
+static cudaGraphExec_t captured(void (*on_both)(bool), bool ok)
+{
+  cudaGraph_t graph;
+  cudaGraphExec_t made;
+  cudaEvent_t event = made_event();
+  CHECK(cudaStreamBeginCapture(s, cudaStreamCaptureModeRelaxed));
+  CHECK(cudaEventRecord(event, s));
+  CHECK(cudaStreamWaitEvent(t, event, 0));
+  on_both(ok);
+  CHECK(cudaEventRecord(event, t));
+  CHECK(cudaStreamWaitEvent(s, event, 0));
+  CHECK(cudaStreamEndCapture(s, &graph));
+  CHECK(cudaGraphInstantiate(&made, graph, 0));
+  CHECK(cudaGraphDestroy(graph));
+  CHECK(cudaEventDestroy(event));
+  return made;
+}
+
+static void end(cudaGraphExec_t made)
+{
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaGraphExecDestroy(made));
+}
+
+static void graph_and_copy(bool ok)
+{
+  cudaGraphExec_t graph = captured([](bool) { fill<<<1, 1024, 0, s>>>(a); }, ok);
+  CHECK(cudaGraphLaunch(graph, s));
+  if (ok) order(s, u);
+  CHECK(cudaMemcpyAsync(h, a, kBytes, cudaMemcpyDeviceToHost, u)); // @graph_and_copy
+  end(graph);
+}
+
+static void two_graphs(bool ok)
+{
+  cudaGraphExec_t one = captured([](bool) { fill<<<1, 1024, 0, s>>>(a); }, ok);
+  cudaGraphExec_t other = captured([](bool) { add<<<1, 1024, 0, t>>>(a, b); }, ok);
+  CHECK(cudaGraphLaunch(one, s));
+  if (ok) order(s, t);
+  CHECK(cudaGraphLaunch(other, t)); // @two_graphs
+  end(one);
+  end(other);
+}
+
+static void branches_of_a_graph(bool ok)
+{
+  cudaGraphExec_t graph = captured(
+    [](bool is_right) {
+      CHECK(cudaMemsetAsync(a, 1, kBytes, s));
+      if (is_right) order(s, t);
+      add<<<1, 1024, 0, t>>>(a, b);
+    },
+    ok);
+  CHECK(cudaGraphLaunch(graph, u)); // @branches_of_a_graph
+  end(graph);
+}
+
+static cudaGraphNode_t set_node(cudaGraph_t graph, const cudaGraphNode_t* needed, int* memory)
+{
+  cudaMemsetParams set = {};
+  set.dst = memory;
+  set.elementSize = 4;
+  set.width = kBytes / 4;
+  set.height = 1;
+  cudaGraphNode_t node;
+  CHECK(cudaGraphAddMemsetNode(&node, graph, needed, needed != nullptr ? 1 : 0, &set));
+  return node;
+}
+
+static cudaGraphNode_t copy_node(cudaGraph_t graph, const cudaGraphNode_t* needed, int* to, const int* from)
+{
+  cudaGraphNode_t node;
+  CHECK(cudaGraphAddMemcpyNode1D(&node, graph, needed, needed != nullptr ? 1 : 0, to, from, kBytes, cudaMemcpyDeviceToDevice));
+  return node;
+}
+
+static void nodes_of_a_graph(bool ok)
+{
+  cudaGraph_t graph;
+  cudaGraphExec_t made;
+  CHECK(cudaGraphCreate(&graph, 0));
+  const cudaGraphNode_t set = set_node(graph, nullptr, a);
+  copy_node(graph, ok ? &set : nullptr, b, a);
+  CHECK(cudaGraphInstantiate(&made, graph, 0));
+  CHECK(cudaGraphLaunch(made, s)); // @nodes_of_a_graph
+  CHECK(cudaGraphDestroy(graph));
+  end(made);
+}
+
+static void child_graph(bool ok)
+{
+  cudaGraph_t graph, child;
+  cudaGraphExec_t made;
+  cudaGraphNode_t node;
+  CHECK(cudaGraphCreate(&child, 0));
+  const cudaGraphNode_t set = set_node(child, nullptr, a);
+  copy_node(child, &set, b, a);
+  CHECK(cudaGraphCreate(&graph, 0));
+  CHECK(cudaGraphAddChildGraphNode(&node, graph, nullptr, 0, child));
+  set_node(graph, ok ? &node : nullptr, b);
+  CHECK(cudaGraphInstantiate(&made, graph, 0));
+  CHECK(cudaGraphLaunch(made, s)); // @child_graph
+  CHECK(cudaGraphDestroy(graph));
+  CHECK(cudaGraphDestroy(child));
+  end(made);
+}
+
+static void graph_that_copies(bool ok)
+{
+  cudaGraph_t graph;
+  cudaGraphExec_t made;
+  CHECK(cudaGraphCreate(&graph, 0));
+  copy_node(graph, nullptr, b, a);
+  CHECK(cudaGraphInstantiate(&made, graph, 0));
+  CHECK(cudaGraphDestroy(graph));
+  fill<<<1, 1024, 0, t>>>(a);
+  if (ok) order(t, s);
+  CHECK(cudaGraphLaunch(made, s)); // @graph_that_copies
+  end(made);
+}
+
 // On fresh memory.
 static void run(void (*program)(bool), bool ok)
 {
@@ -366,5 +558,17 @@ int main(int argc, char** argv)
   run(managed_memory, ok);
   run(registered_memory, ok);
   run(copy_between_devices, ok);
+  run(parts_of_one_buffer, ok);
+  run(every_other_word, ok);
+  run(pointer_in_memory, ok);
+  run(gathered_parts, ok);
+  run(counter_of_another_kernel, ok);
+  run(input_of_two_kernels, ok);
+  run(graph_and_copy, ok);
+  run(two_graphs, ok);
+  run(branches_of_a_graph, ok);
+  run(nodes_of_a_graph, ok);
+  run(child_graph, ok);
+  run(graph_that_copies, ok);
   for (cudaStream_t stream : {s, t, u}) CHECK(cudaStreamDestroy(stream));
 }

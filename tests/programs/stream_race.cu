@@ -9,9 +9,11 @@
 // run: copy-kernel
 // expect: error stream-race count=1 api=cudaLaunchKernel
 // run: first-bytes
-// expect: warning stream-race count=1
+// expect-simulated: error stream-race count=1
+// expect-real: warning stream-race count=1
 // run: kernels
-// expect: warning stream-race count=1
+// expect-simulated: error stream-race count=1
+// expect-real: warning stream-race count=1
 // run: pageable
 // expect: warning stream-race count=1
 // run: columns-meet

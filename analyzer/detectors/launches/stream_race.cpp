@@ -8,6 +8,10 @@
 // kernel that was given memory of the host may signal the host there how far its stream is. Memory
 // that was used in stream order before its allocation is stream-order's finding alone. Sources:
 // CUDA programming guide on streams, cuda.h on the calls.
+//
+// The simulated device says which bytes each launch used, and each node of a graph: then those
+// count, and not where the arguments lead. Kernels that meet in what both use by atomics may wait
+// for each other there.
 
 #include <algorithm>
 #include <optional>
@@ -16,6 +20,7 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/pending_launches.h"
 #include "analyzer/detectors/shared/rows_overlap.h"
 #include "analyzer/detectors/shared/stream_clock.h"
 #include "analyzer/detectors/shared/stream_races.h"
@@ -28,7 +33,7 @@ using Kind = EventKind;
 using trace::MemoryKind;
 using Point = StreamClock::Point;
 
-constexpr Wants kWatching = WorkOrder::kAwake | wants(Kind::kAlloc);
+constexpr Wants kWatching = WorkOrder::kAwake | wants(Kind::kAlloc) | wants(Kind::kExecution);
 constexpr std::uint32_t kPointerBytes = 8;
 // Of a block: the oldest is forgotten, since newer work is more seldom ordered.
 constexpr std::size_t kMostUses = 32;
@@ -68,19 +73,23 @@ bool ends_code(const Event& e) {
 class StreamRace : public Detector {
 public:
   explicit StreamRace(const ProcessFacts& facts)
-      : facts_(facts), order_(facts, WorkOrder::PageableCopies::kMayGoOn) {}
+      : facts_(facts), order_(facts, WorkOrder::PageableCopies::kMayGoOn) {
+    if (facts.simulated()) clock_.sees_graph_nodes();
+  }
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
     if (is_new_stream(e)) watch(kWatching);
     if (ends_code(e))
       std::erase_if(blocks_, [](const auto& each) { return each.second.variable_bytes != 0; });
     if (e.kind == Kind::kAlloc) return on_alloc(e, heap);
-    if (order_.follow(e, heap, is_awake())) return;
+    if (e.kind == Kind::kExecution) return on_execution(e, heap);
+    if (order_.follow(e, heap, is_awake())) return on_graph_launch(e, heap);
     if (e.kind == Kind::kFree) return on_free(e, heap);
     if (const std::optional<Point> now = order_.start(e, heap)) on_work(e, *now, heap);
   }
 
   void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
+    use_all(launches_.rest());
     order_.report_unchecked("stream-race", findings);
     if (races_.empty() || WorkOrder::report_losses("stream-race", end, findings)) return;
     if (races_.left_out() != 0) {
@@ -124,24 +133,60 @@ private:
     }
   }
 
+  void on_execution(const Event& e, const Heap& heap) {
+    if (e.execution().op == trace::ExecutionOp::kAccesses) use_all(launches_.on_accesses(e, heap));
+  }
+
+  // It is one piece of work, of which the device may say what its nodes use.
+  void on_graph_launch(const Event& e, const Heap& heap) {
+    const bool is_launch = e.kind == Kind::kSync && e.sync().op == trace::SyncOp::kGraphLaunch;
+    if (!is_launch || !facts_.simulated() || !is_awake() || !e.succeeded() || clock_.is_full())
+      return;
+    if (heap.is_capturing(e, e.sync().stream)) return;
+    MemoryWork launch = work_at(e, clock_.work(e, e.sync().stream, heap));
+    launch.is_of_graph = true;
+    launches_.add(launch, {});
+    use_all(launches_.overdue());
+  }
+
   void on_work(const Event& e, Point now, const Heap& heap) {
     bool signals_host = false;
+    PendingLaunches::Works works;
     for (const Access& access : heap.accesses()) {
       const Block& block = *access.block;
       signals_host |= e.kind == Kind::kLaunch && is_seen_by_host(block.memory_kind);
       if (!is_compared(block.memory_kind)) continue;
-      if (const std::optional<MemoryWork> work = work_of(e, now, access, heap)) use(*work, block);
+      if (std::optional<MemoryWork> work = work_of(e, now, access, heap))
+        works.emplace_back(std::move(*work), block);
+    }
+    if (e.kind == Kind::kLaunch && facts_.simulated()) {
+      MemoryWork launch = work_at(e, now);
+      launch.function = e.launch().function;
+      launches_.add(launch, std::move(works));
+      use_all(launches_.overdue());
+    } else {
+      use_all(works);
     }
     order_.end(e, now, heap);
     if (signals_host) clock_.host_waits(now);
   }
 
+  void use_all(const PendingLaunches::Works& works) {
+    for (const auto& [work, block] : works) {
+      if (is_compared(block.memory_kind)) use(work, block);
+    }
+  }
+
+  MemoryWork work_at(const Event& e, Point now) const {
+    MemoryWork work{.work = now, .stack = e.stack, .api = e.via != trace::kNoApi ? e.via : e.api};
+    if (facts_.simulated()) work.past = clock_.past(now);
+    return work;
+  }
+
   std::optional<MemoryWork> work_of(const Event& e, Point now, const Access& access,
                                     const Heap& heap) const {
-    MemoryWork work{.work = now,
-                    .stack = e.stack,
-                    .api = e.via != trace::kNoApi ? e.via : e.api,
-                    .rows = {.address = access.address}};
+    MemoryWork work = work_at(e, now);
+    work.rows.address = access.address;
     if (access.kind == Access::Kind::kArgument) {
       const Kernel* kernel = facts_.kernel(e.launch().function);
       if (kernel == nullptr || access.parameter >= kernel->parameters.size() ||
@@ -164,19 +209,39 @@ private:
     const bool is_same_variable = variable_bytes != 0 && tracked.variable_bytes == variable_bytes;
     if (tracked.allocated != block.allocated_at && !is_same_variable)
       tracked = {block.allocated_at, {}, variable_bytes, {}};
-    if (tracked.allocated_at && !clock_.is_ordered(*tracked.allocated_at, newest.work)) return;
+    if (tracked.allocated_at && !is_behind(*tracked.allocated_at, newest)) return;
     for (const MemoryWork& earlier : tracked.uses) {
-      if (may_race(earlier, newest) && !clock_.is_ordered(earlier.work, newest.work))
-        found(earlier, newest, block);
+      if (earlier.work.order <= newest.work.order) compare(earlier, newest, block);
+      else compare(newest, earlier, block); // with --late
     }
     remember(newest, tracked.uses);
   }
 
-  // Whether they may meet, one of them writing: what kernels do is known at the end.
+  bool is_behind(Point earlier, const MemoryWork& work) const {
+    if (work.past == nullptr) return clock_.is_ordered(earlier, work.work);
+    return earlier.stream == work.work.stream || StreamClock::is_ordered(earlier, *work.past);
+  }
+
+  void compare(const MemoryWork& earlier, const MemoryWork& later, const Block& block) {
+    if (!earlier.is_inferred() && !later.is_inferred()) {
+      if (!are_unordered(earlier, later, clock_)) return;
+      const Meeting meeting = meeting_of(earlier, later);
+      if (meeting.is_talk) talk(earlier, later);
+      if (meeting.is_race && order_.is_certain_since(earlier.work.order))
+        races_.add(earlier, later, block, meeting);
+    } else if (may_race(earlier, later) && are_unordered(earlier, later, clock_)) {
+      if (order_.is_certain_since(earlier.work.order)) races_.add(earlier, later, block);
+    }
+  }
+
+  static void talk(const MemoryWork& one, const MemoryWork& other) {
+    if (one.launch != nullptr) one.launch->talks_with.insert(other.work.stream);
+    if (other.launch != nullptr) other.launch->talks_with.insert(one.work.stream);
+  }
+
+  // Whether they may meet, one of them writing, where it is not known what kernels use: what they
+  // do is known at the end.
   static bool may_race(const MemoryWork& earlier, const MemoryWork& later) {
-    if (earlier.work.stream == later.work.stream) return false;
-    if (!earlier.is_kernel() && !later.is_kernel())
-      return (earlier.writes || later.writes) && overlap(earlier.rows, later.rows);
     if (earlier.is_kernel() && later.is_kernel()) return earlier.rows.address == later.rows.address;
     const MemoryWork& kernel = earlier.is_kernel() ? earlier : later;
     const MemoryWork& call = earlier.is_kernel() ? later : earlier;
@@ -189,21 +254,27 @@ private:
       return use.work.stream == newest.work.stream && use.function == newest.function &&
              use.parameter == newest.parameter && use.rows.address == newest.rows.address &&
              use.rows.width == newest.rows.width && use.rows.count() == newest.rows.count() &&
-             use.writes == newest.writes;
+             use.writes == newest.writes && use.kernel == newest.kernel &&
+             use.index == newest.index && have_same_rows(use.used, newest.used);
     });
     if (same != uses.end()) uses.erase(same);
     else if (uses.size() == kMostUses) uses.erase(uses.begin());
     uses.push_back(newest);
   }
 
-  void found(const MemoryWork& earlier, const MemoryWork& later, const Block& block) {
-    if (order_.is_certain_since(earlier.work.order)) return races_.add(earlier, later, block);
+  static bool have_same_rows(const std::vector<event::UsedRows>& some,
+                             const std::vector<event::UsedRows>& others) {
+    return std::ranges::equal(some, others, [](const auto& a, const auto& b) {
+      return a.address == b.address && a.width == b.width && a.pitch == b.pitch &&
+             a.count == b.count && a.is_written == b.is_written && a.is_strong == b.is_strong;
+    });
   }
 
   const ProcessFacts& facts_;
   WorkOrder order_;
   StreamClock& clock_ = order_.clock();
   StreamRaces races_{facts_, clock_};
+  PendingLaunches launches_;                          // of the simulated device
   std::unordered_map<std::uint64_t, Tracked> blocks_; // alive, by address
 };
 

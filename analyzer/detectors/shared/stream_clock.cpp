@@ -76,6 +76,20 @@ bool StreamClock::is_ordered(Point earlier, Point later) const {
          is_done(earlier) || (has_context_waits_ && contexts_wait_for_.covers(earlier));
 }
 
+std::shared_ptr<const StreamClock::Past> StreamClock::past(Point newest) const {
+  const State& s = streams_[newest.stream];
+  auto past = std::make_shared<Past>();
+  past->clock = s.clock;
+  past->clock.join(host_);
+  if (has_context_waits_) past->clock.join(contexts_wait_for_);
+  if (waits_outside(s)) past->clock.all = std::max(past->clock.all, newest.order);
+  return past;
+}
+
+bool StreamClock::is_ordered(Point earlier, const Past& of_later) {
+  return of_later.clock.covers(earlier);
+}
+
 bool StreamClock::is_done(Point earlier) const { return host_.covers(earlier); }
 
 void StreamClock::learn(Stream stream, const Clock& clock) {
@@ -118,12 +132,12 @@ void StreamClock::on_sync(const Event& e, const Heap& heap) {
   case SyncOp::kGraphLaunch: {
     const Point launch = work(e, sync.stream, heap);
     if (strict_) break;
-    // A graph that was built node by node may wait for events. A captured one's order is its
-    // stream's.
+    // A graph that was built node by node may wait for events, which older traces do not say. A
+    // captured one's order is its stream's.
     Clock everything;
     everything.all = e.order;
-    if (graphs_wait_ || !heap.is_graph_of_capture(sync.executable_graph()))
-      learn(launch.stream, everything);
+    const bool is_known = sees_graph_nodes_ || heap.is_graph_of_capture(sync.executable_graph());
+    if (graphs_wait_ || !is_known) learn(launch.stream, everything);
     if (graphs_signal_) host_waits(launch);
     break;
   }

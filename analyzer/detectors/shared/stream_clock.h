@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -31,6 +32,8 @@ public:
   static constexpr Stream kNoStream = UINT16_MAX;
 
   enum class Uncertain : std::uint8_t { kOrdered, kUnordered };
+  // Calls say what each node of a graph waits for, also of graphs that are built node by node.
+  void sees_graph_nodes() { sees_graph_nodes_ = true; }
   explicit StreamClock(Uncertain uncertain = Uncertain::kOrdered)
       : strict_(uncertain == Uncertain::kUnordered) {}
 
@@ -55,6 +58,10 @@ public:
 
   // New work on a stream, named by its handle as the call gave it.
   Point work(const Event& e, std::uint64_t handle, const Heap& heap);
+  // What is ordered before this work, which is the newest on its stream: for later questions.
+  class Past;
+  std::shared_ptr<const Past> past(Point newest) const;
+  static bool is_ordered(Point earlier, const Past& of_later); // of work on another stream
   // The host has waited for this work.
   void host_waits(Point work);
 
@@ -127,7 +134,8 @@ private:
   std::unordered_map<std::uint32_t, std::uint32_t> thread_of_log_;
   std::unordered_map<std::uint64_t, Stream> by_key_;
   std::unordered_map<std::uint64_t, EventState> events_;
-  bool graphs_wait_ = false;   // some graph waits for an event or for something outside
+  bool graphs_wait_ = false; // some graph waits for an event or for something outside
+  bool sees_graph_nodes_ = false;
   bool graphs_signal_ = false; // some graph lets the host know how far it is
   Clock host_;
   Clock contexts_wait_for_; // what all work of some context waits for
@@ -135,6 +143,11 @@ private:
   int last_device_ = 0; // the highest one seen
   const bool strict_;
   bool full_ = false;
+};
+
+class StreamClock::Past {
+  friend class StreamClock;
+  Clock clock;
 };
 
 } // namespace gmt

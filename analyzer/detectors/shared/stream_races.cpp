@@ -4,7 +4,8 @@
 // The bytes of copies and sets are known. Of a kernel it is known where its pointer leads, and not
 // how far from there it goes: several kernels may each work on a part of one buffer. So a kernel
 // meets a call for certain only if the call uses all that lies behind the pointer, or if the kernel
-// begins at its pointer wherever it runs and the other begins there, too.
+// begins at its pointer wherever it runs and the other begins there, too. The simulated device says
+// which bytes kernels used: then they are as certain as copies.
 
 #include "analyzer/detectors/shared/stream_races.h"
 
@@ -39,6 +40,16 @@ std::optional<PointerUse> use_of(const MemoryWork& work, const PointerUses* of_k
   return use;
 }
 
+// Where they wait for each other, if they do.
+bool may_be_ordered(const MemoryWork& one, const MemoryWork& other,
+                    const std::optional<Meeting>& meeting) {
+  if (meeting && !meeting->is_certain) return false; // that is said
+  const auto talks = [](const MemoryWork& work, const MemoryWork& with) {
+    return work.launch != nullptr && work.launch->talks_with.contains(with.work.stream);
+  };
+  return talks(one, other) || talks(other, one);
+}
+
 bool uses_rest_of_block(const Rows& rows, std::uint64_t from, std::uint64_t end) {
   const bool is_flat = rows.count() == 1 || rows.pitch == rows.width;
   return is_flat && rows.address <= from && rows.address + rows.width * rows.count() >= end;
@@ -46,16 +57,21 @@ bool uses_rest_of_block(const Rows& rows, std::uint64_t from, std::uint64_t end)
 
 } // namespace
 
-void StreamRaces::add(const MemoryWork& earlier, const MemoryWork& later, const Block& block) {
+void StreamRaces::add(const MemoryWork& earlier, const MemoryWork& later, const Block& block,
+                      const std::optional<Meeting>& meeting) {
   using Site = std::array<std::uint64_t, 3>;
-  Site sites[] = {{earlier.api, earlier.stack.value, earlier.function},
-                  {later.api, later.stack.value, later.function}};
+  Site sites[] = {{earlier.api, earlier.stack.value, earlier.function ^ earlier.kernel},
+                  {later.api, later.stack.value, later.function ^ later.kernel}};
   std::ranges::sort(sites);
   Key key{block.allocated.value};
   std::ranges::copy(sites[1], std::ranges::copy(sites[0], key.begin() + 1).out);
+  std::uint64_t count = 1;
   if (const auto at = candidates_.find(key); at != candidates_.end()) {
     ++at->second.count;
-    return;
+    const std::optional<Meeting>& known = at->second.meeting;
+    if (!meeting || (known && (known->is_certain || !meeting->is_certain))) return;
+    count = at->second.count;
+    candidates_.erase(at); // it is known better now
   }
   if (candidates_.size() == kMostCandidates) {
     ++left_out_;
@@ -66,11 +82,15 @@ void StreamRaces::add(const MemoryWork& earlier, const MemoryWork& later, const 
                                      .memory = describe_block(block, facts_),
                                      .allocated = allocation_stack(block, facts_),
                                      .block_bytes = block.bytes,
-                                     .block_end = block.address + block.bytes});
+                                     .block_end = block.address + block.bytes,
+                                     .meeting = meeting,
+                                     .count = count});
 }
 
 // A handle may be another function's later: its name is taken now.
 StreamRaces::Side StreamRaces::side_of(const MemoryWork& work) const {
+  if (work.kernel != 0)
+    return {work, clock_.name(work.work.stream), std::string(facts_.text(work.kernel))};
   const Kernel* kernel = work.is_kernel() ? facts_.kernel(work.function) : nullptr;
   return {work, clock_.name(work.work.stream), kernel != nullptr ? kernel->name : ""};
 }
@@ -78,11 +98,26 @@ StreamRaces::Side StreamRaces::side_of(const MemoryWork& work) const {
 void StreamRaces::report(const FindPointerUses& find_uses, Findings& findings) {
   const Uses uses = uses_of_kernels(find_uses);
   report_unknown(uses, findings);
+  report_talks(findings);
   for (const auto& [key, candidate] : candidates_) {
     const Conflict conflict = conflict_of(candidate, uses);
+    if (may_be_ordered(candidate.earlier.work, candidate.later.work, candidate.meeting)) continue;
     if (conflict.is_race && !is_of_libraries(candidate))
       findings.add(describe(candidate, conflict));
   }
+}
+
+// Kernels that meet where both use atomics may order there what they do elsewhere.
+void StreamRaces::report_talks(Findings& findings) const {
+  std::uint64_t pairs = 0;
+  for (const auto& [key, candidate] : candidates_) {
+    if (may_be_ordered(candidate.earlier.work, candidate.later.work, candidate.meeting)) ++pairs;
+  }
+  if (pairs == 0) return;
+  findings.not_checked(
+    {"stream-race", cat({"work on two streams used the same memory by atomics or volatile "
+                         "accesses, by which it may have waited: ",
+                         format_plural(pairs, "pair"), " of calls may be ordered or not"})});
 }
 
 // Silence must not look like health where no PTX says what a kernel does.
@@ -94,7 +129,7 @@ void StreamRaces::report_unknown(const Uses& uses, Findings& findings) const {
     bool is_unknown = false;
     for (const Side* side : {&candidate.earlier, &candidate.later}) {
       const auto at = uses.find(side->kernel);
-      if (!side->work.is_kernel() || (at != uses.end() && !at->second.empty())) continue;
+      if (!side->work.is_inferred() || (at != uses.end() && !at->second.empty())) continue;
       kernels.insert(side->kernel);
       is_unknown = true;
     }
@@ -118,7 +153,7 @@ StreamRaces::Uses StreamRaces::uses_of_kernels(const FindPointerUses& find_uses)
   std::set<std::string> kernels;
   for (const auto& [key, candidate] : candidates_) {
     for (const Side* side : {&candidate.earlier, &candidate.later}) {
-      if (!side->kernel.empty()) kernels.insert(side->kernel);
+      if (side->work.is_inferred() && !side->kernel.empty()) kernels.insert(side->kernel);
     }
   }
   Uses uses;
@@ -133,6 +168,12 @@ StreamRaces::Uses StreamRaces::uses_of_kernels(const FindPointerUses& find_uses)
 StreamRaces::Conflict StreamRaces::conflict_of(const Candidate& candidate, const Uses& uses) {
   const MemoryWork& a = candidate.earlier.work;
   const MemoryWork& b = candidate.later.work;
+  if (candidate.meeting) {
+    const Meeting& meeting = *candidate.meeting;
+    const bool is_error = meeting.is_certain && !a.may_outlast_call;
+    return {true, is_error ? Severity::kError : Severity::kWarning, meeting.earlier_writes,
+            meeting.later_writes};
+  }
   const auto of = [&uses](const Side& side) {
     const auto at = uses.find(side.kernel);
     return use_of(side.work, at == uses.end() ? nullptr : &at->second);
@@ -163,6 +204,9 @@ StreamRaces::Conflict StreamRaces::conflict_of(const Candidate& candidate, const
 }
 
 Text StreamRaces::words_of(const Side& side) const {
+  if (side.work.is_of_graph && !side.work.is_kernel())
+    return {"a copy or set of a graph on ", side.stream};
+  if (side.work.is_of_graph) return {kernel_words(side.kernel), " of a graph on ", side.stream};
   if (side.work.is_kernel()) return {kernel_words(side.kernel), " on ", side.stream};
   return {CallName{facts_.api_name(side.work.api)}, " on ", side.stream};
 }
@@ -178,8 +222,8 @@ Finding StreamRaces::describe(const Candidate& candidate, const Conflict& confli
   f.kind = "stream-race";
   f.severity = conflict.severity;
   f.api = name;
-  f.address = later.rows.address;
-  f.bytes = later.is_kernel() ? 0 : later.rows.width * later.rows.count();
+  f.address = candidate.meeting ? candidate.meeting->address : later.rows.address;
+  f.bytes = later.is_kernel() || later.is_exact() ? 0 : later.rows.width * later.rows.count();
   f.count = candidate.count;
   const bool is_part = f.bytes != 0 && f.bytes < candidate.block_bytes;
   f.message = {words_of(candidate.later),
@@ -203,6 +247,8 @@ Finding StreamRaces::describe(const Candidate& candidate, const Conflict& confli
                 " on ",
                 later_stream,
                 "."};
+  } else if (earlier.is_of_graph && earlier.work.order == later.work.order) {
+    f.advice = {"Let one of the two nodes depend on the other."};
   } else {
     f.advice = {"Call ",
                 ApiWord{runtime, "cuEventRecord", "cudaEventRecord"},
@@ -217,7 +263,9 @@ Finding StreamRaces::describe(const Candidate& candidate, const Conflict& confli
                 " with ",
                 wait,
                 "."};
-    const bool is_inferred = conflict.severity == Severity::kWarning;
+    const bool is_inferred = conflict.severity == Severity::kWarning && !candidate.meeting;
+    if (candidate.meeting && !candidate.meeting->is_certain)
+      f.advice += " It is no mistake if both store the same flag, or if one polls the other.";
     if (is_inferred) f.advice += " It is no mistake if each of them works on a part of its own.";
   }
   f.stacks.push_back(

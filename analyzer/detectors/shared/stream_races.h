@@ -7,37 +7,23 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "analyzer/detectors/detector.h"
-#include "analyzer/detectors/shared/stream_clock.h"
-#include "analyzer/heap/memory_kinds.h"
+#include "analyzer/detectors/shared/memory_work.h"
 
 namespace gmt {
-
-// What one piece of work does with a block.
-struct MemoryWork {
-  StreamClock::Point work;
-  StackId stack;
-  std::uint16_t api = trace::kNoApi;
-  // Of a copy or set: the bytes. Of a kernel the address alone: where its pointer leads.
-  Rows rows;
-  bool writes = false;
-  bool may_outlast_call = false; // a copy from pageable memory
-  std::uint64_t function = 0;    // of a kernel; 0: of a copy or set
-  unsigned parameter = 0;        // of the kernel
-
-  bool is_kernel() const { return function != 0; }
-};
 
 class StreamRaces {
 public:
   StreamRaces(const ProcessFacts& facts, const StreamClock& clock) : facts_(facts), clock_(clock) {}
 
-  // The two are not ordered, and at least one of them may write.
-  void add(const MemoryWork& earlier, const MemoryWork& later, const Block& block);
+  // The two are not ordered, and at least one of them may write. `meeting`: where both are exact.
+  void add(const MemoryWork& earlier, const MemoryWork& later, const Block& block,
+           const std::optional<Meeting>& meeting = {});
   bool empty() const { return candidates_.empty(); }
   std::uint64_t left_out() const { return left_out_; }               // for want of room
   void report(const FindPointerUses& find_uses, Findings& findings); // once
@@ -55,6 +41,7 @@ private:
     Text memory; // the block in words
     FindingStack allocated;
     std::uint64_t block_bytes = 0, block_end = 0;
+    std::optional<Meeting> meeting = {};
     std::uint64_t count = 1;
   };
   struct Conflict;
@@ -64,6 +51,7 @@ private:
   static Conflict conflict_of(const Candidate& candidate, const Uses& uses);
   void report_unknown(const Uses& uses, Findings& findings) const;
   bool is_of_libraries(const Candidate& candidate) const;
+  void report_talks(Findings& findings) const;
   Side side_of(const MemoryWork& work) const;
   Finding describe(const Candidate& candidate, const Conflict& conflict) const;
   Text words_of(const Side& side) const;

@@ -52,6 +52,7 @@ Json executions_json(const Executions& executions) {
           {"thread_instructions", executions.thread_instructions},
           {"nanoseconds", executions.nanoseconds},
           {"seed", executions.seed},
+          {"late_nanoseconds", executions.late},
           {"threads", executions.threads != 0 ? Json(executions.threads) : Json()},
           {"approximate", std::move(approximate)},
           {"fidelity", fidelity_of(executions)},

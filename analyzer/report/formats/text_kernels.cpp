@@ -78,16 +78,22 @@ Executions sum_of(const Report& report) {
 std::string device_line(const Report& report, const Page& page) {
   const std::optional<LaunchCounts>& launches = report.conclusion.launches;
   if (!launches) return "";
-  std::uint64_t seed = 0, stopped = 0;
+  std::uint64_t seed = 0, late = 0, stopped = 0;
   for (const ProcessReport& process : report.processes) {
     if (!process.executions) continue;
     seed = std::max(seed, process.executions->seed);
+    late = std::max(late, process.executions->late);
     stopped += process.executions->launches_left_out(ExecutionOp::kStopped);
   }
   const std::string order =
     seed == 0 ? "" : fmt::format(", in the order of --device-seed {}", seed);
-  return wrap("simulated device: no GPU took part" + in_words(*launches, stopped) + order, 2, 2,
-              page.width);
+  const std::string lateness = late == 0
+                                 ? ""
+                                 : fmt::format(", asynchronous work up to {:g} s late (--late)",
+                                               static_cast<double>(late) / 1e9);
+  return wrap("simulated device: no GPU took part" + in_words(*launches, stopped) + order +
+                lateness,
+              2, 2, page.width);
 }
 
 std::string fidelity_table(const Report& report, TableChoice choice, const Page& page) {

@@ -100,6 +100,7 @@ void ExecutionFacts::follow(const Event& e,
     executions_.nanoseconds = view.nanoseconds;
     executions_.seed = view.seed();
     executions_.threads = view.threads();
+    executions_.late = view.late();
     break;
   case ExecutionOp::kFeature:
     if (!e.execution().is_exact)

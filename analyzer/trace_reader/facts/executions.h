@@ -50,6 +50,7 @@ struct Executions {
   std::uint64_t launches = 0, ran = 0, skipped = 0, stopped = 0;
   std::uint64_t thread_instructions = 0, nanoseconds = 0;
   std::uint64_t seed = 0;        // of the order of blocks and warps; 0: as they are numbered
+  std::uint64_t late = 0;        // nanoseconds by which asynchronous work may run late (--late)
   std::uint64_t threads = 0;     // that may run blocks; 0: unknown
   std::vector<LeftOut> left_out; // in the order in which each happened first
   std::vector<Feature> features; // in the order in which each was executed first

@@ -8,6 +8,7 @@
 #include "simulated_cuda/driver/execution/prints.h"
 #include "simulated_cuda/driver/execution/totals.h"
 #include "simulated_cuda/driver/state/state.h"
+#include "simulated_cuda/driver/streams/late_bytes.h"
 
 #include <unistd.h>
 
@@ -161,7 +162,7 @@ void open_memory(const Context& context, executor::Launch& launch) {
 
 executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operation,
                            const Stream& stream, const trace::ExecutionLaunch& identified,
-                           LaunchObserver& observer) {
+                           LaunchObserver& observer, executor::Accesses* accesses) {
   Module* module = instance_in(kernel.library, stream.context);
   if (prepare(*module) != CUDA_SUCCESS) return skip("there is no memory for its variables");
   if (module->code == nullptr) return skip(kernel.library->image.why);
@@ -191,6 +192,7 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
     return true;
   };
   launch.others_may_write = others_may_write(stream, operation);
+  if (launch.others_may_write || state().settings.late_seconds > 0) launch.accesses = accesses;
   launch.grid_id = identified.grid_id;
   launch.memory = &state().memory;
   open_memory(*stream.context, launch);
@@ -261,11 +263,16 @@ void execute_kernel(const Kernel& kernel, const KernelOperation& operation, cons
     observer.skipped(trace::ExecutionEnd::kNotSelected, "not selected by --kernel-launches", {},
                      {});
     add_to_totals(skip({}), 0);
+    kernel_ran({});
     return count_outputs_as_written(operation.argument_bytes);
   }
   const Clock::time_point begin = Clock::now();
-  const executor::Outcome outcome = run_code(kernel, operation, stream, launch, observer);
+  executor::Accesses accesses;
+  const executor::Outcome outcome =
+    run_code(kernel, operation, stream, launch, observer, &accesses);
   add_to_totals(outcome, std::chrono::duration<double>(Clock::now() - begin).count());
+  observer.accesses(accesses);
+  kernel_ran(accesses);
   if (outcome.end == executor::End::kSkipped)
     observer.skipped(trace::ExecutionEnd::kNotRun, outcome.reason, outcome.location, outcome);
   if (outcome.end == executor::End::kStopped)

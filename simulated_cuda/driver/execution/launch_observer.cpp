@@ -5,6 +5,7 @@
 #include "simulated_cuda/driver/code/instance.h"
 #include "simulated_cuda/driver/execution/choice.h"
 #include "simulated_cuda/driver/execution/prints.h"
+#include "simulated_cuda/driver/execution/used_memory.h"
 #include "simulated_cuda/driver/state/state.h"
 #include "simulated_cuda/executor/program/program.h"
 
@@ -254,6 +255,10 @@ bool LaunchObserver::progress(std::uint64_t done, std::uint64_t blocks, double s
   run_is_over_ = seconds_left_ >= 0 && seconds > seconds_left_;
   if (run_is_over_) why_ended_ = "the time for all kernels of the run is over (--run-time)";
   return why_ended_.empty();
+}
+
+void LaunchObserver::accesses(const executor::Accesses& accesses) const {
+  if (accesses.is_known) observe_accesses(launch_, accesses);
 }
 
 void LaunchObserver::skipped(trace::ExecutionEnd end, const std::string& reason,

@@ -33,6 +33,9 @@ public:
                const executor::Location& location, const executor::Outcome& outcome,
                bool as_asked = false) const;
 
+  // Which memory it used; nothing is said where that is not known.
+  void accesses(const executor::Accesses& accesses) const;
+
   // Why progress() ended the launch; empty if it did not.
   const std::string& why_ended() const { return why_ended_; }
   bool run_is_over() const { return run_is_over_; }

@@ -123,6 +123,7 @@ OtherOrders::Shown OtherOrders::run_in(std::uint64_t seed, std::uint64_t mixed_b
   launch.seed = seed;
   launch.mixed_blocks = mixed_blocks;
   launch.workers = 1;
+  launch.accesses = nullptr;
   if (seconds_ != 0) launch.limits.seconds = std::max(1.0, 10 * seconds_);
   const executor::Outcome outcome = executor::run(launch, listener);
   Shown shown;

@@ -4,6 +4,7 @@
 #include "simulated_cuda/driver/execution/totals.h"
 
 #include "simulated_cuda/driver/state/observer.h"
+#include "simulated_cuda/driver/state/state.h"
 
 #include <map>
 #include <string>
@@ -47,6 +48,7 @@ void say(const Totals& t) {
   all.rows = t.rows.data();
   all.seed = t.seed;
   all.threads = t.threads;
+  all.late = static_cast<std::uint64_t>(state().settings.late_seconds * 1e9);
   observer->totals(&all);
 }
 

@@ -7,6 +7,7 @@
 #include "simulated_cuda/driver/entry.h"
 #include "simulated_cuda/driver/execution/prints.h"
 #include "simulated_cuda/driver/execution/unwritten_copy.h"
+#include "simulated_cuda/driver/streams/late_bytes.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
 #include <cstdint>
@@ -155,6 +156,28 @@ bool uses_pageable_memory(const CUDA_MEMCPY3D& copy) {
   return is_pageable(source) || is_pageable(destination);
 }
 
+namespace {
+
+std::vector<CopyRow> copy_rows(const CUDA_MEMCPY3D& copy, bool of_source) {
+  Rows source, destination;
+  if (is_empty(copy) || resolve_both(copy, &source, &destination) != CUDA_SUCCESS) return {};
+  const Rows& rows = of_source ? source : destination;
+  if (rows.address == 0) return {};
+  std::vector<CopyRow> all;
+  for (std::size_t z = 0; z < copy.Depth; ++z) {
+    for (std::size_t y = 0; y < copy.Height; ++y) {
+      const std::size_t at = z * rows.slice + y * rows.pitch;
+      all.push_back({rows.address + at, rows.start + at, copy.WidthInBytes});
+    }
+  }
+  return all;
+}
+
+} // namespace
+
+std::vector<CopyRow> source_rows(const CUDA_MEMCPY3D& copy) { return copy_rows(copy, true); }
+std::vector<CopyRow> destination_rows(const CUDA_MEMCPY3D& copy) { return copy_rows(copy, false); }
+
 CUresult do_copy(const CUDA_MEMCPY3D& copy) {
   if (is_empty(copy)) return CUDA_SUCCESS;
   Rows source, destination;
@@ -167,6 +190,7 @@ CUresult do_copy(const CUDA_MEMCPY3D& copy) {
       const std::size_t from = z * source.slice + y * source.pitch;
       std::memmove(destination.start + to, source.start + from, copy.WidthInBytes);
       copy_row_state(destination, source, to, from, copy.WidthInBytes);
+      if (destination.address != 0) device_wrote(destination.address + to, copy.WidthInBytes);
     }
   }
   return CUDA_SUCCESS;

@@ -4,6 +4,7 @@
 // Invariant: addresses and pitches of 16- and 32-bit sets are aligned to the element, as the real
 // driver requires.
 #include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/streams/late_bytes.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
 #include <cstring>
@@ -69,6 +70,7 @@ CUresult do_set(const CUDA_MEMSET_NODE_PARAMS& set) {
   for (std::size_t y = 0; y < set.height; ++y) {
     fill_row(start + y * set.pitch, set);
     state().memory.mark_initialized(set.dst + y * set.pitch, set.width * set.elementSize);
+    device_wrote(set.dst + y * set.pitch, set.width * set.elementSize);
   }
   return CUDA_SUCCESS;
 }

@@ -77,6 +77,11 @@ bool Graph::has_memory_nodes() const {
 void GraphExec::number_nodes() {
   index_of.clear();
   for (std::size_t i = 0; i < nodes.size(); ++i) index_of[nodes[i].original] = i;
+  for (ExecNode& node : nodes) {
+    node.dependencies.clear();
+    for (const GraphNode* needed : node.original->dependencies)
+      node.dependencies.push_back(index_of.at(needed));
+  }
 }
 
 ExecNode* GraphExec::find(CUgraphNode original) {

@@ -95,6 +95,7 @@ struct ExecNode {
   const GraphNode* original = nullptr;
   Operation operation;
   bool enabled = true;
+  std::vector<std::size_t> dependencies = {}; // in GraphExec::nodes
 };
 
 struct GraphExec {
@@ -102,7 +103,7 @@ struct GraphExec {
   std::vector<ExecNode> nodes;                                // in the order of execution
   std::unordered_map<const GraphNode*, std::size_t> index_of; // in `nodes`, by the original
 
-  void number_nodes(); // when `nodes` has changed
+  void number_nodes(); // when `nodes` has changed, while the originals are alive
   ExecNode* find(CUgraphNode original);
 };
 

@@ -5,6 +5,7 @@
 // the dependencies, so later changes to the graph do not reach it; it outlives the graph.
 #include "simulated_cuda/driver/api.h"
 #include "simulated_cuda/driver/entry.h"
+#include "simulated_cuda/driver/streams/graph_position.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
 #include <cstddef>
@@ -28,8 +29,7 @@ CUresult instantiate(CUgraphExec* out, CUgraph handle, unsigned long long flags)
   if (order.size() != graph->nodes.size()) return CUDA_ERROR_INVALID_VALUE;
   auto exec = std::make_unique<GraphExec>();
   exec->flags = flags;
-  for (const GraphNode* node : order)
-    exec->nodes.push_back({node, own_copy(node->operation), true});
+  for (const GraphNode* node : order) exec->nodes.push_back({node, own_copy(node->operation)});
   exec->number_nodes();
   *out = reinterpret_cast<CUgraphExec>(state().execs.add(std::move(exec)));
   return CUDA_SUCCESS;
@@ -78,7 +78,7 @@ CUresult graph_exec_update(CUgraphExec handle, CUgraph graph_handle,
     return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   }
   for (std::size_t i = 0; i < order.size(); ++i)
-    exec->nodes[i] = {order[i], own_copy(order[i]->operation), exec->nodes[i].enabled};
+    exec->nodes[i] = {order[i], own_copy(order[i]->operation), exec->nodes[i].enabled, {}};
   exec->number_nodes();
   info->result = CU_GRAPH_EXEC_UPDATE_SUCCESS;
   return CUDA_SUCCESS;
@@ -97,12 +97,18 @@ CUresult graph_launch(CUgraphExec handle, CUstream stream_handle) {
   if (exec == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (stream->capture != nullptr) return not_simulated("into a stream that is captured");
-  for (ExecNode& node : exec->nodes) {
-    if (!node.enabled) continue;
-    const CUresult result = execute(*stream, node.operation, exec->flags);
-    if (result != CUDA_SUCCESS) return result;
+  GraphPosition& position = graph_position();
+  position = {.is_in_launch = true};
+  GraphOrder order;
+  CUresult result = CUDA_SUCCESS;
+  for (std::size_t i = 0; i < exec->nodes.size() && result == CUDA_SUCCESS; ++i) {
+    ExecNode& node = exec->nodes[i];
+    order.begin(node.dependencies);
+    if (node.enabled) result = execute(*stream, node.operation, exec->flags);
+    order.end(i);
   }
-  return CUDA_SUCCESS;
+  position = {};
+  return result;
 }
 
 CUresult graph_upload(CUgraphExec handle, CUstream stream) {

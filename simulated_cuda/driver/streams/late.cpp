@@ -5,11 +5,13 @@
 
 #include "simulated_cuda/driver/state/lock.h"
 #include "simulated_cuda/driver/state/observer.h"
+#include "simulated_cuda/driver/streams/late_bytes.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <deque>
+#include <memory>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -31,6 +33,7 @@ struct Kept {
   std::uint64_t call;
   Clock::time_point due;
   Operation operation;
+  std::unique_ptr<LateBytes> source, destination; // of a copy
 };
 
 std::deque<Kept>& late_work() {
@@ -66,6 +69,10 @@ void run_kept(Kept kept) {
   Context& context = *kept.stream->context;
   if (!context.alive || context.sticky != CUDA_SUCCESS) return; // a dead context does nothing more
   const AsItsCaller as_caller(kept);
+  for (std::unique_ptr<LateBytes>* side : {&kept.source, &kept.destination}) {
+    if (*side != nullptr) (*side)->look();
+    *side = nullptr;
+  }
   CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
   try {
     result = execute(*kept.stream, kept.operation, 0);
@@ -187,8 +194,14 @@ std::uint64_t keep(Stream& stream, Operation operation, std::uint64_t behind) {
   if (late_work().size() == kMostKept) run_first();
   const auto lateness = std::chrono::duration_cast<Clock::duration>(
     std::chrono::duration<double>(state().settings.late_seconds));
+  std::unique_ptr<LateBytes> source, destination;
+  if (const auto* copy = std::get_if<CUDA_MEMCPY3D>(&operation)) {
+    source = LateBytes::keep(source_rows(*copy));
+    destination = LateBytes::keep(destination_rows(*copy));
+  }
   late_work().push_back({++last, behind, &stream, this_thread().current(), observed_call(),
-                         Clock::now() + lateness, std::move(operation)});
+                         Clock::now() + lateness, std::move(operation), std::move(source),
+                         std::move(destination)});
   DriverLock::notify_all();
   return last;
 }

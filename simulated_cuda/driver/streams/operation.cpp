@@ -6,6 +6,7 @@
 #include "simulated_cuda/driver/streams/operation.h"
 
 #include "simulated_cuda/driver/entry.h"
+#include "simulated_cuda/driver/streams/graph_position.h"
 #include "simulated_cuda/driver/streams/late.h"
 
 namespace gmt::sim {
@@ -134,6 +135,7 @@ CUresult submit(CUstream handle, Operation operation, GraphNode** node) {
 
 CUresult execute(Stream& stream, Operation& operation, unsigned long long graph_flags) {
   if (!std::holds_alternative<CUDA_HOST_NODE_PARAMS>(operation)) wait_for_host_functions(stream);
+  if (graph_position().is_in_launch) observe_node(operation, stream);
   return std::visit(
     Overload{
       [](EmptyOperation&) { return CUDA_SUCCESS; },
@@ -155,9 +157,12 @@ CUresult execute(Stream& stream, Operation& operation, unsigned long long graph_
       },
       [](EventWaitOperation&) { return CUDA_SUCCESS; },
       [&](ChildOperation& child) {
+        GraphOrder order;
         for (GraphNode* node : child.graph->in_order()) {
+          order.begin(node->dependencies);
           const CUresult result = execute(stream, node->operation, graph_flags);
           if (result != CUDA_SUCCESS) return result;
+          order.end(node);
         }
         return CUDA_SUCCESS;
       },

@@ -40,6 +40,7 @@ bool all_allocated(const std::uint8_t* shadow, std::uint32_t first, std::uint32_
 
 void reserve_races(const Warp& w, const Region& region) {
   if (w.grid->ordering != nullptr) w.grid->memory->reserve_races(region);
+  if (w.worker->notes_lines) w.worker->used_lines.add(region);
 }
 
 void check_shared_race(Warp& w, const Instruction* in, std::uint32_t lane, const Translation& at,

@@ -173,6 +173,7 @@ bool claim_line(const Warp& w, std::uint16_t* line, std::uint16_t wanted) {
   } while (
     !__atomic_compare_exchange_n(line, &old, now, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
   if (old == 0 && now != 0) w.grid->memory->count_race_line();
+  if (w.worker->notes_lines) w.worker->used_lines.add(line);
   const unsigned others = (kLineLoaded | kLineStored) & ~wanted;
   return (now & others) == 0;
 }

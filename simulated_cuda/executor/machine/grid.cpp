@@ -3,6 +3,7 @@
 // layout of shared memory, the workspace of a cooperative grid.
 #include "simulated_cuda/executor/machine/grid.h"
 
+#include "simulated_cuda/executor/machine/accesses.h"
 #include "simulated_cuda/executor/machine/counted.h"
 #include "simulated_cuda/executor/machine/grid_ordering.h"
 #include "simulated_cuda/executor/machine/handlers/forms.h"
@@ -11,6 +12,7 @@
 #include "simulated_cuda/executor/machine/workers/dispatcher.h"
 #include "simulated_cuda/executor/machine/workers/thread_pool.h"
 #include "simulated_cuda/executor/machine/workers/watch.h"
+#include "simulated_cuda/executor/program/access_strength.h"
 #include "simulated_cuda/executor/program/contraction.h"
 
 #include <algorithm>
@@ -168,6 +170,7 @@ public:
       workers_[i].run = &run_;
       workers_[i].checks = &sinks.of_worker(i);
       workers_[i].executed.resize(grid.program->features.size());
+      workers_[i].notes_lines = launch.accesses != nullptr;
     }
   }
   // After an exception no worker may go on.
@@ -253,6 +256,24 @@ void add_results(Outcome& outcome, const Program& program, const Team& team) {
     for (std::size_t i = 0; i < executed.size(); ++i) executed[i] += worker.executed[i];
   }
   outcome.inexact = inexact_features(program, executed);
+}
+
+bool has_strong_accesses(const Program& program) {
+  return std::ranges::any_of(program.functions, [&](const auto& code) {
+    return std::ranges::any_of(code->instructions,
+                               [&](const Instruction& in) { return is_strong(program, in); });
+  });
+}
+
+// Which memory the launch used, where that is known of all of its blocks.
+void say_accesses(const Launch& launch, const Grid& grid, const Team& team,
+                  const Outcome& outcome) {
+  if (grid.ordering == nullptr || !grid.ordering->left_out().empty()) return;
+  UsedLines used;
+  for (const Worker& worker : team.workers()) used.add(worker.used_lines);
+  *launch.accesses = read_accesses(used, grid.ordering->entries(), launch.block_at);
+  launch.accesses->is_whole &= outcome.end == End::kDone;
+  launch.accesses->may_wait = has_strong_accesses(*grid.program);
 }
 
 } // namespace
@@ -346,12 +367,13 @@ Outcome run_grid(const Launch& launch, Program& program, TrackedTwin& twin, Repo
     ordering.emplace(*launch.memory, grid.blocks, program.instruction_count(),
                      launch.limits.race_bytes);
     if (ordering->is_on()) grid.ordering = &*ordering;
-    find_never_written(launch, program, grid);
+    if (launch.accesses == nullptr) find_never_written(launch, program, grid);
   }
   Team team(launch, grid, resident, sinks, watch);
   team.run();
   add_results(outcome, program, team);
   if (ordering) outcome.races_left_out = ordering->left_out();
+  if (launch.accesses != nullptr) say_accesses(launch, grid, team, outcome);
   sinks.finish(team.result().last());
   outcome.seconds = watch.seconds();
   return outcome;

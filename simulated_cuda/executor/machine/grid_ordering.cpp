@@ -52,6 +52,8 @@ GridOrdering::~GridOrdering() {
   if (is_on()) memory_.race_runs().end(std::min(next_run_.load(), global_race::kMostRuns));
 }
 
+LaunchEntries GridOrdering::entries() const { return {entry_of(launch_.first, 0), launch_.epoch}; }
+
 std::string GridOrdering::left_out() const {
   if (has_no_memory_) return "the memory for that was used up before all blocks had begun";
   if (has_no_runs_) return "its blocks have too many barriers";

@@ -5,6 +5,7 @@
 // word they used. So order is overestimated rather than missed. Clocks are those of the blocks.
 #pragma once
 
+#include "simulated_cuda/executor/machine/accesses.h"
 #include "simulated_cuda/executor/machine/memory.h"
 #include "simulated_cuda/executor/machine/race_tables.h"
 
@@ -50,6 +51,7 @@ public:
 
   const RaceRun& run(std::uint32_t run) const { return *memory_.race_runs().of(run); }
   std::uint32_t first_run() const { return launch_.first; }
+  LaunchEntries entries() const; // of the tables
   // Whether the block knows what threads of another one did at a clock of that. `thread` may be one
   // of the numbers for several; of all times: at some clock.
   bool knows(const Block& block, std::uint32_t other, std::uint32_t thread,

@@ -4,6 +4,7 @@
 // Invariant: a worker writes what is its own, what is atomic here, and memory of the device.
 #pragma once
 
+#include "simulated_cuda/executor/machine/accesses.h"
 #include "simulated_cuda/executor/machine/block.h"
 #include "simulated_cuda/executor/machine/workers/block_order.h"
 
@@ -45,6 +46,8 @@ struct alignas(128) Worker {
   // Of each check of tracked registers that found something: the loads that what it checks may come
   // from
   std::unordered_map<const Instruction*, std::set<const Instruction*>> traced;
+  bool notes_lines = false; // it notes which lines of the tables of races it uses
+  UsedLines used_lines;
   bool stores_as_one = false;     // all threads of the warp that stores, to one address
   Stillness* stillness = nullptr; // it watches what warps do; null: not now
   // The GridRun::moment() since which all its blocks have only repeated what they did.
