@@ -241,9 +241,24 @@ void test_tiled() {
   torture::expect("tiled product", dc, product<half, half, half>(a, b, m, n, k));
 }
 
+// What is compiled for a newer device as well runs as that for 9.0 on the simulated device.
+__global__ void compiled_for(int* architecture) {
+#ifdef __CUDA_ARCH__
+  *architecture = __CUDA_ARCH__;
+#endif
+}
+void test_architecture() {
+  torture::Array<int> architecture(1);
+  compiled_for<<<1, 1>>>(architecture);
+#ifdef GMT_SIMULATED
+  torture::expect("architecture", architecture, {900});
+#endif
+}
+
 } // namespace
 
 int main() {
+  test_architecture();
   test_wmma<half, float, 16, 16, 16>("wmma f16, f32");
   test_wmma<half, half, 32, 8, 16>("wmma f16, 32x8");
   test_wmma<half, float, 8, 32, 16>("wmma f16, 8x32");
