@@ -46,11 +46,11 @@ static bool record(const Form& form) {
   }
   if (std::string_view(form.kind) == "layouts") { // bits of each element's index
     const int bits = std::atoi(form.c), elements = form.words[0] * 32 / bits / form.cases;
+    in[0].assign(form.words[0], 0);
     for (int plane = 0; plane < form.cases; ++plane)
       for (int e = 0; e < elements; ++e)
         if (plane == 10 || (e >> plane & 1) != 0) {
           const int bit = (plane * elements + e) * bits;
-          in[0].resize(form.words[0]);
           in[0][bit / 32] |= 1u << bit % 32;
         }
   }
