@@ -91,6 +91,7 @@ enum class Kind : std::uint8_t {
   // In threads' logs, no call: the host has memory where a block was freed (since 1.6)
   kHostMemory = 44,
   kLaunchLimits = 45, // no call either: behind a launch that failed (since 1.6)
+  kTensor = 46,       // no call: what PyTorch's caching allocator does (since 1.6)
 };
 
 inline constexpr Kind kLastEventKind = Kind::kGuardCounts; // of what stands in a thread's log

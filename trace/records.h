@@ -104,6 +104,7 @@ using ExitWay = Enumeration<trace::ExitWay>;
 using LossCause = Enumeration<trace::LossCause>;
 using AccessTrouble = Enumeration<trace::AccessTrouble>;
 using GuardMoment = Enumeration<trace::GuardMoment>;
+using TensorOp = Enumeration<trace::TensorOp>;
 using FaultKind = Enumeration<trace::FaultKind>;
 using FaultSpace = Enumeration<trace::FaultSpace>;
 using FaultAccess = Enumeration<trace::FaultAccess>;

@@ -11,6 +11,7 @@
 #include "analyzer/analysis/gaps/coalescing_gaps.h"
 #include "analyzer/analysis/gaps/guard_gaps.h"
 #include "analyzer/analysis/gaps/kernel_check_gaps.h"
+#include "analyzer/analysis/gaps/tensor_gaps.h"
 #include "analyzer/analysis/grouping.h"
 #include "analyzer/analysis/history/history_recorder.h"
 #include "analyzer/analysis/host_crash.h"
@@ -170,6 +171,7 @@ void TraceAnalysis::finish() {
   report_python(stream_.trace(), findings_);
   report_core_dump(stream_.trace(), heap_.sticky_error(), findings_);
   report_guard_gaps(model_, heap_, findings_);
+  report_tensor_gaps(model_, heap_, findings_);
   report_kernel_check_gaps(model_.executions(), findings_);
   report_race_gaps(model_.executions(), findings_);
   report_gaps(stream_.trace(), heap_, process_.totals, model_.nameless_calls(), findings_);

@@ -57,6 +57,12 @@ void Dispatch::on_refused_or_flagged(const Event& e, std::span<const Verdict> ve
   }
 }
 
+void Dispatch::on_tensor(const Event& e, const Heap& heap, Findings& findings) {
+  for (const auto& detector : detectors_) {
+    if ((detector->wants() & kWantsTensors) != 0) detector->on_event(e, {}, heap, findings);
+  }
+}
+
 void Dispatch::finish(const EndOfTrace& end, const Heap& heap, Findings& findings) {
   for (const auto& detector : detectors_) detector->finish(end, heap, findings);
 }

@@ -23,6 +23,8 @@ public:
   void on_event(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
                 Findings& findings) {
     if (is_for_heap_alone(e.kind)) return;
+    if (e.kind == EventKind::kTensor) [[unlikely]]
+      return on_tensor(e, heap, findings);
     if (e.result == 0 && verdicts.empty()) {
       for (Detector* detector : by_kind_[static_cast<std::size_t>(e.kind)]) {
         detector->on_event(e, verdicts, heap, findings);
@@ -37,6 +39,7 @@ public:
 private:
   void on_refused_or_flagged(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
                              Findings& findings);
+  void on_tensor(const Event& e, const Heap& heap, Findings& findings);
   void sort_by_kind();
 
   std::vector<std::unique_ptr<Detector>> detectors_; // those that want unclaimed refusals last

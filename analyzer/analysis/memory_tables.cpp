@@ -18,8 +18,8 @@ void add_memory_kinds(const MemoryUse& use, MemoryTables& tables) {
     for (std::size_t i = 0; i < device.memory_kinds.size(); ++i) {
       const MemoryUse::KindSums& sum = device.memory_kinds[i];
       const auto memory_kind = static_cast<trace::MemoryKind>(i);
-      if (sum.allocations == 0 || !can_leak(memory_kind))
-        continue; // static variables are looked up only
+      const bool is_shown = can_leak(memory_kind) || memory_kind == trace::MemoryKind::kTensor;
+      if (sum.allocations == 0 || !is_shown) continue; // static variables are looked up only
       tables.memory_kinds.push_back({.memory_kind = std::string(memory_noun(memory_kind)),
                                      .device = device.number,
                                      .allocations = sum.allocations,
@@ -70,6 +70,32 @@ void add_holders(const MemoryUse& use, const TraceNames& names, MemoryTables& ta
   }
 }
 
+void add_tensors(const TensorUse& use, const TraceNames& names, MemoryTables::Tensors& tensors) {
+  tensors.peak_bytes = use.peak_bytes();
+  tensors.live_bytes = use.live_bytes();
+  tensors.live_blocks = use.live_blocks();
+  std::vector<std::uint32_t> order;
+  for (const auto& [id, stack] : use.stacks()) {
+    tensors.allocations += stack.allocations;
+    if (use.bytes_at_peak(stack) != 0) order.push_back(id);
+  }
+  const auto key = [&use](std::uint32_t i) {
+    return std::tuple(~use.bytes_at_peak(use.stacks().at(i)), i);
+  };
+  std::ranges::sort(order, {}, key);
+  for (const std::uint32_t i : order) {
+    const TensorUse::Stack& stack = use.stacks().at(i);
+    if (tensors.holders.size() == kMaxTensorStacks) {
+      ++tensors.other_holders;
+      tensors.other_bytes += use.bytes_at_peak(stack);
+      continue;
+    }
+    tensors.holders.push_back({use.bytes_at_peak(stack), use.blocks_at_peak(stack), {}});
+    tensors.holders.back().stack =
+      stack_as(StackRole::kAllocated, StackId{i}, names.api_name(stack.api));
+  }
+}
+
 } // namespace
 
 MemoryTables memory_tables(const Heap& heap, const CopyUse& copies, const TraceNames& names) {
@@ -77,6 +103,7 @@ MemoryTables memory_tables(const Heap& heap, const CopyUse& copies, const TraceN
   add_memory_kinds(heap.use(), tables);
   add_copies(copies, tables);
   add_holders(heap.use(), names, tables);
+  add_tensors(heap.use().tensors(), names, tables.tensors);
   return tables;
 }
 

@@ -21,6 +21,8 @@ class TraceNames;
 struct Module;
 
 inline constexpr std::size_t kMaxHolders = 10;
+// One line of Python makes many: formats that show lines join them
+inline constexpr std::size_t kMaxTensorStacks = 200;
 
 struct MemoryTables {
   struct KindRow {
@@ -48,6 +50,20 @@ struct MemoryTables {
     std::uint64_t peak_bytes = 0; // of device memory, at the process's peak
     std::uint64_t live_bytes = 0; // at the end, of any memory
   };
+  // What PyTorch's caching allocator gave out: inside of device memory, in none of the other rows
+  // but those by kind.
+  struct Tensors {
+    std::uint64_t allocations = 0;
+    std::uint64_t peak_bytes = 0;                  // of tensors alive at once
+    std::uint64_t live_bytes = 0, live_blocks = 0; // at the end
+    std::vector<Holder> holders;                   // at their peak: the kMaxTensorStacks largest
+    std::uint64_t other_holders = 0, other_bytes = 0;
+  };
+  // Memory alive at the end that a known library keeps for itself, and how much of it.
+  struct Library {
+    std::string owner; // "PyTorch's caching allocator"
+    std::uint64_t bytes = 0, blocks = 0;
+  };
   std::vector<KindRow> memory_kinds;
   std::vector<Device> devices;
   std::vector<Copies> copies;
@@ -55,6 +71,8 @@ struct MemoryTables {
   std::uint64_t other_holders = 0; // stacks that held less
   std::uint64_t other_bytes = 0;
   std::vector<Module> modules; // those that allocated most first
+  Tensors tensors;
+  std::vector<Library> libraries; // those that keep most first
 };
 
 // All but the modules. At the end of the analysis.

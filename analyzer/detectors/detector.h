@@ -41,8 +41,10 @@ inline constexpr Wants kWantsMistakes = Wants{1} << 32; // a verdict calls it a 
 inline constexpr Wants kWantsFailures = Wants{1} << 33; // refused, or in flight at the end
 // on_unclaimed(): from the beginning, or never
 inline constexpr Wants kWantsUnclaimed = Wants{1} << 34;
-inline constexpr Wants kWantsAll = ~kWantsUnclaimed; // on_event() for all events
-inline constexpr Wants kWantsNothing = 0;            // finish() only
+// What PyTorch's allocator gives out, takes back and refuses: EventKind::kTensor
+inline constexpr Wants kWantsTensors = Wants{1} << 35;
+inline constexpr Wants kWantsAll = ~(kWantsUnclaimed | kWantsTensors); // on_event() for all calls
+inline constexpr Wants kWantsNothing = 0;                              // finish() only
 
 class Detector {
 public:

@@ -13,7 +13,7 @@ using trace::FreeFunction;
 using trace::MemoryKind;
 
 MemoryKind known(MemoryKind memory_kind) {
-  return memory_kind <= MemoryKind::kManagedVariable ? memory_kind : MemoryKind::kUnknown;
+  return memory_kind < MemoryKind::kTensor ? memory_kind : MemoryKind::kUnknown;
 }
 
 // Of the others the word says something else, see trace/records.def.

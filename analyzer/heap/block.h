@@ -107,6 +107,11 @@ constexpr bool is_static(trace::MemoryKind memory_kind) {
          memory_kind == trace::MemoryKind::kManagedVariable;
 }
 
+// A block that a framework's allocator gave out inside a block of its own.
+constexpr bool is_tensor(const Block& block) {
+  return block.memory_kind == trace::MemoryKind::kTensor;
+}
+
 // Of a sparse array the memory is what is mapped into it (cuda.h on CUDA_ARRAY3D_SPARSE).
 inline bool is_sparse(const Block& block) {
   constexpr std::uint64_t kSparse = 0x40;

@@ -26,6 +26,7 @@ void apply_to(HeapParts& heap, const Event& e) {
   case EventKind::kContext: apply_context(heap, e); return;
   case EventKind::kHostMemory: apply_host_memory(heap, e); return;
   case EventKind::kLaunchLimits: heap.cuda.launch_limits.add(e); return;
+  case EventKind::kTensor: apply_tensor(heap, e); return;
   case EventKind::kLife: apply_life(heap, e); break;
   case EventKind::kSync: apply_sync(heap, e); break;
   case EventKind::kNote:
@@ -45,6 +46,7 @@ Heap::~Heap() = default;
 std::span<const Verdict> Heap::apply(const Event& e) {
   parts_->verdicts.clear();
   parts_->accesses.clear();
+  parts_->tensor_accesses.clear();
   if (!e.is_nested) apply_to(*parts_, e);
   accesses_ = parts_->accesses.all();
   return parts_->verdicts.all();
@@ -108,13 +110,32 @@ void Heap::for_each_live(const std::function<void(const Block&)>& visit) const {
   std::vector<const Block*> blocks;
   for (const Space space : kAllSpaces) {
     if (has_ranges(space)) parts_->store.ordered(space); // what was overlapped has ended
-    parts_->store.for_each_live(
-      space, [&](BlockStore::Id, const Block& block) { blocks.push_back(&block); });
+    parts_->store.for_each_live(space, [&](BlockStore::Id, const Block& block) {
+      if (!is_tensor(block)) blocks.push_back(&block);
+    });
   }
   std::ranges::sort(blocks, [](const Block* a, const Block* b) {
     return a->allocated_at != b->allocated_at ? a->allocated_at < b->allocated_at
                                               : a->address < b->address;
   });
+  for (const Block* block : blocks) visit(*block);
+}
+
+std::span<const Access> Heap::tensor_accesses() const { return parts_->tensor_accesses.all(); }
+
+const Block* Heap::find_tensor(std::uint64_t address) const {
+  const BlockStore::Id id = parts_->store.find_id(Space::kSubAllocation, address);
+  if (id == BlockStore::kNone || !is_tensor(parts_->store[id])) return nullptr;
+  return &parts_->store[id];
+}
+
+void Heap::for_each_tensor(const std::function<void(const Block&)>& visit) const {
+  std::vector<const Block*> blocks;
+  parts_->store.ordered(Space::kSubAllocation); // what was overlapped has ended
+  parts_->store.for_each_live(Space::kSubAllocation, [&](BlockStore::Id, const Block& block) {
+    if (is_tensor(block)) blocks.push_back(&block);
+  });
+  std::ranges::sort(blocks, {}, &Block::address);
   for (const Block* block : blocks) visit(*block);
 }
 

@@ -54,6 +54,10 @@ public:
   // What the last applied event used; empty for calls that were refused. Valid until the next
   // apply().
   std::span<const Access> accesses() const { return accesses_; }
+  // The same of tensors, whose segments are among the above.
+  std::span<const Access> tensor_accesses() const;
+  const Block* find_tensor(std::uint64_t address) const; // that is alive; null if none is there
+  void for_each_tensor(const std::function<void(const Block&)>& visit) const; // by address
 
   // Live block that contains the address (a mapping before its reservation), also a registered host
   // range.
@@ -68,7 +72,8 @@ public:
   bool is_host_memory(std::uint64_t address) const;
   // The same of host memory that was unregistered, where nothing is registered now.
   const Block* find_unregistered(std::uint64_t address) const;
-  void for_each_live(const std::function<void(const Block&)>& visit) const; // by allocation
+  // All but tensors, in the order of allocation
+  void for_each_live(const std::function<void(const Block&)>& visit) const;
   // Leaks too
   void for_each_ended_with_context(const std::function<void(const Block&)>& visit) const;
 

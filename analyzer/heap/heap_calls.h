@@ -16,6 +16,7 @@ void apply_use(HeapParts& heap, const Event& e);
 void apply_launch(HeapParts& heap, const Event& e);
 void apply_sync(HeapParts& heap, const Event& e);
 void apply_context(HeapParts& heap, const Event& e);
+void apply_tensor(HeapParts& heap, const Event& e);
 void apply_host_memory(HeapParts& heap, const Event& e);
 void apply_life(HeapParts& heap, const Event& e);
 

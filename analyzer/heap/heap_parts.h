@@ -41,6 +41,7 @@ struct HeapParts {
   // Of the newest event
   CallVerdicts verdicts;
   AccessList accesses{store};
+  AccessList tensor_accesses{store}; // of the same calls
   // Of a launch during a capture: the block that each word points into
   std::vector<BlockStore::Id> argument_blocks;
   std::uint64_t newest_order = 0, last_kernel = 0, last_blind_call = 0; // see Heap

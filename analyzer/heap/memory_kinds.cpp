@@ -56,6 +56,7 @@ std::string_view memory_noun(MemoryKind memory_kind) {
   case MemoryKind::kGraphics: return "mapped graphics memory";
   case MemoryKind::kMulticast: return "multicast object memory";
   case MemoryKind::kSubAllocation: return "memory of a pool";
+  case MemoryKind::kTensor: return "memory of tensors";
   case MemoryKind::kManagedVariable: return "static managed memory";
   }
   return "memory";
@@ -87,6 +88,7 @@ std::string_view right_release(MemoryKind memory_kind, bool runtime) {
   case MemoryKind::kGraphics:
     return runtime ? "cudaGraphicsUnmapResources" : "cuGraphicsUnmapResources";
   case MemoryKind::kSubAllocation: return "the pool's own release function";
+  case MemoryKind::kTensor: return "nothing: it goes with the tensor";
   }
   return "cuMemFree";
 }

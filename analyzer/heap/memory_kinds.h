@@ -19,7 +19,8 @@ std::string_view memory_noun(trace::MemoryKind memory_kind);
 std::string_view right_release(trace::MemoryKind memory_kind, bool runtime);
 bool release_fits(trace::FreeFunction function, trace::MemoryKind memory_kind);
 constexpr bool can_leak(trace::MemoryKind memory_kind) {
-  return !is_static(memory_kind) && memory_kind != trace::MemoryKind::kGraphics;
+  return !is_static(memory_kind) && memory_kind != trace::MemoryKind::kGraphics &&
+         memory_kind != trace::MemoryKind::kTensor;
 }
 
 // Rows as a call describes them: one linear side of a copy or set, or what a texture binds. A flat

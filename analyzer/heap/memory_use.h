@@ -15,6 +15,7 @@
 #include "analyzer/base/prefetch.h"
 #include "analyzer/heap/block.h"
 #include "analyzer/heap/memory_watch.h"
+#include "analyzer/heap/tensor_use.h"
 
 namespace gmt {
 
@@ -31,7 +32,7 @@ public:
     std::uint64_t live_blocks = 0, live_bytes = 0, peak_bytes = 0;
   };
   static constexpr std::size_t kMemoryKinds =
-    static_cast<std::size_t>(trace::MemoryKind::kManagedVariable) + 1;
+    static_cast<std::size_t>(trace::MemoryKind::kTensor) + 1;
 
   // Or the host, whose number is kNoDevice; so is that of a device that is not known
   struct Device {
@@ -69,6 +70,8 @@ public:
     memory_kind.live_bytes += block.bytes;
     if (memory_kind.live_bytes > memory_kind.peak_bytes)
       memory_kind.peak_bytes = memory_kind.live_bytes;
+    if (is_tensor(block)) [[unlikely]]
+      return tensors_.on_allocated(block);
     Stack& stack = stack_of(block.allocated);
     ++stack.allocations;
     stack.allocated_bytes += block.bytes;
@@ -94,6 +97,8 @@ public:
     if (how != Block::End::kContextEnded) ++memory_kind.frees;
     --memory_kind.live_blocks;
     memory_kind.live_bytes -= block.bytes;
+    if (is_tensor(block)) [[unlikely]]
+      return tensors_.on_freed(block);
     if (!is_device_memory(block)) return;
     Stack& stack = stack_of(block.allocated);
     remember(stack);
@@ -139,6 +144,7 @@ public:
 
   const std::vector<Device>& devices() const { return devices_; } // the first one is the host
   const std::vector<Stack>& stacks() const { return stacks_; }    // by StackId
+  const TensorUse& tensors() const { return tensors_; }           // in none of the above but rows
 
 private:
   Device& device_of(const Block& block) {
@@ -175,6 +181,7 @@ private:
   std::vector<Stack> stacks_{1};
   std::uint64_t live_bytes_ = 0, peak_bytes_ = 0, peak_order_ = 0;
   std::uint64_t peak_number_ = 0;
+  TensorUse tensors_;
   MemoryWatch* watch_ = nullptr;
 };
 

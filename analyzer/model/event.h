@@ -72,6 +72,7 @@ struct Event {
   const event::GuardCounts& guard_counts() const { return *guard_counts_; }
   const event::HostMemory& host_memory() const { return host_memory_; }
   const event::LaunchLimits& launch_limits() const { return *launch_limits_; }
+  const event::Tensor& tensor() const { return tensor_; }
 
   void say(const event::Subject& what) { subject_ = what; }
   void say(const event::Allocation& what) { allocation_ = what; }
@@ -95,6 +96,7 @@ struct Event {
   void say(const event::Range& what) { range_ = what; }
   void say(const event::GuardDamage& what) { guard_damage_ = what; }
   void say(const event::HostMemory& what) { host_memory_ = what; }
+  void say(const event::Tensor& what) { tensor_ = what; }
   // These must live as long as the event.
   void refer(const event::Device& what) { device_ = &what; }
   void refer(const event::Fault& what) { fault_ = &what; }
@@ -139,6 +141,7 @@ private:
     const event::GuardCounts* guard_counts_;
     event::HostMemory host_memory_;
     const event::LaunchLimits* launch_limits_;
+    event::Tensor tensor_;
   };
 };
 static_assert(sizeof(Event) <= 128);

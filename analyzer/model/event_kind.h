@@ -44,6 +44,8 @@ enum class EventKind : std::uint8_t {
   // What is said of memory or of a call, for the heap alone.
   kHostMemory = 44,
   kLaunchLimits = 45,
+
+  kTensor = 46, // what PyTorch's caching allocator gives out and takes back. No call
 };
 
 inline constexpr EventKind kLastEventKind = EventKind::kGuardCounts; // of those for all
@@ -57,7 +59,7 @@ constexpr bool is_for_heap_alone(EventKind kind) {
 constexpr bool is_call(EventKind kind) {
   return kind >= EventKind::kAlloc &&
          (kind < EventKind::kGuardDamage || kind > EventKind::kGuardCounts) &&
-         !is_for_heap_alone(kind);
+         kind != EventKind::kTensor && !is_for_heap_alone(kind);
 }
 
 } // namespace gmt

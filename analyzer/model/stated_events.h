@@ -195,5 +195,17 @@ struct LaunchLimits {
   std::uint64_t grid_y = 0, grid_z = 0, block_x = 0, block_y = 0, block_z = 0;
 };
 
+// What PyTorch's caching allocator did with a block of its memory.
+struct Tensor {
+  std::uint64_t address, bytes; // as rounded up; refused: 0, and what was asked for
+  // The thread's stream as PyTorch numbers it, 0 the default one, all ones unknown; refused: the
+  // device's ordinal
+  std::uint64_t stream;
+  std::uint64_t reserved; // refused: bytes that it had of the device
+  trace::TensorOp op;
+
+  std::uint64_t device() const { return stream; } // refused
+};
+
 } // namespace event
 } // namespace gmt

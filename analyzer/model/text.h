@@ -33,8 +33,14 @@ struct ApiWord {
 // takes it: "libfoo.so+0x1234". Known when the stacks are.
 struct AllocationSite {};
 
+// Where the finding's first stack of an allocation was made, for people: "at <file>:<line>". Known
+// when the stacks are.
+struct TensorSite {};
+
 class Text {
 public:
+  enum class Site : std::uint8_t { kNone, kAllocation, kTensor };
+
   // A view of what a Text is made of.
   class Part {
   public:
@@ -45,20 +51,22 @@ public:
     Part(const ApiWord& word) : words_(word.is_runtime ? word.runtime : word.driver) {
       if (!word.is_runtime) runtime_ = word.runtime;
     }
-    Part(AllocationSite) : words_("FILE+0xOFFSET"), is_site_(true) {}
+    Part(AllocationSite) : words_("FILE+0xOFFSET"), site_(Site::kAllocation) {}
+    Part(TensorSite) : words_("by PyTorch"), site_(Site::kTensor) {}
     Part(const Text& text) : text_(&text) {}
 
   private:
     friend class Text;
     std::string_view words_, runtime_;
-    bool is_call_ = false, is_site_ = false;
+    bool is_call_ = false;
+    Site site_ = Site::kNone;
     const Text* text_ = nullptr;
   };
   struct Mark {
     std::size_t begin, size; // in recorded()
     // What stands there if the program calls the runtime; empty: it is a call's name
     std::string runtime;
-    bool is_site = false; // an AllocationSite
+    Site site = Site::kNone; // what stands there is no name but a call site
   };
 
   Text() = default;
@@ -85,14 +93,14 @@ private:
     const std::size_t begin = recorded_.size();
     if (part.text_ != nullptr) {
       for (const Mark& mark : part.text_->marks_)
-        marks_.push_back({begin + mark.begin, mark.size, mark.runtime, mark.is_site});
+        marks_.push_back({begin + mark.begin, mark.size, mark.runtime, mark.site});
       recorded_ += part.text_->recorded_;
       return;
     }
     recorded_ += part.words_;
-    const bool is_marked = part.is_call_ || part.is_site_ || !part.runtime_.empty();
+    const bool is_marked = part.is_call_ || part.site_ != Site::kNone || !part.runtime_.empty();
     if (is_marked && !part.words_.empty())
-      marks_.push_back({begin, part.words_.size(), std::string(part.runtime_), part.is_site_});
+      marks_.push_back({begin, part.words_.size(), std::string(part.runtime_), part.site_});
   }
 
   std::string recorded_;

@@ -26,6 +26,8 @@ std::vector<std::uint64_t> ProcessSymbols::addresses(bool all_stacks) const {
   }
   for (const MemoryTables::Holder& holder : analysis_.process.tables.holders)
     add(holder.stack.stack);
+  for (const MemoryTables::Holder& holder : analysis_.process.tables.tensors.holders)
+    add(holder.stack.stack);
   if (const auto& history = analysis_.process.history) {
     for (const StackMemory& stack : history->stacks) add(stack.stack.stack);
   }

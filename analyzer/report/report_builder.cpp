@@ -17,6 +17,7 @@
 #include "analyzer/device_code/trace_code.h"
 #include "analyzer/report/fingerprint.h"
 #include "analyzer/report/process_symbols.h"
+#include "analyzer/report/shared/call_site.h"
 #include "analyzer/report/source_text.h"
 #include "analyzer/report/suppressions.h"
 #include "analyzer/symbols/demangle.h"
@@ -75,6 +76,8 @@ void fill_tables(Analysis& analysis, const ProcessSymbols& symbols, const Symbol
   tables.modules = use_by_module(analysis.use_by_stack, analysis.stacks, analysis.modules);
   if (all_stacks) add_stacks(analysis, symbols, resolver);
   for (MemoryTables::Holder& holder : tables.holders) fill_stack(holder.stack, symbols, resolver);
+  for (MemoryTables::Holder& holder : tables.tensors.holders)
+    fill_stack(holder.stack, symbols, resolver);
   if (!analysis.process.history) return;
   for (StackMemory& stack : analysis.process.history->stacks)
     fill_stack(stack.stack, symbols, resolver);
@@ -203,8 +206,30 @@ bool size_is_the_point(const ReportedFinding& finding) {
   return finding.bytes != 0 && is_about_bytes;
 }
 
-void add_findings(std::vector<Finding> findings, std::size_t process, const ReportOptions& options,
+// What a known library does with memory for itself is its way to work, and no finding.
+bool is_librarys_way(const ReportedFinding& finding) {
+  return finding.severity == Severity::kNote && !finding.access && !finding.fault &&
+         !finding.owner.empty() && !finding.owner_clause.empty();
+}
+
+// What it keeps is a row of a table. Of virtual memory the mappings count, neither the addresses
+// nor what is mapped there.
+
+void add_to_library(const ReportedFinding& finding, std::vector<MemoryTables::Library>& libraries) {
+  const auto is_of = [&finding](std::string_view call) {
+    return !finding.stacks.empty() && finding.stacks.front().api == call;
+  };
+  if (is_of("cuMemAddressReserve") || is_of("cuMemCreate")) return;
+  auto row = std::ranges::find(libraries, finding.owner, &MemoryTables::Library::owner);
+  if (row == libraries.end()) row = libraries.insert(libraries.end(), {finding.owner});
+  row->bytes += finding.bytes;
+  row->blocks += finding.count;
+}
+
+void add_findings(Analysis& analysis, std::size_t process, const ReportOptions& options,
                   TraceSources sources, Suppressions& suppressions, Report& report) {
+  std::vector<Finding> findings = std::move(analysis.findings);
+  std::vector<MemoryTables::Library>& libraries = analysis.process.tables.libraries;
   for (Finding& finding : findings) {
     if (!wanted_kind(finding.kind, options)) {
       ++report.other_kinds;
@@ -217,10 +242,13 @@ void add_findings(std::vector<Finding> findings, std::size_t process, const Repo
       ++report.suppressed;
     } else if (reported.bytes < options.min_bytes && size_is_the_point(reported)) {
       ++report.below_min_bytes;
+    } else if (is_librarys_way(reported)) {
+      if (reported.measure == Measure::kLostBlocks) add_to_library(reported, libraries);
     } else {
       report.findings.push_back(std::move(reported));
     }
   }
+  std::ranges::stable_sort(libraries, std::ranges::greater{}, &MemoryTables::Library::bytes);
   if (!options.write_symbols) return;
   if (std::optional<std::string> failure = sources.write())
     report.remarks.push_back(std::move(*failure));
@@ -230,10 +258,13 @@ void add_findings(std::vector<Finding> findings, std::size_t process, const Repo
 
 ReportedFinding reported_finding(Finding finding) {
   apply_owner_rules(finding); // sees whole stacks: an owner may be what trim_frames() cuts away
-  const CallNames names = name_runtime_calls(finding);
+  CallNames names = name_runtime_calls(finding);
   for (FindingStack& stack : finding.stacks) {
     if (!stack.device) trim_frames(stack.frames);
   }
+  const auto allocated =
+    std::ranges::find(finding.stacks, StackRole::kAllocated, &FindingStack::role);
+  if (allocated != finding.stacks.end()) names.tensor_site = tensor_site(*allocated);
   return in_words(std::move(finding), names);
 }
 
@@ -267,7 +298,7 @@ Report assemble_report(std::vector<Analysis> analyses, const std::vector<fs::pat
   SourceFiles files;
   for (std::size_t i = 0; i < analyses.size(); ++i) {
     report.no_cuda_calls = report.no_cuda_calls && analyses[i].process.totals.events == 0;
-    add_findings(std::move(analyses[i].findings), i, options,
+    add_findings(analyses[i], i, options,
                  options.sources ? TraceSources(traces[i], files) : TraceSources(), suppressions,
                  report);
     report.processes.push_back(std::move(analyses[i].process));

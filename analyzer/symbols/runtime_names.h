@@ -21,6 +21,8 @@ struct CallNames {
   std::vector<Renamed> renamed;
   bool is_runtime = false; // some of them were recorded as the driver's, and are the runtime's
 
+  std::string tensor_site = {}; // see TensorSite; empty if it is not known
+
   std::string_view of(std::string_view recorded) const;
 };
 

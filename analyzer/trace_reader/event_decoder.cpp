@@ -49,6 +49,7 @@ SAME(kGuardExport);
 SAME(kGuardCounts);
 SAME(kHostMemory);
 SAME(kLaunchLimits);
+SAME(kTensor);
 #undef SAME
 
 Arguments arguments_of(trace::Payload words, std::vector<Argument>& arguments) {

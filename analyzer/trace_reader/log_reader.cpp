@@ -24,7 +24,7 @@ bool is_event(Kind kind) {
           k <= static_cast<unsigned>(trace::kLastEventKind)) ||
          (k >= static_cast<unsigned>(Kind::kName) &&
           k <= static_cast<unsigned>(Kind::kExecution)) ||
-         is_for_heap_alone(static_cast<EventKind>(kind));
+         kind == Kind::kTensor || is_for_heap_alone(static_cast<EventKind>(kind));
 }
 
 // A word that may name a device, or none, says neither.

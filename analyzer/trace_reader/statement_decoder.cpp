@@ -209,6 +209,14 @@ event::HostMemory host_memory_of(const trace::HostMemoryView& view) {
   return {.address = view.address(), .bytes = view.bytes()};
 }
 
+event::Tensor tensor_of(const trace::TensorView& view) {
+  return {.address = view.address(),
+          .bytes = view.bytes(),
+          .stream = view.stream(),
+          .reserved = view.reserved(),
+          .op = view.op()};
+}
+
 } // namespace
 
 void decode_statement(Kind kind, std::uint16_t flags, trace::Payload payload, EventParts& parts,
@@ -235,6 +243,7 @@ void decode_statement(Kind kind, std::uint16_t flags, trace::Payload payload, Ev
   case Kind::kLaunchLimits:
     event.refer(launch_limits_of(trace::LaunchLimitsView(payload), parts.launch_limits));
     break;
+  case Kind::kTensor: event.say(tensor_of(trace::TensorView(payload))); break;
   default: event.say(event::Subject{}); // says nothing that anybody asks for
   }
 }

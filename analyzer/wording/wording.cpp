@@ -11,7 +11,8 @@ namespace gmt {
 namespace {
 
 std::string_view spelled(const Text& text, const Text::Mark& mark, const CallNames& names) {
-  if (mark.is_site) return std::string_view(text.recorded()).substr(mark.begin, mark.size);
+  if (mark.site != Text::Site::kNone)
+    return std::string_view(text.recorded()).substr(mark.begin, mark.size);
   const std::string_view recorded = std::string_view(text.recorded()).substr(mark.begin, mark.size);
   if (mark.runtime.empty()) return names.of(recorded);
   return names.is_runtime ? std::string_view(mark.runtime) : recorded;
@@ -30,13 +31,20 @@ std::string allocation_site(const Finding& finding) {
   return {};
 }
 
+// Empty where it is not known, or was not asked for.
+std::string site_of(const Text::Mark& mark, const CallNames& names, const std::string& site) {
+  if (mark.site == Text::Site::kTensor) return names.tensor_site;
+  return mark.site == Text::Site::kAllocation ? site : std::string();
+}
+
 std::string spelled(const Text& text, const CallNames& names, const std::string& site = {}) {
   const std::string_view recorded = text.recorded();
   std::string words;
   std::size_t at = 0;
   for (const Text::Mark& mark : text.marks()) {
     words += recorded.substr(at, mark.begin - at);
-    words += mark.is_site && !site.empty() ? site : spelled(text, mark, names);
+    const std::string call_site = site_of(mark, names, site);
+    words += !call_site.empty() ? std::string_view(call_site) : spelled(text, mark, names);
     at = mark.begin + mark.size;
   }
   words += recorded.substr(at);
@@ -45,7 +53,8 @@ std::string spelled(const Text& text, const CallNames& names, const std::string&
 
 bool names_call(const Text& text, std::string_view call, const CallNames& names) {
   return std::ranges::any_of(text.marks(), [&](const Text::Mark& mark) {
-    return mark.runtime.empty() && !mark.is_site && spelled(text, mark, names) == call;
+    return mark.runtime.empty() && mark.site == Text::Site::kNone &&
+           spelled(text, mark, names) == call;
   });
 }
 

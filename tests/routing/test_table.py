@@ -12,6 +12,8 @@ from interposed_case import INTERPOSER, InterposedCase
 SOURCES = os.environ["GMT_SOURCES"]
 INCLUDE = os.environ["GMT_CUDA_INCLUDE"]
 PROCESS_CALLS = {
+    "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE",
+    "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE",
     "dlsym",
     "free",
     "realloc",

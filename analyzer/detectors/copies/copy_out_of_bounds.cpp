@@ -99,6 +99,7 @@ private:
 
   // "a block of 1,000 bytes of device memory allocated by cudaMalloc"
   Text block_words(const Block& block) const {
+    if (is_tensor(block)) return describe_block(block, facts_);
     return {"a block of ", size_of(block),        " of ", memory_noun(block.memory_kind),
             " ",           allocated_word(block), " by ", CallName{facts_.api_name(block.api)}};
   }

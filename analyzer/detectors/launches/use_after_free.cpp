@@ -210,8 +210,10 @@ private:
       f.stacks.push_back(stack_as(j.work->captured ? StackRole::kCaptured : StackRole::kNodeMade,
                                   j.work->made, facts_.api_name(j.work->api)));
     }
-    f.stacks.push_back(stack_as(ended ? StackRole::kContextEnded : release_role(block.memory_kind),
-                                block.freed, facts_.api_name(block.freed_api)));
+    if (!is_tensor(block)) // whose end has no call stack
+      f.stacks.push_back(
+        stack_as(ended ? StackRole::kContextEnded : release_role(block.memory_kind), block.freed,
+                 facts_.api_name(block.freed_api)));
     f.stacks.push_back(allocation_stack(block, facts_));
     if (j.neighbour != nullptr) f.stacks.push_back(neighbour_stack(*j.neighbour));
     return f;

@@ -53,6 +53,8 @@ std::string_view allocated_word(const Block& block) {
 }
 
 Text describe_block(const Block& block, const TraceNames& names) {
+  if (is_tensor(block))
+    return {"the ", format_bytes(block.bytes), " block of a tensor made ", TensorSite{}};
   return {describe_bytes(block.bytes, block.memory_kind),
           pinned_words(block),
           " ",

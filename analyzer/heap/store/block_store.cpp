@@ -18,10 +18,10 @@ bool counts_references(trace::MemoryKind memory_kind) {
 }
 
 // Allocations that say nothing about a missed release: look-ups of static variables, addresses that
-// graphs and other APIs hand out again.
+// graphs and other APIs hand out again. Of tensors the first records go when there is no room.
 bool is_reallocated_quietly(trace::MemoryKind memory_kind) {
-  return is_static(memory_kind) || memory_kind == trace::MemoryKind::kGraph ||
-         memory_kind == trace::MemoryKind::kGraphics;
+  return is_static(memory_kind) || memory_kind == trace::MemoryKind::kTensor ||
+         memory_kind == trace::MemoryKind::kGraph || memory_kind == trace::MemoryKind::kGraphics;
 }
 
 } // namespace

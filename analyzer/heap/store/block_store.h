@@ -43,7 +43,8 @@ constexpr Space space_of(trace::MemoryKind memory_kind) {
   switch (memory_kind) {
   case kRegistered: return Space::kRegistered;
   case kVmmReservation: return Space::kReservation;
-  case kSubAllocation: return Space::kSubAllocation;
+  case kSubAllocation:
+  case kTensor: return Space::kSubAllocation;
   case kArray: return Space::kArray;
   case kMipmappedArray: return Space::kMipmappedArray;
   case kVmmHandle:

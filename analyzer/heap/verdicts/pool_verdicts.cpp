@@ -16,11 +16,16 @@ PoolVerdicts::Answer PoolVerdicts::check_use(const Event& e, const BlockStore::R
     bounds_.check_end(e, region, use.range, verdicts);
     return {.is_of_region = true, .region = region.value};
   }
-  const Block* dead = pool != nullptr ? store_.find_dead(Space::kSubAllocation, address) : nullptr;
+  // The words of a tensor library's launches are often what its stack had before: a table of
+  // tensors that is full in part. So a tensor that was freed is looked for by copies and sets
+  // alone.
+  const bool is_launch = !use.arguments.empty();
+  const Block* dead = store_.find_dead(Space::kSubAllocation, address);
+  const bool is_followed = pool != nullptr || (dead != nullptr && is_tensor(*dead) && !is_launch);
+  if (!is_followed) dead = nullptr;
   // Of another block at this address, if it ended before this one was allocated.
   const bool is_freed = dead != nullptr && dead->end == Block::End::kFreed &&
                         dead->freed_at >= store_[backing.value].allocated_at;
-  const bool is_launch = !use.arguments.empty();
   if (!is_freed) {
     if (pool != nullptr && is_launch && e.succeeded()) {
       readings_.note_end(e.launch().function, use.arguments, Argument(address, use.parameter),

@@ -176,25 +176,54 @@ Json json_of(const HeldMemory::Pool& p) {
           {"release_threshold", number_or_null(p.release_threshold)}};
 }
 
+Json json_of(const MemoryTables::Library& l) {
+  return {{"owner", l.owner}, {"bytes", l.bytes}, {"blocks", l.blocks}};
+}
+
 template <class Row> Json rows_of(const std::vector<Row>& rows) {
   Json array = Json::array();
   for (const Row& row : rows) array.push_back(json_of(row));
   return array;
 }
 
+Json json_of(const MemoryTables::Holder& h, unsigned depth) {
+  return {{"bytes", h.bytes},
+          {"blocks", h.blocks},
+          {"stack", json_of(h.stack, stack_label(StackRole::kAllocated), depth)}};
+}
+
+Json tensors_or_null(const MemoryTables::Tensors& tensors, unsigned depth) {
+  constexpr std::size_t kMost = 20;
+  if (tensors.allocations == 0) return nullptr;
+  Json holders = Json::array();
+  std::uint64_t others = tensors.other_holders, other_bytes = tensors.other_bytes;
+  for (const MemoryTables::Holder& h : tensors.holders) {
+    if (holders.size() < kMost) {
+      holders.push_back(json_of(h, depth));
+    } else {
+      ++others;
+      other_bytes += h.bytes;
+    }
+  }
+  return {{"allocations", tensors.allocations},
+          {"peak_bytes", tensors.peak_bytes},
+          {"live_bytes", tensors.live_bytes},
+          {"live_blocks", tensors.live_blocks},
+          {"holders_at_peak", std::move(holders)},
+          {"other_holders", {{"stacks", others}, {"bytes", other_bytes}}}};
+}
+
 Json json_of(const MemoryTables& tables, unsigned depth) {
   Json holders = Json::array();
-  for (const MemoryTables::Holder& h : tables.holders) {
-    holders.push_back({{"bytes", h.bytes},
-                       {"blocks", h.blocks},
-                       {"stack", json_of(h.stack, stack_label(StackRole::kAllocated), depth)}});
-  }
+  for (const MemoryTables::Holder& h : tables.holders) holders.push_back(json_of(h, depth));
   return {{"families", rows_of(tables.memory_kinds)},
           {"devices", rows_of(tables.devices)},
           {"copies", rows_of(tables.copies)},
           {"modules", rows_of(tables.modules)},
           {"holders_at_peak", std::move(holders)},
-          {"other_holders", {{"stacks", tables.other_holders}, {"bytes", tables.other_bytes}}}};
+          {"other_holders", {{"stacks", tables.other_holders}, {"bytes", tables.other_bytes}}},
+          {"tensors", tensors_or_null(tables.tensors, depth)},
+          {"libraries", rows_of(tables.libraries)}};
 }
 
 Json json_of(const ProcessReport& process, unsigned depth) {

@@ -139,18 +139,12 @@ std::vector<HolderRow> holder_rows(const MemoryTables& tables, const Page& page)
   return rows;
 }
 
-void add_holders(std::string& out, const ProcessReport& process, TableChoice choice,
-                 const Page& page) {
-  const MemoryTables& tables = process.tables;
-  if (tables.holders.size() < (choice == TableChoice::kAll ? 1u : 2u)) return;
-  const std::vector<HolderRow> rows = holder_rows(tables, page);
+void add_rows(std::string& out, const std::vector<HolderRow>& rows, std::uint64_t peak,
+              const Page& page) {
   std::size_t width = 0;
   for (const HolderRow& row : rows) width = std::max(width, row.amount().size());
-  out += fmt::format("held at the peak of {} of device memory\n",
-                     format_bytes(process.totals.peak_bytes));
   for (const HolderRow& row : rows) {
-    const double share =
-      100 * static_cast<double>(row.bytes) / static_cast<double>(process.totals.peak_bytes);
+    const double share = 100 * static_cast<double>(row.bytes) / static_cast<double>(peak);
     const std::string amount = fmt::format("  {:5.1f} %   {}", share, row.amount());
     const std::string filled = pad(amount, width + 12);
     const bool is_too_long =
@@ -158,6 +152,54 @@ void add_holders(std::string& out, const ProcessReport& process, TableChoice cho
     if (is_too_long) out += amount + "\n" + wrap(row.call_site, 8, 6, page.width);
     else out += filled + "   " + row.call_site + "\n";
   }
+}
+
+// A line of Python makes tensors in many ways, so stacks are joined before rows are left out.
+void add_tensors(std::string& out, const MemoryTables::Tensors& tensors, TableChoice choice,
+                 const Page& page) {
+  constexpr std::size_t kTensorRows = 10;
+  if (tensors.holders.empty()) return;
+  std::error_code error;
+  const std::string folder = std::filesystem::current_path(error).string();
+  std::vector<HolderRow> rows;
+  for (const MemoryTables::Holder& holder : tensors.holders) {
+    const std::vector<Frame>& frames = holder.stack.frames;
+    std::string call_site = printable(backward_pass_of(holder.stack));
+    if (call_site.empty())
+      call_site = frames.empty() ? "(no call stack was recorded)"
+                                 : location(frames[shown_frame(holder.stack)], folder);
+    auto row = std::ranges::find(rows, call_site, &HolderRow::call_site);
+    if (row == rows.end()) row = rows.insert(rows.end(), {std::move(call_site)});
+    row->bytes += holder.bytes;
+    row->blocks += holder.blocks;
+  }
+  std::ranges::stable_sort(rows, std::ranges::greater{}, &HolderRow::bytes);
+  std::uint64_t other_bytes = tensors.other_bytes, others = tensors.other_holders;
+  for (; choice != TableChoice::kAll && rows.size() > kTensorRows; rows.pop_back(), ++others)
+    other_bytes += rows.back().bytes;
+  out += fmt::format("tensors at their peak of {}, by line\n", format_bytes(tensors.peak_bytes));
+  add_rows(out, rows, tensors.peak_bytes, page);
+  if (others != 0) {
+    out +=
+      fmt::format("  {} in {}\n", format_bytes(other_bytes), format_plural(others, "other place"));
+  }
+}
+
+void add_libraries(std::string& out, const MemoryTables& tables, const Page& page) {
+  if (tables.libraries.empty()) return;
+  std::string words;
+  for (const MemoryTables::Library& library : tables.libraries)
+    words += (words.empty() ? "" : ", ") + library.owner + " " + format_bytes(library.bytes);
+  out += wrap(printable("held by libraries at the end: " + words), 2, 0, page.width);
+}
+
+void add_holders(std::string& out, const ProcessReport& process, TableChoice choice,
+                 const Page& page) {
+  const MemoryTables& tables = process.tables;
+  if (tables.holders.size() < (choice == TableChoice::kAll ? 1u : 2u)) return;
+  out += fmt::format("held at the peak of {} of device memory\n",
+                     format_bytes(process.totals.peak_bytes));
+  add_rows(out, holder_rows(tables, page), process.totals.peak_bytes, page);
   if (tables.other_holders != 0) {
     out += fmt::format("  {} in {}\n", format_bytes(tables.other_bytes),
                        format_plural(tables.other_holders, "other place"));
@@ -174,7 +216,11 @@ std::string tables(const Report& report, TableChoice choice, const Page& page) {
   add_memory_kinds(out, process.tables, choice, page);
   add_copies(out, process.tables, choice, page);
   add_modules(out, process.tables, choice, page);
-  add_holders(out, process, choice, page);
+  // Segments of the cache say less than the tensors in them.
+  if (process.tables.tensors.holders.empty() || choice == TableChoice::kAll)
+    add_holders(out, process, choice, page);
+  add_tensors(out, process.tables.tensors, choice, page);
+  add_libraries(out, process.tables, page);
   if (!out.empty() && report.processes.size() > 1) {
     return fmt::format("of the process with the highest peak, pid {}:\n", process.pid) + out;
   }

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "analyzer/base/path.h"
+#include "analyzer/base/text_format.h"
 #include "analyzer/report/fingerprint.h"
 
 namespace gmt {
@@ -73,6 +75,14 @@ std::string backward_pass_of(const CallStack& stack) {
   }
   if (!is_engine) return {};
   return "PyTorch's autograd engine" + (node.empty() ? "" : ", " + node);
+}
+
+std::string tensor_site(const CallStack& stack) {
+  if (const std::string engine = backward_pass_of(stack); !engine.empty()) return "by " + engine;
+  if (stack.frames.empty()) return {};
+  const Frame& frame = stack.frames[shown_frame(stack)];
+  if (frame.file.empty()) return {};
+  return cat({"at ", base_name(frame.file), ":", std::to_string(frame.line)});
 }
 
 } // namespace gmt

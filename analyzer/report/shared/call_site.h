@@ -26,4 +26,8 @@ std::vector<std::optional<std::size_t>> differing_frames(std::span<const CallSta
 // backward pass on, which has no frame of the user's; else empty.
 std::string backward_pass_of(const CallStack& stack);
 
+// Where a tensor was made, in words behind "made": "at <file>:<line>", "by PyTorch's autograd
+// engine, AddmmBackward0"; empty if nothing is known.
+std::string tensor_site(const CallStack& stack);
+
 } // namespace gmt

@@ -19,7 +19,8 @@ bool has_addresses(const Block& block) {
   case trace::MemoryKind::kVmmHandle:
   case trace::MemoryKind::kVmmReservation:
   case trace::MemoryKind::kMulticast:
-  case trace::MemoryKind::kSubAllocation: return false;
+  case trace::MemoryKind::kSubAllocation:
+  case trace::MemoryKind::kTensor: return false;
   default: return block.bytes != 0;
   }
 }

@@ -59,7 +59,7 @@ TEST(Records, WhatTheRecordDoesNotHaveIsZero) {
 TEST(Records, DamagedWordIsNoOtherMember) {
   std::vector<std::uint64_t> words = {
     0, 0, 0x100 + static_cast<std::uint64_t>(trace::MemoryKind::kManaged), 0};
-  EXPECT_GT(trace::AllocView(payload_of(words)).memory_kind(), trace::MemoryKind::kManagedVariable);
+  EXPECT_GT(trace::AllocView(payload_of(words)).memory_kind(), trace::MemoryKind::kTensor);
   words[2] = 0x77;
   EXPECT_EQ(trace::AllocView(payload_of(words)).memory_kind(),
             static_cast<trace::MemoryKind>(0x77));

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// See tensors.h. Sources: PyTorch's headers of its allocators and of CUDA's streams, 2.4 to 2.11.
+#include "interposer/hooks/tensors.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <link.h>
+
+#include "interposer/base/own_stack.h"
+#include "interposer/calls/call.h"
+#include "interposer/calls/call_path.h"
+#include "interposer/loader/exported_symbol.h"
+#include "interposer/loader/loaded_object.h"
+
+namespace gmt::interposer {
+namespace {
+
+using trace::Kind;
+using trace::TensorOp;
+
+constexpr std::int8_t kCuda = 1; // c10::DeviceType::CUDA
+constexpr std::uint64_t kUnknownStream = ~std::uint64_t{0};
+
+// c10::cuda::CUDAStream as the caller gets it back: a device and PyTorch's number of the stream.
+struct TorchStream {
+  std::int8_t device_type, device_index;
+  std::int64_t id;
+};
+using CurrentStream = TorchStream(std::int8_t device);
+
+constinit std::atomic<CurrentStream*> current_stream{nullptr};
+constinit std::atomic<bool> looked_for_stream{false};
+
+// The stream that the thread's next kernel runs on. libc10_cuda has been asked for it by the same
+// thread before it asked its allocator, so all that is made at the first question is there.
+std::uint64_t stream_of(std::int8_t device) noexcept {
+  if (!looked_for_stream.load(std::memory_order_acquire)) [[unlikely]] {
+    void* found = nullptr;
+    with_room(
+      [&](bool) noexcept { found = torch_function("_ZN3c104cuda20getCurrentCUDAStreamEa"); });
+    current_stream.store(reinterpret_cast<CurrentStream*>(found));
+    looked_for_stream.store(true, std::memory_order_release);
+  }
+  CurrentStream* const function = current_stream.load(std::memory_order_relaxed);
+  return function != nullptr && device >= 0 ? static_cast<std::uint64_t>(function(device).id)
+                                            : kUnknownStream;
+}
+
+Record tensor_record(TensorOp op, std::uint64_t address, std::uint64_t bytes,
+                     unsigned words) noexcept {
+  Record record;
+  record.kind = Kind::kTensor;
+  record.use(words);
+  trace::TensorFields(record).address(address).bytes(bytes).op(op);
+  return record;
+}
+
+// Without a call stack: who drops the last reference says little, and costs as much as who made it.
+void record_taken_back(std::uint64_t address, std::uint64_t bytes) noexcept {
+  ThreadLog* const log = current_log();
+  if (log == nullptr) return;
+  const Record record =
+    tensor_record(TensorOp::kTakenBack, address, bytes, trace::kFirstPayloadWords);
+  trace::Slot* const slot = log->reserve(1, ThreadLog::worth_of(record));
+  if (slot == nullptr) return;
+  constexpr std::uint16_t kApi = trace::kOther_reportMemoryUsageToProfiler;
+  fill(slot, record, {Process::next_order(), read_tsc(), 0, 0, trace::kNoApi});
+  ThreadLog::commit(slot, head_of(record, kApi));
+}
+
+struct Wanted {
+  const char* name;
+  const char* found;
+};
+
+// In the file's name, so that no other library's function of the same name is taken.
+bool is_of_torch(const dl_phdr_info& object) noexcept {
+  const char* const slash = std::strrchr(object.dlpi_name, '/');
+  return std::strncmp(slash != nullptr ? slash + 1 : object.dlpi_name, "libc10", 6) == 0;
+}
+
+} // namespace
+
+void* torch_function(const char* name) noexcept {
+  Wanted wanted{name, nullptr};
+  walk_objects(
+    [](dl_phdr_info* object, std::size_t, void* data) noexcept -> int {
+      auto& w = *static_cast<Wanted*>(data);
+      if (object->dlpi_name == nullptr || !is_of_torch(*object)) return 0;
+      w.found = exported_symbol(*object, w.name);
+      return w.found != nullptr ? 1 : 0;
+    },
+    &wanted);
+  return const_cast<char*>(wanted.found);
+}
+
+void record_tensor(const void* address, std::int64_t bytes, TorchDevice device, const void* caller,
+                   const void* frame) noexcept {
+  if (device.type != kCuda || bytes == 0 || !Process::is_on()) return;
+  const int error = errno;
+  const auto at = reinterpret_cast<std::uint64_t>(address);
+  if (bytes < 0) {
+    record_taken_back(at, static_cast<std::uint64_t>(-bytes));
+  } else {
+    Record record = tensor_record(TensorOp::kGivenOut, at, static_cast<std::uint64_t>(bytes),
+                                  trace::kFirstPayloadWords);
+    trace::TensorFields(record).stream(stream_of(device.index));
+    record_call(record, trace::kOther_reportMemoryUsageToProfiler, caller, frame);
+  }
+  errno = error;
+}
+
+void record_tensor_refusal(const TensorRefusal& refusal, TorchDevice device, const void* caller,
+                           const void* frame) noexcept {
+  if (device.type != kCuda || !Process::is_on()) return;
+  const int error = errno;
+  Record record = tensor_record(TensorOp::kRefused, 0, refusal.asked, trace::TensorWord::kCount);
+  trace::TensorFields(record)
+    .device(static_cast<std::uint64_t>(device.index))
+    .allocated(refusal.allocated)
+    .reserved(refusal.reserved);
+  record_call(record, trace::kOther_reportOutOfMemoryToProfiler, caller, frame);
+  errno = error;
+}
+
+} // namespace gmt::interposer
