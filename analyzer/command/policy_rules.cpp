@@ -37,6 +37,7 @@ constexpr RuleForm kForms[] = {
   {"max-device-bytes", RuleKind::kMaxDeviceBytes, Takes::kSize, "max-device-bytes SIZE"},
   {"max-allocations", RuleKind::kMaxAllocations, Takes::kCount, "max-allocations N"},
   {"max-growth", RuleKind::kMaxGrowth, Takes::kPercent, "max-growth PERCENT"},
+  {"max-growth-per-step", RuleKind::kMaxGrowthPerStep, Takes::kSize, "max-growth-per-step SIZE"},
 };
 
 constexpr std::string_view kBlanks = " \t\r";
@@ -77,9 +78,9 @@ std::uint64_t count(std::string_view text) {
   return *value;
 }
 
-std::uint64_t size(std::string_view text) {
+std::uint64_t size(std::string_view word, std::string_view text) {
   const auto value = parse_size(text);
-  if (!value) wrong_rule(text, "max-device-bytes takes a size such as 512M or 2G");
+  if (!value) wrong_rule(text, std::string(word) + " takes a size such as 512M or 2G");
   return *value;
 }
 
@@ -117,7 +118,7 @@ PolicyRule parse_policy(std::string_view text) {
     break;
   case Takes::kSize:
     must(!rest.empty());
-    rule.limit = size(rest);
+    rule.limit = size(form.word, rest);
     break;
   case Takes::kCount:
     must(!rest.empty());

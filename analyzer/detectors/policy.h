@@ -8,6 +8,7 @@
 //   max-device-bytes SIZE           never more device memory alive at once
 //   max-allocations N               not more allocations in all
 //   max-growth PERCENT              peak and live memory against a baseline
+//   max-growth-per-step SIZE        memory that each step leaves behind
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,8 @@ struct PolicyRule {
     kNoAllocDuringCapture,
     kMaxDeviceBytes,
     kMaxAllocations,
-    kMaxGrowth, // against a baseline: of whole runs, so no detector checks it
+    kMaxGrowth,        // against a baseline: of whole runs, so no detector checks it
+    kMaxGrowthPerStep, // growth.cpp checks it
   };
   Kind kind;
   std::string text;        // as written, blanks made one

@@ -103,7 +103,8 @@ private:
       case PolicyRule::Kind::kMaxAllocations:
         if (allocations_ > rule.limit) cross(e, state);
         break;
-      case PolicyRule::Kind::kMaxGrowth: break;
+      case PolicyRule::Kind::kMaxGrowth:
+      case PolicyRule::Kind::kMaxGrowthPerStep: break;
       }
     }
   }

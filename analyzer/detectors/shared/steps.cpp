@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "analyzer/detectors/shared/steps.h"
+
+#include <algorithm>
+#include <map>
+
+namespace gmt {
+namespace {
+
+constexpr std::uint64_t kFewestSteps = 8; // less often is no loop
+
+} // namespace
+
+void Steps::on_call(StackId stack, std::uint64_t order) {
+  last_order_ = order;
+  if (stack.value >= stacks_.size()) stacks_.resize(stack.value + std::size_t{1});
+  stacks_[stack.value].add(order);
+}
+
+void Steps::on_range(const Event& e, const Ranges& ranges) {
+  unsigned& open = open_ranges_[e.thread];
+  switch (e.range().op) {
+  case trace::RangeOp::kPush:
+    if (open++ == 0) ranges_[ranges.name_of(e)].add(e.order);
+    break;
+  case trace::RangeOp::kPop: open = static_cast<unsigned>(e.range().id); break; // that stay open
+  default: break;
+  }
+}
+
+// Stacks that come back all through the program, once a step or a fixed number of times.
+Steps::Found Steps::find() const {
+  Found found;
+  for (const auto& [name, range] : ranges_) {
+    const bool is_more =
+      range.count > found.count || (range.count == found.count && name < found.range);
+    if (range.count >= kFewestSteps && is_more) found = {range.count, range.orders(), name};
+  }
+  if (found.count != 0) return found;
+  struct Alike {
+    unsigned stacks = 0;
+    const Stack* example = nullptr;
+  };
+  std::map<std::uint64_t, Alike> all; // by count
+  for (const Stack& stack : stacks_) {
+    if (stack.count < kFewestSteps || stack.last - stack.first < last_order_ / 2) continue;
+    Alike& alike = all[stack.count];
+    ++alike.stacks;
+    alike.example = &stack;
+  }
+  // A step has loops in it, whose stacks come back more often. What is done now and then, as an
+  // evaluation, has few stacks.
+  unsigned most = 0;
+  for (const auto& [count, alike] : all) most = std::max(most, alike.stacks);
+  const auto step =
+    std::ranges::find_if(all, [most](const auto& each) { return 4 * each.second.stacks >= most; });
+  if (step != all.end()) found = {step->first, step->second.example->orders(), {}};
+  return found;
+}
+
+} // namespace gmt

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which steps a program goes through: an NVTX range that begins again and again with no other
+// around it, else what most of its call stacks have in common, the number of times that they come
+// back.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/heap/nvtx_ranges.h"
+#include "analyzer/model/event.h"
+
+namespace gmt {
+
+class Steps {
+public:
+  struct Found {
+    std::uint64_t count = 0; // 0: the program has none
+    double orders = 0;       // of each, on average
+    std::string range;       // empty: by the call stacks
+  };
+
+  void on_call(StackId stack, std::uint64_t order);
+  void on_range(const Event& e, const Ranges& ranges);
+  std::uint64_t last_order() const { return last_order_; } // of a call that was counted
+  Found find() const;
+
+private:
+  struct Stack { // or range
+    std::uint64_t count = 0, first = 0, last = 0;
+    void add(std::uint64_t order) {
+      if (++count == 1) first = order;
+      last = order;
+    }
+    double orders() const {
+      return static_cast<double>(last - first) / static_cast<double>(count - 1);
+    }
+  };
+  std::vector<Stack> stacks_; // by StackId
+  std::unordered_map<std::string, Stack> ranges_;
+  std::unordered_map<std::uint32_t, unsigned> open_ranges_; // by thread
+  std::uint64_t last_order_ = 0;
+};
+
+} // namespace gmt
