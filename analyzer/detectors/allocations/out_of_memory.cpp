@@ -6,6 +6,10 @@
 // caches try again when they have freed what they can, or take what there is. What the driver says
 // about its free memory follows the failure in the same log and names the device as well
 // (kMemoryInfo); older traces lack it.
+//
+// Where PyTorch's allocator then says that it has nothing for a tensor, that is the finding, with
+// tensors as holders, and its calls of CUDA are parts of it. A library's call that got memory at
+// the next try is no finding.
 
 #include <algorithm>
 #include <unordered_map>
@@ -15,12 +19,13 @@
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/memory_stock.h"
+#include "analyzer/detectors/shared/tensor_stock.h"
 #include "trace/cuda_results.h"
 
 namespace gmt {
 namespace {
 
-constexpr Wants kWantsFailedOnes = kWantsFailures | wants(EventKind::kMemoryInfo);
+constexpr Wants kWantsFailedOnes = kWantsFailures | wants(EventKind::kMemoryInfo) | kWantsTensors;
 // While a failure waits for the next try.
 constexpr Wants kWantsNextTry = kWantsFailedOnes | wants(EventKind::kAlloc);
 
@@ -40,12 +45,37 @@ std::string advice_for(const HeldMemory& held, trace::MemoryKind memory_kind) {
   return "Free what is no longer needed before this call; the largest holders are shown.";
 }
 
+// Which of PyTorch's settings the free pieces speak for, if any (PyTorch's notes on CUDA
+// semantics).
+std::string advice_for(const TensorStock& tensors) {
+  const HeldMemory& held = tensors.stock.held;
+  const std::uint64_t wanted = held.requested_bytes;
+  if (held.total_bytes && wanted > *held.total_bytes)
+    return cat({"Check how the size is computed: the device has ", format_bytes(*held.total_bytes),
+                " in all."});
+  constexpr std::string_view kSetting =
+    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True lets PyTorch put them together";
+  if (tensors.free_bytes >= wanted)
+    return cat({"As much was free in the cache, but not in one piece: ", kSetting, "."});
+  const std::uint64_t together = tensors.free_bytes + held.free_bytes.value_or(0);
+  if (held.free_bytes && together >= wanted)
+    return cat({"The free pieces and the ", format_bytes(*held.free_bytes),
+                " that the device had left are as much together: ", kSetting,
+                ", and torch.cuda.empty_cache() before this call gives whole segments back."});
+  const std::uint64_t untraced = held.untraced_bytes().value_or(0);
+  if (untraced != 0 && untraced >= *held.total_bytes / 2)
+    return "Look for other programs on this device (nvidia-smi): most of its memory is not this program's.";
+  return "No setting of the cache helps: all that was free together is less. Drop tensors before "
+         "this line, or ask for less; the largest holders are shown.";
+}
+
 class OutOfMemory : public Detector {
 public:
   explicit OutOfMemory(const ProcessFacts& facts) : facts_(facts) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
     if (e.kind == EventKind::kMemoryInfo) return on_memory_info(e, heap);
+    if (e.kind == EventKind::kTensor) return on_tensor(e, heap);
     if (e.kind != EventKind::kAlloc || e.is_nested) return;
     if (e.succeeded()) return end_tries(e);
     if (e.result != cuda::CUDA_ERROR_OUT_OF_MEMORY) return;
@@ -65,7 +95,10 @@ public:
   }
 
   void finish(const EndOfTrace&, const Heap&, Findings& findings) override {
-    for (Failure& failure : failures_) findings.add(finding(std::move(failure)));
+    for (Failure& failure : failures_) {
+      if (!is_part_of_other(failure)) findings.add(finding(std::move(failure)));
+    }
+    for (Refusal& refusal : refusals_) findings.add(finding(std::move(refusal)));
   }
 
 private:
@@ -78,7 +111,49 @@ private:
     MemoryStock stock; // at the first failure
     std::uint64_t count = 0, bytes = 0;
     std::uint64_t recovered = 0, got = 0; // failures after which it got memory, and how much
+    std::uint64_t of_tensors = 0;         // those that PyTorch's allocator reported itself
   };
+
+  // PyTorch's allocator had nothing for a tensor.
+  struct Refusal {
+    StackId stack;
+    std::uint64_t requested = 0;
+    std::string range;
+    TensorStock tensors; // at the first one
+    std::uint64_t count = 0, bytes = 0;
+  };
+
+  bool is_part_of_other(const Failure& failure) const {
+    if (failure.of_tensors == failure.count) return true;
+    return failure.recovered == failure.count && !facts_.caller(failure.stack).owner.empty();
+  }
+
+  void on_tensor(const Event& e, const Heap& heap) {
+    const event::Tensor& tensor = e.tensor();
+    if (tensor.op != trace::TensorOp::kRefused) return;
+    const int device = static_cast<int>(tensor.device());
+    auto at = std::ranges::find(refusals_, e.stack, &Refusal::stack);
+    const bool is_new = at == refusals_.end();
+    if (is_new) {
+      at = refusals_.insert(refusals_.end(), {.stack = e.stack,
+
+                                              .requested = tensor.bytes,
+                                              .range = facts_.ranges().text(facts_.ranges().here()),
+                                              .tensors = tensors_of_device(heap, facts_, device)});
+    }
+    ++at->count;
+    at->bytes += tensor.bytes;
+    const auto tries = tries_.find(e.thread);
+    if (tries == tries_.end()) return;
+    for (const std::size_t i : tries->second.failures) {
+      ++failures_[i].of_tensors;
+      const HeldMemory& known = failures_[i].stock.held;
+      if (!is_new || !known.free_bytes) continue;
+      at->tensors.stock.held.free_bytes = known.free_bytes;
+      at->tensors.stock.held.total_bytes = known.total_bytes;
+    }
+    tries_.erase(tries);
+  }
 
   // A thread's failures in a row of code that asks again.
   struct Tries {
@@ -147,6 +222,40 @@ private:
     failure.stock.held.total_bytes = info.total_bytes;
   }
 
+  void add_holders(Finding& f, MemoryStock stock) const {
+    for (const MemoryHolder& holder : stock.holders) {
+      stock.held.holders.push_back({f.stacks.size(), holder.bytes, holder.blocks});
+      FindingStack& stack = f.stacks.emplace_back(
+        stack_as(StackRole::kHeld, holder.stack, facts_.api_name(holder.api)));
+      stack.amount = {holder.bytes, holder.blocks};
+    }
+    f.held = std::move(stock.held);
+  }
+
+  Finding finding(Refusal refusal) const {
+    TensorStock& tensors = refusal.tensors;
+    tensors.stock.held.requested_bytes = refusal.requested;
+    Finding f;
+    f.kind = "out-of-memory";
+    f.severity = Severity::kWarning;
+    f.bytes = refusal.bytes;
+    f.count = refusal.count;
+    f.range = std::move(refusal.range);
+    f.message = cat({"PyTorch found no ", format_bytes(refusal.requested),
+                     " for a tensor: ", format_bytes(tensors.bytes), " were in ",
+                     format_plural(tensors.tensors, "tensor")});
+    if (tensors.free_pieces != 0)
+      f.message += cat({", and ", format_bytes(tensors.free_bytes), " of its cache were free in ",
+                        format_plural(tensors.free_pieces, "piece"), " of at most ",
+                        format_bytes(tensors.largest_piece)});
+    if (f.count > 1)
+      f.message += cat({" (the first of ", format_plural(f.count, "such failure"), ")"});
+    f.advice = advice_for(tensors);
+    f.stacks.push_back(stack_as(StackRole::kFailed, refusal.stack, {}));
+    add_holders(f, std::move(tensors.stock));
+    return f;
+  }
+
   Finding finding(Failure failure) const {
     HeldMemory& held = failure.stock.held;
     held.requested_bytes = failure.requested;
@@ -177,18 +286,13 @@ private:
     f.advice = has_recovered ? "The program goes on with what it got: nothing needs to change."
                              : advice_for(held, failure.memory_kind);
     f.stacks.push_back(stack_as(StackRole::kFailed, failure.stack, failure.call));
-    for (const MemoryHolder& holder : failure.stock.holders) {
-      held.holders.push_back({f.stacks.size(), holder.bytes, holder.blocks});
-      FindingStack& stack = f.stacks.emplace_back(
-        stack_as(StackRole::kHeld, holder.stack, facts_.api_name(holder.api)));
-      stack.amount = {holder.bytes, holder.blocks};
-    }
-    f.held = std::move(held);
+    add_holders(f, std::move(failure.stock));
     return f;
   }
 
   const ProcessFacts& facts_;
   std::vector<Failure> failures_;
+  std::vector<Refusal> refusals_;
   std::unordered_map<std::uint64_t, std::size_t> by_call_;
   std::unordered_map<std::uint32_t, Tries> tries_; // by thread
   // The driver's word: thread -> its failure

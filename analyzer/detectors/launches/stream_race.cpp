@@ -49,6 +49,7 @@ bool is_compared(MemoryKind memory_kind) {
   case MemoryKind::kRegistered:
   case MemoryKind::kModuleGlobal:
   case MemoryKind::kManagedVariable:
+  case MemoryKind::kTensor:
   case MemoryKind::kVmmMapping: return true;
   default: return false;
   }
@@ -68,6 +69,17 @@ bool ends_code(const Event& e) {
   if (e.kind != Kind::kLife || e.life().op != trace::LifeOp::kDestroy) return false;
   return e.life().object == trace::ObjectClass::kModule ||
          e.life().object == trace::ObjectClass::kLibrary;
+}
+
+// The tensor instead of the segment that it lies in: what another tensor had there before is
+// another block's (tensor_race.cpp).
+const Access& innermost(const Access& access, const Heap& heap) {
+  for (const Access& tensor : heap.tensor_accesses()) {
+    if (tensor.address == access.address && tensor.kind == access.kind &&
+        tensor.parameter == access.parameter)
+      return tensor;
+  }
+  return access;
 }
 
 class StreamRace : public Detector {
@@ -152,7 +164,8 @@ private:
   void on_work(const Event& e, Point now, const Heap& heap) {
     bool signals_host = false;
     PendingLaunches::Works works;
-    for (const Access& access : heap.accesses()) {
+    for (const Access& outer : heap.accesses()) {
+      const Access& access = innermost(outer, heap);
       const Block& block = *access.block;
       signals_host |= e.kind == Kind::kLaunch && is_seen_by_host(block.memory_kind);
       if (!is_compared(block.memory_kind)) continue;

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One way to use tensors for each word. test_tensors.py knows what the report has to say."""
+
+import ctypes
+import os
+import sys
+import threading
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "site-packages"))
+
+import standin  # noqa: E402
+from standin import Stream, Tensor, allocator, c10, fill  # noqa: E402
+
+
+def clean():
+    weights = [Tensor(1 << 20) for _ in range(4)]
+    for _ in range(20):
+        activation = Tensor(1 << 19)
+        activation.fill()
+    del activation
+    for weight in weights:
+        weight.fill()
+    return weights
+
+
+def past():
+    weight = Tensor(4096)
+    weight.fill(4096 + 40)
+    return weight
+
+
+def after():
+    gone = Tensor(4096)
+    address = gone.address
+    keep = Tensor(4096)
+    del gone
+    fill(address, 100)
+    return keep
+
+
+def again():  # the address is another tensor's
+    gone = Tensor(4096)
+    address = gone.address
+    del gone
+    taken = Tensor(4096)
+    if taken.address != address:
+        raise ValueError("the allocator gave out another block")
+    fill(address, 4096)
+    return taken
+
+
+def threads():
+    def work():
+        for _ in range(50):
+            Tensor(1000).fill()
+
+    started = [threading.Thread(target=work) for _ in range(4)]
+    for thread in started:
+        thread.start()
+    for thread in started:
+        thread.join()
+
+
+def forked():
+    kept = Tensor(2048)
+    if os.fork() == 0:
+        Tensor(1024)  # the child's allocator is its parent's copy, and it has no context
+        os._exit(0)
+    os.wait()
+    return kept
+
+
+def host():
+    buffer = ctypes.create_string_buffer(64)
+    for size in (64, -64):
+        c10.standin_host_storage(buffer, ctypes.c_int64(size))
+    return Tensor(512)
+
+
+def silent():
+    allocator.standin_be_silent()
+    return Tensor(512)
+
+
+def refused():
+    kept = [Tensor(64 << 20) for _ in range(3)]
+    try:
+        Tensor(1 << 50)
+    except MemoryError:
+        return kept
+    raise ValueError("2 to the 50th bytes")
+
+
+def on_a_side_stream(before_drop=None, before_reuse=None):
+    default, side = Stream(0), Stream()
+    for _ in range(3):
+        lent = Tensor(4096)
+        lent.fill(stream=default)
+        side.wait_stream(default)
+        lent.fill(stream=side)
+        if before_drop is not None:
+            before_drop(default, side)
+        del lent
+        if before_reuse is not None:
+            before_reuse(side)
+        taken = Tensor(4096)
+        taken.fill(stream=default)
+        del taken
+
+
+def side():
+    on_a_side_stream()
+
+
+def side_waited():
+    on_a_side_stream(before_drop=lambda default, side: default.wait_stream(side))
+
+
+def side_recorded():
+    on_a_side_stream(before_drop=lambda _, side: side.record(), before_reuse=lambda side: side.is_done())
+
+
+def growing():
+    kept = []
+    for _ in range(100):
+        activations = [Tensor(1 << 14) for _ in range(4)]
+        for activation in activations:
+            activation.fill()
+            activation.fill()
+        loss = Tensor(512)
+        loss.fill()
+        kept.append(activations[2])
+    return kept
+
+
+def loading():
+    return [made for _ in range(300) for made in (Tensor(1 << 14),) if made.fill() == 0]
+
+
+def bounded():
+    kept = []
+    for step in range(200):
+        activations = [Tensor(1 << 14) for _ in range(4)]
+        for activation in activations:
+            activation.fill()
+            activation.fill()
+        kept.append(activations[2])
+        if step % 20 == 19:
+            kept.clear()  # as an evaluation does
+    return kept
+
+
+standin.cuda.cudaFree(None)
+left = globals()[sys.argv[1]]()
+print(c10.standin_usage_reports(), c10.standin_refusals(), flush=True)
+allocator.standin_set_stream(ctypes.c_int64(0))
+os._exit(0)  # as many a script ends: what is alive stays so

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands for PyTorch's libc10_cuda: a caching allocator whose blocks lie in segments of one stream,
+// and which reports as PyTorch's does, with its lock held.
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+extern "C" int cudaMalloc(void**, std::size_t);
+
+namespace c10 {
+
+struct Device {
+  std::int8_t type, index;
+};
+void reportMemoryUsageToProfiler(void*, std::int64_t, std::size_t, std::size_t, Device);
+void reportOutOfMemoryToProfiler(std::int64_t, std::size_t, std::size_t, Device);
+
+namespace cuda {
+
+struct CUDAStream {
+  Device device;
+  std::int64_t id;
+};
+static thread_local std::int64_t current_stream = 0;
+__attribute__((visibility("default"))) CUDAStream getCurrentCUDAStream(std::int8_t index);
+CUDAStream getCurrentCUDAStream(std::int8_t index) { return {{1, index}, current_stream}; }
+
+namespace CUDACachingAllocator {
+
+struct Piece {
+  std::size_t bytes;
+  std::int64_t stream;
+  bool is_free;
+};
+static std::mutex lock;
+static std::map<char*, Piece> pieces;
+static std::size_t allocated, reserved;
+static bool is_silent; // as a version that reports in another way
+constexpr std::size_t kRound = 512, kSegment = std::size_t{2} << 20;
+constexpr Device kDevice{1, 0};
+
+static std::map<char*, Piece>::iterator find_free(std::size_t bytes) {
+  auto at = pieces.begin();
+  while (at != pieces.end() &&
+         !(at->second.is_free && at->second.stream == current_stream && at->second.bytes >= bytes))
+    ++at;
+  return at;
+}
+
+__attribute__((noinline)) static bool add_segment(std::size_t bytes) {
+  const std::size_t size = (bytes + kSegment - 1) / kSegment * kSegment;
+  void* segment = nullptr;
+  if (cudaMalloc(&segment, size) != 0) return false;
+  reserved += size;
+  pieces[static_cast<char*>(segment)] = {size, current_stream, true};
+  return true;
+}
+
+__attribute__((noinline)) static void* allocate(std::size_t asked) {
+  const std::scoped_lock held(lock);
+  const std::size_t bytes = (asked + kRound - 1) / kRound * kRound;
+  if (find_free(bytes) == pieces.end() && !add_segment(bytes)) {
+    reportOutOfMemoryToProfiler(static_cast<std::int64_t>(asked), allocated, reserved, kDevice);
+    return nullptr;
+  }
+  const auto at = find_free(bytes);
+  if (at->second.bytes > bytes)
+    pieces[at->first + bytes] = {at->second.bytes - bytes, current_stream, true};
+  at->second.bytes = bytes;
+  at->second.is_free = false;
+  allocated += bytes;
+  if (is_silent) return at->first;
+  reportMemoryUsageToProfiler(at->first, static_cast<std::int64_t>(bytes), allocated, reserved,
+                              kDevice);
+  return at->first;
+}
+
+// Pieces are not joined: the tests need no more.
+static void give_back(void* address) {
+  const std::scoped_lock held(lock);
+  const auto at = pieces.find(static_cast<char*>(address));
+  at->second.is_free = true;
+  allocated -= at->second.bytes;
+  if (is_silent) return;
+  reportMemoryUsageToProfiler(address, -static_cast<std::int64_t>(at->second.bytes), allocated,
+                              reserved, kDevice);
+}
+
+} // namespace CUDACachingAllocator
+} // namespace cuda
+} // namespace c10
+
+extern "C" void* standin_take(std::size_t bytes) {
+  void* const address = c10::cuda::CUDACachingAllocator::allocate(bytes);
+  asm volatile("" ::: "memory"); // no tail call: this function stands on the stack
+  return address;
+}
+extern "C" void standin_give_back(void* address) {
+  c10::cuda::CUDACachingAllocator::give_back(address);
+}
+extern "C" void standin_be_silent() { c10::cuda::CUDACachingAllocator::is_silent = true; }
+extern "C" void standin_set_stream(std::int64_t id) { c10::cuda::current_stream = id; }

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors of a library that crosses as PyTorch's does are blocks of their own, and its cache is a row of a table."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+COMMAND = os.environ["GMT_COMMAND"]
+PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
+RUNTIME = os.path.dirname(os.environ["GMT_RUNTIME"])
+
+
+def line_of(text):
+    with open(os.path.join(PROGRAMS, "tensors.py"), encoding="utf-8") as file:
+        return next(number for number, line in enumerate(file, 1) if text in line)
+
+
+class Tensors(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="gpumemtrace-test-")
+        self.addCleanup(shutil.rmtree, self.folder, True)
+
+    def run_program(self, word, command="run", status=0):
+        """The text report, the JSON report, and what the program printed."""
+        path = os.path.join(self.folder, "report.json")
+        arguments = [
+            COMMAND,
+            command,
+            "--device",
+            "simulated",
+            "--trace-dir",
+            self.folder,
+            "--format",
+            "text",
+            "--format",
+            "json=" + path,
+        ]
+        paths = RUNTIME + ":" + os.environ["GMT_TORCH"]
+        result = subprocess.run(
+            [*arguments, sys.executable, os.path.join(PROGRAMS, "tensors.py"), word],
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+            env={**os.environ, "LD_LIBRARY_PATH": paths},
+        )
+        self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        with open(path, encoding="utf-8") as file:
+            return result.stdout + result.stderr, json.load(file)
+
+    def test_a_clean_run_says_nothing(self):
+        text, report = self.run_program("clean")
+        self.assertEqual(report["findings"], [])
+        memory = report["processes"][0]["memory"]
+        tensors = memory["tensors"]
+        self.assertEqual(tensors["allocations"], 24)
+        self.assertEqual(tensors["live_bytes"], 4 << 20)
+        self.assertEqual(tensors["peak_bytes"], (4 << 20) + (2 << 19))
+        self.assertEqual([row["owner"] for row in memory["libraries"]], ["PyTorch's caching allocator"])
+        self.assertEqual(memory["libraries"][0]["bytes"], report["totals"]["peak_bytes"])
+        self.assertRegex(text, r"held by libraries at the end: PyTorch's caching allocator 6\.0 MiB")
+        self.assertRegex(text, r"tensors at their peak of 5\.0 MiB, by line")
+        weights = line_of("weights = [Tensor(1 << 20)")
+        self.assertRegex(text, rf"80\.0 %   4\.0 MiB in 4 blocks +\S*tensors\.py:{weights}")
+        self.assertIn("SUMMARY: gpumemtrace: no errors\n", text)
+
+    def test_reports_go_on(self):
+        text, _ = self.run_program("clean")
+        self.assertRegex(text, r"(?m)^44 0$", "24 blocks given out, 20 taken back")
+
+    def test_past_the_end(self):
+        text, report = self.run_program("past")
+        (finding,) = report["findings"]
+        self.assertEqual(finding["kind"], "copy-out-of-bounds")
+        made = line_of("weight = Tensor(4096)")
+        self.assertIn(f"the 4.0 KiB block of a tensor made at tensors.py:{made}", finding["message"])
+        self.assertIn("40 bytes past the end", finding["message"])
+        self.assertIn("allocated here", text)
+
+    def test_use_after_free(self):
+        _, report = self.run_program("after")
+        (finding,) = report["findings"]
+        self.assertEqual(finding["kind"], "use-after-free")
+        made = line_of("gone = Tensor(4096)")
+        self.assertIn(f"block of a tensor made at tensors.py:{made}", finding["message"])
+
+    def test_a_block_is_given_out_again(self):
+        _, report = self.run_program("again")
+        self.assertEqual(report["findings"], [])
+
+    def test_threads(self):
+        text, report = self.run_program("threads")
+        self.assertEqual(report["findings"], [])
+        self.assertEqual(report["processes"][0]["memory"]["tensors"]["allocations"], 200)
+        self.assertEqual(report["processes"][0]["memory"]["tensors"]["live_blocks"], 0)
+        self.assertRegex(text, r"(?m)^400 0$")
+
+    def test_a_forked_child(self):
+        _, report = self.run_program("forked")
+        self.assertEqual(report["findings"], [])
+        self.assertEqual(report["processes"][0]["memory"]["tensors"]["allocations"], 1)
+
+    def test_memory_of_the_host_is_none(self):
+        text, report = self.run_program("host")
+        self.assertEqual(report["processes"][0]["memory"]["tensors"]["allocations"], 1)
+        self.assertRegex(text, r"(?m)^3 0$")
+
+    def test_a_side_stream(self):
+        _, report = self.run_program("side")
+        (finding,) = report["findings"]
+        self.assertEqual(finding["kind"], "stream-race")
+        self.assertEqual(finding["severity"], "warning")
+        made = line_of("lent = Tensor(4096)")
+        self.assertIn(f"block of a tensor made at tensors.py:{made}", finding["message"])
+        labels = [stack["label"] for stack in finding["stacks"]]
+        self.assertEqual(labels, ["used again here", "first used here", "allocated here", "allocated again here"])
+
+    def test_a_side_stream_in_order(self):
+        for word in ("side_waited", "side_recorded"):
+            with self.subTest(word):
+                self.assertEqual(self.run_program(word)[1]["findings"], [])
+
+    def test_growth(self):
+        _, report = self.run_program("growing")
+        (finding,) = report["findings"]
+        self.assertEqual((finding["kind"], finding["severity"]), ("growth", "warning"))
+        made = line_of("activations = [Tensor(1 << 14)")
+        self.assertRegex(
+            finding["message"],
+            rf"^Each of 100 steps leaves 16\.\d KiB behind, 1\.\d MiB in all: tensors made at tensors.py:{made}",
+        )
+        self.assertEqual(self.run_program("bounded")[1]["findings"], [])
+        self.assertEqual(self.run_program("loading")[1]["findings"], [])
+
+    def test_a_refusal(self):
+        text, report = self.run_program("refused")
+        (finding,) = report["findings"]
+        self.assertEqual(finding["kind"], "out-of-memory")
+        self.assertIn("PyTorch found no 1.0 PiB for a tensor: 192.0 MiB were in 3 tensors", finding["message"])
+        self.assertEqual(finding["held"]["holders"][0]["bytes"], 3 << 26)
+        self.assertIn("Check how the size is computed", finding["advice"])
+        asked = line_of("Tensor(1 << 50)")
+        self.assertRegex(text, rf"(?s)failed here.*tensors\.py:{asked}")
+
+    def test_an_allocator_that_says_nothing(self):
+        _, report = self.run_program("silent")
+        self.assertIsNone(report["processes"][0]["memory"]["tensors"])
+        self.assertIn("tensors of PyTorch", [entry["what"] for entry in report["not_checked"]])
+
+    def test_records(self):
+        self.run_program("refused")
+        traces = [name for name in os.listdir(self.folder) if name.startswith("gpumemtrace.")]
+        dump = subprocess.run(
+            [COMMAND, "dump", os.path.join(self.folder, traces[0])], capture_output=True, text=True, check=True
+        ).stdout
+        given = re.findall(r"address=(0x\w+) bytes=67108864 op=given-out stream=0x0 .*stack=[1-9]", dump)
+        self.assertEqual(len(given), 3, dump)
+        self.assertRegex(dump, rf"bytes={1 << 50} op=refused .*allocated={3 << 26} reserved={3 << 26}")
+
+
+if __name__ == "__main__":
+    unittest.main()
