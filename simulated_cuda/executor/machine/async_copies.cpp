@@ -63,6 +63,25 @@ void store(const CopyEnd& to, const std::byte* from, std::uint32_t bytes) {
   });
 }
 
+// Other workers may change the element meanwhile.
+template <class T>
+void combine_atomically(std::byte* at, const Combine& combine, const std::byte* by) {
+  auto* place = reinterpret_cast<T*>(at);
+  T old = __atomic_load_n(place, __ATOMIC_RELAXED), next;
+  do {
+    next = old;
+    combine.apply(reinterpret_cast<std::byte*>(&next), by);
+  } while (
+    !__atomic_compare_exchange_n(place, &old, next, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+}
+
+void combine_at(const CopyEnd& to, const Combine& combine, const std::byte* by) {
+  auto* host = const_cast<std::byte*>(host_of(to));
+  if (to.block != nullptr) combine.apply(host, by);
+  else if (combine.bytes == 4) combine_atomically<std::uint32_t>(host, combine, by);
+  else combine_atomically<std::uint64_t>(host, combine, by);
+}
+
 std::uint32_t words_of(const AsyncCopy& copy) {
   if (copy.loaded == 0 || copy.from.region == nullptr) return 0;
   return static_cast<std::uint32_t>((copy.from.offset + copy.loaded - 1) / 4 -
@@ -188,31 +207,28 @@ void AsyncCopies::read(AsyncCopy& copy) {
     end_copy(*copy.from.block, *copy.warp, copy.lane, copy.from.offset, copy.loaded, Access::kLoad);
 }
 
-// Bytes of 16 at a time, of which some may keep their value.
+// Bytes of 16 at a time, of which some may keep their value: others may write them meanwhile.
 void AsyncCopies::finish(AsyncCopy& copy) {
   read(copy);
-  for (std::uint32_t at = 0; at < copy.bytes; at += kPart) {
-    const std::uint32_t bytes = std::min(copy.bytes - at, kPart);
+  const std::uint32_t part = copy.left_out != 0 ? 1 : kPart;
+  for (std::uint32_t at = 0; at < copy.bytes; at += part) {
+    if ((copy.left_out >> (at % kPart) & 1) != 0) continue;
+    const std::uint32_t bytes = std::min(copy.bytes - at, part);
     const CopyEnd to = moved_by(copy.to, at);
-    std::byte now[kPart];
-    load(now, to, bytes);
+    const std::byte* value = copy.value.data() + at;
     std::uint64_t written = 0;
-    const std::uint64_t before =
-      initialized_bytes(shadow_of(to), static_cast<std::uint32_t>(to.offset % 4), bytes);
-    for (std::uint32_t i = 0; i < bytes; ++i) {
-      const bool keeps = (copy.left_out >> i & 1) != 0;
-      const bool is_known = keeps ? (before >> i & 1) != 0 : !copy.unwritten[at + i];
-      written |= std::uint64_t{is_known} << i;
-      if (!keeps && copy.combine == nullptr) now[i] = copy.value[at + i];
-    }
-    if (copy.combine != nullptr) {
-      for (std::uint32_t i = 0; i + copy.combine->bytes <= bytes; i += copy.combine->bytes)
-        copy.combine->apply(now + i, copy.value.data() + at + i);
-    }
+    for (std::uint32_t i = 0; i < bytes; ++i)
+      written |= std::uint64_t{!copy.unwritten[at + i]} << i;
     if (copy.to.region != nullptr)
       check_global_race(*copy.warp, copy.in, copy.lane, *copy.to.region, to.offset, bytes,
-                        copy.combine != nullptr ? Access::kReduction : Access::kStore, now);
-    store(to, now, bytes);
+                        copy.combine != nullptr ? Access::kReduction : Access::kStore, value);
+    if (copy.combine == nullptr) {
+      store(to, value, bytes);
+    } else {
+      const std::uint32_t size = copy.combine->bytes;
+      for (std::uint32_t i = 0; i + size <= bytes; i += size)
+        combine_at(moved_by(to, i), *copy.combine, value + i);
+    }
     set_initialized(shadow_of(to), static_cast<std::uint32_t>(to.offset % 4), bytes, written);
   }
   if (copy.to.block != nullptr)

@@ -72,7 +72,8 @@ void Cluster::lanes_left(Block& block, const Warp& w, std::uint32_t lanes) {
       arrived_ -= phase_of(w, static_cast<std::uint32_t>(__builtin_ctz(m))) > phase_ ? 1 : 0;
     complete_if_all();
   }
-  if (block.alive != 0 || uses_.empty() || blocks_.size() == 1) return;
+  // What orders blocks is only known where races are looked for
+  if (block.alive != 0 || uses_.empty() || blocks_.size() == 1 || !block.is_ordered) return;
   const Use& last = uses_[block.rank];
   if (last.clock != 0 && last.clock >= block.cluster_clock)
     last.facts.warp->worker->checks->left_early(last.facts);
@@ -115,6 +116,7 @@ void Cluster::order_all() {
     block->cluster_clock = block->clock;
   }
   for (Block* block : blocks_) block->acquire();
+  uses_.clear();
 }
 
 void Cluster::use(Block& target, const AccessFacts& facts) {

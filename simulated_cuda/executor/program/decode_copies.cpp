@@ -166,7 +166,7 @@ void FunctionDecoder::decode_bulk_store() {
   const Operand& data = operand(1);
   const bool is_vector = data.kind == OperandKind::kVector;
   const std::uint32_t count = is_vector ? data.count : 1;
-  if (count > 4 || (bytes != 4 && bytes != 8)) decode_not_executed();
+  if (count == 0 || count > 4 || (bytes != 4 && bytes != 8)) decode_not_executed();
   note_shared_access(ptx::Space::kShared, bytes);
   Shape shape;
   shape.decides(0, 64).decides(1, 64).memory = Shape::Memory::kUnknown;

@@ -146,6 +146,24 @@ TEST_F(AsyncCopiesTest, AMbarrierCountsBytes) {
   EXPECT_EQ(out[0], 1u);
 }
 
+// Each block adds 1 to the same words: none is lost where two of them add at the same time.
+TEST_F(AsyncCopiesTest, BlocksOfSeveralWorkersReduceIntoTheSameWords) {
+  workers_ = 4;
+  load(".shared .align 16 .b8 s[512];\n"
+       ".visible .entry k(.param .u64 q) {\n"
+       ".reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %x<2>; ld.param.u64 %x0, [q];\n"
+       "mov.u32 %r0, %tid.x; mov.u32 %r1, s; mad.lo.u32 %r2, %r0, 4, %r1; mov.u32 %r3, 1;\n"
+       "st.shared.u32 [%r2], %r3; fence.proxy.async.shared::cta; bar.sync 0;\n"
+       "setp.ne.u32 %p0, %r0, 0; @%p0 bra E;\n"
+       "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%x0], [%r1], 512;\n"
+       "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; E: ret; }\n");
+  constexpr std::uint32_t kBlocks = 500;
+  const std::uint64_t q = put(std::vector<std::uint32_t>(128));
+  EXPECT_EQ(run({kBlocks}, {128}, {q}).end, End::kDone);
+  EXPECT_EQ(get<std::uint32_t>(q, 128), std::vector<std::uint32_t>(128, kBlocks));
+  expect_no_reports();
+}
+
 TEST_F(AsyncCopiesTest, AnySeedGivesTheSame) {
   for (seed_ = 0; seed_ < 5; ++seed_) {
     const auto out =
