@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 
 namespace gmt::executor {
@@ -291,12 +292,18 @@ void AsyncCopies::bring(std::uint64_t object) {
     return true;
   });
   if (block_.grid->seed != 0) block_.random.shuffle(coming);
+  std::int64_t bytes = 0;
+  std::set<std::pair<const Warp*, std::uint32_t>> threads; // that began them
   for (AsyncCopy& copy : coming) {
     finish(copy);
-    if (block_.is_ordered && !is_of_other_block(copy, block_))
-      block_.order.arrive(block_, {copy.warp, 1u << copy.lane}, object);
-    change_mbarrier(block_, object, {.bytes = -std::int64_t{copy.bytes}});
+    bytes += copy.bytes;
+    if (!is_of_other_block(copy, block_)) threads.insert({copy.warp, copy.lane});
   }
+  if (bytes == 0) return;
+  for (const auto& [warp, lane] : threads) {
+    if (block_.is_ordered) block_.order.arrive(block_, {warp, 1u << lane}, object);
+  }
+  change_mbarrier(block_, object, {.bytes = -bytes});
 }
 
 void AsyncCopies::finish_all() {

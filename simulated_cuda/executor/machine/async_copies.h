@@ -12,7 +12,9 @@
 #include "simulated_cuda/executor/machine/warp.h"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace gmt::executor {
@@ -118,6 +120,18 @@ struct BulkCopy {
   std::uint32_t written = ~0u; // which bytes of each 16
 };
 void begin_bulk_copy(Warp& w, const Instruction* in, std::uint32_t lane, const BulkCopy& copy);
+// A part of a tensor copy, which lies in a row on both sides.
+struct BulkPiece {
+  std::uint64_t shared = 0;
+  std::uint64_t global = 0; // 0: outside of the tensor
+  std::uint64_t object = 0;
+  std::uint32_t bytes = 0, ranks = 0;
+  std::span<const std::byte> fill; // an element of what is outside; empty: zeros
+  const Combine* combine = nullptr;
+};
+// False: it is refused.
+bool begin_piece(Warp& w, const Instruction* in, std::uint32_t lane, const BulkPiece& piece);
+
 // st.async, red.async: of `bytes` bytes that registers hold.
 void begin_bulk_store(Warp& w, const Instruction* in, std::uint32_t lane, const BulkCopy& copy,
                       const std::byte* value);

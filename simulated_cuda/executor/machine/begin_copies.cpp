@@ -74,6 +74,25 @@ void begin_counted(Warp& w, const Instruction* in, std::uint32_t lane, AsyncCopy
   copies_of(*there.block).begin_for_object(std::move(copy));
 }
 
+// To the same offsets in each of the blocks.
+void begin_in_ranks(Warp& w, const Instruction* in, std::uint32_t lane, AsyncCopy copy,
+                    const BulkCopy& given) {
+  if (given.ranks == 0) return begin_counted(w, in, lane, std::move(copy), given.object);
+  constexpr std::uint64_t kOffset = (std::uint64_t{1} << Cluster::kRankShift) - 1;
+  for (std::uint32_t m = given.ranks; m != 0; m &= m - 1) {
+    const auto rank = static_cast<std::uint64_t>(__builtin_ctz(m));
+    const auto in_rank = [&](std::uint64_t address) {
+      return rank == w.block->rank ? address & kOffset
+                                   : (rank + 1) << Cluster::kRankShift | (address & kOffset);
+    };
+    const Translation to =
+      translate(w, in, lane, Space::kShared, in_rank(given.to), given.bytes, Access::kStore, 1);
+    if (to.host == nullptr) return;
+    copy.to = end_at(to);
+    begin_counted(w, in, lane, copy, in_rank(given.object));
+  }
+}
+
 } // namespace
 
 void begin_bulk_copy(Warp& w, const Instruction* in, std::uint32_t lane, const BulkCopy& given) {
@@ -97,21 +116,40 @@ void begin_bulk_copy(Warp& w, const Instruction* in, std::uint32_t lane, const B
   copy.to = end_at(to);
   if ((in->extra & bulk_form::kGroup) != 0)
     return copies_of(*w.block).begin(AsyncCopies::kBulk, std::move(copy));
-  if (given.ranks == 0) return begin_counted(w, in, lane, std::move(copy), given.object);
-  // The same offsets in each of the blocks
-  constexpr std::uint64_t kOffset = (std::uint64_t{1} << Cluster::kRankShift) - 1;
-  for (std::uint32_t m = given.ranks; m != 0; m &= m - 1) {
-    const auto rank = static_cast<std::uint64_t>(__builtin_ctz(m));
-    const auto in_rank = [&](std::uint64_t address) {
-      return rank == w.block->rank ? address & kOffset
-                                   : (rank + 1) << Cluster::kRankShift | (address & kOffset);
-    };
-    const Translation there = translate(w, in, lane, Space::kShared, in_rank(given.to), given.bytes,
-                                        Access::kStore, kAlignment);
-    if (there.host == nullptr) return;
-    copy.to = end_at(there);
-    begin_counted(w, in, lane, copy, in_rank(given.object));
+  begin_in_ranks(w, in, lane, std::move(copy), given);
+}
+
+bool begin_piece(Warp& w, const Instruction* in, std::uint32_t lane, const BulkPiece& piece) {
+  const bool to_global = (in->extra & bulk_form::kToGlobal) != 0;
+  BulkCopy given;
+  given.to = piece.shared;
+  given.object = piece.object;
+  given.bytes = piece.bytes;
+  given.ranks = piece.ranks;
+  AsyncCopy copy = copy_of(w, in, lane, given);
+  copy.combine = piece.combine;
+  CopyEnd device;
+  if (piece.global != 0) {
+    const Translation found = translate(w, in, lane, Space::kGlobal, piece.global, piece.bytes,
+                                        to_global ? Access::kStore : Access::kLoad, 1);
+    if (found.host == nullptr && to_global) return false;
+    if (found.host != nullptr) device = end_at(found);
   }
+  if (device.region == nullptr) { // the bytes count for the mbarrier all the same
+    copy.loaded = 0;
+    copy.is_read = !piece.fill.empty();
+    for (std::uint32_t i = 0; i < piece.bytes && copy.is_read; ++i)
+      copy.value.push_back(piece.fill[i % piece.fill.size()]);
+    copy.unwritten.assign(copy.value.size(), false);
+  }
+  const Translation shared = translate(w, in, lane, Space::kShared, piece.shared, piece.bytes,
+                                       to_global ? Access::kLoad : Access::kStore, 1);
+  if (shared.host == nullptr) return false;
+  copy.from = to_global ? end_at(shared) : device;
+  copy.to = to_global ? device : end_at(shared);
+  if (to_global) copies_of(*w.block).begin(AsyncCopies::kBulk, std::move(copy));
+  else begin_in_ranks(w, in, lane, std::move(copy), given);
+  return true;
 }
 
 void begin_bulk_store(Warp& w, const Instruction* in, std::uint32_t lane, const BulkCopy& given,

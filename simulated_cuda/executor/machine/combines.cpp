@@ -85,4 +85,10 @@ const Combine* combine_of(std::uint32_t number) {
   return number == 0 || number > std::size(kCombines) ? nullptr : kCombines + (number - 1);
 }
 
+const Combine* combine_named(std::string_view name) {
+  const auto& all = bulk_form::kCombines;
+  const auto found = std::ranges::find(all, name);
+  return found == all.end() ? nullptr : kCombines + (found - all.begin());
+}
+
 } // namespace gmt::executor

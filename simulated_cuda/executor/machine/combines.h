@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace gmt::executor {
 
@@ -15,5 +16,6 @@ struct Combine {
 
 // By its number in Instruction::extra, see bulk_form.h; null: there is none.
 const Combine* combine_of(std::uint32_t number);
+const Combine* combine_named(std::string_view name); // "add.u32"; null: there is none
 
 } // namespace gmt::executor

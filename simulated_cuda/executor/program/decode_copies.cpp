@@ -151,6 +151,59 @@ void FunctionDecoder::decode_bulk_copy() {
              (counted ? 0 : bulk_form::kGroup) | (reduces ? combine_of(operation) : 0);
 }
 
+// cp.async.bulk.tensor.2d.to.from.completion [to], [map, {coordinates}], [mbarrier]{, blocks}{,
+// cache policy}; [map, {coordinates}], [from] of a group, also with an operation. Boxes alone are
+// copied: .tile is the way that is meant if none is named.
+void FunctionDecoder::decode_tensor_copy() {
+  std::string_view operation;
+  std::uint32_t rank = 0;
+  for (const std::string_view word : mnemonic().modifiers) {
+    const auto& all = bulk_form::kOperations;
+    if (word.size() == 2 && word[1] == 'd' && word[0] >= '1' && word[0] <= '5')
+      rank = static_cast<std::uint32_t>(word[0] - '0');
+    else if (std::ranges::find(all, word) != all.end()) operation = word;
+    else if (word != "tile" && !ptx::names_word(*opcode_, word)) decode_not_executed();
+  }
+  const bool to_global = ptx::space_of(mnemonic(), 0) == ptx::Space::kGlobal;
+  if (rank == 0 || has("reduce") == operation.empty() ||
+      to_global == has("mbarrier::complete_tx::bytes"))
+    decode_not_executed();
+  const Operand& tensor = operand(to_global ? 0 : 1);
+  if (tensor.kind != OperandKind::kAddress || tensor.count != 2) fail("no address of a tensor");
+  const Operand &map = body_.parts(tensor)[0], &coordinates = body_.parts(tensor)[1];
+  if (coordinates.count != rank) fail("coordinates of another number of dimensions");
+  const std::uint32_t map_address = source(map, Type::kU64);
+  const std::uint32_t shared =
+    whole_address_with_offset(operand(to_global ? 1 : 0), ptx::Space::kShared);
+  std::uint32_t object = kNoOperand, ranks = kNoOperand;
+  if (!to_global) object = whole_address_with_offset(operand(2), ptx::Space::kShared);
+  if (has("multicast::cluster")) ranks = source(operand(3), Type::kU32);
+  note_shared_access(ptx::Space::kShared, 4);
+  std::uint32_t given[5];
+  for (std::uint32_t d = 0; d < rank; ++d)
+    given[d] = source(body_.parts(coordinates)[d], Type::kS32);
+  std::uint32_t first = kNoOperand;
+  for (std::uint32_t d = 0; d < rank; ++d) { // one behind the other
+    const std::uint32_t slot = temporary();
+    if (d == 0) first = slot;
+    if (slot != first + d * bulk_form::kCoordinateBytes) fail("coordinates apart");
+    Instruction& in = emit("mov.b32", Shape::moved(32));
+    in.r[0] = slot;
+    in.r[1] = given[d];
+  }
+  Shape shape;
+  shape.decides(0, 64).decides(1, 64).decides(2, 64).decides(3, 32).decides(4, 32);
+  shape.memory = Shape::Memory::kUnknown;
+  Instruction& in = emit("cp.async.bulk.tensor", shape);
+  const std::uint32_t r[] = {map_address, shared, object, ranks, first};
+  std::copy(std::begin(r), std::end(r), in.r);
+  const auto found = std::ranges::find(bulk_form::kOperations, operation);
+  const auto number = operation.empty() ? 0 : found - bulk_form::kOperations.begin() + 1;
+  in.extra = (to_global ? bulk_form::kToGlobal | bulk_form::kGroup : bulk_form::kFromGlobal) |
+             rank << bulk_form::kRankShift |
+             static_cast<std::uint32_t>(number) << bulk_form::kOperationShift;
+}
+
 // st.async.type [to], values, [mbarrier] and red.async.op.type.
 void FunctionDecoder::decode_bulk_store() {
   std::string operation;

@@ -135,6 +135,7 @@ private:
   std::uint32_t combine_of(const std::string& operation) const;
   void decode_bulk_copy();
   void decode_bulk_store();
+  void decode_tensor_copy();
   void decode_policy();
   void decode_cluster_barrier();
   void decode_cluster_address();

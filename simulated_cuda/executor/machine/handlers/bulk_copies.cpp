@@ -4,6 +4,7 @@
 #include "simulated_cuda/executor/machine/async_copies.h"
 #include "simulated_cuda/executor/machine/block.h"
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
+#include "simulated_cuda/executor/machine/tensor_copies.h"
 #include "simulated_cuda/executor/program/bulk_form.h"
 
 namespace gmt::executor {
@@ -47,6 +48,23 @@ Next store(Warp& w, Next in) {
   return in + 1;
 }
 
+// Operands: the tensor map, shared memory, the mbarrier, the blocks of the cluster, and the first
+// coordinate. The others lie behind that.
+Next tensor(Warp& w, Next in) {
+  const u32 rank = bulk_form::rank(in->extra);
+  for_lanes(w.mask, [&](u32 l) {
+    TensorCopy copy;
+    copy.map = value_of<u64>(w, in->r[0], l, 0);
+    copy.shared = value_of<u64>(w, in->r[1], l, 0);
+    copy.object = value_of<u64>(w, in->r[2], l, 0);
+    copy.ranks = value_of<u32>(w, in->r[3], l, 0);
+    for (u32 d = 0; d < rank; ++d)
+      copy.at[d] = at<const s32>(w, in->r[4] + d * bulk_form::kCoordinateBytes)[l];
+    begin_tensor_copy(w, in, l, copy);
+  });
+  return in + 1;
+}
+
 Next wait_read(Warp& w, Next in) {
   AsyncCopies& copies = copies_of(*w.block);
   for_lanes(w.mask,
@@ -64,6 +82,7 @@ Next fence(Warp& w, Next in) {
 void GMT_GROUP(bulk_copies)(FormTable& table) {
   table.add("cp.async.bulk", copy);
   table.add("st.async", store);
+  table.add("cp.async.bulk.tensor", tensor);
   table.add("cp.async.bulk.wait_group.read", wait_read);
   table.add("fence.proxy.async", fence);
 }

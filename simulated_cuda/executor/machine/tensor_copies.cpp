@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulated_cuda/executor/machine/tensor_copies.h"
+
+#include "simulated_cuda/executor/machine/access.h"
+#include "simulated_cuda/executor/machine/async_copies.h"
+#include "simulated_cuda/executor/machine/block.h"
+#include "simulated_cuda/executor/machine/report_sink.h"
+#include "simulated_cuda/executor/machine/workers/worker.h"
+#include "simulated_cuda/executor/program/bulk_form.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace gmt::executor {
+namespace {
+
+constexpr std::uint64_t kMapAlignment = 64, kBoxAlignment = 128;
+constexpr std::uint32_t kIllegalInstruction = 715;
+constexpr std::uint32_t kChunk = 16; // bytes that a swizzle moves as one
+
+bool load_map(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_t address,
+              TensorMap* map) {
+  const Translation from = translate(w, in, lane, Space::kGeneric, address, TensorMap::kBytes,
+                                     Access::kLoad, kMapAlignment);
+  if (from.host == nullptr) return false;
+  std::memcpy(static_cast<void*>(map), from.host, sizeof *map);
+  if (map->magic == TensorMap::kMagic && map->rank == bulk_form::rank(in->extra)) return true;
+  w.worker->checks->ends(facts_of(w, in, lane), ReportKind::kOther, 0,
+                         map->magic != TensorMap::kMagic
+                           ? "what should be a tensor map is none that cuTensorMapEncodeTiled made"
+                           : "the tensor map has " + std::to_string(map->rank) + " dimensions");
+  return false;
+}
+
+// From one row of the box to the next: an H100 keeps that of the swizzle, however narrow the box.
+std::uint32_t row_pitch(const TensorMap& map) {
+  return map.swizzle != 0 ? kChunk << map.swizzle : std::uint32_t{map.box[0]} * map.element;
+}
+
+// Where a byte of the box lies, `at` bytes behind the address of its beginning.
+std::uint64_t swizzled(const TensorMap& map, std::uint64_t begin, std::uint64_t at) {
+  const std::uint64_t address = begin + at;
+  if (map.swizzle == 0) return address;
+  const std::uint64_t mask = (std::uint64_t{1} << map.swizzle) - 1;
+  return address ^ ((address >> 7 & mask) << 4);
+}
+
+// In the order of CUtensorMapDataType.
+constexpr std::string_view kTypes[] = {"u8",  "u16", "u32",  "s32", "u64", "s64", "f16",
+                                       "f32", "f64", "bf16", "f32", "f32", "f32"};
+
+// NaN as an H100 fills it in, whatever the type.
+constexpr std::uint64_t kNan = 0x7ff77ff77ff77ff7;
+
+std::span<const std::byte> fill_of(const TensorMap& map) {
+  if (map.fills_with_nan == 0) return {};
+  return std::as_bytes(std::span(&kNan, 1)).first(map.element);
+}
+
+// What a reduction does to elements of the map; null: it is not executed.
+const Combine* combine_for(const TensorMap& map, std::string_view operation) {
+  const bool is_of_bits = operation == "and" || operation == "or" || operation == "xor";
+  std::string type(map.type < std::size(kTypes) ? kTypes[map.type] : std::string_view());
+  if (is_of_bits) type = "b" + std::to_string(map.element * 8);
+  return combine_named(std::string(operation) + "." + type);
+}
+
+// What an H100 answers with error 715, in words; else empty.
+std::string refused_coordinates(const TensorMap& map, const TensorCopy& copy, bool to_global) {
+  const std::int64_t first = std::int64_t{copy.at[0]} * map.element;
+  if (first % kChunk != 0)
+    return "the first coordinate of a tensor copy is " + std::to_string(first) +
+           " bytes from the beginning, which is no multiple of 16";
+  const bool is_before = std::any_of(copy.at, copy.at + map.rank, [](int at) { return at < 0; });
+  return to_global && is_before ? "a tensor copy to memory has a coordinate that is less than 0"
+                                : "";
+}
+
+// One row of the box after the other: elements of the dimension 0.
+class Rows {
+public:
+  Rows(Warp& w, const Instruction* in, std::uint32_t lane, const TensorCopy& copy,
+       const TensorMap& map, const Combine* combine)
+      : w_(w), in_(in), lane_(lane), copy_(copy), map_(map), fill_(fill_of(map)), combine_(combine),
+        to_global_((in->extra & bulk_form::kToGlobal) != 0) {}
+
+  void run() {
+    std::uint32_t counts[TensorMap::kMostRank] = {1, 1, 1, 1, 1};
+    for (std::uint32_t d = 1; d < map_.rank; ++d)
+      counts[d] = (map_.box[d] + map_.steps[d] - 1u) / map_.steps[d];
+    std::uint32_t i[TensorMap::kMostRank] = {};
+    for (i[4] = 0; i[4] < counts[4]; ++i[4])
+      for (i[3] = 0; i[3] < counts[3]; ++i[3])
+        for (i[2] = 0; i[2] < counts[2]; ++i[2])
+          for (i[1] = 0; i[1] < counts[1]; ++i[1]) {
+            if (!row(i)) return;
+            at_ += row_pitch(map_);
+          }
+  }
+
+private:
+  // False: it is refused, and so is the rest.
+  bool row(const std::uint32_t (&i)[TensorMap::kMostRank]) {
+    bool is_inside = true;
+    std::uint64_t address = map_.address;
+    for (std::uint32_t d = 1; d < map_.rank; ++d) {
+      const std::int64_t at = std::int64_t{copy_.at[d]} + i[d] * std::int64_t{map_.steps[d]};
+      is_inside = is_inside && at >= 0 && static_cast<std::uint64_t>(at) < map_.sizes[d];
+      address += static_cast<std::uint64_t>(at) * map_.strides[d];
+    }
+    const std::int64_t first = copy_.at[0], last = first + map_.box[0];
+    const auto size = static_cast<std::int64_t>(map_.sizes[0]);
+    const std::int64_t from = is_inside ? std::clamp<std::int64_t>(0, first, last) : last;
+    const std::int64_t to = std::clamp<std::int64_t>(size, from, last);
+    const auto bytes = [&](std::int64_t elements) {
+      return static_cast<std::uint32_t>(elements) * map_.element;
+    };
+    return piece(0, bytes(from - first), 0) &&
+           piece(bytes(from - first), bytes(to - from),
+                 address + static_cast<std::uint64_t>(from) * map_.element) &&
+           piece(bytes(to - first), bytes(last - to), 0);
+  }
+
+  // `bytes` from `at` of the row on; at no address of device memory: they are outside of the
+  // tensor.
+  bool piece(std::uint32_t at, std::uint32_t bytes, std::uint64_t address) {
+    if (to_global_ && address == 0) return true;
+    while (bytes != 0) {
+      const std::uint64_t in_box = at_ + at;
+      const std::uint32_t whole = map_.swizzle == 0 ? bytes : kChunk - in_box % kChunk;
+      const std::uint32_t part = std::min(bytes, whole);
+      const BulkPiece moved{.shared = swizzled(map_, copy_.shared, in_box),
+                            .global = address,
+                            .object = copy_.object,
+                            .bytes = part,
+                            .ranks = copy_.ranks,
+                            .fill = fill_,
+                            .combine = combine_};
+      if (!begin_piece(w_, in_, lane_, moved)) return false;
+      at += part;
+      bytes -= part;
+      address += address != 0 ? part : 0;
+    }
+    return true;
+  }
+
+  Warp& w_;
+  const Instruction* in_;
+  const std::uint32_t lane_;
+  const TensorCopy& copy_;
+  const TensorMap& map_;
+  const std::span<const std::byte> fill_;
+  const Combine* const combine_;
+  const bool to_global_;
+  std::uint64_t at_ = 0; // the row's, in the box
+};
+
+} // namespace
+
+void begin_tensor_copy(Warp& w, const Instruction* in, std::uint32_t lane, const TensorCopy& copy) {
+  TensorMap map;
+  if (!load_map(w, in, lane, copy.map, &map)) return;
+  std::uint32_t bytes = row_pitch(map);
+  for (std::uint32_t d = 1; d < map.rank; ++d)
+    bytes *= (map.box[d] + map.steps[d] - 1u) / map.steps[d];
+  const bool to_global = (in->extra & bulk_form::kToGlobal) != 0;
+  if (const std::string why = refused_coordinates(map, copy, to_global); !why.empty())
+    return w.worker->checks->ends(facts_of(w, in, lane), ReportKind::kIllegalInstruction,
+                                  kIllegalInstruction, why);
+  const Translation box = translate(w, in, lane, Space::kShared, copy.shared, bytes,
+                                    to_global ? Access::kLoad : Access::kStore, kBoxAlignment);
+  if (box.host == nullptr) return;
+  const std::string_view operation = bulk_form::operation(in->extra);
+  const Combine* combine = operation.empty() ? nullptr : combine_for(map, operation);
+  if (!operation.empty() && combine == nullptr)
+    return w.worker->checks->ends(facts_of(w, in, lane), ReportKind::kOther, 0,
+                                  "a reduction of this type is not executed");
+  Rows(w, in, lane, copy, map, combine).run();
+}
+
+} // namespace gmt::executor
