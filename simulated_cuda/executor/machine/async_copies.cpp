@@ -67,13 +67,13 @@ void store(const CopyEnd& to, const std::byte* from, std::uint32_t bytes) {
 // Other workers may change the element meanwhile.
 template <class T>
 void combine_atomically(std::byte* at, const Combine& combine, const std::byte* by) {
-  auto* place = reinterpret_cast<T*>(at);
-  T old = __atomic_load_n(place, __ATOMIC_RELAXED), next;
+  auto* word = reinterpret_cast<T*>(at);
+  T old = __atomic_load_n(word, __ATOMIC_RELAXED), next;
   do {
     next = old;
     combine.apply(reinterpret_cast<std::byte*>(&next), by);
   } while (
-    !__atomic_compare_exchange_n(place, &old, next, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+    !__atomic_compare_exchange_n(word, &old, next, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 }
 
 void combine_at(const CopyEnd& to, const Combine& combine, const std::byte* by) {
