@@ -183,8 +183,9 @@ bool is_clean(const Report& report, const RunFacts& facts, const Settings& setti
 
 // Says in the report that the traces will be gone.
 void announce_removal(Report& report) {
+  const char* why = report.findings.empty() ? "nothing was found" : "no finding fails the run";
   for (std::string& remark : report.remarks)
-    if (remark.starts_with("trace: ")) remark = "trace: removed, as nothing was found";
+    if (remark.starts_with("trace: ")) remark = std::string("trace: removed, as ") + why;
 }
 
 void discard(const RunFacts& facts) {

@@ -74,6 +74,30 @@ class Habits(unittest.TestCase):
         left = sorted(path.name for path in self.folder.iterdir())
         self.assertEqual(left, ["gpumemtrace.notes.txt", "gpumemtrace.other.host.1"])
 
+    def test_clean_removes_nothing_but_whole_traces(self):
+        self.run_command("check", "--device", "simulated", CLEAN)
+        (trace,) = self.traces()
+        (self.folder / "target").mkdir()
+        (self.folder / "target" / "kept").write_text("kept")
+        link = self.folder / "gpumemtrace.link.host.2"
+        link.symlink_to("target")
+        shutil.copy(trace / "info", self.folder / "target")
+        notes = self.folder / "gpumemtrace.notes"
+        (notes / "src").mkdir(parents=True)
+        (notes / "info").write_text("about our use of the tool\n")
+        with_report = self.folder / "gpumemtrace.copy.host.3"
+        shutil.copytree(trace, with_report)
+        (with_report / "report.html").write_text("a report")
+        done = self.run_command("clean", "--remove", ".", str(link) + "/")
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("(stays: it is a link)", done.stdout)
+        self.assertIn("(stays: its file 'info' is not a trace's)", done.stdout)
+        self.assertIn("(stays: it holds 'report.html')", done.stdout)
+        self.assertIn("removed 1 trace,", done.stdout)
+        self.assertFalse(trace.exists())
+        for path in (notes / "src", notes / "info", with_report / "info", self.folder / "target" / "kept"):
+            self.assertTrue(path.exists(), path)
+
     def test_options_of_a_file_and_of_the_environment(self):
         below = self.folder / "src" / "deep"
         below.mkdir(parents=True)

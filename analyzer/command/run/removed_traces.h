@@ -18,10 +18,12 @@ struct TraceSize {
 TraceSize size_of_trace(const std::filesystem::path& trace);
 
 // Why the trace must stay, half a sentence; empty if it may go. It stays where its process may
-// still run, and where the folder is another user's, a link, or does not have a trace's name.
+// still run, and where the folder is another user's, a link, does not have a trace's name, or holds
+// anything that no trace holds.
 std::string why_not_removable(const TraceHead& trace);
 
-// Why it could not be removed; empty on success.
+// Removes a trace's files and then the folder, if nothing else lies there. Why it could not be
+// removed; empty on success.
 std::string remove_trace(const std::filesystem::path& trace);
 
 } // namespace gmt
