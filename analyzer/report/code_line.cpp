@@ -41,7 +41,7 @@ CodeLine code_line(const CallStack& stack, std::size_t frame, std::string text,
   const std::size_t code_size = without_comment(text).size();
   CodeLine code{frame, std::move(text), code_size};
   const auto mark = [&code](std::string_view name) {
-    const std::size_t at = find_word(code.text, name);
+    const std::size_t at = find_word(std::string_view(code.text).substr(0, code.code_size), name);
     if (at == std::string_view::npos) return false;
     code.caret = at;
     code.length = name.size();

@@ -84,6 +84,7 @@ std::string device_thread(const LabelledStack& stack) {
 // Leaves the part of the line that has the caret. Returns where the caret is then.
 std::size_t cut_around(std::string& text, std::size_t caret, std::size_t length, std::size_t room) {
   constexpr std::string_view kCut = "...";
+  caret = std::min(caret, text.size());
   const std::size_t part = room - 2 * kCut.size();
   const std::size_t end = caret + std::min(length, part);
   const std::size_t begin = end > part ? std::min(caret, end - part * 3 / 4) : 0;
@@ -194,7 +195,7 @@ private:
   void add_code(const CodeLine& code) {
     std::size_t indent = frames_at_;
     std::string text = printable(code.text);
-    std::size_t caret = code.caret;
+    std::size_t caret = printable(std::string_view(code.text).substr(0, code.caret)).size();
     const auto room = [&] { return page_.width - std::min(page_.width, indent + kGutter.size()); };
     if (columns(text) > room()) text = printable(code.text.substr(0, code.code_size));
     if (columns(text) > room()) indent = kBelowLabel;

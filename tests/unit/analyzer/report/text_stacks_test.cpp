@@ -85,6 +85,18 @@ TEST(ReportStacks, LongLinesKeepThePartWithTheCaret) {
                   "| cudaFree(p);\n");
 }
 
+// Neither a name in a comment that is cut off nor characters that are shown as '?' lead the caret
+// behind the line's end.
+TEST(ReportStacks, TheCaretStaysOnTheLine) {
+  const std::string code = "release_all_of(" + std::string(110, 'x') + ");";
+  const std::string text = text_of(with_code(code + " // " + std::string(90, 'y') + " cudaFree"));
+  expect_contains(text, "| release_all_of(");
+  expect_contains(text, "| ^\n");
+  std::string marks;
+  for (int i = 0; i < 100; ++i) marks += "\u200f";
+  expect_contains(text_of(with_code(marks + " cudaFree(p);"), {.width = 60}), "?? cudaFree(p);\n");
+}
+
 TEST(ReportStacks, NoLineIsWiderThanTheTerminal) {
   for (const std::size_t width : {40u, 80u, 120u, 200u}) {
     Report report = with_code("cudaFree(p);");
