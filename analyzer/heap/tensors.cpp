@@ -23,6 +23,7 @@ void give_out(HeapParts& heap, const Event& e) {
     block.device_slot = segment->device_slot;
   }
   heap.user_pools.on_region();
+  if (heap.cuda.captures.any()) heap.user_pools.on_captured_tensor();
   heap.store.use().expect(e.stack);
   heap.store.make_live(heap.store.create(block));
 }

@@ -32,6 +32,7 @@ void UserPools::end_regions_of(const Event& e, Block::End how, std::uint64_t han
   std::vector<Id> ended;
   store_.ordered(Space::kSubAllocation); // what was overlapped has ended before
   store_.for_each_live(Space::kSubAllocation, [&](Id id, const Block& block) {
+    if (is_tensor(block)) return; // of another pool, which says itself what it takes back
     const std::uint64_t own = block.shape().pool; // a region that was resized names none
     const bool inside = own == 0 && pool != pools_.end() && pool->second.contains(block.address);
     if (handle == 0 || own == handle || inside) ended.push_back(id);

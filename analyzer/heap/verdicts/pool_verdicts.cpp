@@ -12,7 +12,10 @@ PoolVerdicts::Answer PoolVerdicts::check_use(const Event& e, const BlockStore::R
   const UserPool* pool = pools_.find_at(address);
   if (address == backing.begin && bytes >= backing.end - backing.begin) return {};
   if (pool != nullptr && address == pool->begin && bytes >= pool->bytes) return {};
+  // Of tensors that graphs make, the allocator does not say all: see on_captured_tensor().
+  const bool are_tensors_known = !pools_.has_captured_tensors();
   if (const auto region = store_.find(Space::kSubAllocation, address)) {
+    if (!are_tensors_known && is_tensor(store_[region.value])) return {.region = region.value};
     bounds_.check_end(e, region, use.range, verdicts);
     return {.is_of_region = true, .region = region.value};
   }
@@ -21,7 +24,8 @@ PoolVerdicts::Answer PoolVerdicts::check_use(const Event& e, const BlockStore::R
   // alone.
   const bool is_launch = !use.arguments.empty();
   const Block* dead = store_.find_dead(Space::kSubAllocation, address);
-  const bool is_followed = pool != nullptr || (dead != nullptr && is_tensor(*dead) && !is_launch);
+  const bool is_dead_tensor = dead != nullptr && is_tensor(*dead);
+  const bool is_followed = is_dead_tensor ? are_tensors_known && !is_launch : pool != nullptr;
   if (!is_followed) dead = nullptr;
   // Of another block at this address, if it ended before this one was allocated.
   const bool is_freed = dead != nullptr && dead->end == Block::End::kFreed &&

@@ -58,6 +58,15 @@ TEST_F(NvtxPools, AResetFreesTheRegionsOfThePool) {
   EXPECT_TRUE(is_live(kBase + kSize));
 }
 
+TEST_F(NvtxPools, AResetOfAllPoolsLeavesTensorsAlone) {
+  region(kBase);
+  pools.on_region();
+  live(kBase + 64, 64, MemoryKind::kTensor);
+  pool(0, LifeOp::kReset);
+  EXPECT_FALSE(is_live(kBase));
+  EXPECT_TRUE(is_live(kBase + 64));
+}
+
 TEST_F(NvtxPools, RegionsThatEndWithTheirPoolWereNeverGivenBack) {
   pool(1, LifeOp::kCreate, kBase, kSize);
   region(kBase, 1);
