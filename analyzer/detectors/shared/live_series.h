@@ -4,6 +4,7 @@
 // times; what a step takes and gives back does not. Time is the order of events.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,6 +20,7 @@ public:
   };
 
   void on_allocated(std::uint64_t bytes, std::uint64_t order) {
+    order = std::max(order, last_order_); // that of a damaged trace may be lower than the last one
     ++allocations_;
     ++blocks_;
     bytes_ += bytes;

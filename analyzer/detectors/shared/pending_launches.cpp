@@ -18,7 +18,9 @@ PendingLaunches::Works PendingLaunches::on_accesses(const Event& e, const Heap& 
   const auto at = pending_.find(said.call);
   if (said.call == 0 || at == pending_.end()) return {};
   Pending& pending = at->second;
-  pending.rows.insert(pending.rows.end(), said.rows.begin(), said.rows.end());
+  const std::size_t room = kMostRows - pending.rows.size();
+  const auto fitting = said.rows.first(std::min(said.rows.size(), room));
+  pending.rows.insert(pending.rows.end(), fitting.begin(), fitting.end());
   if (said.has_more) return {};
   Works works = by_block(pending, said, heap);
   pending.rows.clear();

@@ -26,7 +26,8 @@ public:
   Works rest();
 
 private:
-  static constexpr std::size_t kMost = 4096; // as many as --late keeps
+  static constexpr std::size_t kMost = 4096;    // as many as --late keeps
+  static constexpr std::size_t kMostRows = 128; // of a launch; the device says at most 64
   struct Pending {
     MemoryWork launch;
     Works inferred;

@@ -51,6 +51,14 @@ TEST(LiveSeries, WhatEachStepKeepsRises) {
   }
 }
 
+TEST(LiveSeries, OrdersThatGoBackAreThoseOfTheLastOne) {
+  LiveSeries series;
+  for (std::uint64_t i = 0; i < 100; ++i) series.on_allocated(kBytes, 1000 + 10 * i);
+  series.on_allocated(kBytes, 1200);
+  EXPECT_EQ(series.last_order(), 1990u);
+  EXPECT_TRUE(series.rise());
+}
+
 TEST(LiveSeries, FewAllocationsSayNothing) {
   Program program;
   for (int i = 0; i < 31; ++i) {
