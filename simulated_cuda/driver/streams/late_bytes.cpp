@@ -5,6 +5,7 @@
 #include "simulated_cuda/driver/state/observer.h"
 #include "simulated_cuda/driver/state/state.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <set>
@@ -42,7 +43,12 @@ void say_it(const trace::ExecutionHostWrite& said) {
 
 LateBytes::LateBytes(std::vector<CopyRow> rows) : rows_(std::move(rows)) {
   bytes_.reserve(bytes_of(rows_));
-  for (const CopyRow& row : rows_) bytes_.insert(bytes_.end(), row.start, row.start + row.bytes);
+  begin_ = rows_.front().address;
+  for (const CopyRow& row : rows_) {
+    bytes_.insert(bytes_.end(), row.start, row.start + row.bytes);
+    begin_ = std::min(begin_, row.address);
+    end_ = std::max(end_, row.address + row.bytes);
+  }
   bytes_kept += bytes_.size();
   all_kept().insert(this);
 }
@@ -85,6 +91,7 @@ void LateBytes::look() const {
 
 void device_wrote(CUdeviceptr address, std::size_t bytes) {
   for (LateBytes* kept : all_kept()) {
+    if (kept->is_unsure_ || address >= kept->end_ || address + bytes <= kept->begin_) continue;
     for (const CopyRow& row : kept->rows_)
       kept->is_unsure_ |= address < row.address + row.bytes && row.address < address + bytes;
   }

@@ -45,7 +45,8 @@ private:
   friend void kernel_ran(const executor::Accesses& accesses);
 
   std::vector<CopyRow> rows_;
-  std::vector<std::byte> bytes_; // of all rows
+  std::vector<std::byte> bytes_;    // of all rows
+  CUdeviceptr begin_ = 0, end_ = 0; // what lies outside of these meets no row
   bool is_unsure_ = false; // the device may have written there, or waited for the host to do so
 };
 
