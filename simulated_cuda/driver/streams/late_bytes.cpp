@@ -28,15 +28,15 @@ std::size_t bytes_of(const std::vector<CopyRow>& rows) {
 }
 
 void say_it(const trace::ExecutionHostWrite& said) {
-  const trace::ExecutionObserver* observer = execution_observer();
+  const trace::ExecutionObserver* listener = execution_observer();
   constexpr std::size_t kNeeded =
-    offsetof(trace::ExecutionObserver, host_wrote) + sizeof observer->host_wrote;
-  if (observer == nullptr || observer->size < kNeeded || observer->host_wrote == nullptr) return;
+    offsetof(trace::ExecutionObserver, host_wrote) + sizeof listener->host_wrote;
+  if (listener == nullptr || listener->size < kNeeded || listener->host_wrote == nullptr) return;
   trace::ExecutionHostWrite write = said;
   write.size = sizeof write;
   write.call = observed_call();
   write.context = reinterpret_cast<std::uint64_t>(this_thread().current());
-  observer->host_wrote(&write);
+  listener->host_wrote(&write);
 }
 
 } // namespace
