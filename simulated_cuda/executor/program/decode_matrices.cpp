@@ -152,6 +152,8 @@ void FunctionDecoder::decode_product() {
     const Operand& selector = operand(5);
     if (selector.kind != OperandKind::kImmediate) fail("an operand that must be a number");
     product.selector = static_cast<std::uint32_t>(selector.bits & 3);
+  } else if (has("sp") || has("sp::ordered_metadata")) {
+    fail("too few operands");
   }
   const Operand& to = operand(0);
   const bool is_vector = to.kind == OperandKind::kVector;
@@ -166,11 +168,16 @@ void FunctionDecoder::decode_product() {
   end_guard(guard);
 }
 
+// The handlers have room for the largest fragments alone.
 void FunctionDecoder::emit_product(const std::string& form, Product product, std::uint32_t bytes) {
   Shape shape;
   shape.kind = Shape::Kind::kProduct;
   shape.element = static_cast<std::uint8_t>(bytes);
   Instruction& in = emit(form, shape);
+  const std::size_t blocks = product.m / kRowsOfMatrix;
+  if (product.a.size() > blocks * kRegistersOfRow || product.b.size() > kRegistersOfRow ||
+      product.c.size() > 2 * blocks || product.d.size() > 2 * blocks)
+    decode_not_executed();
   in.extra = static_cast<std::uint32_t>(code_.products.size());
   code_.products.push_back(std::move(product));
 }

@@ -99,7 +99,9 @@ FunctionDecoder::Fragment FunctionDecoder::fragment(std::size_t address_at, std:
   if (of.layout.shape.k == 0 || has("shared::cluster")) decode_not_executed();
   of.is_row_major = has("row");
   of.layout.bits = bits_of_element(words.back());
-  if (of.layout.bits < 8 && !of.is_contiguous()) decode_not_executed();
+  const bool is_known = of.layout.bits != 0 && of.layout.bits <= 64 && of.layout.shape.m >= 8 &&
+                        of.layout.shape.n >= 8 && of.layout.row_registers() != 0;
+  if (!is_known || (of.layout.bits < 8 && !of.is_contiguous())) decode_not_executed();
   of.target = address(operand(address_at), space());
   if (of.target.in_frame || of.target.is_parameter) fail("a matrix in parameters");
   note_shared_access(of.target.space, std::max(of.layout.bits / 8, 1u));

@@ -138,6 +138,24 @@ TEST_P(Matrices, RowsOfAnotherWarpNeedABarrier) {
   }
 }
 
+// ptxas takes none of these.
+TEST_P(Matrices, FragmentsOfAnotherSizeAreNotExecuted) {
+  std::string many = "{%r10";
+  for (int i = 1; i < 32; ++i) many += ", %r10";
+  many += "}";
+  const std::string four = "{%r10, %r11, %r12, %r13}", two = "{%r10, %r11}";
+  const std::string mma = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 ";
+  for (const std::string& statement :
+       {mma + four + ", " + many + ", " + two + ", " + four,
+        mma + four + ", " + four + ", " + many + ", " + four,
+        mma + four + ", " + four + ", " + two + ", " + many,
+        "wmma.load.a.sync.aligned.row.m16n16k1.f16 " + four + ", [%x0]",
+        "wmma.load.a.sync.aligned.row.m16n16k16.b128 " + four + ", [%x0]"}) {
+    load(kernel(statement + ";\n"));
+    EXPECT_EQ(run({1}, {32}, {allocate(512), allocate(512)}).end, End::kSkipped) << statement;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Levels, Matrices, testing::Values(Checks::kDefault, Checks::kFull));
 
 } // namespace
