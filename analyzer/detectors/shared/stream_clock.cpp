@@ -131,6 +131,7 @@ void StreamClock::on_sync(const Event& e, const Heap& heap) {
   }
   case SyncOp::kGraphLaunch: {
     const Point launch = work(e, sync.stream, heap);
+    put_behind_earlier_launches(launch, sync.executable_graph());
     if (strict_) break;
     // A graph that was built node by node may wait for events, which older traces do not say. A
     // captured one's order is its stream's.
@@ -148,6 +149,13 @@ void StreamClock::on_sync(const Event& e, const Heap& heap) {
     if (!strict_) host_waits(e);
     break; // of a later version of the format
   }
+}
+
+// Whatever streams they have (cuda.h on cuGraphLaunch).
+void StreamClock::put_behind_earlier_launches(Point launch, std::uint64_t executable) {
+  Clock& earlier = launches_[executable];
+  learn(launch.stream, earlier);
+  join_after(launch, earlier);
 }
 
 // A host function, or any reader of the memory, may let any thread know that the work before it is

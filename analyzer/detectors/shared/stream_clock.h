@@ -123,6 +123,7 @@ private:
   void on_event_done(const Event& e, std::uint64_t event);
   void on_context_wait(const Event& e);
   void on_context_synchronized(const Event& e);
+  void put_behind_earlier_launches(Point launch, std::uint64_t executable);
   // Others learn that the work so far is done
   void signal(const Event& e, std::uint64_t handle, const Heap& heap);
   bool is_unknown(const EventState& event) const {
@@ -134,6 +135,7 @@ private:
   std::unordered_map<std::uint32_t, std::uint32_t> thread_of_log_;
   std::unordered_map<std::uint64_t, Stream> by_key_;
   std::unordered_map<std::uint64_t, EventState> events_;
+  std::unordered_map<std::uint64_t, Clock> launches_; // the newest of each executable graph is done
   bool graphs_wait_ = false; // some graph waits for an event or for something outside
   bool sees_graph_nodes_ = false;
   bool graphs_signal_ = false; // some graph lets the host know how far it is

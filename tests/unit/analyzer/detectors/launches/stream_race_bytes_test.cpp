@@ -186,6 +186,14 @@ TEST_F(StreamRaceBytes, BranchesOfAGraph) {
   EXPECT_EQ(result.findings[0].advice, "Let one of the two nodes depend on the other.");
 }
 
+// CUDA orders them, whatever streams they are launched into.
+TEST_F(StreamRaceBytes, LaunchesOfOneExecutableGraph) {
+  used(launch_graph(kS), "one", {{kWritten, kA, 4096}});
+  used(launch_graph(kT), "one", {{kWritten, kA, 4096}});
+  run();
+  EXPECT_EQ(kinds(), "");
+}
+
 TEST_F(StreamRaceBytes, WhatTheDeviceDoesNotSayIsInferred) {
   options.find_pointer_uses = [](std::span<const std::string> names) {
     return std::vector<PointerUses>(names.size(), {{false, true, true}, {}});
