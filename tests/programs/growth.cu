@@ -19,6 +19,8 @@
 // expect: clean
 // run: setup
 // expect: clean
+// run: parts
+// expect: clean
 // run: ragged
 // expect: clean
 // run: bursts
@@ -50,12 +52,25 @@ static void work(size_t bytes) {
   cudaFree(temporary);
 }
 
+static __global__ void fill(int* values) { values[threadIdx.x] = 1; }
+
+static void keep_filled() {
+  int* block = nullptr;
+  cudaMalloc(&block, 64 * sizeof *block);
+  fill<<<1, 64>>>(block);
+  kept.push_back(block);
+}
+
 int main(int, char** arguments) {
   const auto is = [arguments](const char* word) { return std::strcmp(arguments[1], word) == 0; };
   if (is("setup")) {
     for (int i = 0; i < 400; ++i) keep(1 << 16);
   }
-  const int steps = is("ranges") ? 250 : 960;
+  int steps = is("ranges") ? 250 : 960;
+  if (is("parts")) { // all that it does is to make what it needs
+    for (int i = 0; i < 400; ++i) keep_filled();
+    steps = 0;
+  }
   for (int i = 0; i < steps; ++i) {
     if (is("ranges")) nvtxRangePushA("step");
     work(1 << 16);

@@ -57,11 +57,11 @@ public:
     const std::uint64_t peak = tensors.any() ? tensors.peak_bytes() : heap.peak_device_bytes();
     Grown grown;
     for (const auto& [stack, site] : tensors_) {
-      // With no more than their own filling between them they are made to be used later.
-      if (work_ >= 2 * site.series.allocations()) grown.add(stack, site, rise_of(site, 0), true);
+      if (has_other_work(site)) grown.add(stack, site, rise_of(site, 0), true);
     }
     for (const auto& [stack, site] : blocks_) {
       if (!has_launches_ && !has_churn_) break;
+      if (!has_other_work(site)) continue;
       const std::optional<LiveSeries::Rise> rise = rise_of(site, kFewestOfDevice);
       if (!rise || !facts_.caller(StackId{stack}).owner.empty()) continue;
       grown.add(stack, site, rise, false);
@@ -156,6 +156,9 @@ private:
     site.api = block.api;
     site.device = heap.device_of(block);
   }
+
+  // With no more than their own filling between them they are made to be used later.
+  bool has_other_work(const Site& site) const { return work_ >= 2 * site.series.allocations(); }
 
   // That goes on to the end of the program's work, and did not begin late.
   std::optional<LiveSeries::Rise> rise_of(const Site& site, std::uint64_t fewest) const {
