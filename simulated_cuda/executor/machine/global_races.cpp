@@ -133,6 +133,8 @@ RaceHabit habit_of(const WordAccess& now, const Instruction& there, bool was_sto
 RaceHabit report(const WordAccess& now, std::uint64_t entry, const Earlier& e, bool was_store,
                  std::uint64_t address, std::uint32_t bytes) {
   AccessFacts facts = facts_of(now.w, &now.in, now.lane);
+  // A copy may end where its warp is in another function
+  now.w.grid->program->instruction(now.in.number, &facts.code);
   facts.access = now.access;
   facts.bytes = bytes;
   facts.space = Space::kGlobal;

@@ -164,6 +164,28 @@ TEST_F(AsyncCopiesTest, BlocksOfSeveralWorkersReduceIntoTheSameWords) {
   expect_no_reports();
 }
 
+// The kernel's own code is shorter than the function that began the copy.
+TEST_F(AsyncCopiesTest, ACopyThatEndsBehindItsFunctionIsShownThere) {
+  std::string moves;
+  for (int i = 0; i < 40; ++i) moves += "mov.u32 %r2, 7;\n";
+  load(".shared .align 16 .b8 s[16];\n"
+       ".func f(.param .b64 a) { .reg .b32 %r<4>; .reg .b64 %x<2>; ld.param.u64 %x0, [a];\n"
+       "mov.u32 %r1, s;\n" +
+       moves +
+       "cp.async.bulk.global.shared::cta.bulk_group [%x0], [%r1], 16;\n"
+       "cp.async.bulk.commit_group; ret; }\n"
+       ".visible .entry k(.param .u64 q) { .reg .b32 %r<4>; .reg .b64 %x<2>;\n"
+       "ld.param.u64 %x0, [q]; mov.u32 %r0, %ctaid.x; mov.u32 %r1, s;\n"
+       "st.shared.v4.u32 [%r1], {%r0, %r0, %r0, %r0}; fence.proxy.async.shared::cta;\n"
+       "{ .param .b64 p; st.param.b64 [p], %x0; call f, (p); } ret; }\n");
+  EXPECT_EQ(run({2}, {1}, {put(std::vector<std::uint32_t>(4))}).end, End::kDone);
+  ASSERT_FALSE(recorder_.reports.empty());
+  for (const Report& report : recorder_.reports) {
+    EXPECT_EQ(report.kind, ReportKind::kGlobalRace);
+    EXPECT_TRUE(report.location.instruction.starts_with("cp.async.bulk.global"));
+  }
+}
+
 TEST_F(AsyncCopiesTest, AnySeedGivesTheSame) {
   for (seed_ = 0; seed_ < 5; ++seed_) {
     const auto out =
