@@ -98,6 +98,25 @@ class Habits(unittest.TestCase):
         for path in (notes / "src", notes / "info", with_report / "info", self.folder / "target" / "kept"):
             self.assertTrue(path.exists(), path)
 
+    @unittest.skipIf(os.geteuid() != 0, "only root makes files of another user")
+    def test_a_configuration_of_another_user_is_passed_over(self):
+        below = self.folder / "mine"
+        below.mkdir()
+        config = self.folder / "gpumemtrace.toml"
+        config.write_text('format = ["json=report.json"]\n')
+
+        def leaves_report(owner):
+            os.chown(config, owner, owner)
+            words = [COMMAND, "check", "--device", "simulated", CLEAN]
+            done = subprocess.run(
+                words, cwd=below, env=self.environment, capture_output=True, timeout=120, check=False
+            )
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return (self.folder / "report.json").exists()  # beside the file that asks for it
+
+        self.assertFalse(leaves_report(65534))
+        self.assertTrue(leaves_report(0))
+
     def test_options_of_a_file_and_of_the_environment(self):
         below = self.folder / "src" / "deep"
         below.mkdir(parents=True)

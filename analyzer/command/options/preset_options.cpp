@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/command/options/preset_options.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -129,11 +132,22 @@ private:
   std::string rest_;
 };
 
+// Options name files that are written: another user's file, in /tmp for example, is not for this
+// one, unless the current folder is that user's as well.
+bool is_trusted(const fs::path& file, uid_t owner_here) {
+  struct stat status = {};
+  if (::stat(file.c_str(), &status) != 0) return false;
+  return status.st_uid == ::geteuid() || status.st_uid == 0 || status.st_uid == owner_here;
+}
+
 // A file or folder that the option names counts from the folder of the configuration.
 std::string from_folder(const OptionRow& row, const std::string& value, const fs::path& folder) {
-  const bool is_path = row.value == "FILE" || row.value == "DIR";
-  if (!is_path || value.empty() || fs::path(value).is_absolute()) return value;
-  return (folder / value).lexically_normal().string();
+  const bool has_format = row.value == "FORMAT[=FILE]" && value.find('=') != std::string::npos;
+  const bool is_path = row.value == "FILE" || row.value == "DIR" || has_format;
+  const std::size_t begin = has_format ? value.find('=') + 1 : 0;
+  const fs::path path = value.substr(begin);
+  if (!is_path || path.empty() || path.is_absolute()) return value;
+  return value.substr(0, begin) + (folder / path).lexically_normal().string();
 }
 
 const OptionRow* row_of(const std::string& name) {
@@ -160,11 +174,14 @@ void add_option(const ConfigLine& line, const std::string& name, const std::stri
 } // namespace
 
 fs::path config_file() {
+  struct stat here = {};
+  if (::stat(".", &here) != 0) return {};
   std::error_code error;
   for (fs::path folder = fs::current_path(error); !error && !folder.empty();
        folder = folder.parent_path()) {
     std::error_code missing;
-    if (fs::is_regular_file(folder / kConfigName, missing)) return folder / kConfigName;
+    const fs::path file = folder / kConfigName;
+    if (fs::is_regular_file(file, missing) && is_trusted(file, here.st_uid)) return file;
     if (folder == folder.root_path()) break;
   }
   return {};
