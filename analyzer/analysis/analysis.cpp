@@ -63,7 +63,8 @@ class TraceAnalysis {
 public:
   TraceAnalysis(const TraceDir& trace, const AnalysisOptions& options)
       : stream_(trace), model_(stream_, options),
-        arbiter_(heap_, model_.device_heaps(), stream_.stats().memory_lost_from()),
+        arbiter_(heap_, model_.device_heaps(), stream_.stats().memory_lost_from(),
+                 stream_.stats().lost() != 0),
         findings_(model_.ranges(), options.group_by_range), detectors_(model_),
         process_(describe(trace)) {
     stream_.join_python_stacks();

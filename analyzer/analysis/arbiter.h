@@ -2,8 +2,10 @@
 // Settles which verdicts on a call stand, before any detector sees them: where two models of memory
 // know the same pointer, the one that it belongs to decides; where records of allocations or
 // releases were lost before, what CUDA accepted is no mistake, as what lies there now is not known.
+// Records of tensors are among the first that are lost, so for verdicts on them any loss counts.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -16,14 +18,18 @@ namespace gmt {
 class Arbiter {
 public:
   // `memory_lost_from`: the order in which the first such record was lost, 0 if none was.
-  Arbiter(const Heap& heap, const DeviceHeaps& device_heaps, std::uint64_t memory_lost_from)
-      : heap_(heap), device_heaps_(device_heaps), memory_lost_from_(memory_lost_from) {}
+  // `any_lost`: of any kind.
+  Arbiter(const Heap& heap, const DeviceHeaps& device_heaps, std::uint64_t memory_lost_from,
+          bool any_lost)
+      : heap_(heap), device_heaps_(device_heaps), memory_lost_from_(memory_lost_from),
+        any_lost_(any_lost) {}
 
   // `verdicts` are the heap's on this event.
   std::span<const Verdict> settle(const Event& e, std::span<const Verdict> verdicts) const {
     if (verdicts.empty()) return verdicts;
+    const bool is_behind_loss = memory_lost_from_ != 0 && e.order >= memory_lost_from_;
     const bool is_uncertain =
-      memory_lost_from_ != 0 && e.succeeded() && e.order >= memory_lost_from_;
+      e.succeeded() && (is_behind_loss || (any_lost_ && std::ranges::any_of(verdicts, on_tensor)));
     if (is_uncertain || belongs_to_device_heap(e)) return {};
     return verdicts;
   }
@@ -34,9 +40,14 @@ private:
     return device_heaps_.misused_by(e, heap_) != 0;
   }
 
+  static bool on_tensor(const Verdict& verdict) {
+    return verdict.block != nullptr && is_tensor(*verdict.block);
+  }
+
   const Heap& heap_;
   const DeviceHeaps& device_heaps_;
   std::uint64_t memory_lost_from_;
+  bool any_lost_;
 };
 
 } // namespace gmt

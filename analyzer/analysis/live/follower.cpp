@@ -12,7 +12,8 @@ namespace gmt {
 
 Follower::Follower(const TraceDir& trace)
     : stream_(trace), model_(stream_, options_),
-      arbiter_(heap_, model_.device_heaps(), stream_.stats().memory_lost_from()),
+      arbiter_(heap_, model_.device_heaps(), stream_.stats().memory_lost_from(),
+               stream_.stats().lost() != 0),
       findings_(model_.ranges()), detectors_(model_) {
   stream_.follow(true);
 }

@@ -84,7 +84,7 @@ TEST_F(Model, TheHeapsVerdictYieldsWhereADeviceHeapHasThePointer) {
   EventStream stream(written());
   ProcessModel model(stream, options);
   Heap heap;
-  const Arbiter arbiter(heap, model.device_heaps(), 0);
+  const Arbiter arbiter(heap, model.device_heaps(), 0, false);
   std::string standing;
   while (const Event* e = stream.next()) {
     model.follow(*e);
@@ -96,6 +96,32 @@ TEST_F(Model, TheHeapsVerdictYieldsWhereADeviceHeapHasThePointer) {
     }
   }
   EXPECT_EQ(standing, "01");
+}
+
+// One of those that were lost may have given the memory out again.
+TEST_F(Model, VerdictsOnTensorsStandWhereNothingWasLost) {
+  const auto tensor = [this](trace::TensorOp op) {
+    log().record({.api = "reportMemoryUsageToProfiler", .stack = {0x500}},
+                 Made<trace::TensorFields>().address(kA + 4096).bytes(1024).op(op));
+  };
+  cuda_malloc(kA, kMiB);
+  tensor(trace::TensorOp::kGivenOut);
+  tensor(trace::TensorOp::kTakenBack);
+  cuda_memcpy(kA + 4096, kHost, 1024);
+  EventStream stream(written());
+  ProcessModel model(stream, options);
+  Heap heap;
+  const Arbiter arbiter(heap, model.device_heaps(), 0, false);
+  const Arbiter behind_loss(heap, model.device_heaps(), 0, true);
+  std::string standing;
+  while (const Event* e = stream.next()) {
+    model.follow(*e);
+    const auto verdicts = heap.apply(*e);
+    if (e->kind != EventKind::kCopy) continue;
+    standing += std::to_string(arbiter.settle(*e, verdicts).size());
+    standing += std::to_string(behind_loss.settle(*e, verdicts).size());
+  }
+  EXPECT_EQ(standing, "10");
 }
 
 } // namespace
