@@ -9,6 +9,7 @@
 #include "simulated_cuda/executor/program/bulk_form.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <iterator>
 #include <span>
@@ -22,15 +23,32 @@ constexpr std::uint64_t kMapAlignment = 64, kBoxAlignment = 128;
 constexpr std::uint32_t kIllegalInstruction = 715;
 constexpr std::uint32_t kChunk = 16; // bytes that a swizzle moves as one
 
+// The program may have written anything there.
+bool is_map(const TensorMap& map) {
+  constexpr std::uint32_t kMostBox = 256, kMostSwizzle = 3;
+  constexpr std::uint64_t kBytesOfBox = 1 << 18;
+  const bool is_element = std::has_single_bit(map.element) && map.element <= sizeof(std::uint64_t);
+  if (map.magic != TensorMap::kMagic || map.rank == 0 || map.rank > TensorMap::kMostRank ||
+      !is_element || map.swizzle > kMostSwizzle)
+    return false;
+  std::uint64_t bytes = map.element;
+  for (std::uint32_t d = 0; d < map.rank; ++d) {
+    if (map.box[d] == 0 || map.box[d] > kMostBox || map.steps[d] == 0) return false;
+    bytes *= map.box[d];
+  }
+  return bytes <= kBytesOfBox;
+}
+
 bool load_map(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_t address,
               TensorMap* map) {
   const Translation from = translate(w, in, lane, Space::kGeneric, address, TensorMap::kBytes,
                                      Access::kLoad, kMapAlignment);
   if (from.host == nullptr) return false;
   std::memcpy(static_cast<void*>(map), from.host, sizeof *map);
-  if (map->magic == TensorMap::kMagic && map->rank == bulk_form::rank(in->extra)) return true;
+  const bool is_one = is_map(*map);
+  if (is_one && map->rank == bulk_form::rank(in->extra)) return true;
   w.worker->checks->ends(facts_of(w, in, lane), ReportKind::kOther, 0,
-                         map->magic != TensorMap::kMagic
+                         !is_one
                            ? "what should be a tensor map is none that cuTensorMapEncodeTiled made"
                            : "the tensor map has " + std::to_string(map->rank) + " dimensions");
   return false;

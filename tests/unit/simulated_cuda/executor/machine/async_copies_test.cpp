@@ -3,6 +3,9 @@
 // changes its source, before that races with it.
 #include "tests/unit/simulated_cuda/executor/support/kernel_runner.h"
 
+#include "simulated_cuda/executor/program/tensor_map.h"
+
+#include <cstring>
 #include <numeric>
 
 namespace gmt::executor {
@@ -183,6 +186,33 @@ TEST_F(AsyncCopiesTest, ACopyThatEndsBehindItsFunctionIsShownThere) {
   for (const Report& report : recorder_.reports) {
     EXPECT_EQ(report.kind, ReportKind::kGlobalRace);
     EXPECT_TRUE(report.location.instruction.starts_with("cp.async.bulk.global"));
+  }
+}
+
+TEST_F(AsyncCopiesTest, WhatIsNoTensorMapIsRefused) {
+  TensorMap good;
+  good.magic = TensorMap::kMagic;
+  good.rank = good.element = good.steps[0] = 1;
+  good.box[0] = 16;
+  good.sizes[0] = 16;
+  std::vector<TensorMap> maps(5, good);
+  maps[0].magic = 0;
+  maps[1].element = 16;
+  maps[2].swizzle = 40;
+  maps[3].steps[0] = 0;
+  maps[4].box[0] = 60'000;
+  load(".shared .align 128 .b8 s[1024]; .shared .align 8 .b64 b;\n"
+       ".visible .entry k(.param .u64 p) { .reg .b32 %r<2>; .reg .b64 %x<2>;\n"
+       "ld.param.u64 %x0, [p]; mov.u32 %r0, 0; mov.u32 %r1, s;\n"
+       "mbarrier.init.shared.b64 [b], 1;\n"
+       "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1],\n"
+       "[%x0, {%r0}], [b]; ret; }\n");
+  for (const TensorMap& map : maps) {
+    std::vector<std::uint64_t> words(TensorMap::kBytes / sizeof(std::uint64_t));
+    std::memcpy(words.data(), &map, sizeof map);
+    recorder_.reports.clear();
+    run({1}, {1}, {put(words)});
+    EXPECT_EQ(only().kind, ReportKind::kOther);
   }
 }
 
