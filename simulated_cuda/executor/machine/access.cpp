@@ -184,8 +184,10 @@ Translation translate(Warp& w, const Instruction* in, std::uint32_t lane, Space 
   }
   if (facts.space == Space::kParameter) {
     const std::uint64_t size = w.grid->parameters.size();
+    // Generic addresses are those of the kernel's, in functions that it calls, too
+    const bool is_of_function = space == Space::kParameter && w.frame->exit != nullptr;
     const bool in_frame = bytes == 0 || access != Access::kLoad;
-    if (in_frame || address >= size || bytes > size - address || w.frame->exit != nullptr) {
+    if (in_frame || is_of_function || address >= size || bytes > size - address) {
       checks.refused(facts, ByteState::kNothing);
       return to;
     }

@@ -208,6 +208,17 @@ TEST_F(Control, Printing) {
   EXPECT_EQ(get<std::uint32_t>(out, 1)[0], 3u);
 }
 
+TEST_F(Control, AFunctionReadsAParameterOfTheKernelByItsGenericAddress) {
+  const auto out = results(
+    ".func f(.param .b64 a, .param .b64 b) { .reg .b32 %r<2>; .reg .b64 %x<4>;\n"
+    "ld.param.u64 %x0, [a]; ld.param.u64 %x1, [b]; ld.u32 %r0, [%x0];\n"
+    "st.global.u32 [%x1], %r0; ret; }\n" +
+      kernel("mov.u64 %x4, q; cvta.param.u64 %x5, %x4; { .param .b64 a; .param .b64 b;\n"
+             "st.param.b64 [a], %x5; st.param.b64 [b], %x2; call f, (a, b); }"),
+    1, 4711);
+  EXPECT_EQ(out[0], 4711u);
+}
+
 TEST_F(Control, EachWorkerOfAGridCanWaitForAllBlocks) {
   load(kernel("mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; mov.b64 %x4, {%r2, %r1};\n"
               "atom.add.u32 %r3, [%x4+4], 1; mov.u32 %r4, %nctaid.x;\n"
