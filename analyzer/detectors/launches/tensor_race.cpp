@@ -11,6 +11,7 @@
 // their memory had before. Tensors that were allocated for the default stream alone are followed,
 // since PyTorch's numbers of other streams are not CUDA's. Work of graphs is not known here.
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -149,7 +150,8 @@ private:
   }
 
   void forget(std::uint64_t begin, std::uint64_t bytes) {
-    dropped_.erase(dropped_.lower_bound(begin), dropped_.lower_bound(begin + bytes));
+    const std::uint64_t end = std::max(begin, begin + bytes); // that of damaged records wraps
+    dropped_.erase(dropped_.lower_bound(begin), dropped_.lower_bound(end));
   }
 
   Finding finding(const Race& race) const {
