@@ -247,7 +247,9 @@ void check_global_race(Warp& w, const Instruction* in, std::uint32_t lane, const
   const RaceTable& table = region.races;
   if (clock.launch == 0 || __atomic_load_n(&table.stores, __ATOMIC_ACQUIRE) == nullptr) return;
   const bool is_load = access == Access::kLoad;
-  WordAccess now{w, *in, lane, access, is_strong(*w.program, *in), false, 0};
+  // Asynchronous reductions are relaxed ones of the device
+  const bool strong = access == Access::kReduction || is_strong(*w.program, *in);
+  WordAccess now{w, *in, lane, access, strong, false, 0};
   const std::uint64_t wide = now.strong && (in->extra & kBlockScope) == 0 ? kStrong : 0;
   const std::uint64_t who = static_cast<std::uint64_t>(clock.now) |
                             std::uint64_t{w.id * kLanes + lane} << kThreadShift |
