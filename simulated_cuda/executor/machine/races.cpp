@@ -4,6 +4,7 @@
 // is known only in which warp: a race is said only where it is one with each of them.
 #include "simulated_cuda/executor/machine/access.h"
 #include "simulated_cuda/executor/machine/async_copies.h"
+#include "simulated_cuda/executor/machine/cluster.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
 #include "simulated_cuda/executor/machine/workers/worker.h"
 #include "simulated_cuda/executor/program/access_strength.h"
@@ -184,6 +185,13 @@ void note_strong(Warp& w, std::uint32_t lane, std::uint64_t word, Access access)
   if (access != Access::kLoad) order.strong_store(*w.block, {&w, 1u << lane}, word);
 }
 
+// A strong load of what another block of the cluster stored strongly: it may be a flag, behind which
+// what that block did is known.
+void read_strongly(const RaceEntry& at, std::uint64_t i) {
+  const bool is_new = RaceEntry::clock(at.store) >= at.block.cluster_clock;
+  if (is_new && (at.block.store_sites[i] & kStrongSite) != 0) at.block.cluster->order_all();
+}
+
 } // namespace
 
 void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_t offset,
@@ -203,6 +211,7 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
     const std::uint64_t size = std::min((i + 1) * granule, offset + bytes) - begin;
     now.is_equal = access == Access::kStore && value != nullptr &&
                    std::memcmp(block.shared + begin, value + (begin - offset), size) == 0;
+    if (is_load && now.is_strong && RaceEntry::is_remote(at.store)) read_strongly(at, i);
     const Access earlier = raced_with(at, i, now);
     if (earlier != Access::kUnknown) {
       AccessFacts facts = facts_of(w, in, lane);
@@ -239,6 +248,7 @@ void check_remote_race(Block& target, Warp& w, const Instruction* in, std::uint3
   };
   for (std::uint64_t i = offset >> target.race_shift; i <= end; ++i) {
     RaceEntry at{target.races[i], target, w, lane};
+    if (is_load && strong && at.store != 0 && RaceEntry::who(at.store) != me) read_strongly(at, i);
     const bool by_store = conflicts(at.store, target.store_sites[i]);
     if (by_store || (!is_load && conflicts(at.load, target.load_sites[i]))) {
       AccessFacts facts = facts_of(w, in, lane);
