@@ -21,7 +21,6 @@ namespace gmt {
 std::string dump_line(const Event& event, std::span<const std::uint64_t> words,
                       const NameTable& names, std::string_view thread);
 
-// The part of it with what the call was given: " name=value...".
 // What the record says, field by field, in the order of its words: the name of a column, and its
 // value as text. Fields of the payload that are 0 are left out.
 void for_each_column(const Event& event, std::span<const std::uint64_t> words,
@@ -30,6 +29,7 @@ void for_each_column(const Event& event, std::span<const std::uint64_t> words,
 // "0", "in flight", or the name of an error.
 std::string call_result_text(const Event& event);
 
+// The part of it with what the call was given: " name=value...".
 std::string dump_columns(const Event& event, std::span<const std::uint64_t> words,
                          const NameTable& names);
 // What records of the kind are called: "alloc".
