@@ -3,6 +3,9 @@
 
 add_library(gmt_warnings INTERFACE)
 target_compile_options(gmt_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion>)
+# Clang takes the names of a batch's other sources for ones of an outer scope. GCC's -Wshadow, which does not, stays.
+target_compile_options(gmt_warnings INTERFACE
+  $<$<AND:$<COMPILE_LANG_AND_ID:CXX,Clang>,$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wno-shadow>)
 # GCC 12 warns of overlapping copies inside its own std::string (GCC bug 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(gmt_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)

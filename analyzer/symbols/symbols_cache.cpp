@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uintmax_t kLargestFile = 512u << 20;
-constexpr std::size_t kMostKept = 200u << 20, kOfFrame = 300; // bytes
+constexpr std::size_t kMostKeptBytes = 200u << 20, kOfFrame = 300; // bytes
 constexpr std::size_t kMostFrames = 256;
 constexpr std::size_t kFields = 8; // later versions may append more
 
@@ -81,7 +81,7 @@ SymbolFile SymbolFile::read(const fs::path& trace) {
     std::vector<Frame>& frames = result.frames_[{frame.address, loaded}];
     if (frames.size() < kMostFrames) frames.push_back(std::move(frame));
     kept += line.size() + kOfFrame;
-    return kept < kMostKept; // what is behind is resolved anew, where that can be done
+    return kept < kMostKeptBytes; // what is behind is resolved anew, where that can be done
   });
   return result;
 }

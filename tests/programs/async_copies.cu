@@ -5,6 +5,7 @@
 //
 // compute capability: 90
 // run: wrong
+// unlike-fenced: what lies past a fence ends the kernel
 // device: simulated
 // expect: error shared-race line=LINE(tile) message="has not been waited for"
 // expect: error shared-race line=LINE(pipeline) message="has not been waited for"

@@ -10,6 +10,7 @@
 // expect: error kernel-fault line=LINE(load) message="no multiple of 16"
 // not-checked: leak
 // run: beyond
+// unlike-fenced: what lies past a fence ends the kernel
 // device: simulated
 // expect: error kernel-out-of-bounds line=LINE(load)
 #include "answers.h"

@@ -91,13 +91,14 @@ static void give_back(void* address) {
 } // namespace cuda
 } // namespace c10
 
-extern "C" void* standin_take(std::size_t bytes) {
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+EXPORTED void* standin_take(std::size_t bytes) {
   void* const address = c10::cuda::CUDACachingAllocator::allocate(bytes);
   asm volatile("" ::: "memory"); // no tail call: this function stands on the stack
   return address;
 }
-extern "C" void standin_give_back(void* address) {
+EXPORTED void standin_give_back(void* address) {
   c10::cuda::CUDACachingAllocator::give_back(address);
 }
-extern "C" void standin_be_silent() { c10::cuda::CUDACachingAllocator::is_silent = true; }
-extern "C" void standin_set_stream(std::int64_t id) { c10::cuda::current_stream = id; }
+EXPORTED void standin_be_silent() { c10::cuda::CUDACachingAllocator::is_silent = true; }
+EXPORTED void standin_set_stream(std::int64_t id) { c10::cuda::current_stream = id; }

@@ -29,13 +29,15 @@ public:
 
 private:
   struct Stack { // or range
-    std::uint64_t count = 0, first = 0, last = 0;
+    std::uint64_t count = 0, first = 0, second = 0, last = 0;
     void add(std::uint64_t order) {
       if (++count == 1) first = order;
+      if (count == 2) second = order;
       last = order;
     }
+    // Without the first step, in which a program does what it does once.
     double orders() const {
-      return static_cast<double>(last - first) / static_cast<double>(count - 1);
+      return static_cast<double>(last - second) / static_cast<double>(count - 2);
     }
   };
   std::vector<Stack> stacks_; // by StackId

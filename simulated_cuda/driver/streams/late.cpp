@@ -211,6 +211,7 @@ void run_all_late() {
 }
 
 void run_late_before(const Stream& stream) {
+  if (late_work().empty()) return; // before what follows takes its part of a small stack
   run_wanted([&](const Kept& kept) { return wait_for_each_other(*kept.stream, stream); });
 }
 
