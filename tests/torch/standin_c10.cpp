@@ -23,9 +23,11 @@ void reportOutOfMemoryToProfiler(std::int64_t, std::size_t, std::size_t, Device)
 
 } // namespace c10
 
-extern "C" long standin_usage_reports() { return c10::usage_reports; }
-extern "C" long standin_refusals() { return c10::refusals; }
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+EXPORTED long standin_usage_reports() { return c10::usage_reports; }
+EXPORTED long standin_refusals() { return c10::refusals; }
+
 // As libc10 reports a storage of the host.
-extern "C" void standin_host_storage(void* address, std::int64_t bytes) {
+EXPORTED void standin_host_storage(void* address, std::int64_t bytes) {
   c10::reportMemoryUsageToProfiler(address, bytes, 0, 0, {0, -1});
 }

@@ -76,7 +76,8 @@ FindingStack allocation_stack(const Block& block, const TraceNames& names) {
   StackRole role = StackRole::kAllocated;
   if (block.memory_kind == trace::MemoryKind::kRegistered) role = StackRole::kRegistered;
   if (is_static(block.memory_kind)) role = StackRole::kLookedUp;
-  return stack_as(role, block.allocated, names.api_name(block.api));
+  return stack_as(role, block.allocated,
+                  is_tensor(block) ? std::string_view() : names.api_name(block.api));
 }
 
 StackRole release_role(trace::FreeFunction function) {
