@@ -117,7 +117,7 @@ std::vector<std::set<std::uint32_t>> alive_before(const Body& body, const Flow& 
           now.insert(there.begin(), there.end());
         }
       }
-      Accesses accesses;
+      ptx::Accesses accesses;
       accesses_of(body, body.instructions[i], accesses);
       if (body.instructions[i].guard == kNone) {
         for (const std::uint32_t r : accesses.writes) now.erase(r);
