@@ -152,12 +152,7 @@ TEST_F(OutOfMemory, KnownLibrariesAskForLessFromOtherLines) {
   fail(81 * kMiB, 0x1200);
   cuda_malloc(kA, 72 * kMiB, 0x1200);
   run();
-  ASSERT_NE(find("out-of-memory"), nullptr);
-  for (const ReportedFinding& f : result.findings) {
-    if (f.kind == "out-of-memory") {
-      EXPECT_EQ(f.severity, Severity::kNote);
-    }
-  }
+  EXPECT_EQ(find("out-of-memory"), nullptr); // it got memory at the next try
 }
 
 TEST_F(OutOfMemory, OneFailureWithoutANextTryKeepsTheWarning) {

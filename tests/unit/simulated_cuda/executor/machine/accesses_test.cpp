@@ -31,7 +31,9 @@ protected:
     EXPECT_EQ(rows.address, address);
     EXPECT_EQ(rows.width, width);
     EXPECT_EQ(rows.count, count);
-    if (count > 1) EXPECT_EQ(rows.pitch, pitch);
+    if (count > 1) {
+      EXPECT_EQ(rows.pitch, pitch);
+    }
   }
   std::uint64_t a_ = 0, b_ = 0;
 };
