@@ -217,12 +217,13 @@ TEST_F(AsyncCopiesTest, WhatIsNoTensorMapIsRefused) {
 }
 
 TEST_F(AsyncCopiesTest, AnySeedGivesTheSame) {
+  std::string code = kCopy;
+  code += "cp.async.ca.shared.global [%r2+512], [%x2+512], 4;\n"
+          "cp.async.commit_group; cp.async.wait_group 0; bar.sync 0;\n"
+          "ld.shared.u32 %r9, [%r3]; ld.shared.u32 %r8, [%r3+512];\n"
+          "add.u32 %r9, %r9, %r8;";
   for (seed_ = 0; seed_ < 5; ++seed_) {
-    const auto out =
-      run_kernel(std::string(kCopy) + "cp.async.ca.shared.global [%r2+512], [%x2+512], 4;\n"
-                                      "cp.async.commit_group; cp.async.wait_group 0; bar.sync 0;\n"
-                                      "ld.shared.u32 %r9, [%r3]; ld.shared.u32 %r8, [%r3+512];\n"
-                                      "add.u32 %r9, %r9, %r8;");
+    const auto out = run_kernel(code);
     for (std::uint32_t i = 0; i < 128; ++i) EXPECT_EQ(out[i], 2254 + 128 - 2 * i);
     expect_no_reports();
   }
