@@ -205,7 +205,8 @@ configure_apart() {
 configure_apart_analyzer() { configure_apart "$gmt_build/each" -DGPUMEMTRACE_BUILD_INTERPOSER=OFF; }
 configure_apart_rest() { # warnings need no code
   configure_apart "$gmt_build/clang" -DGPUMEMTRACE_EXECUTOR_AVX2=OFF -DGMT_NVCC= -DGPUMEMTRACE_BUILD_ANALYZER=OFF \
-    -DCMAKE_CXX_FLAGS_DEBUG="-O0" "$@" -DCMAKE_CXX_COMPILER_LAUNCHER="$gmt_root/cmake/check-only"
+    -DCMAKE_CXX_FLAGS_DEBUG="-O0" "$@" -DCMAKE_CXX_COMPILER_LAUNCHER="$gmt_root/cmake/check-only" \
+    -DCMAKE_CXX_LINKER_LAUNCHER=true # what others wait for has nothing that could be linked
 }
 
 # build FOLDER TARGET...
