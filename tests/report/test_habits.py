@@ -108,9 +108,7 @@ class Habits(unittest.TestCase):
         def leaves_report(owner):
             os.chown(config, owner, owner)
             words = [COMMAND, "check", "--device", "simulated", CLEAN]
-            done = subprocess.run(
-                words, cwd=below, env=self.environment, capture_output=True, timeout=120, check=False
-            )
+            done = subprocess.run(words, cwd=below, env=self.environment, capture_output=True, timeout=120, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
             return (self.folder / "report.json").exists()  # beside the file that asks for it
 

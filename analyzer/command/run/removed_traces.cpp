@@ -34,8 +34,8 @@ fs::path named_folder(const fs::path& trace) {
 // trace/FORMAT.md lists them.
 bool is_trace_file(std::string_view name) {
   static constexpr std::array<std::string_view, 9> kNames = {
-    kInfo, "apis", "modules", "code", "core-dump", "symbols", "source-lines", "incomplete",
-    "complete"};
+    kInfo,     "apis",         "modules",    "code",    "core-dump",
+    "symbols", "source-lines", "incomplete", "complete"};
   if (name.ends_with(".tmp")) name = name.substr(0, name.find('.')); // replace_file() was killed
   return std::ranges::find(kNames, name) != kNames.end() || name.ends_with(".log") ||
          name.ends_with(".log.new") || (name.starts_with("device-") && name.ends_with(".ring")) ||

@@ -185,8 +185,8 @@ void note_strong(Warp& w, std::uint32_t lane, std::uint64_t word, Access access)
   if (access != Access::kLoad) order.strong_store(*w.block, {&w, 1u << lane}, word);
 }
 
-// A strong load of what another block of the cluster stored strongly: it may be a flag, behind which
-// what that block did is known.
+// A strong load of what another block of the cluster stored strongly: it may be a flag, behind
+// which what that block did is known.
 void read_strongly(const RaceEntry& at, std::uint64_t i) {
   const bool is_new = RaceEntry::clock(at.store) >= at.block.cluster_clock;
   if (is_new && (at.block.store_sites[i] & kStrongSite) != 0) at.block.cluster->order_all();

@@ -209,13 +209,13 @@ TEST_F(Control, Printing) {
 }
 
 TEST_F(Control, AFunctionReadsAParameterOfTheKernelByItsGenericAddress) {
-  const auto out = results(
-    ".func f(.param .b64 a, .param .b64 b) { .reg .b32 %r<2>; .reg .b64 %x<4>;\n"
-    "ld.param.u64 %x0, [a]; ld.param.u64 %x1, [b]; ld.u32 %r0, [%x0];\n"
-    "st.global.u32 [%x1], %r0; ret; }\n" +
-      kernel("mov.u64 %x4, q; cvta.param.u64 %x5, %x4; { .param .b64 a; .param .b64 b;\n"
-             "st.param.b64 [a], %x5; st.param.b64 [b], %x2; call f, (a, b); }"),
-    1, 4711);
+  const auto out =
+    results(".func f(.param .b64 a, .param .b64 b) { .reg .b32 %r<2>; .reg .b64 %x<4>;\n"
+            "ld.param.u64 %x0, [a]; ld.param.u64 %x1, [b]; ld.u32 %r0, [%x0];\n"
+            "st.global.u32 [%x1], %r0; ret; }\n" +
+              kernel("mov.u64 %x4, q; cvta.param.u64 %x5, %x4; { .param .b64 a; .param .b64 b;\n"
+                     "st.param.b64 [a], %x5; st.param.b64 [b], %x2; call f, (a, b); }"),
+            1, 4711);
   EXPECT_EQ(out[0], 4711u);
 }
 
