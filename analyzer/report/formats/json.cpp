@@ -12,6 +12,8 @@
 #include "analyzer/report/formats/json_access.h"
 #include "analyzer/report/formats/json_executions.h"
 #include "analyzer/report/formats/json_fault.h"
+#include "analyzer/report/formats/json_memory.h"
+#include "analyzer/report/formats/json_stack.h"
 #include "analyzer/report/formats/json_values.h"
 #include "analyzer/report/formats/tool_words.h"
 #include "analyzer/report/output_format.h"
@@ -20,6 +22,7 @@ namespace gmt {
 namespace {
 
 using Json = nlohmann::ordered_json; // keys in the order of the documentation
+using json::number_or_null;
 using json::text_or_null;
 
 constexpr int kSchema = 1;
@@ -90,142 +93,6 @@ Totals totals_of(const Report& report) {
   return sum;
 }
 
-Json json_of(const Frame& frame) {
-  Json json = {{"function", text_or_null(frame.function)},
-               {"file", text_or_null(frame.file)},
-               {"line", frame.line != 0 ? Json(frame.line) : Json(nullptr)},
-               {"module", text_or_null(frame.module)},
-               {"module_offset", frame.module.empty() || frame.tail_call
-                                   ? Json(nullptr)
-                                   : Json(format_address(frame.module_offset))},
-               {"address", format_address(frame.address)},
-               {"inlined", frame.inlined},
-               {"tail_call", frame.tail_call}};
-  if (!frame.language.empty()) json["language"] = frame.language;
-  return json;
-}
-
-Json json_of(const DeviceThread& thread) {
-  return {{"kernel", text_or_null(thread.kernel)},
-          {"launch", thread.launch != 0 ? Json(thread.launch) : Json(nullptr)},
-          {"block", thread.block ? Json(*thread.block) : Json(nullptr)},
-          {"thread", thread.thread ? Json(*thread.thread) : Json(nullptr)}};
-}
-
-Json json_of(const CallStack& stack, const std::string& label, unsigned depth) {
-  Json frames = Json::array();
-  const std::size_t all = stack.frames.size();
-  const std::size_t count = depth == 0 ? all : std::min<std::size_t>(depth, all);
-  for (std::size_t i = 0; i < count; ++i) frames.push_back(json_of(stack.frames[i]));
-  return {{"label", label},
-          {"api", text_or_null(stack.api)},
-          {"frames", std::move(frames)},
-          {"device", stack.device ? json_of(*stack.device) : Json(nullptr)}};
-}
-
-Json device_or_null(int device) { return device >= 0 ? Json(device) : Json(nullptr); }
-
-Json json_of(const MemoryTables::KindRow& f) {
-  return {{"family", f.memory_kind},
-          {"device", device_or_null(f.device)},
-          {"allocations", f.allocations},
-          {"allocated_bytes", f.allocated_bytes},
-          {"frees", f.frees},
-          {"peak_bytes", f.peak_bytes},
-          {"live_blocks", f.live_blocks},
-          {"live_bytes", f.live_bytes}};
-}
-
-Json json_of(const MemoryTables::Device& d) {
-  return {{"device", device_or_null(d.device)},
-          {"peak_bytes", d.peak_bytes},
-          {"live_bytes", d.live_bytes}};
-}
-
-Json json_of(const MemoryTables::Copies& c) {
-  return {{"direction", c.direction},
-          {"copies", c.copies},
-          {"bytes", c.bytes},
-          {"pageable_bytes", c.pageable_bytes}};
-}
-
-Json json_of(const MemoryTables::Module& m) {
-  return {{"module", text_or_null(m.path)}, {"owner", text_or_null(m.owner)},
-          {"allocations", m.allocations},   {"allocated_bytes", m.allocated_bytes},
-          {"peak_bytes", m.peak_bytes},     {"live_bytes", m.live_bytes}};
-}
-
-template <class Number> Json number_or_null(const std::optional<Number>& number) {
-  return number ? Json(*number) : Json(nullptr);
-}
-
-Json json_of(const HeldMemory::Module& m) {
-  return {{"module", text_or_null(m.path)},
-          {"owner", text_or_null(m.owner)},
-          {"bytes", m.bytes},
-          {"blocks", m.blocks}};
-}
-
-Json json_of(const HeldMemory::Pool& p) {
-  return {{"pool", p.name},
-          {"bytes", p.bytes},
-          {"blocks", p.blocks},
-          {"freed_bytes", p.freed_bytes},
-          {"largest_freed_bytes", p.largest_freed},
-          {"fragmentation", p.freed_bytes != 0 ? Json(p.fragmentation()) : Json(nullptr)},
-          {"release_threshold", number_or_null(p.release_threshold)}};
-}
-
-Json json_of(const MemoryTables::Library& l) {
-  return {{"owner", l.owner}, {"bytes", l.bytes}, {"blocks", l.blocks}};
-}
-
-template <class Row> Json rows_of(const std::vector<Row>& rows) {
-  Json array = Json::array();
-  for (const Row& row : rows) array.push_back(json_of(row));
-  return array;
-}
-
-Json json_of(const MemoryTables::Holder& h, unsigned depth) {
-  return {{"bytes", h.bytes},
-          {"blocks", h.blocks},
-          {"stack", json_of(h.stack, stack_label(StackRole::kAllocated), depth)}};
-}
-
-Json tensors_or_null(const MemoryTables::Tensors& tensors, unsigned depth) {
-  constexpr std::size_t kMost = 20;
-  if (tensors.allocations == 0) return nullptr;
-  Json holders = Json::array();
-  std::uint64_t others = tensors.other_holders, other_bytes = tensors.other_bytes;
-  for (const MemoryTables::Holder& h : tensors.holders) {
-    if (holders.size() < kMost) {
-      holders.push_back(json_of(h, depth));
-    } else {
-      ++others;
-      other_bytes += h.bytes;
-    }
-  }
-  return {{"allocations", tensors.allocations},
-          {"peak_bytes", tensors.peak_bytes},
-          {"live_bytes", tensors.live_bytes},
-          {"live_blocks", tensors.live_blocks},
-          {"holders_at_peak", std::move(holders)},
-          {"other_holders", {{"stacks", others}, {"bytes", other_bytes}}}};
-}
-
-Json json_of(const MemoryTables& tables, unsigned depth) {
-  Json holders = Json::array();
-  for (const MemoryTables::Holder& h : tables.holders) holders.push_back(json_of(h, depth));
-  return {{"families", rows_of(tables.memory_kinds)},
-          {"devices", rows_of(tables.devices)},
-          {"copies", rows_of(tables.copies)},
-          {"modules", rows_of(tables.modules)},
-          {"holders_at_peak", std::move(holders)},
-          {"other_holders", {{"stacks", tables.other_holders}, {"bytes", tables.other_bytes}}},
-          {"tensors", tensors_or_null(tables.tensors, depth)},
-          {"libraries", rows_of(tables.libraries)}};
-}
-
 Json json_of(const ProcessReport& process, unsigned depth) {
   Json lost = Json::object();
   for (const auto& [cause, records] : process.lost) lost[cause] = records;
@@ -240,7 +107,7 @@ Json json_of(const ProcessReport& process, unsigned depth) {
     {"rank", number_or_null(process.rank)},
     {"driver_version", text_or_null(process.driver_version)},
     {"totals", json_of(process.totals)},
-    {"memory", json_of(process.tables, depth)},
+    {"memory", json::memory_json(process.tables, depth)},
     {"accesses", process.accesses ? json::accesses_json(*process.accesses) : Json(nullptr)},
     {"kernels", process.executions ? json::executions_json(*process.executions) : Json(nullptr)},
     {"lost", std::move(lost)},
@@ -248,29 +115,10 @@ Json json_of(const ProcessReport& process, unsigned depth) {
     {"torn", process.torn}};
 }
 
-Json json_of(const HeldMemory& held) {
-  Json holders = Json::array();
-  for (const HeldMemory::Holder& h : held.holders) {
-    holders.push_back({{"stack", h.stack}, {"bytes", h.bytes}, {"blocks", h.blocks}});
-  }
-  return {{"requested_bytes", held.requested_bytes},
-          {"memory", held.is_host ? "host" : "device"},
-          {"device", device_or_null(held.device)},
-          {"bytes", held.bytes},
-          {"blocks", held.blocks},
-          {"free_bytes", number_or_null(held.free_bytes)},
-          {"total_bytes", number_or_null(held.total_bytes)},
-          {"untraced_bytes_estimate", number_or_null(held.untraced_bytes())},
-          {"holders", std::move(holders)},
-          {"other_holders", {{"stacks", held.other_holders}, {"bytes", held.other_bytes}}},
-          {"modules", rows_of(held.modules)},
-          {"pools", rows_of(held.pools)}};
-}
-
 Json json_of(const ReportedFinding& finding, const Report& report, unsigned depth) {
   Json stacks = Json::array();
   for (const LabelledStack& stack : finding.stacks)
-    stacks.push_back(json_of(stack, stack.label, depth));
+    stacks.push_back(json::stack_json(stack, stack.label, depth));
   const bool known = finding.process < report.processes.size();
   return {{"kind", finding.kind},
           {"severity", tools::severity_word(finding.severity)},
@@ -288,7 +136,7 @@ Json json_of(const ReportedFinding& finding, const Report& report, unsigned dept
           {"process", known ? Json(report.processes[finding.process].pid) : Json(nullptr)},
           {"process_index", finding.process},
           {"stacks", std::move(stacks)},
-          {"held", finding.held ? json_of(*finding.held) : Json(nullptr)},
+          {"held", finding.held ? json::held_json(*finding.held) : Json(nullptr)},
           {"access", finding.access ? json::access_json(*finding.access) : Json(nullptr)},
           {"fault", finding.fault ? json::fault_json(*finding.fault) : Json(nullptr)}};
 }

@@ -13,10 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number_or_null(const std::optional<double>& number) {
-  return number ? Json(*number) : Json(nullptr);
-}
-
 Json counters_json(const KernelCounters& c) {
   if (c.launches == 0) return nullptr;
   return {{"launches", c.launches},

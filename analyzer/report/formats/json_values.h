@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -20,6 +21,10 @@ inline nlohmann::ordered_json text_or_null(const std::string& text) {
 }
 inline nlohmann::ordered_json count_or_null(std::uint64_t count) {
   return count == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(count);
+}
+template <class Number>
+nlohmann::ordered_json number_or_null(const std::optional<Number>& number) {
+  return number ? nlohmann::ordered_json(*number) : nlohmann::ordered_json(nullptr);
 }
 
 } // namespace gmt::json

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// One class, since it is one finding: each part of its words depends on the fault, its launch and
+// the heap.
 #include "analyzer/detectors/shared/faults/recorded_fault.h"
 
 #include <algorithm>

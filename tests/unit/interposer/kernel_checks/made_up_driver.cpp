@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// It is one file because it is one driver: its calls share the memory and the streams that they
+// order.
 #include "made_up_driver.h"
 
 #include <algorithm>
