@@ -29,18 +29,21 @@ __attribute__((visibility("default"))) void reportOutOfMemoryToProfiler(std::int
 
 namespace {
 
-// Found when it is called first: libc10 calls one itself, so it is loaded then.
+// Looked for at the first call, in which libc10 is loaded, and never again: a build of PyTorch that
+// has no libc10 would pay for the search at each tensor.
 template <class Function> struct Real {
   const char* name;
   std::atomic<Function*> function{nullptr};
+  std::atomic<bool> was_looked_for{false};
 
   Function* get() noexcept {
-    Function* found = function.load(std::memory_order_acquire);
-    if (found != nullptr) [[likely]]
-      return found;
+    if (was_looked_for.load(std::memory_order_acquire)) [[likely]]
+      return function.load(std::memory_order_relaxed);
+    Function* found = nullptr;
     gi::with_room(
       [&](bool) noexcept { found = reinterpret_cast<Function*>(gi::torch_function(name)); });
-    function.store(found, std::memory_order_release);
+    function.store(found, std::memory_order_relaxed);
+    was_looked_for.store(true, std::memory_order_release);
     return found;
   }
 };
