@@ -28,8 +28,11 @@ class Habits(unittest.TestCase):
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith(kept)}
 
     def run_command(self, *words):
+        return self.run_words(COMMAND, *words)
+
+    def run_words(self, *words):
         return subprocess.run(
-            [COMMAND, *words],
+            words,
             cwd=self.folder,
             env=self.environment,
             capture_output=True,
@@ -170,15 +173,7 @@ class Habits(unittest.TestCase):
         inputs = {"GMT_RUN": f"'{FAULTY}'", "GMT_OPTIONS": "--device simulated", "GMT_COMMAND": COMMAND}
         self.assertEqual(set(inputs), set(step["env"]))
         self.environment |= {**inputs, "GITHUB_STEP_SUMMARY": str(self.folder / "summary")}
-        done = subprocess.run(
-            ["bash", "-e", "-c", step["run"]],
-            cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        done = self.run_words("bash", "-e", "-c", step["run"])
         self.assertEqual(done.returncode, 23, done)
         self.assertEqual(
             len(re.findall(r"^::error (?:file=[^:]*,line=\d+,)?title=", done.stdout, re.M)), 5, done.stdout
