@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See tensors.h. Sources: PyTorch's headers c10/core/Allocator.h and c10/cuda/CUDAStream.h; it ran
-// with PyTorch 2.11.
+// See tensors.h. Sources: PyTorch's headers of its allocators and of CUDA's streams. It ran with
+// PyTorch 2.11.
 #include "interposer/hooks/tensors.h"
 
 #include <atomic>

@@ -51,8 +51,18 @@ const FormTable* forms_of_level(int level);
   X(moves)                                                                                         \
   X(globals)                                                                                       \
   X(shared)                                                                                        \
-  X(frames) X(atomics) X(lanes) X(control) X(fragments) X(products_integer) X(products_float)      \
-    X(products_tracked) X(copies) X(mbarriers) X(bulk_copies) X(clusters)
+  X(frames)                                                                                        \
+  X(atomics)                                                                                       \
+  X(lanes)                                                                                         \
+  X(control)                                                                                       \
+  X(fragments)                                                                                     \
+  X(products_integer)                                                                              \
+  X(products_float)                                                                                \
+  X(products_tracked)                                                                              \
+  X(copies)                                                                                        \
+  X(mbarriers)                                                                                     \
+  X(bulk_copies)                                                                                   \
+  X(clusters)
 
 #define GMT_DECLARE_GROUP(name)                                                                    \
   void add_##name##_v2(FormTable& table);                                                          \
