@@ -5,10 +5,11 @@
 // is given there gets checks first.
 //
 // usage: ptxas [OPTION]... INPUT.ptx -o OUTPUT
-//        ptxas --version     the newest PTX that the driver takes, as ptxas words it
+//        ptxas --version     the newest PTX that may be written, as ptxas words it
 //
 // Other options are read and left out: the driver compiles for its own device. Exit status: 0, or
 // 255 as ptxas has it, with one line of what is wrong.
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -27,7 +28,11 @@ int fail(const std::string& why) {
   return kFailed;
 }
 
-// Callers ask the version to know which PTX they may write.
+// Callers ask the version to know which PTX they may write. It is the driver's, but no later than
+// kNewest: Triton before 3.5 refuses releases from 13 on, and no processor with which this program
+// runs has a GPU that needs newer PTX.
+constexpr int kNewest = 12090; // as cuDriverGetVersion writes 12.9
+
 int print_version() {
   using DriverGetVersion = int (*)(int*);
   int version = 0;
@@ -35,6 +40,7 @@ int print_version() {
   if (driver == nullptr) return fail("there is no driver (libcuda.so.1) that could compile PTX");
   const auto ask = reinterpret_cast<DriverGetVersion>(dlsym(driver, "cuDriverGetVersion"));
   if (ask == nullptr || ask(&version) != 0) return fail("the driver does not tell its version");
+  version = std::min(version, kNewest);
   const int major = version / 1000, minor = version % 1000 / 10;
   std::printf("ptxas: gpumemtrace's, which leaves the work to the driver\n"
               "Cuda compilation tools, release %d.%d, V%d.%d.0\n",
