@@ -32,6 +32,33 @@ bool of_start_up(const Frame& frame) {
   return frame.function.empty() && starts_with_any(module, {"libc.so.6", "libc-2.", "libpthread"});
 }
 
+// Of the Python package: what stands between a program's launch of a kernel of Triton's and the
+// simulated device (python/gpumemtrace/triton.py), and what started the program there.
+bool of_package(const Frame& frame) {
+  constexpr std::string_view kFolder = "/gpumemtrace/";
+  if (frame.language != "python") return false;
+  const std::string_view name = base_name(frame.file);
+  return std::string_view(frame.file.data(), frame.file.size() - name.size()).ends_with(kFolder) &&
+         equals_any(name, {"_device.py", "_arguments.py", "triton.py", "simulated.py"});
+}
+
+bool of_triton(const Frame& frame) {
+  return frame.language == "python" && frame.file.find("/triton/runtime/") != std::string::npos;
+}
+
+// What starts a Python program that is named by -m.
+bool of_python_start(const Frame& frame) {
+  return frame.language == "python" && frame.file == "<frozen runpy>";
+}
+
+using FrameIterator = std::vector<Frame>::iterator;
+
+// Behind the package's own frames at the launch, Triton's lead to the program's line.
+FrameIterator without_package(FrameIterator begin, FrameIterator end) {
+  if (begin == end || !of_package(*begin)) return begin;
+  return std::find_if_not(begin, end, [](const Frame& f) { return of_package(f) || of_triton(f); });
+}
+
 // The kernel that a stub of nvcc's launches, empty if the function is none:
 // "__device_stub__Z4stepPi(int*)", for a template "void
 // ns::__wrapper__device_stub_step<int>(int*&)".
@@ -71,6 +98,8 @@ void trim_frames(std::vector<Frame>& frames) {
   auto begin = std::find_if_not(frames.begin(), frames.end(), is_cuda_frame);
   auto end = frames.end();
   while (end != begin && (of_start_up(*(end - 1)) || (end - 1)->tail_call)) --end;
+  while (end != begin && (of_python_start(*(end - 1)) || of_package(*(end - 1)))) --end;
+  begin = without_package(begin, end);
   // The host function that nvcc makes of a kernel stands at the kernel's own line: what calls it is
   // the launch. A tail call may have left it out.
   if (begin != frames.begin() && begin != end && begin + 1 != end) {

@@ -288,10 +288,12 @@ class Environment(CommandCase):
                 left_out = "--guard is left out: the simulated device checks every access" in result.stderr
                 self.assertEqual(left_out, seen[0] == "0", result.stderr)
 
-    def test_compilers_of_python_keep_ptx_for_kernel_checks(self):
+    def test_compilers_of_python_keep_ptx(self):
         folder = os.path.join(self.folder, "libdir")
         os.makedirs(folder)
-        shutil.copy(INTERPOSER, os.path.join(folder, "libgpumemtrace.so"))
+        os.makedirs(folder + "/simulated")
+        for name in ("libgpumemtrace.so", "simulated/libcuda.so.1", "simulated/libcudart.so.13"):
+            shutil.copy(INTERPOSER, os.path.join(folder, name))
         ptxas = os.path.join(folder, "gpumemtrace-ptxas")
         pathlib.Path(ptxas).touch(0o755)
         self.environment["GPUMEMTRACE_LIBDIR"] = folder
@@ -310,6 +312,7 @@ class Environment(CommandCase):
         for options, variables, seen in (
             ([], {}, [""] * 5),
             (["--kernel-checks=off"], {}, [""] * 5),
+            (["--device", "simulated"], {}, triton + cupy),
             (["--kernel-checks"], {}, triton + cupy),
             (["--kernel-checks-sample"], {}, triton + cupy),
             ([], {"GPUMEMTRACE_KERNEL_CHECKS": "memory"}, triton + cupy),

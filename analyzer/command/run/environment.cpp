@@ -87,18 +87,19 @@ constexpr char kKernelChecksSample[] = "GPUMEMTRACE_KERNEL_CHECKS_SAMPLE";
 
 bool turns_on(const std::string& value) { return !value.empty() && value != "0" && value != "off"; }
 
-// Where compilers of other projects keep what they made for a run with --kernel-checks; empty if
-// the user has no folder for caches.
+// Where compilers of other projects keep what they made for runs that need PTX; empty if the user
+// has no folder for caches.
 std::string cache_folder() {
   const std::string cache = get("XDG_CACHE_HOME"), home = get("HOME");
   if (!cache.empty()) return cache + "/gpumemtrace";
   return home.empty() ? "" : home + "/.cache/gpumemtrace";
 }
 
-// --kernel-checks: Triton (torch.compile as well) and CuPy give machine code to the driver, in
-// which no check can be put. These variables, which they document, make them give PTX. What they
-// compiled before lies in their caches as machine code, so they get other folders, inside of those
-// that the user has named: neither kind of run meets what the other compiled.
+// --kernel-checks and the simulated device: Triton (torch.compile as well) and CuPy give machine
+// code to the driver, in which no check can be put and which the simulated device cannot run. These
+// variables, which they document, make them give PTX. What they compiled before lies in their
+// caches as machine code, so they get other folders, inside of those that the user has named:
+// neither kind of run meets what the other compiled.
 void keep_ptx(std::vector<std::string>& environment, const std::string& ptxas) {
   const std::string cache = cache_folder();
   if (cache.empty()) return;
@@ -180,9 +181,9 @@ std::vector<std::string> instrumented_environment(const Instrumentation& in) {
     set(environment, kKernelChecks, "0");
     set(environment, kKernelChecksSample, "0");
   }
+  if (in.simulated || in.wants_kernel_checks()) keep_ptx(environment, in.install.ptxas);
   if (!in.wants_kernel_checks()) return environment;
   if (in.wants_samples_alone()) set(environment, kKernelChecks, "1");
-  keep_ptx(environment, in.install.ptxas);
   if (in.checks_tensors()) turn_caches_off(environment);
   return environment;
 }

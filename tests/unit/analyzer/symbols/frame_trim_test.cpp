@@ -87,6 +87,37 @@ TEST(TrimFrames, LeavesTheCallerOfAnElidedKernelFrame) {
   EXPECT_EQ(frames[0].function, "launch");
 }
 
+Frame of_python(const char* function, const char* file) {
+  Frame frame = test::frame(function, file, 5);
+  frame.language = "python";
+  return frame;
+}
+
+TEST(TrimFrames, CutsWhatStartsAndLaunchesKernelsOfTriton) {
+  const char* const run = "/venv/triton/runtime/jit.py";
+  std::vector<Frame> frames = {of_python("Device.call", "/venv/gpumemtrace/_device.py"),
+                               of_python("JITFunction.run", run),
+                               of_python("wrapped", "/venv/gpumemtrace/triton.py"),
+                               of_python("KernelInterface", run),
+                               of_python("step", "/home/me/train.py"),
+                               of_python("run", run), // called in between: the program's business
+                               of_python("<module>", "/home/me/train.py"),
+                               of_python("run_path", "<frozen runpy>"),
+                               of_python("main", "/venv/gpumemtrace/simulated.py"),
+                               of_python("_run_code", "<frozen runpy>")};
+  trim_frames(frames);
+  ASSERT_EQ(frames.size(), 3u);
+  EXPECT_EQ(frames.front().function, "step");
+  EXPECT_EQ(frames.back().function, "<module>");
+}
+
+TEST(TrimFrames, LeavesOtherFilesOfTheSameNames) {
+  std::vector<Frame> frames = {of_python("launch", "/home/me/triton.py"),
+                               of_python("<module>", "/home/me/gpumemtrace/app.py")};
+  trim_frames(frames);
+  EXPECT_EQ(frames.size(), 2u);
+}
+
 TEST(TrimFrames, LeavesAStackOfNothingElseWhole) {
   std::vector<Frame> frames = {of_module("cuInit", "/usr/lib/libcuda.so.1"),
                                of_module("clone3", "/lib/libc.so.6")};
