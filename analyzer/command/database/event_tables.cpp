@@ -3,10 +3,10 @@
 
 #include "analyzer/command/database/event_tables.h"
 
-#include <algorithm>
 #include <string>
 
 #include "analyzer/analysis/process_model.h"
+#include "analyzer/command/database/range_table.h"
 #include "analyzer/command/dump/dump_format.h"
 #include "analyzer/heap/heap.h"
 #include "analyzer/heap/memory_kinds.h"
@@ -51,13 +51,16 @@ public:
   Walk(EventTables& tables, const TraceDir& trace, std::uint64_t process)
       : tables_(tables), process_(process), stream_(trace), model_(stream_, options_),
         names_(stream_.trace().apis), window_(tables.span_), events_(tables.file_, "event", 17),
-        blocks_(tables.file_, "block", 15) {}
+        blocks_(tables.file_, "block", 15),
+        ranges_(tables.file_, process, tables.ranges_,
+                [this](std::uint64_t ticks) { return since_first_call(ticks); }) {}
 
   std::uint64_t run();
 
 private:
   void add_event(const Event& e);
   void follow_blocks(const Event& e);
+  void end_tensor(const Event& e);
   void add_block(const Block& block, std::uint64_t freed_event);
   std::uint64_t stack_number(StackId stack) const {
     return stack ? tables_.stacks_ + stack.value : 0;
@@ -65,6 +68,9 @@ private:
   std::optional<std::uint64_t> nanoseconds(std::uint64_t ticks) const {
     if (model_.nanoseconds(1) <= 0) return std::nullopt;
     return static_cast<std::uint64_t>(model_.nanoseconds(ticks));
+  }
+  std::optional<std::uint64_t> since_first_call(std::uint64_t time) const {
+    return nanoseconds(has_begun_ && time > first_time_ ? time - first_time_ : 0);
   }
 
   EventTables& tables_;
@@ -76,6 +82,7 @@ private:
   Heap heap_;
   TimeWindow window_;
   SqlInsert events_, blocks_;
+  RangeTable ranges_;
   std::unordered_map<std::uint64_t, std::uint64_t> allocated_; // order -> event, of live blocks
   std::uint64_t first_time_ = 0, first_realtime_ = 0, event_ = 0;
   bool has_begun_ = false;
@@ -84,7 +91,7 @@ private:
 void EventTables::Walk::add_event(const Event& e) {
   const Memory memory = memory_of(e);
   events_.number(event_).number(process_).number(e.thread).number(e.order);
-  events_.number(nanoseconds(e.time - std::min(e.time, first_time_)));
+  events_.number(since_first_call(e.time));
   if (e.ticks != 0) events_.number(nanoseconds(e.ticks));
   else events_.null();
   events_.text(kind_word(e.kind)).text(model_.call_name(e));
@@ -111,6 +118,18 @@ void EventTables::Walk::follow_blocks(const Event& e) {
   }
 }
 
+// Before the event is applied. No call of CUDA gives out a tensor or takes it back.
+void EventTables::Walk::end_tensor(const Event& e) {
+  if (e.tensor().op != trace::TensorOp::kTakenBack) return;
+  const Block* tensor = heap_.find_tensor(e.tensor().address);
+  if (tensor == nullptr) return;
+  Block ended = *tensor;
+  ended.end = Block::End::kFreed;
+  ended.freed_at = e.order & kOrderMask;
+  ended.freed = e.stack;
+  add_block(ended, 0);
+}
+
 void EventTables::Walk::add_block(const Block& block, std::uint64_t freed_event) {
   const auto allocated = allocated_.find(block.allocated_at);
   const int device = is_host_kind(block.memory_kind) ? -1 : heap_.device_of(block);
@@ -130,8 +149,10 @@ std::uint64_t EventTables::Walk::run() {
   while (const Event* e = stream_.next()) {
     model_.follow(*e);
     if (!is_call(e->kind)) names_.follow(*e);
+    if (e->kind == Kind::kTensor) end_tensor(*e);
     heap_.apply(*e);
     model_.follow_call(*e, heap_);
+    if (e->kind == Kind::kRange) ranges_.on_range(*e, model_.ranges());
     if (!is_call(e->kind)) continue;
     if (!has_begun_) {
       has_begun_ = true;
@@ -144,7 +165,9 @@ std::uint64_t EventTables::Walk::run() {
     if (is_shown) add_event(*e);
     follow_blocks(*e);
   }
+  ranges_.finish();
   heap_.for_each_live([this](const Block& block) { add_block(block, 0); });
+  heap_.for_each_tensor([this](const Block& block) { add_block(block, 0); });
   heap_.for_each_ended_with_context([this](const Block& block) { add_block(block, 0); });
   tables_.frames_.add_stacks(stream_, process_, tables_.stacks_, tables_.with_symbols_);
   tables_.stacks_ += stream_.stacks().size();

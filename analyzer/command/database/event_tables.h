@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of calls and of allocations, from a walk through a trace.
+// The tables of calls, of allocations and of NVTX ranges, from a walk through a trace.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ private:
   const TimeSpan span_;
   const bool with_symbols_;
   FrameTables frames_;
-  std::uint64_t events_ = 0, blocks_ = 0, stacks_ = 0; // numbers that are given out
+  std::uint64_t events_ = 0, blocks_ = 0, stacks_ = 0, ranges_ = 0; // numbers that are given out
 };
 
 } // namespace gmt

@@ -24,6 +24,9 @@ CREATE TABLE block (
   allocated_order INTEGER, allocated_event INTEGER REFERENCES event,
   freed_order INTEGER, freed_event INTEGER REFERENCES event,
   stack INTEGER REFERENCES stack, freed_stack INTEGER REFERENCES stack);
+CREATE TABLE range (
+  id INTEGER PRIMARY KEY, process INTEGER REFERENCES process, thread INTEGER, depth INTEGER,
+  name TEXT, begin_ns INTEGER, begin_order INTEGER, end_ns INTEGER, end_order INTEGER);
 CREATE TABLE stack (id INTEGER PRIMARY KEY, process INTEGER REFERENCES process);
 CREATE TABLE frame (
   id INTEGER PRIMARY KEY, function TEXT, file TEXT, line INTEGER, module TEXT,
