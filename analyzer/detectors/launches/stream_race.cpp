@@ -37,6 +37,7 @@ constexpr Wants kWatching = WorkOrder::kAwake | wants(Kind::kAlloc) | wants(Kind
 constexpr std::uint32_t kPointerBytes = 8;
 // Of a block: the oldest is forgotten, since newer work is more seldom ordered.
 constexpr std::size_t kMostUses = 32;
+constexpr std::size_t kFewBlocks = 8192;
 
 // Where each byte has one address, which all calls use.
 bool is_compared(MemoryKind memory_kind) {
@@ -164,6 +165,7 @@ private:
   void on_work(const Event& e, Point now, const Heap& heap) {
     bool signals_host = false;
     PendingLaunches::Works works;
+    forget_ended(heap);
     for (const Access& outer : heap.accesses()) {
       const Access& access = innermost(outer, heap);
       const Block& block = *access.block;
@@ -216,6 +218,18 @@ private:
     return work;
   }
 
+  // Blocks of whose end no call says anything are forgotten when they are many.
+  void forget_ended(const Heap& heap) {
+    if (blocks_.size() < most_blocks_) return;
+    std::erase_if(blocks_, [&](const auto& each) {
+      const Block* block = heap.find_tensor(each.first);
+      if (block == nullptr) block = heap.find_live(each.first);
+      return each.second.variable_bytes == 0 &&
+             (block == nullptr || block->allocated_at != each.second.allocated);
+    });
+    most_blocks_ = std::max(kFewBlocks, 2 * blocks_.size());
+  }
+
   void use(const MemoryWork& newest, const Block& block) {
     Tracked& tracked = blocks_[block.address];
     const std::uint64_t variable_bytes = is_variable(block.memory_kind) ? block.bytes : 0;
@@ -240,6 +254,7 @@ private:
       if (!are_unordered(earlier, later, clock_)) return;
       const Meeting meeting = meeting_of(earlier, later);
       if (meeting.is_talk) talk(earlier, later);
+      if (!meeting.is_compared) races_.leave_out();
       if (meeting.is_race && order_.is_certain_since(earlier.work.order))
         races_.add(earlier, later, block, meeting);
     } else if (may_race(earlier, later) && are_unordered(earlier, later, clock_)) {
@@ -288,7 +303,8 @@ private:
   StreamClock& clock_ = order_.clock();
   StreamRaces races_{facts_, clock_};
   PendingLaunches launches_;                          // of the simulated device
-  std::unordered_map<std::uint64_t, Tracked> blocks_; // alive, by address
+  std::unordered_map<std::uint64_t, Tracked> blocks_; // by address
+  std::size_t most_blocks_ = kFewBlocks;              // then those that have ended are forgotten
 };
 
 const DetectorRegistration kStreamRace{{

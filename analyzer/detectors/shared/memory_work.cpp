@@ -10,7 +10,8 @@ namespace {
 
 // Kernels raise flags with stores of so many bytes, and seldom mind who does it.
 constexpr std::uint64_t kBytesOfFlag = 8;
-constexpr std::uint64_t kNumberedNodes = 64; // of a graph: event::Execution::before
+constexpr std::uint64_t kNumberedNodes = 64;         // of a graph: event::Execution::before
+constexpr std::uint64_t kMostRowsCompared = 1 << 22; // of two pieces of work in all
 
 // One way in which work uses rows of a block.
 struct UseOfRows {
@@ -47,9 +48,17 @@ Meeting meeting_of(const MemoryWork& earlier, const MemoryWork& later) {
   const std::vector<UseOfRows> of_earlier = uses_of(earlier), of_later = uses_of(later);
   const bool both_kernels = earlier.is_kernel() && later.is_kernel();
   const bool both_may_wait = may_wait(earlier) && may_wait(later);
+  std::uint64_t left = kMostRowsCompared;
   for (const UseOfRows& a : of_earlier) {
     for (const UseOfRows& b : of_later) {
-      if ((!a.writes && !b.writes) || !overlap(a.rows, b.rows)) continue;
+      if (!a.writes && !b.writes) continue;
+      const std::uint64_t rows = rows_to_compare(a.rows, b.rows);
+      if (rows > left) {
+        meeting.is_compared = false;
+        continue;
+      }
+      left -= rows;
+      if (!overlap(a.rows, b.rows)) continue;
       const bool any_strong = a.is_strong || b.is_strong;
       meeting.is_talk |= any_strong && (both_may_wait || !both_kernels);
       if (a.is_strong && b.is_strong) continue; // they do not race with each other

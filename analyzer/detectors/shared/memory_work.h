@@ -55,7 +55,8 @@ struct Meeting {
   // They use the same bytes by atomics or strong accesses, by which they may order what else they
   // do
   bool is_talk = false;
-  bool is_certain = true; // false: it may be meant
+  bool is_certain = true;  // false: it may be meant
+  bool is_compared = true; // false: the rows are too many
   bool earlier_writes = false, later_writes = false;
   std::uint64_t address = 0; // of the later one
 };

@@ -84,15 +84,27 @@ bool bands_overlap(const Band& a, const Band& b) {
   return false;
 }
 
+bool is_one_grid(const Rows& a, const Rows& b) {
+  return a.count() > 1 && b.count() > 1 && a.pitch == b.pitch &&
+         (a.slice == b.slice || (a.depth == 1 && b.depth == 1));
+}
+
+std::uint64_t slices_of(const Rows& rows) { return is_one_band(rows) ? 1 : rows.depth; }
+
 } // namespace
+
+std::uint64_t rows_to_compare(const Rows& a, const Rows& b) {
+  if (!can_be_compared(a) || !can_be_compared(b) || is_one_grid(a, b)) return 1;
+  const std::uint64_t slices_of_a = slices_of(a), slices_of_b = slices_of(b);
+  if (slices_of_a > kMostCompared / slices_of_b) return 1;
+  const std::uint64_t rows = std::min(band_of(a, 0).rows, band_of(b, 0).rows);
+  return slices_of_a * slices_of_b * (rows <= kMostCompared ? rows : 1);
+}
 
 bool overlap(const Rows& a, const Rows& b) {
   if (!can_be_compared(a) || !can_be_compared(b)) return false;
-  const bool is_one_grid = a.count() > 1 && b.count() > 1 && a.pitch == b.pitch &&
-                           (a.slice == b.slice || (a.depth == 1 && b.depth == 1));
-  if (is_one_grid) return grids_overlap(a, b);
-  const std::uint64_t slices_of_a = is_one_band(a) ? 1 : a.depth;
-  const std::uint64_t slices_of_b = is_one_band(b) ? 1 : b.depth;
+  if (is_one_grid(a, b)) return grids_overlap(a, b);
+  const std::uint64_t slices_of_a = slices_of(a), slices_of_b = slices_of(b);
   if (slices_of_a > kMostCompared / slices_of_b) return false;
   for (std::uint64_t i = 0; i < slices_of_a; ++i) {
     for (std::uint64_t k = 0; k < slices_of_b; ++k) {

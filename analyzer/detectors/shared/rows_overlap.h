@@ -9,4 +9,7 @@ namespace gmt {
 // False also where it would take too long to know.
 bool overlap(const Rows& a, const Rows& b);
 
+// How many rows overlap() looks at.
+std::uint64_t rows_to_compare(const Rows& a, const Rows& b);
+
 } // namespace gmt

@@ -24,7 +24,8 @@ public:
   // The two are not ordered, and at least one of them may write. `meeting`: where both are exact.
   void add(const MemoryWork& earlier, const MemoryWork& later, const Block& block,
            const std::optional<Meeting>& meeting = {});
-  bool empty() const { return candidates_.empty(); }
+  void leave_out() { ++left_out_; } // a pair that is not compared
+  bool empty() const { return candidates_.empty() && left_out_ == 0; }
   std::uint64_t left_out() const { return left_out_; }               // for want of room
   void report(const FindPointerUses& find_uses, Findings& findings); // once
 

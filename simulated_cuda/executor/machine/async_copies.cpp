@@ -3,6 +3,7 @@
 
 #include "simulated_cuda/executor/machine/access.h"
 #include "simulated_cuda/executor/machine/block.h"
+#include "simulated_cuda/executor/machine/cluster.h"
 #include "simulated_cuda/executor/machine/device_bytes.h"
 #include "simulated_cuda/executor/machine/mbarrier.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <string_view>
 #include <utility>
 
 namespace gmt::executor {
@@ -102,6 +104,10 @@ AccessFacts facts_of_copy(const AsyncCopy& copy) {
   return facts;
 }
 
+bool is_asynchronous(std::string_view form) {
+  return form.starts_with("cp.") || form.starts_with("st.async");
+}
+
 bool is_of_other_block(const AsyncCopy& copy, const Block& block) {
   return copy.warp->block != &block;
 }
@@ -164,7 +170,8 @@ void AsyncCopies::fence_proxy(const Warp& w) {
     own_fences_[thread_number(w, static_cast<std::uint32_t>(__builtin_ctz(m)))] = block_.clock;
 }
 
-// Bulk copies read shared memory in another way than threads write it.
+// Bulk copies read shared memory in another way than threads write it. Whether what asynchronous
+// instructions wrote needs the fence is not known of all of them.
 void AsyncCopies::check_proxy(const AsyncCopy& copy) const {
   const Block& block = *copy.from.block;
   if (&block != &block_ || block.races == nullptr) return;
@@ -178,7 +185,7 @@ void AsyncCopies::check_proxy(const AsyncCopy& copy) const {
     OtherThread other;
     constexpr std::uint32_t kNumber = 0x7fffffff;
     other.in = &block.grid->program->instruction(block.store_sites[i] & kNumber, &other.code);
-    if (block.grid->program->forms[other.in->form].starts_with("cp.")) continue; // of such a copy
+    if (is_asynchronous(block.grid->program->forms[other.in->form])) continue;
     other.thread = who;
     other.access = Access::kStore;
     other.how = "no proxy fence";
@@ -297,7 +304,8 @@ void AsyncCopies::bring(std::uint64_t object) {
   for (AsyncCopy& copy : coming) {
     finish(copy);
     bytes += copy.bytes;
-    if (!is_of_other_block(copy, block_)) threads.insert({copy.warp, copy.lane});
+    if (is_of_other_block(copy, block_)) block_.cluster->note_object(block_, object);
+    else threads.insert({copy.warp, copy.lane});
   }
   if (bytes == 0) return;
   for (const auto& [warp, lane] : threads) {

@@ -132,7 +132,8 @@ void Cluster::note_object(const Block& target, std::uint64_t object) {
 }
 
 void Cluster::waited(const Block& target, std::uint64_t object) {
-  if (objects_.contains({target.rank, object})) order_all();
+  // Others that wait for the same phase find all ordered
+  if (objects_.erase({target.rank, object}) != 0) order_all();
 }
 
 } // namespace gmt::executor

@@ -185,8 +185,8 @@ void note_strong(Warp& w, std::uint32_t lane, std::uint64_t word, Access access)
   if (access != Access::kLoad) order.strong_store(*w.block, {&w, 1u << lane}, word);
 }
 
-// A strong load of what another block of the cluster stored strongly: it may be a flag, behind
-// which what that block did is known.
+// A strong load, or an atomic, of what another block of the cluster stored strongly: it may be a
+// flag, behind which what that block did is known.
 void read_strongly(const RaceEntry& at, std::uint64_t i) {
   const bool is_new = RaceEntry::clock(at.store) >= at.block.cluster_clock;
   if (is_new && (at.block.store_sites[i] & kStrongSite) != 0) at.block.cluster->order_all();
@@ -198,11 +198,14 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
                 std::uint32_t bytes, Access access, const std::byte* value) {
   Block& block = *w.block;
   if (block.races == nullptr) return;
-  // Functions of the system order their own accesses there by atomics
-  const std::uint32_t reserved = w.grid->program->reserved_shared;
-  if (reserved != kNoOperand && offset - reserved < kReservedSharedBytes) return;
   const bool is_load = access == Access::kLoad;
   CheckedAccess now{access, is_strong(*w.program, *in), is_volatile(*w.program, *in), false};
+  // Functions of the system order threads by atomics there, and never race
+  const std::uint32_t reserved = w.grid->program->reserved_shared;
+  if (reserved != kNoOperand && offset - reserved < kReservedSharedBytes) {
+    if (now.is_strong) note_strong(w, lane, Ordering::word_of(offset), access);
+    return;
+  }
   const std::uint64_t end = (offset + bytes - 1) >> block.race_shift;
   const std::uint64_t granule = std::uint64_t{1} << block.race_shift;
   for (std::uint64_t i = offset >> block.race_shift; i <= end; ++i) {
@@ -211,7 +214,8 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
     const std::uint64_t size = std::min((i + 1) * granule, offset + bytes) - begin;
     now.is_equal = access == Access::kStore && value != nullptr &&
                    std::memcmp(block.shared + begin, value + (begin - offset), size) == 0;
-    if (is_load && now.is_strong && RaceEntry::is_remote(at.store)) read_strongly(at, i);
+    if (access != Access::kStore && now.is_strong && RaceEntry::is_remote(at.store))
+      read_strongly(at, i);
     const Access earlier = raced_with(at, i, now);
     if (earlier != Access::kUnknown) {
       AccessFacts facts = facts_of(w, in, lane);
@@ -248,7 +252,8 @@ void check_remote_race(Block& target, Warp& w, const Instruction* in, std::uint3
   };
   for (std::uint64_t i = offset >> target.race_shift; i <= end; ++i) {
     RaceEntry at{target.races[i], target, w, lane};
-    if (is_load && strong && at.store != 0 && RaceEntry::who(at.store) != me) read_strongly(at, i);
+    if (access != Access::kStore && strong && at.store != 0 && RaceEntry::who(at.store) != me)
+      read_strongly(at, i);
     const bool by_store = conflicts(at.store, target.store_sites[i]);
     if (by_store || (!is_load && conflicts(at.load, target.load_sites[i]))) {
       AccessFacts facts = facts_of(w, in, lane);

@@ -21,6 +21,19 @@ std::set<std::uint64_t> bytes_of(const Rows& rows) {
   return bytes;
 }
 
+// Rows of one grid are no work, nor are those that are too many to be looked at.
+TEST(RowsOverlap, SaysHowManyRowsItLooksAt) {
+  const Rows many{
+    .address = 1000, .pitch = 16, .width = 8, .height = 500, .depth = 3, .slice = 600};
+  Rows other = many;
+  other.pitch = 24;
+  EXPECT_EQ(rows_to_compare(many, many), 1u);
+  EXPECT_EQ(rows_to_compare(many, other), 3u * 3 * 500);
+  other.height = std::uint64_t{1} << 40;
+  other.slice = other.height + 1;
+  EXPECT_LE(rows_to_compare(many, other), 3u * 3 * 500);
+}
+
 TEST(RowsOverlap, IsWhatSetsOfBytesSay) {
   std::mt19937 random(1);
   const auto up_to = [&](std::uint64_t most) { return random() % (most + 1); };

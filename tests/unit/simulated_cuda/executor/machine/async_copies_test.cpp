@@ -149,6 +149,21 @@ TEST_F(AsyncCopiesTest, AMbarrierCountsBytes) {
   EXPECT_EQ(out[0], 1u);
 }
 
+// Not known to need the fence of what threads store.
+TEST_F(AsyncCopiesTest, AStoreForAnMbarrierMayStandBeforeABulkCopy) {
+  const auto out = run_kernel(
+    "@!%p0 bra S; mbarrier.init.shared.b64 [b], 1;\n"
+    "mbarrier.arrive.expect_tx.shared::cta.b64 %x5, [b], 16; mov.u32 %r4, b; mov.u32 %r5, 7;\n"
+    "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%r1],\n"
+    "{%r5, %r5, %r5, %r5}, [%r4];\n"
+    "W: mbarrier.try_wait.parity.shared.b64 %p1, [b], 0; @!%p1 bra W;\n"
+    "cp.async.bulk.global.shared::cta.bulk_group [%x1], [%r1], 16;\n"
+    "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ld.global.u32 %r9, [%x1];\n"
+    "S: bar.sync 0;");
+  EXPECT_EQ(out[0], 7u);
+  expect_no_reports();
+}
+
 // Each block adds 1 to the same words: none is lost where two of them add at the same time.
 TEST_F(AsyncCopiesTest, BlocksOfSeveralWorkersReduceIntoTheSameWords) {
   workers_ = 4;

@@ -29,21 +29,28 @@ private:
          "mov.u32 %r3, 1; mapa.shared::cluster.u32 %r4, %r1, %r3; mov.u32 %r5, 7;\n"
          "st.shared::cluster.u32 [%r4], %r5;\n" +
          store + " [%r4+4], %r3; bra E;\nW: " + load_flag +
-         " %r6, [%r1+4]; setp.eq.u32 %p1, %r6, 0; @%p1 bra W;\n"
+         "; setp.eq.u32 %p1, %r6, 0; @%p1 bra W;\n"
          "ld.shared.u32 %r7, [%r1]; st.global.u32 [%x0], %r7;\nE: " +
          sync + "ret; }\n");
   }
 };
 
 TEST_F(ClusterFlags, OrderWhatStandsBeforeThem) {
-  EXPECT_EQ(
-    number_behind("st.release.cluster.shared::cluster.u32", "ld.acquire.cluster.shared::cta.u32"),
-    7u);
+  EXPECT_EQ(number_behind("st.release.cluster.shared::cluster.u32",
+                          "ld.acquire.cluster.shared::cta.u32 %r6, [%r1+4]"),
+            7u);
+  expect_no_reports();
+}
+
+TEST_F(ClusterFlags, OrderWhatStandsBeforeThemIfAtomicsPollThem) {
+  EXPECT_EQ(number_behind("red.release.cluster.shared::cluster.add.u32",
+                          "atom.acquire.cluster.shared::cta.add.u32 %r6, [%r1+4], 0"),
+            7u);
   expect_no_reports();
 }
 
 TEST_F(ClusterFlags, OrderNothingIfTheyAreStoredPlainly) {
-  number_behind("st.shared::cluster.u32", "ld.acquire.cluster.shared::cta.u32");
+  number_behind("st.shared::cluster.u32", "ld.acquire.cluster.shared::cta.u32 %r6, [%r1+4]");
   EXPECT_FALSE(recorder_.reports.empty());
 }
 

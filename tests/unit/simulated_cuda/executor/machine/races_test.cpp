@@ -99,6 +99,17 @@ TEST_F(RacesTest, AFlagInGlobalMemoryOrdersToo) {
     0u);
 }
 
+// As the tiles of several warps of cooperative groups do.
+TEST_F(RacesTest, AFlagInTheSystemsPartOfSharedMemoryOrdersToo) {
+  EXPECT_EQ(races("mov.u32 %r8, %reserved_smem_offset_1;\n"
+                  "@%p4 st.volatile.shared.u32 [%r8], 0; bar.sync 0;\n"
+                  "@!%p4 bra R; st.shared.u32 [s], %r0; red.release.cta.shared.add.u32 [%r8], 1;\n"
+                  "R: setp.ne.u32 %p6, %r0, 64; @%p6 bra E;\n"
+                  "W: ld.acquire.cta.shared.u32 %r5, [%r8]; setp.eq.u32 %p6, %r5, 0; @%p6 bra W;\n"
+                  "ld.shared.u32 %r5, [s]; E:"),
+            0u);
+}
+
 // The store has 8 bytes, and the load the upper 4 of them.
 TEST_F(RacesTest, AFlagMayBeLoadedInPart) {
   EXPECT_EQ(races("mov.u64 %x2, 0x100000000; @%p4 st.shared.u64 [c], 0; bar.sync 0;\n"
