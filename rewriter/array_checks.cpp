@@ -251,7 +251,7 @@ void Checks::details_by_block(Into& into, const Decision& decision, Details& det
   details.entry =
     Code::reg(select(into, Type::kB32, Code::reg(block_end(into)), details.entry, which));
   details.space =
-    Code::reg(select(into, Type::kB32, word_of(RecordSpace::kShared), Code::number(0), which));
+    Code::reg(select(into, Type::kB32, word_of(RecordSpace::kShared), details.space, which));
   Address& address = details.address;
   address.low = select(into, Type::kB32, Code::reg(decision.at), Code::reg(address.low), which);
   address.high = select(into, Type::kB32, Code::number(0), Code::reg(address.high), which);

@@ -182,7 +182,8 @@ Checks::Details Checks::details_by_table(Into& into, const GroupedAccess& groupe
   code_.add(into, "setp.eq.and.s32",
             {Code::reg(unmapped), Code::reg(decision.entry), Code::number(kUnmappedEntry),
              Code::reg(decision.bad)});
-  return {decision.address, Code::reg(decision.entry), meant, Code::number(0),
+  return {decision.address, Code::reg(decision.entry), meant,
+          Code::number(std::int64_t{grouped.access.bytes} << 24),
           combine(into, "or.pred", unmapped, decision.none)};
 }
 

@@ -48,8 +48,8 @@ struct Mark {
   std::size_t instruction = 0;
 };
 
-// The text of kReport, a function that counts and records a mistake.
-std::string report_function(std::uint32_t most_records, bool has_flag);
+// The text of kReport, a function that counts and records a mistake. `is_placed`: kTable is there.
+std::string report_function(std::uint32_t most_records, bool is_placed);
 
 class Checks {
 public:
@@ -81,7 +81,8 @@ private:
     Address address;
     ptx::Operand entry; // a register or a number
     ptx::Operand meant;
-    ptx::Operand space;         // a RecordSpace, by 16 bits further up
+    // A RecordSpace, by 16 bits further up; of global memory the access's bytes, by 24
+    ptx::Operand space;
     std::uint32_t left_out = 0; // a predicate: the access would fault
   };
   using Into = std::vector<ptx::Instruction>;

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+#include "rewriter/heap_table.h"
+
 namespace gmt::rewriter {
 
 using ptx::Operand;
@@ -66,11 +68,69 @@ void Checks::report(Into& into, const Details& details, std::uint32_t misaligned
              code_.list({Code::of(OperandKind::kLocal, report_argument_)})});
 }
 
+// Of the heap of kernels the HeapTable decides, by the units in which the access has bytes. An
+// access that gets here because of a kHeapEntry alone is right if the table says so. The entry that
+// is recorded says what is wrong.
+static std::string heap_part() {
+  static_assert(offsetof(Placed, heap) == 24 && kHeapEntry == -3 && kUnitBytes == 16);
+  static_assert(offsetof(HeapTable, units) == 0 && offsetof(HeapTable, unit_count) == 8);
+  static_assert(offsetof(HeapTable, first) == 16 && offsetof(HeapTable, is_off) == 48);
+  static_assert(kPoisonUnit + kFreedUnit == 192 && kUnitCount == 31 && kFreedUnit == 128);
+  static_assert(kFreedHeapBlock == -5 && kBesideHeapBlock == -4);
+  return R"(and.b32 %r3, %r2, 65535;
+setp.ne.s32 %p1, %r5, -3;
+setp.ne.or.u32 %p1, %r3, 0, %p1;
+ld.param.b64 %d6, [mistake+8];
+setp.ne.or.u64 %p1, %d6, 0, %p1;
+@%p1 bra $mistake;
+ld.const.u64 %d10, [__gmt_table+24];
+setp.eq.u64 %p1, %d10, 0;
+@%p1 bra $right;
+ld.volatile.global.u32 %r6, [%d10+48];
+ld.volatile.global.u64 %d1, [%d10+16];
+setp.ne.u32 %p1, %r6, 0;
+setp.eq.or.u64 %p1, %d1, 0, %p1;
+@%p1 bra $right;
+ld.param.b64 %d2, [mistake];
+sub.s64 %d2, %d2, %d1;
+ld.global.v2.u64 {%d3, %d4}, [%d10];
+cvt.u32.u64 %r7, %d2;
+and.b32 %r7, %r7, 15;
+shr.u32 %r8, %r2, 24;
+add.u32 %r7, %r7, %r8;
+shr.u64 %d2, %d2, 4;
+$unit:
+setp.ge.u64 %p1, %d2, %d4;
+@%p1 bra $right;
+add.s64 %d7, %d3, %d2;
+ld.volatile.global.u8 %r9, [%d7];
+setp.eq.u32 %p1, %r9, 0;
+@%p1 bra $next;
+and.b32 %r10, %r9, 192;
+setp.ne.u32 %p1, %r10, 0;
+and.b32 %r10, %r9, 31;
+min.u32 %r11, %r7, 16;
+setp.gt.or.u32 %p1, %r11, %r10, %p1;
+@%p1 bra $wrong;
+$next:
+setp.le.u32 %p1, %r7, 16;
+@%p1 bra $right;
+sub.u32 %r7, %r7, 16;
+add.s64 %d2, %d2, 1;
+bra $unit;
+$wrong:
+and.b32 %r9, %r9, 128;
+setp.ne.u32 %p1, %r9, 0;
+selp.b32 %r5, -5, -4, %p1;
+$mistake:
+)";
+}
+
 // One counter for each site and kind; the first of each kind are recorded. The last word says that
 // all others are there: the host may read while the kernel runs. What was counted is there before
 // kFlagged is read: else the host could clear that and not see the count.
-std::string report_function(std::uint32_t most_records, bool has_flag) {
-  static_assert(sizeof(Placed) == 24 && offsetof(Placed, flag) == 16);
+std::string report_function(std::uint32_t most_records, bool is_placed) {
+  static_assert(sizeof(Placed) == 32 && offsetof(Placed, flag) == 16);
   static_assert(sizeof(Record) == 64 && kRecordsOfSite == 64 && kCountKinds == 2);
   static_assert(offsetof(Record, address) == 8 && offsetof(Record, block) == 16);
   static_assert(offsetof(Record, is_misaligned) == 28 && offsetof(Record, thread) == 32);
@@ -82,6 +142,9 @@ std::string report_function(std::uint32_t most_records, bool has_flag) {
 .reg .b64 %d<12>;
 ld.param.b32 %r1, [mistake+24];
 ld.param.b32 %r2, [mistake+28];
+ld.param.b32 %r5, [mistake+32];
+)" + (is_placed ? heap_part() : std::string()) +
+         R"(and.b32 %r2, %r2, 16777215;
 and.b32 %r3, %r2, 65535;
 mad.lo.u32 %r3, %r1, 2, %r3;
 mov.u64 %d1, __gmt_counts;
@@ -96,7 +159,6 @@ setp.ge.u32 %p2, %r4, )" +
 @%p2 bra $end;
 mov.u64 %d4, __gmt_records;
 mad.wide.u32 %d4, %r4, 64, %d4;
-ld.param.b32 %r5, [mistake+32];
 ld.param.b64 %d5, [mistake];
 ld.param.b64 %d6, [mistake+8];
 ld.param.b64 %d7, [mistake+16];
@@ -121,7 +183,7 @@ mov.u32 %r12, 1;
 st.global.u32 [%d4+44], %r12;
 $end:
 )" +
-         (has_flag ? R"(membar.gl;
+         (is_placed ? R"(membar.gl;
 mov.u64 %d8, __gmt_flagged;
 ld.volatile.global.u32 %r13, [%d8];
 setp.ne.u32 %p3, %r13, 0;
@@ -133,8 +195,9 @@ mov.u32 %r14, 1;
 st.volatile.global.u32 [%d8], %r14;
 st.volatile.global.u32 [%d9], %r14;
 $flagged:
+$right:
 )"
-                   : "") +
+                    : "") +
          "ret;\n}\n";
 }
 

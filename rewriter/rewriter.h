@@ -74,8 +74,10 @@ static_assert(sizeof(Record) == 64);
 // that it did; 0: none. In memory of the host it says without a copy that there is something to
 // fetch. The host clears first the flag, then kFlagged, and then fetches: what comes later sets
 // both again.
+// `heap`: the address of a HeapTable (rewriter/heap_table.h); 0: nothing is known of the heap of
+// kernels.
 struct Placed {
-  std::uint64_t table = 0, shift = 0, flag = 0;
+  std::uint64_t table = 0, shift = 0, flag = 0, heap = 0;
 };
 
 struct Options {
@@ -102,6 +104,10 @@ struct Options {
 // Entries of the table. A positive one says how many bytes of the 512 are valid, from the first.
 // From kFirstBlock on all are, and all of the next 512, too; then it names the block.
 inline constexpr unsigned kGranuleBits = 9;
+// A byte is valid if the HeapTable says so, or nothing. Records have one of the other two instead.
+inline constexpr std::int32_t kHeapEntry = -3;
+inline constexpr std::int32_t kBesideHeapBlock = -4;
+inline constexpr std::int32_t kFreedHeapBlock = -5;
 inline constexpr std::int32_t kFreedEntry = -2;   // mapped memory without a valid byte
 inline constexpr std::int32_t kPoisonEntry = -1;  // the same, behind a block
 inline constexpr std::int32_t kUnmappedEntry = 0; // an access would fault, and is left out

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "interposer/kernel_checks/library/heap_blocks.h"
 #include "interposer/kernel_checks/library/launches.h"
 #include "rewriter/rewriter.h"
 
@@ -34,9 +35,10 @@ struct Module {
   CUmodule instance = nullptr; // of the library, in a context; null: not known
   rewriter::Rewritten code;    // the library may read its text at any time
   std::string why_plain;       // not empty: it is as the program gave it
+  HeapUse heap_use = HeapUse::kNone;
   // In the context that has the table; 0: not looked up yet. `counts` is set last.
   std::atomic<CUdeviceptr> counts{0};
-  CUdeviceptr records = 0, used = 0, flagged = 0;
+  CUdeviceptr records = 0, used = 0, flagged = 0, constant = 0;
   // The last launch that may have news; 0: none since its reports were fetched.
   std::atomic<std::uint64_t> launched{0};
   std::atomic<bool> is_in_graphs{false}; // nodes run checked forms of it

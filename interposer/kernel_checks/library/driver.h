@@ -26,6 +26,7 @@ struct Driver {
   DriverFunction<> synchronize{"cuCtxSynchronize"};
   DriverFunction<int*, CUdevice_attribute, CUdevice> attribute{"cuDeviceGetAttribute"};
   DriverFunction<std::size_t*, CUdevice> total{"cuDeviceTotalMem_v2"};
+  DriverFunction<std::size_t*, CUlimit> limit{"cuCtxGetLimit"};
   DriverFunction<CUdevice, unsigned*, int*> primary_state{"cuDevicePrimaryCtxGetState"};
   DriverFunction<CUcontext*, CUdevice> retain_primary{"cuDevicePrimaryCtxRetain"};
   DriverFunction<CUdevice> release_primary{"cuDevicePrimaryCtxRelease_v2"};

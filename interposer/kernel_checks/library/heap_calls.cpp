@@ -180,9 +180,12 @@ private:
 
 } // namespace
 
-std::string with_logged_heap(std::string text) {
+std::string with_logged_heap(std::string text, HeapUse& use) {
   const ptx::Module module = ptx::parse_module(text);
   const bool is_used = is_called(module, "malloc") || is_called(module, "free");
+  const bool is_aligned = is_called(module, "__cuda_syscall_aligned_malloc") ||
+                          is_called(module, "__nv_aligned_device_malloc");
+  use = is_used || is_aligned ? HeapUse::kUnmarked : HeapUse::kNone;
   const bool is_logged = module.find_variable(trace::kControlSymbol) != nullptr;
   if (!is_used || is_logged || module.debug() || module.version() < kOldest || module.target() < 75)
     return text;
@@ -197,7 +200,9 @@ std::string with_logged_heap(std::string text) {
     both[0].new_names[name] = std::string(kLogged) + name;
   both[1].text = std::move(logged);
   try {
-    return ptx::join_modules(both);
+    std::string joined = ptx::join_modules(both);
+    if (!is_aligned) use = HeapUse::kMarked;
+    return joined;
   } catch (const ptx::LinkError&) { // such as by debug information: checks go without the log
     return text;
   }

@@ -5,10 +5,12 @@
 
 #include <string>
 
+#include "interposer/kernel_checks/library/heap_blocks.h"
+
 namespace gmt::interposer::kernel_checks {
 
 // The text with logged calls; as it is where it has none, logs them itself, is too old, or has
-// debug information.
-std::string with_logged_heap(std::string text);
+// debug information. `use`: what its kernels do with the heap then.
+std::string with_logged_heap(std::string text, HeapUse& use);
 
 } // namespace gmt::interposer::kernel_checks

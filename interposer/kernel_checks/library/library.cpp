@@ -7,6 +7,7 @@
 #include "interposer/kernel_checks/library/blocks.h"
 #include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/code.h"
+#include "interposer/kernel_checks/library/heap_blocks.h"
 #include "interposer/kernel_checks/library/lock.h"
 #include "interposer/kernel_checks/library/marks.h"
 #include "interposer/kernel_checks/library/memory.h"
@@ -36,6 +37,7 @@ void forget() noexcept {
   captures.store(0);
   table().abandon();
   forget_marks();
+  abandon_heap();
   forget_samples();
   abandon_blocks();
   abandon_reports();

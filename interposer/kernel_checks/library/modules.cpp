@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modules: what is loaded, where their variables lie, and which may have news.
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "interposer/kernel_checks/library/code_store.h"
@@ -8,6 +9,7 @@
 #include "interposer/kernel_checks/library/lasting.h"
 #include "interposer/kernel_checks/library/lock.h"
 #include "interposer/kernel_checks/library/memory.h"
+#include "rewriter/heap_table.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -16,6 +18,8 @@ namespace {
 constinit Lasting<Code> all_code;
 
 void keep(std::unique_ptr<Module> module) noexcept {
+  const bool marks = module->heap_use == HeapUse::kMarked && module->why_plain.empty();
+  if (module->heap_use != HeapUse::kNone && !marks) distrust_heap();
   const Locked lock;
   code().modules.push_back(std::move(module));
 }
@@ -69,6 +73,37 @@ bool look_up_variable(const Module& module, std::string_view name, CUdeviceptr* 
            : driver.module_variable(address, &bytes, module.module, text.c_str()) == 0;
 }
 
+bool write_heap(CUdeviceptr at, std::uint64_t heap) {
+  return driver.send(at, &heap, sizeof heap, table().stream()) == 0 &&
+         driver.wait_for_stream(table().stream()) == 0;
+}
+
+// Modules that were launched before there was one.
+void share_heap(std::uint64_t heap) {
+  std::vector<CUdeviceptr> constants;
+  {
+    const Locked lock;
+    for (const auto& module : code().modules) {
+      if (module->counts != 0) constants.push_back(module->constant);
+    }
+  }
+  for (const CUdeviceptr constant : constants)
+    write_heap(constant + offsetof(rewriter::Placed, heap), heap);
+}
+
+// The address of the HeapTable, where the module's own code has it, too, if it marks.
+std::uint64_t heap_for(const Module& module) {
+  if (module.heap_use != HeapUse::kMarked) return heap_table();
+  CUdeviceptr own = 0;
+  bool is_new = false;
+  const std::uint64_t heap = make_heap_table(&is_new);
+  if (heap != 0 &&
+      (!look_up_variable(module, rewriter::kHeapVariable, &own) || !write_heap(own, heap)))
+    distrust_heap();
+  if (is_new) share_heap(heap);
+  return heap;
+}
+
 bool make_ready(Module& module) {
   CUdeviceptr counts = 0, records = 0, used = 0, flagged = 0, constant = 0;
   if (!look_up_variable(module, rewriter::kCounts, &counts) ||
@@ -78,6 +113,7 @@ bool make_ready(Module& module) {
     return false;
   rewriter::Placed placed = rewriter::placed_of(table().placed());
   placed.flag = table().flag();
+  placed.heap = heap_for(module);
   if (!look_up_variable(module, rewriter::kTable, &constant) ||
       driver.send(constant, &placed, sizeof placed, table().stream()) != 0 ||
       driver.wait_for_stream(table().stream()) != 0)
@@ -87,6 +123,7 @@ bool make_ready(Module& module) {
   module.records = records;
   module.used = used;
   module.flagged = flagged;
+  module.constant = constant;
   module.fetched = 0;
   module.counted.assign(module.code.sites.size() * rewriter::kCountKinds, 0);
   module.last.assign(module.counted.size(), {});

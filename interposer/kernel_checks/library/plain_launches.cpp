@@ -27,6 +27,10 @@ const char* words(const Kernel& kernel, PlainReason reason) noexcept {
 } // namespace
 
 void count_plain(const Kernel& kernel, PlainReason reason) noexcept {
+  // Until a module is ready its code does not know the HeapTable.
+  const bool may_use_heap = kernel.module != nullptr && reason != PlainReason::kContext &&
+                            kernel.module->heap_use == HeapUse::kMarked;
+  if (may_use_heap && kernel.module->counts.load() == 0) distrust_heap();
   kernel.plain[static_cast<std::size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -109,6 +109,7 @@ template <Name kName, bool kForAll, class... Args> void put_wait() noexcept {
 
 void context_has_ended() noexcept {
   forget_marks();
+  forget_heap();
   forget_samples();
   forget_all_blocks();
   forget_code_of_context();

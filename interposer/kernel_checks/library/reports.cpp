@@ -11,6 +11,7 @@
 
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/driver.h"
+#include "interposer/kernel_checks/library/heap_blocks.h"
 #include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/news_flag.h"
@@ -93,8 +94,9 @@ trace::ExecutionReport kind_of(const Record& record) noexcept {
   if (record.is_misaligned != 0) return trace::ExecutionReport::kMisaligned;
   if (record.space != rewriter::RecordSpace::kGlobal) return trace::ExecutionReport::kOutOfBounds;
   if (record.meant != 0) return trace::ExecutionReport::kOutOfBounds; // whatever lies there
-  return record.entry == rewriter::kFreedEntry ? trace::ExecutionReport::kUseAfterFree
-                                               : trace::ExecutionReport::kOutOfBounds;
+  const bool is_freed =
+    record.entry == rewriter::kFreedEntry || record.entry == rewriter::kFreedHeapBlock;
+  return is_freed ? trace::ExecutionReport::kUseAfterFree : trace::ExecutionReport::kOutOfBounds;
 }
 
 trace::ExecutionSpace space_of(const rewriter::Site& site, const Record& record) noexcept {
@@ -114,6 +116,9 @@ trace::ExecutionNeighbour meant_by(const rewriter::Site& site, const Record& rec
     return {record.meant, static_cast<std::uint32_t>(record.entry), 0,
             trace::ExecutionSpace::kGlobal, site.array.c_str()};
   }
+  const bool is_of_heap = record.space == rewriter::RecordSpace::kGlobal && record.meant == 0 &&
+                          record.entry <= rewriter::kHeapEntry;
+  if (is_of_heap) return heap_block_at(record.address, record.entry == rewriter::kFreedHeapBlock);
   std::size_t bytes = 0;
   const bool is_block = record.space == rewriter::RecordSpace::kGlobal && record.meant != 0 &&
                         find_block(record.meant, nullptr, &bytes);

@@ -40,12 +40,13 @@ void rewrite_text(const Task& task) {
     module.why_plain = "it is in " + library + ": NVIDIA's own libraries are left out";
     return;
   }
+  module.heap_use = HeapUse::kUnmarked; // until its text says more
   const ImageText image = text_of_image(task.image, task.capability);
   module.why_plain = image.why_none;
   if (!module.why_plain.empty() && !library.empty())
     module.why_plain = "it is in " + library + ", and " + module.why_plain;
   if (!module.why_plain.empty()) return;
-  const std::string text = with_logged_heap(image.ptx);
+  const std::string text = with_logged_heap(image.ptx, module.heap_use);
   if (text.find(trace::kControlSymbol) != std::string::npos) table().avoid_grids();
   rewriter::Options options = task.options;
   bool was_any_left_out = false;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "ptx/syntax/ptx.h"
 
@@ -25,6 +26,13 @@ std::string text_with(const std::string& directives, const std::string& behind =
          behind;
 }
 
+std::string logged(std::string text, HeapUse wanted) {
+  HeapUse use = HeapUse::kNone;
+  std::string made = with_logged_heap(std::move(text), use);
+  EXPECT_EQ(use, wanted);
+  return made;
+}
+
 std::string called(const ptx::Module& module, const char* kernel, int which) {
   const ptx::Body body = ptx::parse_body(module, *module.find_function(kernel));
   for (const ptx::Instruction& instruction : body.instructions) {
@@ -35,7 +43,7 @@ std::string called(const ptx::Module& module, const char* kernel, int which) {
 }
 
 TEST(KernelCheckHeapCalls, EachLineHasFunctionsThatLog) {
-  const ptx::Module module = ptx::parse_module(with_logged_heap(text_with("")));
+  const ptx::Module module = ptx::parse_module(logged(text_with(""), HeapUse::kMarked));
   EXPECT_EQ(module.version(), 80u);
   EXPECT_EQ(module.target_name(), "sm_90a");
   EXPECT_EQ(called(module, "k", 0), "gpumemtrace_logged_malloc0");
@@ -50,22 +58,30 @@ TEST(KernelCheckHeapCalls, EachLineHasFunctionsThatLog) {
 
 // 1,024 threads with 64 registers each may be launched.
 TEST(KernelCheckHeapCalls, KernelsThatLogHaveNotTooManyRegisters) {
-  const ptx::Module module = ptx::parse_module(with_logged_heap(text_with("")));
+  const ptx::Module module = ptx::parse_module(logged(text_with(""), HeapUse::kMarked));
   EXPECT_EQ(module.find_function("k")->max_registers, 64u);
   EXPECT_EQ(module.find_function("other")->max_registers, 0u);
   const ptx::Module limited =
-    ptx::parse_module(with_logged_heap(text_with(".maxntid 256, 1, 1\n")));
+    ptx::parse_module(logged(text_with(".maxntid 256, 1, 1\n"), HeapUse::kMarked));
   EXPECT_EQ(limited.find_function("k")->max_registers, 0u);
 }
 
 TEST(KernelCheckHeapCalls, WhatStaysAsItIs) {
   const std::string none = std::string(kHead) + ".visible .entry k() { ret; }\n";
-  EXPECT_EQ(with_logged_heap(none), none);
+  EXPECT_EQ(logged(none, HeapUse::kNone), none);
   const std::string logs =
     text_with("", ".weak .global .align 8 .u64 _ZN3gmt6device7controlILi1EEE;\n");
-  EXPECT_EQ(with_logged_heap(logs), logs);
+  EXPECT_EQ(logged(logs, HeapUse::kUnmarked), logs);
   const std::string debug = text_with("", ".section .debug_info {\n.b8 1\n}\n");
-  EXPECT_EQ(with_logged_heap(debug), debug);
+  EXPECT_EQ(logged(debug, HeapUse::kUnmarked), debug);
+}
+
+// Blocks of aligned malloc are not marked.
+TEST(KernelCheckHeapCalls, AlignedMallocMarksNothing) {
+  const std::string text =
+    std::string(kHead) + ".extern .func (.param .b64 r) __cuda_syscall_aligned_malloc(.param .b64 "
+                         "a, .param .b64 b);\n.visible .entry k() { ret; }\n";
+  EXPECT_EQ(logged(text, HeapUse::kUnmarked), text);
 }
 
 } // namespace

@@ -12,6 +12,7 @@
 #include "interposer/kernel_checks/library/blocks.h"
 #include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/code.h"
+#include "interposer/kernel_checks/library/heap_blocks.h"
 #include "interposer/kernel_checks/library/lock.h"
 #include "interposer/kernel_checks/library/marks.h"
 #include "interposer/kernel_checks/library/memory.h"
@@ -82,6 +83,10 @@ int count_devices(int* count) {
 }
 int total(std::size_t* bytes, CUdevice) {
   *bytes = std::size_t{2} << 30;
+  return 0;
+}
+int limit(std::size_t* bytes, CUlimit) {
+  *bytes = std::size_t{8} << 20; // of malloc in kernels
   return 0;
 }
 template <class... Args> int done(Args...) { return 0; }
@@ -307,6 +312,7 @@ void* symbol(const char* name) noexcept {
     {"cuCtxGetDevice", reinterpret_cast<void*>(device)},
     {"cuDeviceGetCount", reinterpret_cast<void*>(count_devices)},
     {"cuDeviceTotalMem_v2", reinterpret_cast<void*>(total)},
+    {"cuCtxGetLimit", reinterpret_cast<void*>(limit)},
     {"cuCtxSynchronize", reinterpret_cast<void*>(done<>)},
     {"cuDevicePrimaryCtxGetState", reinterpret_cast<void*>(no_primary)},
     {"cuStreamCreate", reinterpret_cast<void*>(make_stream)},
@@ -392,6 +398,7 @@ void begin() {
   forget_all_blocks();
   forget_reports();
   forget_marks();
+  abandon_heap();
   abandon_code();
   replace_memory();
   replace_pools();

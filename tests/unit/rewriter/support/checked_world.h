@@ -145,6 +145,7 @@ public:
     }
     Placed constant = placed_of(placed());
     constant.flag = flag;
+    constant.heap = heap;
     if (const auto found = variables.find(std::string(kTable)); found != variables.end())
       std::memcpy(at(found->second), &constant, sizeof constant);
   }
@@ -179,7 +180,7 @@ public:
   executor::Memory memory;
   std::vector<Block> blocks;
   std::map<std::string, std::uint64_t> variables;
-  std::uint64_t flag = 0; // Placed::flag
+  std::uint64_t flag = 0, heap = 0; // of Placed
 
 private:
   Pages pages_{kMemoryBytes};
