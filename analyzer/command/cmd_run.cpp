@@ -107,6 +107,8 @@ RunFacts run_program(const Settings& settings) {
     return facts;
   }
   Instrumentation in = instrument(settings, facts.path, check, facts);
+  if (const std::string problem = in.why_not_together(); !problem.empty())
+    throw UserError(problem, ExitStatus::kUsage);
   for (const std::string& remark : facts.remarks) say(remark);
   const NotesFile notes(in.trace_dir);
   in.notes_file = notes.path();

@@ -228,20 +228,6 @@ bool is_in_file(const void* address) noexcept {
   return object_of(address, object);
 }
 
-void each_object(const char* prefix, bool (*visit)(void*, const char*), void* context) noexcept {
-  struct Visit {
-    bool (*visit)(void*, const char*);
-    void* context;
-  } both{visit, context};
-  for_each_object_named(
-    prefix,
-    [](void* data, const char* path, const void*) noexcept {
-      const auto& v = *static_cast<const Visit*>(data);
-      return v.visit(v.context, path);
-    },
-    &both);
-}
-
 constinit CoreFunctions core{
   .options = nullptr, // when it is opened
   .driver_symbol = driver_symbol,
@@ -261,7 +247,7 @@ constinit CoreFunctions core{
   .take_budget = take_budget,
   .initial_environment = initial_environment,
   .is_in_file = is_in_file,
-  .each_object = each_object,
+  .each_object = each_object_path,
   .find_symbol = real_dlsym,
 };
 

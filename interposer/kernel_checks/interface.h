@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "interposer/base/toolkit_search.h"
 #include "trace/execution_observer.h"
 
 namespace gmt::interposer {
@@ -18,6 +19,7 @@ struct KernelChecksSettings {
   const char* skip_kernels = "";
   std::uint64_t launches = 0; // of each kernel that are checked; 0: all
   bool samples = false;       // as many launches as cost under 2 % of the run's time
+  bool patches_code = false;  // machine code without PTX is patched
 };
 
 struct KernelChecksCore {
@@ -31,6 +33,7 @@ struct KernelChecksCore {
   // process_exits() is called when the process does, before what was registered until now
   void (*notify_at_exit)();
   KernelChecksSettings settings;
+  ToolkitSearch toolkit{}; // with nothing in it no library of NVIDIA's is looked for
 };
 
 struct KernelChecksLibrary {

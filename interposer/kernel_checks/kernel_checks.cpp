@@ -2,6 +2,7 @@
 #include "interposer/kernel_checks/kernel_checks.h"
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
@@ -15,6 +16,7 @@
 #include "interposer/loader/rows.h"
 #include "interposer/log/process.h"
 #include "trace/api_id.h"
+#include "trace/kernel_check_words.h"
 
 namespace gmt::interposer {
 
@@ -31,6 +33,27 @@ bool replace(const char* name, void* function) noexcept {
 
 void found(const trace::ExecutionFault* fault) noexcept { record_checked_fault(*fault); }
 
+// What is not checked may be known before the session records anything. It is kept until the
+// process exits then.
+constexpr unsigned kMostEarly = 4;
+struct EarlyReasons {
+  char words[kMostEarly][512];
+  unsigned count;
+};
+constinit EarlyReasons early{};
+
+void record_early() noexcept {
+  for (unsigned i = 0; i < early.count; ++i) record_unchecked("", early.words[i], 0);
+  early.count = 0;
+}
+
+void note_unchecked(const char* kernel, const char* reason, std::uint64_t launches) noexcept {
+  if (Process::is_on()) return record_unchecked(kernel, reason, launches);
+  if (early.count == kMostEarly) return;
+  if (early.count == 0) on_exit([](int, void*) noexcept { record_early(); }, nullptr);
+  std::snprintf(early.words[early.count++], sizeof early.words[0], "%s", reason);
+}
+
 void notify_at_exit() noexcept {
   static constinit std::atomic<bool> registered{false};
   if (registered.exchange(true)) return;
@@ -41,8 +64,14 @@ void notify_at_exit() noexcept {
     nullptr);
 }
 
-constinit KernelChecksCore core{
-  driver_symbol, replace, order_of_call_in_progress, found, record_unchecked, notify_at_exit, {}};
+constinit KernelChecksCore core{driver_symbol,
+                                replace,
+                                order_of_call_in_progress,
+                                found,
+                                note_unchecked,
+                                notify_at_exit,
+                                {},
+                                {initial_environment, each_object_path, real_dlsym}};
 
 const KernelChecksLibrary* open() noexcept {
   char path[1100];
@@ -54,22 +83,23 @@ const KernelChecksLibrary* open() noexcept {
   const auto begin = reinterpret_cast<OpenKernelChecks>(symbol);
   const Options& options = Process::options();
   core.settings = {options.only_kernels, options.skip_kernels, options.checked_launches,
-                   options.kernel_checks_sample != 0};
+                   options.kernel_checks_sample != 0, trace::patches_code(options.kernel_checks)};
   return begin != nullptr ? begin(&core) : nullptr;
 }
 
 } // namespace
 
 void begin_kernel_checks() noexcept {
+  early.count = 0; // a forked child has what its parent kept
   const Options& options = Process::options();
   if (options.kernel_checks == 0) return; // the command sets it for samples, too
   if (options.guard != 0 || options.guard_sample != 0)
-    return record_unchecked("", "--guard gives blocks mappings of their own: use one of both", 0);
+    return note_unchecked("", "--guard gives blocks mappings of their own: use one of both", 0);
   driver_function(trace::kApi_cuInit); // so that it is known which functions there are
   if (any_wrapper.load())
-    return record_unchecked("", "another preloaded library stands in front of the driver", 0);
+    return note_unchecked("", "another preloaded library stands in front of the driver", 0);
   if (library == nullptr) library = open(); // a forked child has it open
-  if (library == nullptr) record_unchecked("", "libgpumemtrace_checks.so could not be opened", 0);
+  if (library == nullptr) note_unchecked("", "libgpumemtrace_checks.so could not be opened", 0);
 }
 
 void forget_kernel_checks() noexcept {

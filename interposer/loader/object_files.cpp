@@ -127,6 +127,21 @@ void for_each_object_named(const char* prefix, bool (*visit)(void*, const char*,
     &walk);
 }
 
+void each_object_path(const char* prefix, bool (*visit)(void*, const char*),
+                      void* context) noexcept {
+  struct Visit {
+    bool (*visit)(void*, const char*);
+    void* context;
+  } both{visit, context};
+  for_each_object_named(
+    prefix,
+    [](void* data, const char* path, const void*) noexcept {
+      const auto& v = *static_cast<const Visit*>(data);
+      return v.visit(v.context, path);
+    },
+    &both);
+}
+
 bool is_earlier_preload(const ObjectFile& object) noexcept {
   struct Walk {
     std::uint64_t wanted;

@@ -29,6 +29,10 @@ void for_each_object_named(const char* prefix,
                            bool (*visit)(void* context, const char* path, const void* inside),
                            void* context) noexcept;
 
+// The same with the path alone.
+void each_object_path(const char* prefix, bool (*visit)(void* context, const char* path),
+                      void* context) noexcept;
+
 // Whether a loaded object has an ELF note of this owner and type.
 bool any_object_has_note(const char* owner, std::uint32_t type) noexcept;
 

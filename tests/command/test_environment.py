@@ -336,6 +336,8 @@ class Environment(CommandCase):
         for options, variables, seen in (
             (["--kernel-checks=tensors"], {}, ["1", "platform"]),
             ([], {"GPUMEMTRACE_KERNEL_CHECKS": "tensors"}, ["1", "platform"]),
+            (["--kernel-checks=tensors,libraries"], {}, ["1", "platform"]),
+            (["--kernel-checks=libraries"], {}, ["(unset)", "(unset)"]),
             (["--kernel-checks=tensors"], {"PYTORCH_NO_CUDA_MEMORY_CACHING": "0"}, ["0", "platform"]),
             (["--kernel-checks"], {}, ["(unset)", "(unset)"]),
         ):
@@ -347,6 +349,20 @@ class Environment(CommandCase):
                 result = self.run_command("--device", "real", *options, PROGRAM, *asked)
                 self.environment = before
                 self.assertEqual(result.stdout.splitlines(), seen)
+
+    def test_what_excludes_patched_code_is_refused(self):
+        for options, variables, other in (
+            (["--kernel-checks=libraries", "--coalescing"], {}, "--coalescing: both patch"),
+            (["--kernel-checks=libraries"], {"GPUMEMTRACE_COUNTERS": "1"}, "--counters: both patch"),
+            (["--kernel-checks=tensors,libraries", "--kernel-checks-sample"], {}, "--kernel-checks-sample: patched code"),
+        ):
+            with self.subTest(options=options, variables=variables):
+                before = dict(self.environment)
+                self.environment.update(variables)
+                result = self.run_command("--device", "real", *options, PROGRAM, "environment", "HOME")
+                self.environment = before
+                self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
+                self.assertIn(f"--kernel-checks=libraries cannot be used with {other}", result.stderr)
 
     def test_simulated_device_is_not_installed(self):
         result = self.run_command("--device", "simulated", PROGRAM)

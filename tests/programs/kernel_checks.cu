@@ -35,6 +35,14 @@
 // env: GPUMEMTRACE_SIM_GAPS=0
 // options: check --kernel-checks=memory
 // expect: clean
+// run: clean libraries
+// env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
+// env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
+// env: GPUMEMTRACE_SIM_MEMORY=256M
+// env: GPUMEMTRACE_SANITIZER=/none/libsanitizer-public.so
+// options: check --kernel-checks=libraries
+// expect: clean
+// not-checked: kernel-out-of-bounds
 // run: graph
 // env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
 // env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none

@@ -17,8 +17,11 @@
 #include <filesystem>
 #include <utility>
 
+#include "analyzer/base/text_format.h"
 #include "analyzer/command/command.h"
 #include "analyzer/command/run/child_process.h"
+#include "trace/kernel_check_words.h"
+#include "trace/option_value.h"
 
 namespace gmt {
 
@@ -85,6 +88,14 @@ constexpr char kGuard[] = "GPUMEMTRACE_GUARD";
 constexpr char kKernelChecks[] = "GPUMEMTRACE_KERNEL_CHECKS";
 constexpr char kKernelChecksSample[] = "GPUMEMTRACE_KERNEL_CHECKS_SAMPLE";
 
+// The words of options that are one of several, as the command and the user may write them.
+namespace choices {
+#define GMT_OPTION(...)
+#define GMT_TEXT(...)
+#define GMT_CHOICE(name, environment, value, words, sentence) inline constexpr char name[] = words;
+#include "trace/interposer_options.def"
+} // namespace choices
+
 bool turns_on(const std::string& value) { return !value.empty() && value != "0" && value != "off"; }
 
 // Where compilers of other projects keep what they made for runs that need PTX; empty if the user
@@ -133,9 +144,26 @@ bool Instrumentation::wants_samples_alone() const {
   return wants_kernel_checks() && !turns_on(value_of(kKernelChecks));
 }
 
-bool Instrumentation::checks_tensors() const {
-  const std::string value = value_of(kKernelChecks);
-  return value == "2" || value == "tensors"; // as the command numbers it, or the user's own word
+bool Instrumentation::checks_tensors() const { return trace::checks_tensors(kernel_checks()); }
+
+std::uint64_t Instrumentation::kernel_checks() const {
+  std::uint64_t words = trace::kKernelChecksOff;
+  trace::read_choice(value_of(kKernelChecks), choices::kernel_checks, words);
+  return words;
+}
+
+std::string Instrumentation::why_not_together() const {
+  constexpr std::string_view kBegin = "--kernel-checks=libraries cannot be used with ";
+  if (!wants_kernel_checks() || !trace::patches_code(kernel_checks())) return {};
+  for (const auto& [variable, option] : {std::pair("GPUMEMTRACE_COALESCING", "--coalescing"),
+                                         std::pair("GPUMEMTRACE_COUNTERS", "--counters")}) {
+    if (turns_on(value_of(variable)))
+      return cat({kBegin, option, ": both patch the code of kernels; run one behind the other"});
+  }
+  if (turns_on(value_of(kKernelChecksSample)))
+    return cat({kBegin, "--kernel-checks-sample: patched code is slow in each launch, whether that "
+                        "is checked or not"});
+  return {};
 }
 
 std::string Instrumentation::value_of(const char* option) const {

@@ -3,6 +3,7 @@
 // LD_PRELOAD stays behind ours, sanitizer runtimes go before it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,13 +25,16 @@ struct Instrumentation {
 
   // Whether the options or the environment ask for the fence (--guard).
   bool wants_fence() const;
-  bool wants_kernel_checks() const;   // --kernel-checks
-  bool wants_samples_alone() const;   // --kernel-checks-sample without --kernel-checks
-  bool checks_tensors() const;        // --kernel-checks tensors
+  bool wants_kernel_checks() const; // --kernel-checks
+  bool wants_samples_alone() const; // --kernel-checks-sample without --kernel-checks
+  bool checks_tensors() const;      // --kernel-checks tensors
+  // Of options that exclude each other, in one sentence; empty: all can be used.
+  std::string why_not_together() const;
   bool without_fence = false;         // whatever they ask for
   bool without_kernel_checks = false; // the same of --kernel-checks
 
 private:
+  std::uint64_t kernel_checks() const;            // trace/kernel_check_words.h
   std::string value_of(const char* option) const; // "GPUMEMTRACE_<OPTION>"
 };
 

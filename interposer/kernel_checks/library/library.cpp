@@ -11,6 +11,7 @@
 #include "interposer/kernel_checks/library/lock.h"
 #include "interposer/kernel_checks/library/marks.h"
 #include "interposer/kernel_checks/library/memory.h"
+#include "interposer/kernel_checks/library/patches/patches.h"
 #include "interposer/kernel_checks/library/replacements.h"
 #include "interposer/kernel_checks/library/reports.h"
 #include "interposer/kernel_checks/library/sampling.h"
@@ -40,6 +41,7 @@ void forget() noexcept {
   abandon_heap();
   forget_samples();
   abandon_blocks();
+  abandon_patches();
   abandon_reports();
   abandon_code();
 }
@@ -60,5 +62,6 @@ gmt_kernel_checks(const gmt::interposer::KernelChecksCore* core) noexcept {
   replace_launches();
   replace_graphs();
   replace_attributes();
+  if (core->settings.patches_code) begin_patches();
   return &kLibrary;
 }

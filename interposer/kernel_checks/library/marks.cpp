@@ -78,7 +78,7 @@ bool load_marks() noexcept {
   CUmodule module = nullptr;
   CUfunction function = nullptr;
   if (driver.load_module(&module, kText) != 0) return false;
-  if (driver.function(&function, module, "gmt_mark") != 0) return false;
+  if (driver.function(&function, module, kMarkKernel) != 0) return false;
   kernel.store(function, std::memory_order_release);
   return true;
 }

@@ -14,6 +14,8 @@
 
 namespace gmt::interposer::kernel_checks {
 
+inline constexpr char kMarkKernel[] = "gmt_mark";
+
 // In the current context, which has the table; false: nothing changes in the order of streams.
 bool load_marks() noexcept;
 bool has_marks() noexcept;

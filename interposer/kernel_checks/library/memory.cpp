@@ -9,6 +9,7 @@
 #include "interposer/kernel_checks/library/driver.h"
 #include "interposer/kernel_checks/library/lasting.h"
 #include "interposer/kernel_checks/library/launches.h"
+#include "interposer/kernel_checks/library/patches/patches.h"
 #include "interposer/kernel_checks/library/reports.h"
 
 namespace gmt::interposer::kernel_checks {
@@ -89,6 +90,7 @@ bool has_table() noexcept {
   if (driver.current(&context) != 0 || context == nullptr || !table().prepare()) return false;
   if (table().context() != nullptr) return context == table().context();
   if (!table().enter(context)) return false;
+  enter_patches();
   core->notify_at_exit();
   return true;
 }

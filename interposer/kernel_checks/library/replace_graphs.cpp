@@ -11,6 +11,7 @@
 #include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/lock.h"
 #include "interposer/kernel_checks/library/memory.h"
+#include "interposer/kernel_checks/library/patches/patches.h"
 #include "interposer/kernel_checks/library/replacements.h"
 
 namespace gmt::interposer::kernel_checks {
@@ -110,7 +111,8 @@ int with_checked_form(const Params& given, const Changed& changed, Real real) no
     why = PlainReason::kDevice;
   }
   const int result = real(&given);
-  if (result == CUDA_SUCCESS) count_plain(*kernel, *why);
+  const bool will_be_patched = why == PlainReason::kKernel && are_graphs_patched();
+  if (result == CUDA_SUCCESS && !will_be_patched) count_plain(*kernel, *why);
   return result;
 }
 template <class Params, class Real>

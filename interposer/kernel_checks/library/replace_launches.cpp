@@ -8,10 +8,12 @@
 
 #include "interposer/kernel_checks/library/arguments.h"
 #include "interposer/kernel_checks/library/captures.h"
+#include "interposer/kernel_checks/library/choice.h"
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/forms.h"
 #include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/memory.h"
+#include "interposer/kernel_checks/library/patches/patches.h"
 #include "interposer/kernel_checks/library/replacements.h"
 #include "interposer/kernel_checks/library/sampling.h"
 
@@ -71,6 +73,14 @@ std::optional<PlainReason> why_plain(const Kernel* kernel, const Asked& asked,
   return why_plain_in_graph(*kernel, asked.shape);
 }
 
+// The kernel has no checked form, so patches of its machine code may check this launch.
+bool may_be_patched(const Kernel& kernel, PlainReason why, const Asked& asked) noexcept {
+  return why == PlainReason::kKernel && core->settings.patches_code && is_chosen(kernel.name) &&
+         kernel.launches.load(std::memory_order_relaxed) < checked_launches() &&
+         (any_capture() ? is_checked_context() : has_table()) &&
+         is_checked_stream(asked.shape.stream);
+}
+
 template <class Real> CUresult run(const Asked& asked, Real real) noexcept {
   const Capture capture = capture_of(asked.shape.stream);
   const Kernel* kernel = asked.function != nullptr ? kernel_of(asked.function) : nullptr;
@@ -84,8 +94,16 @@ template <class Real> CUresult run(const Asked& asked, Real real) noexcept {
   const bool may_be_measured = why == PlainReason::kSample && capture == Capture::kNone;
   if (may_be_measured && wants_measure(*kernel))
     measured.emplace(*kernel, asked.shape.stream, true);
+  std::optional<PatchedLaunch> patched;
+  if (capture == Capture::kNone && kernel != nullptr && may_be_patched(*kernel, *why, asked))
+    patched.emplace(*kernel, asked.function, asked.shape);
   const int result = real(asked.function, asked.parameters, asked.extra);
-  if (result == CUDA_SUCCESS && kernel != nullptr) count_plain(*kernel, *why);
+  const bool is_checked = patched && patched->end(result == CUDA_SUCCESS);
+  // The other kernels of a graph are patched when that is launched.
+  const bool will_be =
+    capture == Capture::kActive && why == PlainReason::kKernel && are_graphs_patched();
+  if (result == CUDA_SUCCESS && kernel != nullptr && !is_checked && !will_be)
+    count_plain(*kernel, *why);
   return static_cast<CUresult>(result);
 }
 

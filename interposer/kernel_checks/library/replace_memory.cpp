@@ -7,6 +7,7 @@
 #include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/marks.h"
 #include "interposer/kernel_checks/library/memory.h"
+#include "interposer/kernel_checks/library/patches/patches.h"
 #include "interposer/kernel_checks/library/replacements.h"
 #include "interposer/kernel_checks/library/reports.h"
 #include "interposer/kernel_checks/library/sampling.h"
@@ -114,6 +115,7 @@ void context_has_ended() noexcept {
   forget_all_blocks();
   forget_code_of_context();
   forget_reports();
+  leave_patches();
   table().leave();
 }
 

@@ -15,6 +15,8 @@
 #include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/news_flag.h"
+#include "interposer/kernel_checks/library/patches/patch_reports.h"
+#include "interposer/kernel_checks/library/report_words.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -126,16 +128,6 @@ trace::ExecutionNeighbour meant_by(const rewriter::Site& site, const Record& rec
   return {record.meant, bytes, 0, trace::ExecutionSpace::kGlobal, nullptr};
 }
 
-void describe_launch(trace::ExecutionLaunch& to, const Launch& launch) {
-  (is_of_node(launch) ? to.made : to.call) = launch.call;
-  to.context = reinterpret_cast<std::uint64_t>(table().context());
-  to.stream = launch.stream;
-  to.function = launch.function;
-  to.kernel = launch.kernel;
-  std::ranges::copy(launch.grid, to.grid);
-  std::ranges::copy(launch.block, to.block);
-}
-
 void report(const rewriter::Site& site, const Launch& launch, const Record& record,
             std::uint64_t count) {
   std::vector<trace::ExecutionLine> lines;
@@ -173,16 +165,6 @@ struct Group {
   Record first;
   std::uint64_t count;
 };
-
-// By block, then by thread: they come in no order, and a report shall be the same each time.
-bool is_before(const Record& a, const Record& b) noexcept {
-  for (const auto& [left, right] : {std::pair(a.block, b.block), std::pair(a.thread, b.thread)}) {
-    for (unsigned i = 3; i-- > 0;) {
-      if (left[i] != right[i]) return left[i] < right[i];
-    }
-  }
-  return false;
-}
 
 std::vector<Group> groups_of(const Module& module, const News& news) {
   std::vector<Group> groups;
@@ -251,6 +233,7 @@ void fetch_all(Why why, std::uint64_t ended) noexcept {
     for (Module* module : launched_modules(ended)) {
       if (work.ready()) fetch_reports_of(*module);
     }
+    if (work.ready()) fetch_patch_reports();
   }
   fetching.store({});
 }

@@ -37,7 +37,9 @@ void rewrite_text(const Task& task) {
   Module& module = task.module;
   const std::string library = library_of_image(task.image);
   if (is_of_vendor(library)) {
-    module.why_plain = "it is in " + library + ": NVIDIA's own libraries are left out";
+    module.why_plain =
+      "it is in " + library +
+      ": NVIDIA's own libraries are left out (--kernel-checks=libraries checks them)";
     return;
   }
   module.heap_use = HeapUse::kUnmarked; // until its text says more

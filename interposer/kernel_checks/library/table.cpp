@@ -17,7 +17,6 @@ namespace gmt::interposer::kernel_checks {
 
 namespace {
 
-constexpr std::uint64_t kWanted = 0x500000000000; // where the table shall lie
 // The driver gives out what is left of a reservation's last piece: far from all other memory.
 constexpr std::uint64_t kReserved = std::uint64_t{1} << 30; // in multiples of it
 constexpr std::uint64_t kShareOfMemory = 16;        // at most one in so many bytes of the device
@@ -52,16 +51,16 @@ bool Table::choose_window() noexcept {
   return true;
 }
 
-bool Table::map(CUdevice device, std::uint64_t bytes) noexcept {
+bool Table::map(CUdevice device, CUdeviceptr to, std::uint64_t bytes) noexcept {
   CUmemAllocationProp what{};
   what.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   what.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
   CUmemGenericAllocationHandle memory = 0;
   if (driver.create(&memory, bytes, &what, 0) != 0) return false;
-  const bool is_mapped = driver.map(at_.table, bytes, 0, memory, 0) == 0;
+  const bool is_mapped = driver.map(to, bytes, 0, memory, 0) == 0;
   driver.release(memory); // the mapping keeps it
   const CUmemAccessDesc access{what.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-  return is_mapped && driver.set_access(at_.table, bytes, &access, 1) == 0;
+  return is_mapped && driver.set_access(to, bytes, &access, 1) == 0;
 }
 
 bool Table::reserve_and_map(CUdevice device) noexcept {
@@ -73,15 +72,16 @@ bool Table::reserve_and_map(CUdevice device) noexcept {
   at_ = options_;
   const std::uint64_t wanted = rewriter::table_bytes(options_);
   const std::uint64_t bytes = (wanted + granularity - 1) / granularity * granularity;
-  const std::uint64_t reserved = (bytes + kReserved - 1) / kReserved * kReserved;
+  const std::uint64_t reserved = (bytes + 2 * kBytesBehind + kReserved - 1) / kReserved * kReserved;
   CUdeviceptr address = 0;
-  if (driver.reserve(&address, reserved, 0, kWanted, 0) != 0 &&
+  if (driver.reserve(&address, reserved, 0, kWantedTable, 0) != 0 &&
       driver.reserve(&address, reserved, 0, 0, 0) != 0)
     return false;
   at_.table = address;
   // Code that has the address in it is the same in each process only if the address is.
-  if (address == kWanted) options_.table = address;
-  if (map(device, bytes)) return true;
+  if (address == kWantedTable) options_.table = address;
+  end_ = address + bytes;
+  if (map(device, address, bytes)) return true;
   driver.give_addresses_back(address, reserved);
   return false;
 }
@@ -112,6 +112,14 @@ bool Table::prepare() noexcept {
     state = state_.load(std::memory_order_acquire);
   }
   return state == State::kThere;
+}
+
+// Granularities of the driver divide kBytesBehind.
+CUdeviceptr Table::memory_behind() noexcept {
+  if (behind_.load() != 0) return behind_.load();
+  const CUdeviceptr begin = (end_ + kBytesBehind - 1) / kBytesBehind * kBytesBehind;
+  if (map(device_, begin, kBytesBehind)) behind_.store(begin);
+  return behind_.load();
 }
 
 bool Table::wait() noexcept { return driver.wait_for_stream(stream_) == 0; }

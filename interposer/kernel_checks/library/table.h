@@ -20,6 +20,7 @@ namespace gmt::interposer::kernel_checks {
 
 // Entries that a set writes without being a grid: 4,096 bytes.
 inline constexpr std::uint64_t kMostOfSet = 2048;
+inline constexpr std::uint64_t kWantedTable = 0x500000000000; // where the table shall lie
 
 class Table {
 public:
@@ -39,6 +40,11 @@ public:
   bool is_primary_of(CUdevice device) const noexcept { return is_primary_ && device == device_; }
   std::uint64_t flag() const noexcept { return flag_; } // for Placed
   CUstream stream() const noexcept { return stream_; }  // of that context, waits for no other
+
+  // Memory of the device behind the table, at the same address from the first call on; 0: there is
+  // none. It begins at a multiple of its size, which is a power of 2.
+  CUdeviceptr memory_behind() noexcept;
+  static constexpr std::size_t kBytesBehind = std::size_t{2} << 20;
 
   // From now on what is written is no grid of the device's.
   void avoid_grids() noexcept { avoids_grids_.store(true); }
@@ -60,7 +66,7 @@ private:
   State make() noexcept;
   bool enter_now(CUcontext context) noexcept;
   bool reserve_and_map(CUdevice device) noexcept;
-  bool map(CUdevice device, std::uint64_t bytes) noexcept;
+  bool map(CUdevice device, CUdeviceptr to, std::uint64_t bytes) noexcept;
   void choose_size(CUdevice device) noexcept;
   bool choose_window() noexcept;
   bool fill(std::uint64_t address, std::int32_t entry, std::uint64_t granules) noexcept;
@@ -75,6 +81,8 @@ private:
   rewriter::Options options_;
   rewriter::Options at_;
   CUdevice device_ = 0;
+  CUdeviceptr end_ = 0; // of what is mapped
+  std::atomic<CUdeviceptr> behind_{0};
   std::atomic<CUcontext> context_{nullptr};
   CUstream stream_ = nullptr;
   std::uint64_t flag_ = 0;

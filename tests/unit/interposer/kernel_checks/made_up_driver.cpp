@@ -39,6 +39,7 @@ const CUfunction found_by_name{reinterpret_cast<CUfunction>(0x4000)}; // NOLINT
 bool has_registered_memory = false;
 std::uint32_t* registered = nullptr;
 std::function<void()> while_fetching;
+std::function<void(CUfunction)> while_launching;
 const CUstream stream_elsewhere{reinterpret_cast<CUstream>(0x5800)}; // NOLINT: a handle
 
 namespace {
@@ -267,8 +268,12 @@ void mark(const MarkArguments& given) {
     static_cast<std::int16_t*>(at(given.first))[i] = static_cast<std::int16_t>(entry);
   }
 }
-int launch(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-           CUstream stream, void** arguments, void**) {
+int launch(CUfunction function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+           unsigned, CUstream stream, void** arguments, void**) {
+  if (while_launching && function != found_by_name) {
+    while_launching(function);
+    return 0;
+  }
   MarkArguments given{};
   std::memcpy(&given.first, arguments[0], 8);
   std::memcpy(&given.count, arguments[1], 8);
@@ -361,10 +366,10 @@ void* symbol(const char* name) noexcept {
 }
 
 void found(const trace::ExecutionFault* f) noexcept {
-  reported.faults.push_back({f->kind, f->launch.call, f->launch.grid_id, f->address, f->count,
-                             f->location.thread[0], f->launch.kernel, f->neighbour.begin,
-                             f->neighbour.bytes,
-                             f->neighbour.name == nullptr ? "" : f->neighbour.name, f->space});
+  reported.faults.push_back(
+    {f->kind, f->launch.call, f->launch.grid_id, f->address, f->count, f->location.thread[0],
+     f->launch.kernel, f->neighbour.begin, f->neighbour.bytes,
+     f->neighbour.name == nullptr ? "" : f->neighbour.name, f->space, f->location.instruction});
 }
 void unchecked(const char* kernel, const char* reason, std::uint64_t launches) noexcept {
   reported.plain.push_back({kernel, reason, launches});

@@ -26,6 +26,7 @@ struct Reported {
     std::uint64_t meant, meant_bytes; // memory
     std::string meant_name;
     trace::ExecutionSpace space;
+    std::string instruction;
   };
   struct Plain {
     std::string kernel, reason;
@@ -61,7 +62,8 @@ extern const std::function<void()> let_streams_go_on;
 extern const std::function<void(std::uint64_t address)> begin_again_at; // the next memory is there
 extern bool has_registered_memory; // the driver can register the host's; false at the beginning
 extern std::uint32_t* registered;  // null: nothing is
-extern std::function<void()> while_fetching; // called when memory of the device is read
+extern std::function<void()> while_fetching;            // called when memory of the device is read
+extern std::function<void(CUfunction)> while_launching; // called for kernels of the program
 
 // What stands in the place of the driver's function.
 extern const std::function<void*(const char* name)> replacement_of;

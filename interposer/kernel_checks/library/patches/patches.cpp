@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/kernel_checks/library/patches/patches.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <set>
+#include <string>
+#include <string_view>
+#include <sys/mman.h>
+#include <utility>
+#include <vector>
+
+#include "interposer/kernel_checks/library/choice.h"
+#include "interposer/kernel_checks/library/driver.h"
+#include "interposer/kernel_checks/library/lasting.h"
+#include "interposer/kernel_checks/library/lock.h"
+#include "interposer/kernel_checks/library/marks.h"
+#include "interposer/kernel_checks/library/memory.h"
+#include "interposer/kernel_checks/library/patches/compiled_patches.h"
+#include "interposer/kernel_checks/library/patches/patch_reports.h"
+#include "interposer/kernel_checks/library/patches/patched_modules.h"
+#include "interposer/kernel_checks/library/patches/sanitizer.h"
+
+namespace gmt::interposer::kernel_checks {
+
+namespace {
+
+constexpr char kPatch[] = "gmt_check_access"; // check_access.cu
+static_assert(kDataNumbers == kMostLaunches && kDataBytes <= Table::kBytesBehind);
+static_assert(is_patch_data(kWantedTable));
+
+// The Sanitizer API allows one thread at a time to patch.
+constinit pthread_mutex_t patching = PTHREAD_MUTEX_INITIALIZER;
+constinit thread_local bool patches_now = false; // it loads code of its own meanwhile
+class Patching {
+public:
+  Patching() noexcept {
+    patches_now = true;
+    pthread_mutex_lock(&patching);
+  }
+  ~Patching() {
+    pthread_mutex_unlock(&patching);
+    patches_now = false;
+  }
+  Patching(const Patching&) = delete;
+  Patching& operator=(const Patching&) = delete;
+};
+
+constinit Sanitizer api{};
+constinit SanitizerHandle subscriber = nullptr;
+constinit std::atomic<CUdeviceptr> control{0};
+constinit PatchedModules modules;
+constinit PatchRecord* records = nullptr;
+constinit Lasting<std::vector<CUcontext>> contexts;        // that have the patches; with `patching`
+constinit Lasting<std::vector<PatchedFunction>> functions; // with the library's lock
+constinit Lasting<std::set<std::string>> names;            // of kernels of graphs; so, too
+
+// What the launch that this thread makes gives its patches.
+struct Pending {
+  std::uint64_t data = 0;    // 0: nothing is to be checked
+  CUmodule module = nullptr; // that has the patches; null: none was met
+};
+constinit thread_local Pending pending;
+
+void note(const char* what, int result) noexcept {
+  const std::string words =
+    std::string("machine code is not checked: ") + what + " (" + std::to_string(result) + ")";
+  note_unchecked("", words.c_str(), 0);
+}
+
+bool holds(const SanitizerModule& module, std::string_view name) noexcept {
+  return module.code != nullptr &&
+         memmem(module.code, module.code_bytes, name.data(), name.size()) != nullptr;
+}
+
+// Has checked forms, or is the tool's own.
+bool is_left_out(const SanitizerModule& module) noexcept {
+  return holds(module, rewriter::kCounts) || holds(module, kMarkKernel);
+}
+
+bool has_patches(CUcontext context) noexcept {
+  std::vector<CUcontext>& all = *contexts;
+  if (std::ranges::find(all, context) != all.end()) return true;
+  const int result = api.add_patches(compiled_patches().data(), context);
+  if (result != 0) note("the Sanitizer API did not take the patches", result);
+  if (result == 0) all.push_back(context);
+  return result == 0;
+}
+
+void module_was_loaded(const SanitizerModule& module) noexcept {
+  if (patches_now || is_left_out(module)) return;
+  const Patching scope;
+  if (!has_patches(module.context)) return;
+  int result = api.patch_instructions(kGlobalAccess, module.module, kPatch);
+  if (result == 0) result = api.patch_module(module.module);
+  if (result != 0) note("the Sanitizer API did not patch a module", result);
+  else modules.add(module.module);
+}
+
+void module_ends(const SanitizerModule& module) noexcept {
+  modules.remove(module.module);
+  const Locked lock;
+  std::erase_if(*functions,
+                [&](const PatchedFunction& one) { return one.module == module.module; });
+}
+
+void context_ends(const SanitizerContext& context) noexcept {
+  if (patches_now) return;
+  const Patching scope;
+  std::erase(*contexts, context.context);
+}
+
+// What a launch gives its patches; false: it is not known what they get.
+bool set_data(const SanitizerLaunch& launch, std::uint64_t data) noexcept {
+  return api.set_launch_data(launch.launch, launch.function, launch.stream_handle,
+                             reinterpret_cast<const void*>(data)) == 0; // NOLINT: on the device
+}
+
+void launch_begins(const SanitizerLaunch& launch) noexcept {
+  if (modules.has(launch.module) && set_data(launch, pending.data) && pending.data != 0)
+    pending.module = launch.module;
+}
+
+std::uint64_t data_of(CUdeviceptr at, std::uint64_t number) noexcept {
+  return at + number % kDataNumbers * kDataStep;
+}
+
+// Of a name that the driver may take away. They are few: one a kernel.
+const std::string& lasting_name(const char* name) {
+  const Locked lock;
+  return *(*names).emplace(name != nullptr ? name : "").first;
+}
+
+// For as long as its module is there.
+void keep_function(const std::string& name, CUmodule module) {
+  const Locked lock;
+  std::vector<PatchedFunction>& all = *functions;
+  const bool is_known = std::ranges::any_of(
+    all, [&](const PatchedFunction& one) { return one.module == module && one.name == name; });
+  if (!is_known) all.push_back({name, module, 0, 0});
+}
+
+// Each time its graph is launched; the call in progress is that launch.
+void node_begins(const SanitizerNode& node) noexcept {
+  const SanitizerLaunch& it = node.launch;
+  if (node.type != CU_GRAPH_NODE_TYPE_KERNEL || !modules.has(it.module)) return;
+  const CUdeviceptr at = control.load(std::memory_order_acquire);
+  const bool is_checked =
+    at != 0 && it.context == table().context() && it.name != nullptr && is_chosen(it.name);
+  if (!is_checked) {
+    set_data(it, 0);
+    return;
+  }
+  const std::string& name = lasting_name(it.name);
+  keep_function(name, it.module);
+  Launch launch;
+  launch.call = core->call_in_progress();
+  launch.kernel = name.c_str();
+  launch.stream = reinterpret_cast<std::uint64_t>(it.stream);
+  std::ranges::copy(it.grid, launch.grid);
+  std::ranges::copy(it.block, launch.block);
+  set_data(it, data_of(at, remember_launch(launch)));
+}
+
+void on_event(void*, std::uint32_t domain, std::uint32_t event, const void* data) noexcept {
+  if (domain == static_cast<std::uint32_t>(SanitizerDomain::kLaunch) && event == kLaunchBegin)
+    return launch_begins(*static_cast<const SanitizerLaunch*>(data));
+  if (domain == static_cast<std::uint32_t>(SanitizerDomain::kGraphs) && event == kNodeLaunchBegin)
+    return node_begins(*static_cast<const SanitizerNode*>(data));
+  if (domain != static_cast<std::uint32_t>(SanitizerDomain::kResource)) return;
+  switch (static_cast<ResourceEvent>(event)) {
+  case ResourceEvent::kModuleLoaded:
+    return module_was_loaded(*static_cast<const SanitizerModule*>(data));
+  case ResourceEvent::kModuleUnloadStarting:
+    return module_ends(*static_cast<const SanitizerModule*>(data));
+  case ResourceEvent::kContextDestroyStarting:
+    return context_ends(*static_cast<const SanitizerContext*>(data));
+  }
+}
+
+// Null: it is subscribed.
+const char* why_not_subscribed() noexcept {
+  if (compiled_patches().empty()) return "this build has no patches: nvcc was not there";
+  if (core->toolkit.initial_environment != nullptr && is_other_tool_injected(core->toolkit))
+    return "another tool is injected into CUDA (CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH), and "
+           "one at a time can patch code";
+  if (const char* reason = open_sanitizer(core->toolkit, api)) return reason;
+  if (api.subscribe(&subscriber, on_event, nullptr) != 0)
+    return "the Sanitizer API did not answer: another tool uses it, or it does not know this driver";
+  const auto is_enabled = [](SanitizerDomain domain, auto event) {
+    return api.enable(1, subscriber, static_cast<std::uint32_t>(domain),
+                      static_cast<std::uint32_t>(event)) == 0;
+  };
+  if (is_enabled(SanitizerDomain::kLaunch, kLaunchBegin) &&
+      is_enabled(SanitizerDomain::kGraphs, kNodeLaunchBegin) &&
+      is_enabled(SanitizerDomain::kResource, ResourceEvent::kContextDestroyStarting) &&
+      is_enabled(SanitizerDomain::kResource, ResourceEvent::kModuleUnloadStarting) &&
+      is_enabled(SanitizerDomain::kResource, ResourceEvent::kModuleLoaded))
+    return nullptr;
+  api.unsubscribe(std::exchange(subscriber, nullptr));
+  return "the Sanitizer API does not say when code is loaded and launched";
+}
+
+// The memory of the host that records are written into, known to the current context; 0: it is not.
+std::uint64_t share_records() noexcept {
+  constexpr std::size_t kBytes = kPatchRecords * sizeof(PatchRecord);
+  if (records == nullptr) {
+    void* pages = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) return 0;
+    records = static_cast<PatchRecord*>(pages);
+  }
+  std::fill_n(records, kPatchRecords, PatchRecord{});
+  const int result = driver.register_host(
+    records, kBytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+  CUdeviceptr address = 0;
+  const bool is_known = result == 0 || result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  return is_known && driver.address_on_device(&address, records, 0) == 0 ? address : 0;
+}
+
+CUdeviceptr make_control() noexcept {
+  constexpr unsigned kUnitBits = 32; // of the windows
+  const std::unique_ptr<PatchControl> made(new (std::nothrow) PatchControl);
+  const CUdeviceptr begin = table().memory_behind();
+  if (made == nullptr || !is_patch_data(begin)) return 0;
+  made->records = share_records();
+  made->flag = table().flag();
+  made->table = table().placed().table;
+  made->window = static_cast<std::uint32_t>(table().placed().window >> kUnitBits);
+  made->window_size =
+    static_cast<std::uint32_t>(rewriter::window_bytes(table().placed()) >> kUnitBits);
+  const bool is_written = made->records != 0 &&
+                          driver.send(begin, made.get(), sizeof *made, table().stream()) == 0 &&
+                          driver.wait_for_stream(table().stream()) == 0;
+  return is_written ? begin : 0;
+}
+
+} // namespace
+
+void begin_patches() noexcept {
+  const char* reason = why_not_subscribed();
+  if (reason == nullptr) return;
+  note_unchecked("", (std::string("machine code is not checked: ") + reason).c_str(), 0);
+}
+
+void enter_patches() noexcept {
+  if (subscriber == nullptr) return;
+  const Work work(table().context());
+  control.store(work.ready() ? make_control() : 0);
+  if (control.load() == 0)
+    note_unchecked("", "machine code is not checked: there is no memory for what patches record",
+                   0);
+}
+
+void leave_patches() noexcept {
+  control.store(0);
+  forget_patch_reports();
+}
+
+void abandon_patches() noexcept {
+  patching = PTHREAD_MUTEX_INITIALIZER;
+  patches_now = false;
+  subscriber = nullptr; // the child's CUDA calls fail
+  leave_patches();
+  contexts.begin_anew();
+  functions.begin_anew();
+  names.begin_anew();
+}
+
+PatchedLaunch::PatchedLaunch(const Kernel& kernel, CUfunction function, const Shape& shape) noexcept
+    : kernel_(kernel) {
+  const CUdeviceptr at = control.load(std::memory_order_acquire);
+  if (at == 0) return;
+  number_ = remember_launch(describe(kernel, function, shape));
+  table().settle();
+  pending = {data_of(at, number_), nullptr};
+}
+
+bool PatchedLaunch::end(bool was_taken) noexcept {
+  if (number_ == 0) return false;
+  const Pending done = std::exchange(pending, {});
+  if (!was_taken || done.module == nullptr) {
+    forget_launch(number_);
+    return false;
+  }
+  count_launch();
+  if (kernel_.launches.fetch_add(1, std::memory_order_relaxed) == 0)
+    keep_function(kernel_.name, done.module);
+  return true;
+}
+
+bool are_graphs_patched() noexcept { return patch_control() != 0; }
+
+CUdeviceptr patch_control() noexcept { return control.load(std::memory_order_acquire); }
+PatchRecord* patch_records() noexcept { return records; }
+
+PatchedFunction patched_function_at(std::uint64_t pc) noexcept {
+  std::vector<PatchedFunction> all;
+  {
+    const Locked lock;
+    all = *functions;
+  }
+  for (PatchedFunction& one : all) {
+    if (api.function_location(one.module, one.name.c_str(), &one.pc, &one.bytes) == 0 &&
+        pc - one.pc < one.bytes)
+      return one;
+  }
+  return {};
+}
+
+} // namespace gmt::interposer::kernel_checks
