@@ -32,6 +32,11 @@ void observe_refusal(const char* function, const char* what) {
 
 } // namespace gmt::sim
 
+// Of a library beside this one: a call that it does not implement.
+extern "C" [[gnu::visibility("default")]] void gpumemtrace_refuse_call(const char* function) {
+  gmt::sim::observe_refusal(function, nullptr);
+}
+
 // A table of another version, or one that ends before the first version's last function, is not
 // taken.
 extern "C" [[gnu::visibility("default")]] std::uint32_t
