@@ -37,13 +37,13 @@ void found(const trace::ExecutionFault* fault) noexcept { record_checked_fault(*
 // process exits then.
 constexpr unsigned kMostEarly = 4;
 struct EarlyReasons {
-  char words[kMostEarly][512];
+  char reasons[kMostEarly][512];
   unsigned count;
 };
 constinit EarlyReasons early{};
 
 void record_early() noexcept {
-  for (unsigned i = 0; i < early.count; ++i) record_unchecked("", early.words[i], 0);
+  for (unsigned i = 0; i < early.count; ++i) record_unchecked("", early.reasons[i], 0);
   early.count = 0;
 }
 
@@ -51,7 +51,7 @@ void note_unchecked(const char* kernel, const char* reason, std::uint64_t launch
   if (Process::is_on()) return record_unchecked(kernel, reason, launches);
   if (early.count == kMostEarly) return;
   if (early.count == 0) on_exit([](int, void*) noexcept { record_early(); }, nullptr);
-  std::snprintf(early.words[early.count++], sizeof early.words[0], "%s", reason);
+  std::snprintf(early.reasons[early.count++], sizeof early.reasons[0], "%s", reason);
 }
 
 void notify_at_exit() noexcept {

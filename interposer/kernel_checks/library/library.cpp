@@ -9,6 +9,7 @@
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/heap_blocks.h"
 #include "interposer/kernel_checks/library/lock.h"
+#include "interposer/kernel_checks/library/mapped.h"
 #include "interposer/kernel_checks/library/marks.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/patches/patches.h"
@@ -41,6 +42,7 @@ void forget() noexcept {
   abandon_heap();
   forget_samples();
   abandon_blocks();
+  abandon_mapped();
   abandon_patches();
   abandon_reports();
   abandon_code();
@@ -58,6 +60,7 @@ gmt_kernel_checks(const gmt::interposer::KernelChecksCore* core) noexcept {
   gmt::interposer::kernel_checks::core = core;
   replace_memory();
   replace_pools();
+  replace_mapped();
   replace_code();
   replace_launches();
   replace_graphs();

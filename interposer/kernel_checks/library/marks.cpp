@@ -6,6 +6,7 @@
 
 #include "interposer/kernel_checks/library/driver.h"
 #include "interposer/kernel_checks/library/memory.h"
+#include "interposer/kernel_checks/library/news_flag.h"
 #include "rewriter/table.h"
 
 namespace gmt::interposer::kernel_checks {
@@ -14,15 +15,18 @@ namespace {
 
 // The entry of granule i: of `bytes` that begin with the first one, what is left there; `full`
 // where the next granule is full, too, and `behind` where nothing is left. The first thread writes
-// the block's bounds, if `slot` is an address.
+// the block's bounds, if `slot` is an address. If `distrust` is the address of a word that is not
+// 0, entries say that nothing is known. It is asked again behind them: who sets it and then writes
+// the entries has the last word.
 constexpr char kText[] = R"(
 .version 6.4
 .target sm_70
 .address_size 64
 .visible .entry gmt_mark(.param .u64 entries, .param .u64 count, .param .s64 bytes,
-                         .param .u32 full, .param .u32 behind, .param .u64 slot, .param .u64 begin)
+                         .param .u32 full, .param .u32 behind, .param .u64 slot, .param .u64 begin,
+                         .param .u64 distrust)
 {
-  .reg .pred %p<6>;
+  .reg .pred %p<9>;
   .reg .b32 %r<12>;
   .reg .b64 %d<20>;
   ld.param.u64 %d1, [entries];
@@ -31,6 +35,10 @@ constexpr char kText[] = R"(
   ld.param.u32 %r1, [full];
   ld.param.u32 %r2, [behind];
   ld.param.u64 %d4, [slot];
+  ld.param.u64 %d16, [distrust];
+  mov.u32 %r10, 0;
+  setp.eq.s64 %p6, %d16, 0;
+  @!%p6 ld.volatile.global.u32 %r10, [%d16];
   mov.u32 %r3, %ctaid.x;
   mov.u32 %r4, %ntid.x;
   mov.u32 %r5, %tid.x;
@@ -38,6 +46,7 @@ constexpr char kText[] = R"(
   mul.wide.u32 %d5, %r3, %r4;
   cvt.u64.u32 %d6, %r5;
   add.s64 %d7, %d5, %d6;
+  mov.u64 %d17, %d7;
   mul.wide.u32 %d8, %r4, %r6;
   setp.ne.s64 %p1, %d7, 0;
   setp.eq.or.s64 %p2, %d4, 0, %p1;
@@ -56,12 +65,21 @@ ENTRIES:
   selp.b32 %r8, %r1, %r7, %p4;
   setp.gt.s64 %p5, %d12, 0;
   selp.b32 %r9, %r8, %r2, %p5;
+  setp.ne.s32 %p7, %r10, 0;
+  selp.b32 %r9, 32767, %r9, %p7;
   shl.b64 %d14, %d7, 1;
   add.s64 %d15, %d1, %d14;
   st.global.u16 [%d15], %r9;
   add.s64 %d7, %d7, %d8;
   bra ENTRIES;
 DONE:
+  setp.ne.or.s32 %p8, %r10, 0, %p6;
+  @%p8 ret;
+  membar.sys;
+  ld.volatile.global.u32 %r10, [%d16];
+  mov.u64 %d7, %d17;
+  setp.ne.s32 %p8, %r10, 0;
+  @%p8 bra ENTRIES;
   ret;
 }
 )";
@@ -75,6 +93,7 @@ constinit std::atomic<CUfunction> kernel{nullptr};
 } // namespace
 
 bool load_marks() noexcept {
+  if (table().has_other_devices() && table().flag() == 0) return false;
   CUmodule module = nullptr;
   CUfunction function = nullptr;
   if (driver.load_module(&module, kText) != 0) return false;
@@ -94,7 +113,8 @@ bool put_mark(const Mark& mark, CUstream stream) noexcept {
   const rewriter::Options& placed = table().placed();
   std::uint64_t first = rewriter::entry_address(placed, block.begin);
   std::uint64_t count = (block.end - block.begin + kGranule - 1) / kGranule + mark.more;
-  if (!mark.is_live && count <= kMostOfSet)
+  std::uint64_t distrust = table().has_other_devices() ? table().flag() + kBetweenFlags : 0;
+  if (!mark.is_live && count <= kMostOfSet && (distrust == 0 || mark.behind == rewriter::kNoBlock))
     return driver.set_16(first, static_cast<unsigned short>(mark.behind), count, stream) == 0;
   std::int64_t bytes = mark.is_live ? static_cast<std::int64_t>(block.end - block.begin) : 0;
   std::int32_t full = rewriter::kFirstBlock + static_cast<std::int32_t>(mark.slot);
@@ -103,7 +123,7 @@ bool put_mark(const Mark& mark, CUstream stream) noexcept {
                          ? rewriter::slot_address(placed, mark.slot)
                          : 0; // the last one stands for unknown memory
   std::uint64_t begin = block.begin;
-  void* arguments[] = {&first, &count, &bytes, &full, &behind, &slot, &begin};
+  void* arguments[] = {&first, &count, &bytes, &full, &behind, &slot, &begin, &distrust};
   const std::uint64_t blocks = std::min((count + kThreads - 1) / kThreads, kMostBlocks);
   return driver.launch(function, static_cast<unsigned>(blocks), 1, 1, kThreads, 1, 1, 0, stream,
                        arguments, nullptr) == 0;

@@ -16,7 +16,8 @@ namespace gmt::interposer::kernel_checks {
 
 inline constexpr char kMarkKernel[] = "gmt_mark";
 
-// In the current context, which has the table; false: nothing changes in the order of streams.
+// In the current context, which has the table; false: nothing changes in the order of streams. So
+// it is where a stream of another device cannot stop marks that are queued (news_flag.h).
 bool load_marks() noexcept;
 bool has_marks() noexcept;
 void forget_marks() noexcept; // their context has ended

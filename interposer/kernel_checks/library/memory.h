@@ -43,6 +43,7 @@ bool free_block(CUdeviceptr address, CUresult* result) noexcept;
 void forget_block(CUdeviceptr address) noexcept;
 // Memory that the tool does not follow was given out where a pool may have had some before.
 void forget_range(CUdeviceptr begin, std::size_t bytes) noexcept;
+void note_ranges_to_forget() noexcept; // there may be some; else that does nothing
 // The bytes that the program asked for, of the block that holds the address; false: no block.
 bool find_block(CUdeviceptr address, CUdeviceptr* begin, std::size_t* bytes) noexcept;
 

@@ -15,9 +15,10 @@ constexpr std::size_t kPage = 4096;
 // The page is ours, so that it can be read when the context has ended; a forked child of the
 // program, which does not get registered pages, must lose nothing else with it.
 struct alignas(kPage) Page {
-  std::atomic<std::uint32_t> is_set{0};
-  std::byte rest[kPage - sizeof(std::atomic<std::uint32_t>)] = {};
+  std::atomic<std::uint32_t> is_set{0}, are_pools_distrusted{0};
+  std::byte rest[kPage - 2 * sizeof(std::atomic<std::uint32_t>)] = {};
 };
+static_assert(offsetof(Page, are_pools_distrusted) == kBetweenFlags);
 constinit Page page;
 constinit std::atomic<bool> is_shared{false};
 
@@ -33,6 +34,7 @@ std::uint64_t share_flag() noexcept {
       driver.address_on_device(&address, &page, 0) != 0 || address == 0)
     return 0;
   page.is_set.store(0);
+  page.are_pools_distrusted.store(0);
   is_shared.store(true);
   return address;
 }
@@ -41,6 +43,8 @@ bool take_flag() noexcept {
   if (!is_shared.load(std::memory_order_acquire)) return true;
   return page.is_set.load(std::memory_order_acquire) != 0 && page.is_set.exchange(0) != 0;
 }
+
+void distrust_pools() noexcept { page.are_pools_distrusted.store(1); }
 
 void forget_flag() noexcept { is_shared.store(false); }
 

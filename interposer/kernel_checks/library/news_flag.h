@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A word of the host's memory that checked code sets behind a mistake: a wait costs no copy from
-// the device as long as it is 0.
+// Words of the host's memory that the device writes or reads. The first is set by checked code
+// behind a mistake: a wait costs no copy from the device as long as it is 0.
 #pragma once
 
 #include <cstdint>
@@ -13,5 +13,10 @@ std::uint64_t share_flag() noexcept;
 // shared.
 bool take_flag() noexcept;
 void forget_flag() noexcept; // the context has ended
+
+// A second word, behind the first: from when it is set, marks of pools' memory say that nothing is
+// known of it, those that are queued already, too.
+inline constexpr std::uint64_t kBetweenFlags = 4;
+void distrust_pools() noexcept;
 
 } // namespace gmt::interposer::kernel_checks

@@ -5,6 +5,7 @@
 #include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/launches.h"
+#include "interposer/kernel_checks/library/mapped.h"
 #include "interposer/kernel_checks/library/marks.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/patches/patches.h"
@@ -115,6 +116,7 @@ void context_has_ended() noexcept {
   forget_all_blocks();
   forget_code_of_context();
   forget_reports();
+  forget_released();
   leave_patches();
   table().leave();
 }

@@ -10,15 +10,17 @@
 
 #include "interposer/kernel_checks/library/blocks.h"
 #include "interposer/kernel_checks/library/captures.h"
+#include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/marks.h"
 #include "interposer/kernel_checks/library/memory.h"
+#include "interposer/kernel_checks/library/news_flag.h"
 #include "interposer/kernel_checks/library/replacements.h"
 
 namespace gmt::interposer::kernel_checks {
 
 namespace {
 
-constinit std::atomic<bool> any_ordered{false}; // there may be marks of memory that is no block's
+constinit std::atomic<bool> any_marked{false}; // there may be marks of memory that is no block's
 
 // The stream, if the table may be written in its order.
 std::optional<CUstream> ordered(CUstream stream) noexcept {
@@ -69,7 +71,7 @@ void add_ordered(CUdeviceptr address, std::size_t bytes, bool has_poison, CUmemo
   Kept kept{{address, address + bytes}};
   kept.is_ordered = true;
   if (has_poison) kept.pool = reinterpret_cast<std::uint64_t>(pool);
-  any_ordered.store(true);
+  any_marked.store(true);
   if (has_poison && address % kGranule == 0 && is_in_windows(kept.block)) {
     kept.slot = take_slot();
     kept.is_in_table = put({kept.block, 1, true, kept.slot, rewriter::kPoisonEntry}, stream);
@@ -80,11 +82,19 @@ void add_ordered(CUdeviceptr address, std::size_t bytes, bool has_poison, CUmemo
   keep_live(kept);
 }
 
-// What is given out or freed in a stream that is not followed.
+// What is given out or freed in a stream that is not followed. Nothing of ours can be in the order
+// of another device's stream. So marks of all pools say no more from now on, those that are queued
+// in other streams, too.
 void forget_ordered(CUdeviceptr address, std::size_t bytes, CUstream stream) noexcept {
   const Mark mark = unknown(address, address + bytes);
-  if (!any_ordered.load() || table().context() == nullptr || !is_in_windows(mark.block)) return;
-  if (!forget_in_order(mark.block, stream)) forget_range(address, bytes);
+  if (!any_marked.load() || table().context() == nullptr || !is_in_windows(mark.block)) return;
+  if (forget_in_order(mark.block, stream)) return;
+  if (table().has_other_devices()) {
+    distrust_pools();
+    note_unchecked(
+      "", "memory of pools counts as right from when streams of several devices use it", 0);
+  }
+  forget_range(address, bytes);
 }
 
 // `from(bytes)` is the driver's. No pool: the one that the device has now.
@@ -188,13 +198,6 @@ CUresult create(CUmemGenericAllocationHandle* memory, std::size_t bytes,
     with_resting_released([=] { return driver.create(memory, bytes, what, flags); }));
 }
 
-CUresult map(CUdeviceptr address, std::size_t bytes, std::size_t offset,
-             CUmemGenericAllocationHandle memory, unsigned long long flags) noexcept {
-  const int result = driver.map(address, bytes, offset, memory, flags);
-  if (result == CUDA_SUCCESS) forget_range(address, bytes);
-  return static_cast<CUresult>(result);
-}
-
 // Gives an address out first; the memory's size is asked for.
 template <Name kName, class... Args> struct Opens {
   static CUresult call(CUdeviceptr* pointer, Args... args) noexcept {
@@ -212,8 +215,10 @@ template <Name kName, class... Args> void put_opens() noexcept {
 
 } // namespace
 
+void note_ranges_to_forget() noexcept { any_marked.store(true); }
+
 void forget_range(CUdeviceptr begin, std::size_t bytes) noexcept {
-  if (!any_ordered.load() || table().context() == nullptr || bytes == 0) return;
+  if (!any_marked.load() || table().context() == nullptr || bytes == 0) return;
   const rewriter::Block block{begin / kGranule * kGranule, begin + bytes};
   if (!is_in_windows(block)) return;
   const Work work(table().context());
@@ -232,7 +237,6 @@ void replace_pools() noexcept {
   replace("cuMemPoolGetAttribute", reinterpret_cast<void*>(&pool_attribute));
   replace("cuMemPoolSetAttribute", reinterpret_cast<void*>(&set_pool_attribute));
   replace("cuMemCreate", reinterpret_cast<void*>(&create));
-  replace("cuMemMap", reinterpret_cast<void*>(&map));
   put_opens<"cuMemPoolImportPointer", CUmemoryPool, CUmemPoolPtrExportData*>();
   put_opens<"cuIpcOpenMemHandle_v2", CUipcMemHandle, unsigned>();
   put_opens<"cuExternalMemoryGetMappedBuffer", CUexternalMemory,

@@ -6,10 +6,17 @@
 #include <utility>
 
 #include "interposer/kernel_checks/library/launches.h"
+#include "interposer/kernel_checks/library/mapped.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "trace/execution_observer.h"
 
 namespace gmt::interposer::kernel_checks {
+
+// By the table's entry for an address, whether memory was there.
+inline bool is_of_freed(std::int32_t entry, std::uint64_t address) noexcept {
+  return entry == rewriter::kFreedEntry ||
+         (entry == rewriter::kUnmappedEntry && was_released(address));
+}
 
 inline void describe_launch(trace::ExecutionLaunch& to, const Launch& launch) noexcept {
   (is_of_node(launch) ? to.made : to.call) = launch.call;

@@ -97,7 +97,7 @@ trace::ExecutionReport kind_of(const Record& record) noexcept {
   if (record.space != rewriter::RecordSpace::kGlobal) return trace::ExecutionReport::kOutOfBounds;
   if (record.meant != 0) return trace::ExecutionReport::kOutOfBounds; // whatever lies there
   const bool is_freed =
-    record.entry == rewriter::kFreedEntry || record.entry == rewriter::kFreedHeapBlock;
+    is_of_freed(record.entry, record.address) || record.entry == rewriter::kFreedHeapBlock;
   return is_freed ? trace::ExecutionReport::kUseAfterFree : trace::ExecutionReport::kOutOfBounds;
 }
 

@@ -152,6 +152,8 @@ bool Table::enter_now(CUcontext context) noexcept {
     driver.send(rewriter::slot_address(at_, last), &everything, sizeof everything, stream_) == 0;
   if (!wait() || !is_written) return false;
   flag_ = share_flag();
+  int devices = 0;
+  has_other_devices_ = driver.device_count(&devices) != 0 || devices != 1;
   load_marks(); // without them, pools' memory is unknown
   is_primary_ = is_primary(context);
   context_.store(context, std::memory_order_release);
@@ -245,6 +247,10 @@ bool Table::write_block(const rewriter::Block& block, std::uint32_t slot) noexce
 
 bool Table::write_freed(const rewriter::Block& block) noexcept {
   return is_issued(fill(block.begin, rewriter::kFreedEntry, granules_of(block)));
+}
+
+bool Table::write_unmapped(const rewriter::Block& block) noexcept {
+  return is_issued(fill(block.begin, rewriter::kUnmappedEntry, granules_of(block)));
 }
 
 bool Table::write_unknown(const rewriter::Block& block) noexcept {

@@ -37,6 +37,7 @@ public:
   void abandon() noexcept; // in a forked child
   CUcontext context() const noexcept { return context_.load(std::memory_order_acquire); }
   CUdevice device() const noexcept { return device_; }
+  bool has_other_devices() const noexcept { return has_other_devices_; } // the process
   bool is_primary_of(CUdevice device) const noexcept { return is_primary_ && device == device_; }
   std::uint64_t flag() const noexcept { return flag_; } // for Placed
   CUstream stream() const noexcept { return stream_; }  // of that context, waits for no other
@@ -59,6 +60,7 @@ public:
   bool write_block(const rewriter::Block& block, std::uint32_t slot) noexcept; // poison behind it
   bool write_freed(const rewriter::Block& block) noexcept;
   bool write_unknown(const rewriter::Block& block) noexcept; // poison behind it, too
+  bool write_unmapped(const rewriter::Block& block) noexcept;
 
 private:
   // One thread does it, others wait for it.
@@ -88,7 +90,8 @@ private:
   std::uint64_t flag_ = 0;
   std::atomic<std::uint64_t> issued_{0}, settled_{0}; // writes, and those that are known to be
                                                       // there
-  bool is_primary_ = false;                           // the context is its device's primary one
+  bool has_other_devices_ = false;
+  bool is_primary_ = false; // the context is its device's primary one
 };
 
 } // namespace gmt::interposer::kernel_checks

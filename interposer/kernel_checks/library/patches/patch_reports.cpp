@@ -74,8 +74,8 @@ void report(const PatchRecord& record, std::uint64_t count) {
   const std::string location = location_in(function, record.pc);
   trace::ExecutionFault fault{};
   fault.size = sizeof fault;
-  fault.kind = record.entry == rewriter::kFreedEntry ? trace::ExecutionReport::kUseAfterFree
-                                                     : trace::ExecutionReport::kOutOfBounds;
+  fault.kind = is_of_freed(record.entry, record.address) ? trace::ExecutionReport::kUseAfterFree
+                                                         : trace::ExecutionReport::kOutOfBounds;
   describe_launch(fault.launch, launch);
   if (fault.launch.kernel == nullptr) fault.launch.kernel = function.name.c_str();
   fault.location.has_thread = 1;

@@ -14,6 +14,7 @@
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/heap_blocks.h"
 #include "interposer/kernel_checks/library/lock.h"
+#include "interposer/kernel_checks/library/mapped.h"
 #include "interposer/kernel_checks/library/marks.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/replacements.h"
@@ -28,6 +29,7 @@ std::uint64_t where_memory_is = 0;
 bool are_streams_busy = false;
 CUstream stream_that_captures = nullptr;
 int device_count = 1;
+int device_elsewhere = 0;
 bool is_address_given = false;
 std::map<std::pair<CUfunction, CUfunction_attribute>, int> attributes;
 std::map<CUfunction, int> fitting;
@@ -36,6 +38,7 @@ bool are_events_pending = false;
 KernelChecksSettings settings;
 const CUmodule module_of_all{reinterpret_cast<CUmodule>(0x3000)};     // NOLINT: handles
 const CUfunction found_by_name{reinterpret_cast<CUfunction>(0x4000)}; // NOLINT
+bool reads_pageable_memory = false;
 bool has_registered_memory = false;
 std::uint32_t* registered = nullptr;
 std::function<void()> while_fetching;
@@ -75,11 +78,15 @@ int exchange_mode(CUstreamCaptureMode* given) {
   return 0;
 }
 int device(CUdevice* ordinal) {
-  *ordinal = 0;
+  *ordinal = contexts.back() == kOtherContext ? device_elsewhere : 0;
   return 0;
 }
 int count_devices(int* count) {
   *count = device_count;
+  return 0;
+}
+int device_attribute(int* value, CUdevice_attribute what, CUdevice) {
+  *value = what == CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS && reads_pageable_memory ? 1 : 0;
   return 0;
 }
 int total(std::size_t* bytes, CUdevice) {
@@ -255,16 +262,19 @@ struct MarkArguments {
   std::uint64_t first, count;
   std::int64_t bytes;
   std::int32_t full, behind;
-  std::uint64_t slot, begin;
+  std::uint64_t slot, begin, distrust;
 };
 void mark(const MarkArguments& given) {
   const rewriter::Block block{given.begin, given.begin + static_cast<std::uint64_t>(given.bytes)};
+  std::uint32_t is_distrusted = 0;
+  if (given.distrust != 0) std::memcpy(&is_distrusted, at(given.distrust), sizeof is_distrusted);
   if (given.slot != 0) std::memcpy(at(given.slot), &block, sizeof block);
   for (std::uint64_t i = 0; i < given.count; ++i) {
     const std::int64_t rest = given.bytes - static_cast<std::int64_t>(i) * 512;
-    const std::int64_t entry = rest >= 1024 ? given.full
-                               : rest > 0   ? std::min<std::int64_t>(rest, 512)
-                                            : given.behind;
+    const std::int64_t entry = is_distrusted  ? rewriter::kNoBlock
+                               : rest >= 1024 ? given.full
+                               : rest > 0     ? std::min<std::int64_t>(rest, 512)
+                                              : given.behind;
     static_cast<std::int16_t*>(at(given.first))[i] = static_cast<std::int16_t>(entry);
   }
 }
@@ -282,6 +292,7 @@ int launch(CUfunction function, unsigned, unsigned, unsigned, unsigned, unsigned
   std::memcpy(&given.behind, arguments[4], 4);
   std::memcpy(&given.slot, arguments[5], 8);
   std::memcpy(&given.begin, arguments[6], 8);
+  std::memcpy(&given.distrust, arguments[7], 8);
   run_or_wait(stream, [given] { mark(given); });
   return 0;
 }
@@ -303,6 +314,7 @@ int create(CUmemGenericAllocationHandle* handle, std::size_t, const CUmemAllocat
   *handle = 1;
   return is_out_of_memory ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
+int unmap(CUdeviceptr, std::size_t bytes) { return bytes == 0 ? CUDA_ERROR_INVALID_VALUE : 0; }
 int granularity(std::size_t* bytes, const CUmemAllocationProp*, CUmemAllocationGranularity_flags) {
   *bytes = 4096;
   return 0;
@@ -316,6 +328,7 @@ void* symbol(const char* name) noexcept {
     {"cuThreadExchangeStreamCaptureMode", reinterpret_cast<void*>(exchange_mode)},
     {"cuCtxGetDevice", reinterpret_cast<void*>(device)},
     {"cuDeviceGetCount", reinterpret_cast<void*>(count_devices)},
+    {"cuDeviceGetAttribute", reinterpret_cast<void*>(device_attribute)},
     {"cuDeviceTotalMem_v2", reinterpret_cast<void*>(total)},
     {"cuCtxGetLimit", reinterpret_cast<void*>(limit)},
     {"cuCtxSynchronize", reinterpret_cast<void*>(done<>)},
@@ -354,6 +367,9 @@ void* symbol(const char* name) noexcept {
     {"cuLaunchKernel", reinterpret_cast<void*>(launch)},
     {"cuMemAddressReserve", reinterpret_cast<void*>(reserve)},
     {"cuMemCreate", reinterpret_cast<void*>(create)},
+    {"cuMemAddressFree", reinterpret_cast<void*>(done<CUdeviceptr, std::size_t>)},
+    {"cuMemUnmap", reinterpret_cast<void*>(unmap)},
+    {"cuMemHostUnregister", reinterpret_cast<void*>(done<void*>)},
     {"cuMemRelease", reinterpret_cast<void*>(done<CUmemGenericAllocationHandle>)},
     {"cuMemMap", reinterpret_cast<void*>(done<CUdeviceptr, std::size_t, std::size_t,
                                               CUmemGenericAllocationHandle, unsigned long long>)},
@@ -390,6 +406,8 @@ void begin() {
   for (auto& [where, pool] : pools) pool.used = 0;
   where_memory_is = 0;
   is_out_of_memory = false;
+  device_count = 1;
+  device_elsewhere = 0;
   are_streams_busy = false;
   waiting.clear();
   used_of_pool = {};
@@ -397,16 +415,19 @@ void begin() {
   attributes.clear();
   captures.store(0);
   while_fetching = nullptr;
+  reads_pageable_memory = false;
   has_registered_memory = false;
   registered = nullptr;
   table().leave();
   forget_all_blocks();
   forget_reports();
   forget_marks();
+  abandon_mapped();
   abandon_heap();
   abandon_code();
   replace_memory();
   replace_pools();
+  replace_mapped();
   replace_attributes();
   fitting.clear();
   are_events_pending = false;

@@ -49,6 +49,7 @@ extern bool are_streams_busy; // from now on, until they go on
 extern CUstream stream_that_captures;
 extern const CUstream stream_elsewhere; // of another context
 extern int device_count;
+extern int device_elsewhere;  // of that other context; 0: the same
 extern bool is_address_given; // that was asked for; nothing is mapped there
 extern std::map<std::pair<CUfunction, CUfunction_attribute>, int> attributes; // else 0
 // How many blocks of a function fit at once; as many threads are best for a block.
@@ -60,6 +61,7 @@ extern const CUmodule module_of_all; // functions; each of them is named "k"
 extern const CUfunction found_by_name;
 extern const std::function<void()> let_streams_go_on;
 extern const std::function<void(std::uint64_t address)> begin_again_at; // the next memory is there
+extern bool reads_pageable_memory; // the device; false at the beginning
 extern bool has_registered_memory; // the driver can register the host's; false at the beginning
 extern std::uint32_t* registered;  // null: nothing is
 extern std::function<void()> while_fetching;            // called when memory of the device is read

@@ -69,6 +69,29 @@ TEST_F(KernelCheckPools, OtherMemoryIsNotWhatWasFreedThere) {
   EXPECT_EQ(entry_at(block + 512), rewriter::kNoBlock);
 }
 
+// The marks of a free and of the block before it are still to come, in a stream for which a stream
+// of another device waits. What that is given is no freed memory.
+TEST_F(KernelCheckPools, AStreamOfAnotherDeviceHasTheLastWord) {
+  device_count = 2;
+  device_elsewhere = 1;
+  has_registered_memory = true;
+  const CUdeviceptr first = block_of(600);
+  are_streams_busy = true;
+  const CUdeviceptr block = block_of(600);
+  EXPECT_EQ(free(first), CUDA_SUCCESS);
+  EXPECT_EQ(free(block), CUDA_SUCCESS);
+  begin_again_at(block);
+  EXPECT_EQ(block_of(600, stream_elsewhere), block);
+  let_streams_go_on();
+  EXPECT_EQ(entry_at(block), rewriter::kNoBlock);
+  EXPECT_EQ(entry_at(block + 512), rewriter::kNoBlock);
+  const CUdeviceptr later = block_of(600);
+  EXPECT_EQ(entry_at(later), rewriter::kNoBlock);
+  ASSERT_EQ(reported.plain.size(), 1u);
+  EXPECT_EQ(reported.plain[0].reason,
+            "memory of pools counts as right from when streams of several devices use it");
+}
+
 // A thread's stream ends with it: nothing of the tool's is left there that a program would not
 // have.
 TEST_F(KernelCheckPools, AThreadsOwnStreamIsLeftIdle) {

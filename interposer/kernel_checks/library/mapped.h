@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that the program has mapped at addresses of its own, or registered.
+#pragma once
+
+#include <cstdint>
+
+namespace gmt::interposer::kernel_checks {
+
+// The program has unmapped or unregistered what was there.
+bool was_released(std::uint64_t address) noexcept;
+void forget_released() noexcept; // the table's context has ended
+void abandon_mapped() noexcept;  // in a forked child
+
+} // namespace gmt::interposer::kernel_checks

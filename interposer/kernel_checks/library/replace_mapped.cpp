@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Addresses that the program reserves, and memory that it maps there; memory of the host that it
+// registers. What is mapped or registered counts as right: two such pieces may be one array. What
+// is reserved and not mapped, or no longer, would fault, and so would what is no longer registered:
+// a checked access there is named and left out.
+#include <map>
+#include <mutex>
+
+#include "interposer/kernel_checks/library/blocks.h"
+#include "interposer/kernel_checks/library/driver.h"
+#include "interposer/kernel_checks/library/lasting.h"
+#include "interposer/kernel_checks/library/lock.h"
+#include "interposer/kernel_checks/library/mapped.h"
+#include "interposer/kernel_checks/library/memory.h"
+#include "interposer/kernel_checks/library/replacements.h"
+
+namespace gmt::interposer::kernel_checks {
+
+namespace {
+
+using Ranges = std::map<std::uint64_t, std::uint64_t>; // begin and end
+constinit Lasting<Ranges> registered;                  // with the lock, as the next
+constinit Lasting<Ranges> released;                    // was the program's, and is not mapped
+constexpr std::size_t kMostReleased = 4096;
+
+void forget_overlaps(Ranges& ranges, std::uint64_t begin, std::uint64_t end) {
+  auto at = ranges.upper_bound(begin);
+  if (at != ranges.begin()) --at;
+  while (at != ranges.end() && at->first < end) at = at->second > begin ? ranges.erase(at) : ++at;
+}
+
+void remember_released(std::uint64_t begin, std::uint64_t end) noexcept {
+  const Locked lock;
+  forget_overlaps(*released, begin, end);
+  if ((*released).size() < kMostReleased) (*released)[begin] = end;
+}
+
+// Where the granules of nothing else are.
+rewriter::Block inner(std::uint64_t begin, std::size_t bytes) noexcept {
+  return {(begin + kGranule - 1) / kGranule * kGranule, (begin + bytes) / kGranule * kGranule};
+}
+
+// An access there would fault.
+void take_away(std::uint64_t begin, std::size_t bytes) noexcept {
+  const rewriter::Block block = inner(begin, bytes);
+  if (table().context() == nullptr || !table().covers(block.begin, block.end)) return;
+  const Work work(table().context());
+  if (!work.ready()) return;
+  note_ranges_to_forget();
+  if (!table().write_unmapped(block)) table().write_unknown(block);
+}
+
+// Every access there is right.
+void give(std::uint64_t begin, std::size_t bytes) noexcept {
+  {
+    const Locked lock;
+    forget_overlaps(*released, begin, begin + bytes);
+  }
+  forget_range(begin, bytes);
+}
+
+CUresult reserve(CUdeviceptr* address, std::size_t bytes, std::size_t alignment, CUdeviceptr wanted,
+                 unsigned long long flags) noexcept {
+  const int result = driver.reserve(address, bytes, alignment, wanted, flags);
+  if (result == CUDA_SUCCESS && address != nullptr) take_away(*address, bytes);
+  return static_cast<CUresult>(result);
+}
+
+CUresult free_addresses(CUdeviceptr address, std::size_t bytes) noexcept {
+  const int result = driver.give_addresses_back(address, bytes);
+  if (result == CUDA_SUCCESS) give(address, bytes);
+  return static_cast<CUresult>(result);
+}
+
+CUresult map(CUdeviceptr address, std::size_t bytes, std::size_t offset,
+             CUmemGenericAllocationHandle memory, unsigned long long flags) noexcept {
+  const int result = driver.map(address, bytes, offset, memory, flags);
+  if (result == CUDA_SUCCESS) give(address, bytes);
+  return static_cast<CUresult>(result);
+}
+
+// Entries change first: when the driver is done, another thread may map something there.
+CUresult unmap(CUdeviceptr address, std::size_t bytes) noexcept {
+  take_away(address, bytes);
+  remember_released(address, address + bytes);
+  const int result = own<"cuMemUnmap", CUdeviceptr, std::size_t>(address, bytes);
+  if (result != CUDA_SUCCESS) give(address, bytes);
+  return static_cast<CUresult>(result);
+}
+
+// ---- memory of the host
+
+template <Name kName>
+CUresult register_host(void* memory, std::size_t bytes, unsigned flags) noexcept {
+  const int result = own<kName, void*, std::size_t, unsigned>(memory, bytes, flags);
+  const auto begin = reinterpret_cast<std::uint64_t>(memory);
+  if (result != CUDA_SUCCESS || !is_ordinary(memory, bytes)) return static_cast<CUresult>(result);
+  give(begin, bytes);
+  const Locked lock;
+  (*registered)[begin] = begin + bytes;
+  return CUDA_SUCCESS;
+}
+
+std::uint64_t take_registered(std::uint64_t begin) noexcept {
+  const Locked lock;
+  const auto found = (*registered).find(begin);
+  if (found == (*registered).end()) return begin;
+  const std::uint64_t end = found->second;
+  (*registered).erase(found);
+  return end;
+}
+
+// Whether the device reads the host's memory without that.
+bool reads_pageable_memory() noexcept {
+  int reads = 1;
+  return driver.attribute(&reads, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, table().device()) !=
+           0 ||
+         reads != 0;
+}
+
+// The driver waits for kernels that use it, so that its entries change behind the call.
+CUresult unregister_host(void* memory) noexcept {
+  const auto begin = reinterpret_cast<std::uint64_t>(memory);
+  const int result = own<"cuMemHostUnregister", void*>(memory);
+  if (result != CUDA_SUCCESS) return static_cast<CUresult>(result);
+  const std::uint64_t end = take_registered(begin);
+  if (end == begin || reads_pageable_memory()) return CUDA_SUCCESS;
+  take_away(begin, end - begin);
+  remember_released(begin, end);
+  return CUDA_SUCCESS;
+}
+
+} // namespace
+
+bool was_released(std::uint64_t address) noexcept {
+  const Locked lock;
+  const Ranges& all = *released;
+  const auto behind = all.upper_bound(address);
+  return behind != all.begin() && std::prev(behind)->second > address;
+}
+
+void forget_released() noexcept {
+  const Locked lock;
+  (*released).clear();
+}
+
+void abandon_mapped() noexcept {
+  registered.begin_anew();
+  released.begin_anew();
+}
+
+void replace_mapped() noexcept {
+  replace("cuMemAddressReserve", reinterpret_cast<void*>(&reserve));
+  replace("cuMemAddressFree", reinterpret_cast<void*>(&free_addresses));
+  replace("cuMemMap", reinterpret_cast<void*>(&map));
+  replace("cuMemUnmap", reinterpret_cast<void*>(&unmap));
+#define PUT(function, symbol) replace(symbol, reinterpret_cast<void*>(&function<symbol>))
+  PUT(register_host, "cuMemHostRegister");
+  PUT(register_host, "cuMemHostRegister_v2");
+#undef PUT
+  replace("cuMemHostUnregister", reinterpret_cast<void*>(&unregister_host));
+}
+
+} // namespace gmt::interposer::kernel_checks

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Addresses that are reserved, mapped and registered, in the table of valid bytes.
+#include <gtest/gtest.h>
+
+#include "interposer/kernel_checks/library/mapped.h"
+#include "interposer/kernel_checks/library/memory.h"
+#include "made_up_driver.h"
+
+namespace gmt::interposer::kernel_checks {
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{2} << 20;
+constexpr CUdeviceptr kReserved = 0x100000000; // in the lower window
+
+struct KernelCheckMapped : testing::Test {
+  void SetUp() override {
+    begin_made_up_driver();
+    where_memory_is = kLow;
+    ASSERT_TRUE(has_table());
+  }
+
+  static CUresult map(CUdeviceptr address) {
+    return call_replaced("cuMemMap", address, kPiece, std::size_t{0},
+                         CUmemGenericAllocationHandle{1}, 0ull);
+  }
+  static CUresult unmap(CUdeviceptr address, std::size_t bytes = kPiece) {
+    return call_replaced("cuMemUnmap", address, bytes);
+  }
+  // The driver gives the address that was asked for.
+  static void reserve() {
+    is_address_given = true;
+    CUdeviceptr address = 0;
+    EXPECT_EQ(
+      call_replaced("cuMemAddressReserve", &address, 4 * kPiece, std::size_t{0}, kReserved, 0ull),
+      CUDA_SUCCESS);
+    is_address_given = false;
+    EXPECT_EQ(address, kReserved);
+  }
+};
+
+TEST_F(KernelCheckMapped, WhatIsReservedAndNotMappedWouldFault) {
+  reserve();
+  EXPECT_EQ(entry_at(kReserved), rewriter::kUnmappedEntry);
+  EXPECT_EQ(map(kReserved), CUDA_SUCCESS);
+  EXPECT_EQ(entry_at(kReserved), rewriter::kNoBlock);
+  EXPECT_EQ(entry_at(kReserved + kPiece - 1), rewriter::kNoBlock);
+  EXPECT_EQ(entry_at(kReserved + kPiece + 512), rewriter::kUnmappedEntry);
+  EXPECT_FALSE(was_released(kReserved + 2 * kPiece));
+  EXPECT_EQ(unmap(kReserved), CUDA_SUCCESS);
+  EXPECT_EQ(entry_at(kReserved), rewriter::kUnmappedEntry);
+  EXPECT_TRUE(was_released(kReserved));
+  EXPECT_FALSE(was_released(kReserved + kPiece));
+  EXPECT_EQ(map(kReserved), CUDA_SUCCESS);
+  EXPECT_FALSE(was_released(kReserved));
+  EXPECT_EQ(call_replaced("cuMemAddressFree", kReserved, 4 * kPiece), CUDA_SUCCESS);
+  EXPECT_EQ(entry_at(kReserved + 3 * kPiece), rewriter::kNoBlock);
+}
+
+TEST_F(KernelCheckMapped, WhatTheDriverRefusesToUnmapStaysRight) {
+  reserve();
+  EXPECT_EQ(map(kReserved), CUDA_SUCCESS);
+  EXPECT_EQ(unmap(kReserved, 0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(entry_at(kReserved), rewriter::kNoBlock);
+  EXPECT_FALSE(was_released(kReserved));
+}
+
+// Only granules that hold nothing else: other memory may share the first and the last one.
+TEST_F(KernelCheckMapped, MemoryThatIsNoLongerRegisteredWouldFault) {
+  auto* memory = reinterpret_cast<void*>(kReserved + 100); // NOLINT
+  has_registered_memory = true;
+  for (const bool reads : {true, false}) {
+    reads_pageable_memory = reads;
+    EXPECT_EQ(call_replaced("cuMemHostRegister_v2", memory, std::size_t{2000}, 0u), CUDA_SUCCESS);
+    EXPECT_EQ(entry_at(kReserved + 512), rewriter::kNoBlock);
+    EXPECT_EQ(call_replaced("cuMemHostUnregister", memory), CUDA_SUCCESS);
+    EXPECT_EQ(entry_at(kReserved), rewriter::kNoBlock);
+    EXPECT_EQ(entry_at(kReserved + 512), reads ? rewriter::kNoBlock : rewriter::kUnmappedEntry);
+    EXPECT_EQ(entry_at(kReserved + 2048), rewriter::kNoBlock);
+    EXPECT_EQ(was_released(kReserved + 600), !reads);
+  }
+  EXPECT_EQ(call_replaced("cuMemHostRegister_v2", memory, std::size_t{2000}, 0u), CUDA_SUCCESS);
+  EXPECT_EQ(entry_at(kReserved + 512), rewriter::kNoBlock);
+}
+
+} // namespace
+} // namespace gmt::interposer::kernel_checks
