@@ -17,7 +17,7 @@ import tempfile
 FEWEST_COUNTERS = 2000  # what a fuzzer has if nothing else is said; an entry without the code behind it has some ten
 MOST_MEGABYTES = 2048  # with the address sanitizer; a report may take half
 SLOWEST_INPUT_SECONDS = 20
-DEFAULT_SECONDS = "60" if os.environ.get("GMT_LONG_TESTS") == "1" else "5"
+DEFAULT_SECONDS = "60" if os.environ.get("GMT_LONG_TESTS") == "1" else "2"
 
 
 def problems_of(log, status, fewest_counters=FEWEST_COUNTERS):

@@ -81,15 +81,13 @@ class Check(unittest.TestCase):
     def test_a_finding_takes_its_detectors_tests_and_its_programs(self):
         lines = self.lines("object-leak")
         self.assertIn("run:   tests/unit/unit_calls RefusedCalls", lines)
-        self.assertIn("ctest: programs.object_leaks.events.O2.shared.simulated", lines)
+        self.assertIn("ctest: programs.object_leaks.O2.shared.simulated", lines)
         self.assertIn(" tests/programs/object_leaks-O2-shared", lines[0])
         self.assertIn(" interposer/all", lines[0])
         self.assertEqual(lines, self.lines("analyzer/detectors/allocations/object_leak.cpp"))
 
     def test_a_program_and_a_test_of_the_command(self):
-        self.assertIn(
-            "ctest: programs.double_free.plain.O2.shared.simulated", self.lines("tests/programs/double_free.cu")
-        )
+        self.assertIn("ctest: programs.double_free.O2.shared.simulated", self.lines("tests/programs/double_free.cu"))
         self.assertIn("ctest: command.diff", self.lines("tests/command/test_diff.py"))
         self.assertEqual(self.lines("command.diff")[1:], ["ctest: command.diff"])
 

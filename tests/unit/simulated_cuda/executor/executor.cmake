@@ -39,7 +39,7 @@ gmt_ptx_tests(unit_opcode_forms executor ${executor_tests}/forms)
 target_sources(unit_opcode_forms PRIVATE ${executor_tests}/forms/chosen_level.cpp)
 set(stride 1)
 if(GPUMEMTRACE_SANITIZE AND NOT GPUMEMTRACE_LONG_TESTS)
-  set(stride 16) # all of them would take four minutes under the address sanitizer, which does not see the handlers
+  set(stride 32) # all of them would take four minutes under the address sanitizer, which does not see the handlers
 endif()
 target_compile_definitions(unit_opcode_forms PRIVATE GMT_STRIDE=${stride}
   GMT_RECORDED_FORMS="${PROJECT_SOURCE_DIR}/tests/executor/forms/h200.forms"
