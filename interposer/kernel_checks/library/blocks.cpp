@@ -26,7 +26,7 @@ struct Blocks {
   std::map<std::uint64_t, Kept> live;           // by begin
   std::list<Kept> resting;                      // oldest first
   std::unordered_set<std::uint64_t> resting_at; // where these begin
-  // The same in the same order, by how many bytes they have with their poison.
+  // The same in the same order, by how much room they have.
   std::unordered_map<std::size_t, std::deque<std::list<Kept>::iterator>> resting_of;
   std::size_t resting_bytes = 0;
   std::map<std::uint64_t, PoolUse> pools;
@@ -52,6 +52,10 @@ void take_from_pool(const Kept& kept) {
   use.bytes -= with_poison(size_of(kept));
   use.poison -= kGranule;
 }
+
+// How many of the oldest ones are looked at for room, from so many bytes on: smaller blocks the
+// driver has at hand.
+constexpr std::size_t kLookedAt = 16, kLarge = std::size_t{1} << 20;
 
 // With the lock; of those that rest there is one.
 Kept take_oldest_of(std::size_t bytes) {
@@ -120,9 +124,9 @@ void let_rest(const Kept& kept) noexcept {
   const Locked lock;
   Blocks& all = blocks();
   all.resting.push_back(kept);
-  all.resting_of[with_poison(size_of(kept))].push_back(std::prev(all.resting.end()));
+  all.resting_of[room_of(kept)].push_back(std::prev(all.resting.end()));
   all.resting_at.insert(kept.block.begin);
-  all.resting_bytes += with_poison(size_of(kept));
+  all.resting_bytes += room_of(kept);
 }
 
 bool rests(std::uint64_t begin) noexcept {
@@ -134,15 +138,23 @@ std::optional<Kept> take_resting(std::size_t most_bytes) noexcept {
   const Locked lock;
   const Blocks& all = blocks();
   if (all.resting.empty() || all.resting_bytes <= most_bytes) return std::nullopt;
-  return take_oldest_of(with_poison(size_of(all.resting.front())));
+  return take_oldest_of(room_of(all.resting.front()));
 }
 
-std::optional<Kept> take_resting_of(std::size_t bytes, std::size_t most_bytes) noexcept {
+// One that is not the oldest of its room is left, too: it was freed not long ago.
+std::optional<Kept> take_resting_of(std::size_t room, std::size_t needed,
+                                    std::size_t most_bytes) noexcept {
   const Locked lock;
   const Blocks& all = blocks();
-  if (all.resting_bytes + bytes <= most_bytes || !all.resting_of.contains(bytes))
-    return std::nullopt;
-  return take_oldest_of(bytes);
+  if (all.resting_bytes + room <= most_bytes) return std::nullopt;
+  if (all.resting_of.contains(room)) return take_oldest_of(room);
+  std::size_t looked = 0;
+  for (const Kept& kept : all.resting) {
+    if (needed < kLarge || looked++ == kLookedAt) break;
+    const std::size_t has = room_of(kept);
+    if (has >= needed && has <= needed + needed / 2) return take_oldest_of(has);
+  }
+  return std::nullopt;
 }
 
 std::uint64_t poison_in_pool(std::uint64_t pool, bool at_most) noexcept {

@@ -25,6 +25,7 @@ struct Kept {
   bool is_ordered = false;  // a stream gave it out, and frees it
   bool is_hosts = false;    // the host may use it, too: it never rests
   std::uint64_t pool = 0;   // that gave it out with poison; 0: none did
+  std::size_t room = 0;     // that the driver gave, with poison; 0: no more than that
 };
 
 inline std::size_t size_of(const Kept& kept) noexcept { return kept.block.end - kept.block.begin; }
@@ -33,6 +34,10 @@ inline bool is_ordinary(const void* result, std::size_t bytes) noexcept {
 }
 inline std::size_t with_poison(std::size_t bytes) noexcept {
   return (bytes + kGranule - 1) / kGranule * kGranule + kGranule;
+}
+
+inline std::size_t room_of(const Kept& kept) noexcept {
+  return kept.room != 0 ? kept.room : with_poison(size_of(kept));
 }
 
 std::uint32_t take_slot() noexcept;
@@ -48,9 +53,10 @@ void let_rest(const Kept& kept) noexcept;
 bool rests(std::uint64_t begin) noexcept;
 // The oldest one, if more than so many bytes rest.
 std::optional<Kept> take_resting(std::size_t most_bytes) noexcept;
-// The oldest one that has so many bytes with its poison, if more than `most_bytes` would rest with
-// another one of these.
-std::optional<Kept> take_resting_of(std::size_t bytes, std::size_t most_bytes) noexcept;
+// The oldest one with so much room; else of the oldest ones one with room for `needed`, and not
+// much more. Only if more than `most_bytes` would rest with another one of these.
+std::optional<Kept> take_resting_of(std::size_t room, std::size_t needed,
+                                    std::size_t most_bytes) noexcept;
 
 // How many bytes of a pool are poison of live blocks; `at_most`: were when most of it was used.
 std::uint64_t poison_in_pool(std::uint64_t pool, bool at_most) noexcept;

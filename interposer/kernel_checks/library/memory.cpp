@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/kernel_checks/library/memory.h"
 
+#include <algorithm>
+#include <bit>
 #include <optional>
 
 #include "interposer/kernel_checks/library/blocks.h"
@@ -41,16 +43,23 @@ void write(Kept& kept) noexcept {
 }
 
 // What the driver gave out, with more behind it than was asked for, becomes a block.
-void add_block(CUdeviceptr address, std::size_t bytes, bool may_be_in_table) noexcept {
+void add_block(CUdeviceptr address, std::size_t bytes, bool may_be_in_table,
+               std::size_t room = 0) noexcept {
   Kept kept{{address, address + bytes}};
+  kept.room = room;
   if (may_be_in_table) write(kept);
-  if (!kept.is_in_table) forget_range(address, bytes);
+  if (!kept.is_in_table) forget_range(address, std::max(bytes, room));
   keep_live(kept);
+}
+
+// All that the driver gave: a larger block may have been there before, and its entries still are.
+bool write_unknown(const Kept& kept) noexcept {
+  return table().write_unknown({kept.block.begin, kept.block.begin + room_of(kept) - kGranule});
 }
 
 // The driver gets its memory back.
 CUresult end_block(const Kept& kept) noexcept {
-  table().write_unknown(kept.block);
+  write_unknown(kept);
   give_slot(kept.slot);
   return static_cast<CUresult>(driver.free(kept.block.begin));
 }
@@ -97,14 +106,25 @@ bool has_table() noexcept {
 
 namespace {
 
-// Where as much rests as may, an old block of this size becomes the new one: the driver would give
-// its pages back and map others, which takes it some 100 us from 1 MB on.
+// What the driver is asked for: of larger blocks up to an eighth more, so that one of another size
+// can be there later. It maps pages of 2 MiB itself.
+std::size_t room_for(std::size_t bytes) noexcept {
+  constexpr std::size_t kRounded = std::size_t{1} << 20, kPage = std::size_t{2} << 20;
+  const std::size_t needed = with_poison(bytes);
+  if (needed < kRounded || needed > kMostResting) return needed;
+  const std::size_t step = std::min(std::bit_floor(needed) / 8, kPage);
+  return (needed + step - 1) / step * step;
+}
+
+// Where as much rests as may, an old block with this room becomes the new one: the driver would
+// give its pages back and map others, which takes it some 100 us from 1 MB on.
 bool take_rested(CUdeviceptr* address, std::size_t bytes) noexcept {
-  const std::optional<Kept> kept = take_resting_of(with_poison(bytes), kMostResting);
+  const std::optional<Kept> kept =
+    take_resting_of(room_for(bytes), with_poison(bytes), kMostResting);
   if (!kept) return false;
   give_slot(kept->slot);
   *address = kept->block.begin;
-  add_block(*address, bytes, true);
+  add_block(*address, bytes, true, room_of(*kept));
   return true;
 }
 
@@ -117,13 +137,18 @@ CUresult allocate(CUdeviceptr* address, std::size_t bytes) noexcept {
     return result;
   }
   if (take_rested(address, bytes)) return CUDA_SUCCESS;
-  auto result = static_cast<CUresult>(
-    with_resting_released([=] { return driver.allocate(address, with_poison(bytes)); }));
+  std::size_t room = room_for(bytes);
+  auto result =
+    static_cast<CUresult>(with_resting_released([=] { return driver.allocate(address, room); }));
+  if (result == CUDA_ERROR_OUT_OF_MEMORY && room != with_poison(bytes)) {
+    room = with_poison(bytes);
+    result = static_cast<CUresult>(driver.allocate(address, room));
+  }
   const bool is_short = result == CUDA_ERROR_OUT_OF_MEMORY; // without poison it may fit
   if (is_short) result = static_cast<CUresult>(driver.allocate(address, bytes));
   if (result != CUDA_SUCCESS) return result;
   if (is_short) forget_range(*address, bytes);
-  else add_block(*address, bytes, true);
+  else add_block(*address, bytes, true, room);
   return CUDA_SUCCESS;
 }
 
@@ -193,7 +218,7 @@ void forget_block(CUdeviceptr address) noexcept {
   const std::optional<Kept> kept = take_live(address);
   if (!kept || !kept->is_in_table) return;
   const Work work(table().context());
-  if (work.ready() && table().write_unknown(kept->block)) give_slot(kept->slot);
+  if (work.ready() && write_unknown(*kept)) give_slot(kept->slot);
 }
 
 bool find_block(CUdeviceptr address, CUdeviceptr* begin, std::size_t* bytes) noexcept {

@@ -153,6 +153,35 @@ TEST_F(KernelCheckMemory, WhereMuchRestsTheOldestOfTheSizeIsGivenOut) {
   EXPECT_EQ(bytes, kBytes);
 }
 
+// Of another size, too, where the old block has room for it and not much more. What is behind the
+// new one is no memory of the program's, and all of it is unknown when the driver gets it back.
+TEST_F(KernelCheckMemory, WhereMuchRestsOldBlocksHaveRoomForOtherSizes) {
+  constexpr std::size_t kBytes = std::size_t{8} << 20;
+  CUresult result = CUDA_ERROR_UNKNOWN;
+  std::vector<CUdeviceptr> freed;
+  for (int i = 0; i < 6; ++i) { // of 9 MiB, as they are rounded up
+    freed.push_back(block_of(kBytes + 1000));
+    free_block(freed.back(), &result);
+  }
+  block_of(std::size_t{20} << 20); // it is none of them
+  free_block(block_of(std::size_t{4} << 20), &result);
+  reported.allocations = 0;
+  reported.freed.clear();
+  const std::size_t smaller = kBytes - 300000;
+  EXPECT_EQ(block_of(smaller), freed[0]);
+  EXPECT_EQ(reported.allocations, 0);
+  EXPECT_EQ(entry_at(freed[0] + smaller), entry_at(freed[0] + smaller / 512 * 512));
+  EXPECT_EQ(entry_at(freed[0] + smaller + 512), rewriter::kPoisonEntry);
+  EXPECT_EQ(entry_at(freed[0] + smaller + 1024), rewriter::kFreedEntry);
+  std::size_t bytes = 0;
+  EXPECT_TRUE(find_block(freed[0], nullptr, &bytes));
+  EXPECT_EQ(bytes, smaller);
+  free_block(freed[0], &result);
+  release_all_resting();
+  EXPECT_EQ(entry_at(freed[0] + smaller + 1024), rewriter::kNoBlock);
+  EXPECT_EQ(entry_at(freed[0] + kBytes + 1024), rewriter::kNoBlock);
+}
+
 // A launch waits for what was written before. What is written while kernels may run is waited for
 // at once: the host may hand them the block.
 TEST_F(KernelCheckMemory, WhatIsWrittenIsWaitedForWhereKernelsAskForIt) {
