@@ -73,6 +73,11 @@ constexpr CommandInfo kCommands[] = {
    "  gpumemtrace clean                        lists those in the current directory\n"
    "  gpumemtrace clean --remove --older-than 7 /data\n",
    command_clean},
+  {"cache", CommandId::kCache, "cache [options]",
+   "list what --kernel-checks keeps for later runs, and remove it",
+   "  gpumemtrace cache                        compiled code, and caches of Triton and CuPy\n"
+   "  gpumemtrace cache --remove\n",
+   command_cache},
   {"nvcc", CommandId::kNvcc, "nvcc [COMPILER] [ARGUMENT...]",
    "compile so that malloc and free in kernels are checked",
    "  gpumemtrace nvcc -O2 -c kernels.cu       nvcc with one more include; all words are nvcc's own\n"

@@ -37,6 +37,7 @@ int command_follow(const Settings&);
 int command_dump(const Settings&);
 int command_last(const Settings&);
 int command_clean(const Settings&);
+int command_cache(const Settings&);
 int command_nvcc(const Settings&); // Settings::words: all words behind "nvcc"
 int command_help(const Settings&);
 void print_help_of(const CommandInfo&); // `gpumemtrace check --help`

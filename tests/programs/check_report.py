@@ -280,6 +280,8 @@ def run_program(run, options, folder):
     ]
     (folder / "command").write_text(shlex.join(command) + "\n")
     environment = expectations.with_staged_device(run.environment, options.gpumemtrace.parents[1])
+    if options.device == "simulated":
+        environment = {"XDG_CACHE_HOME": str(folder / "cache"), **environment}
     try:
         done = subprocess.run(
             command,

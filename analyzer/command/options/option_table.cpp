@@ -13,7 +13,8 @@ constexpr unsigned kReports =
   bit(CommandId::kRun) | bit(CommandId::kCheck) | bit(CommandId::kReport);
 constexpr unsigned kAll = kProgramCommands | kReports | bit(CommandId::kDiff) |
                           bit(CommandId::kTop) | bit(CommandId::kFollow) | bit(CommandId::kDump) |
-                          bit(CommandId::kClean) | bit(CommandId::kLast) | bit(CommandId::kHelp);
+                          bit(CommandId::kClean) | bit(CommandId::kLast) | bit(CommandId::kCache) |
+                          bit(CommandId::kHelp);
 
 const char* option_placeholder(InterposerOptionType type) {
   switch (type) {
@@ -115,8 +116,8 @@ std::vector<OptionRow> own_rows() {
      "changes nothing: memcheck, racecheck, initcheck or synccheck of CTest's MEMORYCHECK_COMMAND"},
     {"leak-check", "WHAT", bit(CommandId::kRun) | bit(CommandId::kCheck),
      "no: as --skip leak; full: changes nothing"},
-    {"remove", "", bit(CommandId::kClean),
-     "remove the traces that are listed; without it they stay"},
+    {"remove", "", bit(CommandId::kClean) | bit(CommandId::kCache),
+     "remove the traces or the files of the cache that are listed; without it they stay"},
     {"older-than", "DAYS", bit(CommandId::kClean),
      "only traces to which nothing was written for so long"},
     {"help", "", kAll, "explain the command and its options", "h"},

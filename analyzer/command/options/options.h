@@ -35,7 +35,8 @@ enum class CommandId : unsigned {
   kTop = 256,
   kFollow = 512,
   kClean = 1024,
-  kLast = 2048
+  kLast = 2048,
+  kCache = 4096
 };
 
 enum class DeviceChoice : std::uint8_t { kAuto, kReal, kSimulated };

@@ -98,14 +98,6 @@ namespace choices {
 
 bool turns_on(const std::string& value) { return !value.empty() && value != "0" && value != "off"; }
 
-// Where compilers of other projects keep what they made for runs that need PTX; empty if the user
-// has no folder for caches.
-std::string cache_folder() {
-  const std::string cache = get("XDG_CACHE_HOME"), home = get("HOME");
-  if (!cache.empty()) return cache + "/gpumemtrace";
-  return home.empty() ? "" : home + "/.cache/gpumemtrace";
-}
-
 // --kernel-checks and the simulated device: Triton (torch.compile as well) and CuPy give machine
 // code to the driver, in which no check can be put and which the simulated device cannot run. These
 // variables, which they document, make them give PTX. What they compiled before lies in their
@@ -132,6 +124,12 @@ void keep_ptx(std::vector<std::string>& environment, const std::string& ptxas) {
 }
 
 } // namespace
+
+std::string cache_folder() {
+  const std::string cache = get("XDG_CACHE_HOME"), home = get("HOME");
+  if (!cache.empty()) return cache + "/gpumemtrace";
+  return home.empty() ? "" : home + "/.cache/gpumemtrace";
+}
 
 bool Instrumentation::wants_fence() const { return turns_on(value_of(kGuard)); }
 

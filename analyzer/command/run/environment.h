@@ -41,6 +41,10 @@ private:
 std::vector<std::string> inherited_environment();
 std::vector<std::string> instrumented_environment(const Instrumentation& instrumentation);
 
+// Where runs with --kernel-checks keep what was compiled; empty if the user has no folder for
+// caches.
+std::string cache_folder();
+
 std::string make_run_id(); // 16 hex digits
 
 // The folder that traces go to, absolute. An unwritable current directory is replaced by the

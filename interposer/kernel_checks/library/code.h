@@ -11,10 +11,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "interposer/kernel_checks/library/code_cache.h"
 #include "interposer/kernel_checks/library/heap_blocks.h"
 #include "interposer/kernel_checks/library/launches.h"
 #include "rewriter/rewriter.h"
@@ -34,6 +36,8 @@ struct Module {
   CUcontext context = nullptr; // in which the module was loaded; null: a library is in all
   CUmodule instance = nullptr; // of the library, in a context; null: not known
   rewriter::Rewritten code;    // the library may read its text at any time
+  std::string machine;         // the same of it, where it has been compiled; from the cache alone
+  std::optional<CodeKey> key;  // its entry of the cache; none: it may not be compiled ahead
   std::string why_plain;       // not empty: it is as the program gave it
   HeapUse heap_use = HeapUse::kNone;
   // In the context that has the table; 0: not looked up yet. `counts` is set last.
@@ -80,8 +84,9 @@ struct Kernel {
     plain{};
 };
 
-// What the driver shall load in an image's place, or why not; null if there is no memory.
-std::unique_ptr<Module> rewrite_image(const void* image) noexcept;
+// What the driver shall load in an image's place, or why not; null if there is no memory. Without
+// the cache it has a text.
+std::unique_ptr<Module> rewrite_image(const void* image, bool may_be_cached) noexcept;
 void keep_library(std::unique_ptr<Module> module, CUlibrary library) noexcept;
 void keep_module(std::unique_ptr<Module> module, CUmodule handle) noexcept;
 void forget_library(CUlibrary library) noexcept; // before it is unloaded

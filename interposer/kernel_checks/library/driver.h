@@ -23,6 +23,8 @@ struct Driver {
   DriverFunction<CUcontext*> pop{"cuCtxPopCurrent_v2"};
   DriverFunction<CUdevice*> device{"cuCtxGetDevice"};
   DriverFunction<int*> device_count{"cuDeviceGetCount"};
+  DriverFunction<int*> version{"cuDriverGetVersion"};
+  DriverFunction<char*, int, CUdevice> device_name{"cuDeviceGetName"};
   DriverFunction<> synchronize{"cuCtxSynchronize"};
   DriverFunction<int*, CUdevice_attribute, CUdevice> attribute{"cuDeviceGetAttribute"};
   DriverFunction<std::size_t*, CUdevice> total{"cuDeviceTotalMem_v2"};
@@ -67,6 +69,12 @@ struct Driver {
     granularity{"cuMemGetAllocationGranularity"};
   // ---- code
   DriverFunction<CUmodule*, const void*> load_module{"cuModuleLoadData"};
+  DriverFunction<unsigned, CUjit_option*, void**, CUlinkState*> begin_link{"cuLinkCreate_v2"};
+  DriverFunction<CUlinkState, CUjitInputType, void*, std::size_t, const char*, unsigned,
+                 CUjit_option*, void**>
+    add_to_link{"cuLinkAddData_v2"};
+  DriverFunction<CUlinkState, void**, std::size_t*> complete_link{"cuLinkComplete"};
+  DriverFunction<CUlinkState> end_link{"cuLinkDestroy"};
   DriverFunction<CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                  CUstream, void**, void**>
     launch{"cuLaunchKernel"};

@@ -58,6 +58,7 @@ extern "C" __attribute__((visibility("default"))) const gmt::interposer::KernelC
 gmt_kernel_checks(const gmt::interposer::KernelChecksCore* core) noexcept {
   using namespace gmt::interposer::kernel_checks;
   gmt::interposer::kernel_checks::core = core;
+  code_cache().begin();
   replace_memory();
   replace_pools();
   replace_mapped();

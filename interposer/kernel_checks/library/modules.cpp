@@ -29,6 +29,7 @@ void end(Module& module) noexcept {
   module.library = nullptr;
   module.module = module.instance = nullptr;
   module.code.text = {};
+  module.machine = {};
   module.counts = 0;
   module.records = module.used = 0;
   module.launched = 0;
@@ -181,6 +182,7 @@ void keep_module(std::unique_ptr<Module> module, CUmodule handle) noexcept {
   module->module = handle;
   driver.current(&module->context);
   module->code.text = {}; // the driver has compiled it
+  module->machine = {};
   keep(std::move(module));
 }
 

@@ -2,6 +2,7 @@
 // Loads of code: the driver gets a module's checked text where there is one and it takes it, else
 // what the program gave. Lists of kernels leave checked forms out.
 #include <algorithm>
+#include <exception>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,13 +23,63 @@ void keep(std::unique_ptr<Module> module, CUmodule handle) noexcept {
   keep_module(std::move(module), handle);
 }
 
-// `load_checked` loads a text, `load_plain` what the program gave; both set `*handle`.
+void keep_in_cache(const Module& module) noexcept {
+  CachedCode cached;
+  try {
+    cached.code = module.code;
+    cached.machine = module.machine;
+  } catch (const std::exception&) { // of memory
+    return;
+  }
+  cached.code.text.clear();
+  cached.heap_use = module.heap_use;
+  code_cache().keep(*module.key, cached);
+}
+
+bool has_code(const std::unique_ptr<Module>& module) noexcept {
+  return module != nullptr && module->why_plain.empty();
+}
+
+// Loads machine code, which is compiled now if it was not in the cache; false: the text is to be
+// loaded, or, where the module says so, what the program gave. A text that the driver cannot
+// compile is not left to it: where it loads lazily, it says so at the program's launch.
+template <class LoadChecked>
+bool load_machine_code(std::unique_ptr<Module>& module, const void* image,
+                       LoadChecked load_checked) noexcept {
+  Module& made = *module;
+  const bool was_cached = !made.machine.empty();
+  if (!was_cached && made.key) {
+    Compiled compiled = compile(made.code.text);
+    made.machine = std::move(compiled.machine);
+    if (compiled.was_tried && made.machine.empty()) {
+      made.code = {};
+      made.why_plain = "the driver could not compile its checked form";
+    }
+  }
+  if (made.machine.empty()) return false;
+  if (load_checked(made.machine.data()) == CUDA_SUCCESS) {
+    if (!was_cached) keep_in_cache(made);
+    return true;
+  }
+  made.machine.clear();
+  if (!was_cached) return false;
+  code_cache().remove(*made.key);
+  module = rewrite_image(image, false);
+  return false;
+}
+
+// `load_checked` loads a text or machine code, `load_plain` what the program gave; both set
+// `*handle`. `may_be_cached`: the program says nothing of how to compile.
 template <class Handle, class LoadChecked, class LoadPlain>
-CUresult load(Handle* handle, const void* image, LoadChecked load_checked,
+CUresult load(Handle* handle, const void* image, bool may_be_cached, LoadChecked load_checked,
               LoadPlain load_plain) noexcept {
   if (handle == nullptr || image == nullptr) return static_cast<CUresult>(load_plain());
-  std::unique_ptr<Module> module = rewrite_image(image);
-  if (module != nullptr && module->why_plain.empty()) {
+  std::unique_ptr<Module> module = rewrite_image(image, may_be_cached);
+  if (has_code(module) && load_machine_code(module, image, load_checked)) {
+    keep(std::move(module), *handle);
+    return CUDA_SUCCESS;
+  }
+  if (has_code(module)) {
     const int result = load_checked(module->code.text.c_str());
     if (result == CUDA_SUCCESS) {
       keep(std::move(module), *handle);
@@ -46,14 +97,14 @@ CUresult module_load_data(CUmodule* module, const void* image) noexcept {
   const auto from = [module](const void* code) {
     return own<"cuModuleLoadData", CUmodule*, const void*>(module, code);
   };
-  return load(module, image, from, [&] { return from(image); });
+  return load(module, image, true, from, [&] { return from(image); });
 }
 
 CUresult module_load_fat_binary(CUmodule* module, const void* image) noexcept {
   return load(
-    module, image,
-    [module](const char* text) {
-      return own<"cuModuleLoadData", CUmodule*, const void*>(module, text);
+    module, image, true,
+    [module](const void* code) {
+      return own<"cuModuleLoadData", CUmodule*, const void*>(module, code);
     },
     [&] { return own<"cuModuleLoadFatBinary", CUmodule*, const void*>(module, image); });
 }
@@ -64,15 +115,15 @@ CUresult module_load_data_ex(CUmodule* module, const void* image, unsigned count
     return own<"cuModuleLoadDataEx", CUmodule*, const void*, unsigned, CUjit_option*, void**>(
       module, code, count, options, values);
   };
-  return load(module, image, from, [&] { return from(image); });
+  return load(module, image, count == 0, from, [&] { return from(image); });
 }
 
 CUresult module_load(CUmodule* module, const char* path) noexcept {
   const std::string image = path != nullptr ? read_image_file(path) : std::string();
   return load(
-    module, image.empty() ? nullptr : image.data(),
-    [module](const char* text) {
-      return own<"cuModuleLoadData", CUmodule*, const void*>(module, text);
+    module, image.empty() ? nullptr : image.data(), true,
+    [module](const void* code) {
+      return own<"cuModuleLoadData", CUmodule*, const void*>(module, code);
     },
     [&] { return own<"cuModuleLoad", CUmodule*, const char*>(module, path); });
 }
@@ -85,7 +136,7 @@ CUresult library_load_data(CUlibrary* library, const void* image, CUjit_option* 
                CUlibraryOption*, void**, unsigned>(library, code, jit, jit_values, jit_count,
                                                    options, values, count);
   };
-  return load(library, image, from, [&] { return from(image); });
+  return load(library, image, jit_count == 0, from, [&] { return from(image); });
 }
 
 CUresult library_load_file(CUlibrary* library, const char* path, CUjit_option* jit,
@@ -93,10 +144,10 @@ CUresult library_load_file(CUlibrary* library, const char* path, CUjit_option* j
                            void** values, unsigned count) noexcept {
   const std::string image = path != nullptr ? read_image_file(path) : std::string();
   return load(
-    library, image.empty() ? nullptr : image.data(),
-    [=](const char* text) {
+    library, image.empty() ? nullptr : image.data(), jit_count == 0,
+    [=](const void* code) {
       return own<"cuLibraryLoadData", CUlibrary*, const void*, CUjit_option*, void**, unsigned,
-                 CUlibraryOption*, void**, unsigned>(library, text, jit, jit_values, jit_count,
+                 CUlibraryOption*, void**, unsigned>(library, code, jit, jit_values, jit_count,
                                                      options, values, count);
     },
     [&] {

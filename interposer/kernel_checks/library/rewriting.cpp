@@ -3,7 +3,9 @@
 #include <csignal>
 #include <exception>
 #include <new>
+#include <optional>
 #include <pthread.h>
+#include <utility>
 
 #include "interposer/kernel_checks/library/choice.h"
 #include "interposer/kernel_checks/library/code.h"
@@ -31,7 +33,22 @@ struct Task {
   unsigned capability;
   const rewriter::Options& options;
   Module& module;
+  bool may_be_cached;
 };
+
+// Whether it was there.
+bool take_from_cache(Module& module, const std::string& ptx) {
+  module.key = key_of_machine();
+  if (!module.key) return false;
+  module.key->add(ptx);
+  std::optional<CachedCode> cached = code_cache().find(*module.key);
+  if (!cached) return false;
+  module.code = std::move(cached->code);
+  module.heap_use = cached->heap_use;
+  module.machine = std::move(cached->machine);
+  if (module.heap_use == HeapUse::kMarked) table().avoid_grids();
+  return true;
+}
 
 void rewrite_text(const Task& task) {
   Module& module = task.module;
@@ -48,6 +65,7 @@ void rewrite_text(const Task& task) {
   if (!module.why_plain.empty() && !library.empty())
     module.why_plain = "it is in " + library + ", and " + module.why_plain;
   if (!module.why_plain.empty()) return;
+  if (task.may_be_cached && take_from_cache(module, image.ptx)) return;
   const std::string text = with_logged_heap(image.ptx, module.heap_use);
   if (text.find(trace::kControlSymbol) != std::string::npos) table().avoid_grids();
   rewriter::Options options = task.options;
@@ -93,14 +111,14 @@ bool run_aside(Task& task) noexcept {
 
 } // namespace
 
-std::unique_ptr<Module> rewrite_image(const void* image) noexcept {
+std::unique_ptr<Module> rewrite_image(const void* image, bool may_be_cached) noexcept {
   std::unique_ptr<Module> module(new (std::nothrow) Module);
   if (module == nullptr) return nullptr;
   if (!table().prepare()) {
     module->why_plain = "the device had no memory or no addresses for the table of valid bytes";
     return module;
   }
-  Task task{image, capability_of_device(), table().options(), *module};
+  Task task{image, capability_of_device(), table().options(), *module, may_be_cached};
   if (!run_aside(task)) module->why_plain = "no thread could be started to rewrite it";
   if (!module->why_plain.empty()) module->code = {};
   return module;

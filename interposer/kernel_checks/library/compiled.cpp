@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the cache has from the driver: the machine code of a text, and what it depends on.
+#include <elf.h>
+#include <exception>
+#include <fstream>
+#include <iterator>
+#include <link.h>
+#include <string>
+
+#include "interposer/kernel_checks/library/choice.h"
+#include "interposer/kernel_checks/library/code_cache.h"
+#include "interposer/kernel_checks/library/driver.h"
+#include "interposer/kernel_checks/library/memory.h"
+
+namespace gmt::interposer::kernel_checks {
+
+namespace {
+
+struct BuildId {
+  std::uintptr_t code;
+  std::string bytes;
+};
+
+// Of the file whose code this is.
+int find_build_id(dl_phdr_info* info, std::size_t, void* found) {
+  auto& id = *static_cast<BuildId*>(found);
+  bool is_own = false;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& part = info->dlpi_phdr[i];
+    const std::uintptr_t begin = info->dlpi_addr + part.p_vaddr;
+    is_own |= part.p_type == PT_LOAD && id.code >= begin && id.code - begin < part.p_memsz;
+  }
+  for (int i = 0; is_own && i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& part = info->dlpi_phdr[i];
+    if (part.p_type != PT_NOTE) continue;
+    const char* at = reinterpret_cast<const char*>(info->dlpi_addr + part.p_vaddr); // NOLINT
+    const char* const end = at + part.p_memsz;
+    while (end - at >= static_cast<std::ptrdiff_t>(sizeof(ElfW(Nhdr)))) {
+      const auto* note = reinterpret_cast<const ElfW(Nhdr)*>(at);
+      const char* content = at + sizeof *note + (note->n_namesz + 3) / 4 * 4;
+      if (note->n_type == NT_GNU_BUILD_ID && note->n_descsz <= 64)
+        id.bytes.assign(content, note->n_descsz);
+      at = content + (note->n_descsz + 3) / 4 * 4;
+    }
+  }
+  return is_own ? 1 : 0;
+}
+
+// The kernel's part of the driver says which one it is, to the last digit.
+std::string exact_driver() {
+  std::ifstream file("/proc/driver/nvidia/version");
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// Machine code is for devices of one kind: a library's may be loaded on each.
+bool add_devices(CodeKey& key) {
+  int count = 0, first_major = 0, first_minor = 0;
+  if (driver.device_count(&count) != 0 || count == 0) return false;
+  for (int i = 0; i < count; ++i) {
+    int major = 0, minor = 0;
+    if (driver.attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, i) != 0 ||
+        driver.attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, i) != 0)
+      return false;
+    if (i == 0) first_major = major, first_minor = minor;
+    if (major != first_major || minor != first_minor) return false;
+  }
+  char name[256] = "";
+  if (driver.device_name(name, sizeof name - 1, 0) != 0) return false;
+  key.add(std::string_view(name));
+  key.add(static_cast<std::uint64_t>(first_major * 10 + first_minor));
+  return true;
+}
+
+} // namespace
+
+std::optional<CodeKey> key_of_machine() noexcept {
+  try {
+    BuildId id{reinterpret_cast<std::uintptr_t>(&find_build_id), {}};
+    dl_iterate_phdr(find_build_id, &id);
+    int version = 0;
+    CodeKey key;
+    if (id.bytes.empty() || driver.version(&version) != 0 || !add_devices(key)) return std::nullopt;
+    key.add(id.bytes);
+    key.add(static_cast<std::uint64_t>(version));
+    key.add(exact_driver());
+    const rewriter::Options& options = table().options();
+    for (const std::uint64_t one :
+         {options.table, options.window, std::uint64_t{options.window_bits}, options.lowest_address,
+          options.address_end, static_cast<std::uint64_t>(options.bounds),
+          std::uint64_t{options.checks_by_pointer}, std::uint64_t{options.records}})
+      key.add(one);
+    key.add(std::string_view(core->settings.only_kernels));
+    key.add(std::string_view(core->settings.skip_kernels));
+    return key;
+  } catch (const std::exception&) { // of memory
+    return std::nullopt;
+  }
+}
+
+Compiled compile(const std::string& text) noexcept {
+  CUlinkState link = nullptr;
+  void* code = nullptr;
+  std::size_t bytes = 0;
+  Compiled compiled;
+  if (driver.begin_link(0, nullptr, nullptr, &link) != 0) return compiled;
+  compiled.was_tried = true;
+  const bool is_compiled =
+    driver.add_to_link(link, CU_JIT_INPUT_PTX, const_cast<char*>(text.c_str()), text.size() + 1,
+                       "checked", 0, nullptr, nullptr) == 0 &&
+    driver.complete_link(link, &code, &bytes) == 0;
+  if (is_compiled && code != nullptr) {
+    try {
+      compiled.machine.assign(static_cast<const char*>(code), bytes);
+    } catch (const std::exception&) { // of memory
+      compiled.was_tried = false;
+    }
+  }
+  driver.end_link(link);
+  return compiled;
+}
+
+} // namespace gmt::interposer::kernel_checks
