@@ -194,17 +194,18 @@ configure() {
   rm -f "$log"
 }
 
-# Builds of clang that compile each source by itself, whose commands clang-tidy reads: of the analyzer, and of all that
-# needs no analyzer.
-configure_apart() {
+# Builds of clang without precompiled headers: `each` compiles each source by itself, and is there for the commands that
+# clang-tidy reads; `clang` checks all that needs no analyzer, several sources at once.
+configure_clang() {
   local folder=$1
   shift
-  configure "$folder" -DCMAKE_CXX_COMPILER=clang++ -DGPUMEMTRACE_UNITY=OFF -DGPUMEMTRACE_BUILD_SAMPLES=OFF \
-    -DGPUMEMTRACE_BUILD_TESTS=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON "$@"
+  configure "$folder" -DCMAKE_CXX_COMPILER=clang++ -DGPUMEMTRACE_BUILD_SAMPLES=OFF -DGMT_NVCC= \
+    -DGPUMEMTRACE_BUILD_TESTS=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON \
+    -DGPUMEMTRACE_EXECUTOR_AVX2=OFF "$@"
 }
-configure_apart_analyzer() { configure_apart "$gmt_build/each" -DGPUMEMTRACE_BUILD_INTERPOSER=OFF; }
-configure_apart_rest() { # warnings need no code
-  configure_apart "$gmt_build/clang" -DGPUMEMTRACE_EXECUTOR_AVX2=OFF -DGMT_NVCC= -DGPUMEMTRACE_BUILD_ANALYZER=OFF \
+configure_each_source() { configure_clang "$gmt_build/each" -DGPUMEMTRACE_UNITY=OFF; }
+configure_check() { # warnings need no code
+  configure_clang "$gmt_build/clang" -DGPUMEMTRACE_BUILD_ANALYZER=OFF \
     -DCMAKE_CXX_FLAGS_DEBUG="-O0" "$@" -DCMAKE_CXX_COMPILER_LAUNCHER="$gmt_root/cmake/check-only" \
     -DCMAKE_CXX_LINKER_LAUNCHER=true # what others wait for has nothing that could be linked
 }
