@@ -44,6 +44,7 @@ ROOMS = {
         "recorders",
         "guard",
         "kernel_checks",
+        "host_races",
         "hooks",
         "start",
     ),

@@ -11,6 +11,7 @@
 #include "interposer/coalescing/collector_client.h"
 #include "interposer/driver_state/context_ids.h"
 #include "interposer/driver_state/host_blocks.h"
+#include "interposer/driver_state/host_watches.h"
 #include "interposer/driver_state/unrecorded_blocks.h"
 #include "interposer/loader/real_dlsym.h"
 #include "interposer/log/nvtx_ranges.h"
@@ -230,6 +231,9 @@ template <trace::Kind Known>
   if (is_kind<Known>(record, trace::Kind::kAlloc) && result == 0 &&
       (slot_ == nullptr || any_unrecorded_blocks.load(std::memory_order_relaxed))) [[unlikely]]
     follow_unrecorded_blocks(record, slot_ != nullptr);
+  if (!is_kind<Known>(record, trace::Kind::kLaunch) && result == 0 &&
+      watches_host.load(std::memory_order_relaxed)) [[unlikely]]
+    follow_host_watches(record, order());
   if (notified_ != 0) [[unlikely]]
     notify_after(record, row_, notified_, result == 0);
 }

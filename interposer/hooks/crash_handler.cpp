@@ -118,6 +118,10 @@ void watch_crashes() noexcept {
   }
 }
 
+bool is_crash_handler(const struct sigaction& action) noexcept {
+  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == on_crash;
+}
+
 void forget_crashes() noexcept { info_path[0] = '\0'; }
 
 } // namespace gmt::interposer

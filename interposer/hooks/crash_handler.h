@@ -2,11 +2,14 @@
 // A crash of the host's own code, by an address of CUDA's perhaps: the trace gets the address.
 #pragma once
 
+#include <csignal>
+
 namespace gmt::interposer {
 
 // Takes SIGSEGV and SIGBUS where the program leaves them to the system. A handler that the program
 // installs takes its place, and one that is there already keeps it.
 void watch_crashes() noexcept;
+bool is_crash_handler(const struct sigaction& action) noexcept;
 void forget_crashes() noexcept; // a forked child writes into a trace of its own
 
 } // namespace gmt::interposer

@@ -7,6 +7,7 @@
 // happens to survive at the old address could be taken for an earlier call.
 #include "interposer/log/stack_interner.h"
 
+#include <cstring>
 #include <sys/mman.h>
 
 #include "interposer/base/mix.h"
@@ -27,6 +28,12 @@ constexpr unsigned kOwnFrames = 8;      // at most this many of ours lie on top
 constexpr unsigned kOwnFramesAway = 16; // from a stack of ours
 
 unsigned depth() noexcept { return static_cast<unsigned>(Process::options().stack_depth); }
+
+// Where the kernel lets a handler return to, as unwinders know it.
+bool is_signal_return(const void* code) noexcept {
+  constexpr unsigned char kCode[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+  return std::memcmp(code, kCode, sizeof kCode) == 0; // mov $15,%rax; syscall
+}
 
 template <class T> T* map_array(std::size_t count) noexcept {
   void* memory =
@@ -104,6 +111,11 @@ std::uint32_t StackInterner::walk_here(ThreadLog& log, Known* set, const void* c
   unsigned first = 0;
   while (first < count && is_own_code(frames[first])) ++first;
   if (first == count) return 0;
+  if (first + 1 < count && frames[first] != caller && frames[first + 1] == caller) {
+    // Behind a handler's frame the instruction itself: its line is that of an address behind it
+    const bool is_instruction = is_signal_return(frames[first++]);
+    if (is_instruction) frames[first] = static_cast<char*>(frames[first]) + 1;
+  }
   const unsigned kept = count - first < depth() ? count - first : depth();
   const std::uint32_t id = intern(log, frames + first, kept);
   for (unsigned way = 0; way < kWays; ++way) {

@@ -13,6 +13,7 @@
 #include "interposer/execution/execution_observer.h"
 #include "interposer/guard/guard.h"
 #include "interposer/hooks/crash_handler.h"
+#include "interposer/hooks/host_uses.h"
 #include "interposer/hooks/process_hooks.h"
 #include "interposer/kernel_checks/kernel_checks.h"
 #include "interposer/log/interned_text.h"
@@ -44,6 +45,7 @@ constexpr SessionPart kParts[] = {
   {forget_noted_modules, note_all_modules},
   {nullptr, watch_process_end},
   {forget_crashes, watch_crashes},
+  {forget_host_uses, watch_host_uses}, // in the place of the crash handler
 };
 
 } // namespace

@@ -62,6 +62,7 @@ def check_files(prefix, build):
         "include/gpumemtrace/device.h",
         "include/gpumemtrace/gtest.h",
         "lib/gpumemtrace/libgpumemtrace_checks.so",
+        "lib/gpumemtrace/libgpumemtrace_host.so",
         "lib/gpumemtrace/gpumemtrace-ptxas",
         "include/gpumemtrace/trace/device_ring.h",
         "include/gpumemtrace/trace/packed_words.h",
@@ -112,7 +113,7 @@ def check_library(library):
     paths = re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", dynamic)
     check(all(path == "$ORIGIN" for path in paths), f"{library.name} looks for libraries in {paths}")
     needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic))
-    if library.name in ("libgpumemtrace.so", "libgpumemtrace_cupti.so"):
+    if library.name in ("libgpumemtrace.so", "libgpumemtrace_cupti.so", "libgpumemtrace_host.so"):
         check(needed <= {"libc.so.6", "ld-linux-x86-64.so.2"}, f"{library.name} needs {sorted(needed)}")
     if library.name == "libgpumemtrace_checks.so":  # the C++ library is linked in
         check("libstdc++.so.6" not in needed, f"{library.name} needs {sorted(needed)}")

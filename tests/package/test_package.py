@@ -69,6 +69,7 @@ class Package(unittest.TestCase):
             "gpumemtrace/install/bin/gpumemtrace",
             "gpumemtrace/install/lib/gpumemtrace/libgpumemtrace.so",
             "gpumemtrace/install/lib/gpumemtrace/libgpumemtrace_checks.so",
+            "gpumemtrace/install/lib/gpumemtrace/libgpumemtrace_host.so",
             "gpumemtrace/install/lib/gpumemtrace/libunwind.so.8",
             "gpumemtrace/install/lib/gpumemtrace/simulated/libcuda.so.1",
             "gpumemtrace/install/include/gpumemtrace/device.h",

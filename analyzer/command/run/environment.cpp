@@ -42,6 +42,23 @@ std::string get(const char* name) {
   return value ? value : "";
 }
 
+constexpr char kHostRaces[] = "GPUMEMTRACE_HOST_RACES";
+
+bool turns_on(const std::string& value) { return !value.empty() && value != "0" && value != "off"; }
+
+bool wants_host_races(const Instrumentation& in) {
+  std::string value = get(kHostRaces);
+  for (const auto& [name, given] : in.interposer) {
+    if (name == kHostRaces) value = given;
+  }
+  return turns_on(value);
+}
+
+// Beside the interposer.
+std::string host_library(const Instrumentation& in) {
+  return (fs::path(in.install.interposer).parent_path() / "libgpumemtrace_host.so").string();
+}
+
 std::string preload_list(const Instrumentation& in) {
   std::vector<std::string> before, ours = {in.install.interposer}, after;
   if (!in.sanitizer.empty()) before.push_back(in.sanitizer);
@@ -50,6 +67,7 @@ std::string preload_list(const Instrumentation& in) {
       if (::access((in.install.simulated + name).c_str(), R_OK) == 0)
         ours.push_back(in.install.simulated + name);
   }
+  if (wants_host_races(in)) ours.insert(ours.begin() + 1, host_library(in));
   const std::string existing = get("LD_PRELOAD");
   for (std::size_t at = 0; at < existing.size();) {
     const std::size_t end = std::min(existing.find_first_of(": ", at), existing.size());
@@ -95,8 +113,6 @@ namespace choices {
 #define GMT_CHOICE(name, environment, value, words, sentence) inline constexpr char name[] = words;
 #include "trace/interposer_options.def"
 } // namespace choices
-
-bool turns_on(const std::string& value) { return !value.empty() && value != "0" && value != "off"; }
 
 // --kernel-checks and the simulated device: Triton (torch.compile as well) and CuPy give machine
 // code to the driver, in which no check can be put and which the simulated device cannot run. These
