@@ -354,7 +354,11 @@ class Environment(CommandCase):
         for options, variables, other in (
             (["--kernel-checks=libraries", "--coalescing"], {}, "--coalescing: both patch"),
             (["--kernel-checks=libraries"], {"GPUMEMTRACE_COUNTERS": "1"}, "--counters: both patch"),
-            (["--kernel-checks=tensors,libraries", "--kernel-checks-sample"], {}, "--kernel-checks-sample: patched code"),
+            (
+                ["--kernel-checks=tensors,libraries", "--kernel-checks-sample"],
+                {},
+                "--kernel-checks-sample: patched code",
+            ),
         ):
             with self.subTest(options=options, variables=variables):
                 before = dict(self.environment)

@@ -29,7 +29,8 @@ struct Asked {
   bool is_cooperative = false;
 };
 
-// The driver refused the checked form: the plain one is launched, for this reason.
+// `why_plain`: the launch had no checks. Behind a checked form: the driver refused that, and the
+// plain one is to be launched.
 struct Tried {
   int result;
   std::optional<PlainReason> why_plain;
@@ -74,16 +75,34 @@ std::optional<PlainReason> why_plain(const Kernel* kernel, const Asked& asked,
 }
 
 // The kernel has no checked form, so patches of its machine code may check this launch.
-bool may_be_patched(const Kernel& kernel, PlainReason why, const Asked& asked) noexcept {
-  return why == PlainReason::kKernel && core->settings.patches_code && is_chosen(kernel.name) &&
-         kernel.launches.load(std::memory_order_relaxed) < checked_launches() &&
+bool may_be_patched(const Kernel& kernel, const Asked& asked) noexcept {
+  return core->settings.patches_code && is_chosen(kernel.name) &&
          (any_capture() ? is_checked_context() : has_table()) &&
          is_checked_stream(asked.shape.stream);
 }
 
+// The driver gets what the program asked for. Why it ran without checks; none: patches check it.
+template <class Real>
+Tried run_plain(const Kernel& kernel, const Asked& asked, PlainReason why, Capture capture,
+                Real real) noexcept {
+  const auto as_asked = [&] { return real(asked.function, asked.parameters, asked.extra); };
+  if (why != PlainReason::kKernel || !may_be_patched(kernel, asked)) return {as_asked(), why};
+  // Kernels of a graph are patched when that is launched.
+  if (capture == Capture::kActive && are_graphs_patched()) return {as_asked(), std::nullopt};
+  if (capture != Capture::kNone) return {as_asked(), why};
+  const std::uint64_t checked = kernel.launches.load(std::memory_order_relaxed);
+  if (checked != 0 && checked >= checked_launches()) return {as_asked(), PlainReason::kEnough};
+  PatchedLaunch patched(kernel, asked.function, asked.shape);
+  const int result = as_asked();
+  return {result, patched.end(result == CUDA_SUCCESS) ? std::nullopt : std::optional(why)};
+}
+
 template <class Real> CUresult run(const Asked& asked, Real real) noexcept {
+  const LaunchInProgress in_progress;
   const Capture capture = capture_of(asked.shape.stream);
   const Kernel* kernel = asked.function != nullptr ? kernel_of(asked.function) : nullptr;
+  if (kernel == nullptr)
+    return static_cast<CUresult>(real(asked.function, asked.parameters, asked.extra));
   std::optional<PlainReason> why = why_plain(kernel, asked, capture);
   if (!why) {
     const Tried tried = run_checked(*kernel, asked, capture == Capture::kActive, real);
@@ -94,17 +113,9 @@ template <class Real> CUresult run(const Asked& asked, Real real) noexcept {
   const bool may_be_measured = why == PlainReason::kSample && capture == Capture::kNone;
   if (may_be_measured && wants_measure(*kernel))
     measured.emplace(*kernel, asked.shape.stream, true);
-  std::optional<PatchedLaunch> patched;
-  if (capture == Capture::kNone && kernel != nullptr && may_be_patched(*kernel, *why, asked))
-    patched.emplace(*kernel, asked.function, asked.shape);
-  const int result = real(asked.function, asked.parameters, asked.extra);
-  const bool is_checked = patched && patched->end(result == CUDA_SUCCESS);
-  // The other kernels of a graph are patched when that is launched.
-  const bool will_be =
-    capture == Capture::kActive && why == PlainReason::kKernel && are_graphs_patched();
-  if (result == CUDA_SUCCESS && kernel != nullptr && !is_checked && !will_be)
-    count_plain(*kernel, *why);
-  return static_cast<CUresult>(result);
+  const Tried plain = run_plain(*kernel, asked, *why, capture, real);
+  if (plain.result == CUDA_SUCCESS && plain.why_plain) count_plain(*kernel, *plain.why_plain);
+  return static_cast<CUresult>(plain.result);
 }
 
 template <Name kName>

@@ -25,6 +25,9 @@ namespace {
 
 using trace::FaultKind;
 
+// As patches of --kernel-checks=libraries name an instruction, with its offset in the function.
+constexpr std::string_view kMachineCode = "machine code at ";
+
 std::string_view access_word(trace::FaultAccess access) {
   constexpr std::array<std::string_view, 6> kWords{"",       "load",      "store",
                                                    "atomic", "reduction", "copy"};
@@ -315,6 +318,9 @@ private:
     FindingStack stack =
       kernel_stack(role(), std::string(facts_.text(fault_.kernel)),
                    std::string(facts_.text(function)), parse_lines(facts_.text(lines)));
+    const std::string_view instruction = facts_.text(fault_.instruction);
+    if (!is_other && lines_.empty() && instruction.starts_with(kMachineCode))
+      stack.frames.front().module = instruction; // instead of a line
     if (is_other ? fault_.other_has_thread : fault_.has_thread) {
       stack.device->block = index_extents(is_other ? fault_.other_block_index : fault_.block_index);
       stack.device->thread =

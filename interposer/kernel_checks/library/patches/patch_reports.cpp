@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "interposer/kernel_checks/library/choice.h"
 #include "interposer/kernel_checks/library/driver.h"
 #include "interposer/kernel_checks/library/lasting.h"
 #include "interposer/kernel_checks/library/memory.h"
@@ -70,6 +71,7 @@ std::string location_in(const PatchedFunction& function, std::uint64_t pc) {
 
 void report(const PatchRecord& record, std::uint64_t count) {
   const PatchedFunction function = patched_function_at(record.pc);
+  if (!function.name.empty() && !is_chosen(function.name)) return; // a graph's
   const Launch launch = launch_of(record);
   const std::string location = location_in(function, record.pc);
   trace::ExecutionFault fault{};

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
-#include <set>
+#include <sched.h>
 #include <string>
 #include <string_view>
 #include <sys/mman.h>
@@ -22,6 +22,7 @@
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/patches/compiled_patches.h"
 #include "interposer/kernel_checks/library/patches/patch_reports.h"
+#include "interposer/kernel_checks/library/patches/patched_functions.h"
 #include "interposer/kernel_checks/library/patches/patched_modules.h"
 #include "interposer/kernel_checks/library/patches/sanitizer.h"
 
@@ -55,9 +56,7 @@ constinit SanitizerHandle subscriber = nullptr;
 constinit std::atomic<CUdeviceptr> control{0};
 constinit PatchedModules modules;
 constinit PatchRecord* records = nullptr;
-constinit Lasting<std::vector<CUcontext>> contexts;        // that have the patches; with `patching`
-constinit Lasting<std::vector<PatchedFunction>> functions; // with the library's lock
-constinit Lasting<std::set<std::string>> names;            // of kernels of graphs; so, too
+constinit Lasting<std::vector<CUcontext>> contexts; // that have the patches; with `patching`
 
 // What the launch that this thread makes gives its patches.
 struct Pending {
@@ -103,9 +102,7 @@ void module_was_loaded(const SanitizerModule& module) noexcept {
 
 void module_ends(const SanitizerModule& module) noexcept {
   modules.remove(module.module);
-  const Locked lock;
-  std::erase_if(*functions,
-                [&](const PatchedFunction& one) { return one.module == module.module; });
+  forget_functions(module.module);
 }
 
 void context_ends(const SanitizerContext& context) noexcept {
@@ -129,41 +126,36 @@ std::uint64_t data_of(CUdeviceptr at, std::uint64_t number) noexcept {
   return at + number % kDataNumbers * kDataStep;
 }
 
-// Of a name that the driver may take away. They are few: one a kernel.
-const std::string& lasting_name(const char* name) {
-  const Locked lock;
-  return *(*names).emplace(name != nullptr ? name : "").first;
+// Of one launch of a graph, which all of its kernels share: what is given for one of them reaches
+// the patches of another. The call in progress is that launch.
+struct GraphLaunch {
+  CUgraphExec graph = nullptr;
+  std::uint32_t id = 0;
+  std::uint64_t data = 0;
+};
+constinit thread_local GraphLaunch graph_launch;
+
+std::uint64_t data_of_graph(CUdeviceptr at, const SanitizerNode& node) noexcept {
+  const bool is_known =
+    graph_launch.data != 0 && graph_launch.graph == node.graph && graph_launch.id == node.launch_id;
+  if (is_known) return graph_launch.data;
+  Launch launch;
+  launch.call = core->call_in_progress();
+  launch.stream = reinterpret_cast<std::uint64_t>(node.launch.stream);
+  graph_launch = {node.graph, node.launch_id, data_of(at, remember_launch(launch))};
+  return graph_launch.data;
 }
 
-// For as long as its module is there.
-void keep_function(const std::string& name, CUmodule module) {
-  const Locked lock;
-  std::vector<PatchedFunction>& all = *functions;
-  const bool is_known = std::ranges::any_of(
-    all, [&](const PatchedFunction& one) { return one.module == module && one.name == name; });
-  if (!is_known) all.push_back({name, module, 0, 0});
-}
-
-// Each time its graph is launched; the call in progress is that launch.
 void node_begins(const SanitizerNode& node) noexcept {
   const SanitizerLaunch& it = node.launch;
   if (node.type != CU_GRAPH_NODE_TYPE_KERNEL || !modules.has(it.module)) return;
   const CUdeviceptr at = control.load(std::memory_order_acquire);
-  const bool is_checked =
-    at != 0 && it.context == table().context() && it.name != nullptr && is_chosen(it.name);
-  if (!is_checked) {
+  if (at == 0 || it.context != table().context() || it.name == nullptr) {
     set_data(it, 0);
     return;
   }
-  const std::string& name = lasting_name(it.name);
-  keep_function(name, it.module);
-  Launch launch;
-  launch.call = core->call_in_progress();
-  launch.kernel = name.c_str();
-  launch.stream = reinterpret_cast<std::uint64_t>(it.stream);
-  std::ranges::copy(it.grid, launch.grid);
-  std::ranges::copy(it.block, launch.block);
-  set_data(it, data_of(at, remember_launch(launch)));
+  keep_function(it.name, it.module, nullptr);
+  set_data(it, data_of_graph(at, node));
 }
 
 void on_event(void*, std::uint32_t domain, std::uint32_t event, const void* data) noexcept {
@@ -266,8 +258,7 @@ void abandon_patches() noexcept {
   subscriber = nullptr; // the child's CUDA calls fail
   leave_patches();
   contexts.begin_anew();
-  functions.begin_anew();
-  names.begin_anew();
+  abandon_functions();
 }
 
 PatchedLaunch::PatchedLaunch(const Kernel& kernel, CUfunction function, const Shape& shape) noexcept
@@ -288,22 +279,54 @@ bool PatchedLaunch::end(bool was_taken) noexcept {
   }
   count_launch();
   if (kernel_.launches.fetch_add(1, std::memory_order_relaxed) == 0)
-    keep_function(kernel_.name, done.module);
+    keep_function(kernel_.name, done.module, &kernel_);
   return true;
 }
 
 bool are_graphs_patched() noexcept { return patch_control() != 0; }
 
+// ---- patches that have done what they shall
+
+namespace {
+
+constinit std::atomic<std::uint64_t> launching{0};
+constinit std::atomic<bool> is_taking{false};
+
+} // namespace
+
+LaunchInProgress::LaunchInProgress() noexcept
+    : is_counted_(control.load(std::memory_order_acquire) != 0) {
+  while (is_counted_) {
+    launching.fetch_add(1);
+    if (!is_taking.load()) break;
+    launching.fetch_sub(1);
+    sched_yield();
+  }
+  if (is_counted_) begin_launch();
+}
+
+LaunchInProgress::~LaunchInProgress() {
+  if (is_counted_) launching.fetch_sub(1);
+}
+
+void take_spent_patches(std::uint64_t begun) noexcept {
+  if (patch_control() == 0) return;
+  std::vector<CUmodule> spent = spent_modules(checked_launches());
+  std::erase_if(spent, [](CUmodule module) { return !modules.has(module); });
+  if (spent.empty() || is_taking.exchange(true)) return;
+  if (launching.load() == 0 && begun_launches() == begun) { // nothing runs
+    const Patching scope;
+    for (CUmodule module : spent)
+      if (api.unpatch_module(module) == 0) modules.remove(module);
+  }
+  is_taking.store(false);
+}
+
 CUdeviceptr patch_control() noexcept { return control.load(std::memory_order_acquire); }
 PatchRecord* patch_records() noexcept { return records; }
 
 PatchedFunction patched_function_at(std::uint64_t pc) noexcept {
-  std::vector<PatchedFunction> all;
-  {
-    const Locked lock;
-    all = *functions;
-  }
-  for (PatchedFunction& one : all) {
+  for (PatchedFunction& one : patched_functions()) {
     if (api.function_location(one.module, one.name.c_str(), &one.pc, &one.bytes) == 0 &&
         pc - one.pc < one.bytes)
       return one;

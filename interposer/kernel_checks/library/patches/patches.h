@@ -11,11 +11,11 @@
 #include <cuda.h>
 
 #include <cstdint>
-#include <string>
 
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/forms.h"
 #include "interposer/kernel_checks/library/patches/control.h"
+#include "interposer/kernel_checks/library/patches/patched_functions.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -23,6 +23,21 @@ void begin_patches() noexcept;   // before the driver is initialised
 void enter_patches() noexcept;   // the current context has got the table
 void leave_patches() noexcept;   // and has ended
 void abandon_patches() noexcept; // in a forked child
+
+// While it lives a kernel or a graph is being launched: no patches are taken away.
+class LaunchInProgress {
+public:
+  LaunchInProgress() noexcept;
+  ~LaunchInProgress();
+  LaunchInProgress(const LaunchInProgress&) = delete;
+  LaunchInProgress& operator=(const LaunchInProgress&) = delete;
+
+private:
+  bool is_counted_;
+};
+// Behind a wait for all that the context was given: takes away patches of kernels that were checked
+// as often as --checked-launches says, if no more than `begun` launches have begun.
+void take_spent_patches(std::uint64_t begun) noexcept;
 
 // Whether the kernels of graphs get patches when these are launched.
 bool are_graphs_patched() noexcept;
@@ -44,12 +59,7 @@ private:
 CUdeviceptr patch_control() noexcept; // on the device; 0: no context has one
 // kPatchRecords of them, which the device writes.
 PatchRecord* patch_records() noexcept;
-// What holds the instruction, of all that was launched with patches.
-struct PatchedFunction {
-  std::string name; // as linked; empty: it is not known
-  CUmodule module = nullptr;
-  std::uint64_t pc = 0, bytes = 0;
-};
+// What holds the instruction, of all that was launched with patches; no name: it is not known.
 PatchedFunction patched_function_at(std::uint64_t pc) noexcept;
 
 } // namespace gmt::interposer::kernel_checks

@@ -29,7 +29,7 @@ constexpr std::uint64_t kCode = 0x7e0000001000, kCodeBytes = 0x400;
 struct MadeUpSanitizer {
   SanitizerCallback callback = nullptr;
   int answer_of_patch_module = 0;
-  std::vector<CUmodule> patched;
+  std::vector<CUmodule> patched, unpatched;
   std::vector<std::uint64_t> data; // of launches
   int times_added = 0;
 };
@@ -54,6 +54,10 @@ int patch_module(CUmodule module) {
   if (sanitizer.answer_of_patch_module == 0) sanitizer.patched.push_back(module);
   return sanitizer.answer_of_patch_module;
 }
+int unpatch_module(CUmodule module) {
+  sanitizer.unpatched.push_back(module);
+  return 0;
+}
 int set_launch_data(SanitizerHandle, CUfunction, SanitizerHandle, const void* data) {
   sanitizer.data.push_back(reinterpret_cast<std::uint64_t>(data));
   return 0;
@@ -72,6 +76,7 @@ void* find_symbol(void*, const char* name) {
     {"sanitizerAddPatches", reinterpret_cast<void*>(add_patches)},
     {"sanitizerPatchInstructions", reinterpret_cast<void*>(patch_instructions)},
     {"sanitizerPatchModule", reinterpret_cast<void*>(patch_module)},
+    {"sanitizerUnpatchModule", reinterpret_cast<void*>(unpatch_module)},
     {"sanitizerSetLaunchCallbackData", reinterpret_cast<void*>(set_launch_data)},
     {"sanitizerGetFunctionPcAndSize", reinterpret_cast<void*>(function_location)},
   };
@@ -270,6 +275,31 @@ TEST_F(KernelCheckPatches, KernelsOfGraphsAreChecked) {
   node.launch.module = reinterpret_cast<CUmodule>(0x7700); // NOLINT: without patches
   node_begins();
   EXPECT_EQ(sanitizer.data.size(), 2u);
+}
+
+// Patched code is slow in each launch, so that it becomes plain again when it was checked as often
+// as it shall be. Nothing runs behind a wait for all.
+TEST_F(KernelCheckPatches, PatchesAreTakenAwayBehindTheLastCheckedLaunch) {
+  with_toolkit.settings.launches = 2;
+  begin_patches();
+  load(kModule);
+  const auto wait = [] { EXPECT_EQ(call_replaced("cuCtxSynchronize"), CUDA_SUCCESS); };
+  launch(kModule);
+  wait();
+  EXPECT_TRUE(sanitizer.unpatched.empty());
+  launch(kModule);
+  launch(kModule); // patched, but not checked any more
+  EXPECT_EQ(sanitizer.data.back(), 0u);
+  EXPECT_TRUE(sanitizer.unpatched.empty());
+  wait();
+  EXPECT_EQ(sanitizer.unpatched, std::vector{kModule});
+  const std::size_t asked = sanitizer.data.size();
+  launch(kModule);
+  EXPECT_EQ(sanitizer.data.size(), asked);
+  finish();
+  ASSERT_EQ(reported.plain.size(), 1u);
+  EXPECT_EQ(reported.plain[0].launches, 2u);
+  EXPECT_TRUE(said("--checked-launches"));
 }
 
 TEST_F(KernelCheckPatches, AModuleThatIsNotPatchedIsSaidOnceAndRunsPlain) {

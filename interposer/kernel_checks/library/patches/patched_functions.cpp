@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/kernel_checks/library/patches/patched_functions.h"
+
+#include <algorithm>
+#include <map>
+
+#include "interposer/kernel_checks/library/lasting.h"
+#include "interposer/kernel_checks/library/lock.h"
+
+namespace gmt::interposer::kernel_checks {
+
+namespace {
+
+constinit Lasting<std::vector<PatchedFunction>> functions; // with the library's lock
+
+} // namespace
+
+void keep_function(const std::string& name, CUmodule module, const Kernel* kernel) noexcept {
+  const Locked lock;
+  std::vector<PatchedFunction>& all = *functions;
+  const bool is_known = std::ranges::any_of(all, [&](const PatchedFunction& one) {
+    return one.module == module && one.kernel == kernel && one.name == name;
+  });
+  if (!is_known) all.push_back({name, module, kernel, 0, 0});
+}
+
+std::vector<PatchedFunction> patched_functions() noexcept {
+  const Locked lock;
+  return *functions;
+}
+
+void forget_functions(CUmodule module) noexcept {
+  const Locked lock;
+  std::erase_if(*functions, [module](const PatchedFunction& one) { return one.module == module; });
+}
+
+void abandon_functions() noexcept { functions.begin_anew(); }
+
+std::vector<CUmodule> spent_modules(std::uint64_t launches) noexcept {
+  std::map<CUmodule, bool> all;
+  for (const PatchedFunction& one : patched_functions()) {
+    const bool is_spent = one.kernel != nullptr && one.kernel->launches.load() >= launches;
+    const auto [at, is_new] = all.try_emplace(one.module, is_spent);
+    at->second = at->second && is_spent;
+  }
+  std::vector<CUmodule> spent;
+  for (const auto& [module, is_spent] : all)
+    if (is_spent) spent.push_back(module);
+  return spent;
+}
+
+} // namespace gmt::interposer::kernel_checks
