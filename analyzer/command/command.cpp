@@ -10,6 +10,7 @@
 #include <cstdio>
 
 #include "analyzer/base/printable.h"
+#include "analyzer/command/build_facts.h"
 #include "analyzer/command/console.h"
 #include "analyzer/command/options/preset_options.h"
 
@@ -137,7 +138,8 @@ int dispatch(std::vector<std::string> arguments) {
                         "' is one word more",
                       ExitStatus::kUsage);
     write_output(STDOUT_FILENO, "standard output",
-                 "gpumemtrace " + tool_version() + "\n" + (is_verbose ? libraries() : ""));
+                 "gpumemtrace " + tool_version() + "\n" +
+                   (is_verbose ? build_facts() + libraries() : ""));
     return 0;
   }
   const CommandInfo* command = find_command(first);

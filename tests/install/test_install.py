@@ -74,6 +74,7 @@ def check_files(prefix, build):
         "share/bash-completion/completions/gpumemtrace",
         "share/doc/gpumemtrace/README.md",
         "share/doc/gpumemtrace/LICENSE",
+        "share/man/man1/gpumemtrace.1",
     ):
         check((prefix / name).is_file(), f"{name} is missing")
     if (build / "interposer/libgpumemtrace_cupti.so").exists():  # needs CUPTI's headers
@@ -101,6 +102,7 @@ def check_third_party(prefix, build):
         if shutil.which("dpkg-query"):
             check(rows.get(name) != "unknown", f"THIRD_PARTY.md does not know the version of {name}")
     versions = output(prefix / "bin/gpumemtrace", "--version", "--verbose")
+    check(re.search(r"(?m)^CUDA headers: \d+\.\d+$", versions), f"--version --verbose names no CUDA: {versions}")
     for name in ("elfutils", "SQLite", "libunwind", "zstd", "LZ4"):
         check(f"{name} {rows.get(name)}" in versions, f"--version --verbose has no {name}: {versions}")
 

@@ -24,6 +24,11 @@ MOST_BYTES = 15 << 20
 OPTIONS = argparse.Namespace()
 
 
+def wheel_text(name):
+    with zipfile.ZipFile(OPTIONS.wheel) as wheel:
+        return wheel.read(name).decode()
+
+
 class Package(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -79,9 +84,15 @@ class Package(unittest.TestCase):
             "gpumemtrace/__init__.py",
             "gpumemtrace/py.typed",
             "gpumemtrace/pytest_plugin.py",
+            "gpumemtrace/fleet/__main__.py",
+            "gpumemtrace/install/share/man/man1/gpumemtrace.1",
         ):
             self.assertIn(name, names)
         self.assertTrue(any(name.endswith("LICENSE") for name in names))
+        # An index shows this page by itself: no link of it may lead into the repository.
+        page = wheel_text(next(name for name in names if name.endswith(".dist-info/METADATA"))).partition("\n\n")[2]
+        self.assertIn("gpumemtrace python3 train.py", page)
+        self.assertEqual(re.findall(r"\]\((?!https://)[^)]*\)", page), [])
 
     def test_the_command(self):
         version = self.run_checked(self.bin / "gpumemtrace", "--version").stdout
