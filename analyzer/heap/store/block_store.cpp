@@ -160,50 +160,63 @@ const Block* BlockStore::retire(Id id, Block::End how, const By& by) {
   if (how == Block::End::kContextEnded) {
     index_pending(); // what died before it comes first
     const Id at = ended_.add(block);
-    index_dead(kEnded + at);
+    index_dead(ended_[at], kEnded + at);
     kept = &ended_[at];
-  } else if (retired_ < kMaxFreedBlocks) {
-    kept = &ring_[ring_.add(block)];
-    ++retired_;
   } else {
-    prefetch(&ring_[static_cast<Id>((retired_ + kFreesAhead) % kMaxFreedBlocks)]);
-    Block& oldest = ring_[static_cast<Id>(retired_ % kMaxFreedBlocks)];
-    forget(oldest);
-    oldest = block;
-    kept = &oldest;
-    ++retired_;
+    kept = keep(block);
   }
   block.detail = nullptr; // it went with the copy
   free_ids_.push_back(id);
   return kept;
 }
 
-void BlockStore::index_dead(Id number) const {
-  const Block& block = dead_block(number);
-  const unsigned space = index_of(space_of(block.memory_kind));
-  dead_[space].overwrite(block.address, end_of(block), number);
-  if (dead_[space].size() > std::max(sweep_at_[space], 2 * kMaxFreedBlocks)) {
-    sweep(dead_[space]);
-    sweep_at_[space] = 2 * dead_[space].size();
+const Block* BlockStore::keep(const Block& block) {
+  Ring& ring = ring_of(space_of(block.memory_kind));
+  const std::uint64_t at = ring.retired++;
+  if (at < ring.most) return &ring.blocks[ring.blocks.add(block)];
+  prefetch(&ring.blocks[static_cast<Id>((at + kFreesAhead) % ring.most)]);
+  Block& oldest = ring.blocks[static_cast<Id>(at % ring.most)];
+  forget(oldest);
+  oldest = block;
+  return &oldest;
+}
+
+void BlockStore::index_dead(const Block& block, Id number) const {
+  const Space space = space_of(block.memory_kind);
+  Dead& dead = dead_[index_of(space)];
+  std::size_t& sweep_at = sweep_at_[index_of(space)];
+  dead.overwrite(block.address, end_of(block), number);
+  if (dead.size() > std::max(sweep_at, 2 * ring_of(space).most)) {
+    sweep(space);
+    sweep_at = 2 * dead.size();
+  }
+}
+
+void BlockStore::index_pending(const Ring& ring) const {
+  if (ring.retired - ring.indexed > ring.most) ring.indexed = ring.retired - ring.most;
+  for (; ring.indexed != ring.retired; ++ring.indexed) {
+    const auto at = static_cast<Id>(ring.indexed % ring.most);
+    index_dead(ring.blocks[at], at);
   }
 }
 
 void BlockStore::index_pending() const {
-  if (retired_ - indexed_ > kMaxFreedBlocks) indexed_ = retired_ - kMaxFreedBlocks;
-  for (; indexed_ != retired_; ++indexed_) index_dead(static_cast<Id>(indexed_ % kMaxFreedBlocks));
+  index_pending(ring_);
+  index_pending(regions_);
 }
 
 // A range whose slot in the ring has gone to a later block. If that one covers the range too, the
 // answer "a freed block contains this address" is still true, so no generation number is needed.
-bool BlockStore::is_stale(const Dead::Range& range) const {
-  const Block& block = dead_block(range.value);
+bool BlockStore::is_stale(Space space, const Dead::Range& range) const {
+  const Block& block = dead_block(space, range.value);
   return block.address > range.begin || end_of(block) < range.end;
 }
 
-void BlockStore::sweep(Dead& map) const {
+void BlockStore::sweep(Space space) const {
+  Dead& map = dead_[index_of(space)];
   Dead kept;
   map.for_each([&](const Dead::Range& range) {
-    if (!is_stale(range)) kept.insert(range.begin, range.end, range.value);
+    if (!is_stale(space, range)) kept.insert(range.begin, range.end, range.value);
   });
   map = std::move(kept);
 }
@@ -211,7 +224,7 @@ void BlockStore::sweep(Dead& map) const {
 const Block* BlockStore::find_dead(Space space, std::uint64_t address) const {
   index_pending();
   const Dead::Range range = dead_[index_of(space)].find(address);
-  return range && !is_stale(range) ? &dead_block(range.value) : nullptr;
+  return range && !is_stale(space, range) ? &dead_block(space, range.value) : nullptr;
 }
 
 void BlockStore::correct_to_freed(Space space, std::uint64_t base) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the heap keeps its blocks: live ones in a small pool with one index a space, dead ones in a
-// ring of the newest kMaxFreedBlocks, for explaining later mistakes. Counts what is used.
+// ring of the newest kMaxFreedBlocks, for explaining later mistakes. Regions inside of blocks have
+// a ring of their own: those of a training run would push all others out. Counts what is used.
 //
 // Speed comes from two things. Live blocks stay close together, whatever the number of addresses a
 // program has used, and a dying block is copied to the ring's end, so freed memory is only ever
@@ -23,6 +24,9 @@
 #include "analyzer/heap/store/live_index.h"
 
 namespace gmt {
+
+// Regions, as tensors are, of which the newest freed ones are kept
+inline constexpr std::size_t kMaxFreedRegions = 250'000;
 
 enum class Space : std::uint8_t {
   kAddress,
@@ -177,7 +181,7 @@ public:
   template <class Visit> void for_each_dead(Space space, Visit visit) const {
     index_pending();
     dead_[index_of(space)].for_each([&](const Dead::Range& range) {
-      if (!is_stale(range)) visit(range.begin, range.end, dead_block(range.value));
+      if (!is_stale(space, range)) visit(range.begin, range.end, dead_block(space, range.value));
     });
   }
 
@@ -208,14 +212,27 @@ private:
   Id search(Space space, std::uint64_t address) const;
   void settle(Space space);
   static constexpr Id kEnded = Id{1} << 31; // marks numbers of ended_ in the index of dead blocks
-  const Block& dead_block(Id number) const {
-    return number >= kEnded ? ended_[number - kEnded] : ring_[number];
+  // Once full, the oldest is overwritten.
+  struct Ring {
+    std::size_t most;
+    BlockPool blocks = {};
+    std::uint64_t retired = 0;         // into it, ever; the next position is this modulo `most`
+    mutable std::uint64_t indexed = 0; // of those, how many are in dead_
+  };
+  Ring& ring_of(Space space) { return space == Space::kSubAllocation ? regions_ : ring_; }
+  const Ring& ring_of(Space space) const {
+    return space == Space::kSubAllocation ? regions_ : ring_;
+  }
+  const Block& dead_block(Space space, Id number) const {
+    return number >= kEnded ? ended_[number - kEnded] : ring_of(space).blocks[number];
   }
   void forget(Block& dead);
+  const Block* keep(const Block& block); // in its ring
   void index_pending() const;
-  void index_dead(Id number) const;
-  void sweep(Dead& map) const;
-  bool is_stale(const Dead::Range& range) const;
+  void index_pending(const Ring& ring) const;
+  void index_dead(const Block& block, Id number) const;
+  void sweep(Space space) const;
+  bool is_stale(Space space, const Dead::Range& range) const;
 
   BlockPool pool_;           // live blocks
   std::vector<Id> free_ids_; // their blocks contain no address, or are not alive
@@ -230,11 +247,8 @@ private:
   std::uint64_t unseen_frees_ = 0;
 
   BlockPool ended_;
-  BlockPool ring_;                                // once full, the oldest is overwritten
+  Ring ring_{kMaxFreedBlocks}, regions_{kMaxFreedRegions};
   static constexpr std::uint64_t kFreesAhead = 2; // the slot of the next but one is fetched
-  // Into the ring, ever; the next position is this modulo kMaxFreedBlocks
-  std::uint64_t retired_ = 0;
-  mutable std::uint64_t indexed_ = 0; // of retired_, how many are in dead_
   mutable std::array<Dead, kSpaces> dead_;
   // Ranges at which forgotten blocks are looked for
   mutable std::array<std::size_t, kSpaces> sweep_at_{};

@@ -99,6 +99,19 @@ TEST_F(Store, WhatEndedWithItsContextCanBeCorrected) {
   store.correct_to_freed(Space::kAddress, kBase + kSize); // nothing is there
 }
 
+TEST_F(Store, RegionsPushNoOtherFreedBlockOut) {
+  live(kBase, kSize);
+  const Block* dead = free_block(kBase);
+  for (std::uint64_t i = 0; i <= kMaxFreedRegions; ++i) {
+    const std::uint64_t address = 2 * kBase + i * kSize;
+    const Id id = live(address, kSize, MemoryKind::kTensor);
+    store.retire(id, Block::End::kFreed, BlockStore::By{StackId{9}, 3, ++allocations});
+  }
+  EXPECT_EQ(store.find_dead(Space::kAddress, kBase), dead);
+  EXPECT_EQ(store.find_dead(Space::kSubAllocation, 2 * kBase), nullptr); // the oldest
+  EXPECT_NE(store.find_dead(Space::kSubAllocation, 2 * kBase + kSize), nullptr);
+}
+
 TEST_F(Store, CountsWhatIsUsed) {
   live(kBase, kSize);
   live(kBase + kSize, kSize);
