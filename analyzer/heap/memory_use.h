@@ -70,8 +70,10 @@ public:
     memory_kind.live_bytes += block.bytes;
     if (memory_kind.live_bytes > memory_kind.peak_bytes)
       memory_kind.peak_bytes = memory_kind.live_bytes;
-    if (is_tensor(block)) [[unlikely]]
-      return tensors_.on_allocated(block);
+    if (is_tensor(block)) [[unlikely]] {
+      tensors_.on_allocated(block);
+      return report_tensor(block, device, static_cast<std::int64_t>(block.bytes));
+    }
     Stack& stack = stack_of(block.allocated);
     ++stack.allocations;
     stack.allocated_bytes += block.bytes;
@@ -97,8 +99,10 @@ public:
     if (how != Block::End::kContextEnded) ++memory_kind.frees;
     --memory_kind.live_blocks;
     memory_kind.live_bytes -= block.bytes;
-    if (is_tensor(block)) [[unlikely]]
-      return tensors_.on_freed(block);
+    if (is_tensor(block)) [[unlikely]] {
+      tensors_.on_freed(block);
+      return report_tensor(block, device, -static_cast<std::int64_t>(block.bytes));
+    }
     if (!is_device_memory(block)) return;
     Stack& stack = stack_of(block.allocated);
     remember(stack);
@@ -145,6 +149,7 @@ public:
   const std::vector<Device>& devices() const { return devices_; } // the first one is the host
   const std::vector<Stack>& stacks() const { return stacks_; }    // by StackId
   const TensorUse& tensors() const { return tensors_; }           // in none of the above but rows
+  TensorUse& tensors() { return tensors_; }
 
 private:
   Device& device_of(const Block& block) {
@@ -166,6 +171,9 @@ private:
   }
   void report(const Block& block, const Device& device, std::int64_t bytes) {
     if (watch_ != nullptr) watch_->on_change({block, device.number, bytes, live_bytes_});
+  }
+  void report_tensor(const Block& block, const Device& device, std::int64_t bytes) {
+    if (watch_ != nullptr) watch_->on_tensor({block, device.number, bytes, tensors_.live_bytes()});
   }
   void remember(Stack& stack) const {
     if (stack.peak_number == peak_number_) return;

@@ -41,6 +41,11 @@ public:
     live_bytes_ -= block.bytes;
   }
 
+  // PyTorch's allocator gave out memory inside a capture. When the graph runs again, its results
+  // lie where they lay, and the allocator does not give them out again.
+  void on_captured() { any_captured_ = true; }
+  bool any_captured() const { return any_captured_; }
+
   bool any() const { return peak_bytes_ != 0; } // there has been a tensor
   std::uint64_t live_bytes() const { return live_bytes_; }
   std::uint64_t live_blocks() const { return live_blocks_; }
@@ -68,6 +73,7 @@ private:
   std::unordered_map<std::uint32_t, Stack> stacks_;
   std::uint64_t live_bytes_ = 0, live_blocks_ = 0;
   std::uint64_t peak_bytes_ = 0, peak_order_ = 0, peak_number_ = 0;
+  bool any_captured_ = false;
 };
 
 } // namespace gmt

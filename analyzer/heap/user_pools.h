@@ -27,14 +27,10 @@ public:
 
   void on_life(const Event& e); // of a pool, accepted
   void on_region() { has_regions_ = true; }
-  // PyTorch's allocator gave out memory inside a capture. When the graph runs again, its results
-  // lie where they lay, and the allocator does not give them out again.
-  void on_captured_tensor() { has_captured_tensors_ = true; }
   // That memory has gone
   void end_regions_inside(const Event& e, std::uint64_t begin, std::uint64_t bytes);
 
-  bool has_regions() const { return has_regions_; } // there has been one
-  bool has_captured_tensors() const { return has_captured_tensors_; }
+  bool has_regions() const { return has_regions_; }     // there has been one
   const UserPool* find_at(std::uint64_t address) const; // null if no pool lies there
 
 private:
@@ -43,7 +39,7 @@ private:
 
   BlockStore& store_;
   std::unordered_map<std::uint64_t, UserPool> pools_; // by handle
-  bool has_regions_ = false, has_captured_tensors_ = false;
+  bool has_regions_ = false;
 };
 
 } // namespace gmt

@@ -24,6 +24,12 @@ bool takes_memory(const ProcessModel& model, const Heap& heap) {
 
 // With the cache turned off, as --guard=tensors does, each tensor is a block of CUDA's.
 void report_tensor_gaps(const ProcessModel& model, const Heap& heap, Findings& findings) {
+  if (heap.use().tensors().any_captured()) {
+    findings.not_checked(
+      {"copies to and from tensors",
+       "a CUDA graph makes its tensors again without PyTorch's allocator; copies "
+       "are compared with the blocks around tensors"});
+  }
   if (heap.use().tensors().any() || !model.is_loaded(kAllocator) || model.fences_tensors()) return;
   if (!takes_memory(model, heap)) return;
   findings.not_checked({"tensors of PyTorch",

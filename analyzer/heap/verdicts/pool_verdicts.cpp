@@ -4,16 +4,23 @@
 
 namespace gmt {
 
+bool PoolVerdicts::is_one_tensor(const BlockStore::Range& backing) const {
+  const BlockStore::Range region = store_.find(Space::kSubAllocation, backing.begin);
+  return region && region.begin == backing.begin && region.end == backing.end &&
+         is_tensor(store_[region.value]);
+}
+
 // A call on the whole block, or the whole pool, is the pool's own.
 PoolVerdicts::Answer PoolVerdicts::check_use(const Event& e, const BlockStore::Range& backing,
                                              const Use& use, CallVerdicts& verdicts) const {
   if (is_sticky(e.result)) return {};
   const std::uint64_t address = use.range.address, bytes = use.range.bytes;
   const UserPool* pool = pools_.find_at(address);
-  if (address == backing.begin && bytes >= backing.end - backing.begin) return {};
+  const bool is_whole = address == backing.begin && bytes >= backing.end - backing.begin;
+  if (is_whole && !is_one_tensor(backing)) return {};
   if (pool != nullptr && address == pool->begin && bytes >= pool->bytes) return {};
-  // Of tensors that graphs make, the allocator does not say all: see on_captured_tensor().
-  const bool are_tensors_known = !pools_.has_captured_tensors();
+  // Of tensors that graphs make, the allocator does not say all: see on_captured().
+  const bool are_tensors_known = !store_.use().tensors().any_captured();
   if (const auto region = store_.find(Space::kSubAllocation, address)) {
     if (!are_tensors_known && is_tensor(store_[region.value])) return {.region = region.value};
     bounds_.check_end(e, region, use.range, verdicts);

@@ -36,6 +36,8 @@ public:
   void check_release(const Event& e, CallVerdicts& verdicts) const;
 
 private:
+  bool is_one_tensor(const BlockStore::Range& backing) const; // and has no room for others
+
   const BlockStore& store_;
   const UserPools& pools_;
   const Bounds& bounds_;

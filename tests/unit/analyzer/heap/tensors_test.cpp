@@ -66,6 +66,18 @@ TEST_F(Tensors, AResultOfAGraphMayBeLargerThanWhatTheAllocatorGaveOutThere) {
   EXPECT_EQ(kinds_of_run(), "");
 }
 
+TEST_F(Tensors, WhatIsNotComparedForGraphsIsSaid) {
+  capture_a_tensor();
+  EXPECT_EQ(kinds_of_run(), "");
+  EXPECT_TRUE(is_not_checked("copies to and from tensors", "CUDA graph"));
+}
+
+TEST_F(Tensors, WithoutGraphsAllIsCompared) {
+  say(TensorOp::kGivenOut);
+  EXPECT_EQ(kinds_of_run(), "");
+  EXPECT_FALSE(is_not_checked("copies to and from tensors"));
+}
+
 TEST_F(Tensors, BehindCapturesTheBlockAroundATensorStillHasItsEnd) {
   capture_a_tensor();
   say(TensorOp::kGivenOut);
