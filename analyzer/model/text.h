@@ -33,8 +33,8 @@ struct ApiWord {
 // takes it: "libfoo.so+0x1234". Known when the stacks are.
 struct AllocationSite {};
 
-// Where the finding's first stack of an allocation was made, for people: "at <file>:<line>". Known
-// when the stacks are.
+// Where the finding's first stack of an allocation was made, for people: "at <file>:<line>". The
+// second one in a sentence means the second such stack, and so on. Known when the stacks are.
 struct TensorSite {};
 
 class Text {

@@ -262,9 +262,9 @@ ReportedFinding reported_finding(Finding finding) {
   for (FindingStack& stack : finding.stacks) {
     if (!stack.device) trim_frames(stack.frames);
   }
-  const auto allocated =
-    std::ranges::find(finding.stacks, StackRole::kAllocated, &FindingStack::role);
-  if (allocated != finding.stacks.end()) names.tensor_site = tensor_site(*allocated);
+  for (const FindingStack& stack : finding.stacks) {
+    if (stack.role == StackRole::kAllocated) names.tensor_sites.push_back(tensor_site(stack));
+  }
   return in_words(std::move(finding), names);
 }
 

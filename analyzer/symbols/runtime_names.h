@@ -21,7 +21,8 @@ struct CallNames {
   std::vector<Renamed> renamed;
   bool is_runtime = false; // some of them were recorded as the driver's, and are the runtime's
 
-  std::string tensor_site = {}; // see TensorSite; empty if it is not known
+  // Of the stacks of allocations, in their order: see TensorSite. Empty where it is not known
+  std::vector<std::string> tensor_sites = {};
 
   std::string_view of(std::string_view recorded) const;
 };

@@ -31,19 +31,25 @@ std::string allocation_site(const Finding& finding) {
   return {};
 }
 
-// Empty where it is not known, or was not asked for.
-std::string site_of(const Text::Mark& mark, const CallNames& names, const std::string& site) {
-  if (mark.site == Text::Site::kTensor) return names.tensor_site;
-  return mark.site == Text::Site::kAllocation ? site : std::string();
+// Of a sentence's tensor of this number; empty where it is not known.
+std::string tensor_site(const CallNames& names, std::size_t number) {
+  if (number >= names.tensor_sites.size()) return {};
+  const std::string& site = names.tensor_sites[number];
+  const auto before = names.tensor_sites.begin() + static_cast<std::ptrdiff_t>(number);
+  const bool is_named =
+    !site.empty() && std::find(names.tensor_sites.begin(), before, site) != before;
+  return is_named ? "by other calls in that line" : site;
 }
 
 std::string spelled(const Text& text, const CallNames& names, const std::string& site = {}) {
   const std::string_view recorded = text.recorded();
   std::string words;
-  std::size_t at = 0;
+  std::size_t at = 0, tensors = 0;
   for (const Text::Mark& mark : text.marks()) {
     words += recorded.substr(at, mark.begin - at);
-    const std::string call_site = site_of(mark, names, site);
+    std::string call_site;
+    if (mark.site == Text::Site::kTensor) call_site = tensor_site(names, tensors++);
+    else if (mark.site == Text::Site::kAllocation) call_site = site;
     words += !call_site.empty() ? std::string_view(call_site) : spelled(text, mark, names);
     at = mark.begin + mark.size;
   }

@@ -41,9 +41,15 @@ public:
     switch (e.kind) {
     case Kind::kTensor: return on_tensor(e, heap);
     case Kind::kRange: return steps_.on_range(e, facts_.ranges());
+    case Kind::kSync:
+      if (e.sync().op != trace::SyncOp::kGraphLaunch) return;
+      [[fallthrough]];
     case Kind::kLaunch: has_launches_ = true; [[fallthrough]];
     case Kind::kSet: ++work_; break;
-    case Kind::kAlloc: on_alloc(heap); break;
+    case Kind::kAlloc:
+      on_alloc(heap);
+      if (!tensors_.empty()) return; // a segment for many tensors is no step
+      break;
     case Kind::kFree: return on_free(heap);
     default: break;
     }
@@ -204,8 +210,12 @@ private:
     Text where = first.is_tensor
                    ? Text{"tensors made ", TensorSite{}}
                    : Text{"blocks allocated by ", CallName{facts_.api_name(first.site->api)}};
-    if (const std::size_t others = grown.sites.size() - 1; others != 0)
-      where += cat({" and ", format_plural(others, "other call stack")});
+    std::size_t others = grown.sites.size() - 1;
+    if (first.is_tensor && others != 0 && grown.sites[1].is_tensor) {
+      --others;
+      where += Text{others == 0 ? " and " : ", ", TensorSite{}};
+    }
+    if (others != 0) where += cat({" and ", format_plural(others, "other call stack")});
     return {"Each of ",
             format_count(steps.count),
             " steps",
@@ -283,7 +293,7 @@ const DetectorRegistration kGrowth{{
     return std::make_unique<Growth>(facts);
   },
   .wants = kWantsTensors | wants(Kind::kAlloc) | wants(Kind::kFree) | wants(Kind::kLaunch) |
-           wants(Kind::kCopy) | wants(Kind::kSet) | wants(Kind::kRange),
+           wants(Kind::kCopy) | wants(Kind::kSet) | wants(Kind::kSync) | wants(Kind::kRange),
   .measure = Measure::kBlocks,
 }};
 

@@ -30,7 +30,8 @@ void LiveSeries::add_sample(std::uint64_t order) {
 }
 
 // Windows of equal length behind the first quarter, in which a program warms up. Each must rise by
-// most of what they rise on average: a cache that fills rises less and less.
+// most of what they rise on average, or by no less than the one before: a cache that fills rises
+// less and less.
 std::optional<LiveSeries::Rise> LiveSeries::rise() const {
   if (minima_.size() < kFewestMinima) return std::nullopt;
   const std::uint64_t begin = minima_.front().order + (last_order_ - minima_.front().order) / 4;
@@ -52,12 +53,14 @@ std::optional<LiveSeries::Rise> LiveSeries::rise() const {
   // Of what a window rises on average: 70 %
   const std::uint64_t fewest_bytes = bytes / (kWindows - 1) / 10 * 7;
   const std::uint64_t fewest_blocks = std::max<std::uint64_t>(blocks * 7 / 10 / (kWindows - 1), 1);
+  std::uint64_t rise_before = 1;
   for (std::size_t w = 1; w < kWindows; ++w) {
     const Minimum &before = windows[w - 1], &window = windows[w];
     const bool is_known = before.bytes != kNothing.bytes && window.bytes != kNothing.bytes;
-    if (!is_known || window.bytes < before.bytes + fewest_bytes ||
+    if (!is_known || window.bytes < before.bytes + std::min(fewest_bytes, rise_before) ||
         window.blocks < before.blocks + fewest_blocks)
       return std::nullopt;
+    rise_before = window.bytes - before.bytes;
   }
   const auto orders = static_cast<double>(last.order - first.order);
   return Rise{static_cast<double>(bytes) / orders, static_cast<double>(blocks) / orders};

@@ -60,7 +60,9 @@ std::string rank_table(const Report& report, TableChoice choice, const Page& pag
 // Frames of a stack that stand together: one that is shown, or several that are counted.
 struct ShownFrames {
   std::size_t first = 0, count = 1;
-  std::string of; // whose they are; empty: the frame is shown
+  std::string of = {}; // whose they are; empty: the frame is shown
+  // They stand before all others in the stack, and behind them here
+  bool is_innermost = false;
 };
 std::vector<ShownFrames> shown_frames(const std::vector<Frame>& frames);
 std::string finding_text(const ReportedFinding& finding, unsigned stack_depth, const Page& page);

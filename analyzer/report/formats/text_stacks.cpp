@@ -56,7 +56,7 @@ std::vector<ShownFrames> rows_of(const LabelledStack& stack, StackForm form) {
   if (form.is_folded) {
     rows = shown_frames(stack.frames);
   } else {
-    for (std::size_t i = 0; i < stack.frames.size(); ++i) rows.push_back({i, 1, {}});
+    for (std::size_t i = 0; i < stack.frames.size(); ++i) rows.push_back({.first = i});
   }
   if (form.depth != 0 && form.depth < rows.size()) rows.resize(form.depth);
   return rows;
@@ -132,9 +132,10 @@ private:
     if (stack.frames.empty()) return add_line("(no call stack was recorded)");
     std::size_t count = 0;
     for (const ShownFrames& row : rows_of(stack, form_)) {
-      count = row.first + row.count;
+      count = std::max(count, row.first + row.count);
       if (!row.of.empty()) {
-        add_line(fmt::format("({} of {})", format_plural(row.count, "frame"), printable(row.of)));
+        const std::string_view which = row.is_innermost ? "inner frame" : "frame";
+        add_line(fmt::format("({} of {})", format_plural(row.count, which), printable(row.of)));
         continue;
       }
       add_frame(stack.frames[row.first]);

@@ -129,6 +129,16 @@ TEST(TextOfStacks, WhatLiesInsideALibraryIsCounted) {
   EXPECT_EQ(text.find("outer frame"), std::string::npos);
 }
 
+TEST(TextOfStacks, TheProgramsLineStandsFirstInTheStackOfATensor) {
+  Report report = test::clean();
+  report.findings = {through_torch(12)};
+  report.findings[0].stacks[0].frames[0].module = "/opt/torch/lib/libc10_cuda.so";
+  const std::string text = text_of(report);
+  EXPECT_NE(text.find("allocated here, cudaMalloc   /src/train.cu:71"), std::string::npos) << text;
+  EXPECT_LT(text.find("main"), text.find("(15 inner frames of PyTorch)")) << text;
+  EXPECT_EQ(text.find("outer frame"), std::string::npos);
+}
+
 TEST(TextOfStacks, AFewFramesAndAskedForDepthsAreShown) {
   Report report = test::clean();
   report.findings = {through_torch(2)};

@@ -72,6 +72,17 @@ TEST(Wording, LabelsStacksByWhatHappenedThere) {
             "held here: 3.0 MiB in 2 blocks");
 }
 
+TEST(Wording, EachTensorOfASentenceHasTheStackOfItsNumber) {
+  Finding f;
+  f.kind = "growth";
+  f.message = {"made ", TensorSite{}, " and ", TensorSite{}};
+  EXPECT_EQ(in_words(f, {.tensor_sites = {"at a.py:1", "at a.py:2"}}).message,
+            "made at a.py:1 and at a.py:2.");
+  EXPECT_EQ(in_words(f, {.tensor_sites = {"at a.py:1", "at a.py:1"}}).message,
+            "made at a.py:1 and by other calls in that line.");
+  EXPECT_EQ(in_words(f, {.tensor_sites = {"at a.py:1"}}).message, "made at a.py:1 and by PyTorch.");
+}
+
 TEST(Wording, AddsWhatAnOwnerDoes) {
   Finding f;
   f.kind = "leak";

@@ -51,6 +51,25 @@ TEST(LiveSeries, WhatEachStepKeepsRises) {
   }
 }
 
+// As results of graphs, each for a larger shape than the one before.
+TEST(LiveSeries, WhatEachStepKeepsMoreOfRises) {
+  Program program;
+  for (std::uint64_t i = 0; i < 60; ++i) {
+    program.allocate(kBytes * (i + 1));
+    program.end_step();
+  }
+  EXPECT_TRUE(program.series.rise());
+}
+
+TEST(LiveSeries, WhatEachStepKeepsLessOfDoesNot) {
+  Program program;
+  for (std::uint64_t i = 0; i < 400; ++i) {
+    program.allocate(kBytes * 1000 / (i * i + 1) + 1);
+    program.end_step();
+  }
+  EXPECT_FALSE(program.series.rise());
+}
+
 TEST(LiveSeries, OrdersThatGoBackAreThoseOfTheLastOne) {
   LiveSeries series;
   for (std::uint64_t i = 0; i < 100; ++i) series.on_allocated(kBytes, 1000 + 10 * i);
