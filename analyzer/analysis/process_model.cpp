@@ -143,8 +143,12 @@ std::vector<unsigned> ProcessModel::architectures() const {
 }
 
 Caller ProcessModel::caller(StackId stack) const {
-  const Module* module = calling_module(trace_.modules, stream_.stacks().frames(stack));
-  return module == nullptr ? Caller() : Caller{module->path, owner_of_module(module->path)};
+  const std::span<const std::uint64_t> frames = stream_.stacks().frames(stack);
+  const Module* module = calling_module(trace_.modules, frames);
+  Caller caller;
+  if (module != nullptr) caller = {module->path, owner_of_module(module->path)};
+  caller.has_python = std::ranges::any_of(frames, PythonFrames::is_python);
+  return caller;
 }
 
 // Network cards, disks and the host that read and write device memory themselves, and ray tracing,

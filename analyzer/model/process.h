@@ -43,6 +43,7 @@ struct DeviceFacts {
 struct Caller {
   std::string_view module; // path of the executable or library, empty if unknown
   std::string_view owner;  // "cuBLAS", empty if it is no library that is known by name
+  bool has_python = false; // a line of Python led there
 };
 
 // A variable of the program, or of a library that it has loaded, in the host's memory.

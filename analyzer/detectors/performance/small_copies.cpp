@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // small-copies: runs of tiny copies from one call stack that one call could make. Copies with a
 // kernel in between are no run: what they bring depends on it. Nor are copies of the same bytes to
-// the same address, as in a loop that waits for a value.
+// the same address, as in a loop that waits for a value, nor what PyTorch's autograd engine copies
+// on its own threads: gradients to the buckets of DistributedDataParallel and back.
 //
 // Costs one array access for each small copy, and memory for each call stack.
 
 #include <vector>
 
+#include "analyzer/base/path.h"
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/descriptions.h"
@@ -46,8 +48,9 @@ public:
 
   void finish(const EndOfTrace&, const Heap&, Findings& findings) override {
     for (std::size_t stack = 0; stack < stacks_.size(); ++stack) {
-      if (stacks_[stack].copies < kFewestCopies) continue;
-      findings.add(finding(StackId{static_cast<std::uint32_t>(stack)}, stacks_[stack]));
+      const StackId id{static_cast<std::uint32_t>(stack)};
+      if (stacks_[stack].copies >= kFewestCopies && !is_of_pytorch(id))
+        findings.add(finding(id, stacks_[stack]));
     }
   }
 
@@ -65,6 +68,12 @@ private:
     ++run.copies;
     run.bytes += bytes;
     run.ticks += ticks;
+  }
+
+  // And no line of Python asked for them.
+  bool is_of_pytorch(StackId stack) const {
+    const Caller caller = facts_.caller(stack);
+    return base_name(caller.module).starts_with("libtorch") && !caller.has_python;
   }
 
   Finding finding(StackId stack, const Run& run) const {

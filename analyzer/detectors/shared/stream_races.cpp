@@ -143,10 +143,14 @@ void StreamRaces::report_unknown(const Uses& uses, Findings& findings) const {
                          format_plural(pairs, "pair"), " of calls"})});
 }
 
-// Both calls are libraries' own, which may know more of their kernels than their PTX says.
+// Both calls are libraries' own, which may know more of their kernels than their PTX says. Copies
+// and sets that lines of Python ask PyTorch for are the program's.
 bool StreamRaces::is_of_libraries(const Candidate& candidate) const {
-  return !facts_.caller(candidate.earlier.work.stack).owner.empty() &&
-         !facts_.caller(candidate.later.work.stack).owner.empty();
+  const MemoryWork &earlier = candidate.earlier.work, &later = candidate.later.work;
+  const Caller of_earlier = facts_.caller(earlier.stack), of_later = facts_.caller(later.stack);
+  if (of_earlier.owner.empty() || of_later.owner.empty()) return false;
+  const bool is_known = !earlier.is_inferred() && !later.is_inferred();
+  return !is_known || !of_earlier.has_python || !of_later.has_python;
 }
 
 StreamRaces::Uses StreamRaces::uses_of_kernels(const FindPointerUses& find_uses) const {
