@@ -29,23 +29,31 @@ struct TorchStream {
   std::int64_t id;
 };
 using CurrentStream = TorchStream(std::int8_t device);
+using StreamHandle = void*(const TorchStream*); // CUDAStream::stream() const
 
 constinit std::atomic<CurrentStream*> current_stream{nullptr};
+constinit std::atomic<StreamHandle*> stream_handle{nullptr};
 constinit std::atomic<bool> looked_for_stream{false};
+
+void look_for_stream() noexcept {
+  with_room([](bool) noexcept {
+    void* const current = torch_function("_ZN3c104cuda20getCurrentCUDAStreamEa");
+    void* const handle = torch_function("_ZNK3c104cuda10CUDAStream6streamEv");
+    stream_handle.store(reinterpret_cast<StreamHandle*>(handle));
+    current_stream.store(handle != nullptr ? reinterpret_cast<CurrentStream*>(current) : nullptr);
+  });
+  looked_for_stream.store(true, std::memory_order_release);
+}
 
 // The stream that the thread's next kernel runs on. libc10_cuda has been asked for it by the same
 // thread before it asked its allocator, so all that is made at the first question is there.
 std::uint64_t stream_of(std::int8_t device) noexcept {
-  if (!looked_for_stream.load(std::memory_order_acquire)) [[unlikely]] {
-    void* found = nullptr;
-    with_room(
-      [&](bool) noexcept { found = torch_function("_ZN3c104cuda20getCurrentCUDAStreamEa"); });
-    current_stream.store(reinterpret_cast<CurrentStream*>(found));
-    looked_for_stream.store(true, std::memory_order_release);
-  }
-  CurrentStream* const function = current_stream.load(std::memory_order_relaxed);
-  return function != nullptr && device >= 0 ? static_cast<std::uint64_t>(function(device).id)
-                                            : kUnknownStream;
+  if (!looked_for_stream.load(std::memory_order_acquire)) [[unlikely]]
+    look_for_stream();
+  CurrentStream* const current = current_stream.load(std::memory_order_relaxed);
+  if (current == nullptr || device < 0) return kUnknownStream;
+  const TorchStream stream = current(device);
+  return reinterpret_cast<std::uint64_t>(stream_handle.load(std::memory_order_relaxed)(&stream));
 }
 
 Record tensor_record(TensorOp op, std::uint64_t address, std::uint64_t bytes,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <vector>
 
 extern "C" int cudaMalloc(void**, std::size_t);
 
@@ -18,13 +19,25 @@ void reportOutOfMemoryToProfiler(std::int64_t, std::size_t, std::size_t, Device)
 
 namespace cuda {
 
-struct CUDAStream {
+struct __attribute__((visibility("default"))) CUDAStream {
   Device device;
   std::int64_t id;
+  void* stream() const;
 };
 static thread_local std::int64_t current_stream = 0;
+// CUDA's streams by PyTorch's numbers, which are others
+static std::vector<void*> streams{nullptr};
+void* CUDAStream::stream() const { return streams[static_cast<std::size_t>(id)]; }
 __attribute__((visibility("default"))) CUDAStream getCurrentCUDAStream(std::int8_t index);
 CUDAStream getCurrentCUDAStream(std::int8_t index) { return {{1, index}, current_stream}; }
+
+static std::int64_t number_of(void* stream) {
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    if (streams[i] == stream) return static_cast<std::int64_t>(i);
+  }
+  streams.push_back(stream);
+  return static_cast<std::int64_t>(streams.size() - 1);
+}
 
 namespace CUDACachingAllocator {
 
@@ -101,4 +114,6 @@ EXPORTED void standin_give_back(void* address) {
   c10::cuda::CUDACachingAllocator::give_back(address);
 }
 EXPORTED void standin_be_silent() { c10::cuda::CUDACachingAllocator::is_silent = true; }
-EXPORTED void standin_set_stream(std::int64_t id) { c10::cuda::current_stream = id; }
+EXPORTED void standin_set_stream(void* stream) {
+  c10::cuda::current_stream = c10::cuda::number_of(stream);
+}

@@ -33,7 +33,8 @@ using Kind = EventKind;
 using trace::MemoryKind;
 using Point = StreamClock::Point;
 
-constexpr Wants kWatching = WorkOrder::kAwake | wants(Kind::kAlloc) | wants(Kind::kExecution);
+constexpr Wants kWatching =
+  WorkOrder::kAwake | wants(Kind::kAlloc) | wants(Kind::kExecution) | kWantsTensors;
 constexpr std::uint32_t kPointerBytes = 8;
 // Of a block: the oldest is forgotten, since newer work is more seldom ordered.
 constexpr std::size_t kMostUses = 32;
@@ -94,6 +95,7 @@ public:
     if (is_new_stream(e)) watch(kWatching);
     if (ends_code(e))
       std::erase_if(blocks_, [](const auto& each) { return each.second.variable_bytes != 0; });
+    if (e.kind == Kind::kTensor) return on_tensor(e);
     if (e.kind == Kind::kAlloc) return on_alloc(e, heap);
     if (e.kind == Kind::kExecution) return on_execution(e, heap);
     if (order_.follow(e, heap, is_awake())) return on_graph_launch(e, heap);
@@ -131,6 +133,11 @@ private:
     const Block& block = *heap.accesses().front().block;
     if (block.memory_kind != MemoryKind::kStreamOrdered) return;
     blocks_[block.address] = {block.allocated_at, clock_.work(e, block.stream, heap), 0, {}};
+  }
+
+  // A program has many more addresses of tensors than tensors.
+  void on_tensor(const Event& e) {
+    if (e.tensor().op == trace::TensorOp::kTakenBack) blocks_.erase(e.tensor().address);
   }
 
   void on_free(const Event& e, const Heap& heap) {

@@ -8,8 +8,8 @@
 //
 // A new tensor's first use is taken for a write, which is an inference, so it is a warning. Of
 // launches only small parameters count: tables of addresses are full in part, and the rest is what
-// their memory had before. Tensors that were allocated for the default stream alone are followed,
-// since PyTorch's numbers of other streams are not CUDA's. Work of graphs is not known here.
+// their memory had before. Work of graphs is not known here, so tensors that were made in a capture
+// are not followed.
 
 #include <algorithm>
 #include <map>
@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "analyzer/base/text_format.h"
@@ -42,7 +43,7 @@ public:
       : facts_(facts), order_(facts, WorkOrder::PageableCopies::kDoneAtReturn) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
-    if (e.kind == Kind::kTensor) return on_tensor(e);
+    if (e.kind == Kind::kTensor) return on_tensor(e, heap);
     if (is_new_stream(e)) watch(kFollowing);
     if (order_.follow(e, heap, is_awake())) return;
     if (e.kind == Kind::kFree) return on_free(e, heap);
@@ -76,9 +77,21 @@ private:
            e.life().op == trace::LifeOp::kCreate;
   }
   bool is_awake() const { return wants() == kFollowing; }
-  static bool is_on_default_stream(const Block& tensor) { return tensor.stream == 0; }
+  // The default stream has two handles.
+  static bool is_same_stream(std::uint64_t one, std::uint64_t other) {
+    constexpr std::uint64_t kLegacy = 1; // CU_STREAM_LEGACY
+    return one == other || (one <= kLegacy && other <= kLegacy);
+  }
+  bool is_followed(const Block& tensor) const {
+    constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
+    return tensor.stream != kUnknown && (captured_.empty() || !captured_.contains(tensor.address));
+  }
 
-  void on_tensor(const Event& e) {
+  void on_tensor(const Event& e, const Heap& heap) {
+    if (e.tensor().op == trace::TensorOp::kGivenOut) {
+      if (heap.cuda().captures.any()) captured_.insert(e.tensor().address);
+      else if (!captured_.empty()) captured_.erase(e.tensor().address);
+    }
     if (e.tensor().op != trace::TensorOp::kTakenBack) return;
     const auto lent = lent_.find(e.tensor().address);
     if (lent == lent_.end()) return;
@@ -100,11 +113,11 @@ private:
   }
 
   void on_work(const Event& e, Point now, const Heap& heap) {
-    const bool is_default = stream_of_work(e).value_or(1) == 0;
+    const std::uint64_t stream = stream_of_work(e).value_or(0);
     for (const Access& access : heap.tensor_accesses()) {
-      if (!is_on_default_stream(*access.block) || !counts(e, access)) continue;
+      if (!is_followed(*access.block) || !counts(e, access)) continue;
       const Use use{now, e.stack, e.via != trace::kNoApi ? e.via : e.api};
-      if (!is_default) lend(*access.block, use);
+      if (!is_same_stream(stream, access.block->stream)) lend(*access.block, use);
       if (!dropped_.empty()) take(*access.block, use);
     }
     order_.end(e, now, heap);
@@ -186,6 +199,7 @@ private:
   WorkOrder order_;
   std::unordered_map<std::uint64_t, Lent> lent_; // alive, by address
   std::map<std::uint64_t, Lent> dropped_;        // by address
+  std::unordered_set<std::uint64_t> captured_;   // addresses of what captures allocated last
   std::vector<Race> races_;
 };
 

@@ -49,8 +49,43 @@ TEST_F(TensorRaces, AnEventOrdersTheUses) {
   EXPECT_EQ(kinds_of_run(), "");
 }
 
-TEST_F(TensorRaces, TensorsOfOtherStreamsAreNotFollowed) {
-  lend_and_drop(3);
+// As a batch that is copied on a stream of its own and used on the default one.
+TEST_F(TensorRaces, ATensorOfAnotherStreamIsUsedOnTheDefaultOne) {
+  for (int i = 0; i < 2; ++i) {
+    say(TensorOp::kGivenOut, kS);
+    set_on(kS, kTensor);
+    order(kS, kDefault);
+    set_on(kDefault, kTensor);
+    say(TensorOp::kTakenBack);
+  }
+  EXPECT_EQ(kinds_of_run(), "stream-race");
+}
+
+TEST_F(TensorRaces, ATensorIsUsedOnItsOwnStreamAlone) {
+  for (int i = 0; i < 2; ++i) {
+    say(TensorOp::kGivenOut, kS);
+    set_on(kS, kTensor);
+    say(TensorOp::kTakenBack);
+  }
+  EXPECT_EQ(kinds_of_run(), "");
+}
+
+TEST_F(TensorRaces, WhatIsNotKnownIsNotFollowed) {
+  constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
+  lend_and_drop(kUnknown);
+  say(TensorOp::kGivenOut, kUnknown);
+  set_on(kDefault, kTensor);
+  EXPECT_EQ(kinds_of_run(), "");
+}
+
+TEST_F(TensorRaces, TensorsOfCapturesAreNotFollowed) {
+  log().record({.api = "cuStreamBeginCapture_v2", .stack = {0x510}},
+               Made<trace::SyncFields>().stream(kT).op(trace::SyncOp::kBeginCapture));
+  say(TensorOp::kGivenOut);
+  log().record({.api = "cuStreamEndCapture", .stack = {0x510}},
+               Made<trace::SyncFields>().stream(kT).op(trace::SyncOp::kEndCapture));
+  set_on(kS, kTensor);
+  say(TensorOp::kTakenBack);
   say(TensorOp::kGivenOut);
   set_on(kDefault, kTensor);
   EXPECT_EQ(kinds_of_run(), "");
