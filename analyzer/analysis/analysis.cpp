@@ -54,6 +54,9 @@ public:
   void on_change(const MemoryChange& change) override {
     for (MemoryWatch* watch : all_) watch->on_change(change);
   }
+  void on_tensor(const MemoryChange& change) override {
+    for (MemoryWatch* watch : all_) watch->on_tensor(change);
+  }
 
 private:
   std::vector<MemoryWatch*> all_;

@@ -16,13 +16,14 @@ from gpumemtrace._command import GpumemtraceError, command_path
 from gpumemtrace._process import is_traced, trace_folder
 from gpumemtrace._ranges import range  # noqa: A004 (the name of NVTX's concept)
 from gpumemtrace._report import Finding, Frame, Report, Stack
-from gpumemtrace._snapshot import LiveBlocks, Snapshot, snapshot
+from gpumemtrace._snapshot import LiveBlocks, LiveTensors, Snapshot, snapshot
 
 __all__ = [
     "Finding",
     "Frame",
     "GpumemtraceError",
     "LiveBlocks",
+    "LiveTensors",
     "Report",
     "Snapshot",
     "Stack",

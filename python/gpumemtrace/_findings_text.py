@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 
 from gpumemtrace._report import Finding, Frame, Stack
+from gpumemtrace._snapshot import LiveTensors
+from gpumemtrace._test_marks import size_text
 
 # What runs the test, and everything that called it.
 _RUNNER = re.compile(r"/(_pytest|pluggy)/|/unittest/\w+\.py$")
@@ -46,6 +48,25 @@ def finding_text(finding: Finding, root: str) -> str:
     for stack, json in zip(finding.stacks, finding.json["stacks"], strict=True):
         lines += _stack_lines(stack, json.get("api"), root)
     lines.append(f"  {finding.advice}")
+    return "\n".join(_UNPRINTABLE.sub("?", line) for line in lines)
+
+
+def _from_python_on(frames: list[Frame]) -> list[Frame]:
+    """How PyTorch allocates is the same for all tensors."""
+    first = next((i for i, frame in enumerate(frames) if (frame.file or "").endswith(".py")), 0)
+    return frames[first:]
+
+
+def tensors_text(tensors: list[LiveTensors], root: str) -> str:
+    """Who made what a test leaves behind, by line."""
+    most = 5
+    lines = [f"{size_text(sum(one.bytes for one in tensors))} of tensors are left behind"]
+    for one in tensors[:most]:
+        count = f"{one.blocks} tensors" if one.blocks != 1 else "a tensor"
+        label = f"{size_text(one.bytes)} in {count}, made here"
+        lines += _stack_lines(Stack(label, _from_python_on(one.stack.frames)), None, root)
+    if len(tensors) > most:
+        lines.append(f"    and {len(tensors) - most} more call stacks")
     return "\n".join(_UNPRINTABLE.sub("?", line) for line in lines)
 
 

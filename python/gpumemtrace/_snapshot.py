@@ -27,12 +27,30 @@ class LiveBlocks:
 
 
 @dataclasses.dataclass(frozen=True)
+class LiveTensors:
+    """Tensors of PyTorch that one line made and that are alive: blocks inside those of its cache.
+
+    `owner` is what keeps them as long as the process lives ("PyTorch's cuBLAS workspace"), None where the program does.
+    """
+
+    bytes: int
+    blocks: int
+    device: int | None
+    owner: str | None
+    stack: Stack
+
+
+@dataclasses.dataclass(frozen=True)
 class Snapshot:
-    """`live_bytes` and `peak_bytes` are of device memory. `blocks` has all kinds, those of most bytes first."""
+    """`live_bytes` and `peak_bytes` are of device memory. `blocks` has all kinds, those of most bytes first.
+
+    `tensors` lie inside of `blocks`, and are no part of the sums.
+    """
 
     live_bytes: int
     peak_bytes: int
     blocks: list[LiveBlocks]
+    tensors: list[LiveTensors]
     json: dict[str, Any] = dataclasses.field(repr=False)
 
 
@@ -44,7 +62,12 @@ def snapshot() -> Snapshot:
     """
     answer = _follower.ask("snapshot")
     blocks = [_live_blocks(one) for one in answer["blocks"]]
-    return Snapshot(answer["live_bytes"], answer["peak_bytes"], blocks, answer)
+    tensors = [live_tensors(one) for one in answer["tensors"]]
+    return Snapshot(answer["live_bytes"], answer["peak_bytes"], blocks, tensors, answer)
+
+
+def live_tensors(one: dict[str, Any]) -> LiveTensors:
+    return LiveTensors(one["bytes"], one["blocks"], one["device"], one["owner"], stack_of(one["stack"]))
 
 
 def _live_blocks(one: dict[str, Any]) -> LiveBlocks:

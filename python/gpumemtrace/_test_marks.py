@@ -33,6 +33,7 @@ class Limits:
 
     allow: list[str] = dataclasses.field(default_factory=list)
     max_peak: int | None = None
+    max_growth: int | None = None  # of tensors that a test leaves behind
     skip: bool = False
 
     def allows(self, kind: str) -> bool:
@@ -49,13 +50,15 @@ def limits_of(marks: Iterable[Any]) -> Limits:
     """Of a test's marks, the nearest first: it decides, and what is allowed adds up. Raises ValueError."""
     limits = Limits()
     for mark in reversed(list(marks)):
-        unknown = set(mark.kwargs) - {"allow", "max_peak", "skip"}
+        unknown = set(mark.kwargs) - {"allow", "max_growth", "max_peak", "skip"}
         if mark.args or unknown:
             what = sorted(unknown)[0] if unknown else repr(mark.args[0])
-            raise ValueError(f"mark gpumemtrace takes allow=, max_peak= and skip=, not {what}")
+            raise ValueError(f"mark gpumemtrace takes allow=, max_growth=, max_peak= and skip=, not {what}")
         allow = mark.kwargs.get("allow", [])
         limits.allow += [allow] if isinstance(allow, str) else list(allow)
         if mark.kwargs.get("max_peak") is not None:
             limits.max_peak = parse_size(mark.kwargs["max_peak"])
+        if mark.kwargs.get("max_growth") is not None:
+            limits.max_growth = parse_size(mark.kwargs["max_growth"])
         limits.skip = bool(mark.kwargs.get("skip", limits.skip))
     return limits

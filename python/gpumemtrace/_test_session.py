@@ -15,10 +15,11 @@ from _pytest.runner import runtestprotocol
 
 from gpumemtrace import _frameworks
 from gpumemtrace._command import GpumemtraceError
-from gpumemtrace._findings_text import finding_text, summary
+from gpumemtrace._findings_text import finding_text, summary, tensors_text
 from gpumemtrace._follower import Follower
 from gpumemtrace._ranges import range_of_all_threads
 from gpumemtrace._report import Finding, finding_of
+from gpumemtrace._snapshot import LiveTensors, live_tensors
 from gpumemtrace._test_marks import Limits, limits_of, size_text
 
 
@@ -129,7 +130,7 @@ class Session:
         if self._has_trace:
             _frameworks.synchronise()
         answer = self._ask("look")
-        if any(self._fails(finding_of(one), limits) for one in answer["findings"]):
+        if _left_tensors(answer) or any(self._fails(finding_of(one), limits) for one in answer["findings"]):
             _frameworks.collect()
             if self._is_strict:
                 _frameworks.empty_caches()
@@ -145,7 +146,11 @@ class Session:
             return Verdict(failure=f"The test's memory was not checked: {self._lost}.")
         findings = [finding_of(one) for one in answer["findings"]]
         failing = [one for one in findings if self._fails(one, limits)]
-        verdict = Verdict(peak_bytes=answer["span"]["peak_bytes"])
+        span, tensors = answer["span"], _left_tensors(answer)
+        # What tensors hold may lie in segments of the cache that another test has allocated.
+        verdict = Verdict(peak_bytes=max(span["peak_bytes"], span["tensor_peak_bytes"]))
+        left = tensors_text(tensors, self._root) if tensors else ""
+        has_grown = limits.max_growth is not None and sum(one.bytes for one in tensors) > limits.max_growth
         parts = [summary(failing)] if failing else []
         parts += [finding_text(finding, self._root) for finding in failing]
         if limits.max_peak is not None and verdict.peak_bytes > limits.max_peak:
@@ -153,14 +158,24 @@ class Session:
                 f"The test held {size_text(verdict.peak_bytes)} of device memory at once; "
                 f"its mark allows {size_text(limits.max_peak)}."
             )
+        if has_grown:
+            parts.append(f"{left}\nThe test's mark allows {size_text(limits.max_growth or 0)}.")
         verdict.failure = "\n\n".join(parts)
         others = [one for one in findings if one not in failing and one.severity != "note"]
-        verdict.remarks = "\n\n".join(finding_text(finding, self._root) for finding in others)
+        remarks = [finding_text(finding, self._root) for finding in others]
+        if left and not has_grown:
+            remarks.append(left)
+        verdict.remarks = "\n\n".join(remarks)
         return verdict
 
     def _fails(self, finding: Finding, limits: Limits) -> bool:
         is_cached = self._is_strict and finding.json["owner"] in _frameworks.EMPTIED
         return (finding.severity == "error" or is_cached) and not limits.allows(finding.kind)
+
+
+def _left_tensors(answer: dict[str, Any]) -> list[LiveTensors]:
+    """That the test made and that are alive. What PyTorch keeps for itself is not the test's."""
+    return [live_tensors(one) for one in answer["tensors"] if one["owner"] is None]
 
 
 def _others_that_run_tests(config: pytest.Config, session: Session) -> Callable[..., Any]:

@@ -19,8 +19,9 @@ from gpumemtrace._test_marks import limits_of
 # Set by a run that starts itself again: once is enough.
 _RESTARTED = "GPUMEMTRACE_PYTEST_RESTARTED"
 _MARK = (
-    "gpumemtrace(allow=[], max_peak=None, skip=False): kinds of findings that do not fail the test, the most device "
-    'memory that it may hold at once ("1GiB"), or no check at all'
+    "gpumemtrace(allow=[], max_peak=None, max_growth=None, skip=False): kinds of findings that do not fail the test, the "
+    'most device memory that it may hold at once ("1GiB"), the most that tensors may hold that it leaves behind, or no '
+    "check at all"
 )
 
 

@@ -60,7 +60,8 @@ class Follow(CommandCase):
         """What stands before its begin, and in its pauses, is none of it."""
         trace = trace_in(PLAIN)
         _, _, look = self.ask(trace, "look", "begin", "look")
-        self.assertEqual((look["findings"], look["span"]), ([], {"live_bytes": 0, "peak_bytes": 0}))
+        span = {"live_bytes": 0, "peak_bytes": 0, "tensor_bytes": 0, "tensor_peak_bytes": 0}
+        self.assertEqual((look["findings"], look["span"], look["tensors"]), ([], span, []))
 
     def test_a_process_that_runs(self):
         source = trace_in(PLAIN)

@@ -31,6 +31,11 @@ public:
   }
   void change(const Ids& ids, std::int64_t bytes, std::uint64_t total);
   void close(); // after the last change
+  // Behind close(): columns that are at least so wide. Widths of two are equal then, as long as
+  // both began at the same time.
+  void coarsen_to(std::uint64_t width) {
+    while (!columns_.empty() && this->width() < width) coarsen();
+  }
   // Forgets all columns; the next one begins at this time, with what is alive now.
   void restart(std::uint64_t time);
 

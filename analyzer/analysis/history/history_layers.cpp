@@ -77,4 +77,10 @@ std::vector<MemoryHistory::LayerSet> layer_sets(const HistoryColumns& columns,
   return sets;
 }
 
+MemoryHistory::LayerSet tensor_layers(const HistoryColumns& tensors, std::size_t most_layers) {
+  return set_of(
+    "line of tensors", tensors.set(kByStack), most_layers,
+    [](LayerSeries::Id) { return std::string(); }, true);
+}
+
 } // namespace gmt

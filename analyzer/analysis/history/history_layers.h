@@ -26,5 +26,7 @@ struct LayerNames {
 // layers that once held most.
 std::vector<MemoryHistory::LayerSet> layer_sets(const HistoryColumns& columns,
                                                 const LayerNames& names, std::size_t most_layers);
+// "line of tensors": by call stack what tensors held when most of them were alive in a column.
+MemoryHistory::LayerSet tensor_layers(const HistoryColumns& tensors, std::size_t most_layers);
 
 } // namespace gmt

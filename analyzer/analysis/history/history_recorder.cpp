@@ -61,10 +61,14 @@ bool HistoryRecorder::advance() {
     is_shown_ = false;
     return false;
   }
-  if (!is_shown_ && is_part_) columns_.restart(now_);
+  if (!is_shown_ && is_part_) {
+    columns_.restart(now_);
+    tensors_.restart(now_);
+  }
   is_shown_ = true;
   last_shown_ = now_;
   columns_.advance(now_);
+  tensors_.advance(now_);
   return true;
 }
 
@@ -112,6 +116,11 @@ void HistoryRecorder::on_change(const MemoryChange& change) {
   if (is_shown_) peak_.add(now_, change.live_bytes);
 }
 
+void HistoryRecorder::on_tensor(const MemoryChange& change) {
+  if (!has_begun_ || (!is_shown_ && last_shown_ != 0)) return;
+  tensors_.change({change.block.allocated.value}, change.bytes, change.live_bytes);
+}
+
 // Those that are open inside the window, as far as they are.
 void HistoryRecorder::add_ranges(MemoryHistory& history) {
   history.ranges = lanes_.take(now_);
@@ -131,12 +140,17 @@ void HistoryRecorder::add_ranges(MemoryHistory& history) {
 MemoryHistory HistoryRecorder::finish(std::span<const StackUse> uses, const MemoryUse& use) {
   if (last_shown_ == 0 && is_part_) columns_.restart(now_); // no call is inside the window
   columns_.close();
+  tensors_.close();
+  columns_.coarsen_to(tensors_.width());
+  tensors_.coarsen_to(columns_.width());
   MemoryHistory history;
   history.is_part = is_part_;
   history.nanoseconds_per_unit = facts_.nanoseconds(1);
   history.column_width = columns_.width();
   history.columns = columns_.columns();
   history.sets = layer_sets(columns_, {ranges_, libraries_}, size_.layers);
+  if (use.tensors().any() && columns_.begin() == tensors_.begin())
+    history.sets.push_back(tensor_layers(tensors_, size_.layers));
   const std::uint64_t begin = columns_.begin();
   const auto since_begin = [begin](std::uint64_t time) { return time - std::min(time, begin); };
   history.peak_time = since_begin(peak_.peak_time());

@@ -28,10 +28,11 @@ public:
   // The facts must live as long.
   HistoryRecorder(const HistorySize& size, const TimeSpan& span, const ProcessFacts& facts)
       : size_(size), facts_(facts), ranges_(facts.ranges()), window_(span), columns_(size.columns),
-        is_part_(!span.is_all()) {}
+        tensors_(size.columns), is_part_(!span.is_all()) {}
 
   void follow(const Event& e); // before the heap applies it, behind Ranges
   void on_change(const MemoryChange& change) override;
+  void on_tensor(const MemoryChange& change) override;
 
   // Once, behind the last event.
   MemoryHistory finish(std::span<const StackUse> uses, const MemoryUse& use);
@@ -48,6 +49,7 @@ private:
   const Ranges& ranges_;
   TimeWindow window_;
   HistoryColumns columns_;
+  HistoryColumns tensors_; // by call stack: the first of its sets
   PeakWindow peak_;
   RangeLanes lanes_;
   std::vector<MemoryHistory::Failure> failures_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_set>
 #include <vector>
 
 #include "analyzer/detectors/shared/descriptions.h"
@@ -34,13 +35,14 @@ void choose_stacks(const StackSources& sources, std::size_t most, MemoryHistory&
                                            &StackUse::allocated_bytes, &StackUse::allocations}) {
     choose_largest(uses, figure, most, chosen);
   }
-  std::vector<bool> in_layers(sources.use.stacks().size());
+  std::unordered_set<std::uint32_t> in_layers;
   for (const MemoryHistory::LayerSet& set : history.sets) {
-    for (const MemoryHistory::Layer& layer : set.layers) in_layers[layer.stack.value] = true;
+    for (const MemoryHistory::Layer& layer : set.layers) in_layers.insert(layer.stack.value);
   }
   for (std::size_t i = 0; i < uses.size(); ++i) {
     const StackUse& use = uses[i];
-    if (!chosen[i] && !in_layers[use.stack.value]) {
+    const bool is_in_layers = in_layers.erase(use.stack.value) != 0;
+    if (!chosen[i] && !is_in_layers) {
       history.other_stacks.add(use);
       ++history.other_stack_count;
       continue;
@@ -49,6 +51,13 @@ void choose_stacks(const StackSources& sources, std::size_t most, MemoryHistory&
     memory.add(use);
     const std::uint16_t api = sources.use.stacks()[use.stack.value].api;
     memory.stack = stack_as(StackRole::kAllocated, use.stack, sources.names.api_name(api));
+  }
+  // Those of tensors, which hold no device memory of their own
+  for (const MemoryHistory::LayerSet& set : history.sets) {
+    for (const MemoryHistory::Layer& layer : set.layers) {
+      if (in_layers.erase(layer.stack.value) == 0 || layer.stack.value == 0) continue;
+      history.stacks.emplace_back().stack = stack_as(StackRole::kAllocated, layer.stack, {});
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/descriptions.h"
@@ -13,25 +14,51 @@
 #include "analyzer/heap/memory_use.h"
 
 namespace gmt {
-std::vector<LiveBlocks> live_blocks(const Heap& heap,
-                                    const std::function<bool(const Block&)>& filter) {
-  using Key = std::tuple<std::uint32_t, std::uint16_t, trace::MemoryKind, int, std::uint32_t>;
-  std::vector<LiveBlocks> all;
-  std::map<Key, std::size_t> by_key;
-  const auto add = [&](const Block& block) {
-    if (!can_leak(block.memory_kind) || !has_memory(block)) return;
-    if (heap.is_dead(block.context) || !filter(block)) return;
+namespace {
+
+class BlocksByStack {
+public:
+  explicit BlocksByStack(const Heap& heap) : heap_(heap) {}
+
+  void add(const Block& block) {
     const bool is_host = is_host_kind(block.memory_kind) || block.device_slot == kHostSlot;
-    const int device = is_host ? -1 : heap.device_of(block);
+    const int device = is_host ? -1 : heap_.device_of(block);
     const Key key{block.allocated.value, block.api, block.memory_kind, device, block.freed.value};
-    const auto [at, is_new] = by_key.try_emplace(key, all.size());
+    const auto [at, is_new] = by_key_.try_emplace(key, all.size());
     if (is_new) all.push_back({.example = block, .device = device});
     all[at->second].bytes += block.bytes;
     ++all[at->second].blocks;
+  }
+
+  std::vector<LiveBlocks> all;
+
+private:
+  using Key = std::tuple<std::uint32_t, std::uint16_t, trace::MemoryKind, int, std::uint32_t>;
+  const Heap& heap_;
+  std::map<Key, std::size_t> by_key_;
+};
+
+} // namespace
+
+std::vector<LiveBlocks> live_blocks(const Heap& heap,
+                                    const std::function<bool(const Block&)>& filter) {
+  BlocksByStack blocks(heap);
+  const auto add = [&](const Block& block) {
+    if (!can_leak(block.memory_kind) || !has_memory(block)) return;
+    if (!heap.is_dead(block.context) && filter(block)) blocks.add(block);
   };
   heap.for_each_live(add);
   heap.for_each_ended_with_context(add);
-  return all;
+  return std::move(blocks.all);
+}
+
+std::vector<LiveBlocks> live_tensors(const Heap& heap,
+                                     const std::function<bool(const Block&)>& filter) {
+  BlocksByStack tensors(heap);
+  heap.for_each_tensor([&](const Block& tensor) {
+    if (filter(tensor)) tensors.add(tensor);
+  });
+  return std::move(tensors.all);
 }
 
 Finding unfreed(const LiveBlocks& blocks, const ProcessFacts& facts) {

@@ -25,6 +25,10 @@ struct LiveBlocks {
 std::vector<LiveBlocks> live_blocks(const Heap& heap,
                                     const std::function<bool(const Block&)>& filter);
 
+// The same of tensors, which lie inside of blocks.
+std::vector<LiveBlocks> live_tensors(const Heap& heap,
+                                     const std::function<bool(const Block&)>& filter);
+
 // A finding of kind leak, as it stands before the end of the process.
 Finding unfreed(const LiveBlocks& blocks, const ProcessFacts& facts);
 

@@ -30,4 +30,10 @@ void SpanMemory::on_change(const MemoryChange& change) {
   peak_bytes_ = std::max(peak_bytes_, live_bytes_);
 }
 
+void SpanMemory::on_tensor(const MemoryChange& change) {
+  if (!contains(change.block)) return;
+  tensor_bytes_ += static_cast<std::uint64_t>(change.bytes);
+  tensor_peak_bytes_ = std::max(tensor_peak_bytes_, tensor_bytes_);
+}
+
 } // namespace gmt

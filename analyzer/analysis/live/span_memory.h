@@ -24,8 +24,11 @@ public:
   bool contains(const Block& block) const;
   std::uint64_t live_bytes() const { return live_bytes_; } // of device memory, now
   std::uint64_t peak_bytes() const { return peak_bytes_; }
+  std::uint64_t tensor_bytes() const { return tensor_bytes_; } // of the span's tensors, now
+  std::uint64_t tensor_peak_bytes() const { return tensor_peak_bytes_; }
 
   void on_change(const MemoryChange& change) override;
+  void on_tensor(const MemoryChange& change) override;
 
 private:
   struct Pause {
@@ -35,6 +38,7 @@ private:
   std::vector<Pause> pauses_; // in order
   unsigned depth_ = 0;        // of the pauses that are open: the last one's `until` is open
   std::uint64_t live_bytes_ = 0, peak_bytes_ = 0;
+  std::uint64_t tensor_bytes_ = 0, tensor_peak_bytes_ = 0;
 };
 
 } // namespace gmt

@@ -11,6 +11,7 @@
 #include "analyzer/base/expected.h"
 #include "analyzer/heap/memory_kinds.h"
 #include "analyzer/report/formats/json_values.h"
+#include "analyzer/report/shared/call_site.h"
 
 namespace gmt {
 namespace {
@@ -63,13 +64,17 @@ FollowedProcess::Json FollowedProcess::json_of(const ReportedFinding& finding) c
 }
 
 FollowedProcess::Json FollowedProcess::span_json() {
+  const auto is_of_span = [this](const Block& block) { return span_.contains(block); };
   Json json = process_json();
-  Json& findings = json["findings"] = Json::array();
-  json["span"] = {{"live_bytes", span_.live_bytes()}, {"peak_bytes", span_.peak_bytes()}};
+  json["span"] = {{"live_bytes", span_.live_bytes()},
+                  {"peak_bytes", span_.peak_bytes()},
+                  {"tensor_bytes", span_.tensor_bytes()},
+                  {"tensor_peak_bytes", span_.tensor_peak_bytes()}};
+  json["tensors"] = follower_ ? tensors_json(is_of_span) : Json::array();
+  Json& findings = json["findings"] = Json::array(); // the last one, as others would move it
   if (!follower_) return json;
   std::ranges::move(follower_->take_findings(), std::back_inserter(findings_));
   std::vector<Finding> all = findings_; // more may come
-  const auto is_of_span = [this](const Block& block) { return span_.contains(block); };
   for (const LiveBlocks& blocks : live_blocks(follower_->heap(), is_of_span))
     all.push_back(unfreed(blocks, follower_->model()));
   if (all.empty()) return json;
@@ -78,8 +83,33 @@ FollowedProcess::Json FollowedProcess::span_json() {
   return json;
 }
 
+FollowedProcess::Json
+FollowedProcess::tensors_json(const std::function<bool(const Block&)>& filter) {
+  Json rows = Json::array();
+  std::vector<LiveBlocks> all = live_tensors(follower_->heap(), filter);
+  std::ranges::stable_sort(all, std::ranges::greater{}, &LiveBlocks::bytes);
+  for (const LiveBlocks& one : all) symbols_->want(one.example.allocated);
+  if (!all.empty()) symbols_->resolve();
+  for (const LiveBlocks& one : all) {
+    std::vector<Finding> finding;
+    finding.push_back(unfreed(one, follower_->model()));
+    Suppressions none;
+    for (const ReportedFinding& reported : reported_findings(std::move(finding), *symbols_, none)) {
+      const Json whole = json_of(reported);
+      const std::string_view keeper = keeper_of_tensor(reported.stacks[0]);
+      rows.push_back({{"bytes", one.bytes},
+                      {"blocks", one.blocks},
+                      {"device", one.device < 0 ? Json(nullptr) : Json(one.device)},
+                      {"owner", keeper.empty() ? Json(nullptr) : Json(keeper)},
+                      {"stack", whole["stacks"][0]}});
+    }
+  }
+  return rows;
+}
+
 FollowedProcess::Json FollowedProcess::snapshot_json() {
   Json json = process_json();
+  json["tensors"] = follower_ ? tensors_json([](const Block&) { return true; }) : Json::array();
   Json& blocks = json["blocks"] = Json::array();
   if (!follower_) return json;
   const auto is_alive = [](const Block& block) { return block.end == Block::End::kAlive; };

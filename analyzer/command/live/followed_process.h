@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,7 @@ private:
   void open(const TraceHead& trace);
   std::uint64_t newest_order() const { return follower_ ? follower_->newest_order() : 0; }
   Json json_of(const ReportedFinding& finding) const;
+  Json tensors_json(const std::function<bool(const Block&)>& filter);
 
   std::optional<TracedProcess> process_;
   Suppressions suppressions_;

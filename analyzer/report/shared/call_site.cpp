@@ -77,6 +77,15 @@ std::string backward_pass_of(const CallStack& stack) {
   return "PyTorch's autograd engine" + (node.empty() ? "" : ", " + node);
 }
 
+std::string_view keeper_of_tensor(const CallStack& stack) {
+  const bool is_workspace = std::ranges::any_of(stack.frames, [](const Frame& frame) {
+    const std::string_view function = frame.function;
+    return base_name(frame.module).starts_with("libtorch_cuda") &&
+           function.find("Workspace") != std::string_view::npos;
+  });
+  return is_workspace ? "PyTorch's cuBLAS workspace" : std::string_view();
+}
+
 std::string tensor_site(const CallStack& stack) {
   if (const std::string engine = backward_pass_of(stack); !engine.empty()) return "by " + engine;
   if (stack.frames.empty()) return {};

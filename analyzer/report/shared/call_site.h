@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/model/reported_finding.h"
@@ -29,5 +30,9 @@ std::string backward_pass_of(const CallStack& stack);
 // Where a tensor was made, in words behind "made": "at <file>:<line>", "by PyTorch's autograd
 // engine, AddmmBackward0"; empty if nothing is known.
 std::string tensor_site(const CallStack& stack);
+
+// Who keeps a tensor as long as the process lives: "PyTorch's cuBLAS workspace". Empty: the
+// program.
+std::string_view keeper_of_tensor(const CallStack& stack);
 
 } // namespace gmt

@@ -10,11 +10,26 @@ function expandSteps(steps, columns) {
   return values;
 }
 
+const TENSOR_LINES = 'line of tensors';
+
+// A line makes tensors by many call stacks.
+function joinByTitle(layers) {
+  const joined = new Map();
+  for (const layer of layers) {
+    const same = joined.get(layer.title);
+    if (same === undefined) joined.set(layer.title, { ...layer, values: Float64Array.from(layer.values) });
+    else layer.values.forEach((bytes, i) => { same.values[i] += bytes; });
+  }
+  for (const layer of joined.values()) Object.assign(layer, { most: d3.max(layer.values), mean: d3.mean(layer.values) });
+  return [...joined.values()];
+}
+
 // Of a call stack: the program's frame, and the first caller that makes it differ from the others;
 // where none does, the library that it went through.
 function layerTitles(history, set) {
   const stacks = set.layers.map((layer) => history.stacks[layer.stack]);
   const names = stacks.map((stack) => (stack ? callerNames(stack) : ['no call stack']));
+  if (set.by === TENSOR_LINES) return names.map((own) => own[0]);
   const title = (index, depth) => names[index].slice(0, depth).join(' ← ');
   return set.layers.map((layer, index) => {
     if (layer.name) return layer.name;
@@ -48,14 +63,16 @@ function layersOf(history, set) {
   const count = history.columns.high.length;
   const rest = Float64Array.from(history.columns.high);
   const titles = layerTitles(history, set);
-  const layers = set.layers.map((layer, index) => {
+  const all = set.layers.map((layer, index) => {
     const values = expandSteps(layer.steps, count);
     for (let i = 0; i < count; i += 1) rest[i] = Math.max(0, rest[i] - values[i]);
     return { title: titles[index], values, most: layer.most, mean: d3.mean(values) };
   });
+  const layers = set.by === TENSOR_LINES ? joinByTitle(all) : all;
   layers.sort((a, b) => b.mean - a.mean); // what stays is below what comes and goes
   const most = rest.reduce((a, b) => Math.max(a, b), 0);
-  const left = set.other_layers > 0 ? `${formatCount(set.other_layers)} others` : 'others';
+  let left = set.other_layers > 0 ? `${formatCount(set.other_layers)} others` : 'others';
+  if (set.by === TENSOR_LINES) left = 'other tensors, free pieces of the cache, and other memory';
   if (most > 0) layers.push({ title: left, values: rest, most, isRest: true });
   return layers;
 }

@@ -20,9 +20,10 @@ function showTimelineView(root) {
     root.replaceChildren(el('form', { class: 'controls', submit: (event) => event.preventDefault() },
       ...controls.filter((control) => control !== null)), chart);
     timeline = new Timeline(chart, index, timelineNote(history));
-    const byStack = history.sets.findIndex((layers) => layers.by === 'call stack');
-    set.value = String(byStack);
-    timeline.chooseSet(byStack);
+    const first = (by) => history.sets.findIndex((layers) => layers.by === by);
+    const chosen = first(TENSOR_LINES) >= 0 ? first(TENSOR_LINES) : first('call stack');
+    set.value = String(chosen);
+    timeline.chooseSet(chosen);
   };
   const first = largestProcess();
   if (first === undefined) root.append(el('p', {}, EMPTY_HISTORY));
