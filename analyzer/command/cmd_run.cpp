@@ -18,6 +18,7 @@
 #include "analyzer/command/run/leftover_rings.h"
 #include "analyzer/command/run/program_check.h"
 #include "analyzer/command/run/removed_traces.h"
+#include "analyzer/command/run/trace_packer.h"
 #include "analyzer/command/run_facts.h"
 #include "analyzer/report/suppressions.h"
 #include "analyzer/trace_reader/trace_dir.h"
@@ -113,6 +114,8 @@ RunFacts run_program(const Settings& settings) {
   const NotesFile notes(in.trace_dir);
   in.notes_file = notes.path();
   plan.environment = instrumented_environment(in);
+  TracePacker packer(in.trace_dir, in.run_id);
+  plan.meanwhile = [&packer] { return packer.work(); };
   facts.outcome = launch(plan);
   facts.notes = read_notes(notes.path());
   std::vector<fs::path> moved;

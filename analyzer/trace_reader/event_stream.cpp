@@ -86,12 +86,14 @@ void EventStream::add_new_logs() {
   std::vector<std::filesystem::path> found;
   for (std::filesystem::directory_iterator it(trace_.path, error), end; !error && it != end;
        it.increment(error)) {
-    const std::filesystem::path& path = it->path();
-    if (path.extension() == ".log" && path.filename().string().starts_with('t') &&
+    const std::filesystem::path path = name_of_log(it->path());
+    if (path.filename().string().starts_with('t') &&
         std::ranges::find(trace_.logs, path) == trace_.logs.end())
       found.push_back(path);
   }
   std::ranges::sort(found);
+  // One that is just being packed
+  found.erase(std::unique(found.begin(), found.end()), found.end());
   for (std::filesystem::path& path : found) {
     const bool keep_open = trace_.logs.size() < kMaxOpenLogs;
     merge_->add(std::make_unique<LogReader>(path, static_cast<std::uint32_t>(trace_.logs.size()),

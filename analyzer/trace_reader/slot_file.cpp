@@ -120,8 +120,12 @@ SlotFile::SlotFile(std::vector<trace::Slot> slots, LogStats& stats, ZeroHeads ze
 SlotFile::~SlotFile() { close_file(); }
 
 bool SlotFile::open_file() {
-  if (fd_ < 0) fd_ = open_in_folder(path_).release();
-  return fd_ >= 0;
+  if (fd_ >= 0 || packed_ != nullptr) return true;
+  fd_ = open_in_folder(path_).release();
+  if (fd_ >= 0) return true;
+  if (errno != ENOENT || path_.empty()) return false;
+  packed_ = PackedLog::open(path_.string() + kPackedEnd);
+  return packed_ != nullptr;
 }
 
 void SlotFile::close_file() {
@@ -131,7 +135,8 @@ void SlotFile::close_file() {
 
 void SlotFile::read_header() {
   char page[trace::kLogHeaderBytes];
-  if (note_header({page, read_at(fd_, page, sizeof page, 0)}, stats_)) {
+  const int file = packed_ != nullptr ? packed_->descriptor() : fd_;
+  if (note_header({page, read_at(file, page, sizeof page, 0)}, stats_)) {
     offset_ = trace::kLogHeaderBytes;
     at_end_ = false;
   }
@@ -146,6 +151,14 @@ bool SlotFile::read(SlotRecord& record) {
   return true;
 }
 
+std::size_t SlotFile::read_slots(trace::Slot* into) {
+  constexpr std::size_t kBytes = kBatch * sizeof(trace::Slot);
+  if (packed_ == nullptr) return read_at(fd_, into, kBytes, offset_);
+  const std::size_t bytes = packed_->read(into, kBytes, offset_);
+  if (packed_->is_damaged()) ++stats_.damaged;
+  return bytes;
+}
+
 void SlotFile::read_more() {
   if (raw_.size() < available_ + kBatch) raw_.resize(available_ + kBatch);
   if (!open_file()) {
@@ -154,7 +167,7 @@ void SlotFile::read_more() {
     return;
   }
   trace::Slot* const into = raw_.data() + available_;
-  const std::size_t bytes = read_at(fd_, into, kBatch * sizeof(trace::Slot), offset_);
+  const std::size_t bytes = read_slots(into);
   const std::size_t slots = bytes / sizeof(trace::Slot);
   offset_ += slots * sizeof(trace::Slot);
   available_ += slots;
@@ -175,6 +188,7 @@ void SlotFile::read_on() {
     at_end_ = is_put_back_ = false;
     return;
   }
+  if (packed_ != nullptr) return; // it does not grow
   if (!at_end_ || offset_ == 0 || scan_.position() != available_) return;
   std::size_t written = available_;
   const std::uint64_t zeros = scan_.zeros();
@@ -189,7 +203,7 @@ void SlotFile::read_on() {
 // a hole.
 void SlotFile::skip_hole(std::size_t slots_read) {
   const trace::Slot* const begin = raw_.data() + available_ - slots_read;
-  if (at_end_) return;
+  if (at_end_ || packed_ != nullptr) return;
   if (std::any_of(begin, begin + slots_read, [](const trace::Slot& s) { return s.head != 0; }))
     return;
   const off_t data = ::lseek(fd_, static_cast<off_t>(offset_), SEEK_DATA);

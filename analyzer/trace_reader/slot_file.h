@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@
 
 #include "analyzer/base/prefetch.h"
 #include "analyzer/trace_reader/log_stats.h"
+#include "analyzer/trace_reader/packed_log.h"
 #include "trace/records.h"
 
 namespace gmt {
@@ -89,7 +91,7 @@ private:
   bool in_orphans_ = false; // continuations that follow are counted already
 };
 
-// Reads a log batch by batch.
+// Reads a log batch by batch. Where it was packed, that one is read, by the name that it had.
 class SlotFile {
 public:
   static constexpr std::size_t kBatch = 256; // slots read at once
@@ -136,11 +138,13 @@ private:
   bool open_file();
   void close_file();
   void read_header();
+  std::size_t read_slots(trace::Slot* into);
   void skip_hole(std::size_t slots_read);
 
   std::filesystem::path path_;
   LogStats& stats_;
   SlotScan scan_;
+  std::unique_ptr<PackedLog> packed_; // stays open
   int fd_ = -1;
   bool keep_open_ = true;
   bool at_end_ = true;

@@ -20,6 +20,7 @@
 #include "analyzer/base/text_lines.h"
 #include "analyzer/base/user_error.h"
 #include "analyzer/trace_reader/core_dump_file.h"
+#include "analyzer/trace_reader/packed_log.h"
 #include "trace/format.h"
 
 namespace gmt {
@@ -261,14 +262,21 @@ void find_logs(TraceDir& dir) {
     else if (!is_file_in_folder(log)) continue;
     else if (name.starts_with("access-") && log.extension() == ".log")
       dir.access_logs.push_back(log);
-    else if (log.extension() == ".log") dir.logs.push_back(log);
+    else if (const fs::path own = name_of_log(log); !own.empty()) dir.logs.push_back(own);
   }
   std::ranges::sort(dir.logs);
+  // One that is just being packed
+  dir.logs.erase(std::unique(dir.logs.begin(), dir.logs.end()), dir.logs.end());
   std::ranges::sort(dir.access_logs);
   std::ranges::sort(dir.device_logs, {}, &DeviceLogFiles::name);
 }
 
 } // namespace
+
+fs::path name_of_log(const fs::path& file) {
+  const fs::path name = file.extension() == kPackedEnd ? fs::path(file).replace_extension() : file;
+  return name.extension() == ".log" ? name : fs::path();
+}
 
 std::vector<fs::path> images_of(const fs::path& trace) {
   std::vector<fs::path> images;

@@ -84,6 +84,9 @@ TraceHead read_head(const std::filesystem::path& trace);
 Expected<TraceDir> open_trace(TraceHead head);
 Expected<TraceDir> open_trace(const std::filesystem::path& path);
 
+// The name that the file of a log has or had before it was packed; empty if it is no log.
+std::filesystem::path name_of_log(const std::filesystem::path& file);
+
 // Code that the program gave the driver from memory, as files of the trace, sorted by name.
 std::vector<std::filesystem::path> images_of(const std::filesystem::path& trace);
 

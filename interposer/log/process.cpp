@@ -105,6 +105,7 @@ constinit std::atomic<std::atomic<std::uint32_t>*> Process::fork_page_{&never_st
 constinit std::atomic<std::uint32_t> Process::epoch_{0};
 constinit Process::Order Process::order_{};
 constinit std::atomic<std::uint64_t> Process::budget_used_{0};
+constinit std::atomic<std::uint64_t> Process::budget_credited_{0};
 constinit Options Process::options_{};
 constinit char Process::directory_[4096] = {};
 constinit int Process::pid_ = 0, Process::forked_from_ = 0;
@@ -167,6 +168,7 @@ bool Process::start() noexcept {
   thread_count = 0;
   order_.last.store(0);
   budget_used_.store(0);
+  budget_credited_.store(0);
   for (unsigned i = 0; i < session_parts.count; ++i) {
     if (session_parts.first[i].forget != nullptr) session_parts.first[i].forget();
   }
@@ -331,6 +333,7 @@ void Process::notify_command(const char* word, const char* text) noexcept {
 bool Process::take_budget(std::uint64_t bytes, unsigned kept_sixteenths) noexcept {
   const std::uint64_t limit = options_.max_trace;
   const std::uint64_t allowed = limit - limit / 16 * kept_sixteenths;
+  if (budget_used_.load() + bytes > allowed) credit_packed_logs();
   const std::uint64_t used = budget_used_.fetch_add(bytes);
   if (used + bytes <= allowed) return true;
   budget_used_.fetch_sub(bytes);

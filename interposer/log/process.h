@@ -73,7 +73,9 @@ private:
   static std::atomic<std::atomic<std::uint32_t>*> fork_page_;
   static std::atomic<std::uint32_t> epoch_;
   static Order order_;
+  static void credit_packed_logs() noexcept;
   static std::atomic<std::uint64_t> budget_used_;
+  static std::atomic<std::uint64_t> budget_credited_; // of it, taken off as saved by packing
   static Options options_;
   static char directory_[4096];
   static int pid_, forked_from_; // the process that had a session before the fork; 0: none

@@ -45,10 +45,12 @@ unsigned kept_sixteenths(ThreadLog::Worth refused) noexcept {
 }
 
 // Address space is free unless `ulimit -v` rations it: then the program needs it more than we do.
+// Files are an eighth of the whole trace at most: they are packed when the log has left them.
 std::uint64_t largest_window() noexcept {
+  const std::uint64_t share = Process::options().max_trace / 8;
   rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kWindowBytes[0];
-  return limit.rlim_cur / 64;
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return share;
+  return limit.rlim_cur / 64 < share ? limit.rlim_cur / 64 : share;
 }
 
 } // namespace
@@ -119,7 +121,7 @@ bool ThreadLog::open_file() noexcept {
     Process::return_budget(kFirstBytes);
     return fail(error);
   }
-  if (header_ != nullptr) give_back(file_bytes()); // of the file before
+  if (header_ != nullptr) leave_file();
   given_back_ = 0;
   header_ = static_cast<trace::LogHeader*>(map);
   window_ = static_cast<std::uint32_t>((window - trace::kLogHeaderBytes) / trace::kSlotBytes);
@@ -258,8 +260,8 @@ bool ThreadLog::extend_by(std::uint64_t bytes, unsigned kept) noexcept {
   return true;
 }
 
-// The window is full: begin another file. The old mapping stays, calls in flight still patch their
-// slots there.
+// The window is full: begin another file. The old mapping stays for one file more, calls in flight
+// still patch their slots there.
 bool ThreadLog::rotate(Worth worth) noexcept {
   if (purpose_ == Purpose::kSums) return fail(ENOSPC); // its records name each other
   if (worth <= refused_ || !Process::take_budget(0, kept_sixteenths(refused_))) return fail(EDQUOT);

@@ -6,7 +6,8 @@
 // seldom. What is refused meanwhile costs no system call.
 //
 // Invariants: the file is mapped whole (a window of address space beyond its end costs nothing), so
-// a slot stays valid for the life of the process; no descriptor is held between events; reservation
+// a slot stays valid for the life of the process, and stands in the file until its log has left the
+// next one; no descriptor is held between events; reservation
 // is one instruction, so a signal handler on the same thread takes its own slots; growth blocks
 // signals.
 #pragma once
@@ -129,6 +130,7 @@ private:
   trace::Slot* refuse(std::uint32_t index, unsigned slots, Worth worth) noexcept;
   bool make_resident(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept;
   void give_back(std::uint64_t end) noexcept;
+  void leave_file() noexcept;
   std::uint64_t file_bytes() const noexcept {
     return trace::kLogHeaderBytes + std::uint64_t{capacity_} * trace::kSlotBytes;
   }
@@ -154,6 +156,8 @@ private:
   std::uint64_t step_ = kMaxStepBytes; // the most to grow by, as the file system lets it
   std::uint64_t given_back_ = 0;       // up to here the mapping's pages were given back
   std::uint32_t window_ = 0;           // slots that the mapping has room for
+  void* left_ = nullptr;               // mapping of the file before
+  std::uint64_t left_bytes_ = 0;
   trace::LogHeader* header_ = nullptr;
   StackInterner stacks_;
   KeptArguments kept_arguments_;

@@ -25,7 +25,7 @@ class Tensors(unittest.TestCase):
         self.folder = tempfile.mkdtemp(prefix="gpumemtrace-test-")
         self.addCleanup(shutil.rmtree, self.folder, True)
 
-    def run_program(self, word, command="run", status=0):
+    def run_program(self, word, *options, command="run", status=0):
         """The text report, the JSON report, and what the program printed."""
         path = os.path.join(self.folder, "report.json")
         arguments = [
@@ -39,6 +39,7 @@ class Tensors(unittest.TestCase):
             "text",
             "--format",
             "json=" + path,
+            *options,
         ]
         paths = RUNTIME + ":" + os.environ["GMT_TORCH"]
         result = subprocess.run(
@@ -120,22 +121,48 @@ class Tensors(unittest.TestCase):
         labels = [stack["label"] for stack in finding["stacks"]]
         self.assertEqual(labels, ["used again here", "first used here", "allocated here", "allocated again here"])
 
+    def test_a_batch_of_another_stream(self):
+        _, report = self.run_program("prefetched")
+        (finding,) = report["findings"]
+        self.assertEqual(finding["kind"], "stream-race")
+        self.assertIn(f"block of a tensor made at tensors.py:{line_of('batch = Tensor(4096)')}", finding["message"])
+
     def test_a_side_stream_in_order(self):
-        for word in ("side_waited", "side_recorded"):
+        for word in ("side_waited", "side_recorded", "prefetched_recorded"):
             with self.subTest(word):
                 self.assertEqual(self.run_program(word)[1]["findings"], [])
 
     def test_growth(self):
-        _, report = self.run_program("growing")
+        text, report = self.run_program("growing")
         (finding,) = report["findings"]
         self.assertEqual((finding["kind"], finding["severity"]), ("growth", "warning"))
-        made = line_of("activations = [Tensor(1 << 14)")
+        made, loss = line_of("activations = [Tensor(1 << 14)"), line_of("loss = Tensor(512)")
         self.assertRegex(
             finding["message"],
-            rf"^Each of 100 steps leaves 16\.\d KiB behind, 1\.\d MiB in all: tensors made at tensors.py:{made}",
+            r"^Each of 100 steps leaves 16\.\d KiB behind, 1\.\d MiB in all: "
+            rf"tensors made at tensors.py:{made} and at tensors.py:{loss}",
         )
+        self.assertRegex(text, rf"allocated here: 1\.6 MiB in 100 blocks +\S*tensors\.py:{made} ", "no frame before it")
+        self.assertRegex(text, r"\(\d+ inner frames of PyTorch")
         self.assertEqual(self.run_program("bounded")[1]["findings"], [])
         self.assertEqual(self.run_program("loading")[1]["findings"], [])
+
+    def test_a_long_run_is_packed(self):
+        text, report = self.run_program("training_for_long", "--max-trace", "4M")
+        self.assertEqual(report["lost_events"], 0, text)
+        (finding,) = report["findings"]
+        self.assertEqual(finding["kind"], "growth")
+        self.assertIn(f"tensors.py:{line_of('value = Tensor(512)')}", finding["message"])
+        self.assertEqual(report["processes"][0]["memory"]["tensors"]["allocations"], 50_000)
+        (trace,) = [name for name in os.listdir(self.folder) if name.startswith("gpumemtrace.")]
+        files = {
+            name: os.path.getsize(os.path.join(self.folder, trace, name))
+            for name in os.listdir(os.path.join(self.folder, trace))
+        }
+        packed = [size for name, size in files.items() if name.endswith(".log.zst")]
+        self.assertGreater(len(packed), 3)
+        self.assertLess(max(packed), 200_000)
+        self.assertLess(sum(size for name, size in files.items() if ".log" in name), 4 << 20)
 
     def test_a_refusal(self):
         text, report = self.run_program("refused")

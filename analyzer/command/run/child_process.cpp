@@ -149,16 +149,28 @@ bool reap(pid_t program, Outcome& outcome, ProcessEnd& program_end) {
   return program_end.pid != 0;
 }
 
-Outcome stay_with(pid_t program, const sigset_t& signals) {
+// The next signal, or what is less than 1 for none.
+int wait_for_signal(const sigset_t& signals, siginfo_t& info, const LaunchPlan& plan,
+                    std::chrono::milliseconds& pause) {
+  if (!plan.meanwhile) return ::sigwaitinfo(&signals, &info);
+  constexpr long kMillisecond = 1'000'000; // ns
+  const timespec wait = {pause.count() / 1000, pause.count() % 1000 * kMillisecond};
+  const int signal = ::sigtimedwait(&signals, &info, &wait);
+  if (signal < 0 && errno == EAGAIN) pause = plan.meanwhile();
+  return signal;
+}
+
+Outcome stay_with(pid_t program, const sigset_t& signals, const LaunchPlan& plan) {
   Outcome outcome;
   ProcessEnd end;
   ProcessStat first;
   const std::uint64_t started = read_process_stat(program, first) ? first.started : 0;
   sigset_t seen;
   sigemptyset(&seen);
+  std::chrono::milliseconds pause{500};
   while (!reap(program, outcome, end)) {
     siginfo_t info = {};
-    const int signal = ::sigwaitinfo(&signals, &info);
+    const int signal = wait_for_signal(signals, info, plan, pause);
     if (signal <= 0 || signal == SIGCHLD) continue;
     sigaddset(&seen, signal);
     pass_on(info, program);
@@ -210,7 +222,7 @@ Outcome launch(const LaunchPlan& plan) {
     ::sigprocmask(SIG_SETMASK, &mask, nullptr);
     cannot_start(plan.path, error, elf);
   }
-  Outcome outcome = stay_with(program, signals);
+  Outcome outcome = stay_with(program, signals, plan);
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
   return outcome;
 }

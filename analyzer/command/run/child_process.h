@@ -9,7 +9,9 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -45,6 +47,8 @@ struct LaunchPlan {
   std::string path;                     // as resolved
   std::vector<std::string> arguments;   // argv[0] as the user wrote it
   std::vector<std::string> environment; // NAME=value
+  // Called again and again while the program runs, in the times that it answers; may be empty.
+  std::function<std::chrono::milliseconds()> meanwhile = {};
 };
 
 // Runs the plan to its end. Throws UserError (125, 126, 127) if the program never started.

@@ -33,13 +33,15 @@ fs::path named_folder(const fs::path& trace) {
 
 // trace/FORMAT.md lists them.
 bool is_trace_file(std::string_view name) {
-  static constexpr std::array<std::string_view, 9> kNames = {
-    kInfo,     "apis",         "modules",    "code",    "core-dump",
-    "symbols", "source-lines", "incomplete", "complete"};
+  static constexpr std::array<std::string_view, 10> kNames = {
+    kInfo,     "apis",         "modules",    "code",     "core-dump",
+    "symbols", "source-lines", "incomplete", "complete", "packed"};
   if (name.ends_with(".tmp")) name = name.substr(0, name.find('.')); // replace_file() was killed
   return std::ranges::find(kNames, name) != kNames.end() || name.ends_with(".log") ||
-         name.ends_with(".log.new") || (name.starts_with("device-") && name.ends_with(".ring")) ||
-         name.starts_with("image-") || name.starts_with("gpu-core.");
+         name.ends_with(".log.new") || name.ends_with(".log.zst") ||
+         name.ends_with(".log.zst.new") ||
+         (name.starts_with("device-") && name.ends_with(".ring")) || name.starts_with("image-") ||
+         name.starts_with("gpu-core.");
 }
 
 // What else lies in the folder; empty if nothing does.

@@ -115,7 +115,7 @@ std::uint64_t lost_records(const fs::path& trace) {
   std::uint64_t lost = 0;
   std::error_code error;
   for (fs::directory_iterator it(trace, error), end; !error && it != end; it.increment(error)) {
-    if (it->path().extension() != ".log") continue;
+    if (name_of_log(it->path()).empty()) continue;
     trace::LogHeader header = {};
     const Descriptor file = open_in_folder(it->path());
     if (!file || read_at(file.number(), &header, sizeof header, 0) != sizeof header) continue;

@@ -5,6 +5,7 @@ import ctypes
 import os
 import sys
 import threading
+import time
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "site-packages"))
 
@@ -120,6 +121,65 @@ def side_recorded():
     on_a_side_stream(before_drop=lambda _, side: side.record(), before_reuse=lambda side: side.is_done())
 
 
+def batches_of_another_stream(before_drop=None, before_next=None):
+    default, side = Stream(0), Stream()
+    for _ in range(3):
+        with side:
+            if before_next is not None:
+                before_next(default)
+            batch = Tensor(4096)
+            batch.fill(stream=side)
+        default.wait_stream(side)
+        batch.fill(stream=default)
+        if before_drop is not None:
+            before_drop(default)
+        del batch
+
+
+def prefetched():
+    batches_of_another_stream()
+
+
+def prefetched_recorded():
+    batches_of_another_stream(
+        before_drop=lambda default: default.record(), before_next=lambda default: default.is_done()
+    )
+
+
+def looking():
+    import gpumemtrace
+
+    kept = [[Tensor(4096) for _ in range(2)], Tensor(512)]
+    tensors = gpumemtrace.snapshot().tensors
+    print([(one.bytes, one.blocks) for one in tensors])
+    lines = {frame.line for frame in tensors[0].stack.frames if (frame.file or "") == os.path.abspath(__file__)}
+    if looking.__code__.co_firstlineno + 3 not in lines:
+        raise ValueError(lines)
+    return kept
+
+
+def training_for_long():
+    """A trace of several times the size that it may have. Waits where the command is slower than we are."""
+    kept, until = [], time.monotonic() + 60
+    for step in range(10_000):
+        layers = [Tensor(1 << 14) for _ in range(4)]
+        for layer in layers:
+            layer.fill()
+        value = Tensor(512)
+        value.fill()
+        if step % 10 == 0:
+            kept.append(value)
+        while step % 100 == 0 and len(plain_logs()) > 3 and time.monotonic() < until:
+            time.sleep(0.02)
+    return kept
+
+
+def plain_logs():
+    return [
+        name for name in os.listdir(standin.trace()) if name.startswith(f"t{os.getpid()}-") and name.endswith(".log")
+    ]
+
+
 def growing():
     kept = []
     for _ in range(100):
@@ -129,7 +189,7 @@ def growing():
             activation.fill()
         loss = Tensor(512)
         loss.fill()
-        kept.append(activations[2])
+        kept.append((activations[2], loss))
     return kept
 
 
@@ -153,5 +213,5 @@ def bounded():
 standin.cuda.cudaFree(None)
 left = globals()[sys.argv[1]]()
 print(c10.standin_usage_reports(), c10.standin_refusals(), flush=True)
-allocator.standin_set_stream(ctypes.c_int64(0))
+allocator.standin_set_stream(ctypes.c_void_p())
 os._exit(0)  # as many a script ends: what is alive stays so

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "analyzer/trace_reader/packed_log.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "analyzer/base/text_format.h"
+
+namespace gmt {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kLevel = 3;
+constexpr std::size_t kWords = trace::kSlotBytes / sizeof(std::uint64_t);
+constexpr std::size_t kHead = 0, kOrder = 1, kTime = 2; // words of a slot
+
+struct FrameHeader {
+  std::uint32_t slots, bytes; // bytes: of the frame of zstd behind it
+};
+
+bool is_more(std::uint64_t head) { return trace::unpack(head).kind == trace::Kind::kMore; }
+
+// Of order and time of a slot, which its neighbours nearly share. The bits above an order stay.
+class Differences {
+public:
+  void take(std::uint64_t* words) {
+    if (is_more(words[kHead])) return;
+    const std::uint64_t order = words[kOrder], time = words[kTime];
+    words[kOrder] = (order & ~trace::kOrderMask) | ((order - order_) & trace::kOrderMask);
+    words[kTime] = time - time_;
+    order_ = order;
+    time_ = time;
+  }
+  void give_back(std::uint64_t* words) {
+    if (is_more(words[kHead])) return;
+    order_ = (words[kOrder] & ~trace::kOrderMask) | ((words[kOrder] + order_) & trace::kOrderMask);
+    time_ += words[kTime];
+    words[kOrder] = order_;
+    words[kTime] = time_;
+  }
+
+private:
+  std::uint64_t order_ = 0, time_ = 0;
+};
+
+void to_columns(std::span<const trace::Slot> slots, std::vector<char>& columns) {
+  columns.resize(slots.size_bytes());
+  Differences differences;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    std::uint64_t words[kWords];
+    std::memcpy(words, &slots[i], sizeof words);
+    differences.take(words);
+    for (std::size_t w = 0; w < kWords; ++w)
+      std::memcpy(columns.data() + (w * slots.size() + i) * sizeof *words, &words[w],
+                  sizeof *words);
+  }
+}
+
+void from_columns(const std::vector<char>& columns, std::span<trace::Slot> slots) {
+  Differences differences;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    std::uint64_t words[kWords];
+    for (std::size_t w = 0; w < kWords; ++w)
+      std::memcpy(&words[w], columns.data() + (w * slots.size() + i) * sizeof *words,
+                  sizeof *words);
+    differences.give_back(words);
+    std::memcpy(static_cast<void*>(&slots[i]), words, sizeof words);
+  }
+}
+
+} // namespace
+
+std::unique_ptr<PackedLog> PackedLog::open(const fs::path& packed) {
+  Descriptor file = open_in_folder(packed);
+  return file ? std::unique_ptr<PackedLog>(new PackedLog(std::move(file))) : nullptr;
+}
+
+void PackedLog::rewind() {
+  frame_.clear();
+  frame_at_ = next_ = trace::kLogHeaderBytes;
+}
+
+// Sizes are bounded before they are believed.
+bool PackedLog::next_frame() {
+  FrameHeader header{};
+  const std::size_t got = read_at(file_.number(), &header, sizeof header, next_);
+  if (got == 0) return false;
+  is_damaged_ = true;
+  if (got != sizeof header || header.slots == 0 || header.slots > kSlots ||
+      header.bytes > ZSTD_compressBound(kSlots * trace::kSlotBytes))
+    return false;
+  packed_.resize(header.bytes);
+  if (read_at(file_.number(), packed_.data(), header.bytes, next_ + sizeof header) != header.bytes)
+    return false;
+  std::vector<char> columns(header.slots * trace::kSlotBytes);
+  const std::size_t bytes =
+    ZSTD_decompress(columns.data(), columns.size(), packed_.data(), packed_.size());
+  if (ZSTD_isError(bytes) != 0 || bytes != columns.size()) return false;
+  frame_at_ += frame_.size() * trace::kSlotBytes;
+  frame_.resize(header.slots);
+  from_columns(columns, frame_);
+  next_ += sizeof header + header.bytes;
+  is_damaged_ = false;
+  return true;
+}
+
+std::size_t PackedLog::read(void* into, std::size_t bytes, std::uint64_t offset) {
+  if (offset < frame_at_) rewind();
+  std::size_t done = 0;
+  while (done < bytes && !is_damaged_) {
+    const std::uint64_t at = offset + done - frame_at_; // in the frame
+    const std::uint64_t frame_bytes = frame_.size() * trace::kSlotBytes;
+    if (at >= frame_bytes) {
+      if (!next_frame()) break;
+      continue;
+    }
+    const std::size_t part = std::min<std::size_t>(bytes - done, frame_bytes - at);
+    std::memcpy(static_cast<char*>(into) + done, reinterpret_cast<const char*>(frame_.data()) + at,
+                part);
+    done += part;
+  }
+  return done;
+}
+
+LogPacker::LogPacker(fs::path log) : log_(std::move(log)), from_(open_in_folder(log_)) {
+  unfinished_ = log_.string() + kPackedEnd + ".new";
+  to_ = Descriptor(
+    ::open(unfinished_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  std::vector<char> header(trace::kLogHeaderBytes);
+  if (!from_ || !to_) {
+    fail("cannot open it");
+  } else if (read_at(from_.number(), header.data(), header.size(), 0) != header.size()) {
+    problem_ = "it is shorter than its header";
+  } else if (write(header.data(), header.size())) {
+    read_ = header.size();
+  }
+}
+
+LogPacker::~LogPacker() {
+  if (!unfinished_.empty() && to_) ::unlink(unfinished_.c_str());
+}
+
+bool LogPacker::fail(const char* what) {
+  problem_ = cat({what, ": ", std::strerror(errno)});
+  return false;
+}
+
+bool LogPacker::write(const void* from, std::size_t bytes) {
+  const auto* at = static_cast<const char*>(from);
+  while (bytes != 0) {
+    const ssize_t n = ::write(to_.number(), at, bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return fail("cannot write what is packed");
+    at += n;
+    bytes -= static_cast<std::size_t>(n);
+    written_ += static_cast<std::uint64_t>(n);
+  }
+  return true;
+}
+
+bool LogPacker::step() {
+  if (!problem_.empty()) return false;
+  slots_.resize(PackedLog::kSlots);
+  const std::size_t bytes =
+    read_at(from_.number(), slots_.data(), slots_.size() * trace::kSlotBytes, read_);
+  read_ += bytes;
+  slots_.resize(bytes / trace::kSlotBytes);
+  if (!slots_.empty()) {
+    to_columns(slots_, columns_);
+    packed_.resize(ZSTD_compressBound(columns_.size()));
+    const std::size_t size =
+      ZSTD_compress(packed_.data(), packed_.size(), columns_.data(), columns_.size(), kLevel);
+    if (ZSTD_isError(size) != 0) {
+      problem_ = ZSTD_getErrorName(size);
+      return false;
+    }
+    const FrameHeader header{static_cast<std::uint32_t>(slots_.size()),
+                             static_cast<std::uint32_t>(size)};
+    if (!write(&header, sizeof header) || !write(packed_.data(), size)) return false;
+  }
+  if (bytes == PackedLog::kSlots * trace::kSlotBytes) return true;
+  finish();
+  return false;
+}
+
+// The packed log is there before the log goes: a reader finds one of them at any moment.
+bool LogPacker::finish() {
+  const std::string packed = log_.string() + kPackedEnd;
+  if (::rename(unfinished_.c_str(), packed.c_str()) != 0) return fail("cannot rename it");
+  unfinished_.clear();
+  return ::unlink(log_.c_str()) == 0 || fail("cannot remove what was packed");
+}
+
+} // namespace gmt

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// A log file that its thread has left behind, packed: trace/FORMAT.md, "Packed logs". What a
+// program does again and again costs next to nothing in it, and nothing is lost.
+//
+// A file is packed in frames of kSlots slots, each by itself. In front of zstd the slots of a frame
+// are rewritten word by word: all first words, all second ones, and so on. Of orders and times
+// stand the differences.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analyzer/base/folder_files.h"
+#include "trace/format.h"
+
+namespace gmt {
+
+// "t7-0.1.log" is packed as "t7-0.1.log.zst".
+inline constexpr const char* kPackedEnd = ".zst";
+
+class PackedLog {
+public:
+  static constexpr std::size_t kSlots = 16384; // of a frame, but for the last one
+
+  // Null if it cannot be opened; errno says why. Its first page is the log's header as it was.
+  static std::unique_ptr<PackedLog> open(const std::filesystem::path& packed);
+
+  int descriptor() const { return file_.number(); }
+  // As read_at() of the file that was packed, behind its header. Reading is quick forwards only.
+  std::size_t read(void* into, std::size_t bytes, std::uint64_t offset);
+  bool is_damaged() const { return is_damaged_; } // what follows cannot be read
+
+private:
+  explicit PackedLog(Descriptor file) : file_(std::move(file)) {}
+  bool next_frame();
+  void rewind();
+
+  Descriptor file_;
+  std::vector<trace::Slot> frame_;
+  std::vector<char> packed_;
+  std::uint64_t frame_at_ = trace::kLogHeaderBytes; // of the file that was packed
+  std::uint64_t next_ = trace::kLogHeaderBytes;     // of the next frame, in this file
+  bool is_damaged_ = false;
+};
+
+// Packs one log bit by bit, so that its caller can do other things meanwhile.
+class LogPacker {
+public:
+  // Writes a file of another name first.
+  explicit LogPacker(std::filesystem::path log);
+  ~LogPacker(); // removes what is not finished
+  LogPacker(const LogPacker&) = delete;
+  LogPacker& operator=(const LogPacker&) = delete;
+
+  // A frame more. False if it was the last one: then the packed log is there and the log is gone,
+  // or problem() says why not.
+  bool step();
+  const std::string& problem() const { return problem_; }
+  std::uint64_t saved_bytes() const { return read_ > written_ ? read_ - written_ : 0; }
+
+private:
+  bool fail(const char* what);
+  bool write(const void* from, std::size_t bytes);
+  bool finish();
+
+  const std::filesystem::path log_;
+  std::filesystem::path unfinished_;
+  Descriptor from_, to_;
+  std::vector<trace::Slot> slots_;
+  std::vector<char> columns_, packed_;
+  std::uint64_t read_ = 0, written_ = 0; // bytes
+  std::string problem_;
+};
+
+} // namespace gmt

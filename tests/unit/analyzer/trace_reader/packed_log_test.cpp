@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// A packed log gives back the bytes of the log, is found by its name, and may be damaged anywhere.
+
+#include "analyzer/trace_reader/packed_log.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <random>
+
+#include "analyzer/trace_reader/slot_file.h"
+#include "analyzer/trace_reader/trace_dir.h"
+
+namespace gmt {
+namespace {
+
+namespace fs = std::filesystem;
+
+class PackedLogs : public testing::Test {
+protected:
+  void SetUp() override {
+    fs::remove_all(folder);
+    fs::create_directories(folder);
+  }
+  void TearDown() override { fs::remove_all(folder); }
+
+  // A program that does the same again and again, with records of several slots and a torn one.
+  static std::vector<trace::Slot> slots(std::size_t count) {
+    std::mt19937_64 random(7);
+    std::vector<trace::Slot> all(count);
+    std::uint64_t time = 1'000'000;
+    for (std::size_t i = 0; i < count; ++i) {
+      trace::Slot& slot = all[i];
+      if (i % 50 == 49) continue; // torn
+      if (i % 50 == 8) {
+        slot.head = trace::pack({trace::Kind::kMore, 1, trace::kNoApi, 0, 0});
+        slot.order = random();
+        continue;
+      }
+      const auto words = static_cast<std::uint8_t>(i % 50 == 7 ? 2 : 1);
+      slot.head = trace::pack({trace::Kind::kSet, words, 3, 0, 0});
+      slot.order = (i + 1) | (random() % 5 << 48);
+      slot.time = time += 900 + random() % 200;
+      slot.stack = static_cast<std::uint32_t>(i % 50);
+      slot.a[0] = 0x7f0000000000 + i % 50 * 4096;
+    }
+    return all;
+  }
+  fs::path write(const std::vector<trace::Slot>& all) const {
+    std::vector<char> page(trace::kLogHeaderBytes);
+    trace::LogHeader header{};
+    std::memcpy(header.magic, trace::kLogMagic, sizeof header.magic);
+    header.major = trace::kFormatMajor;
+    header.minor = trace::kFormatMinor;
+    header.lost[1] = 5;
+    std::memcpy(page.data(), &header, sizeof header);
+    const fs::path path = folder / "t7-0.0.log";
+    std::ofstream out(path, std::ios::binary);
+    out.write(page.data(), static_cast<std::streamsize>(page.size()));
+    out.write(reinterpret_cast<const char*>(all.data()),
+              static_cast<std::streamsize>(all.size() * sizeof(trace::Slot)));
+    return path;
+  }
+  static std::string pack(const fs::path& log) {
+    LogPacker packer(log);
+    while (packer.step()) {
+    }
+    return packer.problem();
+  }
+  struct Content {
+    std::vector<std::uint64_t> heads, times;
+    LogStats stats;
+  };
+  static Content read(const fs::path& log, bool keep_open = true) {
+    Content content;
+    SlotFile file(log, content.stats, ZeroHeads::kTorn, keep_open);
+    for (SlotRecord record; file.read(record);) {
+      content.heads.push_back(file[record.slot].head);
+      content.times.push_back(file[record.slot].time);
+    }
+    return content;
+  }
+
+  const fs::path folder = fs::path(testing::TempDir()) / "packed_logs";
+};
+
+TEST_F(PackedLogs, ReadAsTheLogsThatTheyWere) {
+  for (const std::size_t count :
+       {std::size_t{0}, std::size_t{1}, PackedLog::kSlots, 3 * PackedLog::kSlots + 77}) {
+    const fs::path log = write(slots(count));
+    const std::uintmax_t bytes = fs::file_size(log);
+    const Content before = read(log);
+    EXPECT_EQ(pack(log), "");
+    EXPECT_FALSE(fs::exists(log));
+    const fs::path packed = log.string() + kPackedEnd;
+    if (count > PackedLog::kSlots) {
+      EXPECT_LT(fs::file_size(packed), bytes / 10);
+    }
+    for (const bool keep_open : {true, false}) {
+      const Content after = read(log, keep_open);
+      EXPECT_EQ(after.heads, before.heads);
+      EXPECT_EQ(after.times, before.times);
+      EXPECT_EQ(after.stats.torn, before.stats.torn);
+      EXPECT_EQ(after.stats.damaged, 0u);
+      EXPECT_EQ(after.stats.lost[1], 5u);
+    }
+    EXPECT_EQ(name_of_log(packed), log);
+    fs::remove(packed);
+  }
+}
+
+TEST_F(PackedLogs, AReaderThatIsBehindGoesOnInThePackedLog) {
+  const fs::path log = write(slots(2 * PackedLog::kSlots));
+  const Content before = read(log);
+  LogStats stats;
+  SlotFile file(log, stats, ZeroHeads::kTorn, false);
+  std::vector<std::uint64_t> times;
+  SlotRecord record;
+  while (times.size() < before.times.size() / 2 && file.read(record))
+    times.push_back(file[record.slot].time);
+  EXPECT_EQ(pack(log), "");
+  while (file.read(record)) times.push_back(file[record.slot].time);
+  EXPECT_EQ(times, before.times);
+}
+
+TEST_F(PackedLogs, DamageEndsThem) {
+  const fs::path log = write(slots(2 * PackedLog::kSlots));
+  const Content before = read(log);
+  EXPECT_EQ(pack(log), "");
+  const fs::path packed = log.string() + kPackedEnd;
+  const auto bytes = static_cast<std::streamoff>(fs::file_size(packed));
+  std::mt19937_64 random(11);
+  for (int i = 0; i < 40; ++i) {
+    const auto at = static_cast<std::streamoff>(
+      trace::kLogHeaderBytes +
+      random() % (static_cast<std::uint64_t>(bytes) - trace::kLogHeaderBytes));
+    std::fstream file(packed, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(at);
+    const int old = file.get();
+    file.seekp(at);
+    file.put(static_cast<char>(old ^ 0x41));
+    file.flush();
+    const Content after = read(log);
+    EXPECT_LE(after.heads.size(), before.heads.size() + PackedLog::kSlots);
+    file.seekp(at);
+    file.put(static_cast<char>(old));
+  }
+  fs::resize_file(packed, static_cast<std::uintmax_t>(bytes - 10));
+  const Content cut = read(log);
+  EXPECT_GT(cut.heads.size(), 0u);
+  EXPECT_LT(cut.heads.size(), before.heads.size());
+  EXPECT_EQ(cut.stats.damaged, 1u);
+}
+
+TEST_F(PackedLogs, WhatCannotBePackedStays) {
+  const fs::path log = folder / "t7-0.0.log";
+  std::ofstream(log) << "short";
+  EXPECT_EQ(pack(log), "it is shorter than its header");
+  EXPECT_TRUE(fs::exists(log));
+  EXPECT_FALSE(fs::exists(log.string() + kPackedEnd + ".new"));
+  EXPECT_NE(pack(folder / "t7-0.1.log"), "");
+}
+
+} // namespace
+} // namespace gmt
