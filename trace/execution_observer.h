@@ -225,6 +225,42 @@ struct ExecutionHeapCall {
   std::uint32_t reserved;
 };
 
+// What the accesses of one instruction moved in a launch, as CUPTI's metrics of instructions count
+// it.
+struct ExecutionInstructionTraffic {
+  std::uint32_t number; // of the instruction in its function's PTX, from 0
+  ExecutionAccess access;
+  ExecutionSpace space; // that the code names
+  std::uint32_t bytes;  // of one thread
+  // Equal in a function where instructions add their offsets to one register; 255: unknown
+  std::uint32_t base;
+  std::int32_t offset;
+  std::uint64_t executions, threads;          // by warps; by their threads
+  std::uint64_t sectors, ideal_sectors;       // of global memory
+  std::uint64_t wavefronts, ideal_wavefronts; // of shared memory
+};
+
+// A kernel, or a function that it calls. Its instructions are all that may be counted, by number.
+struct ExecutionFunctionTraffic {
+  std::uint64_t identity; // equal for equal code, never 0
+  const char* name;       // as linked
+  std::uint32_t is_kernel, was_used;
+  const ExecutionInstructionTraffic* instructions;
+  std::uint32_t instruction_count, reserved;
+};
+
+// Said behind each launch that ran, if the tool has the function for it.
+struct ExecutionTraffic {
+  std::uint32_t size;
+  std::uint32_t function_count;
+  ExecutionLaunch launch;
+  const ExecutionFunctionTraffic* functions;
+  void* owner; // for lines()
+  // The lines of an instruction, by its index: how many, and where they stand until the next call.
+  std::uint32_t (*lines)(void* owner, std::uint32_t function, std::uint32_t instruction,
+                         const ExecutionLine** lines);
+};
+
 // How true the launches that ran were to a GPU: one row a feature.
 struct ExecutionFidelity {
   std::uint32_t size;
@@ -260,6 +296,7 @@ struct ExecutionObserver {
   void (*refused)(const ExecutionRefusal*);
   void (*accesses)(const ExecutionAccesses*);
   void (*host_wrote)(const ExecutionHostWrite*); // inside the copy, before the bytes are copied
+  void (*traffic)(const ExecutionTraffic*);      // not null: kernels run slower
 };
 
 // The function behind kObserveSymbol. The observer's table is static; null takes it away. Answers

@@ -20,6 +20,7 @@
 #include "interposer/log/thread_log.h"
 #include "interposer/log/thread_session.h"
 #include "trace/api_id.h"
+#include "trace/execution_observer.h"
 
 namespace gmt::interposer {
 
@@ -251,10 +252,23 @@ constinit CoreFunctions core{
   .find_symbol = real_dlsym,
 };
 
+bool is_asked_for() noexcept {
+  return Process::options().coalescing != 0 || Process::options().counters != 0;
+}
+
 } // namespace
 
+bool device_counts_traffic() noexcept {
+  if (!is_asked_for()) return false;
+  constinit static DriverFunction<const trace::ExecutionObserver*> observe{trace::kObserveSymbol};
+  char cupti[2];
+  const bool has_cupti =
+    initial_environment("GPUMEMTRACE_CUPTI", cupti, sizeof cupti) && cupti[0] != '\0';
+  return !has_cupti && observe.is_there();
+}
+
 void open_collector() noexcept {
-  if (Process::options().coalescing == 0 && Process::options().counters == 0) return;
+  if (!is_asked_for() || device_counts_traffic()) return;
   if (collector == nullptr) {
     char path[1100];
     if (!own_folder(path, sizeof path - sizeof kCollectorLibrary - 1)) return;

@@ -22,6 +22,10 @@ inline bool is_coalescing() noexcept {
   return coalescing.load(std::memory_order_relaxed) == Coalescing::kOn;
 }
 
+// The option is given, and the device counts without CUPTI: the simulated one does, unless the user
+// names a CUPTI.
+bool device_counts_traffic() noexcept;
+
 void open_collector() noexcept;   // a session has started
 void forget_collector() noexcept; // a forked child has no windows; before its session starts
 

@@ -5,10 +5,12 @@
 
 #include "interposer/base/own_stack.h"
 #include "interposer/calls/call.h"
+#include "interposer/coalescing/collector_client.h"
 #include "interposer/driver_state/context_ids.h"
 #include "interposer/execution/heap_log.h"
 #include "interposer/execution/records.h"
 #include "interposer/execution/sums.h"
+#include "interposer/execution/traffic.h"
 #include "interposer/loader/driver_function.h"
 #include "interposer/log/thread_session.h"
 #include "trace/kernel_faults.h"
@@ -206,17 +208,27 @@ void on_refused(const trace::ExecutionRefusal* refusal) noexcept {
   with_log([refusal](ThreadLog& log) noexcept { record_refusal(log, *refusal); });
 }
 
-constinit const trace::ExecutionObserver kObserver{sizeof(trace::ExecutionObserver),
-                                                   trace::kExecutionVersion,
-                                                   call_in_progress,
-                                                   on_fault,
-                                                   on_skipped,
-                                                   on_heap_call,
-                                                   on_totals,
-                                                   on_unwritten_copy,
-                                                   on_refused,
-                                                   on_accesses,
-                                                   on_host_wrote};
+void on_traffic(const trace::ExecutionTraffic* traffic) noexcept {
+  with_log([traffic](ThreadLog&) noexcept { record_traffic(*traffic); });
+}
+
+constexpr trace::ExecutionObserver
+observer_with(void (*traffic)(const trace::ExecutionTraffic*)) noexcept {
+  return {sizeof(trace::ExecutionObserver),
+          trace::kExecutionVersion,
+          call_in_progress,
+          on_fault,
+          on_skipped,
+          on_heap_call,
+          on_totals,
+          on_unwritten_copy,
+          on_refused,
+          on_accesses,
+          on_host_wrote,
+          traffic};
+}
+constinit const trace::ExecutionObserver kObserver = observer_with(nullptr);
+constinit const trace::ExecutionObserver kCountingObserver = observer_with(on_traffic);
 
 // The simulated device's alone. Answers its version.
 constinit DriverFunction<const trace::ExecutionObserver*> observe{trace::kObserveSymbol};
@@ -224,7 +236,7 @@ constinit DriverFunction<const trace::ExecutionObserver*> observe{trace::kObserv
 } // namespace
 
 void begin_execution_observer() noexcept {
-  if (observe.is_there()) observe(&kObserver);
+  if (observe.is_there()) observe(device_counts_traffic() ? &kCountingObserver : &kObserver);
 }
 
 void record_checked_fault(const ExecutionFault& fault) noexcept {
@@ -246,6 +258,7 @@ void record_unchecked(const char* kernel, const char* reason, std::uint64_t laun
 void forget_execution_observer() noexcept {
   forget_heap_logs();
   forget_sums();
+  forget_traffic();
 }
 
 } // namespace gmt::interposer

@@ -82,10 +82,14 @@ class Device:
 
     def load(self, ptx: bytes, kernel: str) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
         """The module of this PTX, and its kernel."""
-        module, function = ctypes.c_void_p(), ctypes.c_void_p()
+        module = ctypes.c_void_p()
         self.call("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(ptx))
-        self.call("cuModuleGetFunction", ctypes.byref(function), module, kernel.encode())
-        return module, function
+        return module, self.kernel_of(module, kernel)
+
+    def kernel_of(self, module: ctypes.c_void_p, name: str) -> ctypes.c_void_p:
+        function = ctypes.c_void_p()
+        self.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
+        return function
 
     def unload(self, module: ctypes.c_void_p) -> None:
         self.call("cuModuleUnload", module)

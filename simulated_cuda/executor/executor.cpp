@@ -5,6 +5,7 @@
 #include "ptx/syntax/link.h"
 #include "simulated_cuda/executor/checks/launch_reports.h"
 #include "simulated_cuda/executor/checks/reports.h"
+#include "simulated_cuda/executor/machine/count_traffic.h"
 #include "simulated_cuda/executor/machine/grid.h"
 #include "simulated_cuda/executor/machine/tracking/twin.h"
 #include "simulated_cuda/executor/program/program.h"
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <exception>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace gmt::executor {
@@ -58,6 +60,7 @@ public:
   void set_address(std::size_t variable, std::uint64_t address) override {
     if (variable < variables_.size()) addresses_[linked_of_[variable]] = address;
     programs_.clear(); // their constants hold addresses
+    plans_.clear();
   }
 
   std::vector<std::byte> initial_bytes(std::size_t variable) const override {
@@ -95,21 +98,24 @@ public:
     kTwin,    // the same, for warps that begin with kPlain
   };
   // Decoded and bound at the first launch that needs it.
-  Program& program(const Kernel& kernel, Form form = Form::kPlain) {
-    auto& made = programs_[{kernel.name, form}];
+  Program& program(const Kernel& kernel, Form form = Form::kPlain, bool counts_traffic = false) {
+    auto& made = programs_[{kernel.name, form, counts_traffic}];
     if (!made) {
       const auto symbol = linked_.find(kernel.name); // every kernel here is found by its name
       made = decode(linked_, symbol->index, *this);
       if (form != Form::kPlain) track_registers(*made);
       bind(*made);
+      if (counts_traffic) plans_[made.get()] = plan_traffic(*made);
     }
     return *made;
   }
   // Null if it cannot be executed. Called while the kernel runs.
   const Program* twin(const Kernel& kernel, const Program& plain) {
-    Program& tracked = program(kernel, Form::kTwin);
+    Program& tracked = program(kernel, Form::kTwin, plans_.contains(&plain));
     return make_twin(tracked, plain) ? &tracked : nullptr;
   }
+
+  const TrafficPlan& plan_of(const Program& program) const { return plans_.at(&program); }
 
 private:
   void add_kernel(std::uint32_t index) {
@@ -168,7 +174,8 @@ private:
   std::vector<Variable> variables_;
   std::vector<std::uint32_t> linked_of_; // of variables_
   std::map<std::uint32_t, std::uint64_t> addresses_;
-  std::map<std::pair<std::string, Form>, std::unique_ptr<Program>> programs_;
+  std::map<std::tuple<std::string, Form, bool>, std::unique_ptr<Program>> programs_;
+  std::map<const Program*, TrafficPlan> plans_; // of programs that count
   unsigned target_ = 0;
 };
 
@@ -258,15 +265,31 @@ Outcome run(const Launch& given, Observer& observer) {
   try {
     auto& module = static_cast<LoadedModule&>(*launch.module);
     using Form = LoadedModule::Form;
-    Program& program = module.program(
-      *launch.kernel, launch.checks == Checks::kFull ? Form::kTracked : Form::kPlain);
+    Program& program =
+      module.program(*launch.kernel, launch.checks == Checks::kFull ? Form::kTracked : Form::kPlain,
+                     launch.traffic != nullptr);
     if (!program.unsupported.reason.empty()) { // of what tracks registers
       outcome.reason = program.unsupported.reason;
       return outcome;
     }
+    TrafficCounter counter;
+    if (launch.traffic != nullptr) {
+      counter.add(module.plan_of(program));
+      launch.counter = &counter;
+    }
     LaunchReports reports(program, launch, observer);
-    TrackedTwin twin([&] { return module.twin(*launch.kernel, program); });
+    TrackedTwin twin([&] {
+      const Program* tracked = module.twin(*launch.kernel, program);
+      if (tracked != nullptr && launch.traffic != nullptr) counter.add(module.plan_of(*tracked));
+      return tracked;
+    });
     outcome = run_grid(launch, program, twin, reports, observer);
+    if (launch.traffic != nullptr) {
+      counter.collect(program, module.plan_of(program), *launch.traffic);
+      launch.traffic->lines = [&program](std::size_t function, std::uint32_t number) {
+        return location_of(*program.functions[function], number).lines;
+      };
+    }
   } catch (const std::exception& bad) { // no memory
     outcome.end = End::kStopped;
     outcome.reason = bad.what();

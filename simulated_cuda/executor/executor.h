@@ -8,6 +8,7 @@
 #pragma once
 
 #include "simulated_cuda/executor/machine/memory.h"
+#include "simulated_cuda/executor/machine/traffic.h"
 #include "simulated_cuda/executor/machine/used_rows.h"
 #include "simulated_cuda/executor/report.h"
 
@@ -21,6 +22,8 @@
 #include <vector>
 
 namespace gmt::executor {
+
+class TrafficCounter;
 
 struct Parameter {
   std::size_t offset = 0;
@@ -148,6 +151,9 @@ struct Launch {
   // The first blocks alone have that order; the others have theirs as they are numbered.
   std::uint64_t mixed_blocks = ~std::uint64_t{0};
   std::uint64_t alone_instructions = 10000; // of warps; other workers help a launch that has more
+  // Where to say what its instructions moved; null: it is not counted. Accesses cost more then.
+  Traffic* traffic = nullptr;
+  TrafficCounter* counter = nullptr; // of run() itself
 };
 
 // Whether a kernel uses malloc(), free() or a feature that is not executed: what run() would say,

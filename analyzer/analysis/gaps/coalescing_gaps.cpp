@@ -132,6 +132,11 @@ void report_windows(const AccessLog& log, const TraceDir& trace, Findings& findi
   }
 }
 
+// The simulated device counts each launch itself: no window of CUPTI's is open for any time.
+bool was_counted_by_device(const AccessWindows& windows) {
+  return windows.opened != 0 && windows.open_nanoseconds == 0;
+}
+
 // Of those that were asked for; where nothing at all was measured the reason stands elsewhere.
 void report_counters(const MemoryAccess& access, const TraceDir& trace, Findings& findings) {
   std::uint64_t counted = 0, lost = 0;
@@ -146,6 +151,10 @@ void report_counters(const MemoryAccess& access, const TraceDir& trace, Findings
         {kCounters, "CUPTI (libcupti.so) has no Range Profiler: it comes with CUDA 12.6"});
       break;
     case AccessTrouble::kNotSupported:
+      if (was_counted_by_device(windows)) {
+        findings.not_checked({kCounters, "the simulated device has no counters of hardware"});
+        return;
+      }
       findings.not_checked(
         {kCounters, about_machine(windows.counters_code).empty()
                       ? "CUPTI cannot count these in two passes on this GPU"
@@ -235,20 +244,23 @@ void report_access_gaps(const MemoryAccess& access, const TraceDir& trace, Proce
   if (!any && !explained) {
     const char* why =
       process.totals.launches == 0 ? "no kernel was launched" : "no launch was measured";
-    if (process.device == "simulated") why = "the simulated device has no counters";
     findings.not_checked({kMemoryAccesses, why});
   }
   if (trace.asks_for("counters")) report_counters(access, trace, findings);
   report_functions(access, findings);
   report_shared(access, findings);
   report_budget(access, trace, findings);
+  const bool by_device = std::ranges::any_of(
+    access.logs(), [](const AccessLog& log) { return was_counted_by_device(log.windows); });
   const std::pair<bool, NotChecked> metrics[] = {
     {access.lacks_global(),
      {"uncoalesced", "CUPTI does not count sectors of global memory on this GPU"}},
     {access.lacks_shared(),
      {"bank-conflict", "CUPTI does not count wavefronts of shared memory on this GPU"}},
     {access.lacks_local(),
-     {"local-spill", "CUPTI does not count sectors of local memory on this GPU"}}};
+     {"local-spill", by_device ? "the simulated device does not count local memory: what lies "
+                                 "there is ptxas's choice"
+                               : "CUPTI does not count sectors of local memory on this GPU"}}};
   for (const auto& [lacks, what] : metrics) {
     if (lacks) findings.not_checked(what);
   }

@@ -203,8 +203,6 @@ std::vector<std::string> instrumented_environment(const Instrumentation& in) {
         in.install.simulated + (existing.empty() ? "" : ":" + existing));
   }
   for (const auto& [name, value] : in.device_settings) set(environment, name, value);
-  if (in.simulated && get("GPUMEMTRACE_CUPTI").empty())
-    set(environment, "GPUMEMTRACE_CUPTI", in.install.simulated + "/cupti/libcupti.so.13");
   set(environment, "GPUMEMTRACE_RUN", in.run_id);
   set(environment, "GPUMEMTRACE_DIR", in.trace_dir);
   set(environment, "GPUMEMTRACE_DEVICE", in.simulated ? "simulated" : "real");

@@ -7,6 +7,7 @@
 #include "simulated_cuda/driver/execution/other_orders.h"
 #include "simulated_cuda/driver/execution/prints.h"
 #include "simulated_cuda/driver/execution/totals.h"
+#include "simulated_cuda/driver/execution/traffic.h"
 #include "simulated_cuda/driver/state/state.h"
 #include "simulated_cuda/driver/streams/late_bytes.h"
 
@@ -196,6 +197,8 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   launch.grid_id = identified.grid_id;
   launch.memory = &state().memory;
   open_memory(*stream.context, launch);
+  executor::Traffic traffic;
+  if (is_traffic_asked_for()) launch.traffic = &traffic;
   if (kernel.library->image.uses_device_heap) launch.heap = heap_of(*stream.context);
   launch.limits.seconds = state().settings.kernel_seconds;
   const std::string why_not = why_unchecked(kernel.name, kernel.launches);
@@ -204,8 +207,11 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   launch.seed = state().settings.device_seed;
   set_order(launch.seed, launch.workers);
   launch.alone_instructions = state().settings.alone_instructions;
-  OtherOrders others(launch, state().settings.races_schedules);
+  executor::Launch again = launch; // is not counted again
+  again.traffic = nullptr;
+  OtherOrders others(again, state().settings.races_schedules);
   executor::Outcome outcome = executor::run(launch, others.listen(observer));
+  if (outcome.end == executor::End::kDone) observe_traffic(identified, traffic);
   others.run(outcome, observer);
   if (!why_not.empty()) outcome.races_left_out = why_not;
   else if (!others.why_not().empty() && outcome.races_left_out.empty())

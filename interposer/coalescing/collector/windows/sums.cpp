@@ -5,19 +5,9 @@
 
 #include "interposer/base/bounded_lock.h"
 #include "interposer/coalescing/collector/core.h"
+#include "interposer/log/slot_words.h"
 
 namespace gmt::interposer::collector {
-
-namespace {
-
-std::uint64_t* word_at(trace::Slot* record, unsigned word) noexcept {
-  if (word < trace::kFirstPayloadWords) return record->a + word;
-  const unsigned beyond = word - trace::kFirstPayloadWords;
-  auto* more = reinterpret_cast<trace::MoreSlot*>(record + 1 + beyond / trace::kMorePayloadWords);
-  return more->payload + beyond % trace::kMorePayloadWords;
-}
-
-} // namespace
 
 void add_to_word(trace::Slot* record, unsigned word, std::uint64_t by) noexcept {
   if (record != nullptr) __atomic_fetch_add(word_at(record, word), by, __ATOMIC_RELAXED);

@@ -104,6 +104,7 @@ protected:
     launch.cooperative = cooperative_;
     launch.others_may_write = others_may_write_;
     launch.dynamic_shared_bytes = dynamic_shared_;
+    launch.traffic = traffic_;
     launch.workers = workers_;
     launch.seed = seed_;
     launch.alone_instructions = alone_instructions_;
@@ -138,6 +139,7 @@ protected:
   Checks checks_ = Checks::kDefault;
   bool cooperative_ = false;
   bool others_may_write_ = false;
+  Traffic* traffic_ = nullptr;
   bool knows_blocks_ = true; // where an address lies in which
   std::uint64_t dynamic_shared_ = 0;
   std::size_t kernel_ = 0; // of the module's
