@@ -76,7 +76,10 @@ class Package(unittest.TestCase):
             "gpumemtrace/install/lib/gpumemtrace/libgpumemtrace_checks.so",
             "gpumemtrace/install/lib/gpumemtrace/libgpumemtrace_host.so",
             "gpumemtrace/install/lib/gpumemtrace/libunwind.so.8",
+            "gpumemtrace/install/lib/gpumemtrace/gpumemtrace-ptxas",
             "gpumemtrace/install/lib/gpumemtrace/simulated/libcuda.so.1",
+            "gpumemtrace/install/lib/gpumemtrace/simulated/libcublas.so.13",
+            "gpumemtrace/install/lib/gpumemtrace/simulated/no-nvjitlink-13.so",
             "gpumemtrace/install/include/gpumemtrace/device.h",
             "gpumemtrace/install/include/gpumemtrace/gtest.h",
             "gpumemtrace/install/lib/cmake/gpumemtrace/gpumemtrace-config.cmake",
@@ -84,6 +87,7 @@ class Package(unittest.TestCase):
             "gpumemtrace/__init__.py",
             "gpumemtrace/py.typed",
             "gpumemtrace/pytest_plugin.py",
+            "gpumemtrace/simulated.py",
             "gpumemtrace/fleet/__main__.py",
             "gpumemtrace/install/share/man/man1/gpumemtrace.1",
         ):
