@@ -15,6 +15,7 @@
 // expect: error host-race line=LINE(file_read_into_the_source)
 // expect: error host-race line=LINE(thread_without_signals)
 // expect: error host-race line=LINE(second_buffer)
+// expect: warning host-race line=LINE(function_in_front_of_a_copy) message="inside the call"
 // expect: warning host-race line=LINE(flag) message="which cudaMemcpyAsync on"
 // run: right
 // options: --host-races
@@ -162,6 +163,16 @@ static void flag(bool ok)
   sum = h[0]; // @flag
 }
 
+static void CUDART_CB fill(void* values) { static_cast<int*>(values)[0] = 5; }
+
+static void function_in_front_of_a_copy(bool ok)
+{
+  static int pageable[64];
+  CHECK(cudaLaunchHostFunc(s, fill, pageable));
+  if (ok) wait(s);
+  CHECK(cudaMemcpyAsync(a, pageable, sizeof pageable, cudaMemcpyHostToDevice, s)); // @function_in_front_of_a_copy
+}
+
 // ---- what is no race, with all answers as they are without the option
 
 static void CUDART_CB read_back(void* values) { sum = static_cast<int*>(values)[0]; }
@@ -253,7 +264,7 @@ int main(int argc, char** argv)
   for (void (*kind)(bool) :
        {result_read_at_once, source_filled_again, result_overwritten, wait_for_another_stream, event_before_the_copy,
         query_without_a_loop, end_of_a_large_copy, registered, file_read_into_the_source, thread_without_signals,
-        second_buffer, flag}) {
+        second_buffer, flag, function_in_front_of_a_copy}) {
     kind(ok);
     CHECK(cudaDeviceSynchronize());
   }

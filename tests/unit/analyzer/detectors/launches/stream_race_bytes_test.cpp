@@ -249,5 +249,78 @@ TEST_F(HostRaces, SourcesThatAreNotKeptAreNotChecked) {
   EXPECT_TRUE(is_not_checked("host-race", "of 1 copy more"));
 }
 
+class HostUses : public HostRaces {
+protected:
+  void SetUp() override {
+    HostRaces::SetUp();
+    turn(trace::HostNotWatched::kNone);
+  }
+  void turn(trace::HostNotWatched why) {
+    log().record({}, Made<trace::ExecutionFields>()
+                       .op(trace::ExecutionOp::kHostNotWatched)
+                       .missing(static_cast<std::uint64_t>(why)));
+  }
+  void use(trace::ExecutionOp op, std::uint64_t call) {
+    log().record({.stack = {0x900}},
+                 Made<trace::ExecutionFields>().op(op).call(call).address(kMapped + 8));
+  }
+};
+
+TEST_F(HostUses, AStoreIntoTheSourceBeforeTheHostHasWaited) {
+  const std::uint64_t copy = copy_in();
+  sync(trace::SyncOp::kStreamSynchronize, kT);
+  use(trace::ExecutionOp::kHostStores, copy);
+  run();
+  ASSERT_EQ(kinds(), "host-race");
+  const ReportedFinding& f = result.findings[0];
+  EXPECT_EQ(f.severity, Severity::kError);
+  EXPECT_EQ(f.message,
+            "The host writes 1.0 MiB of pinned host memory allocated by cudaMallocHost, which "
+            "cudaMemcpyAsync on stream 0x5500 reads, and nothing has let the host know that the "
+            "copy is done.");
+  EXPECT_EQ(labels(f), "used here|copied here|allocated here");
+}
+
+TEST_F(HostUses, NoneBehindAWait) {
+  const std::uint64_t copy = copy_in();
+  sync(trace::SyncOp::kStreamSynchronize, kS);
+  use(trace::ExecutionOp::kHostStores, copy);
+  run();
+  EXPECT_EQ(kinds(), "");
+}
+
+TEST_F(HostUses, WhatIsNotWatchedIsNotChecked) {
+  turn(trace::HostNotWatched::kHandler);
+  run();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_TRUE(is_not_checked("host-race", "a handler of SIGSEGV of its own"));
+}
+
+class HostFunctions : public HostRaces {
+protected:
+  static constexpr std::uint64_t kPageable = 0x5555'0000'1000;
+  void call_host(std::uint64_t given) { sync(trace::SyncOp::kHostFunction, kS, given); }
+  void copy_pageable() { copy(kA, kPageable, kS, true, Side::kDevice, Side::kHost); }
+};
+
+TEST_F(HostFunctions, MayNotHaveRunBeforeACopyFromPageableMemory) {
+  call_host(kPageable + 16);
+  copy_pageable();
+  run();
+  ASSERT_EQ(kinds(), "host-race");
+  EXPECT_EQ(result.findings[0].severity, Severity::kWarning);
+  EXPECT_EQ(labels(result.findings[0]), "copied here|called here");
+}
+
+TEST_F(HostFunctions, HaveRunBehindAWaitOrUseOtherMemory) {
+  call_host(kPageable);
+  sync(trace::SyncOp::kStreamSynchronize, kS);
+  copy_pageable();
+  call_host(kPageable + 4096);
+  copy_pageable();
+  run();
+  EXPECT_EQ(kinds(), "");
+}
+
 } // namespace
 } // namespace gmt::test
