@@ -13,10 +13,12 @@ struct FormTable::Data {
 FormTable::FormTable() : data_(new Data) {}
 FormTable::~FormTable() { delete data_; }
 
-void FormTable::add(const char* form, Handler handler) { data_->handlers[form] = handler; }
+void FormTable::add(const char* form, Handler handler) {
+  if (handler != nullptr) data_->handlers[form] = handler;
+}
 
 void FormTable::add(const char* prefix, const char* suffix, Handler handler) {
-  data_->handlers[std::string(prefix) + "." + suffix] = handler;
+  add((std::string(prefix) + "." + suffix).c_str(), handler);
 }
 
 Handler FormTable::find(std::string_view form) const {
@@ -26,6 +28,19 @@ Handler FormTable::find(std::string_view form) const {
 
 std::size_t FormTable::size() const { return data_->handlers.size(); }
 
+namespace {
+
+FormTable* new_table_of_level_2() {
+  auto* table = new FormTable;
+#define GMT_ADD_GROUP(name) add_##name##_v2(*table);
+  GMT_QUICK_FORM_GROUPS(GMT_ADD_GROUP)
+  GMT_OTHER_FORM_GROUPS(GMT_ADD_GROUP)
+#undef GMT_ADD_GROUP
+  return table;
+}
+
+} // namespace
+
 const FormTable* forms_of_level(int level) {
   if (level == 3) {
 #ifdef GMT_HAS_V3
@@ -33,9 +48,9 @@ const FormTable* forms_of_level(int level) {
         !__builtin_cpu_supports("bmi2"))
       return nullptr;
     static const FormTable* const table = [] {
-      auto* made = new FormTable;
+      FormTable* made = new_table_of_level_2();
 #define GMT_ADD_GROUP(name) add_##name##_v3(*made);
-      GMT_FORM_GROUPS(GMT_ADD_GROUP)
+      GMT_QUICK_FORM_GROUPS(GMT_ADD_GROUP)
 #undef GMT_ADD_GROUP
       return made;
     }();
@@ -44,13 +59,7 @@ const FormTable* forms_of_level(int level) {
     return nullptr;
 #endif
   }
-  static const FormTable* const table = [] {
-    auto* made = new FormTable;
-#define GMT_ADD_GROUP(name) add_##name##_v2(*made);
-    GMT_FORM_GROUPS(GMT_ADD_GROUP)
-#undef GMT_ADD_GROUP
-    return made;
-  }();
+  static const FormTable* const table = new_table_of_level_2();
   return table;
 }
 

@@ -66,9 +66,11 @@ template <class T, Comparison kC, bool kFlush>
 void add_one(FormTable& table, const char* comparison, const char* type) {
   const std::string middle = std::string(comparison) + (kFlush ? ".ftz." : ".");
   table.add(("setp." + middle + type).c_str(), set_predicates<T, kC, kFlush>);
-  table.add(("set." + middle + "u32." + type).c_str(), set_values<T, kC, kFlush, false>);
-  table.add(("set." + middle + "s32." + type).c_str(), set_values<T, kC, kFlush, false>);
-  table.add(("set." + middle + "f32." + type).c_str(), set_values<T, kC, kFlush, true>);
+  if constexpr (kLowestLevel) {
+    table.add(("set." + middle + "u32." + type).c_str(), set_values<T, kC, kFlush, false>);
+    table.add(("set." + middle + "s32." + type).c_str(), set_values<T, kC, kFlush, false>);
+    table.add(("set." + middle + "f32." + type).c_str(), set_values<T, kC, kFlush, true>);
+  }
 }
 
 template <class T>

@@ -250,9 +250,10 @@ template <bool kStore, class T, u32 kCount>
   return in + 1;
 }
 
-// A warp whose lanes' addresses are in another region than the last time gets a second try.
+// A warp whose lanes' addresses are in another region than the last time gets a second try. A
+// function for itself, since the compiler works longer on it than on all others.
 template <bool kStore, class T, u32 kCount>
-[[gnu::always_inline]] inline Next access_global(Warp& w, Next in, const u64* a, Space space) {
+[[gnu::noinline]] Next access_global(Warp& w, Next in, const u64* a, Space space) {
   alignas(64) u64 kept[kLanes]; // a load may write the registers that hold its addresses
   if constexpr (!kStore && sizeof(T) == 8) {
     for (u32 i = 0; i < kCount; ++i) {
@@ -262,17 +263,17 @@ template <bool kStore, class T, u32 kCount>
   constexpr u32 kSlow = kStore ? kStrongAccess : kBlockScope;
   if ((in->extra & kSlow) != 0 && w.block->global.launch != 0)
     return access_by_lane<kStore, T, kCount>(w, in, space, a);
-  const auto attempt = [&] {
-    if constexpr (kStore) return store_global<T, kCount>(w, in, a);
-    return load_global<T, kCount>(w, in, a);
-  };
-  if (!attempt()) {
+  for (bool again = false;; again = true) {
+    if constexpr (kStore) {
+      if (store_global<T, kCount>(w, in, a)) return in + 1;
+    } else {
+      if (load_global<T, kCount>(w, in, a)) return in + 1;
+    }
     const Region* before = w.region;
     const u64 first = a[__builtin_ctz(w.mask)] + static_cast<u64>(in->immediate);
-    const bool again = find_region(w, first) && w.region != before && attempt();
-    if (!again) return access_by_lane<kStore, T, kCount>(w, in, space, a);
+    if (again || !find_region(w, first) || w.region == before)
+      return access_by_lane<kStore, T, kCount>(w, in, space, a);
   }
-  return in + 1;
 }
 
 // Enters choose()'s handler for each width of an element that a vector of kCount may have.

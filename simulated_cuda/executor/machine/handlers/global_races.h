@@ -185,10 +185,11 @@ template <u32 kWords, u32 kWordsEach>
 }
 
 // Neighbours of kEach bytes, from lane `first` on, the first of them at `rel` in the region; true
-// if there is no race.
+// if there is no race. A function for itself: all types of one size share it, and compile far
+// quicker.
 template <bool kStore, u32 kEach, u32 kLanesHere>
-[[gnu::always_inline]] inline bool race_neighbours(const Warp& w, Next in, const Region& g, u64 rel,
-                                                   u32 first) {
+[[gnu::noinline]] bool race_neighbours(const Warp& w, Next in, const Region& g, u64 rel,
+                                       u32 first) {
   constexpr u32 kWords = kEach * kLanesHere / 4;
   constexpr u32 kWordsEach = kEach / 4;
   const u32 who = kWordsEach == 0 ? global_race::kParts + w.id : w.id * kLanes + first;

@@ -17,6 +17,8 @@
 #define GMT_JOIN(a, b) GMT_JOIN2(a, b)
 // The function by which a group of handlers enters the table of its level.
 #define GMT_GROUP(name) GMT_JOIN(add_##name##_, GMT_LEVEL)
+#define GMT_IS_LOWEST_v2 true
+#define GMT_IS_LOWEST_v3 false
 
 #if defined(__clang__)
 #define GMT_LANES                                                                                  \
@@ -45,6 +47,8 @@ struct b128 {
 };
 
 using Next = const Instruction*;
+// Level 3's table begins as level 2's: what has no vector code is compiled for level 2 alone.
+constexpr bool kLowestLevel = GMT_JOIN(GMT_IS_LOWEST_, GMT_LEVEL);
 constexpr u32 kAll = 0xffffffffu;
 
 struct LaneBits {
@@ -108,7 +112,7 @@ struct IsScalar<Op, decltype(static_cast<void>(Op::kScalar))> {
 };
 
 template <class Op>
-Next map1(Warp& w, Next in) {
+Next run1(Warp& w, Next in) {
   const auto* a = at<const typename Op::A>(w, in->r[1]);
   auto* d = at<typename Op::D>(w, in->r[0]);
   if constexpr (IsScalar<Op>::value) {
@@ -124,7 +128,7 @@ Next map1(Warp& w, Next in) {
 }
 
 template <class Op>
-Next map2(Warp& w, Next in) {
+Next run2(Warp& w, Next in) {
   const auto* a = at<const typename Op::A>(w, in->r[1]);
   const auto* b = at<const typename Op::B>(w, in->r[2]);
   auto* d = at<typename Op::D>(w, in->r[0]);
@@ -141,7 +145,7 @@ Next map2(Warp& w, Next in) {
 }
 
 template <class Op>
-Next map3(Warp& w, Next in) {
+Next run3(Warp& w, Next in) {
   const auto* a = at<const typename Op::A>(w, in->r[1]);
   const auto* b = at<const typename Op::B>(w, in->r[2]);
   const auto* c = at<const typename Op::C>(w, in->r[3]);
@@ -157,6 +161,20 @@ Next map3(Warp& w, Next in) {
   }
   return in + 1;
 }
+
+// The handlers; null where level 2's serves.
+template <class Op>
+constexpr bool kHasHandler = kLowestLevel || !IsScalar<Op>::value;
+#define GMT_HANDLER(name, function)                                                                \
+  template <class Op>                                                                              \
+  constexpr Handler name = [] {                                                                    \
+    if constexpr (kHasHandler<Op>) return Handler{function<Op>};                                   \
+    else return Handler{nullptr};                                                                  \
+  }();
+GMT_HANDLER(map1, run1)
+GMT_HANDLER(map2, run2)
+GMT_HANDLER(map3, run3)
+#undef GMT_HANDLER
 
 template <class T>
 struct TypeName;
