@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands in the place of NVIDIA's ptxas where a program calls that itself (Triton and what is built
-// on it, by TRITON_PTXAS_PATH). Its output is the PTX as it was given, with a zero behind it. A
-// driver takes text wherever it takes machine code (CUDA Driver API, cuModuleLoadData), and what it
-// is given there gets checks first.
+// on it, by TRITON_PTXAS_PATH). Its output is the PTX as it was given, but for some wrong lines of
+// the source, with a zero behind it. A driver takes text wherever it takes machine code (CUDA
+// Driver API, cuModuleLoadData), and what it is given there gets checks first.
 //
 // usage: ptxas [OPTION]... INPUT.ptx -o OUTPUT
 //        ptxas --version     the newest PTX that may be written, as ptxas words it
@@ -48,12 +48,38 @@ int print_version() {
   return 0;
 }
 
+// Triton writes accesses as inline assembly. LLVM counts the lines of its text on from the line of
+// the source, so that the second one would name the next line: only the first .loc of such a block
+// is right.
+std::string with_right_lines(std::string_view text) {
+  constexpr std::string_view kBegin = "// begin inline asm", kEnd = "// end inline asm";
+  std::string result;
+  result.reserve(text.size());
+  bool is_inline = false, has_line = false;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, std::min(text.find('\n'), text.size() - 1) + 1);
+    text.remove_prefix(line.size());
+    const std::size_t begin = std::min(line.find_first_not_of(" \t"), line.size());
+    const std::string_view words = line.substr(begin);
+    if (words.starts_with(kBegin)) {
+      is_inline = true;
+      has_line = false;
+    }
+    if (words.starts_with(kEnd)) is_inline = false;
+    const bool is_line = is_inline && words.starts_with(".loc");
+    if (!is_line || !has_line) result += line;
+    has_line = has_line || is_line;
+  }
+  return result;
+}
+
 int copy(const char* input, const char* output) {
   std::ifstream in(input, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   if (!in) return fail("cannot read '" + std::string(input) + "': " + std::strerror(errno));
   if (text.find(".version") == std::string::npos)
     return fail("'" + std::string(input) + "' is no PTX");
+  text = with_right_lines(text);
   text.push_back('\0');
   std::ofstream out(output, std::ios::binary);
   out << text << std::flush;
