@@ -126,8 +126,6 @@ void follow_sync(const trace::SyncView& sync) noexcept {
 }
 
 void follow_alloc(const trace::AllocView& alloc) noexcept {
-  const trace::MemoryKind kind = alloc.memory_kind();
-  if (kind != trace::MemoryKind::kPinned && kind != trace::MemoryKind::kRegistered) return;
   if (block_count == kMostBlocks || alloc.address() == 0) return;
   blocks[block_count++] = {alloc.address(), alloc.address() + alloc.bytes()};
 }
@@ -219,6 +217,22 @@ bool is_segv_blocked() noexcept {
   return (mask >> (SIGSEGV - 1) & 1) != 0;
 }
 
+// What is allocated and freed on the device in stream order waits for nothing.
+bool concerns_watches(const Record& record) noexcept {
+  switch (record.kind) {
+  case trace::Kind::kSync:
+  case trace::Kind::kUse:
+  case trace::Kind::kCopy: return true;
+  case trace::Kind::kAlloc: {
+    const trace::MemoryKind kind = trace::AllocView(record).memory_kind();
+    return kind == trace::MemoryKind::kPinned || kind == trace::MemoryKind::kRegistered;
+  }
+  case trace::Kind::kFree:
+    return trace::FreeView(record).function() != trace::FreeFunction::kMemFreeAsync;
+  default: return false;
+  }
+}
+
 void add(UsedCopies& copies, const Watch& watch) noexcept {
   if (copies.count < UsedCopies::kMost) copies.orders[copies.count++] = watch.order;
 }
@@ -251,7 +265,8 @@ void open_host_watches_in_child() noexcept {
 }
 
 void follow_host_watches(const Record& record, std::uint64_t order) noexcept {
-  if (!has_begun.exchange(true)) watcher.begins();
+  if (!has_begun.load(std::memory_order_relaxed) && !has_begun.exchange(true)) watcher.begins();
+  if (!concerns_watches(record)) return;
   if (record.kind == trace::Kind::kCopy && is_segv_blocked()) return;
   const SignalGuard signals;
   const BoundedLock held(lock, kLockTime);
