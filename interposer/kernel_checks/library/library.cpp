@@ -26,6 +26,7 @@ constinit pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 void finish() noexcept {
   fetch_last_reports();
   report_plain_launches();
+  report_patched_launches();
 }
 
 namespace {

@@ -7,10 +7,12 @@ Exit status: 0, 77 without PyTorch or GPU.
 # run: clean
 # options: --kernel-checks=tensors,libraries
 # expect: clean
+# not-checked: kernel-out-of-bounds
 # not-checked: tensors of PyTorch
 # run: past-end
 # options: --kernel-checks=tensors,libraries
 # expect: error kernel-out-of-bounds count=1 message="reads 4 bytes" stacks="accessed here","launched here":LINE(select),"allocated here":LINE(small)
+# not-checked: kernel-out-of-bounds
 # not-checked: tensors of PyTorch
 
 import pathlib

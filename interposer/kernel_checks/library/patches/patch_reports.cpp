@@ -14,6 +14,7 @@
 #include "interposer/kernel_checks/library/driver.h"
 #include "interposer/kernel_checks/library/lasting.h"
 #include "interposer/kernel_checks/library/memory.h"
+#include "interposer/kernel_checks/library/patches/control_memory.h"
 #include "interposer/kernel_checks/library/patches/patches.h"
 #include "interposer/kernel_checks/library/patches/sanitizer.h"
 #include "interposer/kernel_checks/library/report_words.h"

@@ -5,12 +5,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstring>
-#include <memory>
-#include <new>
 #include <sched.h>
+#include <set>
 #include <string>
 #include <string_view>
-#include <sys/mman.h>
 #include <utility>
 #include <vector>
 
@@ -21,6 +19,7 @@
 #include "interposer/kernel_checks/library/marks.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/patches/compiled_patches.h"
+#include "interposer/kernel_checks/library/patches/control_memory.h"
 #include "interposer/kernel_checks/library/patches/patch_reports.h"
 #include "interposer/kernel_checks/library/patches/patched_functions.h"
 #include "interposer/kernel_checks/library/patches/patched_modules.h"
@@ -55,8 +54,8 @@ constinit Sanitizer api{};
 constinit SanitizerHandle subscriber = nullptr;
 constinit std::atomic<CUdeviceptr> control{0};
 constinit PatchedModules modules;
-constinit PatchRecord* records = nullptr;
-constinit Lasting<std::vector<CUcontext>> contexts; // that have the patches; with `patching`
+constinit std::atomic<std::uint64_t> patched_launches{0}; // that are not reported yet
+constinit Lasting<std::vector<CUcontext>> contexts;       // that have the patches; with `patching`
 
 // What the launch that this thread makes gives its patches.
 struct Pending {
@@ -155,7 +154,7 @@ void node_begins(const SanitizerNode& node) noexcept {
     return;
   }
   keep_function(it.name, it.module, nullptr);
-  set_data(it, data_of_graph(at, node));
+  if (set_data(it, data_of_graph(at, node))) patched_launches.fetch_add(1);
 }
 
 void on_event(void*, std::uint32_t domain, std::uint32_t event, const void* data) noexcept {
@@ -197,39 +196,6 @@ const char* why_not_subscribed() noexcept {
   return "the Sanitizer API does not say when code is loaded and launched";
 }
 
-// The memory of the host that records are written into, known to the current context; 0: it is not.
-std::uint64_t share_records() noexcept {
-  constexpr std::size_t kBytes = kPatchRecords * sizeof(PatchRecord);
-  if (records == nullptr) {
-    void* pages = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED) return 0;
-    records = static_cast<PatchRecord*>(pages);
-  }
-  std::fill_n(records, kPatchRecords, PatchRecord{});
-  const int result = driver.register_host(
-    records, kBytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
-  CUdeviceptr address = 0;
-  const bool is_known = result == 0 || result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-  return is_known && driver.address_on_device(&address, records, 0) == 0 ? address : 0;
-}
-
-CUdeviceptr make_control() noexcept {
-  constexpr unsigned kUnitBits = 32; // of the windows
-  const std::unique_ptr<PatchControl> made(new (std::nothrow) PatchControl);
-  const CUdeviceptr begin = table().memory_behind();
-  if (made == nullptr || !is_patch_data(begin)) return 0;
-  made->records = share_records();
-  made->flag = table().flag();
-  made->table = table().placed().table;
-  made->window = static_cast<std::uint32_t>(table().placed().window >> kUnitBits);
-  made->window_size =
-    static_cast<std::uint32_t>(rewriter::window_bytes(table().placed()) >> kUnitBits);
-  const bool is_written = made->records != 0 &&
-                          driver.send(begin, made.get(), sizeof *made, table().stream()) == 0 &&
-                          driver.wait_for_stream(table().stream()) == 0;
-  return is_written ? begin : 0;
-}
-
 } // namespace
 
 void begin_patches() noexcept {
@@ -259,6 +225,7 @@ void abandon_patches() noexcept {
   leave_patches();
   contexts.begin_anew();
   abandon_functions();
+  patched_launches.store(0);
 }
 
 PatchedLaunch::PatchedLaunch(const Kernel& kernel, CUfunction function, const Shape& shape) noexcept
@@ -278,12 +245,26 @@ bool PatchedLaunch::end(bool was_taken) noexcept {
     return false;
   }
   count_launch();
+  patched_launches.fetch_add(1);
   if (kernel_.launches.fetch_add(1, std::memory_order_relaxed) == 0)
     keep_function(kernel_.name, done.module, &kernel_);
   return true;
 }
 
 bool are_graphs_patched() noexcept { return patch_control() != 0; }
+
+void report_patched_launches() noexcept {
+  const std::uint64_t launches = patched_launches.exchange(0);
+  if (launches == 0) return;
+  std::set<std::string> names;
+  for (const PatchedFunction& one : patched_functions()) names.insert(one.name);
+  const std::string words =
+    "in " + std::to_string(launches) + (launches == 1 ? " launch" : " launches") + " of " +
+    std::to_string(names.size()) + (names.size() == 1 ? " kernel" : " kernels") +
+    " whose machine code was patched, shared and local memory and copies by cp.async and TMA were "
+    "not checked";
+  core->unchecked("", words.c_str(), 0);
+}
 
 // ---- patches that have done what they shall
 
@@ -323,7 +304,6 @@ void take_spent_patches(std::uint64_t begun) noexcept {
 }
 
 CUdeviceptr patch_control() noexcept { return control.load(std::memory_order_acquire); }
-PatchRecord* patch_records() noexcept { return records; }
 
 PatchedFunction patched_function_at(std::uint64_t pc) noexcept {
   for (PatchedFunction& one : patched_functions()) {

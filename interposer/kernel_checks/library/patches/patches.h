@@ -56,9 +56,9 @@ private:
 
 // ---- for reports
 
+void report_patched_launches() noexcept; // how many there were since the last time
+
 CUdeviceptr patch_control() noexcept; // on the device; 0: no context has one
-// kPatchRecords of them, which the device writes.
-PatchRecord* patch_records() noexcept;
 // What holds the instruction, of all that was launched with patches; no name: it is not known.
 PatchedFunction patched_function_at(std::uint64_t pc) noexcept;
 

@@ -91,9 +91,9 @@ bool initial_environment(const char* name, char* value, std::size_t size) {
 }
 void no_object(const char*, bool (*)(void*, const char*), void*) {}
 
-const auto kFunction = reinterpret_cast<CUfunction>(0x5500); // NOLINT: handles
-const auto kModule = reinterpret_cast<CUmodule>(0x6600);     // NOLINT
-const auto kContext = reinterpret_cast<CUcontext>(0x1000);   // NOLINT: of the made-up driver
+const auto kFunction = reinterpret_cast<CUfunction>(0x5500);      // NOLINT: handles
+const auto kModule = reinterpret_cast<CUmodule>(0x6600);          // NOLINT
+const auto kCurrentContext = reinterpret_cast<CUcontext>(0x1000); // NOLINT: of the made-up driver
 
 // Memory at the address that the table asks for, where patches take what they are given.
 void* pages_of_table() {
@@ -130,7 +130,7 @@ struct KernelCheckPatches : testing::Test {
   }
 
   static void load(CUmodule module, const char* code = "machine code") {
-    const SanitizerModule loaded{kContext, module, std::strlen(code), code, nullptr};
+    const SanitizerModule loaded{kCurrentContext, module, std::strlen(code), code, nullptr};
     sanitizer.callback(nullptr, static_cast<std::uint32_t>(SanitizerDomain::kResource),
                        static_cast<std::uint32_t>(ResourceEvent::kModuleLoaded), &loaded);
   }
@@ -207,7 +207,9 @@ TEST_F(KernelCheckPatches, AMistakeOfCodeWithoutPtxIsReportedWithItsLaunch) {
   EXPECT_EQ(fault.space, trace::ExecutionSpace::kGlobal);
   finish();
   EXPECT_EQ(reported.faults.size(), 1u);
-  EXPECT_TRUE(reported.plain.empty()); // it ran with checks
+  ASSERT_EQ(reported.plain.size(), 1u); // it ran with checks
+  EXPECT_EQ(reported.plain[0].launches, 0u);
+  EXPECT_TRUE(said("in 1 launch of 1 kernel whose machine code was patched"));
 }
 
 TEST_F(KernelCheckPatches, FreedMemoryIsNamedAndEachLaunchHasItsOwnReport) {
@@ -256,7 +258,7 @@ TEST_F(KernelCheckPatches, KernelsOfGraphsAreChecked) {
   const CUdeviceptr block = allocate(1000);
   SanitizerNode node{};
   node.type = CU_GRAPH_NODE_TYPE_KERNEL;
-  node.launch.context = kContext;
+  node.launch.context = kCurrentContext;
   node.launch.module = kModule;
   node.launch.name = "k";
   const auto node_begins = [&node] {
@@ -297,7 +299,7 @@ TEST_F(KernelCheckPatches, PatchesAreTakenAwayBehindTheLastCheckedLaunch) {
   launch(kModule);
   EXPECT_EQ(sanitizer.data.size(), asked);
   finish();
-  ASSERT_EQ(reported.plain.size(), 1u);
+  ASSERT_EQ(reported.plain.size(), 2u);
   EXPECT_EQ(reported.plain[0].launches, 2u);
   EXPECT_TRUE(said("--checked-launches"));
 }

@@ -136,6 +136,24 @@ TEST_F(Faults, TheBlockThatWasMeantIsNamedNotTheOneThatWasHit) {
   EXPECT_EQ(found.stacks[2].label, "allocated here");
 }
 
+// --kernel-checks=libraries patches machine code, of which it knows no lines.
+TEST_F(Faults, AnInstructionOfMachineCodeIsNamedByItsOffset) {
+  MadeFault f;
+  fault(f, FaultKind::kOutOfBounds, launch())
+    .address(kA + 4000)
+    .bytes(4)
+    .space(FaultSpace::kGlobal)
+    .access(FaultAccess::kStore)
+    .lines(0)
+    .instruction(log().text("machine code at 0x1a0"));
+  add(f, trace::kFaultHasAddress | trace::kFaultChecked);
+  const auto& accessed = only().stacks.at(0);
+  EXPECT_EQ(accessed.label, "accessed here");
+  ASSERT_EQ(accessed.frames.size(), 1u);
+  EXPECT_EQ(accessed.frames[0].module, "machine code at 0x1a0");
+  EXPECT_TRUE(accessed.frames[0].file.empty());
+}
+
 // The call that frees a block fetches what checks found before.
 TEST_F(Faults, WhatACheckFoundBeforeItsBlockWasFreed) {
   const std::uint64_t launched = launch();
