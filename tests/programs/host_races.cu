@@ -4,6 +4,7 @@
 //
 // run: racy
 // options: --host-races
+// unlike-late: what the host stores is seen where the copy runs as well
 // expect: error host-race line=LINE(result_read_at_once) message="The host reads"
 // expect: error host-race line=LINE(source_filled_again) message="The host writes"
 // expect: error host-race line=LINE(result_overwritten) message="The host writes"

@@ -67,7 +67,9 @@ std::string preload_list(const Instrumentation& in) {
       if (::access((in.install.simulated + name).c_str(), R_OK) == 0)
         ours.push_back(in.install.simulated + name);
   }
-  if (wants_host_races(in)) ours.insert(ours.begin() + 1, host_library(in));
+  if (const std::string library = host_library(in);
+      wants_host_races(in) && ::access(library.c_str(), R_OK) == 0)
+    ours.insert(ours.begin() + 1, library);
   const std::string existing = get("LD_PRELOAD");
   for (std::size_t at = 0; at < existing.size();) {
     const std::size_t end = std::min(existing.find_first_of(": ", at), existing.size());
