@@ -28,11 +28,11 @@ std::uint64_t count_pieces(const std::uint64_t* addresses, std::uint32_t mask,
   return count;
 }
 
-// Whether each lane loads what its neighbour at this distance does, if that loads at all.
-bool are_pairs(const std::uint64_t* addresses, std::uint32_t mask, std::uint32_t distance) {
+// Whether each lane loads what its neighbour does, of lanes two by two, if that loads at all.
+bool are_pairs(const std::uint64_t* addresses, std::uint32_t mask) {
   for (std::uint32_t m = mask; m != 0; m &= m - 1) {
     const auto lane = static_cast<std::uint32_t>(std::countr_zero(m));
-    const std::uint32_t other = lane ^ distance;
+    const std::uint32_t other = lane ^ 1u;
     if ((mask >> other & 1) != 0 && addresses[lane] != addresses[other]) return false;
   }
   return true;
@@ -81,9 +81,7 @@ void count_sectors(const std::uint64_t* addresses, std::uint32_t mask, std::uint
 void count_wavefronts(const std::uint64_t* addresses, std::uint32_t mask, std::uint32_t bytes,
                       Together together, TrafficCounts& counts) {
   std::uint32_t lanes = bytes <= kBankBytes ? kLanes : kWavefrontBytes / bytes;
-  if (together == Together::kLoad && bytes > kBankBytes &&
-      (are_pairs(addresses, mask, 1) || are_pairs(addresses, mask, 2)))
-    lanes *= 2;
+  if (together == Together::kLoad && bytes > kBankBytes && are_pairs(addresses, mask)) lanes *= 2;
   std::uint64_t turns = 0;
   for (std::uint32_t first = 0; first < kLanes; first += lanes) {
     const std::uint32_t here = mask >> first & (lanes == kLanes ? ~0u : (1u << lanes) - 1);
