@@ -222,7 +222,7 @@ void forget_range(CUdeviceptr begin, std::size_t bytes) noexcept {
   const rewriter::Block block{begin / kGranule * kGranule, begin + bytes};
   if (!is_in_windows(block)) return;
   const Work work(table().context());
-  if (work.ready()) table().write_unknown(block);
+  if (work.ready()) table().write_mapped(block);
 }
 
 void replace_pools() noexcept {

@@ -253,6 +253,10 @@ bool Table::write_unmapped(const rewriter::Block& block) noexcept {
   return is_issued(fill(block.begin, rewriter::kUnmappedEntry, granules_of(block)));
 }
 
+bool Table::write_mapped(const rewriter::Block& block) noexcept {
+  return is_issued(fill(block.begin, rewriter::kNoBlock, granules_of(block)));
+}
+
 bool Table::write_unknown(const rewriter::Block& block) noexcept {
   return is_issued(fill(block.begin, rewriter::kNoBlock, granules_of(block) + 1));
 }

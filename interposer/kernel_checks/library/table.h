@@ -61,6 +61,7 @@ public:
   bool write_freed(const rewriter::Block& block) noexcept;
   bool write_unknown(const rewriter::Block& block) noexcept; // poison behind it, too
   bool write_unmapped(const rewriter::Block& block) noexcept;
+  bool write_mapped(const rewriter::Block& block) noexcept; // unknown, and nothing behind it
 
 private:
   // One thread does it, others wait for it.

@@ -2,7 +2,6 @@
 #include "interposer/kernel_checks/library/patches/patched_functions.h"
 
 #include <algorithm>
-#include <map>
 
 #include "interposer/kernel_checks/library/lasting.h"
 #include "interposer/kernel_checks/library/lock.h"
@@ -36,17 +35,11 @@ void forget_functions(CUmodule module) noexcept {
 
 void abandon_functions() noexcept { functions.begin_anew(); }
 
-std::vector<CUmodule> spent_modules(std::uint64_t launches) noexcept {
-  std::map<CUmodule, bool> all;
-  for (const PatchedFunction& one : patched_functions()) {
-    const bool is_spent = one.kernel != nullptr && one.kernel->launches.load() >= launches;
-    const auto [at, is_new] = all.try_emplace(one.module, is_spent);
-    at->second = at->second && is_spent;
-  }
-  std::vector<CUmodule> spent;
-  for (const auto& [module, is_spent] : all)
-    if (is_spent) spent.push_back(module);
-  return spent;
+bool is_in_graphs(CUmodule module) noexcept {
+  const Locked lock;
+  return std::ranges::any_of(*functions, [module](const PatchedFunction& one) {
+    return one.module == module && one.kernel == nullptr;
+  });
 }
 
 } // namespace gmt::interposer::kernel_checks

@@ -25,8 +25,6 @@ std::vector<PatchedFunction> patched_functions() noexcept;
 void forget_functions(CUmodule module) noexcept; // which is about to be unloaded
 void abandon_functions() noexcept;               // in a forked child
 
-// Modules of which each kernel that is known was checked so often. Graphs may launch theirs at any
-// time.
-std::vector<CUmodule> spent_modules(std::uint64_t launches) noexcept;
+bool is_in_graphs(CUmodule module) noexcept; // which may launch its kernels at any time
 
 } // namespace gmt::interposer::kernel_checks

@@ -116,9 +116,12 @@ bool set_data(const SanitizerLaunch& launch, std::uint64_t data) noexcept {
                              reinterpret_cast<const void*>(data)) == 0; // NOLINT: on the device
 }
 
+constinit std::atomic<bool> is_any_spent{false}; // patches that have done what they shall
+
 void launch_begins(const SanitizerLaunch& launch) noexcept {
-  if (modules.has(launch.module) && set_data(launch, pending.data) && pending.data != 0)
-    pending.module = launch.module;
+  if (!modules.has(launch.module) || !set_data(launch, pending.data)) return;
+  if (pending.data != 0) pending.module = launch.module;
+  else if (modules.count_idle(launch.module) == checked_launches()) is_any_spent.store(true);
 }
 
 std::uint64_t data_of(CUdeviceptr at, std::uint64_t number) noexcept {
@@ -266,8 +269,6 @@ void report_patched_launches() noexcept {
   core->unchecked("", words.c_str(), 0);
 }
 
-// ---- patches that have done what they shall
-
 namespace {
 
 constinit std::atomic<std::uint64_t> launching{0};
@@ -291,14 +292,17 @@ LaunchInProgress::~LaunchInProgress() {
 }
 
 void take_spent_patches(std::uint64_t begun) noexcept {
-  if (patch_control() == 0) return;
-  std::vector<CUmodule> spent = spent_modules(checked_launches());
-  std::erase_if(spent, [](CUmodule module) { return !modules.has(module); });
-  if (spent.empty() || is_taking.exchange(true)) return;
+  if (patch_control() == 0 || !is_any_spent.load() || is_taking.exchange(true)) return;
   if (launching.load() == 0 && begun_launches() == begun) { // nothing runs
+    is_any_spent.store(false);
+    std::vector<CUmodule> spent = modules.idle(checked_launches());
+    std::erase_if(spent, is_in_graphs);
     const Patching scope;
-    for (CUmodule module : spent)
-      if (api.unpatch_module(module) == 0) modules.remove(module);
+    for (CUmodule module : spent) {
+      const int result = api.unpatch_module(module);
+      if (result == 0) modules.remove(module);
+      else note("the Sanitizer API did not take patches away", result);
+    }
   }
   is_taking.store(false);
 }

@@ -35,8 +35,9 @@ public:
 private:
   bool is_counted_;
 };
-// Behind a wait for all that the context was given: takes away patches of kernels that were checked
-// as often as --checked-launches says, if no more than `begun` launches have begun.
+// Behind a wait for all that the context was given: takes away patches of modules of which as many
+// launches were not to be checked any more as --checked-launches says, if no more than `begun`
+// launches have begun.
 void take_spent_patches(std::uint64_t begun) noexcept;
 
 // Whether the kernels of graphs get patches when these are launched.

@@ -44,7 +44,7 @@ TEST_F(KernelCheckMapped, WhatIsReservedAndNotMappedWouldFault) {
   EXPECT_EQ(map(kReserved), CUDA_SUCCESS);
   EXPECT_EQ(entry_at(kReserved), rewriter::kNoBlock);
   EXPECT_EQ(entry_at(kReserved + kPiece - 1), rewriter::kNoBlock);
-  EXPECT_EQ(entry_at(kReserved + kPiece + 512), rewriter::kUnmappedEntry);
+  EXPECT_EQ(entry_at(kReserved + kPiece), rewriter::kUnmappedEntry);
   EXPECT_FALSE(was_released(kReserved + 2 * kPiece));
   EXPECT_EQ(unmap(kReserved), CUDA_SUCCESS);
   EXPECT_EQ(entry_at(kReserved), rewriter::kUnmappedEntry);
