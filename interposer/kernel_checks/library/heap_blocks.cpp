@@ -127,6 +127,8 @@ std::uint64_t heap_table() noexcept { return the_table.load(std::memory_order_ac
 std::uint64_t make_heap_table(bool* is_new) noexcept {
   *is_new = false;
   const std::uint64_t known = heap_table();
+  // Patched machine code asks the table alone, for which a kHeapEntry is no memory at all.
+  if (core->settings.patches_code) distrust_heap();
   if (is_distrusted.load()) note_unchecked("", kDistrusted, 0);
   if (known != 0 || is_distrusted.load() || core->settings.samples) return known;
   const CUdeviceptr made = make();

@@ -122,6 +122,16 @@ TEST_F(KernelCheckHeapBlocks, ALaunchBeforeItsModuleIsReadyEndsIt) {
   EXPECT_EQ(table.is_off, 1u);
 }
 
+// It would take entries of the heap for memory that was freed.
+TEST_F(KernelCheckHeapBlocks, ItIsNotMadeWhereMachineCodeIsPatched) {
+  settings.patches_code = true;
+  begin_made_up_driver();
+  settings.patches_code = false;
+  bool is_new = false;
+  EXPECT_EQ(make_heap_table(&is_new), 0u);
+  EXPECT_TRUE(is_noted());
+}
+
 TEST_F(KernelCheckHeapBlocks, ItIsNotMadeBehindCodeThatDoesNotMark) {
   load(HeapUse::kUnmarked, "there is no PTX of it");
   EXPECT_FALSE(is_noted()); // as long as no module marks
