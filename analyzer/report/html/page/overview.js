@@ -4,10 +4,16 @@
 
 const FIRST_FINDINGS = 5;
 
+// The first frame with a line that is no installed package's, if there is one.
+function ownFrame(frames) {
+  const isInstalled = (file) => /\/(site|dist)-packages\//.test(file);
+  return frames.find((frame) => frame.file && (frame.users ?? !isInstalled(frame.file)));
+}
+
 // The line that a reader opens: of the first stack that has one of the program's own.
 function findingPlace(finding) {
   for (const stack of finding.stacks) {
-    const frame = stack.frames.find((each) => each.file && (each.users ?? true));
+    const frame = ownFrame(stack.frames);
     if (frame) return framePlace(frame);
   }
   return '';
@@ -148,12 +154,31 @@ function copyTable(process, index) {
     bytesColumn('Of pageable memory', 'pageable_bytes')], process.memory.copies);
 }
 
+// PyTorch's tensors when most were alive: a line makes them by many call stacks.
+function tensorTable(process, index) {
+  const { holders_at_peak: holders, other_holders: others } = process.memory.tensors;
+  const lines = new Map();
+  for (const { stack, bytes, blocks } of holders) {
+    const frame = ownFrame(stack.frames);
+    const place = frame ? framePlace(frame) : 'no line of the program (the backward pass)';
+    const row = lines.get(place) || { place, bytes: 0, blocks: 0 };
+    lines.set(place, { place, bytes: row.bytes + bytes, blocks: row.blocks + blocks });
+  }
+  const rows = [...lines.values()].sort((a, b) => b.bytes - a.bytes);
+  if (others.bytes > 0) rows.push({ place: plural(others.stacks, 'other call stack'), bytes: others.bytes, blocks: null });
+  return table(`Tensors at their peak, ${processTitle(index)}`, [
+    ['Made at', (row) => row.place], bytesColumn('Bytes', 'bytes'),
+    ['Blocks', (row) => (row.blocks === null ? '' : figure('blocks', row.blocks, formatCount(row.blocks))), 'number'],
+  ], rows);
+}
+
 function processTables(process, index) {
   const tables = [];
   if (process.memory.families.length > 0) tables.push(familyTable(process, index));
   if (process.memory.devices.length > 0) tables.push(deviceTable(process, index));
   if (process.memory.copies.length > 0) tables.push(copyTable(process, index));
   if (process.memory.modules.length > 0) tables.push(moduleTable(process, index));
+  if (process.memory.tensors) tables.push(tensorTable(process, index));
   const shown = report.processes.length === 1;
   return el('details', { open: shown }, el('summary', {}, `Memory of ${processTitle(index)}`), ...tables);
 }
