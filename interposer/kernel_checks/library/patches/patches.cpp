@@ -297,12 +297,15 @@ void take_spent_patches(std::uint64_t begun) noexcept {
     is_any_spent.store(false);
     std::vector<CUmodule> spent = modules.idle(checked_launches());
     std::erase_if(spent, is_in_graphs);
-    const Patching scope;
+    // Without `patching`: a thread that loads code has the driver's lock when it asks for that, and
+    // no other thread patches these modules.
+    patches_now = true;
     for (CUmodule module : spent) {
       const int result = api.unpatch_module(module);
       if (result == 0) modules.remove(module);
       else note("the Sanitizer API did not take patches away", result);
     }
+    patches_now = false;
   }
   is_taking.store(false);
 }
