@@ -19,6 +19,30 @@ LIBRARIES = {
     "ptx": (["ptx"], []),
     "rewriter": (["rewriter"], []),
 }
+# Executables of unit tests: folders of tests/unit.
+TESTS = [
+    ["analyzer/base"],
+    ["analyzer/trace_reader"],
+    ["analyzer/symbols"],
+    ["analyzer/cuda_state", "analyzer/heap"],
+    ["analyzer/device_heap"],
+    ["analyzer/device_code"],
+    ["analyzer/core_dump"],
+    ["analyzer/coalescing"],
+    ["analyzer/detectors/allocations"],
+    ["analyzer/detectors/copies"],
+    ["analyzer/detectors/launches"],
+    ["analyzer/detectors/kernels"],
+    ["analyzer/detectors/calls", "analyzer/detectors/performance"],
+    ["analyzer/analysis"],
+    ["analyzer/report"],
+    ["interposer/kernel_checks"],
+    ["ptx"],
+    ["rewriter"],
+    ["simulated_cuda/executor/program", "simulated_cuda/executor/machine", "simulated_cuda/executor/workers"],
+    ["simulated_cuda/executor/forms"],
+]
+MACROS = {"TEST", "TEST_F", "TEST_P", "INSTANTIATE_TEST_SUITE_P"}  # of GoogleTest, whose names begin with a suite's
 BLANKED = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?:.|\n)*?\)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
 TYPE = re.compile(
     r"^(?:enum(?: class)?|struct|class|union)\s+(?:alignas\([^)]*\)\s*)?(?:\[\[.*?\]\]\s*)?(\w+)\b(?!\s*<)"
@@ -133,12 +157,12 @@ def clashes_of(root, folders, left_out):
     for folder in folders:
         for path in sorted((root / folder).rglob("*")):
             name = str(path.relative_to(root))
-            if path.suffix not in (".cpp", ".h") or any(name.startswith(f"{other}/") for other in left_out):
+            if path.suffix not in (".cpp", ".h") or any(f"{name}/".startswith(f"{other}/") for other in left_out):
                 continue
             for scopes, head, has_body in heads_of(path.read_text(encoding="utf-8")):
                 is_anonymous = path.suffix == ".cpp" and "" in scopes
                 first = name_of(head, has_body) if is_anonymous or path.suffix == ".h" else None
-                if first is None:
+                if first is None or first[0] in MACROS:
                     continue
                 namespace = "::".join(scope for scope in scopes if scope)
                 several = variables_of(head) if first[1] is None and not has_body else []
@@ -150,11 +174,23 @@ def clashes_of(root, folders, left_out):
                     others.append((name, found[1], is_anonymous))
 
 
+def compiled_alone(root):
+    """The files that tests/unit/CMakeLists.txt leaves out of what is compiled at once."""
+    listed = re.search(
+        r"set\(compiled_alone\s+([^)]*)\)", (root / "tests/unit/CMakeLists.txt").read_text(encoding="utf-8")
+    )
+    return [f"tests/unit/{name}" for name in listed[1].split()] if listed else []
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
     found = []
     for folders, left_out in LIBRARIES.values():
         found += clashes_of(root, folders, left_out)
+    if (root / "tests/unit").exists():
+        alone = compiled_alone(root)
+        for folders in TESTS:
+            found += clashes_of(root, [f"tests/unit/{folder}" for folder in folders], alone)
     for sentence in found:
         print(sentence)
     return 1 if found else 0

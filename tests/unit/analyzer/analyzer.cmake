@@ -16,6 +16,7 @@ function(gmt_unit_tests name)
   # analyzer_core's objects come only where it is named itself.
   target_link_libraries(${name} PRIVATE analyzer_core analyzer_test_support GTest::gtest_main ${CMAKE_DL_LIBS} gmt_test_code)
   target_precompile_headers(${name} REUSE_FROM analyzer_test_support)
+  gmt_unity_of_tests(${name})
   if(GPUMEMTRACE_SANITIZE) # to start a process for each test would take longer than the tests
     add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
     set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 600)

@@ -14,6 +14,8 @@ target_link_libraries(opcode_forms PRIVATE gmt_warnings PUBLIC gmt_sanitize
   $<IF:$<BOOL:${GMT_ZSTD_STATIC}>,${GMT_ZSTD_STATIC},zstd>)
 file(GLOB forms_model CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/executor/forms/model/*.cpp)
 add_library(opcode_forms_model STATIC ${forms_model})
+gmt_unity_of_tests(opcode_forms)
+gmt_unity_of_tests(opcode_forms_model)
 target_compile_options(opcode_forms_model PRIVATE $<$<CONFIG:Release>:-O2>)
 target_link_libraries(opcode_forms_model PRIVATE gmt_warnings PUBLIC opcode_forms)
 

@@ -46,7 +46,7 @@ protected:
 TEST_F(DeadContexts, NamesTheKernelItsMemoryAndTheCall) {
   run_kernel(kAdd);
   wait(0); // done
-  run_kernel(kFill, {kA});
+  run_kernel(kFaulty, {kA});
   wait(700);
   wait(700);
   const ReportedFinding& f = only();
@@ -65,7 +65,7 @@ TEST_F(DeadContexts, NamesTheKernelItsMemoryAndTheCall) {
 TEST_F(DeadContexts, SeveralKernelsAndFreedMemory) {
   cuda_malloc(kB, 64, 0x101);
   cuda_free(kB, 0, 0x201);
-  run_kernel(kFill, {kA});
+  run_kernel(kFaulty, {kA});
   run_kernel(kAdd, {kA, kB}, 0x401);
   run_kernel(kAdd, {kA, kB}, 0x401); // the same
   wait(716);
@@ -81,7 +81,7 @@ TEST_F(DeadContexts, SeveralKernelsAndFreedMemory) {
 }
 
 TEST_F(DeadContexts, OfManyKernelsTheNewest) {
-  for (const std::uint64_t function : {kFill, kAdd, kScale, kMore}) run_kernel(function);
+  for (const std::uint64_t function : {kFaulty, kAdd, kScale, kMore}) run_kernel(function);
   wait(719);
   EXPECT_NE(only().message.find("; among the kernels that may have been running: more(float*), "
                                 "scale(float*), add(float*)."),
@@ -95,7 +95,7 @@ TEST_F(DeadContexts, EveryErrorThatAKernelCauses) {
   for (const std::uint16_t code : codes) {
     ++context;
     log().context(context, 0xc0 + context, 0, false);
-    run_kernel(kFill, {}, 0x400, context);
+    run_kernel(kFaulty, {}, 0x400, context);
     wait(code, context);
   }
   run();
@@ -106,7 +106,7 @@ TEST_F(DeadContexts, EveryErrorThatAKernelCauses) {
 TEST_F(DeadContexts, OnceForEachContext) {
   log().context(1, 0xc1, 0, true);
   log().context(2, 0xc2, 1, true);
-  run_kernel(kFill, {}, 0x400, 1);
+  run_kernel(kFaulty, {}, 0x400, 1);
   run_kernel(kAdd, {}, 0x401, 2);
   wait(700, 2);
   wait(0, 1);
@@ -122,7 +122,7 @@ TEST_F(DeadContexts, OnceForEachContext) {
 
 TEST_F(DeadContexts, ALaunchThatWaitsAnswersForItself) { // CUDA_LAUNCH_BLOCKING=1
   run_kernel(kAdd);
-  run_kernel(kFill, {kA}, 0x401, 1, 700);
+  run_kernel(kFaulty, {kA}, 0x401, 1, 700);
   EXPECT_NE(only().message.find("reported by cudaLaunchKernel; kernels that may have been running: "
                                 "add(float*), fill(float*, int) (where CUDA_LAUNCH_BLOCKING=1 is "
                                 "set)"),
@@ -145,7 +145,7 @@ TEST_F(DeadContexts, KernelsOfAGraph) {
 }
 
 TEST_F(DeadContexts, WhatTheHardwareDidIsNoKernels) {
-  run_kernel(kFill, {kA});
+  run_kernel(kFaulty, {kA});
   wait(214);
   const ReportedFinding& f = only();
   EXPECT_EQ(f.kind, "api-error");
@@ -155,7 +155,7 @@ TEST_F(DeadContexts, WhatTheHardwareDidIsNoKernels) {
 }
 
 TEST_F(DeadContexts, AnUnknownErrorIsNoDeath) {
-  run_kernel(kFill, {kA});
+  run_kernel(kFaulty, {kA});
   wait(999);
   EXPECT_EQ(only().kind, "api-error");
   EXPECT_EQ(only().severity, Severity::kWarning);
@@ -189,7 +189,7 @@ TEST_F(DeadContexts, AFaultThatAGpuSurvivesExplainsNothing) {
 
 TEST_F(DeadContexts, AKernelThatTheSimulatedDeviceStoppedIsOnlySlow) {
   trace.info.push_back("device=simulated");
-  run_kernel(kFill);
+  run_kernel(kFaulty);
   log().record({}, Made<trace::ExecutionFields>().op(trace::ExecutionOp::kStopped));
   wait(702);
   const ReportedFinding& f = only();

@@ -185,7 +185,7 @@ TEST_F(FaultAdvice, AMisalignedParameter) {
                 .stack = {0x400},
                 .order = order,
                 .flags = trace::kLaunchScanned},
-               {kFill, 0, trace::pack_grid({4, 1, 1}), trace::pack_block_extents({256, 1, 1}),
+               {kFaulty, 0, trace::pack_grid({4, 1, 1}), trace::pack_block_extents({256, 1, 1}),
                 trace::argument_word(kA + 4, 1)});
   MadeFault f;
   fault(f, FaultKind::kMisaligned, order).address(kA + 20).bytes(16).access(FaultAccess::kLoad);

@@ -11,7 +11,7 @@ using trace::FaultKind;
 using trace::FaultSpace;
 using MadeFault = Made<trace::FaultFields>;
 
-inline constexpr std::uint64_t kFill = 0x900; // a function
+inline constexpr std::uint64_t kFaulty = 0x900; // a function
 
 class Faults : public AnalysisTest {
 protected:
@@ -20,13 +20,13 @@ protected:
     expect_only({"kernel-out-of-bounds", "kernel-use-after-free", "kernel-misaligned",
                  "kernel-uninitialized-read", "shared-race", "global-race", "barrier-divergence",
                  "kernel-hang", "kernel-assert", "kernel-fault"});
-    log().name(kFill, "_Z4fillPfi");
+    log().name(kFaulty, "_Z4fillPfi");
     cuda_malloc(kA, 4000, 0x100);
   }
   std::uint64_t launch(std::uint64_t from = 0x400,
                        const std::vector<std::uint64_t>& pointers = {}) {
     const std::uint64_t order = trace.next_order();
-    std::vector<std::uint64_t> words{kFill, 0, trace::pack_grid({4, 1, 1}),
+    std::vector<std::uint64_t> words{kFaulty, 0, trace::pack_grid({4, 1, 1}),
                                      trace::pack_block_extents({256, 1, 1})};
     for (unsigned i = 0; i < pointers.size(); ++i)
       words.push_back(trace::argument_word(pointers[i], i));

@@ -305,7 +305,7 @@ TEST_F(Faults, AnUninitializedValueOfNoKnownLoad) {
 TEST_F(Faults, InlinedFunctionsAndGraphs) {
   const std::uint64_t made = trace.next_order();
   log().record({.api = "cuGraphAddKernelNode_v2", .stack = {0x600}, .order = made},
-               Made<trace::GraphKernelFields>().function(kFill).graph(0x70).node(0x71));
+               Made<trace::GraphKernelFields>().function(kFaulty).graph(0x70).node(0x71));
   const std::uint64_t order = trace.next_order();
   log().record({.api = "cuGraphLaunch", .stack = {0x700}, .order = order},
                Made<trace::SyncFields>().op(trace::SyncOp::kGraphLaunch).executable_graph(0x72));
