@@ -227,6 +227,8 @@ Ability examine(Module& module, const Kernel& kernel) {
     ability.uses_heap = program.uses_heap;
     ability.uses_printf = program.uses_printf;
     ability.uses_grid_sync = program.uses_grid_sync;
+    ability.writes_surfaces = std::ranges::any_of(
+      program.forms, [](const std::string& form) { return form == "sust" || form == "sured"; });
   } catch (const std::exception& bad) {
     ability.reason = bad.what();
     ability.location.function = kernel.name;

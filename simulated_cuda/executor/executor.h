@@ -8,6 +8,7 @@
 #pragma once
 
 #include "simulated_cuda/executor/machine/memory.h"
+#include "simulated_cuda/executor/machine/textures/texture.h"
 #include "simulated_cuda/executor/machine/traffic.h"
 #include "simulated_cuda/executor/machine/used_rows.h"
 #include "simulated_cuda/executor/report.h"
@@ -135,6 +136,8 @@ struct Launch {
   std::function<bool(std::uint64_t address, std::uint64_t* begin, std::uint64_t* bytes)> block_at;
   // Other work may write memory of the device while this runs: what polls it may wait for that.
   bool others_may_write = false;
+  // The texture or surface of a handle; null: there is none. It may run on several threads.
+  std::function<FoundTexture(std::uint64_t handle)> texture_at;
   // Where to say which memory it used; null: it is not asked for. Loads of what it never writes
   // cost more then.
   Accesses* accesses = nullptr;
@@ -164,6 +167,7 @@ struct Ability {
   bool uses_heap = false;
   bool uses_printf = false;
   bool uses_grid_sync = false;
+  bool writes_surfaces = false;
 };
 Ability examine(Module& module, const Kernel& kernel);
 
@@ -175,4 +179,5 @@ Outcome run(const Launch& launch, Observer& observer);
 
 unsigned usable_processors(); // that this process may use, at least 1
 
+// Surfaces are no such memory.
 } // namespace gmt::executor

@@ -49,6 +49,8 @@ CUDA_TEXTURE_DESC make_texture(const cudaTextureDesc& in) {
   if (in.readMode == cudaReadModeElementType) out.flags |= CU_TRSF_READ_AS_INTEGER;
   if (in.normalizedCoords != 0) out.flags |= CU_TRSF_NORMALIZED_COORDINATES;
   if (in.sRGB != 0) out.flags |= CU_TRSF_SRGB;
+  if (in.disableTrilinearOptimization != 0) out.flags |= CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION;
+  if (in.seamlessCubemap != 0) out.flags |= CU_TRSF_SEAMLESS_CUBEMAP;
   out.maxAnisotropy = in.maxAnisotropy;
   out.mipmapFilterMode = static_cast<CUfilter_mode>(in.mipmapFilterMode);
   out.mipmapLevelBias = in.mipmapLevelBias;
@@ -74,6 +76,10 @@ cudaError_t create_texture_object(cudaTextureObject_t* out, const cudaResourceDe
     made_view.width = view->width;
     made_view.height = view->height;
     made_view.depth = view->depth;
+    made_view.firstMipmapLevel = view->firstMipmapLevel;
+    made_view.lastMipmapLevel = view->lastMipmapLevel;
+    made_view.firstLayer = view->firstLayer;
+    made_view.lastLayer = view->lastLayer;
   }
   return to_runtime(
     driver().cuTexObjectCreate(out, &made, &description, view == nullptr ? nullptr : &made_view));

@@ -9,6 +9,7 @@
 #include "simulated_cuda/driver/execution/totals.h"
 #include "simulated_cuda/driver/execution/traffic.h"
 #include "simulated_cuda/driver/state/state.h"
+#include "simulated_cuda/driver/memory/texture_view.h"
 #include "simulated_cuda/driver/streams/late_bytes.h"
 
 #include <unistd.h>
@@ -204,6 +205,7 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   const std::string why_not = why_unchecked(kernel.name, kernel.launches);
   launch.checks = why_not.empty() ? checks() : executor::Checks::kNone;
   launch.workers = device_threads();
+  launch.texture_at = texture_at;
   launch.seed = state().settings.device_seed;
   set_order(launch.seed, launch.workers);
   launch.alone_instructions = state().settings.alone_instructions;

@@ -64,9 +64,15 @@ OtherOrders::OtherOrders(const executor::Launch& launch, std::uint64_t orders)
   if (orders_ < 2) return;
   if (launch_.checks == executor::Checks::kNone) why_not_ = "--device-checks none was given";
   else if (launch_.heap != nullptr) why_not_ = "its code calls malloc() or free()";
-  else find_pieces();
+  else look_at_code();
+  if (why_not_.empty()) find_pieces();
   if (!why_not_.empty()) return;
   before_ = kept();
+}
+
+void OtherOrders::look_at_code() {
+  const executor::Ability ability = executor::examine(*launch_.module, *launch_.kernel);
+  if (ability.writes_surfaces) why_not_ = "it writes to surfaces";
 }
 
 void OtherOrders::find_pieces() {

@@ -55,6 +55,7 @@ private:
     bool any() const { return is_race || differs; }
   };
 
+  void look_at_code();
   void find_pieces();
   std::vector<Piece> kept() const;
   void restore(const std::vector<Piece>& pieces) const;

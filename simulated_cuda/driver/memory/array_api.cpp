@@ -55,6 +55,7 @@ std::size_t payload(const CUDA_ARRAY3D_DESCRIPTOR& desc) {
 Array* make_array(const CUDA_ARRAY3D_DESCRIPTOR& desc, CUdeviceptr memory, bool is_level) {
   auto array = std::make_unique<Array>();
   array->context = this_thread().current();
+  array->id = state().new_id();
   array->desc = desc;
   array->memory = memory;
   array->bytes = payload(desc);

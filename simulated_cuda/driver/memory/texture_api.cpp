@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texture and surface objects. Nothing samples them here; creation checks what the real driver
-// checks. Called through driver_api.def with the lock held. Invariant: a linear or pitch2D texture
-// needs a base in live memory, on the texture alignment; pitch2D lies wholly in live memory and
-// needs a pitch on the texture pitch alignment. Both alignments can be set from the environment. As
-// on an H200, a linear texture may go on past its memory, and destroying an object twice is no
-// mistake.
+// Texture and surface objects. Creation checks what the real driver checks;
+// simulated_cuda/driver/memory/texture_view.h says what kernels see of them. Called through
+// driver_api.def with the lock held. Invariant: a linear or pitch2D texture needs a base in live
+// memory, on the texture alignment; pitch2D lies wholly in live memory and needs a pitch on the
+// texture pitch alignment. Both alignments can be set from the environment. As on an H200, a linear
+// texture may go on past its memory, and destroying an object twice is no mistake.
 #include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/entry.h"
+#include "simulated_cuda/driver/memory/texture_view.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
 #include <cstddef>
@@ -50,6 +52,14 @@ CUresult check_resource(const CUDA_RESOURCE_DESC& resource) {
   }
   default: return CUDA_ERROR_INVALID_VALUE;
   }
+}
+
+std::uint64_t memory_id(const CUDA_RESOURCE_DESC& resource) {
+  if (resource.resType == CU_RESOURCE_TYPE_ARRAY)
+    return state().arrays.get(resource.res.array.hArray)->id;
+  if (resource.resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY)
+    return state().mipmapped.get(resource.res.mipmap.hMipmappedArray)->levels.front()->id;
+  return 0;
 }
 
 // Kernels take these handles by value. They are small numbers, as those of a GPU are: one that
@@ -97,6 +107,10 @@ CUresult tex_object_create(CUtexObject* out, const CUDA_RESOURCE_DESC* resource,
   texture->resource = *resource;
   texture->texture = *description;
   if (view != nullptr) texture->view = *view;
+  auto seen = view_of_texture(*resource, *description, view);
+  if (!seen) return not_simulated("textures of this resource or view");
+  texture->view_of_kernels = std::move(*seen);
+  texture->memory_id = memory_id(*resource);
   *out = add(std::move(texture));
   return CUDA_SUCCESS;
 }
@@ -121,11 +135,12 @@ CUresult surf_object_create(CUsurfObject* out, const CUDA_RESOURCE_DESC* resourc
     return CUDA_ERROR_INVALID_VALUE;
   const Array* array = state().arrays.get(resource->res.array.hArray);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if ((array->desc.Flags & CUDA_ARRAY3D_SURFACE_LDST) == 0) return CUDA_ERROR_INVALID_VALUE;
   auto surface = std::make_unique<Texture>();
   surface->context = this_thread().current();
   surface->surface = true;
   surface->resource = *resource;
+  surface->view_of_kernels = view_of_surface(*array);
+  surface->memory_id = array->id;
   *out = add(std::move(surface));
   return CUDA_SUCCESS;
 }

@@ -15,6 +15,7 @@
 #include "simulated_cuda/driver/state/settings.h"
 #include "simulated_cuda/driver/streams/graph.h"
 #include "simulated_cuda/executor/machine/memory.h"
+#include "simulated_cuda/executor/machine/textures/texture.h"
 
 #include <cuda.h>
 
@@ -91,6 +92,7 @@ struct Context {
 
 struct Array {
   Context* context = nullptr;
+  std::uint64_t id = 0; // no other array ever has it, as it may have the address
   CUDA_ARRAY3D_DESCRIPTOR desc{};
   CUdeviceptr memory = 0; // 0: sparse
   std::size_t bytes = 0;
@@ -112,6 +114,8 @@ struct Texture {
   CUDA_RESOURCE_DESC resource{};
   CUDA_TEXTURE_DESC texture{};
   CUDA_RESOURCE_VIEW_DESC view{};
+  std::uint64_t memory_id = 0; // Array::id, of mipmapped arrays that of the first level
+  executor::Texture view_of_kernels;
 };
 
 struct ExternalMemory {

@@ -178,6 +178,21 @@ void Reports::wrong_rank(const AccessFacts& facts, std::uint64_t rank) {
   report->message = "rank " + std::to_string(rank) + " " + std::to_string(launch_.cluster.count());
 }
 
+void Reports::outside_texture(const AccessFacts& facts, std::uint32_t error,
+                              const std::string& what) {
+  wrong_texture(facts, ReportKind::kOutOfBounds, error, what);
+}
+
+void Reports::wrong_texture(const AccessFacts& facts, ReportKind kind, std::uint32_t error,
+                            const std::string& why) {
+  if (error != 0) note_error(facts, error);
+  Report* report = first(facts, kind);
+  if (report == nullptr) return;
+  report->has_address = false;
+  report->gpu_error = error;
+  report->message = why;
+}
+
 void Reports::left_early(const AccessFacts& facts) {
   Report* report = first(facts, ReportKind::kUseAfterFree);
   if (report == nullptr) return;

@@ -56,6 +56,10 @@ public:
   void refused(const AccessFacts& facts, ByteState state) override;
   void misaligned(const AccessFacts& facts) override;
   void wrong_rank(const AccessFacts& facts, std::uint64_t rank) override;
+  void outside_texture(const AccessFacts& facts, std::uint32_t error,
+                       const std::string& what) override;
+  void wrong_texture(const AccessFacts& facts, ReportKind kind, std::uint32_t error,
+                     const std::string& why) override;
   void left_early(const AccessFacts& facts) override;
   void uninitialized(const AccessFacts& facts) override;
   void unwritten_use(const AccessFacts& use, const AccessFacts* load) override;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of both levels, made when they are first needed.
-#include "simulated_cuda/executor/machine/handlers/forms.h"
+#include "simulated_cuda/executor/machine/handlers/groups.h"
 
 #include <unordered_map>
 
@@ -34,7 +34,7 @@ FormTable* new_table_of_level_2() {
   auto* table = new FormTable;
 #define GMT_ADD_GROUP(name) add_##name##_v2(*table);
   GMT_QUICK_FORM_GROUPS(GMT_ADD_GROUP)
-  GMT_OTHER_FORM_GROUPS(GMT_ADD_GROUP)
+  GMT_ALL_OTHER_FORM_GROUPS(GMT_ADD_GROUP)
 #undef GMT_ADD_GROUP
   return table;
 }

@@ -57,6 +57,12 @@ public:
   virtual void misaligned(const AccessFacts& facts) = 0;
   // Of an address in shared memory of the cluster: it has no such rank.
   virtual void wrong_rank(const AccessFacts& facts, std::uint64_t rank) = 0;
+  // Outside of a surface, whose coordinates are no address: `what` says where.
+  virtual void outside_texture(const AccessFacts& facts, std::uint32_t error,
+                               const std::string& what) = 0;
+  // A handle that leads to no texture or surface that the instruction can use; `why` in words.
+  virtual void wrong_texture(const AccessFacts& facts, ReportKind kind, std::uint32_t error,
+                             const std::string& why) = 0;
   // The access was one of shared memory of another block, which ends without knowing of it.
   virtual void left_early(const AccessFacts& facts) = 0;
   virtual void uninitialized(const AccessFacts& facts) = 0;

@@ -10,6 +10,7 @@
 #include "simulated_cuda/executor/program/slots.h"
 
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 
@@ -139,6 +140,16 @@ private:
   void decode_policy();
   void decode_cluster_barrier();
   void decode_cluster_address();
+
+  // decode_textures.cpp
+  std::span<const Operand> elements_of(const Operand& operand) const;
+  std::uint32_t coordinates_of(const Operand& address, std::uint32_t form,
+                                 std::vector<std::uint32_t>& values);
+  std::uint32_t texture_object(const Operand& address);
+  std::uint32_t in_a_row(const std::vector<std::uint32_t>& values);
+  void decode_texture();
+  void all_resident(const Operand& predicate);
+  void decode_surface();
 
   // decode_matrices.cpp
   void decode_load_matrix();

@@ -163,6 +163,12 @@ std::string advice_on_record(const Event& e, std::string_view message, bool has_
   if (is_other_result(e, message))
     return "Look where the kernel relies on which thread comes first. It is no mistake where any "
            "order will do, as for places in a list that an atomic counter gives out.";
+  if (fault == FaultKind::kOutOfBounds && !e.fault().has_address)
+    return "Compare the coordinates with the surface's width and height before the access, or choose "
+           "what happens outside: cudaBoundaryModeZero or cudaBoundaryModeClamp. The first "
+           "coordinate counts bytes.";
+  if (fault == FaultKind::kUseAfterFree && !e.fault().has_address)
+    return "Destroy the object, and free its array, behind the last kernel that uses it.";
   if (is_of_no_lane(e, message))
     return "Take the value only from lanes that reach the call and that the mask names, or choose "
            "another value where there is no such lane.";

@@ -227,6 +227,8 @@ private:
     case FaultKind::kUseAfterFree:
       if (const std::string of_cluster = cluster_words(e_, said); !of_cluster.empty())
         return {kernel_, " ", verb(), at(), of_cluster};
+      // Of textures and surfaces, whose coordinates are no address
+      if (!fault_.has_address && !said.empty()) return {kernel_, " ", verb(), at(), ": ", said};
       return {kernel_, " ", verb(), where()};
     case FaultKind::kMisaligned: return {kernel_, " ", verb(), where(), parameter_words()};
     case FaultKind::kUninitializedRead:
