@@ -8,6 +8,7 @@
 #include "simulated_cuda/executor/machine/count_traffic.h"
 #include "simulated_cuda/executor/machine/grid.h"
 #include "simulated_cuda/executor/machine/tracking/twin.h"
+#include "simulated_cuda/executor/program/device_functions.h"
 #include "simulated_cuda/executor/program/program.h"
 #include "simulated_cuda/executor/program/tracking.h"
 
@@ -227,6 +228,8 @@ Ability examine(Module& module, const Kernel& kernel) {
     ability.uses_heap = program.uses_heap;
     ability.uses_printf = program.uses_printf;
     ability.uses_grid_sync = program.uses_grid_sync;
+    ability.launches_kernels =
+      std::ranges::find(program.forms, kCallOfDeviceRuntime) != program.forms.end();
     ability.writes_surfaces = std::ranges::any_of(
       program.forms, [](const std::string& form) { return form == "sust" || form == "sured"; });
   } catch (const std::exception& bad) {

@@ -106,6 +106,8 @@ enum class Checks : std::uint8_t {
   kFull,    // the same, and each warp tracks registers and local memory from its start
 };
 
+class DeviceLaunches;
+
 struct Limits {
   double seconds = 0;             // of one launch; 0: none
   std::uint64_t instructions = 0; // of warps; 0: none
@@ -134,14 +136,17 @@ struct Launch {
   bool has_clusters = false;
   // The block of memory that an address lies in; false: none is known. Null: of no address.
   std::function<bool(std::uint64_t address, std::uint64_t* begin, std::uint64_t* bytes)> block_at;
-  // Other work may write memory of the device while this runs: what polls it may wait for that.
-  bool others_may_write = false;
   // The texture or surface of a handle; null: there is none. It may run on several threads.
   std::function<FoundTexture(std::uint64_t handle)> texture_at;
+  // Other work may write memory of the device while this runs: what polls it may wait for that.
+  bool others_may_write = false;
   // Where to say which memory it used; null: it is not asked for. Loads of what it never writes
   // cost more then.
   Accesses* accesses = nullptr;
   std::uint64_t grid_id = 1;
+  // Of the device's timer: when the launch begins, and then when it has ended. Null: 0.
+  std::uint64_t* nanoseconds = nullptr;
+  DeviceLaunches* launches = nullptr; // of kernels that launch kernels
   Memory* memory = nullptr;
   Reach reach;                // of its device in the memory
   DeviceHeap* heap = nullptr; // null: malloc() answers null
@@ -168,10 +173,12 @@ struct Ability {
   bool uses_printf = false;
   bool uses_grid_sync = false;
   bool writes_surfaces = false;
+  bool launches_kernels = false;
 };
 Ability examine(Module& module, const Kernel& kernel);
 
 // The arguments by which the launch writes to memory of the device. False: it may write elsewhere.
+// Surfaces are no such memory.
 bool written_pointers(const Launch& launch, std::vector<std::uint64_t>* pointers);
 
 // Calls the observer from this thread alone.
@@ -179,5 +186,4 @@ Outcome run(const Launch& launch, Observer& observer);
 
 unsigned usable_processors(); // that this process may use, at least 1
 
-// Surfaces are no such memory.
 } // namespace gmt::executor

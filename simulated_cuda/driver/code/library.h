@@ -56,6 +56,8 @@ struct Library {
   VariableAddresses managed;
 };
 
+// Null: the library has none of the name.
+Kernel* kernel_named(Library* library, const char* name);
 inline Kernel* find_kernel(const void* handle) { return Kernel::get(handle); }
 
 // What a launch may ask for, and how many blocks a cooperative one may have.

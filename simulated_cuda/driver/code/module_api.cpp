@@ -33,27 +33,6 @@ CUresult load(const void* code, bool is_module, Library** out, const JitLog& log
   return CUDA_SUCCESS;
 }
 
-Kernel* kernel_named(Library* library, const char* name) {
-  auto& slot = library->kernels[name];
-  if (slot == nullptr) {
-    const auto it = library->image.kernels.find(name);
-    const bool known = it != library->image.kernels.end();
-    if (!known && !library->image.opaque) {
-      library->kernels.erase(name);
-      return nullptr;
-    }
-    slot = std::make_unique<Kernel>();
-    slot->name = name;
-    slot->library = library;
-    slot->parameters_known = known;
-    if (known) slot->parameters = it->second;
-  }
-  // Loading a kernel lays out the device heap of the context, whose size is fixed from then on.
-  Context* context = this_thread().current();
-  if (library->image.uses_device_heap && context != nullptr) context->heap_in_use = true;
-  return slot.get();
-}
-
 void unload(Library* library) {
   for (const auto& module : library->modules) free_variables(module.get());
   free_managed_variables(library);
@@ -111,6 +90,27 @@ void note_refusal(const char* function) {
 }
 
 } // namespace
+
+Kernel* kernel_named(Library* library, const char* name) {
+  auto& slot = library->kernels[name];
+  if (slot == nullptr) {
+    const auto it = library->image.kernels.find(name);
+    const bool known = it != library->image.kernels.end();
+    if (!known && !library->image.opaque) {
+      library->kernels.erase(name);
+      return nullptr;
+    }
+    slot = std::make_unique<Kernel>();
+    slot->name = name;
+    slot->library = library;
+    slot->parameters_known = known;
+    if (known) slot->parameters = it->second;
+  }
+  // Loading a kernel lays out the device heap of the context, whose size is fixed from then on.
+  Context* context = this_thread().current();
+  if (library->image.uses_device_heap && context != nullptr) context->heap_in_use = true;
+  return slot.get();
+}
 
 void unload_from_context(Context* context) {
   std::vector<Library*> modules;

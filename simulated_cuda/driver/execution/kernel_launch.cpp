@@ -2,14 +2,15 @@
 #include "simulated_cuda/driver/execution/kernel_launch.h"
 
 #include "simulated_cuda/driver/code/instance.h"
+#include "simulated_cuda/driver/execution/child_launches.h"
 #include "simulated_cuda/driver/execution/choice.h"
 #include "simulated_cuda/driver/execution/launch_observer.h"
 #include "simulated_cuda/driver/execution/other_orders.h"
 #include "simulated_cuda/driver/execution/prints.h"
 #include "simulated_cuda/driver/execution/totals.h"
 #include "simulated_cuda/driver/execution/traffic.h"
-#include "simulated_cuda/driver/state/state.h"
 #include "simulated_cuda/driver/memory/texture_view.h"
+#include "simulated_cuda/driver/state/state.h"
 #include "simulated_cuda/driver/streams/late_bytes.h"
 
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 
 namespace gmt::sim {
 namespace {
@@ -85,6 +87,13 @@ unsigned device_threads() {
   static const unsigned usable = executor::usable_processors();
   const unsigned wanted = state().settings.device_threads;
   return wanted != 0 ? wanted : usable;
+}
+
+// The timer that kernels read. It begins where no run differs from another, and goes on from launch
+// to launch.
+std::uint64_t& device_nanoseconds() {
+  static std::uint64_t now = 1'750'000'000'000'000'000;
+  return now;
 }
 
 executor::DeviceHeap* heap_of(Context& context) {
@@ -164,7 +173,8 @@ void open_memory(const Context& context, executor::Launch& launch) {
 
 executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operation,
                            const Stream& stream, const trace::ExecutionLaunch& identified,
-                           LaunchObserver& observer, executor::Accesses* accesses) {
+                           LaunchObserver& observer, executor::Accesses* accesses,
+                           std::vector<executor::DeviceLaunch>* children) {
   Module* module = instance_in(kernel.library, stream.context);
   if (prepare(*module) != CUDA_SUCCESS) return skip("there is no memory for its variables");
   if (module->code == nullptr) return skip(kernel.library->image.why);
@@ -193,19 +203,23 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
     *bytes = block->size;
     return true;
   };
+  launch.texture_at = texture_at;
   launch.others_may_write = others_may_write(stream, operation);
   if (launch.others_may_write || state().settings.late_seconds > 0) launch.accesses = accesses;
   launch.grid_id = identified.grid_id;
+  launch.nanoseconds = &device_nanoseconds();
   launch.memory = &state().memory;
   open_memory(*stream.context, launch);
   executor::Traffic traffic;
   if (is_traffic_asked_for()) launch.traffic = &traffic;
+  const executor::Ability ability = executor::examine(*launch.module, *code);
   if (kernel.library->image.uses_device_heap) launch.heap = heap_of(*stream.context);
+  std::optional<executor::DeviceLaunches> launches;
+  if (ability.launches_kernels) launch.launches = &launches.emplace(state().memory);
   launch.limits.seconds = state().settings.kernel_seconds;
   const std::string why_not = why_unchecked(kernel.name, kernel.launches);
   launch.checks = why_not.empty() ? checks() : executor::Checks::kNone;
   launch.workers = device_threads();
-  launch.texture_at = texture_at;
   launch.seed = state().settings.device_seed;
   set_order(launch.seed, launch.workers);
   launch.alone_instructions = state().settings.alone_instructions;
@@ -215,6 +229,7 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   executor::Outcome outcome = executor::run(launch, others.listen(observer));
   if (outcome.end == executor::End::kDone) observe_traffic(identified, traffic);
   others.run(outcome, observer);
+  if (launches) *children = launches->take();
   if (!why_not.empty()) outcome.races_left_out = why_not;
   else if (!others.why_not().empty() && outcome.races_left_out.empty())
     outcome.races_left_out =
@@ -276,8 +291,9 @@ void execute_kernel(const Kernel& kernel, const KernelOperation& operation, cons
   }
   const Clock::time_point begin = Clock::now();
   executor::Accesses accesses;
+  std::vector<executor::DeviceLaunch> children;
   const executor::Outcome outcome =
-    run_code(kernel, operation, stream, launch, observer, &accesses);
+    run_code(kernel, operation, stream, launch, observer, &accesses, &children);
   add_to_totals(outcome, std::chrono::duration<double>(Clock::now() - begin).count());
   observer.accesses(accesses);
   kernel_ran(accesses);
@@ -298,6 +314,7 @@ void execute_kernel(const Kernel& kernel, const KernelOperation& operation, cons
   if (error == 0 && took_too_long(outcome, observer)) error = CUDA_ERROR_LAUNCH_TIMEOUT;
   if (error != 0 && !goes_on) stream.context->sticky = static_cast<CUresult>(error);
   if (observer.run_is_over() || run_is_over()) end_program(observer);
+  run_children(kernel, operation, stream, children);
 }
 
 } // namespace gmt::sim

@@ -171,7 +171,9 @@ bool Block::run() {
     }
     warp->spinning = false;
     if (gpu_error != 0) warp->budget = std::min(warp->budget, kTurnAfterFault);
+    const auto branches = static_cast<std::uint32_t>(std::max(warp->budget, 0));
     run_warp(*warp);
+    worker->time.end_turn(warp->spinning, branches);
     spinning |= warp->spinning;
     ran = true;
     if (has_ended_grid) break;

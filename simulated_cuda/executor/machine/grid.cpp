@@ -83,6 +83,7 @@ public:
     rules_.most = most_ * together_;
     rules_.cluster_blocks = together_;
     rules_.counts_instructions = launch.limits.instructions != 0;
+    rules_.keeps_real_time = launch.others_may_write;
     for (std::size_t i = 0; i < count_; ++i) {
       workers_[i].grid = &grid;
       workers_[i].run = &run_;
@@ -106,6 +107,12 @@ public:
   }
 
   const GridRun& result() const { return run_; }
+  // Nanoseconds from the launch's beginning.
+  std::uint64_t end_of_time() {
+    for (const Worker& worker : workers_)
+      run_.time().at_least(worker.instructions + worker.time.skipped());
+    return run_.time().latest();
+  }
   const std::vector<Worker>& workers() const { return workers_; }
 
 private:
@@ -290,6 +297,7 @@ Outcome run_grid(const Launch& launch, Program& program, TrackedTwin& twin, Repo
   Team team(launch, grid, resident, sinks, watch);
   team.run();
   add_results(outcome, program, team);
+  if (launch.nanoseconds != nullptr) *launch.nanoseconds += team.end_of_time();
   if (ordering) outcome.races_left_out = ordering->left_out();
   if (launch.accesses != nullptr) say_accesses(launch, grid, team, outcome);
   sinks.finish(team.result().last());

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Special registers. Time is that of the host; %clock counts executed instructions.
+// Special registers. Time is virtual: see simulated_cuda/executor/machine/workers/virtual_time.h.
 #include "simulated_cuda/executor/machine/special.h"
 
 #include "simulated_cuda/executor/executor.h"
 #include "simulated_cuda/executor/machine/block.h"
 #include "simulated_cuda/executor/machine/workers/worker.h"
 
-#include <chrono>
-
 namespace gmt::executor {
 namespace {
 
 using ptx::SpecialRegister;
 
-std::uint64_t nanoseconds() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                      std::chrono::system_clock::now().time_since_epoch())
-                                      .count());
+std::uint64_t cycles(const Warp& w) { return w.worker->time.read() + w.worker->instructions; }
+
+std::uint64_t nanoseconds(const Warp& w) {
+  const std::uint64_t* begin = w.grid->launch->nanoseconds;
+  return (begin == nullptr ? 0 : *begin) + w.worker->run->time().at_least(cycles(w));
 }
 
 std::uint64_t value_of(const Warp& w, SpecialRegister which) {
@@ -54,11 +53,11 @@ std::uint64_t value_of(const Warp& w, SpecialRegister which) {
   case SpecialRegister::kNsmid: return multiprocessors;
   case SpecialRegister::kGridid: return grid.launch->grid_id;
   case SpecialRegister::kClock:
-  case SpecialRegister::kClock64: return ++w.worker->ticks + w.worker->instructions;
-  case SpecialRegister::kClockHi: return w.worker->instructions >> 32;
+  case SpecialRegister::kClock64: return cycles(w);
+  case SpecialRegister::kClockHi: return cycles(w) >> 32;
   case SpecialRegister::kGlobaltimer:
-  case SpecialRegister::kGlobaltimerLo: return nanoseconds();
-  case SpecialRegister::kGlobaltimerHi: return nanoseconds() >> 32;
+  case SpecialRegister::kGlobaltimerLo: return nanoseconds(w);
+  case SpecialRegister::kGlobaltimerHi: return nanoseconds(w) >> 32;
   case SpecialRegister::kTotalSmemSize:
   case SpecialRegister::kAggrSmemSize: return grid.shared_bytes;
   case SpecialRegister::kDynamicSmemSize: return grid.launch->dynamic_shared_bytes;
@@ -96,5 +95,7 @@ bool read_special(Warp& w, std::uint32_t which, std::uint64_t* same, std::uint64
   }
   return false;
 }
+
+void sleep_for(Warp& w, std::uint32_t nanoseconds) { w.worker->time.sleep(nanoseconds); }
 
 } // namespace gmt::executor

@@ -9,4 +9,7 @@ namespace gmt::executor {
 // True if all lanes see `*same`; else `lanes` holds a value for each.
 bool read_special(Warp& w, std::uint32_t which, std::uint64_t* same, std::uint64_t* lanes);
 
+// nanosleep: time passes for the warp.
+void sleep_for(Warp& w, std::uint32_t nanoseconds);
+
 } // namespace gmt::executor

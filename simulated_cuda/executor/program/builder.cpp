@@ -2,6 +2,7 @@
 // The whole of a kernel: which functions it reaches, where its shared variables lie, its constants
 // and forms. Shared variables lie apart, so that an access behind one of them is seen.
 #include "simulated_cuda/executor/program/decoder.h"
+#include "simulated_cuda/executor/program/device_functions.h"
 #include "simulated_cuda/executor/program/pointers.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
 
 bool is_built_in(std::string_view name) {
   return name == "vprintf" || name == "malloc" || name == "free" || name == "__assertfail" ||
-         name == "__assert_fail";
+         name == "__assert_fail" || device_function(name);
 }
 
 std::size_t lay_out_parameters(const std::vector<ptx::Variable>& parameters,
@@ -121,6 +122,8 @@ void ProgramBuilder::collect_function(std::uint32_t linked) {
   if (program_.function_of_linked.contains(linked)) return;
   const ptx::LinkedFunction& function = program_.linked->functions()[linked];
   if (function.built_in || !function.function->has_body) return;
+  // A kernel that this one launches has code of its own
+  if (function.function->is_entry && !program_.functions.empty()) return;
   auto code = std::make_unique<Code>();
   code->name = function.function->name;
   code->linked = linked;

@@ -2,6 +2,7 @@
 // Branches, calls, barriers and ends. A guard in front of one of them becomes a branch around it,
 // so that the machine parts lanes in one way alone.
 #include "simulated_cuda/executor/program/decoder.h"
+#include "simulated_cuda/executor/program/device_functions.h"
 
 namespace gmt::executor {
 
@@ -123,7 +124,8 @@ void FunctionDecoder::decode_call() {
   take(call.returns, site.return_offsets, site.return_sizes, site.return_registers);
   const std::size_t guard = begin_guard();
   const bool built_in = !site.built_in.empty();
-  const std::string form = built_in ? "call." + std::string(site.built_in) : "call";
+  std::string form = built_in ? "call." + std::string(site.built_in) : "call";
+  if (device_function(site.built_in)) form = kCallOfDeviceRuntime;
   Shape shape;
   shape.decides(0, 64).kind = Shape::Kind::kCall;
   if (built_in) shape.memory = Shape::Memory::kUnknown;

@@ -80,6 +80,29 @@ __global__ void bucket_locks(const int* in, int* out, int n) {
   if (threadIdx.x < 8) out[threadIdx.x] = sums[threadIdx.x];
 }
 
+// A tenth of a second, by the clock, by the timer and by sleep. What passes is the result.
+__global__ void wait(long long* passed) {
+  constexpr long long kCycles = 200000000, kNanoseconds = 100000000;
+  const auto timer = [] {
+    long long now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+  };
+  const long long begin = clock64(), start = timer();
+  if (threadIdx.x == 0) {
+    while (clock64() - begin < kCycles) {
+    }
+    passed[0] = clock64() - begin;
+  } else if (threadIdx.x == 32) {
+    while (timer() - start < kNanoseconds) {
+    }
+    passed[1] = timer() - start;
+  } else if (threadIdx.x == 64) {
+    for (int i = 0; i < 1000; ++i) __nanosleep(200000);
+    passed[2] = timer() - start;
+  }
+}
+
 int main() {
   torture::Array<int> total(1), second(1), lock(2), order(96), sums(8);
   torture::Array<double> wide(1);
@@ -97,5 +120,14 @@ int main() {
   torture::Array<int> din(in);
   bucket_locks<<<1, 64>>>(din, sums, 200);
   torture::expect("bucket_locks", sums, want);
+
+  torture::Array<long long> passed(3);
+  wait<<<1, 96>>>(passed);
+  const auto times = passed.host();
+  const auto is_near = [](long long time, long long least) {
+    return time >= least && time < 4 * least;
+  };
+  torture::report("waits", is_near(times[0], 200000000) && is_near(times[1], 100000000) &&
+                             is_near(times[2], 50000000));
   return torture::finish();
 }

@@ -3,7 +3,12 @@
 // is what a warp does that stays together.
 #include "simulated_cuda/executor/machine/block.h"
 #include "simulated_cuda/executor/machine/builtins.h"
+#include "simulated_cuda/executor/machine/device_runtime.h"
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
+#include "simulated_cuda/executor/machine/special.h"
+#include "simulated_cuda/executor/program/device_functions.h"
+
+#include <algorithm>
 
 namespace gmt::executor {
 namespace {
@@ -68,7 +73,12 @@ Next strong_load(Warp& w, Next in) {
   return in + 1;
 }
 
+// No GPU sleeps for longer than a millisecond at a time.
 Next nanosleep(Warp& w, Next in) {
+  const u32* wanted = at<const u32>(w, in->r[0]);
+  u32 longest = 0;
+  for_lanes(w.mask, [&](u32 l) { longest = std::max(longest, wanted[l]); });
+  sleep_for(w, std::min(longest, 1000000u));
   w.budget = w.budget < 64 ? 0 : w.budget - 64;
   return in + 1;
 }
@@ -88,6 +98,7 @@ void GMT_GROUP(control)(FormTable& table) {
   table.add("trap", trap);
   table.add("call", call);
   table.add("call.vprintf", print);
+  table.add(kCallOfDeviceRuntime, call_device_runtime);
   table.add("call.malloc", allocate);
   table.add("call.free", release);
   table.add("call.__assertfail", assertion_failed);

@@ -35,6 +35,7 @@ void Dispatcher::take_turns() {
   while (!run_.is_halted()) {
     if (at >= blocks_.size()) {
       at = 0;
+      pass_time();
       if (has_finished) stillness_.progress();
       else if (stillness_.after_round(blocks_)) return run_.end_faulted();
       const bool may_add = blocks_.empty() || rules_.starts_all || spins_ >= kSpinsUntilNew;
@@ -61,6 +62,22 @@ void Dispatcher::take_turns() {
     say_oldest();
     at = 0; // the earliest first
   }
+}
+
+// Where nothing else can happen, a later time comes at once. While others may write memory of the
+// device, what waits may wait for them, too: then no time is later than the real one.
+void Dispatcher::pass_time() {
+  const bool only_waits = worker_.time.end_round();
+  worker_.waits_for_time.store(only_waits, std::memory_order_relaxed);
+  const bool may_start = run_.has_blocks_left() && blocks_.size() < rules_.most;
+  if (!only_waits || may_start || !run_.waits_for_time()) return;
+  if (rules_.keeps_real_time) {
+    const auto real = std::chrono::duration_cast<std::chrono::microseconds>(
+      std::chrono::steady_clock::now() - begin_);
+    const auto cycles = static_cast<std::uint64_t>(real.count()) * kCyclesPerMicrosecond;
+    if (worker_.time.skipped() > cycles) return;
+  }
+  worker_.time.jump();
 }
 
 bool Dispatcher::add_block() {

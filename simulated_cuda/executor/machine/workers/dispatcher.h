@@ -8,6 +8,7 @@
 #include "simulated_cuda/executor/machine/workers/stillness.h"
 #include "simulated_cuda/executor/machine/workers/worker.h"
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -21,6 +22,7 @@ public:
     std::size_t cluster_blocks = 1;   // of each cluster, which start together
     bool starts_all = false;          // as blocks of a cooperative grid wait for each other
     bool counts_instructions = false; // for their limit
+    bool keeps_real_time = false;     // as others may write memory of the device
   };
   // `after_turn` may be empty.
   Dispatcher(Worker& worker, const Rules& rules, std::function<void()> after_turn)
@@ -35,6 +37,7 @@ private:
   void run_block(Block& block);
   void finish(Block& block);
   void take_turns();
+  void pass_time();
   void after_fault(Block& block, std::uint64_t instructions);
   void note_error(const Block& block);
   void say_oldest();
@@ -44,6 +47,7 @@ private:
   const Rules rules_;
   const std::function<void()> after_turn_;
   Stillness stillness_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::uint64_t counted_ = 0, finished_ = 0;
   std::uint64_t spins_ = 0;                    // since a block was added
   std::uint64_t late_spins_ = 0;               // since the grid has ended

@@ -87,4 +87,11 @@ const Instruction* end_grid(Warp& w, std::uint32_t error, const std::string& why
   return nullptr;
 }
 
+bool GridRun::waits_for_time() const {
+  return std::all_of(workers_, workers_ + worker_count_, [](const Worker& worker) {
+    return worker.waits_for_time.load(std::memory_order_relaxed) ||
+           worker.still_since.load() == Worker::kWithoutBlocks;
+  });
+}
+
 } // namespace gmt::executor

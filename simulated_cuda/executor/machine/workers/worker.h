@@ -7,6 +7,7 @@
 #include "simulated_cuda/executor/machine/accesses.h"
 #include "simulated_cuda/executor/machine/block.h"
 #include "simulated_cuda/executor/machine/workers/block_order.h"
+#include "simulated_cuda/executor/machine/workers/virtual_time.h"
 
 #include <atomic>
 #include <cstdint>
@@ -35,9 +36,10 @@ struct alignas(128) Worker {
   GridRun* run = nullptr;
   ReportSink* checks = nullptr; // its own
   std::uint64_t instructions = 0, lane_instructions = 0;
-  std::uint64_t ticks = 0;             // of %clock
-  std::vector<std::uint64_t> executed; // by threads, of each of Program::features
-  Location stood;                      // a thread of a block that was stopped
+  VirtualTime time;
+  std::atomic<bool> waits_for_time{false}; // all that its warps do
+  std::vector<std::uint64_t> executed;     // by threads, of each of Program::features
+  Location stood;                          // a thread of a block that was stopped
   // Of all its blocks with a mistake that would have stopped a GPU, the first, and its first error.
   std::uint64_t error_block = kNoBlock;
   std::uint32_t gpu_error = 0;
@@ -105,6 +107,11 @@ public:
   // True once: several workers may see at the same time that the grid hangs.
   bool is_first_to_report_hang() { return !is_hang_reported_.exchange(true); }
 
+  // Whether all blocks of all workers only wait for a later time.
+  bool waits_for_time() const;
+  LaunchTime& time() { return time_; }
+  const LaunchTime& time() const { return time_; }
+
   void halt(const std::string& why); // all workers stop where they are
   bool is_halted() const { return halted_.load(std::memory_order_acquire); }
 
@@ -127,6 +134,7 @@ private:
   std::atomic<bool> halted_{false}, has_fault_{false}, has_polled_{false}, is_hang_reported_{false};
   bool is_faulted_ = false;
   std::atomic<std::uint64_t> changes_{0};
+  LaunchTime time_;
   std::mutex order_mutex_; // of a mixed order
   BlockOrder order_;
   mutable std::mutex mutex_; // of the texts

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel launches by the device's runtime (dynamic parallelism). Nothing of it can be waited
+// for inside of the kernel, so all of it is done behind its blocks: a child whose stream is that of
+// tail launches last of all, the others in the order of blocks and of their calls. Arguments lie in
+// buffers that the kernel writes: a region of memory that a launch has meanwhile.
+#pragma once
+
+#include "simulated_cuda/executor/machine/memory.h"
+#include "simulated_cuda/executor/report.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace gmt::executor {
+
+struct DeviceLaunch {
+  std::string kernel;
+  Extent grid, block;
+  std::uint64_t shared_bytes = 0;
+  std::vector<std::byte> arguments;
+  bool is_tail = false;
+  std::uint64_t by_block = 0; // its number
+};
+
+class DeviceLaunches {
+public:
+  // While it lives, kernels may use its region. No kernel may run then.
+  explicit DeviceLaunches(Memory& memory);
+  ~DeviceLaunches();
+  DeviceLaunches(const DeviceLaunches&) = delete;
+  DeviceLaunches& operator=(const DeviceLaunches&) = delete;
+
+  // These are called by several workers.
+  // A buffer for the arguments; 0: there is no room.
+  std::uint64_t prepare(DeviceLaunch launch, std::size_t argument_bytes);
+  bool launch(std::uint64_t buffer, bool is_tail); // false: it is none
+  void set_error(std::uint64_t thread, std::uint32_t error);
+  std::uint32_t take_error(std::uint64_t thread); // 0: there was none
+  std::uint64_t new_handle();                     // of a stream or an event
+
+  // In the order in which it is done.
+  std::vector<DeviceLaunch> take();
+
+private:
+  std::byte* at(std::uint64_t address) { return bytes_.get() + (address - kBase); }
+
+  static constexpr std::uint64_t kBase = 0x0001050000000000ull, kBytes = std::uint64_t{4} << 20;
+  struct Prepared {
+    DeviceLaunch launch;
+    std::size_t argument_bytes = 0;
+  };
+
+  Memory& memory_;
+  std::unique_ptr<std::byte[]> bytes_;
+  std::mutex mutex_;
+  std::uint64_t next_ = 0, handles_ = 0;
+  std::map<std::uint64_t, Prepared> prepared_;     // by buffer
+  std::multimap<std::size_t, std::uint64_t> free_; // buffers by bytes
+  std::map<std::uint64_t, std::uint32_t> errors_;  // the last of each thread
+  std::vector<DeviceLaunch> launches_;
+};
+
+} // namespace gmt::executor

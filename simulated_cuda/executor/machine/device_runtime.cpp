@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device's runtime: what libcudadevrt has the driver do when a kernel launches kernels.
+// Arguments lie in the caller's area of parameters, as for any call.
+#include "simulated_cuda/executor/machine/device_runtime.h"
+
+#include "simulated_cuda/executor/executor.h"
+#include "simulated_cuda/executor/machine/access.h"
+#include "simulated_cuda/executor/machine/block.h"
+#include "simulated_cuda/executor/machine/device_bytes.h"
+#include "simulated_cuda/executor/machine/device_launches.h"
+#include "simulated_cuda/executor/machine/report_sink.h"
+#include "simulated_cuda/executor/machine/workers/worker.h"
+#include "simulated_cuda/executor/program/device_functions.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace gmt::executor {
+namespace {
+
+// Numbers of cudaError_t, and the streams that CUDA names.
+constexpr std::uint32_t kInvalidValue = 1, kInvalidConfiguration = 9, kPendingCountExceeded = 69,
+                        kInvalidFunction = 98;
+constexpr std::uint64_t kTailLaunch = 3;
+constexpr std::uint32_t kMostThreads = 1024;
+
+class Call {
+public:
+  Call(Warp& w, const Instruction* in, std::uint32_t lane)
+      : w_(w), in_(in), site_(w.frame->code->calls[in->extra]), lane_(lane) {}
+
+  template <class T = std::uint64_t>
+  T argument(std::size_t index) const {
+    T value{};
+    if (index < site_.argument_offsets.size())
+      std::memcpy(&value, area() + site_.argument_offsets[index],
+                  std::min<std::size_t>(site_.argument_sizes[index], sizeof value));
+    return value;
+  }
+  void give(std::uint64_t value) const {
+    if (site_.return_offsets.empty()) return;
+    std::memcpy(area() + site_.return_offsets[0], &value,
+                std::min<std::size_t>(site_.return_sizes[0], sizeof value));
+  }
+  // To where the first argument points, which is checked.
+  template <class T>
+  std::uint32_t write(T value) const {
+    const Translation to =
+      translate(w_, in_, lane_, Space::kGeneric, argument(0), sizeof value, Access::kStore);
+    if (to.host == nullptr) return kInvalidValue;
+    std::memcpy(to.host, &value, sizeof value);
+    if (to.shadow != nullptr) set_initialized(to.shadow, to.first, sizeof value, ~std::uint64_t{0});
+    return 0;
+  }
+
+  DeviceLaunches& launches() const { return *w_.grid->launch->launches; }
+  // A number of the thread in the whole grid.
+  std::uint64_t thread() const {
+    return w_.block->number * w_.grid->threads + w_.id * kLanes + lane_;
+  }
+  // What a function answers is also what a later question for the last error gets.
+  void fail(std::uint32_t error) const {
+    launches().set_error(thread(), error);
+    give(error);
+  }
+  void answer(std::uint32_t error) const { error == 0 ? give(0) : fail(error); }
+
+  void prepare() const;
+  void launch() const;
+
+private:
+  std::byte* area() const {
+    return w_.frame->parameters + std::size_t{lane_} * w_.frame->code->parameter_bytes;
+  }
+
+  Warp& w_;
+  const Instruction* in_;
+  const CallSite& site_;
+  const std::uint32_t lane_;
+};
+
+struct Dim3 {
+  std::uint32_t x, y, z;
+};
+
+Extent extent_of(Dim3 given) { return {given.x, given.y, given.z}; }
+
+// void* (kernel, grid, block, shared bytes): a null pointer if there can be no such launch.
+void Call::prepare() const {
+  const auto refuse = [&](std::uint32_t error) {
+    launches().set_error(thread(), error);
+    give(0);
+  };
+  const std::uint64_t offset = argument(0) - kFunctionWindow;
+  const auto& functions = w_.program->linked->functions();
+  if (offset >= kWindowBytes || offset % 16 != 0 || offset / 16 >= functions.size() ||
+      !functions[offset / 16].function->is_entry)
+    return refuse(kInvalidFunction);
+  const ptx::Function& function = *functions[offset / 16].function;
+  DeviceLaunch made;
+  made.kernel = function.name;
+  made.grid = extent_of(argument<Dim3>(1));
+  made.block = extent_of(argument<Dim3>(2));
+  made.shared_bytes = argument<std::uint32_t>(3);
+  made.by_block = w_.block->number;
+  if (made.grid.count() == 0 || made.block.count() == 0 || made.block.count() > kMostThreads)
+    return refuse(kInvalidConfiguration);
+  std::vector<std::uint32_t> offsets;
+  const std::size_t bytes = lay_out_parameters(function.parameters, &offsets);
+  const std::uint64_t buffer = launches().prepare(std::move(made), bytes);
+  if (buffer == 0) return refuse(kPendingCountExceeded);
+  give(buffer);
+}
+
+// cudaError_t (buffer, stream)
+void Call::launch() const {
+  answer(launches().launch(argument(0), argument(1) == kTailLaunch) ? 0 : kInvalidValue);
+}
+
+void run(const Call& call, DeviceFunction function) {
+  switch (function) {
+  case DeviceFunction::kPrepareLaunch: return call.prepare();
+  case DeviceFunction::kLaunch: return call.launch();
+  case DeviceFunction::kStreamCreate:
+  case DeviceFunction::kEventCreate: return call.answer(call.write(call.launches().new_handle()));
+  case DeviceFunction::kGetDevice: return call.answer(call.write(std::uint32_t{0}));
+  case DeviceFunction::kGetDeviceCount: return call.answer(call.write(std::uint32_t{1}));
+  case DeviceFunction::kSetLastError:
+    return call.launches().set_error(call.thread(), call.argument<std::uint32_t>(0));
+  case DeviceFunction::kGetLastError: return call.give(call.launches().take_error(call.thread()));
+  // What they put in order is done in order anyway
+  case DeviceFunction::kEventDestroy:
+  case DeviceFunction::kEventRecord:
+  case DeviceFunction::kStreamDestroy:
+  case DeviceFunction::kStreamWaitEvent: return call.give(0);
+  }
+}
+
+} // namespace
+
+const Instruction* call_device_runtime(Warp& w, const Instruction* in) {
+  const auto function = device_function(w.frame->code->calls[in->extra].built_in);
+  if (w.grid->launch->launches == nullptr || !function)
+    return end_grid(w, 0, "its launch has no runtime of the device");
+  for (std::uint32_t m = w.mask; m != 0; m &= m - 1)
+    run(Call(w, in, static_cast<std::uint32_t>(__builtin_ctz(m))), *function);
+  w.worker->checks->pause_if_full();
+  return in + 1;
+}
+
+} // namespace gmt::executor

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions that libcudadevrt, NVIDIA's runtime for kernels that launch kernels, has the driver do.
+// All else of it, copies too, it does by these, by malloc() and by kernels of its own.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+namespace gmt::executor {
+
+enum class DeviceFunction : unsigned char {
+  kEventCreate,
+  kEventDestroy,
+  kEventRecord,
+  kGetDevice,
+  kGetDeviceCount,
+  kGetLastError,
+  kPrepareLaunch,
+  kLaunch,
+  kSetLastError,
+  kStreamCreate,
+  kStreamDestroy,
+  kStreamWaitEvent,
+};
+
+inline constexpr std::array<std::string_view, 12> kDeviceFunctions = {
+  "EventCreate",    "EventDestroy", "EventRecord",          "GetDevice",
+  "GetDeviceCount", "GetLastError", "GetParameterBufferV2", "LaunchDeviceV2",
+  "SetLastError",   "StreamCreate", "StreamDestroy",        "StreamWaitEvent",
+};
+
+inline constexpr const char* kCallOfDeviceRuntime = "call.device_runtime"; // a form
+
+// Null: the name is none of them.
+constexpr std::optional<DeviceFunction> device_function(std::string_view name) {
+  constexpr std::string_view kPrefix = "__cuda_syscall_cnpv2";
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  const auto* const found = std::ranges::find(kDeviceFunctions, name);
+  if (found == kDeviceFunctions.end()) return std::nullopt;
+  return static_cast<DeviceFunction>(found - kDeviceFunctions.begin());
+}
+
+} // namespace gmt::executor

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that launch kernels: children see what was written before, all are done when the parent's
+// launch is, and tail launches come last.
+#include "torture.h"
+
+#include <algorithm>
+
+__global__ void add(int* values, int n, int what) {
+  const int i = global_index();
+  if (i < n) values[i] += what;
+}
+
+__global__ void sum(const int* values, int n, int* out) {
+  int all = 0;
+  for (int i = 0; i < n; ++i) all += values[i];
+  *out = all;
+}
+
+// By the block's own stream, a stream that it makes, and one that nothing waits for; then the tail.
+__global__ void streams(int* values, int n, int* out, int* error) {
+  if (threadIdx.x != 0) return;
+  for (int i = 0; i < n; ++i) values[i] = i;
+  const int blocks = (n + 63) / 64;
+  sum<<<1, 1, 0, cudaStreamTailLaunch>>>(values, n, out);
+  add<<<blocks, 64>>>(values, n, 1);
+  cudaStream_t stream;
+  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  add<<<1, 1, 0, stream>>>(out, 1, 1000000); // the tail overwrites it
+  cudaStreamDestroy(stream);
+  add<<<1, 1, 0, cudaStreamFireAndForget>>>(out + 1, 1, 5);
+  error[0] = cudaGetLastError();
+  add<<<1, 2048>>>(values, n, 100); // no block has so many threads
+  error[1] = cudaGetLastError();
+  error[2] = cudaGetLastError();
+}
+
+// Each half of a part is sorted by a child, until few elements are left.
+__global__ void quicksort(int* data, int left, int right, int depth) {
+  if (depth >= 8 || right - left < 16) {
+    for (int i = left; i < right; ++i) {
+      int least = i;
+      for (int k = i + 1; k < right; ++k)
+        if (data[k] < data[least]) least = k;
+      const int kept = data[i];
+      data[i] = data[least];
+      data[least] = kept;
+    }
+    return;
+  }
+  const int pivot = data[(left + right) / 2];
+  int i = left, k = right - 1;
+  while (i <= k) {
+    while (data[i] < pivot) ++i;
+    while (data[k] > pivot) --k;
+    if (i > k) break;
+    const int kept = data[i];
+    data[i++] = data[k];
+    data[k--] = kept;
+  }
+  if (left < k + 1) quicksort<<<1, 1>>>(data, left, k + 1, depth + 1);
+  cudaStream_t stream;
+  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  if (i < right) quicksort<<<1, 1, 0, stream>>>(data, i, right, depth + 1);
+  cudaStreamDestroy(stream);
+}
+
+struct Line {
+  float* points;
+  int count;
+};
+
+__global__ void fill(Line* line) {
+  if (threadIdx.x < line->count) line->points[threadIdx.x] = 0.5f * threadIdx.x;
+}
+
+__global__ void release(Line* lines) { cudaFree(lines[threadIdx.x].points); }
+
+// Each thread has memory of its own, and a child that fills it.
+__global__ void tessellate(Line* lines, int n) {
+  const int i = global_index();
+  if (i >= n) return;
+  lines[i].count = 4 + i % 8;
+  cudaMalloc(reinterpret_cast<void**>(&lines[i].points), lines[i].count * sizeof(float));
+  fill<<<1, lines[i].count>>>(&lines[i]);
+}
+
+__global__ void add_up(const Line* lines, float* sums) {
+  float all = 0;
+  for (int i = 0; i < lines[threadIdx.x].count; ++i) all += lines[threadIdx.x].points[i];
+  sums[threadIdx.x] = all;
+}
+
+// Shared memory of a child, and a structure by value.
+struct Box {
+  int begin, end;
+  float weight;
+};
+__global__ void boxes(Box box, const float* in, float* out) {
+  extern __shared__ float tile[];
+  tile[threadIdx.x] = in[box.begin + threadIdx.x] * box.weight;
+  __syncthreads();
+  out[box.begin + threadIdx.x] = tile[box.end - box.begin - 1 - threadIdx.x];
+}
+__global__ void split(const float* in, float* out, int part) {
+  const Box box{static_cast<int>(threadIdx.x) * part, static_cast<int>(threadIdx.x + 1) * part, 2};
+  boxes<<<1, part, part * sizeof(float)>>>(box, in, out);
+}
+
+__global__ void copies(int* to, const int* from, int n) {
+  cudaMemsetAsync(to, 0, n * sizeof(int), 0);
+  cudaMemcpyAsync(to, from, n / 2 * sizeof(int), cudaMemcpyDeviceToDevice, 0);
+  add<<<(n + 63) / 64, 64>>>(to, n, 1);
+}
+
+int main() {
+  constexpr int kSize = 300;
+  torture::Array<int> values(kSize), out(2), error(3);
+  streams<<<1, 32>>>(values, kSize, out, error);
+  std::vector<int> want(kSize);
+  for (int i = 0; i < kSize; ++i) want[i] = i + 1;
+  torture::expect("streams", values, want);
+  torture::expect("tail", out, {kSize * (kSize + 1) / 2, 5});
+  torture::expect("errors", error, {0, cudaErrorInvalidConfiguration, 0});
+
+  auto numbers = torture::numbers_below<int>(500, 3, 1000);
+  torture::Array<int> data(numbers);
+  quicksort<<<1, 1>>>(data, 0, 500, 0);
+  std::sort(numbers.begin(), numbers.end());
+  torture::expect("quicksort", data, numbers);
+
+  torture::Array<Line> lines(48);
+  torture::Array<float> sums(48);
+  tessellate<<<2, 32>>>(lines, 48);
+  add_up<<<1, 48>>>(lines, sums);
+  release<<<1, 48>>>(lines);
+  std::vector<float> all(48);
+  for (int i = 0; i < 48; ++i) all[i] = 0.25f * (4 + i % 8) * (3 + i % 8);
+  torture::expect("tessellate", sums, all);
+
+  const auto floats = torture::numbers<float>(128, 4);
+  torture::Array<float> in(floats), turned(128);
+  split<<<1, 4>>>(in, turned, 32);
+  std::vector<float> expected(128);
+  for (int i = 0; i < 128; ++i) expected[i] = 2 * floats[i / 32 * 32 + 31 - i % 32];
+  torture::expect("split", turned, expected);
+
+  torture::Array<int> copied(500);
+  copies<<<1, 1>>>(copied, data, 500);
+  for (int i = 0; i < 500; ++i) numbers[i] = (i < 250 ? numbers[i] : 0) + 1;
+  torture::expect("copies", copied, numbers);
+  return torture::finish();
+}
