@@ -144,7 +144,7 @@ private:
   // decode_textures.cpp
   std::span<const Operand> elements_of(const Operand& operand) const;
   std::uint32_t coordinates_of(const Operand& address, std::uint32_t form,
-                                 std::vector<std::uint32_t>& values);
+                               std::vector<std::uint32_t>& values);
   std::uint32_t texture_object(const Operand& address);
   std::uint32_t in_a_row(const std::vector<std::uint32_t>& values);
   void decode_texture();

@@ -31,8 +31,9 @@ LevelPair levels_of(const Texture& t, const SamplePoint& point) {
   const auto last = static_cast<float>(t.levels.size() - 1);
   if (last == 0) return pair;
   const float level = point.has_gradient ? level_by_gradients(t, point) : point.level;
-  constexpr double kFarthest = 1 << 20;
-  double whole = std::isnan(level) ? 0 : std::clamp<double>(level, -kFarthest, kFarthest) * kWhole;
+  constexpr double kMostLevels = 1 << 20;
+  double whole =
+    std::isnan(level) ? 0 : std::clamp<double>(level, -kMostLevels, kMostLevels) * kWhole;
   whole = std::trunc(whole);
   if (point.has_level || point.has_gradient) whole += std::trunc(double{t.bias} * kWhole);
   whole = std::max(whole, std::floor(double{t.least_level} * kWhole + 0.5));
