@@ -325,10 +325,10 @@ TEST_F(ChecksTest, TrapEndsTheGrid) {
 }
 
 TEST_F(ChecksTest, WhatIsNotThereSkipsTheLaunchByName) {
-  load(kernel("tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%x0, {%r0}];"));
+  load(kernel("txq.width.b32 %r1, [%x0];"));
   const Outcome outcome = run({1}, {32}, {0, 0});
   EXPECT_EQ(outcome.end, End::kSkipped);
-  EXPECT_EQ(outcome.reason, "tex.1d.v4.f32.s32 is not executed");
+  EXPECT_EQ(outcome.reason, "txq.width.b32 is not executed");
   EXPECT_GT(outcome.location.ptx_line, 0u);
 }
 
