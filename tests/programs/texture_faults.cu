@@ -11,7 +11,7 @@
 // expect: error kernel-out-of-bounds count=1 message="the byte 64 of a row of 64 bytes"
 // run: past
 // device: simulated
-// expect: error copy-out-of-bounds count=1
+// expect: warning copy-out-of-bounds count=1
 // expect: error kernel-out-of-bounds count=1 message="right behind the end of 4.0 KiB"
 // run: freed
 // device: simulated
