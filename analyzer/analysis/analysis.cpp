@@ -34,6 +34,8 @@ namespace {
 // Names and the report itself take some more: a gigabyte in all.
 constexpr std::uint64_t kMostMemory = std::uint64_t{700} << 20;
 
+constexpr int kMostNamedDevices = 64; // more than a machine has
+
 ProcessReport describe(const TraceDir& trace) {
   ProcessReport process;
   process.pid = trace.info.pid;
@@ -44,6 +46,7 @@ ProcessReport describe(const TraceDir& trace) {
   process.device = trace.info.device;
   process.rank = trace.info.rank;
   process.driver_version = trace.info.driver_version;
+  process.began_ns = trace.info.realtime_ns;
   return process;
 }
 
@@ -166,6 +169,10 @@ void TraceAnalysis::finish() {
       one.kernel = demangle(one.kernel);
   }
   process_.tables = memory_tables(heap_, copies_, model_);
+  for (int ordinal = 0; ordinal < kMostNamedDevices; ++ordinal) {
+    const DeviceFacts* device = model_.device(ordinal);
+    if (device != nullptr && !device->name.empty()) process_.devices.push_back(device->name);
+  }
   detectors_.finish(end, heap_, findings_);
   report_left_out(process_, findings_);
   report_losses(process_, stats, findings_);

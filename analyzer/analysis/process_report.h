@@ -49,7 +49,9 @@ struct ProcessReport {
   std::string device;                 // "real" or "simulated"
   // Its number among the processes that mpirun, torchrun or the like started
   std::optional<std::uint32_t> rank = {};
-  std::string driver_version; // "13.0", empty if unknown
+  std::string driver_version;            // "13.0", empty if unknown
+  std::uint64_t began_ns = 0;            // nanoseconds since 1970, 0 if unknown
+  std::vector<std::string> devices = {}; // names of those that it used, by their numbers
   Ending ended;
   bool exit_recorded = false; // a log goes on to the process's last words: its end is not cut off
   Totals totals;

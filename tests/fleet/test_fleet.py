@@ -311,8 +311,9 @@ class Fleet(unittest.TestCase):
         (row,) = fleet.query(data, "SELECT count(*) AS ranks, min(events) AS events FROM process")
         self.assertEqual((done.traces, row["ranks"]), (1000, 1000))
         self.assertGreater(row["events"], 9_500)
-        # Two cores: the machine may be busy with other work.
-        self.assertLess(spent / 2, 60)
+        # On two cores that have nothing else to do; on a busy machine the same work takes more of their time.
+        busy = max(1, os.getloadavg()[0] / 4)
+        self.assertLess(spent / 2, 60 * busy)
         most = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
         self.assertLess(most, 1 << 20, "KiB")
         for question, parameters in (

@@ -41,6 +41,17 @@ def tearDownModule():
     driver.quit()
 
 
+class RunFacts(unittest.TestCase):
+    def test_date_host_device_and_driver(self):
+        page.open("training", "overview")
+        process = page.report["processes"][0]
+        (text,) = page.texts("#run-facts")
+        self.assertEqual((text.split(", ")[0], process["began"]), ("2026-11-27 06:05 UTC", "2026-11-27T06:05:36Z"))
+        for word in (process["host"], *process["devices"], process["driver_version"] or ""):
+            self.assertIn(word, text)
+        self.assertIn(" ".join(process["arguments"]), page.texts("#subject")[0])
+
+
 class EveryPage(unittest.TestCase):
     def test_opens_without_complaint_and_loads_nothing(self):
         page.complaints()

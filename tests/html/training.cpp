@@ -200,6 +200,9 @@ Report training_report(const std::filesystem::path& folder) {
   analyses.push_back(analyze(folder / "trace", options));
   analyses[0].process.history->nanoseconds_per_unit = 250;
   analyses[0].process.executable = "/home/me/train.py";
+  analyses[0].process.began_ns = 1'795'759'536'825'722'711; // 2026-11-27 06:05:36
+  analyses[0].process.devices = {"NVIDIA H100 80GB HBM3"};
+  analyses[0].process.driver_version = "13.0";
   analyses[0].process.arguments = {"python3", "train.py"};
   ReportOptions report_options;
   report_options.symbols = false;
@@ -221,6 +224,7 @@ void make_hostile(Report& report) {
   }
   for (ProcessReport& process : report.processes) {
     process.executable = process.host = process.trace = process.driver_version = kBad;
+    process.devices = {kBad};
     process.arguments = {kBad};
     process.totals.peak_range = kBad;
     for (MemoryTables::KindRow& row : process.tables.memory_kinds) row.memory_kind = kBad;

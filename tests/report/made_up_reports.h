@@ -257,6 +257,8 @@ inline Report troubled() {
   r.findings[0].stacks[1].frames.insert(r.findings[0].stacks[1].frames.begin(), gone);
   r.processes[0].device = "simulated";
   r.processes[0].driver_version = "13.0";
+  r.processes[0].began_ns = 1'795'759'536'825'722'711; // 2026-11-27 06:05:36
+  r.processes[0].devices = {"NVIDIA H100 80GB HBM3"};
   r.processes[0].tables = tables();
   r.processes[0].lost = {{"disk full or file size limit", 3}};
   r.processes[0].damaged = 1;

@@ -4,8 +4,10 @@
 // stays 1. Invariant: any bytes from the traced program give valid JSON; what is no UTF-8 is
 // replaced.
 #include <algorithm>
+#include <chrono>
 #include <ostream>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "analyzer/base/text_format.h"
@@ -26,6 +28,18 @@ using json::number_or_null;
 using json::text_or_null;
 
 constexpr int kSchema = 1;
+
+// "2026-11-27T06:13:31Z" (ISO 8601) of nanoseconds since 1970.
+std::string utc_time(std::uint64_t nanoseconds) {
+  using namespace std::chrono;
+  const sys_seconds time{seconds(nanoseconds / 1'000'000'000)};
+  const sys_days day = floor<days>(time);
+  const year_month_day date(day);
+  const hh_mm_ss clock(time - day);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                     clock.hours().count(), clock.minutes().count(), clock.seconds().count());
+}
 
 Json json_of(const Ending& ending) {
   const bool exited = ending.how == Ending::How::kExited,
@@ -106,6 +120,8 @@ Json json_of(const ProcessReport& process, unsigned depth) {
     {"device", process.device.empty() ? "real" : process.device},
     {"rank", number_or_null(process.rank)},
     {"driver_version", text_or_null(process.driver_version)},
+    {"began", process.began_ns == 0 ? Json(nullptr) : Json(utc_time(process.began_ns))},
+    {"devices", process.devices},
     {"totals", json_of(process.totals)},
     {"memory", json::memory_json(process.tables, depth)},
     {"accesses", process.accesses ? json::accesses_json(*process.accesses) : Json(nullptr)},

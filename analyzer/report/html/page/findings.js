@@ -90,7 +90,7 @@ function leftOut() {
 function showFindingsView(root) {
   findingList = el('div', { id: 'finding-list' });
   const out = leftOut();
-  root.append(findingFilters(), ...(out ? [out] : []), findingList);
+  root.append(el('h2', { class: 'offscreen' }, 'Findings'), findingFilters(), ...(out ? [out] : []), findingList);
   applyFilters();
 }
 

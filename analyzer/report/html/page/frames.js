@@ -72,7 +72,7 @@ function sourceAround(frame, reach) {
 function sourceBlock(frame) {
   const rows = sourceAround(frame, 3);
   if (!rows) return null;
-  const block = el('div', { class: 'source' });
+  const block = el('div', { class: 'source', tabindex: '0', role: 'group', 'aria-label': 'Source lines' }); // it may scroll
   for (const [number, text] of rows) {
     const here = number === frame.line;
     block.append(el('div', { class: here ? 'here' : null },

@@ -60,8 +60,10 @@ function runFacts() {
   const process = report.processes[0];
   if (!process) return null;
   const facts = [];
+  if (process.began) facts.push(`${process.began.slice(0, 16).replace('T', ' ')} UTC`);
   if (process.host) facts.push(`on ${process.host}`);
-  facts.push(report.device === 'simulated' ? 'simulated device, no GPU' : 'a GPU');
+  const names = [...new Set(process.devices)].join(', ');
+  facts.push(report.device === 'simulated' ? 'simulated device, no GPU' : names || 'a GPU');
   if (extra.drivers[0]) facts.push(`driver for CUDA ${extra.drivers[0]}`);
   return el('p', { class: 'quiet', id: 'run-facts' }, facts.join(', '));
 }
