@@ -76,11 +76,15 @@ TEST(Wording, EachTensorOfASentenceHasTheStackOfItsNumber) {
   Finding f;
   f.kind = "growth";
   f.message = {"made ", TensorSite{}, " and ", TensorSite{}};
-  EXPECT_EQ(in_words(f, {.tensor_sites = {"at a.py:1", "at a.py:2"}}).message,
-            "made at a.py:1 and at a.py:2.");
-  EXPECT_EQ(in_words(f, {.tensor_sites = {"at a.py:1", "at a.py:1"}}).message,
+  const auto message_of = [&f](std::vector<std::string> sites) {
+    CallNames names;
+    names.tensor_sites = std::move(sites);
+    return in_words(f, names).message;
+  };
+  EXPECT_EQ(message_of({"at a.py:1", "at a.py:2"}), "made at a.py:1 and at a.py:2.");
+  EXPECT_EQ(message_of({"at a.py:1", "at a.py:1"}),
             "made at a.py:1 and by other calls in that line.");
-  EXPECT_EQ(in_words(f, {.tensor_sites = {"at a.py:1"}}).message, "made at a.py:1 and by PyTorch.");
+  EXPECT_EQ(message_of({"at a.py:1"}), "made at a.py:1 and by PyTorch.");
 }
 
 TEST(Wording, AddsWhatAnOwnerDoes) {
