@@ -15,7 +15,7 @@
 #include "analyzer/command/options/preset_options.h"
 
 #ifndef GPUMEMTRACE_VERSION
-#define GPUMEMTRACE_VERSION "0.1.0"
+#define GPUMEMTRACE_VERSION "unknown"
 #endif
 
 namespace gmt {
