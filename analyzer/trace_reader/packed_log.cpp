@@ -80,12 +80,19 @@ void from_columns(const std::vector<char>& columns, std::span<trace::Slot> slots
 
 std::unique_ptr<PackedLog> PackedLog::open(const fs::path& packed) {
   Descriptor file = open_in_folder(packed);
-  return file ? std::unique_ptr<PackedLog>(new PackedLog(std::move(file))) : nullptr;
+  return file ? std::unique_ptr<PackedLog>(new PackedLog(packed, std::move(file))) : nullptr;
 }
 
 void PackedLog::rewind() {
   frame_.clear();
   frame_at_ = next_ = trace::kLogHeaderBytes;
+}
+
+void PackedLog::rest() {
+  rewind();
+  frame_ = {};
+  packed_ = {};
+  file_ = Descriptor();
 }
 
 // Sizes are bounded before they are believed.
@@ -113,6 +120,8 @@ bool PackedLog::next_frame() {
 }
 
 std::size_t PackedLog::read(void* into, std::size_t bytes, std::uint64_t offset) {
+  if (!file_) file_ = open_in_folder(path_);
+  if (!file_) is_damaged_ = true;
   if (offset < frame_at_) rewind();
   std::size_t done = 0;
   while (done < bytes && !is_damaged_) {
@@ -137,6 +146,7 @@ LogPacker::LogPacker(fs::path log) : log_(std::move(log)), from_(open_in_folder(
   std::vector<char> header(trace::kLogHeaderBytes);
   if (!from_ || !to_) {
     fail("cannot open it");
+    if (!to_) unfinished_.clear(); // another's
   } else if (read_at(from_.number(), header.data(), header.size(), 0) != header.size()) {
     problem_ = "it is shorter than its header";
   } else if (write(header.data(), header.size())) {
@@ -145,7 +155,7 @@ LogPacker::LogPacker(fs::path log) : log_(std::move(log)), from_(open_in_folder(
 }
 
 LogPacker::~LogPacker() {
-  if (!unfinished_.empty() && to_) ::unlink(unfinished_.c_str());
+  if (!unfinished_.empty()) ::unlink(unfinished_.c_str());
 }
 
 bool LogPacker::fail(const char* what) {
@@ -191,8 +201,14 @@ bool LogPacker::step() {
   return false;
 }
 
-// The packed log is there before the log goes: a reader finds one of them at any moment.
+// The packed log is there before the log goes: a reader finds one of them at any moment. Nothing
+// goes that a failing disk did not give whole, or that a file server has yet to refuse.
 bool LogPacker::finish() {
+  if (read_ != bytes_of(from_)) {
+    problem_ = "it could not be read to its end";
+    return false;
+  }
+  if (::close(to_.release()) != 0) return fail("cannot write what is packed");
   const std::string packed = log_.string() + kPackedEnd;
   if (::rename(unfinished_.c_str(), packed.c_str()) != 0) return fail("cannot rename it");
   unfinished_.clear();

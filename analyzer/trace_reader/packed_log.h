@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analyzer/base/folder_files.h"
@@ -33,12 +34,17 @@ public:
   // As read_at() of the file that was packed, behind its header. Reading is quick forwards only.
   std::size_t read(void* into, std::size_t bytes, std::uint64_t offset);
   bool is_damaged() const { return is_damaged_; } // what follows cannot be read
+  // Of a trace's thousands few are read at a time: until it is read again this one has no
+  // descriptor and no memory, and then it is read from its begin.
+  void rest();
 
 private:
-  explicit PackedLog(Descriptor file) : file_(std::move(file)) {}
+  PackedLog(std::filesystem::path path, Descriptor file)
+      : path_(std::move(path)), file_(std::move(file)) {}
   bool next_frame();
   void rewind();
 
+  const std::filesystem::path path_;
   Descriptor file_;
   std::vector<trace::Slot> frame_;
   std::vector<char> packed_;

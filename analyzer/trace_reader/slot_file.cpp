@@ -112,6 +112,7 @@ SlotFile::SlotFile(std::filesystem::path path, LogStats& stats, ZeroHeads zero_h
   }
   read_header();
   if (!keep_open_) close_file();
+  let_packed_rest();
 }
 
 SlotFile::SlotFile(std::vector<trace::Slot> slots, LogStats& stats, ZeroHeads zero_heads)
@@ -131,6 +132,12 @@ bool SlotFile::open_file() {
 void SlotFile::close_file() {
   if (fd_ >= 0) ::close(fd_);
   fd_ = -1;
+}
+
+// Logs of one thread are read one behind the other, but the first batch of each is wanted at once.
+void SlotFile::let_packed_rest() {
+  const bool is_first = offset_ <= trace::kLogHeaderBytes + kBatch * sizeof(trace::Slot);
+  if (packed_ != nullptr && (is_first || at_end_)) packed_->rest();
 }
 
 void SlotFile::read_header() {
@@ -178,6 +185,7 @@ void SlotFile::read_more() {
   }
   skip_hole(slots);
   if (!keep_open_) close_file();
+  let_packed_rest();
 }
 
 // Zeros lie in memory, but for those of a hole.

@@ -137,6 +137,7 @@ public:
 private:
   bool open_file();
   void close_file();
+  void let_packed_rest();
   void read_header();
   std::size_t read_slots(trace::Slot* into);
   void skip_hole(std::size_t slots_read);
@@ -144,7 +145,7 @@ private:
   std::filesystem::path path_;
   LogStats& stats_;
   SlotScan scan_;
-  std::unique_ptr<PackedLog> packed_; // stays open
+  std::unique_ptr<PackedLog> packed_;
   int fd_ = -1;
   bool keep_open_ = true;
   bool at_end_ = true;

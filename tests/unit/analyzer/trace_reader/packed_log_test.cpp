@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <random>
 
 #include "analyzer/trace_reader/slot_file.h"
@@ -122,6 +124,48 @@ TEST_F(PackedLogs, AReaderThatIsBehindGoesOnInThePackedLog) {
   EXPECT_EQ(pack(log), "");
   while (file.read(record)) times.push_back(file[record.slot].time);
   EXPECT_EQ(times, before.times);
+}
+
+TEST_F(PackedLogs, HaveNoDescriptorBeforeTheirTurnAndBehindTheirEnd) {
+  const auto open_files = [] {
+    const fs::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  const fs::path log = write(slots(2 * PackedLog::kSlots));
+  const Content before = read(log);
+  EXPECT_EQ(pack(log), "");
+  const auto none = open_files();
+  LogStats stats;
+  SlotFile file(log, stats, ZeroHeads::kTorn);
+  EXPECT_EQ(open_files(), none);
+  std::vector<std::uint64_t> times;
+  SlotRecord record;
+  ASSERT_TRUE(file.read(record));
+  times.push_back(file[record.slot].time);
+  EXPECT_EQ(open_files(), none);
+  while (file.read(record)) times.push_back(file[record.slot].time);
+  EXPECT_EQ(open_files(), none);
+  EXPECT_EQ(times, before.times);
+  EXPECT_EQ(stats.damaged, 0u);
+}
+
+TEST_F(PackedLogs, ALogThatCannotBeReadToItsEndStays) {
+  const fs::path log = write(slots(PackedLog::kSlots));
+  LogPacker packer(log);
+  EXPECT_TRUE(packer.step());
+  std::ofstream(log, std::ios::binary | std::ios::app) << "more";
+  fs::resize_file(log, fs::file_size(log) + 60);
+  const fs::path packed = log.string() + kPackedEnd;
+  {
+    LogPacker whole(log);
+    EXPECT_NE(whole.problem(), ""); // the other one's file is there
+  }
+  EXPECT_TRUE(fs::exists(packed.string() + ".new"));
+  fs::resize_file(log, fs::file_size(log) - 100);
+  EXPECT_FALSE(packer.step());
+  EXPECT_EQ(packer.problem(), "it could not be read to its end");
+  EXPECT_TRUE(fs::exists(log));
+  EXPECT_FALSE(fs::exists(packed));
 }
 
 TEST_F(PackedLogs, DamageEndsThem) {
