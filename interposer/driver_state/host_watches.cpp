@@ -288,6 +288,7 @@ bool open_faulted_page(std::uint64_t address, bool writes, UsedCopies& copies) n
     protect({page, page + kPage}, PROT_READ | PROT_WRITE);
     return true;
   }
+  copies.closings = numbers;
   bool is_ours = false;
   for (Watch& watch : watches) {
     bool has_page = false;

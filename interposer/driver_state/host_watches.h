@@ -38,6 +38,7 @@ struct UsedCopies {
   static constexpr unsigned kMost = 4;
   std::uint64_t orders[kMost];
   unsigned count = 0;
+  std::uint64_t closings = 0; // grows with each copy; of open_faulted_page()
 };
 // After a fault. False: no page there is, or was, one of ours. Else it is open now.
 bool open_faulted_page(std::uint64_t address, bool writes, UsedCopies& copies) noexcept;

@@ -37,8 +37,13 @@ constinit struct sigaction previous = {}; // of SIGSEGV
 constinit bool is_handling = false, has_library = false;
 // Of this thread: the handler is being set by ours, which comes to on_leave(), too
 constinit thread_local bool is_own_change __attribute__((tls_model("initial-exec"))) = false;
-// A fault there came back without a page of ours being closed
-constinit thread_local std::uint64_t retried __attribute__((tls_model("initial-exec"))) = 0;
+// The last access that was tried again though it met no copy: of the page's other bytes, or of a
+// page that another thread had just opened. Before the next copy such a fault is not ours.
+struct Retry {
+  std::uint64_t address = 0, closings = 0;
+  bool operator==(const Retry&) const = default;
+};
+constinit thread_local Retry retried __attribute__((tls_model("initial-exec"))) = {};
 
 // A function that the driver calls back knows what is done by then.
 bool is_called_by_driver() noexcept {
@@ -110,8 +115,8 @@ void on_fault(int number, siginfo_t* info, void* context) noexcept {
   const bool writes = (static_cast<std::uint64_t>(registers[REG_ERR]) & kWrite) != 0;
   UsedCopies copies;
   if (info->si_code == SEGV_ACCERR && open_faulted_page(address, writes, copies) &&
-      (copies.count != 0 || retried != address)) {
-    retried = copies.count != 0 ? 0 : address;
+      (copies.count != 0 || retried != Retry{address, copies.closings})) {
+    retried = copies.count != 0 ? Retry{} : Retry{address, copies.closings};
     const auto instruction = static_cast<std::uint64_t>(registers[REG_RIP]);
     const auto stack = static_cast<std::uint64_t>(registers[REG_RSP]);
     if (copies.count != 0 && is_programs(instruction, stack))

@@ -9,6 +9,7 @@
 #include "interposer/host_races/interface.h"
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <dlfcn.h>
@@ -134,9 +135,8 @@ GMT_CALL(sighandler_t, signal, (int number, sighandler_t handler), (number, hand
 
 [[gnu::visibility("default")]] int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) {
   static std::atomic<int (*)(int, const sigset_t*, sigset_t*)> known{nullptr};
-  const char* version = "GLIBC_2.32"; // where it moved to
-  if (dlvsym(RTLD_NEXT, "pthread_sigmask", version) == nullptr) version = "GLIBC_2.2.5";
-  auto* const real = next(known, "pthread_sigmask", version);
+  auto* real = next(known, "pthread_sigmask", "GLIBC_2.32"); // where it moved to
+  if (real == nullptr) real = next(known, "pthread_sigmask");
   if (set == nullptr || how == SIG_UNBLOCK) return real(how, set, before);
   const sigset_t rest = without_segv(set);
   return real(how, &rest, before);
@@ -155,6 +155,15 @@ GMT_CALL(sighandler_t, signal, (int number, sighandler_t handler), (number, hand
   sigemptyset(&segv);
   sigaddset(&segv, SIGSEGV);
   pthread_sigmask(SIG_UNBLOCK, &segv, nullptr); // as the thread may have inherited it
+  // A child of fork, which may call these, may not look for them: another thread had the loader's
+  // lock, perhaps
+  const int error = errno;
+  char byte = 0;
+  sigprocmask(SIG_BLOCK, nullptr, nullptr);
+  sigaction(SIGSEGV, nullptr, nullptr);
+  (void)!read(-1, &byte, 1);
+  (void)!write(-1, &byte, 1);
+  errno = error;
   core.store(calls, std::memory_order_release);
 }
 
