@@ -33,10 +33,10 @@ std::uint64_t mixed(std::uint64_t value, std::uint64_t factor, unsigned shift) n
   return value ^ value >> shift;
 }
 
-class File {
+class File { // opening a pipe does not wait for its writer
 public:
   File(const std::string& path, int flags) noexcept
-      : descriptor_(open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600)) {}
+      : descriptor_(open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600)) {}
   ~File() {
     if (descriptor_ >= 0) close(descriptor_);
   }

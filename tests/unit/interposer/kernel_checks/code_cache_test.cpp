@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -70,6 +71,13 @@ struct KernelCheckCodeCache : testing::Test {
   fs::path root, folder;
   CodeCache cache;
 };
+
+TEST_F(KernelCheckCodeCache, APipeIsNoEntry) {
+  const CodeKey key = key_of("text");
+  fs::create_directories(folder);
+  ASSERT_EQ(mkfifo(file_of(key).c_str(), 0600), 0);
+  EXPECT_FALSE(cache.find(key).has_value()); // without waiting for a writer
+}
 
 TEST_F(KernelCheckCodeCache, WhatWasKeptComesBack) {
   const CodeKey key = key_of("text");
