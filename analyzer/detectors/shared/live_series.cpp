@@ -31,7 +31,7 @@ void LiveSeries::add_sample(std::uint64_t order) {
 
 // Windows of equal length behind the first quarter, in which a program warms up. Each must rise by
 // most of what they rise on average, or by no less than the one before: a cache that fills rises
-// less and less.
+// less and less. None brings more than the others together: that would be a jump.
 std::optional<LiveSeries::Rise> LiveSeries::rise() const {
   if (minima_.size() < kFewestMinima) return std::nullopt;
   const std::uint64_t begin = minima_.front().order + (last_order_ - minima_.front().order) / 4;
@@ -61,6 +61,7 @@ std::optional<LiveSeries::Rise> LiveSeries::rise() const {
         window.blocks < before.blocks + fewest_blocks)
       return std::nullopt;
     rise_before = window.bytes - before.bytes;
+    if (rise_before > bytes / 2) return std::nullopt;
   }
   const auto orders = static_cast<double>(last.order - first.order);
   return Rise{static_cast<double>(bytes) / orders, static_cast<double>(blocks) / orders};

@@ -61,6 +61,16 @@ TEST(LiveSeries, WhatEachStepKeepsMoreOfRises) {
   EXPECT_TRUE(program.series.rise());
 }
 
+// A little more from each step, and very much from the last ones.
+TEST(LiveSeries, AJumpAtTheEndDoesNot) {
+  Program program;
+  for (std::uint64_t i = 0; i < 400; ++i) {
+    program.allocate(kBytes * (i < 350 ? i + 1 : 100'000));
+    program.end_step();
+  }
+  EXPECT_FALSE(program.series.rise());
+}
+
 TEST(LiveSeries, WhatEachStepKeepsLessOfDoesNot) {
   Program program;
   for (std::uint64_t i = 0; i < 400; ++i) {
