@@ -8,6 +8,7 @@
 #include "interposer/kernel_checks/library/driver.h"
 #include "interposer/kernel_checks/library/lasting.h"
 #include "interposer/kernel_checks/library/lock.h"
+#include "interposer/kernel_checks/library/mapped.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "rewriter/heap_table.h"
 
@@ -106,6 +107,7 @@ std::uint64_t heap_for(const Module& module) {
 }
 
 bool make_ready(Module& module) {
+  forget_unmapped_host();
   CUdeviceptr counts = 0, records = 0, used = 0, flagged = 0, constant = 0;
   if (!look_up_variable(module, rewriter::kCounts, &counts) ||
       !look_up_variable(module, rewriter::kRecords, &records) ||

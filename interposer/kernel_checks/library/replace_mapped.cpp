@@ -3,8 +3,13 @@
 // registers. What is mapped or registered counts as right: two such pieces may be one array. What
 // is reserved and not mapped, or no longer, would fault, and so would what is no longer registered:
 // a checked access there is named and left out.
+#include <algorithm>
 #include <map>
 #include <mutex>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
 
 #include "interposer/kernel_checks/library/blocks.h"
 #include "interposer/kernel_checks/library/driver.h"
@@ -21,6 +26,7 @@ namespace {
 using Ranges = std::map<std::uint64_t, std::uint64_t>; // begin and end
 constinit Lasting<Ranges> registered;                  // with the lock, as the next
 constinit Lasting<Ranges> released;                    // was the program's, and is not mapped
+constinit Lasting<Ranges> unregistered; // whose entries say that an access would fault
 constexpr std::size_t kMostReleased = 4096;
 
 void forget_overlaps(Ranges& ranges, std::uint64_t begin, std::uint64_t end) {
@@ -55,6 +61,7 @@ void give(std::uint64_t begin, std::size_t bytes) noexcept {
   {
     const Locked lock;
     forget_overlaps(*released, begin, begin + bytes);
+    (*unregistered).erase(begin);
   }
   forget_range(begin, bytes);
 }
@@ -118,6 +125,21 @@ bool reads_pageable_memory() noexcept {
          reads != 0;
 }
 
+bool can_host_read(std::uint64_t address) noexcept {
+  char byte = 0;
+  const iovec to{&byte, 1}, from{reinterpret_cast<void*>(address), 1}; // NOLINT: only read
+  return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1;
+}
+
+// The driver's pieces of memory are no smaller than the step.
+bool can_host_read(std::uint64_t begin, std::uint64_t end) noexcept {
+  constexpr std::uint64_t kStep = std::uint64_t{2} << 20;
+  for (std::uint64_t at = begin; at < end; at += kStep) {
+    if (!can_host_read(at)) return false;
+  }
+  return can_host_read(end - 1);
+}
+
 // The driver waits for kernels that use it, so that its entries change behind the call.
 CUresult unregister_host(void* memory) noexcept {
   const auto begin = reinterpret_cast<std::uint64_t>(memory);
@@ -125,6 +147,12 @@ CUresult unregister_host(void* memory) noexcept {
   if (result != CUDA_SUCCESS) return static_cast<CUresult>(result);
   const std::uint64_t end = take_registered(begin);
   if (end == begin || reads_pageable_memory()) return CUDA_SUCCESS;
+  {
+    const Locked lock;
+    if ((*unregistered).size() == kMostReleased) return CUDA_SUCCESS;
+    std::uint64_t& known = (*unregistered)[begin];
+    known = std::max(known, end);
+  }
   take_away(begin, end - begin);
   remember_released(begin, end);
   return CUDA_SUCCESS;
@@ -139,14 +167,27 @@ bool was_released(std::uint64_t address) noexcept {
   return behind != all.begin() && std::prev(behind)->second > address;
 }
 
+void forget_unmapped_host() noexcept {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> gone;
+  {
+    const Locked lock;
+    for (const auto& [begin, end] : *unregistered) {
+      if (!can_host_read(begin, end)) gone.emplace_back(begin, end);
+    }
+  }
+  for (const auto& [begin, end] : gone) give(begin, end - begin);
+}
+
 void forget_released() noexcept {
   const Locked lock;
   (*released).clear();
+  (*unregistered).clear();
 }
 
 void abandon_mapped() noexcept {
   registered.begin_anew();
   released.begin_anew();
+  unregistered.begin_anew();
 }
 
 void replace_mapped() noexcept {

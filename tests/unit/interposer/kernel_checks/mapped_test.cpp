@@ -2,6 +2,9 @@
 // Addresses that are reserved, mapped and registered, in the table of valid bytes.
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <sys/mman.h>
+
 #include "interposer/kernel_checks/library/mapped.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "made_up_driver.h"
@@ -80,6 +83,25 @@ TEST_F(KernelCheckMapped, MemoryThatIsNoLongerRegisteredWouldFault) {
   }
   EXPECT_EQ(call_replaced("cuMemHostRegister_v2", memory, std::size_t{2000}, 0u), CUDA_SUCCESS);
   EXPECT_EQ(entry_at(kReserved + 512), rewriter::kNoBlock);
+}
+
+// The host's memory that is gone may have become the driver's.
+TEST_F(KernelCheckMapped, WhatTheHostCannotReadMayBelongToOtherMemory) {
+  void* const memory =
+    mmap(reinterpret_cast<void*>(kReserved), 4096, PROT_READ | PROT_WRITE, // NOLINT
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  ASSERT_EQ(reinterpret_cast<std::uint64_t>(memory), kReserved);
+  has_registered_memory = true;
+  reads_pageable_memory = false;
+  EXPECT_EQ(call_replaced("cuMemHostRegister_v2", memory, std::size_t{4096}, 0u), CUDA_SUCCESS);
+  EXPECT_EQ(call_replaced("cuMemHostUnregister", memory), CUDA_SUCCESS);
+  forget_unmapped_host();
+  EXPECT_EQ(entry_at(kReserved), rewriter::kUnmappedEntry);
+  EXPECT_TRUE(was_released(kReserved));
+  munmap(memory, 4096);
+  forget_unmapped_host();
+  EXPECT_EQ(entry_at(kReserved), rewriter::kNoBlock);
+  EXPECT_FALSE(was_released(kReserved));
 }
 
 } // namespace
