@@ -233,6 +233,25 @@ class Fleet(unittest.TestCase):
         with self.assertRaisesRegex(GpumemtraceError, "64 ranks in a file"):
             fleet.convert([half], data, workers=1, add=True, ranks_per_file=5)
 
+    def test_what_no_trace_has_ends_no_conversion(self):
+        """A rank that is no number for the tables, and folders whose names are patterns, or no text."""
+        folder = os.path.join(self.folder, "odd [1]")
+        os.mkdir(folder)
+        copy_as(self.kinds["even"], folder, 3)
+        for rank in ("9" * 5000, "4294967296"):
+            odd = copy_as(self.kinds["even"], folder, int(rank[:4]))
+            info = (odd / "info").read_text(encoding="utf-8")
+            (odd / "info").write_text(re.sub(r"(?m)^rank=.*$", f"rank={rank}", info), encoding="utf-8")
+        os.rename(odd, os.fsencode(odd) + b"\xff")
+        data = os.path.join(self.folder, "data [a-z]")
+        done = fleet.convert([folder], data, workers=1)
+        self.assertEqual(done.traces + len(done.problems), 3)
+        self.assertIn(3, [row["rank"] for row in fleet.query(data, "SELECT rank FROM process")])
+        self.assertTrue(fleet.ask(data, "peak"))
+        pathlib.Path(data, "_gpumemtrace.json").write_text("[]", encoding="utf-8")
+        with self.assertRaisesRegex(GpumemtraceError, "not what a data set has"):
+            fleet.convert([folder], data, workers=1, add=True)
+
     def test_workers_of_dask(self):
         data = os.path.join(self.folder, "by dask")
         with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:

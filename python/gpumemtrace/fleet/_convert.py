@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from gpumemtrace._command import GpumemtraceError
 from gpumemtrace.fleet._fold import Rows, fold
 from gpumemtrace.fleet._tables import SCHEMA, TABLES
-from gpumemtrace.fleet._traces import Trace, find_traces
+from gpumemtrace.fleet._traces import Trace, find_traces, trace_name
 
 MARK = "_gpumemtrace.json"
 RANKS_PER_FILE = 64
@@ -74,15 +74,21 @@ def _begin(output: str, ranks_per_file: int | None, add: bool) -> int:
     if os.path.exists(mark):
         if not add:
             raise GpumemtraceError(f"'{output}' is a data set already; --add adds traces to it")
-        with open(mark, encoding="utf-8") as file:
-            facts = json.load(file)
+        try:
+            with open(mark, encoding="utf-8") as file:
+                written = json.load(file)
+            facts = {key: int(written[key]) for key in ("schema", "ranks_per_file")}
+            if facts["ranks_per_file"] < 1:
+                raise ValueError
+        except (OSError, ValueError, TypeError, LookupError) as error:
+            raise GpumemtraceError(f"'{mark}' is not what a data set has there") from error
         if facts["schema"] != SCHEMA:
             raise GpumemtraceError(
                 f"'{output}' has schema {facts['schema']}; this version adds to schema {SCHEMA} alone"
             )
         if ranks_per_file not in (None, facts["ranks_per_file"]):
             raise GpumemtraceError(f"'{output}' has {facts['ranks_per_file']} ranks in a file; that cannot change")
-        return int(facts["ranks_per_file"])
+        return facts["ranks_per_file"]
     try:
         os.makedirs(output, exist_ok=True)
         # Another conversion may make its mark at the same time, such as one on each node.
@@ -211,16 +217,20 @@ def convert_part(first_rank: int, paths: list[str], output: str, step: str | Non
         for path in paths:
             try:
                 rows = fold(path, scratch, step)
-            except GpumemtraceError as error:
-                result.problems[path] = str(error)
-                columns["problem"].append((None, None, os.path.basename(path), str(error)))
+                for table, new in rows.items():  # one trace of numbers that fit no table must not end all
+                    _columns(table, new)
+            except (GpumemtraceError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+                why = str(error) if isinstance(error, GpumemtraceError) else f"it has what no trace has: {error!r}"
+                result.problems[path] = why
+                columns["problem"].append((None, None, trace_name(path), why))
                 continue
             sites.update((site[0], site) for site in rows.pop("site"))
             for name, new in rows.items():
                 columns[name].extend(new)
             result.traces += 1
     columns["site"] = list(sites.values())
-    name = hashlib.blake2b("\n".join(sorted(map(os.path.basename, paths))).encode(), digest_size=8).hexdigest()
+    names = "\n".join(sorted(map(trace_name, paths)))
+    name = hashlib.blake2b(names.encode(), digest_size=8).hexdigest()
     for table in sorted(columns, key=lambda table: table == "process"):  # which says that the others are there
         if columns[table]:
             _write(table, columns[table], os.path.join(output, table, f"first_rank={first_rank}"), name)
@@ -228,12 +238,15 @@ def convert_part(first_rank: int, paths: list[str], output: str, step: str | Non
 
 
 def _write(table: str, rows: list[tuple[Any, ...]], folder: str, name: str) -> None:
-    schema = TABLES[table]
-    columns = [_column(values, field.type) for values, field in zip(zip(*rows), schema)]
+    columns = _columns(table, rows)
     os.makedirs(folder, exist_ok=True)
     partial = os.path.join(folder, f".{name}.partial")
-    pq.write_table(pa.Table.from_arrays(columns, schema=schema), partial, compression="zstd")
+    pq.write_table(pa.Table.from_arrays(columns, schema=TABLES[table]), partial, compression="zstd")
     os.replace(partial, os.path.join(folder, f"{name}.parquet"))
+
+
+def _columns(table: str, rows: list[tuple[Any, ...]]) -> list[pa.Array]:
+    return [_column(values, field.type) for values, field in zip(zip(*rows), TABLES[table])]
 
 
 def _column(values: tuple[Any, ...], kind: pa.DataType) -> pa.Array:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from gpumemtrace._command import GpumemtraceError, command_path
 from gpumemtrace.fleet._growth import FEWEST_RISES, FEWEST_STEPS, SMALLEST_GROWTH, growth_of
 from gpumemtrace.fleet._sites import Site, site_of
+from gpumemtrace.fleet._traces import trace_name
 
 INTERVALS = 256  # of memory over time
 MOST_STEPS = 1024  # rows of one process; of more steps neighbours share a row
@@ -106,7 +107,7 @@ class _Folder:
         if not self.report["processes"]:
             raise GpumemtraceError("no process of it can be read")
         self.process: dict[str, Any] = self.report["processes"][0]
-        self.whose = (self.process["rank"], self.process["host"], os.path.basename(os.path.normpath(trace)))
+        self.whose = (self.process["rank"], self.process["host"], trace_name(trace))
         self.grown = _DEVICE  # or _TENSOR: what is asked whether it grows
         self.sites: dict[int, Site] = {}  # by number
         self.stack_sites: dict[int, int] = {}  # stack of the database -> site

@@ -226,7 +226,7 @@ def _check(data: str) -> None:
 
 def _make_views(base: duckdb.DuckDBPyConnection, data: str, first_rank: str) -> None:
     for table, schema in TABLES.items():
-        files = os.path.join(data, table, f"first_rank={first_rank}", "*.parquet")
+        files = os.path.join(glob.escape(data), table, f"first_rank={first_rank}", "*.parquet")
         if not glob.glob(files):
             columns = schema.append(pa.field("first_rank", pa.int64()))
             base.register(f"{table}_files", columns.empty_table())
