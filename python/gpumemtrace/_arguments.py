@@ -81,7 +81,7 @@ class Loan:
     def __init__(self, device: Device | None) -> None:
         """Without a device arrays only get addresses that are aligned as a block's would be."""
         self._device = device
-        self._blocks: dict[int, _Block] = {}  # by the first byte on the host
+        self._blocks: list[_Block] = []
         self._scratch: list[int] = []
 
     def __enter__(self) -> "Loan":
@@ -121,21 +121,34 @@ class Loan:
         offset = _first_byte(array) - host.start
         if self._device is None:
             return _NOWHERE + offset
-        block = self._blocks.get(host.start)
-        if block is None:
-            block = _Block(self._device.allocate(host.size), host)
-            self._blocks[host.start] = block
-            self._device.to_device(block.address, host.start, host.size)
+        block = self._block_of(host)
         block.host.is_writeable |= host.is_writeable
-        return block.address + offset
+        return block.address + (host.start - block.host.start) + offset
+
+    def _block_of(self, host: _Extent) -> _Block:
+        """The block that has this memory."""
+        for block in self._blocks:
+            begin, end = block.host.start, block.host.start + block.host.size
+            if begin <= host.start and host.start + host.size <= end:
+                return block
+            is_apart = host.start >= end or host.start + host.size <= begin
+            if not is_apart and (host.is_writeable or block.host.is_writeable):
+                raise GpumemtraceError(
+                    "two arrays of a launch share a part of their memory, and none is a view of the other: the "
+                    "simulated device needs views of one array"
+                )
+        block = _Block(self._device.allocate(host.size), host)
+        self._blocks.append(block)
+        self._device.to_device(block.address, host.start, host.size)
+        return block
 
     def _bring_back(self) -> None:
-        for block in self._blocks.values():
+        for block in self._blocks:
             if block.host.is_writeable:
                 self._device.to_host(block.host.start, block.address, block.host.size)
 
     def _free(self) -> None:
-        addresses = [block.address for block in self._blocks.values()] + self._scratch
+        addresses = [block.address for block in self._blocks] + self._scratch
         self._blocks.clear()
         self._scratch.clear()
         for address in addresses:

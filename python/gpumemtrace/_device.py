@@ -6,6 +6,7 @@ Nothing of CUDA has to be installed: libcuda.so.1 is the one that `gpumemtrace -
 
 import ctypes
 import os
+import threading
 from collections.abc import Sequence
 
 from gpumemtrace._command import GpumemtraceError
@@ -39,16 +40,21 @@ def is_simulated() -> bool:
 
 
 class Device:
-    """The first device, with its primary context current. Each refused call raises GpumemtraceError."""
+    """The first device, whose primary context is current in each thread that calls. Each refused call raises GpumemtraceError."""
 
     def __init__(self) -> None:
         self._driver = ctypes.CDLL("libcuda.so.1")
+        self._thread = threading.local()
+        self._context = ctypes.c_void_p()
+        self._thread.is_ready = True
         self.call("cuInit", 0)
-        context = ctypes.c_void_p()
-        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
-        self.call("cuCtxSetCurrent", context)
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), 0)
+        self.call("cuCtxSetCurrent", self._context)
 
     def call(self, name: str, *words) -> None:
+        if not getattr(self._thread, "is_ready", False):
+            self._thread.is_ready = True
+            self.call("cuCtxSetCurrent", self._context)
         status = getattr(self._driver, name)(*words)
         if status != 0:
             text = ctypes.c_char_p()

@@ -6,6 +6,7 @@ allows for a difference, one of the two has to be within it. Prints a line for e
 """
 
 import base64
+import concurrent.futures
 import ctypes
 import json
 import lzma
@@ -16,6 +17,7 @@ import sys
 import types
 
 from gpumemtrace._arguments import Loan
+from gpumemtrace._command import GpumemtraceError
 from gpumemtrace._device import Device
 
 
@@ -36,6 +38,29 @@ class Storage:
 
     def data_ptr(self):
         return self.address
+
+
+class Part(Storage):
+    """As an array of NumPy and a tensor have it that were made of the same memory."""
+
+    def __init__(self, whole, first, size):
+        self.memory = (ctypes.c_char * size).from_buffer(whole.memory, first)
+        self.address = ctypes.addressof(self.memory)
+
+
+def check_shared_memory(device):
+    whole = Storage(bytes(64))
+    part = Part(whole, 16, 8)
+    with Loan(device) as loan:
+        begin = loan.lend(whole).data_ptr()
+        assert loan.lend(part).data_ptr() == begin + 16, "a part lies in the whole"
+    try:
+        with Loan(device) as loan:
+            loan.lend(part)
+            loan.lend(whole)
+    except GpumemtraceError:
+        return
+    raise AssertionError("a block that is too small was lent")
 
 
 def parameter(device, loan, described, arrays):
@@ -73,10 +98,12 @@ def repeat(device, launch, tolerance):
 
 def main(paths):
     device = Device()
+    check_shared_memory(device)
+    threads = concurrent.futures.ThreadPoolExecutor(1)  # a program may launch from any thread
     for path in map(pathlib.Path, paths):
         recording = json.loads(lzma.decompress(path.read_bytes()))
         for launch in recording["launches"]:
-            repeat(device, launch, recording["tolerance"])
+            threads.submit(repeat, device, launch, recording["tolerance"]).result()
             print(f"{path.name}: {launch['kernel']} is right", flush=True)
 
 
