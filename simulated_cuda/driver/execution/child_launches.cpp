@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulated_cuda/driver/execution/child_launches.h"
 
-#include "simulated_cuda/driver/execution/kernel_launch.h"
-#include "simulated_cuda/driver/state/state.h"
-
 namespace gmt::sim {
-namespace {
 
-using executor::DeviceLaunch;
-
-void launch(const Kernel& parent, const KernelOperation& operation, const Stream& stream,
-            const DeviceLaunch& child) {
-  const Kernel* kernel = kernel_named(parent.library, child.kernel.c_str());
-  if (kernel == nullptr) return; // its PTX has it, or the parent could not have named it
+KernelOperation child_operation(const Kernel& kernel, const KernelOperation& parent,
+                                const executor::DeviceLaunch& child) {
   KernelOperation made;
+  made.params.func = reinterpret_cast<CUfunction>(const_cast<Kernel*>(&kernel));
   made.params.gridDimX = child.grid.x;
   made.params.gridDimY = child.grid.y;
   made.params.gridDimZ = child.grid.z;
@@ -22,19 +15,9 @@ void launch(const Kernel& parent, const KernelOperation& operation, const Stream
   made.params.blockDimZ = child.block.z;
   made.params.sharedMemBytes = static_cast<unsigned>(child.shared_bytes);
   made.argument_bytes = child.arguments;
-  made.made = operation.made;
-  made.node = operation.node;
-  execute_kernel(*kernel, made, stream);
-}
-
-} // namespace
-
-void run_children(const Kernel& parent, const KernelOperation& operation, const Stream& stream,
-                  const std::vector<DeviceLaunch>& children) {
-  for (const DeviceLaunch& child : children) {
-    if (stream.context->sticky != CUDA_SUCCESS) return;
-    launch(parent, operation, stream, child);
-  }
+  made.made = parent.made;
+  made.node = parent.node;
+  return made;
 }
 
 } // namespace gmt::sim

@@ -6,15 +6,10 @@
 #include "simulated_cuda/driver/streams/graph.h"
 #include "simulated_cuda/executor/machine/device_launches.h"
 
-#include <vector>
-
 namespace gmt::sim {
 
-struct Stream;
-
-// Each is done before the next one, and so is what it launches itself. An error that ends the
-// context ends it.
-void run_children(const Kernel& parent, const KernelOperation& operation, const Stream& stream,
-                  const std::vector<executor::DeviceLaunch>& children);
+// The launch of `kernel` that a kernel of the operation `parent` has asked for.
+KernelOperation child_operation(const Kernel& kernel, const KernelOperation& parent,
+                                const executor::DeviceLaunch& child);
 
 } // namespace gmt::sim

@@ -12,14 +12,18 @@
 #include "simulated_cuda/driver/memory/texture_view.h"
 #include "simulated_cuda/driver/state/state.h"
 #include "simulated_cuda/driver/streams/late_bytes.h"
+#include "simulated_cuda/driver/streams/operation.h"
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <optional>
+#include <utility>
 
 namespace gmt::sim {
 namespace {
@@ -174,7 +178,7 @@ void open_memory(const Context& context, executor::Launch& launch) {
 executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operation,
                            const Stream& stream, const trace::ExecutionLaunch& identified,
                            LaunchObserver& observer, executor::Accesses* accesses,
-                           std::vector<executor::DeviceLaunch>* children) {
+                           std::uint32_t depth, std::vector<executor::DeviceLaunch>* children) {
   Module* module = instance_in(kernel.library, stream.context);
   if (prepare(*module) != CUDA_SUCCESS) return skip("there is no memory for its variables");
   if (module->code == nullptr) return skip(kernel.library->image.why);
@@ -215,7 +219,7 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   const executor::Ability ability = executor::examine(*launch.module, *code);
   if (kernel.library->image.uses_device_heap) launch.heap = heap_of(*stream.context);
   std::optional<executor::DeviceLaunches> launches;
-  if (ability.launches_kernels) launch.launches = &launches.emplace(state().memory);
+  if (ability.launches_kernels) launch.launches = &launches.emplace(state().memory, depth);
   launch.limits.seconds = state().settings.kernel_seconds;
   const std::string why_not = why_unchecked(kernel.name, kernel.launches);
   launch.checks = why_not.empty() ? checks() : executor::Checks::kNone;
@@ -252,6 +256,48 @@ std::string end_in_words(const executor::Outcome& outcome, const LaunchObserver&
   return text;
 }
 
+// What it launches is put to the children.
+void execute_one(const Kernel& kernel, const KernelOperation& operation, const Stream& stream,
+                 std::uint32_t depth, bool is_child,
+                 std::vector<executor::DeviceLaunch>* children) {
+  flush_prints();
+  const trace::ExecutionLaunch launch = identity(kernel, operation, stream);
+  LaunchObserver observer(launch, seconds_left());
+  if (!is_selected(kernel)) {
+    observer.skipped(trace::ExecutionEnd::kNotSelected, "not selected by --kernel-launches", {},
+                     {});
+    add_to_totals(skip({}), 0);
+    kernel_ran({});
+    return count_outputs_as_written(operation.argument_bytes);
+  }
+  const Clock::time_point begin = Clock::now();
+  executor::Accesses accesses;
+  const bool is_possible = !is_child || check_launch(operation) == CUDA_SUCCESS;
+  const executor::Outcome outcome =
+    is_possible ? run_code(kernel, operation, stream, launch, observer, &accesses, depth, children)
+                : skip("a GPU refuses this launch by a kernel");
+  add_to_totals(outcome, std::chrono::duration<double>(Clock::now() - begin).count());
+  observer.accesses(accesses);
+  kernel_ran(accesses);
+  if (outcome.end == executor::End::kSkipped)
+    observer.skipped(trace::ExecutionEnd::kNotRun, outcome.reason, outcome.location, outcome);
+  if (outcome.end == executor::End::kStopped)
+    observer.skipped(trace::ExecutionEnd::kStopped, end_in_words(outcome, observer),
+                     outcome.location, outcome,
+                     !observer.why_ended().empty() || took_too_long(outcome, observer));
+  if (!outcome.races_left_out.empty())
+    observer.skipped(trace::ExecutionEnd::kRacesLeftOut, outcome.races_left_out, {}, outcome);
+  const bool is_whole = outcome.end == executor::End::kDone && !observer.saw_deadlock();
+  const bool goes_on = !state().settings.faults_end_context;
+  const bool is_checked = why_unchecked(kernel.name, kernel.launches).empty();
+  if (!is_checked || (!is_whole && (goes_on || outcome.end != executor::End::kFault)))
+    count_outputs_as_written(operation.argument_bytes);
+  std::uint32_t error = outcome.gpu_error != 0 ? outcome.gpu_error : observer.heap_error();
+  if (error == 0 && took_too_long(outcome, observer)) error = CUDA_ERROR_LAUNCH_TIMEOUT;
+  if (error != 0 && !goes_on) stream.context->sticky = static_cast<CUresult>(error);
+  if (observer.run_is_over() || run_is_over()) end_program(observer);
+}
+
 } // namespace
 
 std::vector<std::byte> gather_arguments(const Kernel& kernel,
@@ -278,43 +324,24 @@ std::vector<std::byte> gather_arguments(const Kernel& kernel,
   return bytes;
 }
 
+// What kernels launch is done behind them: each is done before the next one, and so is what it
+// launches itself. An error that ends the context ends it.
 void execute_kernel(const Kernel& kernel, const KernelOperation& operation, const Stream& stream) {
-  flush_prints();
-  const trace::ExecutionLaunch launch = identity(kernel, operation, stream);
-  LaunchObserver observer(launch, seconds_left());
-  if (!is_selected(kernel)) {
-    observer.skipped(trace::ExecutionEnd::kNotSelected, "not selected by --kernel-launches", {},
-                     {});
-    add_to_totals(skip({}), 0);
-    kernel_ran({});
-    return count_outputs_as_written(operation.argument_bytes);
+  std::vector<executor::DeviceLaunch> waiting; // the next one is the last
+  const auto execute = [&](const Kernel& each, const KernelOperation& its, std::uint32_t depth,
+                           bool is_child) {
+    std::vector<executor::DeviceLaunch> children;
+    execute_one(each, its, stream, depth, is_child, &children);
+    std::move(children.rbegin(), children.rend(), std::back_inserter(waiting));
+  };
+  execute(kernel, operation, 0, false);
+  while (!waiting.empty() && stream.context->sticky == CUDA_SUCCESS) {
+    const executor::DeviceLaunch next = std::move(waiting.back());
+    waiting.pop_back();
+    const Kernel* child = kernel_named(kernel.library, next.kernel.c_str());
+    if (child != nullptr) // its PTX has it, or the parent could not have named it
+      execute(*child, child_operation(*child, operation, next), next.depth, true);
   }
-  const Clock::time_point begin = Clock::now();
-  executor::Accesses accesses;
-  std::vector<executor::DeviceLaunch> children;
-  const executor::Outcome outcome =
-    run_code(kernel, operation, stream, launch, observer, &accesses, &children);
-  add_to_totals(outcome, std::chrono::duration<double>(Clock::now() - begin).count());
-  observer.accesses(accesses);
-  kernel_ran(accesses);
-  if (outcome.end == executor::End::kSkipped)
-    observer.skipped(trace::ExecutionEnd::kNotRun, outcome.reason, outcome.location, outcome);
-  if (outcome.end == executor::End::kStopped)
-    observer.skipped(trace::ExecutionEnd::kStopped, end_in_words(outcome, observer),
-                     outcome.location, outcome,
-                     !observer.why_ended().empty() || took_too_long(outcome, observer));
-  if (!outcome.races_left_out.empty())
-    observer.skipped(trace::ExecutionEnd::kRacesLeftOut, outcome.races_left_out, {}, outcome);
-  const bool is_whole = outcome.end == executor::End::kDone && !observer.saw_deadlock();
-  const bool goes_on = !state().settings.faults_end_context;
-  const bool is_checked = why_unchecked(kernel.name, kernel.launches).empty();
-  if (!is_checked || (!is_whole && (goes_on || outcome.end != executor::End::kFault)))
-    count_outputs_as_written(operation.argument_bytes);
-  std::uint32_t error = outcome.gpu_error != 0 ? outcome.gpu_error : observer.heap_error();
-  if (error == 0 && took_too_long(outcome, observer)) error = CUDA_ERROR_LAUNCH_TIMEOUT;
-  if (error != 0 && !goes_on) stream.context->sticky = static_cast<CUresult>(error);
-  if (observer.run_is_over() || run_is_over()) end_program(observer);
-  run_children(kernel, operation, stream, children);
 }
 
 } // namespace gmt::sim

@@ -9,6 +9,7 @@
 #include "simulated_cuda/driver/streams/operation.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace gmt::sim {
@@ -38,6 +39,10 @@ CUresult check(const CUDA_ARRAY3D_DESCRIPTOR* desc) {
   const unsigned n = desc->NumChannels;
   const bool fits = desc->Format == CU_AD_FORMAT_NV12 ? n == 3 : n == 1 || n == 2 || n == 4;
   if (!fits) return CUDA_ERROR_INVALID_VALUE;
+  // More than any GPU has of a dimension; products of these sizes are far from 2^64
+  constexpr std::size_t kMostWidth = 1u << 20, kMostDepth = 1u << 16;
+  if (desc->Width > kMostWidth || desc->Height > kMostWidth || desc->Depth > kMostDepth)
+    return CUDA_ERROR_INVALID_VALUE;
   return bytes_of_format(desc->Format) == 0 ? not_simulated("arrays of this format") : CUDA_SUCCESS;
 }
 
@@ -160,6 +165,9 @@ CUresult mipmapped_array_create(CUmipmappedArray* out, const CUDA_ARRAY3D_DESCRI
   mipmapped->context = this_thread().current();
   mipmapped->desc = *desc;
   CUDA_ARRAY3D_DESCRIPTOR level = *desc;
+  // As CUDA says, not more than until a level is one texel
+  const std::size_t longest = std::max({desc->Width, desc->Height, desc->Depth});
+  levels = std::min(levels, static_cast<unsigned>(std::bit_width(longest)));
   for (unsigned i = 0; i < levels; ++i) {
     const CUdeviceptr memory = current_device().take(payload(level));
     if (memory == 0) {

@@ -21,12 +21,20 @@ CUresult check_linear(CUdeviceptr base, std::size_t extent) {
   return state().blocks.view(base, extent) == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
+// 0: there are no such texels.
 std::size_t element_bytes(CUarray_format format, unsigned channels) {
-  const bool one = format == CU_AD_FORMAT_UNSIGNED_INT8 || format == CU_AD_FORMAT_SIGNED_INT8;
-  const bool four = format == CU_AD_FORMAT_UNSIGNED_INT32 || format == CU_AD_FORMAT_SIGNED_INT32 ||
-                    format == CU_AD_FORMAT_FLOAT;
-  if (one) return channels;
-  return (four ? 4u : 2u) * channels;
+  if (channels != 1 && channels != 2 && channels != 4) return 0;
+  switch (format) {
+  case CU_AD_FORMAT_UNSIGNED_INT8:
+  case CU_AD_FORMAT_SIGNED_INT8: return channels;
+  case CU_AD_FORMAT_UNSIGNED_INT16:
+  case CU_AD_FORMAT_SIGNED_INT16:
+  case CU_AD_FORMAT_HALF: return std::size_t{2} * channels;
+  case CU_AD_FORMAT_UNSIGNED_INT32:
+  case CU_AD_FORMAT_SIGNED_INT32:
+  case CU_AD_FORMAT_FLOAT: return std::size_t{4} * channels;
+  default: return 0;
+  }
 }
 
 CUresult check_resource(const CUDA_RESOURCE_DESC& resource) {
@@ -38,13 +46,19 @@ CUresult check_resource(const CUDA_RESOURCE_DESC& resource) {
     return state().mipmapped.get(resource.res.mipmap.hMipmappedArray) == nullptr
              ? CUDA_ERROR_INVALID_HANDLE
              : CUDA_SUCCESS;
-  case CU_RESOURCE_TYPE_LINEAR:
-    return resource.res.linear.sizeInBytes == 0 ? CUDA_ERROR_INVALID_VALUE
-                                                : check_linear(resource.res.linear.devPtr, 1);
+  case CU_RESOURCE_TYPE_LINEAR: {
+    const auto& linear = resource.res.linear;
+    if (linear.sizeInBytes == 0 || element_bytes(linear.format, linear.numChannels) == 0)
+      return CUDA_ERROR_INVALID_VALUE;
+    return check_linear(linear.devPtr, 1);
+  }
   case CU_RESOURCE_TYPE_PITCH2D: {
     const auto& plane = resource.res.pitch2D;
-    if (plane.width == 0 || plane.height == 0) return CUDA_ERROR_INVALID_VALUE;
-    const std::size_t row = plane.width * element_bytes(plane.format, plane.numChannels);
+    constexpr std::size_t kMost = 0xffffffffu; // so that a row's bytes are a number
+    const std::size_t element = element_bytes(plane.format, plane.numChannels);
+    if (plane.width == 0 || plane.height == 0 || element == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (plane.width > kMost || plane.height > kMost) return CUDA_ERROR_INVALID_VALUE;
+    const std::size_t row = plane.width * element;
     const auto alignment = static_cast<std::size_t>(state().settings.texture_pitch_alignment);
     if (plane.pitchInBytes < row || plane.pitchInBytes % alignment != 0)
       return CUDA_ERROR_INVALID_VALUE;
@@ -135,6 +149,8 @@ CUresult surf_object_create(CUsurfObject* out, const CUDA_RESOURCE_DESC* resourc
     return CUDA_ERROR_INVALID_VALUE;
   const Array* array = state().arrays.get(resource->res.array.hArray);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (array->memory == 0 || !array->planes.empty())
+    return not_simulated("surfaces of sparse arrays and of arrays of several planes");
   auto surface = std::make_unique<Texture>();
   surface->context = this_thread().current();
   surface->surface = true;

@@ -6,6 +6,7 @@
 #include "simulated_cuda/driver/state/state.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 namespace gmt::sim {
@@ -74,15 +75,15 @@ void set_array(executor::Texture& t, const CUDA_ARRAY3D_DESCRIPTOR& desc) {
 void set_description(executor::Texture& t, const CUDA_TEXTURE_DESC& from) {
   for (std::size_t d = 0; d < 3; ++d)
     t.modes[d] = static_cast<executor::AddressMode>(from.addressMode[d] & 3);
-  t.interpolates_levels = from.mipmapFilterMode == CU_TR_FILTER_MODE_LINEAR;
   t.is_normalized = (from.flags & CU_TRSF_NORMALIZED_COORDINATES) != 0 || t.levels.size() > 1;
   t.reads_fractions = (from.flags & CU_TRSF_READ_AS_INTEGER) == 0 && t.channel_bytes < 4 &&
                       t.kind != TexelKind::kFloat;
-  t.interpolates = from.filterMode == CU_TR_FILTER_MODE_LINEAR &&
-                   (t.kind == TexelKind::kFloat || t.reads_fractions);
+  const bool are_joined = t.kind == TexelKind::kFloat || t.reads_fractions; // integers never
+  t.interpolates = from.filterMode == CU_TR_FILTER_MODE_LINEAR && are_joined;
+  t.interpolates_levels = from.mipmapFilterMode == CU_TR_FILTER_MODE_LINEAR && are_joined;
   t.is_srgb = (from.flags & CU_TRSF_SRGB) != 0;
   t.is_seamless = (from.flags & CU_TRSF_SEAMLESS_CUBEMAP) != 0;
-  t.bias = from.mipmapLevelBias;
+  t.bias = std::isnan(from.mipmapLevelBias) ? 0 : from.mipmapLevelBias;
   t.least_level = from.minMipmapLevelClamp;
   t.most_level = from.maxMipmapLevelClamp;
   std::copy(std::begin(from.borderColor), std::end(from.borderColor), t.border);
@@ -129,7 +130,8 @@ std::optional<executor::Texture> view_of_texture(const CUDA_RESOURCE_DESC& resou
     t.is_linear_memory = true;
     TexelRows rows;
     rows.address = linear.devPtr;
-    rows.width = static_cast<std::uint32_t>(linear.sizeInBytes / t.texel_bytes());
+    constexpr std::size_t kMost = 0xffffffffu;
+    rows.width = static_cast<std::uint32_t>(std::min(linear.sizeInBytes / t.texel_bytes(), kMost));
     rows.pitch = rows.slice = linear.sizeInBytes;
     t.levels.push_back(rows);
     break;

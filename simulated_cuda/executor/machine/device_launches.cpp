@@ -10,6 +10,9 @@ namespace gmt::executor {
 namespace {
 
 constexpr std::size_t kGranule = 256;
+constexpr std::uint32_t kDeepest = 24; // as CUDA says
+// What one kernel launches waits for its end here, and on a GPU that has room for it alone.
+constexpr std::size_t kMostLaunches = 1 << 19, kMostHeldBytes = 256 << 20, kMostErrors = 1 << 20;
 
 std::size_t rounded(std::size_t bytes) {
   return std::max<std::size_t>((bytes + kGranule - 1) / kGranule, 1) * kGranule;
@@ -17,7 +20,8 @@ std::size_t rounded(std::size_t bytes) {
 
 } // namespace
 
-DeviceLaunches::DeviceLaunches(Memory& memory) : memory_(memory), bytes_(new std::byte[kBytes]) {
+DeviceLaunches::DeviceLaunches(Memory& memory, std::uint32_t depth)
+    : memory_(memory), bytes_(new std::byte[kBytes]), depth_(depth) {
   memory_.add_region(kBase, kBytes, bytes_.get());
   memory_.allocate(kBase, kBytes);
   memory_.mark_initialized(kBase, kBytes);
@@ -45,23 +49,28 @@ std::uint64_t DeviceLaunches::prepare(DeviceLaunch launch, std::size_t argument_
   return buffer;
 }
 
-bool DeviceLaunches::launch(std::uint64_t buffer, bool is_tail) {
+std::uint32_t DeviceLaunches::launch(std::uint64_t buffer, bool is_tail) {
   const std::lock_guard lock(mutex_);
   const auto found = prepared_.find(buffer);
-  if (found == prepared_.end()) return false;
+  if (found == prepared_.end()) return device_error::kInvalidValue;
   DeviceLaunch made = std::move(found->second.launch);
   const std::size_t bytes = found->second.argument_bytes;
-  made.arguments.assign(at(buffer), at(buffer) + bytes);
-  made.is_tail = is_tail;
-  launches_.push_back(std::move(made));
   prepared_.erase(found);
   free_.emplace(rounded(bytes), buffer);
-  return true;
+  if (!is_tail && depth_ >= kDeepest) return device_error::kMaxDepthExceeded;
+  if (launches_.size() >= kMostLaunches || held_bytes_ + bytes > kMostHeldBytes)
+    return device_error::kPendingCountExceeded;
+  held_bytes_ += bytes;
+  made.arguments.assign(at(buffer), at(buffer) + bytes);
+  made.is_tail = is_tail;
+  made.depth = depth_ + (is_tail ? 0 : 1);
+  launches_.push_back(std::move(made));
+  return 0;
 }
 
 void DeviceLaunches::set_error(std::uint64_t thread, std::uint32_t error) {
   const std::lock_guard lock(mutex_);
-  errors_[thread] = error;
+  if (errors_.size() < kMostErrors || errors_.contains(thread)) errors_[thread] = error;
 }
 
 std::uint32_t DeviceLaunches::take_error(std::uint64_t thread) {
@@ -79,6 +88,7 @@ std::uint64_t DeviceLaunches::new_handle() {
 std::vector<DeviceLaunch> DeviceLaunches::take() {
   std::vector<DeviceLaunch> all = std::move(launches_);
   launches_.clear();
+  held_bytes_ = 0;
   std::ranges::stable_sort(
     all, {}, [](const DeviceLaunch& each) { return std::pair(each.is_tail, each.by_block); });
   return all;

@@ -18,6 +18,12 @@
 
 namespace gmt::executor {
 
+// Numbers of cudaError_t.
+namespace device_error {
+inline constexpr std::uint32_t kInvalidValue = 1, kInvalidConfiguration = 9, kMaxDepthExceeded = 65,
+                               kPendingCountExceeded = 69, kInvalidFunction = 98;
+}
+
 struct DeviceLaunch {
   std::string kernel;
   Extent grid, block;
@@ -25,12 +31,14 @@ struct DeviceLaunch {
   std::vector<std::byte> arguments;
   bool is_tail = false;
   std::uint64_t by_block = 0; // its number
+  std::uint32_t depth = 0;    // kernels above it; a tail launch has those of what launches it
 };
 
 class DeviceLaunches {
 public:
-  // While it lives, kernels may use its region. No kernel may run then.
-  explicit DeviceLaunches(Memory& memory);
+  // While it lives, kernels may use its region. No kernel may run then. `depth` is that of the
+  // kernel that launches.
+  DeviceLaunches(Memory& memory, std::uint32_t depth);
   ~DeviceLaunches();
   DeviceLaunches(const DeviceLaunches&) = delete;
   DeviceLaunches& operator=(const DeviceLaunches&) = delete;
@@ -38,7 +46,7 @@ public:
   // These are called by several workers.
   // A buffer for the arguments; 0: there is no room.
   std::uint64_t prepare(DeviceLaunch launch, std::size_t argument_bytes);
-  bool launch(std::uint64_t buffer, bool is_tail); // false: it is none
+  std::uint32_t launch(std::uint64_t buffer, bool is_tail); // an error, a number of cudaError_t
   void set_error(std::uint64_t thread, std::uint32_t error);
   std::uint32_t take_error(std::uint64_t thread); // 0: there was none
   std::uint64_t new_handle();                     // of a stream or an event
@@ -58,10 +66,11 @@ private:
   Memory& memory_;
   std::unique_ptr<std::byte[]> bytes_;
   std::mutex mutex_;
-  std::uint64_t next_ = 0, handles_ = 0;
-  std::map<std::uint64_t, Prepared> prepared_;     // by buffer
-  std::multimap<std::size_t, std::uint64_t> free_; // buffers by bytes
-  std::map<std::uint64_t, std::uint32_t> errors_;  // the last of each thread
+  const std::uint32_t depth_;
+  std::uint64_t next_ = 0, handles_ = 0, held_bytes_ = 0; // held: arguments of launches
+  std::map<std::uint64_t, Prepared> prepared_;            // by buffer
+  std::multimap<std::size_t, std::uint64_t> free_;        // buffers by bytes
+  std::map<std::uint64_t, std::uint32_t> errors_;         // the last of each thread
   std::vector<DeviceLaunch> launches_;
 };
 

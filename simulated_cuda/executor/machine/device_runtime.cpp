@@ -19,11 +19,12 @@
 namespace gmt::executor {
 namespace {
 
-// Numbers of cudaError_t, and the streams that CUDA names.
-constexpr std::uint32_t kInvalidValue = 1, kInvalidConfiguration = 9, kPendingCountExceeded = 69,
-                        kInvalidFunction = 98;
-constexpr std::uint64_t kTailLaunch = 3;
-constexpr std::uint32_t kMostThreads = 1024;
+using namespace device_error;
+
+constexpr std::uint64_t kTailLaunch = 3; // a stream that CUDA names
+// As for launches from the host.
+constexpr std::uint32_t kMostThreads = 1024, kMostThreadsZ = 64, kMostBlocksX = 0x7fffffff,
+                        kMostBlocksYz = 65535, kMostDynamicBytes = 232448;
 
 class Call {
 public:
@@ -86,6 +87,14 @@ struct Dim3 {
 
 Extent extent_of(Dim3 given) { return {given.x, given.y, given.z}; }
 
+bool is_possible(const DeviceLaunch& launch) {
+  const Extent &grid = launch.grid, &block = launch.block;
+  if (grid.x > kMostBlocksX || grid.y > kMostBlocksYz || grid.z > kMostBlocksYz) return false;
+  if (block.x > kMostThreads || block.y > kMostThreads || block.z > kMostThreadsZ) return false;
+  return grid.count() != 0 && block.count() != 0 && block.count() <= kMostThreads &&
+         launch.shared_bytes <= kMostDynamicBytes;
+}
+
 // void* (kernel, grid, block, shared bytes): a null pointer if there can be no such launch.
 void Call::prepare() const {
   const auto refuse = [&](std::uint32_t error) {
@@ -104,8 +113,7 @@ void Call::prepare() const {
   made.block = extent_of(argument<Dim3>(2));
   made.shared_bytes = argument<std::uint32_t>(3);
   made.by_block = w_.block->number;
-  if (made.grid.count() == 0 || made.block.count() == 0 || made.block.count() > kMostThreads)
-    return refuse(kInvalidConfiguration);
+  if (!is_possible(made)) return refuse(kInvalidConfiguration);
   std::vector<std::uint32_t> offsets;
   const std::size_t bytes = lay_out_parameters(function.parameters, &offsets);
   const std::uint64_t buffer = launches().prepare(std::move(made), bytes);
@@ -114,9 +122,7 @@ void Call::prepare() const {
 }
 
 // cudaError_t (buffer, stream)
-void Call::launch() const {
-  answer(launches().launch(argument(0), argument(1) == kTailLaunch) ? 0 : kInvalidValue);
-}
+void Call::launch() const { answer(launches().launch(argument(0), argument(1) == kTailLaunch)); }
 
 void run(const Call& call, DeviceFunction function) {
   switch (function) {

@@ -112,6 +112,13 @@ __global__ void copies(int* to, const int* from, int n) {
   add<<<(n + 63) / 64, 64>>>(to, n, 1);
 }
 
+// Launches itself until it may not: CUDA has 24 levels.
+__global__ void endless(int* runs, int* error) {
+  ++*runs;
+  endless<<<1, 1>>>(runs, error);
+  if (const int here = cudaGetLastError()) *error = here;
+}
+
 int main() {
   constexpr int kSize = 300;
   torture::Array<int> values(kSize), out(2), error(3);
@@ -148,5 +155,9 @@ int main() {
   copies<<<1, 1>>>(copied, data, 500);
   for (int i = 0; i < 500; ++i) numbers[i] = (i < 250 ? numbers[i] : 0) + 1;
   torture::expect("copies", copied, numbers);
+
+  torture::Array<int> runs(1), refused(1);
+  endless<<<1, 1>>>(runs, refused);
+  torture::report("endless", runs.host()[0] <= 25 && refused.host()[0] != 0);
   return torture::finish();
 }
