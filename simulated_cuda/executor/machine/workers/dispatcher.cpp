@@ -8,6 +8,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace gmt::executor {
 namespace {
@@ -60,6 +61,7 @@ void Dispatcher::take_turns() {
       clusters_.erase(clusters_.begin() + static_cast<std::ptrdiff_t>(cluster));
     }
     say_oldest();
+    worker_.time.wake();
     at = 0; // the earliest first
   }
 }
@@ -67,10 +69,14 @@ void Dispatcher::take_turns() {
 // Where nothing else can happen, a later time comes at once. While others may write memory of the
 // device, what waits may wait for them, too: then no time is later than the real one.
 void Dispatcher::pass_time() {
-  const bool only_waits = worker_.time.end_round();
+  const bool only_waits = worker_.time.end_round() && !blocks_.empty();
   worker_.waits_for_time.store(only_waits, std::memory_order_relaxed);
+  worker_.rounds.fetch_add(1);
+  const bool waited = std::exchange(only_waited_, only_waits);
+  if (!only_waits) return;
+  if (!waited) rounds_ = run_.rounds(); // others see later what this one wrote last
   const bool may_start = run_.has_blocks_left() && blocks_.size() < rules_.most;
-  if (!only_waits || may_start || !run_.waits_for_time()) return;
+  if (may_start || !run_.waits_for_time(worker_, rounds_)) return;
   if (rules_.keeps_real_time) {
     const auto real = std::chrono::duration_cast<std::chrono::microseconds>(
       std::chrono::steady_clock::now() - begin_);

@@ -48,6 +48,8 @@ private:
   const std::function<void()> after_turn_;
   Stillness stillness_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  bool only_waited_ = false;          // the last round
+  std::vector<std::uint64_t> rounds_; // of all workers, when it began to do nothing else
   std::uint64_t counted_ = 0, finished_ = 0;
   std::uint64_t spins_ = 0;                    // since a block was added
   std::uint64_t late_spins_ = 0;               // since the grid has ended

@@ -34,12 +34,16 @@ public:
   }
   // All warps had their turns. True if none of them did anything but wait for a later time.
   bool end_round() {
-    skipped_ += slept_in_round_;
-    slept_in_round_ = 0;
+    wake();
     const bool only_polled = only_polls_;
     only_polls_ = true;
     if (!only_polled) waited_ = 0;
     return only_polled;
+  }
+  // Before a warp has another turn, its sleep in the last one has passed: clocks never go back.
+  void wake() {
+    skipped_ += slept_in_round_;
+    slept_in_round_ = 0;
   }
   // As long a wait as the one so far, by an eighth.
   void jump() {

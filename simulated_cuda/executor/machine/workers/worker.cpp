@@ -87,11 +87,21 @@ const Instruction* end_grid(Warp& w, std::uint32_t error, const std::string& why
   return nullptr;
 }
 
-bool GridRun::waits_for_time() const {
-  return std::all_of(workers_, workers_ + worker_count_, [](const Worker& worker) {
-    return worker.waits_for_time.load(std::memory_order_relaxed) ||
-           worker.still_since.load() == Worker::kWithoutBlocks;
-  });
+bool GridRun::waits_for_time(const Worker& asks, const std::vector<std::uint64_t>& since) const {
+  constexpr std::uint64_t kRounds = 2; // the one that went on, and a whole one
+  for (std::size_t i = 0; i < worker_count_; ++i) {
+    const Worker& worker = workers_[i];
+    if (&worker == &asks || worker.still_since.load() == Worker::kWithoutBlocks) continue;
+    const bool is_later = worker.rounds.load() >= since[i] + kRounds;
+    if (!is_later || !worker.waits_for_time.load(std::memory_order_relaxed)) return false;
+  }
+  return true;
+}
+
+std::vector<std::uint64_t> GridRun::rounds() const {
+  std::vector<std::uint64_t> rounds(worker_count_);
+  for (std::size_t i = 0; i < worker_count_; ++i) rounds[i] = workers_[i].rounds.load();
+  return rounds;
 }
 
 } // namespace gmt::executor

@@ -37,9 +37,10 @@ struct alignas(128) Worker {
   ReportSink* checks = nullptr; // its own
   std::uint64_t instructions = 0, lane_instructions = 0;
   VirtualTime time;
-  std::atomic<bool> waits_for_time{false}; // all that its warps do
-  std::vector<std::uint64_t> executed;     // by threads, of each of Program::features
-  Location stood;                          // a thread of a block that was stopped
+  std::atomic<bool> waits_for_time{false}; // all that its warps did in the last round
+  std::atomic<std::uint64_t> rounds{0};
+  std::vector<std::uint64_t> executed; // by threads, of each of Program::features
+  Location stood;                      // a thread of a block that was stopped
   // Of all its blocks with a mistake that would have stopped a GPU, the first, and its first error.
   std::uint64_t error_block = kNoBlock;
   std::uint32_t gpu_error = 0;
@@ -107,8 +108,10 @@ public:
   // True once: several workers may see at the same time that the grid hangs.
   bool is_first_to_report_hang() { return !is_hang_reported_.exchange(true); }
 
-  // Whether all blocks of all workers only wait for a later time.
-  bool waits_for_time() const;
+  // Whether all blocks of the other workers only wait for a later time, and have done so for a
+  // whole round that began after `since`, which rounds() gave.
+  bool waits_for_time(const Worker& asks, const std::vector<std::uint64_t>& since) const;
+  std::vector<std::uint64_t> rounds() const;
   LaunchTime& time() { return time_; }
   const LaunchTime& time() const { return time_; }
 
