@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <string>
 
 namespace gmt::blas {
@@ -45,6 +46,7 @@ struct Handle {
   void* result = nullptr; // of the host, mapped: where reductions leave their number
   CUdeviceptr result_on_device = 0;
   std::map<std::string, CUfunction> kernels;
+  std::mutex kernels_mutex, result_mutex; // several threads may call with one handle
 };
 
 // The report names the call as one that the device does not implement.

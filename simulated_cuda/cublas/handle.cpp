@@ -34,10 +34,15 @@ Status not_supported(const char* function) {
 
 Status launch(Handle& handle, const std::string& kernel, unsigned x, unsigned y, unsigned z,
               unsigned threads_x, unsigned threads_y, void* arguments) {
-  CUfunction& function = handle.kernels[kernel];
-  if (function == nullptr &&
-      cuModuleGetFunction(&function, handle.module, kernel.c_str()) != CUDA_SUCCESS)
-    return Status::kInternalError;
+  CUfunction function = nullptr;
+  {
+    const std::lock_guard lock(handle.kernels_mutex);
+    CUfunction& known = handle.kernels[kernel];
+    if (known == nullptr &&
+        cuModuleGetFunction(&known, handle.module, kernel.c_str()) != CUDA_SUCCESS)
+      return Status::kInternalError;
+    function = known;
+  }
   void* parameters[] = {arguments};
   const CUresult result = cuLaunchKernel(function, x, y, z, threads_x, threads_y, 1, 0,
                                          handle.stream, parameters, nullptr);

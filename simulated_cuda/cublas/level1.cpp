@@ -2,6 +2,7 @@
 // Vectors: sums, copies, and numbers of them.
 #include "simulated_cuda/cublas/blas.h"
 
+#include <mutex>
 #include <string>
 
 namespace gmt::blas {
@@ -36,6 +37,8 @@ Status run_reduce(Handle* handle, int count, Reduce::What what, const T* x, int 
   if (handle == nullptr) return Status::kNotInitialized;
   if (result == nullptr) return Status::kInvalidValue;
   const bool waits = handle->pointer_mode == PointerMode::kHost;
+  std::unique_lock lock(handle->result_mutex, std::defer_lock);
+  if (waits) lock.lock(); // its number lies in the handle's memory until it is read
   Reduce r;
   // Steps of no or of a negative length name no element in BLAS, but for dot
   r.count = count > 0 && (what == Reduce::kDot || x_step > 0) ? count : 0;
