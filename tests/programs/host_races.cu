@@ -18,6 +18,7 @@
 // expect: error host-race line=LINE(second_buffer)
 // expect: warning host-race line=LINE(function_in_front_of_a_copy) message="inside the call"
 // expect: warning host-race line=LINE(flag) message="which cudaMemcpyAsync on"
+// expect: warning host-race line=LINE(flag_behind_a_copy) message="The host reads"
 // run: right
 // options: --host-races
 // expect: clean
@@ -51,6 +52,16 @@ static void copy_out(int* to, cudaStream_t stream = s)
 static void copy_in(const int* from, std::size_t bytes = kBytes)
 {
   CHECK(cudaMemcpyAsync(a, from, bytes, cudaMemcpyHostToDevice, s));
+}
+
+// No mistake, and no end of what is watched: the mistakes come behind it.
+static void same_bytes_beside_copies(bool)
+{
+  for (int i = 0; i < 3; ++i) {
+    copy_in(h, 100);
+    h[26] = 7;
+    wait(s);
+  }
 }
 
 static void result_read_at_once(bool ok)
@@ -164,6 +175,14 @@ static void flag(bool ok)
   sum = h[0]; // @flag
 }
 
+static void flag_behind_a_copy(bool ok)
+{
+  copy_out(k);
+  CHECK(cudaMemcpyAsync(h, a, sizeof *h, cudaMemcpyDeviceToHost, s));
+  if (ok) wait(s);
+  sum = k[1]; // @flag_behind_a_copy
+}
+
 static void CUDART_CB fill(void* values) { static_cast<int*>(values)[0] = 5; }
 
 static void function_in_front_of_a_copy(bool ok)
@@ -263,9 +282,9 @@ int main(int argc, char** argv)
     wait(s);
   }
   for (void (*kind)(bool) :
-       {result_read_at_once, source_filled_again, result_overwritten, wait_for_another_stream, event_before_the_copy,
-        query_without_a_loop, end_of_a_large_copy, registered, file_read_into_the_source, thread_without_signals,
-        second_buffer, flag, function_in_front_of_a_copy}) {
+       {same_bytes_beside_copies, result_read_at_once, source_filled_again, result_overwritten, wait_for_another_stream,
+        event_before_the_copy, query_without_a_loop, end_of_a_large_copy, registered, file_read_into_the_source, thread_without_signals,
+        second_buffer, flag, flag_behind_a_copy, function_in_front_of_a_copy}) {
     kind(ok);
     CHECK(cudaDeviceSynchronize());
   }

@@ -8,7 +8,8 @@
 // access of them faults, and a record says where. Whether the host had waited for the copy by then
 // is StreamClock's answer. Never a guess, as in stream_race.cpp: where it is not known how a call
 // orders, nothing is found but listed as not checked, and lost records may have ordered everything.
-// A kernel that was given memory of the host may have let the host know how far its stream was.
+// A kernel that was given memory of the host may have let the host know how far its stream was. So
+// may a graph, or a copy of a few bytes to the host, which that polls: what follows is a warning.
 //
 // Invariant: kMostKept and kMostWatched copies are remembered. With --late fewer wait at a time.
 
@@ -140,6 +141,7 @@ public:
     if (!now) return;
     if (e.kind == EventKind::kCopy && e.copy().is_async) remember(e, *now);
     order_.end(e, *now, heap);
+    if (may_tell(e, heap)) told_ = now->order;
     if (e.kind == EventKind::kLaunch && takes_host_memory(heap)) order_.clock().host_waits(*now);
   }
 
@@ -165,6 +167,15 @@ private:
       if (is_host_kind(access.block->memory_kind)) return true;
     }
     return false;
+  }
+
+  static bool may_tell(const Event& e, const Heap& heap) {
+    if (e.kind == EventKind::kSync) return e.sync().op == trace::SyncOp::kGraphLaunch;
+    if (e.kind != EventKind::kCopy) return false;
+    const Rows to = rows_of(e, Verdict::Side::kDestination);
+    if (to.width > kBytesOfPoll || to.count() != 1) return false;
+    const Block* block = heap.find_live(to.address);
+    return block != nullptr && is_host_kind(block->memory_kind);
   }
 
   void on_free(const Event& e, const Heap& heap) {
@@ -204,7 +215,8 @@ private:
     const std::string stream = order_.clock().name(copy.work.stream);
     Finding f;
     f.kind = "host-race";
-    f.severity = may_poll ? Severity::kWarning : Severity::kError;
+    const bool may_be_told = told_ > copy.work.order;
+    f.severity = may_poll || may_be_told ? Severity::kWarning : Severity::kError;
     f.api = name;
     f.address = e.execution().address();
     f.message = {"The host ",
@@ -225,6 +237,8 @@ private:
                 " for an event that is recorded behind the copy",
                 stores ? "; or give each copy a buffer of its own." : "."};
     if (may_poll) f.advice += " It is no mistake if the host polls a flag there.";
+    else if (may_be_told)
+      f.advice += " It is no mistake if the host has polled what later work of the stream writes.";
     f.stacks.push_back(stack_as(StackRole::kUsed, e.stack, ""));
     f.stacks.push_back(stack_as(StackRole::kCopied, copy.stack, name));
     f.stacks.push_back(allocation_stack(block, facts_));
@@ -235,6 +249,7 @@ private:
   WorkOrder order_;
   std::map<std::uint64_t, Copy> copies_; // by order
   std::vector<Finding> found_;
+  std::uint64_t told_ = 0; // order of the newest work that the host may have polled
   HostNotWatched why_not_ = HostNotWatched::kNone;
 };
 
