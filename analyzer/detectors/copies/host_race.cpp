@@ -141,7 +141,7 @@ public:
     if (!now) return;
     if (e.kind == EventKind::kCopy && e.copy().is_async) remember(e, *now);
     order_.end(e, *now, heap);
-    if (may_tell(e, heap)) told_ = now->order;
+    if (may_signal(e, heap)) signalled_ = now->order;
     if (e.kind == EventKind::kLaunch && takes_host_memory(heap)) order_.clock().host_waits(*now);
   }
 
@@ -169,7 +169,7 @@ private:
     return false;
   }
 
-  static bool may_tell(const Event& e, const Heap& heap) {
+  static bool may_signal(const Event& e, const Heap& heap) {
     if (e.kind == EventKind::kSync) return e.sync().op == trace::SyncOp::kGraphLaunch;
     if (e.kind != EventKind::kCopy) return false;
     const Rows to = rows_of(e, Verdict::Side::kDestination);
@@ -215,8 +215,8 @@ private:
     const std::string stream = order_.clock().name(copy.work.stream);
     Finding f;
     f.kind = "host-race";
-    const bool may_be_told = told_ > copy.work.order;
-    f.severity = may_poll || may_be_told ? Severity::kWarning : Severity::kError;
+    const bool may_be_polled = signalled_ > copy.work.order;
+    f.severity = may_poll || may_be_polled ? Severity::kWarning : Severity::kError;
     f.api = name;
     f.address = e.execution().address();
     f.message = {"The host ",
@@ -237,7 +237,7 @@ private:
                 " for an event that is recorded behind the copy",
                 stores ? "; or give each copy a buffer of its own." : "."};
     if (may_poll) f.advice += " It is no mistake if the host polls a flag there.";
-    else if (may_be_told)
+    else if (may_be_polled)
       f.advice += " It is no mistake if the host has polled what later work of the stream writes.";
     f.stacks.push_back(stack_as(StackRole::kUsed, e.stack, ""));
     f.stacks.push_back(stack_as(StackRole::kCopied, copy.stack, name));
@@ -249,7 +249,7 @@ private:
   WorkOrder order_;
   std::map<std::uint64_t, Copy> copies_; // by order
   std::vector<Finding> found_;
-  std::uint64_t told_ = 0; // order of the newest work that the host may have polled
+  std::uint64_t signalled_ = 0; // order of the newest work that the host may have polled
   HostNotWatched why_not_ = HostNotWatched::kNone;
 };
 
