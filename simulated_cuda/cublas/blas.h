@@ -49,6 +49,10 @@ struct Handle {
   std::mutex kernels_mutex, result_mutex; // several threads may call with one handle
 };
 
+// Whether a context is current. As the runtime does, a thread without one gets the primary one of
+// the first device.
+bool has_context();
+
 // The report names the call as one that the device does not implement.
 Status not_supported(const char* function);
 

@@ -14,6 +14,8 @@ namespace {
 constexpr int kVersion = 130000; // of cuBLAS, as cublasGetVersion has it
 constexpr std::size_t kResultBytes = 16;
 
+} // namespace
+
 bool has_context() {
   CUcontext context = nullptr;
   if (cuInit(0) != CUDA_SUCCESS || cuCtxGetCurrent(&context) != CUDA_SUCCESS) return false;
@@ -21,8 +23,6 @@ bool has_context() {
   return cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS &&
          cuCtxSetCurrent(context) == CUDA_SUCCESS;
 }
-
-} // namespace
 
 Status not_supported(const char* function) {
   using Refuse = void (*)(const char* function);
@@ -34,6 +34,7 @@ Status not_supported(const char* function) {
 
 Status launch(Handle& handle, const std::string& kernel, unsigned x, unsigned y, unsigned z,
               unsigned threads_x, unsigned threads_y, void* arguments) {
+  if (!has_context()) return Status::kNotInitialized;
   CUfunction function = nullptr;
   {
     const std::lock_guard lock(handle.kernels_mutex);

@@ -78,6 +78,7 @@ struct Copy {
 
 Status run_copy(const Copy& c, const CUstream* stream) {
   if (c.width == 0 || c.height == 0) return Status::kSuccess;
+  if (!has_context()) return Status::kNotInitialized;
   CUDA_MEMCPY2D copy{};
   copy.WidthInBytes = c.width;
   copy.Height = c.height;

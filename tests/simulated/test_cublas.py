@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulated cuBLAS: its results are those of plain loops, and mistakes in its arguments are findings."""
 
+import concurrent.futures
 import ctypes
 import itertools
 import json
@@ -213,10 +214,25 @@ def check_others(blas):
         blas.device.free(address.value)
 
 
+def check_threads(blas):
+    """Threads that have called nothing of CUDA use one handle at the same time."""
+    ones = blas.put([1] * 300)
+
+    def sums(count):
+        result = number(0)
+        for _ in range(20):
+            blas.must("Sdot_v2", blas.handle, count, ones, 1, ones, 1, result)
+            assert struct.unpack_from("f", result) == (count,)
+
+    with concurrent.futures.ThreadPoolExecutor(2) as threads:
+        list(threads.map(sums, (100, 300)))
+    blas.device.free(ones.value)
+
+
 def results():
     blas = Blas()
     blas.put_addresses = lambda addresses: put_addresses(blas, addresses)
-    for check in (check_gemm, check_mixed, check_triangles, check_vectors, check_others):
+    for check in (check_gemm, check_mixed, check_triangles, check_vectors, check_others, check_threads):
         check(blas)
         print(f"{check.__name__} holds")
     print("syrk answers", blas.call("Ssyrk_v2", blas.handle, 0, 0, 1, 1, None, None, 1, None, None, 1))
@@ -275,7 +291,7 @@ class Cublas(unittest.TestCase):
 
     def test_results(self):
         report, printed = self.run_under_command("results")
-        held = [f"check_{what} holds" for what in ("gemm", "mixed", "triangles", "vectors", "others")]
+        held = [f"check_{what} holds" for what in ("gemm", "mixed", "triangles", "vectors", "others", "threads")]
         self.assertEqual(printed, [*held, f"syrk answers {NOT_SUPPORTED}"])
         kinds = [(finding["kind"], finding["severity"]) for finding in report["findings"]]
         self.assertLessEqual(set(kinds), {("api-error", "note")}, report["findings"])

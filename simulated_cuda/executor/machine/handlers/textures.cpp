@@ -89,8 +89,8 @@ Next each_surface(Warp& w, Next in, Access access, const F& use) {
   const u32 bytes = form >> kBytesShift & 0xf, count = form >> kCountShift & 7;
   for_lanes(w.mask, [&](u32 l) {
     const Texture* found = find_surface(w, in, l, objects[l]);
-    const u32 whole =
-      found != nullptr && (form & kFormatted) != 0 ? found->texel_bytes() : bytes * count;
+    const bool is_texel = found != nullptr && (form & kFormatted) != 0 && access == Access::kStore;
+    const u32 whole = is_texel ? found->texel_bytes() : bytes * count;
     std::byte* host =
       found == nullptr
         ? nullptr
@@ -115,7 +115,7 @@ Next surface_store(Warp& w, Next in) {
   return each_surface(
     w, in, Access::kStore, [&](u32 l, const Texture* found, std::byte* host, u32 bytes, u32 count) {
       if (host == nullptr) return;
-      std::byte values[4][8];
+      std::byte values[4][8] = {};
       for (u32 i = 0; i < count; ++i)
         std::memcpy(values[i], at<const std::byte>(w, in->r[i]) + l * bytes, bytes);
       if ((static_cast<u32>(in->immediate) & kFormatted) != 0) {
