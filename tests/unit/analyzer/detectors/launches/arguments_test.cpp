@@ -217,6 +217,19 @@ TEST_F(Arguments, FieldOfALibrarysKernelCountsWhenTheContextHasDied) {
   EXPECT_EQ(verdict(), "warning 1");
 }
 
+// getrf_pivot gets a pointer that an earlier call was given.
+TEST_F(Arguments, PointersOfCuSolverCountWhenTheContextHasDied) {
+  cuda_free(kA);
+  for (const std::string library : {"libcublas.so.13", "libcusolver.so.12"}) {
+    SCOPED_TRACE(library);
+    trace.modules = {"+\t1\t300\t500\t0\t-\t/venv/nvidia/lib/" + library};
+    launch({{kA, 0}});
+    EXPECT_EQ(verdict(), library == "libcublas.so.13" ? "error 1" : "");
+  }
+  launch({{kA, 0}}, kSum, 700);
+  EXPECT_EQ(verdict(), "error 2");
+}
+
 TEST_F(Arguments, FencedMemoryAsAWholeParameterIsAMistakeAtOnce) {
   log().alloc({.api = "cuMemAlloc", .stack = {0x105}, .flags = trace::kAllocFenced},
               MemoryKind::kDevice, kC, 4096);
