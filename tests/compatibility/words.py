@@ -14,7 +14,21 @@ import tempfile
 import made_up_trace
 
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures"
-COMMANDS = ("run", "check", "record", "report", "dump", "nvcc", "help")
+COMMANDS = (
+    "run",
+    "check",
+    "record",
+    "report",
+    "diff",
+    "top",
+    "follow",
+    "dump",
+    "last",
+    "clean",
+    "cache",
+    "nvcc",
+    "help",
+)
 # Keys of the report whose values are words of ours, not the program's.
 WORDS_OF_KEYS = {"kind", "severity", "family", "direction", "how", "device", "cause", "label"}
 
