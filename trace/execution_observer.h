@@ -34,7 +34,7 @@ enum class ExecutionReport : std::uint32_t {
   kInvalidJump = 13, // an indirect call or branch to no function
   kOther = 14,       // `message` says what
   kHang = 15,        // all threads wait or poll, and nothing changes any more
-  // `message`: "same value", "poll", "flag": programs rely on it. "order SEED BLOCKS", also of
+  // `message`: "same value", "poll", "flag", "relaxed": a habit. "order SEED BLOCKS", also of
   // kSharedRace: seen where the first BLOCKS blocks had the order of a seed; "result SEED BLOCKS":
   // they leave another value then
   kGlobalRace = 16,

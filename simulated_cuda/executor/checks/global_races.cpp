@@ -14,6 +14,7 @@ std::string message_of(RaceHabit habit) {
   case RaceHabit::kSameValue: return "same value";
   case RaceHabit::kPoll: return "poll";
   case RaceHabit::kFlag: return "flag";
+  case RaceHabit::kRelaxed: return "relaxed";
   case RaceHabit::kNone: break;
   }
   return {};

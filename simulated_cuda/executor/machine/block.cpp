@@ -56,7 +56,9 @@ void Block::set_global_clock() {
 }
 
 void Block::release(const Warp& w) {
-  if (has_device_fence && global.launch != 0) grid->ordering->release(w);
+  if (global.launch == 0) return;
+  if (has_device_fence) grid->ordering->release(w);
+  grid->ordering->raise(w);
 }
 
 void Block::acquire() {

@@ -82,7 +82,7 @@ bool is_unordered(const Warp& w, std::uint32_t lane, const Earlier& e) {
   const GridOrdering& ordering = *block.grid->ordering;
   if (!e.is_of_launch) return false;
   if (e.is_shared_word) // by another block than its own as well, which is not known
-    return e.is_same_block ? block.known == 0 : !ordering.knows_some(block, e.block);
+    return !(e.is_same_block ? ordering.knows_any(block) : ordering.knows_some(block, e.block));
   if (e.is_same_block) return !knows_in_block(w, lane, e);
   return !ordering.knows(block, e.block, e.thread, e.clock);
 }
@@ -119,15 +119,28 @@ bool races(const WordAccess& now, std::uint64_t entry, Earlier* e) {
   return e->is_of_launch && !is_between_strong(now, entry, *e) && is_unordered(now.w, now.lane, *e);
 }
 
+// Whether a store overwrites what a block had loaded before it met at a barrier and stored a flag
+// that the storing block saw, both without a fence. Of a word that several blocks loaded a flag of
+// the one that is known is enough, or of any if that is the storing block.
+bool is_behind_flag(const WordAccess& now, const Earlier& e) {
+  const Block& block = *now.w.block;
+  if (e.is_same_block) return e.is_shared_word && block.known != 0;
+  const GridOrdering& ordering = *block.grid->ordering;
+  return e.is_shared_word ? ordering.saw_some_flag(block, e.block)
+                          : ordering.saw_flag(block, e.block, e.clock);
+}
+
 // Programs rely on it: a flag is polled, or all store the same.
-RaceHabit habit_of(const WordAccess& now, const Instruction& there, bool was_store) {
+RaceHabit habit_of(const WordAccess& now, const Instruction& there, const Earlier& e,
+                   bool was_store) {
   const Program& program = *now.w.grid->program;
   const bool was_strong = is_strong(program, there);
   if (now.is_equal && was_store && !is_atomic(program, there)) return RaceHabit::kSameValue;
   const bool one_loads = now.access == Access::kLoad || !was_store;
   const bool one_polls =
     now.strong != was_strong || is_uncached(*now.w.program, now.in) || is_uncached(program, there);
-  return one_loads && one_polls ? RaceHabit::kPoll : RaceHabit::kNone;
+  if (one_loads && one_polls) return RaceHabit::kPoll;
+  return !was_store && is_behind_flag(now, e) ? RaceHabit::kRelaxed : RaceHabit::kNone;
 }
 
 RaceHabit report(const WordAccess& now, std::uint64_t entry, const Earlier& e, bool was_store,
@@ -145,7 +158,7 @@ RaceHabit report(const WordAccess& now, std::uint64_t entry, const Earlier& e, b
   other.thread = !e.is_shared_word && e.thread < kSeveral ? e.thread : ~0u;
   const Access earlier = was_store ? Access::kStore : Access::kLoad;
   other.access = is_atomic(*now.w.grid->program, *other.in) ? Access::kAtomic : earlier;
-  other.habit = habit_of(now, *other.in, was_store);
+  other.habit = habit_of(now, *other.in, e, was_store);
   now.w.worker->checks->global_race(facts, other);
   return other.habit;
 }

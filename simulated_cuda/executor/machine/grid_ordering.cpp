@@ -46,6 +46,7 @@ GridOrdering::GridOrdering(Memory& memory, std::uint64_t blocks, std::uint64_t m
   }
   if (must_clear || memory.race_lines() > most_lines_ / 2) memory.clear_races();
   next_run_ = launch_.next;
+  flagged_.resize(blocks);
 }
 
 GridOrdering::~GridOrdering() {
@@ -77,6 +78,7 @@ void GridOrdering::start(Block& block) {
   block.global.loaded = launch_.epoch | global_race::kLineLoaded;
   block.global.stored = launch_.epoch | global_race::kLineStored;
   begin_run(block, launch_.first + 1 + static_cast<std::uint32_t>(block.number));
+  flagged_[block.number] = block.last_barrier;
   advance(block);
 }
 
@@ -103,18 +105,29 @@ void GridOrdering::release(const Warp& w) {
   const std::uint32_t barrier = std::max(block.last_barrier, w.last_sync);
   // Who synchronised otherwise is not asked: all that was done before counts
   const bool is_partial = block.order.is_partial;
-  add(static_cast<std::uint32_t>(block.number),
+  add(releases_, static_cast<std::uint32_t>(block.number),
       {0, w.id, w.device_fence, is_partial ? std::max(barrier, w.device_fence) : barrier});
 }
 
 void GridOrdering::see(Block& block, std::uint32_t other, std::uint32_t warp, std::uint32_t clock) {
-  add(other, {0, warp, clock, clock});
+  add(releases_, other, {0, warp, clock, clock});
   acquire(block);
 }
 
-void GridOrdering::add(std::uint32_t block, Release release) {
+// The first flag behind a barrier counts. Others let know no more, and cost nothing.
+void GridOrdering::raise(const Warp& w) {
+  const Block& block = *w.block;
+  const std::uint32_t last = std::max(block.last_barrier, w.last_sync);
+  const std::uint32_t barrier = block.order.is_partial ? block.clock : last;
+  std::uint32_t& flagged = flagged_[block.number];
+  if (barrier <= flagged) return;
+  flagged = barrier;
+  add(flags_, static_cast<std::uint32_t>(block.number), {0, 0, 0, barrier});
+}
+
+void GridOrdering::add(Releases& of, std::uint32_t block, Release release) {
   const std::lock_guard lock(mutex_);
-  std::vector<Release>& all = releases_[block];
+  std::vector<Release>& all = of[block];
   const auto same = [&](const Release& r) {
     return r.warp == release.warp && r.fence >= release.fence && r.barrier >= release.barrier;
   };
@@ -126,6 +139,7 @@ void GridOrdering::add(std::uint32_t block, Release release) {
     all.erase(all.begin());
   }
   release.moment = moment_.load(std::memory_order_relaxed) + 1;
+  if (&of == &releases_ && first_release_ == 0) first_release_ = release.moment;
   all.push_back(release);
   moment_.store(release.moment, std::memory_order_release);
 }
@@ -134,26 +148,48 @@ void GridOrdering::acquire(Block& block) const {
   block.known = moment_.load(std::memory_order_acquire);
 }
 
-bool GridOrdering::knows(const Block& block, std::uint32_t other, std::uint32_t thread,
-                         std::uint32_t clock) const {
+bool GridOrdering::knows(const Releases& of, const Block& block, std::uint32_t other,
+                         std::uint32_t thread, std::uint32_t clock) const {
   if (block.known == 0) return false;
   const bool is_one = thread < global_race::kSeveral;
   const bool is_many = thread >= global_race::kEqualThreads;
   const std::uint32_t warp = is_one ? thread / kLanes : thread % kLanes; // of several: as numbered
   const std::lock_guard lock(mutex_);
-  const auto found = releases_.find(other);
-  if (found == releases_.end()) return false;
+  const auto found = of.find(other);
+  if (found == of.end()) return false;
   return std::any_of(found->second.rbegin(), found->second.rend(), [&](const Release& r) {
     return r.moment <= block.known &&
            (clock < r.barrier || ((is_many || warp == r.warp) && clock < r.fence));
   });
 }
 
-bool GridOrdering::knows_some(const Block& block, std::uint32_t other) const {
+bool GridOrdering::knows_some(const Releases& of, const Block& block, std::uint32_t other) const {
   if (block.known == 0) return false;
   const std::lock_guard lock(mutex_);
-  const auto found = releases_.find(other);
-  return found != releases_.end() && found->second.front().moment <= block.known;
+  const auto found = of.find(other);
+  return found != of.end() && found->second.front().moment <= block.known;
+}
+
+bool GridOrdering::knows(const Block& block, std::uint32_t other, std::uint32_t thread,
+                         std::uint32_t clock) const {
+  return knows(releases_, block, other, thread, clock);
+}
+
+bool GridOrdering::knows_some(const Block& block, std::uint32_t other) const {
+  return knows_some(releases_, block, other);
+}
+
+bool GridOrdering::knows_any(const Block& block) const {
+  const std::uint32_t first = first_release_;
+  return first != 0 && first <= block.known;
+}
+
+bool GridOrdering::saw_flag(const Block& block, std::uint32_t other, std::uint32_t clock) const {
+  return knows(flags_, block, other, global_race::kManyThreads, clock);
+}
+
+bool GridOrdering::saw_some_flag(const Block& block, std::uint32_t other) const {
+  return knows_some(flags_, block, other);
 }
 
 } // namespace gmt::executor

@@ -3,6 +3,8 @@
 // what it did by an atomic or a strong store to global memory behind a fence, and a block learns by
 // an atomic with a result or a strong load what all blocks have let others know so far, whatever
 // word they used. So order is overestimated rather than missed. Clocks are those of the blocks.
+// Without a fence such a store is a flag: it orders nothing, but what the block loaded before a
+// barrier in front of it has been read.
 #pragma once
 
 #include "simulated_cuda/executor/machine/accesses.h"
@@ -45,6 +47,8 @@ public:
   // What the block did before the warp's last fence, and before its last barrier.
   void release(const Warp& w);
   void acquire(Block& block) const;
+  // A warp of the block is about to store a flag.
+  void raise(const Warp& w);
   // The block saw what a warp of another one stored as a flag, by no strong access. What that block
   // did at clocks before counts as known, as if it had been.
   void see(Block& block, std::uint32_t other, std::uint32_t warp, std::uint32_t clock);
@@ -57,6 +61,10 @@ public:
   bool knows(const Block& block, std::uint32_t other, std::uint32_t thread,
              std::uint32_t clock) const;
   bool knows_some(const Block& block, std::uint32_t other) const;
+  bool knows_any(const Block& block) const; // of any block
+  // Whether the block saw a flag of another one behind a barrier that followed the clock.
+  bool saw_flag(const Block& block, std::uint32_t other, std::uint32_t clock) const;
+  bool saw_some_flag(const Block& block, std::uint32_t other) const;
 
 private:
   struct Release {
@@ -64,7 +72,11 @@ private:
     std::uint32_t warp = 0;               // of which all before `fence` is known
     std::uint32_t fence = 0, barrier = 0; // clocks
   };
-  void add(std::uint32_t block, Release release);
+  using Releases = std::unordered_map<std::uint32_t, std::vector<Release>>; // by block
+  void add(Releases& of, std::uint32_t block, Release release);
+  bool knows(const Releases& of, const Block& block, std::uint32_t other, std::uint32_t thread,
+             std::uint32_t clock) const;
+  bool knows_some(const Releases& of, const Block& block, std::uint32_t other) const;
   void begin_run(Block& block, std::uint32_t run);
 
   Memory& memory_;
@@ -74,8 +86,11 @@ private:
   std::atomic<bool> has_no_memory_{false}, has_no_runs_{false}; // for some of the blocks
   std::atomic<std::uint32_t> next_run_{0};
   std::atomic<std::uint32_t> moment_{0};
+  std::atomic<std::uint32_t> first_release_{0}; // its moment; 0: there was none
   mutable std::mutex mutex_;
-  std::unordered_map<std::uint32_t, std::vector<Release>> releases_; // by block
+  Releases releases_, flags_;
+  // Of each block: the barrier before its last flag, or its start. Its own worker alone uses it.
+  std::vector<std::uint32_t> flagged_;
 };
 
 } // namespace gmt::executor

@@ -29,6 +29,7 @@ enum class RaceHabit : std::uint8_t {
   kSameValue, // both stored the same
   kPoll,      // a plain load of what is written by atomics or volatile stores, or the reverse
   kFlag,      // a plain load that is only compared, and a plain store that raises what is tested
+  kRelaxed,   // a load behind which its block met and stored a flag, and a store behind that flag
 };
 
 // Another thread, for races and barriers.

@@ -6,7 +6,8 @@
 namespace gmt {
 namespace {
 
-constexpr std::string_view kSameValue = "same value", kPoll = "poll", kFlag = "flag";
+constexpr std::string_view kSameValue = "same value", kPoll = "poll", kFlag = "flag",
+                           kRelaxed = "relaxed";
 
 // Threads that are known, and of two blocks, or of one of which it is not known.
 bool is_of_two_blocks(const event::Fault& fault) {
@@ -45,7 +46,7 @@ std::string shared_race_words(std::string_view access, std::string_view other_so
 
 bool is_race_by_habit(const event::Fault& fault, std::string_view message) {
   return fault.fault == trace::FaultKind::kGlobalRace &&
-         (message == kSameValue || message == kPoll || message == kFlag);
+         (message == kSameValue || message == kPoll || message == kFlag || message == kRelaxed);
 }
 
 std::string global_race_words(const event::Fault& fault, std::string_view message,
@@ -69,6 +70,11 @@ std::string global_race_words(const event::Fault& fault, std::string_view messag
             "makes no difference whether they see the write get away with it, but the memory model "
             "gives plain accesses that race no meaning, and a compiler may keep what it has read "
             "once";
+  if (message == kRelaxed)
+    text +=
+      ": a flag of relaxed or volatile accesses lies between. The block that reads has met at "
+      "a barrier before it stores the flag, so programs get away with it, but the memory "
+      "model lets no such flag order other accesses";
   return text;
 }
 
@@ -83,6 +89,9 @@ std::string global_race_advice(const event::Fault& fault, std::string_view messa
   if (message == kFlag)
     return "Make both accesses atomic ones (cuda::atomic_ref::load and store with "
            "memory_order_relaxed), or volatile ones. Such a flag hands no other memory over.";
+  if (message == kRelaxed)
+    return "Store the flag with memory_order_release and load it with memory_order_acquire "
+           "(cuda::atomic_ref), or put __threadfence() before its store and behind its load.";
   const std::string update =
     is_one_line ? "If several threads update one element there, let them use an atomic function "
                   "such as atomicAdd. Otherwise: "

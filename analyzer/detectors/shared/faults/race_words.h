@@ -23,7 +23,7 @@ inline constexpr std::string_view kNotWaitedFor = "not waited for",
                                   kNoProxyFence = "no proxy fence",
                                   kOfCluster = "cluster"; // of two blocks of it
 
-// Most programs get away with it: all write the same value, or one only polls.
+// Most programs get away with it: all write the same value, one only polls, and the like.
 bool is_race_by_habit(const event::Fault& fault, std::string_view message);
 
 // ", and a thread of another block reads them at FILE:5; nothing orders the two"

@@ -139,7 +139,7 @@ TEST_F(BlockFaults, AGlobalRaceShowsBothSidesAndTheMemory) {
 }
 
 TEST_F(BlockFaults, AGlobalRaceByHabitIsANote) {
-  for (const char* message : {"same value", "poll", "flag"}) {
+  for (const char* message : {"same value", "poll", "flag", "relaxed"}) {
     MadeFault f;
     fault(f, FaultKind::kGlobalRace, launch())
       .message(log().text(message))
@@ -149,7 +149,7 @@ TEST_F(BlockFaults, AGlobalRaceByHabitIsANote) {
     add(f, trace::kFaultHasOther);
   }
   run();
-  ASSERT_EQ(result.findings.size(), 3u);
+  ASSERT_EQ(result.findings.size(), 4u);
   for (const ReportedFinding& found : result.findings) {
     EXPECT_EQ(found.severity, Severity::kNote);
     EXPECT_NE(found.message.find("the memory model"), std::string::npos) << found.message;

@@ -164,5 +164,30 @@ TEST_F(BlockOrderTest, APolledFlagIsNoted) {
   EXPECT_EQ(races(polled("", "", "volatile."), {2}), (Found{1, 1}));
 }
 
+// Block 1 overwrites what block 0 has loaded before its flag. What the flag is to hand over the
+// other way, from a store to a load, stays an error.
+TEST_F(BlockOrderTest, ALoadInFrontOfARelaxedFlagIsNoted) {
+  const auto overwritten = [](const std::string& meet, const std::string& store,
+                              const std::string& load) {
+    return "mad.wide.u32 %x4, %r0, 4, %x0; @!%p1 bra C; ld.global.u32 %r5, [%x4]; " + meet +
+           "st.global.u32 [%x4 + 512], %r5;\n" + store + "bra E; C:" + load +
+           "bar.sync 0; st.global.u32 [%x4], %r0;";
+  };
+  const std::string meet = "bar.sync 0; ";
+  const std::string store = "@%p0 st.relaxed.gpu.global.u32 [%x1], 1;\n";
+  const std::string load = "W: ld.relaxed.gpu.global.u32 %r6, [%x1]; setp.eq.u32 %p2, %r6, 0;\n"
+                           "@%p2 bra W; ";
+  EXPECT_EQ(races(overwritten(meet, store, load), {2}), (Found{0, 1}));
+  EXPECT_EQ(recorder_.reports[0].message, "relaxed");
+  expect_silent(overwritten(meet, "membar.gl;" + store, load + "membar.gl;"), {2});
+  EXPECT_EQ(races(overwritten(meet, "", ""), {2}), (Found{1, 0})) << "no flag";
+  EXPECT_EQ(races(overwritten(meet, store, ""), {2}), (Found{1, 0})) << "the flag is not looked at";
+  EXPECT_EQ(races(overwritten("", store, load), {2}), (Found{1, 0}))
+    << "no barrier before the flag";
+  EXPECT_EQ(races(overwritten(meet, store, load) + "ld.global.u32 %r7, [%x4 + 512];", {2}),
+            (Found{1, 1}))
+    << "a store before the flag";
+}
+
 } // namespace
 } // namespace gmt::executor
