@@ -13,15 +13,24 @@ namespace {
 
 constexpr unsigned kMostFeatures = 256, kMostRefused = 256;
 
-struct Refused {
-  std::uint64_t id; // of both texts; 0: the rest of the table is free
-  std::uint64_t calls;
-  trace::Slot* slot;
+// A record that is raised where it stands, as long as its log has not left the file: that may be
+// packed then. After that a new record says more.
+struct Raised {
+  trace::Slot* slot = nullptr;
+  const ThreadLog* log = nullptr;
+  std::uint32_t file = 0;
+
+  bool has_left() const noexcept { return slot != nullptr && log->file() != file; }
 };
 
-// Slots stay mapped for the life of the process.
-constinit trace::Slot* totals_slot = nullptr;
-constinit trace::Slot* feature_slots[kMostFeatures] = {};
+struct Refused {
+  std::uint64_t id;    // of both texts; 0: the rest of the table is free
+  std::uint64_t calls; // in its record
+  Raised record;
+};
+
+constinit Raised totals_record{};
+constinit Raised feature_records[kMostFeatures] = {};
 constinit Refused refused_calls[kMostRefused] = {};
 
 void begin(Record& record) noexcept {
@@ -30,12 +39,14 @@ void begin(Record& record) noexcept {
   record.use(trace::ExecutionWord::kCount);
 }
 
-void put(ThreadLog& log, trace::Slot*& slot, const Record& record) noexcept {
-  if (slot == nullptr) slot = append_ordered(log, record, 0);
-  else raise_words(slot, record);
+void put(ThreadLog& log, Raised& raised, const Record& record) noexcept {
+  if (raised.slot != nullptr && !raised.has_left()) return raise_words(raised.slot, record);
+  raised.slot = append_ordered(log, record, 0);
+  raised.log = &log;
+  raised.file = log.file(); // which the record may have begun
 }
 
-void record_feature(ThreadLog& log, trace::Slot*& slot,
+void record_feature(ThreadLog& log, Raised& raised,
                     const trace::ExecutionFidelity& feature) noexcept {
   Record record;
   begin(record);
@@ -43,7 +54,7 @@ void record_feature(ThreadLog& log, trace::Slot*& slot,
   trace::ExecutionFields words(record);
   words.op(trace::ExecutionOp::kFeature).feature(text_of(log, feature.feature));
   words.launches(feature.launches).instructions(feature.instructions);
-  put(log, slot, record);
+  put(log, raised, record);
 }
 
 } // namespace
@@ -54,7 +65,7 @@ void record_totals(ThreadLog& log, const trace::ExecutionTotals& t) noexcept {
     trace::ExecutionFidelity feature{};
     __builtin_memcpy(&feature, row, sizeof feature);
     if (feature.size < sizeof feature) break; // older than all of its fields
-    record_feature(log, feature_slots[i], feature);
+    record_feature(log, feature_records[i], feature);
     row += feature.size;
   }
   Record record;
@@ -64,7 +75,7 @@ void record_totals(ThreadLog& log, const trace::ExecutionTotals& t) noexcept {
   totals.stopped(t.stopped).instructions(t.thread_instructions).nanoseconds(t.nanoseconds);
   if (has_field(t, &trace::ExecutionTotals::threads)) totals.seed(t.seed).threads(t.threads);
   if (has_field(t, &trace::ExecutionTotals::late)) totals.late(t.late);
-  put(log, totals_slot, record);
+  put(log, totals_record, record);
 }
 
 void record_refusal(ThreadLog& log, const trace::ExecutionRefusal& refusal) noexcept {
@@ -74,19 +85,20 @@ void record_refusal(ThreadLog& log, const trace::ExecutionRefusal& refusal) noex
   for (Refused& one : refused_calls) {
     if (one.id != 0 && one.id != id) continue;
     one.id = id;
+    if (one.record.has_left()) one.calls = 0;
     ++one.calls;
     Record record;
     begin(record);
     trace::ExecutionFields words(record);
     words.op(trace::ExecutionOp::kRefused).function(text_of(log, refusal.function));
     words.reason(text_of(log, refusal.what)).calls(one.calls);
-    return put(log, one.slot, record);
+    return put(log, one.record, record);
   }
 }
 
 void forget_sums() noexcept {
-  totals_slot = nullptr;
-  for (trace::Slot*& slot : feature_slots) slot = nullptr;
+  totals_record = {};
+  for (Raised& raised : feature_records) raised = {};
   for (Refused& one : refused_calls) one = {};
 }
 

@@ -67,6 +67,7 @@ ThreadLog* ThreadLog::create_for_sums(std::uint32_t number) noexcept {
 
 void ThreadLog::end(ThreadLog* log) noexcept {
   munmap(log->header_, trace::kLogHeaderBytes + std::uint64_t{log->window_} * trace::kSlotBytes);
+  if (log->left_ != nullptr) munmap(log->left_, log->left_bytes_);
   munmap(log, sizeof(ThreadLog));
 }
 

@@ -3,11 +3,15 @@
 // table of functions that it was given.
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "interposer/execution/execution_observer.h"
 #include "interposer/loader/driver_function.h"
 #include "interposer/log/interned_text.h"
+#include "interposer/log/thread_log.h"
 #include "interposer/log/thread_session.h"
 #include "tests/unit/interposer/support/recorded.h"
 #include "trace/execution_observer.h"
@@ -220,6 +224,36 @@ TEST_F(InterposerExecution, RefusedCallsAreCounted) {
   EXPECT_EQ(first.reason(), 0u);
   EXPECT_EQ(second.calls(), 1u);
   EXPECT_EQ(text_of_id(second.reason()), "sparse arrays");
+}
+
+// The file that a log has left may be packed: what is written there then is lost.
+TEST_F(InterposerExecution, SumsGoOnInTheFileThatALogBegins) {
+  auto& options = const_cast<Options&>(Process::options());
+  const std::uint64_t max_trace = std::exchange(options.max_trace, 8 << 20); // files of 1 MiB
+  std::thread([] {
+    const trace::ExecutionRefusal refusal{sizeof refusal, 0, "cuGreenCtxDestroy", nullptr};
+    trace::ExecutionTotals totals{};
+    totals.size = sizeof totals;
+    for (totals.launches = 101; totals.launches < 104; ++totals.launches) {
+      observer->refused(&refusal);
+      observer->totals(&totals);
+      ThreadLog* const log = thread_log();
+      const std::uint64_t word = 0;
+      for (const std::uint32_t file = log->file(); log->file() == file;)
+        ASSERT_NE(log->append_words(Kind::kHostMemory, &word, 1), nullptr);
+    }
+  }).join();
+  options.max_trace = max_trace;
+  std::uint64_t calls = 0;
+  std::set<std::uint64_t> launches;
+  for (const Recorded& record : all_records()) {
+    if (record.head.kind != Kind::kExecution) continue;
+    const trace::ExecutionView said(record);
+    if (said.op() == trace::ExecutionOp::kTotals) launches.insert(said.launches());
+    else if (text_of_id(said.function()) == "cuGreenCtxDestroy") calls += said.calls();
+  }
+  EXPECT_EQ(calls, 3u);
+  EXPECT_TRUE(launches.contains(101) && launches.contains(102) && launches.contains(103));
 }
 
 // ---- the device heap, which has a log of its own for each context
