@@ -165,7 +165,7 @@ std::uint64_t EventTables::Walk::run() {
     if (is_shown) add_event(*e);
     follow_blocks(*e);
   }
-  ranges_.finish();
+  ranges_.finish(model_.ranges());
   heap_.for_each_live([this](const Block& block) { add_block(block, 0); });
   heap_.for_each_tensor([this](const Block& block) { add_block(block, 0); });
   heap_.for_each_ended_with_context([this](const Block& block) { add_block(block, 0); });

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of NVTX ranges: a row for each, written when it ends. Memory grows with the ranges that
-// are open. What a program pops without a push, or ends without a start, has no row.
+// are open, not with their names. What a program pops without a push, or ends without a start, has
+// no row.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -25,24 +25,20 @@ public:
       : rows_(file, "range", 9), process_(process), last_(last), clock_(std::move(clock)) {}
 
   void on_range(const Event& e, const Ranges& ranges); // a kRange record
-  void finish();                                       // those that are still open, once
+  void finish(const Ranges& ranges);                   // those that are still open, once
 
 private:
-  struct Open {
-    std::string name;
-    std::uint64_t order, time;
-  };
-
-  void end_above(std::uint32_t thread, std::size_t stay, const Event* end);
-  void add(std::optional<std::uint64_t> thread, std::size_t depth, const Open& range,
-           const Event* end);
+  void end_above(std::uint32_t thread, std::size_t stay, const Event* end, const Ranges& ranges);
+  void add(std::optional<std::uint64_t> thread, std::size_t depth, const Event& begin,
+           const Event* end, const Ranges& ranges);
 
   SqlInsert rows_;
   const std::uint64_t process_;
   std::uint64_t& last_;
   const Clock clock_;
-  std::unordered_map<std::uint32_t, std::vector<Open>> open_; // by thread, outermost first
-  std::unordered_map<std::uint64_t, Open> started_;           // of the process, by id
+  // What began them
+  std::unordered_map<std::uint32_t, std::vector<Event>> open_; // by thread, outermost first
+  std::unordered_map<std::uint64_t, Event> started_;           // of the process, by id
 };
 
 } // namespace gmt
