@@ -261,7 +261,7 @@ bool is_asked_for() noexcept {
 bool device_counts_traffic() noexcept {
   if (!is_asked_for()) return false;
   constinit static DriverFunction<const trace::ExecutionObserver*> observe{trace::kObserveSymbol};
-  char cupti[2];
+  char cupti[4096]; // a value that does not fit counts as none
   const bool has_cupti =
     initial_environment("GPUMEMTRACE_CUPTI", cupti, sizeof cupti) && cupti[0] != '\0';
   return !has_cupti && observe.is_there();
