@@ -103,6 +103,27 @@ __global__ void wait(long long* passed) {
   }
 }
 
+// Sleeps until the other block has done its work, for a second at most.
+__global__ void patience(volatile int* work, int* answer) {
+  if (blockIdx.x == 1) {
+    for (int i = 0; i < 200000; ++i) work[1] += i;
+    __threadfence();
+    work[0] = 1;
+    return;
+  }
+  const auto timer = [] {
+    long long now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+  };
+  const long long start = timer();
+  while (work[0] == 0) {
+    __nanosleep(1000000);
+    if (timer() - start > 1000000000) return;
+  }
+  *answer = 1;
+}
+
 int main() {
   torture::Array<int> total(1), second(1), lock(2), order(96), sums(8);
   torture::Array<double> wide(1);
@@ -130,5 +151,9 @@ int main() {
   // A GPU may sleep for twice as long as it is asked to, or less than that
   torture::report("waits", is_near(times[0], 200000000) && is_near(times[1], 100000000) &&
                              times[2] >= 20000000 && times[2] < 1000000000);
+
+  torture::Array<int> work(2), answer(1);
+  patience<<<2, 1>>>(work, answer);
+  torture::expect("patience", answer, {1});
   return torture::finish();
 }

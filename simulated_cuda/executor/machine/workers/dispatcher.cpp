@@ -61,7 +61,6 @@ void Dispatcher::take_turns() {
       clusters_.erase(clusters_.begin() + static_cast<std::ptrdiff_t>(cluster));
     }
     say_oldest();
-    worker_.time.wake();
     at = 0; // the earliest first
   }
 }
@@ -77,13 +76,15 @@ void Dispatcher::pass_time() {
   if (!waited) rounds_ = run_.rounds(); // others see later what this one wrote last
   const bool may_start = run_.has_blocks_left() && blocks_.size() < rules_.most;
   if (may_start || !run_.waits_for_time(worker_, rounds_)) return;
+  std::uint64_t most = ~std::uint64_t{0};
   if (rules_.keeps_real_time) {
     const auto real = std::chrono::duration_cast<std::chrono::microseconds>(
       std::chrono::steady_clock::now() - begin_);
     const auto cycles = static_cast<std::uint64_t>(real.count()) * kCyclesPerMicrosecond;
-    if (worker_.time.skipped() > cycles) return;
+    if (worker_.time.skipped() >= cycles) return;
+    most = cycles - worker_.time.skipped();
   }
-  worker_.time.jump();
+  worker_.time.jump(most);
 }
 
 bool Dispatcher::add_block() {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The time that kernels read: it advances with what is executed, and jumps where all warps that
 // can run do nothing but look at it. So a wait of 100 ms is short, and a seed gives the same times
-// again. Each worker has its own clock; %globaltimer is that of the whole launch, which never goes
-// back.
+// again. A sleep lasts where others have nothing to do, and else no time at all, as CUDA allows:
+// what they do takes far longer here than on a GPU, and a limit of time would pass too early. Each
+// worker has its own clock; %globaltimer is that of the whole launch, which never goes back.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 namespace gmt::executor {
 
@@ -18,7 +20,7 @@ public:
   // Cycles, beside the instructions that the worker has executed before this turn.
   std::uint64_t read() {
     ++reads_;
-    return ++ticks_ + skipped_ + slept_in_turn_;
+    return ++ticks_ + skipped_;
   }
   void sleep(std::uint64_t nanoseconds) {
     reads_ += kReadsOfSleep;
@@ -34,22 +36,18 @@ public:
   }
   // All warps had their turns. True if none of them did anything but wait for a later time.
   bool end_round() {
-    wake();
+    slept_ = std::exchange(slept_in_round_, 0);
     const bool only_polled = only_polls_;
     only_polls_ = true;
     if (!only_polled) waited_ = 0;
     return only_polled;
   }
-  // Before a warp has another turn, its sleep in the last one has passed: clocks never go back.
-  void wake() {
-    skipped_ += slept_in_round_;
-    slept_in_round_ = 0;
-  }
-  // As long a wait as the one so far, by an eighth.
-  void jump() {
+  // By an eighth of the wait so far, or as long as a warp slept in the round; not by more than
+  // `most`.
+  void jump(std::uint64_t most) {
     const std::uint64_t step = std::max<std::uint64_t>(waited_ / 8, kLeastStep);
-    waited_ += step;
-    skipped_ += step;
+    waited_ += std::min(step, most);
+    skipped_ += std::min(std::max(step, slept_), most);
   }
   std::uint64_t skipped() const { return skipped_; }
 
@@ -59,7 +57,7 @@ private:
   static constexpr std::uint64_t kLeastStep = 1024;   // cycles
 
   std::uint64_t ticks_ = 0, skipped_ = 0, waited_ = 0;
-  std::uint64_t reads_ = 0, slept_in_turn_ = 0, slept_in_round_ = 0;
+  std::uint64_t reads_ = 0, slept_in_turn_ = 0, slept_in_round_ = 0, slept_ = 0;
   bool only_polls_ = true;
 };
 
