@@ -104,7 +104,7 @@ __global__ void wait(long long* passed) {
 }
 
 // Sleeps until the other block has done its work, for a second at most.
-__global__ void patience(volatile int* work, int* answer) {
+__global__ void wait_for_other(volatile int* work, int* answer) {
   if (blockIdx.x == 1) {
     for (int i = 0; i < 200000; ++i) work[1] += i;
     __threadfence();
@@ -153,7 +153,7 @@ int main() {
                              times[2] >= 20000000 && times[2] < 1000000000);
 
   torture::Array<int> work(2), answer(1);
-  patience<<<2, 1>>>(work, answer);
-  torture::expect("patience", answer, {1});
+  wait_for_other<<<2, 1>>>(work, answer);
+  torture::expect("wait_for_other", answer, {1});
   return torture::finish();
 }
