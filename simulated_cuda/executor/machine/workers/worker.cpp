@@ -91,7 +91,11 @@ bool GridRun::waits_for_time(const Worker& asks, const std::vector<std::uint64_t
   constexpr std::uint64_t kRounds = 2; // the one that went on, and a whole one
   for (std::size_t i = 0; i < worker_count_; ++i) {
     const Worker& worker = workers_[i];
-    if (&worker == &asks || worker.still_since.load() == Worker::kWithoutBlocks) continue;
+    if (&worker == &asks) continue;
+    if (worker.still_since.load() == Worker::kWithoutBlocks) {
+      if (has_blocks_left()) return false; // it has not begun, and takes one
+      continue;
+    }
     const bool is_later = worker.rounds.load() >= since[i] + kRounds;
     if (!is_later || !worker.waits_for_time.load(std::memory_order_relaxed)) return false;
   }
