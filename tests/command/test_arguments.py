@@ -295,7 +295,8 @@ class Help(CommandCase):
         self.assert_usage_error(["--version", "--verbose", "extra"], "'extra' is one word more")
         verbose = self.run_command("--version", "--verbose")
         self.assertEqual(verbose.returncode, 0)
-        self.assertRegex(verbose.stdout, r"^gpumemtrace \d+\.\d+\.\d+\ncontains[: ].*\n$")
+        lines = r"^gpumemtrace \d+\.\d+\.\d+\ncommit: .+\ncompiler: .+\nCUDA headers: .+\ncontains[: ].*\n$"
+        self.assertRegex(verbose.stdout, lines)
 
     def test_findings_say_what_rules_are_compared_with(self):
         self.assert_help(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // --kernel-checks on a program that compiles its kernels by the ptxas that TRITON_PTXAS_PATH names and gives the driver
-// what comes out, as Triton does. Without the option the variable is not set.
+// what comes out, as Triton does. Without the option it gives the driver its text: only the simulated device has the variable
+// set then, too.
 //
 // libs: cuda
 // unlike-fenced: blocks of the fence and checks in the code exclude each other
@@ -73,8 +74,8 @@ static std::string compiled()
 
 int main(int argc, char** argv)
 {
-  const bool checked = std::getenv("TRITON_PTXAS_PATH") != nullptr;
-  assert(checked == started_with(argc, argv, "compiled"));
+  const bool checked = started_with(argc, argv, "compiled");
+  assert(!checked || std::getenv("TRITON_PTXAS_PATH") != nullptr);
   const CUdevice device = enter_first_device();
   CUmodule module;
   CUfunction scale;
