@@ -97,8 +97,13 @@ __device__ __noinline__ inline void mark_block(HeapTable& heap, std::uint64_t po
                                                std::uint64_t bytes) {
   if (is_off(heap)) return;
   const std::uint64_t first = first_address(heap, pointer);
+  if (pointer < first) { // units that it has may be marked as another block's that was freed
+    if (bytes <= first - pointer) return;
+    bytes -= first - pointer;
+    pointer = first;
+  }
   const std::uint64_t from = (pointer - first) / rewriter::kUnitBytes;
-  if (pointer < first || from >= heap.unit_count) return;
+  if (from >= heap.unit_count) return;
   std::uint64_t units = (bytes + rewriter::kUnitBytes - 1) / rewriter::kUnitBytes;
   if (units == 0) units = 1;
   const std::uint64_t room = heap.unit_count - from;
