@@ -98,9 +98,6 @@ public:
   // the quickest drain took, 5 ms; once all is read. The clocks of four H100 were 2, 6, 9 and 11 ms
   // behind the host's (driver 580).
   std::uint64_t host_time(std::uint64_t device_time) const;
-  // The device's clock is days away from the host's, and may be slower or quicker: that of the
-  // simulated device, whose kernels see the same times in each run. host_time() says little then.
-  bool has_own_clock() const;
 
   std::uint16_t context() const { return context_; } // kContext id, 0 unknown
   const DeviceSite& site(std::uint32_t number) const;

@@ -21,11 +21,6 @@ std::uint64_t DeviceHeap::host_time(std::uint64_t device_time) const {
   return device_time + static_cast<std::uint64_t>(clock_offset_);
 }
 
-bool DeviceHeap::has_own_clock() const {
-  constexpr std::int64_t kDay = 86'400'000'000'000; // ns
-  return clock_offset_ != INT64_MAX && (clock_offset_ > kDay || clock_offset_ < -kDay);
-}
-
 template <class Visit> void DeviceHeap::for_each_at(std::uint64_t address, Visit visit) const {
   if (const auto range = live_.find(address)) visit(blocks_[range.value]);
   for (std::size_t i = 0; i < freed_.size(); ++i) { // the newest first
@@ -41,7 +36,7 @@ const DeviceBlock* DeviceHeap::find(std::uint64_t address, std::uint64_t time) c
   for_each_at(address, [&](const DeviceBlock& block) {
     const std::uint64_t begin = host_time(block.allocated.time),
                         end = block.is_freed ? host_time(block.freed.time) : UINT64_MAX;
-    const bool is_later = time != 0 && !has_own_clock() && begin > time + kDeviceClockError;
+    const bool is_later = time != 0 && begin > time + kDeviceClockError;
     std::uint64_t apart = 0;
     if (time != 0 && !is_later) apart = begin > time ? begin - time : time - std::min(time, end);
     const std::pair distance{is_later, apart};

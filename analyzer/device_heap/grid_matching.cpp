@@ -124,7 +124,7 @@ bool DeviceLaunches::fits(std::uint64_t index, std::size_t grid) const {
 
 bool DeviceLaunches::fits(const KernelLaunch& launch, std::size_t grid) const {
   const std::uint64_t ran = heap_.host_time(heap_.grids()[grid].time);
-  const bool is_later = !heap_.has_own_clock() && launch.realtime > ran + kDeviceClockError;
+  const bool is_later = launch.realtime > ran + kDeviceClockError;
   return has_form_of(launch, grid) && !(launch.realtime != 0 && ran != 0 && is_later);
 }
 

@@ -100,16 +100,6 @@ TEST_F(TimeOfGrid, TheDevicesClockMayBeAhead) {
   EXPECT_EQ(launches_if_drained_at(1'903), "1:401 ");
 }
 
-// That of the simulated device begins in another year, and is slow: 1 ms while the host's has 1 s.
-TEST_F(TimeOfGrid, AClockOfItsOwnSaysNothing) {
-  constexpr std::uint64_t kBefore = std::uint64_t{0} - 1'000'000'000; // ms
-  device.device_malloc({.grid = 1, .time = kEpoch + kBefore * 1'000'000}, kQ, 64);
-  device.device_free({.grid = 1, .time = kEpoch + kBefore * 1'000'000}, kQ);
-  device.drained(1, 0, 0, 1'000 + 1'001 * kSecond);
-  leak_at(2, kBefore + 1);
-  EXPECT_EQ(launches_if_drained_at(2'003), "2:402 ");
-}
-
 TEST_F(LaunchOfGrid, AGraphsKernelsAreNumberedWhenItIsInstantiated) {
   log().record({.api = "cuStreamBeginCapture_v2"},
                Made<trace::SyncFields>().stream(0x77).op(trace::SyncOp::kBeginCapture));
