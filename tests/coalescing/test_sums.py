@@ -9,7 +9,7 @@ import struct
 import subprocess
 
 import interposed_case
-from coalescing_case import COMMAND, FIGURES, METRICS, UNKNOWN, CoalescingCase, refusing
+from coalescing_case import COMMAND, CUPTI, FIGURES, METRICS, UNKNOWN, CoalescingCase, refusing
 
 
 class SumsTest(CoalescingCase):
@@ -127,9 +127,12 @@ class SumsTest(CoalescingCase):
         self.assertEqual([r.api for r in trace.calls if r.api in ("cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2")], [])
         self.assertEqual(len(trace.calls_of("cuCtxSynchronize")), 1)
 
-    def test_the_command_finds_the_simulated_cupti(self):
+    def test_options_of_the_command(self):
         environment = self.environment(
-            preload=False, GPUMEMTRACE_SIM_METRICS=self.metrics, GPUMEMTRACE_SIM_MEMORY="256M"
+            preload=False,
+            GPUMEMTRACE_CUPTI=CUPTI,
+            GPUMEMTRACE_SIM_METRICS=self.metrics,
+            GPUMEMTRACE_SIM_MEMORY="256M",
         )
         result = subprocess.run(
             [
