@@ -17,7 +17,17 @@ import tempfile
 import unittest
 
 NVCC, INCLUDE, FOLDER = sys.argv[1:4]
-FLAGS = ("-std=c++17", "-O2", "-rdc=true", "-arch=compute_75", "-ptx", "-I", INCLUDE, "-I", str(pathlib.Path(FOLDER).parents[3]))
+FLAGS = (
+    "-std=c++17",
+    "-O2",
+    "-rdc=true",
+    "-arch=compute_75",
+    "-ptx",
+    "-I",
+    INCLUDE,
+    "-I",
+    str(pathlib.Path(FOLDER).parents[3]),
+)
 TEXT = pathlib.Path(FOLDER, "logged_calls.ptx")
 
 

@@ -94,7 +94,7 @@ unsigned device_threads() {
 }
 
 // The timer that kernels read goes on from launch to launch, and is not behind the host's clock:
-// whoever compares both takes them to be apart by the same all the time.
+// the two are compared as if they were apart by the same all the time.
 std::uint64_t& device_nanoseconds() {
   static std::uint64_t now = 0;
   const auto host = std::chrono::duration_cast<std::chrono::nanoseconds>(
