@@ -6,6 +6,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <unistd.h>
 
 #include "tests/report/made_up_reports.h"
 
@@ -17,7 +19,7 @@ namespace fs = std::filesystem;
 class SourceText : public ::testing::Test {
 protected:
   void SetUp() override {
-    folder_ = fs::path(::testing::TempDir()) / "source_text";
+    folder_ = fs::path(::testing::TempDir()) / ("source_text." + std::to_string(::getpid()));
     fs::remove_all(folder_);
     fs::create_directories(folder_ / "trace");
   }

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <iterator>
 #include <random>
+#include <string>
+#include <unistd.h>
 
 #include "analyzer/trace_reader/slot_file.h"
 #include "analyzer/trace_reader/trace_dir.h"
@@ -84,7 +86,8 @@ protected:
     return content;
   }
 
-  const fs::path folder = fs::path(testing::TempDir()) / "packed_logs";
+  const fs::path folder =
+    fs::path(testing::TempDir()) / ("packed_logs." + std::to_string(::getpid()));
 };
 
 TEST_F(PackedLogs, ReadAsTheLogsThatTheyWere) {
