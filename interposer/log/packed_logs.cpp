@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "interposer/base/byte_file.h"
+#include "interposer/base/signal_guard.h"
 #include "interposer/log/process.h"
 #include "interposer/log/thread_log.h"
 
@@ -23,16 +24,33 @@ std::uint64_t bytes_saved_by_packing(const char* path) noexcept {
 
 } // namespace
 
-void Process::credit_packed_logs() noexcept {
+std::uint64_t Process::credit_packed_logs() noexcept {
   char path[4200];
-  if (!path_of("packed", path, sizeof path)) return;
+  if (!path_of("packed", path, sizeof path)) return budget_credited_.load();
   const std::uint64_t saved = bytes_saved_by_packing(path);
   std::uint64_t credited = budget_credited_.load();
   while (credited < saved) {
     if (!budget_credited_.compare_exchange_weak(credited, saved)) continue;
     budget_used_.fetch_sub(std::min(saved - credited, budget_used_.load()));
-    return;
+    return saved;
   }
+  return credited;
+}
+
+void ThreadLog::refuse_up_to(Worth worth) noexcept {
+  refused_ = worth;
+  refusals_ = 0;
+  credit_refused_ = Process::credit_packed_logs();
+}
+
+// Each look reads a file, so there are few.
+bool ThreadLog::has_room_again() noexcept {
+  constexpr std::uint32_t kRefusalsBetweenLooks = 1024;
+  if (++refusals_ % kRefusalsBetweenLooks != 0) return false;
+  const SignalGuard signals;
+  if (Process::credit_packed_logs() == credit_refused_) return false;
+  refused_ = Worth::kNothing;
+  return true;
 }
 
 // The command may pack the file before the one that is left now. It must not stay mapped: its bytes

@@ -51,6 +51,8 @@ public:
   // Takes `bytes` of the trace's size budget, of which so many sixteenths are kept for others.
   static bool take_budget(std::uint64_t bytes, unsigned kept_sixteenths) noexcept;
   static void return_budget(std::uint64_t bytes) noexcept { budget_used_.fetch_sub(bytes); }
+  // Adds to the budget what packing has saved meanwhile; how many bytes it was in all.
+  static std::uint64_t credit_packed_logs() noexcept;
   static int pid() noexcept { return pid_; }
   static std::uint32_t epoch() noexcept { return epoch_.load(); }
 
@@ -73,7 +75,6 @@ private:
   static std::atomic<std::atomic<std::uint32_t>*> fork_page_;
   static std::atomic<std::uint32_t> epoch_;
   static Order order_;
-  static void credit_packed_logs() noexcept;
   static std::atomic<std::uint64_t> budget_used_;
   static std::atomic<std::uint64_t> budget_credited_; // of it, taken off as saved by packing
   static Options options_;

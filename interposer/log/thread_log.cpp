@@ -160,7 +160,7 @@ trace::Slot* ThreadLog::grow(std::uint32_t index, unsigned slots, Worth worth) n
     refused_for_ = cause_of(errno);
     // Of the trace's limit, what is left is for records that are worth more
     if (refused_for_ == trace::LossCause::kTraceLimit && worth != Worth::kRelease) {
-      if (worth > refused_) refused_ = worth;
+      if (worth > refused_) refuse_up_to(worth);
     } else {
       rest_ = next_rest_;
       if (next_rest_ < kLongestRest) next_rest_ *= 2;
@@ -221,7 +221,7 @@ bool ThreadLog::extend_to(std::uint32_t slots, Worth worth) noexcept {
   for (;;) {
     if (extend_between(bytes_to(slots), bytes_to(window_), kept_sixteenths(refused_))) return true;
     if (errno != EDQUOT || refused_ >= Worth::kAllocation) return false;
-    refused_ = refused_ < Worth::kDroppable ? Worth::kDroppable : Worth::kAllocation;
+    refuse_up_to(refused_ < Worth::kDroppable ? Worth::kDroppable : Worth::kAllocation);
     if (worth <= refused_) return fail(EDQUOT);
   }
 }

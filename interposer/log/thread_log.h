@@ -7,9 +7,8 @@
 //
 // Invariants: the file is mapped whole (a window of address space beyond its end costs nothing), so
 // a slot stays valid for the life of the process, and stands in the file until its log has left the
-// next one; no descriptor is held between events; reservation
-// is one instruction, so a signal handler on the same thread takes its own slots; growth blocks
-// signals.
+// next one; no descriptor is held between events; reservation is one instruction, so a signal
+// handler on the same thread takes its own slots; growth blocks signals.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +50,7 @@ public:
 
   // `slots` consecutive slots, or null: the loss is counted by cause.
   trace::Slot* reserve(unsigned slots, Worth worth) noexcept {
-    if (worth <= refused_) [[unlikely]]
+    if (worth <= refused_ && !has_room_again()) [[unlikely]]
       return count_loss(trace::LossCause::kTraceLimit, worth);
     const std::uint32_t index = take(slots);
     if (index + slots > capacity_) [[unlikely]]
@@ -131,6 +130,8 @@ private:
   bool make_resident(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept;
   void give_back(std::uint64_t end) noexcept;
   void leave_file() noexcept;
+  void refuse_up_to(Worth worth) noexcept; // the trace is at its limit for them
+  [[gnu::noinline]] bool has_room_again() noexcept;
   std::uint64_t file_bytes() const noexcept {
     return trace::kLogHeaderBytes + std::uint64_t{capacity_} * trace::kSlotBytes;
   }
@@ -147,7 +148,9 @@ private:
   std::uint32_t capacity_ = 0; // slots that the file has room for
   std::uint32_t next_at_wait_ = 0;
   trace::Slot* base_ = nullptr;
-  Worth refused_ = Worth::kNothing; // up to this: the trace is at the limit for them
+  Worth refused_ = Worth::kNothing;  // up to this: the trace is at the limit for them
+  std::uint32_t refusals_ = 0;       // since then
+  std::uint64_t credit_refused_ = 0; // what packing had given back then
   Purpose purpose_ = Purpose::kThread;
   std::uint32_t file_ = 0; // number of files this log has begun
   std::uint32_t rest_ = 0; // records to refuse before the file is tried again

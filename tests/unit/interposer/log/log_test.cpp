@@ -271,8 +271,35 @@ TEST(InterposerRoom, IsMadeWhereTheProgramWaits) {
   const std::uintmax_t after = bytes_of_logs();
   log->make_room_ahead();
   EXPECT_EQ(bytes_of_logs(), after);
-  char trace[4096];
+}
+
+// Launches that the limit has refused are recorded again once the command has packed something.
+TEST(InterposerRoom, ComesBackWhenLogsArePacked) {
+  std::uint32_t epoch = 0, number = 0;
+  ThreadLog* log = Process::enter_thread(epoch, number);
+  ASSERT_NE(log, nullptr);
+  char trace[4096], packed[4200];
   ASSERT_TRUE(Process::path_of(".", trace, sizeof trace));
+  ASSERT_TRUE(Process::path_of("packed", packed, sizeof packed));
+  auto& options = const_cast<Options&>(Process::options());
+  const std::uint64_t max_trace = std::exchange(options.max_trace, bytes_of_logs() + (4 << 20));
+  const std::uint64_t word = 0;
+  const auto write = [&] {
+    return log->append_words(trace::Kind::kHostMemory, &word, 1, 0, true) != nullptr;
+  };
+  constexpr unsigned kMost = 1'000'000;
+  unsigned tries = 0;
+  while (write() && tries < kMost) ++tries;
+  ASSERT_LT(tries, kMost) << "the limit was never met";
+  const auto is_written_soon = [&] {
+    for (tries = 0; tries < 4096; ++tries)
+      if (write()) return true;
+    return false;
+  };
+  EXPECT_FALSE(is_written_soon());
+  std::ofstream(packed) << (4 << 20) << '\n';
+  EXPECT_TRUE(is_written_soon());
+  options.max_trace = max_trace;
   fs::remove_all(fs::path(trace).parent_path());
 }
 
