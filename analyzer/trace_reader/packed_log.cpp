@@ -25,6 +25,7 @@ constexpr std::size_t kHead = 0, kOrder = 1, kTime = 2; // words of a slot
 struct FrameHeader {
   std::uint32_t slots, bytes; // bytes: of the frame of zstd behind it
 };
+constexpr FrameHeader kEnd{0, 0};
 
 bool is_more(std::uint64_t head) { return trace::unpack(head).kind == trace::Kind::kMore; }
 
@@ -99,8 +100,11 @@ void PackedLog::rest() {
 bool PackedLog::next_frame() {
   FrameHeader header{};
   const std::size_t got = read_at(file_.number(), &header, sizeof header, next_);
-  if (got == 0) return false;
   is_damaged_ = true;
+  if (got == sizeof header && header.slots == kEnd.slots && header.bytes == kEnd.bytes) {
+    is_damaged_ = false;
+    return false;
+  }
   if (got != sizeof header || header.slots == 0 || header.slots > kSlots ||
       header.bytes > ZSTD_compressBound(kSlots * trace::kSlotBytes))
     return false;
@@ -208,6 +212,7 @@ bool LogPacker::finish() {
     problem_ = "it could not be read to its end";
     return false;
   }
+  if (!write(&kEnd, sizeof kEnd)) return false;
   if (::close(to_.release()) != 0) return fail("cannot write what is packed");
   const std::string packed = log_.string() + kPackedEnd;
   if (::rename(unfinished_.c_str(), packed.c_str()) != 0) return fail("cannot rename it");

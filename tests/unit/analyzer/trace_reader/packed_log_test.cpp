@@ -193,6 +193,9 @@ TEST_F(PackedLogs, DamageEndsThem) {
     file.seekp(at);
     file.put(static_cast<char>(old));
   }
+  fs::resize_file(packed, static_cast<std::uintmax_t>(bytes - 8)); // between two frames
+  EXPECT_EQ(read(log).heads, before.heads);
+  EXPECT_EQ(read(log).stats.damaged, 1u);
   fs::resize_file(packed, static_cast<std::uintmax_t>(bytes - 10));
   const Content cut = read(log);
   EXPECT_GT(cut.heads.size(), 0u);
