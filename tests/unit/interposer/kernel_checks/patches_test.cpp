@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// --kernel-checks=libraries over a Sanitizer API that the test makes up: which modules are patched,
-// which launches are checked, and what becomes of that which patches record. The patches are the
-// test.
+// --kernel-checks=libraries: which modules are patched, which launches are checked, and what
+// becomes of that which patches record. The patches are the test.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,77 +18,10 @@
 #include "interposer/kernel_checks/library/replacements.h"
 #include "interposer/kernel_checks/library/reports.h"
 #include "made_up_driver.h"
+#include "made_up_sanitizer.h"
 
 namespace gmt::interposer::kernel_checks {
 namespace {
-
-constexpr char kAnyLibrary[] = "libc.so.6"; // it can be opened; its functions are not asked for
-constexpr std::uint64_t kCode = 0x7e0000001000, kCodeBytes = 0x400;
-
-struct MadeUpSanitizer {
-  SanitizerCallback callback = nullptr;
-  int answer_of_patch_module = 0;
-  std::vector<CUmodule> patched, unpatched;
-  std::vector<std::uint64_t> data; // of launches
-  int times_added = 0;
-};
-MadeUpSanitizer sanitizer;
-std::map<std::string, std::string> environment;
-
-int subscribe(SanitizerHandle* subscriber, SanitizerCallback callback, void*) {
-  *subscriber = &sanitizer;
-  sanitizer.callback = callback;
-  return 0;
-}
-int unsubscribe(SanitizerHandle) { return 0; }
-int enable(std::uint32_t, SanitizerHandle, std::uint32_t, std::uint32_t) { return 0; }
-int add_patches(const void* image, CUcontext) {
-  ++sanitizer.times_added;
-  return image != nullptr ? 0 : 1;
-}
-int patch_instructions(std::uint32_t instruction, CUmodule, const char* function) {
-  return instruction == kGlobalAccess && std::strcmp(function, "gmt_check_access") == 0 ? 0 : 1;
-}
-int patch_module(CUmodule module) {
-  if (sanitizer.answer_of_patch_module == 0) sanitizer.patched.push_back(module);
-  return sanitizer.answer_of_patch_module;
-}
-int unpatch_module(CUmodule module) {
-  sanitizer.unpatched.push_back(module);
-  return 0;
-}
-int set_launch_data(SanitizerHandle, CUfunction, SanitizerHandle, const void* data) {
-  sanitizer.data.push_back(reinterpret_cast<std::uint64_t>(data));
-  return 0;
-}
-int function_location(CUmodule, const char* name, std::uint64_t* pc, std::uint64_t* bytes) {
-  *pc = kCode;
-  *bytes = kCodeBytes;
-  return std::strcmp(name, "k") == 0 ? 0 : 1;
-}
-
-void* find_symbol(void*, const char* name) {
-  static const std::map<std::string_view, void*> all = {
-    {"sanitizerSubscribe", reinterpret_cast<void*>(subscribe)},
-    {"sanitizerUnsubscribe", reinterpret_cast<void*>(unsubscribe)},
-    {"sanitizerEnableCallback", reinterpret_cast<void*>(enable)},
-    {"sanitizerAddPatches", reinterpret_cast<void*>(add_patches)},
-    {"sanitizerPatchInstructions", reinterpret_cast<void*>(patch_instructions)},
-    {"sanitizerPatchModule", reinterpret_cast<void*>(patch_module)},
-    {"sanitizerUnpatchModule", reinterpret_cast<void*>(unpatch_module)},
-    {"sanitizerSetLaunchCallbackData", reinterpret_cast<void*>(set_launch_data)},
-    {"sanitizerGetFunctionPcAndSize", reinterpret_cast<void*>(function_location)},
-  };
-  const auto found = all.find(name);
-  return found != all.end() ? found->second : nullptr;
-}
-bool initial_environment(const char* name, char* value, std::size_t size) {
-  const auto found = environment.find(name);
-  if (found == environment.end() || found->second.size() >= size) return false;
-  std::strcpy(value, found->second.c_str());
-  return true;
-}
-void no_object(const char*, bool (*)(void*, const char*), void*) {}
 
 const auto kFunction = reinterpret_cast<CUfunction>(0x5500);      // NOLINT: handles
 const auto kModule = reinterpret_cast<CUmodule>(0x6600);          // NOLINT
@@ -114,9 +46,9 @@ struct KernelCheckPatches : testing::Test {
     replace_launches();
     has_registered_memory = true;
     sanitizer = {};
-    environment = {{"GPUMEMTRACE_SANITIZER", kAnyLibrary}};
+    sanitizer.environment = {{"GPUMEMTRACE_SANITIZER", kAnyLibrary}};
     with_toolkit = *core;
-    with_toolkit.toolkit = {initial_environment, no_object, find_symbol};
+    with_toolkit.toolkit = search_for_made_up_sanitizer();
     core = &with_toolkit;
     if (!table().prepare() || table().options().table != kWantedTable)
       GTEST_SKIP() << "an earlier test of this process has placed the table";
@@ -318,7 +250,7 @@ TEST_F(KernelCheckPatches, AModuleThatIsNotPatchedIsSaidOnceAndRunsPlain) {
 }
 
 TEST_F(KernelCheckPatches, WithoutTheLibraryItIsSaid) {
-  environment["GPUMEMTRACE_SANITIZER"] = "/none/libsanitizer-public.so";
+  sanitizer.environment["GPUMEMTRACE_SANITIZER"] = "/none/libsanitizer-public.so";
   begin_patches();
   EXPECT_TRUE(said("libsanitizer-public.so was not found"));
   allocate(16);
@@ -328,7 +260,7 @@ TEST_F(KernelCheckPatches, WithoutTheLibraryItIsSaid) {
 }
 
 TEST_F(KernelCheckPatches, AnotherToolKeepsThemAway) {
-  environment["CUDA_INJECTION64_PATH"] = "/opt/tool.so";
+  sanitizer.environment["CUDA_INJECTION64_PATH"] = "/opt/tool.so";
   begin_patches();
   EXPECT_TRUE(said("another tool is injected"));
 }
