@@ -83,10 +83,9 @@ FollowedProcess::Json FollowedProcess::span_json() {
   return json;
 }
 
-FollowedProcess::Json
-FollowedProcess::tensors_json(const std::function<bool(const Block&)>& filter) {
+// The file of each symbol is read once for all of them.
+FollowedProcess::Json FollowedProcess::rows_of(std::vector<LiveBlocks> all, const AddTo& add) {
   Json rows = Json::array();
-  std::vector<LiveBlocks> all = live_tensors(follower_->heap(), filter);
   std::ranges::stable_sort(all, std::ranges::greater{}, &LiveBlocks::bytes);
   for (const LiveBlocks& one : all) symbols_->want(one.example.allocated);
   if (!all.empty()) symbols_->resolve();
@@ -96,42 +95,39 @@ FollowedProcess::tensors_json(const std::function<bool(const Block&)>& filter) {
     Suppressions none;
     for (const ReportedFinding& reported : reported_findings(std::move(finding), *symbols_, none)) {
       const Json whole = json_of(reported);
-      const std::string_view keeper = keeper_of_tensor(reported.stacks[0]);
-      rows.push_back({{"bytes", one.bytes},
-                      {"blocks", one.blocks},
-                      {"device", one.device < 0 ? Json(nullptr) : Json(one.device)},
-                      {"owner", keeper.empty() ? Json(nullptr) : Json(keeper)},
-                      {"stack", whole["stacks"][0]}});
+      Json row = {{"bytes", one.bytes},
+                  {"blocks", one.blocks},
+                  {"device", one.device < 0 ? Json(nullptr) : Json(one.device)},
+                  {"stack", whole["stacks"][0]}};
+      add(row, one, reported, whole);
+      rows.push_back(std::move(row));
     }
   }
   return rows;
 }
 
+FollowedProcess::Json
+FollowedProcess::tensors_json(const std::function<bool(const Block&)>& filter) {
+  return rows_of(live_tensors(follower_->heap(), filter),
+                 [](Json& row, const LiveBlocks&, const ReportedFinding& reported, const Json&) {
+                   const std::string_view keeper = keeper_of_tensor(reported.stacks[0]);
+                   row["owner"] = keeper.empty() ? Json(nullptr) : Json(keeper);
+                 });
+}
+
 FollowedProcess::Json FollowedProcess::snapshot_json() {
   Json json = process_json();
   json["tensors"] = follower_ ? tensors_json([](const Block&) { return true; }) : Json::array();
-  Json& blocks = json["blocks"] = Json::array();
+  json["blocks"] = Json::array();
   if (!follower_) return json;
   const auto is_alive = [](const Block& block) { return block.end == Block::End::kAlive; };
-  std::vector<LiveBlocks> all = live_blocks(follower_->heap(), is_alive);
-  std::ranges::stable_sort(all, std::ranges::greater{}, &LiveBlocks::bytes);
-  for (const LiveBlocks& one : all) symbols_->want(one.example.allocated);
-  symbols_->resolve(); // all at once: each file is read once
-  for (const LiveBlocks& one : all) {
-    std::vector<Finding> finding;
-    finding.push_back(unfreed(one, follower_->model()));
-    Suppressions none;
-    for (const ReportedFinding& reported : reported_findings(std::move(finding), *symbols_, none)) {
-      const Json whole = json_of(reported);
-      blocks.push_back({{"bytes", one.bytes},
-                        {"blocks", one.blocks},
-                        {"family", memory_noun(one.example.memory_kind)},
-                        {"device", one.device < 0 ? Json(nullptr) : Json(one.device)},
-                        {"range", whole["range"]},
-                        {"owner", whole["owner"]},
-                        {"stack", whole["stacks"][0]}});
-    }
-  }
+  json["blocks"] =
+    rows_of(live_blocks(follower_->heap(), is_alive),
+            [](Json& row, const LiveBlocks& one, const ReportedFinding&, const Json& whole) {
+              row["family"] = memory_noun(one.example.memory_kind);
+              row["range"] = whole["range"];
+              row["owner"] = whole["owner"];
+            });
   return json;
 }
 

@@ -40,6 +40,9 @@ private:
   void open(const TraceHead& trace);
   std::uint64_t newest_order() const { return follower_ ? follower_->newest_order() : 0; }
   Json json_of(const ReportedFinding& finding) const;
+  using AddTo =
+    std::function<void(Json& row, const LiveBlocks&, const ReportedFinding&, const Json& whole)>;
+  Json rows_of(std::vector<LiveBlocks> all, const AddTo& add); // the largest first
   Json tensors_json(const std::function<bool(const Block&)>& filter);
 
   std::optional<TracedProcess> process_;
