@@ -7,7 +7,6 @@
 #include <iterator>
 #include <utility>
 
-#include "analyzer/analysis/live/live_blocks.h"
 #include "analyzer/base/expected.h"
 #include "analyzer/heap/memory_kinds.h"
 #include "analyzer/report/formats/json_values.h"

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/analysis/live/follower.h"
+#include "analyzer/analysis/live/live_blocks.h"
 #include "analyzer/analysis/live/span_memory.h"
 #include "analyzer/command/live/live_traces.h"
 #include "analyzer/report/live_findings.h"

@@ -160,7 +160,9 @@ private:
   // The name of a variable with this text.
   std::string constant(const std::string& text) {
     const auto [found, is_new] = constants_.try_emplace(text, constants_.size());
-    std::string name = std::string(kLogged) + "text" + std::to_string(found->second);
+    std::string name(kLogged);
+    name += "text";
+    name += std::to_string(found->second);
     if (!is_new) return name;
     functions_ += ".global .align 1 .b8 " + name + "[" + std::to_string(text.size() + 1) + "] = {";
     for (const char c : text) functions_ += std::to_string(static_cast<unsigned char>(c)) + ", ";
