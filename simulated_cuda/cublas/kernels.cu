@@ -61,7 +61,7 @@ template <class T, class C, class S> __device__ void gemm(const gmt::blas::Gemm&
 }
 
 // X of A X = alpha B, where B is: a thread for each column. A is lower triangular if its
-// first row has one element.
+// first row has one element. As in BLAS neither is read where alpha is zero.
 template <class S> __device__ void trsm(const gmt::blas::Trsm& t) {
   const long long j = blockIdx.x * 32ll + threadIdx.x, batch = blockIdx.y;
   if (j >= t.columns) return;
@@ -70,6 +70,10 @@ template <class S> __device__ void trsm(const gmt::blas::Trsm& t) {
   S* x = at<S>(t.b, batch) + j * t.b.column_step;
   for (long long step = 0; step < t.rows; ++step) {
     const long long i = t.is_lower ? step : t.rows - 1 - step;
+    if (alpha == S(0)) {
+      x[i * t.b.row_step] = 0;
+      continue;
+    }
     S value = alpha * x[i * t.b.row_step];
 #pragma unroll 1
     for (long long known = 0; known < step; ++known) {
@@ -99,7 +103,11 @@ template <class S> __device__ void vectors(const gmt::blas::Vectors& v) {
   S* x = at<S>(v.x, 0) + i * v.x.row_step;
   S* y = at<S>(v.y, 0) + i * v.y.row_step;
   switch (v.what) {
-  case gmt::blas::Vectors::kAxpy: *y += value_of<S>(v.alpha) * *x; break;
+  case gmt::blas::Vectors::kAxpy: {
+    const S alpha = value_of<S>(v.alpha);
+    if (alpha != S(0)) *y += alpha * *x; // else neither is used, as in BLAS
+    break;
+  }
   case gmt::blas::Vectors::kScale: *x *= value_of<S>(v.alpha); break;
   case gmt::blas::Vectors::kCopy: *y = *x; break;
   case gmt::blas::Vectors::kSwap: {

@@ -193,6 +193,19 @@ def check_vectors(blas):
         assert [blas.get(gy, len(y), kind)[(count - 1 - i) * 3] for i in range(1)] == [-xs[0]]
 
 
+def check_zeros(blas):
+    """Where alpha is zero, operands are not read: nothing has written them."""
+    n = 4
+    unwritten = [ctypes.c_uint64(blas.device.allocate(4 * n * n)) for _ in range(2)]
+    a, b = unwritten
+    blas.must("Strsm_v2", blas.handle, 0, 0, 0, 0, n, n, number(0), a, n, b, n)
+    assert blas.get(b, n * n) == [0] * (n * n)
+    y = blas.put(numbers(n))
+    blas.must("Saxpy_v2", blas.handle, n, number(0), a, 1, y, 1)
+    assert blas.get(y, n) == numbers(n)
+    blas.device.free(a.value)
+
+
 def check_others(blas):
     m, n, lda = 4, 3, 6
     a, x, y = numbers(lda * n), numbers(2 * n, 2), numbers(m, 1)
@@ -232,7 +245,7 @@ def check_threads(blas):
 def results():
     blas = Blas()
     blas.put_addresses = lambda addresses: put_addresses(blas, addresses)
-    for check in (check_gemm, check_mixed, check_triangles, check_vectors, check_others, check_threads):
+    for check in (check_gemm, check_mixed, check_triangles, check_vectors, check_zeros, check_others, check_threads):
         check(blas)
         print(f"{check.__name__} holds")
     print("syrk answers", blas.call("Ssyrk_v2", blas.handle, 0, 0, 1, 1, None, None, 1, None, None, 1))
@@ -291,7 +304,9 @@ class Cublas(unittest.TestCase):
 
     def test_results(self):
         report, printed = self.run_under_command("results")
-        held = [f"check_{what} holds" for what in ("gemm", "mixed", "triangles", "vectors", "others", "threads")]
+        held = [
+            f"check_{what} holds" for what in ("gemm", "mixed", "triangles", "vectors", "zeros", "others", "threads")
+        ]
         self.assertEqual(printed, [*held, f"syrk answers {NOT_SUPPORTED}"])
         kinds = [(finding["kind"], finding["severity"]) for finding in report["findings"]]
         self.assertLessEqual(set(kinds), {("api-error", "note")}, report["findings"])
