@@ -29,10 +29,10 @@ __global__ void mix(int rounds, int seed, int* wrong, int* failed) {
     }
     for (int i = 0; i < count; ++i) block[i] = count * 7 + i;
     __threadfence();
-    // hands it over to whoever comes next at the shelf, and frees what was there
-    const int place = (state >> 20) % 1024;
+    // hands it over to the next thread at the shelf, and frees what was there
+    const int index = (state >> 20) % 1024;
     auto* const old = reinterpret_cast<int*>(
-      atomicExch(&shelf[place], reinterpret_cast<unsigned long long>(block)));
+      atomicExch(&shelf[index], reinterpret_cast<unsigned long long>(block)));
     if (old == nullptr) continue;
     __threadfence();
     const int first = old[0], n = first / 7;

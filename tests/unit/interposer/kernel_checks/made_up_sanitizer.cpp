@@ -67,8 +67,6 @@ void no_object(const char*, bool (*)(void*, const char*), void*) {}
 
 } // namespace
 
-ToolkitSearch search_for_made_up_sanitizer() {
-  return {initial_environment, no_object, find_symbol};
-}
+const ToolkitSearch made_up_sanitizer_search = {initial_environment, no_object, find_symbol};
 
 } // namespace gmt::interposer::kernel_checks

@@ -13,8 +13,8 @@
 
 namespace gmt::interposer::kernel_checks {
 
-inline constexpr char kAnyLibrary[] = "libc.so.6"; // it can be opened; its functions are not asked
-                                                   // for
+// It can be opened; its functions are not asked for.
+inline constexpr char kAnyLibrary[] = "libc.so.6";
 inline constexpr std::uint64_t kCode = 0x7e0000001000, kCodeBytes = 0x400; // of the kernel "k"
 
 struct MadeUpSanitizer {
@@ -28,6 +28,6 @@ struct MadeUpSanitizer {
 extern MadeUpSanitizer sanitizer;
 
 // How the library under test finds it.
-ToolkitSearch search_for_made_up_sanitizer();
+extern const ToolkitSearch made_up_sanitizer_search;
 
 } // namespace gmt::interposer::kernel_checks

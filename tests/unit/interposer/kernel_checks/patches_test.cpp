@@ -48,7 +48,7 @@ struct KernelCheckPatches : testing::Test {
     sanitizer = {};
     sanitizer.environment = {{"GPUMEMTRACE_SANITIZER", kAnyLibrary}};
     with_toolkit = *core;
-    with_toolkit.toolkit = search_for_made_up_sanitizer();
+    with_toolkit.toolkit = made_up_sanitizer_search;
     core = &with_toolkit;
     if (!table().prepare() || table().options().table != kWantedTable)
       GTEST_SKIP() << "an earlier test of this process has placed the table";
