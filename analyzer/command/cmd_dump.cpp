@@ -19,6 +19,7 @@
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"
 #include "analyzer/command/dump/dump_format.h"
+#include "analyzer/command/pack/packed_traces.h"
 #include "analyzer/command/run/leftover_rings.h"
 #include "analyzer/symbols/stack_frames.h"
 #include "analyzer/symbols/symbols_cache.h"
@@ -138,9 +139,10 @@ int command_dump(const Settings& settings) {
     throw UserError("dump takes one trace: 'gpumemtrace dump gpumemtrace.app.host.4711'",
                     ExitStatus::kUsage);
   }
-  const std::string problem = collect_rings(settings.words[0]);
+  const std::filesystem::path trace = one_trace(settings.words[0]);
+  const std::string problem = collect_rings(trace);
   if (!problem.empty()) say(problem);
-  EventStream stream(open_trace(settings.words[0]).value());
+  EventStream stream(open_trace(trace).value());
   std::vector<std::string> logs;
   for (const std::filesystem::path& log : stream.trace().logs) logs.push_back(log.stem().string());
   if (settings.format == "jsonl") return dump_json(stream, logs);

@@ -8,15 +8,19 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "analyzer/base/folder_files.h"
 #include "analyzer/base/printable.h"
 #include "analyzer/base/text_format.h"
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"
+#include "analyzer/command/pack/packed_traces.h"
 #include "analyzer/command/run/leftover_rings.h"
+#include "analyzer/command/run/run_traces.h"
 #include "analyzer/report/fingerprint.h"
 #include "analyzer/report/formats/text_layout.h"
 #include "analyzer/symbols/demangle.h"
@@ -30,6 +34,8 @@
 namespace gmt {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::size_t kCalls = 10, kLaunches = 10;
 
@@ -162,14 +168,32 @@ void add_calls(std::string& text, const std::deque<Call>& calls, const CallLines
   }
 }
 
+// Of the newest run here: the process that a signal ended, else the first.
+fs::path newest_trace() {
+  const std::vector<TraceHead> run = newest_run(".");
+  if (run.empty())
+    throw UserError("no trace in the current directory: 'gpumemtrace last "
+                    "gpumemtrace.app.host.4711' names one",
+                    ExitStatus::kUnreadableTrace);
+  const auto ended_by_signal = [](const TraceHead& head) {
+    const std::string ending = read_in_folder(head.path / "complete", 4096).value_or("");
+    return ending.find("how=signalled") != std::string::npos;
+  };
+  const auto found = std::ranges::find_if(run, ended_by_signal);
+  const fs::path trace = (found != run.end() ? *found : run.front()).path.lexically_normal();
+  say("reading the newest trace, " + trace.string());
+  return trace;
+}
+
 } // namespace
 
 int command_last(const Settings& settings) {
-  if (settings.words.size() != 1)
+  if (settings.words.size() > 1)
     throw UserError("last takes one trace: 'gpumemtrace last gpumemtrace.app.host.4711'",
                     ExitStatus::kUsage);
-  if (const std::string problem = collect_rings(settings.words[0]); !problem.empty()) say(problem);
-  EventStream stream(open_trace(settings.words[0]).value());
+  const fs::path trace = settings.words.empty() ? newest_trace() : one_trace(settings.words[0]);
+  if (const std::string problem = collect_rings(trace); !problem.empty()) say(problem);
+  EventStream stream(open_trace(trace).value());
   const LastCalls calls = read_last_calls(stream);
   CallLines lines(stream);
   for (const auto& [number, thread] : calls.threads)
@@ -196,6 +220,7 @@ int command_last(const Settings& settings) {
   if (!write_output(STDOUT_FILENO, "standard output", text + "\n")) return 0;
   Settings report = settings;
   report.command = CommandId::kReport;
+  report.words = {trace.string()};
   return command_report(report);
 }
 

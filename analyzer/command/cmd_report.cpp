@@ -11,6 +11,7 @@
 
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"
+#include "analyzer/command/pack/packed_traces.h"
 #include "analyzer/command/report_options.h"
 #include "analyzer/command/reporting/baseline_check.h"
 #include "analyzer/command/reporting/report_files.h"
@@ -54,6 +55,7 @@ int command_report(const Settings& settings) {
   const BaselineCheck baseline(settings);
   const std::vector<TraceDir> traces = opened_traces(std::move(heads));
   Report report = build_report(traces, report_options(settings));
+  for (ProcessReport& process : report.processes) process.trace = shown_trace(process.trace);
   baseline.compare(report);
   report.conclusion = conclude(report, {.fail_on = settings.fail_on,
                                         .accepts_findings = baseline.is_update(),

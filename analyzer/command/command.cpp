@@ -66,9 +66,16 @@ constexpr CommandInfo kCommands[] = {
    "  gpumemtrace dump gpumemtrace.app.host.4711 | grep cuMemFree\n"
    "  gpumemtrace dump --format jsonl gpumemtrace.app.host.4711 | jq .call\n",
    command_dump},
-  {"last", CommandId::kLast, "last TRACE",
+  {"last", CommandId::kLast, "last [TRACE]",
    "after a crash: the last calls of each thread, what was not waited for, and the report",
-   "  gpumemtrace last gpumemtrace.app.host.4711\n", command_last},
+   "  gpumemtrace last                         the newest run in the current directory\n"
+   "  gpumemtrace last gpumemtrace.app.host.4711\n",
+   command_last},
+  {"pack", CommandId::kPack, "pack [options] [TRACE...]",
+   "make one file of traces, which the other commands read as it is",
+   "  gpumemtrace pack -o crash.tar.zst        the newest run in the current directory\n"
+   "  gpumemtrace report crash.tar.zst\n",
+   command_pack},
   {"clean", CommandId::kClean, "clean [options] [FOLDER|TRACE...]",
    "list traces with their sizes, and remove them",
    "  gpumemtrace clean                        lists those in the current directory\n"

@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import tarfile
 import tempfile
 import unittest
 
@@ -196,7 +197,89 @@ class Habits(unittest.TestCase):
         self.assertRegex(done.stdout, r"\n  cudaFree, 0x[0-9a-f]+ +samples/first_steps\.cu:66  release_all  = ")
         self.assertNotIn("may have run at the end", done.stdout)  # cudaFree has waited
         self.assertIn("SUMMARY: gpumemtrace: 5 errors", done.stdout)
-        self.assertEqual(self.run_command("last").returncode, 2)
+        newest = self.run_command("last")
+        self.assertEqual(newest.stdout, done.stdout)
+        self.assertIn(f"reading the newest trace, {trace.name}", newest.stderr)
+        self.assertEqual(self.run_command("last", trace, trace).returncode, 2)
+
+    def test_the_head_names_the_trace(self):
+        lines = self.run_command("--device", "simulated", FAULTY).stderr.splitlines()
+        (trace,) = self.traces()
+        head = next(at for at, line in enumerate(lines) if line.startswith("gpumemtrace 0."))
+        named = [at for at, line in enumerate(lines) if f"trace: {trace.name}" in line]
+        self.assertEqual((len(named), named[0] - head < 3), (1, True), lines)
+
+    def test_one_file_of_traces_is_read_as_they_are(self):
+        self.environment["TMPDIR"] = str(self.folder / "tmp")
+        (self.folder / "tmp").mkdir()
+        for program in (FAULTY, CLEAN):
+            self.run_command("record", "--device", "simulated", "--trace-dir", "made", program)
+        first, second = sorted((self.folder / "made").iterdir(), key=lambda one: one.stat().st_mtime)
+        plain = {one: self.run_command("report", "--format", "json", one).stdout for one in (first, second)}
+        (first / "gpu-core.1").write_text("what the GPU held")
+        done = self.run_command("pack", first, "-oone.tar.zst")
+        self.assertIn("1 trace packed into one.tar.zst", done.stderr)
+        self.assertEqual(self.run_command("pack", first, second).returncode, 0)
+        both = self.folder / f"{first.name}.tar.zst"
+        self.assertEqual(self.run_command("pack", first).returncode, 2)  # the file is there
+        shutil.rmtree(self.folder / "made")
+        packed = self.run_command("report", "--format", "json", "--format", "sqlite=r.db", "one.tar.zst")
+        self.assertEqual(packed.returncode, 1, packed)
+        self.assertEqual(packed.stdout.replace("one.tar.zst/", f"{first.parent}/"), plain[first])
+        self.assertIn("2 processes", self.run_command("report", both).stdout)
+        self.assertIn(", the last 10 of ", self.run_command("last", "one.tar.zst").stdout)
+        self.assertIn("cuMemFree_v2", self.run_command("dump", "one.tar.zst").stdout)
+        self.assertIn("holds 2 traces", self.run_command("dump", both).stderr)
+        listed = subprocess.run(["tar", "--zstd", "-tf", both], capture_output=True, text=True, check=True).stdout
+        self.assertIn(f"{second.name}/info\n", listed)
+        self.assertNotIn("gpu-core", listed)
+        self.assertEqual(list((self.folder / "tmp").iterdir()), [])
+
+    def test_packed_files_of_others(self):
+        self.environment["TMPDIR"] = str(self.folder / "tmp")
+        (self.folder / "tmp").mkdir()
+
+        def entry(name, size=0, kind=tarfile.REGTYPE):
+            head = tarfile.TarInfo(name)
+            head.size, head.type, head.linkname = size, kind, "/etc/passwd" if kind == tarfile.SYMTYPE else ""
+            return head.tobuf(tarfile.USTAR_FORMAT) + b"0" * 512 * (0 < size < 512)
+
+        def answer(tar, cut=None):
+            bad = self.folder / "bad.tar.zst"
+            bad.write_bytes(subprocess.run(["zstd", "-q"], input=tar, capture_output=True, check=True).stdout[:cut])
+            done = self.run_command("report", bad)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done)
+            return done.stderr
+
+        info, end = entry("gpumemtrace.app.host.1/info", 5), bytes(1024)
+        self.assertIn("it holds no trace", answer(end))
+        self.assertIn("no tar archive", answer(b"x" * 600))
+        self.assertIn("regular files", answer(info + entry("gpumemtrace.app.host.1/link", kind=tarfile.SYMTYPE) + end))
+        self.assertIn("regular files", answer(info + entry("gpumemtrace.app.host.1/../info", 5) + end))
+        self.assertIn("regular files", answer(entry("/etc/gpumemtrace.x/info", 5) + end))
+        self.assertIn("more than traces", answer(info + entry("other/info", 5) + end))
+        self.assertIn("File exists", answer(info + info + end))
+        self.assertIn("which no trace does", answer(info + entry("gpumemtrace.app.host.1/t1-0.log", 3 << 30)))
+        self.assertIn("ends too early", answer(info))
+        self.assertIn("ends too early", answer(info + end, cut=20))
+        self.assertEqual(list((self.folder / "tmp").iterdir()), [])
+        gone = self.folder / "tmp" / "gpumemtrace-unpacked.999999999.abcdef"  # of a command that was killed
+        gone.mkdir()
+        answer(info)
+        self.assertFalse(gone.exists())
+
+    def test_the_name_of_a_file_says_its_form(self):
+        self.run_command("record", "--device", "simulated", FAULTY)
+        for name, begin in (("r.html", "<!doctype html>"), ("r.json", "{"), ("r.md", "## "), ("r.txt", "gpumemtrace ")):
+            for words in (("-o", name), (f"-o{name}",), (f"-o={name}",), ("--output", name)):
+                self.run_command("report", *words)
+                text = (self.folder / name).read_text(encoding="utf-8")
+                self.assertTrue(text.startswith(begin), (words, text[:40]))
+                (self.folder / name).unlink()
+        self.run_command("report", "-o", "r.html", "--format", "json")
+        self.assertTrue((self.folder / "r.html").read_text(encoding="utf-8").startswith("{"))
+        done = self.run_command("report", "-only", "leak")  # a long option that lacks a dash
+        self.assertEqual((done.returncode, self.traces()[0].parent), (1, self.folder), done.stderr)
 
     def test_bash_completes_commands_and_options(self):
         script = SOURCES.parent / "scripts" / "completion" / "gpumemtrace.bash"

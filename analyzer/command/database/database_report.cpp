@@ -20,6 +20,7 @@
 #include "analyzer/base/user_error.h"
 #include "analyzer/command/database/event_tables.h"
 #include "analyzer/command/database/schema.h"
+#include "analyzer/command/pack/packed_traces.h"
 #include "analyzer/report/formats/tool_words.h"
 #include "analyzer/report/output_format.h"
 
@@ -74,7 +75,8 @@ void add_all(SqlFile& file, const Report& report, const DatabaseOptions& options
   SqlInsert processes(file, "process", 15);
   for (std::size_t i = 0; i < report.processes.size(); ++i) {
     const ProcessReport& process = report.processes[i];
-    const std::uint64_t begin = events.add(open_trace(fs::path(process.trace)).value(), i + 1);
+    const std::uint64_t begin =
+      events.add(open_trace(trace_shown_as(process.trace)).value(), i + 1);
     add_process(processes, process, i + 1, begin);
   }
   add_findings(file, report, events.frames());

@@ -2,6 +2,8 @@
 // What --format takes: the form of the report, and files with further ones. See option_values.h.
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "analyzer/base/user_error.h"
 #include "analyzer/command/database/database_report.h"
@@ -38,12 +40,28 @@ void add_file(const std::string& value, const std::string& format, const std::st
   settings.format_files.push_back({format, path});
 }
 
+// What the end of a file's name says; empty if it says nothing.
+std::string format_of_name(const std::string& file) {
+  static constexpr std::pair<std::string_view, std::string_view> kEnds[] = {
+    {".html", "html"},        {".htm", "html"},
+    {".json", "json"},        {".jsonl", "jsonl"},
+    {".sarif", "sarif"},      {".md", "markdown"},
+    {".xml", "junit"},        {".sqlite", kDatabaseFormat},
+    {".db", kDatabaseFormat}, {".prom", "prometheus"}};
+  for (const auto& [end, format] : kEnds)
+    if (file.ends_with(end)) return std::string(format);
+  return {};
+}
+
 } // namespace
 
 std::string format_list() { return listed(formats_of(CommandId::kRun)); }
 
 void read_formats(const std::vector<std::string>& values, Settings& settings) {
   const std::vector<std::string> known = formats_of(settings.command);
+  if (const std::string meant = format_of_name(settings.output);
+      std::ranges::find(known, meant) != known.end())
+    settings.format = meant;
   for (const std::string& value : values) {
     const std::size_t equals =
       settings.command == CommandId::kTop || settings.command == CommandId::kDump

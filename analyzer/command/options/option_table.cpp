@@ -14,7 +14,7 @@ constexpr unsigned kReports =
 constexpr unsigned kAll = kProgramCommands | kReports | bit(CommandId::kDiff) |
                           bit(CommandId::kTop) | bit(CommandId::kFollow) | bit(CommandId::kDump) |
                           bit(CommandId::kClean) | bit(CommandId::kLast) | bit(CommandId::kCache) |
-                          bit(CommandId::kHelp);
+                          bit(CommandId::kPack) | bit(CommandId::kHelp);
 
 const char* option_placeholder(InterposerOptionType type) {
   switch (type) {
@@ -46,7 +46,15 @@ std::vector<OptionRow> own_rows() {
      "text, or jsonl: a line of JSON for each event and, before its first use, for each call stack "
      "(default text)"},
     {"once", "", bit(CommandId::kTop), "print one picture and end"},
-    {"output", "FILE", compared | bit(CommandId::kTop), "write the report to a file", "o"},
+    {"output", "FILE", kReports,
+     "write the report to a file; where no --format is given, the end of its name says the form: .html, "
+     ".json, .sarif, .md, .xml (junit), .sqlite or .db",
+     "o"},
+    {"output", "FILE", bit(CommandId::kDiff) | bit(CommandId::kTop),
+     "write the report to a file; where no --format is given, the end of its name says the form",
+     "o"},
+    {"output", "FILE", bit(CommandId::kPack),
+     "the file (default: the first trace's name and .tar.zst, in the current directory)", "o"},
     {"fail-on", "SEVERITY", verdicts,
      "the least severity that fails: note, warning or error (default error)"},
     {"error-exitcode", "N", bit(CommandId::kCheck),

@@ -98,9 +98,23 @@ std::string option_name(const std::string& word) {
   return name;
 }
 
+// "-oreport.html" or "-o=report.html" as "--output=report.html"; other words as they are. A word
+// without a dot or a slash behind the letter may be a long option that lacks a dash.
+std::string spelt_out(const std::string& word, CommandId command) {
+  if (word.size() < 3 || word[1] == '-' || find_option(option_name(word), command) != nullptr)
+    return word;
+  for (const OptionRow& row : option_rows()) {
+    if (row.short_name != word.substr(1, 1) || row.value.empty()) continue;
+    if (word[2] == '=') return "--" + row.name + word.substr(2);
+    if (word.find_first_of("./", 2) != std::string::npos)
+      return "--" + row.name + "=" + word.substr(2);
+  }
+  return word;
+}
+
 // "--name" or "--name=value" of the words from `i` on, which moves to the option's last word.
 std::string read_option(CommandId command, std::span<const std::string> arguments, std::size_t& i) {
-  const std::string& word = arguments[i];
+  const std::string word = spelt_out(arguments[i], command);
   const std::size_t equals = word[1] == '-' ? word.find('=') : std::string::npos;
   const std::string name = option_name(word);
   const OptionRow* row = find_option(name, command);

@@ -36,7 +36,8 @@ enum class CommandId : unsigned {
   kFollow = 512,
   kClean = 1024,
   kLast = 2048,
-  kCache = 4096
+  kCache = 4096,
+  kPack = 8192
 };
 
 enum class DeviceChoice : std::uint8_t { kAuto, kReal, kSimulated };

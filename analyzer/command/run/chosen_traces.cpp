@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "analyzer/command/command.h"
+#include "analyzer/command/pack/packed_traces.h"
 #include "analyzer/command/run/core_dumps.h"
 #include "analyzer/command/run/leftover_rings.h"
 #include "analyzer/command/run/run_traces.h"
@@ -59,6 +60,10 @@ fs::path closed_folder(const fs::path& folder) {
 }
 
 void add_traces(const fs::path& path, std::vector<TraceHead>& chosen) {
+  if (is_pack(path)) {
+    for (const fs::path& trace : unpacked_traces(path)) chosen.push_back(read_head(trace));
+    return;
+  }
   const std::size_t before = chosen.size();
   if (!is_trace(path)) add_newest(path, chosen);
   if (chosen.size() != before) return;

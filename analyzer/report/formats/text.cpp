@@ -37,6 +37,9 @@ std::string head_line(const std::string& title, const ProcessReport& process,
          (columns(facts) <= width + 1 ? facts : wrap(fact, 4, 2, width));
 }
 
+// A run's remark on where its trace is stands in the head: in a long report it must not be missed.
+bool is_on_trace(const std::string& remark) { return remark.starts_with("trace: "); }
+
 void add_header(std::string& out, const Report& report, const Page& page) {
   const std::string title = "gpumemtrace " + report.tool_version;
   if (report.processes.empty()) {
@@ -49,6 +52,8 @@ void add_header(std::string& out, const Report& report, const Page& page) {
                                  ending_words(report.processes[0].ended)),
                      page.width);
   }
+  for (const std::string& remark : report.remarks)
+    if (is_on_trace(remark)) out += wrap(printable(remark), 4, 2, page.width);
   out += device_line(report, page);
   if (report.conclusion.find(Failure::Reason::kNoCalls) != nullptr) {
     out += "  nothing was checked: no CUDA call was seen\n";
@@ -214,7 +219,8 @@ void add_not_checked(std::string& out, const Report& report, std::size_t width) 
       else out += wrap(printable(what + entry.why), 4, 2, width);
     }
   }
-  for (const std::string& remark : report.remarks) out += wrap(printable(remark), 2, 0, width);
+  for (const std::string& remark : report.remarks)
+    if (!is_on_trace(remark)) out += wrap(printable(remark), 2, 0, width);
 }
 
 void add_totals(std::string& out, const Report& report, std::size_t width) {
