@@ -138,7 +138,7 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::refuse_on_terminal(std::string_view format) const {
-  const bool is_long = format == "html" || format == "perfetto";
+  const bool is_long = format == "html" || format == "perfetto" || format == "pftrace";
   if (own_ || !is_long || ::isatty(descriptor_) == 0) return;
   throw UserError(
     cat({"a report in ", format,

@@ -47,7 +47,8 @@ std::string format_of_name(const std::string& file) {
     {".json", "json"},        {".jsonl", "jsonl"},
     {".sarif", "sarif"},      {".md", "markdown"},
     {".xml", "junit"},        {".sqlite", kDatabaseFormat},
-    {".db", kDatabaseFormat}, {".prom", "prometheus"}};
+    {".db", kDatabaseFormat}, {".prom", "prometheus"},
+    {".pftrace", "pftrace"}};
   for (const auto& [end, format] : kEnds)
     if (file.ends_with(end)) return std::string(format);
   return {};

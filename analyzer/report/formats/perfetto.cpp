@@ -15,6 +15,7 @@
 
 #include "analyzer/analysis/history/range_lanes.h"
 #include "analyzer/base/text_format.h"
+#include "analyzer/report/formats/perfetto_shared.h"
 #include "analyzer/report/formats/tool_words.h"
 #include "analyzer/report/output_format.h"
 #include "analyzer/symbols/demangle.h"
@@ -22,8 +23,7 @@
 namespace gmt::perfetto {
 namespace {
 
-constexpr std::string_view kBetween = ",\n";       // behind each event
-constexpr std::uint32_t kRangeThreads = 1'000'000; // added to a thread's number: its NVTX ranges
+constexpr std::string_view kBetween = ",\n"; // behind each event
 
 // A string of JSON, quotes included.
 std::string json_text(std::string_view text) {
@@ -42,12 +42,10 @@ std::vector<std::string> all_json_texts(const std::vector<std::string>& names,
 // Times of the report: microseconds from the first call of all processes on.
 class Clock {
 public:
-  Clock(const Timeline& timeline, std::uint64_t first_realtime)
+  Clock(const Timeline& timeline, std::uint64_t offset_ns)
       : first_(timeline.begin), // a tick counts as a nanosecond where its length is not known
-        scale_((timeline.nanoseconds_per_unit > 0 ? timeline.nanoseconds_per_unit : 1) / 1000) {
-    if (first_realtime != 0 && timeline.begin_realtime > first_realtime)
-      offset_ = static_cast<double>(timeline.begin_realtime - first_realtime) / 1000;
-  }
+        scale_((timeline.nanoseconds_per_unit > 0 ? timeline.nanoseconds_per_unit : 1) / 1000),
+        offset_(static_cast<double>(offset_ns) / 1000) {}
   std::string at(std::uint64_t units) const {
     return fmt::format("{:.3f}", offset_ + static_cast<double>(units) * scale_);
   }
@@ -58,16 +56,16 @@ public:
 
 private:
   std::uint64_t first_;
-  double scale_, offset_ = 0;
+  double scale_, offset_;
 };
 
 // The events of one process. Viewers take processes of one number for one.
 class ProcessEvents {
 public:
-  ProcessEvents(const Report& report, const OutputOptions& options, std::size_t index,
-                std::uint64_t pid, std::uint64_t first_realtime)
-      : report_(report), options_(options), index_(index), process_(report.processes[index]),
-        timeline_(*process_.timeline), clock_(timeline_, first_realtime), pid_(pid) {}
+  ProcessEvents(const Report& report, const OutputOptions& options, const ShownProcess& shown)
+      : report_(report), options_(options), index_(shown.index),
+        process_(report.processes[shown.index]), timeline_(*process_.timeline),
+        clock_(timeline_, shown.offset_ns), pid_(shown.pid) {}
 
   std::string names(std::uint64_t left_out) const;
   std::string counters() const;
@@ -101,22 +99,12 @@ private:
 
 std::string ProcessEvents::names(std::uint64_t left_out) const {
   std::string out = metadata("process_name", 0, tools::process_name(report_, index_));
-  std::vector<std::string> labels;
-  left_out += timeline_.left_out_slices;
-  if (left_out != 0)
-    labels.push_back(format_plural(left_out, "call") + " left out, the shortest ones");
-  if (timeline_.left_out_ranges != 0)
-    labels.push_back(format_plural(timeline_.left_out_ranges, "NVTX range") + " left out");
-  if (timeline_.nanoseconds_per_unit <= 0)
-    labels.emplace_back("times are ticks of the processor's clock, shown as nanoseconds");
-  std::string label;
-  for (const std::string& one : labels) label += (label.empty() ? "" : "; ") + one;
+  const std::string label = labels_of(timeline_, left_out);
   if (!label.empty()) out += metadata("process_labels", 0, label, "labels");
   std::set<std::uint32_t> with_ranges;
   for (const MemoryHistory::Range& range : timeline_.ranges) with_ranges.insert(range.thread);
   for (const Timeline::Thread& thread : timeline_.threads) {
-    const std::string name =
-      thread.name.empty() ? "thread " + std::to_string(thread.number) : thread.name;
+    const std::string name = name_of(thread);
     out += metadata("thread_name", thread.number, name);
     if (with_ranges.contains(thread.number))
       out += metadata("thread_name", thread.number + std::uint64_t{kRangeThreads}, "NVTX: " + name);
@@ -127,9 +115,7 @@ std::string ProcessEvents::names(std::uint64_t left_out) const {
 std::string ProcessEvents::counters() const {
   std::string out;
   for (const Timeline::Counter& counter : timeline_.counters) {
-    const std::string device =
-      counter.device < 0 ? "unknown device" : "device " + std::to_string(counter.device);
-    const std::string name = json_text(device + ": " + counter.memory);
+    const std::string name = json_text(name_of(counter));
     for (const Timeline::Sample& sample : counter.samples) {
       fmt::format_to(std::back_inserter(out),
                      R"({{"ph":"C","pid":{},"ts":{},"name":{},"args":{{"bytes":{}}}}},)"
@@ -208,9 +194,7 @@ void ProcessEvents::add_slice(const Timeline::Slice& slice, std::string& out) co
     std::string arguments;
     if (slice.bytes != 0) arguments += fmt::format(",\"bytes\":{}", slice.bytes);
     if (has_kernel) arguments += ",\"kernel\":" + kernels_[slice.kernel];
-    if (slice.result == kResultInFlight) arguments += R"(,"result":"did not return")";
-    else if (is_refused)
-      arguments += ",\"result\":" + json_text(error_name(slice.result, slice.is_runtime));
+    if (is_refused) arguments += ",\"result\":" + json_text(result_of(slice));
     fmt::format_to(to, ",\"args\":{{{}}}", arguments.substr(1));
   }
   out += "},\n";
@@ -241,31 +225,10 @@ std::string ProcessEvents::slices_within(std::size_t room, std::uint64_t& left_o
   return out;
 }
 
-std::uint64_t first_realtime(const Report& report) {
-  std::uint64_t first = 0;
-  for (const ProcessReport& process : report.processes) {
-    const std::uint64_t begin = process.timeline ? process.timeline->begin_realtime : 0;
-    if (begin != 0 && (first == 0 || begin < first)) first = begin;
-  }
-  return first;
-}
-
-std::vector<ProcessEvents> all_processes(const Report& report, const OutputOptions& options) {
-  constexpr std::uint64_t kBeyondPids = 10'000'000;
-  std::vector<ProcessEvents> all;
-  std::set<std::uint64_t> taken;
-  const std::uint64_t first = first_realtime(report);
-  for (std::size_t i = 0; i < report.processes.size(); ++i) {
-    if (!report.processes[i].timeline) continue;
-    std::uint64_t pid = report.processes[i].pid;
-    while (!taken.insert(pid).second) pid += kBeyondPids; // another host, or after an exec
-    all.emplace_back(report, options, i, pid, first);
-  }
-  return all;
-}
-
 void write_perfetto(const Report& report, const OutputOptions& options, std::ostream& stream) {
-  const std::vector<ProcessEvents> processes = all_processes(report, options);
+  std::vector<ProcessEvents> processes;
+  for (const ShownProcess& shown : shown_processes(report))
+    processes.emplace_back(report, options, shown);
   stream << fmt::format(
     R"({{"displayTimeUnit":"ns","otherData":{{"tool":"gpumemtrace","version":{},"conclusion":{}}},)"
     R"("traceEvents":[)"
