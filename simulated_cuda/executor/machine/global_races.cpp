@@ -22,6 +22,9 @@ constexpr std::uint32_t kWarpShift = kThreadShift + 5; // of an entry of one thr
 bool is_atomic(const Program& program, const Instruction& in) {
   return program.shapes[in.form].memory == Shape::Memory::kAtomic;
 }
+bool is_store(const Program& program, const Instruction& in) {
+  return program.shapes[in.form].memory == Shape::Memory::kStore;
+}
 // What is known of an entry: nothing, if it is of an earlier launch.
 struct Earlier {
   bool is_of_launch = false;
@@ -156,8 +159,9 @@ RaceHabit report(const WordAccess& now, std::uint64_t entry, const Earlier& e, b
   other.in = &site(now.w, entry, &other.code);
   other.block = e.is_shared_word && e.is_same_block ? OtherThread::kNoBlock : e.block;
   other.thread = !e.is_shared_word && e.thread < kSeveral ? e.thread : ~0u;
-  const Access earlier = was_store ? Access::kStore : Access::kLoad;
-  other.access = is_atomic(*now.w.grid->program, *other.in) ? Access::kAtomic : earlier;
+  const Program& program = *now.w.grid->program;
+  const Access earlier = is_store(program, *other.in) ? Access::kStore : Access::kLoad;
+  other.access = is_atomic(program, *other.in) ? Access::kAtomic : earlier;
   other.habit = habit_of(now, *other.in, e, was_store);
   now.w.worker->checks->global_race(facts, other);
   return other.habit;
@@ -175,6 +179,27 @@ bool has_value(const std::byte* memory, const std::byte* value, std::uint64_t by
     if (there != value[i]) return false;
   }
   return true;
+}
+
+bool is_written(const Region& region, std::uint64_t offset, std::uint32_t bytes) {
+  const std::uint64_t every = bytes < 64 ? (std::uint64_t{1} << bytes) - 1 : ~std::uint64_t{0};
+  const auto first = static_cast<std::uint32_t>(offset % 4);
+  return initialized_bytes(region.shadow + offset / 4, first, bytes) == every;
+}
+
+// Whether a store leaves an element as it is, and the next or the last element differs: data that
+// is moved within an array comes to where it is already, as where Thrust's unique() meets no
+// duplicates. Who loads the element gets the same value in any order. In an array of one value
+// that proves nothing.
+bool keeps_element(const Region& region, std::uint64_t offset, std::uint32_t bytes,
+                   const std::byte* value) {
+  if (!has_value(region.host + offset, value, bytes) || !is_written(region, offset, bytes))
+    return false;
+  const auto differs = [&](std::uint64_t other) {
+    return other < region.bytes && bytes <= region.bytes - other &&
+           is_written(region, other, bytes) && !has_value(region.host + other, value, bytes);
+  };
+  return differs(offset - bytes) || differs(offset + bytes);
 }
 
 } // namespace
@@ -259,9 +284,10 @@ void check_global_race(Warp& w, const Instruction* in, std::uint32_t lane, const
   const RaceClock& clock = w.block->global;
   const RaceTable& table = region.races;
   if (clock.launch == 0 || __atomic_load_n(&table.stores, __ATOMIC_ACQUIRE) == nullptr) return;
-  const bool is_load = access == Access::kLoad;
   // Asynchronous reductions are relaxed ones of the device
   const bool strong = access == Access::kReduction || is_strong(*w.program, *in);
+  const bool keeps = access == Access::kStore && !strong && value != nullptr &&
+                     keeps_element(region, offset, bytes, value);
   WordAccess now{w, *in, lane, access, strong, false, 0};
   const std::uint64_t wide = now.strong && (in->extra & kBlockScope) == 0 ? kStrong : 0;
   const std::uint64_t who = static_cast<std::uint64_t>(clock.now) |
@@ -270,7 +296,8 @@ void check_global_race(Warp& w, const Instruction* in, std::uint32_t lane, const
   for (std::uint64_t i = offset / 4; i <= (offset + bytes - 1) / 4; ++i) {
     const std::uint64_t begin = std::max(i * 4, offset), end = std::min(i * 4 + 4, offset + bytes);
     now.mine = who | (((1u << (end - begin)) - 1) << (begin - i * 4));
-    claim_line(w, table.lines + (i * 4 >> kLineShift), is_load ? clock.loaded : clock.stored);
+    claim_line(w, table.lines + (i * 4 >> kLineShift),
+               access == Access::kLoad ? clock.loaded : clock.stored);
     now.is_equal = access == Access::kStore && value != nullptr &&
                    has_value(region.host + begin, value + (begin - offset), end - begin);
     const std::uint64_t store = __atomic_load_n(table.stores + i, __ATOMIC_RELAXED);
@@ -282,9 +309,12 @@ void check_global_race(Warp& w, const Instruction* in, std::uint32_t lane, const
       // What lies behind the flag is no mistake of its own
       if (habit == RaceHabit::kPoll && !e.is_same_block && e.thread < kSeveral)
         w.grid->ordering->see(*w.block, e.block, e.thread / kLanes, e.clock);
-    } else if (!is_load && races(now, load, &e)) {
+    } else if (access != Access::kLoad && !keeps && races(now, load, &e)) {
       report(now, load, e, false, region.base + offset, bytes);
     }
+    // A store that keeps its element is a load of it, unless another one of the launch stored that
+    const bool is_load = access == Access::kLoad || (keeps && habit != RaceHabit::kSameValue);
+    if (is_load) claim_line(w, table.lines + (i * 4 >> kLineShift), clock.loaded);
     std::uint64_t* const entry = (is_load ? table.loads : table.stores) + i;
     const std::uint64_t old = is_load ? load : store;
     if (hides_own(now, old)) continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Thrust: selecting, searching, sets, gathering.
 #include <algorithm>
+#include <numeric>
 
 #include <thrust/binary_search.h>
 #include <thrust/copy.h>
@@ -57,6 +58,12 @@ int main() {
   out.erase(thrust::unique(out.begin(), out.end()), out.end());
   want.erase(std::unique(want.begin(), want.end()), want.end());
   torture::report("thrust_unique", same(out, want));
+
+  std::vector<int> distinct(9000);
+  std::iota(distinct.begin(), distinct.end(), 3);
+  out.assign(distinct.begin(), distinct.end());
+  out.erase(thrust::unique(out.begin(), out.end()), out.end());
+  torture::report("thrust_unique_distinct", same(out, distinct));
 
   thrust::device_vector<int> positions(n);
   thrust::lower_bound(sorted.begin(), sorted.end(), din.begin(), din.end(), positions.begin());

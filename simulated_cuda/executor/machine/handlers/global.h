@@ -220,7 +220,8 @@ template <class T, u32 kCount>
       return false;
     u8* shadow = g.shadow + rel / 4;
     if (!words_have<kTotal, kAllocated>(shadow)) return false;
-    if (races && !race_neighbours<true, kEach, 32>(w, in, g, rel, 0)) return false;
+    const void* const value = kCount == 1 ? v.of[0] : nullptr;
+    if (races && !race_neighbours<true, kEach, 32>(w, in, g, rel, 0, value)) return false;
     std::memset(shadow, 0xff, kTotal / 4);
     move_lanes<true>(g.host + rel, v);
     return true;
@@ -231,7 +232,9 @@ template <class T, u32 kCount>
     const u64 rel = address - g.base;
     if ((address & (kEach - 1)) != 0 || rel >= g.bytes || kEach > g.bytes - rel) return false;
     if (!may_store<kEach>(g.shadow, rel)) return false;
-    if (races && !race_element<true, kEach>(w, in, g, rel, w.id * kLanes + l, l)) return false;
+    const void* const value = kCount == 1 ? v.of[0] + l : nullptr;
+    if (races && !race_element<true, kEach>(w, in, g, rel, w.id * kLanes + l, l, value))
+      return false;
   }
   for (u32 m = mask; m != 0; m &= m - 1) {
     const auto l = static_cast<u32>(__builtin_ctz(m));

@@ -163,13 +163,16 @@ template <bool kShares, u32 kWords, u32 kWordsEach>
   return true;
 }
 
-template <u32 kWords, u32 kWordsEach>
+// Of what is there already check_global_race() asks more, where others may have loaded it. `value`
+// are the kBytes that are stored; null: they lie in several registers, and are not compared.
+template <u32 kBytes, u32 kWords, u32 kWordsEach>
 [[gnu::always_inline]] inline bool race_store(const RaceRow<kWords, kWordsEach>& row,
-                                              const Region& g, u64 rel) {
+                                              const Region& g, u64 rel, const void* value) {
   const u64 at = rel / 4;
-  if (!claim_lines(row.w, g.races.lines, rel, kWords * 4, row.clock.stored) &&
-      !row.knows(g.races.loads + at))
-    return false;
+  if (!claim_lines(row.w, g.races.lines, rel, kWords * 4, row.clock.stored)) {
+    if (!row.knows(g.races.loads + at)) return false;
+    if (value != nullptr && std::memcmp(g.host + rel, value, kBytes) == 0) return false;
+  }
   u64* entries = g.races.stores + at;
   if (!row.are_old(entries) && !row.knows(entries)) return false;
   row.put(entries);
@@ -188,20 +191,20 @@ template <u32 kWords, u32 kWordsEach>
 // if there is no race. A function for itself: all types of one size share it, and compile far
 // quicker.
 template <bool kStore, u32 kEach, u32 kLanesHere>
-[[gnu::noinline]] bool race_neighbours(const Warp& w, Next in, const Region& g, u64 rel,
-                                       u32 first) {
+[[gnu::noinline]] bool race_neighbours(const Warp& w, Next in, const Region& g, u64 rel, u32 first,
+                                       const void* value = nullptr) {
   constexpr u32 kWords = kEach * kLanesHere / 4;
   constexpr u32 kWordsEach = kEach / 4;
   const u32 who = kWordsEach == 0 ? global_race::kParts + w.id : w.id * kLanes + first;
   const RaceRow<kWords, kWordsEach> row(w, in, first, who, global_race::kMask | strength(in));
-  if constexpr (kStore) return race_store(row, g, rel);
+  if constexpr (kStore) return race_store<kEach * kLanesHere>(row, g, rel, value);
   else return race_load<true>(row, g, rel);
 }
 
 // One element of a lane, or of several that all load it.
 template <bool kStore, u32 kEach>
 [[gnu::always_inline]] inline bool race_element(const Warp& w, Next in, const Region& g, u64 rel,
-                                                u32 who, u32 lane) {
+                                                u32 who, u32 lane, const void* value = nullptr) {
   constexpr u32 kWords = kEach < 4 ? 1 : kEach / 4;
   const u64 mask = kEach < 4 ? ((u64{1} << (kEach & 3)) - 1) << (rel & 3) : global_race::kMask;
   RaceRow<kWords, 0> row(w, in, lane, who, mask | strength(in));
@@ -213,7 +216,7 @@ template <bool kStore, u32 kEach>
     const u64 same = ~u64{0} << global_race::kThreadShift;
     if (((x ^ row.now) & same) == 0) row.now |= x & global_race::kMask;
   }
-  return race_store(row, g, rel);
+  return race_store<kEach>(row, g, rel, value);
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "tests/unit/simulated_cuda/executor/support/global_race_runner.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace gmt::executor {
 namespace {
@@ -69,6 +70,33 @@ TEST_F(GlobalRacesTest, DataThatAllReadIsNoRace) {
   expect_silent(
     "mad.wide.u32 %x4, %r0, 4, %x0; ld.global.u32 %r5, [%x4]; ld.global.u32 %r6, [%x0];\n"
     "add.u32 %r5, %r5, %r6; st.global.u32 [%x3], %r5;");
+}
+
+// Data that is moved within an array may come to where it is. In an array of one value that proves
+// nothing.
+TEST_F(GlobalRacesTest, AStoreThatKeepsAnElementAmidOthersIsNone) {
+  std::vector<std::uint32_t> numbers(4096);
+  std::iota(numbers.begin(), numbers.end(), 5);
+  const auto errors = [&](const std::string& statements, const std::vector<std::uint32_t>& memory) {
+    load_kernel("ld.global.u32 %r5, [%x2];" + statements);
+    std::size_t most = 0;
+    for (seed_ = 0; seed_ < 4; ++seed_) {
+      recorder_.reports.clear();
+      const std::uint64_t a = put(memory);
+      EXPECT_EQ(run({2}, {64}, {a, a}).end, End::kDone);
+      most = std::max(most, recorder_.reports.size());
+    }
+    seed_ = 0;
+    return most;
+  };
+  for (const std::string who : {"@%p1", "@%p0"}) {
+    const std::string kept = who + " st.global.u32 [%x2], %r5;",
+                      loaded = "@!%p1 ld.global.u32 %r6, [%x2 + -256];";
+    EXPECT_EQ(errors(kept + loaded, numbers), 0u) << who;
+    EXPECT_EQ(errors(kept + loaded, std::vector<std::uint32_t>(4096, 5)), 1u) << who;
+    EXPECT_EQ(errors("add.u32 %r5, %r5, 1;" + kept + loaded, numbers), 1u) << who;
+    EXPECT_NE(errors(kept + "@!%p1 st.global.u32 [%x2 + -256], %r5;", numbers), 0u) << who;
+  }
 }
 
 TEST_F(GlobalRacesTest, AStoreToWhatManyReadIsOne) {
