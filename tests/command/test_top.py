@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """`top --once` on recorded traces, held against their reports, and on a trace that grows while it is followed."""
 
+import fcntl
 import json
 import os
 import pty
+import re
+import select
+import socket
+import struct
 import subprocess
+import termios
 import time
 import unittest
 
@@ -17,6 +23,57 @@ try:
     from prometheus_client.parser import text_string_to_metric_families
 except ImportError:
     text_string_to_metric_families = None
+
+
+class Terminal:
+    """`top` on a terminal of its own."""
+
+    PICTURE, END = "\033[H\033[2J", "\033[?1049l"
+
+    def __init__(self, case, trace, rows=24, columns=80):
+        self._case, self._text = case, ""
+        self._leader, self._follower = pty.openpty()
+        fcntl.ioctl(self._follower, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self._before = termios.tcgetattr(self._follower)
+        self._process = subprocess.Popen(
+            ["setsid", "--ctty", COMMAND, "top", str(trace)],
+            stdin=self._follower,
+            stdout=self._follower,
+            stderr=self._follower,
+            cwd=case.folder,
+            env={**case.environment, "LC_ALL": "C.UTF-8"},
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._process.kill()
+        self._process.wait()
+        os.close(self._leader)
+        os.close(self._follower)
+
+    def wait_for(self, pattern, behind=PICTURE):
+        """The newest picture, once it looks like that."""
+        for _ in range(200):
+            if select.select([self._leader], [], [], 0.1)[0]:
+                self._text += os.read(self._leader, 65536).decode(errors="replace")
+            newest = self._text.rpartition(behind)[2].replace("\r", "")
+            if behind in self._text and re.search(pattern, newest):
+                return newest
+        raise AssertionError(f"no {pattern!r} in {self._text[-3000:]!r}")
+
+    def press(self, key, pattern):
+        os.write(self._leader, key.encode())
+        self.wait_for(pattern)
+
+    def quit(self):
+        """What stays on the terminal's own screen."""
+        os.write(self._leader, b"q")
+        left = self.wait_for("memory", behind=self.END)
+        self._case.assertEqual(self._process.wait(timeout=20), 0)
+        self._case.assertEqual(termios.tcgetattr(self._follower)[3], self._before[3])
+        return left
 
 
 class Top(CommandCase):
@@ -106,6 +163,53 @@ class Top(CommandCase):
         self.assertIn(f"{whole['allocations']} allocations", text[text.rindex("allocation") - 40 :] + last)
         (process,) = json.loads(self.once("--format", "json", str(trace.path)))["processes"]
         self.assertEqual(process["events"], whole["events"])
+
+    def test_keys(self):
+        trace = GrowingTrace(trace_in(PLAIN), self.folder).path
+        with Terminal(self, trace) as terminal:
+            terminal.wait_for(r"blocks  allocated at\n")
+            terminal.press("s", r"blocks  allocated at, by change\n")
+            terminal.press("s", r"blocks  allocated at, by blocks\n")
+            terminal.press("k", r"(device|pinned host) memory allocated at, by blocks\n")
+            terminal.press("p", r"   paused\n")
+            terminal.press("p", r"pid \d+\n")
+            terminal.wait_for(r"\n[▁-█]{2,}\n")  # memory at the looks so far
+            self.assertIn("device memory ", terminal.quit())
+
+    def test_any_window(self):
+        trace = GrowingTrace(trace_in(PLAIN), self.folder).path
+        for rows, columns in ((24, 80), (8, 40), (4, 60), (60, 200)):
+            with Terminal(self, trace, rows, columns) as terminal:
+                lines = terminal.wait_for(r"q quit").split("\n")
+                self.assertLessEqual(len(lines), rows, lines)
+                self.assertLessEqual(max(map(len, lines)), columns, lines)
+                self.assertRegex(lines[0], r"pid \d")
+                self.assertTrue(lines[1].startswith("device memory "), lines)
+                terminal.quit()
+
+    def test_what_all_processes_use_of_the_device(self):
+        trace = GrowingTrace(trace_in(PLAIN), self.folder).path
+        info = (trace / "info").read_text(encoding="utf-8")
+        (trace / "info").write_text(re.sub(r"\nhost=.*", f"\nhost={socket.gethostname()}", info), encoding="utf-8")
+        fake = os.path.join(self.folder, "nvidia-smi")
+        for answer, shown in (
+            ("0, 1536, 81559", "device 0: 1.5 GiB of 79.6 GiB are in use, by all processes"),
+            ("0, 1536, 81559\n1, 0, 81559", None),  # which of the two it is is not known
+            ("No devices were found", None),
+        ):
+            with open(fake, "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/sh\necho '{answer}'\n")
+            os.chmod(fake, 0o755)
+            self.environment["PATH"] = f"{self.folder}:{os.environ['PATH']}"
+            text = self.once(str(trace))
+            if shown:
+                self.assertIn(shown, text)
+                (process,) = json.loads(self.once("--format", "json", str(trace)))["processes"]
+                self.assertEqual(
+                    process["devices"], [{"device": 0, "used_bytes": 1536 << 20, "total_bytes": 81559 << 20}]
+                )
+            else:
+                self.assertNotIn("by all processes", text)
 
     def test_choice_of_the_run(self):
         trace = trace_in(PLAIN)

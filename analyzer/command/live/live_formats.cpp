@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Live figures as text as wide as the terminal, as JSON, and in the text format of Prometheus.
+// Live figures as JSON, and in the text format of Prometheus.
 
-#include <unistd.h>
-
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -12,10 +9,8 @@
 
 #include "analyzer/base/path.h"
 #include "analyzer/base/text_format.h"
-#include "analyzer/command/console.h"
 #include "analyzer/command/live/live_report.h"
 #include "analyzer/report/formats/json_values.h"
-#include "analyzer/report/formats/text_layout.h"
 #include "analyzer/report/formats/tool_words.h"
 
 namespace gmt {
@@ -23,82 +18,17 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr std::size_t kColumns = 80; // where no terminal says how wide it is
-
-std::string cut(const std::string& line) {
-  const std::size_t width = ::isatty(STDOUT_FILENO) != 0 ? text_width(STDOUT_FILENO) : kColumns;
-  if (text::columns(line) <= width) return line + "\n";
-  std::string shorter = line;
-  while (text::columns(shorter) > width - 3) shorter.pop_back();
-  return shorter + "...\n";
-}
-
-std::string device_name(int device) {
-  return device < 0 ? "host" : "device " + std::to_string(device);
-}
-
-std::string growth_text(std::int64_t growth) {
-  if (growth == 0) return "";
-  const auto size = static_cast<std::uint64_t>(growth < 0 ? -growth : growth);
-  return (growth < 0 ? "-" : "+") + format_bytes(size);
-}
-
-std::string holders_text(std::string_view head, const std::vector<LiveHolder>& holders) {
-  if (holders.empty()) return "";
-  std::string out = cut(fmt::format("{:>12} {:>12} {:>8}  {}", "bytes", "change", "blocks", head));
-  for (const LiveHolder& holder : holders) {
-    out += cut(fmt::format("{:>12} {:>12} {:>8}  {}", format_bytes(holder.bytes),
-                           growth_text(holder.growth), format_count(holder.blocks),
-                           text::printable(holder.name)));
-  }
-  return out;
-}
-
-std::string process_name(const LiveProcess& process) {
-  const std::string name = text::printable(base_name(process.info.executable));
-  const std::string rank =
-    process.info.rank ? fmt::format("   rank {}", *process.info.rank) : std::string();
-  return fmt::format("{}   pid {}{}{}", name, process.info.pid, rank,
-                     process.has_ended ? "   ended" : "");
-}
-
-std::string rate_text(const LiveProcess& process, double seconds) {
-  const std::uint64_t made = process.totals.allocations - process.allocations_before;
-  if (seconds <= 0) return "";
-  return fmt::format("   {:.0f} allocations/s", static_cast<double>(made) / seconds);
-}
-
-std::string findings_text(const LiveProcess& process) {
-  if (process.findings.empty()) return "";
-  std::string out = "\n" + cut("newest findings of " + format_plural(process.errors, "error") +
-                               ", " + format_plural(process.warnings, "warning"));
-  for (const ReportedFinding& finding : process.findings) {
-    out += cut(fmt::format("{:<8} {:<20} {}", tools::severity_word(finding.severity), finding.kind,
-                           text::printable(finding.message)));
-  }
-  return out;
-}
-
-std::string table_of_processes(const std::vector<LiveProcess>& processes, double seconds) {
-  std::string out = cut(fmt::format("{:>10} {:>5} {:>12} {:>12} {:>14} {:>12}", "pid", "rank",
-                                    "live", "peak", "allocations", "alloc/s"));
-  for (const LiveProcess& process : processes) {
-    const std::uint64_t made = process.totals.allocations - process.allocations_before;
-    const std::string rate =
-      seconds > 0 ? fmt::format("{:.0f}", static_cast<double>(made) / seconds) : std::string("-");
-    out += cut(fmt::format("{:>10} {:>5} {:>12} {:>12} {:>14} {:>12}", process.info.pid,
-                           process.info.rank ? std::to_string(*process.info.rank) : "-",
-                           format_bytes(process.totals.live_bytes),
-                           format_bytes(process.totals.peak_bytes),
-                           format_count(process.totals.allocations), rate));
-  }
-  return out;
-}
-
 OrderedJson holders_json(const std::vector<LiveHolder>& holders) {
   OrderedJson list = OrderedJson::array();
   for (const LiveHolder& holder : holders)
     list.push_back({{"name", holder.name}, {"bytes", holder.bytes}, {"blocks", holder.blocks}});
+  return list;
+}
+
+OrderedJson devices_json(const LiveProcess& process) {
+  OrderedJson list = OrderedJson::array();
+  for (const auto& [device, all] : process.devices)
+    list.push_back({{"device", device}, {"used_bytes", all.used}, {"total_bytes", all.total}});
   return list;
 }
 
@@ -132,6 +62,7 @@ OrderedJson process_json(const LiveProcess& process) {
           {"live_bytes", totals.live_bytes},
           {"peak_bytes", totals.peak_bytes},
           {"memory", std::move(memory)},
+          {"devices", devices_json(process)},
           {"holders", holders_json(process.holders)},
           {"ranges", holders_json(process.ranges)},
           {"errors", process.errors},
@@ -191,29 +122,6 @@ std::string metric_head(std::string_view name, std::string_view type, std::strin
 }
 
 } // namespace
-
-std::string live_text(const std::vector<LiveProcess>& processes, double seconds) {
-  std::string out;
-  if (processes.size() > 1) out += table_of_processes(processes, seconds) + "\n";
-  const LiveProcess& largest = *std::ranges::max_element(
-    processes, {}, [](const LiveProcess& p) { return p.totals.live_bytes; });
-  out += cut(process_name(largest));
-  out += cut(fmt::format("device memory {}, peak {}, {}{}", format_bytes(largest.totals.live_bytes),
-                         format_bytes(largest.totals.peak_bytes),
-                         format_plural(largest.totals.allocations, "allocation"),
-                         rate_text(largest, seconds)));
-  if (largest.failures != 0)
-    out += cut(format_plural(largest.failures, "allocation") + " refused by CUDA");
-  out += "\n" + cut(fmt::format("{:>12} {:>12} {:>8}  {}", "live", "peak", "blocks", "memory"));
-  for (const LiveMemory& row : largest.memory) {
-    out += cut(fmt::format("{:>12} {:>12} {:>8}  {}, {}", format_bytes(row.live_bytes),
-                           format_bytes(row.peak_bytes), format_count(row.live_blocks),
-                           row.memory_kind, device_name(row.device)));
-  }
-  if (!largest.holders.empty()) out += "\n" + holders_text("allocated at", largest.holders);
-  if (!largest.ranges.empty()) out += "\n" + holders_text("allocated in range", largest.ranges);
-  return out + findings_text(largest);
-}
 
 std::string live_json(const std::vector<LiveProcess>& processes) {
   OrderedJson list = OrderedJson::array();

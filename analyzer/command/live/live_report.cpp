@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "analyzer/base/path.h"
@@ -38,6 +39,18 @@ std::vector<LiveMemory> memory_of(const MemoryUse& use) {
     }
   }
   return memory;
+}
+
+// All but tensors, which lie in other blocks.
+std::vector<trace::MemoryKind> live_kinds(const MemoryUse& use) {
+  std::vector<trace::MemoryKind> kinds;
+  for (std::size_t kind = 0; kind < MemoryUse::kMemoryKinds; ++kind) {
+    const auto memory_kind = static_cast<trace::MemoryKind>(kind);
+    const bool is_alive = std::ranges::any_of(
+      use.devices(), [kind](const auto& device) { return device.memory_kinds[kind].live_blocks; });
+    if (is_alive && memory_kind != trace::MemoryKind::kTensor) kinds.push_back(memory_kind);
+  }
+  return kinds;
 }
 
 std::string name_of_frame_in_top(const Frame& frame) {
@@ -76,30 +89,50 @@ const CallStack& LiveView::call_stack_of(StackId id) {
   return stack;
 }
 
-void LiveView::add_holders(LiveProcess& process) {
-  const MemoryUse& use = follower_.heap().use();
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> order; // bytes, stack
-  for (std::uint32_t i = 0; i < use.stacks().size(); ++i) {
-    if (use.stacks()[i].bytes != 0) order.emplace_back(use.stacks()[i].bytes, i);
+std::vector<LiveView::Held> LiveView::held(const HolderChoice& choice) const {
+  std::vector<Held> all;
+  if (!choice.kind) {
+    const auto& stacks = follower_.heap().use().stacks();
+    for (std::uint32_t i = 0; i < stacks.size(); ++i)
+      if (stacks[i].bytes != 0) all.push_back({i, stacks[i].bytes, stacks[i].blocks, 0});
+    return all;
   }
-  std::ranges::sort(order, std::ranges::greater{});
-  if (order.size() > kMostHolders) order.resize(kMostHolders);
-  std::vector<const CallStack*> stacks;
-  for (const auto& holder : order) stacks.push_back(&call_stack_of(StackId{holder.second}));
-  const std::vector<std::optional<std::size_t>> differing = differing_frames(stacks);
-  std::size_t row = 0;
-  for (const auto& [bytes, stack] : order) {
-    std::string name = name_of_stack(*stacks[row], differing[row]);
-    ++row;
-    const auto before = bytes_before_.find(stack);
-    const std::uint64_t held = before == bytes_before_.end() ? 0 : before->second;
-    const std::int64_t growth = is_first_ ? 0 : static_cast<std::int64_t>(bytes - held);
-    process.holders.push_back({std::move(name), bytes, use.stacks()[stack].blocks, growth});
+  std::map<std::uint32_t, Held> by_stack;
+  follower_.heap().for_each_live([&](const Block& block) {
+    if (block.memory_kind != *choice.kind) return;
+    Held& holder = by_stack[block.allocated.value];
+    holder.stack = block.allocated.value;
+    holder.bytes += block.bytes;
+    ++holder.blocks;
+  });
+  for (const auto& [stack, holder] : by_stack) all.push_back(holder);
+  return all;
+}
+
+void LiveView::add_holders(LiveProcess& process, const HolderChoice& choice) {
+  using Sort = HolderChoice::Sort;
+  std::vector<Held> all = held(choice);
+  const bool is_first = is_first_ || kind_before_ != choice.kind;
+  for (Held& holder : all) {
+    const auto before = bytes_before_.find(holder.stack);
+    const std::uint64_t bytes = before == bytes_before_.end() ? 0 : before->second;
+    holder.growth = is_first ? 0 : static_cast<std::int64_t>(holder.bytes - bytes);
   }
+  kind_before_ = choice.kind;
   bytes_before_.clear();
-  for (std::uint32_t i = 0; i < use.stacks().size(); ++i) {
-    if (use.stacks()[i].bytes != 0) bytes_before_[i] = use.stacks()[i].bytes;
-  }
+  for (const Held& holder : all) bytes_before_[holder.stack] = holder.bytes;
+  std::ranges::sort(all, std::ranges::greater{}, [&choice](const Held& holder) {
+    const std::int64_t first = choice.sort == Sort::kChange ? holder.growth : 0;
+    return std::tuple(first, choice.sort == Sort::kBlocks ? holder.blocks : 0, holder.bytes,
+                      holder.stack);
+  });
+  if (all.size() > kMostHolders) all.resize(kMostHolders);
+  std::vector<const CallStack*> stacks;
+  for (const Held& holder : all) stacks.push_back(&call_stack_of(StackId{holder.stack}));
+  const std::vector<std::optional<std::size_t>> differing = differing_frames(stacks);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    process.holders.push_back(
+      {name_of_stack(*stacks[i], differing[i]), all[i].bytes, all[i].blocks, all[i].growth});
 }
 
 void LiveView::add_ranges(LiveProcess& process) {
@@ -132,7 +165,7 @@ void LiveView::add_findings(LiveProcess& process) {
   process.warnings = warnings_;
 }
 
-LiveProcess LiveView::figures() {
+LiveProcess LiveView::figures(const HolderChoice& choice) {
   LiveProcess process;
   process.info = follower_.trace().info;
   process.trace = follower_.trace().path.string();
@@ -142,7 +175,8 @@ LiveProcess LiveView::figures() {
   process.allocations_before = is_first_ ? process.totals.allocations : allocations_before_;
   allocations_before_ = process.totals.allocations;
   process.memory = memory_of(follower_.heap().use());
-  add_holders(process);
+  process.kinds = live_kinds(follower_.heap().use());
+  add_holders(process, choice);
   add_ranges(process);
   add_findings(process);
   is_first_ = false;

@@ -3,12 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "analyzer/analysis/live/follower.h"
+#include "analyzer/command/live/device_totals.h"
+#include "analyzer/command/live/top_view.h"
 #include "analyzer/model/reported_finding.h"
 #include "analyzer/report/live_findings.h"
 #include "analyzer/report/suppressions.h"
@@ -35,7 +39,9 @@ struct LiveProcess {
   std::uint64_t failures = 0;
   std::uint64_t allocations_before = 0; // when the figures before were made
   std::vector<LiveMemory> memory;
-  std::vector<LiveHolder> holders;        // of device memory, those that hold most first
+  std::vector<trace::MemoryKind> kinds;   // of which memory is alive
+  std::map<int, DeviceTotal> devices;     // what all processes use of these, where it is known
+  std::vector<LiveHolder> holders;        // of the memory that is chosen, in that order
   std::vector<LiveHolder> ranges;         // NVTX ranges in which live device memory was allocated
   std::vector<ReportedFinding> findings;  // the newest ones, newest first
   std::uint64_t errors = 0, warnings = 0; // of all findings so far
@@ -47,11 +53,17 @@ public:
   explicit LiveView(const TraceDir& trace) : follower_(trace), symbols_(follower_) {}
 
   void poll() { follower_.poll(); }
-  LiveProcess figures();
+  LiveProcess figures(const HolderChoice& choice = {});
 
 private:
   const CallStack& call_stack_of(StackId id);
-  void add_holders(LiveProcess& process);
+  struct Held { // by one call stack
+    std::uint32_t stack = 0;
+    std::uint64_t bytes = 0, blocks = 0;
+    std::int64_t growth = 0;
+  };
+  std::vector<Held> held(const HolderChoice& choice) const;
+  void add_holders(LiveProcess& process, const HolderChoice& choice);
   void add_ranges(LiveProcess& process);
   void add_findings(LiveProcess& process);
 
@@ -62,11 +74,14 @@ private:
   std::uint64_t errors_ = 0, warnings_ = 0;
   std::unordered_map<std::uint32_t, CallStack> stacks_;           // by StackId
   std::unordered_map<std::uint32_t, std::uint64_t> bytes_before_; // by StackId
+  std::optional<trace::MemoryKind> kind_before_;
   std::uint64_t allocations_before_ = 0;
   bool is_first_ = true;
 };
 
-std::string live_text(const std::vector<LiveProcess>& processes, double seconds); // since before
+// `seconds` since the figures before, 0 if there are none.
+std::string live_text(const std::vector<LiveProcess>& processes, double seconds,
+                      const TopView& view);
 std::string live_json(const std::vector<LiveProcess>& processes);
 std::string live_prometheus(const std::vector<LiveProcess>& processes);
 

@@ -20,15 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A variable of a running process, as it was started; empty if it is not known.
-std::string environment_of(std::uint32_t pid, const std::string& name) {
-  std::ifstream in("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
-  for (std::string entry; std::getline(in, entry, '\0');) {
-    if (entry.starts_with(name + "=")) return entry.substr(name.size() + 1);
-  }
-  return {};
-}
-
 std::string own_environment(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr ? value : "";
@@ -78,6 +69,14 @@ TraceHead newest_in(const fs::path& folder, const std::string& what) {
 }
 
 } // namespace
+
+std::string environment_of(std::uint32_t pid, const std::string& name) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
+  for (std::string entry; std::getline(in, entry, '\0');) {
+    if (entry.starts_with(name + "=")) return entry.substr(name.size() + 1);
+  }
+  return {};
+}
 
 void no_trace(const std::string& what) {
   throw UserError("no trace of " + what +
