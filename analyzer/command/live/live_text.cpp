@@ -17,7 +17,7 @@
 namespace gmt {
 namespace {
 
-using Lines = std::vector<std::string>;
+using TopLines = std::vector<std::string>;
 using Processes = std::vector<LiveProcess>;
 
 constexpr std::size_t kNumbers = 36; // columns before a holder's name
@@ -43,7 +43,7 @@ std::string growth_text(std::int64_t growth) {
   return (growth < 0 ? "-" : "+") + format_bytes(size);
 }
 
-Lines holder_lines(std::string_view head, const std::vector<LiveHolder>& holders,
+TopLines holder_lines(std::string_view head, const std::vector<LiveHolder>& holders,
                    std::size_t width) {
   if (holders.empty()) return {};
   const bool is_wide = width > kNumbers + 20; // else bytes and name alone
@@ -52,7 +52,7 @@ Lines holder_lines(std::string_view head, const std::vector<LiveHolder>& holders
     return is_wide ? fmt::format("{:>12} {:>12} {:>8}  {}", bytes, change, blocks, name)
                    : fmt::format("{:>11}  {}", bytes, name);
   };
-  Lines lines{row("bytes", "change", "blocks", head)};
+  TopLines lines{row("bytes", "change", "blocks", head)};
   for (const LiveHolder& holder : holders)
     lines.push_back(row(format_bytes(holder.bytes), growth_text(holder.growth),
                         format_count(holder.blocks), text::printable(holder.name)));
@@ -73,9 +73,9 @@ std::string rate_text(const LiveProcess& process, double seconds) {
   return fmt::format("   {:.0f} allocations/s", static_cast<double>(made) / seconds);
 }
 
-Lines finding_lines(const LiveProcess& process) {
+TopLines finding_lines(const LiveProcess& process) {
   if (process.findings.empty()) return {};
-  Lines lines{"newest findings of " + format_plural(process.errors, "error") + ", " +
+  TopLines lines{"newest findings of " + format_plural(process.errors, "error") + ", " +
               format_plural(process.warnings, "warning")};
   for (const ReportedFinding& finding : process.findings)
     lines.push_back(fmt::format("{:<8} {:<20} {}", tools::severity_word(finding.severity),
@@ -83,9 +83,9 @@ Lines finding_lines(const LiveProcess& process) {
   return lines;
 }
 
-Lines table_of_processes(const Processes& processes, double seconds) {
+TopLines table_of_processes(const Processes& processes, double seconds) {
   if (processes.size() < 2) return {};
-  Lines lines{fmt::format("{:>10} {:>5} {:>12} {:>12} {:>14} {:>12}", "pid", "rank", "live", "peak",
+  TopLines lines{fmt::format("{:>10} {:>5} {:>12} {:>12} {:>14} {:>12}", "pid", "rank", "live", "peak",
                           "allocations", "alloc/s")};
   for (const LiveProcess& process : processes) {
     const std::uint64_t made = process.totals.allocations - process.allocations_before;
@@ -107,8 +107,8 @@ const LiveProcess& shown_process(const Processes& processes, const TopView& view
     processes, {}, [](const LiveProcess& process) { return process.totals.live_bytes; });
 }
 
-Lines head_of(const LiveProcess& process, double seconds, const TopView& view) {
-  Lines lines{process_name(process) + (view.is_paused ? "   paused" : "")};
+TopLines head_of(const LiveProcess& process, double seconds, const TopView& view) {
+  TopLines lines{process_name(process) + (view.is_paused ? "   paused" : "")};
   lines.push_back(fmt::format(
     "device memory {}, peak {}, {}{}", format_bytes(process.totals.live_bytes),
     format_bytes(process.totals.peak_bytes),
@@ -127,15 +127,15 @@ Lines head_of(const LiveProcess& process, double seconds, const TopView& view) {
   return lines;
 }
 
-Lines memory_lines(const LiveProcess& process, std::size_t width) {
+TopLines memory_lines(const LiveProcess& process, std::size_t width) {
   if (width <= kNumbers + 20) {
-    Lines lines{fmt::format("{:>11}  {}", "live", "memory")};
+    TopLines lines{fmt::format("{:>11}  {}", "live", "memory")};
     for (const LiveMemory& row : process.memory)
       lines.push_back(fmt::format("{:>11}  {}, {}", format_bytes(row.live_bytes), row.memory_kind,
                                   device_name(row.device)));
     return lines;
   }
-  Lines lines{fmt::format("{:>12} {:>12} {:>8}  {}", "live", "peak", "blocks", "memory")};
+  TopLines lines{fmt::format("{:>12} {:>12} {:>8}  {}", "live", "peak", "blocks", "memory")};
   for (const LiveMemory& row : process.memory)
     lines.push_back(fmt::format("{:>12} {:>12} {:>8}  {}, {}", format_bytes(row.live_bytes),
                                 format_bytes(row.peak_bytes), format_count(row.live_blocks),
@@ -159,7 +159,7 @@ constexpr const char* kKeys = "q quit  p pause  s sort  k kind  n next";
 std::string live_text(const Processes& processes, double seconds, const TopView& view) {
   const LiveProcess& process = shown_process(processes, view);
   const std::size_t rows = view.rows == 0 ? 0 : std::max<std::size_t>(view.rows, 3);
-  const Lines all =
+  const TopLines all =
     fitted({head_of(process, seconds, view), table_of_processes(processes, seconds),
             memory_lines(process, view.width),
             holder_lines(title_of_holders(view.choice), process.holders, view.width),

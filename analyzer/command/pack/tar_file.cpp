@@ -22,11 +22,11 @@ constexpr std::size_t kRecord = 512; // all of an archive counts in these
 constexpr int kLevel = 6;
 constexpr unsigned char kZstdMagic[] = {0x28, 0xb5, 0x2f, 0xfd};
 
-struct Header { // numbers are octal digits
+struct TarHeader { // numbers are octal digits
   char name[100], mode[8], user[8], group[8], size[12], time[12], sum[8], type, link[100], magic[6],
     version[2], user_name[32], group_name[32], major[8], minor[8], folder[155], unused[12];
 };
-static_assert(sizeof(Header) == kRecord);
+static_assert(sizeof(TarHeader) == kRecord);
 
 template <std::size_t N> void put_octal(char (&field)[N], std::uint64_t value) {
   field[N - 1] = '\0';
@@ -34,8 +34,8 @@ template <std::size_t N> void put_octal(char (&field)[N], std::uint64_t value) {
 }
 
 // Of the header, the sum's own field counting as blanks.
-unsigned sum_of(const Header& header) {
-  Header plain = header;
+unsigned sum_of(const TarHeader& header) {
+  TarHeader plain = header;
   std::memset(plain.sum, ' ', sizeof plain.sum);
   unsigned sum = 0;
   for (const unsigned char c : std::span(reinterpret_cast<const unsigned char*>(&plain), kRecord))
@@ -62,7 +62,7 @@ std::uint64_t up_to_record(std::uint64_t bytes) {
 }
 
 // "FOLDER/NAME", perhaps behind "./"; no entry for another form.
-std::optional<TarEntry> entry_of(const Header& header) {
+std::optional<TarEntry> entry_of(const TarHeader& header) {
   std::string path(text_of(header.folder));
   if (!path.empty()) path += '/';
   path += text_of(header.name);
@@ -145,7 +145,7 @@ private:
 // Why the entry is passed over without a word, or refused.
 enum class Meaning { kFile, kPassedOver, kRefused };
 
-Meaning meaning_of(const Header& header) {
+Meaning meaning_of(const TarHeader& header) {
   switch (header.type) {
   case '0':
   case '\0': return Meaning::kFile;
@@ -185,7 +185,7 @@ TarWriter::~TarWriter() = default;
 void TarWriter::write(std::span<const char> bytes) { stream_->write(out_, bytes, ZSTD_e_continue); }
 
 void TarWriter::add(std::string_view folder, std::string_view name, const Descriptor& file) {
-  Header header = {};
+  TarHeader header = {};
   struct stat status = {};
   ::fstat(file.number(), &status);
   const std::uint64_t bytes = bytes_of(file);
@@ -233,7 +233,7 @@ std::string read_tar(const fs::path& file, const std::function<std::string(const
     return archive.problem().empty() ? std::string("it ends too early") : archive.problem();
   };
   for (;;) {
-    Header header = {};
+    TarHeader header = {};
     if (!archive.read(&header, sizeof header)) return ends_early();
     if (header.name[0] == '\0' && octal_of(header.sum).value_or(0) == 0) return {};
     const auto size = octal_of(header.size), sum = octal_of(header.sum);
