@@ -208,6 +208,16 @@ cudaError_t graph_exec_memset_node_set_params(cudaGraphExec_t exec, cudaGraphNod
   return to_runtime(driver().cuGraphExecMemsetNodeSetParams(exec, node, &set, current_context()));
 }
 
+cudaError_t graph_conditional_handle_create(cudaGraphConditionalHandle* handle, cudaGraph_t graph,
+                                            unsigned at_launch, unsigned flags) {
+  if (cudaError_t error = use_context(); error != cudaSuccess) return error;
+  CUgraphConditionalHandle made = 0;
+  const CUresult result = driver().cuGraphConditionalHandleCreate(
+    handle == nullptr ? nullptr : &made, graph, current_context(), at_launch, flags);
+  if (result == CUDA_SUCCESS) *handle = made;
+  return to_runtime(result);
+}
+
 cudaError_t graph_add_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
                            const cudaGraphEdgeData* edges, std::size_t count,
                            cudaGraphNodeParams* params) {

@@ -11,6 +11,8 @@
 #include "simulated_cuda/driver/execution/traffic.h"
 #include "simulated_cuda/driver/memory/texture_view.h"
 #include "simulated_cuda/driver/state/state.h"
+#include "simulated_cuda/driver/streams/conditional.h"
+#include "simulated_cuda/driver/streams/graph_position.h"
 #include "simulated_cuda/driver/streams/late_bytes.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
@@ -222,7 +224,10 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   const executor::Ability ability = executor::examine(*launch.module, *code);
   if (kernel.library->image.uses_device_heap) launch.heap = heap_of(*stream.context);
   std::optional<executor::DeviceLaunches> launches;
-  if (ability.launches_kernels) launch.launches = &launches.emplace(state().memory, depth);
+  if (ability.launches_kernels) {
+    launch.launches = &launches.emplace(state().memory, depth);
+    if (graph_position().is_in_launch) launches->set_condition = set_condition;
+  }
   launch.limits.seconds = state().settings.kernel_seconds;
   const std::string why_not = why_unchecked(kernel.name, kernel.launches);
   launch.checks = why_not.empty() ? checks() : executor::Checks::kNone;

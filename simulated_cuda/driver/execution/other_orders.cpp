@@ -73,7 +73,7 @@ OtherOrders::OtherOrders(const executor::Launch& launch, std::uint64_t orders)
 void OtherOrders::look_at_code() {
   const executor::Ability ability = executor::examine(*launch_.module, *launch_.kernel);
   if (ability.writes_surfaces) why_not_ = "it writes to surfaces";
-  if (ability.launches_kernels) why_not_ = "it launches kernels";
+  if (ability.launches_kernels) why_not_ = "it launches kernels or sets conditions of graphs";
 }
 
 void OtherOrders::find_pieces() {

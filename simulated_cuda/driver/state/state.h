@@ -179,6 +179,8 @@ struct State {
   Handles<LinkState> links;
   Handles<Graph> graphs;
   Handles<GraphExec> execs;
+  std::unordered_map<CUgraphConditionalHandle, std::weak_ptr<Condition>> conditions;
+  CUgraphConditionalHandle last_condition = 0;
   Handles<UserObject> user_objects;
   Handles<Capture> captures;
   std::uint64_t launches = 0;

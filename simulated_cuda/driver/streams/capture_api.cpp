@@ -97,7 +97,7 @@ CUresult stream_begin_capture_to_graph(CUstream handle, CUgraph graph_handle,
                                        std::size_t count, CUstreamCaptureMode mode) {
   Stream* stream = find_stream(handle);
   if (CUresult bad = check_begin(stream, mode); bad != CUDA_SUCCESS) return bad;
-  Graph* graph = state().graphs.get(graph_handle);
+  Graph* graph = find_graph(graph_handle); // a conditional node's body as well
   if (graph == nullptr || (dependencies == nullptr && count != 0)) return CUDA_ERROR_INVALID_VALUE;
   std::vector<GraphNode*> tail;
   for (std::size_t i = 0; i < count; ++i) {
@@ -111,9 +111,12 @@ CUresult stream_begin_capture_to_graph(CUstream handle, CUgraph graph_handle,
 CUresult stream_end_capture(CUstream handle, CUgraph* graph_out) {
   Stream* stream = find_stream(handle);
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  Capture* capture = stream->capture;
+  // Who captures into a graph has its handle (an H100's answer, driver 580)
+  CUgraph unasked = nullptr;
+  if (graph_out == nullptr && capture != nullptr && !capture->owns_graph) graph_out = &unasked;
   if (graph_out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *graph_out = nullptr;
-  Capture* capture = stream->capture;
   if (capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
   if (capture->origin != stream) return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
   if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != this_thread().id)

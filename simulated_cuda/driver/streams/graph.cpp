@@ -89,13 +89,46 @@ ExecNode* GraphExec::find(CUgraphNode original) {
   return at == index_of.end() ? nullptr : &nodes[at->second];
 }
 
+Operation own_copy(const Operation& operation) {
+  if (const auto* child = std::get_if<ChildOperation>(&operation))
+    return ChildOperation{clone(*child->graph)};
+  if (const auto* conditional = std::get_if<ConditionalOperation>(&operation)) {
+    ConditionalOperation copy = *conditional;
+    for (auto& body : copy.bodies) body = clone(*body);
+    return copy;
+  }
+  return operation;
+}
+
+std::vector<Graph*> graphs_inside(const Operation& operation) {
+  std::vector<Graph*> graphs;
+  if (const auto* child = std::get_if<ChildOperation>(&operation))
+    graphs.push_back(child->graph.get());
+  if (const auto* conditional = std::get_if<ConditionalOperation>(&operation)) {
+    for (const auto& body : conditional->bodies) graphs.push_back(body.get());
+  }
+  return graphs;
+}
+
+bool has_conditional_nodes(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const auto& node) {
+    if (std::holds_alternative<ConditionalOperation>(node->operation)) return true;
+    const auto inside = graphs_inside(node->operation);
+    return std::any_of(inside.begin(), inside.end(),
+                       [](const Graph* each) { return has_conditional_nodes(*each); });
+  });
+}
+
+GraphExec::~GraphExec() {
+  for (const auto& condition : conditions) condition->has_executable = false;
+}
+
 std::unique_ptr<Graph> clone(const Graph& graph) {
   auto copy = std::make_unique<Graph>();
   std::map<const GraphNode*, GraphNode*> twin;
   for (const auto& node : graph.nodes) {
     GraphNode* added = copy->add(node->operation, {});
-    if (auto* child = std::get_if<ChildOperation>(&added->operation))
-      child->graph = clone(*child->graph);
+    added->operation = own_copy(node->operation);
     added->original = node.get();
     twin[node.get()] = added;
   }
@@ -112,7 +145,7 @@ CUgraphNodeType type_of(const Operation& operation) {
     CU_GRAPH_NODE_TYPE_EMPTY,    CU_GRAPH_NODE_TYPE_KERNEL,       CU_GRAPH_NODE_TYPE_MEMCPY,
     CU_GRAPH_NODE_TYPE_MEMSET,   CU_GRAPH_NODE_TYPE_HOST,         CU_GRAPH_NODE_TYPE_MEM_ALLOC,
     CU_GRAPH_NODE_TYPE_MEM_FREE, CU_GRAPH_NODE_TYPE_EVENT_RECORD, CU_GRAPH_NODE_TYPE_WAIT_EVENT,
-    CU_GRAPH_NODE_TYPE_GRAPH,
+    CU_GRAPH_NODE_TYPE_GRAPH,    CU_GRAPH_NODE_TYPE_CONDITIONAL,
   };
   static_assert(sizeof(kTypes) / sizeof(kTypes[0]) == std::variant_size_v<Operation>);
   return kTypes[operation.index()];
@@ -122,10 +155,10 @@ namespace {
 
 Graph* find_inside(const Graph& graph, const Graph* wanted) {
   for (const auto& node : graph.nodes) {
-    const auto* child = std::get_if<ChildOperation>(&node->operation);
-    if (child == nullptr) continue;
-    if (child->graph.get() == wanted) return child->graph.get();
-    if (Graph* found = find_inside(*child->graph, wanted)) return found;
+    for (Graph* inside : graphs_inside(node->operation)) {
+      if (inside == wanted) return inside;
+      if (Graph* found = find_inside(*inside, wanted)) return found;
+    }
   }
   return nullptr;
 }

@@ -9,6 +9,7 @@
 
 #include <cuda.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -59,10 +60,26 @@ struct ChildOperation {
 };
 struct EmptyOperation {};
 
+// What a handle of cuGraphConditionalHandleCreate stands for. Kernels of several workers set it.
+struct Condition {
+  std::atomic<unsigned> value{0};
+  unsigned at_launch = 0;
+  bool is_set_at_launch = false;
+  bool has_node = false, has_executable = false; // one node and one executable graph may have it
+};
+
+struct ConditionalOperation {
+  CUgraphConditionalHandle handle = 0;
+  std::shared_ptr<Condition> condition;
+  CUgraphConditionalNodeType type = CU_GRAPH_COND_TYPE_IF;
+  std::vector<std::shared_ptr<Graph>> bodies;
+  std::shared_ptr<std::vector<CUgraph>> handles; // of the bodies: the array that the call gives out
+};
+
 using Operation =
   std::variant<EmptyOperation, KernelOperation, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS,
                CUDA_HOST_NODE_PARAMS, AllocOperation, FreeOperation, EventRecordOperation,
-               EventWaitOperation, ChildOperation>;
+               EventWaitOperation, ChildOperation, ConditionalOperation>;
 
 CUgraphNodeType type_of(const Operation& operation);
 
@@ -83,6 +100,7 @@ struct Graph {
   ~Graph();
   std::vector<std::unique_ptr<GraphNode>> nodes;
   std::vector<std::pair<UserObject*, unsigned>> user_objects;
+  std::vector<std::shared_ptr<Condition>> conditions; // whose handles were made for it
 
   GraphNode* add(Operation operation, std::vector<GraphNode*> dependencies);
   std::vector<GraphNode*> in_order() const; // dependencies first; empty if there is a cycle
@@ -90,6 +108,11 @@ struct Graph {
 };
 
 std::unique_ptr<Graph> clone(const Graph& graph);
+// An operation whose graphs are its own.
+Operation own_copy(const Operation& operation);
+// The graphs that a node has: a child, or the bodies of a conditional node.
+std::vector<Graph*> graphs_inside(const Operation& operation);
+bool has_conditional_nodes(const Graph& graph); // of itself, or of graphs inside of it
 
 struct ExecNode {
   const GraphNode* original = nullptr;
@@ -99,7 +122,9 @@ struct ExecNode {
 };
 
 struct GraphExec {
+  ~GraphExec();
   unsigned long long flags = 0;
+  std::vector<std::shared_ptr<Condition>> conditions = {};    // of all nodes, inside of others too
   std::vector<ExecNode> nodes;                                // in the order of execution
   std::unordered_map<const GraphNode*, std::size_t> index_of; // in `nodes`, by the original
 

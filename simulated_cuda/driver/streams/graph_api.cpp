@@ -56,6 +56,8 @@ CUresult graph_clone(CUgraph* out, CUgraph handle) {
   const Graph* graph = find_graph(handle);
   if (out == nullptr || graph == nullptr || graph->has_memory_nodes())
     return CUDA_ERROR_INVALID_VALUE;
+  if (has_conditional_nodes(*graph))
+    return CUDA_ERROR_NOT_SUPPORTED; // an H100's answer, driver 580
   *out = reinterpret_cast<CUgraph>(state().graphs.add(clone(*graph)));
   return CUDA_SUCCESS;
 }

@@ -5,6 +5,7 @@
 // the dependencies, so later changes to the graph do not reach it; it outlives the graph.
 #include "simulated_cuda/driver/api.h"
 #include "simulated_cuda/driver/entry.h"
+#include "simulated_cuda/driver/streams/conditional.h"
 #include "simulated_cuda/driver/streams/graph_position.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
@@ -13,13 +14,8 @@
 namespace gmt::sim {
 namespace {
 
-// A node's operation as the executable graph holds it, its child a copy.
-Operation own_copy(const Operation& operation) {
-  const auto* child = std::get_if<ChildOperation>(&operation);
-  return child != nullptr ? ChildOperation{clone(*child->graph)} : operation;
-}
-
-CUresult instantiate(CUgraphExec* out, CUgraph handle, unsigned long long flags) {
+CUresult instantiate(CUgraphExec* out, CUgraph handle, unsigned long long flags,
+                     CUgraphInstantiateResult* why) {
   const Graph* graph = state().graphs.get(handle);
   constexpr unsigned long long kKnown =
     CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
@@ -29,6 +25,8 @@ CUresult instantiate(CUgraphExec* out, CUgraph handle, unsigned long long flags)
   if (order.size() != graph->nodes.size()) return CUDA_ERROR_INVALID_VALUE;
   auto exec = std::make_unique<GraphExec>();
   exec->flags = flags;
+  if (CUresult bad = take_conditions(*graph, exec->conditions, why); bad != CUDA_SUCCESS)
+    return bad;
   for (const GraphNode* node : order) exec->nodes.push_back({node, own_copy(node->operation)});
   exec->number_nodes();
   *out = reinterpret_cast<CUgraphExec>(state().execs.add(std::move(exec)));
@@ -43,16 +41,17 @@ ExecNode* find_exec_node(CUgraphExec handle, CUgraphNode node) {
 } // namespace
 
 CUresult graph_instantiate_with_flags(CUgraphExec* out, CUgraph graph, unsigned long long flags) {
-  return instantiate(out, graph, flags);
+  CUgraphInstantiateResult why{};
+  return instantiate(out, graph, flags, &why);
 }
 
 CUresult graph_instantiate_with_params(CUgraphExec* out, CUgraph graph,
                                        CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult result = instantiate(out, graph, params->flags);
+  CUgraphInstantiateResult why = CUDA_GRAPH_INSTANTIATE_ERROR;
+  const CUresult result = instantiate(out, graph, params->flags, &why);
   params->hErrNode_out = nullptr;
-  params->result_out =
-    result == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS : CUDA_GRAPH_INSTANTIATE_ERROR;
+  params->result_out = result == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS : why;
   return result;
 }
 
@@ -97,6 +96,9 @@ CUresult graph_launch(CUgraphExec handle, CUstream stream_handle) {
   if (exec == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (stream->capture != nullptr) return not_simulated("into a stream that is captured");
+  for (const auto& condition : exec->conditions) {
+    if (condition->is_set_at_launch) condition->value = condition->at_launch;
+  }
   GraphPosition& position = graph_position();
   position = {.is_in_launch = true};
   GraphOrder order;

@@ -6,6 +6,7 @@
 #include "simulated_cuda/driver/api.h"
 #include "simulated_cuda/driver/code/library.h"
 #include "simulated_cuda/driver/entry.h"
+#include "simulated_cuda/driver/streams/conditional.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
 namespace gmt::sim {
@@ -210,6 +211,8 @@ CUresult graph_add_child_graph_node(CUgraphNode* out, CUgraph graph,
                                     CUgraph child_handle) {
   const Graph* child = state().graphs.get(child_handle);
   if (child == nullptr || child->has_memory_nodes()) return CUDA_ERROR_INVALID_VALUE;
+  if (has_conditional_nodes(*child))
+    return CUDA_ERROR_NOT_SUPPORTED; // an H100's answer, driver 580
   return add_node(out, graph, dependencies, count, ChildOperation{clone(*child)});
 }
 
@@ -327,6 +330,15 @@ CUresult graph_add_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* need
   }
   case CU_GRAPH_NODE_TYPE_MEM_FREE:
     return graph_add_mem_free_node(out, graph, needs, count, params->free.dptr);
+  case CU_GRAPH_NODE_TYPE_CONDITIONAL: {
+    ConditionalOperation conditional;
+    CUresult result = make_conditional(params->conditional, &conditional);
+    if (result == CUDA_SUCCESS) result = add_node(out, graph, needs, count, conditional);
+    if (result != CUDA_SUCCESS) return result;
+    conditional.condition->has_node = true;
+    params->conditional.phGraph_out = conditional.handles->data();
+    return CUDA_SUCCESS;
+  }
   default: return not_simulated("nodes of this kind");
   }
 }

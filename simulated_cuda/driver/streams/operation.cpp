@@ -6,6 +6,7 @@
 #include "simulated_cuda/driver/streams/operation.h"
 
 #include "simulated_cuda/driver/entry.h"
+#include "simulated_cuda/driver/streams/conditional.h"
 #include "simulated_cuda/driver/streams/graph_position.h"
 #include "simulated_cuda/driver/streams/late.h"
 
@@ -27,6 +28,17 @@ CUresult check(const Operation& operation) {
                       [](const auto&) { return CUDA_SUCCESS; },
                     },
                     operation);
+}
+
+CUresult run_graph(Stream& stream, const Graph& graph, unsigned long long flags) {
+  GraphOrder order;
+  for (GraphNode* node : graph.in_order()) {
+    order.begin(node->dependencies);
+    const CUresult result = execute(stream, node->operation, flags);
+    if (result != CUDA_SUCCESS) return result;
+    order.end(node);
+  }
+  return CUDA_SUCCESS;
 }
 
 // The allocation node of this graph whose memory contains the address; nullptr if none does.
@@ -156,15 +168,11 @@ CUresult execute(Stream& stream, Operation& operation, unsigned long long graph_
         return CUDA_SUCCESS;
       },
       [](EventWaitOperation&) { return CUDA_SUCCESS; },
-      [&](ChildOperation& child) {
-        GraphOrder order;
-        for (GraphNode* node : child.graph->in_order()) {
-          order.begin(node->dependencies);
-          const CUresult result = execute(stream, node->operation, graph_flags);
-          if (result != CUDA_SUCCESS) return result;
-          order.end(node);
-        }
-        return CUDA_SUCCESS;
+      [&](ChildOperation& child) { return run_graph(stream, *child.graph, graph_flags); },
+      [&](ConditionalOperation& conditional) {
+        return run_conditional(stream, conditional, [&](const Graph& body) {
+          return run_graph(stream, body, graph_flags);
+        });
       },
     },
     operation);

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -53,6 +54,9 @@ public:
 
   // In the order in which it is done.
   std::vector<DeviceLaunch> take();
+
+  // Of conditional nodes: false if there is no such handle. Null: the kernel is in no graph.
+  std::function<bool(std::uint64_t handle, std::uint32_t value)> set_condition;
 
 private:
   std::byte* at(std::uint64_t address) { return bytes_.get() + (address - kBase); }

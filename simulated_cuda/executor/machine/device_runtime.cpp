@@ -21,6 +21,7 @@ namespace {
 
 using namespace device_error;
 
+constexpr std::uint32_t kNoSuchHandle = 700;
 constexpr std::uint64_t kTailLaunch = 3; // a stream that CUDA names
 // As for launches from the host.
 constexpr std::uint32_t kMostThreads = 1024, kMostThreadsZ = 64, kMostBlocksX = 0x7fffffff,
@@ -69,6 +70,7 @@ public:
 
   void prepare() const;
   void launch() const;
+  bool set_conditional() const;
 
 private:
   std::byte* area() const {
@@ -124,8 +126,20 @@ void Call::prepare() const {
 // cudaError_t (buffer, stream)
 void Call::launch() const { answer(launches().launch(argument(0), argument(1) == kTailLaunch)); }
 
+// void (handle, value)
+bool Call::set_conditional() const {
+  const auto& set = launches().set_condition;
+  if (set && set(argument(0), argument<std::uint32_t>(1))) return true;
+  w_.worker->checks->ends(facts_of(w_, in_, lane_), ReportKind::kOther, kNoSuchHandle,
+                          set ? "no conditional node of a graph has the handle that "
+                                "cudaGraphSetConditional() got"
+                              : "cudaGraphSetConditional() in a kernel that no graph launched");
+  return false;
+}
+
 void run(const Call& call, DeviceFunction function) {
   switch (function) {
+  case DeviceFunction::kSetConditional: return;
   case DeviceFunction::kPrepareLaunch: return call.prepare();
   case DeviceFunction::kLaunch: return call.launch();
   case DeviceFunction::kStreamCreate:
@@ -149,8 +163,14 @@ const Instruction* call_device_runtime(Warp& w, const Instruction* in) {
   const auto function = device_function(w.frame->code->calls[in->extra].built_in);
   if (w.grid->launch->launches == nullptr || !function)
     return end_grid(w, 0, "its launch has no runtime of the device");
-  for (std::uint32_t m = w.mask; m != 0; m &= m - 1)
-    run(Call(w, in, static_cast<std::uint32_t>(__builtin_ctz(m))), *function);
+  for (std::uint32_t m = w.mask; m != 0; m &= m - 1) {
+    const Call call(w, in, static_cast<std::uint32_t>(__builtin_ctz(m)));
+    if (*function == DeviceFunction::kSetConditional) {
+      if (!call.set_conditional()) return end_grid(w, kNoSuchHandle); // an H100's answer
+    } else {
+      run(call, *function);
+    }
+  }
   w.worker->checks->pause_if_full();
   return in + 1;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that libcudadevrt, NVIDIA's runtime for kernels that launch kernels, has the driver do.
-// All else of it, copies too, it does by these, by malloc() and by kernels of its own.
+// Functions of kernels that the driver does: those that libcudadevrt, NVIDIA's runtime for kernels
+// that launch kernels, leaves to it, and that which sets the condition of a graph's node. All else
+// of libcudadevrt, copies too, it does by these, by malloc() and by kernels of its own.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +24,7 @@ enum class DeviceFunction : unsigned char {
   kStreamCreate,
   kStreamDestroy,
   kStreamWaitEvent,
+  kSetConditional,
 };
 
 inline constexpr std::array<std::string_view, 12> kDeviceFunctions = {
@@ -35,6 +37,7 @@ inline constexpr const char* kCallOfDeviceRuntime = "call.device_runtime"; // a 
 
 // Null: the name is none of them.
 constexpr std::optional<DeviceFunction> device_function(std::string_view name) {
+  if (name == "cudaGraphSetConditional") return DeviceFunction::kSetConditional;
   constexpr std::string_view kPrefix = "__cuda_syscall_cnpv2";
   if (!name.starts_with(kPrefix)) return std::nullopt;
   name.remove_prefix(kPrefix.size());
