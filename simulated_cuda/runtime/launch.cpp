@@ -54,6 +54,21 @@ CUfunction function_of(CUkernel kernel) {
   return function;
 }
 
+CUlaunchConfig as_driver(const cudaLaunchConfig_t& config) {
+  CUlaunchConfig c{};
+  c.gridDimX = config.gridDim.x;
+  c.gridDimY = config.gridDim.y;
+  c.gridDimZ = config.gridDim.z;
+  c.blockDimX = config.blockDim.x;
+  c.blockDimY = config.blockDim.y;
+  c.blockDimZ = config.blockDim.z;
+  c.sharedMemBytes = static_cast<unsigned>(config.dynamicSmemBytes);
+  c.hStream = config.stream;
+  c.attrs = reinterpret_cast<CUlaunchAttribute*>(config.attrs);
+  c.numAttrs = config.numAttrs;
+  return c;
+}
+
 } // namespace
 
 unsigned push_call_configuration(dim3 grid, dim3 block, std::size_t shared, CUstream_st* stream) {
@@ -99,17 +114,7 @@ cudaError_t launch_kernel(const void* stub, dim3 grid, dim3 block, void** argume
 cudaError_t launch_kernel_ex(const cudaLaunchConfig_t* config, const void* stub, void** arguments) {
   if (config == nullptr) return cudaErrorInvalidValue;
   return with_kernel(stub, [&](CUkernel kernel) {
-    CUlaunchConfig c{};
-    c.gridDimX = config->gridDim.x;
-    c.gridDimY = config->gridDim.y;
-    c.gridDimZ = config->gridDim.z;
-    c.blockDimX = config->blockDim.x;
-    c.blockDimY = config->blockDim.y;
-    c.blockDimZ = config->blockDim.z;
-    c.sharedMemBytes = static_cast<unsigned>(config->dynamicSmemBytes);
-    c.hStream = config->stream;
-    c.attrs = reinterpret_cast<CUlaunchAttribute*>(config->attrs);
-    c.numAttrs = config->numAttrs;
+    const CUlaunchConfig c = as_driver(*config);
     const CUresult result =
       driver().cuLaunchKernelEx(&c, reinterpret_cast<CUfunction>(kernel), arguments, nullptr);
     return to_runtime(result);
@@ -203,6 +208,24 @@ cudaError_t occupancy_available_dynamic_smem(std::size_t* bytes, const void* stu
   return with_kernel(stub, [&](CUkernel kernel) {
     return to_runtime(
       driver().cuOccupancyAvailableDynamicSMemPerBlock(bytes, function_of(kernel), blocks, size));
+  });
+}
+
+cudaError_t occupancy_max_active_clusters(int* clusters, const void* stub,
+                                          const cudaLaunchConfig_t* config) {
+  if (config == nullptr) return cudaErrorInvalidValue;
+  return with_kernel(stub, [&](CUkernel kernel) {
+    const CUlaunchConfig c = as_driver(*config);
+    return to_runtime(driver().cuOccupancyMaxActiveClusters(clusters, function_of(kernel), &c));
+  });
+}
+
+cudaError_t occupancy_max_potential_cluster_size(int* size, const void* stub,
+                                                 const cudaLaunchConfig_t* config) {
+  if (config == nullptr) return cudaErrorInvalidValue;
+  return with_kernel(stub, [&](CUkernel kernel) {
+    const CUlaunchConfig c = as_driver(*config);
+    return to_runtime(driver().cuOccupancyMaxPotentialClusterSize(size, function_of(kernel), &c));
   });
 }
 

@@ -288,6 +288,44 @@ CUresult occupancy_max_potential_block_size_with_flags(int* grid, int* block, CU
   return occupancy_max_potential_block_size(grid, block, function, size_of, bytes, limit);
 }
 
+// Clusters do not reach over the processors of a GPC; how many of these are usable differs from GPU
+// to GPU, and here all are.
+CUresult occupancy_max_active_clusters(int* clusters, CUfunction function,
+                                       const CUlaunchConfig* config) {
+  if (CUresult bad = accept(function); bad != CUDA_SUCCESS) return bad;
+  if (clusters == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  constexpr unsigned kProcessorsOfGpc = 16;
+  unsigned asked[3] = {0, 0, 0};
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const CUlaunchAttribute& attribute = config->attrs[i];
+    if (attribute.id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) continue;
+    asked[0] = attribute.value.clusterDim.x;
+    asked[1] = attribute.value.clusterDim.y;
+    asked[2] = attribute.value.clusterDim.z;
+  }
+  const Kernel& kernel = *find_kernel(function);
+  const auto size =
+    static_cast<unsigned>(std::max(cluster_of(kernel, asked).count(), std::uint64_t{1}));
+  const auto threads = config->blockDimX * config->blockDimY * config->blockDimZ;
+  if (threads == 0 || threads > static_cast<unsigned>(kMaxThreads)) return CUDA_ERROR_INVALID_VALUE;
+  if (size > kProcessorsOfGpc) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+  const auto blocks =
+    static_cast<unsigned>(active_blocks(kernel, static_cast<int>(threads), config->sharedMemBytes));
+  const unsigned gpcs = static_cast<unsigned>(kProcessors) / kProcessorsOfGpc;
+  *clusters = static_cast<int>(gpcs * (kProcessorsOfGpc * blocks / size));
+  return CUDA_SUCCESS;
+}
+
+CUresult occupancy_max_potential_cluster_size(int* size, CUfunction function,
+                                              const CUlaunchConfig* config) {
+  if (CUresult bad = accept(function); bad != CUDA_SUCCESS) return bad;
+  if (size == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Kernel& kernel = *find_kernel(function);
+  const auto allowed = kernel.attributes.find(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
+  *size = allowed != kernel.attributes.end() && allowed->second != 0 ? 16 : 8;
+  return CUDA_SUCCESS;
+}
+
 CUresult occupancy_available_dynamic_smem_per_block(std::size_t* bytes, CUfunction function,
                                                     int blocks, int) {
   if (CUresult bad = accept(function); bad != CUDA_SUCCESS) return bad;

@@ -163,9 +163,20 @@ void FunctionDecoder::decode_product() {
       result(is_vector ? body_.parts(to)[i] : to, bytes == 8 ? Type::kB64 : Type::kB32));
     product.d.push_back(results.back().offset);
   }
-  emit_product(own_form(), std::move(product), bytes);
+  emit_product(product_form(), std::move(product), bytes);
   for (const Result& each : results) write_back(each);
   end_guard(guard);
+}
+
+// The word .satfinite may stand behind the types as well; the form has it before them.
+std::string FunctionDecoder::product_form() const {
+  constexpr std::string_view kClamped = ".satfinite";
+  std::string form = own_form();
+  if (!form.ends_with(kClamped)) return form;
+  form.resize(form.size() - kClamped.size());
+  const std::size_t shape = form.find(".m");
+  const std::size_t types = shape == std::string::npos ? shape : form.find('.', shape + 1);
+  return types == std::string::npos ? form : form.insert(types, kClamped);
 }
 
 // The handlers have room for the largest fragments alone.

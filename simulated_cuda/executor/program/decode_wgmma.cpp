@@ -50,7 +50,7 @@ void FunctionDecoder::load_by_descriptor(std::uint32_t descriptor, const char* f
   spread.r[4] = row[0];
 }
 
-// d, a, b, scale-d{, imm-scale-a, imm-scale-b{, imm-trans-a{, imm-trans-b}}}
+// d, a, b{, metadata, selector}, scale-d{, imm-scale-a, imm-scale-b{, imm-trans-a{, imm-trans-b}}}
 void FunctionDecoder::decode_group_product() {
   Product whole;
   std::vector<std::string> types;
@@ -59,6 +59,8 @@ void FunctionDecoder::decode_group_product() {
     else if (word != "satfinite" && word != "and" && word != "popc") types.emplace_back(word);
   }
   if (whole.m != 64 || whole.n % 8 != 0 || types.size() != 3) decode_not_executed();
+  const bool is_sparse = has("sp"); // A has half of its elements, and B twice as many of k
+  const std::size_t first = is_sparse ? 5 : 3; // operand behind the factors
   const Operand &to = operand(0), &a = operand(1);
   const bool from_registers = a.kind == OperandKind::kVector;
   const auto number = [&](std::size_t at) -> std::int64_t {
@@ -66,9 +68,9 @@ void FunctionDecoder::decode_group_product() {
     if (operand(at).kind != OperandKind::kImmediate) fail("an operand that must be a number");
     return static_cast<std::int32_t>(operand(at).bits);
   };
-  const bool is_negative = number(4) * number(5) < 0;
-  const bool trans_a = !from_registers && number(6) != 0;
-  const bool trans_b = number(from_registers ? 6 : 7) != 0;
+  const bool is_negative = number(first + 1) * number(first + 2) < 0;
+  const bool trans_a = !from_registers && number(first + 3) != 0;
+  const bool trans_b = number(from_registers ? first + 3 : first + 4) != 0;
   const bool is_half = types[0] == "f16";
   const std::uint32_t each = is_half ? 2 : 4; // registers of a tile of D
   if (to.kind != OperandKind::kVector || to.count != whole.n / 8 * each)
@@ -98,22 +100,32 @@ void FunctionDecoder::decode_group_product() {
       in.r[0] = part = from_registers ? temporary() : part;
     }
   }
-  const Operand& scale = operand(3);
+  const Operand& scale = operand(first);
   const bool always_adds = scale.kind == OperandKind::kImmediate && scale.bits != 0;
   const std::uint32_t adds = always_adds ? kNoOperand : predicate(scale);
   const std::uint32_t descriptor = source(operand(2), Type::kB64);
+  const std::uint32_t metadata = is_sparse ? source(operand(3), Type::kB32) : kNoOperand;
   const bool is_byte_float = types[1].starts_with("e"); // whose sums have fewer bits than those of
                                                         // mma
-  std::string form = is_byte_float ? "wgmma.m16n8k" : "mma.m16n8k";
+  std::string form = is_byte_float ? "wgmma" : "mma";
+  form += is_sparse ? ".sp.m16n8k" : ".m16n8k";
   form += std::to_string(whole.k) + (has("satfinite") ? ".satfinite." : ".") + types[0] + "." +
           types[1] + "." + types[2] + "." + types[0] + (has("popc") ? ".and.popc" : "");
   for (std::uint32_t tile = 0; tile < whole.n / 8; ++tile) {
-    if (tile % 2 == 0)
-      load_by_descriptor(descriptor, "wgmma.columns", tile * 8, trans_b,
-                         tile + 1 < whole.n / 8 ? 4 : 2, row, address, right);
     Product product;
     product.a.assign(left, left + kWords);
-    product.b.assign(right + tile % 2 * 2, right + tile % 2 * 2 + 2);
+    if (is_sparse) {
+      load_by_descriptor(descriptor, "wgmma.columns.wide", tile * 8, trans_b, 4, row, address,
+                         right);
+      product.b.assign(right, right + kWords);
+      product.metadata = metadata;
+      product.selector = static_cast<std::uint32_t>(number(4) & 3);
+    } else {
+      if (tile % 2 == 0)
+        load_by_descriptor(descriptor, "wgmma.columns", tile * 8, trans_b,
+                           tile + 1 < whole.n / 8 ? 4 : 2, row, address, right);
+      product.b.assign(right + tile % 2 * 2, right + tile % 2 * 2 + 2);
+    }
     for (std::uint32_t i = 0; i < each; ++i)
       product.d.push_back(result(body_.parts(to)[tile * each + i], Type::kB32).offset);
     product.c = product.d;

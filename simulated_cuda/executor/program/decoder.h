@@ -141,6 +141,10 @@ private:
   void decode_cluster_barrier();
   void decode_cluster_address();
 
+  // decode_tensor_maps.cpp
+  void decode_replace_in_map();
+  void decode_copy_of_map();
+
   // decode_textures.cpp
   std::span<const Operand> elements_of(const Operand& operand) const;
   std::uint32_t coordinates_of(const Operand& address, std::uint32_t form,
@@ -156,6 +160,7 @@ private:
   void decode_store_matrix();
   void decode_move_matrix();
   void decode_product();
+  std::string product_form() const;
   std::uint32_t matrices_moved() const; // by ldmatrix and stmatrix
   void restrict_to_rows(Instruction* access, std::uint32_t matrices);
   std::vector<std::uint32_t> fragment_sources(const Operand& operand, std::uint32_t bytes);

@@ -120,17 +120,29 @@ struct Descriptor {
   }
 };
 
-// kOfA: matrices 0 and 1 have rows 0 to 7 and 8 to 15, 2 and 3 the next 16 bytes of each. Else 0
-// and 1 have the bytes of 8 columns, 2 and 3 those of the next 8.
-template <bool kOfA>
+// Of A matrices 0 and 1 have rows 0 to 7 and 8 to 15, 2 and 3 the next 16 bytes of each. Of B 0
+// and 1 have the bytes of 8 columns, 2 and 3 those of the next 8; beside a sparse A, whose k is
+// twice as long, all four have those of the same 8.
+enum class Matrix { kA, kB, kWideB };
+struct PartIndex {
+  u32 block, chunk; // 8 rows or columns, and 16 bytes of each
+};
+template <Matrix kMatrix>
+constexpr PartIndex index_of(u32 part) {
+  if constexpr (kMatrix == Matrix::kA) return {part % 2, part / 2};
+  if constexpr (kMatrix == Matrix::kWideB) return {0, part};
+  return {part / 2, part % 2};
+}
+template <Matrix kMatrix>
 Next descriptor_address(Warp& w, Next in) {
   const u64* descriptors = at<const u64>(w, in->r[1]);
-  const u64 first = (static_cast<u64>(in->immediate) & 0xffff) + (kOfA ? w.id % 4 * 16 : 0);
+  const u64 first =
+    (static_cast<u64>(in->immediate) & 0xffff) + (kMatrix == Matrix::kA ? w.id % 4 * 16 : 0);
   const bool is_by_columns = in->immediate >> 16 != 0;
   alignas(64) u64 t[kLanes];
   for (u32 l = 0; l < kLanes; ++l) {
     const u32 matrix = l / kRows, r = l % kRows;
-    const u32 block = kOfA ? matrix % 2 : matrix / 2, chunk = kOfA ? matrix / 2 : matrix % 2;
+    const auto [block, chunk] = index_of<kMatrix>(matrix);
     const Descriptor of(descriptors[l]);
     t[l] = is_by_columns ? of.by_columns(first / kRows + block, chunk * kRows + r)
                          : of.by_rows(first + block * kRows + r, chunk);
@@ -156,8 +168,9 @@ void GMT_GROUP(fragments)(FormTable& table) {
   add_moves<4>(table);
   table.add("matrix.turn", turn_fragment);
   table.add("warp.meet", meet);
-  table.add("wgmma.rows", descriptor_address<true>);
-  table.add("wgmma.columns", descriptor_address<false>);
+  table.add("wgmma.rows", descriptor_address<Matrix::kA>);
+  table.add("wgmma.columns", descriptor_address<Matrix::kB>);
+  table.add("wgmma.columns.wide", descriptor_address<Matrix::kWideB>);
   table.add("matrix.address.outer", element_address<true>);
   table.add("matrix.address.inner", element_address<false>);
 }

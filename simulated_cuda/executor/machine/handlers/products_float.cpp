@@ -229,6 +229,10 @@ void add_group_pair(FormTable& table, const std::string& types) {
             floats<C, D, 32, false, false, false, kBelowOfBytes>);
   table.add(("wgmma.m16n8k32.f16" + types + ".f16").c_str(),
             floats<C, D, 32, true, true, false, kBelowOfBytes>);
+  table.add(("wgmma.sp.m16n8k64.f32" + types + ".f32").c_str(),
+            floats<C, D, 64, false, false, true, kBelowOfBytes>);
+  table.add(("wgmma.sp.m16n8k64.f16" + types + ".f16").c_str(),
+            floats<C, D, 64, true, true, true, kBelowOfBytes>);
 }
 
 } // namespace
