@@ -214,7 +214,6 @@ CUresult add_alloc_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* bef
 }
 
 template <Name kName> CUresult launch_graph(CUgraphExec exec, CUstream stream) noexcept {
-  const LaunchInProgress in_progress;
   begin_launch();
   table().settle();
   const int result = own<kName, CUgraphExec, CUstream>(exec, stream);

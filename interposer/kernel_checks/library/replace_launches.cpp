@@ -98,7 +98,6 @@ Tried run_plain(const Kernel& kernel, const Asked& asked, PlainReason why, Captu
 }
 
 template <class Real> CUresult run(const Asked& asked, Real real) noexcept {
-  const LaunchInProgress in_progress;
   const Capture capture = capture_of(asked.shape.stream);
   const Kernel* kernel = asked.function != nullptr ? kernel_of(asked.function) : nullptr;
   if (kernel == nullptr)

@@ -99,10 +99,7 @@ template <Name kName, bool kForAll, class... Args> struct Waits {
     const std::uint64_t ended = is_for_all ? launch_count() : 0;
     const int result = own<kName, Args...>(args...);
     if (result == CUDA_SUCCESS) end_launches(begun);
-    if (result == CUDA_SUCCESS && !any_capture()) {
-      try_fetch_reports(ended);
-      if (is_for_all) take_spent_patches(begun);
-    }
+    if (result == CUDA_SUCCESS && !any_capture()) try_fetch_reports(ended);
     return static_cast<CUresult>(result);
   }
 };

@@ -35,11 +35,4 @@ void forget_functions(CUmodule module) noexcept {
 
 void abandon_functions() noexcept { functions.begin_anew(); }
 
-bool is_in_graphs(CUmodule module) noexcept {
-  const Locked lock;
-  return std::ranges::any_of(*functions, [module](const PatchedFunction& one) {
-    return one.module == module && one.kernel == nullptr;
-  });
-}
-
 } // namespace gmt::interposer::kernel_checks

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that were launched with patches, by their modules: what an instruction is called by,
-// and which modules need no patches any more.
+// The kernels that were launched with patches, by their modules: what an instruction is called by.
 #pragma once
 
 #include <cuda.h>
@@ -24,7 +23,5 @@ void keep_function(const std::string& name, CUmodule module, const Kernel* kerne
 std::vector<PatchedFunction> patched_functions() noexcept;
 void forget_functions(CUmodule module) noexcept; // which is about to be unloaded
 void abandon_functions() noexcept;               // in a forked child
-
-bool is_in_graphs(CUmodule module) noexcept; // which may launch its kernels at any time
 
 } // namespace gmt::interposer::kernel_checks

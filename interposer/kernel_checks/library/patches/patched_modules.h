@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace gmt::interposer::kernel_checks {
 
@@ -25,24 +24,8 @@ public:
     return false;
   }
   bool has(CUmodule module) const noexcept { return find(module) != nullptr; }
-  // A launch of its code that nothing had to check; how many there were.
-  std::uint64_t count_idle(CUmodule module) noexcept {
-    auto* found = find(module);
-    return found != nullptr ? idle_[static_cast<std::size_t>(found - all_.data())].fetch_add(1) + 1
-                            : 0;
-  }
-  // Those that had so many of them.
-  std::vector<CUmodule> idle(std::uint64_t launches) const {
-    std::vector<CUmodule> found;
-    for (std::size_t i = 0; i < kMost; ++i)
-      if (idle_[i].load() >= launches) found.push_back(all_[i].load());
-    return found;
-  }
   void remove(CUmodule module) noexcept {
-    if (auto* found = find(module)) {
-      idle_[static_cast<std::size_t>(found - all_.data())].store(0);
-      found->store(gone());
-    }
+    if (auto* found = find(module)) found->store(gone());
   }
 
 private:
@@ -61,7 +44,6 @@ private:
     return nullptr;
   }
   mutable std::array<Slot, kMost> all_{};
-  std::array<std::atomic<std::uint32_t>, kMost> idle_{};
 };
 
 } // namespace gmt::interposer::kernel_checks

@@ -116,12 +116,9 @@ bool set_data(const SanitizerLaunch& launch, std::uint64_t data) noexcept {
                              reinterpret_cast<const void*>(data)) == 0; // NOLINT: on the device
 }
 
-constinit std::atomic<bool> is_any_spent{false}; // patches that have done what they shall
-
 void launch_begins(const SanitizerLaunch& launch) noexcept {
   if (!modules.has(launch.module) || !set_data(launch, pending.data)) return;
   if (pending.data != 0) pending.module = launch.module;
-  else if (modules.count_idle(launch.module) == checked_launches()) is_any_spent.store(true);
 }
 
 std::uint64_t data_of(CUdeviceptr at, std::uint64_t number) noexcept {
@@ -267,47 +264,6 @@ void report_patched_launches() noexcept {
     " whose machine code was patched, shared and local memory and copies by cp.async and TMA were "
     "not checked";
   core->unchecked("", words.c_str(), 0);
-}
-
-namespace {
-
-constinit std::atomic<std::uint64_t> launching{0};
-constinit std::atomic<bool> is_taking{false};
-
-} // namespace
-
-LaunchInProgress::LaunchInProgress() noexcept
-    : is_counted_(control.load(std::memory_order_acquire) != 0) {
-  while (is_counted_) {
-    launching.fetch_add(1);
-    if (!is_taking.load()) break;
-    launching.fetch_sub(1);
-    sched_yield();
-  }
-  if (is_counted_) begin_launch();
-}
-
-LaunchInProgress::~LaunchInProgress() {
-  if (is_counted_) launching.fetch_sub(1);
-}
-
-void take_spent_patches(std::uint64_t begun) noexcept {
-  if (patch_control() == 0 || !is_any_spent.load() || is_taking.exchange(true)) return;
-  if (launching.load() == 0 && begun_launches() == begun) { // nothing runs
-    is_any_spent.store(false);
-    std::vector<CUmodule> spent = modules.idle(checked_launches());
-    std::erase_if(spent, is_in_graphs);
-    // Without `patching`: a thread that loads code has the driver's lock when it asks for that, and
-    // no other thread patches these modules.
-    patches_now = true;
-    for (CUmodule module : spent) {
-      const int result = api.unpatch_module(module);
-      if (result == 0) modules.remove(module);
-      else note("the Sanitizer API did not take patches away", result);
-    }
-    patches_now = false;
-  }
-  is_taking.store(false);
 }
 
 CUdeviceptr patch_control() noexcept { return control.load(std::memory_order_acquire); }

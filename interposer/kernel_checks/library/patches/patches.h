@@ -24,22 +24,6 @@ void enter_patches() noexcept;   // the current context has got the table
 void leave_patches() noexcept;   // and has ended
 void abandon_patches() noexcept; // in a forked child
 
-// While it lives a kernel or a graph is being launched: no patches are taken away.
-class LaunchInProgress {
-public:
-  LaunchInProgress() noexcept;
-  ~LaunchInProgress();
-  LaunchInProgress(const LaunchInProgress&) = delete;
-  LaunchInProgress& operator=(const LaunchInProgress&) = delete;
-
-private:
-  bool is_counted_;
-};
-// Behind a wait for all that the context was given: takes away patches of modules of which as many
-// launches were not to be checked any more as --checked-launches says, if no more than `begun`
-// launches have begun.
-void take_spent_patches(std::uint64_t begun) noexcept;
-
 // Whether the kernels of graphs get patches when these are launched.
 bool are_graphs_patched() noexcept;
 

@@ -34,7 +34,6 @@ const char* open_sanitizer(const ToolkitSearch& search, Sanitizer& to) noexcept 
   look_up(to.add_patches, "sanitizerAddPatches");
   look_up(to.patch_instructions, "sanitizerPatchInstructions");
   look_up(to.patch_module, "sanitizerPatchModule");
-  look_up(to.unpatch_module, "sanitizerUnpatchModule");
   look_up(to.set_launch_data, "sanitizerSetLaunchCallbackData");
   look_up(to.function_location, "sanitizerGetFunctionPcAndSize");
   return has_all ? nullptr : "libsanitizer-public.so lacks functions that are needed";

@@ -71,7 +71,6 @@ struct Sanitizer {
   int (*add_patches)(const void* image, CUcontext context);
   int (*patch_instructions)(std::uint32_t instruction, CUmodule module, const char* function);
   int (*patch_module)(CUmodule module);
-  int (*unpatch_module)(CUmodule module);
   int (*set_launch_data)(SanitizerHandle launch, CUfunction kernel, SanitizerHandle stream,
                          const void* data);
   int (*function_location)(CUmodule module, const char* name, std::uint64_t* pc,

@@ -28,10 +28,6 @@ int patch_module(CUmodule module) {
   if (sanitizer.answer_of_patch_module == 0) sanitizer.patched.push_back(module);
   return sanitizer.answer_of_patch_module;
 }
-int unpatch_module(CUmodule module) {
-  sanitizer.unpatched.push_back(module);
-  return 0;
-}
 int set_launch_data(SanitizerHandle, CUfunction, SanitizerHandle, const void* data) {
   sanitizer.data.push_back(reinterpret_cast<std::uint64_t>(data));
   return 0;
@@ -50,7 +46,6 @@ void* find_symbol(void*, const char* name) {
     {"sanitizerAddPatches", reinterpret_cast<void*>(add_patches)},
     {"sanitizerPatchInstructions", reinterpret_cast<void*>(patch_instructions)},
     {"sanitizerPatchModule", reinterpret_cast<void*>(patch_module)},
-    {"sanitizerUnpatchModule", reinterpret_cast<void*>(unpatch_module)},
     {"sanitizerSetLaunchCallbackData", reinterpret_cast<void*>(set_launch_data)},
     {"sanitizerGetFunctionPcAndSize", reinterpret_cast<void*>(function_location)},
   };

@@ -20,7 +20,7 @@ inline constexpr std::uint64_t kCode = 0x7e0000001000, kCodeBytes = 0x400; // of
 struct MadeUpSanitizer {
   SanitizerCallback callback = nullptr;
   int answer_of_patch_module = 0;
-  std::vector<CUmodule> patched, unpatched;
+  std::vector<CUmodule> patched;
   std::vector<std::uint64_t> data; // of launches
   int times_added = 0;
   std::map<std::string, std::string> environment; // of the process

@@ -211,30 +211,15 @@ TEST_F(KernelCheckPatches, KernelsOfGraphsAreChecked) {
   EXPECT_EQ(sanitizer.data.size(), 2u);
 }
 
-// Patched code is slow in each launch, so that it becomes plain again when it was checked as often
-// as it shall be. Nothing runs behind a wait for all.
-TEST_F(KernelCheckPatches, PatchesAreTakenAwayBehindTheLastCheckedLaunch) {
+TEST_F(KernelCheckPatches, LaterLaunchesAreCountedAsNotChecked) {
   with_toolkit.settings.launches = 2;
   begin_patches();
   load(kModule);
-  const auto wait = [] { EXPECT_EQ(call_replaced("cuCtxSynchronize"), CUDA_SUCCESS); };
-  launch(kModule);
-  wait();
-  EXPECT_TRUE(sanitizer.unpatched.empty());
-  launch(kModule);
-  launch(kModule); // patched, but not checked any more
-  EXPECT_EQ(sanitizer.data.back(), 0u);
-  wait();
-  EXPECT_TRUE(sanitizer.unpatched.empty());
-  launch(kModule);
-  EXPECT_TRUE(sanitizer.unpatched.empty()); // it may still run
-  wait();
-  EXPECT_EQ(sanitizer.unpatched, std::vector{kModule});
-  const std::size_t asked = sanitizer.data.size();
-  launch(kModule);
-  EXPECT_EQ(sanitizer.data.size(), asked);
+  for (int i = 0; i < 5; ++i) launch(kModule);
+  EXPECT_NE(sanitizer.data[1], 0u);
+  EXPECT_EQ(sanitizer.data[2], 0u); // patched, but not checked any more
   finish();
-  ASSERT_EQ(reported.plain.size(), 2u);
+  ASSERT_EQ(reported.plain.size(), 2u); // and what patches leave out
   EXPECT_EQ(reported.plain[0].launches, 3u);
   EXPECT_TRUE(said("--checked-launches"));
 }
