@@ -8,6 +8,7 @@
 
 #include "ptx/flow/flow.h"
 #include "ptx/flow/origins.h"
+#include "rewriter/decided_values.h"
 #include "rewriter/scopes.h"
 #include "rewriter/segments.h"
 
@@ -44,6 +45,7 @@ public:
     for (const Instruction& instruction : body_.instructions)
       classified_.push_back(classify(body_, instruction));
     origins_ = ptx::origins_of(context_.function, body_);
+    if (context_.options.checks_written) decided_ = decided_results(context_.module, body_);
     find_arrays();
     find_pointers();
     const std::vector<Segment> segments = segments_of(context_.module, body_, classified_);
@@ -114,7 +116,31 @@ private:
     return {classified_[i].access,
             {instruction.guard, instruction.guard_negated},
             pointer_of_.empty() ? nullptr : pointer_of_[i],
-            array_of_[i]};
+            array_of_[i],
+            written_check(i)};
+  }
+
+  // Of memory of the device whose variable is not known: the module's own are written.
+  WrittenCheck written_check(std::uint32_t i) const {
+    WrittenCheck check;
+    const MemoryAccess& access = classified_[i].access;
+    const bool is_device = access.space == ptx::Space::kGlobal || access.is_generic();
+    if (!context_.options.checks_written || !is_device || array_of_[i].array != nullptr)
+      return check;
+    const Instruction& instruction = body_.instructions[i];
+    if (access.kind == AccessKind::kLoad) {
+      const ptx::Operand& result = body_.operand(instruction, 0);
+      const bool is_vector = result.kind == ptx::OperandKind::kVector;
+      check.element_bytes = access.bytes / (is_vector ? result.count : 1);
+      check.elements = decided_[i];
+    } else {
+      check.is_marked = true;
+      if (access.kind == AccessKind::kStore) return check;
+      check.element_bytes = access.bytes;
+      check.elements = 1;
+    }
+    check.is_asked = check.elements != 0 && check.element_bytes <= 8;
+    return check;
   }
 
   // Statements wait for the instruction behind them.
@@ -155,7 +181,9 @@ private:
         copy.entries.push_back(code_.new_label());
         add_group(*group, copy.entries.back());
       }
-      out_.push_back(body_.instructions[segment.order[k]]);
+      const std::uint32_t i = segment.order[k];
+      if (classified_[i].role == Role::kAccess) checks_.mark_written(out_, grouped(i));
+      out_.push_back(body_.instructions[i]);
     }
     copy.end = code_.new_label();
     add_label(copy.end);
@@ -236,7 +264,8 @@ private:
   std::vector<Site>& sites_;
   Code code_;
   Checks checks_;
-  std::vector<ptx::Origin> origins_; // of each register of the text
+  std::vector<ptx::Origin> origins_;   // of each register of the text
+  std::vector<std::uint32_t> decided_; // see decided_results
   DeclaredArrays arrays_;
   std::vector<Classified> classified_;
   std::vector<ArrayCheck> array_of_; // of each instruction

@@ -214,6 +214,8 @@ void Checks::check_one(Into& into, const ptx::Instruction& instruction,
   clear_results(into, instruction);
   code_.add(into, "bra", {Code::of(OperandKind::kLabel, behind)});
   marks.push_back({made, into.size()});
+  check_one_written(into, grouped, mistake, site, marks);
+  mark_written(into, grouped);
   into.push_back(instruction);
   marks.push_back({behind, into.size()});
 }

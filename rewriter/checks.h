@@ -34,12 +34,20 @@ struct PointerParameter {
   std::map<std::uint64_t, std::uint32_t> limits; // by bytes: offsets from here on are no good
 };
 
+// What is to be known of the bytes of an access: whether they are written, or that they are now.
+struct WrittenCheck {
+  bool is_asked = false, is_marked = false;
+  std::uint32_t element_bytes = 4; // of what is asked for
+  std::uint32_t elements = 0;      // which of the access, a bit each
+};
+
 // An access as its group's check needs it.
 struct GroupedAccess {
   MemoryAccess access;
   Guard guard;
   PointerParameter* pointer = nullptr; // null: by the table
   ArrayCheck array;
+  WrittenCheck written;
 };
 
 // A label, and the instruction behind it.
@@ -63,6 +71,8 @@ public:
   // The instruction, with its exact check before it. Adds the labels that stand in that.
   void check_one(std::vector<ptx::Instruction>& into, const ptx::Instruction& instruction,
                  const GroupedAccess& grouped, std::uint32_t site, std::vector<Mark>& marks);
+  // Before an access that stores; nothing for others.
+  void mark_written(std::vector<ptx::Instruction>& into, const GroupedAccess& grouped);
   // Finds the block of a parameter; after all checks, which say what limits are needed.
   void look_up(std::vector<ptx::Instruction>& into, const ptx::Origin& parameter,
                const PointerParameter& pointer);
@@ -71,7 +81,14 @@ public:
   PointerParameter new_pointer();
 
 private:
-  struct Range; // of accesses from one register, whose values are checked at once
+  // Of accesses from one register, whose values are checked at once.
+  struct Range {
+    GroupedAccess first;
+    std::int64_t begin = 0, end = 0; // offsets from the register
+    std::vector<GroupedAccess> accesses;
+
+    std::int64_t bytes() const { return end - begin; }
+  };
   // The parts of an address, and where the bytes lie in their 512.
   struct Address {
     std::uint32_t whole = 0, low = 0, high = 0;
@@ -104,6 +121,15 @@ private:
   void check_variable(Into& into, const Range& range, std::uint32_t& chain);
   void check_block(Into& into, const Range& range, std::uint32_t& chain);
   void check_alignment(Into& into, const Range& range, std::uint32_t low, std::uint32_t& chain);
+  // ---- of bytes that are written
+  std::uint32_t page_of(Into& into, const Address& address, bool is_exact);
+  std::uint32_t word_state(Into& into, const Address& address, std::uint32_t page);
+  void check_written(Into& into, const Range& range, std::uint32_t& chain);
+  void compare_words(Into& into, const GroupedAccess& access, std::uint32_t at, std::int64_t offset,
+                     std::uint32_t& chain);
+  std::uint32_t unwritten(Into& into, const GroupedAccess& grouped, const Address& address);
+  void check_one_written(Into& into, const GroupedAccess& grouped, std::uint32_t mistake,
+                         std::uint32_t site, std::vector<Mark>& marks);
   void compare(Into& into, std::string_view alone, std::string_view with, std::uint32_t a,
                const ptx::Operand& b, std::uint32_t& chain);
   std::uint32_t no_memory(Into& into, const Address& address);

@@ -29,14 +29,6 @@ std::int64_t longest_range(const GroupedAccess& access) {
 
 } // namespace
 
-struct Checks::Range {
-  GroupedAccess first;
-  std::int64_t begin = 0, end = 0; // offsets from the register
-  std::vector<GroupedAccess> accesses;
-
-  std::int64_t bytes() const { return end - begin; }
-};
-
 // a `op` b, or what the chain says so far.
 void Checks::compare(Into& into, std::string_view alone, std::string_view with, std::uint32_t a,
                      const Operand& b, std::uint32_t& chain) {
@@ -57,7 +49,7 @@ void Checks::check_alignment(Into& into, const Range& range, std::uint32_t low,
     auto operator<=>(const Wanted&) const = default;
   };
   std::set<Wanted> all;
-  for (const auto& [access, guard, pointer, array] : range.accesses) {
+  for (const auto& [access, guard, pointer, array, written] : range.accesses) {
     if (array.is_aligned) continue;
     const auto distance = static_cast<std::uint32_t>(access.offset - range.begin);
     all.insert({access.bytes, distance & (access.bytes - 1)});
@@ -175,6 +167,7 @@ void Checks::check_range(Into& into, const Range& range, std::uint32_t& any) {
   if (array.array != nullptr) check_array(into, range, chain);
   else if (range.first.access.space != ptx::Space::kShared)
     check_table_or_pointer(into, range, chain);
+  check_written(into, range, chain);
   if (array.by_block) check_block(into, range, chain);
   if (!has_guard) {
     any = chain;

@@ -148,4 +148,20 @@ std::string_view why_unchecked(const Body& body, const Instruction& instruction)
   return {};
 }
 
+bool may_write_unseen(const Body& body, const Instruction& instruction) {
+  const Mnemonic& mnemonic = body.mnemonic(instruction);
+  const std::string_view opcode = mnemonic.opcode;
+  if (opcode == "cp") { // the first space is that of the destination
+    if (!mnemonic.has("bulk") || mnemonic.has("prefetch")) return false;
+    return ptx::space_of(mnemonic) != Space::kShared;
+  }
+  if (opcode == "wmma") return mnemonic.has("store") && ptx::space_of(mnemonic) != Space::kShared;
+  if (opcode == "multimem" || opcode == "tensormap") return true;
+  AccessKind kind;
+  if (!kind_of(opcode, kind) || kind == AccessKind::kLoad) return false;
+  const Space space = ptx::space_of(mnemonic);
+  const bool is_global = space == Space::kGlobal || space == Space::kNone;
+  return is_global && classify(body, instruction).role == Role::kBoundary;
+}
+
 } // namespace gmt::rewriter

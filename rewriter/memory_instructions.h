@@ -43,4 +43,8 @@ Classified classify(const ptx::Body& body, const ptx::Instruction& instruction);
 // An instruction that accesses memory and is none of kAccess, by what it misses; empty: it is none.
 std::string_view why_unchecked(const ptx::Body& body, const ptx::Instruction& instruction);
 
+// Whether the instruction may write memory of the device in a way that classify() does not show.
+// Calls are left to others.
+bool may_write_unseen(const ptx::Body& body, const ptx::Instruction& instruction);
+
 } // namespace gmt::rewriter

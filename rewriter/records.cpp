@@ -131,10 +131,10 @@ $mistake:
 // all others are there: the host may read while the kernel runs. What was counted is there before
 // kFlagged is read: else the host could clear that and not see the count.
 std::string report_function(std::uint32_t most_records, bool is_placed) {
-  static_assert(sizeof(Placed) == 32 && offsetof(Placed, flag) == 16);
-  static_assert(sizeof(Record) == 64 && kRecordsOfSite == 64 && kCountKinds == 2);
+  static_assert(sizeof(Placed) == 40 && offsetof(Placed, flag) == 16);
+  static_assert(sizeof(Record) == 64 && kRecordsOfSite == 64 && kCountKinds == 3);
   static_assert(offsetof(Record, address) == 8 && offsetof(Record, block) == 16);
-  static_assert(offsetof(Record, is_misaligned) == 28 && offsetof(Record, thread) == 32);
+  static_assert(offsetof(Record, kind) == 28 && offsetof(Record, thread) == 32);
   static_assert(offsetof(Record, is_whole) == 44 && offsetof(Record, launch) == 48);
   return ".func " + std::string(kReport) + R"((.param .align 8 .b8 mistake[40])
 {
@@ -147,7 +147,7 @@ ld.param.b32 %r5, [mistake+32];
 )" + (is_placed ? heap_part() : std::string()) +
          R"(and.b32 %r2, %r2, 16777215;
 and.b32 %r3, %r2, 65535;
-mad.lo.u32 %r3, %r1, 2, %r3;
+mad.lo.u32 %r3, %r1, 3, %r3;
 mov.u64 %d1, __gmt_counts;
 mad.wide.u32 %d1, %r3, 8, %d1;
 atom.global.add.u64 %d2, [%d1], 1;

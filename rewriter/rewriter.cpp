@@ -109,6 +109,7 @@ private:
 
   void leave_plain(std::uint32_t function, std::string reason) {
     forms_[function] = Form::kPlain;
+    result_.writes_unseen = options_.checks_written; // checked ones may call it
     result_.unchecked.push_back(
       {std::string(given_.functions()[function].name), std::move(reason)});
   }
@@ -133,14 +134,16 @@ private:
     return most;
   }
 
-  bool has_placed() const { return options_.table == 0 || options_.window == 0; }
+  bool has_placed() const {
+    return options_.table == 0 || options_.window == 0 || options_.checks_written;
+  }
 
   // The text with declarations of all that checked code names. `sites` is wide enough for the
   // number that is known in the end.
   std::string declared(std::size_t& sites) const {
     std::string added;
     if (has_placed()) {
-      added += ".visible .const .align 8 .u64 " + std::string(kTable) + "[4];\n";
+      added += ".visible .const .align 8 .u64 " + std::string(kTable) + "[5];\n";
       added += ".visible .global .align 4 .u32 " + std::string(kFlagged) + ";\n";
     }
     added += ".visible .global .align 8 .u64 " + std::string(kCounts) + "[";
@@ -223,10 +226,23 @@ private:
     std::string_view last;
     for (const ptx::Instruction& instruction : body.instructions) {
       const std::string_view reason = why_unchecked(body, instruction);
+      if (options_.checks_written && writes_unseen(body, instruction)) result_.writes_unseen = true;
       if (reason.empty() || reason == last) continue;
       last = reason;
       result_.unchecked.push_back({std::string(function.name), std::string(reason)});
     }
+  }
+
+  // What is called has checks, or is known to write no memory that the program has.
+  bool writes_unseen(const Body& body, const ptx::Instruction& instruction) const {
+    if (body.mnemonic(instruction).opcode != "call") return may_write_unseen(body, instruction);
+    const ptx::Operand* target = ptx::call_of(body, instruction).target;
+    if (target == nullptr || target->kind != ptx::OperandKind::kFunction)
+      return !options_.checks_by_pointer;
+    static constexpr std::string_view kHarmless[] = {"vprintf", "malloc", "free", "__assertfail",
+                                                     "__nv_aligned_device_malloc"};
+    const Function& called = module_->functions()[resolve_alias(*module_, target->id)];
+    return !called.has_body && std::ranges::find(kHarmless, called.name) == std::end(kHarmless);
   }
 
   // A function whose address is taken has the parameters that its callers know.
@@ -266,6 +282,7 @@ private:
     if (!body) {
       result_.unchecked.push_back({std::string(function.name), reason});
       if (function.is_entry) return {};
+      result_.writes_unseen = true;
       body = ptx::parse_body(*module_, function);
       call_checked(*body, name_launch(function, *body));
     } else if (function.is_entry) {
@@ -290,6 +307,7 @@ private:
     std::string reason;
     std::optional<Body> body = checked_body(function, reason);
     if (!body) result_.unchecked.push_back({std::string(function.name), reason});
+    if (!body) result_.writes_unseen = true;
     return body;
   }
 

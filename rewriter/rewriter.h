@@ -23,7 +23,7 @@ enum class Bounds : std::uint8_t {
 };
 
 // Names of variables that a rewritten module defines. The host reads and sets them.
-inline constexpr std::string_view kCounts = "__gmt_counts";    // u64[sites][2], see CountKind
+inline constexpr std::string_view kCounts = "__gmt_counts";    // u64[sites][3], see CountKind
 inline constexpr std::string_view kRecords = "__gmt_records";  // Record[capacity]
 inline constexpr std::string_view kUsed = "__gmt_used";        // u32: records that were wanted
 inline constexpr std::string_view kFlagged = "__gmt_flagged";  // u32: Placed::flag was set
@@ -38,7 +38,12 @@ inline constexpr std::string_view kDynamic = "__gmt_dynamic";
 
 inline constexpr std::string_view kReport = "__gmt_report"; // what counts and records a mistake
 
-enum CountKind : std::uint32_t { kOutOfBoundsCount, kMisalignedCount, kCountKinds };
+enum CountKind : std::uint32_t {
+  kOutOfBoundsCount,
+  kMisalignedCount,
+  kUnwrittenCount, // bytes are used that nothing wrote
+  kCountKinds
+};
 inline constexpr std::uint64_t kRecordsOfSite = 64; // of each kind
 
 enum class RecordSpace : std::uint16_t {
@@ -56,7 +61,7 @@ struct Record {
   std::int32_t entry = 0;
   std::uint64_t address = 0; // in its space
   std::uint32_t block[3] = {};
-  std::uint16_t is_misaligned = 0;
+  std::uint16_t kind = 0; // a CountKind
   RecordSpace space = RecordSpace::kGlobal;
   std::uint32_t thread[3] = {};
   std::uint32_t is_whole = 0;
@@ -76,8 +81,9 @@ static_assert(sizeof(Record) == 64);
 // both again.
 // `heap`: the address of a HeapTable (rewriter/heap_table.h); 0: nothing is known of the heap of
 // kernels.
+// `written`: the address of the pages of rewriter/written_table.h, where Options::checks_written.
 struct Placed {
-  std::uint64_t table = 0, shift = 0, flag = 0, heap = 0;
+  std::uint64_t table = 0, shift = 0, flag = 0, heap = 0, written = 0;
 };
 
 struct Options {
@@ -94,6 +100,8 @@ struct Options {
   // Functions whose address is taken have one form. Checked, it needs the table in plain kernels,
   // too: all devices must have it.
   bool checks_by_pointer = true;
+  // Stores say what is written, and loads whose value certainly decides something ask for it.
+  bool checks_written = false;
   std::uint32_t records = 16384;                          // room of kRecords
   std::function<bool(std::string_view kernel)> is_chosen; // null: all
   // The checked form of a kernel may use so many registers, which it then stores in the exact
@@ -154,6 +162,8 @@ struct Rewritten {
   std::vector<LaunchParameter> launch_parameters; // of these
   std::vector<Site> sites;
   std::vector<Unchecked> unchecked;
+  // With Options::checks_written: a checked kernel may write memory of the device unseen.
+  bool writes_unseen = false;
 };
 
 // Throws ptx::ParseError if the text is no PTX.

@@ -32,7 +32,7 @@ inline bool are_covered(const Options& options, std::uint64_t first, std::uint64
 }
 // What a module has from the host.
 inline Placed placed_of(const Options& options) {
-  return {options.table, options.window - window_bytes(options), 0, 0};
+  return {options.table, options.window - window_bytes(options), 0, 0, 0};
 }
 
 // Where the entry of a covered address lies on the device, and where the bounds of a block do.

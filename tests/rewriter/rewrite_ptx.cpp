@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// rewrite_ptx [--bounds never|loops|always] [--table ADDRESS] [--registers FILE] IN OUT: writes the
-// PTX of IN with checks to OUT, and OUT.sites with a line for each site. What is not checked is
-// said on stderr. A line of FILE is a kernel and how many registers its checked form may use.
+// rewrite_ptx [--bounds never|loops|always] [--table ADDRESS] [--registers FILE] [--written yes|no]
+// IN OUT: writes the PTX of IN with checks to OUT, and OUT.sites with a line for each site. What is
+// not checked is said on stderr. A line of FILE is a kernel and how many registers its checked form
+// may use.
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -34,6 +35,10 @@ bool set_option(Options& options, std::string_view name, const std::string& valu
     };
     return !most.empty();
   }
+  if (name == "--written") {
+    options.checks_written = value == "yes";
+    return true;
+  }
   if (name != "--bounds") return false;
   if (value == "never") options.bounds = Bounds::kNever;
   else if (value == "loops") options.bounds = Bounds::kInLoops;
@@ -64,7 +69,7 @@ int rewrite_file(int argc, char** argv) {
   if (paths.size() != 2) {
     std::fprintf(stderr,
                  "usage: %s [--bounds never|loops|always] [--table ADDRESS] [--window ADDRESS] "
-                 "[--registers FILE] IN OUT\n",
+                 "[--registers FILE] [--written yes|no] IN OUT\n",
                  argv[0]);
     return 2;
   }

@@ -93,7 +93,8 @@ trace::ExecutionAccess access_of(rewriter::AccessKind kind) noexcept {
 }
 
 trace::ExecutionReport kind_of(const Record& record) noexcept {
-  if (record.is_misaligned != 0) return trace::ExecutionReport::kMisaligned;
+  if (record.kind == rewriter::kMisalignedCount) return trace::ExecutionReport::kMisaligned;
+  if (record.kind == rewriter::kUnwrittenCount) return trace::ExecutionReport::kUninitializedRead;
   if (record.space != rewriter::RecordSpace::kGlobal) return trace::ExecutionReport::kOutOfBounds;
   if (record.meant != 0) return trace::ExecutionReport::kOutOfBounds; // whatever lies there
   const bool is_freed =
@@ -170,8 +171,7 @@ std::vector<Group> groups_of(const Module& module, const News& news) {
   std::vector<Group> groups;
   std::map<std::pair<std::size_t, std::uint64_t>, std::size_t> known; // counter and launch
   for (const Record& record : news.records) {
-    const std::size_t counter =
-      std::size_t{record.site} * rewriter::kCountKinds + (record.is_misaligned != 0 ? 1 : 0);
+    const std::size_t counter = std::size_t{record.site} * rewriter::kCountKinds + record.kind;
     if (counter >= module.counted.size()) continue;
     const auto [at, is_new] = known.try_emplace({counter, record.launch}, groups.size());
     if (is_new) groups.push_back({counter, launch_of(module, record), record, 0});

@@ -4,12 +4,16 @@
 
 #include <cuda.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
+#include <vector>
 
 #include "rewriter/table.h"
+#include "rewriter/written_table.h"
 
 namespace {
 
@@ -78,6 +82,42 @@ CUdeviceptr allocate(std::size_t bytes) {
   set_entry(address + granules * 512, kPoisonEntry);
   ++slots;
   return address;
+}
+
+// ---------------------------------------------------------------- what is written
+
+CUdeviceptr pages = 0, first_page = 0;        // the table of pages; the page of unknown memory
+std::map<std::uint64_t, CUdeviceptr> page_of; // by number
+
+CUdeviceptr make_page() {
+  CUdeviceptr page = 0;
+  OK(cuMemAlloc(&page, kBytesOfPage + kBehindPage));
+  OK(cuMemsetD8(page, kIsWritten, kBytesOfPage + kBehindPage));
+  return page;
+}
+
+void map_pages() {
+  OK(cuMemAlloc(&pages, page_count(options) * 8));
+  first_page = make_page();
+  const std::vector<CUdeviceptr> all(page_count(options), first_page);
+  OK(cuMemcpyHtoD(pages, all.data(), all.size() * 8));
+}
+
+void set_written(CUdeviceptr begin, std::size_t bytes, bool is_written) {
+  const CUdeviceptr end = begin + bytes;
+  while (begin < end) {
+    const std::uint64_t number = page_index(options, begin);
+    CUdeviceptr& page = page_of[number];
+    if (page == 0) {
+      page = make_page();
+      OK(cuMemcpyHtoD(pages + number * 8, &page, 8));
+    }
+    const CUdeviceptr next =
+      std::min<CUdeviceptr>(end, (begin >> kPageBits << kPageBits) + (1 << kPageBits));
+    OK(cuMemsetD8(page + offset_in_page(begin), is_written ? kIsWritten : kIsUnwritten,
+                  (next - begin + 3) / 4));
+    begin = next;
+  }
 }
 
 } // namespace

@@ -41,7 +41,8 @@ Form load(const std::string& folder, const std::string& name) {
   std::size_t bytes = 0;
   if (cuModuleGetGlobal(&variable, &bytes, form.module, std::string(kTable).c_str()) ==
       CUDA_SUCCESS) {
-    const Placed placed = placed_of(options);
+    Placed placed = placed_of(options);
+    placed.written = pages;
     OK(cuMemcpyHtoD(variable, &placed, sizeof placed));
   }
   return form;
@@ -111,6 +112,7 @@ float time_of(const Form& form, const Case& c, int times) {
 
 std::vector<char> result_of(const Form& form, const Case& c) {
   OK(cuMemsetD8(c.out, 0, c.out_bytes));
+  set_written(c.out, c.out_bytes, true);
   launch(function_of(form, c.name), c);
   std::vector<char> bytes(c.out_bytes);
   OK(cuMemcpyDtoH(bytes.data(), c.out, c.out_bytes));
@@ -183,6 +185,27 @@ void make_mistakes(const std::vector<Form>& forms) {
   }
 }
 
+// 100 threads read what nothing wrote, and then what a kernel has written.
+void read_unwritten(const Form& form) {
+  CUdeviceptr in = allocate(400), out = allocate(400);
+  set_written(in, 400, false);
+  int n = 100;
+  const auto found = [&](const Case& c) {
+    const std::uint64_t before = mistakes_of(form);
+    launch(function_of(form, c.name), c);
+    OK(cuCtxSynchronize());
+    return static_cast<unsigned long long>(mistakes_of(form) - before);
+  };
+  const unsigned long long first =
+    found({"vector_add", {1}, {256}, {&in, &in, &out, &n}, out, 400});
+  long all = 100;
+  const unsigned long long copied = found({"copy4", {1}, {256}, {&out, &in, &all}, in, 400});
+  const unsigned long long then = found({"vector_add", {1}, {256}, {&in, &in, &out, &n}, out, 400});
+  std::printf("%s: %llu, %llu and %llu reads of unwritten words, 200, 0 and 0 expected\n",
+              form.name.c_str(), first, copied, then);
+  if (first != 200 || copied != 0 || then != 0) ++failures;
+}
+
 struct Sizes {
   long n, n4;
   int count, w, cube, m, k, rows, per = 16, paths, middle = 7, stars;
@@ -213,7 +236,13 @@ Inputs make_inputs(const Sizes& sizes) {
   for (const CUdeviceptr to : {in.a, in.b}) {
     for (float& value : values) value = static_cast<float>(next(1000)) * 0.001f;
     OK(cuMemcpyHtoD(to, values.data(), n * 4));
+    set_written(to, n * 4, true);
   }
+  set_written(in.out, n * 4, true); // some kernels read it, too
+  set_written(in.bins, 1024, true);
+  set_written(in.index, n * 4, true);
+  set_written(in.column, entries * 4, true);
+  set_written(in.row, (rows + 1) * 4, true);
   for (int& number : numbers) number = next(n);
   OK(cuMemcpyHtoD(in.index, numbers.data(), n * 4));
   for (std::size_t i = 0; i <= rows; ++i) numbers[i] = static_cast<int>(i) * sizes.per;
@@ -304,10 +333,11 @@ int main(int argc, char** argv) {
   OK(cuDeviceGetName(name, sizeof name, device));
   std::printf("%s\n", name);
   map_table(device);
+  map_pages();
   // Code for an address that the driver did not give cannot run.
   std::vector<Form> forms = {load(argv[1], "plain")};
   if (options.table == kTableAt) {
-    for (const char* form : {"never", "loops", "always", "capped", "placed"})
+    for (const char* form : {"never", "loops", "always", "capped", "placed", "written"})
       forms.push_back(load(argv[1], form));
   }
   forms.push_back(load(argv[1], "constant"));
@@ -315,6 +345,9 @@ int main(int argc, char** argv) {
   Inputs inputs = make_inputs(sizes);
   measure(forms, cases_of(sizes, inputs), small ? 1 : 7);
   make_mistakes(forms);
+  for (const Form& form : forms) {
+    if (form.name == "written") read_unwritten(form);
+  }
   if (failures == 0) std::printf("all right\n");
   else std::printf("%d failures\n", failures);
   return failures == 0 ? 0 : 1;

@@ -11,6 +11,7 @@ for bounds in never loops always; do
 done
 "$rewrite" --window 0 "$folder/plain.ptx" "$folder/constant.ptx"
 "$rewrite" --table 0x500000000000 --window 0 "$folder/plain.ptx" "$folder/placed.ptx" # as the library has it
+"$rewrite" --table 0x500000000000 --window 0 --written yes "$folder/plain.ptx" "$folder/written.ptx" # with init
 # As "loops", with not many more registers than the plain form: nearly as many warps are resident.
 ptxas -v -arch=sm_90 -o /dev/null "$folder/plain.ptx" 2>&1 |
   sed -n "s/.*Compiling entry function '\([^']*\)'.*/\1/p; s/.*Used \([0-9]*\) registers.*/\1/p" |

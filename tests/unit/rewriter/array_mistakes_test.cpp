@@ -24,7 +24,7 @@ TEST_F(ArrayMistakes, BehindAndBeforeASharedArray) {
   for (std::size_t i = 1; i < 4 && record.site != 0; ++i) record = world_->record(i);
   EXPECT_EQ(record.site, 0u);
   EXPECT_EQ(record.space, RecordSpace::kShared);
-  EXPECT_EQ(record.is_misaligned, 0u);
+  EXPECT_EQ(record.kind, kOutOfBoundsCount);
   EXPECT_EQ(record.address, record.meant + 128);
   EXPECT_EQ(record.entry, 128);
   EXPECT_EQ(record.thread[0], 32u);
@@ -84,7 +84,7 @@ TEST_F(ArrayMistakes, MisalignedSharedAccesses) {
   EXPECT_EQ(count(1, kMisalignedCount), 1u);
   EXPECT_EQ(count(1), 0u);
   EXPECT_EQ(world_->record(0).space, RecordSpace::kShared);
-  EXPECT_EQ(world_->record(0).is_misaligned, 1u);
+  EXPECT_EQ(world_->record(0).kind, kMisalignedCount);
 }
 
 // Where the array is not known the shared memory of the block is the bound.

@@ -67,7 +67,7 @@ struct Code {
 Mistakes counted_by(test::World& world, const std::vector<Site>& sites) {
   Mistakes mistakes;
   for (std::size_t i = 0; i < sites.size(); ++i) {
-    for (const CountKind kind : {kOutOfBoundsCount, kMisalignedCount}) {
+    for (const CountKind kind : {kOutOfBoundsCount, kMisalignedCount, kUnwrittenCount}) {
       const std::uint64_t count = world.count(i, kind);
       if (count != 0) mistakes[{sites[i].ptx_line, kind}] += count;
     }
@@ -95,6 +95,12 @@ Run run(test::World& world, const Code& code, const std::string& kernel_name) {
     for (std::uint64_t i = 0; i < size; ++i)
       *world.at(begin + i) = static_cast<std::byte>(i % 4 == 0 ? i / 4 % 61 : 0);
   }
+  if (world.options.checks_written) {
+    const Block &parts = world.blocks[1], &whole = world.blocks[3];
+    for (std::uint64_t at = parts.begin; at + 64 <= parts.end; at += 128)
+      world.set_written(at, 64, false);
+    world.set_written(whole.begin, whole.end - whole.begin, false);
+  }
   const std::uint64_t heap_begin = world.block(kHeapBytes);
   std::string error;
   const auto module = executor::Module::load(code.texts, &error);
@@ -115,7 +121,8 @@ Run run(test::World& world, const Code& code, const std::string& kernel_name) {
   launch.parameters = parameters;
   launch.memory = &world.memory;
   launch.heap = heap.get();
-  launch.checks = executor::Checks::kNone;
+  const bool asks = world.options.checks_written && code.rewritten == nullptr;
+  launch.checks = asks ? executor::Checks::kDefault : executor::Checks::kNone;
   launch.limits.instructions = code.rewritten == nullptr ? 50000 : 5000000;
   launch.limits.memory_bytes = std::uint64_t{256} << 20;
   made.outcome = executor::run(launch, made.listener);
@@ -176,7 +183,26 @@ std::string difference(const Mistakes& counted, const Mistakes& global, const Mi
 
 struct Seen {
   std::size_t kernels = 0, compared = 0, with_mistakes = 0, in_small_memory = 0;
+  std::size_t found = 0, not_named = 0, missed = 0; // loads of bytes that nothing wrote
 };
+
+// The executor follows values, and of several loads that one value comes from it names the last.
+// The code counts what certainly decides something: where it does, the executor reports.
+void compare_unwritten(const Run& plain, const Run& checked, Seen& seen) {
+  std::set<std::uint32_t> named;
+  for (const Report& report : plain.listener.reports) {
+    const bool is_of_device = report.space == executor::Space::kGlobal;
+    if (report.kind == ReportKind::kUninitializedRead && is_of_device)
+      named.insert(report.location.ptx_line);
+  }
+  std::set<std::uint32_t> found;
+  for (const auto& [where, count] : checked.counted) {
+    if (where.second == kUnwrittenCount) found.insert(where.first);
+  }
+  EXPECT_TRUE(found.empty() || !named.empty()) << "line " << *found.begin();
+  for (const std::uint32_t line : found) ++(named.contains(line) ? seen.found : seen.not_named);
+  for (const std::uint32_t line : named) seen.missed += found.contains(line) ? 0 : 1;
+}
 
 void compare(test::World& world, const Code& plain_code, const Code& checked_code,
              const std::string& kernel, Seen& seen) {
@@ -192,7 +218,10 @@ void compare(test::World& world, const Code& plain_code, const Code& checked_cod
   const Mistakes global = mistakes_of(plain, true), small = mistakes_of(plain, false);
   if (!global.empty()) ++seen.with_mistakes;
   if (!small.empty()) ++seen.in_small_memory;
-  EXPECT_EQ(difference(checked.counted, global, small, checked_code.rewritten->sites), "");
+  Mistakes counted = checked.counted;
+  std::erase_if(counted, [](const auto& one) { return one.first.second == kUnwrittenCount; });
+  EXPECT_EQ(difference(counted, global, small, checked_code.rewritten->sites), "");
+  if (world.options.checks_written) compare_unwritten(plain, checked, seen);
   // What would fault is left out. Behind a block, in its last 512 bytes, it would not.
   for (const Report& report : checked.listener.reports) {
     if (report.space != executor::Space::kGlobal) continue;
@@ -211,31 +240,44 @@ bool is_unlike(const std::string& text) {
     kUnlike, [&text](const char* word) { return text.find(word) != std::string::npos; });
 }
 
+void walk(const std::filesystem::path& path, test::World& world, Seen& seen) {
+  const std::string name = path.filename().string();
+  const bool is_linked = name.starts_with("separable"); // of two
+  const bool is_large = kLarge.find(name.substr(0, name.find('.'))) != kLarge.end();
+  // The table says nothing of blocks that a kernel frees.
+  if (is_linked || is_large || name.starts_with("device_heap")) return;
+  SCOPED_TRACE(name);
+  const std::string text = ptx::test::read_fixture(path);
+  if (is_unlike(text)) return;
+  const ptx::Module given = ptx::parse_module(text);
+  const Rewritten rewritten = rewrite(text, world.options);
+  EXPECT_FALSE(rewritten.kernels.empty());
+  for (const std::string& kernel : rewritten.kernels)
+    compare(world, {{text}, given}, {{rewritten.text}, given, &rewritten}, kernel, seen);
+}
+
 class Equality : public testing::TestWithParam<Bounds> {};
 
 TEST_P(Equality, ResultsAndMistakesAreThoseOfThePlainKernels) {
   Seen seen;
   test::World world(GetParam());
-  for (const auto& path : ptx::test::fixtures_to_walk()) {
-    const std::string name = path.filename().string();
-    const bool is_linked = name.starts_with("separable"); // of two
-    const bool is_large = kLarge.find(name.substr(0, name.find('.'))) != kLarge.end();
-    // The table says nothing of blocks that a kernel frees.
-    if (is_linked || is_large || name.starts_with("device_heap")) continue;
-    SCOPED_TRACE(name);
-    const std::string text = ptx::test::read_fixture(path);
-    if (is_unlike(text)) continue;
-    const ptx::Module given = ptx::parse_module(text);
-    const Rewritten rewritten = rewrite(text, world.options);
-    EXPECT_FALSE(rewritten.kernels.empty());
-    for (const std::string& kernel : rewritten.kernels)
-      compare(world, {{text}, given}, {{rewritten.text}, given, &rewritten}, kernel, seen);
-  }
+  for (const auto& path : ptx::test::fixtures_to_walk()) walk(path, world, seen);
   std::printf("%zu kernels, %zu compared, %zu of them with mistakes, %zu in small memory\n",
               seen.kernels, seen.compared, seen.with_mistakes, seen.in_small_memory);
   EXPECT_GT(seen.compared, ptx::test::at_least(500));
   EXPECT_GT(seen.with_mistakes, ptx::test::at_least(80));
   EXPECT_GT(seen.in_small_memory, ptx::test::at_least(10));
+}
+
+// The same with blocks of which parts are not written.
+TEST(EqualityOfUnwritten, WhatCodeFindsTheExecutorReports) {
+  Seen seen;
+  test::World world(Bounds::kInLoops);
+  world.options.checks_written = true;
+  for (const auto& path : ptx::test::fixtures_to_walk()) walk(path, world, seen);
+  std::printf("%zu loads found, %zu others of the same values, %zu missed\n", seen.found,
+              seen.not_named, seen.missed);
+  EXPECT_GT(seen.found, ptx::test::at_least(100));
 }
 
 // What nvcc -rdc compiled of two files is joined first.

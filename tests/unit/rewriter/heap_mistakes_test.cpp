@@ -41,7 +41,7 @@ protected:
     std::vector<std::uint32_t> threads;
     for (std::uint32_t i = 0; i < world_->used(); ++i) {
       const Record record = world_->record(i);
-      if (record.entry == entry && record.is_misaligned == 0 &&
+      if (record.entry == entry && record.kind == kOutOfBoundsCount &&
           record.space == RecordSpace::kGlobal)
         threads.push_back(record.thread[0]);
     }

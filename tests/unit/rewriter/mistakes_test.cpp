@@ -20,7 +20,7 @@ TEST_F(Mistakes, ARecordSaysWhoDidWhat) {
   EXPECT_EQ(record.address, p + 100);
   EXPECT_EQ(record.entry, 100);
   EXPECT_EQ(record.thread[0], 25u);
-  EXPECT_EQ(record.is_misaligned, 0u);
+  EXPECT_EQ(record.kind, kOutOfBoundsCount);
   EXPECT_EQ(record.launch, 77u);
   ASSERT_EQ(rewritten_.sites.size(), 1u);
   EXPECT_EQ(rewritten_.sites[0].instruction, "st.global.u32 [%d4], %r1");
@@ -89,7 +89,7 @@ TEST_F(Mistakes, MisalignedAccessesAreLeftOut) {
   EXPECT_EQ(count(1, kMisalignedCount), 0u);
   EXPECT_EQ(word(p), 0u);
   EXPECT_EQ(word(p + 4), 5u);
-  EXPECT_EQ(world_->record(0).is_misaligned, 1u);
+  EXPECT_EQ(world_->record(0).kind, kMisalignedCount);
 }
 
 TEST_F(Mistakes, AGuardThatIsFalseMakesNoMistake) {

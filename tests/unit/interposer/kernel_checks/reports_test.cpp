@@ -101,7 +101,7 @@ TEST_F(KernelCheckReports, TheFirstThreadOfTheFirstBlockIsNamed) {
 TEST_F(KernelCheckReports, TheEntrySaysWhatItIs) {
   mistake(launch(11), 0, rewriter::kFreedEntry);
   records[used] = records[0];
-  records[used++].is_misaligned = 1;
+  records[used++].kind = rewriter::kMisalignedCount;
   ++counts[1];
   fetch_reports(launch_count());
   ASSERT_EQ(reported.faults.size(), 2u);

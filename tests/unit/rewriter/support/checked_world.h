@@ -16,6 +16,7 @@
 
 #include "rewriter/rewriter.h"
 #include "rewriter/table.h"
+#include "rewriter/written_table.h"
 #include "simulated_cuda/executor/executor.h"
 
 namespace gmt::rewriter::test {
@@ -23,6 +24,7 @@ namespace gmt::rewriter::test {
 // The window ends where the executor's shared memory begins in the generic space, and all memory is
 // in it: no address is unknown.
 inline constexpr std::uint64_t kWindow = 0xfff800000000, kTableBase = 0x600000000000;
+inline constexpr std::uint64_t kPagesBase = 0x610000000000;
 inline constexpr std::uint64_t kEndOfGeneric = 0x0001030000000000;
 inline constexpr unsigned kWindowBits = 36;
 inline constexpr std::uint64_t kLow = 0x302000000; // where pools of GPUs have memory
@@ -71,11 +73,26 @@ public:
     memory.add_region(kTableBase, table_bytes(options), table_.begin());
     memory.allocate(kTableBase, table_bytes(options));
     memory.mark_initialized(kTableBase, table_bytes(options));
+    memory.add_region(kPagesBase, kPagesBytes, written_.begin());
+    memory.allocate(kPagesBase, kPagesBytes);
+    memory.mark_initialized(kPagesBase, kPagesBytes);
+    std::memset(written_.begin() + (kFirstPage - kPagesBase), kIsWritten, kPageStride);
+    for (std::uint64_t i = 0; i < page_count(options); ++i) set_page(i, kFirstPage);
   }
+
+  // Nothing has written the bytes of a block, or something has, for the executor and for the code.
+  void set_written(std::uint64_t begin, std::uint64_t bytes, bool is_written) {
+    if (is_written) memory.mark_initialized(begin, bytes);
+    else memory.mark_uninitialized(begin, bytes);
+    for (std::uint64_t address = begin / 4 * 4; address < begin + bytes; address += 4)
+      *state_of(address) = static_cast<std::byte>(is_written ? kIsWritten : kIsUnwritten);
+  }
+  bool is_written(std::uint64_t address) { return *state_of(address) == std::byte{kIsWritten}; }
 
   // As it was made: no blocks, all bytes zero.
   void reset() {
     for (const Block& block : blocks) {
+      if (options.checks_written) set_written(block.begin, block.end - block.begin, true);
       memory.forget(block.begin, block.end - block.begin);
       std::memset(at(block.begin), 0, block.end - block.begin);
       for (std::uint64_t address = block.begin; address < block.end; address += 512)
@@ -146,6 +163,7 @@ public:
     Placed constant = placed_of(placed());
     constant.flag = flag;
     constant.heap = heap;
+    constant.written = kPagesBase;
     if (const auto found = variables.find(std::string(kTable)); found != variables.end())
       std::memcpy(at(found->second), &constant, sizeof constant);
   }
@@ -183,9 +201,32 @@ public:
   std::uint64_t flag = 0, heap = 0; // of Placed
 
 private:
+  // The table of pages, a page for all that is unknown, and those of the memory.
+  static constexpr std::uint64_t kPageStride = kBytesOfPage + kBehindPage;
+  static constexpr std::uint64_t kTableOfPages = std::uint64_t{1} << (kWindowBits - kPageBits + 3);
+  static constexpr std::uint64_t kFirstPage = kPagesBase + kTableOfPages;
+  static constexpr std::uint64_t kPagesBytes =
+    kTableOfPages + ((kMemoryBytes >> kPageBits) + 1) * kPageStride;
+  void set_page(std::uint64_t index, std::uint64_t page) {
+    std::memcpy(written_.begin() + index * 8, &page, 8);
+  }
+  // Pages are made when they are first asked for.
+  std::byte* state_of(std::uint64_t address) {
+    const std::uint64_t number = (address - kWindow) >> kPageBits;
+    std::byte* page = written_.begin() + kTableOfPages + (number + 1) * kPageStride;
+    if (!has_page_[number]) {
+      std::memset(page, kIsWritten, kPageStride);
+      set_page(page_index(placed(), address), kFirstPage + (number + 1) * kPageStride);
+      has_page_[number] = true;
+    }
+    return page + offset_in_page(address);
+  }
+  bool has_page_[kMemoryBytes >> kPageBits] = {};
+
   Pages pages_{kMemoryBytes};
   Pages low_{std::uint64_t{1} << 20};
   Pages table_{table_bytes(options)};
+  Pages written_{kPagesBytes};
   static constexpr std::uint64_t kFirst = kWindow + (std::uint64_t{1} << 20);
   std::uint64_t next_ = kFirst;
   std::uint32_t slots_ = 1; // 0 is no block's

@@ -23,6 +23,7 @@ protected:
     world_ = std::make_unique<test::World>(bounds);
     world_->options.window = window;
     world_->options.lowest_address = lowest_;
+    world_->options.checks_written = checks_written_;
     rewritten_ = rewrite(
       std::string(kHead) + functions_ +
         ".visible .entry k(.param .u64 p, .param .u64 q)\n{\n.reg .pred %p<9>; .reg .b32 %r<9>; "
@@ -74,6 +75,7 @@ protected:
 
   std::unique_ptr<test::World> world_;
   std::string functions_; // before the kernel
+  bool checks_written_ = false;
   std::uint32_t dynamic_bytes_ = 0;
   std::uint64_t lowest_ = test::kWindow;
   Rewritten rewritten_;
