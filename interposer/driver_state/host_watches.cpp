@@ -9,6 +9,7 @@
 
 #include "interposer/base/bounded_lock.h"
 #include "interposer/base/signal_guard.h"
+#include "interposer/loader/mapped_path.h"
 #include "trace/packed_words.h"
 
 namespace gmt::interposer {
@@ -125,8 +126,12 @@ void follow_sync(const trace::SyncView& sync) noexcept {
   }
 }
 
+// Pages that are opened again may be read and written: only where the program may do so, too.
 void follow_alloc(const trace::AllocView& alloc) noexcept {
   if (block_count == kMostBlocks || alloc.address() == 0) return;
+  if (alloc.memory_kind() == trace::MemoryKind::kRegistered &&
+      !is_mapped_writable(alloc.address(), alloc.address() + alloc.bytes()))
+    return;
   blocks[block_count++] = {alloc.address(), alloc.address() + alloc.bytes()};
 }
 

@@ -5,8 +5,9 @@
 // after its first use: whether anything ordered that, the analyzer's clocks know.
 //
 // Protected are pages that lie wholly inside one block, and of a large copy the first, one in the
-// middle and the last. What a copy reads, the host may read, too. Nothing here allocates, and
-// nothing is used that is protected: the lock is never held where a thread faults.
+// middle and the last. Registered memory that the program may not write is left as it is. What a
+// copy reads, the host may read, too. Nothing here allocates, and nothing is used that is
+// protected: the lock is never held where a thread faults.
 #pragma once
 
 #include <atomic>

@@ -4,7 +4,6 @@
 // (deleted)" where the name is gone.
 #include "interposer/loader/mapped_path.h"
 
-#include <cstdint>
 #include <cstring>
 
 #include "interposer/base/byte_file.h"
@@ -62,6 +61,22 @@ bool mapped_path(const void* address, char* buffer, std::size_t size) noexcept {
     return true;
   }
   return false;
+}
+
+bool is_mapped_writable(std::uint64_t begin, std::uint64_t end) noexcept {
+  ByteFile maps("/proc/self/maps");
+  std::uint64_t known = begin; // so far; mappings are in order
+  for (int c = 0; c >= 0 && known < end;) {
+    const std::uint64_t from = take_number(maps), to = take_number(maps);
+    const bool may_read = maps.next() == 'r', may_write = maps.next() == 'w';
+    if (from <= known && known < to) {
+      if (!may_read || !may_write) return false;
+      known = to;
+    }
+    while ((c = maps.next()) >= 0 && c != '\n') {
+    }
+  }
+  return known >= end;
 }
 
 } // namespace gmt::interposer

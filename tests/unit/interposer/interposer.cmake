@@ -45,8 +45,9 @@ file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/interposer_kernels)
 gtest_discover_tests(interposer_kernels_test PROPERTIES LABELS unit TIMEOUT 120
   ENVIRONMENT "GPUMEMTRACE_DIR=${CMAKE_CURRENT_BINARY_DIR}/interposer_kernels")
 
-# What is followed of CUDA's memory, and how it is hashed.
+# What is followed of CUDA's memory, how it is hashed, and which pages are closed.
 gmt_interposer_test(interposer_memory_test driver_state/followed_memory_test.cpp driver_state/host_blocks_test.cpp
+  driver_state/host_watches_test.cpp
   base/mix_test.cpp)
 gtest_discover_tests(interposer_memory_test PROPERTIES LABELS unit TIMEOUT 120)
 
