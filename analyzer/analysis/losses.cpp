@@ -162,6 +162,10 @@ void report_gaps(const TraceDir& trace, const Heap& heap, const Totals& totals,
   } else if (totals.events == 0) {
     findings.not_checked({"everything", "the trace holds no CUDA call"});
   }
+  if (trace.asks_for("idle"))
+    findings.not_checked({"what was before",
+                          "the process was recorded from 'gpumemtrace attach' on (--idle): memory "
+                          "and streams of before are not known"});
   if (const std::uint64_t n = heap.unseen_allocations(); n != 0) {
     findings.not_checked(
       {"memory from unseen calls", cat({"CUDA accepted ", format_plural(n, "release"),

@@ -168,6 +168,19 @@ void add_calls(std::string& text, const std::deque<Call>& calls, const CallLines
   }
 }
 
+// How a debugger opens the core dumps of GPUs that --keep-core-dump has left in the trace.
+std::string debugger_lines(const TraceDir& trace) {
+  std::string text;
+  std::error_code error;
+  for (fs::directory_iterator it(trace.path, error), end; !error && it != end;
+       it.increment(error)) {
+    if (!it->path().filename().string().starts_with("gpu-core.")) continue;
+    text += "the GPU's core dump: cuda-gdb '" + printable(trace.info.executable) +
+            "' -ex 'target cudacore " + printable(it->path().string()) + "'\n";
+  }
+  return text;
+}
+
 // Of the newest run here: the process that a signal ended, else the first.
 fs::path newest_trace() {
   const std::vector<TraceHead> run = newest_run(".");
@@ -217,6 +230,7 @@ int command_last(const Settings& settings) {
     add_calls(text, calls.launches, lines);
   }
   if (calls.threads.empty()) text += "no call was recorded\n";
+  text += debugger_lines(stream.trace());
   if (!write_output(STDOUT_FILENO, "standard output", text + "\n")) return 0;
   Settings report = settings;
   report.command = CommandId::kReport;

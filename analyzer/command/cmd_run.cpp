@@ -92,6 +92,13 @@ void refuse_inside_nvidia_tool() {
     ExitStatus::kUsage);
 }
 
+// Of processes that were never asked to record.
+void remove_idle_files(const RunFacts& facts) {
+  std::error_code error;
+  for (const ProcessEnd& end : facts.outcome.ended)
+    fs::remove(fs::path(facts.trace_dir) / idle_file(static_cast<std::uint32_t>(end.pid)), error);
+}
+
 // Runs the program and gathers all that is known about the run.
 RunFacts run_program(const Settings& settings) {
   RunFacts facts;
@@ -113,11 +120,14 @@ RunFacts run_program(const Settings& settings) {
   for (const std::string& remark : facts.remarks) say(remark);
   const NotesFile notes(in.trace_dir);
   in.notes_file = notes.path();
+  if (in.is_on("GPUMEMTRACE_NO_ARGUMENTS")) facts.arguments.resize(1);
   plan.environment = instrumented_environment(in);
   TracePacker packer(in.trace_dir, in.run_id);
   plan.meanwhile = [&packer] { return packer.work(); };
   facts.outcome = launch(plan);
   facts.notes = read_notes(notes.path());
+  facts.was_idle = in.is_on("GPUMEMTRACE_IDLE");
+  if (facts.was_idle) remove_idle_files(facts);
   std::vector<fs::path> moved;
   for (const Note& note : facts.notes)
     if (note.word == "moved") moved.emplace_back(note.text);
@@ -220,7 +230,8 @@ int report_on(RunFacts& facts, const Settings& settings, OutputFile& output,
   if (discards) announce_removal(report);
   if (settings.files_only) say(count_text(report));
   else output.write(render(report, settings, output.descriptor()));
-  if (output.is_file()) say(count_text(report) + "; the report is in '" + settings.output + "'");
+  if (output.is_file() && !settings.quiet)
+    say(count_text(report) + "; the report is in '" + settings.output + "'");
   if ((output.is_file() || settings.files_only) && !reason.empty()) say(reason);
   files.write(report);
   baseline.update(report);

@@ -59,6 +59,11 @@ constexpr CommandInfo kCommands[] = {
    "  gpumemtrace top --once --format json gpumemtrace.app.host.4711\n"
    "  gpumemtrace top --once --format prometheus --output gpu.prom 4711\n",
    command_top},
+  {"attach", CommandId::kAttach, "attach PID...",
+   "record from now on what processes under 'record --idle' do",
+   "  gpumemtrace record --idle ./server &     costs next to nothing until it is asked for\n"
+   "  gpumemtrace attach 4711\n",
+   command_attach},
   {"follow", CommandId::kFollow, "follow [options] PID|TRACE",
    "answer questions about a run while it goes on, a line of JSON each",
    "  echo '{\"do\": \"snapshot\"}' | gpumemtrace follow 4711\n", command_follow},

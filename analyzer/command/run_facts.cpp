@@ -183,7 +183,10 @@ std::vector<std::string> record_lines(const RunFacts& facts) {
     break;
   }
   if (facts.traces.empty()) {
-    if (facts.unchecked.empty() && lines.empty())
+    if (facts.was_idle)
+      lines.emplace_back("no trace was asked for: 'gpumemtrace attach PID' does, while the "
+                         "program runs");
+    else if (facts.unchecked.empty() && lines.empty())
       lines.push_back("no CUDA call was seen, so there is no trace: " +
                       std::string(kNoCallReasons));
     return lines;

@@ -21,6 +21,7 @@ struct RunFacts {
   std::vector<std::string> remarks; // sentences from before the start
   bool simulated = false;
   std::string trace_dir;
+  bool was_idle = false; // processes waited for `attach`
   std::vector<TraceHead> traces;
   std::vector<std::string> unreadable; // one sentence a trace
   std::vector<Note> notes;

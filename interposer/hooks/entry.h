@@ -28,6 +28,7 @@
 #include "interposer/hooks/dlsym_hook.h"
 #include "interposer/loader/look_ups.h"
 #include "interposer/loader/real_dlsym.h"
+#include "interposer/log/idle.h"
 #include "interposer/recorders/arrays.h"
 #include "interposer/recorders/batches.h"
 #include "interposer/recorders/bindings.h"
@@ -99,6 +100,8 @@ template <std::uint16_t Row, class Result, class... Args,
   static Result call(Args... args) noexcept {
     const Real real = reinterpret_cast<Real>(driver_function_for_call(Row));
     if (real == nullptr) return not_found<Result>();
+    if (waits_for_request()) [[unlikely]]
+      return real(args...);
     Call call(Row, __builtin_return_address(0), __builtin_frame_address(0));
     constexpr Kind kFrequent = Rec::kFrequent;
     const bool begun = kFrequent != Kind::kNone ? call.begin_here(true) : call.begin(true);
@@ -187,6 +190,8 @@ struct RuntimeEntry<Row, Result (*)(Args...), Rec> {
     const bool wrapped = any_runtime_wrapper.load(std::memory_order_relaxed) && call.is_repeated();
     const Real real = reinterpret_cast<Real>(find_real(Row, caller, wrapped));
     if (real == nullptr) return not_found<Result>();
+    if (waits_for_request()) [[unlikely]]
+      return real(args...);
     if constexpr (std::is_same_v<Rec, Registration>) {
       if (!Process::is_on()) return real(args...);
     }

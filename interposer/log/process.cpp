@@ -23,6 +23,7 @@
 #include "interposer/base/signal_guard.h"
 #include "interposer/base/slow_lock.h"
 #include "interposer/base/text_file.h"
+#include "interposer/log/idle.h"
 #include "interposer/log/thread_log.h"
 #include "interposer/log/thread_session.h"
 #include "trace/api_id.h"
@@ -118,6 +119,7 @@ std::uint64_t monotonic_ns() noexcept {
 }
 
 ThreadLog* Process::enter_thread(std::uint32_t& epoch, std::uint32_t& number) noexcept {
+  if (waits_for_request()) return nullptr;
   if (refused_pid.load(std::memory_order_relaxed) != 0 && refused_pid.load() == process_id())
     return nullptr;
   if (is_on() && rests_without_log()) return nullptr;
@@ -131,6 +133,7 @@ ThreadLog* Process::lease_log(std::uint32_t& epoch, std::uint32_t& number) noexc
   const InsideLocks guard;
   const SlowLock lock;
   bool started = is_on();
+  if (!started && begins_idle()) return nullptr;
   if (!started) started = start();
   if (!started) {
     refused_pid.store(process_id());
@@ -270,7 +273,7 @@ bool Process::write_info() noexcept {
   const ssize_t n = readlink("/proc/self/exe", value, sizeof value - 1);
   if (n > 0) info.text("exe", (value[n] = '\0', value));
   if (getcwd(buffer, sizeof buffer) != nullptr) info.text("cwd", buffer);
-  info.arguments();
+  if (options_.no_arguments == 0) info.arguments();
   if (launcher_rank(value, sizeof value)) info.text("rank", value);
   info.text("device", is_device_simulated() ? "simulated" : "real");
   info.number("tsc", read_tsc());

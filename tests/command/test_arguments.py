@@ -220,7 +220,7 @@ class Arguments(CommandCase):
             ("--keep-core-dump", "1", "'--core-dump' or '--guard'"),
             ("--guard-min", "1M", "'--guard'"),
             ("--baseline-tolerance", "5%", "'--baseline'"),
-            ("--perfetto-size", "1M", "'--format perfetto'"),
+            ("--perfetto-size", "1M", "'--format perfetto' or '--format pftrace'"),
         ):
             result = self.run_command("--device", "real", option, value, PROGRAM, "exit", "3")
             self.assertEqual(result.returncode, 3, result)

@@ -197,8 +197,12 @@ class Habits(unittest.TestCase):
         self.assertRegex(done.stdout, r"\n  cudaFree, 0x[0-9a-f]+ +samples/first_steps\.cu:66  release_all  = ")
         self.assertNotIn("may have run at the end", done.stdout)  # cudaFree has waited
         self.assertIn("SUMMARY: gpumemtrace: 5 errors", done.stdout)
+        self.assertNotIn("cuda-gdb", done.stdout)
         newest = self.run_command("last")
         self.assertEqual(newest.stdout, done.stdout)
+        (trace / "gpu-core.7").write_bytes(b"no dump")
+        shown = self.run_command("last", trace).stdout
+        self.assertIn(f"cuda-gdb '{FAULTY}' -ex 'target cudacore {trace}/gpu-core.7'", shown)
         self.assertIn(f"reading the newest trace, {trace.name}", newest.stderr)
         self.assertEqual(self.run_command("last", trace, trace).returncode, 2)
 

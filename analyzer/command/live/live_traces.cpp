@@ -42,19 +42,6 @@ std::optional<TraceHead> noted_trace(std::uint32_t pid) {
   return std::nullopt;
 }
 
-// Where a process of this number may have its trace.
-std::vector<fs::path> folders_of(std::uint32_t pid) {
-  std::vector<fs::path> folders{"."};
-  for (const std::string& folder :
-       {own_environment("GPUMEMTRACE_DIR"), environment_of(pid, "GPUMEMTRACE_DIR")}) {
-    if (!folder.empty()) folders.emplace_back(folder);
-  }
-  std::error_code error;
-  const fs::path cwd = fs::read_symlink("/proc/" + std::to_string(pid) + "/cwd", error);
-  if (!error) folders.push_back(cwd);
-  return folders;
-}
-
 // gpumemtrace.<program>.<host>.<pid>, and behind it perhaps a number.
 bool may_be_of(const std::string& name, std::uint32_t pid) {
   const std::string word = "." + std::to_string(pid);
@@ -78,6 +65,18 @@ std::string environment_of(std::uint32_t pid, const std::string& name) {
   return {};
 }
 
+std::vector<fs::path> trace_folders_of(std::uint32_t pid) {
+  std::vector<fs::path> folders{"."};
+  for (const std::string& folder :
+       {own_environment("GPUMEMTRACE_DIR"), environment_of(pid, "GPUMEMTRACE_DIR")}) {
+    if (!folder.empty()) folders.emplace_back(folder);
+  }
+  std::error_code error;
+  const fs::path cwd = fs::read_symlink("/proc/" + std::to_string(pid) + "/cwd", error);
+  if (!error) folders.push_back(cwd);
+  return folders;
+}
+
 void no_trace(const std::string& what) {
   throw UserError("no trace of " + what +
                     "; name a process that gpumemtrace started, or a folder "
@@ -94,7 +93,7 @@ TracedProcess::TracedProcess(std::uint32_t pid) : pid_(pid) {
 
 std::optional<TraceHead> TracedProcess::find() const {
   std::optional<TraceHead> newest;
-  for (const fs::path& folder : folders_of(pid_)) {
+  for (const fs::path& folder : trace_folders_of(pid_)) {
     std::error_code error;
     for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
       if (!may_be_of(it->path().filename().string(), pid_) || !is_trace(it->path())) continue;

@@ -21,6 +21,9 @@ TraceHead chosen_trace(const std::vector<std::string>& words);
 // A variable of a running process, as it was started; empty if it is not known.
 std::string environment_of(std::uint32_t pid, const std::string& name);
 
+// Folders in which a process of this number may make its trace.
+std::vector<std::filesystem::path> trace_folders_of(std::uint32_t pid);
+
 [[noreturn]] void no_trace(const std::string& what); // throws that error
 
 // One process, from before its first CUDA call on: until then it has no trace.

@@ -14,7 +14,7 @@ constexpr unsigned kReports =
 constexpr unsigned kAll = kProgramCommands | kReports | bit(CommandId::kDiff) |
                           bit(CommandId::kTop) | bit(CommandId::kFollow) | bit(CommandId::kDump) |
                           bit(CommandId::kClean) | bit(CommandId::kLast) | bit(CommandId::kCache) |
-                          bit(CommandId::kPack) | bit(CommandId::kHelp);
+                          bit(CommandId::kPack) | bit(CommandId::kAttach) | bit(CommandId::kHelp);
 
 const char* option_placeholder(InterposerOptionType type) {
   switch (type) {
@@ -55,6 +55,8 @@ std::vector<OptionRow> own_rows() {
      "o"},
     {"output", "FILE", bit(CommandId::kPack),
      "the file (default: the first trace's name and .tar.zst, in the current directory)", "o"},
+    {"quiet", "", bit(CommandId::kRun) | bit(CommandId::kCheck),
+     "with --output: do not say on stderr where the report is and how much was found"},
     {"fail-on", "SEVERITY", verdicts,
      "the least severity that fails: note, warning or error (default error)"},
     {"error-exitcode", "N", bit(CommandId::kCheck),
@@ -143,7 +145,9 @@ std::vector<OptionRow> make_rows() {
     // A choice that may be off is a switch with more words: alone it means the one behind "off".
     const bool has_off = option.choices.size() > 1 && option.choices[0] == "off";
     const std::vector<std::string> words = has_off ? option.choices : std::vector<std::string>();
-    rows.push_back({option.flag, value, kProgramCommands, sentence, {}, is_switch, words});
+    // A report on what was not recorded says nothing.
+    const unsigned commands = option.flag == "idle" ? bit(CommandId::kRecord) : kProgramCommands;
+    rows.push_back({option.flag, value, commands, sentence, {}, is_switch, words});
   }
   return rows;
 }

@@ -197,6 +197,7 @@ Settings parse_options(CommandId command, std::span<const std::string> arguments
   }
   settings.help = values.count("help") != 0;
   settings.once = values.count("once") != 0;
+  settings.quiet = values.count("quiet") != 0;
   settings.print_suppressions = values.count("print-suppressions") != 0;
   settings.update_baseline = values.count("update-baseline") != 0;
   settings.discard_clean = values.count("discard-clean") != 0 && values.count("keep-trace") == 0;

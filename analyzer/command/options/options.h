@@ -37,7 +37,8 @@ enum class CommandId : unsigned {
   kClean = 1024,
   kLast = 2048,
   kCache = 4096,
-  kPack = 8192
+  kPack = 8192,
+  kAttach = 16384
 };
 
 enum class DeviceChoice : std::uint8_t { kAuto, kReal, kSimulated };
@@ -55,6 +56,7 @@ struct Settings {
 
   std::string format = "text"; // an id of outputs()
   std::vector<FormatFile> format_files;
+  bool quiet = false;      // no word on a report that is in a file
   bool files_only = false; // no report but those of format_files
   std::string source_root;
   std::string output; // empty: stderr after a program, stdout for report

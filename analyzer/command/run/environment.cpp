@@ -149,6 +149,8 @@ std::string cache_folder() {
   return home.empty() ? "" : home + "/.cache/gpumemtrace";
 }
 
+bool Instrumentation::is_on(const char* option) const { return turns_on(value_of(option)); }
+
 bool Instrumentation::wants_fence() const { return turns_on(value_of(kGuard)); }
 
 bool Instrumentation::wants_kernel_checks() const {
@@ -169,6 +171,18 @@ std::uint64_t Instrumentation::kernel_checks() const {
 }
 
 std::string Instrumentation::why_not_together() const {
+  if (is_on("GPUMEMTRACE_IDLE")) {
+    for (const auto& [variable, option] :
+         {std::pair(kGuard, "--guard"), std::pair(kKernelChecks, "--kernel-checks"),
+          std::pair(kKernelChecksSample, "--kernel-checks-sample"),
+          std::pair("GPUMEMTRACE_HOST_RACES", "--host-races"),
+          std::pair("GPUMEMTRACE_COALESCING", "--coalescing"),
+          std::pair("GPUMEMTRACE_COUNTERS", "--counters")}) {
+      if (is_on(variable))
+        return cat({"--idle cannot be used with ", option,
+                    ", which must see the program from its first CUDA call on"});
+    }
+  }
   constexpr std::string_view kBegin = "--kernel-checks=libraries cannot be used with ";
   if (!wants_kernel_checks() || !trace::patches_code(kernel_checks())) return {};
   for (const auto& [variable, option] : {std::pair("GPUMEMTRACE_COALESCING", "--coalescing"),

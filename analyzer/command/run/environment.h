@@ -24,6 +24,7 @@ struct Instrumentation {
   std::vector<std::pair<std::string, std::string>> interposer; // GPUMEMTRACE_<OPTION>, value
 
   // Whether the options or the environment ask for the fence (--guard).
+  bool is_on(const char* option) const; // of the interposer, by its variable
   bool wants_fence() const;
   bool wants_kernel_checks() const; // --kernel-checks
   bool wants_samples_alone() const; // --kernel-checks-sample without --kernel-checks

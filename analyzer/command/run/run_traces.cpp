@@ -139,6 +139,8 @@ std::vector<Note> read_notes(const std::string& path) {
   return notes;
 }
 
+std::string idle_file(std::uint32_t pid) { return "gpumemtrace-idle." + std::to_string(pid); }
+
 std::string host_name() {
   char name[256] = "";
   ::gethostname(name, sizeof name - 1);

@@ -51,4 +51,8 @@ std::vector<Note> read_notes(const std::string& file);
 
 std::string host_name();
 
+// The name of the file by which a process under `record --idle` is asked to record, in the folder
+// of its traces. The interposer makes it.
+std::string idle_file(std::uint32_t pid);
+
 } // namespace gmt
