@@ -58,6 +58,7 @@ def check_files(prefix, build):
         "lib/gpumemtrace/libgpumemtrace.so",
         "lib/gpumemtrace/libunwind.so.8",
         "lib/gpumemtrace/simulated/libcuda.so.1",
+        "lib/gpumemtrace/simulated/libcudart.so.12",
         "lib/gpumemtrace/simulated/libcudart.so.13",
         "include/gpumemtrace/device.h",
         "include/gpumemtrace/gtest.h",

@@ -18,7 +18,7 @@ trap 'rm -f "$stripped"' EXIT
 strip -o "$stripped" "$1"
 chmod +x "$stripped"
 expected="gpumemtrace: the simulated device found no way into the CUDA runtime that is linked into this program, which has \
-no symbols or is older than CUDA 13: build it with the shared runtime of CUDA 13 \
+no symbols or is older than CUDA 13: build it with a shared runtime \
 (NVCC_APPEND_FLAGS='-cudart shared' in the environment, CUDA_RUNTIME_LIBRARY Shared in CMake, or nvcc -cudart shared)"
 said=$(LD_PRELOAD=$libraries/libcudart.so.13 "$stripped" 2>&1 >/dev/null)
 status=$?

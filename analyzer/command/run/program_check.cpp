@@ -168,8 +168,8 @@ std::string static_runtime_sentence(const std::string& path, const ElfFacts& fac
   if (shared || !facts.device_code || facts.linked_runtime == Linked::k13) return {};
   if (facts.linked_runtime == Linked::kOlderThan13)
     return "'" + path +
-           "' has the runtime of CUDA 12 or older linked in, and the simulated device is one of "
-           "CUDA 13: build it with CUDA 13 to run it there";
+           "' has the runtime of CUDA 12 or older linked in, which the simulated device cannot reach: "
+           "build it with the shared runtime (-cudart shared), or with CUDA 13";
   return "'" + path +
          "' has the CUDA runtime linked in and no symbols, by which the simulated device would find "
          "the runtime's functions: link it without -s, or build it with the shared runtime "

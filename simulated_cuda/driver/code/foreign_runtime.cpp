@@ -47,23 +47,37 @@ void refuse_foreign_runtime() {
   if (!refused->insert(file).second) return;
   const bool is_program = file.empty() || file == program();
   const std::string where = is_program ? "this program" : file;
-  std::fprintf(
-    stderr,
-    "gpumemtrace: the simulated device found no way into the CUDA runtime that is linked into %s, "
-    "which has no symbols or is older than CUDA 13: %s with the shared runtime of CUDA 13 "
-    "(NVCC_APPEND_FLAGS='-cudart shared' in the environment, CUDA_RUNTIME_LIBRARY Shared in CMake, "
-    "or nvcc -cudart shared)\n",
-    where.c_str(),
-    is_program ? "build it" : "none of its CUDA calls succeeds. If it is yours, build it");
+  // NVIDIA's own, which comes before ours only by a path in the program (DT_RPATH), or is too old.
+  const bool is_shared = where.starts_with("libcudart.so");
+  if (is_shared) {
+    std::fprintf(
+      stderr,
+      "gpumemtrace: the program loads NVIDIA's own %s, which cannot use the simulated "
+      "device: none of its CUDA calls succeeds. The simulated device has a "
+      "libcudart.so.12 and a libcudart.so.13 of its own, which LD_LIBRARY_PATH names; an "
+      "RPATH of the program comes before that (patchelf --remove-rpath)\n",
+      where.c_str());
+  } else {
+    std::fprintf(
+      stderr,
+      "gpumemtrace: the simulated device found no way into the CUDA runtime that is linked into %s, "
+      "which has no symbols or is older than CUDA 13: %s with a shared runtime "
+      "(NVCC_APPEND_FLAGS='-cudart shared' in the environment, CUDA_RUNTIME_LIBRARY Shared in CMake, "
+      "or nvcc -cudart shared)\n",
+      where.c_str(),
+      is_program ? "build it" : "none of its CUDA calls succeeds. If it is yours, build it");
+  }
   executor::Outcome outcome;
   outcome.end = executor::End::kSkipped;
   add_to_totals(outcome, 0);
   const trace::ExecutionObserver* observer = execution_observer();
   if (observer == nullptr || observer->skipped == nullptr) return;
   const std::string kernel = "of " + where.substr(0, where.find(".so"));
-  const std::string reason = "nothing of " + where +
-                             " can run, since its CUDA runtime is linked in and has no symbols, or "
-                             "is older than CUDA 13";
+  const std::string reason =
+    "nothing of " + where +
+    (is_shared ? " can run: it is NVIDIA's own, and the simulated device has another"
+               : " can run, since its CUDA runtime is linked in and has no symbols, or is older "
+                 "than CUDA 13");
   trace::ExecutionSkip skip{};
   skip.size = sizeof skip;
   skip.end = trace::ExecutionEnd::kNotRun;

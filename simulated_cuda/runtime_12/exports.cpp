@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The symbol table of libcudart.so.12: that of CUDA 13 under the names that CUDA 12 gave to the
+// same functions, and the old forms of those that changed.
+#include "simulated_cuda/runtime_12/changed.h"
+
+#include "simulated_cuda/runtime/export_macros.h"
+
+// With the types of CUDA 13's functions, whose rows are named so.
+extern "C" {
+decltype(cudaEventElapsedTime) cudaEventElapsedTime_v2;
+decltype(cudaGraphAddDependencies) cudaGraphAddDependencies_v2;
+decltype(cudaGraphGetEdges) cudaGraphGetEdges_v2;
+decltype(cudaGraphNodeGetDependencies) cudaGraphNodeGetDependencies_v2;
+decltype(cudaGraphNodeGetDependentNodes) cudaGraphNodeGetDependentNodes_v2;
+decltype(cudaGraphRemoveDependencies) cudaGraphRemoveDependencies_v2;
+decltype(cudaMemAdvise) cudaMemAdvise_v2;
+decltype(cudaMemPrefetchAsync) cudaMemPrefetchAsync_v2;
+decltype(cudaStreamGetCaptureInfo) cudaStreamGetCaptureInfo_v3;
+decltype(cudaStreamUpdateCaptureDependencies) cudaStreamUpdateCaptureDependencies_v2;
+}
+
+#define cudaEventElapsedTime cudaEventElapsedTime_v2
+#define cudaGraphAddDependencies cudaGraphAddDependencies_v2
+#define cudaGraphAddNode cudaGraphAddNode_v2
+#define cudaGraphGetEdges cudaGraphGetEdges_v2
+#define cudaGraphNodeGetDependencies cudaGraphNodeGetDependencies_v2
+#define cudaGraphNodeGetDependentNodes cudaGraphNodeGetDependentNodes_v2
+#define cudaGraphRemoveDependencies cudaGraphRemoveDependencies_v2
+#define cudaMemAdvise cudaMemAdvise_v2
+#define cudaMemPrefetchAsync cudaMemPrefetchAsync_v2
+#define cudaMemPrefetchAsync_ptsz cudaMemPrefetchAsync_v2_ptsz
+#define cudaSignalExternalSemaphoresAsync cudaSignalExternalSemaphoresAsync_v2
+#define cudaSignalExternalSemaphoresAsync_ptsz cudaSignalExternalSemaphoresAsync_v2_ptsz
+#define cudaStreamGetCaptureInfo cudaStreamGetCaptureInfo_v3
+#define cudaStreamGetCaptureInfo_ptsz cudaStreamGetCaptureInfo_v3_ptsz
+#define cudaStreamUpdateCaptureDependencies cudaStreamUpdateCaptureDependencies_v2
+#define cudaStreamUpdateCaptureDependencies_ptsz cudaStreamUpdateCaptureDependencies_v2_ptsz
+#define cudaWaitExternalSemaphoresAsync cudaWaitExternalSemaphoresAsync_v2
+#define cudaWaitExternalSemaphoresAsync_ptsz cudaWaitExternalSemaphoresAsync_v2_ptsz
+// Not exported: CUDA 12 has its own below.
+#define cudaGetDeviceProperties gmt_13_get_device_properties
+#define cudaGetDriverEntryPoint gmt_13_get_driver_entry_point
+#define cudaGetDriverEntryPoint_ptsz gmt_13_get_driver_entry_point_ptsz
+#define cudaRuntimeGetVersion gmt_13_runtime_get_version
+#include "simulated_cuda/runtime/runtime_api.def"
+#include "simulated_cuda/runtime/unsupported_api.def"
+#undef cudaEventElapsedTime
+#undef cudaGraphAddDependencies
+#undef cudaGraphAddNode
+#undef cudaGraphGetEdges
+#undef cudaGraphNodeGetDependencies
+#undef cudaGraphNodeGetDependentNodes
+#undef cudaGraphRemoveDependencies
+#undef cudaMemAdvise
+#undef cudaMemPrefetchAsync
+#undef cudaMemPrefetchAsync_ptsz
+#undef cudaSignalExternalSemaphoresAsync
+#undef cudaSignalExternalSemaphoresAsync_ptsz
+#undef cudaStreamGetCaptureInfo
+#undef cudaStreamGetCaptureInfo_ptsz
+#undef cudaStreamUpdateCaptureDependencies
+#undef cudaStreamUpdateCaptureDependencies_ptsz
+#undef cudaWaitExternalSemaphoresAsync
+#undef cudaWaitExternalSemaphoresAsync_ptsz
+#undef cudaGetDeviceProperties
+#undef cudaGetDriverEntryPoint
+#undef cudaGetDriverEntryPoint_ptsz
+#undef cudaRuntimeGetVersion
+
+RT(cudaGetDeviceProperties_v2, runtime_12::get_device_properties)
+RT_PTSZ(cudaGetDriverEntryPoint, runtime_12::get_driver_entry_point)
+RT(cudaRuntimeGetVersion, runtime_12::runtime_get_version)
+RT_FORWARD(cudaEventElapsedTime, cuEventElapsedTime)
+RT(cudaMemAdvise, runtime_12::mem_advise)
+RT_PTSZ(cudaMemPrefetchAsync, runtime_12::mem_prefetch)
+RT_PTSZ(cudaStreamGetCaptureInfo, runtime_12::stream_get_capture_info)
+RT_PTSZ(cudaStreamGetCaptureInfo_v2, runtime_12::stream_get_capture_info_v2)
+RT_PTSZ(cudaStreamUpdateCaptureDependencies, runtime_12::stream_update_capture_dependencies)
+RT(cudaGraphAddNode, runtime_12::graph_add_node)
+RT(cudaGraphAddDependencies, runtime_12::graph_add_dependencies)
+RT(cudaGraphRemoveDependencies, runtime_12::graph_remove_dependencies)
+RT(cudaGraphGetEdges, runtime_12::graph_get_edges)
+RT(cudaGraphNodeGetDependencies, runtime_12::graph_node_get_dependencies)
+RT(cudaGraphNodeGetDependentNodes, runtime_12::graph_node_get_dependent_nodes)
+RT(cudaThreadSynchronize, device_synchronize)
+RT(cudaThreadExit, device_reset)
+RT_NONE(cudaThreadGetLimit)
+RT_NONE(cudaThreadSetLimit)
+RT_NONE(cudaThreadGetCacheConfig)
+RT_NONE(cudaThreadSetCacheConfig)
+RT_NONE(cudaSetDoubleForDevice)
+RT_NONE(cudaSetDoubleForHost)
+RT_NONE(cudaLaunchCooperativeKernelMultiDevice)
+RT_NONE(cudaGetDeviceProperties) // of CUDA 11
+RT_NONE_PTSZ(cudaSignalExternalSemaphoresAsync)
+RT_NONE_PTSZ(cudaWaitExternalSemaphoresAsync)
