@@ -51,8 +51,19 @@ bool matches(const std::string& pattern, const Frame& frame) {
   return false;
 }
 
+// "epoch 2 / forward" is within "epoch *".
+bool is_in_range(std::string_view pattern, std::string_view range) {
+  for (std::size_t end = range.find(" / ");; end = range.find(" / ", end + 1)) {
+    if (!range.empty() && glob_match(pattern, range.substr(0, end))) return true;
+    if (end == std::string_view::npos) return false;
+  }
+}
+
 bool matches(const std::string& pattern, const ReportedFinding& finding) {
+  constexpr std::string_view kRange = "range ";
   if (pattern == "*") return true; // also a finding without a stack
+  if (pattern.starts_with(kRange))
+    return is_in_range(trim(std::string_view(pattern).substr(kRange.size())), finding.range);
   for (const LabelledStack& stack : finding.stacks) {
     for (const Frame& frame : stack.frames) {
       if (matches(pattern, frame)) return true;

@@ -20,6 +20,7 @@ from gpumemtrace._follower import Follower
 from gpumemtrace._ranges import range_of_all_threads
 from gpumemtrace._report import Finding, finding_of
 from gpumemtrace._snapshot import LiveTensors, live_tensors
+from gpumemtrace._test_allowed import allow
 from gpumemtrace._test_marks import Limits, limits_of, size_text
 
 
@@ -91,6 +92,7 @@ class Session:
             ranges = contextlib.ExitStack()
             ranges.enter_context(range_of_all_threads(item.nodeid))
             item.stash[_RUNNING] = _Running(limits, ranges)
+            allow(limits.allow, item.nodeid)
         yield
 
     @pytest.hookimpl(hookwrapper=True)

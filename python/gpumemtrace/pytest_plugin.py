@@ -14,10 +14,12 @@ import pytest
 
 from gpumemtrace._command import GpumemtraceError, command_path, finding_kinds
 from gpumemtrace._process import is_traced
+from gpumemtrace._test_allowed import make_allowed_rules
 from gpumemtrace._test_marks import limits_of
 
 # Set by a run that starts itself again: once is enough.
 _RESTARTED = "GPUMEMTRACE_PYTEST_RESTARTED"
+_REPORT = "GPUMEMTRACE_PYTEST_REPORT"  # and the file of its report
 _MARK = (
     "gpumemtrace(allow=[], max_peak=None, max_growth=None, skip=False): kinds of findings that do not fail the test, the "
     'most device memory that it may hold at once ("1GiB"), the most that tensors may hold that it leaves behind, or no '
@@ -41,9 +43,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--gpumemtrace-report",
-        default="",
+        default="gpumemtrace-report.txt",
         metavar="FILE",
-        help="write the report on the whole run there, so that pytest's own summary comes last",
+        help="the file of the report on the whole run (default: gpumemtrace-report.txt)",
     )
     group.addoption(
         "--gpumemtrace-suppressions", action="append", default=[], metavar="FILE", help="a file of suppression rules"
@@ -55,7 +57,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
     """The first hook that knows the options, and it stands around pytest's capture of the output."""
     options = early_config.known_args_namespace
     if _runs_tests(options) and not is_traced() and not _is_worker():
-        _start_again(options.gpumemtrace_options, options.gpumemtrace_report)
+        _start_again(options)
     yield
 
 
@@ -78,7 +80,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header(config: pytest.Config) -> str | None:
     if not config.getoption("gpumemtrace"):
         return None
-    return f"gpumemtrace: traces in {os.environ.get('GPUMEMTRACE_DIR', os.getcwd())}"
+    report = os.environ.get(_REPORT)
+    traces = f"gpumemtrace: traces in {os.environ.get('GPUMEMTRACE_DIR', os.getcwd())}"
+    return f"{traces}; at the end the report on the whole run: {report}" if report else traces
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -101,16 +105,19 @@ def _is_worker() -> bool:
     return "PYTEST_XDIST_WORKER" in os.environ
 
 
-def _start_again(options: str, report: str) -> None:
+def _start_again(options: argparse.Namespace) -> None:
     if os.environ.get(_RESTARTED):
         raise pytest.UsageError(
             "gpumemtrace traces nothing here, because this machine has no driver of CUDA; "
             "--gpumemtrace-options='--device simulated' needs none"
         )
     try:
-        output = ["--output", report] if report else []
-        words = [command_path(), "run", *shlex.split(options), *output, "--", sys.executable, *sys.orig_argv[1:]]
-        os.environ[_RESTARTED] = "1"
+        report = os.path.abspath(options.gpumemtrace_report)
+        rules = [*options.gpumemtrace_suppressions, make_allowed_rules()]
+        words = [command_path(), "run", "--quiet", "--group-by", "range", "--output", report]
+        words += [word for file in rules for word in ("--suppressions", file)]
+        words += [*shlex.split(options.gpumemtrace_options), "--", sys.executable, *sys.orig_argv[1:]]
+        os.environ.update({_RESTARTED: "1", _REPORT: report})
         sys.stdout.flush()
         sys.stderr.flush()
         os.execv(words[0], words)

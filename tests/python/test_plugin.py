@@ -67,11 +67,32 @@ class Plugin(PythonCase):
         found = {word.rstrip("s"): int(count) for count, word in re.findall(r"(\d+) ([a-z]+)", last.split(" in ")[0])}
         self.assertEqual(found, expected, done.stdout)
 
-    def test_the_report_of_the_run_goes_to_a_file_if_one_is_named(self):
-        done = self.run_suite("planted", "--gpumemtrace-report", "memory.txt")
-        self.assertNotIn("SUMMARY: gpumemtrace", done.stdout + done.stderr)
-        with open(os.path.join(self.folder, "memory.txt"), encoding="utf-8") as file:
-            self.assertIn("SUMMARY: gpumemtrace", file.read())
+    def test_the_summary_of_pytest_comes_last(self):
+        for words, name in (((), "gpumemtrace-report.txt"), (("--gpumemtrace-report", "memory.txt"), "memory.txt")):
+            done = self.run_suite("planted", *words)
+            self.assertEqual(done.stderr, "")
+            self.assertRegex(done.stdout.splitlines()[-1], r"1 failed, 4 passed in ")
+            self.assertIn(f"at the end the report on the whole run: {self.folder}/{name}", done.stdout)
+            with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+                self.assertIn("SUMMARY: gpumemtrace: 1 error", file.read())
+
+    def test_what_a_mark_allows_is_allowed_in_the_report_of_the_run(self):
+        with open(os.path.join(self.folder, "test_allowed.py"), "w", encoding="utf-8") as file:
+            file.write(
+                "import device, pytest\n"
+                "@pytest.mark.gpumemtrace(allow=['leak'])\n"
+                "@pytest.mark.parametrize('size', [1024, 2048])\n"
+                "def test_allowed(size): device.leak(size)\n"
+                "def test_not_allowed(): device.leak(4096)\n"
+            )
+        done = self.run_suite("")
+        self.assert_outcomes(done, failed=1, passed=2)
+        with open(os.path.join(self.folder, "gpumemtrace-report.txt"), encoding="utf-8") as file:
+            report = " ".join(file.read().split())
+        self.assertIn("1 leak 4.0 KiB", report)
+        self.assertIn("in range test_allowed.py::test_not_allowed", report)
+        self.assertNotIn("in range test_allowed.py::test_allowed", report)
+        self.assertIn("leak:range test_allowed.py::test_allowed[2048]", report)
 
     def test_one_of_five_leaks(self):
         done = self.run_suite("planted")
@@ -209,7 +230,7 @@ class Plugin(PythonCase):
         self.run_suite("planted", "--gpumemtrace-suppressions", "known.supp", status=0)
         with open(os.path.join(self.folder, "known.supp"), "w", encoding="utf-8") as file:
             file.write("no rule\n")
-        done = self.run_suite("planted", "--gpumemtrace-suppressions", "known.supp", status=4)
+        done = self.run_suite("planted", "--gpumemtrace-suppressions", "known.supp", status=2)
         self.assertIn("known.supp", done.stderr)
 
     def test_no_driver(self):
