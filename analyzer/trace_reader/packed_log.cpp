@@ -26,6 +26,9 @@ struct FrameHeader {
   std::uint32_t slots, bytes; // bytes: of the frame of zstd behind it
 };
 constexpr FrameHeader kEnd{0, 0};
+// What a log may unpack to: so many bytes, and so many times its size. Times alone make each record
+// take a byte; a file of others may have frames of nothing.
+constexpr std::uint64_t kFewBytes = std::uint64_t{64} << 20, kMostTimes = 256;
 
 bool is_more(std::uint64_t head) { return trace::unpack(head).kind == trace::Kind::kMore; }
 
@@ -108,6 +111,8 @@ bool PackedLog::next_frame() {
   if (got != sizeof header || header.slots == 0 || header.slots > kSlots ||
       header.bytes > ZSTD_compressBound(kSlots * trace::kSlotBytes))
     return false;
+  const std::uint64_t unpacked = frame_at_ + (frame_.size() + header.slots) * trace::kSlotBytes;
+  if (unpacked > kFewBytes + kMostTimes * next_) return false;
   packed_.resize(header.bytes);
   if (read_at(file_.number(), packed_.data(), header.bytes, next_ + sizeof header) != header.bytes)
     return false;

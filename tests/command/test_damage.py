@@ -5,6 +5,9 @@ import os
 import pathlib
 import re
 import shutil
+import struct
+import subprocess
+import time
 import unittest
 
 from command_case import CommandCase, flat
@@ -53,6 +56,20 @@ class Damage(CommandCase):
         self.assertEqual(result.returncode, 3, result)
         self.assertIn("nothing was checked", result.stderr)
         self.assertEqual(self.report(copy, "--format", "json", "--output", "report.json").returncode, 3)
+
+    def test_a_packed_log_of_nothing(self):
+        """Frames of zeros, 50 bytes for a MiB each: 40 GiB in 2 MB, which is read no further than a log can be."""
+        copy = self.copy()
+        log = self.log_of(copy)
+        zeros = bytes(16384 * 64)
+        frame = subprocess.run(["zstd", "-q", "-c"], input=zeros, capture_output=True, check=True).stdout
+        packed = struct.pack("<II", 16384, len(frame)) + frame
+        log.with_name(log.name + ".zst").write_bytes(log.read_bytes()[:4096] + packed * 40_000 + bytes(8))
+        log.unlink()
+        began = time.monotonic()
+        result = self.report(copy)
+        self.assertLess(time.monotonic() - began, 10)
+        self.assertIn("damaged", flat(result.stdout))
 
     def as_of_1_5(self, trace):
         """Since that version orders without a record have a reason; nothing else changed for these traces."""

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCES = pathlib.Path(os.environ["GMT_SOURCES"])
@@ -251,6 +252,17 @@ class Fleet(unittest.TestCase):
         pathlib.Path(data, "_gpumemtrace.json").write_text("[]", encoding="utf-8")
         with self.assertRaisesRegex(GpumemtraceError, "not what a data set has"):
             fleet.convert([folder], data, workers=1, add=True)
+
+    def test_a_trace_that_takes_too_long(self):
+        command = pathlib.Path(self.folder, "slow")
+        command.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
+        command.chmod(0o755)
+        with unittest.mock.patch.dict(os.environ, {"GPUMEMTRACE_COMMAND": str(command)}):
+            data = os.path.join(self.folder, "slow data")
+            done = fleet.convert([str(self.kinds["even"])], data, workers=1, time_limit=0.2)
+        self.assertEqual(
+            (done.traces, list(done.problems.values())), (0, ["it was not read within 0.2 s (--time-limit)"])
+        )
 
     def test_workers_of_dask(self):
         data = os.path.join(self.folder, "by dask")

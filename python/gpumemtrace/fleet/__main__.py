@@ -43,6 +43,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     convert.add_argument("--ranks-per-file", type=_positive, metavar="N", help="default 64")
     convert.add_argument("--step", metavar="RANGE", help="the NVTX range that is a step (default: it is found)")
+    convert.add_argument(
+        "--time-limit",
+        type=_positive,
+        default=600,
+        metavar="SECONDS",
+        help="for one trace (default 600); later it is a problem",
+    )
     convert.set_defaults(do=_convert)
     ask = commands.add_parser("ask", help="answer a question")
     ask.add_argument("data", metavar="DATA")
@@ -96,6 +103,7 @@ def _convert(arguments: argparse.Namespace) -> int:
         scheduler=arguments.scheduler,
         ranks_per_file=arguments.ranks_per_file,
         step=arguments.step,
+        time_limit=arguments.time_limit,
         add=arguments.add,
     )
     for path, why in sorted(done.problems.items()):

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gpumemtrace._command import GpumemtraceError
-from gpumemtrace.fleet._fold import Rows, fold
+from gpumemtrace.fleet._fold import LONGEST_REPORT, Rows, fold
 from gpumemtrace.fleet._tables import SCHEMA, TABLES
 from gpumemtrace.fleet._traces import Trace, find_traces, trace_name
 
@@ -44,13 +44,14 @@ def convert(
     ranks_per_file: int | None = None,
     step: str | None = None,
     add: bool = False,
+    time_limit: float = LONGEST_REPORT,
 ) -> Converted:
     """Converts traces, and those in folders, that the patterns `traces` match, into the data set in the folder `output`.
 
     `workers` processes do it here (default: one for each processor), or the workers of Dask's `scheduler`: each host
     looks for the patterns on its own disks, and converts what it finds there. `output` must be one folder for all. `step`
     is the NVTX range that is a step of the program. With `add` a data set goes on: what it has stays, and is not read
-    again. Raises GpumemtraceError if there is no trace, or the data set cannot be made.
+    again. A trace that is not read within `time_limit` seconds is a problem. Raises GpumemtraceError if there is no trace, or the data set cannot be made.
     """
     patterns = list(traces)
     ranks_per_file = _begin(output, ranks_per_file, add)
@@ -62,7 +63,7 @@ def convert(
             raise GpumemtraceError(f"no trace at {' '.join(patterns)}")
         new = {trace: hosts for trace, hosts in found.items() if trace.key not in known}
         result.known = len(found) - len(new)
-        for part in _run(client, _parts(new, ranks_per_file), output, step):
+        for part in _run(client, _parts(new, ranks_per_file), output, step, time_limit):
             result.traces += part.traces
             result.problems.update(part.problems)
     return result
@@ -190,15 +191,15 @@ def _parts(traces: dict[Trace, list[str] | None], ranks_per_file: int) -> list[P
     return result
 
 
-def _run(client: Any, parts: list[Part], output: str, step: str | None) -> Iterator[Converted]:
+def _run(client: Any, parts: list[Part], output: str, step: str | None, time_limit: float) -> Iterator[Converted]:
     if client is None:
         for first, paths, _ in parts:
-            yield convert_part(first, paths, output, step)
+            yield convert_part(first, paths, output, step, time_limit)
         return
     import distributed
 
     futures = [
-        client.submit(convert_part, first, paths, output, step, workers=workers, pure=False)
+        client.submit(convert_part, first, paths, output, step, time_limit, workers=workers, pure=False)
         for first, paths, workers in parts
     ]
     for future in distributed.as_completed(futures):
@@ -208,7 +209,9 @@ def _run(client: Any, parts: list[Part], output: str, step: str | None) -> Itera
 # One part
 
 
-def convert_part(first_rank: int, paths: list[str], output: str, step: str | None) -> Converted:
+def convert_part(
+    first_rank: int, paths: list[str], output: str, step: str | None, time_limit: float = LONGEST_REPORT
+) -> Converted:
     """Converts these traces into one file of each table."""
     columns: Rows = {name: [] for name in TABLES}
     sites: dict[int, tuple[Any, ...]] = {}
@@ -216,7 +219,7 @@ def convert_part(first_rank: int, paths: list[str], output: str, step: str | Non
     with tempfile.TemporaryDirectory(prefix="gpumemtrace-fleet-") as scratch:
         for path in paths:
             try:
-                rows = fold(path, scratch, step)
+                rows = fold(path, scratch, step, time_limit)
                 for table, new in rows.items():  # one trace of numbers that fit no table must not end all
                     _columns(table, new)
             except (GpumemtraceError, ArithmeticError, LookupError, TypeError, ValueError) as error:

@@ -7,6 +7,7 @@ The command reads the trace (`report --format sqlite`); what is read here are th
 import collections
 import contextlib
 import dataclasses
+import glob
 import json
 import operator
 import os
@@ -48,25 +49,31 @@ _COUNTED_NAME = re.compile(r"[\s#:_=-]*\d+$")  # "step 12", "ProfilerStep#12"
 Rows = dict[str, list[tuple[Any, ...]]]
 
 
-def fold(trace: str, scratch: str, steps: str | None = None) -> Rows:
+LONGEST_REPORT = 600.0  # seconds: a trace of 10^9 calls takes less
+
+
+def fold(trace: str, scratch: str, steps: str | None = None, time_limit: float = LONGEST_REPORT) -> Rows:
     """Rows of all tables for the trace, whose folder is `trace`; `scratch` is a folder for its database.
 
-    `steps` names the NVTX range that is a step; else it is found. Raises GpumemtraceError for a trace that cannot be read.
+    `steps` names the NVTX range that is a step; else it is found. Raises GpumemtraceError for a trace that cannot be read
+    within `time_limit` seconds.
     """
     path = os.path.join(scratch, "trace.db")
     try:
         words = [command_path(), "report", "--format", "sqlite", "--output", path, "--", trace]
-        done = subprocess.run(words, check=False, capture_output=True, text=True)
+        done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=time_limit)
         if not os.path.exists(path):
             lines = [line for line in done.stderr.splitlines() if line.strip()]
             raise GpumemtraceError(lines[0] if lines else f"'gpumemtrace report' ended with status {done.returncode}")
         with contextlib.closing(sqlite3.connect(path)) as base:
             return _Folder(base, trace, steps).rows()
+    except subprocess.TimeoutExpired as error:
+        raise GpumemtraceError(f"it was not read within {time_limit:g} s (--time-limit)") from error
     except sqlite3.Error as error:
         raise GpumemtraceError(f"its database cannot be read: {error}") from error
     finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(path)
+        for left in glob.glob(glob.escape(path) + "*"):  # and what a command that was ended has begun
+            os.remove(left)
 
 
 class _Change(NamedTuple):
