@@ -120,8 +120,7 @@ class Forms(unittest.TestCase):
 
     @thorough
     def test_debug(self):
-        # With -G nvcc warns of the stack of code that uses libcu++'s atomics.
-        self.expect_runs(self.nvcc("-G", "-O0", self.source("every_call.cu"), *FORCED, output="debug", strict=[]))
+        self.expect_runs(self.nvcc("-G", "-O0", self.source("every_call.cu"), *FORCED, output="debug"))
 
     @thorough
     def test_thrust_and_cub(self):

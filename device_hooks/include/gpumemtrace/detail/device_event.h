@@ -179,8 +179,7 @@ __device__ inline std::uint64_t& grid_entry(trace::DeviceControl& control) {
   return control.grids[grid_id() & (trace::kGridTableEntries - 1)];
 }
 __device__ inline std::uint64_t found_in(std::uint64_t& entry) {
-  return cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>(entry).load(
-    cuda::std::memory_order_relaxed);
+  return DeviceWord(entry).load_relaxed();
 }
 
 // The entry of the event's call site, or null if there is no room for it. `mine`: the caller

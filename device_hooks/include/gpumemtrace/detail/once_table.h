@@ -7,9 +7,7 @@
 // another one at it waits a moment, and then describes it as well: twice does no harm.
 #pragma once
 
-#include <cuda/atomic>
-
-#include "gpumemtrace/trace/device_ring.h"
+#include "gpumemtrace/detail/shared_word.h"
 
 namespace gmt::device {
 
@@ -23,10 +21,10 @@ enum class EntryState { kDescribed, kToDescribe, kOfOtherKey };
 // What an entry says of a key. kToDescribe: the caller describes it, then calls set_described(). An
 // entry that stands for another key is taken over if `displace`.
 GMT_HOST_DEVICE inline EntryState claim(std::uint64_t& word, std::uint64_t key, bool displace) {
-  const cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device> entry(word);
-  std::uint64_t found = entry.load(cuda::std::memory_order_relaxed);
+  const DeviceWord entry(word);
+  std::uint64_t found = entry.load_relaxed();
   if ((found & ~kIsDescribed) != key && (found == 0 || displace) &&
-      entry.compare_exchange_strong(found, key, cuda::std::memory_order_relaxed)) {
+      entry.exchange_relaxed(found, key)) {
     return EntryState::kToDescribe;
   }
 #if defined(__CUDA_ARCH__)
@@ -37,15 +35,14 @@ GMT_HOST_DEVICE inline EntryState claim(std::uint64_t& word, std::uint64_t key, 
 #if defined(__CUDA_ARCH__)
     __nanosleep(500);
 #endif
-    found = entry.load(cuda::std::memory_order_relaxed);
+    found = entry.load_relaxed();
   }
   return found == (key | kIsDescribed) ? EntryState::kDescribed : EntryState::kOfOtherKey;
 }
 
 // What the caller wrote before is with the host before another thread sees this.
 GMT_HOST_DEVICE inline void set_described(std::uint64_t& word, std::uint64_t key) {
-  cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(word).store(
-    key | kIsDescribed, cuda::std::memory_order_release);
+  HostWord(word).store_release(key | kIsDescribed);
 }
 
 } // namespace gmt::device

@@ -10,8 +10,7 @@
 // in a sub-ring's capacity while the reader keeps up.
 #pragma once
 
-#include <cuda/atomic>
-
+#include "gpumemtrace/detail/shared_word.h"
 #include "gpumemtrace/trace/device_ring.h"
 #include "gpumemtrace/trace/record_words.h"
 
@@ -71,9 +70,7 @@ public:
           continue; // to the next sub-ring; after the last it is the first again
       }
       if (control_.wait_when_full == 0 || never_fits) {
-        if (team.rank == granted)
-          device_counter(counters().lost)
-            .fetch_add(team.size - granted, cuda::std::memory_order_relaxed);
+        if (team.rank == granted) DeviceWord(counters().lost).add_relaxed(team.size - granted);
         return kNoTicket;
       }
       tried = 0;
@@ -107,10 +104,10 @@ public:
     for (unsigned k = 0; k < trace::kMorePayloadWords; ++k) {
       const std::uint64_t next = word(from + k);
       zeros |= (next == 0 ? 1u : 0u) << k;
-      Shared(more[1 + k]).store(trace::sent_word(next), cuda::std::memory_order_relaxed);
+      HostWord(more[1 + k]).store_relaxed(trace::sent_word(next));
     }
     const std::uint64_t head = trace::pack({trace::Kind::kMore, 0, trace::kNoApi, 0, 0});
-    Shared(more[0]).store(trace::sent_head(head, zeros), cuda::std::memory_order_relaxed);
+    HostWord(more[0]).store_relaxed(trace::sent_head(head, zeros));
   }
   // The words are all at hand before the first is sent: writes that follow one another closely
   // cross the bus as one.
@@ -138,33 +135,16 @@ public:
   }
 
 private:
-  using Counter = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>;
-  using Shared = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>; // the host takes part
-
   // Two words at once: half as many writes cross the bus.
   GMT_HOST_DEVICE static void send(std::uint64_t* to, std::uint64_t low, std::uint64_t high) {
     low = trace::sent_word(low), high = trace::sent_word(high);
 #if defined(__CUDA_ARCH__)
     asm volatile("st.relaxed.sys.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(low), "l"(high) : "memory");
 #else
-    Shared(to[0]).store(low, cuda::std::memory_order_relaxed);
-    Shared(to[1]).store(high, cuda::std::memory_order_relaxed);
+    HostWord(to[0]).store_relaxed(low);
+    HostWord(to[1]).store_relaxed(high);
 #endif
   }
-
-  // consumed_seen passes on what the host did before it raised `consumed`. On the device no order
-  // is needed for that: the lane that looked has waited for the host's word, and a write that
-  // depends on it cannot reach the bus before. There an acquire would empty the cache at every
-  // call.
-#if defined(__CUDA_ARCH__)
-  static constexpr cuda::std::memory_order kAcquireSeen = cuda::std::memory_order_relaxed;
-  static constexpr cuda::std::memory_order kReleaseSeen = cuda::std::memory_order_relaxed;
-#else
-  static constexpr cuda::std::memory_order kAcquireSeen = cuda::std::memory_order_acquire;
-  static constexpr cuda::std::memory_order kReleaseSeen = cuda::std::memory_order_release;
-#endif
-
-  GMT_HOST_DEVICE static Counter device_counter(std::uint64_t& word) { return Counter(word); }
 
   GMT_HOST_DEVICE trace::RingCounters& counters() const {
     return reinterpret_cast<trace::RingCounters*>(control_.ring + trace::kRingHeaderBytes)[index_];
@@ -179,9 +159,13 @@ private:
   // Reserves for as many of `wanted` records as there is room for; says for how many.
   GMT_HOST_DEVICE unsigned take(unsigned wanted, unsigned slots, std::uint64_t& first) {
     trace::DeviceControl::SubRing& sub = control_.sub[index_];
-    const Counter reserved(sub.reserved), seen(sub.consumed_seen);
-    std::uint64_t consumed = seen.load(kAcquireSeen);
-    std::uint64_t ticket = reserved.load(cuda::std::memory_order_relaxed);
+    // `seen` passes on what the host did before it raised `consumed`. On the device no order is
+    // needed for that: the lane that looked has waited for the host's word, and a write that
+    // depends on it cannot reach the bus before. There an acquire would empty the cache at every
+    // call.
+    const DeviceWord reserved(sub.reserved), seen(sub.consumed_seen);
+    std::uint64_t consumed = seen.load_host_acquire();
+    std::uint64_t ticket = reserved.load_relaxed();
     for (bool looked = false;;) {
       // 32 bits do. Negative if what was seen is older than a ring ago; more than a ring if ticket
       // is, and then the exchange fails.
@@ -189,9 +173,9 @@ private:
       const int needed = static_cast<int>(wanted * slots);
       // What the host says is across the bus: asked only when it matters
       if (room < needed && !looked) {
-        consumed = Shared(counters().consumed).load(cuda::std::memory_order_acquire);
-        seen.store(consumed, kReleaseSeen);
-        ticket = reserved.load(cuda::std::memory_order_relaxed);
+        consumed = HostWord(counters().consumed).load_acquire();
+        seen.store_host_release(consumed);
+        ticket = reserved.load_relaxed();
         looked = true;
         continue;
       }
@@ -200,8 +184,7 @@ private:
       else if (room > 0) granted = static_cast<unsigned>(room) / slots;
       if (granted == 0) return 0;
       first = ticket;
-      if (reserved.compare_exchange_weak(ticket, ticket + std::uint64_t{granted} * slots,
-                                         cuda::std::memory_order_relaxed)) {
+      if (reserved.exchange_relaxed(ticket, ticket + std::uint64_t{granted} * slots)) {
         return granted;
       }
     }
