@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor maps. What is refused is what cuda.h says of cuTensorMapEncodeTiled. Tensors whose
+// Tensor maps. What is refused is what cuda.h says of the two functions. Tensors whose
 // channels are interleaved, and packed types of 4 and 6 bits, are answered as not supported.
 #include "simulated_cuda/driver/api.h"
 #include "simulated_cuda/driver/entry.h"
@@ -39,6 +39,60 @@ std::uint8_t bytes_of(CUtensorMapDataType type) {
 
 bool is_integer(CUtensorMapDataType type) { return type <= CU_TENSOR_MAP_DATA_TYPE_INT64; }
 
+// What both kinds of maps have.
+struct TensorFacts {
+  CUtensorMapDataType type;
+  cuuint32_t rank;
+  void* address;
+  const cuuint64_t *sizes, *strides;
+  const cuuint32_t* steps;
+  CUtensorMapInterleave interleave;
+  CUtensorMapSwizzle swizzle;
+  CUtensorMapFloatOOBfill fill;
+};
+
+CUresult begin_map(const TensorFacts& given, TensorMap* map) {
+  if (given.sizes == nullptr || given.steps == nullptr || given.rank > TensorMap::kMostRank)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (given.strides == nullptr) return CUDA_ERROR_INVALID_VALUE; // of one dimension, too
+  const bool is_interleaved = given.interleave != CU_TENSOR_MAP_INTERLEAVE_NONE;
+  if (is_interleaved && given.rank < 3) return CUDA_ERROR_INVALID_VALUE;
+  if (is_interleaved || given.swizzle > CU_TENSOR_MAP_SWIZZLE_128B)
+    return not_simulated("tensor maps with interleaved channels");
+  map->element = bytes_of(given.type);
+  if (map->element == 0) return not_simulated("tensor maps of packed types");
+  map->magic = TensorMap::kMagic;
+  map->address = reinterpret_cast<std::uint64_t>(given.address);
+  if (map->address == 0 || map->address % kAlignment != 0) return CUDA_ERROR_INVALID_VALUE;
+  const bool fills_with_nan = given.fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
+  if (fills_with_nan && is_integer(given.type)) return CUDA_ERROR_INVALID_VALUE;
+  map->rank = static_cast<std::uint8_t>(given.rank);
+  map->type = static_cast<std::uint8_t>(given.type);
+  map->swizzle = static_cast<std::uint8_t>(given.swizzle);
+  map->fills_with_nan = fills_with_nan ? 1 : 0;
+  for (cuuint32_t d = 0; d < given.rank; ++d) {
+    const cuuint64_t stride = d == 0 ? map->element : given.strides[d - 1];
+    if (given.sizes[d] == 0 || given.sizes[d] > kMostSize) return CUDA_ERROR_INVALID_VALUE;
+    if (given.steps[d] == 0 || given.steps[d] > kMostStep) return CUDA_ERROR_INVALID_VALUE;
+    if (d != 0 && (stride % kAlignment != 0 || stride >= kMostStride))
+      return CUDA_ERROR_INVALID_VALUE;
+    map->sizes[d] = given.sizes[d];
+    map->strides[d] = stride;
+    map->steps[d] = static_cast<std::uint8_t>(given.steps[d]);
+  }
+  return CUDA_SUCCESS;
+}
+
+// A row is what lies side by side in shared memory.
+CUresult end_map(const TensorMap& map, CUtensorMap* out) {
+  const cuuint32_t row = cuuint32_t{map.box[0]} * map.element;
+  if (row % kAlignment != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (map.swizzle != 0 && row > (16u << map.swizzle)) return CUDA_ERROR_INVALID_VALUE;
+  std::memset(out, 0, sizeof *out);
+  std::memcpy(out, &map, sizeof map);
+  return CUDA_SUCCESS;
+}
+
 } // namespace
 
 CUresult tensor_map_encode_tiled(CUtensorMap* out, CUtensorMapDataType type, cuuint32_t rank,
@@ -46,45 +100,49 @@ CUresult tensor_map_encode_tiled(CUtensorMap* out, CUtensorMapDataType type, cuu
                                  const cuuint32_t* box, const cuuint32_t* steps,
                                  CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                                  CUtensorMapL2promotion, CUtensorMapFloatOOBfill fill) {
-  const bool has_all = out != nullptr && sizes != nullptr && box != nullptr && steps != nullptr;
-  if (!has_all || rank == 0 || rank > TensorMap::kMostRank) return CUDA_ERROR_INVALID_VALUE;
-  if (rank > 1 && strides == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (interleave != CU_TENSOR_MAP_INTERLEAVE_NONE && rank < 3) return CUDA_ERROR_INVALID_VALUE;
-  if (interleave != CU_TENSOR_MAP_INTERLEAVE_NONE || swizzle > CU_TENSOR_MAP_SWIZZLE_128B)
-    return not_simulated("tensor maps with interleaved channels");
+  if (out == nullptr || box == nullptr || rank == 0) return CUDA_ERROR_INVALID_VALUE;
   TensorMap map;
-  map.element = bytes_of(type);
-  if (map.element == 0) return not_simulated("tensor maps of packed types");
-  map.magic = TensorMap::kMagic;
-  map.address = reinterpret_cast<std::uint64_t>(address);
-  if (map.address == 0 || map.address % kAlignment != 0) return CUDA_ERROR_INVALID_VALUE;
-  if (fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE && is_integer(type))
-    return CUDA_ERROR_INVALID_VALUE;
-  map.rank = static_cast<std::uint8_t>(rank);
-  map.type = static_cast<std::uint8_t>(type);
-  map.swizzle = static_cast<std::uint8_t>(swizzle);
-  map.fills_with_nan = fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE ? 1 : 0;
+  const CUresult bad =
+    begin_map({type, rank, address, sizes, strides, steps, interleave, swizzle, fill}, &map);
+  if (bad != CUDA_SUCCESS) return bad;
+  cuuint64_t bytes = map.element;
   for (cuuint32_t d = 0; d < rank; ++d) {
-    const cuuint64_t stride = d == 0 ? map.element : strides[d - 1];
-    if (sizes[d] == 0 || sizes[d] > kMostSize || box[d] == 0 || box[d] > kMostBox)
-      return CUDA_ERROR_INVALID_VALUE;
-    if (steps[d] == 0 || steps[d] > kMostStep) return CUDA_ERROR_INVALID_VALUE;
-    if (d != 0 && (stride % kAlignment != 0 || stride >= kMostStride))
-      return CUDA_ERROR_INVALID_VALUE;
-    map.sizes[d] = sizes[d];
-    map.strides[d] = stride;
+    if (box[d] == 0 || box[d] > kMostBox) return CUDA_ERROR_INVALID_VALUE;
     map.box[d] = static_cast<std::uint16_t>(box[d]);
-    map.steps[d] = static_cast<std::uint8_t>(steps[d]);
+    bytes *= box[d];
   }
-  const cuuint32_t row = box[0] * map.element;
-  cuuint64_t bytes = row;
-  for (cuuint32_t d = 1; d < rank; ++d) bytes *= box[d];
-  if (bytes > kMostBoxBytes) return CUDA_ERROR_INVALID_VALUE;
-  if (row % kAlignment != 0) return CUDA_ERROR_INVALID_VALUE;
-  if (map.swizzle != 0 && row > (16u << map.swizzle)) return CUDA_ERROR_INVALID_VALUE;
-  std::memset(out, 0, sizeof *out);
-  std::memcpy(out, &map, sizeof map);
-  return CUDA_SUCCESS;
+  return bytes > kMostBoxBytes ? CUDA_ERROR_INVALID_VALUE : end_map(map, out);
+}
+
+// Corners of the box of pixels have as many bits as cuda.h says: 16 in one dimension, 8 in each of
+// two, 5 in each of three.
+CUresult tensor_map_encode_im2col(CUtensorMap* out, CUtensorMapDataType type, cuuint32_t rank,
+                                  void* address, const cuuint64_t* sizes, const cuuint64_t* strides,
+                                  const int* lower, const int* upper, cuuint32_t channels,
+                                  cuuint32_t pixels, const cuuint32_t* steps,
+                                  CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                  CUtensorMapL2promotion, CUtensorMapFloatOOBfill fill) {
+  constexpr cuuint32_t kLeastRank = 3, kMostPixels = 1024;
+  constexpr int kCorners[] = {1 << 15, 1 << 7, 1 << 4};
+  if (out == nullptr || lower == nullptr || upper == nullptr || rank < kLeastRank)
+    return CUDA_ERROR_INVALID_VALUE;
+  TensorMap map;
+  const CUresult bad =
+    begin_map({type, rank, address, sizes, strides, steps, interleave, swizzle, fill}, &map);
+  if (bad != CUDA_SUCCESS) return bad;
+  if (channels == 0 || channels > kMostBox || pixels == 0 || pixels > kMostPixels)
+    return CUDA_ERROR_INVALID_VALUE;
+  map.is_im2col = 1;
+  map.box[0] = static_cast<std::uint16_t>(channels);
+  map.box[1] = static_cast<std::uint16_t>(pixels);
+  const int most = kCorners[rank - kLeastRank];
+  for (cuuint32_t d = 0; d + 2 < rank; ++d) {
+    const auto is_corner = [&](int at) { return at >= -most && at < most; };
+    if (!is_corner(lower[d]) || !is_corner(upper[d])) return CUDA_ERROR_INVALID_VALUE;
+    map.lower[d] = static_cast<std::int16_t>(lower[d]);
+    map.upper[d] = static_cast<std::int16_t>(upper[d]);
+  }
+  return end_map(map, out);
 }
 
 CUresult tensor_map_replace_address(CUtensorMap* out, void* address) {

@@ -31,6 +31,10 @@ bool is_map(const TensorMap& map) {
   if (map.magic != TensorMap::kMagic || map.rank == 0 || map.rank > TensorMap::kMostRank ||
       !is_element || map.swizzle > kMostSwizzle)
     return false;
+  if (map.is_im2col != 0) {
+    const bool is_stepping = std::all_of(map.steps, map.steps + map.rank, [](auto s) { return s; });
+    return map.rank >= 3 && map.box[0] != 0 && map.box[1] != 0 && is_stepping;
+  }
   std::uint64_t bytes = map.element;
   for (std::uint32_t d = 0; d < map.rank; ++d) {
     if (map.box[d] == 0 || map.box[d] > kMostBox || map.steps[d] == 0) return false;
@@ -39,18 +43,27 @@ bool is_map(const TensorMap& map) {
   return bytes <= kBytesOfBox;
 }
 
+// Empty: the copy may use it.
+std::string refused_map(const TensorMap& map, const Instruction* in) {
+  if (!is_map(map)) return "what should be a tensor map is none that cuTensorMapEncodeTiled made";
+  const bool is_im2col = (in->extra & bulk_form::kIm2col) != 0;
+  if (is_im2col && map.is_im2col == 0)
+    return "the copy is one of im2col, and its tensor map is not";
+  if (!is_im2col && map.is_im2col != 0)
+    return "the tensor map is one of im2col, and the copy is not";
+  if (map.rank == bulk_form::rank(in->extra)) return "";
+  return "the tensor map has " + std::to_string(map.rank) + " dimensions";
+}
+
 bool load_map(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_t address,
               TensorMap* map) {
   const Translation from = translate(w, in, lane, Space::kGeneric, address, TensorMap::kBytes,
                                      Access::kLoad, kMapAlignment);
   if (from.host == nullptr) return false;
   std::memcpy(static_cast<void*>(map), from.host, sizeof *map);
-  const bool is_one = is_map(*map);
-  if (is_one && map->rank == bulk_form::rank(in->extra)) return true;
-  w.worker->checks->ends(facts_of(w, in, lane), ReportKind::kOther, 0,
-                         !is_one
-                           ? "what should be a tensor map is none that cuTensorMapEncodeTiled made"
-                           : "the tensor map has " + std::to_string(map->rank) + " dimensions");
+  const std::string why = refused_map(*map, in);
+  if (why.empty()) return true;
+  w.worker->checks->ends(facts_of(w, in, lane), ReportKind::kOther, 0, why);
   return false;
 }
 
@@ -107,6 +120,7 @@ public:
         to_global_((in->extra & bulk_form::kToGlobal) != 0) {}
 
   void run() {
+    if (map_.is_im2col != 0) return run_pixels();
     std::uint32_t counts[TensorMap::kMostRank] = {1, 1, 1, 1, 1};
     for (std::uint32_t d = 1; d < map_.rank; ++d)
       counts[d] = (map_.box[d] + map_.steps[d] - 1u) / map_.steps[d];
@@ -121,12 +135,36 @@ public:
   }
 
 private:
-  // False: it is refused, and so is the rest.
+  // One pixel after the other, until as many were taken as the map says.
+  void run_pixels() {
+    const std::uint32_t last = map_.rank - 1u; // the image
+    std::int64_t pixel[TensorMap::kMostRank], moved[TensorMap::kMostRank] = {};
+    std::copy(copy_.at, copy_.at + TensorMap::kMostRank, pixel);
+    for (std::uint32_t i = 0; i < map_.box[1]; ++i, at_ += row_pitch(map_)) {
+      for (std::uint32_t d = 1; d <= last; ++d)
+        moved[d] = pixel[d] + (d < last ? copy_.offsets[d - 1] : 0);
+      if (!row_at(moved)) return;
+      for (std::uint32_t d = 1; d <= last; ++d) {
+        pixel[d] += map_.steps[d];
+        const auto end =
+          static_cast<std::int64_t>(map_.sizes[d]) + (d < last ? map_.upper[d - 1] : 0);
+        if (d == last || pixel[d] < end) break;
+        pixel[d] = map_.lower[d - 1];
+      }
+    }
+  }
   bool row(const std::uint32_t (&i)[TensorMap::kMostRank]) {
+    std::int64_t at[TensorMap::kMostRank];
+    for (std::uint32_t d = 1; d < map_.rank; ++d)
+      at[d] = std::int64_t{copy_.at[d]} + i[d] * std::int64_t{map_.steps[d]};
+    return row_at(at);
+  }
+  // False: it is refused, and so is the rest.
+  bool row_at(const std::int64_t (&row)[TensorMap::kMostRank]) {
     bool is_inside = true;
     std::uint64_t address = map_.address;
     for (std::uint32_t d = 1; d < map_.rank; ++d) {
-      const std::int64_t at = std::int64_t{copy_.at[d]} + i[d] * std::int64_t{map_.steps[d]};
+      const std::int64_t at = row[d];
       is_inside = is_inside && at >= 0 && static_cast<std::uint64_t>(at) < map_.sizes[d];
       address += static_cast<std::uint64_t>(at) * map_.strides[d];
     }
@@ -183,7 +221,8 @@ void begin_tensor_copy(Warp& w, const Instruction* in, std::uint32_t lane, const
   TensorMap map;
   if (!load_map(w, in, lane, copy.map, &map)) return;
   std::uint32_t bytes = row_pitch(map);
-  for (std::uint32_t d = 1; d < map.rank; ++d)
+  if (map.is_im2col != 0) bytes *= map.box[1];
+  for (std::uint32_t d = 1; d < map.rank && map.is_im2col == 0; ++d)
     bytes *= (map.box[d] + map.steps[d] - 1u) / map.steps[d];
   const bool to_global = (in->extra & bulk_form::kToGlobal) != 0;
   if (const std::string why = refused_coordinates(map, copy, to_global); !why.empty())

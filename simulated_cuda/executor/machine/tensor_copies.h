@@ -16,6 +16,8 @@ struct TensorCopy {
   std::uint64_t object = 0; // the mbarrier that counts the bytes, unless the copy is of a group
   std::uint32_t ranks = 0;  // of blocks of the cluster that get it, a bit each; 0: one
   std::int32_t at[TensorMap::kMostRank] = {};
+  std::uint32_t offsets[TensorMap::kMostOffsets] = {};
+  bool operator==(const TensorCopy&) const = default;
 };
 void begin_tensor_copy(Warp& w, const Instruction* in, std::uint32_t lane, const TensorCopy& copy);
 

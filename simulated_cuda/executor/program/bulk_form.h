@@ -11,6 +11,8 @@ namespace gmt::executor {
 namespace bulk_form {
 inline constexpr std::uint32_t kToGlobal = 1, kFromGlobal = 2; // else shared memory
 inline constexpr std::uint32_t kGroup = 4;                     // else an mbarrier counts its bytes
+inline constexpr std::uint32_t kIm2col = 8;                    // of a tensor
+inline constexpr std::uint32_t kOffsets = 128;                 // behind the coordinates
 inline constexpr std::uint32_t kRankShift = 4;                 // bits 4 to 6: of a tensor
 inline constexpr std::uint32_t kCombineShift = 8; // bits 8 to 15: a place in kCombines, and 1; 0:
                                                   // none

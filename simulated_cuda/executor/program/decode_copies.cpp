@@ -152,20 +152,23 @@ void FunctionDecoder::decode_bulk_copy() {
 }
 
 // cp.async.bulk.tensor.2d.to.from.completion [to], [map, {coordinates}], [mbarrier]{, blocks}{,
-// cache policy}; [map, {coordinates}], [from] of a group, also with an operation. Boxes alone are
-// copied: .tile is the way that is meant if none is named.
+// cache policy}; [map, {coordinates}], [from] of a group, also with an operation. .tile is the way
+// that is meant if none is named; .im2col has offsets behind the mbarrier.
 void FunctionDecoder::decode_tensor_copy() {
   std::string_view operation;
   std::uint32_t rank = 0;
+  bool is_im2col = false;
   for (const std::string_view word : mnemonic().modifiers) {
     const auto& all = bulk_form::kOperations;
     if (word.size() == 2 && word[1] == 'd' && word[0] >= '1' && word[0] <= '5')
       rank = static_cast<std::uint32_t>(word[0] - '0');
     else if (std::ranges::find(all, word) != all.end()) operation = word;
+    else if (word == "im2col" || word == "im2col_no_offs") is_im2col = true;
     else if (word != "tile" && !ptx::names_word(*opcode_, word)) decode_not_executed();
   }
   const bool to_global = ptx::space_of(mnemonic(), 0) == ptx::Space::kGlobal;
-  if (rank == 0 || has("reduce") == operation.empty() ||
+  const bool has_offsets = has("im2col") && !to_global;
+  if (rank == 0 || (is_im2col && rank < 3) || has("reduce") == operation.empty() ||
       to_global == has("mbarrier::complete_tx::bytes"))
     decode_not_executed();
   const Operand& tensor = operand(to_global ? 0 : 1);
@@ -177,13 +180,22 @@ void FunctionDecoder::decode_tensor_copy() {
     whole_address_with_offset(operand(to_global ? 1 : 0), ptx::Space::kShared);
   std::uint32_t object = kNoOperand, ranks = kNoOperand;
   if (!to_global) object = whole_address_with_offset(operand(2), ptx::Space::kShared);
-  if (has("multicast::cluster")) ranks = source(operand(3), Type::kU32);
+  if (has("multicast::cluster")) ranks = source(operand(has_offsets ? 4 : 3), Type::kU32);
   note_shared_access(ptx::Space::kShared, 4);
-  std::uint32_t given[5];
+  std::vector<std::uint32_t> given;
   for (std::uint32_t d = 0; d < rank; ++d)
-    given[d] = source(body_.parts(coordinates)[d], Type::kS32);
+    given.push_back(source(body_.parts(coordinates)[d], Type::kS32));
+  if (has_offsets) {
+    const Operand& offsets = operand(3);
+    const bool is_vector = offsets.kind == OperandKind::kVector;
+    if ((is_vector ? offsets.count : 1) != rank - 2)
+      fail("offsets of another number of dimensions");
+    for (std::uint32_t d = 0; d < rank - 2; ++d)
+      given.push_back(
+        convert(source(is_vector ? body_.parts(offsets)[d] : offsets, Type::kU16), 2, 4, false));
+  }
   std::uint32_t first = kNoOperand;
-  for (std::uint32_t d = 0; d < rank; ++d) { // one behind the other
+  for (std::uint32_t d = 0; d < given.size(); ++d) { // one behind the other
     const std::uint32_t slot = temporary();
     if (d == 0) first = slot;
     if (slot != first + d * bulk_form::kCoordinateBytes) fail("coordinates apart");
@@ -200,7 +212,8 @@ void FunctionDecoder::decode_tensor_copy() {
   const auto found = std::ranges::find(bulk_form::kOperations, operation);
   const auto number = operation.empty() ? 0 : found - bulk_form::kOperations.begin() + 1;
   in.extra = (to_global ? bulk_form::kToGlobal | bulk_form::kGroup : bulk_form::kFromGlobal) |
-             rank << bulk_form::kRankShift |
+             rank << bulk_form::kRankShift | (is_im2col ? bulk_form::kIm2col : 0) |
+             (has_offsets ? bulk_form::kOffsets : 0) |
              static_cast<std::uint32_t>(number) << bulk_form::kOperationShift;
 }
 

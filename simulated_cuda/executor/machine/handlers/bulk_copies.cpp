@@ -7,6 +7,8 @@
 #include "simulated_cuda/executor/machine/tensor_copies.h"
 #include "simulated_cuda/executor/program/bulk_form.h"
 
+#include <optional>
+
 namespace gmt::executor {
 namespace {
 
@@ -48,19 +50,36 @@ Next store(Warp& w, Next in) {
   return in + 1;
 }
 
+TensorCopy tensor_copy(Warp& w, Next in, u32 lane) {
+  TensorCopy copy;
+  copy.map = value_of<u64>(w, in->r[0], lane, 0);
+  copy.shared = value_of<u64>(w, in->r[1], lane, 0);
+  copy.object = value_of<u64>(w, in->r[2], lane, 0);
+  copy.ranks = value_of<u32>(w, in->r[3], lane, 0);
+  for (u32 d = 0; d < bulk_form::rank(in->extra); ++d)
+    copy.at[d] = at<const s32>(w, in->r[4] + d * bulk_form::kCoordinateBytes)[lane];
+  if ((in->extra & bulk_form::kOffsets) != 0) {
+    const u32 rank = bulk_form::rank(in->extra);
+    for (u32 d = 0; d + 2 < rank; ++d)
+      copy.offsets[d] =
+        at<const u32>(w, in->r[4] + (rank + d) * bulk_form::kCoordinateBytes)[lane] & 0xffff;
+  }
+  return copy;
+}
+
 // Operands: the tensor map, shared memory, the mbarrier, the blocks of the cluster, and the first
-// coordinate. The others lie behind that.
+// coordinate. The others lie behind that, and then the offsets of im2col. CUTLASS stores tiles with
+// all lanes of a warp: what an earlier lane stores is not stored again, so that the two do not
+// race.
 Next tensor(Warp& w, Next in) {
-  const u32 rank = bulk_form::rank(in->extra);
+  const bool is_store =
+    (in->extra & bulk_form::kToGlobal) != 0 && bulk_form::operation(in->extra).empty();
+  std::optional<TensorCopy> last;
   for_lanes(w.mask, [&](u32 l) {
-    TensorCopy copy;
-    copy.map = value_of<u64>(w, in->r[0], l, 0);
-    copy.shared = value_of<u64>(w, in->r[1], l, 0);
-    copy.object = value_of<u64>(w, in->r[2], l, 0);
-    copy.ranks = value_of<u32>(w, in->r[3], l, 0);
-    for (u32 d = 0; d < rank; ++d)
-      copy.at[d] = at<const s32>(w, in->r[4] + d * bulk_form::kCoordinateBytes)[l];
+    const TensorCopy copy = tensor_copy(w, in, l);
+    if (is_store && last == copy) return;
     begin_tensor_copy(w, in, l, copy);
+    last = copy;
   });
   return in + 1;
 }

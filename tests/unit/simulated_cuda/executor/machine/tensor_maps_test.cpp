@@ -89,5 +89,30 @@ TEST_F(TensorMapsTest, AMapOfAnotherTensorGetsItsAddressAlone) {
     16);
 }
 
+// CUTLASS stores tiles so.
+TEST_F(TensorMapsTest, LanesThatStoreTheSameBoxDoNotRace) {
+  TensorMap map;
+  map.magic = TensorMap::kMagic;
+  map.rank = map.steps[0] = 1;
+  map.element = 4;
+  map.strides[0] = 4;
+  map.sizes[0] = map.box[0] = 32;
+  map.type = 2;
+  map.address = put(std::vector<std::uint32_t>(32));
+  load(
+    ".shared .align 128 .b8 s[128];\n"
+    ".visible .entry k(.param .u64 p) { .reg .b32 %r<4>; .reg .b64 %x<2>; ld.param.u64 %x0, [p];\n"
+    "mov.u32 %r0, %tid.x; mov.u32 %r1, s; mad.lo.u32 %r2, %r0, 4, %r1;\n"
+    "st.shared.b32 [%r2], %r0; fence.proxy.async; bar.warp.sync 0xffffffff; mov.u32 %r3, 0;\n"
+    "cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [%x0, {%r3}], [%r1];\n"
+    "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ret; }\n");
+  std::vector<std::uint64_t> words(TensorMap::kBytes / sizeof(std::uint64_t));
+  std::memcpy(words.data(), &map, sizeof map);
+  EXPECT_EQ(run({1}, {32}, {put(words)}).end, End::kDone);
+  const auto stored = get<std::uint32_t>(map.address, 32);
+  for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(stored[i], i);
+  EXPECT_TRUE(recorder_.reports.empty());
+}
+
 } // namespace
 } // namespace gmt::executor
