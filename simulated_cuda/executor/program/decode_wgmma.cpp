@@ -147,11 +147,12 @@ void FunctionDecoder::decode_group_product() {
   end_guard(guard);
 }
 
-// All lanes of the warp have read what the products read, whichever of them did it here.
 void FunctionDecoder::decode_group_wait() {
   const std::size_t guard = begin_guard();
-  const std::uint32_t all = builder_.constant(~0u, 4);
-  emit("bar.warp.sync", Shape().decides(0, 32)).r[0] = all;
+  emit("warp.meet");
+  Shape shape;
+  shape.memory = Shape::Memory::kUnknown;
+  emit("wgmma.wait", shape);
   end_guard(guard);
 }
 

@@ -3,6 +3,7 @@
 // has row r of matrix i in four registers. As a fragment, register i has matrix i: lane 4r + c has
 // elements 2c and 2c + 1 of row r, so that the register's lanes are the matrix row by row.
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
+#include "simulated_cuda/executor/machine/warpgroups.h"
 
 #include <array>
 #include <string>
@@ -151,6 +152,8 @@ Next descriptor_address(Warp& w, Next in) {
   return in + 1;
 }
 
+Next wait_in_group(Warp& w, Next in) { return meet_warpgroup(w, in); }
+
 template <u32 kMatrices>
 void add_moves(FormTable& table) {
   const std::string count = ".x" + std::to_string(kMatrices);
@@ -168,6 +171,7 @@ void GMT_GROUP(fragments)(FormTable& table) {
   add_moves<4>(table);
   table.add("matrix.turn", turn_fragment);
   table.add("warp.meet", meet);
+  table.add("wgmma.wait", wait_in_group);
   table.add("wgmma.rows", descriptor_address<Matrix::kA>);
   table.add("wgmma.columns", descriptor_address<Matrix::kB>);
   table.add("wgmma.columns.wide", descriptor_address<Matrix::kWideB>);

@@ -12,7 +12,8 @@ constexpr std::uint32_t kGroup = 128, kColumns = 8, kDepth = 32;
 class SparseGroups : public KernelRunner {
 protected:
   // A and D in registers, 4 words of each thread; B in shared memory: 16 bytes of a column, then
-  // those of the next one, and 128 bytes on the next 16.
+  // those of the next one, and 128 bytes on the next 16. Behind the wait each thread overwrites a
+  // word of B that all four warps have read: no warp is behind the others.
   static std::string kernel(const std::string& types, std::uint32_t depth, std::uint32_t selector) {
     std::ostringstream text;
     text << ".shared .align 128 .b8 s[512];\n"
@@ -36,6 +37,7 @@ protected:
          << selector << ", %p, 1, 1" << (depth == kDepth ? ", 0" : "")
          << ";\n"
             "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;\n"
+            "mad.lo.u32 %r4, %r0, 4, %r1; st.shared.b32 [%r4], %r0;\n"
             "st.global.v4.b32 [%x2], {%d0, %d1, %d2, %d3}; ret; }\n";
     return text.str();
   }
