@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// --only-kernels, --skip-kernels and --checked-launches: of which kernels, and of how many of their launches, mistakes are
-// reported. The simulated device checks by itself here; in the runs of --kernel-checks the code of the kernels does.
+// --only-kernels, --skip-kernels, --checked-launches, --launches and --processes: of which kernels, and of which of their
+// launches, mistakes are reported. The simulated device checks by itself here; in the runs of --kernel-checks the code of the kernels does.
 //
 // unlike-fenced: blocks of the fence and checks in the code exclude each other
 // run: own
@@ -22,6 +22,20 @@
 // options: check --checked-launches 1 --skip-kernels "last,step"
 // env: GPUMEMTRACE_SIM_AFTER_FAULT=continue
 // expect: warning kernel-uninitialized-read count=1 stacks="accessed here"@fresh:LINE(fresh),"used here"@fresh:LINE(fresh),"launched here"@main:LINE(fresh-launch),"allocated here"@main:LINE(unwritten)
+// expect: error leak count=1
+// not-checked: global-race
+// run: launches
+// device: simulated
+// env: GPUMEMTRACE_SIM_AFTER_FAULT=continue
+// options: check --launches 2..3 --processes "other,kernel_choice*" --skip-kernels last,fresh
+// expect: error kernel-out-of-bounds count=2 stacks="accessed here"@step:LINE(step),"launched here"@main:LINE(ints),"allocated here"@main:LINE(block)
+// expect: error kernel-out-of-bounds count=2 stacks="accessed here"@step:LINE(step),"launched here"@main:LINE(floats),"allocated here"@main:LINE(block)
+// expect: error leak count=1
+// not-checked: global-race
+// run: processes
+// device: simulated
+// env: GPUMEMTRACE_SIM_AFTER_FAULT=continue
+// options: check --processes other
 // expect: error leak count=1
 // not-checked: global-race
 // run: code

@@ -3,6 +3,10 @@
 
 #include "ptx/names/kernel_choice.h"
 
+#include <fnmatch.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -37,7 +41,35 @@ unsigned long long checked_launches() {
   return count;
 }
 
-} // namespace
+// "10..20", "10..", "..20" or "15", as the command lets it through.
+struct Launches {
+  unsigned long long first = 0, last = ~0ull;
+};
+
+Launches read_launches() {
+  const std::string text = text_of("GPUMEMTRACE_SIM_LAUNCHES");
+  if (text.empty()) return {};
+  const std::size_t dots = text.find("..");
+  const std::string last = dots == text.npos ? text : text.substr(dots + 2);
+  return {std::strtoull(text.c_str(), nullptr, 10),
+          last.empty() ? ~0ull : std::strtoull(last.c_str(), nullptr, 10)};
+}
+
+// Whether this process is one of those whose kernels are checked, by its program's name.
+bool is_chosen_process() {
+  std::string names = text_of("GPUMEMTRACE_SIM_PROCESSES");
+  if (names.empty()) return true;
+  char path[4096];
+  const ssize_t bytes = readlink("/proc/self/exe", path, sizeof path - 1);
+  const std::string whole(path, bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
+  const std::string own = whole.substr(whole.rfind('/') + 1);
+  for (std::size_t begin = 0; begin <= names.size();) {
+    const std::size_t end = std::min(names.find(',', begin), names.size());
+    if (fnmatch(names.substr(begin, end - begin).c_str(), own.c_str(), 0) == 0) return true;
+    begin = end + 1;
+  }
+  return false;
+}
 
 bool is_chosen(const std::string& kernel) {
   static const ptx::KernelChoice* const choice = new ptx::KernelChoice(read()); // never destroyed
@@ -48,8 +80,23 @@ bool is_chosen(const std::string& kernel) {
   return (*known)[kernel] = choice->includes(kernel);
 }
 
+// Why nothing is said of it; empty: it is wanted.
+std::string why_unwanted(const std::string& kernel, std::uint64_t number) {
+  static const bool is_in_process = is_chosen_process();
+  if (!is_in_process) return "left out, as --processes asks";
+  static const Launches launches = read_launches();
+  if (number < launches.first || number > launches.last) return "left out, as --launches asks";
+  return is_chosen(kernel) ? "" : "left out, as --only-kernels or --skip-kernels ask";
+}
+
+} // namespace
+
+bool is_wanted(const std::string& kernel, std::uint64_t number) {
+  return why_unwanted(kernel, number).empty();
+}
+
 std::string why_unchecked(const std::string& kernel, std::uint64_t number) {
-  if (!is_chosen(kernel)) return "left out, as --only-kernels or --skip-kernels ask";
+  if (std::string why = why_unwanted(kernel, number); !why.empty()) return why;
   const unsigned long long most = checked_launches();
   return most != 0 && number > most
            ? "--checked-launches lets the first ones of each kernel be checked"

@@ -178,7 +178,7 @@ bool LaunchObserver::is_other_side(const executor::Report& report) {
 void LaunchObserver::report(const executor::Report& report) {
   const trace::ExecutionObserver* observer = execution_observer();
   if (observer == nullptr || observer->fault == nullptr || is_other_side(report)) return;
-  if (is_about_memory(report.kind) && !is_chosen(launch_.kernel)) return;
+  if (is_about_memory(report.kind) && !is_wanted_) return;
   const LocationView location(report.location), other(report.other);
   trace::ExecutionFault fault{};
   fault.size = sizeof fault;

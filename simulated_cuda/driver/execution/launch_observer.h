@@ -16,9 +16,10 @@ namespace gmt::sim {
 
 class LaunchObserver final : public executor::Observer {
 public:
-  // The kernel's name outlives this. `seconds_left` of the run; negative: no limit.
-  LaunchObserver(const trace::ExecutionLaunch& launch, double seconds_left)
-      : launch_(launch), seconds_left_(seconds_left) {}
+  // The kernel's name outlives this. `seconds_left` of the run; negative: no limit. Without
+  // `is_wanted` it says nothing of what the kernel does to memory.
+  LaunchObserver(const trace::ExecutionLaunch& launch, double seconds_left, bool is_wanted)
+      : launch_(launch), seconds_left_(seconds_left), is_wanted_(is_wanted) {}
   ~LaunchObserver() override;
   LaunchObserver(const LaunchObserver&) = delete;
   LaunchObserver& operator=(const LaunchObserver&) = delete;
@@ -52,6 +53,7 @@ private:
 
   trace::ExecutionLaunch launch_;
   double seconds_left_;
+  bool is_wanted_;
   std::string why_ended_;
   bool run_is_over_ = false;
   bool line_drawn_ = false;
