@@ -24,7 +24,7 @@ Checks::NamedBlock Checks::named_block(Into& into, std::uint32_t pointer, std::u
   code_.add(into, "setp.ge.and.s32",
             {Code::reg(has_name), Code::reg(name), Code::number(kFirstBlock), Code::reg(known)});
   const auto slot = select(into, Type::kB32, Code::reg(name), Code::number(kFirstBlock), has_name);
-  const NamedBlock block{reg(Type::kB64), reg(Type::kB64), reg(Type::kPred)};
+  NamedBlock block{reg(Type::kB64), reg(Type::kB64), reg(Type::kPred)};
   const std::uint32_t at = reg(Type::kB64);
   code_.add(into, "mad.wide.s32",
             {Code::reg(at), Code::reg(slot), Code::number(sizeof(Block)), table(into)});
@@ -33,6 +33,14 @@ Checks::NamedBlock Checks::named_block(Into& into, std::uint32_t pointer, std::u
   code_.add(into, "add.s64", {Code::reg(at), Code::reg(at), Code::number(blocks)});
   code_.add(into, "ld.global.nc.v2.u64",
             {code_.vector({Code::reg(block.begin), Code::reg(block.end)}), code_.address(at, 0)});
+  if (options_.checks_written) {
+    block.written = reg(Type::kB32);
+    code_.add(into, "cvt.u32.u64", {Code::reg(block.written), Code::reg(block.begin)});
+    code_.add(into, "and.b32",
+              {Code::reg(block.written), Code::reg(block.written), Code::number(kIsWhollyWritten)});
+    code_.add(into, "and.b64",
+              {Code::reg(block.begin), Code::reg(block.begin), Code::number(-512)});
+  }
   code_.add(
     into, "setp.ge.and.u64",
     {Code::reg(from_begin), Code::reg(pointer), Code::reg(block.begin), Code::reg(has_name)});
@@ -75,6 +83,15 @@ void Checks::look_up(Into& into, const ptx::Origin& parameter, const PointerPara
             {Code::reg(pointer.begin), Code::reg(first), Code::number(0), Code::reg(limited)});
   code_.add(into, "selp.b64",
             {Code::reg(pointer.size), Code::reg(size), Code::number(-1), Code::reg(limited)});
+  if (options_.checks_written) { // of what has no bounds all is
+    const std::uint32_t not_whole = reg(Type::kB32);
+    code_.add(into, "xor.b32", {Code::reg(not_whole), Code::reg(block.written), Code::number(1)});
+    const auto found_part =
+      select(into, Type::kB32, Code::reg(not_whole), Code::number(1), block.holds_pointer);
+    code_.add(
+      into, "selp.b32",
+      {Code::reg(pointer.unwritten), Code::reg(found_part), Code::number(0), Code::reg(limited)});
+  }
   for (const auto& [span, limit] : pointer.limits) {
     const auto needed = static_cast<std::int64_t>(span);
     const std::uint32_t fits = reg(Type::kPred), rest = reg(Type::kB64);

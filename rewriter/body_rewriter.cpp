@@ -193,7 +193,9 @@ private:
   void add_group(const Group& group, std::uint32_t slow) {
     std::vector<GroupedAccess> accesses;
     for (const std::uint32_t i : group.accesses) accesses.push_back(grouped(i));
-    const std::uint32_t any = checks_.check_group(out_, std::move(accesses));
+    std::vector<Mark> marks;
+    const std::uint32_t any = checks_.check_group(out_, std::move(accesses), marks);
+    for (const Mark& mark : marks) add_label(mark);
     code_.add(out_, "bra", {Code::of(ptx::OperandKind::kLabel, slow)}, {any, false});
   }
 

@@ -114,6 +114,7 @@ PointerParameter Checks::new_pointer() {
   PointerParameter pointer;
   pointer.begin = reg(Type::kB64);
   pointer.size = reg(Type::kB64);
+  if (options_.checks_written) pointer.unwritten = reg(Type::kB32);
   return pointer;
 }
 

@@ -31,6 +31,7 @@ using LaunchName = std::optional<std::uint32_t>;
 // A pointer parameter whose block is looked up when the kernel starts.
 struct PointerParameter {
   std::uint32_t begin = 0, size = 0;             // registers: the block, or a valid part of it
+  std::uint32_t unwritten = ptx::kNone;          // 0: all of the block is written
   std::map<std::uint64_t, std::uint32_t> limits; // by bytes: offsets from here on are no good
 };
 
@@ -65,9 +66,9 @@ public:
          LaunchName launch)
       : code_(code), body_(body), options_(options), control_(control), launch_(launch) {}
 
-  // A predicate: perhaps one of them is a mistake.
+  // A predicate: perhaps one of them is a mistake. Adds the labels that stand in the code.
   std::uint32_t check_group(std::vector<ptx::Instruction>& into,
-                            std::vector<GroupedAccess> accesses);
+                            std::vector<GroupedAccess> accesses, std::vector<Mark>& marks);
   // The instruction, with its exact check before it. Adds the labels that stand in that.
   void check_one(std::vector<ptx::Instruction>& into, const ptx::Instruction& instruction,
                  const GroupedAccess& grouped, std::uint32_t site, std::vector<Mark>& marks);
@@ -106,6 +107,7 @@ private:
 
   struct NamedBlock {
     std::uint32_t begin = 0, end = 0, holds_pointer = 0;
+    std::uint32_t written = ptx::kNone; // 1: all of it is
   };
 
   ptx::Operand table(Into& into);
@@ -124,6 +126,9 @@ private:
   // ---- of bytes that are written
   std::uint32_t page_of(Into& into, const Address& address, bool is_exact);
   std::uint32_t word_state(Into& into, const Address& address, std::uint32_t page);
+  std::uint32_t add_written(Into& into, const std::vector<Range>& ranges, std::uint32_t any,
+                            std::vector<Mark>& marks);
+  void add_written(Into& into, const Range& range, std::uint32_t& any);
   void check_written(Into& into, const Range& range, std::uint32_t& chain);
   void compare_words(Into& into, const GroupedAccess& access, std::uint32_t at, std::int64_t offset,
                      std::uint32_t& chain);

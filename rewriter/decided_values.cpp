@@ -225,6 +225,8 @@ private:
       "fma", "lg2",  "mad",  "mad24",    "max",   "min",   "mov",  "mul",  "mul24", "neg",
       "not", "popc", "rcp",  "rem",      "rsqrt", "sad",   "selp", "set",  "setp",  "shl",
       "shr", "sin",  "sqrt", "sub",      "tanh",  "testp", "xor"};
+    if (mnemonic.opcode == "and" || mnemonic.opcode == "or")
+      return mask(instruction, mnemonic, part, now);
     if (!is_among(mnemonic.opcode, kComputing) || mnemonic.has("cc")) return;
     if (mnemonic.opcode == "mov") return move(instruction, whole, part, now);
     if (mnemonic.opcode == "cvt") return convert(instruction, mnemonic, whole, part, now);
@@ -248,6 +250,19 @@ private:
       if (whole) now.whole[id] = true;
       if (is_any ? whole : part) now.part[id] = true;
     });
+  }
+
+  // Some bits are left, by a mask that is known.
+  void mask(const Instruction& instruction, const Mnemonic& mnemonic, bool part, Decided& now) {
+    if (!part || instruction.operand_count != 3) return;
+    const Operand& from = body_.operand(instruction, 1);
+    const Operand& by = body_.operand(instruction, 2);
+    if (from.kind != OperandKind::kRegister || by.kind != OperandKind::kImmediate) return;
+    const std::uint32_t bits = ptx::bits_of(body_.registers[from.id].type);
+    if (bits < 8) return;
+    const std::uint64_t all = ~std::uint64_t{0} >> (64 - bits);
+    const std::uint64_t kept = (mnemonic.opcode == "and" ? by.bits : ~by.bits) & all;
+    if (kept != 0) now.whole[from.id] = true;
   }
 
   void move(const Instruction& instruction, bool whole, bool part, Decided& now) {

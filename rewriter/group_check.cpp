@@ -167,7 +167,6 @@ void Checks::check_range(Into& into, const Range& range, std::uint32_t& any) {
   if (array.array != nullptr) check_array(into, range, chain);
   else if (range.first.access.space != ptx::Space::kShared)
     check_table_or_pointer(into, range, chain);
-  check_written(into, range, chain);
   if (array.by_block) check_block(into, range, chain);
   if (!has_guard) {
     any = chain;
@@ -177,7 +176,8 @@ void Checks::check_range(Into& into, const Range& range, std::uint32_t& any) {
   any = either(into, combine(into, "and.pred", chain, guard), any);
 }
 
-std::uint32_t Checks::check_group(Into& into, std::vector<GroupedAccess> accesses) {
+std::uint32_t Checks::check_group(Into& into, std::vector<GroupedAccess> accesses,
+                                  std::vector<Mark>& marks) {
   const auto key = [](const GroupedAccess& x) {
     return std::tuple(x.access.base, x.access.variable.id, x.access.variable.kind, x.guard.id,
                       x.guard.negated, x.access.space);
@@ -186,6 +186,7 @@ std::uint32_t Checks::check_group(Into& into, std::vector<GroupedAccess> accesse
     return std::pair(key(a), a.access.offset) < std::pair(key(b), b.access.offset);
   });
   std::uint32_t any = ptx::kNone;
+  std::vector<Range> ranges;
   for (std::size_t i = 0; i < accesses.size();) {
     const GroupedAccess& first = accesses[i];
     Range range{first, first.access.offset, first.access.offset, {}};
@@ -198,8 +199,9 @@ std::uint32_t Checks::check_group(Into& into, std::vector<GroupedAccess> accesse
       range.accesses.push_back(accesses[i]);
     }
     check_range(into, range, any);
+    ranges.push_back(std::move(range));
   }
-  return any;
+  return add_written(into, ranges, any, marks);
 }
 
 } // namespace gmt::rewriter

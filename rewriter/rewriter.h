@@ -125,6 +125,8 @@ inline constexpr std::uint32_t kBlockSlots = 32768 - 1024;
 struct Block { // of the slot (entry - kFirstBlock)
   std::uint64_t begin = 0, end = 0;
 };
+// With Options::checks_written this bit of Block::begin says that all of the block is written.
+inline constexpr std::uint64_t kIsWhollyWritten = 1;
 
 struct SourceLine {
   std::string file;

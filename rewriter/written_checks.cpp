@@ -115,6 +115,56 @@ void Checks::compare_words(Into& into, const GroupedAccess& access, std::uint32_
   }
 }
 
+// What a group asks of written bytes. Where all its pointers are those of parameters whose blocks
+// are wholly written, as all lanes know from their start, that is passed by.
+std::uint32_t Checks::add_written(Into& into, const std::vector<Range>& ranges, std::uint32_t any,
+                                  std::vector<Mark>& marks) {
+  std::vector<const Range*> asked;
+  for (const Range& range : ranges) {
+    const auto is_asked = [](const GroupedAccess& each) { return each.written.is_asked; };
+    if (std::ranges::any_of(range.accesses, is_asked)) asked.push_back(&range);
+  }
+  if (asked.empty()) return any;
+  std::vector<std::uint32_t> pointers;
+  for (const Range* range : asked) {
+    const PointerParameter* pointer = range->first.pointer;
+    pointers.push_back(pointer != nullptr ? pointer->unwritten : ptx::kNone);
+  }
+  std::ranges::sort(pointers);
+  pointers.erase(std::ranges::unique(pointers).begin(), pointers.end());
+  if (pointers.back() == ptx::kNone) {
+    for (const Range* range : asked) add_written(into, *range, any);
+    return any;
+  }
+  std::uint32_t unwritten = pointers.front();
+  for (std::size_t i = 1; i < pointers.size(); ++i) {
+    const std::uint32_t both = reg(Type::kB32);
+    code_.add(into, "or.b32", {Code::reg(both), Code::reg(unwritten), Code::reg(pointers[i])});
+    unwritten = both;
+  }
+  const std::uint32_t result = reg(Type::kPred), are_whole = reg(Type::kPred);
+  const std::uint32_t behind = code_.new_label();
+  code_.add(into, "mov.pred", {Code::reg(result), Code::reg(any)});
+  code_.add(into, "setp.eq.u32", {Code::reg(are_whole), Code::reg(unwritten), Code::number(0)});
+  code_.add(into, "bra.uni", {Code::of(OperandKind::kLabel, behind)}, {are_whole, false});
+  for (const Range* range : asked) add_written(into, *range, any);
+  code_.add(into, "mov.pred", {Code::reg(result), Code::reg(any)});
+  marks.push_back({behind, into.size()});
+  return result;
+}
+
+void Checks::add_written(Into& into, const Range& range, std::uint32_t& any) {
+  const Guard& on = range.first.guard;
+  const bool has_guard = on.id != ptx::kNone;
+  std::uint32_t chain = has_guard ? ptx::kNone : any;
+  check_written(into, range, chain);
+  if (has_guard) {
+    const std::uint32_t guard = on.negated ? negate(into, on.id) : on.id;
+    chain = either(into, combine(into, "and.pred", chain, guard), any);
+  }
+  any = chain;
+}
+
 // Accesses of whole words from one register have their states beside each other.
 void Checks::check_written(Into& into, const Range& range, std::uint32_t& chain) {
   std::vector<const GroupedAccess*> asked;

@@ -12,15 +12,25 @@ enum KernelCheckWords : std::uint64_t {
   kKernelChecksTensors,
   kKernelChecksLibraries,
   kKernelChecksTensorsAndLibraries,
+  kKernelChecksInit,
+  kKernelChecksMemoryHeapAndInit, // the same
+  kKernelChecksTensorsAndInit,
 };
 
 // Whether PyTorch and JAX shall take each tensor from CUDA itself.
 constexpr bool checks_tensors(std::uint64_t words) {
-  return words == kKernelChecksTensors || words == kKernelChecksTensorsAndLibraries;
+  return words == kKernelChecksTensors || words == kKernelChecksTensorsAndLibraries ||
+         words == kKernelChecksTensorsAndInit;
 }
 // Whether machine code that has no PTX is patched.
 constexpr bool patches_code(std::uint64_t words) {
   return words == kKernelChecksLibraries || words == kKernelChecksTensorsAndLibraries;
+}
+
+// Whether reads of bytes that nothing wrote are found.
+constexpr bool checks_written(std::uint64_t words) {
+  return words == kKernelChecksInit || words == kKernelChecksMemoryHeapAndInit ||
+         words == kKernelChecksTensorsAndInit;
 }
 
 } // namespace gmt::trace

@@ -17,9 +17,10 @@ namespace gmt::interposer {
 struct KernelChecksSettings {
   const char* only_kernels = ""; // as ptx/names/kernel_choice.h reads them
   const char* skip_kernels = "";
-  std::uint64_t launches = 0; // of each kernel that are checked; 0: all
-  bool samples = false;       // as many launches as cost under 2 % of the run's time
-  bool patches_code = false;  // machine code without PTX is patched
+  std::uint64_t launches = 0;  // of each kernel that are checked; 0: all
+  bool samples = false;        // as many launches as cost under 2 % of the run's time
+  bool patches_code = false;   // machine code without PTX is patched
+  bool checks_written = false; // reads of bytes that nothing wrote are found
 };
 
 struct KernelChecksCore {

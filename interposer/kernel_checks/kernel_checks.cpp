@@ -82,8 +82,12 @@ const KernelChecksLibrary* open() noexcept {
   void* symbol = handle != nullptr ? real_dlsym(handle, kKernelChecksSymbol) : nullptr;
   const auto begin = reinterpret_cast<OpenKernelChecks>(symbol);
   const Options& options = Process::options();
-  core.settings = {options.only_kernels, options.skip_kernels, options.checked_launches,
-                   options.kernel_checks_sample != 0, trace::patches_code(options.kernel_checks)};
+  core.settings = {options.only_kernels,
+                   options.skip_kernels,
+                   options.checked_launches,
+                   options.kernel_checks_sample != 0,
+                   trace::patches_code(options.kernel_checks),
+                   trace::checks_written(options.kernel_checks)};
   return begin != nullptr ? begin(&core) : nullptr;
 }
 

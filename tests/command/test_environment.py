@@ -368,6 +368,21 @@ class Environment(CommandCase):
                 self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
                 self.assertIn(f"--kernel-checks=libraries cannot be used with {other}", result.stderr)
 
+    def test_what_leaves_kernels_unchecked_is_refused_with_init(self):
+        for options, variables, other in (
+            (["--kernel-checks=init", "--only-kernels=a"], {}, "--only-kernels"),
+            (["--kernel-checks=memory,heap,init"], {"GPUMEMTRACE_SKIP_KERNELS": "a"}, "--skip-kernels"),
+            (["--kernel-checks=tensors,init", "--checked-launches=3"], {}, "--checked-launches"),
+            (["--kernel-checks=init", "--kernel-checks-sample"], {}, "--kernel-checks-sample"),
+        ):
+            with self.subTest(options=options, variables=variables):
+                before = dict(self.environment)
+                self.environment.update(variables)
+                result = self.run_command("--device", "real", *options, PROGRAM, "environment", "HOME")
+                self.environment = before
+                self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
+                self.assertIn(f"--kernel-checks=init cannot be used with {other}: kernels", result.stderr)
+
     def test_simulated_device_is_not_installed(self):
         result = self.run_command("--device", "simulated", PROGRAM)
         self.assertEqual(result.returncode, 125)

@@ -170,6 +170,17 @@ std::uint64_t Instrumentation::kernel_checks() const {
   return words;
 }
 
+namespace {
+
+// What is not checked writes unseen, so that nothing could be said of memory that it may reach.
+constexpr std::pair<const char*, const char*> kLeavesOut[] = {
+  {"GPUMEMTRACE_ONLY_KERNELS", "--only-kernels"},
+  {"GPUMEMTRACE_SKIP_KERNELS", "--skip-kernels"},
+  {"GPUMEMTRACE_CHECKED_LAUNCHES", "--checked-launches"},
+  {kKernelChecksSample, "--kernel-checks-sample"}};
+
+} // namespace
+
 std::string Instrumentation::why_not_together() const {
   if (is_on("GPUMEMTRACE_IDLE")) {
     for (const auto& [variable, option] :
@@ -181,6 +192,14 @@ std::string Instrumentation::why_not_together() const {
       if (is_on(variable))
         return cat({"--idle cannot be used with ", option,
                     ", which must see the program from its first CUDA call on"});
+    }
+  }
+  if (wants_kernel_checks() && trace::checks_written(kernel_checks())) {
+    for (const auto& [variable, option] : kLeavesOut) {
+      const std::string value = value_of(variable);
+      if (!value.empty() && value != "0")
+        return cat({"--kernel-checks=init cannot be used with ", option,
+                    ": kernels that run without checks write unseen"});
     }
   }
   constexpr std::string_view kBegin = "--kernel-checks=libraries cannot be used with ";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernel-uninitialized-read: a kernel used bytes of global or shared memory that nothing
-// wrote. Known from the simulated device alone.
+// wrote. Known from the simulated device, and of global memory from --kernel-checks=init.
 
 #include "analyzer/detectors/shared/faults/fault_detector.h"
 

@@ -87,7 +87,8 @@ std::optional<CodeKey> key_of_machine() noexcept {
     for (const std::uint64_t one :
          {options.table, options.window, std::uint64_t{options.window_bits}, options.lowest_address,
           options.address_end, static_cast<std::uint64_t>(options.bounds),
-          std::uint64_t{options.checks_by_pointer}, std::uint64_t{options.records}})
+          std::uint64_t{options.checks_by_pointer}, std::uint64_t{options.checks_written},
+          std::uint64_t{options.records}})
       key.add(one);
     key.add(std::string_view(core->settings.only_kernels));
     key.add(std::string_view(core->settings.skip_kernels));

@@ -36,6 +36,7 @@ struct Driver {
   DriverFunction<CUstream*, unsigned> make_stream{"cuStreamCreate"};
   DriverFunction<CUstream> wait_for_stream{"cuStreamSynchronize"};
   DriverFunction<CUdeviceptr, unsigned short, std::size_t, CUstream> set_16{"cuMemsetD16Async"};
+  DriverFunction<CUdeviceptr, unsigned char, std::size_t, CUstream> set_8{"cuMemsetD8Async"};
   DriverFunction<CUdeviceptr, const void*, std::size_t, CUstream> send{"cuMemcpyHtoDAsync_v2"};
   DriverFunction<void*, CUdeviceptr, std::size_t, CUstream> fetch{"cuMemcpyDtoHAsync_v2"};
   DriverFunction<CUdeviceptr*, std::size_t> allocate{"cuMemAlloc_v2"};

@@ -120,6 +120,7 @@ std::string payload_of(const CachedCode& code) {
     to.text(one.function);
     to.text(one.reason);
   }
+  to.number(code.code.writes_unseen ? 1 : 0);
   to.text(code.machine);
   return to.take();
 }
@@ -144,6 +145,7 @@ std::optional<CachedCode> read_payload(std::string_view payload) {
     one.reason = from.text();
     code.code.unchecked.push_back(std::move(one));
   }
+  code.code.writes_unseen = from.number() != 0;
   code.machine = from.text();
   if (!from.is_at_end() || code.machine.empty() || code.code.kernels.empty()) return std::nullopt;
   return code;

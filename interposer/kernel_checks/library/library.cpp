@@ -16,6 +16,7 @@
 #include "interposer/kernel_checks/library/replacements.h"
 #include "interposer/kernel_checks/library/reports.h"
 #include "interposer/kernel_checks/library/sampling.h"
+#include "interposer/kernel_checks/library/written.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -43,6 +44,7 @@ void forget() noexcept {
   abandon_heap();
   forget_samples();
   abandon_blocks();
+  abandon_written();
   abandon_mapped();
   abandon_patches();
   abandon_reports();
@@ -61,6 +63,7 @@ gmt_kernel_checks(const gmt::interposer::KernelChecksCore* core) noexcept {
   gmt::interposer::kernel_checks::core = core;
   code_cache().begin();
   replace_memory();
+  if (core->settings.checks_written) replace_writes();
   replace_pools();
   replace_mapped();
   replace_code();

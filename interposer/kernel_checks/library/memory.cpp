@@ -13,6 +13,7 @@
 #include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/patches/patches.h"
 #include "interposer/kernel_checks/library/reports.h"
+#include "interposer/kernel_checks/library/written.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -50,6 +51,7 @@ void add_block(CUdeviceptr address, std::size_t bytes, bool may_be_in_table,
   if (may_be_in_table) write(kept);
   if (!kept.is_in_table) forget_range(address, std::max(bytes, room));
   keep_live(kept);
+  if (kept.is_in_table) follow_unwritten(kept.block);
 }
 
 // All that the driver gave: a larger block may have been there before, and its entries still are.
@@ -192,12 +194,14 @@ bool free_block(CUdeviceptr address, CUresult* result) noexcept {
   // The driver waits for kernels, too, before it frees.
   if (!work.ready() || driver.synchronize() != 0) {
     take_live(address);
+    end_unwritten(address);
     return false;
   }
   end_launches(begun);
   fetch_reports(ended);
   const std::optional<Kept> kept = take_live(address);
   if (!kept) return false; // an address inside a block, or another thread freed it
+  end_unwritten(address);
   *result = CUDA_SUCCESS;
   if (kept->is_ordered) { // its pool gives it out again, and writes new entries then
     table().write_freed(kept->block);
@@ -217,6 +221,7 @@ bool free_block(CUdeviceptr address, CUresult* result) noexcept {
 void forget_block(CUdeviceptr address) noexcept {
   const std::optional<Kept> kept = take_live(address);
   if (!kept || !kept->is_in_table) return;
+  end_unwritten(address);
   const Work work(table().context());
   if (work.ready() && write_unknown(*kept)) give_slot(kept->slot);
 }

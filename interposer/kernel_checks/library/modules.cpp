@@ -10,6 +10,7 @@
 #include "interposer/kernel_checks/library/lock.h"
 #include "interposer/kernel_checks/library/mapped.h"
 #include "interposer/kernel_checks/library/memory.h"
+#include "interposer/kernel_checks/library/written.h"
 #include "rewriter/heap_table.h"
 
 namespace gmt::interposer::kernel_checks {
@@ -117,6 +118,7 @@ bool make_ready(Module& module) {
   rewriter::Placed placed = rewriter::placed_of(table().placed());
   placed.flag = table().flag();
   placed.heap = heap_for(module);
+  placed.written = table_of_written_pages();
   if (!look_up_variable(module, rewriter::kTable, &constant) ||
       driver.send(constant, &placed, sizeof placed, table().stream()) != 0 ||
       driver.wait_for_stream(table().stream()) != 0)

@@ -13,6 +13,7 @@
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/patches/patches.h"
 #include "interposer/kernel_checks/library/replacements.h"
+#include "interposer/kernel_checks/library/written.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -215,6 +216,7 @@ CUresult add_alloc_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* bef
 
 template <Name kName> CUresult launch_graph(CUgraphExec exec, CUstream stream) noexcept {
   begin_launch();
+  mark_all_written(); // by its copies and sets
   table().settle();
   const int result = own<kName, CUgraphExec, CUstream>(exec, stream);
   if (result == CUDA_SUCCESS) mark_graph_launched();

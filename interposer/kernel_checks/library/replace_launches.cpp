@@ -16,6 +16,7 @@
 #include "interposer/kernel_checks/library/patches/patches.h"
 #include "interposer/kernel_checks/library/replacements.h"
 #include "interposer/kernel_checks/library/sampling.h"
+#include "interposer/kernel_checks/library/written.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -46,6 +47,7 @@ Tried run_checked(const Kernel& kernel, const Asked& asked, bool is_captured, Re
     forget_launch(number);
     return {CUDA_ERROR_OUT_OF_MEMORY, PlainReason::kHostMemory};
   }
+  if (!is_captured && kernel.module->code.writes_unseen) mark_all_written();
   if (!is_captured) table().settle();
   int result = real(kernel.checked, arguments.parameters(), arguments.extra());
   if (is_refused(result)) {
@@ -97,9 +99,17 @@ Tried run_plain(const Kernel& kernel, const Asked& asked, PlainReason why, Captu
   return {result, patched.end(result == CUDA_SUCCESS) ? std::nullopt : std::optional(why)};
 }
 
+// It may write anything that it finds.
+void note_unseen_writer(PlainReason why) noexcept {
+  if (why == PlainReason::kContext)
+    stop_following_writes("memory counts as written where kernels of another context run");
+  else mark_all_written();
+}
+
 template <class Real> CUresult run(const Asked& asked, Real real) noexcept {
   const Capture capture = capture_of(asked.shape.stream);
   const Kernel* kernel = asked.function != nullptr ? kernel_of(asked.function) : nullptr;
+  if (kernel == nullptr) mark_all_written();
   if (kernel == nullptr)
     return static_cast<CUresult>(real(asked.function, asked.parameters, asked.extra));
   std::optional<PlainReason> why = why_plain(kernel, asked, capture);
@@ -108,6 +118,7 @@ template <class Real> CUresult run(const Asked& asked, Real real) noexcept {
     if (!tried.why_plain) return static_cast<CUresult>(tried.result);
     why = tried.why_plain;
   }
+  if (capture != Capture::kActive) note_unseen_writer(*why);
   std::optional<MeasuredLaunch> measured;
   const bool may_be_measured = why == PlainReason::kSample && capture == Capture::kNone;
   if (may_be_measured && wants_measure(*kernel))

@@ -12,6 +12,7 @@
 #include "interposer/kernel_checks/library/replacements.h"
 #include "interposer/kernel_checks/library/reports.h"
 #include "interposer/kernel_checks/library/sampling.h"
+#include "interposer/kernel_checks/library/written.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -92,9 +93,16 @@ CUresult pointer_attributes(unsigned count, CUpointer_attribute* attributes, voi
 
 // ---- waits
 
+// For all that the table's context has to do. Without a context it is the current one.
+bool is_for_context() noexcept { return is_checked_context(); }
+bool is_for_context(CUcontext context) noexcept {
+  return context == nullptr ? is_checked_context() : context == table().context();
+}
+template <class Other> bool is_for_context(Other) noexcept { return false; }
+
 template <Name kName, bool kForAll, class... Args> struct Waits {
   static CUresult call(Args... args) noexcept {
-    const bool is_for_all = kForAll && is_checked_context();
+    const bool is_for_all = kForAll && is_for_context(args...);
     const std::uint64_t begun = is_for_all ? begun_launches() : 0;
     const std::uint64_t ended = is_for_all ? launch_count() : 0;
     const int result = own<kName, Args...>(args...);
@@ -114,6 +122,7 @@ void context_has_ended() noexcept {
   forget_heap();
   forget_samples();
   forget_all_blocks();
+  forget_written();
   forget_code_of_context();
   forget_reports();
   forget_released();
@@ -157,7 +166,7 @@ void replace_memory() noexcept {
   replace("cuPointerGetAttribute", reinterpret_cast<void*>(&pointer_attribute));
   replace("cuPointerGetAttributes", reinterpret_cast<void*>(&pointer_attributes));
   put_wait<"cuCtxSynchronize", true>();
-  put_wait<"cuCtxSynchronize_v2", false, CUcontext>();
+  put_wait<"cuCtxSynchronize_v2", true, CUcontext>();
   put_wait<"cuStreamSynchronize", false, CUstream>();
   put_wait<"cuStreamSynchronize_ptsz", false, CUstream>();
   put_wait<"cuEventSynchronize", false, CUevent>();

@@ -15,6 +15,7 @@ void replace_launches() noexcept;   // and captures
 void replace_graphs() noexcept;     // nodes of kernels, and launches of graphs
 void replace_attributes() noexcept; // what says how many threads, blocks and clusters fit
 void replace_memory() noexcept;     // what allocates, frees, describes memory, waits, ends contexts
+void replace_writes() noexcept;     // copies, sets and what else writes memory of the device
 void replace_mapped() noexcept;     // what maps and registers memory
 void replace_pools() noexcept;      // what gives out and frees memory in the order of streams
 

@@ -12,6 +12,7 @@
 #include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/marks.h"
 #include "interposer/kernel_checks/library/news_flag.h"
+#include "interposer/kernel_checks/library/written.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -91,6 +92,7 @@ Table::State Table::make() noexcept {
   const bool has_context = driver.current(&context) == 0 && context != nullptr;
   if (has_context && driver.device(&device_) != 0) return State::kNone;
   options_.records = kRecords;
+  options_.checks_written = core->settings.checks_written;
   options_.window = 0; // the code has it from the host: it differs from context to context
   choose_size(device_);
   if (!reserve_and_map(device_)) return State::kNone;
@@ -142,7 +144,8 @@ bool Table::enter_now(CUcontext context) noexcept {
   if (!choose_window() || driver.make_stream(&stream_, CU_STREAM_NON_BLOCKING) != 0) return false;
   const std::uint64_t entries = std::uint64_t{1} << (options_.window_bits - rewriter::kGranuleBits);
   const std::uint64_t none = options_.lowest_address >> rewriter::kGranuleBits;
-  const rewriter::Block everything{0, ~std::uint64_t{0}};
+  const rewriter::Block everything{options_.checks_written ? rewriter::kIsWhollyWritten : 0,
+                                   ~std::uint64_t{0}};
   const std::uint32_t last = rewriter::kBlockSlots - 1;
   const bool is_written =
     driver.set_16(at_.table, static_cast<unsigned short>(rewriter::kNoBlock), entries, stream_) ==
@@ -151,6 +154,7 @@ bool Table::enter_now(CUcontext context) noexcept {
                   stream_) == 0 &&
     driver.send(rewriter::slot_address(at_, last), &everything, sizeof everything, stream_) == 0;
   if (!wait() || !is_written) return false;
+  begin_written();
   flag_ = share_flag();
   int devices = 0;
   has_other_devices_ = driver.device_count(&devices) != 0 || devices != 1;
@@ -255,6 +259,24 @@ bool Table::write_unmapped(const rewriter::Block& block) noexcept {
 
 bool Table::write_mapped(const rewriter::Block& block) noexcept {
   return is_issued(fill(block.begin, rewriter::kNoBlock, granules_of(block)));
+}
+
+bool Table::write_bytes(std::uint64_t at, std::uint8_t value, std::uint64_t count) noexcept {
+  constexpr std::uint64_t kMostCopied = 65536, kMostBytesOfSet = kMostOfSet * 2;
+  std::unique_ptr<std::uint8_t[]> bytes; // NOLINT: there may be no memory for it
+  const std::uint64_t most = std::min(count, kMostCopied);
+  if (count > kMostBytesOfSet && avoids_grids_.load())
+    bytes.reset(new (std::nothrow) std::uint8_t[most]);
+  if (bytes == nullptr) return is_issued(driver.set_8(at, value, count, stream_) == 0);
+  std::fill_n(bytes.get(), most, value);
+  bool good = true;
+  for (std::uint64_t i = 0; good && i < count; i += most)
+    good = driver.send(at + i, bytes.get(), std::min(most, count - i), stream_) == 0;
+  return is_issued(wait() && good);
+}
+
+bool Table::write_word(std::uint64_t at, std::uint64_t value) noexcept {
+  return is_issued(driver.send(at, &value, sizeof value, stream_) == 0);
 }
 
 bool Table::write_unknown(const rewriter::Block& block) noexcept {

@@ -62,6 +62,9 @@ public:
   bool write_unknown(const rewriter::Block& block) noexcept; // poison behind it, too
   bool write_unmapped(const rewriter::Block& block) noexcept;
   bool write_mapped(const rewriter::Block& block) noexcept; // unknown, and nothing behind it
+  // Other memory of the tool's, in the same order and with the same promise.
+  bool write_bytes(std::uint64_t at, std::uint8_t value, std::uint64_t count) noexcept;
+  bool write_word(std::uint64_t at, std::uint64_t value) noexcept;
 
 private:
   // One thread does it, others wait for it.

@@ -103,6 +103,16 @@ void map_pages() {
   OK(cuMemcpyHtoD(pages, all.data(), all.size() * 8));
 }
 
+// The bounds of all blocks say that they are wholly written, as a host knows it, or may not be.
+void know_blocks(bool are_whole) {
+  for (std::uint32_t slot = 1; slot < slots; ++slot) {
+    Block block;
+    OK(cuMemcpyDtoH(&block, slot_address(options, slot), sizeof block));
+    block.begin = block.begin / 512 * 512 + (are_whole ? kIsWhollyWritten : 0);
+    OK(cuMemcpyHtoD(slot_address(options, slot), &block, sizeof block));
+  }
+}
+
 void set_written(CUdeviceptr begin, std::size_t bytes, bool is_written) {
   const CUdeviceptr end = begin + bytes;
   while (begin < end) {

@@ -109,6 +109,10 @@ TEST_F(Written, AByteOfAWord) {
            "st.global.u32 [%d2], %r3;",
            0);
   EXPECT_EQ(world_->used(), 0u);
+  run_with("ld.global.u32 %r2, [%d1]; and.b32 %r2, %r2, 255; add.u32 %r3, %r2, 1; "
+           "st.global.u32 [%d2], %r3;",
+           0);
+  EXPECT_EQ(unwritten(0), 1u);
 }
 
 // Two pages of the table meet between the two loads.

@@ -20,6 +20,7 @@
 #include "interposer/kernel_checks/library/replacements.h"
 #include "interposer/kernel_checks/library/reports.h"
 #include "interposer/kernel_checks/library/sampling.h"
+#include "interposer/kernel_checks/library/written.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -126,6 +127,10 @@ int set_16(CUdeviceptr to, unsigned short value, std::size_t count, CUstream str
     auto* words = static_cast<unsigned short*>(at(to));
     std::fill(words, words + count, value);
   });
+  return 0;
+}
+int set_8(CUdeviceptr to, unsigned char value, std::size_t count, CUstream) {
+  std::memset(at(to), value, count);
   return 0;
 }
 int send(CUdeviceptr to, const void* from, std::size_t bytes, CUstream) {
@@ -337,7 +342,14 @@ void* symbol(const char* name) noexcept {
     {"cuStreamSynchronize", reinterpret_cast<void*>(wait)},
     {"cuStreamQuery", reinterpret_cast<void*>(query)},
     {"cuMemsetD16Async", reinterpret_cast<void*>(set_16)},
+    {"cuMemsetD8Async", reinterpret_cast<void*>(set_8)},
     {"cuMemcpyHtoDAsync_v2", reinterpret_cast<void*>(send)},
+    {"cuMemcpyHtoD_v2", reinterpret_cast<void*>(done<CUdeviceptr, const void*, std::size_t>)},
+    {"cuMemsetD32_v2", reinterpret_cast<void*>(done<CUdeviceptr, unsigned, std::size_t>)},
+    {"cuMemcpy2D_v2", reinterpret_cast<void*>(done<const CUDA_MEMCPY2D*>)},
+    {"cuIpcGetMemHandle", reinterpret_cast<void*>(done<CUipcMemHandle*, CUdeviceptr>)},
+    {"cuStreamBatchMemOp_v2",
+     reinterpret_cast<void*>(done<CUstream, unsigned, CUstreamBatchMemOpParams*, unsigned>)},
     {"cuMemcpyDtoHAsync_v2", reinterpret_cast<void*>(fetch)},
     {"cuMemAlloc_v2", reinterpret_cast<void*>(allocate)},
     {"cuMemAllocManaged", reinterpret_cast<void*>(allocate_managed)},
@@ -422,12 +434,14 @@ void begin() {
   forget_all_blocks();
   forget_reports();
   forget_marks();
+  forget_written();
   abandon_mapped();
   abandon_heap();
   abandon_code();
   replace_memory();
   replace_pools();
   replace_mapped();
+  replace_writes();
   replace_attributes();
   fitting.clear();
   are_events_pending = false;

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/kernel_checks/library/written.h"
+
+#include <algorithm>
+#include <atomic>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "interposer/kernel_checks/library/blocks.h"
+#include "interposer/kernel_checks/library/code.h"
+#include "interposer/kernel_checks/library/driver.h"
+#include "interposer/kernel_checks/library/lasting.h"
+#include "interposer/kernel_checks/library/launches.h"
+#include "interposer/kernel_checks/library/lock.h"
+#include "interposer/kernel_checks/library/memory.h"
+#include "rewriter/written_table.h"
+
+namespace gmt::interposer::kernel_checks {
+
+namespace {
+
+constexpr std::uint64_t kStride = rewriter::kBytesOfPage + rewriter::kBehindPage;
+constexpr std::uint64_t kAddressesOfPage = std::uint64_t{1} << rewriter::kPageBits;
+
+struct Pages {
+  std::map<std::uint64_t, std::uint64_t> pages;  // their addresses, by number
+  std::map<std::uint64_t, std::uint64_t> blocks; // that may have unwritten bytes: begin and end
+};
+constinit Lasting<Pages> all_pages;                     // with the lock
+constinit std::atomic<std::uint64_t> table_of_pages{0}; // 0: nothing is followed
+constinit std::atomic<bool> has_blocks{false};
+constinit std::atomic<bool> has_stopped{false}; // in this context
+
+// A part of a block on one page.
+struct Piece {
+  std::uint64_t at, count; // of states
+};
+
+// With the lock.
+std::vector<Piece> pieces_of(std::uint64_t begin, std::uint64_t end) {
+  std::vector<Piece> pieces;
+  for (std::uint64_t address = begin; address < end;) {
+    const std::uint64_t next = std::min(end, (address / kAddressesOfPage + 1) * kAddressesOfPage);
+    const auto page = (*all_pages).pages.find(rewriter::page_index(table().placed(), address));
+    if (page != (*all_pages).pages.end()) {
+      const std::uint64_t first = address / rewriter::kWordBytes;
+      const std::uint64_t last = (next - 1) / rewriter::kWordBytes;
+      pieces.push_back({page->second + rewriter::offset_in_page(address), last - first + 1});
+    }
+    address = next;
+  }
+  return pieces;
+}
+
+void set_states(const std::vector<Piece>& pieces, std::uint8_t state) noexcept {
+  for (const Piece& piece : pieces) table().write_bytes(piece.at, state, piece.count);
+}
+
+// All of them are there now, or none is new.
+bool make_pages(std::uint64_t first, std::uint64_t last) noexcept {
+  std::vector<std::uint64_t> missing;
+  {
+    const Locked lock;
+    for (std::uint64_t i = first; i <= last; ++i) {
+      if (!(*all_pages).pages.contains(i)) missing.push_back(i);
+    }
+  }
+  if (missing.empty()) return true;
+  CUdeviceptr at = 0;
+  if (driver.allocate(&at, missing.size() * kStride) != 0) return false;
+  if (!table().write_bytes(at, rewriter::kIsWritten, missing.size() * kStride)) return false;
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    const std::uint64_t page = at + i * kStride;
+    if (!table().write_word(table_of_pages.load() + missing[i] * sizeof page, page)) return false;
+  }
+  const Locked lock;
+  for (std::size_t i = 0; i < missing.size(); ++i)
+    (*all_pages).pages.try_emplace(missing[i], at + i * kStride);
+  return true;
+}
+
+// Of blocks that the range meets what is in both; those that are wholly in it end.
+struct Taken {
+  std::vector<Piece> pieces;
+  std::vector<std::uint64_t> ended;
+};
+Taken take(std::uint64_t begin, std::uint64_t end) {
+  const Locked lock;
+  auto& blocks = (*all_pages).blocks;
+  Taken taken;
+  auto at = blocks.upper_bound(begin);
+  if (at != blocks.begin() && std::prev(at)->second > begin) --at;
+  while (at != blocks.end() && at->first < end) {
+    const std::uint64_t from = std::max(begin, at->first), to = std::min(end, at->second);
+    for (const Piece& piece : pieces_of(from, to)) taken.pieces.push_back(piece);
+    const bool is_whole = from == at->first && to == at->second;
+    if (is_whole) taken.ended.push_back(at->first);
+    at = is_whole ? blocks.erase(at) : std::next(at);
+  }
+  has_blocks.store(!blocks.empty());
+  return taken;
+}
+
+// Kernels that get the block need not ask.
+void note_wholly_written(std::uint64_t begin) noexcept {
+  const std::optional<Kept> kept = find_live(begin);
+  if (kept && kept->slot != kNoSlot)
+    table().write_word(rewriter::slot_address(table().placed(), kept->slot),
+                       begin | rewriter::kIsWhollyWritten);
+}
+
+} // namespace
+
+std::uint64_t table_of_written_pages() noexcept { return table_of_pages.load(); }
+
+void begin_written() noexcept {
+  if (!core->settings.checks_written) return;
+  const std::uint64_t count = rewriter::page_count(table().placed());
+  CUdeviceptr at = 0; // the table, and behind it the page of what is not followed
+  if (driver.allocate(&at, count * sizeof(std::uint64_t) + kStride) != 0) {
+    note_unchecked("", "the device had no memory to know what is written", 0);
+    return;
+  }
+  const std::uint64_t page = at + count * sizeof page;
+  const std::vector<std::uint64_t> all(count, page);
+  if (driver.send(at, all.data(), count * sizeof page, table().stream()) != 0 ||
+      driver.set_8(page, rewriter::kIsWritten, kStride, table().stream()) != 0 ||
+      driver.wait_for_stream(table().stream()) != 0)
+    return;
+  has_stopped.store(false);
+  table_of_pages.store(at);
+}
+
+void forget_written() noexcept {
+  const Locked lock;
+  table_of_pages.store(0);
+  has_blocks.store(false);
+  *all_pages = Pages();
+}
+
+void abandon_written() noexcept {
+  table_of_pages.store(0);
+  has_blocks.store(false);
+  all_pages.begin_anew();
+}
+
+void follow_unwritten(const rewriter::Block& block) noexcept {
+  if (table_of_pages.load() == 0 || has_stopped.load()) return;
+  const Work work(table().context());
+  if (may_any_run()) {
+    note_unchecked("", "memory that is allocated while kernels may run counts as written", 0);
+    if (work.ready()) note_wholly_written(block.begin);
+    return;
+  }
+  const rewriter::Options& placed = table().placed();
+  if (!work.ready()) return;
+  if (!make_pages(rewriter::page_index(placed, block.begin),
+                  rewriter::page_index(placed, block.end - 1))) {
+    note_unchecked("", "the device had no memory to know what of a block is written", 0);
+    return;
+  }
+  std::vector<Piece> pieces;
+  {
+    const Locked lock;
+    (*all_pages).blocks[block.begin] = block.end;
+    has_blocks.store(true);
+    pieces = pieces_of(block.begin, block.end);
+  }
+  set_states(pieces, rewriter::kIsUnwritten);
+}
+
+void mark_written(std::uint64_t begin, std::uint64_t bytes) noexcept {
+  if (!has_blocks.load() || bytes == 0) return;
+  const std::uint64_t end = begin + std::min(bytes, ~begin);
+  const Taken taken = take(begin, end);
+  if (taken.pieces.empty()) return;
+  const Work work(table().context());
+  if (!work.ready()) return;
+  set_states(taken.pieces, rewriter::kIsWritten);
+  for (const std::uint64_t ended : taken.ended) note_wholly_written(ended);
+}
+
+void mark_block_written(std::uint64_t address) noexcept {
+  std::uint64_t begin = 0, end = 0;
+  if (has_blocks.load()) {
+    const Locked lock;
+    const auto next = (*all_pages).blocks.upper_bound(address);
+    if (next != (*all_pages).blocks.begin()) std::tie(begin, end) = *std::prev(next);
+  }
+  if (address < end) mark_written(begin, end - begin);
+}
+
+void end_unwritten(std::uint64_t begin) noexcept { mark_block_written(begin); }
+
+void mark_all_written() noexcept {
+  if (table_of_pages.load() == 0) return;
+  mark_written(0, ~std::uint64_t{0});
+  begin_launch(); // what is given out meanwhile is not followed
+}
+
+void stop_following_writes(const char* reason) noexcept {
+  if (table_of_pages.load() == 0) return;
+  has_stopped.store(true);
+  mark_all_written();
+  note_unchecked("", reason, 0);
+}
+
+} // namespace gmt::interposer::kernel_checks

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of written memory, over a driver whose memory is the host's.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "interposer/kernel_checks/library/blocks.h"
+#include "interposer/kernel_checks/library/launches.h"
+#include "interposer/kernel_checks/library/memory.h"
+#include "interposer/kernel_checks/library/written.h"
+#include "made_up_driver.h"
+#include "rewriter/written_table.h"
+
+namespace gmt::interposer::kernel_checks {
+namespace {
+
+constexpr std::size_t kBytes = 1000;
+
+struct KernelCheckWritten : testing::Test {
+  void SetUp() override {
+    settings.checks_written = true;
+    begin_made_up_driver();
+    end_launches(begun_launches());
+    block = block_of(kBytes);
+  }
+  void TearDown() override { settings = {}; }
+
+  static CUdeviceptr block_of(std::size_t bytes) {
+    CUdeviceptr address = 0;
+    EXPECT_EQ(allocate(&address, bytes), CUDA_SUCCESS);
+    return address;
+  }
+  static bool is_written(CUdeviceptr address) {
+    std::uint64_t page = 0;
+    const std::uint64_t index = rewriter::page_index(table().placed(), address);
+    std::memcpy(&page, reinterpret_cast<void*>(table_of_written_pages() + index * 8), 8); // NOLINT
+    return *reinterpret_cast<std::uint8_t*>(page + rewriter::offset_in_page(address)) ==
+           rewriter::kIsWritten;
+  }
+  // How many bytes from its first on; the others are not.
+  static std::size_t written_bytes(CUdeviceptr begin) {
+    std::size_t bytes = 0;
+    while (bytes < kBytes && is_written(begin + bytes)) bytes += 4;
+    for (std::size_t at = bytes; at < kBytes; at += 4) EXPECT_FALSE(is_written(begin + at)) << at;
+    return bytes;
+  }
+  static bool is_said(std::string_view words) {
+    return std::ranges::any_of(reported.plain, [words](const Reported::Plain& plain) {
+      return plain.reason.find(words) != std::string::npos;
+    });
+  }
+  CUdeviceptr block = 0;
+};
+
+TEST_F(KernelCheckWritten, ABlockHasUnwrittenBytesAlone) {
+  EXPECT_EQ(written_bytes(block), 0u);
+  EXPECT_TRUE(is_written(block + kBytes));
+  EXPECT_TRUE(is_written(block - 4));
+}
+
+TEST_F(KernelCheckWritten, CopiesAndSetsWrite) {
+  call_replaced("cuMemcpyHtoD_v2", block, static_cast<const void*>(&block), std::size_t{8});
+  EXPECT_EQ(written_bytes(block), 8u);
+  call_replaced("cuMemsetD32_v2", block + 8, 0u, std::size_t{10});
+  EXPECT_EQ(written_bytes(block), 48u);
+  CUDA_MEMCPY2D shape{};
+  shape.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  shape.dstDevice = block + 100;
+  call_replaced("cuMemcpy2D_v2", static_cast<const CUDA_MEMCPY2D*>(&shape));
+  EXPECT_EQ(written_bytes(block), kBytes);
+}
+
+// Kernels that get it ask no more.
+TEST_F(KernelCheckWritten, TheBoundsSayThatAllOfABlockIsWritten) {
+  const auto says_so = [](CUdeviceptr begin) {
+    const std::uint64_t at = rewriter::slot_address(table().placed(), find_live(begin)->slot);
+    std::uint64_t word = 0;
+    std::memcpy(&word, reinterpret_cast<void*>(at), sizeof word); // NOLINT: an address
+    EXPECT_EQ(word & ~rewriter::kIsWhollyWritten, begin);
+    return (word & rewriter::kIsWhollyWritten) != 0;
+  };
+  const CUdeviceptr large = block_of(4096);
+  EXPECT_FALSE(says_so(large));
+  call_replaced("cuMemsetD32_v2", large, 0u, std::size_t{1000});
+  EXPECT_FALSE(says_so(large));
+  call_replaced("cuMemsetD32_v2", large, 0u, std::size_t{1024});
+  EXPECT_TRUE(says_so(large));
+}
+
+TEST_F(KernelCheckWritten, WhatOthersMayWriteIsWritten) {
+  const CUdeviceptr other = block_of(kBytes);
+  call_replaced("cuIpcGetMemHandle", static_cast<CUipcMemHandle*>(nullptr), block);
+  EXPECT_EQ(written_bytes(block), kBytes);
+  EXPECT_EQ(written_bytes(other), 0u);
+  call_replaced("cuStreamBatchMemOp_v2", CUstream{}, 0u,
+                static_cast<CUstreamBatchMemOpParams*>(nullptr), 0u);
+  EXPECT_EQ(written_bytes(other), kBytes);
+  EXPECT_EQ(written_bytes(block_of(kBytes)), kBytes); // it may still run
+  EXPECT_TRUE(is_said("while kernels may run"));
+  end_launches(begun_launches());
+  EXPECT_EQ(written_bytes(block_of(kBytes)), 0u);
+}
+
+TEST_F(KernelCheckWritten, AnotherContextHasNoOrder) {
+  stop_following_writes("another one");
+  EXPECT_EQ(written_bytes(block), kBytes);
+  end_launches(begun_launches());
+  EXPECT_EQ(written_bytes(block_of(kBytes)), kBytes);
+  EXPECT_TRUE(is_said("another one"));
+}
+
+// Other memory may come to lie there.
+TEST_F(KernelCheckWritten, AFreedBlockIsWritten) {
+  CUresult result = CUDA_ERROR_UNKNOWN;
+  EXPECT_TRUE(free_block(block, &result));
+  EXPECT_EQ(written_bytes(block), kBytes);
+}
+
+// Of a page for each 8 MiB; the second block needs no new one.
+TEST_F(KernelCheckWritten, BlocksAcrossPages) {
+  constexpr std::size_t kLarge = std::size_t{20} << 20;
+  const CUdeviceptr large = block_of(kLarge);
+  for (std::size_t at = 0; at < kLarge; at += 4096) ASSERT_FALSE(is_written(large + at)) << at;
+  mark_written(large + 4096, kLarge - 8192);
+  for (std::size_t at = 4096; at < kLarge - 4096; at += 4096)
+    ASSERT_TRUE(is_written(large + at)) << at;
+  EXPECT_FALSE(is_written(large + 4092));
+  EXPECT_FALSE(is_written(large + kLarge - 4096));
+}
+
+} // namespace
+} // namespace gmt::interposer::kernel_checks
