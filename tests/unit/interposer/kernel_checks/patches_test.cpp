@@ -54,6 +54,7 @@ struct KernelCheckPatches : testing::Test {
       GTEST_SKIP() << "an earlier test of this process has placed the table";
   }
   void TearDown() override {
+    for (CUmodule module : sanitizer.patched) unload(module);
     settings.patches_code = false;
     is_address_given = false;
     while_launching = nullptr;
@@ -65,6 +66,11 @@ struct KernelCheckPatches : testing::Test {
     const SanitizerModule loaded{kCurrentContext, module, std::strlen(code), code, nullptr};
     sanitizer.callback(nullptr, static_cast<std::uint32_t>(SanitizerDomain::kResource),
                        static_cast<std::uint32_t>(ResourceEvent::kModuleLoaded), &loaded);
+  }
+  static void unload(CUmodule module) {
+    const SanitizerModule unloaded{kCurrentContext, module, 0, nullptr, nullptr};
+    sanitizer.callback(nullptr, static_cast<std::uint32_t>(SanitizerDomain::kResource),
+                       static_cast<std::uint32_t>(ResourceEvent::kModuleUnloadStarting), &unloaded);
   }
   // The driver launches code of the module, and `patch` runs in its threads.
   static CUresult launch(CUmodule module, const std::function<void(std::uint64_t data)>& patch) {
