@@ -297,6 +297,9 @@ struct ExecutionObserver {
   void (*accesses)(const ExecutionAccesses*);
   void (*host_wrote)(const ExecutionHostWrite*); // inside the copy, before the bytes are copied
   void (*traffic)(const ExecutionTraffic*);      // not null: kernels run slower
+  // On the thread that makes a CUDA call, inside it: 1 if an NVTX range of that name is open there,
+  // or in the process.
+  std::uint32_t (*is_in_range)(const char* name);
 };
 
 // The function behind kObserveSymbol. The observer's table is static; null takes it away. Answers

@@ -12,6 +12,7 @@
 #include "interposer/execution/sums.h"
 #include "interposer/execution/traffic.h"
 #include "interposer/loader/driver_function.h"
+#include "interposer/log/nvtx_ranges.h"
 #include "interposer/log/thread_session.h"
 #include "trace/kernel_faults.h"
 
@@ -182,6 +183,7 @@ template <class With> void with_log(With with) noexcept {
 }
 
 std::uint64_t call_in_progress() noexcept { return order_of_call_in_progress(); }
+std::uint32_t is_in_range(const char* name) noexcept { return thread_is_in_range(name) ? 1 : 0; }
 
 void on_fault(const ExecutionFault* fault) noexcept {
   with_log([fault](ThreadLog& log) noexcept { record_fault(log, *fault); });
@@ -225,7 +227,8 @@ observer_with(void (*traffic)(const trace::ExecutionTraffic*)) noexcept {
           on_refused,
           on_accesses,
           on_host_wrote,
-          traffic};
+          traffic,
+          is_in_range};
 }
 constinit const trace::ExecutionObserver kObserver = observer_with(nullptr);
 constinit const trace::ExecutionObserver kCountingObserver = observer_with(on_traffic);

@@ -5,6 +5,7 @@
 // primary context comes back to life under the same handle at the next retain, as on the real
 // driver.
 #include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/execution/choice.h"
 #include "simulated_cuda/driver/execution/prints.h"
 #include "simulated_cuda/driver/state/lock.h"
 #include "simulated_cuda/driver/streams/operation.h"
@@ -329,7 +330,13 @@ CUresult flush_gpu_direct_rdma_writes(CUflushGPUDirectRDMAWritesTarget,
 }
 
 CUresult profiler_initialize(const char*, const char*, CUoutput_mode) { return CUDA_SUCCESS; }
-CUresult profiler_start() { return CUDA_SUCCESS; }
-CUresult profiler_stop() { return CUDA_SUCCESS; }
+CUresult profiler_start() {
+  note_profiler(true);
+  return CUDA_SUCCESS;
+}
+CUresult profiler_stop() {
+  note_profiler(false);
+  return CUDA_SUCCESS;
+}
 
 } // namespace gmt::sim

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// --only-kernels, --skip-kernels, --checked-launches, --launches and --processes: of which kernels, and of which of their
-// launches, mistakes are reported. The simulated device checks by itself here; in the runs of --kernel-checks the code of the kernels does.
+// --only-kernels, --skip-kernels, --checked-launches, --launches, --range and --processes: of which kernels, and of which
+// of their launches, mistakes are reported. The simulated device checks by itself here; in the runs of --kernel-checks the
+// code of the kernels does.
 //
 // unlike-fenced: blocks of the fence and checks in the code exclude each other
 // run: own
@@ -32,6 +33,20 @@
 // expect: error kernel-out-of-bounds count=2 stacks="accessed here"@step:LINE(step),"launched here"@main:LINE(floats),"allocated here"@main:LINE(block)
 // expect: error leak count=1
 // not-checked: global-race
+// run: profiler
+// device: simulated
+// env: GPUMEMTRACE_SIM_AFTER_FAULT=continue
+// options: check --range profiler --skip-kernels fresh
+// expect: error kernel-out-of-bounds count=1 stacks="accessed here"@last:LINE(last),"launched here"@main:LINE(last-launch),"allocated here"@main:LINE(block)
+// expect: error leak count=1
+// not-checked: global-race
+// run: range
+// device: simulated
+// env: GPUMEMTRACE_SIM_AFTER_FAULT=continue
+// options: check --range "the last" --skip-kernels fresh
+// expect: error kernel-out-of-bounds count=1 stacks="accessed here"@last:LINE(last),"launched here"@main:LINE(last-launch),"allocated here"@main:LINE(block)
+// expect: error leak count=1
+// not-checked: global-race
 // run: processes
 // device: simulated
 // env: GPUMEMTRACE_SIM_AFTER_FAULT=continue
@@ -47,7 +62,9 @@
 // expect: error kernel-out-of-bounds count=2 stacks="accessed here"@step:LINE(step),"launched here"@main:LINE(floats),"allocated here"@main:LINE(block)
 // expect: error leak count=1
 // not-checked: kernel-out-of-bounds
+#include <cuda_profiler_api.h>
 #include <cuda_runtime.h>
+#include <nvtx3/nvToolsExt.h>
 
 namespace ns {
 template <class T> __global__ void step(T* a, int n) {
@@ -76,7 +93,11 @@ int main() {
     ns::step<<<1, 1>>>(static_cast<int*>(block), kCount);   // @ints
     ns::step<<<1, 1>>>(static_cast<float*>(block), kCount); // @floats
   }
+  nvtxRangePushA("the last");
+  cudaProfilerStart();
   last<<<1, 1>>>(static_cast<int*>(block), static_cast<int*>(block), kCount); // @last-launch
+  cudaProfilerStop();
+  nvtxRangePop();
   cudaDeviceSynchronize();
   cudaFree(unwritten);
   return 0;

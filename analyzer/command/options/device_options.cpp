@@ -91,6 +91,11 @@ std::string chosen_processes(const std::string& name, const std::string& text) {
   return text;
 }
 
+std::string chosen_range(const std::string& name, const std::string& text) {
+  if (text.empty()) wrong_value(name, text, "profiler, or the name of an NVTX range");
+  return text;
+}
+
 struct Known {
   DeviceOption option;
   const char* variable;
@@ -123,6 +128,11 @@ const std::vector<Known>& known_options() {
       "with '*' for anything; leaks and frees are found in all"},
      "GPUMEMTRACE_SIM_PROCESSES",
      chosen_processes},
+    {{"range", "WHERE",
+      "--device simulated: check kernels only between cudaProfilerStart and cudaProfilerStop (the "
+      "word profiler), or within the NVTX range of this name; leaks and frees are found as ever"},
+     "GPUMEMTRACE_SIM_RANGE",
+     chosen_range},
     {{"device-checks", "WHAT",
       "--device simulated: what is checked in kernels: none (bounds alone), default, or full (also "
       "local arrays and registers that nothing wrote, slower)"},

@@ -2,11 +2,14 @@
 #include "simulated_cuda/driver/execution/choice.h"
 
 #include "ptx/names/kernel_choice.h"
+#include "simulated_cuda/driver/state/observer.h"
 
 #include <fnmatch.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -71,6 +74,18 @@ bool is_chosen_process() {
   return false;
 }
 
+std::atomic<bool> profiler_is_on{false};
+
+// Where the program is now, on the thread of the launch.
+bool is_in_chosen_range() {
+  static const std::string* const range = new std::string(text_of("GPUMEMTRACE_SIM_RANGE"));
+  if (range->empty()) return true;
+  if (*range == "profiler") return profiler_is_on.load();
+  const trace::ExecutionObserver* observer = execution_observer();
+  return observer != nullptr && observer->size > offsetof(trace::ExecutionObserver, is_in_range) &&
+         observer->is_in_range(range->c_str()) != 0;
+}
+
 bool is_chosen(const std::string& kernel) {
   static const ptx::KernelChoice* const choice = new ptx::KernelChoice(read()); // never destroyed
   if (choice->is_all()) return true;
@@ -86,10 +101,13 @@ std::string why_unwanted(const std::string& kernel, std::uint64_t number) {
   if (!is_in_process) return "left out, as --processes asks";
   static const Launches launches = read_launches();
   if (number < launches.first || number > launches.last) return "left out, as --launches asks";
+  if (!is_in_chosen_range()) return "left out, as --range asks";
   return is_chosen(kernel) ? "" : "left out, as --only-kernels or --skip-kernels ask";
 }
 
 } // namespace
+
+void note_profiler(bool is_on) { profiler_is_on.store(is_on); }
 
 bool is_wanted(const std::string& kernel, std::uint64_t number) {
   return why_unwanted(kernel, number).empty();
