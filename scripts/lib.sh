@@ -194,16 +194,17 @@ configure() {
   rm -f "$log"
 }
 
-# Builds of clang without precompiled headers: `each` compiles each source by itself, and is there for the commands that
+# Builds of clang: `each` compiles each source by itself, without precompiled headers, and is there for the commands that
 # clang-tidy reads; `clang` checks all that needs no analyzer, several sources at once.
 configure_clang() {
   local folder=$1
   shift
   configure "$folder" -DCMAKE_CXX_COMPILER=clang++ -DGPUMEMTRACE_BUILD_SAMPLES=OFF -DGMT_NVCC= \
-    -DGPUMEMTRACE_BUILD_TESTS=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON \
-    -DGPUMEMTRACE_EXECUTOR_AVX2=OFF "$@"
+    -DGPUMEMTRACE_BUILD_TESTS=ON -DCMAKE_BUILD_TYPE=Debug -DGPUMEMTRACE_EXECUTOR_AVX2=OFF "$@"
 }
-configure_each_source() { configure_clang "$gmt_build/each" -DGPUMEMTRACE_UNITY=OFF; }
+configure_each_source() {
+  configure_clang "$gmt_build/each" -DGPUMEMTRACE_UNITY=OFF -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
+}
 configure_check() { # warnings need no code
   configure_clang "$gmt_build/clang" -DGPUMEMTRACE_BUILD_ANALYZER=OFF \
     -DCMAKE_CXX_FLAGS_DEBUG="-O0" "$@" -DCMAKE_CXX_COMPILER_LAUNCHER="$gmt_root/cmake/check-only" \

@@ -44,12 +44,14 @@ TEST_F(BlockOrderTest, ReleaseAndAcquireAreFencesThemselves) {
   expect_silent(
     "@!%p0 bra E; @!%p1 bra W; st.global.u32 [%x1], 5; st.release.gpu.global.u32 [%x0], 1;\n"
     "bra E; W: ld.acquire.gpu.global.u32 %r5, [%x0]; setp.eq.u32 %p2, %r5, 0; @%p2 bra W;\n"
-    "ld.global.u32 %r6, [%x1];");
+    "ld.global.u32 %r6, [%x1];",
+    {2});
   expect_silent(
     "@!%p0 bra E; @!%p1 bra W; st.global.u32 [%x1], 5;\n"
     "atom.add.release.gpu.global.u32 %r5, [%x0], 1; bra E;\n"
     "W: atom.add.acquire.gpu.global.u32 %r5, [%x0], 0; setp.eq.u32 %p2, %r5, 0; @%p2 bra W;\n"
-    "ld.global.u32 %r6, [%x1];");
+    "ld.global.u32 %r6, [%x1];",
+    {2});
   EXPECT_EQ(races("@!%p0 bra E; @!%p1 bra W; st.global.u32 [%x1], 5;\n"
                   "st.release.cta.global.u32 [%x0], 1; bra E;\n"
                   "W: ld.acquire.gpu.global.u32 %r5, [%x0]; setp.eq.u32 %p2, %r5, 0; @%p2 bra W;\n"

@@ -124,11 +124,11 @@ TEST_F(Seed, BlocksThatWaitForEarlierOnesEnd) {
   for (const unsigned workers : {1u, 4u}) {
     workers_ = workers;
     seed_ = 5;
-    std::vector<std::uint32_t> flags(301);
+    std::vector<std::uint32_t> flags(101);
     flags[0] = 1;
     const std::uint64_t a = put(flags);
-    EXPECT_EQ(run({300}, {32}, {a}).end, End::kDone);
-    EXPECT_EQ(get<std::uint32_t>(a, 301)[300], 1u);
+    EXPECT_EQ(run({100}, {32}, {a}).end, End::kDone);
+    EXPECT_EQ(get<std::uint32_t>(a, 101)[100], 1u);
   }
 }
 
