@@ -151,6 +151,17 @@ Caller ProcessModel::caller(StackId stack) const {
   return caller;
 }
 
+std::vector<PythonLine> ProcessModel::python_lines(StackId stack) const {
+  std::vector<PythonLine> lines;
+  for (const std::uint64_t address : stream_.stacks().frames(stack)) {
+    if (!PythonFrames::is_python(address) || PythonFrames::is_entry(address)) continue;
+    const PythonFrames::Frame frame = stream_.stacks().python().find(address);
+    if (frame.code != nullptr)
+      lines.push_back({frame.code->function, frame.code->file, frame.line});
+  }
+  return lines;
+}
+
 // Network cards, disks and the host that read and write device memory themselves, and ray tracing,
 // whose launches take the driver's inner entries.
 std::string_view ProcessModel::unseen_user() const {

@@ -89,6 +89,7 @@ public:
   const Kernel* kernel(std::uint64_t function) const override;
   const DeviceFacts* device(int ordinal) const override;
   Caller caller(StackId stack) const override;
+  std::vector<PythonLine> python_lines(StackId stack) const override;
   const Ranges& ranges() const override { return ranges_; }
   const DeviceHeaps& device_heaps() const override { return device_heaps_; }
   const LaunchLog& launches() const override { return launches_; }

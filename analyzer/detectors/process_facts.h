@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "analyzer/detectors/policy.h"
 #include "analyzer/device_heap/device_heaps.h"
@@ -14,6 +15,7 @@
 #include "analyzer/model/core_dump.h"
 #include "analyzer/model/event.h"
 #include "analyzer/model/process.h"
+#include "analyzer/model/python_line.h"
 #include "analyzer/model/trace_names.h"
 
 namespace gmt {
@@ -23,6 +25,8 @@ public:
   virtual const Kernel* kernel(std::uint64_t function) const = 0; // null if not described
   virtual const DeviceFacts* device(int ordinal) const = 0; // null if not described (older traces)
   virtual Caller caller(StackId stack) const = 0; // walks all modules: not for every event
+  // Innermost first; empty without Python
+  virtual std::vector<PythonLine> python_lines(StackId stack) const = 0;
   virtual const Ranges& ranges() const = 0;
   virtual const DeviceHeaps& device_heaps() const = 0;
   virtual const LaunchLog& launches() const = 0;

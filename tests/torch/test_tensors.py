@@ -147,6 +147,28 @@ class Tensors(unittest.TestCase):
         self.assertEqual(self.run_program("bounded")[1]["findings"], [])
         self.assertEqual(self.run_program("loading")[1]["findings"], [])
 
+    def test_a_step_of_an_optimizer(self):
+        _, report = self.run_program("training")
+        (finding,) = report["findings"]
+        self.assertEqual(finding["kind"], "growth")
+        made, step = line_of("seen.append(Tensor(4096))"), line_of("optimizer.step()")
+        self.assertIn(
+            f"Each of 50 steps (optimizer.step at tensors.py:{step}) leaves 8.0 KiB behind", finding["message"]
+        )
+        self.assertIn(f"tensors made at tensors.py:{made} (in blocks.*.conv)", finding["message"])
+        self.check_page(made)
+
+    def check_page(self, made):
+        """Forward, backward and optimizer are bands, and a layer of the picture is a part of the model."""
+        (trace,) = [name for name in os.listdir(self.folder) if name.startswith("gpumemtrace.")]
+        command = [COMMAND, "report", "--format", "html", os.path.join(self.folder, trace)]
+        page = subprocess.run(command, check=False, capture_output=True, text=True).stdout
+        self.assertIn(f"tensors.py:{made} in blocks.*.conv", page)
+        bands = re.findall(r'"name":"(forward|backward|optimizer)","begin":(\d+),"end":(\d+)', page)
+        self.assertEqual([name for name, *_ in bands], (["forward", "backward"] * 4 + ["optimizer"]) * 50)
+        times = [int(time) for _, *times in bands for time in times]
+        self.assertEqual(times, sorted(times))
+
     def test_a_long_run_is_packed(self):
         text, report = self.run_program("training_for_long", "--max-trace", "4M")
         self.assertEqual(report["lost_events"], 0, text)

@@ -35,7 +35,7 @@ constexpr std::size_t kMostStacks = 5;
 
 class Growth : public Detector {
 public:
-  explicit Growth(const ProcessFacts& facts) : facts_(facts) {}
+  explicit Growth(const ProcessFacts& facts) : facts_(facts), steps_(facts) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
     switch (e.kind) {
@@ -53,7 +53,7 @@ public:
     case Kind::kFree: return on_free(heap);
     default: break;
     }
-    if (e.succeeded() && !e.is_nested && !e.from_runtime) steps_.on_call(e.stack, e.order);
+    if (e.succeeded() && !e.is_nested && !e.from_runtime) steps_.on_call(e);
   }
 
   void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
@@ -129,7 +129,7 @@ private:
       if (block == nullptr) return;
       allocated(tensors_, *block, heap);
       alive_[tensor.address] = {e.stack.value, tensor.bytes};
-      steps_.on_call(e.stack, e.order);
+      steps_.on_call(e);
     } else if (tensor.op == trace::TensorOp::kTakenBack) {
       const auto at = alive_.find(tensor.address);
       if (at == alive_.end()) return;
@@ -205,8 +205,7 @@ private:
 
   Text message(const Grown& grown, const Steps::Found& steps, const Heap& heap) const {
     const GrownSite& first = grown.sites.front();
-    const std::string of =
-      steps.range.empty() ? std::string() : cat({" (range ", steps.range, ")"});
+    const std::string of = steps.of.empty() ? std::string() : cat({" (", steps.of, ")"});
     Text where = first.is_tensor
                    ? Text{"tensors made ", TensorSite{}}
                    : Text{"blocks allocated by ", CallName{facts_.api_name(first.site->api)}};

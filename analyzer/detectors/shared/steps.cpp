@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
+#include <utility>
 
 namespace gmt {
 namespace {
@@ -12,10 +14,14 @@ constexpr std::uint64_t kFewestSteps = 8; // less often is no loop
 
 } // namespace
 
-void Steps::on_call(StackId stack, std::uint64_t order) {
-  last_order_ = order;
-  if (stack.value >= stacks_.size()) stacks_.resize(stack.value + std::size_t{1});
-  stacks_[stack.value].add(order);
+void Steps::on_call(const Event& e) {
+  last_order_ = e.order;
+  if (e.stack.value >= stacks_.size()) stacks_.resize(e.stack.value + std::size_t{1});
+  stacks_[e.stack.value].add(e.order);
+  const std::uint32_t optimizer = optimizers_.begins(e.thread, e.stack);
+  if (optimizer == OptimizerSteps::kNone) return;
+  if (optimizer >= optimizer_steps_.size()) optimizer_steps_.resize(optimizer + std::size_t{1});
+  optimizer_steps_[optimizer].add(e.order);
 }
 
 void Steps::on_range(const Event& e, const Ranges& ranges) {
@@ -33,9 +39,16 @@ void Steps::on_range(const Event& e, const Ranges& ranges) {
 Steps::Found Steps::find() const {
   Found found;
   for (const auto& [name, range] : ranges_) {
-    const bool is_more =
-      range.count > found.count || (range.count == found.count && name < found.range);
-    if (range.count >= kFewestSteps && is_more) found = {range.count, range.orders(), name};
+    std::string of = "range " + name;
+    const bool is_more = range.count > found.count || (range.count == found.count && of < found.of);
+    if (range.count >= kFewestSteps && is_more)
+      found = {range.count, range.orders(), std::move(of)};
+  }
+  if (found.count != 0) return found;
+  for (std::uint32_t i = 0; i < optimizer_steps_.size(); ++i) {
+    const Stack& steps = optimizer_steps_[i];
+    if (steps.count >= kFewestSteps && steps.count > found.count)
+      found = {steps.count, steps.orders(), optimizers_.name(i)};
   }
   if (found.count != 0) return found;
   struct Alike {

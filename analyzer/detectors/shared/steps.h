@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which steps a program goes through: an NVTX range that begins again and again with no other
-// around it, else what most of its call stacks have in common, the number of times that they come
-// back.
+// around it, else the calls of a PyTorch optimizer's step(), else what most of its call stacks have
+// in common, the number of times that they come back.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/detectors/shared/optimizer_steps.h"
 #include "analyzer/heap/nvtx_ranges.h"
 #include "analyzer/model/event.h"
 
@@ -19,16 +20,17 @@ public:
   struct Found {
     std::uint64_t count = 0; // 0: the program has none
     double orders = 0;       // of each, on average
-    std::string range;       // empty: by the call stacks
+    std::string of;          // "range train"; empty: by the call stacks
   };
 
-  void on_call(StackId stack, std::uint64_t order);
+  explicit Steps(const ProcessFacts& facts) : optimizers_(facts) {}
+  void on_call(const Event& e);
   void on_range(const Event& e, const Ranges& ranges);
   std::uint64_t last_order() const { return last_order_; } // of a call that was counted
   Found find() const;
 
 private:
-  struct Stack { // or range
+  struct Stack { // or range, or optimizer
     std::uint64_t count = 0, first = 0, second = 0, last = 0;
     void add(std::uint64_t order) {
       if (++count == 1) first = order;
@@ -43,6 +45,8 @@ private:
   std::vector<Stack> stacks_; // by StackId
   std::unordered_map<std::string, Stack> ranges_;
   std::unordered_map<std::uint32_t, unsigned> open_ranges_; // by thread
+  OptimizerSteps optimizers_;
+  std::vector<Stack> optimizer_steps_; // by OptimizerSteps' number
   std::uint64_t last_order_ = 0;
 };
 

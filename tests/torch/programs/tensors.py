@@ -193,6 +193,50 @@ def growing():
     return kept
 
 
+def training():
+    """Each step adds up the gradients of four batches, so most call stacks come back four times a step."""
+    sys.path.insert(0, os.path.dirname(standin.__file__))
+    from torch.autograd.graph import _engine_run_backward
+    from torch.nn.modules.container import Sequential
+    from torch.nn.modules.module import Module
+    from torch.optim.optimizer import SGD
+
+    weights, seen = [Tensor(1 << 14) for _ in range(2)], []
+
+    class Layer(Module):
+        def forward(self, value):
+            result = Tensor(1 << 14)
+            result.fill()
+            value.fill()
+            if is_last_batch:
+                seen.append(Tensor(4096))
+                seen[-1].fill()
+            return result
+
+    class Block(Module):
+        def __init__(self):
+            self.conv = Layer()
+
+        def forward(self, value):
+            return self.conv(value)
+
+    class Model(Module):
+        def __init__(self):
+            self.blocks = Sequential(Block(), Block())
+
+        def forward(self, value):
+            return self.blocks(value)
+
+    model, optimizer = Model(), SGD(weights)
+    for _ in range(50):
+        for batch in range(4):
+            is_last_batch = batch == 3
+            model(Tensor(1 << 14)).fill()
+            _engine_run_backward(weights)
+        optimizer.step()
+    return seen
+
+
 def loading():
     return [made for _ in range(300) for made in (Tensor(1 << 14),) if made.fill() == 0]
 
