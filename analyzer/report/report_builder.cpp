@@ -18,6 +18,7 @@
 #include "analyzer/report/fingerprint.h"
 #include "analyzer/report/process_symbols.h"
 #include "analyzer/report/shared/call_site.h"
+#include "analyzer/report/shared/module_path.h"
 #include "analyzer/report/source_text.h"
 #include "analyzer/report/suppressions.h"
 #include "analyzer/symbols/demangle.h"
@@ -226,8 +227,25 @@ void add_to_library(const ReportedFinding& finding, std::vector<MemoryTables::Li
   row->blocks += finding.count;
 }
 
+// Modules are found by the lines that call them, if there are sources to look at.
+ReportedFinding with_names(Finding finding, SourceFiles* sources) {
+  apply_owner_rules(finding); // sees whole stacks: an owner may be what trim_frames() cuts away
+  CallNames names = name_runtime_calls(finding);
+  for (FindingStack& stack : finding.stacks) {
+    if (!stack.device) trim_frames(stack.frames);
+  }
+  for (const FindingStack& stack : finding.stacks) {
+    if (stack.role != StackRole::kAllocated) continue;
+    std::string& site = names.tensor_sites.emplace_back(tensor_site(stack));
+    const std::string module = sources != nullptr ? module_path(stack, *sources) : std::string();
+    if (!site.empty() && !module.empty()) site += cat({" (in ", module, ")"});
+  }
+  return in_words(std::move(finding), names);
+}
+
 void add_findings(Analysis& analysis, std::size_t process, const ReportOptions& options,
-                  TraceSources sources, Suppressions& suppressions, Report& report) {
+                  SourceFiles* files, TraceSources sources, Suppressions& suppressions,
+                  Report& report) {
   std::vector<Finding> findings = std::move(analysis.findings);
   std::vector<MemoryTables::Library>& libraries = analysis.process.tables.libraries;
   for (Finding& finding : findings) {
@@ -235,7 +253,7 @@ void add_findings(Analysis& analysis, std::size_t process, const ReportOptions& 
       ++report.other_kinds;
       continue;
     }
-    ReportedFinding reported = reported_finding(std::move(finding));
+    ReportedFinding reported = with_names(std::move(finding), files);
     reported.process = process;
     sources.add_lines(reported);
     if (suppressions.suppress(reported)) {
@@ -257,15 +275,7 @@ void add_findings(Analysis& analysis, std::size_t process, const ReportOptions& 
 } // namespace
 
 ReportedFinding reported_finding(Finding finding) {
-  apply_owner_rules(finding); // sees whole stacks: an owner may be what trim_frames() cuts away
-  CallNames names = name_runtime_calls(finding);
-  for (FindingStack& stack : finding.stacks) {
-    if (!stack.device) trim_frames(stack.frames);
-  }
-  for (const FindingStack& stack : finding.stacks) {
-    if (stack.role == StackRole::kAllocated) names.tensor_sites.push_back(tensor_site(stack));
-  }
-  return in_words(std::move(finding), names);
+  return with_names(std::move(finding), nullptr);
 }
 
 void sort_findings(std::vector<ReportedFinding>& findings) {
@@ -298,7 +308,7 @@ Report assemble_report(std::vector<Analysis> analyses, const std::vector<fs::pat
   SourceFiles files;
   for (std::size_t i = 0; i < analyses.size(); ++i) {
     report.no_cuda_calls = report.no_cuda_calls && analyses[i].process.totals.events == 0;
-    add_findings(analyses[i], i, options,
+    add_findings(analyses[i], i, options, options.sources ? &files : nullptr,
                  options.sources ? TraceSources(traces[i], files) : TraceSources(), suppressions,
                  report);
     report.processes.push_back(std::move(analyses[i].process));

@@ -10,10 +10,14 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/base/path.h"
+#include "analyzer/base/text_format.h"
 #include "analyzer/report/fingerprint.h"
 #include "analyzer/report/html/source_lines.h"
 #include "analyzer/report/shared/call_site.h"
+#include "analyzer/report/shared/module_path.h"
 #include "analyzer/report/shared/ranks.h"
+#include "analyzer/report/source_text.h"
 #include "analyzer/symbols/frame_trim.h"
 
 namespace gmt::html {
@@ -132,15 +136,25 @@ Json ranges_of(const MemoryHistory& history) {
   return ranges;
 }
 
-Json history_of(const MemoryHistory& history, FrameTable& frames) {
+// Of tensors, whose lines alone do not say where in a model they were made.
+std::string title_of(const CallStack& stack, SourceFiles* sources) {
+  if (std::string backward = backward_pass_of(stack); !backward.empty()) return backward;
+  if (sources == nullptr || !stack.api.empty()) return {};
+  const std::string module = module_path(stack, *sources);
+  if (module.empty()) return {};
+  const Frame& frame = stack.frames[shown_frame(stack)];
+  return cat({base_name(frame.file), ":", std::to_string(frame.line), " in ", module});
+}
+
+Json history_of(const MemoryHistory& history, FrameTable& frames, SourceFiles* sources) {
   StackNumbers numbers;
   Json stacks = Json::array();
   for (const StackMemory& stack : history.stacks) {
     numbers.emplace(stack.stack.stack.value, stacks.size());
     Json row = figures_of(stack);
     row["api"] = stack.stack.api;
-    if (std::string backward = backward_pass_of(stack.stack); !backward.empty())
-      row["title"] = std::move(backward);
+    if (std::string title = title_of(stack.stack, sources); !title.empty())
+      row["title"] = std::move(title);
     Json& of_stack = row["frames"] = Json::array();
     for (const Frame& frame : stack.stack.frames) of_stack.push_back(frames.number_of(frame));
     stacks.push_back(std::move(row));
@@ -204,9 +218,12 @@ Json page_data(const Report& report, std::size_t most_findings, const std::strin
   const Findings shown(report.findings.begin(),
                        report.findings.begin() + static_cast<std::ptrdiff_t>(count));
   FrameTable frames;
+  SourceFiles files;
+  SourceFiles* const sources = report.with_sources ? &files : nullptr;
   Json processes = Json::array();
   for (const ProcessReport& process : report.processes)
-    processes.push_back(process.history ? history_of(*process.history, frames) : Json(nullptr));
+    processes.push_back(process.history ? history_of(*process.history, frames, sources)
+                                        : Json(nullptr));
   Json drivers = Json::array();
   for (const ProcessReport& process : report.processes) drivers.push_back(process.driver_version);
   return {{"processes", std::move(processes)},
