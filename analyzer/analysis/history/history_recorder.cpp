@@ -4,6 +4,7 @@
 #include "analyzer/analysis/history/history_recorder.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "analyzer/analysis/history/history_layers.h"
 #include "analyzer/analysis/history/history_stacks.h"
@@ -46,6 +47,7 @@ LayerSeries::Id kind_layer(const MemoryChange& change) {
 void HistoryRecorder::follow(const Event& e) {
   now_ = std::max(now_, e.time);
   if (e.kind == Kind::kRange) lanes_.on_range(e, ranges_, now_);
+  if (is_call(e.kind) || e.kind == Kind::kTensor) phases_.follow(e, now_);
   if (!is_call(e.kind)) return;
   if (!advance()) return;
   if (!e.is_nested) follow_call(e);
@@ -125,6 +127,7 @@ void HistoryRecorder::on_tensor(const MemoryChange& change) {
 void HistoryRecorder::add_ranges(MemoryHistory& history) {
   history.ranges = lanes_.take(now_);
   history.more_ranges = lanes_.left_out();
+  std::ranges::move(phases_.take(), std::back_inserter(history.ranges));
   const std::uint64_t begin = columns_.begin(), end = is_part_ ? last_shown_ : now_;
   if (is_part_) {
     std::erase_if(history.ranges, [begin, end](const MemoryHistory::Range& range) {

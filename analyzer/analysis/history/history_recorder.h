@@ -14,6 +14,7 @@
 #include "analyzer/analysis/history/memory_history.h"
 #include "analyzer/analysis/history/peak_window.h"
 #include "analyzer/analysis/history/range_lanes.h"
+#include "analyzer/analysis/history/torch_phases.h"
 #include "analyzer/analysis/memory_tables.h"
 #include "analyzer/analysis/time_window.h"
 #include "analyzer/detectors/process_facts.h"
@@ -28,7 +29,7 @@ public:
   // The facts must live as long.
   HistoryRecorder(const HistorySize& size, const TimeSpan& span, const ProcessFacts& facts)
       : size_(size), facts_(facts), ranges_(facts.ranges()), window_(span), columns_(size.columns),
-        tensors_(size.columns), is_part_(!span.is_all()) {}
+        tensors_(size.columns), phases_(facts), is_part_(!span.is_all()) {}
 
   void follow(const Event& e); // before the heap applies it, behind Ranges
   void on_change(const MemoryChange& change) override;
@@ -52,6 +53,7 @@ private:
   HistoryColumns tensors_; // by call stack: the first of its sets
   PeakWindow peak_;
   RangeLanes lanes_;
+  TorchPhases phases_;
   std::vector<MemoryHistory::Failure> failures_;
   std::uint64_t more_failures_ = 0;
   // Of live blocks that were allocated inside ranges, by Block::allocated_at

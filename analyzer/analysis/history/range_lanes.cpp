@@ -8,9 +8,21 @@
 #include <tuple>
 #include <utility>
 
+#include "analyzer/analysis/history/longest_ranges.h"
+
 namespace gmt {
 
 using trace::RangeOp;
+
+std::uint64_t keep_longest_ranges(std::vector<MemoryHistory::Range>& ranges, std::size_t most) {
+  if (ranges.size() <= most) return 0;
+  const std::uint64_t gone = ranges.size() - most;
+  const auto length = [](const MemoryHistory::Range& range) { return range.end - range.begin; };
+  std::ranges::nth_element(ranges, ranges.begin() + static_cast<std::ptrdiff_t>(most),
+                           std::ranges::greater{}, length);
+  ranges.resize(most);
+  return gone;
+}
 
 void RangeLanes::on_range(const Event& e, const Ranges& ranges, std::uint64_t now) {
   const event::Range& view = e.range();
@@ -51,14 +63,7 @@ void RangeLanes::end_above(std::vector<Range>& open, std::size_t stay, std::uint
   }
 }
 
-void RangeLanes::keep_longest(std::size_t most) {
-  if (ended_.size() <= most) return;
-  const auto length = [](const Range& range) { return range.end - range.begin; };
-  std::ranges::nth_element(ended_, ended_.begin() + static_cast<std::ptrdiff_t>(most),
-                           std::ranges::greater{}, length);
-  left_out_ += ended_.size() - most;
-  ended_.resize(most);
-}
+void RangeLanes::keep_longest(std::size_t most) { left_out_ += keep_longest_ranges(ended_, most); }
 
 std::vector<MemoryHistory::Range> RangeLanes::take(std::uint64_t now) {
   for (auto& [thread, open] : open_) {
