@@ -13,14 +13,16 @@ gmt_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 gmt_jobs=${GPUMEMTRACE_JOBS:-$(nproc)}
 gmt_cuda_version=13.0 # of the wheels; an installed toolkit may be newer
 
-# What the demo needs, and what the tests need besides.
+# What the demo needs; what tests are compiled with; and all that tests need besides.
 # shellcheck disable=SC2034
 gmt_build_packages=(cmake ninja-build g++ libc6-dev pkg-config patchelf libboost-program-options-dev libdw-dev libelf-dev
   libunwind-dev libfmt-dev nlohmann-json3-dev libzstd-dev liblz4-dev zlib1g-dev liblzma-dev libbz2-dev libsqlite3-dev node-d3)
 # shellcheck disable=SC2034
-gmt_test_packages=(binutils libgtest-dev libgmock-dev libbenchmark-dev python3 python3-jsonschema python3-sarif-python-om
+gmt_test_build_packages=(binutils libgtest-dev libgmock-dev libbenchmark-dev libvulkan-dev python3 ccache)
+# shellcheck disable=SC2034
+gmt_test_packages=("${gmt_test_build_packages[@]}" python3-jsonschema python3-sarif-python-om
   python3-junitparser python3-prometheus-client python3-pytest python3-pytest-xdist python3-yaml libxml2-utils cmark-gfm libdevel-nytprof-perl clang lld libclang-rt-dev
-  libjemalloc2 libvulkan-dev ccache chromium chromium-driver python3-selenium)
+  libjemalloc2 chromium chromium-driver python3-selenium)
 
 say() { printf '%s\n' "== $*"; }
 

@@ -44,7 +44,7 @@ TEST(Fixtures, AllKernelsCanBeTracked) {
     std::string error;
     const auto module = Module::load(texts, &error);
     if (module == nullptr) continue; // linked of two
-    Memory memory; // its tables are large
+    Memory memory;                   // its tables are large
     for (const Kernel& kernel : module->kernels()) {
       if (!examine(*module, kernel).reason.empty()) continue;
       const std::vector<std::byte> parameters(kernel.parameter_bytes);
