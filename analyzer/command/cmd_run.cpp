@@ -16,6 +16,7 @@
 #include "analyzer/command/run/core_dumps.h"
 #include "analyzer/command/run/environment.h"
 #include "analyzer/command/run/leftover_rings.h"
+#include "analyzer/command/run/notes_file.h"
 #include "analyzer/command/run/program_check.h"
 #include "analyzer/command/run/removed_traces.h"
 #include "analyzer/command/run/trace_packer.h"
