@@ -125,7 +125,8 @@ private:
   void check_alignment(Into& into, const Range& range, std::uint32_t low, std::uint32_t& chain);
   // ---- of bytes that are written
   std::uint32_t page_of(Into& into, const Address& address, bool is_exact);
-  std::uint32_t word_state(Into& into, const Address& address, std::uint32_t page);
+  std::uint32_t word_state(Into& into, const Address& address, std::uint32_t page,
+                           std::uint32_t words);
   std::uint32_t add_written(Into& into, const std::vector<Range>& ranges, std::uint32_t any,
                             std::vector<Mark>& marks);
   void add_written(Into& into, const Range& range, std::uint32_t& any);

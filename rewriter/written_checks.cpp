@@ -83,12 +83,21 @@ std::uint32_t Checks::page_of(Into& into, const Address& address, bool is_exact)
   return page;
 }
 
-// Where the state of the word at an address lies.
-std::uint32_t Checks::word_state(Into& into, const Address& address, std::uint32_t page) {
-  const std::uint32_t word = reg(Type::kB32), wide = reg(Type::kB64), at = reg(Type::kB64);
+// Where the state of the word at an address lies: of the first of so many words, which a good
+// access has at a multiple of as many. The address may be a bad one.
+std::uint32_t Checks::word_state(Into& into, const Address& address, std::uint32_t page,
+                                 std::uint32_t words) {
+  const std::uint32_t wide = reg(Type::kB64), at = reg(Type::kB64);
+  std::uint32_t word = reg(Type::kB32);
   code_.add(
     into, "bfe.u32",
     {Code::reg(word), Code::reg(address.low), Code::number(2), Code::number(kPageBits - 2)});
+  if (words > 1) {
+    const std::uint32_t first = reg(Type::kB32);
+    const std::int64_t aligned = -std::int64_t{std::min<std::uint32_t>(words, 4)};
+    code_.add(into, "and.b32", {Code::reg(first), Code::reg(word), Code::number(aligned)});
+    word = first;
+  }
   code_.add(into, "cvt.u64.u32", {Code::reg(wide), Code::reg(word)});
   code_.add(into, "add.s64", {Code::reg(at), Code::reg(page), Code::reg(wide)});
   return at;
@@ -165,7 +174,7 @@ void Checks::add_written(Into& into, const Range& range, std::uint32_t& any) {
   any = chain;
 }
 
-// Accesses of whole words from one register have their states beside each other.
+// Accesses of as many words from one register have their states beside each other.
 void Checks::check_written(Into& into, const Range& range, std::uint32_t& chain) {
   std::vector<const GroupedAccess*> asked;
   for (const GroupedAccess& each : range.accesses) {
@@ -175,7 +184,8 @@ void Checks::check_written(Into& into, const Range& range, std::uint32_t& chain)
   const std::int64_t begin = asked.front()->access.offset; // they are sorted
   const bool are_beside = std::ranges::all_of(asked, [&](const GroupedAccess* each) {
     const MemoryAccess& access = each->access;
-    return access.bytes >= kWordBytes && (access.offset - begin) % std::int64_t{kWordBytes} == 0 &&
+    return access.bytes >= kWordBytes && access.bytes == asked.front()->access.bytes &&
+           (access.offset - begin) % std::int64_t{access.bytes} == 0 &&
            access.offset + access.bytes - begin <= kMostOfRange;
   });
   std::uint32_t at = 0;
@@ -183,7 +193,7 @@ void Checks::check_written(Into& into, const Range& range, std::uint32_t& chain)
     const std::int64_t offset = each->access.offset;
     if (!are_beside || each == asked.front()) {
       const Address address = split(into, each->access.base, offset);
-      at = word_state(into, address, page_of(into, address, false));
+      at = word_state(into, address, page_of(into, address, false), words_of(each->access.bytes));
       if (are_beside && asked.size() > 1) {
         const std::int64_t bytes = asked.back()->access.offset + asked.back()->access.bytes - begin;
         const std::uint32_t in_page = reg(Type::kB32);
@@ -201,8 +211,8 @@ void Checks::check_written(Into& into, const Range& range, std::uint32_t& chain)
 // A predicate: an element that is asked for has no written word.
 std::uint32_t Checks::unwritten(Into& into, const GroupedAccess& grouped, const Address& address) {
   const WrittenCheck& check = grouped.written;
-  const std::uint32_t at = word_state(into, address, page_of(into, address, true));
   const std::uint32_t words = words_of(grouped.access.bytes);
+  const std::uint32_t at = word_state(into, address, page_of(into, address, true), words);
   const std::uint64_t mask = mask_of(check);
   const std::uint32_t of_element = words_of(check.element_bytes);
   std::uint32_t any = ptx::kNone;
@@ -238,8 +248,8 @@ void Checks::check_one_written(Into& into, const GroupedAccess& grouped, std::ui
 void Checks::mark_written(Into& into, const GroupedAccess& grouped) {
   if (!grouped.written.is_marked) return;
   const Address address = split(into, grouped.access.base, grouped.access.offset);
-  const std::uint32_t at = word_state(into, address, page_of(into, address, false));
   const std::uint32_t words = words_of(grouped.access.bytes);
+  const std::uint32_t at = word_state(into, address, page_of(into, address, false), words);
   const std::uint32_t value = reg(Type::kB32);
   code_.add(into, "mov.b32", {Code::reg(value), Code::number(0x01010101)});
   for (std::uint32_t first = 0; first < words; first += 4)

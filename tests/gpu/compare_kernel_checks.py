@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs programs plain and with --kernel-checks under gpumemtrace, and says where the two runs differ.
 
-compare_kernel_checks.py --gpumemtrace PATH --sources FOLDER... [--device real] [--jobs 8] BINARY...
+compare_kernel_checks.py --gpumemtrace PATH --sources FOLDER... [--device real] [--jobs 8] [--checks init]
+    BINARY...
 
 A binary is NAME-O2-shared or NAME-shared; its runs are those of NAME.cu or NAME.cpp in a folder of sources, in the
 grammar of tests/programs/expectations.py, and one without arguments where there is no source. Compared are status, output
@@ -82,7 +83,7 @@ def differences(plain, checked):
 
 def compare(options, binary, run):
     plain = observed(options, binary, run, [])
-    return list(differences(plain, observed(options, binary, run, ["--kernel-checks"])))
+    return list(differences(plain, observed(options, binary, run, [f"--kernel-checks={options.checks}"])))
 
 
 def main():
@@ -91,6 +92,7 @@ def main():
     parser.add_argument("--gpumemtrace", type=lambda path: pathlib.Path(path).resolve(), required=True)
     parser.add_argument("--sources", nargs="+", type=pathlib.Path, default=[])
     parser.add_argument("--device", choices=["real", "simulated"], default="real")
+    parser.add_argument("--checks", default="memory", help="words of --kernel-checks")
     parser.add_argument("--jobs", type=int, default=8)
     options = parser.parse_intermixed_args()
     missing = [str(binary) for binary in options.binaries if not binary.exists()]

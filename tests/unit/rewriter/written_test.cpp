@@ -134,6 +134,25 @@ TEST_F(Written, AMistakeIsNoReadOfUnwrittenBytes) {
   EXPECT_EQ(unwritten(0), 0u);
 }
 
+// The state of a word is asked for whatever the address is, and that must not fault.
+TEST_F(Written, BadAddressesAreNamedAsSuch) {
+  run_with("ld.global.v2.f32 {%f1, %f2}, [%d1+4]; ld.global.v4.f32 {%f3, %f4, %f5, %f6}, [%d1+8]; "
+           "ld.global.f64 %d6, [%d1+12]; add.f32 %f1, %f1, %f2; add.f32 %f3, %f3, %f4; "
+           "add.f64 %d6, %d6, %d6; st.global.f32 [%d2], %f1; st.global.f32 [%d2+4], %f3; "
+           "st.global.f64 [%d2+8], %d6;",
+           0);
+  for (const std::size_t site : {0u, 1u, 2u}) {
+    EXPECT_EQ(count(site, kMisalignedCount), 1u);
+    EXPECT_EQ(unwritten(site), 0u);
+  }
+  EXPECT_EQ(faults_, 0u);
+  run_with("setp.ne.u32 %p1, %r1, 0; @%p1 ld.global.v2.f32 {%f1, %f2}, [%d9+4]; "
+           "add.f32 %f1, %f1, %f2; st.global.f32 [%d2], %f1;",
+           0);
+  EXPECT_EQ(world_->used(), 0u);
+  EXPECT_EQ(faults_, 0u);
+}
+
 TEST_F(Written, WhatWritesUnseenIsSaid) {
   checks_written_ = true;
   rewrite_kernel("st.global.u32 [%d1], %r1;");
