@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The four warps that multiply together by wgmma. A GPU computes a product for all of them at once,
-// so that none has waited for it while another one still reads.
+// The four warps that multiply together by wgmma. A GPU computes a product for all of them at once:
+// none begins before the others are there, and none has waited while another one still reads.
+// CUTLASS's kernels have no other barrier between what these warps store and their products.
 #pragma once
 
 namespace gmt::executor {
@@ -8,8 +9,8 @@ namespace gmt::executor {
 struct Instruction;
 struct Warp;
 
-// At wgmma.wait_group, which all four execute: the whole warp is here. Where it goes on; null: it
-// waits for the others.
+// At wgmma.fence and wgmma.wait_group, which all four execute: the whole warp is here. Where it
+// goes on; null: it waits for the others.
 const Instruction* meet_warpgroup(Warp& w, const Instruction* in);
 
 } // namespace gmt::executor

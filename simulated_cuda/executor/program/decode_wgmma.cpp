@@ -147,12 +147,13 @@ void FunctionDecoder::decode_group_product() {
   end_guard(guard);
 }
 
-void FunctionDecoder::decode_group_wait() {
+// wgmma.fence and wgmma.wait_group.
+void FunctionDecoder::decode_group_meeting() {
   const std::size_t guard = begin_guard();
   emit("warp.meet");
   Shape shape;
   shape.memory = Shape::Memory::kUnknown;
-  emit("wgmma.wait", shape);
+  emit("wgmma.meet", shape);
   end_guard(guard);
 }
 

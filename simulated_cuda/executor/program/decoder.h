@@ -168,7 +168,7 @@ private:
 
   // decode_wgmma.cpp
   void decode_group_product();
-  void decode_group_wait();
+  void decode_group_meeting();
   void load_by_descriptor(std::uint32_t descriptor, const char* form, std::uint32_t outer,
                           bool is_transposed, std::uint32_t matrices, const std::uint32_t* row,
                           std::uint32_t address, const std::uint32_t* fragment);

@@ -152,7 +152,7 @@ Next descriptor_address(Warp& w, Next in) {
   return in + 1;
 }
 
-Next wait_in_group(Warp& w, Next in) { return meet_warpgroup(w, in); }
+Next meet_group(Warp& w, Next in) { return meet_warpgroup(w, in); }
 
 template <u32 kMatrices>
 void add_moves(FormTable& table) {
@@ -171,7 +171,7 @@ void GMT_GROUP(fragments)(FormTable& table) {
   add_moves<4>(table);
   table.add("matrix.turn", turn_fragment);
   table.add("warp.meet", meet);
-  table.add("wgmma.wait", wait_in_group);
+  table.add("wgmma.meet", meet_group);
   table.add("wgmma.rows", descriptor_address<Matrix::kA>);
   table.add("wgmma.columns", descriptor_address<Matrix::kB>);
   table.add("wgmma.columns.wide", descriptor_address<Matrix::kWideB>);

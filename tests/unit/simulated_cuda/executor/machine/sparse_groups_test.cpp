@@ -12,7 +12,8 @@ constexpr std::uint32_t kGroup = 128, kColumns = 8, kDepth = 32;
 class SparseGroups : public KernelRunner {
 protected:
   // A and D in registers, 4 words of each thread; B in shared memory: 16 bytes of a column, then
-  // those of the next one, and 128 bytes on the next 16. Behind the wait each thread overwrites a
+  // those of the next one, and 128 bytes on the next 16. The fence lets them
+  // come together that have stored B. Behind the wait each thread overwrites a
   // word of B that all four warps have read: no warp is behind the others.
   static std::string kernel(const std::string& types, std::uint32_t depth, std::uint32_t selector) {
     std::ostringstream text;
@@ -30,7 +31,7 @@ protected:
             "ld.global.v4.b32 {%a0, %a1, %a2, %a3}, [%x0]; shr.u32 %r2, %r1, 4;\n"
             "cvt.u64.u32 %x4, %r2; or.b64 %x4, %x4, "
          << (std::uint64_t{128} >> 4 << 16 | std::uint64_t{512} >> 4 << 32)
-         << ";\nfence.proxy.async; bar.sync 0;\n"
+         << ";\nfence.proxy.async;\n"
             "wgmma.fence.sync.aligned; setp.eq.u32 %p, %r0, %r0;\n"
             "wgmma.mma_async.sp.sync.aligned.m64n8k"
          << depth << ".f32." << types << " {%d0, %d1, %d2, %d3}, {%a0, %a1, %a2, %a3}, %x4, %e, "
