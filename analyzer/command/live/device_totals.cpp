@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See device_totals.h.
 #include "analyzer/command/live/device_totals.h"
 
 #include <array>

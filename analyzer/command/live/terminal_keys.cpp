@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See terminal_keys.h.
 #include "analyzer/command/live/terminal_keys.h"
 
 #include <poll.h>

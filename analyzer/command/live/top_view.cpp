@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See top_view.h.
 #include "analyzer/command/live/top_view.h"
 
 #include <algorithm>

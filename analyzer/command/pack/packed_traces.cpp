@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See packed_traces.h.
 #include "analyzer/command/pack/packed_traces.h"
 
 #include <fcntl.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// See tar_file.h.
 #include "analyzer/command/pack/tar_file.h"
 
 #include <sys/stat.h>
