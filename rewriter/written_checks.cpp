@@ -140,7 +140,7 @@ std::uint32_t Checks::add_written(Into& into, const std::vector<Range>& ranges, 
     pointers.push_back(pointer != nullptr ? pointer->unwritten : ptx::kNone);
   }
   std::ranges::sort(pointers);
-  pointers.erase(std::ranges::unique(pointers).begin(), pointers.end());
+  pointers.erase(std::unique(pointers.begin(), pointers.end()), pointers.end());
   if (pointers.back() == ptx::kNone) {
     for (const Range* range : asked) add_written(into, *range, any);
     return any;
