@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which releases of PyTorch cross the function that gpumemtrace preloads: of each wheel that PyPI has for the versions that
-are named, libc10 has to define it and libc10_cuda to call it. Only these two libraries are fetched, a part of the wheel
-at a time: `wheel_symbols.py 2.4.1 2.11.0`. Status 1 if one does not."""
+are named, libc10 has to define it and libc10_cuda to call it. And whether they have the Python functions that say what is
+a step, a phase and a part of a model. Only these files are fetched, a part of the wheel at a time:
+`wheel_symbols.py 2.4.1 2.11.0`. Status 1 if something is missing."""
 
 import io
 import json
@@ -15,6 +16,13 @@ import zipfile
 INDEX = "https://pypi.org/simple/torch/"
 CROSSING = "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
 BUFFER = 1 << 20
+FUNCTIONS = {  # by file; analyzer/ looks for their names
+    "optim/optimizer.py": ["def profile_hook_step(", "def wrapper("],
+    "nn/modules/module.py": ["def _call_impl("],
+    "nn/modules/container.py": ["class Sequential("],
+    "autograd/function.py": ["class BackwardCFunction(", "def apply("],
+    "autograd/graph.py": ["def _engine_run_backward("],
+}
 
 
 class RemoteFile(io.RawIOBase):
@@ -66,6 +74,11 @@ def has_symbol(library, kind):
     return f" {kind} {CROSSING}" in listed
 
 
+def missing_functions(wheel):
+    texts = {file: wheel.read("torch/" + file).decode() for file in FUNCTIONS}
+    return [f"{file}: {word}" for file, words in FUNCTIONS.items() for word in words if word not in texts[file]]
+
+
 def main():
     crosses = True
     for version in sys.argv[1:]:
@@ -76,7 +89,9 @@ def main():
         defined = has_symbol(wheel.read("torch/lib/libc10.so"), "T")
         called = has_symbol(wheel.read("torch/lib/libc10_cuda.so"), "U")
         print(f"{version}: libc10 {'has' if defined else 'lacks'} it, libc10_cuda {'calls' if called else 'misses'} it")
-        crosses = crosses and defined and called
+        missing = missing_functions(wheel)
+        print(f"{version}: Python functions: {', '.join(missing) + ' missing' if missing else 'all'}")
+        crosses = crosses and defined and called and not missing
     sys.exit(0 if crosses else 1)
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sources: torch/nn/modules/module.py (Module._call_impl), torch/optim/optimizer.py
 // (Optimizer.profile_hook_step), torch/autograd/function.py (BackwardCFunction.apply) and
-// torch/autograd/graph.py (_engine_run_backward) of PyTorch 2.4 to 2.11.
+// torch/autograd/graph.py (_engine_run_backward) of PyTorch 2.4 to 2.15.
 
 #include "analyzer/analysis/history/torch_phases.h"
 

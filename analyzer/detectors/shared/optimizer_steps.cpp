@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source: torch/optim/optimizer.py, Optimizer.profile_hook_step, in PyTorch 2.4 to 2.11.
+// Source: torch/optim/optimizer.py, Optimizer.profile_hook_step, in PyTorch 2.4 to 2.15.
 
 #include "analyzer/detectors/shared/optimizer_steps.h"
 

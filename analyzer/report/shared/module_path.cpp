@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source: torch/nn/modules/module.py and container.py of PyTorch 2.4 to 2.11.
+// Source: torch/nn/modules/module.py and container.py of PyTorch 2.4 to 2.15.
 
 #include "analyzer/report/shared/module_path.h"
 
