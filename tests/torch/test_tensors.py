@@ -148,14 +148,18 @@ class Tensors(unittest.TestCase):
         self.assertEqual(self.run_program("loading")[1]["findings"], [])
 
     def test_a_step_of_an_optimizer(self):
-        _, report = self.run_program("training")
+        text, report = self.run_program("training")
         (finding,) = report["findings"]
         self.assertEqual(finding["kind"], "growth")
         made, step = line_of("seen.append(Tensor(4096))"), line_of("optimizer.step()")
         self.assertIn(
-            f"Each of 50 steps (optimizer.step at tensors.py:{step}) leaves 8.0 KiB behind", finding["message"]
+            f"Each of 50 steps (optimizer.step at tensors.py:{step}) leaves 12.0 KiB behind", finding["message"]
         )
-        self.assertIn(f"tensors made at tensors.py:{made} (in blocks.*.conv)", finding["message"])
+        sites = [f"at tensors.py:{made} (in {part})" for part in ("blocks.*.conv", "head")]
+        self.assertIn("tensors made " + " and ".join(sites), finding["message"])
+        self.assertRegex(
+            text, r"(?s)\nof these in parts of the model\n.* KiB in 10\d blocks +blocks\.\*\.conv\n.* blocks +head\n"
+        )
         self.check_page(made)
 
     def check_page(self, made):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which memory was used, and how much, as aligned columns: by kind of memory, by direction of
-// copies, by call stack at the peak, by module. Of several processes the one with the highest peak
-// is shown.
+// copies, by call stack at the peak, by module; of tensors, by line and by part of the model. Of
+// several processes the one with the highest peak is shown.
 //
 // A table of one row says little more than the totals below it, so it is left out unless all are
 // asked for; so are rows beyond a table's share, which are counted.
@@ -18,6 +18,8 @@
 #include "analyzer/report/fingerprint.h"
 #include "analyzer/report/formats/text_layout.h"
 #include "analyzer/report/shared/call_site.h"
+#include "analyzer/report/shared/module_path.h"
+#include "analyzer/report/source_text.h"
 #include "analyzer/symbols/demangle.h"
 
 namespace gmt::text {
@@ -118,6 +120,15 @@ struct HolderRow {
   }
 };
 
+// Adds to the row of that call site.
+void add_to_row(std::vector<HolderRow>& rows, std::string call_site,
+                const MemoryTables::Holder& holder) {
+  auto row = std::ranges::find(rows, call_site, &HolderRow::call_site);
+  if (row == rows.end()) row = rows.insert(rows.end(), {std::move(call_site)});
+  row->bytes += holder.bytes;
+  row->blocks += holder.blocks;
+}
+
 // Those that read the same are one.
 std::vector<HolderRow> holder_rows(const MemoryTables& tables, const Page& page) {
   const std::size_t room = std::max(page.width, kFileWidth) - 36; // beside the share and the amount
@@ -130,10 +141,7 @@ std::vector<HolderRow> holder_rows(const MemoryTables& tables, const Page& page)
   for (std::size_t i = 0; i < tables.holders.size(); ++i) {
     const MemoryTables::Holder& holder = tables.holders[i];
     std::string text = call_site_of(holder.stack, folder, differing[i], room);
-    auto row = std::ranges::find(rows, text, &HolderRow::call_site);
-    if (row == rows.end()) row = rows.insert(rows.end(), {std::move(text)});
-    row->bytes += holder.bytes;
-    row->blocks += holder.blocks;
+    add_to_row(rows, std::move(text), holder);
   }
   std::ranges::stable_sort(rows, std::ranges::greater{}, &HolderRow::bytes);
   return rows;
@@ -154,6 +162,29 @@ void add_rows(std::string& out, const std::vector<HolderRow>& rows, std::uint64_
   }
 }
 
+// By the part of a PyTorch model that made them: one line makes those of all layers of its kind,
+// and none of the program's does where the model is a library's.
+void add_tensors_of_model(std::string& out, const MemoryTables::Tensors& tensors,
+                          TableChoice choice, const Page& page) {
+  constexpr std::size_t kPartRows = 5;
+  SourceFiles sources;
+  std::vector<HolderRow> rows;
+  for (const MemoryTables::Holder& holder : tensors.holders) {
+    if (std::string part = module_path(holder.stack, sources); !part.empty())
+      add_to_row(rows, printable(part), holder);
+  }
+  if (rows.size() < 2) return;
+  std::ranges::stable_sort(rows, std::ranges::greater{}, &HolderRow::bytes);
+  std::uint64_t other_bytes = 0, others = 0;
+  for (; choice != TableChoice::kAll && rows.size() > kPartRows; rows.pop_back(), ++others)
+    other_bytes += rows.back().bytes;
+  out += "of these in parts of the model\n";
+  add_rows(out, rows, tensors.peak_bytes, page);
+  if (others != 0)
+    out +=
+      fmt::format("  {} in {}\n", format_bytes(other_bytes), format_plural(others, "other part"));
+}
+
 // A line of Python makes tensors in many ways, so stacks are joined before rows are left out.
 void add_tensors(std::string& out, const MemoryTables::Tensors& tensors, TableChoice choice,
                  const Page& page) {
@@ -168,10 +199,7 @@ void add_tensors(std::string& out, const MemoryTables::Tensors& tensors, TableCh
     if (call_site.empty())
       call_site = frames.empty() ? "(no call stack was recorded)"
                                  : location(frames[shown_frame(holder.stack)], folder);
-    auto row = std::ranges::find(rows, call_site, &HolderRow::call_site);
-    if (row == rows.end()) row = rows.insert(rows.end(), {std::move(call_site)});
-    row->bytes += holder.bytes;
-    row->blocks += holder.blocks;
+    add_to_row(rows, std::move(call_site), holder);
   }
   std::ranges::stable_sort(rows, std::ranges::greater{}, &HolderRow::bytes);
   std::uint64_t other_bytes = tensors.other_bytes, others = tensors.other_holders;
@@ -220,6 +248,7 @@ std::string tables(const Report& report, TableChoice choice, const Page& page) {
   if (process.tables.tensors.holders.empty() || choice == TableChoice::kAll)
     add_holders(out, process, choice, page);
   add_tensors(out, process.tables.tensors, choice, page);
+  if (report.with_sources) add_tensors_of_model(out, process.tables.tensors, choice, page);
   add_libraries(out, process.tables, page);
   if (!out.empty() && report.processes.size() > 1) {
     return fmt::format("of the process with the highest peak, pid {}:\n", process.pid) + out;

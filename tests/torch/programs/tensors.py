@@ -223,9 +223,11 @@ def training():
     class Model(Module):
         def __init__(self):
             self.blocks = Sequential(Block(), Block())
+            self.head = Layer()
 
         def forward(self, value):
-            return self.blocks(value)
+            value = self.blocks(value)
+            return self.head(value)
 
     model, optimizer = Model(), SGD(weights)
     for _ in range(50):
