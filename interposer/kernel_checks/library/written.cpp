@@ -198,8 +198,8 @@ void end_unwritten(std::uint64_t begin) noexcept { mark_block_written(begin); }
 
 void mark_all_written() noexcept {
   if (table_of_pages.load() == 0) return;
+  begin_launch(); // what is given out from now on is not followed
   mark_written(0, ~std::uint64_t{0});
-  begin_launch(); // what is given out meanwhile is not followed
 }
 
 void stop_following_writes(const char* reason) noexcept {
