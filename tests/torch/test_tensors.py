@@ -162,6 +162,10 @@ class Tensors(unittest.TestCase):
         )
         self.check_page(made)
 
+    def test_steps_of_an_optimizer_that_end_early(self):
+        (finding,) = self.run_program("evaluating")[1]["findings"]
+        self.assertIn("Each of 100 steps leaves 4.0 KiB behind", finding["message"])
+
     def check_page(self, made):
         """Forward, backward and optimizer are bands, and a layer of the picture is a part of the model."""
         (trace,) = [name for name in os.listdir(self.folder) if name.startswith("gpumemtrace.")]

@@ -35,6 +35,10 @@ void Steps::on_range(const Event& e, const Ranges& ranges) {
   }
 }
 
+bool Steps::is_all_through(const Stack& stack) const {
+  return stack.count >= kFewestSteps && stack.last - stack.first >= last_order_ / 2;
+}
+
 // Stacks that come back all through the program, once a step or a fixed number of times.
 Steps::Found Steps::find() const {
   Found found;
@@ -47,7 +51,7 @@ Steps::Found Steps::find() const {
   if (found.count != 0) return found;
   for (std::uint32_t i = 0; i < optimizer_steps_.size(); ++i) {
     const Stack& steps = optimizer_steps_[i];
-    if (steps.count >= kFewestSteps && steps.count > found.count)
+    if (steps.count > found.count && is_all_through(steps))
       found = {steps.count, steps.orders(), optimizers_.name(i)};
   }
   if (found.count != 0) return found;
@@ -57,7 +61,7 @@ Steps::Found Steps::find() const {
   };
   std::map<std::uint64_t, Alike> all; // by count
   for (const Stack& stack : stacks_) {
-    if (stack.count < kFewestSteps || stack.last - stack.first < last_order_ / 2) continue;
+    if (!is_all_through(stack)) continue;
     Alike& alike = all[stack.count];
     ++alike.stacks;
     alike.example = &stack;

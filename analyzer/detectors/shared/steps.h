@@ -42,6 +42,9 @@ private:
       return static_cast<double>(last - second) / static_cast<double>(count - 2);
     }
   };
+  // Comes back all through the program: a short training before a long evaluation does not.
+  bool is_all_through(const Stack& stack) const;
+
   std::vector<Stack> stacks_; // by StackId
   std::unordered_map<std::string, Stack> ranges_;
   std::unordered_map<std::uint32_t, unsigned> open_ranges_; // by thread
