@@ -306,21 +306,21 @@ def copied_without_a_wait():
     return kept
 
 
-class Part(nn.Module):
-    def __init__(self, width, kept):
-        super().__init__()
-        self.linear, self.kept = nn.Linear(width, width), kept
-
-    def forward(self, batch):
-        result = self.linear(batch)
-        size = result.detach().abs()  # found: growth
-        self.kept.append(size.mean().item() if CORRECT else size)
-        return result
-
-
 @mistake
 def parts_that_keep_and_accumulated_gradients():
     """A step of the optimizer has four batches."""
+
+    class Part(nn.Module):
+        def __init__(self, width, kept):
+            super().__init__()
+            self.linear, self.kept = nn.Linear(width, width), kept
+
+        def forward(self, batch):
+            result = self.linear(batch)
+            size = result.detach().abs()  # found: growth
+            self.kept.append(size.mean().item() if CORRECT else size)
+            return result
+
     kept = []
     model = nn.Sequential(Part(256, []), nn.ReLU(), nn.Sequential(Part(256, kept))).cuda()
     model[0].kept = collections.deque(maxlen=2)
