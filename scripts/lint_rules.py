@@ -279,7 +279,8 @@ class Dialect(unittest.TestCase):
     )
 
     def test_integers_are_of_std(self):
-        found = [f"{path}: {word}" for path in files(*self.FOLDERS) for word in self.BARE.findall(code_of(path))]
+        sources = [path for path in files(*self.FOLDERS) if not path.endswith("/pool.h")]  # which is C, too
+        found = [f"{path}: {word}" for path in sources for word in self.BARE.findall(code_of(path))]
         self.assertEqual(found, [], "std::size_t, std::uint64_t")
 
     def test_bare_integers_are_found(self):

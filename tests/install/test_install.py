@@ -62,6 +62,7 @@ def check_files(prefix, build):
         "lib/gpumemtrace/simulated/libcudart.so.13",
         "include/gpumemtrace/device.h",
         "include/gpumemtrace/gtest.h",
+        "include/gpumemtrace/pool.h",
         "lib/gpumemtrace/libgpumemtrace_checks.so",
         "lib/gpumemtrace/libgpumemtrace_host.so",
         "lib/gpumemtrace/gpumemtrace-ptxas",

@@ -82,6 +82,7 @@ class Package(unittest.TestCase):
             "gpumemtrace/install/lib/gpumemtrace/simulated/no-nvjitlink-13.so",
             "gpumemtrace/install/include/gpumemtrace/device.h",
             "gpumemtrace/install/include/gpumemtrace/gtest.h",
+            "gpumemtrace/install/include/gpumemtrace/pool.h",
             "gpumemtrace/install/lib/cmake/gpumemtrace/gpumemtrace-config.cmake",
             "gpumemtrace/install/share/doc/gpumemtrace/THIRD_PARTY.md",
             "gpumemtrace/__init__.py",

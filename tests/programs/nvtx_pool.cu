@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pool that registers itself by nvToolsExtMem: what goes wrong inside it is found, with the stacks of its users.
+// A pool that says by the macros of pool.h what it gives out: what goes wrong inside it is found, with the stacks of its
+// users.
 //
 // run: clean
 // expect: clean
@@ -22,58 +23,25 @@
 // options: check --policy "max-allocations 1" --policy "max-device-bytes 1M"
 // expect: clean
 #include <cuda_runtime.h>
-#include <nvtx3/nvToolsExtMem.h>
+#include "../../device_hooks/include/gpumemtrace/pool.h"
 
 #include <cstring>
 
 static constexpr size_t kBytes = 1 << 20;
-static nvtxMemHeapHandle_t heap;
-
-static nvtxMemHeapHandle_t register_pool(void* base) {
-  nvtxMemVirtualRangeDesc_t range = {kBytes, base};
-  nvtxMemHeapDesc_t description = {};
-  description.extCompatID = NVTX_EXT_COMPATID_MEM;
-  description.structSize = sizeof description;
-  description.usage = NVTX_MEM_HEAP_USAGE_TYPE_SUB_ALLOCATOR;
-  description.type = NVTX_MEM_TYPE_VIRTUAL_ADDRESS;
-  description.typeSpecificDescSize = sizeof range;
-  description.typeSpecificDesc = &range;
-  return nvtxMemHeapRegister(nullptr, &description);
-}
+static gpumemtrace_pool pool;
 
 static void* take(void* at, size_t bytes) {
-  nvtxMemVirtualRangeDesc_t range = {bytes, at};
-  nvtxMemRegionHandle_t handle = nullptr;
-  nvtxMemRegionsRegisterBatch_t batch = {};
-  batch.extCompatID = NVTX_EXT_COMPATID_MEM;
-  batch.structSize = sizeof batch;
-  batch.regionType = NVTX_MEM_TYPE_VIRTUAL_ADDRESS;
-  batch.heap = heap;
-  batch.regionCount = 1;
-  batch.regionDescElementSize = sizeof range;
-  batch.regionDescElements = &range;
-  batch.regionHandleElementsOut = &handle;
-  nvtxMemRegionsRegister(nullptr, &batch);
+  GPUMEMTRACE_POOL_TAKE(pool, at, bytes);
   return at;
 }
 
-static void give_back(void* at) {
-  nvtxMemRegionRef_t region = {at};
-  nvtxMemRegionsUnregisterBatch_t batch = {};
-  batch.extCompatID = NVTX_EXT_COMPATID_MEM;
-  batch.structSize = sizeof batch;
-  batch.refType = NVTX_MEM_REGION_REF_TYPE_POINTER;
-  batch.refCount = 1;
-  batch.refElementSize = sizeof region;
-  batch.refElements = &region;
-  nvtxMemRegionsUnregister(nullptr, &batch);
-}
+static void give_back(void* at) { GPUMEMTRACE_POOL_GIVE_BACK(at); }
 
 int main(int, char** arguments) {
   const auto is = [arguments](const char* word) { return std::strcmp(arguments[1], word) == 0; };
   char* base = nullptr;
   if (cudaMalloc(&base, kBytes) != cudaSuccess) return 1;
-  heap = register_pool(base);
+  GPUMEMTRACE_POOL_CREATE(pool, base, kBytes);
   void* a = take(base, 1000);
   void* b = take(base + 1024, 1000);
   cudaMemset(a, 0, 1000);
@@ -85,7 +53,7 @@ int main(int, char** arguments) {
   if (is("middle")) give_back(static_cast<char*>(b) + 4);
   if (is("whole")) cudaFree(base);
   if (!is("leak")) give_back(b);
-  nvtxMemHeapUnregister(nullptr, heap);
+  GPUMEMTRACE_POOL_DESTROY(pool);
   if (!is("whole")) cudaFree(base);
   return 0;
 }
