@@ -19,7 +19,6 @@
 #include "analyzer/report/formats/text_layout.h"
 #include "analyzer/report/shared/call_site.h"
 #include "analyzer/report/shared/module_path.h"
-#include "analyzer/report/source_text.h"
 #include "analyzer/symbols/demangle.h"
 
 namespace gmt::text {
