@@ -44,7 +44,7 @@ std::string growth_text(std::int64_t growth) {
 }
 
 TopLines holder_lines(std::string_view head, const std::vector<LiveHolder>& holders,
-                   std::size_t width) {
+                      std::size_t width) {
   if (holders.empty()) return {};
   const bool is_wide = width > kNumbers + 20; // else bytes and name alone
   const auto row = [is_wide](const auto& bytes, const auto& change, const auto& blocks,
@@ -76,7 +76,7 @@ std::string rate_text(const LiveProcess& process, double seconds) {
 TopLines finding_lines(const LiveProcess& process) {
   if (process.findings.empty()) return {};
   TopLines lines{"newest findings of " + format_plural(process.errors, "error") + ", " +
-              format_plural(process.warnings, "warning")};
+                 format_plural(process.warnings, "warning")};
   for (const ReportedFinding& finding : process.findings)
     lines.push_back(fmt::format("{:<8} {:<20} {}", tools::severity_word(finding.severity),
                                 finding.kind, text::printable(finding.message)));
@@ -85,8 +85,8 @@ TopLines finding_lines(const LiveProcess& process) {
 
 TopLines table_of_processes(const Processes& processes, double seconds) {
   if (processes.size() < 2) return {};
-  TopLines lines{fmt::format("{:>10} {:>5} {:>12} {:>12} {:>14} {:>12}", "pid", "rank", "live", "peak",
-                          "allocations", "alloc/s")};
+  TopLines lines{fmt::format("{:>10} {:>5} {:>12} {:>12} {:>14} {:>12}", "pid", "rank", "live",
+                             "peak", "allocations", "alloc/s")};
   for (const LiveProcess& process : processes) {
     const std::uint64_t made = process.totals.allocations - process.allocations_before;
     const std::string rate =
