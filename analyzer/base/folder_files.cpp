@@ -13,6 +13,8 @@
 #include <streambuf>
 #include <system_error>
 
+#include "analyzer/base/disk.h"
+
 namespace gmt {
 namespace fs = std::filesystem;
 namespace {
@@ -227,6 +229,21 @@ Descriptor open_to_append(const fs::path& file) {
   errno = EPERM;
   const bool is_its = S_ISREG(status.st_mode) && is_of_this_user(status) && status.st_nlink == 1;
   return is_its ? std::move(opened) : Descriptor();
+}
+
+bool reaches_disk(int descriptor) {
+  for (;;) {
+    if (::fsync(descriptor) == 0) return true;
+    if (errno != EINTR) return errno == EINVAL || errno == EROFS;
+  }
+}
+
+bool reaches_disk(const fs::path& file) {
+  const Descriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  const fs::path parent = file.parent_path();
+  const Descriptor folder(
+    ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return opened && folder && reaches_disk(opened.number()) && reaches_disk(folder.number());
 }
 
 } // namespace gmt

@@ -12,6 +12,7 @@
 #include <span>
 #include <utility>
 
+#include "analyzer/base/disk.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -210,14 +211,16 @@ bool LogPacker::step() {
   return false;
 }
 
-// The packed log is there before the log goes: a reader finds one of them at any moment. Nothing
-// goes that a failing disk did not give whole, or that a file server has yet to refuse.
+// The packed log is there before the log goes: a reader finds one of them at any moment, and so
+// does the disk when the machine loses its power. Nothing goes that a failing disk did not give
+// whole, or that a file server has yet to refuse.
 bool LogPacker::finish() {
   if (read_ != bytes_of(from_)) {
     problem_ = "it could not be read to its end";
     return false;
   }
   if (!write(&kEnd, sizeof kEnd)) return false;
+  if (!reaches_disk(to_.number())) return fail("cannot write what is packed");
   if (::close(to_.release()) != 0) return fail("cannot write what is packed");
   const std::string packed = log_.string() + kPackedEnd;
   if (::rename(unfinished_.c_str(), packed.c_str()) != 0) return fail("cannot rename it");

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "analyzer/base/disk.h"
 #include "analyzer/base/folder_files.h"
 #include "analyzer/base/text_format.h"
 #include "analyzer/base/text_lines.h"
@@ -115,11 +116,11 @@ public:
     if (std::string why = close(); !why.empty()) return why;
     if (!entry.folder.starts_with("gpumemtrace.") || ++files_ > kMostFiles)
       return "it holds more than traces";
+    if (entry.bytes > most_ - std::min(most_, bytes_))
+      return cat({"it would unpack to more than ", format_bytes(most_), ", which no trace does"});
     bytes_ += entry.bytes;
     std::error_code error;
     const fs::space_info space = fs::space(into_, error);
-    if (entry.bytes > most_ || bytes_ > most_)
-      return cat({"it would unpack to more than ", format_bytes(most_), ", which no trace does"});
     if (!error && entry.bytes > space.available)
       return cat({"it needs ", format_bytes(entry.bytes), " in ", into_.parent_path().string(),
                   "; TMPDIR may name another folder"});
@@ -190,6 +191,8 @@ std::uint64_t pack_traces(const std::vector<TraceHead>& traces, const fs::path& 
   });
   if (failure) throw cannot_pack(file, failure.why);
   if (!problem.empty()) throw cannot_pack(file, problem);
+  // The folders may be removed next.
+  if (!reaches_disk(file)) throw cannot_pack(file, std::generic_category().message(errno));
   std::error_code error;
   return fs::file_size(file, error);
 }

@@ -32,6 +32,17 @@ template <std::size_t N> void put_octal(char (&field)[N], std::uint64_t value) {
   for (std::size_t i = N - 1; i-- > 0; value >>= 3) field[i] = static_cast<char>('0' + (value & 7));
 }
 
+// Octal digits end at 8 GiB. GNU tar and others write more as a binary number, highest byte first,
+// behind a mark.
+constexpr char kBinary = static_cast<char>(0x80);
+constexpr std::uint64_t kOctalSizes = std::uint64_t{1} << 33, kMostBytes = std::uint64_t{1} << 62;
+
+void put_size(char (&field)[12], std::uint64_t value) {
+  if (value < kOctalSizes) return put_octal(field, value);
+  for (std::size_t i = sizeof field; i-- > 0; value >>= 8) field[i] = static_cast<char>(value);
+  field[0] = kBinary;
+}
+
 // Of the header, the sum's own field counting as blanks.
 unsigned sum_of(const TarHeader& header) {
   TarHeader plain = header;
@@ -54,6 +65,16 @@ template <std::size_t N> std::optional<std::uint64_t> octal_of(const char (&fiel
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 8);
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value)
                                                                   : std::nullopt;
+}
+
+std::optional<std::uint64_t> size_of(const char (&field)[12]) {
+  if (field[0] != kBinary) return octal_of(field);
+  std::uint64_t value = 0;
+  for (std::size_t i = 1; i < sizeof field; ++i) {
+    if (value >= kMostBytes >> 8) return std::nullopt;
+    value = value << 8 | static_cast<unsigned char>(field[i]);
+  }
+  return value;
 }
 
 std::uint64_t up_to_record(std::uint64_t bytes) {
@@ -193,7 +214,7 @@ void TarWriter::add(std::string_view folder, std::string_view name, const Descri
   put_octal(header.mode, 0600);
   put_octal(header.user, 0);
   put_octal(header.group, 0);
-  put_octal(header.size, bytes);
+  put_size(header.size, bytes);
   put_octal(header.time, static_cast<std::uint64_t>(std::max<std::int64_t>(status.st_mtime, 0)));
   header.type = '0';
   std::memcpy(header.magic, "ustar", sizeof header.magic);
@@ -235,7 +256,7 @@ std::string read_tar(const fs::path& file, const std::function<std::string(const
     TarHeader header = {};
     if (!archive.read(&header, sizeof header)) return ends_early();
     if (header.name[0] == '\0' && octal_of(header.sum).value_or(0) == 0) return {};
-    const auto size = octal_of(header.size), sum = octal_of(header.sum);
+    const auto size = size_of(header.size), sum = octal_of(header.sum);
     if (!size || sum != sum_of(header) || text_of(header.magic).substr(0, 5) != "ustar")
       return "it holds no tar archive";
     const std::uint64_t padding = up_to_record(*size) - *size;

@@ -3,6 +3,7 @@
 #include "analyzer/command/run/trace_packer.h"
 
 #include <algorithm>
+#include <exception>
 #include <ostream>
 #include <string_view>
 #include <system_error>
@@ -61,7 +62,17 @@ TracePacker::TracePacker(fs::path folder, std::string run)
 
 TracePacker::~TracePacker() = default;
 
+// The program runs on whatever becomes of this: there is less memory than it takes, perhaps.
 std::chrono::milliseconds TracePacker::work() {
+  try {
+    return do_work();
+  } catch (const std::exception&) {
+    packer_.reset();
+    return kMuchLater;
+  }
+}
+
+std::chrono::milliseconds TracePacker::do_work() {
   if (packer_ != nullptr) {
     if (!packer_->step()) finish();
     return kNow;
@@ -80,9 +91,9 @@ void TracePacker::find_traces() {
     const std::string name = it->path().filename().string();
     if (!name.starts_with("gpumemtrace.") || known_.contains(name) || !is_trace(it->path()))
       continue;
-    known_.insert(name);
     if (is_own_folder(it->path()) && read_head(it->path()).info.run == run_)
       traces_.push_back({it->path()});
+    known_.insert(name);
   }
 }
 

@@ -23,7 +23,7 @@ public:
   TracePacker(std::filesystem::path folder, std::string run);
   ~TracePacker();
 
-  // A moment's work. Says how long to wait until there may be more.
+  // A moment's work. Says how long to wait until there may be more. Throws nothing.
   std::chrono::milliseconds work();
 
 private:
@@ -32,6 +32,7 @@ private:
     std::uint64_t saved = 0; // bytes
   };
 
+  std::chrono::milliseconds do_work();
   void find_traces();
   bool begin_next();
   void finish();

@@ -26,7 +26,10 @@ function(gmt_unit_tests name)
 endfunction()
 
 gmt_unit_tests(unit_base base)
-gmt_unit_tests(unit_trace_reader trace_reader)
+gmt_unit_tests(unit_trace_reader trace_reader command)
+# The command is no library: what of it is tested here.
+target_sources(unit_trace_reader PRIVATE ${PROJECT_SOURCE_DIR}/analyzer/command/pack/tar_file.cpp
+  ${PROJECT_SOURCE_DIR}/analyzer/command/run/trace_packer.cpp)
 gmt_unit_tests(unit_symbols symbols)
 gmt_unit_tests(unit_heap cuda_state heap heap/store heap/graphs heap/verdicts)
 gmt_unit_tests(unit_device_heap device_heap)
