@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See idle.h. docs/top.md names the file: gpumemtrace-idle.<pid>, four bytes that are 0 at first.
+// See idle.h. docs/top.md names the file: gpumemtrace-idle.<pid>. Whose it is stands in it, as the
+// number may come again.
 #include "interposer/log/idle.h"
 
 #include <cerrno>
@@ -8,10 +9,13 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "interposer/base/byte_file.h"
 #include "interposer/base/options.h"
 #include "interposer/base/slow_lock.h"
+#include "trace/idle_request.h"
 
 namespace gmt::interposer {
 
@@ -38,6 +42,27 @@ bool map_idle_page() noexcept {
   return true;
 }
 
+// Field 22 of /proc/self/stat: see proc(5). The name in the second field may hold anything; behind
+// it there is no ')'.
+std::uint64_t start_time() noexcept {
+  constexpr int kStartTime = 22;
+  ByteFile stat("/proc/self/stat");
+  std::uint64_t value = 0;
+  int field = 0;
+  for (int c = stat.next(); c >= 0; c = stat.next()) {
+    if (c == ')') field = 2, value = 0;
+    else if (c == ' ') ++field;
+    else if (field == kStartTime && c >= '0' && c <= '9')
+      value = value * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  return value;
+}
+
+std::uint64_t process_namespace() noexcept {
+  struct stat status{};
+  return ::stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
 // A file of another process that had this number is gone first.
 const std::atomic<std::uint32_t>* make_request() noexcept {
   char folder[3072];
@@ -47,7 +72,11 @@ const std::atomic<std::uint32_t>* make_request() noexcept {
   const int file =
     open(request_file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
   if (file < 0) return nullptr;
-  void* page = ftruncate(file, sizeof(std::uint32_t)) == 0 ? map_page(MAP_SHARED, file) : nullptr;
+  trace::IdleRequest request{};
+  request.process_namespace = process_namespace();
+  request.started = start_time();
+  const bool is_written = write(file, &request, sizeof request) == sizeof request;
+  void* page = is_written ? map_page(MAP_SHARED, file) : nullptr;
   close(file);
   if (page == nullptr) unlink(request_file);
   return static_cast<const std::atomic<std::uint32_t>*>(page);

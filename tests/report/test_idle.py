@@ -130,6 +130,22 @@ class Idle(unittest.TestCase):
         self.assertEqual(self.command("attach", "none").returncode, 2)
         self.assertIn("does not wait to be recorded", self.command("attach", os.getpid()).stderr)
 
+    def test_a_file_of_a_process_that_is_gone(self):
+        """Its number may be another process's by now."""
+        process = self.start("--idle", self.home / "app")
+        pid = process.stdout.readline().strip()
+        (file,) = self.folder.glob("gpumemtrace-idle.*")
+        left = file.read_bytes()
+        process.communicate("..", timeout=60)
+        for other in (pid, os.getpid()):
+            path = self.folder / f"gpumemtrace-idle.{other}"
+            for content in (left, left[:4]):
+                path.write_bytes(content)
+                done = self.command("attach", other)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn("does not wait to be recorded", done.stderr)
+                self.assertEqual(path.read_bytes(), content)
+
     def test_no_arguments(self):
         for words, is_there in (((), True), (("--no-arguments",), False)):
             shutil.rmtree(self.folder)
