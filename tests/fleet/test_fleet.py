@@ -234,6 +234,27 @@ class Fleet(unittest.TestCase):
         with self.assertRaisesRegex(GpumemtraceError, "64 ranks in a file"):
             fleet.convert([half], data, workers=1, add=True, ranks_per_file=5)
 
+    def test_packed_files(self):
+        """Files of `gpumemtrace pack`, one with several traces; a trace that is a folder, too, is converted once."""
+        folder = pathlib.Path(self.folder, "packed")
+        folder.mkdir()
+        packed = [copy_as(self.kinds[kind], folder, rank) for rank, kind in ((2, "growing"), (3, "even"), (70, "jump"))]
+        for name, traces in (("several.tar.zst", packed[:2]), (f"{packed[2].name}.tar.zst", packed[2:])):
+            subprocess.run([COMMAND, "pack", "-o", folder / name, *traces], check=True, capture_output=True)
+        for trace in packed[:1] + packed[2:]:
+            shutil.rmtree(trace)
+        (folder / "damaged.tar.zst").write_bytes((folder / "several.tar.zst").read_bytes()[:3000])
+        data = os.path.join(self.folder, "packed data")
+        done = fleet.convert([str(folder)], data, workers=1)
+        self.assertEqual((done.traces, [os.path.basename(path) for path in done.problems]), (3, ["damaged.tar.zst"]))
+        rows = fleet.query(data, "SELECT rank, trace, steps FROM process ORDER BY rank")
+        self.assertEqual(
+            [(row["rank"], row["trace"]) for row in rows],
+            [(2, packed[0].name), (3, packed[1].name), (70, packed[2].name)],
+        )
+        self.assertEqual([row["rank"] for row in fleet.ask(data, "growth")], [2])
+        self.assertEqual(fleet.convert([str(folder / "several.tar.zst")], data, workers=1, add=True).known, 2)
+
     def test_what_no_trace_has_ends_no_conversion(self):
         """A rank that is no number for the tables, and folders whose names are patterns, or no text."""
         folder = os.path.join(self.folder, "odd [1]")

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from gpumemtrace._command import GpumemtraceError
 from gpumemtrace.fleet._fold import LONGEST_REPORT, Rows, fold
+from gpumemtrace.fleet._packs import Folders
 from gpumemtrace.fleet._tables import SCHEMA, TABLES
 from gpumemtrace.fleet._traces import Trace, find_traces, trace_name
 
@@ -46,7 +47,7 @@ def convert(
     add: bool = False,
     time_limit: float = LONGEST_REPORT,
 ) -> Converted:
-    """Converts traces, and those in folders, that the patterns `traces` match, into the data set in the folder `output`.
+    """Converts traces, and those in folders and packed files, that the patterns `traces` match, into the data set in the folder `output`.
 
     `workers` processes do it here (default: one for each processor), or the workers of Dask's `scheduler`: each host
     looks for the patterns on its own disks, and converts what it finds there. `output` must be one folder for all. `step`
@@ -217,9 +218,11 @@ def convert_part(
     sites: dict[int, tuple[Any, ...]] = {}
     result = Converted()
     with tempfile.TemporaryDirectory(prefix="gpumemtrace-fleet-") as scratch:
+        folders = Folders(paths, scratch)
         for path in paths:
             try:
-                rows = fold(path, scratch, step, time_limit)
+                with folders.folder(path) as folder:
+                    rows = fold(folder, scratch, step, time_limit)
                 for table, new in rows.items():  # one trace of numbers that fit no table must not end all
                     _columns(table, new)
             except (GpumemtraceError, ArithmeticError, LookupError, TypeError, ValueError) as error:
