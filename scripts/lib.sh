@@ -22,7 +22,7 @@ gmt_test_build_packages=(binutils libgtest-dev libgmock-dev libbenchmark-dev lib
 # shellcheck disable=SC2034
 gmt_test_packages=("${gmt_test_build_packages[@]}" python3-jsonschema python3-sarif-python-om
   python3-junitparser python3-prometheus-client python3-pytest python3-pytest-xdist python3-yaml libxml2-utils cmark-gfm libdevel-nytprof-perl clang lld libclang-rt-dev
-  libjemalloc2 chromium chromium-driver python3-selenium)
+  libjemalloc2 chromium chromium-driver python3-selenium nodejs)
 
 say() { printf '%s\n' "== $*"; }
 
