@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Says where a comment names a file that is not there, and where a source's head says no more than "see its header".
+"""Says where a comment names a file that is not there, and where a source's head begins with "see its header":
+every reader knows that.
 
 lint_comments.py [ROOT]: files under version control. Exit status: 0 nothing found, 1 something."""
 
@@ -19,7 +20,7 @@ FOREIGN = re.compile(
 )
 # Names that stand for a user's files; what a build makes.
 EXAMPLES = {"a.js", "b.js", "file.cu", "linear.py", "step.cu", "train.cu", "train.py", "THIRD_PARTY.md"}
-EMPTY_HEAD = re.compile(r"// See [\w./]+\.$")
+EMPTY_HEAD = re.compile(r"(?://|#) See [\w/]+\.(?:h|cuh|cpp|def|py)\b")
 
 
 def known_names(files):
@@ -49,7 +50,7 @@ def problems_of(root):
                     continue
                 yield f"{file}:{number}: there is no {name}"
         if len(lines) > 1 and EMPTY_HEAD.match(lines[1]):
-            yield f"{file}:2: says nothing: say what the file does, or leave the line out"
+            yield f"{file}:2: begin with what the file does, or leave the line out"
 
 
 def main():

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See host_crash.h. The word on top of the stack is the caller's return address only where the
-// function has no frame of its own, as the C library's copying and setting of memory: it is taken
-// where a library faulted and the word points into code of another object file.
+// The word on top of the stack is the caller's return address only where the function has no frame
+// of its own, as the C library's copying and setting of memory: it is taken where a library faulted
+// and the word points into code of another object file.
 #include "analyzer/analysis/host_crash.h"
 
 #include <sstream>

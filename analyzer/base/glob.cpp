@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See glob.h. Only the last star's run is ever extended: earlier ones took the shortest that
-// matched, and a longer one would leave no more for the rest.
+// Only the last star's run is ever extended: earlier ones took the shortest that matched, and a
+// longer one would leave no more for the rest.
 #include "analyzer/base/glob.h"
 
 namespace gmt {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// See static_variables.h. nvcc gives the host a variable of the same name and size for each
-// __device__ and
-// __constant__ one, which only serves as a key. Its linked name may differ (the host's is static),
-// so the readable names are compared; the device's may stand in one more namespace, that of its
-// compiled file.
+// nvcc gives the host a variable of the same name and size for each __device__ and __constant__
+// one, which only serves as a key. Its linked name may differ (the host's is static), so the
+// readable names are compared; the device's may stand in one more namespace, that of its compiled
+// file.
 #include "analyzer/device_code/static_variables.h"
 
 #include <algorithm>

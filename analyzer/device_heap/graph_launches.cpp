@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See graph_launches.h. Since launches of one executable graph follow each other, those that have
-// ended are always the first ones.
+// Since launches of one executable graph follow each other, those that have ended are always the
+// first ones.
 
 #include "analyzer/device_heap/graph_launches.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See memory_kinds.h. Source: CUDA driver API manual.
+// The rules are those of the manual of CUDA's driver API.
 
 #include "analyzer/heap/memory_kinds.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See memory_use.h: what is not on the way of every event.
+// The sums that are asked for now and then; what each event changes is in the header.
 
 #include "analyzer/heap/memory_use.h"
 

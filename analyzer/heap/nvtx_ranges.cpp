@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See nvtx_ranges.h. Records of ranges come from programs that may pop more than they push, and
-// logs that may have lost some: whatever does not fit is left out.
+// Records of ranges come from programs that may pop more than they push, and logs that may have
+// lost some: whatever does not fit is left out.
 
 #include "analyzer/heap/nvtx_ranges.h"
 

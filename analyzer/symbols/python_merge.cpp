@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See python_merge.h. Where the record does not name a run's evaluator, runs and evaluators are
-// matched from the innermost one on: the outer end of either may have been cut off. Runs for which
-// no evaluator is left stand before the last one, or where the stack enters the interpreter.
+// Where the record does not name a run's evaluator, runs and evaluators are matched from the
+// innermost one on: the outer end of either may have been cut off. Runs for which no evaluator is
+// left stand before the last one, or where the stack enters the interpreter.
 #include "analyzer/symbols/python_merge.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See runtime_names.h. The outermost of CUDA's own frames is what the program wrote: below it lie
-// the runtime's other functions, as in cudaMallocHost, an inline wrapper that calls cudaHostAlloc.
+// The outermost of CUDA's own frames is what the program wrote: below it lie the runtime's other
+// functions, as in cudaMallocHost, an inline wrapper that calls cudaHostAlloc.
 #include "analyzer/symbols/runtime_names.h"
 
 #include <algorithm>

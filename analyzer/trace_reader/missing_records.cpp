@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See missing_records.h. Names of logs: t<tid>-<number>.<file>.log, access-<number>.log,
-// device-<number>.log and device-<number>.<file>.log; a device's number may lack, because a ring
-// whose kernels recorded nothing has no log.
+// Names of logs: t<tid>-<number>.<file>.log, access-<number>.log, device-<number>.log and
+// device-<number>.<file>.log; a device's number may lack, because a ring whose kernels recorded
+// nothing has no log.
 
 #include "analyzer/trace_reader/missing_records.h"
 

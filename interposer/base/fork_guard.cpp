@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See fork_guard.h. A fork waits for the threads inside, which need microseconds, and threads that
-// want in wait for the fork. Both waits are bounded: a program that forks while it holds the
-// loader's lock itself must not stand still.
+// A fork waits for the threads inside, which need microseconds, and threads that want in wait for
+// the fork. Both waits are bounded: a program that forks while it holds the loader's lock itself
+// must not stand still.
 #include "interposer/base/fork_guard.h"
 
 #include "interposer/base/bounded_lock.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See own_stack.h. pthread_getattr_np() would say where a thread's stack ends, but it allocates,
-// and the call may have come from the program's allocator. So the pages are asked for: below a
-// thread's stack lies its guard page.
+// pthread_getattr_np() would say where a thread's stack ends, but it allocates, and the call may
+// have come from the program's allocator. So the pages are asked for: below a thread's stack lies
+// its guard page.
 #include "interposer/base/own_stack.h"
 
 #include <atomic>

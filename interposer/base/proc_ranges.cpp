@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See proc_ranges.h. Fields of /proc/self/stat are counted from 1, as proc(5) does; the second, the
-// program's name, may hold spaces and parentheses.
+// Fields of /proc/self/stat are counted from 1, as proc(5) does; the second, the program's name,
+// may hold spaces and parentheses.
 #include "interposer/base/proc_ranges.h"
 
 #include <cstdlib>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See collector_client.h. Which record means what to the collector stands in describe(), nowhere
-// else.
+// Which record means what to the collector stands in describe(), nowhere else.
 #include "interposer/coalescing/collector_client.h"
 
 #include <cstdlib>

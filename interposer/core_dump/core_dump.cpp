@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See core_dump.h. What the driver was asked for, or why not, is the line `core_dump=` of `info`.
+// What the driver was asked for, or why not, is the line `core_dump=` of `info`.
 #include "interposer/core_dump/core_dump.h"
 
 #include <atomic>

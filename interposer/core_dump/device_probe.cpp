@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See device_probe.h. Each context has a stream of the highest priority and 4 bytes of pinned
-// memory. One thread at a time uses them; another one waits with it, since its call may stand
-// behind the same kernel.
+// Each context has a stream of the highest priority and 4 bytes of pinned memory. One thread at a
+// time uses them; another one waits with it, since its call may stand behind the same kernel.
 #include "interposer/core_dump/device_probe.h"
 
 #include <cuda.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See waits.h. Which calls wait, and which make work, is the column `order` of trace/cuda_api.def.
+// Which calls wait, and which make work, is the column `order` of trace/cuda_api.def.
 #define __CUDA_API_VERSION_INTERNAL // the oldest driver types too
 #define CUDA_ENABLE_DEPRECATED
 #include "interposer/core_dump/waits.h"

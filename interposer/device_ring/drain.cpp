@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See drain.h. Reading is trace/ring_reader.h's business, writing ThreadLog's: what it has is safe
-// from the process's death, and it keeps no descriptor that a program might close.
+// Reading is trace/ring_reader.h's business, writing ThreadLog's: what it has is safe from the
+// process's death, and it keeps no descriptor that a program might close.
 #include "interposer/device_ring/drain.h"
 
 #include <cerrno>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See memory.h. The link is made first: whatever moment the process is killed at, no file is left
-// without its link.
+// The link is made first: whatever moment the process is killed at, no file is left without its
+// link.
 #include "interposer/device_ring/memory.h"
 
 #include <cerrno>

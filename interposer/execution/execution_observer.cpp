@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See execution_observer.h. The device may call with its lock held, on threads of its own, which
-// get a log then as any thread does at its first call.
+// The device may call with its lock held, on threads of its own, which get a log then as any thread
+// does at its first call.
 #include "interposer/execution/execution_observer.h"
 
 #include "interposer/base/own_stack.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See sums.h. What does not fit into the tables here has no record.
+// What does not fit into the tables here has no record.
 #include "interposer/execution/sums.h"
 
 #include "interposer/execution/records.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See traffic.h. What does not fit into the tables here is left out: of a function all of it.
+// What does not fit into the tables here is left out: of a function all of it.
 #include "interposer/execution/traffic.h"
 
 #include <atomic>

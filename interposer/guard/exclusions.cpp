@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See exclusions.h. What the list says of a call stack is asked once and kept by the stack's hash.
+// What the list says of a call stack is asked once and kept by the stack's hash.
 #include "interposer/guard/exclusions.h"
 
 #include <atomic>

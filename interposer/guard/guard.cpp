@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See guard.h. Replacements are put in the driver's place when the session starts; addresses are
-// reserved by the first allocation, because the driver must be initialised then.
+// Replacements are put in the driver's place when the session starts; addresses are reserved by the
+// first allocation, because the driver must be initialised then.
 #include "interposer/guard/guard.h"
 
 #include <atomic>

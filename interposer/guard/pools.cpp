@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See pools.h. A pool that is not in the table is a device's own: it can be fenced, and gets its
-// place when its first block does.
+// A pool that is not in the table is a device's own: it can be fenced, and gets its place when its
+// first block does.
 #include "interposer/guard/pools.h"
 
 #include <algorithm>

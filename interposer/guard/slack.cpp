@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See slack.h. Each context has a stream and a piece of pinned memory for the copies. One thread at
-// a time uses them; another one waits, but not for ever.
+// Each context has a stream and a piece of pinned memory for the copies. One thread at a time uses
+// them; another one waits, but not for ever.
 #include "interposer/guard/slack.h"
 
 #include <algorithm>

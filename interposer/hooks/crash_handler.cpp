@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// See crash_handler.h. The handler writes one line to the trace's `info` and leaves the rest to the
-// system: the disposition is the default one again when it begins, so that the instruction faults
-// once more as it returns, with the same address, status and core dump as without it. It runs on
-// the thread's own signal stack if there is one; where its frame does not fit, the kernel ends the
-// process as it would have anyway. It takes no lock and calls nothing but system calls.
+// The handler writes one line to the trace's `info` and leaves the rest to the system: the
+// disposition is the default one again when it begins, so that the instruction faults once more as
+// it returns, with the same address, status and core dump as without it. It runs on the thread's
+// own signal stack if there is one; where its frame does not fit, the kernel ends the process as it
+// would have anyway. It takes no lock and calls nothing but system calls.
 #include "interposer/hooks/crash_handler.h"
 
 #include <csignal>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// See host_uses.h. The handler of SIGSEGV opens the page and writes a record with the call stack
-// of the access; then the instruction runs again. It takes the place of crash_handler.cpp's or of
-// the default one, and goes where a fault is none of a protected page. A program with a handler of
-// its own is not watched: it may want to hear of each fault.
+// The handler of SIGSEGV opens the page and writes a record with the call stack of the access; then
+// the instruction runs again. It takes the place of crash_handler.cpp's or of the default one, and
+// goes where a fault is none of a protected page. A program with a handler of its own is not
+// watched: it may want to hear of each fault.
 #include "interposer/hooks/host_uses.h"
 
 #include <cerrno>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See privileged.h. Runs in a vfork child, too: it writes to its own stack only.
+// Runs in a vfork child, too: it writes to its own stack only.
 #include "interposer/hooks/privileged.h"
 
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See process_hooks.h. In a vfork child nothing is written to the parent's trace.
+// In a vfork child nothing is written to the parent's trace.
 #include "interposer/hooks/process_hooks.h"
 
 #include <cstdio>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See tensors.h. Sources: PyTorch's headers of its allocators and of CUDA's streams. It ran with
-// PyTorch 2.11.
+// Sources: PyTorch's headers of its allocators and of CUDA's streams. It ran with PyTorch 2.11.
 #include "interposer/hooks/tensors.h"
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See exported_symbol.h: the lookup of DT_GNU_HASH, which every linker in use writes. The loader
-// has relocated the addresses in the dynamic section, but not those of the kernel's own object.
+// The lookup of DT_GNU_HASH, which every linker in use writes. The loader has relocated the
+// addresses in the dynamic section, but not those of the kernel's own object.
 #include "interposer/loader/exported_symbol.h"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See mapped_path.h. A line is "7f00-7f80 r-xp 00001000 08:01 1234    /usr/lib/libx.so"; what
-// follows the fifth blank is the path, in which a line feed is written \012. The kernel adds "
-// (deleted)" where the name is gone.
+// A line is "7f00-7f80 r-xp 00001000 08:01 1234    /usr/lib/libx.so"; what follows the fifth blank
+// is the path, in which a line feed is written \012. The kernel adds " (deleted)" where the name is
+// gone.
 #include "interposer/loader/mapped_path.h"
 
 #include <cstring>

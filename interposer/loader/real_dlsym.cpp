@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See real_dlsym.h: the dlsym behind our own, which everything else in this folder is found
-// through.
+// The dlsym behind our own: everything else in this folder is found through it.
 #include "interposer/loader/real_dlsym.h"
 
 #include <dlfcn.h>

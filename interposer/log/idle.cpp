@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See idle.h. docs/top.md names the file: gpumemtrace-idle.<pid>. Whose it is stands in it, as the
-// number may come again.
+// docs/top.md names the file: gpumemtrace-idle.<pid>. Whose it is stands in it, as the number may
+// come again.
 #include "interposer/log/idle.h"
 
 #include <cerrno>

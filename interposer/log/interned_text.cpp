@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See interned_text.h. The ids that have been written stand in a hash set of fixed size; what finds
-// no room there is written at every use.
+// The ids that have been written stand in a hash set of fixed size; what finds no room there is
+// written at every use.
 #include "interposer/log/interned_text.h"
 
 #include <atomic>

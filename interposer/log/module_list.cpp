@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See module_list.h. The list of noted modules is small (hundreds), sorted by nothing. A thread
-// that does not get its lock (the holder waits for the loader's lock, which the program holds)
-// leaves the writing to the next new stack.
+// The list of noted modules is small (hundreds), sorted by nothing. A thread that does not get its
+// lock (the holder waits for the loader's lock, which the program holds) leaves the writing to the
+// next new stack.
 #include "interposer/log/module_list.h"
 
 #include <atomic>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See nvtx_names.h. An open-addressed table of pointers into chunks of mapped memory; both only
-// ever grow.
+// An open-addressed table of pointers into chunks of mapped memory; both only ever grow.
 #include "interposer/log/nvtx_names.h"
 
 #include <atomic>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See nvtx_ranges.h. No lock anywhere: a thread's ranges are its own, what belongs to the process
-// stands in small tables of atomics; where a table is full, the record is still written, only a
-// forked child will not know of it.
+// No lock anywhere: a thread's ranges are its own, what belongs to the process stands in small
+// tables of atomics; where a table is full, the record is still written, only a forked child will
+// not know of it.
 #include "interposer/log/nvtx_ranges.h"
 
 #include <new>

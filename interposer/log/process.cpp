@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See process.h. Starting a session: the trace's folder with info and apis, then its parts, then
-// the first log.
+// A session starts with the trace's folder with info and apis; then come its parts, then the first
+// log.
 #include "interposer/log/process.h"
 
 #include <algorithm>

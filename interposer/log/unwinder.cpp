@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See unwinder.h: walks stacks by the functions that were set.
+// Walks stacks by the functions that were set.
 #include "interposer/log/unwinder.h"
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See unwinder_imports.h. Only the library's own entries (its GOT) are changed, so calls of other
-// libraries stay as they are.
+// Only the library's own entries (its GOT) are changed, so calls of other libraries stay as they
+// are.
 //
 // To know whether an address is readable libunwind writes a byte from it into a pipe of its own and
 // reads it back. In a program that closes all descriptors and opens files under their numbers,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See code.h. The table of lines is CPython's location table, as it is since 3.11: entries of some
-// bytes each, of which only the first has its highest bit set.
+// The table of lines is CPython's location table, as it is since 3.11: entries of some bytes each,
+// of which only the first has its highest bit set.
 #include "interposer/python/code.h"
 
 namespace gmt::interposer::python {

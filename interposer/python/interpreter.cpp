@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See interpreter.h. A version is known if tests have run with it: its frames are then read by the
-// offsets of its headers, and from 3.13 on by those that it says itself.
+// A version is known if tests have run with it: its frames are then read by the offsets of its
+// headers, and from 3.13 on by those that it says itself.
 #include "interposer/python/interpreter.h"
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// See launch_arguments.h. The driver's questions about parameters are cuFuncGetParamInfo and, for a
-// CUkernel, which cuLaunchKernel takes as well, cuKernelGetParamInfo (both of CUDA 12.4): they
-// answer 400 for the other kind of handle and 1 past the last parameter; stream capture allows them
-// (measured on an H200, driver 580).
+// The driver's questions about parameters are cuFuncGetParamInfo and, for a CUkernel, which
+// cuLaunchKernel takes as well, cuKernelGetParamInfo (both of CUDA 12.4): they answer 400 for the
+// other kind of handle and 1 past the last parameter; stream capture allows them (measured on an
+// H200, driver 580).
 #include "interposer/recorders/launch_arguments.h"
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See figures.h. Every name that begins as CUPTI's SASS metrics do is a metric of the simulated
-// chip; its id is made of it.
+// Every name that begins as CUPTI's SASS metrics do is a metric of the simulated chip; its id is
+// made of it.
 #include "simulated_cuda/cupti/figures.h"
 
 #include <cupti_sass_metrics.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See changed.h: each function by what the runtime of CUDA 13 does.
+// Each function by what the runtime of CUDA 13 does.
 #include "simulated_cuda/runtime_12/changed.h"
 
 #include "simulated_cuda/runtime/api.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See history_recorder.h: what happens at each event. history_layers.h has the end.
+// What is recorded at each event. history_layers.cpp has what is made of it at the end.
 
 #include "analyzer/analysis/history/history_recorder.h"
 

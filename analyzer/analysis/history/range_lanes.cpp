@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See range_lanes.h. Programs may pop more than they push, and logs may have lost records: what
-// does not fit is left out.
+// Programs may pop more than they push, and logs may have lost records: what does not fit is left
+// out.
 
 #include "analyzer/analysis/history/range_lanes.h"
 

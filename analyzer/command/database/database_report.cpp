@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See database_report.h: the tables of the report, and the file as a whole.
+// The tables of the report, and the file as a whole.
 
 #include "analyzer/command/database/database_report.h"
 

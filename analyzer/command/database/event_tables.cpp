@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See event_tables.h. Memory grows with what is alive, never with events.
+// Memory grows with what is alive, never with events.
 
 #include "analyzer/command/database/event_tables.h"
 

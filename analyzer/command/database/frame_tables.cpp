@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See frame_tables.h. Frames that the trace has resolved already are taken from there.
+// Frames that the trace has resolved already are taken from there.
 
 #include "analyzer/command/database/frame_tables.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See sql_file.h. A file that is made has no journal: until it is complete it is nothing.
+// A file that is made has no journal: until it is complete it is nothing.
 
 #include "analyzer/command/database/sql_file.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See live_report.h. Names of stacks are looked up once, for those that are shown.
+// Names of stacks are looked up once, for those that are shown.
 
 #include "analyzer/command/live/live_report.h"
 

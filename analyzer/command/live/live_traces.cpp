@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See live_traces.h. The environment of a process is what it was when the process started, and some
-// programs write over it. So that of the command itself counts as well: a process that asks about
-// itself passes it on.
+// The environment of a process is what it was when the process started, and some programs write
+// over it. So that of the command itself counts as well: a process that asks about itself passes it
+// on.
 
 #include "analyzer/command/live/live_traces.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See device_options.h. Each value is checked here: the device would only complain and go on.
+// Each value is checked here: the device would only complain and go on.
 
 #include "analyzer/command/options/device_options.h"
 

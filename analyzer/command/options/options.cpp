@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See options.h. Boost.Program_options stores the values and lays out the help. Where the options
-// end is decided here, because everything behind the program's name is the program's.
+// Boost.Program_options stores the values and lays out the help. Where the options end is decided
+// here, because everything behind the program's name is the program's.
 
 #include "analyzer/command/options/options.h"
 

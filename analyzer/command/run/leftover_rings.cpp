@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See leftover_rings.h. A record that the drain had moved when the process died, but not given
-// back, is in the ring and in the log: it is known by its sub-ring and its ticket. A link that does
-// not lead to a ring of ours is left alone.
+// A record that the drain had moved when the process died, but not given back, is in the ring and
+// in the log: it is known by its sub-ring and its ticket. A link that does not lead to a ring of
+// ours is left alone.
 
 #include "analyzer/command/run/leftover_rings.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See plain_path.h. Others may write to /tmp, so the folder of the links has to be this user's, and
-// closed to all others.
+// Others may write to /tmp, so the folder of the links has to be this user's, and closed to all
+// others.
 #include "analyzer/command/run/plain_path.h"
 
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See declared_pointers.h. Names are demangled once a function.
+// A function's name is demangled once.
 #include "analyzer/detectors/shared/declared_pointers.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See guard_damage.h. Copies and sets that pass a block's end have findings of their own, and what
-// they wrote is not blamed on a kernel. Memory grows with the blocks that launches were given.
+// Copies and sets that pass a block's end have findings of their own, and what they wrote is not
+// blamed on a kernel. Memory grows with the blocks that launches were given.
 
 #include "analyzer/detectors/shared/guard_damage.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See refusal_reasons.h. The limits of extents are those of all devices of compute capability 3.0
-// and later (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
+// The limits of extents are those of all devices of compute capability 3.0 and later (CUDA C++
+// Programming Guide, "Technical Specifications per Compute Capability").
 #include "analyzer/detectors/shared/refusal_reasons.h"
 
 #include <string>

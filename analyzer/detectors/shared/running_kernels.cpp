@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See running_kernels.h. While no kernel can be running nothing is followed but lives and captures,
-// and programs that launch on one stream and wait there pay a few comparisons a call.
+// While no kernel can be running nothing is followed but lives and captures, and programs that
+// launch on one stream and wait there pay a few comparisons a call.
 
 #include "analyzer/detectors/shared/running_kernels.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See block_store.h for the ideas: live blocks close together, dead ones
-// written in sequence, and an index of dead ones that is only brought up to date when it is
-// asked for.
+// Live blocks lie close together, dead ones are written in sequence, and an index of dead ones is
+// only brought up to date when it is asked for.
 
 #include "analyzer/heap/store/block_store.h"
 

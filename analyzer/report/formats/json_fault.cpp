@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See json_fault.h. docs/report-json.md documents every field.
+// docs/report-json.md documents every field.
 #include "analyzer/report/formats/json_fault.h"
 
 #include "analyzer/base/text_format.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See json_stack.h. docs/report-json.md documents every field.
+// docs/report-json.md documents every field.
 #include "analyzer/report/formats/json_stack.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See compare_data.h. Call stacks of the two runs are equal if the names of their functions are:
-// lines and addresses differ from build to build.
+// Call stacks of the two runs are equal if the names of their functions are: lines and addresses
+// differ from build to build.
 
 #include "analyzer/report/html/compare_data.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See page_data.h. Rows of numbers are arrays of their columns, which is half the text.
+// Rows of numbers are arrays of their columns, which is half the text.
 
 #include "analyzer/report/html/page_data.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See executions.h. Totals come several times, each of the process so far: the last one counts.
+// Totals come several times, each of the process so far: the last one counts.
 
 #include "analyzer/trace_reader/facts/executions.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See counters.h. Every call is made as cupti_range_profiler.h and cupti_profiler_host.h of CUDA 13
-// describe it.
+// Every call is made as cupti_range_profiler.h and cupti_profiler_host.h of CUDA 13 describe it.
 #include "interposer/coalescing/collector/counters.h"
 
 #include <cuda.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See address_space.h. The tables are large and mostly never written: mapped without a reserve of
-// memory, they cost nothing until then.
+// The tables are large and mostly never written: mapped without a reserve of memory, they cost
+// nothing until then.
 #include "interposer/guard/store/address_space.h"
 
 #include <sys/mman.h>

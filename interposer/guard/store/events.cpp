@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See events.h. An event that another context made is refused when it is recorded: a new one takes
-// its place.
+// An event that another context made is refused when it is recorded: a new one takes its place.
 #include "interposer/guard/store/events.h"
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See chain.h. NVTX calls an injection once for each object that has NVTX compiled in: so it is
-// asked for each time.
+// NVTX calls an injection once for each object that has NVTX compiled in: so it is asked for each
+// time.
 #include "interposer/hooks/nvtx/chain.h"
 
 #include <atomic>

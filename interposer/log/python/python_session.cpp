@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See python_session.h. Lines of `info`: `python=3.13.0` and `python_frames=<word>`, of which the
-// last one holds. The words are those of trace/FORMAT.md.
+// Lines of `info`: `python=3.13.0` and `python_frames=<word>`, of which the last one holds. The
+// words are those of trace/FORMAT.md.
 #include "interposer/log/python/python_session.h"
 
 #include <atomic>

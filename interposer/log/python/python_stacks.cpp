@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See python_stacks.h. Frames are hashed by their instruction and by the key of their code object,
-// so that a code object that takes the address of an older one makes another stack.
+// Frames are hashed by their instruction and by the key of their code object, so that a code object
+// that takes the address of an older one makes another stack.
 #include "interposer/log/python/python_stacks.h"
 
 #include <iterator>

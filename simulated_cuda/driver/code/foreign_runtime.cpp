@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See foreign_runtime.h. Whose runtime it is, the call stack says. To the observer it is a launch
-// that did not run: how many there would have been is not known.
+// Whose runtime it is, the call stack says. To the observer a refusal is a launch that did not run:
+// how many there would have been is not known.
 #include "simulated_cuda/driver/code/foreign_runtime.h"
 
 #include "simulated_cuda/driver/execution/totals.h"

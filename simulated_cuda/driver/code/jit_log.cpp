@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See jit_log.h. A value of an option is a pointer, or a number in a pointer's place.
+// A value of an option is a pointer, or a number in a pointer's place.
 #include "simulated_cuda/driver/code/jit_log.h"
 
 #include <algorithm>

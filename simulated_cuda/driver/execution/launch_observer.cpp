@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See launch_observer.h. The structures of the two sides are alike; only texts change their form.
+// The structures of the two sides are alike; only texts change their form.
 #include "simulated_cuda/driver/execution/launch_observer.h"
 
 #include "simulated_cuda/driver/code/instance.h"

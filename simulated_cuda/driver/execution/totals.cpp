@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See totals.h. A process may end without a word, so the observer hears of each launch as soon as
-// it has ended.
+// A process may end without a word, so the observer hears of each launch as soon as it has ended.
 #include "simulated_cuda/driver/execution/totals.h"
 
 #include "simulated_cuda/driver/state/observer.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See late.h. Kept work stands in one queue, in the order of calls, so each beginning of the queue
-// is closed: the thread of the driver's own runs what is due from its front.
+// Kept work stands in one queue, in the order of calls, so each beginning of the queue is closed:
+// the thread of the driver's own runs what is due from its front.
 #include "simulated_cuda/driver/streams/late.h"
 
 #include "simulated_cuda/driver/state/lock.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See count_traffic.h. An instruction of PTX may be several of the executor; at most one of them
-// accesses memory for it, but for products of matrices, which are left out, and atomics of vectors.
+// An instruction of PTX may be several of the executor; at most one of them accesses memory for it,
+// but for products of matrices, which are left out, and atomics of vectors.
 #include "simulated_cuda/executor/machine/count_traffic.h"
 
 #include "simulated_cuda/executor/executor.h"

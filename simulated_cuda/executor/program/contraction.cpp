@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See contraction.h. A register counts as a product if any multiplication writes it.
+// A register counts as a product if any multiplication writes it.
 #include "simulated_cuda/executor/program/contraction.h"
 
 #include <string_view>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See loader_notice.h. For debuggers the loader calls an empty function whose address it publishes
-// (r_debug::r_brk in <link.h>). A jump is written over that function, if it is as empty as
-// expected and has room for one.
+// For debuggers the loader calls an empty function whose address it publishes (r_debug::r_brk in
+// <link.h>). A jump is written over that function, if it is as empty as expected and has room for
+// one.
 #include "simulated_cuda/runtime/redirect/loader_notice.h"
 
 #include <link.h>

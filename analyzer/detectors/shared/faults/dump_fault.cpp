@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See dump_fault.h. Numbers of exceptions are those of cudadebugger.h.
+// Numbers of exceptions are those of cudadebugger.h.
 #include "analyzer/detectors/shared/faults/dump_fault.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See code_bound.h: from the images that the program loads to a table of its kernels.
+// From the images that the program loads to a table of its kernels.
 #include "interposer/coalescing/collector/sampling/code_bound.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See images.h. The driver has read the image before we do, so what its header claims is there.
+// The driver has read the image before we do, so what its header claims is there.
 #include "interposer/coalescing/collector/sampling/images.h"
 
 #include <atomic>

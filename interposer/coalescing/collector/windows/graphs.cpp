@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See graphs.h. Nodes are asked as cuda.h describes it; none of these calls waits or disturbs a
-// capture.
+// Nodes are asked as cuda.h describes it; none of these calls waits or disturbs a capture.
 #include "interposer/coalescing/collector/windows/graphs.h"
 
 #include <cuda.h>

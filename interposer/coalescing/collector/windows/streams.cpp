@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// See streams.h. cuda.h of CUDA 13: cuStreamIsCapturing may be asked of any stream at any time;
-// asked of the legacy stream while a blocking one captures it answers 906 and invalidates nothing.
-// cuStreamQuery invalidates a capture, so it is asked second, and only while no capture is known in
-// the whole process.
+// cuda.h of CUDA 13: cuStreamIsCapturing may be asked of any stream at any time; asked of the
+// legacy stream while a blocking one captures it answers 906 and invalidates nothing. cuStreamQuery
+// invalidates a capture, so it is asked second, and only while no capture is known in the whole
+// process.
 #include "interposer/coalescing/collector/windows/streams.h"
 
 #include "interposer/coalescing/collector/driver.h"

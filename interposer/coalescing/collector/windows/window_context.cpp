@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// See window_context.h. The gate is a pair of flags that each side sets before it looks at the
-// other's: a submitter counts itself in and then looks for `closed`, a closer closes and then looks
-// for submitters and captures. So one of the two always sees the other, and it is the closer that
-// gives way; a submitter waits only for a closer that has found the context free of calls.
+// The gate is a pair of flags that each side sets before it looks at the other's: a submitter
+// counts itself in and then looks for `closed`, a closer closes and then looks for submitters and
+// captures. So one of the two always sees the other, and it is the closer that gives way; a
+// submitter waits only for a closer that has found the context free of calls.
 #include "interposer/coalescing/collector/windows/window_context.h"
 
 #include <new>

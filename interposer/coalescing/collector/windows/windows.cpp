@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See windows.h. CUPTI is called by one thread at a time, with signals blocked and the thread's
-// capture mode relaxed.
+// CUPTI is called by one thread at a time, with signals blocked and the thread's capture mode
+// relaxed.
 #include "interposer/coalescing/collector/windows/windows.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See stillness.h. A hash of 128 bits stands for a block's state: registers, local memory and
-// parameters of its warps, where their lanes stand, and the barriers. Shared and global memory are
-// no part of it, as each change of them is seen.
+// A hash of 128 bits stands for a block's state: registers, local memory and parameters of its
+// warps, where their lanes stand, and the barriers. Shared and global memory are no part of it, as
+// each change of them is seen.
 #include "simulated_cuda/executor/machine/workers/stillness.h"
 
 #include "simulated_cuda/executor/executor.h"

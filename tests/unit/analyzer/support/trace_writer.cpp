@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See trace_writer.h. Independent of the analyzer's reader on purpose: only the format is shared.
+// Independent of the analyzer's reader on purpose: only the format is shared.
 
 #include "tests/unit/analyzer/support/trace_writer.h"
 
