@@ -132,6 +132,7 @@ int main(int argc, char** argv) {
   CHECK(cudaMalloc(&block, kBytes)); // @block
   float* to = allocate();
   twice<<<1, kCount>>>(block, to, kCount); // @nothing
+  CHECK(cudaDeviceSynchronize()); // what is set from here on counts as written at once
   CHECK(cudaMemset(block, 0, 20 * sizeof(float)));
   sum<<<1, 1>>>(block, to, kCount); // @part
   CHECK(cudaDeviceSynchronize());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mistakes with textures and surfaces inside of kernels. What a GPU answers depends on what lies beside the memory.
 //
+// unlike-fenced: behind a block of the fence is no memory, and a fetch past it ends the context
 // run:
 // device: simulated
 // expect: clean

@@ -3,6 +3,7 @@
 
 #include "ptx/names/kernel_choice.h"
 #include "simulated_cuda/driver/state/observer.h"
+#include "simulated_cuda/driver/state/state.h"
 
 #include <fnmatch.h>
 #include <unistd.h>
@@ -76,16 +77,6 @@ bool is_chosen_process() {
 
 std::atomic<bool> profiler_is_on{false};
 
-// Where the program is now, on the thread of the launch.
-bool is_in_chosen_range() {
-  static const std::string* const range = new std::string(text_of("GPUMEMTRACE_SIM_RANGE"));
-  if (range->empty()) return true;
-  if (*range == "profiler") return profiler_is_on.load();
-  const trace::ExecutionObserver* observer = execution_observer();
-  return observer != nullptr && observer->size > offsetof(trace::ExecutionObserver, is_in_range) &&
-         observer->is_in_range(range->c_str()) != 0;
-}
-
 bool is_chosen(const std::string& kernel) {
   static const ptx::KernelChoice* const choice = new ptx::KernelChoice(read()); // never destroyed
   if (choice->is_all()) return true;
@@ -94,6 +85,20 @@ bool is_chosen(const std::string& kernel) {
   if (found != known->end()) return found->second;
   return (*known)[kernel] = choice->includes(kernel);
 }
+
+} // namespace
+
+bool is_in_chosen_range() {
+  static const std::string* const range = new std::string(text_of("GPUMEMTRACE_SIM_RANGE"));
+  if (range->empty()) return true;
+  if (this_thread().runs_late) return this_thread().late_in_range;
+  if (*range == "profiler") return profiler_is_on.load();
+  const trace::ExecutionObserver* observer = execution_observer();
+  return observer != nullptr && observer->size > offsetof(trace::ExecutionObserver, is_in_range) &&
+         observer->is_in_range(range->c_str()) != 0;
+}
+
+namespace {
 
 // Why nothing is said of it; empty: it is wanted.
 std::string why_unwanted(const std::string& kernel, std::uint64_t number) {

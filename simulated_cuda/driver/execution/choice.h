@@ -11,6 +11,9 @@ namespace gmt::sim {
 // Whether findings about a kernel, by its name as it is linked, are wanted in its launch number N,
 // from 1. Driver lock held.
 bool is_wanted(const std::string& kernel, std::uint64_t number);
+// Whether the program is in the range of --range, on this thread and now; of what another call has
+// left (late.h), when that call was made.
+bool is_in_chosen_range();
 // The program has called cuProfilerStart, or cuProfilerStop.
 void note_profiler(bool is_on);
 // Why its launch number N, from 1, is not checked: half a sentence; empty: it is.

@@ -201,6 +201,7 @@ struct ThreadState {
   unsigned row;            // of exports.cpp: the call that the thread is in
   bool runs_late;          // what another call has left, by simulated_cuda/driver/streams/late.h
   std::uint64_t late_call; // that call, as observed_call() gave it
+  bool late_in_range;      // whether that call was in the range of --range
 
   Context* current() const { return depth == 0 ? nullptr : contexts[depth - 1]; }
 };

@@ -3,6 +3,7 @@
 // the thread of the driver's own runs what is due from its front.
 #include "simulated_cuda/driver/streams/late.h"
 
+#include "simulated_cuda/driver/execution/choice.h"
 #include "simulated_cuda/driver/state/lock.h"
 #include "simulated_cuda/driver/state/observer.h"
 #include "simulated_cuda/driver/streams/late_bytes.h"
@@ -31,6 +32,7 @@ struct Kept {
   Stream* stream;
   Context* context; // that was current at the call
   std::uint64_t call;
+  bool is_in_range; // see is_in_chosen_range()
   Clock::time_point due;
   Operation operation;
   std::unique_ptr<LateBytes> source, destination; // of a copy
@@ -49,6 +51,7 @@ public:
     thread_.contexts[0] = kept.context;
     thread_.depth = 1;
     thread_.late_call = kept.call;
+    thread_.late_in_range = kept.is_in_range;
     thread_.runs_late = true;
   }
   ~AsItsCaller() {
@@ -200,8 +203,8 @@ std::uint64_t keep(Stream& stream, Operation operation, std::uint64_t behind) {
     destination = LateBytes::keep(destination_rows(*copy));
   }
   late_work().push_back({++last, behind, &stream, this_thread().current(), observed_call(),
-                         Clock::now() + lateness, std::move(operation), std::move(source),
-                         std::move(destination)});
+                         is_in_chosen_range(), Clock::now() + lateness, std::move(operation),
+                         std::move(source), std::move(destination)});
   DriverLock::notify_all();
   return last;
 }
