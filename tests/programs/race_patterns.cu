@@ -14,6 +14,8 @@
 // expect: error global-race line=LINE(degrees_of_16_bits)
 // expect: error global-race line=LINE(look_back)
 // expect: error global-race line=LINE(ticket_lock)
+// expect: error global-race line=LINE(locks_of_two_names)
+// expect: error global-race line=LINE(beside_another_flag)
 // expect: error global-race line=LINE(sequence_lock)
 // expect: error global-race line=LINE(ring)
 // expect: error global-race line=LINE(two_buffers_in_turn)
@@ -132,6 +134,35 @@ __global__ void ticket_lock(int* a, int* b)
   a[2] = a[2] * 2 + 1; // @ticket_lock
   if (ok) __threadfence();
   atomicAdd(&a[1], 1);
+}
+
+// Blocks that take different locks do not wait for each other.
+template <bool ok>
+__global__ void locks_of_two_names(int* a, int* b)
+{
+  if (T != 0) return;
+  int* lock = &a[ok ? 0 : B % 2];
+  while (atomicCAS(lock, 0, 1) != 0) {}
+  __threadfence();
+  a[4] += 1; // @locks_of_two_names
+  __threadfence();
+  atomicExch(lock, 0);
+}
+
+// Every second block gets a number from the one before it. Those do not know of each other.
+template <bool ok>
+__global__ void beside_another_flag(int* a, int* b)
+{
+  if (T != 0) return;
+  if (B % 2 == 1) {
+    while (atomicAdd(&a[B - 1], 0) == 0) {}
+    __threadfence();
+    b[ok ? B : 0] = a[32 + B]; // @beside_another_flag
+  } else {
+    a[33 + B] = B;
+  }
+  __threadfence();
+  atomicExch(&a[B], 1);
 }
 
 // The first block writes, the others read until the number is even and the same before and behind.
@@ -320,6 +351,8 @@ static void run_all()
   run(degrees_of_16_bits<ok>);
   run(look_back<ok>);
   run(ticket_lock<ok>);
+  run(locks_of_two_names<ok>);
+  run(beside_another_flag<ok>);
   run(sequence_lock<ok>);
   run(ring<ok>);
   run(two_buffers_in_turn<ok>);

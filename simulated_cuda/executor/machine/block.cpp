@@ -55,14 +55,10 @@ void Block::set_global_clock() {
   if (global.launch != 0) grid->ordering->advance(*this);
 }
 
-void Block::release(const Warp& w) {
-  if (global.launch == 0) return;
-  if (has_device_fence) grid->ordering->release(w);
-  grid->ordering->raise(w);
-}
+void Block::release(const Warp& w) { FlagWords::others(w).release(w); }
 
 void Block::acquire() {
-  if (global.launch != 0) grid->ordering->acquire(*this);
+  if (global.launch != 0) grid->ordering->acquire_all(*this);
 }
 
 void Block::advance_clock() {

@@ -13,6 +13,7 @@ namespace gmt::executor {
 namespace {
 
 constexpr std::size_t kMostReleases = 64; // of a block
+constexpr std::size_t kMostSlots = 512;   // of a launch
 constexpr std::uint64_t kManyBlocks = 1'000'000;
 
 std::int64_t entry_of(std::uint32_t run, std::uint32_t clock) {
@@ -79,6 +80,10 @@ void GridOrdering::start(Block& block) {
   block.global.stored = launch_.epoch | global_race::kLineStored;
   begin_run(block, launch_.first + 1 + static_cast<std::uint32_t>(block.number));
   flagged_[block.number] = block.last_barrier;
+  if (has_releases()) {
+    const std::lock_guard lock(mutex_);
+    known_.erase(&block); // of the one that used its place before
+  }
   advance(block);
 }
 
@@ -100,18 +105,90 @@ void GridOrdering::advance(Block& block) {
   block.global.floor = entry_of(run, has_barrier ? block.last_barrier - block.run_clock : 0);
 }
 
-void GridOrdering::release(const Warp& w) {
+std::uint32_t GridOrdering::Known::of(std::uint32_t slot) const {
+  return slot < slots.size() ? std::max(all, slots[slot]) : all;
+}
+
+bool GridOrdering::Known::join(const Known& other) {
+  bool is_more = other.all > all;
+  all = std::max(all, other.all);
+  if (slots.size() < other.slots.size()) slots.resize(other.slots.size());
+  for (std::size_t i = 0; i < other.slots.size(); ++i) {
+    is_more |= other.slots[i] > std::max(all, slots[i]);
+    slots[i] = std::max(slots[i], other.slots[i]);
+  }
+  return is_more;
+}
+
+void GridOrdering::Known::learn(std::uint32_t slot, std::uint32_t moment) {
+  if (slots.size() <= slot) slots.resize(slot + 1);
+  slots[slot] = std::max(slots[slot], moment);
+}
+
+std::uint32_t GridOrdering::slot_of(std::uint64_t word, bool makes) {
+  if (word == FlagWords::kOther) return kOthers;
+  const auto found = slots_of_words_.find(word);
+  if (found != slots_of_words_.end()) return found->second;
+  if (slots_.size() == kMostSlots) return kOthers;
+  if (!makes) return kNoSlot;
+  const auto slot = static_cast<std::uint32_t>(slots_.size());
+  slots_.emplace_back();
+  slots_of_words_.emplace(word, slot);
+  return slot;
+}
+
+void GridOrdering::release(const Warp& w, const FlagWords& words) {
   const Block& block = *w.block;
   const std::uint32_t barrier = std::max(block.last_barrier, w.last_sync);
   // Who synchronised otherwise is not asked: all that was done before counts
   const bool is_partial = block.order.is_partial;
-  add(releases_, static_cast<std::uint32_t>(block.number),
-      {0, w.id, w.device_fence, is_partial ? std::max(barrier, w.device_fence) : barrier});
+  Release release{0, w.id, w.device_fence,
+                  is_partial ? std::max(barrier, w.device_fence) : barrier};
+  const std::lock_guard lock(mutex_);
+  const auto known = known_.find(&block);
+  for (const FlagWords::Group& group : words.groups()) {
+    for (std::uint32_t i = 0; i < words.words_each(); ++i) {
+      const bool is_other = group.word == FlagWords::kOther;
+      release.slot = slot_of(is_other ? group.word : group.word + i, true);
+      Slot& slot = slots_[release.slot];
+      const bool is_more = known != known_.end() && slot.known.join(known->second);
+      if (add(releases_, static_cast<std::uint32_t>(block.number), release)) slot.last = moment_;
+      else if (is_more) slot.last = ++moment_;
+    }
+  }
 }
 
 void GridOrdering::see(Block& block, std::uint32_t other, std::uint32_t warp, std::uint32_t clock) {
-  add(releases_, other, {0, warp, clock, clock});
-  acquire(block);
+  {
+    const std::lock_guard lock(mutex_);
+    add(releases_, other, {0, warp, clock, clock});
+  }
+  acquire_all(block);
+}
+
+void GridOrdering::acquire(Block& block, const FlagWords& words) {
+  block.known = moment_.load(std::memory_order_acquire);
+  if (words.groups().empty() || !has_releases()) return;
+  const std::lock_guard lock(mutex_);
+  Known* known = nullptr;
+  for (const FlagWords::Group& group : words.groups()) {
+    for (std::uint32_t i = 0; i < words.words_each(); ++i) {
+      const bool is_other = group.word == FlagWords::kOther;
+      const std::uint32_t slot = slot_of(is_other ? group.word : group.word + i, false);
+      if (slot == kNoSlot) continue;
+      if (known == nullptr) known = &known_[&block];
+      if (known->of(slot) >= slots_[slot].last) continue;
+      known->join(slots_[slot].known);
+      known->learn(slot, slots_[slot].last);
+    }
+  }
+}
+
+void GridOrdering::acquire_all(Block& block) {
+  block.known = moment_.load(std::memory_order_acquire);
+  if (!has_releases()) return;
+  const std::lock_guard lock(mutex_);
+  known_[&block].all = block.known;
 }
 
 // The first flag behind a barrier counts. Others let know no more, and cost nothing.
@@ -122,30 +199,41 @@ void GridOrdering::raise(const Warp& w) {
   std::uint32_t& flagged = flagged_[block.number];
   if (barrier <= flagged) return;
   flagged = barrier;
+  const std::lock_guard lock(mutex_);
   add(flags_, static_cast<std::uint32_t>(block.number), {0, 0, 0, barrier});
 }
 
-void GridOrdering::add(Releases& of, std::uint32_t block, Release release) {
-  const std::lock_guard lock(mutex_);
+// Whether that is more than the block has let know.
+bool GridOrdering::add(Releases& of, std::uint32_t block, Release release) {
   std::vector<Release>& all = of[block];
   const auto same = [&](const Release& r) {
-    return r.warp == release.warp && r.fence >= release.fence && r.barrier >= release.barrier;
+    return r.warp == release.warp && r.fence >= release.fence && r.barrier >= release.barrier &&
+           (r.slot == release.slot || r.slot == kSeveralSlots);
   };
-  if (std::ranges::any_of(all.rbegin(), all.rend(), same)) return;
+  if (std::ranges::any_of(all.rbegin(), all.rend(), same)) return false;
   if (all.size() == kMostReleases) {
     Release& second = all[1];
     second.moment = all[0].moment;
     second.barrier = std::max({second.barrier, second.fence, all[0].barrier, all[0].fence});
+    if (second.slot != all[0].slot) second.slot = kSeveralSlots;
     all.erase(all.begin());
   }
   release.moment = moment_.load(std::memory_order_relaxed) + 1;
   if (&of == &releases_ && first_release_ == 0) first_release_ = release.moment;
   all.push_back(release);
   moment_.store(release.moment, std::memory_order_release);
+  return true;
 }
 
-void GridOrdering::acquire(Block& block) const {
-  block.known = moment_.load(std::memory_order_acquire);
+const GridOrdering::Known& GridOrdering::known_of(const Block& block) const {
+  static const Known kNothing;
+  const auto found = known_.find(&block);
+  return found == known_.end() ? kNothing : found->second;
+}
+
+bool GridOrdering::is_known(const Release& release, const Block& block, const Known& known) {
+  const bool is_of_slot = release.slot != kSeveralSlots;
+  return release.moment <= (is_of_slot ? known.of(release.slot) : block.known);
 }
 
 bool GridOrdering::knows(const Releases& of, const Block& block, std::uint32_t other,
@@ -157,8 +245,9 @@ bool GridOrdering::knows(const Releases& of, const Block& block, std::uint32_t o
   const std::lock_guard lock(mutex_);
   const auto found = of.find(other);
   if (found == of.end()) return false;
+  const Known& known = known_of(block);
   return std::any_of(found->second.rbegin(), found->second.rend(), [&](const Release& r) {
-    return r.moment <= block.known &&
+    return is_known(r, block, known) &&
            (clock < r.barrier || ((is_many || warp == r.warp) && clock < r.fence));
   });
 }
@@ -167,7 +256,10 @@ bool GridOrdering::knows_some(const Releases& of, const Block& block, std::uint3
   if (block.known == 0) return false;
   const std::lock_guard lock(mutex_);
   const auto found = of.find(other);
-  return found != of.end() && found->second.front().moment <= block.known;
+  if (found == of.end()) return false;
+  const Known& known = known_of(block);
+  return std::ranges::any_of(found->second,
+                             [&](const Release& r) { return is_known(r, block, known); });
 }
 
 bool GridOrdering::knows(const Block& block, std::uint32_t other, std::uint32_t thread,

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which accesses of a launch's blocks happen before which of other blocks. A block lets others know
-// what it did by an atomic or a strong store to global memory behind a fence, and a block learns by
-// an atomic with a result or a strong load what all blocks have let others know so far, whatever
-// word they used. So order is overestimated rather than missed. Clocks are those of the blocks.
+// what it did, and what it knows itself, by an atomic or a strong store to global memory behind a
+// fence. Another one learns that by an atomic with a result or a strong load of the same words.
+// Clocks are those of the blocks, and a block learns as a whole. Where there are many words, those
+// that come last are one, so that order is overestimated rather than missed.
 // Without a fence such a store is a flag: it orders nothing, but what the block loaded before a
 // barrier in front of it has been read.
 #pragma once
 
 #include "simulated_cuda/executor/machine/accesses.h"
+#include "simulated_cuda/executor/machine/flag_words.h"
 #include "simulated_cuda/executor/machine/memory.h"
 #include "simulated_cuda/executor/machine/race_tables.h"
 
@@ -44,9 +46,12 @@ public:
   void start(Block& block);   // another block begins
   void advance(Block& block); // its clock or its last barrier has changed
 
+  // Whether some block has let others know anything.
+  bool has_releases() const { return first_release_.load(std::memory_order_acquire) != 0; }
   // What the block did before the warp's last fence, and before its last barrier.
-  void release(const Warp& w);
-  void acquire(Block& block) const;
+  void release(const Warp& w, const FlagWords& words);
+  void acquire(Block& block, const FlagWords& words);
+  void acquire_all(Block& block); // by whatever words
   // A warp of the block is about to store a flag.
   void raise(const Warp& w);
   // The block saw what a warp of another one stored as a flag, by no strong access. What that block
@@ -67,13 +72,34 @@ public:
   bool saw_some_flag(const Block& block, std::uint32_t other) const;
 
 private:
+  // What a block knows of releases: by slots of words, up to which moment.
+  struct Known {
+    std::uint32_t all = 0; // of all slots
+    std::vector<std::uint32_t> slots;
+
+    std::uint32_t of(std::uint32_t slot) const;
+    bool join(const Known& other); // whether it knows more now
+    void learn(std::uint32_t slot, std::uint32_t moment);
+  };
+  struct Slot {             // words, and what has been released to them
+    std::uint32_t last = 0; // moment
+    Known known;            // by those who released
+  };
+  // All of the words that have no slot of their own; and of a release to several slots, which is
+  // known to all who acquired anything since.
+  static constexpr std::uint32_t kOthers = 0, kSeveralSlots = ~0u, kNoSlot = ~0u - 1;
   struct Release {
     std::uint32_t moment = 0;             // of all of the launch, from 1
     std::uint32_t warp = 0;               // of which all before `fence` is known
     std::uint32_t fence = 0, barrier = 0; // clocks
+    std::uint32_t slot = kSeveralSlots;
   };
   using Releases = std::unordered_map<std::uint32_t, std::vector<Release>>; // by block
-  void add(Releases& of, std::uint32_t block, Release release);
+  // With the mutex, all of these. kNoSlot: nothing was released to the word.
+  std::uint32_t slot_of(std::uint64_t word, bool makes);
+  bool add(Releases& of, std::uint32_t block, Release release);
+  static bool is_known(const Release& release, const Block& block, const Known& known);
+  const Known& known_of(const Block& block) const;
   bool knows(const Releases& of, const Block& block, std::uint32_t other, std::uint32_t thread,
              std::uint32_t clock) const;
   bool knows_some(const Releases& of, const Block& block, std::uint32_t other) const;
@@ -89,6 +115,9 @@ private:
   std::atomic<std::uint32_t> first_release_{0}; // its moment; 0: there was none
   mutable std::mutex mutex_;
   Releases releases_, flags_;
+  std::unordered_map<std::uint64_t, std::uint32_t> slots_of_words_;
+  std::vector<Slot> slots_ = std::vector<Slot>(1); // kOthers first
+  std::unordered_map<const Block*, Known> known_;  // of blocks that run
   // Of each block: the barrier before its last flag, or its start. Its own worker alone uses it.
   std::vector<std::uint32_t> flagged_;
 };

@@ -29,8 +29,8 @@ public:
     const Warp* warp;
     std::uint32_t mask;
   };
-  // Words through which threads synchronise: 16 bytes of shared memory, and all of global memory as
-  // one. So order is overestimated rather than missed: accesses of a flag differ in their widths.
+  // Words through which threads synchronise: 16 bytes of shared memory, as a flag may be used in
+  // several widths; those of global memory (FlagWords) have numbers from the greatest one down.
   static constexpr std::uint64_t kGlobalWord = ~std::uint64_t{0};
   static constexpr std::uint64_t word_of(std::uint64_t offset) { return offset / 16; }
 

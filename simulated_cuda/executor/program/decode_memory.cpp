@@ -146,6 +146,15 @@ Shape FunctionDecoder::shape_of_access(const Target& target, std::uint32_t bytes
   return shape;
 }
 
+// What a strong access of memory of the device lets other threads know, or learns.
+void FunctionDecoder::emit_flag(const char* form, std::uint32_t address, const Target& target,
+                                std::uint32_t bytes) {
+  Instruction& in = emit(form);
+  in.r[0] = address;
+  in.immediate = target.offset;
+  in.extra = bytes;
+}
+
 void FunctionDecoder::decode_load() {
   const Type type = types().empty() ? only_type() : types().back();
   check_words();
@@ -166,16 +175,28 @@ void FunctionDecoder::decode_load() {
   if (!is_kernel_ && target.space == Space::kParam) form = "ld.frame.at";
   if (count > 1) form += ".v" + std::to_string(count);
   if (target.narrow) form += ".a32";
+  const bool is_strong = has("volatile") || has("relaxed") || has("acquire") || has("mmio");
+  const bool is_device = target.space != Space::kShared && target.space != Space::kLocal;
+  std::uint32_t flag = target.operand;
+  if (is_strong && is_device) {
+    const auto is_overwritten = [&](const Result& each) {
+      return each.offset == flag || each.narrow == flag;
+    };
+    if (std::ranges::any_of(results, is_overwritten)) {
+      flag = temporary();
+      Instruction& copy = emit("mov.b64", Shape::moved(64));
+      copy.r[0] = flag;
+      copy.r[1] = target.operand;
+    }
+  }
   Instruction& in =
     emit(form + ".b" + std::to_string(bytes * 8), shape_of_access(target, bytes, count, true));
   for (std::uint32_t i = 0; i < count; ++i) in.r[i] = results[i].offset;
   in.r[4] = target.operand;
   in.immediate = target.offset;
-  const bool is_strong = has("volatile") || has("relaxed") || has("acquire") || has("mmio");
   in.extra = strength(is_strong);
   for (const Result& each : results) write_back(each);
-  const bool is_device = target.space != Space::kShared && target.space != Space::kLocal;
-  if (is_strong && is_device) emit("strong.ld");
+  if (is_strong && is_device) emit_flag("strong.ld", flag, target, bytes * count);
   if (has("acquire")) decode_fence();
 }
 
@@ -210,7 +231,7 @@ void FunctionDecoder::decode_store() {
   if (has("release")) decode_fence();
   const bool is_strong = has("volatile") || has("relaxed") || has("release") || has("mmio");
   const bool is_device = target.space != Space::kShared && target.space != Space::kLocal;
-  if (is_strong && is_device) emit("strong.st");
+  if (is_strong && is_device) emit_flag("strong.st", target.operand, target, bytes * count);
   std::string form = std::string("st.") + name_in_form(target.space);
   if (!is_kernel_ && target.space == Space::kParam) form = "st.frame.at";
   if (count > 1) form += ".v" + std::to_string(count);

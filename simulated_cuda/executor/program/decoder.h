@@ -120,6 +120,8 @@ private:
   Shape shape_of_access(const Target& target, std::uint32_t bytes, std::uint32_t count,
                         bool is_load) const;
   void check_words(); // fails at one that the row does not name
+  void emit_flag(const char* form, std::uint32_t address, const Target& target,
+                 std::uint32_t bytes);
   void decode_load();
   void decode_store();
   void decode_atomic(bool has_result);

@@ -3,6 +3,7 @@
 // blocks of several workers agree. `extra` is the space.
 #include "simulated_cuda/executor/machine/access.h"
 #include "simulated_cuda/executor/machine/block.h"
+#include "simulated_cuda/executor/machine/flag_words.h"
 #include "simulated_cuda/executor/machine/handlers/global_races.h"
 #include "simulated_cuda/executor/machine/handlers/halves.h"
 #include "simulated_cuda/executor/program/access_strength.h"
@@ -142,18 +143,6 @@ template <class T>
   return count != 0 && ((address - index * sizeof(T)) & (count * sizeof(T) - 1)) != 0;
 }
 
-// Threads of the block may order their accesses to shared memory so.
-void note_global_atomic(Warp& w, Next in, Space space) {
-  const u64* a = at<const u64>(w, in->r[1]);
-  u32 lanes = 0;
-  for_lanes(w.mask, [&](u32 l) {
-    lanes |= is_shared(space, a[l] + static_cast<u64>(in->immediate)) ? 0 : 1u << l;
-  });
-  Ordering& order = w.block->order;
-  order.strong_load(*w.block, {&w, lanes}, Ordering::kGlobalWord);
-  order.strong_store(*w.block, {&w, lanes}, Ordering::kGlobalWord);
-}
-
 // Whether the lane's atomic is plainly in no race: with accesses that all know, and other atomics.
 template <class T>
 [[gnu::always_inline]] inline bool race_atomic(const Warp& w, Next in, const Region& g, u64 rel,
@@ -187,8 +176,9 @@ Next atomic(Warp& w, Next in) {
   const T* b = at<const T>(w, in->r[2]);
   const T* c = in->r[3] != kNoOperand ? at<const T>(w, in->r[3]) : b;
   T* d = kReturns ? at<T>(w, in->r[0]) : nullptr;
-  if (w.block->order.has_fenced) note_global_atomic(w, in, space);
-  w.block->release(w);
+  const bool may_be_flag = FlagWords::matter(*w.block);
+  const FlagWords words = may_be_flag ? FlagWords(w, a, in->immediate, sizeof(T)) : FlagWords();
+  words.release(w);
   for (u32 m = w.mask; m != 0; m &= m - 1) {
     const auto l = static_cast<u32>(__builtin_ctz(m));
     const u64 address = a[l] + static_cast<u64>(in->immediate);
@@ -218,7 +208,9 @@ Next atomic(Warp& w, Next in) {
     else old = apply<T, Op>(cell, b[l], c[l]);
     if (kReturns) d[l] = old;
   }
-  if (kReturns) w.block->acquire();
+  if (!kReturns) return in + 1;
+  if (may_be_flag) words.acquire(w);
+  else w.block->acquire();
   return in + 1;
 }
 

@@ -4,6 +4,7 @@
 #include "simulated_cuda/executor/machine/block.h"
 #include "simulated_cuda/executor/machine/builtins.h"
 #include "simulated_cuda/executor/machine/device_runtime.h"
+#include "simulated_cuda/executor/machine/flag_words.h"
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
 #include "simulated_cuda/executor/machine/special.h"
 #include "simulated_cuda/executor/program/device_functions.h"
@@ -61,15 +62,17 @@ Next fence(Warp& w, Next in) {
   return in + 1;
 }
 
-// In front of strong stores to global memory, and behind strong loads.
+// In front of strong stores to global memory, and behind strong loads; `extra`: their bytes.
+FlagWords words_of(Warp& w, Next in) {
+  if (!FlagWords::matter(*w.block)) return {};
+  return FlagWords(w, at<const u64>(w, in->r[0]), in->immediate, in->extra);
+}
 Next strong_store(Warp& w, Next in) {
-  w.block->order.strong_store(*w.block, {&w, w.mask}, Ordering::kGlobalWord);
-  w.block->release(w);
+  words_of(w, in).release(w);
   return in + 1;
 }
 Next strong_load(Warp& w, Next in) {
-  w.block->order.strong_load(*w.block, {&w, w.mask}, Ordering::kGlobalWord);
-  w.block->acquire();
+  words_of(w, in).acquire(w);
   return in + 1;
 }
 

@@ -177,6 +177,70 @@ TEST_F(GlobalRacesTest, WhatAPlainFlagHandsOver) {
             (Found{1, 1}));
 }
 
+// The first thread of each block adds to a word under a lock, which %x4 points to.
+std::string added_under(const std::string& lock) {
+  return "@!%p0 bra E; " + lock +
+         "\nL: atom.global.cas.b32 %r5, [%x4], 0, 1; setp.ne.u32 %p2, %r5, 0; @%p2 bra L;\n"
+         "membar.gl; ld.global.u32 %r6, [%x1]; add.u32 %r6, %r6, 1; st.global.u32 [%x1], %r6;\n"
+         "membar.gl; atom.global.exch.b32 %r7, [%x4], 0;";
+}
+
+TEST_F(GlobalRacesTest, AnotherLockOrdersNothing) {
+  expect_silent(added_under("mov.u64 %x4, %x0;"));
+  EXPECT_EQ(races(added_under("and.b32 %r8, %r1, 1; mad.wide.u32 %x4, %r8, 4, %x0;")).errors, 2u);
+  EXPECT_EQ(races(added_under("mad.wide.u32 %x4, %r1, 256, %x0;")).errors, 2u);
+}
+
+// A flag that is stored behind a fence, and a loop that waits for it.
+std::string raised(const std::string& flag) {
+  return "membar.gl; st.volatile.global.u32 [%x0 + " + flag + "], 1;";
+}
+std::string waits(const std::string& name, const std::string& flag) {
+  return name + ": ld.volatile.global.u32 %r5, [%x0 + " + flag +
+         "]; setp.eq.u32 %p2, %r5, 0; @%p2 bra " + name + "; membar.gl;\n";
+}
+
+TEST_F(GlobalRacesTest, WhatABlockLearntGoesOn) {
+  const std::string begin =
+    "@!%p0 bra E; setp.eq.u32 %p3, %r1, 1; @%p3 bra B; setp.eq.u32 %p4, %r1, 2; @%p4 bra C;\n";
+  const std::string first = "st.global.u32 [%x1], %r4; " + raised("0") + "bra E;\n";
+  const std::string third = "ld.global.u32 %r6, [%x1]; st.global.u32 [%x3], %r6;";
+  // By way of the second block, and of a flag with another width
+  expect_silent(begin + first + "B: " + waits("D", "0") + raised("64") +
+                  "bra E;\nC: " + waits("F", "64") + third,
+                {3});
+  expect_silent(
+    begin + first + "B: " + waits("D", "0") +
+      "st.volatile.global.v2.u32 [%x0 + 64], {%r4, %r4}; bra E;\nC: " + waits("F", "68") + third,
+    {3});
+  // The second one does not wait before it raises its own flag
+  EXPECT_EQ(
+    races(begin + first + "B: " + raised("64") + "bra E;\nC: " + waits("F", "64") + third, {3})
+      .errors,
+    1u);
+}
+
+// A loaded flag may take the place of its address.
+TEST_F(GlobalRacesTest, AFlagThatIsLoadedOverItsAddress) {
+  expect_silent("@!%p0 bra E; @!%p1 bra C; st.global.u32 [%x1], %r4; membar.gl;\n"
+                "st.volatile.global.u64 [%x0], 1; bra E;\n"
+                "C: mov.u64 %x4, %x0; ld.volatile.global.u64 %x4, [%x4];\n"
+                "setp.eq.u64 %p2, %x4, 0; @%p2 bra C; membar.gl;\n"
+                "ld.global.u32 %r6, [%x1]; st.global.u32 [%x3 + 64], %r6;",
+                {2});
+}
+
+// More words than are kept apart are as one.
+TEST_F(GlobalRacesTest, ManyLocks) {
+  expect_silent("@!%p0 bra E; mov.u64 %x5, %x0; mov.u32 %r9, 0;\n"
+                "N: mov.u64 %x4, %x5; sub.u64 %x7, %x5, %x0;\n"
+                "add.u64 %x7, %x7, %x1;\n"
+                "L: atom.global.cas.b32 %r5, [%x4], 0, 1; setp.ne.u32 %p2, %r5, 0; @%p2 bra L;\n"
+                "membar.gl; ld.global.u32 %r6, [%x7]; add.u32 %r6, %r6, 1;\n"
+                "st.global.u32 [%x7], %r6; membar.gl; atom.global.exch.b32 %r7, [%x4], 0;\n"
+                "add.u64 %x5, %x5, 4; add.u32 %r9, %r9, 1; setp.lt.u32 %p3, %r9, 600; @%p3 bra N;");
+}
+
 TEST_F(GlobalRacesTest, NeighbouringBytesAreNoRace) {
   // 33 threads: the last of a block shares a word with the first of the next
   for (const std::string width : {"1", "2"}) {
