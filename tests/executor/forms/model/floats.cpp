@@ -117,10 +117,10 @@ u64 nan_of(const Operation& o, const u64* in) {
   const bool three = o.opcode == "fma" || o.opcode == "mad";
   const bool one =
     o.opcode == "rcp" || o.opcode == "sqrt" || o.opcode == "abs" || o.opcode == "neg";
-  std::vector<u64> order = {in[1], in[0]};
-  if (one) order = {in[0]};
-  if (three) order = {in[1], in[2], in[0]};
+  std::vector<u64> order = {in[0]};
   if (o.opcode == "div") order = {in[0], in[1]};
+  else if (three) order = {in[1], in[2], in[0]};
+  else if (!one) order = {in[1], in[0]}; // with one operand there is no second word
   for (const u64 operand : order) {
     if (is_nan(operand, f)) return operand | quiet;
   }
