@@ -14,7 +14,7 @@ if(TARGET gpumemtrace)
   install(TARGETS gpumemtrace RUNTIME DESTINATION bin)
 endif()
 
-install(FILES scripts/completion/gpumemtrace.bash DESTINATION share/bash-completion/completions RENAME gpumemtrace)
+install(FILES scripts/completion.bash DESTINATION share/bash-completion/completions RENAME gpumemtrace)
 install(FILES README.md LICENSE trace/FORMAT.md DESTINATION share/doc/gpumemtrace)
 install(DIRECTORY docs/ DESTINATION share/doc/gpumemtrace FILES_MATCHING PATTERN "*.md" PATTERN "*.json")
 install(FILES docs/gpumemtrace.1 DESTINATION share/man/man1)

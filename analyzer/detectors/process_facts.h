@@ -15,10 +15,15 @@
 #include "analyzer/model/core_dump.h"
 #include "analyzer/model/event.h"
 #include "analyzer/model/process.h"
-#include "analyzer/model/python_line.h"
 #include "analyzer/model/trace_names.h"
 
 namespace gmt {
+
+// A Python frame of a call stack, as the trace names it. Its texts live as long as the trace does.
+struct PythonLine {
+  std::string_view function, file; // qualified name; both may be empty
+  std::uint32_t line = 0;          // 0 unknown
+};
 
 class ProcessFacts : public TraceNames, public TraceClock {
 public:
