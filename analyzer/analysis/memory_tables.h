@@ -42,6 +42,9 @@ struct MemoryTables {
   struct Holder { // of device memory at the peak
     std::uint64_t bytes = 0, blocks = 0;
     CallStack stack; // of the allocation
+    // Of tensors: the part of a PyTorch model, as module_path() names it. Empty until the report
+    // has looked at sources.
+    std::string model_part{};
   };
   struct Module {      // that allocated: of the first frame that is not CUDA's
     std::string path;  // empty if unknown

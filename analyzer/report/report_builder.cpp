@@ -12,11 +12,11 @@
 #include "analyzer/analysis/owners.h"
 #include "analyzer/base/glob.h"
 #include "analyzer/device_code/kernel_pointers.h"
-#include "analyzer/device_code/malloc_scan.h"
 #include "analyzer/device_code/static_variables.h"
 #include "analyzer/device_code/trace_code.h"
 #include "analyzer/report/fingerprint.h"
 #include "analyzer/report/process_symbols.h"
+#include "analyzer/report/report_gaps.h"
 #include "analyzer/report/shared/call_site.h"
 #include "analyzer/report/shared/module_path.h"
 #include "analyzer/report/source_text.h"
@@ -34,26 +34,6 @@
 namespace gmt {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr std::size_t kMostNoted = 100; // of libraries at addresses that others had
-constexpr std::chrono::milliseconds kLookForMalloc{200}; // in device code, all modules together
-
-void add_once(std::vector<NotChecked>& list, NotChecked entry) {
-  const bool known = std::any_of(list.begin(), list.end(), [&](const NotChecked& n) {
-    return n.what == entry.what && n.why == entry.why;
-  });
-  if (!known) list.push_back(std::move(entry));
-}
-
-// A mark or range of a policy that never came in one process came in another.
-bool is_answered_elsewhere(const NotChecked& entry, const std::vector<Analysis>& analyses) {
-  if (!entry.is_of_run) return false;
-  return !std::all_of(analyses.begin(), analyses.end(), [&](const Analysis& analysis) {
-    return std::any_of(
-      analysis.not_checked.begin(), analysis.not_checked.end(),
-      [&](const NotChecked& other) { return other.what == entry.what && other.why == entry.why; });
-  });
-}
 
 void fill_stack(CallStack& stack, const ProcessSymbols& symbols, const SymbolResolver& resolver) {
   stack.frames = symbols.frames(stack.stack, resolver);
@@ -133,62 +113,12 @@ void symbolise(std::vector<Analysis>& analyses, const std::vector<fs::path>& tra
     }
     fill_tables(analyses[i], processes[i], resolver, options.all_stacks);
   }
-  for (const NotChecked& entry : resolver.not_checked()) add_once(report.not_checked, entry);
+  for (const NotChecked& entry : resolver.not_checked())
+    note_not_checked(report.not_checked, entry);
   if (!names.has_room())
-    add_once(report.not_checked,
-             {"call stacks", "those of the last findings are left out: the names "
-                             "of all would take too much memory"});
-}
-
-// Stack addresses carry no time: where two libraries held one address in turn, the later one names
-// the frame.
-void note_reused_addresses(const Analysis& analysis, Report& report) {
-  std::vector<const Module*> modules;
-  for (const Module& m : analysis.modules) modules.push_back(&m);
-  std::stable_sort(modules.begin(), modules.end(),
-                   [](const Module* a, const Module* b) { return a->start < b->start; });
-  std::size_t noted = 0;
-  for (std::size_t i = 1; i < modules.size() && noted < kMostNoted; ++i) {
-    const Module& a = *modules[i - 1];
-    const Module& b = *modules[i];
-    if (b.start >= a.end || a.path == b.path) continue;
-    const Module& earlier = a.loaded < b.loaded ? a : b;
-    const Module& later = a.loaded < b.loaded ? b : a;
-    ++noted;
-    add_once(report.not_checked,
-             {"frames in " + earlier.path,
-              later.path + " was loaded at the same addresses later: frames there bear its names"});
-  }
-}
-
-// Kernels of the program's own that allocate and say nothing of it, whatever others say. Libraries
-// that are known by name are left out: the user cannot build them anew. Files given to cuModuleLoad
-// are not known.
-void note_unlogged_malloc(const Analysis& analysis, const fs::path& trace, Deadline deadline,
-                          Report& report) {
-  if (analysis.process.device == "simulated") return;
-  // --kernel-checks lets what is compiled without the header log, too, and names what it could not
-  // change.
-  if (analysis.has_kernel_checks && analysis.process.totals.device_heap_calls != 0) return;
-  const auto note = [&report](const std::string& where) {
-    add_once(
-      report.not_checked,
-      {"in-kernel malloc", "kernels in " + where +
-                             " call malloc, new or free, and what they do is not seen: compile "
-                             "them with 'gpumemtrace nvcc', or include <gpumemtrace/device.h>"});
-  };
-  for (const Module& module : analysis.modules) {
-    if (std::chrono::steady_clock::now() > deadline) return;
-    Frame frame;
-    frame.module = module.path;
-    if (is_cuda_frame(frame) || !owner_of_module(module.path).empty()) continue;
-    if (device_malloc_in(fs::path(module.path), deadline) == DeviceMalloc::kCalled)
-      note(module.path);
-  }
-  for (const fs::path& image : images_of(trace)) {
-    if (device_malloc_in_image(image, deadline) != DeviceMalloc::kCalled) continue;
-    return note("code that was loaded from memory");
-  }
+    note_not_checked(report.not_checked,
+                     {"call stacks", "those of the last findings are left out: the names "
+                                     "of all would take too much memory"});
 }
 
 bool wanted_kind(const std::string& kind, const ReportOptions& options) {
@@ -215,7 +145,6 @@ bool is_librarys_way(const ReportedFinding& finding) {
 
 // What it keeps is a row of a table. Of virtual memory the mappings count, neither the addresses
 // nor what is mapped there.
-
 void add_to_library(const ReportedFinding& finding, std::vector<MemoryTables::Library>& libraries) {
   const auto is_of = [&finding](std::string_view call) {
     return !finding.stacks.empty() && finding.stacks.front().api == call;
@@ -241,6 +170,11 @@ ReportedFinding with_names(Finding finding, SourceFiles* sources) {
     if (!site.empty() && !module.empty()) site += cat({" (in ", module, ")"});
   }
   return in_words(std::move(finding), names);
+}
+
+void name_model_parts(MemoryTables::Tensors& tensors, SourceFiles& sources) {
+  for (MemoryTables::Holder& holder : tensors.holders)
+    holder.model_part = module_path(holder.stack, sources);
 }
 
 void add_findings(Analysis& analysis, std::size_t process, const ReportOptions& options,
@@ -293,21 +227,13 @@ Report assemble_report(std::vector<Analysis> analyses, const std::vector<fs::pat
   report.with_sources = options.sources;
   Suppressions suppressions;
   for (const fs::path& file : options.suppression_files) suppressions.add_file(file);
-  for (const Analysis& analysis : analyses) {
-    for (const NotChecked& entry : analysis.not_checked) {
-      if (!is_answered_elsewhere(entry, analyses)) add_once(report.not_checked, entry);
-    }
-    note_reused_addresses(analysis, report);
-  }
-  const Deadline deadline = std::chrono::steady_clock::now() + kLookForMalloc;
-  for (std::size_t i = 0; i < analyses.size(); ++i) {
-    note_unlogged_malloc(analyses[i], traces[i], deadline, report);
-  }
+  add_report_gaps(analyses, traces, report.not_checked);
   symbolise(analyses, traces, options, report);
   report.no_cuda_calls = true;
   SourceFiles files;
   for (std::size_t i = 0; i < analyses.size(); ++i) {
     report.no_cuda_calls = report.no_cuda_calls && analyses[i].process.totals.events == 0;
+    if (options.sources) name_model_parts(analyses[i].process.tables.tensors, files);
     add_findings(analyses[i], i, options, options.sources ? &files : nullptr,
                  options.sources ? TraceSources(traces[i], files) : TraceSources(), suppressions,
                  report);

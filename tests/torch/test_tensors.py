@@ -161,6 +161,14 @@ class Tensors(unittest.TestCase):
             text, r"(?s)\nof these in parts of the model\n.* KiB in 10\d blocks +blocks\.\*\.conv\n.* blocks +head\n"
         )
         self.check_page(made)
+        command = [COMMAND, "report", "--no-source", self.trace()]
+        text = subprocess.run(command, check=False, capture_output=True, text=True).stdout
+        self.assertNotIn("in parts of the model", text, "which source lines name")
+        self.assertIn("tensors at their peak", text)
+
+    def trace(self):
+        (name,) = [name for name in os.listdir(self.folder) if name.startswith("gpumemtrace.")]
+        return os.path.join(self.folder, name)
 
     def test_steps_of_an_optimizer_that_end_early(self):
         (finding,) = self.run_program("evaluating")[1]["findings"]
@@ -168,8 +176,7 @@ class Tensors(unittest.TestCase):
 
     def check_page(self, made):
         """Forward, backward and optimizer are bands, and a layer of the picture is a part of the model."""
-        (trace,) = [name for name in os.listdir(self.folder) if name.startswith("gpumemtrace.")]
-        command = [COMMAND, "report", "--format", "html", os.path.join(self.folder, trace)]
+        command = [COMMAND, "report", "--format", "html", self.trace()]
         page = subprocess.run(command, check=False, capture_output=True, text=True).stdout
         self.assertIn(f"tensors.py:{made} in blocks.*.conv", page)
         bands = re.findall(r'"name":"(forward|backward|optimizer)","begin":(\d+),"end":(\d+)', page)
@@ -184,11 +191,7 @@ class Tensors(unittest.TestCase):
         self.assertEqual(finding["kind"], "growth")
         self.assertIn(f"tensors.py:{line_of('value = Tensor(512)')}", finding["message"])
         self.assertEqual(report["processes"][0]["memory"]["tensors"]["allocations"], 50_000)
-        (trace,) = [name for name in os.listdir(self.folder) if name.startswith("gpumemtrace.")]
-        files = {
-            name: os.path.getsize(os.path.join(self.folder, trace, name))
-            for name in os.listdir(os.path.join(self.folder, trace))
-        }
+        files = {name: os.path.getsize(os.path.join(self.trace(), name)) for name in os.listdir(self.trace())}
         packed = [size for name, size in files.items() if name.endswith(".log.zst")]
         self.assertGreater(len(packed), 3)
         self.assertLess(max(packed), 200_000)

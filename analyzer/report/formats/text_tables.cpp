@@ -18,7 +18,6 @@
 #include "analyzer/report/fingerprint.h"
 #include "analyzer/report/formats/text_layout.h"
 #include "analyzer/report/shared/call_site.h"
-#include "analyzer/report/shared/module_path.h"
 #include "analyzer/symbols/demangle.h"
 
 namespace gmt::text {
@@ -166,11 +165,9 @@ void add_rows(std::string& out, const std::vector<HolderRow>& rows, std::uint64_
 void add_tensors_of_model(std::string& out, const MemoryTables::Tensors& tensors,
                           TableChoice choice, const Page& page) {
   constexpr std::size_t kPartRows = 5;
-  SourceFiles sources;
   std::vector<HolderRow> rows;
   for (const MemoryTables::Holder& holder : tensors.holders) {
-    if (std::string part = module_path(holder.stack, sources); !part.empty())
-      add_to_row(rows, printable(part), holder);
+    if (!holder.model_part.empty()) add_to_row(rows, printable(holder.model_part), holder);
   }
   if (rows.size() < 2) return;
   std::ranges::stable_sort(rows, std::ranges::greater{}, &HolderRow::bytes);
