@@ -6,45 +6,22 @@ The command reads the trace (`report --format sqlite`); what is read here are th
 
 import collections
 import contextlib
-import dataclasses
 import glob
 import json
-import operator
 import os
-import re
 import sqlite3
 import statistics
 import subprocess
-from typing import Any, NamedTuple
+from typing import Any
 
 from gpumemtrace._command import GpumemtraceError, command_path
-from gpumemtrace.fleet._growth import FEWEST_RISES, FEWEST_STEPS, SMALLEST_GROWTH, growth_of
+from gpumemtrace.fleet._events import DEVICE, LAST, TENSOR, Change, Step, changes_of, memory_over_time, steps_of
+from gpumemtrace.fleet._growth import FEWEST_RISES, SMALLEST_GROWTH, growth_of
 from gpumemtrace.fleet._sites import Site, site_of
 from gpumemtrace.fleet._traces import trace_name
 
-INTERVALS = 256  # of memory over time
-MOST_STEPS = 1024  # rows of one process; of more steps neighbours share a row
 MOST_SITES = 16  # that grow
 MOST_HOLDERS = 10
-
-# Kinds of memory, as the database names them, that lie in a device's memory and count there once. Tensors lie inside
-# of others' blocks; mappings, imports and address space are other allocations' memory.
-DEVICE_MEMORY = frozenset(
-    (
-        "device memory",
-        "pitched device memory",
-        "managed memory",
-        "stream-ordered device memory",
-        "CUDA array memory",
-        "mipmapped array memory",
-        "physical memory (VMM handle)",
-        "graph memory",
-    )
-)
-HOST_MEMORY = frozenset(("pinned host memory",))
-TENSORS = "memory of tensors"
-
-_COUNTED_NAME = re.compile(r"[\s#:_=-]*\d+$")  # "step 12", "ProfilerStep#12"
 
 Rows = dict[str, list[tuple[Any, ...]]]
 
@@ -76,33 +53,6 @@ def fold(trace: str, scratch: str, steps: str | None = None, time_limit: float =
             os.remove(left)
 
 
-class _Change(NamedTuple):
-    """Memory that came, or went: then `size` is negative."""
-
-    order: int
-    time: int  # of a pool's or context's end, which names no call: -1
-    size: int
-    where: int
-    stack: int
-
-
-_DEVICE, _HOST, _TENSOR = range(3)  # where it is
-_LAST = 1 << 62  # above each order, and each sum of bytes
-
-
-@dataclasses.dataclass
-class _Step:
-    first: int
-    count: int
-    begin: int
-    end: int
-    end_order: int  # of the last call that belongs to it
-    bytes: int = 0
-    peak: int = 0
-    tensors: int = 0
-    floor: int = 0  # of tensors, if there are any
-
-
 class _Folder:
     """One process: the first of the database."""
 
@@ -115,18 +65,18 @@ class _Folder:
             raise GpumemtraceError("no process of it can be read")
         self.process: dict[str, Any] = self.report["processes"][0]
         self.whose = (self.process["rank"], self.process["host"], trace_name(trace))
-        self.grown = _DEVICE  # or _TENSOR: what is asked whether it grows
+        self.grown = DEVICE  # or TENSOR: what is asked whether it grows
         self.sites: dict[int, Site] = {}  # by number
         self.stack_sites: dict[int, int] = {}  # stack of the database -> site
 
     def rows(self) -> Rows:
-        changes = self._changes()
+        changes = changes_of(self.base)
         (duration,) = self.base.execute("SELECT max(time_ns + coalesce(duration_ns, 0)) FROM event").fetchone()
         duration = max(duration or 0, 1)
-        name, steps = self._steps(duration)
+        name, steps = steps_of(self.base, duration, self.steps_name)
         peak_time, live, live_at = self._follow(changes, steps)
         rows: Rows = {
-            "memory": self._memory(changes, duration),
+            "memory": [(*self.whose, *row) for row in memory_over_time(changes, duration)],
             "step": [] if name is None else [self._step_row(step) for step in steps],
             "growth": self._growth(steps, live_at),
             "holder": self._holders(live),
@@ -137,86 +87,10 @@ class _Folder:
         rows["site"] = [(site.number, site.line, site.stack) for site in self.sites.values()]
         return rows
 
-    # Memory
-
-    def _changes(self) -> list[_Change]:
-        changes: list[_Change] = []
-        query = (
-            "SELECT b.memory, b.device IS NOT NULL, b.bytes, coalesce(b.stack, 0), b.allocated_order, coalesce(a.time_ns, -1),"
-            " b.freed_order, coalesce(f.time_ns, -1) FROM block b"
-            " LEFT JOIN event a ON a.id = b.allocated_event LEFT JOIN event f ON f.id = b.freed_event"
-        )
-        for memory, has_device, size, stack, order, time, freed, freed_time in self.base.execute(query):
-            if memory in DEVICE_MEMORY and (has_device or memory == "device memory"):
-                where = _DEVICE
-            elif memory in HOST_MEMORY:
-                where = _HOST
-            elif memory == TENSORS:
-                where = _TENSOR
-            else:
-                continue
-            changes.append(_Change(order, time, size, where, stack))
-            if freed is not None:
-                changes.append(_Change(freed, freed_time, -size, where, stack))
-        changes.sort(key=operator.itemgetter(0))
-        return changes
-
-    def _memory(self, changes: list[_Change], duration: int) -> list[tuple[Any, ...]]:
-        rows: list[tuple[Any, ...]] = []
-        now = [0, 0, 0]
-        peak = begin = 0
-        end = duration // INTERVALS
-        for _, time, size, where, _ in changes:
-            while time >= end and len(rows) < INTERVALS - 1:
-                rows.append((*self.whose, begin, end, now[_DEVICE], peak, now[_HOST], now[_TENSOR]))
-                begin, end, peak = end, duration * (len(rows) + 1) // INTERVALS, now[_DEVICE]
-            now[where] += size
-            if where == _DEVICE and now[_DEVICE] > peak:
-                peak = now[_DEVICE]
-        while len(rows) < INTERVALS:
-            rows.append((*self.whose, begin, end, now[_DEVICE], peak, now[_HOST], now[_TENSOR]))
-            begin, end, peak = end, duration * (len(rows) + 1) // INTERVALS, now[_DEVICE]
-        return rows
-
-    # Steps
-
-    def _steps(self, duration: int) -> tuple[str | None, list[_Step]]:
-        """The name of the range that is a step, and all of them; without one, None and equal parts of the run."""
-        ranges: dict[tuple[int, str], list[tuple[int, int, int]]] = collections.defaultdict(list)
-        # What was open at the end ended there: a range's end is recorded with the next call of CUDA.
-        query = (
-            "SELECT depth, name, begin_ns, coalesce(end_ns, ?), coalesce(end_order, ?) FROM range ORDER BY begin_order"
-        )
-        for depth, name, begin, end, order in self.base.execute(query, (duration, _LAST)):
-            plain = name if name == self.steps_name else _COUNTED_NAME.sub("", name)
-            ranges[depth, plain].append((begin, end, order))
-        loops = [key for key, found in ranges.items() if len(found) >= FEWEST_STEPS]
-        if self.steps_name is not None:
-            loops = [key for key in ranges if key[1] == self.steps_name]
-        if not loops:
-            return None, self._parts()
-        # The outermost loop; of several there, what comes most often.
-        _, name = key = min(loops, key=lambda key: (key[0], -len(ranges[key]), key[1]))
-        found = ranges[key]
-        share = -(-len(found) // MOST_STEPS)
-        steps = []
-        for first in range(0, len(found), share):
-            part = found[first : first + share]
-            steps.append(_Step(first, len(part), part[0][0], part[-1][1], part[-1][2]))
-        return name, steps
-
-    def _parts(self) -> list[_Step]:
-        """Of equally many calls: in time, a pause would be a part."""
-        events = self.base.execute("SELECT time_ns, call_order FROM event ORDER BY id").fetchall()
-        parts = min(INTERVALS, len(events))
-        ends = [len(events) * (i + 1) // parts for i in range(parts)]
-        return [
-            _Step(i, 1, events[begin][0], events[end - 1][0], events[end - 1][1])
-            for i, (begin, end) in enumerate(zip([0, *ends], ends))
-        ]
+    # Memory and growth
 
     def _follow(
-        self, changes: list[_Change], steps: list[_Step]
+        self, changes: list[Change], steps: list[Step]
     ) -> tuple[int, dict[int, list[int]], dict[int, list[int]]]:
         """Fills the steps' bytes. Gives the time of the peak; bytes and blocks of device memory alive at the end by site;
         and, of the sites that may have grown, what they held at the end of each step: tensors, if there are any."""
@@ -225,7 +99,7 @@ class _Folder:
             held = live[where][stack]
             held[0] += size
             held[1] += 1 if size > 0 else -1
-        grown = self.grown = _TENSOR if live[_TENSOR] else _DEVICE
+        grown = self.grown = TENSOR if live[TENSOR] else DEVICE
         may_have = (
             stack for stack, held in live[grown].items() if held[0] >= SMALLEST_GROWTH and held[1] >= FEWEST_RISES
         )
@@ -239,48 +113,46 @@ class _Folder:
             for i, value in enumerate(values):
                 total[i] += value
         ends: dict[int, list[int]] = collections.defaultdict(lambda: [0, 0])
-        for stack, (size, blocks) in live[_DEVICE].items():
+        for stack, (size, blocks) in live[DEVICE].items():
             if blocks > 0:
                 held = ends[self._site(stack)]
                 held[0] += size
                 held[1] += blocks
         return peak_time, ends, by_site
 
-    def _fill(
-        self, changes: list[_Change], steps: list[_Step], now: dict[int, int], series: dict[int, list[int]]
-    ) -> int:
+    def _fill(self, changes: list[Change], steps: list[Step], now: dict[int, int], series: dict[int, list[int]]) -> int:
         """Fills the steps, and `series` from what `now` holds at their ends. The time of the peak."""
         at = peak = peak_time = 0
         sums = [0, 0, 0]
         for step in (*steps, None):
-            until = _LAST if step is None else step.end_order
-            highest = sums[_DEVICE]
+            until = LAST if step is None else step.end_order
+            highest = sums[DEVICE]
             while at < len(changes) and changes[at][0] <= until:
                 _, time, size, where, stack = changes[at]
                 at += 1
                 sums[where] += size
                 if where == self.grown and stack in now:
                     now[stack] += size
-                if where == _DEVICE and sums[_DEVICE] > highest:
-                    highest = sums[_DEVICE]
+                if where == DEVICE and sums[DEVICE] > highest:
+                    highest = sums[DEVICE]
                     if highest > peak:
                         peak, peak_time = highest, time
             if step is not None:
-                step.bytes, step.peak, step.tensors = sums[_DEVICE], highest, sums[_TENSOR]
+                step.bytes, step.peak, step.tensors = sums[DEVICE], highest, sums[TENSOR]
                 for watched, held in now.items():
                     series[watched].append(held)
-        floor = _LAST
+        floor = LAST
         for step in reversed(steps):
             step.floor = floor = min(floor, self._grown_bytes(step))
         return peak_time
 
-    def _grown_bytes(self, step: _Step) -> int:
-        return step.tensors if self.grown == _TENSOR else step.bytes
+    def _grown_bytes(self, step: Step) -> int:
+        return step.tensors if self.grown == TENSOR else step.bytes
 
-    def _step_row(self, s: _Step) -> tuple[Any, ...]:
+    def _step_row(self, s: Step) -> tuple[Any, ...]:
         return (*self.whose, s.first, s.count, s.begin, s.end, s.bytes, s.peak, s.tensors, s.floor)
 
-    def _growth(self, steps: list[_Step], by_site: dict[int, list[int]]) -> list[tuple[Any, ...]]:
+    def _growth(self, steps: list[Step], by_site: dict[int, list[int]]) -> list[tuple[Any, ...]]:
         """A row for the process (site null) and one for each site of it, if the process grows."""
         whole = growth_of([self._grown_bytes(step) for step in steps])
         if whole is None:
@@ -290,7 +162,7 @@ class _Folder:
         grown.sort(key=lambda each: -each[1][1])
         return rows + [self._growth_row(site, steps, *found) for site, found in grown[:MOST_SITES]]
 
-    def _growth_row(self, site: int | None, steps: list[_Step], since: int, size: int) -> tuple[Any, ...]:
+    def _growth_row(self, site: int | None, steps: list[Step], since: int, size: int) -> tuple[Any, ...]:
         last = steps[-1].first + steps[-1].count - 1
         count = last - steps[since].first + 1
         return (*self.whose, site, steps[since].first, last, steps[since].begin, size, size / count)
@@ -334,7 +206,7 @@ class _Folder:
             rows.append((*self.whose, *(one[key] for key in keys), site))
         return rows
 
-    def _process(self, duration: int, peak_time: int, name: str | None, steps: list[_Step]) -> tuple[Any, ...]:
+    def _process(self, duration: int, peak_time: int, name: str | None, steps: list[Step]) -> tuple[Any, ...]:
         process, totals, ended = self.process, self.process["totals"], self.process["ended"]
         (began,) = self.base.execute("SELECT begin_realtime_ns FROM process").fetchone()
         severities = collections.Counter(one["severity"] for one in self.report["findings"])
