@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of variables. Addresses of shared and local memory are compared by their lower 32 bits: no
-// block and no thread has more, and steps below an array are large numbers then.
+// block and no thread has more of it. An address below an array is then a large offset.
 #include "rewriter/checks.h"
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the bytes of an access are written, by the pages of written_table.h, and that they are
-// from now on. A store says so before it is made: what is ordered behind the store is then behind
-// that, too. It marks whole words: a store of one byte makes its neighbours count as written.
+// from now on. A store marks its words before it is made: what is ordered behind the store is then
+// behind the marks, too. It marks whole words: a store of one byte makes its neighbours count as
+// written.
 #include <algorithm>
 #include <bit>
 #include <cstddef>

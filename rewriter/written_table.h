@@ -4,7 +4,7 @@
 // has the address of each page, for the two windows of addresses that Options describe. Addresses
 // outside of both have the first page.
 //
-// All of which nothing is known has one page, in which everything is written.
+// Memory of which nothing is known shares one page, in which every byte counts as written.
 #pragma once
 
 #include <cstdint>

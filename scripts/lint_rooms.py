@@ -18,7 +18,7 @@ SHORTEST_HEADER = 25  # lines
 SHORT_HEADERS = {
     "device_hooks/include/gpumemtrace/device_rename.h": "programs include it again behind an #undef of theirs",
 }
-# Who reads what elf.h declares without libelf, and why.
+# Who reads the structures of ELF without libelf, and why.
 ELF_BY_HAND = {
     "analyzer/symbols/elf_image.h": "libelf takes three times the size of a file that is nothing but sections",
     "analyzer/symbols/elf_image.cpp": "as its header",

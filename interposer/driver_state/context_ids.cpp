@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs have one context a device, rarely a few
-// more: a linear search over an append-only array.
+// Programs have one context a device, rarely a few more: a linear search over an append-only array.
 #include "interposer/driver_state/context_ids.h"
 
 #include <atomic>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread at a time writes: times rise, and a
-// free stands before its address is given out again.
+// One thread at a time writes: times rise, and a free stands before its address is given out again.
 #include "interposer/execution/heap_log.h"
 
 #include <atomic>

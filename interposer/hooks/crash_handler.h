@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A crash of the host's own code, by an address of CUDA's perhaps: the trace gets the address.
+// Crashes of the host's own code: the trace gets the address, which may be one of CUDA's.
 #pragma once
 
 #include <csignal>

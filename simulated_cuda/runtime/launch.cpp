@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel launches and questions about kernels.
-// Called through runtime_api.def; <<<...>>> compiles to push and pop of a configuration,
-// __cudaGetKernel and
-// __cudaLaunchKernel.
-// Invariant: answers are the driver's. An impossible shape is 1, as measured on an H200 (not
-// InvalidConfiguration, 9).
+// Kernel launches and questions about kernels. Called through runtime_api.def; <<<...>>> compiles
+// to push and pop of a configuration, __cudaGetKernel and __cudaLaunchKernel. Invariant: answers
+// are the driver's. An impossible shape is 1, as measured on an H200 (not InvalidConfiguration, 9).
 #include "simulated_cuda/runtime/api.h"
 #include "simulated_cuda/runtime/registration.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // rewrite_ptx [--bounds never|loops|always] [--table ADDRESS] [--registers FILE] [--written yes|no]
-// IN OUT: writes the PTX of IN with checks to OUT, and OUT.sites with a line for each site. What is
-// not checked is said on stderr. A line of FILE is a kernel and how many registers its checked form
-// may use.
+// IN OUT: writes the PTX of IN with checks to OUT, and OUT.sites with a line for each site. stderr
+// names what is not checked. A line of FILE is a kernel and how many registers its checked form may
+// use.
 #include <cstdio>
 #include <exception>
 #include <fstream>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unit tests of what the simulated device shares between processes and takes from outside: IPC
 // handles, pools and allocations as file descriptors, external memory; and of several devices and
-// others' memory. A child is this program again with one test chosen,
-// since CUDA does not survive fork. It inherits descriptors.
+// others' memory. A child is this program again with one test chosen, since CUDA does not survive
+// fork. It inherits descriptors.
 #include "cuda_support.h"
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Trace Event Format (JSON) that ui.perfetto.dev and other viewers of traces open: device
 // memory as counters, calls as slices, NVTX ranges, findings as instants. The size is bounded:
-// slices of calls are left out first, and how many is said.
+// slices of calls are left out first, and the report says how many.
 #include <algorithm>
 #include <iterator>
 #include <map>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call is made as cupti_sass_metrics.h and
-// cupti_profiler_target.h of CUDA 13 describe it.
+// Every call is made as cupti_sass_metrics.h and cupti_profiler_target.h of CUDA 13 describe it.
 #include "interposer/coalescing/collector/cupti.h"
 
 #include <cuda.h>

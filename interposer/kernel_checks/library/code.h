@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules whose kernels stand in them plain and checked, and which form a launch gets. The
+// Modules that have a plain and a checked form of each kernel, and which of them a launch gets. The
 // program's handles are the driver's own, of the plain form; the checked one is found by its name
 // at the first launch.
 #pragma once

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which memory of the device nothing has written, for --kernel-checks=memory,heap,init: the pages
 // of rewriter/written_table.h on the device. Followed are blocks of cuMemAlloc and cuMemAllocPitch,
-// from where they are given out until they are freed. Kernels with checks mark what they store;
-// what else writes is said here.
+// from where they are given out until they are freed. Kernels with checks mark what they store; all
+// other writes are entered here.
 //
 // Invariants: all that is not followed counts as written. A block is followed only if nothing runs
 // in the context when it is given out, so that no kernel has read the table before, and no call

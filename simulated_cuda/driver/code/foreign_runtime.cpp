@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose runtime it is, the call stack says. To the observer a refusal is a launch that did not run:
+// The call stack says whose runtime it is. To the observer a refusal is a launch that did not run:
 // how many there would have been is not known.
 #include "simulated_cuda/driver/code/foreign_runtime.h"
 

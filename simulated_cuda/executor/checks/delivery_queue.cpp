@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker that pauses goes on after a while even
-// without a delivery, as when the launch is over.
+// A worker that pauses goes on after a while even without a delivery, as when the launch is over.
 #include "simulated_cuda/executor/checks/delivery_queue.h"
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a GPU would have stopped is said for each report: an address whose page holds a live
-// block is mapped there, so the access goes through on a GPU, unless it is another device's.
+// Each report says whether a GPU would have stopped: an address whose page holds a live block is
+// mapped there, so the access goes through on a GPU, unless it is another device's.
 #include "simulated_cuda/executor/checks/reports.h"
 
 #include "simulated_cuda/executor/machine/device_bytes.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names come from cuFuncGetName and, for a CUkernel, cuKernelGetName (both of CUDA 12.3): as
-// linked.
+// Names come from cuFuncGetName and, for a CUkernel, cuKernelGetName (both of CUDA 12.3): they are
+// linked names.
 #include "interposer/coalescing/collector/sampling/kernel_table.h"
 
 #include <new>

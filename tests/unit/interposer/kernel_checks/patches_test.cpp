@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // --kernel-checks=libraries: which modules are patched, which launches are checked, and what
-// becomes of that which patches record. The patches are the test.
+// becomes of the records of patches. The patches are the test.
 #include <gtest/gtest.h>
 
 #include <algorithm>

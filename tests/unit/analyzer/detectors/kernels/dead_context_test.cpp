@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts that died of an error of which nothing but a call's answer is known: whom the finding
-// names, and where it is none about a kernel.
+// Contexts that died of an error of which only a call's answer is known: which kernel the finding
+// names, and when it is about none.
 #include "tests/unit/analyzer/detectors/kernels/faults_fixture.h"
 
 namespace gmt::test {
