@@ -6,8 +6,8 @@
 #
 # GMT_RELINK_OUTPUT: where to, instead of analyzer/gpumemtrace-relinked of the build folder.
 set(relink_script ${CMAKE_BINARY_DIR}/relink)
-string(CONCAT relink_objects "$<JOIN:$<TARGET_OBJECTS:gpumemtrace>, > $<JOIN:$<TARGET_OBJECTS:analyzer_core>, > "
-  "$<JOIN:$<TARGET_OBJECTS:analyzer_report>, >")
+string(CONCAT relink_objects "$<JOIN:$<TARGET_OBJECTS:gpumemtrace>, > $<JOIN:$<TARGET_OBJECTS:analyzer_command>, > "
+  "$<JOIN:$<TARGET_OBJECTS:analyzer_core>, > $<JOIN:$<TARGET_OBJECTS:analyzer_report>, >")
 string(CONCAT relink_archives "$<TARGET_FILE:ptx> $<TARGET_FILE:Boost::program_options> \"\${GMT_RELINK_DW:-${GMT_ARCHIVE_dw}}\" "
   "\"\${GMT_RELINK_ELF:-${GMT_ARCHIVE_elf}}\" ${GMT_ARCHIVE_lzma} ${GMT_ARCHIVE_bz2} ${GMT_ARCHIVE_zstd} ${GMT_ARCHIVE_lz4} "
   "${GMT_ARCHIVE_z} ${GMT_ARCHIVE_sqlite} -lm")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the tree is cut: no folder and no header is so small that it belongs to its neighbour, and ELF is read by hand only
-where libelf cannot be.
+"""How the tree is cut: no folder and no header is so small that it belongs to its neighbour, tests compile no source of the
+product, and ELF is read by hand only where libelf cannot be.
 
 lint_rooms.py [unittest's arguments]. Exit status: 0 nothing found, 1 something."""
 
@@ -79,6 +79,22 @@ class Rooms(unittest.TestCase):
     def test_elf_is_read_by_hand_where_libelf_cannot_be(self):
         by_hand = [path for path in files(*ROOMS, "trace") if re.search(r"\bElf(32|64)_\w", text_of(path))]
         self.assertEqual(by_hand, sorted(ELF_BY_HAND), "libelf is linked into the command: use it, or say why not")
+
+    def test_tests_link_the_products_own_objects(self):
+        """Not a list of its sources, which the next file would be missing in."""
+        source = re.compile(rf"\b(?:{'|'.join(ROOMS)}|trace)/[\w/.]*\w\.(?:cpp|S)\b")
+        found = []
+        for folder, _, names in os.walk(os.path.join(SOURCES, "tests")):
+            for name in names:
+                path = os.path.relpath(os.path.join(folder, name), SOURCES)
+                if name != "CMakeLists.txt" and not name.endswith(".cmake"):
+                    continue
+                for number, line in enumerate(text_of(path).splitlines(), 1):
+                    of_product = [
+                        match for match in source.findall(line) if os.path.exists(os.path.join(SOURCES, match))
+                    ]
+                    found += [f"{path}:{number}: {match}" for match in of_product]
+        self.assertEqual(found, [])
 
 
 if __name__ == "__main__":

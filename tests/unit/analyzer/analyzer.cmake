@@ -26,10 +26,7 @@ function(gmt_unit_tests name)
 endfunction()
 
 gmt_unit_tests(unit_base base)
-gmt_unit_tests(unit_trace_reader trace_reader command)
-# The command is no library: what of it is tested here.
-target_sources(unit_trace_reader PRIVATE ${PROJECT_SOURCE_DIR}/analyzer/command/pack/tar_file.cpp
-  ${PROJECT_SOURCE_DIR}/analyzer/command/run/trace_packer.cpp)
+gmt_unit_tests(unit_trace_reader trace_reader)
 gmt_unit_tests(unit_symbols symbols)
 gmt_unit_tests(unit_heap cuda_state heap heap/store heap/graphs heap/verdicts)
 gmt_unit_tests(unit_device_heap device_heap)
@@ -44,7 +41,9 @@ gmt_unit_tests(unit_calls detectors/calls detectors/performance)
 gmt_unit_tests(unit_analysis analysis analysis/history analysis/timeline)
 gmt_unit_tests(unit_wording wording)
 gmt_unit_tests(unit_report report)
-foreach(tests unit_symbols unit_device_code unit_report) # some look at whole reports
+gmt_unit_tests(unit_command command)
+target_link_libraries(unit_command PRIVATE analyzer_command)
+foreach(tests unit_symbols unit_device_code unit_report unit_command) # some look at whole reports
   target_link_libraries(${tests} PRIVATE analyzer_report)
 endforeach()
 
