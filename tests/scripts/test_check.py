@@ -10,7 +10,11 @@ import sys
 import tempfile
 import unittest
 
+import checklists
+
 SOURCES = pathlib.Path(os.environ["GMT_SOURCES"])
+sys.path.insert(0, str(SOURCES / "scripts"))
+import check_plan  # noqa: E402  it lies where sys.path did not lead
 
 
 class Check(unittest.TestCase):
@@ -96,13 +100,20 @@ class Check(unittest.TestCase):
         self.assertEqual(result.returncode, 2)
         self.assertIn("check: 'nonsense' is no file with tests, no finding, no test", result.stderr)
 
-    def test_the_checklists_name_what_is_there(self):
-        text = (SOURCES / "docs/development.md").read_text(encoding="utf-8")
-        names = {
-            name for line in re.findall(r"`scripts/check ([^`<]+)`", text) for name in line.split() if name[0] != "-"
-        }
-        self.assertGreater(len(names), 15)
-        self.assertGreater(len(self.lines(*(name.strip("'") for name in names))), len(names))
+    def test_each_row_of_the_checklists_has_a_check_that_runs_something(self):
+        rows = checklists.rows()
+        self.assertGreater(len(rows), 30)
+        checker = check_plan.Checker(SOURCES.resolve(), pathlib.Path(self.folder.name, "check").resolve())
+        for row in rows:
+            with self.subTest(line=row.line, step=row.step):
+                self.assertTrue(row.checks, "no `scripts/check` in its third column")
+                for path in row.paths:
+                    self.assertTrue(list(SOURCES.glob(path.rstrip("/"))), f"{path} does not exist")
+                for names in row.checks:
+                    checker.plan = check_plan.Plan()
+                    for name in names:
+                        self.assertTrue(checker.add(name), name)
+                    self.assertTrue(checker.plan.suites or checker.plan.tests, names)
 
 
 if __name__ == "__main__":
