@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // --kernel-checks on a program that compiles its kernels by the ptxas that TRITON_PTXAS_PATH names and gives the driver
 // what comes out, as Triton does. Without the option it gives the driver its text: only the simulated device has the variable
-// set then, too.
+// set then, too. A driver may refuse a checked text as a whole program, and compile it to be linked.
 //
 // libs: cuda
 // unlike-fenced: blocks of the fence and checks in the code exclude each other
 // run: compiled
+// env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
+// env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
+// env: GPUMEMTRACE_SIM_MEMORY=256M
+// env: GPUMEMTRACE_SIM_GAPS=0
+// options: check --kernel-checks
+// expect: error kernel-out-of-bounds count=24 message="scale writes 4 bytes" stacks="accessed here","launched here"@main:LINE(launch),"allocated here"@main:LINE(block)
+// run: refused
+// env: STAGED_REFUSE=cuModuleLoadDataEx
 // env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
 // env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
 // env: GPUMEMTRACE_SIM_MEMORY=256M
@@ -81,11 +89,15 @@ int main(int argc, char** argv)
   CUfunction scale;
   CUdeviceptr block;
   const std::string image = checked ? compiled() : kText;
-  CHECK(cuModuleLoadData(&module, image.data()));
+  CUjit_option option = CU_JIT_MAX_REGISTERS;
+  void* registers = reinterpret_cast<void*>(64);
+  if (started_with(argc, argv, "refused"))
+    CHECK(cuModuleLoadDataEx(&module, image.data(), 1, &option, &registers));
+  else CHECK(cuModuleLoadData(&module, image.data()));
   CHECK(cuModuleGetFunction(&scale, module, "scale"));
   CHECK(cuMemAlloc(&block, 4000)); // @block
   void* parameters[] = {&block};
-  const unsigned blocks = checked ? 4 : 3; // 1,000 threads have a place
+  const unsigned blocks = started_with(argc, argv, "without") ? 3 : 4; // 1,000 threads have a place
   CHECK(cuLaunchKernel(scale, blocks, 1, 1, 256, 1, 1, 0, nullptr, parameters, nullptr)); // @launch
   int last = 0;
   CHECK(cuMemcpyDtoH(&last, block + 4 * 767, sizeof last));

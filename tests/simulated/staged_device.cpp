@@ -2,6 +2,8 @@
 // Preloaded beside the simulated device, it stages what no program can provoke:
 // - STAGED_ABORT_IN=FUNCTION[:N]: the N-th call of that driver function raises STAGED_ABORT_SIGNAL
 //   (default 6) inside the driver.
+// - STAGED_REFUSE=FUNCTION[:N]: the first N calls of that driver function answer
+//   CUDA_ERROR_INVALID_PTX.
 // - STAGED_STICKY_AFTER_LAUNCH=KERNEL:ERROR: from that launch on the context keeps the error.
 // KERNEL
 //   is a part of its name.
@@ -54,6 +56,11 @@ const Staged& sticky_after() {
 }
 const Staged& dump_after() {
   static const auto* const staged = new Staged(read("STAGED_DUMP_AFTER_LAUNCH", 0));
+  return *staged;
+}
+
+const Staged& refusal() {
+  static const auto* const staged = new Staged(read("STAGED_REFUSE", 1));
   return *staged;
 }
 
@@ -113,6 +120,8 @@ CUresult answer_while_still(const char* symbol) {
 
 CUresult gpumemtrace_stage_call(const char* symbol) {
   maybe_abort(symbol);
+  static std::atomic<long> refused{0};
+  if (refusal().name == symbol && refused++ < refusal().number) return CUDA_ERROR_INVALID_PTX;
   if (dump_after().name.empty()) return CUDA_SUCCESS;
   // The driver's handler of the process's end destroys contexts, and says nothing of a fault whose
   // core dump is not written yet (measured on an H200).

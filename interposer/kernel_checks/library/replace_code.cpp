@@ -80,7 +80,11 @@ CUresult load(Handle* handle, const void* image, bool may_be_cached, LoadChecked
     return CUDA_SUCCESS;
   }
   if (has_code(module)) {
-    const int result = load_checked(module->code.text.c_str());
+    int result = load_checked(module->code.text.c_str());
+    if (result != CUDA_SUCCESS) { // CUDA 13.0 compiles some large kernels to be linked alone
+      const Compiled compiled = compile(module->code.text);
+      if (!compiled.machine.empty()) result = load_checked(compiled.machine.data());
+    }
     if (result == CUDA_SUCCESS) {
       keep(std::move(module), *handle);
       return CUDA_SUCCESS;
