@@ -162,6 +162,7 @@ void TraceAnalysis::finish() {
   process_.exit_recorded = model_.exit_recorded();
   process_.totals.threads = stream_.threads();
   finish_totals(process_.totals, heap_, end);
+  model_.unrecorded().add_to(process_.totals);
   if (end.memory_access.any()) process_.accesses = access_tables(end.memory_access);
   if (model_.executions().any) {
     process_.executions = model_.executions();
@@ -185,6 +186,7 @@ void TraceAnalysis::finish() {
   report_tensor_gaps(model_, heap_, findings_);
   report_kernel_check_gaps(model_.executions(), findings_);
   report_race_gaps(model_.executions(), findings_);
+  model_.unrecorded().report(findings_);
   report_gaps(stream_.trace(), heap_, process_.totals, model_.nameless_calls(), findings_);
   report_bounds();
 }

@@ -17,6 +17,7 @@ namespace gmt {
 ProcessModel::ProcessModel(const EventStream& stream, const AnalysisOptions& options)
     : stream_(stream), trace_(stream.trace()), options_(options), names_(trace_.apis),
       clock_(trace_), static_ranges_(trace_.modules), device_heaps_(names_, clock_),
+      unrecorded_(trace_),
       may_be_running_(gmt::may_be_running(last_words_.ending(trace_), trace_.info)),
       known_calls_(trace_.apis.size()) {
   guard_.sampled = trace_.asks_for("guard_sample");
@@ -183,7 +184,10 @@ StaticVariable ProcessModel::static_variable(std::uint64_t address) const {
 }
 
 std::uint64_t ProcessModel::missing_records() const {
-  return is_checked_for_gaps() ? gaps_.missing(stream_.stats().total, exit_recorded()) : 0;
+  if (!is_checked_for_gaps()) return 0;
+  LogStats known = stream_.stats().total;
+  known.lost[static_cast<std::size_t>(trace::LossCause::kTraceLimit)] += unrecorded_.empty_orders();
+  return gaps_.missing(known, exit_recorded());
 }
 
 std::uint64_t ProcessModel::lost_so_far() const {

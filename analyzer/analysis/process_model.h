@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analyzer/analysis/analysis_options.h"
+#include "analyzer/analysis/unrecorded_calls.h"
 #include "analyzer/coalescing/memory_access.h"
 #include "analyzer/detectors/end_of_trace.h"
 #include "analyzer/detectors/process_facts.h"
@@ -51,6 +52,7 @@ public:
     if (!is_call(e.kind)) note(e);
     ranges_.follow(e);
     gaps_.follow(e);
+    unrecorded_.follow(e);
     now_ = e.order;
     if (e.api >= known_calls_ && e.api != trace::kNoApi) ++nameless_calls_;
   }
@@ -103,6 +105,7 @@ public:
   bool has_kernel_checks() const override { return trace_.asks_for("kernel_checks"); }
   bool is_guarded() const override { return guard_.asked; }
   const GuardUse& guard_use() const { return guard_; }
+  const UnrecordedCalls& unrecorded() const { return unrecorded_; }
   bool fences_tensors() const; // --guard tensors
   // Whether an object file is loaded whose path contains these words.
   bool is_loaded(std::string_view words) const;
@@ -143,6 +146,7 @@ private:
   MemoryAccess memory_access_;
   GuardUse guard_;
   OrderGaps gaps_;
+  UnrecordedCalls unrecorded_;
   LastWords last_words_;
   ExecutionFacts executions_;
   bool may_be_running_; // the process may still be writing

@@ -79,7 +79,7 @@ void Call::begin_member() noexcept {
 // The duration stands with the first member only, so that a sum counts it once.
 void Call::add_member(unsigned index, std::uint16_t result) noexcept {
   settle_flags<trace::Kind::kNone>();
-  if (log_ == nullptr) return;
+  if (log_ == nullptr || leaves_out(record, 0)) return; // counted with the first
   look_for_host_memory(*log_, record);
   std::uint32_t stack = 0;
   trace::Slot* slot = take_slot(*log_, record, caller_, frame_, stack);
@@ -146,7 +146,7 @@ void RuntimeCall::leave(std::uint16_t result, const void* caller) noexcept {
   }
   if (scope.driver_seen && (result == 0 || scope.driver_failed)) return;
   ThreadLog* log = thread_log();
-  if (log == nullptr) return;
+  if (log == nullptr || leaves_out(record)) return;
   record.flags |= trace::kFlagRuntime;
   record.droppable = true;
   std::uint32_t stack = 0;
@@ -173,6 +173,7 @@ void record_exit(trace::ExitWay way, std::uint64_t status) noexcept {
   if (!Process::is_on()) return;
   ThreadLog* log = thread_log();
   if (log == nullptr) return;
+  write_unrecorded_calls(*log);
   Record record;
   record.kind = trace::Kind::kExit;
   record.use(trace::kFirstPayloadWords);

@@ -16,6 +16,7 @@
 #include "interposer/loader/real_dlsym.h"
 #include "interposer/log/nvtx_ranges.h"
 #include "interposer/log/process.h"
+#include "interposer/log/record_range.h"
 #include "interposer/log/stack_interner.h"
 #include "interposer/log/thread_log.h"
 #include "interposer/log/thread_session.h"
@@ -48,6 +49,7 @@ inline RuntimeScope* runtime_scope(ThreadState& t, const void* frame) noexcept {
                                                      const void* caller, const void* frame,
                                                      std::uint32_t& stack) noexcept {
   const unsigned slots = trace::slots_for(record.words);
+  write_unrecorded_calls(log);
   for (;;) {
     write_ranges(log);
     const std::uint32_t file = log.file();
@@ -166,6 +168,8 @@ Call::publish_here(unsigned records) noexcept {
   if (is_coalescing()) [[unlikely]]
     notified_ = notify_before(record, row_);
   if (log_ == nullptr) [[unlikely]]
+    return;
+  if (!is_kind<Known>(record, trace::Kind::kAlloc) && leaves_out(record, records)) [[unlikely]]
     return;
   // What an allocation belongs to is asked after the call, and virtual memory to none.
   if (has_several_contexts() && !is_kind<Known>(record, trace::Kind::kAlloc)) [[unlikely]] {

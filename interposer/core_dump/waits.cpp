@@ -5,6 +5,7 @@
 #include "interposer/core_dump/waits.h"
 
 #include <cuda.h>
+#include <cudaProfilerTypedefs.h>
 #include <cudaTypedefs.h>
 
 #include <atomic>

@@ -5,6 +5,7 @@
 #define __CUDA_API_VERSION_INTERNAL // the oldest driver types too
 #define CUDA_ENABLE_DEPRECATED
 #include <cuda.h>
+#include <cudaProfilerTypedefs.h>
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 

@@ -29,6 +29,7 @@
 #include "interposer/loader/look_ups.h"
 #include "interposer/loader/real_dlsym.h"
 #include "interposer/log/idle.h"
+#include "interposer/log/record_range.h"
 #include "interposer/recorders/arrays.h"
 #include "interposer/recorders/batches.h"
 #include "interposer/recorders/bindings.h"
@@ -167,6 +168,18 @@ struct Entry<Row, Result (*)(Args...), Unrecorded> {
   static Result call(Args... args) noexcept {
     const Real real = reinterpret_cast<Real>(driver_function_for_call(Row));
     return real != nullptr ? real(args...) : not_found<Result>();
+  }
+};
+
+// Heard also where the driver refuses it: before there is a context, or without one.
+template <std::uint16_t Row, class Result, bool On>
+struct Entry<Row, Result (*)(), ProfilerSwitch<On>> {
+  using Real = Result (*)();
+
+  static Result call() noexcept {
+    profiler_was_switched(On);
+    const Real real = reinterpret_cast<Real>(driver_function_for_call(Row));
+    return real != nullptr ? real() : not_found<Result>();
   }
 };
 

@@ -13,6 +13,7 @@
 #include "interposer/base/signal_guard.h"
 #include "interposer/log/interned_text.h"
 #include "interposer/log/process.h"
+#include "interposer/log/record_range.h"
 #include "interposer/log/thread_log.h"
 #include "interposer/log/thread_session.h"
 
@@ -153,6 +154,7 @@ int push_range(std::uint64_t domain, const Name* name) noexcept {
     ++r->beyond;
     return level;
   }
+  nvtx_range_was_opened(name);
   r->open[r->depth] = {domain, name};
   // A handler's CUDA call finds the range whole or not at all
   std::atomic_signal_fence(std::memory_order_release);
@@ -168,6 +170,7 @@ int pop_range(std::uint64_t domain) noexcept {
   while (at != 0 && r->open[at - 1].domain != domain) --at;
   if (at == 0) return -1;
   --at;
+  nvtx_range_was_closed(r->open[at].name);
   if (at < r->written) r->written = at;
   std::atomic_signal_fence(std::memory_order_release);
   for (unsigned i = at + 1; i < r->depth; ++i)
@@ -186,6 +189,7 @@ void start_range(std::uint64_t domain, const Name* name, std::uint64_t id) noexc
   for (unsigned i = 0; i < kMaxStarted; ++i) {
     std::uint64_t free = 0;
     if (!started[i].id.compare_exchange_strong(free, kFilling)) continue;
+    nvtx_range_was_opened(name);
     started[i].domain = domain;
     started[i].name = name;
     started[i].id.store(id, std::memory_order_release);
@@ -200,7 +204,10 @@ void start_range(std::uint64_t domain, const Name* name, std::uint64_t id) noexc
 void end_range(std::uint64_t domain, std::uint64_t id) noexcept {
   for (unsigned i = 0; i < started_end.load(); ++i) {
     std::uint64_t known = id;
-    if (id != 0 && started[i].id.compare_exchange_strong(known, 0)) break;
+    const Name* const name = started[i].name; // another's, once the id is 0
+    if (id == 0 || !started[i].id.compare_exchange_strong(known, 0)) continue;
+    nvtx_range_was_closed(name);
+    break;
   }
   if (ThreadLog* log = log_now()) append(*log, RangeOp::kEnd, domain, nullptr, id);
 }

@@ -40,6 +40,7 @@ struct Recorder {
 };
 
 struct Unrecorded : Recorder {}; // the row's entry only forwards
+template <bool On> struct ProfilerSwitch : Recorder {};
 
 // ---- allocations
 

@@ -20,6 +20,7 @@
 #include "interposer/log/module_list.h"
 #include "interposer/log/process.h"
 #include "interposer/log/python/python_session.h"
+#include "interposer/log/record_range.h"
 #include "interposer/log/unwinder.h"
 #include "interposer/recorders/launch_arguments.h"
 
@@ -27,6 +28,7 @@ namespace gmt::interposer {
 namespace {
 
 constexpr SessionPart kParts[] = {
+  {nullptr, begin_record_range},
   {forget_contexts, nullptr},
   {forget_devices, nullptr},
   {forget_texts, nullptr},

@@ -6,6 +6,7 @@ program itself needs nothing of this package. What it can use:
 
     with gpumemtrace.range("epoch 3"):      an NVTX range: reports say in which range memory was allocated
         ...
+    gpumemtrace.start(), gpumemtrace.stop() begin and end of what `--record-range profiler` records
     gpumemtrace.snapshot()                  blocks that are alive in this process, by call stack
     gpumemtrace.is_traced()                 whether this process runs under the command
     gpumemtrace.trace_folder()              where its trace is
@@ -14,6 +15,7 @@ program itself needs nothing of this package. What it can use:
 
 from gpumemtrace._command import GpumemtraceError, command_path
 from gpumemtrace._process import is_traced, trace_folder
+from gpumemtrace._profiler import start, stop
 from gpumemtrace._ranges import range  # noqa: A004 (the name of NVTX's concept)
 from gpumemtrace._report import Finding, Frame, Report, Stack
 from gpumemtrace._snapshot import LiveBlocks, LiveTensors, Snapshot, snapshot
@@ -31,5 +33,7 @@ __all__ = [
     "is_traced",
     "range",
     "snapshot",
+    "start",
+    "stop",
     "trace_folder",
 ]

@@ -56,6 +56,7 @@ void Follower::follow(const Event& e) {
 
 Totals Follower::totals() const {
   Totals totals = totals_;
+  model_.unrecorded().add_to(totals);
   totals.threads = stream_.threads();
   totals.peak_bytes = heap_.peak_device_bytes();
   totals.live_bytes = heap_.live_device_bytes();

@@ -102,6 +102,8 @@ void turn_caches_off(std::vector<std::string>& environment) {
 }
 
 constexpr char kGuard[] = "GPUMEMTRACE_GUARD";
+constexpr char kRecordRange[] = "GPUMEMTRACE_RECORD_RANGE";
+constexpr char kDeviceRange[] = "GPUMEMTRACE_SIM_RANGE"; // of --range
 constexpr char kKernelChecks[] = "GPUMEMTRACE_KERNEL_CHECKS";
 constexpr char kKernelChecksSample[] = "GPUMEMTRACE_KERNEL_CHECKS_SAMPLE";
 
@@ -191,6 +193,8 @@ std::string Instrumentation::why_not_together() const {
                     ", which must see the program from its first CUDA call on"});
     }
   }
+  if (!value_of(kRecordRange).empty() && is_on(kHostRaces))
+    return "--host-races cannot be used with --record-range: it must see each copy";
   if (wants_kernel_checks() && trace::checks_written(kernel_checks())) {
     for (const auto& [variable, option] : kLeavesOut) {
       const std::string value = value_of(variable);
@@ -234,6 +238,8 @@ std::vector<std::string> instrumented_environment(const Instrumentation& in) {
     set(environment, "LD_LIBRARY_PATH",
         in.install.simulated + (existing.empty() ? "" : ":" + existing));
   }
+  if (const std::string range = in.value_of(kRecordRange); !range.empty())
+    set(environment, kDeviceRange, range); // unless --range names another
   for (const auto& [name, value] : in.device_settings) set(environment, name, value);
   set(environment, "GPUMEMTRACE_RUN", in.run_id);
   set(environment, "GPUMEMTRACE_DIR", in.trace_dir);

@@ -24,7 +24,8 @@ struct Instrumentation {
   std::vector<std::pair<std::string, std::string>> interposer; // GPUMEMTRACE_<OPTION>, value
 
   // Whether the options or the environment ask for the fence (--guard).
-  bool is_on(const char* option) const; // of the interposer, by its variable
+  bool is_on(const char* option) const;           // of the interposer, by its variable
+  std::string value_of(const char* option) const; // the same
   bool wants_fence() const;
   bool wants_kernel_checks() const; // --kernel-checks
   bool wants_samples_alone() const; // --kernel-checks-sample without --kernel-checks
@@ -35,8 +36,7 @@ struct Instrumentation {
   bool without_kernel_checks = false; // the same of --kernel-checks
 
 private:
-  std::uint64_t kernel_checks() const;            // trace/kernel_check_words.h
-  std::string value_of(const char* option) const; // "GPUMEMTRACE_<OPTION>"
+  std::uint64_t kernel_checks() const; // trace/kernel_check_words.h
 };
 
 std::vector<std::string> inherited_environment();

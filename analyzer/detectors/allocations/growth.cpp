@@ -22,6 +22,8 @@
 #include "analyzer/detectors/shared/live_series.h"
 #include "analyzer/detectors/shared/steps.h"
 #include "analyzer/heap/memory_use.h"
+#include "analyzer/trace_reader/folded_calls.h"
+#include "trace/api_id.h"
 
 namespace gmt {
 namespace {
@@ -46,6 +48,7 @@ public:
       [[fallthrough]];
     case Kind::kLaunch: has_launches_ = true; [[fallthrough]];
     case Kind::kSet: ++work_; break;
+    case Kind::kNote: return on_note(e);
     case Kind::kAlloc:
       on_alloc(heap);
       if (!tensors_.empty()) return; // a segment for many tensors is no step
@@ -121,6 +124,15 @@ private:
       });
     }
   };
+
+  // Calls that are not in the trace were work, too.
+  void on_note(const Event& e) {
+    if (facts_.api_name(e.api) != trace::kApiNames[trace::kOther_unrecordedCalls]) return;
+    const event::Note& note = e.note();
+    const FoldedCalls calls = FoldedCalls::of(note.first, note.second, note.third, note.fourth);
+    work_ += calls.records - calls.others;
+    has_launches_ |= calls.launches != 0;
+  }
 
   void on_tensor(const Event& e, const Heap& heap) {
     const event::Tensor& tensor = e.tensor();
@@ -292,7 +304,8 @@ const DetectorRegistration kGrowth{{
     return std::make_unique<Growth>(facts);
   },
   .wants = kWantsTensors | wants(Kind::kAlloc) | wants(Kind::kFree) | wants(Kind::kLaunch) |
-           wants(Kind::kCopy) | wants(Kind::kSet) | wants(Kind::kSync) | wants(Kind::kRange),
+           wants(Kind::kCopy) | wants(Kind::kSet) | wants(Kind::kSync) | wants(Kind::kRange) |
+           wants(Kind::kNote),
   .measure = Measure::kBlocks,
 }};
 

@@ -8,6 +8,7 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/heap/heap.h"
+#include "trace/api_id.h"
 
 namespace gmt {
 
@@ -141,10 +142,17 @@ void WorkOrder::report_unchecked(std::string_view kind, Findings& findings) cons
                                " streams at a time: later calls were not checked"})});
   }
   if (unsure_ == 0) return;
+  const std::string_view unknown = facts_.api_name(unsure_because_of_);
+  if (unknown == trace::kApiNames[trace::kOther_unrecordedCalls]) {
+    findings.not_checked(
+      {std::string(kind),
+       cat({"calls are not in the trace that may have ordered the streams: ",
+            format_plural(unsure_, "use"), " behind them may be ordered or not"})});
+    return;
+  }
   findings.not_checked(
-    {std::string(kind),
-     cat({facts_.api_name(unsure_because_of_), " was called, and how it orders work is not known: ",
-          format_plural(unsure_, "use"), " behind it may be ordered or not"})});
+    {std::string(kind), cat({unknown, " was called, and how it orders work is not known: ",
+                             format_plural(unsure_, "use"), " behind it may be ordered or not"})});
 }
 
 bool WorkOrder::report_losses(std::string_view kind, const EndOfTrace& end, Findings& findings) {

@@ -6,6 +6,7 @@
 #define __CUDA_API_VERSION_INTERNAL // the types of all versions
 #define CUDA_ENABLE_DEPRECATED
 #include <cuda.h>
+#include <cudaProfilerTypedefs.h>
 #include <cudaTypedefs.h>
 
 #include <algorithm>

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls that the trace names by their number alone, in notes of the name `unrecordedCalls`:
+// --record-range leaves out what is outside of its range. To models and detectors such a note is a
+// call that may have used any memory and ordered any streams.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "analyzer/analysis/process_report.h"
+#include "analyzer/base/text_format.h"
+#include "analyzer/detectors/detector.h"
+#include "analyzer/model/event.h"
+#include "analyzer/trace_reader/folded_calls.h"
+#include "analyzer/trace_reader/trace_dir.h"
+#include "trace/api_id.h"
+
+namespace gmt {
+
+class UnrecordedCalls {
+public:
+  explicit UnrecordedCalls(const TraceDir& trace) {
+    const auto name =
+      std::ranges::find(trace.apis, trace::kApiNames[trace::kOther_unrecordedCalls]);
+    if (name != trace.apis.end()) api_ = static_cast<std::uint16_t>(name - trace.apis.begin());
+    const auto range = trace.info.options.find("record_range");
+    if (range != trace.info.options.end()) range_ = range->second;
+  }
+
+  void follow(const Event& e) {
+    if (e.kind != EventKind::kNote || e.api != api_ || api_ == trace::kNoApi) [[likely]]
+      return;
+    ++notes_;
+    const event::Note& note = e.note();
+    const FoldedCalls calls = FoldedCalls::of(note.first, note.second, note.third, note.fourth);
+    if (!calls.is_folded) {
+      outside_ += calls.records;
+      return;
+    }
+    folded_.records += calls.records;
+    folded_.allocations += calls.allocations;
+    folded_.allocated_bytes += calls.allocated_bytes;
+    folded_.launches += calls.launches;
+    folded_.copies += calls.copies;
+    folded_.others += calls.others;
+    ++folded_notes_;
+  }
+  // Orders that no record has, because it was dropped.
+  std::uint64_t empty_orders() const { return folded_.records - folded_notes_; }
+  // What was dropped counts in the totals all the same, each release with its allocation.
+  void add_to(Totals& totals) const {
+    totals.events += folded_.records - folded_.others - notes_;
+    totals.allocations += folded_.allocations;
+    totals.frees += folded_.allocations;
+    totals.allocated_bytes += folded_.allocated_bytes;
+    totals.launches += folded_.launches;
+    totals.copies += folded_.copies;
+  }
+
+  void report(Findings& findings) const {
+    const auto were = [](std::uint64_t calls) { return calls == 1 ? " was" : " were"; };
+    if (!range_.empty())
+      findings.not_checked(
+        {"calls outside of the range",
+         cat({"--record-range ", range_, ": ", format_plural(outside_, "call"),
+              " that launch, copy or order streams", were(outside_),
+              " not recorded; memory that was alive then counts as used and written"})});
+    if (folded_.records != 0)
+      findings.not_checked(
+        {"calls that were folded",
+         cat(
+           {format_plural(folded_.records - folded_.others, "call"),
+            were(folded_.records - folded_.others),
+            " dropped while the program ran, to stay below --max-trace, after their mistakes were "
+            "looked for: right ones are in no table of copies, kernels and time, and memory that "
+            "was alive then counts as used and written"})});
+  }
+
+private:
+  std::uint16_t api_ = trace::kNoApi;
+  std::string range_;
+  std::uint64_t outside_ = 0, notes_ = 0, folded_notes_ = 0;
+  FoldedCalls folded_;
+};
+
+} // namespace gmt
