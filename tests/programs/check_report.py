@@ -251,6 +251,10 @@ def why_skipped(run, options):
         return f"unlike under the fence: {run.unlike_fenced}"
     if options.late and run.unlike_late:
         return f"unlike where work runs late: {run.unlike_late}"
+    if options.seed and run.expectations:
+        return "which of its mistakes are seen may depend on the order"
+    if options.seed and "--device-seed" in run.options:
+        return "it has an order of its own"
     return ""
 
 
@@ -268,6 +272,7 @@ def run_program(run, options, folder):
         *run.options,
         *guarded,
         *late,
+        *(["--device-seed", str(options.seed)] if options.seed else []),
         "--device",
         options.device,
         "--format",
@@ -329,6 +334,9 @@ def parse_options():
     parser.add_argument("--guard", action="store_true", help="each run under --guard, with the same expectations")
     parser.add_argument("--guard-exclude", metavar="NAMES", help="with --guard: what allocates these stays plain")
     parser.add_argument("--late", action="store_true", help="each run under --late, with the same expectations")
+    parser.add_argument(
+        "--seeds", type=int, default=0, metavar="N", help="each right run in the orders of seeds 1 to N"
+    )
     parser.add_argument("--run", type=int, help="index of the run in the source, from 0; default: all")
     parser.add_argument("--artifacts", type=pathlib.Path, help="where the folder of a failed run is kept")
     return parser.parse_args()
@@ -336,7 +344,7 @@ def parse_options():
 
 def check_run(index, run, options):
     """Returns 0, 1 or 77 and says why."""
-    title = " ".join([options.binary.name, *run.arguments])
+    title = " ".join([options.binary.name, *run.arguments, *([f"seed {options.seed}"] if options.seed else [])])
     if reason := why_skipped(run, options):
         print(f"skipped: {title}: {reason}")
         return SKIPPED
@@ -374,6 +382,7 @@ def check_run(index, run, options):
         options.binary,
         "--run",
         index,
+        *(["--seeds", options.seeds] if options.seeds else []),
     ]
     print(f"  again: {shlex.join(map(str, again))}")
     return 1
@@ -396,7 +405,10 @@ def main():
         print(f"{options.source}: there is no run {options.run}, only {len(runs)} runs")
         return 2
     chosen = range(len(runs)) if options.run is None else [options.run]
-    results = [check_run(index, runs[index], options) for index in chosen]
+    results = []
+    for seed in range(1, options.seeds + 1) if options.seeds else [0]:
+        options.seed = seed
+        results += [check_run(index, runs[index], options) for index in chosen]
     return 1 if 1 in results else 0 if 0 in results else SKIPPED
 
 

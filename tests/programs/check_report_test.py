@@ -232,17 +232,17 @@ class Grammar(unittest.TestCase):
 class WholeRun(unittest.TestCase):
     """With a stand-in for gpumemtrace that writes a given report."""
 
-    def check(self, made_up, status=0):
+    def check(self, made_up, status=0, seed=0, expected="expect: clean"):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             source, tool, binary = folder / "rows.cu", folder / "tool", folder / "rows-O2-shared"
-            source.write_text("// run: one two\n// env: COLOUR=blue\n// expect: clean\n")
+            source.write_text(f"// run: one two\n// env: COLOUR=blue\n// {expected}\n")
             tool.write_text(
-                "#!/bin/sh\n"
-                '[ "$*" = "--device simulated --format json --output $6 '
+                '#!/bin/sh\nfor out; do [ "$before" != --output ] || break; before=$out; done\n'
+                f'[ "$*" = "{f"--device-seed {seed} " if seed else ""}--device simulated --format json --output $out '
                 f'{binary} one two" ] || exit 9\n'
                 '[ "$COLOUR" = blue ] || exit 8\n'
-                f"cat > \"$6\" <<'END'\n{json.dumps(made_up)}\nEND\nexit {status}\n"
+                f"cat > \"$out\" <<'END'\n{json.dumps(made_up)}\nEND\nexit {status}\n"
             )
             os.chmod(tool, stat.S_IRWXU)
             options = argparse.Namespace(
@@ -255,6 +255,8 @@ class WholeRun(unittest.TestCase):
                 guard=False,
                 guard_exclude=None,
                 late=False,
+                seed=seed,
+                seeds=seed,
             )
             run = expectations.parse_source(source.read_text(), {"shared", "simulated"})[0]
             result = check_report.check_run(0, run, options)
@@ -265,6 +267,11 @@ class WholeRun(unittest.TestCase):
 
     def test_bad_run_is_kept(self):
         self.assertEqual(self.check(report([double_free()])), (1, True))
+
+    def test_right_runs_have_other_orders(self):
+        self.assertEqual(self.check(report([]), seed=2), (0, False))
+        expected = "expect: error double-free"
+        self.assertEqual(self.check(report([double_free()]), seed=2, expected=expected), (check_report.SKIPPED, False))
 
     def test_status_is_compared(self):
         self.assertEqual(self.check(report([]), status=5), (1, True))
