@@ -8,10 +8,7 @@
 
 #include "analyzer/analysis/arbiter.h"
 #include "analyzer/analysis/dispatch.h"
-#include "analyzer/analysis/gaps/coalescing_gaps.h"
-#include "analyzer/analysis/gaps/guard_gaps.h"
-#include "analyzer/analysis/gaps/kernel_check_gaps.h"
-#include "analyzer/analysis/gaps/tensor_gaps.h"
+#include "analyzer/analysis/gaps/gaps.h"
 #include "analyzer/analysis/grouping.h"
 #include "analyzer/analysis/history/history_recorder.h"
 #include "analyzer/analysis/host_crash.h"

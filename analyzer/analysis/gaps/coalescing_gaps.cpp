@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reasons why memory accesses were not measured, see coalescing_gaps.h.
+// Reasons why memory accesses were not measured.
 
-#include "analyzer/analysis/gaps/coalescing_gaps.h"
+#include "analyzer/analysis/gaps/gaps.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "analyzer/analysis/gaps/guard_gaps.h"
+#include "analyzer/analysis/gaps/gaps.h"
 
 #include <algorithm>
 #include <numeric>

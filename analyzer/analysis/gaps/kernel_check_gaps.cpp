@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/analysis/gaps/kernel_check_gaps.h"
+#include "analyzer/analysis/gaps/gaps.h"
 
 #include <algorithm>
 #include <string>

@@ -11,10 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/base/text_format.h"
-#include "analyzer/report/formats/json_access.h"
-#include "analyzer/report/formats/json_executions.h"
-#include "analyzer/report/formats/json_fault.h"
-#include "analyzer/report/formats/json_memory.h"
+#include "analyzer/report/formats/json_parts.h"
 #include "analyzer/report/formats/json_stack.h"
 #include "analyzer/report/formats/json_values.h"
 #include "analyzer/report/formats/tool_words.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory accesses as JSON, see json_access.h. docs/report-json.md documents every field.
-#include "analyzer/report/formats/json_access.h"
+// docs/report-json.md documents every field.
+#include "analyzer/report/formats/json_parts.h"
 
 #include <string>
 

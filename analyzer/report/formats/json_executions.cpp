@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels on the simulated device as JSON. docs/report-json.md documents every field.
-#include "analyzer/report/formats/json_executions.h"
+#include "analyzer/report/formats/json_parts.h"
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // docs/report-json.md documents every field.
-#include "analyzer/report/formats/json_fault.h"
+#include "analyzer/report/formats/json_parts.h"
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/report/formats/json_values.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // docs/report-json.md documents every field.
-#include "analyzer/report/formats/json_memory.h"
+#include "analyzer/report/formats/json_parts.h"
 
 #include <cstddef>
 #include <cstdint>

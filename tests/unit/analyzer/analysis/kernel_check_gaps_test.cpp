@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lines of "not checked" about launches that ran without the checks of --kernel-checks.
-#include "analyzer/analysis/gaps/kernel_check_gaps.h"
+#include "analyzer/analysis/gaps/gaps.h"
 
 #include <gtest/gtest.h>
 
