@@ -19,7 +19,7 @@ function(gmt_unit_tests name)
   gmt_unity_of_tests(${name})
   if(GPUMEMTRACE_SANITIZE) # to start a process for each test would take longer than the tests
     add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
-    set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 600)
+    set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT ${GMT_SANITIZED_SECONDS})
   else()
     gtest_discover_tests(${name} PROPERTIES LABELS unit TIMEOUT 120)
   endif()
