@@ -19,6 +19,7 @@
 // expect: error shared-race line=LINE(reused) message="has not been waited for"
 // expect: error kernel-out-of-bounds line=LINE(load_bulk)
 // expect: error shared-race line=LINE(neighbour)
+// expect: error shared-race line=LINE(flags)
 // expect: error kernel-use-after-free line=LINE(ended)
 // expect: error kernel-out-of-bounds line=LINE(rank) message="rank 5"
 // not-checked: leak
@@ -254,6 +255,24 @@ __global__ void ring(const u32* in, u32* out)
   out[t] = sum;
 }
 
+// A block stores a number into the memory of the other one of its cluster, and then a flag that this one polls.
+template <bool kReleases> __global__ void __cluster_dims__(2, 1, 1) flags(u32* out)
+{
+  __shared__ u32 number, flag;
+  const cg::cluster_group cluster = cg::this_cluster();
+  if (threadIdx.x == 0) flag = 0;
+  cluster.sync();
+  cuda::atomic_ref<u32, cuda::thread_scope_device> raised(*cluster.map_shared_rank(&flag, 1));
+  if (threadIdx.x == 0 && cluster.block_rank() == 0) {
+    *cluster.map_shared_rank(&number, 1) = 7;
+    raised.store(1, kReleases ? cuda::std::memory_order_release : cuda::std::memory_order_relaxed);
+  } else if (threadIdx.x == 0) {
+    while (raised.load(cuda::std::memory_order_acquire) == 0) {}
+    *out = number; // @flags
+  }
+  cluster.sync();
+}
+
 // Each block of a cluster reads what the next one has stored.
 enum class Near { kRight, kNoSync, kNoEnd, kRank };
 template <Near kWhat> __global__ void __cluster_dims__(2, 1, 1) neighbours(const u32* in, u32* out)
@@ -384,6 +403,7 @@ void right()
   show("ring", 96, 12109784858493939075ull);
   neighbours<Near::kRight><<<2, kThreads>>>(in, out);
   show("neighbours", 256, 6901759404065004803ull);
+  flags<true><<<2, kThreads>>>(out);
   launch_bins();
   show("bins", 132, 462440212510181795ull);
   multicast<<<dim3(2, 2), kThreads>>>(in, out);
@@ -402,6 +422,7 @@ void wrong()
   bulk<Bulk::kNoFence><<<1, kThreads>>>(in, out, sums);
   bulk<Bulk::kReused><<<1, kThreads>>>(in, out, sums);
   neighbours<Near::kNoSync><<<2, kThreads>>>(in, out);
+  flags<false><<<2, kThreads>>>(out);
   neighbours<Near::kNoEnd><<<2, kThreads>>>(in, out);
   bulk<Bulk::kBeyond><<<1, kThreads>>>(in, out, sums);
   neighbours<Near::kRank><<<2, kThreads>>>(in, out);

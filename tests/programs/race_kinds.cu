@@ -29,6 +29,9 @@
 // expect: error global-race line=LINE(flag_without_fences)
 // expect: error global-race line=LINE(fence_of_the_block)
 // expect: error global-race line=LINE(release_and_acquire)
+// expect: error global-race line=LINE(handed_on_relaxed)
+// expect: error global-race line=LINE(learnt_relaxed)
+// expect: error global-race line=LINE(fence_before_the_data)
 // expect: error global-race line=LINE(lock_without_fences)
 // expect: error global-race line=LINE(beside_the_lock)
 // expect: error global-race line=LINE(atomic_of_the_block)
@@ -317,6 +320,49 @@ __global__ void release_and_acquire(int* a, int* b)
   if (B == 1) b[0] = a[1]; // @release_and_acquire
 }
 
+// Of three blocks the one in the middle learns that the number is there, and lets the last one know.
+template <bool ok>
+__global__ void handed_on_relaxed(int* a, int* b)
+{
+  if (T != 0 || B > 2) return;
+  cuda::atomic_ref<int, cuda::thread_scope_device> first(a[0]), second(a[2]);
+  if (B == 0) a[1] = 42;
+  if (B == 0) first.store(1, cuda::std::memory_order_release);
+  while (B == 1 && first.load(cuda::std::memory_order_acquire) == 0) {}
+  if (B == 1) second.store(1, ok ? cuda::std::memory_order_release : cuda::std::memory_order_relaxed);
+  while (B == 2 && second.load(cuda::std::memory_order_acquire) == 0) {}
+  if (B == 2) b[0] = a[1]; // @handed_on_relaxed
+}
+
+template <bool ok>
+__global__ void learnt_relaxed(int* a, int* b)
+{
+  if (T != 0 || B > 2) return;
+  cuda::atomic_ref<int, cuda::thread_scope_device> first(a[0]), second(a[2]);
+  if (B == 0) a[1] = 42;
+  if (B == 0) first.store(1, cuda::std::memory_order_release);
+  while (B == 1 && first.load(cuda::std::memory_order_relaxed) == 0) {}
+  if (B == 1 && ok) __threadfence();
+  if (B == 1) second.store(1, cuda::std::memory_order_release);
+  while (B == 2 && second.load(cuda::std::memory_order_acquire) == 0) {}
+  if (B == 2) b[0] = a[1]; // @learnt_relaxed
+}
+
+template <bool ok>
+__global__ void fence_before_the_data(int* a, int* b)
+{
+  if (B > 1) return;
+  if (B == 0 && !ok) __threadfence();
+  if (B == 0) a[64 + T] = 42;
+  if (B == 0 && ok) __threadfence();
+  __syncthreads();
+  if (B == 0 && T == 0) atomicExch(a, 1);
+  while (B == 1 && T == 0 && atomicAdd(a, 0) == 0) {}
+  if (B == 1) __threadfence();
+  __syncthreads();
+  if (B == 1) b[T] = a[64 + (T + 1) % N]; // @fence_before_the_data
+}
+
 template <bool ok>
 __global__ void lock_without_fences(int* a, int* b)
 {
@@ -528,6 +574,9 @@ static void run_all()
   run(flag_without_fences<ok>);
   run(fence_of_the_block<ok>);
   run(release_and_acquire<ok>);
+  run(handed_on_relaxed<ok>);
+  run(learnt_relaxed<ok>);
+  run(fence_before_the_data<ok>);
   run(lock_without_fences<ok>);
   run(beside_the_lock<ok>);
   run(atomic_of_the_block<ok>);

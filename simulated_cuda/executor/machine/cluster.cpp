@@ -21,6 +21,7 @@ void Cluster::start() {
   arrived_in_.clear();
   uses_.clear();
   objects_.clear();
+  has_seen_flag_.clear();
   phase_ = 1;
   arrived_ = 0;
 }
@@ -117,6 +118,20 @@ void Cluster::order_all() {
   }
   for (Block* block : blocks_) block->acquire();
   uses_.clear();
+  has_seen_flag_.clear();
+}
+
+void Cluster::see_flag(const Block& storer, const Block& reader) {
+  // What was done before `cluster_clock` is known without a flag
+  const bool has_fence = std::ranges::any_of(
+    storer.warps, [&](const auto& warp) { return warp->device_fence >= storer.cluster_clock; });
+  if (!has_fence) return;
+  has_seen_flag_.resize(blocks_.size());
+  has_seen_flag_[reader.rank] = true;
+}
+
+void Cluster::acquire(const Block& block) {
+  if (!has_seen_flag_.empty() && has_seen_flag_[block.rank]) order_all();
 }
 
 void Cluster::use(Block& target, const AccessFacts& facts) {

@@ -38,6 +38,10 @@ public:
 
   // What all blocks have done is ordered before what they do from now on.
   void order_all();
+  // A block loaded what another one stored by a strong access, which orders that one's work behind
+  // a fence of it before what the reader does behind one of its own.
+  void see_flag(const Block& storer, const Block& reader);
+  void acquire(const Block& block); // it executes a fence
   // The thread used shared memory of another block, which may not end before it knows of that.
   void use(Block& target, const AccessFacts& facts);
   // Another block arrives at the mbarrier, or copies for it: who waits for it knows of that.
@@ -56,6 +60,7 @@ private:
   std::vector<std::vector<std::uint32_t>> arrived_in_; // by block and thread: the phase, and 1
   std::uint32_t phase_ = 1, arrived_ = 0;
   std::vector<Use> uses_;                                     // by target
+  std::vector<bool> has_seen_flag_;                           // by rank, since its last fence
   std::set<std::pair<std::uint32_t, std::uint64_t>> objects_; // rank and offset
 };
 

@@ -16,6 +16,13 @@ constexpr std::size_t kMostReleases = 64; // of a block
 constexpr std::size_t kMostSlots = 512;   // of a launch
 constexpr std::uint64_t kManyBlocks = 1'000'000;
 
+// Of a block: the clock of the last fence for other blocks, by any of its warps.
+std::uint32_t last_fence(const Block& block) {
+  std::uint32_t last = 0;
+  for (const auto& warp : block.warps) last = std::max(last, warp->device_fence);
+  return last;
+}
+
 std::int64_t entry_of(std::uint32_t run, std::uint32_t clock) {
   return static_cast<std::int64_t>(std::uint64_t{run} << global_race::kRunShift |
                                    std::uint64_t{clock} << global_race::kClockShift);
@@ -82,7 +89,7 @@ void GridOrdering::start(Block& block) {
   flagged_[block.number] = block.last_barrier;
   if (has_releases()) {
     const std::lock_guard lock(mutex_);
-    known_.erase(&block); // of the one that used its place before
+    learnt_.erase(&block); // of the one that used its place before
   }
   advance(block);
 }
@@ -125,6 +132,10 @@ void GridOrdering::Known::learn(std::uint32_t slot, std::uint32_t moment) {
   slots[slot] = std::max(slots[slot], moment);
 }
 
+void GridOrdering::Learnt::learn_all(std::uint32_t moment) {
+  now.all = acquired.all = passed_on.all = moment;
+}
+
 std::uint32_t GridOrdering::slot_of(std::uint64_t word, bool makes) {
   if (word == FlagWords::kOther) return kOthers;
   const auto found = slots_of_words_.find(word);
@@ -142,16 +153,18 @@ void GridOrdering::release(const Warp& w, const FlagWords& words) {
   const std::uint32_t barrier = std::max(block.last_barrier, w.last_sync);
   // Who synchronised otherwise is not asked: all that was done before counts
   const bool is_partial = block.order.is_partial;
-  Release release{0, w.id, w.device_fence,
-                  is_partial ? std::max(barrier, w.device_fence) : barrier};
+  // Each thread may fence what it did before a barrier, and one of them raise the flag behind that
+  Release release{
+    0, w.id, w.device_fence,
+    std::min(is_partial ? std::max(barrier, w.device_fence) : barrier, last_fence(block))};
   const std::lock_guard lock(mutex_);
-  const auto known = known_.find(&block);
+  const auto learnt = learnt_.find(&block);
   for (const FlagWords::Group& group : words.groups()) {
     for (std::uint32_t i = 0; i < words.words_each(); ++i) {
       const bool is_other = group.word == FlagWords::kOther;
       release.slot = slot_of(is_other ? group.word : group.word + i, true);
       Slot& slot = slots_[release.slot];
-      const bool is_more = known != known_.end() && slot.known.join(known->second);
+      const bool is_more = learnt != learnt_.end() && slot.known.join(learnt->second.passed_on);
       if (add(releases_, static_cast<std::uint32_t>(block.number), release)) slot.last = moment_;
       else if (is_more) slot.last = ++moment_;
     }
@@ -170,16 +183,17 @@ void GridOrdering::acquire(Block& block, const FlagWords& words) {
   block.known = moment_.load(std::memory_order_acquire);
   if (words.groups().empty() || !has_releases()) return;
   const std::lock_guard lock(mutex_);
-  Known* known = nullptr;
+  Learnt* learnt = nullptr;
   for (const FlagWords::Group& group : words.groups()) {
     for (std::uint32_t i = 0; i < words.words_each(); ++i) {
       const bool is_other = group.word == FlagWords::kOther;
       const std::uint32_t slot = slot_of(is_other ? group.word : group.word + i, false);
       if (slot == kNoSlot) continue;
-      if (known == nullptr) known = &known_[&block];
-      if (known->of(slot) >= slots_[slot].last) continue;
-      known->join(slots_[slot].known);
-      known->learn(slot, slots_[slot].last);
+      if (learnt == nullptr) learnt = &learnt_[&block];
+      if (learnt->now.of(slot) >= slots_[slot].last) continue;
+      learnt->now.join(slots_[slot].known);
+      learnt->now.learn(slot, slots_[slot].last);
+      learnt->has_acquired = false;
     }
   }
 }
@@ -188,7 +202,20 @@ void GridOrdering::acquire_all(Block& block) {
   block.known = moment_.load(std::memory_order_acquire);
   if (!has_releases()) return;
   const std::lock_guard lock(mutex_);
-  known_[&block].all = block.known;
+  learnt_[&block].learn_all(block.known);
+}
+
+void GridOrdering::fence(const Block& block, bool acquires, bool releases) {
+  if (block.known == 0 || !has_releases()) return;
+  const std::lock_guard lock(mutex_);
+  const auto found = learnt_.find(&block);
+  if (found == learnt_.end()) return;
+  Learnt& learnt = found->second;
+  if (acquires && !learnt.has_acquired) {
+    learnt.acquired = learnt.now;
+    learnt.has_acquired = true;
+  }
+  if (releases) learnt.passed_on = learnt.acquired;
 }
 
 // The first flag behind a barrier counts. Others let know no more, and cost nothing.
@@ -227,8 +254,8 @@ bool GridOrdering::add(Releases& of, std::uint32_t block, Release release) {
 
 const GridOrdering::Known& GridOrdering::known_of(const Block& block) const {
   static const Known kNothing;
-  const auto found = known_.find(&block);
-  return found == known_.end() ? kNothing : found->second;
+  const auto found = learnt_.find(&block);
+  return found == learnt_.end() ? kNothing : found->second.now;
 }
 
 bool GridOrdering::is_known(const Release& release, const Block& block, const Known& known) {

@@ -52,6 +52,9 @@ public:
   void release(const Warp& w, const FlagWords& words);
   void acquire(Block& block, const FlagWords& words);
   void acquire_all(Block& block); // by whatever words
+  // A fence for other blocks, or half of one. What the block learns before one that acquires it may
+  // let others know behind one that releases.
+  void fence(const Block& block, bool acquires, bool releases);
   // A warp of the block is about to store a flag.
   void raise(const Warp& w);
   // The block saw what a warp of another one stored as a flag, by no strong access. What that block
@@ -80,6 +83,13 @@ private:
     std::uint32_t of(std::uint32_t slot) const;
     bool join(const Known& other); // whether it knows more now
     void learn(std::uint32_t slot, std::uint32_t moment);
+  };
+  struct Learnt {
+    Known now;                // by accesses that may be followed by no fence
+    Known acquired;           // by such before a fence that acquires
+    Known passed_on;          // and before one that releases
+    bool has_acquired = true; // all of it
+    void learn_all(std::uint32_t moment);
   };
   struct Slot {             // words, and what has been released to them
     std::uint32_t last = 0; // moment
@@ -116,8 +126,8 @@ private:
   mutable std::mutex mutex_;
   Releases releases_, flags_;
   std::unordered_map<std::uint64_t, std::uint32_t> slots_of_words_;
-  std::vector<Slot> slots_ = std::vector<Slot>(1); // kOthers first
-  std::unordered_map<const Block*, Known> known_;  // of blocks that run
+  std::vector<Slot> slots_ = std::vector<Slot>(1);  // kOthers first
+  std::unordered_map<const Block*, Learnt> learnt_; // by blocks that run
   // Of each block: the barrier before its last flag, or its start. Its own worker alone uses it.
   std::vector<std::uint32_t> flagged_;
 };

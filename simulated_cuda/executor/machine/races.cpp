@@ -186,10 +186,17 @@ void note_strong(Warp& w, std::uint32_t lane, std::uint64_t word, Access access)
 }
 
 // A strong load, or an atomic, of what another block of the cluster stored strongly: it may be a
-// flag, behind which what that block did is known.
-void read_strongly(const RaceEntry& at, std::uint64_t i) {
+// flag. Who counts by an atomic that all have come is believed without a fence behind it, as
+// between blocks of a grid.
+void read_strongly(const RaceEntry& at, std::uint64_t i, Access access) {
   const bool is_new = RaceEntry::clock(at.store) >= at.block.cluster_clock;
-  if (is_new && (at.block.store_sites[i] & kStrongSite) != 0) at.block.cluster->order_all();
+  if (!is_new || (at.block.store_sites[i] & kStrongSite) == 0) return;
+  Cluster& cluster = *at.block.cluster;
+  const bool is_remote = RaceEntry::is_remote(at.store);
+  const Block& storer =
+    is_remote ? *cluster.of_rank(RaceEntry::who(at.store) - race::kRemote) : at.block;
+  cluster.see_flag(storer, *at.w.block);
+  if (access != Access::kLoad) cluster.acquire(*at.w.block);
 }
 
 } // namespace
@@ -215,7 +222,7 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
     now.is_equal = access == Access::kStore && value != nullptr &&
                    std::memcmp(block.shared + begin, value + (begin - offset), size) == 0;
     if (access != Access::kStore && now.is_strong && RaceEntry::is_remote(at.store))
-      read_strongly(at, i);
+      read_strongly(at, i, access);
     const Access earlier = raced_with(at, i, now);
     if (earlier != Access::kUnknown) {
       AccessFacts facts = facts_of(w, in, lane);
@@ -253,7 +260,7 @@ void check_remote_race(Block& target, Warp& w, const Instruction* in, std::uint3
   for (std::uint64_t i = offset >> target.race_shift; i <= end; ++i) {
     RaceEntry at{target.races[i], target, w, lane};
     if (access != Access::kStore && strong && at.store != 0 && RaceEntry::who(at.store) != me)
-      read_strongly(at, i);
+      read_strongly(at, i, access);
     const bool by_store = conflicts(at.store, target.store_sites[i]);
     if (by_store || (!is_load && conflicts(at.load, target.load_sites[i]))) {
       AccessFacts facts = facts_of(w, in, lane);

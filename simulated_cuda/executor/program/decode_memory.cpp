@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads, stores and atomics. Those that acquire or release are a fence as well (PTX ISA, "Memory
-// Consistency Model"). Forms name the space, the number of elements and their width alone:
+// Loads, stores and atomics. Those that acquire or release are half of a fence as well (PTX ISA,
+// "Memory Consistency Model"). Forms name the space, the number of elements and their width alone:
 // what a type says beyond that, conversions around the instruction do.
 #include "simulated_cuda/executor/program/access_strength.h"
 #include "simulated_cuda/executor/program/decoder.h"
+#include "simulated_cuda/executor/program/fence_halves.h"
 
 #include <algorithm>
 #include <iterator>
@@ -197,7 +198,7 @@ void FunctionDecoder::decode_load() {
   in.extra = strength(is_strong);
   for (const Result& each : results) write_back(each);
   if (is_strong && is_device) emit_flag("strong.ld", flag, target, bytes * count);
-  if (has("acquire")) decode_fence();
+  if (has("acquire")) half_fence(kOnlyAcquires);
 }
 
 void FunctionDecoder::decode_store() {
@@ -228,7 +229,7 @@ void FunctionDecoder::decode_store() {
     }
     return;
   }
-  if (has("release")) decode_fence();
+  if (has("release")) half_fence(kOnlyReleases);
   const bool is_strong = has("volatile") || has("relaxed") || has("release") || has("mmio");
   const bool is_device = target.space != Space::kShared && target.space != Space::kLocal;
   if (is_strong && is_device) emit_flag("strong.st", target.operand, target, bytes * count);
@@ -288,7 +289,7 @@ void FunctionDecoder::decode_atomic(bool has_result) {
       std::find(values.begin() + i + 1, values.end(), results[i].offset) != values.end();
     if (is_used) fail("a vector with a register that is an operand as well");
   }
-  if (has("release") || has("acq_rel")) decode_fence();
+  if (has("release") || has("acq_rel")) half_fence(kOnlyReleases);
   const std::string form =
     (has_result ? "atom." : "red.") + operation + "." + std::string(ptx::name_of(type));
   // What an exchange stores is only moved; of a comparison, what it compares decides
@@ -308,7 +309,7 @@ void FunctionDecoder::decode_atomic(bool has_result) {
       static_cast<std::uint32_t>(target.space) | scope() | (count > 1 ? count << 8 | i << 16 : 0);
   }
   for (std::uint32_t i = 0; i < count && has_result; ++i) write_back(results[i]);
-  if (has("acquire") || has("acq_rel")) decode_fence();
+  if (has("acquire") || has("acq_rel")) half_fence(kOnlyAcquires);
 }
 
 } // namespace gmt::executor

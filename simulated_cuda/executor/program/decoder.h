@@ -194,6 +194,7 @@ private:
   std::uint32_t strength(bool is_strong) const; // Instruction::extra of a load or store
   std::uint32_t scope() const;                  // kBlockScope or 0
   void decode_fence() { emit("fence").extra = scope(); }
+  void half_fence(std::uint32_t half) { emit("fence").extra = scope() | half; }
   void decode_proxy_fence();
   void leave(const char* form, const Shape& shape = {});
   void decode_leave() { leave(is_kernel_ ? "exit" : "ret"); }

@@ -3,11 +3,15 @@
 // is what a warp does that stays together.
 #include "simulated_cuda/executor/machine/block.h"
 #include "simulated_cuda/executor/machine/builtins.h"
+#include "simulated_cuda/executor/machine/cluster.h"
 #include "simulated_cuda/executor/machine/device_runtime.h"
 #include "simulated_cuda/executor/machine/flag_words.h"
+#include "simulated_cuda/executor/machine/grid_ordering.h"
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
 #include "simulated_cuda/executor/machine/special.h"
+#include "simulated_cuda/executor/program/access_strength.h"
 #include "simulated_cuda/executor/program/device_functions.h"
+#include "simulated_cuda/executor/program/fence_halves.h"
 
 #include <algorithm>
 
@@ -57,8 +61,14 @@ Next barrier(Warp& w, Next in) { return w.barrier(in); }
 Next fence(Warp& w, Next in) {
   __atomic_thread_fence(__ATOMIC_SEQ_CST); // between blocks of several workers
   if (!w.block->is_ordered) return in + 1;
-  w.block->order.fence(*w.block, {&w, w.mask});
-  if (in->extra == 0) w.block->fence_for_others(w);
+  Block& block = *w.block;
+  block.order.fence(block, {&w, w.mask}); // within a block each is a whole fence
+  if ((in->extra & kBlockScope) != 0) return in + 1;
+  const bool acquires = (in->extra & kOnlyReleases) == 0;
+  const bool releases = (in->extra & kOnlyAcquires) == 0;
+  if (releases) block.fence_for_others(w);
+  if (block.global.launch != 0) block.grid->ordering->fence(block, acquires, releases);
+  if (acquires && block.cluster != nullptr) block.cluster->acquire(block);
   return in + 1;
 }
 

@@ -49,6 +49,25 @@ TEST_F(ClusterFlags, OrderWhatStandsBeforeThemIfAtomicsPollThem) {
   expect_no_reports();
 }
 
+TEST_F(ClusterFlags, OrderWhatStandsBeforeThemIfFencesStandAroundThem) {
+  EXPECT_EQ(number_behind("fence.acq_rel.cluster; st.relaxed.cluster.shared::cluster.u32",
+                          "ld.relaxed.cluster.shared::cta.u32 %r6, [%r1+4]; fence.acq_rel.cluster"),
+            7u);
+  expect_no_reports();
+}
+
+TEST_F(ClusterFlags, OrderNothingIfTheyAreRelaxed) {
+  number_behind("st.relaxed.cluster.shared::cluster.u32",
+                "ld.acquire.cluster.shared::cta.u32 %r6, [%r1+4]");
+  EXPECT_EQ(recorder_.reports.size(), 1u);
+  number_behind("fence.acq_rel.cta; st.relaxed.cluster.shared::cluster.u32",
+                "ld.acquire.cluster.shared::cta.u32 %r6, [%r1+4]");
+  EXPECT_EQ(recorder_.reports.size(), 1u);
+  number_behind("st.release.cluster.shared::cluster.u32",
+                "ld.relaxed.cluster.shared::cta.u32 %r6, [%r1+4]");
+  EXPECT_EQ(recorder_.reports.size(), 1u);
+}
+
 TEST_F(ClusterFlags, OrderNothingIfTheyAreStoredPlainly) {
   number_behind("st.shared::cluster.u32", "ld.acquire.cluster.shared::cta.u32 %r6, [%r1+4]");
   EXPECT_FALSE(recorder_.reports.empty());

@@ -220,6 +220,42 @@ TEST_F(GlobalRacesTest, WhatABlockLearntGoesOn) {
     1u);
 }
 
+// Of three blocks in a row, the one in the middle: what an acquiring load learnt goes on by a
+// releasing store or behind a fence, and that of a relaxed load behind a fence alone.
+TEST_F(GlobalRacesTest, ARelaxedAccessHandsNothingOn) {
+  const auto middle = [](const std::string& load, const std::string& between,
+                         const std::string& store) {
+    return "@!%p0 bra E; setp.eq.u32 %p3, %r1, 1; @%p3 bra B; setp.eq.u32 %p4, %r1, 2; @%p4 bra C;\n"
+           "st.global.u32 [%x1], %r4; st.release.gpu.global.u32 [%x0], 1; bra E;\n"
+           "B: ld." +
+           load + ".gpu.global.u32 %r5, [%x0]; setp.eq.u32 %p2, %r5, 0; @%p2 bra B; " + between +
+           " st." + store +
+           ".gpu.global.u32 [%x0 + 64], 1; bra E;\n"
+           "C: ld.acquire.gpu.global.u32 %r5, [%x0 + 64]; setp.eq.u32 %p2, %r5, 0; @%p2 bra C;\n"
+           "ld.global.u32 %r6, [%x1]; st.global.u32 [%x3], %r6;";
+  };
+  expect_silent(middle("acquire", "", "release"), {3});
+  expect_silent(middle("relaxed", "membar.gl;", "relaxed"), {3});
+  EXPECT_EQ(races(middle("acquire", "", "relaxed"), {3}).errors, 1u);
+  EXPECT_EQ(races(middle("relaxed", "", "release"), {3}).errors, 1u);
+  EXPECT_EQ(races(middle("relaxed", "", "relaxed"), {3}).errors, 1u);
+}
+
+// A flag lets others know what was done before a fence, also where each thread has its own fence
+// and a barrier stands between them and the flag.
+TEST_F(GlobalRacesTest, AFenceIsBehindTheData) {
+  const auto handed = [](const std::string& before, const std::string& behind) {
+    return "@!%p1 bra C; " + before + " st.global.u32 [%x3], %r0; " + behind +
+           " bar.sync 0; @%p0 st.relaxed.gpu.global.u32 [%x0], 1; bra E;\n"
+           "C: @!%p0 bra F; " +
+           waits("D", "0") +
+           "F: bar.sync 0; sub.u32 %r5, 63, %r0; mad.wide.u32 %x4, %r5, 4, %x1;\n"
+           "ld.global.u32 %r6, [%x4]; st.global.u32 [%x3], %r6;";
+  };
+  expect_silent(handed("", "membar.gl;"), {2});
+  EXPECT_EQ(races(handed("membar.gl;", ""), {2}).errors, 1u);
+}
+
 // A loaded flag may take the place of its address.
 TEST_F(GlobalRacesTest, AFlagThatIsLoadedOverItsAddress) {
   expect_silent("@!%p0 bra E; @!%p1 bra C; st.global.u32 [%x1], %r4; membar.gl;\n"
