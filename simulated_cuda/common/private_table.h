@@ -36,4 +36,17 @@ struct SimulatedProfilerTable {
   void (*watch_launches)(void (*ran)(CUcontext context, const char* kernel));
 };
 
+// A third one, for the program that replays captured launches: memory at addresses of its choice.
+// One thread calls them, behind cuInit and with no call in progress.
+inline constexpr unsigned char kSimulatedReplayTable[16] = {'g', 'p', 'u', 'm', 'e', 'm', 't', 'r',
+                                                            'a', 'c', 'e', '-', 's', 'i', 'm', '3'};
+
+struct SimulatedReplayTable {
+  std::size_t size;
+  bool (*reserve)(CUdeviceptr address, std::size_t bytes); // false: something lies there
+  void (*set_next_address)(CUdeviceptr address);           // what is allocated next
+  void (*set_variable_address)(const char* name, CUdeviceptr address);
+  void (*run_only_block)(std::uint64_t number); // of each launch from now on
+};
+
 } // namespace gmt::sim

@@ -2,6 +2,7 @@
 #include "simulated_cuda/driver/code/instance.h"
 
 #include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/state/placed.h"
 #include "simulated_cuda/driver/state/state.h"
 
 #include <algorithm>
@@ -19,12 +20,14 @@ void write_first_value(CUdeviceptr base, std::size_t size, const std::vector<std
 
 CUresult make_variable(Module* module, const VariableKey& key, const Variable& variable) {
   Device* device = module->context->device;
-  const CUdeviceptr base = device->take(std::max<std::size_t>(variable.size, 1));
-  if (base == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   Block block;
-  block.base = base;
   block.size = variable.size;
-  block.to_host = device->to_host();
+  if (!take_placed_variable(key.name, &block)) {
+    block.base = device->take(std::max<std::size_t>(variable.size, 1));
+    block.to_host = device->to_host();
+  }
+  const CUdeviceptr base = block.base;
+  if (base == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   block.kind = BlockKind::kGlobal;
   block.context = module->context;
   block.device = device;

@@ -8,7 +8,9 @@
 #include "simulated_cuda/driver/execution/capability.h"
 #include "simulated_cuda/driver/state/lock.h"
 #include "simulated_cuda/driver/state/observer.h"
+#include "simulated_cuda/driver/state/placed.h"
 #include "simulated_cuda/driver/streams/operation.h"
+#include "simulated_cuda/executor/only_block.h"
 
 #include <sys/mman.h>
 
@@ -235,6 +237,14 @@ CUresult get_export_table(const void** table, const CUuuid* id) {
   static const SimulatedProfilerTable kForProfiler{sizeof(SimulatedProfilerTable), watch_launches};
   if (std::memcmp(id->bytes, kSimulatedProfilerTable, sizeof kSimulatedProfilerTable) == 0) {
     *table = &kForProfiler;
+    return CUDA_SUCCESS;
+  }
+  static const SimulatedReplayTable kForReplay{
+    sizeof(SimulatedReplayTable), reserve_placed, set_next_address,
+    [](const char* name, CUdeviceptr address) { set_variable_address(name, address); },
+    executor::run_only_block};
+  if (std::memcmp(id->bytes, kSimulatedReplayTable, sizeof kSimulatedReplayTable) == 0) {
+    *table = &kForReplay;
     return CUDA_SUCCESS;
   }
   // What runtimes of CUDA ask for; NVRTC asks for another table and goes on without it.

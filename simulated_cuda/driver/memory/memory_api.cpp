@@ -5,6 +5,7 @@
 // else answers 1.
 #include "simulated_cuda/driver/api.h"
 #include "simulated_cuda/driver/state/mapping.h"
+#include "simulated_cuda/driver/state/placed.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
 #include <cstddef>
@@ -19,16 +20,17 @@ CUresult allocate_device(CUdeviceptr* address, std::size_t bytes) {
   if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   if (CUresult refused = refuse_while_capturing(); refused != CUDA_SUCCESS) return refused;
   Device& device = current_device();
-  const CUdeviceptr base = device.take(bytes);
-  if (base == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   Block block;
-  block.base = base;
   block.size = bytes;
-  block.to_host = device.to_host();
+  if (!take_placed(&block)) {
+    block.base = device.take(bytes);
+    block.to_host = device.to_host();
+  }
+  if (block.base == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   block.context = this_thread().current();
   block.device = &device;
   state().blocks.add(block);
-  *address = base;
+  *address = block.base;
   return CUDA_SUCCESS;
 }
 

@@ -6,6 +6,7 @@
 #include "simulated_cuda/driver/state/device.h"
 
 #include "simulated_cuda/common/memory_file.h"
+#include "simulated_cuda/driver/state/placed.h"
 #include "simulated_cuda/driver/state/settings.h"
 #include "simulated_cuda/driver/state/state.h"
 
@@ -111,6 +112,7 @@ CUdeviceptr Device::take(std::size_t bytes, std::size_t alignment) {
 }
 
 void Device::give(CUdeviceptr address, std::size_t bytes) {
+  if (is_placed(address)) return;
   const std::size_t offset = offset_of(address);
   resting.push_back({offset / stretch, bytes});
   resting_bytes += round_up(bytes, kGranule);

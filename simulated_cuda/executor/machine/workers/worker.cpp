@@ -2,20 +2,39 @@
 // How blocks are given out, and how a grid ends early.
 #include "simulated_cuda/executor/machine/workers/worker.h"
 
+#include "simulated_cuda/executor/only_block.h"
+
 #include <algorithm>
 
 namespace gmt::executor {
+
+namespace {
+
+constexpr std::uint64_t kAllBlocks = ~std::uint64_t{0};
+std::uint64_t only_block = kAllBlocks;
+
+bool is_left_out(std::uint64_t first, std::uint64_t count) {
+  return only_block != kAllBlocks && (only_block < first || only_block - first >= count);
+}
+
+} // namespace
+
+void run_only_block(std::uint64_t number) { only_block = number; }
 
 // A worker says what it may get before it takes it: so done_before() never passes it.
 bool GridRun::take(Worker& worker, std::uint64_t* block) {
   if (order_.is_mixed()) return take_mixed(worker, block);
   const std::uint64_t before = worker.oldest.load(std::memory_order_relaxed);
-  const std::uint64_t expected = next_.load();
-  if (expected >= end()) return false;
-  worker.oldest.store(std::min(before, expected * cluster_blocks_));
-  const std::uint64_t cluster = next_.fetch_add(1);
-  *block = cluster * cluster_blocks_;
-  if (cluster < end()) return true;
+  while (true) {
+    const std::uint64_t expected = next_.load();
+    if (expected >= end()) break;
+    worker.oldest.store(std::min(before, expected * cluster_blocks_));
+    const std::uint64_t cluster = next_.fetch_add(1);
+    *block = cluster * cluster_blocks_;
+    if (cluster >= end()) break;
+    if (!is_left_out(*block, cluster_blocks_)) return true;
+    done_.fetch_add(cluster_blocks_);
+  }
   worker.oldest.store(before);
   return false;
 }
@@ -29,7 +48,9 @@ bool GridRun::take_mixed(Worker& worker, std::uint64_t* block) {
     const std::uint64_t cluster = order_.at(index);
     *block = cluster * cluster_blocks_;
     next_.store(index + 1);
-    if (cluster < end()) return true;
+    if (cluster >= end()) continue;
+    if (!is_left_out(*block, cluster_blocks_)) return true;
+    done_.fetch_add(cluster_blocks_);
   }
   worker.oldest.store(before);
   return false;
