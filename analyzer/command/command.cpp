@@ -76,6 +76,12 @@ constexpr CommandInfo kCommands[] = {
    "  gpumemtrace last                         the newest run in the current directory\n"
    "  gpumemtrace last gpumemtrace.app.host.4711\n",
    command_last},
+  {"replay", CommandId::kReplay, "replay [options] FILE",
+   "run a launch that --capture stored on the processor, with all checks: 0 as the GPU, 1 not",
+   "  gpumemtrace --capture scale:3 ./app      stores the third launch of the kernel\n"
+   "  gpumemtrace replay gpumemtrace.scale.3.4711.capture\n"
+   "  gpumemtrace replay --device-seed 7 gpumemtrace.scale.3.4711.capture\n",
+   command_replay},
   {"pack", CommandId::kPack, "pack [options] [TRACE...]",
    "make one file of traces, which the other commands read as it is",
    "  gpumemtrace pack -o crash.tar.zst        the newest run in the current directory\n"

@@ -37,6 +37,7 @@ int command_follow(const Settings&);
 int command_dump(const Settings&);
 int command_last(const Settings&);
 int command_attach(const Settings&);
+int command_replay(const Settings&);
 int command_pack(const Settings&);
 int command_clean(const Settings&);
 int command_cache(const Settings&);

@@ -92,6 +92,14 @@ bool knows_of_lost_calls(const RunFacts& facts, const Report& report) {
                              [](const ProcessReport& p) { return p.lost_events() != 0; });
 }
 
+// The file and, behind a tab, what is in it.
+std::string captured_sentence(const std::string& text) {
+  const std::size_t tab = text.find('\t');
+  const std::string file = shown(text.substr(0, tab));
+  return "captured in " + file + ": " + (tab == text.npos ? "" : text.substr(tab + 1)) +
+         "; it holds the program's data; 'gpumemtrace replay " + file + "' runs it";
+}
+
 void add_notes(const RunFacts& facts, Report& report) {
   std::map<std::string, std::uint64_t> unhooked, privileged;
   for (const Note& note : facts.notes) {
@@ -112,6 +120,9 @@ void add_notes(const RunFacts& facts, Report& report) {
     if (note.word == "nonvtx")
       report.remarks.push_back("the library named by NVTX_INJECTION64_PATH was not loaded in " +
                                process + ": " + note.text);
+    if (note.word == "captured") report.remarks.push_back(captured_sentence(note.text));
+    if (note.word == "uncaptured")
+      report.remarks.push_back("--capture stored nothing of " + process + ": " + note.text);
     if (note.word == "moved")
       report.remarks.push_back("the folder for traces could not be written by " + process +
                                ": its trace is in " + note.text);
@@ -142,6 +153,29 @@ void add_running(const RunFacts& facts, Report& report) {
   }
 }
 
+// Its own name, as --capture takes it.
+std::string bare_name(std::string kernel) {
+  constexpr std::string_view kUnnamed = "(anonymous namespace)::";
+  for (std::size_t at = kernel.find(kUnnamed); at != kernel.npos; at = kernel.find(kUnnamed))
+    kernel.erase(at, kUnnamed.size());
+  kernel = kernel.substr(0, kernel.find_first_of("(<"));
+  return kernel.substr(kernel.rfind(' ') + 1); // behind what it returns
+}
+
+// Of the first kernel whose mistake checks in its code or a core dump have shown.
+void suggest_capture(Report& report) {
+  for (const ReportedFinding& finding : report.findings) {
+    if (!finding.fault || finding.fault->source == DeviceFault::Source::kSimulatedDevice) continue;
+    const std::string name = bare_name(finding.fault->thread.kernel);
+    if (name.empty()) continue;
+    report.remarks.push_back("to look at '" + name + "' without a GPU: 'gpumemtrace --capture " +
+                             name +
+                             ":N PROGRAM' stores its N-th launch, and 'gpumemtrace replay FILE' "
+                             "runs it with all checks");
+    return;
+  }
+}
+
 } // namespace
 
 void add_run_facts(const RunFacts& facts, Report& report) {
@@ -156,6 +190,7 @@ void add_run_facts(const RunFacts& facts, Report& report) {
     report.not_checked.push_back({"an unreadable trace", problem});
   add_notes(facts, report);
   add_running(facts, report);
+  suggest_capture(report);
   if (!facts.traces.empty())
     report.remarks.push_back("trace: " + where(facts.traces) +
                              " ('gpumemtrace report' reads it again)");
@@ -181,6 +216,10 @@ std::vector<std::string> record_lines(const RunFacts& facts) {
     if (gap.empty()) continue;
     lines.push_back("process " + std::to_string(note.pid) + " was not recorded: " + gap);
     break;
+  }
+  for (const Note& note : facts.notes) {
+    if (note.word == "captured") lines.push_back(captured_sentence(note.text));
+    if (note.word == "uncaptured") lines.push_back("--capture stored nothing: " + note.text);
   }
   if (facts.traces.empty()) {
     if (facts.was_idle)

@@ -35,7 +35,7 @@ void add_run_facts(const RunFacts& facts, Report& report);
 // What the report cannot know of how the run went.
 RunKnowledge knowledge_of(const RunFacts& facts);
 
-// The whole output of `record`: at most three lines.
+// The whole output of `record`: at most three lines, and one for what --capture did.
 std::vector<std::string> record_lines(const RunFacts& facts);
 
 } // namespace gmt

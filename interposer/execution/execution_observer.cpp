@@ -194,7 +194,10 @@ void on_skipped(const ExecutionSkip* skip) noexcept {
 void on_heap_call(const trace::ExecutionHeapCall* call) noexcept {
   with_log([call](ThreadLog&) noexcept { record_heap_call(*call); });
 }
+constinit thread_local bool copies_are_own [[gnu::tls_model("initial-exec")]] = false;
+
 void on_unwritten_copy(const trace::ExecutionCopy* copy) noexcept {
+  if (copies_are_own) return;
   with_log([copy](ThreadLog& log) noexcept { record_copy(log, *copy); });
 }
 void on_totals(const ExecutionTotals* totals) noexcept {
@@ -241,6 +244,8 @@ constinit DriverFunction<const trace::ExecutionObserver*> observe{trace::kObserv
 void begin_execution_observer() noexcept {
   if (observe.is_there()) observe(device_counts_traffic() ? &kCountingObserver : &kObserver);
 }
+
+void set_own_copies(bool begin) noexcept { copies_are_own = begin; }
 
 void record_checked_fault(const ExecutionFault& fault) noexcept {
   with_log([&fault](ThreadLog& log) noexcept { record_fault(log, fault, trace::kFaultChecked); });

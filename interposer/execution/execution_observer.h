@@ -18,4 +18,7 @@ void record_checked_fault(const trace::ExecutionFault& fault) noexcept;
 // Launches of a kernel that ran without such checks; `kernel` may be empty.
 void record_unchecked(const char* kernel, const char* reason, std::uint64_t launches) noexcept;
 
+// True: what this thread copies from now on is the tool's, and no read of the program's.
+void set_own_copies(bool begin) noexcept;
+
 } // namespace gmt::interposer

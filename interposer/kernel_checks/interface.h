@@ -21,6 +21,9 @@ struct KernelChecksSettings {
   bool samples = false;        // as many launches as cost under 2 % of the run's time
   bool patches_code = false;   // machine code without PTX is patched
   bool checks_written = false; // reads of bytes that nothing wrote are found
+  // Not empty: nothing is checked, and one launch is stored in a file. NAME or NAME:N.
+  const char* capture = "";
+  std::uint64_t capture_limit = 0; // bytes
 };
 
 struct KernelChecksCore {
@@ -31,10 +34,13 @@ struct KernelChecksCore {
   std::uint64_t (*call_in_progress)(); // its order in the trace, 0 if there is none
   void (*found)(const trace::ExecutionFault* fault);
   void (*unchecked)(const char* kernel, const char* reason, std::uint64_t launches);
+  void (*notify_command)(const char* word, const char* text); // a note of one line
   // process_exits() is called when the process does, before what was registered until now
   void (*notify_at_exit)();
   KernelChecksSettings settings;
   ToolkitSearch toolkit{}; // with nothing in it no library of NVIDIA's is looked for
+  // True: what this thread copies from now on is the tool's, and no read of the program's.
+  void (*own_copies)(bool begin) = nullptr;
 };
 
 struct KernelChecksLibrary {

@@ -69,9 +69,11 @@ constinit KernelChecksCore core{driver_symbol,
                                 order_of_call_in_progress,
                                 found,
                                 note_unchecked,
+                                Process::notify_command,
                                 notify_at_exit,
                                 {},
-                                {initial_environment, each_object_path, real_dlsym}};
+                                {initial_environment, each_object_path, real_dlsym},
+                                set_own_copies};
 
 const KernelChecksLibrary* open() noexcept {
   char path[1100];
@@ -87,7 +89,9 @@ const KernelChecksLibrary* open() noexcept {
                    options.checked_launches,
                    options.kernel_checks_sample != 0,
                    trace::patches_code(options.kernel_checks),
-                   trace::checks_written(options.kernel_checks)};
+                   trace::checks_written(options.kernel_checks),
+                   options.capture,
+                   options.capture_limit};
   return begin != nullptr ? begin(&core) : nullptr;
 }
 
@@ -96,7 +100,8 @@ const KernelChecksLibrary* open() noexcept {
 void begin_kernel_checks() noexcept {
   early.count = 0; // a forked child has what its parent kept
   const Options& options = Process::options();
-  if (options.kernel_checks == 0) return; // the command sets it for samples, too
+  // The command sets kernel_checks for samples, too.
+  if (options.kernel_checks == 0 && options.capture[0] == '\0') return;
   if (options.guard != 0 || options.guard_sample != 0)
     return note_unchecked("", "--guard gives blocks mappings of their own: use one of both", 0);
   driver_function(trace::kApi_cuInit); // so that it is known which functions there are

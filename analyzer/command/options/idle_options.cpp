@@ -28,6 +28,7 @@ const std::vector<Partner>& partners() {
     {"coalescing-range", kPrograms, {"coalescing", "counters"}},
     {"coalescing-floor", kChecks, {"coalescing", "counters"}},
     {"keep-core-dump", kPrograms, {"core-dump", "guard"}},
+    {"capture-limit", kPrograms, {"capture"}},
     {"guard-align", kPrograms, {"guard"}},
     {"guard-check", kPrograms, {"guard"}},
     {"guard-min", kPrograms, {"guard"}},

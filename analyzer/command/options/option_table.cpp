@@ -10,7 +10,8 @@ namespace gmt {
 namespace {
 
 constexpr unsigned kReports =
-  bit(CommandId::kRun) | bit(CommandId::kCheck) | bit(CommandId::kReport);
+  bit(CommandId::kRun) | bit(CommandId::kCheck) | bit(CommandId::kReport) | bit(CommandId::kReplay);
+constexpr unsigned kDevices = kProgramCommands | bit(CommandId::kReplay);
 constexpr unsigned kAll = kProgramCommands | kReports | bit(CommandId::kDiff) |
                           bit(CommandId::kTop) | bit(CommandId::kFollow) | bit(CommandId::kDump) |
                           bit(CommandId::kClean) | bit(CommandId::kLast) | bit(CommandId::kCache) |
@@ -25,14 +26,15 @@ const char* option_placeholder(InterposerOptionType type) {
   case InterposerOptionType::kName: return "NAME";
   case InterposerOptionType::kKernels:
   case InterposerOptionType::kList: return "NAMES";
+  case InterposerOptionType::kLaunch: return "KERNEL[:N]";
   default: return "N";
   }
 }
 
 // The command's own options.
 std::vector<OptionRow> own_rows() {
-  const unsigned verdicts =
-    bit(CommandId::kCheck) | bit(CommandId::kReport) | bit(CommandId::kDiff);
+  const unsigned verdicts = bit(CommandId::kCheck) | bit(CommandId::kReport) |
+                            bit(CommandId::kDiff) | bit(CommandId::kReplay);
   const unsigned compared = kReports | bit(CommandId::kDiff);
   return {
     {"format", "FORMAT[=FILE]", kReports,
@@ -59,7 +61,7 @@ std::vector<OptionRow> own_rows() {
      "with --output: do not say on stderr where the report is and how much was found"},
     {"fail-on", "SEVERITY", verdicts,
      "the least severity that fails: note, warning or error (default error)"},
-    {"error-exitcode", "N", bit(CommandId::kCheck),
+    {"error-exitcode", "N", bit(CommandId::kCheck) | bit(CommandId::kReplay),
      "exit status when a finding fails the check (default 23)"},
     {"min-bytes", "SIZE", kReports,
      "leave out leaks, warnings, notes of fewer bytes, and say how many; errors stay"},
@@ -113,11 +115,13 @@ std::vector<OptionRow> own_rows() {
     {"allow-unrun-kernels", "", kReports,
      "--device simulated: launches that the device cannot run to their end do not fail the check"},
     {"require-kernels", "", bit(CommandId::kCheck), "changes nothing: check does so by itself"},
-    {"trace-dir", "DIR", kProgramCommands,
-     "where traces are made (default: the current directory)"},
+    {"trace-dir", "DIR", kDevices, "where traces are made (default: the current directory)"},
     {"discard-clean", "", bit(CommandId::kRun) | bit(CommandId::kCheck),
      "remove the traces of a run that ended with status 0 and in which nothing at or above --fail-on "
      "(run: no error) was found"},
+    {"block", "X[,Y,Z]", bit(CommandId::kReplay),
+     "run this block of the grid alone, with its cluster"},
+    {"keep-trace", "", bit(CommandId::kReplay), "remove no trace"},
     {"keep-trace", "", bit(CommandId::kRun) | bit(CommandId::kCheck),
      "remove no trace; from version 0.3 on 'check' without --trace-dir discards those of clean runs"},
     {"log-file", "FILE", bit(CommandId::kRun) | bit(CommandId::kCheck),
@@ -137,7 +141,7 @@ std::vector<OptionRow> own_rows() {
 std::vector<OptionRow> make_rows() {
   std::vector<OptionRow> rows = own_rows();
   for (const DeviceOption& option : device_options())
-    rows.push_back({option.name, option.value, kProgramCommands, option.sentence});
+    rows.push_back({option.name, option.value, kDevices, option.sentence});
   for (const InterposerOption& option : interposer_options()) {
     const bool is_switch = option.type == InterposerOptionType::kBool;
     const std::string value = is_switch ? "" : option_placeholder(option.type);

@@ -83,7 +83,9 @@ std::string as_flag(std::string name) {
 
 // What the help shows where nothing was given.
 std::string word_for_none(InterposerOptionType type, std::string_view name) {
-  if (type == InterposerOptionType::kList || name.starts_with("skip")) return "none";
+  if (type == InterposerOptionType::kList || type == InterposerOptionType::kLaunch ||
+      name.starts_with("skip"))
+    return "none";
   return type == InterposerOptionType::kKernels ? "all" : "any";
 }
 
@@ -139,6 +141,19 @@ std::string kernel_names(const std::string& name, const std::string& text) {
   wrong_value(name, text, "names of kernels, separated by commas");
 }
 
+// "NAME" or "NAME:N"; names have colons themselves.
+std::string one_launch(const std::string& name, const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  const bool is_numbered = colon != std::string::npos && colon != 0 && text[colon - 1] != ':';
+  const std::string number = is_numbered ? text.substr(colon + 1) : "1";
+  const bool is_count = number.find_first_not_of("0123456789") == std::string::npos;
+  const std::optional<std::uint64_t> count = parse_number<std::uint64_t>(number);
+  if (is_numbered && is_count && (!count || *count == 0))
+    wrong_value(name, text, "a kernel and the number of its launch, from 1 on: scale:3");
+  kernel_names(name, is_numbered && is_count ? text.substr(0, colon) : text);
+  return text;
+}
+
 std::string launches(const std::string& name, const std::string& text) {
   if (text == "auto" || text == "all") return text;
   const std::optional<std::uint64_t> count = parse_number<std::uint64_t>(text);
@@ -184,6 +199,7 @@ std::string interposer_value(const InterposerOption& option, const std::string& 
   case InterposerOptionType::kLaunches: return launches(name, text);
   case InterposerOptionType::kPattern: return pattern(name, text);
   case InterposerOptionType::kKernels: return kernel_names(name, text);
+  case InterposerOptionType::kLaunch: return one_launch(name, text);
   case InterposerOptionType::kName:
   case InterposerOptionType::kList: return text;
   }
@@ -282,6 +298,7 @@ std::span<const InterposerOption> interposer_options() {
 #define GMT_TYPE_NAME kName
 #define GMT_TYPE_LIST kList
 #define GMT_TYPE_KERNELS kKernels
+#define GMT_TYPE_LAUNCH kLaunch
 #define GMT_TEXT(name, environment, value, form, sentence)                                         \
   make_text(GMT_TYPE_##form, #name, #environment, value, sentence),
 #define GMT_CHOICE(name, environment, value, words, sentence)                                      \
@@ -295,6 +312,7 @@ std::span<const InterposerOption> interposer_options() {
 #undef GMT_TYPE_NAME
 #undef GMT_TYPE_LIST
 #undef GMT_TYPE_KERNELS
+#undef GMT_TYPE_LAUNCH
   };
   return options;
 }
@@ -307,6 +325,7 @@ void read_values(const Last& last, Settings& settings) {
                                             {"real", DeviceChoice::kReal},
                                             {"simulated", DeviceChoice::kSimulated}});
   }
+  if (settings.command == CommandId::kReplay) settings.device = DeviceChoice::kSimulated;
   settings.simulated = device_settings(last);
   if (!settings.simulated.empty() && settings.device != DeviceChoice::kSimulated) {
     throw UserError("options for kernels that run on the processor go with '--device simulated'",
@@ -315,6 +334,7 @@ void read_values(const Last& last, Settings& settings) {
   if (settings.device == DeviceChoice::kSimulated)
     std::ranges::move(device_variables(settings.simulated), std::back_inserter(settings.simulated));
   if (const auto v = last("trace-dir")) settings.trace_dir = *v;
+  if (const auto v = last("block")) settings.block = *v;
   if (const auto v = last("older-than")) settings.min_days = number("older-than", *v, 0, 36500);
   // The --stack-depth of others is about showing, not keeping.
   if ((bit(settings.command) & kProgramCommands) == 0) return;

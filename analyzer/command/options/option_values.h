@@ -21,8 +21,9 @@ enum class InterposerOptionType : std::uint8_t {
   kLaunches,
   kPattern,
   kName,
-  kList,   // of names, parts separated by commas; none if it is empty
-  kKernels // names of kernels, separated by commas
+  kList,    // of names, parts separated by commas; none if it is empty
+  kKernels, // names of kernels, separated by commas
+  kLaunch   // the same, and which of their launches
 };
 
 // One row of trace/interposer_options.def.

@@ -228,6 +228,7 @@ Settings parse_options(CommandId command, std::span<const std::string> arguments
   read_sanitizer_words(last, settings);
   settings.notices =
     idle_options([&](const std::string& name) { return values.count(name) != 0; }, settings);
+  if (command == CommandId::kReplay) settings.discard_clean = values.count("keep-trace") == 0;
   const bool needs_program = (bit(command) & kProgramCommands) != 0 && !settings.help;
   if (needs_program && (settings.words.empty() || settings.words[0].empty())) {
     const std::string name = command_name(command);

@@ -38,7 +38,8 @@ enum class CommandId : unsigned {
   kLast = 2048,
   kCache = 4096,
   kPack = 8192,
-  kAttach = 16384
+  kAttach = 16384,
+  kReplay = 32768
 };
 
 enum class DeviceChoice : std::uint8_t { kAuto, kReal, kSimulated };
@@ -88,8 +89,9 @@ struct Settings {
   // For the simulated device: names in the environment, values.
   std::vector<std::pair<std::string, std::string>> simulated;
   std::string trace_dir;
-  bool discard_clean = false;            // traces of a run in which nothing was found
-  bool remove = false;                   // clean: not only list
+  std::string block;          // replay: the block that runs alone, as it is written; empty: all
+  bool discard_clean = false; // traces of a run in which nothing was found
+  bool remove = false;        // clean: not only list
   std::optional<std::uint64_t> min_days; // clean: only traces of that age
   // The interposer's options that were given: full name in the environment, plain value.
   std::vector<std::pair<std::string, std::string>> interposer;

@@ -195,6 +195,13 @@ std::string Instrumentation::why_not_together() const {
   }
   if (!value_of(kRecordRange).empty() && is_on(kHostRaces))
     return "--host-races cannot be used with --record-range: it must see each copy";
+  if (!value_of("GPUMEMTRACE_CAPTURE").empty()) {
+    const bool is_checked = wants_kernel_checks();
+    if (is_checked || (wants_fence() && !without_fence))
+      return cat(
+        {"--capture cannot be used with ", is_checked ? "--kernel-checks" : "--guard",
+         ": both stand in the driver's place; 'gpumemtrace replay' checks what was captured"});
+  }
   if (wants_kernel_checks() && trace::checks_written(kernel_checks())) {
     for (const auto& [variable, option] : kLeavesOut) {
       const std::string value = value_of(variable);

@@ -42,6 +42,8 @@ std::uint64_t lost_records(const std::filesystem::path& trace); // as the log he
 //   the directory <text>, as the wanted folder could not be written nounwinder  the library <text>
 //   could not be loaded: its call stacks are short nonvtx      the NVTX library that the user had
 //   named could not be loaded: <text>
+//   captured     a launch is in a file: <text> is its path, a tab, and what it holds
+//   uncaptured   --capture stored nothing, because <text>
 struct Note {
   std::string word;
   pid_t pid = 0;

@@ -15,6 +15,8 @@ struct ImageText {
 // `image` as cuModuleLoadData takes it, which gets no size: a fat binary or its wrapper, PTX or
 // machine code. `capability` is the device's, such as 90.
 ImageText text_of_image(const void* image, unsigned capability);
+// Of the current context's device, or of the first one, such as 90.
+unsigned capability_of_device() noexcept;
 // The library whose memory holds the image, as "libcublas.so.13"; empty if it is the program, or
 // memory that was allocated.
 std::string library_of_image(const void* image);

@@ -5,6 +5,7 @@
 // or a block as the program gave it. Only where the process has no memory left is it ended, as the
 // C++ library does.
 #include "interposer/kernel_checks/library/blocks.h"
+#include "interposer/kernel_checks/library/capture/capture.h"
 #include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/heap_blocks.h"
@@ -32,12 +33,18 @@ void finish() noexcept {
 
 namespace {
 
-void process_exits() noexcept { finish(); }
+bool captures_a_launch() noexcept { return core->settings.capture[0] != '\0'; }
+
+void process_exits() noexcept {
+  if (captures_a_launch()) report_capture();
+  else finish();
+}
 
 // The child's CUDA calls fail, as CUDA says: nothing of the parent's context is its own. A thread
 // of the parent's may have been in the midst of a change.
 void forget() noexcept {
   mutex = PTHREAD_MUTEX_INITIALIZER;
+  if (captures_a_launch()) return abandon_capture();
   captures.store(0);
   table().abandon();
   forget_marks();
@@ -61,6 +68,10 @@ extern "C" __attribute__((visibility("default"))) const gmt::interposer::KernelC
 gmt_kernel_checks(const gmt::interposer::KernelChecksCore* core) noexcept {
   using namespace gmt::interposer::kernel_checks;
   gmt::interposer::kernel_checks::core = core;
+  if (captures_a_launch()) {
+    begin_capture();
+    return &kLibrary;
+  }
   code_cache().begin();
   replace_memory();
   if (core->settings.checks_written) replace_writes();

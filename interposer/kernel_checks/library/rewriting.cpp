@@ -17,8 +17,6 @@
 
 namespace gmt::interposer::kernel_checks {
 
-namespace {
-
 unsigned capability_of_device() noexcept {
   int major = 0, minor = 0;
   CUdevice device = 0;
@@ -27,6 +25,8 @@ unsigned capability_of_device() noexcept {
   driver.attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
   return static_cast<unsigned>(major * 10 + minor);
 }
+
+namespace {
 
 struct Task {
   const void* image;

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// --capture: one launch of a kernel goes into a file (trace/capture_file.h) that `gpumemtrace
+// replay` runs on a processor. Code and kernels stay as the program gave them. The file is written
+// before the launch, so that a kernel that ends its context leaves one, and again behind it.
+//
+// Invariant: what fails here is said to the command, and the program's calls get the driver's own
+// answers.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <string>
+
+#include "trace/capture_file.h"
+
+namespace gmt::interposer::kernel_checks {
+
+void begin_capture() noexcept;   // puts its functions in the driver's place
+void report_capture() noexcept;  // when the process exits: why there is no file, if there is none
+void abandon_capture() noexcept; // in a forked child: its own CUDA calls fail
+
+// ---- code
+
+void replace_loads() noexcept;
+void abandon_loads() noexcept;
+
+// What a launch names. One of both handles is set if the code was loaded by a call that is watched.
+struct NamedKernel {
+  std::string name; // as it is linked; empty: not known
+  CUlibrary library = nullptr;
+  CUmodule module = nullptr;
+};
+NamedKernel name_kernel(CUfunction function);
+// The text of the kernel's module; empty: `why` says in half a sentence why there is none.
+std::string text_of(const NamedKernel& kernel, std::string* why);
+
+// ---- the file
+
+std::string readable(const std::string& linked); // a kernel's name
+std::string path_of_file(const trace::Capture& capture);
+// Why it could not be written; empty: it is.
+std::string write_file(const std::string& path, const trace::Capture& capture);
+
+// ---- memory
+
+void replace_allocations() noexcept;
+void abandon_allocations() noexcept;
+
+// Fills in `blocks` and `left_out`, from `arguments` and from the variables of `ptx`. Nothing runs
+// in the context.
+void capture_memory(const NamedKernel& kernel, std::uint64_t limit, trace::Capture* capture);
+// The same blocks, behind the launch.
+void capture_results(trace::Capture* capture);
+
+} // namespace gmt::interposer::kernel_checks

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulated_cuda/replay/placement.h"
+
+#include "simulated_cuda/common/private_table.h"
+
+#include <cuda.h>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace gmt::replay {
+namespace {
+
+struct Range {
+  std::uint64_t begin, end;
+};
+
+std::vector<Range>& held() {
+  static std::vector<Range> ranges;
+  return ranges;
+}
+
+// Whole pages, one range where they touch.
+std::vector<Range> ranges_of(const trace::Capture& capture) {
+  constexpr std::uint64_t kPage = std::uint64_t{64} << 10;
+  std::vector<Range> all;
+  const auto add = [&all](std::uint64_t address, std::uint64_t bytes) {
+    all.push_back({address / kPage * kPage, (address + bytes + kPage - 1) / kPage * kPage});
+  };
+  for (const trace::CapturedBlock& block : capture.blocks) add(block.address, block.before.size());
+  for (const trace::UncapturedBlock& block : capture.left_out) add(block.address, block.bytes);
+  std::ranges::sort(all, {}, &Range::begin);
+  std::vector<Range> joined;
+  for (const Range& range : all) {
+    if (!joined.empty() && range.begin <= joined.back().end)
+      joined.back().end = std::max(joined.back().end, range.end);
+    else joined.push_back(range);
+  }
+  return joined;
+}
+
+bool hold(const Range& range) {
+  void* const wanted = reinterpret_cast<void*>(range.begin); // NOLINT(performance-no-int-to-ptr)
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+  void* const mapped = mmap(wanted, range.end - range.begin, PROT_NONE, kFlags, -1, 0);
+  if (mapped == wanted) return true;
+  if (mapped != MAP_FAILED) munmap(mapped, range.end - range.begin); // of a kernel older than 4.17
+  return false;
+}
+
+std::string in_hex(std::uint64_t address) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(address));
+  return text;
+}
+
+const sim::SimulatedReplayTable* replay_table() {
+  CUuuid id;
+  std::memcpy(id.bytes, sim::kSimulatedReplayTable, sizeof id.bytes);
+  const void* table = nullptr;
+  return cuGetExportTable(&table, &id) == CUDA_SUCCESS
+           ? static_cast<const sim::SimulatedReplayTable*>(table)
+           : nullptr;
+}
+
+std::string allocate_at(const sim::SimulatedReplayTable& table, std::uint64_t address,
+                        std::uint64_t bytes) {
+  table.set_next_address(address);
+  CUdeviceptr allocated = 0;
+  const CUresult result = cuMemAlloc(&allocated, bytes);
+  if (result == CUDA_SUCCESS && allocated == address) return {};
+  return "memory of " + std::to_string(bytes) + " bytes could not be put at " + in_hex(address);
+}
+
+} // namespace
+
+std::string hold_addresses(const trace::Capture& capture, char** arguments) {
+  constexpr const char* kTries = "GPUMEMTRACE_REPLAY_TRIES";
+  constexpr int kMost = 64;
+  const char* text = std::getenv(kTries);
+  const int tries = text != nullptr ? std::atoi(text) : 0;
+  for (const Range& range : ranges_of(capture)) {
+    if (hold(range)) {
+      held().push_back(range);
+      continue;
+    }
+    if (tries < kMost) {
+      setenv(kTries, std::to_string(tries + 1).c_str(), 1);
+      execv("/proc/self/exe", arguments);
+    }
+    return "the addresses of its memory from " + in_hex(range.begin) + " to " + in_hex(range.end) +
+           " are taken in this process, whose libraries the system puts at the same addresses "
+           "each time";
+  }
+  return {};
+}
+
+std::string allocate_memory(const trace::Capture& capture) {
+  const sim::SimulatedReplayTable* table = replay_table();
+  if (table == nullptr)
+    return "the driver is not gpumemtrace's simulated device: start it by 'gpumemtrace replay'";
+  for (const Range& range : held()) {
+    munmap(reinterpret_cast<void*>(range.begin), range.end - range.begin); // NOLINT
+    if (!table->reserve(range.begin, range.end - range.begin))
+      return "the addresses from " + in_hex(range.begin) + " to " + in_hex(range.end) +
+             " could not be reserved";
+  }
+  for (const trace::CapturedBlock& block : capture.blocks) {
+    if (!block.variable.empty()) {
+      table->set_variable_address(block.variable.c_str(), block.address);
+      continue;
+    }
+    std::string problem = allocate_at(*table, block.address, block.before.size());
+    if (!problem.empty()) return problem;
+    if (cuMemcpyHtoD(block.address, block.before.data(), block.before.size()) != CUDA_SUCCESS)
+      return "memory at " + in_hex(block.address) + " could not be filled";
+  }
+  for (const trace::UncapturedBlock& block : capture.left_out) {
+    std::string problem = allocate_at(*table, block.address, block.bytes);
+    if (!problem.empty()) return problem;
+  }
+  return {};
+}
+
+void choose_block(std::uint64_t number) {
+  if (const auto* table = replay_table()) table->run_only_block(number);
+}
+
+} // namespace gmt::replay

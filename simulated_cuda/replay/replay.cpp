@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// gpumemtrace-replay FILE [BLOCK]: runs a captured launch on the simulated device, at the addresses
+// that it had, and says whether its output equals the GPU's. `gpumemtrace replay` starts it. BLOCK
+// is the number in the grid of the only block that runs. Status: 0 equal, or nothing to compare; 1
+// different; 3 no capture; 4 it could not be run.
+#include "simulated_cuda/replay/placement.h"
+#include "simulated_cuda/replay/result.h"
+
+#include <cuda.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+namespace gmt::replay {
+namespace {
+
+constexpr int kEqual = 0, kDifferent = 1, kNoCapture = 3, kNotRun = 4;
+constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 30;
+
+int fail(int status, const std::string& why) {
+  std::fprintf(stderr, "gpumemtrace replay: %s\n", why.c_str());
+  return status;
+}
+
+std::string error_name(CUresult result) {
+  const char* name = nullptr;
+  cuGetErrorName(result, &name);
+  return name != nullptr ? name : "error " + std::to_string(result);
+}
+
+void say_launch(const trace::Capture& capture) {
+  std::uint64_t bytes = 0;
+  for (const trace::CapturedBlock& block : capture.blocks) bytes += block.before.size();
+  std::printf(
+    "replay: launch %llu of %s, grid (%u,%u,%u), block (%u,%u,%u), captured on %s (sm_%u), "
+    "with %zu blocks of memory, %llu bytes\n",
+    static_cast<unsigned long long>(capture.number), capture.kernel.c_str(), capture.grid[0],
+    capture.grid[1], capture.grid[2], capture.block[0], capture.block[1], capture.block[2],
+    capture.device.c_str(), capture.capability, capture.blocks.size(),
+    static_cast<unsigned long long>(bytes));
+  if (capture.left_out.empty()) return;
+  std::uint64_t left_out = 0;
+  for (const trace::UncapturedBlock& block : capture.left_out) left_out += block.bytes;
+  std::printf("replay: %zu more blocks with %llu bytes were left out of the capture "
+              "(--capture-limit): here they are not written\n",
+              capture.left_out.size(), static_cast<unsigned long long>(left_out));
+}
+
+// Behind the load of the module: its variables have their first values.
+std::string fill_variables(const trace::Capture& capture, CUmodule module) {
+  for (const trace::CapturedBlock& block : capture.blocks) {
+    if (block.variable.empty()) continue;
+    CUdeviceptr address = 0;
+    std::size_t bytes = 0;
+    const CUresult found = cuModuleGetGlobal(&address, &bytes, module, block.variable.c_str());
+    if (found != CUDA_SUCCESS || address != block.address || bytes != block.before.size())
+      return "the variable '" + block.variable + "' could not be put where it was";
+    if (cuMemcpyHtoD(address, block.before.data(), bytes) != CUDA_SUCCESS)
+      return "the variable '" + block.variable + "' could not be filled";
+  }
+  return {};
+}
+
+CUresult launch(const trace::Capture& capture, CUfunction function) {
+  constexpr std::uint64_t kWithoutAsking = 48 << 10;
+  if (capture.shared_bytes > kWithoutAsking)
+    cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                       static_cast<int>(capture.shared_bytes));
+  std::string arguments = capture.arguments;
+  std::size_t bytes = arguments.size();
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, arguments.data(), CU_LAUNCH_PARAM_BUFFER_SIZE,
+                   &bytes, CU_LAUNCH_PARAM_END};
+  std::vector<CUlaunchAttribute> attributes;
+  if (capture.is_cooperative) {
+    CUlaunchAttribute one{};
+    one.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+    one.value.cooperative = 1;
+    attributes.push_back(one);
+  }
+  if (capture.cluster[0] != 0) {
+    CUlaunchAttribute one{};
+    one.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    one.value.clusterDim = {capture.cluster[0], capture.cluster[1], capture.cluster[2]};
+    attributes.push_back(one);
+    cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
+  }
+  CUlaunchConfig config{};
+  config.gridDimX = capture.grid[0];
+  config.gridDimY = capture.grid[1];
+  config.gridDimZ = capture.grid[2];
+  config.blockDimX = capture.block[0];
+  config.blockDimY = capture.block[1];
+  config.blockDimZ = capture.block[2];
+  config.sharedMemBytes = static_cast<unsigned>(capture.shared_bytes);
+  config.attrs = attributes.data();
+  config.numAttrs = static_cast<unsigned>(attributes.size());
+  return cuLaunchKernelEx(&config, function, nullptr, bytes != 0 ? extra : nullptr);
+}
+
+int say_result(const trace::Capture& capture, CUresult ended) {
+  if (ended != CUDA_SUCCESS) {
+    std::printf(
+      "replay: the kernel ended with %s here; on the GPU with %s\n", error_name(ended).c_str(),
+      capture.error == 0 ? "no error" : error_name(static_cast<CUresult>(capture.error)).c_str());
+    return kDifferent;
+  }
+  if (std::ranges::none_of(capture.blocks, &trace::CapturedBlock::has_after)) {
+    std::printf("replay: there is no output of the GPU to compare with%s\n",
+                capture.error != 0 ? ", as the launch ended with an error there" : "");
+    return kEqual;
+  }
+  const Comparison result = compare(capture);
+  if (!result.could_read) return fail(kNotRun, "the memory could not be read behind the launch");
+  if (result.different == 0) {
+    std::printf("replay: the output equals the GPU's: %llu bytes, of which the launch changed "
+                "%llu\n",
+                static_cast<unsigned long long>(result.compared),
+                static_cast<unsigned long long>(result.changed));
+    return kEqual;
+  }
+  std::printf(
+    "replay: the output differs from the GPU's in %llu of %llu bytes, in %llu blocks; the "
+    "first is byte %llu of %s%s0x%llx: 0x%02x on the GPU, 0x%02x here\n",
+    static_cast<unsigned long long>(result.different),
+    static_cast<unsigned long long>(result.compared),
+    static_cast<unsigned long long>(result.different_blocks),
+    static_cast<unsigned long long>(result.offset),
+    result.variable.empty() ? "the block at " : result.variable.c_str(),
+    result.variable.empty() ? "" : " at ", static_cast<unsigned long long>(result.block),
+    result.on_gpu, result.here);
+  const std::string reasons = reasons_to_differ(capture);
+  if (!reasons.empty()) std::printf("replay: the kernel uses %s\n", reasons.c_str());
+  return kDifferent;
+}
+
+int run(const trace::Capture& capture, const char* only_block) {
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  if (cuInit(0) != CUDA_SUCCESS || cuDeviceGet(&device, 0) != CUDA_SUCCESS ||
+      cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS ||
+      cuCtxSetCurrent(context) != CUDA_SUCCESS)
+    return fail(kNotRun, "the simulated device does not start");
+  std::string problem = allocate_memory(capture);
+  if (!problem.empty()) return fail(kNotRun, problem);
+  CUresult result = cuModuleLoadData(&module, capture.ptx.c_str());
+  if (result == CUDA_SUCCESS)
+    result = cuModuleGetFunction(&function, module, capture.kernel.c_str());
+  if (result != CUDA_SUCCESS)
+    return fail(kNotRun, "the simulated device does not take the code: " + error_name(result));
+  problem = fill_variables(capture, module);
+  if (!problem.empty()) return fail(kNotRun, problem);
+  if (only_block != nullptr) choose_block(std::strtoull(only_block, nullptr, 10));
+  result = launch(capture, function);
+  if (result == CUDA_SUCCESS) result = cuCtxSynchronize();
+  int status = kEqual;
+  if (only_block == nullptr || result != CUDA_SUCCESS) status = say_result(capture, result);
+  else std::printf("replay: block %s ran alone: there is nothing to compare\n", only_block);
+  std::fflush(stdout);
+  for (const trace::CapturedBlock& block : capture.blocks)
+    if (block.variable.empty()) cuMemFree(block.address);
+  for (const trace::UncapturedBlock& block : capture.left_out) cuMemFree(block.address);
+  cuModuleUnload(module);
+  return status;
+}
+
+int main_of(char** arguments) {
+  std::ifstream file(arguments[1], std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  trace::Capture capture;
+  std::string error;
+  if (!trace::read_capture(bytes, kMostBytes, &capture, &error))
+    return fail(kNoCapture, std::string("'") + arguments[1] + "' cannot be replayed: " + error);
+  error = hold_addresses(capture, arguments);
+  if (!error.empty()) return fail(kNotRun, error);
+  say_launch(capture);
+  return run(capture, arguments[2]);
+}
+
+} // namespace
+} // namespace gmt::replay
+
+int main(int count, char** arguments) {
+  if (count != 2 && count != 3)
+    return gmt::replay::fail(2, "FILE is missing: gpumemtrace-replay FILE [BLOCK]");
+  return gmt::replay::main_of(arguments);
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Captures that were changed, cut off or packed anew: the reader refuses each in a sentence or
+// gives a launch that can be, and takes no more memory than its limit allows.
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <string>
+
+#include "tests/fuzz/mutate.h"
+#include "trace/capture_file.h"
+
+namespace {
+
+using namespace gmt::trace;
+
+constexpr std::uint64_t kLimit = 1 << 24;
+
+Capture make_capture() {
+  Capture capture;
+  capture.kernel = "k";
+  capture.ptx = ".version 8.0";
+  capture.device = "device";
+  capture.capability = 90;
+  capture.number = 7;
+  capture.grid = {1, 2, 3};
+  capture.block = {32, 1, 1};
+  capture.arguments = "12345678";
+  CapturedBlock block;
+  block.address = 0x7f0000000000;
+  block.before = std::string(5000, 'a');
+  block.has_after = true;
+  block.after = std::string(5000, 'b');
+  capture.blocks.push_back(block);
+  block.address += 8192;
+  block.variable = "v";
+  block.after.clear();
+  capture.blocks.push_back(block);
+  capture.left_out.push_back({0x7f1000000000, 512});
+  return capture;
+}
+
+bool same(const Capture& a, const Capture& b) {
+  return a.kernel == b.kernel && a.ptx == b.ptx && a.grid == b.grid && a.block == b.block &&
+         a.arguments == b.arguments && a.number == b.number && b.blocks.size() == 2 &&
+         a.blocks[0].result() == b.blocks[0].result() &&
+         a.blocks[1].result() == b.blocks[1].before && b.blocks[1].variable == "v" &&
+         b.left_out.size() == 1 && b.left_out[0].bytes == 512;
+}
+
+std::string packed(const std::string& plain, std::uint64_t said_bytes) {
+  std::string frame(ZSTD_compressBound(plain.size()), '\0');
+  frame.resize(ZSTD_compress(frame.data(), frame.size(), plain.data(), plain.size(), 1));
+  CaptureWriter head;
+  head.word(said_bytes);
+  head.word(frame.size());
+  return std::string(kCaptureHead) + head.bytes() + frame;
+}
+
+int failures = 0;
+void expect(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "not so: %s\n", what);
+  ++failures;
+}
+
+void read_changed(const std::string& file, unsigned count) {
+  std::string error;
+  const std::size_t begin = kCaptureHead.size() + 16;
+  std::uint64_t bytes = 0;
+  std::memcpy(&bytes, file.data() + kCaptureHead.size(), sizeof bytes);
+  const std::string plain = unpack_capture(std::string_view(file).substr(begin), bytes, &error);
+  std::mt19937_64 random(1);
+  for (unsigned i = 0; i < count; ++i) {
+    std::string changed = gmt::test::mutate(i % 2 != 0 ? file : plain, random);
+    if (i % 2 == 0) changed = packed(changed, changed.size());
+    Capture read;
+    const bool is_good = read_capture(changed, kLimit, &read, &error);
+    expect(is_good == error.empty(), "what is refused has a reason");
+  }
+}
+
+} // namespace
+
+int main(int count, char** words) {
+  const Capture made = make_capture();
+  const std::string file = write_capture(made);
+  std::string error;
+  Capture read;
+  expect(read_capture(file, kLimit, &read, &error) && same(made, read), "a file reads as written");
+  for (std::size_t i = 0; i < file.size(); ++i) {
+    Capture cut;
+    const bool is_read = read_capture(std::string_view(file).substr(0, i), kLimit, &cut, &error);
+    expect(!is_read && !error.empty(), "each cut is refused");
+  }
+  Capture other;
+  expect(!read_capture(file, 100, &other, &error), "more than the limit is refused");
+  const std::string zeros(std::size_t{1} << 28, '\0');
+  expect(!read_capture(packed(zeros, 1000), kLimit, &other, &error), "a bomb is refused");
+  expect(!read_capture(packed(zeros, zeros.size()), kLimit, &other, &error),
+         "and one that says so");
+  read_changed(file, count > 1 ? static_cast<unsigned>(std::atoi(words[1])) : 1000);
+  if (failures == 0) std::puts("all captures are read or refused");
+  return failures == 0 ? 0 : 1;
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels whose launches are captured and replayed. The first argument is the scene.
+#include <cuda_runtime.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#define CHECK(call)                                                                                \
+  do {                                                                                             \
+    const cudaError_t answer = (call);                                                             \
+    if (answer != cudaSuccess) {                                                                   \
+      std::fprintf(stderr, "line %d: %s\n", __LINE__, cudaGetErrorString(answer));                 \
+      std::exit(9);                                                                                \
+    }                                                                                              \
+  } while (0)
+
+constexpr int kCount = 1000;
+
+// Each launch has another factor, so that the result depends on its number.
+__global__ void scale(float* a, int n, float factor) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) a[i] *= factor;
+}
+
+struct Node {
+  Node* next;
+  int* value;
+};
+
+// Memory that only memory points to.
+__global__ void walk(const Node* first, int* sum) {
+  for (const Node* node = first; node != nullptr; node = node->next) *sum += *node->value;
+}
+
+__constant__ int weights[8];
+__device__ int total[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+__device__ int* table;
+
+__global__ void variables() {
+  total[threadIdx.x] += weights[threadIdx.x];
+  table[threadIdx.x] = total[threadIdx.x];
+}
+
+__global__ void shared_sum(const float* a, float* out) {
+  extern __shared__ float part[];
+  part[threadIdx.x] = a[blockIdx.x * blockDim.x + threadIdx.x];
+  for (unsigned half = blockDim.x / 2; half != 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
+  }
+  if (threadIdx.x == 0) out[blockIdx.x] = part[0];
+}
+
+__global__ void past_the_end(int* a, int n) {
+  a[threadIdx.x + n] = 1; // @past
+}
+
+static float* make_floats(int n) {
+  std::vector<float> values(n);
+  for (int i = 0; i < n; ++i) values[i] = 0.25f * static_cast<float>(i);
+  float* a = nullptr;
+  CHECK(cudaMalloc(&a, n * sizeof(float)));
+  CHECK(cudaMemcpy(a, values.data(), n * sizeof(float), cudaMemcpyHostToDevice));
+  return a;
+}
+
+static void run_scale() {
+  float* a = make_floats(kCount);
+  for (int i = 1; i <= 3; ++i) scale<<<8, 128>>>(a, kCount, 1.0f + 0.5f * static_cast<float>(i));
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(a));
+}
+
+static void run_walk() {
+  constexpr int kNodes = 20;
+  Node nodes[kNodes];
+  Node* on_device[kNodes];
+  for (int i = 0; i < kNodes; ++i) CHECK(cudaMalloc(&on_device[i], sizeof(Node)));
+  for (int i = 0; i < kNodes; ++i) {
+    CHECK(cudaMallocManaged(&nodes[i].value, sizeof(int)));
+    *nodes[i].value = i * i;
+    nodes[i].next = i + 1 < kNodes ? on_device[i + 1] : nullptr;
+    CHECK(cudaMemcpy(on_device[i], &nodes[i], sizeof(Node), cudaMemcpyHostToDevice));
+  }
+  int* sum = nullptr;
+  CHECK(cudaMallocHost(&sum, sizeof(int)));
+  *sum = 7;
+  walk<<<1, 1>>>(on_device[0], sum);
+  CHECK(cudaDeviceSynchronize());
+  for (int i = 0; i < kNodes; ++i) CHECK(cudaFree(on_device[i]));
+  for (int i = 0; i < kNodes; ++i) CHECK(cudaFree(nodes[i].value));
+  CHECK(cudaFreeHost(sum));
+}
+
+static void run_variables() {
+  int* where = nullptr;
+  const int values[8] = {10, 20, 30, 40, 50, 60, 70, 80};
+  CHECK(cudaMalloc(&where, sizeof values));
+  CHECK(cudaMemset(where, 0, sizeof values));
+  CHECK(cudaMemcpyToSymbol(weights, values, sizeof values));
+  CHECK(cudaMemcpyToSymbol(table, &where, sizeof where));
+  variables<<<1, 8>>>();
+  variables<<<1, 8>>>();
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(where));
+}
+
+static void run_shared() {
+  float* a = make_floats(4 * 256);
+  float* out = nullptr;
+  CHECK(cudaMallocAsync(&out, 4 * sizeof(float), nullptr));
+  shared_sum<<<4, 256, 256 * sizeof(float)>>>(a, out);
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFreeAsync(out, nullptr));
+  CHECK(cudaFree(a));
+}
+
+static void run_past() {
+  constexpr int kInts = 100;
+  int* a = nullptr;
+  CHECK(cudaMalloc(&a, kInts * sizeof(int)));
+  CHECK(cudaMemset(a, 0, kInts * sizeof(int)));
+  past_the_end<<<1, 32>>>(a, kInts - 16);
+  cudaDeviceSynchronize(); // the error is the simulated device's answer; a GPU may not see it
+}
+
+static void run_graph() {
+  float* a = make_floats(kCount);
+  cudaStream_t stream = nullptr;
+  cudaGraph_t graph = nullptr;
+  CHECK(cudaStreamCreate(&stream));
+  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  scale<<<8, 128, 0, stream>>>(a, kCount, 2.0f);
+  CHECK(cudaStreamEndCapture(stream, &graph));
+  CHECK(cudaGraphDestroy(graph));
+  CHECK(cudaStreamDestroy(stream));
+  CHECK(cudaFree(a));
+}
+
+int main(int count, char** words) {
+  const char* scene = count > 1 ? words[1] : "scale";
+  if (std::strcmp(scene, "scale") == 0) run_scale();
+  if (std::strcmp(scene, "walk") == 0) run_walk();
+  if (std::strcmp(scene, "variables") == 0) run_variables();
+  if (std::strcmp(scene, "shared") == 0) run_shared();
+  if (std::strcmp(scene, "past") == 0) run_past();
+  if (std::strcmp(scene, "graph") == 0) run_graph();
+  return 0;
+}

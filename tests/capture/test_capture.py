@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Launches are captured on the simulated device and replayed: output, findings, and each way in which it cannot be.
+GMT_COMMAND is the command, GMT_PROGRAM the program launches.cu. GMT_DEVICE is where launches are captured, `simulated`
+or `real`: a replay is always on the processor."""
+
+import glob
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+COMMAND, PROGRAM = os.environ["GMT_COMMAND"], os.environ["GMT_PROGRAM"]
+DEVICE = os.environ.get("GMT_DEVICE", "simulated")
+
+
+class Capture(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="gmt-capture-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def run_command(self, *words):
+        done = subprocess.run(
+            [COMMAND, *words], cwd=self.folder, capture_output=True, text=True, check=False, timeout=100
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    def assert_says(self, text, said):
+        """Lines of reports are broken at some hundred columns."""
+        self.assertIn(text, " ".join(said.split()))
+
+    def capture(self, kernel, scene, *options):
+        """What the command said, and the files that it made."""
+        _, _, said = self.run_command("--device", DEVICE, "--capture", kernel, *options, PROGRAM, scene)
+        return said, sorted(glob.glob(os.path.join(self.folder, "*.capture")))
+
+    def replay(self, file, *options):
+        return self.run_command("replay", *options, file)
+
+    def replay_as_captured(self, kernel, scene):
+        said, files = self.capture(kernel, scene)
+        self.assertEqual(len(files), 1, said)
+        self.assert_says("'gpumemtrace replay", said)
+        self.assertNotIn("uninitialized-read", said)
+        self.assertEqual(os.stat(files[0]).st_mode & 0o777, 0o600)
+        status, out, report = self.replay(files[0])
+        self.assertIn("the output equals the GPU's", out, report)
+        self.assertGreater(int(re.search(r"changed (\d+)", out).group(1)), 0, out)
+        self.assertEqual(status, 0, report)
+        return files[0]
+
+    def test_the_launch_of_a_number(self):
+        said, files = self.capture("scale:2", "scale")
+        self.assertEqual(len(files), 1, said)
+        self.assertIn(".scale.2.", files[0])
+        status, out, report = self.replay(files[0])
+        self.assertIn("launch 2 of ", out)
+        self.assertIn("the output equals the GPU's", out)
+        self.assertEqual(status, 0, report)
+
+    def test_memory_behind_pointers(self):
+        self.replay_as_captured("walk", "walk")
+
+    def test_variables_of_the_module(self):
+        self.replay_as_captured("variables:2", "variables")
+
+    def test_shared_memory_and_seeds(self):
+        file = self.replay_as_captured("shared_sum", "shared")
+        for seed in ("1", "2"):
+            status, out, report = self.replay(file, "--device-seed", seed, "--device-threads", "1")
+            self.assertIn("the output equals the GPU's", out)
+            self.assertEqual(status, 0, report)
+
+    def test_one_block_alone(self):
+        """The other blocks leave their sums as they were."""
+        _, files = self.capture("shared_sum", "shared")
+        status, out, report = self.replay(files[0], "--block", "2")
+        self.assertIn("block 2 ran alone", out)
+        self.assertEqual(status, 0, report)
+        status, _, report = self.replay(files[0], "--block", "4")
+        self.assertEqual(status, 2)
+        self.assertIn("is no block of the grid, which has 4,1,1 blocks", report)
+
+    def test_a_mistake_is_named(self):
+        said, files = self.capture("past_the_end", "past")
+        self.assertEqual(len(files), 1, said)
+        status, _, report = self.replay(files[0], "--format", "json")
+        self.assertEqual(status, 23)
+        findings = [one for one in json.loads(report[report.index("{") :])["findings"] if one["severity"] == "error"]
+        self.assertEqual([one["kind"] for one in findings], ["kernel-out-of-bounds"])
+        lines = [frame.get("file", "") for stack in findings[0]["stacks"] for frame in stack["frames"]]
+        self.assertTrue(any(line.endswith("launches.cu") for line in lines), lines)
+
+    def test_no_such_launch(self):
+        said, files = self.capture("nothing", "scale")
+        self.assertEqual(files, [])
+        self.assert_says("no kernel of this name was launched; launched were: scale(float*, int, float)", said)
+        said, files = self.capture("scale:4", "scale")
+        self.assertEqual(files, [])
+        self.assert_says("it was launched 3 times", said)
+        said, files = self.capture("scale", "graph")
+        self.assertEqual(files, [])
+        self.assert_says("1 launches became nodes of graphs", said)
+
+    def test_the_limit(self):
+        said, files = self.capture("shared_sum", "shared", "--capture-limit", "2048")
+        self.assert_says("1 block of memory with 4096 bytes were left out (--capture-limit)", said)
+        _, out, _ = self.replay(files[0])
+        self.assertIn("1 more blocks with 4096 bytes were left out", out)
+        self.assertIn("differs from the GPU's", out)
+        self.assertIn("the kernel uses memory that was left out of the capture", out)
+
+    def test_a_finding_of_kernel_checks_names_the_option(self):
+        checks = {"GPUMEMTRACE_SIM_KERNEL_CHECKS": "1", "GPUMEMTRACE_SIM_DEVICE_CHECKS": "none"}
+        os.environ.update(checks)
+        self.addCleanup(lambda: [os.environ.pop(name) for name in checks])
+        _, _, said = self.run_command("--device", DEVICE, "--kernel-checks", PROGRAM, "past")
+        self.assert_says("'gpumemtrace --capture past_the_end:N PROGRAM'", said)
+
+    def test_damaged_files(self):
+        _, files = self.capture("scale", "scale")
+        with open(files[0], "rb") as file:
+            whole = file.read()
+        for damaged, why in (
+            (whole[:-10], "it is cut off"),
+            (b"ELF" + whole, "it is no capture of gpumemtrace"),
+            (whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:], "its data is damaged"),
+        ):
+            path = os.path.join(self.folder, "damaged")
+            with open(path, "wb") as file:
+                file.write(damaged)
+            status, _, said = self.replay(path)
+            self.assertEqual(status, 3)
+            self.assertIn(why, said)
+        self.assertEqual(self.replay("not-there")[0], 3)
+
+    def test_options(self):
+        for words, why in (
+            (("--capture", "scale:0", PROGRAM), "from 1 on"),
+            (("replay",), "takes one file"),
+            (("--device", "real", "--capture", "scale", "--kernel-checks", PROGRAM), "cannot be used with"),
+        ):
+            status, _, said = self.run_command(*words)
+            self.assert_says(why, said)
+            self.assertEqual(status, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

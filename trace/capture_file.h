@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// The file of one launch of a kernel (--capture): code, arguments, and the memory that they reach,
+// before the launch and behind it. A line of text says what the
+// file holds; behind it are two words, the bytes as they are and packed, and one zstd frame with a
+// checksum.
+//
+// Invariants: all numbers are little-endian. A reader takes at most four times the memory that it
+// gives as limit, whatever the file says; each damage is one sentence. Needs libzstd.
+#pragma once
+
+#include <zstd.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gmt::trace {
+
+inline constexpr std::string_view kCaptureHead =
+  "gpumemtrace capture 1: one kernel launch with the program's data (arguments and memory)\n";
+
+// Memory that the arguments reach, or a variable of the code.
+struct CapturedBlock {
+  std::uint64_t address = 0;
+  std::string variable; // its name; empty: an allocation
+  std::string before;
+  bool has_after = false; // the launch ended, and this was read behind it
+  std::string after;      // empty: as before
+  const std::string& result() const { return after.empty() ? before : after; }
+};
+
+// What the limit left no room for, or what could not be read.
+struct UncapturedBlock {
+  std::uint64_t address = 0, bytes = 0;
+};
+
+struct Capture {
+  std::string kernel; // as it is linked
+  std::string ptx;
+  std::string device;           // its name
+  std::uint32_t capability = 0; // such as 90
+  std::uint32_t error = 0;      // of the launch, as CUDA numbers it
+  std::uint64_t number = 0;     // of the launch among those of the kernel, from 1
+  std::array<std::uint32_t, 3> grid{}, block{};
+  std::array<std::uint32_t, 3> cluster{}; // 0: the launch says none
+  std::uint64_t shared_bytes = 0;         // dynamic
+  bool is_cooperative = false;
+  std::string arguments; // by the kernel's layout
+  std::vector<CapturedBlock> blocks;
+  std::vector<UncapturedBlock> left_out;
+};
+
+class CaptureWriter {
+public:
+  void word(std::uint64_t value) { bytes_.append(reinterpret_cast<const char*>(&value), 8); }
+  void text(std::string_view value) {
+    word(value.size());
+    bytes_.append(value);
+  }
+  const std::string& bytes() const { return bytes_; }
+
+private:
+  std::string bytes_;
+};
+
+// The file; empty if there is no memory for it.
+inline std::string write_capture(const Capture& capture) {
+  CaptureWriter out;
+  out.text(capture.kernel);
+  out.text(capture.ptx);
+  out.text(capture.device);
+  for (const std::uint64_t value :
+       {std::uint64_t{capture.capability}, std::uint64_t{capture.error}, capture.number})
+    out.word(value);
+  for (const auto* extent : {&capture.grid, &capture.block, &capture.cluster}) {
+    for (const std::uint32_t value : *extent) out.word(value);
+  }
+  out.word(capture.shared_bytes);
+  out.word(capture.is_cooperative ? 1 : 0);
+  out.text(capture.arguments);
+  out.word(capture.blocks.size());
+  for (const CapturedBlock& block : capture.blocks) {
+    out.word(block.address);
+    out.text(block.variable);
+    out.text(block.before);
+    out.word(block.has_after ? 1 : 0);
+    out.text(block.after);
+  }
+  out.word(capture.left_out.size());
+  for (const UncapturedBlock& block : capture.left_out) {
+    out.word(block.address);
+    out.word(block.bytes);
+  }
+  std::string packed(ZSTD_compressBound(out.bytes().size()), '\0');
+  ZSTD_CCtx* context = ZSTD_createCCtx();
+  if (context == nullptr) return {};
+  ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+  const std::size_t size =
+    ZSTD_compress2(context, packed.data(), packed.size(), out.bytes().data(), out.bytes().size());
+  ZSTD_freeCCtx(context);
+  if (ZSTD_isError(size) != 0) return {};
+  packed.resize(size);
+  CaptureWriter file;
+  file.word(out.bytes().size());
+  file.word(packed.size());
+  return std::string(kCaptureHead) + file.bytes() + packed;
+}
+
+class CaptureReader {
+public:
+  explicit CaptureReader(std::string_view bytes) : left_(bytes) {}
+  bool failed() const { return failed_; }
+  bool at_end() const { return left_.empty(); }
+  std::uint64_t word() {
+    std::uint64_t value = 0;
+    if (left_.size() < sizeof value) return fail();
+    std::memcpy(&value, left_.data(), sizeof value);
+    left_.remove_prefix(sizeof value);
+    return value;
+  }
+  std::uint32_t small() { // of 32 bits
+    const std::uint64_t value = word();
+    if (value > UINT32_MAX) fail();
+    return static_cast<std::uint32_t>(value);
+  }
+  std::string text() {
+    const std::uint64_t size = word();
+    if (size > left_.size()) return fail(), std::string();
+    std::string value(left_.substr(0, size));
+    left_.remove_prefix(size);
+    return value;
+  }
+  // Of things that take so many bytes at least.
+  std::uint64_t count(std::uint64_t least) {
+    const std::uint64_t value = word();
+    return value > left_.size() / least ? fail() : value;
+  }
+
+private:
+  std::uint64_t fail() {
+    failed_ = true;
+    left_ = {};
+    return 0;
+  }
+  std::string_view left_;
+  bool failed_ = false;
+};
+
+inline std::string unpack_capture(std::string_view packed, std::uint64_t bytes,
+                                  std::string* error) {
+  std::string plain;
+  ZSTD_DStream* stream = ZSTD_createDStream();
+  ZSTD_inBuffer in{packed.data(), packed.size(), 0};
+  std::vector<char> piece(ZSTD_DStreamOutSize());
+  std::size_t left = 1;
+  while (stream != nullptr && left != 0) {
+    ZSTD_outBuffer out{piece.data(), piece.size(), 0};
+    left = ZSTD_decompressStream(stream, &out, &in);
+    const bool is_stuck = out.pos == 0 && in.pos == in.size && left != 0;
+    if (ZSTD_isError(left) != 0 || is_stuck || plain.size() + out.pos > bytes) break;
+    plain.append(piece.data(), out.pos);
+  }
+  ZSTD_freeDStream(stream);
+  if (left != 0 || plain.size() != bytes || in.pos != in.size)
+    *error = "its data is damaged: it does not unpack to what it says";
+  return plain;
+}
+
+// What a launch has to be; empty: it is.
+inline std::string wrong_capture(const Capture& capture) {
+  std::uint64_t end = 0;
+  if (capture.kernel.empty() || capture.ptx.empty()) return "it names no kernel or has no code";
+  for (const std::uint32_t threads : capture.block) {
+    if (threads == 0 || threads > 1024) return "it has blocks of an impossible size";
+  }
+  for (const std::uint32_t blocks : capture.grid) {
+    if (blocks == 0) return "its grid is empty";
+  }
+  for (const CapturedBlock& block : capture.blocks) {
+    if (!block.after.empty() && block.after.size() != block.before.size())
+      return "a block of memory has another size behind the launch";
+    if (block.address < end || block.before.empty() || block.address >> 56 != 0 ||
+        block.before.size() > (std::uint64_t{1} << 56))
+      return "its blocks of memory overlap or have impossible addresses";
+    end = block.address + block.before.size();
+  }
+  return {};
+}
+
+// False: `error` says in half a sentence what is wrong. A file of more plain bytes than `limit` is
+// refused.
+inline bool read_capture(std::string_view file, std::uint64_t limit, Capture* capture,
+                         std::string* error) {
+  error->clear();
+  const auto fails = [error](const char* why) { return *error = why, false; };
+  if (file.substr(0, kCaptureHead.size()) != kCaptureHead)
+    return fails(file.substr(0, 20) == kCaptureHead.substr(0, 20)
+                   ? "it is a capture of another version of gpumemtrace"
+                   : "it is no capture of gpumemtrace");
+  CaptureReader head(file.substr(kCaptureHead.size()));
+  const std::uint64_t plain_bytes = head.word(), packed_bytes = head.word();
+  const std::uint64_t begin = kCaptureHead.size() + 16;
+  if (head.failed() || packed_bytes != file.size() - begin) return fails("it is cut off");
+  if (plain_bytes > limit) return fails("it says that it holds more than can be read");
+  const std::string plain = unpack_capture(file.substr(begin), plain_bytes, error);
+  if (!error->empty()) return false;
+  CaptureReader in(plain);
+  capture->kernel = in.text();
+  capture->ptx = in.text();
+  capture->device = in.text();
+  capture->capability = in.small();
+  capture->error = in.small();
+  capture->number = in.word();
+  for (auto* extent : {&capture->grid, &capture->block, &capture->cluster}) {
+    for (std::uint32_t& value : *extent) value = in.small();
+  }
+  capture->shared_bytes = in.word();
+  capture->is_cooperative = in.word() != 0;
+  capture->arguments = in.text();
+  capture->blocks.resize(in.count(40));
+  for (CapturedBlock& block : capture->blocks) {
+    block.address = in.word();
+    block.variable = in.text();
+    block.before = in.text();
+    block.has_after = in.word() != 0;
+    block.after = in.text();
+  }
+  capture->left_out.resize(in.count(16));
+  for (UncapturedBlock& block : capture->left_out) {
+    block.address = in.word();
+    block.bytes = in.word();
+  }
+  if (in.failed() || !in.at_end()) return fails("its data is damaged: a count is wrong");
+  *error = wrong_capture(*capture);
+  return error->empty();
+}
+
+} // namespace gmt::trace
