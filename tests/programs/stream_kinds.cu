@@ -34,6 +34,7 @@
 // expect: error stream-race line=LINE(managed_memory)
 // expect: error stream-race line=LINE(registered_memory)
 // expect: error stream-race line=LINE(copy_between_devices)
+// expect: error stream-race line=LINE(copy_that_all_wait_for)
 // expect: error stream-race line=LINE(parts_of_one_buffer)
 // expect: error stream-race line=LINE(every_other_word)
 // expect: error stream-race line=LINE(pointer_in_memory)
@@ -46,6 +47,8 @@
 // expect: error stream-race line=LINE(nodes_of_a_graph)
 // expect: error stream-race line=LINE(child_graph)
 // expect: error stream-race line=LINE(graph_that_copies)
+// expect: error stream-race line=LINE(memory_of_a_graph)
+// expect: error stream-race line=LINE(memory_behind_its_graph)
 // run: right
 // device: simulated
 // expect: clean
@@ -328,6 +331,15 @@ static void copy_between_devices(bool ok)
   CHECK(cudaMemsetAsync(b, 1, kBytes, t)); // @copy_between_devices
 }
 
+// Without a stream it is in order with all work of its devices.
+static void copy_that_all_wait_for(bool ok)
+{
+  fill<<<1, 1024, 0, s>>>(a);
+  if (ok) CHECK(cudaMemcpyPeer(b, 0, a, 0, kBytes));
+  else CHECK(cudaMemcpyPeerAsync(b, 0, a, 0, kBytes, t)); // @copy_that_all_wait_for
+  if (ok) CHECK(cudaMemsetAsync(b, 1, kBytes, u));
+}
+
 __global__ void fill_words(int* values, int step) { values[threadIdx.x * step] = 2; }
 __global__ void fill_behind(int* const* pointer) { (*pointer)[threadIdx.x] = 3; }
 __global__ void count(int* counter) { atomicAdd(counter, 1); }
@@ -508,6 +520,54 @@ static void graph_that_copies(bool ok)
   end(made);
 }
 
+// A node allocates what the others use.
+static cudaGraphNode_t memory_node(cudaGraph_t graph, int** memory)
+{
+  cudaMemAllocNodeParams parameters = {};
+  parameters.poolProps.allocType = cudaMemAllocationTypePinned;
+  parameters.poolProps.location.type = cudaMemLocationTypeDevice;
+  parameters.bytesize = kBytes;
+  cudaGraphNode_t node;
+  CHECK(cudaGraphAddMemAllocNode(&node, graph, nullptr, 0, &parameters));
+  *memory = static_cast<int*>(parameters.dptr);
+  return node;
+}
+
+static void memory_of_a_graph(bool ok)
+{
+  cudaGraph_t graph;
+  cudaGraphExec_t made;
+  cudaGraphNode_t end_node;
+  int* memory;
+  CHECK(cudaGraphCreate(&graph, 0));
+  const cudaGraphNode_t first = memory_node(graph, &memory);
+  const cudaGraphNode_t set = set_node(graph, &first, memory);
+  const cudaGraphNode_t users[] = {set, copy_node(graph, ok ? &set : &first, b, memory)};
+  CHECK(cudaGraphAddMemFreeNode(&end_node, graph, users, 2, memory));
+  CHECK(cudaGraphInstantiate(&made, graph, 0));
+  CHECK(cudaGraphLaunch(made, s)); // @memory_of_a_graph
+  CHECK(cudaGraphDestroy(graph));
+  end(made);
+}
+
+static void memory_behind_its_graph(bool ok)
+{
+  cudaGraph_t graph;
+  cudaGraphExec_t made;
+  int* memory;
+  CHECK(cudaGraphCreate(&graph, 0));
+  const cudaGraphNode_t first = memory_node(graph, &memory);
+  set_node(graph, &first, memory);
+  CHECK(cudaGraphInstantiate(&made, graph, 0));
+  CHECK(cudaGraphLaunch(made, s));
+  if (ok) order(s, t);
+  CHECK(cudaMemcpyAsync(h, memory, kBytes, cudaMemcpyDeviceToHost, t)); // @memory_behind_its_graph
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(memory));
+  CHECK(cudaGraphDestroy(graph));
+  end(made);
+}
+
 // On fresh memory.
 static void run(void (*program)(bool), bool ok)
 {
@@ -558,6 +618,7 @@ int main(int argc, char** argv)
   run(managed_memory, ok);
   run(registered_memory, ok);
   run(copy_between_devices, ok);
+  run(copy_that_all_wait_for, ok);
   run(parts_of_one_buffer, ok);
   run(every_other_word, ok);
   run(pointer_in_memory, ok);
@@ -570,5 +631,7 @@ int main(int argc, char** argv)
   run(nodes_of_a_graph, ok);
   run(child_graph, ok);
   run(graph_that_copies, ok);
+  run(memory_of_a_graph, ok);
+  run(memory_behind_its_graph, ok);
   for (cudaStream_t stream : {s, t, u}) CHECK(cudaStreamDestroy(stream));
 }

@@ -52,6 +52,7 @@ bool is_compared(MemoryKind memory_kind) {
   case MemoryKind::kModuleGlobal:
   case MemoryKind::kManagedVariable:
   case MemoryKind::kTensor:
+  case MemoryKind::kGraph:
   case MemoryKind::kVmmMapping: return true;
   default: return false;
   }

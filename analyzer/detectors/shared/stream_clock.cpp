@@ -206,6 +206,11 @@ void StreamClock::on_context_wait(const Event& e) {
   contexts_wait_for_.all = e.order;
 }
 
+void StreamClock::all_wait(const Event& e) {
+  has_context_waits_ = true;
+  contexts_wait_for_.all = e.order;
+}
+
 void StreamClock::on_context_synchronized(const Event& e) {
   if (!strict_) return host_waits(e);
   for (std::size_t i = 0; i < streams_.size(); ++i) {

@@ -56,6 +56,9 @@ public:
   // The host waited for everything, or may have.
   void host_waits(const Event& e) { host_.all = e.order; }
 
+  // All work so far, of any context, is ordered before all that comes. The host knows no more.
+  void all_wait(const Event& e);
+
   // New work on a stream, named by its handle as the call gave it.
   Point work(const Event& e, std::uint64_t handle, const Heap& heap);
   // What is ordered before this work, which is the newest on its stream: for later questions.

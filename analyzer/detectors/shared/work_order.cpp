@@ -105,6 +105,11 @@ std::optional<Point> WorkOrder::start(const Event& e, const Heap& heap) {
     --before.order;
     clock_.host_waits(clock_.work(before, *stream, heap));
   }
+  if (e.kind == Kind::kCopy && is_peer_copy(e)) {
+    Event before = e;
+    --before.order;
+    clock_.all_wait(before);
+  }
   const Point work = clock_.work(e, *stream, heap);
   if (clock_.is_full()) return {};
   return work;
@@ -113,7 +118,7 @@ std::optional<Point> WorkOrder::start(const Event& e, const Heap& heap) {
 void WorkOrder::end(const Event& e, Point work, const Heap& heap) {
   if (e.kind == Kind::kCopy) {
     if (copy_waits(e, heap) && !may_go_on(e, heap)) clock_.host_waits(work);
-    if (is_peer_copy(e)) clock_.host_waits(e);
+    if (is_peer_copy(e)) clock_.all_wait(e);
   }
   const bool device_set = !heap.accesses().empty() && uses_only_device(heap);
   if (e.kind == Kind::kSet && !e.set().is_async && !device_set) clock_.host_waits(work);
@@ -181,7 +186,8 @@ bool is_copy_from_pageable(const Event& e, const Heap& heap) {
          accesses.front().kind == Access::Kind::kWrite && uses_only_device(heap);
 }
 
-// It is in order with all work of both contexts (cuda.h on cuMemcpyPeer).
+// It is in order with all work of both contexts, earlier and later, and the host does not wait for
+// it (cuda.h on cuMemcpyPeer).
 bool WorkOrder::is_peer_copy(const Event& e) const {
   return !e.copy().is_async && facts_.api_name(e.api).find("Peer") != std::string_view::npos;
 }
