@@ -102,11 +102,17 @@ CUresult launch(const trace::Capture& capture, CUfunction function) {
   return cuLaunchKernelEx(&config, function, nullptr, bytes != 0 ? extra : nullptr);
 }
 
+void say_reasons(const trace::Capture& capture) {
+  const std::string reasons = reasons_to_differ(capture);
+  if (!reasons.empty()) std::printf("replay: the kernel uses %s\n", reasons.c_str());
+}
+
 int say_result(const trace::Capture& capture, CUresult ended) {
   if (ended != CUDA_SUCCESS) {
     std::printf(
       "replay: the kernel ended with %s here; on the GPU with %s\n", error_name(ended).c_str(),
       capture.error == 0 ? "no error" : error_name(static_cast<CUresult>(capture.error)).c_str());
+    say_reasons(capture);
     return kDifferent;
   }
   if (std::ranges::none_of(capture.blocks, &trace::CapturedBlock::has_after)) {
@@ -133,8 +139,7 @@ int say_result(const trace::Capture& capture, CUresult ended) {
     result.variable.empty() ? "the block at " : result.variable.c_str(),
     result.variable.empty() ? "" : " at ", static_cast<unsigned long long>(result.block),
     result.on_gpu, result.here);
-  const std::string reasons = reasons_to_differ(capture);
-  if (!reasons.empty()) std::printf("replay: the kernel uses %s\n", reasons.c_str());
+  say_reasons(capture);
   return kDifferent;
 }
 

@@ -37,10 +37,13 @@ __global__ void walk(const Node* first, int* sum) {
 __constant__ int weights[8];
 __device__ int total[8] = {1, 2, 3, 4, 5, 6, 7, 8};
 __device__ int* table;
+__managed__ int calls = 3;
 
 __global__ void variables() {
   total[threadIdx.x] += weights[threadIdx.x];
-  table[threadIdx.x] = total[threadIdx.x];
+  table[threadIdx.x] = total[threadIdx.x] + calls;
+  __syncthreads();
+  if (threadIdx.x == 7) ++calls;
 }
 
 __global__ void shared_sum(const float* a, float* out) {

@@ -6,7 +6,7 @@ check_capture.py --gpumemtrace PATH --sources FOLDER... [--device real] [--jobs 
 
 Binaries and their runs are those of compare_kernel_checks.py. Of each run the launches of these numbers, counted over
 all its kernels, are captured. A line for each launch that differs, with what the replay says of it, and a table: equal,
-different with a reason, different, ended with an error, not replayed, no launch of that number. Exit status: 0 whatever
+different or ended with an error, with and without a reason, not replayed, no launch of that number. Exit status: 0 whatever
 differs; 2 a binary is not there.
 """
 
@@ -55,12 +55,13 @@ def result_of(options, binary, case, number):
         if "the output equals" in out:
             return "equal", text
         if "the kernel ended with" in out:
-            return "ended with an error", text
+            return ("error with a reason" if "the kernel uses" in out or found else "ended with an error"), text
         if "no output of the GPU" in out:
             return "error on the GPU", text
         if "differs" in out:
             return ("different with a reason" if "the kernel uses" in out or found else "different"), text
-        return "not replayed", text + " " + " ".join(report.splitlines()[-3:])
+        why = [line for line in report.splitlines() if line.startswith("gpumemtrace")]
+        return "not replayed", text + " " + " | ".join(why)
 
 
 def main():

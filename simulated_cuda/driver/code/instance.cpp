@@ -38,12 +38,27 @@ CUresult make_variable(Module* module, const VariableKey& key, const Variable& v
   return CUDA_SUCCESS;
 }
 
+// A replay puts it at its address, and no host uses it.
+bool place_managed(Library* library, const VariableKey& key, const Variable& variable) {
+  Block block;
+  block.size = variable.size;
+  if (!take_placed_variable(key.name, &block)) return false;
+  block.kind = BlockKind::kGlobal;
+  block.context = this_thread().current();
+  block.device = &current_device();
+  block.library = library;
+  state().blocks.add(block);
+  library->managed[key] = block.base;
+  write_first_value(block.base, variable.size, variable.first_value);
+  return true;
+}
+
 // `made`: it did not exist yet.
 CUresult make_managed(Library* library, const VariableKey& key, const Variable& variable,
                       bool* made) {
   CUdeviceptr& base = library->managed[key];
   *made = base == 0 || state().blocks.at_base(base) == nullptr;
-  if (!*made) return CUDA_SUCCESS;
+  if (!*made || place_managed(library, key, variable)) return CUDA_SUCCESS;
   const CUresult result = mem_alloc_managed(&base, variable.size, CU_MEM_ATTACH_GLOBAL);
   if (result != CUDA_SUCCESS) return result;
   Block& block = *state().blocks.at_base(base);
