@@ -4,6 +4,7 @@
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <string>
 #include <type_traits>
@@ -104,6 +105,42 @@ void add_video(FormTable& table, const std::string& name) {
   add_video_types<s16, s16, kOp>(table, name + "2");
 }
 
+// vset4 and vset2: 1 for each part of a that compares so with that of b, else 0; or their number is
+// added to c.
+template <class First, class Second, class Compare, bool kIsSum>
+struct VideoSet : Same<u32> {
+  static constexpr bool kScalar = true;
+  static u32 f(u32 a, u32 b, u32 c) {
+    u32 result = kIsSum ? c : 0;
+    for (u32 at = 0; at < 32; at += 8 * sizeof(First)) {
+      const u32 is_so =
+        Compare()(s32{static_cast<First>(a >> at)}, s32{static_cast<Second>(b >> at)}) ? 1 : 0;
+      result += kIsSum ? is_so : is_so << at;
+    }
+    return result;
+  }
+};
+
+template <class First, class Second, class Compare>
+void add_video_set(FormTable& table, const char* compare) {
+  const std::string types = std::string(std::is_signed_v<First> ? ".s32" : ".u32") +
+                            (std::is_signed_v<Second> ? ".s32" : ".u32");
+  const std::string form = (sizeof(First) == 1 ? "vset4" : "vset2") + types + compare;
+  table.add(form.c_str(), map3<VideoSet<First, Second, Compare, false>>);
+  table.add((form + ".add").c_str(), map3<VideoSet<First, Second, Compare, true>>);
+}
+template <class Compare>
+void add_video_sets(FormTable& table, const char* compare) {
+  add_video_set<u8, u8, Compare>(table, compare);
+  add_video_set<u8, s8, Compare>(table, compare);
+  add_video_set<s8, u8, Compare>(table, compare);
+  add_video_set<s8, s8, Compare>(table, compare);
+  add_video_set<u16, u16, Compare>(table, compare);
+  add_video_set<u16, s16, Compare>(table, compare);
+  add_video_set<s16, u16, Compare>(table, compare);
+  add_video_set<s16, s16, Compare>(table, compare);
+}
+
 } // namespace
 
 void GMT_GROUP(permute)(FormTable& table) {
@@ -113,6 +150,12 @@ void GMT_GROUP(permute)(FormTable& table) {
   add_video<kVideoDifference>(table, "vabsdiff");
   add_video<kVideoLeast>(table, "vmin");
   add_video<kVideoGreatest>(table, "vmax");
+  add_video_sets<std::equal_to<>>(table, ".eq");
+  add_video_sets<std::not_equal_to<>>(table, ".ne");
+  add_video_sets<std::less<>>(table, ".lt");
+  add_video_sets<std::less_equal<>>(table, ".le");
+  add_video_sets<std::greater<>>(table, ".gt");
+  add_video_sets<std::greater_equal<>>(table, ".ge");
   table.add("prmt.b32", map3<PrmtGeneral>);
   table.add("prmt.b32.f4e", map3<Prmt<kF4e>>);
   table.add("prmt.b32.b4e", map3<Prmt<kB4e>>);

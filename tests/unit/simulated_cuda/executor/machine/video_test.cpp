@@ -39,6 +39,7 @@ protected:
     for (std::uint32_t& word : in) word = static_cast<std::uint32_t>(random());
     in[0] = 0x80ff7f00;
     in[1] = 0x7f80ff80;
+    in[5] = in[4] ^ 0xff; // all parts but one are equal
     const std::uint64_t from = put(in), to = put(std::vector<std::uint32_t>(64));
     EXPECT_EQ(run({1}, {64}, {from, to}).end, End::kDone) << form;
     const auto out = get<std::uint32_t>(to, 64);
@@ -83,6 +84,34 @@ TEST_F(Video, TheSumOfAllParts) {
       c += static_cast<std::uint32_t>(std::abs(part(a, 8, at, false) - part(b, 8, at, false)));
     return c;
   });
+}
+
+const std::pair<const char*, std::function<bool(int, int)>> kComparisons[] = {
+  {".eq", std::equal_to<>()},   {".ne", std::not_equal_to<>()}, {".lt", std::less<>()},
+  {".le", std::less_equal<>()}, {".gt", std::greater<>()},      {".ge", std::greater_equal<>()}};
+
+TEST_F(Video, ComparisonOfEachPart) {
+  for (const auto& [name, compare] : kComparisons) {
+    for (const int bits : {8, 16}) {
+      for (const bool is_first_signed : {false, true}) {
+        const std::string form = std::string(bits == 8 ? "vset4" : "vset2") +
+                                 (is_first_signed ? ".s32" : ".u32") + ".s32" + name;
+        const auto is_so = [bits = bits, is_first_signed = is_first_signed,
+                            &f = compare](std::uint32_t a, std::uint32_t b, int at) {
+          return f(part(a, bits, at, is_first_signed), part(b, bits, at, true)) ? 1u : 0u;
+        };
+        check(form, [&](auto a, auto b, auto) {
+          std::uint32_t result = 0;
+          for (int at = 0; at < 32; at += bits) result |= is_so(a, b, at) << at;
+          return result;
+        });
+        check(form + ".add", [&](auto a, auto b, auto c) {
+          for (int at = 0; at < 32; at += bits) c += is_so(a, b, at);
+          return c;
+        });
+      }
+    }
+  }
 }
 
 } // namespace
