@@ -60,6 +60,8 @@ __global__ void past_the_end(int* a, int n) {
   a[threadIdx.x + n] = 1; // @past
 }
 
+__global__ void through_null(int* a, int n) { a[n] = 1; }
+
 static float* make_floats(int n) {
   std::vector<float> values(n);
   for (int i = 0; i < n; ++i) values[i] = 0.25f * static_cast<float>(i);
@@ -129,6 +131,12 @@ static void run_past() {
   cudaDeviceSynchronize(); // the error is the simulated device's answer; a GPU may not see it
 }
 
+// The kernel ends its context.
+static void run_null() {
+  through_null<<<1, 1>>>(nullptr, 4);
+  cudaDeviceSynchronize();
+}
+
 static void run_graph() {
   float* a = make_floats(kCount);
   cudaStream_t stream = nullptr;
@@ -149,6 +157,7 @@ int main(int count, char** words) {
   if (std::strcmp(scene, "variables") == 0) run_variables();
   if (std::strcmp(scene, "shared") == 0) run_shared();
   if (std::strcmp(scene, "past") == 0) run_past();
+  if (std::strcmp(scene, "null") == 0) run_null();
   if (std::strcmp(scene, "graph") == 0) run_graph();
   return 0;
 }

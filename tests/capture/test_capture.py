@@ -93,6 +93,15 @@ class Capture(unittest.TestCase):
         lines = [frame.get("file", "") for stack in findings[0]["stacks"] for frame in stack["frames"]]
         self.assertTrue(any(line.endswith("launches.cu") for line in lines), lines)
 
+    def test_a_kernel_that_ends_its_context(self):
+        said, files = self.capture("through_null", "null")
+        self.assertEqual(len(files), 1, said)
+        self.assert_says("it ended with CUDA's error 700", said)
+        status, out, report = self.replay(files[0])
+        self.assertIn("ended with CUDA_ERROR_ILLEGAL_ADDRESS here; on the GPU with CUDA_ERROR_ILLEGAL_ADDRESS", out)
+        self.assertEqual(status, 1, report)
+        self.assertIn("kernel-out-of-bounds", report)
+
     def test_no_such_launch(self):
         said, files = self.capture("nothing", "scale")
         self.assertEqual(files, [])

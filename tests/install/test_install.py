@@ -57,6 +57,7 @@ def check_files(prefix, build):
         "bin/gpumemtrace",
         "lib/gpumemtrace/libgpumemtrace.so",
         "lib/gpumemtrace/libunwind.so.8",
+        "lib/gpumemtrace/simulated/gpumemtrace-replay",
         "lib/gpumemtrace/simulated/libcuda.so.1",
         "lib/gpumemtrace/simulated/libcudart.so.12",
         "lib/gpumemtrace/simulated/libcudart.so.13",

@@ -115,10 +115,10 @@ namespace choices {
 #include "trace/interposer_options.def"
 } // namespace choices
 
-// --kernel-checks and the simulated device: Triton (torch.compile as well) and CuPy give machine
-// code to the driver, in which no check can be put and which the simulated device cannot run. These
-// variables, which they document, make them give PTX. What they compiled before lies in their
-// caches as machine code, so they get other folders, inside of those that the user has named:
+// --kernel-checks, --capture and the simulated device: Triton (torch.compile as well) and CuPy give
+// machine code to the driver, in which no check can be put and which the simulated device cannot
+// run. These variables, which they document, make them give PTX. What they compiled before lies in
+// their caches as machine code, so they get other folders, inside of those that the user has named:
 // neither kind of run meets what the other compiled.
 void keep_ptx(std::vector<std::string>& environment, const std::string& ptxas) {
   const std::string cache = cache_folder();
@@ -156,6 +156,8 @@ bool Instrumentation::wants_kernel_checks() const {
   return !without_kernel_checks &&
          (turns_on(value_of(kKernelChecks)) || turns_on(value_of(kKernelChecksSample)));
 }
+
+bool Instrumentation::captures_a_launch() const { return !value_of("GPUMEMTRACE_CAPTURE").empty(); }
 
 bool Instrumentation::wants_samples_alone() const {
   return wants_kernel_checks() && !turns_on(value_of(kKernelChecks));
@@ -195,7 +197,7 @@ std::string Instrumentation::why_not_together() const {
   }
   if (!value_of(kRecordRange).empty() && is_on(kHostRaces))
     return "--host-races cannot be used with --record-range: it must see each copy";
-  if (!value_of("GPUMEMTRACE_CAPTURE").empty()) {
+  if (captures_a_launch()) {
     const bool is_checked = wants_kernel_checks();
     if (is_checked || (wants_fence() && !without_fence))
       return cat(
@@ -266,7 +268,8 @@ std::vector<std::string> instrumented_environment(const Instrumentation& in) {
     set(environment, kKernelChecks, "0");
     set(environment, kKernelChecksSample, "0");
   }
-  if (in.simulated || in.wants_kernel_checks()) keep_ptx(environment, in.install.ptxas);
+  if (in.simulated || in.wants_kernel_checks() || in.captures_a_launch())
+    keep_ptx(environment, in.install.ptxas);
   if (!in.wants_kernel_checks()) return environment;
   if (in.wants_samples_alone()) set(environment, kKernelChecks, "1");
   if (in.checks_tensors()) turn_caches_off(environment);

@@ -28,6 +28,7 @@ struct Instrumentation {
   std::string value_of(const char* option) const; // the same
   bool wants_fence() const;
   bool wants_kernel_checks() const; // --kernel-checks
+  bool captures_a_launch() const;   // --capture
   bool wants_samples_alone() const; // --kernel-checks-sample without --kernel-checks
   bool checks_tensors() const;      // --kernel-checks tensors
   // Of options that exclude each other, in one sentence; empty: all can be used.
