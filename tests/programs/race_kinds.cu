@@ -29,6 +29,7 @@
 // expect: error global-race line=LINE(flag_without_fences)
 // expect: error global-race line=LINE(fence_of_the_block)
 // expect: error global-race line=LINE(release_and_acquire)
+// expect: error global-race line=LINE(polled_relaxed)
 // expect: error global-race line=LINE(handed_on_relaxed)
 // expect: error global-race line=LINE(learnt_relaxed)
 // expect: error global-race line=LINE(fence_before_the_data)
@@ -320,6 +321,19 @@ __global__ void release_and_acquire(int* a, int* b)
   if (B == 1) b[0] = a[1]; // @release_and_acquire
 }
 
+// The one releases, the other does not acquire.
+template <bool ok>
+__global__ void polled_relaxed(int* a, int* b)
+{
+  if (T != 0 || B > 1) return;
+  cuda::atomic_ref<int, cuda::thread_scope_device> flag(a[0]);
+  if (B == 0) a[1] = 42;
+  if (B == 0) flag.store(1, cuda::std::memory_order_release);
+  while (B == 1 && flag.load(cuda::std::memory_order_relaxed) == 0) {}
+  if (B == 1 && ok) cuda::atomic_thread_fence(cuda::std::memory_order_acquire, cuda::thread_scope_device);
+  if (B == 1) b[0] = a[1]; // @polled_relaxed
+}
+
 // Of three blocks the one in the middle learns that the number is there, and lets the last one know.
 template <bool ok>
 __global__ void handed_on_relaxed(int* a, int* b)
@@ -574,6 +588,7 @@ static void run_all()
   run(flag_without_fences<ok>);
   run(fence_of_the_block<ok>);
   run(release_and_acquire<ok>);
+  run(polled_relaxed<ok>);
   run(handed_on_relaxed<ok>);
   run(learnt_relaxed<ok>);
   run(fence_before_the_data<ok>);

@@ -58,12 +58,12 @@ void FlagWords::release(const Warp& w) const {
   block.grid->ordering->raise(w);
 }
 
-void FlagWords::acquire(const Warp& w) const {
+void FlagWords::acquire(const Warp& w, bool is_relaxed) const {
   Block& block = *w.block;
   each_in_block(w, [&](const Ordering::Lanes& lanes, std::uint64_t word) {
     block.order.strong_load(block, lanes, word);
   });
-  if (block.global.launch != 0) block.grid->ordering->acquire(block, *this);
+  if (block.global.launch != 0) block.grid->ordering->acquire(block, *this, is_relaxed);
 }
 
 } // namespace gmt::executor

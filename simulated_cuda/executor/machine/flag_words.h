@@ -33,9 +33,10 @@ public:
 
   // Whether they may order anything: some thread has executed a fence.
   static bool matter(const Block& block);
-  // Before a strong store or an atomic, and behind a strong load or an atomic that returns.
+  // Before a strong store or an atomic, and behind a strong load or an atomic that returns. A
+  // relaxed load lets the block know nothing until its next fence.
   void release(const Warp& w) const;
-  void acquire(const Warp& w) const;
+  void acquire(const Warp& w, bool is_relaxed = false) const;
 
 private:
   void add(std::uint64_t word, std::uint32_t lane);

@@ -179,7 +179,7 @@ void GridOrdering::see(Block& block, std::uint32_t other, std::uint32_t warp, st
   acquire_all(block);
 }
 
-void GridOrdering::acquire(Block& block, const FlagWords& words) {
+void GridOrdering::acquire(Block& block, const FlagWords& words, bool is_relaxed) {
   block.known = moment_.load(std::memory_order_acquire);
   if (words.groups().empty() || !has_releases()) return;
   const std::lock_guard lock(mutex_);
@@ -191,9 +191,11 @@ void GridOrdering::acquire(Block& block, const FlagWords& words) {
       if (slot == kNoSlot) continue;
       if (learnt == nullptr) learnt = &learnt_[&block];
       if (learnt->now.of(slot) >= slots_[slot].last) continue;
-      learnt->now.join(slots_[slot].known);
-      learnt->now.learn(slot, slots_[slot].last);
-      learnt->has_acquired = false;
+      Known& known = is_relaxed ? learnt->polled : learnt->now;
+      known.join(slots_[slot].known);
+      known.learn(slot, slots_[slot].last);
+      if (is_relaxed) learnt->has_polled = true;
+      else learnt->has_acquired = false;
     }
   }
 }
@@ -211,6 +213,10 @@ void GridOrdering::fence(const Block& block, bool acquires, bool releases) {
   const auto found = learnt_.find(&block);
   if (found == learnt_.end()) return;
   Learnt& learnt = found->second;
+  if (acquires && learnt.has_polled) {
+    learnt.now.join(learnt.polled);
+    learnt.has_polled = learnt.has_acquired = false;
+  }
   if (acquires && !learnt.has_acquired) {
     learnt.acquired = learnt.now;
     learnt.has_acquired = true;

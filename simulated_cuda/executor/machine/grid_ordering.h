@@ -50,7 +50,9 @@ public:
   bool has_releases() const { return first_release_.load(std::memory_order_acquire) != 0; }
   // What the block did before the warp's last fence, and before its last barrier.
   void release(const Warp& w, const FlagWords& words);
-  void acquire(Block& block, const FlagWords& words);
+  // Relaxed: known behind the block's next fence. Other accesses may be followed by none, as where
+  // programs poll a volatile flag or count by atomics which block is the last.
+  void acquire(Block& block, const FlagWords& words, bool is_relaxed);
   void acquire_all(Block& block); // by whatever words
   // A fence for other blocks, or half of one. What the block learns before one that acquires it may
   // let others know behind one that releases.
@@ -85,10 +87,12 @@ private:
     void learn(std::uint32_t slot, std::uint32_t moment);
   };
   struct Learnt {
+    Known polled;             // by relaxed loads
     Known now;                // by accesses that may be followed by no fence
     Known acquired;           // by such before a fence that acquires
     Known passed_on;          // and before one that releases
-    bool has_acquired = true; // all of it
+    bool has_polled = false;  // since the last fence
+    bool has_acquired = true; // all of `now`
     void learn_all(std::uint32_t moment);
   };
   struct Slot {             // words, and what has been released to them

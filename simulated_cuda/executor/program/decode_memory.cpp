@@ -149,11 +149,11 @@ Shape FunctionDecoder::shape_of_access(const Target& target, std::uint32_t bytes
 
 // What a strong access of memory of the device lets other threads know, or learns.
 void FunctionDecoder::emit_flag(const char* form, std::uint32_t address, const Target& target,
-                                std::uint32_t bytes) {
+                                std::uint32_t extra) {
   Instruction& in = emit(form);
   in.r[0] = address;
   in.immediate = target.offset;
-  in.extra = bytes;
+  in.extra = extra;
 }
 
 void FunctionDecoder::decode_load() {
@@ -197,7 +197,8 @@ void FunctionDecoder::decode_load() {
   in.immediate = target.offset;
   in.extra = strength(is_strong);
   for (const Result& each : results) write_back(each);
-  if (is_strong && is_device) emit_flag("strong.ld", flag, target, bytes * count);
+  if (is_strong && is_device)
+    emit_flag("strong.ld", flag, target, bytes * count | (has("relaxed") ? kRelaxedLoad : 0));
   if (has("acquire")) half_fence(kOnlyAcquires);
 }
 

@@ -121,7 +121,7 @@ private:
                         bool is_load) const;
   void check_words(); // fails at one that the row does not name
   void emit_flag(const char* form, std::uint32_t address, const Target& target,
-                 std::uint32_t bytes);
+                 std::uint32_t extra);
   void decode_load();
   void decode_store();
   void decode_atomic(bool has_result);

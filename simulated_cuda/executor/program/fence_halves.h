@@ -10,4 +10,8 @@ namespace gmt::executor {
 
 inline constexpr std::uint32_t kOnlyAcquires = 1, kOnlyReleases = 2;
 
+// Of "strong.ld", beside the bytes: the load is ld.relaxed, not volatile, and no half of a fence
+// stands behind it. Programs say so where they mean no order.
+inline constexpr std::uint32_t kRelaxedLoad = 0x100;
+
 } // namespace gmt::executor

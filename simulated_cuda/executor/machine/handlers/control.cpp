@@ -72,17 +72,18 @@ Next fence(Warp& w, Next in) {
   return in + 1;
 }
 
-// In front of strong stores to global memory, and behind strong loads; `extra`: their bytes.
+// In front of strong stores to global memory, and behind strong loads; `extra`: their bytes, and
+// kRelaxedLoad.
 FlagWords words_of(Warp& w, Next in) {
   if (!FlagWords::matter(*w.block)) return {};
-  return FlagWords(w, at<const u64>(w, in->r[0]), in->immediate, in->extra);
+  return FlagWords(w, at<const u64>(w, in->r[0]), in->immediate, in->extra & ~kRelaxedLoad);
 }
 Next strong_store(Warp& w, Next in) {
   words_of(w, in).release(w);
   return in + 1;
 }
 Next strong_load(Warp& w, Next in) {
-  words_of(w, in).acquire(w);
+  words_of(w, in).acquire(w, (in->extra & kRelaxedLoad) != 0);
   return in + 1;
 }
 

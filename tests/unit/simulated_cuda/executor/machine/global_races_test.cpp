@@ -241,6 +241,23 @@ TEST_F(GlobalRacesTest, ARelaxedAccessHandsNothingOn) {
   EXPECT_EQ(races(middle("relaxed", "", "relaxed"), {3}).errors, 1u);
 }
 
+// Programs that poll a volatile flag often have no fence behind that. Those that write
+// memory_order_relaxed ask for no order.
+TEST_F(GlobalRacesTest, ARelaxedPollLearnsNothing) {
+  const auto polled = [](const std::string& load, const std::string& behind) {
+    return "@!%p0 bra E; @!%p1 bra C; st.global.u32 [%x1], %r4;\n"
+           "st.release.gpu.global.u32 [%x0], 1; bra E;\n"
+           "C: ld." +
+           load + ".global.u32 %r5, [%x0]; setp.eq.u32 %p2, %r5, 0; @%p2 bra C; " + behind +
+           "ld.global.u32 %r6, [%x1]; st.global.u32 [%x3 + 64], %r6;";
+  };
+  expect_silent(polled("acquire.gpu", ""), {2});
+  expect_silent(polled("relaxed.gpu", "membar.gl;"), {2});
+  expect_silent(polled("relaxed.gpu", "atom.acquire.gpu.global.or.b32 %r7, [%x0], 0;"), {2});
+  expect_silent(polled("volatile", ""), {2});
+  EXPECT_EQ(races(polled("relaxed.gpu", ""), {2}).errors, 1u);
+}
+
 // A flag lets others know what was done before a fence, also where each thread has its own fence
 // and a barrier stands between them and the flag.
 TEST_F(GlobalRacesTest, AFenceIsBehindTheData) {
