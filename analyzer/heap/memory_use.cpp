@@ -16,16 +16,9 @@ void MemoryUse::grew(const Block& block, std::uint64_t more, std::uint64_t order
   Stack& stack = stack_of(block.allocated);
   stack.allocated_bytes += more;
   if (!is_device_memory(block)) return;
-  remember(stack);
-  stack.bytes += more;
   device.live_bytes += more;
   device.peak_bytes = std::max(device.peak_bytes, device.live_bytes);
-  live_bytes_ += more;
-  if (live_bytes_ > peak_bytes_) {
-    peak_bytes_ = live_bytes_;
-    peak_order_ = order;
-    ++peak_number_;
-  }
+  sum_.grow(stack, more, order);
   report(block, device, static_cast<std::int64_t>(more));
 }
 

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who uses how much memory: sums by kind and device and by call stack, kept up to date at every
 // allocation and death of a block in constant time.
-//
-// What each stack held at the peak of device memory is exact without ever copying the table: each
-// stack remembers what it held before its first change since a peak, and the number of that peak.
-// If it is the last peak's number, the remembered value is what it held then; if not, it has not
-// changed since.
 #pragma once
 
 #include <array>
@@ -15,6 +10,7 @@
 #include "analyzer/base/prefetch.h"
 #include "analyzer/heap/block.h"
 #include "analyzer/heap/memory_watch.h"
+#include "analyzer/heap/peak_sum.h"
 #include "analyzer/heap/tensor_use.h"
 
 namespace gmt {
@@ -41,12 +37,8 @@ public:
     std::array<KindSums, kMemoryKinds> memory_kinds; // by trace::MemoryKind
   };
 
-  // One cache line, since each allocation and each free uses one of many.
-  struct alignas(64) Stack {
-    // Of device memory: now, and before the first change since
-    std::uint64_t bytes = 0, bytes_before = 0;
-    std::uint32_t blocks = 0, blocks_before = 0;
-    std::uint64_t peak_number = 0;                      // this peak
+  // One cache line, since each allocation and each free uses one of many. It holds device memory.
+  struct alignas(64) Stack : Holder {
     std::uint64_t allocations = 0, allocated_bytes = 0; // of any memory
     std::uint16_t api = trace::kNoApi;                  // the last call from here
   };
@@ -79,17 +71,9 @@ public:
     stack.allocated_bytes += block.bytes;
     stack.api = block.api;
     if (!is_device_memory(block)) return;
-    remember(stack);
-    stack.bytes += block.bytes;
-    ++stack.blocks;
     device.live_bytes += block.bytes;
     if (device.live_bytes > device.peak_bytes) device.peak_bytes = device.live_bytes;
-    live_bytes_ += block.bytes;
-    if (live_bytes_ > peak_bytes_) {
-      peak_bytes_ = live_bytes_;
-      peak_order_ = block.allocated_at;
-      ++peak_number_;
-    }
+    sum_.add_block(stack, block.bytes, block.allocated_at);
     report(block, device, static_cast<std::int64_t>(block.bytes));
   }
 
@@ -104,12 +88,8 @@ public:
       return report_tensor(block, device, -static_cast<std::int64_t>(block.bytes));
     }
     if (!is_device_memory(block)) return;
-    Stack& stack = stack_of(block.allocated);
-    remember(stack);
-    stack.bytes -= block.bytes;
-    --stack.blocks;
     device.live_bytes -= block.bytes;
-    live_bytes_ -= block.bytes;
+    sum_.take_block(stack_of(block.allocated), block.bytes);
     report(block, device, -static_cast<std::int64_t>(block.bytes));
   }
 
@@ -122,12 +102,8 @@ public:
     ++memory_kind.live_blocks;
     memory_kind.live_bytes += block.bytes;
     if (!is_device_memory(block)) return;
-    Stack& stack = stack_of(block.allocated);
-    remember(stack);
-    stack.bytes += block.bytes;
-    ++stack.blocks;
     device.live_bytes += block.bytes;
-    live_bytes_ += block.bytes;
+    sum_.add_block(stack_of(block.allocated), block.bytes, block.allocated_at);
     report(block, device, static_cast<std::int64_t>(block.bytes));
   }
 
@@ -135,16 +111,12 @@ public:
   void grew(const Block& block, std::uint64_t more, std::uint64_t order);
 
   // Device memory of all devices.
-  std::uint64_t live_bytes() const { return live_bytes_; }
-  std::uint64_t peak_bytes() const { return peak_bytes_; }
-  std::uint64_t peak_order() const { return peak_order_; } // of the allocation that made it
+  std::uint64_t live_bytes() const { return sum_.live_bytes(); }
+  std::uint64_t peak_bytes() const { return sum_.peak_bytes(); }
+  std::uint64_t peak_order() const { return sum_.peak_order(); } // of the allocation that made it
   // What a stack held at that moment.
-  std::uint64_t bytes_at_peak(const Stack& s) const {
-    return s.peak_number == peak_number_ ? s.bytes_before : s.bytes;
-  }
-  std::uint64_t blocks_at_peak(const Stack& s) const {
-    return s.peak_number == peak_number_ ? s.blocks_before : s.blocks;
-  }
+  std::uint64_t bytes_at_peak(const Stack& stack) const { return sum_.bytes_at_peak(stack); }
+  std::uint64_t blocks_at_peak(const Stack& stack) const { return sum_.blocks_at_peak(stack); }
 
   const std::vector<Device>& devices() const { return devices_; } // the first one is the host
   const std::vector<Stack>& stacks() const { return stacks_; }    // by StackId
@@ -170,16 +142,10 @@ private:
     return stacks_[id.value];
   }
   void report(const Block& block, const Device& device, std::int64_t bytes) {
-    if (watch_ != nullptr) watch_->on_change({block, device.number, bytes, live_bytes_});
+    if (watch_ != nullptr) watch_->on_change({block, device.number, bytes, live_bytes()});
   }
   void report_tensor(const Block& block, const Device& device, std::int64_t bytes) {
     if (watch_ != nullptr) watch_->on_tensor({block, device.number, bytes, tensors_.live_bytes()});
-  }
-  void remember(Stack& stack) const {
-    if (stack.peak_number == peak_number_) return;
-    stack.peak_number = peak_number_;
-    stack.bytes_before = stack.bytes;
-    stack.blocks_before = stack.blocks;
   }
 
   std::vector<Device> devices_{1};
@@ -187,8 +153,7 @@ private:
   std::vector<std::uint8_t> slots_; // by context: its device in devices_, fixed by the first block
   std::vector<std::uint8_t> by_number_; // by ordinal: the same
   std::vector<Stack> stacks_{1};
-  std::uint64_t live_bytes_ = 0, peak_bytes_ = 0, peak_order_ = 0;
-  std::uint64_t peak_number_ = 0;
+  PeakSum sum_; // of device memory
   TensorUse tensors_;
   MemoryWatch* watch_ = nullptr;
 };
