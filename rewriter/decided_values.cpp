@@ -12,6 +12,7 @@
 #include "ptx/flow/accesses.h"
 #include "ptx/flow/flow.h"
 #include "ptx/opcodes/opcodes.h"
+#include "rewriter/computed_registers.h"
 
 namespace gmt::rewriter {
 namespace {
@@ -31,37 +32,6 @@ template <class List> bool is_among(std::string_view word, const List& list) {
 
 bool is_float(Type type) { return ptx::name_of(type).find('f') != std::string_view::npos; }
 bool is_signed(Type type) { return ptx::name_of(type).starts_with("s"); }
-
-// Registers that may hold a computed value. The executor checks what is stored of these alone; it
-// counts more instructions as computing.
-std::vector<bool> computed_registers(const Body& body) {
-  static constexpr std::string_view kMoving[] = {
-    "mov", "ld",   "ldu",  "st",  "selp", "slct", "or",   "bfi", "bfe",
-    "shf", "prmt", "shfl", "cvt", "and",  "xor",  "not",  "shl", "shr",
-    "red", "bra",  "ret",  "bar", "exit", "atom", "call", "cvta"};
-  std::vector<bool> computed(body.registers.size());
-  const auto is_computed = [&](const Operand& operand) {
-    if (operand.kind == OperandKind::kRegister) return static_cast<bool>(computed[operand.id]);
-    if (operand.kind != OperandKind::kVector) return false;
-    const Operand* parts = body.parts(operand);
-    return std::any_of(parts, parts + operand.count, [&](const Operand& part) {
-      return part.kind == OperandKind::kRegister && computed[part.id];
-    });
-  };
-  for (bool is_new = true; is_new;) {
-    is_new = false;
-    for (const Instruction& instruction : body.instructions) {
-      if (instruction.operand_count < 2) continue;
-      bool computes = !is_among(body.mnemonic(instruction).opcode, kMoving);
-      for (std::uint32_t i = 1; i < instruction.operand_count && !computes; ++i)
-        computes = is_computed(body.operand(instruction, i));
-      const Operand& result = body.operand(instruction, 0);
-      if (!computes || result.kind != OperandKind::kRegister || computed[result.id]) continue;
-      computed[result.id] = is_new = true;
-    }
-  }
-  return computed;
-}
 
 // Registers that decide something if they are not written: wholly, or in part.
 struct Decided {
