@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulated_cuda/driver/execution/kernel_launch.h"
 
-#include "simulated_cuda/driver/code/instance.h"
 #include "simulated_cuda/driver/execution/child_launches.h"
 #include "simulated_cuda/driver/execution/choice.h"
+#include "simulated_cuda/driver/execution/kernel_run.h"
 #include "simulated_cuda/driver/execution/launch_observer.h"
-#include "simulated_cuda/driver/execution/other_orders.h"
 #include "simulated_cuda/driver/execution/prints.h"
 #include "simulated_cuda/driver/execution/totals.h"
-#include "simulated_cuda/driver/execution/traffic.h"
-#include "simulated_cuda/driver/memory/texture_view.h"
 #include "simulated_cuda/driver/state/state.h"
-#include "simulated_cuda/driver/streams/conditional.h"
-#include "simulated_cuda/driver/streams/graph_position.h"
 #include "simulated_cuda/driver/streams/late_bytes.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
@@ -24,7 +19,6 @@
 #include <cstdio>
 #include <cstring>
 #include <iterator>
-#include <optional>
 #include <utility>
 
 namespace gmt::sim {
@@ -33,8 +27,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kRunTimeIsOver = 24; // the program's status then
-
-executor::Extent extent(unsigned x, unsigned y, unsigned z) { return {x, y, z}; }
 
 trace::ExecutionLaunch identity(const Kernel& kernel, const KernelOperation& operation,
                                 const Stream& stream) {
@@ -82,40 +74,6 @@ void count_outputs_as_written(const std::vector<std::byte>& arguments) {
   if (points) state().blocks.for_each(count_as_written);
 }
 
-executor::Checks checks() {
-  const std::string& wanted = state().settings.device_checks;
-  if (wanted == "none") return executor::Checks::kNone;
-  if (wanted == "full") return executor::Checks::kFull;
-  return executor::Checks::kDefault;
-}
-
-unsigned device_threads() {
-  static const unsigned usable = executor::usable_processors();
-  const unsigned wanted = state().settings.device_threads;
-  return wanted != 0 ? wanted : usable;
-}
-
-// The timer that kernels read goes on from launch to launch, and is not behind the host's clock:
-// the two are compared as if they were apart by the same all the time.
-std::uint64_t& device_nanoseconds() {
-  static std::uint64_t now = 0;
-  const auto host = std::chrono::duration_cast<std::chrono::nanoseconds>(
-    std::chrono::system_clock::now().time_since_epoch());
-  now = std::max(now, static_cast<std::uint64_t>(host.count()));
-  return now;
-}
-
-executor::DeviceHeap* heap_of(Context& context) {
-  if (context.heap == nullptr) {
-    const auto limit = context.limits.find(CU_LIMIT_MALLOC_HEAP_SIZE);
-    constexpr std::size_t kDefault = std::size_t{8} << 20;
-    context.heap =
-      ContextHeap::create(state().memory, limit == context.limits.end() ? kDefault : limit->second);
-    context.heap_in_use = true;
-  }
-  return context.heap == nullptr ? nullptr : context.heap->heap();
-}
-
 double seconds_left() {
   const double all = state().settings.run_seconds;
   return all == 0 ? -1 : std::max(0.0, all - seconds_in_kernels());
@@ -136,117 +94,6 @@ bool run_is_over() {
                state().settings.run_seconds);
   std::fflush(nullptr);
   _exit(kRunTimeIsOver);
-}
-
-// Whether a GPU may do something else while a kernel of this stream runs, of what the program does
-// before or later: the kernel may wait for that.
-bool others_may_write(const Stream& stream, const KernelOperation& operation) {
-  constexpr auto kAside = CU_STREAM_NON_BLOCKING;
-  const bool is_aside = !stream.is_legacy && (stream.flags & kAside) != 0;
-  if (operation.node != 0 || is_aside) return true;
-  bool others = false;
-  for (const auto& context : state().contexts)
-    others |= context->alive && context.get() != stream.context;
-  state().streams.for_each([&](const Stream& other) {
-    if (&other != &stream) others |= !stream.is_legacy || (other.flags & kAside) != 0;
-  });
-  return others;
-}
-
-executor::Outcome skip(const std::string& reason) {
-  executor::Outcome outcome;
-  outcome.end = executor::End::kSkipped;
-  outcome.reason = reason;
-  return outcome;
-}
-
-// Memory of other devices. One that opened all of its memory is as quick to use as the own one; of
-// another each block is asked for.
-void open_memory(const Context& context, executor::Launch& launch) {
-  launch.reach.device = static_cast<unsigned>(context.device->ordinal);
-  if (state().devices.size() < 2) return;
-  const auto bit = [](const Device& device) { return std::uint64_t{1} << device.ordinal; };
-  for (const auto& device : state().devices) {
-    bool is_open = device->blocks_apart == 0;
-    for (const auto& other : state().contexts) {
-      if (other->alive && other->device == device.get())
-        is_open = is_open && context.peers.contains(other.get());
-    }
-    state().memory.set_devices(device->window, bit(*device) | (is_open ? bit(*context.device) : 0));
-  }
-  launch.reach.opens = [&context](std::uint64_t address) {
-    const Block* block = state().blocks.containing(address);
-    return block == nullptr || context.may_use(*block); // what is in no block is refused anyway
-  };
-}
-
-executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operation,
-                           const Stream& stream, const trace::ExecutionLaunch& identified,
-                           LaunchObserver& observer, executor::Accesses* accesses,
-                           std::uint32_t depth, std::vector<executor::DeviceLaunch>* children) {
-  Module* module = instance_in(kernel.library, stream.context);
-  if (prepare(*module) != CUDA_SUCCESS) return skip("there is no memory for its variables");
-  if (module->code == nullptr) return skip(kernel.library->image.why);
-  const executor::Kernel* code = module->code->find_kernel(kernel.name);
-  if (code == nullptr) return skip("its PTX does not define it");
-  if (operation.argument_bytes.size() != code->parameter_bytes)
-    return skip("its arguments do not fit its parameters");
-  const CUDA_KERNEL_NODE_PARAMS& p = operation.params;
-  executor::Launch launch;
-  launch.module = module->code.get();
-  launch.kernel = code;
-  launch.grid = extent(p.gridDimX, p.gridDimY, p.gridDimZ);
-  launch.block = extent(p.blockDimX, p.blockDimY, p.blockDimZ);
-  launch.dynamic_shared_bytes = p.sharedMemBytes;
-  launch.parameters = operation.argument_bytes;
-  launch.cooperative = operation.cooperative;
-  if (const auto cluster = cluster_of(kernel, operation.cluster); cluster.count() != 0) {
-    launch.cluster = cluster;
-    launch.has_clusters = true;
-  }
-  launch.block_at = [](std::uint64_t address, std::uint64_t* begin, std::uint64_t* bytes) {
-    const Block* block = state().blocks.containing(address);
-    // Mappings that lie side by side are one piece of memory for the program
-    if (block == nullptr || block->kind == BlockKind::kVmm) return false;
-    *begin = block->base;
-    *bytes = block->size;
-    return true;
-  };
-  launch.texture_at = texture_at;
-  launch.others_may_write = others_may_write(stream, operation);
-  if (launch.others_may_write || state().settings.late_seconds > 0) launch.accesses = accesses;
-  launch.grid_id = identified.grid_id;
-  launch.nanoseconds = &device_nanoseconds();
-  launch.memory = &state().memory;
-  open_memory(*stream.context, launch);
-  executor::Traffic traffic;
-  if (is_traffic_asked_for()) launch.traffic = &traffic;
-  const executor::Ability ability = executor::examine(*launch.module, *code);
-  if (kernel.library->image.uses_device_heap) launch.heap = heap_of(*stream.context);
-  std::optional<executor::DeviceLaunches> launches;
-  if (ability.launches_kernels) {
-    launch.launches = &launches.emplace(state().memory, depth);
-    if (graph_position().is_in_launch) launches->set_condition = set_condition;
-  }
-  launch.limits.seconds = state().settings.kernel_seconds;
-  const std::string why_not = why_unchecked(kernel.name, kernel.launches);
-  launch.checks = why_not.empty() ? checks() : executor::Checks::kNone;
-  launch.workers = device_threads();
-  launch.seed = state().settings.device_seed;
-  set_order(launch.seed, launch.workers);
-  launch.alone_instructions = state().settings.alone_instructions;
-  executor::Launch again = launch; // is not counted again
-  again.traffic = nullptr;
-  OtherOrders others(again, state().settings.races_schedules);
-  executor::Outcome outcome = executor::run(launch, others.listen(observer));
-  if (outcome.end == executor::End::kDone) observe_traffic(identified, traffic);
-  others.run(outcome, observer);
-  if (launches) *children = launches->take();
-  if (!why_not.empty()) outcome.races_left_out = why_not;
-  else if (!others.why_not().empty() && outcome.races_left_out.empty())
-    outcome.races_left_out =
-      "it ran in one order alone, and --races-schedules left it out: " + others.why_not();
-  return outcome;
 }
 
 bool took_too_long(const executor::Outcome& outcome, const LaunchObserver& observer) {
@@ -274,7 +121,7 @@ void execute_one(const Kernel& kernel, const KernelOperation& operation, const S
   if (!is_selected(kernel)) {
     observer.skipped(trace::ExecutionEnd::kNotSelected, "not selected by --kernel-launches", {},
                      {});
-    add_to_totals(skip({}), 0);
+    add_to_totals(not_run({}), 0);
     kernel_ran({});
     return count_outputs_as_written(operation.argument_bytes);
   }
@@ -283,7 +130,7 @@ void execute_one(const Kernel& kernel, const KernelOperation& operation, const S
   const bool is_possible = !is_child || check_launch(operation) == CUDA_SUCCESS;
   const executor::Outcome outcome =
     is_possible ? run_code(kernel, operation, stream, launch, observer, &accesses, depth, children)
-                : skip("a GPU refuses this launch by a kernel");
+                : not_run("a GPU refuses this launch by a kernel");
   add_to_totals(outcome, std::chrono::duration<double>(Clock::now() - begin).count());
   observer.accesses(accesses);
   kernel_ran(accesses);
