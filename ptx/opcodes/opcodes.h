@@ -51,7 +51,6 @@ struct Opcode {
   std::array<OperandPattern, kMostOperands> operands{};
   std::uint8_t word_count = 0, operand_count = 0;
 
-  bool is_executed() const { return !since.empty(); }
   std::string_view opcode() const { return name.substr(0, name.find('.')); }
   std::span<const OperandPattern> patterns() const { return {operands.data(), operand_count}; }
 };
