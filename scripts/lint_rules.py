@@ -262,6 +262,11 @@ class Layers(unittest.TestCase):
         offenders = [f"{path}: {found}" for path, code in codes.items() for found in re.findall(label, code)]
         self.assertEqual(offenders, [], "stacks have a StackRole; analyzer/model/stack_role.cpp has its words")
 
+    def test_headers_do_not_bring_the_table_of_calls(self):
+        """A row in trace/cuda_api.def compiles anew all that includes it."""
+        found = [path for path in files("analyzer") if path.endswith(".h") and '"trace/api_id.h"' in text_of(path)]
+        self.assertEqual(found, [], "include trace/api_id.h in the source")
+
 
 class Dialect(unittest.TestCase):
     """One way to write what C++ allows in several."""

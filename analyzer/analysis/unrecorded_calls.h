@@ -4,29 +4,20 @@
 // call that may have used any memory and ordered any streams.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 
 #include "analyzer/analysis/process_report.h"
-#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/model/event.h"
 #include "analyzer/trace_reader/folded_calls.h"
 #include "analyzer/trace_reader/trace_dir.h"
-#include "trace/api_id.h"
 
 namespace gmt {
 
 class UnrecordedCalls {
 public:
-  explicit UnrecordedCalls(const TraceDir& trace) {
-    const auto name =
-      std::ranges::find(trace.apis, trace::kApiNames[trace::kOther_unrecordedCalls]);
-    if (name != trace.apis.end()) api_ = static_cast<std::uint16_t>(name - trace.apis.begin());
-    const auto range = trace.info.options.find("record_range");
-    if (range != trace.info.options.end()) range_ = range->second;
-  }
+  explicit UnrecordedCalls(const TraceDir& trace);
 
   void follow(const Event& e) {
     if (e.kind != EventKind::kNote || e.api != api_ || api_ == trace::kNoApi) [[likely]]
@@ -58,24 +49,7 @@ public:
     totals.copies += folded_.copies;
   }
 
-  void report(Findings& findings) const {
-    const auto were = [](std::uint64_t calls) { return calls == 1 ? " was" : " were"; };
-    if (!range_.empty())
-      findings.not_checked(
-        {"calls outside of the range",
-         cat({"--record-range ", range_, ": ", format_plural(outside_, "call"),
-              " that launch, copy or order streams", were(outside_),
-              " not recorded; memory that was alive then counts as used and written"})});
-    if (folded_.records != 0)
-      findings.not_checked(
-        {"calls that were folded",
-         cat(
-           {format_plural(folded_.records - folded_.others, "call"),
-            were(folded_.records - folded_.others),
-            " dropped while the program ran, to stay below --max-trace, after their mistakes were "
-            "looked for: right ones are in no table of copies, kernels and time, and memory that "
-            "was alive then counts as used and written"})});
-  }
+  void report(Findings& findings) const;
 
 private:
   std::uint16_t api_ = trace::kNoApi;
