@@ -286,7 +286,7 @@ class Habits(unittest.TestCase):
         self.assertEqual((done.returncode, self.traces()[0].parent), (1, self.folder), done.stderr)
 
     def test_bash_completes_commands_and_options(self):
-        script = SOURCES.parent / "scripts" / "completion" / "gpumemtrace.bash"
+        script = SOURCES.parent / "scripts" / "completion.bash"
 
         def completed(*words):
             quoted = " ".join(f"'{word}'" for word in (COMMAND, *words))
