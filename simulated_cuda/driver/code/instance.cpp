@@ -39,7 +39,7 @@ CUresult make_variable(Module* module, const VariableKey& key, const Variable& v
 }
 
 // A replay puts it at its address, and no host uses it.
-bool place_managed(Library* library, const VariableKey& key, const Variable& variable) {
+bool put_managed(Library* library, const VariableKey& key, const Variable& variable) {
   Block block;
   block.size = variable.size;
   if (!take_placed_variable(key.name, &block)) return false;
@@ -58,7 +58,7 @@ CUresult make_managed(Library* library, const VariableKey& key, const Variable& 
                       bool* made) {
   CUdeviceptr& base = library->managed[key];
   *made = base == 0 || state().blocks.at_base(base) == nullptr;
-  if (!*made || place_managed(library, key, variable)) return CUDA_SUCCESS;
+  if (!*made || put_managed(library, key, variable)) return CUDA_SUCCESS;
   const CUresult result = mem_alloc_managed(&base, variable.size, CU_MEM_ATTACH_GLOBAL);
   if (result != CUDA_SUCCESS) return result;
   Block& block = *state().blocks.at_base(base);
