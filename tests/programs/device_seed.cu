@@ -3,7 +3,7 @@
 // order in which blocks are numbered, and wrong in others. The exit status is 1 if it is wrong.
 // run: numbered
 // device: simulated
-// options: --device-threads 1
+// options: --device-threads 1 --device-seed 0
 // expect: clean
 // run: mixed
 // device: simulated
