@@ -17,10 +17,13 @@ namespace gmt::interposer {
 struct KernelChecksSettings {
   const char* only_kernels = ""; // as ptx/names/kernel_choice.h reads them
   const char* skip_kernels = "";
-  std::uint64_t launches = 0;  // of each kernel that are checked; 0: all
-  bool samples = false;        // as many launches as cost under 2 % of the run's time
-  bool patches_code = false;   // machine code without PTX is patched
-  bool checks_written = false; // reads of bytes that nothing wrote are found
+  std::uint64_t launches = 0;      // of each kernel that are checked; 0: all
+  const char* launch_numbers = ""; // of each kernel, as ptx/names/launch_choice.h reads them
+  const char* range = "";          // in which launches are checked; "profiler": between its calls
+  const char* processes = "";      // programs whose processes are checked; empty: all
+  bool samples = false;            // as many launches as cost under 2 % of the run's time
+  bool patches_code = false;       // machine code without PTX is patched
+  bool checks_written = false;     // reads of bytes that nothing wrote are found
   // Not empty: nothing is checked, and one launch is stored in a file. NAME or NAME:N.
   const char* capture = "";
   std::uint64_t capture_limit = 0; // bytes
@@ -35,6 +38,9 @@ struct KernelChecksCore {
   void (*found)(const trace::ExecutionFault* fault);
   void (*unchecked)(const char* kernel, const char* reason, std::uint64_t launches);
   void (*notify_command)(const char* word, const char* text); // a note of one line
+  // Whether the calling thread is in the NVTX range of this name, or the program between
+  // cuProfilerStart and cuProfilerStop ("profiler")
+  bool (*is_in_range)(const char* name);
   // process_exits() is called when the process does, before what was registered until now
   void (*notify_at_exit)();
   KernelChecksSettings settings;

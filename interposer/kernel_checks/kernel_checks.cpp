@@ -14,7 +14,9 @@
 #include "interposer/loader/object_files.h"
 #include "interposer/loader/real_dlsym.h"
 #include "interposer/loader/rows.h"
+#include "interposer/log/nvtx_ranges.h"
 #include "interposer/log/process.h"
+#include "interposer/log/record_range.h"
 #include "trace/api_id.h"
 #include "trace/kernel_check_words.h"
 
@@ -54,6 +56,10 @@ void note_unchecked(const char* kernel, const char* reason, std::uint64_t launch
   std::snprintf(early.reasons[early.count++], sizeof early.reasons[0], "%s", reason);
 }
 
+bool is_in_range(const char* name) noexcept {
+  return std::strcmp(name, "profiler") == 0 ? is_profiler_on() : thread_is_in_range(name);
+}
+
 void notify_at_exit() noexcept {
   static constinit std::atomic<bool> registered{false};
   if (registered.exchange(true)) return;
@@ -70,6 +76,7 @@ constinit KernelChecksCore core{driver_symbol,
                                 found,
                                 note_unchecked,
                                 Process::notify_command,
+                                is_in_range,
                                 notify_at_exit,
                                 {},
                                 {initial_environment, each_object_path, real_dlsym},
@@ -87,6 +94,9 @@ const KernelChecksLibrary* open() noexcept {
   core.settings = {options.only_kernels,
                    options.skip_kernels,
                    options.checked_launches,
+                   options.launches,
+                   options.range,
+                   options.processes,
                    options.kernel_checks_sample != 0,
                    trace::patches_code(options.kernel_checks),
                    trace::checks_written(options.kernel_checks),

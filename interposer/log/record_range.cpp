@@ -58,6 +58,8 @@ void profiler_was_switched(bool on) noexcept {
   if (Process::is_on()) settle();
 }
 
+bool is_profiler_on() noexcept { return profiler_is_on.load(std::memory_order_relaxed); }
+
 void nvtx_range_was_opened(const Name* name) noexcept {
   if (!is_wanted(name)) return;
   open_ranges.fetch_add(1);

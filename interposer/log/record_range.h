@@ -21,6 +21,7 @@ extern std::atomic<std::uint64_t> unrecorded_calls; // since the last note of th
 
 void begin_record_range() noexcept; // when a session begins
 void profiler_was_switched(bool on) noexcept;
+bool is_profiler_on() noexcept; // by the program's calls
 void nvtx_range_was_opened(const Name* name) noexcept;
 void nvtx_range_was_closed(const Name* name) noexcept;
 

@@ -373,6 +373,8 @@ class Environment(CommandCase):
             (["--kernel-checks=init", "--only-kernels=a"], {}, "--only-kernels"),
             (["--kernel-checks=memory,heap,init"], {"GPUMEMTRACE_SKIP_KERNELS": "a"}, "--skip-kernels"),
             (["--kernel-checks=tensors,init", "--checked-launches=3"], {}, "--checked-launches"),
+            (["--kernel-checks=init", "--launches=3"], {}, "--launches"),
+            (["--kernel-checks=init", "--range=step"], {}, "--range"),
             (["--kernel-checks=init", "--kernel-checks-sample"], {}, "--kernel-checks-sample"),
         ):
             with self.subTest(options=options, variables=variables):

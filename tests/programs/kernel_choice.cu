@@ -70,6 +70,42 @@
 // expect: error kernel-out-of-bounds count=2 stacks="accessed here"@step:LINE(step),"launched here"@main:LINE(floats),"allocated here"@main:LINE(block)
 // expect: error leak count=1
 // not-checked: kernel-out-of-bounds
+// run: code-launches
+// env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
+// env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
+// env: GPUMEMTRACE_SIM_MEMORY=256M
+// env: GPUMEMTRACE_SIM_GAPS=0
+// options: check --kernel-checks --launches 2..3 --processes "other,kernel_choice*" --skip-kernels last,fresh
+// expect: error kernel-out-of-bounds count=2 stacks="accessed here"@step:LINE(step),"launched here"@main:LINE(ints),"allocated here"@main:LINE(block)
+// expect: error kernel-out-of-bounds count=2 stacks="accessed here"@step:LINE(step),"launched here"@main:LINE(floats),"allocated here"@main:LINE(block)
+// expect: error leak count=1
+// not-checked: kernel-out-of-bounds
+// run: code-range
+// env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
+// env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
+// env: GPUMEMTRACE_SIM_MEMORY=256M
+// env: GPUMEMTRACE_SIM_GAPS=0
+// options: check --kernel-checks --range "the last" --skip-kernels fresh
+// expect: error kernel-out-of-bounds count=1 stacks="accessed here"@last:LINE(last),"launched here"@main:LINE(last-launch),"allocated here"@main:LINE(block)
+// expect: error leak count=1
+// not-checked: kernel-out-of-bounds
+// run: code-profiler
+// env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
+// env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
+// env: GPUMEMTRACE_SIM_MEMORY=256M
+// env: GPUMEMTRACE_SIM_GAPS=0
+// options: check --kernel-checks --range profiler --skip-kernels fresh
+// expect: error kernel-out-of-bounds count=1 stacks="accessed here"@last:LINE(last),"launched here"@main:LINE(last-launch),"allocated here"@main:LINE(block)
+// expect: error leak count=1
+// not-checked: kernel-out-of-bounds
+// run: code-processes
+// env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
+// env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
+// env: GPUMEMTRACE_SIM_MEMORY=256M
+// env: GPUMEMTRACE_SIM_GAPS=0
+// options: check --kernel-checks --processes other
+// expect: error leak count=1
+// not-checked: kernel-out-of-bounds
 #include <cuda_profiler_api.h>
 #include <cuda_runtime.h>
 #include <nvtx3/nvToolsExt.h>

@@ -71,31 +71,6 @@ std::string after_fault(const std::string& name, const std::string& text) {
   return text;
 }
 
-// "10..20": numbers, of which one may be left out; or one number.
-std::string chosen_launches(const std::string& name, const std::string& text) {
-  const std::size_t dots = text.find("..");
-  const std::string first = text.substr(0, dots);
-  const std::string last = dots == std::string::npos ? first : text.substr(dots + 2);
-  const auto number = [](const std::string& part, std::uint64_t otherwise) {
-    return part.empty() ? std::optional(otherwise) : parse_number<std::uint64_t>(part);
-  };
-  const auto begin = number(first, 1), end = number(last, ~std::uint64_t{0});
-  if (!begin || !end || *begin == 0 || *begin > *end || text == ".." || text.empty())
-    wrong_value(name, text, "numbers of launches, from 1 on: 10..20, 10.., ..20 or 15");
-  return text;
-}
-
-std::string chosen_processes(const std::string& name, const std::string& text) {
-  if (text.find('/') != std::string::npos)
-    wrong_value(name, text, "names of programs without their folders, separated by commas");
-  return text;
-}
-
-std::string chosen_range(const std::string& name, const std::string& text) {
-  if (text.empty()) wrong_value(name, text, "profiler, or the name of an NVTX range");
-  return text;
-}
-
 struct Known {
   DeviceOption option;
   const char* variable;
@@ -118,21 +93,6 @@ const std::vector<Known>& known_options() {
       "power of two (default all)"},
      "GPUMEMTRACE_SIM_KERNEL_LAUNCHES",
      device_launches},
-    {{"launches", "A..B",
-      "--device simulated: check these launches of each kernel alone, such as 10..20, 10.., ..20 or "
-      "15; the others run as they are. Leaks and frees are found as ever"},
-     "GPUMEMTRACE_SIM_LAUNCHES",
-     chosen_launches},
-    {{"processes", "NAMES",
-      "--device simulated: check kernels only in processes of these programs, separated by commas, "
-      "with '*' for anything; leaks and frees are found in all"},
-     "GPUMEMTRACE_SIM_PROCESSES",
-     chosen_processes},
-    {{"range", "WHERE",
-      "--device simulated: check kernels only between cudaProfilerStart and cudaProfilerStop (the "
-      "word profiler), or within the NVTX range of this name; leaks and frees are found as ever"},
-     "GPUMEMTRACE_SIM_RANGE",
-     chosen_range},
     {{"device-checks", "WHAT",
       "--device simulated: what is checked in kernels: none (bounds alone), default, or full (also "
       "local arrays and registers that nothing wrote, slower)"},

@@ -24,6 +24,8 @@ const char* option_placeholder(InterposerOptionType type) {
   case InterposerOptionType::kLaunches: return "WHAT";
   case InterposerOptionType::kPattern: return "REGEX";
   case InterposerOptionType::kName: return "NAME";
+  case InterposerOptionType::kNumbers: return "A..B";
+  case InterposerOptionType::kPrograms:
   case InterposerOptionType::kKernels:
   case InterposerOptionType::kList: return "NAMES";
   case InterposerOptionType::kLaunch: return "KERNEL[:N]";

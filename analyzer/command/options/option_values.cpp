@@ -21,6 +21,7 @@
 #include "analyzer/command/options/option_table.h"
 #include "analyzer/command/options/wrong_value.h"
 #include "ptx/names/kernel_choice.h"
+#include "ptx/names/launch_choice.h"
 #include "trace/option_value.h"
 
 namespace gmt {
@@ -86,7 +87,10 @@ std::string word_for_none(InterposerOptionType type, std::string_view name) {
   if (type == InterposerOptionType::kList || type == InterposerOptionType::kLaunch ||
       name.starts_with("skip"))
     return "none";
-  return type == InterposerOptionType::kKernels ? "all" : "any";
+  const bool has_all = type == InterposerOptionType::kKernels ||
+                       type == InterposerOptionType::kNumbers ||
+                       type == InterposerOptionType::kPrograms;
+  return has_all ? "all" : "any";
 }
 
 InterposerOption make_text(InterposerOptionType type, const char* name, const char* environment,
@@ -154,6 +158,20 @@ std::string one_launch(const std::string& name, const std::string& text) {
   return text;
 }
 
+std::string launch_numbers(const std::string& name, const std::string& text) {
+  try {
+    if (!text.empty()) return static_cast<void>(ptx::LaunchChoice(text)), text;
+  } catch (const std::invalid_argument&) {
+  }
+  wrong_value(name, text, "numbers of launches, from 1 on: 10..20, 10.., ..20 or 15");
+}
+
+std::string program_names(const std::string& name, const std::string& text) {
+  if (text.empty() || text.find('/') != std::string::npos)
+    wrong_value(name, text, "names of programs without their folders, separated by commas");
+  return text;
+}
+
 std::string launches(const std::string& name, const std::string& text) {
   if (text == "auto" || text == "all") return text;
   const std::optional<std::uint64_t> count = parse_number<std::uint64_t>(text);
@@ -200,6 +218,8 @@ std::string interposer_value(const InterposerOption& option, const std::string& 
   case InterposerOptionType::kPattern: return pattern(name, text);
   case InterposerOptionType::kKernels: return kernel_names(name, text);
   case InterposerOptionType::kLaunch: return one_launch(name, text);
+  case InterposerOptionType::kNumbers: return launch_numbers(name, text);
+  case InterposerOptionType::kPrograms: return program_names(name, text);
   case InterposerOptionType::kName:
   case InterposerOptionType::kList: return text;
   }
@@ -299,6 +319,8 @@ std::span<const InterposerOption> interposer_options() {
 #define GMT_TYPE_LIST kList
 #define GMT_TYPE_KERNELS kKernels
 #define GMT_TYPE_LAUNCH kLaunch
+#define GMT_TYPE_NUMBERS kNumbers
+#define GMT_TYPE_PROGRAMS kPrograms
 #define GMT_TEXT(name, environment, value, form, sentence)                                         \
   make_text(GMT_TYPE_##form, #name, #environment, value, sentence),
 #define GMT_CHOICE(name, environment, value, words, sentence)                                      \
@@ -313,6 +335,8 @@ std::span<const InterposerOption> interposer_options() {
 #undef GMT_TYPE_LIST
 #undef GMT_TYPE_KERNELS
 #undef GMT_TYPE_LAUNCH
+#undef GMT_TYPE_NUMBERS
+#undef GMT_TYPE_PROGRAMS
   };
   return options;
 }

@@ -23,7 +23,9 @@ enum class InterposerOptionType : std::uint8_t {
   kName,
   kList,    // of names, parts separated by commas; none if it is empty
   kKernels, // names of kernels, separated by commas
-  kLaunch   // the same, and which of their launches
+  kLaunch,  // the same, and which of their launches
+  kNumbers, // of launches: 10..20
+  kPrograms // names of programs without their folders, separated by commas
 };
 
 // One row of trace/interposer_options.def.

@@ -178,6 +178,8 @@ constexpr std::pair<const char*, const char*> kLeavesOut[] = {
   {"GPUMEMTRACE_ONLY_KERNELS", "--only-kernels"},
   {"GPUMEMTRACE_SKIP_KERNELS", "--skip-kernels"},
   {"GPUMEMTRACE_CHECKED_LAUNCHES", "--checked-launches"},
+  {"GPUMEMTRACE_LAUNCHES", "--launches"},
+  {"GPUMEMTRACE_RANGE", "--range"},
   {kKernelChecksSample, "--kernel-checks-sample"}};
 
 } // namespace

@@ -11,6 +11,8 @@ bool are_all_chosen() noexcept;
 bool is_chosen(std::string_view linked); // a kernel, by its name as it is linked
 inline constexpr char kNotChosen[] = "left out, as --only-kernels or --skip-kernels ask";
 
-std::uint64_t checked_launches() noexcept; // of each kernel
+std::uint64_t checked_launches() noexcept;            // of each kernel
+bool is_chosen_launch(std::uint64_t number) noexcept; // of a kernel, from 1
+bool is_in_chosen_range() noexcept;                   // now, on this thread
 
 } // namespace gmt::interposer::kernel_checks

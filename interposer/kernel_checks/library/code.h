@@ -60,6 +60,8 @@ enum class PlainReason : std::uint8_t {
   kDevice,
   kHostMemory,
   kEnough, // of its launches are checked
+  kLaunches,
+  kRange,
   kSample,
   kCount,
 };
@@ -75,6 +77,7 @@ struct Kernel {
   bool is_kernel = false;                     // the handles are CUkernels
   std::string why_plain;
   mutable std::atomic<std::uint64_t> launches{0}; // and nodes, that got the checked form
+  mutable std::atomic<std::uint64_t> asked{0};    // all that the program made
   // With --kernel-checks-sample: launches, nanoseconds that a checked one cost, and whether one was
   // not measured yet.
   mutable std::atomic<std::uint64_t> offered{0}, sample_cost{0};

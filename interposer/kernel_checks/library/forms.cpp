@@ -17,6 +17,9 @@ bool is_checked_stream(CUstream named) noexcept {
 }
 
 std::optional<PlainReason> why_plain(const Kernel& kernel) noexcept {
+  const std::uint64_t number = kernel.asked.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (!is_chosen_launch(number)) return PlainReason::kLaunches;
+  if (!is_in_chosen_range()) return PlainReason::kRange;
   if (kernel.checked == nullptr) return PlainReason::kKernel;
   if (kernel.launches.load(std::memory_order_relaxed) >= checked_launches())
     return PlainReason::kEnough;

@@ -18,6 +18,7 @@
 #include "interposer/kernel_checks/library/reports.h"
 #include "interposer/kernel_checks/library/sampling.h"
 #include "interposer/kernel_checks/library/written.h"
+#include "ptx/names/launch_choice.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -59,6 +60,8 @@ void forget() noexcept {
 }
 
 constexpr KernelChecksLibrary kLibrary{process_exits, forget};
+// Where nothing is checked.
+constexpr KernelChecksLibrary kOfNoProcess{[] {}, [] {}};
 
 } // namespace
 
@@ -71,6 +74,10 @@ gmt_kernel_checks(const gmt::interposer::KernelChecksCore* core) noexcept {
   if (captures_a_launch()) {
     begin_capture();
     return &kLibrary;
+  }
+  if (!gmt::ptx::is_own_program_among(core->settings.processes)) {
+    core->unchecked("", "left out, as --processes asks", 0);
+    return &kOfNoProcess;
   }
   code_cache().begin();
   replace_memory();

@@ -16,6 +16,8 @@ const char* words(const Kernel& kernel, PlainReason reason) noexcept {
   case PlainReason::kHostMemory: return "the host had no memory for its arguments";
   case PlainReason::kEnough:
     return "--checked-launches lets the first ones of each kernel be checked";
+  case PlainReason::kLaunches: return "left out, as --launches asks";
+  case PlainReason::kRange: return "left out, as --range asks";
   case PlainReason::kContext: return "its context is not the first one: one at a time is checked";
   case PlainReason::kVariables: return "variables of its checked form were not found";
   case PlainReason::kDevice:

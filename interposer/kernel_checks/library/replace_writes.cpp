@@ -130,6 +130,8 @@ void replace_writes() noexcept {
                CUstream);
   PUT_ANYTHING("cuMemcpy3DBatchAsync_v2", Bytes, CUDA_MEMCPY3D_BATCH_OP*, unsigned long long,
                CUstream);
+  PUT_ANYTHING("cuMemBatchDecompressAsync", CUmemDecompressParams*, Bytes, unsigned, Bytes*,
+               CUstream);
   put_anything<"cuLaunch", CUfunction>();
   put_anything<"cuLaunchGrid", CUfunction, int, int>();
   put_anything<"cuLaunchGridAsync", CUfunction, int, int, CUstream>();

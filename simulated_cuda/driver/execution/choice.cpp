@@ -2,11 +2,9 @@
 #include "simulated_cuda/driver/execution/choice.h"
 
 #include "ptx/names/kernel_choice.h"
+#include "ptx/names/launch_choice.h"
 #include "simulated_cuda/driver/state/observer.h"
 #include "simulated_cuda/driver/state/state.h"
-
-#include <fnmatch.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -45,34 +43,13 @@ unsigned long long checked_launches() {
   return count;
 }
 
-// "10..20", "10..", "..20" or "15", as the command lets it through.
-struct Launches {
-  unsigned long long first = 0, last = ~0ull;
-};
-
-Launches read_launches() {
-  const std::string text = text_of("GPUMEMTRACE_SIM_LAUNCHES");
-  if (text.empty()) return {};
-  const std::size_t dots = text.find("..");
-  const std::string last = dots == text.npos ? text : text.substr(dots + 2);
-  return {std::strtoull(text.c_str(), nullptr, 10),
-          last.empty() ? ~0ull : std::strtoull(last.c_str(), nullptr, 10)};
-}
-
-// Whether this process is one of those whose kernels are checked, by its program's name.
-bool is_chosen_process() {
-  std::string names = text_of("GPUMEMTRACE_SIM_PROCESSES");
-  if (names.empty()) return true;
-  char path[4096];
-  const ssize_t bytes = readlink("/proc/self/exe", path, sizeof path - 1);
-  const std::string whole(path, bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
-  const std::string own = whole.substr(whole.rfind('/') + 1);
-  for (std::size_t begin = 0; begin <= names.size();) {
-    const std::size_t end = std::min(names.find(',', begin), names.size());
-    if (fnmatch(names.substr(begin, end - begin).c_str(), own.c_str(), 0) == 0) return true;
-    begin = end + 1;
+ptx::LaunchChoice read_launches() {
+  try {
+    return ptx::LaunchChoice(text_of("GPUMEMTRACE_LAUNCHES"));
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "gpumemtrace: simulated device: GPUMEMTRACE_LAUNCHES: %s\n", error.what());
+    return {};
   }
-  return false;
 }
 
 std::atomic<bool> profiler_is_on{false};
@@ -89,7 +66,7 @@ bool is_chosen(const std::string& kernel) {
 } // namespace
 
 bool is_in_chosen_range() {
-  static const std::string* const range = new std::string(text_of("GPUMEMTRACE_SIM_RANGE"));
+  static const std::string* const range = new std::string(text_of("GPUMEMTRACE_RANGE"));
   if (range->empty()) return true;
   if (this_thread().runs_late) return this_thread().late_in_range;
   if (*range == "profiler") return profiler_is_on.load();
@@ -102,10 +79,10 @@ namespace {
 
 // Why nothing is said of it; empty: it is wanted.
 std::string why_unwanted(const std::string& kernel, std::uint64_t number) {
-  static const bool is_in_process = is_chosen_process();
+  static const bool is_in_process = ptx::is_own_program_among(text_of("GPUMEMTRACE_PROCESSES"));
   if (!is_in_process) return "left out, as --processes asks";
-  static const Launches launches = read_launches();
-  if (number < launches.first || number > launches.last) return "left out, as --launches asks";
+  static const ptx::LaunchChoice launches = read_launches();
+  if (!launches.includes(number)) return "left out, as --launches asks";
   if (!is_in_chosen_range()) return "left out, as --range asks";
   return is_chosen(kernel) ? "" : "left out, as --only-kernels or --skip-kernels ask";
 }

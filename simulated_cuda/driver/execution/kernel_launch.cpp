@@ -117,7 +117,7 @@ void execute_one(const Kernel& kernel, const KernelOperation& operation, const S
                  std::vector<executor::DeviceLaunch>* children) {
   flush_prints();
   const trace::ExecutionLaunch launch = identity(kernel, operation, stream);
-  LaunchObserver observer(launch, seconds_left(), is_wanted(kernel.name, kernel.launches));
+  LaunchObserver observer(launch, seconds_left(), is_wanted(kernel.name, kernel.launches + 1));
   if (!is_selected(kernel)) {
     observer.skipped(trace::ExecutionEnd::kNotSelected, "not selected by --kernel-launches", {},
                      {});
