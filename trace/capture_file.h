@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file of one launch of a kernel (--capture): code, arguments, and the memory that they reach,
-// before the launch and behind it. A line of text says what the
-// file holds; behind it are two words, the bytes as they are and packed, and one zstd frame with a
-// checksum.
+// before the launch and behind it. A line of text says what the file holds. Behind it are two
+// words, how many bytes there are plain and packed, and one zstd frame with a checksum.
 //
 // Invariants: all numbers are little-endian. A reader takes at most four times the memory that it
 // gives as limit, whatever the file says; each damage is one sentence. Needs libzstd.
@@ -37,6 +36,30 @@ struct UncapturedBlock {
   std::uint64_t address = 0, bytes = 0;
 };
 
+// A tensor map among the arguments, as the call described it that made it: each driver has a form
+// of its own for the map itself.
+struct CapturedMap {
+  std::uint64_t offset = 0; // in the arguments
+  bool is_im2col = false;
+  std::uint64_t type = 0, rank = 0, address = 0;
+  // By dimension, as cuTensorMapEncodeTiled takes them; `first` is the box or the lower corner of
+  // its pixels, `second` the upper one.
+  std::array<std::uint64_t, 5> extents{}, strides{}, first{}, second{}, element_strides{};
+  std::uint64_t channels = 0, pixels = 0; // of cuTensorMapEncodeIm2col
+  std::uint64_t interleave = 0, swizzle = 0, promotion = 0, fill = 0;
+};
+constexpr std::uint64_t kMapBytes = 128;
+
+// Its numbers, in the file's order.
+template <class Map, class Visit> void each_number_of_map(Map& map, Visit visit) {
+  for (auto* one : {&map.offset, &map.type, &map.rank, &map.address, &map.channels, &map.pixels,
+                    &map.interleave, &map.swizzle, &map.promotion, &map.fill})
+    visit(*one);
+  for (auto* all : {&map.extents, &map.strides, &map.first, &map.second, &map.element_strides}) {
+    for (auto& one : *all) visit(one);
+  }
+}
+
 struct Capture {
   std::string kernel; // as it is linked
   std::string ptx;
@@ -51,19 +74,56 @@ struct Capture {
   std::string arguments; // by the kernel's layout
   std::vector<CapturedBlock> blocks;
   std::vector<UncapturedBlock> left_out;
+  std::vector<CapturedMap> maps;
 };
 
+// What stands in front of the frame.
+inline std::string capture_head(std::uint64_t plain_bytes, std::uint64_t packed_bytes) {
+  std::string head(kCaptureHead);
+  for (const std::uint64_t word : {plain_bytes, packed_bytes})
+    head.append(reinterpret_cast<const char*>(&word), sizeof word);
+  return head;
+}
+
+// Packs what it is given at once: memory has as many bytes as the program.
 class CaptureWriter {
 public:
-  void word(std::uint64_t value) { bytes_.append(reinterpret_cast<const char*>(&value), 8); }
+  CaptureWriter() : stream_(ZSTD_createCCtx()) {
+    if (stream_ != nullptr) ZSTD_CCtx_setParameter(stream_, ZSTD_c_checksumFlag, 1);
+    failed_ = stream_ == nullptr;
+  }
+  ~CaptureWriter() { ZSTD_freeCCtx(stream_); }
+  CaptureWriter(const CaptureWriter&) = delete;
+  CaptureWriter& operator=(const CaptureWriter&) = delete;
+
+  void word(std::uint64_t value) { add(&value, sizeof value, ZSTD_e_continue); }
   void text(std::string_view value) {
     word(value.size());
-    bytes_.append(value);
+    add(value.data(), value.size(), ZSTD_e_continue);
   }
-  const std::string& bytes() const { return bytes_; }
+  // The file; empty if there is no memory for it.
+  std::string finish() {
+    add(nullptr, 0, ZSTD_e_end);
+    return failed_ ? std::string() : capture_head(plain_bytes_, packed_.size()) + packed_;
+  }
 
 private:
-  std::string bytes_;
+  void add(const void* from, std::size_t bytes, ZSTD_EndDirective directive) {
+    ZSTD_inBuffer in{from, bytes, 0};
+    std::size_t left = 1;
+    plain_bytes_ += bytes;
+    while (!failed_ && (in.pos < in.size || (directive == ZSTD_e_end && left != 0))) {
+      ZSTD_outBuffer out{piece_.data(), piece_.size(), 0};
+      left = ZSTD_compressStream2(stream_, &out, &in, directive);
+      failed_ = ZSTD_isError(left) != 0;
+      packed_.append(piece_, 0, out.pos);
+    }
+  }
+
+  ZSTD_CCtx* stream_;
+  std::string piece_ = std::string(ZSTD_CStreamOutSize(), '\0'), packed_;
+  std::uint64_t plain_bytes_ = 0;
+  bool failed_ = false;
 };
 
 // The file; empty if there is no memory for it.
@@ -94,19 +154,12 @@ inline std::string write_capture(const Capture& capture) {
     out.word(block.address);
     out.word(block.bytes);
   }
-  std::string packed(ZSTD_compressBound(out.bytes().size()), '\0');
-  ZSTD_CCtx* context = ZSTD_createCCtx();
-  if (context == nullptr) return {};
-  ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
-  const std::size_t size =
-    ZSTD_compress2(context, packed.data(), packed.size(), out.bytes().data(), out.bytes().size());
-  ZSTD_freeCCtx(context);
-  if (ZSTD_isError(size) != 0) return {};
-  packed.resize(size);
-  CaptureWriter file;
-  file.word(out.bytes().size());
-  file.word(packed.size());
-  return std::string(kCaptureHead) + file.bytes() + packed;
+  out.word(capture.maps.size());
+  for (const CapturedMap& map : capture.maps) {
+    out.word(map.is_im2col ? 1 : 0);
+    each_number_of_map(map, [&out](std::uint64_t value) { out.word(value); });
+  }
+  return out.finish();
 }
 
 class CaptureReader {
@@ -179,6 +232,12 @@ inline std::string wrong_capture(const Capture& capture) {
   for (const std::uint32_t blocks : capture.grid) {
     if (blocks == 0) return "its grid is empty";
   }
+  for (const CapturedMap& map : capture.maps) {
+    const std::uint64_t bytes = capture.arguments.size();
+    if (map.rank < 1 || map.rank > map.extents.size() || bytes < kMapBytes ||
+        map.offset > bytes - kMapBytes)
+      return "a tensor map is none";
+  }
   for (const CapturedBlock& block : capture.blocks) {
     if (!block.after.empty() && block.after.size() != block.before.size())
       return "a block of memory has another size behind the launch";
@@ -232,6 +291,11 @@ inline bool read_capture(std::string_view file, std::uint64_t limit, Capture* ca
   for (UncapturedBlock& block : capture->left_out) {
     block.address = in.word();
     block.bytes = in.word();
+  }
+  capture->maps.resize(in.count(sizeof(CapturedMap)));
+  for (CapturedMap& map : capture->maps) {
+    map.is_im2col = in.word() != 0;
+    each_number_of_map(map, [&in](std::uint64_t& value) { value = in.word(); });
   }
   if (in.failed() || !in.at_end()) return fails("its data is damaged: a count is wrong");
   *error = wrong_capture(*capture);

@@ -5,6 +5,7 @@
 // different; 3 no capture; 4 it could not be run.
 #include "simulated_cuda/replay/placement.h"
 #include "simulated_cuda/replay/result.h"
+#include "simulated_cuda/replay/tensor_maps.h"
 
 #include <cuda.h>
 
@@ -67,11 +68,13 @@ std::string fill_variables(const trace::Capture& capture, CUmodule module) {
 }
 
 CUresult launch(const trace::Capture& capture, CUfunction function) {
-  constexpr std::uint64_t kWithoutAsking = 48 << 10;
-  if (capture.shared_bytes > kWithoutAsking)
+  if (capture.shared_bytes != 0)
     cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                        static_cast<int>(capture.shared_bytes));
   std::string arguments = capture.arguments;
+  for (const trace::CapturedMap& map : capture.maps) {
+    if (const CUresult refused = write_map(map, arguments); refused != CUDA_SUCCESS) return refused;
+  }
   std::size_t bytes = arguments.size();
   void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, arguments.data(), CU_LAUNCH_PARAM_BUFFER_SIZE,
                    &bytes, CU_LAUNCH_PARAM_END};

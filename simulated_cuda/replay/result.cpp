@@ -52,7 +52,7 @@ std::string code_of(const trace::Capture& capture) {
 
 struct Uses {
   bool float_atomics = false, other_atomics = false, clocks = false, numbers = false,
-       approx = false, textures = false, heap = false;
+       approx = false, textures = false, tensors = false, heap = false;
 };
 
 // Of a word such as "atom.global.add.f32".
@@ -64,7 +64,8 @@ void look_at(std::string_view word, Uses& uses) {
   }
   uses.approx |= has(".approx");
   uses.textures |= word.starts_with("tex.") || word.starts_with("tld4.") ||
-                   word.starts_with("suld.") || word.starts_with("sust.") || has(".tensor");
+                   word.starts_with("suld.") || word.starts_with("sust.");
+  uses.tensors |= has(".tensor");
   for (const std::string_view clock : {"%clock", "%globaltimer"}) uses.clocks |= has(clock);
   for (const std::string_view number : {"%smid", "%nsmid", "%warpid", "%gridid"})
     uses.numbers |= word.starts_with(number);
@@ -105,7 +106,8 @@ std::string reasons_to_differ(const trace::Capture& capture) {
     {uses.clocks, "clocks"},
     {uses.numbers, "the number of its multiprocessor or warp"},
     {uses.approx, "approximate instructions"},
-    {uses.textures, "textures, surfaces or tensor maps, which no capture holds"},
+    {uses.textures, "textures or surfaces, which no capture holds"},
+    {uses.tensors && capture.maps.empty(), "tensor maps that are not among its arguments"},
     {uses.heap, "malloc in kernels, whose heap no capture holds"},
     {!capture.left_out.empty(), "memory that was left out of the capture"}};
   std::string text;

@@ -24,7 +24,13 @@ Capture make_capture() {
   capture.number = 7;
   capture.grid = {1, 2, 3};
   capture.block = {32, 1, 1};
-  capture.arguments = "12345678";
+  capture.arguments = std::string(200, 'm');
+  CapturedMap map;
+  map.offset = 64;
+  map.rank = 2;
+  map.fill = 1;
+  map.element_strides = {1, 2, 3, 4, 5};
+  capture.maps.push_back(map);
   CapturedBlock block;
   block.address = 0x7f0000000000;
   block.before = std::string(5000, 'a');
@@ -42,6 +48,8 @@ Capture make_capture() {
 bool same(const Capture& a, const Capture& b) {
   return a.kernel == b.kernel && a.ptx == b.ptx && a.grid == b.grid && a.block == b.block &&
          a.arguments == b.arguments && a.number == b.number && b.blocks.size() == 2 &&
+         b.maps.size() == 1 && b.maps[0].offset == 64 && b.maps[0].fill == 1 &&
+         b.maps[0].element_strides == a.maps[0].element_strides &&
          a.blocks[0].result() == b.blocks[0].result() &&
          a.blocks[1].result() == b.blocks[1].before && b.blocks[1].variable == "v" &&
          b.left_out.size() == 1 && b.left_out[0].bytes == 512;
@@ -50,10 +58,7 @@ bool same(const Capture& a, const Capture& b) {
 std::string packed(const std::string& plain, std::uint64_t said_bytes) {
   std::string frame(ZSTD_compressBound(plain.size()), '\0');
   frame.resize(ZSTD_compress(frame.data(), frame.size(), plain.data(), plain.size(), 1));
-  CaptureWriter head;
-  head.word(said_bytes);
-  head.word(frame.size());
-  return std::string(kCaptureHead) + head.bytes() + frame;
+  return capture_head(said_bytes, frame.size()) + frame;
 }
 
 int failures = 0;

@@ -53,4 +53,10 @@ void capture_memory(const NamedKernel& kernel, std::uint64_t limit, trace::Captu
 // The same blocks, behind the launch.
 void capture_results(trace::Capture* capture);
 
+// ---- tensor maps
+
+void replace_encoders() noexcept;
+void abandon_maps() noexcept;
+void capture_maps(trace::Capture* capture); // those among its arguments
+
 } // namespace gmt::interposer::kernel_checks

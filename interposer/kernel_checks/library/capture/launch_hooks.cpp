@@ -146,6 +146,7 @@ std::string describe(const Asked& asked, trace::Capture* capture) {
   capture->shared_bytes = asked.shared_bytes;
   capture->is_cooperative = asked.is_cooperative;
   capture->arguments = gather_arguments(*function, asked.parameters, asked.extra);
+  capture_maps(capture);
   if (driver.synchronize() != 0) return "the context has an error from before the launch";
   capture_memory(kernel, core->settings.capture_limit, capture);
   return {};
@@ -310,6 +311,7 @@ std::string why_nothing() {
 void begin_capture() noexcept {
   replace_loads();
   replace_allocations();
+  replace_encoders();
 #define PUT(function, symbol) replace(symbol, reinterpret_cast<void*>(&function<symbol>))
   PUT(launch, "cuLaunchKernel");
   PUT(launch, "cuLaunchKernel_ptsz");
@@ -332,6 +334,7 @@ void report_capture() noexcept {
 void abandon_capture() noexcept {
   abandon_loads();
   abandon_allocations();
+  abandon_maps();
   all_state.begin_anew();
   is_over.store(false);
   has_file.store(false);

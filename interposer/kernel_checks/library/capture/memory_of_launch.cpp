@@ -83,6 +83,9 @@ bool fetch(std::uint64_t address, std::string* to) {
          driver.wait_for_stream(nullptr) == 0;
 }
 
+// Of device_hooks/, as they are linked.
+constexpr std::string_view kOwnVariables = "_ZN3gmt6device";
+
 class Search {
 public:
   Search(std::uint64_t limit, trace::Capture* capture) : left_(limit), capture_(*capture) {
@@ -102,6 +105,7 @@ public:
       const bool is_there = one.space == ptx::Space::kGlobal || one.space == ptx::Space::kConst;
       if (!is_there || one.linkage == ptx::Linkage::kExtern) continue;
       const std::string name(one.name);
+      if (name.starts_with(kOwnVariables)) continue; // a replay has its own
       CUdeviceptr begin = 0;
       std::size_t bytes = 0;
       const int result = kernel.library != nullptr
@@ -118,6 +122,7 @@ public:
       std::memcpy(&word, bytes.data() + at, sizeof word);
       constexpr std::uint64_t kLeast = 0x10000;
       if (word < kLeast || word >> 56 != 0) continue;
+      if (!may_ask && (live_.empty() || word < live_.begin()->first)) continue;
       if (const auto block = find(word, may_ask)) add(*block, {});
     }
   }
@@ -127,7 +132,9 @@ public:
     while (!waiting_.empty()) {
       const std::size_t index = waiting_.front();
       waiting_.pop_front();
-      words(std::string(capture_.blocks[index].before), false);
+      std::string bytes = std::move(capture_.blocks[index].before); // others may move meanwhile
+      words(bytes, false);
+      capture_.blocks[index].before = std::move(bytes);
     }
   }
 
