@@ -32,7 +32,7 @@ TESTS_OF = {
     "trace/interposer_options.def": ["command.arguments", "command.environment"],
 }  # fmt: skip
 # These have unit tests, and a way through them that only a whole process goes.
-TESTS_BESIDE_UNITS = ("interposer/hooks", "interposer/calls")
+TESTS_BESIDE_UNITS = ("analyzer/command", "interposer/hooks", "interposer/calls")
 # Suites of these executables may need what ctest sets for them: a folder for their process's trace.
 EXECUTABLES_WITH_TRACES = "tests/unit/interposer_"
 # A run needs them, whatever else its test names.

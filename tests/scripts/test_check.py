@@ -94,6 +94,9 @@ class Check(unittest.TestCase):
         self.assertIn("ctest: programs.double_free.O2.shared.simulated", self.lines("tests/programs/double_free.cu"))
         self.assertIn("ctest: command.diff", self.lines("tests/command/test_diff.py"))
         self.assertEqual(self.lines("command.diff")[1:], ["ctest: command.diff"])
+        lines = self.lines("analyzer/command/pack/tar_file.cpp")
+        self.assertIn("run:   tests/unit/unit_command TarFile", lines)
+        self.assertIn("ctest: command.traces", lines, "what unit tests of the command lack")
 
     def test_a_name_that_means_nothing(self):
         result = self.check("nonsense")
