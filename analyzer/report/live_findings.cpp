@@ -57,7 +57,7 @@ std::vector<ReportedFinding> reported_findings(std::vector<Finding> findings, Li
     for (FindingStack& stack : finding.stacks) {
       if (!stack.device) stack.frames = symbols.frames(stack.stack);
     }
-    ReportedFinding reported = reported_finding(std::move(finding));
+    ReportedFinding reported = reported_finding(std::move(finding), symbols.sources());
     symbols.add_lines(reported);
     if (!suppressions.suppress(reported)) result.push_back(std::move(reported));
   }

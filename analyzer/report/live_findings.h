@@ -26,6 +26,7 @@ public:
   void resolve(); // what was wanted since the last call
   // Innermost first, with the frames of CUDA and of the C library; of a stack that was resolved.
   std::vector<Frame> frames(StackId stack) const;
+  SourceFiles& sources() { return files_; }
   void add_lines(ReportedFinding& finding) { sources_.add_lines(finding); }
 
 private:

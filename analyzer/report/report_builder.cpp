@@ -208,8 +208,8 @@ void add_findings(Analysis& analysis, std::size_t process, const ReportOptions& 
 
 } // namespace
 
-ReportedFinding reported_finding(Finding finding) {
-  return with_names(std::move(finding), nullptr);
+ReportedFinding reported_finding(Finding finding, SourceFiles& sources) {
+  return with_names(std::move(finding), &sources);
 }
 
 void sort_findings(std::vector<ReportedFinding>& findings) {

@@ -13,6 +13,8 @@
 
 namespace gmt {
 
+class SourceFiles;
+
 struct ReportOptions {
   // Leaks, warnings and notes of fewer bytes are left out and counted; other errors, and findings
   // without a size, stay: a small mistake is one too.
@@ -32,7 +34,7 @@ struct ReportOptions {
 Report build_report(const std::vector<TraceDir>& traces, const ReportOptions& options);
 
 // A finding whose stacks have their whole frames: its owner, its words, and frames cut.
-ReportedFinding reported_finding(Finding finding);
+ReportedFinding reported_finding(Finding finding, SourceFiles& sources);
 void sort_findings(std::vector<ReportedFinding>& findings); // in the order of a report
 
 // The part behind the analysis. `traces` are the directories the analyses came from, in the same

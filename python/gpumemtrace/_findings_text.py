@@ -63,7 +63,8 @@ def tensors_text(tensors: list[LiveTensors], root: str) -> str:
     lines = [f"{size_text(sum(one.bytes for one in tensors))} of tensors are left behind"]
     for one in tensors[:most]:
         count = f"{one.blocks} tensors" if one.blocks != 1 else "a tensor"
-        label = f"{size_text(one.bytes)} in {count}, made here"
+        part = f" in {one.model_part}" if one.model_part else ""
+        label = f"{size_text(one.bytes)} in {count}, made here{part}"
         lines += _stack_lines(Stack(label, _from_python_on(one.stack.frames)), None, root)
     if len(tensors) > most:
         lines.append(f"    and {len(tensors) - most} more call stacks")

@@ -31,6 +31,7 @@ class LiveTensors:
     """Tensors of PyTorch that one line made and that are alive: blocks inside those of its cache.
 
     `owner` is what keeps them as long as the process lives ("PyTorch's cuBLAS workspace"), None where the program does.
+    `model_part` is the part of a model that they were made in ("layer4.*.conv3"), None outside of one.
     """
 
     bytes: int
@@ -38,6 +39,7 @@ class LiveTensors:
     device: int | None
     owner: str | None
     stack: Stack
+    model_part: str | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +69,8 @@ def snapshot() -> Snapshot:
 
 
 def live_tensors(one: dict[str, Any]) -> LiveTensors:
-    return LiveTensors(one["bytes"], one["blocks"], one["device"], one["owner"], stack_of(one["stack"]))
+    stack = stack_of(one["stack"])
+    return LiveTensors(one["bytes"], one["blocks"], one["device"], one["owner"], stack, one["model_part"])
 
 
 def _live_blocks(one: dict[str, Any]) -> LiveBlocks:

@@ -47,10 +47,11 @@ class Plugin(unittest.TestCase):
         self.assertIn("2 failed, 3 passed", text)
         failures, _, passes = done.stdout.partition(" PASSES ")
         self.assertRegex(failures, r"8\.0 KiB of tensors are left behind\n +8\.0 KiB in a tensor, made here ")
-        self.assertRegex(failures, r"test_growth\.py:18 +test_keeps_too_much\n")
+        self.assertRegex(failures, r"test_growth\.py:32 +test_keeps_too_much\n")
         self.assertIn("The test's mark allows 1.0 KiB.", failures)
         self.assertIn("The test held 1.5 MiB of device memory at once; its mark allows 1.0 MiB.", failures)
         self.assertIn("4.0 KiB of tensors are left behind", passes)
+        self.assertRegex(passes, r"4\.0 KiB in a tensor, made here in head  .*\n +test_growth\.py:")
 
     def test_a_snapshot(self):
         program = os.path.join(PROGRAMS, "tensors.py")

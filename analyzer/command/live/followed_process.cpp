@@ -11,6 +11,7 @@
 #include "analyzer/heap/memory_kinds.h"
 #include "analyzer/report/formats/json_values.h"
 #include "analyzer/report/shared/call_site.h"
+#include "analyzer/report/shared/module_path.h"
 
 namespace gmt {
 namespace {
@@ -107,11 +108,13 @@ FollowedProcess::Json FollowedProcess::rows_of(std::vector<LiveBlocks> all, cons
 
 FollowedProcess::Json
 FollowedProcess::tensors_json(const std::function<bool(const Block&)>& filter) {
-  return rows_of(live_tensors(follower_->heap(), filter),
-                 [](Json& row, const LiveBlocks&, const ReportedFinding& reported, const Json&) {
-                   const std::string_view keeper = keeper_of_tensor(reported.stacks[0]);
-                   row["owner"] = keeper.empty() ? Json(nullptr) : Json(keeper);
-                 });
+  return rows_of(
+    live_tensors(follower_->heap(), filter),
+    [this](Json& row, const LiveBlocks&, const ReportedFinding& reported, const Json&) {
+      const std::string_view keeper = keeper_of_tensor(reported.stacks[0]);
+      row["owner"] = keeper.empty() ? Json(nullptr) : Json(keeper);
+      row["model_part"] = json::text_or_null(module_path(reported.stacks[0], symbols_->sources()));
+    });
 }
 
 FollowedProcess::Json FollowedProcess::snapshot_json() {

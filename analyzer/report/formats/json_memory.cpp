@@ -87,7 +87,8 @@ Json tensors_or_null(const MemoryTables::Tensors& tensors, unsigned depth) {
   std::uint64_t others = tensors.other_holders, other_bytes = tensors.other_bytes;
   for (const MemoryTables::Holder& h : tensors.holders) {
     if (holders.size() < kMost) {
-      holders.push_back(json_of(h, depth));
+      Json& row = holders.emplace_back(json_of(h, depth));
+      row["model_part"] = text_or_null(h.model_part);
     } else {
       ++others;
       other_bytes += h.bytes;

@@ -9,8 +9,22 @@ import pytest
 sys.path.append(os.path.join(os.environ["GMT_PROGRAMS"], "site-packages"))
 
 from standin import Tensor  # noqa: E402
+from torch.nn.modules.module import Module  # noqa: E402
 
 KEPT = []
+
+
+class Layer(Module):
+    def forward(self):
+        KEPT.append(Tensor(4096))
+
+
+class Model(Module):
+    def __init__(self):
+        self.head = Layer()
+
+    def forward(self):
+        self.head()
 
 
 @pytest.mark.gpumemtrace(max_growth="1K")
@@ -29,7 +43,7 @@ def test_keeps_nothing():
 
 
 def test_keeps_and_says_so():
-    KEPT.append(Tensor(4096))
+    Model()()
 
 
 @pytest.mark.gpumemtrace(max_peak="1M")
