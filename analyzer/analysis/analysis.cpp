@@ -113,7 +113,7 @@ void TraceAnalysis::replay() {
     prefetch();
     model_.follow(*e);
     count(process_.totals, *e);
-    if (history_) history_->follow(*e);
+    if (history_) history_->follow(*e, heap_);
     if (timeline_) timeline_->follow(*e);
     findings_.at(*e);
     const std::span<const Verdict> verdicts = heap_.apply(*e);
@@ -190,7 +190,7 @@ void TraceAnalysis::finish() {
 
 Analysis TraceAnalysis::take() {
   std::vector<StackUse> uses = use_by_stack(heap_);
-  if (history_) process_.history = history_->finish(uses, heap_.use());
+  if (history_) process_.history = history_->finish(uses, heap_);
   if (timeline_) process_.timeline = timeline_->finish();
   std::vector<Finding> findings = findings_.take_findings();
   excuse_cut_stacks(findings, stream_.trace().modules);

@@ -19,6 +19,7 @@ struct StackUse {
 struct StackMemory {
   CallStack stack = {}; // its frames are filled in with the symbols
   std::uint64_t allocations = 0, allocated_bytes = 0, peak_bytes = 0, live_bytes = 0;
+  std::uint64_t tensor_peak_bytes = 0; // of PyTorch's tensors, when they held most
 
   void add(const StackUse& use) {
     allocations += use.allocations;

@@ -348,6 +348,39 @@ class Timeline(unittest.TestCase):
         self.assertTrue(any(text.startswith("epoch 3, ") for text in named), named)
 
 
+class CacheMap(unittest.TestCase):
+    """Of PyTorch's cache, from a recording on an H100."""
+
+    def test_segments_holes_and_the_device(self):
+        (trace,) = pathlib.Path(os.environ["GMT_FIXTURES"], "..", "torch", "recordings", "too_much_held").iterdir()
+        command = [os.environ["GMT_COMMAND"], "report", "--format", "html", "--no-source", str(trace)]
+        with open(f"{browser.FOLDER}/cache.html", "wb") as file:
+            subprocess.run(command, check=False, stdout=file)
+        page.open("cache", "timeline")
+        self.assertEqual(page.complaints(), [])
+        tensors = page.report["processes"][0]["memory"]["tensors"]
+        maps = page.history()["cache_maps"]
+        self.assertEqual([each["moment"] for each in maps], ["peak", "refusal"])
+        for each in maps:
+            segments = each["segments"]
+            held = [sum(segment["tensors"][1::4]) for segment in segments]
+            self.assertTrue(all(bytes <= segment["bytes"] for bytes, segment in zip(held, segments, strict=True)))
+            self.assertEqual(sum(held), tensors["peak_bytes"])
+            reserved = sum(segment["bytes"] for segment in segments)
+            shown = page.figures(".cache")
+            self.assertIn(["cache-bytes", float(reserved)], shown)
+            self.assertIn(["cache-free", float(reserved - sum(held))], shown)
+        # The driver was asked at the refusal: all parts of the bar are the device
+        (device,) = maps[1]["devices"]
+        self.assertIsNotNone(device["untraced_bytes"])
+        parts = page.run(
+            "return [...document.querySelectorAll('.cache:last-of-type [data-figure=device-part]')]"
+            ".map((part) => Number(part.dataset.value))"
+        )
+        self.assertEqual(sum(parts), device["total_bytes"])
+        self.assertGreater(page.run("return document.querySelectorAll('.cache-map .held').length"), 2 * len(maps))
+
+
 class FlameGraph(unittest.TestCase):
     def test_figures_are_the_totals(self):
         page.open("training", "flame")

@@ -44,8 +44,9 @@ LayerSeries::Id kind_layer(const MemoryChange& change) {
 
 } // namespace
 
-void HistoryRecorder::follow(const Event& e) {
+void HistoryRecorder::follow(const Event& e, const Heap& heap) {
   now_ = std::max(now_, e.time);
+  if (e.kind == Kind::kTensor && is_shown_) maps_.follow(e, heap, now_);
   if (e.kind == Kind::kRange) lanes_.on_range(e, ranges_, now_);
   if (is_call(e.kind) || e.kind == Kind::kTensor) phases_.follow(e, now_);
   if (!is_call(e.kind)) return;
@@ -140,7 +141,8 @@ void HistoryRecorder::add_ranges(MemoryHistory& history) {
   }
 }
 
-MemoryHistory HistoryRecorder::finish(std::span<const StackUse> uses, const MemoryUse& use) {
+MemoryHistory HistoryRecorder::finish(std::span<const StackUse> uses, const Heap& heap) {
+  const MemoryUse& use = heap.use();
   if (last_shown_ == 0 && is_part_) columns_.restart(now_); // no call is inside the window
   columns_.close();
   tensors_.close();
@@ -165,6 +167,8 @@ MemoryHistory HistoryRecorder::finish(std::span<const StackUse> uses, const Memo
   history.begin = begin - std::min(begin, first_call_);
   add_ranges(history);
   choose_stacks({uses, use, facts_}, size_.stacks, history);
+  if (is_shown_) history.cache_maps = maps_.take(heap, now_);
+  for (CacheMap& map : history.cache_maps) map.time = since_begin(map.time);
   return history;
 }
 

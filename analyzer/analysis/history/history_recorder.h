@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/analysis/history/cache_maps.h"
 #include "analyzer/analysis/history/history_columns.h"
 #include "analyzer/analysis/history/history_size.h"
 #include "analyzer/analysis/history/memory_history.h"
@@ -29,14 +30,14 @@ public:
   // The facts must live as long.
   HistoryRecorder(const HistorySize& size, const TimeSpan& span, const ProcessFacts& facts)
       : size_(size), facts_(facts), ranges_(facts.ranges()), window_(span), columns_(size.columns),
-        tensors_(size.columns), phases_(facts), is_part_(!span.is_all()) {}
+        tensors_(size.columns), phases_(facts), maps_(facts), is_part_(!span.is_all()) {}
 
-  void follow(const Event& e); // before the heap applies it, behind Ranges
+  void follow(const Event& e, const Heap& heap); // before the heap applies it, behind Ranges
   void on_change(const MemoryChange& change) override;
   void on_tensor(const MemoryChange& change) override;
 
   // Once, behind the last event.
-  MemoryHistory finish(std::span<const StackUse> uses, const MemoryUse& use);
+  MemoryHistory finish(std::span<const StackUse> uses, const Heap& heap);
 
 private:
   bool advance(); // whether this moment is inside the window
@@ -54,6 +55,7 @@ private:
   PeakWindow peak_;
   RangeLanes lanes_;
   TorchPhases phases_;
+  CacheMaps maps_;
   std::vector<MemoryHistory::Failure> failures_;
   std::uint64_t more_failures_ = 0;
   // Of live blocks that were allocated inside ranges, by Block::allocated_at

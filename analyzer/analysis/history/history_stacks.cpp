@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "analyzer/detectors/shared/descriptions.h"
@@ -23,6 +25,35 @@ void choose_largest(std::span<const StackUse> uses, std::uint64_t StackUse::* fi
   });
   for (std::size_t i = 0; i < count; ++i) {
     if (uses[order[i]].*figure != 0) chosen[order[i]] = true;
+  }
+}
+
+// Those that made most of the tensors that were alive at their peak.
+void add_tensor_stacks(const TensorUse& tensors, std::size_t most, MemoryHistory& history) {
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> held; // bytes, stack
+  for (const auto& [stack, use] : tensors.stacks()) {
+    if (const std::uint64_t bytes = tensors.bytes_at_peak(use); bytes != 0)
+      held.emplace_back(bytes, stack);
+  }
+  std::ranges::sort(held, [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  });
+  std::unordered_map<std::uint32_t, std::size_t> rows;
+  for (std::size_t i = 0; i < history.stacks.size(); ++i)
+    rows.emplace(history.stacks[i].stack.stack.value, i);
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    const auto& [bytes, stack] = held[i];
+    const auto row = rows.find(stack);
+    if (row != rows.end()) {
+      history.stacks[row->second].tensor_peak_bytes = bytes;
+    } else if (i < most && stack != 0) {
+      StackMemory& added = history.stacks.emplace_back();
+      added.stack = stack_as(StackRole::kAllocated, StackId{stack}, {});
+      added.tensor_peak_bytes = bytes;
+    } else {
+      history.other_stacks.tensor_peak_bytes += bytes;
+      ++history.other_stack_count;
+    }
   }
 }
 
@@ -59,6 +90,7 @@ void choose_stacks(const StackSources& sources, std::size_t most, MemoryHistory&
       history.stacks.emplace_back().stack = stack_as(StackRole::kAllocated, layer.stack, {});
     }
   }
+  add_tensor_stacks(sources.use.tensors(), most, history);
 }
 
 } // namespace gmt

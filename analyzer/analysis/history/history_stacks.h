@@ -18,7 +18,8 @@ struct StackSources {
   const TraceNames& names;
 };
 
-// `most` of each of the four. Those of the layers are there in any case.
+// `most` of each of the four, and of those that tensors were made by. Those of the layers are there
+// in any case.
 void choose_stacks(const StackSources& sources, std::size_t most, MemoryHistory& history);
 
 } // namespace gmt

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/analysis/history/cache_map.h"
 #include "analyzer/analysis/stack_memory.h"
 
 namespace gmt {
@@ -70,6 +71,7 @@ struct MemoryHistory {
   std::vector<StackMemory> stacks; // those that held or allocated most
   StackMemory other_stacks;        // all others together
   std::uint64_t other_stack_count = 0;
+  std::vector<CacheMap> cache_maps; // of PyTorch's cache, by time
 };
 
 } // namespace gmt

@@ -67,7 +67,8 @@ Json figures_of(const StackMemory& stack) {
   return {{"allocations", stack.allocations},
           {"allocated_bytes", stack.allocated_bytes},
           {"peak_bytes", stack.peak_bytes},
-          {"live_bytes", stack.live_bytes}};
+          {"live_bytes", stack.live_bytes},
+          {"tensor_peak_bytes", stack.tensor_peak_bytes}};
 }
 
 Json columns_of(const MemoryHistory& history) {
@@ -136,6 +137,47 @@ Json ranges_of(const MemoryHistory& history) {
   return ranges;
 }
 
+Json segments_of(const CacheMap& map, const StackNumbers& numbers) {
+  Json segments = Json::array();
+  for (const CacheMap::Segment& segment : map.segments) {
+    Json tensors = Json::array();
+    for (const CacheMap::Tensors& held : segment.tensors) {
+      tensors.push_back(held.offset);
+      tensors.push_back(held.bytes);
+      tensors.push_back(held.blocks);
+      tensors.push_back(stack_or_null(held.stack, numbers));
+    }
+    segments.push_back(
+      {{"device", segment.device}, {"bytes", segment.bytes}, {"tensors", std::move(tensors)}});
+  }
+  return segments;
+}
+
+Json cache_maps_of(const MemoryHistory& history, const StackNumbers& numbers) {
+  Json maps = Json::array();
+  for (const CacheMap& map : history.cache_maps) {
+    Json devices = Json::array();
+    for (const CacheMap::Device& device : map.devices) {
+      Json others = Json::array();
+      for (const auto& [library, bytes] : device.others)
+        others.push_back(Json::array({library, bytes}));
+      devices.push_back(
+        {{"number", device.number},
+         {"total_bytes", device.total_bytes},
+         {"untraced_bytes", device.untraced_bytes ? Json(*device.untraced_bytes) : Json(nullptr)},
+         {"others", std::move(others)}});
+    }
+    maps.push_back({{"moment", map.moment == CacheMap::Moment::kPeak ? "peak" : "refusal"},
+                    {"time", map.time},
+                    {"asked_bytes", map.asked_bytes},
+                    {"segments", segments_of(map, numbers)},
+                    {"other_segments", map.other_segments},
+                    {"other_segment_bytes", map.other_segment_bytes},
+                    {"devices", std::move(devices)}});
+  }
+  return maps;
+}
+
 // Of tensors, whose lines alone do not say where in a model they were made.
 std::string title_of(const CallStack& stack, SourceFiles* sources) {
   if (std::string backward = backward_pass_of(stack); !backward.empty()) return backward;
@@ -175,6 +217,7 @@ Json history_of(const MemoryHistory& history, FrameTable& frames, SourceFiles* s
           {"more_failures", history.more_failures},
           {"ranges", ranges_of(history)},
           {"more_ranges", history.more_ranges},
+          {"cache_maps", cache_maps_of(history, numbers)},
           {"stacks", std::move(stacks)},
           {"other_stacks", std::move(others)}};
 }

@@ -116,7 +116,7 @@ function showCompare(root) {
   const metric = el('select', { id: 'compare-metric', change: () => {
     compareFlame.metric = metric.value;
     compareFlame.rebuild();
-  } }, ...FLAME_METRICS.slice(0, compare.all_stacks ? FLAME_METRICS.length : 1).map(([name, title]) => option(name, title)));
+  } }, ...FLAME_METRICS.slice(0, compare.all_stacks ? 4 : 1).map(([name, title]) => option(name, title)));
   const search = el('input', { type: 'search', id: 'compare-search', input: () => compareFlame.find(search.value) });
   chart.before(el('form', { class: 'controls', submit: (event) => event.preventDefault() }, labelled('Figure', metric),
     labelled('Search', search),

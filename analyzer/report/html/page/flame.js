@@ -137,7 +137,7 @@ function flameControls(graph, chooser) {
   const metric = el('select', { id: 'flame-metric', change: () => {
     graph.metric = metric.value;
     graph.rebuild();
-  } }, ...FLAME_METRICS.map(([name, title]) => option(name, title)));
+  } }, ...flameMetrics(graph.history).map(([name, title]) => option(name, title)));
   const inverted = el('input', { type: 'checkbox', id: 'flame-inverted', change: () => {
     graph.inverted = inverted.checked;
     graph.rebuild();

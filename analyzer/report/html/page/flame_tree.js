@@ -2,7 +2,13 @@
 // Call stacks joined to a tree: equal functions called by equal functions are one node.
 
 const FLAME_METRICS = [['peak_bytes', 'Live at the peak', formatBytes], ['live_bytes', 'Live at the end', formatBytes],
-  ['allocated_bytes', 'Allocated in all', formatBytes], ['allocations', 'Number of allocations', formatCount]];
+  ['allocated_bytes', 'Allocated in all', formatBytes], ['allocations', 'Number of allocations', formatCount],
+  ['tensor_peak_bytes', 'Tensors at their peak', formatBytes]];
+
+// Those that the process has: only PyTorch has tensors.
+function flameMetrics(history) {
+  return FLAME_METRICS.filter(([metric]) => metric !== 'tensor_peak_bytes' || history.stacks.some((stack) => stack[metric] > 0));
+}
 
 function makeNode(name, language, parent) {
   return { name, language, parent, value: 0, children: new Map(), frames: new Set(), depth: parent ? parent.depth + 1 : 0 };

@@ -20,6 +20,7 @@ function showTimelineView(root) {
     root.replaceChildren(el('form', { class: 'controls', submit: (event) => event.preventDefault() },
       ...controls.filter((control) => control !== null)), chart);
     timeline = new Timeline(chart, index, timelineNote(history));
+    root.append(...history.cache_maps.map((map) => cacheMapSection(history, map, Math.max(280, root.clientWidth))));
     const first = (by) => history.sets.findIndex((layers) => layers.by === by);
     const chosen = first(TENSOR_LINES) >= 0 ? first(TENSOR_LINES) : first('call stack');
     set.value = String(chosen);
