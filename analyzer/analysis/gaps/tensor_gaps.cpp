@@ -27,7 +27,7 @@ void report_tensor_gaps(const ProcessModel& model, const Heap& heap, Findings& f
   if (heap.use().tensors().any_captured()) {
     findings.not_checked(
       {"copies to and from tensors",
-       "a CUDA graph makes its tensors again without PyTorch's allocator; copies "
+       "a CUDA graph makes its tensors again without PyTorch's allocator; copies and launches "
        "are compared with the blocks around tensors"});
   }
   if (heap.use().tensors().any() || !model.is_loaded(kAllocator) || model.fences_tensors()) return;

@@ -16,6 +16,9 @@
 // that use would have shown: on the simulated device, if the launch ran to its end; of a block that
 // --guard fenced, unless its context has died with the launch in flight. Fields that a known
 // library passes count only then, too, and so does all that cuSOLVER passes.
+//
+// A tensor that PyTorch's cache has taken back is a warning: its memory stays where it is until the
+// cache gives it out again.
 
 #include <algorithm>
 #include <array>
@@ -50,7 +53,7 @@ public:
     if (e.kind == EventKind::kFault) return on_fault(e, heap);
     if (e.kind == EventKind::kExecution) return on_execution(e);
     for (const Verdict& j : verdicts) {
-      if (j.kind != Verdict::Kind::kUseAfterFree) continue;
+      if (j.kind != Verdict::Kind::kUseAfterFree || !is_meant(e, j)) continue;
       const bool sees_use = facts_.simulated() || facts_.has_kernel_checks();
       const bool waits = sees_use && is_argument(e, j);
       const Use use = use_of(e, j);
@@ -115,6 +118,13 @@ private:
     if (facts_.simulated()) return Use::kExecuted;
     const bool is_fenced = (j.block->flags & kWasFenced) != 0;
     return is_fenced || by_libraries_.contain(made) ? Use::kKillsContext : Use::kNotSeen;
+  }
+
+  // What a library passes need not be what its kernel uses, and a tensor's memory stays mapped:
+  // then nothing shows whether it was used.
+  bool is_meant(const Event& e, const Verdict& j) {
+    if (!is_tensor(*j.block) || !is_argument(e, j)) return true;
+    return is_whole_parameter(e, j) && !is_number(e, j) && !by_libraries_.contain(e.stack);
   }
 
   // What has been waited for without an error has not.
@@ -236,6 +246,11 @@ private:
       excuse += " It is a mistake only if the body of the conditional node runs.";
     }
     if (!is_argument(e, j)) return excuse;
+    if (is_tensor(*j.block)) {
+      excuse +=
+        " It does no harm only as long as PyTorch's cache gives the memory to no other tensor "
+        "before the kernel has ended.";
+    }
     if (!is_whole_parameter(e, j)) {
       excuse += " It is a mistake only if the kernel uses that field.";
     } else if (is_number(e, j)) {

@@ -2,12 +2,25 @@
 
 #include "analyzer/heap/verdicts/pool_verdicts.h"
 
+#include <algorithm>
+
 namespace gmt {
 
 bool PoolVerdicts::is_one_tensor(const BlockStore::Range& backing) const {
   const BlockStore::Range region = store_.find(Space::kSubAllocation, backing.begin);
   return region && region.begin == backing.begin && region.end == backing.end &&
          is_tensor(store_[region.value]);
+}
+
+// The words of a structure that a tensor library passes are often what its stack had before: a
+// table of tensors that is full in part. A word that is all of a parameter is meant, unless it is
+// the end of a live tensor: an empty part of that one.
+bool PoolVerdicts::may_name_dead_tensor(const Use& use) const {
+  if (use.arguments.empty()) return true; // a copy or set
+  const auto words = std::ranges::count(use.arguments, use.parameter,
+                                        [](Argument word) { return word.parameter(); });
+  const bool is_alone = words == 1 && use.parameter < kNoParameter;
+  return is_alone && !store_.find(Space::kSubAllocation, use.range.address - 1);
 }
 
 // A call on the whole block, or the whole pool, is the pool's own.
@@ -26,13 +39,11 @@ PoolVerdicts::Answer PoolVerdicts::check_use(const Event& e, const BlockStore::R
     bounds_.check_end(e, region, use.range, verdicts);
     return {.is_of_region = true, .region = region.value};
   }
-  // The words of a tensor library's launches are often what its stack had before: a table of
-  // tensors that is full in part. So a tensor that was freed is looked for by copies and sets
-  // alone.
   const bool is_launch = !use.arguments.empty();
   const Block* dead = store_.find_dead(Space::kSubAllocation, address);
   const bool is_dead_tensor = dead != nullptr && is_tensor(*dead);
-  const bool is_followed = is_dead_tensor ? are_tensors_known && !is_launch : pool != nullptr;
+  const bool is_followed =
+    is_dead_tensor ? are_tensors_known && may_name_dead_tensor(use) : pool != nullptr;
   if (!is_followed) dead = nullptr;
   // Of another block at this address, if it ended before this one was allocated.
   const bool is_freed = dead != nullptr && dead->end == Block::End::kFreed &&
@@ -51,7 +62,8 @@ PoolVerdicts::Answer PoolVerdicts::check_use(const Event& e, const BlockStore::R
                   .offset = address - dead->address,
                   .range_begin = address,
                   .range_bytes = bytes};
-  if (!is_launch || readings_.is_mistake(verdict, e.launch().function, use.arguments, verdicts)) {
+  if (!is_launch || is_dead_tensor ||
+      readings_.is_mistake(verdict, e.launch().function, use.arguments, verdicts)) {
     verdicts.add(verdict);
   }
   return {.is_of_region = true};

@@ -37,6 +37,7 @@ public:
 
 private:
   bool is_one_tensor(const BlockStore::Range& backing) const; // and has no room for others
+  bool may_name_dead_tensor(const Use& use) const;
 
   const BlockStore& store_;
   const UserPools& pools_;

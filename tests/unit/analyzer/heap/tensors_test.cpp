@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies from and to tensors of PyTorch: what is past their end or was taken back is a mistake,
-// unless the memory may be that of a graph, which uses it again without asking.
+// Copies from and to tensors of PyTorch, and launches: what is past their end or was taken back is
+// a mistake, unless the memory may be that of a graph, which uses it again without asking.
 
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 
@@ -25,6 +25,26 @@ protected:
   void sync(SyncOp op) {
     log().record({.api = "cuStreamBeginCapture_v2", .stack = {0x510}},
                  Made<trace::SyncFields>().stream(kStream).op(op));
+  }
+  void say_of(TensorOp op, std::uint64_t address) {
+    log().record({.api = "reportMemoryUsageToProfiler", .stack = {0x500}},
+                 Made<trace::TensorFields>().address(address).bytes(kBytes).op(op));
+  }
+  // scale(float*), or fields(Pair) with two words.
+  void launch(const std::vector<std::uint64_t>& words, std::uint64_t from = 0x400) {
+    constexpr std::uint64_t kScale = 0x900, kFields = 0x910;
+    const std::uint64_t function = words.size() == 1 ? kScale : kFields;
+    log().record({}, Made<trace::KernelFields>().function(function).parameter_count(1),
+                 {trace::pack_halves({0, static_cast<std::uint32_t>(8 * words.size())})});
+    log().name(function, words.size() == 1 ? "_Z5scalePf" : "_Z6fields4Pair");
+    std::vector<std::uint64_t> all{function, 0, 1, 1};
+    for (const std::uint64_t word : words) all.push_back(trace::argument_word(word, 0));
+    log().record(Kind::kLaunch,
+                 {.api = "cuLaunchKernel",
+                  .via = "cudaLaunchKernel",
+                  .stack = {from},
+                  .flags = trace::kLaunchScanned},
+                 all);
   }
   void capture_a_tensor() {
     sync(SyncOp::kBeginCapture);
@@ -51,6 +71,48 @@ TEST_F(Tensors, ACopyPastTheEndOfATensorIsAMistake) {
   say(TensorOp::kGivenOut);
   cuda_memcpy(kTensor, kHost, kBytes + 1);
   EXPECT_EQ(kinds_of_run(), "copy-out-of-bounds");
+}
+
+TEST_F(Tensors, ALaunchWithATensorThatWasTakenBackIsAWarning) {
+  say(TensorOp::kGivenOut);
+  launch({kTensor});
+  say(TensorOp::kTakenBack);
+  launch({kTensor + 16});
+  EXPECT_EQ(kinds_of_run(), "use-after-free");
+  const ReportedFinding& found = *find("use-after-free");
+  EXPECT_EQ(found.severity, Severity::kWarning);
+  EXPECT_EQ(found.count, 1u);
+  EXPECT_NE(found.advice.find("PyTorch's cache gives the memory"), std::string::npos);
+  EXPECT_EQ(labels(found), "launched here|allocated here");
+}
+
+TEST_F(Tensors, ALaunchWithAnAddressThatAnotherTensorHasIsNone) {
+  say(TensorOp::kGivenOut);
+  say(TensorOp::kTakenBack);
+  say(TensorOp::kGivenOut);
+  launch({kTensor});
+  EXPECT_EQ(kinds_of_run(), "");
+}
+
+TEST_F(Tensors, FieldsOfAStructureMayBeLeftOver) {
+  say(TensorOp::kGivenOut);
+  say(TensorOp::kTakenBack);
+  launch({kA, kTensor});
+  EXPECT_EQ(kinds_of_run(), "");
+}
+
+TEST_F(Tensors, TheEndOfALiveTensorIsAnEmptyPartOfIt) {
+  say(TensorOp::kGivenOut);
+  say_of(TensorOp::kGivenOut, kTensor - kBytes);
+  say(TensorOp::kTakenBack);
+  launch({kTensor});
+  EXPECT_EQ(kinds_of_run(), "");
+}
+
+TEST_F(Tensors, AfterACaptureLaunchesAreNotCompared) {
+  capture_a_tensor();
+  launch({kTensor});
+  EXPECT_EQ(kinds_of_run(), "");
 }
 
 TEST_F(Tensors, AGraphMakesItsResultsAgainWithoutTheAllocator) {
