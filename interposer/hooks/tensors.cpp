@@ -4,14 +4,11 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstring>
-#include <link.h>
 
 #include "interposer/base/own_stack.h"
 #include "interposer/calls/call.h"
 #include "interposer/calls/call_path.h"
-#include "interposer/loader/exported_symbol.h"
-#include "interposer/loader/loaded_object.h"
+#include "interposer/hooks/torch_library.h"
 
 namespace gmt::interposer {
 namespace {
@@ -36,8 +33,8 @@ constinit std::atomic<bool> looked_for_stream{false};
 
 void look_for_stream() noexcept {
   with_room([](bool) noexcept {
-    void* const current = torch_function("_ZN3c104cuda20getCurrentCUDAStreamEa");
-    void* const handle = torch_function("_ZNK3c104cuda10CUDAStream6streamEv");
+    void* const current = torch_function("libc10", "_ZN3c104cuda20getCurrentCUDAStreamEa");
+    void* const handle = torch_function("libc10", "_ZNK3c104cuda10CUDAStream6streamEv");
     stream_handle.store(reinterpret_cast<StreamHandle*>(handle));
     current_stream.store(handle != nullptr ? reinterpret_cast<CurrentStream*>(current) : nullptr);
   });
@@ -77,31 +74,7 @@ void record_taken_back(std::uint64_t address, std::uint64_t bytes) noexcept {
   ThreadLog::commit(slot, head_of(record, kApi));
 }
 
-struct Wanted {
-  const char* name;
-  const char* found;
-};
-
-// In the file's name, so that no other library's function of the same name is taken.
-bool is_of_torch(const dl_phdr_info& object) noexcept {
-  const char* const slash = std::strrchr(object.dlpi_name, '/');
-  return std::strncmp(slash != nullptr ? slash + 1 : object.dlpi_name, "libc10", 6) == 0;
-}
-
 } // namespace
-
-void* torch_function(const char* name) noexcept {
-  Wanted wanted{name, nullptr};
-  walk_objects(
-    [](dl_phdr_info* object, std::size_t, void* data) noexcept -> int {
-      auto& w = *static_cast<Wanted*>(data);
-      if (object->dlpi_name == nullptr || !is_of_torch(*object)) return 0;
-      w.found = exported_symbol(*object, w.name);
-      return w.found != nullptr ? 1 : 0;
-    },
-    &wanted);
-  return const_cast<char*>(wanted.found);
-}
 
 void record_tensor(const void* address, std::int64_t bytes, TorchDevice device, const void* caller,
                    const void* frame) noexcept {

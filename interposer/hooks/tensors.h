@@ -27,8 +27,4 @@ struct TensorRefusal {
 void record_tensor_refusal(const TensorRefusal& refusal, TorchDevice device, const void* caller,
                            const void* frame) noexcept;
 
-// The function of this name in libc10 or libc10_cuda, without the loader's lock; null if neither
-// exports it.
-void* torch_function(const char* name) noexcept;
-
 } // namespace gmt::interposer

@@ -334,6 +334,23 @@ def parts_that_keep_and_accumulated_gradients():
 
 
 @mistake
+def ranges_of_a_profiler():
+    training, seen = Training(), []
+
+    @torch.profiler.record_function("evaluate")
+    def evaluate(batch):
+        return training.model(batch).square().mean(dim=1)
+
+    for index, batch in enumerate(training.batches()):
+        with torch.profiler.record_function(f"step {index}"):
+            for _ in range(2):
+                training.step(batch)
+            error = evaluate(batch) * 1.0  # found: growth
+            seen.append(error.mean().item() if CORRECT else error)
+    return seen
+
+
+@mistake
 def set_past_the_end():
     _, fill, _ = runtime()
     weight = torch.zeros(1024, device="cuda")  # found: copy-out-of-bounds
@@ -349,6 +366,21 @@ def address_of_a_dropped_tensor():
     if not CORRECT:
         del buffer
     fill(ctypes.c_void_p(address), 0, ctypes.c_size_t(4096))
+
+
+@mistake
+def kernel_on_a_dropped_tensor():
+    try:
+        import cupy
+    except ImportError:
+        sys.exit(77)
+    scale = cupy.RawKernel('extern "C" __global__ void scale(float *x) { x[threadIdx.x] *= 2; }', "scale")
+    transposed = torch.ones(64, 64, device="cuda").t()
+    copy = transposed.contiguous()  # found: use-after-free
+    address = copy.data_ptr()
+    if not CORRECT:
+        del copy
+    scale((1,), (256,), (address,))
 
 
 @mistake

@@ -12,6 +12,10 @@ from interposed_case import INTERPOSER, InterposedCase
 SOURCES = os.environ["GMT_SOURCES"]
 INCLUDE = os.environ["GMT_CUDA_INCLUDE"]
 PROCESS_CALLS = {
+    "_ZN2at14RecordFunction3endEv",
+    "_ZN5torch8autograd8profiler25record_function_enter_newERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
+    "RKSt8optionalIS7_E",
+    "_ZN5torch8autograd8profiler25record_function_enter_newERKSsRKSt8optionalISsE",
     "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE",
     "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE",
     "dlsym",

@@ -160,7 +160,10 @@ class Tensors(unittest.TestCase):
         self.assertRegex(
             text, r"(?s)\nof these in parts of the model\n.* KiB in 10\d blocks +blocks\.\*\.conv\n.* blocks +head\n"
         )
-        self.check_page(made)
+        holders = report["processes"][0]["memory"]["tensors"]["holders_at_peak"]
+        parts = {row["model_part"] for row in holders}
+        self.assertLessEqual({"blocks.*.conv", "head", None}, parts)
+        self.check_page(made, report["processes"][0]["memory"]["tensors"]["peak_bytes"])
         command = [COMMAND, "report", "--no-source", self.trace()]
         text = subprocess.run(command, check=False, capture_output=True, text=True).stdout
         self.assertNotIn("in parts of the model", text, "which source lines name")
@@ -170,15 +173,30 @@ class Tensors(unittest.TestCase):
         (name,) = [name for name in os.listdir(self.folder) if name.startswith("gpumemtrace.")]
         return os.path.join(self.folder, name)
 
+    def test_a_range_of_a_profiler_is_a_step(self):
+        text, report = self.run_program("in_ranges")
+        (finding,) = report["findings"]
+        self.assertIn("Each of 50 steps (range train) leaves 8.0 KiB behind", finding["message"])
+        self.assertIn(f"tensors.py:{line_of('errors.append(Tensor(4096))')}", finding["message"])
+        self.assertIn("201402", text, "201 ranges begin, each ends twice: calls go on to PyTorch")
+        (trace,) = [name for name in os.listdir(self.folder) if name.startswith("gpumemtrace.")]
+        command = [COMMAND, "dump", os.path.join(self.folder, trace)]
+        dump = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        self.assertRegex(dump, r'push.*"train"')
+        self.assertNotIn("Optimizer.step", dump)
+
     def test_steps_of_an_optimizer_that_end_early(self):
         (finding,) = self.run_program("evaluating")[1]["findings"]
         self.assertIn("Each of 100 steps leaves 4.0 KiB behind", finding["message"])
 
-    def check_page(self, made):
+    def check_page(self, made, peak):
         """Forward, backward and optimizer are bands, and a layer of the picture is a part of the model."""
         command = [COMMAND, "report", "--format", "html", self.trace()]
         page = subprocess.run(command, check=False, capture_output=True, text=True).stdout
         self.assertIn(f"tensors.py:{made} in blocks.*.conv", page)
+        # The flame graph of tensors: all that were alive at their peak
+        held = sum(int(each) for each in re.findall(r'"tensor_peak_bytes":(\d+)', page))
+        self.assertEqual(held, peak)
         bands = re.findall(r'"name":"(forward|backward|optimizer)","begin":(\d+),"end":(\d+)', page)
         self.assertEqual([name for name, *_ in bands], (["forward", "backward"] * 4 + ["optimizer"]) * 50)
         times = [int(time) for _, *times in bands for time in times]
@@ -206,6 +224,18 @@ class Tensors(unittest.TestCase):
         self.assertIn("Check how the size is computed", finding["advice"])
         asked = line_of("Tensor(1 << 50)")
         self.assertRegex(text, rf"(?s)failed here.*tensors\.py:{asked}")
+
+    def test_a_map_of_the_cache(self):
+        self.run_program("refused")
+        (trace,) = [name for name in os.listdir(self.folder) if name.startswith("gpumemtrace.")]
+        command = [COMMAND, "report", "--format", "html", os.path.join(self.folder, trace)]
+        page = subprocess.run(command, check=False, capture_output=True, text=True).stdout
+        maps = json.loads(re.search(r'"cache_maps":(\[.*?\]),"stacks"', page)[1])
+        self.assertEqual([(each["moment"], each["asked_bytes"]) for each in maps], [("peak", 0), ("refusal", 1 << 50)])
+        for each in maps:
+            held = [sum(segment["tensors"][1::4]) for segment in each["segments"]]
+            self.assertEqual(held, [segment["bytes"] for segment in each["segments"]])
+            self.assertEqual(sum(held), 3 << 26)
 
     def test_an_allocator_that_says_nothing(self):
         _, report = self.run_program("silent")

@@ -12,6 +12,18 @@ namespace {
 
 constexpr std::uint64_t kFewestSteps = 8; // less often is no loop
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// "step *" of "step 17".
+std::string without_numbers(const std::string& name) {
+  std::string text;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (!is_digit(name[i])) text += name[i];
+    else if (i == 0 || !is_digit(name[i - 1])) text += '*';
+  }
+  return text;
+}
+
 } // namespace
 
 void Steps::on_call(const Event& e) {
@@ -27,9 +39,15 @@ void Steps::on_call(const Event& e) {
 void Steps::on_range(const Event& e, const Ranges& ranges) {
   unsigned& open = open_ranges_[e.thread];
   switch (e.range().op) {
-  case trace::RangeOp::kPush:
-    if (open++ == 0) ranges_[ranges.name_of(e)].add(e.order);
+  case trace::RangeOp::kPush: {
+    const unsigned depth = open++;
+    if (depth >= kRangeDepths) break;
+    const std::string name = ranges.name_of(e);
+    ranges_[depth][name].add(e.order);
+    if (std::ranges::any_of(name, is_digit))
+      numbered_ranges_[depth][without_numbers(name)].add(e.order);
     break;
+  }
   case trace::RangeOp::kPop: open = static_cast<unsigned>(e.range().id); break; // that stay open
   default: break;
   }
@@ -39,15 +57,26 @@ bool Steps::is_all_through(const Stack& stack) const {
   return stack.count >= kFewestSteps && stack.last - stack.first >= last_order_ / 2;
 }
 
+// The whole program may be a range, and each epoch.
+Steps::Found Steps::find_range() const {
+  Found found;
+  for (std::size_t depth = 0; depth < kRangeDepths && found.count == 0; ++depth) {
+    for (const RangesByName* ranges : {&ranges_[depth], &numbered_ranges_[depth]}) {
+      for (const auto& [name, range] : *ranges) {
+        std::string of = "range " + name;
+        const bool is_more =
+          range.count > found.count || (range.count == found.count && of < found.of);
+        if (is_more && is_all_through(range)) found = {range.count, range.orders(), std::move(of)};
+      }
+      if (found.count != 0) break;
+    }
+  }
+  return found;
+}
+
 // Stacks that come back all through the program, once a step or a fixed number of times.
 Steps::Found Steps::find() const {
-  Found found;
-  for (const auto& [name, range] : ranges_) {
-    std::string of = "range " + name;
-    const bool is_more = range.count > found.count || (range.count == found.count && of < found.of);
-    if (range.count >= kFewestSteps && is_more)
-      found = {range.count, range.orders(), std::move(of)};
-  }
+  Found found = find_range();
   if (found.count != 0) return found;
   for (std::uint32_t i = 0; i < optimizer_steps_.size(); ++i) {
     const Stack& steps = optimizer_steps_[i];

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which steps a program goes through: an NVTX range that begins again and again with no other
-// around it, else the calls of a PyTorch optimizer's step(), else what most of its call stacks have
-// in common, the number of times that they come back.
+// Which steps a program goes through: a range that begins again and again, of those the
+// outermost, else the calls of a PyTorch optimizer's step(), else what most of its call stacks have
+// in common, the number of times that they come back. Ranges are those of NVTX and of PyTorch's
+// record_function.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -42,11 +44,15 @@ private:
       return static_cast<double>(last - second) / static_cast<double>(count - 2);
     }
   };
+  static constexpr std::size_t kRangeDepths = 4; // ranges farther inside are parts of steps
+  using RangesByName = std::unordered_map<std::string, Stack>;
+  Found find_range() const;
   // Comes back all through the program: a short training before a long evaluation does not.
   bool is_all_through(const Stack& stack) const;
 
   std::vector<Stack> stacks_; // by StackId
-  std::unordered_map<std::string, Stack> ranges_;
+  // By how many ranges are around them; the second by names whose digits are left out ("step 17")
+  std::array<RangesByName, kRangeDepths> ranges_, numbered_ranges_;
   std::unordered_map<std::uint32_t, unsigned> open_ranges_; // by thread
   OptimizerSteps optimizers_;
   std::vector<Stack> optimizer_steps_; // by OptimizerSteps' number

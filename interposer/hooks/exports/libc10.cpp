@@ -2,10 +2,8 @@
 // The two functions of libc10 that PyTorch's allocators report to, under their own names. They go
 // on to libc10's: a profiler of PyTorch's hears of everything. Memory of the host and of other
 // kinds of devices comes by here as well and costs a comparison.
-#include <atomic>
-
-#include "interposer/base/own_stack.h"
 #include "interposer/hooks/tensors.h"
+#include "interposer/hooks/torch_library.h"
 
 namespace gi = gmt::interposer;
 
@@ -29,28 +27,10 @@ __attribute__((visibility("default"))) void reportOutOfMemoryToProfiler(std::int
 
 namespace {
 
-// Looked for at the first call, in which libc10 is loaded, and never again: a build of PyTorch that
-// has no libc10 would pay for the search at each tensor.
-template <class Function> struct Real {
-  const char* name;
-  std::atomic<Function*> function{nullptr};
-  std::atomic<bool> was_looked_for{false};
-
-  Function* get() noexcept {
-    if (was_looked_for.load(std::memory_order_acquire)) [[likely]]
-      return function.load(std::memory_order_relaxed);
-    Function* found = nullptr;
-    gi::with_room(
-      [&](bool) noexcept { found = reinterpret_cast<Function*>(gi::torch_function(name)); });
-    function.store(found, std::memory_order_relaxed);
-    was_looked_for.store(true, std::memory_order_release);
-    return found;
-  }
-};
-
-constinit Real<ReportUsage> real_usage{"_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"};
-constinit Real<ReportOutOfMemory> real_out_of_memory{
-  "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"};
+constinit gi::TorchFunction<ReportUsage> real_usage{
+  "libc10", "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"};
+constinit gi::TorchFunction<ReportOutOfMemory> real_out_of_memory{
+  "libc10", "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"};
 
 } // namespace
 

@@ -257,6 +257,26 @@ def training():
     return seen
 
 
+def in_ranges():
+    """Each step has two batches; PyTorch opens ranges of its own around what an optimizer does."""
+    sys.path.insert(0, os.path.dirname(standin.__file__))
+    from torch.autograd.profiler import library, record_function
+    from torch.optim.optimizer import SGD
+
+    sgd, errors = SGD([Tensor(1 << 14)]), []
+    with record_function("the whole program"):
+        for _ in range(50):
+            with record_function("train"):
+                for _ in range(2):
+                    with record_function("batch"):
+                        Tensor(1 << 14).fill()
+                        errors.append(Tensor(4096))
+                        errors[-1].fill()
+                sgd.step()
+    print(library.standin_ranges())
+    return errors
+
+
 def loading():
     return [made for _ in range(300) for made in (Tensor(1 << 14),) if made.fill() == 0]
 
