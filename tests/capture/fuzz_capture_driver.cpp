@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Captures that were changed, cut off or packed anew: the reader refuses each in a sentence or
-// gives a launch that can be, and takes no more memory than its limit allows.
+// gives a launch that can be, and takes no more memory than its limit allows. "blank FILE" changes
+// a file for test_capture.py.
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <random>
 #include <string>
 
@@ -84,9 +87,24 @@ void read_changed(const std::string& file, unsigned count) {
   }
 }
 
+// The launch in the file, with zeros where its tensor maps are: what another driver's form of them
+// is to a replay.
+int blank_maps(const char* path) {
+  std::ifstream in(path, std::ios::binary);
+  const std::string file{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  Capture capture;
+  std::string error;
+  if (!read_capture(file, kLimit, &capture, &error)) return 1;
+  for (const CapturedMap& map : capture.maps)
+    capture.arguments.replace(map.offset, kMapBytes, kMapBytes, '\0');
+  std::ofstream(path, std::ios::binary) << write_capture(capture);
+  return capture.maps.empty() ? 1 : 0;
+}
+
 } // namespace
 
 int main(int count, char** words) {
+  if (count == 3 && std::string(words[1]) == "blank") return blank_maps(words[2]);
   const Capture made = make_capture();
   const std::string file = write_capture(made);
   std::string error;

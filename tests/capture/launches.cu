@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels whose launches are captured and replayed. The first argument is the scene.
+#include <cuda.h>
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -61,6 +62,11 @@ __global__ void past_the_end(int* a, int n) {
 }
 
 __global__ void through_null(int* a, int n) { a[n] = 1; }
+
+// What the driver made of the map, which nothing but its form decides.
+__global__ void copy_map(const __grid_constant__ CUtensorMap map, int* out) {
+  out[threadIdx.x] = reinterpret_cast<const int*>(&map)[threadIdx.x];
+}
 
 static float* make_floats(int n) {
   std::vector<float> values(n);
@@ -131,6 +137,31 @@ static void run_past() {
   cudaDeviceSynchronize(); // the error is the simulated device's answer; a GPU may not see it
 }
 
+static void run_map() {
+  using Encode =
+    CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,
+                 const cuuint64_t*, const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave,
+                 CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+  void* encode = nullptr;
+  cudaDriverEntryPointQueryResult found;
+  CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &encode, 12000,
+                                         cudaEnableDefault, &found));
+  float* a = make_floats(64 * 32);
+  int* out = nullptr;
+  CHECK(cudaMalloc(&out, sizeof(CUtensorMap)));
+  CUtensorMap map{};
+  const cuuint64_t extents[] = {64, 32}, strides[] = {64 * sizeof(float)};
+  const cuuint32_t box[] = {16, 8}, element_strides[] = {1, 1};
+  reinterpret_cast<Encode>(encode)(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, a, extents, strides,
+                                   box, element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                   CU_TENSOR_MAP_SWIZZLE_64B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  copy_map<<<1, sizeof map / sizeof(int)>>>(map, out);
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(out));
+  CHECK(cudaFree(a));
+}
+
 // The kernel ends its context.
 static void run_null() {
   through_null<<<1, 1>>>(nullptr, 4);
@@ -157,6 +188,7 @@ int main(int count, char** words) {
   if (std::strcmp(scene, "variables") == 0) run_variables();
   if (std::strcmp(scene, "shared") == 0) run_shared();
   if (std::strcmp(scene, "past") == 0) run_past();
+  if (std::strcmp(scene, "map") == 0) run_map();
   if (std::strcmp(scene, "null") == 0) run_null();
   if (std::strcmp(scene, "graph") == 0) run_graph();
   return 0;

@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 COMMAND, PROGRAM = os.environ["GMT_COMMAND"], os.environ["GMT_PROGRAM"]
+CHANGE = os.environ.get("GMT_CHANGE")  # capture_fuzz_driver
 DEVICE = os.environ.get("GMT_DEVICE", "simulated")
 
 
@@ -72,6 +73,15 @@ class Capture(unittest.TestCase):
             status, out, report = self.replay(file, "--device-seed", seed, "--device-threads", "1")
             self.assertIn("the output equals the GPU's", out)
             self.assertEqual(status, 0, report)
+
+    @unittest.skipUnless(CHANGE and DEVICE == "simulated", "the simulated device's form of a map is compared")
+    def test_tensor_maps_are_made_anew(self):
+        _, files = self.capture("copy_map", "map")
+        self.assertEqual(len(files), 1)
+        self.assertEqual(subprocess.run([CHANGE, "blank", files[0]], check=False).returncode, 0)
+        status, out, report = self.replay(files[0])
+        self.assertIn("the output equals the GPU's", out)
+        self.assertEqual(status, 0, report)
 
     def test_one_block_alone(self):
         """The other blocks leave their sums as they were."""
