@@ -3,6 +3,7 @@
 #include "algorithms.h"
 
 #include "science_tests.h"
+#include "textured.h"
 
 #include <algorithm>
 
@@ -148,5 +149,5 @@ void test() {
 } // namespace algorithms
 
 int main(int count, char** arguments) {
-  return torture::run(count, arguments, {algorithms::test, science::test});
+  return torture::run(count, arguments, {algorithms::test, science::test, textured::test});
 }

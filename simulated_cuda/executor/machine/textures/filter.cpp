@@ -69,11 +69,11 @@ void Sum::add(std::size_t slice, const Texel& bits, std::uint32_t weight) {
   if (weight != 0) parts_[slice][counts_[slice]++] = {bits, weight};
 }
 
-// Products of a slice are cut at the same bit: of halves 14 bits below the highest one of their
-// texels, of floats so low that it does not matter.
+// Products of a slice are cut at the same bit below the highest one of their texels: of halves at
+// the 14th, of floats at the 27th.
 float Sum::of_floats(std::size_t channel) const {
   const bool is_half = t_.channel_bytes == 2;
-  const int kept = is_half ? 14 : 80;
+  const int kept = is_half ? 14 : 27;
   struct Slice {
     Wide sum = 0;
     int lowest = 0; // the exponent of its lowest bit
