@@ -29,7 +29,6 @@
 // run: launch-completion
 // expect: clean
 // run: green
-// device: gpu
 // expect: clean
 #include "answers.h"
 

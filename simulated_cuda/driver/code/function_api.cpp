@@ -288,13 +288,15 @@ CUresult occupancy_max_potential_block_size_with_flags(int* grid, int* block, CU
   return occupancy_max_potential_block_size(grid, block, function, size_of, bytes, limit);
 }
 
-// Clusters do not reach over the processors of a GPC; how many of these are usable differs from GPU
-// to GPU, and here all are.
+// Clusters do not reach over the processors of a GPC, of which as many are usable as on an H100
+// that was asked: two have 18, five 16, one 8, and eight processors are by twos. Another one may
+// have others.
 CUresult occupancy_max_active_clusters(int* clusters, CUfunction function,
                                        const CUlaunchConfig* config) {
   if (CUresult bad = accept(function); bad != CUDA_SUCCESS) return bad;
   if (clusters == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  constexpr unsigned kProcessorsOfGpc = 16;
+  static constexpr unsigned kProcessorsOfGpcs[] = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2};
+  constexpr unsigned kMostBlocksOfClusters = 8; // of a processor
   unsigned asked[3] = {0, 0, 0};
   for (unsigned i = 0; i < config->numAttrs; ++i) {
     const CUlaunchAttribute& attribute = config->attrs[i];
@@ -308,11 +310,15 @@ CUresult occupancy_max_active_clusters(int* clusters, CUfunction function,
     static_cast<unsigned>(std::max(cluster_of(kernel, asked).count(), std::uint64_t{1}));
   const auto threads = config->blockDimX * config->blockDimY * config->blockDimZ;
   if (threads == 0 || threads > static_cast<unsigned>(kMaxThreads)) return CUDA_ERROR_INVALID_VALUE;
-  if (size > kProcessorsOfGpc) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-  const auto blocks =
-    static_cast<unsigned>(active_blocks(kernel, static_cast<int>(threads), config->sharedMemBytes));
-  const unsigned gpcs = static_cast<unsigned>(kProcessors) / kProcessorsOfGpc;
-  *clusters = static_cast<int>(gpcs * (kProcessorsOfGpc * blocks / size));
+  if (size > kProcessorsOfGpcs[0]) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+  const unsigned blocks =
+    std::min(kMostBlocksOfClusters, static_cast<unsigned>(active_blocks(
+                                      kernel, static_cast<int>(threads), config->sharedMemBytes)));
+  unsigned sum = 0;
+  for (const unsigned processors : kProcessorsOfGpcs) {
+    if (processors >= size) sum += processors * blocks / size;
+  }
+  *clusters = static_cast<int>(sum);
   return CUDA_SUCCESS;
 }
 

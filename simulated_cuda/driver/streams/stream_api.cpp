@@ -6,6 +6,7 @@
 #include "simulated_cuda/driver/api.h"
 #include "simulated_cuda/driver/entry.h"
 #include "simulated_cuda/driver/execution/prints.h"
+#include "simulated_cuda/driver/green_contexts.h"
 #include "simulated_cuda/driver/streams/late.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
@@ -28,6 +29,7 @@ CUresult create(CUstream* out, unsigned flags, int priority) {
   stream->priority = std::clamp(priority, kGreatestPriority, 0);
   stream->id = state().new_id();
   *out = reinterpret_cast<CUstream>(state().streams.add(std::move(stream)));
+  join_green_context(*out);
   return CUDA_SUCCESS;
 }
 
@@ -96,6 +98,7 @@ CUresult stream_destroy(CUstream handle) {
   state().events.for_each([&](Event& event) {
     if (event.stream == stream) event.stream = nullptr;
   });
+  leave_green_context(handle);
   state().streams.take(stream);
   return CUDA_SUCCESS;
 }
@@ -181,8 +184,11 @@ CUresult stream_get_ctx(CUstream handle, CUcontext* context) {
 }
 
 CUresult stream_get_ctx_v2(CUstream handle, CUcontext* context, CUgreenCtx* green) {
-  if (green != nullptr) *green = nullptr;
-  return stream_get_ctx(handle, context);
+  if (CUresult bad = stream_get_ctx(handle, context); bad != CUDA_SUCCESS) return bad;
+  const GreenContext* of = green_context_of(handle);
+  if (of != nullptr) *context = reinterpret_cast<CUcontext>(of->primary);
+  if (green != nullptr) *green = reinterpret_cast<CUgreenCtx>(const_cast<GreenContext*>(of));
+  return CUDA_SUCCESS;
 }
 
 CUresult stream_get_device(CUstream handle, CUdevice* device) {
