@@ -8,7 +8,7 @@
 # that the others do not, and is left out. Those with a static runtime belong to the target gpu_programs, too. A source with the
 # line "// libs: cuda" is linked to the driver library and to no runtime; it exists as -shared only. A source with the line
 # "// device hooks: all calls" has the malloc and free of its kernels logged; its O2-static flavour is built with -rdc=true.
-# A source with "// compute capability: 90" has PTX of that one, where all others have that of 75.
+# A source with "// compute capability: 90" or 90a has PTX of that one, where all others have that of 75.
 include_guard(DIRECTORY) # the variables below belong to the including folder
 
 find_program(GMT_NVCC nvcc PATHS ENV CUDA_PATH ENV CUDA_HOME /usr/local/cuda PATH_SUFFIXES bin
@@ -47,10 +47,13 @@ function(gmt_add_cuda_program source folder out)
     file(RELATIVE_PATH relative "${CMAKE_SOURCE_DIR}" "${source}")
     file(STRINGS "${source}" libs REGEX "^// libs: cuda$")
     file(STRINGS "${source}" hooks REGEX "^// device hooks: all calls$")
-    file(STRINGS "${source}" capability REGEX "^// compute capability: [0-9]+$")
+    file(STRINGS "${source}" capability REGEX "^// compute capability: [0-9]+a?$")
     if(capability)
         string(REGEX REPLACE "^.* " "" capability "${capability}")
         string(REPLACE compute_75 compute_${capability} gmt_nvcc_flags "${gmt_nvcc_flags}") # for this source
+        if(capability STREQUAL 90a)
+            string(REPLACE compute_90,code=sm_90 compute_90a,code=sm_90a gmt_nvcc_flags "${gmt_nvcc_flags}")
+        endif()
     endif()
     file(GLOB headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.h")
     set(hook_flags "")

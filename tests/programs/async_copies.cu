@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous copies, mbarriers and clusters, each as a kernel with its right twin. The right ones give the results that
+// Asynchronous copies and products, mbarriers and clusters, each as a kernel with its right twin. The right ones give the results that
 // a host computes and are silent in several orders.
 // It is one file because it is one list: a kernel of each kind, its twin, and the finding that it must have.
 //
-// compute capability: 90
+// compute capability: 90a
 // run: wrong
 // unlike-fenced: what lies past a fence ends the kernel
 // device: simulated
@@ -22,6 +22,7 @@
 // expect: error shared-race line=LINE(flags)
 // expect: error kernel-use-after-free line=LINE(ended)
 // expect: error kernel-out-of-bounds line=LINE(rank) message="rank 5"
+// expect: warning kernel-fault line=LINE(product) message="before its warp has executed any wgmma.fence"
 // not-checked: leak
 // run: hang
 // device: simulated
@@ -351,6 +352,24 @@ __global__ void __cluster_dims__(2, 2, 1) multicast(const u32* in, u32* out)
   cluster.sync();
 }
 
+// A product by a warpgroup, of ones: A in registers, B's 8 columns of 16 as two rows of core matrices.
+template <bool kRight> __global__ void product(u32* out)
+{
+  __shared__ alignas(128) u32 columns[64];
+  constexpr u32 kOnes = 0x3c003c00;
+  if (threadIdx.x < 64) columns[threadIdx.x] = kOnes;
+  fence_proxy();
+  __syncthreads();
+  float d[4] = {};
+  const u64 descriptor = (shared_address(columns) & 0x3ffff) >> 4 | 8ull << 16 | 8ull << 32;
+  if (kRight) asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+  asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0, %1, %2, %3}, {%4, %4, %4, %4}, %5, 1, 1, 1, 0;"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+               : "r"(kOnes), "l"(descriptor)); // @product
+  asm volatile("wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  out[threadIdx.x] = static_cast<u32>(d[0] + d[1] + d[2] + d[3]);
+}
+
 constexpr u32 kWords = 1024;
 u32 *in, *out, *sums;
 
@@ -393,6 +412,8 @@ void right()
   show("by_group", 128, 7253763010775592323ull);
   by_barrier<true><<<1, kThreads>>>(in, out);
   show("by_barrier", 128, 10716104107251621251ull);
+  product<true><<<1, kThreads>>>(out);
+  show("product", 128, 6089244482659387779ull);
   filled<<<1, kThreads>>>(in, out);
   show("filled", 128, 6149659841572929699ull);
   bulk<Bulk::kRight><<<1, kThreads>>>(in, out, sums);
@@ -412,6 +433,7 @@ void right()
 
 void wrong()
 {
+  product<false><<<1, kThreads>>>(out);
   tiles<false><<<1, kThreads>>>(in, out);
   pipelined<false><<<1, kThreads>>>(in, out);
   by_group<false><<<1, kThreads>>>(in, out);

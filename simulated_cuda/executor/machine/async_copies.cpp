@@ -119,6 +119,7 @@ void AsyncCopies::start() {
   counted_.clear();
   arrivals_.clear();
   fenced_ = 0;
+  fenced_warps = 0;
   own_fences_.clear();
 }
 

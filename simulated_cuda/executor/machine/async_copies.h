@@ -77,6 +77,8 @@ public:
   // fence.proxy.async: what threads did before may be used by bulk copies.
   void fence_proxy(const Warp& w);
 
+  std::uint32_t fenced_warps = 0; // that have executed wgmma.fence, a bit each
+
 private:
   struct Thread {
     std::vector<AsyncCopy> copies; // in their order

@@ -76,7 +76,7 @@ void FunctionDecoder::decode_group_product() {
   if (to.kind != OperandKind::kVector || to.count != whole.n / 8 * each)
     fail("a fragment of another size than its matrix");
   const std::size_t guard = begin_guard();
-  emit("warp.meet");
+  emit("wgmma.begin");
   note_shared_access(Space::kShared, 16);
   const std::uint32_t address = temporary();
   std::uint32_t row[kWords], left[kWords], right[kWords], accumulator[kWords];
@@ -153,7 +153,7 @@ void FunctionDecoder::decode_group_meeting() {
   emit("warp.meet");
   Shape shape;
   shape.memory = Shape::Memory::kUnknown;
-  emit("wgmma.meet", shape);
+  emit(instruction_->operand_count != 0 ? "wgmma.meet" : "wgmma.fence", shape);
   end_guard(guard);
 }
 

@@ -122,6 +122,10 @@ std::string_view wrong_mask_words(const Event& e, std::string_view message) {
   return {};
 }
 
+bool is_unfenced_product(const Event& e, std::string_view message) {
+  return e.fault().fault == FaultKind::kIllegalInstruction && message == "unfenced";
+}
+
 bool is_of_no_lane(const Event& e, std::string_view message) {
   return e.fault().fault == FaultKind::kUninitializedRead && message == "no lane";
 }
@@ -154,6 +158,9 @@ std::string advice_on_record(const Event& e, std::string_view message, bool has_
   if (fault == FaultKind::kIllegalInstruction && message == "differing")
     return "Let all lanes that a mask names give this mask: __activemask() and masks that each lane "
            "computes of its own differ easily.";
+  if (is_unfenced_product(e, message))
+    return "Put wgmma.fence (warpgroup_arrive() in CUTLASS) before the first product, and behind each "
+           "other use of registers that the next product takes or changes.";
   if (fault == FaultKind::kIllegalInstruction && !message.empty())
     return "Let the mask name each thread that reaches the call, as __ballot_sync() gives it for the "
            "condition of the branch around.";

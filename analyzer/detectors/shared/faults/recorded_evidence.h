@@ -41,6 +41,8 @@ bool is_barrier_of_rest(const Event& fault, std::string_view message);
 // What is wrong with the mask of a shuffle, a vote or their like, if that is all: "a mask that
 // ...".
 std::string_view wrong_mask_words(const Event& fault, std::string_view message);
+// A product of a warpgroup that no wgmma.fence came before.
+bool is_unfenced_product(const Event& fault, std::string_view message);
 // What another order than the launch's own showed: a race, or another result.
 struct OtherOrder {
   bool is_result = false;

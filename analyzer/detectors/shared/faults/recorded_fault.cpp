@@ -184,7 +184,8 @@ Finding finding_of(const Event& fault, const Heap& heap, const ProcessFacts& fac
   f.kind = kind_of(known);
   const bool is_mask = !wrong_mask_words(known.event, known.said()).empty();
   if (known.record.fault == FaultKind::kUninitializedRead || known.is_volatile() ||
-      known.is_apart() || is_mask || known.is_unfenced())
+      known.is_apart() || is_mask || known.is_unfenced() ||
+      is_unfenced_product(known.event, known.said()))
     f.severity = Severity::kWarning;
   const bool is_result = is_other_result(known.event, known.said());
   if (is_race_by_habit(known.record, known.said()) || known.is_of_rest() || is_result)

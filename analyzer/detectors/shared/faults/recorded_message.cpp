@@ -176,6 +176,11 @@ Text message_of(const RecordedFacts& f) {
     if (const std::string_view mask = wrong_mask_words(f.event, said); !mask.empty())
       return {f.kernel, " calls a shuffle, a vote or their like", at_line(f), " with ",
               mask,     ", which CUDA leaves undefined"};
+    if (is_unfenced_product(f.event, said))
+      return {
+        f.kernel, " multiplies by wgmma", at_line(f),
+        " before its warp has executed any wgmma.fence: PTX leaves open what the product finds "
+        "in its registers, though ptxas puts a fence there"};
     return {f.kernel, " met an illegal instruction", at_line(f),
             said.empty() ? "" : cat({": ", said})};
   case FaultKind::kStackOverflow: return {f.kernel, " needs more stack than there is", at_line(f)};

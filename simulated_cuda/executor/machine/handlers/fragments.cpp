@@ -2,8 +2,11 @@
 // Moves of matrices of 8 by 8 elements of 16 bits between rows and fragments. As rows, lane 8i + r
 // has row r of matrix i in four registers. As a fragment, register i has matrix i: lane 4r + c has
 // elements 2c and 2c + 1 of row r, so that the register's lanes are the matrix row by row.
+#include "simulated_cuda/executor/machine/async_copies.h"
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
+#include "simulated_cuda/executor/machine/report_sink.h"
 #include "simulated_cuda/executor/machine/warpgroups.h"
+#include "simulated_cuda/executor/machine/workers/worker.h"
 
 #include <array>
 #include <string>
@@ -154,6 +157,20 @@ Next descriptor_address(Warp& w, Next in) {
 
 Next meet_group(Warp& w, Next in) { return meet_warpgroup(w, in); }
 
+Next fence_group(Warp& w, Next in) {
+  copies_of(*w.block).fenced_warps |= 1u << w.id;
+  return meet_warpgroup(w, in);
+}
+
+// Without a fence before it, the product's registers may not hold what threads wrote there.
+Next begin_product(Warp& w, Next in) {
+  const Next next = meet(w, in);
+  if (next != in + 1 || (copies_of(*w.block).fenced_warps >> w.id & 1) != 0) return next;
+  w.worker->checks->wrong_mask(facts_of(w, in, static_cast<u32>(__builtin_ctz(w.mask))),
+                               "unfenced");
+  return next;
+}
+
 template <u32 kMatrices>
 void add_moves(FormTable& table) {
   const std::string count = ".x" + std::to_string(kMatrices);
@@ -171,6 +188,8 @@ void GMT_GROUP(fragments)(FormTable& table) {
   add_moves<4>(table);
   table.add("matrix.turn", turn_fragment);
   table.add("warp.meet", meet);
+  table.add("wgmma.begin", begin_product);
+  table.add("wgmma.fence", fence_group);
   table.add("wgmma.meet", meet_group);
   table.add("wgmma.rows", descriptor_address<Matrix::kA>);
   table.add("wgmma.columns", descriptor_address<Matrix::kB>);
