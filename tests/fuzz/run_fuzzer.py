@@ -10,6 +10,7 @@ import base64
 import os
 import pathlib
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,7 @@ import tempfile
 FEWEST_COUNTERS = 2000  # what a fuzzer has if nothing else is said; an entry without the code behind it has some ten
 MOST_MEGABYTES = 2048  # with the address sanitizer; a report may take half
 SLOWEST_INPUT_SECONDS = 20
+TIMED_OUT = 70  # libFuzzer's status; it goes by the clock
 DEFAULT_SECONDS = "60" if os.environ.get("GMT_LONG_TESTS") == "1" else "2"
 
 
@@ -73,6 +75,29 @@ def run(options, folder):
     )  # fmt: skip
 
 
+def artifacts_of(log):
+    return re.findall(r"Test unit written to (\S+)", log)
+
+
+def processor_seconds():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def is_slow(fuzzer, artifact):
+    """Whether the input that took too long by the clock does so by the processor's time: the machine may be busy."""
+    begin = processor_seconds()
+    done = subprocess.run([fuzzer, "-timeout=600", artifact], check=False, capture_output=True)
+    return done.returncode != 0 or processor_seconds() - begin > SLOWEST_INPUT_SECONDS
+
+
+def failed_by_the_clock(options, done):
+    """Whether a run that has problems shows only that the machine is busy."""
+    if done.returncode == TIMED_OUT:
+        return not any(is_slow(options.fuzzer, artifact) for artifact in artifacts_of(done.stdout))
+    return done.returncode == 0  # the seeds alone took that long
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("fuzzer", type=pathlib.Path)
@@ -88,7 +113,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="gpumemtrace-fuzz-", dir=shared) as folder:
         done = run(options, pathlib.Path(folder))
         problems = problems_of(done.stdout, done.returncode, options.fewest_counters)
-        if done.returncode == 0 and problems:  # on a busy machine the seeds alone take that long
+        if problems and failed_by_the_clock(options, done):
             options.seconds *= 4
             done = run(options, pathlib.Path(folder))
             problems = problems_of(done.stdout, done.returncode, options.fewest_counters)
@@ -96,7 +121,7 @@ def main():
     if not problems:
         return 0
     print("\n".join(done.stdout.splitlines()[-60:]))
-    for artifact in re.findall(r"Test unit written to (\S+)", done.stdout):
+    for artifact in artifacts_of(done.stdout):
         data = pathlib.Path(artifact).read_bytes()
         if len(data) < 4096:
             print("base64 of", artifact, base64.b64encode(data).decode())
