@@ -16,7 +16,7 @@ FILE_NAME = re.compile(rf"(?<![\w./*-])((?:[\w.-]+/)*[A-Za-z0-9][\w-]*\.(?:{ENDI
 # Headers of CUDA, CUPTI and NVTX; sources of PyTorch; what Perfetto calls its trace processor.
 FOREIGN = re.compile(
     r"(?:crt/|nvtx3/)?(?:\w+/)?(?:cuda\w*|cupti\w*|nvtx\w*|nvToolsExt\w*|driver_types|fatbinary_section|host_runtime)\.h"
-    r"|torch/[\w/]+\.py|engine_bundle\.js"
+    r"|torch/[\w/]+\.(?:py|cpp)|engine_bundle\.js"
 )
 # Names that stand for a user's files; what a build makes.
 EXAMPLES = {"a.js", "b.js", "file.cu", "linear.py", "step.cu", "train.cu", "train.py", "THIRD_PARTY.md"}
