@@ -168,12 +168,15 @@ void Ordering::acquire(Block& block, const Lanes& lanes, const Row& row) {
   is_partial = true;
 }
 
-void Ordering::fence(Block& block, const Lanes& lanes) {
-  block.advance_clock();
-  has_fenced = true;
-  if (fences_.empty()) fences_.resize(block.threads);
-  each_lane(lanes.mask, [&](std::uint32_t l) { fences_[thread_of(*lanes.warp, l)] = block.clock; });
-  if (has_loaded_) acquire_loaded(block, lanes);
+void Ordering::fence(Block& block, const Lanes& lanes, bool acquires, bool releases) {
+  if (releases) {
+    block.advance_clock();
+    has_fenced = true;
+    if (fences_.empty()) fences_.resize(block.threads);
+    each_lane(lanes.mask,
+              [&](std::uint32_t l) { fences_[thread_of(*lanes.warp, l)] = block.clock; });
+  }
+  if (acquires && has_loaded_) acquire_loaded(block, lanes);
 }
 
 // Lanes that loaded the same words go together. What was released since is acquired as well.

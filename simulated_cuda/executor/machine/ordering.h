@@ -29,10 +29,10 @@ public:
     const Warp* warp;
     std::uint32_t mask;
   };
-  // Words through which threads synchronise: 16 bytes of shared memory, as a flag may be used in
-  // several widths; those of global memory (FlagWords) have numbers from the greatest one down.
+  // Words through which threads synchronise: 4 bytes each of shared memory from 0 on, those of
+  // global memory from kGlobalWord down. Bytes of a word count as one, so that order is
+  // overestimated.
   static constexpr std::uint64_t kGlobalWord = ~std::uint64_t{0};
-  static constexpr std::uint64_t word_of(std::uint64_t offset) { return offset / 16; }
 
   bool is_partial = false;
   bool has_fenced = false; // some thread has executed a fence since the last barrier of the block
@@ -50,8 +50,8 @@ public:
   void release(Block& block, const Lanes& lanes, Released& released);
   void acquire(Block& block, const Lanes& lanes, const Row& row);
 
-  // A fence makes strong accesses before it acquire, and those behind it release.
-  void fence(Block& block, const Lanes& lanes);
+  // A fence makes strong accesses before it acquire, and those behind it release; or one of these.
+  void fence(Block& block, const Lanes& lanes, bool acquires, bool releases);
   bool has_fence(const Block& block, std::uint32_t thread) const; // since the barrier of the block
   void strong_store(const Block& block, const Lanes& lanes, std::uint64_t word);
   void strong_load(const Block& block, const Lanes& lanes, std::uint64_t word);

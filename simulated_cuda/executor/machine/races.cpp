@@ -178,11 +178,14 @@ void report(const RaceEntry& at, std::uint64_t i, AccessFacts facts, Access earl
   at.w.worker->checks->race(facts, other);
 }
 
-// Strong accesses of the word order those of others behind fences.
-void note_strong(Warp& w, std::uint32_t lane, std::uint64_t word, Access access) {
+// Strong accesses of the words order those of others behind fences.
+void note_strong(Warp& w, std::uint32_t lane, std::uint64_t offset, std::uint32_t bytes,
+                 Access access) {
   Ordering& order = w.block->order;
-  if (access != Access::kStore) order.strong_load(*w.block, {&w, 1u << lane}, word);
-  if (access != Access::kLoad) order.strong_store(*w.block, {&w, 1u << lane}, word);
+  for (std::uint64_t word = offset / 4; word <= (offset + bytes - 1) / 4; ++word) {
+    if (access != Access::kStore) order.strong_load(*w.block, {&w, 1u << lane}, word);
+    if (access != Access::kLoad) order.strong_store(*w.block, {&w, 1u << lane}, word);
+  }
 }
 
 // A strong load, or an atomic, of what another block of the cluster stored strongly: it may be a
@@ -210,7 +213,7 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
   // Functions of the system order threads by atomics there, and never race
   const std::uint32_t reserved = w.grid->program->reserved_shared;
   if (reserved != kNoOperand && offset - reserved < kReservedSharedBytes) {
-    if (now.is_strong) note_strong(w, lane, Ordering::word_of(offset), access);
+    if (now.is_strong) note_strong(w, lane, offset, bytes, access);
     return;
   }
   const std::uint64_t end = (offset + bytes - 1) >> block.race_shift;
@@ -243,7 +246,7 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
       note_value(at, now.is_equal, w.worker->stores_as_one);
     at.note_store();
   }
-  if (now.is_strong) note_strong(w, lane, Ordering::word_of(offset), access);
+  if (now.is_strong) note_strong(w, lane, offset, bytes, access);
 }
 
 void check_remote_race(Block& target, Warp& w, const Instruction* in, std::uint32_t lane,

@@ -62,10 +62,10 @@ Next fence(Warp& w, Next in) {
   __atomic_thread_fence(__ATOMIC_SEQ_CST); // between blocks of several workers
   if (!w.block->is_ordered) return in + 1;
   Block& block = *w.block;
-  block.order.fence(block, {&w, w.mask}); // within a block each is a whole fence
-  if ((in->extra & kBlockScope) != 0) return in + 1;
   const bool acquires = (in->extra & kOnlyReleases) == 0;
   const bool releases = (in->extra & kOnlyAcquires) == 0;
+  block.order.fence(block, {&w, w.mask}, acquires, releases);
+  if ((in->extra & kBlockScope) != 0) return in + 1;
   if (releases) block.fence_for_others(w);
   if (block.global.launch != 0) block.grid->ordering->fence(block, acquires, releases);
   if (acquires && block.cluster != nullptr) block.cluster->acquire(block);

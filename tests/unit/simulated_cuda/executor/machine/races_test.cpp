@@ -90,6 +90,23 @@ TEST_F(RacesTest, ReleaseAndAcquireAreFencesThemselves) {
             0u);
 }
 
+// Of three threads the one in the middle learns that the word is there, and lets the last one know.
+TEST_F(RacesTest, ARelaxedFlagHandsNothingOn) {
+  const auto handed_on = [](const std::string& load, const std::string& store) {
+    return "@%p4 st.shared.u32 [c], 0; @%p4 st.shared.u32 [c+4], 0; bar.sync 0;\n"
+           "@!%p4 bra R; st.shared.u32 [s], %r0; st.release.cta.shared.u32 [c], 1; bra E;\n"
+           "R: setp.eq.u32 %p6, %r0, 32; @%p6 bra M; setp.eq.u32 %p6, %r0, 64; @!%p6 bra E;\n"
+           "W: ld.acquire.cta.shared.u32 %r5, [c+4]; setp.eq.u32 %p6, %r5, 0; @%p6 bra W;\n"
+           "ld.shared.u32 %r5, [s]; bra E;\n"
+           "M: ld." +
+           load + ".cta.shared.u32 %r5, [c]; setp.eq.u32 %p6, %r5, 0; @%p6 bra M;\n st." + store +
+           ".cta.shared.u32 [c+4], 1; E:";
+  };
+  EXPECT_EQ(races(handed_on("acquire", "release")), 0u);
+  EXPECT_NE(races(handed_on("acquire", "relaxed")), 0u);
+  EXPECT_NE(races(handed_on("relaxed", "release")), 0u);
+}
+
 TEST_F(RacesTest, AFlagInGlobalMemoryOrdersToo) {
   EXPECT_EQ(
     races("@!%p4 bra R; st.shared.u32 [s], %r0; membar.gl; st.volatile.global.u32 [%x0], 1;\n"
