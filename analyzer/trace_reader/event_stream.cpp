@@ -4,9 +4,14 @@
 #include "analyzer/trace_reader/event_stream.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <system_error>
 
 #include "analyzer/base/path.h"
+#include "analyzer/base/text_lines.h"
 #include "analyzer/trace_reader/log_merge.h"
 
 namespace gmt {
@@ -21,6 +26,26 @@ void add_saturating(std::uint64_t& sum, std::uint64_t n) {
 // The earlier of two orders; 0 is none.
 std::uint64_t earlier(std::uint64_t a, std::uint64_t b) {
   return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
+}
+
+// The files of each thread's log, "t7-0.0.log", "t7-0.1.log", as indices.
+std::vector<std::vector<std::size_t>>
+files_of_logs(const std::vector<std::filesystem::path>& logs) {
+  std::map<std::string, std::map<std::uint64_t, std::size_t>> by_name;
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    const std::string name = logs[i].stem().string();
+    const std::size_t dot = name.rfind('.');
+    const auto number = dot == name.npos
+                          ? std::nullopt
+                          : parse_number<std::uint64_t>(std::string_view(name).substr(dot + 1));
+    if (number) by_name[name.substr(0, dot)][*number] = i;
+  }
+  std::vector<std::vector<std::size_t>> all;
+  for (const auto& [name, files] : by_name) {
+    std::vector<std::size_t>& indices = all.emplace_back();
+    for (const auto& [number, index] : files) indices.push_back(index);
+  }
+  return all;
 }
 
 } // namespace
@@ -44,6 +69,7 @@ EventStream::EventStream(TraceDir trace) : trace_(std::move(trace)) {
                                                stacks_, keep_open));
   }
   merge_ = std::make_unique<Merge>(std::move(logs));
+  for (const auto& files : files_of_logs(trace_.logs)) merge_->follow_on(files);
 }
 
 EventStream::~EventStream() = default;

@@ -12,13 +12,45 @@ Merge::Merge(std::vector<std::unique_ptr<LogReader>> logs) : logs_(std::move(log
   for (const auto& log : logs_) active_.push_back(log.get());
 }
 
+void Merge::follow_on(const std::vector<std::size_t>& logs) {
+  if (logs.size() < 2) return;
+  waits_.resize(logs_.size());
+  Chain chain{logs_[logs.front()].get(), {logs.rbegin(), logs.rend() - 1}};
+  for (const std::size_t log : chain.waiting) {
+    waits_[log] = true;
+    std::erase(active_, logs_[log].get());
+  }
+  chains_.push_back(std::move(chain));
+}
+
+// Orders rise from file to file but for small inversions: the next one is there before the last
+// records are handed out. Active logs stay sorted by their numbers.
+void Merge::begin_next_files() {
+  for (Chain& chain : chains_) {
+    while (!chain.waiting.empty()) {
+      chain.log->make_ready();
+      if (!chain.log->is_complete()) break;
+      const std::size_t next = chain.waiting.back();
+      chain.waiting.pop_back();
+      waits_[next] = false;
+      chain.log = logs_[next].get();
+      const auto before = [this, next](const LogReader* log) {
+        const auto end = logs_.begin() + static_cast<std::ptrdiff_t>(next);
+        return std::find_if(logs_.begin(), end,
+                            [log](const auto& one) { return one.get() == log; }) != end;
+      };
+      active_.insert(std::ranges::partition_point(active_, before), chain.log);
+    }
+  }
+}
+
 void Merge::read_on() {
   if (at_ != end_) return;
   if (follows_) limit_ = newest_order();
   active_.clear();
-  for (const auto& log : logs_) {
-    log->read_on();
-    active_.push_back(log.get());
+  for (std::size_t i = 0; i < logs_.size(); ++i) {
+    logs_[i]->read_on();
+    if (i >= waits_.size() || !waits_[i]) active_.push_back(logs_[i].get());
   }
 }
 
@@ -40,7 +72,12 @@ std::uint64_t Merge::newest_order() const {
 }
 
 bool Merge::next_run() {
-  std::erase_if(active_, [](LogReader* log) { return !log->make_ready(); });
+  if (!chains_.empty()) begin_next_files();
+  std::erase_if(active_, [this](LogReader* log) {
+    if (log->make_ready()) return false;
+    if (!follows_) log->rest();
+    return true;
+  });
   at_ = decoded_until_ = end_ = 0;
   if (active_.empty()) return false;
   take();

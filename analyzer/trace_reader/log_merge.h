@@ -45,6 +45,9 @@ public:
     const Item& item = run_[at_ - 1];
     return item.log->words_of(item.record, words_);
   }
+  // Before the first event: of these logs, by number, each is the file that the log before it in
+  // the list went on in. It is opened when that one ends: a long run has hundreds of them.
+  void follow_on(const std::vector<std::size_t>& logs);
   // After the last event: logs may have grown since. What they hold now comes next, in its own
   // order: it is not put between events that were handed out before.
   void read_on();
@@ -60,6 +63,10 @@ private:
   struct Item {
     LogReader::Record record;
     LogReader* log = nullptr; // null where a run has no record of an order
+  };
+  struct Chain {
+    LogReader* log;                   // the file that is read now
+    std::vector<std::size_t> waiting; // numbers of later ones, the next one last
   };
   struct Taken { // what a log gives to a run
     std::span<const LogReader::Record> records;
@@ -78,6 +85,7 @@ private:
     }
   }
   bool next_run();
+  void begin_next_files();
   void take();
   std::uint64_t newest_order() const;
   void put_in_order();
@@ -85,7 +93,9 @@ private:
 
   std::vector<std::unique_ptr<LogReader>> logs_;
   std::vector<LogReader*> active_; // not yet drained, in the order of logs_
-  std::vector<Taken> taken_;       // a run as the logs hold it
+  std::vector<Chain> chains_;
+  std::vector<bool> waits_;  // by number of the log: for the file before it
+  std::vector<Taken> taken_; // a run as the logs hold it
   std::vector<Item> run_;
   std::size_t at_ = 0;            // next in run_
   std::size_t end_ = 0;           // of run_

@@ -46,6 +46,7 @@ public:
     is_waiting_ = false;
     file_.read_on();
   }
+  void rest() { file_.rest(); } // all of it is taken, and it grows no more
   // The process is running: a call that has not returned, and what follows it in the log, waits
   // for read_on().
   void follow(bool is_running) { follows_ = is_running; }

@@ -12,7 +12,6 @@
 #include <span>
 #include <utility>
 
-#include "analyzer/base/disk.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -149,31 +148,24 @@ std::size_t PackedLog::read(void* into, std::size_t bytes, std::uint64_t offset)
   return done;
 }
 
-LogPacker::LogPacker(fs::path log) : log_(std::move(log)), from_(open_in_folder(log_)) {
-  unfinished_ = log_.string() + kPackedEnd + ".new";
-  to_ = Descriptor(
-    ::open(unfinished_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  std::vector<char> header(trace::kLogHeaderBytes);
-  if (!from_ || !to_) {
-    fail("cannot open it");
-    if (!to_) unfinished_.clear(); // another's
-  } else if (read_at(from_.number(), header.data(), header.size(), 0) != header.size()) {
-    problem_ = "it is shorter than its header";
-  } else if (write(header.data(), header.size())) {
-    read_ = header.size();
-  }
+PackedWriter::PackedWriter(fs::path packed)
+    : path_(std::move(packed)), unfinished_(path_.string() + ".new"),
+      to_(::open(unfinished_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)) {
+  if (to_) return;
+  fail("cannot open it");
+  unfinished_.clear(); // another's
 }
 
-LogPacker::~LogPacker() {
+PackedWriter::~PackedWriter() {
   if (!unfinished_.empty()) ::unlink(unfinished_.c_str());
 }
 
-bool LogPacker::fail(const char* what) {
+bool PackedWriter::fail(const char* what) {
   problem_ = cat({what, ": ", std::strerror(errno)});
   return false;
 }
 
-bool LogPacker::write(const void* from, std::size_t bytes) {
+bool PackedWriter::write(const void* from, std::size_t bytes) {
   const auto* at = static_cast<const char*>(from);
   while (bytes != 0) {
     const ssize_t n = ::write(to_.number(), at, bytes);
@@ -186,46 +178,68 @@ bool LogPacker::write(const void* from, std::size_t bytes) {
   return true;
 }
 
+bool PackedWriter::begin(const void* header) {
+  return problem_.empty() && write(header, trace::kLogHeaderBytes);
+}
+
+bool PackedWriter::add(std::span<const trace::Slot> slots) {
+  if (!problem_.empty() || slots.empty()) return problem_.empty();
+  to_columns(slots, columns_);
+  packed_.resize(ZSTD_compressBound(columns_.size()));
+  const std::size_t size =
+    ZSTD_compress(packed_.data(), packed_.size(), columns_.data(), columns_.size(), kLevel);
+  if (ZSTD_isError(size) != 0) {
+    problem_ = ZSTD_getErrorName(size);
+    return false;
+  }
+  const FrameHeader header{static_cast<std::uint32_t>(slots.size()),
+                           static_cast<std::uint32_t>(size)};
+  return write(&header, sizeof header) && write(packed_.data(), size);
+}
+
+bool PackedWriter::finish() {
+  if (!problem_.empty() || !write(&kEnd, sizeof kEnd)) return false;
+  if (::close(to_.release()) != 0) return fail("cannot write what is packed");
+  if (::rename(unfinished_.c_str(), path_.c_str()) != 0) return fail("cannot rename it");
+  unfinished_.clear();
+  return true;
+}
+
+LogPacker::LogPacker(fs::path log)
+    : log_(std::move(log)), from_(open_in_folder(log_)), to_(log_.string() + kPackedEnd) {
+  std::vector<char> header(trace::kLogHeaderBytes);
+  if (!from_) problem_ = cat({"cannot open it: ", std::strerror(errno)});
+  else if (read_at(from_.number(), header.data(), header.size(), 0) != header.size())
+    problem_ = "it is shorter than its header";
+  else if (to_.begin(header.data())) read_ = header.size();
+}
+
 bool LogPacker::step() {
-  if (!problem_.empty()) return false;
+  if (!problem().empty()) return false;
   slots_.resize(PackedLog::kSlots);
   const std::size_t bytes =
     read_at(from_.number(), slots_.data(), slots_.size() * trace::kSlotBytes, read_);
   read_ += bytes;
   slots_.resize(bytes / trace::kSlotBytes);
-  if (!slots_.empty()) {
-    to_columns(slots_, columns_);
-    packed_.resize(ZSTD_compressBound(columns_.size()));
-    const std::size_t size =
-      ZSTD_compress(packed_.data(), packed_.size(), columns_.data(), columns_.size(), kLevel);
-    if (ZSTD_isError(size) != 0) {
-      problem_ = ZSTD_getErrorName(size);
-      return false;
-    }
-    const FrameHeader header{static_cast<std::uint32_t>(slots_.size()),
-                             static_cast<std::uint32_t>(size)};
-    if (!write(&header, sizeof header) || !write(packed_.data(), size)) return false;
+  for (const trace::Slot& slot : slots_) {
+    if (slot.head != 0 && !is_more(slot.head))
+      highest_order_ = std::max(highest_order_, slot.order & trace::kOrderMask);
   }
+  if (!to_.add(slots_)) return false;
   if (bytes == PackedLog::kSlots * trace::kSlotBytes) return true;
   finish();
   return false;
 }
 
-// The packed log is there before the log goes: a reader finds one of them at any moment, and so
-// does the disk when the machine loses its power. Nothing goes that a failing disk did not give
-// whole, or that a file server has yet to refuse.
+// The packed log is there before the log goes: a reader finds one of them at any moment. Nothing
+// goes that a failing disk did not give whole, or that a file server has yet to refuse. It is not
+// waited for until the disk has it: with many small files that would take longer than to pack them.
 bool LogPacker::finish() {
-  if (read_ != bytes_of(from_)) {
-    problem_ = "it could not be read to its end";
-    return false;
-  }
-  if (!write(&kEnd, sizeof kEnd)) return false;
-  if (!reaches_disk(to_.number())) return fail("cannot write what is packed");
-  if (::close(to_.release()) != 0) return fail("cannot write what is packed");
-  const std::string packed = log_.string() + kPackedEnd;
-  if (::rename(unfinished_.c_str(), packed.c_str()) != 0) return fail("cannot rename it");
-  unfinished_.clear();
-  return ::unlink(log_.c_str()) == 0 || fail("cannot remove what was packed");
+  if (read_ != bytes_of(from_)) problem_ = "it could not be read to its end";
+  if (!problem_.empty() || !to_.finish()) return false;
+  if (::unlink(log_.c_str()) == 0) return true;
+  problem_ = cat({"cannot remove what was packed: ", std::strerror(errno)});
+  return false;
 }
 
 } // namespace gmt

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,32 +54,58 @@ private:
   bool is_damaged_ = false;
 };
 
+// Writes a packed log under another name, and renames it at the end.
+class PackedWriter {
+public:
+  explicit PackedWriter(std::filesystem::path packed);
+  ~PackedWriter(); // removes what is not finished
+  PackedWriter(const PackedWriter&) = delete;
+  PackedWriter& operator=(const PackedWriter&) = delete;
+
+  // The log's header, then frames of kSlots slots, but for the last one. False, and problem(), if
+  // that fails.
+  bool begin(const void* header);
+  bool add(std::span<const trace::Slot> slots);
+  // The file is there, and on the disk when the system writes it.
+  bool finish();
+  const std::string& problem() const { return problem_; }
+  std::uint64_t bytes() const { return written_; }
+
+private:
+  bool fail(const char* what);
+  bool write(const void* from, std::size_t bytes);
+
+  const std::filesystem::path path_;
+  std::filesystem::path unfinished_;
+  Descriptor to_;
+  std::vector<char> columns_, packed_;
+  std::uint64_t written_ = 0;
+  std::string problem_;
+};
+
 // Packs one log bit by bit, so that its caller can do other things meanwhile.
 class LogPacker {
 public:
   // Writes a file of another name first.
   explicit LogPacker(std::filesystem::path log);
-  ~LogPacker(); // removes what is not finished
-  LogPacker(const LogPacker&) = delete;
-  LogPacker& operator=(const LogPacker&) = delete;
 
   // A frame more. False if it was the last one: then the packed log is there and the log is gone,
   // or problem() says why not.
   bool step();
-  const std::string& problem() const { return problem_; }
-  std::uint64_t saved_bytes() const { return read_ > written_ ? read_ - written_ : 0; }
+  const std::string& problem() const { return problem_.empty() ? to_.problem() : problem_; }
+  std::uint64_t packed_bytes() const { return to_.bytes(); }
+  std::uint64_t saved_bytes() const { return read_ > to_.bytes() ? read_ - to_.bytes() : 0; }
+  std::uint64_t highest_order() const { return highest_order_; }
 
 private:
-  bool fail(const char* what);
-  bool write(const void* from, std::size_t bytes);
   bool finish();
 
   const std::filesystem::path log_;
-  std::filesystem::path unfinished_;
-  Descriptor from_, to_;
+  Descriptor from_;
+  PackedWriter to_;
   std::vector<trace::Slot> slots_;
-  std::vector<char> columns_, packed_;
-  std::uint64_t read_ = 0, written_ = 0; // bytes
+  std::uint64_t read_ = 0; // bytes
+  std::uint64_t highest_order_ = 0;
   std::string problem_;
 };
 

@@ -119,6 +119,10 @@ public:
     scan_.put_back(record);
     is_put_back_ = true;
   }
+  // When all records have been taken for good: gives back what a packed log takes.
+  void rest() {
+    if (packed_ != nullptr) packed_->rest();
+  }
   // At the end, when all records have been taken: the file may have grown since. Reading goes on
   // behind the last record, where slots were not written yet.
   void read_on();

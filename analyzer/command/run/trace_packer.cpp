@@ -21,6 +21,9 @@ namespace {
 // A call in flight may complete its record in the file that its thread has just left.
 constexpr std::uint64_t kFilesThatStay = 2;
 constexpr std::chrono::milliseconds kNow{0}, kLater{500}, kMuchLater{30'000};
+// Parts of a trace's limit: when it is folded, how much of it at once, and what may stay whole for
+// findings that no earlier part has.
+constexpr std::uint64_t kFoldsFrom = 8, kFoldsAtOnce = 16, kKeepsAtMost = 4;
 constexpr int kShareOfTime = 20; // a folder of many files is looked at more seldom
 
 struct LogFile { // "t7-0.12.log": file 12 of the log "t7-0"
@@ -55,6 +58,12 @@ std::set<fs::path> left_files(const fs::path& trace) {
   return left;
 }
 
+std::uint64_t limit_of(const TraceInfo& info) {
+  const auto found = info.options.find("max_trace");
+  if (found == info.options.end()) return 0;
+  return parse_number<std::uint64_t>(found->second).value_or(0);
+}
+
 } // namespace
 
 TracePacker::TracePacker(fs::path folder, std::string run)
@@ -68,6 +77,7 @@ std::chrono::milliseconds TracePacker::work() {
     return do_work();
   } catch (const std::exception&) {
     packer_.reset();
+    fold_.reset();
     return kMuchLater;
   }
 }
@@ -77,9 +87,13 @@ std::chrono::milliseconds TracePacker::do_work() {
     if (!packer_->step()) finish();
     return kNow;
   }
+  if (fold_ != nullptr) {
+    if (!fold_->step()) finish_fold();
+    return kNow;
+  }
   const auto began = std::chrono::steady_clock::now();
-  find_traces();
-  if (begin_next()) return kNow;
+  if (left_.empty()) find_traces();
+  if (begin_fold() || begin_next()) return kNow;
   const auto took =
     std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
   return std::clamp(took * kShareOfTime, kLater, kMuchLater);
@@ -91,23 +105,26 @@ void TracePacker::find_traces() {
     const std::string name = it->path().filename().string();
     if (!name.starts_with("gpumemtrace.") || known_.contains(name) || !is_trace(it->path()))
       continue;
-    if (is_own_folder(it->path()) && read_head(it->path()).info.run == run_)
-      traces_.push_back({it->path()});
+    if (is_own_folder(it->path())) {
+      const TraceHead head = read_head(it->path());
+      if (head.info.run == run_) traces_.push_back({it->path(), limit_of(head.info)});
+    }
     known_.insert(name);
   }
 }
 
 bool TracePacker::begin_next() {
-  for (std::size_t i = 0; i < traces_.size(); ++i) {
-    for (const fs::path& log : left_files(traces_[i].path)) {
-      if (refused_.contains(log)) continue;
-      log_ = log;
-      packed_ = i;
-      packer_ = std::make_unique<LogPacker>(log);
-      return true;
-    }
+  for (std::size_t i = 0; left_.empty() && i < traces_.size(); ++i) {
+    for (const fs::path& log : left_files(traces_[i].path))
+      if (!refused_.contains(log)) left_.push_back(log);
+    std::ranges::reverse(left_);
+    packed_ = i;
   }
-  return false;
+  if (left_.empty()) return false;
+  log_ = std::move(left_.back());
+  left_.pop_back();
+  packer_ = std::make_unique<LogPacker>(log_);
+  return true;
 }
 
 // A log that cannot be packed stays as it is.
@@ -115,12 +132,63 @@ void TracePacker::finish() {
   if (packer_->problem().empty()) {
     Trace& trace = traces_[packed_];
     trace.saved += packer_->saved_bytes();
-    replace_file(trace.path / "packed", Into::kTrace,
-                 [&trace](std::ostream& out) { out << trace.saved << '\n'; });
+    trace.packed.push_back({log_, packer_->packed_bytes(), packer_->highest_order()});
+    trace.packed_bytes += packer_->packed_bytes();
+    write_saved(trace);
   } else {
     refused_.insert(log_);
   }
   packer_.reset();
+}
+
+void TracePacker::write_saved(const Trace& trace) {
+  replace_file(trace.path / "packed", Into::kTrace,
+               [&trace](std::ostream& out) { out << trace.saved << '\n'; });
+}
+
+bool TracePacker::begin_fold() {
+  const auto now = std::chrono::steady_clock::now();
+  for (std::size_t i = 0; i < traces_.size(); ++i) {
+    Trace& trace = traces_[i];
+    if (trace.max_bytes == 0 || trace.packed_bytes <= trace.max_bytes / kFoldsFrom ||
+        now < trace.folds_from)
+      continue;
+    std::vector<PackedFile> files;
+    std::uint64_t bytes = 0;
+    for (const PackedFile& file : trace.packed) {
+      if (!files.empty() && bytes >= trace.max_bytes / kFoldsAtOnce) break;
+      bytes += file.bytes;
+      files.push_back(file);
+    }
+    folded_ = i;
+    fold_ = std::make_unique<TraceFold>(trace.path, std::move(files), trace.found);
+    return true;
+  }
+  return false;
+}
+
+void TracePacker::finish_fold() {
+  using Result = TraceFold::Result;
+  Trace& trace = traces_[folded_];
+  const Result result = fold_->result();
+  const std::unique_ptr<TraceFold> fold = std::exchange(fold_, nullptr);
+  if (result == Result::kTooEarly) {
+    trace.folds_from = std::chrono::steady_clock::now() + kMuchLater;
+    return;
+  }
+  std::uint64_t bytes = 0;
+  for (const PackedFile& file : fold->files()) bytes += file.bytes;
+  trace.found = fold->take_found();
+  if (result == Result::kKept) {
+    // Once there is no room for more of it, they are folded after all, but for the mistakes.
+    if (trace.kept_bytes + bytes > trace.max_bytes / kKeepsAtMost) return;
+    trace.kept_bytes += bytes;
+  }
+  trace.packed.erase(trace.packed.begin(),
+                     trace.packed.begin() + static_cast<std::ptrdiff_t>(fold->files().size()));
+  trace.packed_bytes -= std::min(bytes, trace.packed_bytes);
+  trace.saved += fold->saved_bytes();
+  write_saved(trace);
 }
 
 } // namespace gmt
