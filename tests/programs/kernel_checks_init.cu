@@ -20,11 +20,28 @@
 // env: GPUMEMTRACE_SIM_GAPS=0
 // options: check --kernel-checks=memory,heap,init --fail-on warning
 // expect: clean
+// run: threads
+// env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
+// env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
+// env: GPUMEMTRACE_SIM_MEMORY=256M
+// env: GPUMEMTRACE_SIM_GAPS=0
+// options: check --kernel-checks=init --fail-on warning
+// expect: clean
+// run: direction
+// env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
+// env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
+// env: GPUMEMTRACE_SIM_MEMORY=256M
+// env: GPUMEMTRACE_SIM_GAPS=0
+// options: check --kernel-checks=init
+// expect: error copy-direction count=1 message="CUDA accepted it silently"
 #include "answers.h"
 
 #undef NDEBUG
+#include <atomic>
 #include <cassert>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 constexpr int kCount = 32;
 constexpr size_t kBytes = kCount * sizeof(float);
@@ -121,8 +138,64 @@ static void run_clean() {
   CHECK(cudaFree(to));
 }
 
+// One thread copies into a block while another one's graph makes all memory count as written.
+static void run_threads() {
+  constexpr int kRounds = 6, kBlocks = 128;
+  float *to = allocate(), *blocks[kRounds][kBlocks], host[kCount] = {};
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  CHECK(cudaStreamCreate(&stream));
+  CHECK(cudaGraphCreate(&graph, 0));
+  CHECK(cudaGraphInstantiate(&exec, graph, 0));
+  for (int round = 0; round < kRounds; ++round) {
+    CHECK(cudaDeviceSynchronize()); // blocks that are given out while nothing runs are followed
+    for (float*& block : blocks[round]) block = allocate();
+    std::atomic<bool> is_ready{false};
+    std::thread other([&] {
+      is_ready = true;
+      CHECK(cudaGraphLaunch(exec, stream));
+    });
+    while (!is_ready) {
+    }
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(5 * round);
+    while (std::chrono::steady_clock::now() < until) {
+    }
+    float* last = blocks[round][kBlocks - 1]; // the other thread gets there last
+    CHECK(cudaMemcpy(last, host, kBytes, cudaMemcpyHostToDevice));
+    twice<<<1, kCount>>>(last, to, kCount);
+    CHECK(cudaStreamSynchronize(0));
+    other.join();
+  }
+  CHECK(cudaGraphExecDestroy(exec));
+  CHECK(cudaGraphDestroy(graph));
+  CHECK(cudaStreamDestroy(stream));
+  for (auto& round : blocks) {
+    for (float* block : round) CHECK(cudaFree(block));
+  }
+  CHECK(cudaFree(to));
+}
+
+// CUDA makes this copy, whatever its direction says.
+static void run_direction() {
+  float *to = allocate(), *from = allocate();
+  CHECK(cudaMemset(to, 0, kBytes));
+  CHECK(cudaMemcpy(from, to, kBytes, cudaMemcpyDeviceToHost));
+  use(from, to);
+  CHECK(cudaFree(from));
+  CHECK(cudaFree(to));
+}
+
 int main(int argc, char** argv) {
   assert(argc == 2);
+  if (strcmp(argv[1], "threads") == 0) {
+    run_threads();
+    return 0;
+  }
+  if (strcmp(argv[1], "direction") == 0) {
+    run_direction();
+    return 0;
+  }
   if (strcmp(argv[1], "clean") == 0) {
     run_clean();
     CHECK(cudaDeviceSynchronize());

@@ -27,11 +27,21 @@ void note(Address to, CUcontext, Address, CUcontext, Bytes bytes, CUstream) noex
   mark_written(to, bytes);
 }
 void note(Address to, CUarray, Bytes, Bytes bytes) noexcept { mark_written(to, bytes); }
+// The driver may take an address of the device as that of a copy to the host, too.
+Address address_of(const void* to) noexcept { return reinterpret_cast<Address>(to); }
+void note(void* to, Address, Bytes bytes) noexcept { mark_written(address_of(to), bytes); }
+void note(void* to, Address, Bytes bytes, CUstream) noexcept {
+  mark_written(address_of(to), bytes);
+}
+void note(void* to, CUarray, Bytes, Bytes bytes) noexcept { mark_written(address_of(to), bytes); }
+void note(void* to, CUarray, Bytes, Bytes bytes, CUstream) noexcept {
+  mark_written(address_of(to), bytes);
+}
 template <class Shape> void note_shape(const Shape* shape) noexcept {
-  if (shape != nullptr && shape->dstMemoryType != CU_MEMORYTYPE_HOST)
-    mark_block_written(shape->dstMemoryType == CU_MEMORYTYPE_UNIFIED && shape->dstDevice == 0
-                         ? reinterpret_cast<Address>(shape->dstHost)
-                         : shape->dstDevice);
+  if (shape == nullptr) return;
+  const bool is_at_host = shape->dstMemoryType == CU_MEMORYTYPE_HOST ||
+                          (shape->dstMemoryType == CU_MEMORYTYPE_UNIFIED && shape->dstDevice == 0);
+  mark_block_written(is_at_host ? address_of(shape->dstHost) : shape->dstDevice);
 }
 void note(const CUDA_MEMCPY2D* shape) noexcept { note_shape(shape); }
 void note(const CUDA_MEMCPY2D* shape, CUstream) noexcept { note_shape(shape); }
@@ -99,6 +109,8 @@ void replace_writes() noexcept {
   PUT_BOTH("cuMemcpy", "", Address, Address, Bytes);
   PUT_BOTH("cuMemcpyDtoD", "_v2", Address, Address, Bytes);
   PUT_BOTH("cuMemcpyHtoD", "_v2", Address, const void*, Bytes);
+  PUT_BOTH("cuMemcpyDtoH", "_v2", void*, Address, Bytes);
+  PUT_BOTH("cuMemcpyAtoH", "_v2", void*, CUarray, Bytes, Bytes);
   PUT_BOTH("cuMemcpyPeer", "", Address, CUcontext, Address, CUcontext, Bytes);
   PUT_SYNC("cuMemcpyAtoD", "_v2", Address, CUarray, Bytes, Bytes);
   PUT_BOTH("cuMemcpy2D", "_v2", const CUDA_MEMCPY2D*);

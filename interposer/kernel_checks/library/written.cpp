@@ -6,7 +6,6 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,9 +25,14 @@ namespace {
 constexpr std::uint64_t kStride = rewriter::kBytesOfPage + rewriter::kBehindPage;
 constexpr std::uint64_t kAddressesOfPage = std::uint64_t{1} << rewriter::kPageBits;
 
+// A block that may have unwritten bytes. Another one may get its address, but not its number.
+struct Followed {
+  std::uint64_t begin, end, number;
+};
 struct Pages {
-  std::map<std::uint64_t, std::uint64_t> pages;  // their addresses, by number
-  std::map<std::uint64_t, std::uint64_t> blocks; // that may have unwritten bytes: begin and end
+  std::map<std::uint64_t, std::uint64_t> pages; // their addresses, by number
+  std::map<std::uint64_t, Followed> blocks;     // by their begins
+  std::uint64_t newest = 0;                     // number of a block
 };
 constinit Lasting<Pages> all_pages;                     // with the lock
 constinit std::atomic<std::uint64_t> table_of_pages{0}; // 0: nothing is followed
@@ -83,26 +87,36 @@ bool make_pages(std::uint64_t first, std::uint64_t last) noexcept {
   return true;
 }
 
-// Of blocks that the range meets what is in both; those that are wholly in it end.
-struct Taken {
+// Of blocks that the range meets what is in both, and the blocks that are wholly in it.
+struct Met {
   std::vector<Piece> pieces;
-  std::vector<std::uint64_t> ended;
+  std::vector<Followed> whole;
 };
-Taken take(std::uint64_t begin, std::uint64_t end) {
+Met meet(std::uint64_t begin, std::uint64_t end) {
+  const Locked lock;
+  const auto& blocks = (*all_pages).blocks;
+  Met met;
+  auto at = blocks.upper_bound(begin);
+  if (at != blocks.begin() && std::prev(at)->second.end > begin) --at;
+  for (; at != blocks.end() && at->first < end; ++at) {
+    const Followed& block = at->second;
+    const std::uint64_t from = std::max(begin, block.begin), to = std::min(end, block.end);
+    for (const Piece& piece : pieces_of(from, to)) met.pieces.push_back(piece);
+    if (from == block.begin && to == block.end) met.whole.push_back(block);
+  }
+  return met;
+}
+
+// Behind the marks: who marks a block meanwhile must find it here, or would go on before its bytes
+// count as written. False: it has been freed.
+bool end_following(const Followed& block) {
   const Locked lock;
   auto& blocks = (*all_pages).blocks;
-  Taken taken;
-  auto at = blocks.upper_bound(begin);
-  if (at != blocks.begin() && std::prev(at)->second > begin) --at;
-  while (at != blocks.end() && at->first < end) {
-    const std::uint64_t from = std::max(begin, at->first), to = std::min(end, at->second);
-    for (const Piece& piece : pieces_of(from, to)) taken.pieces.push_back(piece);
-    const bool is_whole = from == at->first && to == at->second;
-    if (is_whole) taken.ended.push_back(at->first);
-    at = is_whole ? blocks.erase(at) : std::next(at);
-  }
+  const auto at = blocks.find(block.begin);
+  if (at == blocks.end() || at->second.number != block.number) return false;
+  blocks.erase(at);
   has_blocks.store(!blocks.empty());
-  return taken;
+  return true;
 }
 
 // Kernels that get the block need not ask.
@@ -166,22 +180,30 @@ void follow_unwritten(const rewriter::Block& block) noexcept {
   std::vector<Piece> pieces;
   {
     const Locked lock;
-    (*all_pages).blocks[block.begin] = block.end;
-    has_blocks.store(true);
     pieces = pieces_of(block.begin, block.end);
   }
   set_states(pieces, rewriter::kIsUnwritten);
+  {
+    const Locked lock;
+    Pages& all = *all_pages;
+    all.blocks.insert_or_assign(block.begin, Followed{block.begin, block.end, ++all.newest});
+    has_blocks.store(true);
+  }
+  // Another thread may have marked everything before the block was there.
+  if (may_any_run() || has_stopped.load()) mark_written(block.begin, block.end - block.begin);
 }
 
 void mark_written(std::uint64_t begin, std::uint64_t bytes) noexcept {
   if (!has_blocks.load() || bytes == 0) return;
   const std::uint64_t end = begin + std::min(bytes, ~begin);
-  const Taken taken = take(begin, end);
-  if (taken.pieces.empty()) return;
+  const Met met = meet(begin, end);
+  if (met.pieces.empty()) return;
   const Work work(table().context());
   if (!work.ready()) return;
-  set_states(taken.pieces, rewriter::kIsWritten);
-  for (const std::uint64_t ended : taken.ended) note_wholly_written(ended);
+  set_states(met.pieces, rewriter::kIsWritten);
+  for (const Followed& block : met.whole) {
+    if (end_following(block)) note_wholly_written(block.begin);
+  }
 }
 
 void mark_block_written(std::uint64_t address) noexcept {
@@ -189,7 +211,11 @@ void mark_block_written(std::uint64_t address) noexcept {
   if (has_blocks.load()) {
     const Locked lock;
     const auto next = (*all_pages).blocks.upper_bound(address);
-    if (next != (*all_pages).blocks.begin()) std::tie(begin, end) = *std::prev(next);
+    if (next != (*all_pages).blocks.begin()) {
+      const Followed& before = std::prev(next)->second;
+      begin = before.begin;
+      end = before.end;
+    }
   }
   if (address < end) mark_written(begin, end - begin);
 }
