@@ -64,6 +64,7 @@ int command_replay(const Settings& given) {
   settings.words = {find_install(true).simulated + "/gpumemtrace-replay", given.words[0]};
   if (!given.block.empty())
     settings.words.push_back(std::to_string(block_number(given.block, capture)));
+  settings.interposer.emplace_back("GPUMEMTRACE_CAPTURE", ""); // what the environment may have
   settings.simulated.emplace_back("GPUMEMTRACE_SIM_CAPABILITY", std::to_string(capture.capability));
   if (settings.only.empty())
     settings.only = {"kernel-*", "shared-race", "global-race", "barrier-*", "device-heap-*"};

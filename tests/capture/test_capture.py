@@ -55,9 +55,12 @@ class Capture(unittest.TestCase):
     def test_the_launch_of_a_number(self):
         said, files = self.capture("scale:2", "scale")
         self.assertEqual(len(files), 1, said)
+        os.environ["GPUMEMTRACE_CAPTURE"] = "scale"  # a replay captures nothing
+        self.addCleanup(os.environ.pop, "GPUMEMTRACE_CAPTURE")
         self.assertIn(".scale.2.", files[0])
         status, out, report = self.replay(files[0])
         self.assertIn("launch 2 of ", out)
+        self.assertNotIn("captured", report)
         self.assertIn("the output equals the GPU's", out)
         self.assertEqual(status, 0, report)
 
