@@ -4,6 +4,7 @@
 //
 // run: racy
 // device: simulated
+// env: GPUMEMTRACE_SIM_DEVICES=2
 // expect: error stream-race line=LINE(set_and_copy)
 // expect: error stream-race line=LINE(two_sets)
 // expect: error stream-race line=LINE(copies_to_one_block)
@@ -35,6 +36,7 @@
 // expect: error stream-race line=LINE(registered_memory)
 // expect: error stream-race line=LINE(copy_between_devices)
 // expect: error stream-race line=LINE(copy_that_all_wait_for)
+// expect: error stream-race line=LINE(peer_copy_within_a_device)
 // expect: error stream-race line=LINE(parts_of_one_buffer)
 // expect: error stream-race line=LINE(every_other_word)
 // expect: error stream-race line=LINE(pointer_in_memory)
@@ -51,6 +53,7 @@
 // expect: error stream-race line=LINE(memory_behind_its_graph)
 // run: right
 // device: simulated
+// env: GPUMEMTRACE_SIM_DEVICES=2
 // expect: clean
 #include "answers.h"
 
@@ -331,13 +334,26 @@ static void copy_between_devices(bool ok)
   CHECK(cudaMemsetAsync(b, 1, kBytes, t)); // @copy_between_devices
 }
 
-// Without a stream it is in order with all work of its devices.
+// Without a stream it is in order with all work of both devices.
 static void copy_that_all_wait_for(bool ok)
 {
+  int* there;
+  CHECK(cudaSetDevice(1));
+  CHECK(cudaMalloc(&there, kBytes));
+  CHECK(cudaSetDevice(0));
   fill<<<1, 1024, 0, s>>>(a);
-  if (ok) CHECK(cudaMemcpyPeer(b, 0, a, 0, kBytes));
-  else CHECK(cudaMemcpyPeerAsync(b, 0, a, 0, kBytes, t)); // @copy_that_all_wait_for
-  if (ok) CHECK(cudaMemsetAsync(b, 1, kBytes, u));
+  if (ok) CHECK(cudaMemcpyPeer(there, 1, a, 0, kBytes));
+  else CHECK(cudaMemcpyPeerAsync(there, 1, a, 0, kBytes, t)); // @copy_that_all_wait_for
+  if (ok) CHECK(cudaMemsetAsync(a, 1, kBytes, u));
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(there));
+}
+
+static void peer_copy_within_a_device(bool ok)
+{
+  fill<<<1, 1024, 0, s>>>(a);
+  if (ok) CHECK(cudaStreamSynchronize(s));
+  CHECK(cudaMemcpyPeer(b, 0, a, 0, kBytes)); // @peer_copy_within_a_device
 }
 
 __global__ void fill_words(int* values, int step) { values[threadIdx.x * step] = 2; }
@@ -619,6 +635,7 @@ int main(int argc, char** argv)
   run(registered_memory, ok);
   run(copy_between_devices, ok);
   run(copy_that_all_wait_for, ok);
+  run(peer_copy_within_a_device, ok);
   run(parts_of_one_buffer, ok);
   run(every_other_word, ok);
   run(pointer_in_memory, ok);

@@ -3,6 +3,7 @@
 
 #include "analyzer/detectors/shared/work_order.h"
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -105,7 +106,7 @@ std::optional<Point> WorkOrder::start(const Event& e, const Heap& heap) {
     --before.order;
     clock_.host_waits(clock_.work(before, *stream, heap));
   }
-  if (e.kind == Kind::kCopy && is_peer_copy(e)) {
+  if (e.kind == Kind::kCopy && is_peer_copy(e, heap)) {
     Event before = e;
     --before.order;
     clock_.all_wait(before);
@@ -118,7 +119,7 @@ std::optional<Point> WorkOrder::start(const Event& e, const Heap& heap) {
 void WorkOrder::end(const Event& e, Point work, const Heap& heap) {
   if (e.kind == Kind::kCopy) {
     if (copy_waits(e, heap) && !may_go_on(e, heap)) clock_.host_waits(work);
-    if (is_peer_copy(e)) clock_.all_wait(e);
+    if (is_peer_copy(e, heap)) clock_.all_wait(e);
   }
   const bool device_set = !heap.accesses().empty() && uses_only_device(heap);
   if (e.kind == Kind::kSet && !e.set().is_async && !device_set) clock_.host_waits(work);
@@ -187,9 +188,15 @@ bool is_copy_from_pageable(const Event& e, const Heap& heap) {
 }
 
 // It is in order with all work of both contexts, earlier and later, and the host does not wait for
-// it (cuda.h on cuMemcpyPeer).
-bool WorkOrder::is_peer_copy(const Event& e) const {
-  return !e.copy().is_async && facts_.api_name(e.api).find("Peer") != std::string_view::npos;
+// it (cuda.h on cuMemcpyPeer). Within one device it is a copy on the default stream and no more: an
+// H100 with driver 580 orders it with no stream that is not a blocking one.
+bool WorkOrder::is_peer_copy(const Event& e, const Heap& heap) const {
+  if (e.copy().is_async || facts_.api_name(e.api).find("Peer") == std::string_view::npos)
+    return false;
+  const std::span<const Access> both = heap.accesses();
+  if (both.size() != 2) return true;
+  const int from = heap.device_of(*both[0].block), to = heap.device_of(*both[1].block);
+  return from < 0 || from != to;
 }
 
 } // namespace gmt

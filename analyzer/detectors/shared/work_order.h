@@ -65,7 +65,7 @@ private:
   void on_other(const Event& e);
   bool copy_waits(const Event& e, const Heap& heap) const;
   bool may_go_on(const Event& e, const Heap& heap) const;
-  bool is_peer_copy(const Event& e) const;
+  bool is_peer_copy(const Event& e, const Heap& heap) const;
 
   const ProcessFacts& facts_;
   const PageableCopies pageable_;
