@@ -2,6 +2,7 @@
 // The scopes of hooked calls: see call.h, and call_path.h for what all calls run through.
 #include "interposer/calls/call.h"
 
+#include "interposer/base/options.h"
 #include "interposer/base/own_stack.h"
 #include "interposer/calls/call_path.h"
 #include "interposer/device_ring/ring.h"
@@ -14,6 +15,10 @@
 namespace gmt::interposer {
 
 constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec"))) = {};
+
+constinit std::atomic<bool> times_launches{false};
+
+void begin_timing() noexcept { times_launches.store(is_device_simulated()); }
 
 namespace {
 

@@ -124,6 +124,8 @@ private:
 // The order of the driver call that this thread is inside of; 0 if there is none.
 std::uint64_t order_of_call_in_progress() noexcept;
 
+void begin_timing() noexcept; // when a session begins
+
 // Whether this thread is inside a driver call, seen from its stack pointer.
 bool is_inside_call(const void* stack) noexcept;
 

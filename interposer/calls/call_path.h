@@ -26,6 +26,9 @@ namespace gmt::interposer {
 extern constinit thread_local ThreadState thread_state
   __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
+// The simulated device runs kernels in their launches: these are as long as the kernels ran.
+extern std::atomic<bool> times_launches;
+
 // Whether a runtime call is still in progress, seen from `frame`. One that was left by longjmp or
 // an exception lies below the frame, or its mark has been overwritten since. The mark is read only
 // where this stack surely is mapped: a handler on a stack of its own looks at the frame alone.
@@ -227,6 +230,8 @@ template <trace::Kind Known>
   if (slot_ != nullptr) [[likely]] {
     const bool launch = is_kind<Known>(record, trace::Kind::kLaunch); // nothing to add
     if (!launch) add_outcome<Known>(result, changed);
+    else if (times_launches.load(std::memory_order_relaxed)) [[unlikely]]
+      slot_->order = trace::with_ticks(order_, read_tsc() - time_);
     ThreadLog::prefetch_behind(slot_ + trace::unpack(head_).slots);
     ThreadLog::commit(slot_, trace::with_result(head_, result));
     if (!launch && has_facts<Known>(result)) [[unlikely]]

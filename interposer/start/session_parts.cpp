@@ -2,6 +2,7 @@
 // What a session consists of: the only file that knows all parts.
 #include <iterator>
 
+#include "interposer/calls/call.h"
 #include "interposer/coalescing/collector_client.h"
 #include "interposer/core_dump/core_dump.h"
 #include "interposer/device_ring/ring.h"
@@ -29,6 +30,7 @@ namespace {
 
 constexpr SessionPart kParts[] = {
   {nullptr, begin_record_range},
+  {nullptr, begin_timing},
   {forget_contexts, nullptr},
   {forget_devices, nullptr},
   {forget_texts, nullptr},

@@ -185,9 +185,11 @@ std::string ProcessEvents::findings() const {
 
 void ProcessEvents::add_slice(const Timeline::Slice& slice, std::string& out) const {
   auto to = std::back_inserter(out);
-  fmt::format_to(to, R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"cat":"cuda","name":{})",
-                 pid_, slice.thread, clock_.at(slice.begin), clock_.length(slice.ticks),
-                 calls_[slice.call]);
+  fmt::format_to(to, R"({{"ph":"{}","pid":{},"tid":{},"ts":{},)", slice.ticks != 0 ? 'X' : 'i',
+                 pid_, slice.thread, clock_.at(slice.begin));
+  if (slice.ticks != 0) fmt::format_to(to, R"("dur":{},)", clock_.length(slice.ticks));
+  else out += R"("s":"t",)"; // how long it took is not known
+  fmt::format_to(to, R"("cat":"cuda","name":{})", calls_[slice.call]);
   const bool has_kernel = slice.kernel < kernels_.size();
   const bool is_refused = slice.result != 0;
   if (slice.bytes != 0 || has_kernel || is_refused) {

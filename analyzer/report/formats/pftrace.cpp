@@ -103,8 +103,13 @@ private:
       add_until(at(slice->begin));
       fields.clear();
       add_arguments(track, *slice, fields);
-      all.add(at(slice->begin), at(slice->begin + slice->ticks),
-              track.event_name(timeline_.calls[slice->call]), fields);
+      const std::uint64_t name = track.event_name(timeline_.calls[slice->call]);
+      if (slice->ticks != 0) {
+        all.add(at(slice->begin), at(slice->begin + slice->ticks), name, fields);
+      } else { // how long it took is not known
+        all.end_until(at(slice->begin));
+        track.add(kInstant, at(slice->begin), name, fields);
+      }
     }
     add_until(~std::uint64_t{0});
   }
