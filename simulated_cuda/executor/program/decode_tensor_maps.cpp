@@ -23,6 +23,9 @@ struct Element {
 constexpr Element kElements[] = {{1, 0}, {2, 1},  {4, 2}, {4, 3}, {8, 4},  {8, 5}, {2, 6},
                                  {4, 7}, {4, 10}, {8, 8}, {2, 9}, {4, 11}, {4, 12}};
 
+// Of PTX before this version strides lack their four lowest bits, as CUTLASS has it for CUDA 12.4.
+constexpr std::uint32_t kStridesInBytes = 85;
+
 } // namespace
 
 // tensormap.replace.tile.field{.space}.b1024.type [map], {dimension, }value
@@ -74,7 +77,18 @@ void FunctionDecoder::decode_replace_in_map() {
     store(offsetof(TensorMap, sizes) + dimension * 8, 8, narrowed(8));
   } else if (has("global_stride")) { // the first is that of dimension 1
     if (dimension + 1 == TensorMap::kMostRank) fail("a dimension that no tensor map has");
-    store(offsetof(TensorMap, strides) + (dimension + 1) * 8, 8, source(operand(last), Type::kB64));
+    std::uint32_t bytes = source(operand(last), Type::kB64);
+    if (code_.module->version() < kStridesInBytes) {
+      const std::uint32_t sixteenths = bytes;
+      bytes = temporary();
+      Shape shape;
+      shape.result(0, 64).source(1, 64).source(2, 32).flow = ptx::BitFlow::kSame1;
+      Instruction& in = emit("shl.b64", shape);
+      in.r[0] = bytes;
+      in.r[1] = sixteenths;
+      in.r[2] = constant(4, 4);
+    }
+    store(offsetof(TensorMap, strides) + (dimension + 1) * 8, 8, bytes);
   } else if (has("element_stride")) {
     store(offsetof(TensorMap, steps) + dimension, 1, narrowed(1));
   } else if (has("elemtype")) {

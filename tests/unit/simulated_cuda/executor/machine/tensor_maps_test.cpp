@@ -76,6 +76,18 @@ TEST_F(TensorMapsTest, AllFieldsAreReplaced) {
                  12);
 }
 
+TEST_F(TensorMapsTest, StridesOfOlderPtxAreInUnitsOf16Bytes) {
+  for (const bool is_older : {true, false}) {
+    load_whole(std::string(is_older ? ".version 8.4" : ".version 8.5") +
+               "\n.target sm_90a\n.address_size 64\n"
+               ".visible .entry k(.param .u64 p) { .reg .b64 %x; ld.param.u64 %x, [p];\n"
+               "tensormap.replace.tile.global_stride.global.b1024.b64 [%x], 1, 5; ret; }\n");
+    const std::uint64_t p = put(std::vector<std::uint64_t>(TensorMap::kBytes / 8));
+    EXPECT_EQ(run({1}, {1}, {p}).end, End::kDone);
+    EXPECT_EQ(get<std::uint64_t>(p + offsetof(TensorMap, strides) + 16, 1)[0], is_older ? 80u : 5u);
+  }
+}
+
 TEST_F(TensorMapsTest, AMapOfAnotherTensorGetsItsAddressAlone) {
   TensorMap map;
   map.magic = TensorMap::kMagic;
