@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resources of devices, and green contexts. What is answered, and which parts are made, is what an
-// H100 with driver 580 did. Invariant: a GreenContext is never deleted, so that its handle is
+// H100 with driver 580 did: the handle of a green context is that of its context, for instance.
+// Invariant: a GreenContext is never deleted, so that its handle is
 // known when it has ended.
 #include "simulated_cuda/driver/api.h"
 #include "simulated_cuda/driver/entry.h"
@@ -30,13 +31,21 @@ Origin origin_of(const CUdevResource& resource) {
   return origin;
 }
 
-CUdevResource make_resource(unsigned processors, Origin origin, bool is_whole) {
+CUdevResource make_resource(unsigned processors, Origin origin) {
   CUdevResource resource{};
   if (processors == 0) return resource;
   resource.type = CU_DEV_RESOURCE_TYPE_SM;
   resource.sm.smCount = processors;
-  if (is_whole) resource.sm.minSmPartitionSize = resource.sm.smCoscheduledAlignment = kSmallestPart;
   std::memcpy(resource._internal_padding, &origin, sizeof origin);
+  return resource;
+}
+
+// All that a device or a green context has: it can be parted.
+CUdevResource make_whole(unsigned processors, int device) {
+  CUdevResource resource = make_resource(processors, {device, 0});
+  const bool has_clusters = processors == kGreenProcessors || processors % kSmallestPart == 0;
+  resource.sm.minSmPartitionSize = resource.sm.smCoscheduledAlignment =
+    has_clusters ? kSmallestPart : kSmallestWithoutClusters;
   return resource;
 }
 
@@ -55,9 +64,12 @@ GreenContexts& green_contexts() {
   return contexts;
 }
 
+CUgreenCtx handle_of(const GreenContext* green) {
+  return green == nullptr ? nullptr : reinterpret_cast<CUgreenCtx>(green->context);
+}
 GreenContext* find(CUgreenCtx handle) {
   for (const auto& each : green_contexts().all) {
-    if (each.get() == reinterpret_cast<GreenContext*>(handle)) return each.get();
+    if (handle_of(each.get()) == handle) return each.get();
   }
   return nullptr;
 }
@@ -80,7 +92,7 @@ CUresult give_resource(CUdevResource* out, CUdevResourceType type, const CUdevRe
   return CUDA_SUCCESS;
 }
 CUdevResource whole_device(const Device& device) {
-  return make_resource(kGreenProcessors, {device.ordinal, 0}, true);
+  return make_whole(kGreenProcessors, device.ordinal);
 }
 
 } // namespace
@@ -146,8 +158,8 @@ CUresult dev_sm_resource_split_by_count(CUdevResource* result, unsigned* groups,
   *groups = count;
   if (result == nullptr) return CUDA_SUCCESS;
   origin.split = ++green_contexts().splits;
-  std::fill_n(result, count, make_resource(size, origin, false));
-  if (remaining != nullptr) *remaining = make_resource(all - count * size, origin, false);
+  std::fill_n(result, count, make_resource(size, origin));
+  if (remaining != nullptr) *remaining = make_resource(all - count * size, origin);
   return CUDA_SUCCESS;
 }
 
@@ -158,11 +170,11 @@ CUresult dev_resource_generate_desc(CUdevResourceDesc* out, CUdevResource* resou
   const Origin first = origin_of(resources[0]);
   for (unsigned i = 0; i < count; ++i) {
     if (resources[i].type != CU_DEV_RESOURCE_TYPE_SM) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
-    const Origin origin = origin_of(resources[i]);
-    if (origin.device != first.device || origin.split != first.split)
+    if (origin_of(resources[i]).device != first.device)
       return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
     description->processors += resources[i].sm.smCount;
   }
+  description->processors = std::min(description->processors, kGreenProcessors);
   description->device = first.device;
   *out = reinterpret_cast<CUdevResourceDesc>(description.get());
   green_contexts().descriptions.push_back(std::move(description));
@@ -184,7 +196,7 @@ CUresult green_ctx_create(CUgreenCtx* out, CUdevResourceDesc handle, CUdevice or
   if (CUresult bad = device_primary_ctx_retain(&primary, ordinal); bad != CUDA_SUCCESS) return bad;
   auto green = std::make_unique<GreenContext>();
   green->primary = state().context(primary);
-  green->resource = make_resource((*description)->processors, {ordinal, 0}, true);
+  green->resource = make_whole((*description)->processors, ordinal);
   auto context = std::make_unique<Context>(); // lives as long as others do
   context->device = green->primary->device;
   context->alive = true;
@@ -193,7 +205,7 @@ CUresult green_ctx_create(CUgreenCtx* out, CUdevResourceDesc handle, CUdevice or
   context->id = state().new_id();
   green->context = context.get();
   state().contexts.push_back(std::move(context));
-  *out = reinterpret_cast<CUgreenCtx>(green.get());
+  *out = handle_of(green.get());
   green_contexts().all.push_back(std::move(green));
   return CUDA_SUCCESS;
 }
@@ -249,7 +261,7 @@ CUresult green_ctx_stream_create(CUstream* out, CUgreenCtx handle, unsigned flag
 CUresult stream_get_green_ctx(CUstream stream, CUgreenCtx* out) {
   if (find_stream(stream) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *out = reinterpret_cast<CUgreenCtx>(green_context_of(stream));
+  *out = handle_of(green_context_of(stream));
   return CUDA_SUCCESS;
 }
 

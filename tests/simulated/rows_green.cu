@@ -104,6 +104,52 @@ const std::vector<Row> kRows = {
        {green.created, first, DRIVER(cuGreenCtxDestroy)(green.handle),
         DRIVER(cuGreenCtxStreamCreate)(&stream, green.handle, CU_STREAM_NON_BLOCKING, 0)});
    }},
+  {"a green context: its processors, its context's handle, id, streams' contexts",
+   "16 8 1 1 0 1 1 1 0",
+   [] {
+     const Green green(16);
+     CUdevResource part{};
+     CUcontext context = nullptr, current = nullptr, of_stream = nullptr;
+     unsigned long long id = 0, own = 0, primary = 0;
+     CUstream stream = nullptr;
+     CUgreenCtx of = nullptr, none = green.handle;
+     DRIVER(cuCtxGetCurrent)(&current);
+     DRIVER(cuGreenCtxGetDevResource)(green.handle, &part, CU_DEV_RESOURCE_TYPE_SM);
+     DRIVER(cuCtxFromGreenCtx)(&context, green.handle);
+     DRIVER(cuGreenCtxGetId)(green.handle, &id);
+     DRIVER(cuCtxGetId)(context, &own);
+     DRIVER(cuCtxGetId)(current, &primary);
+     DRIVER(cuGreenCtxStreamCreate)(&stream, green.handle, CU_STREAM_NON_BLOCKING, 0);
+     driver_function<CUresult(CUstream, CUcontext*, CUgreenCtx*)>("cuStreamGetCtx")(
+       stream, &of_stream, &of);
+     DRIVER(cuStreamGetGreenCtx)(nullptr, &none);
+     const std::string got =
+       answers({static_cast<int>(part.sm.smCount), static_cast<int>(part.sm.minSmPartitionSize),
+                static_cast<const void*>(context) == static_cast<const void*>(green.handle),
+                id == own, id == primary, of_stream == current, of == green.handle, none == nullptr,
+                static_cast<int>(DRIVER(cuGreenCtxDestroy)(green.handle))});
+     return got;
+   }},
+  {"a green context of what is left over, of a part twice, of a default stream", "100 2 0 1",
+   [] {
+     const CUdevResource whole = whole_device();
+     CUdevResource made[2]{}, rest{};
+     unsigned count = 2;
+     DRIVER(cuDevSmResourceSplitByCount)(made, &count, &whole, &rest, 0, 16);
+     CUdevResourceDesc description = nullptr;
+     DRIVER(cuDevResourceGenerateDesc)(&description, &rest, 1);
+     CUgreenCtx green = nullptr;
+     DRIVER(cuGreenCtxCreate)(&green, description, 0, CU_GREEN_CTX_DEFAULT_STREAM);
+     CUdevResource of{};
+     DRIVER(cuGreenCtxGetDevResource)(green, &of, CU_DEV_RESOURCE_TYPE_SM);
+     CUdevResource twice[] = {made[0], made[0]};
+     CUstream stream = nullptr;
+     const int described = DRIVER(cuDevResourceGenerateDesc)(&description, twice, 2);
+     const int created = DRIVER(cuGreenCtxStreamCreate)(&stream, green, CU_STREAM_DEFAULT, 0);
+     DRIVER(cuGreenCtxDestroy)(green);
+     return answers({static_cast<int>(of.sm.smCount), static_cast<int>(of.sm.minSmPartitionSize),
+                     described, created});
+   }},
   {"clusters at once: one block of a processor", "132 66 39 30 22 17 15 15 9 7 7 7 2",
    [] {
      std::string all;

@@ -179,15 +179,16 @@ CUresult stream_get_ctx(CUstream handle, CUcontext* context) {
   const Stream* stream = find_stream(handle);
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *context = reinterpret_cast<CUcontext>(stream->context);
+  const GreenContext* green = green_context_of(handle);
+  *context = reinterpret_cast<CUcontext>(green != nullptr ? green->context : stream->context);
   return CUDA_SUCCESS;
 }
 
 CUresult stream_get_ctx_v2(CUstream handle, CUcontext* context, CUgreenCtx* green) {
   if (CUresult bad = stream_get_ctx(handle, context); bad != CUDA_SUCCESS) return bad;
   const GreenContext* of = green_context_of(handle);
+  if (green != nullptr) *green = of == nullptr ? nullptr : reinterpret_cast<CUgreenCtx>(*context);
   if (of != nullptr) *context = reinterpret_cast<CUcontext>(of->primary);
-  if (green != nullptr) *green = reinterpret_cast<CUgreenCtx>(const_cast<GreenContext*>(of));
   return CUDA_SUCCESS;
 }
 
