@@ -9,7 +9,6 @@
 namespace gmt {
 
 namespace fs = std::filesystem;
-using trace::Kind;
 using trace::LaunchWord;
 
 namespace {
@@ -17,9 +16,10 @@ namespace {
 constexpr std::size_t kRead = 16384; // slots
 
 // Those of which the order is their own, and which a plan may drop.
-bool may_go(Kind kind) {
-  return kind == Kind::kAlloc || kind == Kind::kFree || kind == Kind::kCopy || kind == Kind::kSet ||
-         kind == Kind::kLaunch || kind == Kind::kSync || kind == Kind::kExecution;
+bool may_go(trace::Kind kind) {
+  return kind == trace::Kind::kAlloc || kind == trace::Kind::kFree || kind == trace::Kind::kCopy ||
+         kind == trace::Kind::kSet || kind == trace::Kind::kLaunch || kind == trace::Kind::kSync ||
+         kind == trace::Kind::kExecution;
 }
 
 std::vector<std::uint64_t> words_of(const trace::Slot* record, unsigned slots) {
@@ -83,15 +83,15 @@ bool LogFolder::step() {
 bool LogFolder::is_whole(unsigned slots) const {
   if (at_ + slots > in_.size()) return false;
   for (unsigned i = 1; i < slots; ++i)
-    if (trace::unpack(in_[at_ + i].head).kind != Kind::kMore) return false;
+    if (trace::unpack(in_[at_ + i].head).kind != trace::Kind::kMore) return false;
   return true;
 }
 
 // What the simulated device says of a launch goes with it.
 FoldPlan::Part LogFolder::part_of(const trace::Slot& record) const {
-  const Kind kind = trace::unpack(record.head).kind;
+  const trace::Kind kind = trace::unpack(record.head).kind;
   if (!may_go(kind)) return Part::kNone;
-  if (kind != Kind::kExecution) return plan_.of(record.order & trace::kOrderMask);
+  if (kind != trace::Kind::kExecution) return plan_.of(record.order & trace::kOrderMask);
   constexpr auto kAccesses = static_cast<std::uint64_t>(trace::ExecutionOp::kAccesses);
   if (record.a[trace::ExecutionWord::op] != kAccesses) return Part::kNone;
   const Part launch = plan_.of(record.a[trace::ExecutionWord::call]);
@@ -99,10 +99,10 @@ FoldPlan::Part LogFolder::part_of(const trace::Slot& record) const {
 }
 
 void LogFolder::take(const trace::Slot* record, unsigned slots) {
-  const Kind kind = trace::unpack(record->head).kind;
+  const trace::Kind kind = trace::unpack(record->head).kind;
   const Part part = part_of(*record);
   const bool is_dropped = part == Part::kDropped || part == Part::kNote;
-  if (kind == Kind::kLaunch) note_arguments(record, slots, is_dropped);
+  if (kind == trace::Kind::kLaunch) note_arguments(record, slots, is_dropped);
   if (is_dropped) {
     drop(*record);
     if (part == Part::kNote) note(*record);
@@ -116,20 +116,20 @@ void LogFolder::take(const trace::Slot* record, unsigned slots) {
 void LogFolder::drop(const trace::Slot& record) {
   ++sums_.records;
   switch (trace::unpack(record.head).kind) {
-  case Kind::kAlloc:
+  case trace::Kind::kAlloc:
     ++sums_.allocations;
     sums_.allocated_bytes += record.a[trace::AllocWord::bytes];
     break;
-  case Kind::kLaunch: ++sums_.launches; break;
-  case Kind::kCopy: ++sums_.copies; break;
-  case Kind::kExecution: ++sums_.others; break;
+  case trace::Kind::kLaunch: ++sums_.launches; break;
+  case trace::Kind::kCopy: ++sums_.copies; break;
+  case trace::Kind::kExecution: ++sums_.others; break;
   default: break;
   }
 }
 
 void LogFolder::note(const trace::Slot& record) {
   trace::Slot slot{};
-  slot.head = trace::pack({Kind::kNote, 1, api_, 0, 0});
+  slot.head = trace::pack({trace::Kind::kNote, 1, api_, 0, 0});
   slot.order = record.order & trace::kOrderMask;
   slot.time = record.time;
   slot.via = trace::kNoApi;
@@ -159,7 +159,7 @@ void LogFolder::note_arguments(const trace::Slot* launch, unsigned slots, bool i
 LogFolder::Arguments* LogFolder::missing_arguments(const trace::Slot& record) {
   const trace::Head head = trace::unpack(record.head);
   const bool repeats =
-    head.kind == Kind::kLaunch && (head.flags & trace::kLaunchRepeatsArguments) != 0;
+    head.kind == trace::Kind::kLaunch && (head.flags & trace::kLaunchRepeatsArguments) != 0;
   const unsigned number = repeats ? trace::arguments_number_of(record.a[LaunchWord::block]) : 0;
   const bool is_missing = number < arguments_.size() && arguments_[number].is_missing;
   return repeats && is_missing ? &arguments_[number] : nullptr;
@@ -177,7 +177,7 @@ void LogFolder::put_launch(const trace::Slot& launch, Arguments& arguments) {
   out_.push_back(first);
   for (std::size_t i = trace::kFirstPayloadWords; i < arguments.words.size();
        i += trace::kMorePayloadWords) {
-    trace::MoreSlot slot{trace::pack({Kind::kMore, 1, trace::kNoApi, 0, 0}), {}};
+    trace::MoreSlot slot{trace::pack({trace::Kind::kMore, 1, trace::kNoApi, 0, 0}), {}};
     std::memcpy(slot.payload, &arguments.words[i], sizeof slot.payload);
     std::memcpy(static_cast<void*>(&out_.emplace_back()), &slot, sizeof slot);
   }
