@@ -409,8 +409,13 @@ bool put(const char* name, void* function) noexcept {
   return true;
 }
 
-KernelChecksCore own_core{symbol, put, [] { return std::uint64_t{1}; }, found, unchecked,
-                          [] {},  {}};
+void note_for_command(const char*, const char*) noexcept {}
+bool is_in_range(const char*) noexcept { return false; }
+
+KernelChecksCore own_core{symbol,      put,        [] { return std::uint64_t{1}; },
+                          found,       unchecked,  note_for_command,
+                          is_in_range, [] {},      {},
+                          {},          [](bool) {}};
 
 void begin() {
   own_core.settings = settings;
