@@ -188,7 +188,8 @@ bool is_copy_from_pageable(const Event& e, const Heap& heap) {
 }
 
 // It is in order with all work of both contexts, earlier and later, and the host does not wait for
-// it (cuda.h on cuMemcpyPeer). Within one device it is a copy on the default stream and no more: an
+// it (cuda.h on cuMemcpyPeer; two H100 with driver 580 do not keep that, but who relies on the
+// manual is not to be blamed). Within one device it is a copy on the default stream and no more: an
 // H100 with driver 580 orders it with no stream that is not a blocking one.
 bool WorkOrder::is_peer_copy(const Event& e, const Heap& heap) const {
   if (e.copy().is_async || facts_.api_name(e.api).find("Peer") == std::string_view::npos)
