@@ -353,9 +353,10 @@ class CacheMap(unittest.TestCase):
 
     def test_segments_holes_and_the_device(self):
         (trace,) = pathlib.Path(os.environ["GMT_FIXTURES"], "..", "torch", "recordings", "too_much_held").iterdir()
-        command = [os.environ["GMT_COMMAND"], "report", "--format", "html", "--no-source", str(trace)]
-        with open(f"{browser.FOLDER}/cache.html", "wb") as file:
-            subprocess.run(command, check=False, stdout=file)
+        command = [os.environ["GMT_COMMAND"], "report", "--no-source", str(trace)]
+        for form in ("html", "json"):
+            command += ["--format", f"{form}={browser.FOLDER}/cache.{form}"]
+        subprocess.run(command, check=False)
         page.open("cache", "timeline")
         self.assertEqual(page.complaints(), [])
         tensors = page.report["processes"][0]["memory"]["tensors"]

@@ -75,6 +75,8 @@ void keep_largest(CacheMap& map) {
 } // namespace
 
 void CacheMaps::follow(const Event& e, const Heap& heap, std::uint64_t now) {
+  if (e.kind == EventKind::kMemoryInfo) info_ = e.memory_info();
+  if (e.kind != EventKind::kTensor) return;
   const event::Tensor& tensor = e.tensor();
   if (tensor.op == trace::TensorOp::kTakenBack) look_at_peak(heap, now);
   if (tensor.op != trace::TensorOp::kRefused || refusal_) return;
@@ -95,6 +97,14 @@ bool CacheMaps::is_of_cache(StackId stack) {
   if (known == 0)
     known = facts_.caller(stack).module.find(kCacheLibrary) != std::string_view::npos ? 1 : -1;
   return known > 0;
+}
+
+std::optional<std::uint64_t> CacheMaps::untraced_bytes(const Heap& heap, int device) const {
+  if (!info_) return std::nullopt;
+  HeldMemory held = stock_of_device(heap, facts_, device).held;
+  held.free_bytes = info_->free_bytes;
+  held.total_bytes = info_->total_bytes;
+  return held.untraced_bytes();
 }
 
 CacheMap CacheMaps::map_of(const Heap& heap, CacheMap::Moment moment, std::uint64_t now) {
@@ -123,8 +133,7 @@ CacheMap CacheMaps::map_of(const Heap& heap, CacheMap::Moment moment, std::uint6
     device.number = number;
     if (const DeviceFacts* facts = facts_.device(std::max(0, number)))
       device.total_bytes = facts->bytes;
-    if (moment == CacheMap::Moment::kRefusal)
-      device.untraced_bytes = stock_of_device(heap, facts_, number).held.untraced_bytes();
+    if (moment == CacheMap::Moment::kRefusal) device.untraced_bytes = untraced_bytes(heap, number);
     for (const auto& [library, bytes] : others[number]) device.others.emplace_back(library, bytes);
     std::ranges::stable_sort(device.others, std::ranges::greater{},
                              [](const auto& o) { return o.second; });

@@ -46,7 +46,8 @@ LayerSeries::Id kind_layer(const MemoryChange& change) {
 
 void HistoryRecorder::follow(const Event& e, const Heap& heap) {
   now_ = std::max(now_, e.time);
-  if (e.kind == Kind::kTensor && is_shown_) maps_.follow(e, heap, now_);
+  const bool is_of_maps = e.kind == Kind::kTensor || e.kind == Kind::kMemoryInfo;
+  if (is_of_maps && is_shown_) maps_.follow(e, heap, now_);
   if (e.kind == Kind::kRange) lanes_.on_range(e, ranges_, now_);
   if (is_call(e.kind) || e.kind == Kind::kTensor) phases_.follow(e, now_);
   if (!is_call(e.kind)) return;

@@ -14,13 +14,17 @@ bool PoolVerdicts::is_one_tensor(const BlockStore::Range& backing) const {
 
 // The words of a structure that a tensor library passes are often what its stack had before: a
 // table of tensors that is full in part. A word that is all of a parameter is meant, unless it is
-// the end of a live tensor: an empty part of that one.
+// the end of a live tensor that another word points into.
 bool PoolVerdicts::may_name_dead_tensor(const Use& use) const {
   if (use.arguments.empty()) return true; // a copy or set
-  const auto words = std::ranges::count(use.arguments, use.parameter,
-                                        [](Argument word) { return word.parameter(); });
-  const bool is_alone = words == 1 && use.parameter < kNoParameter;
-  return is_alone && !store_.find(Space::kSubAllocation, use.range.address - 1);
+  const auto words = std::ranges::count_if(use.arguments, [&use](Argument word) {
+    return !word.is_unused() && word.parameter() == use.parameter; // records have room left over
+  });
+  if (words != 1 || use.parameter >= kNoParameter) return false;
+  const auto before = store_.find(Space::kSubAllocation, use.range.address - 1);
+  return !before || std::ranges::none_of(use.arguments, [&before](Argument word) {
+    return word.address() >= before.begin && word.address() < before.end;
+  });
 }
 
 // A call on the whole block, or the whole pool, is the pool's own.

@@ -43,8 +43,23 @@ protected:
                  {.api = "cuLaunchKernel",
                   .via = "cudaLaunchKernel",
                   .stack = {from},
+                  .order = trace.next_order(),
                   .flags = trace::kLaunchScanned},
                  all);
+  }
+  // range(float*, float*): a begin and an end.
+  void launch_range(std::uint64_t begin, std::uint64_t end) {
+    constexpr std::uint64_t kRange = 0x920;
+    log().record({}, Made<trace::KernelFields>().function(kRange).parameter_count(2),
+                 {trace::pack_halves({0, 8}), trace::pack_halves({8, 8})});
+    log().name(kRange, "_Z5rangePfS_");
+    log().record(Kind::kLaunch,
+                 {.api = "cuLaunchKernel",
+                  .via = "cudaLaunchKernel",
+                  .stack = {0x410},
+                  .order = trace.next_order(),
+                  .flags = trace::kLaunchScanned},
+                 {kRange, 0, 1, 1, trace::argument_word(begin, 0), trace::argument_word(end, 1)});
   }
   void capture_a_tensor() {
     sync(SyncOp::kBeginCapture);
@@ -101,12 +116,20 @@ TEST_F(Tensors, FieldsOfAStructureMayBeLeftOver) {
   EXPECT_EQ(kinds_of_run(), "");
 }
 
-TEST_F(Tensors, TheEndOfALiveTensorIsAnEmptyPartOfIt) {
+TEST_F(Tensors, TheEndOfATensorThatTheKernelIsGivenIsNoOtherTensor) {
+  say(TensorOp::kGivenOut);
+  say_of(TensorOp::kGivenOut, kTensor - kBytes);
+  say(TensorOp::kTakenBack);
+  launch_range(kTensor - kBytes, kTensor);
+  EXPECT_EQ(kinds_of_run(), "");
+}
+
+TEST_F(Tensors, TensorsLieSideBySide) {
   say(TensorOp::kGivenOut);
   say_of(TensorOp::kGivenOut, kTensor - kBytes);
   say(TensorOp::kTakenBack);
   launch({kTensor});
-  EXPECT_EQ(kinds_of_run(), "");
+  EXPECT_EQ(kinds_of_run(), "use-after-free");
 }
 
 TEST_F(Tensors, AfterACaptureLaunchesAreNotCompared) {
