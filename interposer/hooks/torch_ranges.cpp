@@ -14,7 +14,7 @@
 
 namespace gmt::interposer {
 
-constinit thread_local TorchRanges torch_ranges = {};
+constinit thread_local TorchRanges torch_ranges __attribute__((tls_model("initial-exec"))) = {};
 
 namespace {
 
