@@ -8,12 +8,12 @@
 
 namespace gmt::interposer {
 
-// The function of this name in a loaded object whose file's name begins with `library`, without the
-// loader's lock; null if none exports it.
+// The function of this name in a loaded object whose file's name begins with `library`, or else in
+// any other one but ours, without the loader's lock; null if none exports it.
 void* torch_function(const char* library, const char* name) noexcept;
 
-// Looked for at the first call, in which the library is loaded, and never again: a build of PyTorch
-// that has it elsewhere would pay for the search at each tensor.
+// Looked for at the first call, in which the library is loaded, and never again: the search is
+// long.
 template <class Function> struct TorchFunction {
   const char* library;
   const char* name;

@@ -14,15 +14,15 @@ namespace {
 using Enter = void*(void* result, const void* name, const void* arguments);
 using End = void(void* record);
 
-constexpr char kEnter[] =
-  "_ZN5torch8autograd8profiler25record_function_enter_newERKNSt7__cxx1112basic_stringIcSt11char_"
-  "traitsIcESaIcEEERKSt8optionalIS7_E";
-constexpr char kEnterOld[] =
-  "_ZN5torch8autograd8profiler25record_function_enter_newERKSsRKSt8optionalISsE";
+#define ENTER                                                                                      \
+  "_ZN5torch8autograd8profiler25record_function_enter_newERKNSt7__cxx1112basic_stringIcSt11char_"  \
+  "traitsIcESaIcEEERKSt8optionalIS7_E"
+#define ENTER_OLD "_ZN5torch8autograd8profiler25record_function_enter_newERKSsRKSt8optionalISsE"
+#define END "_ZN2at14RecordFunction3endEv"
 
-constinit gi::TorchFunction<Enter> real_enter{"libtorch", kEnter};
-constinit gi::TorchFunction<Enter> real_enter_old{"libtorch", kEnterOld};
-constinit gi::TorchFunction<End> real_end{"libtorch", "_ZN2at14RecordFunction3endEv"};
+constinit gi::TorchFunction<Enter> real_enter{"libtorch", ENTER};
+constinit gi::TorchFunction<Enter> real_enter_old{"libtorch", ENTER_OLD};
+constinit gi::TorchFunction<End> real_end{"libtorch", END};
 
 void* enter(gi::TorchFunction<Enter>& function, void* result, const void* name,
             const void* arguments) {
@@ -40,14 +40,11 @@ void* enter(gi::TorchFunction<Enter>& function, void* result, const void* name,
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
-EXPORTED void*
-gmt_record_function_enter(void* result, const void* name, const void* arguments) __asm__(
-  "_ZN5torch8autograd8profiler25record_function_enter_newERKNSt7__cxx1112basic_stringIcSt11char_"
-  "traitsIcESaIcEEERKSt8optionalIS7_E");
-EXPORTED void*
-gmt_record_function_enter_old(void* result, const void* name, const void* arguments) __asm__(
-  "_ZN5torch8autograd8profiler25record_function_enter_newERKSsRKSt8optionalISsE");
-EXPORTED void gmt_record_function_end(void* record) __asm__("_ZN2at14RecordFunction3endEv");
+EXPORTED void* gmt_record_function_enter(void* result, const void* name,
+                                         const void* arguments) __asm__(ENTER);
+EXPORTED void* gmt_record_function_enter_old(void* result, const void* name,
+                                             const void* arguments) __asm__(ENTER_OLD);
+EXPORTED void gmt_record_function_end(void* record) __asm__(END);
 
 void* gmt_record_function_enter(void* result, const void* name, const void* arguments) {
   return enter(real_enter, result, name, arguments);
