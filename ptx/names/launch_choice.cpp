@@ -13,12 +13,12 @@ namespace gmt::ptx {
 
 namespace {
 
-std::uint64_t number_of(std::string_view digits, std::uint64_t otherwise) {
-  std::uint64_t number = otherwise;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  const bool is_number = error == std::errc() && end == digits.data() + digits.size();
-  if (!digits.empty() && !is_number) throw std::invalid_argument("not a number");
-  return number;
+// False if these are no digits; without any the number stays as it is.
+bool read_number(std::string_view digits, std::uint64_t& number) {
+  if (digits.empty()) return true;
+  const char* const last = digits.data() + digits.size();
+  const auto [end, error] = std::from_chars(digits.data(), last, number);
+  return error == std::errc() && end == last;
 }
 
 } // namespace
@@ -28,15 +28,10 @@ LaunchChoice::LaunchChoice(std::string_view text) {
   const std::size_t dots = text.find("..");
   const std::string_view first = text.substr(0, dots);
   const std::string_view last = dots == text.npos ? first : text.substr(dots + 2);
-  bool is_good = !first.empty() || !last.empty();
-  try {
-    first_ = number_of(first, first_);
-    last_ = number_of(last, last_);
-  } catch (const std::invalid_argument&) {
-    is_good = false;
-  }
-  if (!is_good || first_ == 0 || first_ > last_)
-    throw std::invalid_argument("numbers of launches, from 1 on: 10..20, 10.., ..20 or 15");
+  const bool is_named = !first.empty() || !last.empty();
+  if (!is_named || !read_number(first, first_) || !read_number(last, last_) || first_ == 0 ||
+      first_ > last_)
+    throw std::invalid_argument(kAllowed);
 }
 
 bool is_among_programs(std::string_view list, std::string_view path) {

@@ -9,9 +9,11 @@ namespace gmt::ptx {
 
 class LaunchChoice {
 public:
+  static constexpr char kAllowed[] = "numbers of launches, from 1 on: 10..20, 10.., ..20 or 15";
+
   LaunchChoice() = default; // all launches
   // "10..20", "10..", "..20" or "15": numbers from 1 on. Empty: not given. Throws
-  // std::invalid_argument with what is allowed.
+  // std::invalid_argument with kAllowed.
   explicit LaunchChoice(std::string_view text);
 
   bool includes(std::uint64_t number) const noexcept { return first_ <= number && number <= last_; }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Option values; see option_values.h. Every wrong value is a UserError of status 2 that lists the
-// right ones.
-
+// Every wrong value is a UserError of status 2 that lists the right ones.
 #include "analyzer/command/options/option_values.h"
 
 #include <regex.h>
@@ -12,7 +10,6 @@
 #include <filesystem>
 #include <iterator>
 #include <limits>
-#include <sstream>
 #include <stdexcept>
 
 #include "analyzer/base/text_lines.h"
@@ -58,54 +55,6 @@ Choice choice(const std::string& name, const std::string& text,
     words.emplace_back(word);
   }
   wrong_value(name, text, any_of(words));
-}
-
-std::string shown(InterposerOptionType type, std::uint64_t value) {
-  if (type == InterposerOptionType::kBool) return value ? "on" : "off";
-  if (type == InterposerOptionType::kSize) {
-    for (const auto& [shift, suffix] :
-         {std::pair{30, "G"}, std::pair{20, "M"}, std::pair{10, "K"}}) {
-      if (value != 0 && value % (std::uint64_t{1} << shift) == 0)
-        return std::to_string(value >> shift) + suffix;
-    }
-  }
-  return std::to_string(value);
-}
-
-std::vector<std::string> words_of(const char* text) {
-  std::istringstream stream(text);
-  return {std::istream_iterator<std::string>(stream), std::istream_iterator<std::string>()};
-}
-
-std::string as_flag(std::string name) {
-  std::replace(name.begin(), name.end(), '_', '-');
-  return name;
-}
-
-// What the help shows where nothing was given.
-std::string word_for_none(InterposerOptionType type, std::string_view name) {
-  if (type == InterposerOptionType::kList || type == InterposerOptionType::kLaunch ||
-      name.starts_with("skip"))
-    return "none";
-  const bool has_all = type == InterposerOptionType::kKernels ||
-                       type == InterposerOptionType::kNumbers ||
-                       type == InterposerOptionType::kPrograms;
-  return has_all ? "all" : "any";
-}
-
-InterposerOption make_text(InterposerOptionType type, const char* name, const char* environment,
-                           const std::string& value, const char* sentence) {
-  const std::string variable = std::string("GPUMEMTRACE_") + environment;
-  return {
-    type, as_flag(name), variable, value.empty() ? word_for_none(type, name) : value, sentence, {}};
-}
-
-InterposerOption make_option(InterposerOptionType type, const char* name, const char* environment,
-                             std::uint64_t value, const char* sentence, const char* words = "") {
-  const std::string flag = as_flag(name);
-  const std::vector<std::string> choices = words_of(words);
-  const std::string shown_value = choices.empty() ? shown(type, value) : choices.at(value);
-  return {type, flag, std::string("GPUMEMTRACE_") + environment, shown_value, sentence, choices};
 }
 
 std::uint64_t choice_number(const InterposerOption& option, const std::string& name,
@@ -159,11 +108,13 @@ std::string one_launch(const std::string& name, const std::string& text) {
 }
 
 std::string launch_numbers(const std::string& name, const std::string& text) {
+  if (text.empty()) wrong_value(name, text, ptx::LaunchChoice::kAllowed);
   try {
-    if (!text.empty()) return static_cast<void>(ptx::LaunchChoice(text)), text;
-  } catch (const std::invalid_argument&) {
+    const ptx::LaunchChoice readable(text);
+  } catch (const std::invalid_argument& error) {
+    wrong_value(name, text, error.what());
   }
-  wrong_value(name, text, "numbers of launches, from 1 on: 10..20, 10.., ..20 or 15");
+  return text;
 }
 
 std::string program_names(const std::string& name, const std::string& text) {
@@ -304,42 +255,6 @@ void read_report_values(const Last& last, Settings& s) {
 }
 
 } // namespace
-
-std::span<const InterposerOption> interposer_options() {
-  using enum InterposerOptionType;
-  static const std::vector<InterposerOption> options = {
-#define GMT_TYPE_UINT kUint
-#define GMT_TYPE_SIZE kSize
-#define GMT_TYPE_BOOL kBool
-#define GMT_OPTION(type, name, environment, value, sentence)                                       \
-  make_option(GMT_TYPE_##type, #name, #environment, value, sentence),
-#define GMT_TYPE_LAUNCHES kLaunches
-#define GMT_TYPE_PATTERN kPattern
-#define GMT_TYPE_NAME kName
-#define GMT_TYPE_LIST kList
-#define GMT_TYPE_KERNELS kKernels
-#define GMT_TYPE_LAUNCH kLaunch
-#define GMT_TYPE_NUMBERS kNumbers
-#define GMT_TYPE_PROGRAMS kPrograms
-#define GMT_TEXT(name, environment, value, form, sentence)                                         \
-  make_text(GMT_TYPE_##form, #name, #environment, value, sentence),
-#define GMT_CHOICE(name, environment, value, words, sentence)                                      \
-  make_option(kChoice, #name, #environment, value, sentence, words),
-#include "trace/interposer_options.def"
-#undef GMT_TYPE_UINT
-#undef GMT_TYPE_SIZE
-#undef GMT_TYPE_BOOL
-#undef GMT_TYPE_LAUNCHES
-#undef GMT_TYPE_PATTERN
-#undef GMT_TYPE_NAME
-#undef GMT_TYPE_LIST
-#undef GMT_TYPE_KERNELS
-#undef GMT_TYPE_LAUNCH
-#undef GMT_TYPE_NUMBERS
-#undef GMT_TYPE_PROGRAMS
-  };
-  return options;
-}
 
 void read_values(const Last& last, Settings& settings) {
   read_report_values(last, settings);

@@ -44,11 +44,11 @@ std::string format_list(); // "json, text"
 // FORMAT, of which the last one counts, and FORMAT=FILE, which all do. After read_values().
 void read_formats(const std::vector<std::string>& values, Settings& settings);
 
-// Fills in every option that `last` has a value for; `last` gives the last value written, by option
-// name.
-// Options that CTest gives to compute-sanitizer.
+// Options that CTest gives to compute-sanitizer; `last` as below.
 void read_sanitizer_words(const std::function<std::optional<std::string>(const std::string&)>& last,
                           Settings& settings);
+// Fills in every option that `last` has a value for; `last` gives the last value written, by option
+// name.
 void read_values(const std::function<std::optional<std::string>(const std::string&)>& last,
                  Settings& settings);
 
