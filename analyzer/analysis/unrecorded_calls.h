@@ -29,12 +29,7 @@ public:
       outside_ += calls.records;
       return;
     }
-    folded_.records += calls.records;
-    folded_.allocations += calls.allocations;
-    folded_.allocated_bytes += calls.allocated_bytes;
-    folded_.launches += calls.launches;
-    folded_.copies += calls.copies;
-    folded_.others += calls.others;
+    folded_.add(calls);
     ++folded_notes_;
   }
   // Orders that no record has, because it was dropped.

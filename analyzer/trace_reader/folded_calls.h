@@ -15,6 +15,15 @@ struct FoldedCalls {
   std::uint64_t others = 0; // of the records: no calls, but what belonged to these
   bool is_folded = true;    // else out of the range: then `records` alone is known
 
+  void add(const FoldedCalls& more) {
+    records += more.records;
+    allocations += more.allocations;
+    allocated_bytes += more.allocated_bytes;
+    launches += more.launches;
+    copies += more.copies;
+    others += more.others;
+  }
+
   // The note's words behind the first, which is `records`.
   std::uint64_t second() const {
     return std::min(allocations, kMost) | std::min(launches, kMost) << 32;
