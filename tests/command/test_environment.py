@@ -368,6 +368,11 @@ class Environment(CommandCase):
                 self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
                 self.assertIn(f"--kernel-checks=libraries cannot be used with {other}", result.stderr)
 
+    def test_kernels_are_checked_where_calls_are_recorded(self):
+        self.assertEqual(self.seen("GPUMEMTRACE_RANGE", "--record-range=step"), "step")
+        self.assertEqual(self.seen("GPUMEMTRACE_RANGE", "--record-range=step", "--range=part"), "part")
+        self.assertEqual(self.seen("GPUMEMTRACE_RANGE", "--range=part"), "part")
+
     def test_what_leaves_kernels_unchecked_is_refused_with_init(self):
         for options, variables, other in (
             (["--kernel-checks=init", "--only-kernels=a"], {}, "--only-kernels"),

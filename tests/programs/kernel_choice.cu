@@ -47,6 +47,14 @@
 // expect: error kernel-out-of-bounds count=1 stacks="accessed here"@last:LINE(last),"launched here"@main:LINE(last-launch),"allocated here"@main:LINE(block)
 // expect: error leak count=1
 // not-checked: global-race
+// run: recorded
+// device: simulated
+// env: GPUMEMTRACE_SIM_AFTER_FAULT=continue
+// options: check --record-range "the last" --skip-kernels fresh
+// expect: error kernel-out-of-bounds count=1 stacks="accessed here"@last:LINE(last),"launched here"@main:LINE(last-launch),"allocated here"@main:LINE(block)
+// expect: error leak count=1
+// not-checked: global-race
+// not-checked: calls outside of the range
 // run: late
 // unlike-late: it says itself that work runs late
 // device: simulated

@@ -103,7 +103,7 @@ void turn_caches_off(std::vector<std::string>& environment) {
 
 constexpr char kGuard[] = "GPUMEMTRACE_GUARD";
 constexpr char kRecordRange[] = "GPUMEMTRACE_RECORD_RANGE";
-constexpr char kDeviceRange[] = "GPUMEMTRACE_SIM_RANGE"; // of --range
+constexpr char kRange[] = "GPUMEMTRACE_RANGE";
 constexpr char kKernelChecks[] = "GPUMEMTRACE_KERNEL_CHECKS";
 constexpr char kKernelChecksSample[] = "GPUMEMTRACE_KERNEL_CHECKS_SAMPLE";
 
@@ -250,7 +250,7 @@ std::vector<std::string> instrumented_environment(const Instrumentation& in) {
         in.install.simulated + (existing.empty() ? "" : ":" + existing));
   }
   if (const std::string range = in.value_of(kRecordRange); !range.empty())
-    set(environment, kDeviceRange, range); // unless --range names another
+    set(environment, kRange, range); // unless --range names another
   for (const auto& [name, value] : in.device_settings) set(environment, name, value);
   set(environment, "GPUMEMTRACE_RUN", in.run_id);
   set(environment, "GPUMEMTRACE_DIR", in.trace_dir);
