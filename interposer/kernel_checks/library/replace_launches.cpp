@@ -4,9 +4,9 @@
 // that runs the checked form.
 #include <algorithm>
 #include <optional>
-#include <span>
 
 #include "interposer/kernel_checks/library/arguments.h"
+#include "interposer/kernel_checks/library/asked_launch.h"
 #include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/choice.h"
 #include "interposer/kernel_checks/library/code.h"
@@ -22,14 +22,6 @@ namespace gmt::interposer::kernel_checks {
 
 namespace {
 
-// A launch as the program makes it; `real(form, parameters, extra)` is the driver's.
-struct Asked {
-  CUfunction function;
-  Shape shape;
-  void **parameters, **extra;
-  bool is_cooperative = false;
-};
-
 // `why_plain`: the launch had no checks. Behind a checked form: the driver refused that, and the
 // plain one is to be launched.
 struct Tried {
@@ -38,7 +30,8 @@ struct Tried {
 };
 
 template <class Real>
-Tried run_checked(const Kernel& kernel, const Asked& asked, bool is_captured, Real real) noexcept {
+Tried run_checked(const Kernel& kernel, const AskedLaunch& asked, bool is_captured,
+                  Real real) noexcept {
   const MeasuredLaunch measured(kernel, asked.shape.stream, false);
   const Launch launch = describe(kernel, asked.function, asked.shape);
   const std::uint64_t number = is_captured ? remember_node(launch) : remember_launch(launch);
@@ -60,7 +53,7 @@ Tried run_checked(const Kernel& kernel, const Asked& asked, bool is_captured, Re
   return {result, is_refused(result) ? std::optional(PlainReason::kDevice) : std::nullopt};
 }
 
-std::optional<PlainReason> why_plain(const Kernel* kernel, const Asked& asked,
+std::optional<PlainReason> why_plain(const Kernel* kernel, const AskedLaunch& asked,
                                      Capture capture) noexcept {
   if (kernel == nullptr) return PlainReason::kKernel;
   if (capture == Capture::kNone) {
@@ -77,7 +70,7 @@ std::optional<PlainReason> why_plain(const Kernel* kernel, const Asked& asked,
 }
 
 // The kernel has no checked form, so patches of its machine code may check this launch.
-bool may_be_patched(const Kernel& kernel, const Asked& asked) noexcept {
+bool may_be_patched(const Kernel& kernel, const AskedLaunch& asked) noexcept {
   return core->settings.patches_code && is_chosen(kernel.name) &&
          (any_capture() ? is_checked_context() : has_table()) &&
          is_checked_stream(asked.shape.stream);
@@ -85,7 +78,7 @@ bool may_be_patched(const Kernel& kernel, const Asked& asked) noexcept {
 
 // The driver gets what the program asked for. Why it ran without checks; none: patches check it.
 template <class Real>
-Tried run_plain(const Kernel& kernel, const Asked& asked, PlainReason why, Capture capture,
+Tried run_plain(const Kernel& kernel, const AskedLaunch& asked, PlainReason why, Capture capture,
                 Real real) noexcept {
   const auto as_asked = [&] { return real(asked.function, asked.parameters, asked.extra); };
   if (why != PlainReason::kKernel || !may_be_patched(kernel, asked)) return {as_asked(), why};
@@ -106,7 +99,12 @@ void note_unseen_writer(PlainReason why) noexcept {
   else mark_all_written();
 }
 
-template <class Real> CUresult run(const Asked& asked, Real real) noexcept {
+struct CheckedLaunch {
+  template <class Real> static CUresult run(const AskedLaunch& asked, Real real) noexcept;
+};
+
+template <class Real>
+CUresult CheckedLaunch::run(const AskedLaunch& asked, Real real) noexcept {
   const Capture capture = capture_of(asked.shape.stream);
   const Kernel* kernel = asked.function != nullptr ? kernel_of(asked.function) : nullptr;
   if (kernel == nullptr) mark_all_written();
@@ -126,49 +124,6 @@ template <class Real> CUresult run(const Asked& asked, Real real) noexcept {
   const Tried plain = run_plain(*kernel, asked, *why, capture, real);
   if (plain.result == CUDA_SUCCESS && plain.why_plain) count_plain(*kernel, *plain.why_plain);
   return static_cast<CUresult>(plain.result);
-}
-
-template <Name kName>
-CUresult launch(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                unsigned by, unsigned bz, unsigned shared, CUstream stream, void** parameters,
-                void** extra) noexcept {
-  const Shape shape{{gx, gy, gz}, {bx, by, bz}, named_stream(stream, kName.text)};
-  const Asked asked{function, shape, parameters, extra};
-  return run(asked, [=](CUfunction form, void** list, void** more) {
-    return own<kName, CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-               unsigned, CUstream, void**, void**>(form, gx, gy, gz, bx, by, bz, shared, stream,
-                                                   list, more);
-  });
-}
-
-template <Name kName>
-CUresult launch_cooperative(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                            unsigned by, unsigned bz, unsigned shared, CUstream stream,
-                            void** parameters) noexcept {
-  const Shape shape{{gx, gy, gz}, {bx, by, bz}, named_stream(stream, kName.text)};
-  const Asked asked{function, shape, parameters, nullptr, true};
-  return run(asked, [=](CUfunction form, void** list, void**) {
-    return own<kName, CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-               unsigned, CUstream, void**>(form, gx, gy, gz, bx, by, bz, shared, stream, list);
-  });
-}
-
-template <Name kName>
-CUresult launch_ex(const CUlaunchConfig* config, CUfunction function, void** parameters,
-                   void** extra) noexcept {
-  const auto real = [=](CUfunction form, void** list, void** more) {
-    return own<kName, const CUlaunchConfig*, CUfunction, void**, void**>(config, form, list, more);
-  };
-  if (config == nullptr) return static_cast<CUresult>(real(function, parameters, extra));
-  const CUlaunchConfig& c = *config;
-  const Shape shape{{c.gridDimX, c.gridDimY, c.gridDimZ},
-                    {c.blockDimX, c.blockDimY, c.blockDimZ},
-                    named_stream(c.hStream, kName.text)};
-  const std::span attributes(c.attrs, c.attrs != nullptr ? c.numAttrs : 0);
-  const bool is_cooperative = std::ranges::any_of(attributes, [](const CUlaunchAttribute& one) {
-    return one.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && one.value.cooperative != 0;
-  });
-  return run({function, shape, parameters, extra, is_cooperative}, real);
 }
 
 // ---- captures
@@ -201,13 +156,8 @@ template <Name kName, class... Args> void put_begin() noexcept {
 } // namespace
 
 void replace_launches() noexcept {
+  put_launches<CheckedLaunch>();
 #define PUT(function, symbol) replace(symbol, reinterpret_cast<void*>(&function<symbol>))
-  PUT(launch, "cuLaunchKernel");
-  PUT(launch, "cuLaunchKernel_ptsz");
-  PUT(launch_cooperative, "cuLaunchCooperativeKernel");
-  PUT(launch_cooperative, "cuLaunchCooperativeKernel_ptsz");
-  PUT(launch_ex, "cuLaunchKernelEx");
-  PUT(launch_ex, "cuLaunchKernelEx_ptsz");
   PUT(end_capture, "cuStreamEndCapture");
   PUT(end_capture, "cuStreamEndCapture_ptsz");
 #undef PUT

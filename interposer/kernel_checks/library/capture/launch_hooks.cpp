@@ -9,9 +9,9 @@
 #include <exception>
 #include <map>
 #include <set>
-#include <span>
 #include <vector>
 
+#include "interposer/kernel_checks/library/asked_launch.h"
 #include "interposer/kernel_checks/library/capture/capture.h"
 #include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/images.h"
@@ -110,23 +110,13 @@ std::string gather_arguments(const ptx::Function& function, void** parameters, v
   return bytes;
 }
 
-// A launch as the program makes it.
-struct Asked {
-  CUfunction function;
-  CUstream stream;
-  std::array<std::uint32_t, 3> grid, block, cluster{};
-  std::uint64_t shared_bytes;
-  void **parameters, **extra;
-  bool is_cooperative = false;
-};
-
 void note_failure(const std::string& why) noexcept {
   const Locked lock;
   (*all_state).failure = why;
 }
 
 // Half a sentence: why it cannot be captured; empty: it is.
-std::string describe(const Asked& asked, trace::Capture* capture) {
+std::string describe(const AskedLaunch& asked, trace::Capture* capture) {
   const NamedKernel kernel = name_kernel(asked.function);
   capture->kernel = kernel.name;
   std::string why;
@@ -140,9 +130,9 @@ std::string describe(const Asked& asked, trace::Capture* capture) {
   if (driver.device(&device) == 0) driver.device_name(device_name, sizeof device_name, device);
   capture->device = device_name;
   capture->capability = capability_of_device();
-  capture->grid = asked.grid;
-  capture->block = asked.block;
-  capture->cluster = asked.cluster;
+  std::ranges::copy(asked.shape.grid, capture->grid.begin());
+  std::ranges::copy(asked.shape.block, capture->block.begin());
+  std::ranges::copy(asked.cluster, capture->cluster.begin());
   capture->shared_bytes = asked.shared_bytes;
   capture->is_cooperative = asked.is_cooperative;
   capture->arguments = gather_arguments(*function, asked.parameters, asked.extra);
@@ -171,7 +161,7 @@ void say_captured(const trace::Capture& capture, const std::string& path) {
   core->notify_command("captured", text.c_str());
 }
 
-template <class Real> int run_captured(const Asked& asked, std::uint64_t number, Real real) {
+template <class Real> int run_captured(const AskedLaunch& asked, std::uint64_t number, Real real) {
   trace::Capture capture;
   capture.number = number;
   std::string path, problem;
@@ -207,7 +197,13 @@ template <class Real> int run_captured(const Asked& asked, std::uint64_t number,
   return result;
 }
 
-template <class Real> CUresult run(const Asked& asked, Real real) noexcept {
+struct CapturedLaunch {
+  template <class Real> static CUresult run(const AskedLaunch& asked, Real real_form) noexcept;
+};
+
+template <class Real>
+CUresult CapturedLaunch::run(const AskedLaunch& asked, Real real_form) noexcept {
+  const auto real = [&] { return real_form(asked.function, asked.parameters, asked.extra); };
   const Wanted* what = is_over.load(std::memory_order_relaxed) ? nullptr : wanted();
   if (what == nullptr || asked.function == nullptr) return static_cast<CUresult>(real());
   try {
@@ -216,7 +212,7 @@ template <class Real> CUresult run(const Asked& asked, Real real) noexcept {
     return static_cast<CUresult>(real());
   }
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  if (driver.capture_status(asked.stream, &status) != 0 ||
+  if (driver.capture_status(asked.shape.stream, &status) != 0 ||
       status != CU_STREAM_CAPTURE_STATUS_NONE) {
     in_graphs.fetch_add(1);
     return static_cast<CUresult>(real());
@@ -225,62 +221,6 @@ template <class Real> CUresult run(const Asked& asked, Real real) noexcept {
   if (number != what->number) return static_cast<CUresult>(real());
   is_over.store(true);
   return static_cast<CUresult>(run_captured(asked, number, real));
-}
-
-template <Name kName>
-CUresult launch(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                unsigned by, unsigned bz, unsigned shared, CUstream stream, void** parameters,
-                void** extra) noexcept {
-  const Asked asked{
-    function, named_stream(stream, kName.text), {gx, gy, gz}, {bx, by, bz}, {}, shared, parameters,
-    extra};
-  return run(asked, [=] {
-    return own<kName, CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-               unsigned, CUstream, void**, void**>(function, gx, gy, gz, bx, by, bz, shared, stream,
-                                                   parameters, extra);
-  });
-}
-
-template <Name kName>
-CUresult launch_cooperative(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                            unsigned by, unsigned bz, unsigned shared, CUstream stream,
-                            void** parameters) noexcept {
-  const Asked asked{function,     named_stream(stream, kName.text),
-                    {gx, gy, gz}, {bx, by, bz},
-                    {},           shared,
-                    parameters,   nullptr,
-                    true};
-  return run(asked, [=] {
-    return own<kName, CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-               unsigned, CUstream, void**>(function, gx, gy, gz, bx, by, bz, shared, stream,
-                                           parameters);
-  });
-}
-
-template <Name kName>
-CUresult launch_ex(const CUlaunchConfig* config, CUfunction function, void** parameters,
-                   void** extra) noexcept {
-  const auto real = [=] {
-    return own<kName, const CUlaunchConfig*, CUfunction, void**, void**>(config, function,
-                                                                         parameters, extra);
-  };
-  if (config == nullptr) return static_cast<CUresult>(real());
-  const CUlaunchConfig& c = *config;
-  Asked asked{function,
-              named_stream(c.hStream, kName.text),
-              {c.gridDimX, c.gridDimY, c.gridDimZ},
-              {c.blockDimX, c.blockDimY, c.blockDimZ},
-              {},
-              c.sharedMemBytes,
-              parameters,
-              extra};
-  for (const CUlaunchAttribute& one : std::span(c.attrs, c.attrs != nullptr ? c.numAttrs : 0)) {
-    if (one.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
-      asked.is_cooperative = one.value.cooperative != 0;
-    if (one.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
-      asked.cluster = {one.value.clusterDim.x, one.value.clusterDim.y, one.value.clusterDim.z};
-  }
-  return run(asked, real);
 }
 
 std::string why_nothing() {
@@ -312,14 +252,7 @@ void begin_capture() noexcept {
   replace_loads();
   replace_allocations();
   replace_encoders();
-#define PUT(function, symbol) replace(symbol, reinterpret_cast<void*>(&function<symbol>))
-  PUT(launch, "cuLaunchKernel");
-  PUT(launch, "cuLaunchKernel_ptsz");
-  PUT(launch_cooperative, "cuLaunchCooperativeKernel");
-  PUT(launch_cooperative, "cuLaunchCooperativeKernel_ptsz");
-  PUT(launch_ex, "cuLaunchKernelEx");
-  PUT(launch_ex, "cuLaunchKernelEx_ptsz");
-#undef PUT
+  put_launches<CapturedLaunch>();
   core->notify_at_exit();
 }
 
