@@ -222,8 +222,10 @@ bool LogPacker::step() {
   read_ += bytes;
   slots_.resize(bytes / trace::kSlotBytes);
   for (const trace::Slot& slot : slots_) {
-    if (slot.head != 0 && !is_more(slot.head))
-      highest_order_ = std::max(highest_order_, slot.order & trace::kOrderMask);
+    const std::uint64_t order = slot.order & trace::kOrderMask;
+    if (slot.head == 0 || is_more(slot.head) || order == 0) continue;
+    highest_order_ = std::max(highest_order_, order);
+    lowest_order_ = std::min(lowest_order_, order);
   }
   if (!to_.add(slots_)) return false;
   if (bytes == PackedLog::kSlots * trace::kSlotBytes) return true;

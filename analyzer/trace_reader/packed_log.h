@@ -7,6 +7,7 @@
 // stand the differences.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -95,6 +96,7 @@ public:
   const std::string& problem() const { return problem_.empty() ? to_.problem() : problem_; }
   std::uint64_t packed_bytes() const { return to_.bytes(); }
   std::uint64_t saved_bytes() const { return read_ > to_.bytes() ? read_ - to_.bytes() : 0; }
+  std::uint64_t lowest_order() const { return std::min(lowest_order_, highest_order_); }
   std::uint64_t highest_order() const { return highest_order_; }
 
 private:
@@ -105,7 +107,7 @@ private:
   PackedWriter to_;
   std::vector<trace::Slot> slots_;
   std::uint64_t read_ = 0; // bytes
-  std::uint64_t highest_order_ = 0;
+  std::uint64_t lowest_order_ = UINT64_MAX, highest_order_ = 0;
   std::string problem_;
 };
 

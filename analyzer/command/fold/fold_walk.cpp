@@ -64,7 +64,8 @@ FoldWalk::FoldWalk(const TraceDir& trace, const std::vector<fs::path>& files,
   stream_.join_python_stacks();
   stream_.follow(true);
   for (const fs::path& log : stream_.trace().logs)
-    is_folded_.push_back(std::ranges::find(files, log) != files.end());
+    files_.push_back(static_cast<std::size_t>(std::ranges::find(files, log) - files.begin()));
+  none_ = files.size();
   stream_.read_on();
 }
 
@@ -75,7 +76,7 @@ bool FoldWalk::step() {
       stream_.read_on();
       e = stream_.next();
     }
-    if (e == nullptr || is_too_long_) return false;
+    if (e == nullptr) return false;
     if (e->order > last_order_) {
       is_whole_ = true;
       return false;
@@ -118,8 +119,8 @@ bool FoldWalk::speaks_of_dropped(const Event& e) const {
 }
 
 void FoldWalk::decide(const Event& e, bool is_quiet) {
-  const bool is_ours = e.log < is_folded_.size() && is_folded_[e.log];
-  if (is_ours && !has_begun_) plan_.begin(e.order);
+  const bool is_ours = e.log < files_.size() && files_[e.log] != none_;
+  if (is_ours && !has_begun_) plan_.begin(e.order, last_order_);
   has_begun_ |= is_ours;
   switch (e.kind) {
   case Kind::kAlloc:
@@ -154,7 +155,7 @@ void FoldWalk::decide_release(const Event& e, bool is_quiet) {
   if (!is_quiet || candidate.stays || candidate.log != e.log || !is_plain(block)) return;
   if (!plan_.contains(block.allocated_at)) return;
   set(e, Part::kDropped);
-  plan_.set(block.allocated_at, Part::kDropped);
+  plan_.set(block.allocated_at, Part::kDropped, files_[e.log]);
   if (block.allocated_at <= heap_.peak_order())
     spanning_.push_back({block.allocated_at, e.order, heap_.peak_order()});
 }
@@ -189,8 +190,7 @@ void FoldWalk::keep_block(const Block& block) {
 }
 
 void FoldWalk::set(const Event& e, Part part) {
-  if (!plan_.set(e.order, part)) is_too_long_ = true;
-  if (part == Part::kDropped) last_dropped_[e.log] = e.order;
+  plan_.set(e.order, part, part == Part::kDropped ? files_[e.log] : 0);
 }
 
 FoldPlan FoldWalk::finish() {
@@ -201,9 +201,7 @@ FoldPlan FoldWalk::finish() {
     plan_.keep(pair.allocated, Part::kNone);
     plan_.keep(pair.freed, Part::kRelease);
   }
-  std::vector<std::uint64_t> last;
-  for (const auto& [log, order] : last_dropped_) last.push_back(order);
-  plan_.set_notes(last);
+  plan_.set_notes();
   const EndOfTrace end = model_.end();
   detectors_.finish(end, heap_, findings_);
   note_found();

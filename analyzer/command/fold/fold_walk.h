@@ -39,7 +39,7 @@ public:
 
   // Some thousand events. False when there is no more to do.
   bool step();
-  // Whether it came to the last order; else a call is in progress, or there is too much at once.
+  // Whether it came to the last order; else a call is in progress.
   bool is_whole() const { return is_whole_; }
   // Whether another record speaks of one that would be dropped: then none may be.
   bool is_held() const { return is_held_; }
@@ -88,14 +88,14 @@ private:
   Noticed findings_;
   Dispatch detectors_;
   const std::uint64_t last_order_;
-  std::vector<bool> is_folded_; // by Event::log
+  std::vector<std::size_t> files_; // that are folded, by Event::log
+  std::size_t none_ = 0;           // the number of others
   FoldPlan plan_;
   std::unordered_map<std::uint64_t, Candidate> alive_; // by order
   std::vector<Spanning> spanning_;
   std::map<std::tuple<EventKind, std::uint16_t, std::uint32_t>, unsigned> examples_;
-  std::map<std::uint32_t, std::uint64_t> last_dropped_; // order, by log
   std::set<std::string> found_;
-  bool has_begun_ = false, is_whole_ = false, is_too_long_ = false, is_held_ = false;
+  bool has_begun_ = false, is_whole_ = false, is_held_ = false;
 };
 
 } // namespace gmt

@@ -71,6 +71,7 @@ bool LogFolder::step() {
       put(&in_[at_++], 1);
     }
   }
+  if (is_at_end_ && sums_.records != 0) note(dropped_);
   std::size_t done = 0;
   for (; out_.size() - done >= PackedLog::kSlots; done += PackedLog::kSlots)
     to_.add({out_.data() + done, PackedLog::kSlots});
@@ -115,6 +116,7 @@ void LogFolder::take(const trace::Slot* record, unsigned slots) {
 
 void LogFolder::drop(const trace::Slot& record) {
   ++sums_.records;
+  dropped_ = record;
   switch (trace::unpack(record.head).kind) {
   case trace::Kind::kAlloc:
     ++sums_.allocations;

@@ -63,6 +63,7 @@ private:
   std::uint64_t read_ = 0; // bytes of the log
   bool is_at_end_ = false;
   Sums sums_;
+  trace::Slot dropped_{};            // the last one; where it was stands the file's last note
   std::vector<Arguments> arguments_; // by number
   std::string problem_;
 };

@@ -20,7 +20,7 @@ class LogFolder;
 struct PackedFile {
   std::filesystem::path log; // as it was named unpacked
   std::uint64_t bytes = 0;
-  std::uint64_t highest_order = 0;
+  std::uint64_t lowest_order = 0, highest_order = 0;
 };
 
 class TraceFold {

@@ -66,6 +66,22 @@ std::uint64_t limit_of(const TraceInfo& info) {
 
 } // namespace
 
+std::vector<PackedFile> folded_at_once(const std::vector<PackedFile>& packed,
+                                       std::uint64_t most_bytes) {
+  std::vector<PackedFile> files;
+  std::uint64_t bytes = 0, lowest = UINT64_MAX, highest = 0;
+  for (const PackedFile& file : packed) {
+    lowest = std::min(lowest, file.lowest_order);
+    highest = std::max(highest, file.highest_order);
+    const bool is_too_much = bytes >= most_bytes || highest - lowest >= FoldPlan::kMostOrders ||
+                             files.size() == FoldPlan::kMostFiles;
+    if (!files.empty() && is_too_much) break;
+    bytes += file.bytes;
+    files.push_back(file);
+  }
+  return files;
+}
+
 TracePacker::TracePacker(fs::path folder, std::string run)
     : folder_(std::move(folder)), run_(std::move(run)) {}
 
@@ -132,7 +148,8 @@ void TracePacker::finish() {
   if (packer_->problem().empty()) {
     Trace& trace = traces_[packed_];
     trace.saved += packer_->saved_bytes();
-    trace.packed.push_back({log_, packer_->packed_bytes(), packer_->highest_order()});
+    trace.packed.push_back(
+      {log_, packer_->packed_bytes(), packer_->lowest_order(), packer_->highest_order()});
     trace.packed_bytes += packer_->packed_bytes();
     write_saved(trace);
   } else {
@@ -153,15 +170,9 @@ bool TracePacker::begin_fold() {
     if (trace.max_bytes == 0 || trace.packed_bytes <= trace.max_bytes / kFoldsFrom ||
         now < trace.folds_from)
       continue;
-    std::vector<PackedFile> files;
-    std::uint64_t bytes = 0;
-    for (const PackedFile& file : trace.packed) {
-      if (!files.empty() && bytes >= trace.max_bytes / kFoldsAtOnce) break;
-      bytes += file.bytes;
-      files.push_back(file);
-    }
     folded_ = i;
-    fold_ = std::make_unique<TraceFold>(trace.path, std::move(files), trace.found);
+    fold_ = std::make_unique<TraceFold>(
+      trace.path, folded_at_once(trace.packed, trace.max_bytes / kFoldsAtOnce), trace.found);
     return true;
   }
   return false;

@@ -20,6 +20,10 @@ namespace gmt {
 
 class LogPacker;
 
+// The first ones: so many bytes, and so many orders as a plan takes. At least one.
+std::vector<PackedFile> folded_at_once(const std::vector<PackedFile>& packed,
+                                       std::uint64_t most_bytes);
+
 class TracePacker {
 public:
   // The folder of the traces, and what their `info` has as `run`.

@@ -11,6 +11,7 @@
 
 #include "analyzer/command/fold/fold_plan.h"
 #include "analyzer/command/fold/log_folder.h"
+#include "analyzer/command/run/trace_packer.h"
 #include "analyzer/trace_reader/folded_calls.h"
 #include "analyzer/trace_reader/packed_log.h"
 #include "trace/packed_words.h"
@@ -36,16 +37,63 @@ std::string parts_of(const FoldPlan& plan, std::uint64_t first, std::uint64_t la
 TEST(FoldPlan, ANoteStandsBetweenUsesThatMayBeHeldAgainstEachOther) {
   FoldPlan plan;
   plan.set(5, Part::kDropped); // before it begins
-  plan.begin(10);
+  plan.begin(10, 100);
   const std::string parts = ".w..w-..r.t..wt.t...";
   for (std::size_t i = 0; i < parts.size(); ++i)
     plan.set(10 + i, static_cast<Part>(std::string("-wrt.N").find(parts[i])));
-  plan.set_notes({11 + 6});
+  plan.set_notes();
   //                                  the tensor at 10 has no use before it, that at 16 has
-  EXPECT_EQ(parts_of(plan, 10, 29), "Nw.Nw-.Nr.t.NwtNt..N");
+  EXPECT_EQ(parts_of(plan, 10, 29), "Nw.Nw-.Nr.t.NwtNt...");
   EXPECT_EQ(plan.of(5), Part::kNone);
   EXPECT_EQ(plan.of(1000), Part::kNone);
-  EXPECT_FALSE(plan.set(10 + FoldPlan::kMostOrders, Part::kWork));
+}
+
+TEST(FoldPlan, ATensorMayBeHeldAgainstAUseBeforeTheFiles) {
+  FoldPlan plan;
+  plan.begin(10, 100);
+  plan.set(10, Part::kDropped);
+  plan.set(11, Part::kTensor);
+  plan.set(12, Part::kDropped);
+  plan.set(13, Part::kTensor);
+  plan.set_notes();
+  EXPECT_EQ(parts_of(plan, 10, 13), "Nt.t");
+}
+
+// A run may be killed when one of them was written anew and the other was not.
+TEST(FoldPlan, EachFileHasItsOwnNotes) {
+  FoldPlan plan;
+  plan.begin(10, 100);
+  plan.set(10, Part::kWork);
+  plan.set(11, Part::kDropped, 7);
+  plan.set(12, Part::kDropped, 7);
+  plan.set(13, Part::kDropped, FoldPlan::kMostFiles - 1);
+  plan.set(14, Part::kWork);
+  plan.set(15, Part::kDropped, 7);
+  plan.set(16, Part::kRelease);
+  plan.set_notes();
+  EXPECT_EQ(parts_of(plan, 10, 16), "w.NNwNr");
+}
+
+TEST(FoldPlan, HasTheEndOfAStretchThatIsTooLong) {
+  FoldPlan plan;
+  const std::uint64_t last = 1000 + FoldPlan::kMostOrders;
+  plan.begin(10, last);
+  for (const std::uint64_t order :
+       {std::uint64_t{10}, std::uint64_t{1000}, std::uint64_t{1001}, last})
+    plan.set(order, Part::kDropped);
+  EXPECT_EQ(parts_of(plan, 10, 10) + parts_of(plan, 1000, 1001) + parts_of(plan, last, last),
+            "--..");
+}
+
+TEST(FoldPlan, TakesSoManyFilesThatItHasTheirOrders) {
+  constexpr std::uint64_t kMost = FoldPlan::kMostOrders;
+  const std::vector<PackedFile> packed = {{"slow", 10, 1, kMost + 9},
+                                          {"a", 10, 10, 20},
+                                          {"b", 10, 21, kMost + 9},
+                                          {"c", 10, 30, kMost + 10}};
+  EXPECT_EQ(folded_at_once(packed, 1000).size(), 1U);
+  EXPECT_EQ(folded_at_once({packed.begin() + 1, packed.end()}, 1000).size(), 2U);
+  EXPECT_EQ(folded_at_once({packed.begin() + 1, packed.end()}, 10).size(), 1U);
 }
 
 class LogFolding : public testing::Test {
@@ -110,7 +158,7 @@ TEST_F(LogFolding, ALaunchGetsTheArgumentsThatADroppedOneHad) {
   add_launch(13, trace::kLaunchRepeatsArguments, 5);
   add_launch(14, kKeeps, 6);
   FoldPlan plan;
-  plan.begin(10);
+  plan.begin(10, 100);
   plan.set(10, Part::kDropped);
   plan.set(11, Part::kNote);
   const std::vector<trace::Slot> all = folded(plan);
@@ -133,7 +181,7 @@ TEST_F(LogFolding, ALaunchGetsTheArgumentsThatADroppedOneHad) {
 TEST_F(LogFolding, ANoteHasTheSumsOfWhatWasDropped) {
   const auto count = static_cast<std::uint64_t>(PackedLog::kSlots) + 100;
   FoldPlan plan;
-  plan.begin(1);
+  plan.begin(1, 2 * count);
   for (std::uint64_t order = 1; order <= count; ++order) {
     add(order % 2 == 0 ? Kind::kFree : Kind::kAlloc, order).a[trace::AllocWord::bytes] = 10;
     plan.set(order, Part::kDropped);
@@ -151,6 +199,23 @@ TEST_F(LogFolding, ANoteHasTheSumsOfWhatWasDropped) {
   EXPECT_EQ(calls.launches, 0U);
   EXPECT_TRUE(calls.is_folded);
   EXPECT_EQ(all[1].order & 0xffffff, count + 2);
+}
+
+// Its own part of the plan has no note behind them.
+TEST_F(LogFolding, WhatIsDroppedLastHasANoteToo) {
+  add(Kind::kCopy, 12);
+  add(Kind::kCopy, 11); // orders are not quite in order
+  add(Kind::kCopy, 13);
+  FoldPlan plan;
+  plan.begin(10, 100);
+  plan.set(11, Part::kDropped);
+  plan.set(12, Part::kNote);
+  const std::vector<trace::Slot> all = folded(plan);
+  ASSERT_EQ(all.size(), 3U);
+  std::uint64_t records = 0;
+  for (const trace::Slot& slot : all)
+    if (trace::unpack(slot.head).kind == Kind::kNote) records += slot.a[0];
+  EXPECT_EQ(records, 2U);
 }
 
 } // namespace
