@@ -3,10 +3,12 @@
 #include "analyzer/trace_reader/packed_log.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <span>
@@ -80,7 +82,19 @@ void from_columns(const std::vector<char>& columns, std::span<trace::Slot> slots
   }
 }
 
+constexpr int kMostAtRest = 256; // well under the usual 1,024 descriptors
+std::atomic<int> descriptors_at_rest{0};
+
+std::pair<std::uint64_t, std::uint64_t> identity_of(const Descriptor& file) {
+  struct stat status{};
+  if (::fstat(file.number(), &status) != 0) return {};
+  return {status.st_dev, status.st_ino};
+}
+
 } // namespace
+
+PackedLog::PackedLog(fs::path path, Descriptor file)
+    : path_(std::move(path)), file_(std::move(file)), identity_(identity_of(file_)) {}
 
 std::unique_ptr<PackedLog> PackedLog::open(const fs::path& packed) {
   Descriptor file = open_in_folder(packed);
@@ -92,11 +106,27 @@ void PackedLog::rewind() {
   frame_at_ = next_ = trace::kLogHeaderBytes;
 }
 
-void PackedLog::rest() {
+PackedLog::~PackedLog() { close(); }
+
+void PackedLog::rest(bool for_good) {
   rewind();
   frame_ = {};
   packed_ = {};
+  if (for_good || (!is_counted_ && descriptors_at_rest >= kMostAtRest)) return close();
+  if (file_ && !is_counted_) ++descriptors_at_rest;
+  is_counted_ = static_cast<bool>(file_);
+}
+
+void PackedLog::close() {
   file_ = Descriptor();
+  if (is_counted_) --descriptors_at_rest;
+  is_counted_ = false;
+}
+
+// A log that was folded meanwhile has other records at these offsets.
+void PackedLog::open_again() {
+  file_ = open_in_folder(path_);
+  if (!file_ || identity_of(file_) != identity_) is_damaged_ = true;
 }
 
 // Sizes are bounded before they are believed.
@@ -129,8 +159,7 @@ bool PackedLog::next_frame() {
 }
 
 std::size_t PackedLog::read(void* into, std::size_t bytes, std::uint64_t offset) {
-  if (!file_) file_ = open_in_folder(path_);
-  if (!file_) is_damaged_ = true;
+  if (!file_) open_again();
   if (offset < frame_at_) rewind();
   std::size_t done = 0;
   while (done < bytes && !is_damaged_) {

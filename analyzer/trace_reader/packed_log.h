@@ -32,22 +32,30 @@ public:
   // Null if it cannot be opened; errno says why. Its first page is the log's header as it was.
   static std::unique_ptr<PackedLog> open(const std::filesystem::path& packed);
 
+  ~PackedLog();
+  PackedLog(const PackedLog&) = delete;
+  PackedLog& operator=(const PackedLog&) = delete;
+
   int descriptor() const { return file_.number(); }
   // As read_at() of the file that was packed, behind its header. Reading is quick forwards only.
   std::size_t read(void* into, std::size_t bytes, std::uint64_t offset);
   bool is_damaged() const { return is_damaged_; } // what follows cannot be read
-  // Of a trace's thousands few are read at a time: until it is read again this one has no
-  // descriptor and no memory, and then it is read from its begin.
-  void rest();
+  // Of a trace's thousands few are read at a time: until it is read again this one has no memory,
+  // and then it is read from its begin. It keeps its descriptor, if not too many do: without it, it
+  // is damaged if another file has its name by then. For good: it does not.
+  void rest(bool for_good);
 
 private:
-  PackedLog(std::filesystem::path path, Descriptor file)
-      : path_(std::move(path)), file_(std::move(file)) {}
+  PackedLog(std::filesystem::path path, Descriptor file);
+  void open_again();
+  void close();
   bool next_frame();
   void rewind();
 
   const std::filesystem::path path_;
   Descriptor file_;
+  const std::pair<std::uint64_t, std::uint64_t> identity_; // device and inode
+  bool is_counted_ = false;                                // among the descriptors at rest
   std::vector<trace::Slot> frame_;
   std::vector<char> packed_;
   std::uint64_t frame_at_ = trace::kLogHeaderBytes; // of the file that was packed

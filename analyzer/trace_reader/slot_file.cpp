@@ -137,7 +137,7 @@ void SlotFile::close_file() {
 // Logs of one thread are read one behind the other, but the first batch of each is wanted at once.
 void SlotFile::let_packed_rest() {
   const bool is_first = offset_ <= trace::kLogHeaderBytes + kBatch * sizeof(trace::Slot);
-  if (packed_ != nullptr && (is_first || at_end_)) packed_->rest();
+  if (packed_ != nullptr && (is_first || at_end_)) packed_->rest(at_end_);
 }
 
 void SlotFile::read_header() {

@@ -121,7 +121,7 @@ public:
   }
   // When all records have been taken for good: gives back what a packed log takes.
   void rest() {
-    if (packed_ != nullptr) packed_->rest();
+    if (packed_ != nullptr) packed_->rest(true);
   }
   // At the end, when all records have been taken: the file may have grown since. Reading goes on
   // behind the last record, where slots were not written yet.

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -72,6 +73,10 @@ protected:
     }
     return packer.problem();
   }
+  static auto open_files() {
+    const fs::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  }
   struct Content {
     std::vector<std::uint64_t> heads, times;
     LogStats stats;
@@ -129,27 +134,59 @@ TEST_F(PackedLogs, AReaderThatIsBehindGoesOnInThePackedLog) {
   EXPECT_EQ(times, before.times);
 }
 
-TEST_F(PackedLogs, HaveNoDescriptorBeforeTheirTurnAndBehindTheirEnd) {
-  const auto open_files = [] {
-    const fs::directory_iterator all("/proc/self/fd");
-    return std::distance(begin(all), end(all));
-  };
+TEST_F(PackedLogs, HaveNoDescriptorBehindTheirEnd) {
   const fs::path log = write(slots(2 * PackedLog::kSlots));
   const Content before = read(log);
   EXPECT_EQ(pack(log), "");
   const auto none = open_files();
   LogStats stats;
   SlotFile file(log, stats, ZeroHeads::kTorn);
-  EXPECT_EQ(open_files(), none);
+  EXPECT_EQ(open_files(), none + 1);
   std::vector<std::uint64_t> times;
   SlotRecord record;
-  ASSERT_TRUE(file.read(record));
-  times.push_back(file[record.slot].time);
-  EXPECT_EQ(open_files(), none);
   while (file.read(record)) times.push_back(file[record.slot].time);
   EXPECT_EQ(open_files(), none);
   EXPECT_EQ(times, before.times);
   EXPECT_EQ(stats.damaged, 0u);
+}
+
+TEST_F(PackedLogs, FewHaveADescriptorBeforeTheirTurn) {
+  constexpr int kMany = 300;
+  const fs::path log = write(slots(2 * PackedLog::kSlots));
+  EXPECT_EQ(pack(log), "");
+  const auto none = open_files();
+  std::deque<LogStats> stats(kMany);
+  std::deque<SlotFile> files;
+  for (LogStats& one : stats) files.emplace_back(log, one);
+  EXPECT_EQ(open_files(), none + 256);
+  for (SlotFile& file : files)
+    for (SlotRecord record; file.read(record);) {
+    }
+  EXPECT_EQ(open_files(), none);
+  EXPECT_EQ(stats.back().damaged, 0u);
+}
+
+// A folded log has the name of the log that it was.
+TEST_F(PackedLogs, AReaderDoesNotMixTwoFilesOfOneName) {
+  const auto pack_slots = [this](std::size_t count) {
+    const fs::path log = write(slots(count));
+    EXPECT_EQ(pack(log), "");
+    return log;
+  };
+  const fs::path log = pack_slots(2 * PackedLog::kSlots);
+  const Content before = read(log);
+  LogStats stats;
+  SlotFile file(log, stats, ZeroHeads::kTorn);
+  const std::unique_ptr<PackedLog> closed = PackedLog::open(log.string() + kPackedEnd);
+  closed->rest(true);
+  pack_slots(3 * PackedLog::kSlots);
+  std::vector<std::uint64_t> times;
+  for (SlotRecord record; file.read(record);) times.push_back(file[record.slot].time);
+  EXPECT_EQ(times, before.times);
+  EXPECT_EQ(stats.damaged, 0u);
+  trace::Slot slot;
+  EXPECT_EQ(closed->read(&slot, sizeof slot, trace::kLogHeaderBytes), 0U);
+  EXPECT_TRUE(closed->is_damaged());
 }
 
 TEST_F(PackedLogs, ALogThatCannotBeReadToItsEndStays) {
