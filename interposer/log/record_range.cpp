@@ -68,7 +68,9 @@ void nvtx_range_was_opened(const Name* name) noexcept {
 
 void nvtx_range_was_closed(const Name* name) noexcept {
   if (!is_wanted(name)) return;
-  open_ranges.fetch_sub(1);
+  int open = open_ranges.load();
+  while (open > 0 && !open_ranges.compare_exchange_weak(open, open - 1)) {
+  } // one that was not known was not counted
   settle();
 }
 

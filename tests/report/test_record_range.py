@@ -15,7 +15,7 @@ COMMAND = os.environ["GMT_COMMAND"]
 RUNTIME = os.environ["GMT_RUNTIME"]
 PACKAGE = pathlib.Path(__file__).parents[2] / "python"
 PROGRAM = """
-import ctypes, sys
+import ctypes, sys, threading
 import gpumemtrace
 cudart = ctypes.CDLL("libcudart.so.13")
 pointer = ctypes.c_void_p
@@ -47,12 +47,26 @@ def step(number):
 
 if sys.argv[1] == "early":
     gpumemtrace.start()  # before the first CUDA call
+opened, ends = threading.Event(), threading.Event()
+
+def be_in_part():
+    with gpumemtrace.range("part"):
+        opened.set()
+        ends.wait()
+
+thread = threading.Thread(target=be_in_part)
+if sys.argv[1] == "thread":  # its range is not known to be open
+    thread.start()
+    opened.wait()
 streams, event, leaked = [pointer(), pointer()], pointer(), []
 for stream in streams:
     cudart.cudaStreamCreateWithFlags(ctypes.byref(stream), 1)
 cudart.cudaEventCreate(ctypes.byref(event))
 kept = allocate(4096)
 late = None
+if sys.argv[1] == "thread":
+    ends.set()
+    thread.join()
 for number in range(30):
     if number == 10:
         if sys.argv[1] == "calls": gpumemtrace.start()
@@ -104,7 +118,7 @@ class RecordRange(unittest.TestCase):
         self.assertEqual(sorted(kinds), [("leak", 2), ("unused", 2), ("use-after-free", 3)])
 
     def test_one_part(self):
-        for how, where in (("calls", "profiler"), ("runtime", "profiler"), ("none", "part"), ("early", "profiler")):
+        for how, where in (("calls", "profiler"), ("runtime", "profiler"), ("none", "part"), ("thread", "part"), ("early", "profiler")):
             with self.subTest(how):
                 report, kinds = self.report(how, "--record-range", where)
                 mistakes = 2 if how == "early" else 1
