@@ -118,7 +118,13 @@ class RecordRange(unittest.TestCase):
         self.assertEqual(sorted(kinds), [("leak", 2), ("unused", 2), ("use-after-free", 3)])
 
     def test_one_part(self):
-        for how, where in (("calls", "profiler"), ("runtime", "profiler"), ("none", "part"), ("thread", "part"), ("early", "profiler")):
+        for how, where in (
+            ("calls", "profiler"),
+            ("runtime", "profiler"),
+            ("none", "part"),
+            ("thread", "part"),
+            ("early", "profiler"),
+        ):
             with self.subTest(how):
                 report, kinds = self.report(how, "--record-range", where)
                 mistakes = 2 if how == "early" else 1
