@@ -19,7 +19,7 @@
 namespace gmt::trace {
 
 inline constexpr std::string_view kCaptureHead =
-  "gpumemtrace capture 1: one kernel launch with the program's data (arguments and memory)\n";
+  "gpumemtrace capture 2: one kernel launch with the program's data (arguments and memory)\n";
 
 // Memory that the arguments reach, or a variable of the code.
 struct CapturedBlock {
@@ -36,10 +36,11 @@ struct UncapturedBlock {
   std::uint64_t address = 0, bytes = 0;
 };
 
-// A tensor map among the arguments, as the call described it that made it: each driver has a form
-// of its own for the map itself.
+// A tensor map among the arguments or in memory, as the call described it that made it: each driver
+// has a form of its own for the map itself.
 struct CapturedMap {
-  std::uint64_t offset = 0; // in the arguments
+  std::uint64_t place = 0;  // its address, in a block; 0: it is among the arguments
+  std::uint64_t offset = 0; // in these
   bool is_im2col = false;
   std::uint64_t type = 0, rank = 0, address = 0;
   // By dimension, as cuTensorMapEncodeTiled takes them; `first` is the box or the lower corner of
@@ -48,12 +49,12 @@ struct CapturedMap {
   std::uint64_t channels = 0, pixels = 0; // of cuTensorMapEncodeIm2col
   std::uint64_t interleave = 0, swizzle = 0, promotion = 0, fill = 0;
 };
-constexpr std::uint64_t kMapBytes = 128;
+constexpr std::uint64_t kMapBytes = 128, kMapAlignment = 64;
 
 // Its numbers, in the file's order.
 template <class Map, class Visit> void each_number_of_map(Map& map, Visit visit) {
-  for (auto* one : {&map.offset, &map.type, &map.rank, &map.address, &map.channels, &map.pixels,
-                    &map.interleave, &map.swizzle, &map.promotion, &map.fill})
+  for (auto* one : {&map.place, &map.offset, &map.type, &map.rank, &map.address, &map.channels,
+                    &map.pixels, &map.interleave, &map.swizzle, &map.promotion, &map.fill})
     visit(*one);
   for (auto* all : {&map.extents, &map.strides, &map.first, &map.second, &map.element_strides}) {
     for (auto& one : *all) visit(one);
@@ -222,6 +223,24 @@ inline std::string unpack_capture(std::string_view packed, std::uint64_t bytes,
   return plain;
 }
 
+// The block in which so many bytes lie, by its number; that of blocks: none.
+inline std::size_t block_around(const Capture& capture, std::uint64_t address,
+                                std::uint64_t bytes) {
+  for (std::size_t i = 0; i < capture.blocks.size(); ++i) {
+    const CapturedBlock& block = capture.blocks[i];
+    const std::uint64_t size = block.before.size();
+    if (address >= block.address && size >= bytes && address - block.address <= size - bytes)
+      return i;
+  }
+  return capture.blocks.size();
+}
+
+inline bool lies_in_capture(const CapturedMap& map, const Capture& capture) {
+  if (map.place != 0) return block_around(capture, map.place, kMapBytes) != capture.blocks.size();
+  const std::uint64_t bytes = capture.arguments.size();
+  return bytes >= kMapBytes && map.offset <= bytes - kMapBytes;
+}
+
 // What a launch has to be; empty: it is.
 inline std::string wrong_capture(const Capture& capture) {
   std::uint64_t end = 0;
@@ -232,12 +251,6 @@ inline std::string wrong_capture(const Capture& capture) {
   for (const std::uint32_t blocks : capture.grid) {
     if (blocks == 0) return "its grid is empty";
   }
-  for (const CapturedMap& map : capture.maps) {
-    const std::uint64_t bytes = capture.arguments.size();
-    if (map.rank < 1 || map.rank > map.extents.size() || bytes < kMapBytes ||
-        map.offset > bytes - kMapBytes)
-      return "a tensor map is none";
-  }
   for (const CapturedBlock& block : capture.blocks) {
     if (!block.after.empty() && block.after.size() != block.before.size())
       return "a block of memory has another size behind the launch";
@@ -245,6 +258,10 @@ inline std::string wrong_capture(const Capture& capture) {
         block.before.size() > (std::uint64_t{1} << 56))
       return "its blocks of memory overlap or have impossible addresses";
     end = block.address + block.before.size();
+  }
+  for (const CapturedMap& map : capture.maps) {
+    if (map.rank < 1 || map.rank > map.extents.size() || !lies_in_capture(map, capture))
+      return "a tensor map is none";
   }
   return {};
 }

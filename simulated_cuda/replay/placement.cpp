@@ -5,7 +5,10 @@
 
 #include <cuda.h>
 
+#include <pthread.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -60,6 +63,40 @@ std::string in_hex(std::uint64_t address) {
   return text;
 }
 
+// The stack's limit as it was; set: the process was started anew to have another layout.
+constexpr const char* kStackLimit = "GPUMEMTRACE_REPLAY_STACK";
+
+// Of the next program that this process executes: libraries lie in the middle of the address space,
+// as the kernel has it where stacks may grow without a limit, and at other addresses each time.
+// CUDA's addresses, which are high ones, stay free so.
+void choose_other_layout() {
+  constexpr unsigned long kAsk = 0xffffffff;
+  const int now = personality(kAsk);
+  if (now >= 0 && (now & ADDR_NO_RANDOMIZE) != 0)
+    personality(static_cast<unsigned long>(now) & ~static_cast<unsigned long>(ADDR_NO_RANDOMIZE));
+  rlimit stack{};
+  if (std::getenv(kStackLimit) != nullptr || getrlimit(RLIMIT_STACK, &stack) != 0) return;
+  setenv(kStackLimit, std::to_string(stack.rlim_cur).c_str(), 1);
+  stack.rlim_cur = RLIM_INFINITY;
+  setrlimit(RLIMIT_STACK, &stack);
+}
+
+// Threads get the stacks that they have under the limit that was there.
+void restore_stack_limit() {
+  constexpr std::size_t kUsual = std::size_t{8} << 20;
+  const char* const text = std::getenv(kStackLimit);
+  rlimit stack{};
+  if (text == nullptr || getrlimit(RLIMIT_STACK, &stack) != 0) return;
+  stack.rlim_cur = std::strtoull(text, nullptr, 10);
+  setrlimit(RLIMIT_STACK, &stack);
+  unsetenv(kStackLimit);
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return;
+  pthread_attr_setstacksize(&attributes, stack.rlim_cur == RLIM_INFINITY ? kUsual : stack.rlim_cur);
+  pthread_setattr_default_np(&attributes);
+  pthread_attr_destroy(&attributes);
+}
+
 const sim::SimulatedReplayTable* replay_table() {
   CUuuid id;
   std::memcpy(id.bytes, sim::kSimulatedReplayTable, sizeof id.bytes);
@@ -91,13 +128,15 @@ std::string hold_addresses(const trace::Capture& capture, char** arguments) {
       continue;
     }
     if (tries < kMost) {
+      choose_other_layout();
       setenv(kTries, std::to_string(tries + 1).c_str(), 1);
       execv("/proc/self/exe", arguments);
     }
     return "the addresses of its memory from " + in_hex(range.begin) + " to " + in_hex(range.end) +
-           " are taken in this process, whose libraries the system puts at the same addresses "
-           "each time";
+           " are taken in this process, however often it is started anew";
   }
+  restore_stack_limit();
+  unsetenv(kTries);
   return {};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts a captured launch's memory at the addresses that it had. Something of this process may lie
-// there; the process starts anew then, as the kernel gives its libraries other addresses.
+// there; the process starts anew then, and asks the kernel for another layout of its libraries.
 #pragma once
 
 #include "trace/capture_file.h"

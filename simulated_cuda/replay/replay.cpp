@@ -72,9 +72,6 @@ CUresult launch(const trace::Capture& capture, CUfunction function) {
     cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                        static_cast<int>(capture.shared_bytes));
   std::string arguments = capture.arguments;
-  for (const trace::CapturedMap& map : capture.maps) {
-    if (const CUresult refused = write_map(map, arguments); refused != CUDA_SUCCESS) return refused;
-  }
   std::size_t bytes = arguments.size();
   void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, arguments.data(), CU_LAUNCH_PARAM_BUFFER_SIZE,
                    &bytes, CU_LAUNCH_PARAM_END};
@@ -146,7 +143,7 @@ int say_result(const trace::Capture& capture, CUresult ended) {
   return kDifferent;
 }
 
-int run(const trace::Capture& capture, const char* only_block) {
+int run(trace::Capture& capture, const char* only_block) {
   CUdevice device = 0;
   CUcontext context = nullptr;
   CUmodule module = nullptr;
@@ -155,6 +152,8 @@ int run(const trace::Capture& capture, const char* only_block) {
       cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS ||
       cuCtxSetCurrent(context) != CUDA_SUCCESS)
     return fail(kNotRun, "the simulated device does not start");
+  if (const CUresult refused = write_maps(&capture); refused != CUDA_SUCCESS)
+    return fail(kNotRun, "a tensor map of the launch is not executed here: " + error_name(refused));
   std::string problem = allocate_memory(capture);
   if (!problem.empty()) return fail(kNotRun, problem);
   CUresult result = cuModuleLoadData(&module, capture.ptx.c_str());

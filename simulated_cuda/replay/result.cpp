@@ -107,7 +107,7 @@ std::string reasons_to_differ(const trace::Capture& capture) {
     {uses.numbers, "the number of its multiprocessor or warp"},
     {uses.approx, "approximate instructions"},
     {uses.textures, "textures or surfaces, which no capture holds"},
-    {uses.tensors && capture.maps.empty(), "tensor maps that are not among its arguments"},
+    {uses.tensors && capture.maps.empty(), "tensor maps that no call made which was seen"},
     {uses.heap, "malloc in kernels, whose heap no capture holds"},
     {!capture.left_out.empty(), "memory that was left out of the capture"}};
   std::string text;

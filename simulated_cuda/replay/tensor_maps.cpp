@@ -2,7 +2,9 @@
 #include "simulated_cuda/replay/tensor_maps.h"
 
 #include <array>
-#include <cstring>
+#include <cstddef>
+#include <string>
+#include <string_view>
 
 namespace gmt::replay {
 namespace {
@@ -13,11 +15,7 @@ template <class To> std::array<To, 5> numbers(const std::array<std::uint64_t, 5>
   return to;
 }
 
-} // namespace
-
-CUresult write_map(const trace::CapturedMap& map, std::string& arguments) {
-  static_assert(sizeof(CUtensorMap) == trace::kMapBytes);
-  CUtensorMap made{};
+CUresult make_map(const trace::CapturedMap& map, CUtensorMap* made) {
   const auto type = static_cast<CUtensorMapDataType>(map.type);
   const auto rank = static_cast<cuuint32_t>(map.rank);
   void* const address = reinterpret_cast<void*>(map.address); // NOLINT(performance-no-int-to-ptr)
@@ -31,17 +29,41 @@ CUresult write_map(const trace::CapturedMap& map, std::string& arguments) {
   if (map.is_im2col) {
     const auto lower = numbers<int>(map.first), upper = numbers<int>(map.second);
     result = cuTensorMapEncodeIm2col(
-      &made, type, rank, address, extents.data(), strides.data(), lower.data(), upper.data(),
+      made, type, rank, address, extents.data(), strides.data(), lower.data(), upper.data(),
       static_cast<cuuint32_t>(map.channels), static_cast<cuuint32_t>(map.pixels),
       element_strides.data(), interleave, swizzle, promotion, fill);
   } else {
     const auto box = numbers<cuuint32_t>(map.first);
     result =
-      cuTensorMapEncodeTiled(&made, type, rank, address, extents.data(), strides.data(), box.data(),
+      cuTensorMapEncodeTiled(made, type, rank, address, extents.data(), strides.data(), box.data(),
                              element_strides.data(), interleave, swizzle, promotion, fill);
   }
-  if (result == CUDA_SUCCESS) std::memcpy(arguments.data() + map.offset, &made, sizeof made);
   return result;
+}
+
+void put(const trace::CapturedMap& map, std::string_view made, trace::Capture& capture) {
+  const auto write = [made](std::string& to, std::size_t at) { to.replace(at, made.size(), made); };
+  if (map.place == 0) return write(capture.arguments, map.offset);
+  trace::CapturedBlock& block =
+    capture.blocks[trace::block_around(capture, map.place, trace::kMapBytes)];
+  const std::size_t at = map.place - block.address;
+  const bool is_as_before =
+    !block.after.empty() &&
+    block.after.compare(at, made.size(), block.before, at, made.size()) == 0;
+  write(block.before, at);
+  if (is_as_before) write(block.after, at);
+}
+
+} // namespace
+
+CUresult write_maps(trace::Capture* capture) {
+  static_assert(sizeof(CUtensorMap) == trace::kMapBytes);
+  for (const trace::CapturedMap& map : capture->maps) {
+    CUtensorMap made{};
+    if (const CUresult refused = make_map(map, &made); refused != CUDA_SUCCESS) return refused;
+    put(map, {reinterpret_cast<const char*>(&made), sizeof made}, *capture);
+  }
+  return CUDA_SUCCESS;
 }
 
 } // namespace gmt::replay

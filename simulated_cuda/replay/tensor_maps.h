@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor maps among the arguments of a captured launch: a GPU's driver has a form of its own for
-// them, so each is made anew.
+// Tensor maps of a captured launch: a GPU's driver has a form of its own for them, so each is made
+// anew.
 #pragma once
 
 #include "trace/capture_file.h"
@@ -11,7 +11,9 @@
 
 namespace gmt::replay {
 
-// In the place that it has among the arguments. What the encoder answers; its memory is there.
-CUresult write_map(const trace::CapturedMap& map, std::string& arguments);
+// Among the arguments, and in the blocks: there in what they had before the launch, and in what it
+// left in them unless the kernel changed the map. Of a launch that has no map it calls nothing.
+// What the encoder refuses.
+CUresult write_maps(trace::Capture* capture);
 
 } // namespace gmt::replay

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Captures that were changed, cut off or packed anew: the reader refuses each in a sentence or
-// gives a launch that can be, and takes no more memory than its limit allows. "blank FILE" changes
-// a file for test_capture.py.
+// gives a launch that can be, and takes no more memory than its limit allows. "blank FILE" and
+// "add FILE ADDRESS BYTES" change a file for test_capture.py.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -34,6 +34,8 @@ Capture make_capture() {
   map.fill = 1;
   map.element_strides = {1, 2, 3, 4, 5};
   capture.maps.push_back(map);
+  map.place = 0x7f0000000040;
+  capture.maps.push_back(map);
   CapturedBlock block;
   block.address = 0x7f0000000000;
   block.before = std::string(5000, 'a');
@@ -51,8 +53,8 @@ Capture make_capture() {
 bool same(const Capture& a, const Capture& b) {
   return a.kernel == b.kernel && a.ptx == b.ptx && a.grid == b.grid && a.block == b.block &&
          a.arguments == b.arguments && a.number == b.number && b.blocks.size() == 2 &&
-         b.maps.size() == 1 && b.maps[0].offset == 64 && b.maps[0].fill == 1 &&
-         b.maps[0].element_strides == a.maps[0].element_strides &&
+         b.maps.size() == 2 && b.maps[1].place == a.maps[1].place && b.maps[0].offset == 64 &&
+         b.maps[0].fill == 1 && b.maps[0].element_strides == a.maps[0].element_strides &&
          a.blocks[0].result() == b.blocks[0].result() &&
          a.blocks[1].result() == b.blocks[1].before && b.blocks[1].variable == "v" &&
          b.left_out.size() == 1 && b.left_out[0].bytes == 512;
@@ -87,16 +89,38 @@ void read_changed(const std::string& file, unsigned count) {
   }
 }
 
+bool read_file(const char* path, Capture* capture) {
+  std::ifstream in(path, std::ios::binary);
+  const std::string file{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  std::string error;
+  return read_capture(file, kLimit, capture, &error);
+}
+
+// One more block of memory.
+int add_block(const char* path, const char* address, const char* bytes) {
+  Capture capture;
+  if (!read_file(path, &capture)) return 1;
+  capture.left_out.push_back(
+    {std::strtoull(address, nullptr, 0), std::strtoull(bytes, nullptr, 0)});
+  std::ofstream(path, std::ios::binary) << write_capture(capture);
+  return 0;
+}
+
 // The launch in the file, with zeros where its tensor maps are: what another driver's form of them
 // is to a replay.
 int blank_maps(const char* path) {
-  std::ifstream in(path, std::ios::binary);
-  const std::string file{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   Capture capture;
-  std::string error;
-  if (!read_capture(file, kLimit, &capture, &error)) return 1;
-  for (const CapturedMap& map : capture.maps)
-    capture.arguments.replace(map.offset, kMapBytes, kMapBytes, '\0');
+  if (!read_file(path, &capture)) return 1;
+  for (const CapturedMap& map : capture.maps) {
+    if (map.place == 0) {
+      capture.arguments.replace(map.offset, kMapBytes, kMapBytes, '\0');
+      continue;
+    }
+    CapturedBlock& block = capture.blocks[block_around(capture, map.place, kMapBytes)];
+    for (std::string* bytes : {&block.before, &block.after}) {
+      if (!bytes->empty()) bytes->replace(map.place - block.address, kMapBytes, kMapBytes, '\0');
+    }
+  }
   std::ofstream(path, std::ios::binary) << write_capture(capture);
   return capture.maps.empty() ? 1 : 0;
 }
@@ -105,6 +129,7 @@ int blank_maps(const char* path) {
 
 int main(int count, char** words) {
   if (count == 3 && std::string(words[1]) == "blank") return blank_maps(words[2]);
+  if (count == 5 && std::string(words[1]) == "add") return add_block(words[2], words[3], words[4]);
   const Capture made = make_capture();
   const std::string file = write_capture(made);
   std::string error;

@@ -68,6 +68,19 @@ __global__ void copy_map(const __grid_constant__ CUtensorMap map, int* out) {
   out[threadIdx.x] = reinterpret_cast<const int*>(&map)[threadIdx.x];
 }
 
+// The same of a map in memory, and one that the module holds. Both lie beside what the kernel
+// writes.
+struct MapAndRoom {
+  CUtensorMap map;
+  int room[32];
+};
+__constant__ MapAndRoom constant_map;
+__global__ void copy_map_in_memory(MapAndRoom* maps, int* out) {
+  out[threadIdx.x] = reinterpret_cast<const int*>(&maps[1].map)[threadIdx.x];
+  out[32 + threadIdx.x] = reinterpret_cast<const int*>(&constant_map.map)[threadIdx.x];
+  maps[1].room[threadIdx.x] = 7;
+}
+
 static float* make_floats(int n) {
   std::vector<float> values(n);
   for (int i = 0; i < n; ++i) values[i] = 0.25f * static_cast<float>(i);
@@ -148,7 +161,7 @@ static void run_map() {
                                          cudaEnableDefault, &found));
   float* a = make_floats(64 * 32);
   int* out = nullptr;
-  CHECK(cudaMalloc(&out, sizeof(CUtensorMap)));
+  CHECK(cudaMalloc(&out, 2 * sizeof(CUtensorMap)));
   CUtensorMap map{};
   const cuuint64_t extents[] = {64, 32}, strides[] = {64 * sizeof(float)};
   const cuuint32_t box[] = {16, 8}, element_strides[] = {1, 1};
@@ -157,7 +170,14 @@ static void run_map() {
                                    CU_TENSOR_MAP_SWIZZLE_64B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
                                    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   copy_map<<<1, sizeof map / sizeof(int)>>>(map, out);
+  MapAndRoom maps[2] = {}, *on_device = nullptr;
+  maps[0].map = maps[1].map = map;
+  CHECK(cudaMalloc(&on_device, sizeof maps));
+  CHECK(cudaMemcpy(on_device, maps, sizeof maps, cudaMemcpyHostToDevice));
+  CHECK(cudaMemcpyToSymbol(constant_map, &maps[0], sizeof maps[0]));
+  copy_map_in_memory<<<1, sizeof map / sizeof(int)>>>(on_device, out);
   CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(on_device));
   CHECK(cudaFree(out));
   CHECK(cudaFree(a));
 }

@@ -3,6 +3,7 @@
 GMT_COMMAND is the command, GMT_PROGRAM the program launches.cu. GMT_DEVICE is where launches are captured, `simulated`
 or `real`: a replay is always on the processor."""
 
+import ctypes
 import glob
 import json
 import os
@@ -79,11 +80,31 @@ class Capture(unittest.TestCase):
 
     @unittest.skipUnless(CHANGE and DEVICE == "simulated", "the simulated device's form of a map is compared")
     def test_tensor_maps_are_made_anew(self):
-        _, files = self.capture("copy_map", "map")
-        self.assertEqual(len(files), 1)
-        self.assertEqual(subprocess.run([CHANGE, "blank", files[0]], check=False).returncode, 0)
+        for kernel in ("copy_map", "copy_map_in_memory"):
+            _, files = self.capture(kernel, "map")
+            self.assertEqual(len(files), 1)
+            self.assertEqual(subprocess.run([CHANGE, "blank", files[0]], check=False).returncode, 0)
+            status, out, report = self.replay(files[0])
+            self.assertIn("the output equals the GPU's", out)
+            self.assertEqual(status, 0, report)
+            os.remove(files[0])
+
+    @unittest.skipUnless(CHANGE, "the file is changed by capture_fuzz_driver")
+    def test_addresses_that_libraries_take(self):
+        """Without randomisation all libraries lie in the last GiB below 0x7ffff8000000, each time."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        no_randomisation, ask = 0x0040000, 0xFFFFFFFF
+        usual = libc.personality(ask)
+        self.addCleanup(libc.personality, usual)
+        if libc.personality(usual | no_randomisation) < 0:
+            self.skipTest("personality() is not allowed here")
+        _, files = self.capture("scale", "scale")
+        shown = subprocess.run(["cat", "/proc/self/maps"], capture_output=True, text=True, check=True).stdout
+        libraries = [int(line.split("-")[0], 16) for line in shown.splitlines() if "libc.so" in line]
+        added = [CHANGE, "add", files[0], hex(libraries[0]), str(1 << 20)]
+        self.assertEqual(subprocess.run(added, check=False).returncode, 0)
         status, out, report = self.replay(files[0])
-        self.assertIn("the output equals the GPU's", out)
+        self.assertIn("the output equals the GPU's", out, report)
         self.assertEqual(status, 0, report)
 
     def test_one_block_alone(self):

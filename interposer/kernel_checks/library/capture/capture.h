@@ -57,6 +57,7 @@ void capture_results(trace::Capture* capture);
 
 void replace_encoders() noexcept;
 void abandon_maps() noexcept;
-void capture_maps(trace::Capture* capture); // those among its arguments
+// Those among its arguments and in its blocks.
+void capture_maps(trace::Capture* capture);
 
 } // namespace gmt::interposer::kernel_checks

@@ -136,9 +136,9 @@ std::string describe(const AskedLaunch& asked, trace::Capture* capture) {
   capture->shared_bytes = asked.shared_bytes;
   capture->is_cooperative = asked.is_cooperative;
   capture->arguments = gather_arguments(*function, asked.parameters, asked.extra);
-  capture_maps(capture);
   if (driver.synchronize() != 0) return "the context has an error from before the launch";
   capture_memory(kernel, core->settings.capture_limit, capture);
+  capture_maps(capture);
   return {};
 }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What tensor maps were made of, by the bytes that the driver answered: a launch that has these
-// bytes among its arguments uses the map.
+// bytes among its arguments, or in memory that it can reach, uses the map.
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "interposer/kernel_checks/library/capture/capture.h"
@@ -17,7 +20,8 @@ namespace gmt::interposer::kernel_checks {
 namespace {
 
 struct Maps {
-  std::map<std::string, trace::CapturedMap> by_bytes;
+  std::map<std::string, trace::CapturedMap, std::less<>> by_bytes;
+  std::unordered_set<std::uint64_t> beginnings; // their first words: what has none of them is none
 };
 constinit Lasting<Maps> all_maps;
 
@@ -25,12 +29,20 @@ std::string bytes_of(const CUtensorMap* map) {
   return {reinterpret_cast<const char*>(map), trace::kMapBytes};
 }
 
+std::uint64_t first_word(std::string_view bytes) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, bytes.data(), sizeof word);
+  return word;
+}
+
 void keep(const CUtensorMap* map, const trace::CapturedMap& made) noexcept {
   constexpr std::size_t kMost = 1 << 16;
   try {
     std::string bytes = bytes_of(map);
     const Locked lock;
-    if ((*all_maps).by_bytes.size() < kMost) (*all_maps).by_bytes[std::move(bytes)] = made;
+    if ((*all_maps).by_bytes.size() >= kMost) return;
+    (*all_maps).beginnings.insert(first_word(bytes));
+    (*all_maps).by_bytes[std::move(bytes)] = made;
   } catch (const std::exception&) { // of memory: its launch cannot be replayed then
     return;
   }
@@ -134,20 +146,46 @@ void replace_encoders() noexcept {
 
 void abandon_maps() noexcept { all_maps.begin_anew(); }
 
-void capture_maps(trace::Capture* capture) {
-  constexpr std::size_t kAlignment = 8;
-  const std::string& arguments = capture->arguments;
-  const Locked lock;
-  if ((*all_maps).by_bytes.empty()) return;
-  for (std::size_t at = 0; at + trace::kMapBytes <= arguments.size();) {
-    const auto found = (*all_maps).by_bytes.find(arguments.substr(at, trace::kMapBytes));
-    if (found == (*all_maps).by_bytes.end()) {
-      at += kAlignment;
+namespace {
+
+// With the lock held; `each` takes a map and its offset in `bytes`.
+template <class Each>
+void each_map_in(std::string_view bytes, std::size_t alignment, const Each& each) {
+  const Maps& maps = *all_maps;
+  for (std::size_t at = 0; at + trace::kMapBytes <= bytes.size();) {
+    const std::string_view here = bytes.substr(at, trace::kMapBytes);
+    const auto found =
+      maps.beginnings.contains(first_word(here)) ? maps.by_bytes.find(here) : maps.by_bytes.end();
+    if (found == maps.by_bytes.end()) {
+      at += alignment;
       continue;
     }
-    capture->maps.push_back(found->second);
-    capture->maps.back().offset = at;
+    each(found->second, at);
     at += trace::kMapBytes;
+  }
+}
+
+} // namespace
+
+void capture_maps(trace::Capture* capture) {
+  constexpr std::size_t kAlignment = 8; // of an argument that is part of a structure
+  const Locked lock;
+  if ((*all_maps).by_bytes.empty()) return;
+  const auto add = [capture](trace::CapturedMap map, std::uint64_t place, std::uint64_t offset) {
+    map.place = place;
+    map.offset = offset;
+    capture->maps.push_back(map);
+  };
+  each_map_in(capture->arguments, kAlignment,
+              [&](const trace::CapturedMap& map, std::size_t at) { add(map, 0, at); });
+  for (const trace::CapturedBlock& block : capture->blocks) {
+    const std::uint64_t past = block.address % trace::kMapAlignment;
+    const std::uint64_t before = past == 0 ? 0 : trace::kMapAlignment - past;
+    if (before >= block.before.size()) continue;
+    each_map_in(std::string_view(block.before).substr(before), trace::kMapAlignment,
+                [&](const trace::CapturedMap& map, std::size_t at) {
+                  add(map, block.address + before + at, 0);
+                });
   }
 }
 
