@@ -8,62 +8,36 @@ namespace {
 using trace::LifeOp;
 using trace::ObjectClass;
 
-struct Row {
-  ObjectClass object;
-  ObjectTraits traits;
-};
+constexpr unsigned kNone = 0, kDies = 1, kTakesMemory = 2, kCode = 4; // facts of a row
 
-// Pools outlive contexts (cuda.h on cuCtxDestroy); graphs and libraries are made in none. Pools and
-// what is imported are leaks one by one. A context's end is another matter.
-constexpr bool kDies = true, kTakesMemory = true, kCode = true;
-constexpr Row kRows[] = {
-  {ObjectClass::kContext,
-   {"a context", "contexts", "cuCtxDestroy", "cuCtxDestroy", !kDies, !kTakesMemory}},
-  {ObjectClass::kStream,
-   {"a stream", "streams", "cudaStreamDestroy", "cuStreamDestroy", kDies, kTakesMemory}},
-  {ObjectClass::kEvent,
-   {"an event", "events", "cudaEventDestroy", "cuEventDestroy", kDies, kTakesMemory}},
-  {ObjectClass::kModule,
-   {"a module", "modules", "cuModuleUnload", "cuModuleUnload", kDies, kTakesMemory, kCode}},
-  {ObjectClass::kLibrary,
-   {"a library", "libraries", "cudaLibraryUnload", "cuLibraryUnload", !kDies, kTakesMemory, kCode}},
-  {ObjectClass::kPool,
-   {"a memory pool", "memory pools", "cudaMemPoolDestroy", "cuMemPoolDestroy", !kDies,
-    !kTakesMemory}},
-  {ObjectClass::kGraph,
-   {"a graph", "graphs", "cudaGraphDestroy", "cuGraphDestroy", !kDies, kTakesMemory}},
-  {ObjectClass::kGraphExec,
-   {"an executable graph", "executable graphs", "cudaGraphExecDestroy", "cuGraphExecDestroy", kDies,
-    kTakesMemory}},
-  {ObjectClass::kTexture,
-   {"a texture object", "texture objects", "cudaDestroyTextureObject", "cuTexObjectDestroy", kDies,
-    kTakesMemory}},
-  {ObjectClass::kSurface,
-   {"a surface object", "surface objects", "cudaDestroySurfaceObject", "cuSurfObjectDestroy", kDies,
-    kTakesMemory}},
-  {ObjectClass::kExternalMemory,
-   {"external memory", "pieces of external memory", "cudaDestroyExternalMemory",
-    "cuDestroyExternalMemory", !kDies, !kTakesMemory}},
-  {ObjectClass::kExternalSemaphore,
-   {"an external semaphore", "external semaphores", "cudaDestroyExternalSemaphore",
-    "cuDestroyExternalSemaphore", !kDies, !kTakesMemory}},
-  {ObjectClass::kGreenContext,
-   {"a green context", "green contexts", "cuGreenCtxDestroy", "cuGreenCtxDestroy", !kDies,
-    kTakesMemory}},
-  {ObjectClass::kLinker,
-   {"a linker", "linkers", "cuLinkDestroy", "cuLinkDestroy", !kDies, kTakesMemory, kCode}},
-};
+constexpr ObjectTraits traits_in_row(std::string_view one, std::string_view several,
+                                     std::string_view destroy, std::string_view driver,
+                                     unsigned facts) {
+  return {.one = one,
+          .several = several,
+          .destroy = destroy,
+          .driver = driver,
+          .dies_with_context = (facts & kDies) != 0,
+          .takes_memory = (facts & kTakesMemory) != 0,
+          .is_code = (facts & kCode) != 0,
+          .is_tracked = true};
+}
 
 constexpr ObjectTraits kOther{"an object", "objects", "the call that destroys it",
                               "the call that destroys it"};
 constexpr auto kByClass = [] {
   std::array<ObjectTraits, kObjectClasses> all;
   all.fill(kOther);
-  for (const Row& row : kRows) {
-    ObjectTraits& traits = all[static_cast<std::size_t>(row.object)];
-    traits = row.traits;
-    traits.is_tracked = true;
-  }
+#define GMT_ENUM(name, meaning)
+#define GMT_VALUE(name, member, number, word, since, meaning)
+#define GMT_END_ENUM(name)
+#define GMT_OBJECT(member, ...)                                                                    \
+  all[static_cast<std::size_t>(ObjectClass::k##member)] = traits_in_row(__VA_ARGS__);
+#include "trace/vocabulary.def"
+#undef GMT_ENUM
+#undef GMT_VALUE
+#undef GMT_END_ENUM
+#undef GMT_OBJECT
   return all;
 }();
 

@@ -21,15 +21,15 @@ namespace gmt {
 
 inline constexpr std::size_t kObjectClasses = 32; // more than there are
 
-// What is known of a class of objects. A new one is a row in objects.cpp, and nothing else in the
-// analyzer.
+// What is known of a class of objects. A new one is a row at the end of trace/vocabulary.def, and
+// nothing in the analyzer.
 struct ObjectTraits {
   std::string_view one, several;    // "a stream", "streams"
   std::string_view destroy, driver; // "cudaStreamDestroy", "cuStreamDestroy"
   bool dies_with_context = false;
   bool takes_memory = false; // of the driver's, so that many of them are an object-leak
   bool is_code = false;      // or makes code: programs take it up piece by piece
-  bool is_tracked = false;   // it has a row
+  bool is_tracked = false;   // it has a row GMT_OBJECT
 };
 
 // Of a class without a row: "an object".

@@ -81,12 +81,14 @@ class Enumeration:
 def read_enumerations(path=TRACE / "vocabulary.def"):
     found = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        row = re.match(r"GMT_(ENUM|VALUE|END_ENUM)\((.*)\)$", line)
+        row = re.match(r"GMT_(ENUM|VALUE|END_ENUM|OBJECT)\((.*)\)$", line)
         if not row:
-            if line and not line.startswith("//"):
+            if line and not line.startswith(("//", "#")):
                 raise ValueError(f"{path}:{number}: no row: {line}")
             continue
         words = words_of(row[2])
+        if row[1] == "OBJECT":
+            continue  # what the analyzer says of a class
         if row[1] == "ENUM":
             enumeration_ = found[words[0]] = Enumeration(*words)
         elif words[0] != enumeration_.name:
