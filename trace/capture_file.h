@@ -9,6 +9,8 @@
 
 #include <zstd.h>
 
+#include "trace/capture_textures.h"
+
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -76,6 +78,7 @@ struct Capture {
   std::vector<CapturedBlock> blocks;
   std::vector<UncapturedBlock> left_out;
   std::vector<CapturedMap> maps;
+  CapturedTextures textures;
 };
 
 // What stands in front of the frame.
@@ -160,6 +163,7 @@ inline std::string write_capture(const Capture& capture) {
     out.word(map.is_im2col ? 1 : 0);
     each_number_of_map(map, [&out](std::uint64_t value) { out.word(value); });
   }
+  write_textures(capture.textures, out);
   return out.finish();
 }
 
@@ -263,6 +267,7 @@ inline std::string wrong_capture(const Capture& capture) {
     if (map.rank < 1 || map.rank > map.extents.size() || !lies_in_capture(map, capture))
       return "a tensor map is none";
   }
+  if (!are_whole(capture.textures)) return "a texture or its array is none";
   return {};
 }
 
@@ -314,6 +319,7 @@ inline bool read_capture(std::string_view file, std::uint64_t limit, Capture* ca
     map.is_im2col = in.word() != 0;
     each_number_of_map(map, [&in](std::uint64_t& value) { value = in.word(); });
   }
+  read_textures(in, &capture->textures);
   if (in.failed() || !in.at_end()) return fails("its data is damaged: a count is wrong");
   *error = wrong_capture(*capture);
   return error->empty();

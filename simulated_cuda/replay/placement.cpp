@@ -167,6 +167,10 @@ std::string allocate_memory(const trace::Capture& capture) {
   return {};
 }
 
+void choose_handle(std::uint64_t handle) {
+  if (const auto* table = replay_table()) table->set_next_texture(handle);
+}
+
 void choose_block(std::uint64_t number) {
   if (const auto* table = replay_table()) table->run_only_block(number);
 }

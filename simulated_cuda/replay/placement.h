@@ -18,6 +18,9 @@ std::string hold_addresses(const trace::Capture& capture, char** arguments);
 // their module is loaded.
 std::string allocate_memory(const trace::Capture& capture);
 
+// Of the texture or surface that is made next.
+void choose_handle(std::uint64_t handle);
+
 // Of launches from now on: one block alone, by its number in the grid.
 void choose_block(std::uint64_t number);
 

@@ -6,6 +6,7 @@
 #include "simulated_cuda/replay/placement.h"
 #include "simulated_cuda/replay/result.h"
 #include "simulated_cuda/replay/tensor_maps.h"
+#include "simulated_cuda/replay/textures.h"
 
 #include <cuda.h>
 
@@ -107,7 +108,7 @@ void say_reasons(const trace::Capture& capture) {
   if (!reasons.empty()) std::printf("replay: the kernel uses %s\n", reasons.c_str());
 }
 
-int say_result(const trace::Capture& capture, CUresult ended) {
+int say_result(const trace::Capture& capture, const Textures& textures, CUresult ended) {
   if (ended != CUDA_SUCCESS) {
     std::printf(
       "replay: the kernel ended with %s here; on the GPU with %s\n", error_name(ended).c_str(),
@@ -120,7 +121,7 @@ int say_result(const trace::Capture& capture, CUresult ended) {
                 capture.error != 0 ? ", as the launch ended with an error there" : "");
     return kEqual;
   }
-  const Comparison result = compare(capture);
+  const Comparison result = compare(capture, textures);
   if (!result.could_read) return fail(kNotRun, "the memory could not be read behind the launch");
   if (result.different == 0) {
     std::printf("replay: the output equals the GPU's: %llu bytes, of which the launch changed "
@@ -131,14 +132,12 @@ int say_result(const trace::Capture& capture, CUresult ended) {
   }
   std::printf(
     "replay: the output differs from the GPU's in %llu of %llu bytes, in %llu blocks; the "
-    "first is byte %llu of %s%s0x%llx: 0x%02x on the GPU, 0x%02x here\n",
+    "first is byte %llu of %s: 0x%02x on the GPU, 0x%02x here\n",
     static_cast<unsigned long long>(result.different),
     static_cast<unsigned long long>(result.compared),
     static_cast<unsigned long long>(result.different_blocks),
-    static_cast<unsigned long long>(result.offset),
-    result.variable.empty() ? "the block at " : result.variable.c_str(),
-    result.variable.empty() ? "" : " at ", static_cast<unsigned long long>(result.block),
-    result.on_gpu, result.here);
+    static_cast<unsigned long long>(result.offset), result.where.c_str(), result.on_gpu,
+    result.here);
   say_reasons(capture);
   return kDifferent;
 }
@@ -162,17 +161,21 @@ int run(trace::Capture& capture, const char* only_block) {
   if (result != CUDA_SUCCESS)
     return fail(kNotRun, "the simulated device does not take the code: " + error_name(result));
   problem = fill_variables(capture, module);
+  Textures textures;
+  if (problem.empty()) problem = textures.make(capture.textures);
   if (!problem.empty()) return fail(kNotRun, problem);
   if (only_block != nullptr) choose_block(std::strtoull(only_block, nullptr, 10));
   result = launch(capture, function);
   if (result == CUDA_SUCCESS) result = cuCtxSynchronize();
   int status = kEqual;
-  if (only_block == nullptr || result != CUDA_SUCCESS) status = say_result(capture, result);
+  if (only_block == nullptr || result != CUDA_SUCCESS)
+    status = say_result(capture, textures, result);
   else std::printf("replay: block %s ran alone: there is nothing to compare\n", only_block);
   std::fflush(stdout);
   for (const trace::CapturedBlock& block : capture.blocks)
     if (block.variable.empty()) cuMemFree(block.address);
   for (const trace::UncapturedBlock& block : capture.left_out) cuMemFree(block.address);
+  textures.destroy();
   cuModuleUnload(module);
   return status;
 }

@@ -2,9 +2,12 @@
 #include "simulated_cuda/replay/result.h"
 
 #include "ptx/syntax/ptx.h"
+#include "simulated_cuda/replay/textures.h"
 
 #include <cuda.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <exception>
 #include <string_view>
 #include <utility>
@@ -13,22 +16,33 @@
 namespace gmt::replay {
 namespace {
 
-void compare_block(const trace::CapturedBlock& block, const std::string& found, Comparison& to) {
-  const std::string& on_gpu = block.result();
+std::string name_of(const trace::CapturedBlock& block) {
+  char address[24];
+  std::snprintf(address, sizeof address, "0x%llx", static_cast<unsigned long long>(block.address));
+  return (block.variable.empty() ? "the block" : block.variable) + " at " + address;
+}
+
+std::string name_of_level(std::size_t array, std::size_t level) {
+  return "level " + std::to_string(level) + " of array " + std::to_string(array + 1);
+}
+
+// `part` has what was there before the launch and behind it; `name` says what it is.
+template <class Part, class Name>
+void compare_part(const Part& part, const std::string& found, const Name& name, Comparison& to) {
+  const std::string& on_gpu = part.after.empty() ? part.before : part.after;
   std::uint64_t different = 0;
   for (std::size_t i = 0; i < on_gpu.size(); ++i) {
     if (on_gpu[i] == found[i]) continue;
     if (to.different == 0 && different == 0) {
-      to.block = block.address;
+      to.where = name();
       to.offset = i;
-      to.variable = block.variable;
       to.on_gpu = static_cast<std::uint8_t>(on_gpu[i]);
       to.here = static_cast<std::uint8_t>(found[i]);
     }
     ++different;
   }
-  for (std::size_t i = 0; i < block.after.size(); ++i)
-    to.changed += block.after[i] != block.before[i] ? 1 : 0;
+  for (std::size_t i = 0; i < part.after.size(); ++i)
+    to.changed += part.after[i] != part.before[i] ? 1 : 0;
   to.compared += on_gpu.size();
   to.different += different;
   to.different_blocks += different != 0 ? 1 : 0;
@@ -74,7 +88,7 @@ void look_at(std::string_view word, Uses& uses) {
 
 } // namespace
 
-Comparison compare(const trace::Capture& capture) {
+Comparison compare(const trace::Capture& capture, const Textures& textures) {
   Comparison comparison;
   for (const trace::CapturedBlock& block : capture.blocks) {
     if (!block.has_after) continue;
@@ -82,7 +96,17 @@ Comparison compare(const trace::Capture& capture) {
     CUdeviceptr address = block.address;
     if (cuMemcpyDtoH(found.data(), address, found.size()) != CUDA_SUCCESS)
       comparison.could_read = false;
-    else compare_block(block, found, comparison);
+    else compare_part(block, found, [&] { return name_of(block); }, comparison);
+  }
+  const auto& arrays = capture.textures.arrays;
+  for (std::size_t a = 0; a < arrays.size(); ++a) {
+    for (std::size_t l = 0; l < arrays[a].levels.size(); ++l) {
+      const trace::CapturedLevel& level = arrays[a].levels[l];
+      if (!level.has_after) continue;
+      std::string found(level.before.size(), '\0');
+      if (!textures.read(a, l, &found)) comparison.could_read = false;
+      else compare_part(level, found, [&] { return name_of_level(a, l); }, comparison);
+    }
   }
   return comparison;
 }
@@ -106,7 +130,8 @@ std::string reasons_to_differ(const trace::Capture& capture) {
     {uses.clocks, "clocks"},
     {uses.numbers, "the number of its multiprocessor or warp"},
     {uses.approx, "approximate instructions"},
-    {uses.textures, "textures or surfaces, which no capture holds"},
+    {uses.textures && (capture.textures.textures.empty() || capture.textures.left_out != 0),
+     "textures or surfaces that the capture does not hold"},
     {uses.tensors && capture.maps.empty(), "tensor maps that no call made which was seen"},
     {uses.heap, "malloc in kernels, whose heap no capture holds"},
     {!capture.left_out.empty(), "memory that was left out of the capture"}};

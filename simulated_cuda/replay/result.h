@@ -9,6 +9,8 @@
 
 namespace gmt::replay {
 
+class Textures;
+
 struct Comparison {
   bool could_read = true;
   std::uint64_t changed = 0;          // bytes that the launch changed on the GPU
@@ -16,11 +18,11 @@ struct Comparison {
   std::uint64_t different = 0;        // bytes
   std::uint64_t different_blocks = 0; // with such bytes
   // Of the first one
-  std::uint64_t block = 0, offset = 0;
-  std::string variable;
+  std::string where; // in words
+  std::uint64_t offset = 0;
   std::uint8_t on_gpu = 0, here = 0;
 };
-Comparison compare(const trace::Capture& capture);
+Comparison compare(const trace::Capture& capture, const Textures& textures);
 
 // What in the kernel makes its result uncertain, or is not in a capture: parts of a sentence,
 // separated by commas. Empty: nothing is known.

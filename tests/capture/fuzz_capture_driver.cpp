@@ -47,6 +47,13 @@ Capture make_capture() {
   block.after.clear();
   capture.blocks.push_back(block);
   capture.left_out.push_back({0x7f1000000000, 512});
+  CapturedArray array;
+  array.description = std::string(48, 'd');
+  array.is_mipmapped = true;
+  array.levels = {{"before", true, "behind"}, {"b", false, ""}};
+  capture.textures.arrays.push_back(array);
+  capture.textures.textures.push_back({7, true, 1, "resource", "description", "view"});
+  capture.textures.left_out = 3;
   return capture;
 }
 
@@ -57,7 +64,10 @@ bool same(const Capture& a, const Capture& b) {
          b.maps[0].fill == 1 && b.maps[0].element_strides == a.maps[0].element_strides &&
          a.blocks[0].result() == b.blocks[0].result() &&
          a.blocks[1].result() == b.blocks[1].before && b.blocks[1].variable == "v" &&
-         b.left_out.size() == 1 && b.left_out[0].bytes == 512;
+         b.left_out.size() == 1 && b.left_out[0].bytes == 512 && b.textures.left_out == 3 &&
+         b.textures.arrays.size() == 1 && b.textures.arrays[0].levels.size() == 2 &&
+         b.textures.arrays[0].levels[0].after == "behind" && b.textures.textures.size() == 1 &&
+         b.textures.textures[0].array == 1 && b.textures.textures[0].view == "view";
 }
 
 std::string packed(const std::string& plain, std::uint64_t said_bytes) {

@@ -81,6 +81,16 @@ __global__ void copy_map_in_memory(MapAndRoom* maps, int* out) {
   maps[1].room[threadIdx.x] = 7;
 }
 
+// A mipmapped array of layers, memory by rows, and an array that is written.
+__global__ void filter(cudaTextureObject_t levels, cudaTextureObject_t rows, cudaSurfaceObject_t to,
+                       float* out) {
+  const int i = threadIdx.x, x = i % 8, y = i / 8;
+  const float a = tex2DLayeredLod<float>(levels, (x + 0.3f) / 8, (y + 0.7f) / 8, 1, 0.4f);
+  const float b = tex2D<float>(rows, x + 0.75f, y + 0.25f);
+  out[i] = a + b;
+  surf2Dwrite(a - b, to, x * 4, y);
+}
+
 static float* make_floats(int n) {
   std::vector<float> values(n);
   for (int i = 0; i < n; ++i) values[i] = 0.25f * static_cast<float>(i);
@@ -182,6 +192,68 @@ static void run_map() {
   CHECK(cudaFree(a));
 }
 
+// What the kernel does not get is there, too, so that handles are no small numbers in order.
+static void run_textures() {
+  std::vector<float> values(16 * 16 * 3);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = 0.5f * static_cast<float>(i % 97);
+  const cudaChannelFormatDesc floats = cudaCreateChannelDesc<float>();
+  cudaMipmappedArray_t levels = nullptr;
+  CHECK(
+    cudaMallocMipmappedArray(&levels, &floats, make_cudaExtent(16, 16, 3), 3, cudaArrayLayered));
+  for (unsigned l = 0; l < 3; ++l) {
+    cudaArray_t level = nullptr;
+    CHECK(cudaGetMipmappedArrayLevel(&level, levels, l));
+    cudaMemcpy3DParms copy = {};
+    copy.srcPtr =
+      make_cudaPitchedPtr(values.data() + l, (16 >> l) * sizeof(float), 16 >> l, 16 >> l);
+    copy.dstArray = level;
+    copy.extent = make_cudaExtent(16 >> l, 16 >> l, l == 0 ? 2 : 3);
+    copy.kind = cudaMemcpyHostToDevice;
+    CHECK(cudaMemcpy3D(&copy));
+  }
+  cudaResourceDesc resource = {};
+  resource.resType = cudaResourceTypeMipmappedArray;
+  resource.res.mipmap.mipmap = levels;
+  cudaTextureDesc description = {};
+  description.filterMode = description.mipmapFilterMode = cudaFilterModeLinear;
+  description.maxMipmapLevelClamp = 3;
+  description.normalizedCoords = 1;
+  description.addressMode[0] = description.addressMode[1] = cudaAddressModeMirror;
+  cudaTextureObject_t unused = 0, of_levels = 0, of_rows = 0;
+  CHECK(cudaCreateTextureObject(&unused, &resource, &description, nullptr));
+  CHECK(cudaCreateTextureObject(&of_levels, &resource, &description, nullptr));
+  CHECK(cudaDestroyTextureObject(unused));
+  float* rows = nullptr;
+  size_t pitch = 0;
+  CHECK(cudaMallocPitch(&rows, &pitch, 9 * sizeof(float), 9));
+  CHECK(cudaMemcpy2D(rows, pitch, values.data(), 36, 36, 9, cudaMemcpyHostToDevice));
+  resource = {};
+  resource.resType = cudaResourceTypePitch2D;
+  resource.res.pitch2D = {rows, floats, 9, 9, pitch};
+  description.normalizedCoords = 0;
+  description.addressMode[0] = description.addressMode[1] = cudaAddressModeBorder;
+  description.borderColor[0] = 3;
+  CHECK(cudaCreateTextureObject(&of_rows, &resource, &description, nullptr));
+  cudaArray_t written = nullptr;
+  CHECK(cudaMallocArray(&written, &floats, 8, 8, cudaArraySurfaceLoadStore));
+  CHECK(cudaMemcpy2DToArray(written, 0, 0, values.data(), 32, 32, 8, cudaMemcpyHostToDevice));
+  resource = {};
+  resource.resType = cudaResourceTypeArray;
+  resource.res.array.array = written;
+  cudaSurfaceObject_t to = 0;
+  CHECK(cudaCreateSurfaceObject(&to, &resource));
+  float* out = make_floats(64);
+  filter<<<1, 64>>>(of_levels, of_rows, to, out);
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaDestroyTextureObject(of_levels));
+  CHECK(cudaDestroyTextureObject(of_rows));
+  CHECK(cudaDestroySurfaceObject(to));
+  CHECK(cudaFreeMipmappedArray(levels));
+  CHECK(cudaFreeArray(written));
+  CHECK(cudaFree(rows));
+  CHECK(cudaFree(out));
+}
+
 // The kernel ends its context.
 static void run_null() {
   through_null<<<1, 1>>>(nullptr, 4);
@@ -209,6 +281,7 @@ int main(int count, char** words) {
   if (std::strcmp(scene, "shared") == 0) run_shared();
   if (std::strcmp(scene, "past") == 0) run_past();
   if (std::strcmp(scene, "map") == 0) run_map();
+  if (std::strcmp(scene, "textures") == 0) run_textures();
   if (std::strcmp(scene, "null") == 0) run_null();
   if (std::strcmp(scene, "graph") == 0) run_graph();
   return 0;

@@ -78,6 +78,18 @@ class Capture(unittest.TestCase):
             self.assertIn("the output equals the GPU's", out)
             self.assertEqual(status, 0, report)
 
+    def test_textures_and_surfaces(self):
+        file = self.replay_as_captured("filter", "textures")
+        _, out, _ = self.replay(file)
+        changed = int(re.search(r"changed (\d+)", out).group(1))
+        self.assertGreater(changed, 64 * 4, "the surface counts, too")
+
+    def test_textures_that_the_limit_leaves_out(self):
+        said, files = self.capture("filter", "textures", "--capture-limit", "1000")
+        self.assert_says("1 texture or surface was left out", said)
+        _, out, _ = self.replay(files[0])
+        self.assertIn("textures or surfaces that the capture does not hold", out)
+
     @unittest.skipUnless(CHANGE and DEVICE == "simulated", "the simulated device's form of a map is compared")
     def test_tensor_maps_are_made_anew(self):
         for kernel in ("copy_map", "copy_map_in_memory"):

@@ -240,9 +240,12 @@ CUresult get_export_table(const void** table, const CUuuid* id) {
     return CUDA_SUCCESS;
   }
   static const SimulatedReplayTable kForReplay{
-    sizeof(SimulatedReplayTable), reserve_placed, set_next_address,
+    sizeof(SimulatedReplayTable),
+    reserve_placed,
+    set_next_address,
     [](const char* name, CUdeviceptr address) { set_variable_address(name, address); },
-    executor::run_only_block};
+    executor::run_only_block,
+    [](std::uint64_t handle) { state().last_texture = handle - 1; }};
   if (std::memcmp(id->bytes, kSimulatedReplayTable, sizeof kSimulatedReplayTable) == 0) {
     *table = &kForReplay;
     return CUDA_SUCCESS;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 
+#include "interposer/kernel_checks/library/driver.h"
 #include "trace/capture_file.h"
 
 namespace gmt::interposer::kernel_checks {
@@ -44,6 +45,15 @@ std::string write_file(const std::string& path, const trace::Capture& capture);
 
 // ---- memory
 
+// Bytes that the program never wrote are none that it reads while this is there.
+class OwnCopies {
+public:
+  OwnCopies() noexcept { core->own_copies(true); }
+  ~OwnCopies() { core->own_copies(false); }
+  OwnCopies(const OwnCopies&) = delete;
+  OwnCopies& operator=(const OwnCopies&) = delete;
+};
+
 void replace_allocations() noexcept;
 void abandon_allocations() noexcept;
 
@@ -59,5 +69,15 @@ void replace_encoders() noexcept;
 void abandon_maps() noexcept;
 // Those among its arguments and in its blocks.
 void capture_maps(trace::Capture* capture);
+
+// ---- textures and surfaces
+
+void replace_objects() noexcept;
+void abandon_objects() noexcept;
+// All objects that are alive, and the arrays behind them, as far as `limit` has room behind the
+// blocks.
+void capture_textures(std::uint64_t limit, trace::Capture* capture);
+// What the launch left in the same arrays.
+void capture_arrays(trace::Capture* capture);
 
 } // namespace gmt::interposer::kernel_checks

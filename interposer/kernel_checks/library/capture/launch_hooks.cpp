@@ -139,6 +139,7 @@ std::string describe(const AskedLaunch& asked, trace::Capture* capture) {
   if (driver.synchronize() != 0) return "the context has an error from before the launch";
   capture_memory(kernel, core->settings.capture_limit, capture);
   capture_maps(capture);
+  capture_textures(core->settings.capture_limit, capture);
   return {};
 }
 
@@ -157,6 +158,10 @@ void say_captured(const trace::Capture& capture, const std::string& path) {
   if (!capture.left_out.empty())
     text +=
       "; " + counted_blocks(capture.left_out.size(), left_out) + " were left out (--capture-limit)";
+  if (const std::uint64_t objects = capture.textures.left_out; objects != 0)
+    text += "; " + std::to_string(objects) +
+            (objects == 1 ? " texture or surface was" : " textures or surfaces were") +
+            " left out (--capture-limit, or a format that no capture holds)";
   if (capture.error != 0) text += "; it ended with CUDA's error " + std::to_string(capture.error);
   core->notify_command("captured", text.c_str());
 }
@@ -186,7 +191,10 @@ template <class Real> int run_captured(const AskedLaunch& asked, std::uint64_t n
       return result;
     }
     capture.error = static_cast<std::uint32_t>(driver.synchronize());
-    if (capture.error == 0) capture_results(&capture);
+    if (capture.error == 0) {
+      capture_results(&capture);
+      capture_arrays(&capture);
+    }
     problem = write_file(path, capture);
     if (!problem.empty()) core->notify_command("uncaptured", ("its results: " + problem).c_str());
     has_file.store(true);
@@ -252,6 +260,7 @@ void begin_capture() noexcept {
   replace_loads();
   replace_allocations();
   replace_encoders();
+  replace_objects();
   put_launches<CapturedLaunch>();
   core->notify_at_exit();
 }
@@ -268,6 +277,7 @@ void abandon_capture() noexcept {
   abandon_loads();
   abandon_allocations();
   abandon_maps();
+  abandon_objects();
   all_state.begin_anew();
   is_over.store(false);
   has_file.store(false);

@@ -205,19 +205,6 @@ void replace_allocations() noexcept {
 
 void abandon_allocations() noexcept { all_allocations.begin_anew(); }
 
-namespace {
-
-// Bytes that the program never wrote are none that it reads.
-class OwnCopies {
-public:
-  OwnCopies() noexcept { core->own_copies(true); }
-  ~OwnCopies() { core->own_copies(false); }
-  OwnCopies(const OwnCopies&) = delete;
-  OwnCopies& operator=(const OwnCopies&) = delete;
-};
-
-} // namespace
-
 void capture_memory(const NamedKernel& kernel, std::uint64_t limit, trace::Capture* capture) {
   const OwnCopies own_copies;
   Search search(limit, capture);
