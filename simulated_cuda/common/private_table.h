@@ -47,7 +47,7 @@ struct SimulatedReplayTable {
   bool (*reserve)(CUdeviceptr address, std::size_t bytes); // false: something lies there
   void (*set_next_address)(CUdeviceptr address);           // what is allocated next
   void (*set_variable_address)(const char* name, CUdeviceptr address);
-  void (*run_only_block)(std::uint64_t number); // of each launch from now on
+  void (*run_only_block)(std::uint64_t number);   // of each launch from now on
   void (*set_next_texture)(std::uint64_t handle); // of the texture or surface that is made next
 };
 
