@@ -196,8 +196,15 @@ bool is_own_folder(const fs::path& folder) {
   return owned_by_this_user(open_folder_of(folder / "."));
 }
 
-WriteFailure replace_file(const fs::path& path, Into into,
+WriteFailure replace_file(const fs::path& given, Into into,
                           const std::function<void(std::ostream&)>& write) {
+  fs::path path = given;
+  if (std::error_code error; into == Into::kAnyFolder) {
+    const fs::file_status status = fs::status(given, error);
+    // A rename would put a file in the place of a device such as /dev/null
+    if (fs::is_other(status)) return {"it is no regular file", "written to"};
+    if (fs::is_symlink(given, error)) path = fs::weakly_canonical(given, error);
+  }
   const Descriptor folder = open_folder_of(path);
   if (!folder) return {message_of(errno), "written to"};
   if (std::string why = refusal(folder, into); !why.empty()) return {std::move(why), "written to"};

@@ -71,7 +71,8 @@ enum class Into {
 };
 
 // Writes to a name of its own and renames, so that two reports at once, or one that is killed,
-// never leave half a file.
+// never leave half a file. In a folder that the user named, a link is followed, and only a regular
+// file is replaced.
 WriteFailure replace_file(const std::filesystem::path& path, Into into,
                           const std::function<void(std::ostream&)>& write);
 

@@ -71,11 +71,29 @@ TEST_F(FolderFiles, ReplacesALinkAndNotWhatItNames) {
     fs::create_symlink(in("target"),
                        in("file").string() + "." + std::to_string(::getpid()) + number + ".tmp");
   }
-  for (const Into into : {Into::kOwnTrace, Into::kTrace, Into::kAnyFolder}) {
+  for (const Into into : {Into::kOwnTrace, Into::kTrace}) {
     EXPECT_FALSE(replace(in("file"), into));
     EXPECT_EQ(test::read_file(in("target")), "old");
     EXPECT_FALSE(fs::is_symlink(in("file")));
     EXPECT_EQ(test::read_file(in("file")), "new");
+  }
+}
+
+TEST_F(FolderFiles, FollowsALinkThatTheUserNamed) {
+  test::write_file(in("target"), "old");
+  fs::create_symlink(in("target"), in("link"));
+  EXPECT_FALSE(replace(in("link"), Into::kAnyFolder));
+  EXPECT_TRUE(fs::is_symlink(in("link")));
+  EXPECT_EQ(test::read_file(in("target")), "new");
+}
+
+// /dev/null and /dev/stdout among them: root could put a file in their place.
+TEST_F(FolderFiles, ReplacesNoDeviceAndNoPipe) {
+  ASSERT_EQ(::mkfifo(in("pipe").c_str(), 0600), 0);
+  fs::create_symlink("/dev/zero", in("device"));
+  for (const char* name : {"pipe", "device"}) {
+    EXPECT_EQ(replace(in(name), Into::kAnyFolder).why, "it is no regular file") << name;
+    EXPECT_FALSE(fs::is_regular_file(in(name))) << name;
   }
 }
 
