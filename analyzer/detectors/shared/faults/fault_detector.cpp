@@ -4,6 +4,7 @@
 #include <csignal>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "analyzer/base/text_format.h"
@@ -21,6 +22,13 @@ bool is_about_device_heap(const Event& e) {
   return fault.neighbour_bytes != 0 && fault.neighbour_space == trace::FaultSpace::kUnknown;
 }
 
+// A habit of libcudadevrt, whose kernels do the copies of programs' kernels: nothing that the
+// program could mend.
+bool is_habit_of_device_runtime(const Event& e, const ProcessFacts& facts) {
+  return is_barrier_of_rest(e, facts.text(e.fault().message)) &&
+         facts.text(e.fault().kernel).find("_cuda_device_runtime_cu_") != std::string_view::npos;
+}
+
 class FaultDetector : public Detector {
 public:
   FaultDetector(const ProcessFacts& facts, std::string_view kind)
@@ -29,7 +37,7 @@ public:
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
                 Findings& findings) override {
     if (e.kind == EventKind::kLaunch && e.succeeded() && has_records_) arguments_.remember(e);
-    if (e.kind != EventKind::kFault) return;
+    if (e.kind != EventKind::kFault || is_habit_of_device_runtime(e, facts_)) return;
     Finding f = finding_of(e, heap, facts_, arguments_.of(e.fault().call));
     if (f.kind != kind_) return;
     if (is_about_device_heap(e) || is_null_access(e)) hold(e, std::move(f));

@@ -77,6 +77,16 @@ TEST_F(BlockFaults, ThreadsThatEndedBeforeABarrierAreANote) {
   EXPECT_EQ(labels(found), "waited here|launched here");
 }
 
+TEST_F(BlockFaults, KernelsOfTheDeviceRuntimeMayEndBeforeABarrier) {
+  MadeFault f;
+  fault(f, FaultKind::kBarrierDivergence, launch())
+    .message(log().text("ended"))
+    .kernel(log().text("__nv_static_52__f45_22_cuda_device_runtime_cu_3e_1__Z16memcpy_3d_device"));
+  add(f, trace::kFaultHasThread);
+  run();
+  EXPECT_TRUE(result.findings.empty());
+}
+
 TEST_F(BlockFaults, AWrongMaskIsAWarning) {
   for (const char* message : {"unnamed", "differing"}) {
     MadeFault f;
