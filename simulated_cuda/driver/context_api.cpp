@@ -268,13 +268,16 @@ CUresult ctx_set_limit(CUlimit limit, std::size_t value) {
   return CUDA_SUCCESS;
 }
 
-CUresult ctx_get_limit(std::size_t* value, CUlimit limit) {
+CUresult limit_of(const Context& context, CUlimit limit, std::size_t* value) {
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!limit_is_supported(limit)) return CUDA_ERROR_UNSUPPORTED_LIMIT;
-  const auto& limits = this_thread().current()->limits;
-  const auto it = limits.find(limit);
-  *value = it == limits.end() ? default_limit(limit) : it->second;
+  const auto it = context.limits.find(limit);
+  *value = it == context.limits.end() ? default_limit(limit) : it->second;
   return CUDA_SUCCESS;
+}
+
+CUresult ctx_get_limit(std::size_t* value, CUlimit limit) {
+  return limit_of(*this_thread().current(), limit, value);
 }
 
 CUresult ctx_get_cache_config(CUfunc_cache* config) {

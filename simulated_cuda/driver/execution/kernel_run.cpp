@@ -3,6 +3,7 @@
 
 #include "simulated_cuda/driver/code/instance.h"
 #include "simulated_cuda/driver/execution/choice.h"
+#include "simulated_cuda/driver/execution/device_facts.h"
 #include "simulated_cuda/driver/execution/other_orders.h"
 #include "simulated_cuda/driver/execution/totals.h"
 #include "simulated_cuda/driver/execution/traffic.h"
@@ -145,8 +146,9 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   const executor::Ability ability = executor::examine(*launch.module, *code);
   if (kernel.library->image.uses_device_heap) launch.heap = heap_of(*stream.context);
   std::optional<executor::DeviceLaunches> launches;
+  KernelFacts facts(*kernel.library, *stream.context);
   if (ability.launches_kernels) {
-    launch.launches = &launches.emplace(state().memory, depth);
+    launch.launches = &launches.emplace(state().memory, depth, facts);
     if (graph_position().is_in_launch) launches->set_condition = set_condition;
   }
   launch.limits.seconds = state().settings.kernel_seconds;

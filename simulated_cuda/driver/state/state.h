@@ -217,6 +217,8 @@ Pool* find_pool(CUmemoryPool handle);
 // Frees what a context's end frees: its allocations, arrays, modules, streams, events; not pools
 // and not VMM.
 void end_context(Context* context);
+// What the context has for a limit, whether it was set or not.
+CUresult limit_of(const Context& context, CUlimit limit, std::size_t* value);
 
 // Returns the memory of a block to where it came from and forgets the block.
 void release_block(Block& block);

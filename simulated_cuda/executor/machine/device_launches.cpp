@@ -20,8 +20,8 @@ std::size_t rounded(std::size_t bytes) {
 
 } // namespace
 
-DeviceLaunches::DeviceLaunches(Memory& memory, std::uint32_t depth)
-    : memory_(memory), bytes_(new std::byte[kBytes]), depth_(depth) {
+DeviceLaunches::DeviceLaunches(Memory& memory, std::uint32_t depth, DeviceFacts& asked)
+    : facts(asked), memory_(memory), bytes_(new std::byte[kBytes]), depth_(depth) {
   memory_.add_region(kBase, kBytes, bytes_.get());
   memory_.allocate(kBase, kBytes);
   memory_.mark_initialized(kBase, kBytes);

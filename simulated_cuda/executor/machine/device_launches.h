@@ -5,6 +5,7 @@
 // buffers that the kernel writes: a region of memory that a launch has meanwhile.
 #pragma once
 
+#include "simulated_cuda/executor/machine/device_facts.h"
 #include "simulated_cuda/executor/machine/memory.h"
 #include "simulated_cuda/executor/report.h"
 
@@ -39,7 +40,7 @@ class DeviceLaunches {
 public:
   // While it lives, kernels may use its region. No kernel may run then. `depth` is that of the
   // kernel that launches.
-  DeviceLaunches(Memory& memory, std::uint32_t depth);
+  DeviceLaunches(Memory& memory, std::uint32_t depth, DeviceFacts& facts);
   ~DeviceLaunches();
   DeviceLaunches(const DeviceLaunches&) = delete;
   DeviceLaunches& operator=(const DeviceLaunches&) = delete;
@@ -57,6 +58,9 @@ public:
 
   // Of conditional nodes: false if there is no such handle. Null: the kernel is in no graph.
   std::function<bool(std::uint64_t handle, std::uint32_t value)> set_condition;
+
+  DeviceFacts& facts;     // what kernels ask
+  std::mutex facts_mutex; // held for each question
 
 private:
   std::byte* at(std::uint64_t address) { return bytes_.get() + (address - kBase); }

@@ -27,6 +27,20 @@ constexpr std::uint64_t kTailLaunch = 3; // a stream that CUDA names
 constexpr std::uint32_t kMostThreads = 1024, kMostThreadsZ = 64, kMostBlocksX = 0x7fffffff,
                         kMostBlocksYz = 65535, kMostDynamicBytes = 232448;
 
+// The driver's functions answer with numbers of their own, which libcudadevrt turns into
+// cudaError_t by a table of its PTX (CUDA 13.0: cudartErrorCnpMapArr). One that the table lacks
+// becomes cudaErrorUnknown.
+std::uint32_t number_of_driver(std::uint32_t error) {
+  constexpr std::pair<std::uint32_t, std::uint32_t> kNumbers[] = {
+    {2, 4},   {9, 7},   {65, 5},  {66, 10},  {67, 9},  {68, 11},
+    {69, 12}, {101, 3}, {127, 2}, {215, 13}, {701, 6}, {900, 14},
+  };
+  for (const auto& [runtime, driver] : kNumbers)
+    if (runtime == error) return driver;
+  constexpr std::uint32_t kNoneOfThem = 999;
+  return error <= 1 ? error : kNoneOfThem;
+}
+
 class Call {
 public:
   Call(Warp& w, const Instruction* in, std::uint32_t lane)
@@ -61,16 +75,25 @@ public:
   std::uint64_t thread() const {
     return w_.block->number * w_.grid->threads + w_.id * kLanes + lane_;
   }
-  // What a function answers is also what a later question for the last error gets.
-  void fail(std::uint32_t error) const {
-    launches().set_error(thread(), error);
-    give(error);
+  // A cudaError_t, which a later question for the last error gets, too.
+  void answer(std::uint32_t error) const {
+    if (error != 0) launches().set_error(thread(), error);
+    give(number_of_driver(error));
   }
-  void answer(std::uint32_t error) const { error == 0 ? give(0) : fail(error); }
+  void set_last_error() const {
+    launches().set_error(thread(), argument<std::uint32_t>(0));
+    give(argument<std::uint32_t>(0));
+  }
 
   void prepare() const;
   void launch() const;
+  // By a question that gives an error and fills in a value of this type.
+  template <class T, class Question>
+  void ask(const Question& question) const;
   bool set_conditional() const;
+
+  // The kernel that an address names; null if it names none.
+  const ptx::Function* kernel_at(std::uint64_t address) const;
 
 private:
   std::byte* area() const {
@@ -97,18 +120,34 @@ bool is_possible(const DeviceLaunch& launch) {
          launch.shared_bytes <= kMostDynamicBytes;
 }
 
+const ptx::Function* Call::kernel_at(std::uint64_t address) const {
+  const std::uint64_t offset = address - kFunctionWindow;
+  const auto& functions = w_.program->linked->functions();
+  if (offset >= kWindowBytes || offset % 16 != 0 || offset / 16 >= functions.size()) return nullptr;
+  const ptx::Function* function = functions[offset / 16].function;
+  return function->is_entry ? function : nullptr;
+}
+
+template <class T, class Question>
+void Call::ask(const Question& question) const {
+  T value{};
+  std::uint32_t error = 0;
+  {
+    const std::lock_guard lock(launches().facts_mutex);
+    error = question(launches().facts, value);
+  }
+  answer(error == 0 ? write(value) : error);
+}
+
 // void* (kernel, grid, block, shared bytes): a null pointer if there can be no such launch.
 void Call::prepare() const {
   const auto refuse = [&](std::uint32_t error) {
     launches().set_error(thread(), error);
     give(0);
   };
-  const std::uint64_t offset = argument(0) - kFunctionWindow;
-  const auto& functions = w_.program->linked->functions();
-  if (offset >= kWindowBytes || offset % 16 != 0 || offset / 16 >= functions.size() ||
-      !functions[offset / 16].function->is_entry)
-    return refuse(kInvalidFunction);
-  const ptx::Function& function = *functions[offset / 16].function;
+  const ptx::Function* named = kernel_at(argument(0));
+  if (named == nullptr) return refuse(kInvalidFunction);
+  const ptx::Function& function = *named;
   DeviceLaunch made;
   made.kernel = function.name;
   made.grid = extent_of(argument<Dim3>(1));
@@ -137,6 +176,50 @@ bool Call::set_conditional() const {
   return false;
 }
 
+// cudaError_t (where to, ...)
+void ask(const Call& call, DeviceFunction function) {
+  const auto attribute_or_limit = call.argument<std::uint32_t>(1);
+  switch (function) {
+  case DeviceFunction::kGetDevice:
+    return call.ask<std::uint32_t>([](DeviceFacts& facts, std::uint32_t& value) {
+      value = facts.device();
+      return 0u;
+    });
+  case DeviceFunction::kGetDeviceCount:
+    return call.ask<std::uint32_t>([](DeviceFacts& facts, std::uint32_t& value) {
+      value = facts.device_count();
+      return 0u;
+    });
+  case DeviceFunction::kGetCacheConfig:
+    return call.ask<std::uint32_t>([](DeviceFacts& facts, std::uint32_t& value) {
+      value = facts.cache_config();
+      return 0u;
+    });
+  case DeviceFunction::kGetLimit:
+    return call.ask<std::uint64_t>([&](DeviceFacts& facts, std::uint64_t& value) {
+      return facts.limit(value, attribute_or_limit);
+    });
+  case DeviceFunction::kDeviceAttribute:
+    return call.ask<std::int32_t>([&](DeviceFacts& facts, std::int32_t& value) {
+      return facts.device_attribute(value, attribute_or_limit, call.argument<std::uint32_t>(2));
+    });
+  case DeviceFunction::kFunctionAttribute:
+    return call.ask<std::int32_t>([&](DeviceFacts& facts, std::int32_t& value) {
+      const ptx::Function* kernel = call.kernel_at(call.argument(2));
+      return kernel == nullptr ? kInvalidFunction
+                               : facts.function_attribute(value, attribute_or_limit, kernel->name);
+    });
+  default:
+    return call.ask<std::int32_t>([&](DeviceFacts& facts, std::int32_t& value) {
+      const ptx::Function* kernel = call.kernel_at(call.argument(1));
+      return kernel == nullptr
+               ? kInvalidFunction
+               : facts.active_blocks(value, kernel->name, call.argument<std::int32_t>(2),
+                                     call.argument(3));
+    });
+  }
+}
+
 void run(const Call& call, DeviceFunction function) {
   switch (function) {
   case DeviceFunction::kSetConditional: return;
@@ -144,16 +227,14 @@ void run(const Call& call, DeviceFunction function) {
   case DeviceFunction::kLaunch: return call.launch();
   case DeviceFunction::kStreamCreate:
   case DeviceFunction::kEventCreate: return call.answer(call.write(call.launches().new_handle()));
-  case DeviceFunction::kGetDevice: return call.answer(call.write(std::uint32_t{0}));
-  case DeviceFunction::kGetDeviceCount: return call.answer(call.write(std::uint32_t{1}));
-  case DeviceFunction::kSetLastError:
-    return call.launches().set_error(call.thread(), call.argument<std::uint32_t>(0));
+  case DeviceFunction::kSetLastError: return call.set_last_error();
   case DeviceFunction::kGetLastError: return call.give(call.launches().take_error(call.thread()));
   // What they put in order is done in order anyway
   case DeviceFunction::kEventDestroy:
   case DeviceFunction::kEventRecord:
   case DeviceFunction::kStreamDestroy:
   case DeviceFunction::kStreamWaitEvent: return call.give(0);
+  default: return ask(call, function);
   }
 }
 

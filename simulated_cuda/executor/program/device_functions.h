@@ -12,14 +12,20 @@
 namespace gmt::executor {
 
 enum class DeviceFunction : unsigned char {
+  kDeviceAttribute,
   kEventCreate,
   kEventDestroy,
   kEventRecord,
+  kFunctionAttribute,
+  kGetCacheConfig,
   kGetDevice,
   kGetDeviceCount,
   kGetLastError,
+  kGetLimit,
   kPrepareLaunch,
   kLaunch,
+  kActiveBlocks,
+  kActiveBlocksWithFlags,
   kSetLastError,
   kStreamCreate,
   kStreamDestroy,
@@ -27,10 +33,25 @@ enum class DeviceFunction : unsigned char {
   kSetConditional,
 };
 
-inline constexpr std::array<std::string_view, 12> kDeviceFunctions = {
-  "EventCreate",    "EventDestroy", "EventRecord",          "GetDevice",
-  "GetDeviceCount", "GetLastError", "GetParameterBufferV2", "LaunchDeviceV2",
-  "SetLastError",   "StreamCreate", "StreamDestroy",        "StreamWaitEvent",
+inline constexpr std::array<std::string_view, 18> kDeviceFunctions = {
+  "DeviceGetAttribute",
+  "EventCreate",
+  "EventDestroy",
+  "EventRecord",
+  "FuncGetAttribute",
+  "GetCacheConfig",
+  "GetDevice",
+  "GetDeviceCount",
+  "GetLastError",
+  "GetLimit",
+  "GetParameterBufferV2",
+  "LaunchDeviceV2",
+  "MaxActiveBlocksPerMultiprocessor",
+  "MaxActiveBlocksPerMultiprocessorWithFlags",
+  "SetLastError",
+  "StreamCreate",
+  "StreamDestroy",
+  "StreamWaitEvent",
 };
 
 inline constexpr const char* kCallOfDeviceRuntime = "call.device_runtime"; // a form

@@ -119,6 +119,40 @@ __global__ void endless(int* runs, int* error) {
   if (const int here = cudaGetLastError()) *error = here;
 }
 
+// What a kernel asks of its device and of another kernel, the host answers likewise.
+struct Answers {
+  int device, devices, warp, threads, shared, blocks, blocks_with_flags;
+  unsigned long long heap;
+};
+__global__ __launch_bounds__(256) void asked_for(float* out) {
+  __shared__ float tile[700];
+  tile[threadIdx.x] = out[threadIdx.x];
+  __syncthreads();
+  out[threadIdx.x] = tile[255 - threadIdx.x];
+}
+__global__ void questions(Answers* answers, int* errors) {
+  Answers& a = answers[global_index()];
+  cudaGetDevice(&a.device);
+  cudaGetDeviceCount(&a.devices);
+  cudaDeviceGetAttribute(&a.warp, cudaDevAttrWarpSize, a.device);
+  cudaFuncAttributes of;
+  cudaFuncGetAttributes(&of, reinterpret_cast<const void*>(asked_for));
+  a.threads = of.maxThreadsPerBlock;
+  a.shared = static_cast<int>(of.sharedSizeBytes);
+  const auto kernel = reinterpret_cast<const void*>(asked_for);
+  cudaOccupancyMaxActiveBlocksPerMultiprocessor(&a.blocks, kernel, 256, 0);
+  cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&a.blocks_with_flags, kernel, 64, 40000,
+                                                         0);
+  size_t heap;
+  cudaDeviceGetLimit(&heap, cudaLimitMallocHeapSize);
+  a.heap = heap;
+  if (global_index() != 0) return;
+  errors[0] = cudaGetLastError();
+  int nothing;
+  errors[1] = cudaDeviceGetAttribute(&nothing, cudaDevAttrWarpSize, 99);
+  errors[2] = cudaGetLastError();
+}
+
 int main() {
   constexpr int kSize = 300;
   torture::Array<int> values(kSize), out(2), error(3);
@@ -156,8 +190,34 @@ int main() {
   for (int i = 0; i < 500; ++i) numbers[i] = (i < 250 ? numbers[i] : 0) + 1;
   torture::expect("copies", copied, numbers);
 
+  Answers wanted{};
+  cudaFuncAttributes of{};
+  size_t heap = 0;
+  cudaGetDevice(&wanted.device);
+  cudaGetDeviceCount(&wanted.devices);
+  cudaDeviceGetAttribute(&wanted.warp, cudaDevAttrWarpSize, 0);
+  cudaFuncGetAttributes(&of, asked_for);
+  wanted.threads = of.maxThreadsPerBlock;
+  wanted.shared = static_cast<int>(of.sharedSizeBytes);
+  cudaOccupancyMaxActiveBlocksPerMultiprocessor(&wanted.blocks, asked_for, 256, 0);
+  cudaOccupancyMaxActiveBlocksPerMultiprocessor(&wanted.blocks_with_flags, asked_for, 64, 40000);
+  cudaDeviceGetLimit(&heap, cudaLimitMallocHeapSize);
+  wanted.heap = heap;
+  torture::Array<Answers> answers(64);
+  torture::Array<int> errors(3);
+  questions<<<2, 32>>>(answers, errors);
+  bool all_equal = true;
+  for (const Answers& a : answers.host())
+    all_equal = all_equal && a.device == wanted.device && a.devices == wanted.devices &&
+                a.warp == wanted.warp && a.threads == wanted.threads && a.shared == wanted.shared &&
+                a.blocks == wanted.blocks && a.blocks_with_flags == wanted.blocks_with_flags &&
+                a.heap == wanted.heap;
+  torture::report("questions", all_equal);
+  torture::expect("refused questions", errors, {0, cudaErrorInvalidDevice, cudaErrorInvalidDevice});
+
   torture::Array<int> runs(1), refused(1);
   endless<<<1, 1>>>(runs, refused);
-  torture::report("endless", runs.host()[0] <= 25 && refused.host()[0] != 0);
+  torture::report("endless",
+                  runs.host()[0] <= 25 && refused.host()[0] == cudaErrorLaunchMaxDepthExceeded);
   return torture::finish();
 }
