@@ -201,7 +201,7 @@ WriteFailure replace_file(const fs::path& given, Into into,
   fs::path path = given;
   if (std::error_code error; into == Into::kAnyFolder) {
     const fs::file_status status = fs::status(given, error);
-    // A rename would put a file in the place of a device such as /dev/null
+    // A rename would replace a device such as /dev/null
     if (fs::is_other(status)) return {"it is no regular file", "written to"};
     if (fs::is_symlink(given, error)) path = fs::weakly_canonical(given, error);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What kernels can ask of their device and of each other, which the driver knows. Errors are
-// numbers of cudaError_t, 0 for none. Called by one worker at a time.
+// numbers of cudaError_t, 0 for none. One worker asks at a time.
 #pragma once
 
 #include <cstddef>

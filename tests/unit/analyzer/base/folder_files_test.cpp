@@ -87,7 +87,7 @@ TEST_F(FolderFiles, FollowsALinkThatTheUserNamed) {
   EXPECT_EQ(test::read_file(in("target")), "new");
 }
 
-// /dev/null and /dev/stdout among them: root could put a file in their place.
+// /dev/null and /dev/stdout among them, which root could replace.
 TEST_F(FolderFiles, ReplacesNoDeviceAndNoPipe) {
   ASSERT_EQ(::mkfifo(in("pipe").c_str(), 0600), 0);
   fs::create_symlink("/dev/zero", in("device"));
