@@ -152,11 +152,13 @@ void TraceAnalysis::finish() {
   EndOfTrace end = model_.end();
   end.crash = read_crash(stream_);
   process_.ended = end.ending;
-  if (left_out_ != 0) end.ending = {};
+  process_.exit_recorded = model_.exit_recorded();
+  const std::string cut = log_that_was_cut(process_, stream_);
+  // What was freed there is not known, nor what was used.
+  if (left_out_ != 0 || !cut.empty() || model_.missing_records() != 0) end.ending = {};
   ReadStats stats = stream_.stats();
   report_lost_rings(stats, findings_);
   add_losses(stats, process_);
-  process_.exit_recorded = model_.exit_recorded();
   process_.totals.threads = stream_.threads();
   finish_totals(process_.totals, heap_, end);
   model_.unrecorded().add_to(process_.totals);
@@ -173,7 +175,7 @@ void TraceAnalysis::finish() {
   }
   detectors_.finish(end, heap_, findings_);
   report_left_out(process_, findings_);
-  report_losses(process_, stats, findings_);
+  report_losses(process_, stats, cut, findings_);
   report_missing(model_, stream_.trace(), process_, findings_);
   report_device_losses(end.device_contexts, heap_, process_, findings_);
   report_access_gaps(end.memory_access, stream_.trace(), process_, findings_);

@@ -2,13 +2,48 @@
 
 #include "analyzer/analysis/losses.h"
 
+#include <filesystem>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/device_stacks.h"
 
 namespace gmt {
+
+namespace {
+
+// Where records were lost the last words may be among them. (A program that leaves by the system
+// call exit_group alone says nothing either: then no more is missing than it did after its last
+// call.)
+bool ends_without_words(const ProcessReport& process, const ReadStats& stats) {
+  return process.ended.how == Ending::How::kExited && !process.exit_recorded &&
+         process.totals.events != 0 && stats.lost() == 0;
+}
+
+void report_end(ProcessReport& process, const std::string& cut, Findings& findings) {
+  std::string missing = "the end of the log is missing (the process exited, and no record says so)";
+  if (!cut.empty()) {
+    missing = cat({"the end of the log is missing: ", cut, " ends where records may follow"});
+    process.missing = missing;
+  }
+  findings.not_checked(
+    {"leak",
+     cat({missing, cut.empty() ? ": a block listed as leaked may have been freed there, and an "
+                                 "allocation there is not listed"
+                               : ", and blocks may have been freed there"})});
+  findings.not_checked(
+    {"memory findings", cat({missing, ": mistakes in calls there were not seen"})});
+}
+
+} // namespace
+
+std::string log_that_was_cut(const ProcessReport& process, const EventStream& stream) {
+  if (!ends_without_words(process, stream.stats())) return {};
+  const std::vector<std::filesystem::path> filled = stream.filled_logs();
+  return filled.empty() ? std::string() : filled.front().filename().string();
+}
 
 std::string_view cause_in_words(std::size_t cause) {
   switch (static_cast<trace::LossCause>(cause)) {
@@ -48,7 +83,8 @@ void report_left_out(const ProcessReport& process, Findings& findings) {
     findings.not_checked({"kernel " + left_out.kernel, in_words(left_out)});
 }
 
-void report_losses(const ProcessReport& process, const ReadStats& stats, Findings& findings) {
+void report_losses(ProcessReport& process, const ReadStats& stats, const std::string& cut,
+                   Findings& findings) {
   if (stats.lost() != 0) {
     std::string causes;
     for (const auto& [cause, n] : process.lost) causes += cat({causes.empty() ? "" : "; ", cause});
@@ -78,19 +114,7 @@ void report_losses(const ProcessReport& process, const ReadStats& stats, Finding
       {"calls of a newer format", cat({format_plural(stats.total.unknown_kinds, "record"),
                                        " of kinds that this version does not know"})});
   }
-  // Where records were lost the last words may be among them. (A program that leaves by the system
-  // call exit_group alone says nothing either: then no more is missing than it did after its last
-  // call.)
-  if (process.ended.how == Ending::How::kExited && !process.exit_recorded &&
-      process.totals.events != 0 && stats.lost() == 0) {
-    const std::string missing =
-      "the end of the log is missing (the process exited, and no record says so): ";
-    findings.not_checked(
-      {"leak", cat({missing, "a block listed as leaked may have been freed there, and an "
-                             "allocation there is not listed"})});
-    findings.not_checked(
-      {"memory findings", cat({missing, "mistakes in calls there were not seen"})});
-  }
+  if (ends_without_words(process, stats)) report_end(process, cut, findings);
   for (const auto& [log, why] : stats.skipped_logs) {
     findings.not_checked(
       {"one thread's calls", cat({"the log ", log.string(), " could not be read: ", why})});

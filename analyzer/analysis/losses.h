@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "analyzer/analysis/process_report.h"
@@ -26,8 +27,14 @@ void add_losses(const ReadStats& stats, ProcessReport& process);
 // Launches that did not run to their end on the simulated device.
 void report_left_out(const ProcessReport& process, Findings& findings);
 
-// Records of the process's logs: lost, never finished, damaged, of unknown kinds.
-void report_losses(const ProcessReport& process, const ReadStats& stats, Findings& findings);
+// The process exited, and a log ends in a record that is not its last: that log was cut, as by a
+// copy that was interrupted. Empty if not, else its name.
+std::string log_that_was_cut(const ProcessReport& process, const EventStream& stream);
+
+// Records of the process's logs: lost, never finished, damaged, of unknown kinds; and the end of
+// the log `cut`.
+void report_losses(ProcessReport& process, const ReadStats& stats, const std::string& cut,
+                   Findings& findings);
 
 // Records of kernels. Adds them to the process's losses.
 void report_device_losses(const DeviceContexts& contexts, const Heap& heap, ProcessReport& process,

@@ -97,8 +97,8 @@ void report_missing(const ProcessModel& model, const TraceDir& trace, ProcessRep
   if (calls.empty()) return;
   add_sentence(process.missing, calls);
   findings.not_checked(
-    {"leak", cat({calls, ": a block listed as leaked may have been freed there, and an "
-                         "allocation there is not listed"})});
+    {"leak",
+     cat({calls, ": blocks may have been freed there, and an allocation there is not listed"})});
   findings.not_checked(
     {"memory findings", cat({calls, ": mistakes in calls there were not seen"})});
 }

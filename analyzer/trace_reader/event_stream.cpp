@@ -4,6 +4,7 @@
 #include "analyzer/trace_reader/event_stream.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,6 +22,16 @@ constexpr std::size_t kMaxOpenLogs = 400; // well under the usual 1,024 descript
 
 void add_saturating(std::uint64_t& sum, std::uint64_t n) {
   if (__builtin_add_overflow(sum, n, &sum)) sum = UINT64_MAX;
+}
+
+// The files of one log are numbered: t4711-3.1.log goes on with t4711-3.0.log.
+bool is_last_of_its_log(const std::vector<std::filesystem::path>& logs, std::size_t i) {
+  const std::string owner = logs[i].stem().stem().string() + ".";
+  const std::string number = logs[i].stem().extension().string(); // ".0"
+  if (number.empty()) return true;
+  const std::string next =
+    owner + std::to_string(std::strtoull(number.c_str() + 1, nullptr, 10) + 1) + ".log";
+  return std::ranges::none_of(logs, [&](const auto& log) { return log.filename() == next; });
 }
 
 // The earlier of two orders; 0 is none.
@@ -161,6 +172,14 @@ ReadStats EventStream::stats() const {
     if (!why.empty()) all.skipped_logs.emplace_back(trace_.logs[i], why);
   }
   return all;
+}
+
+std::vector<std::filesystem::path> EventStream::filled_logs() const {
+  std::vector<std::filesystem::path> filled;
+  for (std::size_t i = 0; i < trace_.logs.size(); ++i)
+    if (merge_->logs()[i]->ends_in_a_record() && is_last_of_its_log(trace_.logs, i))
+      filled.push_back(trace_.logs[i]);
+  return filled;
 }
 
 } // namespace gmt

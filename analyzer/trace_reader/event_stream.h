@@ -60,6 +60,9 @@ public:
   StackTable take_stacks() { return std::move(stacks_); } // after the last event
   ReadStats stats() const;                                // of what has been read so far
   std::uint64_t threads() const;                          // whose calls have been seen so far
+  // After the last record: the last files of logs that have no room behind it, as they are full or
+  // were cut there.
+  std::vector<std::filesystem::path> filled_logs() const;
 
 private:
   void note_thread(const Event& e);

@@ -67,6 +67,7 @@ public:
   std::span<const std::uint64_t> words_of(const Record& record,
                                           std::vector<std::uint64_t>& words) const;
   const LogStats& stats() const { return stats_; }
+  bool ends_in_a_record() const { return file_.ends_in_a_record(); } // when all of it is taken
 
 private:
   // The more each log has, the more a merge can take from all of them at once.

@@ -113,6 +113,9 @@ public:
   bool read(SlotRecord& record);
 
   bool is_at_end() const { return at_end_; } // all that there is is in memory
+  // All records are taken and the file ends with one: it was filled, or cut there. A packed file
+  // has no room behind its records in any case.
+  bool ends_in_a_record() const { return at_end_ && packed_ == nullptr && scan_.zeros() == 0; }
   void read_more();
   // The newest record was read too early: read_on() reads it once more.
   void put_back(const SlotRecord& record) {

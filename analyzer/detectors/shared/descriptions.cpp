@@ -137,7 +137,7 @@ std::string why_not_a_leak(const Ending& ending) {
   case Ending::How::kRunning: return "the program is still running";
   case Ending::How::kUnknown: break;
   }
-  return "how the program ended is not known";
+  return "the program's end is not in the trace";
 }
 
 } // namespace gmt

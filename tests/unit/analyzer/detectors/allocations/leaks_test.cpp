@@ -164,7 +164,7 @@ TEST_F(Leaks, WaysToEnd) {
   trace.complete.clear();
   run();
   EXPECT_EQ(kinds(), "");
-  EXPECT_TRUE(is_not_checked("leak", "how the program ended is not known"));
+  EXPECT_TRUE(is_not_checked("leak", "the program's end is not in the trace"));
   log().exit(trace::ExitWay::kUnderscoreExit, 3);
   run();
   EXPECT_EQ(kinds(), "leak");

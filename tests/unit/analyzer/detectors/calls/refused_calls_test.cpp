@@ -13,7 +13,7 @@ using MadeExecution = Made<trace::ExecutionFields>;
 class RefusedCalls : public AnalysisTest {
 protected:
   void SetUp() override {
-    trace.format = "1.5";
+    trace.format = "1.4"; // texts take orders here, which later formats would miss
     trace.info.push_back("device=simulated");
     expect_only({"api-error", "leak", "object-leak", "device-heap-leak"});
   }
