@@ -41,6 +41,9 @@ std::string file_of(const Settings& settings, const std::vector<TraceHead>& trac
 int command_pack(const Settings& settings) {
   const std::vector<TraceHead> traces = chosen_traces(settings.words);
   for (const TraceHead& trace : traces) {
+    std::error_code error;
+    if (!fs::exists(trace.path, error))
+      throw UserError("no such trace: " + trace.path.string(), ExitStatus::kUnreadableTrace);
     if (fs::canonical(trace.path).filename().string().size() <= TarWriter::kLongestFolder) continue;
     throw UserError("the name of " + trace.path.string() + " is too long for an archive: rename it",
                     ExitStatus::kUsage);

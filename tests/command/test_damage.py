@@ -125,6 +125,10 @@ class Damage(CommandCase):
             self.assertEqual(result.returncode, status, result)
             self.assertEqual("the check fails: process" in flat(result.stderr), status != 0, result)
 
+    def test_nothing_is_packed_of_no_trace(self):
+        result = self.run_command("pack", "nothing")
+        self.assertEqual((result.returncode, result.stderr), (3, "gpumemtrace: no such trace: nothing\n"))
+
     def test_useless_logs(self):
         for content in (b"", b"\0" * 4096, bytes(range(256)) * 64):
             copy = self.copy()
@@ -146,10 +150,28 @@ class Damage(CommandCase):
     def test_cut_between_records(self):
         copy = self.copy()
         os.truncate(self.log_of(copy), 7232)
-        text = flat(self.report(copy).stdout)
-        self.assertIn(END_IS_MISSING, text)
-        self.assertIn("a block listed as leaked may have been freed there", text)
+        result = self.report(copy, "--only", "leak")
+        text = flat(result.stdout)
+        self.assertIn(f"{END_IS_MISSING}: {self.log_of(copy).name} ends where records may follow", text)
+        self.assertIn("blocks may have been freed there", text)
         self.assertIn("mistakes in calls there were not seen", text)
+        self.assertNotIn("never freed", text)
+        self.assertEqual(result.returncode, 3, result)
+        self.assertIn("is not complete", result.stderr)
+        page = self.report(copy, "--only", "leak", "--format", "markdown").stdout
+        self.assertIn("**Failed**", page)
+
+    def test_an_end_that_no_record_says(self):
+        """As of a program that leaves by the system call alone: the log has room left, and nothing is missing."""
+        copy = self.copy()
+        os.truncate(self.log_of(copy), 7232)
+        os.truncate(self.log_of(copy), 65536)
+        result = self.report(copy, "--only", "leak")
+        text = flat(result.stdout)
+        self.assertIn(f"{END_IS_MISSING} (the process exited, and no record says so)", text)
+        self.assertIn("a block listed as leaked may have been freed there", text)
+        self.assertIn("never freed", text)
+        self.assertEqual(result.returncode, 1, result)
 
     def test_cut_in_the_header(self):
         for size in (64, 3936, 4095):
