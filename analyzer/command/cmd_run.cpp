@@ -231,7 +231,7 @@ int report_on(RunFacts& facts, const Settings& settings, OutputFile& output,
   if (discards) announce_removal(report);
   if (settings.files_only) say(count_text(report));
   else output.write(render(report, settings, output.descriptor()));
-  if (output.is_file() && !settings.quiet)
+  if (output.is_file() && (!settings.quiet || report.conclusion.signal != 0))
     say(count_text(report) + "; the report is in '" + settings.output + "'");
   if ((output.is_file() || settings.files_only) && !reason.empty()) say(reason);
   files.write(report);

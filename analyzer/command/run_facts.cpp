@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <map>
 
+#include "analyzer/base/path.h"
 #include "analyzer/base/text_format.h"
 #include "analyzer/command/command.h"
 
@@ -153,6 +154,28 @@ void add_running(const RunFacts& facts, Report& report) {
   }
 }
 
+// Children of the program that did not exit. How the program itself ended is in the conclusion; a
+// check passes over its children's ends, so each format must say them.
+void add_killed(const RunFacts& facts, Report& report) {
+  constexpr std::size_t kMostNamed = 4;
+  std::size_t count = 0;
+  for (const ProcessReport& process : report.processes) {
+    const Ending& end = process.ended;
+    if (static_cast<pid_t>(process.pid) == facts.outcome.program().pid) continue;
+    if (end.how != Ending::How::kSignalled && end.how != Ending::How::kUnknown) continue;
+    if (++count > kMostNamed) continue;
+    report.remarks.push_back(
+      "process " + std::to_string(process.pid) + " (" + std::string(base_name(process.executable)) +
+      ") " +
+      (end.how == Ending::How::kSignalled
+         ? "was " + ending_words(end)
+         : "did not say that it ends: it crashed, was killed, or left by the system call alone"));
+  }
+  if (count > kMostNamed)
+    report.remarks.push_back(format_plural(count - kMostNamed, "other process") +
+                             " ended in the same ways");
+}
+
 // Its own name, as --capture takes it.
 std::string bare_name(std::string kernel) {
   constexpr std::string_view kUnnamed = "(anonymous namespace)::";
@@ -190,6 +213,7 @@ void add_run_facts(const RunFacts& facts, Report& report) {
     report.not_checked.push_back({"an unreadable trace", problem});
   add_notes(facts, report);
   add_running(facts, report);
+  add_killed(facts, report);
   suggest_capture(report);
   if (!facts.traces.empty())
     report.remarks.push_back("trace: " + where(facts.traces) +

@@ -7,7 +7,9 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
+import sys
 import tarfile
 import tempfile
 import unittest
@@ -19,6 +21,18 @@ SAMPLES = pathlib.Path(os.environ["GMT_SAMPLES"])
 FAULTY = SAMPLES / "first_steps-O2-shared"
 CLEAN = SAMPLES / "row_pointers-O2-shared"
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "samples"
+
+# A program that dies behind its first calls, as its argument says.
+DIES = """
+import ctypes, os, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+assert cuda.cuInit(0) == 0
+context, address = ctypes.c_void_p(), ctypes.c_uint64()
+cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+cuda.cuCtxSetCurrent(context)
+cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(4096))
+exec(sys.argv[1])
+"""
 
 
 class Habits(unittest.TestCase):
@@ -167,6 +181,40 @@ class Habits(unittest.TestCase):
         self.assertEqual(lines[-1], "========= ERROR SUMMARY: 5 errors")
         self.run_command("--device", "simulated", "--leak-check", "no", "--log-file", "log", FAULTY)
         self.assertNotIn("Leaked", (self.folder / "log").read_text(encoding="utf-8"))
+
+    def test_an_end_by_a_signal_is_named_whatever_was_found(self):
+        (self.folder / "dies.py").write_text(DIES)
+
+        def flat(text):
+            return " ".join(text.replace("&#40;", "(").replace("&#41;", ")").split())
+
+        for death, child, whole in (
+            ("ctypes.string_at(0)", "was killed by SIGSEGV (Segmentation fault)", -signal.SIGSEGV),
+            ("os.kill(os.getpid(), 9)", "did not say that it ends", -signal.SIGKILL),
+        ):
+            formats = [word for form in ("markdown", "sarif", "html") for word in ("--format", f"{form}={form}")]
+            words = ("check", "--device", "simulated", *formats)
+            script = f"{sys.executable} dies.py '{death}'; exit 0"
+            done = self.run_command(*words, "sh", "-c", script)
+            self.assertEqual(done.returncode, 0, done)  # the program's own
+            for text in (done.stderr, *((self.folder / form).read_text() for form in ("markdown", "sarif", "html"))):
+                self.assertRegex(flat(text), r"process \d+ \(python[\d.]*\) " + re.escape(child))
+            done = self.run_command(
+                "run",
+                "--device",
+                "simulated",
+                "--quiet",
+                "-o",
+                "report",
+                "--log-file=log",
+                sys.executable,
+                "dies.py",
+                death,
+            )
+            self.assertEqual(done.returncode, whole, done)
+            self.assertIn("the report is in 'report'", done.stderr)
+            last = (self.folder / "log").read_text(encoding="utf-8").splitlines()[-1]
+            self.assertRegex(last, r"ERROR SUMMARY: 0 errors; the program was killed by SIG(SEGV|KILL)")
 
     def test_the_action_annotates_and_keeps_the_status(self):
         root = SOURCES.parent

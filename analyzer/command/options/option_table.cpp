@@ -60,7 +60,8 @@ std::vector<OptionRow> own_rows() {
     {"output", "FILE", bit(CommandId::kPack),
      "the file (default: the first trace's name and .tar.zst, in the current directory)", "o"},
     {"quiet", "", bit(CommandId::kRun) | bit(CommandId::kCheck),
-     "with --output: do not say on stderr where the report is and how much was found"},
+     "with --output: do not say on stderr where the report is and how much was found, unless a "
+     "signal killed the program"},
     {"fail-on", "SEVERITY", verdicts,
      "the least severity that fails: note, warning or error (default error)"},
     {"error-exitcode", "N", bit(CommandId::kCheck) | bit(CommandId::kReplay),

@@ -62,14 +62,19 @@ void write_sanitizer(const Report& report, const OutputOptions& options, std::os
     write_finding(report.findings[i], paths, options, stream);
     ++count;
   }
+  std::string end;
   for (const Failure* failure : report.conclusion.beside_findings()) {
     using Reason = Failure::Reason;
-    if (failure->reason == Reason::kProgram || failure->reason == Reason::kRunTime) continue;
+    if (failure->reason == Reason::kProgram || failure->reason == Reason::kRunTime) {
+      // No mistake of its own: CTest sees by itself how the test ended.
+      end = text::printable(cat({"; ", failure->sentence}));
+      continue;
+    }
     stream << kBar << " Not checked\n"
            << kBar << "     " << text::printable(failure->sentence) << '\n';
     ++count;
   }
-  stream << kBar << " ERROR SUMMARY: " << format_plural(count, "error") << '\n';
+  stream << kBar << " ERROR SUMMARY: " << format_plural(count, "error") << end << '\n';
 }
 
 const OutputRegistration kSanitizer{{.id = "sanitizer",

@@ -4,8 +4,10 @@
 
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 namespace gmt {
@@ -25,6 +27,14 @@ std::string name_of_this_host() {
   char name[256] = "";
   ::gethostname(name, sizeof name - 1);
   return name;
+}
+
+// `crash` of `info`: a signal that the program left to the system, which ends it.
+Ending ending_of_crash(std::string_view crash) {
+  const std::string_view signal = crash.substr(0, crash.find(' '));
+  if (signal == "SIGSEGV") return {.how = Ending::How::kSignalled, .signal = SIGSEGV};
+  if (signal == "SIGBUS") return {.how = Ending::How::kSignalled, .signal = SIGBUS};
+  return {};
 }
 
 } // namespace
@@ -49,7 +59,8 @@ Ending LastWords::ending(const TraceDir& trace) const {
   if (trace.completion && trace.completion->ending.how != Ending::How::kUnknown)
     return trace.completion->ending;
   if (is_running(trace.info)) return {.how = Ending::How::kRunning};
-  return said_;
+  if (said_.how != Ending::How::kUnknown) return said_;
+  return ending_of_crash(trace.info.crash);
 }
 
 // Whether a process on another machine is still there cannot be seen from here.
