@@ -19,6 +19,9 @@
 namespace gmt {
 namespace {
 
+// The runtime's exit handler unloads the program's code, in a forked child that only exits, too.
+bool ends_code(std::string_view api) { return api == "cuLibraryUnload" || api == "cuModuleUnload"; }
+
 // While no failure may still be forgiven.
 constexpr Wants kUsual = kWantsFailures | kWantsUnclaimed | wants(EventKind::kExecution);
 
@@ -39,7 +42,7 @@ public:
         is_expected_failure(facts_.call_name(e), e.result))
       return;
     if (e.result == cuda::CUDA_ERROR_NOT_INITIALIZED && facts_.forked_from() != 0) {
-      report_fork(e);
+      if (!ends_code(facts_.api_name(e.api))) report_fork(e);
     } else if (is_retried(e.result) && !e.from_runtime) {
       put_off(e, findings);
     } else {

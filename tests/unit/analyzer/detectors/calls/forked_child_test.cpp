@@ -33,6 +33,14 @@ TEST_F(ForkedChild, ThatUsesCudaIsOneMistake) {
   EXPECT_EQ(f.advice.find("Check the arguments"), std::string::npos);
 }
 
+// The runtime's exit handler unloads code, though the child made no call.
+TEST_F(ForkedChild, ThatOnlyExitsMakesNoMistake) {
+  trace.info.push_back("forked_from=4200");
+  note({.api = "cuLibraryUnload", .result = 3, .stack = {1}});
+  run();
+  EXPECT_EQ(kinds(), "");
+}
+
 TEST_F(ForkedChild, OfAProcessWithoutCudaFailsAsAnyOther) {
   note({.api = "cuCtxSynchronize", .via = "cudaDeviceSynchronize", .result = 3, .stack = {2}});
   run();
