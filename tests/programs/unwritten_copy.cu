@@ -4,7 +4,7 @@
 //
 // run: moved
 // device: simulated
-// expect: warning uninitialized-read count=1 bytes=128 message="which nothing has written: no copy, no set and no kernel" stacks="copied here"@read:LINE(read),"allocated here"@main:LINE(to)
+// expect: warning uninitialized-read count=1 bytes=128 message="which nothing has written: no copy, no set and no kernel, unless with bytes that nothing wrote either" stacks="copied here"@read:LINE(read),"allocated here"@main:LINE(to)
 // run: doubled
 // device: simulated
 // expect: warning kernel-uninitialized-read count=32 stacks="accessed here"@doubled:LINE(doubled),"used here"@doubled:LINE(doubled),"launched here"@main:LINE(launch-doubled),"allocated here"@main:LINE(from)

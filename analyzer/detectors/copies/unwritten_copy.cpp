@@ -71,7 +71,10 @@ private:
       read.why = what_wrote_nothing(Writer::kNone);
     } else {
       read.severity = to_host && !is_tail ? Severity::kWarning : Severity::kNote;
-      read.why = "no copy, no set and no kernel";
+      // A kernel that stores what it read of such memory writes no value.
+      read.why = copy->writer ? "no copy, no set and no kernel"
+                              : "no copy, no set and no kernel, unless with bytes that nothing "
+                                "wrote either";
     }
     Finding f = unwritten_read(read, facts_);
     f.address = view.address();
