@@ -97,7 +97,7 @@ std::string help_options() {
     text += "\nOptions of " + std::string(name) + "\n" + options_text(find_command(name)->id);
   text += "\nReport formats (--format)\n";
   for (const OutputInfo* output : outputs())
-    text += "  " + padded(output->id, 10) + std::string(output->title) + "\n";
+    text += "  " + padded(output->id, 11) + std::string(output->title) + "\n";
   return text +
          "\nEnvironment\n"
          "  GPUMEMTRACE_OPTIONS  options of run, check, record, report and diff; those of the command line\n"

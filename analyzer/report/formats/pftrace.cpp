@@ -245,10 +245,11 @@ void write_pftrace(const Report& report, const OutputOptions& options, std::ostr
   stream.flush();
 }
 
-const OutputRegistration kPftrace{{.id = "pftrace",
-                                   .title = "the same in Perfetto's own form, a tenth of the size",
-                                   .write = write_pftrace,
-                                   .needs_timeline = true}};
+const OutputRegistration kPftrace{
+  {.id = "pftrace",
+   .title = "the same in Perfetto's own form, a twentieth of the size",
+   .write = write_pftrace,
+   .needs_timeline = true}};
 
 } // namespace
 } // namespace gmt::perfetto
