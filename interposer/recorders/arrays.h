@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recorders of CUDA arrays: memory behind a handle, of which the driver gives no address. Its size
 // is computed from the descriptor (see descriptors.h) and is what the program asked for, not what
-// the driver's tiling takes. Same rules as copies_and_launches.h.
+// the driver's tiling takes. Same rules as recorder.h.
 #pragma once
 
-#include "interposer/recorders/copies_and_launches.h"
+#include "interposer/recorders/allocations.h"
+#include "interposer/recorders/lives.h"
 
 namespace gmt::interposer {
 

@@ -5,7 +5,7 @@
 //   member(Record&, args, i)  fills the record of one of them; the first one stands in flight for
 //   the call.
 // Members beyond kMaxMembers are left out, and a note of the call at their end says so. Same rules
-// as copies_and_launches.h.
+// as recorder.h.
 #pragma once
 
 #include <algorithm>

@@ -2,11 +2,11 @@
 // Recorders of what uses memory without copying it: hints, memory operations, textures, surfaces,
 // tensor maps. The memory is what matters: a record has its range, and the shape of the rows where
 // there are rows; a texture or surface object that comes out stands in the stream's word, where its
-// destruction finds it. Same rules as copies_and_launches.h.
+// destruction finds it. Same rules as recorder.h.
 #pragma once
 
 #include "interposer/recorders/argument_scan.h"
-#include "interposer/recorders/copies_and_launches.h"
+#include "interposer/recorders/recorder.h"
 
 namespace gmt::interposer {
 

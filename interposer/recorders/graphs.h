@@ -4,12 +4,14 @@
 // and memory operations are uses (kGraphNode), allocation and free nodes what they are; the graph
 // or graph-exec stands in the stream's word, 0 where the call names the node only. Child graphs,
 // removed nodes and other changes are a kGraphChange, bodies of conditional nodes a kLife like
-// other graphs inside a node. Same rules as copies_and_launches.h.
+// other graphs inside a node. Same rules as recorder.h.
 #pragma once
 
 #include <type_traits>
 
+#include "interposer/recorders/allocations.h"
 #include "interposer/recorders/batches.h"
+#include "interposer/recorders/launch_arguments.h"
 
 namespace gmt::interposer {
 

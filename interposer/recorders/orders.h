@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recorders of calls that order work: events, waits, captures, and launches that record events.
-// Same rules as copies_and_launches.h.
+// Same rules as recorder.h.
 #pragma once
 
+#include "interposer/device_ring/drain.h"
+#include "interposer/driver_state/device_facts.h"
 #include "interposer/recorders/copies_and_launches.h"
 
 namespace gmt::interposer {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recorders of what decides where memory lies and which devices may use it: pools, peer access,
-// multicast objects. Same rules as copies_and_launches.h.
+// multicast objects. Same rules as recorder.h.
 #pragma once
 
 #include <cstring>
 
 #include "interposer/driver_state/memory_queries.h"
+#include "interposer/recorders/allocations.h"
 #include "interposer/recorders/bindings.h"
+#include "interposer/recorders/lives.h"
 
 namespace gmt::interposer {
 

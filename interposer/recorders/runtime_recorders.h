@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recorders of runtime rows: they lend the copy kind to the driver calls inside, and describe the
 // call where the runtime refuses it itself or nothing is left to do. Groups of functions that look
-// the same in the driver use copies_and_launches.h. Same rules.
+// the same in the driver use the driver's recorders. Same rules as recorder.h.
 #pragma once
 
+#include "interposer/loader/real_dlsym.h"
+#include "interposer/recorders/allocations.h"
 #include "interposer/recorders/bindings.h"
+#include "interposer/recorders/copies_and_launches.h"
+#include "trace/api_id.h"
 
 namespace gmt::interposer {
 
