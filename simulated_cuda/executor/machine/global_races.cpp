@@ -5,6 +5,7 @@
 #include "simulated_cuda/executor/machine/access.h"
 #include "simulated_cuda/executor/machine/device_bytes.h"
 #include "simulated_cuda/executor/machine/grid_ordering.h"
+#include "simulated_cuda/executor/machine/race_entries.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
 #include "simulated_cuda/executor/machine/workers/worker.h"
 #include "simulated_cuda/executor/program/access_strength.h"
@@ -17,79 +18,12 @@ namespace {
 
 using namespace global_race;
 
-constexpr std::uint32_t kWarpShift = kThreadShift + 5; // of an entry of one thread
-
 bool is_atomic(const Program& program, const Instruction& in) {
   return program.shapes[in.form].memory == Shape::Memory::kAtomic;
 }
 bool is_store(const Program& program, const Instruction& in) {
   return program.shapes[in.form].memory == Shape::Memory::kStore;
 }
-// What is known of an entry: nothing, if it is of an earlier launch.
-struct Earlier {
-  bool is_of_launch = false;
-  bool is_same_block = false, is_shared_word = false; // is_shared_word: several blocks loaded it
-  std::uint32_t block = 0;                            // its number; of a shared word, one of them
-  std::uint32_t thread = 0, clock = 0;                // the block's own clock
-};
-
-Earlier earlier_of(const Block& block, std::uint64_t entry) {
-  Earlier e;
-  const GridOrdering& ordering = *block.grid->ordering;
-  if (static_cast<std::int64_t>(entry) < block.global.launch) return e;
-  e.is_of_launch = true;
-  std::uint32_t run = run_of(entry);
-  if (run == ordering.first_run()) {
-    e.is_shared_word = true;
-    run =
-      static_cast<std::uint32_t>(entry >> kThreadShift) & ((1u << kThreadBits << kClockBits) - 1);
-    run += ordering.first_run();
-  } else {
-    e.thread = thread_of(entry);
-  }
-  const RaceRun& of = ordering.run(run);
-  e.block = __atomic_load_n(&of.block, __ATOMIC_RELAXED);
-  e.clock = __atomic_load_n(&of.clock, __ATOMIC_RELAXED) + clock_of(entry);
-  e.is_same_block = e.block == block.number;
-  return e;
-}
-
-// Whether the lane knows what any of the threads of its own block did.
-bool knows_in_block(const Warp& w, std::uint32_t lane, const Earlier& e) {
-  const Block& block = *w.block;
-  const std::uint32_t self = w.id * kLanes + lane;
-  const auto knows = [&](std::uint32_t thread) {
-    return block.order.knows(w, lane, thread, e.clock);
-  };
-  if (e.clock < block.last_barrier || e.clock > block.clock) return true;
-  if (e.thread < kSeveral) return knows(e.thread);
-  if (e.thread < kEqualThreads) {
-    const std::uint32_t warp = e.thread % kLanes;
-    if (e.thread >= kParts && warp == w.id) return true; // it may be the thread's own
-    for (std::uint32_t l = 0; l < kLanes; ++l) {
-      const std::uint32_t there = warp * kLanes + l;
-      if (there < block.threads && there != self && knows(there)) return true;
-    }
-    return false;
-  }
-  if (!block.order.is_partial) return false; // of other warps nothing is known but by barriers
-  for (std::uint32_t there = 0; there < block.threads; ++there) {
-    if (there / kLanes != w.id && knows(there)) return true;
-  }
-  return false;
-}
-
-// Whether nothing orders the lane's access behind that of the entry.
-bool is_unordered(const Warp& w, std::uint32_t lane, const Earlier& e) {
-  const Block& block = *w.block;
-  const GridOrdering& ordering = *block.grid->ordering;
-  if (!e.is_of_launch) return false;
-  if (e.is_shared_word) // by another block than its own as well, which is not known
-    return !(e.is_same_block ? ordering.knows_any(block) : ordering.knows_some(block, e.block));
-  if (e.is_same_block) return !knows_in_block(w, lane, e);
-  return !ordering.knows(block, e.block, e.thread, e.clock);
-}
-
 // A lane's access to one word.
 struct WordAccess {
   Warp& w;
@@ -101,17 +35,13 @@ struct WordAccess {
   std::uint64_t mine; // its entry
 };
 
-const Instruction& site(const Warp& w, std::uint64_t entry, const Code** code) {
-  return w.grid->program->instruction(site_of(entry), code);
-}
-
 // Strong accesses do not race with each other, if the scope of both has both threads.
 bool is_between_strong(const WordAccess& now, std::uint64_t entry, const Earlier& e) {
   if (!now.strong) return false;
   const bool is_wide = (now.mine & entry & kStrong) != 0;
   if (is_wide || !e.is_same_block) return is_wide;
   const Code* code = nullptr;
-  return is_strong(*now.w.grid->program, site(now.w, entry, &code));
+  return is_strong(*now.w.grid->program, site_of_entry(now.w, entry, &code));
 }
 
 bool races(const WordAccess& now, std::uint64_t entry, Earlier* e) {
@@ -156,7 +86,7 @@ RaceHabit report(const WordAccess& now, std::uint64_t entry, const Earlier& e, b
   facts.space = Space::kGlobal;
   facts.address = address;
   OtherThread other;
-  other.in = &site(now.w, entry, &other.code);
+  other.in = &site_of_entry(now.w, entry, &other.code);
   other.block = e.is_shared_word && e.is_same_block ? OtherThread::kNoBlock : e.block;
   other.thread = !e.is_shared_word && e.thread < kSeveral ? e.thread : ~0u;
   const Program& program = *now.w.grid->program;
@@ -203,80 +133,6 @@ bool keeps_element(const Region& region, std::uint64_t offset, std::uint32_t byt
 }
 
 } // namespace
-
-bool claim_line(const Warp& w, std::uint16_t* line, std::uint16_t wanted) {
-  std::uint16_t old = __atomic_load_n(line, __ATOMIC_RELAXED), now = 0;
-  do {
-    const bool is_of_launch = (old ^ wanted) >> kLineFlags == 0;
-    now = is_of_launch ? old | wanted : wanted;
-    if (now == old) break;
-  } while (
-    !__atomic_compare_exchange_n(line, &old, now, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
-  if (old == 0 && now != 0) w.grid->memory->count_race_line();
-  if (w.worker->notes_lines) w.worker->used_lines.add(line);
-  const unsigned others = (kLineLoaded | kLineStored) & ~wanted;
-  return (now & others) == 0;
-}
-
-void share_line(const RaceTable& table, std::uint64_t line, const RaceClock& clock) {
-  constexpr std::uint64_t kWords = (1u << kLineShift) / 4;
-  const std::uint64_t* entries = table.loads + line * kWords;
-  if (entries + kWords > reinterpret_cast<const std::uint64_t*>(table.lines)) return; // not whole
-  for (std::uint32_t i = 0; i < kWords; ++i) {
-    const std::uint64_t entry = __atomic_load_n(entries + i, __ATOMIC_RELAXED);
-    if (run_of(entry) != run_of(static_cast<std::uint64_t>(clock.launch))) return;
-  }
-  std::uint16_t old = clock.loaded;
-  const std::uint16_t now = old | kLineShared;
-  __atomic_compare_exchange_n(table.lines + line, &old, now, false, __ATOMIC_SEQ_CST,
-                              __ATOMIC_RELAXED);
-}
-
-std::uint64_t joined_load(const Warp& w, std::uint64_t before, std::uint64_t now) {
-  // Who loaded weakly races with more
-  const Program& program = *w.grid->program;
-  const Code* code = nullptr;
-  const bool was_strong = is_strong(program, site(w, before, &code));
-  if (was_strong != is_strong(program, site(w, now, &code))) return was_strong ? now : before;
-  const std::uint64_t mask = before & now & kMask;
-  if (mask == 0) return now;
-  const Block& block = *w.block;
-  const Earlier e = earlier_of(block, before);
-  const std::uint64_t rest = before & (kRun - 1) & ~kMask;
-  if (e.is_shared_word) return before;
-  // Of the block itself, before it began another run
-  if (e.is_same_block && run_of(before) != run_of(now)) return now;
-  if (!e.is_same_block) { // the run takes the place of clock and thread
-    const std::uint64_t run = run_of(before) - block.grid->ordering->first_run();
-    const std::uint64_t site_bits = before & ((std::uint64_t{1} << kThreadShift) - 1) & ~kMask;
-    return static_cast<std::uint64_t>(block.global.launch) | run << kThreadShift | site_bits | mask;
-  }
-  const std::uint32_t warp = e.thread < kSeveral ? e.thread / kLanes : e.thread % kLanes;
-  if (e.thread == kManyThreads || e.thread >= kParts) return before;
-  const std::uint64_t thread = warp == w.id ? kSeveral + w.id : kManyThreads;
-  return (before & ~(kRun - 1)) | (rest & ~(kThreadMask << kThreadShift)) | thread << kThreadShift |
-         mask;
-}
-
-bool knows_entries(const Warp& w, const std::uint64_t* entries, std::uint32_t words,
-                   std::uint64_t now, std::uint32_t first, std::uint32_t words_each) {
-  const bool is_each = words_each == 0 && thread_of(now) >= kSeveral;
-  std::uint64_t known = 0; // of another block, as all accesses of that warp at that clock
-  for (std::uint32_t i = 0; i < words; ++i) {
-    const std::uint64_t entry = __atomic_load_n(entries + i, __ATOMIC_RELAXED);
-    if ((entry & now & kMask) == 0 || entry >> kWarpShift == known) continue;
-    const Earlier e = earlier_of(*w.block, entry);
-    if (!e.is_of_launch) continue;
-    const std::uint32_t lane = first + (words_each == 0 ? 0 : i / words_each);
-    std::uint32_t lanes = is_each ? w.mask : 1u << lane;
-    if (!e.is_same_block) lanes &= -lanes; // one stands for all
-    for (std::uint32_t m = lanes; m != 0; m &= m - 1) {
-      if (is_unordered(w, static_cast<std::uint32_t>(__builtin_ctz(m)), e)) return false;
-    }
-    if (!e.is_same_block && !e.is_shared_word && e.thread < kSeveral) known = entry >> kWarpShift;
-  }
-  return true;
-}
 
 void check_global_race(Warp& w, const Instruction* in, std::uint32_t lane, const Region& region,
                        std::uint64_t offset, std::uint32_t bytes, Access access,
@@ -352,7 +208,7 @@ void check_unchanged(const AccessFacts& copy, const Region& region, std::uint64_
     const Earlier e = earlier_of(*w.block, entry);
     if (!e.is_of_launch) continue;
     OtherThread other;
-    other.in = &site(w, entry, &other.code);
+    other.in = &site_of_entry(w, entry, &other.code);
     other.block = e.block;
     other.thread = e.thread < kSeveral ? e.thread : ~0u;
     other.access = is_atomic(*w.grid->program, *other.in) ? Access::kAtomic : Access::kStore;
