@@ -28,13 +28,11 @@
 #include <utility>
 #include <vector>
 
-#include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
-#include "analyzer/detectors/shared/declared_pointers.h"
 #include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/faults/recorded_fault.h"
+#include "analyzer/detectors/shared/freed_uses.h"
 #include "analyzer/detectors/shared/library_calls.h"
-#include "analyzer/symbols/demangle.h"
 
 namespace gmt {
 namespace {
@@ -55,11 +53,11 @@ public:
     for (const Verdict& j : verdicts) {
       if (j.kind != Verdict::Kind::kUseAfterFree || !is_meant(e, j)) continue;
       const bool sees_use = facts_.simulated() || facts_.has_kernel_checks();
-      const bool waits = sees_use && is_argument(e, j);
+      const bool waits = sees_use && FreedUses::is_argument(e, j);
       const Use use = use_of(e, j);
       if (waits || use != Use::kNotSeen || j.reading == Verdict::Reading::kEnd)
         hold(e, j, heap, use, waits);
-      else findings.add(finding(e, j, heap));
+      else findings.add(uses_.finding(e, j, heap));
     }
   }
 
@@ -110,11 +108,12 @@ private:
     const bool is_host = j.block->memory_kind == trace::MemoryKind::kPinned ||
                          j.block->memory_kind == trace::MemoryKind::kManaged;
     if (e.in_flight() && is_host && e.kind == EventKind::kCopy) return Use::kKillsProcess;
-    if (!is_argument(e, j)) return Use::kNotSeen;
+    if (!FreedUses::is_argument(e, j)) return Use::kNotSeen;
     const StackId made = j.work != nullptr ? j.work->made : e.stack;
     // Its getrf_pivot gets a pointer of an earlier call, and does not read it (CUDA 13.0, H100).
     const bool is_left_over = !facts_.simulated() && facts_.caller(made).owner == "cuSOLVER";
-    if (is_whole_parameter(e, j) && !is_number(e, j) && !is_left_over) return Use::kNotSeen;
+    if (uses_.is_whole_parameter(e, j) && !uses_.is_number(e, j) && !is_left_over)
+      return Use::kNotSeen;
     if (facts_.simulated()) return Use::kExecuted;
     const bool is_fenced = (j.block->flags & kWasFenced) != 0;
     return is_fenced || by_libraries_.contain(made) ? Use::kKillsContext : Use::kNotSeen;
@@ -123,8 +122,9 @@ private:
   // What a library passes need not be what its kernel uses, and a tensor's memory stays mapped:
   // then nothing shows whether it was used.
   bool is_meant(const Event& e, const Verdict& j) {
-    if (!is_tensor(*j.block) || !is_argument(e, j)) return true;
-    return is_whole_parameter(e, j) && !is_number(e, j) && !by_libraries_.contain(e.stack);
+    if (!is_tensor(*j.block) || !FreedUses::is_argument(e, j)) return true;
+    return uses_.is_whole_parameter(e, j) && !uses_.is_number(e, j) &&
+           !by_libraries_.contain(e.stack);
   }
 
   // What has been waited for without an error has not.
@@ -136,7 +136,7 @@ private:
   }
 
   void hold(const Event& e, const Verdict& j, const Heap& heap, Use use, bool waits) {
-    Key key{.function = function_of(e, j),
+    Key key{.function = FreedUses::function_of(e, j),
             .parameter = j.parameter,
             .reading = j.reading,
             .use = use,
@@ -154,7 +154,7 @@ private:
       ++at->second.finding.count;
       return;
     }
-    at->second.finding = finding(e, j, heap);
+    at->second.finding = uses_.finding(e, j, heap);
     at->second.context = e.context;
     at->second.finding.range = facts_.ranges().text(facts_.ranges().here());
   }
@@ -189,163 +189,8 @@ private:
     if (launch->second.empty()) waiting_.erase(launch);
   }
 
-  Finding finding(const Event& e, const Verdict& j, const Heap& heap) {
-    const Block& block = *j.block;
-    const std::string_view call = facts_.call_name(e);
-    const std::string where =
-      j.offset == 0 ? std::string() : cat({format_exact_bytes(j.offset), " into "});
-    const bool ended = block.end == Block::End::kContextEnded;
-    Finding f;
-    f.kind = "use-after-free";
-    f.message = {does(e, j, call),
-                 format_address(j.range_begin),
-                 ", ",
-                 where,
-                 "memory that ",
-                 ended ? "ended with its context"
-                       : cat({"was already ", released_word(block.memory_kind)}),
-                 ": ",
-                 describe_block(block, facts_),
-                 other_reading(j)};
-    f.advice = "Free the memory after its last use, or do not use the pointer after the free.";
-    if (const std::string excuse = excuse_of(e, j, heap); !excuse.empty()) {
-      f.severity = Severity::kWarning;
-      f.advice += excuse;
-    }
-    f.bytes = j.range_bytes;
-    f.address = j.range_begin;
-    f.api = call;
-    f.group = cat({j.side == Verdict::Side::kSource ? "source" : "destination",
-                   f.severity == Severity::kWarning ? " maybe" : ""});
-    f.stacks.push_back(stack_as(role(e, j), e.stack, call));
-    if (j.work != nullptr) {
-      f.stacks.push_back(stack_as(j.work->captured ? StackRole::kCaptured : StackRole::kNodeMade,
-                                  j.work->made, facts_.api_name(j.work->api)));
-    }
-    if (!is_tensor(block)) // whose end has no call stack
-      f.stacks.push_back(
-        stack_as(ended ? StackRole::kContextEnded : release_role(block.memory_kind), block.freed,
-                 facts_.api_name(block.freed_api)));
-    f.stacks.push_back(allocation_stack(block, facts_));
-    if (j.neighbour != nullptr) f.stacks.push_back(neighbour_stack(*j.neighbour));
-    return f;
-  }
-
-  // Why it may be no mistake, as further sentences of the advice; empty if it is one.
-  std::string excuse_of(const Event& e, const Verdict& j, const Heap& heap) {
-    std::string excuse;
-    if (j.reading == Verdict::Reading::kEnd) {
-      excuse +=
-        " It is no mistake if the kernel takes the pointer for that end and reads nothing there.";
-    }
-    if (j.reading == Verdict::Reading::kBefore) {
-      excuse +=
-        " It is no mistake if the kernel counts from 1 and reads nothing before that memory.";
-    }
-    if (j.work != nullptr && j.work->may_run) {
-      excuse += " It is a mistake only if the body of the conditional node runs.";
-    }
-    if (!is_argument(e, j)) return excuse;
-    if (is_tensor(*j.block)) {
-      excuse +=
-        " It does no harm only as long as PyTorch's cache gives the memory to no other tensor "
-        "before the kernel has ended.";
-    }
-    if (!is_whole_parameter(e, j)) {
-      excuse += " It is a mistake only if the kernel uses that field.";
-    } else if (is_number(e, j)) {
-      excuse += " It is a mistake only if the kernel takes the number for an address.";
-    }
-    const bool is_host = j.block->memory_kind == trace::MemoryKind::kPinned ||
-                         j.block->memory_kind == trace::MemoryKind::kManaged;
-    const DeviceFacts* device = facts_.device(std::max(0, heap.device_of_context(e.context)));
-    if (is_host && device != nullptr && device->reads_pageable_memory) {
-      excuse +=
-        " It is no mistake if malloc has got these addresses since, whose memory this GPU reads.";
-    }
-    return excuse;
-  }
-
-  Text other_reading(const Verdict& j) const {
-    switch (j.reading) {
-    case Verdict::Reading::kNone: return {};
-    case Verdict::Reading::kEnd:
-      return {
-        "; or one past the end of ", describe_block(*j.neighbour, facts_), ", ",
-        j.neighbour_parameter == kNoParameter
-          ? "into which another parameter points"
-          : cat({"into which parameter ", std::to_string(j.neighbour_parameter + 1), " points"})};
-    case Verdict::Reading::kBefore: {
-      const std::uint64_t before = j.neighbour->address - j.range_begin;
-      return {"; or, as a pointer that counts from 1, ", format_exact_bytes(before), " before ",
-              describe_block(*j.neighbour, facts_)};
-    }
-    }
-    return {};
-  }
-
-  FindingStack neighbour_stack(const Block& block) const {
-    FindingStack stack = allocation_stack(block, facts_);
-    stack.order = StackOrder::kNeighbour;
-    return stack;
-  }
-
-  static bool is_argument(const Event& e, const Verdict& j) {
-    return e.kind == EventKind::kLaunch ||
-           (j.work != nullptr && j.work->kind == GraphWork::Kind::kKernel);
-  }
-  static std::uint64_t function_of(const Event& e, const Verdict& j) {
-    return j.work != nullptr ? j.work->function : e.launch().function;
-  }
-
-  // The words of a structure passed by value count too, but a field that the kernel does not use
-  // may hold an old pointer.
-  bool is_whole_parameter(const Event& e, const Verdict& j) const {
-    const Kernel* kernel = facts_.kernel(function_of(e, j));
-    if (kernel == nullptr || j.parameter >= kernel->parameters.size()) return false;
-    return kernel->parameters[j.parameter].bytes == sizeof(std::uint64_t);
-  }
-
-  bool is_number(const Event& e, const Verdict& j) {
-    return pointers_.of(function_of(e, j), j.parameter) == Declared::kNumber;
-  }
-
-  // The parameters are counted from 1, as people count.
-  std::string passes(const Event& e, const Verdict& j) {
-    const std::string name = demangle(facts_.handle_name(function_of(e, j)));
-    const std::string kernel = name.empty() ? "a kernel" : shorten_function(name, kLongestName);
-    const std::string does =
-      cat({j.work != nullptr ? "The graph that is launched gives " : "The launch of ", kernel,
-           j.work != nullptr ? "" : " passes"});
-    if (j.parameter >= kNoParameter) return cat({does, " the pointer "});
-    return cat({does, " ", is_whole_parameter(e, j) ? "as" : "in", " parameter ",
-                std::to_string(j.parameter + 1),
-                is_number(e, j) ? " the number " : " the pointer "});
-  }
-
-  Text does(const Event& e, const Verdict& j, std::string_view call) {
-    if (is_argument(e, j)) return passes(e, j);
-    const bool reads = j.side == Verdict::Side::kSource;
-    if (j.work != nullptr) {
-      if (j.work->kind == GraphWork::Kind::kSet) return "The graph that is launched sets ";
-      if (j.work->kind != GraphWork::Kind::kCopy) return "The graph that is launched uses ";
-      return reads ? "The graph that is launched copies from "
-                   : "The graph that is launched copies to ";
-    }
-    if (j.side == Verdict::Side::kNone) return {CallName{call}, " uses "};
-    return {CallName{call}, reads ? " reads " : " writes ", format_bytes(j.range_bytes),
-            reads ? " from " : " to "};
-  }
-
-  static StackRole role(const Event& e, const Verdict& j) {
-    if (j.work != nullptr) return StackRole::kGraphLaunched;
-    if (e.kind == EventKind::kCopy) return StackRole::kCopied;
-    if (is_argument(e, j)) return StackRole::kLaunched;
-    return e.kind == EventKind::kSet ? StackRole::kSet : StackRole::kCalled;
-  }
-
   const ProcessFacts& facts_;
-  DeclaredPointers pointers_{facts_};
+  FreedUses uses_{facts_};
   std::map<Key, Held> held_;
   LibraryCalls by_libraries_{facts_};
   bool executes_ = false; // the simulated device says how far kernels ran
