@@ -41,8 +41,8 @@ struct UncapturedBlock {
 // A tensor map among the arguments or in memory, as the call described it that made it: each driver
 // has a form of its own for the map itself.
 struct CapturedMap {
-  std::uint64_t place = 0;  // its address, in a block; 0: it is among the arguments
-  std::uint64_t offset = 0; // in these
+  std::uint64_t lies_at = 0; // its address, in a block; 0: it is among the arguments
+  std::uint64_t offset = 0;  // in these
   bool is_im2col = false;
   std::uint64_t type = 0, rank = 0, address = 0;
   // By dimension, as cuTensorMapEncodeTiled takes them; `first` is the box or the lower corner of
@@ -55,7 +55,7 @@ constexpr std::uint64_t kMapBytes = 128, kMapAlignment = 64;
 
 // Its numbers, in the file's order.
 template <class Map, class Visit> void each_number_of_map(Map& map, Visit visit) {
-  for (auto* one : {&map.place, &map.offset, &map.type, &map.rank, &map.address, &map.channels,
+  for (auto* one : {&map.lies_at, &map.offset, &map.type, &map.rank, &map.address, &map.channels,
                     &map.pixels, &map.interleave, &map.swizzle, &map.promotion, &map.fill})
     visit(*one);
   for (auto* all : {&map.extents, &map.strides, &map.first, &map.second, &map.element_strides}) {
@@ -240,7 +240,8 @@ inline std::size_t block_around(const Capture& capture, std::uint64_t address,
 }
 
 inline bool lies_in_capture(const CapturedMap& map, const Capture& capture) {
-  if (map.place != 0) return block_around(capture, map.place, kMapBytes) != capture.blocks.size();
+  if (map.lies_at != 0)
+    return block_around(capture, map.lies_at, kMapBytes) != capture.blocks.size();
   const std::uint64_t bytes = capture.arguments.size();
   return bytes >= kMapBytes && map.offset <= bytes - kMapBytes;
 }

@@ -43,10 +43,10 @@ CUresult make_map(const trace::CapturedMap& map, CUtensorMap* made) {
 
 void put(const trace::CapturedMap& map, std::string_view made, trace::Capture& capture) {
   const auto write = [made](std::string& to, std::size_t at) { to.replace(at, made.size(), made); };
-  if (map.place == 0) return write(capture.arguments, map.offset);
+  if (map.lies_at == 0) return write(capture.arguments, map.offset);
   trace::CapturedBlock& block =
-    capture.blocks[trace::block_around(capture, map.place, trace::kMapBytes)];
-  const std::size_t at = map.place - block.address;
+    capture.blocks[trace::block_around(capture, map.lies_at, trace::kMapBytes)];
+  const std::size_t at = map.lies_at - block.address;
   const bool is_as_before =
     !block.after.empty() &&
     block.after.compare(at, made.size(), block.before, at, made.size()) == 0;

@@ -34,7 +34,7 @@ Capture make_capture() {
   map.fill = 1;
   map.element_strides = {1, 2, 3, 4, 5};
   capture.maps.push_back(map);
-  map.place = 0x7f0000000040;
+  map.lies_at = 0x7f0000000040;
   capture.maps.push_back(map);
   CapturedBlock block;
   block.address = 0x7f0000000000;
@@ -60,7 +60,7 @@ Capture make_capture() {
 bool same(const Capture& a, const Capture& b) {
   return a.kernel == b.kernel && a.ptx == b.ptx && a.grid == b.grid && a.block == b.block &&
          a.arguments == b.arguments && a.number == b.number && b.blocks.size() == 2 &&
-         b.maps.size() == 2 && b.maps[1].place == a.maps[1].place && b.maps[0].offset == 64 &&
+         b.maps.size() == 2 && b.maps[1].lies_at == a.maps[1].lies_at && b.maps[0].offset == 64 &&
          b.maps[0].fill == 1 && b.maps[0].element_strides == a.maps[0].element_strides &&
          a.blocks[0].result() == b.blocks[0].result() &&
          a.blocks[1].result() == b.blocks[1].before && b.blocks[1].variable == "v" &&
@@ -122,13 +122,13 @@ int blank_maps(const char* path) {
   Capture capture;
   if (!read_file(path, &capture)) return 1;
   for (const CapturedMap& map : capture.maps) {
-    if (map.place == 0) {
+    if (map.lies_at == 0) {
       capture.arguments.replace(map.offset, kMapBytes, kMapBytes, '\0');
       continue;
     }
-    CapturedBlock& block = capture.blocks[block_around(capture, map.place, kMapBytes)];
+    CapturedBlock& block = capture.blocks[block_around(capture, map.lies_at, kMapBytes)];
     for (std::string* bytes : {&block.before, &block.after}) {
-      if (!bytes->empty()) bytes->replace(map.place - block.address, kMapBytes, kMapBytes, '\0');
+      if (!bytes->empty()) bytes->replace(map.lies_at - block.address, kMapBytes, kMapBytes, '\0');
     }
   }
   std::ofstream(path, std::ios::binary) << write_capture(capture);

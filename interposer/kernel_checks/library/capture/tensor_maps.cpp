@@ -171,8 +171,8 @@ void capture_maps(trace::Capture* capture) {
   constexpr std::size_t kAlignment = 8; // of an argument that is part of a structure
   const Locked lock;
   if ((*all_maps).by_bytes.empty()) return;
-  const auto add = [capture](trace::CapturedMap map, std::uint64_t place, std::uint64_t offset) {
-    map.place = place;
+  const auto add = [capture](trace::CapturedMap map, std::uint64_t lies_at, std::uint64_t offset) {
+    map.lies_at = lies_at;
     map.offset = offset;
     capture->maps.push_back(map);
   };
