@@ -71,6 +71,18 @@ constexpr OwnerRule kObjectRules[] = {
   {"CuPy", "*/cupy/_core/*.so", "?*", "it keeps the kernels that it has compiled"},
 };
 
+// PyTorch's allocator says what it gives out: interposer/hooks/tensors.h.
+constexpr struct {
+  std::string_view owner;
+  UnseenParts parts;
+} kUnseenParts[] = {
+  {"XLA's allocator", {"arrays of XLA and JAX", "XLA_PYTHON_CLIENT_ALLOCATOR=platform"}},
+  {"TensorFlow's allocator", {"tensors of TensorFlow", "TF_GPU_ALLOCATOR=cuda_malloc_async"}},
+  {"CuPy's memory pool", {"arrays of CuPy", "cupy.cuda.set_allocator(None)"}},
+  {"RAPIDS Memory Manager's pool",
+   {"memory of RMM's pool", "rmm.reinitialize(pool_allocator=False)"}},
+};
+
 // Libraries whose code the user cannot change, besides those above that are known by their file
 // alone. What they allocate belongs to a plan or handle that their caller made.
 constexpr struct {
@@ -173,6 +185,12 @@ void apply_to_fault(Finding& finding) {
 } // namespace
 
 std::span<const OwnerRule> owner_rules() { return kRules; }
+
+UnseenParts unseen_parts_of(std::string_view owner) {
+  for (const auto& [name, parts] : kUnseenParts)
+    if (name == owner) return parts;
+  return {};
+}
 
 std::string_view owner_of_module(std::string_view path) {
   const auto rule = std::ranges::find_if(

@@ -24,6 +24,14 @@ struct OwnerRule {
 
 std::span<const OwnerRule> owner_rules();
 
+// What an owner cuts out of its blocks for the program without a word to anybody, and what makes
+// each part a block of CUDA's. Nothing where there is no such thing.
+struct UnseenParts {
+  std::string_view what;   // "arrays of CuPy"
+  std::string_view remedy; // "cupy.cuda.set_allocator(None)"
+};
+UnseenParts unseen_parts_of(std::string_view owner);
+
 // The library that the file of this path is; empty if it is none that is known by its file alone.
 std::string_view owner_of_module(std::string_view path);
 

@@ -156,6 +156,18 @@ void add_to_library(const ReportedFinding& finding, std::vector<MemoryTables::Li
   row->blocks += finding.count;
 }
 
+// Whether such an allocator was turned off is not in the trace.
+void note_unseen_parts(const std::vector<MemoryTables::Library>& libraries,
+                       std::vector<NotChecked>& list) {
+  for (const MemoryTables::Library& library : libraries) {
+    const UnseenParts parts = unseen_parts_of(library.owner);
+    if (parts.what.empty()) continue;
+    note_not_checked(list, {std::string(parts.what),
+                            cat({"without ", parts.remedy, " they lie in larger blocks, of which ",
+                                 library.owner, " reports nothing"})});
+  }
+}
+
 // Modules are found by the lines that call them, if there are sources to look at.
 ReportedFinding with_names(Finding finding, SourceFiles* sources) {
   apply_owner_rules(finding); // sees whole stacks: an owner may be what trim_frames() cuts away
@@ -201,6 +213,7 @@ void add_findings(Analysis& analysis, std::size_t process, const ReportOptions& 
     }
   }
   std::ranges::stable_sort(libraries, std::ranges::greater{}, &MemoryTables::Library::bytes);
+  note_unseen_parts(libraries, report.not_checked);
   if (!options.write_symbols) return;
   if (std::optional<std::string> failure = sources.write())
     report.remarks.push_back(std::move(*failure));

@@ -111,6 +111,17 @@ class Tensors(unittest.TestCase):
         self.assertEqual(report["processes"][0]["memory"]["tensors"]["allocations"], 1)
         self.assertRegex(text, r"(?m)^3 0$")
 
+    def test_a_pool_that_says_nothing(self):
+        text, report = self.run_program("beside_cupy")
+        self.assertEqual(report["findings"], [])
+        (gap,) = report["not_checked"]
+        self.assertEqual(gap["what"], "arrays of CuPy")
+        self.assertEqual(
+            gap["why"],
+            "without cupy.cuda.set_allocator(None) they lie in larger blocks, of which CuPy's memory pool reports nothing",
+        )
+        self.assertIn("CuPy's memory pool 1.0 MiB", text)
+
     def test_a_side_stream(self):
         _, report = self.run_program("side")
         (finding,) = report["findings"]
