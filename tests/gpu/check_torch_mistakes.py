@@ -24,19 +24,19 @@ SKIPPED = 77
 
 
 def expected():
-    """Kind and number of line by name of the mistake."""
-    found, name = {}, None
+    """Kind and number of line by name of the mistake, and the options that show it."""
+    found, name, own = {}, None, []
     for number, line in enumerate((HERE / "torch_mistakes.py").read_text().split("\n"), 1):
-        if start := re.match(r"def (\w+)\(\):", line):
-            name = start[1]
+        if start := re.match(r"def (\w+)\(\):(?:  # options: (.*))?$", line):
+            name, own = start[1], (start[2] or "").split()
         if comment := re.search(r"# found: ([\w-]+)$", line):
-            found[name] = comment[1], number
+            found[name] = comment[1], number, own
     return found
 
 
-def run(options, words, folder):
+def run(options, words, own, folder):
     report = folder / "report.json"
-    command = [str(options.gpumemtrace), "--trace-dir", str(folder), "--format", "json=" + str(report)]
+    command = [str(options.gpumemtrace), *own, "--trace-dir", str(folder), "--format", "json=" + str(report)]
     command += ["--format", f"text={folder / 'report.txt'}", sys.executable, "-B", str(HERE / words[0]), *words[1:]]
     began = time.monotonic()
     try:
@@ -63,10 +63,10 @@ def problems_of(report, wanted):
         yield f"not found: {wanted[0]} of line {wanted[1]}"
 
 
-def check(options, words, wanted, parent):
+def check(options, words, wanted, own, parent):
     folder = parent / "-".join(words).replace(".py", "")
     folder.mkdir(parents=True)
-    status, output, report, seconds = run(options, words, folder)
+    status, output, report, seconds = run(options, words, own, folder)
     problems = [f"exit status {status}: {output}"] if status not in (0, SKIPPED) else list(problems_of(report, wanted))
     if not report and not problems and status == 0:
         problems = ["no report"]
@@ -90,17 +90,18 @@ def main():
         return SKIPPED
     # What takes longest begins first.
     runs = [
-        (("torch_correct.py", name), None) for name in sorted(names.stdout.split(), key=lambda n: "compiled" not in n)
+        (("torch_correct.py", name), None, [])
+        for name in sorted(names.stdout.split(), key=lambda n: "compiled" not in n)
     ]
-    for name, wanted in expected().items():
-        runs += [(("torch_mistakes.py", name), wanted), (("torch_mistakes.py", name, "correct"), None)]
+    for name, (*wanted, own) in expected().items():
+        runs += [(("torch_mistakes.py", name), wanted, own), (("torch_mistakes.py", name, "correct"), None, own)]
     if options.names:
         runs = [each for each in runs if each[0][1] in options.names]
     failed = 0
     with tempfile.TemporaryDirectory(prefix="check_torch_mistakes.") as temporary:
         parent = options.keep or pathlib.Path(temporary)
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            started = [pool.submit(check, options, words, wanted, parent) for words, wanted in runs]
+            started = [pool.submit(check, options, *each, parent) for each in runs]
             for each in concurrent.futures.as_completed(started):
                 words, status, problems, gaps, seconds = each.result()
                 failed += bool(problems)

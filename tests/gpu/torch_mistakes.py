@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mistakes with the memory of tensors, each beside its correct twin: torch_mistakes.py NAME [correct].
 
-Without a word it prints the names. The line that a finding has to name carries a comment "found: KIND". Exit status 77
-without PyTorch or GPU. check_torch_mistakes.py runs them all.
+Without a word it prints the names. The line that a finding has to name carries a comment "found: KIND", the first one
+of a mistake that only an option shows "options: OPTIONS". Exit status 77 without PyTorch or GPU.
+check_torch_mistakes.py runs them all.
 """
 
 import collections
@@ -304,6 +305,20 @@ def copied_without_a_wait():
         side.wait_stream(torch.cuda.current_stream())
     torch.cuda.synchronize()
     return kept
+
+
+@mistake
+def pinned_buffer_filled_again():  # options: --host-races
+    """The next batch is written where the copy of the last one may still read."""
+    buffer, big = torch.zeros(4096).pin_memory(), torch.randn(4096, 4096, device="cuda")
+    total = torch.zeros(4096, device="cuda")
+    for step in range(4):
+        buffer.fill_(float(step))  # found: host-race
+        big @ big
+        total += buffer.to("cuda", non_blocking=True)
+        if CORRECT:
+            torch.cuda.current_stream().synchronize()
+    return total
 
 
 @mistake
