@@ -6,6 +6,7 @@
 #include "simulated_cuda/runtime/formats.h"
 
 #include <cstddef>
+#include <iterator>
 
 namespace gmt::sim {
 namespace {
@@ -22,11 +23,37 @@ bool make_descriptor(const cudaChannelFormatDesc* desc, cudaExtent extent, unsig
   return true;
 }
 
+// Kinds that have a format of their own, from cudaChannelFormatKindUnsignedNormalized8X1 on.
+constexpr Format kNamedFormats[] = {
+  {CU_AD_FORMAT_UNORM_INT8X1, 1},      {CU_AD_FORMAT_UNORM_INT8X2, 2},
+  {CU_AD_FORMAT_UNORM_INT8X4, 4},      {CU_AD_FORMAT_UNORM_INT16X1, 1},
+  {CU_AD_FORMAT_UNORM_INT16X2, 2},     {CU_AD_FORMAT_UNORM_INT16X4, 4},
+  {CU_AD_FORMAT_SNORM_INT8X1, 1},      {CU_AD_FORMAT_SNORM_INT8X2, 2},
+  {CU_AD_FORMAT_SNORM_INT8X4, 4},      {CU_AD_FORMAT_SNORM_INT16X1, 1},
+  {CU_AD_FORMAT_SNORM_INT16X2, 2},     {CU_AD_FORMAT_SNORM_INT16X4, 4},
+  {CU_AD_FORMAT_BC1_UNORM, 4},         {CU_AD_FORMAT_BC1_UNORM_SRGB, 4},
+  {CU_AD_FORMAT_BC2_UNORM, 4},         {CU_AD_FORMAT_BC2_UNORM_SRGB, 4},
+  {CU_AD_FORMAT_BC3_UNORM, 4},         {CU_AD_FORMAT_BC3_UNORM_SRGB, 4},
+  {CU_AD_FORMAT_BC4_UNORM, 1},         {CU_AD_FORMAT_BC4_SNORM, 1},
+  {CU_AD_FORMAT_BC5_UNORM, 2},         {CU_AD_FORMAT_BC5_SNORM, 2},
+  {CU_AD_FORMAT_BC6H_UF16, 3},         {CU_AD_FORMAT_BC6H_SF16, 3},
+  {CU_AD_FORMAT_BC7_UNORM, 4},         {CU_AD_FORMAT_BC7_UNORM_SRGB, 4},
+  {CU_AD_FORMAT_UNORM_INT_101010_2, 4}};
+constexpr int kFirstNamed = cudaChannelFormatKindUnsignedNormalized8X1;
+static_assert(std::size(kNamedFormats) ==
+              cudaChannelFormatKindUnsignedNormalized1010102 - kFirstNamed + 1);
+
 } // namespace
 
 bool format_of(const cudaChannelFormatDesc& desc, Format* out) {
   if (desc.f == cudaChannelFormatKindNV12) {
     *out = {CU_AD_FORMAT_NV12, 3};
+    return true;
+  }
+  if (desc.f >= kFirstNamed) {
+    const auto number = static_cast<std::size_t>(desc.f - kFirstNamed);
+    if (number >= std::size(kNamedFormats)) return false;
+    *out = kNamedFormats[number];
     return true;
   }
   const int bits = desc.x;

@@ -18,6 +18,19 @@ TEST(Arrays, PlanesAreViews) {
   cudaGetLastError();
 }
 
+// Their bytes are no integers of the channels' width.
+TEST(Arrays, FormatsThatAreNotSimulatedAreRefused) {
+  for (const auto& desc :
+       {cudaCreateChannelDesc<cudaChannelFormatKindUnsignedBlockCompressed1>(),
+        cudaCreateChannelDesc<cudaChannelFormatKindSignedBlockCompressed6H>(),
+        cudaCreateChannelDesc<cudaChannelFormatKindSignedNormalized8X4>(),
+        cudaCreateChannelDesc<cudaChannelFormatKindUnsignedNormalized1010102>()}) {
+    cudaArray_t array = nullptr;
+    EXPECT_EQ(cudaMallocArray(&array, &desc, 64, 32), cudaErrorNotSupported) << desc.f;
+    cudaGetLastError();
+  }
+}
+
 TEST(Arrays, ASparseArrayHasNoMemory) {
   size_t before = 0, after = 0, total = 0;
   cudaMemGetInfo(&before, &total);

@@ -36,6 +36,7 @@ CUresult check(const CUDA_ARRAY3D_DESCRIPTOR* desc) {
   if (desc == nullptr || desc->Width == 0 ||
       (desc->Depth != 0 && desc->Height == 0 && (desc->Flags & 1u) == 0))
     return CUDA_ERROR_INVALID_VALUE;
+  if (bytes_of_format(desc->Format) == 0) return not_simulated("arrays of this format");
   const unsigned n = desc->NumChannels;
   const bool fits = desc->Format == CU_AD_FORMAT_NV12 ? n == 3 : n == 1 || n == 2 || n == 4;
   if (!fits) return CUDA_ERROR_INVALID_VALUE;
@@ -43,7 +44,7 @@ CUresult check(const CUDA_ARRAY3D_DESCRIPTOR* desc) {
   constexpr std::size_t kMostWidth = 1u << 20, kMostDepth = 1u << 16;
   if (desc->Width > kMostWidth || desc->Height > kMostWidth || desc->Depth > kMostDepth)
     return CUDA_ERROR_INVALID_VALUE;
-  return bytes_of_format(desc->Format) == 0 ? not_simulated("arrays of this format") : CUDA_SUCCESS;
+  return CUDA_SUCCESS;
 }
 
 bool is_sparse(const CUDA_ARRAY3D_DESCRIPTOR& desc) {
