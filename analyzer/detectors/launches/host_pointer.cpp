@@ -133,7 +133,9 @@ private:
       const Block* freed = heap.find_freed(address);
       if (heap.find_live(address) != nullptr || (freed != nullptr && !is_read_by_host)) continue;
       if (heap.argument_ending_at(address) != nullptr) continue;
-      const bool is_pointer = pointers_.contain(function, parameter);
+      const Declared declared = pointers_.of(function, parameter);
+      if (declared == Declared::kHandle) continue;
+      const bool is_pointer = declared == Declared::kPointer;
       const bool is_by_library = by_libraries_.contain(e.stack);
       // A library's variables are tables of kernels and the like, and no data.
       if (is_static && ((!is_pointer && address < kLowestVariable) || is_by_library)) continue;

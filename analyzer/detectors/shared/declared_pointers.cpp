@@ -24,10 +24,14 @@ bool is_number(std::string_view type) {
   return std::ranges::find(kTypes, type) != std::end(kTypes);
 }
 
+// "CUgraphExec_st*", as cudaGraphExec_t is.
+bool is_handle(std::string_view type) { return type.starts_with("CU") && type.ends_with("_st*"); }
+
 } // namespace
 
 DeclaredPointers::Parameter DeclaredPointers::declared_by(std::string_view type) {
   while (type.starts_with(' ')) type.remove_prefix(1);
+  if (is_handle(type)) return {.declared = Declared::kHandle};
   if (type.ends_with('*')) return {.declared = Declared::kPointer};
   return {.declared = is_number(type) ? Declared::kNumber : Declared::kOther,
           .is_unsigned_long_long = type == "unsigned long long"};

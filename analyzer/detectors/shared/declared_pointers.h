@@ -18,6 +18,8 @@ namespace gmt {
 enum class Declared : std::uint8_t {
   kUnknown,
   kPointer,
+  kHandle, // of CUDA's, such as cudaGraphExec_t: it leads to memory of the host's that only CUDA
+           // reads
   kNumber, // vectors of CUDA's too
   kOther
 };

@@ -8,6 +8,7 @@
 #include "simulated_cuda/driver/execution/prints.h"
 #include "simulated_cuda/driver/execution/totals.h"
 #include "simulated_cuda/driver/state/state.h"
+#include "simulated_cuda/driver/streams/device_graphs.h"
 #include "simulated_cuda/driver/streams/late_bytes.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
@@ -193,6 +194,10 @@ void execute_kernel(const Kernel& kernel, const KernelOperation& operation, cons
   while (!waiting.empty() && stream.context->sticky == CUDA_SUCCESS) {
     const executor::DeviceLaunch next = std::move(waiting.back());
     waiting.pop_back();
+    if (next.graph != 0) {
+      launch_from_kernel(next.graph, next.is_tail);
+      continue;
+    }
     const Kernel* child = kernel_named(kernel.library, next.kernel.c_str());
     if (child != nullptr) // its PTX has it, or the parent could not have named it
       execute(*child, child_operation(*child, operation, next), next.depth, true);

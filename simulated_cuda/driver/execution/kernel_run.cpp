@@ -10,6 +10,7 @@
 #include "simulated_cuda/driver/memory/texture_view.h"
 #include "simulated_cuda/driver/state/state.h"
 #include "simulated_cuda/driver/streams/conditional.h"
+#include "simulated_cuda/driver/streams/device_graphs.h"
 #include "simulated_cuda/driver/streams/graph_position.h"
 #include "simulated_cuda/driver/streams/late_bytes.h"
 #include "simulated_cuda/driver/streams/operation.h"
@@ -150,6 +151,8 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   if (ability.launches_kernels) {
     launch.launches = &launches.emplace(state().memory, depth, facts);
     if (graph_position().is_in_launch) launches->set_condition = set_condition;
+    launches->current_graph = running_graph();
+    if (launches->current_graph != 0) launches->refuse_graph = refuse_graph;
   }
   launch.limits.seconds = state().settings.kernel_seconds;
   const std::string why_not = why_unchecked(kernel.name, kernel.launches);

@@ -6,6 +6,7 @@
 #include "simulated_cuda/driver/api.h"
 #include "simulated_cuda/driver/entry.h"
 #include "simulated_cuda/driver/streams/conditional.h"
+#include "simulated_cuda/driver/streams/device_graphs.h"
 #include "simulated_cuda/driver/streams/graph_position.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
@@ -96,19 +97,9 @@ CUresult graph_launch(CUgraphExec handle, CUstream stream_handle) {
   if (exec == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (stream->capture != nullptr) return not_simulated("into a stream that is captured");
-  for (const auto& condition : exec->conditions) {
-    if (condition->is_set_at_launch) condition->value = condition->at_launch;
-  }
   GraphPosition& position = graph_position();
   position = {.is_in_launch = true};
-  GraphOrder order;
-  CUresult result = CUDA_SUCCESS;
-  for (std::size_t i = 0; i < exec->nodes.size() && result == CUDA_SUCCESS; ++i) {
-    ExecNode& node = exec->nodes[i];
-    order.begin(node.dependencies);
-    if (node.enabled) result = execute(*stream, node.operation, exec->flags);
-    order.end(i);
-  }
+  const CUresult result = run_graph(*exec, *stream);
   position = {};
   return result;
 }

@@ -68,6 +68,25 @@ std::uint32_t DeviceLaunches::launch(std::uint64_t buffer, bool is_tail) {
   return 0;
 }
 
+std::uint32_t DeviceLaunches::launch_graph(std::uint64_t graph, std::uint64_t stream,
+                                           std::uint64_t by_block) {
+  constexpr std::uint64_t kTail = std::uint64_t{1} << 56, kFireAndForget = std::uint64_t{2} << 56,
+                          kAsSibling = std::uint64_t{3} << 56;
+  if (stream != kTail && stream != kFireAndForget && stream != kAsSibling)
+    return device_error::kInvalidValue;
+  if (!refuse_graph) return device_error::kInvalidValue;
+  if (const std::uint32_t refused = refuse_graph(graph, stream == kTail); refused != 0)
+    return refused;
+  const std::lock_guard lock(mutex_);
+  if (launches_.size() >= kMostLaunches) return device_error::kPendingCountExceeded;
+  DeviceLaunch made;
+  made.graph = graph;
+  made.is_tail = stream == kTail;
+  made.by_block = by_block;
+  launches_.push_back(std::move(made));
+  return 0;
+}
+
 void DeviceLaunches::set_error(std::uint64_t thread, std::uint32_t error) {
   const std::lock_guard lock(mutex_);
   if (errors_.size() < kMostErrors || errors_.contains(thread)) errors_[thread] = error;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel launches by the device's runtime (dynamic parallelism). Nothing of it can be waited
-// for inside of the kernel, so all of it is done behind its blocks: a child whose stream is that of
-// tail launches last of all, the others in the order of blocks and of their calls. Arguments lie in
-// buffers that the kernel writes: a region of memory that a launch has meanwhile.
+// What a kernel launches by the device's runtime: kernels (dynamic parallelism) and graphs. Nothing
+// of it can be waited for inside of the kernel, so all of it is done behind its blocks: a child
+// whose stream is that of tail launches last of all, the others in the order of blocks and of their
+// calls. Arguments lie in buffers that the kernel writes: a region of memory that a launch has
+// meanwhile.
 #pragma once
 
 #include "simulated_cuda/executor/machine/device_facts.h"
@@ -27,6 +28,7 @@ inline constexpr std::uint32_t kInvalidValue = 1, kInvalidConfiguration = 9, kMa
 }
 
 struct DeviceLaunch {
+  std::uint64_t graph = 0; // its handle; 0: a kernel is launched
   std::string kernel;
   Extent grid, block;
   std::uint64_t shared_bytes = 0;
@@ -49,6 +51,8 @@ public:
   // A buffer for the arguments; 0: there is no room.
   std::uint64_t prepare(DeviceLaunch launch, std::size_t argument_bytes);
   std::uint32_t launch(std::uint64_t buffer, bool is_tail); // an error, a number of cudaError_t
+  // Into one of the streams that CUDA names for graphs; the same.
+  std::uint32_t launch_graph(std::uint64_t graph, std::uint64_t stream, std::uint64_t by_block);
   void set_error(std::uint64_t thread, std::uint32_t error);
   std::uint32_t take_error(std::uint64_t thread); // 0: there was none
   std::uint64_t new_handle();                     // of a stream or an event
@@ -58,6 +62,9 @@ public:
 
   // Of conditional nodes: false if there is no such handle. Null: the kernel is in no graph.
   std::function<bool(std::uint64_t handle, std::uint32_t value)> set_condition;
+  // An error if no kernel may launch the graph. Null: the kernel is in no graph.
+  std::function<std::uint32_t(std::uint64_t graph, bool is_tail)> refuse_graph;
+  std::uint64_t current_graph = 0; // its handle; 0: the kernel is in none
 
   DeviceFacts& facts;     // what kernels ask
   std::mutex facts_mutex; // held for each question

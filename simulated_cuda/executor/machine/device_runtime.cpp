@@ -90,6 +90,7 @@ public:
   // By a question that gives an error and fills in a value of this type.
   template <class T, class Question>
   void ask(const Question& question) const;
+  void launch_graph() const;
   bool set_conditional() const;
 
   // The kernel that an address names; null if it names none.
@@ -165,6 +166,11 @@ void Call::prepare() const {
 // cudaError_t (buffer, stream)
 void Call::launch() const { answer(launches().launch(argument(0), argument(1) == kTailLaunch)); }
 
+// cudaError_t (executable graph, stream)
+void Call::launch_graph() const {
+  answer(launches().launch_graph(argument(0), argument(1), w_.block->number));
+}
+
 // void (handle, value)
 bool Call::set_conditional() const {
   const auto& set = launches().set_condition;
@@ -225,6 +231,7 @@ void run(const Call& call, DeviceFunction function) {
   case DeviceFunction::kSetConditional: return;
   case DeviceFunction::kPrepareLaunch: return call.prepare();
   case DeviceFunction::kLaunch: return call.launch();
+  case DeviceFunction::kLaunchGraph: return call.launch_graph();
   case DeviceFunction::kStreamCreate:
   case DeviceFunction::kEventCreate: return call.answer(call.write(call.launches().new_handle()));
   case DeviceFunction::kSetLastError: return call.set_last_error();

@@ -4,6 +4,7 @@
 
 #include "simulated_cuda/executor/executor.h"
 #include "simulated_cuda/executor/machine/block.h"
+#include "simulated_cuda/executor/machine/device_launches.h"
 #include "simulated_cuda/executor/machine/workers/worker.h"
 
 namespace gmt::executor {
@@ -52,6 +53,8 @@ std::uint64_t value_of(const Warp& w, SpecialRegister which) {
   case SpecialRegister::kSmid: return block.number % multiprocessors;
   case SpecialRegister::kNsmid: return multiprocessors;
   case SpecialRegister::kGridid: return grid.launch->grid_id;
+  case SpecialRegister::kCurrentGraphExec:
+    return grid.launch->launches != nullptr ? grid.launch->launches->current_graph : 0;
   case SpecialRegister::kClock:
   case SpecialRegister::kClock64: return cycles(w);
   case SpecialRegister::kClockHi: return cycles(w) >> 32;

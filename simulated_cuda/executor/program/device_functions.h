@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of kernels that the driver does: those that libcudadevrt, NVIDIA's runtime for kernels
-// that launch kernels, leaves to it, and that which sets the condition of a graph's node. All else
+// that launch kernels, leaves to it, and those of kernels of graphs. All else
 // of libcudadevrt, copies too, it does by these, by malloc() and by kernels of its own.
 #pragma once
 
@@ -31,6 +31,7 @@ enum class DeviceFunction : unsigned char {
   kStreamDestroy,
   kStreamWaitEvent,
   kSetConditional,
+  kLaunchGraph,
 };
 
 inline constexpr std::array<std::string_view, 18> kDeviceFunctions = {
@@ -59,6 +60,7 @@ inline constexpr const char* kCallOfDeviceRuntime = "call.device_runtime"; // a 
 // Null: the name is none of them.
 constexpr std::optional<DeviceFunction> device_function(std::string_view name) {
   if (name == "cudaGraphSetConditional") return DeviceFunction::kSetConditional;
+  if (name == "cudaGraphLaunch") return DeviceFunction::kLaunchGraph;
   constexpr std::string_view kPrefix = "__cuda_syscall_cnpv2";
   if (!name.starts_with(kPrefix)) return std::nullopt;
   name.remove_prefix(kPrefix.size());

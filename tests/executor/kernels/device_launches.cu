@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that launch kernels: children see what was written before, all are done when the parent's
-// launch is, and tail launches come last.
+// Kernels that launch kernels and graphs: children see what was written before, all are done when
+// the parent's launch is, and tail launches come last.
 #include "torture.h"
 
 #include <algorithm>
@@ -153,7 +153,69 @@ __global__ void questions(Answers* answers, int* errors) {
   errors[2] = cudaGetLastError();
 }
 
+// Launches its own graph again behind itself, until it has run five times.
+__global__ void again(int* runs, int* error) {
+  if (++runs[0] < 5)
+    error[0] |= cudaGraphLaunch(cudaGetCurrentGraphExec(), cudaStreamGraphTailLaunch);
+}
+__global__ void double_runs(int* runs) { runs[1] = runs[1] * 2 + runs[0]; }
+
+__global__ void count(int* out, int index) { out[index] += 1; }
+__global__ void multiply(int* out) { out[2] = (out[0] + out[1]) * 10; }
+
+// Two graphs beside its own, and one behind all three.
+__global__ void dispatch(cudaGraphExec_t first, cudaGraphExec_t second, cudaGraphExec_t last,
+                         int* error) {
+  error[0] = cudaGraphLaunch(last, cudaStreamGraphTailLaunch);
+  error[1] = cudaGraphLaunch(first, cudaStreamGraphFireAndForget);
+  error[2] = cudaGraphLaunch(second, cudaStreamGraphFireAndForget);
+}
+
+// A graph that kernels may launch, of what `record` puts into a stream.
+template <class Record> cudaGraphExec_t device_graph(cudaStream_t stream, const Record& record) {
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  record();
+  OK(cudaStreamEndCapture(stream, &graph));
+  OK(cudaGraphInstantiate(&exec, graph, cudaGraphInstantiateFlagDeviceLaunch));
+  OK(cudaGraphUpload(exec, stream));
+  OK(cudaGraphDestroy(graph));
+  return exec;
+}
+
+void graphs() {
+  cudaStream_t stream;
+  OK(cudaStreamCreate(&stream));
+  torture::Array<int> runs(2), error(4), out(4);
+  const auto self = device_graph(stream, [&] {
+    again<<<1, 1, 0, stream>>>(runs, error);
+    double_runs<<<1, 1, 0, stream>>>(runs);
+  });
+  OK(cudaGraphLaunch(self, stream));
+  OK(cudaStreamSynchronize(stream));
+  // 1, 2*1+2, 2*4+3, 2*11+4, 2*26+5
+  torture::expect("graph behind itself", runs, {5, 57});
+  torture::report("no error", error.host()[0] == 0);
+
+  const auto first = device_graph(stream, [&] { count<<<1, 1, 0, stream>>>(out, 0); });
+  const auto second = device_graph(stream, [&] { count<<<1, 1, 0, stream>>>(out, 1); });
+  const auto last = device_graph(stream, [&] { multiply<<<1, 1, 0, stream>>>(out); });
+  const auto parent = device_graph(stream, [&] {
+    dispatch<<<1, 1, 0, stream>>>(first, second, last, error);
+    count<<<1, 1, 0, stream>>>(out, 3);
+  });
+  for (int i = 0; i < 2; ++i) OK(cudaGraphLaunch(parent, stream));
+  OK(cudaStreamSynchronize(stream));
+  torture::expect("graphs of a kernel", out, {2, 2, 40, 2});
+  torture::expect("graphs launched", error, {0, 0, 0, 0});
+  for (const cudaGraphExec_t exec : {self, first, second, last, parent})
+    OK(cudaGraphExecDestroy(exec));
+  OK(cudaStreamDestroy(stream));
+}
+
 int main() {
+  graphs();
   constexpr int kSize = 300;
   torture::Array<int> values(kSize), out(2), error(3);
   streams<<<1, 32>>>(values, kSize, out, error);

@@ -113,6 +113,16 @@ TEST_F(HostPointers, OnlyDeclaredPointersCountAtOnce) {
   EXPECT_EQ(kinds(), "host-pointer");
 }
 
+// A kernel that launches graphs gets them.
+TEST_F(HostPointers, HandlesOfGraphsAreFine) {
+  machine(false);
+  kernel("_Z1kP14CUgraphExec_st4Rows"); // k(CUgraphExec_st*, Rows)
+  launch(kHeap);
+  synchronize(700);
+  run();
+  EXPECT_EQ(find("host-pointer"), nullptr);
+}
+
 // cublasLt::splitKreduce_kernel gets the addresses of alpha and beta on the host's stack, and does
 // not read them.
 TEST_F(HostPointers, KernelsOfLibrariesHavePointersThatTheyDoNotRead) {
