@@ -20,13 +20,12 @@ TEST(Arrays, PlanesAreViews) {
 
 // Their bytes are no integers of the channels' width.
 TEST(Arrays, FormatsThatAreNotSimulatedAreRefused) {
-  for (const auto& desc :
-       {cudaCreateChannelDesc<cudaChannelFormatKindUnsignedBlockCompressed1>(),
-        cudaCreateChannelDesc<cudaChannelFormatKindSignedBlockCompressed6H>(),
-        cudaCreateChannelDesc<cudaChannelFormatKindSignedNormalized8X4>(),
-        cudaCreateChannelDesc<cudaChannelFormatKindUnsignedNormalized1010102>()}) {
+  for (const cudaChannelFormatKind kind :
+       {cudaChannelFormatKindUnsignedBlockCompressed1, cudaChannelFormatKindSignedBlockCompressed6H,
+        cudaChannelFormatKindSignedNormalized8X4, cudaChannelFormatKindUnsignedNormalized1010102}) {
+    const cudaChannelFormatDesc desc{8, 8, 8, 8, kind};
     cudaArray_t array = nullptr;
-    EXPECT_EQ(cudaMallocArray(&array, &desc, 64, 32), cudaErrorNotSupported) << desc.f;
+    EXPECT_EQ(cudaMallocArray(&array, &desc, 64, 32), cudaErrorNotSupported) << kind;
     cudaGetLastError();
   }
 }
