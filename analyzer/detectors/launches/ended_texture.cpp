@@ -7,6 +7,8 @@
 // nothing, it is a warning. A destroyed object's number means one only where the parameter has held
 // a live one before.
 
+#include <cstdint>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -40,29 +42,50 @@ public:
     }
     if (e.kind != Kind::kLaunch || e.is_nested || e.from_runtime || heap.is_dead(e.context)) return;
     for (const Argument word : e.launch().arguments) {
-      for (const ObjectClass object : {ObjectClass::kTexture, ObjectClass::kSurface})
-        check(e, word, object, heap, findings);
+      if (word.is_unused()) continue;
+      if (const auto meant = object_of(word.address(), e, heap))
+        check(e, word, meant->object, *meant->known, heap, findings);
     }
   }
 
 private:
-  void check(const Event& e, Argument word, ObjectClass object, const Heap& heap,
-             Findings& findings) {
-    const CudaObject* known =
-      !word.is_unused() ? heap.cuda().objects.find(object, word.address()) : nullptr;
-    if (known == nullptr || known->created.order >= e.order) return;
+  struct Meant {
+    ObjectClass object;
+    const CudaObject* known;
+  };
+
+  // A GPU gives a destroyed texture's number to the next surface, and the other way round: one that
+  // is alive is meant, else the newer one.
+  static std::optional<Meant> object_of(std::uint64_t number, const Event& e, const Heap& heap) {
+    std::optional<Meant> meant;
+    for (const ObjectClass object : {ObjectClass::kTexture, ObjectClass::kSurface}) {
+      const CudaObject* known = heap.cuda().objects.find(object, number);
+      if (known == nullptr || known->created.order >= e.order) continue;
+      const bool is_meant = !meant || rank(*known, heap) > rank(*meant->known, heap);
+      if (is_meant) meant = {object, known};
+    }
+    return meant;
+  }
+
+  static std::pair<int, std::uint64_t> rank(const CudaObject& known, const Heap& heap) {
+    const int life = known.ended ? 0 : freed_memory(known, heap) != nullptr ? 1 : 2;
+    return {life, known.created.order};
+  }
+
+  void check(const Event& e, Argument word, ObjectClass object, const CudaObject& known,
+             const Heap& heap, Findings& findings) {
     const std::uint64_t function = e.launch().function;
     const unsigned parameter = word.parameter();
     const Kernel* kernel = facts_.kernel(function);
     const bool is_whole = kernel != nullptr && parameter < kernel->parameters.size() &&
                           kernel->parameters[parameter].bytes == sizeof(std::uint64_t);
     if (!is_whole || !parameters_.may_be_object(function, parameter)) return;
-    const Block* freed = freed_memory(*known, heap);
-    if (known->ended) {
+    const Block* freed = freed_memory(known, heap);
+    if (known.ended) {
       if (held_one_.contains({function, parameter}))
-        findings.add(of_object(e, word, object, *known));
+        findings.add(of_object(e, word, object, known));
     } else if (freed != nullptr) {
-      findings.add(of_memory(e, word, object, *known, *freed));
+      findings.add(of_memory(e, word, object, known, *freed));
     } else {
       held_one_.insert({function, parameter});
     }
