@@ -16,7 +16,7 @@ def command_path() -> str:
     given = os.environ.get("GPUMEMTRACE_COMMAND")
     path = given or str(pathlib.Path(__file__).parent / "install" / "bin" / "gpumemtrace")
     if not os.access(path, os.X_OK):
-        raise GpumemtraceError(f"'{path}' is no command; install the package again, with pip install gpumemtrace")
+        raise GpumemtraceError(f"'{path}' is no command; install the package again, from its wheel")
     return path
 
 
