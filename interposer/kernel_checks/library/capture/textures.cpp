@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texture and surface objects that a launch may use, with the arrays behind them. Objects are
-// remembered by their handles alone: what they are, the driver says when a launch is captured.
+// remembered as the program described them: a driver's own answer lacks the border's colour, for
+// one.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -15,31 +16,30 @@ namespace gmt::interposer::kernel_checks {
 
 namespace {
 
+struct Object {
+  CUDA_RESOURCE_DESC resource{};
+  bool is_surface = false, has_view = false;
+  CUDA_TEXTURE_DESC description{};
+  CUDA_RESOURCE_VIEW_DESC view{};
+};
+
 struct Objects {
-  std::map<unsigned long long, bool> alive;            // handle; whether it is a surface
+  std::map<unsigned long long, Object> alive;          // by handle
   std::vector<std::pair<CUarray, std::size_t>> levels; // behind the arrays of the capture, with
                                                        // the number of the array
 };
 constinit Lasting<Objects> all_objects;
 
-constinit DriverFunction<CUDA_RESOURCE_DESC*, CUtexObject> texture_resource{
-  "cuTexObjectGetResourceDesc"};
-constinit DriverFunction<CUDA_TEXTURE_DESC*, CUtexObject> texture_description{
-  "cuTexObjectGetTextureDesc"};
-constinit DriverFunction<CUDA_RESOURCE_VIEW_DESC*, CUtexObject> texture_view{
-  "cuTexObjectGetResourceViewDesc"};
-constinit DriverFunction<CUDA_RESOURCE_DESC*, CUsurfObject> surface_resource{
-  "cuSurfObjectGetResourceDesc"};
 constinit DriverFunction<CUDA_ARRAY3D_DESCRIPTOR*, CUarray> array_description{
   "cuArray3DGetDescriptor_v2"};
 constinit DriverFunction<CUarray*, CUmipmappedArray, unsigned> level_of{"cuMipmappedArrayGetLevel"};
 constinit DriverFunction<const CUDA_MEMCPY3D*> copy_3d{"cuMemcpy3D_v2"};
 
-void note_object(unsigned long long handle, bool is_surface) noexcept {
+void note_object(unsigned long long handle, const Object& object) noexcept {
   constexpr std::size_t kMost = 1 << 16;
   try {
     const Locked lock;
-    if ((*all_objects).alive.size() < kMost) (*all_objects).alive[handle] = is_surface;
+    if ((*all_objects).alive.size() < kMost) (*all_objects).alive[handle] = object;
   } catch (const std::exception&) { // of memory: the launch lacks the object then
     return;
   }
@@ -56,13 +56,23 @@ CUresult make_texture(CUtexObject* out, const CUDA_RESOURCE_DESC* resource,
   const int result =
     own<"cuTexObjectCreate", CUtexObject*, const CUDA_RESOURCE_DESC*, const CUDA_TEXTURE_DESC*,
         const CUDA_RESOURCE_VIEW_DESC*>(out, resource, description, view);
-  if (result == CUDA_SUCCESS) note_object(*out, false);
+  if (result != CUDA_SUCCESS) return static_cast<CUresult>(result);
+  Object made;
+  made.resource = *resource;
+  made.description = *description;
+  made.has_view = view != nullptr;
+  if (view != nullptr) made.view = *view;
+  note_object(*out, made);
   return static_cast<CUresult>(result);
 }
 CUresult make_surface(CUsurfObject* out, const CUDA_RESOURCE_DESC* resource) noexcept {
   const int result =
     own<"cuSurfObjectCreate", CUsurfObject*, const CUDA_RESOURCE_DESC*>(out, resource);
-  if (result == CUDA_SUCCESS) note_object(*out, true);
+  if (result != CUDA_SUCCESS) return static_cast<CUresult>(result);
+  Object made;
+  made.resource = *resource;
+  made.is_surface = true;
+  note_object(*out, made);
   return static_cast<CUresult>(result);
 }
 CUresult destroy_texture(CUtexObject handle) noexcept {
@@ -124,30 +134,20 @@ class Collection {
 public:
   Collection(std::uint64_t room, trace::CapturedTextures* to) : room_(room), to_(*to) {}
 
-  void add(unsigned long long handle, bool is_surface) {
+  void add(unsigned long long handle, const Object& object) {
     trace::CapturedTexture texture;
     texture.handle = handle;
-    texture.is_surface = is_surface;
-    if (describe(texture)) to_.textures.push_back(std::move(texture));
+    texture.is_surface = object.is_surface;
+    if (describe(object, texture)) to_.textures.push_back(std::move(texture));
     else ++to_.left_out;
   }
   std::vector<std::pair<CUarray, std::size_t>> levels; // see Objects
 
 private:
-  bool describe(trace::CapturedTexture& texture) {
-    CUDA_RESOURCE_DESC resource{};
-    if (texture.is_surface) {
-      if (surface_resource(&resource, texture.handle) != 0) return false;
-    } else {
-      CUDA_TEXTURE_DESC description{};
-      if (texture_resource(&resource, texture.handle) != 0 ||
-          texture_description(&description, texture.handle) != 0)
-        return false;
-      texture.description = bytes_of(description);
-      CUDA_RESOURCE_VIEW_DESC view{};
-      if (texture_view(&view, texture.handle) == 0 && view.format != CU_RES_VIEW_FORMAT_NONE)
-        texture.view = bytes_of(view);
-    }
+  bool describe(const Object& object, trace::CapturedTexture& texture) {
+    const CUDA_RESOURCE_DESC& resource = object.resource;
+    if (!object.is_surface) texture.description = bytes_of(object.description);
+    if (object.has_view) texture.view = bytes_of(object.view);
     const bool is_array = resource.resType == CU_RESOURCE_TYPE_ARRAY,
                is_mipmapped = resource.resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
     if (is_array) texture.array = number_of(resource.res.array.hArray, false);
@@ -209,7 +209,7 @@ void abandon_objects() noexcept { all_objects.begin_anew(); }
 
 void capture_textures(std::uint64_t limit, trace::Capture* capture) {
   const OwnCopies own_copies;
-  std::map<unsigned long long, bool> alive;
+  std::map<unsigned long long, Object> alive;
   {
     const Locked lock;
     alive = (*all_objects).alive;
@@ -217,7 +217,7 @@ void capture_textures(std::uint64_t limit, trace::Capture* capture) {
   std::uint64_t used = 0;
   for (const trace::CapturedBlock& block : capture->blocks) used += block.before.size();
   Collection all(limit - std::min(limit, used), &capture->textures);
-  for (const auto& [handle, is_surface] : alive) all.add(handle, is_surface);
+  for (const auto& [handle, object] : alive) all.add(handle, object);
   const Locked lock;
   (*all_objects).levels = std::move(all.levels);
 }
