@@ -12,6 +12,7 @@
 #include "rewriter/body_rewriter.h"
 #include "rewriter/functions.h"
 #include "rewriter/launch_number.h"
+#include "rewriter/shared_alignment.h"
 
 namespace gmt::rewriter {
 namespace {
@@ -165,6 +166,7 @@ private:
     sites += at;
     std::string text(given_.text());
     text.insert(at, added);
+    text = with_aligned_arrays(std::move(text));
     added_lines_ = static_cast<std::uint32_t>(std::ranges::count(added, '\n'));
     return text;
   }
