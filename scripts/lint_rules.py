@@ -176,7 +176,7 @@ class Layers(unittest.TestCase):
     def test_simulated_device_knows_nothing_of_us(self):
         self.forbid(
             files("simulated_cuda"),
-            rf"^({'|'.join(PARTS)}|trace/(?!(cuda_results\.def|execution_observer\.h|capture_file\.h)$))",
+            rf"^({'|'.join(PARTS)}|trace/(?!(cuda_results\.def|execution_observer\.h|capture_(file|on_disk)\.h)$))",
             "it stands on ptx/, shares CUDA's results, the observer of kernels and captures, and nothing else",
         )
 

@@ -11,9 +11,11 @@
 
 #include "trace/capture_textures.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -227,16 +229,16 @@ inline std::string unpack_capture(std::string_view packed, std::uint64_t bytes,
   return plain;
 }
 
-// The block in which so many bytes lie, by its number; that of blocks: none.
+// The block in which so many bytes lie, by its number; that of blocks: none. They are in order.
 inline std::size_t block_around(const Capture& capture, std::uint64_t address,
                                 std::uint64_t bytes) {
-  for (std::size_t i = 0; i < capture.blocks.size(); ++i) {
-    const CapturedBlock& block = capture.blocks[i];
-    const std::uint64_t size = block.before.size();
-    if (address >= block.address && size >= bytes && address - block.address <= size - bytes)
-      return i;
-  }
-  return capture.blocks.size();
+  const std::size_t none = capture.blocks.size();
+  const auto next = std::ranges::upper_bound(capture.blocks, address, {}, &CapturedBlock::address);
+  if (next == capture.blocks.begin()) return none;
+  const CapturedBlock& block = *std::prev(next);
+  const std::uint64_t size = block.before.size();
+  const bool is_inside = size >= bytes && address - block.address <= size - bytes;
+  return is_inside ? static_cast<std::size_t>(std::prev(next) - capture.blocks.begin()) : none;
 }
 
 inline bool lies_in_capture(const CapturedMap& map, const Capture& capture) {
@@ -244,6 +246,16 @@ inline bool lies_in_capture(const CapturedMap& map, const Capture& capture) {
     return block_around(capture, map.lies_at, kMapBytes) != capture.blocks.size();
   const std::uint64_t bytes = capture.arguments.size();
   return bytes >= kMapBytes && map.offset <= bytes - kMapBytes;
+}
+
+inline bool is_possible_memory(std::uint64_t address, std::uint64_t bytes) {
+  constexpr std::uint64_t kEnd = std::uint64_t{1} << 56;
+  return address != 0 && bytes != 0 && bytes < kEnd && address < kEnd - bytes;
+}
+
+// Of a kernel, a variable or a device: it is printed.
+inline bool is_name(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
 // What a launch has to be; empty: it is.
@@ -256,13 +268,21 @@ inline std::string wrong_capture(const Capture& capture) {
   for (const std::uint32_t blocks : capture.grid) {
     if (blocks == 0) return "its grid is empty";
   }
+  constexpr std::uint64_t kMostShared = std::uint64_t{1} << 30;
+  if (capture.shared_bytes > kMostShared) return "it has shared memory of an impossible size";
+  if (capture.capability < 10 || capture.capability > 999) return "its device is of no known kind";
+  if (!is_name(capture.kernel) || !is_name(capture.device)) return "a name in it is none";
   for (const CapturedBlock& block : capture.blocks) {
+    if (!is_name(block.variable)) return "a name in it is none";
     if (!block.after.empty() && block.after.size() != block.before.size())
       return "a block of memory has another size behind the launch";
-    if (block.address < end || block.before.empty() || block.address >> 56 != 0 ||
-        block.before.size() > (std::uint64_t{1} << 56))
+    if (block.address < end || !is_possible_memory(block.address, block.before.size()))
       return "its blocks of memory overlap or have impossible addresses";
     end = block.address + block.before.size();
+  }
+  for (const UncapturedBlock& block : capture.left_out) {
+    if (!is_possible_memory(block.address, block.bytes))
+      return "memory that was left out has an impossible address";
   }
   for (const CapturedMap& map : capture.maps) {
     if (map.rank < 1 || map.rank > map.extents.size() || !lies_in_capture(map, capture))

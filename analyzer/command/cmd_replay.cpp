@@ -2,27 +2,19 @@
 // `replay`: a captured launch (--capture) runs as a program on the simulated device, and the report
 // is that of a check: what its kernel does wrong. Of the program that runs it nothing is reported.
 
-#include <fstream>
-#include <iterator>
-
 #include "analyzer/base/text_lines.h"
 #include "analyzer/command/command.h"
 #include "analyzer/command/run/library_search.h"
-#include "trace/capture_file.h"
+#include "trace/capture_on_disk.h"
 
 namespace gmt {
 
 namespace {
 
-constexpr std::uint64_t kMostPlainBytes = std::uint64_t{16} << 30;
-
 trace::Capture read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw UserError("'" + path + "' cannot be read", ExitStatus::kUnreadableTrace);
-  const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   trace::Capture capture;
   std::string error;
-  if (!trace::read_capture(bytes, kMostPlainBytes, &capture, &error))
+  if (!trace::read_capture_file(path, &capture, &error))
     throw UserError("'" + path + "' cannot be replayed: " + error, ExitStatus::kUnreadableTrace);
   return capture;
 }
@@ -57,7 +49,7 @@ int command_replay(const Settings& given) {
   if (given.words.size() != 1)
     throw UserError("'gpumemtrace replay' takes one file, which --capture made",
                     ExitStatus::kUsage);
-  const trace::Capture capture = read_file(given.words[0]);
+  trace::Capture capture = read_file(given.words[0]);
   Settings settings = given;
   settings.command = CommandId::kCheck;
   settings.device = DeviceChoice::kSimulated;
@@ -69,7 +61,9 @@ int command_replay(const Settings& given) {
   if (settings.only.empty())
     settings.only = {"kernel-*", "shared-race", "global-race", "barrier-*", "device-heap-*"};
   // What was left out has no content here, so to read it is no mistake of the kernel's.
-  if (!capture.left_out.empty()) settings.skip.emplace_back("kernel-uninitialized-read");
+  const bool is_whole = capture.left_out.empty();
+  capture = {}; // the program that runs it has its memory
+  if (!is_whole) settings.skip.emplace_back("kernel-uninitialized-read");
   return command_run(settings);
 }
 

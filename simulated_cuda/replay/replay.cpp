@@ -7,14 +7,13 @@
 #include "simulated_cuda/replay/result.h"
 #include "simulated_cuda/replay/tensor_maps.h"
 #include "simulated_cuda/replay/textures.h"
+#include "trace/capture_on_disk.h"
 
 #include <cuda.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -22,7 +21,6 @@ namespace gmt::replay {
 namespace {
 
 constexpr int kEqual = 0, kDifferent = 1, kNoCapture = 3, kNotRun = 4;
-constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 30;
 
 int fail(int status, const std::string& why) {
   std::fprintf(stderr, "gpumemtrace replay: %s\n", why.c_str());
@@ -66,6 +64,13 @@ std::string fill_variables(const trace::Capture& capture, CUmodule module) {
       return "the variable '" + block.variable + "' could not be filled";
   }
   return {};
+}
+
+std::size_t bytes_of_arguments(CUfunction function) {
+  std::size_t end = 0, offset = 0, bytes = 0;
+  for (std::size_t i = 0; cuFuncGetParamInfo(function, i, &offset, &bytes) == CUDA_SUCCESS; ++i)
+    end = offset + bytes;
+  return end;
 }
 
 CUresult launch(const trace::Capture& capture, CUfunction function) {
@@ -160,13 +165,17 @@ int run(trace::Capture& capture, const char* only_block) {
     result = cuModuleGetFunction(&function, module, capture.kernel.c_str());
   if (result != CUDA_SUCCESS)
     return fail(kNotRun, "the simulated device does not take the code: " + error_name(result));
+  if (bytes_of_arguments(function) != capture.arguments.size())
+    return fail(kNotRun, "the launch has arguments of another size than its kernel");
   problem = fill_variables(capture, module);
   Textures textures;
   if (problem.empty()) problem = textures.make(capture.textures);
   if (!problem.empty()) return fail(kNotRun, problem);
   if (only_block != nullptr) choose_block(std::strtoull(only_block, nullptr, 10));
-  result = launch(capture, function);
-  if (result == CUDA_SUCCESS) result = cuCtxSynchronize();
+  const CUresult launched = launch(capture, function);
+  result = cuCtxSynchronize();
+  if (launched != CUDA_SUCCESS && result == CUDA_SUCCESS)
+    return fail(kNotRun, "the simulated device does not take the launch: " + error_name(launched));
   int status = kEqual;
   if (only_block == nullptr || result != CUDA_SUCCESS)
     status = say_result(capture, textures, result);
@@ -181,11 +190,9 @@ int run(trace::Capture& capture, const char* only_block) {
 }
 
 int main_of(char** arguments) {
-  std::ifstream file(arguments[1], std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   trace::Capture capture;
   std::string error;
-  if (!trace::read_capture(bytes, kMostBytes, &capture, &error))
+  if (!trace::read_capture_file(arguments[1], &capture, &error))
     return fail(kNoCapture, std::string("'") + arguments[1] + "' cannot be replayed: " + error);
   error = hold_addresses(capture, arguments);
   if (!error.empty()) return fail(kNotRun, error);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Captures that were changed, cut off or packed anew: the reader refuses each in a sentence or
-// gives a launch that can be, and takes no more memory than its limit allows. "blank FILE" and
-// "add FILE ADDRESS BYTES" change a file for test_capture.py.
+// gives a launch that can be, and takes no more memory than its limit allows. "blank FILE", "grid
+// FILE", "arguments FILE" and "add FILE ADDRESS BYTES" change a file for test_capture.py.
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "tests/fuzz/mutate.h"
 #include "trace/capture_file.h"
@@ -135,11 +137,67 @@ int blank_maps(const char* path) {
   return capture.maps.empty() ? 1 : 0;
 }
 
+// What no driver takes: too large a grid, or arguments that are none of the kernel's.
+int spoil_launch(const std::string& what, const char* path) {
+  Capture capture;
+  if (!read_file(path, &capture)) return 1;
+  if (what == "grid") capture.grid = {UINT32_MAX, UINT32_MAX, 1};
+  else capture.arguments += "12345678";
+  std::ofstream(path, std::ios::binary) << write_capture(capture);
+  return 0;
+}
+
+void refuse_impossible_launches() {
+  constexpr std::uint64_t kSomewhere = 0x7f1000000000;
+  const std::pair<const char*, void (*)(Capture&)> all[] = {
+    {"left out to the end of all addresses",
+     [](Capture& c) { c.left_out[0] = {kSomewhere, UINT64_MAX}; }},
+    {"left out, without bytes", [](Capture& c) { c.left_out[0] = {kSomewhere, 0}; }},
+    {"left out at null", [](Capture& c) { c.left_out[0].address = 0; }},
+    {"a block at null", [](Capture& c) { c.blocks[0].address = 0; }},
+    {"shared memory of more than 32 bits",
+     [](Capture& c) { c.shared_bytes = (std::uint64_t{1} << 32) + 64; }},
+    {"a device of no kind", [](Capture& c) { c.capability = 4000000000; }},
+    {"a kernel's name that speaks to the terminal", [](Capture& c) { c.kernel = "k\33[2J"; }},
+    {"a device's name that does", [](Capture& c) { c.device = "\a"; }},
+    {"a variable's name that does", [](Capture& c) { c.blocks[1].variable = "v\n"; }}};
+  for (const auto& [what, change] : all) {
+    Capture capture = make_capture(), read;
+    change(capture);
+    std::string error;
+    expect(!read_capture(write_capture(capture), kLimit, &read, &error) && !error.empty(), what);
+  }
+}
+
+// Each map is looked for among all blocks.
+void read_many_maps() {
+  constexpr std::size_t kMany = 130000, kRoom = std::size_t{1} << 26;
+  Capture capture = make_capture(), read;
+  CapturedBlock block = capture.blocks[0];
+  block.before = std::string(kMapBytes, 'a');
+  block.after.clear();
+  CapturedMap map = capture.maps[0];
+  capture.maps.clear();
+  capture.blocks.clear();
+  for (std::size_t i = 0; i < kMany; ++i, block.address += 2 * kMapBytes) {
+    capture.blocks.push_back(block);
+    map.lies_at = block.address;
+    capture.maps.push_back(map);
+  }
+  std::string error;
+  const std::clock_t begin = std::clock();
+  expect(read_capture(write_capture(capture), kRoom, &read, &error), "many maps are read");
+  expect(std::clock() - begin < 5 * CLOCKS_PER_SEC, "in the time that they take");
+}
+
 } // namespace
 
 int main(int count, char** words) {
   if (count == 3 && std::string(words[1]) == "blank") return blank_maps(words[2]);
   if (count == 5 && std::string(words[1]) == "add") return add_block(words[2], words[3], words[4]);
+  if (count == 3) return spoil_launch(words[1], words[2]);
+  refuse_impossible_launches();
+  read_many_maps();
   const Capture made = make_capture();
   const std::string file = write_capture(made);
   std::string error;
