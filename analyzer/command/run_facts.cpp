@@ -101,6 +101,21 @@ std::string captured_sentence(const std::string& text) {
          "; it holds the program's data; 'gpumemtrace replay " + file + "' runs it";
 }
 
+// Of a launch in a file, empty for other notes. One that has begun and not ended has a file if the
+// driver took it.
+std::string sentence_of_capture(const Note& note, const std::vector<Note>& all) {
+  if (note.word == "captured") return captured_sentence(note.text);
+  if (note.word != "capturing") return {};
+  const auto is_its_end = [&note](const Note& other) {
+    return other.pid == note.pid && (other.word == "captured" || other.word == "uncaptured");
+  };
+  std::error_code error;
+  if (std::ranges::any_of(all, is_its_end) ||
+      !fs::exists(note.text.substr(0, note.text.find('\t')), error))
+    return {};
+  return captured_sentence(note.text + "; it had not ended when its process did");
+}
+
 void add_notes(const RunFacts& facts, Report& report) {
   std::map<std::string, std::uint64_t> unhooked, privileged;
   for (const Note& note : facts.notes) {
@@ -121,7 +136,8 @@ void add_notes(const RunFacts& facts, Report& report) {
     if (note.word == "nonvtx")
       report.remarks.push_back("the library named by NVTX_INJECTION64_PATH was not loaded in " +
                                process + ": " + note.text);
-    if (note.word == "captured") report.remarks.push_back(captured_sentence(note.text));
+    if (std::string captured = sentence_of_capture(note, facts.notes); !captured.empty())
+      report.remarks.push_back(std::move(captured));
     if (note.word == "uncaptured")
       report.remarks.push_back("--capture stored nothing of " + process + ": " + note.text);
     if (note.word == "moved")
@@ -242,7 +258,8 @@ std::vector<std::string> record_lines(const RunFacts& facts) {
     break;
   }
   for (const Note& note : facts.notes) {
-    if (note.word == "captured") lines.push_back(captured_sentence(note.text));
+    if (std::string captured = sentence_of_capture(note, facts.notes); !captured.empty())
+      lines.push_back(std::move(captured));
     if (note.word == "uncaptured") lines.push_back("--capture stored nothing: " + note.text);
   }
   if (facts.traces.empty()) {

@@ -27,6 +27,7 @@ struct KernelChecksSettings {
   // Not empty: nothing is checked, and one launch is stored in a file. NAME or NAME:N.
   const char* capture = "";
   std::uint64_t capture_limit = 0; // bytes
+  unsigned capture_wait = 0;       // seconds
 };
 
 struct KernelChecksCore {

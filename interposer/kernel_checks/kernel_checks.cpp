@@ -101,7 +101,8 @@ const KernelChecksLibrary* open() noexcept {
                    trace::patches_code(options.kernel_checks),
                    trace::checks_written(options.kernel_checks),
                    options.capture,
-                   options.capture_limit};
+                   options.capture_limit,
+                   static_cast<unsigned>(options.capture_wait)};
   return begin != nullptr ? begin(&core) : nullptr;
 }
 

@@ -3,9 +3,16 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 
+#include <atomic>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <random>
+#include <string>
+#include <thread>
+#include <unistd.h>
 #include <vector>
 
 #define CHECK(call)                                                                                \
@@ -59,6 +66,10 @@ __global__ void shared_sum(const float* a, float* out) {
 
 __global__ void past_the_end(int* a, int n) {
   a[threadIdx.x + n] = 1; // @past
+}
+
+__global__ void count_up(volatile int* a, long long n) {
+  for (long long i = 0; i < n; ++i) *a = *a + 1;
 }
 
 __global__ void through_null(int* a, int n) { a[n] = 1; }
@@ -273,6 +284,95 @@ static void run_graph() {
   CHECK(cudaFree(a));
 }
 
+// 4 MiB that cannot be packed.
+static void run_noise() {
+  std::vector<unsigned> bits(1 << 20);
+  std::mt19937 random(1);
+  for (unsigned& one : bits) one = static_cast<unsigned>(random());
+  float* a = nullptr;
+  CHECK(cudaMalloc(&a, bits.size() * sizeof bits[0]));
+  CHECK(cudaMemcpy(a, bits.data(), bits.size() * sizeof bits[0], cudaMemcpyHostToDevice));
+  scale<<<1, 1>>>(a, 1, 1.0f);
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(a));
+}
+
+// What runs elsewhere ends only behind the launch.
+static void wait_for_flag(void* flag) {
+  while (!static_cast<std::atomic<bool>*>(flag)->load()) std::this_thread::yield();
+}
+
+static void run_waits() {
+  static std::atomic<bool> flag{false};
+  float* a = make_floats(kCount);
+  cudaStream_t first = nullptr, second = nullptr;
+  CHECK(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
+  CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
+  CHECK(cudaLaunchHostFunc(first, wait_for_flag, &flag));
+  scale<<<8, 128, 0, second>>>(a, kCount, 2.0f);
+  CHECK(cudaGetLastError());
+  flag.store(true);
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaStreamDestroy(first));
+  CHECK(cudaStreamDestroy(second));
+  CHECK(cudaFree(a));
+}
+
+// The second launch is beside a stream that is captured.
+static void run_beside() {
+  float* a = make_floats(kCount);
+  cudaStream_t captured = nullptr, other = nullptr;
+  cudaGraph_t graph = nullptr;
+  CHECK(cudaStreamCreate(&captured));
+  CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+  scale<<<8, 128, 0, other>>>(a, kCount, 2.0f); // loads the code
+  CHECK(cudaStreamBeginCapture(captured, cudaStreamCaptureModeGlobal));
+  scale<<<8, 128, 0, other>>>(a, kCount, 2.0f);
+  CHECK(cudaGetLastError());
+  CHECK(cudaStreamEndCapture(captured, &graph));
+  CHECK(cudaGraphDestroy(graph));
+  CHECK(cudaStreamDestroy(captured));
+  CHECK(cudaStreamDestroy(other));
+  CHECK(cudaFree(a));
+}
+
+// The process is killed while its kernel runs: as soon as the file is there.
+static void run_killed() {
+  std::thread([] {
+    const std::string path = "gpumemtrace.count_up.1." + std::to_string(getpid()) + ".capture";
+    while (access(path.c_str(), F_OK) != 0) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    raise(SIGKILL);
+  }).detach();
+  int* a = nullptr;
+  CHECK(cudaMalloc(&a, sizeof(int)));
+  count_up<<<1, 1>>>(a, 1LL << 40);
+  cudaDeviceSynchronize();
+}
+
+// The handle of a kernel that is unloaded may be another one's next.
+static void run_reloaded() {
+  static const char* const code = ".version 7.5\n.target sm_75\n.address_size 64\n"
+                                  ".visible .entry %s() { ret; }\n";
+  CHECK(cudaFree(nullptr));
+  cudaKernel_t before = nullptr;
+  for (const char* name : {"first_one", "second_one"}) {
+    cudaKernel_t kernel = nullptr;
+    for (int i = 0; i < 100 && (i == 0 || (before != nullptr && kernel != before)); ++i) {
+      cudaLibrary_t library = nullptr;
+      char text[200];
+      std::snprintf(text, sizeof text, code, name);
+      CHECK(cudaLibraryLoadData(&library, text, nullptr, nullptr, 0, nullptr, nullptr, 0));
+      CHECK(cudaLibraryGetKernel(&kernel, library, name));
+      const bool is_last = before == nullptr || kernel == before || i == 99;
+      if (is_last) CHECK(cudaLaunchKernel(kernel, dim3(1), dim3(1), nullptr, 0, nullptr));
+      CHECK(cudaDeviceSynchronize());
+      CHECK(cudaLibraryUnload(library));
+    }
+    before = kernel;
+  }
+}
+
 int main(int count, char** words) {
   const char* scene = count > 1 ? words[1] : "scale";
   if (std::strcmp(scene, "scale") == 0) run_scale();
@@ -284,5 +384,10 @@ int main(int count, char** words) {
   if (std::strcmp(scene, "textures") == 0) run_textures();
   if (std::strcmp(scene, "null") == 0) run_null();
   if (std::strcmp(scene, "graph") == 0) run_graph();
+  if (std::strcmp(scene, "noise") == 0) run_noise();
+  if (std::strcmp(scene, "waits") == 0) run_waits();
+  if (std::strcmp(scene, "beside") == 0) run_beside();
+  if (std::strcmp(scene, "killed") == 0) run_killed();
+  if (std::strcmp(scene, "reloaded") == 0) run_reloaded();
   return 0;
 }

@@ -8,6 +8,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -148,6 +149,49 @@ class Capture(unittest.TestCase):
         self.assertEqual(status, 1, report)
         self.assertIn("kernel-out-of-bounds", report)
 
+    def program_runs(self, *words):
+        """What is said; the program itself notices nothing."""
+        status, _, said = self.run_command("--device", DEVICE, *words)
+        self.assertEqual(status, 0, said)
+        return said, sorted(glob.glob(os.path.join(self.folder, "*.capture*")))
+
+    def test_work_that_waits_for_what_comes_behind_the_launch(self):
+        said, files = self.program_runs("--capture", "scale", "--capture-wait", "1", PROGRAM, "waits")
+        self.assertEqual(files, [])
+        self.assert_says("work from before the launch had not ended after 1 s (--capture-wait)", said)
+
+    def test_a_launch_beside_a_captured_stream(self):
+        said, files = self.program_runs("--capture", "scale:2", PROGRAM, "beside")
+        self.assertEqual(files, [])
+        self.assert_says("a stream was being captured into a graph at the time", said)
+
+    def test_a_process_that_is_killed_in_the_launch(self):
+        said, files = self.capture("count_up", "killed")
+        self.assertEqual(len(files), 1, said)
+        self.assert_says("it had not ended when its process did; it holds the program's data", said)
+
+    def test_a_handle_that_another_kernel_gets(self):
+        said, files = self.program_runs("--capture", "second_one", PROGRAM, "reloaded")
+        self.assertEqual(len(files), 1, said)
+        self.assertIn(".second_one.1.", files[0])
+
+    def test_a_link_in_the_place_of_the_file(self):
+        victim = os.path.join(self.folder, "victim")
+        with open(victim, "w", encoding="utf-8") as file:
+            file.write("mine")
+        link = f'ln -s victim "gpumemtrace.scale.1.$$.capture.part"; exec "{PROGRAM}" scale'
+        said, files = self.program_runs("--capture", "scale", "sh", "-c", link)
+        self.assertEqual(len(files), 1, said)
+        self.assertFalse(os.path.islink(files[0]))
+        with open(victim, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "mine")
+
+    def test_no_room(self):
+        """A larger file than the process may write would end it with SIGXFSZ."""
+        said, files = self.program_runs("--capture", "scale", "sh", "-c", f'ulimit -f 4096; exec "{PROGRAM}" noise')
+        self.assertEqual(files, [])
+        self.assert_says("cannot be written: it is larger than this process may make files", said)
+
     def test_no_such_launch(self):
         said, files = self.capture("nothing", "scale")
         self.assertEqual(files, [])
@@ -189,7 +233,24 @@ class Capture(unittest.TestCase):
             status, _, said = self.replay(path)
             self.assertEqual(status, 3)
             self.assertIn(why, said)
-        self.assertEqual(self.replay("not-there")[0], 3)
+        for path, why in (
+            ("not-there", "No such file"),
+            ("/dev/zero", "it is no file"),
+            (self.folder, "it is no file"),
+        ):
+            status, _, said = self.replay(path)
+            self.assertEqual(status, 3)
+            self.assertIn(why, said)
+
+    @unittest.skipUnless(CHANGE, "the file is changed")
+    def test_launches_that_cannot_be(self):
+        _, files = self.capture("scale", "scale")
+        for word, why in (("grid", "does not take the launch"), ("arguments", "arguments of another size")):
+            changed = shutil.copy(files[0], os.path.join(self.folder, word))
+            self.assertEqual(subprocess.run([CHANGE, word, changed], check=False).returncode, 0)
+            status, _, said = self.replay(changed)
+            self.assertEqual(status, 4, said)
+            self.assertIn(why, said)
 
     def test_options(self):
         for words, why in (

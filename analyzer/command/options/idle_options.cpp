@@ -29,6 +29,7 @@ const std::vector<Partner>& partners() {
     {"coalescing-floor", kChecks, {"coalescing", "counters"}},
     {"keep-core-dump", kPrograms, {"core-dump", "guard"}},
     {"capture-limit", kPrograms, {"capture"}},
+    {"capture-wait", kPrograms, {"capture"}},
     {"guard-align", kPrograms, {"guard"}},
     {"guard-check", kPrograms, {"guard"}},
     {"guard-min", kPrograms, {"guard"}},

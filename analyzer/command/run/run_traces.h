@@ -34,16 +34,18 @@ std::string write_endings(const std::vector<TraceHead>& traces,
 std::uint64_t lost_records(const std::filesystem::path& trace); // as the log headers count them
 
 // A line that an interposed process left in GPUMEMTRACE_NOTES: `<word>\t<pid>\t<text>`. The words:
-//   unhooked    it started the program <text> with an environment that has lost the preload
-//   nodir       it could make no trace, because <text>: nothing of it was checked
-//   privileged  <text> is the right with which a child runs, a blank, and its program: it is not
-//   checked badvalue    <text> is a variable with a value that it cannot have: its default is in
-//   force nolog       a thread of it could be given no log, because <text> moved       its trace is
-//   the directory <text>, as the wanted folder could not be written nounwinder  the library <text>
-//   could not be loaded: its call stacks are short nonvtx      the NVTX library that the user had
-//   named could not be loaded: <text>
-//   captured     a launch is in a file: <text> is its path, a tab, and what it holds
-//   uncaptured   --capture stored nothing, because <text>
+// - unhooked: it started the program <text> with an environment that has lost the preload
+// - nodir: it could make no trace, because <text>: nothing of it was checked
+// - privileged: <text> is the right with which a child runs, a blank, and its program, which is not
+//   checked
+// - badvalue: <text> is a variable with a value that it cannot have: its default is in force
+// - nolog: a thread of it could be given no log, because <text>
+// - moved: its trace is the directory <text>, as the wanted folder could not be written
+// - nounwinder: the library <text> could not be loaded: its call stacks are short
+// - nonvtx: the NVTX library that the user had named could not be loaded: <text>
+// - capturing: a launch that begins now is in a file: <text> is its path, a tab, and what it holds
+// - captured: the same when the launch has ended; <text> has the same path
+// - uncaptured: --capture stored nothing, because <text>
 struct Note {
   std::string word;
   pid_t pid = 0;

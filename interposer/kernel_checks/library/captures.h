@@ -13,7 +13,7 @@
 
 namespace gmt::interposer::kernel_checks {
 
-inline constinit std::atomic<int> captures{0};
+inline constinit std::atomic<int> captures{0}; // replace_captures() has them counted
 inline bool any_capture() noexcept { return captures.load(std::memory_order_relaxed) > 0; }
 
 // The stream by a name that is the same for all functions. `_ptsz` forms name the thread's own by

@@ -126,50 +126,12 @@ CUresult CheckedLaunch::run(const AskedLaunch& asked, Real real) noexcept {
   return static_cast<CUresult>(plain.result);
 }
 
-// ---- captures
-
-template <Name kName, class... Args> struct BeginsCapture {
-  static CUresult call(Args... args) noexcept {
-    if (!any_capture()) has_table(); // behind it no context can get it
-    captures.fetch_add(1); // before it begins: another thread's call must not be cut in two by it
-    const int result = own<kName, Args...>(args...);
-    if (result != CUDA_SUCCESS) captures.fetch_sub(1);
-    return static_cast<CUresult>(result);
-  }
-};
-
-// A capture that was invalidated ends with an error, and one that never began is not there to end.
-template <Name kName> CUresult end_capture(CUstream stream, CUgraph* graph) noexcept {
-  constexpr int kNoCapture = CUDA_ERROR_ILLEGAL_STATE;
-  const int result = own<kName, CUstream, CUgraph*>(stream, graph);
-  const bool has_ended = result != kNoCapture && result != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED &&
-                         result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD &&
-                         result != CUDA_ERROR_INVALID_VALUE;
-  if (has_ended && captures.load() > 0) captures.fetch_sub(1);
-  return static_cast<CUresult>(result);
-}
-
-template <Name kName, class... Args> void put_begin() noexcept {
-  replace(kName.text, reinterpret_cast<void*>(&BeginsCapture<kName, Args...>::call));
-}
-
 } // namespace
 
 void replace_launches() noexcept {
   put_launches<CheckedLaunch>();
-#define PUT(function, symbol) replace(symbol, reinterpret_cast<void*>(&function<symbol>))
-  PUT(end_capture, "cuStreamEndCapture");
-  PUT(end_capture, "cuStreamEndCapture_ptsz");
-#undef PUT
-  using Mode = CUstreamCaptureMode;
-  put_begin<"cuStreamBeginCapture", CUstream>();
-  put_begin<"cuStreamBeginCapture_ptsz", CUstream>();
-  put_begin<"cuStreamBeginCapture_v2", CUstream, Mode>();
-  put_begin<"cuStreamBeginCapture_v2_ptsz", CUstream, Mode>();
-  put_begin<"cuStreamBeginCaptureToGraph", CUstream, CUgraph, const CUgraphNode*,
-            const CUgraphEdgeData*, std::size_t, Mode>();
-  put_begin<"cuStreamBeginCaptureToGraph_ptsz", CUstream, CUgraph, const CUgraphNode*,
-            const CUgraphEdgeData*, std::size_t, Mode>();
+  replace_captures([]() noexcept { has_table(); }); // behind a capture's begin no context can get
+                                                    // it
 }
 
 } // namespace gmt::interposer::kernel_checks

@@ -10,8 +10,10 @@
 
 namespace gmt::interposer::kernel_checks {
 
-void replace_code() noexcept;       // what loads, unloads and lists code
-void replace_launches() noexcept;   // and captures
+void replace_code() noexcept;     // what loads, unloads and lists code
+void replace_launches() noexcept; // and captures
+// What begins and ends captures of streams; null, or what is called when none captures yet.
+void replace_captures(void (*first_begins)() noexcept) noexcept;
 void replace_graphs() noexcept;     // nodes of kernels, and launches of graphs
 void replace_attributes() noexcept; // what says how many threads, blocks and clusters fit
 void replace_memory() noexcept;     // what allocates, frees, describes memory, waits, ends contexts

@@ -10,6 +10,7 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "interposer/kernel_checks/library/driver.h"
@@ -35,6 +36,15 @@ struct NamedKernel {
 NamedKernel name_kernel(CUfunction function);
 // The text of the kernel's module; empty: `why` says in half a sentence why there is none.
 std::string text_of(const NamedKernel& kernel, std::string* why);
+void forget_choices() noexcept; // which handles are the kernel that --capture names
+
+// ---- waiting, --capture-wait long at most: none if the work has not ended then
+
+// CUDA's answer, or none. Waits in a thread of its own for all work of the context, which stays
+// behind if that does not end. Throws if there can be no thread.
+std::optional<int> wait_for_context(CUcontext context);
+// For the launch that was made last in the stream, in the current context.
+std::optional<int> wait_for_launch(CUstream named) noexcept;
 
 // ---- the file
 
@@ -52,6 +62,33 @@ public:
   ~OwnCopies() { core->own_copies(false); }
   OwnCopies(const OwnCopies&) = delete;
   OwnCopies& operator=(const OwnCopies&) = delete;
+};
+
+// For copies to the host, in the current context. It waits for no other stream, and none for it:
+// the default stream would be drawn into what blocking streams capture.
+class OwnStream {
+public:
+  OwnStream() noexcept {
+    if (driver.make_stream(&stream_, CU_STREAM_NON_BLOCKING) != 0) stream_ = nullptr;
+  }
+  ~OwnStream() {
+    if (stream_ != nullptr) own<"cuStreamDestroy_v2", CUstream>(stream_);
+  }
+  OwnStream(const OwnStream&) = delete;
+  OwnStream& operator=(const OwnStream&) = delete;
+
+  bool fetch(std::uint64_t address, std::string* to) const noexcept {
+    return stream_ != nullptr && driver.fetch(to->data(), address, to->size(), stream_) == 0 &&
+           driver.wait_for_stream(stream_) == 0;
+  }
+  bool fetch(const CUDA_MEMCPY3D& copy) const noexcept {
+    return stream_ != nullptr &&
+           own<"cuMemcpy3DAsync_v2", const CUDA_MEMCPY3D*, CUstream>(&copy, stream_) == 0 &&
+           driver.wait_for_stream(stream_) == 0;
+  }
+
+private:
+  CUstream stream_ = nullptr;
 };
 
 void replace_allocations() noexcept;

@@ -48,7 +48,7 @@ Wanted read_wanted() {
 }
 
 struct State {
-  std::map<CUfunction, bool> chosen; // whether --capture names it; handles of what is unloaded stay
+  std::map<CUfunction, bool> chosen; // whether --capture names it
   std::set<std::string> launched;    // names of others, the first ones
   std::string failure;               // why the launch was not captured
 };
@@ -115,8 +115,32 @@ void note_failure(const std::string& why) noexcept {
   (*all_state).failure = why;
 }
 
+// A handle of the program's says its own; NULL and the like are of the current one.
+CUcontext context_of(CUstream named) noexcept {
+  CUcontext context = nullptr;
+  const bool has_handle = named != CU_STREAM_LEGACY && named != CU_STREAM_PER_THREAD;
+  if (has_handle && driver.stream_context(named, &context) == 0 && context != nullptr)
+    return context;
+  return driver.current(&context) == 0 ? context : nullptr;
+}
+
+std::string waited_seconds() {
+  return std::to_string(core->settings.capture_wait) + " s (--capture-wait)";
+}
+
+// Half a sentence: why there can be no waiting; empty: the work has ended.
+std::string wait_for_earlier_work(CUcontext context) {
+  if (any_capture()) // which a wait would end
+    return "a stream was being captured into a graph at the time";
+  const std::optional<int> result = wait_for_context(context);
+  if (!result)
+    return "the program's work from before the launch had not ended after " + waited_seconds() +
+           ": it may wait for what the program does behind the launch";
+  return *result == 0 ? "" : "the context has an error from before the launch";
+}
+
 // Half a sentence: why it cannot be captured; empty: it is.
-std::string describe(const AskedLaunch& asked, trace::Capture* capture) {
+std::string describe(const AskedLaunch& asked, CUcontext context, trace::Capture* capture) {
   const NamedKernel kernel = name_kernel(asked.function);
   capture->kernel = kernel.name;
   std::string why;
@@ -136,7 +160,8 @@ std::string describe(const AskedLaunch& asked, trace::Capture* capture) {
   capture->shared_bytes = asked.shared_bytes;
   capture->is_cooperative = asked.is_cooperative;
   capture->arguments = gather_arguments(*function, asked.parameters, asked.extra);
-  if (driver.synchronize() != 0) return "the context has an error from before the launch";
+  why = wait_for_earlier_work(context);
+  if (!why.empty()) return why;
   capture_memory(kernel, core->settings.capture_limit, capture);
   capture_maps(capture);
   capture_textures(core->settings.capture_limit, capture);
@@ -148,7 +173,9 @@ std::string counted_blocks(std::uint64_t count, std::uint64_t bytes) {
          std::to_string(bytes) + " bytes";
 }
 
-void say_captured(const trace::Capture& capture, const std::string& path) {
+// `what` is behind what the file holds: half sentences that begin with "; ".
+void say_captured(const char* word, const trace::Capture& capture, const std::string& path,
+                  const std::string& what) {
   std::uint64_t bytes = 0, left_out = 0;
   for (const trace::CapturedBlock& block : capture.blocks) bytes += block.before.size();
   for (const trace::UncapturedBlock& block : capture.left_out) left_out += block.bytes;
@@ -162,43 +189,55 @@ void say_captured(const trace::Capture& capture, const std::string& path) {
     text += "; " + std::to_string(objects) +
             (objects == 1 ? " texture or surface was" : " textures or surfaces were") +
             " left out (--capture-limit, or a format that no capture holds)";
-  if (capture.error != 0) text += "; it ended with CUDA's error " + std::to_string(capture.error);
-  core->notify_command("captured", text.c_str());
+  core->notify_command(word, (text + what).c_str());
+}
+
+// What there is to say behind the launch.
+std::string add_results(const AskedLaunch& asked, const std::string& path,
+                        trace::Capture* capture) {
+  const std::optional<int> ended = wait_for_launch(asked.shape.stream);
+  if (!ended) return "; it had not ended after " + waited_seconds() + ": its results are not there";
+  capture->error = static_cast<std::uint32_t>(*ended);
+  if (capture->error == 0) {
+    capture_results(capture);
+    capture_arrays(capture);
+  }
+  const std::string problem = write_file(path, *capture);
+  if (!problem.empty()) return "; its results are not there: " + problem;
+  return capture->error == 0 ? std::string()
+                             : "; it ended with CUDA's error " + std::to_string(capture->error);
 }
 
 template <class Real> int run_captured(const AskedLaunch& asked, std::uint64_t number, Real real) {
   trace::Capture capture;
   capture.number = number;
   std::string path, problem;
+  const CUcontext context = context_of(asked.shape.stream);
   try {
-    const Relaxed relaxed;
-    problem = describe(asked, &capture);
+    const Work work(context);
+    problem = work.ready() ? describe(asked, context, &capture) : "no context was current";
     if (problem.empty()) path = path_of_file(capture);
     if (problem.empty()) problem = write_file(path, capture);
-  } catch (const std::exception& error) { // of memory
+    // Who ends the program while the kernel hangs hears of the file, too
+    if (problem.empty()) say_captured("capturing", capture, path, "");
+  } catch (const std::exception& error) { // of memory, or of threads
     problem = error.what();
   }
   if (!problem.empty()) {
     note_failure(problem);
     return real();
   }
+  has_file.store(true);
   const int result = real();
   try {
-    const Relaxed relaxed;
+    const Work work(context);
     if (result != CUDA_SUCCESS) {
       unlink(path.c_str());
+      has_file.store(false);
       note_failure("the driver refused the launch with error " + std::to_string(result));
       return result;
     }
-    capture.error = static_cast<std::uint32_t>(driver.synchronize());
-    if (capture.error == 0) {
-      capture_results(&capture);
-      capture_arrays(&capture);
-    }
-    problem = write_file(path, capture);
-    if (!problem.empty()) core->notify_command("uncaptured", ("its results: " + problem).c_str());
-    has_file.store(true);
-    say_captured(capture, path);
+    say_captured("captured", capture, path, add_results(asked, path, &capture));
   } catch (const std::exception& error) { // of memory; the file has what was before the launch
     note_failure(error.what());
   }
@@ -256,8 +295,14 @@ std::string why_nothing() {
 
 } // namespace
 
+void forget_choices() noexcept {
+  const Locked lock;
+  (*all_state).chosen.clear();
+}
+
 void begin_capture() noexcept {
   replace_loads();
+  replace_captures(nullptr);
   replace_allocations();
   replace_encoders();
   replace_objects();
@@ -278,6 +323,7 @@ void abandon_capture() noexcept {
   abandon_allocations();
   abandon_maps();
   abandon_objects();
+  captures.store(0);
   all_state.begin_anew();
   is_over.store(false);
   has_file.store(false);

@@ -4,7 +4,9 @@
 #include <dlfcn.h>
 
 #include <map>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "interposer/kernel_checks/library/capture/capture.h"
 #include "interposer/kernel_checks/library/images.h"
@@ -18,6 +20,7 @@ namespace gmt::interposer::kernel_checks {
 namespace {
 
 struct Loaded {
+  bool is_library = false;      // else a module
   const void* mapped = nullptr; // stays until the code is unloaded
   ImageText text;
 };
@@ -35,10 +38,10 @@ bool is_mapped(const void* image) {
   return memory != nullptr && dladdr(image, &found) != 0 && dladdr(memory, &found) != 0;
 }
 
-void keep(const void* handle, const void* image) noexcept {
+void keep(const void* handle, const void* image, bool is_library) noexcept {
   if (handle == nullptr || image == nullptr) return;
   try {
-    Loaded loaded;
+    Loaded loaded{.is_library = is_library, .text = {}};
     if (is_mapped(image)) loaded.mapped = image;
     else loaded.text = text_of_image(image, capability_of_device());
     const Locked lock;
@@ -49,13 +52,15 @@ void keep(const void* handle, const void* image) noexcept {
 }
 
 void forget(const void* handle) noexcept {
+  forget_choices(); // another kernel may get the handle of one that goes
   const Locked lock;
   (*all_loads).by_handle.erase(handle);
 }
 
 template <class Handle> CUresult kept(int result, const Handle* handle,
                                       const void* image) noexcept {
-  if (result == CUDA_SUCCESS && handle != nullptr) keep(*handle, image);
+  if (result == CUDA_SUCCESS && handle != nullptr)
+    keep(*handle, image, std::is_same_v<Handle, CUlibrary>);
   return static_cast<CUresult>(result);
 }
 
@@ -125,7 +130,9 @@ CUlibrary library_of(CUmodule module) {
   std::vector<const void*> handles;
   {
     const Locked lock;
-    for (const auto& [handle, loaded] : (*all_loads).by_handle) handles.push_back(handle);
+    for (const auto& [handle, loaded] : (*all_loads).by_handle) {
+      if (loaded.is_library) handles.push_back(handle);
+    }
   }
   for (const void* handle : handles) {
     const auto library = static_cast<CUlibrary>(const_cast<void*>(handle)); // NOLINT: a handle

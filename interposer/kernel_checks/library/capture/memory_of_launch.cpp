@@ -78,11 +78,6 @@ std::optional<Range> ask_for_block(std::uint64_t address) {
   return Range{begin, bytes};
 }
 
-bool fetch(std::uint64_t address, std::string* to) {
-  return driver.fetch(to->data(), address, to->size(), nullptr) == 0 &&
-         driver.wait_for_stream(nullptr) == 0;
-}
-
 // Of device_hooks/, as they are linked.
 constexpr std::string_view kOwnVariables = "_ZN3gmt6device";
 
@@ -170,7 +165,7 @@ private:
     bool is_there = block.bytes <= left_;
     if (is_there) {
       captured.before.resize(block.bytes);
-      is_there = fetch(block.begin, &captured.before);
+      is_there = stream_.fetch(block.begin, &captured.before);
     }
     if (!is_there) {
       capture_.left_out.push_back({block.begin, block.bytes});
@@ -181,6 +176,7 @@ private:
     capture_.blocks.push_back(std::move(captured));
   }
 
+  OwnStream stream_;
   std::uint64_t left_;
   trace::Capture& capture_;
   std::map<std::uint64_t, std::uint64_t> live_, known_; // bytes, by begin
@@ -217,9 +213,10 @@ void capture_memory(const NamedKernel& kernel, std::uint64_t limit, trace::Captu
 
 void capture_results(trace::Capture* capture) {
   const OwnCopies own_copies;
+  const OwnStream stream;
   for (trace::CapturedBlock& block : capture->blocks) {
     std::string after(block.before.size(), '\0');
-    block.has_after = fetch(block.address, &after);
+    block.has_after = stream.fetch(block.address, &after);
     if (block.has_after && after != block.before) block.after = std::move(after);
   }
 }

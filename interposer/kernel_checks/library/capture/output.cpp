@@ -10,6 +10,7 @@
 #include <cxxabi.h>
 #include <fcntl.h>
 #include <memory>
+#include <sys/resource.h>
 
 #include "interposer/kernel_checks/library/capture/capture.h"
 #include "interposer/kernel_checks/library/driver.h"
@@ -38,6 +39,12 @@ std::string short_name(const std::string& linked) {
   return name.empty() ? "kernel" : name.substr(0, kMost);
 }
 
+// More would end the process with SIGXFSZ.
+rlim_t most_bytes_of_a_file() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
 } // namespace
 
 std::string path_of_file(const trace::Capture& capture) {
@@ -49,13 +56,16 @@ std::string path_of_file(const trace::Capture& capture) {
          std::to_string(capture.number) + "." + std::to_string(getpid()) + ".capture";
 }
 
-// Takes the place of what was there only when all of it is on the disk. Of its owner alone: it
-// holds the program's data.
+// Takes the place of what was there only when all of it is written. Of its owner alone, as it holds
+// the program's data: what another user may have put at this name is not written into.
 std::string write_file(const std::string& path, const trace::Capture& capture) {
   const std::string bytes = trace::write_capture(capture);
   if (bytes.empty()) return "there is no memory to compress it in";
   const std::string made = path + ".part";
-  const int file = open(made.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (bytes.size() > most_bytes_of_a_file())
+    return "'" + path + "' cannot be written: it is larger than this process may make files";
+  unlink(made.c_str());
+  const int file = open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0) return "'" + made + "' cannot be written: " + std::strerror(errno);
   std::size_t done = 0;
   int error = 0;

@@ -33,7 +33,6 @@ constinit Lasting<Objects> all_objects;
 constinit DriverFunction<CUDA_ARRAY3D_DESCRIPTOR*, CUarray> array_description{
   "cuArray3DGetDescriptor_v2"};
 constinit DriverFunction<CUarray*, CUmipmappedArray, unsigned> level_of{"cuMipmappedArrayGetLevel"};
-constinit DriverFunction<const CUDA_MEMCPY3D*> copy_3d{"cuMemcpy3D_v2"};
 
 void note_object(unsigned long long handle, const Object& object) noexcept {
   constexpr std::size_t kMost = 1 << 16;
@@ -118,12 +117,12 @@ CUDA_MEMCPY3D copy_of_level(CUarray level, std::size_t* bytes) {
   return copy;
 }
 
-bool fetch_level(CUarray level, std::string* to) {
+bool fetch_level(const OwnStream& stream, CUarray level, std::string* to) {
   std::size_t bytes = 0;
   CUDA_MEMCPY3D copy = copy_of_level(level, &bytes);
   if (bytes == 0 || bytes != to->size()) return false;
   copy.dstHost = to->data();
-  return copy_3d(&copy) == 0;
+  return stream.fetch(copy);
 }
 
 template <class T> std::string bytes_of(const T& value) {
@@ -179,7 +178,7 @@ private:
       if (bytes == 0 || sum > room_) return 0;
       trace::CapturedLevel captured;
       captured.before.resize(bytes);
-      if (!fetch_level(level, &captured.before)) return 0;
+      if (!fetch_level(stream_, level, &captured.before)) return 0;
       array.levels.push_back(std::move(captured));
     }
     CUDA_ARRAY3D_DESCRIPTOR description{};
@@ -191,6 +190,7 @@ private:
     return known->second = to_.arrays.size();
   }
 
+  OwnStream stream_;
   std::uint64_t room_;
   trace::CapturedTextures& to_;
   std::map<const void*, std::uint64_t> numbers_;
@@ -224,6 +224,7 @@ void capture_textures(std::uint64_t limit, trace::Capture* capture) {
 
 void capture_arrays(trace::Capture* capture) {
   const OwnCopies own_copies;
+  const OwnStream stream;
   std::vector<std::pair<CUarray, std::size_t>> levels;
   {
     const Locked lock;
@@ -233,7 +234,7 @@ void capture_arrays(trace::Capture* capture) {
   for (const auto& [handle, number] : levels) {
     trace::CapturedLevel& level = capture->textures.arrays[number].levels[next[number]++];
     std::string after(level.before.size(), '\0');
-    level.has_after = fetch_level(handle, &after);
+    level.has_after = fetch_level(stream, handle, &after);
     if (level.has_after && after != level.before) level.after = std::move(after);
   }
 }
