@@ -5,8 +5,9 @@
 #include <elf.h>
 
 #include <algorithm>
-#include <cstring>
 #include <tuple>
+
+#include "analyzer/symbols/elf_image.h"
 
 namespace gmt {
 namespace {
@@ -21,27 +22,18 @@ auto key(const DumpTables::Section& s) { return std::tuple(s.type, s.link, s.inf
 } // namespace
 
 std::optional<DumpTables> DumpTables::open(std::span<const char> bytes) {
-  Elf64_Ehdr header;
-  if (!read_at(bytes, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
-      header.e_ident[EI_OSABI] != kCudaAbi || header.e_machine != EM_CUDA ||
-      header.e_type != ET_CORE)
+  const std::optional<Elf64_Ehdr> header = elf_header_of(bytes);
+  if (!header || header->e_ident[EI_OSABI] != kCudaAbi || header->e_machine != EM_CUDA ||
+      header->e_type != ET_CORE)
     return std::nullopt;
   DumpTables tables;
   tables.bytes_ = bytes;
-  Elf64_Shdr first;
-  if (header.e_shentsize != sizeof first || !read_at(bytes, header.e_shoff, first)) {
-    tables.cut_ = true;
-    return tables;
-  }
-  const std::uint64_t count = header.e_shnum != 0 ? header.e_shnum : first.sh_size;
-  const std::uint64_t there =
-    std::min((bytes.size() - header.e_shoff) / sizeof first, kMostSections);
-  tables.cut_ = count > there;
-  tables.sections_.reserve(std::min(count, there));
-  for (std::uint64_t i = 0; i < std::min(count, there); ++i) {
-    Elf64_Shdr s;
-    read_at(bytes, header.e_shoff + i * sizeof s, s);
+  const SectionHeaders headers(bytes, *header);
+  const std::uint64_t count = std::min(headers.there(), kMostSections);
+  tables.cut_ = !headers.any() || count < headers.count();
+  tables.sections_.reserve(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const Elf64_Shdr s = headers[i];
     const bool has_bytes = s.sh_type != SHT_NOBITS && s.sh_type != SHT_NULL;
     const bool inside = s.sh_offset <= bytes.size() && s.sh_size <= bytes.size() - s.sh_offset;
     if (has_bytes && !inside) tables.cut_ = true;

@@ -9,38 +9,48 @@
 
 namespace gmt {
 
+std::optional<Elf64_Ehdr> elf_header_of(std::span<const char> bytes) {
+  Elf64_Ehdr header;
+  if (!read_at(bytes, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
+    return std::nullopt;
+  return header;
+}
+
+SectionHeaders::SectionHeaders(std::span<const char> bytes, const Elf64_Ehdr& header)
+    : bytes_(bytes), offset_(header.e_shoff) {
+  Elf64_Shdr first;
+  if (offset_ == 0 || header.e_shentsize != sizeof first || !read_at(bytes, offset_, first)) return;
+  // What does not fit into the header's 16 bits stands in the first section.
+  count_ = header.e_shnum != 0 ? header.e_shnum : first.sh_size;
+  names_ = header.e_shstrndx != SHN_XINDEX ? header.e_shstrndx : first.sh_link;
+  there_ = std::min<std::uint64_t>(count_, (bytes.size() - offset_) / sizeof first);
+}
+
+Elf64_Shdr SectionHeaders::operator[](std::uint64_t i) const {
+  Elf64_Shdr section{};
+  if (i < there_) read_at(bytes_, offset_ + i * sizeof section, section);
+  return section;
+}
+
 std::optional<ElfImage> ElfImage::open(std::span<const char> bytes) {
+  const std::optional<Elf64_Ehdr> header = elf_header_of(bytes);
+  if (!header) return std::nullopt;
   ElfImage image;
   image.bytes_ = bytes;
-  const Elf64_Ehdr& header = image.header_;
-  if (!read_at(bytes, 0, image.header_) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB) {
-    return std::nullopt;
-  }
+  image.header_ = *header;
   image.read_sections();
   return image;
 }
 
 void ElfImage::read_sections() {
-  Elf64_Shdr first;
-  if (header_.e_shoff == 0 || header_.e_shentsize != sizeof first ||
-      !read_at(bytes_, header_.e_shoff, first)) {
-    return;
-  }
-  // What does not fit into the header's 16 bits stands in the first section.
-  const std::uint64_t count = header_.e_shnum != 0 ? header_.e_shnum : first.sh_size;
-  const std::uint64_t names = header_.e_shstrndx != SHN_XINDEX ? header_.e_shstrndx : first.sh_link;
-  if (count > (bytes_.size() - header_.e_shoff) / sizeof first || names >= count) return;
-  const auto header_of = [this](std::uint64_t i) {
-    Elf64_Shdr section{};
-    read_at(bytes_, header_.e_shoff + i * sizeof section, section);
-    return section;
-  };
-  const Elf64_Shdr strings = header_of(names);
+  const SectionHeaders headers(bytes_, header_);
+  if (headers.there() < headers.count() || headers.names() >= headers.count()) return;
+  const Elf64_Shdr strings = headers[headers.names()];
   const std::span<const char> text = part_of(bytes_, strings.sh_offset, strings.sh_size);
-  sections_.reserve(count);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const Elf64_Shdr section = header_of(i);
+  sections_.reserve(headers.count());
+  for (std::uint64_t i = 0; i < headers.count(); ++i) {
+    const Elf64_Shdr section = headers[i];
     sections_.push_back({text_at(text, section.sh_name),
                          section.sh_type,
                          section.sh_link,

@@ -15,6 +15,25 @@
 
 namespace gmt {
 
+// The file's header. Nothing if this is no ELF file, or of another class or byte order.
+std::optional<Elf64_Ehdr> elf_header_of(std::span<const char> bytes);
+
+// The headers of a file's sections. Of a file that was cut not all are there.
+class SectionHeaders {
+public:
+  SectionHeaders(std::span<const char> bytes, const Elf64_Ehdr& header);
+
+  bool any() const { return there_ != 0; }
+  std::uint64_t count() const { return count_; } // as the file says
+  std::uint64_t there() const { return there_; } // how many the file has room for
+  std::uint64_t names() const { return names_; } // the section that holds their names
+  Elf64_Shdr operator[](std::uint64_t i) const;
+
+private:
+  std::span<const char> bytes_;
+  std::uint64_t offset_ = 0, count_ = 0, there_ = 0, names_ = 0;
+};
+
 class ElfImage {
 public:
   struct Section {
