@@ -70,7 +70,7 @@ def build(name, value):
 
 
 def all_of(format_id):
-    found = {name: text for (name, kind), text in REPORTS.items() if kind == format_id}
+    found = {name: text for (name, kind), text in REPORTS.items() if kind == format_id and name != "too_many"}
     assert len(found) >= 10, format_id
     return found
 
@@ -89,7 +89,7 @@ class Sarif(unittest.TestCase):
             with self.subTest(name):
                 model = build("runs", run)
                 findings = json.loads(REPORTS[name, "json"])["findings"]
-                self.assertEqual(len(model.results), min(len(findings), 5000))
+                self.assertEqual(len(model.results), len(findings))
                 for result, finding in zip(model.results, findings):
                     self.assertEqual(result.rule_id, finding["kind"])
                     self.assertEqual(model.tool.driver.rules[result.rule_index].id, finding["kind"])
@@ -145,7 +145,7 @@ class Sarif(unittest.TestCase):
             self.assertNotIn("](", result["message"]["text"])
 
     def test_what_is_too_much_is_counted(self):
-        (run,) = json.loads(REPORTS["many", "sarif"])["runs"]
+        (run,) = json.loads(REPORTS["too_many", "sarif"])["runs"]
         self.assertEqual(len(run["results"]), 5000)
         notes = [n["message"]["text"] for n in run["invocations"][0]["toolExecutionNotifications"]]
         self.assertTrue(any(note.startswith("1,000 more findings") for note in notes), notes)
@@ -269,7 +269,7 @@ class Markdown(unittest.TestCase):
         text = REPORTS["many", "markdown"].decode()
         rows = text.count("\n| error |")
         self.assertGreater(rows, 10)
-        self.assertIn(f"\n{6000 - rows:,} more findings not shown here.", text)
+        self.assertIn(f"\n{300 - rows} more findings not shown here.", text)
 
     def test_mentions(self):
         self.assertNotIn("@", REPORTS["hostile", "markdown"].decode().partition("<details>")[0])

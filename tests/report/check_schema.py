@@ -60,7 +60,6 @@ def main():
         reports = {
             p.stem: json.loads(p.read_bytes().decode("utf-8")) for p in sorted(pathlib.Path(folder).glob("*.json"))
         }
-    del reports["many"]["findings"][300:]  # they are alike, and thousands take ten seconds
     for name, report in reports.items():
         problems += [
             f"{name}: {'/'.join(map(str, e.absolute_path))}: {e.message}" for e in validator.iter_errors(report)
