@@ -236,6 +236,15 @@ class Tensors(unittest.TestCase):
         asked = line_of("Tensor(1 << 50)")
         self.assertRegex(text, rf"(?s)failed here.*tensors\.py:{asked}")
 
+    def test_the_free_pieces_by_size(self):
+        _, report = self.run_program("refused_between_pieces")
+        (finding,) = report["findings"]
+        self.assertIn(
+            "1.5 MiB of its cache were free in 17 pieces of at most 512.0 KiB (16 of 64.0 KiB and more, 1 of 512.0 KiB"
+            " and more)",
+            finding["message"],
+        )
+
     def test_a_map_of_the_cache(self):
         self.run_program("refused")
         (trace,) = [name for name in os.listdir(self.folder) if name.startswith("gpumemtrace.")]

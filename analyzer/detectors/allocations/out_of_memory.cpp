@@ -69,6 +69,23 @@ std::string advice_for(const TensorStock& tensors) {
          "this line, or ask for less; the largest holders are shown.";
 }
 
+// " (248 of 32.0 MiB and more, 2 of 1.0 MiB and more)"; empty where all are of one size.
+std::string size_words(const std::vector<TensorStock::Pieces>& by_size) {
+  constexpr std::size_t kMostNamed = 3;
+  if (by_size.size() < 2) return {};
+  std::string words;
+  std::uint64_t others = 0;
+  for (std::size_t i = 0; i < by_size.size(); ++i) {
+    const TensorStock::Pieces& these = by_size[i];
+    if (i >= kMostNamed) others += these.pieces;
+    else
+      words += cat({words.empty() ? "" : ", ", format_count(these.pieces), " of ",
+                    format_bytes(these.least), " and more"});
+  }
+  if (others != 0) words += cat({", ", format_plural(others, "other")});
+  return cat({" (", words, ")"});
+}
+
 class OutOfMemory : public Detector {
 public:
   explicit OutOfMemory(const ProcessFacts& facts) : facts_(facts) {}
@@ -247,7 +264,7 @@ private:
     if (tensors.free_pieces != 0)
       f.message += cat({", and ", format_bytes(tensors.free_bytes), " of its cache were free in ",
                         format_plural(tensors.free_pieces, "piece"), " of at most ",
-                        format_bytes(tensors.largest_piece)});
+                        format_bytes(tensors.largest_piece), size_words(tensors.by_size)});
     if (f.count > 1)
       f.message += cat({" (the first of ", format_plural(f.count, "such failure"), ")"});
     f.advice = advice_for(tensors);

@@ -3,6 +3,7 @@
 #include "analyzer/detectors/shared/tensor_stock.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <tuple>
 
@@ -50,10 +51,21 @@ public:
     return all;
   }
 
+  std::vector<TensorStock::Pieces> by_size() const {
+    std::vector<TensorStock::Pieces> all;
+    for (const auto& [least, pieces] : by_size_) all.push_back(pieces);
+    std::ranges::stable_sort(all, std::ranges::greater{}, &TensorStock::Pieces::bytes);
+    return all;
+  }
+
   TensorStock result;
 
 private:
   void add_piece(std::uint64_t bytes) {
+    TensorStock::Pieces& pieces = by_size_[std::bit_floor(bytes)];
+    pieces.least = std::bit_floor(bytes);
+    ++pieces.pieces;
+    pieces.bytes += bytes;
     result.free_bytes += bytes;
     ++result.free_pieces;
     result.largest_piece = std::max(result.largest_piece, bytes);
@@ -62,6 +74,7 @@ private:
   const Heap& heap_;
   const int device_;
   std::map<std::uint32_t, MemoryHolder> by_stack_;
+  std::map<std::uint64_t, TensorStock::Pieces> by_size_; // by `least`
   std::uint64_t at_ = 0, segment_end_ = 0;
 };
 
@@ -72,6 +85,7 @@ TensorStock tensors_of_device(const Heap& heap, const ProcessFacts& facts, int d
   heap.for_each_tensor([&](const Block& tensor) { count.add(tensor); });
   count.end_segment();
   TensorStock result = std::move(count.result);
+  result.by_size = count.by_size();
   result.stock = stock_of_device(heap, facts, device);
   HeldMemory& held = result.stock.held;
   held.other_holders = held.other_bytes = 0;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "analyzer/detectors/shared/memory_stock.h"
 
@@ -13,6 +14,11 @@ struct TensorStock {
   MemoryStock stock; // its holders are tensors, and its first pool is PyTorch's cache
   std::uint64_t bytes = 0, tensors = 0;
   std::uint64_t free_bytes = 0, free_pieces = 0, largest_piece = 0; // in segments that hold tensors
+  struct Pieces {
+    std::uint64_t least = 0; // a power of 2: they have as many bytes, and less than twice as many
+    std::uint64_t pieces = 0, bytes = 0;
+  };
+  std::vector<Pieces> by_size; // those with most bytes first
 };
 
 TensorStock tensors_of_device(const Heap& heap, const ProcessFacts& facts, int device);

@@ -99,6 +99,17 @@ def refused():
     raise ValueError("2 to the 50th bytes")
 
 
+def refused_between_pieces():
+    kept = [Tensor(1 << 16) for _ in range(32)]  # a segment
+    kept.append(Tensor(3 << 19))
+    del kept[:32:2]
+    try:
+        Tensor(1 << 50)
+    except MemoryError:
+        return kept
+    raise ValueError("2 to the 50th bytes")
+
+
 def on_a_side_stream(before_drop=None, before_reuse=None):
     default, side = Stream(0), Stream()
     for _ in range(3):
