@@ -6,6 +6,10 @@
 
 namespace gmt::rewriter {
 
+namespace {
+constexpr auto kAddressOfEnd = static_cast<std::int64_t>(~kTableDecides);
+}
+
 using ptx::Operand;
 using ptx::OperandKind;
 using ptx::Type;
@@ -41,12 +45,14 @@ Checks::NamedBlock Checks::named_block(Into& into, std::uint32_t pointer, std::u
     code_.add(into, "and.b64",
               {Code::reg(block.begin), Code::reg(block.begin), Code::number(-512)});
   }
+  const std::uint32_t end = reg(Type::kB64);
+  code_.add(into, "and.b64", {Code::reg(end), Code::reg(block.end), Code::number(kAddressOfEnd)});
   code_.add(
     into, "setp.ge.and.u64",
     {Code::reg(from_begin), Code::reg(pointer), Code::reg(block.begin), Code::reg(has_name)});
-  code_.add(into, "setp.lt.and.u64",
-            {Code::reg(block.holds_pointer), Code::reg(pointer), Code::reg(block.end),
-             Code::reg(from_begin)});
+  code_.add(
+    into, "setp.lt.and.u64",
+    {Code::reg(block.holds_pointer), Code::reg(pointer), Code::reg(end), Code::reg(from_begin)});
   return block;
 }
 
@@ -92,13 +98,17 @@ void Checks::look_up(Into& into, const ptx::Origin& parameter, const PointerPara
       into, "selp.b32",
       {Code::reg(pointer.unwritten), Code::reg(found_part), Code::number(0), Code::reg(limited)});
   }
+  std::uint32_t inside = pointer.size; // of which nothing is to be asked
+  if (!pointer.limits.empty()) {
+    inside = reg(Type::kB64);
+    code_.add(into, "and.b64",
+              {Code::reg(inside), Code::reg(pointer.size), Code::number(kAddressOfEnd)});
+  }
   for (const auto& [span, limit] : pointer.limits) {
     const auto needed = static_cast<std::int64_t>(span);
     const std::uint32_t fits = reg(Type::kPred), rest = reg(Type::kB64);
-    code_.add(into, "setp.ge.u64",
-              {Code::reg(fits), Code::reg(pointer.size), Code::number(needed)});
-    code_.add(into, "sub.s64",
-              {Code::reg(rest), Code::reg(pointer.size), Code::number(needed - 1)});
+    code_.add(into, "setp.ge.u64", {Code::reg(fits), Code::reg(inside), Code::number(needed)});
+    code_.add(into, "sub.s64", {Code::reg(rest), Code::reg(inside), Code::number(needed - 1)});
     code_.add(into, "selp.b64",
               {Code::reg(limit), Code::reg(rest), Code::number(0), Code::reg(fits)});
   }
@@ -106,7 +116,8 @@ void Checks::look_up(Into& into, const ptx::Origin& parameter, const PointerPara
 
 // ---------------------------------------------------------------- one access
 
-// A block has a name only if it has more than 512 bytes; then its bounds decide.
+// A block has a name only if it has more than 512 bytes; then its bounds decide. Where
+// kTableDecides is set, and of unknown memory, the size is negative.
 Checks::Outside Checks::outside_block(Into& into, const Address& address, std::uint32_t bytes,
                                       const PointerParameter& pointer, std::uint32_t by_table) {
   const std::uint32_t large = reg(Type::kPred), known = reg(Type::kPred), out = reg(Type::kPred);

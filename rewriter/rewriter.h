@@ -125,6 +125,9 @@ inline constexpr std::uint32_t kBlockSlots = 32768 - 1024;
 struct Block { // of the slot (entry - kFirstBlock)
   std::uint64_t begin = 0, end = 0;
 };
+// This bit of Block::end says that an access inside of these bounds is right, and that the table is
+// to be asked of others: pointers into one block may lead to the next one.
+inline constexpr std::uint64_t kTableDecides = std::uint64_t{1} << 63;
 // With Options::checks_written this bit of Block::begin says that all of the block is written.
 inline constexpr std::uint64_t kIsWhollyWritten = 1;
 

@@ -146,19 +146,22 @@ void Heap::for_each_ended_with_context(const std::function<void(const Block&)>& 
   }
 }
 
+// Blocks first, then regions of pools and tensors.
 void Heap::for_each_freed(const VisitFreed& visit) const {
-  const auto& live = parts_->store.ordered(Space::kAddress);
-  parts_->store.for_each_dead(
-    Space::kAddress, [&](std::uint64_t at, std::uint64_t range_end, const Block& block) {
-      // What is live again is not free: walk the gaps inside the range.
-      while (at < range_end) {
-        const auto alive = live.first_ending_after(at);
-        const bool inside = alive && alive.begin < range_end;
-        const std::uint64_t stop = inside ? std::max(alive.begin, at) : range_end;
-        if (stop > at) visit(at, stop, block);
-        at = inside ? alive.end : range_end;
-      }
-    });
+  for (const Space space : {Space::kAddress, Space::kSubAllocation}) {
+    const auto& live = parts_->store.ordered(space);
+    parts_->store.for_each_dead(
+      space, [&](std::uint64_t at, std::uint64_t range_end, const Block& block) {
+        // What is live again is not free: walk the gaps inside the range.
+        while (at < range_end) {
+          const auto alive = live.first_ending_after(at);
+          const bool inside = alive && alive.begin < range_end;
+          const std::uint64_t stop = inside ? std::max(alive.begin, at) : range_end;
+          if (stop > at) visit(at, stop, block);
+          at = inside ? alive.end : range_end;
+        }
+      });
+  }
 }
 
 const MemoryUse& Heap::use() const { return parts_->store.use(); }

@@ -50,9 +50,21 @@ struct KernelChecksCore {
   void (*own_copies)(bool begin) = nullptr;
 };
 
+// A pool that has all of each block in which a region of its lies. What it says makes no CUDA call.
+inline constexpr std::uint64_t kPoolOfBlock = ~std::uint64_t{0};
+// The one whose region begins at the address, which gets another size.
+inline constexpr std::uint64_t kPoolOfRegion = kPoolOfBlock - 1;
+
 struct KernelChecksLibrary {
   void (*process_exits)(); // by exit() or main's end; other threads may go on
   void (*forget)();        // in a forked child
+  // Pools, by a number each: of their memory only regions are valid that they give out,
+  // and take back in the order of streams. 0 bytes: where is not known.
+  void (*pool_begins)(std::uint64_t pool, std::uint64_t begin, std::uint64_t bytes);
+  void (*pool_ends)(std::uint64_t pool);
+  void (*pool_is_reset)(std::uint64_t pool); // all of its regions have come back
+  void (*region_given_out)(std::uint64_t pool, std::uint64_t address, std::uint64_t bytes);
+  void (*region_given_back)(std::uint64_t address);
 };
 
 inline constexpr char kKernelChecksLibrary[] = "libgpumemtrace_checks.so";

@@ -24,7 +24,7 @@ namespace gmt::interposer {
 
 namespace {
 
-constinit const KernelChecksLibrary* library = nullptr; // written once
+constinit std::atomic<const KernelChecksLibrary*> library{nullptr}; // written once
 
 bool replace(const char* name, void* function) noexcept {
   const int row = row_named(name);
@@ -65,7 +65,7 @@ void notify_at_exit() noexcept {
   if (registered.exchange(true)) return;
   on_exit(
     [](int, void*) noexcept {
-      if (Process::is_on() && is_recorded_process()) library->process_exits();
+      if (Process::is_on() && is_recorded_process()) library.load()->process_exits();
     },
     nullptr);
 }
@@ -118,12 +118,35 @@ void begin_kernel_checks() noexcept {
   driver_function(trace::kApi_cuInit); // so that it is known which functions there are
   if (any_wrapper.load())
     return note_unchecked("", "another preloaded library stands in front of the driver", 0);
-  if (library == nullptr) library = open(); // a forked child has it open
-  if (library == nullptr) note_unchecked("", "libgpumemtrace_checks.so could not be opened", 0);
+  if (library.load() == nullptr) library.store(open()); // a forked child has it open
+  if (library.load() == nullptr)
+    note_unchecked("", "libgpumemtrace_checks.so could not be opened", 0);
 }
 
 void forget_kernel_checks() noexcept {
-  if (library != nullptr) library->forget();
+  if (const KernelChecksLibrary* there = library.load()) there->forget();
+}
+
+void note_pool(std::uint64_t pool, std::uint64_t begin, std::uint64_t bytes) noexcept {
+  if (const KernelChecksLibrary* there = library.load()) there->pool_begins(pool, begin, bytes);
+}
+
+void note_end_of_pool(std::uint64_t pool) noexcept {
+  if (const KernelChecksLibrary* there = library.load()) there->pool_ends(pool);
+}
+
+void note_reset_of_pool(std::uint64_t pool) noexcept {
+  if (const KernelChecksLibrary* there = library.load()) there->pool_is_reset(pool);
+}
+
+void note_region_given_out(std::uint64_t pool, std::uint64_t address,
+                           std::uint64_t bytes) noexcept {
+  if (const KernelChecksLibrary* there = library.load())
+    there->region_given_out(pool, address, bytes);
+}
+
+void note_region_given_back(std::uint64_t address) noexcept {
+  if (const KernelChecksLibrary* there = library.load()) there->region_given_back(address);
 }
 
 } // namespace gmt::interposer

@@ -194,8 +194,11 @@ void FoldWalk::set(const Event& e, Part part) {
 }
 
 FoldPlan FoldWalk::finish() {
-  heap_.for_each_freed(
-    [this](std::uint64_t, std::uint64_t, const Block& block) { keep_block(block); });
+  heap_.for_each_freed([this](std::uint64_t, std::uint64_t, const Block& block) {
+    const bool is_region = block.memory_kind == trace::MemoryKind::kSubAllocation ||
+                           block.memory_kind == trace::MemoryKind::kTensor;
+    if (!is_region) keep_block(block);
+  });
   for (const Spanning& pair : spanning_) {
     if (pair.peak != heap_.peak_order()) continue;
     plan_.keep(pair.allocated, Part::kNone);

@@ -8,6 +8,8 @@
 #include <nvtx3/nvToolsExtMem.h>
 
 #include "interposer/calls/call.h"
+#include "interposer/kernel_checks/interface.h"
+#include "interposer/kernel_checks/kernel_checks.h"
 #include "trace/api_id.h"
 
 namespace gmt::interposer {
@@ -30,6 +32,14 @@ template <class Function, unsigned Id> Function* next() noexcept {
   return next_handler<Function*>(next_of[Id]);
 }
 
+// Where a pool lies; no bytes: it does not say.
+nvtxMemVirtualRangeDesc_t range_of(const nvtxMemHeapDesc_t& desc) noexcept {
+  if (desc.type != NVTX_MEM_TYPE_VIRTUAL_ADDRESS || desc.typeSpecificDesc == nullptr ||
+      desc.typeSpecificDescSize < sizeof(nvtxMemVirtualRangeDesc_t))
+    return {};
+  return *static_cast<const nvtxMemVirtualRangeDesc_t*>(desc.typeSpecificDesc);
+}
+
 void record_heap(std::uint64_t heap, trace::LifeOp op, std::uint16_t api,
                  const nvtxMemHeapDesc_t* desc, Caller caller) noexcept {
   Record record;
@@ -40,11 +50,8 @@ void record_heap(std::uint64_t heap, trace::LifeOp op, std::uint16_t api,
   life.handle(heap).object(trace::ObjectClass::kUserHeap).op(op);
   if (desc != nullptr) {
     life.usage(desc->usage);
-    if (desc->type == NVTX_MEM_TYPE_VIRTUAL_ADDRESS && desc->typeSpecificDesc != nullptr &&
-        desc->typeSpecificDescSize >= sizeof(nvtxMemVirtualRangeDesc_t)) {
-      const auto& range = *static_cast<const nvtxMemVirtualRangeDesc_t*>(desc->typeSpecificDesc);
-      life.address(handle_word(range.ptr)).bytes(range.size);
-    }
+    const nvtxMemVirtualRangeDesc_t range = range_of(*desc);
+    if (range.size != 0) life.address(handle_word(range.ptr)).bytes(range.size);
     const Name* name = keep_message(desc->messageType, desc->message);
     if (name != nullptr) life.name(record_text(name->text()));
   }
@@ -91,12 +98,17 @@ nvtxMemHeapHandle_t on_heap_register(nvtxDomainHandle_t domain,
   if (heap == nullptr) heap = reinterpret_cast<nvtxMemHeapHandle_t>(last_heap.fetch_add(1) + 1);
   record_heap(handle_word(heap), trace::LifeOp::kCreate, trace::kOther_nvtxMemHeapRegister, desc,
               GMT_CALLER);
+  if (desc->usage == NVTX_MEM_HEAP_USAGE_TYPE_SUB_ALLOCATOR) { // others have memory to use as it is
+    const nvtxMemVirtualRangeDesc_t range = range_of(*desc);
+    note_pool(handle_word(heap), handle_word(range.ptr), range.size);
+  }
   return heap;
 }
 
 void on_heap_unregister(nvtxDomainHandle_t domain, nvtxMemHeapHandle_t heap) noexcept {
   record_heap(handle_word(heap), trace::LifeOp::kDestroy, trace::kOther_nvtxMemHeapUnregister,
               nullptr, GMT_CALLER);
+  note_end_of_pool(handle_word(heap));
   auto* f =
     next<void(nvtxDomainHandle_t, nvtxMemHeapHandle_t), NVTX3EXT_CBID_nvtxMemHeapUnregister>();
   if (f != nullptr) f(domain, heap);
@@ -105,6 +117,7 @@ void on_heap_unregister(nvtxDomainHandle_t domain, nvtxMemHeapHandle_t heap) noe
 void on_heap_reset(nvtxDomainHandle_t domain, nvtxMemHeapHandle_t heap) noexcept {
   record_heap(handle_word(heap), trace::LifeOp::kReset, trace::kOther_nvtxMemHeapReset, nullptr,
               GMT_CALLER);
+  note_reset_of_pool(handle_word(heap));
   auto* f = next<void(nvtxDomainHandle_t, nvtxMemHeapHandle_t), NVTX3EXT_CBID_nvtxMemHeapReset>();
   if (f != nullptr) f(domain, heap);
 }
@@ -124,6 +137,7 @@ void on_regions_register(nvtxDomainHandle_t domain,
                                                             batch->regionDescElementSize, i);
     record_region(handle_word(range.ptr), range.size, handle_word(batch->heap),
                   trace::kOther_nvtxMemRegionsRegister, GMT_CALLER);
+    note_region_given_out(handle_word(batch->heap), handle_word(range.ptr), range.size);
     if (f == nullptr && batch->regionHandleElementsOut != nullptr) {
       batch->regionHandleElementsOut[i] =
         static_cast<nvtxMemRegionHandle_t>(const_cast<void*>(range.ptr));
@@ -144,6 +158,7 @@ void on_regions_resize(nvtxDomainHandle_t domain,
       record_release(handle_word(range.ptr), trace::kOther_nvtxMemRegionsResize, GMT_CALLER);
       record_region(handle_word(range.ptr), range.size, 0, trace::kOther_nvtxMemRegionsResize,
                     GMT_CALLER);
+      note_region_given_out(kPoolOfRegion, handle_word(range.ptr), range.size);
     }
   }
   auto* f = next<void(nvtxDomainHandle_t, const nvtxMemRegionsResizeBatch_t*),
@@ -161,6 +176,7 @@ void on_regions_unregister(nvtxDomainHandle_t domain,
         *element<nvtxMemRegionRef_t>(batch->refElements, batch->refElementSize, i);
       record_release(handle_word(region.pointer), trace::kOther_nvtxMemRegionsUnregister,
                      GMT_CALLER);
+      note_region_given_back(handle_word(region.pointer));
     }
   }
   auto* f = next<void(nvtxDomainHandle_t, const nvtxMemRegionsUnregisterBatch_t*),

@@ -53,6 +53,7 @@ struct Driver {
   DriverFunction<CUevent> is_event_pending{"cuEventQuery"};
   DriverFunction<float*, CUevent, CUevent> time_between{"cuEventElapsedTime"};
   DriverFunction<CUstream, CUcontext*> stream_context{"cuStreamGetCtx"};
+  DriverFunction<CUstream, unsigned long long*> stream_id{"cuStreamGetId"};
   DriverFunction<CUstream, CUstreamCaptureStatus*> capture_status{"cuStreamIsCapturing"};
   DriverFunction<CUdeviceptr*, std::size_t, std::size_t, CUdeviceptr, unsigned long long> reserve{
     "cuMemAddressReserve"};

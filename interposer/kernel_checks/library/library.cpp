@@ -14,6 +14,7 @@
 #include "interposer/kernel_checks/library/marks.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/patches/patches.h"
+#include "interposer/kernel_checks/library/regions.h"
 #include "interposer/kernel_checks/library/replacements.h"
 #include "interposer/kernel_checks/library/reports.h"
 #include "interposer/kernel_checks/library/sampling.h"
@@ -51,6 +52,7 @@ void forget() noexcept {
   forget_marks();
   abandon_heap();
   forget_samples();
+  abandon_regions();
   abandon_blocks();
   abandon_written();
   abandon_mapped();
@@ -59,9 +61,13 @@ void forget() noexcept {
   abandon_code();
 }
 
-constexpr KernelChecksLibrary kLibrary{process_exits, forget};
+constexpr KernelChecksLibrary kLibrary{process_exits, forget,           pool_begins,      pool_ends,
+                                       pool_is_reset, region_given_out, region_given_back};
 // Where nothing is checked.
-constexpr KernelChecksLibrary kOfNoProcess{[] {}, [] {}};
+using Word = std::uint64_t;
+constexpr KernelChecksLibrary kOfNoProcess{[] {},       [] {},       [](Word, Word, Word) {},
+                                           [](Word) {}, [](Word) {}, [](Word, Word, Word) {},
+                                           [](Word) {}};
 
 } // namespace
 

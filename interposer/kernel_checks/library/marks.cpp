@@ -113,15 +113,16 @@ bool put_mark(const Mark& mark, CUstream stream) noexcept {
   const rewriter::Options& placed = table().placed();
   std::uint64_t first = rewriter::entry_address(placed, block.begin);
   std::uint64_t count = (block.end - block.begin + kGranule - 1) / kGranule + mark.more;
-  std::uint64_t distrust = table().has_other_devices() ? table().flag() + kBetweenFlags : 0;
+  std::uint64_t distrust = mark.distrust;
+  if (distrust == 0 && table().has_other_devices()) distrust = table().flag() + kBetweenFlags;
   if (!mark.is_live && count <= kMostOfSet && (distrust == 0 || mark.behind == rewriter::kNoBlock))
     return driver.set_16(first, static_cast<unsigned short>(mark.behind), count, stream) == 0;
   std::int64_t bytes = mark.is_live ? static_cast<std::int64_t>(block.end - block.begin) : 0;
   std::int32_t full = rewriter::kFirstBlock + static_cast<std::int32_t>(mark.slot);
   std::int32_t behind = mark.behind;
-  std::uint64_t slot = mark.is_live && mark.slot != rewriter::kBlockSlots - 1
-                         ? rewriter::slot_address(placed, mark.slot)
-                         : 0; // the last one stands for unknown memory
+  const bool has_slot = mark.slot != rewriter::kBlockSlots - 1 && !mark.are_bounds_there;
+  std::uint64_t slot = mark.is_live && has_slot ? rewriter::slot_address(placed, mark.slot)
+                                                : 0; // the last one stands for unknown memory
   std::uint64_t begin = block.begin;
   void* arguments[] = {&first, &count, &bytes, &full, &behind, &slot, &begin, &distrust};
   const std::uint64_t blocks = std::min((count + kThreads - 1) / kThreads, kMostBlocks);

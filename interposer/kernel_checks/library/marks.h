@@ -26,9 +26,13 @@ void forget_marks() noexcept; // their context has ended
 struct Mark {
   rewriter::Block block;
   std::uint64_t more = 0;
-  bool is_live = false;    // else each of its granules gets `behind`, too
-  std::uint32_t slot = 0;  // of its bounds, if it lives
-  std::int32_t behind = 0; // an entry
+  bool is_live = false;          // else each of its granules gets `behind`, too
+  std::uint32_t slot = 0;        // of its bounds, if it lives
+  std::int32_t behind = 0;       // an entry
+  bool are_bounds_there = false; // in the slot; else they are those of `block`
+  // The address of a word: while that is not 0, entries say that nothing is known. 0: that of
+  // pools of the driver's.
+  std::uint64_t distrust = 0;
 };
 // The stream is of the context that has the table. False: the driver refused it.
 bool put_mark(const Mark& mark, CUstream stream) noexcept;

@@ -12,6 +12,7 @@
 #include "interposer/kernel_checks/library/lasting.h"
 #include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/patches/patches.h"
+#include "interposer/kernel_checks/library/regions.h"
 #include "interposer/kernel_checks/library/reports.h"
 #include "interposer/kernel_checks/library/written.h"
 
@@ -189,6 +190,7 @@ bool free_block(CUdeviceptr address, CUresult* result) noexcept {
     forget_block(address);
     return false;
   }
+  end_regions(address);
   const Work work(table().context());
   const std::uint64_t begun = begun_launches(), ended = launch_count();
   // The driver waits for kernels, too, before it frees.
@@ -221,6 +223,7 @@ bool free_block(CUdeviceptr address, CUresult* result) noexcept {
 void forget_block(CUdeviceptr address) noexcept {
   const std::optional<Kept> kept = take_live(address);
   if (!kept || !kept->is_in_table) return;
+  end_regions(address);
   end_unwritten(address);
   const Work work(table().context());
   if (work.ready() && write_unknown(*kept)) give_slot(kept->slot);

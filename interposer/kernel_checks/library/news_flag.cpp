@@ -15,10 +15,11 @@ constexpr std::size_t kPage = 4096;
 // The page is ours, so that it can be read when the context has ended; a forked child of the
 // program, which does not get registered pages, must lose nothing else with it.
 struct alignas(kPage) Page {
-  std::atomic<std::uint32_t> is_set{0}, are_pools_distrusted{0};
-  std::byte rest[kPage - 2 * sizeof(std::atomic<std::uint32_t>)] = {};
+  std::atomic<std::uint32_t> is_set{0}, are_pools_distrusted{0}, are_regions_distrusted{0};
+  std::byte rest[kPage - 3 * sizeof(std::atomic<std::uint32_t>)] = {};
 };
 static_assert(offsetof(Page, are_pools_distrusted) == kBetweenFlags);
+static_assert(offsetof(Page, are_regions_distrusted) == kRegionsFlag);
 constinit Page page;
 constinit std::atomic<bool> is_shared{false};
 
@@ -35,6 +36,7 @@ std::uint64_t share_flag() noexcept {
     return 0;
   page.is_set.store(0);
   page.are_pools_distrusted.store(0);
+  page.are_regions_distrusted.store(0);
   is_shared.store(true);
   return address;
 }
@@ -45,6 +47,9 @@ bool take_flag() noexcept {
 }
 
 void distrust_pools() noexcept { page.are_pools_distrusted.store(1); }
+void distrust_regions(bool are_distrusted) noexcept {
+  page.are_regions_distrusted.store(are_distrusted ? 1 : 0);
+}
 
 void forget_flag() noexcept { is_shared.store(false); }
 

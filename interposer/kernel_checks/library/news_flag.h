@@ -18,5 +18,8 @@ void forget_flag() noexcept; // the context has ended
 // known of it, those that are queued already, too.
 inline constexpr std::uint64_t kBetweenFlags = 4;
 void distrust_pools() noexcept;
+// A third one for regions of pools, which may be trusted again.
+inline constexpr std::uint64_t kRegionsFlag = 2 * kBetweenFlags;
+void distrust_regions(bool are_distrusted) noexcept;
 
 } // namespace gmt::interposer::kernel_checks

@@ -6,12 +6,14 @@
 #include <utility>
 
 #include "interposer/kernel_checks/library/arguments.h"
+#include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/forms.h"
 #include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/lock.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/patches/patches.h"
+#include "interposer/kernel_checks/library/regions.h"
 #include "interposer/kernel_checks/library/replacements.h"
 #include "interposer/kernel_checks/library/written.h"
 
@@ -215,6 +217,11 @@ CUresult add_alloc_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* bef
 }
 
 template <Name kName> CUresult launch_graph(CUgraphExec exec, CUstream stream) noexcept {
+  const CUstream named = named_stream(stream, kName.text);
+  if (capture_of(named) == Capture::kNone) {
+    if (is_checked_stream(named)) write_regions(named);
+    else launch_beside_regions();
+  }
   begin_launch();
   mark_all_written(); // by its copies and sets
   table().settle();

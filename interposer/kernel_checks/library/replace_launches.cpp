@@ -14,6 +14,7 @@
 #include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/patches/patches.h"
+#include "interposer/kernel_checks/library/regions.h"
 #include "interposer/kernel_checks/library/replacements.h"
 #include "interposer/kernel_checks/library/sampling.h"
 #include "interposer/kernel_checks/library/written.h"
@@ -32,6 +33,7 @@ struct Tried {
 template <class Real>
 Tried run_checked(const Kernel& kernel, const AskedLaunch& asked, bool is_captured,
                   Real real) noexcept {
+  if (!is_captured) write_regions(asked.shape.stream);
   const MeasuredLaunch measured(kernel, asked.shape.stream, false);
   const Launch launch = describe(kernel, asked.function, asked.shape);
   const std::uint64_t number = is_captured ? remember_node(launch) : remember_launch(launch);

@@ -9,6 +9,7 @@
 #include "interposer/kernel_checks/library/marks.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/patches/patches.h"
+#include "interposer/kernel_checks/library/regions.h"
 #include "interposer/kernel_checks/library/replacements.h"
 #include "interposer/kernel_checks/library/reports.h"
 #include "interposer/kernel_checks/library/sampling.h"
@@ -121,6 +122,7 @@ void context_has_ended() noexcept {
   forget_marks();
   forget_heap();
   forget_samples();
+  forget_regions();
   forget_all_blocks();
   forget_written();
   forget_code_of_context();

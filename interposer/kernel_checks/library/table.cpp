@@ -8,6 +8,7 @@
 #include <new>
 #include <sched.h>
 
+#include "interposer/kernel_checks/library/blocks.h"
 #include "interposer/kernel_checks/library/driver.h"
 #include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/marks.h"
@@ -23,7 +24,6 @@ constexpr std::uint64_t kReserved = std::uint64_t{1} << 30; // in multiples of i
 constexpr std::uint64_t kShareOfMemory = 16;        // at most one in so many bytes of the device
 constexpr unsigned kLeastBits = 34, kMostBits = 40; // of both windows
 constexpr std::uint32_t kRecords = 4096;
-constexpr std::uint64_t kGranule = std::uint64_t{1} << rewriter::kGranuleBits;
 
 std::uint64_t granules_of(const rewriter::Block& block) noexcept {
   return (block.end - block.begin + kGranule - 1) / kGranule;
@@ -247,6 +247,11 @@ bool Table::write_block(const rewriter::Block& block, std::uint32_t slot) noexce
   good = good && driver.send(rewriter::entry_address(at_, block.begin + filled * kGranule),
                              entries.data(), count * sizeof entries[0], stream_) == 0;
   return is_issued(good);
+}
+
+bool Table::write_bounds(std::uint32_t slot, const rewriter::Block& block) noexcept {
+  return slot == kNoSlot || is_issued(driver.send(rewriter::slot_address(at_, slot), &block,
+                                                  sizeof block, stream_) == 0);
 }
 
 bool Table::write_freed(const rewriter::Block& block) noexcept {

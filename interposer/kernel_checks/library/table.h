@@ -57,7 +57,8 @@ public:
 
   // Whether blocks here have entries of their own.
   bool covers(std::uint64_t begin, std::uint64_t end) const noexcept;
-  bool write_block(const rewriter::Block& block, std::uint32_t slot) noexcept; // poison behind it
+  bool write_block(const rewriter::Block& block, std::uint32_t slot) noexcept;  // poison behind it
+  bool write_bounds(std::uint32_t slot, const rewriter::Block& block) noexcept; // alone
   bool write_freed(const rewriter::Block& block) noexcept;
   bool write_unknown(const rewriter::Block& block) noexcept; // poison behind it, too
   bool write_unmapped(const rewriter::Block& block) noexcept;

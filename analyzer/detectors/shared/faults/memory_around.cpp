@@ -75,6 +75,42 @@ MemoryAround nearest(std::uint64_t address, const HeapAt& at, Arguments argument
   return is_from_below ? below : above;
 }
 
+// The region of a pool, or the tensor, that an access means which is wrong though it lies in a live
+// block. No block: that has no regions, or the access lies in one of them.
+MemoryAround region_around(std::uint64_t address, std::uint64_t bytes, const HeapAt& at) {
+  const Block* const pool = live_at(address, at);
+  if (pool == nullptr) return {};
+  MemoryAround around, freed;
+  bool is_inside = false;
+  const auto consider = [&](const Block& block) {
+    const bool is_of_pool =
+      block.address >= pool->address && block.address - pool->address < pool->bytes;
+    if (!is_of_pool || block.allocated_at > at.newest || block.bytes == 0) return;
+    const std::uint64_t end = block.address + block.bytes;
+    MemoryAround found{Where::kBehind, &block, address - end};
+    if (address < block.address) found = {Where::kBefore, &block, block.address - address};
+    else if (address < end) found = {Where::kAcross, &block, address - block.address};
+    if (found.where == Where::kAcross && bytes <= end - address) is_inside = true;
+    const bool is_closer = around.block == nullptr || found.where == Where::kAcross ||
+                           (around.where != Where::kAcross && found.distance < around.distance);
+    if (is_closer) around = found;
+  };
+  at.heap.for_each_live([&](const Block& block) {
+    if (block.memory_kind == trace::MemoryKind::kSubAllocation) consider(block);
+  });
+  at.heap.for_each_tensor(consider);
+  at.heap.for_each_freed([&](std::uint64_t begin, std::uint64_t end, const Block& block) {
+    const bool is_region = block.memory_kind == trace::MemoryKind::kSubAllocation ||
+                           block.memory_kind == trace::MemoryKind::kTensor;
+    if (!is_region) return;
+    if (at.order != UINT64_MAX && was_live(block, at.order)) return consider(block);
+    if (address >= begin && address < end && block.allocated_at <= at.newest)
+      freed = {Where::kFreed, &block, address - block.address};
+  });
+  if (is_inside) return {};
+  return freed.block != nullptr && around.where != Where::kAcross ? freed : around;
+}
+
 } // namespace
 
 HeapAt heap_at(const event::Fault& fault, const Heap& heap) {
@@ -105,6 +141,12 @@ MemoryAround memory_around(std::uint64_t address, std::uint64_t bytes, const Hea
   const Block* live = live_at(address, at);
   if (live != nullptr && has_addresses(*live)) {
     const bool inside = is_live(address, bytes, at);
+    // Checks in kernels know regions of pools: what is wrong inside a live block is wrong with
+    // these.
+    const bool is_checked = at.newest != UINT64_MAX;
+    const MemoryAround region =
+      inside && is_checked ? region_around(address, bytes, at) : MemoryAround();
+    if (region.block != nullptr) return region;
     return {inside ? Where::kInside : Where::kAcross, live, address - live->address};
   }
   if (const Block* freed = at.heap.find_freed(address); freed != nullptr)

@@ -24,6 +24,7 @@
 #include "interposer/kernel_checks/library/patches/patched_functions.h"
 #include "interposer/kernel_checks/library/patches/patched_modules.h"
 #include "interposer/kernel_checks/library/patches/sanitizer.h"
+#include "interposer/kernel_checks/library/regions.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -232,6 +233,7 @@ PatchedLaunch::PatchedLaunch(const Kernel& kernel, CUfunction function, const Sh
     : kernel_(kernel) {
   const CUdeviceptr at = control.load(std::memory_order_acquire);
   if (at == 0) return;
+  write_regions(shape.stream);
   number_ = remember_launch(describe(kernel, function, shape));
   table().settle();
   pending = {data_of(at, number_), nullptr};
