@@ -17,6 +17,7 @@
 #include "analyzer/command/command.h"
 #include "analyzer/command/console.h"
 #include "analyzer/command/database/database_report.h"
+#include "analyzer/command/pack/packed_traces.h"
 #include "analyzer/command/report_options.h"
 #include "analyzer/command/run/chosen_traces.h"
 #include "analyzer/report/html/compare_page.h"
@@ -41,7 +42,7 @@ OpenedRun run_of(const std::string& word, const Settings& settings) {
                       "'; diff takes a trace, a JSON report ('--format json=FILE') or a database "
                       "('--format sqlite=FILE')",
                     ExitStatus::kUnreadableTrace);
-  if (!fs::is_regular_file(word, error)) {
+  if (!fs::is_regular_file(word, error) || is_pack(word)) {
     ReportOptions options = report_options(settings);
     options.all_stacks = options.analysis.history.columns != 0; // for the page
     return {build_report(opened_traces(chosen_traces({word})), options), {}};

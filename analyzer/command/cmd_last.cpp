@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `last`: what a process did last: the last calls of each thread with the line that made each,
-// calls that never returned, and launches behind the last call that waits. The report follows. For
-// the first look after a crash.
+// `last`: what a process did last: where its own code crashed, the last calls of each thread with
+// the line that made each, calls that never returned, and launches behind the last call that waits.
+// The report follows. For the first look after a crash.
 
 #include <unistd.h>
 
@@ -10,9 +10,12 @@
 #include <deque>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "analyzer/analysis/host_crash.h"
 #include "analyzer/base/folder_files.h"
 #include "analyzer/base/printable.h"
 #include "analyzer/base/text_format.h"
@@ -38,6 +41,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kCalls = 10, kLaunches = 10;
+constexpr std::size_t kShortestName = 16; // columns of a function's name
 
 struct Call {
   std::string words; // "cudaMalloc, 1.0 MiB"
@@ -136,7 +140,11 @@ public:
   }
   void resolve() { resolver_.resolve(); }
 
-  std::string line_of(StackId stack) const {
+  // Its line, and its function in at most `room` columns.
+  struct Line {
+    std::string location, function;
+  };
+  Line line_of(StackId stack, std::size_t room) const {
     const auto names = [this](const Module& module, std::uint64_t address) {
       const std::vector<Frame>* known = known_.find(address, module.loaded);
       return known != nullptr ? *known : resolver_.frames(module, address);
@@ -144,12 +152,14 @@ public:
     std::vector<Frame> frames =
       stack_frames(stream_.stacks(), stack, stream_.trace().modules, names, false);
     trim_frames(frames);
-    if (frames.empty()) return "(no call stack was recorded)";
+    if (frames.empty()) return {"(no call stack was recorded)", ""};
     auto at = std::ranges::find_if(frames, is_users_frame);
     if (at == frames.end()) at = frames.begin();
-    const std::string function = shorten_function(at->function, kLongestName);
-    return text::location(*at, stream_.trace().info.directory) +
-           (function.empty() ? "" : "  " + printable(function));
+    std::string location = text::location(*at, stream_.trace().info.directory);
+    const std::size_t taken = text::columns(location) + 2;
+    const std::size_t left = std::max(room, taken + kShortestName) - taken;
+    return {std::move(location),
+            printable(shorten_function(at->function, std::min(left, kLongestName)))};
   }
 
 private:
@@ -158,14 +168,44 @@ private:
   SymbolResolver resolver_;
 };
 
-void add_calls(std::string& text, const std::deque<Call>& calls, const CallLines& lines) {
-  std::size_t width = 0;
-  for (const Call& call : calls) width = std::max(width, text::columns(call.words));
+std::string in_one(const CallLines::Line& line) {
+  return line.function.empty() ? line.location : line.location + "  " + line.function;
+}
+
+// The line of source beside the call, and its result behind that; each below the call where there
+// is no room for it.
+void add_calls(std::string& text, const std::deque<Call>& calls, const CallLines& lines,
+               std::size_t width) {
+  constexpr std::string_view kBelow = "\n      ";
+  std::size_t column = 0;
+  for (const Call& call : calls) column = std::max(column, text::columns(call.words));
+  column = std::min<std::size_t>(column, 48);
   for (const Call& call : calls) {
-    const std::string result = call.result.empty() ? "" : "  = " + call.result;
-    text += "  " + text::pad(printable(call.words), std::min<std::size_t>(width, 48)) + "  " +
-            lines.line_of(call.stack) + result + "\n";
+    const std::string words = text::pad(printable(call.words), column);
+    const std::size_t begin = text::columns(words) + 4;
+    std::string line = in_one(lines.line_of(call.stack, width - std::min(width, begin)));
+    std::size_t end = begin + text::columns(line);
+    if (end <= width) {
+      text += "  " + words + "  " + line;
+    } else {
+      line = in_one(lines.line_of(call.stack, width - 6));
+      text += cat({"  ", printable(call.words), kBelow, line});
+      end = 6 + text::columns(line);
+    }
+    if (!call.result.empty())
+      text +=
+        cat({end + 4 + text::columns(call.result) <= width ? "  " : kBelow, "= ", call.result});
+    text += "\n";
   }
+}
+
+// Where the program's own code met SIGSEGV or SIGBUS.
+std::string crash_lines(const std::optional<HostCrash>& crash, const CallLines& lines,
+                        std::size_t width) {
+  if (!crash) return {};
+  return crash->signal + ": the program's own code " +
+         (crash->is_write ? "wrote to " : "read from ") + format_address(crash->address) +
+         " here\n  " + in_one(lines.line_of(crash->stack, width - 2)) + "\n";
 }
 
 // How a debugger opens the core dumps of GPUs that --keep-core-dump has left in the trace.
@@ -190,7 +230,9 @@ fs::path newest_trace() {
                     ExitStatus::kUnreadableTrace);
   const auto ended_by_signal = [](const TraceHead& head) {
     const std::string ending = read_in_folder(head.path / "complete", 4096).value_or("");
-    return ending.find("how=signalled") != std::string::npos;
+    const std::string info = read_in_folder(head.path / "info", 1 << 20).value_or("");
+    return ending.find("how=signalled") != std::string::npos ||
+           info.find("\ncrash=") != std::string::npos;
   };
   const auto found = std::ranges::find_if(run, ended_by_signal);
   const fs::path trace = (found != run.end() ? *found : run.front()).path.lexically_normal();
@@ -208,17 +250,20 @@ int command_last(const Settings& settings) {
   if (const std::string problem = collect_rings(trace); !problem.empty()) say(problem);
   EventStream stream(open_trace(trace).value());
   const LastCalls calls = read_last_calls(stream);
+  const std::optional<HostCrash> crash = read_crash(stream);
   CallLines lines(stream);
+  if (crash) lines.want(crash->stack);
   for (const auto& [number, thread] : calls.threads)
     for (const Call& call : thread.last) lines.want(call.stack);
   for (const Call& call : calls.launches) lines.want(call.stack);
   lines.resolve();
-  std::string text;
+  const std::size_t width = text_width(STDOUT_FILENO);
+  std::string text = crash_lines(crash, lines, width);
   for (const auto& [number, thread] : calls.threads) {
     text += "thread " + std::to_string(number) + ", the last " +
             std::to_string(thread.last.size()) + " of " + format_plural(thread.count, "call") +
             ", the latest below\n";
-    add_calls(text, thread.last, lines);
+    add_calls(text, thread.last, lines, width);
   }
   if (calls.launch_count != 0) {
     const bool is_one = calls.launch_count == 1;
@@ -227,7 +272,7 @@ int command_last(const Settings& settings) {
     if (calls.launch_count > calls.launches.size())
       text += ", of which the last " + std::to_string(calls.launches.size()) + " are";
     text += "\n";
-    add_calls(text, calls.launches, lines);
+    add_calls(text, calls.launches, lines, width);
   }
   if (calls.threads.empty()) text += "no call was recorded\n";
   text += debugger_lines(stream.trace());

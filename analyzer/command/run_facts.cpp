@@ -276,7 +276,10 @@ std::vector<std::string> record_lines(const RunFacts& facts) {
   const std::string losses =
     lost ? " (" + std::to_string(lost) + " records lost, see the report)" : "";
   lines.push_back("trace: " + where(facts.traces) + losses);
-  lines.push_back("next: " + again(facts.traces));
+  const bool is_crash =
+    facts.traces.size() == 1 && WIFSIGNALED(facts.outcome.program().wait_status);
+  lines.push_back("next: " + (is_crash ? "gpumemtrace last " + shown(facts.traces.front().path)
+                                       : again(facts.traces)));
   return lines;
 }
 

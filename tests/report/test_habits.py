@@ -34,6 +34,13 @@ cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(4096))
 exec(sys.argv[1])
 """
 
+# In the place of its death: two leaks of one line.
+LEAKS = """
+def take(bytes): cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(bytes))
+take(512)
+take(768)
+"""
+
 
 class Habits(unittest.TestCase):
     def setUp(self):
@@ -216,6 +223,15 @@ class Habits(unittest.TestCase):
             last = (self.folder / "log").read_text(encoding="utf-8").splitlines()[-1]
             self.assertRegex(last, r"ERROR SUMMARY: 0 errors; the program was killed by SIG(SEGV|KILL)")
 
+    def test_a_line_that_two_findings_have_is_named_with_its_callers(self):
+        (self.folder / "leaks.py").write_text(DIES.replace("exec(sys.argv[1])", LEAKS))
+        words = ("check", "--device", "simulated", "--only", "leak", "--format", "markdown=m", "--source-root", ".")
+        self.run_command(*words, sys.executable, "leaks.py")
+        rows = re.findall(r"\| error \| leak \|[^|]*\| ([^|]*) \|", (self.folder / "m").read_text())
+        line = 1 + DIES[: DIES.index("exec(")].count("\n")
+        expected = {f"leaks.py:{line + 1}, called at leaks.py:{line + caller}" for caller in (2, 3)}
+        self.assertEqual({row.replace("&#58;", ":") for row in rows}, {f"leaks.py:{line - 1}", *expected})
+
     def test_the_action_annotates_and_keeps_the_status(self):
         root = SOURCES.parent
         (step,) = yaml.safe_load((root / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
@@ -242,7 +258,7 @@ class Habits(unittest.TestCase):
         (trace,) = self.traces()
         done = self.run_command("last", trace)
         self.assertIn(", the last 10 of ", done.stdout)
-        self.assertRegex(done.stdout, r"\n  cudaFree, 0x[0-9a-f]+ +samples/first_steps\.cu:66  release_all  = ")
+        self.assertRegex(done.stdout, r"\n  cudaFree, 0x[0-9a-f]+ +samples/first_steps\.cu:66  release_all\s+= ")
         self.assertNotIn("may have run at the end", done.stdout)  # cudaFree has waited
         self.assertIn("SUMMARY: gpumemtrace: 5 errors", done.stdout)
         self.assertNotIn("cuda-gdb", done.stdout)
@@ -253,6 +269,18 @@ class Habits(unittest.TestCase):
         self.assertIn(f"cuda-gdb '{FAULTY}' -ex 'target cudacore {trace}/gpu-core.7'", shown)
         self.assertIn(f"reading the newest trace, {trace.name}", newest.stderr)
         self.assertEqual(self.run_command("last", trace, trace).returncode, 2)
+
+    def test_the_place_of_a_crash_and_the_calls_before_it(self):
+        (self.folder / "dies.py").write_text(DIES)
+        done = self.run_command("record", "--device", "simulated", sys.executable, "dies.py", "ctypes.string_at(0)")
+        (trace,) = self.traces()
+        self.assertIn(f"next: gpumemtrace last {trace.name}\n", done.stderr)
+        done = self.run_command("last")
+        self.assertRegex(done.stdout, r"^SIGSEGV: the program's own code read from 0x0+ here\n  \S")
+        self.assertRegex(done.stdout, r"\n  cuMemAlloc, 4\.0 KiB +dies\.py:8  <module>\n")
+        self.environment["COLUMNS"] = "40"
+        narrow = self.run_command("last").stdout
+        self.assertIn("\n  cuMemAlloc, 4.0 KiB\n      dies.py:8  <module>\n", narrow)
 
     def test_the_head_names_the_trace(self):
         lines = self.run_command("--device", "simulated", FAULTY).stderr.splitlines()
@@ -281,6 +309,7 @@ class Habits(unittest.TestCase):
         self.assertIn("2 processes", self.run_command("report", both).stdout)
         self.assertIn(", the last 10 of ", self.run_command("last", "one.tar.zst").stdout)
         self.assertIn("cuMemFree_v2", self.run_command("dump", "one.tar.zst").stdout)
+        self.assertEqual(self.run_command("diff", "one.tar.zst", "one.tar.zst").returncode, 0)
         self.assertIn("holds 2 traces", self.run_command("dump", both).stderr)
         listed = subprocess.run(["tar", "--zstd", "-tf", both], capture_output=True, text=True, check=True).stdout
         self.assertIn(f"{second.name}/info\n", listed)
