@@ -52,6 +52,34 @@ class RunFacts(unittest.TestCase):
         self.assertIn(" ".join(process["arguments"]), page.texts("#subject")[0])
 
 
+class Lines(unittest.TestCase):
+    """Of leaks that share lines, put into the report of a page."""
+
+    def test_with_the_callers_at_which_they_differ(self):
+        text = pathlib.Path(browser.FOLDER, "training.html").read_text(encoding="utf-8")
+        begin, data, end = re.search(r'(<script[^>]*id="report-data"[^>]*>)(.*?)(</script>)', text, re.S).groups()
+        report = json.loads(data)
+        leak = next(finding for finding in report["findings"] if finding["kind"] == "leak")
+        frame = {**leak["stacks"][0]["frames"][0], "function": "a::B<c, d>(e)", "file": "x/y.cu"}
+
+        def at(*lines):
+            return {**leak, "stacks": [{**leak["stacks"][0], "frames": [{**frame, "line": line} for line in lines]}]}
+
+        report["findings"] = [at(1, 2, 5), at(1, 3, 5), at(4, 5), at(9, 5), at(9, 5)]
+        data = json.dumps(report).replace("<", "\\u003c")
+        at_data = text.index(begin) + len(begin)
+        changed = text[:at_data] + data + text[text.index(end, at_data) :]
+        pathlib.Path(browser.FOLDER, "lines.html").write_text(changed, encoding="utf-8")
+        page.open("lines", "overview")
+        self.assertEqual(
+            page.texts(".first-findings li > .quiet"),
+            ["x/y.cu:1, called at x/y.cu:2", "x/y.cu:1, called at x/y.cu:3", "x/y.cu:4", "x/y.cu:9", "x/y.cu:9"],
+        )
+        page.turn_to("findings")
+        name = page.run("return document.querySelector('#view-findings .function').innerHTML")
+        self.assertEqual(name, "a::<wbr>B&lt;<wbr>c,<wbr> d&gt;(<wbr>e)")  # a long one breaks behind its parts
+
+
 class EveryPage(unittest.TestCase):
     def test_opens_without_complaint_and_loads_nothing(self):
         page.complaints()

@@ -4,8 +4,11 @@
 // from the program is written so that it can be neither markup nor HTML nor a mention of a user.
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <ostream>
+#include <span>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -87,12 +90,49 @@ std::string memory_line(const Report& report) {
                      format_bytes(live), format_plural(report.processes.size(), "process"));
 }
 
-std::string row_of(const ReportedFinding& finding, const SourcePaths& paths) {
-  const FilePosition line = paths.line_of(finding);
-  const std::string where = line ? line.file + ":" + std::to_string(line.line) : line.file;
+std::string row_of(const ReportedFinding& finding, const std::string& where) {
   return fmt::format("| {}{} | {} | {} | {} | {} |\n", state_word(finding),
                      tools::severity_word(finding.severity), escaped(finding.kind),
                      escaped(tools::amount_of(finding)), escaped(where), escaped(finding.message));
+}
+
+// The finding's line and the lines that called it, as far as they are in the sources.
+std::vector<std::string> lines_of(const ReportedFinding& finding, const SourcePaths& paths) {
+  const FilePosition first = paths.line_of(finding);
+  if (!first) return {first.file};
+  std::vector<std::string> lines;
+  for (const LabelledStack& stack : finding.stacks) {
+    if (!paths.line_of(stack)) continue;
+    for (const Frame& frame : stack.frames)
+      if (const std::string file = paths.relative(frame); !file.empty())
+        lines.push_back(cat({file, ":", std::to_string(std::max(frame.line, 1u))}));
+    break;
+  }
+  return lines;
+}
+
+// Where several findings of a kind have the same line, the first call at which one differs from the
+// others stands beside it.
+std::vector<std::string> locations_of(std::span<const ReportedFinding* const> findings,
+                                      const SourcePaths& paths) {
+  std::vector<std::vector<std::string>> chains;
+  std::map<std::string, std::size_t> count; // of findings that begin so
+  for (const ReportedFinding* finding : findings) {
+    chains.push_back(lines_of(*finding, paths));
+    std::string begin = finding->kind;
+    for (const std::string& line : chains.back()) ++count[begin += "\n" + line];
+  }
+  std::vector<std::string> locations;
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    const std::vector<std::string>& chain = chains[i];
+    std::string begin = findings[i]->kind;
+    std::size_t depth = 0;
+    for (; depth < chain.size(); ++depth)
+      if (count[begin += "\n" + chain[depth]] == 1) break;
+    const bool differs_above = depth > 0 && depth < chain.size();
+    locations.push_back(differs_above ? cat({chain[0], ", called at ", chain[depth]}) : chain[0]);
+  }
+  return locations;
 }
 
 std::string details_of(const ReportedFinding& finding, const SourcePaths& paths,
@@ -125,10 +165,13 @@ void write_markdown(const Report& report, const OutputOptions& options, std::ost
   const std::string tail = not_checked_list(report);
   std::string rows, details;
   std::size_t count = 0;
-  for (const ReportedFinding* finding : shown) {
-    const std::string row = row_of(*finding, paths), more = details_of(*finding, paths, options);
+  const std::span first(shown.data(), std::min(shown.size(), kMostRows));
+  const std::vector<std::string> locations = locations_of(first, paths);
+  for (const ReportedFinding* finding : first) {
+    const std::string row = row_of(*finding, locations[count]),
+                      more = details_of(*finding, paths, options);
     const std::size_t taken = out.size() + rows.size() + details.size() + tail.size();
-    if (count == kMostRows || taken + row.size() + more.size() > kMostBytes) break;
+    if (taken + row.size() + more.size() > kMostBytes) break;
     rows += row;
     details += more;
     ++count;

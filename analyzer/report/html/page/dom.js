@@ -40,6 +40,12 @@ function labelled(text, control) {
   return el('label', {}, el('span', {}, text), control);
 }
 
+// A name that may break behind its parts, before a letter inside of a word does.
+function breakable(text) {
+  const parts = String(text).split(/(?<=::|[(,<\/])/);
+  return parts.flatMap((part, index) => (index > 0 ? [el('wbr'), part] : [part]));
+}
+
 // Runs once before the next picture, however often it is asked for.
 function oncePerFrame(draw) {
   let asked = false;

@@ -31,8 +31,9 @@ class FlameGraph {
     const [, title, format] = FLAME_METRICS.find(([metric]) => metric === this.metric);
     const rows = this.history.stacks.filter((stack) => stack[this.metric] > 0)
       .sort((a, b) => b[this.metric] - a[this.metric]).slice(0, 20);
+    const titles = layerTitles(this.history, { layers: rows.map((row) => ({ stack: this.history.stacks.indexOf(row) })) });
     return table(`${title}: the largest call stacks`, [
-      ['Call stack', historyStackTitle],
+      ['Call stack', (row) => el('span', {}, ...breakable(titles[rows.indexOf(row)]))],
       ['Call', (row) => row.api],
       [title, (row) => format(row[this.metric]), 'number']], rows);
   }

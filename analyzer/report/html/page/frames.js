@@ -85,9 +85,9 @@ function sourceBlock(frame) {
 function frameRow(frame, ofKernel) {
   const language = frameLanguage(frame, ofKernel);
   const head = [el('span', { class: `dot ${language}`, title: language }),
-    el('span', { class: 'function' }, frameName(frame)), ' ',
+    el('span', { class: 'function' }, ...breakable(frameName(frame))), ' ',
     ...(frame.inlined ? [el('span', { class: 'tag' }, 'inlined'), ' '] : []),
-    el('span', { class: 'place' }, framePlace(frame))];
+    el('span', { class: 'place' }, ...breakable(framePlace(frame)))];
   const source = sourceBlock(frame);
   if (!source) return el('li', {}, el('div', { class: 'frame' }, ...head));
   return el('li', {}, el('details', {}, el('summary', { class: 'frame' }, ...head), source));

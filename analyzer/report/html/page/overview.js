@@ -10,21 +10,34 @@ function ownFrame(frames) {
   return frames.find((frame) => frame.file && (frame.users ?? !isInstalled(frame.file)));
 }
 
-// The line that a reader opens: of the first stack that has one of the program's own.
-function findingPlace(finding) {
-  for (const stack of finding.stacks) {
-    const frame = ownFrame(stack.frames);
-    if (frame) return framePlace(frame);
-  }
-  return '';
+// The line that a reader opens, of the first stack that has one of the program's own, and those that called it.
+function findingPlaces(finding) {
+  const stack = finding.stacks.find(({ frames }) => ownFrame(frames));
+  if (!stack) return [''];
+  const outer = stack.frames.slice(stack.frames.indexOf(ownFrame(stack.frames)));
+  return outer.filter((frame) => frame.file && (frame.users ?? true)).map(framePlace);
+}
+
+// Where other findings of the kind have the same line, with the first call at which it differs.
+function distinctPlaces(findings) {
+  const chains = findings.map((finding) => [finding.kind, ...findingPlaces(finding)]);
+  const begins = (chain, depth) => chain.slice(0, depth + 1).join(' ');
+  return chains.map((chain) => {
+    for (let depth = 1; depth < chain.length; depth += 1) {
+      if (chains.filter((other) => begins(other, depth) === begins(chain, depth)).length > 1) continue;
+      return depth === 1 ? chain[1] : `${chain[1]}, called at ${chain[depth]}`;
+    }
+    return chain[1];
+  });
 }
 
 function firstFindings() {
   if (report.findings.length === 0) return null;
+  const places = distinctPlaces(report.findings.slice(0, FIRST_FINDINGS));
   const rows = report.findings.slice(0, FIRST_FINDINGS).map((finding, index) => el('li', {},
     el('span', { class: `severity ${finding.severity}` }, finding.severity), ' ',
     el('a', { href: `#finding-${index + 1}` }, finding.kind), ' ', finding.message, ' ',
-    el('span', { class: 'quiet' }, findingPlace(finding))));
+    el('span', { class: 'quiet' }, ...breakable(places[index]))));
   const left = report.findings.length - rows.length;
   return el('section', { class: 'first-findings' }, el('h2', {}, 'What was found'), el('ol', {}, ...rows),
     left > 0 ? el('p', {}, el('a', { href: '#findings' }, `${plural(left, 'more finding')}`)) : null);
