@@ -52,7 +52,7 @@ std::vector<OptionRow> own_rows() {
     {"once", "", bit(CommandId::kTop), "print one picture and end"},
     {"output", "FILE", kReports,
      "write the report to a file; where no --format is given, the end of its name says the form: .html, "
-     ".json, .sarif, .md, .xml (junit), .sqlite or .db",
+     ".json, .sarif, .md, .xml (junit), .pftrace, .sqlite or .db",
      "o"},
     {"output", "FILE", bit(CommandId::kDiff) | bit(CommandId::kTop),
      "write the report to a file; where no --format is given, the end of its name says the form",
