@@ -160,8 +160,10 @@ void FoldWalk::decide_release(const Event& e, bool is_quiet) {
     spanning_.push_back({block.allocated_at, e.order, heap_.peak_order()});
 }
 
-// What a capture takes in becomes part of a graph.
+// What a capture takes in becomes part of a graph. What kernels do with malloc is matched with
+// their launches.
 bool FoldWalk::may_go(const Event& e) const {
+  if (e.kind == Kind::kLaunch && model_.device_heaps().any()) return false;
   if (e.kind == Kind::kSync && !is_plain(e.sync().op)) return false;
   return !heap_.is_capturing(e, named_stream(e));
 }
