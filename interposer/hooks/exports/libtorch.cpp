@@ -32,7 +32,9 @@ void* enter(gi::TorchFunction<Enter>& function, void* result, const void* name,
     return result;
   }
   void* const answer = real(result, name, arguments);
-  gi::open_torch_range(*static_cast<const char* const*>(name), *static_cast<void**>(result));
+  // The name says nothing of the result: one of another kind has the arguments elsewhere
+  if (answer == result)
+    gi::open_torch_range(*static_cast<const char* const*>(name), *static_cast<void**>(result));
   return answer;
 }
 
