@@ -72,6 +72,12 @@ __global__ void count_up(volatile int* a, long long n) {
   for (long long i = 0; i < n; ++i) *a = *a + 1;
 }
 
+__global__ void poll(volatile int* flag) {
+  while (*flag == 0) {
+  }
+  *flag = 2;
+}
+
 __global__ void through_null(int* a, int n) { a[n] = 1; }
 
 // What the driver made of the map, which nothing but its form decides.
@@ -318,6 +324,18 @@ static void run_waits() {
   CHECK(cudaFree(a));
 }
 
+// A kernel that waits for what the host does behind its launch: on a GPU alone.
+static void run_polls() {
+  volatile int* flag = nullptr;
+  CHECK(cudaMallocHost(const_cast<int**>(&flag), sizeof *flag));
+  *flag = 0;
+  poll<<<1, 1>>>(flag);
+  CHECK(cudaGetLastError());
+  *flag = 1;
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFreeHost(const_cast<int*>(flag)));
+}
+
 // The second launch is beside a stream that is captured.
 static void run_beside() {
   float* a = make_floats(kCount);
@@ -387,6 +405,7 @@ int main(int count, char** words) {
   if (std::strcmp(scene, "noise") == 0) run_noise();
   if (std::strcmp(scene, "waits") == 0) run_waits();
   if (std::strcmp(scene, "beside") == 0) run_beside();
+  if (std::strcmp(scene, "polls") == 0) run_polls();
   if (std::strcmp(scene, "killed") == 0) run_killed();
   if (std::strcmp(scene, "reloaded") == 0) run_reloaded();
   return 0;

@@ -160,6 +160,14 @@ class Capture(unittest.TestCase):
         self.assertEqual(files, [])
         self.assert_says("work from before the launch had not ended after 1 s (--capture-wait)", said)
 
+    @unittest.skipUnless(DEVICE == "real", "the simulated device runs a kernel in its launch")
+    def test_a_kernel_that_waits_for_what_comes_behind_its_launch(self):
+        said, files = self.program_runs("--capture", "poll", "--capture-wait", "1", PROGRAM, "polls")
+        self.assertEqual(len(files), 1, said)
+        self.assert_says("it had not ended after 1 s (--capture-wait): its results are not there", said)
+        _, out, _ = self.replay(files[0], "--kernel-time", "1s")
+        self.assertNotIn("equals the GPU's", out)
+
     def test_a_launch_beside_a_captured_stream(self):
         said, files = self.program_runs("--capture", "scale:2", PROGRAM, "beside")
         self.assertEqual(files, [])
