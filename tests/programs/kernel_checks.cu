@@ -58,6 +58,14 @@
 // options: check --kernel-checks
 // expect: error kernel-out-of-bounds count=24 message="managed memory" stacks="accessed here"@fill:LINE(fill),"launched here"@run_kinds:LINE(past-managed),"allocated here"@run_kinds:LINE(managed)
 // expect: error kernel-out-of-bounds count=1 message="pinned" stacks="accessed here"@first:LINE(first),"launched here"@run_kinds:LINE(past-pinned),"allocated here"@run_kinds:LINE(pinned)
+// run: threads
+// env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
+// env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
+// env: GPUMEMTRACE_SIM_MEMORY=256M
+// env: GPUMEMTRACE_SIM_GAPS=0
+// options: check --kernel-checks
+// expect: error kernel-out-of-bounds count=384 message="right behind the end of" stacks="accessed here"@fill:LINE(fill),"launched here"@work_of_thread:LINE(thread-past),"allocated here"@work_of_thread:LINE(thread-block)
+// expect: error kernel-use-after-free count=16 stacks="accessed here"@first:LINE(first),"launched here"@work_of_thread:LINE(thread-late),"freed here"@work_of_thread:LINE(thread-free),"allocated here"@work_of_thread:LINE(thread-block)
 // run: reset
 // env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
 // env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
@@ -71,6 +79,7 @@
 #undef NDEBUG
 #include <cassert>
 #include <cstring>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -156,6 +165,21 @@ static void run_kinds() {
   CHECK(cudaFreeHost(pinned));
 }
 
+static void work_of_thread() {
+  cudaStream_t stream;
+  CHECK(cudaStreamCreate(&stream));
+  for (int round = 0; round < 4; ++round) {
+    int* block = nullptr;
+    CHECK(cudaMalloc(&block, 1000 * sizeof(int))); // @thread-block
+    fill<<<4, 256, 0, stream>>>(block, 1000); // @thread-past
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaFree(block)); // @thread-free
+    first<<<1, 1, 0, stream>>>(block); // @thread-late
+    CHECK(cudaStreamSynchronize(stream));
+  }
+  CHECK(cudaStreamDestroy(stream));
+}
+
 int main(int, char** argv) {
   const char* run = argv[1];
   if (std::strcmp(run, "clean") == 0) {
@@ -198,6 +222,10 @@ int main(int, char** argv) {
     CHECK(cudaDeviceSynchronize());
     assert(on_host(block, 1000)[999] == 999);
     CHECK(cudaMemset(block + 1000, 0, 4)); // @set-behind
+  } else if (std::strcmp(run, "threads") == 0) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) threads.emplace_back(work_of_thread);
+    for (std::thread& one : threads) one.join();
   } else if (std::strcmp(run, "many") == 0) {
     char* small = nullptr;
     CHECK(cudaMalloc(&small, 100)); // @small
