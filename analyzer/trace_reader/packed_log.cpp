@@ -3,6 +3,7 @@
 #include "analyzer/trace_reader/packed_log.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -96,9 +97,15 @@ std::pair<std::uint64_t, std::uint64_t> identity_of(const Descriptor& file) {
 PackedLog::PackedLog(fs::path path, Descriptor file)
     : path_(std::move(path)), file_(std::move(file)), identity_(identity_of(file_)) {}
 
-std::unique_ptr<PackedLog> PackedLog::open(const fs::path& packed) {
+std::unique_ptr<PackedLog> PackedLog::open(const fs::path& packed, bool as_it_was) {
   Descriptor file = open_in_folder(packed);
-  return file ? std::unique_ptr<PackedLog>(new PackedLog(packed, std::move(file))) : nullptr;
+  if (!file) return nullptr;
+  std::unique_ptr<PackedLog> log(new PackedLog(packed, std::move(file)));
+  char mark[sizeof kFoldedMark] = {};
+  if (as_it_was)
+    read_at(log->descriptor(), mark, sizeof mark, trace::kLogHeaderBytes - sizeof mark);
+  log->is_damaged_ = std::memcmp(mark, kFoldedMark, sizeof mark) == 0;
+  return log;
 }
 
 void PackedLog::rewind() {
@@ -178,11 +185,30 @@ std::size_t PackedLog::read(void* into, std::size_t bytes, std::uint64_t offset)
 }
 
 PackedWriter::PackedWriter(fs::path packed)
-    : path_(std::move(packed)), unfinished_(path_.string() + ".new"),
-      to_(::open(unfinished_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)) {
-  if (to_) return;
+    : path_(std::move(packed)), unfinished_(path_.string() + ".new") {
+  if (open_unfinished()) return;
   fail("cannot open it");
   unfinished_.clear(); // another's
+}
+
+// Whoever writes it holds its lock, which ends with the writer. A file that was renamed between
+// open() and flock() is another's that is finished.
+bool PackedWriter::open_unfinished() {
+  constexpr int kFlags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  to_ = Descriptor(::open(unfinished_.c_str(), kFlags | O_CREAT | O_EXCL, 0600));
+  const bool is_new = static_cast<bool>(to_);
+  if (!is_new && errno == EEXIST) to_ = Descriptor(::open(unfinished_.c_str(), kFlags));
+  if (!to_) return false;
+  const bool is_locked = ::flock(to_.number(), LOCK_EX | LOCK_NB) == 0;
+  // Some file systems have no locks.
+  if (!is_locked && (!is_new || errno == EWOULDBLOCK)) return false;
+  struct stat opened{}, named{};
+  const bool is_there = ::fstat(to_.number(), &opened) == 0 &&
+                        ::lstat(unfinished_.c_str(), &named) == 0 &&
+                        opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+  errno = EEXIST;
+  if (!is_there || !S_ISREG(opened.st_mode) || opened.st_nlink != 1) return false;
+  return ::ftruncate(to_.number(), 0) == 0;
 }
 
 PackedWriter::~PackedWriter() {
@@ -228,9 +254,12 @@ bool PackedWriter::add(std::span<const trace::Slot> slots) {
 
 bool PackedWriter::finish() {
   if (!problem_.empty() || !write(&kEnd, sizeof kEnd)) return false;
-  if (::close(to_.release()) != 0) return fail("cannot write what is packed");
+  // A file server may refuse what was written when a descriptor is closed. The lock stays.
+  const int other = ::dup(to_.number());
+  if (other < 0 || ::close(other) != 0) return fail("cannot write what is packed");
   if (::rename(unfinished_.c_str(), path_.c_str()) != 0) return fail("cannot rename it");
   unfinished_.clear();
+  to_ = Descriptor();
   return true;
 }
 

@@ -24,13 +24,18 @@ namespace gmt {
 
 // "t7-0.1.log" is packed as "t7-0.1.log.zst".
 inline constexpr const char* kPackedEnd = ".zst";
+// The end of the header's page of a packed log from which records were dropped.
+inline constexpr char kFoldedMark[8] = {'F', 'O', 'L', 'D', 'E', 'D', '1', '\n'};
 
 class PackedLog {
 public:
   static constexpr std::size_t kSlots = 16384; // of a frame, but for the last one
 
-  // Null if it cannot be opened; errno says why. Its first page is the log's header as it was.
-  static std::unique_ptr<PackedLog> open(const std::filesystem::path& packed);
+  // Null if it cannot be opened; errno says why. Its first page is the log's header as it was. A
+  // reader that has read a part of the log wants it `as_it_was`: one from which records were
+  // dropped meanwhile is damaged for it.
+  static std::unique_ptr<PackedLog> open(const std::filesystem::path& packed,
+                                         bool as_it_was = false);
 
   ~PackedLog();
   PackedLog(const PackedLog&) = delete;
@@ -63,7 +68,8 @@ private:
   bool is_damaged_ = false;
 };
 
-// Writes a packed log under another name, and renames it at the end.
+// Writes a packed log under another name, and renames it at the end. A file of that name which a
+// writer left that was killed is written anew; that of one that lives is not touched.
 class PackedWriter {
 public:
   explicit PackedWriter(std::filesystem::path packed);
@@ -81,6 +87,7 @@ public:
   std::uint64_t bytes() const { return written_; }
 
 private:
+  bool open_unfinished();
   bool fail(const char* what);
   bool write(const void* from, std::size_t bytes);
 

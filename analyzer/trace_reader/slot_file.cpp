@@ -125,7 +125,7 @@ bool SlotFile::open_file() {
   fd_ = open_in_folder(path_).release();
   if (fd_ >= 0) return true;
   if (errno != ENOENT || path_.empty()) return false;
-  packed_ = PackedLog::open(path_.string() + kPackedEnd);
+  packed_ = PackedLog::open(path_.string() + kPackedEnd, offset_ > trace::kLogHeaderBytes);
   return packed_ != nullptr;
 }
 

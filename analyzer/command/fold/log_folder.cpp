@@ -2,6 +2,7 @@
 
 #include "analyzer/command/fold/log_folder.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "analyzer/trace_reader/folded_calls.h"
@@ -40,7 +41,8 @@ LogFolder::LogFolder(const fs::path& packed, const FoldPlan& plan, std::uint16_t
   if (from_ == nullptr) problem_ = "it cannot be opened";
   else if (read_at(from_->descriptor(), header.data(), header.size(), 0) != header.size())
     problem_ = "it is shorter than its header";
-  else to_.begin(header.data());
+  else std::ranges::copy(kFoldedMark, header.end() - sizeof kFoldedMark);
+  if (problem_.empty()) to_.begin(header.data());
   read_ = trace::kLogHeaderBytes;
 }
 

@@ -2,6 +2,8 @@
 
 #include "analyzer/command/run/trace_packer.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <exception>
 #include <ostream>
@@ -40,8 +42,8 @@ LogFile log_file(const fs::path& path) {
   return number ? LogFile{name.substr(0, dot), *number} : LogFile{};
 }
 
-// Those that may be packed.
-std::set<fs::path> left_files(const fs::path& trace) {
+// Those that may be packed, the first files of each log first.
+std::vector<fs::path> left_files(const fs::path& trace) {
   std::map<std::string, std::uint64_t> newest;
   std::vector<std::pair<LogFile, fs::path>> files;
   std::error_code error;
@@ -52,10 +54,24 @@ std::set<fs::path> left_files(const fs::path& trace) {
     number = std::max(number, file.number);
     if (it->path().extension() == ".log") files.emplace_back(std::move(file), it->path());
   }
-  std::set<fs::path> left;
-  for (const auto& [file, path] : files)
-    if (newest[file.log] - file.number >= kFilesThatStay) left.insert(path);
+  std::erase_if(files, [&newest](const auto& one) {
+    return newest[one.first.log] - one.first.number < kFilesThatStay;
+  });
+  std::ranges::sort(files, {}, [](const auto& one) {
+    return std::pair(one.first.number, std::string_view(one.first.log));
+  });
+  std::vector<fs::path> left;
+  for (auto& [file, path] : files) left.push_back(std::move(path));
   return left;
+}
+
+// Of this thread. On a machine that is busy with the program a look takes long, but costs as
+// little.
+std::chrono::milliseconds processor_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+    std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
 }
 
 std::uint64_t limit_of(const TraceInfo& info) {
@@ -65,6 +81,12 @@ std::uint64_t limit_of(const TraceInfo& info) {
 }
 
 } // namespace
+
+void add_packed(std::vector<PackedFile>& packed, PackedFile file) {
+  const auto behind =
+    std::ranges::upper_bound(packed, file.highest_order, {}, &PackedFile::highest_order);
+  packed.insert(behind, std::move(file));
+}
 
 std::vector<PackedFile> folded_at_once(const std::vector<PackedFile>& packed,
                                        std::uint64_t most_bytes) {
@@ -107,11 +129,10 @@ std::chrono::milliseconds TracePacker::do_work() {
     if (!fold_->step()) finish_fold();
     return kNow;
   }
-  const auto began = std::chrono::steady_clock::now();
+  const std::chrono::milliseconds began = processor_time();
   if (left_.empty()) find_traces();
   if (begin_fold() || begin_next()) return kNow;
-  const auto took =
-    std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
+  const std::chrono::milliseconds took = processor_time() - began;
   return std::clamp(took * kShareOfTime, kLater, kMuchLater);
 }
 
@@ -148,8 +169,8 @@ void TracePacker::finish() {
   if (packer_->problem().empty()) {
     Trace& trace = traces_[packed_];
     trace.saved += packer_->saved_bytes();
-    trace.packed.push_back(
-      {log_, packer_->packed_bytes(), packer_->lowest_order(), packer_->highest_order()});
+    add_packed(trace.packed,
+               {log_, packer_->packed_bytes(), packer_->lowest_order(), packer_->highest_order()});
     trace.packed_bytes += packer_->packed_bytes();
     write_saved(trace);
   } else {

@@ -20,6 +20,9 @@ namespace gmt {
 
 class LogPacker;
 
+// `packed` is in order of the newest records.
+void add_packed(std::vector<PackedFile>& packed, PackedFile file);
+
 // The first ones: so many bytes, and so many orders as a plan takes. At least one.
 std::vector<PackedFile> folded_at_once(const std::vector<PackedFile>& packed,
                                        std::uint64_t most_bytes);
@@ -38,7 +41,7 @@ private:
     std::filesystem::path path;
     std::uint64_t max_bytes = 0;
     std::uint64_t saved = 0;             // bytes
-    std::vector<PackedFile> packed = {}; // and not folded, oldest first
+    std::vector<PackedFile> packed = {}; // and not folded: add_packed()
     std::uint64_t packed_bytes = 0;      // of these
     std::set<std::string> found = {};    // in files that may be folded, or were
     std::uint64_t kept_bytes = 0;        // of files that are not folded, for what was found there

@@ -85,6 +85,18 @@ TEST(FoldPlan, HasTheEndOfAStretchThatIsTooLong) {
             "--..");
 }
 
+// A thread that makes few calls leaves its file late.
+TEST(FoldPlan, TakesTheOldestRecordsFirst) {
+  std::vector<PackedFile> packed;
+  add_packed(packed, {"a", 10, 30, 40});
+  add_packed(packed, {"slow", 10, 1, 25});
+  add_packed(packed, {"b", 10, 41, 50});
+  add_packed(packed, {"c", 10, 26, 29});
+  std::string names;
+  for (const PackedFile& file : packed) names += file.log.string() + " ";
+  EXPECT_EQ(names, "slow c a b ");
+}
+
 TEST(FoldPlan, TakesSoManyFilesThatItHasTheirOrders) {
   constexpr std::uint64_t kMost = FoldPlan::kMostOrders;
   const std::vector<PackedFile> packed = {{"slow", 10, 1, kMost + 9},
@@ -138,6 +150,9 @@ protected:
     }
     EXPECT_EQ(folder_of_log.problem(), "");
     EXPECT_EQ(fs::file_size(packed), folder_of_log.bytes());
+    trace::Slot slot;
+    EXPECT_EQ(PackedLog::open(packed, true)->read(&slot, sizeof slot, trace::kLogHeaderBytes), 0U)
+      << "it has the mark";
     std::vector<trace::Slot> all(slots_.size());
     all.resize(PackedLog::open(packed)->read(all.data(), all.size() * sizeof(trace::Slot),
                                              trace::kLogHeaderBytes) /

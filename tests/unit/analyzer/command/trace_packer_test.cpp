@@ -70,5 +70,25 @@ TEST(TracePacker, GoesOnWhereThereWasNoMemory) {
   fs::remove_all(folder);
 }
 
+// File 10 is younger than file 2.
+TEST(TracePacker, PacksTheOldestFilesFirst) {
+  const fs::path folder =
+    fs::temp_directory_path() / ("trace_packer_order." + std::to_string(getpid()));
+  const fs::path trace = folder / "gpumemtrace.app.host.1";
+  fs::create_directories(trace);
+  std::ofstream(trace / "info") << "run=r1\npid=1\n";
+  constexpr int kFiles = 14;
+  const auto log = [&trace](int file) { return trace / ("t1-0." + std::to_string(file) + ".log"); };
+  for (int file = 0; file < kFiles; ++file) write_log(log(file), 10);
+  TracePacker packer(folder, "r1");
+  int packed = 0;
+  while (packer.work().count() == 0) {
+    if (packed < kFiles && !fs::exists(log(packed))) ++packed;
+    for (int file = packed; file < kFiles; ++file) ASSERT_TRUE(fs::exists(log(file))) << packed;
+  }
+  EXPECT_EQ(packed, kFiles - 2);
+  fs::remove_all(folder);
+}
+
 } // namespace
 } // namespace gmt

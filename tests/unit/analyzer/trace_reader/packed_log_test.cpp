@@ -134,6 +134,50 @@ TEST_F(PackedLogs, AReaderThatIsBehindGoesOnInThePackedLog) {
   EXPECT_EQ(times, before.times);
 }
 
+// Among hundreds of logs it is closed between two reads.
+TEST_F(PackedLogs, AReaderThatIsBehindTakesNoFoldedLogForTheOneThatItBegan) {
+  const fs::path log = write(slots(2 * PackedLog::kSlots));
+  LogStats stats;
+  SlotFile begun(log, stats, ZeroHeads::kTorn, false);
+  SlotRecord record;
+  EXPECT_TRUE(begun.read(record));
+  EXPECT_EQ(pack(log), "");
+  const fs::path packed = log.string() + kPackedEnd;
+  std::fstream file(packed, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(trace::kLogHeaderBytes - sizeof kFoldedMark);
+  file.write(kFoldedMark, sizeof kFoldedMark);
+  file.close();
+  std::size_t records = 1;
+  while (begun.read(record)) ++records;
+  EXPECT_LE(records, SlotFile::kBatch);
+  EXPECT_EQ(stats.damaged, 1U);
+  const Content whole = read(log, false);
+  EXPECT_GT(whole.heads.size(), PackedLog::kSlots);
+  EXPECT_EQ(whole.stats.damaged, 0U);
+}
+
+TEST_F(PackedLogs, WhatAKilledWriterLeftIsWrittenAnew) {
+  const fs::path log = write(slots(PackedLog::kSlots));
+  const Content before = read(log);
+  const fs::path unfinished = log.string() + kPackedEnd + ".new";
+  std::ofstream(unfinished) << std::string(10'000'000, 'x');
+  EXPECT_EQ(pack(log), "");
+  EXPECT_FALSE(fs::exists(unfinished));
+  EXPECT_EQ(read(log).heads, before.heads);
+  EXPECT_EQ(read(log).stats.damaged, 0U);
+  EXPECT_LT(fs::file_size(log.string() + kPackedEnd), 1'000'000U);
+}
+
+TEST_F(PackedLogs, ALinkIsNoFileOfAWriter) {
+  const fs::path log = write(slots(PackedLog::kSlots));
+  const fs::path other = folder / "other";
+  std::ofstream(other) << "another's";
+  fs::create_hard_link(other, log.string() + kPackedEnd + ".new");
+  EXPECT_NE(pack(log), "");
+  EXPECT_EQ(fs::file_size(other), 9U);
+  EXPECT_TRUE(fs::exists(log));
+}
+
 TEST_F(PackedLogs, HaveNoDescriptorBehindTheirEnd) {
   const fs::path log = write(slots(2 * PackedLog::kSlots));
   const Content before = read(log);
