@@ -120,13 +120,14 @@ void EventStream::read_on() {
 
 void EventStream::add_new_logs() {
   std::error_code error;
+  std::unordered_set<std::string> known;
+  for (const std::filesystem::path& log : trace_.logs) known.insert(log.filename().string());
   std::vector<std::filesystem::path> found;
   for (std::filesystem::directory_iterator it(trace_.path, error), end; !error && it != end;
        it.increment(error)) {
-    const std::filesystem::path path = name_of_log(it->path());
-    if (path.filename().string().starts_with('t') &&
-        std::ranges::find(trace_.logs, path) == trace_.logs.end())
-      found.push_back(path);
+    std::filesystem::path path = name_of_log(it->path());
+    const std::string name = path.filename().string();
+    if (name.starts_with('t') && !known.contains(name)) found.push_back(std::move(path));
   }
   std::ranges::sort(found);
   // One that is just being packed

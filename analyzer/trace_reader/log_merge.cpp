@@ -7,19 +7,26 @@
 #include <utility>
 
 namespace gmt {
+namespace {
+
+void insert_by_number(std::vector<LogReader*>& logs, LogReader* log) {
+  logs.insert(std::ranges::upper_bound(logs, log->number(), {}, &LogReader::number), log);
+}
+
+} // namespace
 
 Merge::Merge(std::vector<std::unique_ptr<LogReader>> logs) : logs_(std::move(logs)) {
-  for (const auto& log : logs_) active_.push_back(log.get());
+  for (const auto& log : logs_) open_.push_back(log.get());
+  active_ = open_;
 }
 
 void Merge::follow_on(const std::vector<std::size_t>& logs) {
   if (logs.size() < 2) return;
-  waits_.resize(logs_.size());
+  std::vector<bool> waits(logs_.size());
   Chain chain{logs_[logs.front()].get(), {logs.rbegin(), logs.rend() - 1}};
-  for (const std::size_t log : chain.waiting) {
-    waits_[log] = true;
-    std::erase(active_, logs_[log].get());
-  }
+  for (const std::size_t log : chain.waiting) waits[log] = true;
+  std::erase_if(open_, [&waits](const LogReader* log) { return waits[log->number()]; });
+  active_ = open_;
   chains_.push_back(std::move(chain));
 }
 
@@ -32,14 +39,9 @@ void Merge::begin_next_files() {
       if (!chain.log->is_complete()) break;
       const std::size_t next = chain.waiting.back();
       chain.waiting.pop_back();
-      waits_[next] = false;
       chain.log = logs_[next].get();
-      const auto before = [this, next](const LogReader* log) {
-        const auto end = logs_.begin() + static_cast<std::ptrdiff_t>(next);
-        return std::find_if(logs_.begin(), end,
-                            [log](const auto& one) { return one.get() == log; }) != end;
-      };
-      active_.insert(std::ranges::partition_point(active_, before), chain.log);
+      insert_by_number(open_, chain.log);
+      insert_by_number(active_, chain.log);
     }
   }
 }
@@ -47,11 +49,8 @@ void Merge::begin_next_files() {
 void Merge::read_on() {
   if (at_ != end_) return;
   if (follows_) limit_ = newest_order();
-  active_.clear();
-  for (std::size_t i = 0; i < logs_.size(); ++i) {
-    logs_[i]->read_on();
-    if (i >= waits_.size() || !waits_[i]) active_.push_back(logs_[i].get());
-  }
+  for (LogReader* log : open_) log->read_on();
+  active_ = open_;
 }
 
 void Merge::follow(bool is_running) {
@@ -62,22 +61,29 @@ void Merge::follow(bool is_running) {
 
 void Merge::add(std::unique_ptr<LogReader> log) {
   log->follow(follows_);
+  open_.push_back(log.get());
   logs_.push_back(std::move(log));
 }
 
 std::uint64_t Merge::newest_order() const {
-  std::uint64_t newest = 0;
-  for (const auto& log : logs_) newest = std::max(newest, log->newest_order());
+  std::uint64_t newest = newest_over_;
+  for (const LogReader* log : open_) newest = std::max(newest, log->newest_order());
   return newest;
+}
+
+void Merge::close_ended_files() {
+  std::erase_if(open_, [this](LogReader* log) {
+    if (!log->is_over()) return false;
+    newest_over_ = std::max(newest_over_, log->newest_order());
+    log->rest();
+    return true;
+  });
 }
 
 bool Merge::next_run() {
   if (!chains_.empty()) begin_next_files();
-  std::erase_if(active_, [this](LogReader* log) {
-    if (log->make_ready()) return false;
-    if (!follows_) log->rest();
-    return true;
-  });
+  if (std::erase_if(active_, [](LogReader* log) { return !log->make_ready(); }) != 0)
+    close_ended_files();
   at_ = decoded_until_ = end_ = 0;
   if (active_.empty()) return false;
   take();

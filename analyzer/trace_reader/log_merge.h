@@ -87,14 +87,17 @@ private:
   bool next_run();
   void begin_next_files();
   void take();
+  void close_ended_files();
   std::uint64_t newest_order() const;
   void put_in_order();
   bool put_by_order();
 
   std::vector<std::unique_ptr<LogReader>> logs_;
-  std::vector<LogReader*> active_; // not yet drained, in the order of logs_
+  // In the order of logs_; a trace of days has tens of thousands of these.
+  std::vector<LogReader*> open_;   // begun, and not over
+  std::vector<LogReader*> active_; // of these: not yet drained
+  std::uint64_t newest_over_ = 0;  // order of a log that is over
   std::vector<Chain> chains_;
-  std::vector<bool> waits_;  // by number of the log: for the file before it
   std::vector<Taken> taken_; // a run as the logs hold it
   std::vector<Item> run_;
   std::size_t at_ = 0;            // next in run_

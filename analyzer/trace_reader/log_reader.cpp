@@ -60,6 +60,20 @@ void LogReader::refill() {
   } while (next_ >= limit_ && !is_complete());
 }
 
+// A trace of days has tens of thousands of files.
+void LogReader::rest() {
+  file_.rest();
+  records_ = {};
+  next_ = limit_ = 0;
+  leases_ = {leases_.back()};
+  kept_ = {};
+  repeats_ = {};
+  stack_ids_ = {};
+  odd_stack_ids_ = {};
+  python_code_ = {};
+  scratch_ = {};
+}
+
 // Keeps the slots of held-back records.
 void LogReader::drop_used() {
   records_.erase(records_.begin(),

@@ -46,7 +46,9 @@ public:
     is_waiting_ = false;
     file_.read_on();
   }
-  void rest() { file_.rest(); } // all of it is taken, and it grows no more
+  // All of it was taken, and it grows no more.
+  bool is_over() const { return file_.is_over() && !is_waiting_ && next_ == records_.size(); }
+  void rest(); // when it is over: gives back its memory, but for what is known of it as a whole
   // The process is running: a call that has not returned, and what follows it in the log, waits
   // for read_on().
   void follow(bool is_running) { follows_ = is_running; }
@@ -66,6 +68,7 @@ public:
   // live as long.
   std::span<const std::uint64_t> words_of(const Record& record,
                                           std::vector<std::uint64_t>& words) const;
+  std::uint32_t number() const { return log_; }
   const LogStats& stats() const { return stats_; }
   bool ends_in_a_record() const { return file_.ends_in_a_record(); } // when all of it is taken
 

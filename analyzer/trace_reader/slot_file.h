@@ -122,9 +122,13 @@ public:
     scan_.put_back(record);
     is_put_back_ = true;
   }
-  // When all records have been taken for good: gives back what a packed log takes.
+  // All of it is in memory, and no more will come. Packed files alone say so: another may grow.
+  bool is_over() const { return packed_ != nullptr && at_end_ && !is_put_back_; }
+  // When all records of a packed file have been taken for good: gives back its memory.
   void rest() {
-    if (packed_ != nullptr) packed_->rest(true);
+    packed_->rest(true);
+    drop_before(position());
+    raw_ = {};
   }
   // At the end, when all records have been taken: the file may have grown since. Reading goes on
   // behind the last record, where slots were not written yet.

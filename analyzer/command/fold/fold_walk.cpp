@@ -63,9 +63,13 @@ FoldWalk::FoldWalk(const TraceDir& trace, const std::vector<fs::path>& files,
       findings_(model_.ranges()), detectors_(model_), last_order_(last_order) {
   stream_.join_python_stacks();
   stream_.follow(true);
-  for (const fs::path& log : stream_.trace().logs)
-    files_.push_back(static_cast<std::size_t>(std::ranges::find(files, log) - files.begin()));
   none_ = files.size();
+  std::unordered_map<std::string, std::size_t> numbers;
+  for (std::size_t i = 0; i < files.size(); ++i) numbers[files[i].string()] = i;
+  for (const fs::path& log : stream_.trace().logs) {
+    const auto number = numbers.find(log.string());
+    files_.push_back(number == numbers.end() ? none_ : number->second);
+  }
   stream_.read_on();
 }
 
