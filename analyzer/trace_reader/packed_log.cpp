@@ -191,7 +191,7 @@ PackedWriter::PackedWriter(fs::path packed)
   unfinished_.clear(); // another's
 }
 
-// Whoever writes it holds its lock, which ends with the writer. A file that was renamed between
+// Its writer holds its lock, which ends with the writer. A file that was renamed between
 // open() and flock() is another's that is finished.
 bool PackedWriter::open_unfinished() {
   constexpr int kFlags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;

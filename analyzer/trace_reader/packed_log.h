@@ -69,7 +69,7 @@ private:
 };
 
 // Writes a packed log under another name, and renames it at the end. A file of that name which a
-// writer left that was killed is written anew; that of one that lives is not touched.
+// writer left that was killed is written anew; that of one that lives stays.
 class PackedWriter {
 public:
   explicit PackedWriter(std::filesystem::path packed);
