@@ -13,6 +13,8 @@
 // expect: warning kernel-uninitialized-read count=12 stacks="accessed here"@sum:LINE(sum),"launched here"@main:LINE(part),"allocated here"@main:LINE(block)
 // expect: warning kernel-uninitialized-read count=1 stacks="accessed here"@choose:LINE(choose),"launched here"@main:LINE(chooses),"allocated here"@main:LINE(steps)
 // expect: warning kernel-uninitialized-read count=32 stacks="accessed here"@twice:LINE(twice),"launched here"@main:LINE(again),"allocated here"@main:LINE(second)
+// expect: warning kernel-uninitialized-read count=32 stacks="accessed here"@plus_one:LINE(plus),"launched here"@main:LINE(of-pool),"allocated here"@main:LINE(ordered)
+// expect: warning kernel-uninitialized-read count=24 stacks="accessed here"@sum:LINE(sum),"launched here"@main:LINE(between-rows),"allocated here"@main:LINE(rows)
 // run: clean
 // env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
 // env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
@@ -58,6 +60,7 @@ __global__ void sum(const float* from, float* to, int n) {
   *to = all;
 }
 __global__ void choose(const int* steps, float* to) { if (steps[1] > 3) *to = 1; } // @choose
+__global__ void plus_one(const float* from, float* to) { to[threadIdx.x] = from[threadIdx.x] + 1; } // @plus
 __global__ void copy(const float* from, float* to) { to[threadIdx.x] = from[threadIdx.x]; }
 __global__ void set(float* to, float value) { to[threadIdx.x] = value; }
 __global__ void set_bytes(unsigned char* to) { to[threadIdx.x] = 0; }
@@ -123,16 +126,21 @@ static void run_clean() {
   CHECK(cudaGraphExecDestroy(exec));
   CHECK(cudaGraphDestroy(graph));
   CHECK(cudaStreamDestroy(stream));
-  // The host writes, and pools' memory is not followed
+  // The host writes; and memory of a pool that was followed is given out again, or as other memory
   float* managed = nullptr;
   CHECK(cudaMallocManaged(&managed, kBytes));
   memset(managed, 0, kBytes);
   use(managed, to);
   float* ordered = nullptr;
-  CHECK(cudaMallocAsync(&ordered, kBytes, 0));
-  CHECK(cudaMemsetAsync(ordered, 0, kBytes, 0));
-  use(ordered, to);
-  CHECK(cudaFreeAsync(ordered, 0));
+  for (size_t bytes : {kBytes, 4 * kBytes, kBytes}) {
+    CHECK(cudaMallocAsync(&ordered, bytes, 0));
+    CHECK(cudaFreeAsync(ordered, 0)); // nothing of it is written
+    CHECK(cudaMallocAsync(&ordered, kBytes, 0));
+    CHECK(cudaMemcpy2DAsync(ordered, 16, to, 16, 16, kBytes / 16, cudaMemcpyDeviceToDevice, 0));
+    use(ordered, to);
+    CHECK(cudaFreeAsync(ordered, 0));
+    CHECK(cudaDeviceSynchronize());
+  }
   CHECK(cudaFree(managed));
   CHECK(cudaFree(from));
   CHECK(cudaFree(to));
@@ -221,6 +229,16 @@ int main(int argc, char** argv) {
   twice<<<1, kCount>>>(second, to, kCount); // @again
   CHECK(cudaDeviceSynchronize());
   CHECK(cudaFree(second));
+  float *ordered = nullptr, *rows = nullptr;
+  CHECK(cudaMallocAsync(&ordered, kBytes, 0)); // @ordered
+  plus_one<<<1, kCount>>>(ordered, to); // @of-pool
+  CHECK(cudaFreeAsync(ordered, 0));
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaMalloc(&rows, kBytes)); // @rows
+  CHECK(cudaMemset2D(rows, 16, 0, 4, kBytes / 16));
+  sum<<<1, 1>>>(rows, to, kCount); // @between-rows
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(rows));
   CHECK(cudaFree(steps));
   CHECK(cudaFree(to));
 }

@@ -98,6 +98,11 @@ struct Driver {
     "cuKernelGetAttribute"};
   DriverFunction<CUfunction_attribute, int, CUkernel, CUdevice> set_kernel_attribute{
     "cuKernelSetAttribute"};
+  // ---- for bytes that nothing wrote
+  DriverFunction<CUdeviceptr, std::size_t, unsigned char, std::size_t, std::size_t, CUstream>
+    set_rows{"cuMemsetD2D8Async"};
+  DriverFunction<void*, CUpointer_attribute, CUdeviceptr> pointer_attribute{
+    "cuPointerGetAttribute"};
 };
 extern Driver driver;
 

@@ -15,6 +15,7 @@
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/news_flag.h"
 #include "interposer/kernel_checks/library/replacements.h"
+#include "interposer/kernel_checks/library/written.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -65,6 +66,15 @@ bool is_in_windows(const rewriter::Block& block) noexcept {
   return table().covers(block.begin, block.end);
 }
 
+// Else the host may write it, too.
+bool is_of_device(CUdeviceptr address) noexcept {
+  unsigned type = 0, is_managed = 1;
+  return core->settings.checks_written &&
+         driver.pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == 0 &&
+         driver.pointer_attribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) == 0 &&
+         type == CU_MEMORYTYPE_DEVICE && is_managed == 0;
+}
+
 // What the driver gave out; `has_poison`: more than was asked for.
 void add_ordered(CUdeviceptr address, std::size_t bytes, bool has_poison, CUmemoryPool pool,
                  CUstream stream) noexcept {
@@ -80,6 +90,8 @@ void add_ordered(CUdeviceptr address, std::size_t bytes, bool has_poison, CUmemo
   const Mark mark = unknown(address, address + (has_poison ? with_poison(bytes) : bytes));
   if (!kept.is_in_table && is_in_windows(mark.block)) put(mark, stream);
   keep_live(kept);
+  forget_unwritten(address, with_poison(bytes));
+  if (kept.is_in_table && !any_capture() && is_of_device(address)) follow_unwritten(kept.block);
 }
 
 // What is given out or freed in a stream that is not followed. Nothing of ours can be in the order
@@ -87,6 +99,7 @@ void add_ordered(CUdeviceptr address, std::size_t bytes, bool has_poison, CUmemo
 // in other streams, too.
 void forget_ordered(CUdeviceptr address, std::size_t bytes, CUstream stream) noexcept {
   const Mark mark = unknown(address, address + bytes);
+  forget_unwritten(address, bytes);
   if (!any_marked.load() || table().context() == nullptr || !is_in_windows(mark.block)) return;
   if (forget_in_order(mark.block, stream)) return;
   if (table().has_other_devices()) {
@@ -218,6 +231,7 @@ template <Name kName, class... Args> void put_opens() noexcept {
 void note_ranges_to_forget() noexcept { any_marked.store(true); }
 
 void forget_range(CUdeviceptr begin, std::size_t bytes) noexcept {
+  forget_unwritten(begin, bytes);
   if (!any_marked.load() || table().context() == nullptr || bytes == 0) return;
   const rewriter::Block block{begin / kGranule * kGranule, begin + bytes};
   if (!is_in_windows(block)) return;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What writes memory of the device beside kernels. It is said before the driver gets the call, in
 // no order with what the device does: memory counts as written too early rather than too late.
-// Where an address stands in a structure, all of its block counts.
 #include <type_traits>
 #include <utility>
 
@@ -37,11 +36,22 @@ void note(void* to, CUarray, Bytes, Bytes bytes) noexcept { mark_written(address
 void note(void* to, CUarray, Bytes, Bytes bytes, CUstream) noexcept {
   mark_written(address_of(to), bytes);
 }
-template <class Shape> void note_shape(const Shape* shape) noexcept {
+template <class Shape> Address target_of(const Shape& shape) noexcept {
+  const bool is_at_host = shape.dstMemoryType == CU_MEMORYTYPE_HOST ||
+                          (shape.dstMemoryType == CU_MEMORYTYPE_UNIFIED && shape.dstDevice == 0);
+  return is_at_host ? address_of(shape.dstHost) : shape.dstDevice;
+}
+// Without a pitch, all of the block.
+void note_shape(const CUDA_MEMCPY2D* shape) noexcept {
   if (shape == nullptr) return;
-  const bool is_at_host = shape->dstMemoryType == CU_MEMORYTYPE_HOST ||
-                          (shape->dstMemoryType == CU_MEMORYTYPE_UNIFIED && shape->dstDevice == 0);
-  mark_block_written(is_at_host ? address_of(shape->dstHost) : shape->dstDevice);
+  const Bytes pitch = shape->dstPitch;
+  if (pitch == 0) return mark_block_written(target_of(*shape));
+  mark_rows_written(target_of(*shape) + shape->dstY * pitch + shape->dstXInBytes,
+                    shape->WidthInBytes, pitch, shape->Height);
+}
+// Of three dimensions all of the block.
+template <class Shape> void note_shape(const Shape* shape) noexcept {
+  if (shape != nullptr) mark_block_written(target_of(*shape));
 }
 void note(const CUDA_MEMCPY2D* shape) noexcept { note_shape(shape); }
 void note(const CUDA_MEMCPY2D* shape, CUstream) noexcept { note_shape(shape); }
@@ -60,18 +70,19 @@ template <class Value> void note(Address to, Value value, Bytes count, CUstream)
   note_set(to, value, count);
 }
 template <class Value>
-void note(Address to, Bytes pitch, Value, Bytes, Bytes height) noexcept {
-  mark_written(to, pitch * height);
+void note(Address to, Bytes pitch, Value, Bytes width, Bytes height) noexcept {
+  mark_rows_written(to, width * sizeof(Value), pitch, height);
 }
 template <class Value>
-void note(Address to, Bytes pitch, Value, Bytes, Bytes height, CUstream) noexcept {
-  mark_written(to, pitch * height);
+void note(Address to, Bytes pitch, Value, Bytes width, Bytes height, CUstream) noexcept {
+  mark_rows_written(to, width * sizeof(Value), pitch, height);
 }
 // Operations of streams
 void note(CUstream, Address to, cuuint32_t, unsigned) noexcept { mark_written(to, 4); }
 void note(CUstream, Address to, cuuint64_t, unsigned) noexcept { mark_written(to, 8); }
 // Others may write it from now on: other processes, and devices that are no GPU.
 void note(CUipcMemHandle*, Address block) noexcept { mark_block_written(block); }
+void note(CUmemPoolPtrExportData*, Address block) noexcept { mark_block_written(block); }
 void note(const void*, CUpointer_attribute, Address block) noexcept { mark_block_written(block); }
 void note(void*, Address begin, Bytes bytes, CUmemRangeHandleType, unsigned long long) noexcept {
   mark_written(begin, bytes);
@@ -155,6 +166,7 @@ void replace_writes() noexcept {
 #undef PUT_SET
 #undef PUT_VALUE
   put<"cuIpcGetMemHandle", CUipcMemHandle*, Address>();
+  put<"cuMemPoolExportPointer", CUmemPoolPtrExportData*, Address>();
   put<"cuPointerSetAttribute", const void*, CUpointer_attribute, Address>();
   put<"cuMemGetHandleForAddressRange", void*, Address, Bytes, CUmemRangeHandleType,
       unsigned long long>();

@@ -280,6 +280,12 @@ bool Table::write_bytes(std::uint64_t at, std::uint8_t value, std::uint64_t coun
   return is_issued(wait() && good);
 }
 
+bool Table::write_rows(std::uint64_t at, std::uint64_t pitch, std::uint8_t value,
+                       std::uint64_t bytes, std::uint64_t rows) noexcept {
+  return !avoids_grids_.load() &&
+         is_issued(driver.set_rows(at, pitch, value, bytes, rows, stream_) == 0);
+}
+
 bool Table::write_word(std::uint64_t at, std::uint64_t value) noexcept {
   return is_issued(driver.send(at, &value, sizeof value, stream_) == 0);
 }

@@ -65,6 +65,9 @@ public:
   bool write_mapped(const rewriter::Block& block) noexcept; // unknown, and nothing behind it
   // Other memory of the tool's, in the same order and with the same promise.
   bool write_bytes(std::uint64_t at, std::uint8_t value, std::uint64_t count) noexcept;
+  // So many bytes of each row; false: it would be a grid, where there shall be none, or failed.
+  bool write_rows(std::uint64_t at, std::uint64_t pitch, std::uint8_t value, std::uint64_t bytes,
+                  std::uint64_t rows) noexcept;
   bool write_word(std::uint64_t at, std::uint64_t value) noexcept;
 
 private:

@@ -119,6 +119,36 @@ bool end_following(const Followed& block) {
   return true;
 }
 
+struct Rows {
+  std::uint64_t at, words, pitch, count; // of states
+};
+
+// Those that lie on one page each; `cross(address)` for the others.
+template <class Cross>
+std::vector<Rows> rows_of(std::uint64_t begin, std::uint64_t bytes, std::uint64_t pitch,
+                          std::uint64_t rows, Cross cross) {
+  std::vector<Rows> all;
+  for (std::uint64_t row = 0; row < rows;) {
+    const std::uint64_t address = begin + row * pitch;
+    const std::uint64_t next_page = (address / kAddressesOfPage + 1) * kAddressesOfPage;
+    if (address + bytes > next_page) {
+      cross(address);
+      ++row;
+      continue;
+    }
+    const std::uint64_t count = std::min(rows - row, (next_page - bytes - address) / pitch + 1);
+    const std::uint64_t first = address / rewriter::kWordBytes;
+    const std::uint64_t last = (address + bytes - 1) / rewriter::kWordBytes;
+    const Locked lock;
+    const auto page = (*all_pages).pages.find(rewriter::page_index(table().placed(), address));
+    if (page != (*all_pages).pages.end())
+      all.push_back({page->second + rewriter::offset_in_page(address), last - first + 1,
+                     pitch / rewriter::kWordBytes, count});
+    row += count;
+  }
+  return all;
+}
+
 // Kernels that get the block need not ask.
 void note_wholly_written(std::uint64_t begin) noexcept {
   const std::optional<Kept> kept = find_live(begin);
@@ -164,6 +194,7 @@ void abandon_written() noexcept {
 
 void follow_unwritten(const rewriter::Block& block) noexcept {
   if (table_of_pages.load() == 0 || has_stopped.load()) return;
+  forget_unwritten(block.begin, block.end - block.begin);
   const Work work(table().context());
   if (may_any_run()) {
     note_unchecked("", "memory that is allocated while kernels may run counts as written", 0);
@@ -206,6 +237,23 @@ void mark_written(std::uint64_t begin, std::uint64_t bytes) noexcept {
   }
 }
 
+// Each row has the same words if the pitch is a multiple of theirs.
+void mark_rows_written(std::uint64_t begin, std::uint64_t bytes, std::uint64_t pitch,
+                       std::uint64_t rows) noexcept {
+  if (!has_blocks.load() || bytes == 0 || rows == 0) return;
+  const std::uint64_t all = pitch * (rows - 1) + bytes;
+  const bool is_usual = bytes < pitch && pitch <= kAddressesOfPage && all / pitch == rows - 1 &&
+                        pitch % rewriter::kWordBytes == 0 && table().covers(begin, begin + all);
+  if (!is_usual || rows == 1) return mark_written(begin, all);
+  const Work work(table().context());
+  if (!work.ready()) return;
+  const auto cross = [bytes](std::uint64_t address) { mark_written(address, bytes); };
+  for (const Rows& part : rows_of(begin, bytes, pitch, rows, cross)) {
+    if (!table().write_rows(part.at, part.pitch, rewriter::kIsWritten, part.words, part.count))
+      return mark_written(begin, all);
+  }
+}
+
 void mark_block_written(std::uint64_t address) noexcept {
   std::uint64_t begin = 0, end = 0;
   if (has_blocks.load()) {
@@ -221,6 +269,20 @@ void mark_block_written(std::uint64_t address) noexcept {
 }
 
 void end_unwritten(std::uint64_t begin) noexcept { mark_block_written(begin); }
+
+void forget_unwritten(std::uint64_t begin, std::uint64_t bytes) noexcept {
+  if (!has_blocks.load() || bytes == 0) return;
+  const std::uint64_t end = begin + bytes;
+  std::vector<Followed> former;
+  {
+    const Locked lock;
+    const auto& blocks = (*all_pages).blocks;
+    auto at = blocks.upper_bound(begin);
+    if (at != blocks.begin() && std::prev(at)->second.end > begin) --at;
+    for (; at != blocks.end() && at->first < end; ++at) former.push_back(at->second);
+  }
+  for (const Followed& block : former) mark_written(block.begin, block.end - block.begin);
+}
 
 void mark_all_written() noexcept {
   if (table_of_pages.load() == 0) return;

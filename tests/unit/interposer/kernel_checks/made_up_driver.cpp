@@ -41,6 +41,7 @@ const CUmodule module_of_all{reinterpret_cast<CUmodule>(0x3000)};     // NOLINT:
 const CUfunction found_by_name{reinterpret_cast<CUfunction>(0x4000)}; // NOLINT
 bool reads_pageable_memory = false;
 bool has_registered_memory = false;
+bool is_memory_hosts = false;
 std::uint32_t* registered = nullptr;
 std::function<void()> while_fetching;
 std::function<void(CUfunction)> while_launching;
@@ -131,6 +132,17 @@ int set_16(CUdeviceptr to, unsigned short value, std::size_t count, CUstream str
 }
 int set_8(CUdeviceptr to, unsigned char value, std::size_t count, CUstream) {
   std::memset(at(to), value, count);
+  return 0;
+}
+int set_rows(CUdeviceptr to, std::size_t pitch, unsigned char value, std::size_t bytes,
+             std::size_t rows, CUstream) {
+  for (std::size_t i = 0; i < rows; ++i) std::memset(at(to + i * pitch), value, bytes);
+  return 0;
+}
+int pointer_attribute(void* value, CUpointer_attribute what, CUdeviceptr) {
+  if (what == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+    *static_cast<unsigned*>(value) = is_memory_hosts ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+  else *static_cast<unsigned*>(value) = 0;
   return 0;
 }
 int send(CUdeviceptr to, const void* from, std::size_t bytes, CUstream) {
@@ -343,6 +355,10 @@ void* symbol(const char* name) noexcept {
     {"cuStreamQuery", reinterpret_cast<void*>(query)},
     {"cuMemsetD16Async", reinterpret_cast<void*>(set_16)},
     {"cuMemsetD8Async", reinterpret_cast<void*>(set_8)},
+    {"cuMemsetD2D8Async", reinterpret_cast<void*>(set_rows)},
+    {"cuMemsetD2D8_v2", reinterpret_cast<void*>(
+                          done<CUdeviceptr, std::size_t, unsigned char, std::size_t, std::size_t>)},
+    {"cuPointerGetAttribute", reinterpret_cast<void*>(pointer_attribute)},
     {"cuMemcpyHtoDAsync_v2", reinterpret_cast<void*>(send)},
     {"cuMemcpyHtoD_v2", reinterpret_cast<void*>(done<CUdeviceptr, const void*, std::size_t>)},
     {"cuMemsetD32_v2", reinterpret_cast<void*>(done<CUdeviceptr, unsigned, std::size_t>)},
@@ -434,6 +450,7 @@ void begin() {
   while_fetching = nullptr;
   reads_pageable_memory = false;
   has_registered_memory = false;
+  is_memory_hosts = false;
   registered = nullptr;
   table().leave();
   forget_all_blocks();

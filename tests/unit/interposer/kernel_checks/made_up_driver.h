@@ -63,6 +63,7 @@ extern const std::function<void()> let_streams_go_on;
 extern const std::function<void(std::uint64_t address)> begin_again_at; // the next memory is there
 extern bool reads_pageable_memory; // the device; false at the beginning
 extern bool has_registered_memory; // the driver can register the host's; false at the beginning
+extern bool is_memory_hosts;       // what the driver says of an address
 extern std::uint32_t* registered;  // null: nothing is
 extern std::function<void()> while_fetching;            // called when memory of the device is read
 extern std::function<void(CUfunction)> while_launching; // called for kernels of the program

@@ -72,6 +72,62 @@ TEST_F(KernelCheckWritten, CopiesAndSetsWrite) {
   EXPECT_EQ(written_bytes(block), kBytes);
 }
 
+TEST_F(KernelCheckWritten, RowsAreWrittenWithoutWhatLiesBetween) {
+  CUDA_MEMCPY2D shape{};
+  shape.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  shape.dstDevice = block;
+  shape.dstXInBytes = 8;
+  shape.dstY = 1;
+  shape.dstPitch = 100;
+  shape.WidthInBytes = 10;
+  shape.Height = 3;
+  call_replaced("cuMemcpy2D_v2", static_cast<const CUDA_MEMCPY2D*>(&shape));
+  call_replaced("cuMemsetD2D8_v2", block + 500, std::size_t{40}, static_cast<unsigned char>(0),
+                std::size_t{4}, std::size_t{2});
+  for (std::size_t at = 0; at < kBytes; at += 4) {
+    const bool is_copied = at >= 100 && at < 400 && at % 100 >= 8 && at % 100 < 20;
+    EXPECT_EQ(is_written(block + at), is_copied || at == 500 || at == 540) << at;
+  }
+  // Rows that lie on two pages of states
+  const CUdeviceptr large = block_of(20 << 20);
+  constexpr std::size_t kPitch = 6 << 20;
+  call_replaced("cuMemsetD2D8_v2", large, kPitch, static_cast<unsigned char>(0), kPitch - 8,
+                std::size_t{3});
+  for (std::size_t row = 0; row < 3; ++row) {
+    for (const std::size_t at : {std::size_t{0}, kPitch / 3, kPitch - 12})
+      EXPECT_TRUE(is_written(large + row * kPitch + at)) << row << " " << at;
+    EXPECT_FALSE(is_written(large + row * kPitch + kPitch - 8)) << row;
+  }
+}
+
+// Kernels may still read it when its stream frees it: it is followed until other memory is there.
+TEST_F(KernelCheckWritten, MemoryOfAPoolIsFollowed) {
+  const auto stream = reinterpret_cast<CUstream>(0x5000); // NOLINT: a handle
+  const auto ordered = [stream](std::size_t bytes) {
+    CUdeviceptr address = 0;
+    EXPECT_EQ(call_replaced("cuMemAllocAsync", &address, bytes, stream), CUDA_SUCCESS);
+    return address;
+  };
+  const CUdeviceptr first = ordered(kBytes);
+  EXPECT_EQ(written_bytes(first), 0u);
+  call_replaced("cuMemcpyHtoD_v2", first, static_cast<const void*>(&block), std::size_t{8});
+  EXPECT_EQ(written_bytes(first), 8u);
+  EXPECT_EQ(call_replaced("cuMemFreeAsync", first, stream), CUDA_SUCCESS);
+  EXPECT_EQ(written_bytes(first), 8u);
+  begin_again_at(first);
+  EXPECT_EQ(ordered(100), first);
+  EXPECT_FALSE(is_written(first));
+  EXPECT_TRUE(is_written(first + 100));
+  EXPECT_EQ(call_replaced("cuMemFreeAsync", first, stream), CUDA_SUCCESS);
+  begin_launch();
+  begin_again_at(first);
+  EXPECT_EQ(ordered(100), first); // while a kernel may run
+  EXPECT_EQ(written_bytes(first), kBytes);
+  end_launches(begun_launches());
+  is_memory_hosts = true; // which may write it unseen
+  EXPECT_EQ(written_bytes(ordered(kBytes)), kBytes);
+}
+
 // Kernels that get it ask no more.
 TEST_F(KernelCheckWritten, TheBoundsSayThatAllOfABlockIsWritten) {
   const auto says_so = [](CUdeviceptr begin) {
