@@ -8,10 +8,12 @@
 #include "simulated_cuda/common/staging.h"
 #include "simulated_cuda/driver/api.h"
 #include "simulated_cuda/driver/entry.h"
+#include "simulated_cuda/driver/execution/primary.h"
 #include "simulated_cuda/driver/state/observer.h"
 
 #include <array>
 #include <cstring>
+#include <string_view>
 
 namespace gmt::sim {
 namespace {
@@ -116,6 +118,10 @@ Timing timing_of_row(unsigned row) {
   return (*timings)[row];
 }
 
+bool is_launch(unsigned row) {
+  return std::string_view(kRows[row].base).starts_with("cuLaunchKernel");
+}
+
 } // namespace
 
 CUresult check_entry(unsigned row, Need need) {
@@ -128,6 +134,8 @@ CUresult check_entry(unsigned row, Need need) {
   if (thread.in_host_function) return CUDA_ERROR_NOT_PERMITTED;
   if (DriverLock::in_forked_child() || !state().initialized) return CUDA_ERROR_NOT_INITIALIZED;
   if (need != kThreadOnly && timing_of_row(row) == Timing::kRunsAll) run_all_late();
+  if (need != kThreadOnly && timing_of_row(row) != Timing::kLooks && !is_launch(row))
+    forget_primary();
   const Context* context = thread.current();
   if (need != kContext) return CUDA_SUCCESS;
   if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;

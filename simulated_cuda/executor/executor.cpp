@@ -7,6 +7,7 @@
 #include "simulated_cuda/executor/checks/reports.h"
 #include "simulated_cuda/executor/machine/count_traffic.h"
 #include "simulated_cuda/executor/machine/grid.h"
+#include "simulated_cuda/executor/machine/primary_launch.h"
 #include "simulated_cuda/executor/machine/tracking/twin.h"
 #include "simulated_cuda/executor/program/device_functions.h"
 #include "simulated_cuda/executor/program/program.h"
@@ -118,6 +119,8 @@ public:
 
   const TrafficPlan& plan_of(const Program& program) const { return plans_.at(&program); }
 
+  std::weak_ptr<const void> loaded() const { return loaded_; } // expires with the module
+
 private:
   void add_kernel(std::uint32_t index) {
     const ptx::LinkedFunction& linked = linked_.functions()[index];
@@ -178,6 +181,7 @@ private:
   std::map<std::tuple<std::string, Form, bool>, std::unique_ptr<Program>> programs_;
   std::map<const Program*, TrafficPlan> plans_; // of programs that count
   unsigned target_ = 0;
+  std::shared_ptr<const void> loaded_ = std::make_shared<char>();
 };
 
 std::string refusal(const Launch& launch) {
@@ -289,6 +293,8 @@ Outcome run(const Launch& given, Observer& observer) {
       return tracked;
     });
     outcome = run_grid(launch, program, twin, reports, observer);
+    if (launch.becomes_primary != nullptr && *launch.becomes_primary != nullptr)
+      (*launch.becomes_primary)->module = module.loaded();
     if (launch.traffic != nullptr) {
       counter.collect(program, module.plan_of(program), *launch.traffic);
       launch.traffic->lines = [&program](std::size_t function, std::uint32_t number) {

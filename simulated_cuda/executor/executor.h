@@ -25,6 +25,7 @@
 namespace gmt::executor {
 
 class TrafficCounter;
+struct PrimaryLaunch;
 
 struct Parameter {
   std::size_t offset = 0;
@@ -143,6 +144,10 @@ struct Launch {
   // Where to say which memory it used; null: it is not asked for. Loads of what it never writes
   // cost more then.
   Accesses* accesses = nullptr;
+  // A programmatic launch may begin before the one in front of it has ended: what that said where
+  // `becomes_primary` leads, with no launch between; null: it has ended, or let none begin.
+  std::shared_ptr<const PrimaryLaunch> primary;
+  std::shared_ptr<PrimaryLaunch>* becomes_primary = nullptr; // null: it is not asked for
   std::uint64_t grid_id = 1;
   // Of the device's timer: when the launch begins, and then when it has ended. Null: 0.
   std::uint64_t* nanoseconds = nullptr;

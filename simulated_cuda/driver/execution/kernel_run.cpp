@@ -5,6 +5,7 @@
 #include "simulated_cuda/driver/execution/choice.h"
 #include "simulated_cuda/driver/execution/device_facts.h"
 #include "simulated_cuda/driver/execution/other_orders.h"
+#include "simulated_cuda/driver/execution/primary.h"
 #include "simulated_cuda/driver/execution/totals.h"
 #include "simulated_cuda/driver/execution/traffic.h"
 #include "simulated_cuda/driver/memory/texture_view.h"
@@ -14,10 +15,12 @@
 #include "simulated_cuda/driver/streams/graph_position.h"
 #include "simulated_cuda/driver/streams/late_bytes.h"
 #include "simulated_cuda/driver/streams/operation.h"
+#include "simulated_cuda/executor/machine/primary_launch.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <optional>
 
 namespace gmt::sim {
@@ -107,6 +110,7 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
                            const Stream& stream, const trace::ExecutionLaunch& identified,
                            LaunchObserver& observer, executor::Accesses* accesses,
                            std::uint32_t depth, std::vector<executor::DeviceLaunch>* children) {
+  const std::shared_ptr<const executor::PrimaryLaunch> primary = take_primary(stream);
   Module* module = instance_in(kernel.library, stream.context);
   if (prepare(*module) != CUDA_SUCCESS) return not_run("there is no memory for its variables");
   if (module->code == nullptr) return not_run(kernel.library->image.why);
@@ -139,6 +143,9 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   launch.others_may_write = others_may_write(stream, operation);
   if (launch.others_may_write || state().settings.late_seconds > 0) launch.accesses = accesses;
   launch.grid_id = identified.grid_id;
+  if (operation.programmatic) launch.primary = primary;
+  std::shared_ptr<executor::PrimaryLaunch> becomes_primary;
+  if (operation.node == 0 && depth == 0) launch.becomes_primary = &becomes_primary;
   launch.nanoseconds = &device_nanoseconds();
   launch.memory = &state().memory;
   open_memory(*stream.context, launch);
@@ -168,6 +175,10 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   if (outcome.end == executor::End::kDone) observe_traffic(identified, traffic);
   others.run(outcome, observer);
   if (launches) *children = launches->take();
+  if (becomes_primary != nullptr && !launches) {
+    becomes_primary->call = identified.call;
+    keep_primary(stream, becomes_primary);
+  }
   if (!why_not.empty()) outcome.races_left_out = why_not;
   else if (!others.why_not().empty() && outcome.races_left_out.empty())
     outcome.races_left_out =

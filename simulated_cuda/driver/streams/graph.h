@@ -25,6 +25,7 @@ struct KernelOperation {
   CUDA_KERNEL_NODE_PARAMS params{};
   std::vector<std::byte> argument_bytes; // as the kernel sees them, where its layout is known
   bool cooperative = false;
+  bool programmatic = false;       // it may begin before the launch in front of it has ended
   unsigned cluster[3] = {0, 0, 0}; // blocks of a cluster; 0: as the kernel says
   std::uint64_t made = 0; // observed_call() inside the call that made the node or captured it
   std::uint64_t node = 0; // the CUgraphNode, or 0

@@ -38,7 +38,7 @@ const void* handle_of(const CUDA_KERNEL_NODE_PARAMS& params) {
 
 // What a launch may have beside its shape.
 struct Extras {
-  bool cooperative = false;
+  bool cooperative = false, programmatic = false;
   bool has_empty_cluster = false; // it asks for clusters of no block
   unsigned cluster[3] = {0, 0, 0};
 };
@@ -49,6 +49,7 @@ CUresult launch(const CUDA_KERNEL_NODE_PARAMS& params, CUstream handle, const Ex
   if (extras.has_empty_cluster) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
   KernelOperation kernel = make_kernel_operation(params);
   kernel.cooperative = extras.cooperative;
+  kernel.programmatic = extras.programmatic && stream->capture == nullptr;
   std::copy(std::begin(extras.cluster), std::end(extras.cluster), kernel.cluster);
   if (stream->capture == nullptr) kernel.made = 0;
   return submit(handle, std::move(kernel));
@@ -141,6 +142,8 @@ Extras extras_of(const CUlaunchConfig& config) {
     const CUlaunchAttribute& attribute = config.attrs[i];
     if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
       extras.cooperative = attribute.value.cooperative != 0;
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+      extras.programmatic = attribute.value.programmaticStreamSerializationAllowed != 0;
     if (attribute.id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) continue;
     extras.cluster[0] = attribute.value.clusterDim.x;
     extras.cluster[1] = attribute.value.clusterDim.y;

@@ -61,7 +61,9 @@ void join_swapped_races(std::vector<Reported>& reports) {
 // Where a store's race is a mistake, it says nothing more that others of it are no harm.
 void drop_habits_of_mistakes(std::vector<Reported>& reports) {
   std::set<std::string> mistakes;
-  const auto is_habit = [](const Report& report) { return !report.message.empty(); };
+  const auto is_habit = [](const Report& report) {
+    return !report.message.empty() && !report.message.starts_with("primary ");
+  };
   for (const auto& [moment, report] : reports) {
     if (report.kind == ReportKind::kGlobalRace && !is_habit(report))
       mistakes.insert(code_of(report.location));

@@ -15,14 +15,6 @@ constexpr std::uint64_t kPage = std::uint64_t{2} << 20;
 constexpr std::uint32_t kIllegalAddress = 700, kLaunchTimeout = 702, kMisalignedAddress = 716,
                         kLaunchFailed = 719;
 
-Extent thread_extent(const Launch& launch, std::uint32_t thread) {
-  Extent extent;
-  extent.x = thread % launch.block.x;
-  extent.y = thread / launch.block.x % launch.block.y;
-  extent.z = thread / launch.block.x / launch.block.y;
-  return extent;
-}
-
 // The block's first mistake for which a GPU would have stopped is kept.
 void note_error(const AccessFacts& facts, std::uint32_t error) {
   Block& block = *facts.warp->block;
@@ -31,6 +23,10 @@ void note_error(const AccessFacts& facts, std::uint32_t error) {
 }
 
 } // namespace
+
+Extent thread_extent(const Extent& block, std::uint32_t thread) {
+  return {thread % block.x, thread / block.x % block.y, thread / block.x / block.y};
+}
 
 Location location_of(const Code& code, std::uint32_t source) {
   Location location;
@@ -58,7 +54,7 @@ Location Reports::location(const AccessFacts& facts) const {
   const Block& block = *facts.warp->block;
   location.has_thread = true;
   location.block = {block.id[0], block.id[1], block.id[2]};
-  location.thread = thread_extent(launch_, facts.warp->id * kLanes + facts.lane);
+  location.thread = thread_extent(launch_.block, facts.warp->id * kLanes + facts.lane);
   return location;
 }
 
@@ -214,7 +210,7 @@ void Reports::set_other(Report& report, const OtherThread& other) const {
   if (other.block < OtherThread::kNoBlock) {
     report.other.block = position_of(launch_.grid, launch_.cluster, other.block);
   }
-  report.other.thread = thread_extent(launch_, other.thread);
+  report.other.thread = thread_extent(launch_.block, other.thread);
 }
 
 // The load is the location, since what it read can be named; the use is the other one.

@@ -20,6 +20,9 @@ namespace gmt::executor {
 // An instruction in words: text, function, lines.
 Location location_of(const Code& code, std::uint32_t source);
 
+// Where the thread of a number is in its block.
+Extent thread_extent(const Extent& block, std::uint32_t thread);
+
 // Where a report or a message belongs among others: a block, and an order in it.
 struct Moment {
   std::uint64_t block = 0, order = 0;
@@ -85,6 +88,7 @@ private:
   Report* first(const AccessFacts& facts, ReportKind kind, Weight weight = Weight::kError);
   Report* first(const AccessFacts& facts, const Key& key);
   bool is_flag(const Key& load, const Key& store);
+  void race_with_primary(const AccessFacts& facts, const OtherThread& other);
   void set_neighbour(Report& report) const;
   void set_other(Report& report, const OtherThread& other) const;
   bool is_mapped(std::uint64_t address);

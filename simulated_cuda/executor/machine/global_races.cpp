@@ -64,15 +64,15 @@ bool is_behind_flag(const WordAccess& now, const Earlier& e) {
 }
 
 // Programs rely on it: a flag is polled, or all store the same.
-RaceHabit habit_of(const WordAccess& now, const Instruction& there, const Earlier& e,
-                   bool was_store) {
-  const Program& program = *now.w.grid->program;
+RaceHabit habit_of(const WordAccess& now, const Program& program, const Instruction& there,
+                   const Earlier& e, bool was_store) {
   const bool was_strong = is_strong(program, there);
   if (now.is_equal && was_store && !is_atomic(program, there)) return RaceHabit::kSameValue;
   const bool one_loads = now.access == Access::kLoad || !was_store;
   const bool one_polls =
     now.strong != was_strong || is_uncached(*now.w.program, now.in) || is_uncached(program, there);
   if (one_loads && one_polls) return RaceHabit::kPoll;
+  if (e.is_of_primary) return RaceHabit::kNone;
   return !was_store && is_behind_flag(now, e) ? RaceHabit::kRelaxed : RaceHabit::kNone;
 }
 
@@ -89,10 +89,14 @@ RaceHabit report(const WordAccess& now, std::uint64_t entry, const Earlier& e, b
   other.in = &site_of_entry(now.w, entry, &other.code);
   other.block = e.is_shared_word && e.is_same_block ? OtherThread::kNoBlock : e.block;
   other.thread = !e.is_shared_word && e.thread < kSeveral ? e.thread : ~0u;
-  const Program& program = *now.w.grid->program;
+  const Program& program = program_of_entry(now.w, entry);
   const Access earlier = is_store(program, *other.in) ? Access::kStore : Access::kLoad;
   other.access = is_atomic(program, *other.in) ? Access::kAtomic : earlier;
-  other.habit = habit_of(now, *other.in, e, was_store);
+  other.habit = habit_of(now, program, *other.in, e, was_store);
+  if (e.is_of_primary) {
+    if (other.habit != RaceHabit::kNone) return RaceHabit::kNone; // most get away with it
+    other.primary = now.w.grid->ordering->primary();
+  }
   now.w.worker->checks->global_race(facts, other);
   return other.habit;
 }

@@ -16,13 +16,6 @@ constexpr std::size_t kMostReleases = 64; // of a block
 constexpr std::size_t kMostSlots = 512;   // of a launch
 constexpr std::uint64_t kManyBlocks = 1'000'000;
 
-// Of a block: the clock of the last fence for other blocks, by any of its warps.
-std::uint32_t last_fence(const Block& block) {
-  std::uint32_t last = 0;
-  for (const auto& warp : block.warps) last = std::max(last, warp->device_fence);
-  return last;
-}
-
 std::int64_t entry_of(std::uint32_t run, std::uint32_t clock) {
   return static_cast<std::int64_t>(std::uint64_t{run} << global_race::kRunShift |
                                    std::uint64_t{clock} << global_race::kClockShift);
@@ -38,6 +31,12 @@ std::uint64_t most_lines(std::uint64_t most_bytes) {
 }
 
 } // namespace
+
+std::uint32_t last_device_fence(const Block& block) {
+  std::uint32_t last = 0;
+  for (const auto& warp : block.warps) last = std::max(last, warp->device_fence);
+  return last;
+}
 
 GridOrdering::GridOrdering(Memory& memory, std::uint64_t blocks, std::uint64_t most_sites,
                            std::uint64_t most_bytes)
@@ -58,10 +57,13 @@ GridOrdering::GridOrdering(Memory& memory, std::uint64_t blocks, std::uint64_t m
 }
 
 GridOrdering::~GridOrdering() {
-  if (is_on()) memory_.race_runs().end(std::min(next_run_.load(), global_race::kMostRuns));
+  if (is_on())
+    memory_.race_runs().end(std::min(next_run_.load() + kRunsBetween, global_race::kMostRuns));
 }
 
-LaunchEntries GridOrdering::entries() const { return {entry_of(launch_.first, 0), launch_.epoch}; }
+std::int64_t GridOrdering::own_launch() const { return entry_of(launch_.first, 0); }
+
+LaunchEntries GridOrdering::entries() const { return {own_launch(), launch_.epoch}; }
 
 std::string GridOrdering::left_out() const {
   if (has_no_memory_) return "the memory for that was used up before all blocks had begun";
@@ -82,7 +84,9 @@ void GridOrdering::start(Block& block) {
     has_no_memory_.store(true, std::memory_order_relaxed);
     return;
   }
-  block.global.launch = entry_of(launch_.first, 0);
+  block.global.launch = own_launch();
+  if (primary_ != nullptr) // what that did is not over; 0 would mean that races are not looked for
+    block.global.launch = std::max<std::int64_t>(1, entry_of(primary_->first_run - 1, 0));
   block.global.loaded = launch_.epoch | global_race::kLineLoaded;
   block.global.stored = launch_.epoch | global_race::kLineStored;
   begin_run(block, launch_.first + 1 + static_cast<std::uint32_t>(block.number));
@@ -156,7 +160,7 @@ void GridOrdering::release(const Warp& w, const FlagWords& words) {
   // Each thread may fence what it did before a barrier, and one of them raise the flag behind that
   Release release{
     0, w.id, w.device_fence,
-    std::min(is_partial ? std::max(barrier, w.device_fence) : barrier, last_fence(block))};
+    std::min(is_partial ? std::max(barrier, w.device_fence) : barrier, last_device_fence(block))};
   const std::lock_guard lock(mutex_);
   const auto learnt = learnt_.find(&block);
   for (const FlagWords::Group& group : words.groups()) {

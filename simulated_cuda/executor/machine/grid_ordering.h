@@ -11,10 +11,12 @@
 #include "simulated_cuda/executor/machine/accesses.h"
 #include "simulated_cuda/executor/machine/flag_words.h"
 #include "simulated_cuda/executor/machine/memory.h"
+#include "simulated_cuda/executor/machine/primary_launch.h"
 #include "simulated_cuda/executor/machine/race_tables.h"
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -24,6 +26,9 @@ namespace gmt::executor {
 
 struct Block;
 struct Warp;
+
+// The clock of the block's last fence for other blocks, by any of its warps.
+std::uint32_t last_device_fence(const Block& block);
 
 namespace global_race {
 // The thread of an entry: several stored the same value there.
@@ -62,6 +67,31 @@ public:
   // The block saw what a warp of another one stored as a flag, by no strong access. What that block
   // did at clocks before counts as known, as if it had been.
   void see(Block& block, std::uint32_t other, std::uint32_t warp, std::uint32_t clock);
+
+  // Before the first block starts: the launch may run beside the one in front of it, if `primary`
+  // is that one and not null; and whether its own blocks may let the next one begin.
+  void follow(std::shared_ptr<const PrimaryLaunch> primary);
+  void expect_triggers(std::uint32_t warps); // of a block
+  void let_next_begin(const Warp& w);        // griddepcontrol.launch_dependents
+  void wait_for_primary(Block& block);       // griddepcontrol.wait
+  const PrimaryLaunch* primary() const { return primary_.get(); }
+  bool is_of_primary(std::uint32_t run) const {
+    return primary_ != nullptr && run >= primary_->first_run && run < primary_->end_run;
+  }
+  // What the primary launch did to a line, as the launch's own mark of that line keeps it.
+  std::uint16_t kept_of_primary(std::uint16_t line) const {
+    if (primary_ == nullptr || (line ^ primary_->epoch) >> global_race::kLineFlags != 0) return 0;
+    return line & (global_race::kLineLoaded | global_race::kLineStored);
+  }
+  // Of the primary launch: an access by a block, of all that are known of a word.
+  struct Entry {
+    std::uint32_t block = 0, thread = 0, clock = 0;
+    bool is_load = false, is_shared_word = false; // is_shared_word: a load by several blocks
+  };
+  // Whether that is before all that this block does, or may be.
+  bool is_before_secondary(const Block& block, const Entry& entry) const;
+  // Behind the last block: for the next launch. Null if no block let it begin.
+  std::shared_ptr<PrimaryLaunch> as_primary();
 
   const RaceRun& run(std::uint32_t run) const { return *memory_.race_runs().of(run); }
   std::uint32_t first_run() const { return launch_.first; }
@@ -118,6 +148,10 @@ private:
              std::uint32_t clock) const;
   bool knows_some(const Releases& of, const Block& block, std::uint32_t other) const;
   void begin_run(Block& block, std::uint32_t run);
+  std::int64_t own_launch() const; // the first entry of the launch
+  // So that of no launch's runs the one before its first is another's: a block that has not waited
+  // for the primary launch takes that for the run of words that several blocks have loaded.
+  static constexpr std::uint32_t kRunsBetween = 1;
 
   Memory& memory_;
   const std::uint64_t most_lines_; // that the tables may use
@@ -134,6 +168,10 @@ private:
   std::unordered_map<const Block*, Learnt> learnt_; // by blocks that run
   // Of each block: the barrier before its last flag, or its start. Its own worker alone uses it.
   std::vector<std::uint32_t> flagged_;
+  std::shared_ptr<const PrimaryLaunch> primary_;
+  std::atomic<bool> has_waited_{false};          // some block, for the primary launch
+  std::uint32_t warps_ = 0;                      // of a block
+  std::vector<PrimaryLaunch::Trigger> triggers_; // as PrimaryLaunch::triggers
 };
 
 } // namespace gmt::executor

@@ -15,6 +15,11 @@ namespace {
 
 constexpr std::uint32_t kWarpShift = kThreadShift + 5; // of an entry of one thread
 
+const Program& program_of(const Grid& grid, std::uint64_t entry) {
+  const GridOrdering& ordering = *grid.ordering;
+  return ordering.is_of_primary(run_of(entry)) ? *ordering.primary()->program : *grid.program;
+}
+
 // Whether the lane knows what any of the threads of its own block did.
 bool knows_in_block(const Warp& w, std::uint32_t lane, const Earlier& e) {
   const Block& block = *w.block;
@@ -46,20 +51,29 @@ Earlier earlier_of(const Block& block, std::uint64_t entry) {
   Earlier e;
   const GridOrdering& ordering = *block.grid->ordering;
   if (static_cast<std::int64_t>(entry) < block.global.launch) return e;
+  std::uint32_t run = run_of(entry), first = ordering.first_run();
+  if (run < first) {
+    if (!ordering.is_of_primary(run)) return e;
+    e.is_of_primary = true;
+    first = ordering.primary()->first_run;
+    const Program& program = program_of(*block.grid, entry);
+    const Code* code = nullptr;
+    const Instruction& in = program.instruction(site_of(entry), &code);
+    e.was_load = program.shapes[in.form].memory == Shape::Memory::kLoad;
+  }
   e.is_of_launch = true;
-  std::uint32_t run = run_of(entry);
-  if (run == ordering.first_run()) {
+  if (run == first) {
     e.is_shared_word = true;
     run =
       static_cast<std::uint32_t>(entry >> kThreadShift) & ((1u << kThreadBits << kClockBits) - 1);
-    run += ordering.first_run();
+    run += first;
   } else {
     e.thread = thread_of(entry);
   }
   const RaceRun& of = ordering.run(run);
   e.block = __atomic_load_n(&of.block, __ATOMIC_RELAXED);
   e.clock = __atomic_load_n(&of.clock, __ATOMIC_RELAXED) + clock_of(entry);
-  e.is_same_block = e.block == block.number;
+  e.is_same_block = e.block == block.number && !e.is_of_primary;
   return e;
 }
 
@@ -67,21 +81,28 @@ bool is_unordered(const Warp& w, std::uint32_t lane, const Earlier& e) {
   const Block& block = *w.block;
   const GridOrdering& ordering = *block.grid->ordering;
   if (!e.is_of_launch) return false;
+  if (e.is_of_primary)
+    return !ordering.is_before_secondary(
+      block, {e.block, e.thread, e.clock, e.was_load, e.is_shared_word});
   if (e.is_shared_word) // by another block than its own as well, which is not known
     return !(e.is_same_block ? ordering.knows_any(block) : ordering.knows_some(block, e.block));
   if (e.is_same_block) return !knows_in_block(w, lane, e);
   return !ordering.knows(block, e.block, e.thread, e.clock);
 }
 
+const Program& program_of_entry(const Warp& w, std::uint64_t entry) {
+  return program_of(*w.grid, entry);
+}
+
 const Instruction& site_of_entry(const Warp& w, std::uint64_t entry, const Code** code) {
-  return w.grid->program->instruction(site_of(entry), code);
+  return program_of(*w.grid, entry).instruction(site_of(entry), code);
 }
 
 bool claim_line(const Warp& w, std::uint16_t* line, std::uint16_t wanted) {
   std::uint16_t old = __atomic_load_n(line, __ATOMIC_RELAXED), now = 0;
   do {
     const bool is_of_launch = (old ^ wanted) >> kLineFlags == 0;
-    now = is_of_launch ? old | wanted : wanted;
+    now = wanted | (is_of_launch ? old : w.grid->ordering->kept_of_primary(old));
     if (now == old) break;
   } while (
     !__atomic_compare_exchange_n(line, &old, now, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
@@ -106,6 +127,9 @@ void share_line(const RaceTable& table, std::uint64_t line, const RaceClock& clo
 }
 
 std::uint64_t joined_load(const Warp& w, std::uint64_t before, std::uint64_t now) {
+  const Block& block = *w.block;
+  const Earlier e = earlier_of(block, before);
+  if (!e.is_of_launch || e.is_of_primary) return now;
   // Who loaded weakly races with more
   const Program& program = *w.grid->program;
   const Code* code = nullptr;
@@ -114,8 +138,6 @@ std::uint64_t joined_load(const Warp& w, std::uint64_t before, std::uint64_t now
     return was_strong ? now : before;
   const std::uint64_t mask = before & now & kMask;
   if (mask == 0) return now;
-  const Block& block = *w.block;
-  const Earlier e = earlier_of(block, before);
   const std::uint64_t rest = before & (kRun - 1) & ~kMask;
   if (e.is_shared_word) return before;
   // Of the block itself, before it began another run
@@ -123,7 +145,8 @@ std::uint64_t joined_load(const Warp& w, std::uint64_t before, std::uint64_t now
   if (!e.is_same_block) { // the run takes the place of clock and thread
     const std::uint64_t run = run_of(before) - block.grid->ordering->first_run();
     const std::uint64_t site_bits = before & ((std::uint64_t{1} << kThreadShift) - 1) & ~kMask;
-    return static_cast<std::uint64_t>(block.global.launch) | run << kThreadShift | site_bits | mask;
+    const std::uint64_t first = block.grid->ordering->first_run();
+    return first << kRunShift | run << kThreadShift | site_bits | mask;
   }
   const std::uint32_t warp = e.thread < kSeveral ? e.thread / kLanes : e.thread % kLanes;
   if (e.thread == kManyThreads || e.thread >= kParts) return before;

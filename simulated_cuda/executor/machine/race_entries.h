@@ -7,9 +7,11 @@
 
 namespace gmt::executor {
 
-// What is known of an entry: nothing, if it is of an earlier launch.
+// What is known of an entry: nothing, if it is of an earlier launch, but of a primary one that may
+// still run (primary_launch.h).
 struct Earlier {
-  bool is_of_launch = false;
+  bool is_of_launch = false, is_of_primary = false;
+  bool was_load = false;                              // of the primary launch
   bool is_same_block = false, is_shared_word = false; // is_shared_word: several blocks loaded it
   std::uint32_t block = 0;                            // its number; of a shared word, one of them
   std::uint32_t thread = 0, clock = 0;                // the block's own clock
@@ -20,7 +22,9 @@ Earlier earlier_of(const Block& block, std::uint64_t entry);
 // Whether nothing orders the lane's access behind that of the entry.
 bool is_unordered(const Warp& w, std::uint32_t lane, const Earlier& e);
 
-// The instruction, and the function that it is in.
+// Of the launch, or of its primary one: the program, the instruction, and the function that it is
+// in.
+const Program& program_of_entry(const Warp& w, std::uint64_t entry);
 const Instruction& site_of_entry(const Warp& w, std::uint64_t entry, const Code** code);
 
 } // namespace gmt::executor

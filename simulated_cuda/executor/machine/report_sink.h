@@ -12,6 +12,8 @@
 
 namespace gmt::executor {
 
+struct PrimaryLaunch;
+
 struct AccessFacts {
   const Warp* warp = nullptr;
   const Instruction* in = nullptr;
@@ -43,9 +45,10 @@ struct OtherThread {
   // Races of a store: where the same thread loaded the bytes before; null: it did not
   const Code* own_code = nullptr;
   const Instruction* own_load = nullptr;
-  RaceHabit habit = RaceHabit::kNone; // of races in global memory
-  const char* how = nullptr;          // Report::message of a race in shared memory
-  bool is_unsure = false;             // it may be none on a GPU
+  RaceHabit habit = RaceHabit::kNone;     // of races in global memory
+  const PrimaryLaunch* primary = nullptr; // whose thread it is; null: of the launch itself
+  const char* how = nullptr;              // Report::message of a race in shared memory
+  bool is_unsure = false;                 // it may be none on a GPU
 };
 
 class ReportSink {

@@ -34,6 +34,12 @@ void FunctionDecoder::decode_nothing() {
   emit("nop", shape);
 }
 
+void FunctionDecoder::decode_grid_dependency() {
+  Shape shape;
+  shape.memory = Shape::Memory::kUnknown;
+  emit(std::string(mnemonic().text), shape);
+}
+
 ptx::Type FunctionDecoder::type_for(char letter, const std::vector<ptx::Type>& found) const {
   using ptx::Type;
   switch (letter) {

@@ -197,6 +197,7 @@ private:
   void half_fence(std::uint32_t half) { emit("fence").extra = scope() | half; }
   void decode_proxy_fence();
   void leave(const char* form, const Shape& shape = {});
+  void decode_grid_dependency();
   void decode_leave() { leave(is_kernel_ ? "exit" : "ret"); }
   void decode_exit() { leave("exit"); }
   void decode_trap();

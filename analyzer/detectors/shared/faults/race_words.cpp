@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/detectors/shared/faults/race_words.h"
 
+#include <charconv>
+#include <system_error>
+
 #include "analyzer/base/text_format.h"
+#include "analyzer/detectors/shared/faults/fault_words.h"
 
 namespace gmt {
 namespace {
@@ -47,6 +51,36 @@ std::string shared_race_words(std::string_view access, std::string_view other_so
 bool is_race_by_habit(const event::Fault& fault, std::string_view message) {
   return fault.fault == trace::FaultKind::kGlobalRace &&
          (message == kSameValue || message == kPoll || message == kFlag || message == kRelaxed);
+}
+
+std::optional<PrimarySaid> primary_said(const event::Fault& fault, std::string_view device) {
+  constexpr std::string_view kStart = "primary ";
+  if (fault.fault != trace::FaultKind::kGlobalRace || !device.starts_with(kStart))
+    return std::nullopt;
+  device.remove_prefix(kStart.size());
+  PrimarySaid said;
+  const auto [end, error] =
+    std::from_chars(device.data(), device.data() + device.size(), said.call);
+  const auto digits = static_cast<std::size_t>(end - device.data());
+  if (error != std::errc() || digits == device.size() || *end != ' ') return std::nullopt;
+  said.kernel = device.substr(digits + 1);
+  return said;
+}
+
+std::string primary_race_words(const event::Fault& fault, const PrimarySaid& primary,
+                               std::string_view other_source) {
+  std::string text = cat({", and ", kernel_words(primary.kernel), ", the launch in front of it, ",
+                          verb(fault.other_access), " them"});
+  if (!other_source.empty()) text += cat({" at ", other_source});
+  return text + "; nothing orders the two: that launch lets this one begin before it has ended "
+                "(cudaTriggerProgrammaticLaunchCompletion), and this block has not waited for it";
+}
+
+std::string primary_race_advice() {
+  return "Call cudaGridDependencySynchronize() (griddepcontrol.wait) in front of the access, or "
+         "launch without cudaLaunchAttributeProgrammaticStreamSerialization. What the kernel in "
+         "front writes before a __threadfence() and its "
+         "cudaTriggerProgrammaticLaunchCompletion() is there without.";
 }
 
 std::string global_race_words(const event::Fault& fault, std::string_view message,

@@ -3,6 +3,8 @@
 // race, and what would order the two. `message` is the device's.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,6 +27,16 @@ inline constexpr std::string_view kNotWaitedFor = "not waited for",
 
 // Most programs get away with it: all write the same value, one only polls, and the like.
 bool is_race_by_habit(const event::Fault& fault, std::string_view message);
+
+// "primary CALL KERNEL": the other thread is one of the launch in front, which may still run.
+struct PrimarySaid {
+  std::uint64_t call = 0; // order of the call that launched it; 0: unknown
+  std::string_view kernel;
+};
+std::optional<PrimarySaid> primary_said(const event::Fault& fault, std::string_view device);
+std::string primary_race_words(const event::Fault& fault, const PrimarySaid& primary,
+                               std::string_view other_source);
+std::string primary_race_advice();
 
 // ", and a thread of another block reads them at FILE:5; nothing orders the two"
 std::string global_race_words(const event::Fault& fault, std::string_view message,

@@ -98,7 +98,9 @@ std::string other_side(const RecordedFacts& f) {
 Text race(const RecordedFacts& f) {
   const std::string other = source_words(parse_lines(f.names.text(f.record.other_lines)), {});
   Text text{f.kernel, " ", verb(f), where(f)};
-  if (f.record.fault == FaultKind::kGlobalRace)
+  if (const auto primary = primary_said(f.record, f.said()))
+    text += primary_race_words(f.record, *primary, other);
+  else if (f.record.fault == FaultKind::kGlobalRace)
     text += global_race_words(f.record, f.said(), other);
   else text += shared_race_words(access_word(f.record.other_access), other, f.said());
   if (const auto order = other_order(f.event, f.said())) text += cat({", seen ", in_words(*order)});

@@ -87,6 +87,16 @@ Next strong_load(Warp& w, Next in) {
   return in + 1;
 }
 
+// Blocks count as whole: who has not waited itself may have met one that has.
+Next let_next_begin(Warp& w, Next in) {
+  if (w.grid->ordering != nullptr) w.grid->ordering->let_next_begin(w);
+  return in + 1;
+}
+Next wait_for_primary(Warp& w, Next in) {
+  if (w.grid->ordering != nullptr) w.grid->ordering->wait_for_primary(*w.block);
+  return in + 1;
+}
+
 // No GPU sleeps for longer than a millisecond at a time.
 Next nanosleep(Warp& w, Next in) {
   const u32* wanted = at<const u32>(w, in->r[0]);
@@ -123,6 +133,8 @@ void GMT_GROUP(control)(FormTable& table) {
   table.add("strong.st", strong_store);
   table.add("strong.ld", strong_load);
   table.add("nanosleep", nanosleep);
+  table.add("griddepcontrol.launch_dependents", let_next_begin);
+  table.add("griddepcontrol.wait", wait_for_primary);
 }
 
 } // namespace gmt::executor

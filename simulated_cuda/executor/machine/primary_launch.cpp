@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a launch has to know of the one in front of it that may still run, and leaves for the next.
+#include "simulated_cuda/executor/machine/primary_launch.h"
+
+#include "simulated_cuda/executor/machine/block.h"
+#include "simulated_cuda/executor/machine/grid_ordering.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace gmt::executor {
+
+// Entries of launches between the two would be taken for the primary's.
+void GridOrdering::follow(std::shared_ptr<const PrimaryLaunch> primary) {
+  if (!is_on() || primary == nullptr || primary->module.expired()) return;
+  if (primary->end_run + kRunsBetween == launch_.first) primary_ = std::move(primary);
+}
+
+void GridOrdering::expect_triggers(std::uint32_t warps) {
+  constexpr std::size_t kMost = std::size_t{1} << 22; // 32 MiB
+  if (flagged_.size() * (1 + warps) > kMost) return;
+  warps_ = warps;
+  triggers_.resize(flagged_.size() * (1 + warps));
+}
+
+void GridOrdering::let_next_begin(const Warp& w) {
+  if (triggers_.empty()) return;
+  Block& block = *w.block;
+  PrimaryLaunch::Trigger* const triggers = &triggers_[block.number * (1 + warps_)];
+  PrimaryLaunch::Trigger& of_warp = triggers[1 + w.id];
+  if (of_warp.clock != 0) return; // the first one counts
+  if (block.global.launch == 0) { // nothing is known of its later accesses
+    of_warp = {~0u, ~0u};
+  } else {
+    block.advance_clock();
+    of_warp = {block.clock, w.device_fence};
+  }
+  if (triggers->clock == 0)
+    *triggers = {of_warp.clock, std::max(of_warp.fence, last_device_fence(block))};
+}
+
+void GridOrdering::wait_for_primary(Block& block) {
+  if (primary_ == nullptr || block.global.launch == 0) return;
+  block.global.launch = own_launch();
+  has_waited_.store(true, std::memory_order_relaxed);
+}
+
+std::shared_ptr<PrimaryLaunch> GridOrdering::as_primary() {
+  const auto has_begun = [](const PrimaryLaunch::Trigger& each) { return each.clock != 0; };
+  if (!is_on() || std::ranges::none_of(triggers_, has_begun)) return nullptr;
+  auto primary = std::make_shared<PrimaryLaunch>();
+  primary->first_run = launch_.first;
+  primary->end_run = std::min(next_run_.load(), global_race::kMostRuns);
+  primary->epoch = launch_.epoch;
+  primary->warps = warps_;
+  primary->triggers = std::move(triggers_);
+  triggers_.clear();
+  return primary;
+}
+
+// A block may have waited and let others know. When several warps or blocks loaded a word is not
+// known.
+bool GridOrdering::is_before_secondary(const Block& block, const Entry& entry) const {
+  constexpr auto kEqual = global_race::kEqualThreads, kSeveral = global_race::kSeveral;
+  if (entry.is_shared_word || entry.thread >= kEqual) return true;
+  const std::uint32_t warp =
+    entry.thread < kSeveral ? entry.thread / kLanes : entry.thread % kLanes;
+  const PrimaryLaunch::Trigger first = primary_->of_block(entry.block),
+                               own = primary_->of_warp(entry.block, warp);
+  if (first.clock == 0) return true;
+  const std::uint32_t before =
+    entry.is_load ? std::max(first.clock, own.clock) : std::max(first.fence, own.fence);
+  if (entry.clock < before) return true;
+  const bool may_know = block.known != 0 || block.grid->cluster_blocks > 1;
+  return may_know && has_waited_.load(std::memory_order_relaxed);
+}
+
+} // namespace gmt::executor
