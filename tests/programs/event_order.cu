@@ -26,8 +26,10 @@
 // expect: clean
 // run: launch-event
 // expect: clean
+// not-checked: stream-race
 // run: launch-completion
 // expect: clean
+// not-checked: stream-race
 // run: green
 // expect: clean
 #include "answers.h"

@@ -24,6 +24,17 @@
 // run: past
 // processes: 2
 // expect: error copy-out-of-bounds count=1 api=cudaMemset stacks="allocated here"@open_block:LINE(open),"set here"@set_past:LINE(past)
+// run: unordered
+// processes: 2
+// device: simulated
+// expect: error stream-race count=1 stacks="set here"@set_on_streams:LINE(other),"first set here"@set_on_streams:LINE(one),"allocated here"@open_block:LINE(open)
+// run: event
+// processes: 2
+// expect: clean
+// not-checked: stream-race
+// run: own-event
+// processes: 2
+// expect: clean
 #include "answers.h"
 
 #include <sys/wait.h>
@@ -37,6 +48,7 @@ constexpr auto kFile = cudaMemHandleTypePosixFileDescriptor;
 struct Message {
   cudaIpcMemHandle_t block;
   cudaMemPoolPtrExportData pointer;
+  cudaIpcEventHandle_t event;
 };
 
 static void* open_block(const Message& message)
@@ -74,6 +86,31 @@ static void* import_pointer(Message& message)
   return block;
 }
 
+// Between the two sets lies nothing, an event of this process, or one of the other: that one may have waited for the
+// first set before it recorded the event.
+static void set_on_streams(const Message& message, void* block, const char* word)
+{
+  cudaStream_t streams[2];
+  cudaEvent_t opened, own;
+  for (cudaStream_t& stream : streams)
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  CHECK(cudaIpcOpenEventHandle(&opened, message.event));
+  CHECK(cudaEventCreateWithFlags(&own, cudaEventDisableTiming));
+  CHECK(cudaMemsetAsync(block, 1, kBytes, streams[0])); // @one
+  CHECK(cudaEventRecord(own, streams[0]));
+  if (!std::strcmp(word, "event"))
+    CHECK(cudaStreamWaitEvent(streams[1], opened, 0));
+  if (!std::strcmp(word, "own-event"))
+    CHECK(cudaStreamWaitEvent(streams[1], own, 0));
+  CHECK(cudaMemsetAsync(block, 2, kBytes, streams[1])); // @other
+  for (cudaStream_t stream : streams) {
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaStreamDestroy(stream));
+  }
+  CHECK(cudaEventDestroy(opened));
+  CHECK(cudaEventDestroy(own));
+}
+
 static int work_as_second(const char* word)
 {
   auto is = [&](const char* other) { return !std::strcmp(word, other); };
@@ -91,6 +128,8 @@ static int work_as_second(const char* word)
   void* block = open_block(message);
   if (is("wrong"))
     free_opened(block);
+  if (is("unordered") || is("event") || is("own-event"))
+    set_on_streams(message, block, word);
   if (is("past"))
     set_past(block);
   if (is("twice"))
@@ -129,6 +168,7 @@ int main(int argc, char** argv)
   Message message{};
   cudaMemPool_t pool = nullptr;
   void *block = nullptr, *pooled = nullptr;
+  cudaEvent_t event = nullptr;
   int pool_file = -1;
   CHECK(cudaMalloc(&block, kBytes));
   TOUCH(block, kBytes);
@@ -136,9 +176,12 @@ int main(int argc, char** argv)
   CHECK(cudaMallocFromPoolAsync(&pooled, kBytes, pool, nullptr));
   TOUCH(pooled, kBytes);
   CHECK(cudaIpcGetMemHandle(&message.block, block));
+  CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventInterprocess));
+  CHECK(cudaIpcGetEventHandle(&message.event, event));
   CHECK(cudaMemPoolExportToShareableHandle(&pool_file, pool, kFile, 0));
   CHECK(cudaMemPoolExportPointer(&message.pointer, pooled));
   int result = run_second(argc > 1 ? argv[1] : "close", message, pool_file);
+  CHECK(cudaEventDestroy(event));
   CHECK(cudaFree(block));
   CHECK(cudaFreeAsync(pooled, nullptr));
   CHECK(cudaStreamSynchronize(nullptr));

@@ -53,6 +53,7 @@ bool is_compared(MemoryKind memory_kind) {
   case MemoryKind::kManagedVariable:
   case MemoryKind::kTensor:
   case MemoryKind::kGraph:
+  case MemoryKind::kIpc:
   case MemoryKind::kVmmMapping: return true;
   default: return false;
   }
@@ -107,6 +108,14 @@ public:
   void finish(const EndOfTrace& end, const Heap&, Findings& findings) override {
     use_all(launches_.rest());
     order_.report_unchecked("stream-race", findings);
+    if (unsure_ != 0) {
+      findings.not_checked(
+        {"stream-race", cat({"work waited for events of other processes, or for events that a "
+                             "launch records, perhaps before its kernel ends: ",
+                             format_plural(unsure_, "pair"),
+                             " of calls on two streams that use the same memory may be ordered "
+                             "or not"})});
+    }
     if (races_.empty() || WorkOrder::report_losses("stream-race", end, findings)) return;
     if (races_.left_out() != 0) {
       findings.not_checked({"stream-race", cat({format_plural(races_.left_out(), "pair"),
@@ -259,15 +268,28 @@ private:
 
   void compare(const MemoryWork& earlier, const MemoryWork& later, const Block& block) {
     if (!earlier.is_inferred() && !later.is_inferred()) {
-      if (!are_unordered(earlier, later, clock_)) return;
+      if (!are_unordered(earlier, later, clock_)) {
+        unsure_ += is_perhaps_ordered(earlier, later) && meeting_of(earlier, later).is_race ? 1 : 0;
+        return;
+      }
       const Meeting meeting = meeting_of(earlier, later);
       if (meeting.is_talk) talk(earlier, later);
       if (!meeting.is_compared) races_.leave_out();
       if (meeting.is_race && order_.is_certain_since(earlier.work.order))
         races_.add(earlier, later, block, meeting);
-    } else if (may_race(earlier, later) && are_unordered(earlier, later, clock_)) {
-      if (order_.is_certain_since(earlier.work.order)) races_.add(earlier, later, block);
+    } else if (may_race(earlier, later)) {
+      const bool is_unordered = are_unordered(earlier, later, clock_);
+      unsure_ += !is_unordered && is_perhaps_ordered(earlier, later) ? 1 : 0;
+      if (is_unordered && order_.is_certain_since(earlier.work.order))
+        races_.add(earlier, later, block);
     }
+  }
+
+  // `later` was begun later; with --late it may run before the other.
+  bool is_perhaps_ordered(const MemoryWork& earlier, const MemoryWork& later) const {
+    if (earlier.work.stream == later.work.stream) return false;
+    return later.past != nullptr ? StreamClock::is_perhaps(earlier.work, *later.past)
+                                 : clock_.is_perhaps(earlier.work, later.work);
   }
 
   static void talk(const MemoryWork& one, const MemoryWork& other) {
@@ -312,6 +334,7 @@ private:
   StreamRaces races_{facts_, clock_};
   PendingLaunches launches_;                          // of the simulated device
   std::unordered_map<std::uint64_t, Tracked> blocks_; // by address
+  std::uint64_t unsure_ = 0;                          // pairs of uses
   std::size_t most_blocks_ = kFewBlocks;              // then those that have ended are forgotten
 };
 

@@ -12,12 +12,18 @@
 #include <utility>
 
 #include "analyzer/base/text_format.h"
+#include "trace/api_id.h"
 #include "trace/cuda_constants.h"
 
 namespace gmt {
 namespace {
 
 using trace::SyncOp;
+
+// By an attribute: of a programmatic event, or of one that says that all blocks have begun.
+bool is_of_launch(const Event& e) {
+  return e.api == trace::kApi_cuLaunchKernelEx || e.api == trace::kApi_cuLaunchKernelEx_ptsz;
+}
 
 } // namespace
 
@@ -28,11 +34,12 @@ void StreamClock::Clock::raise(Stream stream, std::uint64_t order) {
 
 void StreamClock::Clock::join(const Clock& other) {
   all = std::max(all, other.all);
+  perhaps = std::max(perhaps, other.perhaps);
   if (of.size() < other.of.size()) of.resize(other.of.size());
   for (std::size_t i = 0; i < other.of.size(); ++i) of[i] = std::max(of[i], other.of[i]);
 }
 
-bool StreamClock::Clock::covers(const Point& point) const {
+bool StreamClock::Clock::is_sure(const Point& point) const {
   return point.order <= all || point.order <= at(point.stream) ||
          (point.barrier != kNoStream && point.order <= at(point.barrier));
 }
@@ -51,6 +58,7 @@ StreamClock::Point StreamClock::work(const Event& e, std::uint64_t handle, const
     s.clock.join(streams_[s.barrier].clock);
     s.seen = streams_[s.barrier].newest;
   }
+  s.last = e.order;
   return {number, s.barrier, e.order};
 }
 
@@ -88,6 +96,18 @@ std::shared_ptr<const StreamClock::Past> StreamClock::past(Point newest) const {
 
 bool StreamClock::is_ordered(Point earlier, const Past& of_later) {
   return of_later.clock.covers(earlier);
+}
+
+bool StreamClock::is_perhaps(Point earlier, Point later) const {
+  const State& s = streams_[later.stream];
+  const bool is_sure = earlier.stream == later.stream || waits_outside(s) ||
+                       s.clock.is_sure(earlier) || host_.is_sure(earlier) ||
+                       (has_context_waits_ && contexts_wait_for_.is_sure(earlier));
+  return !is_sure && is_ordered(earlier, later);
+}
+
+bool StreamClock::is_perhaps(Point earlier, const Past& of_later) {
+  return !of_later.clock.is_sure(earlier) && of_later.clock.covers(earlier);
 }
 
 bool StreamClock::is_done(Point earlier) const { return host_.covers(earlier); }
@@ -173,7 +193,14 @@ void StreamClock::on_record(const Event& e, const Heap& heap) {
     return; // of another process; see on_capture()
   at->second.in_graph = false;
   Clock recorded;
-  join_after(work(e, sync.stream, heap), recorded);
+  const Stream stream = find(e, sync.stream, heap);
+  const std::uint64_t launch = streams_[stream].last;
+  Point done = work(e, sync.stream, heap);
+  if (is_of_launch(e) && launch != 0 && !strict_) {
+    done.order = launch - 1; // the event may come before the kernel has ended
+    recorded.perhaps = e.order;
+  }
+  join_after(done, recorded);
   at->second.clock = std::move(recorded);
 }
 
@@ -186,14 +213,14 @@ void StreamClock::on_wait(const Event& e, const Heap& heap) {
   if (at != events_.end() && !is_unknown(at->second)) return learn(stream, at->second.clock);
   if (strict_) return;
   Clock everything;
-  everything.all = e.order;
+  everything.perhaps = e.order;
   learn(stream, everything);
 }
 
 void StreamClock::on_event_done(const Event& e, std::uint64_t event) {
   const auto at = events_.find(event);
   if (at != events_.end() && !is_unknown(at->second)) return host_.join(at->second.clock);
-  if (!strict_) host_waits(e);
+  if (!strict_) host_.perhaps = e.order;
 }
 
 // Streams of other contexts count as waiting too.
@@ -203,7 +230,7 @@ void StreamClock::on_context_wait(const Event& e) {
   has_context_waits_ = true;
   if (at != events_.end() && !is_unknown(at->second))
     return contexts_wait_for_.join(at->second.clock);
-  contexts_wait_for_.all = e.order;
+  contexts_wait_for_.perhaps = e.order;
 }
 
 void StreamClock::all_wait(const Event& e) {

@@ -7,7 +7,9 @@
 // all work on it up to there is ordered before. There is one host clock for all threads. What
 // cannot be known (events of other processes, waits for memory or for another API, what graphs wait
 // for and signal) is the asker's choice: with Uncertain::kOrdered it counts as ordered, so that
-// "not ordered" is never a guess; with Uncertain::kUnordered "ordered" is none. Rules: CUDA driver
+// "not ordered" is never a guess; with Uncertain::kUnordered "ordered" is none. Of events of other
+// processes, and of those that launches record by an attribute, perhaps before the kernel's end, a
+// clock knows that it is so: is_perhaps(). Rules: CUDA driver
 // API manual, chapters on streams, events and API synchronisation behaviour.
 #pragma once
 
@@ -65,6 +67,9 @@ public:
   class Past;
   std::shared_ptr<const Past> past(Point newest) const;
   static bool is_ordered(Point earlier, const Past& of_later); // of work on another stream
+  // Whether the order that it says hangs on an event of which it is not known what it orders.
+  static bool is_perhaps(Point earlier, const Past& of_later);
+  bool is_perhaps(Point earlier, Point later) const;
   // The host has waited for this work.
   void host_waits(Point work);
 
@@ -76,10 +81,12 @@ public:
 private:
   struct Clock {
     std::uint64_t all = 0;         // of every stream
+    std::uint64_t perhaps = 0;     // of every stream, but it may be otherwise
     std::vector<std::uint64_t> of; // by stream; may be shorter than there are streams
     void raise(Stream stream, std::uint64_t order);
     void join(const Clock& other);
-    bool covers(const Point& point) const;
+    bool covers(const Point& point) const { return point.order <= perhaps || is_sure(point); }
+    bool is_sure(const Point& point) const;
     std::uint64_t at(Stream stream) const { return stream < of.size() ? of[stream] : 0; }
   };
   struct State {
@@ -90,6 +97,7 @@ private:
     bool waits_outside = false; // for something no call reports: ordered after everything
     std::uint64_t seen = 0; // blocking streams: the legacy stream's work that they have taken over
     std::uint64_t newest = 0; // legacy streams: order of the newest work
+    std::uint64_t last = 0;   // order of the newest work
     Clock learnt;             // legacy streams: what blocking streams have waited for
   };
   struct EventState {
