@@ -27,7 +27,7 @@
 // run: unordered
 // processes: 2
 // device: simulated
-// expect: error stream-race count=1 stacks="set here"@set_on_streams:LINE(other),"first set here"@set_on_streams:LINE(one),"allocated here"@open_block:LINE(open)
+// expect: error stream-race count=1 line=LINE(other)
 // run: event
 // processes: 2
 // expect: clean
