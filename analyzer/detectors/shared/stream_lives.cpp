@@ -36,8 +36,8 @@ void StreamClock::on_life(const Event& e) {
   case ObjectClass::kEvent:
     events_.erase(life.handle);
     if (op == LifeOp::kCreate)
-      events_[life.handle].is_shared = (life.flags() & cuda::kEventInterprocess) != 0 ||
-                                       e.api == trace::kApi_cuIpcOpenEventHandle;
+      events_[life.handle].is_shared =
+        (life.flags() & cuda::kEventInterprocess) != 0 || e.api == trace::kApi_cuIpcOpenEventHandle;
     break;
   case ObjectClass::kContext:
   case ObjectClass::kPrimaryContext:
