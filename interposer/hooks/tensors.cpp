@@ -9,6 +9,8 @@
 #include "interposer/calls/call.h"
 #include "interposer/calls/call_path.h"
 #include "interposer/hooks/torch_library.h"
+#include "interposer/kernel_checks/interface.h"
+#include "interposer/kernel_checks/kernel_checks.h"
 
 namespace gmt::interposer {
 namespace {
@@ -74,16 +76,23 @@ void record_taken_back(std::uint64_t address, std::uint64_t bytes) noexcept {
   ThreadLog::commit(slot, head_of(record, kApi));
 }
 
+// Also while nothing is recorded: what went unheard would be poison for good.
+void check_in_kernels(std::uint64_t address, std::int64_t bytes) noexcept {
+  if (bytes < 0) note_region_given_back(address);
+  else note_region_given_out(kPoolOfBlock, address, static_cast<std::uint64_t>(bytes));
+}
+
 } // namespace
 
 void record_tensor(const void* address, std::int64_t bytes, TorchDevice device, const void* caller,
                    const void* frame) noexcept {
-  if (device.type != kCuda || bytes == 0 || !Process::is_on()) return;
+  if (device.type != kCuda || bytes == 0) return;
   const int error = errno;
   const auto at = reinterpret_cast<std::uint64_t>(address);
-  if (bytes < 0) {
+  check_in_kernels(at, bytes);
+  if (Process::is_on() && bytes < 0) {
     record_taken_back(at, static_cast<std::uint64_t>(-bytes));
-  } else {
+  } else if (Process::is_on()) {
     Record record = tensor_record(TensorOp::kGivenOut, at, static_cast<std::uint64_t>(bytes),
                                   trace::kFirstPayloadWords);
     trace::TensorFields(record).stream(stream_of(device.index));

@@ -383,19 +383,41 @@ def address_of_a_dropped_tensor():
     fill(ctypes.c_void_p(address), 0, ctypes.c_size_t(4096))
 
 
-@mistake
-def kernel_on_a_dropped_tensor():
+def kernel(name, text):
     try:
         import cupy
     except ImportError:
         sys.exit(77)
-    scale = cupy.RawKernel('extern "C" __global__ void scale(float *x) { x[threadIdx.x] *= 2; }', "scale")
+    return cupy.RawKernel(f'extern "C" __global__ void {name}{text}', name)
+
+
+@mistake
+def kernel_on_a_dropped_tensor():
+    scale = kernel("scale", "(float *x) { x[threadIdx.x] *= 2; }")
     transposed = torch.ones(64, 64, device="cuda").t()
     copy = transposed.contiguous()  # found: use-after-free
     address = copy.data_ptr()
     if not CORRECT:
         del copy
     scale((1,), (256,), (address,))
+
+
+@mistake
+def kernel_past_a_tensor():  # options: --kernel-checks
+    fill = kernel("fill", "(float *x, long long n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }")
+    weight = torch.zeros(256, device="cuda")  # found: kernel-out-of-bounds
+    fill((1,), (512,), (weight.data_ptr(), 256 if CORRECT else 260))
+    return weight
+
+
+@mistake
+def kernel_finds_a_dropped_tensor():  # options: --kernel-checks
+    scale = kernel("scale", "(float **x) { x[0][threadIdx.x] *= 2; }")
+    weight = torch.ones(256, device="cuda")  # found: kernel-use-after-free
+    table = torch.tensor([weight.data_ptr()], device="cuda")
+    if not CORRECT:
+        del weight
+    scale((1,), (256,), (table.data_ptr(),))
 
 
 @mistake

@@ -194,7 +194,7 @@ void add_stacks(std::vector<FindingStack>& stacks, const MemoryAround& around,
                 const TraceNames& names) {
   if (around.block == nullptr) return;
   const Block& block = *around.block;
-  if (around.where == Where::kFreed) {
+  if (around.where == Where::kFreed && !is_tensor(block)) { // whose end has no call stack
     const bool ended = block.end == Block::End::kContextEnded;
     stacks.push_back(stack_as(ended ? StackRole::kContextEnded : release_role(block.memory_kind),
                               block.freed, names.api_name(block.freed_api)));
