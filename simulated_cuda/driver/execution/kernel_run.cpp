@@ -159,7 +159,7 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
     launch.launches = &launches.emplace(state().memory, depth, facts);
     if (graph_position().is_in_launch) launches->set_condition = set_condition;
     launches->current_graph = running_graph();
-    if (launches->current_graph != 0) launches->refuse_graph = refuse_graph;
+    if (is_graph_running()) launches->refuse_graph = refuse_graph;
   }
   launch.limits.seconds = state().settings.kernel_seconds;
   const std::string why_not = why_unchecked(kernel.name, kernel.launches);

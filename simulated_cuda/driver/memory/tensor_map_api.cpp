@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor maps. What is refused is what cuda.h says of the two functions. Tensors whose
-// channels are interleaved, and packed types of 4 and 6 bits, are answered as not supported.
+// Tensor maps. What is refused is what an H100 refuses: packed types of 4 and 6 bits, and swizzles
+// of larger atoms, which newer GPUs have.
 #include "simulated_cuda/driver/api.h"
 #include "simulated_cuda/driver/entry.h"
 #include "simulated_cuda/executor/program/tensor_map.h"
@@ -17,7 +17,7 @@ constexpr cuuint64_t kMostSize = cuuint64_t{1} << 32, kMostStride = cuuint64_t{1
 constexpr cuuint64_t kMostBoxBytes = 232448; // of a box: what a block may have in shared memory
 constexpr cuuint32_t kMostBox = 256, kMostStep = 8, kAlignment = 16;
 
-// Bytes of an element; 0: it is not simulated.
+// Bytes of an element; 0: an H100 has no such type.
 std::uint8_t bytes_of(CUtensorMapDataType type) {
   switch (type) {
   case CU_TENSOR_MAP_DATA_TYPE_UINT8: return 1;
@@ -57,13 +57,16 @@ CUresult begin_map(const TensorFacts& given, TensorMap* map) {
   if (given.strides == nullptr) return CUDA_ERROR_INVALID_VALUE; // of one dimension, too
   const bool is_interleaved = given.interleave != CU_TENSOR_MAP_INTERLEAVE_NONE;
   if (is_interleaved && given.rank < 3) return CUDA_ERROR_INVALID_VALUE;
-  if (is_interleaved || given.swizzle > CU_TENSOR_MAP_SWIZZLE_128B)
-    return not_simulated("tensor maps with interleaved channels");
+  if (given.interleave > CU_TENSOR_MAP_INTERLEAVE_32B || given.swizzle > CU_TENSOR_MAP_SWIZZLE_128B)
+    return CUDA_ERROR_INVALID_VALUE;
   map->element = bytes_of(given.type);
-  if (map->element == 0) return not_simulated("tensor maps of packed types");
+  if (map->element == 0) return CUDA_ERROR_INVALID_VALUE;
   map->magic = TensorMap::kMagic;
   map->address = reinterpret_cast<std::uint64_t>(given.address);
-  if (map->address == 0 || map->address % kAlignment != 0) return CUDA_ERROR_INVALID_VALUE;
+  const bool is_wide = given.interleave == CU_TENSOR_MAP_INTERLEAVE_32B;
+  const cuuint64_t alignment = is_wide ? 2 * kAlignment : kAlignment;
+  if (is_interleaved) map->slice = static_cast<std::uint8_t>(alignment);
+  if (map->address == 0 || map->address % alignment != 0) return CUDA_ERROR_INVALID_VALUE;
   const bool fills_with_nan = given.fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
   if (fills_with_nan && is_integer(given.type)) return CUDA_ERROR_INVALID_VALUE;
   map->rank = static_cast<std::uint8_t>(given.rank);
@@ -74,7 +77,7 @@ CUresult begin_map(const TensorFacts& given, TensorMap* map) {
     const cuuint64_t stride = d == 0 ? map->element : given.strides[d - 1];
     if (given.sizes[d] == 0 || given.sizes[d] > kMostSize) return CUDA_ERROR_INVALID_VALUE;
     if (given.steps[d] == 0 || given.steps[d] > kMostStep) return CUDA_ERROR_INVALID_VALUE;
-    if (d != 0 && (stride % kAlignment != 0 || stride >= kMostStride))
+    if (d != 0 && (stride % alignment != 0 || stride >= kMostStride))
       return CUDA_ERROR_INVALID_VALUE;
     map->sizes[d] = given.sizes[d];
     map->strides[d] = stride;
@@ -87,7 +90,8 @@ CUresult begin_map(const TensorFacts& given, TensorMap* map) {
 CUresult end_map(const TensorMap& map, CUtensorMap* out) {
   const cuuint32_t row = cuuint32_t{map.box[0]} * map.element;
   if (row % kAlignment != 0) return CUDA_ERROR_INVALID_VALUE;
-  if (map.swizzle != 0 && row > (16u << map.swizzle)) return CUDA_ERROR_INVALID_VALUE;
+  if (map.slice == 0 && map.swizzle != 0 && row > (16u << map.swizzle))
+    return CUDA_ERROR_INVALID_VALUE;
   std::memset(out, 0, sizeof *out);
   std::memcpy(out, &map, sizeof map);
   return CUDA_SUCCESS;
@@ -143,6 +147,37 @@ CUresult tensor_map_encode_im2col(CUtensorMap* out, CUtensorMapDataType type, cu
     map.upper[d] = static_cast<std::int16_t>(upper[d]);
   }
   return end_map(map, out);
+}
+
+// An H100 makes such a map, though it has no instruction that copies by it.
+CUresult tensor_map_encode_im2col_wide(CUtensorMap* out, CUtensorMapDataType type, cuuint32_t rank,
+                                       void* address, const cuuint64_t* sizes,
+                                       const cuuint64_t* strides, int lower, int upper,
+                                       cuuint32_t channels, cuuint32_t pixels,
+                                       const cuuint32_t* steps, CUtensorMapInterleave interleave,
+                                       CUtensorMapIm2ColWideMode mode, CUtensorMapSwizzle swizzle,
+                                       CUtensorMapL2promotion promotion,
+                                       CUtensorMapFloatOOBfill fill) {
+  if (mode > CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128) return CUDA_ERROR_INVALID_VALUE;
+  const int lowers[] = {lower, 0, 0}, uppers[] = {upper, 0, 0};
+  constexpr int kMost = 1 << 15;
+  if (lower < -kMost || lower >= kMost || upper < -kMost || upper >= kMost)
+    return CUDA_ERROR_INVALID_VALUE;
+  CUtensorMap made{};
+  const int none[] = {0, 0, 0};
+  const CUresult bad =
+    tensor_map_encode_im2col(&made, type, rank, address, sizes, strides, none, none, channels,
+                             pixels, steps, interleave, swizzle, promotion, fill);
+  if (bad != CUDA_SUCCESS || out == nullptr)
+    return bad != CUDA_SUCCESS ? bad : CUDA_ERROR_INVALID_VALUE;
+  TensorMap map;
+  std::memcpy(static_cast<void*>(&map), &made, sizeof map);
+  map.is_im2col = 2;
+  std::copy(lowers, lowers + 3, map.lower);
+  std::copy(uppers, uppers + 3, map.upper);
+  std::memcpy(out, &made, sizeof made);
+  std::memcpy(out, &map, sizeof map);
+  return CUDA_SUCCESS;
 }
 
 CUresult tensor_map_replace_address(CUtensorMap* out, void* address) {

@@ -26,6 +26,10 @@ std::vector<Run>& runs() {
   return all;
 }
 
+bool is_for_kernels(const GraphExec* exec) {
+  return exec != nullptr && (exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0;
+}
+
 CUresult run_nodes(GraphExec& exec, Stream& stream) {
   for (const auto& condition : exec.conditions) {
     if (condition->is_set_at_launch) condition->value = condition->at_launch;
@@ -74,16 +78,20 @@ CUresult run_graph(GraphExec& exec, Stream& stream) {
   return result;
 }
 
-std::uint64_t running_graph() { return runs().empty() ? 0 : runs().back().handle; }
+bool is_graph_running() { return !runs().empty(); }
+
+std::uint64_t running_graph() {
+  const std::uint64_t handle = runs().empty() ? 0 : runs().back().handle;
+  return is_for_kernels(state().execs.get(handle)) ? handle : 0;
+}
 
 // A graph cannot run beside itself.
 std::uint32_t refuse_graph(std::uint64_t handle, bool is_tail) {
   constexpr std::uint32_t kInvalidValue = 1;
-  const GraphExec* const exec = state().execs.get(handle);
-  const bool is_for_kernels =
-    exec != nullptr && (exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0;
   const auto runs_now = [handle](const Run& run) { return run.handle == handle; };
-  return is_for_kernels && (is_tail || std::ranges::none_of(runs(), runs_now)) ? 0 : kInvalidValue;
+  const bool may = is_for_kernels(state().execs.get(handle)) &&
+                   (is_tail || std::ranges::none_of(runs(), runs_now));
+  return may ? 0 : kInvalidValue;
 }
 
 void launch_from_kernel(std::uint64_t handle, bool is_tail) {

@@ -15,7 +15,9 @@ struct Stream;
 // All nodes, and what their kernels launch.
 CUresult run_graph(GraphExec& exec, Stream& stream);
 
-std::uint64_t running_graph(); // its handle; 0: none runs
+bool is_graph_running();
+// Its handle; 0: none runs, or it is none that kernels may launch, as an H100 answers.
+std::uint64_t running_graph();
 // Why a kernel may not launch the graph, as cudaError_t numbers it; 0: it may.
 std::uint32_t refuse_graph(std::uint64_t handle, bool is_tail);
 void launch_from_kernel(std::uint64_t handle, bool is_tail);

@@ -10,10 +10,23 @@
 #include "simulated_cuda/driver/streams/graph_position.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace gmt::sim {
 namespace {
+
+// CUDA C++ Programming Guide, "Device Graph Requirements".
+bool may_be_in_device_graph(const GraphNode& node) {
+  switch (type_of(node.operation)) {
+  case CU_GRAPH_NODE_TYPE_KERNEL:
+  case CU_GRAPH_NODE_TYPE_MEMCPY:
+  case CU_GRAPH_NODE_TYPE_MEMSET:
+  case CU_GRAPH_NODE_TYPE_GRAPH:
+  case CU_GRAPH_NODE_TYPE_EMPTY: return true;
+  default: return false;
+  }
+}
 
 CUresult instantiate(CUgraphExec* out, CUgraph handle, unsigned long long flags,
                      CUgraphInstantiateResult* why) {
@@ -24,6 +37,10 @@ CUresult instantiate(CUgraphExec* out, CUgraph handle, unsigned long long flags,
   if (out == nullptr || graph == nullptr || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
   const auto order = graph->in_order();
   if (order.size() != graph->nodes.size()) return CUDA_ERROR_INVALID_VALUE;
+  if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0) {
+    const auto may_be_in = [](const GraphNode* node) { return may_be_in_device_graph(*node); };
+    if (!std::ranges::all_of(order, may_be_in)) return CUDA_ERROR_INVALID_VALUE;
+  }
   auto exec = std::make_unique<GraphExec>();
   exec->flags = flags;
   if (CUresult bad = take_conditions(*graph, exec->conditions, why); bad != CUDA_SUCCESS)

@@ -81,6 +81,7 @@ void combine_atomically(std::byte* at, const Combine& combine, const std::byte* 
 void combine_at(const CopyEnd& to, const Combine& combine, const std::byte* by) {
   auto* host = const_cast<std::byte*>(host_of(to));
   if (to.block != nullptr) combine.apply(host, by);
+  else if (combine.bytes == 2) combine_atomically<std::uint16_t>(host, combine, by);
   else if (combine.bytes == 4) combine_atomically<std::uint32_t>(host, combine, by);
   else combine_atomically<std::uint64_t>(host, combine, by);
 }
@@ -212,6 +213,7 @@ void AsyncCopies::read(AsyncCopy& copy) {
       initialized_bytes(shadow_of(from), static_cast<std::uint32_t>(from.offset % 4), bytes);
     for (std::uint32_t i = 0; i < bytes; ++i) copy.unwritten[at + i] = (there >> i & 1) == 0;
   }
+  if (copy.rounds_to_tf32) round_to_tf32(std::span(copy.value).first(copy.loaded));
   if (copy.from.block != nullptr && copy.loaded != 0)
     end_copy(*copy.from.block, *copy.warp, copy.lane, copy.from.offset, copy.loaded, Access::kLoad);
 }

@@ -36,6 +36,7 @@ struct AsyncCopy {
   std::uint32_t bytes = 0, loaded = 0;
   const Combine* combine = nullptr; // null: the bytes are moved
   std::uint32_t left_out = 0;       // bytes of each 16 that keep their value
+  bool rounds_to_tf32 = false;      // floats of the source, as copies of tensors of that type do
   // What the table of races knew of stores to the source, if it is device memory
   static constexpr std::uint32_t kFewWords = 5;
   std::array<std::uint64_t, kFewWords> few_stores{};
@@ -130,6 +131,7 @@ struct BulkPiece {
   std::uint32_t bytes = 0, ranks = 0;
   std::span<const std::byte> fill; // an element of what is outside; empty: zeros
   const Combine* combine = nullptr;
+  bool rounds_to_tf32 = false;
 };
 // False: it is refused.
 bool begin_piece(Warp& w, const Instruction* in, std::uint32_t lane, const BulkPiece& piece);

@@ -128,6 +128,7 @@ bool begin_piece(Warp& w, const Instruction* in, std::uint32_t lane, const BulkP
   given.ranks = piece.ranks;
   AsyncCopy copy = copy_of(w, in, lane, given);
   copy.combine = piece.combine;
+  copy.rounds_to_tf32 = piece.rounds_to_tf32;
   CopyEnd device;
   if (piece.global != 0) {
     const Translation found = translate(w, in, lane, Space::kGlobal, piece.global, piece.bytes,

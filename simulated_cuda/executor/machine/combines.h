@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What asynchronous reductions do to an element.
+// What asynchronous copies do to elements.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace gmt::executor {
@@ -17,5 +18,9 @@ struct Combine {
 // By its number in Instruction::extra, see bulk_form.h; null: there is none.
 const Combine* combine_of(std::uint32_t number);
 const Combine* combine_named(std::string_view name); // "add.u32"; null: there is none
+
+// Floats to 19 bits: to nearest, halves to even. The largest numbers become infinite, and there is
+// one NaN. As an H100 does it in copies of tensors, denormal numbers too, whatever the type says.
+void round_to_tf32(std::span<std::byte> floats);
 
 } // namespace gmt::executor

@@ -31,6 +31,8 @@ bool is_map(const TensorMap& map) {
   if (map.magic != TensorMap::kMagic || map.rank == 0 || map.rank > TensorMap::kMostRank ||
       !is_element || map.swizzle > kMostSwizzle)
     return false;
+  const bool is_slice = map.slice == 0 || map.slice == 16 || map.slice == 32;
+  if (!is_slice || (map.slice != 0 && map.rank < 3)) return false;
   if (map.is_im2col != 0) {
     const bool is_stepping = std::all_of(map.steps, map.steps + map.rank, [](auto s) { return s; });
     return map.rank >= 3 && map.box[0] != 0 && map.box[1] != 0 && is_stepping;
@@ -47,6 +49,9 @@ bool is_map(const TensorMap& map) {
 std::string refused_map(const TensorMap& map, const Instruction* in) {
   if (!is_map(map)) return "what should be a tensor map is none that cuTensorMapEncodeTiled made";
   const bool is_im2col = (in->extra & bulk_form::kIm2col) != 0;
+  if (map.is_im2col > 1)
+    return "the tensor map is one that cuTensorMapEncodeIm2colWide made, whose copies need a GPU "
+           "of compute capability 10.0";
   if (is_im2col && map.is_im2col == 0)
     return "the copy is one of im2col, and its tensor map is not";
   if (!is_im2col && map.is_im2col != 0)
@@ -67,8 +72,18 @@ bool load_map(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_t 
   return false;
 }
 
-// From one row of the box to the next: an H100 keeps that of the swizzle, however narrow the box.
+// How often the box has an index of this dimension. Of interleaved channels it has one slice,
+// whatever the map says.
+std::uint32_t count_of(const TensorMap& map, std::uint32_t dimension) {
+  const std::uint32_t step = map.steps[dimension];
+  if (map.slice != 0 && dimension + 2 == map.rank) return 1;
+  return (map.box[dimension] + step - 1u) / step;
+}
+
+// From one row of the box to the next: an H100 keeps that of the swizzle, however narrow the box,
+// unless channels are interleaved.
 std::uint32_t row_pitch(const TensorMap& map) {
+  if (map.slice != 0) return map.is_im2col != 0 ? map.slice : count_of(map, 0) * map.slice;
   return map.swizzle != 0 ? kChunk << map.swizzle : std::uint32_t{map.box[0]} * map.element;
 }
 
@@ -81,8 +96,9 @@ std::uint64_t swizzled(const TensorMap& map, std::uint64_t begin, std::uint64_t 
 }
 
 // In the order of CUtensorMapDataType.
-constexpr std::string_view kTypes[] = {"u8",  "u16", "u32",  "s32", "u64", "s64", "f16",
-                                       "f32", "f64", "bf16", "f32", "f32", "f32"};
+constexpr std::string_view kTypes[] = {"u8",  "u16", "u32",  "s32",     "u64", "s64",    "f16",
+                                       "f32", "f64", "bf16", "ftz.f32", "f32", "ftz.f32"};
+constexpr std::uint8_t kTf32 = 11, kTf32Ftz = 12;
 
 // NaN as an H100 fills it in, whatever the type.
 constexpr std::uint64_t kNan = 0x7ff77ff77ff77ff7;
@@ -102,7 +118,7 @@ const Combine* combine_for(const TensorMap& map, std::string_view operation) {
 
 // What an H100 answers with error 715, in words; else empty.
 std::string refused_coordinates(const TensorMap& map, const TensorCopy& copy, bool to_global) {
-  const std::int64_t first = std::int64_t{copy.at[0]} * map.element;
+  const std::int64_t first = map.slice != 0 ? 0 : std::int64_t{copy.at[0]} * map.element;
   if (first % kChunk != 0)
     return "the first coordinate of a tensor copy is " + std::to_string(first) +
            " bytes from the beginning, which is no multiple of 16";
@@ -117,13 +133,13 @@ public:
   Rows(Warp& w, const Instruction* in, std::uint32_t lane, const TensorCopy& copy,
        const TensorMap& map, const Combine* combine)
       : w_(w), in_(in), lane_(lane), copy_(copy), map_(map), fill_(fill_of(map)), combine_(combine),
-        to_global_((in->extra & bulk_form::kToGlobal) != 0) {}
+        to_global_((in->extra & bulk_form::kToGlobal) != 0),
+        rounds_to_tf32_(!to_global_ && (map.type == kTf32 || map.type == kTf32Ftz)) {}
 
   void run() {
     if (map_.is_im2col != 0) return run_pixels();
     std::uint32_t counts[TensorMap::kMostRank] = {1, 1, 1, 1, 1};
-    for (std::uint32_t d = 1; d < map_.rank; ++d)
-      counts[d] = (map_.box[d] + map_.steps[d] - 1u) / map_.steps[d];
+    for (std::uint32_t d = 1; d < map_.rank; ++d) counts[d] = count_of(map_, d);
     std::uint32_t i[TensorMap::kMostRank] = {};
     for (i[4] = 0; i[4] < counts[4]; ++i[4])
       for (i[3] = 0; i[3] < counts[3]; ++i[3])
@@ -137,27 +153,45 @@ public:
 private:
   // One pixel after the other, until as many were taken as the map says.
   void run_pixels() {
-    const std::uint32_t last = map_.rank - 1u; // the image
+    const std::uint32_t image = map_.rank - 1u, first = map_.slice != 0 ? 0 : 1,
+                        extents = map_.rank - 2u; // of an image, from the first dimension on
     std::int64_t pixel[TensorMap::kMostRank], moved[TensorMap::kMostRank] = {};
     std::copy(copy_.at, copy_.at + TensorMap::kMostRank, pixel);
     for (std::uint32_t i = 0; i < map_.box[1]; ++i, at_ += row_pitch(map_)) {
-      for (std::uint32_t d = 1; d <= last; ++d)
-        moved[d] = pixel[d] + (d < last ? copy_.offsets[d - 1] : 0);
-      if (!row_at(moved)) return;
-      for (std::uint32_t d = 1; d <= last; ++d) {
-        pixel[d] += map_.steps[d];
-        const auto end =
-          static_cast<std::int64_t>(map_.sizes[d]) + (d < last ? map_.upper[d - 1] : 0);
-        if (d == last || pixel[d] < end) break;
-        pixel[d] = map_.lower[d - 1];
+      std::copy(pixel, pixel + TensorMap::kMostRank, moved);
+      for (std::uint32_t k = 0; k < extents; ++k) moved[first + k] += copy_.offsets[k];
+      if (!(map_.slice != 0 ? slice_at(moved, at_) : row_at(moved))) return;
+      std::uint32_t k = 0;
+      for (; k < extents; ++k) {
+        std::int64_t& at = pixel[first + k];
+        at += map_.steps[first + k];
+        if (at < static_cast<std::int64_t>(map_.sizes[first + k]) + map_.upper[k]) break;
+        at = map_.lower[k];
       }
+      if (k == extents) pixel[image] += map_.steps[image];
     }
   }
   bool row(const std::uint32_t (&i)[TensorMap::kMostRank]) {
     std::int64_t at[TensorMap::kMostRank];
     for (std::uint32_t d = 1; d < map_.rank; ++d)
-      at[d] = std::int64_t{copy_.at[d]} + i[d] * std::int64_t{map_.steps[d]};
-    return row_at(at);
+      at[d] = std::int64_t{copy_.at[d]} + i[d] * step_of(d);
+    if (map_.slice == 0) return row_at(at);
+    for (std::uint32_t x = 0; x < count_of(map_, 0); ++x) {
+      at[0] = std::int64_t{copy_.at[0]} + x * step_of(0);
+      if (!slice_at(at, at_ + std::uint64_t{x} * map_.slice)) return false;
+    }
+    return true;
+  }
+  std::int64_t step_of(std::uint32_t dimension) const { return map_.steps[dimension]; }
+  // A slice of a pixel's channels, `in_box` bytes behind the beginning of the box.
+  bool slice_at(const std::int64_t (&at)[TensorMap::kMostRank], std::uint64_t in_box) {
+    bool is_inside = true;
+    std::uint64_t address = map_.address;
+    for (std::uint32_t d = 0; d < map_.rank; ++d) {
+      is_inside = is_inside && at[d] >= 0 && static_cast<std::uint64_t>(at[d]) < map_.sizes[d];
+      address += static_cast<std::uint64_t>(at[d]) * (d == 0 ? map_.slice : map_.strides[d]);
+    }
+    return piece(in_box, map_.slice, is_inside ? address : 0);
   }
   // False: it is refused, and so is the rest.
   bool row_at(const std::int64_t (&row)[TensorMap::kMostRank]) {
@@ -175,18 +209,17 @@ private:
     const auto bytes = [&](std::int64_t elements) {
       return static_cast<std::uint32_t>(elements) * map_.element;
     };
-    return piece(0, bytes(from - first), 0) &&
-           piece(bytes(from - first), bytes(to - from),
+    return piece(at_, bytes(from - first), 0) &&
+           piece(at_ + bytes(from - first), bytes(to - from),
                  address + static_cast<std::uint64_t>(from) * map_.element) &&
-           piece(bytes(to - first), bytes(last - to), 0);
+           piece(at_ + bytes(to - first), bytes(last - to), 0);
   }
 
-  // `bytes` from `at` of the row on; at no address of device memory: they are outside of the
+  // `bytes` from there in the box on; at no address of device memory: they are outside of the
   // tensor.
-  bool piece(std::uint32_t at, std::uint32_t bytes, std::uint64_t address) {
+  bool piece(std::uint64_t in_box, std::uint32_t bytes, std::uint64_t address) {
     if (to_global_ && address == 0) return true;
     while (bytes != 0) {
-      const std::uint64_t in_box = at_ + at;
       const std::uint32_t whole = map_.swizzle == 0 ? bytes : kChunk - in_box % kChunk;
       const std::uint32_t part = std::min(bytes, whole);
       const BulkPiece moved{.shared = swizzled(map_, copy_.shared, in_box),
@@ -195,9 +228,10 @@ private:
                             .bytes = part,
                             .ranks = copy_.ranks,
                             .fill = fill_,
-                            .combine = combine_};
+                            .combine = combine_,
+                            .rounds_to_tf32 = rounds_to_tf32_};
       if (!begin_piece(w_, in_, lane_, moved)) return false;
-      at += part;
+      in_box += part;
       bytes -= part;
       address += address != 0 ? part : 0;
     }
@@ -212,7 +246,8 @@ private:
   const std::span<const std::byte> fill_;
   const Combine* const combine_;
   const bool to_global_;
-  std::uint64_t at_ = 0; // the row's, in the box
+  const bool rounds_to_tf32_; // a load does, a store does not
+  std::uint64_t at_ = 0;      // the row's, in the box
 };
 
 } // namespace
@@ -222,8 +257,7 @@ void begin_tensor_copy(Warp& w, const Instruction* in, std::uint32_t lane, const
   if (!load_map(w, in, lane, copy.map, &map)) return;
   std::uint32_t bytes = row_pitch(map);
   if (map.is_im2col != 0) bytes *= map.box[1];
-  for (std::uint32_t d = 1; d < map.rank && map.is_im2col == 0; ++d)
-    bytes *= (map.box[d] + map.steps[d] - 1u) / map.steps[d];
+  for (std::uint32_t d = 1; d < map.rank && map.is_im2col == 0; ++d) bytes *= count_of(map, d);
   const bool to_global = (in->extra & bulk_form::kToGlobal) != 0;
   if (const std::string why = refused_coordinates(map, copy, to_global); !why.empty())
     return w.worker->checks->ends(facts_of(w, in, lane), ReportKind::kIllegalInstruction,

@@ -24,10 +24,11 @@ inline constexpr std::uint32_t kOperationShift = 24;
 inline constexpr std::uint32_t kCoordinateBytes = 512; // from one of the registers to the next
 
 // What an element becomes.
-inline constexpr std::array<std::string_view, 22> kCombines = {
-  "add.u32", "add.s32", "add.u64", "add.s64", "add.f32", "add.f64", "min.u32", "min.s32",
-  "min.u64", "min.s64", "max.u32", "max.s32", "max.u64", "max.s64", "and.b32", "and.b64",
-  "or.b32",  "or.b64",  "xor.b32", "xor.b64", "inc.u32", "dec.u32"};
+inline constexpr std::array<std::string_view, 29> kCombines = {
+  "add.u32", "add.s32",  "add.u64",  "add.s64",  "add.f32",    "add.f64", "min.u32", "min.s32",
+  "min.u64", "min.s64",  "max.u32",  "max.s32",  "max.u64",    "max.s64", "and.b32", "and.b64",
+  "or.b32",  "or.b64",   "xor.b32",  "xor.b64",  "inc.u32",    "dec.u32", "add.f16", "min.f16",
+  "max.f16", "add.bf16", "min.bf16", "max.bf16", "add.ftz.f32"};
 
 inline constexpr std::array<std::string_view, 8> kOperations = {"add", "min", "max", "and",
                                                                 "or",  "xor", "inc", "dec"};

@@ -104,7 +104,11 @@ void FunctionDecoder::decode_replace_in_map() {
     store(offsetof(TensorMap, swizzle), 1, constant(number(last), 1));
   } else if (has("fill_mode")) {
     store(offsetof(TensorMap, fills_with_nan), 1, constant(number(last), 1));
-  } else if (number(last) != 0) { // .interleave_layout and .swizzle_atomicity have one value here
+  } else if (has("interleave_layout")) { // none, 16 bytes, 32 bytes
+    constexpr std::uint64_t kMostInterleave = 2;
+    if (number(last) > kMostInterleave) decode_not_executed();
+    store(offsetof(TensorMap, slice), 1, constant(number(last) * 16, 1));
+  } else if (number(last) != 0) { // .swizzle_atomicity has one value here
     decode_not_executed();
   }
 }

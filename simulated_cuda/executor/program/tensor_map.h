@@ -7,6 +7,9 @@
 // are the image's. A copy takes pixels one after the other, row by row, inside of a box that begins
 // `lower` behind the image's beginning and ends `upper` behind its end, and goes on in the next
 // image. Offsets that the copy gives move each pixel.
+//
+// Interleaved: the channels of a pixel lie in slices of 16 or 32 bytes. Dimension 0 is a row's
+// pixels, a slice from each to the next, and the last but one counts slices; as an H100 has it.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +21,8 @@ struct TensorMap {
   static constexpr std::uint32_t kMagic = 0x544d4701; // else it is no map
 
   std::uint32_t magic = 0;
-  std::uint8_t is_im2col = 0;
+  std::uint8_t is_im2col = 0; // 2: of cuTensorMapEncodeIm2colWide, whose copies newer GPUs have
+  std::uint8_t slice = 0;     // bytes, where channels are interleaved; 0: they are not
   std::uint64_t address = 0;
   std::uint64_t strides[kMostRank] = {}; // bytes; the first is that of an element
   std::uint64_t sizes[kMostRank] = {};   // elements

@@ -209,6 +209,16 @@ void graphs() {
   OK(cudaStreamSynchronize(stream));
   torture::expect("graphs of a kernel", out, {2, 2, 40, 2});
   torture::expect("graphs launched", error, {0, 0, 0, 0});
+  cudaGraph_t graph;
+  cudaGraphExec_t none;
+  OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  OK(cudaLaunchHostFunc(stream, [](void*) {}, nullptr));
+  OK(cudaStreamEndCapture(stream, &graph));
+  torture::report("no host function",
+                  cudaGraphInstantiate(&none, graph, cudaGraphInstantiateFlagDeviceLaunch) ==
+                    cudaErrorInvalidValue);
+  cudaGetLastError();
+  OK(cudaGraphDestroy(graph));
   for (const cudaGraphExec_t exec : {self, first, second, last, parent})
     OK(cudaGraphExecDestroy(exec));
   OK(cudaStreamDestroy(stream));
