@@ -101,7 +101,7 @@ bool has_table() noexcept {
   CUcontext context = nullptr;
   if (driver.current(&context) != 0 || context == nullptr || !table().prepare()) return false;
   if (table().context() != nullptr) return context == table().context();
-  if (!table().enter(context)) return false;
+  if (!table().enter(context)) return context == table().context(); // which another thread did
   enter_patches();
   core->notify_at_exit();
   return true;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <ctime>
 #include <memory>
 #include <new>
 #include <sched.h>
@@ -164,9 +165,16 @@ bool Table::enter_now(CUcontext context) noexcept {
   return true;
 }
 
-// Another thread's try is not waited for: what is done meanwhile is unknown memory and plain code.
+// Another thread's try is waited for, though not for ever: its calls may wait for a kernel of the
+// program's, and that for this thread. What is done then is unknown memory and plain code.
 bool Table::enter(CUcontext context) noexcept {
-  if (is_entered_.exchange(true)) return false;
+  if (is_entered_.exchange(true)) {
+    constexpr int kMostWaits = 10000;
+    constexpr timespec kWait{0, 200000}; // nanoseconds
+    for (int i = 0; i < kMostWaits && this->context() == nullptr && is_entered_.load(); ++i)
+      nanosleep(&kWait, nullptr);
+    return false;
+  }
   if (enter_now(context)) return true;
   is_entered_.store(false);
   return false;

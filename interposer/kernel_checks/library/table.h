@@ -31,7 +31,8 @@ public:
   // The same, with the places that the code has from the host; only behind enter().
   const rewriter::Options& placed() const noexcept { return at_; }
 
-  // Gives the table to this context, with unknown memory alone; false if it cannot have it.
+  // Gives the table to this context, with unknown memory alone; false if it cannot have it, or if
+  // another thread gave it to some context meanwhile.
   bool enter(CUcontext context) noexcept;
   void leave() noexcept;   // the context has ended
   void abandon() noexcept; // in a forked child
