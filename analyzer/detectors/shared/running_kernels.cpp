@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "trace/api_id.h"
+
 namespace gmt {
 
 using Kind = EventKind;
@@ -35,10 +37,12 @@ bool may_be_polled(const Block& block) {
 } // namespace
 
 void RunningKernels::follow(const Event& e, const Heap& heap) {
+  has_contexts_ |= e.context > 1;
   switch (e.kind) {
   case Kind::kLife: return clock_.on_life(e);
   case Kind::kThread: return clock_.on_thread(e);
   case Kind::kAlloc: return on_alloc(e);
+  case Kind::kNote: return on_note(e);
   case Kind::kSync: clock_.on_capture(e, heap); break;
   default: break;
   }
@@ -46,6 +50,8 @@ void RunningKernels::follow(const Event& e, const Heap& heap) {
   const bool graph = e.kind == Kind::kSync && e.sync().op == SyncOp::kGraphLaunch;
   if (e.kind == Kind::kLaunch) return on_launch(e, heap, named_stream(e), false);
   if (graph) return on_launch(e, heap, named_stream(e), true);
+  if (e.kind == Kind::kSync && e.sync().op == SyncOp::kContextSynchronize && !has_contexts_)
+    may_be_unrecorded_ = false;
   if ((!pending_.any && running_ == 0) || clock_.is_full()) return;
   if (e.kind != Kind::kSync) return on_write(e, heap);
   flush(heap);
@@ -61,6 +67,10 @@ void RunningKernels::on_alloc(const Event& e) {
     memory_kind == MemoryKind::kModuleGlobal || memory_kind == MemoryKind::kManaged;
   has_managed_variables_ = memory_kind == MemoryKind::kManagedVariable ||
                            (may_be_one && facts_.api_name(e.api) == "cuLibraryGetManaged");
+}
+
+void RunningKernels::on_note(const Event& e) {
+  may_be_unrecorded_ |= facts_.api_name(e.api) == trace::kApiNames[trace::kOther_unrecordedCalls];
 }
 
 void RunningKernels::on_launch(const Event& e, const Heap& heap, std::uint64_t stream,
@@ -162,6 +172,7 @@ bool RunningKernels::is_any_running(Point now) const {
 }
 
 bool RunningKernels::may_write(const Block& block, const Event& copy, const Heap& heap) {
+  if (may_be_unrecorded_) return true;
   if (!pending_.any && running_ == 0) return false;
   const Point now = work(copy, named_stream(copy), heap);
   if (clock_.is_full()) return true;

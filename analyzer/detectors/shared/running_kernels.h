@@ -5,10 +5,11 @@
 //
 // A kernel is notified through memory. It was given some that the host can write as well (pinned,
 // managed, registered, imported), the program has __managed__ variables, which no kernel is given,
-// or its arguments are not known (a graph's, or not read), or it is surely not: then a copy, a set
-// or a memory operation may have written device memory, that some kernel was given, or a static
-// variable, while it ran. Whether it can still run is StreamClock's answer, and where that is
-// uncertain it can.
+// or its arguments are not known (a graph's, or not read), or it is not in the trace
+// (`unrecordedCalls`) and the only context was not waited for since, or it is surely not: then a
+// copy, a set or a memory operation may have written device memory, that some kernel was given, or
+// a static variable, while it ran. Whether it can still run is StreamClock's answer, and where that
+// is uncertain it can.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +22,10 @@ namespace gmt {
 
 class RunningKernels {
 public:
-  static constexpr Wants kWanted = wants(EventKind::kLaunch) | wants(EventKind::kSync) |
-                                   wants(EventKind::kLife) | wants(EventKind::kUse) |
-                                   wants(EventKind::kCopy) | wants(EventKind::kSet) |
-                                   wants(EventKind::kThread) | wants(EventKind::kAlloc);
+  static constexpr Wants kWanted =
+    wants(EventKind::kLaunch) | wants(EventKind::kSync) | wants(EventKind::kLife) |
+    wants(EventKind::kUse) | wants(EventKind::kCopy) | wants(EventKind::kSet) |
+    wants(EventKind::kThread) | wants(EventKind::kAlloc) | wants(EventKind::kNote);
 
   explicit RunningKernels(const ProcessFacts& facts) : facts_(facts) {}
 
@@ -40,6 +41,7 @@ private:
   };
 
   void on_alloc(const Event& e);
+  void on_note(const Event& e);
   void on_launch(const Event& e, const Heap& heap, std::uint64_t stream, bool of_graph);
   void on_write(const Event& e, const Heap& heap);
   bool is_notified(const Event& launch, const Heap& heap) const;
@@ -54,7 +56,9 @@ private:
   std::vector<Launches> launches_; // by StreamClock's number of the stream
   std::uint64_t written_ = 0;      // order of the newest write that a running kernel may read
   bool has_managed_variables_ = false;
-  std::size_t running_ = 0; // streams in launches_ whose kernels may run
+  bool may_be_unrecorded_ = false; // kernels that may run
+  bool has_contexts_ = false;      // more than one
+  std::size_t running_ = 0;        // streams in launches_ whose kernels may run
 
   // Launches that follow one another on a stream are given to the clock together, before anything
   // else is.

@@ -79,6 +79,21 @@ TEST_F(RunningKernels, NotOnesThatTheContextHasFinished) {
   EXPECT_EQ(severity(), 'E');
 }
 
+TEST_F(RunningKernels, OnesThatAreNotInTheTrace) {
+  log().record({.api = "unrecordedCalls"}, Made<trace::NoteFields>().first(1));
+  cuda_malloc(kA, 1000);
+  read(kT, true);
+  EXPECT_EQ(severity(), 'n');
+}
+
+TEST_F(RunningKernels, NotOnesThatAreNotInTheTraceIfTheContextHasFinished) {
+  log().record({.api = "unrecordedCalls"}, Made<trace::NoteFields>().first(1));
+  sync(SyncOp::kContextSynchronize, 0);
+  cuda_malloc(kA, 1000);
+  read(kT, true);
+  EXPECT_EQ(severity(), 'E');
+}
+
 TEST_F(RunningKernels, OnesOfAnotherContextGoOn) {
   launch(kS, kShared);
   log().record({.api = "cuCtxSynchronize", .context = 2},
