@@ -17,12 +17,18 @@
 // options: check --kernel-checks
 // expect: clean
 // not-checked: kernel-out-of-bounds
+// run: sampled
+// env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
+// env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
+// env: GPUMEMTRACE_SIM_GAPS=0
+// options: check --kernel-checks-sample
+// expect: clean
+// not-checked: kernel-out-of-bounds
 #include "answers.h"
 
 #undef NDEBUG
 #include <cassert>
 #include <cstdint>
-#include <cstring>
 #include <dlfcn.h>
 
 struct Device { // c10::Device
@@ -88,6 +94,15 @@ static void graph(cudaStream_t stream) {
   CHECK(cudaGraphDestroy(captured));
 }
 
+// A sample does not look into the cache: it would cost what it must not.
+static void sampled() {
+  int* small = take(0, 1024);
+  for (int i = 0; i < 100; ++i) {
+    fill<<<3, 128>>>(small, 256 + 32);
+    CHECK(cudaDeviceSynchronize());
+  }
+}
+
 static void clean() {
   cudaStream_t one, other;
   cudaEvent_t done;
@@ -115,7 +130,11 @@ static void clean() {
 
 int main(int, char** arguments) {
   CHECK(cudaMalloc(&segment, 2 << 20));
-  std::strcmp(arguments[1], "clean") == 0 ? clean() : mistakes();
+  switch (arguments[1][0]) {
+  case 'm': mistakes(); break;
+  case 's': sampled(); break;
+  default: clean();
+  }
   CHECK(cudaFree(segment));
   return 0;
 }
