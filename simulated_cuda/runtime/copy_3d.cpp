@@ -107,6 +107,38 @@ cudaError_t make_copy_3d(const cudaMemcpy3DParms& p, CUDA_MEMCPY3D* out, bool* e
   return cudaSuccess;
 }
 
+cudaError_t describe_copy_3d(const CUDA_MEMCPY3D& copy, cudaMemcpy3DParms* out) {
+  const bool from_array = copy.srcMemoryType == CU_MEMORYTYPE_ARRAY;
+  const bool to_array = copy.dstMemoryType == CU_MEMORYTYPE_ARRAY;
+  *out = {};
+  if (from_array) out->srcArray = reinterpret_cast<cudaArray_t>(copy.srcArray);
+  if (to_array) out->dstArray = reinterpret_cast<cudaArray_t>(copy.dstArray);
+  std::size_t element = 1;
+  if (from_array || to_array) {
+    const cudaError_t error = element_bytes(from_array ? out->srcArray : out->dstArray, &element);
+    if (error != cudaSuccess) return error;
+  }
+  const bool from_host = copy.srcMemoryType == CU_MEMORYTYPE_HOST;
+  const bool to_host = copy.dstMemoryType == CU_MEMORYTYPE_HOST;
+  if (!from_array) {
+    void* from =
+      from_host ? const_cast<void*>(copy.srcHost) : reinterpret_cast<void*>(copy.srcDevice);
+    out->srcPtr = {from, copy.srcPitch, copy.srcPitch, copy.srcHeight};
+  }
+  if (!to_array) {
+    void* to = to_host ? copy.dstHost : reinterpret_cast<void*>(copy.dstDevice);
+    out->dstPtr = {to, copy.dstPitch, copy.dstPitch, copy.dstHeight};
+  }
+  out->srcPos = {copy.srcXInBytes / (from_array ? element : 1), copy.srcY, copy.srcZ};
+  out->dstPos = {copy.dstXInBytes / (to_array ? element : 1), copy.dstY, copy.dstZ};
+  out->extent = {copy.WidthInBytes / element, copy.Height, copy.Depth};
+  if (copy.srcMemoryType == CU_MEMORYTYPE_UNIFIED || copy.dstMemoryType == CU_MEMORYTYPE_UNIFIED)
+    out->kind = cudaMemcpyDefault;
+  else if (from_host) out->kind = to_host ? cudaMemcpyHostToHost : cudaMemcpyHostToDevice;
+  else out->kind = to_host ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
+  return cudaSuccess;
+}
+
 cudaError_t copy_3d(const cudaMemcpy3DParms* p) {
   if (p == nullptr) return cudaErrorInvalidValue;
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;

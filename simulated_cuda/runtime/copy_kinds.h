@@ -47,5 +47,7 @@ cudaError_t element_bytes(cudaArray_const_t array, std::size_t* bytes);
 
 // Fills *copy; *empty says that there is nothing to do.
 cudaError_t make_copy_3d(const cudaMemcpy3DParms& params, CUDA_MEMCPY3D* copy, bool* empty);
+// The other way round.
+cudaError_t describe_copy_3d(const CUDA_MEMCPY3D& copy, cudaMemcpy3DParms* params);
 
 } // namespace gmt::sim

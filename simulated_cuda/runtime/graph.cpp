@@ -57,8 +57,8 @@ cudaError_t make_row(void* to, const void* from, std::size_t bytes, cudaMemcpyKi
   if (!kind_is_known(kind)) return cudaErrorInvalidMemcpyDirection;
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;
   *out = {};
-  set_source(*out, source_type(kind), from, bytes);
-  set_destination(*out, destination_type(kind), to, bytes);
+  set_source(*out, source_type(kind), from, 0);
+  set_destination(*out, destination_type(kind), to, 0);
   out->WidthInBytes = bytes;
   out->Height = 1;
   out->Depth = 1;
@@ -188,6 +188,75 @@ cudaError_t graph_add_memcpy_node_from_symbol(cudaGraphNode_t* node, cudaGraph_t
   if (cudaError_t error = address_in_symbol(symbol, bytes, offset, &target); error != cudaSuccess)
     return error;
   return graph_add_memcpy_node_1d(node, graph, needs, count, to, target, bytes, kind);
+}
+
+cudaError_t graph_memcpy_node_set_params_1d(cudaGraphNode_t node, void* to, const void* from,
+                                            std::size_t bytes, cudaMemcpyKind kind) {
+  CUDA_MEMCPY3D row{};
+  const cudaError_t error = make_row(to, from, bytes, kind, &row);
+  return error != cudaSuccess ? error : to_runtime(driver().cuGraphMemcpyNodeSetParams(node, &row));
+}
+
+cudaError_t graph_memcpy_node_set_params_to_symbol(cudaGraphNode_t node, const void* symbol,
+                                                   const void* from, std::size_t bytes,
+                                                   std::size_t offset, cudaMemcpyKind kind) {
+  char* target = nullptr;
+  const cudaError_t error = address_in_symbol(symbol, bytes, offset, &target);
+  return error != cudaSuccess ? error
+                              : graph_memcpy_node_set_params_1d(node, target, from, bytes, kind);
+}
+
+cudaError_t graph_memcpy_node_set_params_from_symbol(cudaGraphNode_t node, void* to,
+                                                     const void* symbol, std::size_t bytes,
+                                                     std::size_t offset, cudaMemcpyKind kind) {
+  char* source = nullptr;
+  const cudaError_t error = address_in_symbol(symbol, bytes, offset, &source);
+  return error != cudaSuccess ? error
+                              : graph_memcpy_node_set_params_1d(node, to, source, bytes, kind);
+}
+
+cudaError_t graph_exec_memcpy_node_set_params_to_symbol(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                        const void* symbol, const void* from,
+                                                        std::size_t bytes, std::size_t offset,
+                                                        cudaMemcpyKind kind) {
+  char* target = nullptr;
+  const cudaError_t error = address_in_symbol(symbol, bytes, offset, &target);
+  return error != cudaSuccess
+           ? error
+           : graph_exec_memcpy_node_set_params_1d(exec, node, target, from, bytes, kind);
+}
+
+cudaError_t graph_exec_memcpy_node_set_params_from_symbol(cudaGraphExec_t exec,
+                                                          cudaGraphNode_t node, void* to,
+                                                          const void* symbol, std::size_t bytes,
+                                                          std::size_t offset, cudaMemcpyKind kind) {
+  char* source = nullptr;
+  const cudaError_t error = address_in_symbol(symbol, bytes, offset, &source);
+  return error != cudaSuccess
+           ? error
+           : graph_exec_memcpy_node_set_params_1d(exec, node, to, source, bytes, kind);
+}
+
+// As the program described it, and host memory as host memory.
+cudaError_t graph_memcpy_node_get_params(cudaGraphNode_t node, cudaMemcpy3DParms* params) {
+  CUDA_MEMCPY3D copy{};
+  if (params == nullptr) return cudaErrorInvalidValue;
+  const CUresult result = driver().cuGraphMemcpyNodeGetParams(node, &copy);
+  return result != CUDA_SUCCESS ? to_runtime(result) : describe_copy_3d(copy, params);
+}
+
+cudaError_t graph_kernel_node_get_params(cudaGraphNode_t node, cudaKernelNodeParams* params) {
+  CUDA_KERNEL_NODE_PARAMS kernel{};
+  if (params == nullptr) return cudaErrorInvalidValue;
+  if (CUresult result = driver().cuGraphKernelNodeGetParams(node, &kernel); result != CUDA_SUCCESS)
+    return to_runtime(result);
+  params->func = const_cast<void*>(stub_of(reinterpret_cast<CUkernel>(kernel.func)));
+  params->gridDim = dim3(kernel.gridDimX, kernel.gridDimY, kernel.gridDimZ);
+  params->blockDim = dim3(kernel.blockDimX, kernel.blockDimY, kernel.blockDimZ);
+  params->sharedMemBytes = kernel.sharedMemBytes;
+  params->kernelParams = kernel.kernelParams;
+  params->extra = kernel.extra;
+  return cudaSuccess;
 }
 
 cudaError_t graph_add_memset_node(cudaGraphNode_t* node, cudaGraph_t graph,

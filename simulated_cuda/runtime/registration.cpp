@@ -189,6 +189,13 @@ char init_module(void** handle) {
   return 1;
 }
 
+const void* stub_of(CUkernel kernel) {
+  const std::lock_guard lock(registry().mutex);
+  for (const auto& [stub, function] : registry().functions)
+    if (function.kernel == kernel) return stub;
+  return kernel;
+}
+
 cudaError_t kernel_of(const void* stub, CUkernel* kernel) {
   if (stub == nullptr) return cudaErrorInvalidDeviceFunction;
   const std::lock_guard lock(registry().mutex);

@@ -13,6 +13,8 @@ namespace gmt::sim {
 // The driver's handle of the kernel behind a host stub; cudaErrorInvalidDeviceFunction if nothing
 // registered it. A handle from cudaLibraryGetKernel is not a stub: it is passed through.
 cudaError_t kernel_of(const void* stub, CUkernel* kernel);
+// The other way round; the handle itself if no stub is known.
+const void* stub_of(CUkernel kernel);
 
 // Address and size of the variable behind a host shadow; cudaErrorInvalidSymbol if nothing
 // registered it.

@@ -60,6 +60,55 @@ CUDA_TEXTURE_DESC make_texture(const cudaTextureDesc& in) {
   return out;
 }
 
+cudaResourceDesc described(const CUDA_RESOURCE_DESC& in) {
+  cudaResourceDesc out{};
+  switch (in.resType) {
+  case CU_RESOURCE_TYPE_ARRAY:
+    out.resType = cudaResourceTypeArray;
+    out.res.array.array = reinterpret_cast<cudaArray_t>(in.res.array.hArray);
+    break;
+  case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
+    out.resType = cudaResourceTypeMipmappedArray;
+    out.res.mipmap.mipmap = reinterpret_cast<cudaMipmappedArray_t>(in.res.mipmap.hMipmappedArray);
+    break;
+  case CU_RESOURCE_TYPE_LINEAR:
+    out.resType = cudaResourceTypeLinear;
+    out.res.linear = {reinterpret_cast<void*>(in.res.linear.devPtr),
+                      description_of(in.res.linear.format, in.res.linear.numChannels),
+                      in.res.linear.sizeInBytes};
+    break;
+  case CU_RESOURCE_TYPE_PITCH2D:
+    out.resType = cudaResourceTypePitch2D;
+    out.res.pitch2D = {reinterpret_cast<void*>(in.res.pitch2D.devPtr),
+                       description_of(in.res.pitch2D.format, in.res.pitch2D.numChannels),
+                       in.res.pitch2D.width, in.res.pitch2D.height, in.res.pitch2D.pitchInBytes};
+    break;
+  default: break;
+  }
+  return out;
+}
+
+cudaTextureDesc described(const CUDA_TEXTURE_DESC& in) {
+  cudaTextureDesc out{};
+  for (int i = 0; i < 3; ++i)
+    out.addressMode[i] = static_cast<cudaTextureAddressMode>(in.addressMode[i]);
+  out.filterMode = static_cast<cudaTextureFilterMode>(in.filterMode);
+  const auto has = [&in](unsigned flag) { return (in.flags & flag) != 0 ? 1 : 0; };
+  out.readMode =
+    has(CU_TRSF_READ_AS_INTEGER) != 0 ? cudaReadModeElementType : cudaReadModeNormalizedFloat;
+  out.normalizedCoords = has(CU_TRSF_NORMALIZED_COORDINATES);
+  out.sRGB = has(CU_TRSF_SRGB);
+  out.disableTrilinearOptimization = has(CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION);
+  out.seamlessCubemap = has(CU_TRSF_SEAMLESS_CUBEMAP);
+  out.maxAnisotropy = in.maxAnisotropy;
+  out.mipmapFilterMode = static_cast<cudaTextureFilterMode>(in.mipmapFilterMode);
+  out.mipmapLevelBias = in.mipmapLevelBias;
+  out.minMipmapLevelClamp = in.minMipmapLevelClamp;
+  out.maxMipmapLevelClamp = in.maxMipmapLevelClamp;
+  std::copy(in.borderColor, in.borderColor + 4, out.borderColor);
+  return out;
+}
+
 } // namespace
 
 cudaError_t create_texture_object(cudaTextureObject_t* out, const cudaResourceDesc* resource,
@@ -91,6 +140,48 @@ cudaError_t create_surface_object(cudaSurfaceObject_t* out, const cudaResourceDe
   CUDA_RESOURCE_DESC made{};
   if (!make_resource(*resource, &made)) return cudaErrorInvalidChannelDescriptor;
   return to_runtime(driver().cuSurfObjectCreate(out, &made));
+}
+
+cudaError_t texture_object_resource_desc(cudaResourceDesc* out, cudaTextureObject_t object) {
+  CUDA_RESOURCE_DESC resource{};
+  if (out == nullptr) return cudaErrorInvalidValue;
+  const CUresult result = driver().cuTexObjectGetResourceDesc(&resource, object);
+  if (result == CUDA_SUCCESS) *out = described(resource);
+  return to_runtime(result);
+}
+
+cudaError_t surface_object_resource_desc(cudaResourceDesc* out, cudaSurfaceObject_t object) {
+  CUDA_RESOURCE_DESC resource{};
+  if (out == nullptr) return cudaErrorInvalidValue;
+  const CUresult result = driver().cuSurfObjectGetResourceDesc(&resource, object);
+  if (result == CUDA_SUCCESS) *out = described(resource);
+  return to_runtime(result);
+}
+
+cudaError_t texture_object_texture_desc(cudaTextureDesc* out, cudaTextureObject_t object) {
+  CUDA_TEXTURE_DESC texture{};
+  if (out == nullptr) return cudaErrorInvalidValue;
+  const CUresult result = driver().cuTexObjectGetTextureDesc(&texture, object);
+  if (result == CUDA_SUCCESS) *out = described(texture);
+  return to_runtime(result);
+}
+
+cudaError_t texture_object_resource_view_desc(cudaResourceViewDesc* out,
+                                              cudaTextureObject_t object) {
+  CUDA_RESOURCE_VIEW_DESC view{};
+  if (out == nullptr) return cudaErrorInvalidValue;
+  const CUresult result = driver().cuTexObjectGetResourceViewDesc(&view, object);
+  if (result != CUDA_SUCCESS) return to_runtime(result);
+  *out = {};
+  out->format = static_cast<cudaResourceViewFormat>(view.format);
+  out->width = view.width;
+  out->height = view.height;
+  out->depth = view.depth;
+  out->firstMipmapLevel = view.firstMipmapLevel;
+  out->lastMipmapLevel = view.lastMipmapLevel;
+  out->firstLayer = view.firstLayer;
+  out->lastLayer = view.lastLayer;
+  return cudaSuccess;
 }
 
 } // namespace gmt::sim

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <variant>
@@ -24,9 +25,12 @@ struct Graph;
 struct KernelOperation {
   CUDA_KERNEL_NODE_PARAMS params{};
   std::vector<std::byte> argument_bytes; // as the kernel sees them, where its layout is known
+  std::vector<void*> argument_pointers;  // into those, for who asks
   bool cooperative = false;
   bool programmatic = false;       // it may begin before the launch in front of it has ended
   unsigned cluster[3] = {0, 0, 0}; // blocks of a cluster; 0: as the kernel says
+  // Attributes of nodes that change nothing here, by their numbers.
+  std::map<unsigned, CUlaunchAttributeValue> attributes;
   std::uint64_t made = 0; // observed_call() inside the call that made the node or captured it
   std::uint64_t node = 0; // the CUgraphNode, or 0
 };

@@ -51,11 +51,6 @@ CUresult instantiate(CUgraphExec* out, CUgraph handle, unsigned long long flags,
   return CUDA_SUCCESS;
 }
 
-ExecNode* find_exec_node(CUgraphExec handle, CUgraphNode node) {
-  GraphExec* exec = state().execs.get(handle);
-  return exec == nullptr ? nullptr : exec->find(node);
-}
-
 } // namespace
 
 CUresult graph_instantiate_with_flags(CUgraphExec* out, CUgraph graph, unsigned long long flags) {
@@ -94,9 +89,9 @@ CUresult graph_exec_update(CUgraphExec handle, CUgraph graph_handle,
     info->result = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
     return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   }
+  // Its nodes keep the names that they had: those of the graph that it was made of.
   for (std::size_t i = 0; i < order.size(); ++i)
-    exec->nodes[i] = {order[i], own_copy(order[i]->operation), exec->nodes[i].enabled, {}};
-  exec->number_nodes();
+    exec->nodes[i].operation = own_copy(order[i]->operation);
   info->result = CU_GRAPH_EXEC_UPDATE_SUCCESS;
   return CUDA_SUCCESS;
 }

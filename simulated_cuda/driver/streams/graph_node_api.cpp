@@ -8,6 +8,8 @@
 #include "simulated_cuda/driver/entry.h"
 #include "simulated_cuda/driver/streams/node_operation.h"
 
+#include <algorithm>
+
 namespace gmt::sim {
 namespace {
 
@@ -25,6 +27,16 @@ CUresult get_event(CUgraphNode node, CUevent* event) {
   if (operation == nullptr || event == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *event = operation->event;
   return CUDA_SUCCESS;
+}
+
+// Other parameters change no attribute.
+KernelOperation with_attributes_of(const KernelOperation& old,
+                                   const CUDA_KERNEL_NODE_PARAMS& params) {
+  KernelOperation kernel = make_kernel_operation(params);
+  kernel.cooperative = old.cooperative;
+  std::ranges::copy(old.cluster, kernel.cluster);
+  kernel.attributes = old.attributes;
+  return kernel;
 }
 
 } // namespace
@@ -61,22 +73,33 @@ CUresult graph_add_kernel_node(CUgraphNode* out, CUgraph graph, const CUgraphNod
 }
 
 CUresult graph_kernel_node_get_params(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* params) {
-  const auto* kernel = operation_of<KernelOperation>(node);
+  auto* kernel = operation_of<KernelOperation>(node);
   if (kernel == nullptr || params == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *params = kernel->params;
+  const Kernel* code = find_kernel(kernel->params.func);
+  if (code == nullptr || kernel->argument_bytes.empty()) return CUDA_SUCCESS;
+  // Those that the program gave may be gone: the node has copies.
+  kernel->argument_pointers.clear();
+  for (const Parameter& parameter : code->parameters)
+    kernel->argument_pointers.push_back(kernel->argument_bytes.data() + parameter.offset);
+  params->kernelParams = kernel->argument_pointers.data();
+  params->extra = nullptr;
   return CUDA_SUCCESS;
 }
 
 CUresult graph_kernel_node_set_params(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* params) {
-  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const KernelOperation kernel = make_kernel_operation(*params);
+  const auto* old = operation_of<KernelOperation>(node);
+  if (old == nullptr || params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const KernelOperation kernel = with_attributes_of(*old, *params);
   return write_operation(node, &kernel);
 }
 
 CUresult graph_exec_kernel_node_set_params(CUgraphExec exec, CUgraphNode node,
                                            const CUDA_KERNEL_NODE_PARAMS* params) {
-  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return write_exec_operation(exec, node, make_kernel_operation(*params));
+  const ExecNode* known = find_exec_node(exec, node);
+  const auto* old = known == nullptr ? nullptr : std::get_if<KernelOperation>(&known->operation);
+  if (old == nullptr || params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return write_exec_operation(exec, node, with_attributes_of(*old, *params));
 }
 
 CUresult graph_add_memcpy_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,

@@ -20,6 +20,12 @@ T* operation_of(CUgraphNode handle) {
   return node == nullptr ? nullptr : std::get_if<T>(&node->operation);
 }
 
+// Null: no executable graph, or none of its nodes.
+inline ExecNode* find_exec_node(CUgraphExec handle, CUgraphNode node) {
+  GraphExec* exec = state().execs.get(handle);
+  return exec == nullptr ? nullptr : exec->find(node);
+}
+
 template <class T>
 CUresult write_operation(CUgraphNode node, const T* in) {
   T* operation = operation_of<T>(node);
@@ -30,8 +36,7 @@ CUresult write_operation(CUgraphNode node, const T* in) {
 
 template <class T>
 CUresult write_exec_operation(CUgraphExec exec_handle, CUgraphNode node_handle, const T& value) {
-  GraphExec* exec = state().execs.get(exec_handle);
-  ExecNode* node = exec == nullptr ? nullptr : exec->find(node_handle);
+  ExecNode* node = find_exec_node(exec_handle, node_handle);
   if (node == nullptr || !std::holds_alternative<T>(node->operation))
     return CUDA_ERROR_INVALID_VALUE;
   if constexpr (std::is_same_v<T, CUDA_MEMCPY3D>) {

@@ -10,7 +10,8 @@ namespace gmt::executor {
 namespace {
 
 constexpr std::size_t kGranule = 256;
-constexpr std::uint32_t kDeepest = 24; // as CUDA says
+// Launches that wait for each other, as an H100 has them; CUDA's document says 24 levels.
+constexpr std::uint32_t kMostPending = 2048;
 // What one kernel launches waits for its end here, and on a GPU that has room for it alone.
 constexpr std::size_t kMostLaunches = 1 << 19, kMostHeldBytes = 256 << 20, kMostErrors = 1 << 20;
 
@@ -23,8 +24,6 @@ std::size_t rounded(std::size_t bytes) {
 DeviceLaunches::DeviceLaunches(Memory& memory, std::uint32_t depth, DeviceFacts& asked)
     : facts(asked), memory_(memory), bytes_(new std::byte[kBytes]), depth_(depth) {
   memory_.add_region(kBase, kBytes, bytes_.get());
-  memory_.allocate(kBase, kBytes);
-  memory_.mark_initialized(kBase, kBytes);
   // A buffer serves one thread after the other
   if (const Region* region = memory_.region_of(kBase)) region->has_no_races = true;
 }
@@ -45,6 +44,8 @@ std::uint64_t DeviceLaunches::prepare(DeviceLaunch launch, std::size_t argument_
     return 0;
   }
   std::memset(at(buffer), 0, bytes);
+  memory_.allocate(buffer, bytes);
+  memory_.mark_initialized(buffer, bytes);
   prepared_[buffer] = {std::move(launch), argument_bytes};
   return buffer;
 }
@@ -57,7 +58,7 @@ std::uint32_t DeviceLaunches::launch(std::uint64_t buffer, bool is_tail) {
   const std::size_t bytes = found->second.argument_bytes;
   prepared_.erase(found);
   free_.emplace(rounded(bytes), buffer);
-  if (!is_tail && depth_ >= kDeepest) return device_error::kMaxDepthExceeded;
+  if (!is_tail && depth_ >= kMostPending) return device_error::kPendingCountExceeded;
   if (launches_.size() >= kMostLaunches || held_bytes_ + bytes > kMostHeldBytes)
     return device_error::kPendingCountExceeded;
   held_bytes_ += bytes;

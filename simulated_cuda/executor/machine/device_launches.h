@@ -23,7 +23,7 @@ namespace gmt::executor {
 
 // Numbers of cudaError_t.
 namespace device_error {
-inline constexpr std::uint32_t kInvalidValue = 1, kInvalidConfiguration = 9, kMaxDepthExceeded = 65,
+inline constexpr std::uint32_t kInvalidValue = 1, kInvalidConfiguration = 9,
                                kPendingCountExceeded = 69, kInvalidFunction = 98;
 }
 

@@ -85,6 +85,13 @@ public:
     give(argument<std::uint32_t>(0));
   }
 
+  // cudaError_t (where to, flags): events of kernels have no time, as an H100 insists.
+  void create_event() const {
+    constexpr std::uint32_t kDisableTiming = 2; // cudaEventDisableTiming
+    const bool is_possible = (argument<std::uint32_t>(1) & kDisableTiming) != 0;
+    answer(is_possible ? write(launches().new_handle()) : kInvalidValue);
+  }
+
   void prepare() const;
   void launch() const;
   // By a question that gives an error and fills in a value of this type.
@@ -232,8 +239,8 @@ void run(const Call& call, DeviceFunction function) {
   case DeviceFunction::kPrepareLaunch: return call.prepare();
   case DeviceFunction::kLaunch: return call.launch();
   case DeviceFunction::kLaunchGraph: return call.launch_graph();
-  case DeviceFunction::kStreamCreate:
-  case DeviceFunction::kEventCreate: return call.answer(call.write(call.launches().new_handle()));
+  case DeviceFunction::kStreamCreate: return call.answer(call.write(call.launches().new_handle()));
+  case DeviceFunction::kEventCreate: return call.create_event();
   case DeviceFunction::kSetLastError: return call.set_last_error();
   case DeviceFunction::kGetLastError: return call.give(call.launches().take_error(call.thread()));
   // What they put in order is done in order anyway
