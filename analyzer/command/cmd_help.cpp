@@ -121,7 +121,10 @@ std::string help_options() {
          "  diff          0 nothing is worse, 1 a finding at or above --fail-on is new or has grown, or\n"
          "                memory has, or the run after failed as the one before did not; 3 no or\n"
          "                unreadable trace\n"
-         "  dump          0, 3 no or unreadable trace\n"
+         "  last          as report\n"
+         "  dump, pack    0, 3 no or unreadable trace\n"
+         "  replay        0 as the GPU, 1 not; 23 (--error-exitcode) as check; 3 no or unreadable capture\n"
+         "  clean         0, with --remove 1 where a trace stays\n"
          "  all           2 wrong usage, before anything is started; 4 the report could not be written, or\n"
          "                the tool failed, where the program's own status was 0\n";
 }

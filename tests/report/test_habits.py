@@ -199,12 +199,13 @@ class Habits(unittest.TestCase):
             ("ctypes.string_at(0)", "was killed by SIGSEGV (Segmentation fault)", -signal.SIGSEGV),
             ("os.kill(os.getpid(), 9)", "did not say that it ends", -signal.SIGKILL),
         ):
-            formats = [word for form in ("markdown", "sarif", "html") for word in ("--format", f"{form}={form}")]
+            forms = ["markdown", "sarif", "html", *(["junit", "github"] if "SIGSEGV" in child else [])]
+            formats = [word for form in forms for word in ("--format", f"{form}={form}")]
             words = ("check", "--device", "simulated", *formats)
             script = f"{sys.executable} dies.py '{death}'; exit 0"
             done = self.run_command(*words, "sh", "-c", script)
             self.assertEqual(done.returncode, 0, done)  # the program's own
-            for text in (done.stderr, *((self.folder / form).read_text() for form in ("markdown", "sarif", "html"))):
+            for text in (done.stderr, *((self.folder / form).read_text() for form in forms)):
                 self.assertRegex(flat(text), r"process \d+ \(python[\d.]*\) " + re.escape(child))
             done = self.run_command(
                 "run",

@@ -64,6 +64,8 @@ void write_github(const Report& report, const OutputOptions& options, std::ostre
   for (const Failure* failure : report.conclusion.beside_findings())
     stream << "::error title=gpumemtrace::" << escaped(without_folders(failure->sentence), false)
            << '\n';
+  for (const tools::KilledChild& child : tools::killed_children(report))
+    stream << "::warning title=gpumemtrace::" << escaped(child.sentence, false) << '\n';
   if (const std::size_t more = report.findings.size() - count; more != 0)
     stream << "::notice title=gpumemtrace::" << format_plural(more, "more finding")
            << " not shown\n";

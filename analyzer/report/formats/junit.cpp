@@ -127,6 +127,12 @@ std::vector<Suite> suites_of(const Report& report, const OutputOptions& options)
   }
   for (const Failure* failure : report.conclusion.beside_findings())
     add_failure(suites.front(), *failure);
+  // No failure: the program may have meant it. Its memory was not checked to the end.
+  for (const tools::KilledChild& child : tools::killed_children(report)) {
+    ++suites[child.process].skipped;
+    add_case(suites[child.process], "run", "the process ends by itself",
+             fmt::format("      <skipped message=\"{}\"/>\n", escaped(child.sentence)));
+  }
   for (Suite& suite : suites)
     if (suite.tests == 0) add_case(suite, "memory", "no findings", "");
   for (const NotChecked& entry : report.not_checked) {

@@ -101,7 +101,12 @@ std::string call_site_of(const CallStack& stack, const std::string& folder,
     return printable(backward) + through(stack);
   const std::size_t at = shown_frame(stack);
   std::string call_site = location(stack.frames[at], folder);
-  if (differing) call_site += ", called at " + location(stack.frames[*differing], folder);
+  if (differing) {
+    const Frame& caller = stack.frames[*differing]; // of the same file its name is enough
+    const bool is_same = !caller.file.empty() && caller.file == stack.frames[at].file;
+    const std::string own = std::filesystem::path(caller.file).parent_path().string();
+    call_site += ", called at " + location(caller, is_same ? own : folder);
+  }
   const std::size_t taken = columns(call_site) + 2;
   const std::string& name = stack.frames[differing.value_or(at)].function;
   const std::string function =

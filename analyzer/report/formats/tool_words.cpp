@@ -112,4 +112,17 @@ std::string process_name(const Report& report, std::size_t process) {
   return text;
 }
 
+std::vector<KilledChild> killed_children(const Report& report) {
+  std::vector<KilledChild> killed;
+  for (std::size_t i = 0; i < report.processes.size(); ++i) {
+    const ProcessReport& process = report.processes[i];
+    if (process.ended.how != Ending::How::kSignalled) continue;
+    if (i == 0 && report.conclusion.signal == process.ended.signal) continue;
+    killed.push_back(
+      {i, cat({"process ", std::to_string(process.pid), " (", base_name(process.executable),
+               ") was ", ending_words(process.ended)})});
+  }
+  return killed;
+}
+
 } // namespace gmt::tools

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "analyzer/report/output_format.h"
 #include "analyzer/report/source_paths.h"
@@ -73,5 +74,13 @@ std::string clean_utf8(std::string_view text);
 
 // The program's name, and its number where the run had several processes: "train", "train (2)"
 std::string process_name(const Report& report, std::size_t process);
+
+// "process 4711 (worker) was killed by SIGSEGV (Segmentation fault)" for each process that a signal
+// ended and that is not the program, whose end the conclusion has.
+struct KilledChild {
+  std::size_t process;
+  std::string sentence;
+};
+std::vector<KilledChild> killed_children(const Report& report);
 
 } // namespace gmt::tools
