@@ -12,18 +12,12 @@
 #include <utility>
 
 #include "analyzer/base/text_format.h"
-#include "trace/api_id.h"
 #include "trace/cuda_constants.h"
 
 namespace gmt {
 namespace {
 
 using trace::SyncOp;
-
-// By an attribute: of a programmatic event, or of one that says that all blocks have begun.
-bool is_of_launch(const Event& e) {
-  return e.api == trace::kApi_cuLaunchKernelEx || e.api == trace::kApi_cuLaunchKernelEx_ptsz;
-}
 
 } // namespace
 
@@ -196,7 +190,7 @@ void StreamClock::on_record(const Event& e, const Heap& heap) {
   const Stream stream = find(e, sync.stream, heap);
   const std::uint64_t launch = streams_[stream].last;
   Point done = work(e, sync.stream, heap);
-  if (is_of_launch(e) && launch != 0 && !strict_) {
+  if (is_call(e, "cuLaunchKernelEx") && launch != 0 && !strict_) { // by an attribute
     done.order = launch - 1; // the event may come before the kernel has ended
     recorded.perhaps = e.order;
   }

@@ -17,11 +17,13 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "analyzer/heap/heap.h"
 #include "analyzer/model/event.h"
+#include "analyzer/model/trace_names.h"
 
 namespace gmt {
 
@@ -36,6 +38,9 @@ public:
   enum class Uncertain : std::uint8_t { kOrdered, kUnordered };
   // Calls say what each node of a graph waits for, also of graphs that are built node by node.
   void sees_graph_nodes() { sees_graph_nodes_ = true; }
+  // Of calls: which launches record events, and which events other processes have made. They
+  // outlive the clock. Without them neither is known.
+  void sees_names(const TraceNames& names) { names_ = &names; }
   explicit StreamClock(Uncertain uncertain = Uncertain::kOrdered)
       : strict_(uncertain == Uncertain::kUnordered) {}
 
@@ -154,6 +159,11 @@ private:
   Clock contexts_wait_for_; // what all work of some context waits for
   bool has_context_waits_ = false;
   int last_device_ = 0; // the highest one seen
+  // Numbers of calls are those of the build that wrote the trace
+  bool is_call(const Event& e, std::string_view name) const {
+    return names_ != nullptr && names_->api_name(e.api).starts_with(name);
+  }
+  const TraceNames* names_ = nullptr;
   const bool strict_;
   bool full_ = false;
 };

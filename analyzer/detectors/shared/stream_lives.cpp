@@ -2,7 +2,6 @@
 // Which streams, events and graphs StreamClock knows, by their lives: see stream_clock.h.
 
 #include "analyzer/detectors/shared/stream_clock.h"
-#include "trace/api_id.h"
 #include "trace/cuda_constants.h"
 
 #include <algorithm>
@@ -37,7 +36,7 @@ void StreamClock::on_life(const Event& e) {
     events_.erase(life.handle);
     if (op == LifeOp::kCreate)
       events_[life.handle].is_shared =
-        (life.flags() & cuda::kEventInterprocess) != 0 || e.api == trace::kApi_cuIpcOpenEventHandle;
+        (life.flags() & cuda::kEventInterprocess) != 0 || is_call(e, "cuIpcOpenEventHandle");
     break;
   case ObjectClass::kContext:
   case ObjectClass::kPrimaryContext:

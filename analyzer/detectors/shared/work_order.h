@@ -39,7 +39,9 @@ public:
   enum class PageableCopies : std::uint8_t { kDoneAtReturn, kMayGoOn };
 
   WorkOrder(const ProcessFacts& facts, PageableCopies pageable)
-      : facts_(facts), pageable_(pageable), orderings_(facts) {}
+      : facts_(facts), pageable_(pageable), orderings_(facts) {
+    clock_.sees_names(facts);
+  }
 
   // What is of no call's work. False: the event is a free, or may give work to a stream.
   bool follow(const Event& e, const Heap& heap, bool is_awake);
