@@ -49,9 +49,16 @@ void note_shape(const CUDA_MEMCPY2D* shape) noexcept {
   mark_rows_written(target_of(*shape) + shape->dstY * pitch + shape->dstXInBytes,
                     shape->WidthInBytes, pitch, shape->Height);
 }
-// Of three dimensions all of the block.
+// The same of slices, if there are few: each takes a set of its states.
 template <class Shape> void note_shape(const Shape* shape) noexcept {
-  if (shape != nullptr) mark_block_written(target_of(*shape));
+  constexpr Bytes kMostSlices = 64;
+  if (shape == nullptr) return;
+  const Bytes pitch = shape->dstPitch, slice = pitch * shape->dstHeight;
+  if (slice == 0 || shape->Depth > kMostSlices) return mark_block_written(target_of(*shape));
+  Address begin = target_of(*shape) + shape->dstY * pitch + shape->dstXInBytes;
+  begin += shape->dstZ * slice;
+  for (Bytes i = 0; i < shape->Depth; ++i)
+    mark_rows_written(begin + i * slice, shape->WidthInBytes, pitch, shape->Height);
 }
 void note(const CUDA_MEMCPY2D* shape) noexcept { note_shape(shape); }
 void note(const CUDA_MEMCPY2D* shape, CUstream) noexcept { note_shape(shape); }

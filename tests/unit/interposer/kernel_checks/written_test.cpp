@@ -88,6 +88,24 @@ TEST_F(KernelCheckWritten, RowsAreWrittenWithoutWhatLiesBetween) {
     const bool is_copied = at >= 100 && at < 400 && at % 100 >= 8 && at % 100 < 20;
     EXPECT_EQ(is_written(block + at), is_copied || at == 500 || at == 540) << at;
   }
+  // Slices of a copy in three dimensions
+  const CUdeviceptr cube = block_of(kBytes);
+  CUDA_MEMCPY3D copy{};
+  copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.dstDevice = cube;
+  copy.dstY = 1;
+  copy.dstZ = 2;
+  copy.dstPitch = 20;
+  copy.dstHeight = 4;
+  copy.WidthInBytes = 4;
+  copy.Height = 2;
+  copy.Depth = 3;
+  call_replaced("cuMemcpy3D_v2", static_cast<const CUDA_MEMCPY3D*>(&copy));
+  for (std::size_t at = 0; at < kBytes; at += 4) {
+    const std::size_t row = at / 20 % 4, slice = at / 80;
+    const bool is_copied = at % 20 == 0 && row >= 1 && row < 3 && slice >= 2 && slice < 5;
+    EXPECT_EQ(is_written(cube + at), is_copied) << at;
+  }
   // Rows that lie on two pages of states
   const CUdeviceptr large = block_of(20 << 20);
   constexpr std::size_t kPitch = 6 << 20;
