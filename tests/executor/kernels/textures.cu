@@ -309,6 +309,43 @@ void levels() {
   }
 }
 
+// At texels, or at 256 steps between each two of them.
+__global__ void along_row(cudaTextureObject_t t, int steps, uint4* out) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const float part = static_cast<float>(i % steps) / static_cast<float>(steps);
+  out[i] = words_of(tex2D<float4>(t, static_cast<float>(i / steps) + 0.5f + part, 0.5f));
+}
+
+// A row of colours in the encoding of sRGB.
+void srgb(const std::string& name, bool interpolates) {
+  std::vector<uchar4> colors(interpolates ? 64 : 256);
+  for (std::size_t i = 0; i < colors.size(); ++i) {
+    const auto k = static_cast<unsigned char>(interpolates ? (i * 167 + 3) % 256 : i);
+    colors[i] = make_uchar4(k, static_cast<unsigned char>(k * 7 + 1), 255 - k, k);
+  }
+  const std::size_t bytes = colors.size() * sizeof(uchar4);
+  const cudaChannelFormatDesc format = cudaCreateChannelDesc<uchar4>();
+  cudaResourceDesc from{};
+  from.resType = cudaResourceTypeArray;
+  OK(cudaMallocArray(&from.res.array.array, &format, colors.size(), 1));
+  OK(cudaMemcpy2DToArray(from.res.array.array, 0, 0, colors.data(), bytes, bytes, 1,
+                         cudaMemcpyHostToDevice));
+  cudaTextureDesc how{};
+  how.addressMode[0] = how.addressMode[1] = cudaAddressModeClamp;
+  how.readMode = cudaReadModeNormalizedFloat;
+  how.filterMode = interpolates ? cudaFilterModeLinear : cudaFilterModePoint;
+  how.sRGB = 1;
+  cudaTextureObject_t t = 0;
+  OK(cudaCreateTextureObject(&t, &from, &how, nullptr));
+  const int steps = interpolates ? 256 : 1;
+  const int count = static_cast<int>(interpolates ? colors.size() - 1 : colors.size()) * steps;
+  torture::Array<uint4> out(count);
+  along_row<<<count / 64, 64>>>(t, steps, out);
+  compare(name, out.host());
+  OK(cudaDestroyTextureObject(t));
+  OK(cudaFreeArray(from.res.array.array));
+}
+
 } // namespace
 
 int main() {
@@ -322,5 +359,7 @@ int main() {
   formats();
   layers_and_cubes();
   levels();
+  srgb("srgb.point", false);
+  srgb("srgb.linear", true);
   return torture::finish();
 }

@@ -3,6 +3,8 @@
 // its results.
 #include "simulated_cuda/executor/machine/textures/filter.h"
 
+#include "simulated_cuda/executor/machine/textures/srgb.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -70,10 +72,21 @@ void Sum::add(std::size_t slice, const Texel& bits, std::uint32_t weight) {
 }
 
 // Products of a slice are cut at the same bit below the highest one of their texels: of halves at
-// the 14th, of floats at the 27th.
+// the 14th, of floats at the 27th, of colours in sRGB at the 7th. Of those, eight bytes that differ
+// in their last three bits alone have the highest bit of the last of them.
 float Sum::of_floats(std::size_t channel) const {
-  const bool is_half = t_.channel_bytes == 2;
-  const int kept = is_half ? 14 : 27;
+  const bool is_srgb = t_.kind != TexelKind::kFloat;
+  const bool is_half = t_.channel_bytes == 2 || is_srgb;
+  const int kept = is_srgb ? 7 : is_half ? 14 : 27;
+  const auto value_of = [&](const Part& part) {
+    const std::uint32_t bits = part.bits.word[channel];
+    return is_srgb ? linear_of_srgb(bits) : as_float(bits);
+  };
+  const auto top_of = [&](const Part& part) {
+    constexpr std::uint32_t kLastOfEight = 7;
+    const std::uint32_t bits = part.bits.word[channel];
+    return parts_of(is_srgb ? linear_of_srgb(bits | kLastOfEight) : as_float(bits)).top;
+  };
   struct Slice {
     Wide sum = 0;
     int lowest = 0; // the exponent of its lowest bit
@@ -88,12 +101,12 @@ float Sum::of_floats(std::size_t channel) const {
     bool any = false;
     int top = 0;
     for (const Part& part : parts) {
-      const float value = as_float(part.bits.word[channel]);
+      const float value = value_of(part);
       is_finite = is_finite && std::isfinite(value);
       plain += value * static_cast<float>(part.weight) / 256;
       const Parts of = parts_of(value);
       if (of.mantissa == 0) continue;
-      top = any ? std::max(top, of.top) : of.top;
+      top = any ? std::max(top, top_of(part)) : top_of(part);
       any = true;
     }
     if (!any) continue;
@@ -101,7 +114,7 @@ float Sum::of_floats(std::size_t channel) const {
     slice.lowest = top - kept;
     highest = used == 1 ? slice.lowest : std::max(highest, slice.lowest);
     for (const Part& part : parts) {
-      const Parts of = parts_of(as_float(part.bits.word[channel]));
+      const Parts of = parts_of(value_of(part));
       slice.sum += scaled(of.mantissa, of.exponent - slice.lowest) * part.weight;
     }
   }
@@ -138,7 +151,10 @@ float Sum::of_fractions(std::size_t channel) const {
 Texel Sum::result() const {
   Texel texel;
   for (std::size_t c = 0; c < t_.channels; ++c)
-    texel.word[c] = as_bits(t_.kind == TexelKind::kFloat ? of_floats(c) : of_fractions(c));
+    texel.word[c] =
+      as_bits(t_.kind == TexelKind::kFloat || is_srgb_channel(t_, static_cast<std::uint32_t>(c))
+                ? of_floats(c)
+                : of_fractions(c));
   return texel;
 }
 

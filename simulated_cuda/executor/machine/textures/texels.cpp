@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulated_cuda/executor/machine/textures/texels.h"
 
+#include "simulated_cuda/executor/machine/textures/srgb.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -32,17 +34,6 @@ float fraction_of(const Texture& t, std::uint32_t bits) {
   return std::max(static_cast<float>(static_cast<std::int32_t>(bits)) / most, -1.0f);
 }
 
-// A GPU has a table with as few bits as this, which may differ in the last one.
-float from_srgb(float value) {
-  constexpr int kBits = 8;
-  const double x = value;
-  const double linear = x <= 0.04045 ? x / 12.92 : std::pow((x + 0.055) / 1.055, 2.4);
-  int exponent = 0;
-  const double mantissa = std::frexp(linear, &exponent);
-  return static_cast<float>(
-    std::ldexp(std::nearbyint(std::ldexp(mantissa, kBits)), exponent - kBits));
-}
-
 // The border's colour in the texture's format. Halves of an integer go toward 0.
 std::uint32_t border_fraction(const Texture& t, float color) {
   const std::uint32_t wide = 8u * t.channel_bytes;
@@ -57,6 +48,11 @@ std::uint32_t border_fraction(const Texture& t, float color) {
 
 float as_float(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 std::uint32_t as_bits(float value) { return std::bit_cast<std::uint32_t>(value); }
+
+bool is_srgb_channel(const Texture& t, std::uint32_t channel) {
+  return t.is_srgb && channel < 3 && t.reads_fractions && t.channel_bytes == 1 &&
+         t.kind == TexelKind::kUnsigned;
+}
 
 Texel texel_bits(const Texture& t, const std::byte* bytes) {
   Texel texel;
@@ -87,7 +83,7 @@ Texel texel_value(const Texture& t, Texel bits) {
   if (!t.reads_fractions) return bits;
   for (std::uint32_t c = 0; c < t.channels; ++c) {
     const float value = fraction_of(t, bits.word[c]);
-    bits.word[c] = as_bits(t.is_srgb && c < 3 ? from_srgb(value) : value);
+    bits.word[c] = as_bits(is_srgb_channel(t, c) ? linear_of_srgb(bits.word[c]) : value);
   }
   return bits;
 }

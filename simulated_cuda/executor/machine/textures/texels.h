@@ -14,6 +14,9 @@ struct Texel {
   std::uint32_t word[4] = {};
 };
 
+// Of the colours of bytes; the fourth channel is as it is.
+bool is_srgb_channel(const Texture& t, std::uint32_t channel);
+
 float as_float(std::uint32_t bits);
 std::uint32_t as_bits(float value);
 
