@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked once of a trace. The list of all calls is used here, so that a row in it does not
-// compile again what includes the header.
+
 #include "analyzer/analysis/unrecorded_calls.h"
 
 #include "analyzer/base/text_format.h"
-#include "trace/api_id.h"
+#include "trace/other_names.h"
 
 #include <algorithm>
 
 namespace gmt {
 
 UnrecordedCalls::UnrecordedCalls(const TraceDir& trace) {
-  const auto name = std::ranges::find(trace.apis, trace::kApiNames[trace::kOther_unrecordedCalls]);
+  const auto name = std::ranges::find(trace.apis, trace::kOtherName_unrecordedCalls);
   if (name != trace.apis.end()) api_ = static_cast<std::uint16_t>(name - trace.apis.begin());
   const auto range = trace.info.options.find("record_range");
   if (range != trace.info.options.end()) range_ = range->second;

@@ -9,7 +9,7 @@
 #include "analyzer/command/fold/log_folder.h"
 #include "analyzer/trace_reader/packed_log.h"
 #include "analyzer/trace_reader/trace_dir.h"
-#include "trace/api_id.h"
+#include "trace/other_names.h"
 
 namespace gmt {
 
@@ -21,7 +21,7 @@ TraceFold::TraceFold(const fs::path& trace, std::vector<PackedFile> files,
   Expected<TraceDir> opened = open_trace(trace);
   if (!opened) return;
   const auto& apis = (*opened).apis;
-  const auto name = std::ranges::find(apis, trace::kApiNames[trace::kOther_unrecordedCalls]);
+  const auto name = std::ranges::find(apis, trace::kOtherName_unrecordedCalls);
   if (name == apis.end()) return; // another version's
   api_ = static_cast<std::uint16_t>(name - apis.begin());
   std::vector<fs::path> logs;

@@ -23,7 +23,7 @@
 #include "analyzer/detectors/shared/steps.h"
 #include "analyzer/heap/memory_use.h"
 #include "analyzer/trace_reader/folded_calls.h"
-#include "trace/api_id.h"
+#include "trace/other_names.h"
 
 namespace gmt {
 namespace {
@@ -127,7 +127,7 @@ private:
 
   // Calls that are not in the trace were work, too.
   void on_note(const Event& e) {
-    if (facts_.api_name(e.api) != trace::kApiNames[trace::kOther_unrecordedCalls]) return;
+    if (facts_.api_name(e.api) != trace::kOtherName_unrecordedCalls) return;
     const event::Note& note = e.note();
     const FoldedCalls calls = FoldedCalls::of(note.first, note.second, note.third, note.fourth);
     work_ += calls.records - calls.others;

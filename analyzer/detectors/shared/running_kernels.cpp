@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "trace/api_id.h"
+#include "trace/other_names.h"
 
 namespace gmt {
 
@@ -70,7 +70,7 @@ void RunningKernels::on_alloc(const Event& e) {
 }
 
 void RunningKernels::on_note(const Event& e) {
-  may_be_unrecorded_ |= facts_.api_name(e.api) == trace::kApiNames[trace::kOther_unrecordedCalls];
+  may_be_unrecorded_ |= facts_.api_name(e.api) == trace::kOtherName_unrecordedCalls;
 }
 
 void RunningKernels::on_launch(const Event& e, const Heap& heap, std::uint64_t stream,

@@ -9,7 +9,7 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/heap/heap.h"
-#include "trace/api_id.h"
+#include "trace/other_names.h"
 
 namespace gmt {
 
@@ -149,7 +149,7 @@ void WorkOrder::report_unchecked(std::string_view kind, Findings& findings) cons
   }
   if (unsure_ == 0) return;
   const std::string_view unknown = facts_.api_name(unsure_because_of_);
-  if (unknown == trace::kApiNames[trace::kOther_unrecordedCalls]) {
+  if (unknown == trace::kOtherName_unrecordedCalls) {
     findings.not_checked(
       {std::string(kind),
        cat({"calls are not in the trace that may have ordered the streams: ",
