@@ -68,8 +68,8 @@ private:
   }
 
   static std::pair<int, std::uint64_t> rank(const CudaObject& known, const Heap& heap) {
-    const int life = known.ended ? 0 : freed_memory(known, heap) != nullptr ? 1 : 2;
-    return {life, known.created.order};
+    if (known.ended) return {0, known.created.order};
+    return {freed_memory(known, heap) != nullptr ? 1 : 2, known.created.order};
   }
 
   void check(const Event& e, Argument word, ObjectClass object, const CudaObject& known,
