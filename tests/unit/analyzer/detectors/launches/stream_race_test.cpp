@@ -174,6 +174,19 @@ TEST_F(StreamRaceTest, AKernelThatOnlyReadsMeetsNoReader) {
   EXPECT_EQ(kinds(), "");
 }
 
+// The call is known by its name: its number is that of the build that wrote the trace.
+TEST_F(StreamRaceTest, AnEventThatALaunchRecordsMayComeBeforeItsKernelEnds) {
+  uses["one"] = {kWrites, {}};
+  launch(kKernel, kS, {kA});
+  log().record({.api = "cuLaunchKernelEx"},
+               Made<trace::SyncFields>().stream(kS).other(kEvent).op(SyncOp::kEventRecord));
+  sync(SyncOp::kStreamWaitEvent, kT, kEvent);
+  copy_out(kT, kA, kMiB);
+  run();
+  EXPECT_EQ(kinds(), "");
+  EXPECT_TRUE(is_not_checked("stream-race"));
+}
+
 TEST_F(StreamRaceTest, PartsOfOneBufferAreSilent) {
   uses["one"] = {kWritesSomewhere, {}};
   launch(kKernel, kS, {kA}); // with an offset of its own
