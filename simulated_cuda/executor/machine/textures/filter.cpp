@@ -77,7 +77,8 @@ void Sum::add(std::size_t slice, const Texel& bits, std::uint32_t weight) {
 float Sum::of_floats(std::size_t channel) const {
   const bool is_srgb = t_.kind != TexelKind::kFloat;
   const bool is_half = t_.channel_bytes == 2 || is_srgb;
-  const int kept = is_srgb ? 7 : is_half ? 14 : 27;
+  int kept = is_half ? 14 : 27;
+  if (is_srgb) kept = 7;
   const auto value_of = [&](const Part& part) {
     const std::uint32_t bits = part.bits.word[channel];
     return is_srgb ? linear_of_srgb(bits) : as_float(bits);
