@@ -235,6 +235,7 @@ class Tensors(unittest.TestCase):
         self.assertIn("Check how the size is computed", finding["advice"])
         asked = line_of("Tensor(1 << 50)")
         self.assertRegex(text, rf"(?s)failed here.*tensors\.py:{asked}")
+        self.assertRegex(text, r"held here: 192\.0 MiB in 3 blocks  ")
 
     def test_the_free_pieces_by_size(self):
         _, report = self.run_program("refused_between_pieces")

@@ -239,11 +239,17 @@ private:
     failure.stock.held.total_bytes = info.total_bytes;
   }
 
+  // A tensor is made by no call of CUDA.
+  std::string_view call_of(const MemoryHolder& holder) const {
+    if (holder.api == trace::kNoApi) return {};
+    return facts_.api_name(holder.api);
+  }
+
   void add_holders(Finding& f, MemoryStock stock) const {
     for (const MemoryHolder& holder : stock.holders) {
       stock.held.holders.push_back({f.stacks.size(), holder.bytes, holder.blocks});
-      FindingStack& stack = f.stacks.emplace_back(
-        stack_as(StackRole::kHeld, holder.stack, facts_.api_name(holder.api)));
+      FindingStack& stack =
+        f.stacks.emplace_back(stack_as(StackRole::kHeld, holder.stack, call_of(holder)));
       stack.amount = {holder.bytes, holder.blocks};
     }
     f.held = std::move(stock.held);
