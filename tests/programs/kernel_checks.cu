@@ -64,8 +64,8 @@
 // env: GPUMEMTRACE_SIM_MEMORY=256M
 // env: GPUMEMTRACE_SIM_GAPS=0
 // options: check --kernel-checks
-// expect: error kernel-out-of-bounds count=384 message="right behind the end of" stacks="accessed here"@fill:LINE(fill),"launched here"@work_of_thread:LINE(thread-past),"allocated here"@work_of_thread:LINE(thread-block)
-// expect: error kernel-use-after-free count=16 stacks="accessed here"@first:LINE(first),"launched here"@work_of_thread:LINE(thread-late),"freed here"@work_of_thread:LINE(thread-free),"allocated here"@work_of_thread:LINE(thread-block)
+// expect: error kernel-out-of-bounds message="right behind the end of" stacks="accessed here"@fill:LINE(fill),"launched here"@work_of_thread:LINE(thread-past),"allocated here"@work_of_thread:LINE(thread-block)
+// expect: error kernel-use-after-free stacks="accessed here"@first:LINE(first),"launched here"@work_of_thread:LINE(thread-late),"freed here"@work_of_thread:LINE(thread-free),"allocated here"@work_of_thread:LINE(thread-block)
 // run: reset
 // env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
 // env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
