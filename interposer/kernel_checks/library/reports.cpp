@@ -182,6 +182,14 @@ std::vector<Group> groups_of(const Module& module, const News& news) {
   return groups;
 }
 
+// A mistake whose record was still being written the last time was counted then.
+void count_records(Module& module, const News& news, Group& group) {
+  std::uint64_t& counted = module.counted[group.counter];
+  const std::uint64_t all = counted + group.count, most = news.counts[group.counter];
+  group.count -= std::min(group.count, all - std::min(all, most));
+  counted += group.count;
+}
+
 // Of a counter only the first mistakes have records; the others belong to the last launch known.
 // One whose first record is still being written is reported the next time.
 void add_others(Module& module, const News& news, std::vector<Group>& groups) {
@@ -202,9 +210,10 @@ void fetch_reports_of(Module& module) {
   News news;
   if (!fetch_news(module, news)) return;
   std::vector<Group> groups = groups_of(module, news);
-  for (const Group& group : groups) module.counted[group.counter] += group.count;
+  for (Group& group : groups) count_records(module, news, group);
   add_others(module, news, groups);
   for (const Group& group : groups) {
+    if (group.count == 0) continue;
     module.last[group.counter] = {true, group.launch, group.first};
     report(module.code.sites[group.counter / rewriter::kCountKinds], group.launch, group.first,
            group.count);

@@ -27,8 +27,8 @@ struct KernelCheckReports : testing::Test {
     made->code.kernels = {"kernel"};
     made->code.sites.resize(2);
     made->code.sites[0].function = made->code.sites[1].function = "kernel";
-    made->counted.assign(4, 0);
-    made->last.resize(4);
+    made->counted.assign(2 * rewriter::kCountKinds, 0);
+    made->last.resize(2 * rewriter::kCountKinds);
     made->counts = reinterpret_cast<CUdeviceptr>(counts);
     made->records = reinterpret_cast<CUdeviceptr>(records);
     made->used = reinterpret_cast<CUdeviceptr>(&used);
@@ -51,7 +51,7 @@ struct KernelCheckReports : testing::Test {
   // A thread of the launch makes a mistake.
   void mistake(std::uint64_t launch, std::uint32_t site = 0, std::int32_t entry = -1,
                std::uint32_t thread = 3) {
-    ++counts[2 * site];
+    ++counts[rewriter::kCountKinds * site];
     rewriter::Record& record = records[used++];
     record.site = site;
     record.entry = entry;
@@ -61,7 +61,7 @@ struct KernelCheckReports : testing::Test {
     record.is_whole = 1;
   }
 
-  std::uint64_t counts[4] = {};
+  std::uint64_t counts[2 * rewriter::kCountKinds] = {};
   rewriter::Record records[16] = {};
   std::uint32_t used = 0;
   Kernel kernel;
@@ -84,6 +84,24 @@ TEST_F(KernelCheckReports, OneFaultForEachLaunchWithTheFirstThread) {
   EXPECT_EQ(reported.faults[0].count, 1u);
   fetch_reports(launch_count());
   EXPECT_EQ(reported.faults.size(), 2u); // each is reported once
+}
+
+TEST_F(KernelCheckReports, AMistakeWhoseRecordComesLaterCountsOnce) {
+  const std::uint64_t number = launch(11);
+  mistake(number);
+  mistake(number);
+  records[1].is_whole = 0;
+  const auto all = [] {
+    std::uint64_t sum = 0;
+    for (const auto& fault : reported.faults) sum += fault.count;
+    return sum;
+  };
+  fetch_reports(launch_count());
+  EXPECT_EQ(all(), 2u);
+  records[1].is_whole = 1;
+  mistake(launch(12));
+  fetch_reports(launch_count());
+  EXPECT_EQ(all(), 3u);
 }
 
 // In whatever order they came.
