@@ -185,7 +185,7 @@ class SimulatedKernels(unittest.TestCase):
             result, report = self.run_program(program=(LIMITS, f"gives-up-{status}"), command="check")
             self.assertEqual(result.returncode, status, result)
             self.assertEqual([f["kind"] for f in report["findings"] if f["kind"] == "leak"], [])
-            named = [gap for gap in report["not_checked"] if "DebugDot" in gap["what"]]
+            named = [gap for gap in report["not_checked"] if "NvSciSync" in gap["what"]]
             self.assertEqual(len(named), 1, report["not_checked"])
             self.assertIn("refused 1 call with", named[0]["why"])
             self.assertIn("leak", [gap["what"] for gap in report["not_checked"]])
