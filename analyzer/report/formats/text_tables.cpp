@@ -8,7 +8,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -115,21 +118,46 @@ std::string call_site_of(const CallStack& stack, const std::string& folder,
   return call_site + through(stack);
 }
 
+constexpr std::size_t kNoLimit = 1 << 20; // columns
+
 struct HolderRow {
   std::string call_site;
   std::uint64_t bytes = 0, blocks = 0;
+  std::string full = {}; // with the whole name of the function
+  bool may_wrap = false;
   std::string amount() const {
     return fmt::format("{} in {}", format_bytes(bytes), format_plural(blocks, "block"));
   }
 };
 
 // Adds to the row of that call site.
-void add_to_row(std::vector<HolderRow>& rows, std::string call_site,
+void add_to_row(std::vector<HolderRow>& rows, const std::string& full, std::string call_site,
                 const MemoryTables::Holder& holder) {
-  auto row = std::ranges::find(rows, call_site, &HolderRow::call_site);
-  if (row == rows.end()) row = rows.insert(rows.end(), {std::move(call_site)});
+  auto row = std::ranges::find(rows, full, &HolderRow::full);
+  if (row == rows.end()) {
+    row = rows.emplace(rows.end());
+    row->call_site = std::move(call_site);
+    row->full = full;
+  }
   row->bytes += holder.bytes;
   row->blocks += holder.blocks;
+}
+void add_to_row(std::vector<HolderRow>& rows, const std::string& call_site,
+                const MemoryTables::Holder& holder) {
+  add_to_row(rows, call_site, call_site, holder);
+}
+
+// Rows that would read the same with shortened names have whole ones.
+void tell_apart(std::vector<HolderRow>& rows) {
+  std::map<std::string_view, std::vector<HolderRow*>> alike;
+  for (HolderRow& row : rows) alike[row.call_site].push_back(&row);
+  for (const auto& [text, several] : alike) {
+    if (several.size() < 2) continue;
+    for (HolderRow* row : several) row->may_wrap = true;
+  }
+  for (HolderRow& row : rows) {
+    if (row.may_wrap) row.call_site = row.full;
+  }
 }
 
 // Those that read the same are one.
@@ -143,9 +171,10 @@ std::vector<HolderRow> holder_rows(const MemoryTables& tables, const Page& page)
   const std::vector<std::optional<std::size_t>> differing = differing_frames(stacks);
   for (std::size_t i = 0; i < tables.holders.size(); ++i) {
     const MemoryTables::Holder& holder = tables.holders[i];
-    std::string text = call_site_of(holder.stack, folder, differing[i], room);
-    add_to_row(rows, std::move(text), holder);
+    add_to_row(rows, call_site_of(holder.stack, folder, differing[i], kNoLimit),
+               call_site_of(holder.stack, folder, differing[i], room), holder);
   }
+  tell_apart(rows);
   std::ranges::stable_sort(rows, std::ranges::greater{}, &HolderRow::bytes);
   return rows;
 }
@@ -158,8 +187,8 @@ void add_rows(std::string& out, const std::vector<HolderRow>& rows, std::uint64_
     const double share = 100 * static_cast<double>(row.bytes) / static_cast<double>(peak);
     const std::string amount = fmt::format("  {:5.1f} %   {}", share, row.amount());
     const std::string filled = pad(amount, width + 12);
-    const bool is_too_long =
-      page.width < kFileWidth && columns(filled) + 3 + columns(row.call_site) > page.width;
+    const bool is_too_long = (page.width < kFileWidth || row.may_wrap) &&
+                             columns(filled) + 3 + columns(row.call_site) > page.width;
     if (is_too_long) out += amount + "\n" + wrap(row.call_site, 8, 6, page.width);
     else out += filled + "   " + row.call_site + "\n";
   }
@@ -200,7 +229,7 @@ void add_tensors(std::string& out, const MemoryTables::Tensors& tensors, TableCh
     if (call_site.empty())
       call_site = frames.empty() ? "(no call stack was recorded)"
                                  : location(frames[shown_frame(holder.stack)], folder);
-    add_to_row(rows, std::move(call_site), holder);
+    add_to_row(rows, call_site, holder);
   }
   std::ranges::stable_sort(rows, std::ranges::greater{}, &HolderRow::bytes);
   std::uint64_t other_bytes = tensors.other_bytes, others = tensors.other_holders;

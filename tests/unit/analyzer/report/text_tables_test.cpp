@@ -72,6 +72,22 @@ TEST(ReportText, SaysWhatKernelsAllocatedBesideTheTotals) {
     "1.0 KiB\nSUMMARY");
 }
 
+TEST(ReportText, HoldersWhoseShortenedNamesAreEqualHaveWholeOnes) {
+  Report r = test::with_tables();
+  const std::string long_name = "train::a_namespace_with_a_long_name::another_one_inside::Layer<";
+  r.processes[0].tables.holders.clear();
+  for (const char* size : {"64", "16"}) {
+    const Frame made =
+      test::frame(long_name + size + ", float, train::Policy>::allocate(int)", "/src/train.cu", 71);
+    r.processes[0].tables.holders.push_back({1000, 1, test::stack("", "cudaMalloc", {made})});
+  }
+  r.processes[0].totals.peak_bytes = 2000;
+  const std::string text = text_of(r);
+  for (const char* size : {"64", "16"})
+    EXPECT_NE(text.find(std::string("Layer<") + size), std::string::npos) << text;
+  EXPECT_EQ(text.find("in 2 blocks"), std::string::npos) << text;
+}
+
 TEST(ReportText, ShowsTheUsersFrameOfHoldersAndJoinsEqualRows) {
   Report r = test::with_tables();
   Frame allocator = test::frame("c10::cuda::raw_alloc(unsigned long)", "/torch/c10/alloc.cpp", 9);
