@@ -148,7 +148,7 @@ void add_to_row(std::vector<HolderRow>& rows, const std::string& call_site,
 }
 
 // Rows that would read the same with shortened names have whole ones.
-void tell_apart(std::vector<HolderRow>& rows) {
+void distinguish(std::vector<HolderRow>& rows) {
   std::map<std::string_view, std::vector<HolderRow*>> alike;
   for (HolderRow& row : rows) alike[row.call_site].push_back(&row);
   for (const auto& [text, several] : alike) {
@@ -174,7 +174,7 @@ std::vector<HolderRow> holder_rows(const MemoryTables& tables, const Page& page)
     add_to_row(rows, call_site_of(holder.stack, folder, differing[i], kNoLimit),
                call_site_of(holder.stack, folder, differing[i], room), holder);
   }
-  tell_apart(rows);
+  distinguish(rows);
   std::ranges::stable_sort(rows, std::ranges::greater{}, &HolderRow::bytes);
   return rows;
 }
