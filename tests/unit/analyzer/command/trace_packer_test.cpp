@@ -25,6 +25,10 @@ void* operator new(std::size_t bytes) {
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
+// That of a sanitizer would not meet the operator delete below.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return bytes <= most_bytes ? std::malloc(bytes) : nullptr;
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 // NOLINTEND(misc-definitions-in-headers)
