@@ -314,6 +314,8 @@ static void run_waits() {
   cudaStream_t first = nullptr, second = nullptr;
   CHECK(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
   CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
+  scale<<<8, 128, 0, second>>>(a, kCount, 2.0f); // loads the code: a GPU may wait for all work then
+  CHECK(cudaStreamSynchronize(second));
   CHECK(cudaLaunchHostFunc(first, wait_for_flag, &flag));
   scale<<<8, 128, 0, second>>>(a, kCount, 2.0f);
   CHECK(cudaGetLastError());

@@ -156,7 +156,7 @@ class Capture(unittest.TestCase):
         return said, sorted(glob.glob(os.path.join(self.folder, "*.capture*")))
 
     def test_work_that_waits_for_what_comes_behind_the_launch(self):
-        said, files = self.program_runs("--capture", "scale", "--capture-wait", "1", PROGRAM, "waits")
+        said, files = self.program_runs("--capture", "scale:2", "--capture-wait", "1", PROGRAM, "waits")
         self.assertEqual(files, [])
         self.assert_says("work from before the launch had not ended after 1 s (--capture-wait)", said)
 
