@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels whose launches are captured and replayed. The first argument is the scene.
+// It is one file because it is one list: a kernel of each kind, and the scene that launches it.
 #include <cuda.h>
 #include <cuda_runtime.h>
 

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import unittest
 
+HERE = pathlib.Path(__file__).resolve().parent
 COMMAND = os.environ["GMT_COMMAND"]
 RUNTIME = pathlib.Path(os.environ["GMT_RUNTIME"])
 DRIVER = pathlib.Path(os.environ["GMT_DRIVER"])
@@ -20,12 +21,7 @@ PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-extern int cudaMalloc(void**, size_t), cudaFree(void*), cudaMemset(void*, int, size_t);
-extern int cudaMemsetAsync(void*, int, size_t, void*), cudaMemcpy(void*, const void*, size_t, int);
-extern int cudaStreamCreateWithFlags(void**, unsigned), cudaStreamSynchronize(void*), cudaEventCreate(void**);
-extern int cudaEventRecord(void*, void*), cudaStreamWaitEvent(void*, void*, unsigned);
-extern int cuModuleLoadData(void**, const char*), cuModuleGetFunction(void**, void*, const char*);
-extern int cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
+#include "mistakes.h"
 static const char ptx[] = ".version 8.0\n.target sm_75\n.address_size 64\n"
   ".visible .entry fill(.param .u64 a, .param .u64 b) { .reg .u64 r; .reg .u32 v; mov.u32 v, 1;\n"
   "ld.param.u64 r, [a]; st.global.u32 [r], v; ld.param.u64 r, [b]; st.global.u32 [r], v; ret; }\n";
@@ -62,10 +58,6 @@ static void wait_for_it(const char* folder) {
   }
   pthread_mutex_unlock(&is_at_step);
 }
-static void* leak(void) { void* p; cudaMalloc(&p, 12345); cudaMemset(p, 0, 5); return p; }
-static void twice(void) { void* p; cudaMalloc(&p, 333); cudaMemset(p, 0, 5); cudaFree(p); cudaFree(p); }
-static void after(void) { void* p; cudaMalloc(&p, 4096); cudaMemset(p, 0, 5); cudaFree(p); cudaMemset(p, 0, 8); }
-static void past(void) { void* p; cudaMalloc(&p, 100); cudaMemset(p, 0, 101); cudaFree(p); }
 static void unordered(void) {
   cudaMemsetAsync(kept[1], 0, 64, streams[0]);
   cudaMemsetAsync(kept[1], 1, 64, streams[1]);
@@ -124,7 +116,8 @@ class Fold(unittest.TestCase):
         (self.folder / "app.c").write_text(PROGRAM)
         rpath = [f"-Wl,-rpath,{library.parent}" for library in (RUNTIME, DRIVER)]
         subprocess.run(
-            ["cc", "-O1", "-g", "-o", self.folder / "app", self.folder / "app.c", RUNTIME, DRIVER, *rpath], check=True
+            ["cc", "-O1", "-g", "-I", HERE, "-o", self.folder / "app", self.folder / "app.c", RUNTIME, DRIVER, *rpath],
+            check=True,
         )
 
     def report(self, limit):

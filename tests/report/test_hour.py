@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import unittest
 
+HERE = pathlib.Path(__file__).resolve().parent
 COMMAND = os.environ["GMT_COMMAND"]
 RUNTIME = pathlib.Path(os.environ["GMT_RUNTIME"])
 DRIVER = pathlib.Path(os.environ["GMT_DRIVER"])
@@ -20,12 +21,7 @@ LIMIT = 16 << 20  # a week may take 2 GiB: an hour's share is 12.2 MiB
 PROGRAM = r"""
 #include <stdlib.h>
 #include <time.h>
-extern int cudaMalloc(void**, size_t), cudaFree(void*), cudaMemset(void*, int, size_t);
-extern int cudaMemsetAsync(void*, int, size_t, void*), cudaMemcpy(void*, const void*, size_t, int);
-extern int cudaStreamCreateWithFlags(void**, unsigned), cudaStreamSynchronize(void*), cudaEventCreate(void**);
-extern int cudaEventRecord(void*, void*), cudaStreamWaitEvent(void*, void*, unsigned);
-extern int cuModuleLoadData(void**, const char*), cuModuleGetFunction(void**, void*, const char*);
-extern int cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
+#include "mistakes.h"
 static const char ptx[] = ".version 8.0\n.target sm_75\n.address_size 64\n"
   ".visible .entry fill(.param .u64 a) { .reg .u64 r; .reg .u32 v; mov.u32 v, 1;\n"
   "ld.param.u64 r, [a]; st.global.u32 [r], v; ret; }\n";
@@ -48,10 +44,6 @@ static void step(long i) { // ten calls
   cudaStreamSynchronize(streams[1]);
   cudaMemcpy(host + random() % 64, kept[i % 4], 1 + random() % 64, 2);
 }
-static void leak(void) { void* p; cudaMalloc(&p, 12345); cudaMemset(p, 0, 5); }
-static void twice(void) { void* p; cudaMalloc(&p, 333); cudaMemset(p, 0, 5); cudaFree(p); cudaFree(p); }
-static void after(void) { void* p; cudaMalloc(&p, 4096); cudaMemset(p, 0, 5); cudaFree(p); cudaMemset(p, 0, 8); }
-static void past(void) { void* p; cudaMalloc(&p, 100); cudaMemset(p, 0, 101); cudaFree(p); }
 static void peak(void) {
   void* all[50];
   for (int k = 0; k < 50; ++k) cudaMalloc(&all[k], 1 << 20), cudaMemset(all[k], 0, 1 << 20);
@@ -89,7 +81,9 @@ class Hour(unittest.TestCase):
         self.addCleanup(shutil.rmtree, folder, True)
         (folder / "app.c").write_text(PROGRAM)
         rpath = [f"-Wl,-rpath,{library.parent}" for library in (RUNTIME, DRIVER)]
-        subprocess.run(["cc", "-O1", "-g", "-o", folder / "app", folder / "app.c", RUNTIME, DRIVER, *rpath], check=True)
+        subprocess.run(
+            ["cc", "-O1", "-g", "-I", HERE, "-o", folder / "app", folder / "app.c", RUNTIME, DRIVER, *rpath], check=True
+        )
         steps = SECONDS * STEPS_OF_SECOND
         words = [COMMAND, "record", "--device", "simulated", "--max-trace", str(LIMIT), "--trace-dir", folder]
         words = ["/usr/bin/time", "-f", "%e %U %S", *words, folder / "app", str(steps), str(STEPS_OF_SECOND)]

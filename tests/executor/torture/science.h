@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transforms, stencils, factorizations, particles, ciphers, pictures and games.
+// It is one file because it is one list: a kernel of each kind, with the input that it gets.
 #pragma once
 
 #include "recorded.h"
