@@ -89,10 +89,6 @@ void Warp::merge_joins(const Fragment& from, Join* into) {
 }
 
 const Instruction* Warp::wait_for(const Instruction* in, std::uint32_t lanes) {
-  if (in == forced) { // they will never come: reported, and done without them
-    forced = nullptr;
-    return in;
-  }
   Fragment fragment = standing(in, Wait::kOthers);
   fragment.lanes = lanes;
   waiting.push_back(fragment);

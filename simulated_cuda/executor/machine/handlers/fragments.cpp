@@ -4,6 +4,7 @@
 // elements 2c and 2c + 1 of row r, so that the register's lanes are the matrix row by row.
 #include "simulated_cuda/executor/machine/async_copies.h"
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
+#include "simulated_cuda/executor/machine/handlers/missing_lanes.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
 #include "simulated_cuda/executor/machine/warpgroups.h"
 #include "simulated_cuda/executor/machine/workers/worker.h"
@@ -18,9 +19,8 @@ constexpr u32 kRows = 8, kWords = 4; // of a matrix and of its row
 
 // .aligned: the whole warp executes it. Lanes that have not come are waited for.
 Next meet(Warp& w, Next in) {
-  if ((w.alive & ~w.mask) == 0) return in + 1;
-  const Next next = w.wait_for(in, w.alive);
-  return next == in ? in + 1 : next; // `in`: they will never come
+  if ((w.alive & ~w.mask) == 0 || goes_on_without(w, in)) return in + 1;
+  return w.wait_for(in, w.alive);
 }
 
 // Elements of 16 bits in 32 lanes: a matrix row by row.

@@ -5,6 +5,7 @@
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
 #include "simulated_cuda/executor/machine/block.h"
 #include "simulated_cuda/executor/machine/builtins.h"
+#include "simulated_cuda/executor/machine/handlers/missing_lanes.h"
 #include "simulated_cuda/executor/machine/tracking/switch.h"
 #include "simulated_cuda/executor/machine/tracking/tracked.h"
 
@@ -42,9 +43,9 @@ void group_by_mask(Warp& w, Next in, const u32* masks, u32 (&named)[kLanes]) {
     odd |= masks[l] ^ first;
   });
   wanted &= w.alive;
-  if ((wanted & ~w.mask) != 0) {
+  if ((wanted & ~w.mask) != 0 && !goes_on_without(w, in)) {
     *next = w.wait_for(in, wanted);
-    if (*next != in) return false; // else: they will never come
+    return false;
   }
   if (odd != 0) group_by_mask(w, in, masks, named);
   return true;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
+#include "simulated_cuda/executor/machine/handlers/missing_lanes.h"
 
 #include <vector>
 
@@ -23,10 +24,10 @@ inline const Product& product_of(const Warp& w, Next in) {
 
 // Where the lanes of the warp that still live are not all here, they are waited for. Null: go on.
 [[gnu::always_inline]] inline bool waits(Warp& w, Next in, Next* next) {
-  if ((w.alive & ~w.mask) == 0) [[likely]]
+  if ((w.alive & ~w.mask) == 0 || goes_on_without(w, in)) [[likely]]
     return false;
   *next = w.wait_for(in, w.alive);
-  return *next != in;
+  return true;
 }
 
 // Rows of a factor, each kMostRowBytes behind the one before. `blocks`: of 8 rows each.

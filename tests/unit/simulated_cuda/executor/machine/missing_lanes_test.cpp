@@ -93,6 +93,28 @@ TEST_P(MissingLanes, VotesAndTilesAmongThoseWhoAreLeft) {
   expect_no_reports();
 }
 
+// While lanes 0 and 1 spin, each its own number of turns, the others go on to where all are named.
+TEST_P(MissingLanes, LanesThatComeOneAfterTheOther) {
+  const std::string spin = "mad.lo.u32 %r4, %r0, 20000, 20000; mov.u32 %r3, 0;\n"
+                           "setp.gt.u32 %p1, %r0, 1; @%p1 bra B;\n"
+                           "A: add.u32 %r3, %r3, 1; setp.lt.u32 %p2, %r3, %r4; @%p2 bra A; B:\n";
+  const struct {
+    const char* statement;
+    std::uint32_t result;
+  } kCases[] = {
+    {"redux.sync.add.u32 %r2, 1, -1;", 32},
+    {"setp.eq.u32 %p2, %r0, %r0; vote.sync.ballot.b32 %r2, %p2, -1;", 0xffffffff},
+    {"and.b32 %r3, %r0, 0; match.any.sync.b32 %r2, %r3, -1;", 0xffffffff},
+    {"and.b32 %r3, %r0, 1; shfl.sync.idx.b32 %r2, 5, 0, 31, -1;", 5},
+  };
+  for (const auto& c : kCases) {
+    run_with_words(spin + c.statement + kStore);
+    expect_no_reports();
+    EXPECT_EQ(get<std::uint32_t>(written_, 32), std::vector<std::uint32_t>(32, c.result))
+      << c.statement;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(FromTheStartOrALoad, MissingLanes,
                          testing::Values(Checks::kFull, Checks::kDefault), [](const auto& checks) {
                            return checks.param == Checks::kFull ? "Full" : "Default";
