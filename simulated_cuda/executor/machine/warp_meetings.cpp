@@ -24,11 +24,13 @@ bool Warp::wake_complete() {
   for (std::size_t i = 0; i < waiting.size(); ++i) {
     if (waiting[i].wait != Wait::kOthers) continue;
     const std::uint32_t wanted = waiting[i].lanes & alive;
-    const bool is_barrier = waiting[i].barrier != 0; // of the warp: any of its instructions counts
+    // Of the warp: any of its instructions counts, if it has the same mask.
+    const bool is_barrier = waiting[i].barrier != 0;
     std::uint32_t here = 0;
     for (const Fragment& other : waiting) {
       if (other.wait != Wait::kOthers || (other.barrier != 0) != is_barrier) continue;
-      if (is_barrier || (other.at == waiting[i].at && other.frame == waiting[i].frame))
+      if (is_barrier ? other.lanes == waiting[i].lanes
+                     : other.at == waiting[i].at && other.frame == waiting[i].frame)
         here |= other.mask;
     }
     if ((wanted & ~here) != 0) continue;
@@ -49,7 +51,8 @@ void Warp::release_group(const Fragment first, bool is_barrier, std::uint32_t la
   for (const Fragment& other : waiting) {
     const bool in_group = other.wait == Wait::kOthers && (other.barrier != 0) == is_barrier &&
                           (other.mask & lanes) != 0 &&
-                          (is_barrier || (other.at == first.at && other.frame == first.frame));
+                          (is_barrier ? other.lanes == first.lanes
+                                      : other.at == first.at && other.frame == first.frame);
     if (!in_group) {
       left.push_back(other);
       continue;

@@ -222,6 +222,19 @@ Next active(Warp& w, Next in) {
   return in + 1;
 }
 
+// Lanes of another mask come to the barrier by themselves.
+Next wait_for_equal_masks(Warp& w, Next in, const u32* masks) {
+  const u32 mask = masks[__builtin_ctz(w.mask)];
+  u32 group = 0;
+  for_lanes(w.mask, [&](u32 l) { group |= masks[l] == mask ? 1u << l : 0; });
+  const u32 others = w.mask & ~group;
+  if (others != 0) w.part(in, others);
+  w.set_mask(group);
+  if ((mask & w.alive & ~group) != 0) return w.warp_barrier(in, mask & w.alive);
+  w.synchronized(group);
+  return in + 1;
+}
+
 Next warp_barrier(Warp& w, Next in) {
   const u32* masks = at<const u32>(w, in->r[0]);
   u32 wanted = 0, unnamed = 0;
@@ -231,7 +244,7 @@ Next warp_barrier(Warp& w, Next in) {
   });
   if (unnamed != 0) return unnamed_lanes(w, in, unnamed);
   wanted &= w.alive;
-  if ((wanted & ~w.mask) != 0) return w.warp_barrier(in, wanted);
+  if ((wanted & ~w.mask) != 0) return wait_for_equal_masks(w, in, masks);
   u32 left = w.mask;
   while (left != 0) { // tiles of a warp have masks of their own
     const u32 first = static_cast<u32>(__builtin_ctz(left)), named = masks[first];

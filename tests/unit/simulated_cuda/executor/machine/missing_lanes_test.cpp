@@ -115,6 +115,19 @@ TEST_P(MissingLanes, LanesThatComeOneAfterTheOther) {
   }
 }
 
+// Lanes 0 and 1 meet late, the second last, while the others wait at a barrier of the whole warp:
+// theirs is another mask.
+TEST_P(MissingLanes, BarriersOfTheWarpMeetByTheirMasks) {
+  run_with_words("setp.gt.u32 %p1, %r0, 1; mad.lo.u32 %r4, %r0, 20000, 20000; mov.u32 %r3, 0;\n"
+                 "@%p1 bra C;\n"
+                 "A: add.u32 %r3, %r3, 1; setp.lt.u32 %p2, %r3, %r4; @%p2 bra A;\n"
+                 "bar.warp.sync 3; st.global.u32 [%x2], 7;\n"
+                 "C: bar.warp.sync -1; ld.global.u32 %r2, [%x0+4];\n" +
+                 kStore);
+  expect_no_reports();
+  EXPECT_EQ(get<std::uint32_t>(written_, 32), std::vector<std::uint32_t>(32, 7));
+}
+
 INSTANTIATE_TEST_SUITE_P(FromTheStartOrALoad, MissingLanes,
                          testing::Values(Checks::kFull, Checks::kDefault), [](const auto& checks) {
                            return checks.param == Checks::kFull ? "Full" : "Default";
