@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "ptx/flow/flow.h"
@@ -48,6 +49,8 @@ public:
     if (context_.options.checks_written) decided_ = decided_results(context_.module, body_);
     find_arrays();
     find_pointers();
+    const auto accesses = std::ranges::count(classified_, Role::kAccess, &Classified::role);
+    calls_ = accesses > static_cast<std::ptrdiff_t>(context_.options.most_inline);
     const std::vector<Segment> segments = segments_of(context_.module, body_, classified_);
     begin_statements();
     std::vector<Instruction> slow;
@@ -117,7 +120,8 @@ private:
             {instruction.guard, instruction.guard_negated},
             pointer_of_.empty() ? nullptr : pointer_of_[i],
             array_of_[i],
-            written_check(i)};
+            written_check(i),
+            i};
   }
 
   // Of memory of the device whose variable is not known: the module's own are written.
@@ -199,6 +203,53 @@ private:
     code_.add(out_, "bra", {Code::of(ptx::OperandKind::kLabel, slow)}, {any, false});
   }
 
+  // The copy with exact checks by calls. An access may stand behind later groups' checks: where the
+  // code as it was leads to these, nothing of an earlier group is left out.
+  void add_copy_with_calls(const Copy& copy) {
+    std::map<std::uint32_t, std::uint32_t> sites;
+    for (const std::uint32_t i : copy.segment.order)
+      if (classified_[i].role == Role::kAccess) sites[i] = add_site(i);
+    std::map<std::uint32_t, LeftOut> left_out; // of accesses that are still to come
+    auto group = copy.segment.groups.begin();
+    auto entry = copy.entries.begin();
+    for (std::size_t k = group->position; k < copy.segment.order.size(); ++k) {
+      for (; group != copy.segment.groups.end() && group->position == k; ++group)
+        add_entry(*group, *entry++, sites, left_out);
+      const std::uint32_t i = copy.segment.order[k];
+      if (classified_[i].role != Role::kAccess) {
+        out_.push_back(body_.instructions[i]);
+        continue;
+      }
+      std::vector<Mark> marks;
+      checks_.make_one(out_, body_.instructions[i], grouped(i), sites[i], left_out.at(i), marks);
+      for (const Mark& mark : marks) add_label(mark);
+      left_out.erase(i);
+    }
+    code_.add(out_, "bra.uni", {Code::of(ptx::OperandKind::kLabel, copy.end)});
+  }
+
+  void add_entry(const Group& group, std::uint32_t entry,
+                 const std::map<std::uint32_t, std::uint32_t>& sites,
+                 std::map<std::uint32_t, LeftOut>& left_out) {
+    std::set<std::uint32_t> masks;
+    for (const auto& [access, which] : left_out) masks.insert(which.mask);
+    if (masks.empty()) {
+      add_label(entry);
+    } else {
+      const std::uint32_t checks = code_.new_label();
+      code_.add(out_, "bra.uni", {Code::of(ptx::OperandKind::kLabel, checks)});
+      add_label(entry);
+      for (const std::uint32_t mask : masks)
+        code_.add(out_, "mov.b32", {Code::reg(mask), Code::number(0)});
+      add_label(checks);
+    }
+    std::vector<GroupedAccess> accesses;
+    for (const std::uint32_t i : group.accesses) accesses.push_back(grouped(i));
+    std::vector<Mark> marks;
+    checks_.call_checks(out_, std::move(accesses), sites, context_.words, left_out, marks);
+    for (const Mark& mark : marks) add_label(mark);
+  }
+
   void add_copy(const Copy& copy) {
     auto group = copy.segment.groups.begin();
     auto entry = copy.entries.begin();
@@ -249,7 +300,7 @@ private:
   void finish() {
     move_statements(static_cast<std::uint32_t>(body_.instructions.size()));
     if (!copies_.empty() && may_fall_off()) code_.add(out_, "ret", {});
-    for (const Copy& copy : copies_) add_copy(copy);
+    for (const Copy& copy : copies_) calls_ ? add_copy_with_calls(copy) : add_copy(copy);
     std::vector<Instruction> start;
     for (const auto& [origin, pointer] : pointers_) checks_.look_up(start, origin, pointer);
     checks_.look_up_shared(start);
@@ -277,6 +328,7 @@ private:
   std::size_t next_waiting_ = 0;
   std::vector<Instruction> out_;
   std::vector<Copy> copies_;
+  bool calls_ = false; // for exact checks
 };
 
 } // namespace

@@ -21,7 +21,8 @@ struct BodyContext {
   const ControlVariables& control;
   Names& names;
   LaunchName launch;
-  bool knows_block = false; // see DeclaredArrays
+  std::vector<AccessWords>& words; // of the module
+  bool knows_block = false;        // see DeclaredArrays
 };
 
 // Changes the body and appends its sites. Empty, or why it cannot be changed; then it is spoilt.

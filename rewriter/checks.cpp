@@ -222,7 +222,7 @@ void Checks::check_one(Into& into, const ptx::Instruction& instruction,
 }
 
 // A load that is left out gives 0.
-void Checks::clear_results(Into& into, const ptx::Instruction& instruction) {
+void Checks::clear_results(Into& into, const ptx::Instruction& instruction, Guard guard) {
   const ptx::Mnemonic& mnemonic = body_.mnemonic(instruction);
   if (mnemonic.opcode == "st" || mnemonic.opcode == "red") return;
   const Operand result = body_.operand(instruction, 0);
@@ -233,8 +233,8 @@ void Checks::clear_results(Into& into, const ptx::Instruction& instruction) {
     const Type type = body_.registers[part.id].type;
     if (ptx::bits_of(type) == 128) { // of two halves
       const std::uint32_t half = reg(Type::kB64);
-      code_.add(into, "mov.b64", {Code::reg(half), Code::number(0)});
-      code_.add(into, "mov.b128", {part, code_.vector({Code::reg(half), Code::reg(half)})});
+      code_.add(into, "mov.b64", {Code::reg(half), Code::number(0)}, guard);
+      code_.add(into, "mov.b128", {part, code_.vector({Code::reg(half), Code::reg(half)})}, guard);
       continue;
     }
     Operand zero = Code::number(0);
@@ -250,7 +250,7 @@ void Checks::clear_results(Into& into, const ptx::Instruction& instruction) {
     } else if (ptx::bits_of(type) == 64) {
       move = "mov.b64";
     }
-    code_.add(into, move, {part, zero});
+    code_.add(into, move, {part, zero}, guard);
   }
 }
 

@@ -21,7 +21,7 @@ namespace gmt::rewriter {
 // The module's variables that checks use: numbers in Module::variables().
 struct ControlVariables {
   std::uint32_t counts = 0, records = 0, used = 0, table = 0;
-  std::uint32_t report = 0;           // in Module::functions()
+  std::uint32_t report = 0, check_global = 0, check_array = 0; // in Module::functions()
   std::uint32_t dynamic = ptx::kNone; // kNone: the module has no shared memory
 };
 
@@ -49,6 +49,20 @@ struct GroupedAccess {
   PointerParameter* pointer = nullptr; // null: by the table
   ArrayCheck array;
   WrittenCheck written;
+  std::uint32_t instruction = 0; // of the body
+};
+
+// What kCheckGlobal and kCheckArray know of an access, as kAccesses has it.
+struct AccessWords {
+  std::int32_t offset = 0; // from the register
+  std::uint32_t word = 0;  // its bytes, and flags of exact_calls.h
+  std::uint32_t site = 0;
+  std::uint32_t array_bytes = 0; // of kCheckArray, where they are known
+};
+
+// Which accesses are left out: a bit of a register, set by a call.
+struct LeftOut {
+  std::uint32_t mask = ptx::kNone, bit = 0;
 };
 
 // A label, and the instruction behind it.
@@ -59,6 +73,9 @@ struct Mark {
 
 // The text of kReport, a function that counts and records a mistake. `is_placed`: kTable is there.
 std::string report_function(std::uint32_t most_records, bool is_placed);
+// Those of kCheckGlobal and kCheckArray.
+std::string global_check_function(const Options& options, bool has_shared, bool knows_block);
+std::string array_check_function(bool has_shared);
 
 class Checks {
 public:
@@ -72,6 +89,16 @@ public:
   // The instruction, with its exact check before it. Adds the labels that stand in that.
   void check_one(std::vector<ptx::Instruction>& into, const ptx::Instruction& instruction,
                  const GroupedAccess& grouped, std::uint32_t site, std::vector<Mark>& marks);
+  // Exact checks of a group's accesses by calls, which set the bits that `left_out` gets for each
+  // instruction. `site_of` gives the site of an instruction, `words` gets what the functions know.
+  void call_checks(std::vector<ptx::Instruction>& into, std::vector<GroupedAccess> accesses,
+                   const std::map<std::uint32_t, std::uint32_t>& site_of,
+                   std::vector<AccessWords>& words, std::map<std::uint32_t, LeftOut>& left_out,
+                   std::vector<Mark>& marks);
+  // The instruction, if its bit is not set, with its check of written bytes before it.
+  void make_one(std::vector<ptx::Instruction>& into, const ptx::Instruction& instruction,
+                const GroupedAccess& grouped, std::uint32_t site, const LeftOut& left_out,
+                std::vector<Mark>& marks);
   // Before an access that stores; nothing for others.
   void mark_written(std::vector<ptx::Instruction>& into, const GroupedAccess& grouped);
   // Finds the block of a parameter; after all checks, which say what limits are needed.
@@ -104,6 +131,13 @@ private:
     std::uint32_t left_out = 0; // a predicate: the access would fault
   };
   using Into = std::vector<ptx::Instruction>;
+
+  static std::vector<Range> ranges_of(std::vector<GroupedAccess> accesses);
+  void pass(Into& into, std::int64_t part, bool is_wide, const ptx::Operand& value);
+  void pass_global(Into& into, const GroupedAccess& first);
+  void pass_small(Into& into, const GroupedAccess& first);
+  void call_check(Into& into, const Range& range, std::uint32_t first_word, std::uint32_t mask,
+                  std::vector<Mark>& marks);
 
   struct NamedBlock {
     std::uint32_t begin = 0, end = 0, holds_pointer = 0;
@@ -181,7 +215,7 @@ private:
   std::uint32_t combine(Into& into, std::string_view mnemonic, std::uint32_t a, std::uint32_t b);
   std::uint32_t negate(Into& into, std::uint32_t a);
   void report(Into& into, const Details& details, std::uint32_t misaligned, std::uint32_t site);
-  void clear_results(Into& into, const ptx::Instruction& instruction);
+  void clear_results(Into& into, const ptx::Instruction& instruction, Guard guard = {});
   std::uint32_t either(Into& into, std::uint32_t a, std::uint32_t b);
   std::uint32_t reg(ptx::Type type) { return code_.new_register(type); }
 
@@ -191,6 +225,7 @@ private:
   const ControlVariables& control_;
   const LaunchName launch_;
   std::uint32_t report_argument_ = ptx::kNone; // in Body::variables
+  std::uint32_t check_argument_ = ptx::kNone, check_result_ = ptx::kNone;
   // By bytes of a range, registers: from where on it does not lie in a dynamic array, by offset, or
   // in the block's shared memory, by address
   std::map<std::uint64_t, std::uint32_t> dynamic_limits_, block_limits_;

@@ -49,7 +49,7 @@ void Checks::check_alignment(Into& into, const Range& range, std::uint32_t low,
     auto operator<=>(const Wanted&) const = default;
   };
   std::set<Wanted> all;
-  for (const auto& [access, guard, pointer, array, written] : range.accesses) {
+  for (const auto& [access, guard, pointer, array, written, number] : range.accesses) {
     if (array.is_aligned) continue;
     const auto distance = static_cast<std::uint32_t>(access.offset - range.begin);
     all.insert({access.bytes, distance & (access.bytes - 1)});
@@ -176,8 +176,7 @@ void Checks::check_range(Into& into, const Range& range, std::uint32_t& any) {
   any = either(into, combine(into, "and.pred", chain, guard), any);
 }
 
-std::uint32_t Checks::check_group(Into& into, std::vector<GroupedAccess> accesses,
-                                  std::vector<Mark>& marks) {
+std::vector<Checks::Range> Checks::ranges_of(std::vector<GroupedAccess> accesses) {
   const auto key = [](const GroupedAccess& x) {
     return std::tuple(x.access.base, x.access.variable.id, x.access.variable.kind, x.guard.id,
                       x.guard.negated, x.access.space);
@@ -185,7 +184,6 @@ std::uint32_t Checks::check_group(Into& into, std::vector<GroupedAccess> accesse
   std::ranges::stable_sort(accesses, [&key](const GroupedAccess& a, const GroupedAccess& b) {
     return std::pair(key(a), a.access.offset) < std::pair(key(b), b.access.offset);
   });
-  std::uint32_t any = ptx::kNone;
   std::vector<Range> ranges;
   for (std::size_t i = 0; i < accesses.size();) {
     const GroupedAccess& first = accesses[i];
@@ -198,9 +196,16 @@ std::uint32_t Checks::check_group(Into& into, std::vector<GroupedAccess> accesse
       range.end = end;
       range.accesses.push_back(accesses[i]);
     }
-    check_range(into, range, any);
     ranges.push_back(std::move(range));
   }
+  return ranges;
+}
+
+std::uint32_t Checks::check_group(Into& into, std::vector<GroupedAccess> accesses,
+                                  std::vector<Mark>& marks) {
+  std::uint32_t any = ptx::kNone;
+  const std::vector<Range> ranges = ranges_of(std::move(accesses));
+  for (const Range& range : ranges) check_range(into, range, any);
   return add_written(into, ranges, any, marks);
 }
 

@@ -141,7 +141,7 @@ private:
 
   // The text with declarations of all that checked code names. `sites` is wide enough for the
   // number that is known in the end.
-  std::string declared(std::size_t& sites) const {
+  std::string declared(std::size_t& sites, std::size_t& words) const {
     std::string added;
     if (has_placed()) {
       added += ".visible .const .align 8 .u64 " + std::string(kTable) + "[5];\n";
@@ -156,7 +156,11 @@ private:
       added += ".extern .shared .align " + std::to_string(alignment_of_dynamic()) + " .b8 " +
                std::string(kDynamic) + "[];\n";
     }
-    added += report_function(options_.records, has_placed());
+    added += ".global .align 16 .u32 " + std::string(kAccesses) + "[";
+    words = added.size();
+    added += "1           ];\n" + report_function(options_.records, has_placed()) +
+             array_check_function(has_shared()) +
+             global_check_function(options_, has_shared(), knows_block());
     for (std::uint32_t i = 0; i < forms_.size(); ++i) {
       const Function& function = given_.functions()[i];
       if (forms_[i] == Form::kBoth && !function.is_entry)
@@ -164,6 +168,7 @@ private:
     }
     const std::size_t at = end_of_head(given_);
     sites += at;
+    words += at;
     std::string text(given_.text());
     text.insert(at, added);
     text = with_aligned_arrays(std::move(text));
@@ -176,11 +181,13 @@ private:
       if (forms_[i] == Form::kBoth && checked_head(given_, given_.functions()[i]).empty())
         leave_plain(i, "its declaration is not understood");
     }
-    std::size_t sites = 0;
-    module_.emplace(ptx::parse_module(declared(sites)));
+    std::size_t sites = 0, words = 0;
+    module_.emplace(ptx::parse_module(declared(sites, words)));
     control_ = {variable(kCounts), variable(kRecords), variable(kUsed)};
     if (has_placed()) control_.table = variable(kTable);
     control_.report = variable(kReport);
+    control_.check_global = variable(kCheckGlobal);
+    control_.check_array = variable(kCheckArray);
     if (has_shared()) control_.dynamic = variable(kDynamic);
     std::string behind;
     // Called functions first: whether they have a checked form is known then.
@@ -196,6 +203,20 @@ private:
     const std::string count =
       std::to_string(std::max<std::size_t>(1, result_.sites.size()) * kCountKinds);
     result_.text.replace(sites, count.size(), count);
+    if (!words_.empty())
+      result_.text.replace(words, result_.text.find(']', words) + 1 - words, words_text());
+  }
+
+  // How the declaration of kAccesses goes on.
+  std::string words_text() const {
+    std::string text = std::to_string(words_.size() * 4) + "] = {";
+    for (const AccessWords& each : words_) {
+      text += std::to_string(static_cast<std::uint32_t>(each.offset)) + "," +
+              std::to_string(each.word) + "," + std::to_string(each.site) + "," +
+              std::to_string(each.array_bytes) + ",";
+    }
+    text.back() = '}';
+    return text;
   }
 
   std::uint32_t variable(std::string_view name) const { return module_->find(name)->index; }
@@ -213,10 +234,12 @@ private:
     note_unchecked(function, body);
     const LaunchName launch = name_launch(function, body);
     call_checked(body, launch);
-    const BodyContext context{*module_, function, options_,     control_,
-                              names_,   launch,   knows_block()};
+    const std::size_t known = words_.size();
+    const BodyContext context{*module_, function, options_, control_,
+                              names_,   launch,   words_,   knows_block()};
     sites = result_.sites;
     reason = add_checks(body, context, sites);
+    if (!reason.empty()) words_.resize(known);
     if (!reason.empty()) return std::nullopt;
     for (std::size_t i = result_.sites.size(); i < sites.size(); ++i)
       sites[i].ptx_line -= added_lines_;
@@ -320,6 +343,7 @@ private:
   std::vector<Form> forms_; // of given_
   ControlVariables control_;
   Names names_;
+  std::vector<AccessWords> words_; // of kAccesses
   Rewritten result_;
 };
 

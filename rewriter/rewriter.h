@@ -37,6 +37,10 @@ inline constexpr std::string_view kLaunch = "__gmt_launch";
 inline constexpr std::string_view kDynamic = "__gmt_dynamic";
 
 inline constexpr std::string_view kReport = "__gmt_report"; // what counts and records a mistake
+// Exact checks of several accesses from one register, and what these know of each access.
+inline constexpr std::string_view kCheckGlobal = "__gmt_check_global";
+inline constexpr std::string_view kCheckArray = "__gmt_check_array";
+inline constexpr std::string_view kAccesses = "__gmt_accesses";
 
 enum CountKind : std::uint32_t {
   kOutOfBoundsCount,
@@ -102,6 +106,9 @@ struct Options {
   bool checks_by_pointer = true;
   // Stores say what is written, and loads whose value certainly decides something ask for it.
   bool checks_written = false;
+  // A body with more accesses calls functions for its exact checks. Code for each access would take
+  // an assembler most of its time.
+  std::uint32_t most_inline = 96;
   std::uint32_t records = 16384;                          // room of kRecords
   std::function<bool(std::string_view kernel)> is_chosen; // null: all
   // The checked form of a kernel may use so many registers, which it then stores in the exact

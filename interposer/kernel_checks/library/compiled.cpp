@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the cache has from the driver: the machine code of a text, and what it depends on.
+#include <algorithm>
+#include <cstdint>
 #include <elf.h>
 #include <exception>
 #include <fstream>
 #include <iterator>
 #include <link.h>
+#include <sched.h>
 #include <string>
 
 #include "interposer/kernel_checks/library/choice.h"
@@ -98,6 +101,33 @@ std::optional<CodeKey> key_of_machine() noexcept {
   }
 }
 
+namespace {
+
+// What CUDA 13 calls CU_JIT_SPLIT_COMPILE: by how many threads the kernels of a text are compiled.
+constexpr auto kSplitCompile = static_cast<CUjit_option>(34);
+constexpr std::uintptr_t kMostThreads = 16;
+
+std::uintptr_t compiling_threads() noexcept {
+  cpu_set_t usable;
+  const bool is_known = sched_getaffinity(0, sizeof usable, &usable) == 0;
+  const auto count = static_cast<std::uintptr_t>(is_known ? CPU_COUNT(&usable) : 1);
+  return std::clamp<std::uintptr_t>(count, 1, kMostThreads);
+}
+
+// Older drivers refuse the option.
+int add_text(CUlinkState link, const std::string& text) noexcept {
+  auto* const code = const_cast<char*>(text.c_str());
+  CUjit_option option = kSplitCompile;
+  void* threads = reinterpret_cast<void*>(compiling_threads()); // NOLINT: a number, as CUDA has it
+  const int result = driver.add_to_link(link, CU_JIT_INPUT_PTX, code, text.size() + 1, "checked", 1,
+                                        &option, &threads);
+  if (result != CUDA_ERROR_INVALID_VALUE && result != CUDA_ERROR_NOT_SUPPORTED) return result;
+  return driver.add_to_link(link, CU_JIT_INPUT_PTX, code, text.size() + 1, "checked", 0, nullptr,
+                            nullptr);
+}
+
+} // namespace
+
 Compiled compile(const std::string& text) noexcept {
   CUlinkState link = nullptr;
   void* code = nullptr;
@@ -106,9 +136,7 @@ Compiled compile(const std::string& text) noexcept {
   if (driver.begin_link(0, nullptr, nullptr, &link) != 0) return compiled;
   compiled.was_tried = true;
   const bool is_compiled =
-    driver.add_to_link(link, CU_JIT_INPUT_PTX, const_cast<char*>(text.c_str()), text.size() + 1,
-                       "checked", 0, nullptr, nullptr) == 0 &&
-    driver.complete_link(link, &code, &bytes) == 0;
+    add_text(link, text) == 0 && driver.complete_link(link, &code, &bytes) == 0;
   if (is_compiled && code != nullptr) {
     try {
       compiled.machine.assign(static_cast<const char*>(code), bytes);

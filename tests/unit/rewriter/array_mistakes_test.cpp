@@ -10,7 +10,7 @@ namespace {
 
 using ArrayMistakes = Mistakes;
 
-TEST_F(ArrayMistakes, BehindAndBeforeASharedArray) {
+TEST_P(ArrayMistakes, BehindAndBeforeASharedArray) {
   rewrite_kernel(".shared .align 4 .b8 a[64];\n.shared .align 4 .b8 b[128];\n"
                  "mov.u32 %r2, b; mad.lo.s32 %r3, %r1, 4, %r2; st.shared.u32 [%r3], %r1;"
                  "ld.shared.u32 %r4, [%r3+-4]; st.shared.u32 [a+60], %r4;");
@@ -31,7 +31,7 @@ TEST_F(ArrayMistakes, BehindAndBeforeASharedArray) {
 }
 
 // Within the block's memory they do what they do in the plain kernel; behind it they are left out.
-TEST_F(ArrayMistakes, WhichSharedAccessesAreMade) {
+TEST_P(ArrayMistakes, WhichSharedAccessesAreMade) {
   rewrite_kernel(".shared .align 16 .b8 a[16];\n.shared .align 16 .b8 b[16];\n"
                  "mov.u32 %r2, a; mov.u32 %r6, 5; mov.u32 %r7, 6; ld.global.u32 %r8, [%d2];\n"
                  "add.s32 %r4, %r2, %r8; st.shared.u32 [%r4], %r6; ld.shared.u32 %r7, [%r4];\n"
@@ -47,7 +47,7 @@ TEST_F(ArrayMistakes, WhichSharedAccessesAreMade) {
   EXPECT_EQ(word(p), 0u);
 }
 
-TEST_F(ArrayMistakes, SharedMemoryThatTheLaunchGives) {
+TEST_P(ArrayMistakes, SharedMemoryThatTheLaunchGives) {
   functions_ = ".extern .shared .align 16 .b8 d[];\n";
   for (const std::uint32_t bytes : {0u, 3u, 4u, 128u, 1000u}) {
     dynamic_bytes_ = bytes;
@@ -65,7 +65,7 @@ TEST_F(ArrayMistakes, SharedMemoryThatTheLaunchGives) {
   }
 }
 
-TEST_F(ArrayMistakes, ConstantsBehindAnArray) {
+TEST_P(ArrayMistakes, ConstantsBehindAnArray) {
   rewrite_kernel(".shared .align 8 .b8 a[64];\nst.shared.u32 [a+64], %r1;"
                  "ld.shared.v2.u32 {%r2, %r3}, [a+56]; ld.shared.u32 %r4, [a+-4];");
   ASSERT_EQ(rewritten_.sites.size(), 2u);
@@ -74,7 +74,7 @@ TEST_F(ArrayMistakes, ConstantsBehindAnArray) {
   EXPECT_EQ(count(1), 1u);
 }
 
-TEST_F(ArrayMistakes, MisalignedSharedAccesses) {
+TEST_P(ArrayMistakes, MisalignedSharedAccesses) {
   rewrite_kernel(".shared .align 8 .b8 a[64];\nmov.u32 %r2, a; shl.b32 %r3, %r1, 2;"
                  "add.s32 %r4, %r2, %r3; st.shared.u32 [%r4], %r1; mov.u32 %r5, 9;\n"
                  "ld.shared.v2.u32 {%r5, %r6}, [%r4]; st.global.u32 [%d1], %r5;");
@@ -88,7 +88,7 @@ TEST_F(ArrayMistakes, MisalignedSharedAccesses) {
 }
 
 // Where the array is not known the shared memory of the block is the bound.
-TEST_F(ArrayMistakes, SharedMemoryWithoutAnArray) {
+TEST_P(ArrayMistakes, SharedMemoryWithoutAnArray) {
   functions_ = ".func f(.param .u64 a, .param .u32 b) {\n.reg .b64 %d<2>; .reg .b32 %r<4>;"
                "ld.param.u64 %d1, [a]; ld.param.u32 %r1, [b];\nst.u32 [%d1], %r1;"
                "ld.shared.u32 %r2, [%r1]; ld.shared.v2.u32 {%r2, %r3}, [%r1+8]; ret; }\n";
@@ -116,14 +116,14 @@ TEST_F(ArrayMistakes, SharedMemoryWithoutAnArray) {
 }
 
 // Another block's shared memory lies behind the own one in the generic space.
-TEST_F(ArrayMistakes, ClustersOfBlocks) {
+TEST_P(ArrayMistakes, ClustersOfBlocks) {
   rewrite_kernel(".shared .align 16 .b8 a[64];\nmov.u64 %d3, a; cvta.shared.u64 %d4, %d3;"
                  "mapa.u64 %d5, %d4, 1; st.u32 [%d5], %r1; st.shared.u32 [%r1], %r1;");
   EXPECT_EQ(rewritten_.sites.size(), 1u);
   EXPECT_EQ(rewritten_.text.find("isspacep"), std::string::npos);
 }
 
-TEST_F(ArrayMistakes, BehindAndBeforeALocalArray) {
+TEST_P(ArrayMistakes, BehindAndBeforeALocalArray) {
   rewrite_kernel(".local .align 8 .b8 depot[64];\nmov.u64 %d3, depot; cvta.local.u64 %d4, %d3;"
                  "mul.wide.u32 %d5, %r1, 4; add.s64 %d6, %d3, %d5; st.local.u32 [%d6], %r1;"
                  "add.s64 %d7, %d4, %d5; mov.u32 %r2, 7; ld.u32 %r2, [%d7+-4]; st.u32 [%d1], %r2;"
@@ -142,7 +142,7 @@ TEST_F(ArrayMistakes, BehindAndBeforeALocalArray) {
 }
 
 // The table knows nothing of the memory of variables.
-TEST_F(ArrayMistakes, BehindAndBeforeAVariable) {
+TEST_P(ArrayMistakes, BehindAndBeforeAVariable) {
   functions_ = ".visible .global .align 4 .b8 v[64];\n";
   rewrite_kernel("mov.u64 %d3, v; mul.wide.u32 %d4, %r1, 4; add.s64 %d5, %d3, %d4;"
                  "st.global.u32 [%d5], %r1; ld.u32 %r2, [%d5+-4]; st.global.u32 [v+60], %r1;");
@@ -158,6 +158,8 @@ TEST_F(ArrayMistakes, BehindAndBeforeAVariable) {
   EXPECT_EQ(record.address, record.meant + 64);
   EXPECT_EQ(record.entry, 64);
 }
+
+INSTANTIATE_TEST_SUITE_P(Exact, ArrayMistakes, exact_checks());
 
 } // namespace
 } // namespace gmt::rewriter

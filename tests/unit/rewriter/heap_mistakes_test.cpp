@@ -52,7 +52,7 @@ protected:
 const std::vector<std::uint8_t> kUnits = {
   kPoisonUnit, kBeginUnit | 16, 4, kPoisonUnit, kFreedUnit | kBeginUnit | 16, kFreedUnit | 4, 0, 0};
 
-TEST_F(HeapMistakes, TheUnitsDecide) {
+TEST_P(HeapMistakes, TheUnitsDecide) {
   run_over(kUnits);
   EXPECT_EQ(threads_with(kBesideHeapBlock),
             (std::vector<std::uint32_t>{0, 1, 2, 3, 9, 10, 11, 12, 13, 14, 15}));
@@ -61,7 +61,7 @@ TEST_F(HeapMistakes, TheUnitsDecide) {
   EXPECT_EQ(count(0), 19u);
 }
 
-TEST_F(HeapMistakes, NothingIsWrongWhereNothingIsKnown) {
+TEST_P(HeapMistakes, NothingIsWrongWhereNothingIsKnown) {
   run_over(kUnits, 1);
   EXPECT_EQ(world_->used(), 0u);
   run_over(kUnits, 0, false);
@@ -70,7 +70,7 @@ TEST_F(HeapMistakes, NothingIsWrongWhereNothingIsKnown) {
 }
 
 // An access across two units must be right in both.
-TEST_F(HeapMistakes, BothUnitsOfAnAccessCount) {
+TEST_P(HeapMistakes, BothUnitsOfAnAccessCount) {
   rewrite_kernel("ld.global.v2.u64 {%d3, %d4}, [%d1];", Bounds::kNever, 0);
   const std::uint64_t heap = world_->block(512), table = world_->block(1024);
   world_->set_entry(heap, kHeapEntry);
@@ -87,6 +87,8 @@ TEST_F(HeapMistakes, BothUnitsOfAnAccessCount) {
     EXPECT_EQ(count(0), second == 16 ? 0u : 1u);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Exact, HeapMistakes, exact_checks());
 
 } // namespace
 } // namespace gmt::rewriter

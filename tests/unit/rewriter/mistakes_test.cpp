@@ -8,7 +8,7 @@
 namespace gmt::rewriter {
 namespace {
 
-TEST_F(Mistakes, ARecordSaysWhoDidWhat) {
+TEST_P(Mistakes, ARecordSaysWhoDidWhat) {
   rewrite_kernel("mul.wide.u32 %d3, %r1, 4; add.s64 %d4, %d1, %d3; st.global.u32 [%d4], %r1;");
   const std::uint64_t p = world_->block(100);
   run(p, 0, 32);
@@ -29,7 +29,7 @@ TEST_F(Mistakes, ARecordSaysWhoDidWhat) {
 }
 
 // The number of the launch goes from function to function; a caller by a pointer has none to give.
-TEST_F(Mistakes, FunctionsKnowTheLaunch) {
+TEST_P(Mistakes, FunctionsKnowTheLaunch) {
   functions_ =
     ".func f(.param .u64 a) { .reg .b64 %d<2>; ld.param.u64 %d1, [a]; st.u32 [%d1], 1; ret; }\n"
     ".func g { ret; }\n"
@@ -48,14 +48,14 @@ TEST_F(Mistakes, FunctionsKnowTheLaunch) {
   EXPECT_EQ(world_->record(2).launch, 0u);  // by_pointer
 }
 
-TEST_F(Mistakes, OnlyTheFirstAreRecorded) {
+TEST_P(Mistakes, OnlyTheFirstAreRecorded) {
   rewrite_kernel("ld.global.u32 %r2, [%d1];");
   run(world_->block(4) + 4, 0, 96);
   EXPECT_EQ(count(0), 96u);
   EXPECT_EQ(world_->used(), kRecordsOfSite);
 }
 
-TEST_F(Mistakes, ALoadThatIsLeftOutGivesZero) {
+TEST_P(Mistakes, ALoadThatIsLeftOutGivesZero) {
   rewrite_kernel("mov.u32 %r2, 5; mov.u32 %r3, 5; ld.global.v2.u32 {%r2, %r3}, [%d1];"
                  "st.global.v2.u32 [%d2], {%r2, %r3};");
   const std::uint64_t q = world_->block(8);
@@ -70,7 +70,7 @@ TEST_F(Mistakes, ALoadThatIsLeftOutGivesZero) {
 }
 
 // In mapped memory it does what the plain kernel does.
-TEST_F(Mistakes, AnAccessOfPoisonedMemoryIsMade) {
+TEST_P(Mistakes, AnAccessOfPoisonedMemoryIsMade) {
   rewrite_kernel("mov.u32 %r2, 5; st.global.u32 [%d1], %r2;");
   const std::uint64_t p = world_->block(512), q = world_->block(512);
   world_->set_entry(q, kFreedEntry);
@@ -80,7 +80,7 @@ TEST_F(Mistakes, AnAccessOfPoisonedMemoryIsMade) {
   EXPECT_EQ(word(q), 5u);
 }
 
-TEST_F(Mistakes, MisalignedAccessesAreLeftOut) {
+TEST_P(Mistakes, MisalignedAccessesAreLeftOut) {
   rewrite_kernel("mov.u32 %r2, 5; st.global.u32 [%d1+2], %r2; st.global.u32 [%d1+4], %r2;");
   const std::uint64_t p = world_->block(64);
   run(p, 0);
@@ -92,7 +92,7 @@ TEST_F(Mistakes, MisalignedAccessesAreLeftOut) {
   EXPECT_EQ(world_->record(0).kind, kMisalignedCount);
 }
 
-TEST_F(Mistakes, AGuardThatIsFalseMakesNoMistake) {
+TEST_P(Mistakes, AGuardThatIsFalseMakesNoMistake) {
   rewrite_kernel("setp.eq.u32 %p1, %r1, 3; @%p1 st.global.u32 [%d1], %r1;"
                  "@!%p1 st.global.u32 [%d2], %r1;");
   const std::uint64_t q = world_->block(64);
@@ -104,7 +104,7 @@ TEST_F(Mistakes, AGuardThatIsFalseMakesNoMistake) {
 }
 
 // The range of a group has its mistake in one access: no other one is counted.
-TEST_F(Mistakes, TheRightAccessOfAGroupIsNamed) {
+TEST_P(Mistakes, TheRightAccessOfAGroupIsNamed) {
   rewrite_kernel("ld.global.u32 %r2, [%d1]; ld.global.u32 %r3, [%d1+4]; ld.global.u32 %r4, [%d1+8];"
                  "add.u32 %r2, %r2, %r3; add.u32 %r2, %r2, %r4; st.global.u32 [%d2], %r2;");
   const std::uint64_t p = world_->block(8), q = world_->block(4);
@@ -118,7 +118,7 @@ TEST_F(Mistakes, TheRightAccessOfAGroupIsNamed) {
   EXPECT_EQ(word(q), 7u);
 }
 
-TEST_F(Mistakes, AccessesAcrossGranules) {
+TEST_P(Mistakes, AccessesAcrossGranules) {
   rewrite_kernel("ld.global.u32 %r2, [%d1+508]; ld.global.u32 %r3, [%d1+512];"
                  "ld.global.u32 %r4, [%d1+1020]; ld.global.u32 %r5, [%d1+1024];");
   run(world_->block(1024), 0);
@@ -128,7 +128,7 @@ TEST_F(Mistakes, AccessesAcrossGranules) {
   EXPECT_EQ(count(3), 1u);
 }
 
-TEST_F(Mistakes, GenericAddressesOfOtherSpacesAreNone) {
+TEST_P(Mistakes, GenericAddressesOfOtherSpacesAreNone) {
   rewrite_kernel(".shared .align 4 .b8 s[64]; .local .align 4 .b8 l[64];\n"
                  "mov.u64 %d3, s; cvta.shared.u64 %d3, %d3; st.u32 [%d3], %r1; ld.u32 %r2, [%d3];"
                  "mov.u64 %d4, l; cvta.local.u64 %d4, %d4; st.u32 [%d4], %r1; st.u32 [%d1], %r1;"
@@ -139,7 +139,7 @@ TEST_F(Mistakes, GenericAddressesOfOtherSpacesAreNone) {
   EXPECT_EQ(count(4), 1u);
 }
 
-TEST_F(Mistakes, AddressesThatNoMemoryHas) {
+TEST_P(Mistakes, AddressesThatNoMemoryHas) {
   rewrite_kernel("ld.global.u32 %r2, [%d1]; ld.u32 %r2, [%d2];");
   run(65532, 0x8000000000000000);
   EXPECT_EQ(count(0), 1u);
@@ -148,7 +148,7 @@ TEST_F(Mistakes, AddressesThatNoMemoryHas) {
 }
 
 // Where the host says it is: at any multiple of 4 GiB.
-TEST_F(Mistakes, TheWindowIsWhereTheHostSays) {
+TEST_P(Mistakes, TheWindowIsWhereTheHostSays) {
   for (const std::uint64_t window : {std::uint64_t{0}, test::kWindow - (std::uint64_t{3} << 32)}) {
     rewrite_kernel("ld.global.u32 %r2, [%d1]; ld.u32 %r3, [%d2];", Bounds::kAlways, window);
     const std::uint64_t p = world_->block(5000), q = world_->block(64);
@@ -162,7 +162,7 @@ TEST_F(Mistakes, TheWindowIsWhereTheHostSays) {
 }
 
 // Addresses beside a window have the entries of others, which mean nothing for them.
-TEST_F(Mistakes, WhatLiesOutsideTheWindowsIsRight) {
+TEST_P(Mistakes, WhatLiesOutsideTheWindowsIsRight) {
   constexpr std::uint64_t kBytes = std::uint64_t{1} << (test::kWindowBits - 1);
   for (const Bounds bounds : {Bounds::kNever, Bounds::kAlways}) {
     for (const std::uint64_t window :
@@ -176,7 +176,7 @@ TEST_F(Mistakes, WhatLiesOutsideTheWindowsIsRight) {
   }
 }
 
-TEST_F(Mistakes, LowAddressesHaveAWindowOfTheirOwn) {
+TEST_P(Mistakes, LowAddressesHaveAWindowOfTheirOwn) {
   lowest_ = 65536;
   for (const Bounds bounds : {Bounds::kNever, Bounds::kAlways}) {
     for (const std::uint64_t window : {std::uint64_t{0}, test::kWindow}) {
@@ -200,7 +200,7 @@ TEST_F(Mistakes, LowAddressesHaveAWindowOfTheirOwn) {
 }
 
 // The table knows no difference between blocks; the bounds of a parameter do.
-TEST_F(Mistakes, AStepIntoTheNeighbour) {
+TEST_P(Mistakes, AStepIntoTheNeighbour) {
   for (const Bounds bounds : {Bounds::kNever, Bounds::kAlways}) {
     rewrite_kernel("add.s64 %d3, %d1, 8192; ld.global.u32 %r2, [%d3]; ld.global.u32 %r3, [%d1];"
                    "ld.global.u32 %r4, [%d1+-512];",
@@ -217,7 +217,7 @@ TEST_F(Mistakes, AStepIntoTheNeighbour) {
 }
 
 // Blocks whose entries have no room for a name are checked by the table.
-TEST_F(Mistakes, PointersWithoutBounds) {
+TEST_P(Mistakes, PointersWithoutBounds) {
   rewrite_kernel("st.global.u32 [%d1], %r1; st.global.u32 [%d1+4], %r1; st.global.u32 [%d2], %r1;",
                  Bounds::kAlways);
   const std::uint64_t small = world_->block(4), large = world_->block(5000);
@@ -231,7 +231,7 @@ TEST_F(Mistakes, PointersWithoutBounds) {
 }
 
 // The loads of the indices are moved before the check of the second group.
-TEST_F(Mistakes, GathersAreCheckedTogether) {
+TEST_P(Mistakes, GathersAreCheckedTogether) {
   rewrite_kernel(
     "ld.global.u32 %r2, [%d1]; mad.wide.u32 %d3, %r2, 4, %d2; ld.global.u32 %r3, [%d3];"
     "ld.global.u32 %r4, [%d1+4]; mad.wide.u32 %d4, %r4, 4, %d2; ld.global.u32 %r5, [%d4];"
@@ -248,7 +248,7 @@ TEST_F(Mistakes, GathersAreCheckedTogether) {
   EXPECT_EQ(word(p), 6u);
 }
 
-TEST_F(Mistakes, RegistersOfInnerScopes) {
+TEST_P(Mistakes, RegistersOfInnerScopes) {
   rewrite_kernel("mov.u32 %r2, 1;\n{ .reg .b32 %r<3>; .reg .b64 t; add.s64 t, %d1, 4;"
                  " mov.u32 %r2, 8; st.global.u32 [t], %r2; }\n"
                  "{ .reg .b64 t; add.s64 t, %d1, 8; st.global.u32 [t], %r2; }");
@@ -260,7 +260,7 @@ TEST_F(Mistakes, RegistersOfInnerScopes) {
 }
 
 // Where the host has a flag, it is set behind a mistake.
-TEST_F(Mistakes, AMistakeSetsTheFlag) {
+TEST_P(Mistakes, AMistakeSetsTheFlag) {
   for (const bool has_flag : {true, false}) {
     for (const bool is_mistake : {true, false}) {
       rewrite_kernel("st.global.u32 [%d1+" + std::string(is_mistake ? "400" : "396") + "], %r1;",
@@ -276,6 +276,8 @@ TEST_F(Mistakes, AMistakeSetsTheFlag) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Exact, Mistakes, exact_checks());
 
 } // namespace
 } // namespace gmt::rewriter

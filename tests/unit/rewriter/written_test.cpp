@@ -29,7 +29,7 @@ protected:
 constexpr const char* kElement = "mul.wide.u32 %d3, %r1, 4; add.s64 %d4, %d1, %d3; "
                                  "add.s64 %d5, %d2, %d3; ld.global.f32 %f1, [%d4]; ";
 
-TEST_F(Written, AComputedValueThatIsStored) {
+TEST_P(Written, AComputedValueThatIsStored) {
   run_with(std::string(kElement) + "add.f32 %f2, %f1, %f1; st.global.f32 [%d5], %f2;", 20, 16);
   EXPECT_EQ(unwritten(0), 11u);
   EXPECT_EQ(unwritten(1), 0u);
@@ -42,19 +42,19 @@ TEST_F(Written, AComputedValueThatIsStored) {
   EXPECT_EQ(faults_, 0u);
 }
 
-TEST_F(Written, AValueThatIsOnlyMoved) {
+TEST_P(Written, AValueThatIsOnlyMoved) {
   run_with(std::string(kElement) + "st.global.f32 [%d5], %f1;", 0, 16);
   EXPECT_EQ(world_->used(), 0u);
 }
 
-TEST_F(Written, AValueThatIsUsedOnOneWayAlone) {
+TEST_P(Written, AValueThatIsUsedOnOneWayAlone) {
   run_with(std::string(kElement) + "setp.eq.u32 %p1, %r1, 3; @%p1 bra $end; add.f32 %f2, %f1, "
                                    "%f1; st.global.f32 [%d5], %f2; $end: ret;",
            0, 16);
   EXPECT_EQ(world_->used(), 0u);
 }
 
-TEST_F(Written, AnAddressAndABranch) {
+TEST_P(Written, AnAddressAndABranch) {
   run_with("ld.global.u32 %r2, [%d1]; ld.global.u32 %r3, [%d1+4]; setp.eq.u32 %p1, %r3, 7; "
            "mul.wide.u32 %d3, %r2, 4; add.s64 %d4, %d2, %d3; ld.global.u32 %r4, [%d4]; "
            "@%p1 bra $end; mov.u32 %r5, 1; $end: ret;",
@@ -64,7 +64,7 @@ TEST_F(Written, AnAddressAndABranch) {
   EXPECT_EQ(unwritten(2), 0u);
 }
 
-TEST_F(Written, ASumOfALoop) {
+TEST_P(Written, ASumOfALoop) {
   run_with("mov.f32 %f1, 0f00000000; mov.u32 %r2, 0; mov.u64 %d3, %d1; $loop: ld.global.f32 %f2, "
            "[%d3]; add.f32 %f1, %f1, %f2; add.s64 %d3, %d3, 4; add.u32 %r2, %r2, 1; "
            "setp.lt.u32 %p1, %r2, 16; @%p1 bra $loop; st.global.f32 [%d2], %f1;",
@@ -73,7 +73,7 @@ TEST_F(Written, ASumOfALoop) {
 }
 
 // What is stored is written from then on, also by a store of fewer bytes.
-TEST_F(Written, StoresWrite) {
+TEST_P(Written, StoresWrite) {
   run_with("st.global.u8 [%d1+5], %r1; st.global.v2.u32 [%d1+16], {%r1, %r1}; "
            "atom.global.add.u32 %r2, [%d1+32], 1; red.global.add.u32 [%d1+36], 1;",
            0);
@@ -85,7 +85,7 @@ TEST_F(Written, StoresWrite) {
   EXPECT_EQ(unwritten(3), 1u);
 }
 
-TEST_F(Written, AStoreThatIsLeftOutByItsGuardWritesNothing) {
+TEST_P(Written, AStoreThatIsLeftOutByItsGuardWritesNothing) {
   run_with("setp.ne.u32 %p1, %r1, 0; @%p1 st.global.u32 [%d1], %r1; @!%p1 st.global.u32 [%d1+4], "
            "%r1; ld.global.u32 %r2, [%d1+4]; add.u32 %r2, %r2, 1; st.global.u32 [%d2], %r2;",
            0);
@@ -95,7 +95,7 @@ TEST_F(Written, AStoreThatIsLeftOutByItsGuardWritesNothing) {
 }
 
 // Of a vector those parts count that are used.
-TEST_F(Written, PartsOfAVector) {
+TEST_P(Written, PartsOfAVector) {
   const std::string load = "ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%d1]; ";
   run_with(load + "add.f32 %f5, %f1, %f3; st.global.f32 [%d2], %f5;", 12);
   EXPECT_EQ(world_->used(), 0u);
@@ -104,7 +104,7 @@ TEST_F(Written, PartsOfAVector) {
 }
 
 // Bytes may be masked away.
-TEST_F(Written, AByteOfAWord) {
+TEST_P(Written, AByteOfAWord) {
   run_with("ld.global.u32 %r2, [%d1]; and.b32 %r2, %r2, %r1; add.u32 %r3, %r2, 1; "
            "st.global.u32 [%d2], %r3;",
            0);
@@ -116,7 +116,7 @@ TEST_F(Written, AByteOfAWord) {
 }
 
 // Two pages of the table meet between the two loads.
-TEST_F(Written, RangesAcrossPages) {
+TEST_P(Written, RangesAcrossPages) {
   checks_written_ = true;
   rewrite_kernel("ld.global.f32 %f1, [%d1]; ld.global.f32 %f2, [%d1+4]; add.f32 %f3, %f1, %f2; "
                  "st.global.f32 [%d2], %f3;");
@@ -128,14 +128,14 @@ TEST_F(Written, RangesAcrossPages) {
   EXPECT_EQ(unwritten(1), 1u);
 }
 
-TEST_F(Written, AMistakeIsNoReadOfUnwrittenBytes) {
+TEST_P(Written, AMistakeIsNoReadOfUnwrittenBytes) {
   run_with("ld.global.f32 %f1, [%d1+64]; add.f32 %f2, %f1, %f1; st.global.f32 [%d2], %f2;", 0);
   EXPECT_EQ(count(0, kOutOfBoundsCount), 1u);
   EXPECT_EQ(unwritten(0), 0u);
 }
 
 // The state of a word is asked for whatever the address is, and that must not fault.
-TEST_F(Written, BadAddressesAreNamedAsSuch) {
+TEST_P(Written, BadAddressesAreNamedAsSuch) {
   run_with("ld.global.v2.f32 {%f1, %f2}, [%d1+4]; ld.global.v4.f32 {%f3, %f4, %f5, %f6}, [%d1+8]; "
            "ld.global.f64 %d6, [%d1+12]; add.f32 %f1, %f1, %f2; add.f32 %f3, %f3, %f4; "
            "add.f64 %d6, %d6, %d6; st.global.f32 [%d2], %f1; st.global.f32 [%d2+4], %f3; "
@@ -153,7 +153,7 @@ TEST_F(Written, BadAddressesAreNamedAsSuch) {
   EXPECT_EQ(faults_, 0u);
 }
 
-TEST_F(Written, WhatWritesUnseenIsSaid) {
+TEST_P(Written, WhatWritesUnseenIsSaid) {
   checks_written_ = true;
   rewrite_kernel("st.global.u32 [%d1], %r1;");
   EXPECT_FALSE(rewritten_.writes_unseen);
@@ -163,6 +163,8 @@ TEST_F(Written, WhatWritesUnseenIsSaid) {
   rewrite_kernel("call other;");
   EXPECT_TRUE(rewritten_.writes_unseen);
 }
+
+INSTANTIATE_TEST_SUITE_P(Exact, Written, exact_checks());
 
 } // namespace
 } // namespace gmt::rewriter

@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "interposer/kernel_checks/library/driver.h"
 #include "interposer/kernel_checks/library/entry_text.h"
 
 namespace gmt::interposer::kernel_checks {
@@ -205,6 +206,51 @@ TEST_F(KernelCheckCodeCache, NoFileIsLargerThanTheProcessMayWrite) {
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
+}
+
+// ---------------------------------------------------------------- compiling
+
+struct Linking {
+  bool knows_option = true;    // for several threads
+  std::vector<unsigned> tried; // options of each try
+} linking;
+
+int begin_link(unsigned, CUjit_option*, void**, CUlinkState* link) {
+  *link = reinterpret_cast<CUlinkState>(&linking);
+  return CUDA_SUCCESS;
+}
+int add_to_link(CUlinkState, CUjitInputType, void*, std::size_t, const char*, unsigned count,
+                CUjit_option*, void**) {
+  linking.tried.push_back(count);
+  return count != 0 && !linking.knows_option ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+int complete_link(CUlinkState, void** code, std::size_t* bytes) {
+  static char machine[] = "code";
+  *code = machine;
+  *bytes = 4;
+  return CUDA_SUCCESS;
+}
+int end_link(CUlinkState) { return CUDA_SUCCESS; }
+
+void* linker(const char* name) noexcept {
+  const std::string_view asked = name;
+  if (asked == "cuLinkCreate_v2") return reinterpret_cast<void*>(begin_link);
+  if (asked == "cuLinkAddData_v2") return reinterpret_cast<void*>(add_to_link);
+  if (asked == "cuLinkComplete") return reinterpret_cast<void*>(complete_link);
+  return asked == "cuLinkDestroy" ? reinterpret_cast<void*>(end_link) : nullptr;
+}
+
+TEST(KernelCheckCompiling, ByOneThreadWhereTheDriverKnowsNoOther) {
+  KernelChecksCore linking_core{};
+  linking_core.driver_symbol = linker;
+  const KernelChecksCore* const before = core;
+  core = &linking_core;
+  for (const bool knows : {true, false}) {
+    linking = {knows, {}};
+    EXPECT_EQ(compile("text").machine, "code");
+    EXPECT_EQ(linking.tried, knows ? std::vector<unsigned>{1} : (std::vector<unsigned>{1, 0}));
+  }
+  core = before;
 }
 
 } // namespace

@@ -39,6 +39,8 @@ inline Options world_options(Bounds bounds) {
   options.address_end = kEndOfGeneric;
   options.bounds = bounds;
   options.records = 1024;
+  // Exact checks by calls, by code of their own, or of larger bodies by calls.
+  options.most_inline = bounds == Bounds::kNever ? 0 : bounds == Bounds::kAlways ? 1000 : 24;
   return options;
 }
 

@@ -15,13 +15,15 @@ namespace gmt::rewriter {
 
 inline constexpr const char* kHead = ".version 8.3\n.target sm_90\n.address_size 64\n";
 
-class Mistakes : public testing::Test {
+// The parameter is Options::most_inline: exact checks by calls find what those of the code do.
+class Mistakes : public testing::TestWithParam<std::uint32_t> {
 protected:
   // A kernel k of pointers p and q, with p in %d1, q in %d2, the thread in %r1.
   void rewrite_kernel(const std::string& statements, Bounds bounds = Bounds::kNever,
                       std::uint64_t window = test::kWindow) {
     world_ = std::make_unique<test::World>(bounds);
     world_->options.window = window;
+    world_->options.most_inline = GetParam();
     world_->options.lowest_address = lowest_;
     world_->options.checks_written = checks_written_;
     rewritten_ = rewrite(
@@ -82,5 +84,7 @@ protected:
   std::unique_ptr<executor::Module> module_;
   std::size_t faults_ = 0; // accesses that the executor refused
 };
+
+inline auto exact_checks() { return testing::Values(0u, 1000u); }
 
 } // namespace gmt::rewriter
