@@ -97,6 +97,7 @@ FlagUses flag_uses_of(const Body& body) {
   FlagUses uses;
   uses.is_test.resize(body.instructions.size());
   uses.is_raise.resize(body.instructions.size());
+  uses.is_constant.resize(body.instructions.size());
   std::set<Address> tested;
   Accesses accesses;
   for (std::size_t i = 0; i < body.instructions.size(); ++i) {
@@ -110,8 +111,8 @@ FlagUses flag_uses_of(const Body& body) {
     } else if (opcode == "st" && address_of(body, body.operand(instruction, 0), &address)) {
       const Operand& value =
         body.operand(constants[i] != kNone ? body.instructions[constants[i]] : instruction, 1);
-      const bool is_constant = value.kind == OperandKind::kImmediate && value.bits != 0;
-      uses.is_raise[i] = is_constant || tested.contains(address);
+      uses.is_constant[i] = value.kind == OperandKind::kImmediate;
+      uses.is_raise[i] = uses.is_constant[i] ? value.bits != 0 : tested.contains(address);
     }
   }
   return uses;

@@ -13,8 +13,9 @@ namespace gmt::ptx {
 // For each instruction of the body
 struct FlagUses {
   std::vector<bool> is_test; // a load of which nothing but comparisons use the result
-  // A store to an address that the body tests before, or of a constant that is not 0
+  // A store of a constant that is not 0, or of no constant to an address that the body tests before
   std::vector<bool> is_raise;
+  std::vector<bool> is_constant; // a store of a constant
 };
 
 FlagUses flag_uses_of(const Body& body);

@@ -24,14 +24,15 @@ std::string message_of(RaceHabit habit) {
 
 } // namespace
 
+const ptx::FlagUses& Reports::flag_uses(const Code* code) {
+  const auto [found, is_new] = flag_uses_.try_emplace(code);
+  if (is_new) found->second = ptx::flag_uses_of(*code->body);
+  return found->second;
+}
+
 // `load` and `store` are plain.
 bool Reports::is_flag(const Key& load, const Key& store) {
-  const auto uses_of = [&](const Code* code) -> const ptx::FlagUses& {
-    const auto [found, is_new] = flag_uses_.try_emplace(code);
-    if (is_new) found->second = ptx::flag_uses_of(*code->body);
-    return found->second;
-  };
-  return uses_of(load.code).is_test[load.source] && uses_of(store.code).is_raise[store.source];
+  return flag_uses(load.code).is_test[load.source] && flag_uses(store.code).is_raise[store.source];
 }
 
 // The primary launch came first, and has numbers of its own for its instructions and blocks.

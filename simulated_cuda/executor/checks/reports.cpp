@@ -224,7 +224,23 @@ void Reports::unwritten_use(const AccessFacts& use, const AccessFacts* load) {
   report->other = location(use);
 }
 
+// Whether two stores have the same value on purpose: it is a constant in both, or they are copies
+// of one line. Else the data of this run alone makes the values equal.
+bool Reports::are_alike(const AccessFacts& facts, const OtherThread& other) {
+  AccessFacts there = facts;
+  there.code = other.code;
+  there.in = other.in;
+  const auto is_constant = [&](const AccessFacts& store) {
+    const Key key = key_of(store, ReportKind::kSharedRace);
+    return key.source != ptx::kNone && flag_uses(key.code).is_constant[key.source];
+  };
+  const bool here_constant = is_constant(facts);
+  if (here_constant != is_constant(there)) return false;
+  return here_constant || !are_apart(facts, other);
+}
+
 void Reports::race(const AccessFacts& facts, const OtherThread& other) {
+  if (other.habit == RaceHabit::kSameValue && are_alike(facts, other)) return;
   const bool is_unordered =
     is_volatile(*facts.warp->program, *facts.in) && is_volatile(program_, *other.in);
   const bool is_unsure = is_unordered || other.is_unsure;

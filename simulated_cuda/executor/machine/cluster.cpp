@@ -22,6 +22,7 @@ void Cluster::start() {
   uses_.clear();
   objects_.clear();
   has_seen_flag_.clear();
+  hidden_stores_.clear();
   phase_ = 1;
   arrived_ = 0;
 }
@@ -119,6 +120,7 @@ void Cluster::order_all() {
   for (Block* block : blocks_) block->acquire();
   uses_.clear();
   has_seen_flag_.clear();
+  hidden_stores_.clear();
 }
 
 void Cluster::see_flag(const Block& storer, const Block& reader) {

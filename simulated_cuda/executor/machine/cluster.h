@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <set>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,13 @@ public:
   void acquire(const Block& block); // it executes a fence
   // The thread used shared memory of another block, which may not end before it knows of that.
   void use(Block& target, const AccessFacts& facts);
+  // A plain store of a block, behind which an atomic of the same block takes its entry of the table
+  // of races: blocks that nothing orders behind the store race with it. `site`: its instruction.
+  void hide_store(const std::uint64_t* entry, std::uint32_t site) { hidden_stores_[entry] = site; }
+  std::uint32_t hidden_store(const std::uint64_t* entry, std::uint32_t otherwise) const {
+    const auto found = hidden_stores_.find(entry);
+    return found == hidden_stores_.end() ? otherwise : found->second;
+  }
   // Another block arrives at the mbarrier, or copies for it: who waits for it knows of that.
   void note_object(const Block& target, std::uint64_t object);
   void waited(const Block& target, std::uint64_t object);
@@ -62,6 +70,7 @@ private:
   std::vector<Use> uses_;                                     // by target
   std::vector<bool> has_seen_flag_;                           // by rank, since its last fence
   std::set<std::pair<std::uint32_t, std::uint64_t>> objects_; // rank and offset
+  std::unordered_map<const std::uint64_t*, std::uint32_t> hidden_stores_;
 };
 
 } // namespace gmt::executor

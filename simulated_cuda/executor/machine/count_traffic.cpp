@@ -86,7 +86,7 @@ std::optional<CountedAccess> access_of(const Program& program, const Code& code,
     access.address = in.r[1];
     const std::uint32_t count = std::max(in.extra >> 8 & 0xff, 1u);
     access.bytes = bytes_in_form(form) * count;
-    access.space = space_in(static_cast<ptx::Space>(in.extra & 0x7f));
+    access.space = space_in(static_cast<ptx::Space>(in.extra & 0x3f));
   } else if (shape.memory == Shape::Memory::kLoad || shape.memory == Shape::Memory::kStore) {
     access.address = in.r[4];
     access.is_narrow = shape.is_narrow;

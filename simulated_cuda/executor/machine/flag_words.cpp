@@ -63,7 +63,7 @@ void FlagWords::acquire(const Warp& w, bool is_relaxed) const {
   each_in_block(w, [&](const Ordering::Lanes& lanes, std::uint64_t word) {
     block.order.strong_load(block, lanes, word);
   });
-  if (block.global.launch != 0) block.grid->ordering->acquire(block, *this, is_relaxed);
+  if (block.global.launch != 0) block.grid->ordering->acquire(w, *this, is_relaxed);
 }
 
 } // namespace gmt::executor

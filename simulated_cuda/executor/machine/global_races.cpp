@@ -35,13 +35,33 @@ struct WordAccess {
   std::uint64_t mine; // its entry
 };
 
+// Whether one of the two has the scope of their cluster, and none a smaller one.
+bool are_of_cluster(const WordAccess& now, const Instruction& there, const Earlier& e) {
+  const std::uint64_t blocks = now.w.grid->cluster_blocks;
+  const std::uint32_t both = now.in.extra | there.extra;
+  return (both & kNarrowScope) == kClusterScope && !e.is_of_primary &&
+         e.block / blocks == now.w.block->number / blocks;
+}
+
 // Strong accesses do not race with each other, if the scope of both has both threads.
 bool is_between_strong(const WordAccess& now, std::uint64_t entry, const Earlier& e) {
   if (!now.strong) return false;
-  const bool is_wide = (now.mine & entry & kStrong) != 0;
-  if (is_wide || !e.is_same_block) return is_wide;
+  if ((now.mine & entry & kStrong) != 0) return true;
   const Code* code = nullptr;
-  return is_strong(*now.w.grid->program, site_of_entry(now.w, entry, &code));
+  const Instruction& there = site_of_entry(now.w, entry, &code);
+  if (!e.is_same_block && !are_of_cluster(now, there, e)) return false;
+  return is_strong(program_of_entry(now.w, entry), there);
+}
+
+// Whether an atomic must not hide a store of its block from others: a plain one, which no other
+// block can know of unless it knows of the atomic as well.
+bool hides_store(const WordAccess& now, std::uint64_t entry) {
+  const Block& block = *now.w.block;
+  if ((now.mine & kStrong) == 0 || (entry & kStrong) != 0 || (entry & now.mine & kMask) == 0)
+    return false;
+  const Earlier e = earlier_of(block, entry);
+  return e.is_of_launch && e.is_same_block && !e.is_shared_word &&
+         e.clock >= last_device_fence(block);
 }
 
 bool races(const WordAccess& now, std::uint64_t entry, Earlier* e) {
@@ -76,8 +96,24 @@ RaceHabit habit_of(const WordAccess& now, const Program& program, const Instruct
   return !was_store && is_behind_flag(now, e) ? RaceHabit::kRelaxed : RaceHabit::kNone;
 }
 
-RaceHabit report(const WordAccess& now, std::uint64_t entry, const Earlier& e, bool was_store,
-                 std::uint64_t address, std::uint32_t bytes) {
+// Of a weak entry that an atomic has: the store that is behind it.
+std::uint64_t shown_entry(const WordAccess& now, const std::uint64_t* at, std::uint64_t entry) {
+  if ((entry & kStrong) != 0) return entry;
+  const Code* code = nullptr;
+  const Program& program = program_of_entry(now.w, entry);
+  const Instruction& in = site_of_entry(now.w, entry, &code);
+  if (!is_atomic(program, in) || (in.extra & kNarrowScope) != 0) return entry;
+  const std::uint64_t store = now.w.grid->ordering->hidden_store(at);
+  return store != 0 ? store : entry;
+}
+
+RaceHabit report(const WordAccess& now, std::uint64_t entry, Earlier e, bool was_store,
+                 const std::uint64_t* at, std::uint64_t address, std::uint32_t bytes) {
+  if (was_store && !e.is_same_block && !e.is_of_primary) {
+    const std::uint64_t shown = shown_entry(now, at, entry);
+    if (shown != entry) e = earlier_of(*now.w.block, shown);
+    entry = shown;
+  }
   AccessFacts facts = facts_of(now.w, &now.in, now.lane);
   // A copy may end where its warp is in another function
   now.w.grid->program->instruction(now.in.number, &facts.code);
@@ -149,7 +185,7 @@ void check_global_race(Warp& w, const Instruction* in, std::uint32_t lane, const
   const bool keeps = access == Access::kStore && !strong && value != nullptr &&
                      keeps_element(region, offset, bytes, value);
   WordAccess now{w, *in, lane, access, strong, false, 0};
-  const std::uint64_t wide = now.strong && (in->extra & kBlockScope) == 0 ? kStrong : 0;
+  const std::uint64_t wide = now.strong && (in->extra & kNarrowScope) == 0 ? kStrong : 0;
   const std::uint64_t who = static_cast<std::uint64_t>(clock.now) |
                             std::uint64_t{w.id * kLanes + lane} << kThreadShift |
                             std::uint64_t{in->number} << kSiteShift | wide;
@@ -165,12 +201,12 @@ void check_global_race(Warp& w, const Instruction* in, std::uint32_t lane, const
     Earlier e;
     RaceHabit habit = RaceHabit::kNone;
     if (races(now, store, &e)) {
-      habit = report(now, store, e, true, region.base + offset, bytes);
+      habit = report(now, store, e, true, table.stores + i, region.base + offset, bytes);
       // What lies behind the flag is no mistake of its own
       if (habit == RaceHabit::kPoll && !e.is_same_block && e.thread < kSeveral)
         w.grid->ordering->see(*w.block, e.block, e.thread / kLanes, e.clock);
     } else if (access != Access::kLoad && !keeps && races(now, load, &e)) {
-      report(now, load, e, false, region.base + offset, bytes);
+      report(now, load, e, false, table.loads + i, region.base + offset, bytes);
     }
     // A store that keeps its element is a load of it, unless another one of the launch stored that
     const bool is_load = access == Access::kLoad || (keeps && habit != RaceHabit::kSameValue);
@@ -184,6 +220,12 @@ void check_global_race(Warp& w, const Instruction* in, std::uint32_t lane, const
     else if (!is_load && ((old ^ now.mine) >> kThreadShift) == 0 &&
              ((old ^ now.mine) & kStrong) == 0)
       next |= old & kMask; // other bytes of the word, at the same time
+    if (!is_load && hides_store(now, old)) {
+      next &= ~kStrong;
+      const Code* code = nullptr;
+      if (is_store(*w.grid->program, site_of_entry(w, old, &code)))
+        w.grid->ordering->hide_store(entry, old);
+    }
     if (habit == RaceHabit::kSameValue)
       next = (next & ~(kThreadMask << kThreadShift)) | std::uint64_t{kEqualThreads} << kThreadShift;
     __atomic_store_n(entry, next, __ATOMIC_RELAXED);

@@ -15,6 +15,10 @@ namespace {
 constexpr std::size_t kMostReleases = 64; // of a block
 constexpr std::size_t kMostSlots = 512;   // of a launch
 constexpr std::uint64_t kManyBlocks = 1'000'000;
+constexpr std::size_t kMostHiddenStores = 1 << 16; // else the report names the atomic
+// Each delayed fence costs some turns of other blocks.
+constexpr std::uint64_t kDelayedBlocks = 64;
+constexpr std::uint32_t kMostDelays = 8; // of a block
 
 std::int64_t entry_of(std::uint32_t run, std::uint32_t clock) {
   return static_cast<std::int64_t>(std::uint64_t{run} << global_race::kRunShift |
@@ -54,6 +58,7 @@ GridOrdering::GridOrdering(Memory& memory, std::uint64_t blocks, std::uint64_t m
   if (must_clear || memory.race_lines() > most_lines_ / 2) memory.clear_races();
   next_run_ = launch_.next;
   flagged_.resize(blocks);
+  if (blocks > 1) delays_.resize(std::min(blocks, kDelayedBlocks), {0, kMostDelays});
 }
 
 GridOrdering::~GridOrdering() {
@@ -116,28 +121,9 @@ void GridOrdering::advance(Block& block) {
   block.global.floor = entry_of(run, has_barrier ? block.last_barrier - block.run_clock : 0);
 }
 
-std::uint32_t GridOrdering::Known::of(std::uint32_t slot) const {
-  return slot < slots.size() ? std::max(all, slots[slot]) : all;
-}
-
-bool GridOrdering::Known::join(const Known& other) {
-  bool is_more = other.all > all;
-  all = std::max(all, other.all);
-  if (slots.size() < other.slots.size()) slots.resize(other.slots.size());
-  for (std::size_t i = 0; i < other.slots.size(); ++i) {
-    is_more |= other.slots[i] > std::max(all, slots[i]);
-    slots[i] = std::max(slots[i], other.slots[i]);
-  }
-  return is_more;
-}
-
-void GridOrdering::Known::learn(std::uint32_t slot, std::uint32_t moment) {
-  if (slots.size() <= slot) slots.resize(slot + 1);
-  slots[slot] = std::max(slots[slot], moment);
-}
-
 void GridOrdering::Learnt::learn_all(std::uint32_t moment) {
   now.all = acquired.all = passed_on.all = moment;
+  by_threads.learn_all(moment);
 }
 
 std::uint32_t GridOrdering::slot_of(std::uint64_t word, bool makes) {
@@ -183,7 +169,8 @@ void GridOrdering::see(Block& block, std::uint32_t other, std::uint32_t warp, st
   acquire_all(block);
 }
 
-void GridOrdering::acquire(Block& block, const FlagWords& words, bool is_relaxed) {
+void GridOrdering::acquire(const Warp& w, const FlagWords& words, bool is_relaxed) {
+  Block& block = *w.block;
   block.known = moment_.load(std::memory_order_acquire);
   if (words.groups().empty() || !has_releases()) return;
   const std::lock_guard lock(mutex_);
@@ -194,10 +181,13 @@ void GridOrdering::acquire(Block& block, const FlagWords& words, bool is_relaxed
       const std::uint32_t slot = slot_of(is_other ? group.word : group.word + i, false);
       if (slot == kNoSlot) continue;
       if (learnt == nullptr) learnt = &learnt_[&block];
-      if (learnt->now.of(slot) >= slots_[slot].last) continue;
+      const Slot& released = slots_[slot];
+      if (released.last == 0) continue;
+      learnt->by_threads.learn(w, group.lanes, slot, released.known, released.last, is_relaxed);
+      if (learnt->now.of(slot) >= released.last) continue;
       Known& known = is_relaxed ? learnt->polled : learnt->now;
-      known.join(slots_[slot].known);
-      known.learn(slot, slots_[slot].last);
+      known.join(released.known);
+      known.learn(slot, released.last);
       if (is_relaxed) learnt->has_polled = true;
       else learnt->has_acquired = false;
     }
@@ -211,12 +201,14 @@ void GridOrdering::acquire_all(Block& block) {
   learnt_[&block].learn_all(block.known);
 }
 
-void GridOrdering::fence(const Block& block, bool acquires, bool releases) {
+void GridOrdering::fence(const Warp& w, bool acquires, bool releases) {
+  const Block& block = *w.block;
   if (block.known == 0 || !has_releases()) return;
   const std::lock_guard lock(mutex_);
   const auto found = learnt_.find(&block);
   if (found == learnt_.end()) return;
   Learnt& learnt = found->second;
+  if (acquires) learnt.by_threads.fence(w);
   if (acquires && learnt.has_polled) {
     learnt.now.join(learnt.polled);
     learnt.has_polled = learnt.has_acquired = false;
@@ -226,6 +218,17 @@ void GridOrdering::fence(const Block& block, bool acquires, bool releases) {
     learnt.has_acquired = true;
   }
   if (releases) learnt.passed_on = learnt.acquired;
+}
+
+void GridOrdering::hide_store(const std::uint64_t* entry, std::uint64_t store) {
+  const std::lock_guard lock(mutex_);
+  if (hidden_stores_.size() < kMostHiddenStores) hidden_stores_[entry] = store;
+}
+
+std::uint64_t GridOrdering::hidden_store(const std::uint64_t* entry) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = hidden_stores_.find(entry);
+  return found == hidden_stores_.end() ? 0 : found->second;
 }
 
 // The first flag behind a barrier counts. Others let know no more, and cost nothing.
@@ -262,50 +265,74 @@ bool GridOrdering::add(Releases& of, std::uint32_t block, Release release) {
   return true;
 }
 
-const GridOrdering::Known& GridOrdering::known_of(const Block& block) const {
-  static const Known kNothing;
-  const auto found = learnt_.find(&block);
-  return found == learnt_.end() ? kNothing : found->second.now;
+bool GridOrdering::delays(const Warp& w) {
+  const std::uint64_t number = w.block->number;
+  if (number >= delays_.size()) return false;
+  Delay& delay = delays_[number];
+  const std::uint32_t self = 1u << w.id;
+  if ((delay.warps & self) != 0) {
+    delay.warps &= ~self;
+    return false;
+  }
+  if (delay.left == 0) return false;
+  --delay.left;
+  delay.warps |= self;
+  return true;
 }
 
-bool GridOrdering::is_known(const Release& release, const Block& block, const Known& known) {
-  const bool is_of_slot = release.slot != kSeveralSlots;
-  return release.moment <= (is_of_slot ? known.of(release.slot) : block.known);
+bool GridOrdering::is_delayed(const Block& block) const {
+  return block.number < delays_.size() && delays_[block.number].warps != 0;
 }
 
-bool GridOrdering::knows(const Releases& of, const Block& block, std::uint32_t other,
+bool GridOrdering::is_known(const Release& release, const Warp& w, std::uint32_t lane,
+                            const Learnt* learnt) {
+  if (release.slot == kSeveralSlots) return release.moment <= w.block->known;
+  return learnt != nullptr && learnt->by_threads.knows(w, lane, release.slot, release.moment);
+}
+
+bool GridOrdering::knows(const Warp& w, std::uint32_t lane, std::uint32_t other,
                          std::uint32_t thread, std::uint32_t clock) const {
-  if (block.known == 0) return false;
+  if (w.block->known == 0) return false;
   const bool is_one = thread < global_race::kSeveral;
   const bool is_many = thread >= global_race::kEqualThreads;
   const std::uint32_t warp = is_one ? thread / kLanes : thread % kLanes; // of several: as numbered
   const std::lock_guard lock(mutex_);
-  const auto found = of.find(other);
-  if (found == of.end()) return false;
-  const Known& known = known_of(block);
+  const auto found = releases_.find(other);
+  if (found == releases_.end()) return false;
+  const auto learnt = learnt_.find(w.block);
+  const Learnt* by = learnt == learnt_.end() ? nullptr : &learnt->second;
   return std::any_of(found->second.rbegin(), found->second.rend(), [&](const Release& r) {
-    return is_known(r, block, known) &&
-           (clock < r.barrier || ((is_many || warp == r.warp) && clock < r.fence));
+    const bool holds = clock < r.barrier || ((is_many || warp == r.warp) && clock < r.fence);
+    return holds && is_known(r, w, lane, by);
   });
 }
 
-bool GridOrdering::knows_some(const Releases& of, const Block& block, std::uint32_t other) const {
+bool GridOrdering::knows_some(const Warp& w, std::uint32_t lane, std::uint32_t other) const {
+  if (w.block->known == 0) return false;
+  const std::lock_guard lock(mutex_);
+  const auto found = releases_.find(other);
+  if (found == releases_.end()) return false;
+  const auto learnt = learnt_.find(w.block);
+  const Learnt* by = learnt == learnt_.end() ? nullptr : &learnt->second;
+  return std::ranges::any_of(found->second,
+                             [&](const Release& r) { return is_known(r, w, lane, by); });
+}
+
+bool GridOrdering::threads_may_differ(const Block& block) const {
+  if (block.known == 0 || !has_releases()) return false;
+  const std::lock_guard lock(mutex_);
+  const auto learnt = learnt_.find(&block);
+  return learnt != learnt_.end() && learnt->second.by_threads.may_differ(block);
+}
+
+// Flags have no slots.
+bool GridOrdering::saw(const Block& block, std::uint32_t other, std::uint32_t clock) const {
   if (block.known == 0) return false;
   const std::lock_guard lock(mutex_);
-  const auto found = of.find(other);
-  if (found == of.end()) return false;
-  const Known& known = known_of(block);
-  return std::ranges::any_of(found->second,
-                             [&](const Release& r) { return is_known(r, block, known); });
-}
-
-bool GridOrdering::knows(const Block& block, std::uint32_t other, std::uint32_t thread,
-                         std::uint32_t clock) const {
-  return knows(releases_, block, other, thread, clock);
-}
-
-bool GridOrdering::knows_some(const Block& block, std::uint32_t other) const {
-  return knows_some(releases_, block, other);
+  const auto found = flags_.find(other);
+  return found != flags_.end() && std::ranges::any_of(found->second, [&](const Release& r) {
+           return r.moment <= block.known && clock < r.barrier;
+         });
 }
 
 bool GridOrdering::knows_any(const Block& block) const {
@@ -314,11 +341,11 @@ bool GridOrdering::knows_any(const Block& block) const {
 }
 
 bool GridOrdering::saw_flag(const Block& block, std::uint32_t other, std::uint32_t clock) const {
-  return knows(flags_, block, other, global_race::kManyThreads, clock);
+  return saw(block, other, clock);
 }
 
 bool GridOrdering::saw_some_flag(const Block& block, std::uint32_t other) const {
-  return knows_some(flags_, block, other);
+  return saw(block, other, 0);
 }
 
 } // namespace gmt::executor

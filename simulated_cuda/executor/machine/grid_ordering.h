@@ -2,14 +2,16 @@
 // Which accesses of a launch's blocks happen before which of other blocks. A block lets others know
 // what it did, and what it knows itself, by an atomic or a strong store to global memory behind a
 // fence. Another one learns that by an atomic with a result or a strong load of the same words.
-// Clocks are those of the blocks, and a block learns as a whole. Where there are many words, those
-// that come last are one, so that order is overestimated rather than missed.
+// Clocks are those of the blocks. What a thread learns, others of its block know behind a barrier;
+// what it lets others know is all that its block has learnt. Where there are many words, those that
+// come last are one, so that order is overestimated rather than missed.
 // Without a fence such a store is a flag: it orders nothing, but what the block loaded before a
 // barrier in front of it has been read.
 #pragma once
 
 #include "simulated_cuda/executor/machine/accesses.h"
 #include "simulated_cuda/executor/machine/flag_words.h"
+#include "simulated_cuda/executor/machine/known_releases.h"
 #include "simulated_cuda/executor/machine/memory.h"
 #include "simulated_cuda/executor/machine/primary_launch.h"
 #include "simulated_cuda/executor/machine/race_tables.h"
@@ -57,11 +59,20 @@ public:
   void release(const Warp& w, const FlagWords& words);
   // Relaxed: known behind the block's next fence. Other accesses may be followed by none, as where
   // programs poll a volatile flag or count by atomics which block is the last.
-  void acquire(Block& block, const FlagWords& words, bool is_relaxed);
+  void acquire(const Warp& w, const FlagWords& words, bool is_relaxed);
   void acquire_all(Block& block); // by whatever words
   // A fence for other blocks, or half of one. What the block learns before one that acquires it may
   // let others know behind one that releases.
-  void fence(const Block& block, bool acquires, bool releases);
+  void fence(const Warp& w, bool acquires, bool releases);
+  // Whether the warp is to execute its fence in its next turn only: what others do first, they do
+  // without knowing what the fence lets them know. So a wait that is too short, or for too little,
+  // shows where blocks would otherwise run one after the other.
+  bool delays(const Warp& w);
+  bool is_delayed(const Block& block) const; // some warp of it
+  // A plain store that no other block can know of yet, behind which an atomic of the same block
+  // takes its entry of the table: the entry is weak, and others that meet it race with the store.
+  void hide_store(const std::uint64_t* entry, std::uint64_t store);
+  std::uint64_t hidden_store(const std::uint64_t* entry) const; // 0: there is none
   // A warp of the block is about to store a flag.
   void raise(const Warp& w);
   // The block saw what a warp of another one stored as a flag, by no strong access. What that block
@@ -96,26 +107,19 @@ public:
   const RaceRun& run(std::uint32_t run) const { return *memory_.race_runs().of(run); }
   std::uint32_t first_run() const { return launch_.first; }
   LaunchEntries entries() const; // of the tables
-  // Whether the block knows what threads of another one did at a clock of that. `thread` may be one
-  // of the numbers for several; of all times: at some clock.
-  bool knows(const Block& block, std::uint32_t other, std::uint32_t thread,
+  // Whether the lane knows what threads of another block did at a clock of that. `thread` may be
+  // one of the numbers for several; of all times: at some clock.
+  bool knows(const Warp& w, std::uint32_t lane, std::uint32_t other, std::uint32_t thread,
              std::uint32_t clock) const;
-  bool knows_some(const Block& block, std::uint32_t other) const;
-  bool knows_any(const Block& block) const; // of any block
+  bool knows_some(const Warp& w, std::uint32_t lane, std::uint32_t other) const;
+  bool knows_any(const Block& block) const;          // of any block
+  bool threads_may_differ(const Block& block) const; // in what they know of other blocks
   // Whether the block saw a flag of another one behind a barrier that followed the clock.
   bool saw_flag(const Block& block, std::uint32_t other, std::uint32_t clock) const;
   bool saw_some_flag(const Block& block, std::uint32_t other) const;
 
 private:
-  // What a block knows of releases: by slots of words, up to which moment.
-  struct Known {
-    std::uint32_t all = 0; // of all slots
-    std::vector<std::uint32_t> slots;
-
-    std::uint32_t of(std::uint32_t slot) const;
-    bool join(const Known& other); // whether it knows more now
-    void learn(std::uint32_t slot, std::uint32_t moment);
-  };
+  using Known = KnownReleases;
   struct Learnt {
     Known polled;             // by relaxed loads
     Known now;                // by accesses that may be followed by no fence
@@ -123,6 +127,7 @@ private:
     Known passed_on;          // and before one that releases
     bool has_polled = false;  // since the last fence
     bool has_acquired = true; // all of `now`
+    ThreadsKnowledge by_threads;
     void learn_all(std::uint32_t moment);
   };
   struct Slot {             // words, and what has been released to them
@@ -142,11 +147,9 @@ private:
   // With the mutex, all of these. kNoSlot: nothing was released to the word.
   std::uint32_t slot_of(std::uint64_t word, bool makes);
   bool add(Releases& of, std::uint32_t block, Release release);
-  static bool is_known(const Release& release, const Block& block, const Known& known);
-  const Known& known_of(const Block& block) const;
-  bool knows(const Releases& of, const Block& block, std::uint32_t other, std::uint32_t thread,
-             std::uint32_t clock) const;
-  bool knows_some(const Releases& of, const Block& block, std::uint32_t other) const;
+  static bool is_known(const Release& release, const Warp& w, std::uint32_t lane,
+                       const Learnt* learnt);
+  bool saw(const Block& block, std::uint32_t other, std::uint32_t clock) const;
   void begin_run(Block& block, std::uint32_t run);
   std::int64_t own_launch() const; // the first entry of the launch
   // So that of no launch's runs the one before its first is another's: a block that has not waited
@@ -168,6 +171,12 @@ private:
   std::unordered_map<const Block*, Learnt> learnt_; // by blocks that run
   // Of each block: the barrier before its last flag, or its start. Its own worker alone uses it.
   std::vector<std::uint32_t> flagged_;
+  struct Delay {
+    std::uint32_t warps = 0; // bits of those that wait for their next turn
+    std::uint32_t left = 0;  // how many more of them may
+  };
+  std::vector<Delay> delays_; // of the first blocks. Its own worker alone uses a block's.
+  std::unordered_map<const std::uint64_t*, std::uint64_t> hidden_stores_;
   std::shared_ptr<const PrimaryLaunch> primary_;
   std::atomic<bool> has_waited_{false};          // some block, for the primary launch
   std::uint32_t warps_ = 0;                      // of a block

@@ -85,9 +85,9 @@ bool is_unordered(const Warp& w, std::uint32_t lane, const Earlier& e) {
     return !ordering.is_before_secondary(
       block, {e.block, e.thread, e.clock, e.was_load, e.is_shared_word});
   if (e.is_shared_word) // by another block than its own as well, which is not known
-    return !(e.is_same_block ? ordering.knows_any(block) : ordering.knows_some(block, e.block));
+    return !(e.is_same_block ? ordering.knows_any(block) : ordering.knows_some(w, lane, e.block));
   if (e.is_same_block) return !knows_in_block(w, lane, e);
-  return !ordering.knows(block, e.block, e.thread, e.clock);
+  return !ordering.knows(w, lane, e.block, e.thread, e.clock);
 }
 
 const Program& program_of_entry(const Warp& w, std::uint64_t entry) {
@@ -158,6 +158,7 @@ std::uint64_t joined_load(const Warp& w, std::uint64_t before, std::uint64_t now
 bool knows_entries(const Warp& w, const std::uint64_t* entries, std::uint32_t words,
                    std::uint64_t now, std::uint32_t first, std::uint32_t words_each) {
   const bool is_each = words_each == 0 && thread_of(now) >= kSeveral;
+  const bool are_apart = w.grid->ordering->threads_may_differ(*w.block);
   std::uint64_t known = 0; // of another block, as all accesses of that warp at that clock
   for (std::uint32_t i = 0; i < words; ++i) {
     const std::uint64_t entry = __atomic_load_n(entries + i, __ATOMIC_RELAXED);
@@ -166,11 +167,12 @@ bool knows_entries(const Warp& w, const std::uint64_t* entries, std::uint32_t wo
     if (!e.is_of_launch) continue;
     const std::uint32_t lane = first + (words_each == 0 ? 0 : i / words_each);
     std::uint32_t lanes = is_each ? w.mask : 1u << lane;
-    if (!e.is_same_block) lanes &= -lanes; // one stands for all
+    if (!e.is_same_block && !are_apart) lanes &= -lanes; // one stands for all
     for (std::uint32_t m = lanes; m != 0; m &= m - 1) {
       if (is_unordered(w, static_cast<std::uint32_t>(__builtin_ctz(m)), e)) return false;
     }
-    if (!e.is_same_block && !e.is_shared_word && e.thread < kSeveral) known = entry >> kWarpShift;
+    if (!e.is_same_block && !e.is_shared_word && e.thread < kSeveral && !are_apart)
+      known = entry >> kWarpShift;
   }
   return true;
 }

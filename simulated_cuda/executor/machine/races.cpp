@@ -17,6 +17,16 @@ namespace {
 
 // Of a site, beside the number of its instruction: the access was strong.
 constexpr std::uint32_t kStrongSite = 1u << 31;
+// An atomic behind a plain store of its own block, which other blocks do not know (cluster.h).
+constexpr std::uint32_t kHidingSite = 1u << 30;
+constexpr std::uint32_t kSiteFlags = kStrongSite | kHidingSite;
+
+// The clock of an access by another block: so late that no barrier of the block alone is behind it,
+// and with the clock of the cluster's last barrier.
+constexpr std::uint32_t kRemoteClock = 1u << (race::kClockBits - 1);
+std::uint32_t remote_clock(const Block& block) {
+  return kRemoteClock + (block.cluster_clock & (kRemoteClock - 1));
+}
 
 // One look at an entry of the table of races.
 struct RaceEntry {
@@ -33,8 +43,14 @@ struct RaceEntry {
     return who(half) >= race::kWarpReaders ? who(half) - race::kWarpReaders : who(half) / kLanes;
   }
   static bool is_remote(std::uint32_t half) { return who(half) - race::kRemote < race::kMostRanks; }
+  // By another block since the last barrier of the cluster
+  bool is_open(std::uint32_t half) const {
+    return is_remote(half) && clock(half) == remote_clock(block);
+  }
   std::uint32_t thread() const { return w.id * kLanes + lane; }
-  bool is_recent(std::uint32_t half) const { return clock(half) >= block.last_barrier; }
+  bool is_recent(std::uint32_t half) const {
+    return is_remote(half) ? is_open(half) : clock(half) >= block.last_barrier;
+  }
 
   // Whether the thread knows what any of those did, or all of them.
   struct Known {
@@ -44,7 +60,7 @@ struct RaceEntry {
     Known result;
     if (who(half) == race::kCopying) return {false, false}; // by no thread before its end
     if (is_remote(half)) {
-      const bool is_before = clock(half) < block.cluster_clock;
+      const bool is_before = !is_open(half);
       return {is_before, is_before};
     }
     const auto look = [&](std::uint32_t thread_there) {
@@ -77,6 +93,13 @@ struct RaceEntry {
   }
   std::uint32_t mine() const { return thread() | block.clock << race::kThreadBits; }
 
+  // What other blocks did before the last barrier of the cluster looks new to the fast paths.
+  void forget_closed() {
+    if (is_remote(store) && !is_open(store)) entry &= 0xffffffff00000000ull;
+    if (is_remote(load) && !is_open(load)) entry &= 0xffffffffull;
+    store = static_cast<std::uint32_t>(entry);
+    load = static_cast<std::uint32_t>(entry >> 32);
+  }
   void note_store() { entry = (entry & 0xffffffff00000000ull) | mine(); }
   void note_load() {
     if (who(load) == race::kCopying || (is_remote(load) && conflicts(load))) return;
@@ -109,12 +132,13 @@ void note_value(const RaceEntry& at, bool is_equal, bool by_all) {
 struct CheckedAccess {
   Access access;
   bool is_strong, is_volatile;
-  bool is_equal; // a store of the value that is there
+  bool is_equal;        // a store of the value that is there
+  std::uint32_t number; // of the instruction
 };
 
 const Instruction& instruction_at(const Warp& w, const std::uint32_t* sites, std::uint64_t at,
                                   const Code** code) {
-  return w.grid->program->instruction(sites[at] & ~kStrongSite, code);
+  return w.grid->program->instruction(sites[at] & ~kSiteFlags, code);
 }
 
 // Volatile accesses on both sides are no race, and order nothing: threads that have no fence take
@@ -142,20 +166,24 @@ Access raced_with(const RaceEntry& at, std::uint64_t i, const CheckedAccess& now
   if (conflicts(at.store, block.store_sites)) {
     const bool is_own = is_load && (warps_of_value(at) >> at.w.id & 1) != 0;
     if (RaceEntry::who(at.store) == race::kCopying) return Access::kStore;
-    return is_own || now.is_equal ? Access::kUnknown : Access::kStore;
+    // Another instruction's may be equal in this run alone
+    const bool is_same = (at.block.store_sites[i] & ~kSiteFlags) == now.number;
+    return is_own || (now.is_equal && is_same) ? Access::kUnknown : Access::kStore;
   }
   if (is_load || !conflicts(at.load, block.load_sites)) return Access::kUnknown;
   const bool stored_before = at.is_recent(at.store) && warps_of_value(at) != 0;
   return now.is_equal && stored_before ? Access::kUnknown : Access::kLoad;
 }
 
-// A strong access behind a plain store of the same thread: the store races with more, and stays.
+// A strong access behind a plain store of the same thread: the store races with more, and stays, as
+// does what another block did.
 bool hides_own_store(const RaceEntry& at, std::uint64_t i) {
   return at.is_recent(at.store) && RaceEntry::who(at.store) == at.thread() &&
          (at.block.store_sites[i] & kStrongSite) == 0;
 }
 
-void report(const RaceEntry& at, std::uint64_t i, AccessFacts facts, Access earlier) {
+void report(const RaceEntry& at, std::uint64_t i, AccessFacts facts, Access earlier,
+            bool is_equal = false) {
   const Block& block = at.block;
   const std::uint32_t earlier_half = earlier == Access::kStore ? at.store : at.load;
   const std::uint32_t who = RaceEntry::who(earlier_half);
@@ -169,7 +197,13 @@ void report(const RaceEntry& at, std::uint64_t i, AccessFacts facts, Access earl
   }
   if (block.number != at.w.block->number) other.block = block.number;
   const std::uint32_t* sites = earlier == Access::kStore ? block.store_sites : block.load_sites;
-  other.in = &instruction_at(at.w, sites, i, &other.code);
+  std::uint32_t site = sites[i] & ~kSiteFlags;
+  if ((sites[i] & kHidingSite) != 0) {
+    site = block.cluster->hidden_store(&at.entry, site);
+    other.thread = ~0u;
+  }
+  other.in = &at.w.grid->program->instruction(site, &other.code);
+  if (is_equal && earlier == Access::kStore) other.habit = RaceHabit::kSameValue;
   const bool by_atomic =
     at.w.grid->program->shapes[other.in->form].memory == Shape::Memory::kAtomic;
   other.access = by_atomic ? Access::kAtomic : earlier;
@@ -188,14 +222,28 @@ void note_strong(Warp& w, std::uint32_t lane, std::uint64_t offset, std::uint32_
   }
 }
 
+// Whether an atomic must not hide a store of its block from others of the cluster: a plain one,
+// behind the last barrier of the cluster.
+bool hides_store(const RaceEntry& at, std::uint64_t i) {
+  const Block& block = at.block;
+  const std::uint32_t site = block.store_sites[i];
+  if (block.cluster->size() == 1 || at.store == 0 || RaceEntry::is_remote(at.store) ||
+      RaceEntry::who(at.store) == race::kCopying ||
+      RaceEntry::clock(at.store) < block.cluster_clock)
+    return false;
+  if ((site & kStrongSite) == 0) block.cluster->hide_store(&at.entry, site);
+  return (site & kStrongSite) == 0 || (site & kHidingSite) != 0;
+}
+
 // A strong load, or an atomic, of what another block of the cluster stored strongly: it may be a
 // flag. Who counts by an atomic that all have come is believed without a fence behind it, as
 // between blocks of a grid.
 void read_strongly(const RaceEntry& at, std::uint64_t i, Access access) {
-  const bool is_new = RaceEntry::clock(at.store) >= at.block.cluster_clock;
+  const bool is_remote = RaceEntry::is_remote(at.store);
+  const bool is_new =
+    is_remote ? at.is_open(at.store) : RaceEntry::clock(at.store) >= at.block.cluster_clock;
   if (!is_new || (at.block.store_sites[i] & kStrongSite) == 0) return;
   Cluster& cluster = *at.block.cluster;
-  const bool is_remote = RaceEntry::is_remote(at.store);
   const Block& storer =
     is_remote ? *cluster.of_rank(RaceEntry::who(at.store) - race::kRemote) : at.block;
   cluster.see_flag(storer, *at.w.block);
@@ -209,7 +257,8 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
   Block& block = *w.block;
   if (block.races == nullptr) return;
   const bool is_load = access == Access::kLoad;
-  CheckedAccess now{access, is_strong(*w.program, *in), is_volatile(*w.program, *in), false};
+  CheckedAccess now{access, is_strong(*w.program, *in), is_volatile(*w.program, *in), false,
+                    in->number};
   // Functions of the system order threads by atomics there, and never race
   const std::uint32_t reserved = w.grid->program->reserved_shared;
   if (reserved != kNoOperand && offset - reserved < kReservedSharedBytes) {
@@ -220,6 +269,7 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
   const std::uint64_t granule = std::uint64_t{1} << block.race_shift;
   for (std::uint64_t i = offset >> block.race_shift; i <= end; ++i) {
     RaceEntry at{block.races[i], block, w, lane};
+    at.forget_closed();
     const std::uint64_t begin = std::max(i * granule, offset);
     const std::uint64_t size = std::min((i + 1) * granule, offset + bytes) - begin;
     now.is_equal = access == Access::kStore && value != nullptr &&
@@ -233,11 +283,12 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
       facts.bytes = bytes;
       facts.space = Space::kShared;
       facts.address = offset;
-      report(at, i, facts, earlier);
+      report(at, i, facts, earlier, now.is_equal);
     }
-    if (now.is_strong && !is_load && hides_own_store(at, i)) continue;
-    (is_load ? block.load_sites : block.store_sites)[i] =
-      in->number | (now.is_strong ? kStrongSite : 0);
+    if (now.is_strong && !is_load && (hides_own_store(at, i) || at.is_open(at.store))) continue;
+    std::uint32_t site = in->number | (now.is_strong ? kStrongSite : 0);
+    if (now.is_strong && !is_load && hides_store(at, i)) site |= kHidingSite;
+    (is_load ? block.load_sites : block.store_sites)[i] = site;
     if (is_load) {
       at.note_load();
       continue;
@@ -257,8 +308,11 @@ void check_remote_race(Block& target, Warp& w, const Instruction* in, std::uint3
   const std::uint32_t me = race::kRemote + w.block->rank;
   const std::uint64_t end = (offset + bytes - 1) >> target.race_shift;
   const auto conflicts = [&](std::uint32_t half, std::uint32_t site) {
-    const bool is_open = RaceEntry::clock(half) >= target.cluster_clock && half != 0;
-    return is_open && RaceEntry::who(half) != me && !(strong && (site & kStrongSite) != 0);
+    if (half == 0 || RaceEntry::who(half) == me) return false;
+    const bool is_open = RaceEntry::is_remote(half)
+                           ? RaceEntry::clock(half) == remote_clock(target)
+                           : RaceEntry::clock(half) >= target.cluster_clock;
+    return is_open && !(strong && (site & kSiteFlags) == kStrongSite);
   };
   for (std::uint64_t i = offset >> target.race_shift; i <= end; ++i) {
     RaceEntry at{target.races[i], target, w, lane};
@@ -273,7 +327,7 @@ void check_remote_race(Block& target, Warp& w, const Instruction* in, std::uint3
       facts.address = offset;
       report(at, i, facts, by_store ? Access::kStore : Access::kLoad);
     }
-    const std::uint32_t now = me | target.clock << race::kThreadBits;
+    const std::uint32_t now = me | remote_clock(target) << race::kThreadBits;
     (is_load ? target.load_sites : target.store_sites)[i] = in->number | (strong ? kStrongSite : 0);
     const std::uint32_t shift = is_load ? 32 : 0;
     at.entry = (at.entry & ~(std::uint64_t{0xffffffff} << shift)) | std::uint64_t{now} << shift;
@@ -306,9 +360,10 @@ void end_copy(Block& target, const Warp& w, std::uint32_t lane, std::uint64_t of
               std::uint32_t bytes, Access access) {
   if (target.races == nullptr) return;
   const std::uint32_t shift = access == Access::kLoad ? 32 : 0;
-  const std::uint32_t who =
-    w.block == &target ? w.id * kLanes + lane : race::kRemote + w.block->rank;
-  const std::uint32_t now = who | target.clock << race::kThreadBits;
+  const bool is_own = w.block == &target;
+  const std::uint32_t who = is_own ? w.id * kLanes + lane : race::kRemote + w.block->rank;
+  const std::uint32_t clock = is_own ? target.clock : remote_clock(target);
+  const std::uint32_t now = who | clock << race::kThreadBits;
   const std::uint64_t end = (offset + bytes - 1) >> target.race_shift;
   for (std::uint64_t i = offset >> target.race_shift; i <= end; ++i) {
     std::uint64_t& entry = target.races[i];

@@ -14,6 +14,8 @@ inline constexpr std::uint32_t kStrongAccess = 1, kVolatileAccess = 2;
 inline constexpr std::uint32_t kUncachedAccess = 4;
 // Of atomics and fences as well: the scope is the block, not the device or more.
 inline constexpr std::uint32_t kBlockScope = 0x80;
+inline constexpr std::uint32_t kClusterScope = 0x40; // the cluster, which may be one block
+inline constexpr std::uint32_t kNarrowScope = kBlockScope | kClusterScope;
 
 inline bool is_strong(const Program& program, const Instruction& in) {
   const Shape::Memory kind = program.shapes[in.form].memory;

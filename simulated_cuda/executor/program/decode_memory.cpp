@@ -35,7 +35,10 @@ std::uint32_t FunctionDecoder::strength(bool is_strong) const {
   return has("cg") || has("cv") || has("wt") ? kUncachedAccess : 0;
 }
 
-std::uint32_t FunctionDecoder::scope() const { return has("cta") ? kBlockScope : 0; }
+std::uint32_t FunctionDecoder::scope() const {
+  if (has("cta")) return kBlockScope;
+  return has("cluster") ? kClusterScope : 0;
+}
 
 // An address of 32 bits wraps there: its offset is added before it becomes one of 64.
 void FunctionDecoder::widen_address(Target* target) {

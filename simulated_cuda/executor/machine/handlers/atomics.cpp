@@ -15,7 +15,7 @@ namespace gmt::executor {
 namespace {
 
 Space space_of(Next in) {
-  switch (static_cast<ptx::Space>(in->extra & 0x7f)) {
+  switch (static_cast<ptx::Space>(in->extra & 0x3f)) {
   case ptx::Space::kShared: return Space::kShared;
   case ptx::Space::kGlobal: return Space::kGlobal;
   case ptx::Space::kLocal: return Space::kLocal;
@@ -143,11 +143,22 @@ template <class T>
   return count != 0 && ((address - index * sizeof(T)) & (count * sizeof(T) - 1)) != 0;
 }
 
+// Whether the entry is a weak one of the block, which an atomic behind it must not hide from other
+// blocks: see hide_store() of GridOrdering.
+[[gnu::always_inline]] inline bool is_hiding(const Warp& w, u64 x) {
+  return static_cast<s64>(x) >= w.block->global.own && (x & global_race::kStrong) == 0;
+}
+// Only behind an atomic at the same place nothing is left to be asked.
+[[gnu::always_inline]] inline bool may_hide_store(const Warp& w, u64 x, u64 now) {
+  return is_hiding(w, x) &&
+         (w.block->has_device_fence || global_race::site_of(x) != global_race::site_of(now));
+}
+
 // Whether the lane's atomic is plainly in no race: with accesses that all know, and other atomics.
 template <class T>
 [[gnu::always_inline]] inline bool race_atomic(const Warp& w, Next in, const Region& g, u64 rel,
                                                u32 lane) {
-  if ((in->extra & kBlockScope) != 0) return false;
+  if ((in->extra & kNarrowScope) != 0) return false;
   constexpr u32 kWords = sizeof(T) / 4;
   const RaceRow<kWords, 0> row(w, in, lane, w.id * kLanes + lane,
                                global_race::kMask | global_race::kStrong);
@@ -164,8 +175,10 @@ template <class T>
         ((x ^ row.now) & (global_race::kWho | global_race::kStrong)) == global_race::kStrong)
       return false;
     if (!is_stored && !harmless(g.races.loads[rel / 4 + i])) return false;
+    if (may_hide_store(w, x, row.now)) return false;
   }
-  for (u32 i = 0; i < kWords; ++i) stores[i] = row.now;
+  for (u32 i = 0; i < kWords; ++i)
+    stores[i] = is_hiding(w, stores[i]) ? row.now & ~global_race::kStrong : row.now;
   return true;
 }
 

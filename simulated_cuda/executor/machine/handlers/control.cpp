@@ -64,10 +64,17 @@ Next fence(Warp& w, Next in) {
   Block& block = *w.block;
   const bool acquires = (in->extra & kOnlyReleases) == 0;
   const bool releases = (in->extra & kOnlyAcquires) == 0;
+  const bool is_alone = w.grid->cluster_blocks == 1;
+  const bool is_of_block = (in->extra & (is_alone ? kNarrowScope : kBlockScope)) != 0;
+  if (releases && !is_of_block && block.global.launch != 0 && w.grid->ordering->delays(w)) {
+    const Next at = w.pause(in);
+    w.spinning = true; // other blocks have their turns
+    return at;
+  }
   block.order.fence(block, {&w, w.mask}, acquires, releases);
-  if ((in->extra & kBlockScope) != 0) return in + 1;
+  if (is_of_block) return in + 1;
   if (releases) block.fence_for_others(w);
-  if (block.global.launch != 0) block.grid->ordering->fence(block, acquires, releases);
+  if (block.global.launch != 0) block.grid->ordering->fence(w, acquires, releases);
   if (acquires && block.cluster != nullptr) block.cluster->acquire(block);
   return in + 1;
 }

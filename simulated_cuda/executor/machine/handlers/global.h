@@ -263,7 +263,7 @@ template <bool kStore, class T, u32 kCount>
       if (in->r[i] == in->r[4]) a = static_cast<const u64*>(std::memcpy(kept, a, sizeof kept));
     }
   }
-  constexpr u32 kSlow = kStore ? kStrongAccess : kBlockScope;
+  constexpr u32 kSlow = kStore ? kStrongAccess : kNarrowScope;
   if ((in->extra & kSlow) != 0 && w.block->global.launch != 0)
     return access_by_lane<kStore, T, kCount>(w, in, space, a);
   for (bool again = false;; again = true) {

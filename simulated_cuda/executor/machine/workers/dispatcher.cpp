@@ -3,6 +3,7 @@
 // the workers that they wait for.
 #include "simulated_cuda/executor/machine/workers/dispatcher.h"
 
+#include "simulated_cuda/executor/machine/grid_ordering.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
 
 #include <sched.h>
@@ -14,6 +15,7 @@ namespace gmt::executor {
 namespace {
 
 constexpr std::uint64_t kSpinsUntilNew = 128; // turns of spinning blocks, before one more starts
+constexpr std::size_t kClustersBesideDelayed = 4;
 constexpr std::uint64_t kBlocksUntilSettled = 1024;
 // A block goes on for so long after a mistake for which a GPU would have stopped: others may follow
 // that are worth a report. A refused access takes as long as some instructions.
@@ -39,7 +41,11 @@ void Dispatcher::take_turns() {
       pass_time();
       if (has_finished) stillness_.progress();
       else if (stillness_.after_round(blocks_)) return run_.end_faulted();
-      const bool may_add = blocks_.empty() || rules_.starts_all || spins_ >= kSpinsUntilNew;
+      const bool is_wanted =
+        wants_others_ && blocks_.size() < kClustersBesideDelayed * rules_.cluster_blocks;
+      const bool may_add =
+        blocks_.empty() || rules_.starts_all || is_wanted || spins_ >= kSpinsUntilNew;
+      wants_others_ = false;
       const bool is_new = may_add && blocks_.size() < rules_.most && add_block();
       if (blocks_.empty()) return;
       if (is_new) at = blocks_.size() - rules_.cluster_blocks;
@@ -137,6 +143,8 @@ void Dispatcher::run_block(Block& block) {
     }
     if (!block.spinning || block.done) continue;
     ++spins_;
+    const GridOrdering* ordering = worker_.grid->ordering;
+    wants_others_ |= ordering != nullptr && ordering->is_delayed(block);
     // What spins may wait for a block that has ended the grid
     if (run_.has_ended() && ++late_spins_ > kSpinsUntilNew * blocks_.size())
       block.done = block.is_left_out = true;

@@ -52,6 +52,7 @@ private:
   std::vector<std::uint64_t> rounds_; // of all workers, when it began to do nothing else
   std::uint64_t counted_ = 0, finished_ = 0;
   std::uint64_t spins_ = 0;                    // since a block was added
+  bool wants_others_ = false;                  // a block waits with what it lets others know
   std::uint64_t late_spins_ = 0;               // since the grid has ended
   std::vector<std::unique_ptr<Block>> blocks_; // those of a cluster one after the other
   std::vector<std::unique_ptr<Cluster>> clusters_;

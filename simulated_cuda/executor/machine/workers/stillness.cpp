@@ -195,7 +195,7 @@ const Instruction* Stillness::access(Warp& w, const Instruction* in, const Form&
   const bool is_atomic = form.effect == Effect::kAtomic;
   Space space = form.space;
   if (form.names_space) {
-    const auto named = static_cast<ptx::Space>(in->extra & 0x7f);
+    const auto named = static_cast<ptx::Space>(in->extra & 0x3f);
     if (named == ptx::Space::kShared) space = Space::kShared;
     if (named == ptx::Space::kLocal) space = Space::kLocal;
   }

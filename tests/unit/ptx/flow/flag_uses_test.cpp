@@ -64,6 +64,7 @@ TEST(PtxFlagUses, WhatIsTestedBeforeIsRaised) {
   const std::string test = "ld.u32 %r1, [%d1+4]; setp.ne.s32 %p1, %r1, 0; @%p1 ret;\n";
   EXPECT_EQ(flags_of(test + "st.u32 [%d1+4], %r2;"), "tr");
   EXPECT_EQ(flags_of(test + "st.u32 [%d1], %r2;"), "t-");
+  EXPECT_EQ(flags_of(test + "st.u32 [%d1+4], 0;"), "t-") << "it goes down";
   EXPECT_EQ(flags_of("st.u32 [%d1+4], %r2;" + test), "-t");
   EXPECT_EQ(flags_of("ld.u32 %r1, [g]; setp.ne.s32 %p1, %r1, 0; @%p1 ret; st.u32 [g], %r2;"), "tr");
   EXPECT_EQ(flags_of("ld.u32 %r1, [%d1]; setp.ge.s32 %p1, %r1, %r2; @%p1 ret;\n"
