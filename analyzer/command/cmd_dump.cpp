@@ -25,6 +25,7 @@
 #include "analyzer/symbols/symbols_cache.h"
 #include "analyzer/trace_reader/event_stream.h"
 #include "analyzer/trace_reader/facts/name_table.h"
+#include "analyzer/trace_reader/reused_addresses.h"
 
 namespace gmt {
 
@@ -35,7 +36,7 @@ constexpr std::size_t kFlushBytes = 1 << 16;
 // Python's frames stand behind the return addresses. A bar ends what one evaluator of the
 // interpreter ran.
 std::string frame_text(std::uint64_t address, const PythonFrames& python) {
-  if (!PythonFrames::is_python(address)) return format_address(address);
+  if (!PythonFrames::is_python(address)) return format_address(machine_address(address));
   const PythonFrames::Frame frame = python.find(address);
   if (frame.code == nullptr) return "|";
   return "[" + escape(frame.code->function) + " " + escape(frame.code->file) + ":" +

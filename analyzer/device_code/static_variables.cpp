@@ -13,6 +13,7 @@
 #include "analyzer/device_code/cubin.h"
 #include "analyzer/device_code/fatbin.h"
 #include "analyzer/symbols/demangle.h"
+#include "analyzer/trace_reader/reused_addresses.h"
 
 namespace gmt {
 namespace {
@@ -137,7 +138,7 @@ StaticVariable StaticVariables::find(const Module& module, std::uint64_t address
   const auto [at, is_new] = files_.try_emplace({module.path, module.build_id});
   if (is_new) at->second = read(module);
   File& file = at->second;
-  const std::uint64_t offset = address - module.bias;
+  const std::uint64_t offset = machine_address(address - module.bias);
   const auto behind = file.variables.upper_bound(offset);
   if (behind == file.variables.begin()) return {};
   const DataSymbol& variable = std::prev(behind)->second;

@@ -16,7 +16,6 @@ namespace gmt {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t kMostNoted = 100; // of libraries at addresses that others had
 constexpr std::chrono::milliseconds kLookForMalloc{200}; // in device code, all modules together
 
 // A mark or range of a policy that never came in one process came in another.
@@ -27,27 +26,6 @@ bool is_answered_elsewhere(const NotChecked& entry, const std::vector<Analysis>&
       analysis.not_checked.begin(), analysis.not_checked.end(),
       [&](const NotChecked& other) { return other.what == entry.what && other.why == entry.why; });
   });
-}
-
-// Stack addresses carry no time: where two libraries held one address in turn, the later one names
-// the frame.
-void note_reused_addresses(const Analysis& analysis, std::vector<NotChecked>& list) {
-  std::vector<const Module*> modules;
-  for (const Module& m : analysis.modules) modules.push_back(&m);
-  std::stable_sort(modules.begin(), modules.end(),
-                   [](const Module* a, const Module* b) { return a->start < b->start; });
-  std::size_t noted = 0;
-  for (std::size_t i = 1; i < modules.size() && noted < kMostNoted; ++i) {
-    const Module& a = *modules[i - 1];
-    const Module& b = *modules[i];
-    if (b.start >= a.end || a.path == b.path) continue;
-    const Module& earlier = a.loaded < b.loaded ? a : b;
-    const Module& later = a.loaded < b.loaded ? b : a;
-    ++noted;
-    note_not_checked(
-      list, {"frames in " + earlier.path,
-             later.path + " was loaded at the same addresses later: frames there bear its names"});
-  }
 }
 
 // Kernels of the program's own that allocate and say nothing of it, whatever others say. Libraries
@@ -94,7 +72,6 @@ void add_report_gaps(const std::vector<Analysis>& analyses, const std::vector<fs
     for (const NotChecked& entry : analysis.not_checked) {
       if (!is_answered_elsewhere(entry, analyses)) note_not_checked(list, entry);
     }
-    note_reused_addresses(analysis, list);
   }
   const Deadline deadline = std::chrono::steady_clock::now() + kLookForMalloc;
   for (std::size_t i = 0; i < analyses.size(); ++i)

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "analyzer/base/path.h"
 #include "analyzer/base/text_lines.h"
 #include "analyzer/trace_reader/log_merge.h"
+#include "analyzer/trace_reader/reused_addresses.h"
 
 namespace gmt {
 namespace {
@@ -59,6 +61,11 @@ files_of_logs(const std::vector<std::filesystem::path>& logs) {
   return all;
 }
 
+std::shared_ptr<const ReusedAddresses> reused_addresses(const TraceDir& trace) {
+  auto reused = std::make_shared<const ReusedAddresses>(trace.modules);
+  return reused->any() ? reused : nullptr;
+}
+
 } // namespace
 
 std::uint64_t ReadStats::lost() const {
@@ -75,9 +82,10 @@ EventStream::EventStream(TraceDir trace) : trace_(std::move(trace)) {
   stacks_.python().set_folder(trace_.info.directory);
   std::vector<std::unique_ptr<LogReader>> logs;
   const bool keep_open = trace_.logs.size() <= kMaxOpenLogs;
+  const auto reused = reused_addresses(trace_);
   for (const std::filesystem::path& log : trace_.logs) {
     logs.push_back(std::make_unique<LogReader>(log, static_cast<std::uint32_t>(logs.size()),
-                                               stacks_, keep_open));
+                                               stacks_, keep_open, reused));
   }
   merge_ = std::make_unique<Merge>(std::move(logs));
   for (const auto& files : files_of_logs(trace_.logs)) merge_->follow_on(files);
@@ -135,7 +143,7 @@ void EventStream::add_new_logs() {
   for (std::filesystem::path& path : found) {
     const bool keep_open = trace_.logs.size() < kMaxOpenLogs;
     merge_->add(std::make_unique<LogReader>(path, static_cast<std::uint32_t>(trace_.logs.size()),
-                                            stacks_, keep_open));
+                                            stacks_, keep_open, reused_addresses(trace_)));
     trace_.logs.push_back(std::move(path));
   }
 }

@@ -41,9 +41,9 @@ bool names_no_device(Kind kind, const trace::Slot& slot) {
 } // namespace
 
 LogReader::LogReader(std::filesystem::path path, std::uint32_t log, StackTable& stacks,
-                     bool keep_open)
+                     bool keep_open, std::shared_ptr<const ReusedAddresses> reused)
     : stacks_(stacks), file_(std::move(path), stats_, ZeroHeads::kTorn, keep_open), log_(log),
-      leases_{{0, log}} {}
+      leases_{{0, log}}, reused_(std::move(reused)) {}
 
 // Reads on until there is something to hand out, or the file ends.
 void LogReader::refill() {
@@ -124,7 +124,11 @@ inline void LogReader::keep(const SlotRecord& record) {
     last_order_ = order;
   }
   const auto at = static_cast<std::uint32_t>(record.slot);
-  records_.push_back({order, at, stack_of(slot.stack)});
+  StackId stack = stack_of(slot.stack);
+  // A call that has not returned has the order of the record before it.
+  if (reused_ != nullptr) [[unlikely]]
+    stack = stack_at(stack, order + (record.head.result == trace::kResultInFlight ? 1 : 0));
+  records_.push_back({order, at, stack});
   if (record.head.kind == Kind::kThread) begin_thread(at);
   if (record.head.kind == Kind::kLaunch && (record.head.flags & kNumbersArguments) != 0)
     note_arguments(record);
@@ -169,6 +173,18 @@ inline StackId LogReader::stack_of(std::uint32_t id) const {
   if (id < stack_ids_.size()) return stack_ids_[id];
   const auto odd = odd_stack_ids_.find(id);
   return odd == odd_stack_ids_.end() ? StackId{} : odd->second;
+}
+
+// The stack with the addresses that its object files have for themselves.
+StackId LogReader::stack_at(StackId stack, std::uint64_t order) {
+  const auto may_move = [this](std::uint64_t address) { return reused_->may_move(address); };
+  const auto [known, is_new] = moves_.try_emplace(stack.value, false);
+  if (is_new) known->second = std::ranges::any_of(stacks_.frames(stack), may_move);
+  if (!known->second) return stack;
+  std::vector<std::uint64_t> own;
+  for (const std::uint64_t address : stacks_.frames(stack))
+    own.push_back(reused_->own_address(address, order));
+  return stacks_.intern(own);
 }
 
 void LogReader::define_stack(const SlotRecord& record) {

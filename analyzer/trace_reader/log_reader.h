@@ -14,6 +14,7 @@
 
 #include "analyzer/model/event.h"
 #include "analyzer/trace_reader/event_decoder.h"
+#include "analyzer/trace_reader/reused_addresses.h"
 #include "analyzer/trace_reader/slot_file.h"
 #include "analyzer/trace_reader/stack_table.h"
 
@@ -29,8 +30,10 @@ public:
     StackId stack;
   };
 
-  // `log` is the log's index in the trace; keep_open as of SlotFile.
-  LogReader(std::filesystem::path path, std::uint32_t log, StackTable& stacks, bool keep_open);
+  // `log` is the log's index in the trace; keep_open as of SlotFile. `reused`: of the trace's
+  // object files; null if no addresses are.
+  LogReader(std::filesystem::path path, std::uint32_t log, StackTable& stacks, bool keep_open,
+            std::shared_ptr<const ReusedAddresses> reused = nullptr);
 
   // Records in order that may be handed out now. make_ready() reads on before there are none, and
   // says whether there are any; it invalidates records taken before.
@@ -88,6 +91,7 @@ private:
   std::uint16_t resolve_launch(const Record& record, std::vector<std::uint64_t>& words) const;
   std::uint32_t thread_of(std::uint32_t slot) const;
   StackId stack_of(std::uint32_t id) const;
+  StackId stack_at(StackId stack, std::uint64_t order);
 
   StackTable& stacks_;
   LogStats stats_;
@@ -120,6 +124,8 @@ private:
 
   std::vector<StackId> stack_ids_; // by the log's own ids, which count up from 1
   std::unordered_map<std::uint32_t, StackId> odd_stack_ids_;
+  std::shared_ptr<const ReusedAddresses> reused_; // null if there are none
+  std::unordered_map<std::uint32_t, bool> moves_; // stacks with such addresses, by their ids
   std::unordered_map<std::uint32_t, PythonCode> python_code_; // by the log's own ids
   std::vector<std::uint64_t> scratch_;                        // a stack's words
 };

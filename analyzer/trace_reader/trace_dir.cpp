@@ -21,6 +21,7 @@
 #include "analyzer/base/user_error.h"
 #include "analyzer/trace_reader/core_dump_file.h"
 #include "analyzer/trace_reader/packed_log.h"
+#include "analyzer/trace_reader/reused_addresses.h"
 #include "trace/format.h"
 
 namespace gmt {
@@ -215,9 +216,9 @@ std::string problem_of_path(const fs::path& path) {
   if (status.type() == fs::file_type::not_found) return cat({"no such trace: ", path.string()});
   if (error) return cat({"cannot open ", path.string(), ": ", error.message()});
   if (status.type() != fs::file_type::directory) {
-    return cat(
-      {path.string(),
-       " is not a directory; a trace is a directory named gpumemtrace.<program>.<host>.<pid>"});
+    return cat({path.string(),
+                " is no trace: that is a folder gpumemtrace.<program>.<host>.<pid>, or a file that "
+                "'gpumemtrace pack' made"});
   }
   const fs::directory_iterator entries(path, error);
   if (error) return cat({"cannot read the trace ", path.string(), ": ", error.message()});
@@ -323,6 +324,7 @@ Expected<TraceDir> open_trace(TraceHead head) {
   };
   if (const auto text = text_of("apis")) parser.apis(*text);
   if (const auto text = text_of("modules")) parser.modules(*text);
+  move_reused(dir.modules);
   if (const auto text = text_of("complete")) parser.completion(*text);
   if (const auto text = text_of("core-dump"))
     dir.core_dumps = parse_core_dumps(*text, dir.damaged_lines);

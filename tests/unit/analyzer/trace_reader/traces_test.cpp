@@ -91,7 +91,7 @@ TEST_F(Traces, DamagedLinesAreCounted) {
 TEST_F(Traces, WrongPathsInWords) {
   expect_error(directory.path() / "nothing", "no such trace: ");
   write_file(directory.path() / "file", "x");
-  expect_error(directory.path() / "file", "is not a directory");
+  expect_error(directory.path() / "file", "is no trace");
   fs::create_directory(directory.path() / "empty");
   expect_error(directory.path() / "empty", "is not a trace: it has no file 'info'");
   writer.write(directory.path() / "runs" / "gpumemtrace.app.box.1");
