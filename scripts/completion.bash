@@ -18,7 +18,15 @@ _gpumemtrace() {
       return
     fi
   done
-  if [[ $current == -* ]]; then
+  local words=
+  case ${COMP_WORDS[COMP_CWORD - 1]} in
+    --format) words=$("${COMP_WORDS[0]}" help options 2> /dev/null | sed -n '/^Report formats/,/^$/s/^  \([a-z]*\) .*/\1/p') ;;
+    --only | --skip) words=$("${COMP_WORDS[0]}" help findings 2> /dev/null | sed -n 's/^ *\([a-z-]*\)  .*/\1/p') ;;
+    help) words=$commands ;;
+  esac
+  if [[ -n $words ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+  elif [[ $current == -* ]]; then
     local options
     options=$("${COMP_WORDS[0]}" help "$command" 2> /dev/null | grep -oE '^  (-. \[ )?--[a-z-]+' | grep -oE -- '--[a-z-]+')
     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `report`: analyses traces made earlier, here or on another machine. Returns 0 if nothing at or
-// above --fail-on was found, 1 if something was, 3 if no call could be read and so nothing was
+// `report`: analyses traces made earlier, here or on another machine. Returns 0 if its report says
+// that the run passed, 1 if it says that it failed, 3 if no call could be read and so nothing was
 // checked, or if a part of a trace is gone; everything else is a UserError.
 
 #include <unistd.h>
@@ -29,12 +29,14 @@ bool read_nothing(const Report& report) {
          !std::ranges::all_of(report.processes, &ProcessReport::exit_recorded);
 }
 
-// How the recorded program ended is no matter of this command's: its report says it.
+// Findings stand whatever else was not read. A program that crashed, or ended with a status of its
+// own, failed in this command's status as in its words.
 ExitStatus status_of(const Report& report) {
   using Reason = Failure::Reason;
   if (report.conclusion.find(Reason::kFindings) != nullptr) return ExitStatus::kFindings;
   const bool is_incomplete = report.conclusion.find(Reason::kIncomplete) != nullptr;
-  return is_incomplete || read_nothing(report) ? ExitStatus::kUnreadableTrace : ExitStatus::kClean;
+  if (is_incomplete || read_nothing(report)) return ExitStatus::kUnreadableTrace;
+  return report.conclusion.passed() ? ExitStatus::kClean : ExitStatus::kFindings;
 }
 
 void say_what_is_missing(const Report& report) {

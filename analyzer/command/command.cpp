@@ -41,7 +41,7 @@ constexpr CommandInfo kCommands[] = {
    "  gpumemtrace record --stack-depth 64 --max-trace 8G ./app\n",
    command_run},
   {"report", CommandId::kReport, "report [options] [TRACE...]",
-   "report on traces: 0 clean, 1 findings, 2 usage, 3 unreadable, 4 internal",
+   "report on traces: 0 passed, 1 failed, 2 usage, 3 unreadable, 4 internal",
    "  gpumemtrace report                       the newest run in the current directory\n"
    "  gpumemtrace report /data                 the newest run in that one\n"
    "  gpumemtrace report --format json --output report.json gpumemtrace.app.host.4711\n",

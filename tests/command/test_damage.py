@@ -137,14 +137,14 @@ class Damage(CommandCase):
             self.assertEqual(result.returncode, 3, result)
             self.assertIn("nothing was checked", result.stderr)
 
-    def test_a_program_without_calls_is_clean(self):
+    def test_a_program_without_calls_did_not_pass(self):
         copy = self.copy()
         log = self.log_of(copy).read_bytes()
         is_exit = [at for at in range(4096, len(log), 64) if log[at] == 6]  # Kind::kExit, with the whole head
         self.assertEqual(len(is_exit), 1)
         self.log_of(copy).write_bytes(log[:4096] + log[is_exit[0] : is_exit[0] + 64])
         result = self.report(copy)
-        self.assertEqual((result.returncode, result.stderr), (0, ""), result)
+        self.assertEqual((result.returncode, result.stderr), (1, ""), result)
         self.assertIn("no CUDA call was seen", flat(result.stdout))
 
     def test_cut_between_records(self):

@@ -279,6 +279,7 @@ class Habits(unittest.TestCase):
         done = self.run_command("last")
         self.assertRegex(done.stdout, r"^SIGSEGV: the program's own code read from 0x0+ here\n  \S")
         self.assertRegex(done.stdout, r"\n  cuMemAlloc, 4\.0 KiB +dies\.py:8  <module>\n")
+        self.assertEqual(done.returncode, 1, done)  # without a finding: the program failed
         self.environment["COLUMNS"] = "40"
         narrow = self.run_command("last").stdout
         self.assertIn("\n  cuMemAlloc, 4.0 KiB\n      dies.py:8  <module>\n", narrow)
@@ -384,6 +385,8 @@ class Habits(unittest.TestCase):
         self.assertIn("record", completed("rec"))
         self.assertEqual(completed("check", "--fail"), {"--fail-on"})
         self.assertEqual(completed("dump", "--f"), {"--format"})
+        self.assertEqual(completed("check", "--format", "js"), {"json"})
+        self.assertEqual(completed("check", "--only", "double"), {"double-free"})
         self.assertEqual(completed("check", "./app", "--fail"), set())
 
     def test_a_dump_for_programs_has_functions_and_lines(self):
