@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settles which verdicts on a call stand, before any detector sees them: where two models of memory
 // know the same pointer, the one that it belongs to decides; where records of allocations or
-// releases were lost before, what CUDA accepted is no mistake, as what lies there now is not known.
-// Records of tensors are among the first that are lost, so for verdicts on them any loss counts.
+// releases were lost before, none does, as what lies there now is not known: what CUDA accepted is
+// no mistake, a release that it refused is one without a history, and other calls that it refused
+// are failed calls. Records of tensors are among the first that are lost, so for verdicts on them
+// any loss counts.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +13,7 @@
 
 #include "analyzer/device_heap/device_heaps.h"
 #include "analyzer/heap/heap.h"
+#include "analyzer/heap/lost_history.h"
 #include "analyzer/model/event.h"
 
 namespace gmt {
@@ -28,13 +31,21 @@ public:
   std::span<const Verdict> settle(const Event& e, std::span<const Verdict> verdicts) const {
     if (verdicts.empty()) return verdicts;
     const bool is_behind_loss = memory_lost_from_ != 0 && e.order >= memory_lost_from_;
-    const bool is_uncertain =
-      e.succeeded() && (is_behind_loss || (any_lost_ && std::ranges::any_of(verdicts, on_tensor)));
-    if (is_uncertain || belongs_to_device_heap(e)) return {};
+    const bool is_on_lost_tensor =
+      any_lost_ && e.succeeded() && std::ranges::any_of(verdicts, on_tensor);
+    if (is_on_lost_tensor || belongs_to_device_heap(e)) return {};
+    if (is_behind_loss) return behind_loss(e);
     return verdicts;
   }
 
 private:
+  // The host's own free() has no result, and is judged by the block alone.
+  static std::span<const Verdict> behind_loss(const Event& e) {
+    const bool is_refused = !e.succeeded() && !e.in_flight();
+    if (e.kind != EventKind::kFree || !is_refused) return {};
+    return {&kReleaseWithLostHistory, 1};
+  }
+
   // The heap knows nothing of what kernels allocate: to it such a pointer was never allocated.
   bool belongs_to_device_heap(const Event& e) const {
     return device_heaps_.misused_by(e, heap_) != 0;

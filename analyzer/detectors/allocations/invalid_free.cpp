@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // invalid-free: a release of an address that is no allocation: inside one (says which and at what
-// offset), ended with its context (names that end), or never allocated by CUDA. The verdict is the
-// heap's.
+// offset), ended with its context (names that end), or never allocated by CUDA; and one that CUDA
+// refused where what lay there is not known. The verdict is the heap's.
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/descriptions.h"
+#include "analyzer/heap/lost_history.h"
 
 namespace gmt {
 namespace {
@@ -90,6 +91,16 @@ private:
 
   void unknown(Finding& f, const Text& what, const Verdict& j) const {
     f.group = "unknown";
+    if (has_lost_history(j)) {
+      f.message = {what, "CUDA refused: what lay there is not known, as records of allocations or "
+                         "releases were lost before"};
+      f.advice = {
+        "Look where else ", CallName{f.api},
+        " is called with this pointer, or record less, so that none is lost: \"not checked\" "
+        "has the reason."};
+      f.group = "lost";
+      return;
+    }
     if (j.block == nullptr) {
       f.message = {what, "no CUDA call of this program allocated"};
       f.advice = {
