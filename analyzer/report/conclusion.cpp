@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "analyzer/base/signal_name.h"
 #include "analyzer/base/text_format.h"
 #include "analyzer/report/report.h"
 
@@ -151,11 +152,6 @@ Conclusion conclude(const Report& report, const RunKnowledge& known) {
   }
   add_end(conclusion, end);
   return conclusion;
-}
-
-std::string signal_name(int signal) {
-  const char* name = ::sigabbrev_np(signal);
-  return name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(signal);
 }
 
 std::string ending_words(const Ending& ending) {

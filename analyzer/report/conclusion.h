@@ -71,7 +71,6 @@ struct RunKnowledge {
 };
 Conclusion conclude(const Report& report, const RunKnowledge& known);
 
-std::string signal_name(int signal);            // "SIGABRT", "signal 64"
 std::string ending_words(const Ending& ending); // "exit status 0", "killed by SIGKILL"
 // "passed", or "failed: " and all reasons
 std::string in_words(const Conclusion& conclusion);

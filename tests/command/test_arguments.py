@@ -211,6 +211,11 @@ class Arguments(CommandCase):
         self.assertNotIn("sarif", self.run_command("help", "diff").stdout)
         self.assertEqual(os.listdir(self.folder), [])
 
+    def test_a_check_of_nothing(self):
+        for words in (["--only", "leak", "--skip", "leak"], ["--only", "*-free", "--skip", "*"]):
+            self.assert_usage_error([*words, "touch", "ran"], "no kind of finding is left")
+        self.assertEqual(os.listdir(self.folder), [])
+
     def test_a_database_is_a_file(self):
         self.assert_usage_error(["--format", "sqlite", "touch", "ran"], "--format sqlite=FILE", "--output")
         self.assertEqual(os.listdir(self.folder), [])
@@ -224,10 +229,14 @@ class Arguments(CommandCase):
             ("--guard-min", "1M", "'--guard'"),
             ("--baseline-tolerance", "5%", "'--baseline'"),
             ("--perfetto-size", "1M", "'--format perfetto' or '--format pftrace'"),
+            ("--only-kernels", "scale", "'--kernel-checks' or '--device simulated'"),
+            ("--range", "step", "'--kernel-checks' or '--device simulated'"),
         ):
             result = self.run_command("--device", "real", option, value, PROGRAM, "exit", "3")
             self.assertEqual(result.returncode, 3, result)
             self.assertIn(f"gpumemtrace: '{option}' does nothing without {missing}\n", result.stderr)
+        result = self.run_command("--device", "real", "--kernel-checks", "--skip-kernels", "scale", PROGRAM)
+        self.assertNotIn("does nothing", result.stderr)
         for words in (["--coalescing"], ["--counters"], ["--coalescing=on"]):
             result = self.run_command("record", "--device", "real", *words, "--kernel", "scale", PROGRAM)
             self.assertNotIn("does nothing", result.stderr)

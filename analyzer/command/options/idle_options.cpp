@@ -11,6 +11,10 @@ namespace gmt {
 
 namespace {
 
+// Which kernels are checked, where kernels are.
+constexpr std::string_view kFilters[] = {"only-kernels", "skip-kernels", "checked-launches",
+                                         "launches",     "range",        "processes"};
+
 struct Partner {
   std::string_view option;
   unsigned commands;                   // for which it needs one of the others
@@ -89,6 +93,13 @@ std::vector<std::string> idle_options(const std::function<bool(const std::string
     }
     if (!has_one) add(partner.option, words);
   }
+  const bool checks_kernels = settings.device == DeviceChoice::kSimulated ||
+                              is_on("kernel-checks", settings) ||
+                              is_on("kernel-checks-sample", settings);
+  for (const std::string_view filter : kFilters)
+    if (!checks_kernels && given(std::string(filter)))
+      add(filter, "'--kernel-checks' or '--device simulated'");
+  if (given("quiet") && settings.output.empty()) add("quiet", "'--output'");
   if (settings.command != CommandId::kDiff && given("baseline-tolerance") &&
       settings.baseline.empty())
     add("baseline-tolerance", "'--baseline'");

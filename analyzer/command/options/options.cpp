@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "analyzer/base/glob.h"
 #include "analyzer/command/command.h"
 #include "analyzer/command/options/idle_options.h"
 #include "analyzer/command/options/option_table.h"
@@ -78,6 +79,20 @@ void check_kinds(const std::string& option, const std::vector<std::string>& patt
                 (near.empty() ? "" : "did you mean '" + near + "'? ") +
                 "see 'gpumemtrace help findings'");
   }
+}
+
+// A check of nothing would pass.
+void check_that_kinds_are_left(const Settings& settings) {
+  if (settings.only.empty()) return;
+  const auto matches = [](const std::vector<std::string>& patterns, std::string_view kind) {
+    return std::ranges::any_of(
+      patterns, [kind](const std::string& pattern) { return glob_match(pattern, kind); });
+  };
+  const bool is_any_left = std::ranges::any_of(detectors(), [&](const DetectorInfo* detector) {
+    return matches(settings.only, detector->id) && !matches(settings.skip, detector->id);
+  });
+  if (!is_any_left)
+    usage_error("no kind of finding is left: '--skip' leaves out all that '--only' names");
 }
 
 // What may follow a switch of the interposer as a word of its own. A program of that name can
@@ -226,6 +241,7 @@ Settings parse_options(CommandId command, std::span<const std::string> arguments
   read_values(last, settings);
   read_formats(all("format"), settings);
   read_sanitizer_words(last, settings);
+  check_that_kinds_are_left(settings);
   settings.notices =
     idle_options([&](const std::string& name) { return values.count(name) != 0; }, settings);
   if (command == CommandId::kReplay) settings.discard_clean = values.count("keep-trace") == 0;

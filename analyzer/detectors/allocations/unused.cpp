@@ -11,6 +11,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "analyzer/base/signal_name.h"
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/descriptions.h"
@@ -234,7 +235,7 @@ private:
   static Text failure_of(const Ending& ending, const Heap& heap) {
     if (heap.sticky_error()) return {"met ", error_text(heap.sticky_code(), false)};
     if (ending.how == Ending::How::kSignalled)
-      return cat({"was killed by signal ", std::to_string(ending.signal)});
+      return cat({"was killed by ", signal_name(ending.signal)});
     if (ending.how != Ending::How::kExited || ending.status == 0) return {};
     return cat({"ended with exit status ", std::to_string(ending.status)});
   }

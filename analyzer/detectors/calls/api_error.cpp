@@ -19,6 +19,45 @@
 namespace gmt {
 namespace {
 
+// Of captures: cuda.h of CUDA 13.0, at each of these results.
+std::string_view advice_on(std::uint16_t result) {
+  switch (result) {
+  case cuda::CUDA_ERROR_NOT_PERMITTED:
+    return "In a host callback CUDA may not be called: move such a call out of it. Elsewhere the "
+           "function's documentation says what it does not permit.";
+  case cuda::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED:
+    return "A stream was being captured, and this call made the capture invalid: call it before the "
+           "capture begins or after it has ended. If the capture is another thread's, let that one "
+           "begin it with cudaStreamCaptureModeThreadLocal.";
+  case cuda::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED:
+    return "An earlier call made the capture invalid: mend that one, and check the result of each "
+           "call between begin and end of the capture.";
+  case cuda::CUDA_ERROR_STREAM_CAPTURE_MERGE:
+    return "The call joins two captures: end one of them before the other begins, or let both be one "
+           "capture by an event between their streams.";
+  case cuda::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED:
+    return "End the capture in the stream that it began in.";
+  case cuda::CUDA_ERROR_STREAM_CAPTURE_UNJOINED:
+    return "Another stream came into the capture by an event, and its work was not joined: record an "
+           "event behind the last work of that stream, and let the stream that began the capture wait "
+           "for it (cudaStreamWaitEvent) before the capture ends.";
+  case cuda::CUDA_ERROR_STREAM_CAPTURE_ISOLATION:
+    return "The stream waits for an event that was recorded outside of the capture: record it inside, "
+           "or wait for it before the capture begins.";
+  case cuda::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT:
+    return "The legacy default stream waits for all streams that were made without "
+           "cudaStreamNonBlocking, and a capture cannot: make the captured stream with that flag, or "
+           "leave the default stream alone while one is captured.";
+  case cuda::CUDA_ERROR_CAPTURED_EVENT:
+    return "The event was recorded in a capture, so no work ever completes it: use another event to "
+           "wait or to measure time outside of the graph.";
+  case cuda::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD:
+    return "End the capture in the thread that began it, or begin it with "
+           "cudaStreamCaptureModeRelaxed.";
+  default: return "Check the arguments of this call, and its result in the program.";
+  }
+}
+
 // The runtime's exit handler unloads the program's code, in a forked child that only exits, too.
 bool ends_code(std::string_view api) { return api == "cuLibraryUnload" || api == "cuModuleUnload"; }
 
@@ -85,11 +124,7 @@ private:
     f.kind = "api-error";
     f.severity = Severity::kWarning;
     f.message = {CallName{call}, " failed with ", error_text(e.result, is_runtime_name(call))};
-    f.advice =
-      e.result == cuda::CUDA_ERROR_NOT_PERMITTED
-        ? "In a host callback CUDA may not be called: move such a call out of it. Elsewhere "
-          "the function's documentation says what it does not permit."
-        : "Check the arguments of this call, and its result in the program.";
+    f.advice = advice_on(e.result);
     f.api = call;
     f.group = std::to_string(e.result);
     f.stacks.push_back(stack_as(StackRole::kFailed, e.stack, call));

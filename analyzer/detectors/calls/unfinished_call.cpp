@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analyzer/base/signal_name.h"
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/descriptions.h"
@@ -36,14 +37,16 @@ public:
       f.stacks.push_back(stack_as(StackRole::kCalled, call.stack, call.api));
       switch (ending.how) {
       case Ending::How::kSignalled:
-        f.message = {CallName{call.api}, " had not returned when the program was killed by signal ",
-                     std::to_string(ending.signal)};
+        f.message = {CallName{call.api}, " had not returned when the program was killed by ",
+                     signal_name(ending.signal)};
         f.advice = "If the program crashed, look at the arguments of this call first.";
         break;
       case Ending::How::kExited:
         f.message = {CallName{call.api},
                      " was still running in another thread when the program exited"};
-        f.advice = "Join the threads that use CUDA before the program ends.";
+        f.advice =
+          "Join the threads that use CUDA before the program ends: what they had not freed by "
+          "then is a leak.";
         break;
       case Ending::How::kRunning:
         f.message = {CallName{call.api}, " is still running"};

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "analyzer/base/signal_name.h"
 #include "analyzer/base/text_format.h"
 
 namespace gmt {
@@ -132,7 +133,7 @@ std::string why_not_a_leak(const Ending& ending) {
   switch (ending.how) {
   case Ending::How::kExited: return {};
   case Ending::How::kSignalled:
-    return cat({"the program was killed by signal ", std::to_string(ending.signal)});
+    return cat({"the program was killed by ", signal_name(ending.signal)});
   case Ending::How::kExec: return "the program replaced itself by another one (exec)";
   case Ending::How::kRunning: return "the program is still running";
   case Ending::How::kUnknown: break;

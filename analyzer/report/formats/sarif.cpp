@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <zlib.h>
 
+#include "analyzer/base/signal_name.h"
 #include "analyzer/base/text_format.h"
 #include "analyzer/report/fingerprint.h"
 #include "analyzer/report/formats/tool_words.h"

@@ -9,10 +9,13 @@
 //     allocated here     train.cu:40   setup()
 //
 // Where that does not fit, labels have lines of their own, and then functions. A function of the
-// program's own that is shortened stands whole below its frame, once in each finding.
+// program's own that is shortened stands whole below its frame, and a source line that does not fit
+// on several lines, each once in a finding.
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -33,6 +36,7 @@ constexpr std::size_t kWidestLocation = 44;
 constexpr std::size_t kNarrowestFunction = 24, kLongestFunction = 200;
 constexpr std::size_t kStackIndent = 4, kBelowLabel = 6;
 constexpr std::string_view kGutter = " | ";
+constexpr std::size_t kMostCodeLines = 6, kFurtherIn = 4; // of one source line
 // Of what a library does for itself, unless another number is asked for
 constexpr unsigned kFramesOfLibraries = 6;
 
@@ -94,6 +98,32 @@ std::size_t cut_around(std::string& text, std::size_t caret, std::size_t length,
          std::string(has_end ? "" : kCut);
   text = printable(text); // a character may have been cut
   return caret - begin + front.size();
+}
+
+// Where a line ends that begins there: behind the last word that fits into so many columns, or
+// inside of one that does not fit at all.
+std::size_t end_of_line(std::string_view text, std::size_t begin, std::size_t room) {
+  std::size_t blank = begin, taken = 0;
+  for (std::size_t at = begin; at < text.size(); ++at) {
+    const bool begins_character = (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80;
+    if (begins_character && ++taken > room) return text[at] == ' ' || blank == begin ? at : blank;
+    if (text[at] == ' ') blank = at;
+  }
+  return text.size();
+}
+
+// A source line on several lines, those behind the first one further in: where each begins, and its
+// end. Empty if they are too many.
+std::vector<std::pair<std::size_t, std::size_t>> code_lines(std::string_view text,
+                                                            std::size_t room) {
+  std::vector<std::pair<std::size_t, std::size_t>> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    if (lines.size() == kMostCodeLines) return {};
+    const std::size_t end = end_of_line(text, begin, lines.empty() ? room : room - kFurtherIn);
+    lines.emplace_back(begin, end);
+    begin = std::min(text.find_first_not_of(' ', end), text.size());
+  }
+  return lines;
 }
 
 class StacksText {
@@ -192,7 +222,8 @@ private:
     return cat({"\033]8;;file://", uri_of(file.string()), "\033\\", text, "\033]8;;\033\\"});
   }
 
-  // Further to the left where it does not fit below its frame. Then as much of it as fits.
+  // Further to the left where it does not fit below its frame, then on several lines. As much of it
+  // as fits on one where those stand above, or are too many.
   void add_code(const CodeLine& code) {
     std::size_t indent = frames_at_;
     std::string text = printable(code.text);
@@ -200,14 +231,34 @@ private:
     const auto room = [&] { return page_.width - std::min(page_.width, indent + kGutter.size()); };
     if (columns(text) > room()) text = printable(code.text.substr(0, code.code_size));
     if (columns(text) > room()) indent = kBelowLabel;
-    if (columns(text) > room()) caret = cut_around(text, caret, code.length, room());
-    const std::size_t column = columns(std::string_view(text).substr(0, caret));
-    const std::size_t most = room() - std::min(room(), column);
-    const std::size_t length = std::max<std::size_t>(1, std::min(code.length, most));
-    const std::string marks = "^" + std::string(length - 1, '~');
+    if (columns(text) > room()) {
+      const auto lines = code_lines(text, room());
+      if (!lines.empty() && whole_.insert(text).second) {
+        for (const auto& [begin, end] : lines) {
+          const std::size_t further = begin == 0 ? 0 : kFurtherIn;
+          const std::string line = text.substr(begin, end - begin);
+          const bool has_caret = caret >= begin && (caret < end || end == text.size());
+          add_code_line(indent, std::string(further, ' ') + line,
+                        has_caret ? std::optional(caret - begin + further) : std::nullopt,
+                        code.length);
+        }
+        return;
+      }
+      caret = cut_around(text, caret, code.length, room());
+    }
+    add_code_line(indent, text, caret, code.length);
+  }
+
+  // The caret is none where another of the lines has it.
+  void add_code_line(std::size_t indent, const std::string& text, std::optional<std::size_t> caret,
+                     std::size_t length) {
     out_.append(indent, ' ').append(kGutter).append(text + "\n");
+    if (!caret) return;
+    const std::size_t column = columns(std::string_view(text).substr(0, *caret));
+    const std::size_t most = columns(text) - std::min(columns(text), column);
+    const std::size_t marked = std::max<std::size_t>(1, std::min(length, most));
     out_.append(indent, ' ').append(kGutter).append(column, ' ');
-    out_ += page_.shown(marks, kCaretColor) + "\n";
+    out_ += page_.shown("^" + std::string(marked - 1, '~'), kCaretColor) + "\n";
   }
 
   const ReportedFinding& finding_;

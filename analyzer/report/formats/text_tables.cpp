@@ -255,8 +255,9 @@ void add_holders(std::string& out, const ProcessReport& process, TableChoice cho
                  const Page& page) {
   const MemoryTables& tables = process.tables;
   if (tables.holders.size() < (choice == TableChoice::kAll ? 1u : 2u)) return;
-  out += fmt::format("held at the peak of {} of device memory\n",
-                     format_bytes(process.totals.peak_bytes));
+  out += wrap(
+    cat({"held at the peak of ", format_bytes(process.totals.peak_bytes), " of device memory"}), 2,
+    0, page.width);
   add_rows(out, holder_rows(tables, page), process.totals.peak_bytes, page);
   if (tables.other_holders != 0) {
     out += fmt::format("  {} in {}\n", format_bytes(tables.other_bytes),

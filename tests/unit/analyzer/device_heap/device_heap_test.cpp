@@ -65,7 +65,7 @@ TEST_F(DeviceHeapTest, WhatIsAliveAfterASignalOrADeadContextIsNoLeak) {
   trace.complete = "how=signalled\nstatus=0\nsignal=9\ncore=0\n";
   run_device();
   EXPECT_EQ(find("device-heap-leak"), nullptr);
-  EXPECT_TRUE(is_not_checked("device-heap-leak", "killed by signal 9"));
+  EXPECT_TRUE(is_not_checked("device-heap-leak", "killed by SIGKILL"));
   trace.complete = "how=exited\nstatus=0\nsignal=0\ncore=0\n";
   kill_context(700);
   run();

@@ -66,8 +66,24 @@ TEST(ReportStacks, TheCaretStandsAtTheNameOfWhatWasCalled) {
   EXPECT_EQ(own_frame(stack), std::nullopt);
 }
 
-TEST(ReportStacks, LongLinesKeepThePartWithTheCaret) {
-  const std::string front = "void release_all() { first(1, 2, 3); second(4, 5, 6); ";
+// Once in a finding.
+TEST(ReportStacks, LongLinesStandOnSeveral) {
+  Report report =
+    with_code("void release_all() { first(1, 2, 3); second(4); cudaFree(p); third(5); }");
+  std::vector<LabelledStack>& stacks = report.findings[0].stacks;
+  stacks.insert(stacks.begin() + 1, stacks[0]);
+  const std::string text = text_of(report, {.width = 60});
+  expect_contains(text, R"(
+       | void release_all() { first(1, 2, 3); second(4);
+       |     cudaFree(p); third(5); }
+       |     ^~~~~~~~
+)");
+  expect_contains(text, "| ...");
+}
+
+TEST(ReportStacks, EndlessLinesKeepThePartWithTheCaret) {
+  std::string front = "void release_all() { first(1, 2, 3); second(4, 5, 6); ";
+  for (int i = 0; i < 6; ++i) front += "another_call_of(i, j, k); and_another_one_of(l, m, n); ";
   const std::string text =
     text_of(with_code(front + "cudaFree(p); third(7, 8, 9); }"), {.width = 60});
   std::istringstream in(text);
@@ -104,6 +120,9 @@ TEST(ReportStacks, NoLineIsWiderThanTheTerminal) {
     const std::string text = text_of(report, {.width = width});
     EXPECT_LE(widest_line(text), width) << text;
     expect_contains(text, "cudaFree(p);");
+    const std::string words =
+      "p = f(" + std::string(width, 'x') + "); cudaFree(p); // the last one";
+    EXPECT_LE(widest_line(text_of(with_code(words), {.width = width})), width);
   }
   expect_contains(text_of(with_code("cudaFree(p);"), {.width = 40}), R"(
     freed again here

@@ -155,7 +155,7 @@ TEST_F(Leaks, NotCalledLeaksAfterASignal) {
   run();
   EXPECT_EQ(kinds(), "");
   EXPECT_TRUE(is_not_checked(
-    "leak", "the program was killed by signal 9, so memory alive then (8.0 MiB in 2 blocks) "
+    "leak", "the program was killed by SIGKILL, so memory alive then (8.0 MiB in 2 blocks) "
             "is not called a leak"));
 }
 

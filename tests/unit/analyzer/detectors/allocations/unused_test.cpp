@@ -95,7 +95,7 @@ TEST_F(Unused, OfKilledProgramsIsWhatTheyFreed) {
   ASSERT_NE(find("unused"), nullptr);
   EXPECT_EQ(find("unused")->count, 1u);
   EXPECT_EQ(find("unused")->message,
-            "The program was killed by signal 9: 1.0 MiB of device memory in 1 block was "
+            "The program was killed by SIGKILL: 1.0 MiB of device memory in 1 block was "
             "never used, maybe because it did not come that far.");
 }
 

@@ -33,6 +33,15 @@ TEST_F(Errors, FailedCallByName) {
   EXPECT_EQ(result.findings[2].message, "cuMemPoolTrimTo failed with error 1234.");
 }
 
+TEST_F(Errors, OfACaptureSayWhatToDo) {
+  note({.api = "cuMemAlloc_v2", .via = "cudaMalloc", .result = 900});
+  note({.api = "cuStreamEndCapture", .via = "cudaStreamEndCapture", .result = 904});
+  run();
+  ASSERT_EQ(kinds(), "api-error api-error");
+  EXPECT_TRUE(result.findings[0].advice.starts_with("A stream was being captured, and this call"));
+  EXPECT_NE(result.findings[1].advice.find("its work was not joined"), std::string::npos);
+}
+
 TEST_F(Errors, ProbingIsNoError) {
   note({.api = "cuPointerGetAttributes", .result = 1});
   note({.api = "cuCtxGetDevice", .result = 201});
@@ -253,7 +262,7 @@ TEST_F(Errors, UnfinishedCalls) {
   run();
   ASSERT_EQ(kinds(), "unfinished-call unfinished-call");
   EXPECT_EQ(result.findings[0].message,
-            "cudaDeviceSynchronize had not returned when the program was killed by signal 11.");
+            "cudaDeviceSynchronize had not returned when the program was killed by SIGSEGV.");
   EXPECT_EQ(result.findings[0].severity, Severity::kNote);
   EXPECT_EQ(labels(result.findings[0]), "called here");
   trace.complete = "how=exited\n";
