@@ -33,6 +33,8 @@
 // expect: error stream-race line=LINE(memory_of_a_pool)
 // expect: error stream-race line=LINE(variable_of_the_device)
 // expect: error stream-race line=LINE(managed_memory)
+// expect: error stream-race line=LINE(kernels_in_managed_memory)
+// expect: error stream-race line=LINE(kernel_in_mapped_memory)
 // expect: error stream-race line=LINE(registered_memory)
 // expect: error stream-race line=LINE(copy_between_devices)
 // expect: error stream-race line=LINE(copy_that_all_wait_for)
@@ -314,6 +316,24 @@ static void managed_memory(bool ok)
   CHECK(cudaMemcpyAsync(a, m, kBytes, cudaMemcpyDefault, t)); // @managed_memory
   CHECK(cudaDeviceSynchronize());
   CHECK(cudaFree(m));
+}
+
+static void kernels_in_managed_memory(bool ok)
+{
+  int* m;
+  CHECK(cudaMallocManaged(&m, kBytes));
+  fill<<<1, 64, 0, s>>>(m);
+  if (ok) order(s, t);
+  add<<<1, 64, 0, t>>>(a, m); // @kernels_in_managed_memory
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(m));
+}
+
+static void kernel_in_mapped_memory(bool ok)
+{
+  fill<<<1, 64, 0, s>>>(h);
+  if (ok) order(s, t);
+  CHECK(cudaMemcpyAsync(a, h, kBytes, cudaMemcpyHostToDevice, t)); // @kernel_in_mapped_memory
 }
 
 static void registered_memory(bool ok)
@@ -632,6 +652,8 @@ int main(int argc, char** argv)
   run(memory_of_a_pool, ok);
   run(variable_of_the_device, ok);
   run(managed_memory, ok);
+  run(kernels_in_managed_memory, ok);
+  run(kernel_in_mapped_memory, ok);
   run(registered_memory, ok);
   run(copy_between_devices, ok);
   run(copy_that_all_wait_for, ok);

@@ -39,6 +39,7 @@ constexpr std::uint32_t kPointerBytes = 8;
 // Of a block: the oldest is forgotten, since newer work is more seldom ordered.
 constexpr std::size_t kMostUses = 32;
 constexpr std::size_t kFewBlocks = 8192;
+constexpr std::uint64_t kMostBytesOfFlag = 8;
 
 // Where each byte has one address, which all calls use.
 bool is_compared(MemoryKind memory_kind) {
@@ -94,6 +95,7 @@ public:
   }
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
+    if (e.kind != Kind::kExecution) take_as_signals();
     if (is_new_stream(e)) watch(kWatching);
     if (ends_code(e))
       std::erase_if(blocks_, [](const auto& each) { return each.second.variable_bytes != 0; });
@@ -164,7 +166,33 @@ private:
   }
 
   void on_execution(const Event& e, const Heap& heap) {
-    if (e.execution().op == trace::ExecutionOp::kAccesses) use_all(launches_.on_accesses(e, heap));
+    if (e.execution().op != trace::ExecutionOp::kAccesses) return;
+    if (!may_signal_.empty()) look_for_signals(e.execution(), heap);
+    use_all(launches_.on_accesses(e, heap));
+  }
+
+  // The device says what a launch used right behind its call, unless the launch runs late or other
+  // threads call CUDA. Then the host may have seen already what the kernel wrote.
+  void take_as_signals() {
+    for (const Point& launch : may_signal_) clock_.host_waits(launch);
+    may_signal_.clear();
+  }
+
+  // A kernel lets the host know something by a flag: a strong store, or one of few bytes. What it
+  // stores to more of the host's memory is data.
+  void look_for_signals(const event::Execution& said, const Heap& heap) {
+    const auto at = std::ranges::find_if(
+      may_signal_, [&](const Point& p) { return (p.order & kOrderMask) == said.call; });
+    if (at == may_signal_.end()) return;
+    const auto is_signal = [&](const event::UsedRows& rows) {
+      if (!rows.is_written || (!rows.is_strong && rows.width * rows.count > kMostBytesOfFlag))
+        return false;
+      const Block* block = heap.find_live(rows.address);
+      return block == nullptr || is_seen_by_host(block->memory_kind);
+    };
+    const bool signals = !said.is_whole || std::ranges::any_of(said.rows, is_signal);
+    if (signals) clock_.host_waits(*at);
+    if (signals || !said.has_more) may_signal_.erase(at);
   }
 
   // It is one piece of work, of which the device may say what its nodes use.
@@ -200,7 +228,10 @@ private:
       use_all(works);
     }
     order_.end(e, now, heap);
-    if (signals_host) clock_.host_waits(now);
+    if (signals_host) {
+      if (facts_.simulated()) may_signal_.push_back(now);
+      else clock_.host_waits(now);
+    }
   }
 
   void use_all(const PendingLaunches::Works& works) {
@@ -332,7 +363,8 @@ private:
   WorkOrder order_;
   StreamClock& clock_ = order_.clock();
   StreamRaces races_{facts_, clock_};
-  PendingLaunches launches_;                          // of the simulated device
+  PendingLaunches launches_;      // of the simulated device
+  std::vector<Point> may_signal_; // launches there of which the device has said nothing yet
   std::unordered_map<std::uint64_t, Tracked> blocks_; // by address
   std::uint64_t unsure_ = 0;                          // pairs of uses
   std::size_t most_blocks_ = kFewBlocks;              // then those that have ended are forgotten
