@@ -182,6 +182,17 @@ void apply_to_fault(Finding& finding) {
                         ", and that the memory lives until its kernels are done."});
 }
 
+// What PyTorch's cache gave back because the program told it to, it would have used again.
+bool is_emptied_by_program(const Finding& finding) {
+  return std::ranges::any_of(finding.stacks, [](const FindingStack& stack) {
+    return stack.role == StackRole::kFreed &&
+           std::ranges::any_of(stack.frames, [](const Frame& frame) {
+             return frame.language == "python" && frame.function == "empty_cache" &&
+                    glob_match("*/torch/cuda/memory.py", frame.file);
+           });
+  });
+}
+
 } // namespace
 
 std::span<const OwnerRule> owner_rules() { return kRules; }
@@ -205,6 +216,12 @@ void apply_owner_rules(Finding& finding) {
   if (finding.fault) return apply_to_fault(finding);
   const DetectorInfo* kind = detector_of(finding.kind);
   if (kind == nullptr || kind->owner_excuse.advice == nullptr) return;
+  if (is_emptied_by_program(finding)) {
+    finding.advice =
+      "torch.cuda.empty_cache() gives memory to the driver that PyTorch takes from it "
+      "again: leave it out, or call it where other programs need the memory.";
+    return;
+  }
   if (finding.access) return apply_to_accesses(finding);
   const OwnerRule* owner = nullptr;
   for (const FindingStack& stack : finding.stacks) {

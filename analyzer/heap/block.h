@@ -65,7 +65,7 @@ struct alignas(64) Block {
   std::uint64_t stream = 0;  // as the call named it
   std::uint64_t allocated_at : kOrderBits = 0; // order
   std::uint64_t flags : 16 = 0;                // BlockFlag bits
-  std::uint64_t freed_at : kOrderBits = 0;
+  std::uint64_t freed_at : kOrderBits = 0;     // order; of a live tensor the time of its last use
   // Ordinal + 1 of its device or kHostSlot; 0: its context's device
   std::uint64_t device_slot : 16 = 0;
   const BlockDetail* detail = nullptr; // null if the allocation has none; see shape()

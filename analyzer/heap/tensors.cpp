@@ -17,6 +17,7 @@ void give_out(HeapParts& heap, const Event& e) {
   block.stream = tensor.stream;
   block.memory_kind = trace::MemoryKind::kTensor;
   block.allocated_at = e.order & kOrderMask;
+  block.freed_at = e.time & kOrderMask;
   block.allocated = e.stack;
   if (const Block* segment = heap.store.live_containing(tensor.address)) {
     block.context = segment->context;

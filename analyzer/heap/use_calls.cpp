@@ -10,10 +10,12 @@ namespace {
 
 void add_access(HeapParts& heap, const Event& e, const NamedMemory& named, Access::Kind access,
                 unsigned parameter = kNoParameter) {
-  if (named.region != BlockStore::kNone && is_tensor(heap.store[named.region]))
+  if (named.region != BlockStore::kNone && is_tensor(heap.store[named.region])) {
+    heap.store[named.region].freed_at = e.time & kOrderMask;
     heap.tensor_accesses.add(e, named.region, access, named.address, named.bytes, parameter);
-  else if (named.region != BlockStore::kNone)
+  } else if (named.region != BlockStore::kNone) {
     heap.accesses.add(e, named.region, access, named.address, named.bytes, parameter);
+  }
   if (named.block != BlockStore::kNone)
     heap.accesses.add(e, named.block, access, named.address, named.bytes, parameter);
 }

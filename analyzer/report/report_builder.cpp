@@ -176,7 +176,7 @@ ReportedFinding with_names(Finding finding, SourceFiles* sources) {
     if (!stack.device) trim_frames(stack.frames);
   }
   for (const FindingStack& stack : finding.stacks) {
-    if (stack.role != StackRole::kAllocated) continue;
+    if (stack.role != StackRole::kAllocated && stack.role != StackRole::kHeld) continue;
     std::string& site = names.tensor_sites.emplace_back(tensor_site(stack));
     const std::string module = sources != nullptr ? module_path(stack, *sources) : std::string();
     if (!site.empty() && !module.empty()) site += cat({" (in ", module, ")"});

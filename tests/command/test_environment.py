@@ -334,17 +334,21 @@ class Environment(CommandCase):
 
     def test_checks_of_tensors_turn_caches_off(self):
         for options, variables, seen in (
-            (["--kernel-checks=tensors"], {}, ["1", "platform"]),
-            ([], {"GPUMEMTRACE_KERNEL_CHECKS": "tensors"}, ["1", "platform"]),
-            (["--kernel-checks=tensors,libraries"], {}, ["1", "platform"]),
-            (["--kernel-checks=libraries"], {}, ["(unset)", "(unset)"]),
-            (["--kernel-checks=tensors"], {"PYTORCH_NO_CUDA_MEMORY_CACHING": "0"}, ["0", "platform"]),
-            (["--kernel-checks"], {}, ["(unset)", "(unset)"]),
+            (["--kernel-checks=tensors"], {}, ["1", "platform", "cuda_malloc_async"]),
+            ([], {"GPUMEMTRACE_KERNEL_CHECKS": "tensors"}, ["1", "platform", "cuda_malloc_async"]),
+            (["--kernel-checks=tensors,libraries"], {}, ["1", "platform", "cuda_malloc_async"]),
+            (["--kernel-checks=libraries"], {}, ["(unset)"] * 3),
+            (
+                ["--kernel-checks=tensors"],
+                {"PYTORCH_NO_CUDA_MEMORY_CACHING": "0"},
+                ["0", "platform", "cuda_malloc_async"],
+            ),
+            (["--kernel-checks"], {}, ["(unset)"] * 3),
         ):
             with self.subTest(options=options, variables=variables):
                 before = dict(self.environment)
                 self.environment.update(variables)
-                names = ("PYTORCH_NO_CUDA_MEMORY_CACHING", "XLA_PYTHON_CLIENT_ALLOCATOR")
+                names = ("PYTORCH_NO_CUDA_MEMORY_CACHING", "XLA_PYTHON_CLIENT_ALLOCATOR", "TF_GPU_ALLOCATOR")
                 asked = [word for name in names for word in ("environment", name)]
                 result = self.run_command("--device", "real", *options, PROGRAM, *asked)
                 self.environment = before

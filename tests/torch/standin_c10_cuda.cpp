@@ -8,6 +8,7 @@
 #include <vector>
 
 extern "C" int cudaMalloc(void**, std::size_t);
+extern "C" int cudaFree(void*);
 
 namespace c10 {
 
@@ -48,6 +49,7 @@ struct Piece {
 };
 static std::mutex lock;
 static std::map<char*, Piece> pieces;
+static std::map<char*, std::size_t> segments;
 static std::size_t allocated, reserved;
 static bool is_silent; // as a version that reports in another way
 constexpr std::size_t kRound = 512, kSegment = std::size_t{2} << 20;
@@ -67,6 +69,7 @@ __attribute__((noinline)) static bool add_segment(std::size_t bytes) {
   if (cudaMalloc(&segment, size) != 0) return false;
   reserved += size;
   pieces[static_cast<char*>(segment)] = {size, current_stream, true};
+  segments[static_cast<char*>(segment)] = size;
   return true;
 }
 
@@ -100,6 +103,24 @@ static void give_back(void* address) {
                               reserved, kDevice);
 }
 
+// Segments without a tensor go back to CUDA.
+__attribute__((noinline)) static void empty() {
+  const std::scoped_lock held(lock);
+  for (auto segment = segments.begin(); segment != segments.end();) {
+    const auto first = pieces.find(segment->first);
+    const auto last = pieces.lower_bound(segment->first + segment->second);
+    auto used = first;
+    while (used != last && used->second.is_free) ++used;
+    if (used != last || cudaFree(segment->first) != 0) {
+      ++segment;
+      continue;
+    }
+    pieces.erase(first, last);
+    reserved -= segment->second;
+    segment = segments.erase(segment);
+  }
+}
+
 } // namespace CUDACachingAllocator
 } // namespace cuda
 } // namespace c10
@@ -113,6 +134,7 @@ EXPORTED void* standin_take(std::size_t bytes) {
 EXPORTED void standin_give_back(void* address) {
   c10::cuda::CUDACachingAllocator::give_back(address);
 }
+EXPORTED void standin_empty_cache() { c10::cuda::CUDACachingAllocator::empty(); }
 EXPORTED void standin_be_silent() { c10::cuda::CUDACachingAllocator::is_silent = true; }
 EXPORTED void standin_set_stream(void* stream) {
   c10::cuda::current_stream = c10::cuda::number_of(stream);

@@ -246,6 +246,65 @@ class Tensors(unittest.TestCase):
             finding["message"],
         )
 
+    def test_what_is_idle_longest(self):
+        _, report = self.run_program("refused_while_some_rest")
+        (finding,) = report["findings"]
+        rests, works = line_of("resting = [Tensor"), line_of("working = [Tensor")
+        self.assertRegex(
+            finding["message"],
+            rf"; idle longest is what was made at tensors\.py:{rests}: 4\.0 MiB in 4 tensors were given to no call"
+            r" for \d+\.?\d* ms\.$",
+        )
+        holders = finding["held"]["holders"]
+        self.assertEqual([holder["bytes"] >> 20 for holder in holders], [6, 4], "the largest comes first")
+        lines = [finding["stacks"][holder["stack"]]["frames"] for holder in holders]
+        lines = [next(f["line"] for f in frames if (f.get("file") or "").endswith("tensors.py")) for frames in lines]
+        self.assertEqual(lines, [works, rests])
+
+    def test_small_tensors_in_a_large_segment(self):
+        _, report = self.run_program("refused_beside_small_tensors")
+        (finding,) = report["findings"]
+        self.assertIn("expandable_segments:True lets PyTorch put them together", finding["advice"])
+        self.assertIn(
+            "1 segment is large enough, but has 3.0 MiB of small tensors in it: max_split_size_mb:21 keeps such"
+            " tensors out.",
+            finding["advice"],
+        )
+
+    def test_a_cache_that_grows(self):
+        """Its tensors do not."""
+        _, report = self.run_program("fragmenting")
+        (finding,) = report["findings"]
+        self.assertEqual((finding["kind"], finding["severity"]), ("growth", "warning"))
+        made = line_of("larger = Tensor(")
+        self.assertRegex(
+            finding["message"],
+            r"^Each of 100 steps adds 4\.\d MiB to PyTorch's cache, which gets 39\d\.0 MiB so, while tensors"
+            rf" never had more than 2\.\d MiB: segments were taken for tensors made at tensors\.py:{made}",
+        )
+        self.run_program("fragmenting", "--policy", "max-growth-per-step 1M", command="check", status=23)
+
+    def test_a_cache_that_is_emptied_in_each_step(self):
+        _, report = self.run_program("emptying")
+        (finding,) = report["findings"]
+        self.assertEqual((finding["kind"], finding["severity"]), ("churn", "warning"))
+        self.assertIn("2.0 MiB of device memory was allocated and freed 1,100 times", finding["message"])
+        self.assertIn("torch.cuda.empty_cache()", finding["advice"])
+        lines = {frame["line"] for stack in finding["stacks"] for frame in stack["frames"] if "line" in frame}
+        self.assertLessEqual({line_of("Tensor(1 << 20).fill(512)"), line_of("        empty_cache()")}, lines)
+
+    def test_pinned_buffers_that_are_kept(self):
+        _, report = self.run_program("pinned_kept")
+        (finding,) = report["findings"]
+        self.assertEqual(finding["kind"], "growth")
+        made = line_of("kept.append(Pinned(")
+        self.assertRegex(
+            finding["message"],
+            r"^Each of 100 steps leaves 6\d\.\d KiB behind, 6\.\d MiB in all: pinned host buffers made at"
+            rf" tensors\.py:{made}\.$",
+        )
+        self.assertEqual(self.run_program("pinned_again")[1]["findings"], [])
+
     def test_a_map_of_the_cache(self):
         self.run_program("refused")
         (trace,) = [name for name in os.listdir(self.folder) if name.startswith("gpumemtrace.")]

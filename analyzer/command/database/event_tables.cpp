@@ -140,7 +140,8 @@ void EventTables::Walk::add_block(const Block& block, std::uint64_t freed_event)
   blocks_.number_or_null(block.context).number(block.stream).text(state_word(block.end));
   blocks_.number(block.allocated_at);
   blocks_.number_or_null(allocated == allocated_.end() ? 0 : allocated->second);
-  blocks_.number_or_null(block.freed_at).number_or_null(freed_event);
+  blocks_.number_or_null(block.end == Block::End::kAlive ? 0 : block.freed_at);
+  blocks_.number_or_null(freed_event);
   blocks_.number_or_null(stack_number(block.allocated));
   blocks_.number_or_null(stack_number(block.freed)).done();
 }

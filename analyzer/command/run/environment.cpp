@@ -92,11 +92,13 @@ bool writable(const fs::path& folder) {
 // Of the words of --guard by their numbers: off, on, before, tensors, tensors-before.
 bool names_tensors(const std::string& number) { return number == "3" || number == "4"; }
 
-// --guard tensors and --kernel-checks tensors: the variables by which PyTorch and JAX take each
-// tensor from CUDA itself. What the user has set stays.
+// --guard tensors and --kernel-checks tensors: the variables by which PyTorch, JAX and TensorFlow
+// take each tensor from CUDA itself. What the user has set stays.
 void turn_caches_off(std::vector<std::string>& environment) {
   constexpr std::pair<const char*, const char*> kCaches[] = {
-    {"PYTORCH_NO_CUDA_MEMORY_CACHING", "1"}, {"XLA_PYTHON_CLIENT_ALLOCATOR", "platform"}};
+    {"PYTORCH_NO_CUDA_MEMORY_CACHING", "1"},
+    {"XLA_PYTHON_CLIENT_ALLOCATOR", "platform"},
+    {"TF_GPU_ALLOCATOR", "cuda_malloc_async"}};
   for (const auto& [name, value] : kCaches)
     if (!std::getenv(name)) set(environment, name, value);
 }

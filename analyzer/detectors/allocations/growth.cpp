@@ -7,7 +7,9 @@
 // work, in bytes and in blocks (LiveSeries): a cache that fills, batches of any size and an
 // evaluation now and then do not. Setting up is no growth: device memory outside of a tensor
 // library counts only where the program does other work over and over meanwhile. What libraries
-// that are known keep for themselves is theirs.
+// that are known keep for themselves is theirs. Memory that PyTorch has pinned is a block for each
+// buffer, and counts as tensors do. Where its cache grows and its tensors do not, that is a finding
+// of its own (CacheGrowth).
 
 #include <algorithm>
 #include <functional>
@@ -16,10 +18,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/base/text_format.h"
+#include "analyzer/base/path.h"
 #include "analyzer/detectors/detector.h"
-#include "analyzer/detectors/shared/descriptions.h"
-#include "analyzer/detectors/shared/live_series.h"
+#include "analyzer/detectors/shared/cache_growth.h"
+#include "analyzer/detectors/shared/growth_words.h"
 #include "analyzer/detectors/shared/steps.h"
 #include "analyzer/heap/memory_use.h"
 #include "analyzer/trace_reader/folded_calls.h"
@@ -33,11 +35,11 @@ using Kind = EventKind;
 constexpr std::uint64_t kFewestOfDevice = 200; // allocations from one call stack, tensors apart
 constexpr std::uint64_t kShareOfPeak = 1000;   // of the peak: less is not worth a word
 constexpr std::uint64_t kSmallestGrowth = 64 << 10; // bytes
-constexpr std::size_t kMostStacks = 5;
 
 class Growth : public Detector {
 public:
-  explicit Growth(const ProcessFacts& facts) : facts_(facts), steps_(facts) {}
+  explicit Growth(const ProcessFacts& facts)
+      : facts_(facts), words_(facts), steps_(facts), cache_(facts) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
     switch (e.kind) {
@@ -66,64 +68,42 @@ public:
     const std::uint64_t peak = tensors.any() ? tensors.peak_bytes() : heap.peak_device_bytes();
     Grown grown;
     for (const auto& [stack, site] : tensors_) {
-      if (has_other_work(site)) grown.add(stack, site, rise_of(site, 0), true);
+      if (has_other_work(site)) grown.add(StackId{stack}, site, rise_of(site, 0), What::kTensor);
+    }
+    for (const auto& [stack, site] : pinned_) {
+      if (has_other_work(site) && is_pinned_by_torch(StackId{stack}))
+        grown.add(StackId{stack}, site, rise_of(site, 0), What::kPinned);
     }
     for (const auto& [stack, site] : blocks_) {
       if (!has_launches_ && !has_churn_) break;
       if (!has_other_work(site)) continue;
       const std::optional<LiveSeries::Rise> rise = rise_of(site, kFewestOfDevice);
-      if (!rise || !facts_.caller(StackId{stack}).owner.empty()) continue;
-      grown.add(stack, site, rise, false);
+      if (!rise || !is_users_own(StackId{stack})) continue;
+      grown.add(StackId{stack}, site, rise, What::kBlock);
     }
-    if (grown.sites.empty()) return;
     grown.finish(steps.orders);
-    const PolicyRule* const rule = broken_rule(grown.bytes_per_step);
-    if (rule == nullptr && grown.whole < std::max(kSmallestGrowth, peak / kShareOfPeak)) return;
+    const std::optional<CacheGrowth::Found> cache = growing_cache(grown, steps, heap);
+    const PolicyRule* rule = broken_rule(grown.bytes_per_step);
+    const bool do_sites_grow =
+      !grown.sites.empty() &&
+      (rule != nullptr || grown.whole >= std::max(kSmallestGrowth, peak / kShareOfPeak));
+    if (!do_sites_grow && !cache) return;
     if (end.lost_records != 0) {
       findings.not_checked(
         {"growth", "records were lost, and among them may be those of releases"});
       return;
     }
-    findings.add(finding(grown, steps, heap));
-    if (rule != nullptr) findings.add(breach(*rule, grown, steps, heap));
+    if (!do_sites_grow) rule = broken_rule(cache->rise.bytes * steps.orders);
+    Finding f =
+      do_sites_grow ? words_.of(grown, cache, steps, heap) : words_.of_cache(*cache, steps, heap);
+    if (rule != nullptr) findings.add(breach_of(*rule, f));
+    findings.add(std::move(f));
   }
 
 private:
-  struct Site {
-    LiveSeries series;
-    std::uint16_t api = trace::kNoApi;
-    int device = -1;
-  };
+  using Site = GrowingSite;
+  using What = Grown::What;
   using Sites = std::unordered_map<std::uint32_t, Site>; // by StackId
-
-  struct GrownSite {
-    std::uint32_t stack;
-    const Site* site;
-    bool is_tensor;
-    double bytes_per_step, blocks_per_step; // at first for one order
-  };
-  struct Grown {
-    std::vector<GrownSite> sites;
-    double bytes_per_step = 0;
-
-    void add(std::uint32_t stack, const Site& site, const std::optional<LiveSeries::Rise>& rise,
-             bool is_tensor) {
-      if (rise) sites.push_back({stack, &site, is_tensor, rise->bytes, rise->blocks});
-    }
-    std::uint64_t whole = 0; // what they held last
-    void finish(double orders_per_step) {
-      for (GrownSite& s : sites) {
-        s.bytes_per_step *= orders_per_step;
-        s.blocks_per_step *= orders_per_step;
-        bytes_per_step += s.bytes_per_step;
-        whole += s.site->series.bytes_then();
-      }
-      std::ranges::sort(sites, [](const GrownSite& a, const GrownSite& b) {
-        return a.bytes_per_step != b.bytes_per_step ? a.bytes_per_step > b.bytes_per_step
-                                                    : a.stack < b.stack;
-      });
-    }
-  };
 
   // Calls that are not in the trace were work, too.
   void on_note(const Event& e) {
@@ -152,20 +132,35 @@ private:
 
   void on_alloc(const Heap& heap) {
     for (const Access& access : heap.accesses()) {
-      if (access.kind == Access::Kind::kAllocated && is_device_memory(*access.block))
-        allocated(blocks_, *access.block, heap);
+      if (access.kind != Access::Kind::kAllocated) continue;
+      const Block& block = *access.block;
+      if (is_device_memory(block)) {
+        allocated(blocks_, block, heap);
+        if (!tensors_.empty()) cache_.on_allocated(block, heap.device_of(block));
+      } else if (is_host_kind(block.memory_kind) && !tensors_.empty()) {
+        allocated(pinned_, block, heap);
+      }
     }
   }
 
   void on_free(const Heap& heap) {
     for (const Access& access : heap.accesses()) {
-      if (access.kind != Access::Kind::kEnded || !is_device_memory(*access.block)) continue;
+      if (access.kind != Access::Kind::kEnded) continue;
+      if (!pinned_.empty() && is_host_kind(access.block->memory_kind)) on_unpinned(*access.block);
+      if (!is_device_memory(*access.block)) continue;
+      cache_.on_freed(*access.block);
       const auto site = blocks_.find(access.block->allocated.value);
       if (site == blocks_.end()) continue;
       site->second.series.on_freed(access.block->bytes);
       has_churn_ |=
         site->second.series.allocations() >= kFewestOfDevice && site->second.series.blocks() == 0;
     }
+  }
+
+  void on_unpinned(const Block& block) {
+    const auto site = pinned_.find(block.allocated.value);
+    const bool is_known = site != pinned_.end() && site->second.series.blocks() != 0;
+    if (is_known) site->second.series.on_freed(block.bytes); // else from before the first tensor
   }
 
   static void allocated(Sites& sites, const Block& block, const Heap& heap) {
@@ -176,7 +171,20 @@ private:
   }
 
   // With no more than their own filling between them they are made to be used later.
-  bool has_other_work(const Site& site) const { return work_ >= 2 * site.series.allocations(); }
+  bool has_other_work(const LiveSeries& series) const { return work_ >= 2 * series.allocations(); }
+  bool has_other_work(const Site& site) const { return has_other_work(site.series); }
+
+  // No library's that is known. Segments of PyTorch's cache are counted by CacheGrowth.
+  bool is_users_own(StackId stack) const {
+    const Caller caller = facts_.caller(stack);
+    return caller.owner.empty() &&
+           (tensors_.empty() || !CacheGrowth::is_module_of_cache(caller.module));
+  }
+
+  // Its cache takes a block from CUDA for each buffer for which it has none that is free.
+  bool is_pinned_by_torch(StackId stack) const {
+    return base_name(facts_.caller(stack).module).starts_with("libtorch_cuda");
+  }
 
   // That goes on to the end of the program's work, and did not begin late.
   std::optional<LiveSeries::Rise> rise_of(const Site& site, std::uint64_t fewest) const {
@@ -197,90 +205,13 @@ private:
     return nullptr;
   }
 
-  static std::string a_step(double bytes) {
-    return format_bytes(static_cast<std::uint64_t>(std::max(bytes + 0.5, 1.0)));
-  }
-
-  // "; at this rate the 79.2 GiB of device 0 are full at step 1,234"
-  std::string when_full(const Grown& grown, const Steps::Found& steps, const Heap& heap) const {
-    const int device = grown.sites.front().site->device;
-    const DeviceFacts* facts = facts_.device(device);
-    if (facts == nullptr || facts->bytes <= heap.peak_device_bytes()) return {};
-    const double left = static_cast<double>(facts->bytes - heap.peak_device_bytes());
-    const double step = static_cast<double>(steps.count) + left / grown.bytes_per_step;
-    constexpr double kFarthestStep = 1e8;
-    if (step > kFarthestStep) return {};
-    return cat({"; at this rate device ", std::to_string(device), ", which has ",
-                format_bytes(facts->bytes), ", is full at about step ",
-                format_count(static_cast<std::uint64_t>(step))});
-  }
-
-  Text message(const Grown& grown, const Steps::Found& steps, const Heap& heap) const {
-    const GrownSite& first = grown.sites.front();
-    const std::string of = steps.of.empty() ? std::string() : cat({" (", steps.of, ")"});
-    Text where = first.is_tensor
-                   ? Text{"tensors made ", TensorSite{}}
-                   : Text{"blocks allocated by ", CallName{facts_.api_name(first.site->api)}};
-    std::size_t others = grown.sites.size() - 1;
-    if (first.is_tensor && others != 0 && grown.sites[1].is_tensor) {
-      --others;
-      where += Text{others == 0 ? " and " : ", ", TensorSite{}};
-    }
-    if (others != 0) where += cat({" and ", format_plural(others, "other call stack")});
-    return {"Each of ",
-            format_count(steps.count),
-            " steps",
-            of,
-            " leaves ",
-            a_step(grown.bytes_per_step),
-            " behind, ",
-            format_bytes(grown.whole),
-            " in all: ",
-            where,
-            when_full(grown, steps, heap)};
-  }
-
-  void add_stacks(Finding& f, const Grown& grown, std::uint64_t steps) const {
-    for (std::size_t i = 0; i < std::min(grown.sites.size(), kMostStacks); ++i) {
-      const GrownSite& s = grown.sites[i];
-      f.stacks.push_back(stack_as(StackRole::kAllocated, StackId{s.stack},
-                                  s.is_tensor ? std::string_view() : facts_.api_name(s.site->api)));
-      if (grown.sites.size() == 1) continue;
-      const double all = static_cast<double>(steps);
-      f.stacks.back().amount = {static_cast<std::uint64_t>(s.bytes_per_step * all),
-                                static_cast<std::uint64_t>(s.blocks_per_step * all + 0.5)};
-    }
-  }
-
-  Finding finding(const Grown& grown, const Steps::Found& steps, const Heap& heap) const {
-    Finding f;
-    f.kind = "growth";
-    f.severity = Severity::kWarning;
-    f.message = message(grown, steps, heap);
-    f.advice =
-      grown.sites.front().is_tensor
-        ? "Look for what keeps them from step to step: a list or dict that they are added to, "
-          "a hook, a closure, a loss that is kept with its graph (keep loss.item() or "
-          "loss.detach() instead)."
-        : "Free them in the step that allocates them, or use them again.";
-    f.bytes = grown.whole;
-    f.count = 0;
-    for (const GrownSite& s : grown.sites)
-      f.count +=
-        static_cast<std::uint64_t>(s.blocks_per_step * static_cast<double>(steps.count) + 0.5);
-    add_stacks(f, grown, steps.count);
-    return f;
-  }
-
-  Finding breach(const PolicyRule& rule, const Grown& grown, const Steps::Found& steps,
-                 const Heap& heap) const {
-    Finding f = finding(grown, steps, heap);
-    f.kind = "policy";
-    f.severity = Severity::kError;
-    f.message += cat({" (rule '", rule.text, "')"});
-    f.group = rule.text;
-    f.count = 1;
-    return f;
+  // If it grows by much more than what its tensors do.
+  std::optional<CacheGrowth::Found> growing_cache(const Grown& grown, const Steps::Found& steps,
+                                                  const Heap& heap) const {
+    if (tensors_.empty() || !has_other_work(cache_.series())) return std::nullopt;
+    auto found = cache_.find(steps_.last_order(), heap.use().tensors().peak_bytes());
+    if (found && 2 * grown.bytes_per_step > found->rise.bytes * steps.orders) found.reset();
+    return found;
   }
 
   struct Alive {
@@ -289,8 +220,10 @@ private:
   };
 
   const ProcessFacts& facts_;
+  const GrowthWords words_;
   Steps steps_;
-  Sites tensors_, blocks_;
+  Sites tensors_, blocks_, pinned_;
+  CacheGrowth cache_;
   std::unordered_map<std::uint64_t, Alive> alive_; // tensors, by address
   std::uint64_t work_ = 0;                         // launches and sets
   bool has_launches_ = false, has_churn_ = false;

@@ -19,6 +19,7 @@
 #include "analyzer/detectors/detector.h"
 #include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/memory_stock.h"
+#include "analyzer/detectors/shared/tensor_refusal.h"
 #include "analyzer/detectors/shared/tensor_stock.h"
 #include "trace/cuda_results.h"
 
@@ -43,47 +44,6 @@ std::string advice_for(const HeldMemory& held, trace::MemoryKind memory_kind) {
   if (held.free_bytes.value_or(0) >= held.requested_bytes)
     return "As much was free, but not in one piece: allocate large blocks first, or use cudaMallocAsync.";
   return "Free what is no longer needed before this call; the largest holders are shown.";
-}
-
-// Which of PyTorch's settings the free pieces speak for, if any (PyTorch's notes on CUDA
-// semantics).
-std::string advice_for(const TensorStock& tensors) {
-  const HeldMemory& held = tensors.stock.held;
-  const std::uint64_t wanted = held.requested_bytes;
-  if (held.total_bytes && wanted > *held.total_bytes)
-    return cat({"Check how the size is computed: the device has ", format_bytes(*held.total_bytes),
-                " in all."});
-  constexpr std::string_view kSetting =
-    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True lets PyTorch put them together";
-  if (tensors.free_bytes >= wanted)
-    return cat({"As much was free in the cache, but not in one piece: ", kSetting, "."});
-  const std::uint64_t together = tensors.free_bytes + held.free_bytes.value_or(0);
-  if (held.free_bytes && together >= wanted)
-    return cat({"The free pieces and the ", format_bytes(*held.free_bytes),
-                " that the device had left are as much together: ", kSetting,
-                ", and torch.cuda.empty_cache() before this call gives whole segments back."});
-  const std::uint64_t untraced = held.untraced_bytes().value_or(0);
-  if (untraced != 0 && untraced >= *held.total_bytes / 2)
-    return "Look for other programs on this device (nvidia-smi): most of its memory is not this program's.";
-  return "No setting of the cache helps: all that was free together is less. Drop tensors before "
-         "this line, or ask for less; the largest holders are shown.";
-}
-
-// " (248 of 32.0 MiB and more, 2 of 1.0 MiB and more)"; empty where all are of one size.
-std::string size_words(const std::vector<TensorStock::Pieces>& by_size) {
-  constexpr std::size_t kMostNamed = 3;
-  if (by_size.size() < 2) return {};
-  std::string words;
-  std::uint64_t others = 0;
-  for (std::size_t i = 0; i < by_size.size(); ++i) {
-    const TensorStock::Pieces& these = by_size[i];
-    if (i >= kMostNamed) others += these.pieces;
-    else
-      words += cat({words.empty() ? "" : ", ", format_count(these.pieces), " of ",
-                    format_bytes(these.least), " and more"});
-  }
-  if (others != 0) words += cat({", ", format_plural(others, "other")});
-  return cat({" (", words, ")"});
 }
 
 class OutOfMemory : public Detector {
@@ -156,7 +116,8 @@ private:
 
                                               .requested = tensor.bytes,
                                               .range = facts_.ranges().text(facts_.ranges().here()),
-                                              .tensors = tensors_of_device(heap, facts_, device)});
+                                              .tensors = tensors_of_device(
+                                                heap, facts_, {device, tensor.bytes, e.time})});
     }
     ++at->count;
     at->bytes += tensor.bytes;
@@ -252,6 +213,8 @@ private:
         f.stacks.emplace_back(stack_as(StackRole::kHeld, holder.stack, call_of(holder)));
       stack.amount = {holder.bytes, holder.blocks};
     }
+    std::ranges::stable_sort(stock.held.holders, std::ranges::greater{},
+                             &HeldMemory::Holder::bytes);
     f.held = std::move(stock.held);
   }
 
@@ -264,16 +227,11 @@ private:
     f.bytes = refusal.bytes;
     f.count = refusal.count;
     f.range = std::move(refusal.range);
-    f.message = cat({"PyTorch found no ", format_bytes(refusal.requested),
-                     " for a tensor: ", format_bytes(tensors.bytes), " were in ",
-                     format_plural(tensors.tensors, "tensor")});
-    if (tensors.free_pieces != 0)
-      f.message += cat({", and ", format_bytes(tensors.free_bytes), " of its cache were free in ",
-                        format_plural(tensors.free_pieces, "piece"), " of at most ",
-                        format_bytes(tensors.largest_piece), size_words(tensors.by_size)});
+    f.message = refusal_message(tensors);
     if (f.count > 1)
       f.message += cat({" (the first of ", format_plural(f.count, "such failure"), ")"});
-    f.advice = advice_for(tensors);
+    f.message += idle_words(tensors, facts_);
+    f.advice = refusal_advice(tensors);
     f.stacks.push_back(stack_as(StackRole::kFailed, refusal.stack, {}));
     add_holders(f, std::move(tensors.stock));
     return f;

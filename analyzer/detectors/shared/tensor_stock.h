@@ -19,8 +19,30 @@ struct TensorStock {
     std::uint64_t pieces = 0, bytes = 0;
   };
   std::vector<Pieces> by_size; // those with most bytes first
+
+  // Of what one call stack made, the half or more that no call has been given for longest: of the
+  // stack for which that is longest, if it is known. Stacks that hold little do not count.
+  struct Idle {
+    StackId stack;
+    std::uint64_t bytes = 0, tensors = 0;
+    std::uint64_t ticks = 0; // 0: not known, since graphs use tensors that nothing names
+  };
+  Idle idle;
+
+  // Segments that are as large as what was asked for, and have a few small tensors in them.
+  struct Broken {
+    std::uint64_t segments = 0, bytes = 0, held_bytes = 0, largest_tensor = 0;
+  };
+  Broken broken;
+  bool are_expandable = false; // the segments: PyTorch maps them piece by piece
 };
 
-TensorStock tensors_of_device(const Heap& heap, const ProcessFacts& facts, int device);
+struct TensorRequest {
+  int device = kAnyDevice;
+  std::uint64_t bytes = 0;
+  std::uint64_t time = 0; // Event::time
+};
+TensorStock tensors_of_device(const Heap& heap, const ProcessFacts& facts,
+                              const TensorRequest& asked);
 
 } // namespace gmt

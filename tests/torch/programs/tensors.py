@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One way to use tensors for each word. test_tensors.py knows what the report has to say."""
 
+import collections
 import ctypes
 import os
 import sys
@@ -10,7 +11,7 @@ import time
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "site-packages"))
 
 import standin  # noqa: E402
-from standin import Stream, Tensor, allocator, c10, fill  # noqa: E402
+from standin import Pinned, Stream, Tensor, allocator, c10, cuda, fill  # noqa: E402
 
 
 def clean():
@@ -108,6 +109,70 @@ def refused_between_pieces():
     except MemoryError:
         return kept
     raise ValueError("2 to the 50th bytes")
+
+
+def refused_while_some_rest():
+    resting = [Tensor(1 << 20) for _ in range(4)]
+    for tensor in resting:
+        tensor.fill()
+    working = [Tensor(1 << 20) for _ in range(6)]
+    for _ in range(5):
+        time.sleep(0.01)
+        for tensor in working:
+            tensor.fill(512)
+    try:
+        Tensor(1 << 50)
+    except MemoryError:
+        return resting, working
+    raise ValueError("2 to the 50th bytes")
+
+
+def refused_beside_small_tensors():
+    """The cache has as much as is asked for, and had it in one piece."""
+    halves = [Tensor((1 << 20) + 512) for _ in range(5)]  # a segment each, of which the rest is too small
+    large = Tensor(64 << 20)
+    free, total = ctypes.c_size_t(), ctypes.c_size_t()
+    cuda.cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total))
+    rest = Tensor((free.value - (32 << 20)) >> 21 << 21)
+    del large
+    small = Tensor(3 << 20)
+    try:
+        Tensor(64 << 20)
+    except MemoryError:
+        return halves, rest, small
+    raise ValueError("there was room")
+
+
+def fragmenting():
+    """A tensor is larger in each step than what was freed before."""
+    for step in range(100):
+        larger = Tensor((2 << 20) + step * 512)
+        for _ in range(4):
+            larger.fill(512)
+        del larger
+
+
+def emptying():
+    sys.path.insert(0, os.path.dirname(standin.__file__))
+    from torch.cuda.memory import empty_cache
+
+    for _ in range(1100):
+        Tensor(1 << 20).fill(512)
+        empty_cache()
+
+
+def pinned_kept(kept=None):
+    kept = [] if kept is None else kept
+    for _ in range(100):
+        work = Tensor(4096)
+        for _ in range(4):
+            work.fill()
+        kept.append(Pinned(1 << 16))
+    return kept
+
+
+def pinned_again():
+    return pinned_kept(collections.deque(maxlen=4))
 
 
 def on_a_side_stream(before_drop=None, before_reuse=None):
