@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs torch_mistakes.py and torch_correct.py under gpumemtrace, several at a time.
+"""Runs the programs of MISTAKES and RIGHT under gpumemtrace, several at a time.
 
 check_torch_mistakes.py --gpumemtrace PATH [--jobs N] [--keep FOLDER] [NAME...]
 
@@ -21,16 +21,27 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 SKIPPED = 77
+MISTAKES = ("torch_mistakes.py", "torch_habits.py")
+RIGHT = ("torch_correct.py", "torch_right.py")
 
 
-def expected():
+def expected(program):
     """Kind and number of line by name of the mistake, and the options that show it."""
+    lines = (HERE / program).read_text().split("\n")
     found, name, own = {}, None, []
-    for number, line in enumerate((HERE / "torch_mistakes.py").read_text().split("\n"), 1):
+    at_line = None  # of a mistake that stands before the function that makes it
+    for number, line in enumerate(lines, 1):
         if start := re.match(r"def (\w+)\(\):(?:  # options: (.*))?$", line):
             name, own = start[1], (start[2] or "").split()
+            if at_line is not None:
+                found[name], at_line = (*at_line, own), None
+        if re.match(r"class \w+", line):
+            name = None
         if comment := re.search(r"# found: ([\w-]+)$", line):
-            found[name] = comment[1], number, own
+            if name is None:
+                at_line = comment[1], number
+            else:
+                found[name] = comment[1], number, own
     return found
 
 
@@ -49,7 +60,7 @@ def run(options, words, own, folder):
 
 def lines_of(finding):
     frames = [frame for stack in finding["stacks"] for frame in stack["frames"] if frame.get("language") == "python"]
-    return {frame["line"] for frame in frames if pathlib.Path(frame["file"]).name == "torch_mistakes.py"}
+    return {frame["line"] for frame in frames if pathlib.Path(frame["file"]).name in MISTAKES}
 
 
 def problems_of(report, wanted):
@@ -82,19 +93,17 @@ def main():
     parser.add_argument("--keep", type=lambda path: pathlib.Path(path).absolute())
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
-    names = subprocess.run(
-        [sys.executable, "-B", HERE / "torch_correct.py"], check=False, capture_output=True, text=True
-    )
-    if names.returncode == SKIPPED:
-        print(names.stdout.strip())
-        return SKIPPED
-    # What takes longest begins first.
-    runs = [
-        (("torch_correct.py", name), None, [])
-        for name in sorted(names.stdout.split(), key=lambda n: "compiled" not in n)
-    ]
-    for name, (*wanted, own) in expected().items():
-        runs += [(("torch_mistakes.py", name), wanted, own), (("torch_mistakes.py", name, "correct"), None, own)]
+    runs = []
+    for program in RIGHT:
+        names = subprocess.run([sys.executable, "-B", HERE / program], check=False, capture_output=True, text=True)
+        if names.returncode == SKIPPED:
+            print(names.stdout.strip())
+            return SKIPPED
+        runs += [((program, name), None, []) for name in names.stdout.split()]
+    runs.sort(key=lambda each: "compiled" not in each[0][1])  # what takes longest begins first
+    for program in MISTAKES:
+        for name, (*wanted, own) in expected(program).items():
+            runs += [((program, name), wanted, own), ((program, name, "correct"), None, own)]
     if options.names:
         runs = [each for each in runs if each[0][1] in options.names]
     failed = 0

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mistakes with the memory of tensors, each beside its correct twin: torch_mistakes.py NAME [correct].
 
-Without a word it prints the names. The line that a finding has to name carries a comment "found: KIND", the first one
-of a mistake that only an option shows "options: OPTIONS". Exit status 77 without PyTorch or GPU.
-check_torch_mistakes.py runs them all.
+torch_cases.py says what its words and comments are. check_torch_mistakes.py runs them all.
 """
 
 import collections
@@ -15,36 +13,7 @@ import threading
 from gpu_torch import torch
 from planted_leak import runtime
 from torch import nn
-
-CORRECT = sys.argv[2:] == ["correct"]
-STEPS = 160
-MISTAKES = {}
-
-
-def mistake(function):
-    MISTAKES[function.__name__] = function
-    return function
-
-
-class Training:
-    """A small model and the steps that train it."""
-
-    def __init__(self, width=512, layers=4):
-        blocks = [layer for _ in range(layers) for layer in (nn.Linear(width, width), nn.ReLU())]
-        self.model = nn.Sequential(*blocks).cuda()
-        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01)
-        self.width = width
-
-    def batches(self, count=STEPS):
-        for _ in range(count):
-            yield torch.randn(128, self.width, device="cuda")
-
-    def step(self, batch):
-        self.optimizer.zero_grad()
-        loss = (self.model(batch) - batch).square().mean()
-        loss.backward()
-        self.optimizer.step()
-        return loss
+from torch_cases import CORRECT, STEPS, Training, main, mistake
 
 
 @mistake
@@ -431,10 +400,4 @@ def too_much_held():
     return kept
 
 
-if len(sys.argv) == 1:
-    print("\n".join(MISTAKES))
-    sys.exit(0)
-torch.manual_seed(0)
-LEFT = MISTAKES[sys.argv[1]]()
-torch.cuda.synchronize()
-print(f"{sys.argv[1]}: {torch.cuda.max_memory_allocated() >> 10} KiB at the peak")
+main()
