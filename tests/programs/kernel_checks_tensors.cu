@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // --kernel-checks inside the cache of PyTorch's allocator, which says what it gives out of a segment and takes back: what it
-// has not given out is poison. The program reports as that allocator does; PyTorch itself: tests/gpu/torch_mistakes.py.
+// has not given out is poison. A segment may be expandable: mapped piece by piece, with tensors across them. The program reports as that allocator does; PyTorch itself: tests/gpu/torch_mistakes.py.
 //
 // unlike-fenced: blocks of the fence and checks in the code exclude each other
 // run: mistakes
@@ -24,7 +24,21 @@
 // options: check --kernel-checks-sample
 // expect: clean
 // not-checked: kernel-out-of-bounds
+// run: expandable
+// env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
+// env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
+// env: GPUMEMTRACE_SIM_GAPS=0
+// options: check --kernel-checks
+// expect: error kernel-out-of-bounds count=32 message="right behind the end of the 1.0 KiB block of a tensor made at kernel_checks_tensors.cu" stacks="accessed here"@fill:LINE(fill),"launched here"@mistakes:LINE(past),"allocated here"@take
+// expect: error kernel-use-after-free count=1 message="the 4.0 KiB block of a tensor made at kernel_checks_tensors.cu" stacks="accessed here"@follow:LINE(follow),"launched here"@mistakes:LINE(late),"allocated here"@take
+// run: grown
+// env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
+// env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
+// env: GPUMEMTRACE_SIM_GAPS=0
+// options: check --kernel-checks
+// expect: clean
 #include "answers.h"
+#include "driver_function.h"
 
 #undef NDEBUG
 #include <cassert>
@@ -64,6 +78,87 @@ static void mistakes() {
   give_back(gone, 4096);
   follow<<<1, 1>>>(named); // @late
   CHECK(cudaDeviceSynchronize());
+}
+
+// A segment as PyTorch has it with expandable_segments.
+class Expandable {
+public:
+  static constexpr std::size_t kPiece = 2 << 20, kMost = 3;
+  Expandable() { answers(reserve_(&begin_, kMost * kPiece, 0, 0, 0)); }
+  ~Expandable() { answers(give_back_(begin_, kMost * kPiece)); }
+  char* piece(std::size_t number) const { return reinterpret_cast<char*>(begin_ + number * kPiece); }
+  void map(std::size_t number) {
+    CUmemAllocationProp what{};
+    what.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    what.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    CUmemGenericAllocationHandle memory;
+    answers(create_(&memory, kPiece, &what, 0));
+    answers(map_(begin_ + number * kPiece, kPiece, 0, memory, 0));
+    answers(release_(memory)); // the mapping keeps it
+    CUmemAccessDesc who{what.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    answers(let_(begin_ + number * kPiece, kPiece, &who, 1));
+  }
+  void unmap(std::size_t number) { answers(unmap_(begin_ + number * kPiece, kPiece)); }
+
+private:
+  static void answers(CUresult result) { assert(result == CUDA_SUCCESS); }
+
+  CUdeviceptr begin_ = 0;
+  decltype(&cuMemAddressReserve) reserve_ = driver_function<decltype(cuMemAddressReserve)>("cuMemAddressReserve", 10020);
+  decltype(&cuMemAddressFree) give_back_ = driver_function<decltype(cuMemAddressFree)>("cuMemAddressFree", 10020);
+  decltype(&cuMemCreate) create_ = driver_function<decltype(cuMemCreate)>("cuMemCreate", 10020);
+  decltype(&cuMemRelease) release_ = driver_function<decltype(cuMemRelease)>("cuMemRelease", 10020);
+  decltype(&cuMemMap) map_ = driver_function<decltype(cuMemMap)>("cuMemMap", 10020);
+  decltype(&cuMemUnmap) unmap_ = driver_function<decltype(cuMemUnmap)>("cuMemUnmap", 10020);
+  decltype(&cuMemSetAccess) let_ = driver_function<decltype(cuMemSetAccess)>("cuMemSetAccess", 10020);
+};
+
+// The tensor that is dropped lies in two pieces.
+static void expandable() {
+  Expandable space;
+  space.map(0);
+  space.map(1);
+  segment = space.piece(1) - 10240;
+  mistakes();
+  for (std::size_t number : {0, 1}) space.unmap(number);
+}
+
+// Both ends, and the middle, where a tensor that lies in two pieces has both.
+static void use(int* tensor, int bytes) {
+  const int n = bytes / 4;
+  for (int* part : {tensor, tensor + n / 2 - 64, tensor + n - 128}) fill<<<1, 128>>>(part, 128);
+}
+
+// Pieces come behind tensors and before them, and go between them; each tensor is used rightly.
+static void grown() {
+  constexpr int kHalf = Expandable::kPiece / 2;
+  Expandable space;
+  space.map(1);
+  segment = space.piece(1);
+  int* first = take(0, kHalf);
+  use(first, kHalf);
+  space.map(2);
+  int* across = take(kHalf + kHalf / 2, kHalf); // in both
+  use(across, kHalf);
+  space.map(0);
+  segment = space.piece(0);
+  int* before = take(kHalf, kHalf);
+  for (int* tensor : {before, first, across}) use(tensor, kHalf);
+  CHECK(cudaDeviceSynchronize());
+  give_back(first, kHalf);
+  give_back(across, kHalf);
+  CHECK(cudaDeviceSynchronize());
+  space.unmap(1);
+  segment = space.piece(2);
+  int* last = take(512, 4096);
+  use(last, 4096);
+  use(before, kHalf);
+  space.map(1);
+  segment = space.piece(1);
+  use(take(0, Expandable::kPiece), Expandable::kPiece);
+  use(last, 4096);
+  CHECK(cudaDeviceSynchronize());
+  for (std::size_t number : {0, 1, 2}) space.unmap(number);
 }
 
 // Blocks of other sizes come and go at the same address while kernels may still run.
@@ -129,6 +224,11 @@ static void clean() {
 }
 
 int main(int, char** arguments) {
+  if (arguments[1][0] == 'e' || arguments[1][0] == 'g') {
+    CHECK(cudaFree(nullptr)); // a context
+    arguments[1][0] == 'e' ? expandable() : grown();
+    return 0;
+  }
   CHECK(cudaMalloc(&segment, 2 << 20));
   switch (arguments[1][0]) {
   case 'm': mistakes(); break;

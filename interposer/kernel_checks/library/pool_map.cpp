@@ -74,6 +74,15 @@ std::vector<Region> PoolMap::give_all_back(std::uint64_t begin, std::uint64_t en
   return taken;
 }
 
+void PoolMap::take_over(const PoolMap& other, std::uint64_t begin, std::uint64_t end) {
+  disown(begin, end);
+  other.owned_.for_each(begin, end, [this](auto from, auto to) { owned_.add(from, to); });
+  other.given_back_.for_each(begin, end, [this](auto from, auto to) { given_back_.add(from, to); });
+  for (const auto& [at, region] : other.regions_) {
+    if (region.begin >= begin && region.end <= end) regions_.emplace(at, region);
+  }
+}
+
 std::vector<Region> PoolMap::regions() const {
   std::vector<Region> all;
   for (const auto& [begin, region] : regions_) all.push_back(region);

@@ -59,6 +59,9 @@ public:
   std::optional<Region> give_back(std::uint64_t begin); // none: no region begins there
   std::vector<Region> give_all_back(std::uint64_t begin, std::uint64_t end);
   std::vector<Region> regions() const;
+  // What the other one knows of these addresses, which both have, instead of what this one does.
+  // Regions that lie there in part are left out.
+  void take_over(const PoolMap& other, std::uint64_t begin, std::uint64_t end);
 
   // Of the granules that hold these addresses of the block.
   std::vector<std::int16_t> entries(std::uint64_t begin, std::uint64_t end) const;

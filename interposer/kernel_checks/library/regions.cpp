@@ -16,6 +16,7 @@
 #include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/lock.h"
+#include "interposer/kernel_checks/library/mapped_regions.h"
 #include "interposer/kernel_checks/library/marks.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/region_state.h"
@@ -53,16 +54,20 @@ std::optional<Kept> block_around(std::uint64_t begin, std::uint64_t end) noexcep
   return is_fit ? kept : std::nullopt;
 }
 
+// With the lock. Before the first block is divided.
+void begin_pools() {
+  if (has_pools.load()) return;
+  note_ranges_to_forget();                   // marks may come behind the block's end
+  if (may_any_run()) disturbed.fetch_add(1); // in whatever streams
+  has_pools.store(true);
+}
+
 // With the lock.
 DividedBlock& divide(const Kept& kept) {
   auto& blocks = (*all_pools).blocks;
   const auto [at, is_new] =
     blocks.try_emplace(kept.block.begin, DividedBlock{PoolMap(kept.block, kept.slot), {}, {}});
-  if (is_new && !has_pools.load()) {
-    note_ranges_to_forget();                   // marks may come behind the block's end
-    if (may_any_run()) disturbed.fetch_add(1); // in whatever streams
-    has_pools.store(true);
-  }
+  if (is_new) begin_pools();
   return at->second;
 }
 
@@ -123,7 +128,11 @@ void pool_is_reset(std::uint64_t pool) noexcept {
 }
 
 void region_given_out(std::uint64_t pool, std::uint64_t address, std::uint64_t bytes) noexcept {
-  const std::optional<Kept> kept = block_around(address, address + bytes);
+  std::optional<Kept> kept = block_around(address, address + bytes);
+  const bool may_be_mapped = !kept && pool == kPoolOfBlock && !find_live_around(address);
+  const std::optional<rewriter::Block> mapped =
+    may_be_mapped ? mapped_around(address, address + bytes) : std::nullopt;
+  if (mapped) kept = Kept{.block = *mapped};
   if (!kept) return;
   const Region region{address, address + bytes, take_slot()};
   std::vector<Region> replaced;
@@ -131,7 +140,10 @@ void region_given_out(std::uint64_t pool, std::uint64_t address, std::uint64_t b
   bool is_pools = true;
   {
     const Locked lock;
-    if (pool == kPoolOfBlock) {
+    if (mapped) {
+      begin_pools();
+      divide_mapped(*mapped);
+    } else if (pool == kPoolOfBlock) {
       const bool is_new = !(*all_pools).blocks.contains(kept->block.begin);
       DividedBlock& divided = divide(*kept);
       if (is_new) {

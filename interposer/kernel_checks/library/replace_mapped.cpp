@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses that the program reserves, and memory that it maps there; memory of the host that it
 // registers. What is mapped or registered counts as right: two such pieces may be one array. What
-// is reserved and not mapped, or no longer, would fault, and so would what is no longer registered:
-// a checked access there is named and left out.
+// PyTorch maps it divides into tensors (mapped_regions.cpp). What is reserved and not mapped, or no
+// longer, would fault, and so would what is no longer registered: a checked access there is named
+// and left out.
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -16,6 +17,7 @@
 #include "interposer/kernel_checks/library/lasting.h"
 #include "interposer/kernel_checks/library/lock.h"
 #include "interposer/kernel_checks/library/mapped.h"
+#include "interposer/kernel_checks/library/mapped_regions.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/replacements.h"
 
@@ -69,11 +71,15 @@ void give(std::uint64_t begin, std::size_t bytes) noexcept {
 CUresult reserve(CUdeviceptr* address, std::size_t bytes, std::size_t alignment, CUdeviceptr wanted,
                  unsigned long long flags) noexcept {
   const int result = driver.reserve(address, bytes, alignment, wanted, flags);
-  if (result == CUDA_SUCCESS && address != nullptr) take_away(*address, bytes);
+  if (result == CUDA_SUCCESS && address != nullptr) {
+    take_away(*address, bytes);
+    addresses_reserved(*address, bytes);
+  }
   return static_cast<CUresult>(result);
 }
 
 CUresult free_addresses(CUdeviceptr address, std::size_t bytes) noexcept {
+  addresses_given_back(address, bytes);
   const int result = driver.give_addresses_back(address, bytes);
   if (result == CUDA_SUCCESS) give(address, bytes);
   return static_cast<CUresult>(result);
@@ -82,12 +88,16 @@ CUresult free_addresses(CUdeviceptr address, std::size_t bytes) noexcept {
 CUresult map(CUdeviceptr address, std::size_t bytes, std::size_t offset,
              CUmemGenericAllocationHandle memory, unsigned long long flags) noexcept {
   const int result = driver.map(address, bytes, offset, memory, flags);
-  if (result == CUDA_SUCCESS) give(address, bytes);
+  if (result == CUDA_SUCCESS) {
+    give(address, bytes);
+    piece_mapped(address, bytes);
+  }
   return static_cast<CUresult>(result);
 }
 
 // Entries change first: when the driver is done, another thread may map something there.
 CUresult unmap(CUdeviceptr address, std::size_t bytes) noexcept {
+  piece_unmapped(address, bytes);
   take_away(address, bytes);
   remember_released(address, address + bytes);
   const int result = own<"cuMemUnmap", CUdeviceptr, std::size_t>(address, bytes);
@@ -179,12 +189,14 @@ void forget_unmapped_host() noexcept {
 }
 
 void forget_released() noexcept {
+  forget_mapped_regions();
   const Locked lock;
   (*released).clear();
   (*unregistered).clear();
 }
 
 void abandon_mapped() noexcept {
+  abandon_mapped_regions();
   registered.begin_anew();
   released.begin_anew();
   unregistered.begin_anew();
