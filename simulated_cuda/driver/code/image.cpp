@@ -26,19 +26,25 @@ constexpr char kNoPtx[] =
 // executed, and those of this one are.
 constexpr unsigned kExecuted = 90;
 
-// The best PTX for a device: the newest that is not newer than the device, else the oldest.
-bool is_better(unsigned candidate, unsigned best, unsigned capability) {
-  if (best == 0) return true;
-  if ((candidate <= capability) != (best <= capability)) return candidate <= capability;
-  return candidate <= capability ? candidate > best : candidate < best;
+// The best PTX for a device: the newest that is not newer than the device, else the oldest. Of two
+// for one architecture that which may use all of it (sm_90a), as a GPU takes its machine code.
+bool is_better(const ptx::FatbinEntry& candidate, const ptx::FatbinEntry& best,
+               unsigned capability) {
+  if (best.code == nullptr) return true;
+  const unsigned it = candidate.header.architecture, known = best.header.architecture;
+  const auto is_whole = [](const ptx::FatbinEntry& entry) {
+    return (entry.header.flags & ptx::kFatbinOneArchitecture) != 0;
+  };
+  if (it == known) return is_whole(candidate) && !is_whole(best);
+  if ((it <= capability) != (known <= capability)) return it <= capability;
+  return it <= capability ? it > known : it < known;
 }
 
 ptx::FatbinEntry choose(const void* container, unsigned capability, bool ptx) {
   ptx::FatbinEntry best;
   for_each_entry(container, [&](const ptx::FatbinEntry& entry) {
     if (entry.is_ptx() != ptx || (!ptx && !entry.is_cubin())) return;
-    const unsigned known = best.code == nullptr ? 0 : best.header.architecture;
-    if (is_better(entry.header.architecture, known, capability)) best = entry;
+    if (is_better(entry, best, capability)) best = entry;
   });
   return best;
 }

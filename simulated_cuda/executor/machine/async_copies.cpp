@@ -130,6 +130,25 @@ AsyncCopies::Thread& AsyncCopies::thread(Kind kind, std::uint32_t which) {
   return threads[which];
 }
 
+// Whether another thread has the same bytes on their way to the same place: of a rest that does not
+// fill a warp, functions of cooperative groups let several lanes copy the last element.
+bool AsyncCopies::is_repeated(const AsyncCopy& copy) const {
+  const auto& entry = block_.races[copy.to.offset >> block_.race_shift];
+  if (static_cast<std::uint32_t>(entry) != race::kCopy) return false;
+  const auto is_same = [&](const AsyncCopy& other) {
+    const bool from_same = other.loaded == 0 || (other.from.region == copy.from.region &&
+                                                 other.from.block == copy.from.block &&
+                                                 other.from.offset == copy.from.offset);
+    return other.to.block == copy.to.block && other.to.offset == copy.to.offset &&
+           other.bytes == copy.bytes && other.loaded == copy.loaded && from_same &&
+           other.combine == nullptr && other.value.empty();
+  };
+  for (const Thread& each : threads_[kSmall]) {
+    if (std::any_of(each.copies.begin(), each.copies.end(), is_same)) return true;
+  }
+  return false;
+}
+
 // Its accesses count as those of its thread at this place.
 void AsyncCopies::check_begin(AsyncCopy& copy) {
   Warp& w = *copy.warp;
@@ -147,8 +166,11 @@ void AsyncCopies::check_begin(AsyncCopy& copy) {
                Access::kLoad);
   }
   // Several copies may combine their values in the same bytes
-  if (copy.to.block != nullptr && copy.combine == nullptr)
-    begin_copy(w, copy.in, copy.lane, *copy.to.block, copy.to.offset, copy.bytes, Access::kStore);
+  if (copy.to.block == nullptr || copy.combine != nullptr) return;
+  if (copy.to.block == &block_ && block_.races != nullptr && copy.value.empty() &&
+      is_repeated(copy))
+    return;
+  begin_copy(w, copy.in, copy.lane, *copy.to.block, copy.to.offset, copy.bytes, Access::kStore);
 }
 
 void AsyncCopies::begin(Kind kind, AsyncCopy copy) {

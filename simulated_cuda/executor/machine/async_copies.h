@@ -94,6 +94,7 @@ private:
   template <class IsDone>
   void finish_some(std::vector<AsyncCopy>& copies, IsDone is_done);
   void check_begin(AsyncCopy& copy);
+  bool is_repeated(const AsyncCopy& copy) const;
   void check_proxy(const AsyncCopy& copy) const;
   void read(AsyncCopy& copy);
   void finish(AsyncCopy& copy);

@@ -14,6 +14,13 @@ std::uint32_t aligned_bytes(std::uint64_t value, std::uint64_t multiple) {
 
 constexpr std::uint64_t kMostLocalBytes = 512 * 1024;
 
+bool uses_stack(const ptx::Body& body) {
+  return std::ranges::any_of(body.instructions, [&](const ptx::Instruction& in) {
+    const std::string_view text = body.mnemonic(in).text;
+    return text.starts_with("alloca") || text.starts_with("stack");
+  });
+}
+
 } // namespace
 
 FunctionDecoder::FunctionDecoder(ProgramBuilder& builder, Code& code)
@@ -27,9 +34,9 @@ void FunctionDecoder::lay_out_frame() {
   for (std::size_t file = 0; file < 4; ++file) {
     file_base_[file] = at;
     at = aligned_bytes(at + std::uint64_t{slots_.count[file]} * kSizes[file], 128);
-    if (file == 0) {
+    if (file == 0) { // behind the carry, how far each lane's own stack reaches
       carry_ = at;
-      at += 128;
+      at += uses_stack(body_) ? 256 : 128;
     }
   }
   const std::uint32_t words = slots_.count[static_cast<std::size_t>(SlotFile::k32)];
@@ -95,6 +102,10 @@ void FunctionDecoder::decode() {
     joins_[flow_.reconvergence(static_cast<std::uint32_t>(block))] = true;
   }
   start_of_.assign(body_.instructions.size() + 1, 0);
+  if (uses_stack(body_)) {
+    current = 0;
+    emit("stack.begin").extra = carry_;
+  }
   for (std::uint32_t i = 0; i < body_.instructions.size(); ++i) decode_instruction(i);
   instruction_ = nullptr;
   start_of_.back() = static_cast<std::uint32_t>(code_.instructions.size());

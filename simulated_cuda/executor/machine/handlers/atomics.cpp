@@ -98,7 +98,7 @@ struct AddHalves {
 
 // By one instruction of the host where it has one.
 template <class T, class Op>
-[[gnu::always_inline]] inline T apply(T* at_host, T b, T c) {
+[[gnu::always_inline]] inline T apply_plain(T* at_host, T b, T c) {
   if constexpr (std::is_same_v<Op, AddInt<T>>)
     return __atomic_fetch_add(at_host, b, __ATOMIC_SEQ_CST);
   if constexpr (std::is_same_v<Op, Exchange<T>>)
@@ -114,6 +114,32 @@ template <class T, class Op>
     if (__atomic_compare_exchange_n(at_host, &old, next, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
       return old;
   }
+}
+
+// cmpxchg16b, which the compilers call a library for. Returns what was there.
+inline u128 compare_exchange(u128* at_host, u128 expected, u128 wanted) {
+  u64 low = static_cast<u64>(expected), high = static_cast<u64>(expected >> 64);
+  asm volatile("lock cmpxchg16b %[at]"
+               : [at] "+m"(*at_host), "+a"(low), "+d"(high)
+               : "b"(static_cast<u64>(wanted)), "c"(static_cast<u64>(wanted >> 64))
+               : "memory", "cc");
+  return u128{high} << 64 | low;
+}
+
+template <class Op>
+u128 apply_wide(u128* at_host, u128 b, u128 c) {
+  u128 old = compare_exchange(at_host, 0, 0);
+  while (true) {
+    const u128 next = Op::f(old, b, c), found = compare_exchange(at_host, old, next);
+    if (found == old) return old;
+    old = found;
+  }
+}
+
+template <class T, class Op>
+[[gnu::always_inline]] inline T apply(T* at_host, T b, T c) {
+  if constexpr (sizeof(T) == sizeof(u128)) return apply_wide<Op>(at_host, b, c);
+  else return apply_plain<T, Op>(at_host, b, c);
 }
 
 // Sums of f32 in global memory flush subnormal numbers, those in shared memory do not. Those of f64
@@ -200,9 +226,9 @@ Next atomic(Warp& w, Next in) {
     const bool misplaced = is_misplaced<T>(in, address);
     bool plain = !misplaced && space != Space::kShared && space != Space::kLocal &&
                  address < kSharedWindow && (address & (sizeof(T) - 1)) == 0 && sizeof(T) >= 4 &&
-                 rel < g.bytes && sizeof(T) <= g.bytes - rel && g.shadow[rel / 4] == 0xff &&
-                 g.shadow[(rel + sizeof(T) - 1) / 4] == 0xff;
-    if constexpr (sizeof(T) >= 4) {
+                 sizeof(T) <= 8 && rel < g.bytes && sizeof(T) <= g.bytes - rel &&
+                 g.shadow[rel / 4] == 0xff && g.shadow[(rel + sizeof(T) - 1) / 4] == 0xff;
+    if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
       if (plain && looks_for_races(w, g)) plain = race_atomic<T>(w, in, g, rel, l);
     }
     std::byte* host = g.host + rel;
@@ -275,6 +301,8 @@ void GMT_GROUP(atomics)(FormTable& table) {
     add<u64, CompareExchange<u64>>(table, "cas", type);
   }
   add<u16, CompareExchange<u16>>(table, "cas", "b16");
+  add<u128, Exchange<u128>>(table, "exch", "b128");
+  add<u128, CompareExchange<u128>>(table, "cas", "b128");
 }
 
 } // namespace gmt::executor

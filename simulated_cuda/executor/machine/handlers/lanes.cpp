@@ -206,11 +206,14 @@ Next elect(Warp& w, Next in) {
   Next next = nullptr;
   u32 named[kLanes];
   if (!all_here(w, in, &next, named)) return next;
-  const u32 first = static_cast<u32>(__builtin_ctz(w.mask));
-  alignas(64) u32 t[kLanes];
-  GMT_LANES t[l] = first;
+  alignas(64) u32 t[kLanes] = {};
+  u32 leaders = 0;
+  for_lanes(w.mask, [&](u32 l) { // tiles of a warp have masks, and leaders, of their own
+    t[l] = static_cast<u32>(__builtin_ctz(named[l] | 1u << l));
+    leaders |= 1u << t[l];
+  });
   blend(at<u32>(w, in->r[0]), t, w.mask);
-  if (in->r[1] != kNoOperand) set_predicate(w, in->r[1], 1u << first);
+  if (in->r[1] != kNoOperand) set_predicate(w, in->r[1], leaders);
   return in + 1;
 }
 

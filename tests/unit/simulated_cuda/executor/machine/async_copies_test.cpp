@@ -69,6 +69,19 @@ TEST_F(AsyncCopiesTest, AWaitIsNoBarrier) {
   for (const Report& report : recorder_.reports) EXPECT_EQ(report.kind, ReportKind::kSharedRace);
 }
 
+// Cooperative groups let the lanes that are left over copy the last element, too.
+TEST_F(AsyncCopiesTest, SeveralThreadsCopyTheSameBytes) {
+  const auto copy = [](const char* source) {
+    return "min.u32 %r4, %r0, 100; mul.wide.u32 %x4, %r4, 4; add.u64 %x5, %x0, %x4;\n"
+           "mad.lo.u32 %r5, %r4, 4, %r1; cp.async.ca.shared.global [%r5], [" +
+           std::string(source) + "], 4;\ncp.async.wait_all; bar.sync 0; ld.shared.u32 %r9, [%r5];";
+  };
+  EXPECT_EQ(run_kernel(copy("%x5"))[120], 1100u);
+  expect_no_reports();
+  run_kernel(copy("%x2")); // from places of their own: a race
+  EXPECT_FALSE(recorder_.reports.empty());
+}
+
 TEST_F(AsyncCopiesTest, AnOlderGroupIsThereAndAYoungerIsNot) {
   const std::string two = std::string(kCopy) +
                           "cp.async.ca.shared.global [%r2+512], [%x2+512], 4;\n"

@@ -250,8 +250,8 @@ TEST_P(Tracking, ALoadInNestedCalls) {
     "ld.local.u32 %r1, [kept]; add.u32 %r4, %r2, %r1; st.param.b32 [s], %r4; ret; }\n");
   expect_no_reports();
   const auto out = get<std::uint32_t>(written_, 32);
-  constexpr std::uint32_t kSums[] = {0, 10, 30, 60};
-  for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(out[i], i + kSums[i % 4]) << i;
+  constexpr std::uint32_t kWanted[] = {0, 10, 30, 60};
+  for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(out[i], i + kWanted[i % 4]) << i;
 }
 
 // Guards leave lanes out of a load, and those that it leaves out keep what they had.
