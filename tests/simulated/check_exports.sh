@@ -13,7 +13,7 @@ newer=$(objdump -T "$simulated/libcuda.so.1" "$simulated/libcudart.so.13" | grep
 [ -z "$newer" ] || { echo "needs $newer"; exit 1; }
 
 [ -e "$toolkit/stubs/libcuda.so" ] && [ -e "$toolkit/libcudart.so.13" ] || { echo "no toolkit libraries to compare with"; exit 77; }
-diff <(names "$toolkit/stubs/libcuda.so") <(names "$simulated/libcuda.so.1" | grep -v '^gpumemtrace_')
+diff <(names "$toolkit/stubs/libcuda.so") <(names "$simulated/libcuda.so.1" | grep -vE '^(gpumemtrace_|__nvJitLink)')
 diff <(names "$toolkit/libcudart.so.13") <(names "$simulated/libcudart.so.13")
 [ -e "$toolkit/libcublas.so.13" ] || exit 0
 diff <(names "$toolkit/libcublas.so.13") <(names "$simulated/libcublas.so.13")
