@@ -133,7 +133,8 @@ CUresult check_entry(unsigned row, Need need) {
   const ThreadState& thread = this_thread();
   if (thread.in_host_function) return CUDA_ERROR_NOT_PERMITTED;
   if (DriverLock::in_forked_child() || !state().initialized) return CUDA_ERROR_NOT_INITIALIZED;
-  if (need != kThreadOnly && timing_of_row(row) == Timing::kRunsAll) run_all_late();
+  if (need != kThreadOnly && timing_of_row(row) == Timing::kRunsAll) run_all_late(false);
+  if (need != kThreadOnly && timing_of_row(row) == Timing::kEnds) run_all_late();
   if (need != kThreadOnly && timing_of_row(row) != Timing::kLooks && !is_launch(row))
     forget_primary();
   const Context* context = thread.current();

@@ -4,6 +4,7 @@
 // this process.
 #include "simulated_cuda/driver/state/lock.h"
 
+#include <ctime>
 #include <initializer_list>
 namespace gmt::sim {
 namespace {
@@ -44,6 +45,17 @@ DriverLock::~DriverLock() {
 }
 
 void DriverLock::wait() { pthread_cond_wait(&changed, &mutex); }
+void DriverLock::wait_a_moment() {
+  constexpr long kMillisecond = 1000000, kSecond = 1000000000;
+  timespec until{};
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += kMillisecond;
+  if (until.tv_nsec >= kSecond) {
+    until.tv_nsec -= kSecond;
+    ++until.tv_sec;
+  }
+  pthread_cond_timedwait(&changed, &mutex, &until);
+}
 void DriverLock::notify_all() { pthread_cond_broadcast(&changed); }
 bool DriverLock::in_forked_child() { return forked; }
 void DriverLock::driver_is_initialized() { initialized = true; }

@@ -20,6 +20,7 @@ public:
 
   // For the holder: sleeps until another thread calls notify_all, with the lock released meanwhile.
   static void wait();
+  static void wait_a_moment(); // at most a millisecond
   static void notify_all();
 
   // True in a child made by fork of a process that had initialised CUDA: it answers

@@ -25,7 +25,7 @@ CUresult record(Event* event, Stream* stream) {
   }
   event->late_record = 0;
   // Another process sees at once whether its event is recorded
-  if (may_keep(timing_of_call()) && (event->flags & CU_EVENT_INTERPROCESS) == 0) {
+  if (may_keep(timing_of_call(), *stream) && (event->flags & CU_EVENT_INTERPROCESS) == 0) {
     event->late_record = keep(*stream, EventRecordOperation{reinterpret_cast<CUevent>(event)});
   } else {
     run_late_before(*stream);
@@ -106,11 +106,17 @@ CUresult event_query(CUevent handle) {
   const Event* event = state().events.get(handle);
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (in_live_capture(*event)) return CUDA_ERROR_CAPTURED_EVENT;
+  if (event->stream != nullptr && is_held(*event->stream)) {
+    run_what_can_run();
+    if (is_late(event->late_record)) return CUDA_ERROR_NOT_READY;
+  }
   run_late_until(event->late_record);
   return answer_after_late();
 }
 
 CUresult event_synchronize(CUevent handle) {
+  const Event* event = state().events.get(handle);
+  if (event != nullptr && !in_live_capture(*event)) run_late_until(event->late_record);
   const CUresult answer = event_query(handle);
   flush_prints();
   return answer;

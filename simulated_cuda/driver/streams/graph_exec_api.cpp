@@ -8,6 +8,8 @@
 #include "simulated_cuda/driver/streams/conditional.h"
 #include "simulated_cuda/driver/streams/device_graphs.h"
 #include "simulated_cuda/driver/streams/graph_position.h"
+#include "simulated_cuda/driver/streams/late.h"
+#include "simulated_cuda/driver/streams/node_operation.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
 #include <algorithm>
@@ -109,6 +111,7 @@ CUresult graph_launch(CUgraphExec handle, CUstream stream_handle) {
   if (exec == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (stream->capture != nullptr) return not_simulated("into a stream that is captured");
+  run_late_before(*stream);
   GraphPosition& position = graph_position();
   position = {.is_in_launch = true};
   const CUresult result = run_graph(*exec, *stream);

@@ -3,6 +3,7 @@
 // the thread of the driver's own runs what is due from its front.
 #include "simulated_cuda/driver/streams/late.h"
 
+#include "simulated_cuda/driver/entry.h"
 #include "simulated_cuda/driver/execution/choice.h"
 #include "simulated_cuda/driver/state/lock.h"
 #include "simulated_cuda/driver/state/observer.h"
@@ -36,6 +37,8 @@ struct Kept {
   Clock::time_point due;
   Operation operation;
   std::unique_ptr<LateBytes> source, destination; // of a copy
+  std::function<bool()> is_there;                 // of a wait for a value; else empty
+  std::function<void()> action;                   // instead of an operation; else empty
 };
 
 std::deque<Kept>& late_work() {
@@ -76,12 +79,18 @@ void run_kept(Kept kept) {
     if (*side != nullptr) (*side)->look();
     *side = nullptr;
   }
+  if (kept.action != nullptr) return kept.action();
   CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
   try {
     result = execute(*kept.stream, kept.operation, 0);
   } catch (const std::bad_alloc&) {
   }
   if (result != CUDA_SUCCESS && context.sticky == CUDA_SUCCESS) context.sticky = result;
+}
+
+bool is_any_wait_kept() {
+  return std::ranges::any_of(late_work(),
+                             [](const Kept& kept) { return kept.is_there != nullptr; });
 }
 
 void run_first() {
@@ -99,14 +108,51 @@ bool wait_for_each_other(const Stream& one, const Stream& other) {
          waits_for_legacy(one) && waits_for_legacy(other);
 }
 
-// Runs what is_wanted says, and what that waits for.
-template <class Wanted>
-void run_wanted(Wanted is_wanted) {
+// Whether nothing kept comes before it, and the value that it waits for is there.
+bool can_run(std::size_t at) {
+  const std::deque<Kept>& all = late_work();
+  const Kept& kept = all[at];
+  for (std::size_t i = 0; i < at; ++i) {
+    if (all[i].number == kept.behind || wait_for_each_other(*all[i].stream, *kept.stream))
+      return false;
+  }
+  return kept.is_there == nullptr || kept.is_there();
+}
+
+// The first of what `may_run` says by its place; false: none of it can run.
+template <class MayRun>
+bool run_one(MayRun may_run) {
   std::deque<Kept>& all = late_work();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!may_run(i) || !can_run(i)) continue;
+    Kept kept = std::move(all[i]);
+    all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
+    run_kept(std::move(kept));
+    return true;
+  }
+  return false;
+}
+
+// A value does not come: the work behind it ends as a kernel does that never ends.
+void give_up() {
+  not_simulated("a wait for a value that did not come");
+  for (const Kept& kept : late_work()) {
+    CUresult& sticky = kept.stream->context->sticky;
+    if (kept.is_there != nullptr && sticky == CUDA_SUCCESS) sticky = CUDA_ERROR_LAUNCH_TIMEOUT;
+  }
+  std::erase_if(late_work(), [](const Kept& kept) {
+    return kept.stream->context->sticky == CUDA_ERROR_LAUNCH_TIMEOUT;
+  });
+}
+
+// What is_wanted says, and what that waits for, by its place.
+template <class Wanted>
+std::vector<bool> all_before(Wanted is_wanted, bool* any) {
+  const std::deque<Kept>& all = late_work();
   std::vector<bool> runs(all.size());
   std::vector<const Stream*> streams; // of what runs and is later
   std::vector<std::uint64_t> records; // that it waits for
-  bool any = false;
+  *any = false;
   for (std::size_t i = all.size(); i-- != 0;) {
     const Kept& kept = all[i];
     const auto waits = [&](const Stream* later) {
@@ -115,15 +161,34 @@ void run_wanted(Wanted is_wanted) {
     if (!is_wanted(kept) && !std::ranges::any_of(streams, waits) &&
         std::ranges::find(records, kept.number) == records.end())
       continue;
-    runs[i] = any = true;
+    runs[i] = *any = true;
     if (std::ranges::find(streams, kept.stream) == streams.end()) streams.push_back(kept.stream);
     if (kept.behind != 0) records.push_back(kept.behind);
   }
-  if (!any) return;
+  return runs;
+}
+
+// The same without sleeping, where nothing waits for a value.
+void run_places(const std::vector<bool>& runs) {
+  std::deque<Kept>& all = late_work();
   std::deque<Kept> now, later;
   for (std::size_t i = 0; i < all.size(); ++i) (runs[i] ? now : later).push_back(std::move(all[i]));
   all = std::move(later);
   for (Kept& kept : now) run_kept(std::move(kept));
+}
+
+template <class Wanted>
+void run_wanted(Wanted is_wanted) {
+  const Clock::time_point begin = Clock::now();
+  for (bool any = false;;) {
+    const std::vector<bool> runs = all_before(is_wanted, &any);
+    if (!any) return;
+    if (!is_any_wait_kept()) return run_places(runs);
+    if (run_one([&](std::size_t i) { return runs[i]; })) continue;
+    const double limit = state().settings.kernel_seconds;
+    if (limit > 0 && Clock::now() - begin > std::chrono::duration<double>(limit)) return give_up();
+    DriverLock::wait_a_moment();
+  }
 }
 
 void* run_what_is_due(void*) {
@@ -132,6 +197,10 @@ void* run_what_is_due(void*) {
     {
       DriverLock lock;
       while (late_work().empty()) DriverLock::wait();
+      while (is_any_wait_kept()) {
+        const auto is_due = [](std::size_t i) { return late_work()[i].due <= Clock::now(); };
+        if (!run_one(is_due)) DriverLock::wait_a_moment();
+      }
       while (!late_work().empty() && late_work().front().due <= Clock::now()) run_first();
       if (late_work().empty()) continue;
       next = late_work().front().due;
@@ -145,7 +214,7 @@ void* run_what_is_due(void*) {
 void run_at_exit() {
   if (DriverLock::in_forked_child() || this_thread().in_host_function) return;
   DriverLock lock;
-  run_all_late();
+  run_all_late(false);
 }
 
 void start_late_thread_once() {
@@ -173,6 +242,13 @@ Timing timing_of(const char* base) {
     if (name == known) return Timing::kKeeps;
   }
   for (const std::string_view known :
+       {"cuStreamDestroy", "cuCtxSynchronize", "cuCtxDestroy", "cuDevicePrimaryCtxReset",
+        "cuDevicePrimaryCtxRelease", "cuMemFree", "cuMemFreeHost", "cuMemHostUnregister",
+        "cuMemUnmap", "cuArrayDestroy", "cuModuleUnload", "cuLibraryUnload", "cuMemPoolDestroy",
+        "cuGreenCtxDestroy", "cuCtxSynchronize_v2"}) {
+    if (name == known) return Timing::kEnds;
+  }
+  for (const std::string_view known :
        {"cuStreamSynchronize", "cuStreamQuery", "cuEventSynchronize", "cuEventQuery"}) {
     if (name == known) return Timing::kOrders;
   }
@@ -187,14 +263,21 @@ Timing timing_of(const char* base) {
 }
 
 bool may_keep(Timing timing) {
-  return timing == Timing::kKeeps && state().settings.late_seconds > 0 &&
+  return timing == Timing::kKeeps && (state().settings.late_seconds > 0 || is_any_wait_kept()) &&
          !any_host_function_pending();
+}
+
+bool may_keep(Timing timing, const Stream& stream) {
+  return may_keep(timing) && (state().settings.late_seconds > 0 || is_held(stream));
 }
 
 std::uint64_t keep(Stream& stream, Operation operation, std::uint64_t behind) {
   static std::uint64_t last = 0;
   start_late_thread_once();
-  if (late_work().size() == kMostKept) run_first();
+  if (late_work().size() == kMostKept) {
+    if (is_any_wait_kept()) run_all_late();
+    else run_first();
+  }
   const auto lateness = std::chrono::duration_cast<Clock::duration>(
     std::chrono::duration<double>(state().settings.late_seconds));
   std::unique_ptr<LateBytes> source, destination;
@@ -202,15 +285,55 @@ std::uint64_t keep(Stream& stream, Operation operation, std::uint64_t behind) {
     source = LateBytes::keep(source_rows(*copy));
     destination = LateBytes::keep(destination_rows(*copy));
   }
-  late_work().push_back({++last, behind, &stream, this_thread().current(), observed_call(),
-                         is_in_chosen_range(), Clock::now() + lateness, std::move(operation),
-                         std::move(source), std::move(destination)});
+  late_work().push_back({++last,
+                         behind,
+                         &stream,
+                         this_thread().current(),
+                         observed_call(),
+                         is_in_chosen_range(),
+                         Clock::now() + lateness,
+                         std::move(operation),
+                         std::move(source),
+                         std::move(destination),
+                         {},
+                         {}});
   DriverLock::notify_all();
   return last;
 }
 
-void run_all_late() {
-  while (!late_work().empty()) run_first();
+void hold(Stream& stream, std::function<bool()> is_there) {
+  keep(stream, EmptyOperation{});
+  late_work().back().is_there = std::move(is_there);
+}
+
+bool is_held(const Stream& stream) {
+  return is_any_wait_kept() && std::ranges::any_of(late_work(), [&](const Kept& kept) {
+           return wait_for_each_other(*kept.stream, stream);
+         });
+}
+
+void keep_action(Stream& stream, std::function<void()> action) {
+  keep(stream, EmptyOperation{});
+  late_work().back().action = std::move(action);
+}
+
+void run_what_can_run() {
+  while (run_one([](std::size_t) { return true; })) {
+  }
+}
+
+bool is_any_late_of(const Stream& stream) {
+  return std::ranges::any_of(late_work(), [&](const Kept& kept) { return kept.stream == &stream; });
+}
+
+void run_all_late(bool waits_for_values) {
+  if (!is_any_wait_kept()) {
+    while (!late_work().empty()) run_first();
+  } else if (waits_for_values) {
+    run_wanted([](const Kept&) { return true; });
+  } else {
+    run_what_can_run();
+  }
 }
 
 void run_late_before(const Stream& stream) {
@@ -231,7 +354,6 @@ bool is_late(std::uint64_t number) {
 }
 
 CUresult answer_after_late() {
-  if (state().settings.late_seconds == 0) return CUDA_SUCCESS;
   const Context* context = this_thread().current();
   return context == nullptr ? CUDA_SUCCESS : context->sticky;
 }

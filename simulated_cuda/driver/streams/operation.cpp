@@ -135,7 +135,7 @@ CUresult submit(CUstream handle, Operation operation, GraphNode** node) {
     stream->last_copy = std::chrono::steady_clock::now();
   const Timing timing = timing_of_call();
   const auto* copy = std::get_if<CUDA_MEMCPY3D>(&operation);
-  if (may_keep(timing) && (copy == nullptr || !uses_pageable_memory(*copy))) {
+  if (may_keep(timing, *stream) && (copy == nullptr || !uses_pageable_memory(*copy))) {
     if (CUresult bad = check(operation); bad != CUDA_SUCCESS) return bad;
     keep(*stream, std::move(operation));
     return CUDA_SUCCESS;

@@ -40,11 +40,16 @@ CUresult write_value(CUstream stream, CUdeviceptr address, T value) {
   if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (found->capture != nullptr) return not_simulated("while the stream is captured");
   wait_for_host_functions(*found);
-  std::byte* bytes = state().blocks.view(address, sizeof value);
-  if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::memcpy(bytes, &value, sizeof value);
-  state().memory.mark_initialized(address, sizeof value);
-  DriverLock::notify_all();
+  if (state().blocks.view(address, sizeof value) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto write = [address, value] {
+    std::byte* bytes = state().blocks.view(address, sizeof value);
+    if (bytes == nullptr) return; // freed meanwhile
+    std::memcpy(bytes, &value, sizeof value);
+    state().memory.mark_initialized(address, sizeof value);
+    DriverLock::notify_all();
+  };
+  if (is_held(*found)) keep_action(*found, write);
+  else write();
   return CUDA_SUCCESS;
 }
 
@@ -58,8 +63,7 @@ bool satisfied(T current, T value, unsigned flags) {
   }
 }
 
-// Nothing runs later here: a wait for a value that is not there yet could only be answered by
-// another thread, so it is reported as unsupported instead of hanging the program.
+// Another stream, a thread or a device brings a value that is not there yet.
 template <class T>
 CUresult wait_value(CUstream stream, CUdeviceptr address, T value, unsigned flags) {
   if (address % sizeof(T) != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -67,13 +71,15 @@ CUresult wait_value(CUstream stream, CUdeviceptr address, T value, unsigned flag
   if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (found->capture != nullptr) return not_simulated("while the stream is captured");
   wait_for_host_functions(*found);
-  const std::byte* bytes = state().blocks.view(address, sizeof value);
-  if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  T current;
-  std::memcpy(&current, bytes, sizeof current);
-  return satisfied(current, value, flags)
-           ? CUDA_SUCCESS
-           : not_simulated("a wait for a value that is not there yet");
+  if (state().blocks.view(address, sizeof value) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto is_there = [address, value, flags] {
+    const std::byte* bytes = state().blocks.view(address, sizeof value);
+    if (bytes == nullptr) return true; // freed meanwhile
+    return satisfied(__atomic_load_n(reinterpret_cast<const T*>(bytes), __ATOMIC_ACQUIRE), value,
+                     flags);
+  };
+  if (is_held(*found) || !is_there()) hold(*found, is_there);
+  return CUDA_SUCCESS;
 }
 
 } // namespace
@@ -123,6 +129,10 @@ CUresult stream_query(CUstream handle) {
     invalidate(*stream->capture);
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
+  if (is_held(*stream)) {
+    run_what_can_run();
+    if (is_any_late_of(*stream)) return CUDA_ERROR_NOT_READY;
+  }
   run_late_of(*stream);
   const std::chrono::milliseconds copying(state().settings.copy_milliseconds);
   const bool copies = std::chrono::steady_clock::now() - stream->last_copy < copying;
@@ -147,6 +157,7 @@ CUresult stream_add_callback(CUstream handle, CUstreamCallback callback, void* a
     invalidate(*stream->capture);
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
+  run_late_before(*stream);
   post_stream_callback(stream, callback, argument);
   return CUDA_SUCCESS;
 }
