@@ -232,6 +232,7 @@ void Block::report_stuck() {
   for (const auto& warp : warps) {
     for (const Fragment& fragment : warp->waiting) all.push_back({warp.get(), &fragment});
   }
+  if (all.empty()) worker->run->halt("threads of it were lost, a mistake of the simulated device");
   for (const Waiting& each : all) {
     OtherThread other;
     for (const Waiting& there : all) {

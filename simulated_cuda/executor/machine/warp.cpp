@@ -167,6 +167,7 @@ const Instruction* Warp::branch(const Instruction* in, std::uint32_t taken) {
   if (is_swapped) go(in + 1, others);
   go(in + in->immediate, taken);
   if (!is_swapped) go(in + 1, others);
+  if (meet != nullptr) settle(join); // where the branch leads to what follows it anyway
   return next_fragment();
 }
 

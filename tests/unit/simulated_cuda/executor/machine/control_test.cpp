@@ -37,6 +37,13 @@ TEST_F(Control, LanesLeaveALoopOneByOneAndMeetBehindIt) {
   for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(out[i], i * (i + 1) / 2);
 }
 
+TEST_F(Control, ABranchToWhatFollowsItAnyway) {
+  const auto out = results(kernel("and.b32 %r1, %r0, 1; setp.eq.u32 %p1, %r1, 1; @%p1 bra A;\n"
+                                  "A: st.global.u32 [%x2], %r0;"),
+                           32);
+  for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(out[i], i);
+}
+
 // Comparisons of 16 bits, in a warp that is whole and in one that has parted.
 TEST_F(Control, ComparisonsOfNarrowValues) {
   const auto out =
