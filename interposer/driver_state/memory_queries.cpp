@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/driver_state/memory_queries.h"
 
+#include <atomic>
 #include <cstddef>
 
+#include "interposer/driver_state/asked_size.h"
 #include "interposer/loader/driver_function.h"
 
 namespace gmt::interposer {
@@ -11,6 +13,7 @@ namespace {
 
 constinit DriverFunction<std::uint64_t*, std::size_t*, std::uint64_t> address_range{
   "cuMemGetAddressRange_v2"};
+constinit std::atomic<AskRange> replacement{nullptr};
 using VariableQuery = DriverFunction<std::uint64_t*, std::size_t*, std::uint64_t, const char*>;
 constinit VariableQuery variable_of_module{"cuModuleGetGlobal_v2"};
 constinit VariableQuery variable_of_library{"cuLibraryGetGlobal"};
@@ -31,10 +34,15 @@ VariableQuery& query_for(VariableOf owner) noexcept {
 
 } // namespace
 
+void ask_ranges_by(AskRange function) noexcept { replacement.store(function); }
+
 std::uint64_t ask_bytes(std::uint64_t address) noexcept {
   std::uint64_t base = 0;
   std::size_t bytes = 0;
-  return address_range(&base, &bytes, address) == 0 && base == address ? bytes : 0;
+  const AskRange other = replacement.load();
+  const int result =
+    other != nullptr ? other(&base, &bytes, address) : address_range(&base, &bytes, address);
+  return result == 0 && base == address ? bytes : 0;
 }
 
 std::uint64_t ask_bytes_of_variable(VariableOf owner, std::uint64_t module,

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 
 #include "interposer/calls/call.h"
+#include "interposer/driver_state/asked_size.h"
 #include "interposer/execution/execution_observer.h"
 #include "interposer/kernel_checks/interface.h"
 #include "interposer/loader/driver_function.h"
@@ -30,7 +31,10 @@ bool replace(const char* name, void* function) noexcept {
   const int row = row_named(name);
   if (row < 0 || row >= static_cast<int>(trace::kDriverApiCount)) return false;
   replace_driver_function(static_cast<std::uint16_t>(row), function);
-  return driver_function(static_cast<std::uint16_t>(row)) == function;
+  const bool is_replaced = driver_function(static_cast<std::uint16_t>(row)) == function;
+  if (is_replaced && row == trace::kApi_cuMemGetAddressRange_v2)
+    ask_ranges_by(reinterpret_cast<AskRange>(function));
+  return is_replaced;
 }
 
 void found(const trace::ExecutionFault* fault) noexcept { record_checked_fault(*fault); }

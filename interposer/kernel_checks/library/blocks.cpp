@@ -5,7 +5,6 @@
 #include <iterator>
 #include <list>
 #include <map>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -26,8 +25,8 @@ struct Blocks {
   std::map<std::uint64_t, Kept> live;           // by begin
   std::list<Kept> resting;                      // oldest first
   std::unordered_set<std::uint64_t> resting_at; // where these begin
-  // The same in the same order, by how much room they have.
-  std::unordered_map<std::size_t, std::deque<std::list<Kept>::iterator>> resting_of;
+  // The same in the same order, by their tables and how much room they have.
+  std::map<std::pair<unsigned, std::size_t>, std::deque<std::list<Kept>::iterator>> resting_of;
   std::size_t resting_bytes = 0;
   std::map<std::uint64_t, PoolUse> pools;
   std::vector<std::uint32_t> free_slots;
@@ -58,9 +57,9 @@ void take_from_pool(const Kept& kept) {
 constexpr std::size_t kLookedAt = 16, kLarge = std::size_t{1} << 20;
 
 // With the lock; of those that rest there is one.
-Kept take_oldest_of(std::size_t bytes) {
+Kept take_oldest_of(unsigned table, std::size_t bytes) {
   Blocks& all = blocks();
-  const auto of_size = all.resting_of.find(bytes);
+  const auto of_size = all.resting_of.find({table, bytes});
   const auto at = of_size->second.front();
   of_size->second.pop_front();
   if (of_size->second.empty()) all.resting_of.erase(of_size);
@@ -124,7 +123,7 @@ void let_rest(const Kept& kept) noexcept {
   const Locked lock;
   Blocks& all = blocks();
   all.resting.push_back(kept);
-  all.resting_of[room_of(kept)].push_back(std::prev(all.resting.end()));
+  all.resting_of[{kept.table, room_of(kept)}].push_back(std::prev(all.resting.end()));
   all.resting_at.insert(kept.block.begin);
   all.resting_bytes += room_of(kept);
 }
@@ -138,21 +137,22 @@ std::optional<Kept> take_resting(std::size_t most_bytes) noexcept {
   const Locked lock;
   const Blocks& all = blocks();
   if (all.resting.empty() || all.resting_bytes <= most_bytes) return std::nullopt;
-  return take_oldest_of(room_of(all.resting.front()));
+  return take_oldest_of(all.resting.front().table, room_of(all.resting.front()));
 }
 
 // One that is not the oldest of its room is left, too: it was freed not long ago.
-std::optional<Kept> take_resting_of(std::size_t room, std::size_t needed,
+std::optional<Kept> take_resting_of(unsigned table, std::size_t room, std::size_t needed,
                                     std::size_t most_bytes) noexcept {
   const Locked lock;
   const Blocks& all = blocks();
   if (all.resting_bytes + room <= most_bytes) return std::nullopt;
-  if (all.resting_of.contains(room)) return take_oldest_of(room);
+  if (all.resting_of.contains({table, room})) return take_oldest_of(table, room);
   std::size_t looked = 0;
   for (const Kept& kept : all.resting) {
     if (needed < kLarge || looked++ == kLookedAt) break;
     const std::size_t has = room_of(kept);
-    if (has >= needed && has <= needed + needed / 2) return take_oldest_of(has);
+    if (kept.table == table && has >= needed && has <= needed + needed / 2)
+      return take_oldest_of(table, has);
   }
   return std::nullopt;
 }
@@ -170,6 +170,35 @@ void begin_most_of_pool(std::uint64_t pool) noexcept {
   if (found == blocks().pools.end()) return;
   found->second.most = found->second.bytes;
   found->second.poison_then = found->second.poison;
+}
+
+std::vector<Kept> take_blocks_of(unsigned table) noexcept {
+  const Locked lock;
+  Blocks& all = blocks();
+  std::vector<Kept> taken;
+  for (auto at = all.live.begin(); at != all.live.end();) {
+    const Kept kept = at->second;
+    at = kept.table == table ? all.live.erase(at) : std::next(at);
+    if (kept.table != table) continue;
+    take_from_pool(kept);
+    taken.push_back(kept);
+  }
+  for (auto at = all.resting_of.begin(); at != all.resting_of.end();) {
+    const auto [of, room] = (at++)->first;
+    while (of == table && all.resting_of.contains({of, room}))
+      taken.push_back(take_oldest_of(of, room));
+  }
+  for (const Kept& kept : taken) {
+    if (kept.slot != kNoSlot) all.free_slots.push_back(kept.slot);
+  }
+  return taken;
+}
+
+std::vector<Kept> live_blocks() noexcept {
+  const Locked lock;
+  std::vector<Kept> live;
+  for (const auto& [begin, kept] : blocks().live) live.push_back(kept);
+  return live;
 }
 
 void forget_all_blocks() noexcept {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "rewriter/table.h"
 
@@ -24,6 +25,8 @@ struct Kept {
   bool is_in_table = false; // else it is here for its size alone
   bool is_ordered = false;  // a stream gave it out, and frees it
   bool is_hosts = false;    // the host may use it, too: it never rests
+  bool is_foreign = false;  // another process has allocated it: the driver frees it in its way
+  unsigned table = 0;       // of the context that it was allocated in
   std::uint64_t pool = 0;   // that gave it out with poison; 0: none did
   std::size_t room = 0;     // that the driver gave, with poison; 0: no more than that
 };
@@ -53,16 +56,19 @@ void let_rest(const Kept& kept) noexcept;
 bool rests(std::uint64_t begin) noexcept;
 // The oldest one, if more than so many bytes rest.
 std::optional<Kept> take_resting(std::size_t most_bytes) noexcept;
-// The oldest one with so much room; else of the oldest ones one with room for `needed`, and not
-// much more. Only if more than `most_bytes` would rest with another one of these.
-std::optional<Kept> take_resting_of(std::size_t room, std::size_t needed,
+// Of those of a table, the oldest one with so much room; else of the oldest ones one with room for
+// `needed`, and not much more. Only if more than `most_bytes` would rest with another one of these.
+std::optional<Kept> take_resting_of(unsigned table, std::size_t room, std::size_t needed,
                                     std::size_t most_bytes) noexcept;
 
 // How many bytes of a pool are poison of live blocks; `at_most`: were when most of it was used.
 std::uint64_t poison_in_pool(std::uint64_t pool, bool at_most) noexcept;
 void begin_most_of_pool(std::uint64_t pool) noexcept; // what is used now is the most
 
-void forget_all_blocks() noexcept; // their context has ended
-void abandon_blocks() noexcept;    // in a forked child
+// Takes away all that live or rest and were allocated in the table's context, which has ended.
+std::vector<Kept> take_blocks_of(unsigned table) noexcept;
+std::vector<Kept> live_blocks() noexcept; // as they are now
+void forget_all_blocks() noexcept;
+void abandon_blocks() noexcept; // in a forked child
 
 } // namespace gmt::interposer::kernel_checks

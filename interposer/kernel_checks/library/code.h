@@ -19,6 +19,7 @@
 #include "interposer/kernel_checks/library/code_cache.h"
 #include "interposer/kernel_checks/library/heap_blocks.h"
 #include "interposer/kernel_checks/library/launches.h"
+#include "interposer/kernel_checks/library/table.h"
 #include "rewriter/rewriter.h"
 
 namespace gmt::interposer::kernel_checks {
@@ -28,6 +29,17 @@ struct LastReport {
   bool is_there = false;
   Launch launch;
   rewriter::Record record;
+};
+
+// A module's variables in a context that has a table.
+struct ModulePlace {
+  std::atomic<CUdeviceptr> counts{0}; // 0: they are not looked up yet. Set last
+  CUdeviceptr records = 0, used = 0, flagged = 0, constant = 0;
+  // The last launch that may have news; 0: none since its reports were fetched.
+  std::atomic<std::uint64_t> launched{0};
+  std::uint32_t fetched = 0;          // records
+  std::vector<std::uint64_t> counted; // as fetched last
+  std::vector<LastReport> last;       // by counter
 };
 
 struct Module {
@@ -40,15 +52,8 @@ struct Module {
   std::optional<CodeKey> key;  // its entry of the cache; none: it may not be compiled ahead
   std::string why_plain;       // not empty: it is as the program gave it
   HeapUse heap_use = HeapUse::kNone;
-  // In the context that has the table; 0: not looked up yet. `counts` is set last.
-  std::atomic<CUdeviceptr> counts{0};
-  CUdeviceptr records = 0, used = 0, flagged = 0, constant = 0;
-  // The last launch that may have news; 0: none since its reports were fetched.
-  std::atomic<std::uint64_t> launched{0};
-  std::atomic<bool> is_in_graphs{false}; // nodes run checked forms of it
-  std::uint32_t fetched = 0;             // records
-  std::vector<std::uint64_t> counted;    // as fetched last
-  std::vector<LastReport> last;          // by counter
+  std::array<ModulePlace, kMostTables> places; // by table
+  std::atomic<bool> is_in_graphs{false};       // nodes run checked forms of it
 };
 
 // Why a launch ran plain.
@@ -94,13 +99,14 @@ void keep_library(std::unique_ptr<Module> module, CUlibrary library) noexcept;
 void keep_module(std::unique_ptr<Module> module, CUmodule handle) noexcept;
 void forget_library(CUlibrary library) noexcept; // before it is unloaded
 void forget_module(CUmodule handle) noexcept;
-void abandon_code() noexcept;           // in a forked child
-void forget_code_of_context() noexcept; // its modules end with it; variables of libraries do, too
+void abandon_code() noexcept; // in a forked child
+// The context that has the table has ended: its modules have, and variables of libraries, too.
+void forget_code_of(const Table& table) noexcept;
 
 // Of a handle that a launch names; null if nothing is known of it.
 const Kernel* kernel_of(CUfunction function) noexcept;
-// The driver has launched it: its module may have news.
-void mark_launched(const Kernel& kernel) noexcept;
+// The driver has launched it in a table's context: its module may have news.
+void mark_launched(const Kernel& kernel, const Table& table) noexcept;
 // A node of a graph runs its checked form; such nodes run now.
 void mark_in_graph(const Kernel& kernel) noexcept;
 void mark_graph_launched() noexcept;
@@ -109,8 +115,8 @@ CUfunction plain_form(CUfunction function) noexcept;
 CUkernel plain_form(CUkernel kernel) noexcept;
 // Whether the checked form can be launched so, as far as it can be known without a try.
 bool can_launch(const Kernel& kernel, std::uint32_t threads_of_block) noexcept;
-// Makes a kernel's module ready in the context that has the table; false: it cannot be.
-bool is_ready(const Kernel& kernel) noexcept;
+// Makes a kernel's module ready in the table's context; false: it cannot be.
+bool is_ready(const Kernel& kernel, const Table& table) noexcept;
 // The program may have changed what the plain form asks of the device.
 void copy_attributes(const Kernel& kernel, CUfunction plain) noexcept;
 // How many checked forms a library or module has: enumerations leave them out.
@@ -123,7 +129,8 @@ void count_plain(const Kernel& kernel, PlainReason reason) noexcept;
 void note_unchecked(const char* kernel, const char* reason, std::uint64_t launches) noexcept;
 void report_plain_launches() noexcept;
 
-// Modules that may have news. Those whose launches have all `ended`, until the next one.
-std::vector<Module*> launched_modules(std::uint64_t ended) noexcept;
+// Modules that may have news in a table's context. Those whose launches have all `ended`, until the
+// next one.
+std::vector<Module*> launched_modules(unsigned table, std::uint64_t ended) noexcept;
 
 } // namespace gmt::interposer::kernel_checks

@@ -53,6 +53,8 @@ struct Driver {
   DriverFunction<CUevent> is_event_pending{"cuEventQuery"};
   DriverFunction<float*, CUevent, CUevent> time_between{"cuEventElapsedTime"};
   DriverFunction<CUstream, CUcontext*> stream_context{"cuStreamGetCtx"};
+  DriverFunction<CUstream, CUcontext*, CUgreenCtx*> stream_contexts{"cuStreamGetCtx_v2"};
+  DriverFunction<CUstream> end_stream{"cuStreamDestroy_v2"};
   DriverFunction<CUstream, unsigned long long*> stream_id{"cuStreamGetId"};
   DriverFunction<CUstream, CUstreamCaptureStatus*> capture_status{"cuStreamIsCapturing"};
   DriverFunction<CUdeviceptr*, std::size_t, std::size_t, CUdeviceptr, unsigned long long> reserve{

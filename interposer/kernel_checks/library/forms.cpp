@@ -10,42 +10,49 @@
 
 namespace gmt::interposer::kernel_checks {
 
-bool is_checked_stream(CUstream named) noexcept {
+Table* table_of_stream(CUstream named) noexcept {
+  const bool is_current = named == CU_STREAM_LEGACY || named == CU_STREAM_PER_THREAD;
   CUcontext context = nullptr;
-  return named == CU_STREAM_LEGACY || named == CU_STREAM_PER_THREAD ||
-         (driver.stream_context(named, &context) == 0 && context == table().context());
+  if (is_current) driver.current(&context);
+  else context = context_of_stream(named);
+  if (context == nullptr) return nullptr;
+  Table* const known = table_of(context);
+  if (known != nullptr || any_capture()) return known; // none gets one while a stream captures
+  const Work work(context);
+  return work.ready() && has_table() ? table_of(context) : nullptr;
 }
 
-std::optional<PlainReason> why_plain(const Kernel& kernel) noexcept {
+std::optional<PlainReason> why_plain(const Kernel& kernel, Table* table) noexcept {
   const std::uint64_t number = kernel.asked.fetch_add(1, std::memory_order_relaxed) + 1;
   if (!is_chosen_launch(number)) return PlainReason::kLaunches;
   if (!is_in_chosen_range()) return PlainReason::kRange;
   if (kernel.checked == nullptr) return PlainReason::kKernel;
   if (kernel.launches.load(std::memory_order_relaxed) >= checked_launches())
     return PlainReason::kEnough;
-  // No context gets the table while a stream captures.
-  if (!(any_capture() ? is_checked_context() : has_table())) return PlainReason::kContext;
-  const bool is_elsewhere = kernel.context != nullptr && kernel.context != table().context();
-  if (is_elsewhere) return PlainReason::kContext;
-  return is_ready(kernel) ? std::nullopt : std::optional(PlainReason::kVariables);
+  const bool is_elsewhere = kernel.context != nullptr && table_of(kernel.context) != table;
+  if (table == nullptr || is_elsewhere) return PlainReason::kContext;
+  return is_ready(kernel, *table) ? std::nullopt : std::optional(PlainReason::kVariables);
 }
 
 // Nodes run as often as their graph does.
-std::optional<PlainReason> why_plain_in_graph(const Kernel& kernel, const Shape& shape) noexcept {
+std::optional<PlainReason> why_plain_in_graph(const Kernel& kernel, Table* table,
+                                              const Shape& shape) noexcept {
   if (is_sampling()) return PlainReason::kSample;
-  if (const std::optional<PlainReason> why = why_plain(kernel)) return why;
+  if (const std::optional<PlainReason> why = why_plain(kernel, table)) return why;
   const std::uint64_t threads = std::uint64_t{shape.block[0]} * shape.block[1] * shape.block[2];
   const bool fits =
     threads <= UINT32_MAX && can_launch(kernel, static_cast<std::uint32_t>(threads));
   return fits ? std::nullopt : std::optional(PlainReason::kDevice);
 }
 
-Launch describe(const Kernel& kernel, CUfunction function, const Shape& shape) noexcept {
+Launch describe(const Kernel& kernel, const Table& table, CUfunction function,
+                const Shape& shape) noexcept {
   Launch launch;
   launch.call = core->call_in_progress();
   launch.function = reinterpret_cast<std::uint64_t>(function);
   const bool is_default = shape.stream == CU_STREAM_LEGACY; // 0 in the program's calls
   launch.stream = is_default ? 0 : reinterpret_cast<std::uint64_t>(shape.stream);
+  launch.table = table.index();
   launch.module = kernel.module;
   launch.kernel = kernel.name.c_str();
   std::ranges::copy(shape.grid, launch.grid);

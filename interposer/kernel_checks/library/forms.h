@@ -23,14 +23,17 @@ inline bool is_refused(int result) noexcept {
          result == CUDA_ERROR_INVALID_CLUSTER_SIZE;
 }
 
-// Whether what is put into the stream runs in the context that has the table, if that is current.
-bool is_checked_stream(CUstream named) noexcept;
-// Why a kernel's checked form cannot run now; none: it can.
-std::optional<PlainReason> why_plain(const Kernel& kernel) noexcept;
+// The table of the context in which what is put into the stream runs, which gets one now unless a
+// stream captures; null: it has none.
+Table* table_of_stream(CUstream named) noexcept;
+// Why a kernel's checked form cannot run now in the table's context; none: it can.
+std::optional<PlainReason> why_plain(const Kernel& kernel, Table* table) noexcept;
 // The same for a node of a graph: there is no second try when that runs.
-std::optional<PlainReason> why_plain_in_graph(const Kernel& kernel, const Shape& shape) noexcept;
+std::optional<PlainReason> why_plain_in_graph(const Kernel& kernel, Table* table,
+                                              const Shape& shape) noexcept;
 
 // As the call in progress makes it.
-Launch describe(const Kernel& kernel, CUfunction function, const Shape& shape) noexcept;
+Launch describe(const Kernel& kernel, const Table& table, CUfunction function,
+                const Shape& shape) noexcept;
 
 } // namespace gmt::interposer::kernel_checks

@@ -38,20 +38,21 @@ bool clear(CUdeviceptr at, std::uint64_t bytes) noexcept {
   const std::unique_ptr<std::byte[]> zeros(new (std::nothrow) std::byte[kZeros]()); // NOLINT
   bool good = zeros != nullptr;
   for (std::uint64_t i = 0; good && i < bytes; i += kZeros)
-    good = driver.send(at + i, zeros.get(), std::min(kZeros, bytes - i), table().stream()) == 0;
-  return driver.wait_for_stream(table().stream()) == 0 && good;
+    good =
+      driver.send(at + i, zeros.get(), std::min(kZeros, bytes - i), first_table().stream()) == 0;
+  return driver.wait_for_stream(first_table().stream()) == 0 && good;
 }
 
 bool write_head(CUdeviceptr at, std::uint64_t units) noexcept {
-  const rewriter::Options& options = table().placed();
+  const rewriter::Options& options = first_table().placed();
   HeapTable head;
   head.units = at + kHeadBytes;
   head.unit_count = units;
   head.table = options.table;
   head.shift = rewriter::placed_of(options).shift;
   head.window_bytes = rewriter::window_bytes(options);
-  return driver.send(at, &head, sizeof head, table().stream()) == 0 &&
-         driver.wait_for_stream(table().stream()) == 0;
+  return driver.send(at, &head, sizeof head, first_table().stream()) == 0 &&
+         driver.wait_for_stream(first_table().stream()) == 0;
 }
 
 CUdeviceptr make() noexcept {
@@ -69,10 +70,10 @@ CUdeviceptr make() noexcept {
 }
 
 void turn_off(CUdeviceptr at) noexcept {
-  const Work work(table().context());
+  const Work work(first_table().context());
   if (!work.ready()) return;
-  driver.set_16(at + offsetof(HeapTable, is_off), 1, 1, table().stream());
-  driver.wait_for_stream(table().stream());
+  driver.set_16(at + offsetof(HeapTable, is_off), 1, 1, first_table().stream());
+  driver.wait_for_stream(first_table().stream());
   note_unchecked("", kDistrusted, 0);
 }
 
@@ -93,8 +94,8 @@ Units fetch_units(const HeapTable& head, std::uint64_t unit) noexcept {
   units.states.reset(new (std::nothrow) std::uint8_t[units.count]);
   const bool good =
     units.states != nullptr &&
-    driver.fetch(units.states.get(), head.units + from, units.count, table().stream()) == 0 &&
-    driver.wait_for_stream(table().stream()) == 0;
+    driver.fetch(units.states.get(), head.units + from, units.count, first_table().stream()) == 0 &&
+    driver.wait_for_stream(first_table().stream()) == 0;
   if (!good) units.count = 0;
   return units;
 }
@@ -158,8 +159,8 @@ void abandon_heap() noexcept {
 trace::ExecutionNeighbour heap_block_at(std::uint64_t address, bool is_freed) noexcept {
   HeapTable head;
   const CUdeviceptr at = heap_table();
-  if (at == 0 || driver.fetch(&head, at, sizeof head, table().stream()) != 0 ||
-      driver.wait_for_stream(table().stream()) != 0)
+  if (at == 0 || driver.fetch(&head, at, sizeof head, first_table().stream()) != 0 ||
+      driver.wait_for_stream(first_table().stream()) != 0)
     return {};
   const std::uint64_t unit = (address - head.first) / rewriter::kUnitBytes;
   if (head.first == 0 || address < head.first || unit >= head.unit_count) return {};

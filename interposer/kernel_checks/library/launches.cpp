@@ -9,6 +9,7 @@
 
 #include "interposer/kernel_checks/library/lasting.h"
 #include "interposer/kernel_checks/library/lock.h"
+#include "interposer/kernel_checks/library/table.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -27,7 +28,11 @@ constinit Slot slots[kMostLaunches] = {};
 std::atomic_ref<std::uint64_t> at(std::uint64_t& word) noexcept {
   return std::atomic_ref<std::uint64_t>(word);
 }
-constinit std::atomic<std::uint64_t> newest{0}, count{0}, begun{0}, ended{0};
+constinit std::atomic<std::uint64_t> newest{0}, count{0};
+struct Running {
+  std::atomic<std::uint64_t> begun{0}, ended{0};
+};
+constinit std::array<Running, kMostTables> running{}; // by table
 
 struct Nodes {
   std::deque<Launch> all;  // by number, from the first one on
@@ -49,20 +54,30 @@ std::uint64_t newest_launch() noexcept { return newest.load(std::memory_order_ac
 
 std::uint64_t launch_count() noexcept { return count.load(std::memory_order_acquire); }
 
-void begin_launch() noexcept { begun.fetch_add(1); }
+void begin_launch(unsigned table) noexcept { running[table].begun.fetch_add(1); }
 
-std::uint64_t begun_launches() noexcept { return begun.load(); }
+std::uint64_t begun_launches(unsigned table) noexcept { return running[table].begun.load(); }
 
-void end_launches(std::uint64_t how_many) noexcept {
+void end_launches(std::uint64_t how_many, unsigned table) noexcept {
+  std::atomic<std::uint64_t>& ended = running[table].ended;
   std::uint64_t known = ended.load();
   while (known < how_many && !ended.compare_exchange_weak(known, how_many)) {
   }
 }
 
-bool may_any_run() noexcept { return ended.load() < begun.load(); }
+bool may_run(unsigned table) noexcept {
+  return running[table].ended.load() < running[table].begun.load();
+}
+
+bool may_any_run() noexcept {
+  for (unsigned table = 0; table < kMostTables; ++table) {
+    if (may_run(table)) return true;
+  }
+  return false;
+}
 
 std::uint64_t remember_launch(Launch launch) noexcept {
-  begin_launch();
+  begin_launch(launch.table);
   launch.number = newest.fetch_add(1, std::memory_order_acq_rel) + 1;
   Slot& slot = slots[launch.number % kMostLaunches];
   // A thread that was cut off here while all others were overtaken by a whole round: that one goes

@@ -15,6 +15,7 @@ struct Launch {
   std::uint64_t number = 0; // from 1
   std::uint64_t call = 0;   // its order in the trace
   std::uint64_t function = 0, stream = 0;
+  unsigned table = 0; // of its context
   const Module* module = nullptr;
   const char* kernel = nullptr; // lives as long as the process
   std::uint32_t grid[3] = {}, block[3] = {};
@@ -35,12 +36,13 @@ constexpr std::uint64_t kMostLaunches = 65536; // that are remembered
 std::uint64_t count_launch() noexcept;
 std::uint64_t launch_count() noexcept;
 
-// Launches that the driver gets, counted before it does: remember_launch() counts its own, graphs'
-// are counted here.
-void begin_launch() noexcept;
-std::uint64_t begun_launches() noexcept;
-// So many first ones have ended; whether others may run now.
-void end_launches(std::uint64_t begun) noexcept;
+// Launches that the driver gets, counted before it does, by table: remember_launch() counts its
+// own, graphs' are counted here.
+void begin_launch(unsigned table = 0) noexcept;
+std::uint64_t begun_launches(unsigned table = 0) noexcept;
+// So many first ones have ended; whether others may run now, and whether of any table.
+void end_launches(std::uint64_t begun, unsigned table = 0) noexcept;
+bool may_run(unsigned table) noexcept;
 bool may_any_run() noexcept;
 
 // As remember_launch, for what a graph launches. `call` is then the one that made the node,
@@ -49,7 +51,7 @@ std::uint64_t remember_node(Launch launch) noexcept;
 bool renew_node(std::uint64_t number, Launch launch) noexcept; // false: it is not remembered
 constexpr std::size_t kMostNodes = std::size_t{1} << 18;
 
-void forget_launches() noexcept;  // of a context that has ended; numbers go on
+void forget_launches() noexcept;  // of contexts that have ended; numbers go on
 void abandon_launches() noexcept; // in a forked child
 
 } // namespace gmt::interposer::kernel_checks

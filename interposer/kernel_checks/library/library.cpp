@@ -11,9 +11,9 @@
 #include "interposer/kernel_checks/library/heap_blocks.h"
 #include "interposer/kernel_checks/library/lock.h"
 #include "interposer/kernel_checks/library/mapped.h"
-#include "interposer/kernel_checks/library/marks.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/patches/patches.h"
+#include "interposer/kernel_checks/library/peers.h"
 #include "interposer/kernel_checks/library/regions.h"
 #include "interposer/kernel_checks/library/replacements.h"
 #include "interposer/kernel_checks/library/reports.h"
@@ -48,14 +48,15 @@ void forget() noexcept {
   mutex = PTHREAD_MUTEX_INITIALIZER;
   if (captures_a_launch()) return abandon_capture();
   captures.store(0);
-  table().abandon();
-  forget_marks();
+  abandon_tables();
+  abandon_peers();
   abandon_heap();
   forget_samples();
   abandon_regions();
   abandon_blocks();
   abandon_written();
   abandon_mapped();
+  abandon_opened();
   abandon_patches();
   abandon_reports();
   abandon_code();
@@ -89,7 +90,9 @@ gmt_kernel_checks(const gmt::interposer::KernelChecksCore* core) noexcept {
   replace_memory();
   if (core->settings.checks_written) replace_writes();
   replace_pools();
+  replace_shared_memory();
   replace_mapped();
+  replace_peers();
   replace_code();
   replace_launches();
   replace_graphs();

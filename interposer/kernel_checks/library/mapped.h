@@ -4,8 +4,12 @@
 
 #include <cstdint>
 
+#include "interposer/kernel_checks/library/table.h"
+
 namespace gmt::interposer::kernel_checks {
 
+// What the program has reserved and not mapped is written into a table that is new.
+void write_reserved(Table& table) noexcept;
 // The program has unmapped or unregistered what was there.
 bool was_released(std::uint64_t address) noexcept;
 // Before a module's variables are used. Memory of the host that was registered, and that the host

@@ -16,7 +16,7 @@
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/region_state.h"
 #include "interposer/kernel_checks/library/regions.h"
-#include "interposer/kernel_checks/library/table.h"
+#include "interposer/kernel_checks/library/tables.h"
 
 namespace gmt::interposer::kernel_checks {
 namespace {
@@ -106,8 +106,8 @@ std::optional<rewriter::Block> mapped_around(std::uint64_t begin, std::uint64_t 
   (*pieces).for_each(reserved->first, reserved->second, [&](std::uint64_t b, std::uint64_t e) {
     if (b <= begin && end <= e) found = {b, e};
   });
-  const bool is_fit = found && end > begin && table().covers(found->begin, found->end) &&
-                      has_marks() && table().flag() != 0;
+  const bool is_fit = found && end > begin && first_table().covers(found->begin, found->end) &&
+                      has_marks(first_table()) && first_table().flag() != 0;
   // What nobody heard of would be poison.
   if (!is_fit) (*reservations).erase(reserved);
   return is_fit ? found : std::nullopt;
@@ -138,7 +138,7 @@ void addresses_given_back(std::uint64_t begin, std::uint64_t bytes) noexcept {
 }
 
 void piece_mapped(std::uint64_t begin, std::uint64_t bytes) noexcept {
-  const bool is_followed = has_table();
+  const bool is_followed = has_table() && &table() == &first_table();
   const Locked lock;
   if (is_followed) return (*pieces).add(begin, begin + bytes);
   const auto reserved = reservation_at(begin);

@@ -2,10 +2,10 @@
 #include "interposer/kernel_checks/library/marks.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 
 #include "interposer/kernel_checks/library/driver.h"
-#include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/news_flag.h"
 #include "rewriter/table.h"
 
@@ -88,33 +88,35 @@ constexpr unsigned kThreads = 256;
 constexpr std::uint64_t kMostBlocks = 512;
 constexpr std::uint64_t kGranule = std::uint64_t{1} << rewriter::kGranuleBits;
 
-constinit std::atomic<CUfunction> kernel{nullptr};
+constinit std::array<std::atomic<CUfunction>, kMostTables> kernels{}; // by table
 
 } // namespace
 
-bool load_marks() noexcept {
-  if (table().has_other_devices() && table().flag() == 0) return false;
+bool load_marks(const Table& table) noexcept {
+  if (Table::has_other_devices() && table.flag() == 0) return false;
   CUmodule module = nullptr;
   CUfunction function = nullptr;
   if (driver.load_module(&module, kText) != 0) return false;
   if (driver.function(&function, module, kMarkKernel) != 0) return false;
-  kernel.store(function, std::memory_order_release);
+  kernels[table.index()].store(function, std::memory_order_release);
   return true;
 }
 
-bool has_marks() noexcept { return kernel.load(std::memory_order_acquire) != nullptr; }
+bool has_marks(const Table& table) noexcept {
+  return kernels[table.index()].load(std::memory_order_acquire) != nullptr;
+}
 
-void forget_marks() noexcept { kernel.store(nullptr); }
+void forget_marks(unsigned table) noexcept { kernels[table].store(nullptr); }
 
-bool put_mark(const Mark& mark, CUstream stream) noexcept {
-  const CUfunction function = kernel.load(std::memory_order_acquire);
+bool put_mark(const Table& table, const Mark& mark, CUstream stream) noexcept {
+  const CUfunction function = kernels[table.index()].load(std::memory_order_acquire);
   if (function == nullptr) return false;
   const rewriter::Block& block = mark.block;
-  const rewriter::Options& placed = table().placed();
+  const rewriter::Options& placed = table.placed();
   std::uint64_t first = rewriter::entry_address(placed, block.begin);
   std::uint64_t count = (block.end - block.begin + kGranule - 1) / kGranule + mark.more;
   std::uint64_t distrust = mark.distrust;
-  if (distrust == 0 && table().has_other_devices()) distrust = table().flag() + kBetweenFlags;
+  if (distrust == 0 && Table::has_other_devices()) distrust = table.flag() + kBetweenFlags;
   if (!mark.is_live && count <= kMostOfSet && (distrust == 0 || mark.behind == rewriter::kNoBlock))
     return driver.set_16(first, static_cast<unsigned short>(mark.behind), count, stream) == 0;
   std::int64_t bytes = mark.is_live ? static_cast<std::int64_t>(block.end - block.begin) : 0;

@@ -10,17 +10,18 @@
 
 #include <cstdint>
 
+#include "interposer/kernel_checks/library/table.h"
 #include "rewriter/rewriter.h"
 
 namespace gmt::interposer::kernel_checks {
 
 inline constexpr char kMarkKernel[] = "gmt_mark";
 
-// In the current context, which has the table; false: nothing changes in the order of streams. So
-// it is where a stream of another device cannot stop marks that are queued (news_flag.h).
-bool load_marks() noexcept;
-bool has_marks() noexcept;
-void forget_marks() noexcept; // their context has ended
+// In the current context, whose table it is; false: nothing changes in the order of streams. So it
+// is where a stream of another device cannot stop marks that are queued (news_flag.h).
+bool load_marks(const Table& table) noexcept;
+bool has_marks(const Table& table) noexcept;
+void forget_marks(unsigned table) noexcept; // their context has ended
 
 // What is written for the granules of `block`, and for `more` behind these.
 struct Mark {
@@ -34,7 +35,7 @@ struct Mark {
   // pools of the driver's.
   std::uint64_t distrust = 0;
 };
-// The stream is of the context that has the table. False: the driver refused it.
-bool put_mark(const Mark& mark, CUstream stream) noexcept;
+// The stream is of the context that has the table, which is current. False: the driver refused it.
+bool put_mark(const Table& table, const Mark& mark, CUstream stream) noexcept;
 
 } // namespace gmt::interposer::kernel_checks

@@ -9,39 +9,40 @@
 #include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/driver.h"
-#include "interposer/kernel_checks/library/lasting.h"
 #include "interposer/kernel_checks/library/launches.h"
+#include "interposer/kernel_checks/library/mapped.h"
 #include "interposer/kernel_checks/library/patches/patches.h"
+#include "interposer/kernel_checks/library/peers.h"
 #include "interposer/kernel_checks/library/regions.h"
 #include "interposer/kernel_checks/library/reports.h"
 #include "interposer/kernel_checks/library/written.h"
 
 namespace gmt::interposer::kernel_checks {
 
-Table& table() noexcept {
-  static constinit Lasting<Table> one;
-  return *one;
-}
-
 namespace {
 
 constexpr std::size_t kMostResting = std::size_t{64} << 20; // bytes
 
+CUcontext context_of(const Kept& kept) noexcept { return table_at(kept.table).context(); }
+
+// In the table of the context that it was allocated in.
 void write(Kept& kept) noexcept {
+  Table& own = table_at(kept.table);
   const rewriter::Block& block = kept.block;
   const bool is_aligned = block.begin % kGranule == 0;
-  if (!is_aligned || !table().covers(block.begin, block.end)) {
+  if (!is_aligned || !own.covers(block.begin, block.end)) {
     note_unchecked("",
                    is_aligned ? "memory outside of the table's windows counts as right"
                               : "memory that begins between multiples of 512 counts as right",
                    0);
     return;
   }
-  const Work work(table().context());
+  const Work work(own.context());
   if (!work.ready()) return;
   kept.slot = take_slot();
-  kept.is_in_table = table().write_block(block, kept.slot);
-  if (!kept.is_in_table && table().write_unknown(block)) give_slot(kept.slot);
+  kept.is_in_table = own.write_block(block, kept.slot);
+  if (!kept.is_in_table && own.write_unknown(block)) give_slot(kept.slot);
+  if (kept.is_in_table) write_elsewhere(kept, Entries::kLive);
 }
 
 // What the driver gave out, with more behind it than was asked for, becomes a block.
@@ -49,6 +50,7 @@ void add_block(CUdeviceptr address, std::size_t bytes, bool may_be_in_table,
                std::size_t room = 0) noexcept {
   Kept kept{{address, address + bytes}};
   kept.room = room;
+  kept.table = table().index();
   if (may_be_in_table) write(kept);
   if (!kept.is_in_table) forget_range(address, std::max(bytes, room));
   keep_live(kept);
@@ -57,10 +59,12 @@ void add_block(CUdeviceptr address, std::size_t bytes, bool may_be_in_table,
 
 // All that the driver gave: a larger block may have been there before, and its entries still are.
 bool write_unknown(const Kept& kept) noexcept {
-  return table().write_unknown({kept.block.begin, kept.block.begin + room_of(kept) - kGranule});
+  write_elsewhere(kept, Entries::kUnknown);
+  return table_at(kept.table)
+    .write_unknown({kept.block.begin, kept.block.begin + room_of(kept) - kGranule});
 }
 
-// The driver gets its memory back.
+// The driver gets its memory back. The block's context is current.
 CUresult end_block(const Kept& kept) noexcept {
   write_unknown(kept);
   give_slot(kept.slot);
@@ -69,12 +73,10 @@ CUresult end_block(const Kept& kept) noexcept {
 
 // Frees the oldest of what rests until no more than so many bytes do; whether there was any.
 bool release_resting(std::size_t most_bytes) noexcept {
-  const Work work(table().context());
   bool was_any = false;
-  while (work.ready()) {
-    const std::optional<Kept> oldest = take_resting(most_bytes);
-    if (!oldest) break;
-    end_block(*oldest);
+  while (const std::optional<Kept> oldest = take_resting(most_bytes)) {
+    const Work work(context_of(*oldest));
+    if (work.ready()) end_block(*oldest);
     was_any = true;
   }
   return was_any;
@@ -82,26 +84,31 @@ bool release_resting(std::size_t most_bytes) noexcept {
 
 bool is_checked_block(CUdeviceptr address) noexcept {
   const std::optional<Kept> kept = find_live(address);
-  return kept && kept->is_in_table;
+  return kept && kept->is_in_table && !kept->is_foreign;
 }
 
 } // namespace
 
 bool release_all_resting() noexcept {
-  return table().context() != nullptr && !any_capture() && release_resting(0);
+  return is_any_table() && !any_capture() && release_resting(0);
 }
 
 bool is_checked_context() noexcept {
   CUcontext context = nullptr;
-  return table().context() != nullptr && driver.current(&context) == 0 &&
-         context == table().context();
+  return is_any_table() && driver.current(&context) == 0 && table_of(context) != nullptr;
 }
 
 bool has_table() noexcept {
   CUcontext context = nullptr;
-  if (driver.current(&context) != 0 || context == nullptr || !table().prepare()) return false;
-  if (table().context() != nullptr) return context == table().context();
-  if (!table().enter(context)) return context == table().context(); // which another thread did
+  if (driver.current(&context) != 0 || context == nullptr || !Table::prepare()) return false;
+  if (table_of(context) != nullptr) return true;
+  if (!enter_table(context)) return false;
+  Table* const entered = table_of(context);
+  if (entered == nullptr) return false;
+  if (entered->is_writer()) {
+    share_blocks_with(*entered);
+    write_reserved(*entered);
+  }
   enter_patches();
   core->notify_at_exit();
   return true;
@@ -123,7 +130,7 @@ std::size_t room_for(std::size_t bytes) noexcept {
 // give its pages back and map others, which takes it some 100 us from 1 MB on.
 bool take_rested(CUdeviceptr* address, std::size_t bytes) noexcept {
   const std::optional<Kept> kept =
-    take_resting_of(room_for(bytes), with_poison(bytes), kMostResting);
+    take_resting_of(table().index(), room_for(bytes), with_poison(bytes), kMostResting);
   if (!kept) return false;
   give_slot(kept->slot);
   *address = kept->block.begin;
@@ -173,6 +180,16 @@ CUresult allocate_pitched(CUdeviceptr* address, std::size_t* pitch, std::size_t 
 void add_host_block(CUdeviceptr address, std::size_t bytes) noexcept {
   Kept kept{{address, address + bytes}};
   kept.is_hosts = true;
+  kept.table = table().index();
+  write(kept);
+  keep_live(kept);
+}
+
+void add_foreign_block(CUdeviceptr address, std::size_t bytes, std::size_t room) noexcept {
+  Kept kept{{address, address + bytes}};
+  kept.is_foreign = true;
+  kept.room = room;
+  kept.table = table().index();
   write(kept);
   keep_live(kept);
 }
@@ -190,31 +207,35 @@ bool free_block(CUdeviceptr address, CUresult* result) noexcept {
     forget_block(address);
     return false;
   }
+  const std::optional<Kept> freed = find_live(address);
+  if (!freed) return false; // another thread freed it
   end_regions(address);
-  const Work work(table().context());
-  const std::uint64_t begun = begun_launches(), ended = launch_count();
+  const unsigned of = freed->table;
+  const Work work(table_at(of).context());
+  const std::uint64_t begun = begun_launches(of), ended = launch_count();
   // The driver waits for kernels, too, before it frees.
   if (!work.ready() || driver.synchronize() != 0) {
     take_live(address);
     end_unwritten(address);
     return false;
   }
-  end_launches(begun);
-  fetch_reports(ended);
+  end_launches(begun, of);
+  fetch_reports(ended, of);
   const std::optional<Kept> kept = take_live(address);
   if (!kept) return false; // an address inside a block, or another thread freed it
   end_unwritten(address);
   *result = CUDA_SUCCESS;
   if (kept->is_ordered) { // its pool gives it out again, and writes new entries then
-    table().write_freed(kept->block);
+    table_at(of).write_freed(kept->block);
     give_slot(kept->slot);
     *result = static_cast<CUresult>(driver.free(address));
     return true;
   }
-  if (kept->is_hosts || size_of(*kept) > kMostResting || !table().write_freed(kept->block)) {
+  if (kept->is_hosts || size_of(*kept) > kMostResting || !table_at(of).write_freed(kept->block)) {
     *result = end_block(*kept);
     return true;
   }
+  write_elsewhere(*kept, Entries::kFreed);
   let_rest(*kept);
   release_resting(kMostResting);
   return true;
@@ -222,11 +243,33 @@ bool free_block(CUdeviceptr address, CUresult* result) noexcept {
 
 void forget_block(CUdeviceptr address) noexcept {
   const std::optional<Kept> kept = take_live(address);
+  if (kept && kept->is_foreign) forget_opened(address);
   if (!kept || !kept->is_in_table) return;
   end_regions(address);
   end_unwritten(address);
-  const Work work(table().context());
+  const Work work(context_of(*kept));
   if (work.ready() && write_unknown(*kept)) give_slot(kept->slot);
+}
+
+// What shares its table's memory with other contexts has to be said again of theirs: where the
+// ended one had its heap is not known.
+void forget_blocks_of(const Table& ended) noexcept {
+  const std::vector<Kept> gone = take_blocks_of(ended.index());
+  for (const Kept& kept : gone) write_elsewhere(kept, Entries::kUnknown);
+  Table* other = nullptr;
+  for_each_table([&](Table& one) {
+    if (&one != &ended && one.shares_memory_with(ended)) other = &one;
+  });
+  if (other == nullptr) return;
+  const Work work(other->context());
+  if (!work.ready() || !other->write_all_unknown()) return;
+  for (const Kept& kept : live_blocks()) {
+    const bool is_here = kept.is_in_table && !kept.is_ordered && kept.table != ended.index() &&
+                         table_at(kept.table).shares_memory_with(*other);
+    if (is_here) other->write_block(kept.block, kept.slot);
+  }
+  share_blocks_with(*other);
+  write_reserved(*other);
 }
 
 bool find_block(CUdeviceptr address, CUdeviceptr* begin, std::size_t* bytes) noexcept {

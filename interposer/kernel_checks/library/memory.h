@@ -12,13 +12,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "interposer/kernel_checks/library/table.h"
+#include "interposer/kernel_checks/library/tables.h"
 
 namespace gmt::interposer::kernel_checks {
 
-Table& table() noexcept;
-
-// The current context has the table, or gets it now if no other has it.
+// The current context has a table, or gets it now.
 bool has_table() noexcept;
 // The same; the context as it is, without entering it.
 bool is_checked_context() noexcept;
@@ -29,7 +27,9 @@ CUresult allocate_pitched(CUdeviceptr* address, std::size_t* pitch, std::size_t 
                           std::size_t height, unsigned element) noexcept;
 // Memory that the host may use, too, with poison behind it.
 void add_host_block(CUdeviceptr address, std::size_t bytes) noexcept;
-// Gives all that rests back to the driver, if a context has the table and no stream captures;
+// What another process has allocated and shared, with its poison.
+void add_foreign_block(CUdeviceptr address, std::size_t bytes, std::size_t room) noexcept;
+// Gives all that rests back to the driver, if a context has a table and no stream captures;
 // whether there was any.
 bool release_all_resting() noexcept;
 // `allocate()`; once more without what rests, if memory was short.
@@ -41,9 +41,13 @@ template <class Allocate> int with_resting_released(Allocate allocate) noexcept 
 bool free_block(CUdeviceptr address, CUresult* result) noexcept;
 // The driver is about to free it in its own way.
 void forget_block(CUdeviceptr address) noexcept;
+void forget_opened(CUdeviceptr begin) noexcept; // it was another process's
+void abandon_opened() noexcept;                 // in a forked child
 // Memory that the tool does not follow was given out where a pool may have had some before.
 void forget_range(CUdeviceptr begin, std::size_t bytes) noexcept;
 void note_ranges_to_forget() noexcept; // there may be some; else that does nothing
+// The table's context has ended, and what was allocated in it.
+void forget_blocks_of(const Table& table) noexcept;
 // The bytes that the program asked for, of the block that holds the address; false: no block.
 bool find_block(CUdeviceptr address, CUdeviceptr* begin, std::size_t* bytes) noexcept;
 

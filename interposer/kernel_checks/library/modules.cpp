@@ -26,15 +26,19 @@ void keep(std::unique_ptr<Module> module) noexcept {
   code().modules.push_back(std::move(module));
 }
 
+void end(ModulePlace& place) noexcept {
+  place.counts = 0;
+  place.records = place.used = 0;
+  place.launched = 0;
+}
+
 // A later module may get the same handles.
 void end(Module& module) noexcept {
   module.library = nullptr;
   module.module = module.instance = nullptr;
   module.code.text = {};
   module.machine = {};
-  module.counts = 0;
-  module.records = module.used = 0;
-  module.launched = 0;
+  for (ModulePlace& place : module.places) end(place);
   module.is_in_graphs = false;
 }
 
@@ -77,8 +81,8 @@ bool look_up_variable(const Module& module, std::string_view name, CUdeviceptr* 
 }
 
 bool write_heap(CUdeviceptr at, std::uint64_t heap) {
-  return driver.send(at, &heap, sizeof heap, table().stream()) == 0 &&
-         driver.wait_for_stream(table().stream()) == 0;
+  return driver.send(at, &heap, sizeof heap, first_table().stream()) == 0 &&
+         driver.wait_for_stream(first_table().stream()) == 0;
 }
 
 // Modules that were launched before there was one.
@@ -87,15 +91,18 @@ void share_heap(std::uint64_t heap) {
   {
     const Locked lock;
     for (const auto& module : code().modules) {
-      if (module->counts != 0) constants.push_back(module->constant);
+      const ModulePlace& place = module->places[first_table().index()];
+      if (place.counts != 0) constants.push_back(place.constant);
     }
   }
   for (const CUdeviceptr constant : constants)
     write_heap(constant + offsetof(rewriter::Placed, heap), heap);
 }
 
-// The address of the HeapTable, where the module's own code has it, too, if it marks.
-std::uint64_t heap_for(const Module& module) {
+// The address of the HeapTable, where the module's own code has it, too, if it marks. One context
+// has one.
+std::uint64_t heap_for(const Module& module, const Table& table) {
+  if (&table != &first_table()) return 0;
   if (module.heap_use != HeapUse::kMarked) return heap_table();
   CUdeviceptr own = 0;
   bool is_new = false;
@@ -107,7 +114,7 @@ std::uint64_t heap_for(const Module& module) {
   return heap;
 }
 
-bool make_ready(Module& module) {
+bool make_ready(Module& module, const Table& table) {
   forget_unmapped_host();
   CUdeviceptr counts = 0, records = 0, used = 0, flagged = 0, constant = 0;
   if (!look_up_variable(module, rewriter::kCounts, &counts) ||
@@ -115,29 +122,30 @@ bool make_ready(Module& module) {
       !look_up_variable(module, rewriter::kUsed, &used) ||
       !look_up_variable(module, rewriter::kFlagged, &flagged))
     return false;
-  rewriter::Placed placed = rewriter::placed_of(table().placed());
-  placed.flag = table().flag();
-  placed.heap = heap_for(module);
+  rewriter::Placed placed = rewriter::placed_of(table.placed());
+  placed.flag = table.flag();
+  placed.heap = heap_for(module, table);
   placed.written = table_of_written_pages();
   if (!look_up_variable(module, rewriter::kTable, &constant) ||
-      driver.send(constant, &placed, sizeof placed, table().stream()) != 0 ||
-      driver.wait_for_stream(table().stream()) != 0)
+      driver.send(constant, &placed, sizeof placed, table.stream()) != 0 ||
+      driver.wait_for_stream(table.stream()) != 0)
     return false;
   const Locked lock;
-  if (module.counts != 0) return true; // another thread's first launch was quicker
-  module.records = records;
-  module.used = used;
-  module.flagged = flagged;
-  module.constant = constant;
-  module.fetched = 0;
-  module.counted.assign(module.code.sites.size() * rewriter::kCountKinds, 0);
-  module.last.assign(module.counted.size(), {});
-  module.counts = counts;
+  ModulePlace& place = module.places[table.index()];
+  if (place.counts != 0) return true; // another thread's first launch was quicker
+  place.records = records;
+  place.used = used;
+  place.flagged = flagged;
+  place.constant = constant;
+  place.fetched = 0;
+  place.counted.assign(module.code.sites.size() * rewriter::kCountKinds, 0);
+  place.last.assign(place.counted.size(), {});
+  place.counts = counts;
   return true;
 }
 
-void mark_launched(Module& module, std::uint64_t count) noexcept {
-  std::atomic<std::uint64_t>& last = module.launched;
+void mark_launched(ModulePlace& place, std::uint64_t count) noexcept {
+  std::atomic<std::uint64_t>& last = place.launched;
   std::uint64_t before = last.load();
   while (before < count && !last.compare_exchange_weak(before, count)) {
   }
@@ -200,23 +208,26 @@ void forget_module(CUmodule handle) noexcept {
 
 void abandon_code() noexcept { all_code.begin_anew(); }
 
-void forget_code_of_context() noexcept {
-  forget([](const Module& module) { return module.module != nullptr; });
+void forget_code_of(const Table& table) noexcept {
+  const CUcontext context = table.context();
+  forget([context](const Module& module) {
+    return module.module != nullptr && module.context == context;
+  });
+  bool are_others = false;
+  for_each_table([&](const Table& other) { are_others |= &other != &table; });
   const Locked lock;
   for (const auto& module : code().modules) {
-    module->counts = 0;
-    module->records = module->used = 0;
+    end(module->places[table.index()]);
     module->instance = nullptr;
-    module->launched = 0;
-    module->is_in_graphs = false;
+    if (!are_others) module->is_in_graphs = false;
   }
 }
 
-bool is_ready(const Kernel& kernel) noexcept {
+bool is_ready(const Kernel& kernel, const Table& table) noexcept {
   Module& module = *kernel.module;
-  if (module.counts.load(std::memory_order_acquire) != 0) return true;
-  const Work work(table().context());
-  return work.ready() && make_ready(module);
+  if (module.places[table.index()].counts.load(std::memory_order_acquire) != 0) return true;
+  const Work work(table.context());
+  return work.ready() && make_ready(module, table);
 }
 
 std::uint32_t checked_forms(CUlibrary library) noexcept {
@@ -229,9 +240,9 @@ std::uint32_t checked_forms(CUmodule handle) noexcept {
   return module != nullptr ? static_cast<std::uint32_t>(module->code.kernels.size()) : 0;
 }
 
-void mark_launched(const Kernel& kernel) noexcept {
+void mark_launched(const Kernel& kernel, const Table& table) noexcept {
   kernel.launches.fetch_add(1, std::memory_order_relaxed);
-  mark_launched(*kernel.module, count_launch());
+  mark_launched(kernel.module->places[table.index()], count_launch());
 }
 
 void mark_in_graph(const Kernel& kernel) noexcept {
@@ -245,18 +256,22 @@ void mark_graph_launched() noexcept {
   const std::uint64_t count = count_launch();
   const Locked lock;
   for (const auto& module : code().modules) {
-    if (module->is_in_graphs.load()) mark_launched(*module, count);
+    if (!module->is_in_graphs.load()) continue;
+    for (ModulePlace& place : module->places) { // nodes may be of several contexts
+      if (place.counts.load() != 0) mark_launched(place, count);
+    }
   }
 }
 
-std::vector<Module*> launched_modules(std::uint64_t ended) noexcept {
+std::vector<Module*> launched_modules(unsigned table, std::uint64_t ended) noexcept {
   const Locked lock;
   std::vector<Module*> launched;
   for (const auto& module : code().modules) {
-    std::uint64_t last = module->launched.load();
-    if (last == 0 || module->counts.load() == 0) continue;
+    ModulePlace& place = module->places[table];
+    std::uint64_t last = place.launched.load();
+    if (last == 0 || place.counts.load() == 0) continue;
     launched.push_back(module.get());
-    if (last <= ended) module->launched.compare_exchange_strong(last, 0);
+    if (last <= ended) place.launched.compare_exchange_strong(last, 0);
   }
   return launched;
 }

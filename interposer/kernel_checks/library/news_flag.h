@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of the host's memory that the device writes or reads. The first is set by checked code
-// behind a mistake: a wait costs no copy from the device as long as it is 0.
+// Words of the host's memory that devices write or read, for each table. The first is set by
+// checked code behind a mistake: a wait costs no copy from a device as long as it is 0.
 #pragma once
 
 #include <cstdint>
 
 namespace gmt::interposer::kernel_checks {
 
-// Makes the word known to the current context; its address on the device, 0 if there is none.
-std::uint64_t share_flag() noexcept;
-// Whether something may have been recorded since the last call; true, too, if the word is not
-// shared.
-bool take_flag() noexcept;
-void forget_flag() noexcept; // the context has ended
+// Makes a table's words known to the current context; the address on the device, 0 if there is
+// none.
+std::uint64_t share_flag(unsigned table) noexcept;
+// Whether something may have been recorded for the table since the last call; true, too, if its
+// word is not shared.
+bool take_flag(unsigned table) noexcept;
+void forget_flag(unsigned table) noexcept; // the context has ended
 
 // A second word, behind the first: from when it is set, marks of pools' memory say that nothing is
 // known of it, those that are queued already, too.

@@ -5,6 +5,7 @@
 #include "interposer/kernel_checks/library/code_store.h"
 #include "interposer/kernel_checks/library/driver.h"
 #include "interposer/kernel_checks/library/lock.h"
+#include "interposer/kernel_checks/library/tables.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -18,7 +19,9 @@ const char* words(const Kernel& kernel, PlainReason reason) noexcept {
     return "--checked-launches lets the first ones of each kernel be checked";
   case PlainReason::kLaunches: return "left out, as --launches asks";
   case PlainReason::kRange: return "left out, as --range asks";
-  case PlainReason::kContext: return "its context is not the first one: one at a time is checked";
+  case PlainReason::kContext:
+    return may_be_several() ? "its context has no table of valid bytes: the device had no memory"
+                            : "its context is not the first one: one at a time is checked";
   case PlainReason::kVariables: return "variables of its checked form were not found";
   case PlainReason::kDevice:
     return "the device could not launch its checked form, which needs more registers";
@@ -32,7 +35,8 @@ void count_plain(const Kernel& kernel, PlainReason reason) noexcept {
   // Until a module is ready its code does not know the HeapTable.
   const bool may_use_heap = kernel.module != nullptr && reason != PlainReason::kContext &&
                             kernel.module->heap_use == HeapUse::kMarked;
-  if (may_use_heap && kernel.module->counts.load() == 0) distrust_heap();
+  const bool is_first = &table() == &first_table(); // one context has a HeapTable
+  if (may_use_heap && is_first && kernel.module->places[0].counts.load() == 0) distrust_heap();
   kernel.plain[static_cast<std::size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
 }
 

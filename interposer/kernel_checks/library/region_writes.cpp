@@ -27,11 +27,12 @@ namespace {
 // ---- what may run
 
 constinit std::atomic<bool> is_writing{false};
-struct Writer {             // of who has set is_writing
-  std::uint32_t known = 0;  // of `disturbed`
-  std::uint64_t stream = 0; // of all launches that may run; 0: none may
-  bool is_mixed = false;    // they are of several: the table says "unknown" of all pools
-  unsigned restored = 0;    // so often it said more again
+constinit std::atomic<bool> are_given_up{false}; // in this context
+struct Writer {                                  // of who has set is_writing
+  std::uint32_t known = 0;                       // of `disturbed`
+  std::uint64_t stream = 0;                      // of all launches that may run; 0: none may
+  bool is_mixed = false; // they are of several: the table says "unknown" of all pools
+  unsigned restored = 0; // so often it said more again
 };
 constinit Writer writer;
 constexpr unsigned kMostRestored = 64; // each one writes all pools anew
@@ -73,7 +74,7 @@ bool is_live(std::int16_t entry) noexcept { return entry > 0; }
 // One mark for what is alike: full granules and the end of a region, and what is invalid behind.
 bool put(const Written& written, CUstream stream) noexcept {
   const std::vector<std::int16_t>& entries = written.entries;
-  const std::uint64_t distrust = table().flag() + kRegionsFlag;
+  const std::uint64_t distrust = first_table().flag() + kRegionsFlag;
   bool good = true;
   for (std::size_t i = 0; good && i < entries.size();) {
     const std::size_t begin = i;
@@ -103,7 +104,7 @@ bool put(const Written& written, CUstream stream) noexcept {
       while (i < entries.size() && entries[i] == first) ++i;
       mark.block.end = written.begin + i * kGranule;
     }
-    good = put_mark(mark, stream);
+    good = put_mark(first_table(), mark, stream);
   }
   return good;
 }
@@ -136,12 +137,12 @@ bool put_changes(CUstream stream) noexcept {
   std::vector<Region> new_slots;
   const std::vector<Written> changes = take_changes(new_slots);
   if (changes.empty()) return true;
-  const Work work(table().context());
+  const Work work(first_table().context());
   bool good = work.ready();
   for (const Region& region : new_slots)
-    good = good && table().write_bounds(region.slot, {region.begin / kGranule * kGranule,
-                                                      region.end | rewriter::kTableDecides});
-  table().settle();
+    good = good && first_table().write_bounds(region.slot, {region.begin / kGranule * kGranule,
+                                                            region.end | rewriter::kTableDecides});
+  first_table().settle();
   for (const Written& written : changes) good = good && put(written, stream);
   return good;
 }
@@ -168,7 +169,7 @@ void begin_anew(std::uint32_t seen) noexcept {
   writer.stream = 0;
   if (!writer.is_mixed && seen == writer.known) return;
   writer.known = seen;
-  if (writer.restored == kMostRestored) {
+  if (writer.restored == kMostRestored || are_given_up.load()) {
     if (!writer.is_mixed) mix();
     return;
   }
@@ -186,9 +187,9 @@ void begin_anew(std::uint32_t seen) noexcept {
 } // namespace
 
 void forget_now(const std::vector<rewriter::Block>& blocks) noexcept {
-  const Work work(table().context());
+  const Work work(first_table().context());
   for (const rewriter::Block& block : blocks) {
-    if (work.ready()) table().write_mapped(block);
+    if (work.ready()) first_table().write_mapped(block);
   }
 }
 
@@ -198,12 +199,24 @@ void launch_beside_regions() noexcept {
   disturb();
 }
 
+// A context that shares the first one's table: who waits for one of them waits for that alone.
+void launch_beside_regions_for_good() noexcept {
+  if (!has_pools.load(std::memory_order_relaxed)) return;
+  are_given_up.store(true);
+  launch_beside_regions();
+}
+
+void write_regions_for(const Table& table, CUstream stream) noexcept {
+  if (&table == &first_table()) return write_regions(stream);
+  if (table.shares_memory_with(first_table())) launch_beside_regions_for_good();
+}
+
 void write_regions(CUstream stream) noexcept {
   if (!has_pools.load(std::memory_order_relaxed)) return;
   // Another thread's launch: nothing orders the two.
   if (is_writing.exchange(true)) return launch_beside_regions();
   const std::uint32_t seen = disturbed.load(); // before it is asked what may run
-  if (!may_any_run()) begin_anew(seen);
+  if (!may_run(0)) begin_anew(seen);
   else if (seen != writer.known) mix();
   const std::uint64_t own = identity(stream);
   if (!writer.is_mixed && writer.stream == 0) writer.stream = own;
@@ -222,6 +235,7 @@ void wait_for_region_writer() noexcept {
 
 void begin_region_writer_anew(bool is_forked) noexcept {
   if (is_forked) is_writing.store(false);
+  are_given_up.store(false);
   writer = {.known = disturbed.load()};
 }
 

@@ -50,15 +50,16 @@ void give_slots(const std::vector<Region>& regions) noexcept {
 std::optional<Kept> block_around(std::uint64_t begin, std::uint64_t end) noexcept {
   const std::optional<Kept> kept = find_live_around(begin);
   const bool is_fit = kept && kept->is_in_table && !kept->is_ordered && end > begin &&
-                      end <= kept->block.end && has_marks() && table().flag() != 0;
+                      end <= kept->block.end && &table_at(kept->table) == &first_table() &&
+                      has_marks(first_table()) && first_table().flag() != 0;
   return is_fit ? kept : std::nullopt;
 }
 
 // With the lock. Before the first block is divided.
 void begin_pools() {
   if (has_pools.load()) return;
-  note_ranges_to_forget();                   // marks may come behind the block's end
-  if (may_any_run()) disturbed.fetch_add(1); // in whatever streams
+  note_ranges_to_forget();                // marks may come behind the block's end
+  if (may_run(0)) disturbed.fetch_add(1); // in whatever streams
   has_pools.store(true);
 }
 
@@ -174,7 +175,7 @@ void region_given_out(std::uint64_t pool, std::uint64_t address, std::uint64_t b
   if (!is_pools) return give_slot(region.slot);
   give_slots(replaced);
   // The host may hand it to a kernel that runs. What PyTorch gives out goes to later ones.
-  if (pool != kPoolOfBlock && may_any_run())
+  if (pool != kPoolOfBlock && may_run(0))
     forget_now({{region.begin / kGranule * kGranule, region.end}});
 }
 

@@ -15,6 +15,8 @@
 
 #include <cstdint>
 
+#include "interposer/kernel_checks/library/tables.h"
+
 namespace gmt::interposer::kernel_checks {
 
 // As KernelChecksLibrary has them.
@@ -29,6 +31,8 @@ void region_given_back(std::uint64_t address) noexcept;
 void write_regions(CUstream stream) noexcept;
 // The same of a stream of another context.
 void launch_beside_regions() noexcept;
+// The one or the other. Regions are in the table of the first context alone.
+void write_regions_for(const Table& table, CUstream stream) noexcept;
 // The block that begins there is about to be freed.
 void end_regions(std::uint64_t block) noexcept;
 

@@ -17,7 +17,7 @@ namespace {
 CUfunction checked_form_of(CUfunction function) noexcept {
   const Kernel* kernel = function != nullptr ? kernel_of(function) : nullptr;
   if (kernel == nullptr || kernel->checked == nullptr) return nullptr;
-  if (table().context() != nullptr && !is_checked_context()) return nullptr;
+  if (is_any_table() && !may_be_several() && !is_checked_context()) return nullptr;
   const Relaxed relaxed;
   copy_attributes(*kernel, function);
   return kernel->checked;

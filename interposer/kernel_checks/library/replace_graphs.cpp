@@ -29,10 +29,11 @@ template <class Params> CUfunction kernel_handle(const Params& node) noexcept {
   return node.func;
 }
 // A kernel that is in each context runs in the one that the node names, or in the current one.
-template <class Params> bool is_elsewhere(const Params& node) noexcept {
-  if constexpr (requires { node.ctx; })
-    return node.func == nullptr && node.ctx != nullptr && node.ctx != table().context();
-  return false;
+template <class Params> Table* table_of_node(const Params& node) noexcept {
+  if constexpr (requires { node.ctx; }) {
+    if (node.func == nullptr && node.ctx != nullptr) return table_of(node.ctx);
+  }
+  return table_of_stream(CU_STREAM_LEGACY);
 }
 template <class Params> void set_kernel(Params& node, CUfunction form) noexcept {
   if constexpr (requires { node.kern; }) {
@@ -78,10 +79,10 @@ NodeNumber number_node(const Changed& changed, const Launch& launch) noexcept {
 
 // `real(params)` is the driver's. What it answers to the checked form.
 template <class Params, class Real>
-int try_checked(const Params& given, const Kernel& kernel, const Shape& shape,
+int try_checked(const Params& given, const Kernel& kernel, const Table& own, const Shape& shape,
                 const Changed& changed, Real real) noexcept {
   const NodeNumber node_number =
-    number_node(changed, describe(kernel, kernel_handle(given), shape));
+    number_node(changed, describe(kernel, own, kernel_handle(given), shape));
   const NumberedArguments arguments(kernel.launch_parameter, node_number.number, given.kernelParams,
                                     given.extra);
   Params node = given;
@@ -106,10 +107,10 @@ int with_checked_form(const Params& given, const Changed& changed, Real real) no
   const Shape shape{{given.gridDimX, given.gridDimY, given.gridDimZ},
                     {given.blockDimX, given.blockDimY, given.blockDimZ},
                     nullptr};
-  std::optional<PlainReason> why = why_plain_in_graph(*kernel, shape);
-  if (!why && is_elsewhere(given)) why = PlainReason::kContext;
+  Table* const own = table_of_node(given);
+  std::optional<PlainReason> why = why_plain_in_graph(*kernel, own, shape);
   if (!why) {
-    const int result = try_checked(given, *kernel, shape, changed, real);
+    const int result = try_checked(given, *kernel, *own, shape, changed, real);
     if (!is_refused(result)) return result;
     why = PlainReason::kDevice;
   }
@@ -219,12 +220,14 @@ CUresult add_alloc_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* bef
 template <Name kName> CUresult launch_graph(CUgraphExec exec, CUstream stream) noexcept {
   const CUstream named = named_stream(stream, kName.text);
   if (capture_of(named) == Capture::kNone) {
-    if (is_checked_stream(named)) write_regions(named);
+    if (const Table* const own = table_of_stream(named)) write_regions_for(*own, named);
     else launch_beside_regions();
   }
-  begin_launch();
+  for_each_table([](Table& one) { // its nodes may be of several contexts
+    begin_launch(one.index());
+    one.settle();
+  });
   mark_all_written(); // by its copies and sets
-  table().settle();
   const int result = own<kName, CUgraphExec, CUstream>(exec, stream);
   if (result == CUDA_SUCCESS) mark_graph_launched();
   return static_cast<CUresult>(result);

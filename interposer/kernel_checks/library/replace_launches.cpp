@@ -31,11 +31,11 @@ struct Tried {
 };
 
 template <class Real>
-Tried run_checked(const Kernel& kernel, const AskedLaunch& asked, bool is_captured,
+Tried run_checked(const Kernel& kernel, Table& own, const AskedLaunch& asked, bool is_captured,
                   Real real) noexcept {
-  if (!is_captured) write_regions(asked.shape.stream);
+  if (!is_captured) write_regions_for(own, asked.shape.stream);
   const MeasuredLaunch measured(kernel, asked.shape.stream, false);
-  const Launch launch = describe(kernel, asked.function, asked.shape);
+  const Launch launch = describe(kernel, own, asked.function, asked.shape);
   const std::uint64_t number = is_captured ? remember_node(launch) : remember_launch(launch);
   const NumberedArguments arguments(kernel.launch_parameter, number, asked.parameters, asked.extra);
   if (!arguments.are_there()) {
@@ -43,7 +43,7 @@ Tried run_checked(const Kernel& kernel, const AskedLaunch& asked, bool is_captur
     return {CUDA_ERROR_OUT_OF_MEMORY, PlainReason::kHostMemory};
   }
   if (!is_captured && kernel.module->code.writes_unseen) mark_all_written();
-  if (!is_captured) table().settle();
+  if (!is_captured) own.settle();
   int result = real(kernel.checked, arguments.parameters(), arguments.extra());
   if (is_refused(result)) {
     copy_attributes(kernel, asked.function);
@@ -51,31 +51,29 @@ Tried run_checked(const Kernel& kernel, const AskedLaunch& asked, bool is_captur
   }
   if (result != CUDA_SUCCESS) forget_launch(number);
   else if (is_captured) mark_in_graph(kernel);
-  else mark_launched(kernel);
+  else mark_launched(kernel, own);
   return {result, is_refused(result) ? std::optional(PlainReason::kDevice) : std::nullopt};
 }
 
-std::optional<PlainReason> why_plain(const Kernel* kernel, const AskedLaunch& asked,
+std::optional<PlainReason> why_plain(const Kernel* kernel, Table* own, const AskedLaunch& asked,
                                      Capture capture) noexcept {
   if (kernel == nullptr) return PlainReason::kKernel;
   if (capture == Capture::kNone) {
-    const std::optional<PlainReason> why = why_plain(*kernel);
+    const std::optional<PlainReason> why = why_plain(*kernel, own);
     if (why) return why;
-    if (!is_checked_stream(asked.shape.stream)) return PlainReason::kContext;
     return !is_sampling() || is_sampled(*kernel) ? std::nullopt
                                                  : std::optional(PlainReason::kSample);
   }
   // How many blocks fit at once is asked when it is launched: too late to choose the plain form.
   if (capture == Capture::kUnknown || asked.is_cooperative) return PlainReason::kCapture;
-  if (!is_checked_stream(asked.shape.stream)) return PlainReason::kContext;
-  return why_plain_in_graph(*kernel, asked.shape);
+  return why_plain_in_graph(*kernel, own, asked.shape);
 }
 
 // The kernel has no checked form, so patches of its machine code may check this launch.
 bool may_be_patched(const Kernel& kernel, const AskedLaunch& asked) noexcept {
   return core->settings.patches_code && is_chosen(kernel.name) &&
          (any_capture() ? is_checked_context() : has_table()) &&
-         is_checked_stream(asked.shape.stream);
+         table_of_stream(asked.shape.stream) == &table();
 }
 
 // The driver gets what the program asked for. Why it ran without checks; none: patches check it.
@@ -112,9 +110,10 @@ CUresult CheckedLaunch::run(const AskedLaunch& asked, Real real) noexcept {
   if (kernel == nullptr) mark_all_written();
   if (kernel == nullptr)
     return static_cast<CUresult>(real(asked.function, asked.parameters, asked.extra));
-  std::optional<PlainReason> why = why_plain(kernel, asked, capture);
+  Table* const own = table_of_stream(asked.shape.stream);
+  std::optional<PlainReason> why = why_plain(kernel, own, asked, capture);
   if (!why) {
-    const Tried tried = run_checked(*kernel, asked, capture == Capture::kActive, real);
+    const Tried tried = run_checked(*kernel, *own, asked, capture == Capture::kActive, real);
     if (!tried.why_plain) return static_cast<CUresult>(tried.result);
     why = tried.why_plain;
   }

@@ -27,6 +27,7 @@ namespace {
 
 using Ranges = std::map<std::uint64_t, std::uint64_t>; // begin and end
 constinit Lasting<Ranges> registered;                  // with the lock, as the next
+constinit Lasting<Ranges> reserved, mapped;            // by the program
 constinit Lasting<Ranges> released;                    // was the program's, and is not mapped
 constinit Lasting<Ranges> unregistered; // whose entries say that an access would fault
 constexpr std::size_t kMostReleased = 4096;
@@ -51,11 +52,13 @@ rewriter::Block inner(std::uint64_t begin, std::size_t bytes) noexcept {
 // An access there would fault.
 void take_away(std::uint64_t begin, std::size_t bytes) noexcept {
   const rewriter::Block block = inner(begin, bytes);
-  if (table().context() == nullptr || !table().covers(block.begin, block.end)) return;
-  const Work work(table().context());
-  if (!work.ready()) return;
-  note_ranges_to_forget();
-  if (!table().write_unmapped(block)) table().write_unknown(block);
+  for_each_memory([&block](Table& one) {
+    if (!one.covers(block.begin, block.end)) return;
+    const Work work(one.context());
+    if (!work.ready()) return;
+    note_ranges_to_forget();
+    if (!one.write_unmapped(block)) one.write_unknown(block);
+  });
 }
 
 // Every access there is right.
@@ -71,28 +74,39 @@ void give(std::uint64_t begin, std::size_t bytes) noexcept {
 CUresult reserve(CUdeviceptr* address, std::size_t bytes, std::size_t alignment, CUdeviceptr wanted,
                  unsigned long long flags) noexcept {
   const int result = driver.reserve(address, bytes, alignment, wanted, flags);
-  if (result == CUDA_SUCCESS && address != nullptr) {
-    take_away(*address, bytes);
-    addresses_reserved(*address, bytes);
+  if (result != CUDA_SUCCESS || address == nullptr) return static_cast<CUresult>(result);
+  {
+    const Locked lock;
+    (*reserved)[*address] = *address + bytes;
   }
-  return static_cast<CUresult>(result);
+  take_away(*address, bytes);
+  addresses_reserved(*address, bytes);
+  return CUDA_SUCCESS;
 }
 
 CUresult free_addresses(CUdeviceptr address, std::size_t bytes) noexcept {
   addresses_given_back(address, bytes);
   const int result = driver.give_addresses_back(address, bytes);
-  if (result == CUDA_SUCCESS) give(address, bytes);
-  return static_cast<CUresult>(result);
+  if (result != CUDA_SUCCESS) return static_cast<CUresult>(result);
+  {
+    const Locked lock;
+    forget_overlaps(*reserved, address, address + bytes);
+  }
+  give(address, bytes);
+  return CUDA_SUCCESS;
 }
 
 CUresult map(CUdeviceptr address, std::size_t bytes, std::size_t offset,
              CUmemGenericAllocationHandle memory, unsigned long long flags) noexcept {
   const int result = driver.map(address, bytes, offset, memory, flags);
-  if (result == CUDA_SUCCESS) {
-    give(address, bytes);
-    piece_mapped(address, bytes);
+  if (result != CUDA_SUCCESS) return static_cast<CUresult>(result);
+  {
+    const Locked lock;
+    (*mapped)[address] = address + bytes;
   }
-  return static_cast<CUresult>(result);
+  give(address, bytes);
+  piece_mapped(address, bytes);
+  return CUDA_SUCCESS;
 }
 
 // Entries change first: when the driver is done, another thread may map something there.
@@ -101,8 +115,13 @@ CUresult unmap(CUdeviceptr address, std::size_t bytes) noexcept {
   take_away(address, bytes);
   remember_released(address, address + bytes);
   const int result = own<"cuMemUnmap", CUdeviceptr, std::size_t>(address, bytes);
-  if (result != CUDA_SUCCESS) give(address, bytes);
-  return static_cast<CUresult>(result);
+  if (result != CUDA_SUCCESS) {
+    give(address, bytes);
+    return static_cast<CUresult>(result);
+  }
+  const Locked lock;
+  forget_overlaps(*mapped, address, address + bytes);
+  return CUDA_SUCCESS;
 }
 
 // ---- memory of the host
@@ -170,6 +189,36 @@ CUresult unregister_host(void* memory) noexcept {
 
 } // namespace
 
+// Changes that come meanwhile write into the table themselves, behind or before: what is no longer
+// so when all is written counts as right.
+void write_reserved(Table& table) noexcept {
+  Ranges before;
+  {
+    const Locked lock;
+    before = *reserved;
+  }
+  const Work work(table.context());
+  if (before.empty() || !work.ready()) return;
+  const auto for_each = [&table](const Ranges& ranges, auto write) {
+    for (const auto& [begin, end] : ranges) {
+      const rewriter::Block block = inner(begin, end - begin);
+      if (table.covers(block.begin, block.end)) write(block);
+    }
+  };
+  note_ranges_to_forget();
+  for_each(before, [&table](const rewriter::Block& block) { table.write_unmapped(block); });
+  Ranges right;
+  {
+    const Locked lock;
+    right = *mapped;
+    for (const auto& [begin, end] : before) {
+      const auto now = (*reserved).find(begin);
+      if (now == (*reserved).end() || now->second != end) right[begin] = end;
+    }
+  }
+  for_each(right, [&table](const rewriter::Block& block) { table.write_mapped(block); });
+}
+
 bool was_released(std::uint64_t address) noexcept {
   const Locked lock;
   const Ranges& all = *released;
@@ -198,6 +247,8 @@ void forget_released() noexcept {
 void abandon_mapped() noexcept {
   abandon_mapped_regions();
   registered.begin_anew();
+  reserved.begin_anew();
+  mapped.begin_anew();
   released.begin_anew();
   unregistered.begin_anew();
 }

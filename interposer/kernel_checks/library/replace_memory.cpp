@@ -94,21 +94,26 @@ CUresult pointer_attributes(unsigned count, CUpointer_attribute* attributes, voi
 
 // ---- waits
 
-// For all that the table's context has to do. Without a context it is the current one.
-bool is_for_context() noexcept { return is_checked_context(); }
-bool is_for_context(CUcontext context) noexcept {
-  return context == nullptr ? is_checked_context() : context == table().context();
+// For all that a table's context has to do. Without a context it is the current one.
+const Table* waited_for(CUcontext context = nullptr) noexcept {
+  if (context == nullptr && (!is_any_table() || driver.current(&context) != 0)) return nullptr;
+  return table_of(context);
 }
-template <class Other> bool is_for_context(Other) noexcept { return false; }
 
 template <Name kName, bool kForAll, class... Args> struct Waits {
   static CUresult call(Args... args) noexcept {
-    const bool is_for_all = kForAll && is_for_context(args...);
-    const std::uint64_t begun = is_for_all ? begun_launches() : 0;
-    const std::uint64_t ended = is_for_all ? launch_count() : 0;
+    std::uint64_t begun = 0, ended = 0;
+    unsigned index = 0;
+    if constexpr (kForAll) {
+      if (const Table* const waited = waited_for(args...)) {
+        index = waited->index();
+        begun = begun_launches(index);
+        ended = launch_count();
+      }
+    }
     const int result = own<kName, Args...>(args...);
-    if (result == CUDA_SUCCESS) end_launches(begun);
-    if (result == CUDA_SUCCESS && !any_capture()) try_fetch_reports(ended);
+    if (result == CUDA_SUCCESS) end_launches(begun, index);
+    if (result == CUDA_SUCCESS && !any_capture()) try_fetch_reports(ended, index);
     return static_cast<CUresult>(result);
   }
 };
@@ -118,40 +123,60 @@ template <Name kName, bool kForAll, class... Args> void put_wait() noexcept {
 
 // ---- ends of contexts
 
-void context_has_ended() noexcept {
-  forget_marks();
-  forget_heap();
+// What one context alone can have goes with the first one's table; launches are forgotten when no
+// context has a table any more.
+void context_has_ended(Table& ended) noexcept {
+  const CUcontext context = ended.context();
+  if (&ended == &first_table()) {
+    forget_heap();
+    forget_regions();
+    forget_written();
+    leave_patches();
+  }
   forget_samples();
-  forget_regions();
-  forget_all_blocks();
-  forget_written();
-  forget_code_of_context();
+  pass_on_writing(ended);
+  forget_blocks_of(ended);
+  forget_code_of(ended);
+  end_launches(begun_launches(ended.index()), ended.index());
+  leave_table(context);
+  if (is_any_table()) return;
   forget_reports();
   forget_released();
-  leave_patches();
-  table().leave();
+}
+
+// Another context may get its handle.
+CUresult destroy_green(CUgreenCtx context) noexcept {
+  const int result = own<"cuGreenCtxDestroy", CUgreenCtx>(context);
+  if (result == CUDA_SUCCESS) forget_green_contexts();
+  return static_cast<CUresult>(result);
 }
 
 template <Name kName> CUresult destroy(CUcontext context) noexcept {
-  const bool is_ours = context != nullptr && context == table().context();
-  if (is_ours) finish();
+  Table* const ours = table_of(context);
+  if (ours != nullptr) finish();
   const int result = own<kName, CUcontext>(context);
-  if (is_ours && result == CUDA_SUCCESS) context_has_ended();
-  return static_cast<CUresult>(result);
+  if (result != CUDA_SUCCESS) return static_cast<CUresult>(result);
+  if (ours != nullptr) context_has_ended(*ours);
+  else leave_table(context);
+  return CUDA_SUCCESS;
 }
 
-// Whether the table's context is the primary one of a device, which it is the only one to lose.
+// The primary context of a device, which it is the only one to lose.
 template <Name kName> CUresult end_primary(CUdevice device) noexcept {
   unsigned flags = 0;
   int before = 0, after = 0;
-  const bool may_be_ours = table().context() != nullptr &&
-                           driver.primary_state(device, &flags, &before) == 0 && before != 0;
+  const bool may_be_ours =
+    is_any_table() && driver.primary_state(device, &flags, &before) == 0 && before != 0;
   if (may_be_ours) finish();
   const int result = own<kName, CUdevice>(device);
-  const bool has_ended = may_be_ours && result == CUDA_SUCCESS &&
-                         driver.primary_state(device, &flags, &after) == 0 && after == 0;
-  if (has_ended && table().is_primary_of(device)) context_has_ended();
-  return static_cast<CUresult>(result);
+  const bool has_ended =
+    result == CUDA_SUCCESS && driver.primary_state(device, &flags, &after) == 0 && after == 0;
+  if (!has_ended) return static_cast<CUresult>(result);
+  for_each_table([device](Table& one) {
+    if (one.is_primary_of(device)) context_has_ended(one);
+  });
+  leave_table(nullptr); // it may be one that got none
+  return CUDA_SUCCESS;
 }
 
 } // namespace
@@ -172,6 +197,7 @@ void replace_memory() noexcept {
   put_wait<"cuStreamSynchronize", false, CUstream>();
   put_wait<"cuStreamSynchronize_ptsz", false, CUstream>();
   put_wait<"cuEventSynchronize", false, CUevent>();
+  replace("cuGreenCtxDestroy", reinterpret_cast<void*>(&destroy_green));
 #define PUT(function, symbol) replace(symbol, reinterpret_cast<void*>(&function<symbol>))
   PUT(destroy, "cuCtxDestroy");
   PUT(destroy, "cuCtxDestroy_v2");

@@ -23,22 +23,29 @@ namespace {
 
 constinit std::atomic<bool> any_marked{false}; // there may be marks of memory that is no block's
 
-// The stream, if the table may be written in its order.
-std::optional<CUstream> ordered(CUstream stream) noexcept {
-  if (!(any_capture() ? is_checked_context() : has_table()) || !has_marks()) return std::nullopt;
-  CUcontext context = nullptr;
-  if (driver.stream_context(stream, &context) != 0 || context != table().context())
+// A stream in whose order its context's table may be written.
+struct Order {
+  CUstream stream;
+  Table* table;
+};
+std::optional<Order> ordered(CUstream stream) noexcept {
+  if (!any_capture()) has_table();
+  if (!is_any_table()) return std::nullopt;
+  Table* const own = table_of(context_of_stream(stream));
+  if (own == nullptr || !has_marks(*own) || capture_of(stream) != Capture::kNone)
     return std::nullopt;
-  return capture_of(stream) == Capture::kNone ? std::optional(stream) : std::nullopt;
+  return Order{stream, own};
 }
 
 // A thread's own stream ends with the thread: what is left to do there then may hang the driver
 // (580). So a mark is waited for where the program has left nothing to do.
-bool put(const Mark& mark, CUstream stream) noexcept {
-  const Relaxed relaxed;
-  table().settle();
+bool put(const Mark& mark, const Order& order) noexcept {
+  const auto& [stream, own] = order;
+  const Work work(own->context());
+  if (!work.ready()) return false;
+  own->settle();
   const bool is_idle = stream == CU_STREAM_PER_THREAD && driver.is_stream_busy(stream) == 0;
-  return put_mark(mark, stream) && (!is_idle || driver.wait_for_stream(stream) == 0);
+  return put_mark(*own, mark, stream) && (!is_idle || driver.wait_for_stream(stream) == 0);
 }
 
 Mark unknown(std::uint64_t begin, std::uint64_t end) noexcept {
@@ -47,23 +54,40 @@ Mark unknown(std::uint64_t begin, std::uint64_t end) noexcept {
   return mark;
 }
 
-// In a stream of another context, which has no kernel of ours. What its pool freed before may still
-// have to be marked, in a stream that this one waits for: a set behind that says the last word.
+// In a stream of a context that has no kernel of ours. What its pool freed before may still have to
+// be marked, in a stream that this one waits for: a set behind that says the last word. Only if no
+// other device has a table.
 bool forget_in_order(const rewriter::Block& block, CUstream stream) noexcept {
-  CUcontext context = nullptr;
-  if (driver.stream_context(stream, &context) != 0 || context == table().context()) return false;
+  const CUcontext context = context_of_stream(stream);
+  if (context == nullptr || table_of(context) != nullptr) return false;
   if (capture_of(stream) != Capture::kNone) return false;
   const Work work(context);
   CUdevice device = -1;
-  if (!work.ready() || driver.device(&device) != 0 || device != table().device()) return false;
+  if (!work.ready() || driver.device(&device) != 0) return false;
+  Table* own = nullptr;
+  bool are_others = false;
+  for_each_memory([&](Table& one) {
+    if (one.device() == device) own = &one;
+    else are_others = true;
+  });
+  if (own == nullptr || are_others || !own->covers(block.begin, block.end)) return false;
   const std::uint64_t granules = (block.end - block.begin + kGranule - 1) / kGranule;
-  table().settle();
-  return driver.set_16(rewriter::entry_address(table().placed(), block.begin),
+  own->settle();
+  return driver.set_16(rewriter::entry_address(own->placed(), block.begin),
                        static_cast<unsigned short>(rewriter::kNoBlock), granules, stream) == 0;
 }
 
-bool is_in_windows(const rewriter::Block& block) noexcept {
-  return table().covers(block.begin, block.end);
+// Pools of another device, and those of the host, may be used by streams of several devices.
+enum class PoolOf : std::uint8_t { kDevice, kOtherDevice, kHost };
+PoolOf pool_of(CUdeviceptr address, const Table& own) noexcept {
+  if (!Table::has_other_devices()) return PoolOf::kDevice;
+  unsigned type = 0;
+  int device = -1;
+  if (driver.pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) != 0 ||
+      driver.pointer_attribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) != 0)
+    return PoolOf::kOtherDevice;
+  if (type != CU_MEMORYTYPE_DEVICE) return PoolOf::kHost;
+  return device == own.device() ? PoolOf::kDevice : PoolOf::kOtherDevice;
 }
 
 // Else the host may write it, too.
@@ -75,34 +99,15 @@ bool is_of_device(CUdeviceptr address) noexcept {
          type == CU_MEMORYTYPE_DEVICE && is_managed == 0;
 }
 
-// What the driver gave out; `has_poison`: more than was asked for.
-void add_ordered(CUdeviceptr address, std::size_t bytes, bool has_poison, CUmemoryPool pool,
-                 CUstream stream) noexcept {
-  Kept kept{{address, address + bytes}};
-  kept.is_ordered = true;
-  if (has_poison) kept.pool = reinterpret_cast<std::uint64_t>(pool);
-  any_marked.store(true);
-  if (has_poison && address % kGranule == 0 && is_in_windows(kept.block)) {
-    kept.slot = take_slot();
-    kept.is_in_table = put({kept.block, 1, true, kept.slot, rewriter::kPoisonEntry}, stream);
-    if (!kept.is_in_table) give_slot(std::exchange(kept.slot, kNoSlot));
-  }
-  const Mark mark = unknown(address, address + (has_poison ? with_poison(bytes) : bytes));
-  if (!kept.is_in_table && is_in_windows(mark.block)) put(mark, stream);
-  keep_live(kept);
-  forget_unwritten(address, with_poison(bytes));
-  if (kept.is_in_table && !any_capture() && is_of_device(address)) follow_unwritten(kept.block);
-}
-
 // What is given out or freed in a stream that is not followed. Nothing of ours can be in the order
 // of another device's stream. So marks of all pools say no more from now on, those that are queued
 // in other streams, too.
 void forget_ordered(CUdeviceptr address, std::size_t bytes, CUstream stream) noexcept {
   const Mark mark = unknown(address, address + bytes);
   forget_unwritten(address, bytes);
-  if (!any_marked.load() || table().context() == nullptr || !is_in_windows(mark.block)) return;
+  if (!any_marked.load() || !is_any_table()) return;
   if (forget_in_order(mark.block, stream)) return;
-  if (table().has_other_devices()) {
+  if (Table::has_other_devices()) {
     distrust_pools();
     note_unchecked(
       "", "memory of pools counts as right from when streams of several devices use it", 0);
@@ -110,22 +115,47 @@ void forget_ordered(CUdeviceptr address, std::size_t bytes, CUstream stream) noe
   forget_range(address, bytes);
 }
 
+// What the driver gave out; `has_poison`: more than was asked for.
+void add_ordered(CUdeviceptr address, std::size_t bytes, bool has_poison, CUmemoryPool pool,
+                 const Order& order) noexcept {
+  Kept kept{{address, address + bytes}};
+  kept.is_ordered = true;
+  kept.table = order.table->index();
+  if (has_poison) kept.pool = reinterpret_cast<std::uint64_t>(pool);
+  any_marked.store(true);
+  const Table& own = *order.table;
+  const PoolOf pool_is_of = pool_of(address, own);
+  const bool is_own = pool_is_of == PoolOf::kDevice;
+  if (is_own && has_poison && address % kGranule == 0 &&
+      own.covers(kept.block.begin, kept.block.end)) {
+    kept.slot = take_slot();
+    kept.is_in_table = put({kept.block, 1, true, kept.slot, rewriter::kPoisonEntry}, order);
+    if (!kept.is_in_table) give_slot(std::exchange(kept.slot, kNoSlot));
+  }
+  const Mark mark = unknown(address, address + (has_poison ? with_poison(bytes) : bytes));
+  if (pool_is_of == PoolOf::kHost) forget_range(address, mark.block.end - address);
+  else if (!is_own) forget_ordered(address, mark.block.end - address, order.stream);
+  else if (!kept.is_in_table && own.covers(mark.block.begin, mark.block.end)) put(mark, order);
+  keep_live(kept);
+  forget_unwritten(address, with_poison(bytes));
+  if (kept.is_in_table && !any_capture() && is_of_device(address)) follow_unwritten(kept.block);
+}
+
 // `from(bytes)` is the driver's. No pool: the one that the device has now.
 template <class From>
 CUresult allocate_ordered(CUdeviceptr* address, std::size_t bytes, CUmemoryPool pool,
                           CUstream named, From from) noexcept {
-  const std::optional<CUstream> stream = ordered(named);
+  const std::optional<Order> order = ordered(named);
   const bool is_usual = is_ordinary(address, bytes);
-  bool has_poison = is_usual && stream;
+  bool has_poison = is_usual && order;
   int result = with_resting_released([&] { return from(has_poison ? with_poison(bytes) : bytes); });
   if (has_poison && result == CUDA_ERROR_OUT_OF_MEMORY) { // without poison it may fit
     has_poison = false;
     result = from(bytes);
   }
   if (result != CUDA_SUCCESS || !is_usual) return static_cast<CUresult>(result);
-  if (CUdevice device = 0; pool == nullptr && has_poison && driver.device(&device) == 0)
-    driver.pool_of_device(&pool, device);
-  if (stream) add_ordered(*address, bytes, has_poison, pool, *stream);
+  if (pool == nullptr && has_poison) driver.pool_of_device(&pool, order->table->device());
+  if (order) add_ordered(*address, bytes, has_poison, pool, *order);
   else forget_ordered(*address, bytes, named);
   return CUDA_SUCCESS;
 }
@@ -149,9 +179,11 @@ CUresult allocate_from_pool(CUdeviceptr* address, std::size_t bytes, CUmemoryPoo
 }
 
 // Freed in the order of a stream that is followed.
-std::optional<Kept> take_ordered(CUdeviceptr address, std::optional<CUstream> stream) noexcept {
-  const std::optional<Kept> kept = stream ? find_live(address) : std::nullopt;
-  return kept && kept->is_ordered ? take_live(address) : std::nullopt;
+std::optional<Kept> take_ordered(CUdeviceptr address, const std::optional<Order>& order) noexcept {
+  const std::optional<Kept> kept = order ? find_live(address) : std::nullopt;
+  const bool is_followed =
+    kept && kept->is_ordered && table_at(kept->table).shares_memory_with(*order->table);
+  return is_followed ? take_live(address) : std::nullopt;
 }
 
 // A block that another stream frees: its entries may still be to be written.
@@ -166,7 +198,7 @@ void forget_elsewhere(CUdeviceptr address, CUstream stream) noexcept {
 
 template <Name kName> CUresult free_async(CUdeviceptr address, CUstream stream) noexcept {
   const CUstream named = named_stream(stream, kName.text);
-  const std::optional<CUstream> order = ordered(named);
+  const std::optional<Order> order = ordered(named);
   const std::optional<Kept> kept = take_ordered(address, order);
   if (!kept) forget_elsewhere(address, named);
   if (kept && kept->is_in_table) put({kept->block, 1, false, 0, rewriter::kFreedEntry}, *order);
@@ -211,32 +243,19 @@ CUresult create(CUmemGenericAllocationHandle* memory, std::size_t bytes,
     with_resting_released([=] { return driver.create(memory, bytes, what, flags); }));
 }
 
-// Gives an address out first; the memory's size is asked for.
-template <Name kName, class... Args> struct Opens {
-  static CUresult call(CUdeviceptr* pointer, Args... args) noexcept {
-    const int result = own<kName, CUdeviceptr*, Args...>(pointer, args...);
-    CUdeviceptr begin = 0;
-    std::size_t bytes = 0;
-    if (result == CUDA_SUCCESS && driver.address_range(&begin, &bytes, *pointer) == 0)
-      forget_range(begin, bytes);
-    return static_cast<CUresult>(result);
-  }
-};
-template <Name kName, class... Args> void put_opens() noexcept {
-  replace(kName.text, reinterpret_cast<void*>(&Opens<kName, Args...>::call));
-}
-
 } // namespace
 
 void note_ranges_to_forget() noexcept { any_marked.store(true); }
 
 void forget_range(CUdeviceptr begin, std::size_t bytes) noexcept {
   forget_unwritten(begin, bytes);
-  if (!any_marked.load() || table().context() == nullptr || bytes == 0) return;
+  if (!any_marked.load() || bytes == 0) return;
   const rewriter::Block block{begin / kGranule * kGranule, begin + bytes};
-  if (!is_in_windows(block)) return;
-  const Work work(table().context());
-  if (work.ready()) table().write_mapped(block);
+  for_each_memory([&block](Table& one) {
+    if (!one.covers(block.begin, block.end)) return;
+    const Work work(one.context());
+    if (work.ready()) one.write_mapped(block);
+  });
 }
 
 void replace_pools() noexcept {
@@ -251,10 +270,6 @@ void replace_pools() noexcept {
   replace("cuMemPoolGetAttribute", reinterpret_cast<void*>(&pool_attribute));
   replace("cuMemPoolSetAttribute", reinterpret_cast<void*>(&set_pool_attribute));
   replace("cuMemCreate", reinterpret_cast<void*>(&create));
-  put_opens<"cuMemPoolImportPointer", CUmemoryPool, CUmemPoolPtrExportData*>();
-  put_opens<"cuIpcOpenMemHandle_v2", CUipcMemHandle, unsigned>();
-  put_opens<"cuExternalMemoryGetMappedBuffer", CUexternalMemory,
-            const CUDA_EXTERNAL_MEMORY_BUFFER_DESC*>();
 }
 
 } // namespace gmt::interposer::kernel_checks

@@ -87,9 +87,7 @@ void note(Address to, Bytes pitch, Value, Bytes width, Bytes height, CUstream) n
 // Operations of streams
 void note(CUstream, Address to, cuuint32_t, unsigned) noexcept { mark_written(to, 4); }
 void note(CUstream, Address to, cuuint64_t, unsigned) noexcept { mark_written(to, 8); }
-// Others may write it from now on: other processes, and devices that are no GPU.
-void note(CUipcMemHandle*, Address block) noexcept { mark_block_written(block); }
-void note(CUmemPoolPtrExportData*, Address block) noexcept { mark_block_written(block); }
+// Devices that are no GPU may write it from now on.
 void note(const void*, CUpointer_attribute, Address block) noexcept { mark_block_written(block); }
 void note(void*, Address begin, Bytes bytes, CUmemRangeHandleType, unsigned long long) noexcept {
   mark_written(begin, bytes);
@@ -172,8 +170,6 @@ void replace_writes() noexcept {
 #undef PUT_BOTH
 #undef PUT_SET
 #undef PUT_VALUE
-  put<"cuIpcGetMemHandle", CUipcMemHandle*, Address>();
-  put<"cuMemPoolExportPointer", CUmemPoolPtrExportData*, Address>();
   put<"cuPointerSetAttribute", const void*, CUpointer_attribute, Address>();
   put<"cuMemGetHandleForAddressRange", void*, Address, Bytes, CUmemRangeHandleType,
       unsigned long long>();

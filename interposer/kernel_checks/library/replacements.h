@@ -19,7 +19,8 @@ void replace_attributes() noexcept; // what says how many threads, blocks and cl
 void replace_memory() noexcept;     // what allocates, frees, describes memory, waits, ends contexts
 void replace_writes() noexcept;     // copies, sets and what else writes memory of the device
 void replace_mapped() noexcept;     // what maps and registers memory
-void replace_pools() noexcept;      // what gives out and frees memory in the order of streams
+void replace_shared_memory() noexcept; // what shares memory with other processes, and opens it
+void replace_pools() noexcept;         // what gives out and frees memory in the order of streams
 
 // The fetching of what there is at the end of a context or of the process.
 void finish() noexcept;

@@ -20,7 +20,7 @@ inline bool is_of_freed(std::int32_t entry, std::uint64_t address) noexcept {
 
 inline void describe_launch(trace::ExecutionLaunch& to, const Launch& launch) noexcept {
   (is_of_node(launch) ? to.made : to.call) = launch.call;
-  to.context = reinterpret_cast<std::uint64_t>(table().context());
+  to.context = reinterpret_cast<std::uint64_t>(table_at(launch.table).context());
   to.stream = launch.stream;
   to.function = launch.function;
   to.kernel = launch.kernel;

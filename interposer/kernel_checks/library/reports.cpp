@@ -33,15 +33,22 @@ bool may_be_of(const Launch& launch, const Module& module, const Record& record)
 
 // The launch that the record names. A function that was called by a pointer knows none: then it is
 // the only one that can be meant, if there is one alone.
-Launch launch_of(const Module& module, const Record& record) noexcept {
+Launch launch_of(const Module& module, const Table& table, const Record& record) noexcept {
   Launch launch, found;
+  found.table = table.index();
   if (record.launch != 0) return find_launch(record.launch, &launch) ? launch : found;
   if (module.is_in_graphs.load()) return found; // their launches are not counted
   const std::uint64_t latest = newest_launch();
   const std::uint64_t oldest = latest - std::min(latest, kMostLaunches);
   for (std::uint64_t number = latest; number > oldest; --number) {
-    if (!find_launch(number, &launch) || !may_be_of(launch, module, record)) continue;
-    if (found.number != 0) return {};
+    if (!find_launch(number, &launch) || launch.table != table.index() ||
+        !may_be_of(launch, module, record))
+      continue;
+    if (found.number != 0) {
+      found = {};
+      found.table = table.index();
+      return found;
+    }
     found = launch;
   }
   return found;
@@ -49,8 +56,9 @@ Launch launch_of(const Module& module, const Record& record) noexcept {
 
 // ---- what is on the device
 
-template <class T> bool fetch(T* to, CUdeviceptr from, std::size_t count) noexcept {
-  return count == 0 || driver.fetch(to, from, count * sizeof(T), table().stream()) == 0;
+template <class T>
+bool fetch(const Table& table, T* to, CUdeviceptr from, std::size_t count) noexcept {
+  return count == 0 || driver.fetch(to, from, count * sizeof(T), table.stream()) == 0;
 }
 
 struct News {
@@ -59,24 +67,24 @@ struct News {
 };
 
 // Those records that are whole: a kernel may still be writing the others.
-bool fetch_news(Module& module, News& news) {
+bool fetch_news(ModulePlace& place, const Table& table, News& news) {
   std::uint32_t used = 0;
   // What is counted behind this sets the flag again.
-  if (module.flagged != 0 && driver.set_16(module.flagged, 0, 2, table().stream()) != 0)
+  if (place.flagged != 0 && driver.set_16(place.flagged, 0, 2, table.stream()) != 0) return false;
+  if (!fetch(table, &used, place.used, 1) || driver.wait_for_stream(table.stream()) != 0)
     return false;
-  if (!fetch(&used, module.used, 1) || driver.wait_for_stream(table().stream()) != 0) return false;
   if (used == 0) return false; // each counter's first mistake wants a record
-  used = std::min(used, table().options().records);
-  news.counts.resize(module.counted.size());
-  news.records.resize(used - std::min(used, module.fetched));
-  if (!fetch(news.records.data(), module.records + module.fetched * sizeof(Record),
+  used = std::min(used, Table::options().records);
+  news.counts.resize(place.counted.size());
+  news.records.resize(used - std::min(used, place.fetched));
+  if (!fetch(table, news.records.data(), place.records + place.fetched * sizeof(Record),
              news.records.size()) ||
-      !fetch(news.counts.data(), module.counts.load(), news.counts.size()) ||
-      driver.wait_for_stream(table().stream()) != 0)
+      !fetch(table, news.counts.data(), place.counts.load(), news.counts.size()) ||
+      driver.wait_for_stream(table.stream()) != 0)
     return false;
   const auto is_unfinished = [](const Record& record) { return record.is_whole == 0; };
   news.records.erase(std::ranges::find_if(news.records, is_unfinished), news.records.end());
-  module.fetched += static_cast<std::uint32_t>(news.records.size());
+  place.fetched += static_cast<std::uint32_t>(news.records.size());
   return true;
 }
 
@@ -167,14 +175,15 @@ struct Group {
   std::uint64_t count;
 };
 
-std::vector<Group> groups_of(const Module& module, const News& news) {
+std::vector<Group> groups_of(const Module& module, const Table& table, const News& news) {
+  const std::size_t counters = module.places[table.index()].counted.size();
   std::vector<Group> groups;
   std::map<std::pair<std::size_t, std::uint64_t>, std::size_t> known; // counter and launch
   for (const Record& record : news.records) {
     const std::size_t counter = std::size_t{record.site} * rewriter::kCountKinds + record.kind;
-    if (counter >= module.counted.size()) continue;
+    if (counter >= counters) continue;
     const auto [at, is_new] = known.try_emplace({counter, record.launch}, groups.size());
-    if (is_new) groups.push_back({counter, launch_of(module, record), record, 0});
+    if (is_new) groups.push_back({counter, launch_of(module, table, record), record, 0});
     Group& group = groups[at->second];
     if (is_before(record, group.first)) group.first = record;
     ++group.count;
@@ -183,8 +192,8 @@ std::vector<Group> groups_of(const Module& module, const News& news) {
 }
 
 // A mistake whose record was still being written the last time was counted then.
-void count_records(Module& module, const News& news, Group& group) {
-  std::uint64_t& counted = module.counted[group.counter];
+void count_records(ModulePlace& place, const News& news, Group& group) {
+  std::uint64_t& counted = place.counted[group.counter];
   const std::uint64_t all = counted + group.count, most = news.counts[group.counter];
   group.count -= std::min(group.count, all - std::min(all, most));
   counted += group.count;
@@ -192,29 +201,30 @@ void count_records(Module& module, const News& news, Group& group) {
 
 // Of a counter only the first mistakes have records; the others belong to the last launch known.
 // One whose first record is still being written is reported the next time.
-void add_others(Module& module, const News& news, std::vector<Group>& groups) {
-  for (std::size_t counter = 0; counter < module.counted.size(); ++counter) {
+void add_others(ModulePlace& place, const News& news, std::vector<Group>& groups) {
+  for (std::size_t counter = 0; counter < place.counted.size(); ++counter) {
     const std::uint64_t count = news.counts[counter];
-    const std::uint64_t others = count - std::min(count, module.counted[counter]);
+    const std::uint64_t others = count - std::min(count, place.counted[counter]);
     if (others == 0) continue;
     const auto last = std::ranges::find(groups.rbegin(), groups.rend(), counter, &Group::counter);
-    const LastReport& known = module.last[counter];
+    const LastReport& known = place.last[counter];
     if (last != groups.rend()) last->count += others;
     else if (known.is_there) groups.push_back({counter, known.launch, known.record, others});
     else continue;
-    module.counted[counter] += others;
+    place.counted[counter] += others;
   }
 }
 
-void fetch_reports_of(Module& module) {
+void fetch_reports_of(Module& module, const Table& table) {
   News news;
-  if (!fetch_news(module, news)) return;
-  std::vector<Group> groups = groups_of(module, news);
-  for (Group& group : groups) count_records(module, news, group);
-  add_others(module, news, groups);
+  ModulePlace& place = module.places[table.index()];
+  if (!fetch_news(place, table, news)) return;
+  std::vector<Group> groups = groups_of(module, table, news);
+  for (Group& group : groups) count_records(place, news, group);
+  add_others(place, news, groups);
   for (const Group& group : groups) {
     if (group.count == 0) continue;
-    module.last[group.counter] = {true, group.launch, group.first};
+    place.last[group.counter] = {true, group.launch, group.first};
     report(module.code.sites[group.counter / rewriter::kCountKinds], group.launch, group.first,
            group.count);
   }
@@ -234,24 +244,29 @@ bool begin_fetching(bool waits) noexcept {
 }
 
 enum class Why : std::uint8_t { kIfFree, kMust, kLastTime };
-void fetch_all(Why why, std::uint64_t ended) noexcept {
-  if (table().context() == nullptr || !begin_fetching(why != Why::kIfFree)) return;
-  // What an earlier time had to leave is asked for where it would be lost.
-  if (take_flag() || why == Why::kLastTime) {
-    const Work work(table().context());
-    for (Module* module : launched_modules(ended)) {
-      if (work.ready()) fetch_reports_of(*module);
+void fetch_all(Why why, std::uint64_t ended, unsigned of) noexcept {
+  if (!is_any_table() || !begin_fetching(why != Why::kIfFree)) return;
+  for_each_table([=](const Table& one) {
+    // What an earlier time had to leave is asked for where it would be lost.
+    if (!take_flag(one.index()) && why != Why::kLastTime) return;
+    const Work work(one.context());
+    for (Module* module : launched_modules(one.index(), one.index() == of ? ended : 0)) {
+      if (work.ready()) fetch_reports_of(*module, one);
     }
-    if (work.ready()) fetch_patch_reports();
-  }
+    if (work.ready() && &one == &first_table()) fetch_patch_reports();
+  });
   fetching.store({});
 }
 
 } // namespace
 
-void fetch_reports(std::uint64_t ended) noexcept { fetch_all(Why::kMust, ended); }
-void fetch_last_reports() noexcept { fetch_all(Why::kLastTime, 0); }
-void try_fetch_reports(std::uint64_t ended) noexcept { fetch_all(Why::kIfFree, ended); }
+void fetch_reports(std::uint64_t ended, unsigned table) noexcept {
+  fetch_all(Why::kMust, ended, table);
+}
+void fetch_last_reports() noexcept { fetch_all(Why::kLastTime, 0, 0); }
+void try_fetch_reports(std::uint64_t ended, unsigned table) noexcept {
+  fetch_all(Why::kIfFree, ended, table);
+}
 
 void forget_reports() noexcept {
   fetching.store({});

@@ -2,6 +2,7 @@
 #include "interposer/kernel_checks/library/sampling.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <deque>
@@ -11,6 +12,7 @@
 #include "interposer/kernel_checks/library/driver.h"
 #include "interposer/kernel_checks/library/lasting.h"
 #include "interposer/kernel_checks/library/lock.h"
+#include "interposer/kernel_checks/library/tables.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -37,20 +39,22 @@ constinit std::atomic<std::size_t> pending{0};
 struct Measured {
   const Kernel* kernel;
   CUevent begin, end;
+  unsigned table; // of their context
   bool is_plain;
 };
 struct Samples {
-  std::deque<Measured> pending; // oldest first
-  std::vector<CUevent> free;
+  std::deque<Measured> pending;                       // oldest first
+  std::array<std::vector<CUevent>, kMostTables> free; // by table
 };
 constinit Lasting<Samples> samples;
 
-CUevent take_event() noexcept {
+CUevent take_event(unsigned table) noexcept {
   {
     const Locked lock;
-    if (!(*samples).free.empty()) {
-      const CUevent event = (*samples).free.back();
-      (*samples).free.pop_back();
+    std::vector<CUevent>& free = (*samples).free[table];
+    if (!free.empty()) {
+      const CUevent event = free.back();
+      free.pop_back();
       return event;
     }
   }
@@ -81,8 +85,8 @@ bool settle_oldest() noexcept {
   spent.fetch_add(oldest.is_plain ? kOfTheHost : cost);
   oldest.kernel->sample_cost.store(cost);
   oldest.kernel->is_measured_now.store(false);
-  (*samples).free.push_back(oldest.begin);
-  (*samples).free.push_back(oldest.end);
+  (*samples).free[oldest.table].push_back(oldest.begin);
+  (*samples).free[oldest.table].push_back(oldest.end);
   return true;
 }
 
@@ -132,24 +136,30 @@ MeasuredLaunch::MeasuredLaunch(const Kernel& kernel, CUstream stream, bool is_pl
   if (!is_sampling()) return;
   const Relaxed relaxed;
   stream_ = stream;
-  begin_ = take_event();
-  if (begin_ != nullptr && driver.record_event(begin_, stream) == 0) kernel_ = &kernel;
-  else kernel.is_measured_now.store(false);
+  table_ = table().index();
+  begin_ = take_event(table_);
+  if (begin_ != nullptr && driver.record_event(begin_, stream) == 0) {
+    kernel_ = &kernel;
+    return;
+  }
+  kernel.is_measured_now.store(false);
+  const Locked lock;
+  if (begin_ != nullptr) (*samples).free[table_].push_back(begin_);
 }
 
 MeasuredLaunch::~MeasuredLaunch() {
   if (kernel_ == nullptr) return;
   const Relaxed relaxed;
-  const CUevent end = take_event();
+  const CUevent end = take_event(table_);
   const bool is_recorded = end != nullptr && driver.record_event(end, stream_) == 0;
   const Locked lock;
   if (is_recorded) {
-    (*samples).pending.push_back({kernel_, begin_, end, is_plain_});
+    (*samples).pending.push_back({kernel_, begin_, end, table_, is_plain_});
     pending.store((*samples).pending.size());
     return;
   }
-  (*samples).free.push_back(begin_);
-  if (end != nullptr) (*samples).free.push_back(end);
+  (*samples).free[table_].push_back(begin_);
+  if (end != nullptr) (*samples).free[table_].push_back(end);
   kernel_->is_measured_now.store(false);
 }
 

@@ -34,6 +34,7 @@ private:
   const Kernel* kernel_ = nullptr; // null: nothing is measured
   CUstream stream_ = nullptr;
   CUevent begin_ = nullptr;
+  unsigned table_ = 0; // of the context
   bool is_plain_;
 };
 

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <ctime>
 #include <memory>
 #include <new>
 #include <sched.h>
 
 #include "interposer/kernel_checks/library/blocks.h"
 #include "interposer/kernel_checks/library/driver.h"
+#include "interposer/kernel_checks/library/lasting.h"
 #include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/marks.h"
 #include "interposer/kernel_checks/library/news_flag.h"
@@ -26,34 +26,37 @@ constexpr std::uint64_t kShareOfMemory = 16;        // at most one in so many by
 constexpr unsigned kLeastBits = 34, kMostBits = 40; // of both windows
 constexpr std::uint32_t kRecords = 4096;
 
+// One thread does it, others wait for it.
+enum class State : std::uint8_t { kNew, kBusy, kThere, kNone };
+constinit std::atomic<State> state{State::kNew};
+constinit std::atomic<bool> avoids_grids{false};
+constinit std::atomic<int> devices{1};
+
+struct OfAll {
+  rewriter::Options code;                        // written once
+  std::array<TableMemory, kMostTables> memories; // by device
+  TableMemory none;                              // of a context without a table
+};
+constinit Lasting<OfAll> of_all;
+
 std::uint64_t granules_of(const rewriter::Block& block) noexcept {
   return (block.end - block.begin + kGranule - 1) / kGranule;
 }
 
-} // namespace
-
-// An entry of 2 bytes stands for 512: 256 times as many addresses as the table may have bytes.
-void Table::choose_size(CUdevice device) noexcept {
-  std::size_t total = 0;
-  if (driver.total(&total, device) != 0 || total == 0) return;
-  const auto bits = static_cast<unsigned>(std::bit_width(total / kShareOfMemory * 256)) - 1;
-  options_.window_bits = std::clamp(bits, kLeastBits, kMostBits);
+// An entry of 2 bytes stands for 512: 256 times as many addresses as the table may have bytes. Code
+// is for all devices, so the smallest one decides.
+unsigned window_bits() noexcept {
+  unsigned least = kMostBits;
+  for (CUdevice device = 0; device < devices.load(); ++device) {
+    std::size_t total = 0;
+    if (driver.total(&total, device) != 0 || total == 0) continue;
+    const auto bits = static_cast<unsigned>(std::bit_width(total / kShareOfMemory * 256)) - 1;
+    least = std::min(least, std::max(bits, kLeastBits));
+  }
+  return least;
 }
 
-// The upper one is around where the context gives out memory, now that the table has its place:
-// half of it above, half below. Pools and what programs map themselves lie in the lower one.
-bool Table::choose_window() noexcept {
-  CUdeviceptr address = 0;
-  if (driver.allocate(&address, kGranule) != 0) return false;
-  driver.free(address);
-  constexpr std::uint64_t kUnit = std::uint64_t{1} << 32;
-  const std::uint64_t bytes = rewriter::window_bytes(options_);
-  const std::uint64_t begin = address - std::min<std::uint64_t>(address, bytes / 2);
-  at_.window = std::max(bytes, (begin + kUnit / 2) / kUnit * kUnit);
-  return true;
-}
-
-bool Table::map(CUdevice device, CUdeviceptr to, std::uint64_t bytes) noexcept {
+bool map(CUdevice device, CUdeviceptr to, std::uint64_t bytes) noexcept {
   CUmemAllocationProp what{};
   what.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   what.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
@@ -65,64 +68,116 @@ bool Table::map(CUdevice device, CUdeviceptr to, std::uint64_t bytes) noexcept {
   return is_mapped && driver.set_access(to, bytes, &access, 1) == 0;
 }
 
-bool Table::reserve_and_map(CUdevice device) noexcept {
+bool reserve_and_map(TableMemory& memory, CUdevice device) noexcept {
   CUmemAllocationProp what{};
   what.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   what.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
   std::size_t granularity = 0;
   if (driver.granularity(&granularity, &what, CU_MEM_ALLOC_GRANULARITY_MINIMUM) != 0) return false;
-  at_ = options_;
-  const std::uint64_t wanted = rewriter::table_bytes(options_);
+  memory.options = (*of_all).code;
+  const std::uint64_t wanted = rewriter::table_bytes(memory.options);
   const std::uint64_t bytes = (wanted + granularity - 1) / granularity * granularity;
-  const std::uint64_t reserved = (bytes + 2 * kBytesBehind + kReserved - 1) / kReserved * kReserved;
+  const std::uint64_t reserved =
+    (bytes + 2 * Table::kBytesBehind + kReserved - 1) / kReserved * kReserved;
   CUdeviceptr address = 0;
   if (driver.reserve(&address, reserved, 0, kWantedTable, 0) != 0 &&
       driver.reserve(&address, reserved, 0, 0, 0) != 0)
     return false;
-  at_.table = address;
-  // Code that has the address in it is the same in each process only if the address is.
-  if (address == kWantedTable) options_.table = address;
-  end_ = address + bytes;
-  if (map(device, address, bytes)) return true;
+  memory.options.table = address;
+  memory.end = address + bytes;
+  if (map(device, address, bytes)) {
+    memory.device = device;
+    return true;
+  }
   driver.give_addresses_back(address, reserved);
   return false;
 }
 
-Table::State Table::make() noexcept {
+// One thread at a time asks.
+TableMemory* memory_of(CUdevice device) noexcept {
+  if (device < 0 || static_cast<unsigned>(device) >= kMostTables) return nullptr;
+  TableMemory& memory = (*of_all).memories[static_cast<unsigned>(device)];
+  const bool is_there = memory.device == device || reserve_and_map(memory, device);
+  return is_there ? &memory : nullptr;
+}
+
+State settle_code() noexcept {
   CUcontext context = nullptr;
+  CUdevice device = 0;
+  int count = 0;
   const bool has_context = driver.current(&context) == 0 && context != nullptr;
-  if (has_context && driver.device(&device_) != 0) return State::kNone;
-  options_.records = kRecords;
-  options_.checks_written = core->settings.checks_written;
-  options_.window = 0; // the code has it from the host: it differs from context to context
-  choose_size(device_);
-  if (!reserve_and_map(device_)) return State::kNone;
+  if (has_context && driver.device(&device) != 0) return State::kNone;
+  devices.store(driver.device_count(&count) == 0 ? count : 2);
+  rewriter::Options& code = (*of_all).code;
+  code.records = kRecords;
+  code.checks_written = core->settings.checks_written;
+  code.window = 0; // the code has it from the host: it differs from context to context
+  code.window_bits = window_bits();
+  const TableMemory* const first = memory_of(device);
+  if (first == nullptr) return State::kNone;
+  // Code that has the address in it is the same in each process only if the address is. Devices
+  // have a table each.
+  const bool is_alone = devices.load() == 1;
+  if (is_alone && first->options.table == kWantedTable) code.table = kWantedTable;
   // Plain kernels are on other devices, too, and in modules that nothing was written into.
-  int devices = 0;
-  options_.checks_by_pointer =
-    options_.table != 0 && driver.device_count(&devices) == 0 && devices == 1;
+  code.checks_by_pointer = code.table != 0;
   return State::kThere;
 }
 
+} // namespace
+
+Table::Table() noexcept : memory_(&(*of_all).none) {}
+
+const rewriter::Options& Table::options() noexcept { return (*of_all).code; }
+bool Table::has_other_devices() noexcept { return devices.load() != 1; }
+void Table::avoid_grids() noexcept { avoids_grids.store(true); }
+
 bool Table::prepare() noexcept {
-  State state = state_.load(std::memory_order_acquire);
-  if (state == State::kNew && state_.compare_exchange_strong(state, State::kBusy)) {
-    state = make();
-    state_.store(state, std::memory_order_release);
+  State known = state.load(std::memory_order_acquire);
+  if (known == State::kNew && state.compare_exchange_strong(known, State::kBusy)) {
+    known = settle_code();
+    state.store(known, std::memory_order_release);
   }
-  while (state == State::kBusy) {
+  while (known == State::kBusy) {
     sched_yield();
-    state = state_.load(std::memory_order_acquire);
+    known = state.load(std::memory_order_acquire);
   }
-  return state == State::kThere;
+  return known == State::kThere;
+}
+
+// Who was settling it is not in the child.
+void Table::abandon_preparing() noexcept {
+  State busy = State::kBusy;
+  state.compare_exchange_strong(busy, State::kNone);
+}
+
+void Table::begin_anew() noexcept {
+  of_all.begin_anew();
+  avoids_grids.store(false);
+  state.store(State::kNew);
+}
+
+// The upper one is around where the context gives out memory, now that the table has its place:
+// half of it above, half below. Pools and what programs map themselves lie in the lower one.
+bool Table::choose_window() noexcept {
+  CUdeviceptr address = 0;
+  if (driver.allocate(&address, kGranule) != 0) return false;
+  driver.free(address);
+  constexpr std::uint64_t kUnit = std::uint64_t{1} << 32;
+  rewriter::Options& at = memory_->options;
+  const std::uint64_t bytes = rewriter::window_bytes(at);
+  const std::uint64_t begin = address - std::min<std::uint64_t>(address, bytes / 2);
+  at.window = std::max(bytes, (begin + kUnit / 2) / kUnit * kUnit);
+  return true;
 }
 
 // Granularities of the driver divide kBytesBehind.
 CUdeviceptr Table::memory_behind() noexcept {
-  if (behind_.load() != 0) return behind_.load();
-  const CUdeviceptr begin = (end_ + kBytesBehind - 1) / kBytesBehind * kBytesBehind;
-  if (map(device_, begin, kBytesBehind)) behind_.store(begin);
-  return behind_.load();
+  std::atomic<CUdeviceptr>& behind = memory_->behind;
+  if (behind.load() != 0) return behind.load();
+  const CUdeviceptr begin = (memory_->end + kBytesBehind - 1) / kBytesBehind * kBytesBehind;
+  if (map(device(), begin, kBytesBehind)) behind.store(begin);
+  return behind.load();
 }
 
 bool Table::wait() noexcept { return driver.wait_for_stream(stream_) == 0; }
@@ -138,77 +193,76 @@ bool Table::is_primary(CUcontext context) const noexcept {
   return primary == context;
 }
 
-bool Table::enter_now(CUcontext context) noexcept {
-  CUdevice device = -1;
-  const Work work(context);
-  if (!work.ready() || driver.device(&device) != 0 || device != device_) return false;
-  if (!choose_window() || driver.make_stream(&stream_, CU_STREAM_NON_BLOCKING) != 0) return false;
-  const std::uint64_t entries = std::uint64_t{1} << (options_.window_bits - rewriter::kGranuleBits);
-  const std::uint64_t none = options_.lowest_address >> rewriter::kGranuleBits;
-  const rewriter::Block everything{options_.checks_written ? rewriter::kIsWhollyWritten : 0,
+bool Table::fill_all() noexcept {
+  const rewriter::Options& at = memory_->options;
+  const std::uint64_t entries = std::uint64_t{1} << (at.window_bits - rewriter::kGranuleBits);
+  const std::uint64_t none = at.lowest_address >> rewriter::kGranuleBits;
+  const rewriter::Block everything{at.checks_written ? rewriter::kIsWhollyWritten : 0,
                                    ~std::uint64_t{0}};
   const std::uint32_t last = rewriter::kBlockSlots - 1;
   const bool is_written =
-    driver.set_16(at_.table, static_cast<unsigned short>(rewriter::kNoBlock), entries, stream_) ==
+    driver.set_16(at.table, static_cast<unsigned short>(rewriter::kNoBlock), entries, stream_) ==
       0 &&
-    driver.set_16(at_.table, static_cast<unsigned short>(rewriter::kUnmappedEntry), none,
-                  stream_) == 0 &&
-    driver.send(rewriter::slot_address(at_, last), &everything, sizeof everything, stream_) == 0;
-  if (!wait() || !is_written) return false;
-  begin_written();
-  flag_ = share_flag();
-  int devices = 0;
-  has_other_devices_ = driver.device_count(&devices) != 0 || devices != 1;
-  load_marks(); // without them, pools' memory is unknown
+    driver.set_16(at.table, static_cast<unsigned short>(rewriter::kUnmappedEntry), none, stream_) ==
+      0 &&
+    driver.send(rewriter::slot_address(at, last), &everything, sizeof everything, stream_) == 0;
+  return wait() && is_written;
+}
+
+bool Table::enter(CUcontext context) noexcept {
+  CUdevice device = -1;
+  const Work work(context);
+  if (!work.ready() || driver.device(&device) != 0) return false;
+  if (int count = 0; driver.device_count(&count) == 0) devices.store(count);
+  TableMemory* const memory = memory_of(device);
+  if (memory == nullptr) return false;
+  memory_ = memory;
+  device_ = device;
+  if (driver.make_stream(&stream_, CU_STREAM_NON_BLOCKING) != 0) return false;
+  const bool is_first = memory_->writer.load() == nullptr;
+  if (is_first && (!choose_window() || !fill_all())) return false;
+  if (index_ == 0) begin_written();
+  flag_ = share_flag(index_);
+  load_marks(*this); // without them, pools' memory is unknown
   is_primary_ = is_primary(context);
+  if (is_first) memory_->writer.store(this);
   context_.store(context, std::memory_order_release);
   return true;
 }
 
-// Another thread's try is waited for, though not for ever: its calls may wait for a kernel of the
-// program's, and that for this thread. What is done then is unknown memory and plain code.
-bool Table::enter(CUcontext context) noexcept {
-  if (is_entered_.exchange(true)) {
-    constexpr int kMostWaits = 10000;
-    constexpr timespec kWait{0, 200000}; // nanoseconds
-    for (int i = 0; i < kMostWaits && this->context() == nullptr && is_entered_.load(); ++i)
-      nanosleep(&kWait, nullptr);
-    return false;
-  }
-  if (enter_now(context)) return true;
-  is_entered_.store(false);
-  return false;
-}
-
 void Table::leave() noexcept {
-  forget_flag();
-  settled_.store(issued_.load()); // its writes have ended with it
+  forget_flag(index_);
+  forget_marks(index_);
+  if (is_writer()) {
+    memory_->settled.store(memory_->issued.load()); // its writes have ended with it
+    memory_->writer.store(nullptr);
+  }
   context_.store(nullptr, std::memory_order_release);
-  is_entered_.store(false);
 }
 
-// Who was settling its place is not in the child.
-void Table::abandon() noexcept {
-  leave();
-  State busy = State::kBusy;
-  state_.compare_exchange_strong(busy, State::kNone);
+// `write(table)` is done in the order of all writes into this memory.
+template <class Write> bool Table::by_writer(Write write) noexcept {
+  Table* const writer = memory_->writer.load();
+  if (writer == this || writer == nullptr) return write(*this);
+  const Work work(writer->context());
+  return work.ready() && write(*writer);
 }
 
 bool Table::covers(std::uint64_t begin, std::uint64_t end) const noexcept {
-  return end > begin && begin >= options_.lowest_address &&
-         rewriter::are_covered(at_, begin, end + kGranule - 1);
+  return end > begin && begin >= memory_->options.lowest_address &&
+         rewriter::are_covered(placed(), begin, end + kGranule - 1);
 }
 
 // A larger set is a grid of the device's. Those are counted, and records of malloc in kernels have
 // such a number, by which their launch is found. A copy takes longer.
 bool Table::fill(std::uint64_t address, std::int32_t entry, std::uint64_t granules) noexcept {
   constexpr std::uint64_t kMostCopied = 65536;
-  const std::uint64_t to = rewriter::entry_address(at_, address);
+  const std::uint64_t to = rewriter::entry_address(placed(), address);
   const auto value = static_cast<unsigned short>(entry);
   const std::uint64_t count = std::min(granules, kMostCopied);
   if (granules == 0) return true;
   std::unique_ptr<unsigned short[]> entries; // NOLINT: there may be no memory for it
-  if (granules > kMostOfSet && avoids_grids_.load())
+  if (granules > kMostOfSet && avoids_grids.load())
     entries.reset(new (std::nothrow) unsigned short[count]);
   if (entries == nullptr) return driver.set_16(to, value, granules, stream_) == 0;
   std::fill_n(entries.get(), count, value);
@@ -220,24 +274,31 @@ bool Table::fill(std::uint64_t address, std::int32_t entry, std::uint64_t granul
 }
 
 bool Table::is_issued(bool good) noexcept {
-  issued_.fetch_add(1);
+  memory_->issued.fetch_add(1);
   if (may_any_run()) settle(); // it may be given to a kernel that runs
   return good;
 }
 
 // Another thread may have issued more meanwhile.
 void Table::wait_for_writes() noexcept {
-  const std::uint64_t issued = issued_.load();
-  const Work work(context());
-  if (!work.ready() || !wait()) return;
-  std::uint64_t settled = settled_.load();
-  while (settled < issued && !settled_.compare_exchange_weak(settled, issued)) {
+  const std::uint64_t issued = memory_->issued.load();
+  if (!by_writer([](Table& by) {
+        const Work work(by.context());
+        return work.ready() && by.wait();
+      }))
+    return;
+  std::uint64_t settled = memory_->settled.load();
+  while (settled < issued && !memory_->settled.compare_exchange_weak(settled, issued)) {
   }
 }
 
 // What the last granules have, and the poison, is one copy with all entries before, if these are
 // few: each write of the driver's takes some microseconds.
 bool Table::write_block(const rewriter::Block& block, std::uint32_t slot) noexcept {
+  return by_writer([&](Table& by) { return by.is_issued(by.send_block(block, slot)); });
+}
+
+bool Table::send_block(const rewriter::Block& block, std::uint32_t slot) noexcept {
   const std::uint64_t granules = granules_of(block);
   const std::uint64_t full = (block.end - block.begin) / kGranule;
   const std::uint64_t named = full > 1 ? full - 1 : 0; // these and the next ones are full
@@ -249,57 +310,74 @@ bool Table::write_block(const rewriter::Block& block, std::uint32_t slot) noexce
     entries[count++] = static_cast<std::int16_t>(rewriter::entry_of(block, slot, address));
   }
   entries[count++] = static_cast<std::int16_t>(rewriter::kPoisonEntry);
-  bool good = named == 0 ||
-              driver.send(rewriter::slot_address(at_, slot), &block, sizeof block, stream_) == 0;
+  bool good = named == 0 || driver.send(rewriter::slot_address(placed(), slot), &block,
+                                        sizeof block, stream_) == 0;
   good = good && fill(block.begin, rewriter::kFirstBlock + static_cast<std::int32_t>(slot), filled);
-  good = good && driver.send(rewriter::entry_address(at_, block.begin + filled * kGranule),
+  good = good && driver.send(rewriter::entry_address(placed(), block.begin + filled * kGranule),
                              entries.data(), count * sizeof entries[0], stream_) == 0;
-  return is_issued(good);
+  return good;
 }
 
 bool Table::write_bounds(std::uint32_t slot, const rewriter::Block& block) noexcept {
-  return slot == kNoSlot || is_issued(driver.send(rewriter::slot_address(at_, slot), &block,
-                                                  sizeof block, stream_) == 0);
+  return slot == kNoSlot || by_writer([&](Table& by) {
+           return by.is_issued(driver.send(rewriter::slot_address(by.placed(), slot), &block,
+                                           sizeof block, by.stream_) == 0);
+         });
 }
 
 bool Table::write_freed(const rewriter::Block& block) noexcept {
-  return is_issued(fill(block.begin, rewriter::kFreedEntry, granules_of(block)));
+  return write_alike(block.begin, rewriter::kFreedEntry, granules_of(block));
 }
 
 bool Table::write_unmapped(const rewriter::Block& block) noexcept {
-  return is_issued(fill(block.begin, rewriter::kUnmappedEntry, granules_of(block)));
+  return write_alike(block.begin, rewriter::kUnmappedEntry, granules_of(block));
 }
 
 bool Table::write_mapped(const rewriter::Block& block) noexcept {
-  return is_issued(fill(block.begin, rewriter::kNoBlock, granules_of(block)));
+  return write_alike(block.begin, rewriter::kNoBlock, granules_of(block));
+}
+
+bool Table::write_unknown(const rewriter::Block& block) noexcept {
+  return write_alike(block.begin, rewriter::kNoBlock, granules_of(block) + 1);
+}
+
+bool Table::write_alike(std::uint64_t begin, std::int32_t entry, std::uint64_t granules) noexcept {
+  return by_writer([=](Table& by) { return by.is_issued(by.fill(begin, entry, granules)); });
+}
+
+bool Table::write_all_unknown() noexcept {
+  return by_writer([](Table& by) { return by.is_issued(by.fill_all()); });
 }
 
 bool Table::write_bytes(std::uint64_t at, std::uint8_t value, std::uint64_t count) noexcept {
+  return by_writer([=](Table& by) { return by.is_issued(by.send_bytes(at, value, count)); });
+}
+
+bool Table::send_bytes(std::uint64_t at, std::uint8_t value, std::uint64_t count) noexcept {
   constexpr std::uint64_t kMostCopied = 65536, kMostBytesOfSet = kMostOfSet * 2;
   std::unique_ptr<std::uint8_t[]> bytes; // NOLINT: there may be no memory for it
   const std::uint64_t most = std::min(count, kMostCopied);
-  if (count > kMostBytesOfSet && avoids_grids_.load())
+  if (count > kMostBytesOfSet && avoids_grids.load())
     bytes.reset(new (std::nothrow) std::uint8_t[most]);
-  if (bytes == nullptr) return is_issued(driver.set_8(at, value, count, stream_) == 0);
+  if (bytes == nullptr) return driver.set_8(at, value, count, stream_) == 0;
   std::fill_n(bytes.get(), most, value);
   bool good = true;
   for (std::uint64_t i = 0; good && i < count; i += most)
     good = driver.send(at + i, bytes.get(), std::min(most, count - i), stream_) == 0;
-  return is_issued(wait() && good);
+  return wait() && good;
 }
 
 bool Table::write_rows(std::uint64_t at, std::uint64_t pitch, std::uint8_t value,
                        std::uint64_t bytes, std::uint64_t rows) noexcept {
-  return !avoids_grids_.load() &&
-         is_issued(driver.set_rows(at, pitch, value, bytes, rows, stream_) == 0);
+  return !avoids_grids.load() && by_writer([=](Table& by) {
+    return by.is_issued(driver.set_rows(at, pitch, value, bytes, rows, by.stream_) == 0);
+  });
 }
 
 bool Table::write_word(std::uint64_t at, std::uint64_t value) noexcept {
-  return is_issued(driver.send(at, &value, sizeof value, stream_) == 0);
-}
-
-bool Table::write_unknown(const rewriter::Block& block) noexcept {
-  return is_issued(fill(block.begin, rewriter::kNoBlock, granules_of(block) + 1));
+  return by_writer([=](Table& by) {
+    return by.is_issued(driver.send(at, &value, sizeof value, by.stream_) == 0);
+  });
 }
 
 } // namespace gmt::interposer::kernel_checks

@@ -49,7 +49,8 @@ std::vector<Piece> pieces_of(std::uint64_t begin, std::uint64_t end) {
   std::vector<Piece> pieces;
   for (std::uint64_t address = begin; address < end;) {
     const std::uint64_t next = std::min(end, (address / kAddressesOfPage + 1) * kAddressesOfPage);
-    const auto page = (*all_pages).pages.find(rewriter::page_index(table().placed(), address));
+    const auto page =
+      (*all_pages).pages.find(rewriter::page_index(first_table().placed(), address));
     if (page != (*all_pages).pages.end()) {
       const std::uint64_t first = address / rewriter::kWordBytes;
       const std::uint64_t last = (next - 1) / rewriter::kWordBytes;
@@ -61,7 +62,7 @@ std::vector<Piece> pieces_of(std::uint64_t begin, std::uint64_t end) {
 }
 
 void set_states(const std::vector<Piece>& pieces, std::uint8_t state) noexcept {
-  for (const Piece& piece : pieces) table().write_bytes(piece.at, state, piece.count);
+  for (const Piece& piece : pieces) first_table().write_bytes(piece.at, state, piece.count);
 }
 
 // All of them are there now, or none is new.
@@ -76,10 +77,11 @@ bool make_pages(std::uint64_t first, std::uint64_t last) noexcept {
   if (missing.empty()) return true;
   CUdeviceptr at = 0;
   if (driver.allocate(&at, missing.size() * kStride) != 0) return false;
-  if (!table().write_bytes(at, rewriter::kIsWritten, missing.size() * kStride)) return false;
+  if (!first_table().write_bytes(at, rewriter::kIsWritten, missing.size() * kStride)) return false;
   for (std::size_t i = 0; i < missing.size(); ++i) {
     const std::uint64_t page = at + i * kStride;
-    if (!table().write_word(table_of_pages.load() + missing[i] * sizeof page, page)) return false;
+    if (!first_table().write_word(table_of_pages.load() + missing[i] * sizeof page, page))
+      return false;
   }
   const Locked lock;
   for (std::size_t i = 0; i < missing.size(); ++i)
@@ -140,7 +142,8 @@ std::vector<Rows> rows_of(std::uint64_t begin, std::uint64_t bytes, std::uint64_
     const std::uint64_t first = address / rewriter::kWordBytes;
     const std::uint64_t last = (address + bytes - 1) / rewriter::kWordBytes;
     const Locked lock;
-    const auto page = (*all_pages).pages.find(rewriter::page_index(table().placed(), address));
+    const auto page =
+      (*all_pages).pages.find(rewriter::page_index(first_table().placed(), address));
     if (page != (*all_pages).pages.end())
       all.push_back({page->second + rewriter::offset_in_page(address), last - first + 1,
                      pitch / rewriter::kWordBytes, count});
@@ -153,8 +156,8 @@ std::vector<Rows> rows_of(std::uint64_t begin, std::uint64_t bytes, std::uint64_
 void note_wholly_written(std::uint64_t begin) noexcept {
   const std::optional<Kept> kept = find_live(begin);
   if (kept && kept->slot != kNoSlot)
-    table().write_word(rewriter::slot_address(table().placed(), kept->slot),
-                       begin | rewriter::kIsWhollyWritten);
+    first_table().write_word(rewriter::slot_address(first_table().placed(), kept->slot),
+                             begin | rewriter::kIsWhollyWritten);
 }
 
 } // namespace
@@ -163,7 +166,7 @@ std::uint64_t table_of_written_pages() noexcept { return table_of_pages.load(); 
 
 void begin_written() noexcept {
   if (!core->settings.checks_written) return;
-  const std::uint64_t count = rewriter::page_count(table().placed());
+  const std::uint64_t count = rewriter::page_count(first_table().placed());
   CUdeviceptr at = 0; // the table, and behind it the page of what is not followed
   if (driver.allocate(&at, count * sizeof(std::uint64_t) + kStride) != 0) {
     note_unchecked("", "the device had no memory to know what is written", 0);
@@ -171,9 +174,9 @@ void begin_written() noexcept {
   }
   const std::uint64_t page = at + count * sizeof page;
   const std::vector<std::uint64_t> all(count, page);
-  if (driver.send(at, all.data(), count * sizeof page, table().stream()) != 0 ||
-      driver.set_8(page, rewriter::kIsWritten, kStride, table().stream()) != 0 ||
-      driver.wait_for_stream(table().stream()) != 0)
+  if (driver.send(at, all.data(), count * sizeof page, first_table().stream()) != 0 ||
+      driver.set_8(page, rewriter::kIsWritten, kStride, first_table().stream()) != 0 ||
+      driver.wait_for_stream(first_table().stream()) != 0)
     return;
   has_stopped.store(false);
   table_of_pages.store(at);
@@ -195,13 +198,13 @@ void abandon_written() noexcept {
 void follow_unwritten(const rewriter::Block& block) noexcept {
   if (table_of_pages.load() == 0 || has_stopped.load()) return;
   forget_unwritten(block.begin, block.end - block.begin);
-  const Work work(table().context());
+  const Work work(first_table().context());
   if (may_any_run()) {
     note_unchecked("", "memory that is allocated while kernels may run counts as written", 0);
     if (work.ready()) note_wholly_written(block.begin);
     return;
   }
-  const rewriter::Options& placed = table().placed();
+  const rewriter::Options& placed = first_table().placed();
   if (!work.ready()) return;
   if (!make_pages(rewriter::page_index(placed, block.begin),
                   rewriter::page_index(placed, block.end - 1))) {
@@ -229,7 +232,7 @@ void mark_written(std::uint64_t begin, std::uint64_t bytes) noexcept {
   const std::uint64_t end = begin + std::min(bytes, ~begin);
   const Met met = meet(begin, end);
   if (met.pieces.empty()) return;
-  const Work work(table().context());
+  const Work work(first_table().context());
   if (!work.ready()) return;
   set_states(met.pieces, rewriter::kIsWritten);
   for (const Followed& block : met.whole) {
@@ -243,13 +246,15 @@ void mark_rows_written(std::uint64_t begin, std::uint64_t bytes, std::uint64_t p
   if (!has_blocks.load() || bytes == 0 || rows == 0) return;
   const std::uint64_t all = pitch * (rows - 1) + bytes;
   const bool is_usual = bytes < pitch && pitch <= kAddressesOfPage && all / pitch == rows - 1 &&
-                        pitch % rewriter::kWordBytes == 0 && table().covers(begin, begin + all);
+                        pitch % rewriter::kWordBytes == 0 &&
+                        first_table().covers(begin, begin + all);
   if (!is_usual || rows == 1) return mark_written(begin, all);
-  const Work work(table().context());
+  const Work work(first_table().context());
   if (!work.ready()) return;
   const auto cross = [bytes](std::uint64_t address) { mark_written(address, bytes); };
   for (const Rows& part : rows_of(begin, bytes, pitch, rows, cross)) {
-    if (!table().write_rows(part.at, part.pitch, rewriter::kIsWritten, part.words, part.count))
+    if (!first_table().write_rows(part.at, part.pitch, rewriter::kIsWritten, part.words,
+                                  part.count))
       return mark_written(begin, all);
   }
 }

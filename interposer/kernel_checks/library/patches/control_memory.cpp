@@ -36,17 +36,18 @@ std::uint64_t share_records() noexcept {
 CUdeviceptr make_control() noexcept {
   constexpr unsigned kUnitBits = 32; // of the windows
   const std::unique_ptr<PatchControl> made(new (std::nothrow) PatchControl);
-  const CUdeviceptr begin = table().memory_behind();
+  const CUdeviceptr begin = first_table().memory_behind();
   if (made == nullptr || !is_patch_data(begin)) return 0;
   made->records = share_records();
-  made->flag = table().flag();
-  made->table = table().placed().table;
-  made->window = static_cast<std::uint32_t>(table().placed().window >> kUnitBits);
+  made->flag = first_table().flag();
+  made->table = first_table().placed().table;
+  made->window = static_cast<std::uint32_t>(first_table().placed().window >> kUnitBits);
   made->window_size =
-    static_cast<std::uint32_t>(rewriter::window_bytes(table().placed()) >> kUnitBits);
-  const bool is_written = made->records != 0 &&
-                          driver.send(begin, made.get(), sizeof *made, table().stream()) == 0 &&
-                          driver.wait_for_stream(table().stream()) == 0;
+    static_cast<std::uint32_t>(rewriter::window_bytes(first_table().placed()) >> kUnitBits);
+  const bool is_written =
+    made->records != 0 &&
+    driver.send(begin, made.get(), sizeof *made, first_table().stream()) == 0 &&
+    driver.wait_for_stream(first_table().stream()) == 0;
   return is_written ? begin : 0;
 }
 

@@ -115,7 +115,7 @@ Groups groups_of(const std::vector<PatchRecord>& records) {
 void add_others(Fetched& fetched, Groups& groups) {
   const std::size_t at = offsetof(PatchControl, counts);
   std::vector<std::uint64_t> counts(kPatchCounts);
-  const CUstream stream = table().stream();
+  const CUstream stream = first_table().stream();
   const bool is_there = driver.fetch(counts.data(), patch_control() + at,
                                      counts.size() * sizeof counts[0], stream) == 0 &&
                         driver.wait_for_stream(stream) == 0;

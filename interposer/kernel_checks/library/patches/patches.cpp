@@ -150,7 +150,7 @@ void node_begins(const SanitizerNode& node) noexcept {
   const SanitizerLaunch& it = node.launch;
   if (node.type != CU_GRAPH_NODE_TYPE_KERNEL || !modules.has(it.module)) return;
   const CUdeviceptr at = control.load(std::memory_order_acquire);
-  if (at == 0 || it.context != table().context() || it.name == nullptr) {
+  if (at == 0 || it.context != first_table().context() || it.name == nullptr) {
     set_data(it, 0);
     return;
   }
@@ -207,7 +207,7 @@ void begin_patches() noexcept {
 
 void enter_patches() noexcept {
   if (subscriber == nullptr) return;
-  const Work work(table().context());
+  const Work work(first_table().context());
   control.store(work.ready() ? make_control() : 0);
   if (control.load() == 0)
     note_unchecked("", "machine code is not checked: there is no memory for what patches record",
@@ -234,8 +234,8 @@ PatchedLaunch::PatchedLaunch(const Kernel& kernel, CUfunction function, const Sh
   const CUdeviceptr at = control.load(std::memory_order_acquire);
   if (at == 0) return;
   write_regions(shape.stream);
-  number_ = remember_launch(describe(kernel, function, shape));
-  table().settle();
+  number_ = remember_launch(describe(kernel, first_table(), function, shape));
+  first_table().settle();
   pending = {data_of(at, number_), nullptr};
 }
 

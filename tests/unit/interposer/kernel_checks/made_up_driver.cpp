@@ -15,8 +15,8 @@
 #include "interposer/kernel_checks/library/heap_blocks.h"
 #include "interposer/kernel_checks/library/lock.h"
 #include "interposer/kernel_checks/library/mapped.h"
-#include "interposer/kernel_checks/library/marks.h"
 #include "interposer/kernel_checks/library/memory.h"
+#include "interposer/kernel_checks/library/peers.h"
 #include "interposer/kernel_checks/library/replacements.h"
 #include "interposer/kernel_checks/library/reports.h"
 #include "interposer/kernel_checks/library/sampling.h"
@@ -45,6 +45,9 @@ bool is_memory_hosts = false;
 std::uint32_t* registered = nullptr;
 std::function<void()> while_fetching;
 std::function<void(CUfunction)> while_launching;
+std::pair<CUdeviceptr, std::size_t> range_of_memory;
+CUdeviceptr opened_memory = 0;
+const CUcontext other_context{reinterpret_cast<CUcontext>(0x1800)};  // NOLINT: a handle
 const CUstream stream_elsewhere{reinterpret_cast<CUstream>(0x5800)}; // NOLINT: a handle
 
 namespace {
@@ -59,7 +62,6 @@ std::map<std::uint64_t, Pool> pools; // by where they are
 
 void* at(CUdeviceptr address) { return reinterpret_cast<void*>(address); } // NOLINT
 
-const auto kOtherContext = reinterpret_cast<CUcontext>(0x1800);
 std::vector<CUcontext> contexts{kContext}; // the last one is current
 int current(CUcontext* context) {
   *context = contexts.back();
@@ -80,7 +82,7 @@ int exchange_mode(CUstreamCaptureMode* given) {
   return 0;
 }
 int device(CUdevice* ordinal) {
-  *ordinal = contexts.back() == kOtherContext ? device_elsewhere : 0;
+  *ordinal = contexts.back() == other_context ? device_elsewhere : 0;
   return 0;
 }
 int count_devices(int* count) {
@@ -211,7 +213,7 @@ int free_ordered(CUdeviceptr address, CUstream stream) {
   return stream == nullptr ? CUDA_ERROR_INVALID_VALUE : give_back(address);
 }
 int stream_context(CUstream stream, CUcontext* context) {
-  *context = stream == stream_elsewhere ? kOtherContext : contexts.back();
+  *context = stream == stream_elsewhere ? other_context : contexts.back();
   return 0;
 }
 int capture_status(CUstream stream, CUstreamCaptureStatus* status) {
@@ -332,6 +334,15 @@ int create(CUmemGenericAllocationHandle* handle, std::size_t, const CUmemAllocat
   return is_out_of_memory ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 int unmap(CUdeviceptr, std::size_t bytes) { return bytes == 0 ? CUDA_ERROR_INVALID_VALUE : 0; }
+int address_range(CUdeviceptr* begin, std::size_t* bytes, CUdeviceptr) {
+  if (begin != nullptr) *begin = range_of_memory.first;
+  if (bytes != nullptr) *bytes = range_of_memory.second;
+  return 0;
+}
+int open_memory(CUdeviceptr* address, CUipcMemHandle, unsigned) {
+  *address = opened_memory;
+  return 0;
+}
 int granularity(std::size_t* bytes, const CUmemAllocationProp*, CUmemAllocationGranularity_flags) {
   *bytes = 4096;
   return 0;
@@ -349,6 +360,12 @@ void* symbol(const char* name) noexcept {
     {"cuDeviceTotalMem_v2", reinterpret_cast<void*>(total)},
     {"cuCtxGetLimit", reinterpret_cast<void*>(limit)},
     {"cuCtxSynchronize", reinterpret_cast<void*>(done<>)},
+    {"cuCtxDestroy_v2", reinterpret_cast<void*>(done<CUcontext>)},
+    {"cuCtxEnablePeerAccess", reinterpret_cast<void*>(done<CUcontext, unsigned>)},
+    {"cuCtxDisablePeerAccess", reinterpret_cast<void*>(done<CUcontext>)},
+    {"cuMemGetAddressRange_v2", reinterpret_cast<void*>(address_range)},
+    {"cuIpcOpenMemHandle_v2", reinterpret_cast<void*>(open_memory)},
+    {"cuIpcCloseMemHandle", reinterpret_cast<void*>(done<CUdeviceptr>)},
     {"cuDevicePrimaryCtxGetState", reinterpret_cast<void*>(no_primary)},
     {"cuStreamCreate", reinterpret_cast<void*>(make_stream)},
     {"cuStreamSynchronize", reinterpret_cast<void*>(wait)},
@@ -452,17 +469,20 @@ void begin() {
   has_registered_memory = false;
   is_memory_hosts = false;
   registered = nullptr;
-  table().leave();
+  leave_tables();
   forget_all_blocks();
   forget_reports();
-  forget_marks();
   forget_written();
   abandon_mapped();
+  abandon_opened();
+  abandon_peers();
   abandon_heap();
   abandon_code();
   replace_memory();
   replace_pools();
   replace_mapped();
+  replace_shared_memory();
+  replace_peers();
   replace_writes();
   replace_attributes();
   fitting.clear();

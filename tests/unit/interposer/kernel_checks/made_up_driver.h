@@ -48,6 +48,10 @@ inline constexpr std::uint64_t kElsewhere = 0x1003fffe0000, kLow = 0x302000000;
 extern bool are_streams_busy; // from now on, until they go on
 extern CUstream stream_that_captures;
 extern const CUstream stream_elsewhere; // of another context
+extern const CUcontext other_context;
+// What is said of each address, and what is opened of another process.
+extern std::pair<CUdeviceptr, std::size_t> range_of_memory;
+extern CUdeviceptr opened_memory;
 extern int device_count;
 extern int device_elsewhere;  // of that other context; 0: the same
 extern bool is_address_given; // that was asked for; nothing is mapped there

@@ -54,6 +54,7 @@ TEST_F(KernelCheckMemory, ALargeBlockIsWrittenWithoutAGrid) {
   EXPECT_EQ(entry_at(block + kBytes - 1), 188);
   EXPECT_EQ(entry_at(block + kBytes + 512), rewriter::kPoisonEntry);
   EXPECT_EQ(entry_at(block + kBytes + 1024), rewriter::kNoBlock);
+  Table::begin_anew();
 }
 
 // They are in plain kernels, too: the table must be where the code says, on each device.
@@ -61,15 +62,16 @@ TEST_F(KernelCheckMemory, WhereFunctionsThatAreCalledByPointerHaveChecks) {
   const auto have_checks = [](int devices, bool is_given) {
     device_count = devices;
     is_address_given = is_given;
-    Table table;
-    EXPECT_TRUE(table.prepare());
+    Table::begin_anew();
+    EXPECT_TRUE(Table::prepare());
     device_count = 1;
     is_address_given = false;
-    return table.options().checks_by_pointer;
+    return Table::options().checks_by_pointer;
   };
   EXPECT_TRUE(have_checks(1, true));
   EXPECT_FALSE(have_checks(1, false));
   EXPECT_FALSE(have_checks(2, true));
+  Table::begin_anew();
 }
 
 TEST_F(KernelCheckMemory, AFreedBlockRests) {
@@ -232,7 +234,7 @@ TEST_F(KernelCheckMemory, WhatTheDriverFreesInItsOwnWayIsUnknown) {
 // A context may have its memory somewhere else than the one before.
 TEST_F(KernelCheckMemory, TheWindowIsWhereTheContextHasItsMemory) {
   block_of(600);
-  table().leave();
+  leave_table(table().context());
   forget_all_blocks();
   where_memory_is = kElsewhere;
   const CUdeviceptr block = block_of(600);
@@ -264,7 +266,7 @@ TEST_F(KernelCheckMemory, LowAddressesHaveAWindowOfTheirOwn) {
 // There is as much above as below where the context has its memory, but for 2 GiB.
 TEST_F(KernelCheckMemory, TheWindowReachesFarOnBothSides) {
   for (const std::uint64_t where : {kElsewhere, kElsewhere + 0x80000000}) {
-    table().leave();
+    leave_table(table().context());
     forget_all_blocks();
     where_memory_is = where;
     block_of(8);

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "interposer/kernel_checks/library/peers.h"
 #include "interposer/kernel_checks/library/replacements.h"
 #include "made_up_driver.h"
 
@@ -37,6 +38,8 @@ TEST(KernelCheckReplacements, AllFormsOfAFunctionHaveRowsAndReplacements) {
   replace_memory();
   replace_pools();
   replace_mapped();
+  replace_shared_memory();
+  replace_peers();
   replace_code();
   replace_launches();
   replace_graphs();
@@ -54,7 +57,7 @@ TEST(KernelCheckReplacements, AllFormsOfAFunctionHaveRowsAndReplacements) {
     const bool is_wanted = replaced_bases.contains(row.base) && !kOthers.contains(row.symbol);
     EXPECT_TRUE(!is_wanted || names.contains(row.symbol)) << row.symbol;
   }
-  EXPECT_EQ(names.size(), 184u);
+  EXPECT_EQ(names.size(), 188u);
 }
 
 } // namespace

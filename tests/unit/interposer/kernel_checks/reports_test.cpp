@@ -27,11 +27,12 @@ struct KernelCheckReports : testing::Test {
     made->code.kernels = {"kernel"};
     made->code.sites.resize(2);
     made->code.sites[0].function = made->code.sites[1].function = "kernel";
-    made->counted.assign(2 * rewriter::kCountKinds, 0);
-    made->last.resize(2 * rewriter::kCountKinds);
-    made->counts = reinterpret_cast<CUdeviceptr>(counts);
-    made->records = reinterpret_cast<CUdeviceptr>(records);
-    made->used = reinterpret_cast<CUdeviceptr>(&used);
+    ModulePlace& place = made->places[0];
+    place.counted.assign(2 * rewriter::kCountKinds, 0);
+    place.last.resize(2 * rewriter::kCountKinds);
+    place.counts = reinterpret_cast<CUdeviceptr>(counts);
+    place.records = reinterpret_cast<CUdeviceptr>(records);
+    place.used = reinterpret_cast<CUdeviceptr>(&used);
     kernel.module = made.get();
     keep_module(std::move(made), reinterpret_cast<CUmodule>(0x3000));
   }
@@ -44,7 +45,7 @@ struct KernelCheckReports : testing::Test {
     launch.grid[0] = 2, launch.grid[1] = launch.grid[2] = 1;
     launch.block[0] = 32, launch.block[1] = launch.block[2] = 1;
     const std::uint64_t number = remember_launch(launch);
-    mark_launched(kernel);
+    mark_launched(kernel, table());
     return number;
   }
 
@@ -249,13 +250,13 @@ TEST_F(KernelCheckReports, OneThatMustHaveThemWaitsForAnother) {
 
 // Checked code sets a word of the host: nothing is copied from the device where it is 0.
 TEST_F(KernelCheckReports, NothingIsFetchedAsLongAsTheFlagIsNotSet) {
-  table().leave();
+  leave_table(table().context());
   has_registered_memory = true;
   ASSERT_TRUE(has_table());
   ASSERT_NE(registered, nullptr);
   EXPECT_EQ(table().flag(), reinterpret_cast<std::uint64_t>(registered));
   std::uint32_t flagged = 1;
-  kernel.module->flagged = reinterpret_cast<CUdeviceptr>(&flagged);
+  kernel.module->places[0].flagged = reinterpret_cast<CUdeviceptr>(&flagged);
   unsigned fetched = 0;
   while_fetching = [&fetched] { ++fetched; };
   mistake(launch(11));

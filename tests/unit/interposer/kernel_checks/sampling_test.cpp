@@ -91,7 +91,8 @@ TEST_F(KernelCheckSampling, AKernelOfSecondsIsNotCheckedAtOnce) {
 TEST_F(KernelCheckSampling, NodesOfGraphsRunAsTheyAre) {
   Kernel kernel;
   kernel.checked = found_by_name;
-  EXPECT_EQ(why_plain_in_graph(kernel, {{1, 1, 1}, {1, 1, 1}, nullptr}), PlainReason::kSample);
+  EXPECT_EQ(why_plain_in_graph(kernel, &table(), {{1, 1, 1}, {1, 1, 1}, nullptr}),
+            PlainReason::kSample);
 }
 
 TEST_F(KernelCheckSampling, TheFirstLaunchesOfAKernel) {
@@ -99,14 +100,14 @@ TEST_F(KernelCheckSampling, TheFirstLaunchesOfAKernel) {
   settings.launches = 2;
   begin_made_up_driver();
   Module module;
-  module.counts = 1; // it is ready
+  module.places[0].counts = 1; // it is ready
   Kernel kernel;
   kernel.module = &module;
   kernel.checked = found_by_name;
   kernel.launches = 1;
-  EXPECT_NE(why_plain(kernel), PlainReason::kEnough);
+  EXPECT_NE(why_plain(kernel, &table()), PlainReason::kEnough);
   kernel.launches = 2;
-  EXPECT_EQ(why_plain(kernel), PlainReason::kEnough);
+  EXPECT_EQ(why_plain(kernel, &table()), PlainReason::kEnough);
 }
 
 } // namespace

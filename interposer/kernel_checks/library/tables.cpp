@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/kernel_checks/library/tables.h"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+
+#include "interposer/kernel_checks/library/driver.h"
+#include "interposer/kernel_checks/library/lasting.h"
+#include "interposer/kernel_checks/library/lock.h"
+
+namespace gmt::interposer::kernel_checks {
+
+namespace {
+
+enum class Entering : std::uint8_t { kNever, kNow, kDone, kRefused };
+
+// A context is known from its first try on, so that one that gets no table is not tried again.
+struct Known {
+  Table table;
+  std::atomic<CUcontext> context{nullptr}; // changed with the lock
+  std::atomic<CUcontext> primary{nullptr}; // whose table it has, too: it is a green context
+  std::atomic<Entering> entering{Entering::kNever};
+};
+struct AllTables {
+  AllTables() noexcept {
+    for (unsigned i = 0; i < kMostTables; ++i) all[i].table.number(i);
+  }
+  std::array<Known, kMostTables> all;
+};
+constinit Lasting<AllTables> tables;
+constinit std::atomic<unsigned> count{0};           // tables that contexts have
+constinit std::atomic<Table*> only{nullptr};        // while that is 1
+constinit std::atomic<bool> is_any_entering{false}; // one context at a time does
+
+void recount() noexcept {
+  unsigned now = 0;
+  Table* last = nullptr;
+  for (Known& known : (*tables).all) {
+    if (known.table.context() == nullptr) continue;
+    last = &known.table;
+    ++now;
+  }
+  only.store(now == 1 ? last : nullptr, std::memory_order_release);
+  count.store(now, std::memory_order_release);
+}
+
+// With the lock. That of the context, or a free one for it; null: there is none.
+Known* find_place(CUcontext context) noexcept {
+  auto& all = (*tables).all;
+  const auto has = [&all](CUcontext wanted) {
+    return std::ranges::find_if(all, [=](const Known& one) { return one.context == wanted; });
+  };
+  if (const auto own = has(context); own != all.end()) return &*own;
+  const bool is_taken = !may_be_several() && std::ranges::any_of(all, [](const Known& one) {
+    return one.context.load() != nullptr && one.primary.load() == nullptr &&
+           one.entering.load() != Entering::kRefused;
+  });
+  const auto free = has(nullptr);
+  return is_taken || free == all.end() ? nullptr : &*free;
+}
+
+// What another thread does is waited for, though not for ever: its calls may wait for a kernel of
+// the program's, and that for this thread. What is done then is unknown memory and plain code.
+template <class Is> bool wait_until(Is is) noexcept {
+  constexpr int kMostWaits = 10000;
+  constexpr timespec kWait{0, 200000}; // nanoseconds
+  for (int i = 0; i < kMostWaits; ++i) {
+    if (is()) return true;
+    nanosleep(&kWait, nullptr);
+  }
+  return false;
+}
+
+// Null: it is no green one.
+CUcontext primary_of_green(CUcontext context) noexcept {
+  const Work work(context);
+  CUstream stream = nullptr;
+  CUcontext primary = nullptr;
+  CUgreenCtx green = nullptr;
+  if (!driver.stream_contexts.is_there() || !work.ready() ||
+      driver.make_stream(&stream, CU_STREAM_NON_BLOCKING) != 0)
+    return nullptr;
+  const bool is_green = driver.stream_contexts(stream, &primary, &green) == 0 && green != nullptr;
+  driver.end_stream(stream);
+  return is_green && primary != context ? primary : nullptr;
+}
+
+bool enter_now(Known& known) noexcept {
+  if (const CUcontext primary = primary_of_green(known.context)) {
+    known.primary.store(primary);
+    return table_of(primary) != nullptr || enter_table(primary);
+  }
+  if (!wait_until([] { return !is_any_entering.exchange(true); })) return false;
+  const bool is_entered = known.table.enter(known.context);
+  const Locked lock;
+  recount();
+  is_any_entering.store(false);
+  return is_entered;
+}
+
+void leave(Known& known) noexcept {
+  if (known.table.context() != nullptr) pass_on_writing(known.table);
+  known.table.leave();
+  const Locked lock;
+  known.context = nullptr;
+  known.primary.store(nullptr);
+  known.entering.store(Entering::kNever);
+  recount();
+}
+
+} // namespace
+
+Table& table_at(unsigned index) noexcept { return (*tables).all[index].table; }
+
+bool is_any_table() noexcept { return count.load(std::memory_order_acquire) != 0; }
+
+Table* table_of(CUcontext context) noexcept {
+  if (context == nullptr || !is_any_table()) return nullptr;
+  for (Known& known : (*tables).all) {
+    if (known.table.context() == context) return &known.table;
+  }
+  for (Known& known : (*tables).all) {
+    const CUcontext primary = known.context == context ? known.primary.load() : nullptr;
+    if (primary != nullptr && primary != context) return table_of(primary);
+  }
+  return nullptr;
+}
+
+CUcontext context_of_stream(CUstream stream) noexcept {
+  static constinit std::atomic<bool> is_old{false}; // a driver before 12.5: asked for once
+  CUcontext context = nullptr;
+  CUgreenCtx green = nullptr;
+  if (!is_old.load(std::memory_order_relaxed)) {
+    const int result = driver.stream_contexts(stream, &context, &green);
+    if (result == 0 && context != nullptr) return context;
+    is_old.store(result == kNoSuchFunction);
+  }
+  return driver.stream_context(stream, &context) == 0 ? context : nullptr;
+}
+
+Table& table() noexcept {
+  if (Table* const one = only.load(std::memory_order_acquire)) return *one;
+  CUcontext current = nullptr;
+  if (!is_any_table() || driver.current(&current) != 0) return first_table();
+  if (Table* const own = table_of(current)) return *own;
+  for (Known& known : (*tables).all) {
+    if (known.table.context() != nullptr) return known.table;
+  }
+  return first_table();
+}
+
+bool may_be_several() noexcept {
+  return !core->settings.checks_written && !core->settings.patches_code;
+}
+
+bool enter_table(CUcontext context) noexcept {
+  Known* known = nullptr;
+  bool is_own_try = false;
+  {
+    const Locked lock;
+    known = find_place(context);
+    if (known == nullptr) return false;
+    if (known->context == nullptr) {
+      known->context = context;
+      known->entering.store(Entering::kNow);
+      is_own_try = true;
+    }
+  }
+  if (!is_own_try) {
+    wait_until([known] { return known->entering.load() != Entering::kNow; });
+    return table_of(context) != nullptr;
+  }
+  const bool is_entered = enter_now(*known);
+  known->entering.store(is_entered ? Entering::kDone : Entering::kRefused);
+  return is_entered;
+}
+
+void pass_on_writing(const Table& ended) noexcept {
+  if (!ended.is_writer()) return;
+  for (Known& other : (*tables).all) {
+    const bool has_table = &other.table != &ended && other.table.context() != nullptr;
+    if (has_table && other.table.shares_memory_with(ended)) return other.table.take_over();
+  }
+}
+
+void leave_table(CUcontext context) noexcept {
+  for (Known& known : (*tables).all) {
+    const bool is_refused = known.entering.load() == Entering::kRefused;
+    if (is_refused || (context != nullptr && known.context == context)) leave(known);
+  }
+}
+
+void forget_green_contexts() noexcept {
+  for (Known& known : (*tables).all) {
+    if (known.primary.load() != nullptr) leave(known);
+  }
+}
+
+void leave_tables() noexcept {
+  for (Known& known : (*tables).all) leave(known);
+}
+
+void abandon_tables() noexcept {
+  leave_tables();
+  is_any_entering.store(false);
+  Table::abandon_preparing();
+}
+
+} // namespace gmt::interposer::kernel_checks
