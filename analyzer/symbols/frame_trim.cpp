@@ -21,6 +21,10 @@ bool equals_any(std::string_view text, std::initializer_list<std::string_view> w
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
+bool is_c_library(const Frame& frame) {
+  return starts_with_any(base_name(frame.module), {"libc.so.6", "libc-2.", "libpthread"});
+}
+
 bool of_start_up(const Frame& frame) {
   if (!frame.language.empty()) return false;
   if (equals_any(frame.function,
@@ -28,8 +32,7 @@ bool of_start_up(const Frame& frame) {
       frame.function.starts_with("__libc_start_")) {
     return true;
   }
-  const std::string_view module = base_name(frame.module);
-  return frame.function.empty() && starts_with_any(module, {"libc.so.6", "libc-2.", "libpthread"});
+  return frame.function.empty() && is_c_library(frame);
 }
 
 // Of the Python package: what stands between a program's launch of a kernel of Triton's and the
@@ -94,8 +97,23 @@ bool is_cuda_frame(const Frame& frame) {
   return entry || starts_with_any(name, {"libcudart_static_", "__cudart", "__cuda"});
 }
 
+namespace {
+
+// Where the program's own frames begin: behind CUDA's, between which the C library may stand that
+// CUDA has called, as by pthread_once.
+FrameIterator behind_cuda(std::vector<Frame>& frames) {
+  auto at = std::find_if_not(frames.begin(), frames.end(), is_cuda_frame);
+  for (;;) {
+    const auto caller = std::find_if_not(at, frames.end(), is_c_library);
+    if (caller == at || caller == frames.end() || !is_cuda_frame(*caller)) return at;
+    at = std::find_if_not(caller, frames.end(), is_cuda_frame);
+  }
+}
+
+} // namespace
+
 void trim_frames(std::vector<Frame>& frames) {
-  auto begin = std::find_if_not(frames.begin(), frames.end(), is_cuda_frame);
+  auto begin = behind_cuda(frames);
   auto end = frames.end();
   while (end != begin && (of_start_up(*(end - 1)) || (end - 1)->tail_call)) --end;
   while (end != begin && (of_python_start(*(end - 1)) || of_package(*(end - 1)))) --end;
@@ -113,14 +131,17 @@ void trim_frames(std::vector<Frame>& frames) {
 
 const Module* calling_module(std::span<const Module> modules,
                              std::span<const std::uint64_t> addresses) {
+  const Module* library = nullptr; // the C library, which CUDA may have called
   for (const std::uint64_t address : addresses) {
     const Module* module = find_module(modules, address);
     if (module == nullptr) continue;
     Frame frame;
     frame.module = module->path;
-    if (!is_cuda_frame(frame)) return module;
+    if (is_cuda_frame(frame)) library = nullptr;
+    else if (!is_c_library(frame)) return library != nullptr ? library : module;
+    else if (library == nullptr) library = module;
   }
-  return nullptr;
+  return library;
 }
 
 } // namespace gmt

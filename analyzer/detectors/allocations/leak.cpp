@@ -80,6 +80,12 @@ public:
     report(ended_in_dead, dead, "memory that ended with its context", findings);
     report(ended_behind_loss, lost, "memory that ended with its context", findings);
     if (!excuse.empty() || heap.sticky_error()) return;
+    if (!alive.groups.empty() && linkage_.is_static() && !facts_.simulated())
+      findings.not_checked(
+        {"late",
+         "with a statically linked CUDA runtime, a free by the destructor of a static object "
+         "or by a function of atexit is refused inside the runtime, where it cannot be seen: "
+         "such memory is among the leaks; build with -cudart shared to tell them apart"});
     heap.cuda().pools.for_each_alive([this](std::uint64_t handle, const Pool& pool) {
       objects_[handle] = {trace::ObjectClass::kPool, pool.created->stack, pool.created->api,
                           pool.created->context};

@@ -42,6 +42,20 @@ TEST(TrimFrames, CutsRecorderRuntimeAndStartUp) {
   EXPECT_EQ(frames[2].function, "main");
 }
 
+TEST(TrimFrames, CutsTheCLibraryThatCudaCalled) {
+  const std::string c_library = "/lib/x86_64-linux-gnu/libc.so.6";
+  std::vector<Frame> frames = {
+    of_module("pthread_once", c_library), of_module("", "/usr/local/lib/libcudart.so.13"),
+    of_module("cudaMalloc", "/usr/local/lib/libcudart.so.13"), of_module("main", "/home/me/app")};
+  trim_frames(frames);
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_EQ(frames[0].function, "main");
+  frames = {of_module("", "/usr/local/lib/libcudart.so.13"), of_module("exit", c_library),
+            of_module("main", "/home/me/app")};
+  trim_frames(frames);
+  EXPECT_EQ(frames.size(), 2u); // the program called it
+}
+
 TEST(TrimFrames, CutsWhatNvccPutsBeforeALaunch) {
   std::vector<Frame> frames = {test::frame("__cudaLaunchKernel_helper",
                                            "/usr/local/cuda/include/crt/device_functions.h", 2963),
