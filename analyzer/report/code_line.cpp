@@ -26,6 +26,25 @@ std::size_t find_word(std::string_view text, std::string_view name) {
   return std::string_view::npos;
 }
 
+// The kernel of the line's only launch: the name before "<<<". Empty if there is none.
+std::string_view launched_name(std::string_view text) {
+  constexpr std::string_view kLaunch = "<<<";
+  std::size_t end = text.find(kLaunch);
+  if (end == std::string_view::npos ||
+      text.find(kLaunch, end + kLaunch.size()) != std::string_view::npos)
+    return {};
+  unsigned depth = 0; // in a template's arguments
+  for (; end != 0; --end) {
+    const char c = text[end - 1];
+    if (c == '>') ++depth;
+    else if (c == '<' && depth != 0) --depth;
+    else if (depth == 0 && c != ' ') break;
+  }
+  std::size_t begin = end;
+  while (begin != 0 && is_word(text[begin - 1])) --begin;
+  return text.substr(begin, end - begin);
+}
+
 } // namespace
 
 std::optional<std::size_t> own_frame(const CallStack& stack) {
@@ -51,7 +70,9 @@ CodeLine code_line(const CallStack& stack, std::size_t frame, std::string text,
   for (std::size_t i = frame; i-- > 0;) {
     if (mark(unscoped_function(stack.frames[i].function))) return code;
   }
-  if (!mark(stack.api)) mark(unscoped_function(kernel));
+  if (!mark(stack.api) && !mark(unscoped_function(kernel)) &&
+      stack.api.find("Launch") != std::string::npos)
+    mark(launched_name(std::string_view(code.text).substr(0, code.code_size)));
   return code;
 }
 

@@ -62,6 +62,10 @@ TEST(ReportStacks, TheCaretStandsAtTheNameOfWhatWasCalled) {
   stack.api = "cudaLaunchKernel";
   const CodeLine launch = code_line(stack, 1, "fill<<<1, 32>>>(p);", "void ns::fill<int>(int*)");
   EXPECT_EQ(launch.length, 4u);
+  // Where nothing says which kernel it was
+  const CodeLine refused = code_line(stack, 1, "int n = 4; ns::fill<int, 3> <<<n, 32>>>(p);");
+  EXPECT_EQ(refused.text.substr(refused.caret, refused.length), "fill");
+  EXPECT_EQ(code_line(stack, 1, "a<<<1, 1>>>(); b<<<1, 1>>>();").caret, 0u);
   stack.frames = {test::frame("cudaMalloc", "", 0)};
   EXPECT_EQ(own_frame(stack), std::nullopt);
 }
