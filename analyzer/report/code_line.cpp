@@ -26,7 +26,7 @@ std::size_t find_word(std::string_view text, std::string_view name) {
   return std::string_view::npos;
 }
 
-// The kernel of the line's only launch: the name before "<<<". Empty if there is none.
+// The kernel that a line with one launch names, before "<<<". Empty if it is no such line.
 std::string_view launched_name(std::string_view text) {
   constexpr std::string_view kLaunch = "<<<";
   std::size_t end = text.find(kLaunch);
