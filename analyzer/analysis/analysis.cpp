@@ -88,8 +88,8 @@ private:
   void report_bounds();
   // What the heap will need soon is all over memory: fetched now, it is there in time.
   void prefetch() {
-    if (const Event* later = stream_.ahead(8)) heap_.expect(*later);
-    if (const Event* later = stream_.ahead(4)) heap_.expect_block(*later);
+    if (const Event* later = stream_.far_ahead()) heap_.expect(*later);
+    if (const Event* later = stream_.near_ahead()) heap_.expect_block(*later);
   }
 
   EventStream stream_;

@@ -45,6 +45,7 @@ void Dispatch::on_refused_or_flagged(const Event& e, std::span<const Verdict> ve
   const bool is_mistake =
     std::ranges::any_of(verdicts, [](const Verdict& v) { return v.is_mistake(); });
   Wants happened = wants(e.kind);
+  if (is_odd_allocation(e)) happened |= kWantsOddAllocations;
   if (e.result != 0) happened |= kWantsFailures;
   if (is_mistake) happened |= kWantsMistakes;
   ClaimRecorder of_event(findings);
@@ -69,11 +70,12 @@ void Dispatch::finish(const EndOfTrace& end, const Heap& heap, Findings& finding
 
 void Dispatch::sort_by_kind() {
   changed_ = false;
-  for (unsigned kind = 0; kind < by_kind_.size(); ++kind) {
-    by_kind_[kind].clear();
+  for (std::size_t row = 0; row < by_kind_.size(); ++row) {
+    by_kind_[row].clear();
+    const Wants what = row == kOddAllocations ? wants(EventKind::kAlloc) | kWantsOddAllocations
+                                              : wants(static_cast<EventKind>(row));
     for (const auto& detector : detectors_) {
-      const bool wanted = (detector->wants() & wants(static_cast<EventKind>(kind))) != 0;
-      if (wanted) by_kind_[kind].push_back(detector.get());
+      if ((detector->wants() & what) != 0) by_kind_[row].push_back(detector.get());
     }
   }
 }

@@ -26,7 +26,7 @@ public:
     if (e.kind == EventKind::kTensor) [[unlikely]]
       return on_tensor(e, heap, findings);
     if (e.result == 0 && verdicts.empty()) {
-      for (Detector* detector : by_kind_[static_cast<std::size_t>(e.kind)]) {
+      for (Detector* detector : by_kind_[row_of(e)]) {
         detector->on_event(e, verdicts, heap, findings);
       }
     } else {
@@ -41,9 +41,17 @@ private:
                              Findings& findings);
   void on_tensor(const Event& e, const Heap& heap, Findings& findings);
   void sort_by_kind();
+  static bool is_odd_allocation(const Event& e) {
+    return e.kind == EventKind::kAlloc && e.allocation().memory_kind != trace::MemoryKind::kDevice;
+  }
+  static constexpr std::size_t kOddAllocations = kEventKinds; // a row of its own
+  static std::size_t row_of(const Event& e) {
+    return is_odd_allocation(e) ? kOddAllocations : static_cast<std::size_t>(e.kind);
+  }
 
   std::vector<std::unique_ptr<Detector>> detectors_; // those that want unclaimed refusals last
-  std::array<std::vector<Detector*>, kEventKinds> by_kind_; // those that want a call that went well
+  // Those that want a call that went well
+  std::array<std::vector<Detector*>, kEventKinds + 1> by_kind_;
   bool changed_ = false; // a detector asks for other events than before
 };
 

@@ -11,10 +11,15 @@ template <class Value, std::size_t Most> class Newest {
 public:
   // A new value to fill in; valid until the next one.
   Value& add() {
+    Value& value = reuse();
+    if (values_.size() == Most) value = {};
+    return value;
+  }
+  // The same, but what the oldest one held may still be there.
+  Value& reuse() {
     if (values_.size() < Most) return values_.emplace_back();
     Value& value = values_[oldest_];
     oldest_ = oldest_ + 1 == Most ? 0 : oldest_ + 1;
-    value = {};
     return value;
   }
 

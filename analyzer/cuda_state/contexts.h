@@ -33,6 +33,7 @@ public:
   std::int64_t device_of(std::uint16_t context) const { // -1 unknown
     return context < contexts_.size() ? contexts_[context].device : -1;
   }
+  bool has_several() const { return contexts_.size() > 2; } // numbers count from 1
   std::int64_t first_device() const {
     return first_device_;
   } // of the context that came first, -1 unknown

@@ -43,6 +43,8 @@ inline constexpr Wants kWantsFailures = Wants{1} << 33; // refused, or in flight
 inline constexpr Wants kWantsUnclaimed = Wants{1} << 34;
 // What PyTorch's allocator gives out, takes back and refuses: EventKind::kTensor
 inline constexpr Wants kWantsTensors = Wants{1} << 35;
+// Of allocations those that are not plain device memory; wants(kAlloc) is for all
+inline constexpr Wants kWantsOddAllocations = Wants{1} << 36;
 inline constexpr Wants kWantsAll = ~(kWantsUnclaimed | kWantsTensors); // on_event() for all calls
 inline constexpr Wants kWantsNothing = 0;                              // finish() only
 

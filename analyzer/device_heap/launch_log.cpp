@@ -31,7 +31,7 @@ bool is_legacy(std::uint64_t stream) { return stream <= cuda::kStreamLegacy; }
 
 } // namespace
 
-void LaunchLog::follow(const Event& e, const Heap& heap) {
+void LaunchLog::follow_other(const Event& e, const Heap& heap) {
   if (!e.succeeded() || e.is_nested || e.from_runtime) {
     // A launch in whose call the process died may have been given to the GPU.
     if (e.kind != Kind::kLaunch || !e.in_flight()) return;
@@ -65,9 +65,11 @@ LaunchLog::Ids& LaunchLog::ids_of(const Event& e, const Heap& heap) {
 
 void LaunchLog::on_launch(const Event& e, const Heap& heap) {
   const event::Launch& view = e.launch();
-  LoggedLaunch& launch = kept_.add();
+  LoggedLaunch& launch = kept_.reuse();
   describe(launch, e, LoggedLaunch::What::kKernel);
   launch.function = view.function;
+  launch.executable = 0;
+  launch.given.clear();
   launch.grid = view.grid;
   launch.block = view.block;
   launch.stream = e.own_stream(view.stream);
@@ -76,6 +78,8 @@ void LaunchLog::on_launch(const Event& e, const Heap& heap) {
   note_given(launch, e, heap);
   if (heap.is_capturing(e, view.stream)) {
     launch.what = LoggedLaunch::What::kCaptured;
+    launch.least_id = 0;
+    launch.most_id = UINT64_MAX;
   } else {
     Ids& ids = ids_of(e, heap);
     launch.least_id = ++ids.least;

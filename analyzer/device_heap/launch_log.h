@@ -48,7 +48,9 @@ public:
   static constexpr std::size_t kMostKept = 100'000;
   using Launches = Newest<LoggedLaunch, kMostKept>;
 
-  void follow(const Event& e, const Heap& heap);
+  void follow(const Event& e, const Heap& heap) {
+    if (e.kind != EventKind::kAlloc) follow_other(e, heap);
+  }
   // From now on `given` of kernels is filled, with at most kMostGiven blocks.
   static constexpr std::size_t kMostGiven = 64;
   void keep_given_blocks() { keeps_given_ = true; }
@@ -60,6 +62,7 @@ public:
   const Launches& all() const { return kept_; }
 
 private:
+  void follow_other(const Event& e, const Heap& heap);
   void on_launch(const Event& e, const Heap& heap);
   void on_sync(const Event& e, const Heap& heap);
   void on_graph_kernel(const Event& e);

@@ -3,6 +3,7 @@
 // it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -19,36 +20,46 @@ public:
 
   explicit AccessList(BlockStore& store) : store_(store) {}
 
-  void clear() { all_.clear(); }
-  std::span<const Access> all() const { return all_; }
+  void clear() { count_ = 0; }
+  std::span<const Access> all() const { return {all_.data(), count_}; }
 
   // The call names this block. A call that was refused has only tried.
   void add(const Event& e, Id id, Access::Kind access, std::uint64_t address, std::uint64_t bytes,
            unsigned parameter = kNoParameter) {
+    if (e.succeeded()) add_accepted(store_[id], access, address, bytes, parameter);
+    else store_[id].flags |= kWasTried;
+  }
+  // The same of a call that CUDA accepted.
+  void add_accepted(Block& block, Access::Kind access, std::uint64_t address, std::uint64_t bytes,
+                    unsigned parameter = kNoParameter) {
     static constexpr std::uint16_t kFlags[] = {kWasRead,  kWasWritten, kWasArgument,
                                                kWasBound, 0,           0}; // by access
-    Block& block = store_[id];
-    if (!e.succeeded()) {
-      block.flags |= kWasTried;
-      return;
-    }
     block.flags |= kFlags[static_cast<unsigned>(access)];
-    all_.push_back({&block, access, static_cast<std::uint8_t>(parameter), address, bytes});
+    add({&block, access, static_cast<std::uint8_t>(parameter), address, bytes});
   }
   void add_allocation(const Block& block) {
-    all_.push_back({.block = &block,
-                    .kind = Access::Kind::kAllocated,
-                    .address = block.address,
-                    .bytes = block.bytes});
+    add({.block = &block,
+         .kind = Access::Kind::kAllocated,
+         .address = block.address,
+         .bytes = block.bytes});
   }
   void add_end(const Block& dead) {
-    all_.push_back(
+    add(
       {.block = &dead, .kind = Access::Kind::kEnded, .address = dead.address, .bytes = dead.bytes});
   }
 
 private:
+  void add(const Access& access) {
+    if (count_ == all_.size()) [[unlikely]]
+      make_room();
+    all_[count_++] = access;
+  }
+  [[gnu::noinline]] void make_room() { all_.resize(2 * count_ + kFewest); }
+
+  static constexpr std::size_t kFewest = 16;
   BlockStore& store_;
-  std::vector<Access> all_;
+  std::vector<Access> all_; // the first count_ of them
+  std::size_t count_ = 0;
 };
 
 } // namespace gmt

@@ -64,6 +64,8 @@ void Arrays::on_life(const Event& e) {
 }
 
 Arrays::Id Arrays::find(std::uint64_t handle) const {
+  if (!store_.has_live(Space::kArray) && !store_.has_live(Space::kMipmappedArray))
+    return BlockStore::kNone; // most programs have none
   const auto view = views_.find(handle);
   for (const std::uint64_t candidate :
        {handle, view != views_.end() ? view->second.array : handle}) {

@@ -12,6 +12,12 @@
 namespace gmt {
 namespace {
 
+// What few calls leave to do.
+[[gnu::noinline]] void conclude(HeapParts& heap, const Event& e) {
+  for (const CallVerdicts::End& end : heap.verdicts.ends()) heap.ends.add(end);
+  if (e.result != 0 && is_sticky(e.result)) heap.cuda.contexts.on_sticky_error(e);
+}
+
 void apply_to(HeapParts& heap, const Event& e) {
   heap.newest_order = e.order;
   switch (e.kind) {
@@ -34,51 +40,50 @@ void apply_to(HeapParts& heap, const Event& e) {
     break;
   default: break;
   }
-  for (const CallVerdicts::End& end : heap.verdicts.ends()) heap.ends.add(end);
-  if (e.result != 0 && is_sticky(e.result)) heap.cuda.contexts.on_sticky_error(e);
+  if (e.result != 0 || !heap.verdicts.ends().empty()) [[unlikely]]
+    conclude(heap, e);
 }
 
 } // namespace
 
-Heap::Heap() : parts_(std::make_unique<HeapParts>()) {}
+Heap::Heap() : parts_(std::make_unique<HeapParts>()), cuda_(parts_->cuda) {}
 Heap::~Heap() = default;
 
 std::span<const Verdict> Heap::apply(const Event& e) {
-  parts_->verdicts.clear();
-  parts_->accesses.clear();
-  parts_->tensor_accesses.clear();
-  if (!e.is_nested) apply_to(*parts_, e);
-  accesses_ = parts_->accesses.all();
-  return parts_->verdicts.all();
+  HeapParts& heap = *parts_;
+  heap.verdicts.clear();
+  heap.accesses.clear();
+  heap.tensor_accesses.clear();
+  if (!e.is_nested) apply_to(heap, e);
+  accesses_ = heap.accesses.all();
+  return heap.verdicts.all();
 }
 
 void Heap::expect_poison() { parts_->has_poison = true; }
 
 void Heap::watch(MemoryWatch& watch) { parts_->store.use().watch(&watch); }
 
-// Of all calls but launches the first two numbers, without a look at the kind: what is fetched in
+// Of all events but launches the first two numbers, without a look at the kind: what is fetched in
 // vain costs less than a branch that cannot be predicted.
 void Heap::expect(const Event& e) const {
-  if (!is_call(e.kind)) return;
   const BlockStore& store = parts_->store;
-  store.expect_base(e.subject().first);
   if (e.kind == EventKind::kLaunch) {
     for (const Argument argument : e.launch().arguments) store.expect(argument.address());
   } else {
+    store.expect_base(e.subject().first);
     store.expect(e.subject().first);
     store.expect(e.subject().second);
   }
 }
 
 void Heap::expect_block(const Event& e) const {
-  if (!is_call(e.kind)) return;
   const BlockStore& store = parts_->store;
   if (e.kind == EventKind::kLaunch) {
     for (const Argument argument : e.launch().arguments) store.expect_block(argument.address());
-  } else {
-    store.expect_block(e.subject().first);
-    store.expect_block(e.subject().second);
+    return;
   }
+  store.expect_block(e.subject().first);
+  store.expect_block(e.subject().second);
 }
 
 const Block* Heap::find_live(std::uint64_t address) const {
@@ -165,7 +170,6 @@ void Heap::for_each_freed(const VisitFreed& visit) const {
 }
 
 const MemoryUse& Heap::use() const { return parts_->store.use(); }
-const CudaState& Heap::cuda() const { return parts_->cuda; }
 std::uint64_t Heap::live_device_bytes() const { return use().live_bytes(); }
 std::uint64_t Heap::peak_device_bytes() const { return use().peak_bytes(); }
 std::uint64_t Heap::peak_order() const { return use().peak_order(); }
@@ -185,16 +189,6 @@ std::vector<const GraphWork*> Heap::kernels_of_graph(std::uint64_t executable) c
 }
 bool Heap::is_graph_of_capture(std::uint64_t executable) const {
   return parts_->graphs.table().is_of_capture(executable);
-}
-
-int Heap::device_of(const Block& block) const {
-  if (block.device_slot == kHostSlot) return -1;
-  return block.device_slot != 0 ? static_cast<int>(block.device_slot) - 1
-                                : device_of_context(block.context);
-}
-
-int Heap::device_of_context(std::uint16_t context) const {
-  return static_cast<int>(cuda().contexts.device_of(context));
 }
 
 bool Heap::takes_end(std::uint64_t function, unsigned parameter) const {

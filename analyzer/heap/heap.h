@@ -85,15 +85,22 @@ public:
   // was there. The last piece and the next may adjoin. Walks all freed blocks: not for every event.
   using VisitFreed = std::function<void(std::uint64_t begin, std::uint64_t end, const Block&)>;
   void for_each_freed(const VisitFreed& visit) const;
-  const CudaState& cuda() const; // contexts, streams, pools and captures, as of the newest event
-  bool sticky_error() const;     // a context died of an error
+  // Contexts, streams, pools and captures, as of the newest event
+  const CudaState& cuda() const { return cuda_; }
+  bool sticky_error() const;         // a context died of an error
   std::uint16_t sticky_code() const; // 700, 719, ... of the first such error
   // Died of an error, or any did if this one is not known
   bool is_dead(std::uint16_t context) const;
   std::uint64_t unseen_allocations() const; // accepted releases of what we never saw allocated
   std::uint64_t unseen_frees() const;       // allocations on top of live blocks
-  int device_of(const Block& block) const;  // ordinal, -1 unknown
-  int device_of_context(std::uint16_t context) const;
+  int device_of(const Block& block) const { // ordinal, -1 unknown
+    if (block.device_slot == kHostSlot) return -1;
+    return block.device_slot != 0 ? static_cast<int>(block.device_slot) - 1
+                                  : device_of_context(block.context);
+  }
+  int device_of_context(std::uint16_t context) const {
+    return static_cast<int>(cuda_.contexts.device_of(context));
+  }
   std::uint64_t newest_order() const; // of the last applied event
   std::uint64_t last_kernel() const;  // order of the newest launch of a kernel or graph, 0 none
   // Order of the newest call that may use memory which its record does not name: a graph's launch,
@@ -121,6 +128,7 @@ public:
 
 private:
   std::unique_ptr<HeapParts> parts_;
+  const CudaState& cuda_; // of them
   std::span<const Access> accesses_;
 };
 

@@ -170,16 +170,6 @@ Rows rows_of(const Event& call, Verdict::Side side) {
   return rows;
 }
 
-trace::Side declared_side(const Event& copy, Verdict::Side side) {
-  return side == Verdict::Side::kSource ? copy.copy().source_side : copy.copy().destination_side;
-}
-
-std::uint64_t address_of(const Event& call, Verdict::Side side) {
-  if (call.kind != EventKind::kCopy) return call.subject().first;
-  const event::Copy& copy = call.copy();
-  return side == Verdict::Side::kSource ? copy.source : copy.destination;
-}
-
 std::optional<Box> box_of(const Event& call, Verdict::Side side) {
   const event::Copy& copy = call.copy();
   const bool source = side == Verdict::Side::kSource;
@@ -214,14 +204,8 @@ std::optional<Event> work_of_node(const Event& e) {
   return work;
 }
 
-std::uint64_t copy_extent(const Event& copy, Verdict::Side side) {
-  const event::Copy& view = copy.copy();
-  return !view.is_shaped ? view.bytes : extent_of(rows_of(copy, side));
-}
-
-std::uint64_t set_extent(const Event& set) {
-  const event::Set& view = set.set();
-  return !view.is_shaped ? view.bytes : extent_of(rows_of(set, Verdict::Side::kDestination));
+std::uint64_t extent_of_rows(const Event& call, Verdict::Side side) {
+  return extent_of(rows_of(call, side));
 }
 
 } // namespace gmt

@@ -35,8 +35,13 @@ struct Rows {
   std::uint64_t count() const; // height x depth
 };
 Rows rows_of(const Event& call, Verdict::Side side); // the side matters for copies alone
-trace::Side declared_side(const Event& copy, Verdict::Side side);
-std::uint64_t address_of(const Event& call, Verdict::Side side); // of a copy or set
+inline trace::Side declared_side(const Event& copy, Verdict::Side side) {
+  return side == Verdict::Side::kSource ? copy.copy().source_side : copy.copy().destination_side;
+}
+inline std::uint64_t address_of(const Event& call, Verdict::Side side) { // of a copy or set
+  if (call.kind != EventKind::kCopy) return call.subject().first;
+  return side == Verdict::Side::kSource ? call.copy().source : call.copy().destination;
+}
 
 // The part of an array that one side of a copy names: bytes of a row, rows and slices. A width of 0
 // is not known.
@@ -63,7 +68,12 @@ std::optional<Event> work_of_node(const Event& use);
 
 // Bytes from the first to the last byte that one side of a copy accesses, padding of the last row
 // left out.
-std::uint64_t copy_extent(const Event& copy, Verdict::Side side);
-std::uint64_t set_extent(const Event& set);
+std::uint64_t extent_of_rows(const Event& call, Verdict::Side side);
+inline std::uint64_t copy_extent(const Event& copy, Verdict::Side side) {
+  return !copy.copy().is_shaped ? copy.copy().bytes : extent_of_rows(copy, side);
+}
+inline std::uint64_t set_extent(const Event& set) {
+  return !set.set().is_shaped ? set.set().bytes : extent_of_rows(set, Verdict::Side::kDestination);
+}
 
 } // namespace gmt

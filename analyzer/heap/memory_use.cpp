@@ -7,6 +7,8 @@
 
 namespace gmt {
 
+void MemoryUse::make_room(StackId id) { stacks_.resize(id.value + std::size_t{1}); }
+
 void MemoryUse::grew(const Block& block, std::uint64_t more, std::uint64_t order) {
   Device& device = device_of(block);
   KindSums& memory_kind = device.memory_kinds[static_cast<std::size_t>(block.memory_kind)];

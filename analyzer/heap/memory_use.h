@@ -138,9 +138,11 @@ private:
   std::size_t introduce(int number); // where it is in devices_ from now on; 0 if there is no room
   Device& without_device(const Block& block);
   Stack& stack_of(StackId id) {
-    if (id.value >= stacks_.size()) stacks_.resize(id.value + std::size_t{1});
+    if (id.value >= stacks_.size()) [[unlikely]]
+      make_room(id);
     return stacks_[id.value];
   }
+  void make_room(StackId id);
   void report(const Block& block, const Device& device, std::int64_t bytes) {
     if (watch_ != nullptr) watch_->on_change({block, device.number, bytes, live_bytes()});
   }

@@ -27,15 +27,51 @@ void check_strays(HeapParts& heap, const Event& e) {
   else if (heap.has_poison && e.succeeded()) heap.bounds.check_poison(e, heap.verdicts);
 }
 
+// One side of a flat copy that CUDA accepted, of a program without regions in blocks: nearly all
+// lie in one block, or are the host's and none of CUDA's memory. Else false, and nothing is done.
+bool add_plain_side(HeapParts& heap, const Event& e, Verdict::Side side) {
+  const std::uint64_t address = address_of(e, side), bytes = e.copy().bytes;
+  const trace::Side declared = declared_side(e, side);
+  if (declared == trace::Side::kArray || address == 0 || bytes == 0) return false;
+  const BlockStore::Id id = heap.store.find_id(Space::kAddress, address);
+  if (id == BlockStore::kNone)
+    return declared == trace::Side::kHost && !heap.store.has_live(Space::kRegistered);
+  Block& block = heap.store[id];
+  if (bytes > BlockStore::end_of(block) - address) return false;
+  const bool reads = side == Verdict::Side::kSource;
+  heap.accesses.add_accepted(block, reads ? Access::Kind::kRead : Access::Kind::kWrite, address,
+                             bytes);
+  return true;
+}
+
+[[gnu::noinline]] void add_side(HeapParts& heap, const Event& e, Verdict::Side side) {
+  const bool reads = side == Verdict::Side::kSource;
+  add_access(heap, e, heap.range_verdicts.check_copy_side(e, side, heap.verdicts),
+             reads ? Access::Kind::kRead : Access::Kind::kWrite);
+}
+
+[[gnu::noinline]] void apply_argument(HeapParts& heap, const Event& e, Argument word,
+                                      BlockStore::Id id) {
+  const std::uint64_t address = word.address();
+  const unsigned parameter = word.parameter();
+  if (id != BlockStore::kNone && !heap.user_pools.has_regions()) {
+    heap.accesses.add(e, id, Access::Kind::kArgument, address, 0, parameter);
+  } else if (!word.is_unused()) {
+    add_access(heap, e, heap.argument_verdicts.check(e, word, id, heap.verdicts),
+               Access::Kind::kArgument, parameter);
+  }
+  if (heap.cuda.captures.any()) heap.argument_blocks.push_back(id);
+}
+
 } // namespace
 
 void apply_copy(HeapParts& heap, const Event& e) {
   heap.cuda.objects.count_work();
-  add_access(heap, e,
-             heap.range_verdicts.check_copy_side(e, Verdict::Side::kDestination, heap.verdicts),
-             Access::Kind::kWrite);
-  add_access(heap, e, heap.range_verdicts.check_copy_side(e, Verdict::Side::kSource, heap.verdicts),
-             Access::Kind::kRead);
+  const bool is_plain = e.succeeded() && !e.copy().is_shaped && !heap.user_pools.has_regions() &&
+                        !heap.cuda.contexts.is_dead(e.context);
+  for (const Verdict::Side side : {Verdict::Side::kDestination, Verdict::Side::kSource}) {
+    if (!is_plain || !add_plain_side(heap, e, side)) add_side(heap, e, side);
+  }
   check_strays(heap, e);
   if (heap.cuda.captures.any())
     heap.graphs.on_captured_use(e, GraphWork::Kind::kCopy, heap.accesses.all());
@@ -75,18 +111,17 @@ void apply_launch(HeapParts& heap, const Event& e) {
   const Arguments words = e.launch().arguments;
   const bool is_captured = heap.cuda.captures.any();
   if (!words.empty() && !heap.cuda.contexts.is_dead(e.context)) {
+    const bool is_plain = e.succeeded() && !is_captured && !heap.user_pools.has_regions();
     for (const Argument word : words) {
       const std::uint64_t address = word.address();
-      const unsigned parameter = word.parameter();
       const BlockStore::Id id =
         word.is_unused() ? BlockStore::kNone : heap.store.find_id(Space::kAddress, address);
-      if (id != BlockStore::kNone && !heap.user_pools.has_regions()) { // nearly all
-        heap.accesses.add(e, id, Access::Kind::kArgument, address, 0, parameter);
-      } else if (!word.is_unused()) {
-        add_access(heap, e, heap.argument_verdicts.check(e, word, id, heap.verdicts),
-                   Access::Kind::kArgument, parameter);
+      if (is_plain && id != BlockStore::kNone) { // nearly all
+        heap.accesses.add_accepted(heap.store[id], Access::Kind::kArgument, address, 0,
+                                   word.parameter());
+      } else {
+        apply_argument(heap, e, word, id);
       }
-      if (is_captured) heap.argument_blocks.push_back(id);
     }
   }
   if (!is_captured) return;

@@ -138,11 +138,17 @@ event::Set set_of(const trace::SetView& view, std::uint16_t flags, event::SetSha
           .is_async = has(flags, trace::kSetAsync)};
 }
 
-event::Launch launch_of(const trace::LaunchView& view, std::uint16_t flags,
-                        std::vector<Argument>& arguments) {
+// Words behind the last pointer fill a record's last slot.
+Arguments without_rest(Arguments arguments) {
+  while (!arguments.empty() && arguments.back().is_unused())
+    arguments = arguments.first(arguments.size() - 1);
+  return arguments;
+}
+
+event::Launch launch_of(const trace::LaunchView& view, std::uint16_t flags, Arguments arguments) {
   return {.function = view.function(),
           .stream = view.stream(),
-          .arguments = arguments_of(view.arguments(), arguments),
+          .arguments = without_rest(arguments),
           .grid = view.grid(),
           .block = view.block(),
           .is_scanned = has(flags, trace::kLaunchScanned)};
@@ -222,8 +228,7 @@ void note_kind(Kind kind, std::uint16_t flags, Event& event) {
 
 } // namespace
 
-void decode_launch(std::uint16_t flags, trace::Payload payload, std::vector<Argument>& arguments,
-                   Event& event) {
+void decode_launch(std::uint16_t flags, trace::Payload payload, Arguments arguments, Event& event) {
   note_kind(Kind::kLaunch, flags, event);
   event.say(launch_of(trace::LaunchView(payload), flags, arguments));
 }
@@ -236,9 +241,11 @@ void decode_words(Kind kind, std::uint16_t flags, trace::Payload payload, EventP
   case Kind::kFree: event.say(free_of(trace::FreeView(payload))); break;
   case Kind::kCopy: event.say(copy_of(trace::CopyView(payload), flags, parts.copy)); break;
   case Kind::kSet: event.say(set_of(trace::SetView(payload), flags, parts.set)); break;
-  case Kind::kLaunch:
-    event.say(launch_of(trace::LaunchView(payload), flags, parts.arguments));
+  case Kind::kLaunch: {
+    const trace::LaunchView view(payload);
+    event.say(launch_of(view, flags, arguments_of(view.arguments(), parts.arguments)));
     break;
+  }
   case Kind::kLife: event.say(life_of(trace::LifeView(payload))); break;
   case Kind::kSync: event.say(sync_of(trace::SyncView(payload))); break;
   case Kind::kNote: event.say(note_of(trace::NoteView(payload))); break;

@@ -43,9 +43,9 @@ struct PendingEvent {
 void decode_words(trace::Kind kind, std::uint16_t flags, trace::Payload payload, EventParts& parts,
                   Event& event);
 
-// The same of a launch.
-void decode_launch(std::uint16_t flags, trace::Payload payload, std::vector<Argument>& arguments,
-                   Event& event);
+// The same of a launch: `payload` is what stands before its arguments, which must live as long as
+// the event.
+void decode_launch(std::uint16_t flags, trace::Payload payload, Arguments arguments, Event& event);
 
 // The part of it that is for kinds that are no calls.
 void decode_statement(trace::Kind kind, std::uint16_t flags, trace::Payload payload,

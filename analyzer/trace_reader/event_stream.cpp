@@ -95,6 +95,8 @@ EventStream::~EventStream() = default;
 
 const Event* EventStream::next() {
   const Event* e = merge_->next();
+  far_ahead_ = merge_->ahead(kFar);
+  near_ahead_ = merge_->ahead(kNear);
   if (e != nullptr && e->thread != recent_threads_[e->thread % kRecentThreads]) note_thread(*e);
   return e;
 }
@@ -102,9 +104,6 @@ const Event* EventStream::next() {
 std::span<const std::uint64_t> EventStream::words() { return merge_->words(); }
 
 bool EventStream::has_newer() const { return merge_->has_newer(); }
-
-// Of what is ahead only the kind, the subject and the arguments of a launch are known.
-const Event* EventStream::ahead(std::size_t n) const { return merge_->ahead(n); }
 
 void EventStream::join_python_stacks() {
   StackTable::Ranges interpreter, c_library;

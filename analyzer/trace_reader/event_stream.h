@@ -50,8 +50,11 @@ public:
   // Calls that have not returned wait. With false, once it has ended, all that is left comes.
   void follow(bool is_running);
   bool has_newer() const; // behind the last record: read_on() at once
-  // A record that next() will return soon, n calls after this one, or null; n up to 8.
-  const Event* ahead(std::size_t n) const;
+  // Records that next() will return that many calls after this one, or null: of them only the kind,
+  // the subject and the arguments of a launch are known.
+  static constexpr std::size_t kFar = 8, kNear = 4;
+  const Event* far_ahead() const { return far_ahead_; }
+  const Event* near_ahead() const { return near_ahead_; }
 
   const TraceDir& trace() const { return trace_; }
   const StackTable& stacks() const { return stacks_; }
@@ -71,6 +74,8 @@ private:
   TraceDir trace_;
   StackTable stacks_;
   std::unique_ptr<Merge> merge_;
+  const Event* far_ahead_ = nullptr;
+  const Event* near_ahead_ = nullptr;
   bool follows_ = false;
   std::unordered_set<std::uint32_t> threads_;         // numbers, where logs have them
   static constexpr std::uint32_t kRecentThreads = 64; // events of several threads alternate

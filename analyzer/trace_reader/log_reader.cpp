@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads one log. The hot path is parse() for a single-slot record, with what it calls inline, and
-// decode(); everything else runs once a batch or once a stack.
+// what calls of decode() leave to do; everything else runs once a batch or once a stack.
 
 #include "analyzer/trace_reader/log_reader.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -18,14 +21,41 @@ using trace::Kind;
 constexpr std::uint16_t kNumbersArguments =
   trace::kLaunchKeepsArguments | trace::kLaunchRepeatsArguments;
 
-bool is_event(Kind kind) {
+// What reading a record has to do.
+enum class Role : std::uint8_t {
+  kUnknown,
+  kEvent,    // no more than to keep it
+  kOddEvent, // more, see keep_odd()
+  kStack,
+  kPythonCode,
+  kPythonStack,
+};
+
+constexpr Role role_of(Kind kind) {
   const auto k = static_cast<unsigned>(kind);
-  return (k >= static_cast<unsigned>(Kind::kAlloc) &&
-          k <= static_cast<unsigned>(trace::kLastEventKind)) ||
-         (k >= static_cast<unsigned>(Kind::kName) &&
-          k <= static_cast<unsigned>(Kind::kExecution)) ||
-         kind == Kind::kTensor || is_for_heap_alone(static_cast<EventKind>(kind));
+  const bool is_event =
+    (k >= static_cast<unsigned>(Kind::kAlloc) &&
+     k <= static_cast<unsigned>(trace::kLastEventKind)) ||
+    (k >= static_cast<unsigned>(Kind::kName) && k <= static_cast<unsigned>(Kind::kExecution)) ||
+    kind == Kind::kTensor || is_for_heap_alone(static_cast<EventKind>(kind));
+  switch (kind) {
+  case Kind::kStack: return Role::kStack;
+  case Kind::kPythonCode: return Role::kPythonCode;
+  case Kind::kPythonStack: return Role::kPythonStack;
+  case Kind::kThread:
+  case Kind::kLoss:
+  case Kind::kContext:
+  case Kind::kDevice: return Role::kOddEvent;
+  default: return is_event ? Role::kEvent : Role::kUnknown;
+  }
 }
+
+constexpr std::array<Role, 256> kRoles = [] {
+  std::array<Role, 256> roles{};
+  for (unsigned kind = 0; kind < roles.size(); ++kind)
+    roles[kind] = role_of(static_cast<Kind>(kind));
+  return roles;
+}();
 
 // A word that may name a device, or none, says neither.
 bool is_damaged_device(std::uint64_t word) {
@@ -92,25 +122,30 @@ void LogReader::drop_used() {
 
 void LogReader::parse() {
   for (SlotRecord record; file_.next(record);) {
-    const bool has_returned = record.head.result != trace::kResultInFlight;
-    if (follows_ && !has_returned && is_call(static_cast<EventKind>(record.head.kind))) {
-      file_.put_back(record);
-      is_waiting_ = true;
-      return;
-    }
-    if (is_event(record.head.kind)) {
-      if (names_no_device(record.head.kind, file_[record.slot])) ++stats_.damaged;
-      else keep(record);
-    } else if (record.head.kind == Kind::kStack) {
-      define_stack(record);
-    } else if (record.head.kind == Kind::kPythonCode) {
-      define_python_code(record);
-    } else if (record.head.kind == Kind::kPythonStack) {
-      define_python_stack(record);
-    } else {
-      ++stats_.unknown_kinds;
+    if (follows_ && waits_for(record)) return;
+    switch (kRoles[static_cast<std::uint8_t>(record.head.kind)]) {
+    case Role::kEvent:
+      keep(record);
+      if (record.head.kind == Kind::kLaunch && (record.head.flags & kNumbersArguments) != 0)
+        note_arguments(record);
+      break;
+    case Role::kOddEvent: keep_odd(record); break;
+    case Role::kStack: define_stack(record); break;
+    case Role::kPythonCode: define_python_code(record); break;
+    case Role::kPythonStack: define_python_stack(record); break;
+    case Role::kUnknown: ++stats_.unknown_kinds; break;
     }
   }
+}
+
+// A call that has not returned, in a log that is being written.
+bool LogReader::waits_for(const SlotRecord& record) {
+  if (record.head.result != trace::kResultInFlight ||
+      !is_call(static_cast<EventKind>(record.head.kind)))
+    return false;
+  file_.put_back(record);
+  is_waiting_ = true;
+  return true;
 }
 
 inline void LogReader::keep(const SlotRecord& record) {
@@ -123,16 +158,22 @@ inline void LogReader::keep(const SlotRecord& record) {
   } else {
     last_order_ = order;
   }
-  const auto at = static_cast<std::uint32_t>(record.slot);
   StackId stack = stack_of(slot.stack);
   // A call that has not returned has the order of the record before it.
   if (reused_ != nullptr) [[unlikely]]
     stack = stack_at(stack, order + (record.head.result == trace::kResultInFlight ? 1 : 0));
-  records_.push_back({order, at, stack});
-  if (record.head.kind == Kind::kThread) begin_thread(at);
-  if (record.head.kind == Kind::kLaunch && (record.head.flags & kNumbersArguments) != 0)
-    note_arguments(record);
-  if (record.head.slots == 1 && record.head.kind == Kind::kLoss)
+  records_.push_back({order, static_cast<std::uint32_t>(record.slot), stack});
+}
+
+void LogReader::keep_odd(const SlotRecord& record) {
+  const trace::Slot& slot = file_[record.slot];
+  if (names_no_device(record.head.kind, slot)) {
+    ++stats_.damaged;
+    return;
+  }
+  keep(record);
+  if (record.head.kind == Kind::kThread) begin_thread(static_cast<std::uint32_t>(record.slot));
+  if (record.head.kind == Kind::kLoss && record.head.slots == 1)
     note_loss(trace::LossView(slot), stats_);
 }
 
@@ -142,8 +183,7 @@ void LogReader::begin_thread(std::uint32_t slot) {
   if (number != leases_.back().thread) leases_.push_back({slot, number});
 }
 
-inline std::uint32_t LogReader::thread_of(std::uint32_t slot) const {
-  if (leases_.size() == 1) return leases_.front().thread;
+std::uint32_t LogReader::thread_of(std::uint32_t slot) const {
   const auto later = std::ranges::upper_bound(leases_, slot, {}, &Lease::slot);
   return later == leases_.begin() ? later->thread : (later - 1)->thread;
 }
@@ -252,34 +292,31 @@ void LogReader::name_stack(std::uint64_t id, StackId stack) {
   }
 }
 
-void LogReader::decode(const Record& record, PendingEvent& pending) const {
-  Event& event = pending.event;
-  const trace::Slot& slot = file_[record.slot];
-  const trace::Head head = trace::unpack(slot.head);
-  event.api = head.api;
-  event.via = slot.via;
-  event.result = head.result;
-  event.context = slot.context;
-  event.thread = thread_of(record.slot);
-  event.log = log_;
-  event.stack = record.stack;
-  event.order = record.order;
-  event.time = slot.time;
-  event.ticks = trace::ticks_of(slot.order);
-  event.kind = static_cast<EventKind>(head.kind);
-  pending.flags = head.flags;
-  pending.payload = {slot.a, trace::kFirstPayloadWords};
-  event.say(event::Subject{slot.a[trace::AllocWord::address], slot.a[trace::AllocWord::bytes]});
-  if (head.slots != 1) {
-    file_.words_of({head, record.slot}, pending.words);
-    pending.payload = {pending.words.data(), pending.words.size()};
+void LogReader::decode_rest(const SlotRecord& record, PendingEvent& pending) const {
+  file_.words_of(record, pending.words);
+  pending.payload = {pending.words.data(), pending.words.size()};
+}
+
+// Its arguments stand in the slots behind the first one, or with another launch.
+void LogReader::decode_launch_at(std::uint32_t slot, PendingEvent& pending) const {
+  static_assert(trace::LaunchWord::kCount == trace::kFirstPayloadWords);
+  const trace::Slot& first = file_[slot];
+  const trace::Head head = trace::unpack(first.head);
+  if ((head.flags & kNumbersArguments) != 0) {
+    const std::uint16_t flags = resolve_launch(slot, pending.words);
+    const std::span<const std::uint64_t> words = pending.words;
+    pending.arguments.resize(words.size() - trace::LaunchWord::kCount);
+    std::ranges::transform(words.subspan(trace::LaunchWord::kCount), pending.arguments.begin(),
+                           [](std::uint64_t word) { return std::bit_cast<Argument>(word); });
+    const trace::Payload payload{words.data(), trace::LaunchWord::kCount};
+    return decode_launch(flags, payload, pending.arguments, pending.event);
   }
-  if (head.kind != Kind::kLaunch) return;
-  if ((pending.flags & kNumbersArguments) != 0) {
-    pending.flags = resolve_launch(record, pending.words);
-    pending.payload = {pending.words.data(), pending.words.size()};
-  }
-  decode_launch(pending.flags, pending.payload, pending.arguments, event);
+  pending.arguments.resize((head.slots - 1u) * std::size_t{trace::kMorePayloadWords});
+  Argument* to = pending.arguments.data();
+  for (unsigned i = 1; i < head.slots; ++i, to += trace::kMorePayloadWords)
+    std::memcpy(static_cast<void*>(to), file_.more_words(slot + i),
+                trace::kMorePayloadWords * sizeof *to);
+  decode_launch(head.flags, {first.a, trace::LaunchWord::kCount}, pending.arguments, pending.event);
 }
 
 std::span<const std::uint64_t> LogReader::words_of(const Record& record,
@@ -287,7 +324,7 @@ std::span<const std::uint64_t> LogReader::words_of(const Record& record,
   const trace::Slot& slot = file_[record.slot];
   const trace::Head head = trace::unpack(slot.head);
   if (head.kind == Kind::kLaunch && (head.flags & kNumbersArguments) != 0) {
-    resolve_launch(record, words);
+    resolve_launch(record.slot, words);
   } else if (head.slots == 1) {
     return slot.a;
   } else {
@@ -297,16 +334,16 @@ std::span<const std::uint64_t> LogReader::words_of(const Record& record,
 }
 
 // Gives the launch its arguments, and takes their number out. Returns its flags.
-std::uint16_t LogReader::resolve_launch(const Record& record,
+std::uint16_t LogReader::resolve_launch(std::uint32_t slot,
                                         std::vector<std::uint64_t>& words) const {
-  const trace::Head head = trace::unpack(file_[record.slot].head);
+  const trace::Head head = trace::unpack(file_[slot].head);
   std::uint16_t flags = head.flags;
-  file_.words_of({head, record.slot}, words);
+  file_.words_of({head, slot}, words);
   if ((flags & trace::kLaunchKeepsArguments) == 0) {
     words.resize(trace::LaunchWord::kCount);
     flags &= static_cast<std::uint16_t>(~trace::kLaunchScanned);
-    const auto repeat = std::ranges::lower_bound(repeats_, record.slot, {}, &Repeat::slot);
-    if (repeat != repeats_.end() && repeat->slot == record.slot) {
+    const auto repeat = std::ranges::lower_bound(repeats_, slot, {}, &Repeat::slot);
+    if (repeat != repeats_.end() && repeat->slot == slot) {
       const Arguments& arguments = *repeat->arguments;
       words.insert(words.end(), arguments.words.begin(), arguments.words.end());
       flags |= arguments.scanned;

@@ -60,7 +60,27 @@ public:
   void expect(const Record& record) const { file_.expect(record.slot); } // decode() is to come
   // Valid until make_ready(). Of an event that is no launch only the subject is there before
   // finish(), which may let it point to `parts`.
-  void decode(const Record& record, PendingEvent& pending) const;
+  void decode(const Record& record, PendingEvent& pending) const {
+    const trace::Slot& slot = file_[record.slot];
+    const trace::Head head = trace::unpack(slot.head);
+    Event& event = pending.event;
+    event.api = head.api;
+    event.via = slot.via;
+    event.result = head.result;
+    event.context = slot.context;
+    event.thread = leases_.size() == 1 ? leases_.front().thread : thread_of(record.slot);
+    event.log = log_;
+    event.stack = record.stack;
+    event.order = record.order;
+    event.time = slot.time;
+    event.ticks = trace::ticks_of(slot.order);
+    event.kind = static_cast<EventKind>(head.kind);
+    if (head.kind == trace::Kind::kLaunch) return decode_launch_at(record.slot, pending);
+    event.say(event::Subject{slot.a[trace::AllocWord::address], slot.a[trace::AllocWord::bytes]});
+    pending.flags = head.flags;
+    pending.payload = {slot.a, trace::kFirstPayloadWords};
+    if (head.slots != 1) decode_rest({head, record.slot}, pending);
+  }
   static void finish(PendingEvent& pending, EventParts& parts) {
     Event& event = pending.event;
     if (event.kind != EventKind::kLaunch)
@@ -81,14 +101,18 @@ private:
   void refill();
   void drop_used();
   void parse();
+  bool waits_for(const SlotRecord& record);
   void keep(const SlotRecord& record);
+  void keep_odd(const SlotRecord& record);
   void define_stack(const SlotRecord& record);
   void define_python_code(const SlotRecord& record);
   void define_python_stack(const SlotRecord& record);
   void name_stack(std::uint64_t id, StackId stack);
   void begin_thread(std::uint32_t slot);
   void note_arguments(const SlotRecord& launch);
-  std::uint16_t resolve_launch(const Record& record, std::vector<std::uint64_t>& words) const;
+  void decode_launch_at(std::uint32_t slot, PendingEvent& pending) const;
+  void decode_rest(const SlotRecord& record, PendingEvent& pending) const;
+  std::uint16_t resolve_launch(std::uint32_t slot, std::vector<std::uint64_t>& words) const;
   std::uint32_t thread_of(std::uint32_t slot) const;
   StackId stack_of(std::uint32_t id) const;
   StackId stack_at(StackId stack, std::uint64_t order);

@@ -95,6 +95,8 @@ std::vector<std::uint64_t> holes(const std::set<std::uint64_t>& numbers) {
 
 } // namespace
 
+void OrderGaps::make_room(std::uint32_t log) { last_of_log_.resize(log + std::size_t{1}); }
+
 void OrderGaps::note_gap(std::uint64_t orders) {
   constexpr std::size_t kMostKept = 4096;
   empty_ += orders;

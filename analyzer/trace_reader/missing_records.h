@@ -31,7 +31,8 @@ public:
     } else if (e.order < last_ && empty_ != 0) {
       --empty_; // out of order (damage): it was taken for missing
     }
-    if (e.log >= last_of_log_.size()) last_of_log_.resize(e.log + std::size_t{1});
+    if (e.log >= last_of_log_.size()) [[unlikely]]
+      make_room(e.log);
     last_of_log_[e.log] = e.order;
   }
 
@@ -58,6 +59,7 @@ private:
     return e.kind == EventKind::kUse || (e.kind == EventKind::kCopy && e.copy().is_batched);
   }
   void note_gap(std::uint64_t orders);
+  void make_room(std::uint32_t log);
   bool is_cut_batch(const Gap& gap) const;
 
   std::uint64_t last_ = 0;  // highest order seen

@@ -238,10 +238,8 @@ void SlotFile::words_of(const SlotRecord& record, std::vector<std::uint64_t>& wo
   words.resize(trace::kFirstPayloadWords + (record.head.slots - 1u) * trace::kMorePayloadWords);
   std::memcpy(words.data(), slots->a, sizeof slots->a);
   for (unsigned i = 1; i < record.head.slots; ++i) {
-    const auto* payload =
-      reinterpret_cast<const char*>(&slots[i]) + offsetof(trace::MoreSlot, payload);
     std::memcpy(words.data() + trace::kFirstPayloadWords + (i - 1) * trace::kMorePayloadWords,
-                payload, sizeof(trace::MoreSlot::payload));
+                more_words(record.slot + i), sizeof(trace::MoreSlot::payload));
   }
 }
 

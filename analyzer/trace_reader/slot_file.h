@@ -8,6 +8,7 @@
 // others meanwhile is only short.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -139,6 +140,9 @@ public:
 
   std::size_t position() const { return scan_.position(); }
   const trace::Slot& operator[](std::size_t slot) const { return raw_[slot]; }
+  const void* more_words(std::size_t slot) const { // of a slot that another one goes on in
+    return reinterpret_cast<const char*>(&raw_[slot]) + offsetof(trace::MoreSlot, payload);
+  }
   void expect(std::size_t slot) const { // and the next one, which may be of the same record
     prefetch(raw_.data() + slot);
     prefetch(raw_.data() + slot + 1);

@@ -12,10 +12,12 @@
 // of its own (CacheGrowth).
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "analyzer/base/path.h"
@@ -103,7 +105,32 @@ public:
 private:
   using Site = GrowingSite;
   using What = Grown::What;
-  using Sites = std::unordered_map<std::uint32_t, Site>; // by StackId
+  // Those of the call stacks that allocate.
+  class Sites {
+    using All = std::deque<std::pair<std::uint32_t, Site>>; // with their StackIds
+
+  public:
+    Site& at(StackId stack) {
+      if (stack.value >= numbers_.size()) numbers_.resize(stack.value + std::size_t{1});
+      std::uint32_t& number = numbers_[stack.value];
+      if (number == 0) {
+        all_.emplace_back(stack.value, Site{});
+        number = static_cast<std::uint32_t>(all_.size());
+      }
+      return all_[number - 1].second;
+    }
+    Site* find(StackId stack) {
+      if (stack.value >= numbers_.size() || numbers_[stack.value] == 0) return nullptr;
+      return &all_[numbers_[stack.value] - 1].second;
+    }
+    bool empty() const { return all_.empty(); }
+    All::const_iterator begin() const { return all_.begin(); }
+    All::const_iterator end() const { return all_.end(); }
+
+  private:
+    std::vector<std::uint32_t> numbers_; // by StackId, from 1: in all_; 0 is none
+    All all_;
+  };
 
   // Calls that are not in the trace were work, too.
   void on_note(const Event& e) {
@@ -125,7 +152,7 @@ private:
     } else if (tensor.op == trace::TensorOp::kTakenBack) {
       const auto at = alive_.find(tensor.address);
       if (at == alive_.end()) return;
-      tensors_[at->second.stack].series.on_freed(at->second.bytes);
+      tensors_.at(StackId{at->second.stack}).series.on_freed(at->second.bytes);
       alive_.erase(at);
     }
   }
@@ -149,22 +176,22 @@ private:
       if (!pinned_.empty() && is_host_kind(access.block->memory_kind)) on_unpinned(*access.block);
       if (!is_device_memory(*access.block)) continue;
       cache_.on_freed(*access.block);
-      const auto site = blocks_.find(access.block->allocated.value);
-      if (site == blocks_.end()) continue;
-      site->second.series.on_freed(access.block->bytes);
-      has_churn_ |=
-        site->second.series.allocations() >= kFewestOfDevice && site->second.series.blocks() == 0;
+      Site* site = blocks_.find(access.block->allocated);
+      if (site == nullptr) continue;
+      LiveSeries& series = site->series;
+      series.on_freed(access.block->bytes);
+      has_churn_ |= series.blocks() == 0 && series.allocations() >= kFewestOfDevice;
     }
   }
 
   void on_unpinned(const Block& block) {
-    const auto site = pinned_.find(block.allocated.value);
-    const bool is_known = site != pinned_.end() && site->second.series.blocks() != 0;
-    if (is_known) site->second.series.on_freed(block.bytes); // else from before the first tensor
+    Site* site = pinned_.find(block.allocated);
+    const bool is_known = site != nullptr && site->series.blocks() != 0;
+    if (is_known) site->series.on_freed(block.bytes); // else from before the first tensor
   }
 
   static void allocated(Sites& sites, const Block& block, const Heap& heap) {
-    Site& site = sites[block.allocated.value];
+    Site& site = sites.at(block.allocated);
     site.series.on_allocated(block.bytes, block.allocated_at);
     site.api = block.api;
     site.device = heap.device_of(block);

@@ -70,9 +70,12 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict> verdicts, const Heap& heap,
                 Findings& findings) override {
-    if (e.is_nested || heap.sticky_error()) return;
+    if (e.is_nested || heap.cuda().contexts.sticky_code() != 0) return;
     if (e.kind == EventKind::kUse) return check_node(e, verdicts, heap, findings);
-    if (e.succeeded()) return check_accepted(e, heap, findings);
+    if (e.succeeded()) {
+      if (e.kind == EventKind::kCopy && may_be_wrong(e, heap)) check_accepted(e, heap, findings);
+      return;
+    }
     if (e.result == cuda::CUDA_ERROR_INVALID_VALUE && !has_mistake(verdicts))
       check_refused(e, heap, findings);
   }
@@ -125,8 +128,28 @@ private:
     return {host && !device_reads_host_memory(work, heap), nullptr};
   }
 
+  // Whether check_accepted() finds anything: of nearly all copies it does not.
+  bool may_be_wrong(const Event& e, const Heap& heap) const {
+    bool knows_to = false, knows_from = false; // CUDA's memory
+    for (const Access& access : heap.accesses()) {
+      const bool source = access.kind == Access::Kind::kRead;
+      (source ? knows_from : knows_to) = true;
+      if (declared(e, source ? Side::kSource : Side::kDestination) == trace::Side::kHost &&
+          is_device_only(*access.block, true))
+        return true;
+    }
+    return (!knows_to && is_stray(e, Side::kDestination, heap)) ||
+           (!knows_from && is_stray(e, Side::kSource, heap));
+  }
+
+  bool is_stray(const Event& e, Side side, const Heap& heap) const {
+    const std::uint64_t address = address_of(e, side);
+    return (declared(e, side) != trace::Side::kArray &&
+            heap.find_array(address).block != nullptr) ||
+           facts_.is_static_memory(address);
+  }
+
   void check_accepted(const Event& e, const Heap& heap, Findings& findings) const {
-    if (e.kind != EventKind::kCopy) return;
     Wrong to, from;
     bool knows_to = false, knows_from = false; // CUDA's memory
     for (const Access& access : heap.accesses()) {

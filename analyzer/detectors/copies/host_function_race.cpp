@@ -17,6 +17,9 @@ namespace {
 
 using trace::SyncOp;
 
+constexpr Wants kNoFunctions = wants(EventKind::kSync);
+constexpr Wants kSomeFunctions = kNoFunctions | wants(EventKind::kCopy);
+
 class HostFunctionRace : public Detector {
 public:
   explicit HostFunctionRace(const ProcessFacts& facts) : facts_(facts) {}
@@ -24,7 +27,19 @@ public:
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
                 Findings& findings) override {
     if (!e.succeeded() || e.is_nested) return;
-    if (e.kind == EventKind::kCopy) return on_copy(e, heap, findings);
+    if (e.kind == EventKind::kCopy) on_copy(e, heap, findings);
+    else on_order(e, heap);
+    watch(functions_.empty() ? kNoFunctions : kSomeFunctions);
+  }
+
+private:
+  struct Function {
+    StackId stack;
+    std::uint16_t api = trace::kNoApi;
+    std::uint64_t given = 0;
+  };
+
+  void on_order(const Event& e, const Heap& heap) {
     switch (e.sync().op) {
     case SyncOp::kHostFunction:
       if (!heap.is_capturing(e, e.sync().stream))
@@ -41,13 +56,6 @@ public:
     default: break;
     }
   }
-
-private:
-  struct Function {
-    StackId stack;
-    std::uint16_t api = trace::kNoApi;
-    std::uint64_t given = 0;
-  };
 
   // Whether the source is memory of the host that CUDA does not know.
   static bool is_from_pageable(const Event& e, const Heap& heap) {
@@ -109,7 +117,7 @@ const DetectorRegistration kHostFunctionRace{{
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<HostFunctionRace>(facts);
   },
-  .wants = wants(EventKind::kCopy) | wants(EventKind::kSync),
+  .wants = kNoFunctions,
   .is_another_way = true,
 }};
 

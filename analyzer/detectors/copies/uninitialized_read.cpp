@@ -105,7 +105,8 @@ private:
 
 class UninitializedRead : public Detector {
 public:
-  explicit UninitializedRead(const ProcessFacts& facts) : facts_(facts), kernels_(facts) {}
+  explicit UninitializedRead(const ProcessFacts& facts)
+      : facts_(facts), sees_copies_(facts.sees_unwritten_copies()), kernels_(facts) {}
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap, Findings&) override {
     if (e.kind != EventKind::kCopy && e.kind != EventKind::kSet) return kernels_.follow(e, heap);
@@ -143,7 +144,8 @@ private:
   using Key = std::array<std::uint64_t, 4>; // what equal findings have in common
 
   bool may_check(const Block& block, const Heap& heap) const {
-    return (is_array(block) || !facts_.sees_unwritten_copies()) && is_unshared(block, heap, facts_);
+    if ((block.flags & (kWasArgument | kWasBound | kWasExported)) != 0) return false; // most
+    return (is_array(block) || !sees_copies_) && is_unshared(block, heap, facts_);
   }
 
   void note_write(const Event& e, const Access& access, const Heap& heap) {
@@ -219,6 +221,7 @@ private:
   }
 
   const ProcessFacts& facts_;
+  const bool sees_copies_; // the device says which copies read what nothing wrote
   RunningKernels kernels_;
   std::unordered_map<std::uint64_t, Entry> blocks_; // by address or handle
   std::size_t sweep_at_ = kFirstSweep;

@@ -39,8 +39,8 @@ bool is_tracked(MemoryKind memory_kind) {
   return memory_kind == MemoryKind::kStreamOrdered || memory_kind == MemoryKind::kPoolImport;
 }
 
-constexpr Wants kAsleep = WorkOrder::kAsleep | wants(Kind::kAlloc);
-constexpr Wants kAwake = WorkOrder::kAwake | wants(Kind::kAlloc);
+constexpr Wants kAsleep = WorkOrder::kAsleep | kWantsOddAllocations;
+constexpr Wants kAwake = WorkOrder::kAwake | kWantsOddAllocations;
 
 class StreamOrder : public Detector {
 public:

@@ -13,12 +13,7 @@ constexpr std::size_t kFewestMinima = 4 * kWindows;
 
 } // namespace
 
-void LiveSeries::add_sample(std::uint64_t order) {
-  if (in_last_ == 0) minima_.push_back({order, bytes_, blocks_});
-  Minimum& last = minima_.back();
-  last.bytes = std::min(last.bytes, bytes_);
-  last.blocks = std::min(last.blocks, blocks_);
-  if (++in_last_ < stride_) return;
+void LiveSeries::end_minimum() {
   in_last_ = 0;
   if (minima_.size() < kMost) return;
   for (std::size_t i = 0; i < kMost / 2; ++i) {

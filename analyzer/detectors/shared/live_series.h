@@ -46,7 +46,17 @@ private:
   struct Minimum {
     std::uint64_t order, bytes, blocks; // the first allocation's order
   };
-  void add_sample(std::uint64_t order);
+  void add_sample(std::uint64_t order) {
+    if (in_last_ == 0) {
+      minima_.push_back({order, bytes_, blocks_});
+    } else {
+      Minimum& last = minima_.back();
+      last.bytes = std::min(last.bytes, bytes_);
+      last.blocks = std::min(last.blocks, blocks_);
+    }
+    if (++in_last_ >= stride_) end_minimum();
+  }
+  void end_minimum();
 
   static constexpr std::size_t kMost = 256; // then each two become one
   std::vector<Minimum> minima_;             // of `stride_` allocations each, the last of fewer

@@ -21,7 +21,7 @@ bool is_step(const PythonLine& line) {
 
 } // namespace
 
-std::uint32_t OptimizerSteps::begins(std::uint32_t thread, StackId stack) {
+std::uint32_t OptimizerSteps::find_begin(std::uint32_t thread, StackId stack) {
   const std::uint32_t number = number_of(stack);
   const auto [now, is_first] = now_.try_emplace(thread, kNone);
   const bool goes_on = !is_first && now->second == number;

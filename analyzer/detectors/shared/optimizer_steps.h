@@ -21,11 +21,16 @@ public:
 
   // Whose step begins with this call: a number from 0, or kNone.
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  std::uint32_t begins(std::uint32_t thread, StackId stack);
+  std::uint32_t begins(std::uint32_t thread, StackId stack) {
+    const bool is_known = stack.value < of_stacks_.size() && of_stacks_[stack.value] == kNone;
+    if (is_known && names_.empty()) return kNone; // most programs have no optimizer
+    return find_begin(thread, stack);
+  }
   // "optimizer.step at train.py:31"
   const std::string& name(std::uint32_t number) const { return names_[number]; }
 
 private:
+  std::uint32_t find_begin(std::uint32_t thread, StackId stack);
   std::uint32_t number_of(StackId stack);
   std::uint32_t find(StackId stack);
 

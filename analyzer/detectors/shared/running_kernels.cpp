@@ -37,7 +37,7 @@ bool may_be_polled(const Block& block) {
 } // namespace
 
 void RunningKernels::follow(const Event& e, const Heap& heap) {
-  has_contexts_ |= e.context > 1;
+  has_contexts_ |= e.context > 1 || heap.cuda().contexts.has_several();
   switch (e.kind) {
   case Kind::kLife: return clock_.on_life(e);
   case Kind::kThread: return clock_.on_thread(e);

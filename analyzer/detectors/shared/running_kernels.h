@@ -25,7 +25,7 @@ public:
   static constexpr Wants kWanted =
     wants(EventKind::kLaunch) | wants(EventKind::kSync) | wants(EventKind::kLife) |
     wants(EventKind::kUse) | wants(EventKind::kCopy) | wants(EventKind::kSet) |
-    wants(EventKind::kThread) | wants(EventKind::kAlloc) | wants(EventKind::kNote);
+    wants(EventKind::kThread) | kWantsOddAllocations | wants(EventKind::kNote);
 
   explicit RunningKernels(const ProcessFacts& facts) : facts_(facts) {}
 

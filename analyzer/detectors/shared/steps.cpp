@@ -26,14 +26,11 @@ std::string without_numbers(const std::string& name) {
 
 } // namespace
 
-void Steps::on_call(const Event& e) {
-  last_order_ = e.order;
-  if (e.stack.value >= stacks_.size()) stacks_.resize(e.stack.value + std::size_t{1});
-  stacks_[e.stack.value].add(e.order);
-  const std::uint32_t optimizer = optimizers_.begins(e.thread, e.stack);
-  if (optimizer == OptimizerSteps::kNone) return;
+void Steps::make_room(StackId stack) { stacks_.resize(stack.value + std::size_t{1}); }
+
+void Steps::on_optimizer(std::uint32_t optimizer, std::uint64_t order) {
   if (optimizer >= optimizer_steps_.size()) optimizer_steps_.resize(optimizer + std::size_t{1});
-  optimizer_steps_[optimizer].add(e.order);
+  optimizer_steps_[optimizer].add(order);
 }
 
 void Steps::on_range(const Event& e, const Ranges& ranges) {

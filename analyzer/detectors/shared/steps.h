@@ -26,7 +26,15 @@ public:
   };
 
   explicit Steps(const ProcessFacts& facts) : optimizers_(facts) {}
-  void on_call(const Event& e);
+  void on_call(const Event& e) {
+    last_order_ = e.order;
+    if (e.stack.value >= stacks_.size()) [[unlikely]]
+      make_room(e.stack);
+    stacks_[e.stack.value].add(e.order);
+    const std::uint32_t optimizer = optimizers_.begins(e.thread, e.stack);
+    if (optimizer != OptimizerSteps::kNone) [[unlikely]]
+      on_optimizer(optimizer, e.order);
+  }
   void on_range(const Event& e, const Ranges& ranges);
   std::uint64_t last_order() const { return last_order_; } // of a call that was counted
   Found find() const;
@@ -46,6 +54,8 @@ private:
   };
   static constexpr std::size_t kRangeDepths = 4; // ranges farther inside are parts of steps
   using RangesByName = std::unordered_map<std::string, Stack>;
+  void make_room(StackId stack);
+  void on_optimizer(std::uint32_t optimizer, std::uint64_t order);
   Found find_range() const;
   // Comes back all through the program: a short training before a long evaluation does not.
   bool is_all_through(const Stack& stack) const;

@@ -79,12 +79,15 @@ public:
   const Block& operator[](std::uint32_t i) const { return chunks_[i / kChunk][i % kChunk]; }
   std::uint32_t size() const { return size_; }
   std::uint32_t add(const Block& block) {
-    if (size_ / kChunk == chunks_.size()) chunks_.push_back(std::make_unique<Block[]>(kChunk));
+    if (size_ / kChunk == chunks_.size()) [[unlikely]]
+      make_room();
     (*this)[size_] = block;
     return size_++;
   }
 
 private:
+  [[gnu::noinline]] void make_room() { chunks_.push_back(std::make_unique<Block[]>(kChunk)); }
+
   static constexpr std::uint32_t kChunk = 4096;
   std::vector<std::unique_ptr<Block[]>> chunks_;
   std::uint32_t size_ = 0;
@@ -96,6 +99,8 @@ public:
   static constexpr Id kNone = UINT32_MAX;
   using Range = LiveIndex::Range;
   using Dead = RangeMap<256>;
+
+  BlockStore() { pool_.add({}); } // number 0 contains no address: where near_ knows nothing
 
   Block& operator[](Id id) { return pool_[id]; }
   const Block& operator[](Id id) const { return pool_[id]; }
@@ -136,11 +141,10 @@ public:
   const Block* live_containing(std::uint64_t address) const;
   // Fetch what find_id() looks at first, and some time later the block that it tries first.
   void expect(std::uint64_t address) const { prefetch(&near_[near(address)]); }
-  void expect_block(std::uint64_t address) const {
-    if (const Id id = near_[near(address)]; id < pool_.size()) prefetch(&pool_[id]);
-  }
+  void expect_block(std::uint64_t address) const { prefetch(&pool_[near_[near(address)]]); }
   // Fetches what the allocation or end of a block with this base needs besides.
   void expect_base(std::uint64_t base) const { live_[index_of(Space::kAddress)].expect(base); }
+  bool has_live(Space space) const { return live_[index_of(space)].size() != 0; }
   Range range_of(Id id) const { return {pool_[id].address, end_of(pool_[id]), id}; }
   // All live blocks of a space by address. Overlaps, allocations on top of blocks whose release
   // went unseen, are resolved here: the older block ends as reallocated.
@@ -203,7 +207,6 @@ private:
   }
   // A live block of kAddress whose size is known.
   bool contains(Id id, std::uint64_t address) const {
-    if (id >= pool_.size()) return false;
     const Block& block = pool_[id];
     return block.address <= address && address < block.address + block.bytes &&
            block.end == Block::End::kAlive && space_of(block.memory_kind) == Space::kAddress;
@@ -238,7 +241,7 @@ private:
   std::vector<Id> free_ids_; // their blocks contain no address, or are not alive
   static constexpr unsigned kNearBits = 16;
   // By 4 KiB of address
-  mutable std::vector<Id> near_ = std::vector<Id>(std::size_t{1} << kNearBits, kNone);
+  mutable std::vector<Id> near_ = std::vector<Id>(std::size_t{1} << kNearBits);
   std::deque<BlockDetail> details_;
   std::vector<BlockDetail*> free_details_;
   std::array<LiveIndex, kSpaces> live_;

@@ -36,7 +36,10 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
                 Findings& findings) override {
-    if (e.kind == EventKind::kLaunch && e.succeeded() && has_records_) arguments_.remember(e);
+    if (e.kind == EventKind::kLaunch) {
+      if (!has_records_) return watch(wants() & ~gmt::wants(EventKind::kLaunch));
+      if (e.succeeded()) arguments_.remember(e);
+    }
     if (e.kind != EventKind::kFault || is_habit_of_device_runtime(e, facts_)) return;
     Finding f = finding_of(e, heap, facts_, arguments_.of(e.fault().call));
     if (f.kind != kind_) return;

@@ -15,8 +15,9 @@ namespace gmt {
 class RecentArguments {
 public:
   void remember(const Event& launch) { // that CUDA accepted
-    Kept& kept = newest_.add();
+    Kept& kept = newest_.reuse();
     kept.order = launch.order;
+    kept.count = 0;
     for (const Argument word : arguments_of(launch)) {
       const bool is_pointer = word.address() != 0;
       if (is_pointer && kept.count < kept.words.size()) kept.words[kept.count++] = word;

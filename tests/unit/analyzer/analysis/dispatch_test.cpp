@@ -36,6 +36,13 @@ public:
   void finish(const EndOfTrace&, const Heap&, Findings&) override { g_calls += "last "; }
 };
 
+class OddAllocations : public Detector {
+public:
+  void on_event(const Event&, std::span<const Verdict>, const Heap&, Findings&) override {
+    g_calls += "odd ";
+  }
+};
+
 template <class T> std::unique_ptr<Detector> make(const ProcessFacts&) {
   return std::make_unique<T>();
 }
@@ -50,6 +57,12 @@ const DetectorRegistration kUnclaimed{{.id = "a-test-1",
                                        .title = "",
                                        .make = make<Unclaimed>,
                                        .wants = kWantsUnclaimed}};
+
+const DetectorRegistration kOddAllocations{{.id = "a-test-3",
+                                            .severity = Severity::kNote,
+                                            .title = "",
+                                            .make = make<OddAllocations>,
+                                            .wants = kWantsOddAllocations}};
 
 class Dispatched : public AnalysisTest {
 protected:
@@ -84,6 +97,12 @@ TEST_F(Dispatched, WatchHoldsFromTheNextEventOn) {
   cuda_memcpy(kA, kHost, 2);
   cuda_memcpy(kA, kHost, 3);
   EXPECT_EQ(calls(), "copy copy end0 last ");
+}
+
+TEST_F(Dispatched, PlainDeviceMemoryIsNoOddAllocation) {
+  cuda_malloc(kB, kMiB);
+  log().alloc({.api = "cuMemAllocManaged"}, trace::MemoryKind::kManaged, kB + kMiB, kMiB);
+  EXPECT_EQ(calls(), "odd end0 last ");
 }
 
 } // namespace

@@ -85,7 +85,9 @@ TEST_F(EventDecoder, CopiesOfRowsAndArrays) {
 
 TEST_F(EventDecoder, ArgumentsOfLaunches) {
   const std::vector<std::uint64_t> words = {trace::argument_word(0x7f0000000010, 3), 0,
-                                            trace::argument_word(0x20, 1000)};
+                                            trace::argument_word(0x20, 1000), 0, 0}; // the rest of
+                                                                                     // the last
+                                                                                     // slot
   const Event e = make(Made<trace::LaunchFields>().grid({9, 2, 3}).block({128, 4, 5}),
                        {.flags = trace::kLaunchScanned}, words);
   EXPECT_TRUE(e.launch().is_scanned);
