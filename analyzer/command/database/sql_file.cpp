@@ -5,6 +5,8 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
+
 #include "analyzer/base/text_format.h"
 #include "analyzer/base/user_error.h"
 #include "analyzer/report/formats/tool_words.h"
@@ -22,7 +24,9 @@ bool is_plain(std::string_view text) {
 } // namespace
 
 SqlFile::SqlFile(const std::string& path, Use use) : path_(path) {
-  const int flags = use == Use::kMake ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
+  // One thread at a time uses it, so that it needs no lock a call.
+  const int flags =
+    SQLITE_OPEN_NOMUTEX | (use == Use::kMake ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY);
   if (::sqlite3_open_v2(path.c_str(), &handle_, flags, nullptr) != SQLITE_OK) {
     const std::string why = ::sqlite3_errmsg(handle_);
     ::sqlite3_close(handle_);
@@ -73,12 +77,24 @@ SqlInsert& SqlInsert::number(std::uint64_t value) {
   return *this;
 }
 
-SqlInsert& SqlInsert::text(std::string_view value) {
-  const std::string clean = is_plain(value) ? std::string(value) : tools::clean_utf8(value);
-  // NOLINTNEXTLINE: SQLite's own way to say that it is to copy the text
-  ::sqlite3_bind_text64(statement_, ++column_, clean.data(), clean.size(), SQLITE_TRANSIENT,
-                        SQLITE_UTF8);
+SqlInsert& SqlInsert::plain_text(std::string_view value) {
+  ++column_;
+  if (value.size() > kRoom - used_) {
+    // NOLINTNEXTLINE: SQLite's own way to say that it is to copy the text
+    ::sqlite3_bind_text64(statement_, column_, value.data(), value.size(), SQLITE_TRANSIENT,
+                          SQLITE_UTF8);
+    return *this;
+  }
+  char* const own = texts_.get() + used_;
+  std::ranges::copy(value, own);
+  used_ += value.size();
+  ::sqlite3_bind_text64(statement_, column_, own, value.size(), SQLITE_STATIC, SQLITE_UTF8);
   return *this;
+}
+
+SqlInsert& SqlInsert::text(std::string_view value) {
+  if (!is_plain(value)) return plain_text(tools::clean_utf8(value));
+  return plain_text(value);
 }
 
 void SqlInsert::done() {
@@ -86,6 +102,7 @@ void SqlInsert::done() {
   ::sqlite3_reset(statement_);
   ::sqlite3_clear_bindings(statement_);
   column_ = 0;
+  used_ = 0;
   if (step != SQLITE_DONE) file_.fail();
 }
 

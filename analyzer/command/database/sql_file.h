@@ -3,7 +3,9 @@
 // names the file.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -57,8 +59,15 @@ public:
   void done();
 
 private:
+  SqlInsert& plain_text(std::string_view value);
+
+  static constexpr std::size_t kRoom = std::size_t{64} << 10;
+
   SqlFile& file_;
   sqlite3_stmt* statement_ = nullptr;
+  // The texts of a row, as far as they fit: SQLite allocates memory for none of them.
+  std::unique_ptr<char[]> texts_ = std::make_unique<char[]>(kRoom);
+  std::size_t used_ = 0;
   int column_ = 0; // the last one that has its value
 };
 
