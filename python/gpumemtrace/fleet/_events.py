@@ -6,7 +6,6 @@ import dataclasses
 import operator
 import re
 import sqlite3
-from typing import NamedTuple
 
 from gpumemtrace.fleet._growth import FEWEST_STEPS
 
@@ -15,35 +14,31 @@ MOST_STEPS = 1024  # rows of one process; of more steps neighbours share a row
 
 # Kinds of memory, as the database names them, that lie in a device's memory and count there once. Tensors lie inside
 # of others' blocks; mappings, imports and address space are other allocations' memory.
-DEVICE_MEMORY = frozenset(
-    (
-        "device memory",
-        "pitched device memory",
-        "managed memory",
-        "stream-ordered device memory",
-        "CUDA array memory",
-        "mipmapped array memory",
-        "physical memory (VMM handle)",
-        "graph memory",
-    )
+DEVICE_MEMORY = (
+    "device memory",
+    "pitched device memory",
+    "managed memory",
+    "stream-ordered device memory",
+    "CUDA array memory",
+    "mipmapped array memory",
+    "physical memory (VMM handle)",
+    "graph memory",
 )
-HOST_MEMORY = frozenset(("pinned host memory",))
+HOST_MEMORY = "pinned host memory"
 TENSORS = "memory of tensors"
 
 _COUNTED_NAME = re.compile(r"[\s#:_=-]*\d+$")  # "step 12", "ProfilerStep#12"
 
 
-class Change(NamedTuple):
-    """Memory that came, or went: then `size` is negative."""
-
-    order: int
-    time: int  # of a pool's or context's end, which names no call: -1
-    size: int
-    where: int
-    stack: int
-
+# Memory that came, or went: then its size is negative. Order, time (-1 of a pool's or context's end, which names no call),
+# size, where it is, stack.
+Change = tuple[int, int, int, int, int]
 
 DEVICE, HOST, TENSOR = range(3)  # where it is
+_WHERE = (
+    f"CASE WHEN memory IN {DEVICE_MEMORY} AND (device IS NOT NULL OR memory = 'device memory') THEN {DEVICE}"
+    f" WHEN memory = '{HOST_MEMORY}' THEN {HOST} WHEN memory = '{TENSORS}' THEN {TENSOR} END"
+)
 LAST = 1 << 62  # above each order, and each sum of bytes
 
 
@@ -61,27 +56,32 @@ class Step:
 
 
 def changes_of(base: sqlite3.Connection) -> list[Change]:
-    """All of the process, in the order of its calls."""
-    changes: list[Change] = []
-    query = (
-        "SELECT b.memory, b.device IS NOT NULL, b.bytes, coalesce(b.stack, 0), b.allocated_order, coalesce(a.time_ns, -1),"
-        " b.freed_order, coalesce(f.time_ns, -1) FROM block b"
-        " LEFT JOIN event a ON a.id = b.allocated_event LEFT JOIN event f ON f.id = b.freed_event"
+    """All of the process, in the order of its calls; what went in a call is before what came. SQLite makes the rows: they
+    are as many as calls."""
+    call = "LEFT JOIN event ON event.id ="
+    gone = (
+        f"SELECT freed_order, coalesce(time_ns, -1), -b.bytes, {_WHERE} AS place, coalesce(b.stack, 0) FROM block b"
+        f" {call} freed_event WHERE place IS NOT NULL AND freed_order IS NOT NULL"
     )
-    for memory, has_device, size, stack, order, time, freed, freed_time in base.execute(query):
-        if memory in DEVICE_MEMORY and (has_device or memory == "device memory"):
-            where = DEVICE
-        elif memory in HOST_MEMORY:
-            where = HOST
-        elif memory == TENSORS:
-            where = TENSOR
-        else:
-            continue
-        changes.append(Change(order, time, size, where, stack))
-        if freed is not None:
-            changes.append(Change(freed, freed_time, -size, where, stack))
+    come = (
+        f"SELECT allocated_order, coalesce(time_ns, -1), b.bytes, {_WHERE} AS place, coalesce(b.stack, 0) FROM block b"
+        f" {call} allocated_event WHERE place IS NOT NULL"
+    )
+    changes: list[Change] = base.execute(gone).fetchall() + base.execute(come).fetchall()
     changes.sort(key=operator.itemgetter(0))
     return changes
+
+
+def held_at_end(base: sqlite3.Connection) -> tuple[dict[int, list[int]], ...]:
+    """By where it is, the bytes and blocks of each stack that has ever asked for memory."""
+    held: tuple[dict[int, list[int]], ...] = ({}, {}, {})
+    query = (
+        f"SELECT {_WHERE} AS place, coalesce(stack, 0), sum(iif(freed_order IS NULL, bytes, 0)), sum(freed_order IS NULL)"
+        " FROM block WHERE place IS NOT NULL GROUP BY 1, 2"
+    )
+    for place, stack, size, blocks in base.execute(query):
+        held[place][stack] = [size, blocks]
+    return held
 
 
 def memory_over_time(changes: list[Change], duration: int) -> list[tuple[int, ...]]:

@@ -15,7 +15,17 @@ import subprocess
 from typing import Any
 
 from gpumemtrace._command import GpumemtraceError, command_path
-from gpumemtrace.fleet._events import DEVICE, LAST, TENSOR, Change, Step, changes_of, memory_over_time, steps_of
+from gpumemtrace.fleet._events import (
+    DEVICE,
+    LAST,
+    TENSOR,
+    Change,
+    Step,
+    changes_of,
+    held_at_end,
+    memory_over_time,
+    steps_of,
+)
 from gpumemtrace.fleet._growth import FEWEST_RISES, SMALLEST_GROWTH, growth_of
 from gpumemtrace.fleet._sites import Site, site_of
 from gpumemtrace.fleet._traces import trace_name
@@ -94,11 +104,7 @@ class _Folder:
     ) -> tuple[int, dict[int, list[int]], dict[int, list[int]]]:
         """Fills the steps' bytes. Gives the time of the peak; bytes and blocks of device memory alive at the end by site;
         and, of the sites that may have grown, what they held at the end of each step: tensors, if there are any."""
-        live: tuple[dict[int, list[int]], ...] = tuple(collections.defaultdict(lambda: [0, 0]) for _ in range(3))
-        for _, _, size, where, stack in changes:
-            held = live[where][stack]
-            held[0] += size
-            held[1] += 1 if size > 0 else -1
+        live = held_at_end(self.base)
         grown = self.grown = TENSOR if live[TENSOR] else DEVICE
         may_have = (
             stack for stack, held in live[grown].items() if held[0] >= SMALLEST_GROWTH and held[1] >= FEWEST_RISES
