@@ -20,7 +20,6 @@
 #pragma once
 
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 
 #include "interposer/calls/call.h"
@@ -109,33 +108,33 @@ template <std::uint16_t Row, class Result, class... Args,
     constexpr Kind kFrequent = Rec::kFrequent;
     const bool begun = kFrequent != Kind::kNone ? call.begin_here(true) : call.begin(true);
     if (!begun) return reinterpret_cast<Real>(driver_own_function(Row))(args...);
-    const std::tuple<Args...> tuple(args...);
-    const unsigned records = records_of<Rec>(tuple);
-    fill_record<Rec>(call.record, tuple, 0);
+    const Arguments<Args...> arguments{{args}...};
+    const unsigned records = records_of<Rec>(arguments);
+    fill_record<Rec>(call.record, arguments, 0);
     if constexpr (kPerThread) mark_per_thread(call.record);
     [[maybe_unused]] typename Rec::Around around;
-    constexpr bool kAddsMore = kAddsMoreAfter<Rec, std::tuple<Args...>>;
+    constexpr bool kAddsMore = kAddsMoreAfter<Rec, Arguments<Args...>>;
     if constexpr (kFrequent != Kind::kNone) {
       call.template publish_here<kFrequent>(records);
     } else {
       call.publish_in_flight(records);
     }
     const Result result = real(args...);
-    if (result_code(result) == 0) Rec::after(call.record, tuple);
+    if (result_code(result) == 0) Rec::after(call.record, arguments);
     if constexpr (kFrequent != Kind::kNone) {
       call.template complete_here<kFrequent>(result_code(result), kAddsMore);
     } else {
       call.complete(result_code(result), kAddsMore);
     }
-    if constexpr (requires { Rec::request(tuple); }) {
+    if constexpr (requires { Rec::request(arguments); }) {
       if (may_exceed_limits(result_code(result))) [[unlikely]]
-        call.note_limits(Rec::request(tuple));
+        call.note_limits(Rec::request(arguments));
     }
     for (unsigned i = 1; i < records; ++i) {
       call.begin_member();
-      fill_record<Rec>(call.record, tuple, i);
+      fill_record<Rec>(call.record, arguments, i);
       if constexpr (kPerThread) mark_per_thread(call.record);
-      if (result_code(result) == 0) Rec::after(call.record, tuple);
+      if (result_code(result) == 0) Rec::after(call.record, arguments);
       call.add_member(i, result_code(result));
     }
     return result;
@@ -151,12 +150,12 @@ struct Entry<Row, Result (*)(Args...), Route<Pointer>> {
     const Real real = reinterpret_cast<Real>(driver_function_for_call(Row));
     if (real == nullptr) return not_found<Result>();
     Call call(Row, __builtin_return_address(0), __builtin_frame_address(0));
-    note_look_up(std::get<0>(std::tuple<Args...>(args...)));
+    note_look_up(argument<0>(Arguments<Args...>{{args}...}));
     if (!call.begin(false)) return reinterpret_cast<Real>(driver_own_function(Row))(args...);
     const Result result = real(args...);
     call.complete(result_code(result), false);
     if (result_code(result) != 0) return result;
-    void** answer = std::get<Pointer>(std::tuple<Args...>(args...));
+    void** answer = argument<Pointer>(Arguments<Args...>{{args}...});
     if (answer != nullptr && *answer != nullptr) *answer = route_driver_pointer(*answer);
     return result;
   }
@@ -210,17 +209,17 @@ struct RuntimeEntry<Row, Result (*)(Args...), Rec> {
     if constexpr (std::is_same_v<Rec, Registration>) {
       if (!Process::is_on()) return real(args...);
     }
-    const std::tuple<Args...> tuple(args...);
-    Rec::before(call.record, tuple);
+    const Arguments<Args...> arguments{{args}...};
+    Rec::before(call.record, arguments);
     call.enter();
     if constexpr (std::is_void_v<Result>) {
       real(args...);
       call.leave(0, caller);
     } else {
       const Result result = real(args...);
-      if constexpr (requires { Rec::refused(call.record, tuple, caller); }) {
+      if constexpr (requires { Rec::refused(call.record, arguments, caller); }) {
         if (call.is_refused(result_code(result))) [[unlikely]]
-          Rec::refused(call.record, tuple, caller);
+          Rec::refused(call.record, arguments, caller);
       }
       // An allocation of zero bytes reaches no driver: its address is NULL and there is nothing to
       // read.

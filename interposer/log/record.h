@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 
+#include "interposer/log/arguments.h"
 #include "trace/format.h"
 #include "trace/records.h"
 
@@ -108,7 +108,7 @@ template <int I, class Tuple> std::uint64_t arg(const Tuple& args) {
   if constexpr (I < 0) {
     return 0;
   } else {
-    return as_word(std::get<I>(args));
+    return as_word(argument<I>(args));
   }
 }
 
@@ -118,7 +118,7 @@ template <int I, class Tuple> std::uint64_t out(const Tuple& args) {
   if constexpr (I < 0) {
     return 0;
   } else {
-    const auto pointer = std::get<I>(args);
+    const auto pointer = argument<I>(args);
     static_assert(std::is_pointer_v<std::remove_cv_t<decltype(pointer)>>,
                   "an output parameter is a pointer");
     return pointer == nullptr ? 0 : as_word(*pointer);

@@ -81,7 +81,7 @@ template <int Out, int PitchOut, int Width, int Height, int Element> struct Allo
 template <int Out, int Descriptor> struct AllocExternal : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
     start(r, MemoryKind::kExternal);
-    const auto* descriptor = std::get<Descriptor>(a);
+    const auto* descriptor = argument<Descriptor>(a);
     if (descriptor != nullptr) trace::AllocFields(r).bytes(descriptor->size);
   }
   template <class T> static void after(Record& r, const T& a) {

@@ -12,7 +12,7 @@ namespace gmt::interposer {
 template <MemoryKind F, int Out, int Descriptor, int Levels = -1> struct AllocArray : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
     start(r, F, kAllWords);
-    const auto* descriptor = std::get<Descriptor>(a);
+    const auto* descriptor = argument<Descriptor>(a);
     if (descriptor != nullptr) describe_array(r, *descriptor, Levels >= 0 ? arg<Levels>(a) : 1);
   }
   template <class T> static void after(Record& r, const T& a) {
@@ -33,7 +33,7 @@ template <int Out, int Array, int Level> struct ArrayView
 template <int Out, int Descriptor> struct AllocExternalArray : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
     start(r, MemoryKind::kMipmappedArray, kAllWords);
-    const auto* descriptor = std::get<Descriptor>(a);
+    const auto* descriptor = argument<Descriptor>(a);
     if (descriptor != nullptr) describe_array(r, descriptor->arrayDesc, descriptor->numLevels);
   }
   template <class T> static void after(Record& r, const T& a) {

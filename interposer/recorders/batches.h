@@ -54,9 +54,9 @@ template <int Destinations, int Sources, int Sizes, int Count, int Stream> struc
     r.flags |= trace::kCopyBatched;
     r.use(trace::kFirstPayloadWords);
     trace::CopyFields copy(r);
-    copy.destination(as_word(std::get<Destinations>(a)[i]))
-      .source(as_word(std::get<Sources>(a)[i]));
-    copy.bytes(std::get<Sizes>(a)[i]).stream(arg<Stream>(a));
+    copy.destination(as_word(argument<Destinations>(a)[i]))
+      .source(as_word(argument<Sources>(a)[i]));
+    copy.bytes(argument<Sizes>(a)[i]).stream(arg<Stream>(a));
   }
 };
 
@@ -67,7 +67,7 @@ template <int Count, int Operations, int Stream> struct CopyBatch3D : Recorder {
   template <class T> static void member(Record& r, const T& a, std::size_t i) {
     r.kind = Kind::kCopy;
     r.use(trace::CopyWord::kCount);
-    describe_copy_operation(r, std::get<Operations>(a)[i]);
+    describe_copy_operation(r, argument<Operations>(a)[i]);
     trace::CopyFields(r).stream(arg<Stream>(a));
     r.flags |= trace::kCopyAsync;
     r.flags |= trace::kCopyBatched;
@@ -79,7 +79,7 @@ template <UseClass C, int Addresses, int Sizes, int Count, int Stream> struct Us
     return arg<Addresses>(a) != 0 && arg<Sizes>(a) != 0 ? arg<Count>(a) : 0;
   }
   template <class T> static void member(Record& r, const T& a, std::size_t i) {
-    set_use(r, C, as_word(std::get<Addresses>(a)[i]), std::get<Sizes>(a)[i], arg<Stream>(a));
+    set_use(r, C, as_word(argument<Addresses>(a)[i]), argument<Sizes>(a)[i], arg<Stream>(a));
   }
 };
 
@@ -109,7 +109,7 @@ template <int Stream, int Count, int Operations> struct MemoryOperations : Recor
     return arg<Operations>(a) != 0 ? arg<Count>(a) : 0;
   }
   template <class T> static void member(Record& r, const T& a, std::size_t i) {
-    set_memory_operation(r, std::get<Operations>(a)[i], UseClass::kMemOpWait, UseClass::kMemOp,
+    set_memory_operation(r, argument<Operations>(a)[i], UseClass::kMemOpWait, UseClass::kMemOp,
                          arg<Stream>(a));
   }
 };
@@ -120,7 +120,7 @@ template <int List, int Count, int Stream> struct MapArrays : Recorder {
     return arg<List>(a) != 0 ? arg<Count>(a) : 0;
   }
   template <class T> static void member(Record& r, const T& a, std::size_t i) {
-    const CUarrayMapInfo& info = std::get<List>(a)[i];
+    const CUarrayMapInfo& info = argument<List>(a)[i];
     const bool mipmapped = info.resourceType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
     set_use(r, UseClass::kAccess,
             mipmapped ? as_word(info.resource.mipmap) : as_word(info.resource.array), 0,

@@ -74,7 +74,7 @@ inline void set_resource(Record& r, UseClass use, const CUDA_RESOURCE_DESC& d) {
 
 template <UseClass C, int Out, int Resource> struct BindObject : Recorder {
   template <class T> static void before(Record& r, const T& a) {
-    const auto* resource = std::get<Resource>(a);
+    const auto* resource = argument<Resource>(a);
     if (resource == nullptr) return Note::before(r, a);
     set_resource(r, C, *resource);
     r.droppable = false;
@@ -89,7 +89,7 @@ template <UseClass C, int Out, int Resource> struct BindObject : Recorder {
 
 template <int Descriptor, int Address, int Pitch> struct BindRows : Recorder {
   template <class T> static void before(Record& r, const T& a) {
-    const auto* d = std::get<Descriptor>(a);
+    const auto* d = argument<Descriptor>(a);
     if (d == nullptr) return Note::before(r, a);
     const std::uint64_t element = element_bytes(d->Format, d->NumChannels);
     set_use_rows(r, UseClass::kTexture, arg<Address>(a), 0,
@@ -120,19 +120,19 @@ constexpr std::uint64_t tensor_bytes(CUtensorMapDataType type, std::uint64_t cou
 template <int Type, int Rank, int Address, int Sizes, int Strides> struct TensorMap : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     constexpr std::uint64_t kMaxRank = 5; // cuda.h: more is refused
-    const cuuint64_t* sizes = std::get<Sizes>(a);
-    const cuuint64_t* strides = std::get<Strides>(a);
+    const cuuint64_t* sizes = argument<Sizes>(a);
+    const cuuint64_t* strides = argument<Strides>(a);
     const std::uint64_t rank = arg<Rank>(a);
     const bool readable =
       sizes != nullptr && rank >= 1 && rank <= kMaxRank && (rank == 1 || strides != nullptr);
     if (!readable) return set_use(r, UseClass::kTensorMap, arg<Address>(a), 0, 0);
-    const std::uint64_t width = tensor_bytes(std::get<Type>(a), sizes[0]);
+    const std::uint64_t width = tensor_bytes(argument<Type>(a), sizes[0]);
     std::uint64_t bytes = width;
     for (std::uint64_t i = 1; i < rank; ++i)
       bytes += sizes[i] > 1 ? (sizes[i] - 1) * strides[i - 1] : 0;
     set_use_rows(r, UseClass::kTensorMap, arg<Address>(a), 0,
                  {rank > 1 ? strides[0] : 0, width, rank > 1 ? sizes[1] : 1,
-                  tensor_bytes(std::get<Type>(a), 1)});
+                  tensor_bytes(argument<Type>(a), 1)});
     trace::UseFields(r).bytes(bytes);
   }
 };

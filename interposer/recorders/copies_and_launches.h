@@ -2,8 +2,6 @@
 // Recorders of copies, sets and launches. Same rules as recorder.h.
 #pragma once
 
-#include <tuple>
-
 #include "interposer/driver_state/device_facts.h"
 #include "interposer/recorders/launch_arguments.h"
 #include "interposer/recorders/recorder.h"
@@ -50,7 +48,7 @@ template <int Descriptor, int Stream = -1> struct CopyShape : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     r.kind = Kind::kCopy;
     r.use(trace::CopyWord::kCount);
-    const auto* descriptor = std::get<Descriptor>(a);
+    const auto* descriptor = argument<Descriptor>(a);
     if (descriptor != nullptr) describe_copy(r, *descriptor);
     trace::CopyFields(r).stream(arg<Stream>(a));
     if constexpr (Stream >= 0) r.flags |= trace::kCopyAsync;
@@ -107,7 +105,7 @@ struct LaunchBase : Recorder {
     if constexpr (I < 0) {
       return nullptr;
     } else {
-      return std::get<I>(a);
+      return argument<I>(a);
     }
   }
 };
@@ -123,8 +121,8 @@ template <int Function, int Dimensions, int Stream, int Parameters, int Extra = 
   template <class T> static LaunchRequest request(const T& a) {
     constexpr int d = Dimensions;
     return {arg<d + 6>(a),
-            {std::get<d>(a), std::get<d + 1>(a), std::get<d + 2>(a)},
-            {std::get<d + 3>(a), std::get<d + 4>(a), std::get<d + 5>(a)}};
+            {argument<d>(a), argument<d + 1>(a), argument<d + 2>(a)},
+            {argument<d + 3>(a), argument<d + 4>(a), argument<d + 5>(a)}};
   }
 };
 

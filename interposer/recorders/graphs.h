@@ -76,7 +76,7 @@ inline void set_node_free(Record& r, std::uint64_t address, std::uint64_t graph)
 template <int Node, class T> std::uint64_t node_of(const T& a, bool after) {
   if constexpr (Node < 0) {
     return 0;
-  } else if constexpr (std::is_same_v<std::tuple_element_t<Node, T>, CUgraphNode>) {
+  } else if constexpr (std::is_same_v<ArgumentType<Node, T>, CUgraphNode>) {
     return arg<Node>(a);
   } else {
     return after ? out<Node>(a) : 0;
@@ -84,12 +84,12 @@ template <int Node, class T> std::uint64_t node_of(const T& a, bool after) {
 }
 
 template <int Node, class T> constexpr bool makes_node =
-  !std::is_same_v<std::tuple_element_t<Node, T>, CUgraphNode>;
+  !std::is_same_v<ArgumentType<Node, T>, CUgraphNode>;
 
 template <int Graph, int Node, int Params> struct GraphCopy : Recorder {
   template <class T> static std::size_t members(const T& a) { return arg<Params>(a) != 0 ? 2 : 0; }
   template <class T> static void member(Record& r, const T& a, std::size_t i) {
-    set_node_copy(r, *std::get<Params>(a), i, arg<Graph>(a), node_of<Node>(a, false));
+    set_node_copy(r, *argument<Params>(a), i, arg<Graph>(a), node_of<Node>(a, false));
   }
   template <class T> static void after(Record& r, const T& a) {
     trace::UseFields(r).node(node_of<Node>(a, true));
@@ -98,7 +98,7 @@ template <int Graph, int Node, int Params> struct GraphCopy : Recorder {
 
 template <int Graph, int Node, int Params> struct GraphSet : Recorder {
   template <class T> static void before(Record& r, const T& a) {
-    const auto* params = std::get<Params>(a);
+    const auto* params = argument<Params>(a);
     return params != nullptr ? set_node_set(r, *params, arg<Graph>(a), node_of<Node>(a, false))
                              : Note::before(r, a);
   }
@@ -109,11 +109,11 @@ template <int Graph, int Node, int Params> struct GraphSet : Recorder {
 
 template <int Graph, int Params> struct GraphAlloc : Recorder {
   template <class T> static void before(Record& r, const T& a) {
-    const auto* params = std::get<Params>(a);
+    const auto* params = argument<Params>(a);
     return params != nullptr ? set_node_alloc(r, *params, arg<Graph>(a)) : Note::before(r, a);
   }
   template <class T> static void after(Record& r, const T& a) {
-    trace::AllocFields(r).address(as_word(std::get<Params>(a)->dptr));
+    trace::AllocFields(r).address(as_word(argument<Params>(a)->dptr));
   }
 };
 
@@ -125,11 +125,11 @@ template <int Graph, int Address> struct GraphFree : Recorder {
 
 template <int Graph, int Node, int Params> struct GraphMemoryOperations : Recorder {
   template <class T> static std::size_t members(const T& a) {
-    const auto* params = std::get<Params>(a);
+    const auto* params = argument<Params>(a);
     return params != nullptr && params->paramArray != nullptr ? params->count : 0;
   }
   template <class T> static void member(Record& r, const T& a, std::size_t i) {
-    set_node_operation(r, std::get<Params>(a)->paramArray[i], i, arg<Graph>(a),
+    set_node_operation(r, argument<Params>(a)->paramArray[i], i, arg<Graph>(a),
                        node_of<Node>(a, false));
   }
   template <class T> static void after(Record& r, const T& a) {
@@ -155,7 +155,7 @@ template <class Params> void set_node_kernel(Record& r, const Params& p, std::ui
 
 template <int Graph, int Node, int Params> struct GraphKernel : Recorder {
   template <class T> static void before(Record& r, const T& a) {
-    const auto* params = std::get<Params>(a);
+    const auto* params = argument<Params>(a);
     return params != nullptr ? set_node_kernel(r, *params, arg<Graph>(a), node_of<Node>(a, false))
                              : Note::before(r, a);
   }
@@ -199,7 +199,7 @@ template <GraphOp Op, int Graph, int Node, int Other> struct GraphChange : Recor
 // A node of any type; those that name no memory leave a note.
 template <int Graph, int Node, int Params> struct GraphNode : Recorder {
   template <class T> static std::size_t members(const T& a) {
-    const CUgraphNodeParams* p = std::get<Params>(a);
+    const CUgraphNodeParams* p = argument<Params>(a);
     if (p == nullptr) return 0;
     switch (p->type) {
     case CU_GRAPH_NODE_TYPE_MEMCPY: return 2;
@@ -220,7 +220,7 @@ template <int Graph, int Node, int Params> struct GraphNode : Recorder {
     }
   }
   template <class T> static void member(Record& r, const T& a, std::size_t i) {
-    const CUgraphNodeParams& p = *std::get<Params>(a);
+    const CUgraphNodeParams& p = *argument<Params>(a);
     const std::uint64_t graph = arg<Graph>(a);
     const std::uint64_t node = node_of<Node>(a, false);
     switch (p.type) {
@@ -250,7 +250,7 @@ template <int Graph, int Node, int Params> struct GraphNode : Recorder {
   template <class T> static void after(Record& r, const T& a) {
     const std::uint64_t node = node_of<Node>(a, true);
     if (r.kind == Kind::kAlloc)
-      trace::AllocFields(r).address(as_word(std::get<Params>(a)->alloc.dptr));
+      trace::AllocFields(r).address(as_word(argument<Params>(a)->alloc.dptr));
     if (r.kind == Kind::kGraphKernel) trace::GraphKernelFields(r).node(node);
     if (r.kind == Kind::kGraphChange) trace::GraphChangeFields(r).node(node);
     if (r.kind == Kind::kUse) trace::UseFields(r).node(node);
@@ -259,7 +259,7 @@ template <int Graph, int Node, int Params> struct GraphNode : Recorder {
     life.node(node);
     const std::uint64_t body = trace::LifeView(r).body();
     if (body == 0) return;
-    const CUgraph* bodies = std::get<Params>(a)->conditional.phGraph_out;
+    const CUgraph* bodies = argument<Params>(a)->conditional.phGraph_out;
     if (bodies != nullptr) life.handle(as_word(bodies[body - 1]));
   }
 };

@@ -3,7 +3,6 @@
 // Same rules as recorder.h.
 #pragma once
 
-#include <tuple>
 #include <type_traits>
 
 #include "interposer/coalescing/collector_client.h"
@@ -55,7 +54,7 @@ template <ObjectClass C, int Out, int Image> struct LoadCode : LifeOut<C, LifeOp
   template <class T> static void after(Record& r, const T& a) {
     trace::LifeFields(r).handle(out<Out>(a));
     if (is_coalescing()) [[unlikely]]
-      notify_of_code(std::get<Image>(a), 0);
+      notify_of_code(argument<Image>(a), 0);
   }
 };
 

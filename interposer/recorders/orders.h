@@ -53,13 +53,13 @@ inline CUevent event_of(const CUlaunchAttribute& attribute) {
 template <int Config, int Function, int Parameters, int Extra> struct LaunchEx : LaunchBase {
   template <class T> static std::size_t members(const T& a) {
     std::size_t count = 1;
-    const CUlaunchConfig* c = std::get<Config>(a);
+    const CUlaunchConfig* c = argument<Config>(a);
     if (c == nullptr || c->attrs == nullptr) return count;
     for (unsigned i = 0; i < c->numAttrs; ++i) count += event_of(c->attrs[i]) != nullptr ? 1 : 0;
     return count;
   }
   template <class T> static void member(Record& r, const T& a, std::size_t i) {
-    const CUlaunchConfig* c = std::get<Config>(a);
+    const CUlaunchConfig* c = argument<Config>(a);
     if (i != 0)
       return set_sync(r, SyncOp::kEventRecord, as_word(c->hStream), as_word(event(*c, i)));
     trace::Index3 grid{}, block{};
@@ -71,7 +71,7 @@ template <int Config, int Function, int Parameters, int Extra> struct LaunchEx :
     record_arguments(r, arg<Function>(a), list<Parameters>(a), list<Extra>(a));
   }
   template <class T> static LaunchRequest request(const T& a) {
-    const CUlaunchConfig* c = std::get<Config>(a);
+    const CUlaunchConfig* c = argument<Config>(a);
     if (c == nullptr) return {};
     return {c->sharedMemBytes,
             {c->gridDimX, c->gridDimY, c->gridDimZ},

@@ -18,7 +18,7 @@ template <VariableOf Owner> struct Variable : AllocOut<MemoryKind::kModuleGlobal
   template <class T> static void after(Record& r, const T& a) {
     AllocOut<MemoryKind::kModuleGlobal, 0, 1>::after(r, a);
     trace::AllocFields alloc(r);
-    if (arg<1>(a) == 0) alloc.bytes(ask_bytes_of_variable(Owner, arg<2>(a), std::get<3>(a)));
+    if (arg<1>(a) == 0) alloc.bytes(ask_bytes_of_variable(Owner, arg<2>(a), argument<3>(a)));
     const std::uint64_t address = trace::AllocView(r).address();
     if (Owner == VariableOf::kLibraryManaged || (address != 0 && ask_is_managed(address))) {
       alloc.memory_kind(MemoryKind::kManagedVariable);
@@ -46,7 +46,7 @@ template <int Address, int Size, int List, int Count> struct GrantAccess : Recor
     return arg<List>(a) != 0 ? arg<Count>(a) : 0;
   }
   template <class T> static void member(Record& r, const T& a, std::size_t i) {
-    const CUmemAccessDesc& access = std::get<List>(a)[i];
+    const CUmemAccessDesc& access = argument<List>(a)[i];
     set_use(r, UseClass::kAccess, arg<Address>(a), arg<Size>(a), device_of(access.location));
     if ((access.flags & CU_MEM_ACCESS_FLAGS_PROT_READ) != 0) r.flags |= trace::kUseReads;
     if (access.flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE) r.flags |= trace::kUseWrites;
@@ -57,7 +57,7 @@ template <int Out, int Size, int Properties> struct AllocPhysical
     : Alloc<MemoryKind::kVmmHandle, Out, Size> {
   template <class T> static void before(Record& r, const T& a) {
     Alloc<MemoryKind::kVmmHandle, Out, Size>::before(r, a);
-    const auto* properties = std::get<Properties>(a);
+    const auto* properties = argument<Properties>(a);
     if (properties != nullptr) trace::AllocFields(r).location(location_of(properties->location));
   }
 };
@@ -77,7 +77,7 @@ template <int Out, int Properties> struct PoolCreate
     : LifeOut<ObjectClass::kPool, LifeOp::kCreate, Out> {
   template <class T> static void before(Record& r, const T& a) {
     LifeOut<ObjectClass::kPool, LifeOp::kCreate, Out>::before(r, a);
-    const auto* properties = std::get<Properties>(a);
+    const auto* properties = argument<Properties>(a);
     if (properties != nullptr) trace::LifeFields(r).on_device(device_of(properties->location));
   }
 };
@@ -85,9 +85,9 @@ template <int Out, int Properties> struct PoolCreate
 template <int Pool, int Attribute, int Value> struct PoolSet : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     Life<ObjectClass::kPool, LifeOp::kSet, Pool, Attribute>::before(r, a);
-    const void* value = std::get<Value>(a);
+    const void* value = argument<Value>(a);
     std::uint64_t word = 0;
-    if (value != nullptr) std::memcpy(&word, value, bytes_of(std::get<Attribute>(a)));
+    if (value != nullptr) std::memcpy(&word, value, bytes_of(argument<Attribute>(a)));
     r.use_more(trace::LifeWord::value + 1);
     trace::LifeFields(r).value(word);
   }
@@ -109,7 +109,7 @@ template <int Pool, int Attribute, int Value> struct PoolSet : Recorder {
 template <int Location, int Pool> struct PoolUse : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     Life<ObjectClass::kPool, LifeOp::kUse, Pool>::before(r, a);
-    const auto* location = std::get<Location>(a);
+    const auto* location = argument<Location>(a);
     if (location != nullptr) trace::LifeFields(r).on_device(device_of(*location));
   }
 };
@@ -132,7 +132,7 @@ template <LifeOp Op, int Peer> struct PeerAccess : Recorder {
 template <int Out, int Properties> struct AllocMulticast : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
     start(r, MemoryKind::kMulticast);
-    const auto* properties = std::get<Properties>(a);
+    const auto* properties = argument<Properties>(a);
     if (properties != nullptr) trace::AllocFields(r).bytes(properties->size);
   }
   template <class T> static void after(Record& r, const T& a) {

@@ -10,7 +10,9 @@
 // only after success.
 #pragma once
 
-#include <tuple>
+#include <algorithm>
+#include <cstddef>
+#include <utility>
 
 #include "interposer/log/record.h"
 #include "interposer/recorders/descriptors.h"
@@ -40,13 +42,12 @@ struct Note : Recorder {
   template <class T> static void before(Record& r, const T& a) {
     r.kind = Kind::kNote;
     r.use(trace::NoteWord::kCount);
-    fill<0>(r, a);
+    constexpr std::size_t kWords = trace::NoteWord::kCount;
+    fill(r, a, std::make_index_sequence<std::min(kWords, T::kCount)>{});
   }
-  template <unsigned I, class T> static void fill(Record& r, const T& a) {
-    if constexpr (I < trace::NoteWord::kCount && I < std::tuple_size_v<T>) {
-      r.set(trace::NoteWord::first + I, arg<static_cast<int>(I)>(a));
-      fill<I + 1>(r, a);
-    }
+  template <class T, std::size_t... I>
+  static void fill(Record& r, const T& a, std::index_sequence<I...>) {
+    (r.set(static_cast<unsigned>(trace::NoteWord::first + I), as_word(argument<I>(a))), ...);
   }
 };
 

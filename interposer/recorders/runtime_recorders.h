@@ -73,7 +73,7 @@ struct RuntimeCopyArray : Recorder {
 // size is not asked for: the width is left out.
 template <int Params, int Stream = -1> struct RuntimeCopy3D : Recorder {
   template <class T> static void before(Record& r, const T& a) {
-    const auto* p = std::get<Params>(a);
+    const auto* p = argument<Params>(a);
     if (p == nullptr) return Note::before(r, a);
     r.kind = Kind::kCopy;
     r.use(trace::CopyWord::kCount);
@@ -96,8 +96,8 @@ template <int Params, int Stream = -1> struct RuntimeCopy3D : Recorder {
 // cudaMemset3D: rows from the first slice to the last.
 template <int Stream = -1> struct RuntimeSet3D : Recorder {
   template <class T> static void before(Record& r, const T& a) {
-    const auto& p = std::get<0>(a);
-    const auto& extent = std::get<2>(a);
+    const auto& p = argument<0>(a);
+    const auto& extent = argument<2>(a);
     r.kind = Kind::kSet;
     r.use(trace::SetWord::kCount);
     trace::SetFields set(r);
@@ -112,7 +112,7 @@ template <int Stream = -1> struct RuntimeSet3D : Recorder {
 // cudaMalloc3D: an extent of no bytes reaches no driver.
 struct RuntimeAlloc3D : AllocBase {
   template <class T> static void before(Record& r, const T& a) {
-    const auto& extent = std::get<1>(a);
+    const auto& extent = argument<1>(a);
     start(r, MemoryKind::kPitched, kAllWords);
     trace::AllocFields alloc(r);
     alloc.bytes(extent.width * extent.height * extent.depth);
@@ -123,7 +123,7 @@ struct RuntimeAlloc3D : AllocBase {
 // A texture or surface object; see BindObject.
 template <UseClass C, int Resource> struct RuntimeBind : Recorder {
   template <class T> static void before(Record& r, const T& a) {
-    const auto* d = std::get<Resource>(a);
+    const auto* d = argument<Resource>(a);
     if (d == nullptr) return Note::before(r, a);
     const auto element = [](const auto& format) {
       return static_cast<std::uint64_t>(format.x + format.y + format.z + format.w) / 8;
@@ -168,7 +168,7 @@ template <int Symbol, int Other, int KindArg, int Stream = -1> struct RuntimeSym
     if (arg<2>(a) == 0 || arg<Symbol>(a) == 0) return;
     static_assert(Symbol + Other == 1,
                   "the first parameter is the destination, the second the source");
-    const std::uint64_t address = address_of_symbol(std::get<Symbol>(a), caller);
+    const std::uint64_t address = address_of_symbol(argument<Symbol>(a), caller);
     if (address == 0) return;
     const std::uint64_t inside = address + arg<3>(a);
     r.kind = Kind::kCopy;
@@ -191,7 +191,7 @@ template <int KindArg> struct RuntimeNodeCopy : Note {
 template <int Params> struct RuntimeNodeCopy3D : Note {
   template <class T> static void before(Record& r, const T& a) {
     Note::before(r, a);
-    const auto* p = std::get<Params>(a);
+    const auto* p = argument<Params>(a);
     if (p != nullptr) r.flags |= kind_flags(p->kind);
   }
 };
@@ -199,7 +199,7 @@ template <int Params> struct RuntimeNodeCopy3D : Note {
 template <int Params> struct RuntimeNode : Note {
   template <class T> static void before(Record& r, const T& a) {
     Note::before(r, a);
-    const auto* p = std::get<Params>(a);
+    const auto* p = argument<Params>(a);
     if (p == nullptr || static_cast<CUgraphNodeType>(p->type) != CU_GRAPH_NODE_TYPE_MEMCPY)
       return; // the same numbers
     r.flags |= kind_flags(p->memcpy.copyParams.kind);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replacements of calls that give a graph a copy: of a fenced block that another device has, CUDA
 // takes it with the context of that device only (foreign_copies.h).
-#include <tuple>
 
 #include "interposer/guard/driver.h"
 #include "interposer/guard/fence.h"
@@ -20,7 +19,7 @@ namespace {
 CUcontext other_context(CUresult result, const CUDA_MEMCPY3D* copy, CUcontext context) noexcept {
   if (result != CUDA_ERROR_INVALID_VALUE || copy == nullptr || !guard_is_on()) return nullptr;
   Record record;
-  CopyShape<0>::before(record, std::tuple(copy));
+  CopyShape<0>::before(record, Arguments<const CUDA_MEMCPY3D*>{{copy}});
   const WithContext with(context);
   CopyContexts contexts;
   const bool is_foreign = with.ready() && has_foreign_block(record, &contexts);

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <string_view>
-#include <tuple>
 
 #include "interposer/guard/driver.h"
 #include "interposer/guard/fence.h"
@@ -31,19 +30,19 @@ namespace gmt::interposer {
 
 namespace {
 
-struct Rows {
+struct RangeOfRows {
   std::uint64_t address, bytes, pitch, height, depth, rows;
 };
 
 // Bytes from the first to the last one.
-std::uint64_t extent_of(const Rows& r) noexcept {
+std::uint64_t extent_of(const RangeOfRows& r) noexcept {
   if (r.height == 0) return r.bytes;
   const std::uint64_t rows = r.rows != 0 ? r.rows : r.height;
   const std::uint64_t slices = std::max<std::uint64_t>(r.depth, 1) - 1;
   return (slices * rows + r.height - 1) * r.pitch + r.bytes;
 }
 
-bool leaves_block(const Rows& r) noexcept {
+bool leaves_block(const RangeOfRows& r) noexcept {
   GuardBlock block;
   const std::uint64_t extent = extent_of(r);
   if (extent == 0 || !find_guarded(r.address, &block)) return false;
@@ -56,10 +55,10 @@ bool copy_leaves_block(const Record& record) noexcept {
   const bool shaped = copy.has_second_slot() && copy.height() != 0;
   const std::uint64_t row = shaped ? copy.width() : copy.bytes();
   const std::uint64_t height = shaped ? copy.height() : 0;
-  const Rows to{copy.destination(),     row, copy.destination_pitch(), height, copy.depth(),
-                copy.destination_rows()};
-  const Rows from{copy.source(), row,          copy.source_pitch(),
-                  height,        copy.depth(), copy.source_rows()};
+  const RangeOfRows to{copy.destination(),     row, copy.destination_pitch(), height, copy.depth(),
+                       copy.destination_rows()};
+  const RangeOfRows from{copy.source(), row,          copy.source_pitch(),
+                         height,        copy.depth(), copy.source_rows()};
   return (trace::destination_side(record.flags) != Side::kArray && leaves_block(to)) ||
          (trace::source_side(record.flags) != Side::kArray && leaves_block(from));
 }
@@ -99,16 +98,17 @@ template <std::uint16_t Row, bool PerThread, class Function, class Rec> struct R
 template <std::uint16_t Row, bool PerThread, class... Args, class Rec>
 struct Ranged<Row, PerThread, CUresult (*)(Args...), Rec> {
   static CUresult call(Args... args) noexcept {
-    const std::tuple<Args...> arguments(args...);
+    const Arguments<Args...> arguments{{args}...};
     if (guard_is_on() && any_leaves_block<Rec>(arguments)) return CUDA_ERROR_INVALID_VALUE;
     const CUresult result = driver_row<CUresult(Args...)>(Row)(args...);
     if constexpr (kIsOneCopy<Rec>) {
-      if (result == CUDA_ERROR_INVALID_VALUE && guard_is_on()) return copy_foreign(arguments);
+      if (result == CUDA_ERROR_INVALID_VALUE && guard_is_on())
+        return copy_foreign(arguments, args...);
     }
     return result;
   }
 
-  static CUresult copy_foreign(const std::tuple<Args...>& arguments) noexcept {
+  static CUresult copy_foreign(const Arguments<Args...>& arguments, Args... args) noexcept {
     Record record;
     fill_record<Rec>(record, arguments, 0);
     CopyContexts contexts;
@@ -117,14 +117,14 @@ struct Ranged<Row, PerThread, CUresult (*)(Args...), Rec> {
     const bool has_own_stream = trace::CopyView(record).stream() > cuda::kStreamPerThread;
     if (has_own_stream && contexts.only_foreign() != nullptr) {
       const WithContext with(contexts.only_foreign());
-      const CUresult result = std::apply(driver_row<CUresult(Args...)>(Row), arguments);
+      const CUresult result = driver_row<CUresult(Args...)>(Row)(args...);
       if (result != CUDA_ERROR_INVALID_VALUE) return result;
     } // else the other side is memory that needs its own context
     return copy_between(record, contexts, PerThread);
   }
 };
 
-constexpr bool is_per_thread(std::string_view symbol) noexcept {
+constexpr bool has_thread_stream(std::string_view symbol) noexcept {
   return symbol.ends_with("_ptds") || symbol.ends_with("_ptsz");
 }
 
@@ -141,7 +141,7 @@ void install_row(Install install) noexcept {
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 void install_ranges(Install install) noexcept {
 #define DRV(symbol, base, introduced, order, ...)                                                  \
-  install_row<trace::kApi_##symbol, is_per_thread(#symbol), PFN_##base##_v##introduced,            \
+  install_row<trace::kApi_##symbol, has_thread_stream(#symbol), PFN_##base##_v##introduced,        \
               __VA_ARGS__>(install);
 #define RT(symbol, declared, ...)
 #include "trace/cuda_api.def"
