@@ -35,10 +35,14 @@ Function* next(std::atomic<Function*>& known, const char* name,
   return function;
 }
 
-// Nothing is read here: its bytes may have no value yet.
-void use(const void* memory, std::size_t bytes, bool writes, const void* caller) noexcept {
+// Nothing is read here: its bytes may have no value yet. Without optimisation GCC takes a pointer to
+// what is constant for a promise that they have one.
+void use(void* memory, std::size_t bytes, bool writes, const void* caller) noexcept {
   if (const HostCalls* calls = core.load(std::memory_order_acquire))
-    calls->use(const_cast<void*>(memory), bytes, writes, caller);
+    calls->use(memory, bytes, writes, caller);
+}
+void use(const void* memory, std::size_t bytes, bool writes, const void* caller) noexcept {
+  use(const_cast<void*>(memory), bytes, writes, caller);
 }
 void use_all(const iovec* parts, std::size_t count, bool writes, const void* caller) noexcept {
   for (std::size_t i = 0; i < count && core.load(std::memory_order_relaxed) != nullptr; ++i)
