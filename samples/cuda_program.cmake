@@ -70,9 +70,15 @@ function(gmt_add_cuda_program source folder out)
         return()
     endif()
     # The levels differ in the host's code alone. What nvcc does before the host's compiler is the larger part: once for both.
+    # A test program that has no code for the device needs none of it.
     set(compiled "${relative}")
     set(intermediate "")
-    if(source MATCHES "\\.cu$")
+    set(header "")
+    file(STRINGS "${source}" device REGEX "__global__|__device__|__managed__|__constant__|<<<|two_devices\\.h" LIMIT_COUNT 1)
+    if(source MATCHES "/tests/.*\\.cu$" AND NOT device AND NOT hooks)
+        set(header -include cuda_runtime.h)
+        set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}") # it may get some
+    elseif(source MATCHES "\\.cu$")
         set(intermediate "${folder}/objects/${name}.cu.cpp.ii")
         set(compiled "${intermediate}")
         add_custom_command(OUTPUT "${intermediate}"
@@ -82,7 +88,7 @@ function(gmt_add_cuda_program source folder out)
     foreach(level O0 O2)
         set(object "${folder}/objects/${name}-${level}.o")
         add_custom_command(OUTPUT "${object}"
-            COMMAND "${GMT_NVCC}" -${level} ${gmt_nvcc_flags} ${gmt_nvcc_extra} -x c++ -c "${compiled}" -o "${object}"
+            COMMAND "${GMT_NVCC}" -${level} ${gmt_nvcc_flags} ${gmt_nvcc_extra} ${header} -x c++ -c "${compiled}" -o "${object}"
             DEPENDS "${source}" ${intermediate} ${headers} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
             COMMENT "nvcc ${name} -${level}" VERBATIM)
         foreach(link shared static)

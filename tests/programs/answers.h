@@ -25,7 +25,7 @@ inline bool started_with(int argc, char** argv, const char* word)
 #define ANSWERS(code, call) check_answer(code, static_cast<int>(call), #call, __FILE__, __LINE__)
 #define CHECK(call) ANSWERS(0, call)
 
-#ifdef __CUDACC__
+#ifdef CUDART_VERSION
 // Most tests want memory that counts as used. Their own call must be the one in the stack, so this only touches.
 #define TOUCH(pointer, bytes) CHECK(cudaMemset(pointer, 0, bytes))
 #endif
