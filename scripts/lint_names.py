@@ -16,6 +16,16 @@ LIBRARIES = {
     "gpumemtrace": (["analyzer/command"], []),
     "simulated_cuda_driver": (["simulated_cuda/driver", "simulated_cuda/common"], []),
     "executor": (["simulated_cuda/executor"], ["simulated_cuda/executor/machine/handlers"]),
+    "interposer_objects": (
+        ["interposer"],
+        [
+            "interposer/coalescing/collector",
+            "interposer/hooks/exports",
+            "interposer/host_races/library",
+            "interposer/kernel_checks/library",
+        ],
+    ),
+    "kernel_checks_objects": (["interposer/kernel_checks/library"], []),
     "ptx": (["ptx"], []),
     "rewriter": (["rewriter"], []),
 }
@@ -49,6 +59,7 @@ TYPE = re.compile(
 )
 FUNCTION = re.compile(r"(~?\w+|operator\s*\S+?)\s*\(")
 INITIALIZED = re.compile(r"(?<![<>=!])=(?!=)")
+ATTRIBUTES = re.compile(r"\[\[.*?\]\]\s*|__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)\s*")
 VARIABLE = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?:=|$)")
 
 
@@ -108,7 +119,7 @@ def types_of(parameters):
 def name_of(head, has_body):
     """(name, what tells it from others of the name) of what is declared; None of what declares nothing new. Overloads
     of functions and aliases of one type may stand beside each other, so they have something."""
-    head = without_template(re.sub(r"\[\[.*?\]\]\s*", "", head))
+    head = without_template(ATTRIBUTES.sub("", head))
     if (
         re.match(r"(?:(?:using )?namespace|using enum|static_assert|friend|extern|typedef|requires)\b", head)
         or not head
@@ -118,6 +129,8 @@ def name_of(head, has_body):
         return found[1], head
     if found := TYPE.match(head):
         return (found[1], None) if has_body or "=" in head else None
+    if re.match(r"(?:struct|class|union)\s+\w+\s*<", head):
+        return None  # a specialization
     initialized = INITIALIZED.search(head)
     assignment = initialized.start() if initialized else -1
     call = FUNCTION.search(re.sub(r"(?:alignas|decltype|noexcept)\([^)]*\)", lambda m: "_" * len(m[0]), head))
@@ -131,7 +144,7 @@ def name_of(head, has_body):
 
 def variables_of(head):
     """Of "int a = f(1, 2), *b, c[3]" a, b and c, as name_of has them; nothing where one variable is declared."""
-    head = re.sub(r"\[\[.*?\]\]\s*", "", head)
+    head = ATTRIBUTES.sub("", head)
     parts, depth = [""], 0
     for c in re.sub(r"<[\w:, *&]*>", "", head):
         depth += {"(": 1, "{": 1, "[": 1, ")": -1, "}": -1, "]": -1}.get(c, 0)

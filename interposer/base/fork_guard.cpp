@@ -14,21 +14,21 @@ namespace gmt::interposer {
 
 namespace {
 
-constinit std::atomic<int> inside{0}; // threads, each once
+constinit std::atomic<int> threads_inside{0}; // threads, each once
 constinit std::atomic<int> forking{0};
-constinit thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
+constinit thread_local int own_depth __attribute__((tls_model("initial-exec"))) = 0;
 constinit thread_local int cancel_state __attribute__((tls_model("initial-exec"))) = 0;
 
 constexpr int kMostWaits = 10000; // of 20 microseconds
 
 void before_fork() noexcept {
   forking.fetch_add(1);
-  const int own = depth > 0 ? 1 : 0; // a signal handler may fork
-  for (int i = 0; inside.load() > own && i < kMostWaits; ++i) wait_a_little();
+  const int own = own_depth > 0 ? 1 : 0; // a signal handler may fork
+  for (int i = 0; threads_inside.load() > own && i < kMostWaits; ++i) wait_a_little();
 }
 void after_fork_in_parent() noexcept { forking.fetch_sub(1); }
 void after_fork_in_child() noexcept {
-  inside.store(depth > 0 ? 1 : 0);
+  threads_inside.store(own_depth > 0 ? 1 : 0);
   forking.store(0);
 }
 
@@ -43,20 +43,20 @@ void watch_forks() noexcept {
 } // namespace
 
 void enter_locks() noexcept {
-  if (++depth > 1) return;
+  if (++own_depth > 1) return;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
   watch_forks();
-  inside.fetch_add(1);
+  threads_inside.fetch_add(1);
   for (int i = 0; forking.load() != 0 && i < kMostWaits; ++i) {
-    inside.fetch_sub(1);
+    threads_inside.fetch_sub(1);
     wait_a_little();
-    inside.fetch_add(1);
+    threads_inside.fetch_add(1);
   }
 }
 
 void leave_locks() noexcept {
-  if (--depth > 0) return;
-  inside.fetch_sub(1);
+  if (--own_depth > 0) return;
+  threads_inside.fetch_sub(1);
   int ignored = 0;
   pthread_setcancelstate(cancel_state, &ignored);
 }

@@ -25,7 +25,7 @@ gmt_call_on_stack(void (*work)(void*), void* argument, void* top) noexcept;
 
 namespace {
 
-constexpr std::uintptr_t kPage = 4096;
+constexpr std::uintptr_t kStackPage = 4096;
 constexpr std::size_t kOwnBytes = 256 << 10;
 // A page costs a system call; a thread's first calls are not deep
 constexpr std::uintptr_t kMostProbed = 256 << 10;
@@ -54,32 +54,32 @@ bool find_main_stack(std::uintptr_t below) noexcept {
 bool find_in_thread_stack(std::uintptr_t below, std::size_t bytes) noexcept {
   const auto data = static_cast<std::uintptr_t>(pthread_self());
   const bool begun = known_stack.high == data;
-  const std::uintptr_t from = begun ? known_stack.low : (data - kLeastOfAll) & ~(kPage - 1);
-  const std::uintptr_t to = (below - bytes) & ~(kPage - 1);
+  const std::uintptr_t from = begun ? known_stack.low : (data - kLeastOfAll) & ~(kStackPage - 1);
+  const std::uintptr_t to = (below - bytes) & ~(kStackPage - 1);
   if (below >= data || from - to > kMostProbed) return false;
-  for (std::uintptr_t page = from; page > to; page -= kPage) {
-    if (!is_readable(reinterpret_cast<const void*>(page - kPage))) return false;
+  for (std::uintptr_t page = from; page > to; page -= kStackPage) {
+    if (!is_readable(reinterpret_cast<const void*>(page - kStackPage))) return false;
   }
   known_stack = {to, data};
   return true;
 }
 
-constexpr unsigned kMostKept = 8;
-constinit std::atomic<char*> kept[kMostKept] = {}; // stacks that no thread is on
+constexpr unsigned kMostKeptStacks = 8;
+constinit std::atomic<char*> kept_stacks[kMostKeptStacks] = {}; // stacks that no thread is on
 
 char* take_stack() noexcept {
-  for (auto& entry : kept) {
+  for (auto& entry : kept_stacks) {
     if (char* stack = entry.exchange(nullptr, std::memory_order_acquire)) return stack;
   }
   void* memory = mmap(nullptr, kOwnBytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
-  mprotect(memory, kPage, PROT_NONE);
+  mprotect(memory, kStackPage, PROT_NONE);
   return static_cast<char*>(memory);
 }
 
 void give_back(char* stack) noexcept {
-  for (auto& entry : kept) {
+  for (auto& entry : kept_stacks) {
     char* none = nullptr;
     if (entry.compare_exchange_strong(none, stack, std::memory_order_release)) return;
   }
@@ -109,7 +109,7 @@ void run_on_own_stack(void (*work)(void*), void* argument) noexcept {
   char* const stack = take_stack();
   if (stack == nullptr) return work(argument);
   const StackRange outer = known_stack;
-  known_stack = {reinterpret_cast<std::uintptr_t>(stack) + kPage,
+  known_stack = {reinterpret_cast<std::uintptr_t>(stack) + kStackPage,
                  reinterpret_cast<std::uintptr_t>(stack) + kOwnBytes};
   gmt_call_on_stack(work, argument, stack + kOwnBytes);
   known_stack = outer;

@@ -24,4 +24,10 @@ inline long read_memory(void* to, std::uint64_t address, std::size_t bytes) noex
   return syscall(SYS_process_vm_readv, syscall(SYS_getpid), &here, 1L, &there, 1L, 0L);
 }
 
+// 0 if it cannot be read.
+inline std::uint64_t word_at(std::uint64_t address) noexcept {
+  std::uint64_t word = 0;
+  return read_memory(&word, address, sizeof word) == static_cast<long>(sizeof word) ? word : 0;
+}
+
 } // namespace gmt::interposer

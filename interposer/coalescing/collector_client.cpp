@@ -33,13 +33,13 @@ using trace::SyncOp;
 
 constinit const CollectorFunctions* collector = nullptr; // written before `coalescing`
 constinit std::atomic<std::uint64_t> profiler_start{0}, profiler_bytes{0};
-constinit thread_local bool inside __attribute__((tls_model("initial-exec"))) = false;
+constinit thread_local bool inside_collector __attribute__((tls_model("initial-exec"))) = false;
 
 // Held over every call of the collector.
 class Inside {
 public:
-  Inside() noexcept : outer_(inside) { inside = true; }
-  ~Inside() { inside = outer_; }
+  Inside() noexcept : outer_(inside_collector) { inside_collector = true; }
+  ~Inside() { inside_collector = outer_; }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
 
@@ -251,14 +251,14 @@ constinit CoreFunctions core{
   .find_symbol = real_dlsym,
 };
 
-bool is_asked_for() noexcept {
+bool collector_is_asked_for() noexcept {
   return Process::options().coalescing != 0 || Process::options().counters != 0;
 }
 
 } // namespace
 
 bool device_counts_traffic() noexcept {
-  if (!is_asked_for()) return false;
+  if (!collector_is_asked_for()) return false;
   constinit static DriverFunction<const trace::ExecutionObserver*> observe{trace::kObserveSymbol};
   char cupti[4096]; // a value that does not fit counts as none
   const bool has_cupti =
@@ -267,7 +267,7 @@ bool device_counts_traffic() noexcept {
 }
 
 void open_collector() noexcept {
-  if (!is_asked_for() || device_counts_traffic()) return;
+  if (!collector_is_asked_for() || device_counts_traffic()) return;
   if (collector == nullptr) {
     char path[1100];
     if (!own_folder(path, sizeof path - sizeof kCollectorLibrary - 1)) return;
@@ -308,7 +308,7 @@ void notify_of_code(const void* image, std::size_t bytes) noexcept {
 }
 
 bool comes_from_profiler(const void* caller) noexcept {
-  return inside ||
+  return inside_collector ||
          reinterpret_cast<std::uint64_t>(caller) - profiler_start.load(std::memory_order_relaxed) <
            profiler_bytes.load(std::memory_order_relaxed);
 }

@@ -19,7 +19,7 @@ namespace gmt::interposer {
 namespace {
 
 enum class State : unsigned char { kOff, kWanted, kOn };
-constinit std::atomic<State> state{State::kOff};
+constinit std::atomic<State> dump_state{State::kOff};
 
 // CUcoredumpSettings and CUCoredumpGenerationFlags of cuda.h.
 constexpr int kEnable = 1, kFile = 5, kFlags = 7;
@@ -42,7 +42,7 @@ void say(const char* word) noexcept {
 }
 
 void give_up(const char* word) noexcept {
-  state.store(State::kOff);
+  dump_state.store(State::kOff);
   say(word);
 }
 
@@ -119,7 +119,7 @@ void ask_driver() noexcept {
                     change(kFile, path, std::strlen(path) + 1) == 0 &&
                     change(kEnable, &enabled, sizeof enabled) == 0;
   if (!done) return give_up("refused");
-  state.store(State::kOn);
+  dump_state.store(State::kOn);
   say("on");
 }
 
@@ -131,16 +131,16 @@ void begin_core_dump() noexcept {
   if (is_debugged()) return give_up("debugger");
   if (!Process::take_budget(kLargestDump, 2)) return give_up("no-room");
   install_dump_waits();
-  state.store(State::kWanted);
+  dump_state.store(State::kWanted);
   ask_driver();
 }
 
 void prepare_core_dump() noexcept {
-  if (state.load(std::memory_order_relaxed) == State::kWanted) [[unlikely]]
+  if (dump_state.load(std::memory_order_relaxed) == State::kWanted) [[unlikely]]
     ask_driver();
 }
 
-bool core_dump_is_on() noexcept { return state.load(std::memory_order_relaxed) == State::kOn; }
+bool core_dump_is_on() noexcept { return dump_state.load(std::memory_order_relaxed) == State::kOn; }
 
 void hold_for_core_dump() noexcept {
   if (!core_dump_is_on() || !take_unconfirmed_work()) return;
@@ -149,7 +149,7 @@ void hold_for_core_dump() noexcept {
 }
 
 void forget_core_dump() noexcept {
-  state.store(State::kOff);
+  dump_state.store(State::kOff);
   forget_unconfirmed_work();
   forget_device_probes();
 }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kLongestWait = 2000;           // milliseconds
 constexpr std::uint64_t kBusyWait = 100'000; // nanoseconds: a set takes some 10 us
-constexpr unsigned kMostContexts = 64;
+constexpr unsigned kMostProbes = 64;
 
 constinit DriverFunction<CUcontext, unsigned long long*> context_id{"cuCtxGetId"};
 constinit DriverFunction<CUstreamCaptureMode*> exchange_mode{"cuThreadExchangeStreamCaptureMode"};
@@ -38,7 +38,7 @@ struct Probe {
   CUdeviceptr word;
   bool failed, pending;
 };
-constinit Probe probes[kMostContexts] = {};
+constinit Probe probes[kMostProbes] = {};
 
 // A capture of the program's is not ended by what happens here.
 class RelaxedCapture {

@@ -24,8 +24,8 @@ namespace {
 using trace::Ordering;
 
 constinit std::atomic<bool> unconfirmed{false};
-constinit std::atomic<void*> behind[trace::kDriverApiCount] = {}; // what a row's calls went to
-                                                                  // before
+constinit std::atomic<void*> functions_behind[trace::kDriverApiCount] = {}; // what a row's calls
+                                                                            // went to before
 
 constexpr bool makes_work(Ordering order) { return order == Ordering::kStream; }
 constexpr bool waits(Ordering order) {
@@ -49,8 +49,8 @@ template <std::uint16_t Row, Ordering Order, class Function> struct Front;
 template <std::uint16_t Row, Ordering Order, class... Args>
 struct Front<Row, Order, CUresult (*)(Args...)> {
   static CUresult call(Args... args) noexcept {
-    auto* const next =
-      reinterpret_cast<CUresult (*)(Args...)>(behind[Row].load(std::memory_order_relaxed));
+    auto* const next = reinterpret_cast<CUresult (*)(Args...)>(
+      functions_behind[Row].load(std::memory_order_relaxed));
     const CUresult result = next(args...);
     if (result != CUDA_SUCCESS) return result;
     if constexpr (makes_work(Order)) {
@@ -67,7 +67,7 @@ struct Front<Row, Order, CUresult (*)(Args...)> {
 template <std::uint16_t Row, Ordering Order, class Function> void install() noexcept {
   if constexpr (makes_work(Order) || waits(Order))
     precede_driver_function(Row, reinterpret_cast<void*>(&Front<Row, Order, Function>::call),
-                            behind[Row]);
+                            functions_behind[Row]);
 }
 
 } // namespace

@@ -29,8 +29,8 @@ namespace {
 
 // Every reader of rings, but not for ever: a round is file operations only, yet the disk may be
 // slow.
-constinit std::atomic<bool> locked{false};
-constexpr int kLockMilliseconds = 2000;
+constinit std::atomic<bool> drain_is_locked{false};
+constexpr int kDrainLockMilliseconds = 2000;
 
 // A record into the ring's log, its first head last.
 void append(ThreadLog& log, const trace::RingRecord& record) noexcept {
@@ -83,7 +83,7 @@ bool drain_ring(Ring& ring, bool last) noexcept {
 
 bool drain_live() noexcept {
   const InsideLocks guard;
-  const BoundedLock lock(locked, kLockMilliseconds);
+  const BoundedLock lock(drain_is_locked, kDrainLockMilliseconds);
   if (!lock.held()) return false;
   bool any = false;
   for (Ring& ring : rings) {
@@ -98,7 +98,7 @@ bool drain_live() noexcept {
 // What it waits on. A launch leaves kExpecting, and wakes the thread if it is asleep.
 constexpr std::uint32_t kAwake = 0, kAsleep = 1, kExpecting = 2;
 constinit std::atomic<std::uint32_t> doze{kAwake};
-constinit std::atomic<bool> started{false};
+constinit std::atomic<bool> drain_has_started{false};
 
 long futex(int operation, std::uint32_t value, const timespec* limit) noexcept {
   return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&doze), operation | FUTEX_PRIVATE_FLAG,
@@ -150,7 +150,7 @@ void* drain_thread(void*) noexcept {
 bool start_drain_thread() noexcept {
   constexpr std::size_t kStackBytes = 256 << 10;
   const SignalGuard signals; // the thread inherits that all signals wait
-  if (started.load()) return true;
+  if (drain_has_started.load()) return true;
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -158,7 +158,7 @@ bool start_drain_thread() noexcept {
   pthread_t thread;
   const bool made = pthread_create(&thread, &attributes, drain_thread, nullptr) == 0;
   pthread_attr_destroy(&attributes);
-  if (made) started.store(true);
+  if (made) drain_has_started.store(true);
   return made;
 }
 
@@ -173,7 +173,7 @@ void begin_draining(Ring& ring) noexcept {
 void end_draining(Ring& ring) noexcept {
   const SignalGuard signals;
   const InsideLocks guard;
-  const BoundedLock lock(locked, kLockMilliseconds);
+  const BoundedLock lock(drain_is_locked, kDrainLockMilliseconds);
   if (!lock.held()) return; // it stays live: nothing of it is given to another context
   drain_ring(ring, true);
   if (ring.log != nullptr) ThreadLog::end(ring.log);
@@ -186,7 +186,7 @@ void end_draining(Ring& ring) noexcept {
 }
 
 void drain_rings() noexcept {
-  if (!started.load(std::memory_order_relaxed)) return;
+  if (!drain_has_started.load(std::memory_order_relaxed)) return;
   const SignalGuard signals;
   drain_live();
 }
@@ -203,9 +203,9 @@ void forget_drain() noexcept {
     ring.memory = {};
     ring.log = nullptr;
   }
-  locked.store(false);
+  drain_is_locked.store(false);
   doze.store(kAwake);
-  started.store(false);
+  drain_has_started.store(false);
 }
 
 } // namespace gmt::interposer

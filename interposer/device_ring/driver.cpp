@@ -14,15 +14,10 @@ namespace {
 
 constinit bool driver_known = false; // under the lock
 constinit std::atomic<bool> taken{false};
-constexpr int kLockMilliseconds = 400;
+constexpr int kRingLockMilliseconds = 400;
 constexpr int kRelaxed = 2; // CU_STREAM_CAPTURE_MODE_RELAXED
 // Nanoseconds. A copy of 8 bytes took over 50 ms on an H200 that 14 programs used at once.
 constexpr std::uint64_t kLongestCopy = 500'000'000;
-
-// Before any of them is called: a ring that is half made for want of a function would stay so.
-template <class... Functions> bool are_there(Functions&... functions) noexcept {
-  return (functions.is_there() && ...);
-}
 
 bool know_driver() noexcept {
   if (driver_known) return true;
@@ -36,7 +31,7 @@ bool know_driver() noexcept {
 
 } // namespace
 
-RingLock::RingLock() noexcept : lock_(taken, kLockMilliseconds), capture_mode_(kRelaxed) {
+RingLock::RingLock() noexcept : lock_(taken, kRingLockMilliseconds), capture_mode_(kRelaxed) {
   if (lock_.held() && know_driver())
     ready_ = driver.exchange_capture_mode(&capture_mode_) == 0; // it now holds what it was
 }

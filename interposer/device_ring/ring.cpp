@@ -20,13 +20,13 @@ namespace {
 
 // Making a ring: under the RingLock, the context being current.
 
-constexpr std::size_t kLeastBytes = 256 << 10, kMostBytes = 1 << 30;
+constexpr std::size_t kLeastBytes = 256 << 10, kMostRingBytes = 1 << 30;
 constinit std::atomic<unsigned> ring_count{0}; // made so far
 
 std::uint32_t slots_of_each() noexcept {
   std::uint64_t wanted = Process::options().device_ring_size;
   if (wanted < kLeastBytes) wanted = kLeastBytes;
-  if (wanted > kMostBytes) wanted = kMostBytes;
+  if (wanted > kMostRingBytes) wanted = kMostRingBytes;
   std::uint32_t slots = 1;
   while (std::uint64_t{slots} * 2 * trace::kSubRings * trace::kSlotBytes <= wanted) slots *= 2;
   return slots;

@@ -15,7 +15,7 @@ constinit std::atomic<bool> several_contexts{false};
 namespace {
 
 constexpr unsigned kMaxContexts = 1024;
-constinit std::atomic<std::uint64_t> contexts[kMaxContexts] = {};
+constinit std::atomic<std::uint64_t> known_contexts[kMaxContexts] = {};
 constexpr unsigned kMaxDevices = 64;
 constinit std::atomic<std::uint64_t> primary_contexts[kMaxDevices] = {};
 constinit std::atomic<std::uint64_t> first_context{0};
@@ -46,10 +46,10 @@ std::uint16_t current_context(ThreadLog& log) noexcept {
   const std::uint64_t handle = current_context_handle();
   if (handle == 0) return 0;
   for (unsigned i = 0; i < kMaxContexts; ++i) {
-    std::uint64_t known = contexts[i].load(std::memory_order_relaxed);
+    std::uint64_t known = known_contexts[i].load(std::memory_order_relaxed);
     if (known == handle) return static_cast<std::uint16_t>(i + 1);
     if (known != 0) continue;
-    if (contexts[i].compare_exchange_strong(known, handle)) return introduce(log, i, handle);
+    if (known_contexts[i].compare_exchange_strong(known, handle)) return introduce(log, i, handle);
     if (known == handle) return static_cast<std::uint16_t>(i + 1);
   }
   return 0;
@@ -57,7 +57,7 @@ std::uint16_t current_context(ThreadLog& log) noexcept {
 
 std::uint16_t known_context(std::uint64_t handle) noexcept {
   for (unsigned i = 0; handle != 0 && i < kMaxContexts; ++i) {
-    const std::uint64_t known = contexts[i].load(std::memory_order_relaxed);
+    const std::uint64_t known = known_contexts[i].load(std::memory_order_relaxed);
     if (known == handle) return static_cast<std::uint16_t>(i + 1);
     if (known == 0) break;
   }
@@ -90,7 +90,7 @@ void forget_contexts() noexcept {
   first_context.store(0);
   several_contexts.store(false);
   for (auto& p : primary_contexts) p.store(0);
-  for (auto& c : contexts) c.store(0);
+  for (auto& c : known_contexts) c.store(0);
 }
 
 } // namespace gmt::interposer

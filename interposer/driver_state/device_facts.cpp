@@ -12,8 +12,8 @@ namespace gmt::interposer {
 
 namespace {
 
-constexpr int kMaxDevices = 64;
-constinit std::atomic<bool> described[kMaxDevices] = {};
+constexpr int kMostDescribed = 64;
+constinit std::atomic<bool> described_devices[kMostDescribed] = {};
 
 // CUdevice_attribute of cuda.h, by the word of the record; the capability comes in two parts.
 using trace::DeviceWord;
@@ -71,9 +71,10 @@ std::uint64_t name_of_device(ThreadLog& log, int ordinal) noexcept {
 } // namespace
 
 void describe_device(ThreadLog& log, int ordinal) noexcept {
-  if (ordinal < 0 || ordinal >= kMaxDevices || described[ordinal].load(std::memory_order_relaxed))
+  if (ordinal < 0 || ordinal >= kMostDescribed ||
+      described_devices[ordinal].load(std::memory_order_relaxed))
     return;
-  if (!get_attribute.is_there() || described[ordinal].exchange(true)) return;
+  if (!get_attribute.is_there() || described_devices[ordinal].exchange(true)) return;
   trace::Words<DeviceWord> words;
   trace::DeviceFields device(words);
   device.ordinal(static_cast<std::uint64_t>(ordinal));
@@ -119,7 +120,7 @@ void append_launch_limits(ThreadLog& log, std::uint64_t launch, std::uint64_t fu
 }
 
 void forget_devices() noexcept {
-  for (auto& d : described) d.store(false, std::memory_order_relaxed);
+  for (auto& d : described_devices) d.store(false, std::memory_order_relaxed);
   launches_explained.store(0, std::memory_order_relaxed);
 }
 

@@ -16,10 +16,10 @@ constexpr unsigned kWays = 8;
 struct alignas(64) Bucket {
   std::atomic<std::uint64_t> address[kWays]; // 0: free
 };
-constinit Bucket buckets[1 << kBucketBits] = {};
+constinit Bucket host_buckets[1 << kBucketBits] = {};
 
 Bucket& bucket_of(std::uint64_t address) noexcept {
-  return buckets[hash_of_host_block(address) >> (64 - kBucketBits)];
+  return host_buckets[hash_of_host_block(address) >> (64 - kBucketBits)];
 }
 std::atomic<std::uint8_t>& counter_of(std::uint64_t address) noexcept {
   return host_block_counters[hash_of_host_block(address) >> (64 - kHostBlockCounterBits)];
@@ -69,7 +69,7 @@ void follow_host_memory(const Record& record) noexcept {
 }
 
 void forget_host_memory() noexcept {
-  for (Bucket& bucket : buckets) {
+  for (Bucket& bucket : host_buckets) {
     for (auto& slot : bucket.address) {
       if (const std::uint64_t known = slot.load(std::memory_order_relaxed))
         remove_host_block(known & ~kRegistered);

@@ -18,7 +18,7 @@ constinit std::atomic<bool> watches_host{false};
 
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kWatchedPage = 4096;
 constexpr std::uint64_t kFewPages = 16; // are protected all together
 constexpr unsigned kMostBlocks = 1024, kMostWatches = 128, kMostParts = 3, kMostEvents = 256;
 constexpr int kLockTime = 200; // milliseconds: of the lock
@@ -47,13 +47,13 @@ struct Recorded { // an event
   std::uint64_t event = 0, stream = 0, number = 0;
 };
 
-constinit std::atomic<bool> lock{false};
+constinit std::atomic<bool> watches_lock{false};
 constinit std::atomic<unsigned> closed{0}; // watches
 constinit HostWatcher watcher{};
 constinit std::atomic<bool> has_begun{false};
-constinit Range blocks[kMostBlocks] = {};
+constinit Range watched_blocks[kMostBlocks] = {};
 constinit Watch watches[kMostWatches] = {};
-constinit Recorded events[kMostEvents] = {};
+constinit Recorded watched_events[kMostEvents] = {};
 constinit unsigned block_count = 0, next_watch = 0;
 constinit std::uint64_t numbers = 0, stream_waits = 0;
 
@@ -98,7 +98,7 @@ bool may_cover(std::uint64_t stream, const Watch& watch) noexcept {
 }
 
 Recorded& entry_of(std::uint64_t event) noexcept {
-  return events[(event >> 4) * 0x9e3779b97f4a7c15u >> 56];
+  return watched_events[(event >> 4) * 0x9e3779b97f4a7c15u >> 56];
 }
 
 void on_event_done(std::uint64_t event) noexcept {
@@ -132,42 +132,43 @@ void follow_alloc(const trace::AllocView& alloc) noexcept {
   if (alloc.memory_kind() == trace::MemoryKind::kRegistered &&
       !is_mapped_writable(alloc.address(), alloc.address() + alloc.bytes()))
     return;
-  blocks[block_count++] = {alloc.address(), alloc.address() + alloc.bytes()};
+  watched_blocks[block_count++] = {alloc.address(), alloc.address() + alloc.bytes()};
 }
 
 // The driver has waited for all work, as it does when it frees memory.
 void follow_free(std::uint64_t address) noexcept {
   open_all();
   for (unsigned i = 0; i < block_count; ++i) {
-    if (blocks[i].begin != address) continue;
+    if (watched_blocks[i].begin != address) continue;
     for (Watch& watch : watches) {
-      if (blocks[i].meets(watch.bytes)) watch = {};
+      if (watched_blocks[i].meets(watch.bytes)) watch = {};
     }
-    blocks[i] = blocks[--block_count];
+    watched_blocks[i] = watched_blocks[--block_count];
     return;
   }
 }
 
 const Range* block_of(const Range& bytes) noexcept {
   for (unsigned i = 0; i < block_count; ++i) {
-    if (blocks[i].begin <= bytes.begin && bytes.end <= blocks[i].end) return &blocks[i];
+    if (watched_blocks[i].begin <= bytes.begin && bytes.end <= watched_blocks[i].end)
+      return &watched_blocks[i];
   }
   return nullptr;
 }
 
 void choose_pages(Watch& watch, const Range& block) noexcept {
-  const auto down = [](std::uint64_t address) { return address / kPage * kPage; };
-  const auto up = [&](std::uint64_t address) { return down(address + kPage - 1); };
+  const auto down = [](std::uint64_t address) { return address / kWatchedPage * kWatchedPage; };
+  const auto up = [&](std::uint64_t address) { return down(address + kWatchedPage - 1); };
   const std::uint64_t begin = std::max(down(watch.bytes.begin), up(block.begin));
   const std::uint64_t end = std::min(up(watch.bytes.end), down(block.end));
   if (begin >= end) return;
-  if (end - begin <= kFewPages * kPage) {
+  if (end - begin <= kFewPages * kWatchedPage) {
     watch.pages[watch.parts++] = {begin, end};
     return;
   }
   const std::uint64_t middle = down(begin + (end - begin) / 2);
-  for (const std::uint64_t page : {begin, middle, end - kPage})
-    watch.pages[watch.parts++] = {page, page + kPage};
+  for (const std::uint64_t page : {begin, middle, end - kWatchedPage})
+    watch.pages[watch.parts++] = {page, page + kWatchedPage};
 }
 
 void watch_bytes(const Range& bytes, bool is_written, const trace::CopyView& copy,
@@ -253,7 +254,7 @@ void begin_host_watches(const HostWatcher& by) noexcept {
 void end_host_watches() noexcept {
   watches_host.store(false);
   const SignalGuard signals;
-  const BoundedLock held(lock, kLockTime);
+  const BoundedLock held(watches_lock, kLockTime);
   if (held.held()) open_all();
 }
 
@@ -264,7 +265,7 @@ void forget_host_watches() noexcept {
 
 // No other thread is there that could hold the lock.
 void open_host_watches_in_child() noexcept {
-  lock.store(false);
+  watches_lock.store(false);
   open_all();
   for (Watch& watch : watches) watch = {};
 }
@@ -274,7 +275,7 @@ void follow_host_watches(const Record& record, std::uint64_t order) noexcept {
   if (!concerns_watches(record)) return;
   if (record.kind == trace::Kind::kCopy && is_segv_blocked()) return;
   const SignalGuard signals;
-  const BoundedLock held(lock, kLockTime);
+  const BoundedLock held(watches_lock, kLockTime);
   if (!held.held()) return;
   switch (record.kind) {
   case trace::Kind::kSync: return follow_sync(trace::SyncView(record));
@@ -287,10 +288,10 @@ void follow_host_watches(const Record& record, std::uint64_t order) noexcept {
 }
 
 bool open_faulted_page(std::uint64_t address, bool writes, UsedCopies& copies) noexcept {
-  const BoundedLock held(lock, kLockTime);
-  const std::uint64_t page = address / kPage * kPage;
+  const BoundedLock held(watches_lock, kLockTime);
+  const std::uint64_t page = address / kWatchedPage * kWatchedPage;
   if (!held.held()) { // the holder opens or closes pages: this one is open in any case
-    protect({page, page + kPage}, PROT_READ | PROT_WRITE);
+    protect({page, page + kWatchedPage}, PROT_READ | PROT_WRITE);
     return true;
   }
   copies.closings = numbers;
@@ -311,7 +312,7 @@ void open_used_memory(std::uint64_t address, std::uint64_t bytes, bool writes,
                       UsedCopies& copies) noexcept {
   if (closed.load(std::memory_order_relaxed) == 0 || bytes == 0) return;
   const SignalGuard signals;
-  const BoundedLock held(lock, kLockTime);
+  const BoundedLock held(watches_lock, kLockTime);
   const Range used{address, address + bytes};
   if (!held.held()) return;
   for (Watch& watch : watches) {

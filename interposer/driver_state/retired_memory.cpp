@@ -13,15 +13,15 @@ constinit std::atomic<bool> any_retired_memory{false};
 namespace {
 
 // Sizes of live blocks, by a hash of the address: a bucket is a cache line.
-constexpr unsigned kBucketBits = 15;
-constexpr unsigned kWays = 4;
+constexpr unsigned kRetiredBucketBits = 15;
+constexpr unsigned kRetiredWays = 4;
 constexpr std::uint64_t kTaken = 1; // an address in the making
-struct alignas(64) Bucket {
+struct alignas(64) RetiredBucket {
   struct {
     std::atomic<std::uint64_t> address, bytes;
-  } block[kWays];
+  } block[kRetiredWays];
 };
-constinit Bucket buckets[1 << kBucketBits] = {};
+constinit RetiredBucket retired_buckets[1 << kRetiredBucketBits] = {};
 constinit std::atomic<bool> any_followed{false};
 
 // Pages of the host that were asked about: number of the page << 16 | what is known of it.
@@ -29,17 +29,17 @@ constexpr unsigned kAsked = 256;
 constexpr std::uint64_t kReadable = 0xffff; // else how often it was asked about in vain
 constexpr unsigned kStateBits = 16;
 constexpr std::uint64_t kOften = 8, kSeldom = 64;
-constinit std::atomic<std::uint64_t> asked[kAsked] = {};
+constinit std::atomic<std::uint64_t> retired_asked[kAsked] = {};
 constinit std::atomic<bool> any_asked{false}, is_refused{false};
 
-Bucket& bucket_of(std::uint64_t address) noexcept {
-  return buckets[address * 0x9e3779b97f4a7c15u >> (64 - kBucketBits)];
+RetiredBucket& retired_bucket_of(std::uint64_t address) noexcept {
+  return retired_buckets[address * 0x9e3779b97f4a7c15u >> (64 - kRetiredBucketBits)];
 }
 
 // What was found out holds until blocks begin or end here.
 void forget_answers() noexcept {
   if (!any_asked.exchange(false)) return;
-  for (auto& page : asked) page.store(0, std::memory_order_relaxed);
+  for (auto& page : retired_asked) page.store(0, std::memory_order_relaxed);
 }
 
 template <class Visit>
@@ -52,7 +52,7 @@ void for_each_piece(std::uint64_t address, std::uint64_t bytes, Visit visit) noe
 void begin_block(std::uint64_t address, std::uint64_t bytes) noexcept {
   if (address == 0 || bytes == 0 || bytes > kPieces << kPieceBits || address + bytes < address)
     return;
-  Bucket& bucket = bucket_of(address);
+  RetiredBucket& bucket = retired_bucket_of(address);
   for (auto& block : bucket.block) {
     if (block.address.load(std::memory_order_relaxed) == address) return; // one more reference
   }
@@ -77,7 +77,7 @@ enum class Mapping : bool { kEnds, kStays };
 
 // The block's size, 0 if it is not followed.
 std::uint64_t end_block(std::uint64_t address, Mapping mapping) noexcept {
-  for (auto& block : bucket_of(address).block) {
+  for (auto& block : retired_bucket_of(address).block) {
     std::uint64_t there = block.address.load(std::memory_order_acquire);
     if (there != address) continue;
     const std::uint64_t bytes = block.bytes.load(std::memory_order_relaxed);
@@ -98,7 +98,7 @@ std::uint64_t end_block(std::uint64_t address, Mapping mapping) noexcept {
 
 void remember(std::uint64_t page, std::uint64_t state) noexcept {
   any_asked.store(true, std::memory_order_relaxed);
-  asked[page % kAsked].store(page << kStateBits | state, std::memory_order_release);
+  retired_asked[page % kAsked].store(page << kStateBits | state, std::memory_order_release);
 }
 
 bool host_reads_now(std::uint64_t address) noexcept {
@@ -131,7 +131,7 @@ void follow_retired_memory(const Record& record) noexcept {
 
 void retire_all_memory() noexcept {
   if (!any_followed.load(std::memory_order_relaxed)) return;
-  for (Bucket& bucket : buckets) {
+  for (RetiredBucket& bucket : retired_buckets) {
     for (auto& block : bucket.block) {
       if (block.address.load(std::memory_order_relaxed) != 0) block.address.store(0);
     }
@@ -157,7 +157,7 @@ void forget_retired_memory() noexcept {
 bool is_newly_hosts(std::uint64_t address) noexcept {
   if (is_refused.load(std::memory_order_relaxed)) return false;
   const std::uint64_t page = address / kHostPage;
-  std::atomic<std::uint64_t>& entry = asked[page % kAsked];
+  std::atomic<std::uint64_t>& entry = retired_asked[page % kAsked];
   const std::uint64_t known = entry.load(std::memory_order_acquire);
   std::uint64_t times = 0;
   if (known >> kStateBits == page) {

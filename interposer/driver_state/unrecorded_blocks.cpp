@@ -7,20 +7,20 @@ constinit std::atomic<bool> any_unrecorded_blocks{false};
 
 namespace {
 
-constexpr unsigned kBucketBits = 13;
-constexpr unsigned kWays = 8;
-struct alignas(64) Bucket {
-  std::atomic<std::uint64_t> address[kWays]; // 0: free
+constexpr unsigned kUnrecordedBucketBits = 13;
+constexpr unsigned kUnrecordedWays = 8;
+struct alignas(64) UnrecordedBucket {
+  std::atomic<std::uint64_t> address[kUnrecordedWays]; // 0: free
 };
-constinit Bucket buckets[1 << kBucketBits] = {};
+constinit UnrecordedBucket unrecorded_buckets[1 << kUnrecordedBucketBits] = {};
 
-Bucket& bucket_of(std::uint64_t address) noexcept {
-  return buckets[address * 0x9e3779b97f4a7c15u >> (64 - kBucketBits)];
+UnrecordedBucket& unrecorded_bucket_of(std::uint64_t address) noexcept {
+  return unrecorded_buckets[address * 0x9e3779b97f4a7c15u >> (64 - kUnrecordedBucketBits)];
 }
 
 bool take(std::uint64_t address) noexcept {
   if (address == 0) return false;
-  for (auto& slot : bucket_of(address).address) {
+  for (auto& slot : unrecorded_bucket_of(address).address) {
     std::uint64_t there = address;
     if (slot.compare_exchange_strong(there, 0)) return true;
   }
@@ -36,7 +36,7 @@ void follow_unrecorded_blocks(const Record& allocation, bool is_recorded) noexce
     return;
   }
   if (address == 0) return;
-  for (auto& slot : bucket_of(address).address) {
+  for (auto& slot : unrecorded_bucket_of(address).address) {
     std::uint64_t there = 0;
     if (!slot.compare_exchange_strong(there, address) && there != address) continue;
     any_unrecorded_blocks.store(true, std::memory_order_relaxed);
@@ -50,7 +50,7 @@ bool take_unrecorded_block(const Record& release) noexcept {
 
 void forget_unrecorded_blocks() noexcept {
   if (!any_unrecorded_blocks.exchange(false)) return;
-  for (Bucket& bucket : buckets) {
+  for (UnrecordedBucket& bucket : unrecorded_buckets) {
     for (auto& slot : bucket.address) slot.store(0, std::memory_order_relaxed);
   }
 }

@@ -31,8 +31,8 @@ struct HeapLog {
   std::uint64_t sites[trace::kMaxDeviceSites]; // hashes, by id - 1; 0 is free
 };
 constinit HeapLog heap_logs[kMostLogs] = {};
-constinit std::atomic<bool> locked{false};
-constexpr int kLockMilliseconds = 2000;
+constinit std::atomic<bool> heap_log_is_locked{false};
+constexpr int kHeapLockMilliseconds = 2000;
 
 HeapLog* log_of(std::uint64_t context) noexcept {
   for (HeapLog& heap : heap_logs) {
@@ -135,7 +135,7 @@ void introduce_grid(HeapLog& heap, const trace::ExecutionLaunch& launch) noexcep
 void record_heap_call(const trace::ExecutionHeapCall& call) noexcept {
   if (has_ring(call.launch.context)) return;
   const SignalGuard signals;
-  const BoundedLock lock(locked, kLockMilliseconds);
+  const BoundedLock lock(heap_log_is_locked, kHeapLockMilliseconds);
   HeapLog* heap = lock.held() ? log_of(call.launch.context) : nullptr;
   if (heap == nullptr) return;
   introduce_grid(*heap, call.launch);

@@ -13,7 +13,7 @@ namespace gmt::interposer {
 namespace {
 
 constexpr unsigned kMostLines = 64;
-constexpr std::size_t kMostBytes = 1700; // what a kText holds, and a little less
+constexpr std::size_t kMostTextBytes = 1700; // what a kText holds, and a little less
 
 // Appends one line; false, and nothing is appended, where it does not fit.
 bool add_line(char* buffer, std::size_t& used, const trace::ExecutionLine& line) noexcept {
@@ -22,7 +22,7 @@ bool add_line(char* buffer, std::size_t& used, const trace::ExecutionLine& line)
   const int digits = std::snprintf(number, sizeof number, "%u", line.line);
   const std::size_t digit_count = digits > 0 ? static_cast<std::size_t>(digits) : 0;
   const std::size_t bytes = digit_count + function.size() + file.size() + 3;
-  if (bytes > kMostBytes - used) return false;
+  if (bytes > kMostTextBytes - used) return false;
   const auto add = [&](std::string_view text, char end) noexcept {
     for (const char c : text) { // what separates fields stands in no field
       const bool separates = c == '\t' || c == '\n';
@@ -47,7 +47,7 @@ std::uint64_t text_of(ThreadLog& log, const char* text) noexcept {
 }
 
 std::uint64_t lines_of(ThreadLog& log, const trace::ExecutionLocation& location) noexcept {
-  char buffer[kMostBytes];
+  char buffer[kMostTextBytes];
   std::size_t used = 0;
   const unsigned count = location.line_count < kMostLines ? location.line_count : kMostLines;
   for (unsigned i = 0; i < count && location.lines != nullptr; ++i) {

@@ -23,8 +23,8 @@ using trace::ExecutionFunctionTraffic;
 using trace::ExecutionInstructionTraffic;
 using trace::ExecutionTraffic;
 
-constexpr unsigned kMostContexts = 64, kFunctions = 1u << 12, kInstructions = 1u << 15;
-constexpr int kLockMilliseconds = 2000;
+constexpr unsigned kMostSummedContexts = 64, kFunctions = 1u << 12, kInstructions = 1u << 15;
+constexpr int kTrafficLockMilliseconds = 2000;
 
 struct ContextSums {
   std::uint64_t context; // CUcontext; 0: free
@@ -44,9 +44,9 @@ struct InstructionSums {
   trace::Slot* slot;
 };
 
-constinit ContextSums contexts[kMostContexts] = {};
-constinit FunctionSums functions[kFunctions] = {};
-constinit InstructionSums instructions[kInstructions] = {};
+constinit ContextSums context_sums[kMostSummedContexts] = {};
+constinit FunctionSums function_sums[kFunctions] = {};
+constinit InstructionSums instruction_sums[kInstructions] = {};
 constinit unsigned function_count = 0, instruction_count = 0;
 constinit std::uint64_t written_code[kFunctions] = {}; // identities
 constinit std::atomic<bool> in_use{false};
@@ -73,11 +73,11 @@ void add(trace::Slot* slot, unsigned word, std::uint64_t by) noexcept {
 }
 
 ContextSums* sums_of(std::uint64_t context) noexcept {
-  for (ContextSums& sums : contexts) {
+  for (ContextSums& sums : context_sums) {
     if (sums.context == context) return sums.windows != nullptr ? &sums : nullptr;
     if (sums.context != 0) continue;
     sums.context = context;
-    sums.log = ThreadLog::create_for_sums(static_cast<std::uint32_t>(&sums - contexts));
+    sums.log = ThreadLog::create_for_sums(static_cast<std::uint32_t>(&sums - context_sums));
     if (sums.log == nullptr) return nullptr;
     trace::Words<trace::AccessWindowsWord> words;
     if (Process::options().counters != 0)
@@ -192,7 +192,7 @@ void write_code_once(const ExecutionTraffic& traffic, unsigned at) noexcept {
 FunctionSums* function_of(ContextSums& sums, const ExecutionTraffic& traffic,
                           unsigned at) noexcept {
   const ExecutionFunctionTraffic& function = traffic.functions[at];
-  FunctionSums& entry = entry_of(functions, mixed(sums.context, function.identity));
+  FunctionSums& entry = entry_of(function_sums, mixed(sums.context, function.identity));
   if (entry.key != 0) return &entry;
   if (function_count >= kFunctions / 4 * 3) return nullptr;
   trace::Words<trace::AccessFunctionWord> words;
@@ -213,7 +213,7 @@ FunctionSums* function_of(ContextSums& sums, const ExecutionTraffic& traffic,
 trace::Slot* instruction_of(ContextSums& sums, const FunctionSums& function,
                             const ExecutionInstructionTraffic& one) noexcept {
   const std::uint64_t key = mixed(function.key, one.number);
-  InstructionSums& entry = entry_of(instructions, key);
+  InstructionSums& entry = entry_of(instruction_sums, key);
   if (entry.key != 0) return entry.slot;
   if (instruction_count >= kInstructions / 4 * 3) return nullptr;
   ++instruction_count;
@@ -257,7 +257,7 @@ void add_function(ContextSums& sums, const ExecutionTraffic& traffic, unsigned a
 
 void record_traffic(const ExecutionTraffic& traffic) noexcept {
   using Word = trace::AccessWindowsWord;
-  const BoundedLock lock(in_use, kLockMilliseconds);
+  const BoundedLock lock(in_use, kTrafficLockMilliseconds);
   if (!lock.held()) return;
   ContextSums* sums = sums_of(traffic.launch.context);
   if (sums == nullptr) return;
@@ -267,9 +267,9 @@ void record_traffic(const ExecutionTraffic& traffic) noexcept {
 }
 
 void forget_traffic() noexcept {
-  for (ContextSums& sums : contexts) sums = {};
-  for (FunctionSums& function : functions) function = {};
-  for (InstructionSums& instruction : instructions) instruction = {};
+  for (ContextSums& sums : context_sums) sums = {};
+  for (FunctionSums& function : function_sums) function = {};
+  for (InstructionSums& instruction : instruction_sums) instruction = {};
   for (std::uint64_t& identity : written_code) identity = 0;
   function_count = instruction_count = 0;
   in_use.store(false);

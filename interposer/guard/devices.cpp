@@ -11,7 +11,7 @@ namespace gmt::interposer {
 
 namespace {
 
-constinit GuardDevice devices[kMostGuardDevices] = {};
+constinit GuardDevice known_devices[kMostGuardDevices] = {};
 constexpr auto kDirectMemory =
   static_cast<CUdevice_attribute>(110); // GPU_DIRECT_RDMA_WITH_CUDA_VMM
 constexpr auto kVirtualMemory = CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
@@ -45,7 +45,7 @@ bool is_usable(CUdevice ordinal) noexcept {
 
 GuardDevice* guard_device(CUdevice ordinal) noexcept {
   if (ordinal < 0 || ordinal >= kMostGuardDevices) return nullptr;
-  GuardDevice& device = devices[ordinal];
+  GuardDevice& device = known_devices[ordinal];
   if (device.state.load(std::memory_order_acquire) == 0) {
     int there = 0;
     device.rdma.store(guard_driver.attribute(&there, kDirectMemory, ordinal) == 0 && there != 0);
@@ -60,7 +60,7 @@ CUmemAllocationProp guard_properties(CUdevice ordinal) noexcept {
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   properties.location.id = ordinal;
-  properties.allocFlags.gpuDirectRDMACapable = devices[ordinal].rdma.load() ? 1 : 0;
+  properties.allocFlags.gpuDirectRDMACapable = known_devices[ordinal].rdma.load() ? 1 : 0;
   return properties;
 }
 
@@ -103,7 +103,7 @@ bool end_access(CUdeviceptr mapping, std::uint64_t bytes, CUdevice own, CUdevice
 }
 
 void forget_guard_devices() noexcept {
-  for (GuardDevice& device : devices) {
+  for (GuardDevice& device : known_devices) {
     device.state.store(0);
     device.peers.store(0);
     device.hidden.store(0);

@@ -5,14 +5,6 @@ namespace gmt::interposer {
 
 constinit GuardDriver guard_driver{};
 
-namespace {
-
-template <class... Functions> bool are_there(Functions&... functions) noexcept {
-  return (functions.is_there() && ...);
-}
-
-} // namespace
-
 bool guard_driver_is_complete() noexcept {
   GuardDriver& d = guard_driver;
   return are_there(d.reserve, d.create, d.release, d.map, d.unmap, d.set_access, d.granularity,

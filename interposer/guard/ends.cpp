@@ -12,7 +12,7 @@ namespace gmt::interposer {
 
 namespace {
 
-constexpr int kLongestCheck = 500;
+constexpr int kLongestCheckAtEnd = 500;
 
 struct Some {
   std::uint32_t numbers[kCheckedAtOnce];
@@ -54,7 +54,7 @@ void keep_findings(const Some& some) noexcept {
   if (some.count == 0) return false;
   const WithContext with(some.blocks[0].context);
   const bool looked = with.ready() && check_patterns(some.blocks, some.count, moment,
-                                                     kLongestCheck) == Checked::kDone;
+                                                     kLongestCheckAtEnd) == Checked::kDone;
   if (looked) keep_findings(some);
   for (unsigned i = 0; !looked && i < some.count; ++i) count_unchecked();
   return looked; // one that cannot be looked at will not be better for the others

@@ -18,7 +18,8 @@ namespace {
 constexpr unsigned kMostFrames = 48;
 constexpr unsigned kSlots = 4096; // a stack that finds its slot taken is asked again
 constexpr std::uint64_t kPlainBit = 1;
-constinit std::atomic<std::uint64_t> known[kSlots] = {}; // hash without its lowest bit, and the bit
+constinit std::atomic<std::uint64_t> known_stacks[kSlots] = {}; // hash without its lowest bit, and
+                                                                // the bit
 constexpr unsigned kMostExported = 256;
 constinit std::atomic<std::uint64_t> exported[kMostExported] = {};
 constinit std::atomic<bool> any_exported{false};
@@ -48,7 +49,7 @@ std::uint64_t hash_of(void* const* frames, unsigned count) noexcept {
 bool list_excludes(const char* list, std::uint64_t stack, void* const* frames,
                    unsigned count) noexcept {
   if (list[0] == '\0') return false;
-  std::atomic<std::uint64_t>& slot = known[(stack >> 1) % kSlots];
+  std::atomic<std::uint64_t>& slot = known_stacks[(stack >> 1) % kSlots];
   const std::uint64_t word = slot.load(std::memory_order_relaxed);
   if ((word & ~kPlainBit) == stack) return (word & kPlainBit) != 0;
   const bool plain = names_any(list, frames, count);
@@ -116,7 +117,7 @@ void exclude_stack(std::uint64_t stack) noexcept {
 void forget_exclusions() noexcept {
   any_exported.store(false);
   for (auto& e : exported) e.store(0);
-  for (auto& k : known) k.store(0);
+  for (auto& k : known_stacks) k.store(0);
 }
 
 } // namespace gmt::interposer

@@ -24,7 +24,7 @@ namespace {
 using trace::GuardPlain;
 
 constinit GuardSampler sampler{};
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 44; // of one block
+constexpr std::uint64_t kMostBlockBytes = std::uint64_t{1} << 44; // of one block
 constexpr std::uint64_t kMostUnits = (std::uint64_t{64} << 40) / kGuardUnit;
 constexpr std::uint64_t kFewestUnits = (std::uint64_t{64} << 30) / kGuardUnit;
 
@@ -45,7 +45,7 @@ bool stays_plain(GuardPlain why) noexcept {
 // What needs no look at the device.
 bool is_wanted(std::uint64_t bytes, std::uint64_t* stack) noexcept {
   const Options& options = Process::options();
-  if (bytes == 0 || bytes > kMostBytes) return false; // CUDA says what is wrong
+  if (bytes == 0 || bytes > kMostBlockBytes) return false; // CUDA says what is wrong
   if (any_capture()) return stays_plain(GuardPlain::kInCapture);
   if (bytes < options.guard_min) return stays_plain(GuardPlain::kTooSmall);
   const std::uint64_t mapped = round_up(bytes, kGuardUnit);

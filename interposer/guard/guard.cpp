@@ -23,7 +23,7 @@ namespace gmt::interposer {
 
 namespace {
 
-constinit std::atomic<bool> on{false};
+constinit std::atomic<bool> is_guarding{false};
 constinit std::atomic<bool> asked_for{false};
 enum Addresses : int { kUnknown, kBeingReserved, kThere, kRefused };
 constinit std::atomic<int> addresses{kUnknown};
@@ -50,7 +50,9 @@ bool reserve() noexcept {
 
 } // namespace
 
-bool guard_is_on() noexcept { return on.load(std::memory_order_relaxed) && Process::is_on(); }
+bool guard_is_on() noexcept {
+  return is_guarding.load(std::memory_order_relaxed) && Process::is_on();
+}
 
 bool guard_has_addresses() noexcept {
   int state = addresses.load(std::memory_order_acquire);
@@ -68,7 +70,7 @@ bool guard_has_addresses() noexcept {
 
 void begin_guard() noexcept {
   const Options& options = Process::options();
-  on.store(false);
+  is_guarding.store(false);
   asked_for.store(options.guard != 0 || options.guard_sample != 0);
   if (!asked_for.load()) return;
   static constinit bool registered = false; // a forked child inherits it
@@ -81,11 +83,11 @@ void begin_guard() noexcept {
   install_ranges(install);
   install_graph_copies(install);
   if (options.guard_check != 0) install_launches(install);
-  on.store(true);
+  is_guarding.store(true);
 }
 
 void forget_guard() noexcept {
-  on.store(false);
+  is_guarding.store(false);
   addresses.store(kUnknown);
   forget_guard_blocks();
   forget_guard_devices();

@@ -22,7 +22,7 @@ struct KnownPool {
 constexpr unsigned kMostPools = 256;
 constinit KnownPool pools[kMostPools] = {}; // under the GuardLock
 
-KnownPool* known(CUmemoryPool pool, bool make) noexcept {
+KnownPool* known_pool(CUmemoryPool pool, bool make) noexcept {
   KnownPool* free = nullptr;
   for (KnownPool& p : pools) {
     if (p.pool == pool) return &p;
@@ -36,7 +36,7 @@ KnownPool* known(CUmemoryPool pool, bool make) noexcept {
 template <class Change> void with_pool(CUmemoryPool pool, bool make, Change change) noexcept {
   const GuardLock lock;
   if (!lock.held()) return;
-  if (KnownPool* p = known(pool, make)) change(*p);
+  if (KnownPool* p = known_pool(pool, make)) change(*p);
 }
 
 } // namespace

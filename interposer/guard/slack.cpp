@@ -14,7 +14,7 @@ namespace gmt::interposer {
 
 namespace {
 
-constexpr unsigned kMostContexts = 64;
+constexpr unsigned kMostCheckers = 64;
 constexpr std::uint64_t kMostBehind = 4096;
 constexpr std::size_t kStagingBytes = kCheckedAtOnce * (kMostBefore + kMostBehind);
 
@@ -25,7 +25,7 @@ struct Checker {
   unsigned char* staging;
   bool failed;
 };
-constinit Checker checkers[kMostContexts] = {};
+constinit Checker checkers[kMostCheckers] = {};
 
 bool make(Checker& checker) noexcept {
   if (checker.staging != nullptr) return true;

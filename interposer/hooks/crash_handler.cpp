@@ -54,17 +54,6 @@ private:
   std::size_t size_ = 0;
 };
 
-// What a function without a frame of its own returns to; 0 if the stack cannot be read.
-std::uint64_t word_at(std::uint64_t address) noexcept {
-  std::uint64_t word = 0;
-  const long read = read_memory(&word, address, sizeof word);
-  return read == static_cast<long>(sizeof word) ? word : 0;
-}
-
-bool is_drivers(std::uint64_t code) noexcept {
-  return caller_is_driver(reinterpret_cast<const void*>(code));
-}
-
 void on_crash(int number, siginfo_t* info, void* context) noexcept {
   // A program may have put this function back by signal(), without the flags.
   struct sigaction plain = {};
@@ -80,10 +69,10 @@ void on_crash(int number, siginfo_t* info, void* context) noexcept {
   const auto& registers = machine->uc_mcontext.gregs;
   const auto instruction = static_cast<std::uint64_t>(registers[REG_RIP]);
   const auto stack = static_cast<std::uint64_t>(registers[REG_RSP]);
-  const std::uint64_t returns_to = word_at(stack);
+  const std::uint64_t returns_to = word_at(stack); // of a function without a frame of its own
   // What a call does in there, or a thread of the driver's, is no access of the host's own code
-  if (is_inside_call(reinterpret_cast<const void*>(stack)) || is_drivers(instruction) ||
-      is_drivers(returns_to))
+  if (is_inside_call(reinterpret_cast<const void*>(stack)) || is_drivers_code(instruction) ||
+      is_drivers_code(returns_to))
     return;
   constexpr std::uint64_t kWrite = 2; // of a page fault's error code
   Line line;

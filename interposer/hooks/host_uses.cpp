@@ -92,19 +92,10 @@ bool stops(HostNotWatched why) noexcept {
   return false;
 }
 
-std::uint64_t word_at(std::uint64_t address) noexcept {
-  std::uint64_t word = 0;
-  return read_memory(&word, address, sizeof word) == static_cast<long>(sizeof word) ? word : 0;
-}
-
-bool is_drivers(std::uint64_t code) noexcept {
-  return caller_is_driver(reinterpret_cast<const void*>(code));
-}
-
 // The access of the driver, in a call or a thread of its own, is no access of the program's.
 bool is_programs(std::uint64_t instruction, std::uint64_t stack) noexcept {
   return is_recorded_process() && !is_inside_call(reinterpret_cast<const void*>(stack)) &&
-         !is_drivers(instruction) && !is_drivers(word_at(stack));
+         !is_drivers_code(instruction) && !is_drivers_code(word_at(stack));
 }
 
 void on_fault(int number, siginfo_t* info, void* context) noexcept {

@@ -25,7 +25,7 @@ constexpr std::uint64_t kDomain = ~std::uint64_t{0};
 constexpr std::uint64_t kHeadBytes = 32;
 
 // Whose frames stand between the caller and the library: of these the folder of PyTorch is known.
-constexpr std::string_view kProfiler = "/autograd/profiler.py", kOperators = "/_ops.py";
+constexpr std::string_view kProfilerFile = "/autograd/profiler.py", kOperators = "/_ops.py";
 constexpr std::string_view kDecorators = "/contextlib.py"; // @record_function("name")
 
 // False where nothing is known: without Python, or before its frames are looked at.
@@ -43,7 +43,7 @@ bool is_opened_by_torch() noexcept {
     if (code == nullptr) return true;
     const std::string_view file{path, python::file_of(*python, code, path, sizeof path)};
     const bool is_first = frames++ == 0;
-    for (const std::string_view inner : {kOperators, kProfiler}) {
+    for (const std::string_view inner : {kOperators, kProfilerFile}) {
       if (!file.ends_with(inner)) continue;
       if (is_first) folder_length = file.copy(folder, file.size() - inner.size() + 1);
       return true;

@@ -25,7 +25,7 @@ namespace gmt::interposer {
 
 namespace {
 
-constinit std::atomic<const KernelChecksLibrary*> library{nullptr}; // written once
+constinit std::atomic<const KernelChecksLibrary*> checks_library{nullptr}; // written once
 
 bool replace(const char* name, void* function) noexcept {
   const int row = row_named(name);
@@ -69,7 +69,7 @@ void notify_at_exit() noexcept {
   if (registered.exchange(true)) return;
   on_exit(
     [](int, void*) noexcept {
-      if (Process::is_on() && is_recorded_process()) library.load()->process_exits();
+      if (Process::is_on() && is_recorded_process()) checks_library.load()->process_exits();
     },
     nullptr);
 }
@@ -86,7 +86,7 @@ constinit KernelChecksCore core{driver_symbol,
                                 {initial_environment, each_object_path, real_dlsym},
                                 set_own_copies};
 
-const KernelChecksLibrary* open() noexcept {
+const KernelChecksLibrary* open_checks() noexcept {
   char path[1100];
   if (!own_folder(path, sizeof path - sizeof kKernelChecksLibrary - 1)) return nullptr;
   std::strcat(path, "/");
@@ -122,35 +122,37 @@ void begin_kernel_checks() noexcept {
   driver_function(trace::kApi_cuInit); // so that it is known which functions there are
   if (any_wrapper.load())
     return note_unchecked("", "another preloaded library stands in front of the driver", 0);
-  if (library.load() == nullptr) library.store(open()); // a forked child has it open
-  if (library.load() == nullptr)
+  if (checks_library.load() == nullptr)
+    checks_library.store(open_checks()); // a forked child has it open
+  if (checks_library.load() == nullptr)
     note_unchecked("", "libgpumemtrace_checks.so could not be opened", 0);
 }
 
 void forget_kernel_checks() noexcept {
-  if (const KernelChecksLibrary* there = library.load()) there->forget();
+  if (const KernelChecksLibrary* there = checks_library.load()) there->forget();
 }
 
 void note_pool(std::uint64_t pool, std::uint64_t begin, std::uint64_t bytes) noexcept {
-  if (const KernelChecksLibrary* there = library.load()) there->pool_begins(pool, begin, bytes);
+  if (const KernelChecksLibrary* there = checks_library.load())
+    there->pool_begins(pool, begin, bytes);
 }
 
 void note_end_of_pool(std::uint64_t pool) noexcept {
-  if (const KernelChecksLibrary* there = library.load()) there->pool_ends(pool);
+  if (const KernelChecksLibrary* there = checks_library.load()) there->pool_ends(pool);
 }
 
 void note_reset_of_pool(std::uint64_t pool) noexcept {
-  if (const KernelChecksLibrary* there = library.load()) there->pool_is_reset(pool);
+  if (const KernelChecksLibrary* there = checks_library.load()) there->pool_is_reset(pool);
 }
 
 void note_region_given_out(std::uint64_t pool, std::uint64_t address,
                            std::uint64_t bytes) noexcept {
-  if (const KernelChecksLibrary* there = library.load())
+  if (const KernelChecksLibrary* there = checks_library.load())
     there->region_given_out(pool, address, bytes);
 }
 
 void note_region_given_back(std::uint64_t address) noexcept {
-  if (const KernelChecksLibrary* there = library.load()) there->region_given_back(address);
+  if (const KernelChecksLibrary* there = checks_library.load()) there->region_given_back(address);
 }
 
 } // namespace gmt::interposer

@@ -41,6 +41,11 @@ private:
   std::atomic<void*> function_{nullptr};
 };
 
+// Whether the driver has all of them. What were half made for want of one would stay so.
+template <class... Functions> bool are_there(Functions&... functions) noexcept {
+  return (functions.is_there() && ...);
+}
+
 // Its arguments; handles are words.
 template <class... Args> using DriverFunction = DriverFunctionBy<driver_symbol, Args...>;
 

@@ -28,14 +28,14 @@ namespace {
 
 constinit std::atomic<void*> own_functions[trace::kDriverApiCount] = {};
 constinit std::atomic<void*> driver_handle{nullptr};
-constinit std::atomic<bool> ready{false};
+constinit std::atomic<bool> driver_is_known{false};
 
 bool is_driver_path(const char* path) noexcept {
   const char* slash = std::strrchr(path, '/');
   return std::strncmp(slash != nullptr ? slash + 1 : path, "libcuda.so", 10) == 0;
 }
 
-bool copy_path(void* context, const char* path, const void*) noexcept {
+bool copy_driver_path(void* context, const char* path, const void*) noexcept {
   auto* found = static_cast<char*>(context);
   if (std::strlen(path) >= sizeof ObjectFile{}.path) return true;
   std::strcpy(found, path);
@@ -46,7 +46,7 @@ bool copy_path(void* context, const char* path, const void*) noexcept {
 // wait for each other.
 bool loaded_driver(ObjectFile& driver) noexcept {
   driver.path[0] = '\0';
-  for_each_object_named("libcuda.so", copy_path, driver.path);
+  for_each_object_named("libcuda.so", copy_driver_path, driver.path);
   return driver.path[0] != '\0';
 }
 
@@ -87,7 +87,7 @@ bool fill_table(const char* path) noexcept {
   }
   driver_handle.store(handle);
   set_driver_look_up(symbol_of_driver);
-  ready.store(true, std::memory_order_release);
+  driver_is_known.store(true, std::memory_order_release);
   return true;
 }
 
@@ -110,7 +110,7 @@ bool learn_driver() noexcept {
 } // namespace
 
 void* find_driver_function(std::uint16_t row) noexcept {
-  if (!ready.load(std::memory_order_acquire) && !learn_driver())
+  if (!driver_is_known.load(std::memory_order_acquire) && !learn_driver())
     return next_function(trace::kApiNames[row]);
   return driver_forwards[row].load(std::memory_order_acquire);
 }
@@ -152,7 +152,7 @@ bool adopt_wrapper(std::uint16_t row, void* function) noexcept {
 }
 
 void driver_was_seen(const ObjectFile& driver) noexcept {
-  if (ready.load(std::memory_order_acquire)) return;
+  if (driver_is_known.load(std::memory_order_acquire)) return;
   const SignalGuard signals;
   fill_table(driver.path);
 }

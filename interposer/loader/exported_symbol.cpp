@@ -38,7 +38,7 @@ Tables tables_of(const dl_phdr_info& object) noexcept {
   return tables;
 }
 
-std::uint32_t hash_of(const char* name) noexcept {
+std::uint32_t gnu_hash_of(const char* name) noexcept {
   std::uint32_t hash = 5381;
   for (; *name != '\0'; ++name) hash = hash * 33 + static_cast<unsigned char>(*name);
   return hash;
@@ -56,7 +56,7 @@ const char* exported_symbol(const dl_phdr_info& object, const char* name) noexce
   const auto* filter = reinterpret_cast<const std::uint64_t*>(tables.hash + 4);
   const auto* buckets = reinterpret_cast<const std::uint32_t*>(filter + filter_words);
   const std::uint32_t* chain = buckets + bucket_count;
-  const std::uint32_t hash = hash_of(name);
+  const std::uint32_t hash = gnu_hash_of(name);
   const std::uint64_t bits = std::uint64_t{1} << hash % 64 | std::uint64_t{1}
                                                                << (hash >> filter_shift) % 64;
   if ((filter[hash / 64 % filter_words] & bits) != bits) return nullptr;

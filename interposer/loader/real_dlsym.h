@@ -85,9 +85,12 @@ bool adopt_wrapper(std::uint16_t row, void* function) noexcept;
 
 // The driver's code called us: its own exports reached through the loader.
 extern std::atomic<std::uint64_t> driver_start, driver_bytes;
-inline bool caller_is_driver(const void* caller) noexcept {
-  return reinterpret_cast<std::uint64_t>(caller) - driver_start.load(std::memory_order_relaxed) <
+inline bool is_drivers_code(std::uint64_t address) noexcept {
+  return address - driver_start.load(std::memory_order_relaxed) <
          driver_bytes.load(std::memory_order_relaxed);
+}
+inline bool caller_is_driver(const void* caller) noexcept {
+  return is_drivers_code(reinterpret_cast<std::uint64_t>(caller));
 }
 
 // A dlsym answer lies in the driver's library.

@@ -66,7 +66,7 @@ struct Paths {
   char path[kMaxRuntimes][512];
 };
 
-bool copy_path(void* context, const char* path, const void*) noexcept {
+bool copy_runtime_path(void* context, const char* path, const void*) noexcept {
   auto& paths = *static_cast<Paths*>(context);
   if (std::strlen(path) < sizeof paths.path[0]) std::strcpy(paths.path[paths.count++], path);
   return paths.count < kMaxRuntimes;
@@ -84,7 +84,7 @@ void* function_in(const char* path, const char* name) noexcept {
 [[gnu::noinline]] void* loaded_function(const char* name) noexcept {
   Paths paths;
   paths.count = 0;
-  for_each_object_named("libcudart", copy_path, &paths);
+  for_each_object_named("libcudart", copy_runtime_path, &paths);
   for (unsigned i = 0; i < paths.count; ++i) {
     if (void* f = function_in(paths.path[i], name)) return f;
   }

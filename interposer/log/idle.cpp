@@ -23,11 +23,11 @@ constinit std::atomic<IdlePage*> idle_page{nullptr};
 
 namespace {
 
-constexpr std::size_t kPage = 4096;
+constexpr std::size_t kIdlePage = 4096;
 constinit char request_file[3200] = ""; // under the slow lock
 
 void* map_page(int flags, int file) noexcept {
-  void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, flags, file, 0);
+  void* page = mmap(nullptr, kIdlePage, PROT_READ | PROT_WRITE, flags, file, 0);
   return page == MAP_FAILED ? nullptr : page;
 }
 
@@ -35,7 +35,7 @@ bool map_idle_page() noexcept {
   if (idle_page.load() != nullptr) return true;
   void* page = map_page(MAP_PRIVATE | MAP_ANONYMOUS, -1);
   if (page == nullptr) return false;
-  if (madvise(page, kPage, MADV_WIPEONFORK) != 0) {
+  if (madvise(page, kIdlePage, MADV_WIPEONFORK) != 0) {
     pthread_atfork(nullptr, nullptr, [] { idle_page.load()->state.store(IdleState::kUnknown); });
   }
   idle_page.store(static_cast<IdlePage*>(page), std::memory_order_release);

@@ -17,11 +17,11 @@ constexpr std::size_t kMaxBytes =
 
 constexpr unsigned kEntries = 8192;
 constexpr unsigned kProbes = 16;
-constinit std::atomic<std::uint64_t> written[kEntries] = {}; // 0 is free
+constinit std::atomic<std::uint64_t> written_texts[kEntries] = {}; // 0 is free
 
 bool is_written(std::uint64_t id) noexcept {
   for (unsigned i = 0; i < kProbes; ++i) {
-    const std::uint64_t known = written[(id + i) % kEntries].load(std::memory_order_acquire);
+    const std::uint64_t known = written_texts[(id + i) % kEntries].load(std::memory_order_acquire);
     if (known == id) return true;
     if (known == 0) return false;
   }
@@ -31,8 +31,8 @@ bool is_written(std::uint64_t id) noexcept {
 void remember(std::uint64_t id) noexcept {
   for (unsigned i = 0; i < kProbes; ++i) {
     std::uint64_t known = 0;
-    if (written[(id + i) % kEntries].compare_exchange_strong(known, id,
-                                                             std::memory_order_acq_rel) ||
+    if (written_texts[(id + i) % kEntries].compare_exchange_strong(known, id,
+                                                                   std::memory_order_acq_rel) ||
         known == id)
       return;
   }
@@ -78,7 +78,7 @@ std::uint64_t write_text(ThreadLog& log, std::string_view text) noexcept {
 }
 
 void forget_texts() noexcept {
-  for (auto& id : written) id.store(0, std::memory_order_relaxed);
+  for (auto& id : written_texts) id.store(0, std::memory_order_relaxed);
 }
 
 } // namespace gmt::interposer

@@ -31,10 +31,10 @@ struct Noted {
 };
 constexpr unsigned kMaxNoted = 16384;
 
-constinit std::atomic<bool> locked{false};
-constexpr int kLockMilliseconds = 50;
+constinit std::atomic<bool> list_is_locked{false};
+constexpr int kListLockMilliseconds = 50;
 constinit std::atomic<bool> missed{false}; // a thread left the writing to the next one
-constinit Noted* noted = nullptr;
+constinit Noted* noted_modules = nullptr;
 constinit unsigned noted_count = 0;
 constinit std::uint32_t noted_epoch = 0;
 
@@ -95,7 +95,7 @@ const char* absolute_path_of(const dl_phdr_info& info, std::uint64_t start, char
   return buffer;
 }
 
-std::uint64_t hash_of(const char* text) noexcept {
+std::uint64_t hash_of_name(const char* text) noexcept {
   std::uint64_t h = 0xcbf29ce484222325u;
   for (; text != nullptr && *text != '\0'; ++text)
     h = (h ^ static_cast<unsigned char>(*text)) * 0x100000001b3u;
@@ -104,7 +104,7 @@ std::uint64_t hash_of(const char* text) noexcept {
 
 Noted* find_noted(std::uint64_t start) noexcept {
   for (unsigned i = 0; i < noted_count; ++i) {
-    if (noted[i].start == start) return &noted[i];
+    if (noted_modules[i].start == start) return &noted_modules[i];
   }
   return nullptr;
 }
@@ -122,14 +122,14 @@ void escape(const char* in, char* result, std::size_t size) noexcept {
 int note_one(dl_phdr_info* info, std::size_t, void*) noexcept {
   const Bounds b = bounds_of(*info);
   if (b.end == 0) return 0;
-  const std::uint64_t name = hash_of(info->dlpi_name);
+  const std::uint64_t name = hash_of_name(info->dlpi_name);
   if (Noted* known = find_noted(b.start)) {
     // Else another library has taken its place: the old one is written off first
     known->seen = known->end == b.end && known->name == name;
     return 0;
   }
   if (noted_count == kMaxNoted) return 1;
-  noted[noted_count++] = {b.start, b.end, name, true};
+  noted_modules[noted_count++] = {b.start, b.end, name, true};
   // Under the lock; a thread's stack may be small
   static char id[130], own[4096], path[4200], line[4800];
   build_id_of(*info, id);
@@ -148,27 +148,27 @@ int note_one(dl_phdr_info* info, std::size_t, void*) noexcept {
 
 void drop_unseen() noexcept {
   for (unsigned i = 0; i < noted_count;) {
-    if (noted[i].seen) {
+    if (noted_modules[i].seen) {
       ++i;
       continue;
     }
     char line[64];
-    const int n =
-      std::snprintf(line, sizeof line, "-\t%lx\t%lx\n", Process::current_order(), noted[i].start);
+    const int n = std::snprintf(line, sizeof line, "-\t%lx\t%lx\n", Process::current_order(),
+                                noted_modules[i].start);
     Process::append_line("modules", line, static_cast<std::size_t>(n));
-    noted[i] = noted[--noted_count];
+    noted_modules[i] = noted_modules[--noted_count];
   }
 }
 
 void scan() noexcept {
-  if (noted == nullptr) {
+  if (noted_modules == nullptr) {
     void* memory = mmap(nullptr, kMaxNoted * sizeof(Noted), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return;
-    noted = static_cast<Noted*>(memory);
+    noted_modules = static_cast<Noted*>(memory);
   }
   const std::uint32_t now = modules_epoch.load();
-  for (unsigned i = 0; i < noted_count; ++i) noted[i].seen = false;
+  for (unsigned i = 0; i < noted_count; ++i) noted_modules[i].seen = false;
   walk_objects(note_one, nullptr);
   const unsigned before = noted_count;
   drop_unseen();
@@ -181,27 +181,27 @@ void scan() noexcept {
 } // namespace
 
 void note_modules_of(void* const* addresses, unsigned count) noexcept {
-  const BoundedLock lock(locked, kLockMilliseconds);
+  const BoundedLock lock(list_is_locked, kListLockMilliseconds);
   if (!lock.held()) return missed.store(true);
   bool known = !missed.exchange(false) && noted_epoch == modules_epoch.load();
   for (unsigned i = 0; i < count && known; ++i) {
     const auto address = reinterpret_cast<std::uint64_t>(addresses[i]);
     known = false;
     for (unsigned m = 0; m < noted_count && !known; ++m)
-      known = address >= noted[m].start && address < noted[m].end;
+      known = address >= noted_modules[m].start && address < noted_modules[m].end;
   }
   if (!known) scan();
 }
 
 void note_all_modules() noexcept {
-  const BoundedLock lock(locked, kLockMilliseconds);
+  const BoundedLock lock(list_is_locked, kListLockMilliseconds);
   if (!lock.held()) return missed.store(true);
   scan();
 }
 
 void forget_noted_modules() noexcept {
   noted_count = 0;
-  locked.store(false); // a thread of the parent may have held it at the fork
+  list_is_locked.store(false); // a thread of the parent may have held it at the fork
 }
 
 } // namespace gmt::interposer

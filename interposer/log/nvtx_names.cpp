@@ -20,7 +20,7 @@ struct Chunk {
   alignas(16) char bytes[kChunkBytes - 16];
 };
 
-constinit std::atomic<const Name*> names[kNameEntries] = {};
+constinit std::atomic<const Name*> interned_names[kNameEntries] = {};
 constinit std::atomic<unsigned> name_count{0};
 constinit std::atomic<Chunk*> chunk{nullptr};
 
@@ -85,7 +85,7 @@ const Name* add_name(std::atomic<const Name*>& entry, std::uint64_t id,
 const Name* keep(std::string_view text) noexcept {
   const std::uint64_t id = text_id(text);
   for (std::uint64_t at = id;; ++at) {
-    std::atomic<const Name*>& entry = names[at % kNameEntries];
+    std::atomic<const Name*>& entry = interned_names[at % kNameEntries];
     const Name* name = entry.load(std::memory_order_acquire);
     if (name == nullptr) {
       constexpr std::string_view kOneTooMany = "(names beyond the first 196,608 are not kept)";
@@ -128,13 +128,14 @@ const Name* keep_name(const wchar_t* text) noexcept {
 std::uint64_t handle_of(const Name* name) noexcept {
   if (name == nullptr) return 0;
   for (std::uint64_t at = name->id;; ++at) {
-    if (names[at % kNameEntries].load(std::memory_order_relaxed) == name)
+    if (interned_names[at % kNameEntries].load(std::memory_order_relaxed) == name)
       return at % kNameEntries + 1;
   }
 }
 
 const Name* name_of_handle(std::uint64_t handle) noexcept {
-  return handle - 1 < kNameEntries ? names[handle - 1].load(std::memory_order_acquire) : nullptr;
+  return handle - 1 < kNameEntries ? interned_names[handle - 1].load(std::memory_order_acquire)
+                                   : nullptr;
 }
 
 void remember_foreign_handle(std::uint64_t handle, const Name* name) noexcept {

@@ -48,7 +48,7 @@ constinit pthread_key_t end_key = 0;
 
 // A thread has ended. Its page goes back; a later destructor of the same thread that pushes again
 // gets another.
-void on_thread_end(void* ranges) noexcept {
+void on_end_of_ranges(void* ranges) noexcept {
   const SignalGuard signals;
   thread_ranges = nullptr;
   munmap(ranges, sizeof(ThreadRanges));
@@ -77,7 +77,7 @@ struct StartedRange {
 };
 constexpr std::uint64_t kFilling = ~std::uint64_t{0};
 constexpr unsigned kMaxStarted = 256;
-constinit StartedRange started[kMaxStarted] = {};
+constinit StartedRange started_ranges[kMaxStarted] = {};
 constinit std::atomic<unsigned> started_end{0}; // entries from here on were never used
 constinit std::atomic<std::uint64_t> last_range_id{0};
 
@@ -128,9 +128,9 @@ void write_facts(ThreadLog& log) noexcept {
     if (fact.state.load() == kReady) append(log, fact.op, fact.domain, fact.name.load(), fact.what);
   }
   for (unsigned i = 0; i < started_end.load(); ++i) {
-    const std::uint64_t id = started[i].id.load(std::memory_order_acquire);
+    const std::uint64_t id = started_ranges[i].id.load(std::memory_order_acquire);
     if (id != 0 && id != kFilling)
-      append(log, RangeOp::kStart, started[i].domain, started[i].name, id);
+      append(log, RangeOp::kStart, started_ranges[i].domain, started_ranges[i].name, id);
   }
 }
 
@@ -188,11 +188,11 @@ std::uint64_t new_range_id() noexcept {
 void start_range(std::uint64_t domain, const Name* name, std::uint64_t id) noexcept {
   for (unsigned i = 0; i < kMaxStarted; ++i) {
     std::uint64_t free = 0;
-    if (!started[i].id.compare_exchange_strong(free, kFilling)) continue;
+    if (!started_ranges[i].id.compare_exchange_strong(free, kFilling)) continue;
     nvtx_range_was_opened(name);
-    started[i].domain = domain;
-    started[i].name = name;
-    started[i].id.store(id, std::memory_order_release);
+    started_ranges[i].domain = domain;
+    started_ranges[i].name = name;
+    started_ranges[i].id.store(id, std::memory_order_release);
     unsigned end = started_end.load();
     while (end <= i && !started_end.compare_exchange_weak(end, i + 1)) {
     }
@@ -204,8 +204,8 @@ void start_range(std::uint64_t domain, const Name* name, std::uint64_t id) noexc
 void end_range(std::uint64_t domain, std::uint64_t id) noexcept {
   for (unsigned i = 0; i < started_end.load(); ++i) {
     std::uint64_t known = id;
-    const Name* const name = started[i].name; // another's, once the id is 0
-    if (id == 0 || !started[i].id.compare_exchange_strong(known, 0)) continue;
+    const Name* const name = started_ranges[i].name; // another's, once the id is 0
+    if (id == 0 || !started_ranges[i].id.compare_exchange_strong(known, 0)) continue;
     nvtx_range_was_closed(name);
     break;
   }
@@ -218,8 +218,9 @@ bool thread_is_in_range(std::string_view name) noexcept {
     if (r->open[i].name != nullptr && r->open[i].name->text() == name) return true;
   }
   for (unsigned i = 0; i < started_end.load(); ++i) {
-    const std::uint64_t id = started[i].id.load(std::memory_order_acquire);
-    if (id != 0 && id != kFilling && started[i].name != nullptr && started[i].name->text() == name)
+    const std::uint64_t id = started_ranges[i].id.load(std::memory_order_acquire);
+    if (id != 0 && id != kFilling && started_ranges[i].name != nullptr &&
+        started_ranges[i].name->text() == name)
       return true;
   }
   return false;
@@ -264,7 +265,7 @@ void forget_ranges_log() noexcept {
 void begin_ranges() noexcept {
   if (nvtx_in_use.load(std::memory_order_acquire)) return;
   static constinit std::atomic<bool> making{false};
-  if (!making.exchange(true)) key_made.store(pthread_key_create(&end_key, on_thread_end) == 0);
+  if (!making.exchange(true)) key_made.store(pthread_key_create(&end_key, on_end_of_ranges) == 0);
   nvtx_in_use.store(true, std::memory_order_release);
 }
 

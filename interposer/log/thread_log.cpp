@@ -29,7 +29,7 @@ constexpr std::uint64_t kSmallestWindow = 1 << 20;
 // Smaller ones for `ulimit -v`
 constexpr std::uint64_t kWindowBytes[] = {256 << 20, 16 << 20, kSmallestWindow};
 
-constexpr std::uint32_t kLongestRest = 1 << 20;
+constexpr std::uint32_t kLongestRestOfLog = 1 << 20;
 
 // Why a log cannot be had, or have more room, stands in errno.
 bool fail(int error) noexcept {
@@ -163,7 +163,7 @@ trace::Slot* ThreadLog::grow(std::uint32_t index, unsigned slots, Worth worth) n
       if (worth > refused_) refuse_up_to(worth);
     } else {
       rest_ = next_rest_;
-      if (next_rest_ < kLongestRest) next_rest_ *= 2;
+      if (next_rest_ < kLongestRestOfLog) next_rest_ *= 2;
     }
     return count_loss(refused_for_, worth);
   }

@@ -64,12 +64,12 @@ long system_call(long number, ...) noexcept {
 }
 
 using Visit = int (*)(dl_phdr_info*, std::size_t, void*);
-int walk_objects(Visit visit, void* data) noexcept {
+int walk_for_unwinder(Visit visit, void* data) noexcept {
   const InsideLocks guard;
   return dl_iterate_phdr(visit, data);
 }
 
-int lock(pthread_mutex_t* mutex) noexcept {
+int lock_mutex(pthread_mutex_t* mutex) noexcept {
   enter_locks();
   return pthread_mutex_lock(mutex);
 }
@@ -85,14 +85,15 @@ struct Replacement {
 };
 
 void replace(const char* name, void** slot) noexcept {
-  const Replacement replacements[] = {{"pipe2", reinterpret_cast<void*>(&no_pipe)},
-                                      {"close", reinterpret_cast<void*>(&close_if_any)},
-                                      {"read", reinterpret_cast<void*>(&read_if_any)},
-                                      {"write", reinterpret_cast<void*>(&write_or_test)},
-                                      {"dl_iterate_phdr", reinterpret_cast<void*>(&walk_objects)},
-                                      {"pthread_mutex_lock", reinterpret_cast<void*>(&lock)},
-                                      {"pthread_mutex_unlock", reinterpret_cast<void*>(&unlock)},
-                                      {"syscall", reinterpret_cast<void*>(&system_call)}};
+  const Replacement replacements[] = {
+    {"pipe2", reinterpret_cast<void*>(&no_pipe)},
+    {"close", reinterpret_cast<void*>(&close_if_any)},
+    {"read", reinterpret_cast<void*>(&read_if_any)},
+    {"write", reinterpret_cast<void*>(&write_or_test)},
+    {"dl_iterate_phdr", reinterpret_cast<void*>(&walk_for_unwinder)},
+    {"pthread_mutex_lock", reinterpret_cast<void*>(&lock_mutex)},
+    {"pthread_mutex_unlock", reinterpret_cast<void*>(&unlock)},
+    {"syscall", reinterpret_cast<void*>(&system_call)}};
   for (const Replacement& r : replacements) {
     if (std::strcmp(name, r.name) != 0) continue;
     const auto page = reinterpret_cast<std::uintptr_t>(slot) & ~std::uintptr_t{4095};

@@ -15,8 +15,8 @@ namespace gmt::interposer {
 
 namespace {
 
-template <class Function> void look_up(void* library, const char* name,
-                                       Function& function) noexcept {
+template <class Function> void find_function(void* library, const char* name,
+                                             Function& function) noexcept {
   function = reinterpret_cast<Function>(real_dlsym(library, name));
 }
 
@@ -35,12 +35,12 @@ void open_unwinder() noexcept {
   }
   redirect_unwinder_imports(library);
   UnwinderFunctions functions{};
-  look_up(library, "unw_backtrace", functions.backtrace);
-  look_up(library, "_Ux86_64_getcontext", functions.get_context);
-  look_up(library, "_ULx86_64_init_local", functions.init_local);
-  look_up(library, "_ULx86_64_step", functions.step);
-  look_up(library, "_ULx86_64_get_reg", functions.get_reg);
-  look_up(library, "_ULx86_64_flush_cache", functions.flush_cache);
+  find_function(library, "unw_backtrace", functions.backtrace);
+  find_function(library, "_Ux86_64_getcontext", functions.get_context);
+  find_function(library, "_ULx86_64_init_local", functions.init_local);
+  find_function(library, "_ULx86_64_step", functions.step);
+  find_function(library, "_ULx86_64_get_reg", functions.get_reg);
+  find_function(library, "_ULx86_64_flush_cache", functions.flush_cache);
   if (const auto* space =
         static_cast<unw_addr_space_t*>(real_dlsym(library, "_ULx86_64_local_addr_space"))) {
     functions.space = *space;

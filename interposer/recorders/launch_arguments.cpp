@@ -44,27 +44,27 @@ static_assert(kArenaUnits <= kInstrumented);
 struct Entry {
   std::atomic<std::uint64_t> key, value;
 };
-constexpr unsigned kEntries = 1 << 13;
-constexpr unsigned kProbes = 8;
-constinit Entry entries[kEntries + kProbes] = {};
+constexpr unsigned kLayoutEntries = 1 << 13;
+constexpr unsigned kLayoutProbes = 8;
+constinit Entry layout_entries[kLayoutEntries + kLayoutProbes] = {};
 
 // Held over memory operations and the growth of the log only: a layout that is not kept is asked
 // for again.
-constinit std::atomic<bool> locked{false};
-constexpr int kLockMilliseconds = 20;
+constinit std::atomic<bool> layouts_are_locked{false};
+constexpr int kLayoutLockMilliseconds = 20;
 
 std::uint64_t key_of(std::uint64_t function, std::uint64_t value) noexcept {
   return function ^ value * 0x9e3779b97f4a7c15u;
 }
 Entry* home_of(std::uint64_t function) noexcept {
-  return entries + (function * 0x9fb21c651e98df25u >> 51); // 13 bits
+  return layout_entries + (function * 0x9fb21c651e98df25u >> 51); // 13 bits
 }
 
 // Unit of the kernel's layout, kNotKept if it has to be asked for.
 std::uint32_t find(std::uint64_t function) noexcept {
   const std::uint64_t generation = code_state.load(std::memory_order_relaxed) >> kGenerationShift;
   const Entry* entry = home_of(function);
-  for (unsigned probe = 0; probe < kProbes; ++probe, ++entry) {
+  for (unsigned probe = 0; probe < kLayoutProbes; ++probe, ++entry) {
     const std::uint64_t value = entry->value.load(std::memory_order_acquire);
     if (value >> kGenerationShift == generation &&
         entry->key.load(std::memory_order_relaxed) == key_of(function, value)) {
@@ -205,7 +205,7 @@ void keep(std::uint64_t function, std::uint32_t unit, std::uint64_t seen) noexce
     return; // code was unloaded meanwhile
   const std::uint64_t value = seen | unit;
   Entry* entry = home_of(function);
-  for (unsigned probe = 0; probe + 1 < kProbes; ++probe) {
+  for (unsigned probe = 0; probe + 1 < kLayoutProbes; ++probe) {
     const std::uint64_t old = entry->value.load(std::memory_order_relaxed);
     if (old >> kGenerationShift != seen >> kGenerationShift ||
         entry->key.load() == key_of(function, old))
@@ -228,7 +228,7 @@ void keep(std::uint64_t function, std::uint32_t unit, std::uint64_t seen) noexce
   if (instrumented) expect_records();
   const SignalGuard signals;
   const InsideLocks guard;
-  const BoundedLock lock(locked, kLockMilliseconds);
+  const BoundedLock lock(layouts_are_locked, kLayoutLockMilliseconds);
   if (!lock.held()) return;
   announce(*log, description);
   const std::uint32_t unit =
@@ -262,7 +262,7 @@ void record_arguments(Record& r, std::uint64_t function, void* const* parameters
 
 void forget_kernels() noexcept {
   forget_code();
-  locked.store(false);
+  layouts_are_locked.store(false);
 }
 
 } // namespace gmt::interposer

@@ -51,6 +51,15 @@ class Names(unittest.TestCase):
             [f"{name} is also a name of analyzer/heap/a.cpp" for name in ("kLast", "others", "rows")],
         )
 
+    def test_variables_with_attributes(self):
+        self.assertEqual(
+            self.clashes(
+                a='namespace {\nthread_local int depth __attribute__((tls_model("initial-exec"))) = 0;\n}',
+                b='namespace {\nthread_local int mine __attribute__((tls_model("initial-exec"))) = 0;\nint depth;\n}',
+            ),
+            ["depth is also a name of analyzer/heap/a.cpp"],
+        )
+
     def test_a_name_of_a_header(self):
         self.assertEqual(
             self.clashes(a="namespace {\nstruct Row {};\n}", rows_h="template <class T> class Row { T t; };"),
@@ -60,6 +69,7 @@ class Names(unittest.TestCase):
     def test_what_may_stand_beside_each_other(self):
         a = """
             namespace {
+            template <class... Args> struct Front<CUresult (*)(Args...)> { int a; };
             using Entry = Series::Entry;
             namespace fs = std::filesystem;
             struct Later;
@@ -70,6 +80,7 @@ class Names(unittest.TestCase):
         """
         b = """
             namespace {
+            template <class... Args> struct Back<CUresult (*)(Args...)> { int a; };
             using Entry = Series::Entry;
             namespace fs = std::filesystem;
             struct Later;

@@ -18,10 +18,6 @@ namespace {
 #define HERE(symbol) install(trace::kApi_##symbol, reinterpret_cast<void*>(&symbol##_here))
 #define AS(symbol, ...) install(trace::kApi_##symbol, reinterpret_cast<void*>(&__VA_ARGS__))
 
-CUstream of_thread(CUstream stream) noexcept {
-  return stream != nullptr ? stream : CU_STREAM_PER_THREAD;
-}
-
 // ---- contexts
 
 // The context of a device's primary one, while it is there.

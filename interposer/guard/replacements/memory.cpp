@@ -18,10 +18,6 @@ namespace {
 #define HERE(symbol) install(trace::kApi_##symbol, reinterpret_cast<void*>(&symbol##_here))
 #define AS(symbol, ...) install(trace::kApi_##symbol, reinterpret_cast<void*>(&__VA_ARGS__))
 
-CUstream of_thread(CUstream stream) noexcept {
-  return stream != nullptr ? stream : CU_STREAM_PER_THREAD;
-}
-
 // The driver's own allocation. Where it finds no memory, it gets back what the fence keeps or has
 // not given back yet.
 template <class Function, class... Args> CUresult plainly(Function* real, Args... args) noexcept {

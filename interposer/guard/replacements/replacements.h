@@ -21,6 +21,11 @@ void install_ranges(Install install) noexcept;       // copies and sets
 void install_graph_copies(Install install) noexcept; // copies in graphs
 void install_launches(Install install) noexcept;     // --guard-check launch only
 
+// The stream that a row of the per-thread default streams means.
+inline CUstream of_thread(CUstream stream) noexcept {
+  return stream != nullptr ? stream : CU_STREAM_PER_THREAD;
+}
+
 // The driver's own function of a row.
 template <class Function> Function* driver_row(std::uint16_t row) noexcept {
   return reinterpret_cast<Function*>(driver_own_function(row));

@@ -10,11 +10,11 @@ namespace gmt::interposer {
 
 namespace {
 
-constexpr unsigned kMostKept = 64;
-constinit std::atomic<CUevent> kept[kMostKept] = {};
+constexpr unsigned kMostKeptEvents = 64;
+constinit std::atomic<CUevent> kept_events[kMostKeptEvents] = {};
 
 CUevent take_kept() noexcept {
-  for (auto& slot : kept) {
+  for (auto& slot : kept_events) {
     if (slot.load(std::memory_order_relaxed) == nullptr) continue;
     if (CUevent event = slot.exchange(nullptr)) return event;
   }
@@ -36,7 +36,7 @@ CUevent event_behind(CUstream stream) noexcept {
 }
 
 void keep_event(CUevent event) noexcept {
-  for (auto& slot : kept) {
+  for (auto& slot : kept_events) {
     CUevent none = nullptr;
     if (slot.compare_exchange_strong(none, event)) return;
   }
@@ -44,7 +44,7 @@ void keep_event(CUevent event) noexcept {
 }
 
 void forget_events() noexcept {
-  for (auto& slot : kept) slot.store(nullptr);
+  for (auto& slot : kept_events) slot.store(nullptr);
 }
 
 } // namespace gmt::interposer

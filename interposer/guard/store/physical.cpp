@@ -8,7 +8,7 @@ namespace gmt::interposer {
 
 namespace {
 
-constexpr unsigned kMostKept = 256;
+constexpr unsigned kMostKeptPieces = 256;
 constexpr std::uint64_t kMostKeptBytes = 256 << 20; // of all devices
 constexpr int kOutOfMemory = CUDA_ERROR_OUT_OF_MEMORY;
 
@@ -17,21 +17,21 @@ struct Kept {
   std::uint64_t bytes;
   int device;
 };
-constinit Kept kept[kMostKept] = {};
+constinit Kept kept_pieces[kMostKeptPieces] = {};
 constinit unsigned kept_count = 0;
 constinit std::uint64_t all_kept_bytes = 0;
 
 void remove_kept(unsigned i) noexcept {
-  all_kept_bytes -= kept[i].bytes;
-  for (--kept_count; i < kept_count; ++i) kept[i] = kept[i + 1];
+  all_kept_bytes -= kept_pieces[i].bytes;
+  for (--kept_count; i < kept_count; ++i) kept_pieces[i] = kept_pieces[i + 1];
 }
 
 bool take_kept(int device, std::uint64_t bytes, CUmemGenericAllocationHandle* memory) noexcept {
   const GuardLock lock;
   if (!lock.held()) return false;
   for (unsigned i = kept_count; i-- > 0;) {
-    if (kept[i].device != device || (bytes != 0 && kept[i].bytes != bytes)) continue;
-    *memory = kept[i].memory;
+    if (kept_pieces[i].device != device || (bytes != 0 && kept_pieces[i].bytes != bytes)) continue;
+    *memory = kept_pieces[i].memory;
     remove_kept(i);
     return true;
   }
@@ -53,8 +53,8 @@ int take_physical(const CUmemAllocationProp& properties, std::uint64_t bytes,
 void give_physical(int device, std::uint64_t bytes, CUmemGenericAllocationHandle memory) noexcept {
   {
     const GuardLock lock;
-    if (lock.held() && kept_count < kMostKept && all_kept_bytes + bytes <= kMostKeptBytes) {
-      kept[kept_count++] = {memory, bytes, device};
+    if (lock.held() && kept_count < kMostKeptPieces && all_kept_bytes + bytes <= kMostKeptBytes) {
+      kept_pieces[kept_count++] = {memory, bytes, device};
       all_kept_bytes += bytes;
       return;
     }
@@ -67,7 +67,7 @@ std::uint64_t kept_bytes(int device) noexcept {
   std::uint64_t bytes = 0;
   if (!lock.held()) return 0;
   for (unsigned i = 0; i < kept_count; ++i) {
-    if (kept[i].device == device) bytes += kept[i].bytes;
+    if (kept_pieces[i].device == device) bytes += kept_pieces[i].bytes;
   }
   return bytes;
 }

@@ -16,7 +16,7 @@ namespace gmt::interposer {
 
 namespace {
 
-constinit std::atomic<void*> library{nullptr};
+constinit std::atomic<void*> next_library{nullptr};
 constinit std::atomic<bool> failed{false};
 
 // Without a lock, because the library's constructors are foreign code: two threads that open it get
@@ -34,12 +34,12 @@ constinit std::atomic<bool> failed{false};
     Process::notify_command("nonvtx", reason);
     return nullptr;
   }
-  library.store(opened, std::memory_order_release);
+  next_library.store(opened, std::memory_order_release);
   return opened;
 }
 
 void* open_library() noexcept {
-  void* handle = library.load(std::memory_order_acquire);
+  void* handle = next_library.load(std::memory_order_acquire);
   if (handle == nullptr) with_room([&](bool) noexcept { handle = open_library_here(); });
   return handle;
 }

@@ -39,7 +39,7 @@ const Name* message_of(const nvtxEventAttributes_t* attributes) noexcept {
 const Name* message_of(const char* text) noexcept { return keep_name(text); }
 const Name* message_of(const wchar_t* text) noexcept { return keep_name(text); }
 
-template <auto Module, auto Id, class Function> Function next() noexcept {
+template <auto Module, auto Id, class Function> Function next_of_core() noexcept {
   return next_handler<Function>(next_handlers[Module][Id]);
 }
 
@@ -47,25 +47,25 @@ template <auto Module, auto Id, class Function> Function next() noexcept {
 
 template <auto Id, class Message> void on_mark(Message message) noexcept {
   mark(kDefaultDomain, message_of(message));
-  if (auto f = next<NVTX_CB_MODULE_CORE, Id, void (*)(Message)>()) f(message);
+  if (auto f = next_of_core<NVTX_CB_MODULE_CORE, Id, void (*)(Message)>()) f(message);
 }
 
 template <auto Id, class Message> int on_push(Message message) noexcept {
   const int level = push_range(kDefaultDomain, message_of(message));
-  auto f = next<NVTX_CB_MODULE_CORE, Id, int (*)(Message)>();
+  auto f = next_of_core<NVTX_CB_MODULE_CORE, Id, int (*)(Message)>();
   return f != nullptr ? f(message) : level;
 }
 
 int on_pop() noexcept {
   const int level = pop_range(kDefaultDomain);
-  auto f = next<NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangePop, int (*)()>();
+  auto f = next_of_core<NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangePop, int (*)()>();
   return f != nullptr ? f() : level;
 }
 
 // The other library's id where there is one, because it comes back with the end. Known only after
 // its own handler.
 template <auto Id, class Message> nvtxRangeId_t on_start(Message message) noexcept {
-  auto f = next<NVTX_CB_MODULE_CORE, Id, nvtxRangeId_t (*)(Message)>();
+  auto f = next_of_core<NVTX_CB_MODULE_CORE, Id, nvtxRangeId_t (*)(Message)>();
   const nvtxRangeId_t id = f != nullptr ? f(message) : new_range_id();
   start_range(kDefaultDomain, message_of(message), id);
   return id;
@@ -73,35 +73,38 @@ template <auto Id, class Message> nvtxRangeId_t on_start(Message message) noexce
 
 void on_end(nvtxRangeId_t id) noexcept {
   end_range(kDefaultDomain, id);
-  if (auto f = next<NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangeEnd, void (*)(nvtxRangeId_t)>()) f(id);
+  if (auto f =
+        next_of_core<NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangeEnd, void (*)(nvtxRangeId_t)>())
+    f(id);
 }
 
 // ---- the same in a domain
 
 void on_domain_mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* attributes) noexcept {
   mark(handle_word(domain), message_of(attributes));
-  auto f = next<NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainMarkEx, nvtxDomainMarkEx_impl_fntype>();
+  auto f = next_of_core<NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainMarkEx,
+                        nvtxDomainMarkEx_impl_fntype>();
   if (f != nullptr) f(domain, attributes);
 }
 
 int on_domain_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* attributes) noexcept {
   const int level = push_range(handle_word(domain), message_of(attributes));
-  auto f = next<NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRangePushEx,
-                nvtxDomainRangePushEx_impl_fntype>();
+  auto f = next_of_core<NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRangePushEx,
+                        nvtxDomainRangePushEx_impl_fntype>();
   return f != nullptr ? f(domain, attributes) : level;
 }
 
 int on_domain_pop(nvtxDomainHandle_t domain) noexcept {
   const int level = pop_range(handle_word(domain));
-  auto f =
-    next<NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRangePop, nvtxDomainRangePop_impl_fntype>();
+  auto f = next_of_core<NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRangePop,
+                        nvtxDomainRangePop_impl_fntype>();
   return f != nullptr ? f(domain) : level;
 }
 
 nvtxRangeId_t on_domain_start(nvtxDomainHandle_t domain,
                               const nvtxEventAttributes_t* attributes) noexcept {
-  auto f = next<NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRangeStartEx,
-                nvtxDomainRangeStartEx_impl_fntype>();
+  auto f = next_of_core<NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRangeStartEx,
+                        nvtxDomainRangeStartEx_impl_fntype>();
   const nvtxRangeId_t id = f != nullptr ? f(domain, attributes) : new_range_id();
   start_range(handle_word(domain), message_of(attributes), id);
   return id;
@@ -109,16 +112,16 @@ nvtxRangeId_t on_domain_start(nvtxDomainHandle_t domain,
 
 void on_domain_end(nvtxDomainHandle_t domain, nvtxRangeId_t id) noexcept {
   end_range(handle_word(domain), id);
-  auto f =
-    next<NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRangeEnd, nvtxDomainRangeEnd_impl_fntype>();
+  auto f = next_of_core<NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRangeEnd,
+                        nvtxDomainRangeEnd_impl_fntype>();
   if (f != nullptr) f(domain, id);
 }
 
 template <auto Id, class Char> nvtxStringHandle_t on_register(nvtxDomainHandle_t domain,
                                                               const Char* text) noexcept {
   const Name* name = keep_name(text);
-  auto f =
-    next<NVTX_CB_MODULE_CORE2, Id, nvtxStringHandle_t (*)(nvtxDomainHandle_t, const Char*)>();
+  auto f = next_of_core<NVTX_CB_MODULE_CORE2, Id,
+                        nvtxStringHandle_t (*)(nvtxDomainHandle_t, const Char*)>();
   if (f == nullptr) return reinterpret_cast<nvtxStringHandle_t>(handle_of(name));
   const nvtxStringHandle_t handle = f(domain, text);
   remember_foreign_handle(handle_word(handle), name);
@@ -127,7 +130,7 @@ template <auto Id, class Char> nvtxStringHandle_t on_register(nvtxDomainHandle_t
 
 template <auto Id, class Char> nvtxDomainHandle_t on_domain(const Char* text) noexcept {
   const Name* name = keep_name(text);
-  auto f = next<NVTX_CB_MODULE_CORE2, Id, nvtxDomainHandle_t (*)(const Char*)>();
+  auto f = next_of_core<NVTX_CB_MODULE_CORE2, Id, nvtxDomainHandle_t (*)(const Char*)>();
   const auto domain =
     f != nullptr ? f(text) : reinterpret_cast<nvtxDomainHandle_t>(handle_of(name));
   if (domain != nullptr) note_name(RangeOp::kNameDomain, handle_word(domain), name, 0);
@@ -139,15 +142,15 @@ template <auto Id, class Char> nvtxDomainHandle_t on_domain(const Char* text) no
 template <auto Module, auto Id, RangeOp Op, class What, class Char> void
 on_name(What what, const Char* text) noexcept {
   note_name(Op, kDefaultDomain, keep_name(text), handle_word(what));
-  if (auto f = next<Module, Id, void (*)(What, const Char*)>()) f(what, text);
+  if (auto f = next_of_core<Module, Id, void (*)(What, const Char*)>()) f(what, text);
 }
 
 // Handles of CUDA and OS threads only; other resources mean nothing to a memory checker. Numbers:
 // NVTX_RESOURCE_TYPE_*.
 nvtxResourceHandle_t on_resource(nvtxDomainHandle_t domain,
                                  nvtxResourceAttributes_t* attributes) noexcept {
-  auto f = next<NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainResourceCreate,
-                nvtxDomainResourceCreate_impl_fntype>();
+  auto f = next_of_core<NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainResourceCreate,
+                        nvtxDomainResourceCreate_impl_fntype>();
   const nvtxResourceHandle_t handle = f != nullptr ? f(domain, attributes) : nullptr;
   if (attributes == nullptr || attributes->size < sizeof(nvtxResourceAttributes_t)) return handle;
   constexpr int kCuda = 4, kCudaRuntime = 5;

@@ -18,8 +18,8 @@ namespace {
 
 using trace::Kind;
 
-constexpr unsigned kCallbacks = 6; // the first ones of the extension
-constinit NextHandler next_of[kCallbacks] = {};
+constexpr unsigned kMemoryCallbacks = 6; // the first ones of the extension
+constinit NextHandler memory_handlers[kMemoryCallbacks] = {};
 constinit std::atomic<std::uint64_t> last_heap{0};
 
 struct Caller {
@@ -28,8 +28,8 @@ struct Caller {
 };
 #define GMT_CALLER (Caller{__builtin_return_address(0), __builtin_frame_address(0)})
 
-template <class Function, unsigned Id> Function* next() noexcept {
-  return next_handler<Function*>(next_of[Id]);
+template <class Function, unsigned Id> Function* next_of_memory() noexcept {
+  return next_handler<Function*>(memory_handlers[Id]);
 }
 
 // Where a pool lies; no bytes: it does not say.
@@ -91,8 +91,8 @@ template <class Element> const Element* element(const void* first, std::size_t s
 
 nvtxMemHeapHandle_t on_heap_register(nvtxDomainHandle_t domain,
                                      const nvtxMemHeapDesc_t* desc) noexcept {
-  auto* f = next<nvtxMemHeapHandle_t(nvtxDomainHandle_t, const nvtxMemHeapDesc_t*),
-                 NVTX3EXT_CBID_nvtxMemHeapRegister>();
+  auto* f = next_of_memory<nvtxMemHeapHandle_t(nvtxDomainHandle_t, const nvtxMemHeapDesc_t*),
+                           NVTX3EXT_CBID_nvtxMemHeapRegister>();
   nvtxMemHeapHandle_t heap = f != nullptr ? f(domain, desc) : nullptr;
   if (desc == nullptr || desc->structSize < sizeof(nvtxMemHeapDesc_t)) return heap;
   if (heap == nullptr) heap = reinterpret_cast<nvtxMemHeapHandle_t>(last_heap.fetch_add(1) + 1);
@@ -109,8 +109,8 @@ void on_heap_unregister(nvtxDomainHandle_t domain, nvtxMemHeapHandle_t heap) noe
   record_heap(handle_word(heap), trace::LifeOp::kDestroy, trace::kOther_nvtxMemHeapUnregister,
               nullptr, GMT_CALLER);
   note_end_of_pool(handle_word(heap));
-  auto* f =
-    next<void(nvtxDomainHandle_t, nvtxMemHeapHandle_t), NVTX3EXT_CBID_nvtxMemHeapUnregister>();
+  auto* f = next_of_memory<void(nvtxDomainHandle_t, nvtxMemHeapHandle_t),
+                           NVTX3EXT_CBID_nvtxMemHeapUnregister>();
   if (f != nullptr) f(domain, heap);
 }
 
@@ -118,14 +118,15 @@ void on_heap_reset(nvtxDomainHandle_t domain, nvtxMemHeapHandle_t heap) noexcept
   record_heap(handle_word(heap), trace::LifeOp::kReset, trace::kOther_nvtxMemHeapReset, nullptr,
               GMT_CALLER);
   note_reset_of_pool(handle_word(heap));
-  auto* f = next<void(nvtxDomainHandle_t, nvtxMemHeapHandle_t), NVTX3EXT_CBID_nvtxMemHeapReset>();
+  auto* f =
+    next_of_memory<void(nvtxDomainHandle_t, nvtxMemHeapHandle_t), NVTX3EXT_CBID_nvtxMemHeapReset>();
   if (f != nullptr) f(domain, heap);
 }
 
 void on_regions_register(nvtxDomainHandle_t domain,
                          const nvtxMemRegionsRegisterBatch_t* batch) noexcept {
-  auto* f = next<void(nvtxDomainHandle_t, const nvtxMemRegionsRegisterBatch_t*),
-                 NVTX3EXT_CBID_nvtxMemRegionsRegister>();
+  auto* f = next_of_memory<void(nvtxDomainHandle_t, const nvtxMemRegionsRegisterBatch_t*),
+                           NVTX3EXT_CBID_nvtxMemRegionsRegister>();
   if (f != nullptr) f(domain, batch);
   if (batch == nullptr || batch->structSize < sizeof *batch ||
       batch->regionType != NVTX_MEM_TYPE_VIRTUAL_ADDRESS || batch->regionDescElements == nullptr ||
@@ -161,8 +162,8 @@ void on_regions_resize(nvtxDomainHandle_t domain,
       note_region_given_out(kPoolOfRegion, handle_word(range.ptr), range.size);
     }
   }
-  auto* f = next<void(nvtxDomainHandle_t, const nvtxMemRegionsResizeBatch_t*),
-                 NVTX3EXT_CBID_nvtxMemRegionsResize>();
+  auto* f = next_of_memory<void(nvtxDomainHandle_t, const nvtxMemRegionsResizeBatch_t*),
+                           NVTX3EXT_CBID_nvtxMemRegionsResize>();
   if (f != nullptr) f(domain, batch);
 }
 
@@ -179,24 +180,25 @@ void on_regions_unregister(nvtxDomainHandle_t domain,
       note_region_given_back(handle_word(region.pointer));
     }
   }
-  auto* f = next<void(nvtxDomainHandle_t, const nvtxMemRegionsUnregisterBatch_t*),
-                 NVTX3EXT_CBID_nvtxMemRegionsUnregister>();
+  auto* f = next_of_memory<void(nvtxDomainHandle_t, const nvtxMemRegionsUnregisterBatch_t*),
+                           NVTX3EXT_CBID_nvtxMemRegionsUnregister>();
   if (f != nullptr) f(domain, batch);
 }
 
 #undef GMT_CALLER
 
-void* const ours[kCallbacks] = {
+void* const our_memory_handlers[kMemoryCallbacks] = {
   reinterpret_cast<void*>(&on_heap_register),  reinterpret_cast<void*>(&on_heap_unregister),
   reinterpret_cast<void*>(&on_heap_reset),     reinterpret_cast<void*>(&on_regions_register),
   reinterpret_cast<void*>(&on_regions_resize), reinterpret_cast<void*>(&on_regions_unregister),
 };
 static_assert(NVTX3EXT_CBID_nvtxMemHeapRegister == 0 &&
-              NVTX3EXT_CBID_nvtxMemRegionsUnregister == kCallbacks - 1);
+              NVTX3EXT_CBID_nvtxMemRegionsUnregister == kMemoryCallbacks - 1);
 
 } // namespace
 
-const NvtxExtension memory_extension = {
-  NVTX_EXT_MODULEID_MEM, NVTX_EXT_COMPATID_MEM, NVTX_EXT_COMPATID_MEM, kCallbacks, ours, next_of};
+const NvtxExtension memory_extension = {NVTX_EXT_MODULEID_MEM, NVTX_EXT_COMPATID_MEM,
+                                        NVTX_EXT_COMPATID_MEM, kMemoryCallbacks,
+                                        our_memory_handlers,   memory_handlers};
 
 } // namespace gmt::interposer

@@ -14,60 +14,62 @@ namespace gmt::interposer {
 
 namespace {
 
-constexpr unsigned kCallbacks = NVTX3EXT_CBID_nvtxRangeEndPayload + 1;
-constinit NextHandler next_of[kCallbacks] = {};
+constexpr unsigned kPayloadCallbacks = NVTX3EXT_CBID_nvtxRangeEndPayload + 1;
+constinit NextHandler payload_handlers[kPayloadCallbacks] = {};
 
-template <class Function, unsigned Id> Function* next() noexcept {
-  return next_handler<Function*>(next_of[Id]);
+template <class Function, unsigned Id> Function* next_of_payload() noexcept {
+  return next_handler<Function*>(payload_handlers[Id]);
 }
 
 using Payload = const nvtxPayloadData_t*;
 
-void on_mark(nvtxDomainHandle_t domain, Payload payloads, std::size_t count) noexcept {
+void on_payload_mark(nvtxDomainHandle_t domain, Payload payloads, std::size_t count) noexcept {
   mark(handle_word(domain), nullptr);
-  auto* f = next<void(nvtxDomainHandle_t, Payload, std::size_t), NVTX3EXT_CBID_nvtxMarkPayload>();
+  auto* f = next_of_payload<void(nvtxDomainHandle_t, Payload, std::size_t),
+                            NVTX3EXT_CBID_nvtxMarkPayload>();
   if (f != nullptr) f(domain, payloads, count);
 }
 
-int on_push(nvtxDomainHandle_t domain, Payload payloads, std::size_t count) noexcept {
+int on_payload_push(nvtxDomainHandle_t domain, Payload payloads, std::size_t count) noexcept {
   const int level = push_range(handle_word(domain), nullptr);
-  auto* f =
-    next<int(nvtxDomainHandle_t, Payload, std::size_t), NVTX3EXT_CBID_nvtxRangePushPayload>();
+  auto* f = next_of_payload<int(nvtxDomainHandle_t, Payload, std::size_t),
+                            NVTX3EXT_CBID_nvtxRangePushPayload>();
   return f != nullptr ? f(domain, payloads, count) : level;
 }
 
-int on_pop(nvtxDomainHandle_t domain, Payload payloads, std::size_t count) noexcept {
+int on_payload_pop(nvtxDomainHandle_t domain, Payload payloads, std::size_t count) noexcept {
   const int level = pop_range(handle_word(domain));
-  auto* f =
-    next<int(nvtxDomainHandle_t, Payload, std::size_t), NVTX3EXT_CBID_nvtxRangePopPayload>();
+  auto* f = next_of_payload<int(nvtxDomainHandle_t, Payload, std::size_t),
+                            NVTX3EXT_CBID_nvtxRangePopPayload>();
   return f != nullptr ? f(domain, payloads, count) : level;
 }
 
-nvtxRangeId_t on_start(nvtxDomainHandle_t domain, Payload payloads, std::size_t count) noexcept {
-  auto* f = next<nvtxRangeId_t(nvtxDomainHandle_t, Payload, std::size_t),
-                 NVTX3EXT_CBID_nvtxRangeStartPayload>();
+nvtxRangeId_t on_payload_start(nvtxDomainHandle_t domain, Payload payloads,
+                               std::size_t count) noexcept {
+  auto* f = next_of_payload<nvtxRangeId_t(nvtxDomainHandle_t, Payload, std::size_t),
+                            NVTX3EXT_CBID_nvtxRangeStartPayload>();
   const nvtxRangeId_t id = f != nullptr ? f(domain, payloads, count) : new_range_id();
   start_range(handle_word(domain), nullptr, id);
   return id;
 }
 
-void on_end(nvtxDomainHandle_t domain, nvtxRangeId_t id, Payload payloads,
-            std::size_t count) noexcept {
+void on_payload_end(nvtxDomainHandle_t domain, nvtxRangeId_t id, Payload payloads,
+                    std::size_t count) noexcept {
   end_range(handle_word(domain), id);
-  auto* f = next<void(nvtxDomainHandle_t, nvtxRangeId_t, Payload, std::size_t),
-                 NVTX3EXT_CBID_nvtxRangeEndPayload>();
+  auto* f = next_of_payload<void(nvtxDomainHandle_t, nvtxRangeId_t, Payload, std::size_t),
+                            NVTX3EXT_CBID_nvtxRangeEndPayload>();
   if (f != nullptr) f(domain, id, payloads, count);
 }
 
 // Schemas and enumerations (ids 0 and 1) are left alone, and all that follows.
-void* const ours[kCallbacks] = {
+void* const our_payload_handlers[kPayloadCallbacks] = {
   nullptr,
   nullptr,
-  reinterpret_cast<void*>(&on_mark),
-  reinterpret_cast<void*>(&on_push),
-  reinterpret_cast<void*>(&on_pop),
-  reinterpret_cast<void*>(&on_start),
-  reinterpret_cast<void*>(&on_end),
+  reinterpret_cast<void*>(&on_payload_mark),
+  reinterpret_cast<void*>(&on_payload_push),
+  reinterpret_cast<void*>(&on_payload_pop),
+  reinterpret_cast<void*>(&on_payload_start),
+  reinterpret_cast<void*>(&on_payload_end),
 };
 static_assert(NVTX3EXT_CBID_nvtxMarkPayload == 2 && NVTX3EXT_CBID_nvtxRangePushPayload == 3 &&
               NVTX3EXT_CBID_nvtxRangePopPayload == 4 && NVTX3EXT_CBID_nvtxRangeStartPayload == 5);
@@ -78,7 +80,8 @@ static_assert(NVTX3EXT_CBID_nvtxMarkPayload == 2 && NVTX3EXT_CBID_nvtxRangePushP
 // all.
 constexpr unsigned kFirstCompat = 0x0103;
 
-const NvtxExtension payload_extension = {
-  NVTX_EXT_PAYLOAD_MODULEID, kFirstCompat, NVTX_EXT_PAYLOAD_COMPATID, kCallbacks, ours, next_of};
+const NvtxExtension payload_extension = {NVTX_EXT_PAYLOAD_MODULEID, kFirstCompat,
+                                         NVTX_EXT_PAYLOAD_COMPATID, kPayloadCallbacks,
+                                         our_payload_handlers,      payload_handlers};
 
 } // namespace gmt::interposer

@@ -24,11 +24,11 @@ struct Slot {
   std::uint64_t number; // or kNone, kIsWritten
   Words words;
 };
-constinit Slot slots[kMostLaunches] = {};
+constinit Slot launch_slots[kMostLaunches] = {};
 std::atomic_ref<std::uint64_t> at(std::uint64_t& word) noexcept {
   return std::atomic_ref<std::uint64_t>(word);
 }
-constinit std::atomic<std::uint64_t> newest{0}, count{0};
+constinit std::atomic<std::uint64_t> newest_number{0}, launches_made{0};
 struct Running {
   std::atomic<std::uint64_t> begun{0}, ended{0};
 };
@@ -48,11 +48,13 @@ Launch* find_node(std::uint64_t number) noexcept {
 
 } // namespace
 
-std::uint64_t count_launch() noexcept { return count.fetch_add(1, std::memory_order_acq_rel) + 1; }
+std::uint64_t count_launch() noexcept {
+  return launches_made.fetch_add(1, std::memory_order_acq_rel) + 1;
+}
 
-std::uint64_t newest_launch() noexcept { return newest.load(std::memory_order_acquire); }
+std::uint64_t newest_launch() noexcept { return newest_number.load(std::memory_order_acquire); }
 
-std::uint64_t launch_count() noexcept { return count.load(std::memory_order_acquire); }
+std::uint64_t launch_count() noexcept { return launches_made.load(std::memory_order_acquire); }
 
 void begin_launch(unsigned table) noexcept { running[table].begun.fetch_add(1); }
 
@@ -78,8 +80,8 @@ bool may_any_run() noexcept {
 
 std::uint64_t remember_launch(Launch launch) noexcept {
   begin_launch(launch.table);
-  launch.number = newest.fetch_add(1, std::memory_order_acq_rel) + 1;
-  Slot& slot = slots[launch.number % kMostLaunches];
+  launch.number = newest_number.fetch_add(1, std::memory_order_acq_rel) + 1;
+  Slot& slot = launch_slots[launch.number % kMostLaunches];
   // A thread that was cut off here while all others were overtaken by a whole round: that one goes
   // on, and this launch is not remembered.
   if (at(slot.number).exchange(kIsWritten, std::memory_order_acq_rel) == kIsWritten)
@@ -99,7 +101,7 @@ bool find_launch(std::uint64_t number, Launch* to) noexcept {
     *to = *node;
     return true;
   }
-  Slot& slot = slots[number % kMostLaunches];
+  Slot& slot = launch_slots[number % kMostLaunches];
   if (number == kNone || at(slot.number).load(std::memory_order_acquire) != number) return false;
   Words words;
   for (std::size_t i = 0; i < words.size(); ++i)
@@ -132,15 +134,15 @@ void forget_launch(std::uint64_t number) noexcept {
     if (Launch* node = find_node(number)) node->number = kNone;
     return;
   }
-  at(slots[number % kMostLaunches].number).compare_exchange_strong(number, kNone);
+  at(launch_slots[number % kMostLaunches].number).compare_exchange_strong(number, kNone);
 }
 
 namespace {
 
 void forget_slots() noexcept {
-  const std::uint64_t most = std::min(newest.load(), kMostLaunches - 1);
+  const std::uint64_t most = std::min(newest_number.load(), kMostLaunches - 1);
   for (std::uint64_t i = 0; i <= most; ++i)
-    at(slots[i].number).store(kNone, std::memory_order_relaxed);
+    at(launch_slots[i].number).store(kNone, std::memory_order_relaxed);
 }
 
 } // namespace

@@ -23,7 +23,7 @@ namespace {
 
 using Reservations = std::map<std::uint64_t, std::uint64_t>; // begins and ends
 constinit Lasting<Reservations> reservations;                // with the lock, as the next
-constinit Lasting<RangeSet> pieces;
+constinit Lasting<RangeSet> mapped_pieces;
 
 // With the lock.
 Reservations::iterator reservation_at(std::uint64_t address) {
@@ -89,7 +89,7 @@ void unmap(std::uint64_t begin, std::uint64_t end) noexcept {
   std::vector<Region> ended;
   {
     const Locked lock;
-    (*pieces).remove(begin, end);
+    (*mapped_pieces).remove(begin, end);
     if (has_pools.load(std::memory_order_relaxed)) ended = cut(begin, end);
   }
   for (const Region& region : ended) give_slot(region.slot);
@@ -103,9 +103,10 @@ std::optional<rewriter::Block> mapped_around(std::uint64_t begin, std::uint64_t 
   const auto reserved = reservation_at(begin);
   if (reserved == (*reservations).end()) return std::nullopt;
   std::optional<rewriter::Block> found;
-  (*pieces).for_each(reserved->first, reserved->second, [&](std::uint64_t b, std::uint64_t e) {
-    if (b <= begin && end <= e) found = {b, e};
-  });
+  (*mapped_pieces)
+    .for_each(reserved->first, reserved->second, [&](std::uint64_t b, std::uint64_t e) {
+      if (b <= begin && end <= e) found = {b, e};
+    });
   const bool is_fit = found && end > begin && first_table().covers(found->begin, found->end) &&
                       has_marks(first_table()) && first_table().flag() != 0;
   // What nobody heard of would be poison.
@@ -140,7 +141,7 @@ void addresses_given_back(std::uint64_t begin, std::uint64_t bytes) noexcept {
 void piece_mapped(std::uint64_t begin, std::uint64_t bytes) noexcept {
   const bool is_followed = has_table() && &table() == &first_table();
   const Locked lock;
-  if (is_followed) return (*pieces).add(begin, begin + bytes);
+  if (is_followed) return (*mapped_pieces).add(begin, begin + bytes);
   const auto reserved = reservation_at(begin);
   if (reserved != (*reservations).end()) (*reservations).erase(reserved);
 }
@@ -152,12 +153,12 @@ void piece_unmapped(std::uint64_t begin, std::uint64_t bytes) noexcept {
 void forget_mapped_regions() noexcept {
   const Locked lock;
   (*reservations).clear();
-  *pieces = RangeSet();
+  *mapped_pieces = RangeSet();
 }
 
 void abandon_mapped_regions() noexcept {
   reservations.begin_anew();
-  pieces.begin_anew();
+  mapped_pieces.begin_anew();
 }
 
 } // namespace gmt::interposer::kernel_checks

@@ -86,7 +86,7 @@ DONE:
 
 constexpr unsigned kThreads = 256;
 constexpr std::uint64_t kMostBlocks = 512;
-constexpr std::uint64_t kGranule = std::uint64_t{1} << rewriter::kGranuleBits;
+constexpr std::uint64_t kMarkedBytes = std::uint64_t{1} << rewriter::kGranuleBits;
 
 constinit std::array<std::atomic<CUfunction>, kMostTables> kernels{}; // by table
 
@@ -114,7 +114,7 @@ bool put_mark(const Table& table, const Mark& mark, CUstream stream) noexcept {
   const rewriter::Block& block = mark.block;
   const rewriter::Options& placed = table.placed();
   std::uint64_t first = rewriter::entry_address(placed, block.begin);
-  std::uint64_t count = (block.end - block.begin + kGranule - 1) / kGranule + mark.more;
+  std::uint64_t count = (block.end - block.begin + kMarkedBytes - 1) / kMarkedBytes + mark.more;
   std::uint64_t distrust = mark.distrust;
   if (distrust == 0 && Table::has_other_devices()) distrust = table.flag() + kBetweenFlags;
   if (!mark.is_live && count <= kMostOfSet && (distrust == 0 || mark.behind == rewriter::kNoBlock))

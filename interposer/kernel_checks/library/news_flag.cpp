@@ -23,11 +23,11 @@ struct alignas(kPage) Page {
 };
 static_assert(offsetof(Page, are_pools_distrusted) == kBetweenFlags);
 static_assert(offsetof(Page, are_regions_distrusted) == kRegionsFlag);
-struct Words {
+struct NewsWords {
   Page page;
   std::atomic<bool> is_shared{false};
 };
-constinit std::array<Words, kMostTables> all_words{}; // by table
+constinit std::array<NewsWords, kMostTables> all_news{}; // by table
 constinit std::atomic<std::uint32_t> are_pools_distrusted_now{0};
 
 } // namespace
@@ -35,7 +35,7 @@ constinit std::atomic<std::uint32_t> are_pools_distrusted_now{0};
 std::uint64_t share_flag(unsigned table) noexcept {
   constexpr int kRegisteredAlready = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED; // by another
                                                                                 // context
-  auto& [page, is_shared] = all_words[table];
+  auto& [page, is_shared] = all_news[table];
   const int result =
     driver.register_host(&page, kPage, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
   CUdeviceptr address = 0;
@@ -43,7 +43,7 @@ std::uint64_t share_flag(unsigned table) noexcept {
       driver.address_on_device(&address, &page, 0) != 0 || address == 0)
     return 0;
   const bool is_any_shared =
-    std::ranges::any_of(all_words, [](const Words& one) { return one.is_shared.load(); });
+    std::ranges::any_of(all_news, [](const NewsWords& one) { return one.is_shared.load(); });
   if (!is_any_shared) are_pools_distrusted_now.store(0);
   page.is_set.store(0);
   page.are_pools_distrusted.store(are_pools_distrusted_now.load());
@@ -53,19 +53,19 @@ std::uint64_t share_flag(unsigned table) noexcept {
 }
 
 bool take_flag(unsigned table) noexcept {
-  auto& [page, is_shared] = all_words[table];
+  auto& [page, is_shared] = all_news[table];
   if (!is_shared.load(std::memory_order_acquire)) return true;
   return page.is_set.load(std::memory_order_acquire) != 0 && page.is_set.exchange(0) != 0;
 }
 
 void distrust_pools() noexcept {
   are_pools_distrusted_now.store(1);
-  for (Words& words : all_words) words.page.are_pools_distrusted.store(1);
+  for (NewsWords& words : all_news) words.page.are_pools_distrusted.store(1);
 }
 void distrust_regions(bool are_distrusted) noexcept {
-  all_words[0].page.are_regions_distrusted.store(are_distrusted ? 1 : 0);
+  all_news[0].page.are_regions_distrusted.store(are_distrusted ? 1 : 0);
 }
 
-void forget_flag(unsigned table) noexcept { all_words[table].is_shared.store(false); }
+void forget_flag(unsigned table) noexcept { all_news[table].is_shared.store(false); }
 
 } // namespace gmt::interposer::kernel_checks

@@ -28,13 +28,13 @@ namespace {
 
 constinit std::atomic<bool> is_writing{false};
 constinit std::atomic<bool> are_given_up{false}; // in this context
-struct Writer {                                  // of who has set is_writing
+struct RegionWriter {                            // of who has set is_writing
   std::uint32_t known = 0;                       // of `disturbed`
   std::uint64_t stream = 0;                      // of all launches that may run; 0: none may
   bool is_mixed = false; // they are of several: the table says "unknown" of all pools
   unsigned restored = 0; // so often it said more again
 };
-constinit Writer writer;
+constinit RegionWriter region_writer;
 constexpr unsigned kMostRestored = 64; // each one writes all pools anew
 
 constexpr char kMixed[] =
@@ -158,29 +158,29 @@ void change_all() {
 }
 
 void mix() noexcept {
-  if (!writer.is_mixed) note_unchecked("", kMixed, 0);
-  writer.is_mixed = true;
+  if (!region_writer.is_mixed) note_unchecked("", kMixed, 0);
+  region_writer.is_mixed = true;
   distrust_regions(true);
   forget_all_now();
 }
 
 // Nothing runs: what comes now has an order again. Who disturbs meanwhile sets the word behind.
 void begin_anew(std::uint32_t seen) noexcept {
-  writer.stream = 0;
-  if (!writer.is_mixed && seen == writer.known) return;
-  writer.known = seen;
-  if (writer.restored == kMostRestored || are_given_up.load()) {
-    if (!writer.is_mixed) mix();
+  region_writer.stream = 0;
+  if (!region_writer.is_mixed && seen == region_writer.known) return;
+  region_writer.known = seen;
+  if (region_writer.restored == kMostRestored || are_given_up.load()) {
+    if (!region_writer.is_mixed) mix();
     return;
   }
   distrust_regions(false);
   if (disturbed.load() != seen) {
     distrust_regions(true);
-    writer.is_mixed = true;
+    region_writer.is_mixed = true;
     return;
   }
-  ++writer.restored;
-  writer.is_mixed = false;
+  ++region_writer.restored;
+  region_writer.is_mixed = false;
   change_all();
 }
 
@@ -217,13 +217,14 @@ void write_regions(CUstream stream) noexcept {
   if (is_writing.exchange(true)) return launch_beside_regions();
   const std::uint32_t seen = disturbed.load(); // before it is asked what may run
   if (!may_run(0)) begin_anew(seen);
-  else if (seen != writer.known) mix();
+  else if (seen != region_writer.known) mix();
   const std::uint64_t own = identity(stream);
-  if (!writer.is_mixed && writer.stream == 0) writer.stream = own;
-  if (!writer.is_mixed && (own == 0 || writer.stream != own || !put_changes(stream))) mix();
+  if (!region_writer.is_mixed && region_writer.stream == 0) region_writer.stream = own;
+  if (!region_writer.is_mixed && (own == 0 || region_writer.stream != own || !put_changes(stream)))
+    mix();
   begin_launch(); // behind the marks: who waits for launches that were counted waits for these, too
-  writer.known = seen;
-  if (disturbed.load() != seen) writer.is_mixed = true;
+  region_writer.known = seen;
+  if (disturbed.load() != seen) region_writer.is_mixed = true;
   is_writing.store(false);
 }
 
@@ -236,7 +237,7 @@ void wait_for_region_writer() noexcept {
 void begin_region_writer_anew(bool is_forked) noexcept {
   if (is_forked) is_writing.store(false);
   are_given_up.store(false);
-  writer = {.known = disturbed.load()};
+  region_writer = {.known = disturbed.load()};
 }
 
 } // namespace gmt::interposer::kernel_checks

@@ -229,25 +229,21 @@ CUresult module_functions(CUfunction* functions, unsigned count, CUmodule module
   });
 }
 
-template <class... Args> void put(const char* name, CUresult (*function)(Args...) noexcept) {
-  replace(name, reinterpret_cast<void*>(function));
-}
-
 } // namespace
 
 void replace_code() noexcept {
-  put("cuModuleLoadData", module_load_data);
-  put("cuModuleLoadDataEx", module_load_data_ex);
-  put("cuModuleLoadFatBinary", module_load_fat_binary);
-  put("cuModuleLoad", module_load);
-  put("cuLibraryLoadData", library_load_data);
-  put("cuLibraryLoadFromFile", library_load_file);
-  put("cuModuleUnload", module_unload);
-  put("cuLibraryUnload", library_unload);
-  put("cuLibraryGetKernelCount", library_kernel_count);
-  put("cuModuleGetFunctionCount", module_function_count);
-  put("cuLibraryEnumerateKernels", library_kernels);
-  put("cuModuleEnumerateFunctions", module_functions);
+  replace("cuModuleLoadData", module_load_data);
+  replace("cuModuleLoadDataEx", module_load_data_ex);
+  replace("cuModuleLoadFatBinary", module_load_fat_binary);
+  replace("cuModuleLoad", module_load);
+  replace("cuLibraryLoadData", library_load_data);
+  replace("cuLibraryLoadFromFile", library_load_file);
+  replace("cuModuleUnload", module_unload);
+  replace("cuLibraryUnload", library_unload);
+  replace("cuLibraryGetKernelCount", library_kernel_count);
+  replace("cuModuleGetFunctionCount", module_function_count);
+  replace("cuLibraryEnumerateKernels", library_kernels);
+  replace("cuModuleEnumerateFunctions", module_functions);
 }
 
 } // namespace gmt::interposer::kernel_checks

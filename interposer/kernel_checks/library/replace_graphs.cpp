@@ -233,30 +233,26 @@ template <Name kName> CUresult launch_graph(CUgraphExec exec, CUstream stream) n
   return static_cast<CUresult>(result);
 }
 
-template <class... Args> void put(const char* name, CUresult (*function)(Args...) noexcept) {
-  replace(name, reinterpret_cast<void*>(function));
-}
-
 } // namespace
 
 void replace_graphs() noexcept {
   using First = CUDA_KERNEL_NODE_PARAMS_v1;
   using Second = CUDA_KERNEL_NODE_PARAMS_v2;
 #define PUT_KERNEL(function, symbol)                                                               \
-  put(symbol, function<symbol, First>);                                                            \
-  put(symbol "_v2", function<symbol "_v2", Second>)
+  replace(symbol, function<symbol, First>);                                                        \
+  replace(symbol "_v2", function<symbol "_v2", Second>)
   PUT_KERNEL(add_kernel, "cuGraphAddKernelNode");
   PUT_KERNEL(set_kernel_of, "cuGraphKernelNodeSetParams");
   PUT_KERNEL(set_kernel_of_exec, "cuGraphExecKernelNodeSetParams");
   PUT_KERNEL(kernel_of_node, "cuGraphKernelNodeGetParams");
 #undef PUT_KERNEL
-  put("cuGraphAddNode", add_node);
-  put("cuGraphAddNode_v2", add_node_v2);
-  put("cuGraphNodeSetParams", set_node);
-  put("cuGraphExecNodeSetParams", set_node_of_exec);
-  put("cuGraphAddMemAllocNode", add_alloc_node);
-  put("cuGraphLaunch", launch_graph<"cuGraphLaunch">);
-  put("cuGraphLaunch_ptsz", launch_graph<"cuGraphLaunch_ptsz">);
+  replace("cuGraphAddNode", add_node);
+  replace("cuGraphAddNode_v2", add_node_v2);
+  replace("cuGraphNodeSetParams", set_node);
+  replace("cuGraphExecNodeSetParams", set_node_of_exec);
+  replace("cuGraphAddMemAllocNode", add_alloc_node);
+  replace("cuGraphLaunch", launch_graph<"cuGraphLaunch">);
+  replace("cuGraphLaunch_ptsz", launch_graph<"cuGraphLaunch_ptsz">);
 }
 
 } // namespace gmt::interposer::kernel_checks

@@ -25,10 +25,10 @@ namespace gmt::interposer::kernel_checks {
 
 namespace {
 
-using Ranges = std::map<std::uint64_t, std::uint64_t>; // begin and end
-constinit Lasting<Ranges> registered;                  // with the lock, as the next
-constinit Lasting<Ranges> reserved, mapped;            // by the program
-constinit Lasting<Ranges> released;                    // was the program's, and is not mapped
+using Ranges = std::map<std::uint64_t, std::uint64_t>;    // begin and end
+constinit Lasting<Ranges> registered_ranges;              // with the lock, as the next
+constinit Lasting<Ranges> reserved_ranges, mapped_ranges; // by the program
+constinit Lasting<Ranges> released_ranges;                // was the program's, and is not mapped
 constinit Lasting<Ranges> unregistered; // whose entries say that an access would fault
 constexpr std::size_t kMostReleased = 4096;
 
@@ -40,8 +40,8 @@ void forget_overlaps(Ranges& ranges, std::uint64_t begin, std::uint64_t end) {
 
 void remember_released(std::uint64_t begin, std::uint64_t end) noexcept {
   const Locked lock;
-  forget_overlaps(*released, begin, end);
-  if ((*released).size() < kMostReleased) (*released)[begin] = end;
+  forget_overlaps(*released_ranges, begin, end);
+  if ((*released_ranges).size() < kMostReleased) (*released_ranges)[begin] = end;
 }
 
 // Where the granules of nothing else are.
@@ -65,7 +65,7 @@ void take_away(std::uint64_t begin, std::size_t bytes) noexcept {
 void give(std::uint64_t begin, std::size_t bytes) noexcept {
   {
     const Locked lock;
-    forget_overlaps(*released, begin, begin + bytes);
+    forget_overlaps(*released_ranges, begin, begin + bytes);
     (*unregistered).erase(begin);
   }
   forget_range(begin, bytes);
@@ -77,7 +77,7 @@ CUresult reserve(CUdeviceptr* address, std::size_t bytes, std::size_t alignment,
   if (result != CUDA_SUCCESS || address == nullptr) return static_cast<CUresult>(result);
   {
     const Locked lock;
-    (*reserved)[*address] = *address + bytes;
+    (*reserved_ranges)[*address] = *address + bytes;
   }
   take_away(*address, bytes);
   addresses_reserved(*address, bytes);
@@ -90,7 +90,7 @@ CUresult free_addresses(CUdeviceptr address, std::size_t bytes) noexcept {
   if (result != CUDA_SUCCESS) return static_cast<CUresult>(result);
   {
     const Locked lock;
-    forget_overlaps(*reserved, address, address + bytes);
+    forget_overlaps(*reserved_ranges, address, address + bytes);
   }
   give(address, bytes);
   return CUDA_SUCCESS;
@@ -102,7 +102,7 @@ CUresult map(CUdeviceptr address, std::size_t bytes, std::size_t offset,
   if (result != CUDA_SUCCESS) return static_cast<CUresult>(result);
   {
     const Locked lock;
-    (*mapped)[address] = address + bytes;
+    (*mapped_ranges)[address] = address + bytes;
   }
   give(address, bytes);
   piece_mapped(address, bytes);
@@ -120,7 +120,7 @@ CUresult unmap(CUdeviceptr address, std::size_t bytes) noexcept {
     return static_cast<CUresult>(result);
   }
   const Locked lock;
-  forget_overlaps(*mapped, address, address + bytes);
+  forget_overlaps(*mapped_ranges, address, address + bytes);
   return CUDA_SUCCESS;
 }
 
@@ -133,16 +133,16 @@ CUresult register_host(void* memory, std::size_t bytes, unsigned flags) noexcept
   if (result != CUDA_SUCCESS || !is_ordinary(memory, bytes)) return static_cast<CUresult>(result);
   give(begin, bytes);
   const Locked lock;
-  (*registered)[begin] = begin + bytes;
+  (*registered_ranges)[begin] = begin + bytes;
   return CUDA_SUCCESS;
 }
 
 std::uint64_t take_registered(std::uint64_t begin) noexcept {
   const Locked lock;
-  const auto found = (*registered).find(begin);
-  if (found == (*registered).end()) return begin;
+  const auto found = (*registered_ranges).find(begin);
+  if (found == (*registered_ranges).end()) return begin;
   const std::uint64_t end = found->second;
-  (*registered).erase(found);
+  (*registered_ranges).erase(found);
   return end;
 }
 
@@ -195,7 +195,7 @@ void write_reserved(Table& table) noexcept {
   Ranges before;
   {
     const Locked lock;
-    before = *reserved;
+    before = *reserved_ranges;
   }
   const Work work(table.context());
   if (before.empty() || !work.ready()) return;
@@ -210,10 +210,10 @@ void write_reserved(Table& table) noexcept {
   Ranges right;
   {
     const Locked lock;
-    right = *mapped;
+    right = *mapped_ranges;
     for (const auto& [begin, end] : before) {
-      const auto now = (*reserved).find(begin);
-      if (now == (*reserved).end() || now->second != end) right[begin] = end;
+      const auto now = (*reserved_ranges).find(begin);
+      if (now == (*reserved_ranges).end() || now->second != end) right[begin] = end;
     }
   }
   for_each(right, [&table](const rewriter::Block& block) { table.write_mapped(block); });
@@ -221,7 +221,7 @@ void write_reserved(Table& table) noexcept {
 
 bool was_released(std::uint64_t address) noexcept {
   const Locked lock;
-  const Ranges& all = *released;
+  const Ranges& all = *released_ranges;
   const auto behind = all.upper_bound(address);
   return behind != all.begin() && std::prev(behind)->second > address;
 }
@@ -240,16 +240,16 @@ void forget_unmapped_host() noexcept {
 void forget_released() noexcept {
   forget_mapped_regions();
   const Locked lock;
-  (*released).clear();
+  (*released_ranges).clear();
   (*unregistered).clear();
 }
 
 void abandon_mapped() noexcept {
   abandon_mapped_regions();
-  registered.begin_anew();
-  reserved.begin_anew();
-  mapped.begin_anew();
-  released.begin_anew();
+  registered_ranges.begin_anew();
+  reserved_ranges.begin_anew();
+  mapped_ranges.begin_anew();
+  released_ranges.begin_anew();
   unregistered.begin_anew();
 }
 

@@ -27,19 +27,19 @@ void note(Address to, CUcontext, Address, CUcontext, Bytes bytes, CUstream) noex
 }
 void note(Address to, CUarray, Bytes, Bytes bytes) noexcept { mark_written(to, bytes); }
 // The driver may take an address of the device as that of a copy to the host, too.
-Address address_of(const void* to) noexcept { return reinterpret_cast<Address>(to); }
-void note(void* to, Address, Bytes bytes) noexcept { mark_written(address_of(to), bytes); }
+Address as_address(const void* to) noexcept { return reinterpret_cast<Address>(to); }
+void note(void* to, Address, Bytes bytes) noexcept { mark_written(as_address(to), bytes); }
 void note(void* to, Address, Bytes bytes, CUstream) noexcept {
-  mark_written(address_of(to), bytes);
+  mark_written(as_address(to), bytes);
 }
-void note(void* to, CUarray, Bytes, Bytes bytes) noexcept { mark_written(address_of(to), bytes); }
+void note(void* to, CUarray, Bytes, Bytes bytes) noexcept { mark_written(as_address(to), bytes); }
 void note(void* to, CUarray, Bytes, Bytes bytes, CUstream) noexcept {
-  mark_written(address_of(to), bytes);
+  mark_written(as_address(to), bytes);
 }
 template <class Shape> Address target_of(const Shape& shape) noexcept {
   const bool is_at_host = shape.dstMemoryType == CU_MEMORYTYPE_HOST ||
                           (shape.dstMemoryType == CU_MEMORYTYPE_UNIFIED && shape.dstDevice == 0);
-  return is_at_host ? address_of(shape.dstHost) : shape.dstDevice;
+  return is_at_host ? as_address(shape.dstHost) : shape.dstDevice;
 }
 // Without a pitch, all of the block.
 void note_shape(const CUDA_MEMCPY2D* shape) noexcept {
@@ -105,7 +105,7 @@ template <Name kName, class... Args> struct WritesAnything {
     return static_cast<CUresult>(own<kName, Args...>(args...));
   }
 };
-template <Name kName, class... Args> void put() noexcept {
+template <Name kName, class... Args> void put_write() noexcept {
   replace(kName.text, reinterpret_cast<void*>(&Writes<kName, Args...>::call));
 }
 template <Name kName, class... Args> void put_anything() noexcept {
@@ -116,9 +116,9 @@ template <Name kName, class... Args> void put_anything() noexcept {
 
 void replace_writes() noexcept {
 #define PUT_SYNC(symbol, suffix, ...)                                                              \
-  put<symbol suffix, __VA_ARGS__>(), put<symbol suffix "_ptds", __VA_ARGS__>()
+  put_write<symbol suffix, __VA_ARGS__>(), put_write<symbol suffix "_ptds", __VA_ARGS__>()
 #define PUT_ASYNC(symbol, suffix, ...)                                                             \
-  put<symbol suffix, __VA_ARGS__>(), put<symbol suffix "_ptsz", __VA_ARGS__>()
+  put_write<symbol suffix, __VA_ARGS__>(), put_write<symbol suffix "_ptsz", __VA_ARGS__>()
 #define PUT_BOTH(symbol, suffix, ...)                                                              \
   PUT_SYNC(symbol, suffix, __VA_ARGS__);                                                           \
   PUT_ASYNC(symbol "Async", suffix, __VA_ARGS__, CUstream)
@@ -170,9 +170,9 @@ void replace_writes() noexcept {
 #undef PUT_BOTH
 #undef PUT_SET
 #undef PUT_VALUE
-  put<"cuPointerSetAttribute", const void*, CUpointer_attribute, Address>();
-  put<"cuMemGetHandleForAddressRange", void*, Address, Bytes, CUmemRangeHandleType,
-      unsigned long long>();
+  put_write<"cuPointerSetAttribute", const void*, CUpointer_attribute, Address>();
+  put_write<"cuMemGetHandleForAddressRange", void*, Address, Bytes, CUmemRangeHandleType,
+            unsigned long long>();
 }
 
 } // namespace gmt::interposer::kernel_checks

@@ -26,5 +26,9 @@ void replace_pools() noexcept;         // what gives out and frees memory in the
 void finish() noexcept;
 
 inline void replace(const char* name, void* function) noexcept { core->replace(name, function); }
+template <class... Args>
+void replace(const char* name, CUresult (*function)(Args...) noexcept) noexcept {
+  replace(name, reinterpret_cast<void*>(function));
+}
 
 } // namespace gmt::interposer::kernel_checks

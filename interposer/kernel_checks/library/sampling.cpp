@@ -34,7 +34,7 @@ std::uint64_t now() noexcept {
 }
 constinit std::atomic<SampleClock> clock_of_host{&now};
 constinit std::atomic<std::uint64_t> began{0}, spent{0}, next_look{0}; // nanoseconds
-constinit std::atomic<std::size_t> pending{0};
+constinit std::atomic<std::size_t> waiting{0};
 
 struct Measured {
   const Kernel* kernel;
@@ -92,7 +92,7 @@ bool settle_oldest() noexcept {
 
 // What a look takes counts, too.
 void look_at_pending(std::uint64_t time) noexcept {
-  if (pending.load(std::memory_order_relaxed) == 0) return;
+  if (waiting.load(std::memory_order_relaxed) == 0) return;
   std::uint64_t look = next_look.load(std::memory_order_relaxed);
   if (time < look || !next_look.compare_exchange_strong(look, time + kBetweenLooks)) return;
   const Relaxed relaxed;
@@ -100,7 +100,7 @@ void look_at_pending(std::uint64_t time) noexcept {
   }
   {
     const Locked lock;
-    pending.store((*samples).pending.size());
+    waiting.store((*samples).pending.size());
   }
   spent.fetch_add(clock_of_host.load()() - time);
 }
@@ -155,7 +155,7 @@ MeasuredLaunch::~MeasuredLaunch() {
   const Locked lock;
   if (is_recorded) {
     (*samples).pending.push_back({kernel_, begin_, end, table_, is_plain_});
-    pending.store((*samples).pending.size());
+    waiting.store((*samples).pending.size());
     return;
   }
   (*samples).free[table_].push_back(begin_);
@@ -166,7 +166,7 @@ MeasuredLaunch::~MeasuredLaunch() {
 void forget_samples() noexcept {
   samples.begin_anew();
   for (std::atomic<std::uint64_t>* time : {&began, &spent, &next_look}) time->store(0);
-  pending.store(0);
+  waiting.store(0);
 }
 
 void set_sample_clock(SampleClock clock) noexcept { clock_of_host.store(clock); }

@@ -27,8 +27,8 @@ constexpr unsigned kLeastBits = 34, kMostBits = 40; // of both windows
 constexpr std::uint32_t kRecords = 4096;
 
 // One thread does it, others wait for it.
-enum class State : std::uint8_t { kNew, kBusy, kThere, kNone };
-constinit std::atomic<State> state{State::kNew};
+enum class CodeState : std::uint8_t { kNew, kBusy, kThere, kNone };
+constinit std::atomic<CodeState> code_state{CodeState::kNew};
 constinit std::atomic<bool> avoids_grids{false};
 constinit std::atomic<int> devices{1};
 
@@ -101,12 +101,12 @@ TableMemory* memory_of(CUdevice device) noexcept {
   return is_there ? &memory : nullptr;
 }
 
-State settle_code() noexcept {
+CodeState settle_code() noexcept {
   CUcontext context = nullptr;
   CUdevice device = 0;
   int count = 0;
   const bool has_context = driver.current(&context) == 0 && context != nullptr;
-  if (has_context && driver.device(&device) != 0) return State::kNone;
+  if (has_context && driver.device(&device) != 0) return CodeState::kNone;
   devices.store(driver.device_count(&count) == 0 ? count : 2);
   rewriter::Options& code = (*of_all).code;
   code.records = kRecords;
@@ -114,14 +114,14 @@ State settle_code() noexcept {
   code.window = 0; // the code has it from the host: it differs from context to context
   code.window_bits = window_bits();
   const TableMemory* const first = memory_of(device);
-  if (first == nullptr) return State::kNone;
+  if (first == nullptr) return CodeState::kNone;
   // Code that has the address in it is the same in each process only if the address is. Devices
   // have a table each.
   const bool is_alone = devices.load() == 1;
   if (is_alone && first->options.table == kWantedTable) code.table = kWantedTable;
   // Plain kernels are on other devices, too, and in modules that nothing was written into.
   code.checks_by_pointer = code.table != 0;
-  return State::kThere;
+  return CodeState::kThere;
 }
 
 } // namespace
@@ -133,28 +133,28 @@ bool Table::has_other_devices() noexcept { return devices.load() != 1; }
 void Table::avoid_grids() noexcept { avoids_grids.store(true); }
 
 bool Table::prepare() noexcept {
-  State known = state.load(std::memory_order_acquire);
-  if (known == State::kNew && state.compare_exchange_strong(known, State::kBusy)) {
+  CodeState known = code_state.load(std::memory_order_acquire);
+  if (known == CodeState::kNew && code_state.compare_exchange_strong(known, CodeState::kBusy)) {
     known = settle_code();
-    state.store(known, std::memory_order_release);
+    code_state.store(known, std::memory_order_release);
   }
-  while (known == State::kBusy) {
+  while (known == CodeState::kBusy) {
     sched_yield();
-    known = state.load(std::memory_order_acquire);
+    known = code_state.load(std::memory_order_acquire);
   }
-  return known == State::kThere;
+  return known == CodeState::kThere;
 }
 
 // Who was settling it is not in the child.
 void Table::abandon_preparing() noexcept {
-  State busy = State::kBusy;
-  state.compare_exchange_strong(busy, State::kNone);
+  CodeState busy = CodeState::kBusy;
+  code_state.compare_exchange_strong(busy, CodeState::kNone);
 }
 
 void Table::begin_anew() noexcept {
   of_all.begin_anew();
   avoids_grids.store(false);
-  state.store(State::kNew);
+  code_state.store(CodeState::kNew);
 }
 
 // The upper one is around where the context gives out memory, now that the table has its place:

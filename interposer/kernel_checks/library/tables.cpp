@@ -29,9 +29,9 @@ struct AllTables {
   std::array<Known, kMostTables> all;
 };
 constinit Lasting<AllTables> tables;
-constinit std::atomic<unsigned> count{0};           // tables that contexts have
-constinit std::atomic<Table*> only{nullptr};        // while that is 1
-constinit std::atomic<bool> is_any_entering{false}; // one context at a time does
+constinit std::atomic<unsigned> tables_of_contexts{0}; // tables that contexts have
+constinit std::atomic<Table*> only{nullptr};           // while that is 1
+constinit std::atomic<bool> is_any_entering{false};    // one context at a time does
 
 void recount() noexcept {
   unsigned now = 0;
@@ -42,7 +42,7 @@ void recount() noexcept {
     ++now;
   }
   only.store(now == 1 ? last : nullptr, std::memory_order_release);
-  count.store(now, std::memory_order_release);
+  tables_of_contexts.store(now, std::memory_order_release);
 }
 
 // With the lock. That of the context, or a free one for it; null: there is none.
@@ -113,7 +113,7 @@ void leave(Known& known) noexcept {
 
 Table& table_at(unsigned index) noexcept { return (*tables).all[index].table; }
 
-bool is_any_table() noexcept { return count.load(std::memory_order_acquire) != 0; }
+bool is_any_table() noexcept { return tables_of_contexts.load(std::memory_order_acquire) != 0; }
 
 Table* table_of(CUcontext context) noexcept {
   if (context == nullptr || !is_any_table()) return nullptr;

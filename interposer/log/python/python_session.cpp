@@ -13,9 +13,9 @@
 namespace gmt::interposer {
 namespace {
 
-constexpr int kLockMilliseconds = 50;
-constinit std::atomic<bool> locked{false};
-constinit std::atomic<bool> noted{false};
+constexpr int kPythonLockMilliseconds = 50;
+constinit std::atomic<bool> python_is_locked{false};
+constinit std::atomic<bool> interpreter_is_noted{false};
 constinit std::atomic<bool> noted_subinterpreters{false};
 
 void note_frames(const char* word) noexcept {
@@ -49,31 +49,33 @@ void note_version(const python::Found& found) noexcept {
 } // namespace
 
 void look_for_python() noexcept {
-  if (noted.load(std::memory_order_relaxed) || Process::options().python_frames == 0) return;
+  if (interpreter_is_noted.load(std::memory_order_relaxed) || Process::options().python_frames == 0)
+    return;
   const SignalGuard signals;
-  const BoundedLock lock(locked, kLockMilliseconds);
+  const BoundedLock lock(python_is_locked, kPythonLockMilliseconds);
   if (!lock.held()) return; // the next new stack looks again
   const python::Found found = python::find_interpreter();
-  if (found.state == python::State::kNone || noted.exchange(true)) return;
+  if (found.state == python::State::kNone || interpreter_is_noted.exchange(true)) return;
   note_version(found);
 }
 
 void check_python() noexcept {
-  if (!noted.load(std::memory_order_relaxed)) return;
+  if (!interpreter_is_noted.load(std::memory_order_relaxed)) return;
   const SignalGuard signals;
-  const BoundedLock lock(locked, kLockMilliseconds);
-  if (lock.held() && !python::check_interpreter()) noted.store(false); // another one may come
+  const BoundedLock lock(python_is_locked, kPythonLockMilliseconds);
+  if (lock.held() && !python::check_interpreter())
+    interpreter_is_noted.store(false); // another one may come
 }
 
 void forget_python() noexcept {
-  noted.store(false);
+  interpreter_is_noted.store(false);
   noted_subinterpreters.store(false);
-  locked.store(false); // a thread of the parent may have held it at the fork
+  python_is_locked.store(false); // a thread of the parent may have held it at the fork
 }
 
 bool verify_python(const python::Interpreter& python, const char* frame) noexcept {
   const SignalGuard signals;
-  const BoundedLock lock(locked, kLockMilliseconds);
+  const BoundedLock lock(python_is_locked, kPythonLockMilliseconds);
   if (!lock.held()) return false;
   if (python::is_verified()) return true;
   if (python::verify(python, frame)) return python::is_verified();

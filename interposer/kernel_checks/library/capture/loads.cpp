@@ -64,16 +64,16 @@ template <class Handle> CUresult kept(int result, const Handle* handle,
   return static_cast<CUresult>(result);
 }
 
-CUresult module_load_data(CUmodule* module, const void* image) noexcept {
+CUresult noted_module_load_data(CUmodule* module, const void* image) noexcept {
   return kept(own<"cuModuleLoadData", CUmodule*, const void*>(module, image), module, image);
 }
 
-CUresult module_load_fat_binary(CUmodule* module, const void* image) noexcept {
+CUresult noted_module_load_fat_binary(CUmodule* module, const void* image) noexcept {
   return kept(own<"cuModuleLoadFatBinary", CUmodule*, const void*>(module, image), module, image);
 }
 
-CUresult module_load_data_ex(CUmodule* module, const void* image, unsigned count,
-                             CUjit_option* options, void** values) noexcept {
+CUresult noted_module_load_data_ex(CUmodule* module, const void* image, unsigned count,
+                                   CUjit_option* options, void** values) noexcept {
   return kept(own<"cuModuleLoadDataEx", CUmodule*, const void*, unsigned, CUjit_option*, void**>(
                 module, image, count, options, values),
               module, image);
@@ -84,40 +84,36 @@ template <class Handle> CUresult kept_file(int result, const Handle* handle, con
   return kept(result, handle, image.empty() ? nullptr : image.data());
 }
 
-CUresult module_load(CUmodule* module, const char* path) noexcept {
+CUresult noted_module_load(CUmodule* module, const char* path) noexcept {
   return kept_file(own<"cuModuleLoad", CUmodule*, const char*>(module, path), module, path);
 }
 
-CUresult library_load_data(CUlibrary* library, const void* image, CUjit_option* jit,
-                           void** jit_values, unsigned jit_count, CUlibraryOption* options,
-                           void** values, unsigned count) noexcept {
+CUresult noted_library_load_data(CUlibrary* library, const void* image, CUjit_option* jit,
+                                 void** jit_values, unsigned jit_count, CUlibraryOption* options,
+                                 void** values, unsigned count) noexcept {
   return kept(own<"cuLibraryLoadData", CUlibrary*, const void*, CUjit_option*, void**, unsigned,
                   CUlibraryOption*, void**, unsigned>(library, image, jit, jit_values, jit_count,
                                                       options, values, count),
               library, image);
 }
 
-CUresult library_load_file(CUlibrary* library, const char* path, CUjit_option* jit,
-                           void** jit_values, unsigned jit_count, CUlibraryOption* options,
-                           void** values, unsigned count) noexcept {
+CUresult noted_library_load_file(CUlibrary* library, const char* path, CUjit_option* jit,
+                                 void** jit_values, unsigned jit_count, CUlibraryOption* options,
+                                 void** values, unsigned count) noexcept {
   return kept_file(own<"cuLibraryLoadFromFile", CUlibrary*, const char*, CUjit_option*, void**,
                        unsigned, CUlibraryOption*, void**, unsigned>(
                      library, path, jit, jit_values, jit_count, options, values, count),
                    library, path);
 }
 
-CUresult module_unload(CUmodule module) noexcept {
+CUresult noted_module_unload(CUmodule module) noexcept {
   forget(module);
   return static_cast<CUresult>(own<"cuModuleUnload", CUmodule>(module));
 }
 
-CUresult library_unload(CUlibrary library) noexcept {
+CUresult noted_library_unload(CUlibrary library) noexcept {
   forget(library);
   return static_cast<CUresult>(own<"cuLibraryUnload", CUlibrary>(library));
-}
-
-template <class... Args> void put(const char* name, CUresult (*function)(Args...) noexcept) {
-  replace(name, reinterpret_cast<void*>(function));
 }
 
 bool is_known(const void* handle) {
@@ -145,14 +141,14 @@ CUlibrary library_of(CUmodule module) {
 } // namespace
 
 void replace_loads() noexcept {
-  put("cuModuleLoadData", module_load_data);
-  put("cuModuleLoadDataEx", module_load_data_ex);
-  put("cuModuleLoadFatBinary", module_load_fat_binary);
-  put("cuModuleLoad", module_load);
-  put("cuLibraryLoadData", library_load_data);
-  put("cuLibraryLoadFromFile", library_load_file);
-  put("cuModuleUnload", module_unload);
-  put("cuLibraryUnload", library_unload);
+  replace("cuModuleLoadData", noted_module_load_data);
+  replace("cuModuleLoadDataEx", noted_module_load_data_ex);
+  replace("cuModuleLoadFatBinary", noted_module_load_fat_binary);
+  replace("cuModuleLoad", noted_module_load);
+  replace("cuLibraryLoadData", noted_library_load_data);
+  replace("cuLibraryLoadFromFile", noted_library_load_file);
+  replace("cuModuleUnload", noted_module_unload);
+  replace("cuLibraryUnload", noted_library_unload);
 }
 
 void abandon_loads() noexcept { all_loads.begin_anew(); }

@@ -44,7 +44,7 @@ template <Name kName, class Pointer, class... Args> struct Allocates {
     return static_cast<CUresult>(result);
   }
 };
-template <Name kName, class Pointer, class... Args> void put() noexcept {
+template <Name kName, class Pointer, class... Args> void put_allocation() noexcept {
   replace(kName.text, reinterpret_cast<void*>(&Allocates<kName, Pointer, Args...>::call));
 }
 
@@ -186,15 +186,17 @@ private:
 } // namespace
 
 void replace_allocations() noexcept {
-  put<"cuMemAlloc_v2", CUdeviceptr, std::size_t>();
-  put<"cuMemAllocPitch_v2", CUdeviceptr, std::size_t*, std::size_t, std::size_t, unsigned>();
-  put<"cuMemAllocManaged", CUdeviceptr, std::size_t, unsigned>();
-  put<"cuMemHostAlloc", void*, std::size_t, unsigned>();
-  put<"cuMemAllocHost_v2", void*, std::size_t>();
-  put<"cuMemAllocAsync", CUdeviceptr, std::size_t, CUstream>();
-  put<"cuMemAllocAsync_ptsz", CUdeviceptr, std::size_t, CUstream>();
-  put<"cuMemAllocFromPoolAsync", CUdeviceptr, std::size_t, CUmemoryPool, CUstream>();
-  put<"cuMemAllocFromPoolAsync_ptsz", CUdeviceptr, std::size_t, CUmemoryPool, CUstream>();
+  put_allocation<"cuMemAlloc_v2", CUdeviceptr, std::size_t>();
+  put_allocation<"cuMemAllocPitch_v2", CUdeviceptr, std::size_t*, std::size_t, std::size_t,
+                 unsigned>();
+  put_allocation<"cuMemAllocManaged", CUdeviceptr, std::size_t, unsigned>();
+  put_allocation<"cuMemHostAlloc", void*, std::size_t, unsigned>();
+  put_allocation<"cuMemAllocHost_v2", void*, std::size_t>();
+  put_allocation<"cuMemAllocAsync", CUdeviceptr, std::size_t, CUstream>();
+  put_allocation<"cuMemAllocAsync_ptsz", CUdeviceptr, std::size_t, CUstream>();
+  put_allocation<"cuMemAllocFromPoolAsync", CUdeviceptr, std::size_t, CUmemoryPool, CUstream>();
+  put_allocation<"cuMemAllocFromPoolAsync_ptsz", CUdeviceptr, std::size_t, CUmemoryPool,
+                 CUstream>();
   replace("cuMemMap", reinterpret_cast<void*>(&map_memory));
   replace("cuMemHostRegister_v2", reinterpret_cast<void*>(&register_memory));
 }

@@ -13,22 +13,22 @@ namespace gmt::interposer::kernel_checks {
 
 namespace {
 
-constinit PatchRecord* records = nullptr;
+constinit PatchRecord* record_memory = nullptr;
 
 // The memory of the host that records are written into, known to the current context; 0: it is not.
 std::uint64_t share_records() noexcept {
   constexpr std::size_t kBytes = kPatchRecords * sizeof(PatchRecord);
-  if (records == nullptr) {
+  if (record_memory == nullptr) {
     void* pages = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED) return 0;
-    records = static_cast<PatchRecord*>(pages);
+    record_memory = static_cast<PatchRecord*>(pages);
   }
-  std::fill_n(records, kPatchRecords, PatchRecord{});
+  std::fill_n(record_memory, kPatchRecords, PatchRecord{});
   const int result = driver.register_host(
-    records, kBytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+    record_memory, kBytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
   CUdeviceptr address = 0;
   const bool is_known = result == 0 || result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-  return is_known && driver.address_on_device(&address, records, 0) == 0 ? address : 0;
+  return is_known && driver.address_on_device(&address, record_memory, 0) == 0 ? address : 0;
 }
 
 } // namespace
@@ -51,6 +51,6 @@ CUdeviceptr make_control() noexcept {
   return is_written ? begin : 0;
 }
 
-PatchRecord* patch_records() noexcept { return records; }
+PatchRecord* patch_records() noexcept { return record_memory; }
 
 } // namespace gmt::interposer::kernel_checks

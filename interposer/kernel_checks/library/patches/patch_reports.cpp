@@ -96,17 +96,17 @@ void report(const PatchRecord& record, std::uint64_t count) {
 }
 
 // One fault for each instruction and launch.
-struct Group {
+struct Accesses {
   PatchRecord first;
   std::uint64_t count = 0;
 };
-using Groups = std::map<std::pair<std::uint64_t, std::uint32_t>, Group>; // by pc and launch
+using Groups = std::map<std::pair<std::uint64_t, std::uint32_t>, Accesses>; // by pc and launch
 
 Groups groups_of(const std::vector<PatchRecord>& records) {
   Groups groups;
   for (const PatchRecord& record : records) {
-    Group& group = groups[{record.pc, record.data}];
-    if (group.count++ == 0 || is_before(record, group.first)) group.first = record;
+    Accesses& accesses = groups[{record.pc, record.data}];
+    if (accesses.count++ == 0 || is_before(record, accesses.first)) accesses.first = record;
   }
   return groups;
 }
@@ -124,9 +124,9 @@ void add_others(Fetched& fetched, Groups& groups) {
     const std::uint64_t others = counts[site] - std::min(counts[site], reported.count);
     if (others == 0) continue;
     const PatchRecord& last = reported.last;
-    Group& group = groups[{last.pc, last.data}];
-    if (group.count == 0) group.first = last;
-    group.count += others;
+    Accesses& accesses = groups[{last.pc, last.data}];
+    if (accesses.count == 0) accesses.first = last;
+    accesses.count += others;
     reported.count += others;
   }
 }
@@ -134,14 +134,14 @@ void add_others(Fetched& fetched, Groups& groups) {
 void fetch() {
   Fetched& fetched = *all_fetched;
   Groups groups = groups_of(new_records(fetched));
-  for (const auto& [key, group] : groups) {
-    ReportedSite& reported = fetched.sites[site_of(group.first.pc)];
-    reported.count += group.count;
-    reported.last = group.first;
+  for (const auto& [key, accesses] : groups) {
+    ReportedSite& reported = fetched.sites[site_of(accesses.first.pc)];
+    reported.count += accesses.count;
+    reported.last = accesses.first;
   }
   if (fetched.sites.empty()) return;
   add_others(fetched, groups);
-  for (const auto& [key, group] : groups) report(group.first, group.count);
+  for (const auto& [key, accesses] : groups) report(accesses.first, accesses.count);
 }
 
 } // namespace

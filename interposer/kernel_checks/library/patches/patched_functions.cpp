@@ -10,13 +10,13 @@ namespace gmt::interposer::kernel_checks {
 
 namespace {
 
-constinit Lasting<std::vector<PatchedFunction>> functions; // with the library's lock
+constinit Lasting<std::vector<PatchedFunction>> functions_with_patches; // with the library's lock
 
 } // namespace
 
 void keep_function(const std::string& name, CUmodule module, const Kernel* kernel) noexcept {
   const Locked lock;
-  std::vector<PatchedFunction>& all = *functions;
+  std::vector<PatchedFunction>& all = *functions_with_patches;
   const bool is_known = std::ranges::any_of(all, [&](const PatchedFunction& one) {
     return one.module == module && one.kernel == kernel && one.name == name;
   });
@@ -25,14 +25,15 @@ void keep_function(const std::string& name, CUmodule module, const Kernel* kerne
 
 std::vector<PatchedFunction> patched_functions() noexcept {
   const Locked lock;
-  return *functions;
+  return *functions_with_patches;
 }
 
 void forget_functions(CUmodule module) noexcept {
   const Locked lock;
-  std::erase_if(*functions, [module](const PatchedFunction& one) { return one.module == module; });
+  std::erase_if(*functions_with_patches,
+                [module](const PatchedFunction& one) { return one.module == module; });
 }
 
-void abandon_functions() noexcept { functions.begin_anew(); }
+void abandon_functions() noexcept { functions_with_patches.begin_anew(); }
 
 } // namespace gmt::interposer::kernel_checks

@@ -52,7 +52,7 @@ public:
 };
 
 constinit Sanitizer api{};
-constinit SanitizerHandle subscriber = nullptr;
+constinit SanitizerHandle patch_subscriber = nullptr;
 constinit std::atomic<CUdeviceptr> control{0};
 constinit PatchedModules modules;
 constinit std::atomic<std::uint64_t> patched_launches{0}; // that are not reported yet
@@ -63,7 +63,7 @@ struct Pending {
   std::uint64_t data = 0;    // 0: nothing is to be checked
   CUmodule module = nullptr; // that has the patches; null: none was met
 };
-constinit thread_local Pending pending;
+constinit thread_local Pending pending_launch;
 
 void note(const char* what, int result) noexcept {
   const std::string words =
@@ -118,8 +118,8 @@ bool set_data(const SanitizerLaunch& launch, std::uint64_t data) noexcept {
 }
 
 void launch_begins(const SanitizerLaunch& launch) noexcept {
-  if (!modules.has(launch.module) || !set_data(launch, pending.data)) return;
-  if (pending.data != 0) pending.module = launch.module;
+  if (!modules.has(launch.module) || !set_data(launch, pending_launch.data)) return;
+  if (pending_launch.data != 0) pending_launch.module = launch.module;
 }
 
 std::uint64_t data_of(CUdeviceptr at, std::uint64_t number) noexcept {
@@ -181,10 +181,10 @@ const char* why_not_subscribed() noexcept {
     return "another tool is injected into CUDA (CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH), and "
            "one at a time can patch code";
   if (const char* reason = open_sanitizer(core->toolkit, api)) return reason;
-  if (api.subscribe(&subscriber, on_event, nullptr) != 0)
+  if (api.subscribe(&patch_subscriber, on_event, nullptr) != 0)
     return "the Sanitizer API did not answer: another tool uses it, or it does not know this driver";
   const auto is_enabled = [](SanitizerDomain domain, auto event) {
-    return api.enable(1, subscriber, static_cast<std::uint32_t>(domain),
+    return api.enable(1, patch_subscriber, static_cast<std::uint32_t>(domain),
                       static_cast<std::uint32_t>(event)) == 0;
   };
   if (is_enabled(SanitizerDomain::kLaunch, kLaunchBegin) &&
@@ -193,7 +193,7 @@ const char* why_not_subscribed() noexcept {
       is_enabled(SanitizerDomain::kResource, ResourceEvent::kModuleUnloadStarting) &&
       is_enabled(SanitizerDomain::kResource, ResourceEvent::kModuleLoaded))
     return nullptr;
-  api.unsubscribe(std::exchange(subscriber, nullptr));
+  api.unsubscribe(std::exchange(patch_subscriber, nullptr));
   return "the Sanitizer API does not say when code is loaded and launched";
 }
 
@@ -206,7 +206,7 @@ void begin_patches() noexcept {
 }
 
 void enter_patches() noexcept {
-  if (subscriber == nullptr) return;
+  if (patch_subscriber == nullptr) return;
   const Work work(first_table().context());
   control.store(work.ready() ? make_control() : 0);
   if (control.load() == 0)
@@ -222,7 +222,7 @@ void leave_patches() noexcept {
 void abandon_patches() noexcept {
   patching = PTHREAD_MUTEX_INITIALIZER;
   patches_now = false;
-  subscriber = nullptr; // the child's CUDA calls fail
+  patch_subscriber = nullptr; // the child's CUDA calls fail
   leave_patches();
   contexts.begin_anew();
   abandon_functions();
@@ -236,12 +236,12 @@ PatchedLaunch::PatchedLaunch(const Kernel& kernel, CUfunction function, const Sh
   write_regions(shape.stream);
   number_ = remember_launch(describe(kernel, first_table(), function, shape));
   first_table().settle();
-  pending = {data_of(at, number_), nullptr};
+  pending_launch = {data_of(at, number_), nullptr};
 }
 
 bool PatchedLaunch::end(bool was_taken) noexcept {
   if (number_ == 0) return false;
-  const Pending done = std::exchange(pending, {});
+  const Pending done = std::exchange(pending_launch, {});
   if (!was_taken || done.module == nullptr) {
     forget_launch(number_);
     return false;
