@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "ptx/flow/accesses.h"
 
@@ -53,8 +54,14 @@ std::vector<std::uint32_t> stored_constants(const Body& body) {
   return of;
 }
 
+// Of each register
+struct RegisterUses {
+  std::vector<bool> is_compared; // and nothing else
+  std::vector<bool> is_read;
+};
+
 // `constants`: stored_constants().
-std::vector<bool> compared_alone(const Body& body, const std::vector<std::uint32_t>& constants) {
+RegisterUses register_uses(const Body& body, const std::vector<std::uint32_t>& constants) {
   std::vector<bool> alone(body.registers.size(), true), is_read(body.registers.size());
   Accesses accesses;
   for (bool changed = true; changed;) {
@@ -76,7 +83,36 @@ std::vector<bool> compared_alone(const Body& body, const std::vector<std::uint32
     }
   }
   for (std::size_t id = 0; id < alone.size(); ++id) alone[id] = alone[id] && is_read[id];
-  return alone;
+  return {std::move(alone), std::move(is_read)};
+}
+
+// Registers from which operands of atomics are computed, their addresses left out.
+std::vector<bool> used_by_atomics(const Body& body) {
+  std::vector<bool> used(body.registers.size());
+  Accesses accesses;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t i = body.instructions.size(); i-- != 0;) {
+      const Instruction& instruction = body.instructions[i];
+      const std::string_view opcode = body.mnemonic(instruction).opcode;
+      if (is_one_of(opcode, {"ld", "st", "call"})) continue;
+      accesses_of(body, instruction, accesses);
+      const bool is_atomic = is_one_of(opcode, {"atom", "red"});
+      if (!is_atomic && std::ranges::none_of(accesses.writes, [&](auto id) { return used[id]; }))
+        continue;
+      for (std::uint32_t k = 0; k < instruction.operand_count && is_atomic; ++k) {
+        const Operand& operand = body.operand(instruction, k);
+        if (operand.kind == OperandKind::kAddress)
+          std::erase(accesses.reads, body.parts(operand)->id);
+      }
+      for (const std::uint32_t id : accesses.reads) {
+        if (used[id] || body.registers[id].type == Type::kPred) continue;
+        used[id] = true;
+        changed = true;
+      }
+    }
+  }
+  return used;
 }
 
 using Address = std::tuple<OperandKind, std::uint32_t, std::int64_t>;
@@ -93,11 +129,14 @@ bool address_of(const Body& body, const Operand& operand, Address* address) {
 
 FlagUses flag_uses_of(const Body& body) {
   const std::vector<std::uint32_t> constants = stored_constants(body);
-  const std::vector<bool> alone = compared_alone(body, constants);
+  const RegisterUses registers = register_uses(body, constants);
+  const std::vector<bool>& alone = registers.is_compared;
+  const std::vector<bool> in_atomics = used_by_atomics(body);
   FlagUses uses;
   uses.is_test.resize(body.instructions.size());
   uses.is_raise.resize(body.instructions.size());
   uses.is_constant.resize(body.instructions.size());
+  uses.is_poll.resize(body.instructions.size());
   std::set<Address> tested;
   Accesses accesses;
   for (std::size_t i = 0; i < body.instructions.size(); ++i) {
@@ -108,6 +147,9 @@ FlagUses flag_uses_of(const Body& body) {
       accesses_of(body, instruction, accesses);
       uses.is_test[i] = std::ranges::all_of(accesses.writes, [&](auto id) { return alone[id]; });
       if (uses.is_test[i]) tested.insert(address);
+      uses.is_poll[i] = std::ranges::all_of(accesses.writes, [&](auto id) {
+        return alone[id] || in_atomics[id] || !registers.is_read[id];
+      });
     } else if (opcode == "st" && address_of(body, body.operand(instruction, 0), &address)) {
       const Operand& value =
         body.operand(constants[i] != kNone ? body.instructions[constants[i]] : instruction, 1);

@@ -16,6 +16,9 @@ struct FlagUses {
   // A store of a constant that is not 0, or of no constant to an address that the body tests before
   std::vector<bool> is_raise;
   std::vector<bool> is_constant; // a store of a constant
+  // A load whose result is compared alone, or used by nothing, or goes into an atomic, which looks
+  // again: a compare-and-swap loop begins so
+  std::vector<bool> is_poll;
 };
 
 FlagUses flag_uses_of(const Body& body);

@@ -127,7 +127,8 @@ __global__ void vote(int* values)
   if (threadIdx.x != 0) return;
   atomicAdd(&values[0], 1); // @voted
   cuda::atomic_ref<int, cuda::thread_scope_device> votes(values[0]);
-  values[1 + blockIdx.x] = is_atomic ? votes.load(cuda::memory_order_relaxed) : values[0]; // @polled
+  const int seen = is_atomic ? votes.load(cuda::memory_order_relaxed) : values[0]; // @polled
+  if (seen > 1) values[1 + blockIdx.x] = 1;
 }
 
 // Who finds the value says so, and the others leave.

@@ -10,7 +10,7 @@
 // expect: error global-race line=LINE(counter_of_64_bits)
 // expect: error global-race line=LINE(greatest)
 // expect: error global-race line=LINE(set_to_zero_and_counted)
-// expect: note global-race line=LINE(counted_and_read)
+// expect: error global-race line=LINE(counted_and_read)
 // expect: error global-race line=LINE(neighbours_of_a_warp)
 // expect: error global-race line=LINE(barrier_of_half_a_warp)
 // expect: error global-race line=LINE(shuffle_as_a_barrier)

@@ -35,6 +35,11 @@ bool Reports::is_flag(const Key& load, const Key& store) {
   return flag_uses(load.code).is_test[load.source] && flag_uses(store.code).is_raise[store.source];
 }
 
+// A plain load that meets an atomic or a strong store. Without its text nothing is known.
+bool Reports::is_poll(const Key& load) {
+  return load.source == ptx::kNone || flag_uses(load.code).is_poll[load.source];
+}
+
 // The primary launch came first, and has numbers of its own for its instructions and blocks.
 void Reports::race_with_primary(const AccessFacts& facts, const OtherThread& other) {
   const PrimaryLaunch& primary = *other.primary;
@@ -70,6 +75,14 @@ void Reports::global_race(const AccessFacts& facts, const OtherThread& other) {
   const bool are_plain =
     !is_strong(*facts.warp->program, *facts.in) && !is_strong(program_, *other.in);
   const bool one_loads = (facts.access == Access::kLoad) != (other.access == Access::kLoad);
+  const auto is_plain_load = [&](const Program& program, const Instruction& in, Access access) {
+    return access == Access::kLoad && !is_strong(program, in) && !is_uncached(program, in);
+  };
+  const bool loads_here = is_plain_load(*facts.warp->program, *facts.in, facts.access);
+  const bool loads_there = is_plain_load(program_, *other.in, other.access);
+  if (key.habit == RaceHabit::kPoll && !are_plain &&
+      ((loads_here && !is_poll(here_key)) || (loads_there && !is_poll(other_key))))
+    key.habit = RaceHabit::kNone;
   if (key.habit == RaceHabit::kNone && are_plain && one_loads &&
       is_flag(writes ? other_key : here_key, writes ? here_key : other_key))
     key.habit = RaceHabit::kFlag;

@@ -29,9 +29,11 @@ inline bool is_volatile(const Program& program, const Instruction& in) {
          (in.extra & kVolatileAccess) != 0;
 }
 
+// Of asynchronous copies `extra` says something else.
 inline bool is_uncached(const Program& program, const Instruction& in) {
-  return program.shapes[in.form].memory != Shape::Memory::kAtomic &&
-         (in.extra & kUncachedAccess) != 0;
+  const Shape::Memory kind = program.shapes[in.form].memory;
+  const bool moves = kind == Shape::Memory::kLoad || kind == Shape::Memory::kStore;
+  return moves && (in.extra & kUncachedAccess) != 0;
 }
 
 } // namespace gmt::executor

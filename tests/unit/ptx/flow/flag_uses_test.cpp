@@ -11,7 +11,8 @@
 namespace gmt::ptx {
 namespace {
 
-// A letter for each load and store: t for a test, r for one that raises, - for others.
+// A letter for each load and store: t for a test, p for another poll, r for one that raises, - for
+// others.
 std::string flags_of(const std::string& statements) {
   const Module module = parse_module(test::module_text(
     ".global .u32 g;\n.visible .entry k(.param .u64 p)\n{\n.reg .pred %p<9>; .reg .b16 %h<9>; "
@@ -22,7 +23,7 @@ std::string flags_of(const std::string& statements) {
   std::string letters;
   for (std::size_t i = 0; i < body.instructions.size(); ++i) {
     const std::string_view opcode = body.mnemonic(body.instructions[i]).opcode;
-    if (opcode == "ld") letters += uses.is_test[i] ? 't' : '-';
+    if (opcode == "ld") letters += uses.is_test[i] ? 't' : uses.is_poll[i] ? 'p' : '-';
     if (opcode == "st") letters += uses.is_raise[i] ? 'r' : '-';
   }
   return letters;
@@ -35,12 +36,22 @@ TEST(PtxFlagUses, WhatIsOnlyComparedIsATest) {
 }
 
 TEST(PtxFlagUses, WhatGoesOnIsAValue) {
-  EXPECT_EQ(flags_of("ld.u32 %r1, [%d1];"), "-") << "nothing compares it";
+  EXPECT_EQ(flags_of("ld.u32 %r1, [%d1];"), "p") << "nothing compares it";
   EXPECT_EQ(flags_of("ld.u32 %r1, [%d1]; setp.ne.s32 %p1, %r1, 0; add.s32 %r2, %r1, 1;"), "-");
-  EXPECT_EQ(flags_of("ld.u64 %d2, [%d1]; setp.ne.u64 %p1, %d2, 0; ld.u32 %r1, [%d2];"), "--");
+  EXPECT_EQ(flags_of("ld.u64 %d2, [%d1]; setp.ne.u64 %p1, %d2, 0; ld.u32 %r1, [%d2];"), "-p");
   EXPECT_EQ(flags_of("ld.u8 %h1, [%d1]; cvt.u32.u16 %r1, %h1; setp.eq.u32 %p1, %r1, 0;\n"
                      "xor.b32 %r2, %r1, 1;"),
             "-");
+}
+
+TEST(PtxFlagUses, AnAtomicLooksAgain) {
+  EXPECT_EQ(flags_of("ld.u32 %r1, [%d1]; add.s32 %r2, %r1, 1;\n"
+                     "atom.global.cas.b32 %r3, [%d1], %r1, %r2;"),
+            "p");
+  EXPECT_EQ(flags_of("ld.u32 %r1, [%d1]; add.s32 %r2, %r1, 1; red.global.min.u32 [%d2], %r2;"),
+            "p");
+  EXPECT_EQ(flags_of("ld.u64 %d2, [%d1]; red.global.min.u32 [%d2], 1;"), "-") << "an address";
+  EXPECT_EQ(flags_of("ld.u32 %r1, [%d1]; add.s32 %r2, %r1, 1; st.u32 [%d2], %r2;"), "--");
 }
 
 TEST(PtxFlagUses, ConstantsRaise) {
