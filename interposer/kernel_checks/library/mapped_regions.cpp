@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that is mapped piece by piece at addresses that were reserved for it, and divided into
 // regions: PyTorch's expandable segments. Pieces side by side are one block, which grows with each
-// new one, and a hole in it makes two.
+// new one. When a piece is given back, nothing of its reservation is followed any more.
 #include "interposer/kernel_checks/library/mapped_regions.h"
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/lasting.h"
 #include "interposer/kernel_checks/library/lock.h"
 #include "interposer/kernel_checks/library/marks.h"
@@ -63,55 +64,52 @@ std::map<std::uint64_t, DividedBlock>::iterator first_meeting(std::uint64_t begi
   return at;
 }
 
-// With the lock. What is unmapped is no block any more; the parts beside it are.
-std::vector<Region> cut(std::uint64_t begin, std::uint64_t end) {
+template <class Visit> void for_each_block(std::uint64_t begin, std::uint64_t end, Visit visit) {
   auto& blocks = (*all_pools).blocks;
-  std::vector<Region> ended;
-  std::vector<DividedBlock> parts;
-  for (auto at = first_meeting(begin); at != blocks.end() && at->first < end;) {
-    const DividedBlock& whole = at->second;
-    const rewriter::Block block = whole.map.block();
-    for (const rewriter::Block part : {rewriter::Block{block.begin, std::min(begin, block.end)},
-                                       rewriter::Block{std::max(end, block.begin), block.end}}) {
-      if (part.begin >= part.end) continue;
-      take_over(parts.emplace_back(all_of(part)), whole);
-    }
-    for (const Region& region : whole.map.regions()) {
-      if (region.begin < end && region.end > begin) ended.push_back(region);
-    }
-    at = blocks.erase(at);
-  }
-  for (DividedBlock& part : parts) blocks.insert_or_assign(part.map.block().begin, std::move(part));
-  return ended;
+  for (auto at = first_meeting(begin); at != blocks.end() && at->first < end; ++at)
+    visit(at->second);
 }
 
-void unmap(std::uint64_t begin, std::uint64_t end) noexcept {
-  std::vector<Region> ended;
+// All of a reservation counts as right from now on: at once, and once more behind what streams have
+// still to write, as where a graph uses memory.
+void stop_following(std::uint64_t address) noexcept {
+  constexpr char kReason[] =
+    "PyTorch's expandable segments count as right from when a piece of one was given back";
+  std::vector<rewriter::Block> unknown;
   {
     const Locked lock;
-    (*mapped_pieces).remove(begin, end);
-    if (has_pools.load(std::memory_order_relaxed)) ended = cut(begin, end);
+    const auto reserved = reservation_at(address);
+    if (reserved == (*reservations).end()) return;
+    for_each_block(reserved->first, reserved->second, [&](DividedBlock& divided) {
+      divided.is_captured = true;
+      unknown.push_back(divided.map.block());
+    });
+    (*reservations).erase(reserved);
   }
-  for (const Region& region : ended) give_slot(region.slot);
+  if (unknown.empty()) return;
   wait_for_region_writer();
+  forget_now(unknown);
+  note_unchecked("", kReason, 0);
 }
 
 } // namespace
 
 std::optional<rewriter::Block> mapped_around(std::uint64_t begin, std::uint64_t end) noexcept {
-  const Locked lock;
-  const auto reserved = reservation_at(begin);
-  if (reserved == (*reservations).end()) return std::nullopt;
   std::optional<rewriter::Block> found;
-  (*mapped_pieces)
-    .for_each(reserved->first, reserved->second, [&](std::uint64_t b, std::uint64_t e) {
-      if (b <= begin && end <= e) found = {b, e};
-    });
+  {
+    const Locked lock;
+    const auto reserved = reservation_at(begin);
+    if (reserved == (*reservations).end()) return std::nullopt;
+    (*mapped_pieces)
+      .for_each(reserved->first, reserved->second, [&](std::uint64_t b, std::uint64_t e) {
+        if (b <= begin && end <= e) found = {b, e};
+      });
+  }
   const bool is_fit = found && end > begin && first_table().covers(found->begin, found->end) &&
                       has_marks(first_table()) && first_table().flag() != 0;
-  // What nobody heard of would be poison.
-  if (!is_fit) (*reservations).erase(reserved);
-  return is_fit ? found : std::nullopt;
+  if (is_fit) return found;
+  stop_following(begin);
+  return std::nullopt;
 }
 
 // With the lock.
@@ -133,21 +131,30 @@ void addresses_reserved(std::uint64_t begin, std::uint64_t bytes) noexcept {
 }
 
 void addresses_given_back(std::uint64_t begin, std::uint64_t bytes) noexcept {
-  unmap(begin, begin + bytes);
-  const Locked lock;
-  (*reservations).erase(begin);
+  piece_unmapped(begin, bytes);
+  std::vector<Region> ended;
+  {
+    const Locked lock;
+    for_each_block(begin, begin + bytes, [&](const DividedBlock& divided) {
+      const std::vector<Region> regions = divided.map.regions();
+      ended.insert(ended.end(), regions.begin(), regions.end());
+    });
+    auto& blocks = (*all_pools).blocks;
+    blocks.erase(blocks.lower_bound(begin), blocks.lower_bound(begin + bytes));
+  }
+  for (const Region& region : ended) give_slot(region.slot);
 }
 
 void piece_mapped(std::uint64_t begin, std::uint64_t bytes) noexcept {
-  const bool is_followed = has_table() && &table() == &first_table();
+  if (!has_table() || &table() != &first_table()) return stop_following(begin);
   const Locked lock;
-  if (is_followed) return (*mapped_pieces).add(begin, begin + bytes);
-  const auto reserved = reservation_at(begin);
-  if (reserved != (*reservations).end()) (*reservations).erase(reserved);
+  (*mapped_pieces).add(begin, begin + bytes);
 }
 
 void piece_unmapped(std::uint64_t begin, std::uint64_t bytes) noexcept {
-  unmap(begin, begin + bytes);
+  stop_following(begin);
+  const Locked lock;
+  (*mapped_pieces).remove(begin, begin + bytes);
 }
 
 void forget_mapped_regions() noexcept {
