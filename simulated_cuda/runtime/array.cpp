@@ -5,6 +5,7 @@
 #include "simulated_cuda/runtime/api.h"
 #include "simulated_cuda/runtime/formats.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 
@@ -42,6 +43,28 @@ constexpr Format kNamedFormats[] = {
 constexpr int kFirstNamed = cudaChannelFormatKindUnsignedNormalized8X1;
 static_assert(std::size(kNamedFormats) ==
               cudaChannelFormatKindUnsignedNormalized1010102 - kFirstNamed + 1);
+
+// The kind of a named format, with the bits that NVIDIA's runtime says; false: it has no name.
+bool describe_named(CUarray_format format, cudaChannelFormatDesc* out) {
+  const auto* found = std::find_if(std::begin(kNamedFormats), std::end(kNamedFormats),
+                                   [&](const Format& each) { return each.format == format; });
+  if (found == std::end(kNamedFormats)) return false;
+  const auto kind =
+    static_cast<cudaChannelFormatKind>(kFirstNamed + (found - std::begin(kNamedFormats)));
+  if (kind == cudaChannelFormatKindUnsignedNormalized1010102) {
+    *out = {10, 10, 10, 2, kind};
+    return true;
+  }
+  const bool is_wide = (kind >= cudaChannelFormatKindUnsignedNormalized16X1 &&
+                        kind <= cudaChannelFormatKindUnsignedNormalized16X4) ||
+                       (kind >= cudaChannelFormatKindSignedNormalized16X1 &&
+                        kind <= cudaChannelFormatKindSignedNormalized16X4) ||
+                       format == CU_AD_FORMAT_BC6H_UF16 || format == CU_AD_FORMAT_BC6H_SF16;
+  const int bits = is_wide ? 16 : 8;
+  const auto of = [&](unsigned channel) { return channel < found->channels ? bits : 0; };
+  *out = {of(0), of(1), of(2), of(3), kind};
+  return true;
+}
 
 } // namespace
 
@@ -81,6 +104,7 @@ bool format_of(const cudaChannelFormatDesc& desc, Format* out) {
 }
 
 cudaChannelFormatDesc description_of(CUarray_format format, unsigned channels) {
+  if (cudaChannelFormatDesc named{}; describe_named(format, &named)) return named;
   int bits = 32;
   cudaChannelFormatKind kind = cudaChannelFormatKindUnsigned;
   switch (format) {

@@ -60,6 +60,25 @@ CUDA_TEXTURE_DESC make_texture(const cudaTextureDesc& in) {
   return out;
 }
 
+// Formats of fractions alone, and colours in the encoding of sRGB, are read as such only.
+cudaError_t check_reading(const CUDA_RESOURCE_DESC& resource, const cudaTextureDesc& texture) {
+  CUDA_ARRAY3D_DESCRIPTOR array{};
+  if (resource.resType != CU_RESOURCE_TYPE_ARRAY ||
+      driver().cuArray3DGetDescriptor(&array, resource.res.array.hArray) != CUDA_SUCCESS)
+    return cudaSuccess; // the driver says what is wrong
+  const cudaChannelFormatKind kind = description_of(array.Format, array.NumChannels).f;
+  if (kind < cudaChannelFormatKindUnsignedNormalized8X1) return cudaSuccess;
+  const bool is_float = kind == cudaChannelFormatKindUnsignedNormalized1010102 ||
+                        kind == cudaChannelFormatKindUnsignedBlockCompressed6H ||
+                        kind == cudaChannelFormatKindSignedBlockCompressed6H;
+  if ((texture.readMode == cudaReadModeElementType) != is_float) return cudaErrorInvalidNormSetting;
+  const bool is_srgb = kind == cudaChannelFormatKindUnsignedBlockCompressed1SRGB ||
+                       kind == cudaChannelFormatKindUnsignedBlockCompressed2SRGB ||
+                       kind == cudaChannelFormatKindUnsignedBlockCompressed3SRGB ||
+                       kind == cudaChannelFormatKindUnsignedBlockCompressed7SRGB;
+  return is_srgb && texture.sRGB == 0 ? cudaErrorInvalidValue : cudaSuccess;
+}
+
 cudaResourceDesc described(const CUDA_RESOURCE_DESC& in) {
   cudaResourceDesc out{};
   switch (in.resType) {
@@ -118,6 +137,7 @@ cudaError_t create_texture_object(cudaTextureObject_t* out, const cudaResourceDe
   if (cudaError_t error = use_context(); error != cudaSuccess) return error;
   CUDA_RESOURCE_DESC made{};
   if (!make_resource(*resource, &made)) return cudaErrorInvalidChannelDescriptor;
+  if (cudaError_t bad = check_reading(made, *texture); bad != cudaSuccess) return bad;
   const CUDA_TEXTURE_DESC description = make_texture(*texture);
   CUDA_RESOURCE_VIEW_DESC made_view{};
   if (view != nullptr) {

@@ -6,6 +6,7 @@
 // an NV12 array. A sparse array has no memory.
 #include "simulated_cuda/driver/api.h"
 #include "simulated_cuda/driver/entry.h"
+#include "simulated_cuda/driver/memory/array_formats.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
 #include <algorithm>
@@ -15,30 +16,15 @@
 namespace gmt::sim {
 namespace {
 
-std::size_t bytes_of_format(CUarray_format format) {
-  switch (format) {
-  case CU_AD_FORMAT_UNSIGNED_INT8:
-  case CU_AD_FORMAT_SIGNED_INT8:
-  case CU_AD_FORMAT_NV12: return 1;
-  case CU_AD_FORMAT_UNSIGNED_INT16:
-  case CU_AD_FORMAT_SIGNED_INT16:
-  case CU_AD_FORMAT_HALF: return 2;
-  case CU_AD_FORMAT_UNSIGNED_INT32:
-  case CU_AD_FORMAT_SIGNED_INT32:
-  case CU_AD_FORMAT_FLOAT: return 4;
-  default: return 0;
-  }
-}
-
-std::size_t at_least_one(std::size_t value) { return value == 0 ? 1 : value; }
-
 CUresult check(const CUDA_ARRAY3D_DESCRIPTOR* desc) {
   if (desc == nullptr || desc->Width == 0 ||
       (desc->Depth != 0 && desc->Height == 0 && (desc->Flags & 1u) == 0))
     return CUDA_ERROR_INVALID_VALUE;
-  if (bytes_of_format(desc->Format) == 0) return not_simulated("arrays of this format");
+  const ArrayFormat format = array_format(desc->Format);
+  if (format.channel == 0 && format.element == 0) return not_simulated("arrays of this format");
   const unsigned n = desc->NumChannels;
-  const bool fits = desc->Format == CU_AD_FORMAT_NV12 ? n == 3 : n == 1 || n == 2 || n == 4;
+  bool fits = desc->Format == CU_AD_FORMAT_NV12 ? n == 3 : n == 1 || n == 2 || n == 4;
+  if (format.channels != 0) fits = n == format.channels;
   if (!fits) return CUDA_ERROR_INVALID_VALUE;
   // More than any GPU has of a dimension; products of these sizes are far from 2^64
   constexpr std::size_t kMostWidth = 1u << 20, kMostDepth = 1u << 16;
@@ -54,8 +40,8 @@ bool is_sparse(const CUDA_ARRAY3D_DESCRIPTOR& desc) {
 std::size_t payload(const CUDA_ARRAY3D_DESCRIPTOR& desc) {
   if (desc.Format == CU_AD_FORMAT_NV12)
     return desc.Width * desc.Height * 3 / 2; // a byte, and two for four of them
-  return bytes_of_format(desc.Format) * desc.NumChannels * desc.Width * at_least_one(desc.Height) *
-         at_least_one(desc.Depth);
+  const StoredExtent stored = stored_extent(desc);
+  return stored.element * stored.width * stored.height * stored.depth;
 }
 
 Array* make_array(const CUDA_ARRAY3D_DESCRIPTOR& desc, CUdeviceptr memory, bool is_level) {
@@ -65,7 +51,7 @@ Array* make_array(const CUDA_ARRAY3D_DESCRIPTOR& desc, CUdeviceptr memory, bool 
   array->desc = desc;
   array->memory = memory;
   array->bytes = payload(desc);
-  array->element = bytes_of_format(desc.Format) * desc.NumChannels;
+  array->element = stored_extent(desc).element;
   array->is_level = is_level;
   return state().arrays.add(std::move(array));
 }

@@ -7,6 +7,7 @@
 #include "simulated_cuda/driver/entry.h"
 #include "simulated_cuda/driver/execution/prints.h"
 #include "simulated_cuda/driver/execution/unwritten_copy.h"
+#include "simulated_cuda/driver/memory/array_formats.h"
 #include "simulated_cuda/driver/streams/late_bytes.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
@@ -50,9 +51,9 @@ CUresult resolve_array(const Side& side, const CUDA_MEMCPY3D& copy, Rows* rows) 
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (array->memory == 0 || !array->planes.empty())
     return not_simulated("sparse arrays, and arrays of planes as a whole");
-  const std::size_t width = array->desc.Width * array->element;
-  const std::size_t height = array->desc.Height == 0 ? 1 : array->desc.Height;
-  const std::size_t depth = array->desc.Depth == 0 ? 1 : array->desc.Depth;
+  const StoredExtent stored = stored_extent(array->desc);
+  const std::size_t width = stored.width * array->element, height = stored.height,
+                    depth = stored.depth;
   if (side.x % array->element != 0 || copy.WidthInBytes % array->element != 0)
     return CUDA_ERROR_INVALID_VALUE;
   const bool fits = side.x <= width && copy.WidthInBytes <= width - side.x && side.y <= height &&

@@ -7,6 +7,7 @@
 // texture may go on past its memory, and destroying an object twice is no mistake.
 #include "simulated_cuda/driver/api.h"
 #include "simulated_cuda/driver/entry.h"
+#include "simulated_cuda/driver/memory/array_formats.h"
 #include "simulated_cuda/driver/memory/texture_view.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
@@ -151,6 +152,8 @@ CUresult surf_object_create(CUsurfObject* out, const CUDA_RESOURCE_DESC* resourc
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (array->memory == 0 || !array->planes.empty())
     return not_simulated("surfaces of sparse arrays and of arrays of several planes");
+  if (array_format(array->desc.Format).channel == 0)
+    return not_simulated("surfaces of compressed and packed texels");
   auto surface = std::make_unique<Texture>();
   surface->context = this_thread().current();
   surface->surface = true;

@@ -3,6 +3,7 @@
 // number is given once: a lower one than the last that leads to nothing was destroyed.
 #include "simulated_cuda/driver/memory/texture_view.h"
 
+#include "simulated_cuda/driver/memory/array_formats.h"
 #include "simulated_cuda/driver/state/state.h"
 
 #include <algorithm>
@@ -15,8 +16,45 @@ namespace {
 using executor::TexelKind;
 using executor::TexelRows;
 
+// Compressed and packed texels: what kernels get of them has four channels.
+bool set_packing(executor::Texture& t, CUarray_format format) {
+  using executor::TexelPacking;
+  const auto packed = [&](TexelPacking packing, TexelKind kind, std::uint8_t channel_bytes) {
+    t.packing = packing;
+    t.kind = kind;
+    t.channel_bytes = channel_bytes;
+    t.channels = 4;
+    return true;
+  };
+  switch (format) {
+  case CU_AD_FORMAT_UNORM_INT_101010_2:
+    return packed(TexelPacking::k1010102, TexelKind::kUnsigned, 2);
+  case CU_AD_FORMAT_BC1_UNORM:
+  case CU_AD_FORMAT_BC1_UNORM_SRGB: return packed(TexelPacking::kBc1, TexelKind::kUnsigned, 1);
+  case CU_AD_FORMAT_BC2_UNORM:
+  case CU_AD_FORMAT_BC2_UNORM_SRGB: return packed(TexelPacking::kBc2, TexelKind::kUnsigned, 1);
+  case CU_AD_FORMAT_BC3_UNORM:
+  case CU_AD_FORMAT_BC3_UNORM_SRGB: return packed(TexelPacking::kBc3, TexelKind::kUnsigned, 1);
+  case CU_AD_FORMAT_BC4_UNORM: return packed(TexelPacking::kBc4, TexelKind::kUnsigned, 2);
+  case CU_AD_FORMAT_BC4_SNORM: return packed(TexelPacking::kBc4, TexelKind::kSigned, 2);
+  case CU_AD_FORMAT_BC5_UNORM: return packed(TexelPacking::kBc5, TexelKind::kUnsigned, 2);
+  case CU_AD_FORMAT_BC5_SNORM: return packed(TexelPacking::kBc5, TexelKind::kSigned, 2);
+  default: return false;
+  }
+}
+
+bool is_signed_fraction(CUarray_format format) {
+  return format >= CU_AD_FORMAT_SNORM_INT8X1 && format <= CU_AD_FORMAT_SNORM_INT16X4;
+}
+
 void set_format(executor::Texture& t, CUarray_format format, unsigned channels) {
+  if (set_packing(t, format)) return;
   t.channels = static_cast<std::uint8_t>(channels);
+  if (const ArrayFormat of = array_format(format); of.channels != 0) { // UNORM and SNORM
+    t.kind = is_signed_fraction(format) ? TexelKind::kSigned : TexelKind::kUnsigned;
+    t.channel_bytes = static_cast<std::uint8_t>(of.channel);
+    return;
+  }
   switch (format) {
   case CU_AD_FORMAT_SIGNED_INT8:
   case CU_AD_FORMAT_SIGNED_INT16:
@@ -55,8 +93,9 @@ TexelRows rows_of(const Array& array) {
   rows.width = static_cast<std::uint32_t>(desc.Width);
   rows.height = static_cast<std::uint32_t>(std::max<std::size_t>(desc.Height, 1));
   rows.depth = static_cast<std::uint32_t>(std::max<std::size_t>(desc.Depth, 1));
-  rows.pitch = desc.Width * array.element;
-  rows.slice = rows.pitch * rows.height;
+  const StoredExtent stored = stored_extent(desc);
+  rows.pitch = stored.width * stored.element;
+  rows.slice = rows.pitch * stored.height;
   rows.host = reinterpret_cast<std::byte*>(static_cast<std::intptr_t>(array.memory) +
                                            array.context->device->to_host());
   return rows;
@@ -76,8 +115,9 @@ void set_description(executor::Texture& t, const CUDA_TEXTURE_DESC& from) {
   for (std::size_t d = 0; d < 3; ++d)
     t.modes[d] = static_cast<executor::AddressMode>(from.addressMode[d] & 3);
   t.is_normalized = (from.flags & CU_TRSF_NORMALIZED_COORDINATES) != 0 || t.levels.size() > 1;
-  t.reads_fractions = (from.flags & CU_TRSF_READ_AS_INTEGER) == 0 && t.channel_bytes < 4 &&
-                      t.kind != TexelKind::kFloat;
+  const bool is_always = t.packing == executor::TexelPacking::k1010102; // whatever is asked for
+  t.reads_fractions = ((from.flags & CU_TRSF_READ_AS_INTEGER) == 0 || is_always) &&
+                      t.channel_bytes < 4 && t.kind != TexelKind::kFloat;
   const bool are_joined = t.kind == TexelKind::kFloat || t.reads_fractions; // integers never
   t.interpolates = from.filterMode == CU_TR_FILTER_MODE_LINEAR && are_joined;
   t.interpolates_levels = from.mipmapFilterMode == CU_TR_FILTER_MODE_LINEAR && are_joined;

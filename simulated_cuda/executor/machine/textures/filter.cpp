@@ -54,6 +54,12 @@ Wide scaled(Wide value, int shift) {
   return shift < -100 ? 0 : value / (Wide{1} << -shift);
 }
 
+// 10 bits, or the 2 of the last channel, as 16.
+std::uint32_t word_of_packed(std::uint32_t bits, std::size_t channel) {
+  constexpr std::uint32_t kEachTwoBits = 0x5555;
+  return channel < 3 ? bits << 6 | bits >> 4 : bits * kEachTwoBits;
+}
+
 std::int64_t clamped(std::int64_t value, std::int64_t most) {
   return std::clamp(value, -most, most);
 }
@@ -138,8 +144,10 @@ float Sum::of_fractions(std::size_t channel) const {
   for (std::size_t slice = 0; slice < kSlices; ++slice) {
     for (std::size_t i = 0; i < counts_[slice]; ++i) {
       const Part& part = parts_[slice][i];
-      const std::int64_t value = is_signed ? static_cast<std::int32_t>(part.bits.word[channel])
-                                           : std::int64_t{part.bits.word[channel]};
+      const std::uint32_t bits = t_.packing == TexelPacking::k1010102
+                                   ? word_of_packed(part.bits.word[channel], channel)
+                                   : part.bits.word[channel];
+      const std::int64_t value = is_signed ? static_cast<std::int32_t>(bits) : std::int64_t{bits};
       sum += value * part.weight * (is_byte && !is_signed ? 257 : 1);
     }
   }

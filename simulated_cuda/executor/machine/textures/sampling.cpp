@@ -4,6 +4,7 @@
 #include "simulated_cuda/executor/machine/access.h"
 #include "simulated_cuda/executor/machine/device_bytes.h"
 #include "simulated_cuda/executor/machine/textures/axis.h"
+#include "simulated_cuda/executor/machine/textures/blocks.h"
 #include "simulated_cuda/executor/machine/textures/cube.h"
 #include "simulated_cuda/executor/machine/textures/filter.h"
 #include "simulated_cuda/executor/machine/textures/levels.h"
@@ -78,6 +79,14 @@ private:
       if (!move_inside(t_, d, sizes[d], &at[d])) return border_bits(t_);
     }
     if (t_.is_layered || t_.is_cube) at[2] = layer_;
+    if (t_.is_of_blocks()) {
+      const auto column = static_cast<std::uint64_t>(at[0]),
+                 row = static_cast<std::uint64_t>(at[1]);
+      const std::byte* block = rows_->host + column / 4 * t_.texel_bytes() +
+                               row / 4 * rows_->pitch +
+                               static_cast<std::uint64_t>(at[2]) * rows_->slice;
+      return texel_of_block(t_, block, static_cast<std::uint32_t>(row % 4 * 4 + column % 4));
+    }
     return load(static_cast<std::uint64_t>(at[0]) * t_.texel_bytes() +
                 static_cast<std::uint64_t>(at[1]) * rows_->pitch +
                 static_cast<std::uint64_t>(at[2]) * rows_->slice);

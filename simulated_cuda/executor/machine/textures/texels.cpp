@@ -56,6 +56,15 @@ bool is_srgb_channel(const Texture& t, std::uint32_t channel) {
 
 Texel texel_bits(const Texture& t, const std::byte* bytes) {
   Texel texel;
+  if (t.packing == TexelPacking::k1010102) {
+    std::uint32_t word;
+    std::memcpy(&word, bytes, sizeof word);
+    texel.word[0] = word & 0x3ff;
+    texel.word[1] = word >> 10 & 0x3ff;
+    texel.word[2] = word >> 20 & 0x3ff;
+    texel.word[3] = word >> 30;
+    return texel;
+  }
   for (std::uint32_t c = 0; c < t.channels; ++c) {
     std::uint32_t bits = 0;
     std::memcpy(&bits, bytes + std::size_t{c} * t.channel_bytes, t.channel_bytes);
@@ -82,7 +91,9 @@ Texel border_bits(const Texture& t) {
 Texel texel_value(const Texture& t, Texel bits) {
   if (!t.reads_fractions) return bits;
   for (std::uint32_t c = 0; c < t.channels; ++c) {
-    const float value = fraction_of(t, bits.word[c]);
+    const bool is_packed = t.packing == TexelPacking::k1010102;
+    const float value = is_packed ? static_cast<float>(bits.word[c]) / (c < 3 ? 1023.0f : 3.0f)
+                                  : fraction_of(t, bits.word[c]);
     bits.word[c] = as_bits(is_srgb_channel(t, c) ? linear_of_srgb(bits.word[c]) : value);
   }
   return bits;

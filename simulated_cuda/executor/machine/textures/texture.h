@@ -10,6 +10,9 @@
 namespace gmt::executor {
 
 enum class TexelKind : std::uint8_t { kUnsigned, kSigned, kFloat };
+// How texels lie there: channel by channel, as 10, 10, 10 and 2 bits of a word, or in blocks of 4
+// x 4.
+enum class TexelPacking : std::uint8_t { kPlain, k1010102, kBc1, kBc2, kBc3, kBc4, kBc5 };
 enum class AddressMode : std::uint8_t { kWrap, kClamp, kMirror, kBorder }; // as CUaddress_mode
 
 // Texels of one level, row by row. An array's lie where the host reads and writes them; those of
@@ -26,7 +29,9 @@ struct Texture {
   std::uint8_t dimensions = 1;                       // of an array: 1 to 3, layers left out
   bool is_layered = false, is_cube = false;
   TexelKind kind = TexelKind::kUnsigned;
+  // Of texels that are no plain ones: as of what they become
   std::uint8_t channel_bytes = 4, channels = 1;
+  TexelPacking packing = TexelPacking::kPlain;
   AddressMode modes[3] = {AddressMode::kClamp, AddressMode::kClamp, AddressMode::kClamp};
   bool interpolates = false, interpolates_levels = false;
   bool is_normalized = false;   // coordinates are parts of the whole
@@ -37,7 +42,13 @@ struct Texture {
   float border[4] = {};
   std::vector<TexelRows> levels;
 
-  std::uint32_t texel_bytes() const { return std::uint32_t{channel_bytes} * channels; }
+  bool is_of_blocks() const { return packing >= TexelPacking::kBc1; }
+  // Of a texel, or of a block of them.
+  std::uint32_t texel_bytes() const {
+    if (packing == TexelPacking::kBc1 || packing == TexelPacking::kBc4) return 8;
+    if (is_of_blocks()) return 16;
+    return packing == TexelPacking::k1010102 ? 4 : std::uint32_t{channel_bytes} * channels;
+  }
 };
 
 // What a handle leads to.
