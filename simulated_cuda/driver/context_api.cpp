@@ -52,12 +52,17 @@ CUresult create(CUcontext* out, unsigned flags, CUdevice ordinal) {
   return push(context);
 }
 
+// Of an H100, which has ten.
+constexpr std::size_t kPersistingUnit = 3276800;
+
 std::size_t default_limit(CUlimit limit) {
   switch (limit) {
   case CU_LIMIT_STACK_SIZE: return 1024;
   case CU_LIMIT_PRINTF_FIFO_SIZE: return 7667712;
   case CU_LIMIT_MALLOC_HEAP_SIZE: return 8388608;
   case CU_LIMIT_MAX_L2_FETCH_GRANULARITY: return 64;
+  case CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT: return 2048;
+  case CU_LIMIT_PERSISTING_L2_CACHE_SIZE: return 3 * kPersistingUnit;
   default: return 0;
   }
 }
@@ -65,7 +70,8 @@ std::size_t default_limit(CUlimit limit) {
 bool limit_is_supported(CUlimit limit) {
   return limit == CU_LIMIT_STACK_SIZE || limit == CU_LIMIT_PRINTF_FIFO_SIZE ||
          limit == CU_LIMIT_MALLOC_HEAP_SIZE || limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY ||
-         limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE;
+         limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE ||
+         limit == CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT;
 }
 
 void synchronize(Context* context) { wait_for_all_host_functions(context); }
@@ -264,6 +270,14 @@ CUresult ctx_set_limit(CUlimit limit, std::size_t value) {
   // The device heap is laid out when the first kernel that uses it is loaded: from then on its size
   // is fixed.
   if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && context->heap_in_use) return CUDA_ERROR_INVALID_VALUE;
+  constexpr std::size_t kMostGranularity = 128, kMostPending = 599186; // as an H100 has it
+  if (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > kMostGranularity)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (limit == CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT) value = std::min(value, kMostPending);
+  if (limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE) {
+    value = (value + kPersistingUnit - 1) / kPersistingUnit * kPersistingUnit;
+    value = std::min(value, 10 * kPersistingUnit);
+  }
   context->limits[limit] = value;
   return CUDA_SUCCESS;
 }

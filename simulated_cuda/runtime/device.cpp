@@ -60,6 +60,40 @@ void fill_limits(cudaDeviceProp& p, int device) {
   p.maxTexture3D[2] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH);
 }
 
+void fill_texture_limits(cudaDeviceProp& p, int device) {
+  const auto value = [device](CUdevice_attribute name) { return attribute(name, device); };
+  p.maxTexture1DMipmap = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH);
+  p.maxTexture2DMipmap[0] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH);
+  p.maxTexture2DMipmap[1] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT);
+  p.maxTexture2DGather[0] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_WIDTH);
+  p.maxTexture2DGather[1] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_HEIGHT);
+  p.maxTexture3DAlt[0] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE);
+  p.maxTexture3DAlt[1] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE);
+  p.maxTexture3DAlt[2] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE);
+  p.maxTextureCubemap = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_WIDTH);
+  p.maxTexture1DLayered[0] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_WIDTH);
+  p.maxTexture1DLayered[1] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_LAYERS);
+  p.maxTexture2DLayered[0] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_WIDTH);
+  p.maxTexture2DLayered[1] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_HEIGHT);
+  p.maxTexture2DLayered[2] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS);
+  p.maxTextureCubemapLayered[0] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH);
+  p.maxTextureCubemapLayered[1] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS);
+  p.maxSurface1D = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_WIDTH);
+  p.maxSurface2D[0] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_WIDTH);
+  p.maxSurface2D[1] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_HEIGHT);
+  p.maxSurface3D[0] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_WIDTH);
+  p.maxSurface3D[1] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_HEIGHT);
+  p.maxSurface3D[2] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_DEPTH);
+  p.maxSurface1DLayered[0] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_WIDTH);
+  p.maxSurface1DLayered[1] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_LAYERS);
+  p.maxSurface2DLayered[0] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_WIDTH);
+  p.maxSurface2DLayered[1] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_HEIGHT);
+  p.maxSurface2DLayered[2] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_LAYERS);
+  p.maxSurfaceCubemap = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_WIDTH);
+  p.maxSurfaceCubemapLayered[0] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH);
+  p.maxSurfaceCubemapLayered[1] = value(CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS);
+}
+
 void fill_features(cudaDeviceProp& p, int device) {
   const auto value = [device](CUdevice_attribute name) { return attribute(name, device); };
   p.major = value(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
@@ -88,6 +122,32 @@ void fill_features(cudaDeviceProp& p, int device) {
   p.hostRegisterSupported = value(CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED);
   p.hostRegisterReadOnlySupported = value(CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED);
   p.memoryPoolsSupported = value(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED);
+  p.tccDriver = value(CU_DEVICE_ATTRIBUTE_TCC_DRIVER);
+  p.persistingL2CacheMaxSize = value(CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE);
+  p.accessPolicyMaxWindowSize = value(CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE);
+  p.hostNativeAtomicSupported = value(CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED);
+  p.pageableMemoryAccess = value(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS);
+  p.pageableMemoryAccessUsesHostPageTables =
+    value(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES);
+  p.directManagedMemAccessFromHost = value(CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST);
+  p.sparseCudaArraySupported = value(CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED);
+  p.deferredMappingCudaArraySupported =
+    value(CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED);
+  p.timelineSemaphoreInteropSupported =
+    value(CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED);
+  p.gpuDirectRDMASupported = value(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED);
+  p.gpuDirectRDMAWritesOrdering = value(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING);
+  p.ipcEventSupported = value(CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED);
+  p.clusterLaunch = value(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH);
+  p.unifiedFunctionPointers = value(CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS);
+  p.deviceNumaConfig = value(CU_DEVICE_ATTRIBUTE_NUMA_CONFIG);
+  p.deviceNumaId = value(CU_DEVICE_ATTRIBUTE_NUMA_ID);
+  p.mpsEnabled = value(CU_DEVICE_ATTRIBUTE_MPS_ENABLED);
+  p.hostNumaId = value(CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID);
+  p.multiGpuBoardGroupID = value(CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID);
+  p.isMultiGpuBoard = value(CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD);
+  p.memoryPoolSupportedHandleTypes =
+    static_cast<unsigned>(value(CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES));
 }
 
 } // namespace
@@ -201,6 +261,7 @@ cudaError_t get_device_properties(cudaDeviceProp* p, int device) {
   driver().cuDeviceGetUuid(reinterpret_cast<CUuuid*>(&p->uuid), device);
   driver().cuDeviceTotalMem(&p->totalGlobalMem, device);
   fill_limits(*p, device);
+  fill_texture_limits(*p, device);
   fill_features(*p, device);
   return cudaSuccess;
 }

@@ -152,6 +152,17 @@ cudaError_t func_get_attributes(cudaFuncAttributes* out, const void* stub) {
     out->binaryVersion = kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_BINARY_VERSION);
     out->maxDynamicSharedSizeBytes =
       kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+    out->preferredShmemCarveout =
+      kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);
+    out->clusterDimMustBeSet = kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET);
+    out->requiredClusterWidth = kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH);
+    out->requiredClusterHeight =
+      kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT);
+    out->requiredClusterDepth = kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH);
+    out->clusterSchedulingPolicyPreference =
+      kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE);
+    out->nonPortableClusterSizeAllowed =
+      kernel_attribute(kernel, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
     return cudaSuccess;
   });
 }

@@ -32,6 +32,28 @@ std::string destroyed_pool() {
                   cudaFreeAsync(block, own.stream), cudaStreamSynchronize(own.stream)});
 }
 
+std::string host_pool() {
+  const OwnStream own;
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location = {cudaMemLocationTypeHost, 0};
+  cudaMemPool_t pool = nullptr, standard = nullptr;
+  int* block = nullptr;
+  const int made = cudaMemPoolCreate(&pool, &properties);
+  const int allocated =
+    cudaMallocFromPoolAsync(reinterpret_cast<void**>(&block), kBytes, pool, own.stream);
+  cudaStreamSynchronize(own.stream);
+  if (block == nullptr) return answers({made, allocated});
+  block[7] = 5;
+  cudaPointerAttributes attributes{};
+  cudaPointerGetAttributes(&attributes, block);
+  const int value = block[7], freed = cudaFreeAsync(block, own.stream),
+            destroyed = cudaMemPoolDestroy(pool),
+            known = cudaMemGetDefaultMemPool(&standard, &properties.location,
+                                             cudaMemAllocationTypePinned);
+  return answers({made, allocated, value, attributes.type, freed, destroyed, known});
+}
+
 std::string free_on_other_stream() {
   const OwnStream one, two;
   void* block = nullptr;
@@ -151,6 +173,7 @@ std::string batch() {
 
 const std::vector<Row>& order_rows() {
   static const std::vector<Row> rows = {
+    {"a pool of the host's memory", "0 0 5 1 0 0 0", host_pool},
     {"pool with a live block: destroy, set, free, sync", "0 0 0 0", destroyed_pool},
     {"cudaFreeAsync on another stream, then cudaMemsetAsync", "0 1", free_on_other_stream},
     {"allocating graph: launch, launch, free async, launch, free, free", "0 1 0 0 0 1", relaunch},

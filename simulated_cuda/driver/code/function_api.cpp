@@ -99,6 +99,9 @@ CUresult get_attribute(int* value, CUfunction_attribute attribute, const void* h
   case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
     *value = static_cast<int>(cluster_of(*kernel, {0, 0, 0}).z);
     break;
+  case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
+    *value = cluster_of(*kernel, {0, 0, 0}).x != 0 ? 1 : 0;
+    break;
   case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = most_threads(code); break;
   case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = 32; break;
   case CU_FUNC_ATTRIBUTE_PTX_VERSION: *value = target_of(*kernel); break;
@@ -114,7 +117,13 @@ CUresult get_attribute(int* value, CUfunction_attribute attribute, const void* h
     *value =
       it == kernel->attributes.end() ? kSharedBytesOfBlock - static_shared_bytes(code) : it->second;
     break;
-  default: *value = it == kernel->attributes.end() ? 0 : it->second; break;
+  case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+    *value = it == kernel->attributes.end() ? -1 : it->second;
+    break;
+  default:
+    if (attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
+    *value = it == kernel->attributes.end() ? 0 : it->second;
+    break;
   }
   return CUDA_SUCCESS;
 }
@@ -122,6 +131,13 @@ CUresult get_attribute(int* value, CUfunction_attribute attribute, const void* h
 CUresult set_attribute(CUfunction_attribute attribute, int value, const void* handle) {
   Kernel* kernel = find_kernel(handle);
   if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  constexpr int kMostDynamic = 232448;
+  if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES &&
+      (value < 0 || value > kMostDynamic - static_shared_bytes(code_of(*kernel))))
+    return CUDA_ERROR_INVALID_VALUE;
+  if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT &&
+      (value < -1 || value > 100))
+    return CUDA_ERROR_INVALID_VALUE;
   kernel->attributes[attribute] = value;
   return CUDA_SUCCESS;
 }
@@ -336,7 +352,10 @@ CUresult occupancy_available_dynamic_smem_per_block(std::size_t* bytes, CUfuncti
                                                     int blocks, int) {
   if (CUresult bad = accept(function); bad != CUDA_SUCCESS) return bad;
   if (bytes == nullptr || blocks <= 0) return CUDA_ERROR_INVALID_VALUE;
-  *bytes = std::min<std::size_t>(49152, 233472 / static_cast<std::size_t>(blocks));
+  const Kernel& kernel = *find_kernel(function);
+  const auto fixed = static_cast<std::size_t>(static_shared_bytes(code_of(kernel)));
+  const std::size_t share = kSharedBytesOfProcessor / static_cast<std::size_t>(blocks);
+  *bytes = std::min(most_dynamic_shared_bytes(kernel), share > fixed ? share - fixed : 0);
   return CUDA_SUCCESS;
 }
 

@@ -6,6 +6,7 @@
 #include "simulated_cuda/driver/api.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace gmt::sim {
@@ -79,6 +80,34 @@ bool location_exists(const CUmemLocation& location) {
   return location.type != CU_MEM_LOCATION_TYPE_DEVICE || state().device(location.id) != nullptr;
 }
 
+constexpr CUmemLocation kNowhere{CU_MEM_LOCATION_TYPE_INVALID, 0};
+constexpr int kMostDevices = 63; // whose bits say that they access a block; then the host's
+
+std::uint64_t bit_of(const CUmemLocation& location) {
+  const bool is_device = location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  return std::uint64_t{1} << (is_device ? std::min(location.id, kMostDevices - 1) : kMostDevices);
+}
+
+CUmemLocation location_of(CUdevice device) {
+  if (device == CU_DEVICE_CPU) return {CU_MEM_LOCATION_TYPE_HOST, 0};
+  return {CU_MEM_LOCATION_TYPE_DEVICE, device};
+}
+
+int device_at(const CUmemLocation& location) {
+  if (location.type == CU_MEM_LOCATION_TYPE_INVALID) return CU_DEVICE_INVALID;
+  return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : CU_DEVICE_CPU;
+}
+
+// As many as there is room for; the rest is no device.
+void list_accessors(const Block& block, int* devices, std::size_t room) {
+  std::size_t count = 0;
+  for (int bit = kMostDevices; bit >= 0; --bit) {
+    if ((block.accessed_by >> bit & 1) == 0 || count == room) continue;
+    devices[count++] = bit == kMostDevices ? CU_DEVICE_CPU : bit;
+  }
+  std::fill(devices + count, devices + room, CU_DEVICE_INVALID);
+}
+
 } // namespace
 
 CUresult pointer_get_attribute(void* data, CUpointer_attribute attribute, CUdeviceptr address) {
@@ -116,13 +145,27 @@ CUresult pointer_set_attribute(const void* value, CUpointer_attribute attribute,
   return CUDA_SUCCESS;
 }
 
-CUresult mem_advise(CUdeviceptr address, std::size_t bytes, CUmem_advise, CUmemLocation location) {
+CUresult mem_advise(CUdeviceptr address, std::size_t bytes, CUmem_advise advice,
+                    CUmemLocation location) {
   if (!location_exists(location)) return CUDA_ERROR_INVALID_DEVICE;
-  return check_managed(address, bytes);
+  if (CUresult bad = check_managed(address, bytes); bad != CUDA_SUCCESS) return bad;
+  Block* block = state().blocks.containing(address);
+  if (block == nullptr) return CUDA_SUCCESS; // pageable memory
+  switch (advice) {
+  case CU_MEM_ADVISE_SET_READ_MOSTLY: block->is_read_mostly = true; break;
+  case CU_MEM_ADVISE_UNSET_READ_MOSTLY: block->is_read_mostly = false; break;
+  case CU_MEM_ADVISE_SET_PREFERRED_LOCATION: block->preferred = location; break;
+  case CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION: block->preferred = kNowhere; break;
+  case CU_MEM_ADVISE_SET_ACCESSED_BY: block->accessed_by |= bit_of(location); break;
+  case CU_MEM_ADVISE_UNSET_ACCESSED_BY: block->accessed_by &= ~bit_of(location); break;
+  default: return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
 }
 
-CUresult mem_advise_v1(CUdeviceptr address, std::size_t bytes, CUmem_advise advice, CUdevice) {
-  return mem_advise(address, bytes, advice, {CU_MEM_LOCATION_TYPE_HOST, 0});
+CUresult mem_advise_v1(CUdeviceptr address, std::size_t bytes, CUmem_advise advice,
+                       CUdevice device) {
+  return mem_advise(address, bytes, advice, location_of(device));
 }
 
 CUresult mem_prefetch_async(CUdeviceptr address, std::size_t bytes, CUmemLocation location,
@@ -130,18 +173,39 @@ CUresult mem_prefetch_async(CUdeviceptr address, std::size_t bytes, CUmemLocatio
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
   if (!location_exists(location)) return CUDA_ERROR_INVALID_DEVICE;
   if (find_stream(stream) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  return check_managed(address, bytes);
+  if (CUresult bad = check_managed(address, bytes); bad != CUDA_SUCCESS) return bad;
+  if (Block* block = state().blocks.containing(address)) block->prefetched = location;
+  return CUDA_SUCCESS;
 }
 
-CUresult mem_prefetch_async_v1(CUdeviceptr address, std::size_t bytes, CUdevice, CUstream stream) {
-  return mem_prefetch_async(address, bytes, {CU_MEM_LOCATION_TYPE_HOST, 0}, 0, stream);
+CUresult mem_prefetch_async_v1(CUdeviceptr address, std::size_t bytes, CUdevice device,
+                               CUstream stream) {
+  return mem_prefetch_async(address, bytes, location_of(device), 0, stream);
 }
 
-CUresult mem_range_get_attribute(void* data, std::size_t size, CUmem_range_attribute,
+CUresult mem_range_get_attribute(void* data, std::size_t size, CUmem_range_attribute attribute,
                                  CUdeviceptr address, std::size_t bytes) {
   if (data == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
   if (CUresult bad = check_managed(address, bytes); bad != CUDA_SUCCESS) return bad;
-  std::memset(data, 0, size);
+  const Block* found = state().blocks.containing(address);
+  const Block block = found == nullptr ? Block() : *found;
+  if (attribute == CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY) {
+    list_accessors(block, static_cast<int*>(data), size / sizeof(int));
+    return CUDA_SUCCESS;
+  }
+  if (size != sizeof(int)) return CUDA_ERROR_INVALID_VALUE;
+  int value = 0;
+  switch (attribute) {
+  case CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY: value = block.is_read_mostly ? 1 : 0; break;
+  case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION: value = device_at(block.preferred); break;
+  case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION: value = device_at(block.prefetched); break;
+  case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE: value = block.preferred.type; break;
+  case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID: value = block.preferred.id; break;
+  case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE: value = block.prefetched.type; break;
+  case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID: value = block.prefetched.id; break;
+  default: return CUDA_ERROR_INVALID_VALUE;
+  }
+  std::memcpy(data, &value, sizeof value);
   return CUDA_SUCCESS;
 }
 

@@ -6,6 +6,7 @@
 // block is freed.
 #include "simulated_cuda/driver/api.h"
 #include "simulated_cuda/driver/entry.h"
+#include "simulated_cuda/driver/state/mapping.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
 #include <cstddef>
@@ -17,6 +18,36 @@ namespace {
 constexpr std::size_t kReserveUnit = std::size_t{32} << 20; // by which the real pool grows
 
 CUmemoryPool handle_of(Pool* pool) { return reinterpret_cast<CUmemoryPool>(pool); }
+
+std::uint64_t reserved(std::size_t used) { return round_up(used, kReserveUnit); }
+
+// Pools of the host have pinned memory. One is on no device; its blocks are as if the current
+// one's.
+bool is_host_location(const CUmemLocation& location) {
+  return location.type == CU_MEM_LOCATION_TYPE_HOST ||
+         (location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA && location.id == 0);
+}
+bool is_host_pool(const Pool& pool) { return is_host_location(pool.props.location); }
+
+Pool* make_pool(const CUmemPoolProps& props, Device* device) {
+  auto made = std::make_unique<Pool>();
+  made->device = device;
+  made->props = props;
+  return state().pools.add(std::move(made));
+}
+
+// The pool that the host has from the start.
+CUmemoryPool default_host_pool() {
+  static Pool* const pool = [] {
+    CUmemPoolProps props{};
+    props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    props.location = {CU_MEM_LOCATION_TYPE_HOST, 0};
+    Pool* made = make_pool(props, state().device(0));
+    made->is_default = true;
+    return made;
+  }();
+  return handle_of(pool);
+}
 
 CUresult allocate_from(Pool* pool, CUdeviceptr* address, std::size_t bytes,
                        CUstream stream_handle) {
@@ -35,28 +66,33 @@ CUresult allocate_from(Pool* pool, CUdeviceptr* address, std::size_t bytes,
   }
   const std::size_t limit = pool->props.maxSize;
   if (limit != 0 && pool->used.current + bytes > limit) return CUDA_ERROR_OUT_OF_MEMORY;
-  const CUdeviceptr base = pool->device->take(bytes);
+  const bool is_of_host = is_host_pool(*pool);
+  const CUdeviceptr base =
+    is_of_host ? reinterpret_cast<CUdeviceptr>(map_behind_guard(bytes)) : pool->device->take(bytes);
   if (base == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   Block block;
   block.base = base;
   block.size = bytes;
-  block.to_host = pool->device->to_host();
-  block.kind = BlockKind::kPool;
+  block.to_host = is_of_host ? 0 : pool->device->to_host();
+  block.kind = is_of_host ? BlockKind::kPinned : BlockKind::kPool;
+  if (is_of_host) block.flags = CU_MEMHOSTALLOC_DEVICEMAP;
   block.context = this_thread().current();
   block.device = pool->device;
   block.pool = pool;
   state().blocks.add(block);
   pool->used.grow(bytes);
+  pool->kept = std::max(reserved(pool->used.current), pool->kept);
   *address = base;
   return CUDA_SUCCESS;
 }
 
-std::uint64_t reserved(std::size_t used) { return round_up(used, kReserveUnit); }
-
 CUresult pool_of_location(CUmemoryPool* pool, const CUmemLocation* location, bool current) {
   if (pool == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (location->type != CU_MEM_LOCATION_TYPE_DEVICE)
-    return not_simulated("pools of the host's memory");
+  if (is_host_location(*location)) {
+    *pool = default_host_pool();
+    return CUDA_SUCCESS;
+  }
+  if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
   Device* device = state().device(location->id);
   if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *pool = handle_of(current ? device->current_pool : device->default_pool.get());
@@ -92,6 +128,10 @@ CUresult free_stream_ordered(CUdeviceptr address) {
   case BlockKind::kPool:
   case BlockKind::kPoolImport:
   case BlockKind::kGraph: release_block(*block); return CUDA_SUCCESS;
+  case BlockKind::kPinned: // of a pool of the host
+    if (block->pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    release_block(*block);
+    return CUDA_SUCCESS;
   case BlockKind::kManaged: return CUDA_ERROR_NOT_SUPPORTED;
   default: return CUDA_ERROR_INVALID_VALUE;
   }
@@ -108,14 +148,12 @@ CUresult mem_pool_create(CUmemoryPool* pool, const CUmemPoolProps* props) {
   if (pool == nullptr || props == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
     return not_simulated("pools of managed memory");
-  if (props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
-    return not_simulated("pools of the host's memory");
-  Device* device = state().device(props->location.id);
+  const bool is_of_host = is_host_location(props->location);
+  if (!is_of_host && props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+    return CUDA_ERROR_INVALID_VALUE;
+  Device* device = is_of_host ? &current_device() : state().device(props->location.id);
   if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  auto made = std::make_unique<Pool>();
-  made->device = device;
-  made->props = *props;
-  *pool = handle_of(state().pools.add(std::move(made)));
+  *pool = handle_of(make_pool(*props, device));
   return CUDA_SUCCESS;
 }
 
@@ -129,8 +167,11 @@ CUresult mem_pool_destroy(CUmemoryPool handle) {
   return CUDA_SUCCESS;
 }
 
-CUresult mem_pool_trim_to(CUmemoryPool handle, std::size_t) {
-  return find_pool(handle) == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+CUresult mem_pool_trim_to(CUmemoryPool handle, std::size_t bytes) {
+  Pool* pool = find_pool(handle);
+  if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  pool->kept = std::min<std::uint64_t>(pool->kept, round_up(bytes, kReserveUnit));
+  return CUDA_SUCCESS;
 }
 
 CUresult mem_pool_set_attribute(CUmemoryPool handle, CUmemPool_attribute attribute, void* value) {
@@ -175,7 +216,10 @@ CUresult mem_pool_get_attribute(CUmemoryPool handle, CUmemPool_attribute attribu
     *static_cast<int*>(value) = pool->reuse_internal;
     break;
   case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: *number = pool->release_threshold; break;
-  case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: *number = reserved(pool->used.current); break;
+  case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+    *number = std::max(reserved(pool->used.current),
+                       reserved(std::min(pool->kept, pool->release_threshold)));
+    break;
   case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH: *number = reserved(pool->used.high); break;
   case CU_MEMPOOL_ATTR_USED_MEM_CURRENT: *number = pool->used.current; break;
   case CU_MEMPOOL_ATTR_USED_MEM_HIGH: *number = pool->used.high; break;
@@ -189,7 +233,7 @@ CUresult mem_pool_set_access(CUmemoryPool handle, const CUmemAccessDesc* map, st
   if (pool == nullptr || (map == nullptr && count != 0)) return CUDA_ERROR_INVALID_VALUE;
   for (std::size_t i = 0; i < count; ++i) {
     if (state().device(map[i].location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-    if (map[i].location.id == pool->device->ordinal &&
+    if (!is_host_pool(*pool) && map[i].location.id == pool->device->ordinal &&
         map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
       return CUDA_ERROR_INVALID_VALUE;
   }
@@ -203,7 +247,8 @@ CUresult mem_pool_get_access(CUmemAccess_flags* flags, CUmemoryPool handle,
   if (flags == nullptr || pool == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto known = pool->access_of_others.find(location->id);
   *flags = known == pool->access_of_others.end() ? CU_MEM_ACCESS_FLAGS_PROT_NONE : known->second;
-  if (location->id == pool->device->ordinal) *flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  if (!is_host_pool(*pool) && location->id == pool->device->ordinal)
+    *flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   return CUDA_SUCCESS;
 }
 
@@ -220,7 +265,7 @@ CUresult device_get_mem_pool(CUmemoryPool* pool, CUdevice ordinal) {
 CUresult device_set_mem_pool(CUdevice ordinal, CUmemoryPool handle) {
   Device* device = state().device(ordinal);
   Pool* pool = find_pool(handle);
-  if (device == nullptr || pool == nullptr || pool->device != device)
+  if (device == nullptr || pool == nullptr || pool->device != device || is_host_pool(*pool))
     return CUDA_ERROR_INVALID_VALUE;
   device->current_pool = pool;
   return CUDA_SUCCESS;

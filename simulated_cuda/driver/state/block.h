@@ -56,7 +56,12 @@ struct Block {
   std::size_t opened = 0;     // kIpc: how often cuIpcOpenMemHandle gave it out
   std::uint64_t id = 0;
   int sync_memops = 0;
-  bool is_written = false; // all of it counts as initialised
+  // Of managed memory: what cuMemAdvise and cuMemPrefetchAsync said last, of any part of it
+  bool is_read_mostly = false;
+  CUmemLocation preferred{CU_MEM_LOCATION_TYPE_INVALID, 0};
+  CUmemLocation prefetched{CU_MEM_LOCATION_TYPE_INVALID, 0};
+  std::uint64_t accessed_by = 0; // a bit for each device; the highest: the host
+  bool is_written = false;       // all of it counts as initialised
 
   bool contains(CUdeviceptr address) const { return address - base < size; }
   bool is_accessible() const { return devices != 0; }

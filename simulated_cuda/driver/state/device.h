@@ -42,6 +42,7 @@ struct Pool {
   CUmemPoolProps props{};
   Usage used;
   std::uint64_t release_threshold = 0;
+  std::uint64_t kept = 0; // memory that is in no block, and was not given back yet
   int reuse_follow_event = 1;
   int reuse_opportunistic = 1;
   int reuse_internal = 1;

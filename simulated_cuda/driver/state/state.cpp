@@ -72,6 +72,10 @@ void release_block(Block& block) {
     block.device->graph_memory.shrink(block.size); // the range itself stays with the graph
     break;
   case BlockKind::kPinned:
+    if (Pool* pool = block.pool) { // of the host
+      pool->used.shrink(block.size);
+      if (pool->destroyed && pool->used.current == 0) s.pools.take(pool);
+    }
     unmap_behind_guard(reinterpret_cast<void*>(block.base), block.size);
     break;
   case BlockKind::kManaged:

@@ -33,8 +33,22 @@ std::vector<GraphNode*> select_nodes(const Graph& graph, auto predicate) {
   return selected;
 }
 
-void clear_edges(CUgraphEdgeData* edges, std::size_t count) {
-  if (edges != nullptr) std::fill_n(edges, count, CUgraphEdgeData{});
+// A kernel that may begin before the one in front of it has ended is captured with such an edge.
+CUgraphEdgeData edge_between(const GraphNode& from, const GraphNode& to) {
+  CUgraphEdgeData edge{};
+  const auto* later = std::get_if<KernelOperation>(&to.operation);
+  const auto is_allowed = [](const KernelOperation& kernel) {
+    const auto found =
+      kernel.attributes.find(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+    return found != kernel.attributes.end() &&
+           found->second.programmaticStreamSerializationAllowed != 0;
+  };
+  if (later == nullptr || !is_allowed(*later) ||
+      !std::holds_alternative<KernelOperation>(from.operation))
+    return edge;
+  edge.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+  edge.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+  return edge;
 }
 
 } // namespace
@@ -107,7 +121,9 @@ CUresult graph_get_edges(CUgraph handle, CUgraphNode* from, CUgraphNode* to, CUg
   std::size_t same_count = *count;
   write_nodes(sources, from, &same_count);
   write_nodes(targets, to, count);
-  if (from != nullptr) clear_edges(edges, *count);
+  if (from == nullptr || edges == nullptr) return CUDA_SUCCESS;
+  for (std::size_t i = 0; i < *count; ++i)
+    edges[i] = i < sources.size() ? edge_between(*sources[i], *targets[i]) : CUgraphEdgeData{};
   return CUDA_SUCCESS;
 }
 
@@ -120,7 +136,10 @@ CUresult graph_node_get_dependencies(CUgraphNode handle, CUgraphNode* nodes, CUg
   const GraphNode* node = find_node(handle);
   if (node == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = write_nodes(node->dependencies, nodes, count);
-  if (result == CUDA_SUCCESS && nodes != nullptr) clear_edges(edges, *count);
+  if (result != CUDA_SUCCESS || nodes == nullptr || edges == nullptr) return result;
+  for (std::size_t i = 0; i < *count; ++i)
+    edges[i] = i < node->dependencies.size() ? edge_between(*node->dependencies[i], *node)
+                                             : CUgraphEdgeData{};
   return result;
 }
 
@@ -136,8 +155,11 @@ CUresult graph_node_get_dependent_nodes(CUgraphNode handle, CUgraphNode* nodes,
     return std::find(other.dependencies.begin(), other.dependencies.end(), node) !=
            other.dependencies.end();
   };
-  const CUresult result = write_nodes(select_nodes(*node->graph, depends), nodes, count);
-  if (result == CUDA_SUCCESS && nodes != nullptr) clear_edges(edges, *count);
+  const std::vector<GraphNode*> later = select_nodes(*node->graph, depends);
+  const CUresult result = write_nodes(later, nodes, count);
+  if (result != CUDA_SUCCESS || nodes == nullptr || edges == nullptr) return result;
+  for (std::size_t i = 0; i < *count; ++i)
+    edges[i] = i < later.size() ? edge_between(*node, *later[i]) : CUgraphEdgeData{};
   return result;
 }
 

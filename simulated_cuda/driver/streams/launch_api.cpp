@@ -50,6 +50,9 @@ CUresult launch(const CUDA_KERNEL_NODE_PARAMS& params, CUstream handle, const Ex
   KernelOperation kernel = make_kernel_operation(params);
   kernel.cooperative = extras.cooperative;
   kernel.programmatic = extras.programmatic && stream->capture == nullptr;
+  if (extras.programmatic && stream->capture != nullptr) // the edge to it says so
+    kernel.attributes[CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION]
+      .programmaticStreamSerializationAllowed = 1;
   std::copy(std::begin(extras.cluster), std::end(extras.cluster), kernel.cluster);
   if (stream->capture == nullptr) kernel.made = 0;
   return submit(handle, std::move(kernel));

@@ -61,8 +61,8 @@ std::uint64_t value_of(const Warp& w, SpecialRegister which) {
   case SpecialRegister::kGlobaltimer:
   case SpecialRegister::kGlobaltimerLo: return nanoseconds(w);
   case SpecialRegister::kGlobaltimerHi: return nanoseconds(w) >> 32;
-  case SpecialRegister::kTotalSmemSize:
-  case SpecialRegister::kAggrSmemSize: return grid.shared_bytes;
+  case SpecialRegister::kTotalSmemSize: return grid.shared_bytes;
+  case SpecialRegister::kAggrSmemSize: return grid.shared_bytes + 1024; // the system's own
   case SpecialRegister::kDynamicSmemSize: return grid.launch->dynamic_shared_bytes;
   case SpecialRegister::kReservedSmemOffsetBegin:
   case SpecialRegister::kReservedSmemOffset0: return grid.program->reserved_shared;
