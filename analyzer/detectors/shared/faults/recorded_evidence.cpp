@@ -86,6 +86,9 @@ std::string cluster_words(const Event& e, std::string_view said) {
               said.substr(last + 1), " blocks"});
 }
 
+// A sentence is of copies of tensors, and says what to change itself.
+bool is_one_word(std::string_view said) { return !said.empty() && said.find(' ') == said.npos; }
+
 bool is_barrier_apart(const Event& e, std::string_view message) {
   return e.fault().fault == FaultKind::kBarrierDivergence && message == "apart";
 }
@@ -161,7 +164,7 @@ std::string advice_on_record(const Event& e, std::string_view message, bool has_
   if (is_unfenced_product(e, message))
     return "Put wgmma.fence (warpgroup_arrive() in CUTLASS) before the first product, and behind each "
            "other use of registers that the next product takes or changes.";
-  if (fault == FaultKind::kIllegalInstruction && !message.empty())
+  if (fault == FaultKind::kIllegalInstruction && is_one_word(message))
     return "Let the mask name each thread that reaches the call, as __ballot_sync() gives it for the "
            "condition of the branch around.";
   if (is_barrier_of_rest(e, message))
