@@ -17,7 +17,7 @@ constexpr std::size_t kMostSlots = 512;   // of a launch
 constexpr std::uint64_t kManyBlocks = 1'000'000;
 constexpr std::size_t kMostHiddenStores = 1 << 16; // else the report names the atomic
 // Each delayed fence costs some turns of other blocks.
-constexpr std::uint64_t kDelayedBlocks = 64;
+constexpr std::uint64_t kDelayedBlocks = 16;
 constexpr std::uint32_t kMostDelays = 8; // of a block
 
 std::int64_t entry_of(std::uint32_t run, std::uint32_t clock) {
