@@ -33,6 +33,7 @@ struct Running {
   std::atomic<std::uint64_t> begun{0}, ended{0};
 };
 constinit std::array<Running, kMostTables> running{}; // by table
+constinit std::atomic<std::uint64_t> calls{0}; // that last
 
 struct Nodes {
   std::deque<Launch> all;  // by number, from the first one on
@@ -59,6 +60,14 @@ std::uint64_t launch_count() noexcept { return launches_made.load(std::memory_or
 void begin_launch(unsigned table) noexcept { running[table].begun.fetch_add(1); }
 
 std::uint64_t begun_launches(unsigned table) noexcept { return running[table].begun.load(); }
+
+LaunchCall::LaunchCall() noexcept { calls.fetch_add(1); }
+LaunchCall::~LaunchCall() { calls.fetch_sub(1); }
+
+std::uint64_t given_launches(unsigned table) noexcept {
+  const std::uint64_t counted = begun_launches(table); // before it is asked which calls last
+  return calls.load() == 0 ? counted : 0;
+}
 
 void end_launches(std::uint64_t how_many, unsigned table) noexcept {
   std::atomic<std::uint64_t>& ended = running[table].ended;
@@ -148,6 +157,7 @@ void forget_slots() noexcept {
 } // namespace
 
 void abandon_launches() noexcept {
+  calls.store(0); // of threads that the child does not have
   forget_slots();
   all_nodes.begin_anew();
 }

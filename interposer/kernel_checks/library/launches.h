@@ -40,6 +40,17 @@ std::uint64_t launch_count() noexcept;
 // own, graphs' are counted here.
 void begin_launch(unsigned table = 0) noexcept;
 std::uint64_t begun_launches(unsigned table = 0) noexcept;
+// A call of the program's that launches lasts. What it counted the driver may not have yet.
+class LaunchCall {
+public:
+  LaunchCall() noexcept;
+  ~LaunchCall();
+  LaunchCall(const LaunchCall&) = delete;
+  LaunchCall& operator=(const LaunchCall&) = delete;
+};
+// Those that a wait which begins now is for, at least: all that were counted, or none while another
+// thread's call lasts.
+std::uint64_t given_launches(unsigned table = 0) noexcept;
 // So many first ones have ended; whether others may run now, and whether of any table.
 void end_launches(std::uint64_t begun, unsigned table = 0) noexcept;
 bool may_run(unsigned table) noexcept;

@@ -212,14 +212,14 @@ bool free_block(CUdeviceptr address, CUresult* result) noexcept {
   end_regions(address);
   const unsigned of = freed->table;
   const Work work(table_at(of).context());
-  const std::uint64_t begun = begun_launches(of), ended = launch_count();
+  const std::uint64_t given = given_launches(of), ended = launch_count();
   // The driver waits for kernels, too, before it frees.
   if (!work.ready() || driver.synchronize() != 0) {
     take_live(address);
     end_unwritten(address);
     return false;
   }
-  end_launches(begun, of);
+  end_launches(given, of);
   fetch_reports(ended, of);
   const std::optional<Kept> kept = take_live(address);
   if (!kept) return false; // an address inside a block, or another thread freed it

@@ -218,6 +218,7 @@ CUresult add_alloc_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* bef
 }
 
 template <Name kName> CUresult launch_graph(CUgraphExec exec, CUstream stream) noexcept {
+  const LaunchCall call;
   const CUstream named = named_stream(stream, kName.text);
   if (capture_of(named) == Capture::kNone) {
     if (const Table* const own = table_of_stream(named)) write_regions_for(*own, named);

@@ -105,6 +105,7 @@ struct CheckedLaunch {
 
 template <class Real>
 CUresult CheckedLaunch::run(const AskedLaunch& asked, Real real) noexcept {
+  const LaunchCall call;
   const Capture capture = capture_of(asked.shape.stream);
   const Kernel* kernel = asked.function != nullptr ? kernel_of(asked.function) : nullptr;
   if (kernel == nullptr) mark_all_written();

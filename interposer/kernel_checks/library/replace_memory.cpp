@@ -102,17 +102,17 @@ const Table* waited_for(CUcontext context = nullptr) noexcept {
 
 template <Name kName, bool kForAll, class... Args> struct Waits {
   static CUresult call(Args... args) noexcept {
-    std::uint64_t begun = 0, ended = 0;
+    std::uint64_t given = 0, ended = 0;
     unsigned index = 0;
     if constexpr (kForAll) {
       if (const Table* const waited = waited_for(args...)) {
         index = waited->index();
-        begun = begun_launches(index);
+        given = given_launches(index);
         ended = launch_count();
       }
     }
     const int result = own<kName, Args...>(args...);
-    if (result == CUDA_SUCCESS) end_launches(begun, index);
+    if (result == CUDA_SUCCESS) end_launches(given, index);
     if (result == CUDA_SUCCESS && !any_capture()) try_fetch_reports(ended, index);
     return static_cast<CUresult>(result);
   }

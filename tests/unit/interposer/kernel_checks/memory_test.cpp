@@ -206,6 +206,19 @@ TEST_F(KernelCheckMemory, WhatIsWrittenIsWaitedForWhereKernelsAskForIt) {
   EXPECT_EQ(reported.table_waits, 2);
 }
 
+// Another thread's call has counted its launch, and the driver may get it behind the wait.
+TEST_F(KernelCheckMemory, AWaitIsForNoLaunchWhoseCallLasts) {
+  block_of(8);
+  {
+    const LaunchCall call;
+    begin_launch();
+    EXPECT_EQ(call_replaced("cuCtxSynchronize"), CUDA_SUCCESS);
+    EXPECT_TRUE(may_any_run());
+  }
+  EXPECT_EQ(call_replaced("cuCtxSynchronize"), CUDA_SUCCESS);
+  EXPECT_FALSE(may_any_run());
+}
+
 TEST_F(KernelCheckMemory, AnAddressInsideOfABlockIsTheDriversToRefuse) {
   const CUdeviceptr block = block_of(600);
   CUresult result = CUDA_ERROR_UNKNOWN;
