@@ -58,7 +58,7 @@ public:
     for (std::uint32_t i = 0; i < body_.instructions.size();) {
       move_statements(i);
       if (next == segments.end() || next->first != i) {
-        out_.push_back(body_.instructions[i++]);
+        add_plain(i++);
         continue;
       }
       i = next->last;
@@ -78,6 +78,10 @@ private:
       const bool is_small =
         one.access.space == ptx::Space::kShared || one.access.space == ptx::Space::kLocal;
       array_of_[i] = arrays_.check_of(one.access);
+      // Where no check of its address is needed, written bytes may be asked for.
+      const bool is_asked = follows_shared() && one.access.space == ptx::Space::kShared &&
+                            one.access.kind == AccessKind::kLoad && decided_[i] != 0;
+      if (is_asked && array_of_[i].array == nullptr) array_of_[i].by_block = true;
       if (is_small && array_of_[i].array == nullptr && !array_of_[i].by_block)
         one.role = one.role_unchecked;
     }
@@ -124,13 +128,34 @@ private:
             i};
   }
 
-  // Of memory of the device whose variable is not known: the module's own are written.
+  // It, or what it calls, asks what of shared memory is written.
+  bool needs_shared_state() const {
+    if (!follows_shared() || !context_.function.is_entry) return false;
+    for (std::uint32_t i = 0; i < classified_.size(); ++i) {
+      const WrittenCheck check = written_check(i);
+      if (check.in_shared && check.is_asked && classified_[i].role == Role::kAccess) return true;
+    }
+    return std::ranges::any_of(body_.instructions, [this](const Instruction& instruction) {
+      return body_.mnemonic(instruction).opcode == "call";
+    });
+  }
+
+  bool follows_shared() const { return context_.control.shared_covered != 0; }
+
+  // Of memory of the device whose variable is not known: the module's own are written. Of shared
+  // memory.
   WrittenCheck written_check(std::uint32_t i) const {
     WrittenCheck check;
     const MemoryAccess& access = classified_[i].access;
-    const bool is_device = access.space == ptx::Space::kGlobal || access.is_generic();
-    if (!context_.options.checks_written || !is_device || array_of_[i].array != nullptr)
-      return check;
+    const DeclaredArray* array = array_of_[i].array;
+    const bool is_generic = access.is_generic();
+    const bool is_device = access.space == ptx::Space::kGlobal || is_generic;
+    const bool in_shared = access.space == ptx::Space::kShared ||
+                           (is_generic && array != nullptr && array->space == ptx::Space::kShared);
+    check.in_shared = in_shared && follows_shared();
+    check.may_be_shared = follows_shared() && is_generic && array == nullptr;
+    const bool is_followed = check.in_shared || (is_device && array == nullptr);
+    if (!context_.options.checks_written || !is_followed) return {};
     const Instruction& instruction = body_.instructions[i];
     if (access.kind == AccessKind::kLoad) {
       const ptx::Operand& result = body_.operand(instruction, 0);
@@ -185,13 +210,21 @@ private:
         copy.entries.push_back(code_.new_label());
         add_group(*group, copy.entries.back());
       }
-      const std::uint32_t i = segment.order[k];
-      if (classified_[i].role == Role::kAccess) checks_.mark_written(out_, grouped(i));
-      out_.push_back(body_.instructions[i]);
+      add_plain(segment.order[k]);
     }
     copy.end = code_.new_label();
     add_label(copy.end);
     copies_.push_back(std::move(copy));
+  }
+
+  // As it was; a store says what is written.
+  void add_plain(std::uint32_t i) {
+    const Classified& one = classified_[i];
+    const bool is_store = follows_shared() && one.access.bytes != 0 &&
+                          one.access.space == ptx::Space::kShared &&
+                          one.access.kind != AccessKind::kLoad;
+    if (one.role == Role::kAccess || is_store) checks_.mark_written(out_, grouped(i));
+    out_.push_back(body_.instructions[i]);
   }
 
   void add_group(const Group& group, std::uint32_t slow) {
@@ -217,7 +250,7 @@ private:
         add_entry(*group, *entry++, sites, left_out);
       const std::uint32_t i = copy.segment.order[k];
       if (classified_[i].role != Role::kAccess) {
-        out_.push_back(body_.instructions[i]);
+        add_plain(i);
         continue;
       }
       std::vector<Mark> marks;
@@ -259,7 +292,7 @@ private:
         add_label(*entry++);
       const std::uint32_t i = copy.segment.order[k];
       if (classified_[i].role != Role::kAccess) {
-        out_.push_back(body_.instructions[i]);
+        add_plain(i);
         continue;
       }
       std::vector<Mark> marks;
@@ -304,10 +337,19 @@ private:
     std::vector<Instruction> start;
     for (const auto& [origin, pointer] : pointers_) checks_.look_up(start, origin, pointer);
     checks_.look_up_shared(start);
+    std::vector<Mark> marks;
+    if (needs_shared_state()) checks_.clear_shared_state(start, marks);
     const auto moved = static_cast<std::uint32_t>(start.size());
     start.insert(start.end(), out_.begin(), out_.end());
     for (Statement& statement : body_.statements) statement.instruction += moved;
     for (ptx::Label& label : body_.labels) label.instruction += moved;
+    std::vector<Statement> first;
+    for (const Mark& mark : marks) {
+      const auto at = static_cast<std::uint32_t>(mark.instruction);
+      body_.labels[mark.label].instruction = at;
+      first.push_back({StatementKind::kLabel, mark.label, at});
+    }
+    body_.statements.insert(body_.statements.begin(), first.begin(), first.end());
     body_.instructions = std::move(start);
     code_.declare();
   }

@@ -23,6 +23,8 @@ struct ControlVariables {
   std::uint32_t counts = 0, records = 0, used = 0, table = 0;
   std::uint32_t report = 0, check_global = 0, check_array = 0; // in Module::functions()
   std::uint32_t dynamic = ptx::kNone; // kNone: the module has no shared memory
+  std::uint32_t shared_state = 0;     // if shared_covered is not 0
+  std::uint32_t shared_covered = 0;   // see SharedState
 };
 
 // The body's name for the parameter kLaunch: a number in Body::variables; none where it has none.
@@ -40,6 +42,8 @@ struct WrittenCheck {
   bool is_asked = false, is_marked = false;
   std::uint32_t element_bytes = 4; // of what is asked for
   std::uint32_t elements = 0;      // which of the access, a bit each
+  bool in_shared = false;          // memory
+  bool may_be_shared = false;      // a generic address that is marked
 };
 
 // An access as its group's check needs it.
@@ -101,6 +105,8 @@ public:
                 std::vector<Mark>& marks);
   // Before an access that stores; nothing for others.
   void mark_written(std::vector<ptx::Instruction>& into, const GroupedAccess& grouped);
+  // At a kernel's begin: nothing in shared memory is written. Adds the labels that stand there.
+  void clear_shared_state(std::vector<ptx::Instruction>& into, std::vector<Mark>& marks);
   // Finds the block of a parameter; after all checks, which say what limits are needed.
   void look_up(std::vector<ptx::Instruction>& into, const ptx::Origin& parameter,
                const PointerParameter& pointer);
@@ -167,6 +173,9 @@ private:
   void check_written(Into& into, const Range& range, std::uint32_t& chain);
   void compare_words(Into& into, const GroupedAccess& access, std::uint32_t at, std::int64_t offset,
                      std::uint32_t& chain);
+  std::uint32_t shared_low(Into& into, const MemoryAccess& access);
+  std::uint32_t shared_word(Into& into, const GroupedAccess& access);
+  void mark_shared(Into& into, const GroupedAccess& grouped);
   std::uint32_t unwritten(Into& into, const GroupedAccess& grouped, const Address& address);
   void check_one_written(Into& into, const GroupedAccess& grouped, std::uint32_t mistake,
                          std::uint32_t site, std::vector<Mark>& marks);

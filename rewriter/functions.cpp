@@ -2,7 +2,10 @@
 // A walk over calls from the chosen kernels.
 #include "rewriter/functions.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
+#include <string_view>
 
 namespace gmt::rewriter {
 namespace {
@@ -116,6 +119,13 @@ std::uint32_t resolve_alias(const Module& module, std::uint32_t function) {
 
 Functions choose_functions(const Module& module, const Options& options) {
   return Walk(module, options).run(options);
+}
+
+bool writes_elsewhere(const ptx::Module& module, std::uint32_t function) {
+  static constexpr std::string_view kHarmless[] = {"vprintf", "malloc", "free", "__assertfail",
+                                                   "__nv_aligned_device_malloc"};
+  const ptx::Function& called = module.functions()[resolve_alias(module, function)];
+  return !called.has_body && std::ranges::find(kHarmless, called.name) == std::end(kHarmless);
 }
 
 } // namespace gmt::rewriter

@@ -25,4 +25,7 @@ Functions choose_functions(const ptx::Module& module, const Options& options);
 // The function that has the code: an alias has none of its own.
 std::uint32_t resolve_alias(const ptx::Module& module, std::uint32_t function);
 
+// Whether a function that is called has its code elsewhere, and may write memory of the program.
+bool writes_elsewhere(const ptx::Module& module, std::uint32_t function);
+
 } // namespace gmt::rewriter

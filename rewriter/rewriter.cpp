@@ -13,6 +13,7 @@
 #include "rewriter/functions.h"
 #include "rewriter/launch_number.h"
 #include "rewriter/shared_alignment.h"
+#include "rewriter/shared_state.h"
 
 namespace gmt::rewriter {
 namespace {
@@ -64,10 +65,15 @@ std::size_t end_of_head(const Module& module) {
 
 class ModuleRewriter {
 public:
-  ModuleRewriter(std::string_view text, const Options& options)
-      : options_(options), given_(ptx::parse_module(std::string(text))) {
+  ModuleRewriter(std::string_view text, const Options& options, bool follows_shared)
+      : options_(options), given_(ptx::parse_module(std::string(text))),
+        follows_shared_(follows_shared && options.checks_written) {
     result_.text = text;
   }
+
+  // Whether a function has no checks, which was not known before: it may write shared memory that
+  // others take for unwritten.
+  bool is_spoilt() const { return shared_.is_followed() && has_plain_function_; }
 
   Rewritten run() {
     const Functions functions = choose_functions(given_, options_);
@@ -109,6 +115,7 @@ private:
   }
 
   void leave_plain(std::uint32_t function, std::string reason) {
+    if (!given_.functions()[function].is_entry) has_plain_function_ = true;
     forms_[function] = Form::kPlain;
     result_.writes_unseen = options_.checks_written; // checked ones may call it
     result_.unchecked.push_back(
@@ -156,6 +163,10 @@ private:
       added += ".extern .shared .align " + std::to_string(alignment_of_dynamic()) + " .b8 " +
                std::string(kDynamic) + "[];\n";
     }
+    if (shared_.is_followed()) {
+      added += ".shared .align 16 .b8 " + std::string(kSharedState) + "[" +
+               std::to_string(shared_.bytes()) + "];\n";
+    }
     added += ".global .align 16 .u32 " + std::string(kAccesses) + "[";
     words = added.size();
     added += "1           ];\n" + report_function(options_.records, has_placed()) +
@@ -181,10 +192,13 @@ private:
       if (forms_[i] == Form::kBoth && checked_head(given_, given_.functions()[i]).empty())
         leave_plain(i, "its declaration is not understood");
     }
+    if (follows_shared_ && !has_plain_function_) shared_ = shared_state_of(given_);
     std::size_t sites = 0, words = 0;
     module_.emplace(ptx::parse_module(declared(sites, words)));
     control_ = {variable(kCounts), variable(kRecords), variable(kUsed)};
     if (has_placed()) control_.table = variable(kTable);
+    if (shared_.is_followed()) control_.shared_state = variable(kSharedState);
+    control_.shared_covered = shared_.covered;
     control_.report = variable(kReport);
     control_.check_global = variable(kCheckGlobal);
     control_.check_array = variable(kCheckArray);
@@ -264,10 +278,7 @@ private:
     const ptx::Operand* target = ptx::call_of(body, instruction).target;
     if (target == nullptr || target->kind != ptx::OperandKind::kFunction)
       return !options_.checks_by_pointer;
-    static constexpr std::string_view kHarmless[] = {"vprintf", "malloc", "free", "__assertfail",
-                                                     "__nv_aligned_device_malloc"};
-    const Function& called = module_->functions()[resolve_alias(*module_, target->id)];
-    return !called.has_body && std::ranges::find(kHarmless, called.name) == std::end(kHarmless);
+    return writes_elsewhere(*module_, target->id);
   }
 
   // A function whose address is taken has the parameters that its callers know.
@@ -307,11 +318,13 @@ private:
     if (!body) {
       result_.unchecked.push_back({std::string(function.name), reason});
       if (function.is_entry) return {};
-      result_.writes_unseen = true;
+      result_.writes_unseen = has_plain_function_ = true;
       body = ptx::parse_body(*module_, function);
       call_checked(*body, name_launch(function, *body));
     } else if (function.is_entry) {
       result_.kernels.emplace_back(function.name);
+      if (!shared_.why_not.empty() && uses_shared(*module_, *body))
+        result_.unchecked.push_back({std::string(function.name), std::string(shared_.why_not)});
       result_.launch_parameters.push_back(launch_parameter(function));
     }
     std::string text = "\n" + checked_head(*module_, function) + limit_of(function) + "{\n";
@@ -332,12 +345,15 @@ private:
     std::string reason;
     std::optional<Body> body = checked_body(function, reason);
     if (!body) result_.unchecked.push_back({std::string(function.name), reason});
-    if (!body) result_.writes_unseen = true;
+    if (!body) result_.writes_unseen = has_plain_function_ = true;
     return body;
   }
 
   const Options& options_;
   const Module given_;
+  const bool follows_shared_;
+  bool has_plain_function_ = false; // that a checked kernel may call
+  SharedState shared_;
   std::optional<Module> module_; // with the declarations
   mutable std::uint32_t added_lines_ = 0;
   std::vector<Form> forms_; // of given_
@@ -350,7 +366,9 @@ private:
 } // namespace
 
 Rewritten rewrite(std::string_view text, const Options& options) {
-  return ModuleRewriter(text, options).run();
+  ModuleRewriter rewriter(text, options, true);
+  Rewritten rewritten = rewriter.run();
+  return rewriter.is_spoilt() ? ModuleRewriter(text, options, false).run() : rewritten;
 }
 
 } // namespace gmt::rewriter

@@ -36,6 +36,8 @@ inline constexpr std::string_view kLaunch = "__gmt_launch";
 // shared memory of the block does.
 inline constexpr std::string_view kDynamic = "__gmt_dynamic";
 
+inline constexpr std::string_view kSharedState = "__gmt_shared_state"; // see shared_state.h
+
 inline constexpr std::string_view kReport = "__gmt_report"; // what counts and records a mistake
 // Exact checks of several accesses from one register, and what these know of each access.
 inline constexpr std::string_view kCheckGlobal = "__gmt_check_global";
@@ -104,7 +106,8 @@ struct Options {
   // Functions whose address is taken have one form. Checked, it needs the table in plain kernels,
   // too: all devices must have it.
   bool checks_by_pointer = true;
-  // Stores say what is written, and loads whose value certainly decides something ask for it.
+  // Stores say what is written, and loads whose value certainly decides something ask for it: in
+  // global memory, and in shared memory where all that writes it is seen.
   bool checks_written = false;
   // A body with more accesses calls functions for its exact checks. Code for each access would take
   // an assembler most of its time.

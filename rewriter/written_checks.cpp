@@ -20,11 +20,6 @@ namespace {
 
 constexpr std::int64_t kMostOfRange = 512;
 
-// Words of an access, a byte each.
-std::uint32_t words_of(std::uint32_t bytes) {
-  return std::max<std::uint32_t>(1, bytes / static_cast<std::uint32_t>(kWordBytes));
-}
-
 // A byte of a word's state for each word that an element which is asked for has a part of.
 std::uint64_t mask_of(const WrittenCheck& check) {
   std::uint64_t mask = 0;
@@ -37,7 +32,9 @@ std::uint64_t mask_of(const WrittenCheck& check) {
   return mask;
 }
 
-std::string_view load_of(std::uint32_t words) {
+std::string_view load_of(std::uint32_t words, bool in_shared) {
+  if (in_shared && words == 1) return "ld.shared.u8";
+  if (in_shared) return words == 2 ? "ld.shared.u16" : "ld.shared.u32";
   if (words == 1) return "ld.global.u8";
   return words == 2 ? "ld.global.u16" : "ld.global.u32";
 }
@@ -115,7 +112,8 @@ void Checks::compare_words(Into& into, const GroupedAccess& access, std::uint32_
     const auto full = static_cast<std::int64_t>(0x01010101u >> (8 * (4 - count)));
     if (part == 0) continue;
     std::uint32_t value = reg(Type::kB32);
-    code_.add(into, load_of(count), {Code::reg(value), code_.address(at, offset + first)});
+    code_.add(into, load_of(count, access.written.in_shared),
+              {Code::reg(value), code_.address(at, offset + first)});
     if (part != full) {
       const std::uint32_t asked = reg(Type::kB32);
       code_.add(into, "and.b32", {Code::reg(asked), Code::reg(value), Code::number(part)});
@@ -192,7 +190,10 @@ void Checks::check_written(Into& into, const Range& range, std::uint32_t& chain)
   std::uint32_t at = 0;
   for (const GroupedAccess* each : asked) {
     const std::int64_t offset = each->access.offset;
-    if (!are_beside || each == asked.front()) {
+    const bool begins = !are_beside || each == asked.front();
+    if (begins && each->written.in_shared) { // behind the last word all say that they are written
+      at = shared_word(into, *each);
+    } else if (begins) {
       const Address address = split(into, each->access.base, offset);
       at = word_state(into, address, page_of(into, address, false), words_of(each->access.bytes));
       if (are_beside && asked.size() > 1) {
@@ -213,15 +214,18 @@ void Checks::check_written(Into& into, const Range& range, std::uint32_t& chain)
 std::uint32_t Checks::unwritten(Into& into, const GroupedAccess& grouped, const Address& address) {
   const WrittenCheck& check = grouped.written;
   const std::uint32_t words = words_of(grouped.access.bytes);
-  const std::uint32_t at = word_state(into, address, page_of(into, address, true), words);
-  const std::uint64_t mask = mask_of(check);
   const std::uint32_t of_element = words_of(check.element_bytes);
+  const std::uint32_t at = check.in_shared
+                             ? shared_word(into, grouped)
+                             : word_state(into, address, page_of(into, address, true), words);
+  const std::uint64_t mask = mask_of(check);
+  std::string_view load = of_element == 1 ? "ld.volatile.global.u8" : "ld.volatile.global.u16";
+  if (check.in_shared) load = of_element == 1 ? "ld.volatile.shared.u8" : "ld.volatile.shared.u16";
   std::uint32_t any = ptx::kNone;
   for (std::uint32_t first = 0; first < words; first += of_element) {
     if ((mask >> (8 * first) & 1) == 0) continue;
     const std::uint32_t value = reg(Type::kB32);
-    code_.add(into, of_element == 1 ? "ld.volatile.global.u8" : "ld.volatile.global.u16",
-              {Code::reg(value), code_.address(at, first)});
+    code_.add(into, load, {Code::reg(value), code_.address(at, first)});
     compare(into, "setp.eq.u32", "setp.eq.or.u32", value, Code::number(kIsUnwritten), any);
   }
   return any;
@@ -231,7 +235,9 @@ std::uint32_t Checks::unwritten(Into& into, const GroupedAccess& grouped, const 
 void Checks::check_one_written(Into& into, const GroupedAccess& grouped, std::uint32_t mistake,
                                std::uint32_t site, std::vector<Mark>& marks) {
   if (!grouped.written.is_asked) return;
-  const Address address = split(into, grouped.access.base, grouped.access.offset);
+  const bool in_shared = grouped.written.in_shared;
+  const Address address = in_shared ? widen(into, shared_low(into, grouped.access))
+                                    : split(into, grouped.access.base, grouped.access.offset);
   std::uint32_t bad =
     combine(into, "and.pred", unwritten(into, grouped, address), negate(into, mistake));
   const Guard guard = grouped.guard;
@@ -239,15 +245,24 @@ void Checks::check_one_written(Into& into, const GroupedAccess& grouped, std::ui
     bad = combine(into, "and.pred", bad, guard.negated ? negate(into, guard.id) : guard.id);
   const std::uint32_t behind = code_.new_label();
   code_.add(into, "bra", {Code::of(OperandKind::kLabel, behind)}, {bad, true});
-  const Details details{address, Code::number(0), Code::number(0),
-                        Code::number(std::int64_t{grouped.access.bytes} << 24 | kUnwrittenCount),
-                        bad};
+  Details details{address, Code::number(0), Code::number(0),
+                  Code::number(std::int64_t{grouped.access.bytes} << 24 | kUnwrittenCount), bad};
+  if (in_shared) {
+    constexpr auto kSpace = std::int64_t{static_cast<std::uint16_t>(RecordSpace::kShared)};
+    details.space = Code::number(kSpace << 16 | kUnwrittenCount);
+    if (const DeclaredArray* array = grouped.array.array; array != nullptr) {
+      details.entry = Code::reg(array_bytes(into, *array));
+      details.meant = Code::reg(widen(into, array_begin(into, *array, false)).whole);
+    }
+  }
   report(into, details, ptx::kNone, site);
   marks.push_back({behind, into.size()});
 }
 
 void Checks::mark_written(Into& into, const GroupedAccess& grouped) {
   if (!grouped.written.is_marked) return;
+  if (grouped.written.in_shared || grouped.written.may_be_shared) mark_shared(into, grouped);
+  if (grouped.written.in_shared) return;
   const Address address = split(into, grouped.access.base, grouped.access.offset);
   const std::uint32_t words = words_of(grouped.access.bytes);
   const std::uint32_t at = word_state(into, address, page_of(into, address, false), words);

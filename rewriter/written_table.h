@@ -20,6 +20,11 @@ inline constexpr std::uint64_t kBytesOfPage = (std::uint64_t{1} << kPageBits) / 
 // Behind each page are so many bytes more, which are written: a group's check may read on there.
 inline constexpr std::uint64_t kBehindPage = 512;
 
+// Of an access, a byte each.
+constexpr std::uint32_t words_of(std::uint32_t bytes) {
+  return bytes < kWordBytes ? 1 : bytes / static_cast<std::uint32_t>(kWordBytes);
+}
+
 inline std::uint64_t page_count(const Options& options) {
   return std::uint64_t{1} << (options.window_bits - kPageBits);
 }

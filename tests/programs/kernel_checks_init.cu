@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --kernel-checks=init: kernels that use global memory that nothing wrote, found by checks in their code. On the
+// --kernel-checks=init: kernels that use global or shared memory that nothing wrote, found by checks in their code. On the
 // simulated device its own checks are off here.
 //
 // unlike-fenced: blocks of the fence and checks in the code exclude each other
@@ -15,6 +15,7 @@
 // expect: warning kernel-uninitialized-read count=32 stacks="accessed here"@twice:LINE(twice),"launched here"@main:LINE(again),"allocated here"@main:LINE(second)
 // expect: warning kernel-uninitialized-read count=32 stacks="accessed here"@plus_one:LINE(plus),"launched here"@main:LINE(of-pool),"allocated here"@main:LINE(ordered)
 // expect: warning kernel-uninitialized-read count=24 stacks="accessed here"@sum:LINE(sum),"launched here"@main:LINE(between-rows),"allocated here"@main:LINE(rows)
+// expect: warning kernel-uninitialized-read count=12 message="shared memory" stacks="accessed here"@reversed:LINE(of-shared),"launched here"@main:LINE(shared)
 // run: clean
 // env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
 // env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
@@ -65,6 +66,18 @@ __global__ void copy(const float* from, float* to) { to[threadIdx.x] = from[thre
 __global__ void set(float* to, float value) { to[threadIdx.x] = value; }
 __global__ void set_bytes(unsigned char* to) { to[threadIdx.x] = 0; }
 __global__ void count_up(float* to) { atomicAdd(to + threadIdx.x % 4, 1.0f); }
+__global__ void reversed(float* to, int written) {
+  __shared__ float part[kCount];
+  if (threadIdx.x < written) part[threadIdx.x] = 1;
+  __syncthreads();
+  to[threadIdx.x] = part[kCount - 1 - threadIdx.x] + 1; // @of-shared
+}
+__global__ void rotated(const float* from, float* to, int n) {
+  extern __shared__ float given[];
+  given[threadIdx.x] = from[threadIdx.x];
+  __syncthreads();
+  to[threadIdx.x] = given[(threadIdx.x + n) % kCount] + 1;
+}
 __global__ void of_table(float* to) { to[threadIdx.x] = table[threadIdx.x] + 1; }
 
 static float* allocate() {
@@ -76,6 +89,8 @@ static void use(const float* from, float* to) {
   twice<<<1, kCount>>>(from, to, kCount);
   sum<<<1, 1>>>(from, to, kCount);
   CHECK(cudaDeviceSynchronize());
+  reversed<<<1, kCount>>>(to, kCount);
+  rotated<<<1, kCount, kCount * sizeof(float)>>>(from, to, 3);
 }
 
 // Each of these writes all of a block.
@@ -237,6 +252,8 @@ int main(int argc, char** argv) {
   CHECK(cudaMalloc(&rows, kBytes)); // @rows
   CHECK(cudaMemset2D(rows, 16, 0, 4, kBytes / 16));
   sum<<<1, 1>>>(rows, to, kCount); // @between-rows
+  CHECK(cudaDeviceSynchronize());
+  reversed<<<1, kCount>>>(to, 20); // @shared
   CHECK(cudaDeviceSynchronize());
   CHECK(cudaFree(rows));
   CHECK(cudaFree(steps));

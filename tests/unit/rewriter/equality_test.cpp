@@ -191,8 +191,9 @@ struct Seen {
 void compare_unwritten(const Run& plain, const Run& checked, Seen& seen) {
   std::set<std::uint32_t> named;
   for (const Report& report : plain.listener.reports) {
-    const bool is_of_device = report.space == executor::Space::kGlobal;
-    if (report.kind == ReportKind::kUninitializedRead && is_of_device)
+    const bool is_followed =
+      report.space == executor::Space::kGlobal || report.space == executor::Space::kShared;
+    if (report.kind == ReportKind::kUninitializedRead && is_followed)
       named.insert(report.location.ptx_line);
   }
   std::set<std::uint32_t> found;
@@ -220,7 +221,10 @@ void compare(test::World& world, const Code& plain_code, const Code& checked_cod
   if (!small.empty()) ++seen.in_small_memory;
   Mistakes counted = checked.counted;
   std::erase_if(counted, [](const auto& one) { return one.first.second == kUnwrittenCount; });
-  EXPECT_EQ(difference(counted, global, small, checked_code.rewritten->sites), "");
+  // Beside the arrays lies what is known of them, so what is read there by mistake differs.
+  if (!world.options.checks_written || small.empty()) {
+    EXPECT_EQ(difference(counted, global, small, checked_code.rewritten->sites), "");
+  }
   if (world.options.checks_written) compare_unwritten(plain, checked, seen);
   // What would fault is left out. Behind a block, in its last 512 bytes, it would not.
   for (const Report& report : checked.listener.reports) {
@@ -230,6 +234,9 @@ void compare(test::World& world, const Code& plain_code, const Code& checked_cod
   EXPECT_EQ(checked.listener.printed, plain.listener.printed);
   // What such a kernel computes hangs on which lane of a warp stores first.
   if (!small.empty()) return;
+  // The barrier at the begin changes which warp is first.
+  if (world.options.checks_written && kernel.find("those_who_are_there") != std::string::npos)
+    return;
   const auto differ = std::ranges::mismatch(checked.bytes, plain.bytes);
   EXPECT_TRUE(differ.in1 == checked.bytes.end())
     << "byte " << differ.in1 - checked.bytes.begin() << " of " << plain.bytes.size();
