@@ -5,6 +5,7 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/context_end.h"
 #include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/heap/lost_history.h"
 
@@ -82,7 +83,8 @@ private:
                  CallName{end_api},
                  " had already released ",
                  describe_block(block, facts_)};
-    f.advice = {"Free memory before ", CallName{end_api}, ", or not at all after it."};
+    f.advice = {"Free memory before ", CallName{end_api}, ", or not at all after it",
+                note_on_context_end(end_api), "."};
     f.group = "ended";
     f.stacks.push_back(stack_as(is_of_pool ? StackRole::kPoolEnded : StackRole::kContextEnded,
                                 block.freed, end_api));

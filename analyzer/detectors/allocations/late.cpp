@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// late: a release that CUDA refused because the driver or the runtime was being unloaded (code 4).
-// The memory goes with the process, so this is a note; the heap calls it neither freed nor leaked.
+// late: a call that CUDA refused because the driver or the runtime was being unloaded (code 4). Of
+// a release the memory goes with the process, so this is a note; the heap calls it neither freed
+// nor leaked. Other work at that time is a thread's that was not joined, which may crash inside
+// CUDA: a warning. What destroys objects is neither: libraries do it at their end.
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
@@ -16,9 +18,12 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
                 Findings& findings) override {
-    if (e.kind != EventKind::kFree || e.result != cuda::CUDA_ERROR_DEINITIALIZED ||
-        heap.accesses().empty())
-      return;
+    if (e.result != cuda::CUDA_ERROR_DEINITIALIZED) return;
+    if (makes_work(e.kind)) {
+      findings.claim_refusal();
+      return findings.add(of_work(e));
+    }
+    if (e.kind != EventKind::kFree || heap.accesses().empty()) return;
     const Block& block = *heap.accesses().front().block;
     const std::string_view call = facts_.call_name(e);
     Finding f;
@@ -43,13 +48,34 @@ public:
   }
 
 private:
+  static bool makes_work(EventKind kind) {
+    return kind == EventKind::kAlloc || kind == EventKind::kLaunch || kind == EventKind::kCopy ||
+           kind == EventKind::kSet;
+  }
+
+  Finding of_work(const Event& e) const {
+    const std::string_view call = facts_.call_name(e);
+    Finding f;
+    f.kind = "late";
+    f.severity = Severity::kWarning;
+    f.message = {CallName{call}, " came too late: CUDA was already being unloaded (",
+                 error_text(e.result, e.from_runtime), ")"};
+    f.advice =
+      "Join the threads that use CUDA before main returns: what they call while the program "
+      "ends is refused, and may crash inside CUDA.";
+    f.api = call;
+    f.group = "work";
+    f.stacks.push_back(stack_as(StackRole::kFailed, e.stack, call));
+    return f;
+  }
+
   const ProcessFacts& facts_;
 };
 
 const DetectorRegistration kLate{{
   .id = "late",
   .severity = Severity::kNote,
-  .title = "memory freed after CUDA began to unload",
+  .title = "CUDA called after it began to unload",
   .make = [](const ProcessFacts& facts) -> std::unique_ptr<Detector> {
     return std::make_unique<Late>(facts);
   },

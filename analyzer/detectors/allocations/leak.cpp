@@ -12,6 +12,7 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/detector.h"
+#include "analyzer/detectors/shared/context_end.h"
 #include "analyzer/detectors/shared/descriptions.h"
 #include "analyzer/detectors/shared/runtime_linkage.h"
 #include "analyzer/detectors/shared/simulator_trouble.h"
@@ -201,7 +202,8 @@ private:
                    CallName{end_api},
                    " ended its ",
                    is_of_pool ? "pool" : "context"};
-      f.advice = {"Call ", release, " before ", CallName{end_api}, "."};
+      f.advice = {"Call ", release, " before ", CallName{end_api}, note_on_context_end(end_api),
+                  "."};
       f.stacks.push_back(stack_as(is_of_pool ? StackRole::kPoolEnded : StackRole::kContextEnded,
                                   block.freed, end_api));
     } else if ((block.flags & kWasHostFreed) != 0) {

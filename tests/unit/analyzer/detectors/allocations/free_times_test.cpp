@@ -79,6 +79,18 @@ TEST_F(FreeTimes, AProgramThatCallsTheDriverAloneHasNoRuntime) {
   EXPECT_TRUE(is_not_checked("free-in-callback", "statically linked"));
 }
 
+// Of a thread that is not joined.
+TEST_F(FreeTimes, WorkWhileTheProcessEndsIsAWarning) {
+  log(1).alloc({.api = "cudaMalloc", .result = 4, .stack = {0x100}}, MemoryKind::kDevice, 0, kMiB);
+  log(1).alloc({.api = "cudaMalloc", .result = 4, .stack = {0x100}}, MemoryKind::kDevice, 0, kMiB);
+  run();
+  ASSERT_EQ(kinds(), "late");
+  EXPECT_EQ(result.findings[0].severity, Severity::kWarning);
+  EXPECT_EQ(result.findings[0].count, 2u);
+  EXPECT_NE(result.findings[0].message.find("cudaMalloc came too late: CUDA was already"),
+            std::string::npos);
+}
+
 TEST_F(FreeTimes, LeaksThatACallbackMayHaveTriedToPrevent) {
   expect_only({"leak"});
   const auto alloc = [this](std::uint64_t address, std::uint64_t from) {
