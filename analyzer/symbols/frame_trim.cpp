@@ -21,6 +21,11 @@ bool equals_any(std::string_view text, std::initializer_list<std::string_view> w
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
+// Its own dlclose and exit stand between the program's and the C library's.
+bool of_recorder(const Frame& frame) {
+  return frame.language.empty() && base_name(frame.module).starts_with("libgpumemtrace");
+}
+
 bool is_c_library(const Frame& frame) {
   return starts_with_any(base_name(frame.module), {"libc.so.6", "libc-2.", "libpthread"});
 }
@@ -127,6 +132,7 @@ void trim_frames(std::vector<Frame>& frames) {
   if (begin == end) return;
   frames.erase(end, frames.end());
   frames.erase(frames.begin(), begin);
+  std::erase_if(frames, of_recorder);
 }
 
 const Module* calling_module(std::span<const Module> modules,

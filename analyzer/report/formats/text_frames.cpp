@@ -41,6 +41,7 @@ constexpr Library kLibraries[] = {
   {"Thrust", "", "thrust::"},
   {"Python", "libpython", "_Py"},
   {"the C++ library", "libstdc++", "std::"},
+  {"the loader", "ld-linux", "_dl_"},
 };
 
 // Whose frame it is; empty if it is the program's, or it is not known.

@@ -56,6 +56,16 @@ TEST(TrimFrames, CutsTheCLibraryThatCudaCalled) {
   EXPECT_EQ(frames.size(), 2u); // the program called it
 }
 
+TEST(TrimFrames, CutsTheRecorderWhereverItStands) {
+  std::vector<Frame> frames = {of_module("free_all", "/home/me/plugin.so"),
+                               of_module("dlclose", "/lib/x86_64-linux-gnu/libc.so.6"),
+                               of_module("dlclose", "/opt/libgpumemtrace.so"),
+                               of_module("main", "/home/me/app")};
+  trim_frames(frames);
+  ASSERT_EQ(frames.size(), 3u);
+  EXPECT_EQ(frames[1].module, "/lib/x86_64-linux-gnu/libc.so.6");
+}
+
 TEST(TrimFrames, CutsWhatNvccPutsBeforeALaunch) {
   std::vector<Frame> frames = {test::frame("__cudaLaunchKernel_helper",
                                            "/usr/local/cuda/include/crt/device_functions.h", 2963),
