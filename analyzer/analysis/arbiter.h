@@ -39,7 +39,7 @@ public:
   }
 
 private:
-  // The host's own free() has no result, and is judged by the block alone.
+  // The host's own free() has no result: its verdict is the block's alone.
   static std::span<const Verdict> behind_loss(const Event& e) {
     const bool is_refused = !e.succeeded() && !e.in_flight();
     if (e.kind != EventKind::kFree || !is_refused) return {};

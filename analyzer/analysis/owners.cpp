@@ -182,7 +182,7 @@ void apply_to_fault(Finding& finding) {
                         ", and that the memory lives until its kernels are done."});
 }
 
-// What PyTorch's cache gave back because the program told it to, it would have used again.
+// What PyTorch's cache gave back because the program asked for it, it would have used again.
 bool is_emptied_by_program(const Finding& finding) {
   return std::ranges::any_of(finding.stacks, [](const FindingStack& stack) {
     return stack.role == StackRole::kFreed &&

@@ -25,13 +25,13 @@ bool overlap(const Module& a, const Module& b) {
   return begin < other + (b.end - b.start) && other < begin + (a.end - a.start);
 }
 
-// Loaded again at the same place: its addresses mean the same.
+// Loaded again at the same addresses, which mean the same then.
 bool is_same_file(const Module& a, const Module& b) {
   return a.path == b.path && a.build_id == b.build_id &&
          machine_address(a.bias) == machine_address(b.bias);
 }
 
-const Module& last_in_place_of(const Module& module, std::span<const Module> modules) {
+const Module& last_at_addresses_of(const Module& module, std::span<const Module> modules) {
   const Module* last = &module;
   for (const Module& other : modules)
     if (other.loaded >= last->loaded && overlap(other, module)) last = &other;
@@ -47,7 +47,7 @@ void move_reused(std::vector<Module>& modules) {
     if (module.unloaded != UINT64_MAX) gone.push_back(&module);
   std::ranges::stable_sort(gone, {}, &Module::unloaded);
   for (Module* module : gone) {
-    if (is_same_file(last_in_place_of(*module, modules), *module)) continue;
+    if (is_same_file(last_at_addresses_of(*module, modules), *module)) continue;
     const auto first = std::ranges::find_if(
       gone, [module](const Module* earlier) { return is_same_file(*earlier, *module); });
     const auto number = static_cast<std::size_t>(first - gone.begin()) + 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses that several object files had in turn, as a plug-in and another one that was loaded in
-// its place. Those that are not the last ones there get addresses of their own, which no machine
+// Addresses that several object files had in turn, as a plug-in and another one that was loaded
+// behind it. Those that are not the last ones there get addresses of their own, which no machine
 // has, so that an address of a call stack is one function wherever it is looked up.
 #pragma once
 

@@ -27,7 +27,7 @@ protected:
   }
 };
 
-// A module is noted behind the last call of the one before it in its place.
+// A module is noted behind the last call of the one that had its addresses before.
 TEST_F(Reused, AStackIsOfTheFileThatWasThereThen) {
   const auto loaded = [this](std::string_view path) {
     trace.modules.push_back("+\t" + std::to_string(trace.next_order() - 1) +
