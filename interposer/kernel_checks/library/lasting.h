@@ -12,9 +12,9 @@ public:
   constexpr Lasting() noexcept = default;
 
   T& operator*() noexcept {
-    Made* there = made_.load(std::memory_order_acquire);
+    Instance* there = made_.load(std::memory_order_acquire);
     if (there != nullptr) return there->object;
-    auto* const made = new Made;
+    auto* const made = new Instance;
     if (made_.compare_exchange_strong(there, made, std::memory_order_acq_rel)) return made->object;
     delete made; // another thread was quicker
     return there->object;
@@ -23,17 +23,17 @@ public:
   // In a forked child: a thread that it does not have may have been changing the object, so that it
   // is left as it is, and another one stands in its place.
   void begin_anew() noexcept {
-    auto* const made = new Made;
+    auto* const made = new Instance;
     made->before = made_.load(std::memory_order_acquire);
     made_.store(made, std::memory_order_release);
   }
 
 private:
-  struct Made {
+  struct Instance {
     T object;
-    Made* before = nullptr;
+    Instance* before = nullptr;
   };
-  std::atomic<Made*> made_{nullptr};
+  std::atomic<Instance*> made_{nullptr};
 };
 
 } // namespace gmt::interposer::kernel_checks

@@ -122,7 +122,7 @@ executor::Observer& OtherOrders::listen(executor::Observer& observer) {
   return listener_;
 }
 
-OtherOrders::Shown OtherOrders::run_in(std::uint64_t seed, std::uint64_t mixed_blocks) {
+OtherOrders::Difference OtherOrders::run_in(std::uint64_t seed, std::uint64_t mixed_blocks) {
   restore(before_);
   Listener listener;
   listener.asks = listener_.asks;
@@ -133,22 +133,22 @@ OtherOrders::Shown OtherOrders::run_in(std::uint64_t seed, std::uint64_t mixed_b
   launch.accesses = nullptr;
   if (seconds_ != 0) launch.limits.seconds = std::max(1.0, 10 * seconds_);
   const executor::Outcome outcome = executor::run(launch, listener);
-  Shown shown;
+  Difference found;
   is_ended_ = outcome.end == executor::End::kStopped && outcome.seconds < launch.limits.seconds;
-  if (is_ended_) return shown;
-  shown.is_race = listener.saw_race;
-  shown.race = listener.race;
-  if (!compares_ || outcome.end != executor::End::kDone || is_order_open(outcome)) return shown;
+  if (is_ended_) return found;
+  found.is_race = listener.saw_race;
+  found.race = listener.race;
+  if (!compares_ || outcome.end != executor::End::kDone || is_order_open(outcome)) return found;
   for (const Piece& piece : after_) {
     std::byte* host = nullptr;
     states_at(piece.address, piece.bytes.size(), &host);
     const auto differs = std::mismatch(piece.bytes.begin(), piece.bytes.end(), host).first;
     if (differs == piece.bytes.end()) continue;
-    shown.differs = true;
-    shown.address = piece.address + static_cast<std::uint64_t>(differs - piece.bytes.begin());
+    found.differs = true;
+    found.address = piece.address + static_cast<std::uint64_t>(differs - piece.bytes.begin());
     break;
   }
-  return shown;
+  return found;
 }
 
 // The fewest blocks at the beginning whose order must be another one: others have theirs as they
@@ -157,25 +157,25 @@ std::uint64_t OtherOrders::shortest(std::uint64_t seed, bool is_race) {
   std::uint64_t least = 0, most = launch_.grid.count(); // it is known to be shown by `most`
   while (most - least > 1 && !is_ended_) {
     const std::uint64_t middle = least + (most - least) / 2;
-    const Shown shown = run_in(seed, middle);
-    (is_race ? shown.is_race : shown.differs) ? most = middle : least = middle;
+    const Difference found = run_in(seed, middle);
+    (is_race ? found.is_race : found.differs) ? most = middle : least = middle;
   }
   return most;
 }
 
-void OtherOrders::say(const Shown& shown, std::uint64_t seed, std::uint64_t mixed_blocks,
+void OtherOrders::say(const Difference& found, std::uint64_t seed, std::uint64_t mixed_blocks,
                       executor::Observer& observer) const {
-  Report report = shown.race;
-  if (!shown.is_race) {
+  Report report = found.race;
+  if (!found.is_race) {
     report.kind = ReportKind::kGlobalRace;
     report.space = executor::Space::kGlobal;
     report.access = executor::Access::kStore;
     report.location.function = launch_.kernel->name;
-    report.address = shown.address;
+    report.address = found.address;
     report.has_address = true;
     report.bytes = 1;
   }
-  report.message = std::string(shown.is_race ? "order " : "result ") + std::to_string(seed) + " " +
+  report.message = std::string(found.is_race ? "order " : "result ") + std::to_string(seed) + " " +
                    std::to_string(mixed_blocks);
   report.gpu_error = 0;
   observer.report(report);
@@ -189,13 +189,13 @@ void OtherOrders::run(const executor::Outcome& own, executor::Observer& observer
   seconds_ = own.seconds;
   for (std::uint64_t i = 1; i < orders_; ++i) {
     const std::uint64_t seed = launch_.seed + i;
-    Shown shown = run_in(seed, launch_.grid.count());
+    Difference found = run_in(seed, launch_.grid.count());
     if (is_ended_) break;
-    if (!shown.any()) continue;
-    std::uint64_t mixed_blocks = shortest(seed, shown.is_race);
+    if (!found.any()) continue;
+    std::uint64_t mixed_blocks = shortest(seed, found.is_race);
     if (is_ended_) mixed_blocks = launch_.grid.count();
-    else shown = run_in(seed, mixed_blocks);
-    say(shown, seed, mixed_blocks, observer);
+    else found = run_in(seed, mixed_blocks);
+    say(found, seed, mixed_blocks, observer);
     break;
   }
   restore(after_);

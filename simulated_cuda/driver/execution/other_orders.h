@@ -48,7 +48,7 @@ private:
     bool saw_race = false;
     executor::Report race; // the first
   };
-  struct Shown {
+  struct Difference {
     bool is_race = false, differs = false;
     executor::Report race;
     std::uint64_t address = 0; // of the first byte that differs
@@ -59,9 +59,9 @@ private:
   void find_pieces();
   std::vector<Piece> kept() const;
   void restore(const std::vector<Piece>& pieces) const;
-  Shown run_in(std::uint64_t seed, std::uint64_t mixed_blocks); // nothing, if it was ended
+  Difference run_in(std::uint64_t seed, std::uint64_t mixed_blocks); // nothing, if it was ended
   std::uint64_t shortest(std::uint64_t seed, bool is_race);
-  void say(const Shown& shown, std::uint64_t seed, std::uint64_t mixed_blocks,
+  void say(const Difference& found, std::uint64_t seed, std::uint64_t mixed_blocks,
            executor::Observer& observer) const;
 
   executor::Launch launch_;
