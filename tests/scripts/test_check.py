@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """scripts/check in a fresh build folder: what it would build and run. Nothing is built."""
 
+import contextlib
+import io
 import json
 import os
 import pathlib
@@ -24,6 +26,7 @@ class Check(unittest.TestCase):
         cls.environment = {**os.environ, "GPUMEMTRACE_BUILD_DIR": cls.folder.name}
         cls.environment.pop("GPUMEMTRACE_NO_SYSTEM_CUDA", None)  # the toolkit is that of this build
         cls.first = cls.check("unit_calls")
+        cls.checker = check_plan.Checker(SOURCES.resolve(), pathlib.Path(cls.folder.name, "check").resolve())
 
     @classmethod
     def tearDownClass(cls):
@@ -39,10 +42,15 @@ class Check(unittest.TestCase):
             check=False,
         )
 
-    def lines(self, *names):
-        result = self.check(*names)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return result.stdout.splitlines()
+    def lines(self, name):
+        """What the script prints, which asks ctest and ninja each time: here they are asked once."""
+        self.checker.plan = check_plan.Plan()
+        self.assertTrue(self.checker.add(name), name)
+        plan = self.checker.plan
+        plan.targets = check_plan.known_targets(self.checker.build, plan.targets)
+        with contextlib.redirect_stdout(io.StringIO()) as shown:
+            check_plan.show(plan)
+        return shown.getvalue().splitlines()
 
     def test_an_executable(self):
         self.assertEqual(self.first.returncode, 0, self.first.stdout + self.first.stderr)
@@ -66,8 +74,8 @@ class Check(unittest.TestCase):
                 changed = re.sub(r"^.*/refused_launches_test\.cpp\"\n", "", text, flags=re.M)
             self.assertNotEqual(changed, text)
             known.write_text(changed, encoding="utf-8")
-        lines = self.lines("tests/unit/analyzer/detectors/calls/refused_launches_test.cpp")
-        self.assertIn("run:   tests/unit/unit_calls RefusedLaunches", lines)
+        result = self.check("tests/unit/analyzer/detectors/calls/refused_launches_test.cpp")
+        self.assertIn("run:   tests/unit/unit_calls RefusedLaunches", result.stdout.splitlines(), result.stderr)
 
     def test_a_source_takes_the_tests_of_its_name_or_those_that_include_its_header(self):
         self.assertIn("run:   tests/unit/unit_report AConclusion", self.lines("analyzer/report/conclusion.cpp"))
@@ -106,7 +114,7 @@ class Check(unittest.TestCase):
     def test_each_row_of_the_checklists_has_a_check_that_runs_something(self):
         rows = checklists.rows()
         self.assertGreater(len(rows), 30)
-        checker = check_plan.Checker(SOURCES.resolve(), pathlib.Path(self.folder.name, "check").resolve())
+        checker = self.checker
         for row in rows:
             with self.subTest(line=row.line, step=row.step):
                 self.assertTrue(row.checks, "no `scripts/check` in its third column")
