@@ -97,6 +97,13 @@ CUdevResource whole_device(const Device& device) {
 
 } // namespace
 
+Context* context_of_code(Context* context) {
+  for (const auto& each : green_contexts().all) {
+    if (each->context == context) return each->primary;
+  }
+  return context;
+}
+
 GreenContext* green_context_of(CUstream stream) {
   if (stream == nullptr || stream == CU_STREAM_LEGACY) return green_context_of_current();
   for (const auto& each : green_contexts().all) {

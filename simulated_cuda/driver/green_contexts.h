@@ -20,6 +20,8 @@ struct GreenContext {
   bool alive = true;
 };
 
+// Whose variables and code a context has: of a green one, its device's primary context.
+Context* context_of_code(Context* context);
 // Of a stream, or of the current context for its default stream; null: of none.
 GreenContext* green_context_of(CUstream stream);
 // A stream that cuStreamCreate() made, where a green context is current.

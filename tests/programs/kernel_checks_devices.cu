@@ -53,6 +53,21 @@
 // env: GPUMEMTRACE_SIM_GAPS=0
 // options: check --kernel-checks
 // expect: clean
+// run: green mistakes
+// env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
+// env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
+// env: GPUMEMTRACE_SIM_MEMORY=256M
+// env: GPUMEMTRACE_SIM_GAPS=0
+// options: check --kernel-checks
+// expect: error kernel-out-of-bounds count=1 stacks="accessed here"@fill:LINE(fill),"launched here"@green:LINE(green-stream),"allocated here"@make:LINE(make)
+// expect: error kernel-out-of-bounds count=1 stacks="accessed here"@fill:LINE(fill),"launched here"@green:LINE(green-current),"allocated here"@make:LINE(make)
+// run: green right
+// env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
+// env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
+// env: GPUMEMTRACE_SIM_MEMORY=256M
+// env: GPUMEMTRACE_SIM_GAPS=0
+// options: check --kernel-checks
+// expect: clean
 // run: processes mistakes
 // processes: 2
 // env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
@@ -144,8 +159,8 @@ static void own_memory()
   for (int device : {0, 1}) { // freed where the other device is current
     CHECK(cudaSetDevice(device));
     must_hold(blocks[device], kValues);
-    CHECK(cudaSetDevice(1 - device));
     must_have_size(blocks[device], kBytes);
+    CHECK(cudaSetDevice(1 - device));
     CHECK(cudaFree(blocks[device]));
   }
 }
@@ -295,6 +310,54 @@ static void contexts()
   }
 }
 
+// A part of the multiprocessors, with the memory and the variables of the primary context. Another context may get the handle of one that
+// has ended.
+static void green()
+{
+  CUcontext first;
+  CUdevResource all, part;
+  CUdevResourceDesc description;
+  unsigned groups = 1;
+  CHECK(cudaSetDevice(0));
+  int *of_first = make(), *found = nullptr;
+  CHECK(driver_function<CUresult(CUcontext*)>("cuCtxGetCurrent", 4000)(&first));
+  CHECK(driver_function<decltype(cuDeviceGetDevResource)>("cuDeviceGetDevResource", 12040)(0, &all, CU_DEV_RESOURCE_TYPE_SM));
+  CHECK(driver_function<decltype(cuDevSmResourceSplitByCount)>("cuDevSmResourceSplitByCount", 12040)(&part, &groups, &all, nullptr, 0, 16));
+  CHECK(driver_function<decltype(cuDevResourceGenerateDesc)>("cuDevResourceGenerateDesc", 12040)(&description, &part, 1));
+  for (int round = 0; round < 2; ++round) {
+    CUgreenCtx context;
+    CUcontext current, other;
+    CUstream stream;
+    const int mistakes = round == 0 ? past : 0;
+    CHECK(driver_function<decltype(cuGreenCtxCreate)>("cuGreenCtxCreate", 12040)(&context, description, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+    CHECK(driver_function<decltype(cuGreenCtxStreamCreate)>("cuGreenCtxStreamCreate", 12050)(&stream, context, CU_STREAM_NON_BLOCKING, 0));
+    fill<<<8, 128, 0, stream>>>(of_first, kValues + mistakes); // @green-stream
+    CHECK(cudaStreamSynchronize(stream));
+    must_hold(of_first, kValues);
+    CHECK(driver_function<decltype(cuCtxFromGreenCtx)>("cuCtxFromGreenCtx", 12040)(&current, context));
+    CHECK(driver_function<CUresult(CUcontext)>("cuCtxSetCurrent", 4000)(current));
+    int* own = make();
+    fill<<<8, 128>>>(own, kValues + mistakes); // @green-current
+    fill_variable<<<1, 64>>>(64);
+    must_hold(own, kValues);
+    CHECK(cudaFree(own));
+    CHECK(driver_function<CUresult(CUcontext)>("cuCtxSetCurrent", 4000)(first));
+    CHECK(cudaGetSymbolAddress(reinterpret_cast<void**>(&found), variable));
+    must_hold(found, 64);
+    CHECK(cudaStreamDestroy(stream));
+    CHECK(driver_function<decltype(cuGreenCtxDestroy)>("cuGreenCtxDestroy", 12040)(context));
+    CHECK(driver_function<CUresult(CUcontext*, CUctxCreateParams*, unsigned, CUdevice)>("cuCtxCreate", 12050)(
+      &other, nullptr, 0, 0));
+    own = make();
+    fill<<<8, 128>>>(own, kValues);
+    must_hold(own, kValues);
+    CHECK(cudaFree(own));
+    CHECK(driver_function<CUresult(CUcontext)>("cuCtxDestroy", 4000)(other));
+    CHECK(driver_function<CUresult(CUcontext)>("cuCtxSetCurrent", 4000)(first));
+  }
+  CHECK(cudaFree(of_first));
+}
+
 static int work_as_second()
 {
   cudaIpcMemHandle_t handle;
@@ -346,6 +409,8 @@ int main(int argc, char** argv)
     return work_as_second();
   if (started_with(argc, argv, "contexts")) {
     contexts();
+  } else if (started_with(argc, argv, "green")) {
+    green();
   } else if (started_with(argc, argv, "processes")) {
     processes();
   } else {

@@ -39,7 +39,7 @@ void add_to_pool(const Kept& kept) {
   if (kept.pool == 0) return;
   PoolUse& use = blocks().pools[kept.pool];
   use.bytes += with_poison(size_of(kept));
-  use.poison += kGranule;
+  use.poison += with_poison(size_of(kept)) - size_of(kept);
   if (use.bytes < use.most) return;
   use.most = use.bytes;
   use.poison_then = use.poison;
@@ -49,7 +49,7 @@ void take_from_pool(const Kept& kept) {
   if (kept.pool == 0) return;
   PoolUse& use = blocks().pools[kept.pool];
   use.bytes -= with_poison(size_of(kept));
-  use.poison -= kGranule;
+  use.poison -= with_poison(size_of(kept)) - size_of(kept);
 }
 
 // How many of the oldest ones are looked at for room, from so many bytes on: smaller blocks the

@@ -33,7 +33,7 @@ struct Running {
   std::atomic<std::uint64_t> begun{0}, ended{0};
 };
 constinit std::array<Running, kMostTables> running{}; // by table
-constinit std::atomic<std::uint64_t> calls{0}; // that last
+constinit std::atomic<std::uint64_t> calls{0};        // that last
 
 struct Nodes {
   std::deque<Launch> all;  // by number, from the first one on

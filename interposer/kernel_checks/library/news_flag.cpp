@@ -36,8 +36,9 @@ std::uint64_t share_flag(unsigned table) noexcept {
   constexpr int kRegisteredAlready = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED; // by another
                                                                                 // context
   auto& [page, is_shared] = all_news[table];
-  const int result =
-    driver.register_host(&page, kPage, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+  // Other contexts, whose kernels may run, do not get it.
+  const unsigned portable = table == 0 ? CU_MEMHOSTREGISTER_PORTABLE : 0;
+  const int result = driver.register_host(&page, kPage, portable | CU_MEMHOSTREGISTER_DEVICEMAP);
   CUdeviceptr address = 0;
   if ((result != 0 && result != kRegisteredAlready) ||
       driver.address_on_device(&address, &page, 0) != 0 || address == 0)

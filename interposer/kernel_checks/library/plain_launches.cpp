@@ -20,8 +20,10 @@ const char* words(const Kernel& kernel, PlainReason reason) noexcept {
   case PlainReason::kLaunches: return "left out, as --launches asks";
   case PlainReason::kRange: return "left out, as --range asks";
   case PlainReason::kContext:
-    return may_be_several() ? "its context has no table of valid bytes: the device had no memory"
-                            : "its context is not the first one: one at a time is checked";
+    return may_be_several()
+             ? "its context has no table of valid bytes: kernels of another one might "
+               "run when it was used first, the device had no memory, or 16 have one"
+             : "its context is not the first one: one at a time is checked";
   case PlainReason::kVariables: return "variables of its checked form were not found";
   case PlainReason::kDevice:
     return "the device could not launch its checked form, which needs more registers";

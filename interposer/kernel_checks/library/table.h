@@ -114,6 +114,7 @@ private:
   bool is_issued(bool good) noexcept;
   bool is_primary(CUcontext context) const noexcept;
 
+  static inline constinit std::atomic<bool> avoids_grids_{false};
   TableMemory* memory_;
   std::atomic<CUcontext> context_{nullptr};
   CUstream stream_ = nullptr;

@@ -7,13 +7,14 @@
 
 #include "interposer/kernel_checks/library/driver.h"
 #include "interposer/kernel_checks/library/lasting.h"
+#include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/lock.h"
 
 namespace gmt::interposer::kernel_checks {
 
 namespace {
 
-enum class Entering : std::uint8_t { kNever, kNow, kDone, kRefused };
+enum class Entering : std::uint8_t { kNever, kLater, kNow, kDone, kRefused };
 
 // A context is known from its first try on, so that one that gets no table is not tried again.
 struct Known {
@@ -72,25 +73,42 @@ template <class Is> bool wait_until(Is is) noexcept {
   return false;
 }
 
-// Null: it is no green one.
-CUcontext primary_of_green(CUcontext context) noexcept {
-  const Work work(context);
-  CUstream stream = nullptr;
-  CUcontext primary = nullptr;
+// Whose table the current context has, too, as a stream of it says; null: it is no green one.
+CUcontext primary_by(CUstream stream) noexcept {
+  CUcontext context = nullptr, primary = nullptr;
   CUgreenCtx green = nullptr;
-  if (!driver.stream_contexts.is_there() || !work.ready() ||
+  const bool is_green = driver.current(&context) == 0 &&
+                        driver.stream_contexts(stream, &primary, &green) == 0 && green != nullptr;
+  return is_green && primary != context ? primary : nullptr;
+}
+CUcontext primary_of_current() noexcept {
+  CUstream stream = nullptr;
+  if (!driver.stream_contexts.is_there() ||
       driver.make_stream(&stream, CU_STREAM_NON_BLOCKING) != 0)
     return nullptr;
-  const bool is_green = driver.stream_contexts(stream, &primary, &green) == 0 && green != nullptr;
+  const CUcontext primary = primary_by(stream);
   driver.end_stream(stream);
-  return is_green && primary != context ? primary : nullptr;
+  return primary;
+}
+
+// Loading code may wait for kernels of other contexts of the device, and these for the host.
+bool may_be_held_up() noexcept {
+  CUdevice device = -1;
+  if (!is_any_table()) return false;
+  if (driver.device(&device) != 0) return true;
+  bool may = false;
+  for_each_table([&](const Table& one) { may |= one.device() == device && may_run(one.index()); });
+  return may;
+}
+
+bool enter_as(CUcontext primary, Known& known) noexcept {
+  known.primary.store(primary);
+  const Work work(primary);
+  return table_of(primary) != nullptr || (work.ready() && enter_table(primary));
 }
 
 bool enter_now(Known& known) noexcept {
-  if (const CUcontext primary = primary_of_green(known.context)) {
-    known.primary.store(primary);
-    return table_of(primary) != nullptr || enter_table(primary);
-  }
+  if (const CUcontext primary = primary_of_current()) return enter_as(primary, known);
   if (!wait_until([] { return !is_any_entering.exchange(true); })) return false;
   const bool is_entered = known.table.enter(known.context);
   const Locked lock;
@@ -154,6 +172,7 @@ bool may_be_several() noexcept {
   return !core->settings.checks_written && !core->settings.patches_code;
 }
 
+// The context is current.
 bool enter_table(CUcontext context) noexcept {
   Known* known = nullptr;
   bool is_own_try = false;
@@ -161,17 +180,23 @@ bool enter_table(CUcontext context) noexcept {
     const Locked lock;
     known = find_place(context);
     if (known == nullptr) return false;
-    if (known->context == nullptr) {
+    const Entering now = known->entering.load();
+    is_own_try = known->context == nullptr || now == Entering::kLater;
+    if (is_own_try) {
       known->context = context;
       known->entering.store(Entering::kNow);
-      is_own_try = true;
     }
   }
   if (!is_own_try) {
     wait_until([known] { return known->entering.load() != Entering::kNow; });
     return table_of(context) != nullptr;
   }
-  const bool is_entered = enter_now(*known);
+  const CUcontext primary = primary_by(CU_STREAM_LEGACY);
+  if (primary == nullptr && may_be_held_up()) {
+    known->entering.store(Entering::kLater);
+    return false;
+  }
+  const bool is_entered = primary != nullptr ? enter_as(primary, *known) : enter_now(*known);
   known->entering.store(is_entered ? Entering::kDone : Entering::kRefused);
   return is_entered;
 }

@@ -2,6 +2,7 @@
 #include "simulated_cuda/driver/code/instance.h"
 
 #include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/green_contexts.h"
 #include "simulated_cuda/driver/state/placed.h"
 #include "simulated_cuda/driver/state/state.h"
 
@@ -108,7 +109,8 @@ std::string variable_of(const Block& block) {
   return found;
 }
 
-Module* instance_in(Library* library, Context* context) {
+Module* instance_in(Library* library, Context* current) {
+  Context* const context = context_of_code(current);
   for (const auto& module : library->modules) {
     if (module->context == context) return module.get();
   }

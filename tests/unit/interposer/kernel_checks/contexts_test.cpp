@@ -81,6 +81,18 @@ TEST_F(KernelCheckContexts, WhatAnEndedOneHadIsForgotten) {
   EXPECT_EQ(entry_in(other(), block()), 512); // the handle is another context's now
 }
 
+// To load the tool's code may wait for kernels of other contexts, and these for the host.
+TEST_F(KernelCheckContexts, NoneGetsATableWhileKernelsOfAnotherMayRun) {
+  begin_launch(first().index());
+  const CUdeviceptr early = block_elsewhere();
+  EXPECT_EQ(table_of(other_context), nullptr);
+  EXPECT_EQ(entry_in(first(), early), rewriter::kNoBlock);
+  end_launches(begun_launches(first().index()), first().index());
+  const CUdeviceptr late = block_elsewhere();
+  ASSERT_NE(table_of(other_context), nullptr);
+  EXPECT_EQ(entry_in(other(), late), 512);
+}
+
 TEST_F(KernelCheckContexts, EachDeviceHasATable) {
   on_another_device();
   const CUdeviceptr own = block(), others = block_elsewhere();

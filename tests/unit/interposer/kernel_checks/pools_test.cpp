@@ -123,15 +123,15 @@ TEST_F(KernelCheckPools, WhatIsUsedOfAPoolHasNoPoison) {
     return bytes;
   };
   const CUdeviceptr one = block_of(1024), other = block_of(600);
-  EXPECT_EQ(used(CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 2048u);
+  EXPECT_EQ(used(CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 1624u);
   free(one);
-  EXPECT_EQ(used(CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 1024u);
-  EXPECT_EQ(used(CU_MEMPOOL_ATTR_USED_MEM_HIGH), 2048u);
+  EXPECT_EQ(used(CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 600u);
+  EXPECT_EQ(used(CU_MEMPOOL_ATTR_USED_MEM_HIGH), 1624u);
   cuuint64_t zero = 0;
   EXPECT_EQ(call_replaced("cuMemPoolSetAttribute", pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH,
                           static_cast<void*>(&zero)),
             CUDA_SUCCESS);
-  EXPECT_EQ(used(CU_MEMPOOL_ATTR_USED_MEM_HIGH), 1024u);
+  EXPECT_EQ(used(CU_MEMPOOL_ATTR_USED_MEM_HIGH), 600u);
   free(other);
   EXPECT_EQ(used(CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 0u);
 }
