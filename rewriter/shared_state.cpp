@@ -29,8 +29,8 @@ bool may_write_shared_unseen(const ptx::Module& module, const ptx::Body& body,
     if (target == nullptr || target->kind != OperandKind::kFunction) return true;
     return writes_elsewhere(module, target->id);
   }
-  static constexpr std::string_view kOthers[] = {"cp", "stmatrix", "mbarrier", "tcgen05",
-                                                 "multimem"};
+  static constexpr std::string_view kOthers[] = {"cp",      "stmatrix",  "mbarrier",
+                                                 "tcgen05", "tensormap", "multimem"};
   if (std::ranges::find(kOthers, opcode) != std::end(kOthers)) return true;
   if (opcode == "wmma") return mnemonic.has("store");
   const bool is_store = opcode == "st" || opcode == "atom" || opcode == "red";
