@@ -14,7 +14,7 @@ from torch_cases import STEPS, Training, main, mistake
 
 @mistake
 def history_of_an_optimizer():
-    """LBFGS keeps as many steps as it was told."""
+    """LBFGS keeps as many steps as it was asked for."""
     training = Training(width=128)
     batch = next(training.batches())[:, :128].contiguous()
     optimizer = torch.optim.LBFGS(training.model.parameters(), history_size=50, max_iter=1)

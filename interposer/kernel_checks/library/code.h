@@ -32,7 +32,7 @@ struct LastReport {
 };
 
 // A module's variables in a context that has a table.
-struct ModulePlace {
+struct ModuleSlot {
   std::atomic<CUdeviceptr> counts{0}; // 0: they are not looked up yet. Set last
   CUdeviceptr records = 0, used = 0, flagged = 0, constant = 0;
   // The last launch that may have news; 0: none since its reports were fetched.
@@ -52,8 +52,8 @@ struct Module {
   std::optional<CodeKey> key;  // its entry of the cache; none: it may not be compiled ahead
   std::string why_plain;       // not empty: it is as the program gave it
   HeapUse heap_use = HeapUse::kNone;
-  std::array<ModulePlace, kMostTables> places; // by table
-  std::atomic<bool> is_in_graphs{false};       // nodes run checked forms of it
+  std::array<ModuleSlot, kMostTables> slots; // by table
+  std::atomic<bool> is_in_graphs{false};     // nodes run checked forms of it
 };
 
 // Why a launch ran plain.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which addresses the program has reserved and what it has mapped there, for regions that lie in
 // more than one piece. Followed from the reservation on, and only as long as all is heard of it and
-// no piece is given back: what nobody heard of would be poison.
+// no piece is given back: what was not heard of would be poison.
 #pragma once
 
 #include <cstdint>

@@ -26,10 +26,10 @@ void keep(std::unique_ptr<Module> module) noexcept {
   code().modules.push_back(std::move(module));
 }
 
-void end(ModulePlace& place) noexcept {
-  place.counts = 0;
-  place.records = place.used = 0;
-  place.launched = 0;
+void end(ModuleSlot& slot) noexcept {
+  slot.counts = 0;
+  slot.records = slot.used = 0;
+  slot.launched = 0;
 }
 
 // A later module may get the same handles.
@@ -38,7 +38,7 @@ void end(Module& module) noexcept {
   module.module = module.instance = nullptr;
   module.code.text = {};
   module.machine = {};
-  for (ModulePlace& place : module.places) end(place);
+  for (ModuleSlot& slot : module.slots) end(slot);
   module.is_in_graphs = false;
 }
 
@@ -91,8 +91,8 @@ void share_heap(std::uint64_t heap) {
   {
     const Locked lock;
     for (const auto& module : code().modules) {
-      const ModulePlace& place = module->places[first_table().index()];
-      if (place.counts != 0) constants.push_back(place.constant);
+      const ModuleSlot& slot = module->slots[first_table().index()];
+      if (slot.counts != 0) constants.push_back(slot.constant);
     }
   }
   for (const CUdeviceptr constant : constants)
@@ -131,21 +131,21 @@ bool make_ready(Module& module, const Table& table) {
       driver.wait_for_stream(table.stream()) != 0)
     return false;
   const Locked lock;
-  ModulePlace& place = module.places[table.index()];
-  if (place.counts != 0) return true; // another thread's first launch was quicker
-  place.records = records;
-  place.used = used;
-  place.flagged = flagged;
-  place.constant = constant;
-  place.fetched = 0;
-  place.counted.assign(module.code.sites.size() * rewriter::kCountKinds, 0);
-  place.last.assign(place.counted.size(), {});
-  place.counts = counts;
+  ModuleSlot& slot = module.slots[table.index()];
+  if (slot.counts != 0) return true; // another thread's first launch was quicker
+  slot.records = records;
+  slot.used = used;
+  slot.flagged = flagged;
+  slot.constant = constant;
+  slot.fetched = 0;
+  slot.counted.assign(module.code.sites.size() * rewriter::kCountKinds, 0);
+  slot.last.assign(slot.counted.size(), {});
+  slot.counts = counts;
   return true;
 }
 
-void mark_launched(ModulePlace& place, std::uint64_t count) noexcept {
-  std::atomic<std::uint64_t>& last = place.launched;
+void mark_launched(ModuleSlot& slot, std::uint64_t count) noexcept {
+  std::atomic<std::uint64_t>& last = slot.launched;
   std::uint64_t before = last.load();
   while (before < count && !last.compare_exchange_weak(before, count)) {
   }
@@ -217,7 +217,7 @@ void forget_code_of(const Table& table) noexcept {
   for_each_table([&](const Table& other) { are_others |= &other != &table; });
   const Locked lock;
   for (const auto& module : code().modules) {
-    end(module->places[table.index()]);
+    end(module->slots[table.index()]);
     module->instance = nullptr;
     if (!are_others) module->is_in_graphs = false;
   }
@@ -225,7 +225,7 @@ void forget_code_of(const Table& table) noexcept {
 
 bool is_ready(const Kernel& kernel, const Table& table) noexcept {
   Module& module = *kernel.module;
-  if (module.places[table.index()].counts.load(std::memory_order_acquire) != 0) return true;
+  if (module.slots[table.index()].counts.load(std::memory_order_acquire) != 0) return true;
   const Work work(table.context());
   return work.ready() && make_ready(module, table);
 }
@@ -242,7 +242,7 @@ std::uint32_t checked_forms(CUmodule handle) noexcept {
 
 void mark_launched(const Kernel& kernel, const Table& table) noexcept {
   kernel.launches.fetch_add(1, std::memory_order_relaxed);
-  mark_launched(kernel.module->places[table.index()], count_launch());
+  mark_launched(kernel.module->slots[table.index()], count_launch());
 }
 
 void mark_in_graph(const Kernel& kernel) noexcept {
@@ -257,8 +257,8 @@ void mark_graph_launched() noexcept {
   const Locked lock;
   for (const auto& module : code().modules) {
     if (!module->is_in_graphs.load()) continue;
-    for (ModulePlace& place : module->places) { // nodes may be of several contexts
-      if (place.counts.load() != 0) mark_launched(place, count);
+    for (ModuleSlot& slot : module->slots) { // nodes may be of several contexts
+      if (slot.counts.load() != 0) mark_launched(slot, count);
     }
   }
 }
@@ -267,11 +267,11 @@ std::vector<Module*> launched_modules(unsigned table, std::uint64_t ended) noexc
   const Locked lock;
   std::vector<Module*> launched;
   for (const auto& module : code().modules) {
-    ModulePlace& place = module->places[table];
-    std::uint64_t last = place.launched.load();
-    if (last == 0 || place.counts.load() == 0) continue;
+    ModuleSlot& slot = module->slots[table];
+    std::uint64_t last = slot.launched.load();
+    if (last == 0 || slot.counts.load() == 0) continue;
     launched.push_back(module.get());
-    if (last <= ended) place.launched.compare_exchange_strong(last, 0);
+    if (last <= ended) slot.launched.compare_exchange_strong(last, 0);
   }
   return launched;
 }

@@ -38,7 +38,7 @@ void count_plain(const Kernel& kernel, PlainReason reason) noexcept {
   const bool may_use_heap = kernel.module != nullptr && reason != PlainReason::kContext &&
                             kernel.module->heap_use == HeapUse::kMarked;
   const bool is_first = &table() == &first_table(); // one context has a HeapTable
-  if (may_use_heap && is_first && kernel.module->places[0].counts.load() == 0) distrust_heap();
+  if (may_use_heap && is_first && kernel.module->slots[0].counts.load() == 0) distrust_heap();
   kernel.plain[static_cast<std::size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -67,24 +67,24 @@ struct News {
 };
 
 // Those records that are whole: a kernel may still be writing the others.
-bool fetch_news(ModulePlace& place, const Table& table, News& news) {
+bool fetch_news(ModuleSlot& slot, const Table& table, News& news) {
   std::uint32_t used = 0;
   // What is counted behind this sets the flag again.
-  if (place.flagged != 0 && driver.set_16(place.flagged, 0, 2, table.stream()) != 0) return false;
-  if (!fetch(table, &used, place.used, 1) || driver.wait_for_stream(table.stream()) != 0)
+  if (slot.flagged != 0 && driver.set_16(slot.flagged, 0, 2, table.stream()) != 0) return false;
+  if (!fetch(table, &used, slot.used, 1) || driver.wait_for_stream(table.stream()) != 0)
     return false;
   if (used == 0) return false; // each counter's first mistake wants a record
   used = std::min(used, Table::options().records);
-  news.counts.resize(place.counted.size());
-  news.records.resize(used - std::min(used, place.fetched));
-  if (!fetch(table, news.records.data(), place.records + place.fetched * sizeof(Record),
+  news.counts.resize(slot.counted.size());
+  news.records.resize(used - std::min(used, slot.fetched));
+  if (!fetch(table, news.records.data(), slot.records + slot.fetched * sizeof(Record),
              news.records.size()) ||
-      !fetch(table, news.counts.data(), place.counts.load(), news.counts.size()) ||
+      !fetch(table, news.counts.data(), slot.counts.load(), news.counts.size()) ||
       driver.wait_for_stream(table.stream()) != 0)
     return false;
   const auto is_unfinished = [](const Record& record) { return record.is_whole == 0; };
   news.records.erase(std::ranges::find_if(news.records, is_unfinished), news.records.end());
-  place.fetched += static_cast<std::uint32_t>(news.records.size());
+  slot.fetched += static_cast<std::uint32_t>(news.records.size());
   return true;
 }
 
@@ -176,7 +176,7 @@ struct Group {
 };
 
 std::vector<Group> groups_of(const Module& module, const Table& table, const News& news) {
-  const std::size_t counters = module.places[table.index()].counted.size();
+  const std::size_t counters = module.slots[table.index()].counted.size();
   std::vector<Group> groups;
   std::map<std::pair<std::size_t, std::uint64_t>, std::size_t> known; // counter and launch
   for (const Record& record : news.records) {
@@ -192,8 +192,8 @@ std::vector<Group> groups_of(const Module& module, const Table& table, const New
 }
 
 // A mistake whose record was still being written the last time was counted then.
-void count_records(ModulePlace& place, const News& news, Group& group) {
-  std::uint64_t& counted = place.counted[group.counter];
+void count_records(ModuleSlot& slot, const News& news, Group& group) {
+  std::uint64_t& counted = slot.counted[group.counter];
   const std::uint64_t all = counted + group.count, most = news.counts[group.counter];
   group.count -= std::min(group.count, all - std::min(all, most));
   counted += group.count;
@@ -201,30 +201,30 @@ void count_records(ModulePlace& place, const News& news, Group& group) {
 
 // Of a counter only the first mistakes have records; the others belong to the last launch known.
 // One whose first record is still being written is reported the next time.
-void add_others(ModulePlace& place, const News& news, std::vector<Group>& groups) {
-  for (std::size_t counter = 0; counter < place.counted.size(); ++counter) {
+void add_others(ModuleSlot& slot, const News& news, std::vector<Group>& groups) {
+  for (std::size_t counter = 0; counter < slot.counted.size(); ++counter) {
     const std::uint64_t count = news.counts[counter];
-    const std::uint64_t others = count - std::min(count, place.counted[counter]);
+    const std::uint64_t others = count - std::min(count, slot.counted[counter]);
     if (others == 0) continue;
     const auto last = std::ranges::find(groups.rbegin(), groups.rend(), counter, &Group::counter);
-    const LastReport& known = place.last[counter];
+    const LastReport& known = slot.last[counter];
     if (last != groups.rend()) last->count += others;
     else if (known.is_there) groups.push_back({counter, known.launch, known.record, others});
     else continue;
-    place.counted[counter] += others;
+    slot.counted[counter] += others;
   }
 }
 
 void fetch_reports_of(Module& module, const Table& table) {
   News news;
-  ModulePlace& place = module.places[table.index()];
-  if (!fetch_news(place, table, news)) return;
+  ModuleSlot& slot = module.slots[table.index()];
+  if (!fetch_news(slot, table, news)) return;
   std::vector<Group> groups = groups_of(module, table, news);
-  for (Group& group : groups) count_records(place, news, group);
-  add_others(place, news, groups);
+  for (Group& group : groups) count_records(slot, news, group);
+  add_others(slot, news, groups);
   for (const Group& group : groups) {
     if (group.count == 0) continue;
-    place.last[group.counter] = {true, group.launch, group.first};
+    slot.last[group.counter] = {true, group.launch, group.first};
     report(module.code.sites[group.counter / rewriter::kCountKinds], group.launch, group.first,
            group.count);
   }

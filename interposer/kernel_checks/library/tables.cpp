@@ -47,7 +47,7 @@ void recount() noexcept {
 }
 
 // With the lock. That of the context, or a free one for it; null: there is none.
-Known* find_place(CUcontext context) noexcept {
+Known* find_slot(CUcontext context) noexcept {
   auto& all = (*tables).all;
   const auto has = [&all](CUcontext wanted) {
     return std::ranges::find_if(all, [=](const Known& one) { return one.context == wanted; });
@@ -178,7 +178,7 @@ bool enter_table(CUcontext context) noexcept {
   bool is_own_try = false;
   {
     const Locked lock;
-    known = find_place(context);
+    known = find_slot(context);
     if (known == nullptr) return false;
     const Entering now = known->entering.load();
     is_own_try = known->context == nullptr || now == Entering::kLater;

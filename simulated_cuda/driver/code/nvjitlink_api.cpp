@@ -49,7 +49,7 @@ std::map<LinkHandle, Link>& links() {
   return *all;
 }
 
-// The library's own function. It was loaded by whoever called.
+// The library's own function. It was loaded by the caller.
 template <class Function>
 Function* real(const char* name) {
   void* library = dlopen("libnvJitLink.so.13", RTLD_LAZY | RTLD_NOLOAD);

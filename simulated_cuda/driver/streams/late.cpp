@@ -169,7 +169,7 @@ std::vector<bool> all_before(Wanted is_wanted, bool* any) {
 }
 
 // The same without sleeping, where nothing waits for a value.
-void run_places(const std::vector<bool>& runs) {
+void run_chosen(const std::vector<bool>& runs) {
   std::deque<Kept>& all = late_work();
   std::deque<Kept> now, later;
   for (std::size_t i = 0; i < all.size(); ++i) (runs[i] ? now : later).push_back(std::move(all[i]));
@@ -183,7 +183,7 @@ void run_wanted(Wanted is_wanted) {
   for (bool any = false;;) {
     const std::vector<bool> runs = all_before(is_wanted, &any);
     if (!any) return;
-    if (!is_any_wait_kept()) return run_places(runs);
+    if (!is_any_wait_kept()) return run_chosen(runs);
     if (run_one([&](std::size_t i) { return runs[i]; })) continue;
     const double limit = state().settings.kernel_seconds;
     if (limit > 0 && Clock::now() - begin > std::chrono::duration<double>(limit)) return give_up();

@@ -27,12 +27,12 @@ struct KernelCheckReports : testing::Test {
     made->code.kernels = {"kernel"};
     made->code.sites.resize(2);
     made->code.sites[0].function = made->code.sites[1].function = "kernel";
-    ModulePlace& place = made->places[0];
-    place.counted.assign(2 * rewriter::kCountKinds, 0);
-    place.last.resize(2 * rewriter::kCountKinds);
-    place.counts = reinterpret_cast<CUdeviceptr>(counts);
-    place.records = reinterpret_cast<CUdeviceptr>(records);
-    place.used = reinterpret_cast<CUdeviceptr>(&used);
+    ModuleSlot& slot = made->slots[0];
+    slot.counted.assign(2 * rewriter::kCountKinds, 0);
+    slot.last.resize(2 * rewriter::kCountKinds);
+    slot.counts = reinterpret_cast<CUdeviceptr>(counts);
+    slot.records = reinterpret_cast<CUdeviceptr>(records);
+    slot.used = reinterpret_cast<CUdeviceptr>(&used);
     kernel.module = made.get();
     keep_module(std::move(made), reinterpret_cast<CUmodule>(0x3000));
   }
@@ -256,7 +256,7 @@ TEST_F(KernelCheckReports, NothingIsFetchedAsLongAsTheFlagIsNotSet) {
   ASSERT_NE(registered, nullptr);
   EXPECT_EQ(table().flag(), reinterpret_cast<std::uint64_t>(registered));
   std::uint32_t flagged = 1;
-  kernel.module->places[0].flagged = reinterpret_cast<CUdeviceptr>(&flagged);
+  kernel.module->slots[0].flagged = reinterpret_cast<CUdeviceptr>(&flagged);
   unsigned fetched = 0;
   while_fetching = [&fetched] { ++fetched; };
   mistake(launch(11));

@@ -100,7 +100,7 @@ TEST_F(KernelCheckSampling, TheFirstLaunchesOfAKernel) {
   settings.launches = 2;
   begin_made_up_driver();
   Module module;
-  module.places[0].counts = 1; // it is ready
+  module.slots[0].counts = 1; // it is ready
   Kernel kernel;
   kernel.module = &module;
   kernel.checked = found_by_name;

@@ -86,7 +86,7 @@ TEST(TexelFormats, NormalizedAndPackedTexels) {
   const struct {
     const char* name;
     Texture texture;
-    std::uint64_t points, places;
+    std::uint64_t points, between;
   } kFormats[] = {{"UNORM 8 x 1", texture_of(TexelPacking::kPlain, kPlus, 1, 1), 0x0650df8a3c578f89,
                    0x5ad744e732575ce0},
                   {"UNORM 8 x 4", texture_of(TexelPacking::kPlain, kPlus, 1, 4), 0x4cc767608868304b,
@@ -105,7 +105,7 @@ TEST(TexelFormats, NormalizedAndPackedTexels) {
     const auto bits = [&](std::uint32_t i) {
       return texel_bits(t, bytes.data() + std::size_t{i} * t.texel_bytes());
     };
-    Hash points, places;
+    Hash points, between;
     for (std::uint32_t i = 0; i < 64; ++i) {
       const Texel texel = texel_value(t, bits(i));
       for (const std::uint32_t word : texel.word) points.add(word);
@@ -115,10 +115,10 @@ TEST(TexelFormats, NormalizedAndPackedTexels) {
       sum.add(0, bits(i / kWhole), kWhole - i % kWhole);
       sum.add(0, bits(i / kWhole + 1), i % kWhole);
       const Texel texel = sum.result();
-      for (const std::uint32_t word : texel.word) places.add(word);
+      for (const std::uint32_t word : texel.word) between.add(word);
     }
     EXPECT_EQ(points.value(), format.points) << format.name;
-    EXPECT_EQ(places.value(), format.places) << format.name;
+    EXPECT_EQ(between.value(), format.places) << format.name;
   }
 }
 
