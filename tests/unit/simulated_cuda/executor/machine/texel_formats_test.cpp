@@ -118,7 +118,7 @@ TEST(TexelFormats, NormalizedAndPackedTexels) {
       for (const std::uint32_t word : texel.word) between.add(word);
     }
     EXPECT_EQ(points.value(), format.points) << format.name;
-    EXPECT_EQ(between.value(), format.places) << format.name;
+    EXPECT_EQ(between.value(), format.between) << format.name;
   }
 }
 
