@@ -89,13 +89,17 @@ bool is_left_out(const Record& record, unsigned records) noexcept {
 }
 
 [[gnu::cold]] void note_unrecorded_calls(ThreadLog& log) noexcept {
-  const std::uint64_t calls = unrecorded_calls.exchange(0);
-  if (calls == 0) return;
+  std::uint64_t state = unrecorded_calls.load(), calls = 0;
+  do {
+    if (state == 0) return;
+    calls = state % kNoteOnItsWay;
+  } while (!unrecorded_calls.compare_exchange_weak(state, state - calls + kNoteOnItsWay));
   Record note;
   note.kind = trace::Kind::kNote;
   note.use(trace::kFirstPayloadWords);
   trace::NoteFields(note).first(calls);
   log.append(note, trace::kOther_unrecordedCalls);
+  unrecorded_calls.fetch_sub(kNoteOnItsWay);
 }
 
 } // namespace gmt::interposer

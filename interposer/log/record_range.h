@@ -16,8 +16,11 @@ namespace gmt::interposer {
 
 class ThreadLog;
 
-extern std::atomic<bool> is_outside_range;          // of one that was asked for
-extern std::atomic<std::uint64_t> unrecorded_calls; // since the last note of them
+extern std::atomic<bool> is_outside_range; // of one that was asked for
+// Since the last note of them, and in the upper bits how many notes are on their way into logs:
+// until then records of other threads need one of their own in front, if only of no calls.
+extern std::atomic<std::uint64_t> unrecorded_calls;
+inline constexpr std::uint64_t kNoteOnItsWay = std::uint64_t{1} << 48;
 
 void begin_record_range() noexcept; // when a session begins
 void profiler_was_switched(bool on) noexcept;

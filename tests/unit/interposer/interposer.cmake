@@ -35,7 +35,7 @@ if(TARGET gmt_device_hooks)
   target_link_libraries(interposer_log_test PRIVATE gmt_device_hooks)
   gmt_tests_with_traces(interposer_log_test InterposerRing)
 endif()
-gmt_tests_with_traces(interposer_log_test InterposerLog InterposerRoom InterposerArguments)
+gmt_tests_with_traces(interposer_log_test InterposerLog InterposerNotes InterposerRoom InterposerArguments)
 
 # The scan of launch arguments against a made-up driver, with the real logs and rings behind it, and how driver functions
 # are looked up.

@@ -24,6 +24,7 @@
 #include "interposer/log/interned_text.h"
 #include "interposer/log/module_list.h"
 #include "interposer/log/process.h"
+#include "interposer/log/record_range.h"
 #include "interposer/log/thread_log.h"
 #include "interposer/log/thread_session.h"
 #include "interposer/log/unwinder_functions.h"
@@ -123,6 +124,33 @@ TEST(InterposerLog, ManyThreadsWriteAndLoseNothing) {
   for (const auto& entry : fs::directory_iterator(trace))
     logs += entry.path().extension() == ".log";
   EXPECT_LE(logs, kThreads + 1u) << "threads that ended did not pass their logs on";
+  fs::remove_all(fs::path(trace).parent_path());
+}
+
+// What another thread counted is not in front of a record before its note is in that one's log.
+TEST(InterposerNotes, ThoseOnTheirWayAreWrittenTwice) {
+  std::uint32_t epoch = 0, number = 0;
+  ThreadLog* log = Process::enter_thread(epoch, number);
+  ASSERT_NE(log, nullptr);
+  char trace[4096];
+  ASSERT_TRUE(Process::path_of(".", trace, sizeof trace));
+  const auto notes_of = [&](std::uint64_t calls) {
+    std::set<std::uint64_t> orders;
+    const std::vector<Written> all = read_trace(trace, orders);
+    return std::ranges::count_if(
+      all, [&](const Written& w) { return w.thread == calls && w.counter == 0; });
+  };
+  constexpr std::uint64_t kCalls = 77777;
+  const auto before = notes_of(0);
+  unrecorded_calls.store(kNoteOnItsWay + kCalls);
+  write_unrecorded_calls(*log);
+  EXPECT_EQ(notes_of(kCalls), 1);
+  EXPECT_EQ(unrecorded_calls.load(), kNoteOnItsWay);
+  write_unrecorded_calls(*log);
+  EXPECT_EQ(notes_of(0), before + 1);
+  unrecorded_calls.store(0);
+  write_unrecorded_calls(*log);
+  EXPECT_EQ(notes_of(0), before + 1);
   fs::remove_all(fs::path(trace).parent_path());
 }
 
