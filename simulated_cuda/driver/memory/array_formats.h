@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the texels of a format lie in an array: one by one, or in blocks of 4 x 4 that are compressed
-// together (BC1 to BC5). Copies count blocks as elements, and rows of them as rows (H100).
+// together (BC1 to BC7). Copies count blocks as elements, and rows of them as rows (H100).
 #pragma once
 
 #include <cuda.h>
@@ -46,6 +46,10 @@ constexpr ArrayFormat array_format(CUarray_format format) {
   case CU_AD_FORMAT_BC2_UNORM_SRGB:
   case CU_AD_FORMAT_BC3_UNORM:
   case CU_AD_FORMAT_BC3_UNORM_SRGB: return {0, 16, 4, 4};
+  case CU_AD_FORMAT_BC6H_UF16:
+  case CU_AD_FORMAT_BC6H_SF16: return {0, 16, 4, 3};
+  case CU_AD_FORMAT_BC7_UNORM:
+  case CU_AD_FORMAT_BC7_UNORM_SRGB: return {0, 16, 4, 4};
   case CU_AD_FORMAT_BC4_UNORM:
   case CU_AD_FORMAT_BC4_SNORM: return {0, 8, 4, 1};
   case CU_AD_FORMAT_BC5_UNORM:

@@ -35,6 +35,10 @@ bool set_packing(executor::Texture& t, CUarray_format format) {
   case CU_AD_FORMAT_BC2_UNORM_SRGB: return packed(TexelPacking::kBc2, TexelKind::kUnsigned, 1);
   case CU_AD_FORMAT_BC3_UNORM:
   case CU_AD_FORMAT_BC3_UNORM_SRGB: return packed(TexelPacking::kBc3, TexelKind::kUnsigned, 1);
+  case CU_AD_FORMAT_BC6H_SF16: t.kind_of_bits = TexelKind::kSigned; [[fallthrough]];
+  case CU_AD_FORMAT_BC6H_UF16: return packed(TexelPacking::kBc6, TexelKind::kFloat, 2);
+  case CU_AD_FORMAT_BC7_UNORM:
+  case CU_AD_FORMAT_BC7_UNORM_SRGB: return packed(TexelPacking::kBc7, TexelKind::kUnsigned, 1);
   case CU_AD_FORMAT_BC4_UNORM: return packed(TexelPacking::kBc4, TexelKind::kUnsigned, 2);
   case CU_AD_FORMAT_BC4_SNORM: return packed(TexelPacking::kBc4, TexelKind::kSigned, 2);
   case CU_AD_FORMAT_BC5_UNORM: return packed(TexelPacking::kBc5, TexelKind::kUnsigned, 2);

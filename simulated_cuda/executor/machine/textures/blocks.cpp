@@ -3,6 +3,9 @@
 // ends than green; single channels (BC4, BC5) of 16 bits, whose steps are parts of 257.
 #include "simulated_cuda/executor/machine/textures/blocks.h"
 
+#include "simulated_cuda/executor/machine/textures/bc6.h"
+#include "simulated_cuda/executor/machine/textures/bc7.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -132,6 +135,12 @@ Texel texel_of_block(const Texture& t, const std::byte* block, std::uint32_t ind
     color_at(block + 8, index, true, texel.word);
     texel.word[3] = byte_of(ramp_at(block, index, false));
     break;
+  case TexelPacking::kBc6:
+    bc6_texel(block, t.kind_of_bits == TexelKind::kSigned, index, texel.word);
+    for (std::size_t c = 0; c < 3; ++c) texel.word[c] = as_bits(float_of_half(texel.word[c]));
+    texel.word[3] = as_bits(1);
+    break;
+  case TexelPacking::kBc7: bc7_texel(block, index, texel.word); break;
   default: {
     const bool is_signed = t.kind == TexelKind::kSigned;
     texel.word[0] = word_of(ramp_at(block, index, is_signed), is_signed);

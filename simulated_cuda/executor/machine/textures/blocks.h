@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texels of compressed formats: 4 x 4 of them in a block of 8 or 16 bytes (BC1 to BC5).
+// Texels of compressed formats: 4 x 4 of them in a block of 8 or 16 bytes (BC1 to BC7).
 #pragma once
 
 #include "simulated_cuda/executor/machine/textures/texels.h"

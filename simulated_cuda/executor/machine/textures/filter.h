@@ -10,7 +10,7 @@
 
 namespace gmt::executor {
 
-inline constexpr std::uint32_t kWhole = 256; // weights are parts of it
+inline constexpr std::uint32_t kWholeWeight = 256; // weights are parts of it
 
 // The parts of `whole` that the texels of a slice get: x0y0, x1y0, x0y1, x1y1. `x` and `y` are the
 // weights of x1 and y1.

@@ -33,18 +33,18 @@ LevelPair levels_of(const Texture& t, const SamplePoint& point) {
   const float level = point.has_gradient ? level_by_gradients(t, point) : point.level;
   constexpr double kMostLevels = 1 << 20;
   double whole =
-    std::isnan(level) ? 0 : std::clamp<double>(level, -kMostLevels, kMostLevels) * kWhole;
+    std::isnan(level) ? 0 : std::clamp<double>(level, -kMostLevels, kMostLevels) * kWholeWeight;
   whole = std::trunc(whole);
-  if (point.has_level || point.has_gradient) whole += std::trunc(double{t.bias} * kWhole);
-  whole = std::max(whole, std::floor(double{t.least_level} * kWhole + 0.5));
-  whole = std::min(whole, std::floor(double{t.most_level} * kWhole + 0.5));
-  const auto parts = static_cast<std::uint32_t>(std::clamp<double>(whole, 0, last * kWhole));
+  if (point.has_level || point.has_gradient) whole += std::trunc(double{t.bias} * kWholeWeight);
+  whole = std::max(whole, std::floor(double{t.least_level} * kWholeWeight + 0.5));
+  whole = std::min(whole, std::floor(double{t.most_level} * kWholeWeight + 0.5));
+  const auto parts = static_cast<std::uint32_t>(std::clamp<double>(whole, 0, last * kWholeWeight));
   if (!t.interpolates_levels) {
-    pair.first = (parts + kWhole / 2) / kWhole;
+    pair.first = (parts + kWholeWeight / 2) / kWholeWeight;
     return pair;
   }
-  pair.first = parts / kWhole;
-  pair.weight = parts % kWhole;
+  pair.first = parts / kWholeWeight;
+  pair.weight = parts % kWholeWeight;
   pair.second = pair.first + (pair.weight != 0 ? 1 : 0);
   return pair;
 }

@@ -45,8 +45,9 @@ public:
   void add(Sum& sum, std::size_t slice, std::uint32_t level, std::uint32_t whole) {
     const Axes axes = at_level(level, t_.interpolates ? Around::kWeighted : Around::kTexel);
     const std::uint32_t z = axes[2].weight;
-    add_slice(sum, slice, axes, axes[2].first, whole - (whole * z + 128) / kWhole);
-    if (z != 0) add_slice(sum, slice + 1, axes, axes[2].first + 1, (whole * z + 128) / kWhole);
+    add_slice(sum, slice, axes, axes[2].first, whole - (whole * z + 128) / kWholeWeight);
+    if (z != 0)
+      add_slice(sum, slice + 1, axes, axes[2].first + 1, (whole * z + 128) / kWholeWeight);
   }
 
 private:
@@ -158,7 +159,7 @@ Texel sample(Warp& w, const Instruction* in, std::uint32_t lane, const Texture& 
   const LevelPair levels = levels_of(t, given);
   if ((!t.interpolates || point.is_texel) && levels.weight == 0) return sampler.alone(levels.first);
   Sum sum(t);
-  sampler.add(sum, 0, levels.first, kWhole - levels.weight);
+  sampler.add(sum, 0, levels.first, kWholeWeight - levels.weight);
   if (levels.weight != 0) sampler.add(sum, 2, levels.second, levels.weight);
   return sum.result();
 }

@@ -11,15 +11,6 @@
 namespace gmt::executor {
 namespace {
 
-float float_of_half(std::uint32_t bits) {
-  const std::uint32_t sign = (bits & 0x8000u) << 16, exponent = bits >> 10 & 0x1f,
-                      fraction = bits & 0x3ff;
-  if (exponent == 0x1f) return as_float(sign | 0x7f800000u | fraction << 13);
-  if (exponent != 0) return as_float(sign | (exponent + 112) << 23 | fraction << 13);
-  const float value = static_cast<float>(fraction) * 0x1p-24f;
-  return sign != 0 ? -value : value;
-}
-
 std::int32_t extended(std::uint32_t bits, std::uint32_t bytes) {
   const std::uint32_t shift = 32 - 8 * bytes;
   return static_cast<std::int32_t>(bits << shift) >> shift;
@@ -45,6 +36,15 @@ std::uint32_t border_fraction(const Texture& t, float color) {
 }
 
 } // namespace
+
+float float_of_half(std::uint32_t bits) {
+  const std::uint32_t sign = (bits & 0x8000u) << 16, exponent = bits >> 10 & 0x1f,
+                      fraction = bits & 0x3ff;
+  if (exponent == 0x1f) return as_float(sign | 0x7f800000u | fraction << 13);
+  if (exponent != 0) return as_float(sign | (exponent + 112) << 23 | fraction << 13);
+  const float value = static_cast<float>(fraction) * 0x1p-24f;
+  return sign != 0 ? -value : value;
+}
 
 float as_float(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 std::uint32_t as_bits(float value) { return std::bit_cast<std::uint32_t>(value); }

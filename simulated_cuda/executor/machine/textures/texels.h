@@ -19,6 +19,7 @@ bool is_srgb_channel(const Texture& t, std::uint32_t channel);
 
 float as_float(std::uint32_t bits);
 std::uint32_t as_bits(float value);
+float float_of_half(std::uint32_t bits);
 
 // Integers as they lie there, wider; halves as floats. `bytes` are texel_bytes() long.
 Texel texel_bits(const Texture& t, const std::byte* bytes);

@@ -12,7 +12,17 @@ namespace gmt::executor {
 enum class TexelKind : std::uint8_t { kUnsigned, kSigned, kFloat };
 // How texels lie there: channel by channel, as 10, 10, 10 and 2 bits of a word, or in blocks of 4
 // x 4.
-enum class TexelPacking : std::uint8_t { kPlain, k1010102, kBc1, kBc2, kBc3, kBc4, kBc5 };
+enum class TexelPacking : std::uint8_t {
+  kPlain,
+  k1010102,
+  kBc1,
+  kBc2,
+  kBc3,
+  kBc4,
+  kBc5,
+  kBc6,
+  kBc7
+};
 enum class AddressMode : std::uint8_t { kWrap, kClamp, kMirror, kBorder }; // as CUaddress_mode
 
 // Texels of one level, row by row. An array's lie where the host reads and writes them; those of
@@ -32,6 +42,7 @@ struct Texture {
   // Of texels that are no plain ones: as of what they become
   std::uint8_t channel_bytes = 4, channels = 1;
   TexelPacking packing = TexelPacking::kPlain;
+  TexelKind kind_of_bits = TexelKind::kUnsigned; // of BC6H, whose texels are floats
   AddressMode modes[3] = {AddressMode::kClamp, AddressMode::kClamp, AddressMode::kClamp};
   bool interpolates = false, interpolates_levels = false;
   bool is_normalized = false;   // coordinates are parts of the whole

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace gmt::executor {
@@ -57,18 +58,32 @@ TEST(TexelFormats, CompressedTexels) {
     bool is_srgb;
     std::size_t compared;
     std::uint64_t hash;
-  } kFormats[] = {{"BC1", texture_of(kBc1, kPlus, 1, 4), false, 4, 0xc64146e8c4aa344f},
-                  {"BC1 sRGB", texture_of(kBc1, kPlus, 1, 4), true, 4, 0xf424c1220016509e},
-                  {"BC2", texture_of(kBc2, kPlus, 1, 4), false, 4, 0x2bed2a73e9f5bbc9},
-                  {"BC3", texture_of(kBc3, kPlus, 1, 4), false, 3, 0x1dba7950ac48543f},
-                  {"BC4", texture_of(kBc4, kPlus, 2, 4), false, 4, 0x74e84d0fd9827d75},
-                  {"BC4 signed", texture_of(kBc4, kSign, 2, 4), false, 4, 0x79a6e5d4af21d51c},
-                  {"BC5", texture_of(kBc5, kPlus, 2, 4), false, 4, 0x34b5052322875c1f},
-                  {"BC5 signed", texture_of(kBc5, kSign, 2, 4), false, 4, 0x5b2a9116650fdea8}};
+  } kFormats[] = {
+    {"BC1", texture_of(kBc1, kPlus, 1, 4), false, 4, 0xc64146e8c4aa344f},
+    {"BC1 sRGB", texture_of(kBc1, kPlus, 1, 4), true, 4, 0xf424c1220016509e},
+    {"BC2", texture_of(kBc2, kPlus, 1, 4), false, 4, 0x2bed2a73e9f5bbc9},
+    {"BC3", texture_of(kBc3, kPlus, 1, 4), false, 3, 0x1dba7950ac48543f},
+    {"BC4", texture_of(kBc4, kPlus, 2, 4), false, 4, 0x74e84d0fd9827d75},
+    {"BC4 signed", texture_of(kBc4, kSign, 2, 4), false, 4, 0x79a6e5d4af21d51c},
+    {"BC5", texture_of(kBc5, kPlus, 2, 4), false, 4, 0x34b5052322875c1f},
+    {"BC5 signed", texture_of(kBc5, kSign, 2, 4), false, 4, 0x5b2a9116650fdea8},
+    {"BC6H", texture_of(kBc6, TexelKind::kFloat, 2, 4), false, 4, 0xd9f6a790faf0fe23},
+    {"BC6H signed", texture_of(kBc6, TexelKind::kFloat, 2, 4), false, 4, 0x4db29fa1db26670a},
+    {"BC7", texture_of(kBc7, kPlus, 1, 4), false, 4, 0xfcf542c295f5c278},
+    {"BC7 sRGB", texture_of(kBc7, kPlus, 1, 4), true, 4, 0xd54e091cbd493d0b}};
   for (const auto& format : kFormats) {
     Texture t = format.texture;
     t.is_srgb = format.is_srgb;
-    const auto blocks = made_up_bytes(std::size_t{256} * t.texel_bytes(), 4711);
+    t.reads_fractions = t.kind != TexelKind::kFloat;
+    if (std::string_view(format.name) == "BC6H signed") t.kind_of_bits = TexelKind::kSigned;
+    auto blocks = made_up_bytes(std::size_t{256} * t.texel_bytes(), 4711);
+    for (std::size_t i = 0; i < 256; ++i) { // each mode, and none
+      const auto first = static_cast<unsigned>(blocks[i * t.texel_bytes()]);
+      unsigned changed = first;
+      if (t.packing == kBc6) changed = (first & 0xe0) | static_cast<unsigned>(i % 32);
+      if (t.packing == kBc7) changed = i % 9 == 8 ? 0 : first << (i % 9 + 1) | 1u << i % 9;
+      blocks[i * t.texel_bytes()] = static_cast<std::byte>(changed);
+    }
     Hash hash;
     for (std::size_t block = 0; block < 256; ++block) {
       for (std::uint32_t i = 0; i < 16; ++i) {
@@ -110,10 +125,10 @@ TEST(TexelFormats, NormalizedAndPackedTexels) {
       const Texel texel = texel_value(t, bits(i));
       for (const std::uint32_t word : texel.word) points.add(word);
     }
-    for (std::uint32_t i = 0; i < 63 * kWhole; ++i) {
+    for (std::uint32_t i = 0; i < 63 * kWholeWeight; ++i) {
       Sum sum(t);
-      sum.add(0, bits(i / kWhole), kWhole - i % kWhole);
-      sum.add(0, bits(i / kWhole + 1), i % kWhole);
+      sum.add(0, bits(i / kWholeWeight), kWholeWeight - i % kWholeWeight);
+      sum.add(0, bits(i / kWholeWeight + 1), i % kWholeWeight);
       const Texel texel = sum.result();
       for (const std::uint32_t word : texel.word) between.add(word);
     }
