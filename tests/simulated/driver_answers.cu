@@ -16,7 +16,7 @@ namespace {
 std::vector<Row> all_rows() {
   std::vector<Row> rows;
   for (const auto* part : {&release_rows(), &copy_rows(), &other_rows(), &kinds_rows(),
-                           &order_rows(), &green_rows(), &node_rows()})
+                           &order_rows(), &green_rows(), &node_rows(), &fact_rows()})
     rows.insert(rows.end(), part->begin(), part->end());
   return rows;
 }

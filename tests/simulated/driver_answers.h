@@ -25,6 +25,7 @@ const std::vector<Row>& kinds_rows();
 const std::vector<Row>& order_rows();
 const std::vector<Row>& green_rows();
 const std::vector<Row>& node_rows();
+const std::vector<Row>& fact_rows();
 
 inline std::string answer(cudaError_t error) {
   cudaGetLastError();

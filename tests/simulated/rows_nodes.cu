@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes of graphs: those of clones, their attributes, and what they are described as. Also what
-// describes textures, kernels, limits and managed memory.
+// describes textures.
 #include "driver_answers.h"
 
 #include <cstdio>
@@ -14,7 +14,6 @@ __global__ void add(int* values, int count, int what) {
   if (i < count) values[i] += what;
 }
 __device__ int symbol[64];
-constexpr std::size_t kManagedBytes = 16384;
 
 // A kernel, a copy, and a set, one behind the other.
 struct Nodes {
@@ -224,65 +223,6 @@ std::string texture_described() {
                   cudaGetTextureObjectResourceDesc(&got, object)});
 }
 
-__global__ void shares(int* out) {
-  extern __shared__ int words[];
-  *out = words[0];
-}
-
-std::string kernel_settings() {
-  std::size_t before = 0, after = 0;
-  cudaOccupancyAvailableDynamicSMemPerBlock(&before, shares, 2, 256);
-  const auto set = [](cudaFuncAttribute name, int value) {
-    const int answer = cudaFuncSetAttribute(shares, name, value);
-    cudaGetLastError();
-    return answer;
-  };
-  const int carveout = set(cudaFuncAttributePreferredSharedMemoryCarveout, 101),
-            large = set(cudaFuncAttributeMaxDynamicSharedMemorySize, 300 * 1024),
-            negative = set(cudaFuncAttributeMaxDynamicSharedMemorySize, -1);
-  cudaFuncAttributes unset{}, known{};
-  cudaFuncGetAttributes(&unset, shares);
-  set(cudaFuncAttributePreferredSharedMemoryCarveout, 100);
-  set(cudaFuncAttributeMaxDynamicSharedMemorySize, 200 * 1024);
-  cudaFuncGetAttributes(&known, shares);
-  cudaOccupancyAvailableDynamicSMemPerBlock(&after, shares, 2, 256);
-  return answers({static_cast<int>(before), carveout, large, negative, unset.preferredShmemCarveout,
-                  known.preferredShmemCarveout, static_cast<int>(after)});
-}
-
-std::string limits_set() {
-  std::size_t pending = 0, more = 0, persisting = 0;
-  const int first = cudaDeviceGetLimit(&pending, cudaLimitDevRuntimePendingLaunchCount);
-  const int set = cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 4096);
-  cudaDeviceGetLimit(&more, cudaLimitDevRuntimePendingLaunchCount);
-  const int coarse = cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, 1 << 20);
-  cudaGetLastError();
-  cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 1 << 20);
-  cudaDeviceGetLimit(&persisting, cudaLimitPersistingL2CacheSize);
-  return answers({first, static_cast<int>(pending), set, static_cast<int>(more), coarse,
-                  static_cast<int>(persisting)});
-}
-
-std::string advice_known() {
-  int* block = nullptr;
-  cudaMallocManaged(&block, kManagedBytes);
-  const cudaMemLocation device{cudaMemLocationTypeDevice, 0}, host{cudaMemLocationTypeHost, 0};
-  cudaMemAdvise(block, kManagedBytes, cudaMemAdviseSetPreferredLocation, device);
-  cudaMemAdvise(block, kManagedBytes, cudaMemAdviseSetReadMostly, device);
-  cudaMemPrefetchAsync(block, kManagedBytes, host, 0, nullptr);
-  cudaDeviceSynchronize();
-  const auto ask = [&](cudaMemRangeAttribute what) {
-    int value = 77;
-    cudaMemRangeGetAttribute(&value, sizeof value, what, block, kManagedBytes);
-    return value;
-  };
-  const int mostly = ask(cudaMemRangeAttributeReadMostly),
-            preferred = ask(cudaMemRangeAttributePreferredLocation),
-            prefetched = ask(cudaMemRangeAttributeLastPrefetchLocation);
-  cudaFree(block);
-  return answers({mostly, preferred, prefetched});
-}
-
 std::string programmatic_edge() {
   cudaStream_t stream = nullptr;
   cudaGraph_t graph = nullptr;
@@ -319,9 +259,6 @@ const std::vector<Row> rows = {
   {"a copy node described", "0 1 1 0 4096 1 1 3", copy_described},
   {"copy nodes changed", "0 1 0 1 0 0 0 1", copies_changed},
   {"a graph as a picture", "0 1 1 1 304", picture},
-  {"what kernels are set to", "49152 1 1 1 -1 100 116736", kernel_settings},
-  {"limits", "0 2048 0 4096 1 3276800", limits_set},
-  {"advice about managed memory", "1 0 -1", advice_known},
   {"a captured launch that may begin early", "0 0 1 1", programmatic_edge},
   {"a texture described", "0 1 0 1 0 1 2 0 4 1", texture_described},
 };
