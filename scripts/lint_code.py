@@ -18,7 +18,7 @@ def code_of_with_ends(path):
 class Dialect(unittest.TestCase):
     """One way to write what C++ allows in several."""
 
-    FOLDERS = ("analyzer", "device_hooks", "interposer", "ptx", "ptxas", "simulated_cuda", "trace")
+    FOLDERS = ("analyzer", "device_hooks", "interposer", "ptx", "ptxas", "rewriter", "simulated_cuda", "trace")
     BARE = re.compile(r"(?<![\w:.>])(?:size_t|u?int(?:8|16|32|64)_t|u?intptr_t|ptrdiff_t)\b")
     # Installed under another name than they have here, so they find each other by where they lie.
     INSTALLED = (
