@@ -60,7 +60,10 @@ void report_kernel_check_gaps(const Executions& executions, Findings& findings) 
       if (!reason.kernels.empty()) text += cat({" (", names(reason.kernels), ")"});
       text += ": ";
     }
-    findings.not_checked({std::string(kFirstKind), text + std::string(reason.words)});
+    text += reason.words;
+    if (reason.launches == 0 && !reason.kernels.empty())
+      text += cat({" (", names(reason.kernels), ")"});
+    findings.not_checked({std::string(kFirstKind), text});
   }
 }
 

@@ -72,6 +72,15 @@ int attribute_of(const Kernel& kernel, CUfunction form, CUfunction_attribute wha
   return value;
 }
 
+// It has checks, but not of all that was asked for.
+void note_unfollowed(const Kernel& kernel) noexcept {
+  if (kernel.checked == nullptr || kernel.module == nullptr) return;
+  for (const rewriter::Unchecked& one : kernel.module->code.unchecked) {
+    if (one.function == kernel.name && one.reason.starts_with(rewriter::kNotFollowed))
+      core->unchecked(kernel.name.c_str(), one.reason.c_str(), 0);
+  }
+}
+
 } // namespace
 
 const Kernel* kernel_of(CUfunction function) noexcept {
@@ -83,9 +92,14 @@ const Kernel* kernel_of(CUfunction function) noexcept {
   kernel->handle = function;
   resolve(function, *kernel);
   if (kernel->checked != nullptr) copy_attributes(*kernel, function);
-  const Locked lock;
-  const Kernel* added = code().kernels.add(function, kernel.get());
-  if (added == kernel.get()) code().all_kernels.push_back(std::move(kernel));
+  const Kernel* added = nullptr;
+  {
+    const Locked lock;
+    added = code().kernels.add(function, kernel.get());
+    if (added == kernel.get()) code().all_kernels.push_back(std::move(kernel));
+    else return added;
+  }
+  if (added != nullptr) note_unfollowed(*added);
   return added;
 }
 

@@ -44,5 +44,10 @@ TEST(KernelCheckGaps, WhatIsSaidOfNoLaunchStandsAlone) {
             (std::vector<std::string>{"--kernel-checks: the library could not be opened"}));
 }
 
+TEST(KernelCheckGaps, KernelsThatWereCheckedInPartAreNamed) {
+  EXPECT_EQ(lines_of({{"_Z4fillPii", "shared memory", 0}, {"scale", "shared memory", 0}}),
+            (std::vector<std::string>{"--kernel-checks: shared memory (fill(int*, int), scale)"}));
+}
+
 } // namespace
 } // namespace gmt

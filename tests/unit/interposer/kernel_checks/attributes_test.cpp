@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "interposer/kernel_checks/library/code.h"
 #include "made_up_driver.h"
@@ -22,8 +23,10 @@ struct KernelCheckAttributes : testing::Test {
     attributes[{kPlain, kThreads}] = 1024;
   }
 
-  static void load(const std::string& checked_kernel) {
+  static void load(const std::string& checked_kernel,
+                   std::vector<rewriter::Unchecked> unchecked = {}) {
     auto module = std::make_unique<Module>();
+    module->code.unchecked = std::move(unchecked);
     module->code.kernels = {checked_kernel};
     module->code.launch_parameters.resize(1);
     keep_module(std::move(module), module_of_all);
@@ -57,6 +60,17 @@ TEST_F(KernelCheckAttributes, OfTheCheckedFormIfThatIsLess) {
   EXPECT_EQ(blocks(), 3);
   EXPECT_EQ(best(), std::pair(30, 3));
   EXPECT_EQ(threads(), 640);
+}
+
+TEST_F(KernelCheckAttributes, AKernelIsNamedOnceIfItsSharedMemoryIsNotFollowed) {
+  const std::string reason = std::string(rewriter::kNotFollowed) + ", as there is no room";
+  load("k", {{"k", "textures"}, {"k", reason}, {"other", reason}});
+  threads();
+  threads();
+  ASSERT_EQ(reported.plain.size(), 1u);
+  EXPECT_EQ(reported.plain[0].kernel, "k");
+  EXPECT_EQ(reported.plain[0].reason, reason);
+  EXPECT_EQ(reported.plain[0].launches, 0u);
 }
 
 TEST_F(KernelCheckAttributes, OfThePlainFormIfThatIsLess) {
