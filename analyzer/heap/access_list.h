@@ -37,6 +37,13 @@ public:
     block.flags |= kFlags[static_cast<unsigned>(access)];
     add({&block, access, static_cast<std::uint8_t>(parameter), address, bytes});
   }
+  // Where the next ones are to stand, for as many; filled_to() says how far they do.
+  Access* room_for(std::size_t more) {
+    if (all_.size() - count_ < more) [[unlikely]]
+      all_.resize(2 * all_.size() + more);
+    return all_.data() + count_;
+  }
+  void filled_to(const Access* end) { count_ = static_cast<std::size_t>(end - all_.data()); }
   void add_allocation(const Block& block) {
     add({.block = &block,
          .kind = Access::Kind::kAllocated,

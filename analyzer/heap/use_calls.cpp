@@ -33,13 +33,16 @@ bool add_plain_side(HeapParts& heap, const Event& e, Verdict::Side side) {
   const std::uint64_t address = address_of(e, side), bytes = e.copy().bytes;
   const trace::Side declared = declared_side(e, side);
   if (declared == trace::Side::kArray || address == 0 || bytes == 0) return false;
-  const BlockStore::Id id = heap.store.find_id(Space::kAddress, address);
-  if (id == BlockStore::kNone)
-    return declared == trace::Side::kHost && !heap.store.has_live(Space::kRegistered);
-  Block& block = heap.store[id];
-  if (bytes > BlockStore::end_of(block) - address) return false;
+  Block* block = heap.store.find_near(address);
+  if (block == nullptr) {
+    const BlockStore::Id id = heap.store.find_id(Space::kAddress, address);
+    if (id == BlockStore::kNone)
+      return declared == trace::Side::kHost && !heap.store.has_live(Space::kRegistered);
+    block = &heap.store[id];
+  }
+  if (bytes > BlockStore::end_of(*block) - address) return false;
   const bool reads = side == Verdict::Side::kSource;
-  heap.accesses.add_accepted(block, reads ? Access::Kind::kRead : Access::Kind::kWrite, address,
+  heap.accesses.add_accepted(*block, reads ? Access::Kind::kRead : Access::Kind::kWrite, address,
                              bytes);
   return true;
 }
@@ -50,10 +53,11 @@ bool add_plain_side(HeapParts& heap, const Event& e, Verdict::Side side) {
              reads ? Access::Kind::kRead : Access::Kind::kWrite);
 }
 
-[[gnu::noinline]] void apply_argument(HeapParts& heap, const Event& e, Argument word,
-                                      BlockStore::Id id) {
+[[gnu::noinline]] void apply_argument(HeapParts& heap, const Event& e, Argument word) {
   const std::uint64_t address = word.address();
   const unsigned parameter = word.parameter();
+  const BlockStore::Id id =
+    word.is_unused() ? BlockStore::kNone : heap.store.find_id(Space::kAddress, address);
   if (id != BlockStore::kNone && !heap.user_pools.has_regions()) {
     heap.accesses.add(e, id, Access::Kind::kArgument, address, 0, parameter);
   } else if (!word.is_unused()) {
@@ -61,6 +65,26 @@ bool add_plain_side(HeapParts& heap, const Event& e, Verdict::Side side) {
                Access::Kind::kArgument, parameter);
   }
   if (heap.cuda.captures.any()) heap.argument_blocks.push_back(id);
+}
+
+// Of a launch whose words need no more than to be found: nearly all are by find_near().
+void add_plain_arguments(HeapParts& heap, const Event& e, Arguments words) {
+  Access* next = heap.accesses.room_for(words.size());
+  for (const Argument word : words) {
+    const std::uint64_t address = word.address();
+    if (Block* const block = heap.store.find_near(address)) {
+      block->flags |= kWasArgument;
+      *next++ = {.block = block,
+                 .kind = Access::Kind::kArgument,
+                 .parameter = static_cast<std::uint8_t>(word.parameter()),
+                 .address = address};
+      continue;
+    }
+    heap.accesses.filled_to(next);
+    apply_argument(heap, e, word);
+    next = heap.accesses.room_for(words.size());
+  }
+  heap.accesses.filled_to(next);
 }
 
 } // namespace
@@ -112,16 +136,10 @@ void apply_launch(HeapParts& heap, const Event& e) {
   const bool is_captured = heap.cuda.captures.any();
   if (!words.empty() && !heap.cuda.contexts.is_dead(e.context)) {
     const bool is_plain = e.succeeded() && !is_captured && !heap.user_pools.has_regions();
-    for (const Argument word : words) {
-      const std::uint64_t address = word.address();
-      const BlockStore::Id id =
-        word.is_unused() ? BlockStore::kNone : heap.store.find_id(Space::kAddress, address);
-      if (is_plain && id != BlockStore::kNone) { // nearly all
-        heap.accesses.add_accepted(heap.store[id], Access::Kind::kArgument, address, 0,
-                                   word.parameter());
-      } else {
-        apply_argument(heap, e, word, id);
-      }
+    if (is_plain) {
+      add_plain_arguments(heap, e, words);
+    } else {
+      for (const Argument word : words) apply_argument(heap, e, word);
     }
   }
   if (!is_captured) return;

@@ -73,8 +73,9 @@ private:
     LogReader* log;
   };
   static constexpr std::size_t kFetchAhead = 8; // before they are decoded
-  void decode_ahead() {
-    const std::size_t until = std::min(end_, at_ + kAhead + 1);
+  void decode_ahead() {                         // several at a time
+    if (decoded_until_ > at_ + kAhead || decoded_until_ == end_) return;
+    const std::size_t until = std::min(end_, at_ + pending_.size());
     for (; decoded_until_ < until; ++decoded_until_) {
       if (decoded_until_ + kFetchAhead < end_) {
         const Item& later = run_[decoded_until_ + kFetchAhead];

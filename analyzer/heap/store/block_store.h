@@ -130,11 +130,15 @@ public:
   Id find_id(Space space, std::uint64_t address) const {
     if (space == Space::kAddress) {
       const Id id = near_[near(address)];
-      // Before all allocations are in order, another block may be on top of this one.
-      const bool is_sure = !live_[index_of(space)].has_unindexed();
-      if (contains(id, address) && (is_sure || pool_[id].address == address)) return id;
+      if (is_surely(pool_[id], address)) return id;
     }
     return search(space, address);
+  }
+  // The live block of kAddress that contains the address, where that is certain without a search:
+  // nearly always. Else null, which says nothing.
+  Block* find_near(std::uint64_t address) {
+    Block& block = pool_[near_[near(address)]];
+    return is_surely(block, address) ? &block : nullptr;
   }
   // The live block of the address space that contains the address (a mapping before its
   // reservation), also a registered range of the host's; null if none does.
@@ -205,9 +209,15 @@ private:
   static std::size_t near(std::uint64_t address) {
     return static_cast<std::size_t>(((address >> 12) * 0x9e3779b97f4a7c15ULL) >> (64 - kNearBits));
   }
+  // Before all allocations are in order, another block may be on top of one that contains the
+  // address.
+  bool is_surely(const Block& block, std::uint64_t address) const {
+    return contains(block, address) &&
+           (block.address == address || !live_[index_of(Space::kAddress)].has_unindexed());
+  }
+  bool contains(Id id, std::uint64_t address) const { return contains(pool_[id], address); }
   // A live block of kAddress whose size is known.
-  bool contains(Id id, std::uint64_t address) const {
-    const Block& block = pool_[id];
+  static bool contains(const Block& block, std::uint64_t address) {
     return block.address <= address && address < block.address + block.bytes &&
            block.end == Block::End::kAlive && space_of(block.memory_kind) == Space::kAddress;
   }

@@ -11,6 +11,7 @@ bool LiveIndex::insert(std::uint64_t begin, std::uint64_t end, std::uint32_t val
   if (entry.value != kNone) return false;
   entry = {.begin = begin, .value = value};
   ++size_;
+  has_unindexed_ = true;
   count_granules(begin, end, 1);
   if (!too_many_) {
     recent_.push_back(begin);
@@ -73,7 +74,7 @@ void LiveIndex::take_unindexed(std::vector<std::uint32_t>& values) {
       add(table_[slot_of(begin)]); // twice, if it was allocated there twice
   }
   recent_.clear();
-  too_many_ = false;
+  too_many_ = has_unindexed_ = false;
 }
 
 // `change` is 1 or -1 (all bits). Counters wrap only in theory: 2^32 blocks in one granule.

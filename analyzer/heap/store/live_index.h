@@ -46,7 +46,7 @@ public:
 
   // Blocks that are not in the ordered index yet. The caller, who knows their ends, hands each to
   // index(); false there means an overlap to resolve first.
-  bool has_unindexed() const { return !recent_.empty() || too_many_; }
+  bool has_unindexed() const { return has_unindexed_; }
   void take_unindexed(std::vector<std::uint32_t>& values); // instead of what is in it
   bool index(std::uint64_t begin, std::uint64_t end, std::uint32_t value);
   const Ranges& ranges() const { return ranges_; } // complete once nothing is unindexed
@@ -88,6 +88,7 @@ private:
   unsigned shift_ = 58;      // 64 - log2(table_.size())
   std::size_t size_ = 0;
   std::vector<std::uint64_t> recent_; // bases of allocations; most of them may be dead already
+  bool has_unindexed_ = false;        // one was inserted since they were taken
   bool too_many_ = false; // more than recent_ is allowed to hold: look through the table instead
   Ranges ranges_;
   std::array<std::uint32_t, 4096> granules_{};

@@ -46,5 +46,18 @@ TEST_F(Accesses, BirthsAndEndsLeaveNoMark) {
   EXPECT_EQ(list.all()[1].block->flags, 0u);
 }
 
+TEST_F(Accesses, ThereIsRoomForAllArgumentsOfALaunch) {
+  const Id id = live(kBase, kSize);
+  list.add_end(store[id]);
+  constexpr std::size_t kArguments = 1000;
+  Access* next = list.room_for(kArguments);
+  for (std::size_t i = 0; i < kArguments; ++i)
+    *next++ = {.block = &store[id], .kind = Access::Kind::kArgument, .address = kBase + i};
+  list.filled_to(next);
+  ASSERT_EQ(list.all().size(), kArguments + 1);
+  EXPECT_EQ(list.all().front().kind, Access::Kind::kEnded);
+  EXPECT_EQ(list.all().back().address, kBase + kArguments - 1);
+}
+
 } // namespace
 } // namespace gmt::test
