@@ -40,10 +40,11 @@ enum BlockFlag : std::uint16_t {
   kWasBound = 8, // to a texture, surface, tensor map or graph node, or named by a memory operation
   kWasExported = 16, // another process or API may use it
   kWasHostFreed = 32,
-  kGraphRan = 64,   // graph memory that a launch allocated and nothing has freed since
-  kWasTried = 128,  // a copy, set, bind or launch that CUDA refused named it
-  kHadAccess = 256, // a mapping that cuMemSetAccess has given to some device or the host
-  kWasFenced = 512, // by --guard: a kernel that uses it behind its free faults
+  kGraphRan = 64,      // graph memory that a launch allocated and nothing has freed since
+  kWasTried = 128,     // a copy, set, bind or launch that CUDA refused named it
+  kHadAccess = 256,    // a mapping that cuMemSetAccess has given to some device or the host
+  kWasFenced = 512,    // by --guard: a kernel that uses it behind its free faults
+  kIsOfCapture = 1024, // a tensor that was made while a stream captured: the graph's own
 };
 
 // The newest freed blocks are kept, to explain later mistakes with.

@@ -24,7 +24,10 @@ void give_out(HeapParts& heap, const Event& e) {
     block.device_slot = segment->device_slot;
   }
   heap.user_pools.on_region();
-  if (heap.cuda.captures.any()) heap.store.use().tensors().on_captured();
+  if (heap.cuda.captures.any()) {
+    block.flags = kIsOfCapture;
+    heap.store.use().tensors().on_captured();
+  }
   heap.store.use().expect(e.stack);
   heap.store.make_live(heap.store.create(block));
 }

@@ -43,9 +43,9 @@ struct Verdict {
   Reading reading = Reading::kNone;
   std::uint8_t neighbour_parameter = kNoParameter; // kEnd: which one points into `neighbour`
   const Block* block = nullptr;                    // valid until the next apply()
-  const Block* neighbour = nullptr;                // the live block of `reading`; likewise
-  const GraphWork* work = nullptr;                // of the graph whose launch was checked; likewise
-  std::uint64_t offset = 0;                       // of the address inside block
+  const Block* neighbour = nullptr; // the live block of `reading`, or who has the memory; likewise
+  const GraphWork* work = nullptr;  // of the graph whose launch was checked; likewise
+  std::uint64_t offset = 0;         // of the address inside block
   std::uint64_t bytes_past = 0, bytes_before = 0; // kOutOfBounds
   std::uint64_t range_begin = 0, range_bytes = 0; // the range checked; 0 bytes: length unknown
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """More mistakes with the memory of tensors, each beside its correct twin: what loggers, caches, threads, workers, pools
-and optimizers keep, and what a copy still writes. torch_habits.py NAME [correct].
+and optimizers keep, and what a copy or a graph still uses. torch_habits.py NAME [correct].
 
 torch_cases.py says what its words and comments are. check_torch_mistakes.py runs them all.
 """
@@ -261,6 +261,23 @@ def pinned_buffers_that_are_kept():
         host.copy_(batch, non_blocking=True)
         kept.append((loss.item(), host))
     return kept
+
+
+@mistake
+def graph_whose_input_was_dropped():
+    """A graph that runs again reads where its input lay, which is another tensor's by then."""
+    weight = torch.randn(512, 512, device="cuda")
+    weight @ weight
+    given = torch.zeros(512, 512, device="cuda")  # found: use-after-free
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = given + weight
+    if not CORRECT:
+        del given
+    others = [torch.ones(512, 512, device="cuda") for _ in range(4)]
+    for _ in range(3):
+        graph.replay()
+    return result, others
 
 
 if __name__ == "__main__":  # the worker imports this, too

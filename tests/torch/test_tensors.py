@@ -143,6 +143,20 @@ class Tensors(unittest.TestCase):
             with self.subTest(word):
                 self.assertEqual(self.run_program(word)[1]["findings"], [])
 
+    def test_a_graph_whose_tensor_was_dropped(self):
+        _, report = self.run_program("graph_without_its_tensor")
+        (finding,) = report["findings"]
+        self.assertEqual((finding["kind"], finding["severity"], finding["count"]), ("use-after-free", "warning", 1))
+        made = line_of("given = Tensor(1 << 20)")
+        self.assertRegex(
+            finding["message"],
+            rf"^The graph that is launched sets 0x\w+, memory that was already \w+: the 1\.0 MiB block of a tensor made at"
+            rf" tensors\.py:{made}",
+        )
+        labels = [stack["label"] for stack in finding["stacks"]]
+        self.assertEqual(labels, ["graph launched here", "captured here", "allocated here", "allocated again here"])
+        self.assertEqual(self.run_program("graph_with_its_tensor")[1]["findings"], [])
+
     def test_growth(self):
         text, report = self.run_program("growing")
         (finding,) = report["findings"]

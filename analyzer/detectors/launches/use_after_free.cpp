@@ -18,7 +18,7 @@
 // library passes count only then, too, and so does all that cuSOLVER passes.
 //
 // A tensor that PyTorch's cache has taken back is a warning: its memory stays where it is until the
-// cache gives it out again.
+// cache gives it out again. Of a graph's work it is one when the cache has done so.
 
 #include <algorithm>
 #include <array>
@@ -108,7 +108,8 @@ private:
     const bool is_host = j.block->memory_kind == trace::MemoryKind::kPinned ||
                          j.block->memory_kind == trace::MemoryKind::kManaged;
     if (e.in_flight() && is_host && e.kind == EventKind::kCopy) return Use::kKillsProcess;
-    if (!FreedUses::is_argument(e, j)) return Use::kNotSeen;
+    const bool is_dropped_tensor = j.work != nullptr && is_tensor(*j.block); // mapped as before
+    if (!FreedUses::is_argument(e, j) || is_dropped_tensor) return Use::kNotSeen;
     const StackId made = j.work != nullptr ? j.work->made : e.stack;
     // Its getrf_pivot gets a pointer of an earlier call, and does not read it (CUDA 13.0, H100).
     const bool is_left_over = !facts_.simulated() && facts_.caller(made).owner == "cuSOLVER";
@@ -121,10 +122,29 @@ private:
 
   // What a library passes need not be what its kernel uses, and a tensor's memory stays mapped:
   // then nothing shows whether it was used.
+  // Of a graph the fields of small structures count as well: its memory is another tensor's by now.
   bool is_meant(const Event& e, const Verdict& j) {
-    if (!is_tensor(*j.block) || !FreedUses::is_argument(e, j)) return true;
+    if (!is_tensor(*j.block)) return true;
+    if (j.work != nullptr && is_of_compiler(j.work->made)) return false;
+    if (!FreedUses::is_argument(e, j)) return true;
+    if (j.work != nullptr) return is_in_small_parameter(e, j) && !uses_.is_number(e, j);
     return uses_.is_whole_parameter(e, j) && !uses_.is_number(e, j) &&
            !by_libraries_.contain(e.stack);
+  }
+
+  // torch.compile's graphs share a pool, and copy what they are given into it before each launch.
+  bool is_of_compiler(StackId captured) const {
+    return std::ranges::any_of(facts_.python_lines(captured), [](const PythonLine& line) {
+      return line.file.find("/torch/_inductor/") != std::string_view::npos;
+    });
+  }
+
+  // Larger ones may be tables that are full in part.
+  bool is_in_small_parameter(const Event& e, const Verdict& j) const {
+    constexpr std::uint32_t kSmall = 64; // bytes
+    const Kernel* kernel = facts_.kernel(FreedUses::function_of(e, j));
+    return kernel != nullptr && j.parameter < kernel->parameters.size() &&
+           kernel->parameters[j.parameter].bytes <= kSmall;
   }
 
   // What has been waited for without an error has not.

@@ -83,7 +83,11 @@ Finding FreedUses::finding(const Event& e, const Verdict& j, const Heap& heap) {
                describe_block(block, facts_),
                other_reading(j, facts_)};
   f.advice = "Free the memory after its last use, or do not use the pointer after the free.";
-  if (const std::string excuse = excuse_of(e, j, heap); !excuse.empty()) {
+  if (is_tensor(block) && j.work != nullptr) {
+    f.severity = Severity::kWarning;
+    f.advice = "Keep the tensor as long as the graph, and copy into it what the graph is to read: "
+               "PyTorch's cache has given its memory to another one.";
+  } else if (const std::string excuse = excuse_of(e, j, heap); !excuse.empty()) {
     f.severity = Severity::kWarning;
     f.advice += excuse;
   }
@@ -101,7 +105,9 @@ Finding FreedUses::finding(const Event& e, const Verdict& j, const Heap& heap) {
     f.stacks.push_back(stack_as(ended ? StackRole::kContextEnded : release_role(block.memory_kind),
                                 block.freed, facts_.api_name(block.freed_api)));
   f.stacks.push_back(allocation_stack(block, facts_));
-  if (j.neighbour != nullptr) f.stacks.push_back(neighbour_stack(*j.neighbour, facts_));
+  if (j.neighbour == nullptr) return f;
+  f.stacks.push_back(neighbour_stack(*j.neighbour, facts_));
+  if (j.reading == Verdict::Reading::kNone) f.stacks.back().order = StackOrder::kAgain;
   return f;
 }
 

@@ -188,7 +188,9 @@ GraphReplay::Id GraphReplay::allocate_again(const Block& allocation, std::uint64
 
 // Forgets pointers of which all is said, and remembers the blocks that the others point into.
 void GraphReplay::review(ExecutableGraph& graph, CallVerdicts& verdicts) const {
+  constexpr unsigned kMostReviews = 1000;
   graph.watched.clear();
+  bool is_any_dropped = false;
   for (auto& [node, all] : graph.work) {
     if (graph.disabled.contains(node)) continue;
     for (GraphWork& work : all) {
@@ -196,6 +198,8 @@ void GraphReplay::review(ExecutableGraph& graph, CallVerdicts& verdicts) const {
       for (const Argument word : work.pointers) {
         const GraphVerdicts::Answer answer = verdicts_.check_pointer(work, word, verdicts);
         if (answer.watched) graph.watched.push_back(*answer.watched);
+        if (answer.tensor) graph.watched.push_back(*answer.tensor);
+        is_any_dropped |= answer.is_dropped;
         if (!answer.is_settled) kept.push_back(word);
       }
       work.pointers = std::move(kept);
@@ -203,7 +207,7 @@ void GraphReplay::review(ExecutableGraph& graph, CallVerdicts& verdicts) const {
   }
   std::ranges::sort(graph.watched);
   graph.watched.erase(std::unique(graph.watched.begin(), graph.watched.end()), graph.watched.end());
-  graph.is_watched = true;
+  graph.is_watched = !is_any_dropped || ++graph.reviews > kMostReviews;
 }
 
 const Block* GraphReplay::unfreed_of(GraphTable::Handle handle) const {

@@ -46,6 +46,7 @@ struct ExecutableGraph : Graph {
   std::set<std::uint64_t> disabled; // nodes
   std::vector<Watched> watched; // the blocks that its work points into; while they live all is well
   bool is_watched = false;
+  unsigned reviews = 0; // for tensors that were dropped, and whose memory no other one had yet
 };
 
 class GraphTable {

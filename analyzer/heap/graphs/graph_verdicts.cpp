@@ -49,6 +49,39 @@ bool GraphVerdicts::is_all_alive(const ExecutableGraph& graph) const {
          });
 }
 
+// A tensor that was dropped behind the capture: a mistake once PyTorch's cache has given the memory
+// to another one. What a capture has allocated is not given out again.
+void GraphVerdicts::check_tensor(const GraphWork& work, Argument word, CallVerdicts& verdicts,
+                                 Answer& answer) const {
+  const std::uint64_t address = word.address();
+  const Id id = store_.find_id(Space::kSubAllocation, address);
+  const Block* live = id != BlockStore::kNone && is_tensor(store_[id]) ? &store_[id] : nullptr;
+  if (live != nullptr && live->allocated_at < work.order) {
+    if ((live->flags & kIsOfCapture) == 0)
+      answer.tensor = Watched{Space::kSubAllocation, live->address, live->allocated_at};
+    return;
+  }
+  const Block* dead = store_.find_dead(Space::kSubAllocation, address);
+  if (dead == nullptr || !is_tensor(*dead) || (dead->flags & kIsOfCapture) != 0 ||
+      dead->allocated_at >= work.order || dead->freed_at <= work.order)
+    return;
+  answer.is_dropped = live == nullptr;
+  const bool is_others =
+    live != nullptr && live->allocated_at > dead->freed_at && (live->flags & kIsOfCapture) == 0;
+  if (!is_others || verdicts.is_full()) return;
+  verdicts.add({.kind = Verdict::Kind::kUseAfterFree,
+                .side = side_of(work, word),
+                .parameter = work.kind == GraphWork::Kind::kKernel
+                               ? static_cast<std::uint8_t>(word.parameter())
+                               : std::uint8_t{kNoParameter},
+                .block = dead,
+                .neighbour = live,
+                .work = &work,
+                .offset = address - dead->address,
+                .range_begin = address});
+  answer.is_settled = true;
+}
+
 GraphVerdicts::Answer GraphVerdicts::check_pointer(const GraphWork& work, Argument word,
                                                    CallVerdicts& verdicts) const {
   const std::uint64_t address = word.address();
@@ -56,7 +89,10 @@ GraphVerdicts::Answer GraphVerdicts::check_pointer(const GraphWork& work, Argume
   const Id id = array ? arrays_.find(address) : store_.find_id(Space::kAddress, address);
   if (id != BlockStore::kNone) {
     const Block& block = store_[id];
-    return {.watched = Watched{space_of(block.memory_kind), block.address, block.allocated_at}};
+    Answer answer{.watched =
+                    Watched{space_of(block.memory_kind), block.address, block.allocated_at}};
+    if (!array && work.captured) check_tensor(work, word, verdicts, answer);
+    return answer;
   }
   if (!array && store_.find_id(Space::kRegistered, address) != BlockStore::kNone) return {};
   const Block* dead =

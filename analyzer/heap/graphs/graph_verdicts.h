@@ -31,11 +31,16 @@ public:
 
   struct Answer {
     std::optional<Watched> watched = {}; // the live block
+    std::optional<Watched> tensor = {};  // the live one in it that the work was given
+    bool is_dropped = false;             // that tensor is, and nobody has its memory so far
     bool is_settled = false; // nothing more is to be said of this pointer at later launches
   };
   Answer check_pointer(const GraphWork& work, Argument word, CallVerdicts& verdicts) const;
 
 private:
+  void check_tensor(const GraphWork& work, Argument word, CallVerdicts& verdicts,
+                    Answer& answer) const;
+
   const BlockStore& store_;
   const CudaState& cuda_;
   const Arrays& arrays_;

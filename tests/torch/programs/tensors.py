@@ -11,7 +11,7 @@ import time
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "site-packages"))
 
 import standin  # noqa: E402
-from standin import Pinned, Stream, Tensor, allocator, c10, cuda, fill  # noqa: E402
+from standin import Graph, Pinned, Stream, Tensor, allocator, c10, cuda, fill  # noqa: E402
 
 
 def clean():
@@ -173,6 +173,38 @@ def pinned_kept(kept=None):
 
 def pinned_again():
     return pinned_kept(collections.deque(maxlen=4))
+
+
+def graph_of(given):
+    """It has a tensor of its own, too. What it does keeps neither."""
+
+    def work(stream):
+        own = Tensor(4096)
+        own.fill(stream=stream)
+        given.fill(stream=stream)
+
+    return Graph(work)
+
+
+def graph_without_its_tensor():
+    given = Tensor(1 << 20)
+    graph = graph_of(given)
+    del given
+    graph.replay()
+    other = Tensor(1 << 20)
+    for _ in range(3):
+        graph.replay()
+    return other
+
+
+def graph_with_its_tensor():
+    given = Tensor(1 << 20)
+    graph = graph_of(given)
+    graph.replay()
+    others = [Tensor(4096), Tensor(1 << 20)]
+    for _ in range(3):
+        graph.replay()
+    return given, others
 
 
 def on_a_side_stream(before_drop=None, before_reuse=None):
