@@ -98,6 +98,11 @@ constexpr Bc6Mode kBc6Modes[] = {
    1,
    "r0 9:0 g0 9:0 b0 9:0 r1 3:0 r0 10:15 g1 3:0 g0 10:15 b1 3:0 b0 10:15"}};
 
+std::size_t number_of(char channel) {
+  if (channel == 'r') return 0;
+  return channel == 'g' ? 1 : 2;
+}
+
 int extended(int value, int bits) {
   return (value >> (bits - 1) & 1) != 0 ? value - (1 << bits) : value;
 }
@@ -153,7 +158,7 @@ private:
     for (long i = 0; i <= std::labs(first - last); ++i) {
       const int bit = take_bit() << (is_upward ? last + i : last - i);
       if (channel == 'd') part_ |= static_cast<std::uint32_t>(bit);
-      else ends_[end][channel == 'r' ? 0 : channel == 'g' ? 1 : 2] |= bit;
+      else ends_[end][number_of(channel)] |= bit;
     }
     return *behind == ' ' ? behind + 1 : behind;
   }
