@@ -37,9 +37,10 @@ struct ModuleSlot {
   CUdeviceptr records = 0, used = 0, flagged = 0, constant = 0;
   // The last launch that may have news; 0: none since its reports were fetched.
   std::atomic<std::uint64_t> launched{0};
-  std::uint32_t fetched = 0;          // records
-  std::vector<std::uint64_t> counted; // as fetched last
-  std::vector<LastReport> last;       // by counter
+  std::uint32_t fetched = 0;           // records
+  std::vector<std::uint64_t> counted;  // what was reported of each counter
+  std::vector<std::uint64_t> recorded; // of these with a record of its own
+  std::vector<LastReport> last;        // by counter
 };
 
 struct Module {

@@ -139,6 +139,7 @@ bool make_ready(Module& module, const Table& table) {
   slot.constant = constant;
   slot.fetched = 0;
   slot.counted.assign(module.code.sites.size() * rewriter::kCountKinds, 0);
+  slot.recorded = slot.counted;
   slot.last.assign(slot.counted.size(), {});
   slot.counts = counts;
   return true;

@@ -64,6 +64,7 @@ bool fetch(const Table& table, T* to, CUdeviceptr from, std::size_t count) noexc
 struct News {
   std::vector<Record> records; // since the last time
   std::vector<std::uint64_t> counts;
+  bool has_room = true; // for each record that was wanted
 };
 
 // Those records that are whole: a kernel may still be writing the others.
@@ -74,6 +75,7 @@ bool fetch_news(ModuleSlot& slot, const Table& table, News& news) {
   if (!fetch(table, &used, slot.used, 1) || driver.wait_for_stream(table.stream()) != 0)
     return false;
   if (used == 0) return false; // each counter's first mistake wants a record
+  news.has_room = used <= Table::options().records;
   used = std::min(used, Table::options().records);
   news.counts.resize(slot.counted.size());
   news.records.resize(used - std::min(used, slot.fetched));
@@ -191,20 +193,24 @@ std::vector<Group> groups_of(const Module& module, const Table& table, const New
   return groups;
 }
 
-// A mistake whose record was still being written the last time was counted then.
+// Where there was no room for its record, it may have been counted before.
 void count_records(ModuleSlot& slot, const News& news, Group& group) {
   std::uint64_t& counted = slot.counted[group.counter];
+  slot.recorded[group.counter] += group.count;
   const std::uint64_t all = counted + group.count, most = news.counts[group.counter];
   group.count -= std::min(group.count, all - std::min(all, most));
   counted += group.count;
 }
 
 // Of a counter only the first mistakes have records; the others belong to the last launch known.
-// One whose first record is still being written is reported the next time.
-void add_others(ModuleSlot& slot, const News& news, std::vector<Group>& groups) {
+// A mistake whose record is still being written is reported the next time, with its own launch.
+void add_others(ModuleSlot& slot, const News& news, bool is_last, std::vector<Group>& groups) {
   for (std::size_t counter = 0; counter < slot.counted.size(); ++counter) {
     const std::uint64_t count = news.counts[counter];
-    const std::uint64_t others = count - std::min(count, slot.counted[counter]);
+    const std::uint64_t with_record =
+      is_last || !news.has_room ? 0 : std::min(count, rewriter::kRecordsOfSite);
+    const std::uint64_t to_come = with_record - std::min(with_record, slot.recorded[counter]);
+    const std::uint64_t others = count - std::min(count, slot.counted[counter] + to_come);
     if (others == 0) continue;
     const auto last = std::ranges::find(groups.rbegin(), groups.rend(), counter, &Group::counter);
     const LastReport& known = slot.last[counter];
@@ -215,13 +221,13 @@ void add_others(ModuleSlot& slot, const News& news, std::vector<Group>& groups) 
   }
 }
 
-void fetch_reports_of(Module& module, const Table& table) {
+void fetch_reports_of(Module& module, const Table& table, bool is_last) {
   News news;
   ModuleSlot& slot = module.slots[table.index()];
   if (!fetch_news(slot, table, news)) return;
   std::vector<Group> groups = groups_of(module, table, news);
   for (Group& group : groups) count_records(slot, news, group);
-  add_others(slot, news, groups);
+  add_others(slot, news, is_last, groups);
   for (const Group& group : groups) {
     if (group.count == 0) continue;
     slot.last[group.counter] = {true, group.launch, group.first};
@@ -251,7 +257,7 @@ void fetch_all(Why why, std::uint64_t ended, unsigned of) noexcept {
     if (!take_flag(one.index()) && why != Why::kLastTime) return;
     const Work work(one.context());
     for (Module* module : launched_modules(one.index(), one.index() == of ? ended : 0)) {
-      if (work.ready()) fetch_reports_of(*module, one);
+      if (work.ready()) fetch_reports_of(*module, one, why == Why::kLastTime);
     }
     if (work.ready() && &one == &first_table()) fetch_patch_reports();
   });

@@ -29,6 +29,7 @@ struct KernelCheckReports : testing::Test {
     made->code.sites[0].function = made->code.sites[1].function = "kernel";
     ModuleSlot& slot = made->slots[0];
     slot.counted.assign(2 * rewriter::kCountKinds, 0);
+    slot.recorded = slot.counted;
     slot.last.resize(2 * rewriter::kCountKinds);
     slot.counts = reinterpret_cast<CUdeviceptr>(counts);
     slot.records = reinterpret_cast<CUdeviceptr>(records);
@@ -63,7 +64,7 @@ struct KernelCheckReports : testing::Test {
   }
 
   std::uint64_t counts[2 * rewriter::kCountKinds] = {};
-  rewriter::Record records[16] = {};
+  rewriter::Record records[80] = {};
   std::uint32_t used = 0;
   Kernel kernel;
 };
@@ -87,22 +88,30 @@ TEST_F(KernelCheckReports, OneFaultForEachLaunchWithTheFirstThread) {
   EXPECT_EQ(reported.faults.size(), 2u); // each is reported once
 }
 
-TEST_F(KernelCheckReports, AMistakeWhoseRecordComesLaterCountsOnce) {
-  const std::uint64_t number = launch(11);
-  mistake(number);
-  mistake(number);
-  records[1].is_whole = 0;
-  const auto all = [] {
-    std::uint64_t sum = 0;
-    for (const auto& fault : reported.faults) sum += fault.count;
-    return sum;
-  };
-  fetch_reports(launch_count());
-  EXPECT_EQ(all(), 2u);
-  records[1].is_whole = 1;
+TEST_F(KernelCheckReports, AMistakeWhoseRecordComesLaterIsOfItsLaunch) {
+  mistake(launch(11));
   mistake(launch(12));
+  records[1].is_whole = 0;
+  fetch_reports();
+  ASSERT_EQ(reported.faults.size(), 1u);
+  EXPECT_EQ(reported.faults[0].count, 1u);
+  records[1].is_whole = 1;
+  mistake(launch(13));
   fetch_reports(launch_count());
-  EXPECT_EQ(all(), 3u);
+  ASSERT_EQ(reported.faults.size(), 3u);
+  EXPECT_EQ(reported.faults[1].call, 12u);
+  EXPECT_EQ(reported.faults[1].count, 1u);
+  EXPECT_EQ(reported.faults[2].call, 13u);
+}
+
+// Behind the last time nothing comes.
+TEST_F(KernelCheckReports, AMistakeWithoutItsRecordCountsAtLast) {
+  mistake(launch(11));
+  mistake(launch(12));
+  records[1].is_whole = 0;
+  fetch_last_reports();
+  ASSERT_EQ(reported.faults.size(), 1u);
+  EXPECT_EQ(reported.faults[0].count, 2u);
 }
 
 // In whatever order they came.
@@ -165,8 +174,9 @@ TEST_F(KernelCheckReports, WithoutANumberItIsTheOnlyLaunchThatFits) {
 }
 
 TEST_F(KernelCheckReports, CountsWithoutRecordsBelongToTheLastLaunchKnown) {
-  mistake(launch(11));
-  counts[0] += 999;
+  const std::uint64_t number = launch(11);
+  for (std::uint64_t i = 0; i < rewriter::kRecordsOfSite; ++i) mistake(number);
+  counts[0] += 936;
   fetch_reports();
   ASSERT_EQ(reported.faults.size(), 1u);
   EXPECT_EQ(reported.faults[0].count, 1000u);
