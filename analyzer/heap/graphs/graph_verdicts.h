@@ -32,7 +32,7 @@ public:
   struct Answer {
     std::optional<Watched> watched = {}; // the live block
     std::optional<Watched> tensor = {};  // the live one in it that the work was given
-    bool is_dropped = false;             // that tensor is, and nobody has its memory so far
+    bool is_dropped = false;             // that tensor is, and no other has its memory
     bool is_settled = false; // nothing more is to be said of this pointer at later launches
   };
   Answer check_pointer(const GraphWork& work, Argument word, CallVerdicts& verdicts) const;
