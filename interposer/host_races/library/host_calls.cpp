@@ -35,8 +35,8 @@ Function* next(std::atomic<Function*>& known, const char* name,
   return function;
 }
 
-// Nothing is read here: its bytes may have no value yet. Without optimisation GCC takes a pointer to
-// what is constant for a promise that they have one.
+// Nothing is read here: its bytes may have no value yet. Without optimisation GCC takes a pointer
+// to what is constant for a promise that they have one.
 void use(void* memory, std::size_t bytes, bool writes, const void* caller) noexcept {
   if (const HostCalls* calls = core.load(std::memory_order_acquire))
     calls->use(memory, bytes, writes, caller);
