@@ -81,7 +81,7 @@ public:
     report(ended_in_dead, dead, "memory that ended with its context", findings);
     report(ended_behind_loss, lost, "memory that ended with its context", findings);
     if (!excuse.empty() || heap.sticky_error()) return;
-    if (!alive.groups.empty() && linkage_.is_static() && !facts_.simulated())
+    if (has_own(alive) && linkage_.is_static() && !facts_.simulated())
       findings.not_checked(
         {"late",
          "with a statically linked CUDA runtime, a free by the destructor of a static object "
@@ -155,6 +155,13 @@ private:
       ++groups[at->second].blocks;
     }
   };
+
+  // Memory that no known library allocated: those keep theirs until the end.
+  bool has_own(const Groups& groups) const {
+    return std::ranges::any_of(groups.groups, [this](const Group& group) {
+      return facts_.caller(group.example.allocated).owner.empty();
+    });
+  }
 
   Ranges::Path group_of(const Block& block) const {
     return facts_.groups_by_range() ? facts_.ranges().path_of_allocation(block) : 0;

@@ -111,6 +111,17 @@ TEST_F(FreeTimes, LeaksThatACallbackMayHaveTriedToPrevent) {
   EXPECT_TRUE(is_not_checked("late", "such memory is among the leaks")); // a static object's
 }
 
+// A known library keeps its memory until the end, however the runtime is linked.
+TEST_F(FreeTimes, MemoryOfALibraryIsNotAmongThose) {
+  expect_only({"leak"});
+  trace.modules = {"+\t1\t100\t500\t0\t-\t/usr/lib/libcublasLt.so.13"};
+  log().alloc({.api = "cuMemAlloc_v2", .stack = {0x300}}, MemoryKind::kDevice, kA, kMiB);
+  log().life({.api = "cuDevicePrimaryCtxRetain"}, 0, trace::ObjectClass::kPrimaryContext,
+             trace::LifeOp::kRetain);
+  run();
+  EXPECT_FALSE(is_not_checked("late", "such memory is among the leaks"));
+}
+
 TEST_F(FreeTimes, OtherCallsInsideAHostCallbackAreApiErrors) {
   cuda_malloc(kA, kMiB);
   cuda_memcpy(kA, kHost, 100, 800);
