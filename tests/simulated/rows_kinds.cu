@@ -17,7 +17,8 @@ __device__ char symbol[64];
 std::string register_within() {
   static char memory[kMiB];
   return answers({cudaHostRegister(memory, kMiB, 0), cudaHostRegister(memory + 4096, 4096, 0),
-                  cudaHostRegister(memory, kMiB, 0), cudaHostUnregister(memory)});
+                  cudaHostRegister(memory, kMiB, 0), cudaHostUnregister(memory + 4096),
+                  cudaHostUnregister(memory)});
 }
 
 std::string register_off_a_page() {
@@ -277,7 +278,8 @@ const std::vector<Row>& kinds_rows() {
   constexpr auto kManaged = &Blocks::managed;
   constexpr auto kPinned = &Blocks::pinned;
   static const std::vector<Row> rows = {
-    {"cudaHostRegister of a range, inside it, again; unregister", "0 712 712 0", register_within},
+    {"cudaHostRegister of a range, inside it, again; unregister inside it, of it", "0 712 712 1 0",
+     register_within},
     {"cudaHostRegister off a page; unregister of the page, of the range", "0 713 0",
      register_off_a_page},
     {"cudaHostRegister of cudaMallocHost memory", "1", register_pinned},

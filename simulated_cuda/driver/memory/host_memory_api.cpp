@@ -2,9 +2,9 @@
 // Pinned and registered host memory: cuMemHostAlloc, cuMemFreeHost, cuMemHostRegister,
 // cuMemHostUnregister, queries. Called through driver_api.def with the lock held. Invariant: with
 // unified addressing the device address of host memory is its host address. Unregistering memory
-// that was allocated pinned answers 1, memory that is not registered 713, overlapping registrations
-// 712, registering memory that CUDA allocated 1. The page before a pinned block is no memory:
-// free() of it crashes, as on a real device.
+// that was allocated pinned, or an address inside of a range, answers 1, memory that is not
+// registered 713, overlapping registrations 712, registering memory that CUDA allocated 1. The page
+// before a pinned block is no memory: free() of it crashes, as on a real device.
 #include "simulated_cuda/driver/api.h"
 #include "simulated_cuda/driver/state/mapping.h"
 #include "simulated_cuda/driver/streams/operation.h"
@@ -102,9 +102,11 @@ CUresult mem_host_register(void* pointer, std::size_t bytes, unsigned flags) {
 
 CUresult mem_host_unregister(void* pointer) {
   if (pointer == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Block* block = state().blocks.at_base(reinterpret_cast<CUdeviceptr>(pointer));
-  if (block == nullptr) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-  if (block->kind != BlockKind::kRegistered) return CUDA_ERROR_INVALID_VALUE;
+  const auto address = reinterpret_cast<CUdeviceptr>(pointer);
+  Block* block = state().blocks.at_base(address);
+  const bool is_inside = block == nullptr && is_host_block(state().blocks.containing(address));
+  if (block == nullptr && !is_inside) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+  if (is_inside || block->kind != BlockKind::kRegistered) return CUDA_ERROR_INVALID_VALUE;
   release_block(*block);
   return CUDA_SUCCESS;
 }
