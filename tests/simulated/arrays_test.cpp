@@ -18,15 +18,14 @@ TEST(Arrays, PlanesAreViews) {
   cudaGetLastError();
 }
 
-// Their bytes are no integers of the channels' width.
+// Texels that share bytes of several planes.
 TEST(Arrays, FormatsThatAreNotSimulatedAreRefused) {
-  for (const cudaChannelFormatKind kind :
-       {cudaChannelFormatKindUnsignedBlockCompressed1, cudaChannelFormatKindSignedBlockCompressed6H,
-        cudaChannelFormatKindSignedNormalized8X4, cudaChannelFormatKindUnsignedNormalized1010102}) {
-    const cudaChannelFormatDesc desc{8, 8, 8, 8, kind};
-    cudaArray_t array = nullptr;
-    EXPECT_EQ(cudaMallocArray(&array, &desc, 64, 32), cudaErrorNotSupported) << kind;
-    cudaGetLastError();
+  cudaFree(nullptr);
+  const auto create = DRIVER_FUNCTION(cuArrayCreate);
+  for (const CUarray_format format : {CU_AD_FORMAT_P010, CU_AD_FORMAT_NV16, CU_AD_FORMAT_YUY2}) {
+    const CUDA_ARRAY_DESCRIPTOR desc{64, 32, format, 1};
+    CUarray array = nullptr;
+    EXPECT_EQ(create(&array, &desc), CUDA_ERROR_NOT_SUPPORTED) << format;
   }
 }
 
