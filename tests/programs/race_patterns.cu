@@ -17,6 +17,7 @@
 // expect: error global-race line=LINE(locks_of_two_names)
 // expect: error global-race line=LINE(beside_another_flag)
 // expect: error global-race line=LINE(sequence_lock)
+// expect: error global-race line=LINE(sequence_lock)
 // expect: error global-race line=LINE(ring)
 // expect: error global-race line=LINE(two_buffers_in_turn)
 // expect: error global-race line=LINE(first_block_sums)
