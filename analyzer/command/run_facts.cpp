@@ -75,8 +75,12 @@ ProcessReport bare_process(const RunFacts& facts) {
 // What a process could not record at all, if the note is about that. The interposer has EDQUOT for
 // its own limit only.
 std::string gap_sentence(const Note& note) {
-  if (note.word == "nodir")
-    return "no trace could be made for it: " + note.text + "; name another folder with --trace-dir";
+  if (note.word == "nodir") {
+    const bool is_limited = note.text.find(::strerrordesc_np(EFBIG)) != std::string::npos;
+    return "no trace could be made for it: " + note.text +
+           (is_limited ? "; raise its limit of file sizes (ulimit -f)"
+                       : "; name another folder with --trace-dir");
+  }
   if (note.word != "nolog") return {};
   std::string reason = note.text;
   const std::string_view quota = ::strerrordesc_np(EDQUOT);

@@ -110,6 +110,13 @@ class Check(CommandCase):
         self.assertEqual(result.returncode, 23, result)
         self.assertIn("disk full; name another folder with --trace-dir", flat(result.stderr))
 
+    def test_a_limit_of_file_sizes_is_no_matter_of_the_folder(self):
+        self.environment["FAKE_NOTE"] = "nodir trace: File too large"
+        result = self.run_command("check", "--device", "real", PROGRAM)
+        self.assertEqual(result.returncode, 23, result)
+        self.assertIn("File too large; raise its limit of file sizes (ulimit -f)", flat(result.stderr))
+        self.assertNotIn("--trace-dir", result.stderr)
+
     def test_a_thread_without_log_fails(self):
         self.environment["FAKE_TRACE"] = "app"
         self.environment["FAKE_NOTE"] = "nolog disk full"
