@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The new code is made in one pass. Statements and labels move with the instruction behind them.
+// The new code is made in one pass. Statements and labels move with the instruction behind them. It
+// is one file because that pass keeps its place in the old code and in the new one.
 #include "rewriter/body_rewriter.h"
 
 #include <algorithm>

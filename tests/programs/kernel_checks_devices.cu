@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // --kernel-checks with two devices, and with several contexts of one: each has its table, or shares that of its device. A kernel may use
 // memory of the other device, of the host, of another context and of another process; what it does right is right there, and
-// its mistakes are named. Each case has a twin without the mistake.
+// its mistakes are named. Each case has a twin without the mistake. It is one file because it is one list of such cases.
 //
 // unlike-fenced: blocks of the fence and checks in the code exclude each other
 // run: mistakes
