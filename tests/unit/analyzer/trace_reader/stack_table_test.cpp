@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of more call stacks than a report keeps.
+// Equal call stacks are one; what becomes of more of them than a report keeps.
 
 #include "analyzer/trace_reader/stack_table.h"
 
@@ -44,6 +44,24 @@ TEST(StackTable, IsBoundedWhereTheOutermostFramesDifferToo) {
     table.intern(std::vector<std::uint64_t>{1, 2, 3, i, i + 1, i + 2, i + 3, 10'000'000 + i});
   EXPECT_EQ(table.merged(), 3 * StackTable::kMostStacks);
   EXPECT_LE(table.size(), 2 * StackTable::kMostStacks);
+}
+
+TEST(StackTable, EqualStacksHaveEqualIds) {
+  StackTable table;
+  const std::uint64_t a[] = {1, 2, 3}, b[] = {1, 2};
+  EXPECT_EQ(table.intern({}).value, 0u);
+  const StackId first = table.intern(a);
+  EXPECT_EQ(table.intern(b).value, 2u);
+  EXPECT_EQ(table.intern(a), first);
+  EXPECT_EQ(table.frames(first).size(), 3u);
+  EXPECT_TRUE(table.frames({}).empty());
+  EXPECT_TRUE(table.frames({77}).empty());
+  for (std::uint64_t i = 0; i < 10'000; ++i) {
+    const std::uint64_t stack[] = {i, i + 1};
+    table.intern(stack);
+  }
+  EXPECT_EQ(table.intern(a), first);
+  EXPECT_EQ(table.size(), 10'001u); // {1, 2} was there
 }
 
 } // namespace

@@ -124,5 +124,15 @@ TEST(Wording, MeasuresByKind) {
   EXPECT_EQ(measure_of("no-such-kind"), Measure::kMistakes);
 }
 
+TEST(Detectors, SortedAndDescribed) {
+  std::string_view last;
+  for (const DetectorInfo* info : detectors()) {
+    EXPECT_LT(last, info->id);
+    last = info->id;
+    EXPECT_FALSE(info->title.empty());
+  }
+  EXPECT_EQ(last, "use-after-free");
+}
+
 } // namespace
 } // namespace gmt

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Failed calls: api-error and what it leaves out, out-of-memory with its holders, calls that never
-// returned. And the small parts: grouping, words, the registry of detectors.
+// returned.
 
-#include "analyzer/analysis/grouping.h"
-#include "analyzer/base/text_format.h"
-#include "analyzer/detectors/shared/descriptions.h"
 #include "tests/unit/analyzer/support/analysis_fixture.h"
 
 namespace gmt::test {
@@ -275,82 +272,6 @@ TEST_F(Errors, UnfinishedCalls) {
             "cudaDeviceSynchronize had not returned when the recording ended.");
   EXPECT_EQ(result.findings[0].advice,
             "If the program crashed, look at the arguments of this call first.");
-}
-
-TEST(Grouping, EqualFindingsAddUp) {
-  const Ranges::Texts texts;
-  const Ranges ranges(texts);
-  Grouping grouping(ranges);
-  Finding f;
-  f.kind = "leak";
-  f.bytes = 10;
-  f.stacks.push_back(stack_as(StackRole::kAllocated, StackId{3}, "cudaMalloc"));
-  grouping.add(f);
-  grouping.add(f);
-  f.group = "other";
-  grouping.add(f);
-  f.stacks[0].stack = {4};
-  grouping.add(f);
-  grouping.not_checked({"leak", "why"});
-  grouping.not_checked({"leak", "why"});
-  const auto findings = grouping.take_findings();
-  ASSERT_EQ(findings.size(), 3u);
-  EXPECT_EQ(findings[0].count, 2u);
-  EXPECT_EQ(findings[0].bytes, 20u);
-  EXPECT_EQ(grouping.take_not_checked().size(), 1u);
-}
-
-TEST(Words, Bytes) {
-  EXPECT_EQ(format_bytes(0), "0 bytes");
-  EXPECT_EQ(format_bytes(1), "1 byte");
-  EXPECT_EQ(format_bytes(1023), "1,023 bytes");
-  EXPECT_EQ(format_bytes(1024), "1.0 KiB");
-  EXPECT_EQ(format_bytes(1024 * 1024 - 1), "1.0 MiB");
-  EXPECT_EQ(format_bytes(1536ull << 30), "1.5 TiB");
-  EXPECT_EQ(format_bytes(UINT64_MAX), "16.0 EiB");
-  EXPECT_EQ(format_exact_bytes(1234567), "1,234,567 bytes");
-  EXPECT_EQ(format_address(0x7f32a0000000), "0x7f32a0000000");
-}
-
-TEST(Words, ErrorNames) {
-  EXPECT_EQ(error_name(700, false), "CUDA_ERROR_ILLEGAL_ADDRESS (700)");
-  EXPECT_EQ(error_name(700, true), "cudaErrorIllegalAddress (700)");
-  EXPECT_EQ(error_name(0, true), "cudaSuccess (0)");
-  EXPECT_EQ(error_name(12, true), "cudaErrorInvalidPitchValue (12)");
-  EXPECT_EQ(error_name(12, false), "error 12");
-  EXPECT_EQ(error_name(222, false), "CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222)");
-  EXPECT_EQ(error_name(223, false), "CUDA_ERROR_JIT_COMPILATION_DISABLED (223)");
-  EXPECT_EQ(error_name(224, true), "cudaErrorUnsupportedExecAffinity (224)");
-  EXPECT_EQ(error_name(226, true), "cudaErrorContained (226)");
-  EXPECT_EQ(error_name(999, false), "CUDA_ERROR_UNKNOWN (999)");
-}
-
-TEST(Detectors, SortedAndDescribed) {
-  std::string_view last;
-  for (const DetectorInfo* info : detectors()) {
-    EXPECT_LT(last, info->id);
-    last = info->id;
-    EXPECT_FALSE(info->title.empty());
-  }
-  EXPECT_EQ(last, "use-after-free");
-}
-
-TEST(StackTable, EqualStacksHaveEqualIds) {
-  StackTable table;
-  const std::uint64_t a[] = {1, 2, 3}, b[] = {1, 2};
-  EXPECT_EQ(table.intern({}).value, 0u);
-  const StackId first = table.intern(a);
-  EXPECT_EQ(table.intern(b).value, 2u);
-  EXPECT_EQ(table.intern(a), first);
-  EXPECT_EQ(table.frames(first).size(), 3u);
-  EXPECT_TRUE(table.frames({}).empty());
-  EXPECT_TRUE(table.frames({77}).empty());
-  for (std::uint64_t i = 0; i < 10'000; ++i) {
-    const std::uint64_t stack[] = {i, i + 1};
-    table.intern(stack);
-  }
-  EXPECT_EQ(table.intern(a), first);
-  EXPECT_EQ(table.size(), 10'001u); // {1, 2} was there
 }
 
 } // namespace
