@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Declares what checked code needs, reads the text again, and prints it with the checked functions
-// behind it.
+// behind it. It is one file because it is one class: each part of the new text uses names that
+// other parts have declared.
 #include "rewriter/rewriter.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the tree is cut: no folder and no header is so small that it belongs to its neighbour, tests compile no source of the
-product, and ELF is read by hand only where libelf cannot be.
+"""How the tree is cut: no folder and no header is so small that it belongs to its neighbour, no source is long without a
+reason in its head, tests compile no source of the product, and ELF is read by hand only where libelf cannot be.
 
 lint_rooms.py [unittest's arguments]. Exit status: 0 nothing found, 1 something."""
 
@@ -14,6 +14,8 @@ from lint_rules import SOURCES, files, includes_of, text_of
 ROOMS = ("analyzer", "device_hooks", "interposer", "ptx", "ptxas", "python", "rewriter", "scripts", "simulated_cuda")
 FEWEST_FILES = 4
 SHORTEST_HEADER = 25  # lines
+LONGEST_SOURCE = 350  # lines
+SOURCE_ENDINGS = (".cpp", ".h", ".cu", ".cuh", ".S", ".js", ".py")
 # Short headers without a source of their own that one file includes, and why they are not part of it.
 SHORT_HEADERS = {
     "device_hooks/include/gpumemtrace/device_rename.h": "programs include it again behind an #undef of theirs",
@@ -75,6 +77,19 @@ class Rooms(unittest.TestCase):
             if is_short and not has_source and len(users[path]) == 1:
                 found.append(path)
         self.assertEqual(sorted(found), sorted(SHORT_HEADERS), "move it into the one file that includes it")
+
+    def test_long_sources_say_why_they_are_one(self):
+        found = []
+        for room in (*ROOMS, "samples", "tests", "trace"):
+            for folder, _, names in os.walk(os.path.join(SOURCES, room)):
+                for path in (os.path.relpath(os.path.join(folder, name), SOURCES) for name in names):
+                    if path.endswith(SOURCE_ENDINGS) and text_of(path).count("\n") > LONGEST_SOURCE:
+                        head = re.split(
+                            r"^(?:#include|#pragma|import|from) ", text_of(path), maxsplit=1, flags=re.MULTILINE
+                        )[0]
+                        if not re.search(r"\bone(?:\s|//)+file\b", head):
+                            found.append(path)
+        self.assertEqual(sorted(found), [], "split it by subject, or say in its head why it is one file")
 
     def test_elf_is_read_by_hand_where_libelf_cannot_be(self):
         by_hand = [path for path in files(*ROOMS, "trace") if re.search(r"\bElf(32|64)_\w", text_of(path))]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads one log. The hot path is parse() for a single-slot record, with what it calls inline, and
-// what calls of decode() leave to do; everything else runs once a batch or once a stack.
+// what calls of decode() leave to do; everything else runs once a batch or once a stack. It is one
+// file so that the compiler sees the hot path whole.
 
 #include "analyzer/trace_reader/log_reader.h"
 

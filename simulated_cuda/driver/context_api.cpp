@@ -3,7 +3,7 @@
 // Called through driver_api.def with the lock held.
 // Invariant: a Context object is never deleted; `alive` says whether it may be used. A reset
 // primary context comes back to life under the same handle at the next retain, as on the real
-// driver.
+// driver. It is one file because most calls read or change the context stack of their thread.
 #include "simulated_cuda/driver/api.h"
 #include "simulated_cuda/driver/execution/choice.h"
 #include "simulated_cuda/driver/execution/prints.h"

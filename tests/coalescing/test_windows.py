@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When windows of --coalescing open and close: never so that the program waits, never so that a capture breaks."""
+"""When windows of --coalescing open and close: never so that the program waits, never so that a capture breaks.
+
+It is one file because it is one list: a test for each thing that a window must not disturb."""
 
 import interposed_case
 from coalescing_case import CoalescingCase

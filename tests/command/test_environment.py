@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the program and its children find in their environment, and where traces are put."""
+"""What the program and its children find in their environment, and where traces are put.
+
+It is one file because it is one list: a test for each thing that a child is given."""
 
 import glob
 import os

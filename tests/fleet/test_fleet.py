@@ -3,6 +3,7 @@
 
 The simulated device makes a trace of each kind of rank. Most ranks are copies of these with ranks, hosts and process ids
 of their own. With GMT_LONG_TESTS=1 there are 1,000 of 10,000 events, and the goals of docs/fleet.md are measured.
+It is one file because the traces are made once for all tests.
 """
 
 import contextlib

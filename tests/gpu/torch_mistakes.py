@@ -2,6 +2,7 @@
 """Mistakes with the memory of tensors, each beside its correct twin: torch_mistakes.py NAME [correct].
 
 torch_cases.py says what its words and comments are. check_torch_mistakes.py runs them all.
+It is one file because it is one list: a function for each mistake.
 """
 
 import collections

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each view of a page in a browser: its figures are those of the JSON report, and nothing leaves it."""
+"""Each view of a page in a browser: its figures are those of the JSON report, and nothing leaves it.
+
+It is one file because the browser is started once for all of them."""
 
 import json
 import os

@@ -38,6 +38,8 @@ Calls into a static runtime are known by its symbols in the call stack, so api= 
 functions (_v2, _ptsz) are not compared. Checked in every run, without being written down: how the program ended, that
 leaks were checked unless listed under not-checked, that no event was lost, and, where silence or a ratio is expected of
 --coalescing, that all accesses were measured.
+
+expectations.py reads the grammar. What is here is one file because all comparisons are of the same run and report.
 """
 
 import argparse

@@ -6,6 +6,7 @@ usage: check_formats.py REPORT_WRITE_JSON
 
 Runs the program that writes made-up reports in every format. SARIF goes through the object model of python3-sarif-python-om,
 JUnit's XML through xmllint and python3-junitparser, Markdown through cmark-gfm, folded stacks through flamegraph.pl.
+It is one file because the reports are written once for all readers.
 """
 
 import html.parser

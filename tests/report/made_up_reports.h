@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports made by hand, one for each situation that an output must handle. They stand alone; the
-// file is a list of them.
+// Reports made by hand, one for each situation that an output must handle. They stand alone; it
+// is one file because it is one list of them.
 #pragma once
 
 #include <string>

@@ -4,7 +4,7 @@
 A small project is built at three levels of optimisation with two compilers. Its baseline is made with one of them. Each
 of ten edits and ten mistakes is tried with one build, another one each time; GMT_ALL_BUILDS=1 tries each with all. It
 declares the few calls of CUDA that it makes itself, so a build takes a fraction of a second. Runs on the simulated
-device.
+device. It is one file because all tests change the same project by the same tables.
 """
 
 import json

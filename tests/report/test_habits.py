@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What people do every day, from end to end on the simulated device: source lines that travel with a trace, clean runs
-that leave nothing, a configuration file, the last calls, and what other tools read."""
+that leave nothing, a configuration file, the last calls, and what other tools read.
+
+It is one file because it is one list of habits, each tried by itself."""
 
 import json
 import os

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the records of rarer calls say: played on the simulated device, read back from the trace word for word."""
+"""What the records of rarer calls say: played on the simulated device, read back from the trace word for word.
+
+It is one file because it is one list: a test for each scene of records.cpp."""
 
 import os
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of a library that crosses as PyTorch's does are blocks of their own, and its cache is a row of a table."""
+"""Tensors of a library that crosses as PyTorch's does are blocks of their own, and its cache is a row of a table.
+
+It is one file because it is one list: a test for each way to use tensors in programs/tensors.py."""
 
 import json
 import os

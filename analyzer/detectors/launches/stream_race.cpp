@@ -12,6 +12,8 @@
 // The simulated device says which bytes each launch used, and each node of a graph: then those
 // count, and not where the arguments lead. Kernels that meet in what both use by atomics may wait
 // for each other there.
+//
+// It is one file because it is one detector: copies, launches and graphs add to the same work.
 
 #include <algorithm>
 #include <optional>

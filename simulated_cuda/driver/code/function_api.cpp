@@ -2,7 +2,8 @@
 // Kernels and functions: names, parameters, attributes, enumeration, occupancy.
 // Called through driver_api.def with the lock held. CUfunction and CUkernel are the same object
 // here. Invariant: enumeration shows the kernels the image declares; an opaque image shows those
-// that were asked for.
+// that were asked for. It is one file because most calls are there twice, for functions and for
+// kernels.
 #include "simulated_cuda/driver/api.h"
 #include "simulated_cuda/driver/code/library.h"
 #include "simulated_cuda/driver/entry.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kept work stands in one queue, in the order of calls, so each beginning of the queue is closed:
-// the thread of the driver's own runs what is due from its front.
+// the thread of the driver's own runs what is due from its front. It is one file because all of it
+// reads or changes that queue.
 #include "simulated_cuda/driver/streams/late.h"
 
 #include "simulated_cuda/driver/entry.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// It is one file because it is one class: all copies go the same way from their beginning to their
+// end.
 #include "simulated_cuda/executor/machine/async_copies.h"
 
 #include "simulated_cuda/executor/machine/access.h"

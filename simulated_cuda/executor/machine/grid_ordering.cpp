@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A block's releases are kept in their order. Where there are many, two become one that lets know
-// more, and earlier.
+// more, and earlier. It is one file because it is one class, whose lock guards all its tables.
 #include "simulated_cuda/executor/machine/grid_ordering.h"
 
 #include "simulated_cuda/executor/machine/block.h"

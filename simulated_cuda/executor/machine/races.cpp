@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Races in shared memory: what the fast paths passed on, exactly who raced with whom. An entry of
 // the table knows the last store and the last load of a granule. Where several threads loaded, it
-// is known only in which warp: a race is reported only where it is one with each of them.
+// is known only in which warp: a race is reported only where it is one with each of them. It is one
+// file because accesses of all kinds change the same entries.
 #include "simulated_cuda/executor/machine/access.h"
 #include "simulated_cuda/executor/machine/async_copies.h"
 #include "simulated_cuda/executor/machine/cluster.h"

@@ -3,7 +3,7 @@
 // has plain.ptx and forms of it that rewrite_ptx wrote (make.sh). Each kernel runs plain and in
 // each form; results must be equal and no form may report anything. At the end each form is to
 // report accesses behind a block, and to go on. The status is 1 if a result differs, or a report is
-// wrong or missing.
+// wrong or missing. It is one file because measurements and mistakes use the same forms.
 #include <cuda.h>
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What textures and surfaces give at some hundred points each: in all modes, formats and shapes.
 // The words of each scene are joined to one number, which textures.h100 has as an H100 gave it.
+// It is one file because it is one list of scenes.
 #include "pictures.h"
 #include "points.h"
 

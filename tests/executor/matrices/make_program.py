@@ -7,7 +7,8 @@
     ./record products > h100.products        (wmma > h100.wmma, wgmma > h100.wgmma)
 
 Each form is a kernel that loads registers or shared memory, executes it once and stores its result. A
-form that faults is left out, and those behind it run in a process of their own.
+form that faults is left out, and those behind it run in a process of their own. It is one file because it writes one
+program, whose beginning and end all forms share.
 """
 
 import re

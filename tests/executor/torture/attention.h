@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention whose scores stay in registers, forward and backward, with mma.sync. Powers of 2 are
-// those of exact_exp2, so that results are the same to the last bit.
+// those of exact_exp2, so that results are the same to the last bit. It is one file because forward
+// and backward have the same tiles and masks.
 #pragma once
 
 #include "products.h"

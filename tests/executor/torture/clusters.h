@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters that reach each other's shared memory, and rings of bulk copies.
+// Clusters that reach each other's shared memory, and rings of bulk copies. It is one file because
+// it is one list: a kernel of each kind.
 #pragma once
 
 #include "tma.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products as CUTLASS makes them for sm_80 and sm_89: tiles by cp.async in a ring of stages,
-// ldmatrix from a swizzled tile, mma.sync of each type, epilogues, and ways to share the work.
+// ldmatrix from a swizzled tile, mma.sync of each type, epilogues, and ways to share the work. It
+// is one file because all kernels are made of the same tiles.
 #pragma once
 
 #include "recorded.h"

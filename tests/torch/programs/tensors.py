@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One way to use tensors for each word. test_tensors.py knows what the report has to say."""
+"""One way to use tensors for each word. test_tensors.py knows what the report has to say.
+
+It is one file because it is one list: a function for each word."""
 
 import collections
 import ctypes

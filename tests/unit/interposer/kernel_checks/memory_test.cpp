@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks of device memory in the table of valid bytes, over a driver whose memory is the host's.
+// They are one file because they are one list: a test for each way in which a block comes and goes.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// host-pointer: kernels that are given addresses of host memory.
+// host-pointer: kernels that are given addresses of host memory. It is one file because heap, stack
+// and variables need the same machine and the same launches.
 
 #include <cstring>
 
