@@ -97,6 +97,15 @@ CUptiResult check_window(CUcontext context, Window** window) {
   return CUPTI_SUCCESS;
 }
 
+// The window of a context, when the kernels in it have ended.
+CUptiResult window_at_rest(CUcontext context, Window** window) {
+  {
+    Guard guard(profiler().mutex);
+    if (const CUptiResult bad = check_window(context, window); bad != CUPTI_SUCCESS) return bad;
+  }
+  return wait_for(context) ? CUPTI_SUCCESS : CUPTI_ERROR_UNKNOWN;
+}
+
 } // namespace
 } // namespace gmt::sim
 
@@ -200,11 +209,7 @@ EXPORT CUptiResult cuptiSassMetricsEnable(CUpti_SassMetricsEnable_Params* p) {
 EXPORT CUptiResult cuptiSassMetricsDisable(CUpti_SassMetricsDisable_Params* p) {
   if (p == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   Window* window = nullptr;
-  {
-    Guard guard(profiler().mutex);
-    if (const CUptiResult bad = check_window(p->ctx, &window); bad != CUPTI_SUCCESS) return bad;
-  }
-  if (!wait_for(p->ctx)) return CUPTI_ERROR_UNKNOWN;
+  if (const CUptiResult bad = window_at_rest(p->ctx, &window); bad != CUPTI_SUCCESS) return bad;
   Guard guard(profiler().mutex);
   p->numOfDroppedRecords = records_of(*window);
   window->enabled = false;
@@ -214,11 +219,7 @@ EXPORT CUptiResult cuptiSassMetricsDisable(CUpti_SassMetricsDisable_Params* p) {
 EXPORT CUptiResult cuptiSassMetricsGetDataProperties(CUpti_SassMetricsGetDataProperties_Params* p) {
   if (p == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   Window* window = nullptr;
-  {
-    Guard guard(profiler().mutex);
-    if (const CUptiResult bad = check_window(p->ctx, &window); bad != CUPTI_SUCCESS) return bad;
-  }
-  if (!wait_for(p->ctx)) return CUPTI_ERROR_UNKNOWN;
+  if (const CUptiResult bad = window_at_rest(p->ctx, &window); bad != CUPTI_SUCCESS) return bad;
   Guard guard(profiler().mutex);
   p->numOfPatchedInstructionRecords = records_of(*window);
   p->numOfInstances = 1;
@@ -228,11 +229,7 @@ EXPORT CUptiResult cuptiSassMetricsGetDataProperties(CUpti_SassMetricsGetDataPro
 EXPORT CUptiResult cuptiSassMetricsFlushData(CUpti_SassMetricsFlushData_Params* p) {
   if (p == nullptr || p->pMetricsData == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   Window* window = nullptr;
-  {
-    Guard guard(profiler().mutex);
-    if (const CUptiResult bad = check_window(p->ctx, &window); bad != CUPTI_SUCCESS) return bad;
-  }
-  if (!wait_for(p->ctx)) return CUPTI_ERROR_UNKNOWN;
+  if (const CUptiResult bad = window_at_rest(p->ctx, &window); bad != CUPTI_SUCCESS) return bad;
   Profiler& all = profiler();
   Guard guard(all.mutex);
   const std::set<std::uint64_t>& metrics = all.configured[window->device];
