@@ -89,9 +89,9 @@ struct OwnerExcuse {
 };
 
 struct DetectorInfo {
-  std::string_view id;                                    // the finding's id
-  Severity severity;                                      // default
-  std::string_view title;                                 // half a line for `help findings`
+  std::string_view id;    // the finding's id
+  Severity severity;      // as help and the pages have it; a finding is an error unless it says so
+  std::string_view title; // half a line for `help findings`
   std::unique_ptr<Detector> (*make)(const ProcessFacts&); // null: not needed for this trace
   Wants wants = kWantsAll; // until it asks for others (Detector::watch)
   Measure measure = Measure::kMistakes;
