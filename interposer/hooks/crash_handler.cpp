@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdint>
 #include <fcntl.h>
+#include <span>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -22,6 +23,8 @@ namespace gmt::interposer {
 namespace {
 
 constexpr int kSignals[] = {SIGSEGV, SIGBUS};
+// Behind the process's last words, which a crash proves wrong
+constexpr int kSignalsOfExit[] = {SIGABRT, SIGILL, SIGFPE, SIGTRAP};
 constinit char info_path[4200] = {};
 constinit bool is_watching = false;
 
@@ -54,17 +57,40 @@ private:
   std::size_t size_ = 0;
 };
 
+const char* name_of(int number) noexcept {
+  switch (number) {
+  case SIGSEGV: return "SIGSEGV";
+  case SIGBUS: return "SIGBUS";
+  case SIGABRT: return "SIGABRT";
+  case SIGILL: return "SIGILL";
+  case SIGFPE: return "SIGFPE";
+  default: return "SIGTRAP";
+  }
+}
+
+// Where no access of the host's own code did it: the signal alone.
+void note_signal(int number) noexcept {
+  if (!is_recorded_process() || info_path[0] == '\0') return;
+  Line line;
+  line.text("crash=");
+  line.text(name_of(number));
+  line.text("\n");
+  line.write_to(info_path);
+}
+
 void on_crash(int number, siginfo_t* info, void* context) noexcept {
   // A program may have put this function back by signal(), without the flags.
   struct sigaction plain = {};
   plain.sa_handler = SIG_DFL;
   (void)sigaction(number, &plain, nullptr);
   if (info->si_code <= 0) { // sent: it does not come again by itself
+    note_signal(number);
     (void)syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), number);
     return;
   }
-  const bool has_address = info->si_code != SI_KERNEL;
-  if (!has_address || !is_recorded_process() || info_path[0] == '\0') return;
+  const bool is_access = number == SIGSEGV || number == SIGBUS;
+  if (!is_access || info->si_code == SI_KERNEL) return note_signal(number);
+  if (!is_recorded_process() || info_path[0] == '\0') return;
   const auto* machine = static_cast<const ucontext_t*>(context);
   const auto& registers = machine->uc_mcontext.gregs;
   const auto instruction = static_cast<std::uint64_t>(registers[REG_RIP]);
@@ -73,17 +99,30 @@ void on_crash(int number, siginfo_t* info, void* context) noexcept {
   // What a call does in there, or a thread of the driver's, is no access of the host's own code
   if (is_inside_call(reinterpret_cast<const void*>(stack)) || is_drivers_code(instruction) ||
       is_drivers_code(returns_to))
-    return;
+    return note_signal(number);
   constexpr std::uint64_t kWrite = 2; // of a page fault's error code
   Line line;
   line.text("crash=");
-  line.text(number == SIGSEGV ? "SIGSEGV" : "SIGBUS");
+  line.text(name_of(number));
   line.number(reinterpret_cast<std::uintptr_t>(info->si_addr));
   line.number(instruction);
   line.number(returns_to);
   line.text((static_cast<std::uint64_t>(registers[REG_ERR]) & kWrite) != 0 ? " write\n"
                                                                            : " read\n");
   line.write_to(info_path);
+}
+
+void watch(std::span<const int> numbers) noexcept {
+  for (const int number : numbers) {
+    struct sigaction now = {}, ours = {};
+    if (sigaction(number, nullptr, &now) != 0) continue;
+    const bool is_default = (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL;
+    if (!is_default) continue;
+    ours.sa_sigaction = on_crash;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
+    sigemptyset(&ours.sa_mask);
+    (void)sigaction(number, &ours, nullptr);
+  }
 }
 
 } // namespace
@@ -95,17 +134,10 @@ void watch_crashes() noexcept {
   }
   if (is_watching) return; // a forked child: the handler came with it
   is_watching = true;
-  for (const int number : kSignals) {
-    struct sigaction now = {}, ours = {};
-    if (sigaction(number, nullptr, &now) != 0) continue;
-    const bool is_default = (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL;
-    if (!is_default) continue;
-    ours.sa_sigaction = on_crash;
-    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
-    sigemptyset(&ours.sa_mask);
-    (void)sigaction(number, &ours, nullptr);
-  }
+  watch(kSignals);
 }
+
+void watch_crashes_at_exit() noexcept { watch(kSignalsOfExit); }
 
 bool is_crash_handler(const struct sigaction& action) noexcept {
   return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == on_crash;

@@ -11,6 +11,7 @@
 #include "interposer/calls/call.h"
 #include "interposer/core_dump/core_dump.h"
 #include "interposer/device_ring/drain.h"
+#include "interposer/hooks/crash_handler.h"
 #include "interposer/hooks/privileged.h"
 #include "interposer/log/process.h"
 
@@ -25,7 +26,10 @@ void record_last_words(trace::ExitWay way, int status) noexcept {
   drain_rings();
 }
 
-void on_exit_call(int status, void*) noexcept { record_last_words(trace::ExitWay::kExit, status); }
+void on_exit_call(int status, void*) noexcept {
+  record_last_words(trace::ExitWay::kExit, status);
+  if (is_recorded_process()) watch_crashes_at_exit();
+}
 
 bool keeps_us(char* const* environment) noexcept {
   for (; environment != nullptr && *environment != nullptr; ++environment) {
@@ -37,7 +41,9 @@ bool keeps_us(char* const* environment) noexcept {
 
 } // namespace
 
-void record_end(int status) noexcept { record_last_words(trace::ExitWay::kUnderscoreExit, status); }
+void record_end(int status) noexcept {
+  record_last_words(trace::ExitWay::kUnderscoreExit, status);
+}
 
 void report_unhooked(const char* program, char* const* environment, Lookup lookup) noexcept {
   const SignalGuard signals;

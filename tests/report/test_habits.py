@@ -226,6 +226,23 @@ class Habits(unittest.TestCase):
             last = (self.folder / "log").read_text(encoding="utf-8").splitlines()[-1]
             self.assertRegex(last, r"ERROR SUMMARY: 0 errors; the program was killed by SIG(SEGV|KILL)")
 
+    def test_a_crash_behind_the_last_words_is_the_end(self):
+        """exit() has said its status when libraries are taken down, and threads of the program may still run."""
+        for function, status, end in (
+            ("strlen", 0, "killed by SIGSEGV"),
+            ("abort", 0, "killed by SIGABRT"),
+            ("raise", 8, "killed by SIGFPE"),
+            ("labs", 0, "exit status 0"),
+        ):
+            # What is registered before the first CUDA call runs behind the tool's own handler.
+            early = f"import ctypes\nlibc = ctypes.CDLL(None)\nlibc.on_exit(libc['{function}'], None)\n"
+            (self.folder / "dies.py").write_text(early + DIES)
+            script = f"{sys.executable} dies.py 'sys.exit({status})'; exit 0"
+            done = self.run_command("check", "--device", "simulated", "-o", "report", "sh", "-c", script)
+            leaks = function == "labs"  # as it was not killed
+            self.assertEqual(done.returncode, 23 if leaks else 0, done)
+            self.assertIn("ended: " + end, (self.folder / "report").read_text(), function)
+
     def test_a_line_that_two_findings_have_is_named_with_its_callers(self):
         (self.folder / "leaks.py").write_text(DIES.replace("exec(sys.argv[1])", LEAKS))
         words = ("check", "--device", "simulated", "--only", "leak", "--format", "markdown=m", "--source-root", ".")

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace gmt {
 namespace {
@@ -32,8 +33,12 @@ std::string name_of_this_host() {
 // `crash` of `info`: a signal that the program left to the system, which ends it.
 Ending ending_of_crash(std::string_view crash) {
   const std::string_view signal = crash.substr(0, crash.find(' '));
-  if (signal == "SIGSEGV") return {.how = Ending::How::kSignalled, .signal = SIGSEGV};
-  if (signal == "SIGBUS") return {.how = Ending::How::kSignalled, .signal = SIGBUS};
+  static constexpr std::pair<std::string_view, int> kSignals[] = {
+    {"SIGSEGV", SIGSEGV}, {"SIGBUS", SIGBUS}, {"SIGABRT", SIGABRT},
+    {"SIGILL", SIGILL},   {"SIGFPE", SIGFPE}, {"SIGTRAP", SIGTRAP}};
+  for (const auto& [name, number] : kSignals) {
+    if (signal == name) return {.how = Ending::How::kSignalled, .signal = number};
+  }
   return {};
 }
 
@@ -59,8 +64,9 @@ Ending LastWords::ending(const TraceDir& trace) const {
   if (trace.completion && trace.completion->ending.how != Ending::How::kUnknown)
     return trace.completion->ending;
   if (is_running(trace.info)) return {.how = Ending::How::kRunning};
-  if (said_.how != Ending::How::kUnknown) return said_;
-  return ending_of_crash(trace.info.crash);
+  // exit() says what it was given before libraries and other threads have come to their end.
+  const Ending crash = ending_of_crash(trace.info.crash);
+  return crash.how != Ending::How::kUnknown ? crash : said_;
 }
 
 // Whether a process on another machine is still there cannot be seen from here.
