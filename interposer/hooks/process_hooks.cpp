@@ -21,11 +21,13 @@ namespace {
 
 void record_last_words(trace::ExitWay way, int status) noexcept {
   if (!is_recorded_process()) return;
-  hold_for_core_dump();
   record_exit(way, static_cast<std::uint64_t>(status & 0xff));
   drain_rings();
 }
 
+// The driver's own handler of the end has run, while the program's threads live on and may be in
+// the middle of a CUDA call: whatever takes long here lets more of them crash. waits.h has held
+// before.
 void on_exit_call(int status, void*) noexcept {
   record_last_words(trace::ExitWay::kExit, status);
   if (is_recorded_process()) watch_crashes_at_exit();
@@ -42,6 +44,7 @@ bool keeps_us(char* const* environment) noexcept {
 } // namespace
 
 void record_end(int status) noexcept {
+  if (is_recorded_process()) hold_for_core_dump();
   record_last_words(trace::ExitWay::kUnderscoreExit, status);
 }
 
@@ -64,6 +67,7 @@ void report_shell(const char* command) noexcept {
 
 void before_exec(const char* program, char* const* environment, Lookup lookup) noexcept {
   report_unhooked(program, environment, lookup);
+  if (is_recorded_process()) hold_for_core_dump();
   record_last_words(trace::ExitWay::kExec, 0);
 }
 

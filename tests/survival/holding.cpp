@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches a kernel, or none, and ends its context or itself: holding KERNELS END [unwaited]. It
-// waits for the kernels, unless `unwaited` is given. Prints the time of CLOCK_MONOTONIC in ns right
-// before the end, and right behind it where there is one.
+// Launches a kernel, or none, and ends its context or itself: holding KERNELS END
+// [unwaited|thread]. It waits for the kernels, unless `unwaited` is given; with `thread` a detached
+// one goes on to launch. Prints the time of CLOCK_MONOTONIC in ns right before the end, and right
+// behind it where there is one.
 
 #include <cuda.h>
 
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <thread>
 #include <unistd.h>
 
 namespace {
@@ -38,6 +40,12 @@ int main(int count, char** words) {
   for (int i = std::atoi(words[1]); i > 0; --i)
     cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);
   if (count == 3) cuCtxSynchronize();
+  if (count == 4 && std::strcmp(words[3], "thread") == 0) {
+    std::thread([=] {
+      cuCtxSetCurrent(context);
+      for (;;) cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);
+    }).detach();
+  }
   print_time();
   if (std::strcmp(words[2], "_exit") == 0) _exit(0);
   if (std::strcmp(words[2], "reset") == 0) {

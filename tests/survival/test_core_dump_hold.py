@@ -59,6 +59,12 @@ class CoreDumpHold(unittest.TestCase):
             self.assertLess(self.shortest(1, end, GPUMEMTRACE_CORE_DUMP="1"), HOLD, end)
             self.assertLess(self.shortest(1, end, "unwaited"), HOLD, end)
 
+    def test_the_process_is_held_once(self):
+        """A thread that launches on finds no driver any more behind the first time."""
+        took = self.shortest(1, "return", "thread", GPUMEMTRACE_CORE_DUMP="1")
+        self.assertGreaterEqual(took, HOLD)
+        self.assertLess(took, 2 * HOLD)
+
     def test_no_call_answers_0_while_a_dump_is_written(self):
         stands_still = {
             "LD_PRELOAD": f"{os.environ['GMT_INTERPOSER']}:{os.environ['GMT_STAGED_DEVICE']}",
