@@ -49,17 +49,11 @@
 // device: simulated
 // options: --device-seed 4
 // expect: clean
-#include "answers.h"
 #include <cooperative_groups.h>
 
-namespace cg = cooperative_groups;
+#include "race_grid.h" // behind the others, as its names are short
 
-// The thread in its block and in the grid, its block, the threads of a block and of the grid
-#define T static_cast<int>(threadIdx.x)
-#define B static_cast<int>(blockIdx.x)
-#define N static_cast<int>(blockDim.x)
-#define I (B * N + T)
-#define G (N * static_cast<int>(gridDim.x))
+namespace cg = cooperative_groups;
 
 // Each thread has an edge to a node, and each node several such edges.
 template <bool ok>
@@ -323,22 +317,6 @@ __global__ void grid_barrier(int* a, int* b)
   if (ok) cg::this_grid().sync();
   else __syncthreads();
   b[I] = a[(I + N) % G]; // @grid_barrier
-}
-
-// On zeros, four blocks of 64.
-static void run(void (*kernel)(int*, int*))
-{
-  constexpr std::size_t kBytes = 2048 * sizeof(int);
-  int *a, *b;
-  CHECK(cudaMalloc(&a, kBytes));
-  CHECK(cudaMalloc(&b, kBytes));
-  CHECK(cudaMemset(a, 0, kBytes));
-  CHECK(cudaMemset(b, 0, kBytes));
-  void* arguments[] = {&a, &b};
-  CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(kernel), dim3(4), dim3(64), arguments));
-  CHECK(cudaDeviceSynchronize());
-  CHECK(cudaFree(a));
-  CHECK(cudaFree(b));
 }
 
 template <bool ok>

@@ -30,20 +30,14 @@
 // device: simulated
 // options: --device-seed 2
 // expect: clean
-#include "answers.h"
 #include <cooperative_groups.h>
 #include <cuda/atomic>
+
+#include "race_grid.h" // behind the others, as its names are short
 
 namespace cg = cooperative_groups;
 
 using Flag = cuda::atomic_ref<int, cuda::thread_scope_device>;
-
-// The thread in its block and in the grid, its block, the threads of a block and of the grid
-#define T static_cast<int>(threadIdx.x)
-#define B static_cast<int>(blockIdx.x)
-#define N static_cast<int>(blockDim.x)
-#define I (B * N + T)
-#define G (N * static_cast<int>(gridDim.x))
 
 __device__ void await(int* flag, int least)
 {
@@ -215,22 +209,6 @@ __global__ void equal_by_the_data(int* a, int* b)
   if (T == 32) value = a[0] + 5; // @equal_by_the_data
   __syncthreads();
   b[I] = value;
-}
-
-// On zeros, four blocks of 64.
-static void run(void (*kernel)(int*, int*))
-{
-  constexpr std::size_t kBytes = 2048 * sizeof(int);
-  int *a, *b;
-  CHECK(cudaMalloc(&a, kBytes));
-  CHECK(cudaMalloc(&b, kBytes));
-  CHECK(cudaMemset(a, 0, kBytes));
-  CHECK(cudaMemset(b, 0, kBytes));
-  void* arguments[] = {&a, &b};
-  CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(kernel), dim3(4), dim3(64), arguments));
-  CHECK(cudaDeviceSynchronize());
-  CHECK(cudaFree(a));
-  CHECK(cudaFree(b));
 }
 
 template <bool ok>
