@@ -176,17 +176,18 @@ template <bool kStore, class T, u32 kCount>
 template <bool kStore, class T, u32 kCount, class A>
 Next shared(Warp& w, Next in) {
   const A* a = at<const A>(w, in->r[4]);
-  alignas(64) u32 offsets[kLanes];
-  alignas(64) u64 addresses[kLanes];
   const u64 add = static_cast<u64>(in->immediate);
-  u64 high = 0;
-  GMT_LANES {
-    offsets[l] = static_cast<u32>(a[l]) + static_cast<u32>(add);
-    // The offset is added again behind; addresses of 32 bits wrap
-    addresses[l] = sizeof(A) == 4 ? u64{offsets[l]} - add : u64{a[l]};
+  alignas(64) u32 offsets[kLanes];
+  GMT_LANES offsets[l] = static_cast<u32>(a[l]) + static_cast<u32>(add);
+  u64 high = 0; // addresses of 32 bits wrap, and have none
+  if constexpr (sizeof(A) == 8) {
+    if (w.mask == kAll) GMT_LANES high |= (a[l] + add) >> 32;
+    else for_lanes(w.mask, [&](u32 l) { high |= (a[l] + add) >> 32; });
   }
-  for_lanes(w.mask, [&](u32 l) { high |= (addresses[l] + add) >> 32; });
   if (high == 0 && access<kStore, T, kCount>(w, in, offsets)) return in + 1;
+  // The offset is added again behind
+  alignas(64) u64 addresses[kLanes];
+  GMT_LANES addresses[l] = sizeof(A) == 4 ? u64{offsets[l]} - add : u64{a[l]};
   return access_by_lane<kStore, T, kCount>(w, in, Space::kShared, addresses);
 }
 
