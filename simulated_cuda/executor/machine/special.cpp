@@ -81,22 +81,28 @@ std::uint64_t value_of(const Warp& w, SpecialRegister which) {
 
 bool read_special(Warp& w, std::uint32_t which, std::uint64_t* same, std::uint64_t* lanes) {
   const auto special = static_cast<SpecialRegister>(which);
-  for (std::uint32_t l = 0; l < kLanes; ++l) {
-    const std::uint64_t bit = std::uint64_t{1} << l;
-    switch (special) {
-    case SpecialRegister::kTidX: lanes[l] = w.thread[0][l]; break;
-    case SpecialRegister::kTidY: lanes[l] = w.thread[1][l]; break;
-    case SpecialRegister::kTidZ: lanes[l] = w.thread[2][l]; break;
-    case SpecialRegister::kLaneid: lanes[l] = l; break;
-    case SpecialRegister::kLanemaskEq: lanes[l] = bit; break;
-    case SpecialRegister::kLanemaskLt: lanes[l] = bit - 1; break;
-    case SpecialRegister::kLanemaskLe: lanes[l] = bit | (bit - 1); break;
-    case SpecialRegister::kLanemaskGt: lanes[l] = 0xffffffffu & ~(bit | (bit - 1)); break;
-    case SpecialRegister::kLanemaskGe: lanes[l] = 0xffffffffu & ~(bit - 1); break;
-    default: *same = value_of(w, special); return true;
-    }
+  const auto fill = [&](auto value_of_lane) {
+    for (std::uint32_t l = 0; l < kLanes; ++l) lanes[l] = value_of_lane(l);
+    return false;
+  };
+  const auto bit = [](std::uint32_t l) { return std::uint64_t{1} << l; };
+  const auto thread = [&](int axis) {
+    return fill([of = w.thread[axis]](std::uint32_t l) { return of[l]; });
+  };
+  switch (special) {
+  case SpecialRegister::kTidX: return thread(0);
+  case SpecialRegister::kTidY: return thread(1);
+  case SpecialRegister::kTidZ: return thread(2);
+  case SpecialRegister::kLaneid: return fill([](std::uint32_t l) { return l; });
+  case SpecialRegister::kLanemaskEq: return fill(bit);
+  case SpecialRegister::kLanemaskLt: return fill([&](std::uint32_t l) { return bit(l) - 1; });
+  case SpecialRegister::kLanemaskLe: return fill([&](std::uint32_t l) { return 2 * bit(l) - 1; });
+  case SpecialRegister::kLanemaskGt:
+    return fill([&](std::uint32_t l) { return 0xffffffffu & ~(2 * bit(l) - 1); });
+  case SpecialRegister::kLanemaskGe:
+    return fill([&](std::uint32_t l) { return 0xffffffffu & ~(bit(l) - 1); });
+  default: *same = value_of(w, special); return true;
   }
-  return false;
 }
 
 void sleep_for(Warp& w, std::uint32_t nanoseconds) { w.worker->time.sleep(nanoseconds); }

@@ -104,8 +104,7 @@ const Instruction* Warp::next_fragment() {
     set_mask(0);
     if (!waiting.empty() && wake_complete()) continue;
     bool released = false;
-    for (const Fragment& fragment : std::vector<Fragment>(waiting))
-      released |= release_joins(fragment.join);
+    for (const Fragment& fragment : waiting) released |= release_joins(fragment.join);
     if (released || split_barriers()) continue;
     return nullptr;
   }
