@@ -40,8 +40,9 @@ struct ElementType<16> {
 // Whether lanes [from, from + kCount) access neighbours of kStride bytes each.
 template <u32 kCount, u32 kStride>
 [[gnu::always_inline]] inline bool in_steps(const u64* a) {
-  u64 different = 0;
   const u64 first = a[0];
+  if (a[1] - first != kStride) return false; // most rows of another form end here
+  u64 different = 0;
   for (u32 l = 0; l < kCount; ++l) different |= a[l] ^ (first + u64{l} * kStride);
   return different == 0;
 }
