@@ -23,7 +23,7 @@ import sys
 import tempfile
 
 WITHOUT = "ours without Python's lines"
-BUDGETS = {"ours": 1.02, WITHOUT: 1.01}
+BUDGETS = {"ours": 1.06, WITHOUT: 1.06}
 STEP = str(pathlib.Path(__file__).resolve().parent / "torch_step.py")
 
 
