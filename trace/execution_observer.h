@@ -185,10 +185,11 @@ struct ExecutionRows {
   std::uint64_t pitch, count;   // bytes from row to row, and how many rows
   std::uint32_t is_read, is_written;
   std::uint32_t is_strong; // by atomics and strong accesses of the device's scope alone
-  std::uint32_t reserved;
+  std::uint32_t life;      // 1: a node allocates it; 2: a node frees it; is_written is 1, too
 };
 
-// Which memory of the device or the host a launch used, or a copy or set that is a graph's node.
+// Which memory of the device or the host a launch used, or a graph's node that copies,
+// sets, allocates or frees.
 // Said behind it where other work may run at the same time.
 struct ExecutionAccesses {
   std::uint32_t size;

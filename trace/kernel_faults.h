@@ -26,7 +26,8 @@ inline constexpr std::uint16_t kExecutionMore = 32;
 // Accesses: of rows, bits of the last of their words.
 inline constexpr std::uint64_t kRowsRead = 1, kRowsWritten = 2;
 inline constexpr std::uint64_t kRowsStrong = 4; // by atomics or strong accesses alone
-inline constexpr unsigned kRowsCountShift = 8;  // above: how many rows
+inline constexpr std::uint64_t kRowsAllocated = 8, kRowsFreed = 16; // by a graph's node, whole
+inline constexpr unsigned kRowsCountShift = 8;                      // above: how many rows
 inline constexpr unsigned kWordsOfRows = 4;
 
 } // namespace gmt::trace

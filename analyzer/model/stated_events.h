@@ -127,7 +127,8 @@ struct Fault {
 struct UsedRows {
   std::uint64_t address, width, pitch, count; // `width` bytes each, `pitch` apart
   bool is_read, is_written;
-  bool is_strong; // by atomics and strong accesses alone
+  bool is_strong;                              // by atomics and strong accesses alone
+  bool is_allocated = false, is_freed = false; // by a graph's node; written, too
 };
 
 struct Execution {

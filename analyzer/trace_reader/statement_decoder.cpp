@@ -104,7 +104,9 @@ std::span<const event::UsedRows> rows_of(const trace::ExecutionView& view,
                     .count = last >> trace::kRowsCountShift,
                     .is_read = (last & trace::kRowsRead) != 0,
                     .is_written = (last & trace::kRowsWritten) != 0,
-                    .is_strong = (last & trace::kRowsStrong) != 0});
+                    .is_strong = (last & trace::kRowsStrong) != 0,
+                    .is_allocated = (last & trace::kRowsAllocated) != 0,
+                    .is_freed = (last & trace::kRowsFreed) != 0});
   }
   return rows;
 }

@@ -357,7 +357,8 @@ private:
                              const std::vector<event::UsedRows>& others) {
     return std::ranges::equal(some, others, [](const auto& a, const auto& b) {
       return a.address == b.address && a.width == b.width && a.pitch == b.pitch &&
-             a.count == b.count && a.is_written == b.is_written && a.is_strong == b.is_strong;
+             a.count == b.count && a.is_written == b.is_written && a.is_strong == b.is_strong &&
+             a.is_freed == b.is_freed;
     });
   }
 

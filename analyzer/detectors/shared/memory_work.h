@@ -47,6 +47,9 @@ struct MemoryWork {
   bool is_kernel() const { return function != 0 || kernel != 0; }
   bool is_exact() const { return !used.empty(); }
   bool is_inferred() const { return is_kernel() && !is_exact(); }
+  // A node of a graph does the same to all of its bytes.
+  bool allocates() const { return is_exact() && used.front().is_allocated; }
+  bool frees() const { return is_exact() && used.front().is_freed; }
 };
 
 // Of two pieces of work that are not ordered and whose bytes are known.

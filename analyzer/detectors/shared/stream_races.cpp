@@ -207,7 +207,17 @@ StreamRaces::Conflict StreamRaces::conflict_of(const Candidate& candidate, const
   return conflict;
 }
 
+std::string_view StreamRaces::verb_of(const MemoryWork& work, bool writes) {
+  if (work.allocates()) return "allocates";
+  if (work.frees()) return "frees";
+  return writes ? "writes" : "reads";
+}
+
 Text StreamRaces::words_of(const Side& side) const {
+  if (side.work.is_of_graph && side.work.allocates())
+    return {"an allocation node of a graph on ", side.stream};
+  if (side.work.is_of_graph && side.work.frees())
+    return {"a free node of a graph on ", side.stream};
   if (side.work.is_of_graph && !side.work.is_kernel())
     return {"a copy or set of a graph on ", side.stream};
   if (side.work.is_of_graph) return {kernel_words(side.kernel), " of a graph on ", side.stream};
@@ -231,13 +241,16 @@ Finding StreamRaces::describe(const Candidate& candidate, const Conflict& confli
   f.count = candidate.count;
   const bool is_part = f.bytes != 0 && f.bytes < candidate.block_bytes;
   f.message = {words_of(candidate.later),
-               conflict.later_writes ? " writes " : " reads ",
+               " ",
+               verb_of(later, conflict.later_writes),
+               " ",
                is_part ? format_bytes(f.bytes) + " of " : "",
                candidate.memory,
                ", which ",
                words_of(candidate.earlier),
-               conflict.earlier_writes ? " writes, and nothing orders the two"
-                                       : " reads, and nothing orders the two"};
+               " ",
+               verb_of(earlier, conflict.earlier_writes),
+               ", and nothing orders the two"};
   const ApiWord wait{runtime, "cuStreamSynchronize", "cudaStreamSynchronize"};
   if (earlier.may_outlast_call) {
     f.message +=
@@ -252,7 +265,10 @@ Finding StreamRaces::describe(const Candidate& candidate, const Conflict& confli
                 later_stream,
                 "."};
   } else if (earlier.is_of_graph && earlier.work.order == later.work.order) {
-    f.advice = {"Let one of the two nodes depend on the other."};
+    if (earlier.frees() || later.frees()) f.advice = {"Let the free node depend on the other."};
+    else if (earlier.allocates() || later.allocates())
+      f.advice = {"Let the other node depend on the allocation node."};
+    else f.advice = {"Let one of the two nodes depend on the other."};
   } else {
     f.advice = {"Call ",
                 ApiWord{runtime, "cuEventRecord", "cudaEventRecord"},

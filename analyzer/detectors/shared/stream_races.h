@@ -55,6 +55,7 @@ private:
   void report_talks(Findings& findings) const;
   Side side_of(const MemoryWork& work) const;
   Finding describe(const Candidate& candidate, const Conflict& conflict) const;
+  static std::string_view verb_of(const MemoryWork& work, bool writes);
   Text words_of(const Side& side) const;
 
   static constexpr std::size_t kMostCandidates = 4096;

@@ -46,7 +46,7 @@ void observe_accesses(const trace::ExecutionLaunch& launch, const executor::Acce
   std::vector<trace::ExecutionRows> rows;
   for (const executor::UsedRows& each : accesses.rows)
     rows.push_back({each.address, each.width, each.pitch, each.count, each.is_read ? 1u : 0u,
-                    each.is_written ? 1u : 0u, each.is_strong ? 1u : 0u, 0});
+                    each.is_written ? 1u : 0u, each.is_strong ? 1u : 0u, each.life});
   trace::ExecutionAccesses said{};
   said.size = sizeof said;
   said.is_whole = accesses.is_whole ? 1 : 0;
@@ -73,6 +73,18 @@ void observe_node(const Operation& operation, const Stream& stream) {
     used.count = set->height;
     used.is_written = true;
     if (used.width != 0 && used.count != 0) accesses.rows.push_back(used);
+  } else if (const auto* alloc = std::get_if<AllocOperation>(&operation)) {
+    executor::UsedRows used{.address = alloc->params.dptr, .width = alloc->params.bytesize};
+    used.is_written = true;
+    used.life = 1;
+    accesses.rows.push_back(used);
+  } else if (const auto* release = std::get_if<FreeOperation>(&operation)) {
+    const Block* block = state().blocks.at_base(release->address);
+    if (block == nullptr) return; // the node fails
+    executor::UsedRows used{.address = block->base, .width = block->size};
+    used.is_written = true;
+    used.life = 2;
+    accesses.rows.push_back(used);
   }
   if (accesses.rows.empty()) return;
   trace::ExecutionLaunch launch{};

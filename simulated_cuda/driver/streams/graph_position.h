@@ -54,7 +54,7 @@ private:
   std::unordered_map<std::uint64_t, std::uint64_t> done_; // by node
 };
 
-// What a copy or set that is a graph's node has used: the observer hears of it.
+// What a graph's node that is no kernel has used, allocates or frees: the observer hears of it.
 void observe_node(const Operation& operation, const Stream& stream);
 
 } // namespace gmt::sim

@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t kKernel = 0xf1, kOther = 0xf2, kMapped = 0x7f32d0000000;
 constexpr std::uint64_t kExecutable = 0x9200;
 constexpr std::uint64_t kRead = trace::kRowsRead, kWritten = trace::kRowsWritten,
-                        kStrong = trace::kRowsStrong;
+                        kStrong = trace::kRowsStrong, kFreed = trace::kRowsFreed;
 
 struct Used {
   std::uint64_t use, address, width, pitch = 0, count = 1;
@@ -161,6 +161,22 @@ TEST_F(StreamRaceBytes, AFlagOfTwoKernelsIsAWarning) {
   run();
   ASSERT_EQ(kinds(), "stream-race");
   EXPECT_EQ(result.findings[0].severity, Severity::kWarning);
+}
+
+// Node 0 writes, node 1 frees: its bits say whether it waits for the other.
+TEST_F(StreamRaceBytes, AFreeNodeThatNothingOrders) {
+  const std::uint64_t beside = launch_graph(kS), behind = launch_graph(kS);
+  used(beside, "one", {{kWritten, kA, 4096}});
+  used(beside, "", {{kWritten | kFreed, kA, 1 << 20}}, trace::kExecutionWhole, 1, 0);
+  used(behind, "two", {{kWritten, kB, 4096}});
+  used(behind, "", {{kWritten | kFreed, kB, 1 << 20}}, trace::kExecutionWhole, 1, 1);
+  run();
+  ASSERT_EQ(kinds(), "stream-race");
+  EXPECT_EQ(
+    result.findings[0].message,
+    "a free node of a graph on stream 0x5500 frees 1.0 MiB of device memory allocated by "
+    "cudaMalloc, which one of a graph on stream 0x5500 writes, and nothing orders the two.");
+  EXPECT_EQ(result.findings[0].advice, "Let the free node depend on the other.");
 }
 
 TEST_F(StreamRaceBytes, AGraphAgainstAStream) {
