@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 #include <vector>
 
 #include "ptx/print/declarations.h"
@@ -110,8 +111,20 @@ private:
     }
     out_ += body_.mnemonic(instruction).text;
     if (instruction.operand_count != 0) out_ += ' ';
-    print_list(body_.begin(instruction), instruction.operand_count);
+    for (std::size_t i = 0; i < instruction.operand_count; ++i) {
+      if (i != 0) out_ += ", ";
+      print_whole(body_.operand(instruction, i));
+    }
     out_ += ";\n";
+  }
+
+  // One that is no part of another: a register has no offset there, but may have parts.
+  void print_whole(Operand operand) {
+    std::uint64_t parts = 0;
+    if (operand.kind == OperandKind::kRegister) std::swap(parts, operand.bits);
+    print(operand);
+    if (parts != 0) out_ += '.';
+    for (; parts != 0; parts >>= 8) out_ += static_cast<char>(parts & 0xff);
   }
 
   void print_list(const Operand* first, std::size_t count) {
@@ -132,7 +145,9 @@ private:
       print_immediate(operand);
       return;
     }
-    if (operand.negated) out_ += '!';
+    const bool is_register = operand.kind == OperandKind::kRegister;
+    if (operand.negated)
+      out_ += is_register && body_.registers[operand.id].type != Type::kPred ? '-' : '!';
     print_without_offset(operand);
     if (!operand.has_offset && operand.offset == 0) return;
     out_ += '+';

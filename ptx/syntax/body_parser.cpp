@@ -225,7 +225,7 @@ private:
     instruction.mnemonic = mnemonic_number(mnemonic);
     instruction.line = line_;
     instruction.text_offset = static_cast<std::uint32_t>(begin);
-    operands_.parse(instruction, body_.mnemonics[instruction.mnemonic].opcode == "call");
+    operands_.parse(instruction, body_.mnemonics[instruction.mnemonic].opcode);
     instruction.text_size = static_cast<std::uint32_t>(lexer_.offset() - begin);
     lexer_.expect(';', "behind the operands of '" + std::string(mnemonic) + "'");
     body_.instructions.push_back(instruction);

@@ -19,9 +19,25 @@ std::uint32_t component_number(std::string_view component) {
   return kNone;
 }
 
+// "vadd", "vset4" and their like, whose operands may be parts of registers; "vote" is none.
+bool is_video(std::string_view opcode) {
+  return opcode.starts_with('v') && opcode != "vote" && opcode != "vprintf";
+}
+
+// "b3", "h10": bytes and halves, the highest first.
+bool names_parts(std::string_view component) {
+  const bool are_bytes = component[0] == 'b';
+  if (!are_bytes && component[0] != 'h') return false;
+  const std::string_view digits = component.substr(1);
+  return !digits.empty() && digits.size() <= (are_bytes ? 4u : 2u) &&
+         digits.find_first_not_of(are_bytes ? "01234567" : "0123") == std::string_view::npos;
+}
+
 } // namespace
 
-void Operands::parse(Instruction& instruction, bool is_call) {
+void Operands::parse(Instruction& instruction, std::string_view opcode) {
+  const bool is_call = opcode == "call";
+  is_video_ = is_video(opcode);
   pending_.clear();
   if (lexer_.peek() != ';' && !lexer_.at_end()) {
     do {
@@ -75,7 +91,26 @@ Operand Operands::simple(int depth) {
     return operand;
   }
   if (!at_expression(lexer_)) lexer_.fail_expected("an operand");
+  if (is_video_ && lexer_.peek() == '-' && lexer_.peek_second() == '%') return negative_register();
   return constant();
+}
+
+Operand Operands::negative_register() {
+  lexer_.accept('-');
+  Operand operand = name();
+  if (operand.kind != OperandKind::kRegister) lexer_.fail("'-' before what is no register");
+  operand.negated = true;
+  return operand;
+}
+
+// ".b3210" behind a register: its letters are the operand's bits.
+void Operands::read_parts(Operand& operand) {
+  std::string_view component = lexer_.component();
+  if (component.empty()) return;
+  component.remove_prefix(1);
+  if (!names_parts(component)) lexer_.fail("a register that has no " + quoted(component));
+  for (std::size_t i = component.size(); i-- > 0;)
+    operand.bits = operand.bits << 8 | static_cast<unsigned char>(component[i]);
 }
 
 Operand Operands::constant() {
@@ -134,6 +169,7 @@ Operand Operands::name() {
     if (names_.declaration(use.declaration).vector > 1) return vector_register(use, name);
     operand.kind = OperandKind::kRegister;
     operand.id = names_.number_of(use, 0, name, body_.registers);
+    if (is_video_) read_parts(operand);
     return operand;
   }
   if (const Name* found = names_.find(name)) {

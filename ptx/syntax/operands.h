@@ -21,13 +21,15 @@ struct Reference {
   std::uint32_t id = kNone;               // what it turned out to be; kNone: not yet known
 };
 
+// Operands of video instructions: "-%r1" is a register that is negated, and of "%r1.b3210" the bits
+// are the letters behind the point, the first lowest.
 class Operands {
 public:
   Operands(Lexer& lexer, const Module& module, Body& body, Names& names)
       : lexer_(lexer), module_(module), body_(body), names_(names) {}
 
   // Up to the ";" or another character that cannot follow; sets operands of the instruction.
-  void parse(Instruction& instruction, bool is_call);
+  void parse(Instruction& instruction, std::string_view opcode);
 
   std::uint32_t refer(std::string_view name, std::size_t offset); // number of the Reference
   std::vector<Reference>& references() { return references_; }
@@ -39,6 +41,8 @@ private:
   Operand operand(int depth);
   Operand simple(int depth);
   Operand name();
+  Operand negative_register();
+  void read_parts(Operand& operand);
   Operand local(const Name& found);
   Operand vector_register(const RegisterUse& use, std::string_view name);
   Operand special_register(std::string_view name, std::size_t offset);
@@ -54,6 +58,7 @@ private:
   Names& names_;
   std::vector<Reference> references_;
   std::vector<Operand> pending_; // read, but not yet in the body
+  bool is_video_ = false;        // of an instruction that takes parts of registers
 };
 
 } // namespace gmt::ptx

@@ -3,15 +3,16 @@
 // Kernels are PTX that the driver assembles; a form that it refuses is named and left out. Exit
 // status: 0 recorded or equal, 1 different or a call failed, 2 bad usage, 77 no GPU.
 //
-// Usage: opcode_forms record [FILE] | compare FILE | ptx
-//   FILE of record: $OUT/h200.forms if it is not given, or h200.forms    ptx: the text of all
-//   kernels
+// Usage: opcode_forms record [FILE [GROUP]] | compare FILE... | ptx
+//   FILE of record: $OUT/h200.forms if it is not given, or h200.forms    GROUP: these forms alone
+//   compare: with the files together    ptx: the text of all kernels
 #include "tests/executor/forms/operands.h"
 #include "tests/executor/forms/recording.h"
 
 #include <cuda.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -162,10 +163,11 @@ void record_forms(Driver& driver, std::span<const Form> forms, Recording* record
   driver.unload(module);
 }
 
-Recording record_all(Driver& driver) {
+Recording record_all(Driver& driver, const std::string& only) {
   Recording recording;
   recording.device = driver.description();
   for (const Group& group : groups()) {
+    if (!only.empty() && only != group.name) continue;
     const std::vector<Form> forms = group.forms();
     for (std::size_t i = 0; i < forms.size(); i += kFormsOfModule)
       record_forms(driver, std::span(forms).subspan(i, std::min(kFormsOfModule, forms.size() - i)),
@@ -178,7 +180,13 @@ Recording record_all(Driver& driver) {
 int compare_all(const Recording& expected, const Recording& found) {
   std::size_t equal = 0, different = 0;
   for (const Group& group : groups()) {
-    for (const Form& form : group.forms()) {
+    const std::vector<Form> forms = group.forms();
+    const auto is_recorded = [&](const Form& form) { return expected.of_form.contains(form.name); };
+    if (std::ranges::none_of(forms, is_recorded)) {
+      std::printf("%s: in no recording\n", group.name);
+      continue;
+    }
+    for (const Form& form : forms) {
       const auto old = expected.of_form.find(form.name);
       const Results& now = found.of_form.at(form.name);
       if (old == expected.of_form.end() || old->second.refused != now.refused ||
@@ -213,17 +221,21 @@ int print_ptx() {
   return 0;
 }
 
-int run(const std::string& mode, const std::string& path) {
+int run(const std::string& mode, std::span<char* const> paths) {
   if (mode == "ptx") return print_ptx();
   Recording expected;
-  if (mode == "compare") {
+  const bool compares = mode == "compare";
+  for (const char* path : compares ? paths : std::span<char* const>()) {
     const std::string error = read_recording(path, &expected);
     if (!error.empty()) fail(error);
   }
   Driver driver;
   std::printf("%s\n", driver.description().c_str());
-  const Recording found = record_all(driver);
-  if (mode == "compare") return compare_all(expected, found);
+  const Recording found = record_all(driver, !compares && paths.size() > 1 ? paths[1] : "");
+  if (compares) return compare_all(expected, found);
+  const char* folder = std::getenv("OUT");
+  const std::string here = (folder != nullptr ? std::string(folder) + "/" : "") + "h200.forms";
+  const std::string path = paths.empty() ? here : paths[0];
   const std::string error = write_recording(found, path);
   if (!error.empty()) fail(error);
   std::printf("%zu forms recorded in %s\n", found.of_form.size(), path.c_str());
@@ -235,13 +247,11 @@ int run(const std::string& mode, const std::string& path) {
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
-  const bool known = ((mode == "ptx" || mode == "record") && argc == 2) ||
-                     ((mode == "record" || mode == "compare") && argc == 3);
+  const bool known = (mode == "ptx" && argc == 2) || (mode == "record" && argc <= 4) ||
+                     (mode == "compare" && argc >= 3);
   if (!known) {
-    std::fputs("usage: opcode_forms record [FILE] | compare FILE | ptx\n", stderr);
+    std::fputs("usage: opcode_forms record [FILE [GROUP]] | compare FILE... | ptx\n", stderr);
     return 2;
   }
-  const char* folder = std::getenv("OUT");
-  const std::string here = (folder != nullptr ? std::string(folder) + "/" : "") + "h200.forms";
-  return gmt::forms::run(mode, argc > 2 ? argv[2] : here);
+  return gmt::forms::run(mode, {argv + 2, argv + argc});
 }

@@ -131,6 +131,9 @@ private:
   std::uint32_t whole_address(Target target);
   void load_parameter(const Target& target, const Operand& data, ptx::Type type);
 
+  // decode_video.cpp
+  void decode_video();
+
   // decode_copies.cpp
   std::uint32_t whole_address_with_offset(const Operand& operand, ptx::Space space);
   void decode_copy();

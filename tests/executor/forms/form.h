@@ -70,6 +70,7 @@ std::vector<Form> convert_float_forms();
 std::vector<Form> approximate_forms();
 std::vector<Form> warp_forms();
 std::vector<Form> atomic_forms();
+std::vector<Form> video_forms();
 
 // The kernel of a form: NAME(operands, results), both addresses. Each operand and result is an
 // array of `count` elements; the arrays follow each other, each at a multiple of 256 bytes.

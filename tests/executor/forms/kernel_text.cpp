@@ -87,6 +87,7 @@ const std::vector<Group>& groups() {
     {"approximate", approximate_forms},
     {"warp", warp_forms},
     {"atomic", atomic_forms},
+    {"video", video_forms},
   };
   return all;
 }

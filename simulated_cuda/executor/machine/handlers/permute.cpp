@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes and halves of registers: prmt puts them in another order, vadd4 and its like compute with
-// each of them.
+// them.
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
+#include "simulated_cuda/executor/program/video_form.h"
 
 #include <algorithm>
-#include <functional>
-#include <limits>
-#include <string>
-#include <type_traits>
+#include <bit>
 
 namespace gmt::executor {
 namespace {
@@ -44,118 +42,77 @@ struct Prmt : Same<u32> {
   }
 };
 
-// vop4 and vop2 of all parts of a and b, which are both signed or both unsigned. In another mode
-// than kEach they saturate, or their sum is added to c.
-enum Video { kVideoAdd, kVideoSub, kVideoAverage, kVideoDifference, kVideoLeast, kVideoGreatest };
-enum VideoMode { kEach, kSaturated, kAdded };
-
-template <Video kOp>
-s32 video(s32 a, s32 b) {
-  switch (kOp) {
-  case kVideoAdd: return a + b;
-  case kVideoSub: return a - b;
-  case kVideoAverage: return (a + b + (a + b >= 0 ? 1 : 0)) >> 1;
-  case kVideoDifference: return a < b ? b - a : a - b;
-  case kVideoLeast: return a < b ? a : b;
-  case kVideoGreatest: return a < b ? b : a;
+s128 video(const VideoForm& form, s128 a, s128 b, u32 c) {
+  switch (static_cast<Video>(form.operation)) {
+  case Video::kAdd: return a + b;
+  case Video::kSub: return a - b;
+  case Video::kAverage: return (a + b + (a + b >= 0 ? 1 : 0)) >> 1;
+  case Video::kDifference: return a < b ? b - a : a - b;
+  case Video::kLeast: return a < b ? a : b;
+  case Video::kGreatest: return a < b ? b : a;
+  case Video::kLeft: return a << (form.wraps ? b & 31 : std::min<s128>(b, 32));
+  case Video::kRight: return a >> (form.wraps ? b & 31 : std::min<s128>(b, 32));
+  case Video::kEqual: return a == b ? 1 : 0;
+  case Video::kUnequal: return a != b ? 1 : 0;
+  case Video::kLess: return a < b ? 1 : 0;
+  case Video::kLessOrEqual: return a <= b ? 1 : 0;
+  case Video::kProduct: break;
   }
-  return 0;
+  const s128 product = form.negates_product ? -(a * b) : a * b;
+  const s128 third = form.is_result_signed ? s128{static_cast<s32>(c)} : s128{c};
+  return product + (form.negates_third ? -third : third) + form.plus_one;
 }
 
-// S is the type of a part of the sources, R that of the results.
-template <class S, class R, Video kOp, VideoMode kMode>
-struct VideoParts : Same<u32> {
-  static constexpr bool kScalar = true;
-  static u32 f(u32 a, u32 b, u32 c) {
-    constexpr u32 kBits = 8 * sizeof(S);
-    u32 result = kMode == kAdded ? c : 0;
-    for (u32 at = 0; at < 32; at += kBits) {
-      s32 part = video<kOp>(static_cast<S>(a >> at), static_cast<S>(b >> at));
-      if constexpr (kMode == kAdded) {
-        result += static_cast<u32>(part);
-        continue;
-      }
-      if constexpr (kMode == kSaturated) {
-        using Range = std::numeric_limits<R>;
-        part = std::clamp(part, static_cast<s32>(Range::min()), static_cast<s32>(Range::max()));
-      }
-      result |= (static_cast<u32>(part) & ((1u << kBits) - 1)) << at;
+s128 part_of(u64 both, u32 at, u32 bytes, bool is_signed) {
+  const u32 unused = 64 - 8 * bytes;
+  const u64 high = both >> (8 * bytes * at) << unused;
+  return is_signed ? s128{static_cast<s64>(high) >> unused} : s128{high >> unused};
+}
+
+s128 saturated(s128 value, u32 bytes, bool is_signed) {
+  const s128 values = s128{1} << (8 * bytes);
+  return is_signed ? std::clamp(value, -values / 2, values / 2 - 1)
+                   : std::clamp(value, s128{0}, values - 1);
+}
+
+u32 video_result(const VideoForm& form, u32 a, u32 b, u32 c) {
+  const u64 both = u64{b} << 32 | a;
+  const u32 bits = 8 * static_cast<u32>(form.result_bytes);
+  u32 result = c;
+  for (u32 part = 0; part < form.parts; ++part) {
+    if ((form.mask >> part & 1) == 0) continue;
+    const auto chosen = [&](u64 list, u64 bytes, bool is_signed) {
+      return part_of(both, static_cast<u32>(list >> (3 * part) & 7), static_cast<u32>(bytes),
+                     is_signed);
+    };
+    s128 value = video(form, chosen(form.first, form.first_bytes, form.is_first_signed),
+                       chosen(form.second, form.second_bytes, form.is_second_signed), c);
+    if (form.saturates)
+      value = saturated(value, static_cast<u32>(form.result_bytes), form.is_result_signed);
+    const u32 low = static_cast<u32>(value);
+    if (form.adds) {
+      result += low;
+      continue;
     }
-    return result;
+    const u32 all = bits == 32 ? kAll : (1u << bits) - 1;
+    result = (result & ~(all << (bits * part))) | (low & all) << (bits * part);
   }
-};
-
-template <class S, class R, Video kOp>
-void add_video_types(FormTable& table, const std::string& start) {
-  const std::string source = std::is_signed_v<S> ? ".s32" : ".u32";
-  const std::string types = (std::is_signed_v<R> ? ".s32" : ".u32") + source + source;
-  table.add((start + types).c_str(), map3<VideoParts<S, R, kOp, kEach>>);
-  table.add((start + types + ".sat").c_str(), map3<VideoParts<S, R, kOp, kSaturated>>);
-  table.add((start + types + ".add").c_str(), map3<VideoParts<S, R, kOp, kAdded>>);
-}
-template <Video kOp>
-void add_video(FormTable& table, const std::string& name) {
-  add_video_types<u8, u8, kOp>(table, name + "4");
-  add_video_types<u8, s8, kOp>(table, name + "4");
-  add_video_types<s8, u8, kOp>(table, name + "4");
-  add_video_types<s8, s8, kOp>(table, name + "4");
-  add_video_types<u16, u16, kOp>(table, name + "2");
-  add_video_types<u16, s16, kOp>(table, name + "2");
-  add_video_types<s16, u16, kOp>(table, name + "2");
-  add_video_types<s16, s16, kOp>(table, name + "2");
+  return result;
 }
 
-// vset4 and vset2: 1 for each part of a that compares so with that of b, else 0; or their number is
-// added to c.
-template <class First, class Second, class Compare, bool kIsSum>
-struct VideoSet : Same<u32> {
-  static constexpr bool kScalar = true;
-  static u32 f(u32 a, u32 b, u32 c) {
-    u32 result = kIsSum ? c : 0;
-    for (u32 at = 0; at < 32; at += 8 * sizeof(First)) {
-      const u32 is_so =
-        Compare()(s32{static_cast<First>(a >> at)}, s32{static_cast<Second>(b >> at)}) ? 1 : 0;
-      result += kIsSum ? is_so : is_so << at;
-    }
-    return result;
-  }
-};
-
-template <class First, class Second, class Compare>
-void add_video_set(FormTable& table, const char* compare) {
-  const std::string types = std::string(std::is_signed_v<First> ? ".s32" : ".u32") +
-                            (std::is_signed_v<Second> ? ".s32" : ".u32");
-  const std::string form = (sizeof(First) == 1 ? "vset4" : "vset2") + types + compare;
-  table.add(form.c_str(), map3<VideoSet<First, Second, Compare, false>>);
-  table.add((form + ".add").c_str(), map3<VideoSet<First, Second, Compare, true>>);
-}
-template <class Compare>
-void add_video_sets(FormTable& table, const char* compare) {
-  add_video_set<u8, u8, Compare>(table, compare);
-  add_video_set<u8, s8, Compare>(table, compare);
-  add_video_set<s8, u8, Compare>(table, compare);
-  add_video_set<s8, s8, Compare>(table, compare);
-  add_video_set<u16, u16, Compare>(table, compare);
-  add_video_set<u16, s16, Compare>(table, compare);
-  add_video_set<s16, u16, Compare>(table, compare);
-  add_video_set<s16, s16, Compare>(table, compare);
+Next video(Warp& w, Next in) {
+  const auto form = std::bit_cast<VideoForm>(in->immediate);
+  const u32 *a = at<const u32>(w, in->r[1]), *b = at<const u32>(w, in->r[2]),
+            *c = at<const u32>(w, in->r[3]);
+  u32* d = at<u32>(w, in->r[0]);
+  for_lanes(w.mask, [&](u32 l) { d[l] = video_result(form, a[l], b[l], c[l]); });
+  return in + 1;
 }
 
 } // namespace
 
 void GMT_GROUP(permute)(FormTable& table) {
-  add_video<kVideoAdd>(table, "vadd");
-  add_video<kVideoSub>(table, "vsub");
-  add_video<kVideoAverage>(table, "vavrg");
-  add_video<kVideoDifference>(table, "vabsdiff");
-  add_video<kVideoLeast>(table, "vmin");
-  add_video<kVideoGreatest>(table, "vmax");
-  add_video_sets<std::equal_to<>>(table, ".eq");
-  add_video_sets<std::not_equal_to<>>(table, ".ne");
-  add_video_sets<std::less<>>(table, ".lt");
-  add_video_sets<std::less_equal<>>(table, ".le");
-  add_video_sets<std::greater<>>(table, ".gt");
-  add_video_sets<std::greater_equal<>>(table, ".ge");
+  table.add("video", kLowestLevel ? Handler{video} : Handler{nullptr});
   table.add("prmt.b32", map3<PrmtGeneral>);
   table.add("prmt.b32.f4e", map3<Prmt<kF4e>>);
   table.add("prmt.b32.b4e", map3<Prmt<kB4e>>);

@@ -37,7 +37,7 @@ namespace {
 Evaluate model_of(const Form& form) {
   const Words words(form.name);
   for (const auto model : {integer_model, carry_model, bit_model, float_model, compare_model,
-                           convert_model, atomic_model, approximate_model}) {
+                           convert_model, atomic_model, approximate_model, video_model}) {
     if (Evaluate evaluate = model(form, words)) return evaluate;
   }
   return nullptr;

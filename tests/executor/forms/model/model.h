@@ -44,6 +44,7 @@ Evaluate float_model(const Form& form, const Words& words);
 Evaluate compare_model(const Form& form, const Words& words);
 Evaluate convert_model(const Form& form, const Words& words);
 Evaluate atomic_model(const Form& form, const Words& words);
+Evaluate video_model(const Form& form, const Words& words);
 Evaluate approximate_model(const Form& form, const Words& words);
 
 // Of 32 lanes at once: false if the form is not of the kind.

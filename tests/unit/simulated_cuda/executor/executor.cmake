@@ -45,5 +45,6 @@ if(GPUMEMTRACE_SANITIZE AND NOT GPUMEMTRACE_LONG_TESTS)
 endif()
 target_compile_definitions(unit_opcode_forms PRIVATE GMT_STRIDE=${stride}
   GMT_RECORDED_FORMS="${PROJECT_SOURCE_DIR}/tests/executor/forms/h200.forms"
+  GMT_RECORDED_VIDEO_FORMS="${PROJECT_SOURCE_DIR}/tests/executor/forms/h100_video.forms"
   GMT_RECORDED_MATRICES="${PROJECT_SOURCE_DIR}/tests/executor/matrices/")
 target_link_libraries(unit_opcode_forms PRIVATE opcode_forms_model)
