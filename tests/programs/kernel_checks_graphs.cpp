@@ -14,6 +14,7 @@
 // expect: error kernel-out-of-bounds count=8 message="store writes 4 bytes" stacks="accessed here","node made here"@main:LINE(set-exec),"allocated here"@main:LINE(block)
 // expect: error kernel-out-of-bounds count=4 message="store writes 4 bytes" stacks="accessed here","captured here"@capture:LINE(capture),"allocated here"@main:LINE(block)
 // expect: error kernel-out-of-bounds count=4 message="store writes 4 bytes" stacks="accessed here","node made here"@any_node:LINE(any-node),"allocated here"@main:LINE(block)
+// expect: error kernel-out-of-bounds count=4 message="store writes 4 bytes" stacks="accessed here","captured here"@capture:LINE(together),"allocated here"@main:LINE(block)
 // not-checked: kernel-out-of-bounds
 // run: plain
 // env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
@@ -68,14 +69,17 @@ static CUDA_KERNEL_NODE_PARAMS look_at(CUgraphNode node, CUfunction kernel, unsi
   return params;
 }
 
-static CUgraph capture(CUfunction kernel, unsigned blocks, CUdeviceptr argument)
+static CUgraph capture(CUfunction kernel, unsigned blocks, CUdeviceptr argument, bool together)
 {
   CUstream stream;
   CUgraph graph;
   void* parameters[] = {&argument};
   CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-  CHECK(cuLaunchKernel(kernel, blocks, 1, 1, 256, 1, 1, 0, stream, parameters, nullptr)); // @capture
+  if (together)
+    CHECK(cuLaunchCooperativeKernel(kernel, blocks, 1, 1, 256, 1, 1, 0, stream, parameters)); // @together
+  else
+    CHECK(cuLaunchKernel(kernel, blocks, 1, 1, 256, 1, 1, 0, stream, parameters, nullptr)); // @capture
   CHECK(cuStreamEndCapture(stream, &graph));
   CHECK(cuStreamDestroy(stream));
   CUgraphNode node;
@@ -204,18 +208,22 @@ int main(int argc, char** argv)
   run(exec, 1);
 
   CUgraphExecUpdateResultInfo info{};
-  CUgraph captured = capture(store, blocks, block);
+  CUgraph captured = capture(store, blocks, block, false);
   CHECK(cuGraphExecUpdate(exec, captured, &info));
   run(exec, 1);
+  CUgraphExec at_once;
+  CUgraph cooperative = capture(store, blocks, block, true);
+  CHECK(cuGraphInstantiate(&at_once, cooperative, 0));
+  run(at_once, 1);
   any_node(store, blocks, block);
   other_context(device, blocks);
 
   int last = 0;
   CHECK(cuMemcpyDtoH(&last, small + 4 * 767, sizeof last));
   assert(last == 767);
-  for (CUgraphExec one : {exec, changed})
+  for (CUgraphExec one : {exec, changed, at_once})
     CHECK(cuGraphExecDestroy(one));
-  for (CUgraph one : {graph, clone, captured})
+  for (CUgraph one : {graph, clone, captured, cooperative})
     CHECK(cuGraphDestroy(one));
   CHECK(cuModuleUnload(module));
   CHECK(cuMemFree(small));

@@ -142,6 +142,12 @@ bool can_launch(const Kernel& kernel, std::uint32_t threads_of_block) noexcept {
   return most < 0 || threads_of_block <= static_cast<std::uint32_t>(most);
 }
 
+bool has_cluster(const Kernel& kernel) noexcept {
+  CUdevice device = 0;
+  return driver.device(&device) == 0 &&
+         attribute_of(kernel, kernel.handle, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, device) > 0;
+}
+
 void copy_attributes(const Kernel& kernel, CUfunction plain) noexcept {
   CUdevice device = 0;
   if (driver.device(&device) != 0) return;

@@ -116,6 +116,7 @@ CUfunction plain_form(CUfunction function) noexcept;
 CUkernel plain_form(CUkernel kernel) noexcept;
 // Whether the checked form can be launched so, as far as it can be known without a try.
 bool can_launch(const Kernel& kernel, std::uint32_t threads_of_block) noexcept;
+bool has_cluster(const Kernel& kernel) noexcept; // it asks for one itself
 // Makes a kernel's module ready in the table's context; false: it cannot be.
 bool is_ready(const Kernel& kernel, const Table& table) noexcept;
 // The program may have changed what the plain form asks of the device.

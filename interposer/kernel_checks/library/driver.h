@@ -94,6 +94,8 @@ struct Driver {
   DriverFunction<CUdeviceptr*, std::size_t*, CUmodule, const char*> module_variable{
     "cuModuleGetGlobal_v2"};
   DriverFunction<int*, CUfunction_attribute, CUfunction> function_attribute{"cuFuncGetAttribute"};
+  DriverFunction<int*, CUfunction, int, std::size_t> blocks_at_once{
+    "cuOccupancyMaxActiveBlocksPerMultiprocessor"};
   DriverFunction<CUfunction, CUfunction_attribute, int> set_function_attribute{
     "cuFuncSetAttribute"};
   DriverFunction<int*, CUfunction_attribute, CUkernel, CUdevice> kernel_attribute{

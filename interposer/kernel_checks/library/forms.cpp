@@ -45,6 +45,31 @@ std::optional<PlainReason> why_plain_in_graph(const Kernel& kernel, Table* table
   return fits ? std::nullopt : std::optional(PlainReason::kDevice);
 }
 
+bool can_be_cooperative(const Kernel& kernel, const Table& table, const Shape& shape,
+                        std::size_t shared_bytes, bool asks_cluster) noexcept {
+  const Work work(table.context());
+  if (!work.ready()) return false;
+  const auto threads = static_cast<int>(shape.block[0] * shape.block[1] * shape.block[2]);
+  int of_plain = 0, of_checked = 0;
+  if (driver.blocks_at_once(&of_plain, kernel.handle, threads, shared_bytes) != 0 ||
+      driver.blocks_at_once(&of_checked, kernel.checked, threads, shared_bytes) != 0)
+    return false;
+  if (of_checked >= of_plain) return true; // so it fits where the program's kernel does
+  // Parts of a device, and how clusters share it, are not asked for.
+  CUcontext context = nullptr;
+  CUgreenCtx green = nullptr;
+  const bool is_green =
+    driver.stream_contexts(shape.stream, &context, &green) == 0 && green != nullptr;
+  const bool is_whole = !is_green && table.is_primary_of(table.device());
+  if (!is_whole || asks_cluster || has_cluster(kernel)) return false;
+  int processors = 0;
+  if (driver.attribute(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, table.device()) != 0)
+    return false;
+  const std::uint64_t most = std::uint64_t(of_checked) * static_cast<unsigned>(processors);
+  const std::uint64_t slice = std::uint64_t{shape.grid[0]} * shape.grid[1];
+  return slice <= most && slice * shape.grid[2] <= most;
+}
+
 Launch describe(const Kernel& kernel, const Table& table, CUfunction function,
                 const Shape& shape) noexcept {
   Launch launch;

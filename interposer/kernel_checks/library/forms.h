@@ -4,6 +4,7 @@
 
 #include <cuda.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -31,6 +32,10 @@ std::optional<PlainReason> why_plain(const Kernel& kernel, Table* table) noexcep
 // The same for a node of a graph: there is no second try when that runs.
 std::optional<PlainReason> why_plain_in_graph(const Kernel& kernel, Table* table,
                                               const Shape& shape) noexcept;
+// Whether a cooperative node can run the checked form. How many blocks fit at once is asked when
+// its graph runs: too late to choose the plain one.
+bool can_be_cooperative(const Kernel& kernel, const Table& table, const Shape& shape,
+                        std::size_t shared_bytes, bool asks_cluster) noexcept;
 
 // As the call in progress makes it.
 Launch describe(const Kernel& kernel, const Table& table, CUfunction function,

@@ -13,7 +13,7 @@ namespace {
 
 const char* words(const Kernel& kernel, PlainReason reason) noexcept {
   switch (reason) {
-  case PlainReason::kCapture: return "cooperative launches that are captured are not supported yet";
+  case PlainReason::kCapture: return "CUDA did not say whether its stream captures";
   case PlainReason::kHostMemory: return "the host had no memory for its arguments";
   case PlainReason::kEnough:
     return "--checked-launches lets the first ones of each kernel be checked";

@@ -64,9 +64,12 @@ std::optional<PlainReason> why_plain(const Kernel* kernel, Table* own, const Ask
     return !is_sampling() || is_sampled(*kernel) ? std::nullopt
                                                  : std::optional(PlainReason::kSample);
   }
-  // How many blocks fit at once is asked when it is launched: too late to choose the plain form.
-  if (capture == Capture::kUnknown || asked.is_cooperative) return PlainReason::kCapture;
-  return why_plain_in_graph(*kernel, own, asked.shape);
+  if (capture == Capture::kUnknown) return PlainReason::kCapture;
+  const std::optional<PlainReason> why = why_plain_in_graph(*kernel, own, asked.shape);
+  if (why || !asked.is_cooperative) return why;
+  const bool fits =
+    can_be_cooperative(*kernel, *own, asked.shape, asked.shared_bytes, asked.cluster[0] != 0);
+  return fits ? std::nullopt : std::optional(PlainReason::kDevice);
 }
 
 // The kernel has no checked form, so patches of its machine code may check this launch.

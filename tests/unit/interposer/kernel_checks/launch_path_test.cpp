@@ -90,6 +90,22 @@ TEST(KernelCheckKernels, WhatTheDeviceCannotLaunchIsTriedPlain) {
   EXPECT_FALSE(is_refused(CUDA_ERROR_LAUNCH_FAILED));
 }
 
+// A node has no second try: it gets the checked form only if that surely fits.
+TEST(KernelCheckKernels, ACooperativeNodeIsCheckedIfItsBlocksFitAtOnce) {
+  begin_made_up_driver();
+  Kernel kernel;
+  kernel.handle = handle(1);
+  kernel.checked = handle(2);
+  const Shape shape{{8, 2, 1}, {64, 1, 1}, nullptr};
+  const auto can_be = [&](int of_plain, int of_checked) {
+    fitting = {{handle(1), of_plain}, {handle(2), of_checked}};
+    return can_be_cooperative(kernel, table(), shape, 0, false);
+  };
+  EXPECT_TRUE(can_be(4, 4));
+  EXPECT_TRUE(can_be(4, 5));
+  EXPECT_FALSE(can_be(4, 3)); // how much of the device the context has is not known
+}
+
 Launch launch_of_call(std::uint64_t call) {
   Launch launch;
   launch.call = call;
