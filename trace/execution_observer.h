@@ -179,18 +179,20 @@ struct ExecutionCopy {
   std::uint32_t reserved;
 };
 
-// Rows of bytes that were used alike.
+// What a node of a graph does with whole blocks of memory besides its use of them.
+enum class ExecutionLife : std::uint32_t { kUsed, kAllocated, kFreed };
+
+// Rows of bytes that were used alike. Those that are allocated or freed count as written.
 struct ExecutionRows {
-  std::uint64_t address, width; // of the first row, and bytes of a row
-  std::uint64_t pitch, count;   // bytes from row to row, and how many rows
-  std::uint32_t is_read, is_written;
-  std::uint32_t is_strong; // by atomics and strong accesses of the device's scope alone
-  std::uint32_t life;      // 1: a node allocates it; 2: a node frees it; is_written is 1, too
+  std::uint64_t address = 0, width = 0; // of the first row, and bytes of a row
+  std::uint64_t pitch = 0, count = 1;   // bytes from row to row, and how many rows
+  std::uint32_t is_read = 0, is_written = 0;
+  std::uint32_t is_strong = 0; // by atomics and strong accesses of the device's scope alone
+  ExecutionLife life = ExecutionLife::kUsed;
 };
 
-// Which memory of the device or the host a launch used, or a graph's node that copies,
-// sets, allocates or frees.
-// Said behind it where other work may run at the same time.
+// Which memory of the device or the host a launch used, or a graph's node that copies, sets,
+// allocates or frees. Said behind it where other work may run at the same time.
 struct ExecutionAccesses {
   std::uint32_t size;
   std::uint32_t is_whole; // 0: some are missing

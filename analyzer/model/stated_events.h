@@ -129,6 +129,8 @@ struct UsedRows {
   bool is_read, is_written;
   bool is_strong;                              // by atomics and strong accesses alone
   bool is_allocated = false, is_freed = false; // by a graph's node; written, too
+
+  bool operator==(const UsedRows&) const = default;
 };
 
 struct Execution {

@@ -147,11 +147,12 @@ void record_accesses(ThreadLog& log, const trace::ExecutionAccesses& a) noexcept
     execution.call(a.launch.call).node(a.launch.node).index(a.index).before(a.before);
     for (unsigned i = 0; i < here; ++i) {
       const trace::ExecutionRows& rows = a.rows[done + i];
-      const std::uint64_t use = (rows.is_read != 0 ? trace::kRowsRead : 0) |
-                                (rows.is_written != 0 ? trace::kRowsWritten : 0) |
-                                (rows.is_strong != 0 ? trace::kRowsStrong : 0) |
-                                (rows.life == 1 ? trace::kRowsAllocated : 0) |
-                                (rows.life == 2 ? trace::kRowsFreed : 0);
+      const std::uint64_t use =
+        (rows.is_read != 0 ? trace::kRowsRead : 0) |
+        (rows.is_written != 0 ? trace::kRowsWritten : 0) |
+        (rows.is_strong != 0 ? trace::kRowsStrong : 0) |
+        (rows.life == trace::ExecutionLife::kAllocated ? trace::kRowsAllocated : 0) |
+        (rows.life == trace::ExecutionLife::kFreed ? trace::kRowsFreed : 0);
       const unsigned at = kFirst + i * trace::kWordsOfRows;
       record.set(at, rows.address);
       record.set(at + 1, rows.width);

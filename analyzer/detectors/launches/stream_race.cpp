@@ -346,20 +346,11 @@ private:
              use.parameter == newest.parameter && use.rows.address == newest.rows.address &&
              use.rows.width == newest.rows.width && use.rows.count() == newest.rows.count() &&
              use.writes == newest.writes && use.kernel == newest.kernel &&
-             use.index == newest.index && have_same_rows(use.used, newest.used);
+             use.index == newest.index && use.used == newest.used;
     });
     if (same != uses.end()) uses.erase(same);
     else if (uses.size() == kMostUses) uses.erase(uses.begin());
     uses.push_back(newest);
-  }
-
-  static bool have_same_rows(const std::vector<event::UsedRows>& some,
-                             const std::vector<event::UsedRows>& others) {
-    return std::ranges::equal(some, others, [](const auto& a, const auto& b) {
-      return a.address == b.address && a.width == b.width && a.pitch == b.pitch &&
-             a.count == b.count && a.is_written == b.is_written && a.is_strong == b.is_strong &&
-             a.is_freed == b.is_freed;
-    });
   }
 
   const ProcessFacts& facts_;

@@ -12,7 +12,6 @@ struct UsedRows {
   std::uint64_t address = 0, width = 0, pitch = 0, count = 1;
   bool is_read = false, is_written = false;
   bool is_strong = false; // by atomics and strong accesses of the device's scope alone
-  std::uint32_t life = 0; // 1: a graph's node allocates it; 2: one frees it
 };
 
 struct Accesses {
