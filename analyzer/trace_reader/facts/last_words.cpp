@@ -9,7 +9,8 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
+
+#include "analyzer/base/signal_name.h"
 
 namespace gmt {
 namespace {
@@ -33,11 +34,8 @@ std::string name_of_this_host() {
 // `crash` of `info`: a signal that the program left to the system, which ends it.
 Ending ending_of_crash(std::string_view crash) {
   const std::string_view signal = crash.substr(0, crash.find(' '));
-  static constexpr std::pair<std::string_view, int> kSignals[] = {
-    {"SIGSEGV", SIGSEGV}, {"SIGBUS", SIGBUS}, {"SIGABRT", SIGABRT},
-    {"SIGILL", SIGILL},   {"SIGFPE", SIGFPE}, {"SIGTRAP", SIGTRAP}};
-  for (const auto& [name, number] : kSignals) {
-    if (signal == name) return {.how = Ending::How::kSignalled, .signal = number};
+  for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGTRAP}) {
+    if (signal == signal_name(number)) return {.how = Ending::How::kSignalled, .signal = number};
   }
   return {};
 }
