@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small PyTorch training loop (8 layers of 1024, Adam) that prints its milliseconds a step: of 50 steps for each line of
-its standard input, or, given a number of seconds, the mean of as many steps as they take.
+"""A small PyTorch training loop (8 layers of 1024, Adam) that prints its milliseconds a step: the median of ten times
+5 steps for each line of its standard input, or, given a number of seconds, the mean of as many steps as they take.
 
-The 50 steps are those in which no neighbour used the core's other hardware thread, as tests/bench/quiet_core.h explains.
+The steps are those in which no neighbour used the core's other hardware thread, as tests/bench/quiet_core.h explains.
 A loop of Python's that takes 15 % longer than its quickest turn tells. All threads are bound to one core, which is left
 when it stays noisy."""
 
