@@ -114,5 +114,21 @@ TEST_F(Video, ComparisonOfEachPart) {
   }
 }
 
+// Of whole words: a GPU gives other results than PTX's words say.
+TEST_F(Video, WhatAGpuComputesOtherwiseSkipsTheLaunchByName) {
+  const std::pair<const char*, const char*> forms[] = {
+    {"vadd.s32.u32.u32.sat", "%r1, %r1, %r1"},
+    {"vmin.u32.u32.u32.max", "%r1, %r1, %r1, %r1"},
+    {"vmad.u32.u32.u32.shr7", "%r1, %r1, %r1, %r1"},
+    {"vset.s32.s32.lt", "%r1.h1, %r1, %r1, %r1"}};
+  for (const auto& [form, operands] : forms) {
+    load(std::string(".visible .entry k() { .reg .b32 %r<2>; mov.u32 %r1, %tid.x; ") + form + " " +
+         operands + "; ret; }\n");
+    const Outcome outcome = run({1}, {32}, {});
+    EXPECT_EQ(outcome.end, End::kSkipped) << form;
+    EXPECT_EQ(outcome.reason, std::string(form) + " is not executed");
+  }
+}
+
 } // namespace
 } // namespace gmt::executor
