@@ -18,6 +18,10 @@
 // device: simulated
 // expect: error kernel-hang message="at a barrier for more threads than there are" stacks="waited here"@too_many:LINE(barrier),"launched here"@main:LINE(waited)
 // not-checked: leak
+// run: arrivals
+// device: simulated
+// expect: error kernel-hang message="the mbarrier that it polls waits for 1 arrival more"
+// not-checked: leak
 // run: slow
 // device: simulated
 // options: --kernel-time 300ms
@@ -74,6 +78,19 @@ __global__ void too_many()
   asm volatile("bar.sync 1, 96;" ::: "memory"); // @barrier
 }
 
+// One arrival more is expected than there are threads.
+__global__ void one_too_few()
+{
+  __shared__ unsigned long long object;
+  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(&object));
+  if (threadIdx.x == 0)
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address), "r"(blockDim.x + 1) : "memory");
+  __syncthreads();
+  asm volatile("{ .reg .b64 s; .reg .pred p; mbarrier.arrive.shared.b64 s, [%0];\n"
+               "W: mbarrier.try_wait.shared.b64 p, [%0], s; @!p bra W; }" ::"r"(address)
+               : "memory");
+}
+
 __global__ void counts(volatile int* flag, unsigned long long* tries)
 {
   unsigned long long n = 0;
@@ -107,6 +124,7 @@ int main(int argc, char** argv)
   if (is("poll") || is("beside") || is("list-and-poll")) poll<<<2, 32>>>(flag); // @polled
   if (is("lock")) twice<<<1, 1>>>(flag); // @locked
   if (is("barrier")) too_many<<<1, 64>>>(); // @waited
+  if (is("arrivals")) one_too_few<<<1, 64>>>();
   if (is("slow")) counts<<<1, 32>>>(flag, reinterpret_cast<unsigned long long*>(flag + 2));
   if (is("grid")) {
     void* arguments[] = {&flag};

@@ -99,8 +99,8 @@ std::string what_is_missing(const Block& block, std::uint64_t object) {
   if (barrier.bytes < 0)
     return "copies have brought " + std::to_string(-barrier.bytes) +
            " bytes more than the mbarrier that it polls expects";
-  return "the mbarrier that it polls waits for " + std::to_string(barrier.pending) +
-         " arrivals more";
+  const std::string arrivals = barrier.pending == 1 ? " arrival more" : " arrivals more";
+  return "the mbarrier that it polls waits for " + std::to_string(barrier.pending) + arrivals;
 }
 
 std::uint32_t guarded_lanes(const Warp& w, const Instruction* in) {
