@@ -78,6 +78,12 @@ class SimulatedKernels(unittest.TestCase):
         self.assertIn("--kernel-time allows (0.3 s)", left_out["reason"])
         self.assertTrue(left_out["line"].endswith(f"limits.cu:{line_of('wait')}"), left_out)
 
+    @unittest.skipUnless(os.environ.get("GMT_LONG_TESTS") == "1", "a minute: GMT_LONG_TESTS=1 runs it")
+    def test_a_kernel_that_the_default_limit_stops_fails_the_check(self):
+        result, report = self.run_program(program=(LIMITS, "endless"), command="check")
+        self.assertEqual(result.returncode, 23, result)
+        self.assertIn("(60 s)", self.only_left_out(report)["reason"])
+
     def test_the_context_lives_on_where_faults_do_not_end_it(self):
         options = ("--kernel-time", "300ms", "--after-fault", "continue")
         result, report = self.run_program(*options, program=(LIMITS, "endless"))

@@ -139,10 +139,12 @@ void execute_one(const Kernel& kernel, const KernelOperation& operation, const S
   kernel_ran(accesses);
   if (outcome.end == executor::End::kSkipped)
     observer.skipped(trace::ExecutionEnd::kNotRun, outcome.reason, outcome.location, outcome);
-  if (outcome.end == executor::End::kStopped)
+  if (outcome.end == executor::End::kStopped) {
+    const bool as_asked = !observer.why_ended().empty() || (took_too_long(outcome, observer) &&
+                                                            state().settings.is_kernel_time_asked);
     observer.skipped(trace::ExecutionEnd::kStopped, end_in_words(outcome, observer),
-                     outcome.location, outcome,
-                     !observer.why_ended().empty() || took_too_long(outcome, observer));
+                     outcome.location, outcome, as_asked);
+  }
   if (!outcome.races_left_out.empty())
     observer.skipped(trace::ExecutionEnd::kRacesLeftOut, outcome.races_left_out, {}, outcome);
   const bool is_whole = outcome.end == executor::End::kDone && !observer.saw_deadlock();

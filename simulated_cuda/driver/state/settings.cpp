@@ -40,13 +40,18 @@ void read_number(const char* name, unsigned long long least, unsigned long long 
   *out = static_cast<std::remove_pointer_t<decltype(out)>>(value << shift);
 }
 
-void read_seconds(const char* name, double* out) {
+// False: it is not given, or is no time.
+bool read_seconds(const char* name, double* out) {
   const char* text = std::getenv(name);
-  if (text == nullptr || *text == '\0') return;
+  if (text == nullptr || *text == '\0') return false;
   char* end = nullptr;
   const double value = std::strtod(text, &end);
-  if (end == text || *end != '\0' || !(value >= 0 && value <= 1e9)) return complain(name, text);
+  if (end == text || *end != '\0' || !(value >= 0 && value <= 1e9)) {
+    complain(name, text);
+    return false;
+  }
   *out = value;
+  return true;
 }
 
 void read_checks(std::string* out) {
@@ -85,7 +90,8 @@ Settings read_settings() {
   read_number("GPUMEMTRACE_SIM_GAPS", 0, 1, &settings.gaps);
   read_number("GPUMEMTRACE_SIM_RESTING", 0, 1ull << 40, &settings.resting_bytes);
   read_number("GPUMEMTRACE_SIM_CAPABILITY", 50, 999, &settings.capability);
-  read_seconds("GPUMEMTRACE_SIM_KERNEL_TIME", &settings.kernel_seconds);
+  settings.is_kernel_time_asked =
+    read_seconds("GPUMEMTRACE_SIM_KERNEL_TIME", &settings.kernel_seconds);
   read_seconds("GPUMEMTRACE_SIM_RUN_TIME", &settings.run_seconds);
   read_number("GPUMEMTRACE_SIM_KERNEL_LAUNCHES", 0, 1ull << 40, &settings.kernel_launches);
   read_number("GPUMEMTRACE_SIM_DEVICE_THREADS", 1, 1024, &settings.device_threads);

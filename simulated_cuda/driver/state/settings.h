@@ -29,6 +29,7 @@ struct Settings {
 
   // How kernels are executed.
   double kernel_seconds = 60;             // of one launch; 0: no limit
+  bool is_kernel_time_asked = false;      // a launch that the limit ends is left out as asked
   double run_seconds = 0;                 // of all launches together; 0: no limit
   unsigned long long kernel_launches = 0; // of each kernel, then every 2^k-th; 0: all
   std::string device_checks;              // none, default or full
