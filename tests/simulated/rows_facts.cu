@@ -11,6 +11,12 @@ __global__ void shares(int* out) {
   *out = words[0];
 }
 
+template <int>
+__global__ void shares_alone(int* out) {
+  extern __shared__ int words[];
+  if (out != nullptr) *out = words[0];
+}
+
 // What a texture of the array answers, and destroys again.
 int read_as(cudaArray_t array, cudaTextureReadMode mode, int is_srgb = 0) {
   cudaResourceDesc resource{};
@@ -72,6 +78,41 @@ std::string kernel_settings() {
                   known.preferredShmemCarveout, static_cast<int>(after)});
 }
 
+// Sets the most dynamic shared memory of a kernel where it was not set before. Of each letter of
+// `ways`: F is cuFuncSetAttribute, K cuKernelSetAttribute, R the runtime. What its function and the
+// kernel answer then, and a launch with 80,000 bytes.
+template <int kNumber>
+std::string sizes_behind(const char* ways, std::initializer_list<int> sizes) {
+  const auto name = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+  const auto stub = reinterpret_cast<const void*>(shares_alone<kNumber>);
+  cudaFunction_t function = nullptr;
+  cudaKernel_t handle = nullptr;
+  cudaGetFuncBySymbol(&function, stub);
+  cudaGetKernel(&handle, stub);
+  for (const int size : sizes) {
+    switch (*ways++) {
+    case 'F': DRIVER(cuFuncSetAttribute)(function, name, size); break;
+    case 'K': DRIVER(cuKernelSetAttribute)(name, size, handle, 0); break;
+    default: cudaFuncSetAttribute(stub, cudaFuncAttributeMaxDynamicSharedMemorySize, size); break;
+    }
+  }
+  int of_function = 0, of_kernel = 0;
+  DRIVER(cuFuncGetAttribute)(&of_function, name, function);
+  DRIVER(cuKernelGetAttribute)(&of_kernel, name, handle, 0);
+  int* out = nullptr;
+  void* arguments[] = {&out};
+  const int launched = cudaLaunchKernel(stub, 1, 1, arguments, 80000, nullptr);
+  return answers({of_function, of_kernel, launched});
+}
+
+std::string sizes_by_three_ways() {
+  return sizes_behind<0>("FK", {60000, 100000}) + ", " + sizes_behind<1>("KF", {60000, 100000}) +
+         ", " + sizes_behind<2>("KF", {100000, 60000}) + ", " +
+         sizes_behind<3>("FR", {60000, 100000}) + ", " + sizes_behind<4>("RK", {60000, 100000}) +
+         ", " + sizes_behind<5>("KR", {60000, 100000}) + ", " + sizes_behind<6>("F", {60000}) +
+         ", " + sizes_behind<7>("FKF", {60000, 70000, 100000});
+}
+
 std::string limits_set() {
   std::size_t pending = 0, more = 0, persisting = 0;
   const int first = cudaDeviceGetLimit(&pending, cudaLimitDevRuntimePendingLaunchCount);
@@ -108,6 +149,10 @@ std::string advice_known() {
 const std::vector<Row> rows = {
   {"arrays of compressed and packed texels", "0 1 0 27 0 1 0 0 27 10 2 31", compressed_arrays},
   {"what kernels are set to", "49152 1 1 1 -1 100 116736", kernel_settings},
+  {"dynamic shared memory set by function, kernel and runtime",
+   "60000 100000 1, 100000 60000 0, 60000 100000 1, 60000 100000 1, 100000 100000 0, "
+   "100000 100000 0, 60000 60000 1, 100000 70000 0",
+   sizes_by_three_ways},
   {"limits", "0 2048 0 4096 1 3276800", limits_set},
   {"advice about managed memory", "1 0 -1", advice_known},
 };

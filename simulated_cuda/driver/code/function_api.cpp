@@ -84,28 +84,38 @@ int static_shared_bytes(const executor::Kernel* code) {
   return code == nullptr ? 0 : static_cast<int>(code->shared_bytes);
 }
 
-CUresult get_attribute(int* value, CUfunction_attribute attribute, const void* handle) {
-  const Kernel* kernel = find_kernel(handle);
-  if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+using Attributes = std::map<int, int>;
+
+// The value of the first of both that has one.
+const int* first_set(const Attributes& first, const Attributes& second, int attribute) {
+  for (const Attributes* attributes : {&first, &second}) {
+    if (const auto found = attributes->find(attribute); found != attributes->end())
+      return &found->second;
+  }
+  return nullptr;
+}
+
+// `set`: the value that was set, or null.
+CUresult get_attribute(int* value, CUfunction_attribute attribute, const Kernel& kernel,
+                       const int* set) {
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto it = kernel->attributes.find(attribute);
-  const executor::Kernel* code = code_of(*kernel);
+  const executor::Kernel* code = code_of(kernel);
   switch (attribute) {
   case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
-    *value = static_cast<int>(cluster_of(*kernel, {0, 0, 0}).x);
+    *value = static_cast<int>(cluster_of(kernel, {0, 0, 0}).x);
     break;
   case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
-    *value = static_cast<int>(cluster_of(*kernel, {0, 0, 0}).y);
+    *value = static_cast<int>(cluster_of(kernel, {0, 0, 0}).y);
     break;
   case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
-    *value = static_cast<int>(cluster_of(*kernel, {0, 0, 0}).z);
+    *value = static_cast<int>(cluster_of(kernel, {0, 0, 0}).z);
     break;
   case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
-    *value = cluster_of(*kernel, {0, 0, 0}).x != 0 ? 1 : 0;
+    *value = cluster_of(kernel, {0, 0, 0}).x != 0 ? 1 : 0;
     break;
   case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = most_threads(code); break;
   case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = 32; break;
-  case CU_FUNC_ATTRIBUTE_PTX_VERSION: *value = target_of(*kernel); break;
+  case CU_FUNC_ATTRIBUTE_PTX_VERSION: *value = target_of(kernel); break;
   case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = static_cast<int>(claimed_capability()); break;
   case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = static_shared_bytes(code); break;
   case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
@@ -115,31 +125,29 @@ CUresult get_attribute(int* value, CUfunction_attribute attribute, const void* h
     *value = code == nullptr ? 0 : static_cast<int>(code->local_bytes);
     break;
   case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-    *value =
-      it == kernel->attributes.end() ? kSharedBytesOfBlock - static_shared_bytes(code) : it->second;
+    *value = set == nullptr ? kSharedBytesOfBlock - static_shared_bytes(code) : *set;
     break;
   case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-    *value = it == kernel->attributes.end() ? -1 : it->second;
+    *value = set == nullptr ? -1 : *set;
     break;
   default:
     if (attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
-    *value = it == kernel->attributes.end() ? 0 : it->second;
+    *value = set == nullptr ? 0 : *set;
     break;
   }
   return CUDA_SUCCESS;
 }
 
-CUresult set_attribute(CUfunction_attribute attribute, int value, const void* handle) {
-  Kernel* kernel = find_kernel(handle);
-  if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+CUresult set_attribute(CUfunction_attribute attribute, int value, const Kernel& kernel,
+                       Attributes& attributes) {
   constexpr int kMostDynamic = 232448;
   if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES &&
-      (value < 0 || value > kMostDynamic - static_shared_bytes(code_of(*kernel))))
+      (value < 0 || value > kMostDynamic - static_shared_bytes(code_of(kernel))))
     return CUDA_ERROR_INVALID_VALUE;
   if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT &&
       (value < -1 || value > 100))
     return CUDA_ERROR_INVALID_VALUE;
-  kernel->attributes[attribute] = value;
+  attributes[attribute] = value;
   return CUDA_SUCCESS;
 }
 
@@ -158,11 +166,14 @@ CUresult accept(const void* handle) {
 
 } // namespace
 
+const int* set_attribute_of(const Kernel& kernel, CUfunction_attribute attribute) {
+  return first_set(kernel.attributes_of_function, kernel.attributes_of_kernel, attribute);
+}
+
 std::size_t most_dynamic_shared_bytes(const Kernel& kernel) {
-  const auto it = kernel.attributes.find(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
-  const int most = it != kernel.attributes.end()
-                     ? it->second
-                     : kSharedBytesOfBlock - static_shared_bytes(code_of(kernel));
+  const int* set = set_attribute_of(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+  const int most =
+    set != nullptr ? *set : kSharedBytesOfBlock - static_shared_bytes(code_of(kernel));
   return most < 0 ? 0 : static_cast<std::size_t>(most);
 }
 
@@ -242,19 +253,29 @@ CUresult kernel_get_param_info(CUkernel k, std::size_t i, std::size_t* o, std::s
 CUresult func_get_param_info(CUfunction f, std::size_t i, std::size_t* o, std::size_t* s) {
   return get_parameter(f, i, o, s);
 }
-CUresult kernel_get_attribute(int* value, CUfunction_attribute attribute, CUkernel kernel,
+CUresult kernel_get_attribute(int* value, CUfunction_attribute attribute, CUkernel handle,
                               CUdevice) {
-  return get_attribute(value, attribute, kernel);
+  const Kernel* kernel = find_kernel(handle);
+  if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return get_attribute(
+    value, attribute, *kernel,
+    first_set(kernel->attributes_of_kernel, kernel->attributes_of_function, attribute));
 }
-CUresult func_get_attribute(int* value, CUfunction_attribute attribute, CUfunction function) {
-  return get_attribute(value, attribute, function);
+CUresult func_get_attribute(int* value, CUfunction_attribute attribute, CUfunction handle) {
+  const Kernel* kernel = find_kernel(handle);
+  if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return get_attribute(value, attribute, *kernel, set_attribute_of(*kernel, attribute));
 }
-CUresult kernel_set_attribute(CUfunction_attribute attribute, int value, CUkernel kernel,
+CUresult kernel_set_attribute(CUfunction_attribute attribute, int value, CUkernel handle,
                               CUdevice) {
-  return set_attribute(attribute, value, kernel);
+  Kernel* kernel = find_kernel(handle);
+  if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return set_attribute(attribute, value, *kernel, kernel->attributes_of_kernel);
 }
-CUresult func_set_attribute(CUfunction function, CUfunction_attribute attribute, int value) {
-  return set_attribute(attribute, value, function);
+CUresult func_set_attribute(CUfunction handle, CUfunction_attribute attribute, int value) {
+  Kernel* kernel = find_kernel(handle);
+  if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return set_attribute(attribute, value, *kernel, kernel->attributes_of_function);
 }
 CUresult kernel_set_cache_config(CUkernel kernel, CUfunc_cache, CUdevice) { return accept(kernel); }
 CUresult func_set_cache_config(CUfunction function, CUfunc_cache) { return accept(function); }
@@ -343,9 +364,9 @@ CUresult occupancy_max_potential_cluster_size(int* size, CUfunction function,
                                               const CUlaunchConfig* config) {
   if (CUresult bad = accept(function); bad != CUDA_SUCCESS) return bad;
   if (size == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const Kernel& kernel = *find_kernel(function);
-  const auto allowed = kernel.attributes.find(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
-  *size = allowed != kernel.attributes.end() && allowed->second != 0 ? 16 : 8;
+  const int* allowed =
+    set_attribute_of(*find_kernel(function), CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
+  *size = allowed != nullptr && *allowed != 0 ? 16 : 8;
   return CUDA_SUCCESS;
 }
 

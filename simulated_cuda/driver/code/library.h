@@ -27,7 +27,9 @@ struct Kernel : Listed<Kernel> {
   Library* library = nullptr;
   std::vector<Parameter> parameters;
   bool parameters_known = false;
-  std::map<int, int> attributes;
+  // Set by cuFuncSetAttribute, and by cuKernelSetAttribute or the runtime. A launch takes the
+  // function's value if there is one, whatever is set on the kernel behind it, as on a GPU.
+  std::map<int, int> attributes_of_function, attributes_of_kernel;
   mutable unsigned long long launches = 0;
 };
 
@@ -60,6 +62,8 @@ struct Library {
 Kernel* kernel_named(Library* library, const char* name);
 inline Kernel* find_kernel(const void* handle) { return Kernel::get(handle); }
 
+// What a launch of the kernel takes of an attribute that can be set; null: it was not set.
+const int* set_attribute_of(const Kernel& kernel, CUfunction_attribute attribute);
 // What a launch may ask for, and how many blocks a cooperative one may have.
 std::size_t most_dynamic_shared_bytes(const Kernel& kernel);
 int most_threads_of_block(const Kernel& kernel);

@@ -80,8 +80,9 @@ namespace {
 bool has_possible_clusters(const Kernel& kernel, const KernelOperation& operation) {
   const executor::Extent cluster = cluster_of(kernel, operation.cluster);
   if (cluster.count() == 0) return true;
-  const auto allowed = kernel.attributes.find(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
-  const bool is_large = allowed != kernel.attributes.end() && allowed->second != 0;
+  const int* allowed =
+    set_attribute_of(kernel, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
+  const bool is_large = allowed != nullptr && *allowed != 0;
   if (cluster.count() > (is_large ? 16u : 8u)) return false;
   const CUDA_KERNEL_NODE_PARAMS& p = operation.params;
   return p.gridDimX % cluster.x == 0 && p.gridDimY % cluster.y == 0 && p.gridDimZ % cluster.z == 0;
