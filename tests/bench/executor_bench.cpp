@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Thread-instructions a second of the executor with all checks, on one core: seven kernels, each
-// with its results verified. Then how much sooner two workers are done, and what they cost in
-// processor time; the first needs two idle cores. Run it by hand:
+// with its results verified, and products on tensor cores. Then how much sooner two workers are
+// done, and what they cost in processor time; the first needs two idle cores. Run it by hand:
 // executor_bench executor_kernels.ptx [times [full|no-races]]; full: with registers tracked
 #include "simulated_cuda/executor/executor.h"
 
@@ -59,7 +59,7 @@ public:
   float* floats(int which) { return reinterpret_cast<float*>(host_ + (addresses_[which] - kBase)); }
 
   void run(const char* name, const char* kernel, Extent grid, Extent block, int n,
-           const std::function<bool(const float*)>& is_right) {
+           const std::function<bool(const float*)>& is_right, double operations = 0) {
     std::byte parameters[28];
     std::memcpy(parameters, addresses_, 24);
     std::memcpy(parameters + 24, &n, 4);
@@ -92,7 +92,10 @@ public:
                 name, rate, static_cast<double>(outcome.warp_instructions) / one.processor / 1e6,
                 is_right(floats(2)) ? "right" : "WRONG", one.wall / two.wall,
                 two.processor / one.processor);
-    if (block.count() > 1) {
+    if (operations > 0) {
+      std::printf("%-22s %7.2f thousand million operations a second\n", "",
+                  operations / one.processor / 1e9);
+    } else if (block.count() > 1) {
       logarithms_ += std::log(rate);
       sooner_ += std::log(one.wall / two.wall);
       ++kernels_;
@@ -126,6 +129,35 @@ private:
   double logarithms_ = 0, sooner_ = 0;
   int kernels_ = 0;
 };
+
+// Matrices of f16, whose sums are exact as f32.
+void run_products(Bench& bench) {
+  constexpr int kTimes = 1000, kSize = 512;
+  constexpr std::uint16_t kHalves[] = {0x3c00, 0x4000, 0xbc00, 0x3800, 0}; // 1, 2, -1, 0.5, 0
+  constexpr float kValues[] = {1, 2, -1, 0.5f, 0};
+  auto* a = reinterpret_cast<std::uint16_t*>(bench.floats(0));
+  auto* b = reinterpret_cast<std::uint16_t*>(bench.floats(1));
+  const auto of_a = [](int i) { return i * 7 % 5; };
+  const auto of_b = [](int i) { return i * 11 % 4; };
+  for (int i = 0; i < kSize * kSize; ++i) {
+    a[i] = kHalves[of_a(i)];
+    b[i] = kHalves[of_b(i)];
+  }
+  const auto element = [&](int row, int column, int size) {
+    float sum = 0;
+    for (int k = 0; k < size; ++k)
+      sum += kValues[of_a(row * size + k)] * kValues[of_b(k * size + column)];
+    return sum;
+  };
+  bench.run(
+    "tensor cores alone", "products", {4}, {32}, kTimes,
+    [&](const float* c) { return c[3 * 16 + 5] == kTimes * element(3, 5, 16); },
+    4.0 * kTimes * 2 * 16 * 16 * 16);
+  bench.run(
+    "tensor cores, 512^3", "tiles", {kSize * kSize / 256 / 4}, {128}, kSize,
+    [&](const float* c) { return c[37 * kSize + 41] == element(37, 41, kSize); },
+    2.0 * kSize * kSize * kSize);
+}
 
 void run_all(Bench& bench) {
   float* a = bench.floats(0);
@@ -168,6 +200,7 @@ void run_all(Bench& bench) {
             [&](const float* c) { return c[77] == 2 * a[index[77]]; });
   bench.run("mandelbrot, one lane", "mandelbrot", {128, 128}, {1, 1}, 128,
             [&](const float* c) { return c[0] == 1.0f; });
+  run_products(bench);
 }
 
 } // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of executor_bench.cpp. Their PTX lies beside this file; to write it anew:
 // nvcc -ptx -arch=compute_80 -o executor_kernels.ptx executor_kernels.cu
+#include <mma.h>
+
 extern "C" __global__ void vector_add(const float* a, const float* b, float* c, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) c[i] = a[i] + b[i];
@@ -67,4 +69,35 @@ extern "C" __global__ void mandelbrot(const float*, const float*, float* c, int 
     zx = xx - yy + cx;
   } while (++i < 256);
   c[y * n + x] = static_cast<float>(i);
+}
+
+// Each warp multiplies its tiles n times.
+extern "C" __global__ void products(const __half* a, const __half* b, float* c, int n) {
+  using namespace nvcuda::wmma;
+  const int warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+  fragment<matrix_a, 16, 16, 16, __half, row_major> x;
+  fragment<matrix_b, 16, 16, 16, __half, row_major> y;
+  fragment<accumulator, 16, 16, 16, float> sum;
+  load_matrix_sync(x, a + warp * 256, 16);
+  load_matrix_sync(y, b + warp * 256, 16);
+  fill_fragment(sum, 0.0f);
+  for (int i = 0; i < n; ++i) mma_sync(sum, x, y, sum);
+  store_matrix_sync(c + warp * 256, sum, 16, mem_row_major);
+}
+
+// Of matrices of n rows and columns each warp makes one tile, and loads what it needs each time.
+extern "C" __global__ void tiles(const __half* a, const __half* b, float* c, int n) {
+  using namespace nvcuda::wmma;
+  const int warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+  const int row = warp / (n / 16) * 16, column = warp % (n / 16) * 16;
+  fragment<matrix_a, 16, 16, 16, __half, row_major> x;
+  fragment<matrix_b, 16, 16, 16, __half, row_major> y;
+  fragment<accumulator, 16, 16, 16, float> sum;
+  fill_fragment(sum, 0.0f);
+  for (int k = 0; k < n; k += 16) {
+    load_matrix_sync(x, a + row * n + k, n);
+    load_matrix_sync(y, b + k * n + column, n);
+    mma_sync(sum, x, y, sum);
+  }
+  store_matrix_sync(c + row * n + column, sum, n, mem_row_major);
 }

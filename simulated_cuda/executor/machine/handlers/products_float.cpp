@@ -2,6 +2,7 @@
 // mma of floats, bit by bit as an H100 computes them. tensor_sum.h says how a sum is made.
 #include "simulated_cuda/executor/machine/handlers/products.h"
 #include "simulated_cuda/executor/machine/handlers/tensor_sum.h"
+#include "simulated_cuda/executor/machine/handlers/tensor_tiles.h"
 
 #include <string>
 #include <type_traits>
@@ -13,7 +14,7 @@ namespace {
 // are those of f16, and an H100 makes these of them before it multiplies.
 struct OfF16 {
   using Bits = u16;
-  static constexpr s32 kLeast = -14;
+  static constexpr s32 kLeast = -14, kFractionBits = 10;
   // As F16::widen, without branches, so that a row is widened at once.
   static f32 widen(u16 v) {
     const f32 magnitude = as_f32((u32{v} & 0x7fff) << 13) * 0x1p112f; // the bias is 15, not 127
@@ -23,7 +24,7 @@ struct OfF16 {
 };
 struct OfBf16 {
   using Bits = u16;
-  static constexpr s32 kLeast = -126;
+  static constexpr s32 kLeast = -126, kFractionBits = 7;
   static f32 widen(u16 v) { return Bf16::widen(v); }
 };
 struct OfTf32 {
@@ -56,26 +57,41 @@ constexpr u32 own_position(u32 position, u32 count, u32 together) {
   return in_half / together * 2 * together + in_half % together +
          (position < count / 2 ? 0 : together);
 }
-template <class Format, u32 kTogether>
-void widen_row(f32* __restrict value, const std::byte* from, u32 count) {
-  alignas(64) typename Format::Bits row[kMostRowBytes / sizeof(typename Format::Bits)];
-  if constexpr (sizeof(typename Format::Bits) == 1) {
-    for (u32 i = 0; i < count; i += kTogether)
-      std::memcpy(row + i, from + own_position(i, count, kTogether), kTogether);
-  } else {
-    std::memcpy(row, from, kMostRowBytes);
-  }
-  for (u32 i = 0; i < count; ++i) value[i] = Format::widen(row[i]);
-}
-// Whether all are finite.
+
+// The values and exponents of 16 elements.
 template <class Format>
-bool take_exponents(s32* __restrict exponent, const f32* __restrict value, u32 count) {
-  s32 most = 0;
-  for (u32 i = 0; i < count; ++i) {
-    exponent[i] = exponent_of<Format::kLeast>(value[i]);
-    most = exponent[i] > most ? exponent[i] : most;
+[[gnu::always_inline]] inline void take_elements(f32* __restrict value, s16* __restrict exponent,
+                                                 const typename Format::Bits* __restrict from) {
+#ifdef __F16C__
+  constexpr bool kByProcessor = std::is_same_v<Format, OfF16>;
+  if constexpr (kByProcessor) {
+    for (u32 i = 0; i < kRows; i += 8) {
+      __m128i halves;
+      load(halves, from + i);
+      _mm256_storeu_ps(value + i, _mm256_cvtph_ps(halves));
+    }
   }
-  return most != kNotFinite;
+#else
+  constexpr bool kByProcessor = false;
+#endif
+  if constexpr (!kByProcessor) {
+    for (u32 i = 0; i < kRows; ++i) value[i] = Format::widen(from[i]);
+  }
+  if constexpr (sizeof(typename Format::Bits) == 2) {
+    constexpr s16 kInfinity = 0x7fff >> Format::kFractionBits << Format::kFractionBits;
+    constexpr s16 kLeast = Format::kLeast;
+    Shorts magnitude;
+    load(magnitude, from);
+    magnitude &= s16{0x7fff};
+    Shorts e = (magnitude >> Format::kFractionBits) + static_cast<s16>(kLeast - 1);
+    e = e < kLeast ? Shorts{} + kLeast : e;
+    e = magnitude >= kInfinity ? Shorts{} + static_cast<s16>(kNotFinite) : e;
+    e = magnitude == 0 ? Shorts{} + static_cast<s16>(kNoExponent) : e;
+    std::memcpy(exponent, &e, sizeof e);
+  } else {
+    for (u32 i = 0; i < kRows; ++i)
+      exponent[i] = static_cast<s16>(exponent_of<Format::kLeast>(value[i]));
+  }
 }
 
 // wgmma multiplies numbers of 8 bits as they are.
@@ -84,32 +100,53 @@ struct Own : Format {
   static constexpr s32 kLeast = Format::kOwnLeast;
 };
 
-template <class Format, u32 kTogether>
-void take_columns(TensorColumns& to, const std::byte* columns, u32 count) {
-  alignas(64) f32 value[kBlock][kMostElements];
-  for (u32 n = 0; n < kBlock; ++n)
-    widen_row<Format, kTogether>(value[n], columns + n * kMostRowBytes, count);
-  for (u32 k = 0; k < count; ++k) {
-    for (u32 n = 0; n < kBlock; ++n) to.value[k][n] = value[n][k];
+// `part`: where 8 rows of 16 bytes begin, kStride bytes apart. Parts with odd numbers are the lower
+// half of the rows.
+template <class Format, u32 kTogether, u32 kStride, class Part>
+[[gnu::always_inline]] inline void take_a(TensorRows& to, u32 count, u32 parts, Part part) {
+  using Bits = typename Format::Bits;
+  constexpr u32 kEach = kRowBytes / sizeof(Bits), kBlockBytes = kBlock * sizeof(Bits);
+  alignas(64) Bits turned[kMostRowBytes / sizeof(Bits)][kRows];
+  for (u32 i = 0; i < parts; ++i) {
+    const std::byte* from = part(i);
+    alignas(64) std::byte columns[kBlock * kRowBytes]; // of 8 rows, one behind the other
+    turn<Bits, 3>([&](u32 r) { return from + r * kStride; },
+                  [&](u32 r) { return columns + r * kRowBytes; });
+    GMT_UNROLL for (u32 k = 0; k < kEach; ++k) std::memcpy(
+      turned[i / 2 * kEach + k] + i % 2 * kBlock, columns + k * kBlockBytes, kBlockBytes);
   }
-  to.is_finite = take_exponents<Format>(to.exponent[0], to.value[0], count * kColumns);
+  for (u32 k = 0; k < count; ++k) {
+    const u32 own = sizeof(Bits) == 1 ? own_position(k, count, kTogether) : k;
+    take_elements<Format>(to.value[k], to.exponent[k], turned[own]);
+  }
+}
+template <class Format, u32 kTogether>
+void take_b(TensorColumns& to, const std::byte* columns, u32 count) {
+  using Bits = typename Format::Bits;
+  for (u32 n = 0; n < kBlock; ++n) {
+    alignas(64) Bits row[kMostRowBytes / sizeof(Bits)];
+    const std::byte* from = columns + n * kMostRowBytes;
+    if constexpr (sizeof(Bits) == 1) {
+      for (u32 i = 0; i < count; i += kTogether)
+        std::memcpy(row + i, from + own_position(i, count, kTogether), kTogether);
+    } else {
+      std::memcpy(row, from, kMostRowBytes);
+    }
+    for (u32 k = 0; k < count; k += kRows)
+      take_elements<Format>(to.value[n] + k, to.exponent[n] + k, row + k);
+  }
 }
 
-// C and D of f16: a register has two columns of a row, and 8 rows.
-void take_halves(Warp& w, const std::vector<u32>& registers, f32* tile) {
-  for (u32 i = 0; i < registers.size(); ++i) {
-    u16 halves[2 * kLanes];
-    std::memcpy(halves, at<const u32>(w, registers[i]), sizeof halves);
-    for (u32 l = 0; l < 2 * kLanes; ++l) tile[i * 2 * kLanes + l] = F16::widen(halves[l]);
-  }
-}
-void give_halves(Warp& w, const std::vector<u32>& registers, const f32* tile) {
-  for (u32 i = 0; i < registers.size(); ++i) {
-    u16 halves[2 * kLanes];
-    for (u32 l = 0; l < 2 * kLanes; ++l) halves[l] = F16::narrow(tile[i * 2 * kLanes + l]);
-    alignas(64) u32 t[kLanes];
-    std::memcpy(t, halves, sizeof t);
-    blend(at<u32>(w, registers[i]), t, w.mask);
+// `present`: the units that each row of a sparse A has.
+template <class Format, u32 kTogether>
+void mark_absent(TensorRows& a, const u64* present, u32 count) {
+  constexpr bool kBytes = sizeof(typename Format::Bits) == 1;
+  constexpr u32 kUnits = kBytes ? 1 : sizeof(typename Format::Bits) / 2;
+  for (u32 k = 0; k < count; ++k) {
+    const u32 own = kBytes ? own_position(k, count, kTogether) : k;
+    for (u32 m = 0; m < kRows; ++m) {
+      if ((present[m] >> (own * kUnits) & ((1u << kUnits) - 1)) == 0) a.exponent[k][m] = kAbsent;
+    }
   }
 }
 
@@ -120,50 +157,49 @@ Next floats(Warp& w, Next in) {
   Next next = nullptr;
   if (waits(w, in, &next)) return next;
   const Product& p = product_of(w, in);
-  alignas(64) std::byte rows[kMostRows * kMostRowBytes], columns[kBlock * kMostRowBytes];
-  alignas(64) f32 tile[kMostRows * kBlock];
+  alignas(64) std::byte columns[kBlock * kMostRowBytes];
+  alignas(64) Tile tile, c;
+  TensorRows a;
   TensorColumns b;
-  TensorRow a;
   constexpr bool kBytes = sizeof(typename A::Bits) == 1;
-  constexpr u32 kUnit = kBytes ? 1 : 2, kTogether = kSparse ? 4 : 2;
+  constexpr u32 kTogether = kSparse ? 4 : 2;
   // An H100 adds C behind the steps, as add.f32 does, where it makes numbers of f16 of bytes.
   constexpr bool kAddsBehind = kBytes && kLowestBit == kBelow;
-  take_rows(w, p.a, p.m / kBlock, rows);
-  u64 present[kMostRows];
-  if constexpr (kSparse)
-    spread_rows<kUnit>(w, p, p.k * u32{sizeof(typename A::Bits)}, rows, present);
+  if constexpr (kSparse) {
+    const u32 row_bytes = p.k * u32{sizeof(typename A::Bits)};
+    alignas(64) std::byte rows[kRows * kMostRowBytes];
+    u64 present[kMostRows];
+    take_rows(w, p.a, kRows / kBlock, rows);
+    spread_rows<kBytes ? 1 : 2>(w, p, row_bytes, rows, present);
+    take_a<A, kTogether, kMostRowBytes>(a, p.k, row_bytes / kRowBytes * 2, [&](u32 i) {
+      return rows + i % 2 * kBlock * kMostRowBytes + i / 2 * kRowBytes;
+    });
+    mark_absent<A, kTogether>(a, present, p.k);
+  } else {
+    take_a<A, kTogether, kRowBytes>(a, p.k, static_cast<u32>(p.a.size()), [&](u32 i) {
+      return reinterpret_cast<const std::byte*>(at<const u32>(w, p.a[i]));
+    });
+  }
   take_rows(w, p.b, 1, columns);
+  take_b<B, kTogether>(b, columns, p.k);
   if constexpr (kHalfC) take_halves(w, p.c, tile);
-  else take_tile(w, p.c, reinterpret_cast<u32*>(tile));
-  take_columns<B, kTogether>(b, columns, p.k);
-  alignas(64) f32 c[kMostRows * kBlock];
+  else take_floats(w, p.c, tile);
   if constexpr (kAddsBehind) {
     std::memcpy(c, tile, sizeof c);
     std::memset(tile, 0, sizeof tile);
   }
-  for (u32 m = 0; m < p.m; ++m) {
-    widen_row<A, kTogether>(a.value, rows + m * kMostRowBytes, p.k);
-    a.is_finite = take_exponents<A>(a.exponent, a.value, p.k);
-    if constexpr (kSparse) {
-      constexpr u32 kUnits = sizeof(typename A::Bits) / kUnit;
-      for (u32 k = 0; k < p.k; ++k) {
-        const u32 own = kBytes ? own_position(k, p.k, kTogether) : k;
-        if ((present[m] >> (own * kUnits) & ((1u << kUnits) - 1)) == 0) a.exponent[k] = kAbsent;
-      }
-    }
-    for (u32 k = 0; k < p.k; k += kStep) {
-      const u32 end = k + kStep < p.k ? k + kStep : p.k;
-      if constexpr (kHalfC && kHalfD) add_step_halves<kLowestBit>(a, b, k, end, tile + m * kBlock);
-      else add_step<kLowestBit>(a, b, k, end, tile + m * kBlock);
-    }
+  for (u32 k = 0; k < p.k; k += kStep) {
+    const u32 count = k + kStep < p.k ? kStep : p.k - k;
+    if constexpr (kHalfC && kHalfD) add_step_halves<kStep, kLowestBit>(a, b, k, count, tile);
+    else add_step<kStep, kLowestBit>(a, b, k, count, tile);
   }
   if constexpr (kAddsBehind) {
-    for (u32 i = 0; i < p.m * kBlock; ++i)
+    for (u32 i = 0; i < kTileElements; ++i)
       tile[i] = kHalfD ? F16::widen(F16::narrow(f64{c[i]} + f64{tile[i]}))
                        : out_f32<false, false>(c[i] + tile[i]);
   }
   if constexpr (kHalfD) give_halves(w, p.d, tile);
-  else give_tile(w, p.d, reinterpret_cast<const u32*>(tile));
+  else give_floats(w, p.d, tile);
   return in + 1;
 }
 

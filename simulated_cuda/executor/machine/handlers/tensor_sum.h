@@ -13,23 +13,24 @@
 namespace gmt::executor {
 namespace {
 
-constexpr u32 kColumns = 8, kMostElements = 64; // of a tile, and of a row of 8-bit elements
+constexpr u32 kRows = 16, kColumns = 8; // of a tile
+constexpr u32 kMostElements = 64;       // of a row of A
 // Bits below the largest exponent: of mma, and of wgmma with factors of 8 bits, whose sums keep no
 // more of them as f32 either.
 constexpr s32 kBelow = 25, kBelowOfBytes = 13;
-// Of zero; of an element that a sparse matrix lacks; of infinity and NaN
-constexpr s32 kNoExponent = -2000, kAbsent = -3000, kNotFinite = 1000;
+// Of zero; of an element that a sparse matrix lacks; of infinity and NaN, which is the largest even
+// with one of the others.
+constexpr s32 kNoExponent = -2000, kAbsent = -3000, kNotFinite = 6000;
 
-// One factor's elements as floats, with the exponents that they count by.
-struct TensorColumns {
-  alignas(64) f32 value[kMostElements][kColumns];
-  alignas(64) s32 exponent[kMostElements][kColumns];
-  bool is_finite = true;
+// The elements of A and B as floats, with the exponents that they count by. Rows of A lie side by
+// side, as lanes of vectors.
+struct TensorRows {
+  alignas(64) f32 value[kMostElements][kRows];
+  alignas(64) s16 exponent[kMostElements][kRows];
 };
-struct TensorRow {
-  alignas(64) f32 value[kMostElements];
-  alignas(64) s32 exponent[kMostElements];
-  bool is_finite = true;
+struct TensorColumns {
+  alignas(64) f32 value[kColumns][kMostElements];
+  alignas(64) s16 exponent[kColumns][kMostElements];
 };
 
 // Subnormal numbers count by the least exponent of their format.
@@ -56,82 +57,135 @@ inline f32 cut(f64 v) {
   return static_cast<f32>(__builtin_trunc(v * 0x1p149) * 0x1p-149);
 }
 
-// All columns of a row at once: vectors stay in registers from one product to the next.
-using Integers [[gnu::vector_size(4 * kColumns)]] = s32;
-using Floats [[gnu::vector_size(4 * kColumns)]] = f32;
+// All rows of a column at once: vectors stay in registers from one product to the next.
+using Shorts [[gnu::vector_size(2 * kRows)]] = s16;
+using Integers [[gnu::vector_size(2 * kRows)]] = s32; // of half of the rows
+using Floats [[gnu::vector_size(2 * kRows)]] = f32;
+template <class Vector, class T>
+[[gnu::always_inline]] inline void load(Vector& v, const T* from) {
+  std::memcpy(&v, from, sizeof v);
+}
+#if defined(__clang__)
+#define GMT_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define GMT_UNROLL _Pragma("GCC unroll 16")
+#endif
 
-// A sum in parts that are exact in 32 bits, and the position of their lowest bit.
+// Tiles of C and D, column by column.
+constexpr u32 kTileElements = kRows * kColumns;
+using Tile = f32[kTileElements];
+
+// Sums in parts that are exact in 32 bits, and the exponents of the largest product of each.
 struct TensorSums {
-  alignas(64) s32 first[kColumns], second[kColumns];
-  alignas(64) s32 most[kColumns];
+  alignas(64) s32 first[kTileElements], second[kTileElements];
+  alignas(64) s32 most[kTileElements];
+  alignas(64) s32 is_odd[kTileElements]; // the sum takes the long way
+  bool has_odd;
 };
 
-// One step of a row, for all columns at once. False: it takes the long way. Products of numbers
-// whose exponents are far apart may have none in f32, but are cut off whole then.
-template <s32 kLowestBit>
-[[gnu::always_inline]] inline bool sum_plainly(const TensorRow& a, const TensorColumns& b, u32 from,
-                                               u32 to, const f32* c, TensorSums& sums) {
-  constexpr s32 kLowest = -100, kHighest = 120;
-  alignas(64) s32 exponents[kColumns];
-  for (u32 n = 0; n < kColumns; ++n) exponents[n] = exponent_of<-126>(c[n]);
-  Integers most, one;
-  std::memcpy(&most, exponents, sizeof most);
-  for (u32 k = from; k < to; ++k) {
-    std::memcpy(&one, b.exponent[k], sizeof one);
-    one += a.exponent[k];
-    most = one > most ? one : most;
-  }
-  std::memcpy(sums.most, &most, sizeof most);
-  u32 odd = 0;
-  alignas(64) f32 scales[kColumns];
+// The largest exponents of the products of one step, of each element.
+template <u32 kStep>
+[[gnu::always_inline]] inline void take_largest(const TensorRows& a, const TensorColumns& b,
+                                                u32 from, u32 count, s16* products) {
   for (u32 n = 0; n < kColumns; ++n) {
-    const s32 e = sums.most[n];
-    const bool is_low = (e < kLowest) & (e >= kNoExponent / 2); // else all are zero
-    odd |= static_cast<u32>(e > kHighest) | static_cast<u32>(is_low);
-    sums.most[n] = e < kLowest ? kLowest : e;
-    scales[n] = as_f32(static_cast<u32>(127 + kLowestBit - sums.most[n]) << 23);
+    const auto* of_a = a.exponent + from;
+    const s16* of_b = b.exponent[n] + from;
+    Shorts largest = Shorts{} + static_cast<s16>(2 * kAbsent);
+    const auto take = [&](u32 k) {
+      Shorts one;
+      load(one, of_a[k]);
+      one += of_b[k];
+      largest = one > largest ? one : largest;
+    };
+    if (count == kStep) {
+      GMT_UNROLL for (u32 k = 0; k < kStep; ++k) take(k);
+    } else {
+      for (u32 k = 0; k < count; ++k) take(k);
+    }
+    std::memcpy(products + n * kRows, &largest, sizeof largest);
   }
-  if (odd != 0) return false;
-  Floats scale, value;
-  std::memcpy(&scale, scales, sizeof scale);
-  std::memcpy(&value, c, sizeof value);
-  Integers first = __builtin_convertvector(value * scale, Integers), second = {};
-  const u32 middle = from + (to - from) / 2;
-  for (u32 k = from; k < middle; ++k) {
-    std::memcpy(&value, b.value[k], sizeof value);
-    first += __builtin_convertvector(value * a.value[k] * scale, Integers);
-  }
-  for (u32 k = middle; k < to; ++k) {
-    std::memcpy(&value, b.value[k], sizeof value);
-    second += __builtin_convertvector(value * a.value[k] * scale, Integers);
-  }
-  std::memcpy(sums.first, &first, sizeof first);
-  std::memcpy(sums.second, &second, sizeof second);
-  return true;
-}
-template <s32 kLowestBit>
-[[gnu::always_inline]] inline f64 exact(const TensorSums& sums, u32 n) {
-  return (static_cast<f64>(sums.first[n]) + static_cast<f64>(sums.second[n])) *
-         power_of_2(sums.most[n] - kLowestBit);
 }
 
-// The long way, of one column. kLeast: of C's format.
+// One step, for all elements. Products of numbers whose exponents are far apart may have none in
+// f32, but are cut off whole then.
+template <u32 kStep, s32 kLeast, s32 kLowestBit>
+void sum_plainly(const TensorRows& a, const TensorColumns& b, u32 from, u32 count, const Tile& c,
+                 TensorSums& sums) {
+  constexpr s32 kLowest = -100, kHighest = 120;
+  constexpr u32 kHalf = kRows / 2;
+  alignas(64) s16 products[kTileElements];
+  take_largest<kStep>(a, b, from, count, products);
+  alignas(64) f32 scales[kTileElements];
+  s32 odd = 0;
+  for (u32 i = 0; i < kTileElements; ++i) {
+    const u32 magnitude = bits(c[i]) & 0x7fffffffu;
+    const s32 exponent = static_cast<s32>(magnitude >> 23) - 127;
+    const s32 counted = exponent < kLeast ? kLeast : exponent;
+    const s32 of_c = magnitude == 0 ? kNoExponent : counted, of_products = products[i];
+    const s32 e = of_c > of_products ? of_c : of_products;
+    const s32 is_low = -static_cast<s32>((e < kLowest) & (e >= kNoExponent / 2)); // else all are 0
+    const s32 is_high = -static_cast<s32>(e > kHighest);
+    sums.is_odd[i] = is_low | is_high;
+    odd |= is_low | is_high;
+    const s32 not_low = e < kLowest ? kLowest : e;
+    const s32 most = not_low > kHighest ? kHighest : not_low;
+    sums.most[i] = most;
+    scales[i] = as_f32(static_cast<u32>(127 + kLowestBit - most) << 23);
+  }
+  sums.has_odd = odd != 0;
+  for (u32 i = 0; i < kTileElements; i += kRows) {
+    const auto* of_a = a.value + from;
+    const f32* of_b = b.value[i / kRows] + from;
+    Floats scale0, scale1, c0, c1;
+    load(scale0, scales + i);
+    load(scale1, scales + i + kHalf);
+    load(c0, c + i);
+    load(c1, c + i + kHalf);
+    Integers sum0 = __builtin_convertvector(c0 * scale0, Integers);
+    Integers sum1 = __builtin_convertvector(c1 * scale1, Integers);
+    const auto add = [&](u32 k) {
+      Floats a0, a1;
+      load(a0, of_a[k]);
+      load(a1, of_a[k] + kHalf);
+      sum0 += __builtin_convertvector(a0 * of_b[k] * scale0, Integers);
+      sum1 += __builtin_convertvector(a1 * of_b[k] * scale1, Integers);
+    };
+    const auto give = [&](s32* sum) {
+      std::memcpy(sum + i, &sum0, sizeof sum0);
+      std::memcpy(sum + i + kHalf, &sum1, sizeof sum1);
+      sum0 = sum1 = Integers{};
+    };
+    if (count == kStep) {
+      GMT_UNROLL for (u32 k = 0; k < kStep / 2; ++k) add(k);
+      give(sums.first);
+      GMT_UNROLL for (u32 k = kStep / 2; k < kStep; ++k) add(k);
+    } else {
+      for (u32 k = 0; k < count / 2; ++k) add(k);
+      give(sums.first);
+      for (u32 k = count / 2; k < count; ++k) add(k);
+    }
+    give(sums.second);
+  }
+}
+
+// The long way, of one element. kLeast: of C's format.
 template <s32 kLeast, s32 kLowestBit>
-f64 sum_of_all(const TensorRow& a, const TensorColumns& b, u32 from, u32 to, u32 n, f32 c) {
+f64 sum_of_all(const TensorRows& a, const TensorColumns& b, u32 m, u32 n, u32 from, u32 to, f32 c) {
   s32 most = exponent_of<kLeast>(c);
   bool is_finite = most != kNotFinite;
   for (u32 k = from; k < to; ++k) {
-    if (a.exponent[k] == kAbsent) continue;
-    is_finite = is_finite && a.exponent[k] != kNotFinite && b.exponent[k][n] != kNotFinite;
-    most = std::max(most, a.exponent[k] + b.exponent[k][n]);
+    const s32 of_a = a.exponent[k][m], of_b = b.exponent[n][k];
+    if (of_a == kAbsent) continue;
+    is_finite = is_finite && of_a != kNotFinite && of_b != kNotFinite;
+    most = std::max(most, of_a + of_b);
   }
   const bool is_zero = most < kNoExponent / 2;
   const f64 scale = is_finite && !is_zero ? power_of_2(kLowestBit - most) : 1;
   f64 sum = f64{c} * scale;
   if (is_finite) sum = __builtin_trunc(sum);
   for (u32 k = from; k < to; ++k) {
-    if (a.exponent[k] == kAbsent) continue;
-    const f64 product = f64{a.value[k]} * f64{b.value[k][n]} * scale;
+    if (a.exponent[k][m] == kAbsent) continue;
+    const f64 product = f64{a.value[k][m]} * f64{b.value[n][k]} * scale;
     sum += is_finite ? __builtin_trunc(product) : product;
   }
   return is_finite && !is_zero ? sum * power_of_2(most - kLowestBit) : sum;
@@ -144,24 +198,37 @@ template <s32 kLowestBit>
   return sum != sum ? sum : as_f32(bits(sum) & ~u32{0x3ff});
 }
 
-// c += one step of a row of A * B.
-template <s32 kLowestBit>
-[[gnu::always_inline]] inline void add_step(const TensorRow& a, const TensorColumns& b, u32 from,
-                                            u32 to, f32* c) {
+// c += one step of A * B.
+template <u32 kStep, s32 kLowestBit>
+void add_step(const TensorRows& a, const TensorColumns& b, u32 from, u32 count, Tile& c) {
   TensorSums sums;
-  if (a.is_finite && b.is_finite && sum_plainly<kLowestBit>(a, b, from, to, c, sums)) {
-    for (u32 n = 0; n < kColumns; ++n)
-      c[n] = kept<kLowestBit>(cut_normal(exact<kLowestBit>(sums, n)));
-    return;
+  sum_plainly<kStep, -126, kLowestBit>(a, b, from, count, c, sums);
+  alignas(64) Tile before;
+  if (sums.has_odd) std::memcpy(before, c, sizeof before);
+  for (u32 i = 0; i < kTileElements; ++i) {
+    const f64 sum = static_cast<f64>(sums.first[i]) + static_cast<f64>(sums.second[i]);
+    const f32 unit = as_f32(static_cast<u32>(127 - kLowestBit + sums.most[i]) << 23);
+    c[i] = kept<kLowestBit>(cut_normal(sum)) * unit;
   }
-  for (u32 n = 0; n < kColumns; ++n)
-    c[n] = kept<kLowestBit>(cut(sum_of_all<-126, kLowestBit>(a, b, from, to, n, c[n])));
+  if (!sums.has_odd) return;
+  for (u32 i = 0; i < kTileElements; ++i) {
+    if (sums.is_odd[i] == 0) continue;
+    c[i] = kept<kLowestBit>(
+      cut(sum_of_all<-126, kLowestBit>(a, b, i % kRows, i / kRows, from, from + count, before[i])));
+  }
 }
 // The same where C and D are of f16: `c` has their values.
-template <s32 kLowestBit>
-void add_step_halves(const TensorRow& a, const TensorColumns& b, u32 from, u32 to, f32* c) {
-  for (u32 n = 0; n < kColumns; ++n)
-    c[n] = F16::widen(F16::narrow(sum_of_all<-14, kLowestBit>(a, b, from, to, n, c[n])));
+template <u32 kStep, s32 kLowestBit>
+void add_step_halves(const TensorRows& a, const TensorColumns& b, u32 from, u32 count, Tile& c) {
+  TensorSums sums;
+  sum_plainly<kStep, -14, kLowestBit>(a, b, from, count, c, sums);
+  for (u32 i = 0; i < kTileElements; ++i) {
+    const f64 parts = static_cast<f64>(sums.first[i]) + static_cast<f64>(sums.second[i]);
+    const f64 sum = sums.is_odd[i] == 0 ? parts * power_of_2(sums.most[i] - kLowestBit)
+                                        : sum_of_all<-14, kLowestBit>(a, b, i % kRows, i / kRows,
+                                                                      from, from + count, c[i]);
+    c[i] = F16::widen(F16::narrow(sum));
+  }
 }
 
 } // namespace
