@@ -181,6 +181,168 @@ def transpose(x_ptr, out_ptr, N: tl.constexpr):
     tl.store(out_ptr + at[:, None] * N + at[None, :], tl.trans(x))
 
 
+@triton.jit
+def grouped_matmul(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, G: tl.constexpr):
+    """Blocks by groups of rows, and an activation behind, as the tutorial on products does."""
+    rows_of_blocks, columns_of_blocks = tl.cdiv(M, BM), tl.cdiv(N, BN)
+    group = tl.program_id(0) // (G * columns_of_blocks)
+    height = min(rows_of_blocks - group * G, G)
+    row = group * G + tl.program_id(0) % (G * columns_of_blocks) % height
+    column = tl.program_id(0) % (G * columns_of_blocks) // height
+    rows = (row * BM + tl.arange(0, BM)) % M
+    columns = (column * BN + tl.arange(0, BN)) % N
+    inner = tl.arange(0, BK)
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, tl.cdiv(K, BK)):
+        at = k * BK + inner
+        a = tl.load(a_ptr + rows[:, None] * K + at[None, :], mask=at[None, :] < K, other=0.0)
+        b = tl.load(b_ptr + at[:, None] * N + columns[None, :], mask=at[:, None] < K, other=0.0)
+        total = tl.dot(a, b, total)
+    total = tl.where(total >= 0, total, 0.01 * total)
+    to_rows, to_columns = row * BM + tl.arange(0, BM), column * BN + tl.arange(0, BN)
+    inside = (to_rows[:, None] < M) & (to_columns[None, :] < N)
+    tl.store(c_ptr + to_rows[:, None] * N + to_columns[None, :], total, mask=inside)
+
+
+@triton.jit
+def split_matmul(a_ptr, b_ptr, c_ptr, K, N: tl.constexpr, BK: tl.constexpr):
+    """Each block a part of the inner dimension; whole numbers, so that the order of sums does not matter."""
+    at = tl.arange(0, N)
+    inner = tl.program_id(0) * BK + tl.arange(0, BK)
+    a = tl.load(a_ptr + at[:, None] * K + inner[None, :])
+    b = tl.load(b_ptr + inner[:, None] * N + at[None, :])
+    tl.atomic_add(c_ptr + at[:, None] * N + at[None, :], tl.dot(a, b))
+
+
+@triton.jit
+def matmul_fp8(a_ptr, b_ptr, c_ptr, N: tl.constexpr):
+    at = tl.arange(0, N)
+    a = tl.load(a_ptr + at[:, None] * N + at[None, :]).to(tl.float8e4nv)
+    b = tl.load(b_ptr + at[:, None] * N + at[None, :]).to(tl.float8e4nv)
+    tl.store(c_ptr + at[:, None] * N + at[None, :], tl.dot(a, b))
+
+
+@triton.jit
+def matmul_int4(a_ptr, packed_ptr, scale_ptr, c_ptr, N: tl.constexpr, K: tl.constexpr):
+    """Weights of 4 bits, two in a byte, with a scale for each column."""
+    at, inner = tl.arange(0, N), tl.arange(0, K)
+    a = tl.load(a_ptr + at[:, None] * K + inner[None, :])
+    packed = tl.load(packed_ptr + (inner[:, None] // 2) * N + at[None, :])
+    weight = ((packed >> (inner[:, None] % 2 * 4).to(tl.uint8)) & 15).to(tl.float16) - 8
+    tl.store(c_ptr + at[:, None] * N + at[None, :], tl.dot(a, weight) * tl.load(scale_ptr + at)[None, :])
+
+
+@triton.jit
+def rms_norm(x_ptr, weight_ptr, out_ptr, n, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * n + at, mask=at < n, other=0.0)
+    scale = tl.rsqrt(tl.sum(x * x, 0) / n + eps)
+    tl.store(out_ptr + row * n + at, x * scale * tl.load(weight_ptr + at, mask=at < n), mask=at < n)
+
+
+@triton.jit
+def rotate(x_ptr, angle_ptr, out_ptr, HALF: tl.constexpr):
+    """Rotary embeddings: pairs of the two halves of a row turn by an angle."""
+    row = tl.program_id(0)
+    at = tl.arange(0, HALF)
+    angle = tl.load(angle_ptr + row * HALF + at)
+    sine, cosine = tl.sin(angle), tl.cos(angle)
+    x, y = tl.load(x_ptr + row * 2 * HALF + at), tl.load(x_ptr + row * 2 * HALF + HALF + at)
+    tl.store(out_ptr + row * 2 * HALF + at, x * cosine - y * sine)
+    tl.store(out_ptr + row * 2 * HALF + HALF + at, x * sine + y * cosine)
+
+
+@triton.jit
+def cross_entropy(x_ptr, label_ptr, loss_ptr, slope_ptr, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * n + at, mask=at < n, other=-float("inf"))
+    label = tl.load(label_ptr + row)
+    largest = tl.max(x, 0)
+    total = tl.sum(tl.exp(x - largest), 0)
+    tl.store(loss_ptr + row, tl.log(total) + largest - tl.load(x_ptr + row * n + label))
+    slope = tl.exp(x - largest) / total - tl.where(at == label, 1.0, 0.0)
+    tl.store(slope_ptr + row * n + at, slope, mask=at < n)
+
+
+@triton.jit
+def gelu(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n)
+    tl.store(out_ptr + at, 0.5 * x * (1 + libdevice.tanh(0.7978845608 * (x + 0.044715 * x * x * x))), mask=at < n)
+
+
+@triton.jit
+def step(a, b, c, d):
+    return a * c, b * c + d
+
+
+@triton.jit
+def recurrence(a_ptr, b_ptr, out_ptr, N: tl.constexpr):
+    """h[i] = a[i] * h[i - 1] + b[i], by an associative scan."""
+    row = tl.program_id(0)
+    at = tl.arange(0, N)
+    a, b = tl.load(a_ptr + row * N + at), tl.load(b_ptr + row * N + at)
+    tl.store(out_ptr + row * N + at, tl.associative_scan((a, b), 0, step)[1])
+
+
+@triton.jit
+def query_gradient(q_ptr, k_ptr, v_ptr, do_ptr, dq_ptr, scale, N: tl.constexpr, D: tl.constexpr):
+    """Backwards through the attention of one head, for its queries."""
+    rows, inner = tl.arange(0, N), tl.arange(0, D)
+    at = rows[:, None] * D + inner[None, :]
+    q, k, v, do = tl.load(q_ptr + at), tl.load(k_ptr + at), tl.load(v_ptr + at), tl.load(do_ptr + at)
+    score = tl.dot(q, k.T) * scale
+    power = tl.exp(score - tl.max(score, 1)[:, None])
+    p = power / tl.sum(power, 1)[:, None]
+    dp = tl.dot(do, v.T)
+    ds = p * (dp - tl.sum(p * dp, 1)[:, None]) * scale
+    tl.store(dq_ptr + at, tl.dot(ds.to(tl.float16), k))
+
+
+@triton.jit
+def convolve(x_ptr, w_ptr, out_ptr, height, width, BLOCK: tl.constexpr):
+    """3 x 3, with zeros around."""
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    total = tl.zeros([BLOCK], tl.float32)
+    for dy in tl.static_range(3):
+        for dx in tl.static_range(3):
+            y, x = row + dy - 1, at + dx - 1
+            inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
+            total += tl.load(x_ptr + y * width + x, mask=inside, other=0.0) * tl.load(w_ptr + dy * 3 + dx)
+    tl.store(out_ptr + row * width + at, total, mask=at < width)
+
+
+@triton.jit
+def largest_by_atomics(x_ptr, most_ptr, least_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n, other=0)
+    tl.atomic_max(most_ptr + x % 7, x, mask=at < n)
+    tl.atomic_min(least_ptr + x % 7, x, mask=at < n)
+
+
+@triton.jit
+def gathered(table_ptr, index_ptr, out_ptr, D: tl.constexpr, BLOCK: tl.constexpr):
+    """Rows of a table, as of an embedding."""
+    rows = tl.load(index_ptr + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK))
+    inner = tl.arange(0, D)
+    x = tl.load(table_ptr + rows[:, None] * D + inner[None, :])
+    to = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + to[:, None] * D + inner[None, :], x)
+
+
+@triton.jit
+def in_assembly(x_ptr, y_ptr, out_ptr, N: tl.constexpr):
+    """Instructions of PTX by hand: sums of bytes, four at a time."""
+    at = tl.arange(0, N)
+    total = tl.inline_asm_elementwise(
+        "vadd4.u32.u32.u32 $0, $1, $2, 0;", "=r,r,r", [tl.load(x_ptr + at), tl.load(y_ptr + at)], tl.uint8, True, 4
+    )
+    tl.store(out_ptr + at, total)
+
+
 class Tensor:
     """As much of PyTorch's tensors of the processor as a tensor's descriptor asks for."""
 
@@ -322,6 +484,117 @@ def run_transpose():
     x, out = values(32, 32), np.empty((32, 32), np.float32)
     transpose[(1,)](x, out, N=32)
     yield out, x.T, 0
+
+
+def run_grouped_matmul():
+    a, b = values(100, 70, dtype=np.float16), values(70, 130, dtype=np.float16)
+    c = np.empty((100, 130), np.float32)
+    grouped_matmul[(4 * 5,)](a, b, c, 100, 130, 70, BM=32, BN=32, BK=32, G=3)
+    want = a.astype(np.float64) @ b.astype(np.float64)
+    yield c, np.where(want >= 0, want, 0.01 * want), 1e-4
+
+
+def run_split_matmul():
+    a, b, c = (values(32, 256) * 8).astype(np.float16), (values(256, 32) * 8).astype(np.float16), np.zeros((32, 32))
+    c = c.astype(np.float32)
+    split_matmul[(4,)](a, b, c, 256, N=32, BK=64)
+    yield c, a.astype(np.float64) @ b.astype(np.float64), 0
+
+
+def run_matmul_fp8():
+    a, b, c = values(64, 64), values(64, 64)[::-1].copy(), np.empty((64, 64), np.float32)
+    matmul_fp8[(1,)](a, b, c, N=64)
+    yield c, a.astype(np.float64) @ b.astype(np.float64), 0.25
+
+
+def run_matmul_int4():
+    a = values(32, 64, dtype=np.float16).copy()
+    weight = (np.arange(64 * 32).reshape(64, 32) * 7 % 16).astype(np.uint8)
+    packed, scale = (weight[::2] | weight[1::2] << 4).copy(), np.abs(values(32)) + 1
+    c = np.empty((32, 32), np.float32)
+    matmul_int4[(1,)](a, packed, scale, c, N=32, K=64)
+    yield c, a.astype(np.float64) @ (weight.astype(np.float64) - 8) * scale, 1e-3
+
+
+def run_rms_norm():
+    x, weight, out = values(4, 200), values(200), np.empty((4, 200), np.float32)
+    rms_norm[(4,)](x, weight, out, 200, 1e-5, BLOCK=256)
+    yield out, x / np.sqrt((x * x).mean(1, keepdims=True) + 1e-5) * weight, 1e-5
+
+
+def run_rotate():
+    x, angle, out = values(6, 64), values(6, 32), np.empty((6, 64), np.float32)
+    rotate[(6,)](x, angle, out, HALF=32)
+    low, high = x[:, :32], x[:, 32:]
+    yield out[:, :32], low * np.cos(angle) - high * np.sin(angle), 1e-5
+    yield out[:, 32:], low * np.sin(angle) + high * np.cos(angle), 1e-5
+
+
+def run_cross_entropy():
+    x, labels = values(5, 100), np.arange(5, dtype=np.int32) * 19
+    loss, slope = np.empty(5, np.float32), np.empty((5, 100), np.float32)
+    cross_entropy[(5,)](x, labels, loss, slope, 100, BLOCK=128)
+    power = np.exp(x - x.max(1, keepdims=True))
+    share = power / power.sum(1, keepdims=True)
+    yield loss, -np.log(share[np.arange(5), labels]), 1e-5
+    share[np.arange(5), labels] -= 1
+    yield slope, share, 1e-6
+
+
+def run_gelu():
+    x, out = values(500), np.empty(500, np.float32)
+    gelu[(4,)](x, out, 500, BLOCK=128)
+    yield out, 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))), 1e-6
+
+
+def run_recurrence():
+    a, b, out = values(3, 128) / 4, values(3, 128)[::-1].copy(), np.empty((3, 128), np.float32)
+    recurrence[(3,)](a, b, out, N=128)
+    want, before = np.empty((3, 128)), np.zeros(3)
+    for i in range(128):
+        want[:, i] = before = a[:, i] * before + b[:, i]
+    yield out, want, 1e-4
+
+
+def run_query_gradient():
+    q, k, v, do = (values(64, 32, dtype=np.float16).copy() * f for f in (1, 0.5, -1, 0.25))
+    q = q[::-1].copy()
+    dq = np.empty((64, 32), np.float32)
+    query_gradient[(1,)](q, k, v, do, dq, 0.25, N=64, D=32)
+    q, k, v, do = (x.astype(np.float64) for x in (q, k, v, do))
+    score = q @ k.T * 0.25
+    power = np.exp(score - score.max(1, keepdims=True))
+    p, dp = power / power.sum(1, keepdims=True), do @ v.T
+    yield dq, (p * (dp - (p * dp).sum(1, keepdims=True)) * 0.25) @ k, 2e-3
+
+
+def run_convolve():
+    x, w, out = values(20, 30), values(3, 3), np.empty((20, 30), np.float32)
+    convolve[(20,)](x, w, out, 20, 30, BLOCK=32)
+    around = np.pad(x, 1).astype(np.float64)
+    yield out, sum(around[y : y + 20, x : x + 30] * w[y, x] for y in range(3) for x in range(3)), 1e-4
+
+
+def run_largest_by_atomics():
+    x = (values(1000) * 1000 + 2000).astype(np.int32) + np.arange(1000, dtype=np.int32)
+    most, least = np.full(7, -1, np.int32), np.full(7, 1 << 30, np.int32)
+    largest_by_atomics[(4,)](x, most, least, 1000, BLOCK=256)
+    yield most, [x[x % 7 == r].max() for r in range(7)], 0
+    yield least, [x[x % 7 == r].min() for r in range(7)], 0
+
+
+def run_gathered():
+    table, index = values(50, 64), (np.arange(32, dtype=np.int64) * 37 % 50).copy()
+    out = np.empty((32, 64), np.float32)
+    gathered[(2,)](table, index, out, D=64, BLOCK=16)
+    yield out, table[index], 0
+
+
+def run_in_assembly():
+    x = (np.arange(256) * 73 % 251).astype(np.uint8)
+    y, out = x[::-1].copy(), np.empty(256, np.uint8)
+    in_assembly[(1,)](x, y, out, N=256)
+    yield out, (x.astype(np.int32) + y) % 256, 0
 
 
 CASES = {name.removeprefix("run_"): case for name, case in list(globals().items()) if name.startswith("run_")}
