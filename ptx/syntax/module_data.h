@@ -2,6 +2,7 @@
 // What a Module holds. The text is behind a pointer of its own: views into it survive moves.
 #pragma once
 
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -34,6 +35,9 @@ struct Module::Data {
   std::size_t names_end = 0;
   mutable std::once_flag names_once;
   mutable DebugNames debug_names;
+  // Where each line begins; found when the first line is asked for.
+  mutable std::once_flag lines_once;
+  mutable std::vector<std::uint32_t> line_begins;
 };
 
 } // namespace gmt::ptx
