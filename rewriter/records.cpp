@@ -127,11 +127,35 @@ $mistake:
 )";
 }
 
+// Behind a record: a copy of it in memory of the host, which outlives the context. It is there
+// before the thread goes on, whose next instruction may fault.
+static std::string copy_part() {
+  static_assert(offsetof(Placed, host_records) == 40 && offsetof(Placed, module) == 48);
+  static_assert(offsetof(HostRecords, records) == 64 && kHostRecords == 4095);
+  return R"(setp.ne.u32 %p1, %r12, 1;
+@%p1 bra $copied;
+ld.const.u64 %d4, [__gmt_table+40];
+setp.eq.u64 %p1, %d4, 0;
+@%p1 bra $end;
+atom.global.add.u32 %r13, [%d4], 1;
+setp.ge.u32 %p1, %r13, 4095;
+@%p1 bra $end;
+mad.wide.u32 %d4, %r13, 64, %d4;
+add.s64 %d4, %d4, 64;
+ld.const.u32 %r12, [__gmt_table+48];
+add.u32 %r12, %r12, %r4;
+add.u32 %r12, %r12, 1;
+bra $record;
+$copied:
+membar.sys;
+)";
+}
+
 // One counter for each site and kind; the first of each kind are recorded. The last word says that
 // all others are there: the host may read while the kernel runs. What was counted is there before
 // kFlagged is read: else the host could clear that and not see the count.
 std::string report_function(std::uint32_t most_records, bool is_placed) {
-  static_assert(sizeof(Placed) == 40 && offsetof(Placed, flag) == 16);
+  static_assert(sizeof(Placed) == 56 && offsetof(Placed, flag) == 16);
   static_assert(sizeof(Record) == 64 && kRecordsOfSite == 64 && kCountKinds == 3);
   static_assert(offsetof(Record, address) == 8 && offsetof(Record, block) == 16);
   static_assert(offsetof(Record, kind) == 28 && offsetof(Record, thread) == 32);
@@ -160,6 +184,8 @@ setp.ge.u32 %p2, %r4, )" +
 @%p2 bra $end;
 mov.u64 %d4, __gmt_records;
 mad.wide.u32 %d4, %r4, 64, %d4;
+mov.u32 %r12, 1;
+$record:
 ld.param.b64 %d5, [mistake];
 ld.param.b64 %d6, [mistake+8];
 ld.param.b64 %d7, [mistake+16];
@@ -180,10 +206,9 @@ mov.u32 %r11, %tid.z;
 st.global.u32 [%d4+40], %r11;
 st.global.v2.u64 [%d4+48], {%d7, %d6};
 membar.sys;
-mov.u32 %r12, 1;
 st.global.u32 [%d4+44], %r12;
-$end:
-)" +
+)" + (is_placed ? copy_part() : std::string()) +
+         "$end:\n" +
          (is_placed ? R"(membar.gl;
 mov.u64 %d8, __gmt_flagged;
 ld.volatile.global.u32 %r13, [%d8];

@@ -152,7 +152,7 @@ private:
   std::string declared(std::size_t& sites, std::size_t& words) const {
     std::string added;
     if (has_placed()) {
-      added += ".visible .const .align 8 .u64 " + std::string(kTable) + "[5];\n";
+      added += ".visible .const .align 8 .u64 " + std::string(kTable) + "[7];\n";
       added += ".visible .global .align 4 .u32 " + std::string(kFlagged) + ";\n";
     }
     added += ".visible .global .align 8 .u64 " + std::string(kCounts) + "[";

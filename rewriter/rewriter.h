@@ -79,6 +79,17 @@ struct Record {
 static_assert(sizeof(Record) == 64);
 
 // What the host writes into kTable before the first launch, where the options leave it open.
+// Copies of the first records of all modules, in memory of the host: when a fault has ended a
+// context, nothing can be fetched from it any more. In a copy `is_whole` is Placed::module, plus
+// the record's place in kRecords, plus 1.
+inline constexpr std::uint32_t kHostRecords = 4095;
+inline constexpr unsigned kModuleBits = 16; // the lowest ones of `is_whole` are not the module's
+struct HostRecords {
+  std::uint32_t used = 0; // that were wanted
+  std::uint32_t unused[15] = {};
+  Record records[kHostRecords];
+};
+
 // `shift`: by how much an address of the upper window is more than one that would follow on the
 // lower window.
 // `flag`: the address of a u32 that the device sets to 1 behind a mistake, unless kFlagged says
@@ -89,7 +100,10 @@ static_assert(sizeof(Record) == 64);
 // kernels.
 // `written`: the address of the pages of rewriter/written_table.h, where Options::checks_written.
 struct Placed {
-  std::uint64_t table = 0, shift = 0, flag = 0, heap = 0, written = 0;
+// `host_records`: the address of a HostRecords; 0: there is none.
+// `module`: which module's records they are, as a multiple of 2^kModuleBits; not 0.
+  std::uint64_t table = 0, shift = 0, flag = 0, heap = 0, written = 0, host_records = 0;
+  std::uint32_t module = 0, unused = 0;
 };
 
 struct Options {
@@ -112,7 +126,7 @@ struct Options {
   // A body with more accesses calls functions for its exact checks. Code for each access would take
   // an assembler most of its time.
   std::uint32_t most_inline = 96;
-  std::uint32_t records = 16384;                          // room of kRecords
+  std::uint32_t records = 16384;                          // room of kRecords; below 2^kModuleBits
   std::function<bool(std::string_view kernel)> is_chosen; // null: all
   // The checked form of a kernel may use so many registers, which it then stores in the exact
   // checks; 0: as many as it needs. More than the plain form has may leave fewer warps resident.

@@ -32,7 +32,10 @@ inline bool are_covered(const Options& options, std::uint64_t first, std::uint64
 }
 // What a module has from the host.
 inline Placed placed_of(const Options& options) {
-  return {options.table, options.window - window_bytes(options), 0, 0, 0};
+  Placed placed;
+  placed.table = options.table;
+  placed.shift = options.window - window_bytes(options);
+  return placed;
 }
 
 // Where the entry of a covered address lies on the device, and where the bounds of a block do.

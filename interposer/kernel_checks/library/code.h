@@ -52,6 +52,7 @@ struct Module {
   std::string machine;         // the same of it, where it has been compiled; from the cache alone
   std::optional<CodeKey> key;  // its entry of the cache; none: it may not be compiled ahead
   std::string why_plain;       // not empty: it is as the program gave it
+  std::uint32_t number = 0;    // from 1: which module's records are meant in memory of the host
   HeapUse heap_use = HeapUse::kNone;
   std::array<ModuleSlot, kMostTables> slots; // by table
   std::atomic<bool> is_in_graphs{false};     // nodes run checked forms of it

@@ -10,6 +10,7 @@
 #include "interposer/kernel_checks/library/lock.h"
 #include "interposer/kernel_checks/library/mapped.h"
 #include "interposer/kernel_checks/library/memory.h"
+#include "interposer/kernel_checks/library/news_flag.h"
 #include "interposer/kernel_checks/library/written.h"
 #include "rewriter/heap_table.h"
 
@@ -23,6 +24,7 @@ void keep(std::unique_ptr<Module> module) noexcept {
   const bool marks = module->heap_use == HeapUse::kMarked && module->why_plain.empty();
   if (module->heap_use != HeapUse::kNone && !marks) distrust_heap();
   const Locked lock;
+  module->number = static_cast<std::uint32_t>(code().modules.size() + 1);
   code().modules.push_back(std::move(module));
 }
 
@@ -124,6 +126,11 @@ bool make_ready(Module& module, const Table& table) {
     return false;
   rewriter::Placed placed = rewriter::placed_of(table.placed());
   placed.flag = table.flag();
+  constexpr unsigned kNumberBits = 32 - rewriter::kModuleBits;
+  if (placed.flag != 0 && module.number >> kNumberBits == 0) {
+    placed.host_records = placed.flag + kBehindFlags;
+    placed.module = module.number << rewriter::kModuleBits;
+  }
   placed.heap = heap_for(module, table);
   placed.written = table_of_written_pages();
   if (!look_up_variable(module, rewriter::kTable, &constant) ||

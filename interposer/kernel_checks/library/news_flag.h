@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of the host's memory that devices write or read, for each table. The first is set by
-// checked code behind a mistake: a wait costs no copy from a device as long as it is 0.
+// Memory of the host that devices write or read, for each table. Its first word is set by checked
+// code behind a mistake: a wait costs no copy from a device as long as it is 0. Behind a page are
+// copies of records, for when nothing can be copied from the device any more.
 #pragma once
 
 #include <cstdint>
+
+#include "rewriter/rewriter.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -22,5 +25,8 @@ void distrust_pools() noexcept;
 // A third one for regions of pools, which may be trusted again.
 inline constexpr std::uint64_t kRegionsFlag = 2 * kBetweenFlags;
 void distrust_regions(bool are_distrusted) noexcept;
+
+inline constexpr std::uint64_t kBehindFlags = 4096;                 // from the first word on
+const rewriter::HostRecords* host_records(unsigned table) noexcept; // null: they are not shared
 
 } // namespace gmt::interposer::kernel_checks

@@ -113,7 +113,9 @@ template <Name kName, bool kForAll, class... Args> struct Waits {
     }
     const int result = own<kName, Args...>(args...);
     if (result == CUDA_SUCCESS) end_launches(given, index);
-    if (result == CUDA_SUCCESS && !any_capture()) try_fetch_reports(ended, index);
+    else ended = 0;
+    // Behind a fault, too: the program may end at once.
+    if (!any_capture()) try_fetch_reports(ended, index);
     return static_cast<CUresult>(result);
   }
 };

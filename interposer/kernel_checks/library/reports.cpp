@@ -67,14 +67,17 @@ struct News {
   bool has_room = true; // for each record that was wanted
 };
 
+enum class FetchResult : std::uint8_t { kNothing, kNews, kRefused };
+
 // Those records that are whole: a kernel may still be writing the others.
-bool fetch_news(ModuleSlot& slot, const Table& table, News& news) {
+FetchResult fetch_news(ModuleSlot& slot, const Table& table, News& news) {
   std::uint32_t used = 0;
   // What is counted behind this sets the flag again.
-  if (slot.flagged != 0 && driver.set_16(slot.flagged, 0, 2, table.stream()) != 0) return false;
+  if (slot.flagged != 0 && driver.set_16(slot.flagged, 0, 2, table.stream()) != 0)
+    return FetchResult::kRefused;
   if (!fetch(table, &used, slot.used, 1) || driver.wait_for_stream(table.stream()) != 0)
-    return false;
-  if (used == 0) return false; // each counter's first mistake wants a record
+    return FetchResult::kRefused;
+  if (used == 0) return FetchResult::kNothing; // each counter's first mistake wants a record
   news.has_room = used <= Table::options().records;
   used = std::min(used, Table::options().records);
   news.counts.resize(slot.counted.size());
@@ -83,11 +86,34 @@ bool fetch_news(ModuleSlot& slot, const Table& table, News& news) {
              news.records.size()) ||
       !fetch(table, news.counts.data(), slot.counts.load(), news.counts.size()) ||
       driver.wait_for_stream(table.stream()) != 0)
-    return false;
+    return FetchResult::kRefused;
   const auto is_unfinished = [](const Record& record) { return record.is_whole == 0; };
   news.records.erase(std::ranges::find_if(news.records, is_unfinished), news.records.end());
   slot.fetched += static_cast<std::uint32_t>(news.records.size());
-  return true;
+  return FetchResult::kNews;
+}
+
+// What memory of the host has of them, when the context has stopped at a fault. How many more there
+// were is not known then.
+bool take_copied_news(const Module& module, ModuleSlot& slot, const Table& table, News& news) {
+  const rewriter::HostRecords* const copied = host_records(table.index());
+  if (copied == nullptr) return false;
+  news = {};
+  news.counts = slot.counted;
+  std::uint32_t fetched = slot.fetched;
+  const std::uint32_t used = std::min(copied->used, rewriter::kHostRecords);
+  for (std::uint32_t i = 0; i < used; ++i) {
+    const Record& record = copied->records[i];
+    const std::uint32_t whose = record.is_whole >> rewriter::kModuleBits;
+    const std::uint32_t number = record.is_whole % (1u << rewriter::kModuleBits); // from 1
+    const std::size_t counter = std::size_t{record.site} * rewriter::kCountKinds + record.kind;
+    if (whose != module.number || number <= slot.fetched || counter >= news.counts.size()) continue;
+    news.records.push_back(record);
+    ++news.counts[counter];
+    fetched = std::max(fetched, number);
+  }
+  slot.fetched = fetched;
+  return !news.records.empty();
 }
 
 // ---- in the core's words
@@ -221,10 +247,13 @@ void add_others(ModuleSlot& slot, const News& news, bool is_last, std::vector<Gr
   }
 }
 
-void fetch_reports_of(Module& module, const Table& table, bool is_last) {
+// With `is_ready` the table's context is current.
+void fetch_reports_of(Module& module, const Table& table, bool is_ready, bool is_last) {
   News news;
   ModuleSlot& slot = module.slots[table.index()];
-  if (!fetch_news(slot, table, news)) return;
+  const FetchResult fetched = is_ready ? fetch_news(slot, table, news) : FetchResult::kRefused;
+  if (fetched == FetchResult::kNothing) return;
+  if (fetched == FetchResult::kRefused && !take_copied_news(module, slot, table, news)) return;
   std::vector<Group> groups = groups_of(module, table, news);
   for (Group& group : groups) count_records(slot, news, group);
   add_others(slot, news, is_last, groups);
@@ -257,7 +286,7 @@ void fetch_all(Why why, std::uint64_t ended, unsigned of) noexcept {
     if (!take_flag(one.index()) && why != Why::kLastTime) return;
     const Work work(one.context());
     for (Module* module : launched_modules(one.index(), one.index() == of ? ended : 0)) {
-      if (work.ready()) fetch_reports_of(*module, one, why == Why::kLastTime);
+      fetch_reports_of(*module, one, work.ready(), why == Why::kLastTime);
     }
     if (work.ready() && &one == &first_table()) fetch_patch_reports();
   });

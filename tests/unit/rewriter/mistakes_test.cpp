@@ -277,6 +277,27 @@ TEST_P(Mistakes, AMistakeSetsTheFlag) {
   }
 }
 
+// Where the host has room for them: more are counted than recorded, and of these some are copied.
+TEST_P(Mistakes, RecordsAreCopiedToTheHost) {
+  rewrite_kernel("st.global.u32 [%d1+400], %r1; ld.global.u32 %r2, [%d2+400];", Bounds::kNever, 0);
+  const std::uint64_t p = world_->block(400), q = world_->block(400);
+  world_->host_records = world_->block(sizeof(HostRecords));
+  const std::uint32_t left = 1;
+  std::memcpy(world_->at(world_->host_records), &left, sizeof left);
+  run(p, q);
+  ASSERT_EQ(world_->used(), 2u);
+  EXPECT_EQ(world_->word(world_->host_records), 3u);
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    Record copy, recorded = world_->record(i);
+    const std::uint64_t at = world_->host_records + offsetof(HostRecords, records);
+    std::memcpy(&copy, world_->at(at + (i + left) * sizeof copy), sizeof copy);
+    EXPECT_EQ(copy.is_whole, (test::World::kModule << kModuleBits) + i + 1);
+    EXPECT_EQ(recorded.is_whole, 1u);
+    recorded.is_whole = copy.is_whole;
+    EXPECT_EQ(std::memcmp(&copy, &recorded, sizeof copy), 0);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Exact, Mistakes, exact_checks());
 
 } // namespace

@@ -43,6 +43,7 @@ bool reads_pageable_memory = false;
 bool has_registered_memory = false;
 bool is_memory_hosts = false;
 std::uint32_t* registered = nullptr;
+bool has_faulted = false;
 std::function<void()> while_fetching;
 std::function<void(CUfunction)> while_launching;
 std::pair<CUdeviceptr, std::size_t> range_of_memory;
@@ -152,6 +153,7 @@ int send(CUdeviceptr to, const void* from, std::size_t bytes, CUstream) {
   return 0;
 }
 int fetch(void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
+  if (has_faulted) return CUDA_ERROR_ILLEGAL_ADDRESS;
   if (const auto called = while_fetching) called();
   std::memcpy(to, at(from), bytes);
   return 0;
@@ -464,6 +466,7 @@ void begin() {
   stream_that_captures = nullptr;
   attributes.clear();
   captures.store(0);
+  has_faulted = false;
   while_fetching = nullptr;
   reads_pageable_memory = false;
   has_registered_memory = false;

@@ -69,6 +69,7 @@ extern bool reads_pageable_memory; // the device; false at the beginning
 extern bool has_registered_memory; // the driver can register the host's; false at the beginning
 extern bool is_memory_hosts;       // what the driver says of an address
 extern std::uint32_t* registered;  // null: nothing is
+extern bool has_faulted;           // a kernel: nothing is copied any more
 extern std::function<void()> while_fetching;            // called when memory of the device is read
 extern std::function<void(CUfunction)> while_launching; // called for kernels of the program
 

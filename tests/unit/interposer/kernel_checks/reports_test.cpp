@@ -11,6 +11,7 @@
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/memory.h"
+#include "interposer/kernel_checks/library/news_flag.h"
 #include "interposer/kernel_checks/library/reports.h"
 #include "made_up_driver.h"
 
@@ -135,6 +136,37 @@ TEST_F(KernelCheckReports, TheEntrySaysWhatItIs) {
   ASSERT_EQ(reported.faults.size(), 2u);
   EXPECT_EQ(reported.faults[0].kind, trace::ExecutionReport::kUseAfterFree);
   EXPECT_EQ(reported.faults[1].kind, trace::ExecutionReport::kMisaligned);
+}
+
+// What was fetched before is not reported again, nor is what other modules recorded.
+TEST_F(KernelCheckReports, BehindAFaultTheCopiesOfRecordsAreReported) {
+  has_registered_memory = true;
+  share_flag(0);
+  auto& copied = *reinterpret_cast<rewriter::HostRecords*>(
+    reinterpret_cast<std::byte*>(registered) + kBehindFlags);
+  const std::uint64_t first = launch(11);
+  mistake(first);
+  *registered = 1; // the flag
+  fetch_reports(launch_count());
+  ASSERT_EQ(reported.faults.size(), 1u);
+  const std::uint64_t second = launch(12);
+  mistake(second, 1, -1, 7);
+  mistake(second, 1, -1, 6);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    rewriter::Record& copy = copied.records[copied.used++] = records[i];
+    copy.is_whole = (kernel.module->number << rewriter::kModuleBits) + i + 1;
+  }
+  copied.records[copied.used] = records[2];
+  copied.records[copied.used++].is_whole = (99 << rewriter::kModuleBits) + 9;
+  has_faulted = true;
+  *registered = 1;
+  fetch_reports();
+  ASSERT_EQ(reported.faults.size(), 2u);
+  EXPECT_EQ(reported.faults[1].call, 12u);
+  EXPECT_EQ(reported.faults[1].count, 2u);
+  EXPECT_EQ(reported.faults[1].thread, 6u);
+  fetch_last_reports();
+  EXPECT_EQ(reported.faults.size(), 2u);
 }
 
 TEST_F(KernelCheckReports, InSharedMemoryTheArrayIsNamed) {

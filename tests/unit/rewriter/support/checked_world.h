@@ -164,6 +164,8 @@ public:
     }
     Placed constant = placed_of(placed());
     constant.flag = flag;
+    constant.host_records = host_records;
+    constant.module = kModule << kModuleBits;
     constant.heap = heap;
     constant.written = kPagesBase;
     if (const auto found = variables.find(std::string(kTable)); found != variables.end())
@@ -200,7 +202,8 @@ public:
   executor::Memory memory;
   std::vector<Block> blocks;
   std::map<std::string, std::uint64_t> variables;
-  std::uint64_t flag = 0, heap = 0; // of Placed
+  std::uint64_t flag = 0, heap = 0, host_records = 0; // of Placed
+  static constexpr std::uint32_t kModule = 3;
 
 private:
   // The table of pages, a page for all that is unknown, and those of the memory.
