@@ -157,6 +157,11 @@ CUresult kernel_of_node(CUgraphNode node, Params* to) noexcept {
   return CUDA_SUCCESS;
 }
 
+void graph_gets(CUdeviceptr begin, std::size_t bytes) noexcept {
+  forget_range(begin, bytes);
+  note_not_followed(kGraphsAreNotFollowed);
+}
+
 // ---- calls for every kind of node
 
 // `real(params)` is the driver's; it may answer in there.
@@ -173,7 +178,7 @@ CUresult with_checked_node(CUgraphNodeParams* given, const Changed& changed, Rea
   }
   const int result = real(given);
   if (result == CUDA_SUCCESS && given->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
-    forget_range(given->alloc.dptr, given->alloc.bytesize);
+    graph_gets(given->alloc.dptr, given->alloc.bytesize);
   return static_cast<CUresult>(result);
 }
 
@@ -213,7 +218,7 @@ CUresult add_alloc_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* bef
   const int result =
     own<"cuGraphAddMemAllocNode", CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t,
         CUDA_MEM_ALLOC_NODE_PARAMS*>(node, graph, before, count, what);
-  if (result == CUDA_SUCCESS) forget_range(what->dptr, what->bytesize);
+  if (result == CUDA_SUCCESS) graph_gets(what->dptr, what->bytesize);
   return static_cast<CUresult>(result);
 }
 

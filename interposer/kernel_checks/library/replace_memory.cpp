@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What allocates, frees and describes memory; what waits, after which reports are fetched; and what
 // ends contexts.
+#include <string_view>
+
 #include "interposer/kernel_checks/library/blocks.h"
 #include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/code.h"
@@ -41,12 +43,20 @@ template <Name kName, class Pointer, class... Args> struct AllocatesHost {
     const auto with_more = [&] { return from(with_poison(bytes)); };
     if (is_followed && with_resting_released(with_more) == CUDA_SUCCESS) {
       add_host_block(address_of(*pointer), bytes);
+      note();
       return CUDA_SUCCESS;
     }
     const int result = from(bytes); // without poison it may fit
+    if (result == CUDA_SUCCESS) note();
     if (result == CUDA_SUCCESS && is_ordinary(pointer, bytes))
       forget_range(address_of(*pointer), bytes);
     return static_cast<CUresult>(result);
+  }
+
+private:
+  static void note() noexcept {
+    if (std::string_view(kName.text) == "cuMemAllocManaged")
+      note_not_followed("managed memory counts as written: the host may write it unseen");
   }
 };
 template <Name kName, class... Args> void put_host() noexcept {

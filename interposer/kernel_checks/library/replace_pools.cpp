@@ -157,6 +157,7 @@ CUresult allocate_ordered(CUdeviceptr* address, std::size_t bytes, CUmemoryPool 
   if (pool == nullptr && has_poison) driver.pool_of_device(&pool, order->table->device());
   if (order) add_ordered(*address, bytes, has_poison, pool, *order);
   else forget_ordered(*address, bytes, named);
+  if (capture_of(named) == Capture::kActive) note_not_followed(kGraphsAreNotFollowed);
   return CUDA_SUCCESS;
 }
 

@@ -295,6 +295,10 @@ void mark_all_written() noexcept {
   mark_written(0, ~std::uint64_t{0});
 }
 
+void note_not_followed(const char* reason) noexcept {
+  if (table_of_pages.load() != 0) note_unchecked("", reason, 0);
+}
+
 void stop_following_writes(const char* reason) noexcept {
   if (table_of_pages.load() == 0) return;
   has_stopped.store(true);

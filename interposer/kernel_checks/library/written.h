@@ -37,6 +37,10 @@ void mark_rows_written(std::uint64_t begin, std::uint64_t bytes, std::uint64_t p
 void mark_block_written(std::uint64_t address) noexcept;
 // Or anything, until the context's kernels have ended.
 void mark_all_written() noexcept;
+// Memory was given out that is not followed: the report says so.
+void note_not_followed(const char* reason) noexcept;
+inline constexpr char kGraphsAreNotFollowed[] =
+  "memory of graphs counts as written: it is live each time that a graph runs";
 // Or anything from now on: what another context does has no order here.
 void stop_following_writes(const char* reason) noexcept;
 

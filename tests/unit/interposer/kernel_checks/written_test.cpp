@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "interposer/kernel_checks/library/blocks.h"
+#include "interposer/kernel_checks/library/captures.h"
 #include "interposer/kernel_checks/library/launches.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/written.h"
@@ -53,6 +54,22 @@ struct KernelCheckWritten : testing::Test {
   }
   CUdeviceptr block = 0;
 };
+
+TEST_F(KernelCheckWritten, WhatIsNotFollowedIsSaid) {
+  CUdeviceptr managed = 0;
+  EXPECT_EQ(call_replaced("cuMemAllocManaged", &managed, kBytes, 1U), CUDA_SUCCESS);
+  EXPECT_TRUE(is_written(managed));
+  EXPECT_TRUE(is_said("managed memory counts as written"));
+  EXPECT_FALSE(is_said("memory of graphs"));
+  CUdeviceptr of_graph = 0;
+  captures.store(1);
+  stream_that_captures = reinterpret_cast<CUstream>(0x5000); // NOLINT: a handle
+  EXPECT_EQ(call_replaced("cuMemAllocAsync", &of_graph, kBytes, stream_that_captures),
+            CUDA_SUCCESS);
+  captures.store(0);
+  stream_that_captures = nullptr;
+  EXPECT_TRUE(is_said("memory of graphs counts as written"));
+}
 
 TEST_F(KernelCheckWritten, ABlockHasUnwrittenBytesAlone) {
   EXPECT_EQ(written_bytes(block), 0u);
