@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
 #include "interposer/log/interned_text.h"
 #include "interposer/log/process.h"
@@ -15,14 +16,24 @@ namespace {
 constexpr unsigned kMostLines = 64;
 constexpr std::size_t kMostTextBytes = 1700; // what a kText holds, and a little less
 
-// Appends one line; false, and nothing is appended, where it does not fit.
-bool add_line(char* buffer, std::size_t& used, const trace::ExecutionLine& line) noexcept {
-  const std::string_view function = as_text(line.function), file = as_text(line.file);
+// A line as the text has it: its number, the function and the file.
+struct LineParts {
   char number[16];
-  const int digits = std::snprintf(number, sizeof number, "%u", line.line);
-  const std::size_t digit_count = digits > 0 ? static_cast<std::size_t>(digits) : 0;
-  const std::size_t bytes = digit_count + function.size() + file.size() + 3;
-  if (bytes > kMostTextBytes - used) return false;
+  std::string_view digits, function, file;
+
+  std::size_t bytes() const noexcept { return digits.size() + function.size() + file.size() + 3; }
+};
+
+void read_line(const trace::ExecutionLine& from, LineParts& line) noexcept {
+  const int digits = std::snprintf(line.number, sizeof line.number, "%u", from.line);
+  line.digits = {line.number, digits > 0 ? static_cast<std::size_t>(digits) : 0};
+  line.function = as_text(from.function);
+  line.file = as_text(from.file);
+}
+
+void add_line(char* buffer, std::size_t& used, const trace::ExecutionLine& from) noexcept {
+  LineParts line;
+  read_line(from, line);
   const auto add = [&](std::string_view text, char end) noexcept {
     for (const char c : text) { // what separates fields stands in no field
       const bool separates = c == '\t' || c == '\n';
@@ -30,10 +41,9 @@ bool add_line(char* buffer, std::size_t& used, const trace::ExecutionLine& line)
     }
     buffer[used++] = end;
   };
-  add({number, digit_count}, '\t');
-  add(function, '\t');
-  add(file, '\n');
-  return true;
+  add(line.digits, '\t');
+  add(line.function, '\t');
+  add(line.file, '\n');
 }
 
 } // namespace
@@ -46,13 +56,25 @@ std::uint64_t text_of(ThreadLog& log, const char* text) noexcept {
   return text != nullptr && *text != '\0' ? append_text(log, as_text(text)) : 0;
 }
 
+// Where not all lines fit, those between the first and the last ones are left out: the first is
+// where the thread is, and the last are in the program's own functions, not in a library's.
 std::uint64_t lines_of(ThreadLog& log, const trace::ExecutionLocation& location) noexcept {
+  if (location.lines == nullptr || location.line_count == 0) return 0;
+  std::size_t left = kMostTextBytes;
+  const auto fits = [&](unsigned i) noexcept {
+    LineParts line;
+    read_line(location.lines[i], line);
+    if (line.bytes() > left) return false;
+    left -= line.bytes();
+    return true;
+  };
+  const unsigned first = fits(0) ? 1 : 0;
+  unsigned last = location.line_count; // the first of the last ones
+  while (last > first && location.line_count - last < kMostLines && fits(last - 1)) --last;
   char buffer[kMostTextBytes];
   std::size_t used = 0;
-  const unsigned count = location.line_count < kMostLines ? location.line_count : kMostLines;
-  for (unsigned i = 0; i < count && location.lines != nullptr; ++i) {
-    if (!add_line(buffer, used, location.lines[i])) break;
-  }
+  if (first != 0) add_line(buffer, used, location.lines[0]);
+  for (unsigned i = last; i < location.line_count; ++i) add_line(buffer, used, location.lines[i]);
   return used != 0 ? append_text(log, {buffer, used - 1}) : 0;
 }
 

@@ -112,6 +112,21 @@ TEST_F(InterposerExecution, AFaultIsRecordedWithItsLinesAndThread) {
   EXPECT_EQ(record.order, Process::current_order());
 }
 
+// The first is where it happened, and the last are the program's own.
+TEST_F(InterposerExecution, LinesThatDoNotFitAreThoseInBetween) {
+  const std::string file(300, 'f');
+  std::vector<trace::ExecutionLine> lines;
+  for (std::uint32_t i = 0; i < 40; ++i) lines.push_back({"g", file.c_str(), 10 + i, 0});
+  trace::ExecutionFault said = made_up_fault();
+  said.location.lines = lines.data();
+  said.location.line_count = static_cast<std::uint32_t>(lines.size());
+  observer->fault(&said);
+  const std::string text = text_of_id(trace::FaultView(only(Kind::kFault)).lines());
+  EXPECT_TRUE(text.starts_with("10\tg\tfff")) << text;
+  EXPECT_NE(text.find("\n46\tg\t" + file + "\n47\tg\t"), std::string::npos) << text;
+  EXPECT_TRUE(text.ends_with("\n49\tg\t" + file)) << text;
+}
+
 TEST_F(InterposerExecution, ARaceHasAnotherLocation) {
   trace::ExecutionFault said = made_up_fault();
   said.kind = trace::ExecutionReport::kSharedRace;
