@@ -98,7 +98,7 @@ void FunctionDecoder::decode_by_operands() {
   Instruction& in = emit(own_form(), shape);
   std::copy(r, r + count, in.r);
   in.immediate = immediate_value;
-  in.extra = carry_;
+  in.extra = layout_.carry;
   for (const Result& each : all) write_back(each);
 }
 

@@ -14,41 +14,11 @@ std::uint32_t aligned_bytes(std::uint64_t value, std::uint64_t multiple) {
 
 constexpr std::uint64_t kMostLocalBytes = 512 * 1024;
 
-bool uses_stack(const ptx::Body& body) {
-  return std::ranges::any_of(body.instructions, [&](const ptx::Instruction& in) {
-    const std::string_view text = body.mnemonic(in).text;
-    return text.starts_with("alloca") || text.starts_with("stack");
-  });
-}
-
 } // namespace
 
 FunctionDecoder::FunctionDecoder(ProgramBuilder& builder, Code& code)
     : builder_(builder), program_(builder.program()), code_(code), body_(*code.body) {
   is_kernel_ = program_.linked->functions()[code.linked].function->is_entry;
-}
-
-void FunctionDecoder::lay_out_frame() {
-  static constexpr std::uint32_t kSizes[] = {4, 4 * kLanes, 8 * kLanes, 16 * kLanes};
-  std::uint32_t at = 0;
-  for (std::size_t file = 0; file < 4; ++file) {
-    file_base_[file] = at;
-    at = aligned_bytes(at + std::uint64_t{slots_.count[file]} * kSizes[file], 128);
-    if (file == 0) { // behind the carry, how far each lane's own stack reaches
-      carry_ = at;
-      at += uses_stack(body_) ? 256 : 128;
-    }
-  }
-  const std::uint32_t words = slots_.count[static_cast<std::size_t>(SlotFile::k32)];
-  const auto uses = [&](std::uint32_t bits) {
-    return std::any_of(body_.registers.begin(), body_.registers.end(),
-                       [&](const auto& r) { return ptx::bits_of(r.type) == bits; });
-  };
-  byte_base_ = at;
-  if (uses(8)) at = aligned_bytes(at + std::uint64_t{words} * kNarrowBytes, 128);
-  half_base_ = at;
-  if (uses(16)) at = aligned_bytes(at + std::uint64_t{words} * kNarrowBytes, 128);
-  temporaries_base_ = aligned_bytes(at, 128);
 }
 
 void FunctionDecoder::lay_out_parameters() {
@@ -93,7 +63,7 @@ void FunctionDecoder::lay_out_parameters() {
 void FunctionDecoder::decode() {
   flow_ = ptx::flow_of(*code_.module, body_);
   slots_ = allocate_slots(body_, flow_);
-  lay_out_frame();
+  layout_ = FrameLayout(body_, slots_);
   lay_out_parameters();
   joins_.assign(body_.instructions.size() + 1, false);
   for (std::size_t block = 0; block < flow_.blocks.size(); ++block) {
@@ -102,9 +72,9 @@ void FunctionDecoder::decode() {
     joins_[flow_.reconvergence(static_cast<std::uint32_t>(block))] = true;
   }
   start_of_.assign(body_.instructions.size() + 1, 0);
-  if (uses_stack(body_)) {
+  if (layout_.has_stack) {
     current = 0;
-    emit("stack.begin").extra = carry_;
+    emit("stack.begin").extra = layout_.carry;
   }
   for (std::uint32_t i = 0; i < body_.instructions.size(); ++i) decode_instruction(i);
   instruction_ = nullptr;
@@ -113,7 +83,7 @@ void FunctionDecoder::decode() {
   current = ptx::kNone;
   finish_branches();
   code_.register_bytes =
-    aligned_bytes(temporaries_base_ + std::uint64_t{most_temporaries_} * 16 * kLanes, 128);
+    aligned_bytes(layout_.temporaries + std::uint64_t{most_temporaries_} * 16 * kLanes, 128);
 }
 
 void FunctionDecoder::decode_instruction(std::uint32_t index) {

@@ -38,7 +38,7 @@ Instruction& FunctionDecoder::emit(const std::string& form, const Shape& shape) 
 }
 
 std::uint32_t FunctionDecoder::temporary() {
-  const std::uint32_t offset = temporaries_base_ + temporaries_ * kTemporaryBytes;
+  const std::uint32_t offset = layout_.temporaries + temporaries_ * kTemporaryBytes;
   ++temporaries_;
   if (temporaries_ > most_temporaries_) most_temporaries_ = temporaries_;
   return offset;
@@ -46,15 +46,8 @@ std::uint32_t FunctionDecoder::temporary() {
 
 std::uint32_t FunctionDecoder::register_offset(std::uint32_t id) const {
   const Slot slot = slots_.of[id];
-  static constexpr std::uint32_t kSizes[] = {4, 4 * kLanes, 8 * kLanes, 16 * kLanes};
-  const auto file = static_cast<std::size_t>(slot.file);
   if (slot.index == ptx::kNone) fail("a register without a slot");
-  // Lanes of 8 and 16 bits lie closer together: in a slot that registers of 32 bits share, one lane
-  // would overwrite another that has gone another way.
-  const std::uint32_t bytes = register_bytes(id);
-  if (bytes == 1) return byte_base_ + slot.index * kNarrowBytes;
-  if (bytes == 2) return half_base_ + slot.index * kNarrowBytes;
-  return file_base_[file] + slot.index * kSizes[file];
+  return layout_.offset_of(slot, register_bytes(id));
 }
 
 std::uint32_t FunctionDecoder::register_bytes(std::uint32_t id) const {

@@ -6,6 +6,7 @@
 
 #include "ptx/flow/flow.h"
 #include "ptx/opcodes/opcodes.h"
+#include "simulated_cuda/executor/program/frame_layout.h"
 #include "simulated_cuda/executor/program/program.h"
 #include "simulated_cuda/executor/program/slots.h"
 
@@ -77,7 +78,6 @@ private:
   using Operand = ptx::Operand;
 
   // decode_function.cpp
-  void lay_out_frame();
   void lay_out_parameters();
   void decode_instruction(std::uint32_t index);
   void finish_branches();
@@ -244,11 +244,8 @@ private:
   const ptx::Opcode* opcode_ = nullptr; // its row
   bool is_kernel_ = false;
   ptx::Instruction unguarded_;
-  std::uint32_t file_base_[4] = {0, 0, 0, 0};
-  static constexpr std::uint32_t kNarrowBytes = 64; // of a register of 8 or 16 bits
-  std::uint32_t byte_base_ = 0, half_base_ = 0;
-  std::uint32_t carry_ = 0; // offset of the carry's predicate
-  std::uint32_t temporaries_base_ = 0, temporaries_ = 0, most_temporaries_ = 0;
+  FrameLayout layout_;
+  std::uint32_t temporaries_ = 0, most_temporaries_ = 0;
   std::vector<std::uint32_t> start_of_;      // decoded index of an instruction
   std::vector<bool> joins_;                  // lanes meet before this instruction
   std::vector<std::uint32_t> local_offsets_; // of Body::variables

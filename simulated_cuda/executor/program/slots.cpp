@@ -18,18 +18,6 @@ namespace {
 // right too, and only costs slots.
 constexpr std::uint64_t kMostSteps = 50'000'000;
 
-// Points of time: an instruction reads at 2i and writes at 2i + 1, but keeps what it reads until
-// then: no result lies where a source of the same instruction does.
-struct Interval {
-  std::uint32_t begin = ptx::kNone;
-  std::uint32_t end = 0;
-  bool empty() const { return begin == ptx::kNone; }
-  void cover(std::uint32_t first, std::uint32_t last) {
-    begin = std::min(begin, first);
-    end = std::max(end, last);
-  }
-};
-
 class Liveness {
 public:
   Liveness(const ptx::Body& body, const ptx::Flow& flow)
@@ -149,7 +137,8 @@ SlotFile file_of(ptx::Type type) {
 Slots allocate_slots(const ptx::Body& body, const ptx::Flow& flow) {
   Slots slots;
   slots.of.resize(body.registers.size());
-  const std::vector<Interval> intervals = Liveness(body, flow).find();
+  slots.lives = Liveness(body, flow).find();
+  std::vector<Interval>& intervals = slots.lives;
   std::vector<std::uint32_t> order;
   for (std::uint32_t r = 0; r < intervals.size(); ++r) {
     slots.of[r].file = file_of(body.registers[r].type);
@@ -169,7 +158,9 @@ Slots allocate_slots(const ptx::Body& body, const ptx::Flow& flow) {
   always.cover(0, ptx::kNone - 1);
   for (const auto* from_outside : {&body.parameter_registers, &body.return_registers}) {
     for (const std::uint32_t r : *from_outside) {
-      if (r != ptx::kNone) give(r, always);
+      if (r == ptx::kNone) continue;
+      intervals[r] = always;
+      give(r, always);
     }
   }
   for (const std::uint32_t r : order) {

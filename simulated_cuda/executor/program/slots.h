@@ -7,6 +7,7 @@
 // lanes never read slots of other lanes but in instructions (shfl) that all of them execute.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -22,8 +23,24 @@ struct Slot {
   std::uint32_t index = ptx::kNone; // kNone: no code reads or writes the register
 };
 
+// Points of time: instruction i reads at 2i and writes at 2i + 1, but keeps what it reads until
+// then: no result lies where a source of the same instruction does.
+struct Interval {
+  std::uint32_t begin = ptx::kNone;
+  std::uint32_t end = 0;
+  bool empty() const { return begin == ptx::kNone; }
+  void cover(std::uint32_t first, std::uint32_t last) {
+    begin = std::min(begin, first);
+    end = std::max(end, last);
+  }
+  bool holds_before(std::uint32_t instruction) const { // a value that may be read there or later
+    return begin <= 2 * instruction && 2 * instruction <= end;
+  }
+};
+
 struct Slots {
   std::vector<Slot> of;                  // for each of Body::registers
+  std::vector<Interval> lives;           // likewise
   std::uint32_t count[4] = {0, 0, 0, 0}; // for each SlotFile
 };
 

@@ -7,6 +7,7 @@
 #include "simulated_cuda/executor/machine/cluster.h"
 #include "simulated_cuda/executor/machine/handlers/lanes.h"
 #include "simulated_cuda/executor/machine/mbarrier.h"
+#include "simulated_cuda/executor/machine/special.h"
 
 #include <string>
 
@@ -109,7 +110,9 @@ Next wait(Warp& w, Next in) {
     w.block->cluster->waited(*w.block, which);
     left &= ~same;
   }
-  if ((w.mask & ~over) != 0) w.budget = w.budget < 64 ? 0 : w.budget - 64;
+  if ((w.mask & ~over) == 0) return next;
+  sleep_for(w, 0); // for as long as the device likes
+  w.budget = w.budget < 64 ? 0 : w.budget - 64;
   return next;
 }
 

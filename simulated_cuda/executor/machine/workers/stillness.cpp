@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hash of 128 bits stands for a block's state: registers, local memory and parameters of its
-// warps, where their lanes stand, and the barriers. Shared and global memory are no part of it, as
-// each change of them is seen.
 #include "simulated_cuda/executor/machine/workers/stillness.h"
 
 #include "simulated_cuda/executor/executor.h"
@@ -21,71 +18,6 @@ namespace {
 // The workspace holds nothing but the barriers of grids.
 constexpr const char* kGridBarrier = "blocks wait at a barrier of the grid that others never reach";
 constexpr std::uint32_t kMostBytes = 32; // of one store: an element, or a vector of them
-
-class Hash {
-public:
-  void add(std::uint64_t value) {
-    a_ = (a_ ^ value) * 0x9e3779b97f4a7c15ull;
-    a_ ^= a_ >> 29;
-    b_ = (b_ + value) * 0xc2b2ae3d27d4eb4full;
-    b_ ^= b_ >> 31;
-  }
-  void add(const void* pointer) { add(reinterpret_cast<std::uint64_t>(pointer)); }
-  void add(const std::byte* bytes, std::size_t count) {
-    std::size_t i = 0;
-    for (; i + 8 <= count; i += 8) {
-      std::uint64_t eight;
-      std::memcpy(&eight, bytes + i, 8);
-      add(eight);
-    }
-    for (; i < count; ++i) add(static_cast<std::uint64_t>(bytes[i]));
-  }
-  std::pair<std::uint64_t, std::uint64_t> value() const { return {a_, b_}; }
-
-private:
-  std::uint64_t a_ = 1, b_ = 2;
-};
-
-void add_fragment(Hash& hash, const Fragment& fragment) {
-  hash.add(fragment.at);
-  hash.add(fragment.frame);
-  hash.add(std::uint64_t{fragment.mask} << 32 | fragment.lanes);
-  hash.add(std::uint64_t{fragment.barrier} << 8 | static_cast<std::uint64_t>(fragment.wait));
-  for (const Join* join = fragment.join; join != nullptr; join = join->parent) {
-    hash.add(std::uint64_t{join->expected} << 32 | join->arrived);
-    hash.add(join->resume);
-  }
-}
-
-void add_warp(Hash& hash, const Warp& w) {
-  hash.add(w.alive);
-  if (w.alive == 0) return;
-  hash.add(w.at);
-  if (w.at != nullptr) add_fragment(hash, w.standing(w.at));
-  for (const Fragment& each : w.ready) add_fragment(hash, each);
-  for (const Fragment& each : w.waiting) add_fragment(hash, each);
-  hash.add(w.forced);
-  for (const Frame* frame : w.all_frames) {
-    if (std::find(w.spare_frames.begin(), w.spare_frames.end(), frame) != w.spare_frames.end())
-      continue;
-    hash.add(frame->registers, frame->code->register_bytes);
-    hash.add(frame->parameters, std::size_t{frame->code->parameter_bytes} * kLanes);
-  }
-  hash.add(w.local.data(), w.local.size());
-}
-
-bool is_time(std::uint32_t special) {
-  using ptx::SpecialRegister;
-  switch (static_cast<SpecialRegister>(special)) {
-  case SpecialRegister::kClock:
-  case SpecialRegister::kClock64:
-  case SpecialRegister::kClockHi:
-  case SpecialRegister::kGlobaltimer:
-  case SpecialRegister::kGlobaltimerLo:
-  case SpecialRegister::kGlobaltimerHi: return true;
-  default: return false;
-  }
-}
 
 // For the phase of an mbarrier to be over, in words.
 std::string what_is_missing(const Block& block, std::uint64_t object) {
@@ -200,9 +132,11 @@ const Instruction* Stillness::access(Warp& w, const Instruction* in, const Form&
     if (named == ptx::Space::kLocal) space = Space::kLocal;
   }
   cells_.clear();
+  auto& accessed = accessed_[&w];
   const std::uint32_t lanes = guarded_lanes(w, in);
   for (std::uint32_t m = lanes; m != 0; m &= m - 1) {
     const auto lane = static_cast<std::uint32_t>(__builtin_ctz(m));
+    accessed[lane] = watched_;
     const std::uint32_t operand = in->r[is_atomic ? 1 : 4];
     const std::uint64_t address = address_of(w, in, operand, lane, form.is_narrow);
     if (form.effect != Effect::kStore) look(w, in, lane, space, address, m == lanes);
@@ -223,23 +157,16 @@ void Stillness::run_warp(Warp& w, const Instruction* in) {
     instructions += in->shown;
     lanes += in->shown != 0 ? w.active : 0;
     const Form form = forms_of(*w.program)[in->form];
-    const bool asks_time = form.is_special && is_time(in->extra);
-    if (form.effect == Effect::kUnknown || asks_time) worker_.run->changed();
+    const bool asks_time =
+      form.is_special && ptx::is_time(static_cast<ptx::SpecialRegister>(in->extra));
+    const bool is_new =
+      form.effect == Effect::kUnknown || (asks_time && !states_.ignores_time(w, in));
+    if (is_new) worker_.run->changed();
     const bool is_access = form.effect != Effect::kUnknown && form.effect != Effect::kNone;
     in = is_access ? access(w, in, form) : in->go(w, in);
   }
   worker_.instructions += instructions;
   worker_.lane_instructions += lanes;
-}
-
-Stillness::State Stillness::state_of(const Block& block) {
-  Hash hash;
-  for (const auto& warp : block.warps) add_warp(hash, *warp);
-  for (const Barrier& barrier : block.barriers) {
-    hash.add(std::uint64_t{barrier.expected} << 32 | barrier.arrived);
-    hash.add(std::uint64_t{barrier.ones} << 32 | barrier.voters);
-  }
-  return hash.value();
 }
 
 void Stillness::begin() {
@@ -249,6 +176,7 @@ void Stillness::begin() {
   since_ = worker_.run->moment();
   forget();
   polls_.clear();
+  accessed_.clear();
 }
 
 void Stillness::end() {
@@ -269,6 +197,19 @@ void Stillness::progress() {
   most_ = kFewest;
 }
 
+// Whether each thread that looks at the time has accessed memory since the end of that round.
+bool Stillness::has_come_round(const Block& block, std::uint64_t round) const {
+  for (std::size_t i = 0; i < in_loops_.size(); ++i) {
+    if (in_loops_[i] == 0) continue;
+    const auto steps = accessed_.find(block.warps[i].get());
+    if (steps == accessed_.end()) return false;
+    for (std::uint32_t m = in_loops_[i]; m != 0; m &= m - 1) {
+      if (steps->second[static_cast<std::size_t>(__builtin_ctz(m))] <= round) return false;
+    }
+  }
+  return true;
+}
+
 bool Stillness::after_round(const std::vector<std::unique_ptr<Block>>& blocks) {
   GridRun& run = *worker_.run;
   if (run.has_fault()) return false; // which ends it, and gives loads other values
@@ -281,7 +222,9 @@ bool Stillness::after_round(const std::vector<std::unique_ptr<Block>>& blocks) {
     forget();
   }
   for (const auto& block : blocks) {
-    if (!seen_[block->number].insert(state_of(*block)).second) repeated_.insert(block->number);
+    const BlockStates::State state = states_.of(*block, in_loops_);
+    const auto [at, is_new] = seen_[block->number].try_emplace(state, watched_);
+    if (!is_new && has_come_round(*block, at->second)) repeated_.insert(block->number);
   }
   if (repeated_.size() == blocks.size()) {
     worker_.still_since.store(since_);

@@ -144,6 +144,25 @@ TEST_F(EndingsTest, ALoopWithoutMemory) {
   expect_hang(run({1}, {32}, {0, 0}), "bra A");
 }
 
+// The time decides how long it pauses, and when it looks again. Threads are early and late.
+TEST_F(EndingsTest, PausesByTheTime) {
+  const std::string begin =
+    "cvt.u64.u32 %x3, %r0; mov.u64 %x4, %globaltimer; add.u64 %x3, %x3, %x4;\n";
+  const std::string look = "A: ld.volatile.global.u32 %r2, [%x0]; setp.ne.u32 %p1, %r2, 0;\n"
+                           "@%p1 ret; mov.u64 %x4, %globaltimer; sub.u64 %x5, %x4, %x3;\n";
+  const std::string pause = "setp.lt.u64 %p2, %x5, 4000; @%p2 bra A; setp.lt.u64 %p3, %x5, 90000;\n"
+                            "@!%p3 bra B; shr.u64 %x6, %x5, 2; cvt.u32.u64 %r3, %x6;\n"
+                            "nanosleep.u32 %r3; bra A; B: nanosleep.u32 1000000; bra A;";
+  const std::string delay = "C: mov.u64 %x6, %clock64; sub.u64 %x7, %x6, %x4;\n"
+                            "setp.lt.u64 %p2, %x7, 500000; @%p2 bra C; bra A;";
+  const std::uint64_t flag = put(std::vector<std::uint32_t>(1));
+  for (const std::string& way : {pause, delay}) {
+    recorder_.reports.clear();
+    load(kernel(begin + look + way));
+    expect_hang(run({2}, {40}, {flag, 0}), "ld.volatile.global.u32 %r2, [%x0]");
+  }
+}
+
 TEST_F(EndingsTest, WhatIsOnlySlowIsNoHang) {
   const std::uint64_t flag = put(std::vector<std::uint32_t>(4));
   // Tries are counted; time passes; a word changes to and fro
@@ -151,7 +170,7 @@ TEST_F(EndingsTest, WhatIsOnlySlowIsNoHang) {
                  "setp.eq.u32 %p1, %r2, 0; @%p1 bra A;",
                  flag);
   expect_stopped("A: mov.u64 %x3, %clock64; ld.volatile.global.u32 %r2, [%x0];\n"
-                 "setp.eq.u32 %p1, %r2, 0; @%p1 bra A;",
+                 "setp.eq.u32 %p1, %r2, 0; setp.ne.and.u64 %p1, %x3, 7, %p1; @%p1 bra A;",
                  flag);
   expect_stopped("setp.eq.u32 %p4, %r0, 0;\n"
                  "A: @%p4 atom.global.add.u32 %r3, [%x0+4], 1; ld.volatile.global.u32 %r2, [%x0];\n"
