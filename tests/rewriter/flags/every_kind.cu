@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches each kernel of kinds.cu with its mistake, by the runtime.
 // every_kind WAY: alone (the default stream, a wait behind each), streams (four, one wait at the
-// end), threads (four, each launches all in a stream of its own), graph (captured, launched twice).
+// end), threads (four, each launches all in a stream of its own), graph (captured, launched twice),
+// devices (alone on the first two, without malloc in kernels, which is followed on one).
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -43,7 +44,7 @@ static void end(const Blocks& all) {
 }
 
 // `next` gives the stream of a launch, and `behind` is called after each.
-template <class Next, class Behind>
+template <bool kWithHeap = true, class Next, class Behind>
 static void launch_all(const Blocks& all, Next next, Behind behind_each) {
   const auto launch = [&](void (*kernel)(int*, int), int* to, int n, unsigned threads = 1,
                           unsigned bytes = 0) {
@@ -62,7 +63,7 @@ static void launch_all(const Blocks& all, Next next, Behind behind_each) {
   launch(of_shared, all.first, 16, kThreads);
   launch(of_dynamic, all.first, 8, kThreads, kThreads * sizeof(int));
   launch(of_local, all.first, 400);
-  launch(of_heap, all.first, 17);
+  if (kWithHeap) launch(of_heap, all.first, 17);
 }
 
 static void launch_in_stream(const Blocks& all, cudaStream_t stream) {
@@ -84,6 +85,15 @@ int main(int, char** arguments) {
         end(all);
       });
     for (std::thread& one : threads) one.join();
+    return 0;
+  }
+  if (way == "devices") {
+    for (const int device : {0, 1}) {
+      CHECK(cudaSetDevice(device));
+      const Blocks all = allocate();
+      launch_all<false>(all, [] { return cudaStream_t{}; }, [] { CHECK(cudaDeviceSynchronize()); });
+      end(all);
+    }
     return 0;
   }
   const Blocks all = allocate();

@@ -5,9 +5,10 @@
 every_kind.py build FOLDER [--nvcc nvcc] [--cxx c++]
     compiles the programs and texts.
 every_kind.py run FOLDER --gpumemtrace PATH [--device real] [--runs 20] [--jobs 4] [--ways WORD...]
-    runs them: the default build as often as --runs says, all others once. A run is right if each kernel is named with its
-    kind of mistake, its line and how often it was made, and nothing else is. Prints a table, and what was not right.
-    The status is 1 if a run was not right. --ways chooses rows that have one of the words.
+    runs them: the default build as often as --runs says, all others once; those that --ways chooses, which are rows
+    with one of its words, as often as --runs says. "two devices" needs two, and runs only if it is chosen. A run is right if
+    each kernel is named with its kind of mistake, its line and how often it was made, and nothing else is. Prints a
+    table, and what was not right. The status is 1 if a run was not right.
 
 FOLDER can be taken to another machine, this script and kinds.* with it.
 """
@@ -50,6 +51,8 @@ WAYS = [  # name, what is run, expected, how often a mistake is made
     ("driver's interface", ["launches", "text.ptx"], KINDS, 1),
     ("driver's interface, -G", ["launches", "text_debug.ptx"], WITHOUT_HEAP, 1),
     ("NVRTC", ["launches", "nvrtc.ptx"], KINDS, 1),
+    ("two devices", ["default", "devices"], WITHOUT_HEAP, 2),
+    ("two devices, static", ["static", "devices"], WITHOUT_HEAP, 2),
 ]
 
 
@@ -100,11 +103,12 @@ def what_was_wrong(options, command, expected):
 
 
 def run(options):
-    ways = [way for way in WAYS if not options.ways or any(word in way[0] for word in options.ways)]
+    words = options.ways or []
+    ways = [way for way in WAYS if any(word in way[0] for word in words) or not (words or "devices" in way[0])]
     if options.device == "simulated":  # a static runtime finds no simulated driver here
         ways = [way for way in ways if "static" not in way[0]]
     ways = [way for way in ways if all((options.folder / word).exists() for word in way[1] if "." in word)]
-    jobs = [way for way in ways for _ in range(options.runs if way[0] == "default" else 1)]
+    jobs = [way for way in ways for _ in range(options.runs if words or way[0] == "default" else 1)]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         outcomes = list(pool.map(lambda way: what_was_wrong(options, way[1], wanted(way[2], way[3])), jobs))
     print(f"{'way':24} {'mistakes':>8} {'runs':>5} {'right':>5}")
