@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions of the device's printf: the C library formats each of them by itself.
+// Conversions of the device's printf: the C library formats each of them by itself. Sizes count as
+// on an H100: `h` and `hh` cut an integer to 16 and 8 bits. Of those that CUDA does not have, such
+// as `z`, it prints the lower 32 bits; what it then prints of later arguments is no part of them,
+// and is printed right here.
 #include "simulated_cuda/executor/machine/format.h"
 
 #include <cstdio>
@@ -10,11 +13,24 @@ namespace {
 
 constexpr const char* kFlags = "-+ #0123456789.";
 
+enum class Size : std::uint8_t { kWord, kByte, kHalf, kLong, kOther };
+
 struct Conversion {
   std::string flags;
-  bool is_long = false; // 64 bits
+  Size size = Size::kWord;
   char letter = 0;
 };
+
+// Behind its letters, which `at` passes.
+Size size_at(const std::string& format, std::size_t* at) {
+  const std::size_t begin = *at;
+  while (*at < format.size() && std::strchr("hlLjztq", format[*at]) != nullptr) ++*at;
+  const std::string letters = format.substr(begin, *at - begin);
+  if (letters.empty()) return Size::kWord;
+  if (letters == "hh") return Size::kByte;
+  if (letters == "h") return Size::kHalf;
+  return letters == "l" || letters == "ll" ? Size::kLong : Size::kOther;
+}
 
 // Whether a width or a precision would make the C library work for long.
 bool has_large_number(const std::string& flags) {
@@ -36,18 +52,12 @@ public:
     char out[512];
     switch (c.letter) {
     case 'd':
-    case 'i':
-      form += c.is_long ? "lld" : "d";
-      if (c.is_long) print(out, form, static_cast<long long>(take<std::int64_t>()));
-      else print(out, form, take<std::int32_t>());
-      return out;
+    case 'i': print(out, form + "lld", static_cast<long long>(signed_integer(c.size))); return out;
     case 'u':
     case 'o':
     case 'x':
     case 'X':
-      form += c.is_long ? std::string("ll") + c.letter : std::string(1, c.letter);
-      if (c.is_long) print(out, form, static_cast<unsigned long long>(take<std::uint64_t>()));
-      else print(out, form, take<std::uint32_t>());
+      print(out, form + "ll" + c.letter, static_cast<unsigned long long>(integer(c.size)));
       return out;
     case 'c': print(out, form + "c", take<std::int32_t>()); return out;
     case 'p': print(out, form + "p", reinterpret_cast<void*>(take<std::uint64_t>())); return out;
@@ -74,6 +84,26 @@ public:
   std::uint64_t count = 0;
 
 private:
+  std::int64_t signed_integer(Size size) {
+    switch (size) {
+    case Size::kByte: return static_cast<std::int8_t>(take<std::int32_t>());
+    case Size::kHalf: return static_cast<std::int16_t>(take<std::int32_t>());
+    case Size::kWord: return take<std::int32_t>();
+    case Size::kLong: return take<std::int64_t>();
+    case Size::kOther: break;
+    }
+    return static_cast<std::uint32_t>(take<std::uint64_t>());
+  }
+  std::uint64_t integer(Size size) {
+    const auto value = static_cast<std::uint64_t>(signed_integer(size));
+    switch (size) {
+    case Size::kByte: return value & 0xff;
+    case Size::kHalf: return value & 0xffff;
+    case Size::kLong: return value;
+    default: return value & 0xffffffff;
+    }
+  }
+
   template <class T>
   static void print_to(char* out, std::size_t size, const std::string& form, T value) {
 #pragma GCC diagnostic push
@@ -114,8 +144,7 @@ std::string format_text(const std::string& format, const ReadArgument& read, con
       else if (std::strchr(kFlags, format[at]) != nullptr) c.flags += format[at];
       else break;
     }
-    for (; at < format.size() && std::strchr("hlLjzt", format[at]) != nullptr; ++at)
-      c.is_long |= format[at] != 'h';
+    c.size = size_at(format, &at);
     if (at >= format.size() || std::strchr("diuoxXcpsfFeEgGaA", format[at]) == nullptr) {
       result += format[i]; // no conversion: as it stands
       continue;
