@@ -23,6 +23,7 @@
 // expect: error kernel-use-after-free line=LINE(ended)
 // expect: error kernel-out-of-bounds line=LINE(rank) message="rank 5"
 // expect: warning kernel-fault line=LINE(product) message="before its warp has executed any wgmma.fence"
+// expect: warning kernel-fault line=LINE(scaled) message="what it has put into registers since its last wgmma.fence"
 // not-checked: leak
 // run: hang
 // device: simulated
@@ -370,6 +371,29 @@ template <bool kRight> __global__ void product(u32* out)
   out[threadIdx.x] = static_cast<u32>(d[0] + d[1] + d[2] + d[3]);
 }
 
+// Two products; the sums of the first one are doubled before the second one adds to them.
+template <bool kRight> __global__ void scaled_product(u32* out)
+{
+  __shared__ alignas(128) u32 columns[64];
+  constexpr u32 kOnes = 0x3c003c00;
+  if (threadIdx.x < 64) columns[threadIdx.x] = kOnes;
+  fence_proxy();
+  __syncthreads();
+  float d[4] = {};
+  const u64 descriptor = (shared_address(columns) & 0x3ffff) >> 4 | 8ull << 16 | 8ull << 32;
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0, %1, %2, %3}, {%4, %4, %4, %4}, %5, 1, 1, 1, 0;"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(kOnes), "l"(descriptor)); // @scaled
+    asm volatile("wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    for (float& sum : d) sum *= 2;
+    if (kRight) asm volatile("wgmma.fence.sync.aligned;" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])::"memory");
+  }
+  out[threadIdx.x] = static_cast<u32>(d[0] + d[1] + d[2] + d[3]);
+}
+
 constexpr u32 kWords = 1024;
 u32 *in, *out, *sums;
 
@@ -414,6 +438,8 @@ void right()
   show("by_barrier", 128, 10716104107251621251ull);
   product<true><<<1, kThreads>>>(out);
   show("product", 128, 6089244482659387779ull);
+  scaled_product<true><<<1, kThreads>>>(out);
+  show("scaled_product", 128, 15503321804722375043ull);
   filled<<<1, kThreads>>>(in, out);
   show("filled", 128, 6149659841572929699ull);
   bulk<Bulk::kRight><<<1, kThreads>>>(in, out, sums);
@@ -434,6 +460,7 @@ void right()
 void wrong()
 {
   product<false><<<1, kThreads>>>(out);
+  scaled_product<false><<<1, kThreads>>>(out);
   tiles<false><<<1, kThreads>>>(in, out);
   pipelined<false><<<1, kThreads>>>(in, out);
   by_group<false><<<1, kThreads>>>(in, out);

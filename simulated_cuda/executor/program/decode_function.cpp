@@ -2,6 +2,7 @@
 // One function from its first instruction to its last: the frame's layout, the instructions where
 // lanes meet again, and distances of branches.
 #include "simulated_cuda/executor/program/decoder.h"
+#include "simulated_cuda/executor/program/unfenced_products.h"
 
 #include <algorithm>
 
@@ -64,6 +65,7 @@ void FunctionDecoder::decode() {
   flow_ = ptx::flow_of(*code_.module, body_);
   slots_ = allocate_slots(body_, flow_);
   layout_ = FrameLayout(body_, slots_);
+  unfenced_ = unfenced_products(body_, flow_);
   lay_out_parameters();
   joins_.assign(body_.instructions.size() + 1, false);
   for (std::size_t block = 0; block < flow_.blocks.size(); ++block) {

@@ -76,7 +76,7 @@ void FunctionDecoder::decode_group_product() {
   if (to.kind != OperandKind::kVector || to.count != whole.n / 8 * each)
     fail("a fragment of another size than its matrix");
   const std::size_t guard = begin_guard();
-  emit("wgmma.begin");
+  emit("wgmma.begin").extra = std::ranges::binary_search(unfenced_, current) ? 1 : 0;
   note_shared_access(Space::kShared, 16);
   const std::uint32_t address = temporary();
   std::uint32_t row[kWords], left[kWords], right[kWords], accumulator[kWords];

@@ -247,6 +247,7 @@ private:
   FrameLayout layout_;
   std::uint32_t temporaries_ = 0, most_temporaries_ = 0;
   std::vector<std::uint32_t> start_of_;      // decoded index of an instruction
+  std::vector<std::uint32_t> unfenced_;      // products by wgmma
   std::vector<bool> joins_;                  // lanes meet before this instruction
   std::vector<std::uint32_t> local_offsets_; // of Body::variables
   struct Fix {

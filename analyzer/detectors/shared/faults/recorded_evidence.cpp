@@ -126,7 +126,8 @@ std::string_view wrong_mask_words(const Event& e, std::string_view message) {
 }
 
 bool is_unfenced_product(const Event& e, std::string_view message) {
-  return e.fault().fault == FaultKind::kIllegalInstruction && message == "unfenced";
+  return e.fault().fault == FaultKind::kIllegalInstruction &&
+         (message == "unfenced" || message == "unfenced values");
 }
 
 bool is_of_no_lane(const Event& e, std::string_view message) {

@@ -181,8 +181,10 @@ Text message_of(const RecordedFacts& f) {
     if (is_unfenced_product(f.event, said))
       return {
         f.kernel, " multiplies by wgmma", at_line(f),
-        " before its warp has executed any wgmma.fence: PTX leaves open what the product finds "
-        "in its registers, though ptxas puts a fence there"};
+        said == "unfenced" ? " before its warp has executed any wgmma.fence"
+                           : " what it has put into registers since its last wgmma.fence",
+        ": PTX leaves open what the product finds in its registers, though ptxas puts a fence "
+        "there"};
     return {f.kernel, " met an illegal instruction", at_line(f),
             said.empty() ? "" : cat({": ", said})};
   case FaultKind::kStackOverflow: return {f.kernel, " needs more stack than there is", at_line(f)};

@@ -163,11 +163,13 @@ Next fence_group(Warp& w, Next in) {
 }
 
 // Without a fence before it, the product's registers may not hold what threads wrote there.
+// `extra`: they hold what was computed behind the last one.
 Next begin_product(Warp& w, Next in) {
   const Next next = meet(w, in);
-  if (next != in + 1 || (copies_of(*w.block).fenced_warps >> w.id & 1) != 0) return next;
+  const bool is_fenced = (copies_of(*w.block).fenced_warps >> w.id & 1) != 0;
+  if (next != in + 1 || (is_fenced && in->extra == 0)) return next;
   w.worker->checks->wrong_mask(facts_of(w, in, static_cast<u32>(__builtin_ctz(w.mask))),
-                               "unfenced");
+                               is_fenced ? "unfenced values" : "unfenced");
   return next;
 }
 
