@@ -29,6 +29,18 @@ void describe(LoggedLaunch& launch, const Event& e, LoggedLaunch::What what) {
 
 bool is_legacy(std::uint64_t stream) { return stream <= cuda::kStreamLegacy; }
 
+bool is_blocking(std::uint64_t handle, const Heap& heap) {
+  if (is_legacy(handle)) return true; // nearly all
+  const Stream* stream = heap.cuda().streams.find(handle);
+  return stream == nullptr || stream->is_blocking;
+}
+
+// Once a device, and out of the way of each launch.
+template <class Value>
+[[gnu::noinline]] void make_room(std::vector<Value>& by_device, std::size_t device) {
+  by_device.resize(device + 1);
+}
+
 } // namespace
 
 void LaunchLog::follow_other(const Event& e, const Heap& heap) {
@@ -59,7 +71,8 @@ LaunchLog::Ids& LaunchLog::ids_of(const Event& e, const Heap& heap) {
   // Before a process has a second context its calls name none.
   const int of_context = heap.device_of_context(e.context != 0 ? e.context : 1);
   const auto device = static_cast<std::size_t>(std::max(of_context, 0));
-  if (ids_.size() <= device) ids_.resize(device + 1);
+  if (ids_.size() <= device) [[unlikely]]
+    make_room(ids_, device);
   return ids_[device];
 }
 
@@ -73,8 +86,7 @@ void LaunchLog::on_launch(const Event& e, const Heap& heap) {
   launch.grid = view.grid;
   launch.block = view.block;
   launch.stream = e.own_stream(view.stream);
-  const Stream* stream = heap.cuda().streams.find(view.stream);
-  launch.is_blocking = stream == nullptr || stream->is_blocking;
+  launch.is_blocking = is_blocking(view.stream, heap);
   note_given(launch, e, heap);
   if (heap.is_capturing(e, view.stream)) {
     launch.what = LoggedLaunch::What::kCaptured;
@@ -127,8 +139,7 @@ void LaunchLog::on_graph_launch(const Event& e, const Heap& heap) {
   describe(launch, e, LoggedLaunch::What::kGraph);
   launch.executable = sync.executable_graph();
   launch.stream = e.own_stream(sync.stream);
-  const Stream* stream = heap.cuda().streams.find(sync.stream);
-  launch.is_blocking = stream == nullptr || stream->is_blocking;
+  launch.is_blocking = is_blocking(sync.stream, heap);
   if (!launched_.insert(launch.executable).second) return;
   Ids& ids = ids_of(e, heap);
   ids.least += heap.kernels_of_graph(launch.executable).size();

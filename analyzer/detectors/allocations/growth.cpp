@@ -133,7 +133,7 @@ private:
   };
 
   // Calls that are not in the trace were work, too.
-  void on_note(const Event& e) {
+  [[gnu::noinline]] void on_note(const Event& e) {
     if (facts_.api_name(e.api) != trace::kOtherName_unrecordedCalls) return;
     const event::Note& note = e.note();
     const FoldedCalls calls = FoldedCalls::of(note.first, note.second, note.third, note.fourth);
@@ -141,7 +141,7 @@ private:
     has_launches_ |= calls.launches != 0;
   }
 
-  void on_tensor(const Event& e, const Heap& heap) {
+  [[gnu::noinline]] void on_tensor(const Event& e, const Heap& heap) {
     const event::Tensor& tensor = e.tensor();
     if (tensor.op == trace::TensorOp::kGivenOut) {
       const Block* block = heap.find_tensor(tensor.address);
@@ -157,7 +157,7 @@ private:
     }
   }
 
-  void on_alloc(const Heap& heap) {
+  [[gnu::noinline]] void on_alloc(const Heap& heap) {
     for (const Access& access : heap.accesses()) {
       if (access.kind != Access::Kind::kAllocated) continue;
       const Block& block = *access.block;
@@ -170,7 +170,7 @@ private:
     }
   }
 
-  void on_free(const Heap& heap) {
+  [[gnu::noinline]] void on_free(const Heap& heap) {
     for (const Access& access : heap.accesses()) {
       if (access.kind != Access::Kind::kEnded) continue;
       if (!pinned_.empty() && is_host_kind(access.block->memory_kind)) on_unpinned(*access.block);

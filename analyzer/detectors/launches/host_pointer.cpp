@@ -57,24 +57,25 @@ private:
     std::uint16_t api = trace::kNoApi;
   };
 
-  void remember(const Event& e, const Heap& heap) {
-    for (const auto side : {Verdict::Side::kDestination, Verdict::Side::kSource}) {
-      const bool to = side == Verdict::Side::kDestination;
-      const trace::Side declared = declared_side(e, side);
-      if (declared != trace::Side::kHost && declared != trace::Side::kUnified) continue;
-      const auto access = to ? Access::Kind::kWrite : Access::Kind::kRead;
-      const auto accesses = heap.accesses();
-      if (std::any_of(accesses.begin(), accesses.end(),
-                      [&](const Access& t) { return t.kind == access; })) {
-        continue;
-      }
-      const std::uint64_t begin = address_of(e, side), bytes = copy_extent(e, side);
-      if (begin == 0 || bytes == 0 || begin + bytes < begin) continue;
-      Range& range = range_at(begin);
-      range.end = std::max(range.end, begin + bytes);
-      range.copied = e.stack;
-      range.api = e.via != trace::kNoApi ? e.via : e.api;
+  [[gnu::noinline]] void remember(const Event& e, const Heap& heap) {
+    bool knows_to = false, knows_from = false; // CUDA's memory
+    for (const Access& access : heap.accesses()) {
+      knows_to |= access.kind == Access::Kind::kWrite;
+      knows_from |= access.kind == Access::Kind::kRead;
     }
+    if (!knows_to) remember(e, Verdict::Side::kDestination);
+    if (!knows_from) remember(e, Verdict::Side::kSource);
+  }
+
+  void remember(const Event& e, Verdict::Side side) {
+    const trace::Side declared = declared_side(e, side);
+    if (declared != trace::Side::kHost && declared != trace::Side::kUnified) return;
+    const std::uint64_t begin = address_of(e, side), bytes = copy_extent(e, side);
+    if (begin == 0 || bytes == 0 || begin + bytes < begin) return;
+    Range& range = range_at(begin);
+    range.end = std::max(range.end, begin + bytes);
+    range.copied = e.stack;
+    range.api = e.via != trace::kNoApi ? e.via : e.api;
   }
 
   // Programs copy from and to the same addresses over and over, so most are found without a search.

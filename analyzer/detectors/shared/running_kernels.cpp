@@ -43,17 +43,21 @@ void RunningKernels::follow(const Event& e, const Heap& heap) {
   case Kind::kThread: return clock_.on_thread(e);
   case Kind::kAlloc: return on_alloc(e);
   case Kind::kNote: return on_note(e);
-  case Kind::kSync: clock_.on_capture(e, heap); break;
+  case Kind::kSync: return on_sync(e, heap);
   default: break;
   }
   if (!e.succeeded() || e.is_nested || e.from_runtime) return;
-  const bool graph = e.kind == Kind::kSync && e.sync().op == SyncOp::kGraphLaunch;
-  if (e.kind == Kind::kLaunch) return on_launch(e, heap, named_stream(e), false);
-  if (graph) return on_launch(e, heap, named_stream(e), true);
-  if (e.kind == Kind::kSync && e.sync().op == SyncOp::kContextSynchronize && !has_contexts_)
-    may_be_unrecorded_ = false;
-  if ((!pending_.any && running_ == 0) || clock_.is_full()) return;
-  if (e.kind != Kind::kSync) return on_write(e, heap);
+  if (e.kind == Kind::kLaunch) return on_launch(e, heap, e.launch().stream, false);
+  if (may_run()) on_write(e, heap);
+}
+
+void RunningKernels::on_sync(const Event& e, const Heap& heap) {
+  clock_.on_capture(e, heap);
+  if (!e.succeeded() || e.is_nested || e.from_runtime) return;
+  const SyncOp op = e.sync().op;
+  if (op == SyncOp::kGraphLaunch) return on_launch(e, heap, e.sync().stream, true);
+  if (op == SyncOp::kContextSynchronize && !has_contexts_) may_be_unrecorded_ = false;
+  if (!may_run()) return;
   flush(heap);
   clock_.on_sync(e, heap);
   forget_done();

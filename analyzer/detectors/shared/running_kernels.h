@@ -42,10 +42,12 @@ private:
 
   void on_alloc(const Event& e);
   void on_note(const Event& e);
+  void on_sync(const Event& e, const Heap& heap);
   void on_launch(const Event& e, const Heap& heap, std::uint64_t stream, bool of_graph);
   void on_write(const Event& e, const Heap& heap);
   bool is_notified(const Event& launch, const Heap& heap) const;
   bool is_any_running(Point now) const;
+  bool may_run() const { return (pending_.any || running_ != 0) && !clock_.is_full(); }
   Point work(const Event& e, std::uint64_t stream, const Heap& heap);
   bool is_pending(const Event& e, std::uint64_t stream) const;
   void flush(const Heap& heap);

@@ -17,11 +17,13 @@ public:
   void remember(const Event& launch) { // that CUDA accepted
     Kept& kept = newest_.reuse();
     kept.order = launch.order;
-    kept.count = 0;
-    for (const Argument word : arguments_of(launch)) {
-      const bool is_pointer = word.address() != 0;
-      if (is_pointer && kept.count < kept.words.size()) kept.words[kept.count++] = word;
+    std::size_t count = 0; // each word is written, and the next one over it if it is no pointer
+    for (const Argument word : launch.launch().arguments) {
+      kept.words[count] = word;
+      count += word.address() != 0 ? 1 : 0;
+      if (count == kMost) break;
     }
+    kept.count = count;
   }
 
   // None if the launch is too old. Valid until the next one is remembered.
@@ -34,10 +36,11 @@ public:
   }
 
 private:
+  static constexpr std::size_t kMost = 32; // pointers of a launch
   struct Kept {
     std::uint64_t order = 0;
     std::size_t count = 0;
-    std::array<Argument, 32> words{};
+    std::array<Argument, kMost> words{};
   };
   Newest<Kept, 256> newest_;
 };
