@@ -24,7 +24,7 @@
 // options: check --kernel-checks --skip-kernels store
 // expect: error kernel-out-of-bounds count=2 message="right behind the end of 120 bytes of device memory" stacks="accessed here"@fill:LINE(fill-only),"launched here"@main:LINE(before),"allocated here"@main:LINE(block)
 // expect-real: error kernel-fault
-// expect-simulated: error kernel-out-of-bounds message="in no memory that CUDA gave out" stacks="accessed here"@store:LINE(far)
+// expect-simulated: error kernel-out-of-bounds message="in no memory that CUDA gave out" stacks="accessed here"@store:LINE(far),"launched here"@main:LINE(stores)
 // not-checked: leak
 // run: ends-at-once
 // env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
     call<<<1, 1>>>(functions, 64, block); // @jump
   } else if (started_with(argc, argv, "unchecked")) {
     fill<<<1, 64>>>(block, 32); // @before
-    store<<<1, 1>>>(block + (std::size_t{1} << 36));
+    store<<<1, 1>>>(block + (std::size_t{1} << 36)); // @stores
   } else {
     fill_and_stop<<<1, 64>>>(block, 33); // @ends
     end();
