@@ -6,7 +6,7 @@ every_kind.py build FOLDER [--nvcc nvcc] [--cxx c++]
     compiles the programs and texts.
 every_kind.py run FOLDER --gpumemtrace PATH [--device real] [--runs 20] [--jobs 4] [--ways WORD...]
     runs them: the default build as often as --runs says, all others once. With --ways, which chooses rows that have one
-    of the words, each of these as often as --runs says. "two devices" needs two, and runs only if it is chosen. A run is
+    of the words, each as often as --runs says. "two devices" needs two, and runs only if it is chosen. A run is
     right if each kernel is named with its kind of mistake, its line and how often it was made, and nothing else is.
     Prints a table, and what was not right. The status is 1 if a run was not right.
 
