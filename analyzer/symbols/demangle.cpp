@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <memory>
 
+#include "ptx/names/checked_form.h"
+
 namespace gmt {
 namespace {
 
@@ -136,7 +138,7 @@ void drop_internal_namespaces(std::string& name) {
 std::string demangle(std::string_view symbol) {
   if (const std::size_t at = symbol.find('@'); at != std::string_view::npos && at > 0)
     symbol = symbol.substr(0, at);
-  std::string name(symbol);
+  std::string name(ptx::plain_name(symbol)); // a checked form is shown as the plain one
   if (name.starts_with("_Z") && name.size() <= kLongestMangled) {
     int status = 0;
     const std::unique_ptr<char, decltype(&std::free)> readable(

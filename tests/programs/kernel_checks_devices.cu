@@ -19,7 +19,6 @@
 // expect: error kernel-out-of-bounds count=1 message="managed memory" stacks="accessed here"@fill:LINE(fill),"launched here"@of_host:LINE(past-managed),"allocated here"@of_host:LINE(managed)
 // expect: error kernel-out-of-bounds count=1 message="pinned" stacks="accessed here"@fill:LINE(fill),"launched here"@of_host:LINE(past-pinned),"allocated here"@of_host:LINE(pinned)
 // expect: error kernel-out-of-bounds count=1 message="256 bytes of static device memory" stacks="accessed here"@fill_variable:LINE(variable),"launched here"@variables:LINE(past-variable),"looked up here"@variables:LINE(look-up)
-// expect-simulated: error kernel-out-of-bounds count=1 message="of the variable" stacks="accessed here"@__gmt_checked__Z13fill_variablei:LINE(variable),"launched here"@variables:LINE(past-variable)
 // expect: error kernel-out-of-bounds count=1 stacks="accessed here"@fill:LINE(fill),"launched here"@pools:LINE(past-pool),"allocated here"@pools:LINE(pool)
 // expect: error kernel-out-of-bounds count=2 stacks="accessed here"@fill:LINE(fill),"captured here"@graphs:LINE(captured),"allocated here"@make:LINE(make)
 // expect: error kernel-out-of-bounds count=1 stacks="accessed here"@fill:LINE(fill),"launched here"@resets:LINE(after-reset),"allocated here"@make:LINE(make)

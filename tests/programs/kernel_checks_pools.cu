@@ -13,7 +13,6 @@
 // expect: error kernel-out-of-bounds count=24 message="right behind the end of" stacks="accessed here"@fill:LINE(fill),"launched here"@mistakes:LINE(past),"allocated here"@mistakes:LINE(block)
 // expect: error kernel-out-of-bounds count=1 stacks="accessed here"@first:LINE(first),"launched here"@mistakes:LINE(past-own),"allocated here"@mistakes:LINE(own)
 // expect: error kernel-use-after-free count=1 stacks="accessed here"@first:LINE(first),"launched here"@mistakes:LINE(late),"freed here"@mistakes:LINE(free),"allocated here"@mistakes:LINE(block)
-// expect-simulated: error kernel-use-after-free count=1 message="__gmt_checked_" stacks="accessed here"@__gmt_checked__Z5firstPi:LINE(first),"launched here"@mistakes:LINE(late),"freed here"@mistakes:LINE(free),"allocated here"@mistakes:LINE(block)
 // run: clean
 // env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
 // env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none

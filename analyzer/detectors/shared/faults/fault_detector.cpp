@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/detectors/shared/device_stacks.h"
@@ -13,6 +14,7 @@
 #include "analyzer/detectors/shared/faults/recent_arguments.h"
 #include "analyzer/detectors/shared/faults/recorded_evidence.h"
 #include "analyzer/detectors/shared/faults/recorded_fault.h"
+#include "ptx/names/checked_form.h"
 
 namespace gmt {
 namespace {
@@ -41,13 +43,18 @@ public:
       if (e.succeeded()) arguments_.remember(e);
     }
     if (e.kind != EventKind::kFault || is_habit_of_device_runtime(e, facts_)) return;
+    if (e.fault().is_checked) seen_by_device_.erase(line_of(e));
     Finding f = finding_of(e, heap, facts_, arguments_.of(e.fault().call));
     if (f.kind != kind_) return;
-    if (is_about_device_heap(e) || is_null_access(e)) hold(e, std::move(f));
+    if (is_in_checked_code(e)) hold_until_checked(e, std::move(f));
+    else if (is_about_device_heap(e) || is_null_access(e)) hold(e, std::move(f));
     else findings.add(std::move(f));
   }
 
   void finish(const EndOfTrace& end, const Heap& heap, Findings& findings) override {
+    for (auto& [line, seen] : seen_by_device_) {
+      for (Finding& f : seen) findings.add(std::move(f));
+    }
     const bool aborted = end.ending.how == Ending::How::kSignalled && end.ending.signal == SIGABRT;
     for (auto& [key, held] : held_) {
       add_heap_stacks(held, end);
@@ -69,6 +76,25 @@ public:
   }
 
 private:
+  using LaunchLine = std::pair<std::uint64_t, std::string>; // of the source
+
+  LaunchLine line_of(const Event& e) const {
+    return {e.fault().call, source_words(parse_lines(facts_.text(e.fault().lines)), {})};
+  }
+  bool is_in_checked_code(const Event& e) const {
+    const event::Fault& fault = e.fault();
+    const std::string_view function = facts_.text(fault.function);
+    return !fault.is_checked && fault.access != trace::FaultAccess::kUnknown &&
+           ptx::is_checked_form(function.empty() ? facts_.text(fault.kernel) : function);
+  }
+
+  // The simulated device sees a mistake in checked code, too, where that makes the access, and says
+  // it first: the code says it behind the launch. What the code misses is reported at the end.
+  void hold_until_checked(const Event& e, Finding finding) {
+    finding.range = facts_.ranges().text(facts_.ranges().here());
+    seen_by_device_[line_of(e)].push_back(std::move(finding));
+  }
+
   struct Held { // until the launches are known that allocated and freed
     Finding finding;
     DeviceHeaps::Found found;
@@ -127,6 +153,7 @@ private:
   bool has_records_; // of faults may come: of no other run are arguments of use
   RecentArguments arguments_;
   std::map<std::string, Held> held_;
+  std::map<LaunchLine, std::vector<Finding>> seen_by_device_; // in checked code
 };
 
 } // namespace

@@ -16,6 +16,7 @@
 #include "analyzer/detectors/shared/faults/race_words.h"
 #include "analyzer/detectors/shared/faults/recorded_facts.h"
 #include "analyzer/symbols/demangle.h"
+#include "ptx/names/checked_form.h"
 
 namespace gmt {
 namespace {
@@ -65,7 +66,7 @@ std::string instruction_of(const RecordedFacts& known) {
 // Two lines race with each other whichever thread came first.
 std::string code_of(const RecordedFacts& known) {
   const auto words = [&](std::uint64_t function, const std::vector<KernelLine>& lines) {
-    return cat({known.names.text(function), " ", source_words(lines, {}), " ",
+    return cat({ptx::plain_name(known.names.text(function)), " ", source_words(lines, {}), " ",
                 std::to_string(lines.size())});
   };
   std::string here = words(known.record.function, known.lines);

@@ -13,6 +13,7 @@ TEST(FunctionName, Demangles) {
   EXPECT_EQ(demangle("_ZN2ns4stepEi"), "ns::step(int)");
   EXPECT_EQ(demangle("_ZN2ns4stepEi.constprop.0"), "ns::step(int)");
   EXPECT_EQ(demangle("_ZN2ns4stepEi@@V1"), "ns::step(int)");
+  EXPECT_EQ(demangle("__gmt_checked__ZN2ns4stepEi"), "ns::step(int)");
   EXPECT_EQ(demangle("step.part.1"), "step");
   EXPECT_EQ(demangle("main"), "main");
   EXPECT_EQ(demangle("_Znonsense"), "_Znonsense");
