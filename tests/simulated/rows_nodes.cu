@@ -250,7 +250,87 @@ std::string programmatic_edge() {
   return answers({launched, got, static_cast<int>(count), static_cast<int>(edge.type)});
 }
 
+// A graph with a kernel and what `add_more` puts beside it, for launches by kernels: the answer,
+// the result, and the type of the node that is in the way.
+template <class AddMore>
+std::string instantiated(AddMore add_more) {
+  Nodes memory;
+  cudaGraph_t graph = nullptr;
+  cudaGraphNode_t node = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  cudaGraphCreate(&graph, 0);
+  memory.add_kernel(&node, graph);
+  add_more(graph, memory);
+  cudaGraphInstantiateParams params{};
+  params.flags = cudaGraphInstantiateFlagDeviceLaunch;
+  const int answer = cudaGraphInstantiateWithParams(&executable, graph, &params);
+  auto type = static_cast<cudaGraphNodeType>(99);
+  if (params.errNode_out != nullptr) cudaGraphNodeGetType(params.errNode_out, &type);
+  if (executable != nullptr) cudaGraphExecDestroy(executable);
+  cudaGraphDestroy(graph);
+  return answers({answer, static_cast<int>(params.result_out), static_cast<int>(type)});
+}
+
+std::string graphs_for_kernels() {
+  static char pageable[16];
+  const auto nothing = [](cudaGraph_t, Nodes&) {};
+  const auto empty = [](cudaGraph_t graph, Nodes&) {
+    cudaGraphNode_t node = nullptr;
+    cudaGraphAddEmptyNode(&node, graph, nullptr, 0);
+  };
+  const auto from_pageable = [](cudaGraph_t graph, Nodes& nodes) {
+    cudaGraphNode_t node = nullptr;
+    cudaGraphAddMemcpyNode1D(&node, graph, nullptr, 0, nodes.to.pointer, pageable, 16,
+                             cudaMemcpyHostToDevice);
+  };
+  const auto on_the_device = [](cudaGraph_t graph, Nodes& nodes) {
+    cudaGraphNode_t node = nullptr;
+    cudaGraphAddMemcpyNode1D(&node, graph, nullptr, 0, nodes.to.pointer, nodes.from.pointer, 16,
+                             cudaMemcpyDeviceToDevice);
+  };
+  const auto child = [](auto inside) {
+    return [inside](cudaGraph_t graph, Nodes& nodes) {
+      cudaGraph_t made = nullptr;
+      cudaGraphNode_t node = nullptr;
+      cudaGraphCreate(&made, 0);
+      inside(made, nodes);
+      cudaGraphAddChildGraphNode(&node, graph, nullptr, 0, made);
+      cudaGraphDestroy(made);
+    };
+  };
+  return instantiated(nothing) + ", " + instantiated(empty) + ", " + instantiated(from_pageable) +
+         ", " + instantiated(on_the_device) + ", " + instantiated(child(nothing)) + ", " +
+         instantiated(child(empty));
+}
+
+// By the call without parameters, and with them.
+std::string flags_of_graphs() {
+  Nodes nodes;
+  std::string all;
+  for (const unsigned flags : {1u, 2u, 4u, 5u, 6u, 8u, 12u}) {
+    cudaGraph_t graph = nullptr;
+    cudaGraphNode_t node = nullptr;
+    cudaGraphCreate(&graph, 0);
+    nodes.add_kernel(&node, graph);
+    cudaGraphExec_t plain = nullptr, with = nullptr;
+    cudaGraphInstantiateParams params{};
+    params.flags = flags;
+    const int first = cudaGraphInstantiate(&plain, graph, flags),
+              second = cudaGraphInstantiateWithParams(&with, graph, &params);
+    unsigned long long known = 99;
+    if (plain != nullptr) cudaGraphExecGetFlags(plain, &known);
+    all += (all.empty() ? "" : ", ") + answers({first, second, static_cast<int>(known)});
+    for (cudaGraphExec_t made : {plain, with})
+      if (made != nullptr) cudaGraphExecDestroy(made);
+    cudaGraphDestroy(graph);
+  }
+  return all;
+}
+
 const std::vector<Row> rows = {
+  {"graphs for launches by kernels",
+   "0 0 99, 1 3 5, 1 4 1, 0 0 99, 0 0 99, 1 3 5", graphs_for_kernels},
+  {"flags of graphs", "0 0 1, 1 0 99, 0 0 4, 1 1 99, 1 0 99, 0 0 0, 0 0 4", flags_of_graphs},
   {"nodes of clones", "0 1 1 1 1 0 1 1", nodes_of_clones},
   {"nodes of a graph that was updated", "0 0 1 0 0", nodes_of_updated},
   {"a kernel node described", "0 1 8 128 1024 3 1 1", kernel_described},

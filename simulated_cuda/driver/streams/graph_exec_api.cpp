@@ -18,34 +18,58 @@
 namespace gmt::sim {
 namespace {
 
-// CUDA C++ Programming Guide, "Device Graph Requirements".
-bool may_be_in_device_graph(const GraphNode& node) {
-  switch (type_of(node.operation)) {
-  case CU_GRAPH_NODE_TYPE_KERNEL:
-  case CU_GRAPH_NODE_TYPE_MEMCPY:
-  case CU_GRAPH_NODE_TYPE_MEMSET:
-  case CU_GRAPH_NODE_TYPE_GRAPH:
-  case CU_GRAPH_NODE_TYPE_EMPTY: return true;
-  default: return false;
+struct Refusal {
+  CUgraphInstantiateResult why = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+  const GraphNode* node = nullptr;
+};
+
+// What an H100 does not take into a graph that kernels may launch. CUDA C++ Programming Guide,
+// "Device Graph Requirements", does not name empty nodes.
+Refusal refusal_for_kernels(const Graph& graph) {
+  for (const GraphNode* node : graph.in_order()) {
+    const Refusal refused{CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED, node};
+    switch (type_of(node->operation)) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+    case CU_GRAPH_NODE_TYPE_MEMSET: break;
+    case CU_GRAPH_NODE_TYPE_MEMCPY: {
+      const auto& copy = std::get<CUDA_MEMCPY3D>(node->operation);
+      for (const CUmemorytype type : {copy.srcMemoryType, copy.dstMemoryType})
+        if (type == CU_MEMORYTYPE_ARRAY) return refused;
+      if (uses_pageable_memory(copy))
+        return {CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED, node};
+      break;
+    }
+    case CU_GRAPH_NODE_TYPE_GRAPH: {
+      const Refusal inside = refusal_for_kernels(*std::get<ChildOperation>(node->operation).graph);
+      if (inside.node != nullptr) return inside;
+      break;
+    }
+    default: return refused;
+    }
   }
+  return {};
 }
 
-CUresult instantiate(CUgraphExec* out, CUgraph handle, unsigned long long flags,
-                     CUgraphInstantiateResult* why) {
+CUresult instantiate(CUgraphExec* out, CUgraph handle, unsigned long long flags, Refusal* refusal) {
   const Graph* graph = state().graphs.get(handle);
   constexpr unsigned long long kKnown =
     CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
     CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+  *refusal = {CUDA_GRAPH_INSTANTIATE_ERROR, nullptr};
   if (out == nullptr || graph == nullptr || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
   const auto order = graph->in_order();
   if (order.size() != graph->nodes.size()) return CUDA_ERROR_INVALID_VALUE;
   if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0) {
-    const auto may_be_in = [](const GraphNode* node) { return may_be_in_device_graph(*node); };
-    if (!std::ranges::all_of(order, may_be_in)) return CUDA_ERROR_INVALID_VALUE;
+    if (order.empty() || (flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0)
+      return CUDA_ERROR_INVALID_VALUE;
+    if (const Refusal found = refusal_for_kernels(*graph); found.node != nullptr) {
+      *refusal = found;
+      return CUDA_ERROR_INVALID_VALUE;
+    }
   }
   auto exec = std::make_unique<GraphExec>();
   exec->flags = flags;
-  if (CUresult bad = take_conditions(*graph, exec->conditions, why); bad != CUDA_SUCCESS)
+  if (CUresult bad = take_conditions(*graph, exec->conditions, &refusal->why); bad != CUDA_SUCCESS)
     return bad;
   for (const GraphNode* node : order) exec->nodes.push_back({node, own_copy(node->operation)});
   exec->number_nodes();
@@ -56,24 +80,25 @@ CUresult instantiate(CUgraphExec* out, CUgraph handle, unsigned long long flags,
 } // namespace
 
 CUresult graph_instantiate_with_flags(CUgraphExec* out, CUgraph graph, unsigned long long flags) {
-  CUgraphInstantiateResult why{};
-  return instantiate(out, graph, flags, &why);
+  Refusal ignored;
+  if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) != 0) return CUDA_ERROR_INVALID_VALUE;
+  return instantiate(out, graph, flags, &ignored);
 }
 
 CUresult graph_instantiate_with_params(CUgraphExec* out, CUgraph graph,
                                        CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  CUgraphInstantiateResult why = CUDA_GRAPH_INSTANTIATE_ERROR;
-  const CUresult result = instantiate(out, graph, params->flags, &why);
-  params->hErrNode_out = nullptr;
-  params->result_out = result == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS : why;
+  Refusal refusal;
+  const CUresult result = instantiate(out, graph, params->flags, &refusal);
+  params->hErrNode_out = reinterpret_cast<CUgraphNode>(const_cast<GraphNode*>(refusal.node));
+  params->result_out = result == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS : refusal.why;
   return result;
 }
 
 CUresult graph_exec_get_flags(CUgraphExec handle, cuuint64_t* flags) {
   const GraphExec* exec = state().execs.get(handle);
   if (exec == nullptr || flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *flags = exec->flags;
+  *flags = exec->flags & ~std::uint64_t{CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY};
   return CUDA_SUCCESS;
 }
 
