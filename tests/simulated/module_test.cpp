@@ -166,6 +166,41 @@ TEST(Driver, InvalidPtxIsRefused) {
   }
 }
 
+// Of versions and devices that an H100's driver does not translate. PTX of a later CUDA 13 runs.
+TEST(Driver, PtxForOthersIsRefused) {
+  Context context;
+  struct Wrong {
+    const char *version, *target;
+    CUresult answer;
+    const char* said;
+  };
+  for (const Wrong& one :
+       {Wrong{"8.9", "sm_52", CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
+              "ptxas application ptx input, line 2; fatal   : Unsupported .version 8.9; current "
+              "version is '9.0'\n"},
+        Wrong{"99.9", "sm_52", CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "line 2; fatal   : Unsupported"},
+        Wrong{"9.0", "sm_100a", CUDA_ERROR_INVALID_PTX, "ptxas fatal   : SM version specified by"},
+        Wrong{"8.8", "sm_120, debug", CUDA_ERROR_INVALID_PTX, "higher than default SM version"},
+        Wrong{"9.00", "sm_90a", CUDA_SUCCESS, ""}, Wrong{"9.2", "compute_90", CUDA_SUCCESS, ""},
+        Wrong{"5.0", "sm_10", CUDA_SUCCESS, ""}}) {
+    SCOPED_TRACE(one.version + std::string(" ") + one.target);
+    const std::string text = "// by hand\n.version " + std::string(one.version) + "\n.target " +
+                             one.target + "\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n";
+    char errors[400] = "";
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void* values[] = {errors, reinterpret_cast<void*>(sizeof errors)};
+    CUmodule module = nullptr;
+    EXPECT_EQ(DRIVER(cuModuleLoadDataEx)(&module, text.c_str(), 2, options, values), one.answer);
+    EXPECT_NE(std::string(errors).find(one.said), std::string::npos) << errors;
+    CUlinkState link = nullptr;
+    ASSERT_EQ(DRIVER(cuLinkCreate)(0, nullptr, nullptr, &link), CUDA_SUCCESS);
+    EXPECT_EQ(DRIVER(cuLinkAddData)(link, CU_JIT_INPUT_PTX, const_cast<char*>(text.c_str()),
+                                    text.size() + 1, "text", 0, nullptr, nullptr),
+              one.answer);
+    DRIVER(cuLinkDestroy)(link);
+  }
+}
+
 // Each text has its own variable, function and kernel of the same names.
 TEST(Driver, NamesOfOneTextAreItsOwn) {
   Context context;

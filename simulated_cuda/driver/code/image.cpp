@@ -6,6 +6,8 @@
 #include "simulated_cuda/driver/code/declarations.h"
 #include "simulated_cuda/driver/code/fat_binary.h"
 #include "simulated_cuda/driver/code/linked_code.h"
+#include "simulated_cuda/driver/code/ptx_header.h"
+#include "simulated_cuda/driver/execution/capability.h"
 
 #include <elf.h>
 
@@ -132,8 +134,7 @@ const void* const* parts_of(const ptx::FatbinWrapper& wrapper) {
 CUresult read_text(const char* bytes, Image* image) {
   const std::string_view text(bytes, strnlen(bytes, std::size_t{1} << 30));
   if (text.find(".version") == std::string_view::npos) return CUDA_ERROR_INVALID_IMAGE;
-  image->why = errors_of_ptx(text);
-  if (!image->why.empty()) return CUDA_ERROR_INVALID_PTX;
+  if (CUresult bad = check_ptx(text, &image->why); bad != CUDA_SUCCESS) return bad;
   if (!take_ptx({std::string(text)}, image)) read_ptx_declarations(text, image);
   return CUDA_SUCCESS;
 }
@@ -147,14 +148,17 @@ void read_linked_code(const std::vector<std::string>& texts, Image* image) {
 
 } // namespace
 
-std::string errors_of_ptx(std::string_view text) {
+CUresult check_ptx(std::string_view text, std::string* errors) {
+  if (CUresult bad = check_ptx_header(text, newest_target(), errors); bad != CUDA_SUCCESS)
+    return bad;
   const std::optional<ptx::ParseError> wrong = ptx::why_invalid(std::string(text));
-  if (!wrong) return {};
+  if (!wrong) return CUDA_SUCCESS;
   std::string_view what = wrong->what(); // "line 5: ..."
   what.remove_prefix(what.find(": ") + 2);
-  return "ptxas application ptx input, line " + std::to_string(wrong->line()) +
-         "; error   : " + std::string(what) +
-         "\nptxas fatal   : Ptx assembly aborted due to errors\n";
+  *errors = "ptxas application ptx input, line " + std::to_string(wrong->line()) +
+            "; error   : " + std::string(what) +
+            "\nptxas fatal   : Ptx assembly aborted due to errors\n";
+  return CUDA_ERROR_INVALID_PTX;
 }
 
 CUresult read_image(const void* code, unsigned capability, Image* image) {

@@ -41,12 +41,13 @@ struct Image {
 
 // Reads the image at `code`, which carries no size: a fat binary, its wrapper, an ELF file, PTX
 // text or linked code. Of several architectures the one that fits `capability`, such as 90, best.
-// CUDA_ERROR_INVALID_IMAGE if it is no code at all, CUDA_ERROR_INVALID_PTX for a text that a GPU's
-// driver cannot translate: then `image->why` is what its compiler says.
+// CUDA_ERROR_INVALID_IMAGE if it is no code at all, check_ptx() of a text: then `image->why` is
+// what its compiler says.
 CUresult read_image(const void* code, unsigned capability, Image* image);
 
-// What the compiler of a GPU's driver says of a text that it cannot translate; else empty.
-std::string errors_of_ptx(std::string_view text);
+// CUDA_SUCCESS, or the answer of a GPU's driver to a text that it cannot translate: then `errors`
+// is what its compiler says.
+CUresult check_ptx(std::string_view text, std::string* errors);
 
 // The highest architecture for which a fat binary or its wrapper holds PTX, or 90 if one of them
 // is; 0: none.

@@ -43,10 +43,10 @@ CUresult add_text(LinkState& link, std::string_view text) {
     link.log.write("what was added as PTX has no line .version", {});
     return CUDA_ERROR_INVALID_PTX;
   }
-  const std::string errors = errors_of_ptx(text);
-  if (!errors.empty()) {
+  std::string errors;
+  if (CUresult bad = check_ptx(text, &errors); bad != CUDA_SUCCESS) {
     link.log.write(errors, {});
-    return CUDA_ERROR_INVALID_PTX;
+    return bad;
   }
   link.texts.emplace_back(text);
   return CUDA_SUCCESS;

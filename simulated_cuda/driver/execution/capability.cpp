@@ -27,4 +27,9 @@ unsigned claimed_capability() {
   return highest_seen() != 0 ? highest_seen() : kWithoutPtx;
 }
 
+unsigned newest_target() {
+  const unsigned claimed = claimed_capability();
+  return state().settings.capability != 0 ? claimed : std::max(claimed, kWithoutPtx);
+}
+
 } // namespace gmt::sim
