@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels of Triton as its users write them, and what each has to give, computed by NumPy.
 
-Each function of CASES launches one kernel or two, and returns pairs of results: the kernel's, NumPy's, and how far
-they may be apart. The file runs under `gpumemtrace --device simulated python3 -m gpumemtrace.simulated`.
+Each function of CASES launches one kernel or two, and returns the kernel's result, NumPy's, and how far both may be
+apart. Run it by `gpumemtrace --device simulated python3 -m gpumemtrace.simulated`. It is one file: it runs as a script.
 """
 
 import sys
