@@ -92,7 +92,8 @@ void check_apart(const Warp& last, const Instruction* in, std::uint32_t which) {
 
 void Block::release(std::uint32_t which, const Ordering::Lanes& last) {
   Barrier& barrier = barriers[which];
-  std::vector<Ordering::Lanes> all;
+  std::vector<Ordering::Lanes>& all = let_go;
+  all.clear();
   std::uint32_t count = static_cast<std::uint32_t>(__builtin_popcount(last.mask));
   if (last.mask != 0) all.push_back(last);
   for (const auto& warp : warps) {

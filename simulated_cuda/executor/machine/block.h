@@ -79,6 +79,7 @@ struct Block {
   bool spinning = false;    // a warp's turn ended since it branched backwards too often
   const Instruction* passed_without_all = nullptr; // the last barrier that ended threads left out
   Barrier barriers[kBarriers];
+  std::vector<Ordering::Lanes> let_go; // room for what release() collects
   std::unique_ptr<AsyncCopies> copies; // null: there was none
   Cluster* cluster = nullptr;          // that it is in, if only by itself
   std::uint32_t rank = 0;              // in it

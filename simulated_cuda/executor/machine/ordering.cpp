@@ -41,7 +41,10 @@ void Ordering::start() {
 }
 
 void Ordering::reset() {
-  for (Shared& shared : shared_) std::ranges::fill(shared.row, 0u);
+  for (Shared& shared : shared_) {
+    std::ranges::fill(shared.row, 0u);
+    shared.state = ++states_;
+  }
   std::ranges::fill(fences_, 0u);
   for (auto& [object, phase] : objects_) phase = {};
   barrier_of_all();
@@ -62,6 +65,54 @@ bool Ordering::knows(const Warp& w, std::uint32_t lane, std::uint32_t thread,
   if (thread / kLanes == w.id && clock < w.last_sync) return true;
   return is_partial && rows_[self] != kNone && clock < shared_[rows_[self]].row[thread];
 }
+
+// Null: the thread knows nothing but by barriers of its block or warp.
+Ordering::Shared* Ordering::row_of(const Warp& w, std::uint32_t lane) const {
+  if (!is_partial) return nullptr;
+  const std::uint32_t row = rows_[thread_of(w, lane)];
+  return row == kNone ? nullptr : &shared_[row];
+}
+
+template <bool kAll>
+bool Ordering::knows_warp(const Warp& w, std::uint32_t lane, std::uint32_t warp,
+                          std::uint32_t clock) const {
+  const std::uint32_t self = thread_of(w, lane), begin = warp * kLanes;
+  const std::uint32_t end = std::min(begin + kLanes, w.block->threads);
+  const bool is_known = clock < w.block->last_barrier || (warp == w.id && clock < w.last_sync);
+  const Shared* shared = row_of(w, lane);
+  for (std::uint32_t i = begin; i < end; ++i) {
+    if (i == self) continue;
+    const bool knows = is_known || (shared != nullptr && clock < shared->row[i]);
+    if (knows != kAll) return knows;
+  }
+  return kAll;
+}
+template bool Ordering::knows_warp<false>(const Warp&, std::uint32_t, std::uint32_t,
+                                          std::uint32_t) const;
+template bool Ordering::knows_warp<true>(const Warp&, std::uint32_t, std::uint32_t,
+                                         std::uint32_t) const;
+
+// A row's least clock answers for most words that many threads loaded.
+template <bool kAll>
+bool Ordering::knows_others(const Warp& w, std::uint32_t lane, std::uint32_t clock) const {
+  const std::uint32_t begin = w.id * kLanes, threads = w.block->threads;
+  const std::uint32_t end = std::min(begin + kLanes, threads);
+  if (begin == 0 && end == threads) return kAll; // there are none
+  if (clock < w.block->last_barrier) return true;
+  Shared* shared = row_of(w, lane);
+  if (shared == nullptr) return false;
+  if (shared->least_state != shared->state) {
+    shared->least = *std::ranges::min_element(shared->row);
+    shared->least_state = shared->state;
+  }
+  if (clock < shared->least) return true;
+  const auto differs = [&](std::uint32_t known) { return (clock < known) != kAll; };
+  const auto row = shared->row.begin();
+  return (std::any_of(row, row + begin, differs) ||
+          std::any_of(row + end, shared->row.end(), differs)) != kAll;
+}
+template bool Ordering::knows_others<false>(const Warp&, std::uint32_t, std::uint32_t) const;
+template bool Ordering::knows_others<true>(const Warp&, std::uint32_t, std::uint32_t) const;
 
 // A copy of a row, or an empty one.
 std::uint32_t Ordering::new_row(const Block& block, std::uint32_t like) {

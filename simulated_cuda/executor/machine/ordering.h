@@ -43,6 +43,11 @@ public:
 
   // The thread of `w` knows what `thread` did at `clock`.
   bool knows(const Warp& w, std::uint32_t lane, std::uint32_t thread, std::uint32_t clock) const;
+  // The same of the threads of a warp but itself, or of all other warps: of all, or of any.
+  template <bool kAll>
+  bool knows_warp(const Warp& w, std::uint32_t lane, std::uint32_t warp, std::uint32_t clock) const;
+  template <bool kAll>
+  bool knows_others(const Warp& w, std::uint32_t lane, std::uint32_t clock) const;
 
   // The threads wait for each other. They also know what is in `arrived`, if it is not empty.
   void meet(Block& block, std::span<const Lanes> all, const Row& arrived);
@@ -70,9 +75,12 @@ private:
     Row row;
     std::uint64_t state = 0; // another number after each change
     std::uint32_t threads = 0;
+    std::uint32_t least = 0; // of the row's clocks, where least_state is its state
+    std::uint64_t least_state = 0;
   };
   static constexpr std::uint32_t kNone = ~0u;
 
+  Shared* row_of(const Warp& w, std::uint32_t lane) const;
   std::uint32_t new_row(const Block& block, std::uint32_t like);
   void give(const Lanes& lanes, std::uint32_t row);
   std::uint32_t lanes_with(const Lanes& lanes, std::uint32_t row) const;
@@ -81,7 +89,7 @@ private:
            Released& released);
   void acquire_loaded(Block& block, const Lanes& lanes);
 
-  std::vector<Shared> shared_;
+  mutable std::vector<Shared> shared_;
   std::vector<std::uint32_t> free_; // of shared_
   std::vector<std::uint32_t> rows_; // by thread: of shared_; kNone: it knows nothing more
   std::uint64_t states_ = 0;

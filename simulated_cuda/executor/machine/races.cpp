@@ -53,40 +53,18 @@ struct RaceEntry {
     return is_remote(half) ? is_open(half) : clock(half) >= block.last_barrier;
   }
 
-  // Whether the thread knows what any of those did, or all of them.
-  struct Known {
-    bool any = false, all = true;
-  };
-  Known known(std::uint32_t half) const {
-    Known result;
-    if (who(half) == race::kCopying) return {false, false}; // by no thread before its end
-    if (is_remote(half)) {
-      const bool is_before = !is_open(half);
-      return {is_before, is_before};
-    }
-    const auto look = [&](std::uint32_t thread_there) {
-      const bool knows = block.order.knows(w, lane, thread_there, clock(half));
-      result.any |= knows;
-      result.all &= knows;
-    };
-    if (who(half) < race::kWarpReaders) {
-      look(who(half));
-    } else if (who(half) != race::kManyReaders) {
-      const std::uint32_t warp = warp_of(half);
-      for (std::uint32_t l = 0; l < kLanes; ++l) {
-        const std::uint32_t there = warp * kLanes + l;
-        if (there < block.threads && there != thread()) look(there);
-      }
-    } else if (block.order.is_partial) {
-      for (std::uint32_t there = 0; there < block.threads; ++there) {
-        if (there / kLanes != w.id) look(there);
-      }
-    } else {
-      look(w.id == 0 ? kLanes : 0); // of other warps nothing is known but by barriers of all
-    }
-    return result;
+  // Whether the thread knows what all of those did, or any of them.
+  template <bool kAll>
+  bool knows(std::uint32_t half) const {
+    const Ordering& order = block.order;
+    if (who(half) == race::kCopying) return false; // by no thread before its end
+    if (is_remote(half)) return !is_open(half);
+    if (who(half) < race::kWarpReaders) return order.knows(w, lane, who(half), clock(half));
+    if (who(half) != race::kManyReaders)
+      return order.knows_warp<kAll>(w, lane, warp_of(half), clock(half));
+    return order.knows_others<kAll>(w, lane, clock(half));
   }
-  bool conflicts(std::uint32_t half) const { return is_recent(half) && !known(half).any; }
+  bool conflicts(std::uint32_t half) const { return is_recent(half) && !knows<false>(half); }
   bool may_be_own_load() const { // of several readers it is not known
     const bool several = who(load) >= race::kWarpReaders;
     const bool in_warp = who(load) == race::kManyReaders || warp_of(load) == w.id;
@@ -105,7 +83,7 @@ struct RaceEntry {
   void note_load() {
     if (who(load) == race::kCopying || (is_remote(load) && conflicts(load))) return;
     std::uint32_t reader = mine();
-    if (is_recent(load) && !known(load).all) {
+    if (is_recent(load) && !knows<true>(load)) {
       reader = (warp_of(load) == w.id ? race::kWarpReaders + w.id : race::kManyReaders) |
                clock(load) << race::kThreadBits;
     }

@@ -130,7 +130,9 @@ struct Warp {
   bool release_joins(Join* innermost);
   void set_mask(std::uint32_t lanes) {
     mask = lanes;
-    active = static_cast<std::uint32_t>(__builtin_popcount(lanes));
+    // The least processors count bits by a call
+    active = lanes == ~0u ? kLanes
+                          : static_cast<std::uint32_t>(lanes == 0 ? 0 : __builtin_popcount(lanes));
   }
   void load(const Fragment& fragment);
   Frame* new_frame(const Code& code);
