@@ -4,16 +4,21 @@
 // of the host's is there.
 //
 // run: managed parameter
+// env: GPUMEMTRACE_SIM_RESTING=0
 // expect: clean
 // run: managed structure
+// env: GPUMEMTRACE_SIM_RESTING=0
 // expect: clean
 // run: managed copy
+// env: GPUMEMTRACE_SIM_RESTING=0
 // expect: clean
 // run: managed dangling
 // expect: error use-after-free count=1 message="The launch of look(void const*, int) passes as parameter 1 the pointer" stacks="allocated here"@managed_block:LINE(managed),"freed here"@managed_block:LINE(managed-freed),"launched here"
 // run: managed before
+// env: GPUMEMTRACE_SIM_RESTING=0
 // expect: error use-after-free count=1 stacks="allocated here"@managed_block:LINE(managed),"freed here"@managed_block:LINE(managed-freed),"launched here"
 // run: pinned parameter
+// env: GPUMEMTRACE_SIM_RESTING=0
 // expect: clean
 // run: mapped parameter
 // expect: clean

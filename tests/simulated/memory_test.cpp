@@ -61,6 +61,27 @@ TEST(Memory, AFreedAddressRests) {
   cudaFree(second);
 }
 
+// Of memory that the host may use as well, more than a page of it.
+TEST(Memory, FreedAddressesOfHostMemoryRest) {
+  void *managed = nullptr, *pinned = nullptr;
+  ASSERT_EQ(cudaMallocManaged(&managed, 5000), cudaSuccess);
+  ASSERT_EQ(cudaMallocHost(&pinned, 5000), cudaSuccess);
+  ASSERT_EQ(cudaFree(managed), cudaSuccess);
+  ASSERT_EQ(cudaFreeHost(pinned), cudaSuccess);
+  for (int i = 0; i < 3; ++i) {
+    void *later_managed = nullptr, *later_pinned = nullptr;
+    ASSERT_EQ(cudaMallocManaged(&later_managed, 5000), cudaSuccess);
+    ASSERT_EQ(cudaMallocHost(&later_pinned, 5000), cudaSuccess);
+    for (void* later : {later_managed, later_pinned}) {
+      EXPECT_NE(later, managed);
+      EXPECT_NE(later, pinned);
+    }
+    EXPECT_EQ(cudaFree(later_managed), cudaSuccess);
+    EXPECT_EQ(cudaFreeHost(later_pinned), cudaSuccess);
+  }
+  EXPECT_EXIT({ *static_cast<volatile char*>(managed) = 1; }, testing::KilledBySignal(SIGSEGV), "");
+}
+
 TEST(Memory, NeighboursHaveAGap) {
   auto* first = static_cast<char*>(allocate(4096));
   auto* second = static_cast<char*>(allocate(4096));

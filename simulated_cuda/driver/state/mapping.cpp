@@ -4,10 +4,13 @@
 // size.
 #include "simulated_cuda/driver/state/mapping.h"
 
+#include "simulated_cuda/driver/state/state.h"
+
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -21,6 +24,28 @@ constexpr int kAnonymous = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
+// Freed host memory whose addresses are not handed out again yet, oldest first from `oldest` on. It
+// is no memory any more, and costs a mapping each at most.
+struct Rest {
+  void* memory;
+  std::size_t bytes;
+};
+constexpr std::size_t kMostRestingBytes = std::size_t{1} << 30; // of address space
+std::array<Rest, 1024> resting;
+std::size_t oldest = 0, resting_count = 0, resting_bytes = 0;
+
+// A hole in a mapping makes it two, of which there may be too many.
+void unmap_now(void* memory, std::size_t bytes) {
+  if (munmap(memory, bytes) != 0) madvise(memory, bytes, MADV_DONTNEED);
+}
+
+void release_oldest() {
+  unmap_now(resting[oldest].memory, resting[oldest].bytes);
+  resting_bytes -= resting[oldest].bytes;
+  oldest = (oldest + 1) % resting.size();
+  --resting_count;
+}
+
 // A foreign range starts inside its first page, as far in as its offset in the file.
 std::size_t lead_of(CUdeviceptr base) { return base % page_size(); }
 
@@ -31,9 +56,16 @@ void* map_host_memory(std::size_t bytes) {
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
-// A hole in a mapping makes it two, of which there may be too many.
 void unmap_host_memory(void* memory, std::size_t bytes) {
-  if (munmap(memory, bytes) != 0) madvise(memory, bytes, MADV_DONTNEED);
+  const bool may_rest = state().settings.resting_bytes != 0 && bytes <= kMostRestingBytes;
+  if (!may_rest || mmap(memory, bytes, PROT_NONE, kAnonymous | MAP_FIXED, -1, 0) == MAP_FAILED) {
+    unmap_now(memory, bytes);
+    return;
+  }
+  while (resting_count == resting.size() || resting_bytes + bytes > kMostRestingBytes)
+    release_oldest();
+  resting[(oldest + resting_count++) % resting.size()] = {memory, bytes};
+  resting_bytes += bytes;
 }
 
 void* map_behind_guard(std::size_t bytes) {

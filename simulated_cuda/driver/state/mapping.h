@@ -13,7 +13,8 @@
 
 namespace gmt::sim {
 
-// Readable and writable memory; nullptr if there is none left.
+// Readable and writable memory; nullptr if there is none left. Unmapped memory is gone at once; its
+// addresses rest, so that a use of them is one of freed memory and of no later block.
 void* map_host_memory(std::size_t bytes);
 void unmap_host_memory(void* memory, std::size_t bytes);
 
