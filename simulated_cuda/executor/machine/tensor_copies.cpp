@@ -108,11 +108,15 @@ std::span<const std::byte> fill_of(const TensorMap& map) {
   return std::as_bytes(std::span(&kNan, 1)).first(map.element);
 }
 
-// What a reduction does to elements of the map; null: it is not executed.
+// What a reduction does to elements of the map; null: an H100 has none of this kind, and answers
+// with error 715.
 const Combine* combine_for(const TensorMap& map, std::string_view operation) {
-  const bool is_of_bits = operation == "and" || operation == "or" || operation == "xor";
   std::string type(map.type < std::size(kTypes) ? kTypes[map.type] : std::string_view());
-  if (is_of_bits) type = "b" + std::to_string(map.element * 8);
+  if (type == "s64" && operation == "add") return nullptr;
+  if (operation == "and" || operation == "or" || operation == "xor") {
+    if (type != "u32" && type != "s32" && type != "u64") return nullptr;
+    type = "b" + type.substr(1);
+  }
   return combine_named(std::string(operation) + "." + type);
 }
 
@@ -268,8 +272,9 @@ void begin_tensor_copy(Warp& w, const Instruction* in, std::uint32_t lane, const
   const std::string_view operation = bulk_form::operation(in->extra);
   const Combine* combine = operation.empty() ? nullptr : combine_for(map, operation);
   if (!operation.empty() && combine == nullptr)
-    return w.worker->checks->ends(facts_of(w, in, lane), ReportKind::kOther, 0,
-                                  "a reduction of this type is not executed");
+    return w.worker->checks->ends(
+      facts_of(w, in, lane), ReportKind::kIllegalInstruction, kIllegalInstruction,
+      "no reduction '" + std::string(operation) + "' takes elements of the tensor's type");
   Rows(w, in, lane, copy, map, combine).run();
 }
 

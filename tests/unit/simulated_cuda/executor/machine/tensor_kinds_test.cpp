@@ -202,6 +202,44 @@ TEST_F(TensorKinds, SumsOfFloats) {
   expect_no_reports();
 }
 
+// An H100 has 33 of the 104.
+TEST_F(TensorKinds, ReductionsOfOtherTypesAreRefused) {
+  struct Type {
+    std::uint32_t element;
+    const char* operations;
+  };
+  constexpr Type kTypes[] = {{1, ""},
+                             {2, ""},
+                             {4, "add min max inc dec and or xor"},
+                             {4, "add min max and or xor"},
+                             {8, "add min max and or xor"},
+                             {8, "min max"},
+                             {2, "add min max"},
+                             {4, "add"},
+                             {8, "add"},
+                             {2, "add min max"},
+                             {4, "add"},
+                             {4, "add"},
+                             {4, "add"}};
+  constexpr std::uint32_t kBytes = 64;
+  const std::uint64_t v = put(std::vector<std::uint32_t>(kBytes / 4, 3));
+  for (const std::string operation : {"add", "min", "max", "inc", "dec", "and", "or", "xor"}) {
+    load(sum_kernel(operation, kBytes));
+    for (std::uint32_t type = 0; type < std::size(kTypes); ++type) {
+      recorder_.reports.clear();
+      const std::uint64_t to = put(std::vector<std::uint32_t>(kBytes / 4, 5));
+      const std::uint64_t map = put_map(row_of(type, kTypes[type].element, to, kBytes));
+      run({1}, {1}, {map, v});
+      const bool runs =
+        std::string_view(kTypes[type].operations).find(operation) != std::string::npos;
+      ASSERT_EQ(recorder_.reports.empty(), runs) << operation << " of type " << type;
+      if (runs) continue;
+      EXPECT_EQ(recorder_.reports[0].kind, ReportKind::kIllegalInstruction);
+      EXPECT_EQ(get<std::uint32_t>(to, 1)[0], 5u);
+    }
+  }
+}
+
 TEST_F(TensorKinds, LoadsOfTf32Round) {
   const std::uint64_t from = put(floats());
   constexpr int kBeginning = 0;
