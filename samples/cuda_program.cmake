@@ -8,6 +8,7 @@
 # that the others do not, and is left out. Those with a static runtime belong to the target gpu_programs, too. A source with the
 # line "// libs: cuda" is linked to the driver library and to no runtime; it exists as -shared only. A source with the line
 # "// device hooks: all calls" has the malloc and free of its kernels logged; its O2-static flavour is built with -rdc=true.
+# One with "// launches by kernels" is built with -rdc=true in all.
 # A source with "// compute capability: 90" or 90a has PTX of that one, where all others have that of 75.
 include_guard(DIRECTORY) # the variables below belong to the including folder
 
@@ -47,6 +48,7 @@ function(gmt_add_cuda_program source folder out)
     file(RELATIVE_PATH relative "${CMAKE_SOURCE_DIR}" "${source}")
     file(STRINGS "${source}" libs REGEX "^// libs: cuda$")
     file(STRINGS "${source}" hooks REGEX "^// device hooks: all calls$")
+    file(STRINGS "${source}" launches REGEX "^// launches by kernels$")
     file(STRINGS "${source}" capability REGEX "^// compute capability: [0-9]+a?$")
     if(capability)
         string(REGEX REPLACE "^.* " "" capability "${capability}")
@@ -78,7 +80,7 @@ function(gmt_add_cuda_program source folder out)
     if(source MATCHES "/tests/.*\\.cu$" AND NOT device AND NOT hooks)
         set(header -include cuda_runtime.h)
         set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}") # it may get some
-    elseif(source MATCHES "\\.cu$")
+    elseif(source MATCHES "\\.cu$" AND NOT launches)
         set(intermediate "${folder}/objects/${name}.cu.cpp.ii")
         set(compiled "${intermediate}")
         add_custom_command(OUTPUT "${intermediate}"
@@ -87,10 +89,14 @@ function(gmt_add_cuda_program source folder out)
     endif()
     foreach(level O0 O2)
         set(object "${folder}/objects/${name}-${level}.o")
-        add_custom_command(OUTPUT "${object}"
-            COMMAND "${GMT_NVCC}" -${level} ${gmt_nvcc_flags} ${gmt_nvcc_extra} ${header} -x c++ -c "${compiled}" -o "${object}"
-            DEPENDS "${source}" ${intermediate} ${headers} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
-            COMMENT "nvcc ${name} -${level}" VERBATIM)
+        if(launches)
+            set(object "${source}") # which is compiled as it is linked
+        else()
+            add_custom_command(OUTPUT "${object}"
+                COMMAND "${GMT_NVCC}" -${level} ${gmt_nvcc_flags} ${gmt_nvcc_extra} ${header} -x c++ -c "${compiled}" -o "${object}"
+                DEPENDS "${source}" ${intermediate} ${headers} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
+                COMMENT "nvcc ${name} -${level}" VERBATIM)
+        endif()
         foreach(link shared static)
             set(link_flags -cudart ${link})
             if(link STREQUAL "static" AND (libs OR level STREQUAL "O0"))
@@ -103,6 +109,10 @@ function(gmt_add_cuda_program source folder out)
             if(hooks AND level STREQUAL "O2" AND link STREQUAL "static")
                 set(input "${relative}")
                 list(APPEND link_flags -O2 -rdc=true ${hook_flags})
+            endif()
+            if(launches)
+                set(input "${relative}")
+                list(APPEND link_flags -${level} -rdc=true -lcudadevrt)
             endif()
             add_custom_command(OUTPUT "${binary}"
                 COMMAND "${GMT_NVCC}" ${gmt_nvcc_flags} ${gmt_nvcc_extra} "${input}" ${link_flags} -o "${binary}"

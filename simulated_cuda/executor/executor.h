@@ -25,6 +25,7 @@
 namespace gmt::executor {
 
 class TrafficCounter;
+class LaunchTree;
 struct PrimaryLaunch;
 
 struct Parameter {
@@ -148,6 +149,10 @@ struct Launch {
   // `becomes_primary` leads, with no launch between; null: it has ended, or let none begin.
   std::shared_ptr<const PrimaryLaunch> primary;
   std::shared_ptr<PrimaryLaunch>* becomes_primary = nullptr; // null: it is not asked for
+  std::uint64_t call = 0; // by which the program launches it, for races with later launches
+  // Of kernels that launch kernels, and of those: what else they lead to. Null: it is not asked
+  // for.
+  LaunchTree* tree = nullptr;
   std::uint64_t grid_id = 1;
   // Of the device's timer: when the launch begins, and then when it has ended. Null: 0.
   std::uint64_t* nanoseconds = nullptr;

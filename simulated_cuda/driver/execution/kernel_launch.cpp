@@ -115,7 +115,7 @@ std::string end_in_words(const executor::Outcome& outcome, const LaunchObserver&
 
 // What it launches is put to the children.
 void execute_one(const Kernel& kernel, const KernelOperation& operation, const Stream& stream,
-                 std::uint32_t depth, bool is_child,
+                 std::uint32_t depth, bool is_child, executor::LaunchTree& tree,
                  std::vector<executor::DeviceLaunch>* children) {
   flush_prints();
   const trace::ExecutionLaunch launch = identity(kernel, operation, stream);
@@ -132,8 +132,9 @@ void execute_one(const Kernel& kernel, const KernelOperation& operation, const S
   executor::Accesses accesses;
   const bool is_possible = !is_child || check_launch(operation) == CUDA_SUCCESS;
   const executor::Outcome outcome =
-    is_possible ? run_code(kernel, operation, stream, launch, observer, &accesses, depth, children)
-                : not_run("a GPU refuses this launch by a kernel");
+    is_possible
+      ? run_code(kernel, operation, stream, launch, observer, &accesses, depth, tree, children)
+      : not_run("a GPU refuses this launch by a kernel");
   add_to_totals(outcome, std::chrono::duration<double>(Clock::now() - begin).count());
   observer.accesses(accesses);
   kernel_ran(accesses);
@@ -188,10 +189,11 @@ std::vector<std::byte> gather_arguments(const Kernel& kernel,
 // launches itself. An error that ends the context ends it.
 void execute_kernel(const Kernel& kernel, const KernelOperation& operation, const Stream& stream) {
   std::vector<executor::DeviceLaunch> waiting; // the next one is the last
+  executor::LaunchTree tree;
   const auto execute = [&](const Kernel& each, const KernelOperation& its, std::uint32_t depth,
                            bool is_child) {
     std::vector<executor::DeviceLaunch> children;
-    execute_one(each, its, stream, depth, is_child, &children);
+    execute_one(each, its, stream, depth, is_child, tree, &children);
     std::move(children.rbegin(), children.rend(), std::back_inserter(waiting));
   };
   execute(kernel, operation, 0, false);
@@ -199,12 +201,13 @@ void execute_kernel(const Kernel& kernel, const KernelOperation& operation, cons
     const executor::DeviceLaunch next = std::move(waiting.back());
     waiting.pop_back();
     if (next.graph != 0) {
-      launch_from_kernel(next.graph, next.is_tail);
+      launch_from_kernel(next.graph, next.by.is_tail);
       continue;
     }
     const Kernel* child = kernel_named(kernel.library, next.kernel.c_str());
-    if (child != nullptr) // its PTX has it, or the parent could not have named it
-      execute(*child, child_operation(*child, operation, next), next.depth, true);
+    if (child == nullptr) continue; // its PTX has it, or the parent could not have named it
+    tree.expect(next.parent, next.by);
+    execute(*child, child_operation(*child, operation, next), next.depth, true);
   }
 }
 

@@ -109,7 +109,8 @@ executor::Outcome not_run(const std::string& reason) {
 executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operation,
                            const Stream& stream, const trace::ExecutionLaunch& identified,
                            LaunchObserver& observer, executor::Accesses* accesses,
-                           std::uint32_t depth, std::vector<executor::DeviceLaunch>* children) {
+                           std::uint32_t depth, executor::LaunchTree& tree,
+                           std::vector<executor::DeviceLaunch>* children) {
   const std::shared_ptr<const executor::PrimaryLaunch> primary = take_primary(stream);
   Module* module = instance_in(kernel.library, stream.context);
   if (prepare(*module) != CUDA_SUCCESS) return not_run("there is no memory for its variables");
@@ -143,6 +144,7 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   launch.others_may_write = others_may_write(stream, operation);
   if (launch.others_may_write || state().settings.late_seconds > 0) launch.accesses = accesses;
   launch.grid_id = identified.grid_id;
+  launch.call = identified.call;
   if (operation.programmatic) launch.primary = primary;
   std::shared_ptr<executor::PrimaryLaunch> becomes_primary;
   if (operation.node == 0 && depth == 0) launch.becomes_primary = &becomes_primary;
@@ -155,6 +157,7 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   if (kernel.library->image.uses_device_heap) launch.heap = heap_of(*stream.context);
   std::optional<executor::DeviceLaunches> launches;
   KernelFacts facts(*kernel.library, *stream.context);
+  if (ability.launches_kernels || tree.expects_child()) launch.tree = &tree;
   if (ability.launches_kernels) {
     launch.launches = &launches.emplace(state().memory, depth, facts);
     if (graph_position().is_in_launch) launches->set_condition = set_condition;
@@ -170,15 +173,14 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   launch.alone_instructions = state().settings.alone_instructions;
   executor::Launch again = launch; // is not counted again
   again.traffic = nullptr;
+  again.tree = nullptr;
   OtherOrders others(again, state().settings.races_schedules);
   executor::Outcome outcome = executor::run(launch, others.listen(observer));
   if (outcome.end == executor::End::kDone) observe_traffic(identified, traffic);
   others.run(outcome, observer);
   if (launches) *children = launches->take();
-  if (becomes_primary != nullptr && !launches) {
-    becomes_primary->call = identified.call;
-    keep_primary(stream, becomes_primary);
-  }
+  for (executor::DeviceLaunch& child : *children) child.parent = tree.newest();
+  if (becomes_primary != nullptr && !launches) keep_primary(stream, becomes_primary);
   if (!why_not.empty()) outcome.races_left_out = why_not;
   else if (!others.why_not().empty() && outcome.races_left_out.empty())
     outcome.races_left_out =

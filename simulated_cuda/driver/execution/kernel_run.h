@@ -20,11 +20,12 @@ struct Stream;
 // A launch that did not run, and why.
 executor::Outcome not_run(const std::string& reason);
 
-// `depth`: how many launches by kernels led to this one. What the kernel launches is put to the
-// children.
+// `depth`: how many launches by kernels led to this one, of a tree that expects it. What the
+// kernel launches is put to the children.
 executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operation,
                            const Stream& stream, const trace::ExecutionLaunch& identified,
                            LaunchObserver& observer, executor::Accesses* accesses,
-                           std::uint32_t depth, std::vector<executor::DeviceLaunch>* children);
+                           std::uint32_t depth, executor::LaunchTree& tree,
+                           std::vector<executor::DeviceLaunch>* children);
 
 } // namespace gmt::sim

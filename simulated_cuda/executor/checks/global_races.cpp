@@ -2,7 +2,7 @@
 // A race in global memory is one whichever side comes first, and that depends on the workers. So
 // the side that writes is the location, or of two the one with the lower number.
 #include "simulated_cuda/executor/checks/reports.h"
-#include "simulated_cuda/executor/machine/primary_launch.h"
+#include "simulated_cuda/executor/machine/earlier_launches.h"
 #include "simulated_cuda/executor/program/access_strength.h"
 
 #include <string>
@@ -40,26 +40,26 @@ bool Reports::is_poll(const Key& load) {
   return load.source == ptx::kNone || flag_uses(load.code).is_poll[load.source];
 }
 
-// The primary launch came first, and has numbers of its own for its instructions and blocks.
-void Reports::race_with_primary(const AccessFacts& facts, const OtherThread& other) {
-  const PrimaryLaunch& primary = *other.primary;
+// That launch came first, and has numbers of its own for its instructions and blocks.
+void Reports::race_with_earlier(const AccessFacts& facts, const OtherThread& other) {
+  const EarlierLaunch& earlier = *other.earlier;
   Key key = key_of(facts, ReportKind::kGlobalRace);
   key.other_code = other.code;
   key.other_source = other.in->source;
   Report* report = first(facts, key);
   if (report == nullptr) return;
-  report->message = "primary " + std::to_string(primary.call) + " " + primary.kernel;
+  report->message = std::string(other.how) + std::to_string(earlier.call) + " " + earlier.kernel;
   report->has_other = true;
   report->other = location_of(*other.code, other.in->source);
   report->other_access = other.access;
   if (other.thread == ~0u) return;
   report->other.has_thread = true;
-  report->other.block = position_of(primary.grid, primary.cluster, other.block);
-  report->other.thread = thread_extent(primary.block, other.thread);
+  report->other.block = position_of(earlier.grid, earlier.cluster, other.block);
+  report->other.thread = thread_extent(earlier.block, other.thread);
 }
 
 void Reports::global_race(const AccessFacts& facts, const OtherThread& other) {
-  if (other.primary != nullptr) return race_with_primary(facts, other);
+  if (other.earlier != nullptr) return race_with_earlier(facts, other);
   AccessFacts there = facts;
   there.code = other.code;
   there.in = other.in;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulated_cuda/executor/checks/launch_reports.h"
 
+#include "simulated_cuda/executor/machine/earlier_launches.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -62,7 +64,7 @@ void join_swapped_races(std::vector<Reported>& reports) {
 void drop_habits_of_mistakes(std::vector<Reported>& reports) {
   std::set<std::string> mistakes;
   const auto is_habit = [](const Report& report) {
-    return !report.message.empty() && !report.message.starts_with("primary ");
+    return !report.message.empty() && !names_launch(report.message);
   };
   for (const auto& [moment, report] : reports) {
     if (report.kind == ReportKind::kGlobalRace && !is_habit(report))

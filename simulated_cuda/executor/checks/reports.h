@@ -91,7 +91,7 @@ private:
   bool is_poll(const Key& load);
   const ptx::FlagUses& flag_uses(const Code* code);
   bool are_alike(const AccessFacts& facts, const OtherThread& other);
-  void race_with_primary(const AccessFacts& facts, const OtherThread& other);
+  void race_with_earlier(const AccessFacts& facts, const OtherThread& other);
   void set_neighbour(Report& report) const;
   void set_other(Report& report, const OtherThread& other) const;
   bool is_mapped(std::uint64_t address);

@@ -9,6 +9,7 @@
 namespace gmt::executor {
 namespace {
 
+constexpr std::uint64_t kTailLaunch = 3, kFireAndForget = 4; // streams that CUDA names
 constexpr std::size_t kGranule = 256;
 // Launches that wait for each other, as an H100 has them; CUDA's document says 24 levels.
 constexpr std::uint32_t kMostPending = 2048;
@@ -50,7 +51,9 @@ std::uint64_t DeviceLaunches::prepare(DeviceLaunch launch, std::size_t argument_
   return buffer;
 }
 
-std::uint32_t DeviceLaunches::launch(std::uint64_t buffer, bool is_tail) {
+std::uint32_t DeviceLaunches::launch(std::uint64_t buffer, std::uint64_t stream,
+                                     const LaunchPoint& point) {
+  const bool is_tail = stream == kTailLaunch;
   const std::lock_guard lock(mutex_);
   const auto found = prepared_.find(buffer);
   if (found == prepared_.end()) return device_error::kInvalidValue;
@@ -63,7 +66,8 @@ std::uint32_t DeviceLaunches::launch(std::uint64_t buffer, bool is_tail) {
     return device_error::kPendingCountExceeded;
   held_bytes_ += bytes;
   made.arguments.assign(at(buffer), at(buffer) + bytes);
-  made.is_tail = is_tail;
+  // Streams that CUDA names, but for these two, are the block's own
+  made.by = {point, stream < kFireAndForget ? 0 : stream, is_tail, stream == kFireAndForget, false};
   made.depth = depth_ + (is_tail ? 0 : 1);
   launches_.push_back(std::move(made));
   return 0;
@@ -82,7 +86,7 @@ std::uint32_t DeviceLaunches::launch_graph(std::uint64_t graph, std::uint64_t st
   if (launches_.size() >= kMostLaunches) return device_error::kPendingCountExceeded;
   DeviceLaunch made;
   made.graph = graph;
-  made.is_tail = stream == kTail;
+  made.by.is_tail = stream == kTail;
   made.by_block = by_block;
   launches_.push_back(std::move(made));
   return 0;
@@ -109,8 +113,9 @@ std::vector<DeviceLaunch> DeviceLaunches::take() {
   std::vector<DeviceLaunch> all = std::move(launches_);
   launches_.clear();
   held_bytes_ = 0;
+  for (DeviceLaunch& each : all) each.by.is_after_events = uses_events_;
   std::ranges::stable_sort(
-    all, {}, [](const DeviceLaunch& each) { return std::pair(each.is_tail, each.by_block); });
+    all, {}, [](const DeviceLaunch& each) { return std::pair(each.by.is_tail, each.by_block); });
   return all;
 }
 

@@ -7,9 +7,11 @@
 #pragma once
 
 #include "simulated_cuda/executor/machine/device_facts.h"
+#include "simulated_cuda/executor/machine/launch_tree.h"
 #include "simulated_cuda/executor/machine/memory.h"
 #include "simulated_cuda/executor/report.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -33,9 +35,10 @@ struct DeviceLaunch {
   Extent grid, block;
   std::uint64_t shared_bytes = 0;
   std::vector<std::byte> arguments;
-  bool is_tail = false;
-  std::uint64_t by_block = 0; // its number
-  std::uint32_t depth = 0;    // kernels above it; a tail launch has those of what launches it
+  LaunchedBy by;
+  std::size_t parent = LaunchTree::kNone; // in its tree
+  std::uint64_t by_block = 0;             // its number
+  std::uint32_t depth = 0; // kernels above it; a tail launch has those of what launches it
 };
 
 class DeviceLaunches {
@@ -50,12 +53,14 @@ public:
   // These are called by several workers.
   // A buffer for the arguments; 0: there is no room.
   std::uint64_t prepare(DeviceLaunch launch, std::size_t argument_bytes);
-  std::uint32_t launch(std::uint64_t buffer, bool is_tail); // an error, a number of cudaError_t
+  // An error, a number of cudaError_t.
+  std::uint32_t launch(std::uint64_t buffer, std::uint64_t stream, const LaunchPoint& point);
   // Into one of the streams that CUDA names for graphs; the same.
   std::uint32_t launch_graph(std::uint64_t graph, std::uint64_t stream, std::uint64_t by_block);
   void set_error(std::uint64_t thread, std::uint32_t error);
   std::uint32_t take_error(std::uint64_t thread); // 0: there was none
   std::uint64_t new_handle();                     // of a stream or an event
+  void order_by_events() { uses_events_.store(true, std::memory_order_relaxed); }
 
   // In the order in which it is done.
   std::vector<DeviceLaunch> take();
@@ -87,6 +92,7 @@ private:
   std::multimap<std::size_t, std::uint64_t> free_;        // buffers by bytes
   std::map<std::uint64_t, std::uint32_t> errors_;         // the last of each thread
   std::vector<DeviceLaunch> launches_;
+  std::atomic<bool> uses_events_{false};
 };
 
 } // namespace gmt::executor

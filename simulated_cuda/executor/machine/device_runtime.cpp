@@ -22,7 +22,6 @@ namespace {
 using namespace device_error;
 
 constexpr std::uint32_t kNoSuchHandle = 700;
-constexpr std::uint64_t kTailLaunch = 3; // a stream that CUDA names
 // As for launches from the host.
 constexpr std::uint32_t kMostThreads = 1024, kMostThreadsZ = 64, kMostBlocksX = 0x7fffffff,
                         kMostBlocksYz = 65535, kMostDynamicBytes = 232448;
@@ -94,6 +93,7 @@ public:
 
   void prepare() const;
   void launch() const;
+  LaunchPoint point() const;
   // By a question that gives an error and fills in a value of this type.
   template <class T, class Question>
   void ask(const Question& question) const;
@@ -171,7 +171,22 @@ void Call::prepare() const {
 }
 
 // cudaError_t (buffer, stream)
-void Call::launch() const { answer(launches().launch(argument(0), argument(1) == kTailLaunch)); }
+void Call::launch() const { answer(launches().launch(argument(0), argument(1), point())); }
+
+// What the block does behind it gets later clocks when all lanes have launched.
+LaunchPoint Call::point() const {
+  const Block& block = *w_.block;
+  LaunchPoint point;
+  point.is_known = block.global.launch != 0;
+  point.block = static_cast<std::uint32_t>(block.number);
+  point.thread = w_.id * kLanes + lane_;
+  point.clock = block.clock;
+  point.barrier = block.last_barrier;
+  point.sync = w_.last_sync;
+  point.knows_parts = block.order.is_partial;
+  point.knows_blocks = block.known != 0;
+  return point;
+}
 
 // cudaError_t (executable graph, stream)
 void Call::launch_graph() const {
@@ -244,10 +259,10 @@ void run(const Call& call, DeviceFunction function) {
   case DeviceFunction::kSetLastError: return call.set_last_error();
   case DeviceFunction::kGetLastError: return call.give(call.launches().take_error(call.thread()));
   // What they put in order is done in order anyway
+  case DeviceFunction::kStreamWaitEvent: call.launches().order_by_events(); [[fallthrough]];
   case DeviceFunction::kEventDestroy:
   case DeviceFunction::kEventRecord:
-  case DeviceFunction::kStreamDestroy:
-  case DeviceFunction::kStreamWaitEvent: return call.give(0);
+  case DeviceFunction::kStreamDestroy: return call.give(0);
   default: return ask(call, function);
   }
 }
@@ -266,6 +281,7 @@ const Instruction* call_device_runtime(Warp& w, const Instruction* in) {
       run(call, *function);
     }
   }
+  if (*function == DeviceFunction::kLaunch) w.block->advance_clock();
   w.worker->checks->pause_if_full();
   return in + 1;
 }

@@ -39,7 +39,7 @@ struct WordAccess {
 bool are_of_cluster(const WordAccess& now, const Instruction& there, const Earlier& e) {
   const std::uint64_t blocks = now.w.grid->cluster_blocks;
   const std::uint32_t both = now.in.extra | there.extra;
-  return (both & kNarrowScope) == kClusterScope && !e.is_of_primary &&
+  return (both & kNarrowScope) == kClusterScope && e.earlier == nullptr &&
          e.block / blocks == now.w.block->number / blocks;
 }
 
@@ -92,7 +92,7 @@ RaceHabit habit_of(const WordAccess& now, const Program& program, const Instruct
   const bool one_polls =
     now.strong != was_strong || is_uncached(*now.w.program, now.in) || is_uncached(program, there);
   if (one_loads && one_polls) return RaceHabit::kPoll;
-  if (e.is_of_primary) return RaceHabit::kNone;
+  if (e.earlier != nullptr) return RaceHabit::kNone;
   return !was_store && is_behind_flag(now, e) ? RaceHabit::kRelaxed : RaceHabit::kNone;
 }
 
@@ -109,7 +109,7 @@ std::uint64_t shown_entry(const WordAccess& now, const std::uint64_t* at, std::u
 
 RaceHabit report(const WordAccess& now, std::uint64_t entry, Earlier e, bool was_store,
                  const std::uint64_t* at, std::uint64_t address, std::uint32_t bytes) {
-  if (was_store && !e.is_same_block && !e.is_of_primary) {
+  if (was_store && !e.is_same_block && e.earlier == nullptr) {
     const std::uint64_t shown = shown_entry(now, at, entry);
     if (shown != entry) e = earlier_of(*now.w.block, shown);
     entry = shown;
@@ -129,9 +129,10 @@ RaceHabit report(const WordAccess& now, std::uint64_t entry, Earlier e, bool was
   const Access earlier = is_store(program, *other.in) ? Access::kStore : Access::kLoad;
   other.access = is_atomic(program, *other.in) ? Access::kAtomic : earlier;
   other.habit = habit_of(now, program, *other.in, e, was_store);
-  if (e.is_of_primary) {
+  if (e.earlier != nullptr) {
     if (other.habit != RaceHabit::kNone) return RaceHabit::kNone; // most get away with it
-    other.primary = now.w.grid->ordering->primary();
+    other.earlier = e.earlier;
+    other.how = now.w.grid->ordering->beside()->how_beside(*e.earlier);
   }
   now.w.worker->checks->global_race(facts, other);
   return other.habit;

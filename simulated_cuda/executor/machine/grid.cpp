@@ -196,18 +196,6 @@ bool has_form(const Program& program, std::string_view form) {
   return std::ranges::find(program.forms, form) != program.forms.end();
 }
 
-std::shared_ptr<PrimaryLaunch> as_primary(const Launch& launch, const Program& program,
-                                          GridOrdering& ordering, const Outcome& outcome) {
-  std::shared_ptr<PrimaryLaunch> primary = ordering.as_primary();
-  if (primary == nullptr || outcome.end != End::kDone) return nullptr;
-  primary->program = &program;
-  primary->kernel = launch.kernel->name;
-  primary->grid = launch.grid;
-  primary->block = launch.block;
-  primary->cluster = launch.cluster;
-  return primary;
-}
-
 // Which memory the launch used, where that is known of all of its blocks.
 void say_accesses(const Launch& launch, const Grid& grid, const Team& team,
                   const Outcome& outcome) {
@@ -312,9 +300,10 @@ Outcome run_grid(const Launch& launch, Program& program, TrackedTwin& twin, Repo
     if (ordering->is_on()) grid.ordering = &*ordering;
     const bool lets_begin = has_form(program, "griddepcontrol.launch_dependents");
     if (lets_begin) ordering->expect_triggers(grid.warps);
-    ordering->follow(launch.primary);
+    if (launch.tree != nullptr) ordering->follow(*launch.tree);
+    else ordering->follow(launch.primary);
     // Another launch may write the memory meanwhile
-    const bool is_beside = lets_begin || ordering->primary() != nullptr;
+    const bool is_beside = lets_begin || launch.tree != nullptr || ordering->beside() != nullptr;
     if (launch.accesses == nullptr && !is_beside) find_never_written(launch, program, grid);
   }
   Team team(launch, grid, resident, sinks, watch);
@@ -322,8 +311,8 @@ Outcome run_grid(const Launch& launch, Program& program, TrackedTwin& twin, Repo
   add_results(outcome, program, team);
   if (launch.nanoseconds != nullptr) *launch.nanoseconds += team.end_of_time();
   if (ordering) outcome.races_left_out = ordering->left_out();
-  if (ordering && launch.becomes_primary != nullptr)
-    *launch.becomes_primary = as_primary(launch, program, *ordering, outcome);
+  if (ordering) become_earlier(launch, program, *ordering, outcome.end == End::kDone);
+  else if (launch.tree != nullptr) launch.tree->forget();
   if (launch.accesses != nullptr) say_accesses(launch, grid, team, outcome);
   sinks.finish(team.result().last());
   outcome.seconds = watch.seconds();

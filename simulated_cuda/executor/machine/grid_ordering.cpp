@@ -90,8 +90,8 @@ void GridOrdering::start(Block& block) {
     return;
   }
   block.global.launch = own_launch();
-  if (primary_ != nullptr) // what that did is not over; 0 would mean that races are not looked for
-    block.global.launch = std::max<std::int64_t>(1, entry_of(primary_->first_run - 1, 0));
+  if (beside_ != nullptr) // what those did is not over; 0 would mean that races are not looked for
+    block.global.launch = std::max<std::int64_t>(1, entry_of(beside_->first().first_run - 1, 0));
   block.global.loaded = launch_.epoch | global_race::kLineLoaded;
   block.global.stored = launch_.epoch | global_race::kLineStored;
   begin_run(block, launch_.first + 1 + static_cast<std::uint32_t>(block.number));

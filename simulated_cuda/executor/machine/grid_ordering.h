@@ -12,6 +12,7 @@
 #include "simulated_cuda/executor/machine/accesses.h"
 #include "simulated_cuda/executor/machine/flag_words.h"
 #include "simulated_cuda/executor/machine/known_releases.h"
+#include "simulated_cuda/executor/machine/launch_tree.h"
 #include "simulated_cuda/executor/machine/memory.h"
 #include "simulated_cuda/executor/machine/primary_launch.h"
 #include "simulated_cuda/executor/machine/race_tables.h"
@@ -82,27 +83,25 @@ public:
   // Before the first block starts: the launch may run beside the one in front of it, if `primary`
   // is that one and not null; and whether its own blocks may let the next one begin.
   void follow(std::shared_ptr<const PrimaryLaunch> primary);
-  void expect_triggers(std::uint32_t warps); // of a block
-  void let_next_begin(const Warp& w);        // griddepcontrol.launch_dependents
-  void wait_for_primary(Block& block);       // griddepcontrol.wait
-  const PrimaryLaunch* primary() const { return primary_.get(); }
-  bool is_of_primary(std::uint32_t run) const {
-    return primary_ != nullptr && run >= primary_->first_run && run < primary_->end_run;
+  // The same for the launches by kernels that the launch is one of.
+  void follow(LaunchTree& tree);
+  void expect_triggers(std::uint32_t warps);               // of a block
+  void let_next_begin(const Warp& w);                      // griddepcontrol.launch_dependents
+  void wait_for_primary(Block& block);                     // griddepcontrol.wait
+  const LaunchesBeside* beside() const { return beside_; } // null: none is known
+  const EarlierLaunch* earlier_of_run(std::uint32_t run) const {
+    return beside_ == nullptr ? nullptr : beside_->of_run(run);
   }
-  // What the primary launch did to a line, as the launch's own mark of that line keeps it.
-  std::uint16_t kept_of_primary(std::uint16_t line) const {
-    if (primary_ == nullptr || (line ^ primary_->epoch) >> global_race::kLineFlags != 0) return 0;
+  // What launches beside this one did to a line, as the launch's own mark of that line keeps it.
+  std::uint16_t kept_of_earlier(std::uint16_t line) const {
+    constexpr auto kFlags = static_cast<std::uint16_t>((1u << global_race::kLineFlags) - 1);
+    if (beside_ == nullptr || line < beside_->first().epoch || (line & ~kFlags) > launch_.epoch)
+      return 0;
     return line & (global_race::kLineLoaded | global_race::kLineStored);
   }
-  // Of the primary launch: an access by a block, of all that are known of a word.
-  struct Entry {
-    std::uint32_t block = 0, thread = 0, clock = 0;
-    bool is_load = false, is_shared_word = false; // is_shared_word: a load by several blocks
-  };
-  // Whether that is before all that this block does, or may be.
-  bool is_before_secondary(const Block& block, const Entry& entry) const;
   // Behind the last block: for the next launch. Null if no block let it begin.
   std::shared_ptr<PrimaryLaunch> as_primary();
+  void name_runs(EarlierLaunch& launch) const; // its runs and its epoch, behind the last block
 
   const RaceRun& run(std::uint32_t run) const { return *memory_.race_runs().of(run); }
   std::uint32_t first_run() const { return launch_.first; }
@@ -177,8 +176,8 @@ private:
   };
   std::vector<Delay> delays_; // of the first blocks. Its own worker alone uses a block's.
   std::unordered_map<const std::uint64_t*, std::uint64_t> hidden_stores_;
-  std::shared_ptr<const PrimaryLaunch> primary_;
-  std::atomic<bool> has_waited_{false};          // some block, for the primary launch
+  std::unique_ptr<PrimaryBeside> primary_;
+  const LaunchesBeside* beside_ = nullptr;
   std::uint32_t warps_ = 0;                      // of a block
   std::vector<PrimaryLaunch::Trigger> triggers_; // as PrimaryLaunch::triggers
 };

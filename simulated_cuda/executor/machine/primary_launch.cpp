@@ -13,7 +13,19 @@ namespace gmt::executor {
 // Entries of launches between the two would be taken for the primary's.
 void GridOrdering::follow(std::shared_ptr<const PrimaryLaunch> primary) {
   if (!is_on() || primary == nullptr || primary->module.expired()) return;
-  if (primary->end_run + kRunsBetween == launch_.first) primary_ = std::move(primary);
+  if (primary->end_run + kRunsBetween != launch_.first) return;
+  primary_ = std::make_unique<PrimaryBeside>(std::move(primary));
+  beside_ = primary_.get();
+}
+
+void GridOrdering::follow(LaunchTree& tree) {
+  if (is_on() && tree.follows(launch_.first, kRunsBetween)) beside_ = &tree;
+}
+
+void GridOrdering::name_runs(EarlierLaunch& launch) const {
+  launch.first_run = launch_.first;
+  launch.end_run = std::min(next_run_.load(), global_race::kMostRuns);
+  launch.epoch = launch_.epoch;
 }
 
 void GridOrdering::expect_triggers(std::uint32_t warps) {
@@ -42,16 +54,14 @@ void GridOrdering::let_next_begin(const Warp& w) {
 void GridOrdering::wait_for_primary(Block& block) {
   if (primary_ == nullptr || block.global.launch == 0) return;
   block.global.launch = own_launch();
-  has_waited_.store(true, std::memory_order_relaxed);
+  primary_->wait();
 }
 
 std::shared_ptr<PrimaryLaunch> GridOrdering::as_primary() {
   const auto has_begun = [](const PrimaryLaunch::Trigger& each) { return each.clock != 0; };
   if (!is_on() || std::ranges::none_of(triggers_, has_begun)) return nullptr;
   auto primary = std::make_shared<PrimaryLaunch>();
-  primary->first_run = launch_.first;
-  primary->end_run = std::min(next_run_.load(), global_race::kMostRuns);
-  primary->epoch = launch_.epoch;
+  name_runs(*primary);
   primary->warps = warps_;
   primary->triggers = std::move(triggers_);
   triggers_.clear();
@@ -60,7 +70,8 @@ std::shared_ptr<PrimaryLaunch> GridOrdering::as_primary() {
 
 // A block may have waited and let others know. When several warps or blocks loaded a word is not
 // known.
-bool GridOrdering::is_before_secondary(const Block& block, const Entry& entry) const {
+bool PrimaryBeside::is_over(const Block& block, const EarlierLaunch& /*launch*/,
+                            const EarlierAccess& entry) const {
   constexpr auto kEqual = global_race::kEqualThreads, kSeveral = global_race::kSeveral;
   if (entry.is_shared_word || entry.thread >= kEqual) return true;
   const std::uint32_t warp =

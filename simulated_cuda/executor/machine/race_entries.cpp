@@ -16,8 +16,8 @@ namespace {
 constexpr std::uint32_t kWarpShift = kThreadShift + 5; // of an entry of one thread
 
 const Program& program_of(const Grid& grid, std::uint64_t entry) {
-  const GridOrdering& ordering = *grid.ordering;
-  return ordering.is_of_primary(run_of(entry)) ? *ordering.primary()->program : *grid.program;
+  const EarlierLaunch* earlier = grid.ordering->earlier_of_run(run_of(entry));
+  return earlier != nullptr ? *earlier->program : *grid.program;
 }
 
 // Whether the lane knows what any of the threads of its own block did.
@@ -53,9 +53,9 @@ Earlier earlier_of(const Block& block, std::uint64_t entry) {
   if (static_cast<std::int64_t>(entry) < block.global.launch) return e;
   std::uint32_t run = run_of(entry), first = ordering.first_run();
   if (run < first) {
-    if (!ordering.is_of_primary(run)) return e;
-    e.is_of_primary = true;
-    first = ordering.primary()->first_run;
+    e.earlier = ordering.earlier_of_run(run);
+    if (e.earlier == nullptr) return e;
+    first = e.earlier->first_run;
     const Program& program = program_of(*block.grid, entry);
     const Code* code = nullptr;
     const Instruction& in = program.instruction(site_of(entry), &code);
@@ -73,7 +73,7 @@ Earlier earlier_of(const Block& block, std::uint64_t entry) {
   const RaceRun& of = ordering.run(run);
   e.block = __atomic_load_n(&of.block, __ATOMIC_RELAXED);
   e.clock = __atomic_load_n(&of.clock, __ATOMIC_RELAXED) + clock_of(entry);
-  e.is_same_block = e.block == block.number && !e.is_of_primary;
+  e.is_same_block = e.block == block.number && e.earlier == nullptr;
   return e;
 }
 
@@ -81,9 +81,9 @@ bool is_unordered(const Warp& w, std::uint32_t lane, const Earlier& e) {
   const Block& block = *w.block;
   const GridOrdering& ordering = *block.grid->ordering;
   if (!e.is_of_launch) return false;
-  if (e.is_of_primary)
-    return !ordering.is_before_secondary(
-      block, {e.block, e.thread, e.clock, e.was_load, e.is_shared_word});
+  if (e.earlier != nullptr)
+    return !ordering.beside()->is_over(block, *e.earlier,
+                                       {e.block, e.thread, e.clock, e.was_load, e.is_shared_word});
   if (e.is_shared_word) // by another block than its own as well, which is not known
     return !(e.is_same_block ? ordering.knows_any(block) : ordering.knows_some(w, lane, e.block));
   if (e.is_same_block) return !knows_in_block(w, lane, e);
@@ -102,7 +102,7 @@ bool claim_line(const Warp& w, std::uint16_t* line, std::uint16_t wanted) {
   std::uint16_t old = __atomic_load_n(line, __ATOMIC_RELAXED), now = 0;
   do {
     const bool is_of_launch = (old ^ wanted) >> kLineFlags == 0;
-    now = wanted | (is_of_launch ? old : w.grid->ordering->kept_of_primary(old));
+    now = wanted | (is_of_launch ? old : w.grid->ordering->kept_of_earlier(old));
     if (now == old) break;
   } while (
     !__atomic_compare_exchange_n(line, &old, now, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
@@ -129,7 +129,12 @@ void share_line(const RaceTable& table, std::uint64_t line, const RaceClock& clo
 std::uint64_t joined_load(const Warp& w, std::uint64_t before, std::uint64_t now) {
   const Block& block = *w.block;
   const Earlier e = earlier_of(block, before);
-  if (!e.is_of_launch || e.is_of_primary) return now;
+  if (!e.is_of_launch) return now;
+  // Whichever thread stores there races with that load: all lanes know the same of it
+  if (e.earlier != nullptr) {
+    const LaunchesBeside& beside = *block.grid->ordering->beside();
+    return beside.is_over_for_all() && is_unordered(w, 0, e) ? before : now;
+  }
   // Who loaded weakly races with more
   const Program& program = *w.grid->program;
   const Code* code = nullptr;

@@ -7,11 +7,14 @@
 
 namespace gmt::executor {
 
-// What is known of an entry: nothing, if it is of an earlier launch, but of a primary one that may
-// still run (primary_launch.h).
+struct EarlierLaunch;
+
+// What is known of an entry: nothing, if it is of an earlier launch, but of those that may still
+// run (earlier_launches.h).
 struct Earlier {
-  bool is_of_launch = false, is_of_primary = false;
-  bool was_load = false;                              // of the primary launch
+  bool is_of_launch = false;
+  const EarlierLaunch* earlier = nullptr;             // whose it is; null: of the launch itself
+  bool was_load = false;                              // of an earlier launch
   bool is_same_block = false, is_shared_word = false; // is_shared_word: several blocks loaded it
   std::uint32_t block = 0;                            // its number; of a shared word, one of them
   std::uint32_t thread = 0, clock = 0;                // the block's own clock

@@ -12,7 +12,7 @@
 
 namespace gmt::executor {
 
-struct PrimaryLaunch;
+struct EarlierLaunch;
 
 struct AccessFacts {
   const Warp* warp = nullptr;
@@ -46,9 +46,10 @@ struct OtherThread {
   const Code* own_code = nullptr;
   const Instruction* own_load = nullptr;
   RaceHabit habit = RaceHabit::kNone;     // of races in global memory
-  const PrimaryLaunch* primary = nullptr; // whose thread it is; null: of the launch itself
-  const char* how = nullptr;              // Report::message of a race in shared memory
-  bool is_unsure = false;                 // it may be none on a GPU
+  const EarlierLaunch* earlier = nullptr; // whose thread it is; null: of the launch itself
+  // Report::message of a race in shared memory, and what begins it where it is an earlier launch's
+  const char* how = nullptr;
+  bool is_unsure = false; // it may be none on a GPU
 };
 
 class ReportSink {

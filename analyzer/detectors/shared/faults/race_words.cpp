@@ -53,12 +53,16 @@ bool is_race_by_habit(const event::Fault& fault, std::string_view message) {
          (message == kSameValue || message == kPoll || message == kFlag || message == kRelaxed);
 }
 
-std::optional<PrimarySaid> primary_said(const event::Fault& fault, std::string_view device) {
-  constexpr std::string_view kStart = "primary ";
-  if (fault.fault != trace::FaultKind::kGlobalRace || !device.starts_with(kStart))
-    return std::nullopt;
-  device.remove_prefix(kStart.size());
-  PrimarySaid said;
+std::optional<EarlierLaunchSaid> earlier_launch_said(const event::Fault& fault,
+                                                     std::string_view device) {
+  using Which = EarlierLaunchSaid::Which;
+  if (fault.fault != trace::FaultKind::kGlobalRace) return std::nullopt;
+  EarlierLaunchSaid said;
+  if (device.starts_with("primary ")) said.which = Which::kPrimary;
+  else if (device.starts_with("parent ")) said.which = Which::kParent;
+  else if (device.starts_with("sibling ")) said.which = Which::kSibling;
+  else return std::nullopt;
+  device.remove_prefix(device.find(' ') + 1);
   const auto [end, error] =
     std::from_chars(device.data(), device.data() + device.size(), said.call);
   const auto digits = static_cast<std::size_t>(end - device.data());
@@ -67,16 +71,38 @@ std::optional<PrimarySaid> primary_said(const event::Fault& fault, std::string_v
   return said;
 }
 
-std::string primary_race_words(const event::Fault& fault, const PrimarySaid& primary,
-                               std::string_view other_source) {
-  std::string text = cat({", and ", kernel_words(primary.kernel), ", the launch in front of it, ",
-                          verb(fault.other_access), " them"});
+std::string earlier_launch_words(const event::Fault& fault, const EarlierLaunchSaid& earlier,
+                                 std::string_view other_source) {
+  using Which = EarlierLaunchSaid::Which;
+  std::string_view whose = ", the launch in front of it, ";
+  std::string_view why = "; nothing orders the two: that launch lets this one begin before it has "
+                         "ended (cudaTriggerProgrammaticLaunchCompletion), and this block has not "
+                         "waited for it";
+  if (earlier.which == Which::kParent) {
+    whose = ", whose threads launched it, ";
+    why = "; nothing orders the two: a kernel does not wait for what it launches, and what it does "
+          "is over for that only where the thread that launches knows of it";
+  }
+  if (earlier.which == Which::kSibling) {
+    whose = ", launched by a kernel as well, ";
+    why = "; nothing orders the two: kernels that different blocks launch, or one block into "
+          "different streams, run side by side";
+  }
+  std::string text =
+    cat({", and ", kernel_words(earlier.kernel), whose, verb(fault.other_access), " them"});
   if (!other_source.empty()) text += cat({" at ", other_source});
-  return text + "; nothing orders the two: that launch lets this one begin before it has ended "
-                "(cudaTriggerProgrammaticLaunchCompletion), and this block has not waited for it";
+  return text.append(why);
 }
 
-std::string primary_race_advice() {
+std::string earlier_launch_advice(const EarlierLaunchSaid& earlier) {
+  using Which = EarlierLaunchSaid::Which;
+  if (earlier.which == Which::kParent)
+    return "What other threads did must be over when the kernel is launched: put __syncthreads() "
+           "in front of the launch. What comes behind the launched kernel belongs into another "
+           "one, launched into cudaStreamTailLaunch or into the same stream by the same block.";
+  if (earlier.which == Which::kSibling)
+    return "Launch both from one block into the same stream, the later one into "
+           "cudaStreamTailLaunch, or give each memory of its own.";
   return "Call cudaGridDependencySynchronize() (griddepcontrol.wait) in front of the access, or "
          "launch without cudaLaunchAttributeProgrammaticStreamSerialization. What the kernel in "
          "front writes before a __threadfence() and its "

@@ -28,15 +28,19 @@ inline constexpr std::string_view kNotWaitedFor = "not waited for",
 // Most programs get away with it: all write the same value, one only polls, and the like.
 bool is_race_by_habit(const event::Fault& fault, std::string_view message);
 
-// "primary CALL KERNEL": the other thread is one of the launch in front, which may still run.
-struct PrimarySaid {
+// "primary CALL KERNEL": the other thread is one of another launch, which may still run: of the one
+// in front, of one whose kernel led to this launch, or of another one that such a kernel launched.
+struct EarlierLaunchSaid {
+  enum class Which : std::uint8_t { kPrimary, kParent, kSibling };
+  Which which = Which::kPrimary;
   std::uint64_t call = 0; // order of the call that launched it; 0: unknown
   std::string_view kernel;
 };
-std::optional<PrimarySaid> primary_said(const event::Fault& fault, std::string_view device);
-std::string primary_race_words(const event::Fault& fault, const PrimarySaid& primary,
-                               std::string_view other_source);
-std::string primary_race_advice();
+std::optional<EarlierLaunchSaid> earlier_launch_said(const event::Fault& fault,
+                                                     std::string_view device);
+std::string earlier_launch_words(const event::Fault& fault, const EarlierLaunchSaid& earlier,
+                                 std::string_view other_source);
+std::string earlier_launch_advice(const EarlierLaunchSaid& earlier);
 
 // ", and a thread of another block reads them at FILE:5; nothing orders the two"
 std::string global_race_words(const event::Fault& fault, std::string_view message,

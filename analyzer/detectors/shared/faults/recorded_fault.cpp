@@ -117,8 +117,8 @@ void add_stacks_of(const RecordedFacts& known, Finding& f) {
   if (known.record.has_other && !known.is_of_rest()) { // the message says where they ended
     FindingStack other =
       stack_at(known, known.record.other_lines, known.record.other_function, true);
-    if (const auto primary = primary_said(known.record, known.said()))
-      other.device->kernel = demangle(primary->kernel);
+    if (const auto earlier = earlier_launch_said(known.record, known.said()))
+      other.device->kernel = demangle(earlier->kernel);
     if (known.record.fault == FaultKind::kSharedRace) other.order = StackOrder::kFirst;
     if (known.record.fault == FaultKind::kUninitializedRead) other.role = StackRole::kUsed;
     f.stacks.push_back(std::move(other));
@@ -127,8 +127,9 @@ void add_stacks_of(const RecordedFacts& known, Finding& f) {
     if (const LoggedLaunch* launch = order != 0 ? known.names.launches().find(order) : nullptr)
       f.stacks.push_back(launch_stack(*launch, known.names));
   }
-  if (const auto primary = primary_said(known.record, known.said())) {
-    if (const LoggedLaunch* launch = known.names.launches().find(primary->call))
+  const auto earlier = earlier_launch_said(known.record, known.said());
+  if (earlier && earlier->call != known.record.call) {
+    if (const LoggedLaunch* launch = known.names.launches().find(earlier->call))
       f.stacks.push_back(launch_stack(*launch, known.names));
   }
   add_stacks(f.stacks, known.around, known.names);
@@ -143,7 +144,8 @@ std::string advice_for(const RecordedFacts& known, std::string_view finding) {
     return own;
   FaultEvidence evidence =
     evidence_of(known.event, finding, known.around, known.stray, known.names);
-  if (primary_said(known.record, known.said())) return primary_race_advice();
+  if (const auto earlier = earlier_launch_said(known.record, known.said()))
+    return earlier_launch_advice(*earlier);
   if (known.record.fault == FaultKind::kGlobalRace)
     return global_race_advice(known.record, known.said(), evidence.is_one_line);
   if (known.parameter) evidence.parameter = known.parameter->parameter();

@@ -98,8 +98,8 @@ std::string other_side(const RecordedFacts& f) {
 Text race(const RecordedFacts& f) {
   const std::string other = source_words(parse_lines(f.names.text(f.record.other_lines)), {});
   Text text{f.kernel, " ", verb(f), where(f)};
-  if (const auto primary = primary_said(f.record, f.said()))
-    text += primary_race_words(f.record, *primary, other);
+  if (const auto earlier = earlier_launch_said(f.record, f.said()))
+    text += earlier_launch_words(f.record, *earlier, other);
   else if (f.record.fault == FaultKind::kGlobalRace)
     text += global_race_words(f.record, f.said(), other);
   else text += shared_race_words(access_word(f.record.other_access), other, f.said());
