@@ -8,6 +8,7 @@
 // expect: error global-race line=LINE(overwritten) message="the launch in front of it, reads them"
 // expect: error global-race line=LINE(read_unfenced) message="writes them at"
 // expect: error global-race line=LINE(read_by_others) message="writes them at"
+// expect: error global-race line=LINE(read_in_a_chain) message="a launch further in front of it, writes them at"
 // run: right
 // device: simulated
 // expect: clean
@@ -78,6 +79,21 @@ __global__ void take_by_one(const int* numbers, int* sums)
   sums[thread_of_grid()] = numbers[thread_of_grid()] + 3; // @read_by_others
 }
 
+// In between, a launch that needs nothing of what is in front of it, and waits all the same, or does not.
+template <bool is_right>
+__global__ void between(int* sums)
+{
+  if (is_right)
+    cudaGridDependencySynchronize();
+  cudaTriggerProgrammaticLaunchCompletion();
+  sums[thread_of_grid() + kNumbers] = 1;
+}
+
+__global__ void take_behind_another(const int* numbers, int* sums)
+{
+  sums[thread_of_grid()] = numbers[thread_of_grid()] + 4; // @read_in_a_chain
+}
+
 template <class... Parameters, class... Arguments>
 static void launch_first(void (*kernel)(Parameters...), Arguments... arguments)
 {
@@ -112,13 +128,17 @@ static void run(int* numbers, int* sums)
   launch_first(give, numbers);
   launch_behind(take_by_one<is_right>, numbers, sums);
   CHECK(cudaDeviceSynchronize());
+  launch_first(give, numbers);
+  launch_behind(between<is_right>, sums);
+  launch_behind(take_behind_another, numbers, sums);
+  CHECK(cudaDeviceSynchronize());
 }
 
 int main(int argc, char** argv)
 {
   int *numbers = nullptr, *sums = nullptr;
   CHECK(cudaMalloc(&numbers, kNumbers * sizeof(int))); // @numbers
-  CHECK(cudaMalloc(&sums, kNumbers * sizeof(int)));
+  CHECK(cudaMalloc(&sums, 2 * kNumbers * sizeof(int)));
   TOUCH(numbers, kNumbers * sizeof(int));
   if (started_with(argc, argv, "racy"))
     run<false>(numbers, sums);

@@ -51,13 +51,14 @@ public:
 void become_earlier(const Launch& launch, const Program& program, GridOrdering& ordering,
                     bool is_done);
 
-// Of a launch that let this one begin, of one whose kernel launched this one, perhaps by others in
-// between, and of one that such a kernel launched as well.
-inline constexpr const char *kPrimary = "primary ", *kParent = "parent ", *kSibling = "sibling ";
+// Of a launch that let this one begin, of one in front of that, of one whose kernel launched this
+// one, perhaps by others in between, and of one that such a kernel launched as well.
+inline constexpr const char *kPrimary = "primary ", *kFurther = "further ", *kParent = "parent ",
+                            *kSibling = "sibling ";
 
 inline bool names_launch(std::string_view message) {
-  return message.starts_with(kPrimary) || message.starts_with(kParent) ||
-         message.starts_with(kSibling);
+  return message.starts_with(kPrimary) || message.starts_with(kFurther) ||
+         message.starts_with(kParent) || message.starts_with(kSibling);
 }
 
 } // namespace gmt::executor

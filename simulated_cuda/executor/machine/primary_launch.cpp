@@ -54,7 +54,7 @@ void GridOrdering::let_next_begin(const Warp& w) {
 void GridOrdering::wait_for_primary(Block& block) {
   if (primary_ == nullptr || block.global.launch == 0) return;
   block.global.launch = own_launch();
-  primary_->wait();
+  primary_->wait(triggers_.empty() || triggers_[block.number * (1 + warps_)].clock == 0);
 }
 
 std::shared_ptr<PrimaryLaunch> GridOrdering::as_primary() {
@@ -65,19 +65,41 @@ std::shared_ptr<PrimaryLaunch> GridOrdering::as_primary() {
   primary->warps = warps_;
   primary->triggers = std::move(triggers_);
   triggers_.clear();
+  if (primary_ == nullptr) return primary;
+  constexpr std::uint32_t kMostInChain = 8;
+  primary->in_front = primary_->for_next();
+  if (primary->in_front != nullptr) primary->chain += primary->in_front->chain;
+  if (primary->chain > kMostInChain) primary->in_front = nullptr;
   return primary;
+}
+
+// Its code, and that of those in front of it, is held by the module that is to be there still.
+PrimaryBeside::PrimaryBeside(std::shared_ptr<const PrimaryLaunch> primary)
+    : primary_(std::move(primary)), first_(primary_.get()) {
+  for (const PrimaryLaunch* next = first_->in_front.get();
+       next != nullptr && !next->module.expired(); next = next->in_front.get())
+    first_ = next;
+}
+
+const EarlierLaunch* PrimaryBeside::of_run(std::uint32_t run) const {
+  if (run < first_->first_run) return nullptr;
+  for (const PrimaryLaunch* each = primary_.get();; each = each->in_front.get()) {
+    if (run >= each->first_run) return run < each->end_run ? each : nullptr;
+    if (each == first_) return nullptr;
+  }
 }
 
 // A block may have waited and let others know. When several warps or blocks loaded a word is not
 // known.
-bool PrimaryBeside::is_over(const Block& block, const EarlierLaunch& /*launch*/,
+bool PrimaryBeside::is_over(const Block& block, const EarlierLaunch& launch,
                             const EarlierAccess& entry) const {
+  const auto& primary = static_cast<const PrimaryLaunch&>(launch);
   constexpr auto kEqual = global_race::kEqualThreads, kSeveral = global_race::kSeveral;
   if (entry.is_shared_word || entry.thread >= kEqual) return true;
   const std::uint32_t warp =
     entry.thread < kSeveral ? entry.thread / kLanes : entry.thread % kLanes;
-  const PrimaryLaunch::Trigger first = primary_->of_block(entry.block),
-                               own = primary_->of_warp(entry.block, warp);
+  const PrimaryLaunch::Trigger first = primary.of_block(entry.block),
+                               own = primary.of_warp(entry.block, warp);
   if (first.clock == 0) return true;
   const std::uint32_t before =
     entry.is_load ? std::max(first.clock, own.clock) : std::max(first.fence, own.fence);

@@ -28,6 +28,11 @@ struct PrimaryLaunch : EarlierLaunch {
   // By block, its first one and then those of its warps. The first of a block lets the next launch
   // begin; that programs take each thread's for its own is no mistake that is looked for.
   std::vector<Trigger> triggers;
+  // The launch in front of it may still run as well, as no block waited for that before it let the
+  // next launch begin; null: that has ended by then.
+  std::shared_ptr<const PrimaryLaunch> in_front;
+  std::uint32_t chain = 1; // how many launches follow on each other so, itself included
+
   const Trigger& of_block(std::uint32_t number) const {
     return triggers[std::size_t{number} * (1 + warps)];
   }
@@ -36,25 +41,33 @@ struct PrimaryLaunch : EarlierLaunch {
   }
 };
 
-// What the secondary launch knows of its primary one.
+// What the secondary launch knows of its primary one, and of those in front of that.
 class PrimaryBeside final : public LaunchesBeside {
 public:
-  explicit PrimaryBeside(std::shared_ptr<const PrimaryLaunch> primary)
-      : primary_(std::move(primary)) {}
-  void wait() { has_waited_.store(true, std::memory_order_relaxed); } // some block
-
-  const EarlierLaunch& first() const override { return *primary_; }
-  const EarlierLaunch* of_run(std::uint32_t run) const override {
-    return run >= primary_->first_run && run < primary_->end_run ? primary_.get() : nullptr;
+  explicit PrimaryBeside(std::shared_ptr<const PrimaryLaunch> primary);
+  // Some block has, before or behind its trigger.
+  void wait(bool is_before_trigger) {
+    has_waited_.store(true, std::memory_order_relaxed);
+    if (is_before_trigger) has_waited_first_.store(true, std::memory_order_relaxed);
   }
+  // Null: it has ended when the next launch begins.
+  std::shared_ptr<const PrimaryLaunch> for_next() const {
+    return has_waited_first_.load(std::memory_order_relaxed) ? nullptr : primary_;
+  }
+
+  const EarlierLaunch& first() const override { return *first_; }
+  const EarlierLaunch* of_run(std::uint32_t run) const override;
   bool is_over(const Block& block, const EarlierLaunch& launch,
                const EarlierAccess& access) const override;
   bool is_over_for_all() const override { return false; }
-  const char* how_beside(const EarlierLaunch& /*launch*/) const override { return kPrimary; }
+  const char* how_beside(const EarlierLaunch& launch) const override {
+    return &launch == primary_.get() ? kPrimary : kFurther;
+  }
 
 private:
   std::shared_ptr<const PrimaryLaunch> primary_;
-  std::atomic<bool> has_waited_{false};
+  const PrimaryLaunch* first_; // of the chain
+  std::atomic<bool> has_waited_{false}, has_waited_first_{false};
 };
 
 } // namespace gmt::executor

@@ -59,6 +59,7 @@ std::optional<EarlierLaunchSaid> earlier_launch_said(const event::Fault& fault,
   if (fault.fault != trace::FaultKind::kGlobalRace) return std::nullopt;
   EarlierLaunchSaid said;
   if (device.starts_with("primary ")) said.which = Which::kPrimary;
+  else if (device.starts_with("further ")) said.which = Which::kFurther;
   else if (device.starts_with("parent ")) said.which = Which::kParent;
   else if (device.starts_with("sibling ")) said.which = Which::kSibling;
   else return std::nullopt;
@@ -78,6 +79,11 @@ std::string earlier_launch_words(const event::Fault& fault, const EarlierLaunchS
   std::string_view why = "; nothing orders the two: that launch lets this one begin before it has "
                          "ended (cudaTriggerProgrammaticLaunchCompletion), and this block has not "
                          "waited for it";
+  if (earlier.which == Which::kFurther) {
+    whose = ", a launch further in front of it, ";
+    why = "; nothing orders the two: each launch from that one on lets the next begin before it "
+          "has ended, no block in between had waited by then, and this block has not waited either";
+  }
   if (earlier.which == Which::kParent) {
     whose = ", whose threads launched it, ";
     why = "; nothing orders the two: a kernel does not wait for what it launches, and what it does "

@@ -29,9 +29,10 @@ inline constexpr std::string_view kNotWaitedFor = "not waited for",
 bool is_race_by_habit(const event::Fault& fault, std::string_view message);
 
 // "primary CALL KERNEL": the other thread is one of another launch, which may still run: of the one
-// in front, of one whose kernel led to this launch, or of another one that such a kernel launched.
+// in front, of one further in front, of one whose kernel led to this launch, or of another one that
+// such a kernel launched.
 struct EarlierLaunchSaid {
-  enum class Which : std::uint8_t { kPrimary, kParent, kSibling };
+  enum class Which : std::uint8_t { kPrimary, kFurther, kParent, kSibling };
   Which which = Which::kPrimary;
   std::uint64_t call = 0; // order of the call that launched it; 0: unknown
   std::string_view kernel;

@@ -144,5 +144,28 @@ TEST_F(ProgrammaticLaunchesTest, ALaunchBetweenOrAnEndOfTheModuleEndsIt) {
   expect_no_reports();
 }
 
+// Three launches, of which each lets the next begin: the last one may run beside the first.
+TEST_F(ProgrammaticLaunchesTest, AChainThatNoBlockWaitsInIsOfLaunchesThatRunTogether) {
+  const auto races_of_three = [&](const std::string& second, const std::string& third) {
+    load(kernel("first", kLetBegin + kStoreOwn) + kernel("second", second) +
+         kernel("third", third));
+    first_ = put(std::vector<std::uint32_t>(4096));
+    last_ = nullptr;
+    launch(0, false);
+    launch(1, true);
+    recorder_.reports.clear();
+    launch(2, true);
+    return recorder_.reports.size();
+  };
+  EXPECT_EQ(races_of_three(kLetBegin, kLoadOwn), 1u);
+  EXPECT_EQ(only().message, "further 0 first");
+  EXPECT_EQ(only().other.function, "first");
+  EXPECT_EQ(races_of_three(kLetBegin + kWaitForPrimary, kLoadOwn), 1u); // some time later
+  EXPECT_EQ(races_of_three(kWaitForPrimary + kLetBegin, kLoadOwn), 0u);
+  EXPECT_EQ(races_of_three("@!%p1 " + kWaitForPrimary + kLetBegin, kLoadOwn), 0u); // one block
+  EXPECT_EQ(races_of_three(kLetBegin, kWaitForPrimary + kLoadOwn), 0u);
+  EXPECT_EQ(races_of_three("", kLoadOwn), 0u); // it has ended when the third one begins
+}
+
 } // namespace
 } // namespace gmt::executor
