@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kinds of programs whose host changes what an asynchronous copy has yet to read or write, each with its right twin.
+// Kinds of programs whose host changes what asynchronous work has yet to read or write, each with its right twin.
 // Work runs late here. It is one file because it is one list: a function of each kind, its twin, and the finding that it must have.
 //
 // run: racy
@@ -37,6 +37,13 @@
 // expect: error host-race line=LINE(high_priority)
 // expect: error host-race line=LINE(written_where_a_result_comes) message="had been called to copy to there"
 // expect: error host-race line=LINE(cleared_behind_the_call) message="had been called to copy to there"
+// expect: error host-race line=LINE(set_and_then_written) message="had been called to set them"
+// expect: error host-race line=LINE(rows_that_are_set) message="had been called to set them"
+// expect: error host-race line=LINE(words_that_are_set) message="had been called to set them"
+// expect: error host-race line=LINE(input_of_a_kernel) message="had launched a kernel that uses them"
+// expect: error host-race line=LINE(output_of_a_kernel) message="had launched a kernel that uses them"
+// expect: error host-race line=LINE(half_of_the_managed_memory) message="had launched a kernel that uses them"
+// expect: error host-race line=LINE(managed_variable) message="had launched a kernel that uses them"
 // run: right
 // device: simulated
 // options: --late 10s
@@ -60,6 +67,9 @@ __global__ void slow(int* value)
 {
   for (int i = 0; i < 1000; ++i) *value += i & 1;
 }
+
+__managed__ int seen_by_both;
+__global__ void add_to_variable(int* sum) { *sum += seen_by_both; }
 
 static cudaEvent_t made_event()
 {
@@ -376,6 +386,71 @@ static void cleared_behind_the_call(bool ok)
   if (!ok) std::memset(h, 0, kBytes);
 }
 
+static void set_and_then_written(bool ok)
+{
+  CHECK(cudaMemsetAsync(h, 0xff, kBytes, s)); // @set_and_then_written
+  if (ok) wait(s);
+  h[5] = 5;
+}
+
+static void rows_that_are_set(bool ok)
+{
+  CHECK(cudaMemset2DAsync(h, 128, 1, 32, 16, s)); // @rows_that_are_set
+  h[ok ? 8 : 32] = 5; // behind the first row, or in the second one
+}
+
+static void words_that_are_set(bool ok)
+{
+  CHECK(cudaMemsetAsync(h + 16, 1, kBytes / 2, s)); // @words_that_are_set
+  h[ok ? 15 : 16] = 5;
+}
+
+// Managed memory may be used by the host while a kernel runs, but not the same bytes.
+static int* managed()
+{
+  int* m = nullptr;
+  CHECK(cudaMallocManaged(&m, kBytes));
+  std::memset(m, 0, kBytes);
+  CHECK(cudaDeviceSynchronize());
+  return m;
+}
+
+static void input_of_a_kernel(bool ok)
+{
+  int* m = managed();
+  add<<<1, 64, 0, s>>>(m, a); // @input_of_a_kernel
+  if (ok) wait(s);
+  m[63] = 2;
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(m));
+}
+
+static void output_of_a_kernel(bool ok)
+{
+  int* m = managed();
+  add<<<1, 64, 0, s>>>(a, m); // @output_of_a_kernel
+  if (ok) wait(s);
+  std::memset(m, 1, 8);
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(m));
+}
+
+static void half_of_the_managed_memory(bool ok)
+{
+  int* m = managed();
+  add<<<1, 64, 0, s>>>(m, m + 128); // @half_of_the_managed_memory
+  m[ok ? 64 : 128] = 3;
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(m));
+}
+
+static void managed_variable(bool ok)
+{
+  add_to_variable<<<1, 1, 0, s>>>(a); // @managed_variable
+  if (ok) wait(s);
+  seen_by_both = 4;
+}
+
 // On fresh memory.
 static void run(void (*program)(bool), bool ok)
 {
@@ -432,5 +507,12 @@ int main(int argc, char** argv)
   run(high_priority, ok);
   run(written_where_a_result_comes, ok);
   run(cleared_behind_the_call, ok);
+  run(set_and_then_written, ok);
+  run(rows_that_are_set, ok);
+  run(words_that_are_set, ok);
+  run(input_of_a_kernel, ok);
+  run(output_of_a_kernel, ok);
+  run(half_of_the_managed_memory, ok);
+  run(managed_variable, ok);
   for (cudaStream_t stream : {s, t}) CHECK(cudaStreamDestroy(stream));
 }

@@ -38,6 +38,7 @@ public:
   void on_event(const Event& e, std::span<const Verdict>, const Heap& heap,
                 Findings& findings) override {
     if (e.kind == EventKind::kCopy) return remember(e);
+    if (e.kind == EventKind::kSet) return remember_set(e);
     if (e.execution().op == ExecutionOp::kSourceNotKept) ++not_kept_;
     if (e.execution().op == ExecutionOp::kHostWrote) on_write(e, heap, findings);
   }
@@ -56,16 +57,29 @@ private:
     StackId stack;
     std::uint16_t api = trace::kNoApi;
     std::uint64_t source = 0, source_end = 0;
-    bool reads(std::uint64_t address) const { return address >= source && address < source_end; }
+    bool is_set = false;
+    std::string_view purpose(std::uint64_t address) const {
+      if (is_set) return " had been called to set them";
+      return address >= source && address < source_end ? " had been called to copy from there"
+                                                       : " had been called to copy to there";
+    }
   };
 
   void remember(const Event& e) {
     if (!e.succeeded() || !e.copy().is_async) return;
     const Rows source = rows_of(e, Verdict::Side::kSource);
     const std::uint64_t last_row = source.count() == 0 ? 0 : (source.count() - 1) * source.pitch;
-    copies_.insert_or_assign(e.order & kOrderMask,
-                             Copy{e.stack, e.via != trace::kNoApi ? e.via : e.api, source.address,
-                                  source.address + last_row + source.width});
+    remember(e, {e.stack, e.via != trace::kNoApi ? e.via : e.api, source.address,
+                 source.address + last_row + source.width});
+  }
+
+  void remember_set(const Event& e) {
+    if (!e.succeeded() || !e.set().is_async) return;
+    remember(e, {e.stack, e.via != trace::kNoApi ? e.via : e.api, 0, 0, true});
+  }
+
+  void remember(const Event& e, const Copy& copy) {
+    copies_.insert_or_assign(e.order & kOrderMask, copy);
     if (copies_.size() > kMostKept) copies_.erase(copies_.begin());
   }
 
@@ -73,8 +87,12 @@ private:
     const event::Execution& said = e.execution();
     const auto copy = copies_.find(said.call);
     const Block* block = heap.find_live(said.address());
-    if (copy == copies_.end() || block == nullptr) return;
-    const std::string_view name = facts_.api_name(copy->second.api);
+    if (block == nullptr) return;
+    const LoggedLaunch* launch =
+      copy == copies_.end() ? facts_.launches().find(said.call) : nullptr;
+    if (copy == copies_.end() && launch == nullptr) return;
+    const std::string_view name =
+      facts_.api_name(launch != nullptr ? launch->api : copy->second.api);
     const bool runtime = is_runtime_name(name);
     Finding f;
     f.kind = "host-race";
@@ -88,14 +106,20 @@ private:
                  describe_block(*block, facts_),
                  " after ",
                  CallName{name},
-                 " had been called to copy ",
-                 copy->second.reads(said.address()) ? "from there" : "to there",
+                 launch != nullptr ? " had launched a kernel that uses them"
+                                   : copy->second.purpose(said.address()),
                  ", and before that was done"};
     f.advice = {"Let the host wait with ",
-                ApiWord{runtime, "cuStreamSynchronize", "cudaStreamSynchronize"}, " or ",
+                ApiWord{runtime, "cuStreamSynchronize", "cudaStreamSynchronize"},
+                " or ",
                 ApiWord{runtime, "cuEventSynchronize", "cudaEventSynchronize"},
-                " before it writes there again, or give each copy a buffer of its own."};
-    f.stacks.push_back(stack_as(StackRole::kCopied, copy->second.stack, name));
+                " before it writes there again, or give each ",
+                launch != nullptr ? "kernel" : "copy",
+                " a buffer of its own."};
+    if (launch != nullptr) f.stacks.push_back(stack_as(StackRole::kLaunched, launch->stack, name));
+    else
+      f.stacks.push_back(stack_as(copy->second.is_set ? StackRole::kSet : StackRole::kCopied,
+                                  copy->second.stack, name));
     f.stacks.push_back(allocation_stack(*block, facts_));
     findings.add(std::move(f));
   }
@@ -261,7 +285,7 @@ const DetectorRegistration kHostRace{{
     if (!facts.simulated()) return nullptr;
     return std::make_unique<HostRace>(facts);
   },
-  .wants = wants(EventKind::kCopy) | wants(EventKind::kExecution),
+  .wants = wants(EventKind::kCopy) | wants(EventKind::kSet) | wants(EventKind::kExecution),
 }};
 
 const DetectorRegistration kHostUses{{

@@ -64,6 +64,15 @@ CUresult check_set(const CUDA_MEMSET_NODE_PARAMS& set) {
   return resolve_set(set) == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
+std::vector<CopyRow> set_rows(const CUDA_MEMSET_NODE_PARAMS& set) {
+  std::vector<CopyRow> rows;
+  if (is_empty(set)) return rows;
+  const std::byte* start = resolve_set(set);
+  for (std::size_t y = 0; y < set.height; ++y)
+    rows.push_back({set.dst + y * set.pitch, start + y * set.pitch, set.width * set.elementSize});
+  return rows;
+}
+
 CUresult do_set(const CUDA_MEMSET_NODE_PARAMS& set) {
   if (CUresult bad = check_set(set); bad != CUDA_SUCCESS || is_empty(set)) return bad;
   std::byte* start = resolve_set(set);

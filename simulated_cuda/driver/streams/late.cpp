@@ -37,7 +37,8 @@ struct Kept {
   bool is_in_range; // see is_in_chosen_range()
   Clock::time_point due;
   Operation operation;
-  std::unique_ptr<LateBytes> source, destination; // of a copy
+  std::unique_ptr<LateBytes> source, destination; // of a copy; of a set the latter
+  std::unique_ptr<LateBytes> managed;             // of a launch
   std::function<bool()> is_there;                 // of a wait for a value; else empty
   std::function<void()> action;                   // instead of an operation; else empty
 };
@@ -80,6 +81,8 @@ void run_kept(Kept kept) {
     if (*side != nullptr) (*side)->look();
     *side = nullptr;
   }
+  if (kept.managed != nullptr) kept.managed->look_for_kernel();
+  kept.managed = nullptr;
   if (kept.action != nullptr) return kept.action();
   CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
   try {
@@ -281,10 +284,18 @@ std::uint64_t keep(Stream& stream, Operation operation, std::uint64_t behind) {
   }
   const auto lateness = std::chrono::duration_cast<Clock::duration>(
     std::chrono::duration<double>(state().settings.late_seconds));
-  std::unique_ptr<LateBytes> source, destination;
-  if (const auto* copy = std::get_if<CUDA_MEMCPY3D>(&operation)) {
+  std::unique_ptr<LateBytes> source, destination, managed;
+  // What stands behind a wait for a value of the host may be written until that is there
+  const bool waits_for_host = is_held(stream);
+  if (const auto* copy = std::get_if<CUDA_MEMCPY3D>(&operation); copy && !waits_for_host) {
     source = LateBytes::keep(source_rows(*copy));
     destination = LateBytes::keep(destination_rows(*copy));
+  } else if (const auto* set = std::get_if<CUDA_MEMSET_NODE_PARAMS>(&operation);
+             set && !waits_for_host) {
+    destination = LateBytes::keep(set_rows(*set));
+  } else if (const auto* kernel = std::get_if<KernelOperation>(&operation);
+             kernel && !waits_for_host) {
+    managed = LateBytes::keep(managed_rows(*kernel));
   }
   late_work().push_back({++last,
                          behind,
@@ -296,6 +307,7 @@ std::uint64_t keep(Stream& stream, Operation operation, std::uint64_t behind) {
                          std::move(operation),
                          std::move(source),
                          std::move(destination),
+                         std::move(managed),
                          {},
                          {}});
   DriverLock::notify_all();
