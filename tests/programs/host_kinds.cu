@@ -48,7 +48,7 @@
 // device: simulated
 // options: --late 10s
 // expect: clean
-#include "answers.h"
+#include "driver_function.h"
 
 #include <cstring>
 #include <thread>
@@ -451,6 +451,21 @@ static void managed_variable(bool ok)
   seen_by_both = 4;
 }
 
+// Right both times: the stream waits for the host, which writes before it lets the stream go on.
+static void behind_a_wait_for_a_value(bool)
+{
+  using Wait = CUresult(CUstream, CUdeviceptr, cuuint32_t, unsigned);
+  Wait* const wait_for = driver_function<Wait>("cuStreamWaitValue32", 12000);
+  int* m = managed();
+  CHECK(wait_for(s, reinterpret_cast<CUdeviceptr>(k), 1, CU_STREAM_WAIT_VALUE_GEQ));
+  CHECK(cudaMemcpyAsync(a, h, kBytes, cudaMemcpyHostToDevice, s));
+  add<<<1, 64, 0, s>>>(m, a);
+  h[5] = m[5] = 5;
+  __atomic_store_n(k, 1, __ATOMIC_RELEASE);
+  wait(s);
+  CHECK(cudaFree(m));
+}
+
 // On fresh memory.
 static void run(void (*program)(bool), bool ok)
 {
@@ -507,6 +522,7 @@ int main(int argc, char** argv)
   run(high_priority, ok);
   run(written_where_a_result_comes, ok);
   run(cleared_behind_the_call, ok);
+  run(behind_a_wait_for_a_value, ok);
   run(set_and_then_written, ok);
   run(rows_that_are_set, ok);
   run(words_that_are_set, ok);

@@ -286,7 +286,7 @@ std::uint64_t keep(Stream& stream, Operation operation, std::uint64_t behind) {
     std::chrono::duration<double>(state().settings.late_seconds));
   std::unique_ptr<LateBytes> source, destination, managed;
   // What stands behind a wait for a value of the host may be written until that is there
-  const bool waits_for_host = is_held(stream);
+  const bool waits_for_host = is_any_wait_kept();
   if (const auto* copy = std::get_if<CUDA_MEMCPY3D>(&operation); copy && !waits_for_host) {
     source = LateBytes::keep(source_rows(*copy));
     destination = LateBytes::keep(destination_rows(*copy));
