@@ -186,7 +186,7 @@ __global__ void sums_by_pairs(int* a, int*)
 }
 
 template <bool ok>
-__global__ void permuted_in_place(int* a, int*)
+__global__ void permuted_over_its_input(int* a, int*)
 {
   const int value = a[I];
   if (ok)
@@ -354,7 +354,7 @@ static void all()
   run(stack_of_nodes<ok>);
   run(lock_of_readers<ok>);
   run(sums_by_pairs<ok>);
-  run(permuted_in_place<ok>);
+  run(permuted_over_its_input<ok>);
   run(latch_of_blocks<ok>);
   run(read_only_data<ok>);
   run(counter_in_a_vector<ok>);
