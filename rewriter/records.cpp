@@ -128,25 +128,43 @@ $mistake:
 }
 
 // Behind a record: a copy of it in memory of the host, which outlives the context. It is there
-// before the thread goes on, whose next instruction may fault.
+// before the thread goes on, whose next instruction may fault. The record is read again: what stays
+// in registers until here, each checked kernel needs more.
 static std::string copy_part() {
   static_assert(offsetof(Placed, host_records) == 40 && offsetof(Placed, module) == 48);
   static_assert(offsetof(HostRecords, records) == 64 && kHostRecords == 4095);
-  return R"(setp.ne.u32 %p1, %r12, 1;
-@%p1 bra $copied;
-ld.const.u64 %d4, [__gmt_table+40];
-setp.eq.u64 %p1, %d4, 0;
+  return R"(ld.const.u64 %d5, [__gmt_table+40];
+setp.eq.u64 %p1, %d5, 0;
 @%p1 bra $end;
-atom.global.add.u32 %r13, [%d4], 1;
-setp.ge.u32 %p1, %r13, 4095;
+atom.global.add.u32 %r6, [%d5], 1;
+setp.ge.u32 %p1, %r6, 4095;
 @%p1 bra $end;
-mad.wide.u32 %d4, %r13, 64, %d4;
-add.s64 %d4, %d4, 64;
-ld.const.u32 %r12, [__gmt_table+48];
-add.u32 %r12, %r12, %r4;
-add.u32 %r12, %r12, 1;
-bra $record;
-$copied:
+mad.wide.u32 %d5, %r6, 64, %d5;
+ld.volatile.global.v2.u32 {%r6, %r7}, [%d4];
+st.global.v2.u32 [%d5+64], {%r6, %r7};
+ld.volatile.global.v2.u32 {%r6, %r7}, [%d4+8];
+st.global.v2.u32 [%d5+72], {%r6, %r7};
+ld.volatile.global.v2.u32 {%r6, %r7}, [%d4+16];
+st.global.v2.u32 [%d5+80], {%r6, %r7};
+ld.volatile.global.v2.u32 {%r6, %r7}, [%d4+24];
+st.global.v2.u32 [%d5+88], {%r6, %r7};
+ld.volatile.global.v2.u32 {%r6, %r7}, [%d4+32];
+st.global.v2.u32 [%d5+96], {%r6, %r7};
+ld.volatile.global.u32 %r6, [%d4+40];
+st.global.u32 [%d5+104], %r6;
+ld.volatile.global.v2.u32 {%r6, %r7}, [%d4+48];
+st.global.v2.u32 [%d5+112], {%r6, %r7};
+ld.volatile.global.v2.u32 {%r6, %r7}, [%d4+56];
+st.global.v2.u32 [%d5+120], {%r6, %r7};
+membar.sys;
+mov.u64 %d6, __gmt_records;
+sub.s64 %d4, %d4, %d6;
+shr.u64 %d4, %d4, 6;
+cvt.u32.u64 %r6, %d4;
+ld.const.u32 %r7, [__gmt_table+48];
+add.u32 %r6, %r6, %r7;
+add.u32 %r6, %r6, 1;
+st.global.u32 [%d5+108], %r6;
 membar.sys;
 )";
 }
@@ -184,8 +202,6 @@ setp.ge.u32 %p2, %r4, )" +
 @%p2 bra $end;
 mov.u64 %d4, __gmt_records;
 mad.wide.u32 %d4, %r4, 64, %d4;
-mov.u32 %r12, 1;
-$record:
 ld.param.b64 %d5, [mistake];
 ld.param.b64 %d6, [mistake+8];
 ld.param.b64 %d7, [mistake+16];
@@ -206,6 +222,7 @@ mov.u32 %r11, %tid.z;
 st.global.u32 [%d4+40], %r11;
 st.global.v2.u64 [%d4+48], {%d7, %d6};
 membar.sys;
+mov.u32 %r12, 1;
 st.global.u32 [%d4+44], %r12;
 )" + (is_placed ? copy_part() : std::string()) +
          "$end:\n" +
