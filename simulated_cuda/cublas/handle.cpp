@@ -76,9 +76,10 @@ Status cublasCreate_v2(Handle** made) {
   return Status::kSuccess;
 }
 
+// Waits for the device, as cuBLAS's documentation says: the program may have destroyed the stream.
 Status cublasDestroy_v2(Handle* handle) {
   if (handle == nullptr) return Status::kNotInitialized;
-  cuStreamSynchronize(handle->stream);
+  cuCtxSynchronize();
   cuMemFreeHost(handle->result);
   cuModuleUnload(handle->module);
   delete handle;

@@ -275,8 +275,8 @@ def mistakes():
     blas.must("Sscal_v2", blas.handle, n * n, number(2), c, 1)
     blas.get(c, n * n)
     blas.device.call("cuCtxSynchronize")
-    blas.must("Destroy_v2", blas.handle)
     blas.device.call("cuStreamDestroy_v2", stream)
+    blas.must("Destroy_v2", blas.handle)  # a handle may outlive its stream: it waits for the device
     for address in (a, b, d):
         blas.device.free(address.value)
 
