@@ -58,9 +58,12 @@ static void wait_for_it(const char* folder) {
   }
   pthread_mutex_unlock(&is_at_step);
 }
+// Between the two, a cudaFree of the other thread would order them.
 static void unordered(void) {
+  pthread_mutex_lock(&is_at_step);
   cudaMemsetAsync(kept[1], 0, 64, streams[0]);
   cudaMemsetAsync(kept[1], 1, 64, streams[1]);
+  pthread_mutex_unlock(&is_at_step);
   cudaStreamSynchronize(streams[0]);
   cudaStreamSynchronize(streams[1]);
 }
