@@ -99,9 +99,9 @@ struct HostRecords {
 // `heap`: the address of a HeapTable (rewriter/heap_table.h); 0: nothing is known of the heap of
 // kernels.
 // `written`: the address of the pages of rewriter/written_table.h, where Options::checks_written.
-struct Placed {
 // `host_records`: the address of a HostRecords; 0: there is none.
 // `module`: which module's records they are, as a multiple of 2^kModuleBits; not 0.
+struct Placed {
   std::uint64_t table = 0, shift = 0, flag = 0, heap = 0, written = 0, host_records = 0;
   std::uint32_t module = 0, unused = 0;
 };

@@ -328,8 +328,8 @@ std::string flags_of_graphs() {
 }
 
 const std::vector<Row> rows = {
-  {"graphs for launches by kernels",
-   "0 0 99, 1 3 5, 1 4 1, 0 0 99, 0 0 99, 1 3 5", graphs_for_kernels},
+  {"graphs for launches by kernels", "0 0 99, 1 3 5, 1 4 1, 0 0 99, 0 0 99, 1 3 5",
+   graphs_for_kernels},
   {"flags of graphs", "0 0 1, 1 0 99, 0 0 4, 1 1 99, 1 0 99, 0 0 0, 0 0 4", flags_of_graphs},
   {"nodes of clones", "0 1 1 1 1 0 1 1", nodes_of_clones},
   {"nodes of a graph that was updated", "0 0 1 0 0", nodes_of_updated},
