@@ -85,8 +85,7 @@ BlockStates::Function& BlockStates::function_of(const Program& program, const Co
     function.all.push_back({function.layout.offset_of(slot, bytes), bytes});
   }
   std::ranges::sort(function.all);
-  const auto twice = std::ranges::unique(function.all);
-  function.all.erase(twice.begin(), twice.end());
+  function.all.erase(std::unique(function.all.begin(), function.all.end()), function.all.end());
   return function;
 }
 
