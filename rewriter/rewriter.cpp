@@ -9,7 +9,6 @@
 #include <optional>
 #include <utility>
 
-#include "ptx/names/checked_form.h"
 #include "ptx/print/print.h"
 #include "rewriter/body_rewriter.h"
 #include "rewriter/functions.h"
@@ -18,9 +17,6 @@
 #include "rewriter/shared_state.h"
 
 namespace gmt::rewriter {
-
-static_assert(kChecked == ptx::kCheckedForm);
-
 namespace {
 
 using ptx::Body;

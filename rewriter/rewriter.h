@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ptx/names/checked_form.h"
 #include "rewriter/memory_instructions.h"
 
 namespace gmt::rewriter {
@@ -23,12 +24,12 @@ enum class Bounds : std::uint8_t {
 };
 
 // Names of variables that a rewritten module defines. The host reads and sets them.
-inline constexpr std::string_view kCounts = "__gmt_counts";    // u64[sites][3], see CountKind
-inline constexpr std::string_view kRecords = "__gmt_records";  // Record[capacity]
-inline constexpr std::string_view kUsed = "__gmt_used";        // u32: records that were wanted
-inline constexpr std::string_view kFlagged = "__gmt_flagged";  // u32: Placed::flag was set
-inline constexpr std::string_view kTable = "__gmt_table";      // Placed
-inline constexpr std::string_view kChecked = "__gmt_checked_"; // before the name of a function
+inline constexpr std::string_view kCounts = "__gmt_counts";     // u64[sites][3], see CountKind
+inline constexpr std::string_view kRecords = "__gmt_records";   // Record[capacity]
+inline constexpr std::string_view kUsed = "__gmt_used";         // u32: records that were wanted
+inline constexpr std::string_view kFlagged = "__gmt_flagged";   // u32: Placed::flag was set
+inline constexpr std::string_view kTable = "__gmt_table";       // Placed
+inline constexpr std::string_view kChecked = ptx::kCheckedForm; // before the name of a function
 // The last parameter of a checked kernel, of 8 bytes: a number that records of the launch have.
 inline constexpr std::string_view kLaunch = "__gmt_launch";
 
@@ -78,7 +79,6 @@ struct Record {
 };
 static_assert(sizeof(Record) == 64);
 
-// What the host writes into kTable before the first launch, where the options leave it open.
 // Copies of the first records of all modules, in memory of the host: when a fault has ended a
 // context, nothing can be fetched from it any more. In a copy `is_whole` is Placed::module, plus
 // the record's place in kRecords, plus 1.
@@ -90,6 +90,7 @@ struct HostRecords {
   Record records[kHostRecords];
 };
 
+// What the host writes into kTable before the first launch, where the options leave it open.
 // `shift`: by how much an address of the upper window is more than one that would follow on the
 // lower window.
 // `flag`: the address of a u32 that the device sets to 1 behind a mistake, unless kFlagged says

@@ -7,7 +7,7 @@
 
 namespace gmt::ptx {
 
-inline constexpr std::string_view kCheckedForm = "__gmt_checked_"; // as the rewriter has it
+inline constexpr std::string_view kCheckedForm = "__gmt_checked_";
 
 inline bool is_checked_form(std::string_view linked) noexcept {
   return linked.starts_with(kCheckedForm);
