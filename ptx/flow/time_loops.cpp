@@ -83,10 +83,12 @@ private:
   }
 
   void close(std::uint32_t b) {
-    const auto first = std::find(open_.begin(), open_.end(), b);
-    std::vector<std::uint32_t> blocks(first, open_.end());
-    open_.erase(first, open_.end());
-    for (const std::uint32_t each : blocks) is_open_[each] = false;
+    std::vector<std::uint32_t> blocks;
+    do {
+      blocks.push_back(open_.back());
+      is_open_[open_.back()] = false;
+      open_.pop_back();
+    } while (blocks.back() != b);
     const auto& successors = flow_.blocks[b].successors;
     const bool is_loop = blocks.size() > 1 || std::ranges::find(successors, b) != successors.end();
     if (!is_loop) return;
