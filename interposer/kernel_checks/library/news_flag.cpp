@@ -52,7 +52,10 @@ std::uint64_t share_flag(unsigned table) noexcept {
   pages.is_set.store(0);
   pages.are_pools_distrusted.store(are_pools_distrusted_now.load());
   pages.are_regions_distrusted.store(0);
-  if (pages.records.used != 0) pages.records = {}; // of a context that has ended
+  if (pages.records.used != 0) { // of a context that has ended; one by one, for the stack is small
+    pages.records.used = 0;
+    std::ranges::fill(pages.records.records, rewriter::Record{});
+  }
   is_shared.store(true);
   return address;
 }
