@@ -67,7 +67,7 @@ bool Ordering::knows(const Warp& w, std::uint32_t lane, std::uint32_t thread,
 }
 
 // Null: the thread knows nothing but by barriers of its block or warp.
-Ordering::Shared* Ordering::row_of(const Warp& w, std::uint32_t lane) const {
+const Ordering::Shared* Ordering::row_of(const Warp& w, std::uint32_t lane) const {
   if (!is_partial) return nullptr;
   const std::uint32_t row = rows_[thread_of(w, lane)];
   return row == kNone ? nullptr : &shared_[row];
@@ -99,7 +99,7 @@ bool Ordering::knows_others(const Warp& w, std::uint32_t lane, std::uint32_t clo
   const std::uint32_t end = std::min(begin + kLanes, threads);
   if (begin == 0 && end == threads) return kAll; // there are none
   if (clock < w.block->last_barrier) return true;
-  Shared* shared = row_of(w, lane);
+  const Shared* shared = row_of(w, lane);
   if (shared == nullptr) return false;
   if (shared->least_state != shared->state) {
     shared->least = *std::ranges::min_element(shared->row);

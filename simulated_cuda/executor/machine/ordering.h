@@ -75,12 +75,13 @@ private:
     Row row;
     std::uint64_t state = 0; // another number after each change
     std::uint32_t threads = 0;
-    std::uint32_t least = 0; // of the row's clocks, where least_state is its state
-    std::uint64_t least_state = 0;
+    // Of the row's clocks, where least_state is its state
+    mutable std::uint32_t least = 0;
+    mutable std::uint64_t least_state = 0;
   };
   static constexpr std::uint32_t kNone = ~0u;
 
-  Shared* row_of(const Warp& w, std::uint32_t lane) const;
+  const Shared* row_of(const Warp& w, std::uint32_t lane) const;
   std::uint32_t new_row(const Block& block, std::uint32_t like);
   void give(const Lanes& lanes, std::uint32_t row);
   std::uint32_t lanes_with(const Lanes& lanes, std::uint32_t row) const;
@@ -89,7 +90,7 @@ private:
            Released& released);
   void acquire_loaded(Block& block, const Lanes& lanes);
 
-  mutable std::vector<Shared> shared_;
+  std::vector<Shared> shared_;
   std::vector<std::uint32_t> free_; // of shared_
   std::vector<std::uint32_t> rows_; // by thread: of shared_; kNone: it knows nothing more
   std::uint64_t states_ = 0;
