@@ -104,7 +104,8 @@ std::string earlier_launch_advice(const EarlierLaunchSaid& earlier) {
   using Which = EarlierLaunchSaid::Which;
   if (earlier.which == Which::kParent)
     return "What other threads did must be over when the kernel is launched: put __syncthreads() "
-           "in front of the launch. What comes behind the launched kernel belongs into another "
+           "in front of the launch, and let the last block launch it where other blocks take part. "
+           "What comes behind the launched kernel belongs into another "
            "one, launched into cudaStreamTailLaunch or into the same stream by the same block.";
   if (earlier.which == Which::kSibling)
     return "Launch both from one block into the same stream, the later one into "
