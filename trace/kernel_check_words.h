@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of --kernel-checks by their numbers, as trace/interposer_options.def lists them.
+// The words of --kernel-checks by their numbers, as trace/interposer_options.def lists them, and of
+// which of them the reason of a record "unchecked" is.
 #pragma once
 
 #include <cstdint>
@@ -32,5 +33,8 @@ constexpr bool checks_written(std::uint64_t words) {
   return words == kKernelChecksInit || words == kKernelChecksMemoryHeapAndInit ||
          words == kKernelChecksTensorsAndInit;
 }
+
+// How a reason begins that is about such reads alone: accesses are checked otherwise.
+inline constexpr char kInitReason[] = "init: ";
 
 } // namespace gmt::trace

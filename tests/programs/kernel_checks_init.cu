@@ -23,7 +23,7 @@
 // env: GPUMEMTRACE_SIM_GAPS=0
 // options: check --kernel-checks=memory,heap,init --fail-on warning
 // expect: clean
-// not-checked: kernel-out-of-bounds
+// not-checked: kernel-uninitialized-read
 // run: threads
 // env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
 // env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none

@@ -8,11 +8,13 @@
 
 #include "analyzer/base/text_format.h"
 #include "analyzer/symbols/demangle.h"
+#include "trace/kernel_check_words.h"
 
 namespace gmt {
 namespace {
 
-constexpr std::string_view kFirstKind = "kernel-out-of-bounds";
+constexpr std::string_view kFirstKind = "kernel-out-of-bounds", // stands for all kinds
+  kKindOfInit = "kernel-uninitialized-read";
 constexpr std::size_t kMostNames = 5;      // of one reason
 constexpr std::size_t kLongestKernel = 60; // template arguments of a library's kernel fill a screen
 
@@ -52,7 +54,8 @@ std::string names(const std::vector<std::string>& kernels) {
 
 void report_kernel_check_gaps(const Executions& executions, Findings& findings) {
   for (const UncheckedReason& reason : by_reason(executions.unchecked)) {
-    std::string text = "--kernel-checks: ";
+    const bool of_init = reason.words.starts_with(trace::kInitReason);
+    std::string text = of_init ? "--kernel-checks=" : "--kernel-checks: ";
     if (reason.launches != 0) {
       const bool one = reason.launches == 1;
       text +=
@@ -63,7 +66,7 @@ void report_kernel_check_gaps(const Executions& executions, Findings& findings) 
     text += reason.words;
     if (reason.launches == 0 && !reason.kernels.empty())
       text += cat({" (", names(reason.kernels), ")"});
-    findings.not_checked({std::string(kFirstKind), text});
+    findings.not_checked({std::string(of_init ? kKindOfInit : kFirstKind), text});
   }
 }
 

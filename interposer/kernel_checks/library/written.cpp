@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "interposer/kernel_checks/library/lock.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "rewriter/written_table.h"
+#include "trace/kernel_check_words.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -38,6 +40,13 @@ constinit Lasting<Pages> all_pages;                     // with the lock
 constinit std::atomic<std::uint64_t> table_of_pages{0}; // 0: nothing is followed
 constinit std::atomic<bool> has_blocks{false};
 constinit std::atomic<bool> has_stopped{false}; // in this context
+
+// A line of "not checked" that is about unwritten bytes alone.
+void note_of_init(const char* reason) noexcept {
+  char line[160];
+  std::snprintf(line, sizeof line, "%s%s", trace::kInitReason, reason);
+  note_unchecked("", line, 0);
+}
 
 // A part of a block on one page.
 struct Piece {
@@ -169,7 +178,7 @@ void begin_written() noexcept {
   const std::uint64_t count = rewriter::page_count(first_table().placed());
   CUdeviceptr at = 0; // the table, and behind it the page of what is not followed
   if (driver.allocate(&at, count * sizeof(std::uint64_t) + kStride) != 0) {
-    note_unchecked("", "the device had no memory to know what is written", 0);
+    note_of_init("the device had no memory to know what is written");
     return;
   }
   const std::uint64_t page = at + count * sizeof page;
@@ -200,7 +209,7 @@ void follow_unwritten(const rewriter::Block& block) noexcept {
   forget_unwritten(block.begin, block.end - block.begin);
   const Work work(first_table().context());
   if (may_any_run()) {
-    note_unchecked("", "memory that is allocated while kernels may run counts as written", 0);
+    note_of_init("memory that is allocated while kernels may run counts as written");
     if (work.ready()) note_wholly_written(block.begin);
     return;
   }
@@ -208,7 +217,7 @@ void follow_unwritten(const rewriter::Block& block) noexcept {
   if (!work.ready()) return;
   if (!make_pages(rewriter::page_index(placed, block.begin),
                   rewriter::page_index(placed, block.end - 1))) {
-    note_unchecked("", "the device had no memory to know what of a block is written", 0);
+    note_of_init("the device had no memory to know what of a block is written");
     return;
   }
   std::vector<Piece> pieces;
@@ -296,14 +305,14 @@ void mark_all_written() noexcept {
 }
 
 void note_not_followed(const char* reason) noexcept {
-  if (table_of_pages.load() != 0) note_unchecked("", reason, 0);
+  if (table_of_pages.load() != 0) note_of_init(reason);
 }
 
 void stop_following_writes(const char* reason) noexcept {
   if (table_of_pages.load() == 0) return;
   has_stopped.store(true);
   mark_all_written();
-  note_unchecked("", reason, 0);
+  note_of_init(reason);
 }
 
 } // namespace gmt::interposer::kernel_checks

@@ -44,6 +44,20 @@ TEST(KernelCheckGaps, WhatIsSaidOfNoLaunchStandsAlone) {
             (std::vector<std::string>{"--kernel-checks: the library could not be opened"}));
 }
 
+TEST(KernelCheckGaps, WhatInitDoesNotFollowIsNoGapOfBounds) {
+  struct Kinds : Findings {
+    void add(Finding) override {}
+    void not_checked(NotChecked what) override { lines.push_back(what.what + "  " + what.why); }
+    std::vector<std::string> lines;
+  } kinds;
+  Executions executions;
+  executions.unchecked = {{"", "init: managed memory counts as written", 0}};
+  report_kernel_check_gaps(executions, kinds);
+  EXPECT_EQ(kinds.lines, (std::vector<std::string>{"kernel-uninitialized-read  "
+                                                   "--kernel-checks=init: managed memory counts "
+                                                   "as written"}));
+}
+
 TEST(KernelCheckGaps, KernelsThatWereCheckedInPartAreNamed) {
   EXPECT_EQ(lines_of({{"_Z4fillPii", "shared memory", 0}, {"scale", "shared memory", 0}}),
             (std::vector<std::string>{"--kernel-checks: shared memory (fill(int*, int), scale)"}));
