@@ -132,7 +132,8 @@ private:
     All all_;
   };
 
-  // Calls that are not in the trace were work, too.
+  // Calls that are not in the trace were work, too. This and what follows is for few events, and is
+  // not inlined: each event would pay for the registers that it needs.
   [[gnu::noinline]] void on_note(const Event& e) {
     if (facts_.api_name(e.api) != trace::kOtherName_unrecordedCalls) return;
     const event::Note& note = e.note();

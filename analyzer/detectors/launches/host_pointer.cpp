@@ -57,6 +57,7 @@ private:
     std::uint16_t api = trace::kNoApi;
   };
 
+  // Not inlined: each launch would pay for the registers that it needs.
   [[gnu::noinline]] void remember(const Event& e, const Heap& heap) {
     bool knows_to = false, knows_from = false; // CUDA's memory
     for (const Access& access : heap.accesses()) {

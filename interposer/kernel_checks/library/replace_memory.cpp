@@ -55,7 +55,7 @@ template <Name kName, class Pointer, class... Args> struct AllocatesHost {
 
 private:
   static void note() noexcept {
-    if (std::string_view(kName.text) == "cuMemAllocManaged")
+    if constexpr (std::string_view(kName.text) == "cuMemAllocManaged")
       note_not_followed("managed memory counts as written: the host may write it unseen");
   }
 };
