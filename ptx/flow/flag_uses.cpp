@@ -115,6 +115,48 @@ std::vector<bool> used_by_atomics(const Body& body) {
   return used;
 }
 
+// Whether one waits or asks so: numbers with a fraction are ordered where they are data.
+bool asks(const Mnemonic& comparison) {
+  const bool is_float = std::ranges::any_of(
+    comparison.modifiers, [](auto m) { return is_one_of(m, {"f16", "bf16", "f32", "f64"}); });
+  return !is_float || std::ranges::any_of(comparison.modifiers, [](auto m) {
+    return is_one_of(m, {"eq", "ne", "equ", "neu", "nan", "num"});
+  });
+}
+
+// Whether what it reads may be compared elsewhere: where values are returned, or kept in local
+// memory in code for a debugger.
+bool hands_on(const Mnemonic& mnemonic) {
+  return mnemonic.opcode == "call" ||
+         (mnemonic.opcode == "st" && (mnemonic.has("param") || mnemonic.has("local")));
+}
+
+// Registers that comparisons read, or may read, or of which they read some bits or a sum.
+std::vector<bool> compared_registers(const Body& body) {
+  std::vector<bool> compared(body.registers.size());
+  Accesses accesses;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t i = body.instructions.size(); i-- != 0;) {
+      const Instruction& instruction = body.instructions[i];
+      const Mnemonic& mnemonic = body.mnemonic(instruction);
+      accesses_of(body, instruction, accesses);
+      const bool passes =
+        is_one_of(mnemonic.opcode, {"cvt", "mov", "and", "or", "xor", "not", "shr", "shl", "add",
+                                    "sub", "bfe", "prmt", "selp", "shfl"}) &&
+        std::ranges::any_of(accesses.writes, [&](auto id) { return bool{compared[id]}; });
+      const bool is_asked = mnemonic.opcode == "setp" && asks(mnemonic);
+      if (!passes && !is_asked && !hands_on(mnemonic)) continue;
+      for (const std::uint32_t id : accesses.reads) {
+        if (compared[id] || body.registers[id].type == Type::kPred) continue;
+        compared[id] = true;
+        changed = true;
+      }
+    }
+  }
+  return compared;
+}
+
 using Address = std::tuple<OperandKind, std::uint32_t, std::int64_t>;
 
 // Two accesses with equal ones mean the same memory in one thread, where it writes registers once.
@@ -132,11 +174,13 @@ FlagUses flag_uses_of(const Body& body) {
   const RegisterUses registers = register_uses(body, constants);
   const std::vector<bool>& alone = registers.is_compared;
   const std::vector<bool> in_atomics = used_by_atomics(body);
+  const std::vector<bool> compared = compared_registers(body);
   FlagUses uses;
   uses.is_test.resize(body.instructions.size());
   uses.is_raise.resize(body.instructions.size());
   uses.is_constant.resize(body.instructions.size());
   uses.is_poll.resize(body.instructions.size());
+  uses.is_looked_at.resize(body.instructions.size());
   std::set<Address> tested;
   Accesses accesses;
   for (std::size_t i = 0; i < body.instructions.size(); ++i) {
@@ -150,6 +194,9 @@ FlagUses flag_uses_of(const Body& body) {
       uses.is_poll[i] = std::ranges::all_of(accesses.writes, [&](auto id) {
         return alone[id] || in_atomics[id] || !registers.is_read[id];
       });
+      uses.is_looked_at[i] = uses.is_poll[i] || std::ranges::any_of(accesses.writes, [&](auto id) {
+                               return bool{compared[id]};
+                             });
     } else if (opcode == "st" && address_of(body, body.operand(instruction, 0), &address)) {
       const Operand& value =
         body.operand(constants[i] != kNone ? body.instructions[constants[i]] : instruction, 1);

@@ -19,6 +19,9 @@ struct FlagUses {
   // A load whose result is compared alone, or used by nothing, or goes into an atomic, which looks
   // again: a compare-and-swap loop begins so
   std::vector<bool> is_poll;
+  // A poll, or a load of whose result comparisons ask something among other uses, as a wait for a
+  // value does
+  std::vector<bool> is_looked_at;
 };
 
 FlagUses flag_uses_of(const Body& body);

@@ -16,6 +16,8 @@
 // expect: error global-race line=LINE(counted_for_the_cluster)
 // expect: error global-race line=LINE(released_to_the_cluster)
 // expect: error global-race line=LINE(fence_for_the_cluster)
+// expect: error global-race line=LINE(sum_by_volatile)
+// expect: error global-race line=LINE(sum_past_the_cache)
 // expect: error shared-race line=LINE(zeroed_behind_a_barrier_of_the_block)
 // expect: error shared-race line=LINE(read_behind_a_barrier_of_the_block)
 // expect: error shared-race line=LINE(equal_by_the_data)
@@ -211,6 +213,38 @@ __global__ void equal_by_the_data(int* a, int* b)
   b[I] = value;
 }
 
+// The last block adds up what all have stored. It reads each value once, so it polls nothing.
+template <bool ok>
+__global__ void sum_by_volatile(int* a, int* b)
+{
+  __shared__ bool is_last;
+  if (T == 0) {
+    a[64 + B] = B; // @sum_by_volatile
+    if (ok) __threadfence();
+    is_last = atomicAdd(a, 1) == gridDim.x - 1;
+    if (ok) __threadfence();
+  }
+  __syncthreads();
+  if (!is_last || T != 0) return;
+  int sum = 0;
+  for (int i = 0; i < gridDim.x; ++i) sum += ((volatile int*)a)[64 + i];
+  b[0] = sum;
+}
+
+template <bool ok>
+__global__ void sum_past_the_cache(int* a, int* b)
+{
+  __shared__ bool is_last;
+  if (T == 0) {
+    a[64 + B] = B; // @sum_past_the_cache
+    if (ok) __threadfence();
+    is_last = atomicAdd(a, 1) == gridDim.x - 1;
+    if (ok) __threadfence();
+  }
+  __syncthreads();
+  if (is_last && T < gridDim.x) b[T] = __ldcg(&a[64 + T]) * 3;
+}
+
 template <bool ok>
 static void run_all()
 {
@@ -225,6 +259,8 @@ static void run_all()
   run(counted_for_the_cluster<ok>);
   run(released_to_the_cluster<ok>);
   run(fence_for_the_cluster<ok>);
+  run(sum_by_volatile<ok>);
+  run(sum_past_the_cache<ok>);
   run(zeroed_behind_a_barrier_of_the_block<ok>);
   run(read_behind_a_barrier_of_the_block<ok>);
   run(equal_by_the_data<ok>);

@@ -35,9 +35,12 @@ bool Reports::is_flag(const Key& load, const Key& store) {
   return flag_uses(load.code).is_test[load.source] && flag_uses(store.code).is_raise[store.source];
 }
 
-// A plain load that meets an atomic or a strong store. Without its text nothing is known.
-bool Reports::is_poll(const Key& load) {
-  return load.source == ptx::kNone || flag_uses(load.code).is_poll[load.source];
+// A load that meets a store, of which one is plain and the other one is not: a strong load may go
+// on with the value that it has waited for. Without its text nothing is known.
+bool Reports::is_poll(const Key& load, bool is_plain) {
+  if (load.source == ptx::kNone) return true;
+  const ptx::FlagUses& uses = flag_uses(load.code);
+  return (is_plain ? uses.is_poll : uses.is_looked_at)[load.source];
 }
 
 // That launch came first, and has numbers of its own for its instructions and blocks.
@@ -78,10 +81,12 @@ void Reports::global_race(const AccessFacts& facts, const OtherThread& other) {
   const auto is_plain_load = [&](const Program& program, const Instruction& in, Access access) {
     return access == Access::kLoad && !is_strong(program, in) && !is_uncached(program, in);
   };
-  const bool loads_here = is_plain_load(*facts.warp->program, *facts.in, facts.access);
-  const bool loads_there = is_plain_load(program_, *other.in, other.access);
-  if (key.habit == RaceHabit::kPoll && !are_plain &&
-      ((loads_here && !is_poll(here_key)) || (loads_there && !is_poll(other_key))))
+  const bool loads_here = facts.access == Access::kLoad;
+  const bool is_poll_here =
+    !loads_here || is_poll(here_key, is_plain_load(*facts.warp->program, *facts.in, facts.access));
+  const bool is_poll_there = other.access != Access::kLoad ||
+                             is_poll(other_key, is_plain_load(program_, *other.in, other.access));
+  if (key.habit == RaceHabit::kPoll && (!is_poll_here || !is_poll_there))
     key.habit = RaceHabit::kNone;
   if (key.habit == RaceHabit::kNone && are_plain && one_loads &&
       is_flag(writes ? other_key : here_key, writes ? here_key : other_key))

@@ -88,7 +88,7 @@ private:
   Report* first(const AccessFacts& facts, ReportKind kind, Weight weight = Weight::kError);
   Report* first(const AccessFacts& facts, const Key& key);
   bool is_flag(const Key& load, const Key& store);
-  bool is_poll(const Key& load);
+  bool is_poll(const Key& load, bool is_plain);
   const ptx::FlagUses& flag_uses(const Code* code);
   bool are_alike(const AccessFacts& facts, const OtherThread& other);
   void race_with_earlier(const AccessFacts& facts, const OtherThread& other);

@@ -11,8 +11,8 @@
 namespace gmt::ptx {
 namespace {
 
-// A letter for each load and store: t for a test, p for another poll, r for one that raises, - for
-// others.
+// A letter for each load and store: t for a test, p for another poll, l for another one that is
+// looked at, r for one that raises, - for others.
 std::string flags_of(const std::string& statements) {
   const Module module = parse_module(test::module_text(
     ".global .u32 g;\n.visible .entry k(.param .u64 p)\n{\n.reg .pred %p<9>; .reg .b16 %h<9>; "
@@ -23,7 +23,8 @@ std::string flags_of(const std::string& statements) {
   std::string letters;
   for (std::size_t i = 0; i < body.instructions.size(); ++i) {
     const std::string_view opcode = body.mnemonic(body.instructions[i]).opcode;
-    if (opcode == "ld") letters += uses.is_test[i] ? 't' : uses.is_poll[i] ? 'p' : '-';
+    const char looked = uses.is_looked_at[i] ? 'l' : '-';
+    if (opcode == "ld") letters += uses.is_test[i] ? 't' : uses.is_poll[i] ? 'p' : looked;
     if (opcode == "st") letters += uses.is_raise[i] ? 'r' : '-';
   }
   return letters;
@@ -37,11 +38,22 @@ TEST(PtxFlagUses, WhatIsOnlyComparedIsATest) {
 
 TEST(PtxFlagUses, WhatGoesOnIsAValue) {
   EXPECT_EQ(flags_of("ld.u32 %r1, [%d1];"), "p") << "nothing compares it";
-  EXPECT_EQ(flags_of("ld.u32 %r1, [%d1]; setp.ne.s32 %p1, %r1, 0; add.s32 %r2, %r1, 1;"), "-");
-  EXPECT_EQ(flags_of("ld.u64 %d2, [%d1]; setp.ne.u64 %p1, %d2, 0; ld.u32 %r1, [%d2];"), "-p");
+  EXPECT_EQ(flags_of("ld.u32 %r1, [%d1]; setp.ne.s32 %p1, %r1, 0; add.s32 %r2, %r1, 1;"), "l");
+  EXPECT_EQ(flags_of("ld.u64 %d2, [%d1]; setp.ne.u64 %p1, %d2, 0; ld.u32 %r1, [%d2];"), "lp");
   EXPECT_EQ(flags_of("ld.u8 %h1, [%d1]; cvt.u32.u16 %r1, %h1; setp.eq.u32 %p1, %r1, 0;\n"
                      "xor.b32 %r2, %r1, 1;"),
-            "-");
+            "l");
+  EXPECT_EQ(flags_of("ld.u32 %r1, [%d1]; add.s32 %r2, %r2, %r1; st.u32 [%d2], %r2;"), "--");
+}
+
+TEST(PtxFlagUses, WaitsForAValueLookAtIt) {
+  const std::string use = " st.u64 [%d4], %d1;";
+  EXPECT_EQ(flags_of("ld.u64 %d1, [%d2]; shr.u64 %d3, %d1, 32; setp.eq.u64 %p1, %d3, 0;" + use),
+            "l-");
+  EXPECT_EQ(flags_of("ld.f64 %d1, [%d2]; setp.eq.f64 %p1, %d1, 0d0000000000000000;" + use), "l-");
+  EXPECT_EQ(flags_of("ld.f64 %d1, [%d2]; setp.gt.f64 %p1, %d1, %d3;" + use), "--") << "a maximum";
+  EXPECT_EQ(flags_of("ld.u64 %d1, [%d2]; add.u64 %d3, %d3, %d1;" + use), "--");
+  EXPECT_EQ(flags_of("ld.u64 %d1, [%d2]; st.local.u64 [%d3], %d1;"), "l-") << "not known";
 }
 
 TEST(PtxFlagUses, AnAtomicLooksAgain) {
@@ -80,7 +92,7 @@ TEST(PtxFlagUses, WhatIsTestedBeforeIsRaised) {
   EXPECT_EQ(flags_of("ld.u32 %r1, [g]; setp.ne.s32 %p1, %r1, 0; @%p1 ret; st.u32 [g], %r2;"), "tr");
   EXPECT_EQ(flags_of("ld.u32 %r1, [%d1]; setp.ge.s32 %p1, %r1, %r2; @%p1 ret;\n"
                      "add.s32 %r3, %r1, %r2; st.u32 [%d1], %r3;"),
-            "--");
+            "l-");
 }
 
 } // namespace
