@@ -18,6 +18,8 @@
 // expect: error global-race line=LINE(fence_for_the_cluster)
 // expect: error global-race line=LINE(sum_by_volatile)
 // expect: error global-race line=LINE(sum_past_the_cache)
+// expect: error global-race line=LINE(queue_of_blocks)
+// expect: error global-race line=LINE(queue_of_warps)
 // expect: error shared-race line=LINE(zeroed_behind_a_barrier_of_the_block)
 // expect: error shared-race line=LINE(read_behind_a_barrier_of_the_block)
 // expect: error shared-race line=LINE(equal_by_the_data)
@@ -245,6 +247,52 @@ __global__ void sum_past_the_cache(int* a, int* b)
   if (is_last && T < gridDim.x) b[T] = __ldcg(&a[64 + T]) * 3;
 }
 
+// Blocks take one piece of work after the other, and each piece leaves two more until there are enough.
+// a[0]: the next to take, a[1]: behind the last one, a[2]: how many are not done. The first is there from the start.
+template <bool ok>
+__global__ void queue_of_blocks(int* a, int* b)
+{
+  __shared__ int taken;
+  while (true) {
+    if (T == 0) {
+      taken = -1;
+      const int at = atomicAdd(&a[0], 1);
+      while (at != 0 && at < 40 && atomicAdd(&a[64 + at], 0) == 0 && atomicAdd(&a[2], 0) < 20) __nanosleep(20);
+      if (at == 0 || (at < 40 && atomicAdd(&a[64 + at], 0) != 0)) taken = at;
+      if (ok) __threadfence();
+    }
+    __syncthreads();
+    const int at = taken;
+    __syncthreads();
+    if (at < 0) return;
+    const int value = at == 0 ? 1 : b[64 + at];
+    if (T < 2) {
+      const int to = atomicAdd(&a[1], 1) + 1;
+      if (to < 40) {
+        b[64 + to] = value + T; // @queue_of_blocks
+        if (ok) __threadfence();
+        atomicExch(&a[64 + to], 1);
+      }
+    }
+    __syncthreads();
+    if (T == 0) atomicAdd(&a[2], 1);
+  }
+}
+
+// A warp marks what it takes, and looks what the one before it has left there.
+template <bool ok>
+__global__ void queue_of_warps(int* a, int* b)
+{
+  while (true) {
+    int at = 0;
+    if (T % 32 == 0) at = atomicAdd(a, 1);
+    at = __shfl_sync(~0u, at, 0);
+    if (at >= 24) return;
+    if (ok) b[64 + at * 32 + T % 32] = at;
+    else b[64 + at / 2 * 32 + T % 32] = at; // @queue_of_warps
+  }
+}
+
 template <bool ok>
 static void run_all()
 {
@@ -261,6 +309,8 @@ static void run_all()
   run(fence_for_the_cluster<ok>);
   run(sum_by_volatile<ok>);
   run(sum_past_the_cache<ok>);
+  run(queue_of_blocks<ok>);
+  run(queue_of_warps<ok>);
   run(zeroed_behind_a_barrier_of_the_block<ok>);
   run(read_behind_a_barrier_of_the_block<ok>);
   run(equal_by_the_data<ok>);

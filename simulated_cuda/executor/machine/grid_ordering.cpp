@@ -16,9 +16,6 @@ constexpr std::size_t kMostReleases = 64; // of a block
 constexpr std::size_t kMostSlots = 512;   // of a launch
 constexpr std::uint64_t kManyBlocks = 1'000'000;
 constexpr std::size_t kMostHiddenStores = 1 << 16; // else the report names the atomic
-// Each delayed fence costs some turns of other blocks.
-constexpr std::uint64_t kDelayedBlocks = 16;
-constexpr std::uint32_t kMostDelays = 8; // of a block
 
 std::int64_t entry_of(std::uint32_t run, std::uint32_t clock) {
   return static_cast<std::int64_t>(std::uint64_t{run} << global_race::kRunShift |
@@ -58,7 +55,7 @@ GridOrdering::GridOrdering(Memory& memory, std::uint64_t blocks, std::uint64_t m
   if (must_clear || memory.race_lines() > most_lines_ / 2) memory.clear_races();
   next_run_ = launch_.next;
   flagged_.resize(blocks);
-  if (blocks > 1) delays_.resize(std::min(blocks, kDelayedBlocks), {0, kMostDelays});
+  delays_.expect(blocks);
 }
 
 GridOrdering::~GridOrdering() {
@@ -263,25 +260,6 @@ bool GridOrdering::add(Releases& of, std::uint32_t block, Release release) {
   all.push_back(release);
   moment_.store(release.moment, std::memory_order_release);
   return true;
-}
-
-bool GridOrdering::delays(const Warp& w) {
-  const std::uint64_t number = w.block->number;
-  if (number >= delays_.size()) return false;
-  Delay& delay = delays_[number];
-  const std::uint32_t self = 1u << w.id;
-  if ((delay.warps & self) != 0) {
-    delay.warps &= ~self;
-    return false;
-  }
-  if (delay.left == 0) return false;
-  --delay.left;
-  delay.warps |= self;
-  return true;
-}
-
-bool GridOrdering::is_delayed(const Block& block) const {
-  return block.number < delays_.size() && delays_[block.number].warps != 0;
 }
 
 bool GridOrdering::is_known(const Release& release, const Warp& w, std::uint32_t lane,

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "simulated_cuda/executor/machine/accesses.h"
+#include "simulated_cuda/executor/machine/delays.h"
 #include "simulated_cuda/executor/machine/flag_words.h"
 #include "simulated_cuda/executor/machine/known_releases.h"
 #include "simulated_cuda/executor/machine/launch_tree.h"
@@ -65,11 +66,7 @@ public:
   // A fence for other blocks, or half of one. What the block learns before one that acquires it may
   // let others know behind one that releases.
   void fence(const Warp& w, bool acquires, bool releases);
-  // Whether the warp is to execute its fence in its next turn only: what others do first, they do
-  // without knowing what the fence lets them know. So a wait that is too short, or for too little,
-  // shows where blocks would otherwise run one after the other.
-  bool delays(const Warp& w);
-  bool is_delayed(const Block& block) const; // some warp of it
+  Delays& delays() { return delays_; }
   // A plain store that no other block can know of yet, behind which an atomic of the same block
   // takes its entry of the table: the entry is weak, and others that meet it race with the store.
   void hide_store(const std::uint64_t* entry, std::uint64_t store);
@@ -170,11 +167,7 @@ private:
   std::unordered_map<const Block*, Learnt> learnt_; // by blocks that run
   // Of each block: the barrier before its last flag, or its start. Its own worker alone uses it.
   std::vector<std::uint32_t> flagged_;
-  struct Delay {
-    std::uint32_t warps = 0; // bits of those that wait for their next turn
-    std::uint32_t left = 0;  // how many more of them may
-  };
-  std::vector<Delay> delays_; // of the first blocks. Its own worker alone uses a block's.
+  Delays delays_;
   std::unordered_map<const std::uint64_t*, std::uint64_t> hidden_stores_;
   std::unique_ptr<PrimaryBeside> primary_;
   const LaunchesBeside* beside_ = nullptr;

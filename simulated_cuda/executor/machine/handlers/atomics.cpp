@@ -4,6 +4,7 @@
 #include "simulated_cuda/executor/machine/access.h"
 #include "simulated_cuda/executor/machine/block.h"
 #include "simulated_cuda/executor/machine/flag_words.h"
+#include "simulated_cuda/executor/machine/grid_ordering.h"
 #include "simulated_cuda/executor/machine/handlers/global_races.h"
 #include "simulated_cuda/executor/machine/handlers/halves.h"
 #include "simulated_cuda/executor/program/access_strength.h"
@@ -250,7 +251,12 @@ Next atomic(Warp& w, Next in) {
   if (!kReturns) return in + 1;
   if (may_be_flag) words.acquire(w);
   else w.block->acquire();
-  return in + 1;
+  if (w.block->global.launch == 0 || w.mask == 0 || (in->extra & kNarrowScope) != 0 ||
+      a[__builtin_ctz(w.mask)] >= kSharedWindow || !w.grid->ordering->delays().behind_atomic(w, in))
+    return in + 1;
+  const Next at = w.pause(in + 1);
+  w.spinning = true; // other blocks have their turns
+  return at;
 }
 
 template <class T, class Op>

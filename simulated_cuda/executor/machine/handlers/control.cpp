@@ -66,7 +66,8 @@ Next fence(Warp& w, Next in) {
   const bool releases = (in->extra & kOnlyAcquires) == 0;
   const bool is_alone = w.grid->cluster_blocks == 1;
   const bool is_of_block = (in->extra & (is_alone ? kNarrowScope : kBlockScope)) != 0;
-  if (releases && !is_of_block && block.global.launch != 0 && w.grid->ordering->delays(w)) {
+  if (releases && !is_of_block && block.global.launch != 0 &&
+      w.grid->ordering->delays().before_fence(w)) {
     const Next at = w.pause(in);
     w.spinning = true; // other blocks have their turns
     return at;

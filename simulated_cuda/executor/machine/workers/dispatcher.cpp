@@ -143,8 +143,8 @@ void Dispatcher::run_block(Block& block) {
     }
     if (!block.spinning || block.done) continue;
     ++spins_;
-    const GridOrdering* ordering = worker_.grid->ordering;
-    wants_others_ |= ordering != nullptr && ordering->is_delayed(block);
+    GridOrdering* ordering = worker_.grid->ordering;
+    wants_others_ |= ordering != nullptr && ordering->delays().wants_others(block);
     // What spins may wait for a block that has ended the grid
     if (run_.has_ended() && ++late_spins_ > kSpinsUntilNew * blocks_.size())
       block.done = block.is_left_out = true;
