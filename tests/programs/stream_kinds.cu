@@ -48,6 +48,8 @@
 // expect: error stream-race line=LINE(branches_of_a_graph)
 // expect: error stream-race line=LINE(nodes_of_a_graph)
 // expect: error stream-race line=LINE(child_graph)
+// expect: error stream-race line=LINE(branch_of_a_condition)
+// expect: error stream-race line=LINE(loop_of_a_graph)
 // expect: error stream-race line=LINE(graph_that_copies)
 // expect: error stream-race line=LINE(memory_of_a_graph)
 // expect: error stream-race line=LINE(memory_behind_its_graph)
@@ -545,6 +547,54 @@ static void child_graph(bool ok)
   end(made);
 }
 
+__global__ void count_turns(int* values, int turns, cudaGraphConditionalHandle goes_on)
+{
+  values[threadIdx.x]++;
+  if (values[threadIdx.x] == turns) cudaGraphSetConditional(goes_on, 0);
+}
+
+// A conditional node whose body has one kernel, and a node beside or behind it that uses the same memory.
+static cudaGraphExec_t with_condition(bool ok, cudaGraphConditionalNodeType type, int turns)
+{
+  cudaGraph_t graph;
+  cudaGraphExec_t made;
+  CHECK(cudaGraphCreate(&graph, 0));
+  cudaGraphNodeParams conditional = {};
+  conditional.type = cudaGraphNodeTypeConditional;
+  conditional.conditional.type = type;
+  conditional.conditional.size = 1;
+  CHECK(cudaGraphConditionalHandleCreate(&conditional.conditional.handle, graph, 1, cudaGraphCondAssignDefault));
+  const cudaGraphNode_t set = set_node(graph, nullptr, a);
+  cudaGraphNode_t node, kernel;
+  CHECK(cudaGraphAddNode(&node, graph, &set, nullptr, 1, &conditional));
+  void* arguments[] = {&a, &turns, &conditional.conditional.handle};
+  cudaKernelNodeParams counting = {};
+  counting.func = reinterpret_cast<void*>(count_turns);
+  counting.gridDim = dim3(1);
+  counting.blockDim = dim3(1);
+  counting.kernelParams = arguments;
+  CHECK(cudaGraphAddKernelNode(&kernel, conditional.conditional.phGraph_out[0], nullptr, 0, &counting));
+  copy_node(graph, ok ? &node : &set, b, a);
+  CHECK(cudaGraphInstantiate(&made, graph, 0));
+  CHECK(cudaGraphDestroy(graph));
+  return made;
+}
+
+static void branch_of_a_condition(bool ok)
+{
+  cudaGraphExec_t graph = with_condition(ok, cudaGraphCondTypeIf, 1);
+  CHECK(cudaGraphLaunch(graph, s)); // @branch_of_a_condition
+  end(graph);
+}
+
+// It has more turns than a graph's launch has nodes whose order is known.
+static void loop_of_a_graph(bool ok)
+{
+  cudaGraphExec_t graph = with_condition(ok, cudaGraphCondTypeWhile, 100);
+  CHECK(cudaGraphLaunch(graph, s)); // @loop_of_a_graph
+  end(graph);
+}
+
 static void graph_that_copies(bool ok)
 {
   cudaGraph_t graph;
@@ -675,6 +725,8 @@ int main(int argc, char** argv)
   run(branches_of_a_graph, ok);
   run(nodes_of_a_graph, ok);
   run(child_graph, ok);
+  run(branch_of_a_condition, ok);
+  run(loop_of_a_graph, ok);
   run(graph_that_copies, ok);
   run(memory_of_a_graph, ok);
   run(memory_behind_its_graph, ok);

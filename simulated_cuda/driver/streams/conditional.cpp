@@ -120,12 +120,14 @@ CUresult run_conditional(Stream& stream, const ConditionalOperation& conditional
   const auto begin = std::chrono::steady_clock::now();
   const double limit = state().settings.kernel_seconds;
   GraphPosition& position = graph_position();
-  std::uint64_t before = position.before;
+  const std::uint64_t first = position.next;
+  std::uint64_t before = position.before, behind = first;
   while (value != 0 && stream.context->sticky == CUDA_SUCCESS) {
-    const std::uint64_t first = position.next;
     position.before = before; // what runs before the node, and the turns before this one
+    position.next = first;    // each turn has the same numbers: there are few
     if (CUresult bad = run_body(0); bad != CUDA_SUCCESS) return bad;
-    for (std::uint64_t i = first; i < position.next && i < 64; ++i) before |= std::uint64_t{1} << i;
+    behind = position.next = std::max(behind, position.next);
+    for (std::uint64_t i = first; i < behind && i < 64; ++i) before |= std::uint64_t{1} << i;
     const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - begin;
     if (limit != 0 && so_far.count() > limit) stream.context->sticky = CUDA_ERROR_LAUNCH_TIMEOUT;
   }
