@@ -90,9 +90,15 @@ std::string at_other_side(const RecordedFacts& f) {
   return there.empty() ? std::string() : cat({" at ", there});
 }
 
-std::string other_side(const RecordedFacts& f) {
-  const std::string there = at_other_side(f);
-  return there.empty() ? there : cat({", others", there});
+// Two barriers, by their lines; on one line by their instructions.
+std::string both_sides(const RecordedFacts& f) {
+  const std::string here = at_line(f), there = at_other_side(f);
+  if (there.empty()) return here;
+  if (here != there) return cat({here, ", others", there});
+  const std::string_view one = f.names.text(f.record.instruction);
+  const std::string_view other = f.names.text(f.record.other_instruction);
+  if (one == other) return cat({here, ", others at another barrier of that line"});
+  return cat({here, " (", one, "), others there as well (", other, ")"});
 }
 
 Text race(const RecordedFacts& f) {
@@ -151,8 +157,8 @@ Text message_of(const RecordedFacts& f) {
               at_other_side(f),
               ": PTX allows it, and CUDA C++ wants all threads of the block there"};
     if (f.is_apart())
-      return {"Warps of a block of ", f.kernel, " meet at two barriers: one waits",
-              at_line(f) + other_side(f), ", and PTX counts both as one"};
+      return {"Warps of a block of ", f.kernel, " meet at two barriers: one waits", both_sides(f),
+              ", and PTX counts both as one"};
     return {"Threads of a block of ",   f.kernel,
             " wait at a barrier",       at_line(f),
             " that others never reach", said.empty() ? "" : cat({": ", said})};
@@ -160,8 +166,7 @@ Text message_of(const RecordedFacts& f) {
     if (!f.record.has_other)
       return {f.kernel, " never ends: all threads of a block wait", at_line(f),
               ", at a barrier for more threads than there are"};
-    return {"No thread of a block of ", f.kernel, " can go on: some wait", at_line(f),
-            other_side(f)};
+    return {"No thread of a block of ", f.kernel, " can go on: some wait", both_sides(f)};
   case FaultKind::kHang:
     if (!said.empty()) return {f.kernel, " never ends: ", said, at_line(f)};
     if (!f.record.has_address)

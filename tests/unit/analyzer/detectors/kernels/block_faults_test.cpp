@@ -252,6 +252,32 @@ TEST_F(BlockFaults, AHangOfWhichTheDeviceSaysNoMore) {
                             "nothing changes any more.");
 }
 
+TEST_F(BlockFaults, BarriersOnOneLineAreKnownByTheirInstructions) {
+  const auto deadlock = [&](const char* here, const char* there, const char* other) {
+    MadeFault f;
+    fault(f, FaultKind::kDeadlock, launch())
+      .lines(log().text(here))
+      .instruction(log().text("barrier.sync 1, 64"))
+      .other_lines(log().text(there))
+      .other_instruction(log().text(other));
+    add(f, trace::kFaultHasThread | trace::kFaultHasOther | trace::kFaultOtherHasThread);
+  };
+  deadlock("7\t\tsrc/fill.cu", "6\t\tsrc/fill.cu", "barrier.sync 2, 64");
+  deadlock("8\t\tsrc/fill.cu", "8\t\tsrc/fill.cu", "barrier.sync 2, 64");
+  deadlock("9\t\tsrc/fill.cu", "9\t\tsrc/fill.cu", "barrier.sync 1, 64");
+  run();
+  std::vector<std::string> messages;
+  for (const ReportedFinding& found : result.findings)
+    messages.push_back(found.message.substr(found.message.find(": ") + 2));
+  std::ranges::sort(messages);
+  EXPECT_EQ(
+    messages,
+    (std::vector<std::string>{
+      "some wait at fill.cu:7, others at fill.cu:6.",
+      "some wait at fill.cu:8 (barrier.sync 1, 64), others there as well (barrier.sync 2, 64).",
+      "some wait at fill.cu:9, others at another barrier of that line."}));
+}
+
 TEST_F(BlockFaults, BarriersDeadlocksAssertsAndTheRest) {
   const struct {
     FaultKind kind;
