@@ -16,9 +16,25 @@
 // device: simulated
 // options: --device-seed 3
 // expect: clean
-// run: late
+// run: racy
 // device: simulated
 // options: --late 1
+// expect: error global-race line=LINE(read_early) message="the launch in front of it, writes them"
+// expect: error global-race line=LINE(overwritten) message="the launch in front of it, reads them"
+// expect: error global-race line=LINE(read_unfenced) message="writes them at"
+// expect: error global-race line=LINE(read_by_others) message="writes them at"
+// expect: error global-race line=LINE(read_in_a_chain) message="a launch further in front of it, writes them at"
+// run: right-late
+// device: simulated
+// options: --late 1
+// expect: clean
+// run: graph
+// device: simulated
+// expect: error global-race line=LINE(read_early) message="the launch in front of it, writes them" stacks="accessed here"@take:LINE(read_early),"accessed here"@give:LINE(given),"graph launched here"@run_graph:LINE(graph),"captured here"@launch_behind:LINE(behind),"allocated here"@main:LINE(numbers)
+// expect: error global-race line=LINE(overwritten) message="the launch in front of it, reads them"
+// expect: error global-race line=LINE(read_unfenced) message="writes them at"
+// run: right-graph
+// device: simulated
 // expect: clean
 #include "answers.h"
 
@@ -94,10 +110,12 @@ __global__ void take_behind_another(const int* numbers, int* sums)
   sums[thread_of_grid()] = numbers[thread_of_grid()] + 4; // @read_in_a_chain
 }
 
+static cudaStream_t work_of; // into which stream launches go
+
 template <class... Parameters, class... Arguments>
 static void launch_first(void (*kernel)(Parameters...), Arguments... arguments)
 {
-  kernel<<<kBlocks, kThreads>>>(arguments...);
+  kernel<<<kBlocks, kThreads, 0, work_of>>>(arguments...);
 }
 
 template <class... Parameters, class... Arguments>
@@ -109,6 +127,7 @@ static void launch_behind(void (*kernel)(Parameters...), Arguments... arguments)
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(kBlocks);
   config.blockDim = dim3(kThreads);
+  config.stream = work_of;
   config.attrs = &attribute;
   config.numAttrs = 1;
   CHECK(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...)); // @behind
@@ -134,6 +153,36 @@ static void run(int* numbers, int* sums)
   CHECK(cudaDeviceSynchronize());
 }
 
+// As nodes of a graph. Behind a node that is no kernel, and behind two nodes, nothing is overlapped.
+template <bool is_right>
+static void run_graph(int* numbers, int* sums)
+{
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t made;
+  CHECK(cudaStreamCreate(&stream));
+  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  work_of = stream;
+  launch_first(give, numbers);
+  launch_behind(take<is_right>, numbers, sums);
+  launch_first(read, numbers, sums);
+  launch_behind(overwrite<is_right>, numbers);
+  launch_first(give_early<is_right>, numbers);
+  launch_behind(take_early, numbers, sums);
+  launch_first(give, numbers);
+  CHECK(cudaMemsetAsync(sums, 0, sizeof(int), stream));
+  launch_behind(take<false>, numbers, sums);
+  CHECK(cudaStreamEndCapture(stream, &graph));
+  CHECK(cudaGraphInstantiate(&made, graph, 0));
+  CHECK(cudaGraphLaunch(made, stream)); // @graph
+  launch_behind(take<false>, numbers, sums);
+  CHECK(cudaStreamSynchronize(stream));
+  work_of = nullptr;
+  CHECK(cudaGraphExecDestroy(made));
+  CHECK(cudaGraphDestroy(graph));
+  CHECK(cudaStreamDestroy(stream));
+}
+
 int main(int argc, char** argv)
 {
   int *numbers = nullptr, *sums = nullptr;
@@ -142,6 +191,10 @@ int main(int argc, char** argv)
   TOUCH(numbers, kNumbers * sizeof(int));
   if (started_with(argc, argv, "racy"))
     run<false>(numbers, sums);
+  else if (started_with(argc, argv, "graph"))
+    run_graph<false>(numbers, sums);
+  else if (started_with(argc, argv, "right-graph"))
+    run_graph<true>(numbers, sums);
   else
     run<true>(numbers, sums);
   // What the host has waited for, what is launched without the attribute, and what another call stands between is over

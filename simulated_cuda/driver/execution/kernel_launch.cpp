@@ -5,7 +5,6 @@
 #include "simulated_cuda/driver/execution/choice.h"
 #include "simulated_cuda/driver/execution/kernel_run.h"
 #include "simulated_cuda/driver/execution/launch_observer.h"
-#include "simulated_cuda/driver/execution/primary.h"
 #include "simulated_cuda/driver/execution/prints.h"
 #include "simulated_cuda/driver/execution/totals.h"
 #include "simulated_cuda/driver/state/state.h"
@@ -121,7 +120,6 @@ void execute_one(const Kernel& kernel, const KernelOperation& operation, const S
   const trace::ExecutionLaunch launch = identity(kernel, operation, stream);
   LaunchObserver observer(launch, seconds_left(), is_wanted(kernel.name, kernel.launches + 1));
   if (!is_selected(kernel)) {
-    forget_primary();
     observer.skipped(trace::ExecutionEnd::kNotSelected, "not selected by --kernel-launches", {},
                      {});
     add_to_totals(not_run({}), 0);

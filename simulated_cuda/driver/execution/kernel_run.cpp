@@ -111,7 +111,7 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
                            LaunchObserver& observer, executor::Accesses* accesses,
                            std::uint32_t depth, executor::LaunchTree& tree,
                            std::vector<executor::DeviceLaunch>* children) {
-  const std::shared_ptr<const executor::PrimaryLaunch> primary = take_primary(stream);
+  const std::shared_ptr<const executor::PrimaryLaunch> primary = take_primary(operation);
   Module* module = instance_in(kernel.library, stream.context);
   if (prepare(*module) != CUDA_SUCCESS) return not_run("there is no memory for its variables");
   if (module->code == nullptr) return not_run(kernel.library->image.why);
@@ -145,9 +145,9 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   if (launch.others_may_write || state().settings.late_seconds > 0) launch.accesses = accesses;
   launch.grid_id = identified.grid_id;
   launch.call = identified.call;
-  if (operation.programmatic) launch.primary = primary;
+  launch.primary = primary;
   std::shared_ptr<executor::PrimaryLaunch> becomes_primary;
-  if (operation.node == 0 && depth == 0) launch.becomes_primary = &becomes_primary;
+  if (operation.number != 0 && depth == 0) launch.becomes_primary = &becomes_primary;
   launch.nanoseconds = &device_nanoseconds();
   launch.memory = &state().memory;
   open_memory(*stream.context, launch);
@@ -180,7 +180,7 @@ executor::Outcome run_code(const Kernel& kernel, const KernelOperation& operatio
   others.run(outcome, observer);
   if (launches) *children = launches->take();
   for (executor::DeviceLaunch& child : *children) child.parent = tree.newest();
-  if (becomes_primary != nullptr && !launches) keep_primary(stream, becomes_primary);
+  if (becomes_primary != nullptr && !launches) keep_primary(operation, becomes_primary);
   if (!why_not.empty()) outcome.races_left_out = why_not;
   else if (!others.why_not().empty() && outcome.races_left_out.empty())
     outcome.races_left_out =

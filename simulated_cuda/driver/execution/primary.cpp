@@ -9,28 +9,55 @@
 namespace gmt::sim {
 namespace {
 
-struct LastLaunch {
-  std::uint64_t stream = 0; // its id, which no other one gets
+struct Launches {
+  std::uint64_t newest = 0; // number
+  // The last one that was called, if nothing was since, and the id of its stream, which no other
+  // one gets
+  std::uint64_t called = 0, stream = 0;
+  std::uint64_t ran = 0; // the last one
   std::shared_ptr<const executor::PrimaryLaunch> primary;
 };
 
-LastLaunch& last() {
-  static auto* const launch = new LastLaunch;
-  return *launch;
+Launches& launches() {
+  static auto* const all = new Launches;
+  return *all;
 }
 
 } // namespace
 
-std::shared_ptr<const executor::PrimaryLaunch> take_primary(const Stream& stream) {
-  const LastLaunch taken = std::exchange(last(), {});
-  return taken.stream == stream.id ? taken.primary : nullptr;
+void follow(KernelOperation& kernel, const Stream& stream, bool is_programmatic) {
+  Launches& all = launches();
+  kernel.behind = is_programmatic && all.stream == stream.id ? all.called : 0;
+  kernel.number = all.called = ++all.newest;
+  all.stream = stream.id;
 }
 
-// Late work runs in waits, of which the work behind them would know nothing.
-void keep_primary(const Stream& stream, std::shared_ptr<const executor::PrimaryLaunch> primary) {
-  if (state().settings.late_seconds == 0) last() = {stream.id, std::move(primary)};
+void forget_primary() { launches().called = 0; }
+
+void follow_node(Operation& operation, const Operation* in_front) {
+  auto* const kernel = std::get_if<KernelOperation>(&operation);
+  if (kernel == nullptr) return;
+  const auto* before = in_front == nullptr ? nullptr : std::get_if<KernelOperation>(in_front);
+  kernel->behind = before != nullptr && is_programmatic(*kernel) ? before->number : 0;
+  kernel->number = ++launches().newest;
 }
 
-void forget_primary() { last() = {}; }
+bool is_programmatic(const KernelOperation& node) {
+  const auto found = node.attributes.find(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+  return found != node.attributes.end() &&
+         found->second.programmaticStreamSerializationAllowed != 0;
+}
+
+std::shared_ptr<const executor::PrimaryLaunch> take_primary(const KernelOperation& kernel) {
+  Launches& all = launches();
+  const auto primary = std::exchange(all.primary, nullptr);
+  return kernel.behind != 0 && kernel.behind == all.ran ? primary : nullptr;
+}
+
+void keep_primary(const KernelOperation& kernel,
+                  std::shared_ptr<const executor::PrimaryLaunch> primary) {
+  launches().ran = kernel.number;
+  launches().primary = std::move(primary);
+}
 
 } // namespace gmt::sim

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulated_cuda/driver/streams/device_graphs.h"
 
+#include "simulated_cuda/driver/execution/primary.h"
 #include "simulated_cuda/driver/state/state.h"
 #include "simulated_cuda/driver/streams/conditional.h"
 #include "simulated_cuda/driver/streams/graph_position.h"
@@ -36,10 +37,16 @@ CUresult run_nodes(GraphExec& exec, Stream& stream) {
   }
   GraphOrder order;
   CUresult result = CUDA_SUCCESS;
+  std::size_t last = exec.nodes.size();
   for (std::size_t i = 0; i < exec.nodes.size() && result == CUDA_SUCCESS; ++i) {
     ExecNode& node = exec.nodes[i];
     order.begin(node.dependencies);
-    if (node.enabled) result = execute(stream, node.operation, exec.flags);
+    if (node.enabled) {
+      const bool is_behind_last = node.dependencies.size() == 1 && node.dependencies[0] == last;
+      follow_node(node.operation, is_behind_last ? &exec.nodes[last].operation : nullptr);
+      last = i;
+      result = execute(stream, node.operation, exec.flags);
+    }
     order.end(i);
   }
   return result;

@@ -27,7 +27,8 @@ struct KernelOperation {
   std::vector<std::byte> argument_bytes; // as the kernel sees them, where its layout is known
   std::vector<void*> argument_pointers;  // into those, for who asks
   bool cooperative = false;
-  bool programmatic = false;       // it may begin before the launch in front of it has ended
+  std::uint64_t number = 0;        // of its launch, from the call on: see primary.h
+  std::uint64_t behind = 0;        // of the launch before whose end it may begin, or 0
   unsigned cluster[3] = {0, 0, 0}; // blocks of a cluster; 0: as the kernel says
   // Attributes of nodes that change nothing here, by their numbers.
   std::map<unsigned, CUlaunchAttributeValue> attributes;

@@ -5,6 +5,7 @@
 // for; otherwise at most *count entries are written, the rest of the array is set to null, and
 // *count becomes what was written.
 #include "simulated_cuda/driver/api.h"
+#include "simulated_cuda/driver/execution/primary.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
 #include <algorithm>
@@ -37,13 +38,7 @@ std::vector<GraphNode*> select_nodes(const Graph& graph, auto predicate) {
 CUgraphEdgeData edge_between(const GraphNode& from, const GraphNode& to) {
   CUgraphEdgeData edge{};
   const auto* later = std::get_if<KernelOperation>(&to.operation);
-  const auto is_allowed = [](const KernelOperation& kernel) {
-    const auto found =
-      kernel.attributes.find(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
-    return found != kernel.attributes.end() &&
-           found->second.programmaticStreamSerializationAllowed != 0;
-  };
-  if (later == nullptr || !is_allowed(*later) ||
+  if (later == nullptr || !is_programmatic(*later) ||
       !std::holds_alternative<KernelOperation>(from.operation))
     return edge;
   edge.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;

@@ -7,6 +7,7 @@
 #include "simulated_cuda/driver/api.h"
 #include "simulated_cuda/driver/code/library.h"
 #include "simulated_cuda/driver/execution/kernel_launch.h"
+#include "simulated_cuda/driver/execution/primary.h"
 #include "simulated_cuda/driver/state/observer.h"
 #include "simulated_cuda/driver/streams/operation.h"
 
@@ -49,7 +50,7 @@ CUresult launch(const CUDA_KERNEL_NODE_PARAMS& params, CUstream handle, const Ex
   if (extras.has_empty_cluster) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
   KernelOperation kernel = make_kernel_operation(params);
   kernel.cooperative = extras.cooperative;
-  kernel.programmatic = extras.programmatic && stream->capture == nullptr;
+  if (stream->capture == nullptr) follow(kernel, *stream, extras.programmatic);
   if (extras.programmatic && stream->capture != nullptr) // the edge to it says so
     kernel.attributes[CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION]
       .programmaticStreamSerializationAllowed = 1;

@@ -6,6 +6,7 @@
 #include "simulated_cuda/driver/streams/operation.h"
 
 #include "simulated_cuda/driver/entry.h"
+#include "simulated_cuda/driver/execution/primary.h"
 #include "simulated_cuda/driver/streams/conditional.h"
 #include "simulated_cuda/driver/streams/graph_position.h"
 #include "simulated_cuda/driver/streams/late.h"
@@ -32,8 +33,12 @@ CUresult check(const Operation& operation) {
 
 CUresult run_graph(Stream& stream, const Graph& graph, unsigned long long flags) {
   GraphOrder order;
+  const GraphNode* last = nullptr;
   for (GraphNode* node : graph.in_order()) {
     order.begin(node->dependencies);
+    const bool is_behind_last = node->dependencies.size() == 1 && node->dependencies[0] == last;
+    follow_node(node->operation, is_behind_last ? &last->operation : nullptr);
+    last = node;
     const CUresult result = execute(stream, node->operation, flags);
     if (result != CUDA_SUCCESS) return result;
     order.end(node);
