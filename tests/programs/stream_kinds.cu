@@ -43,6 +43,12 @@
 // expect: error stream-race line=LINE(gathered_parts)
 // expect: error stream-race line=LINE(counter_of_another_kernel)
 // expect: error stream-race line=LINE(input_of_two_kernels)
+// expect: error stream-race line=LINE(set_of_pinned_memory)
+// expect: error stream-race line=LINE(set_of_what_is_copied)
+// expect: error stream-race line=LINE(rows_of_pinned_memory)
+// expect: error stream-race line=LINE(batch_of_copies)
+// expect: error stream-race line=LINE(event_node)
+// expect: error stream-race line=LINE(graph_with_other_memory)
 // expect: error stream-race line=LINE(graph_and_copy)
 // expect: error stream-race line=LINE(two_graphs)
 // expect: error stream-race line=LINE(branches_of_a_graph)
@@ -58,6 +64,7 @@
 // unlike-late: a kernel that has not run yet counts as one that the host has waited for
 // expect: error stream-race line=LINE(kernels_in_managed_memory)
 // expect: error stream-race line=LINE(kernel_in_mapped_memory)
+// expect: error stream-race line=LINE(set_in_mapped_memory)
 // run: right
 // device: simulated
 // env: GPUMEMTRACE_SIM_DEVICES=2
@@ -146,7 +153,7 @@ static void rows(bool ok)
 static void event_before_the_work(bool ok)
 {
   cudaEvent_t event = made_event();
-  if (!ok) CHECK(cudaEventRecord(event, s));
+  CHECK(cudaEventRecord(event, s));
   CHECK(cudaMemsetAsync(a, 1, kBytes, s));
   if (ok) CHECK(cudaEventRecord(event, s));
   CHECK(cudaStreamWaitEvent(t, event, 0));
@@ -206,7 +213,7 @@ static void host_waits_for_another_stream(bool ok)
 static void host_waits_for_an_event(bool ok)
 {
   cudaEvent_t event = made_event();
-  if (!ok) CHECK(cudaEventRecord(event, s));
+  CHECK(cudaEventRecord(event, s));
   CHECK(cudaMemsetAsync(a, 1, kBytes, s));
   if (ok) CHECK(cudaEventRecord(event, s));
   CHECK(cudaEventSynchronize(event));
@@ -339,6 +346,47 @@ static void kernel_in_mapped_memory(bool ok)
   fill<<<1, 64, 0, s>>>(h);
   if (ok) order(s, t);
   CHECK(cudaMemcpyAsync(a, h, kBytes, cudaMemcpyHostToDevice, t)); // @kernel_in_mapped_memory
+}
+
+static void set_in_mapped_memory(bool ok)
+{
+  add<<<1, 64, 0, s>>>(h, a);
+  if (ok) order(s, t);
+  CHECK(cudaMemsetAsync(h, 1, kBytes, t)); // @set_in_mapped_memory
+}
+
+static void set_of_pinned_memory(bool ok)
+{
+  CHECK(cudaMemsetAsync(h, 1, kBytes, s));
+  if (ok) order(s, t);
+  CHECK(cudaMemcpyAsync(a, h, kBytes, cudaMemcpyHostToDevice, t)); // @set_of_pinned_memory
+}
+
+static void set_of_what_is_copied(bool ok)
+{
+  CHECK(cudaMemcpyAsync(h, a, kBytes, cudaMemcpyDeviceToHost, s));
+  if (ok) order(s, t);
+  CHECK(cudaMemsetAsync(h + 100, 1, kBytes / 2, t)); // @set_of_what_is_copied
+}
+
+// Every second row of 64 bytes is set, and the rows in between or half of them are copied.
+static void rows_of_pinned_memory(bool ok)
+{
+  CHECK(cudaMemset2DAsync(h, 128, 1, 64, kBytes / 128, s));
+  CHECK(cudaMemcpy2DAsync(a, 128, h + (ok ? 16 : 8), 128, 64, kBytes / 128 - 1, cudaMemcpyHostToDevice, t)); // @rows_of_pinned_memory
+}
+
+// Several copies by one call, of which the second meets what another stream does.
+static void batch_of_copies(bool ok)
+{
+  CHECK(cudaMemsetAsync(a + 600, 1, 64, s));
+  if (ok) order(s, t);
+  void* to[] = {b, b + 512};
+  const void* from[] = {a, a + 512};
+  const std::size_t bytes[] = {1024, 1024};
+  cudaMemcpyAttributes attributes = {};
+  attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+  CHECK(cudaMemcpyBatchAsync(to, from, bytes, 2, attributes, t)); // @batch_of_copies
 }
 
 static void registered_memory(bool ok)
@@ -529,6 +577,46 @@ static void nodes_of_a_graph(bool ok)
   end(made);
 }
 
+// A graph's node records the event that another stream waits for: behind the node that sets the memory, or before it.
+static void event_node(bool ok)
+{
+  cudaGraph_t graph;
+  cudaGraphExec_t made;
+  cudaGraphNode_t recorded;
+  cudaEvent_t event = made_event();
+  CHECK(cudaGraphCreate(&graph, 0));
+  const cudaGraphNode_t set = set_node(graph, nullptr, a);
+  if (ok) CHECK(cudaGraphAddEventRecordNode(&recorded, graph, &set, 1, event));
+  CHECK(cudaGraphInstantiate(&made, graph, 0));
+  CHECK(cudaEventRecord(event, s));
+  CHECK(cudaGraphLaunch(made, s));
+  CHECK(cudaStreamWaitEvent(t, event, 0));
+  CHECK(cudaMemcpyAsync(b, a, kBytes, cudaMemcpyDeviceToDevice, t)); // @event_node
+  CHECK(cudaGraphDestroy(graph));
+  end(made);
+  CHECK(cudaEventDestroy(event));
+}
+
+// The graph is made for one block, and changed to use the one that another stream uses.
+static void graph_with_other_memory(bool ok)
+{
+  cudaGraph_t graph;
+  cudaGraphExec_t made;
+  CHECK(cudaGraphCreate(&graph, 0));
+  const cudaGraphNode_t set = set_node(graph, nullptr, b);
+  CHECK(cudaGraphInstantiate(&made, graph, 0));
+  cudaMemsetParams changed = {};
+  changed.dst = a;
+  changed.elementSize = 4;
+  changed.width = kBytes / 4;
+  changed.height = 1;
+  if (!ok) CHECK(cudaGraphExecMemsetNodeSetParams(made, set, &changed));
+  CHECK(cudaMemcpyAsync(h, a, kBytes, cudaMemcpyDeviceToHost, t));
+  CHECK(cudaGraphLaunch(made, s)); // @graph_with_other_memory
+  CHECK(cudaGraphDestroy(graph));
+  end(made);
+}
+
 static void child_graph(bool ok)
 {
   cudaGraph_t graph, child;
@@ -680,6 +768,7 @@ int main(int argc, char** argv)
   if (ok || started_with(argc, argv, "seen-by-the-host")) {
     run(kernels_in_managed_memory, ok);
     run(kernel_in_mapped_memory, ok);
+    run(set_in_mapped_memory, ok);
     if (!ok) return 0;
   }
   run(set_and_copy, ok);
@@ -720,6 +809,12 @@ int main(int argc, char** argv)
   run(gathered_parts, ok);
   run(counter_of_another_kernel, ok);
   run(input_of_two_kernels, ok);
+  run(set_of_pinned_memory, ok);
+  run(set_of_what_is_copied, ok);
+  run(rows_of_pinned_memory, ok);
+  run(batch_of_copies, ok);
+  run(event_node, ok);
+  run(graph_with_other_memory, ok);
   run(graph_and_copy, ok);
   run(two_graphs, ok);
   run(branches_of_a_graph, ok);

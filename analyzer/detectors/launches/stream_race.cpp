@@ -114,8 +114,8 @@ public:
     order_.report_unchecked("stream-race", findings);
     if (unsure_ != 0) {
       findings.not_checked(
-        {"stream-race", cat({"work waited for events of other processes, or for events that a "
-                             "launch records, perhaps before its kernel ends: ",
+        {"stream-race", cat({"work waited for events of other processes, for events that a "
+                             "graph's node records, or a launch, perhaps before its kernel ends: ",
                              format_plural(unsure_, "pair"),
                              " of calls on two streams that use the same memory may be ordered "
                              "or not"})});
