@@ -30,6 +30,7 @@ ELF_BY_HAND = {
     "analyzer/command/run/elf_facts.cpp": "by ElfImage: programs of other machines, and files that are cut",
     "interposer/coalescing/collector/sampling/code_bound.cpp": "runs in the user's process, without allocation",
     "interposer/coalescing/collector/sampling/images.cpp": "as code_bound.cpp; the image's size is what its headers say",
+    "interposer/kernel_checks/library/register_limits.cpp": "runs in the user's process, which may have a libelf",
     "simulated_cuda/driver/code/cubin.cpp": "libcuda.so.1 has to bring no library that a program could have, too",
     "simulated_cuda/runtime/redirect/redirect.cpp": "runs before the program's constructors, by mapped files alone",
     "simulated_cuda/runtime/redirect/symbol_file.h": "as redirect.cpp",

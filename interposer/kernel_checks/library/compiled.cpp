@@ -14,6 +14,7 @@
 #include "interposer/kernel_checks/library/code_cache.h"
 #include "interposer/kernel_checks/library/driver.h"
 #include "interposer/kernel_checks/library/memory.h"
+#include "interposer/kernel_checks/library/register_limits.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -126,9 +127,7 @@ int add_text(CUlinkState link, const std::string& text) noexcept {
                             nullptr);
 }
 
-} // namespace
-
-Compiled compile(const std::string& text) noexcept {
+Compiled compile_once(const std::string& text) noexcept {
   CUlinkState link = nullptr;
   void* code = nullptr;
   std::size_t bytes = 0;
@@ -145,6 +144,36 @@ Compiled compile(const std::string& text) noexcept {
     }
   }
   driver.end_link(link);
+  return compiled;
+}
+
+// By checked form: as many as leave it the threads of its plain form, if it takes more.
+RegisterCounts limits_of_checked_forms(const std::string& machine_code) {
+  const RegisterCounts counts = registers_of(machine_code);
+  RegisterCounts limits;
+  for (const auto& [kernel, registers] : counts) {
+    const std::string checked = std::string(rewriter::kChecked) + kernel;
+    const auto found = counts.find(checked);
+    const std::uint32_t most = most_for_equal_threads(registers);
+    if (found != counts.end() && found->second > most) limits.emplace(checked, most);
+  }
+  return limits;
+}
+
+} // namespace
+
+Compiled compile(const std::string& text) noexcept {
+  Compiled compiled = compile_once(text);
+  try {
+    const RegisterCounts limits = limits_of_checked_forms(compiled.machine);
+    if (limits.empty()) return compiled;
+    Compiled limited = compile_once(limit_registers(text, [&](std::string_view kernel) {
+      const auto limit = limits.find(kernel);
+      return limit == limits.end() ? 0 : limit->second;
+    }));
+    if (!limited.machine.empty()) return limited;
+  } catch (const std::exception&) { // of memory: launches that do not fit run plain
+  }
   return compiled;
 }
 

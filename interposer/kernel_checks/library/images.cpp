@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "interposer/kernel_checks/library/register_limits.h"
 #include "ptx/fatbin/unpack.h"
 #include "ptx/print/join.h"
 #include "ptx/syntax/ptx.h"
@@ -34,7 +35,7 @@ constexpr std::string_view kOfVendor[] = {"libcublas",   "libcudnn",    "libcuff
                                           "libnpp",      "libnvjpeg",   "libnvshmem"};
 constexpr std::uint64_t kMostPlain = std::uint64_t{1} << 30;
 
-bool unpack(const ptx::FatbinEntry& entry, std::string& text) {
+bool unpack(const ptx::FatbinEntry& entry, std::string& text) { // or machine code
   const ptx::FatbinPacking packing = ptx::packing_of(entry.header);
   if (packing == ptx::FatbinPacking::kPlain) {
     text.assign(entry.code, entry.bytes);
@@ -47,7 +48,7 @@ bool unpack(const ptx::FatbinEntry& entry, std::string& text) {
       return false;
     text.resize(bytes);
   }
-  text.resize(text.find_last_not_of('\0') + 1);
+  if (entry.is_ptx()) text.resize(text.find_last_not_of('\0') + 1);
   return !text.empty();
 }
 
@@ -81,35 +82,50 @@ std::uint32_t most_registers(const ptx::FatbinEntry& entry) {
   return most;
 }
 
-// The text says it itself then, of the kernels that it says nothing else of.
-std::string with_most_registers(std::string text, std::uint32_t most) {
-  if (most == 0) return text;
-  const ptx::Module module = ptx::parse_module(text);
-  for (auto at = module.functions().rbegin(); at != module.functions().rend(); ++at) {
-    const bool is_limited =
-      at->max_registers != 0 || at->max_threads[0] != 0 || at->required_threads[0] != 0;
-    if (at->is_entry && at->has_body && !is_limited)
-      text.insert(at->body_begin - 1, " .maxnreg " + std::to_string(most) + " ");
-  }
-  return text;
+// The device would run the machine code: its text, compiled here, must be launched with as many
+// threads, whatever is put into it.
+std::string with_limits(std::string text, std::uint32_t most, const RegisterCounts& counts) {
+  if (text.empty() || (most == 0 && counts.empty())) return text;
+  return limit_registers(std::move(text), [&](std::string_view kernel) {
+    const auto count = counts.find(kernel);
+    if (count == counts.end()) return most;
+    const std::uint32_t limit = most_for_equal_threads(count->second);
+    return most == 0 ? limit : std::min(limit, most);
+  });
 }
 
-// The newest that the device can take.
-ImageText text_of_container(const void* container, unsigned capability) {
+// The newest that the device can take, of each kind.
+struct Best {
+  ptx::FatbinEntry text, machine_code; // `code` is null if there is none
+};
+Best best_of_container(const void* container, unsigned capability) {
   ptx::FatbinReader reader(static_cast<const char*>(container), ptx::fatbin_bytes(container));
-  ptx::FatbinEntry entry, best, best_code;
+  ptx::FatbinEntry entry;
+  Best best;
   while (reader.next(entry)) {
     const std::uint32_t architecture = entry.header.architecture;
     if (architecture > capability || (is_of_one(entry) && architecture != capability)) continue;
-    ptx::FatbinEntry& known = entry.is_ptx() ? best : best_code;
+    ptx::FatbinEntry& known = entry.is_ptx() ? best.text : best.machine_code;
     if (known.code == nullptr || is_newer(entry, known)) known = entry;
   }
+  return best;
+}
+
+RegisterCounts registers_in(const Best& best) {
+  std::string code;
+  if (best.machine_code.code == nullptr || !unpack(best.machine_code, code)) return {};
+  return registers_of(code);
+}
+
+ImageText text_of_container(const void* container, unsigned capability) {
+  const Best best = best_of_container(container, capability);
   ImageText text;
-  if (best.code == nullptr) text.why_none = kNoPtx;
-  else if (best_code.code != nullptr && is_of_one(best_code) && !is_of_one(best))
+  if (best.text.code == nullptr) text.why_none = kNoPtx;
+  else if (best.machine_code.code != nullptr && is_of_one(best.machine_code) &&
+           !is_of_one(best.text))
     text.why_none = kOtherCode;
-  else if (!unpack(best, text.ptx)) text.why_none = "its PTX cannot be unpacked";
-  else text.ptx = with_most_registers(std::move(text.ptx), most_registers(best));
+  else if (!unpack(best.text, text.ptx)) text.why_none = "its PTX cannot be unpacked";
+  else text.ptx = with_limits(std::move(text.ptx), most_registers(best.text), registers_in(best));
   return text;
 }
 
@@ -144,8 +160,12 @@ ImageText text_of_image(const void* image, unsigned capability) {
   const std::uint32_t magic = ptx::magic_of(image);
   if (magic == ptx::kFatbinWrapperMagic) {
     const auto* wrapper = static_cast<const ptx::FatbinWrapper*>(image);
-    if (wrapper->version == kLinkedVersion)
-      return text_of_parts(static_cast<const void* const*>(wrapper->more), capability);
+    if (wrapper->version == kLinkedVersion) {
+      ImageText text = text_of_parts(static_cast<const void* const*>(wrapper->more), capability);
+      const RegisterCounts linked = registers_in(best_of_container(wrapper->data, capability));
+      text.ptx = with_limits(std::move(text.ptx), 0, linked);
+      return text;
+    }
     return text_of_container(wrapper->data, capability);
   }
   if (magic == ptx::kFatbinMagic) return text_of_container(image, capability);

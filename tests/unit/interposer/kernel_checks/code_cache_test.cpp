@@ -21,6 +21,7 @@
 
 #include "interposer/kernel_checks/library/driver.h"
 #include "interposer/kernel_checks/library/entry_text.h"
+#include "made_up_cubin.h"
 
 namespace gmt::interposer::kernel_checks {
 namespace {
@@ -213,21 +214,23 @@ TEST_F(KernelCheckCodeCache, NoFileIsLargerThanTheProcessMayWrite) {
 struct Linking {
   bool knows_option = true;    // for several threads
   std::vector<unsigned> tried; // options of each try
+  std::vector<std::string> texts{};
+  std::string machine = "code";
 } linking;
 
 int begin_link(unsigned, CUjit_option*, void**, CUlinkState* link) {
   *link = reinterpret_cast<CUlinkState>(&linking);
   return CUDA_SUCCESS;
 }
-int add_to_link(CUlinkState, CUjitInputType, void*, std::size_t, const char*, unsigned count,
+int add_to_link(CUlinkState, CUjitInputType, void* text, std::size_t, const char*, unsigned count,
                 CUjit_option*, void**) {
   linking.tried.push_back(count);
+  linking.texts.emplace_back(static_cast<const char*>(text));
   return count != 0 && !linking.knows_option ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 int complete_link(CUlinkState, void** code, std::size_t* bytes) {
-  static char machine[] = "code";
-  *code = machine;
-  *bytes = 4;
+  *code = linking.machine.data();
+  *bytes = linking.machine.size();
   return CUDA_SUCCESS;
 }
 int end_link(CUlinkState) { return CUDA_SUCCESS; }
@@ -240,17 +243,48 @@ void* linker(const char* name) noexcept {
   return asked == "cuLinkDestroy" ? reinterpret_cast<void*>(end_link) : nullptr;
 }
 
-TEST(KernelCheckCompiling, ByOneThreadWhereTheDriverKnowsNoOther) {
-  KernelChecksCore linking_core{};
-  linking_core.driver_symbol = linker;
-  const KernelChecksCore* const before = core;
-  core = &linking_core;
+class KernelCheckCompiling : public ::testing::Test {
+protected:
+  void SetUp() override {
+    linking_core_.driver_symbol = linker;
+    core = &linking_core_;
+  }
+  void TearDown() override { core = before_; }
+
+private:
+  KernelChecksCore linking_core_{};
+  const KernelChecksCore* const before_ = core;
+};
+
+TEST_F(KernelCheckCompiling, ByOneThreadWhereTheDriverKnowsNoOther) {
   for (const bool knows : {true, false}) {
-    linking = {knows, {}};
+    linking = {};
+    linking.knows_option = knows;
     EXPECT_EQ(compile("text").machine, "code");
     EXPECT_EQ(linking.tried, knows ? std::vector<unsigned>{1} : (std::vector<unsigned>{1, 0}));
   }
-  core = before;
+}
+
+// A block of 1,024 threads has 64 registers for each: the checked form is compiled for that, too.
+TEST_F(KernelCheckCompiling, CheckedFormsAreLaunchedWithAsManyThreads) {
+  const std::string head = ".version 8.0\n.target sm_70\n.address_size 64\n";
+  const std::string text = head +
+                           ".entry few()\n{ ret; }\n.entry __gmt_checked_few()\n{ ret; }\n"
+                           ".entry many()\n{ ret; }\n.entry __gmt_checked_many()\n{ ret; }\n";
+  linking = {};
+  linking.machine = MadeUpCubin::of(
+    {{"few", 60}, {"__gmt_checked_few", 66}, {"many", 100}, {"__gmt_checked_many", 120}});
+  EXPECT_EQ(compile(text).machine, linking.machine);
+  ASSERT_EQ(linking.texts.size(), 2U);
+  EXPECT_EQ(linking.texts[0], text);
+  EXPECT_EQ(linking.texts[1], head +
+                                ".entry few()\n{ ret; }\n"
+                                ".entry __gmt_checked_few()\n .maxnreg 64 { ret; }\n"
+                                ".entry many()\n{ ret; }\n.entry __gmt_checked_many()\n{ ret; }\n");
+  linking = {};
+  linking.machine = MadeUpCubin::of({{"few", 30}, {"__gmt_checked_few", 64}});
+  EXPECT_EQ(compile(text).machine, linking.machine);
+  EXPECT_EQ(linking.texts.size(), 1U);
 }
 
 } // namespace

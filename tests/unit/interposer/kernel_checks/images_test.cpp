@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "made_up_cubin.h"
 #include "ptx/fatbin/fatbin.h"
 
 namespace gmt::interposer::kernel_checks {
@@ -66,6 +67,31 @@ TEST(KernelCheckImages, MaxrregcountOfNvccIsKept) {
   EXPECT_EQ(found.find(".maxnreg"), found.rfind(".maxnreg"));
   const std::string none = container_of({{ptx::kFatbinPtx, 70, text, "-dlcm=cg "}});
   EXPECT_EQ(text_of_image(none.data(), 90).ptx, text);
+}
+
+// The program was launched with as many threads as its machine code allows, and is so with checks.
+TEST(KernelCheckImages, ChecksLeaveTheThreadsOfTheMachineCode) {
+  const std::string text = ".version 8.0\n.target sm_70\n.address_size 64\n"
+                           ".visible .entry k()\n{ ret; }\n"
+                           ".visible .entry other()\n{ ret; }\n";
+  const std::string cubin = MadeUpCubin::of({{"k", 60}, {"other", 100}});
+  const auto found = [&](const std::string& options) {
+    const std::string container =
+      container_of({{ptx::kFatbinPtx, 70, text, options}, {ptx::kFatbinCubin, 80, cubin}});
+    return text_of_image(container.data(), 90).ptx;
+  };
+  EXPECT_NE(found("").find(".entry k()\n .maxnreg 64 {"), std::string::npos) << found("");
+  EXPECT_NE(found("").find(".entry other()\n .maxnreg 128 {"), std::string::npos) << found("");
+  const std::string limited = found("-maxrregcount=80 ");
+  EXPECT_NE(limited.find(".entry k()\n .maxnreg 64 {"), std::string::npos) << limited;
+  EXPECT_NE(limited.find(".entry other()\n .maxnreg 80 {"), std::string::npos) << limited;
+
+  const std::string part = container_of({{ptx::kFatbinPtx, 70, text}});
+  const std::string linked = container_of({{ptx::kFatbinCubin, 80, cubin}});
+  const void* parts[] = {part.data(), nullptr};
+  const ptx::FatbinWrapper wrapper{ptx::kFatbinWrapperMagic, 2, linked.data(), parts};
+  const std::string joined = text_of_image(&wrapper, 90).ptx;
+  EXPECT_NE(joined.find(".maxnreg 64"), std::string::npos) << joined;
 }
 
 // The driver would take sm_90a's machine code: PTX for other devices may do something else.
