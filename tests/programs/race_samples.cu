@@ -9,21 +9,21 @@
 // expect: note global-race line=LINE(level_search)
 // expect: error global-race line=LINE(merged_histograms)
 // expect: error global-race line=LINE(scan_of_blocks)
-// expect: error global-race line=LINE(transposed_in_place)
+// expect: error global-race line=LINE(transposed)
 // expect: error global-race line=LINE(rows_and_columns)
 // expect: error global-race line=LINE(matrix_by_columns)
 // expect: error global-race line=LINE(sum_of_blocks)
 // expect: error global-race line=LINE(elimination)
-// expect: error global-race line=LINE(heat_in_place)
+// expect: error global-race line=LINE(heat)
 // expect: error global-race line=LINE(cheapest_way)
 // expect: error global-race line=LINE(alignment)
 // expect: error global-race line=LINE(members_of_clusters)
 // expect: error global-race line=LINE(scale_of_all)
 // expect: error global-race line=LINE(particles)
-// expect: error global-race line=LINE(bodies_in_place)
-// expect: error global-race line=LINE(flow_in_place)
+// expect: error global-race line=LINE(moved_bodies)
+// expect: error global-race line=LINE(flow)
 // expect: error global-race line=LINE(tiles_by_a_counter)
-// expect: error global-race line=LINE(radix_places)
+// expect: error global-race line=LINE(radix_offsets)
 // expect: error global-race line=LINE(rows_of_two_blocks)
 // expect: error global-race line=LINE(page_ranks)
 // expect: error global-race line=LINE(labels)
@@ -33,7 +33,7 @@
 // expect: error global-race line=LINE(converged)
 // expect: error global-race line=LINE(random_states)
 // expect: error global-race line=LINE(summed_area)
-// expect: error global-race line=LINE(found_places)
+// expect: error global-race line=LINE(found)
 // expect: error global-race line=LINE(steepest)
 // expect: error global-race line=LINE(edges_of_a_world)
 // expect: error global-race line=LINE(ring_of_two)
@@ -124,9 +124,9 @@ __global__ void scan_of_blocks(int* a, int* b)
   b[I] = sum;
 }
 
-// A 16 by 16 matrix in its place, an element a thread. Each pair of elements is exchanged by one thread, or by two.
+// A 16 by 16 matrix where it is, an element a thread. Each pair of elements is exchanged by one thread, or by two.
 template <bool ok>
-__global__ void transposed_in_place(int* a, int* b)
+__global__ void transposed(int* a, int* b)
 {
   const int x = I % 16, y = I / 16;
   a[I] = I + 1;
@@ -134,7 +134,7 @@ __global__ void transposed_in_place(int* a, int* b)
   if (ok ? x <= y : x == y) return;
   const int other = a[x * 16 + y];
   if (ok) a[x * 16 + y] = a[I];
-  a[I] = other; // @transposed_in_place
+  a[I] = other; // @transposed
   b[I] = other;
 }
 
@@ -181,11 +181,11 @@ __global__ void elimination(int* m, int* factors)
 }
 
 template <bool ok>
-__global__ void heat_in_place(int* a, int* b)
+__global__ void heat(int* a, int* b)
 {
   int* const to = ok ? b : a;
   const int left = I > 0 ? a[I - 1] : 0, right = I + 1 < G ? a[I + 1] : 0;
-  to[I] = left + right + I; // @heat_in_place
+  to[I] = left + right + I; // @heat
 }
 
 // The cheapest way down, a row a turn; blocks have columns, and those at the edges need a neighbour's.
@@ -255,7 +255,7 @@ __global__ void particles(int* weights, int* b)
 }
 
 template <bool ok>
-__global__ void bodies_in_place(int* at, int* speed)
+__global__ void moved_bodies(int* at, int* speed)
 {
   at[I] = I * I % 31;
   cg::this_grid().sync();
@@ -263,16 +263,16 @@ __global__ void bodies_in_place(int* at, int* speed)
   for (int i = 0; i < G; ++i) force += at[i] - at[I];
   speed[I] += force;
   sync_all<ok>();
-  at[I] += speed[I] + 1; // @bodies_in_place
+  at[I] += speed[I] + 1; // @moved_bodies
 }
 
 // What flows to the next cell.
 template <bool ok>
-__global__ void flow_in_place(int* cells, int* b)
+__global__ void flow(int* cells, int* b)
 {
   const int mine = cells[I] + I;
   sync_all<ok>();
-  cells[(I + 1) % G] = mine; // @flow_in_place
+  cells[(I + 1) % G] = mine; // @flow
   b[I] = mine;
 }
 
@@ -291,14 +291,14 @@ __global__ void tiles_by_a_counter(int* next, int* image)
   }
 }
 
-// Counts of each block, offsets by one of them, and places.
+// Counts of each block, offsets by one of them, and where each element comes to.
 template <bool ok>
-__global__ void radix_places(int* counts, int* sorted)
+__global__ void radix_offsets(int* counts, int* sorted)
 {
   __shared__ int of[4];
   if (T < 4) of[T] = 0;
   __syncthreads();
-  const int digit = I * 11 % 4, place = atomicAdd(&of[digit], 1);
+  const int digit = I * 11 % 4, rank = atomicAdd(&of[digit], 1);
   __syncthreads();
   if (T < 4) counts[T * 4 + B] = of[T];
   cg::this_grid().sync();
@@ -306,12 +306,12 @@ __global__ void radix_places(int* counts, int* sorted)
     int sum = 0;
     for (int i = 0; i < 16; ++i) {
       const int count = counts[i];
-      counts[i] = sum; // @radix_places
+      counts[i] = sum; // @radix_offsets
       sum += count;
     }
   }
   sync_all<ok>();
-  const int to = counts[digit * 4 + B] + place;
+  const int to = counts[digit * 4 + B] + rank;
   if (to < 2048) atomicAdd(&sorted[to], 1);
 }
 
@@ -420,11 +420,11 @@ __global__ void summed_area(int* image, int* b)
 }
 
 template <bool ok>
-__global__ void found_places(int* count, int* places)
+__global__ void found(int* count, int* found_at)
 {
   if (I % 9 != 0) return;
-  const int at = ok ? atomicAdd(count, 1) : (*count)++; // @found_places
-  places[ok ? at : 100 + I] = I;
+  const int at = ok ? atomicAdd(count, 1) : (*count)++; // @found
+  found_at[ok ? at : 100 + I] = I;
 }
 
 template <bool ok>
@@ -452,7 +452,7 @@ __global__ void edges_of_a_world(int* edges, int* ready)
   if (T == 1) ready[100 + B] = edges[(B + 3) % 4] * 3 + edges[(B + 1) % 4];
 }
 
-// A ring of two places: who fills one again has to know that it is empty.
+// A ring of two elements: who fills one again has to know that it is empty.
 template <bool ok>
 __global__ void ring_of_two(int* ring, int* counts)
 {
@@ -478,21 +478,21 @@ static void run_all()
   run(level_search<ok>);
   run(merged_histograms<ok>);
   run(scan_of_blocks<ok>);
-  run(transposed_in_place<ok>);
+  run(transposed<ok>);
   run(rows_and_columns<ok>);
   run(matrix_by_columns<ok>);
   run(sum_of_blocks<ok>);
   run(elimination<ok>);
-  run(heat_in_place<ok>);
+  run(heat<ok>);
   run(cheapest_way<ok>);
   run(alignment<ok>);
   run(members_of_clusters<ok>);
   run(scale_of_all<ok>);
   run(particles<ok>);
-  run(bodies_in_place<ok>);
-  run(flow_in_place<ok>);
+  run(moved_bodies<ok>);
+  run(flow<ok>);
   run(tiles_by_a_counter<ok>);
-  run(radix_places<ok>);
+  run(radix_offsets<ok>);
   run(rows_of_two_blocks<ok>);
   run(page_ranks<ok>);
   run(labels<ok>);
@@ -502,7 +502,7 @@ static void run_all()
   run(converged<ok>);
   run(random_states<ok>);
   run(summed_area<ok>);
-  run(found_places<ok>);
+  run(found<ok>);
   run(steepest<ok>);
   run(edges_of_a_world<ok>);
   run(ring_of_two<ok>);
