@@ -18,6 +18,7 @@ import tempfile
 FEWEST_COUNTERS = 2000  # what a fuzzer has if nothing else is said; an entry without the code behind it has some ten
 MOST_MEGABYTES = 2048  # with the address sanitizer; a report may take half
 SLOWEST_INPUT_SECONDS = 20
+MOST_SECONDS = 100  # beside other work the seeds alone of some fuzzers take ten
 TIMED_OUT = 70  # libFuzzer's status; it goes by the clock
 DEFAULT_SECONDS = "60" if os.environ.get("GMT_LONG_TESTS") == "1" else "2"
 
@@ -113,7 +114,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="gpumemtrace-fuzz-", dir=shared) as folder:
         done = run(options, pathlib.Path(folder))
         problems = problems_of(done.stdout, done.returncode, options.fewest_counters)
-        if problems and failed_by_the_clock(options, done):
+        while problems and options.seconds < MOST_SECONDS and failed_by_the_clock(options, done):
             options.seconds *= 4
             done = run(options, pathlib.Path(folder))
             problems = problems_of(done.stdout, done.returncode, options.fewest_counters)
