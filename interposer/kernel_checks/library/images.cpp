@@ -26,7 +26,8 @@ namespace {
 
 constexpr char kNoPtx[] =
   "there is no PTX of it, only machine code: build it with -gencode "
-  "arch=compute_XX,code=compute_XX too (CMake: CUDA_ARCHITECTURES 90, not 90-real)";
+  "arch=compute_XX,code=compute_XX too (CMake: CUDA_ARCHITECTURES 90, not 90-real), or let "
+  "--kernel-checks=libraries check the machine code";
 constexpr char kOtherCode[] =
   "the device has machine code for itself alone (as sm_90a), but its PTX is for others: build it "
   "with -gencode arch=compute_XXa,code=compute_XXa too";
