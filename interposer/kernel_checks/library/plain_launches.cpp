@@ -55,10 +55,10 @@ void note_unchecked(const char* kernel, const char* reason, std::uint64_t launch
 namespace {
 
 // Of all launches that could have been checked.
-std::string share_of_sample(const std::vector<const Kernel*>& kernels) {
+std::string share_of_sample(const std::vector<const Kernel*>& asked) {
   std::uint64_t launches = 0, offered = 0;
   std::size_t seen = 0, all = 0;
-  for (const Kernel* kernel : kernels) {
+  for (const Kernel* kernel : asked) {
     const std::uint64_t could = kernel->offered.load();
     if (could == 0) continue;
     offered += could;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses that the program reserves, and memory that it maps there; memory of the host that it
-// registers. What is mapped or registered counts as right: two such pieces may be one array. What
-// PyTorch maps it divides into tensors (mapped_regions.cpp). What is reserved and not mapped, or no
+// registers. What is mapped or registered counts as right: two such pieces may be one array. Mapped
+// pieces side by side have common bounds (mapped_runs.cpp). What PyTorch maps it divides into
+// tensors (mapped_regions.cpp). What is reserved and not mapped, or no
 // longer, would fault, and so would what is no longer registered: a checked access there is named
 // and left out.
 #include <algorithm>
@@ -18,6 +19,7 @@
 #include "interposer/kernel_checks/library/lock.h"
 #include "interposer/kernel_checks/library/mapped.h"
 #include "interposer/kernel_checks/library/mapped_regions.h"
+#include "interposer/kernel_checks/library/mapped_runs.h"
 #include "interposer/kernel_checks/library/memory.h"
 #include "interposer/kernel_checks/library/replacements.h"
 
@@ -105,6 +107,7 @@ CUresult map(CUdeviceptr address, std::size_t bytes, std::size_t offset,
     (*mapped_ranges)[address] = address + bytes;
   }
   give(address, bytes);
+  add_to_runs(address, address + bytes);
   piece_mapped(address, bytes);
   return CUDA_SUCCESS;
 }
@@ -112,6 +115,7 @@ CUresult map(CUdeviceptr address, std::size_t bytes, std::size_t offset,
 // Entries change first: when the driver is done, another thread may map something there.
 CUresult unmap(CUdeviceptr address, std::size_t bytes) noexcept {
   piece_unmapped(address, bytes);
+  take_from_runs(address, address + bytes);
   take_away(address, bytes);
   remember_released(address, address + bytes);
   const int result = own<"cuMemUnmap", CUdeviceptr, std::size_t>(address, bytes);
@@ -217,6 +221,7 @@ void write_reserved(Table& table) noexcept {
     }
   }
   for_each(right, [&table](const rewriter::Block& block) { table.write_mapped(block); });
+  write_runs(table);
 }
 
 bool was_released(std::uint64_t address) noexcept {
@@ -246,6 +251,7 @@ void forget_released() noexcept {
 
 void abandon_mapped() noexcept {
   abandon_mapped_regions();
+  abandon_runs();
   registered_ranges.begin_anew();
   reserved_ranges.begin_anew();
   mapped_ranges.begin_anew();

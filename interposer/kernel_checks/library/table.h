@@ -83,6 +83,9 @@ public:
   bool write_unknown(const rewriter::Block& block) noexcept; // poison behind it, too
   bool write_unmapped(const rewriter::Block& block) noexcept;
   bool write_mapped(const rewriter::Block& block) noexcept; // unknown, and nothing behind it
+  // All of it is right, and nothing is said of what is behind. The bounds of the run are a hint.
+  bool write_run(const rewriter::Block& run, const rewriter::Block& part,
+                 std::uint32_t slot) noexcept;
   bool write_all_unknown() noexcept;
   // Other memory of the tool's, in the same order and with the same promise.
   bool write_bytes(std::uint64_t at, std::uint8_t value, std::uint64_t count) noexcept;
@@ -107,6 +110,8 @@ private:
   bool fill(std::uint64_t address, std::int32_t entry, std::uint64_t granules) noexcept;
   bool fill_all() noexcept;
   bool send_block(const rewriter::Block& block, std::uint32_t slot) noexcept;
+  bool send_run(const rewriter::Block& run, const rewriter::Block& part,
+                std::uint32_t slot) noexcept;
   bool send_bytes(std::uint64_t at, std::uint8_t value, std::uint64_t count) noexcept;
   bool write_alike(std::uint64_t begin, std::int32_t entry, std::uint64_t granules) noexcept;
   bool wait() noexcept;

@@ -100,6 +100,24 @@ bool Table::write_bounds(std::uint32_t slot, const rewriter::Block& block) noexc
          });
 }
 
+// What is written of it is not followed. The last 512 bytes have no name: that would say that the
+// next ones are right, too.
+bool Table::send_run(const rewriter::Block& run, const rewriter::Block& part,
+                     std::uint32_t slot) noexcept {
+  const std::uint64_t is_written = placed().checks_written ? rewriter::kIsWhollyWritten : 0;
+  const rewriter::Block bounds{run.begin | is_written, run.end | rewriter::kTableDecides};
+  const auto name = rewriter::kFirstBlock + static_cast<std::int32_t>(slot);
+  return driver.send(rewriter::slot_address(placed(), slot), &bounds, sizeof bounds, stream_) ==
+           0 &&
+         fill(part.begin, name, granules_of(part) - 1) &&
+         fill(part.end - kGranule, static_cast<std::int32_t>(kGranule), 1);
+}
+
+bool Table::write_run(const rewriter::Block& run, const rewriter::Block& part,
+                      std::uint32_t slot) noexcept {
+  return by_writer([&](Table& by) { return by.is_issued(by.send_run(run, part, slot)); });
+}
+
 bool Table::write_freed(const rewriter::Block& block) noexcept {
   return write_alike(block.begin, rewriter::kFreedEntry, granules_of(block));
 }

@@ -511,6 +511,13 @@ std::int16_t entry(std::uint64_t address) {
   return value;
 }
 
+rewriter::Block bounds(std::uint64_t address) {
+  rewriter::Block block;
+  const auto slot = static_cast<std::uint32_t>(entry(address) - rewriter::kFirstBlock);
+  std::memcpy(&block, at(rewriter::slot_address(table().placed(), slot)), sizeof block);
+  return block;
+}
+
 } // namespace
 
 const std::function<void()> begin_made_up_driver = begin;
@@ -519,5 +526,6 @@ const std::function<void(std::uint64_t address)> begin_again_at = give_out_at;
 const std::function<std::set<std::string>()> replaced_names = names_of_replaced;
 const std::function<void*(const char* name)> replacement_of = replacement;
 const std::function<std::int16_t(std::uint64_t address)> entry_at = entry;
+const std::function<rewriter::Block(std::uint64_t address)> bounds_at = bounds;
 
 } // namespace gmt::interposer::kernel_checks

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "interposer/kernel_checks/library/driver.h"
+#include "rewriter/table.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -87,5 +88,7 @@ inline constexpr CallReplaced call_replaced{};
 extern const std::function<void()> begin_made_up_driver;
 // The table's entry for an address.
 extern const std::function<std::int16_t(std::uint64_t address)> entry_at;
+// The bounds of the block that the entry names.
+extern const std::function<rewriter::Block(std::uint64_t address)> bounds_at;
 
 } // namespace gmt::interposer::kernel_checks

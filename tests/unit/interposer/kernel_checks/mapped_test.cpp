@@ -46,8 +46,8 @@ TEST_F(KernelCheckMapped, WhatIsReservedAndNotMappedWouldFault) {
   reserve();
   EXPECT_EQ(entry_at(kReserved), rewriter::kUnmappedEntry);
   EXPECT_EQ(map(kReserved), CUDA_SUCCESS);
-  EXPECT_EQ(entry_at(kReserved), rewriter::kNoBlock);
-  EXPECT_EQ(entry_at(kReserved + kPiece - 1), rewriter::kNoBlock);
+  EXPECT_GE(entry_at(kReserved), rewriter::kFirstBlock);
+  EXPECT_EQ(entry_at(kReserved + kPiece - 1), 512);
   EXPECT_EQ(entry_at(kReserved + kPiece), rewriter::kUnmappedEntry);
   EXPECT_FALSE(was_released(kReserved + 2 * kPiece));
   EXPECT_EQ(unmap(kReserved), CUDA_SUCCESS);
@@ -64,8 +64,34 @@ TEST_F(KernelCheckMapped, WhatTheDriverRefusesToUnmapStaysRight) {
   reserve();
   EXPECT_EQ(map(kReserved), CUDA_SUCCESS);
   EXPECT_EQ(unmap(kReserved, 0), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(entry_at(kReserved), rewriter::kNoBlock);
+  EXPECT_GE(entry_at(kReserved), rewriter::kFirstBlock);
   EXPECT_FALSE(was_released(kReserved));
+}
+
+// Pointers to what is mapped have its bounds, and of what lies outside the table is asked.
+TEST_F(KernelCheckMapped, PiecesSideBySideHaveCommonBounds) {
+  const auto expect_bounds = [](CUdeviceptr begin, CUdeviceptr end) {
+    const rewriter::Block bounds = bounds_at(begin);
+    EXPECT_EQ(bounds.begin, begin);
+    EXPECT_EQ(bounds.end, end | rewriter::kTableDecides);
+  };
+  reserve();
+  for (CUdeviceptr piece = 0; piece < 3; ++piece)
+    EXPECT_EQ(map(kReserved + piece * kPiece), CUDA_SUCCESS);
+  const std::int16_t name = entry_at(kReserved);
+  EXPECT_EQ(entry_at(kReserved + kPiece), name);
+  EXPECT_EQ(entry_at(kReserved + 3 * kPiece - 513), name);
+  EXPECT_EQ(entry_at(kReserved + 3 * kPiece - 512), 512);
+  expect_bounds(kReserved, kReserved + 3 * kPiece);
+
+  EXPECT_EQ(unmap(kReserved + kPiece), CUDA_SUCCESS);
+  expect_bounds(kReserved, kReserved + kPiece);
+  EXPECT_EQ(entry_at(kReserved + kPiece - 512), 512);
+  expect_bounds(kReserved + 2 * kPiece, kReserved + 3 * kPiece);
+  EXPECT_EQ(unmap(kReserved), CUDA_SUCCESS);
+  EXPECT_EQ(unmap(kReserved + 2 * kPiece), CUDA_SUCCESS);
+  for (CUdeviceptr piece = 0; piece < 3; ++piece)
+    EXPECT_EQ(entry_at(kReserved + piece * kPiece), rewriter::kUnmappedEntry);
 }
 
 // Only granules that hold nothing else: other memory may share the first and the last one.
