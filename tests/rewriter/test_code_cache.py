@@ -7,6 +7,8 @@ test_code_cache.py GPUMEMTRACE PROGRAM [unittest's arguments]
 The program is kernel_checks_heap. It runs on the simulated device, which compiles nothing: its machine code is the text.
 """
 
+import concurrent.futures
+import fcntl
 import json
 import os
 import pathlib
@@ -69,6 +71,22 @@ class CodeCache(unittest.TestCase):
         self.assertEqual(self.findings(), compiled)
         (entry,) = self.entries()
         self.assertEqual(entry.read_bytes(), whole)
+
+    def test_a_text_that_another_process_compiles_is_waited_for(self):
+        compiled = self.findings()
+        (entry,) = self.entries()
+        kept = entry.rename(self.folder / "kept")
+        with open(self.code / f".{entry.name}", "w", encoding="utf-8") as claim:
+            fcntl.lockf(claim, fcntl.LOCK_EX)
+            with concurrent.futures.ThreadPoolExecutor() as other:
+                waiting = other.submit(self.findings)
+                self.assertEqual(concurrent.futures.wait([waiting], timeout=3).done, set())
+                kept.rename(entry)
+                before = entry.stat()
+                fcntl.lockf(claim, fcntl.LOCK_UN)
+                self.assertEqual(waiting.result(), compiled)
+        self.assertEqual(self.entries(), [entry])  # and no claim
+        self.assertEqual(entry.stat().st_ino, before.st_ino)
 
     def test_without_a_folder_all_is_as_with_one(self):
         compiled = self.findings()

@@ -51,6 +51,7 @@ struct Module {
   rewriter::Rewritten code;    // the library may read its text at any time
   std::string machine;         // the same of it, where it has been compiled; from the cache alone
   std::optional<CodeKey> key;  // its entry of the cache; none: it may not be compiled ahead
+  CodeClaim claim;             // until its code is in the cache, or will not be
   std::string why_plain;       // not empty: it is as the program gave it
   std::uint32_t number = 0;    // from 1: which module's records are meant in memory of the host
   HeapUse heap_use = HeapUse::kNone;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -26,6 +27,7 @@ namespace {
 
 constexpr std::string_view kSuffix = ".code";
 constexpr std::uint64_t kMostOfEntry = std::uint64_t{256} << 20;
+constexpr std::chrono::minutes kLongestWait{10}; // for a process that may be stopped
 constexpr std::time_t kForgotten = 3600; // seconds: who writes a file is done with it by then
 
 std::uint64_t mixed(std::uint64_t value, std::uint64_t factor, unsigned shift) noexcept {
@@ -163,6 +165,16 @@ void CodeCache::keep(const CodeKey& key, const CachedCode& code) const noexcept 
 
 void CodeCache::remove(const CodeKey& key) const noexcept {
   if (is_there()) unlink((folder_ + "/" + key.name()).c_str());
+}
+
+CodeClaim CodeCache::claim(const CodeKey& key) const noexcept {
+  if (!is_there()) return {};
+  try {
+    if (!make_folder(folder_)) return {};
+    return {folder_ + "/." + key.name(), kLongestWait};
+  } catch (const std::exception&) { // of memory
+    return {};
+  }
 }
 
 // Removes what was not used for longest, down to three quarters, and what killed processes left.

@@ -4,9 +4,9 @@
 // or ~/.cache/gpumemtrace/code.
 //
 // Invariants: an entry is written beside its name and renamed, so a process that is killed leaves
-// no part of one, and of several that write the same one it is whole. An entry that is not as it
-// was written counts as none. Whatever fails, there is just no entry. The folder must be the
-// user's own: code comes from there.
+// no part of one, and of several that write the same one it is whole. A claim lies beside it. An
+// entry that is not as it was written counts as none. Whatever fails, there is just no entry. The
+// folder must be the user's own: code comes from there.
 #pragma once
 
 #include <array>
@@ -17,6 +17,7 @@
 #include <string_view>
 #include <utility>
 
+#include "interposer/kernel_checks/library/code_claim.h"
 #include "interposer/kernel_checks/library/heap_blocks.h"
 #include "rewriter/rewriter.h"
 
@@ -56,6 +57,8 @@ public:
   std::optional<CachedCode> find(const CodeKey& key) const noexcept;
   void keep(const CodeKey& key, const CachedCode& code) const noexcept;
   void remove(const CodeKey& key) const noexcept;
+  // To compile what was not found. Another process may have kept it meanwhile.
+  CodeClaim claim(const CodeKey& key) const noexcept;
 
 private:
   void trim() const;

@@ -40,30 +40,33 @@ bool has_code(const std::unique_ptr<Module>& module) noexcept {
   return module != nullptr && module->why_plain.empty();
 }
 
+// Compiles what was not in the cache, for other processes, too: these may wait for it, and so not
+// for the load, which may wait for the program's kernels. A text that the driver cannot compile is
+// not left to it: where it loads lazily, it says so at the program's launch.
+void compile_ahead(Module& module) noexcept {
+  Compiled compiled = compile(module.code.text);
+  module.machine = std::move(compiled.machine);
+  if (!module.machine.empty()) keep_in_cache(module);
+  else if (compiled.was_tried) {
+    module.code = {};
+    module.why_plain = "the driver could not compile its checked form";
+  }
+  module.claim.end();
+}
+
 // Loads machine code, which is compiled now if it was not in the cache; false: the text is to be
-// loaded, or, where the module says so, what the program gave. A text that the driver cannot
-// compile is not left to it: where it loads lazily, it says so at the program's launch.
+// loaded, or, where the module says so, what the program gave.
 template <class LoadChecked>
 bool load_machine_code(std::unique_ptr<Module>& module, const void* image,
                        LoadChecked load_checked) noexcept {
   Module& made = *module;
   const bool was_cached = !made.machine.empty();
-  if (!was_cached && made.key) {
-    Compiled compiled = compile(made.code.text);
-    made.machine = std::move(compiled.machine);
-    if (compiled.was_tried && made.machine.empty()) {
-      made.code = {};
-      made.why_plain = "the driver could not compile its checked form";
-    }
-  }
+  if (!was_cached && made.key) compile_ahead(made);
   if (made.machine.empty()) return false;
-  if (load_checked(made.machine.data()) == CUDA_SUCCESS) {
-    if (!was_cached) keep_in_cache(made);
-    return true;
-  }
+  if (load_checked(made.machine.data()) == CUDA_SUCCESS) return true;
   made.machine.clear();
-  if (!was_cached) return false;
   code_cache().remove(*made.key);
+  if (!was_cached) return false;
   module = rewrite_image(image, false);
   return false;
 }

@@ -42,7 +42,12 @@ bool take_from_cache(Module& module, const std::string& ptx) {
   if (!module.key) return false;
   module.key->add(ptx);
   std::optional<CachedCode> cached = code_cache().find(*module.key);
+  if (!cached) {
+    module.claim = code_cache().claim(*module.key);
+    cached = code_cache().find(*module.key);
+  }
   if (!cached) return false;
+  module.claim.end();
   module.code = std::move(cached->code);
   module.heap_use = cached->heap_use;
   module.machine = std::move(cached->machine);
@@ -120,7 +125,10 @@ std::unique_ptr<Module> rewrite_image(const void* image, bool may_be_cached) noe
   }
   Task task{image, capability_of_device(), table().options(), *module, may_be_cached};
   if (!run_aside(task)) module->why_plain = "no thread could be started to rewrite it";
-  if (!module->why_plain.empty()) module->code = {};
+  if (!module->why_plain.empty()) {
+    module->code = {};
+    module->claim.end();
+  }
   return module;
 }
 
