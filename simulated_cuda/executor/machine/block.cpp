@@ -7,6 +7,7 @@
 #include "simulated_cuda/executor/machine/cluster.h"
 #include "simulated_cuda/executor/machine/grid_ordering.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
+#include "simulated_cuda/executor/machine/unread_races.h"
 #include "simulated_cuda/executor/machine/workers/stillness.h"
 #include "simulated_cuda/executor/machine/workers/worker.h"
 
@@ -64,6 +65,7 @@ void Block::acquire() {
 void Block::advance_clock() {
   if (++clock < race::kMostClock) return set_global_clock();
   global = {}; // its clocks could no longer be compared
+  UnreadRaces::forget(*this);
   std::fill(race_storage.begin(), race_storage.end(), 0);
   clock = 1;
   last_barrier = cluster_clock = 1;
@@ -140,6 +142,7 @@ void Block::start(std::uint64_t which) {
     std::memset(shared, 0, shared_bytes); // what an earlier block left must change nothing
   }
   global = {};
+  UnreadRaces::forget(*this);
   if (is_ordered) {
     barrier_of_all();
     cluster_clock = clock;

@@ -21,6 +21,7 @@ class Cluster;
 class DeviceHeap;
 class GridOrdering;
 class TrackedTwin;
+class UnreadRaces;
 struct AccessFacts;
 struct Launch;
 struct Worker;
@@ -28,7 +29,8 @@ struct Worker;
 // Entries of the table of races: thread 11 bits and clock 21 bits of the last write, and the same
 // of reads. A reader from 1024 on is several threads of the warp (reader - 1024); 2047: of several
 // warps. kCopying with kMostClock: an asynchronous copy, which is not over. From kRemote on: a
-// thread of another block of the cluster, by its rank.
+// thread of another block of the cluster, by its rank. kUnread with kMostClock: a write that races
+// with another one, and that no thread has read yet (unread_races.h).
 namespace race {
 inline constexpr std::uint32_t kThreadBits = 11, kClockBits = 21;
 inline constexpr std::uint32_t kThreadMask = (1u << kThreadBits) - 1;
@@ -37,6 +39,7 @@ inline constexpr std::uint32_t kWarpReaders = 1024, kManyReaders = kThreadMask;
 inline constexpr std::uint32_t kCopying = kWarpReaders + kLanes, kRemote = kCopying + 1;
 inline constexpr std::uint32_t kMostRanks = 16;
 inline constexpr std::uint32_t kCopy = kCopying | kMostClock << kThreadBits;
+inline constexpr std::uint32_t kUnread = (kRemote + kMostRanks) | kMostClock << kThreadBits;
 } // namespace race
 
 struct Barrier {
@@ -81,6 +84,7 @@ struct Block {
   Barrier barriers[kBarriers];
   std::vector<Ordering::Lanes> let_go; // room for what release() collects
   std::unique_ptr<AsyncCopies> copies; // null: there was none
+  std::unique_ptr<UnreadRaces> unread; // null: there was none
   Cluster* cluster = nullptr;          // that it is in, if only by itself
   std::uint32_t rank = 0;              // in it
   std::uint32_t cluster_clock = 0;     // what was done before is ordered for the whole cluster

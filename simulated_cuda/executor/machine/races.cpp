@@ -7,6 +7,7 @@
 #include "simulated_cuda/executor/machine/async_copies.h"
 #include "simulated_cuda/executor/machine/cluster.h"
 #include "simulated_cuda/executor/machine/report_sink.h"
+#include "simulated_cuda/executor/machine/unread_races.h"
 #include "simulated_cuda/executor/machine/workers/worker.h"
 #include "simulated_cuda/executor/program/access_strength.h"
 
@@ -161,8 +162,8 @@ bool hides_own_store(const RaceEntry& at, std::uint64_t i) {
          (at.block.store_sites[i] & kStrongSite) == 0;
 }
 
-void report(const RaceEntry& at, std::uint64_t i, AccessFacts facts, Access earlier,
-            bool is_equal = false) {
+OtherThread other_of(const RaceEntry& at, std::uint64_t i, const AccessFacts& facts, Access earlier,
+                     bool is_equal = false) {
   const Block& block = at.block;
   const std::uint32_t earlier_half = earlier == Access::kStore ? at.store : at.load;
   const std::uint32_t who = RaceEntry::who(earlier_half);
@@ -188,7 +189,14 @@ void report(const RaceEntry& at, std::uint64_t i, AccessFacts facts, Access earl
   other.access = by_atomic ? Access::kAtomic : earlier;
   if (facts.access == Access::kStore && at.may_be_own_load())
     other.own_load = &instruction_at(at.w, block.load_sites, i, &other.own_code);
-  at.w.worker->checks->race(facts, other);
+  return other;
+}
+
+// Both are plain stores of threads of the block, and this thread has not loaded the value before.
+bool are_stores(const RaceEntry& at, std::uint64_t i, const CheckedAccess& now, Access earlier) {
+  return now.access == Access::kStore && !now.is_strong && earlier == Access::kStore &&
+         (at.block.store_sites[i] & kSiteFlags) == 0 &&
+         RaceEntry::who(at.store) < race::kWarpReaders && !at.may_be_own_load();
 }
 
 // Strong accesses of the words order those of others behind fences.
@@ -247,6 +255,7 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
   const std::uint64_t end = (offset + bytes - 1) >> block.race_shift;
   const std::uint64_t granule = std::uint64_t{1} << block.race_shift;
   for (std::uint64_t i = offset >> block.race_shift; i <= end; ++i) {
+    UnreadRaces::look(block, i, access != Access::kStore, *w.worker->checks);
     RaceEntry at{block.races[i], block, w, lane};
     at.forget_closed();
     const std::uint64_t begin = std::max(i * granule, offset);
@@ -256,13 +265,17 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
     if (access != Access::kStore && now.is_strong && RaceEntry::is_remote(at.store))
       read_strongly(at, i, access);
     const Access earlier = raced_with(at, i, now);
+    const bool is_unread = are_stores(at, i, now, earlier);
+    AccessFacts facts;
+    OtherThread other;
     if (earlier != Access::kUnknown) {
-      AccessFacts facts = facts_of(w, in, lane);
+      facts = facts_of(w, in, lane);
       facts.access = access;
       facts.bytes = bytes;
       facts.space = Space::kShared;
       facts.address = offset;
-      report(at, i, facts, earlier, now.is_equal);
+      other = other_of(at, i, facts, earlier, now.is_equal);
+      if (!is_unread) w.worker->checks->race(facts, other);
     }
     if (now.is_strong && !is_load && (hides_own_store(at, i) || at.is_open(at.store))) continue;
     std::uint32_t site = in->number | (now.is_strong ? kStrongSite : 0);
@@ -275,6 +288,7 @@ void check_race(Warp& w, const Instruction* in, std::uint32_t lane, std::uint64_
     if (access == Access::kStore && value != nullptr)
       note_value(at, now.is_equal, w.worker->stores_as_one);
     at.note_store();
+    if (is_unread) UnreadRaces::keep(block, i, facts, other);
   }
   if (now.is_strong) note_strong(w, lane, offset, bytes, access);
 }
@@ -294,6 +308,7 @@ void check_remote_race(Block& target, Warp& w, const Instruction* in, std::uint3
     return is_open && !(strong && (site & kSiteFlags) == kStrongSite);
   };
   for (std::uint64_t i = offset >> target.race_shift; i <= end; ++i) {
+    UnreadRaces::look(target, i, access != Access::kStore, *w.worker->checks);
     RaceEntry at{target.races[i], target, w, lane};
     if (access != Access::kStore && strong && at.store != 0 && RaceEntry::who(at.store) != me)
       read_strongly(at, i, access);
@@ -304,7 +319,8 @@ void check_remote_race(Block& target, Warp& w, const Instruction* in, std::uint3
       facts.bytes = bytes;
       facts.space = Space::kShared;
       facts.address = offset;
-      report(at, i, facts, by_store ? Access::kStore : Access::kLoad);
+      const Access earlier = by_store ? Access::kStore : Access::kLoad;
+      w.worker->checks->race(facts, other_of(at, i, facts, earlier));
     }
     const std::uint32_t now = me | remote_clock(target) << race::kThreadBits;
     (is_load ? target.load_sites : target.store_sites)[i] = in->number | (strong ? kStrongSite : 0);

@@ -167,7 +167,8 @@ TEST_F(ChecksTest, RacesOfOtherPairsStayApart) {
   load(kernel("mov.u32 %r1, table; mad.lo.u32 %r2, %r0, 4, %r1; xor.b32 %r3, %r0, 32;\n"
               "mad.lo.u32 %r4, %r3, 4, %r1; setp.lt.u32 %p1, %r0, 32;\n"
               "@%p1 st.shared.u32 [%r2], %r0; @%p1 st.shared.u32 [%r2+256], %r0;\n"
-              "@!%p1 st.shared.u32 [%r4], %r0; @!%p1 ld.shared.u32 %r5, [%r4+256];",
+              "@!%p1 st.shared.u32 [%r4], %r0; @!%p1 ld.shared.u32 %r5, [%r4+256];\n"
+              "bar.sync 0; @%p1 ld.shared.u32 %r6, [%r2];",
               ".shared .align 4 .b8 table[512];\n"));
   run({1}, {64}, {0, 0});
   EXPECT_EQ(races_of(recorder_).size(), 2u);

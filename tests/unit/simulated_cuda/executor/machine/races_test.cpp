@@ -52,6 +52,20 @@ std::string reversed(const std::string& between) {
          "\nsub.u32 %r4, 127, %r0; mad.lo.u32 %r4, %r4, 4, %r1; ld.shared.u32 %r5, [%r4];";
 }
 
+// Threads that have nothing to store write to a spare element.
+TEST_F(RacesTest, StoresThatNoThreadReads) {
+  const std::string stores = "st.shared.u32 [s+128], %r0; bar.sync 0;\n";
+  EXPECT_EQ(races(stores + "st.shared.u32 [s+132], 1;"), 0u);
+  EXPECT_EQ(
+    races(stores + "@%p4 st.shared.u32 [s+128], 7; bar.sync 0; ld.shared.u32 %r5, [s+128];"), 0u)
+    << "another value is there";
+  EXPECT_EQ(races(stores + "ld.shared.u32 %r5, [s+128];"), 1u);
+  EXPECT_EQ(races(stores + "atom.shared.add.u32 %r5, [s+128], 1;"), 1u);
+  EXPECT_EQ(races(stores + "st.shared.u32 [s+128], %r0; bar.sync 0; ld.shared.u32 %r5, [s+128];"),
+            1u)
+    << "the second ones alone";
+}
+
 TEST_F(RacesTest, FencesAloneOrderNothing) {
   EXPECT_NE(races(reversed("")), 0u);
   EXPECT_NE(races(reversed("membar.cta;")), 0u);
