@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // api-error: a failed call that no other finding explains. Left out: calls whose failure is their
 // answer (probing), the runtime's own first tries that it repeats after making a context, and calls
-// on a context that has died. Calls that the simulated device does not implement are notes.
+// on a context that has died. Calls that the simulated device does not implement are notes, and so
+// are those of other threads behind exit(), which takes CUDA down under them.
 
 #include <unordered_map>
 #include <utility>
@@ -62,7 +63,8 @@ std::string_view advice_on(std::uint16_t result) {
 bool ends_code(std::string_view api) { return api == "cuLibraryUnload" || api == "cuModuleUnload"; }
 
 // While no failure may still be forgiven.
-constexpr Wants kUsual = kWantsFailures | kWantsUnclaimed | wants(EventKind::kExecution);
+constexpr Wants kUsual =
+  kWantsFailures | kWantsUnclaimed | wants(EventKind::kExecution) | wants(EventKind::kExit);
 
 class ApiError : public Detector {
 public:
@@ -70,6 +72,7 @@ public:
 
   void on_event(const Event& e, std::span<const Verdict>, const Heap&, Findings&) override {
     if (e.kind == EventKind::kExecution) refused_.note(e);
+    else if (e.kind == EventKind::kExit) note_exit(e);
     else if (e.succeeded()) forgive_retry(e);
   }
 
@@ -118,6 +121,11 @@ private:
     }
   };
 
+  struct Exit {
+    std::uint32_t thread;
+    std::uint64_t order; // failures are said of later than they are
+  };
+
   Finding finding(const Event& e) const {
     const std::string_view call = facts_.call_name(e);
     Finding f;
@@ -128,7 +136,22 @@ private:
     f.api = call;
     f.group = std::to_string(e.result);
     f.stacks.push_back(stack_as(StackRole::kFailed, e.stack, call));
+    if (exit_ && exit_->thread != e.thread && exit_->order < e.order) {
+      f.severity = Severity::kNote;
+      f.message = {"While another thread was in exit(), ", CallName{call}, " failed with ",
+                   error_text(e.result, is_runtime_name(call))};
+      f.advice =
+        "exit() takes CUDA down: let threads that use CUDA end before main returns or calls "
+        "it. On a GPU such a call may crash, too.";
+      f.group += " behind exit()";
+    }
     return f;
+  }
+
+  void note_exit(const Event& e) {
+    const trace::ExitWay way = e.exit().way;
+    if (way == trace::ExitWay::kExit || way == trace::ExitWay::kUnderscoreExit)
+      exit_ = Exit{e.thread, e.order};
   }
 
   // One mistake, however many calls it makes fail.
@@ -215,6 +238,7 @@ private:
   }
 
   const ProcessFacts& facts_;
+  std::optional<Exit> exit_;
   RefusedCalls refused_;
   // By thread: failures that the runtime may repeat
   std::unordered_map<std::uint32_t, Retry> retries_;

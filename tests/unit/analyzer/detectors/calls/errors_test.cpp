@@ -54,6 +54,28 @@ TEST_F(Errors, ProbingIsNoError) {
   EXPECT_EQ(kinds(), "");
 }
 
+// exit() takes CUDA down under threads that still run. Destructors run in the thread that called
+// it.
+TEST_F(Errors, WhileAnotherThreadExits) {
+  const auto fail = [&](std::size_t thread, const char* api) {
+    log(thread).set({.api = api, .result = 400}, 0x5000, 4);
+  };
+  trace.complete.clear(); // it has an exit of its own, before all that is recorded
+  fail(0, "cuMemsetD8_v2");
+  fail(1, "cuMemsetD16_v2");
+  log(0).exit(trace::ExitWay::kExit, 0);
+  fail(0, "cuMemsetD32_v2");
+  fail(1, "cuMemsetD8Async");
+  run();
+  ASSERT_EQ(result.findings.size(), 4u);
+  for (const auto& finding : result.findings) {
+    const bool is_other = finding.message == "While another thread was in exit(), cuMemsetD8Async "
+                                             "failed with CUDA_ERROR_INVALID_HANDLE (400).";
+    EXPECT_EQ(finding.severity, is_other ? Severity::kNote : Severity::kWarning);
+    EXPECT_EQ(finding.message.find("exit()") != std::string::npos, is_other) << finding.api;
+  }
+}
+
 TEST_F(Errors, RegisteringTwiceIsOne) {
   log().alloc({.api = "cuMemHostRegister_v2", .via = "cudaHostRegister", .result = 712},
               MemoryKind::kRegistered, kHost, 64);
