@@ -5,6 +5,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 
@@ -20,6 +22,7 @@
 #include "analyzer/command/run/program_check.h"
 #include "analyzer/command/run/removed_traces.h"
 #include "analyzer/command/run/trace_packer.h"
+#include "analyzer/command/run/wait_notices.h"
 #include "analyzer/command/run_facts.h"
 #include "analyzer/report/suppressions.h"
 #include "analyzer/trace_reader/trace_dir.h"
@@ -100,6 +103,27 @@ void remove_idle_files(const RunFacts& facts) {
     fs::remove(fs::path(facts.trace_dir) / idle_file(static_cast<std::uint32_t>(end.pid)), error);
 }
 
+// What is done while the program runs, each in its own time.
+class Meanwhile {
+public:
+  Meanwhile(TracePacker& packer, WaitNotices* notices) : packer_(packer), notices_(notices) {}
+
+  std::chrono::milliseconds work() {
+    constexpr std::chrono::milliseconds kNow{0}, kBetweenNotices{2000};
+    if (notices_ == nullptr) return packer_.work();
+    if (const std::string wait = notices_->newest(); !wait.empty()) say(wait);
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= packs_from_) packs_from_ = now + packer_.work();
+    return std::clamp(std::chrono::duration_cast<std::chrono::milliseconds>(packs_from_ - now),
+                      kNow, kBetweenNotices);
+  }
+
+private:
+  TracePacker& packer_;
+  WaitNotices* notices_;
+  std::chrono::steady_clock::time_point packs_from_{};
+};
+
 // Runs the program and gathers all that is known about the run.
 RunFacts run_program(const Settings& settings) {
   RunFacts facts;
@@ -124,7 +148,10 @@ RunFacts run_program(const Settings& settings) {
   if (in.is_on("GPUMEMTRACE_NO_ARGUMENTS")) facts.arguments.resize(1);
   plan.environment = instrumented_environment(in);
   TracePacker packer(in.trace_dir, in.run_id);
-  plan.meanwhile = [&packer] { return packer.work(); };
+  WaitNotices notices(notes.path());
+  const bool says_waits = in.is_on("GPUMEMTRACE_KERNEL_CHECKS") && !settings.quiet;
+  Meanwhile meanwhile(packer, says_waits ? &notices : nullptr);
+  plan.meanwhile = [&meanwhile] { return meanwhile.work(); };
   facts.outcome = launch(plan);
   facts.notes = read_notes(notes.path());
   facts.was_idle = in.is_on("GPUMEMTRACE_IDLE");

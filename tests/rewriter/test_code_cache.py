@@ -30,6 +30,7 @@ class CodeCache(unittest.TestCase):
         self.environment |= {f"GPUMEMTRACE_SIM_{name}": value for name, value in DEVICE.items()}
         self.environment["XDG_CACHE_HOME"] = str(self.folder / "cache")
         self.code = self.folder / "cache" / "gpumemtrace" / "code"
+        self.said = {}
 
     def run_command(self, *words):
         return subprocess.run(
@@ -37,10 +38,12 @@ class CodeCache(unittest.TestCase):
         )
 
     def findings(self, *options):
-        report = self.folder / "report.json"
+        """What the report has. What else is said stands in self.said, by options."""
+        report = self.folder / f"report{''.join(options)}.json"
         words = ("check", "--device", "simulated", "--kernel-checks", "--format", "json", "--output", str(report))
         done = self.run_command(*words, *options, PROGRAM, "wrong")
         self.assertEqual(done.returncode, 23, done.stderr)
+        self.said[options] = done.stderr
         return [
             (finding["kind"], finding["count"], [stack["frames"][0].get("line") for stack in finding["stacks"]])
             for finding in json.loads(report.read_text())["findings"]
@@ -79,14 +82,17 @@ class CodeCache(unittest.TestCase):
         with open(self.code / f".{entry.name}", "w", encoding="utf-8") as claim:
             fcntl.lockf(claim, fcntl.LOCK_EX)
             with concurrent.futures.ThreadPoolExecutor() as other:
-                waiting = other.submit(self.findings)
-                self.assertEqual(concurrent.futures.wait([waiting], timeout=3).done, set())
+                waiting = [other.submit(self.findings), other.submit(self.findings, "--quiet")]
+                self.assertEqual(concurrent.futures.wait(waiting, timeout=9).done, set())
                 kept.rename(entry)
                 before = entry.stat()
                 fcntl.lockf(claim, fcntl.LOCK_UN)
-                self.assertEqual(waiting.result(), compiled)
+                self.assertEqual([one.result() for one in waiting], [compiled, compiled])
         self.assertEqual(self.entries(), [entry])  # and no claim
         self.assertEqual(entry.stat().st_ino, before.st_ino)
+        words = "gpumemtrace: waiting for another process that compiles kernels with checks (5 s so far)\n"
+        self.assertIn(words, self.said[()])
+        self.assertEqual(self.said[("--quiet",)], "")
 
     def test_without_a_folder_all_is_as_with_one(self):
         compiled = self.findings()

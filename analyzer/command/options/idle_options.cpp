@@ -93,13 +93,14 @@ std::vector<std::string> idle_options(const std::function<bool(const std::string
     }
     if (!has_one) add(partner.option, words);
   }
-  const bool checks_kernels = settings.device == DeviceChoice::kSimulated ||
-                              is_on("kernel-checks", settings) ||
-                              is_on("kernel-checks-sample", settings);
+  const bool compiles_checks =
+    is_on("kernel-checks", settings) || is_on("kernel-checks-sample", settings);
+  const bool checks_kernels = settings.device == DeviceChoice::kSimulated || compiles_checks;
   for (const std::string_view filter : kFilters)
     if (!checks_kernels && given(std::string(filter)))
       add(filter, "'--kernel-checks' or '--device simulated'");
-  if (given("quiet") && settings.output.empty()) add("quiet", "'--output'");
+  if (given("quiet") && settings.output.empty() && !compiles_checks)
+    add("quiet", "'--output' or '--kernel-checks'");
   if (settings.command != CommandId::kDiff && given("baseline-tolerance") &&
       settings.baseline.empty())
     add("baseline-tolerance", "'--baseline'");

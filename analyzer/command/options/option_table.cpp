@@ -61,7 +61,7 @@ std::vector<OptionRow> own_rows() {
      "the file (default: the first trace's name and .tar.zst, in the current directory)", "o"},
     {"quiet", "", bit(CommandId::kRun) | bit(CommandId::kCheck),
      "with --output: do not say on stderr where the report is and how much was found, unless a "
-     "signal killed the program"},
+     "signal killed the program; with --kernel-checks: nor that kernels are being compiled"},
     {"fail-on", "SEVERITY", verdicts,
      "the least severity that fails: note, warning or error (default error)"},
     {"error-exitcode", "N", bit(CommandId::kCheck) | bit(CommandId::kReplay),

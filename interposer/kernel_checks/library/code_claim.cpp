@@ -3,8 +3,11 @@
 
 #include <cerrno>
 #include <fcntl.h>
+#include <optional>
 #include <thread>
 #include <unistd.h>
+
+#include "interposer/kernel_checks/library/wait_notice.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -26,12 +29,14 @@ CodeClaim::CodeClaim(std::string path, std::chrono::milliseconds most) noexcept
   file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
   if (file_ < 0) return;
   const auto deadline = std::chrono::steady_clock::now() + most;
+  std::optional<WaitNotice> notice;
   for (;;) {
     const int error = try_to_lock(file_);
     if (error == 0) return;
     // Some folders of a network have no locks.
     const bool has_other = error == EAGAIN || error == EACCES;
     if (!has_other || std::chrono::steady_clock::now() >= deadline) break;
+    if (!notice) notice.emplace("waiting for another process that compiles kernels with checks");
     std::this_thread::sleep_for(kPause);
   }
   close(file_);

@@ -2,6 +2,8 @@
 // Loads of code: the driver gets a module's checked text where there is one and it takes it, else
 // what the program gave. Lists of kernels leave checked forms out.
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <exception>
 #include <string>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "interposer/kernel_checks/library/images.h"
 #include "interposer/kernel_checks/library/replacements.h"
 #include "interposer/kernel_checks/library/reports.h"
+#include "interposer/kernel_checks/library/wait_notice.h"
 
 namespace gmt::interposer::kernel_checks {
 
@@ -40,11 +43,26 @@ bool has_code(const std::unique_ptr<Module>& module) noexcept {
   return module != nullptr && module->why_plain.empty();
 }
 
+constinit std::atomic<std::size_t> compiled_kernels{0}; // by this process
+
+std::string words_of_compiling(const Module& module) {
+  const std::size_t now = module.code.kernels.size(), before = compiled_kernels.load();
+  std::string words = "compiling " + std::to_string(now) + (now == 1 ? " kernel" : " kernels");
+  words += " with checks";
+  if (before != 0) words += ", " + std::to_string(before) + " done";
+  return words;
+}
+
 // Compiles what was not in the cache, for other processes, too: these may wait for it, and so not
 // for the load, which may wait for the program's kernels. A text that the driver cannot compile is
 // not left to it: where it loads lazily, it says so at the program's launch.
 void compile_ahead(Module& module) noexcept {
-  Compiled compiled = compile(module.code.text);
+  Compiled compiled;
+  {
+    const WaitNotice notice(words_of_compiling(module));
+    compiled = compile(module.code.text);
+  }
+  compiled_kernels.fetch_add(module.code.kernels.size());
   module.machine = std::move(compiled.machine);
   if (!module.machine.empty()) keep_in_cache(module);
   else if (compiled.was_tried) {
@@ -83,6 +101,7 @@ CUresult load(Handle* handle, const void* image, bool may_be_cached, LoadChecked
     return CUDA_SUCCESS;
   }
   if (has_code(module)) {
+    const WaitNotice notice(words_of_compiling(*module));
     int result = load_checked(module->code.text.c_str());
     if (result != CUDA_SUCCESS) { // CUDA 13.0 compiles some large kernels to be linked alone
       const Compiled compiled = compile(module->code.text);
