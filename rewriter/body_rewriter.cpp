@@ -10,6 +10,7 @@
 
 #include "ptx/flow/flow.h"
 #include "ptx/flow/origins.h"
+#include "rewriter/assertions.h"
 #include "rewriter/decided_values.h"
 #include "rewriter/scopes.h"
 #include "rewriter/segments.h"
@@ -52,6 +53,7 @@ public:
     find_pointers();
     const auto accesses = std::ranges::count(classified_, Role::kAccess, &Classified::role);
     calls_ = accesses > static_cast<std::ptrdiff_t>(context_.options.most_inline);
+    assertions_ = assertions_of(context_.module, context_.function, body_, origins_);
     const std::vector<Segment> segments = segments_of(context_.module, body_, classified_);
     begin_statements();
     std::vector<Instruction> slow;
@@ -59,6 +61,7 @@ public:
     for (std::uint32_t i = 0; i < body_.instructions.size();) {
       move_statements(i);
       if (next == segments.end() || next->first != i) {
+        add_assert(i);
         add_plain(i++);
         continue;
       }
@@ -228,6 +231,18 @@ private:
     out_.push_back(body_.instructions[i]);
   }
 
+  // What stores arguments for calls begins no segment and is in none.
+  void add_assert(std::uint32_t i) {
+    const auto found = std::ranges::find(assertions_, i, &Assertion::before);
+    if (found == assertions_.end()) return;
+    const std::uint32_t number = add_site(found->call);
+    Site& site = sites_[number];
+    site.is_assert = true;
+    site.location = found->location;
+    site.condition = found->condition;
+    checks_.report_assert(out_, number);
+  }
+
   void add_group(const Group& group, std::uint32_t slow) {
     std::vector<GroupedAccess> accesses;
     for (const std::uint32_t i : group.accesses) accesses.push_back(grouped(i));
@@ -363,6 +378,7 @@ private:
   std::vector<ptx::Origin> origins_;   // of each register of the text
   std::vector<std::uint32_t> decided_; // see decided_results
   DeclaredArrays arrays_;
+  std::vector<Assertion> assertions_;
   std::vector<Classified> classified_;
   std::vector<ArrayCheck> array_of_; // of each instruction
   std::deque<std::pair<ptx::Origin, PointerParameter>> pointers_;

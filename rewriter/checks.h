@@ -107,6 +107,8 @@ public:
   void mark_written(std::vector<ptx::Instruction>& into, const GroupedAccess& grouped);
   // At a kernel's begin: nothing in shared memory is written. Adds the labels that stand there.
   void clear_shared_state(std::vector<ptx::Instruction>& into, std::vector<Mark>& marks);
+  // Before a call of __assertfail, with its arguments still to be stored.
+  void report_assert(std::vector<ptx::Instruction>& into, std::uint32_t site);
   // Finds the block of a parameter; after all checks, which say what limits are needed.
   void look_up(std::vector<ptx::Instruction>& into, const ptx::Origin& parameter,
                const PointerParameter& pointer);

@@ -68,6 +68,14 @@ void Checks::report(Into& into, const Details& details, std::uint32_t misaligned
              code_.list({Code::of(OperandKind::kLocal, report_argument_)})});
 }
 
+// There is no address, and no memory is meant.
+void Checks::report_assert(Into& into, std::uint32_t site) {
+  const std::uint32_t none = reg(Type::kB32);
+  code_.add(into, "mov.b32", {Code::reg(none), Code::number(0)});
+  const Operand zero = Code::number(0);
+  report(into, {{ptx::kNone, none, none}, zero, zero, zero, ptx::kNone}, ptx::kNone, site);
+}
+
 // Of the heap of kernels the HeapTable decides, by the units in which the access has bytes. An
 // access that gets here because of a kHeapEntry alone is right if the table says so. The entry that
 // is recorded says what is wrong.

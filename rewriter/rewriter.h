@@ -170,6 +170,8 @@ struct Site {
   AccessKind kind = AccessKind::kLoad;
   std::uint32_t bytes = 0;
   bool is_generic = false;
+  bool is_assert = false;       // a call of __assertfail, and no access
+  std::string location, condition; // of an assert, as Assertion has them
   std::string array; // or another variable, of the text, that the address comes from; empty: not
                      // known
 };

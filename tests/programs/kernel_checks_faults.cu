@@ -18,6 +18,12 @@
 // expect: error kernel-out-of-bounds count=1 message="right behind the end of 512 bytes of device memory" stacks="accessed here"@call:LINE(pointer),"launched here"@main:LINE(jump),"allocated here"@main:LINE(functions)
 // expect: error kernel-fault
 // not-checked: leak
+// run: assert
+// env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
+// env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
+// options: check --kernel-checks
+// expect: error kernel-assert count=1 message="block: [1,0,0], thread: [7,0,0] Assertion `to[i] < limit` failed" stacks="failed here"@bounded:LINE(assert),"launched here"@main:LINE(asserts)
+// not-checked: leak
 // run: unchecked
 // env: GPUMEMTRACE_SIM_KERNEL_CHECKS=1
 // env: GPUMEMTRACE_SIM_DEVICE_CHECKS=none
@@ -35,6 +41,7 @@
 // not-checked: leak
 #include "answers.h"
 
+#include <cassert>
 #include <unistd.h>
 
 __global__ void fill(int* to, int count) {
@@ -52,6 +59,11 @@ __global__ void call(Function* functions, int which, int* to) {
 }
 __global__ void store(int* to) { *to = 1; } // @far
 
+__global__ void bounded(const int* to, int limit) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  assert(to[i] < limit); // @assert
+}
+
 static void end() {
   std::printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize())); // @wait
   std::fflush(stdout);
@@ -67,6 +79,11 @@ int main(int argc, char** argv) {
     fill_and_stop<<<1, 64>>>(block, 33); // @trap
   } else if (started_with(argc, argv, "jump")) {
     call<<<1, 1>>>(functions, 64, block); // @jump
+  } else if (started_with(argc, argv, "assert")) {
+    const int large = 3;
+    CHECK(cudaMemset(block, 0, 120));
+    CHECK(cudaMemcpy(block + 22, &large, sizeof large, cudaMemcpyHostToDevice));
+    bounded<<<2, 15>>>(block, large); // @asserts
   } else if (started_with(argc, argv, "unchecked")) {
     fill<<<1, 64>>>(block, 32); // @before
     store<<<1, 1>>>(block + (std::size_t{1} << 36)); // @stores

@@ -80,6 +80,9 @@ void write(Writer& to, const rewriter::Site& site) {
   to.number(static_cast<std::uint64_t>(site.kind));
   to.number(site.bytes);
   to.number(site.is_generic ? 1 : 0);
+  to.number(site.is_assert ? 1 : 0);
+  to.text(site.location);
+  to.text(site.condition);
   to.text(site.array);
 }
 
@@ -98,6 +101,9 @@ rewriter::Site read_site(Reader& from) {
   site.kind = static_cast<rewriter::AccessKind>(from.number());
   site.bytes = from.word();
   site.is_generic = from.number() != 0;
+  site.is_assert = from.number() != 0;
+  site.location = from.text();
+  site.condition = from.text();
   site.array = from.text();
   return site;
 }

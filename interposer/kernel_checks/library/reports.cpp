@@ -128,7 +128,8 @@ trace::ExecutionAccess access_of(rewriter::AccessKind kind) noexcept {
   return trace::ExecutionAccess::kUnknown;
 }
 
-trace::ExecutionReport kind_of(const Record& record) noexcept {
+trace::ExecutionReport kind_of(const rewriter::Site& site, const Record& record) noexcept {
+  if (site.is_assert) return trace::ExecutionReport::kAssert;
   if (record.kind == rewriter::kMisalignedCount) return trace::ExecutionReport::kMisaligned;
   if (record.kind == rewriter::kUnwrittenCount) return trace::ExecutionReport::kUninitializedRead;
   if (record.space != rewriter::RecordSpace::kGlobal) return trace::ExecutionReport::kOutOfBounds;
@@ -165,6 +166,33 @@ trace::ExecutionNeighbour meant_by(const rewriter::Site& site, const Record& rec
   return {record.meant, bytes, 0, trace::ExecutionSpace::kGlobal, nullptr};
 }
 
+// What CUDA prints; empty where the code does not say all of it.
+std::string text_of_assert(const rewriter::Site& site, const Record& record) {
+  if (site.location.empty() || site.condition.empty()) return {};
+  const auto triple = [](const std::uint32_t(&at)[3]) {
+    return "[" + std::to_string(at[0]) + "," + std::to_string(at[1]) + "," + std::to_string(at[2]) +
+           "]";
+  };
+  return site.location + ": block: " + triple(record.block) + ", thread: " + triple(record.thread) +
+         " Assertion `" + site.condition + "` failed.";
+}
+
+// The kernel ends there.
+void describe_assert(trace::ExecutionFault& fault, const std::string& text) {
+  fault.gpu_error = CUDA_ERROR_ASSERT;
+  if (!text.empty()) fault.message = text.c_str();
+}
+
+void describe_access(trace::ExecutionFault& fault, const rewriter::Site& site,
+                     const Record& record) {
+  fault.address = record.address;
+  fault.has_address = 1;
+  fault.bytes = site.bytes;
+  fault.space = space_of(site, record);
+  fault.access = access_of(site.kind);
+  fault.neighbour = meant_by(site, record);
+}
+
 void report(const rewriter::Site& site, const Launch& launch, const Record& record,
             std::uint64_t count) {
   std::vector<trace::ExecutionLine> lines;
@@ -173,7 +201,7 @@ void report(const rewriter::Site& site, const Launch& launch, const Record& reco
       {line.function.empty() ? nullptr : line.function.c_str(), line.file.c_str(), line.line, 0});
   trace::ExecutionFault fault{};
   fault.size = sizeof fault;
-  fault.kind = kind_of(record);
+  fault.kind = kind_of(site, record);
   describe_launch(fault.launch, launch);
   if (fault.launch.kernel == nullptr) fault.launch.kernel = site.function.c_str();
   fault.location.lines = lines.data();
@@ -184,13 +212,10 @@ void report(const rewriter::Site& site, const Launch& launch, const Record& reco
   fault.location.ptx_line = site.ptx_line;
   std::ranges::copy(record.block, fault.location.block);
   std::ranges::copy(record.thread, fault.location.thread);
-  fault.address = record.address;
-  fault.has_address = 1;
-  fault.bytes = site.bytes;
-  fault.space = space_of(site, record);
-  fault.access = access_of(site.kind);
   fault.count = count;
-  fault.neighbour = meant_by(site, record);
+  const std::string text = site.is_assert ? text_of_assert(site, record) : std::string();
+  if (site.is_assert) describe_assert(fault, text);
+  else describe_access(fault, site, record);
   core->found(&fault);
 }
 

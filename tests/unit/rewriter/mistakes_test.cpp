@@ -48,6 +48,32 @@ TEST_P(Mistakes, FunctionsKnowTheLaunch) {
   EXPECT_EQ(world_->record(2).launch, 0u);  // by_pointer
 }
 
+// The record is there before the call, which ends the kernel. What is printed stands in the text.
+TEST_P(Mistakes, AFailedAssertIsRecordedWithItsText) {
+  functions_ =
+    ".extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, "
+    ".param .b64 e) .noreturn;\n"
+    ".global .b8 condition[6] = {105, 32, 60, 32, 52, 0};\n"
+    ".global .b8 file[5] = {97, 46, 99, 117, 0};\n.global .b8 name[4] = {107, 40, 41, 0};\n";
+  ends_ = executor::End::kFault;
+  rewrite_kernel("setp.lt.u32 %p1, %r1, 2; @%p1 bra $right;\n"
+                 "mov.u64 %d3, condition; cvta.global.u64 %d4, %d3; mov.u64 %d5, file;\n"
+                 "cvta.global.u64 %d6, %d5; mov.u64 %d7, name; cvta.global.u64 %d8, %d7;\n"
+                 "{ .param .b64 a; .param .b64 b; .param .b32 c; .param .b64 d; .param .b64 e;\n"
+                 "st.param.b64 [a+0], %d4; st.param.b64 [b+0], %d6; mov.b32 %r2, 25;\n"
+                 "st.param.b32 [c+0], %r2; st.param.b64 [d+0], %d8; mov.b64 %d9, 1;\n"
+                 "st.param.b64 [e+0], %d9;\n"
+                 "call.uni __assertfail, (a, b, c, d, e); }\n$right:");
+  run(0, 0, 4);
+  ASSERT_EQ(rewritten_.sites.size(), 1u);
+  EXPECT_TRUE(rewritten_.sites[0].is_assert);
+  EXPECT_EQ(rewritten_.sites[0].condition, "i < 4");
+  EXPECT_EQ(rewritten_.sites[0].location, "a.cu:25: k()");
+  EXPECT_EQ(count(0), 2u); // threads 2 and 3
+  EXPECT_EQ(world_->record(0).thread[0], 2u);
+  EXPECT_EQ(world_->record(0).launch, 77u);
+}
+
 TEST_P(Mistakes, OnlyTheFirstAreRecorded) {
   rewrite_kernel("ld.global.u32 %r2, [%d1];");
   run(world_->block(4) + 4, 0, 96);

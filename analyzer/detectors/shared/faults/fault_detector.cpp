@@ -78,13 +78,17 @@ public:
 private:
   using LaunchLine = std::pair<std::uint64_t, std::string>; // of the source
 
+  // An assert ends its launch. Without optimisation the call that the code sees leads to another.
   LaunchLine line_of(const Event& e) const {
+    if (e.fault().fault == trace::FaultKind::kAssert) return {e.fault().call, {}};
     return {e.fault().call, source_words(parse_lines(facts_.text(e.fault().lines)), {})};
   }
   bool is_in_checked_code(const Event& e) const {
     const event::Fault& fault = e.fault();
     const std::string_view function = facts_.text(fault.function);
-    return !fault.is_checked && fault.access != trace::FaultAccess::kUnknown &&
+    const bool is_found_by_code =
+      fault.access != trace::FaultAccess::kUnknown || fault.fault == trace::FaultKind::kAssert;
+    return !fault.is_checked && is_found_by_code &&
            ptx::is_checked_form(function.empty() ? facts_.text(fault.kernel) : function);
   }
 

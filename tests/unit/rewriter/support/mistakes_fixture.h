@@ -57,7 +57,7 @@ protected:
     launch.parameters = std::as_bytes(std::span(parameters));
     launch.memory = &world_->memory;
     test::Listener listener;
-    EXPECT_EQ(executor::run(launch, listener).end, executor::End::kDone);
+    EXPECT_EQ(executor::run(launch, listener).end, ends_);
     faults_ = 0;
     for (const executor::Report& report : listener.reports) {
       if (report.kind <= executor::ReportKind::kMisaligned) ++faults_;
@@ -82,6 +82,7 @@ protected:
   std::uint64_t lowest_ = test::kWindow;
   Rewritten rewritten_;
   std::unique_ptr<executor::Module> module_;
+  executor::End ends_ = executor::End::kDone;
   std::size_t faults_ = 0; // accesses that the executor refused
 };
 
