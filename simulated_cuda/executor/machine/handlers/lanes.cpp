@@ -37,11 +37,12 @@ void group_by_mask(Warp& w, Next in, const u32* masks, u32 (&named)[kLanes]) {
   const u32* masks = at<const u32>(w, in->r[5]);
   const u32 first = masks[__builtin_ctz(w.mask)];
   u32 wanted = 0, odd = ~first & w.mask;
-  for_lanes(w.mask, [&](u32 l) {
-    named[l] = masks[l] & w.mask;
-    wanted |= masks[l];
-    odd |= masks[l] ^ first;
-  });
+  GMT_LANES {
+    const u32 mask = (w.mask & kLaneBits.bit[l]) != 0 ? masks[l] : first;
+    named[l] = mask & w.mask;
+    wanted |= mask;
+    odd |= mask ^ first;
+  }
   wanted &= w.alive;
   if ((wanted & ~w.mask) != 0 && !goes_on_without(w, in)) {
     *next = w.wait_for(in, wanted);
@@ -114,10 +115,8 @@ Next shuffle(Warp& w, Next in) {
     report_missing_source(w, in, lacking);
   }
   u32 predicate = 0;
-  for (u32 l = 0; l < kLanes; ++l) {
-    t[l] = a[from[l] & 31];
-    predicate |= ok[l];
-  }
+  GMT_LANES predicate |= ok[l];
+  for (u32 l = 0; l < kLanes; ++l) t[l] = a[from[l]];
   if (!kOfShadows) for_lanes(lacking, [&](u32 l) { t[l] = 0; }); // as an H100 has it
   if (kOfShadows) {
     for_lanes(lacking, [&](u32 l) {
