@@ -28,6 +28,9 @@
 // run: no-lane
 // device: simulated
 // expect: warning kernel-uninitialized-read message="the result of a shuffle" stacks="accessed here"@take:LINE(taken),"used here"@take:LINE(taken),"launched here"@taking:LINE(taking)
+// run: format
+// device: simulated
+// expect: warning kernel-fault count=32 message="by %zu, which CUDA's printf does not have" stacks="failed here"@show:LINE(shown),"launched here"@showing:LINE(showing)
 // run: ended
 // device: simulated
 // expect: note barrier-divergence message="without others, which ended before" stacks="waited here"@add_part:LINE(rest),"launched here"@adding:LINE(adding)
@@ -101,6 +104,13 @@ __global__ void take(int* values, unsigned mask, int lane)
 {
   if (threadIdx.x >= 16) return;
   values[threadIdx.x] = __shfl_sync(mask, threadIdx.x, lane); // @taken
+}
+
+// Of one argument and of a small number %zu is right on a GPU as well.
+__global__ void show(bool two)
+{
+  if (two) printf("%zu of %d\n", sizeof(int), 4); // @shown
+  else printf("%hd %*lld %.3f %zu\n", 1, 5, 2ll, 1.5, sizeof(int));
 }
 
 __global__ void add_part(int* values, int count)
@@ -224,6 +234,12 @@ static void taking(unsigned mask, int lane)
   if (cudaDeviceSynchronize() == cudaSuccess) CHECK(cudaFree(values));
 }
 
+static void showing(bool two)
+{
+  show<<<1, 32>>>(two); // @showing
+  cudaDeviceSynchronize();
+}
+
 static void adding(int count)
 {
   int* values;
@@ -265,6 +281,7 @@ int main(int argc, char** argv)
     meeting(16);
     taking(0xffff, 3);
     adding(64);
+    showing(false);
     unwritten(true);
   } else if (started_with(argc, argv, "past-the-end")) {
     past_the_end(1024);
@@ -282,6 +299,8 @@ int main(int argc, char** argv)
     taking(0x7fff, 3);
   } else if (started_with(argc, argv, "no-lane")) {
     taking(0xffffffff, 20);
+  } else if (started_with(argc, argv, "format")) {
+    showing(true);
   } else if (started_with(argc, argv, "ended")) {
     adding(40);
   } else if (started_with(argc, argv, "variable")) {

@@ -100,7 +100,10 @@ const Instruction* print(Warp& w, const Instruction* in) {
       return read_bytes(w, lane, arguments + offset, bytes, to);
     };
     const auto text = [&](std::uint64_t address) { return text_at(w, lane, address); };
-    printed += format_text(format, read, text, &count);
+    std::string unknown;
+    printed += format_text(format, read, text, &count, &unknown);
+    if (!unknown.empty())
+      w.worker->checks->wrong_mask(facts_of(w, in, lane), ("format " + unknown).c_str());
     give_result(w, site, lane, count);
   });
   w.worker->checks->print(std::move(printed));

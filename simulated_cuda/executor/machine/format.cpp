@@ -2,7 +2,8 @@
 // Conversions of the device's printf: the C library formats each of them by itself. Sizes count as
 // on an H100: `h` and `hh` cut an integer to 16 and 8 bits. Of those that CUDA does not have, such
 // as `z`, it prints the lower 32 bits; what it then prints of later arguments is no part of them,
-// and is printed right here.
+// and is printed right here. Such a conversion is named where it spoils something: a value of more
+// bits, or any argument behind it.
 #include "simulated_cuda/executor/machine/format.h"
 
 #include <cstdio>
@@ -16,9 +17,11 @@ constexpr const char* kFlags = "-+ #0123456789.";
 enum class Size : std::uint8_t { kWord, kByte, kHalf, kLong, kOther };
 
 struct Conversion {
+  std::string text; // all of it, for a report
   std::string flags;
   Size size = Size::kWord;
   char letter = 0;
+  bool is_integer() const { return std::strchr("diuoxX", letter) != nullptr; }
 };
 
 // Behind its letters, which `at` passes.
@@ -46,7 +49,35 @@ class Formatter {
 public:
   Formatter(const ReadArgument& read, const ReadText& text) : read_(read), text_(text) {}
 
-  std::string one(Conversion c) {
+  std::string one(const Conversion& c) {
+    const bool is_other = c.size == Size::kOther;
+    if (is_other && !c.is_integer()) spoils(c.text);
+    const std::string result = text_of(c);
+    if (is_other && last_integer_ >> 32 != 0) spoils(c.text);
+    if (is_other || (c.is_integer() && c.size == Size::kByte)) before_ = c.text;
+    return result;
+  }
+
+  void spoils(const std::string& conversion) {
+    if (unknown.empty()) unknown = conversion;
+  }
+
+  template <class T>
+  T take() {
+    if (!before_.empty()) spoils(before_);
+    offset_ = (offset_ + sizeof(T) - 1) / sizeof(T) * sizeof(T);
+    T value{};
+    read_(offset_, sizeof(T), &value);
+    offset_ += sizeof(T);
+    ++count;
+    return value;
+  }
+
+  std::uint64_t count = 0;
+  std::string unknown; // see format_text()
+
+private:
+  std::string text_of(Conversion c) {
     if (c.flags.size() > 40 || has_large_number(c.flags)) c.flags.clear();
     std::string form = "%" + c.flags;
     char out[512];
@@ -71,19 +102,6 @@ public:
     }
   }
 
-  template <class T>
-  T take() {
-    offset_ = (offset_ + sizeof(T) - 1) / sizeof(T) * sizeof(T);
-    T value{};
-    read_(offset_, sizeof(T), &value);
-    offset_ += sizeof(T);
-    ++count;
-    return value;
-  }
-
-  std::uint64_t count = 0;
-
-private:
   std::int64_t signed_integer(Size size) {
     switch (size) {
     case Size::kByte: return static_cast<std::int8_t>(take<std::int32_t>());
@@ -92,7 +110,8 @@ private:
     case Size::kLong: return take<std::int64_t>();
     case Size::kOther: break;
     }
-    return static_cast<std::uint32_t>(take<std::uint64_t>());
+    last_integer_ = take<std::uint64_t>();
+    return static_cast<std::uint32_t>(last_integer_);
   }
   std::uint64_t integer(Size size) {
     const auto value = static_cast<std::uint64_t>(signed_integer(size));
@@ -119,12 +138,14 @@ private:
   const ReadArgument& read_;
   const ReadText& text_;
   std::uint64_t offset_ = 0;
+  std::uint64_t last_integer_ = 0; // of a size that CUDA does not have
+  std::string before_;             // a conversion behind which an H100 loses its place
 };
 
 } // namespace
 
 std::string format_text(const std::string& format, const ReadArgument& read, const ReadText& text,
-                        std::uint64_t* count) {
+                        std::uint64_t* count, std::string* unknown) {
   Formatter formatter(read, text);
   std::string result;
   for (std::size_t i = 0; i < format.size(); ++i) {
@@ -138,10 +159,13 @@ std::string format_text(const std::string& format, const ReadArgument& read, con
       continue;
     }
     Conversion c;
+    bool has_precision_argument = false;
     std::size_t at = i + 1;
     for (; at < format.size(); ++at) {
-      if (format[at] == '*') c.flags += std::to_string(formatter.take<std::int32_t>());
-      else if (std::strchr(kFlags, format[at]) != nullptr) c.flags += format[at];
+      if (format[at] == '*') {
+        has_precision_argument |= format[at - 1] == '.';
+        c.flags += std::to_string(formatter.take<std::int32_t>());
+      } else if (std::strchr(kFlags, format[at]) != nullptr) c.flags += format[at];
       else break;
     }
     c.size = size_at(format, &at);
@@ -150,10 +174,13 @@ std::string format_text(const std::string& format, const ReadArgument& read, con
       continue;
     }
     c.letter = format[at];
+    c.text = format.substr(i, at + 1 - i);
+    if (has_precision_argument) formatter.spoils(c.text);
     result += formatter.one(c);
     i = at;
   }
   *count = formatter.count;
+  if (unknown != nullptr && unknown->empty()) *unknown = formatter.unknown;
   return result;
 }
 

@@ -12,9 +12,10 @@ namespace gmt::executor {
 using ReadArgument = std::function<bool(std::uint64_t offset, std::uint32_t bytes, void* to)>;
 using ReadText = std::function<std::string(std::uint64_t address)>;
 
-// `count`: how many arguments were read, which is what vprintf returns.
+// `count`: how many arguments were read, which is what vprintf returns. `unknown`: the first
+// conversion that CUDA does not have and that spoils something on an H100, "%zu"; else as it was.
 std::string format_text(const std::string& format, const ReadArgument& read, const ReadText& text,
-                        std::uint64_t* count);
+                        std::uint64_t* count, std::string* unknown = nullptr);
 
 struct Warp;
 // By a generic address, without a report; false if the bytes may not be read.

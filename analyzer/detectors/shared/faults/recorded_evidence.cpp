@@ -130,6 +130,13 @@ bool is_unfenced_product(const Event& e, std::string_view message) {
          (message == "unfenced" || message == "unfenced values");
 }
 
+// The device says "format %zu".
+std::string_view unknown_format(const Event& e, std::string_view said) {
+  constexpr std::string_view kFormat = "format %";
+  if (e.fault().fault != FaultKind::kIllegalInstruction || !said.starts_with(kFormat)) return {};
+  return said.substr(kFormat.size() - 1);
+}
+
 bool is_of_no_lane(const Event& e, std::string_view message) {
   return e.fault().fault == FaultKind::kUninitializedRead && message == "no lane";
 }
@@ -165,6 +172,9 @@ std::string advice_on_record(const Event& e, std::string_view message, bool has_
   if (is_unfenced_product(e, message))
     return "Put wgmma.fence (warpgroup_arrive() in CUTLASS) before the first product, and behind each "
            "other use of registers that the next product takes or changes.";
+  if (!unknown_format(e, message).empty())
+    return "CUDA's printf has the sizes h, l and ll alone, and no precision by an argument (.*). Use "
+           "%llu and %lld, and cast what has another type.";
   if (fault == FaultKind::kIllegalInstruction && is_one_word(message))
     return "Let the mask name each thread that reaches the call, as __ballot_sync() gives it for the "
            "condition of the branch around.";

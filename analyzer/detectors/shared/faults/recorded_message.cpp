@@ -190,6 +190,15 @@ Text message_of(const RecordedFacts& f) {
                            : " what it has put into registers since its last wgmma.fence",
         ": PTX leaves open what the product finds in its registers, though ptxas puts a fence "
         "there"};
+    if (const std::string_view format = unknown_format(f.event, said); !format.empty())
+      return {
+        f.kernel,
+        " prints",
+        at_line(f),
+        " by ",
+        format,
+        ", which CUDA's printf does not have: a GPU prints other values from there on, and may "
+        "stop with error 700"};
     return {f.kernel, " met an illegal instruction", at_line(f),
             said.empty() ? "" : cat({": ", said})};
   case FaultKind::kStackOverflow: return {f.kernel, " needs more stack than there is", at_line(f)};

@@ -20,6 +20,18 @@ public:
     return *this;
   }
   std::string printed(const std::string& format) const {
+    std::string unknown;
+    return printed(format, &unknown);
+  }
+  // The conversion that an H100 does not have, and that spoils something there.
+  std::string unknown_in(const std::string& format) const {
+    std::string unknown;
+    printed(format, &unknown);
+    return unknown;
+  }
+
+private:
+  std::string printed(const std::string& format, std::string* unknown) const {
     const auto read = [this](std::uint64_t offset, std::uint32_t size, void* to) {
       if (offset + size > bytes_.size()) return false;
       std::memcpy(to, bytes_.data() + offset, size);
@@ -27,10 +39,9 @@ public:
     };
     const auto text = [](std::uint64_t) { return std::string("word"); };
     std::uint64_t count = 0;
-    return format_text(format, read, text, &count);
+    return format_text(format, read, text, &count, unknown);
   }
 
-private:
   std::vector<char> bytes_;
 };
 
@@ -61,6 +72,21 @@ TEST(Format, SizesThatCudaDoesNotHaveAre32Bits) {
   EXPECT_EQ(of_long("%zd", ~std::uint64_t{4}), "4294967291");
   for (const char* format : {"%zx", "%jx", "%tx", "%Lx", "%qx"})
     EXPECT_EQ(of_long(format, 0x123456789abcdef0), "9abcdef0") << format;
+}
+
+TEST(Format, ConversionsThatSpoilSomethingOnAnH100AreNamed) {
+  const Arguments small = Arguments().add(std::uint64_t{7}).add(5).add(6);
+  EXPECT_EQ(small.unknown_in("%zu"), ""); // it prints what it should
+  EXPECT_EQ(small.unknown_in("%zu of %d"), "%zu");
+  EXPECT_EQ(small.unknown_in("%llu %d %d"), "");
+  EXPECT_EQ(Arguments().add(std::uint64_t{1} << 40).unknown_in("%-6zu"), "%-6zu");
+  EXPECT_EQ(Arguments().add(~std::uint64_t{0}).unknown_in("%td"), "%td");
+  EXPECT_EQ(Arguments().add(5).unknown_in("%hhd"), "");
+  EXPECT_EQ(Arguments().add(5).add(1.5).unknown_in("%hhd|%f"), "%hhd");
+  EXPECT_EQ(Arguments().add(5).add(1.5).unknown_in("%hd|%f"), "");
+  EXPECT_EQ(Arguments().add(3).add(1.5).unknown_in("%.*f"), "%.*f");
+  EXPECT_EQ(Arguments().add(8).add(1.5).unknown_in("%*.2f"), "");
+  EXPECT_EQ(Arguments().add(1.5).unknown_in("%Lf"), "%Lf");
 }
 
 TEST(Format, ArgumentsBehindOthersAreAligned) {
