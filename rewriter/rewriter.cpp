@@ -246,6 +246,10 @@ private:
   std::optional<Body> checked_body(const Function& function, std::string& reason) {
     std::vector<Site> sites;
     Body body = ptx::parse_body(*module_, function);
+    if (function.is_entry && has_too_many(body)) {
+      reason = options_.why_too_many;
+      return std::nullopt;
+    }
     note_unchecked(function, body);
     const LaunchName launch = name_launch(function, body);
     call_checked(body, launch);
@@ -260,6 +264,13 @@ private:
       sites[i].ptx_line -= added_lines_;
     result_.sites = std::move(sites);
     return body;
+  }
+
+  bool has_too_many(const Body& body) const {
+    const auto accesses = std::ranges::count_if(body.instructions, [&](const auto& instruction) {
+      return classify(body, instruction).role == Role::kAccess;
+    });
+    return options_.most_accesses != 0 && accesses > options_.most_accesses;
   }
 
   void note_unchecked(const Function& function, const Body& body) {

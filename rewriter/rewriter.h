@@ -127,6 +127,10 @@ struct Options {
   // A body with more accesses calls functions for its exact checks. Code for each access would take
   // an assembler most of its time.
   std::uint32_t most_inline = 96;
+  // A kernel whose code has more accesses gets no checked form, for this reason: an assembler would
+  // take very long for it. 0: it may have any number.
+  std::uint32_t most_accesses = 0;
+  std::string why_too_many;
   std::uint32_t records = 16384;                          // room of kRecords; below 2^kModuleBits
   std::function<bool(std::string_view kernel)> is_chosen; // null: all
   // The checked form of a kernel may use so many registers, which it then stores in the exact
@@ -170,7 +174,7 @@ struct Site {
   AccessKind kind = AccessKind::kLoad;
   std::uint32_t bytes = 0;
   bool is_generic = false;
-  bool is_assert = false;       // a call of __assertfail, and no access
+  bool is_assert = false;          // a call of __assertfail, and no access
   std::string location, condition; // of an assert, as Assertion has them
   std::string array; // or another variable, of the text, that the address comes from; empty: not
                      // known

@@ -74,6 +74,13 @@ void rewrite_text(const Task& task) {
   const std::string text = with_logged_heap(image.ptx, module.heap_use);
   if (text.find(trace::kControlSymbol) != std::string::npos) table().avoid_grids();
   rewriter::Options options = task.options;
+  if (*core->settings.only_kernels == '\0') { // else the user has chosen to wait
+    options.most_accesses = kMostAccesses;
+    options.why_too_many =
+      "its code has more than " + std::to_string(kMostAccesses) +
+      " accesses of memory, and may take minutes to compile with checks" +
+      (options.checks_written ? "" : ": '--only-kernels' with its name has it checked");
+  }
   bool was_any_left_out = false;
   if (!are_all_chosen())
     options.is_chosen = [&was_any_left_out](std::string_view kernel) {

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "ptx/syntax/ptx.h"
 #include "rewriter/rewriter.h"
@@ -43,6 +44,25 @@ TEST(Rewriter, WhatIsNotChosenStaysAsItIs) {
   Options options;
   options.is_chosen = [](std::string_view name) { return name != "k"; };
   EXPECT_EQ(rewrite(text, options).text, text);
+}
+
+TEST(Rewriter, AKernelWithManyAccessesStaysPlain) {
+  const std::string declared =
+    "(.param .u64 p) { .reg .b32 %r; .reg .b64 %d; ld.param.u64 %d, [p];";
+  const std::string load = " ld.global.u32 %r, [%d];";
+  const std::string text = std::string(kHead) + ".visible .entry small" + declared + load + load +
+                           " ret; }\n.visible .entry large" + declared + load + load + load +
+                           " ret; }\n";
+  Options options;
+  options.most_accesses = 2;
+  options.why_too_many = "too many";
+  const Rewritten rewritten = rewrite(text, options);
+  EXPECT_EQ(rewritten.kernels, std::vector<std::string>{"small"});
+  EXPECT_EQ(rewritten.sites.size(), 2u);
+  ASSERT_EQ(rewritten.unchecked.size(), 1u);
+  EXPECT_EQ(rewritten.unchecked[0].function, "large");
+  EXPECT_EQ(rewritten.unchecked[0].reason, "too many");
+  EXPECT_EQ(rewrite(text, Options()).kernels.size(), 2u);
 }
 
 // A function exists in both forms; one whose address is taken is checked alone.

@@ -6,6 +6,7 @@
 
 #include "interposer/kernel_checks/library/code.h"
 #include "interposer/kernel_checks/library/forms.h"
+#include "interposer/kernel_checks/library/memory.h"
 #include "made_up_driver.h"
 
 namespace gmt::interposer::kernel_checks {
