@@ -54,7 +54,10 @@ public:
     const auto accesses = std::ranges::count(classified_, Role::kAccess, &Classified::role);
     calls_ = accesses > static_cast<std::ptrdiff_t>(context_.options.most_inline);
     assertions_ = assertions_of(context_.module, context_.function, body_, origins_);
-    const std::vector<Segment> segments = segments_of(context_.module, body_, classified_);
+    is_copied_ = accesses <= static_cast<std::ptrdiff_t>(context_.options.most_copied) ||
+                 context_.options.checks_written;
+    const std::vector<Segment> segments =
+      segments_of(context_.module, body_, classified_, is_copied_ ? Copied::kYes : Copied::kNo);
     begin_statements();
     std::vector<Instruction> slow;
     auto next = segments.begin();
@@ -206,7 +209,40 @@ private:
     std::uint32_t end = 0;              // the label behind the segment
   };
 
+  // What is executed where the check of a group says that something may be wrong, without a copy.
+  struct Aside {
+    Group group;
+    std::uint32_t entry = 0, behind = 0; // labels: of it, and where it leads
+  };
+
+  void add_uncopied(const Segment& segment) {
+    auto group = segment.groups.begin();
+    for (std::size_t k = 0; k < segment.order.size(); ++k) {
+      for (; group != segment.groups.end() && group->position == k; ++group) {
+        asides_.push_back({*group, code_.new_label(), code_.new_label()});
+        add_group(*group, asides_.back().entry);
+        add_label(asides_.back().behind);
+      }
+      add_plain(segment.order[k]);
+    }
+  }
+
+  void add_aside(const Aside& aside) {
+    std::map<std::uint32_t, std::uint32_t> sites;
+    std::vector<GroupedAccess> accesses;
+    for (const std::uint32_t i : aside.group.accesses) {
+      sites[i] = add_site(i);
+      accesses.push_back(grouped(i));
+    }
+    std::vector<Mark> marks;
+    add_label(aside.entry);
+    checks_.call_checks(out_, std::move(accesses), sites, context_.words, nullptr, marks);
+    for (const Mark& mark : marks) add_label(mark);
+    code_.add(out_, "bra.uni", {Code::of(ptx::OperandKind::kLabel, aside.behind)});
+  }
+
   void add_segment(const Segment& segment) {
+    if (!is_copied_) return add_uncopied(segment);
     Copy copy{segment, {}, 0};
     auto group = segment.groups.begin();
     for (std::size_t k = 0; k < segment.order.size(); ++k) {
@@ -295,7 +331,7 @@ private:
     std::vector<GroupedAccess> accesses;
     for (const std::uint32_t i : group.accesses) accesses.push_back(grouped(i));
     std::vector<Mark> marks;
-    checks_.call_checks(out_, std::move(accesses), sites, context_.words, left_out, marks);
+    checks_.call_checks(out_, std::move(accesses), sites, context_.words, &left_out, marks);
     for (const Mark& mark : marks) add_label(mark);
   }
 
@@ -348,7 +384,8 @@ private:
 
   void finish() {
     move_statements(static_cast<std::uint32_t>(body_.instructions.size()));
-    if (!copies_.empty() && may_fall_off()) code_.add(out_, "ret", {});
+    if (!(copies_.empty() && asides_.empty()) && may_fall_off()) code_.add(out_, "ret", {});
+    for (const Aside& aside : asides_) add_aside(aside);
     for (const Copy& copy : copies_) calls_ ? add_copy_with_calls(copy) : add_copy(copy);
     std::vector<Instruction> start;
     for (const auto& [origin, pointer] : pointers_) checks_.look_up(start, origin, pointer);
@@ -387,7 +424,9 @@ private:
   std::size_t next_waiting_ = 0;
   std::vector<Instruction> out_;
   std::vector<Copy> copies_;
+  std::vector<Aside> asides_;
   bool calls_ = false; // for exact checks
+  bool is_copied_ = true;
 };
 
 } // namespace

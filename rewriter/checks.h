@@ -94,10 +94,11 @@ public:
   void check_one(std::vector<ptx::Instruction>& into, const ptx::Instruction& instruction,
                  const GroupedAccess& grouped, std::uint32_t site, std::vector<Mark>& marks);
   // Exact checks of a group's accesses by calls, which set the bits that `left_out` gets for each
-  // instruction. `site_of` gives the site of an instruction, `words` gets what the functions know.
+  // instruction, unless it is null. `site_of` gives the site of an instruction, `words` gets what
+  // the functions know.
   void call_checks(std::vector<ptx::Instruction>& into, std::vector<GroupedAccess> accesses,
                    const std::map<std::uint32_t, std::uint32_t>& site_of,
-                   std::vector<AccessWords>& words, std::map<std::uint32_t, LeftOut>& left_out,
+                   std::vector<AccessWords>& words, std::map<std::uint32_t, LeftOut>* left_out,
                    std::vector<Mark>& marks);
   // The instruction, if its bit is not set, with its check of written bytes before it.
   void make_one(std::vector<ptx::Instruction>& into, const ptx::Instruction& instruction,

@@ -74,9 +74,10 @@ void Checks::pass_small(Into& into, const GroupedAccess& first) {
 void Checks::call_check(Into& into, const Range& range, std::uint32_t first_word,
                         std::uint32_t mask, std::vector<Mark>& marks) {
   const Guard guard = range.first.guard;
+  const bool is_asked = mask != ptx::kNone;
   const std::uint32_t behind = guard.id != ptx::kNone ? code_.new_label() : 0;
   if (guard.id != ptx::kNone) {
-    code_.add(into, "mov.b32", {Code::reg(mask), Code::number(0)});
+    if (is_asked) code_.add(into, "mov.b32", {Code::reg(mask), Code::number(0)});
     code_.add(into, "bra", {Code::of(OperandKind::kLabel, behind)}, {guard.id, !guard.negated});
   }
   const bool small = is_small(range.first);
@@ -94,25 +95,26 @@ void Checks::call_check(Into& into, const Range& range, std::uint32_t first_word
             {code_.list({Code::of(OperandKind::kLocal, check_result_)}),
              Code::of(OperandKind::kFunction, small ? control_.check_array : control_.check_global),
              code_.list({Code::of(OperandKind::kLocal, check_argument_)})});
-  code_.add(into, "ld.param.b32",
-            {Code::reg(mask), code_.address(Code::of(OperandKind::kLocal, check_result_))});
+  if (is_asked)
+    code_.add(into, "ld.param.b32",
+              {Code::reg(mask), code_.address(Code::of(OperandKind::kLocal, check_result_))});
   if (guard.id != ptx::kNone) marks.push_back({behind, into.size()});
 }
 
 void Checks::call_checks(Into& into, std::vector<GroupedAccess> accesses,
                          const std::map<std::uint32_t, std::uint32_t>& site_of,
                          std::vector<AccessWords>& words,
-                         std::map<std::uint32_t, LeftOut>& left_out, std::vector<Mark>& marks) {
+                         std::map<std::uint32_t, LeftOut>* left_out, std::vector<Mark>& marks) {
   for (const Range& range : ranges_of(std::move(accesses))) {
     const auto first_word = static_cast<std::uint32_t>(words.size());
-    const std::uint32_t mask = reg(Type::kB32);
+    const std::uint32_t mask = left_out != nullptr ? reg(Type::kB32) : ptx::kNone;
     std::uint32_t bit = 1;
     for (const GroupedAccess& each : range.accesses) {
       const DeclaredArray* array = each.array.array;
       words.push_back({static_cast<std::int32_t>(each.access.offset), word_of(each),
                        site_of.at(each.instruction),
                        array != nullptr ? static_cast<std::uint32_t>(array->bytes) : 0});
-      left_out[each.instruction] = {mask, bit};
+      if (left_out != nullptr) (*left_out)[each.instruction] = {mask, bit};
       bit <<= 1;
     }
     words.back().word |= kIsLast;

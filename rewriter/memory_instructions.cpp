@@ -30,6 +30,8 @@ constexpr std::string_view kPure[] = {
   "rem",  "rsqrt",    "sad",      "selp", "set",   "setp",  "shf",   "shl",  "shr",
   "sin",  "slct",     "sqrt",     "sub",  "szext", "tanh",  "testp", "xor",
 };
+// The same, of all lanes of a warp that execute it.
+constexpr std::string_view kTogether[] = {"mma", "movmatrix", "redux", "shfl", "vote"};
 // They read or write the carry, which no register shows.
 constexpr std::string_view kCarry[] = {"addc", "subc", "madc"};
 
@@ -98,6 +100,7 @@ Classified classify(const Body& body, const Instruction& instruction) {
   if (!kind_of(mnemonic.opcode, kind)) {
     if (is_one_of(mnemonic.opcode, kCarry) || mnemonic.has("cc")) result.role = Role::kFixed;
     else if (is_one_of(mnemonic.opcode, kPure)) result.role = Role::kPure;
+    else if (is_one_of(mnemonic.opcode, kTogether)) result.role = Role::kTogether;
     return result;
   }
   const std::optional<Address> address = address_of(body, instruction);

@@ -29,7 +29,8 @@ enum class Role : std::uint8_t {
   kLoad,     // of shared, local or constant memory: may stand before other loads
   kFixed,    // stays where it is, and may be copied
   kAccess,   // is checked
-  kBoundary, // all else: calls, barriers, what lanes do together
+  kTogether, // lanes compute registers of registers together: stays where it is, one of it
+  kBoundary, // all else: calls, barriers
 };
 
 struct Classified {

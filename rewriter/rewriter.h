@@ -131,6 +131,9 @@ struct Options {
   // take very long for it. 0: it may have any number.
   std::uint32_t most_accesses = 0;
   std::string why_too_many;
+  // A body with more accesses leaves none of them out, so it needs no copies: what would fault
+  // does. With checks_written it has copies all the same.
+  std::uint32_t most_copied = 96;
   std::uint32_t records = 16384;                          // room of kRecords; below 2^kModuleBits
   std::function<bool(std::string_view kernel)> is_chosen; // null: all
   // The checked form of a kernel may use so many registers, which it then stores in the exact

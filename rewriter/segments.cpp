@@ -13,8 +13,10 @@ namespace {
 
 using ptx::Body;
 
-constexpr std::size_t kLongest = 160;    // instructions of a segment
-constexpr std::size_t kMostInGroup = 32; // accesses; more would need too many registers
+// Of what is copied: instructions of a segment, and accesses of a group; more would need too many
+// registers.
+constexpr std::size_t kLongest = 160, kMostInGroup = 32;
+constexpr std::size_t kLongestUncopied = 1000, kMostUncopied = 128;
 
 bool meets(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
   return std::ranges::any_of(
@@ -27,8 +29,8 @@ enum class Check : std::uint8_t { kNone, kHere, kBefore };
 class Grouping {
 public:
   Grouping(const Body& body, const std::vector<Classified>& classified, std::uint32_t first,
-           std::uint32_t last)
-      : classified_(classified) {
+           std::uint32_t last, std::size_t most_in_group)
+      : classified_(classified), most_in_group_(most_in_group) {
     segment_.first = first;
     segment_.last = last;
     for (std::uint32_t i = first; i < last; ++i) {
@@ -58,7 +60,7 @@ private:
 
   void open_group(std::uint32_t first) {
     Group group;
-    for (std::uint32_t i = first; i < registers_.size() && group.accesses.size() < kMostInGroup;
+    for (std::uint32_t i = first; i < registers_.size() && group.accesses.size() < most_in_group_;
          ++i) {
       if (of(i).role != Role::kAccess || checks_[i] != Check::kNone) continue;
       moved_.clear();
@@ -120,6 +122,7 @@ private:
   }
 
   const std::vector<Classified>& classified_;
+  const std::size_t most_in_group_;
   Segment segment_;
   std::vector<ptx::Accesses> registers_;
   std::vector<std::uint32_t> guards_;
@@ -131,7 +134,8 @@ private:
 } // namespace
 
 std::vector<Segment> segments_of(const ptx::Module& module, const Body& body,
-                                 const std::vector<Classified>& classified) {
+                                 const std::vector<Classified>& classified, Copied copied) {
+  const bool is_copied = copied == Copied::kYes;
   const ptx::Flow flow = ptx::flow_of(module, body);
   std::vector<bool> begins(body.instructions.size() + 1);
   for (const ptx::Statement& statement : body.statements) {
@@ -142,13 +146,15 @@ std::vector<Segment> segments_of(const ptx::Module& module, const Body& body,
   std::vector<Segment> segments;
   std::uint32_t first = ptx::kNone, last = 0; // of accesses
   const auto close = [&] {
-    if (first != ptx::kNone) segments.push_back(Grouping(body, classified, first, last).group());
+    const std::size_t most = is_copied ? kMostInGroup : kMostUncopied;
+    if (first != ptx::kNone)
+      segments.push_back(Grouping(body, classified, first, last, most).group());
     first = ptx::kNone;
   };
   for (std::uint32_t i = 0; i < body.instructions.size(); ++i) {
     const Role role = classified[i].role;
-    if (begins[i] || role == Role::kBoundary) close();
-    if (first != ptx::kNone && i - first >= kLongest) close();
+    if (begins[i] || role == Role::kBoundary || (is_copied && role == Role::kTogether)) close();
+    if (first != ptx::kNone && i - first >= (is_copied ? kLongest : kLongestUncopied)) close();
     if (role != Role::kAccess) continue;
     if (first == ptx::kNone) first = i;
     last = i + 1;

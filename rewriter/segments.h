@@ -25,8 +25,11 @@ struct Segment {
   std::vector<Group> groups;        // by position
 };
 
+// Whether code is copied. If not, a segment goes on behind what lanes do together, and is longer.
+enum class Copied : std::uint8_t { kYes, kNo };
+
 // `classified` has what classify() says of each instruction. Segments are in the order of the text.
 std::vector<Segment> segments_of(const ptx::Module& module, const ptx::Body& body,
-                                 const std::vector<Classified>& classified);
+                                 const std::vector<Classified>& classified, Copied copied);
 
 } // namespace gmt::rewriter

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // rewrite_ptx [--bounds never|loops|always] [--table ADDRESS] [--registers FILE] [--written yes|no]
-// [--inline ACCESSES] IN OUT: writes the PTX of IN with checks to OUT, and OUT.sites with a line
-// for each site. stderr names what is not checked. A line of FILE is a kernel and how many
-// registers its checked form may use.
+// [--inline ACCESSES] [--copied ACCESSES] IN OUT: writes the PTX of IN with checks to OUT, and
+// OUT.sites with a line for each site. stderr names what is not checked. A line of FILE is a kernel
+// and how many registers its checked form may use.
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -39,6 +39,10 @@ bool set_option(Options& options, std::string_view name, const std::string& valu
     options.most_inline = static_cast<std::uint32_t>(std::stoul(value));
     return true;
   }
+  if (name == "--copied") {
+    options.most_copied = static_cast<std::uint32_t>(std::stoul(value));
+    return true;
+  }
   if (name == "--written") {
     options.checks_written = value == "yes";
     return true;
@@ -71,10 +75,11 @@ int rewrite_file(int argc, char** argv) {
     else if (i + 1 == argc || !set_option(options, word, argv[++i])) paths.clear();
   }
   if (paths.size() != 2) {
-    std::fprintf(stderr,
-                 "usage: %s [--bounds never|loops|always] [--table ADDRESS] [--window ADDRESS] "
-                 "[--registers FILE] [--written yes|no] [--inline ACCESSES] IN OUT\n",
-                 argv[0]);
+    std::fprintf(
+      stderr,
+      "usage: %s [--bounds never|loops|always] [--table ADDRESS] [--window ADDRESS] "
+      "[--registers FILE] [--written yes|no] [--inline ACCESSES] [--copied ACCESSES] IN OUT\n",
+      argv[0]);
     return 2;
   }
   std::ifstream file(paths[0], std::ios::binary);

@@ -20,14 +20,16 @@ PTXAS, REWRITE_PTX, FOLDER = sys.argv[1:4]
 LONG = os.environ.get("GMT_LONG_TESTS") == "1"
 LARGE = re.compile("cub_|thrust_|grid_sync|cooperative|libcudacxx")
 SHORT = re.compile(r"\.(sm_90|clang|O0|G|nvrtc_12\.4)\.")
+# Checks as they are by default, by calls, and by calls without copies of the code.
+KINDS = ((), ("--inline", "0"), ("--inline", "0", "--copied", "0"))
 # Unpacked, of a text; larger ones take a second each.
 SHORT_BYTES = 130_000
 
 
-def what_is_wrong(folder, packed, inline):
+def what_is_wrong(folder, packed, options):
     """A sentence; empty if nothing is, and null for a text that is left out.
 
-    Exact checks of functions with more accesses than `inline` are calls.
+    `options` are those of the rewriter that say which functions have which kind of checks.
     """
     text = subprocess.run(["zstd", "-dcq", packed], check=True, capture_output=True).stdout
     if not LONG and len(text) > SHORT_BYTES:
@@ -35,9 +37,7 @@ def what_is_wrong(folder, packed, inline):
     name = packed.name.removesuffix(".zst")
     given, written = folder / name, folder / f"checked.{name}"
     given.write_bytes(text)
-    done = subprocess.run(
-        [REWRITE_PTX, "--inline", inline, given, written], check=False, capture_output=True, text=True
-    )
+    done = subprocess.run([REWRITE_PTX, *options, given, written], check=False, capture_output=True, text=True)
     if done.returncode != 0:
         return f"{name}: {done.stderr}"
     result = written.read_bytes()
@@ -58,7 +58,7 @@ class Compiled(unittest.TestCase):
         with tempfile.TemporaryDirectory() as temporary, concurrent.futures.ThreadPoolExecutor(2) as pool:
             found = list(
                 pool.map(
-                    lambda each: what_is_wrong(pathlib.Path(temporary), each[1], "0" if each[0] % 2 else "96"),
+                    lambda each: what_is_wrong(pathlib.Path(temporary), each[1], KINDS[each[0] % 3]),
                     enumerate(texts),
                 )
             )

@@ -39,8 +39,10 @@ inline Options world_options(Bounds bounds) {
   options.address_end = kEndOfGeneric;
   options.bounds = bounds;
   options.records = 1024;
-  // Exact checks by calls, by code of their own, or of larger bodies by calls.
+  // Exact checks by calls that leave nothing out, by code of their own, or, of large bodies, by
+  // calls that leave out.
   options.most_inline = bounds == Bounds::kNever ? 0 : bounds == Bounds::kAlways ? 1000 : 24;
+  options.most_copied = bounds == Bounds::kNever ? 0 : 1000;
   return options;
 }
 

@@ -24,6 +24,7 @@ protected:
     world_ = std::make_unique<test::World>(bounds);
     world_->options.window = window;
     world_->options.most_inline = GetParam();
+    world_->options.most_copied = most_copied_;
     world_->options.lowest_address = lowest_;
     world_->options.checks_written = checks_written_;
     rewritten_ = rewrite(
@@ -78,6 +79,7 @@ protected:
   std::unique_ptr<test::World> world_;
   std::string functions_; // before the kernel
   bool checks_written_ = false;
+  std::uint32_t most_copied_ = 1000;
   std::uint32_t dynamic_bytes_ = 0;
   std::uint64_t lowest_ = test::kWindow;
   Rewritten rewritten_;
