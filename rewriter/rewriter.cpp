@@ -244,7 +244,6 @@ private:
   }
 
   std::optional<Body> checked_body(const Function& function, std::string& reason) {
-    std::vector<Site> sites;
     Body body = ptx::parse_body(*module_, function);
     if (function.is_entry && has_too_many(body)) {
       reason = options_.why_too_many;
@@ -253,16 +252,17 @@ private:
     note_unchecked(function, body);
     const LaunchName launch = name_launch(function, body);
     call_checked(body, launch);
-    const std::size_t known = words_.size();
+    std::vector<Site>& sites = result_.sites;
+    const std::size_t known = words_.size(), first = sites.size();
     const BodyContext context{*module_, function, options_, control_,
                               names_,   launch,   words_,   knows_block()};
-    sites = result_.sites;
     reason = add_checks(body, context, sites);
-    if (!reason.empty()) words_.resize(known);
-    if (!reason.empty()) return std::nullopt;
-    for (std::size_t i = result_.sites.size(); i < sites.size(); ++i)
-      sites[i].ptx_line -= added_lines_;
-    result_.sites = std::move(sites);
+    if (!reason.empty()) {
+      words_.resize(known);
+      sites.resize(first);
+      return std::nullopt;
+    }
+    for (std::size_t i = first; i < sites.size(); ++i) sites[i].ptx_line -= added_lines_;
     return body;
   }
 

@@ -87,7 +87,7 @@ std::uint32_t most_registers(const ptx::FatbinEntry& entry) {
 // threads, whatever is put into it.
 std::string with_limits(std::string text, std::uint32_t most, const RegisterCounts& counts) {
   if (text.empty() || (most == 0 && counts.empty())) return text;
-  return limit_registers(std::move(text), [&](std::string_view kernel) {
+  return limit_registers(text, [&](std::string_view kernel) {
     const auto count = counts.find(kernel);
     if (count == counts.end()) return most;
     const std::uint32_t limit = most_for_equal_threads(count->second);

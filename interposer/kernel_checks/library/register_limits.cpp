@@ -125,16 +125,25 @@ RegisterCounts registers_of(std::string_view cubin) {
   return counts;
 }
 
-std::string limit_registers(std::string text,
+std::string limit_registers(const std::string& text,
                             const std::function<std::uint32_t(std::string_view)>& most) {
   const ptx::Module module = ptx::parse_module(text);
-  for (auto at = module.functions().rbegin(); at != module.functions().rend(); ++at) {
-    const bool has_limit =
-      at->max_registers != 0 || at->max_threads[0] != 0 || at->required_threads[0] != 0;
-    const std::uint32_t limit = at->is_entry && at->has_body && !has_limit ? most(at->name) : 0;
-    if (limit != 0) text.insert(at->body_begin - 1, " .maxnreg " + std::to_string(limit) + " ");
+  std::map<std::size_t, std::uint32_t> limits; // by where a body begins; it may be declared before
+  for (const ptx::Function& function : module.functions()) {
+    const bool has_limit = function.max_registers != 0 || function.max_threads[0] != 0 ||
+                           function.required_threads[0] != 0;
+    const bool is_kernel = function.is_entry && function.has_body;
+    const std::uint32_t limit = is_kernel && !has_limit ? most(function.name) : 0;
+    if (limit != 0) limits.emplace(function.body_begin - 1, limit);
   }
-  return text;
+  std::string limited;
+  std::size_t copied = 0;
+  for (const auto& [bracket, limit] : limits) {
+    limited.append(text, copied, bracket - copied);
+    limited += " .maxnreg " + std::to_string(limit) + " ";
+    copied = bracket;
+  }
+  return limited.append(text, copied);
 }
 
 } // namespace gmt::interposer::kernel_checks

@@ -23,7 +23,7 @@ std::uint32_t most_for_equal_threads(std::uint32_t registers);
 RegisterCounts registers_of(std::string_view cubin);
 // The text, whose kernels get a limit (`.maxnreg`) where `most` gives one that is not 0. Kernels
 // that say themselves how many registers or threads they are to have stay as they are.
-std::string limit_registers(std::string text,
+std::string limit_registers(const std::string& text,
                             const std::function<std::uint32_t(std::string_view kernel)>& most);
 
 } // namespace gmt::interposer::kernel_checks
