@@ -59,11 +59,13 @@ TEST_F(KernelCheckCodeClaim, OneOfSeveralProcessesCompiles) {
     if (child == 0) {
       CodeClaim claim = cache.claim(key);
       if (!claim.is_held()) _exit(2);
-      if (cache.find(key)) _exit(0);
-      std::this_thread::sleep_for(std::chrono::milliseconds(200)); // it compiles
-      cache.keep(key, some_code());
-      claim.end();
-      _exit(1);
+      const bool compiles = !cache.find(key);
+      if (compiles) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        cache.keep(key, some_code());
+      }
+      claim.end(); // _exit() calls no destructor
+      _exit(compiles ? 1 : 0);
     }
     children.push_back(child);
   }
