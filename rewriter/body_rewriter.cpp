@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "ptx/flow/flow.h"
@@ -135,6 +136,28 @@ private:
             i};
   }
 
+  // Where it is checked: guards of accesses whose size is in a register are made there.
+  GroupedAccess checked(std::uint32_t i) {
+    GroupedAccess access = grouped(i);
+    if (access.access.size != ptx::kNone) access.guard = checks_.whole_access(out_, access);
+    return access;
+  }
+
+  // Accesses of one size under one guard stay one range.
+  std::vector<GroupedAccess> checked(const Group& group) {
+    std::vector<GroupedAccess> accesses;
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, bool>, Guard> whole;
+    for (const std::uint32_t i : group.accesses) {
+      GroupedAccess access = grouped(i);
+      const std::tuple key(access.access.size, access.access.bytes, access.guard.id,
+                           access.guard.negated);
+      if (const auto known = whole.find(key); known != whole.end()) access.guard = known->second;
+      else whole[key] = access.guard = checked(i).guard;
+      accesses.push_back(access);
+    }
+    return accesses;
+  }
+
   // It, or what it calls, asks what of shared memory is written.
   bool needs_shared_state() const {
     if (!follows_shared() || !context_.function.is_entry) return false;
@@ -229,14 +252,10 @@ private:
 
   void add_aside(const Aside& aside) {
     std::map<std::uint32_t, std::uint32_t> sites;
-    std::vector<GroupedAccess> accesses;
-    for (const std::uint32_t i : aside.group.accesses) {
-      sites[i] = add_site(i);
-      accesses.push_back(grouped(i));
-    }
+    for (const std::uint32_t i : aside.group.accesses) sites[i] = add_site(i);
     std::vector<Mark> marks;
     add_label(aside.entry);
-    checks_.call_checks(out_, std::move(accesses), sites, context_.words, nullptr, marks);
+    checks_.call_checks(out_, checked(aside.group), sites, context_.words, nullptr, marks);
     for (const Mark& mark : marks) add_label(mark);
     code_.add(out_, "bra.uni", {Code::of(ptx::OperandKind::kLabel, aside.behind)});
   }
@@ -280,10 +299,8 @@ private:
   }
 
   void add_group(const Group& group, std::uint32_t slow) {
-    std::vector<GroupedAccess> accesses;
-    for (const std::uint32_t i : group.accesses) accesses.push_back(grouped(i));
     std::vector<Mark> marks;
-    const std::uint32_t any = checks_.check_group(out_, std::move(accesses), marks);
+    const std::uint32_t any = checks_.check_group(out_, checked(group), marks);
     for (const Mark& mark : marks) add_label(mark);
     code_.add(out_, "bra", {Code::of(ptx::OperandKind::kLabel, slow)}, {any, false});
   }
@@ -328,10 +345,8 @@ private:
         code_.add(out_, "mov.b32", {Code::reg(mask), Code::number(0)});
       add_label(checks);
     }
-    std::vector<GroupedAccess> accesses;
-    for (const std::uint32_t i : group.accesses) accesses.push_back(grouped(i));
     std::vector<Mark> marks;
-    checks_.call_checks(out_, std::move(accesses), sites, context_.words, &left_out, marks);
+    checks_.call_checks(out_, checked(group), sites, context_.words, &left_out, marks);
     for (const Mark& mark : marks) add_label(mark);
   }
 
@@ -348,7 +363,7 @@ private:
         continue;
       }
       std::vector<Mark> marks;
-      checks_.check_one(out_, body_.instructions[i], grouped(i), add_site(i), marks);
+      checks_.check_one(out_, body_.instructions[i], checked(i), add_site(i), marks);
       for (const Mark& mark : marks) add_label(mark);
     }
     code_.add(out_, "bra.uni", {Code::of(ptx::OperandKind::kLabel, copy.end)});

@@ -221,10 +221,23 @@ void Checks::check_one(Into& into, const ptx::Instruction& instruction,
   marks.push_back({behind, into.size()});
 }
 
-// A load that is left out gives 0.
+Guard Checks::whole_access(Into& into, const GroupedAccess& grouped) {
+  const std::uint32_t is_whole = reg(Type::kPred);
+  const Operand size = Code::reg(grouped.access.size), bytes = Code::number(grouped.access.bytes);
+  if (grouped.guard.id == ptx::kNone) {
+    code_.add(into, "setp.ge.u32", {Code::reg(is_whole), size, bytes});
+  } else {
+    code_.add(
+      into, "setp.ge.and.u32",
+      {Code::reg(is_whole), size, bytes, Code::reg(grouped.guard.id, grouped.guard.negated)});
+  }
+  return {is_whole, false};
+}
+
+// A load that is left out gives 0; behind a copy shared memory stays as it was.
 void Checks::clear_results(Into& into, const ptx::Instruction& instruction, Guard guard) {
   const ptx::Mnemonic& mnemonic = body_.mnemonic(instruction);
-  if (mnemonic.opcode == "st" || mnemonic.opcode == "red") return;
+  if (mnemonic.opcode == "st" || mnemonic.opcode == "red" || mnemonic.opcode == "cp") return;
   const Operand result = body_.operand(instruction, 0);
   const std::size_t count = result.kind == OperandKind::kVector ? result.count : 1;
   for (std::size_t i = 0; i < count; ++i) {

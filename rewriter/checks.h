@@ -90,6 +90,8 @@ public:
   // A predicate: perhaps one of them is a mistake. Adds the labels that stand in the code.
   std::uint32_t check_group(std::vector<ptx::Instruction>& into,
                             std::vector<GroupedAccess> accesses, std::vector<Mark>& marks);
+  // The guard under which an access has all of its bytes, where its size is in a register.
+  Guard whole_access(std::vector<ptx::Instruction>& into, const GroupedAccess& grouped);
   // The instruction, with its exact check before it. Adds the labels that stand in that.
   void check_one(std::vector<ptx::Instruction>& into, const ptx::Instruction& instruction,
                  const GroupedAccess& grouped, std::uint32_t site, std::vector<Mark>& marks);

@@ -3,6 +3,7 @@
 #include "rewriter/memory_instructions.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <optional>
 #include <vector>
@@ -91,6 +92,44 @@ bool is_address(const Body& body, const Operand& base, Space space) {
   return bits == 64 || (is_small && bits == 32);
 }
 
+// cp.async.ca.shared.global [to], [from], bytes{, bytes to read, or a predicate}{, cache policy}.
+// What it reads is a load. Of sizes that are no power of two nothing is checked.
+bool is_copy_to_shared(const Mnemonic& mnemonic) {
+  return mnemonic.opcode == "cp" && mnemonic.has("global") && !mnemonic.has("bulk");
+}
+
+std::optional<MemoryAccess> read_by_copy(const Body& body, const Instruction& instruction) {
+  const Mnemonic& mnemonic = body.mnemonic(instruction);
+  const std::uint32_t policy = mnemonic.has("L2::cache_hint") ? 1 : 0;
+  if (instruction.operand_count < 3 + policy) return std::nullopt;
+  const Operand& from = body.operand(instruction, 1);
+  const Operand& size = body.operand(instruction, 2);
+  if (from.kind != OperandKind::kAddress || from.count != 1) return std::nullopt;
+  const Operand& base = *body.parts(from);
+  if (size.kind != OperandKind::kImmediate || !is_address(body, base, Space::kGlobal))
+    return std::nullopt;
+  MemoryAccess access{.kind = AccessKind::kLoad,
+                      .space = Space::kGlobal,
+                      .is_ordered = true, // it writes shared memory
+                      .bytes = static_cast<std::uint32_t>(size.bits),
+                      .base = base.id,
+                      .variable = base,
+                      .offset = base.offset};
+  if (instruction.operand_count > 3 + policy) {
+    const Operand& read = body.operand(instruction, 3);
+    if (read.kind == OperandKind::kImmediate && read.bits <= size.bits) {
+      access.bytes = static_cast<std::uint32_t>(read.bits);
+    } else if (read.kind == OperandKind::kRegister &&
+               ptx::bits_of(body.registers[read.id].type) == 32) {
+      access.size = read.id;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (access.bytes > 16 || !std::has_single_bit(access.bytes)) return std::nullopt;
+  return access;
+}
+
 } // namespace
 
 Classified classify(const Body& body, const Instruction& instruction) {
@@ -98,6 +137,13 @@ Classified classify(const Body& body, const Instruction& instruction) {
   Classified result;
   AccessKind kind;
   if (!kind_of(mnemonic.opcode, kind)) {
+    if (is_copy_to_shared(mnemonic)) {
+      if (const std::optional<MemoryAccess> read = read_by_copy(body, instruction)) {
+        result.role = Role::kAccess;
+        result.access = *read;
+      }
+      return result;
+    }
     if (is_one_of(mnemonic.opcode, kCarry) || mnemonic.has("cc")) result.role = Role::kFixed;
     else if (is_one_of(mnemonic.opcode, kPure)) result.role = Role::kPure;
     else if (is_one_of(mnemonic.opcode, kTogether)) result.role = Role::kTogether;
@@ -137,8 +183,14 @@ Classified classify(const Body& body, const Instruction& instruction) {
 std::string_view why_unchecked(const Body& body, const Instruction& instruction) {
   const Mnemonic& mnemonic = body.mnemonic(instruction);
   const std::string_view opcode = mnemonic.opcode;
-  if (opcode == "cp") return mnemonic.has("bulk") ? "copies in bulk" : "asynchronous copies";
+  if (is_copy_to_shared(mnemonic)) {
+    const bool is_checked = classify(body, instruction).role == Role::kAccess;
+    return is_checked ? std::string_view() : "asynchronous copies";
+  }
+  if (opcode == "cp" && mnemonic.has("bulk") && instruction.operand_count > 1)
+    return mnemonic.has("prefetch") ? std::string_view() : "copies in bulk";
   if (opcode == "wmma" && !mnemonic.has("mma")) return "loads and stores of matrices";
+  if (opcode == "ldmatrix" || opcode == "stmatrix") return "loads and stores of matrices";
   if (opcode == "suld" || opcode == "sust" || opcode == "sured") return "surfaces";
   if (opcode == "tex" || opcode == "tld4") return "textures";
   if (opcode == "multimem") return "multicast memory";

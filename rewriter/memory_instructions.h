@@ -20,6 +20,8 @@ struct MemoryAccess {
   std::uint32_t base = ptx::kNone; // a register; kNone: `variable`
   ptx::Operand variable;           // kVariable or kLocal, of shared and local memory alone
   std::int64_t offset = 0;
+  // A register; the access is made of all `bytes` only if it is no less. kNone: it always is.
+  std::uint32_t size = ptx::kNone;
 
   bool is_generic() const { return space == ptx::Space::kNone; }
 };

@@ -183,9 +183,6 @@ struct Site {
                      // known
 };
 
-// How a reason begins of a checked kernel whose shared memory is not followed.
-inline constexpr std::string_view kNotFollowed = "shared memory that nothing wrote";
-
 // Why a kernel has no checked form, or what of a function is not checked.
 struct Unchecked {
   std::string function;

@@ -66,6 +66,7 @@ private:
       moved_.clear();
       std::vector<std::uint32_t> needed = {of(i).access.base};
       if (guards_[i] != ptx::kNone) needed.push_back(guards_[i]);
+      if (of(i).access.size != ptx::kNone) needed.push_back(of(i).access.size);
       if (!is_there(i, first, needed)) continue;
       std::sort(moved_.begin(), moved_.end());
       for (const std::uint32_t m : moved_) emit(m);

@@ -72,12 +72,16 @@ int attribute_of(const Kernel& kernel, CUfunction form, CUfunction_attribute wha
   return value;
 }
 
-// It has checks, but not of all that was asked for.
-void note_unfollowed(const Kernel& kernel) noexcept {
+// It has checks, but not of all that was asked for: each reason once.
+void note_gaps(const Kernel& kernel) noexcept {
   if (kernel.checked == nullptr || kernel.module == nullptr) return;
-  for (const rewriter::Unchecked& one : kernel.module->code.unchecked) {
-    if (one.function == kernel.name && one.reason.starts_with(rewriter::kNotFollowed))
-      core->unchecked(kernel.name.c_str(), one.reason.c_str(), 0);
+  const std::vector<rewriter::Unchecked>& all = kernel.module->code.unchecked;
+  for (auto one = all.begin(); one != all.end(); ++one) {
+    const auto is_same = [&one](const rewriter::Unchecked& other) {
+      return other.function == one->function && other.reason == one->reason;
+    };
+    if (one->function == kernel.name && std::none_of(all.begin(), one, is_same))
+      core->unchecked(kernel.name.c_str(), one->reason.c_str(), 0);
   }
 }
 
@@ -99,7 +103,7 @@ const Kernel* kernel_of(CUfunction function) noexcept {
     if (added == kernel.get()) code().all_kernels.push_back(std::move(kernel));
     else return added;
   }
-  if (added != nullptr) note_unfollowed(*added);
+  if (added != nullptr) note_gaps(*added);
   return added;
 }
 

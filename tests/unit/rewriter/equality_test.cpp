@@ -31,7 +31,7 @@ constexpr std::uint64_t kHeapBytes = std::uint64_t{1} << 20;
 const std::set<std::string> kLarge = {"cub_device", "cub_sort", "thrust_scan", "thrust_select",
                                       "thrust_sort"};
 // What depends on time, and what is not checked.
-constexpr const char* kUnlike[] = {"clock", "globaltimer", "cp.async"};
+constexpr const char* kUnlike[] = {"clock", "globaltimer", "cp.async.bulk"};
 
 using Mistakes = std::map<std::pair<std::uint32_t, CountKind>, std::uint64_t>; // by line of PTX
 

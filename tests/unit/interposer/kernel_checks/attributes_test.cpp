@@ -62,14 +62,14 @@ TEST_F(KernelCheckAttributes, OfTheCheckedFormIfThatIsLess) {
   EXPECT_EQ(threads(), 640);
 }
 
-TEST_F(KernelCheckAttributes, AKernelIsNamedOnceIfItsSharedMemoryIsNotFollowed) {
-  const std::string reason = std::string(rewriter::kNotFollowed) + ", as there is no room";
-  load("k", {{"k", "textures"}, {"k", reason}, {"other", reason}});
+TEST_F(KernelCheckAttributes, AKernelIsNamedOnceForEachPartThatHasNoChecks) {
+  load("k", {{"k", "textures"}, {"k", "copies in bulk"}, {"k", "textures"}, {"other", "surfaces"}});
   threads();
   threads();
-  ASSERT_EQ(reported.plain.size(), 1u);
-  EXPECT_EQ(reported.plain[0].kernel, "k");
-  EXPECT_EQ(reported.plain[0].reason, reason);
+  ASSERT_EQ(reported.plain.size(), 2u);
+  for (const auto& one : reported.plain) EXPECT_EQ(one.kernel, "k");
+  EXPECT_EQ(reported.plain[0].reason, "textures");
+  EXPECT_EQ(reported.plain[1].reason, "copies in bulk");
   EXPECT_EQ(reported.plain[0].launches, 0u);
 }
 
