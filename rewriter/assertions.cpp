@@ -100,7 +100,7 @@ std::vector<Assertion> assertions_of(const ptx::Module& module, const ptx::Funct
     const std::optional<std::uint64_t> line = number_of(body, stored[2]);
     if (!file.empty() && line)
       assertion.location = file + ":" + std::to_string(static_cast<std::uint32_t>(*line)) + ": " +
-                        text_of(module, stored[3], origins);
+                           text_of(module, stored[3], origins);
     all.push_back(std::move(assertion));
   }
   return all;

@@ -34,8 +34,8 @@ private:
     std::uint32_t warps = 0;
   };
   struct Delay {
-    std::uint32_t warps = 0; // bits of those that wait with their fences
-    bool has_left = false;   // some warp, behind an atomic
+    std::uint32_t warps = 0;               // bits of those that wait with their fences
+    bool has_left = false;                 // some warp, behind an atomic
     std::uint32_t fences = 0, atomics = 0; // how many more of them
     std::vector<Site> sites;
   };
