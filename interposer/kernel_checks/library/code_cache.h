@@ -76,6 +76,7 @@ std::optional<CodeKey> key_of_machine() noexcept;
 struct Compiled {
   bool was_tried = false; // else there is no context, or no memory
   std::string machine;    // empty: the text cannot be compiled
+  std::string why_not;    // then, in the driver's words; empty if it says nothing
 };
 Compiled compile(const std::string& text) noexcept;
 

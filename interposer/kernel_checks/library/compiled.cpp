@@ -127,21 +127,27 @@ int add_text(CUlinkState link, const std::string& text) noexcept {
                             nullptr);
 }
 
+std::string first_line(std::string_view log) { return std::string(log.substr(0, log.find('\n'))); }
+
 Compiled compile_once(const std::string& text) noexcept {
   CUlinkState link = nullptr;
   void* code = nullptr;
   std::size_t bytes = 0;
   Compiled compiled;
-  if (driver.begin_link(0, nullptr, nullptr, &link) != 0) return compiled;
+  char log[1024] = "";
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {log, reinterpret_cast<void*>(sizeof log - 1)}; // NOLINT: a number, as CUDA has
+                                                                   // it
+  if (driver.begin_link(std::size(options), options, values, &link) != 0) return compiled;
   compiled.was_tried = true;
   const bool is_compiled =
     add_text(link, text) == 0 && driver.complete_link(link, &code, &bytes) == 0;
-  if (is_compiled && code != nullptr) {
-    try {
+  try {
+    if (is_compiled && code != nullptr)
       compiled.machine.assign(static_cast<const char*>(code), bytes);
-    } catch (const std::exception&) { // of memory
-      compiled.was_tried = false;
-    }
+    else compiled.why_not = first_line(log);
+  } catch (const std::exception&) { // of memory
+    compiled.was_tried = false;
   }
   driver.end_link(link);
   return compiled;

@@ -68,6 +68,7 @@ void compile_ahead(Module& module) noexcept {
   else if (compiled.was_tried) {
     module.code = {};
     module.why_plain = "the driver could not compile its checked form";
+    if (!compiled.why_not.empty()) module.why_plain += " (" + compiled.why_not + ")";
   }
   module.claim.end();
 }

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -215,10 +216,15 @@ struct Linking {
   bool knows_option = true;    // for several threads
   std::vector<unsigned> tried; // options of each try
   std::vector<std::string> texts{};
-  std::string machine = "code";
+  std::string machine = "code"; // empty: it cannot be compiled
+  std::string log{};
 } linking;
 
-int begin_link(unsigned, CUjit_option*, void**, CUlinkState* link) {
+int begin_link(unsigned count, CUjit_option* options, void** values, CUlinkState* link) {
+  for (unsigned i = 0; i < count; ++i) {
+    if (options[i] == CU_JIT_ERROR_LOG_BUFFER)
+      std::strcpy(static_cast<char*>(values[i]), linking.log.c_str());
+  }
   *link = reinterpret_cast<CUlinkState>(&linking);
   return CUDA_SUCCESS;
 }
@@ -231,6 +237,7 @@ int add_to_link(CUlinkState, CUjitInputType, void* text, std::size_t, const char
 int complete_link(CUlinkState, void** code, std::size_t* bytes) {
   *code = linking.machine.data();
   *bytes = linking.machine.size();
+  if (linking.machine.empty()) return CUDA_ERROR_INVALID_PTX;
   return CUDA_SUCCESS;
 }
 int end_link(CUlinkState) { return CUDA_SUCCESS; }
@@ -263,6 +270,16 @@ TEST_F(KernelCheckCompiling, ByOneThreadWhereTheDriverKnowsNoOther) {
     EXPECT_EQ(compile("text").machine, "code");
     EXPECT_EQ(linking.tried, knows ? std::vector<unsigned>{1} : (std::vector<unsigned>{1, 0}));
   }
+}
+
+TEST_F(KernelCheckCompiling, WhatTheDriverSaysOfATextThatItCannotCompile) {
+  linking = {};
+  linking.machine.clear();
+  linking.log = "ptxas fatal : no such thing\nand more";
+  const Compiled compiled = compile("text");
+  EXPECT_TRUE(compiled.was_tried);
+  EXPECT_EQ(compiled.machine, "");
+  EXPECT_EQ(compiled.why_not, "ptxas fatal : no such thing");
 }
 
 // A block of 1,024 threads has 64 registers for each: the checked form is compiled for that, too.
