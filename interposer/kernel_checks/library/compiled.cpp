@@ -136,8 +136,7 @@ Compiled compile_once(const std::string& text) noexcept {
   Compiled compiled;
   char log[1024] = "";
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-  void* values[] = {log, reinterpret_cast<void*>(sizeof log - 1)}; // NOLINT: a number, as CUDA has
-                                                                   // it
+  void* values[] = {log, reinterpret_cast<void*>(sizeof log - 1)}; // NOLINT: a number
   if (driver.begin_link(std::size(options), options, values, &link) != 0) return compiled;
   compiled.was_tried = true;
   const bool is_compiled =

@@ -9,7 +9,6 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -223,7 +222,7 @@ struct Linking {
 int begin_link(unsigned count, CUjit_option* options, void** values, CUlinkState* link) {
   for (unsigned i = 0; i < count; ++i) {
     if (options[i] == CU_JIT_ERROR_LOG_BUFFER)
-      std::strcpy(static_cast<char*>(values[i]), linking.log.c_str());
+      linking.log.copy(static_cast<char*>(values[i]), linking.log.size());
   }
   *link = reinterpret_cast<CUlinkState>(&linking);
   return CUDA_SUCCESS;
