@@ -126,11 +126,6 @@ private:
   bool has_word(std::string_view word) const {
     return given_.text().find(word) != std::string_view::npos;
   }
-  bool has_shared() const { return has_word(".shared"); }
-  // An address may be that of shared memory of another block of a cluster.
-  bool knows_block() const {
-    return has_shared() && !has_word("mapa") && !has_word("shared::cluster");
-  }
 
   // Arrays without a size begin where the others end, each rounded up to its own alignment: the
   // block's shared memory ends behind the one that is aligned most.
@@ -160,7 +155,7 @@ private:
     added += "1           ];\n.visible .global .align 64 .b8 " + std::string(kRecords) + "[" +
              std::to_string(options_.records * sizeof(Record)) +
              "];\n.visible .global .align 4 .u32 " + std::string(kUsed) + ";\n";
-    if (has_shared()) {
+    if (has_shared_) {
       added += ".extern .shared .align " + std::to_string(alignment_of_dynamic()) + " .b8 " +
                std::string(kDynamic) + "[];\n";
     }
@@ -171,8 +166,8 @@ private:
     added += ".global .align 16 .u32 " + std::string(kAccesses) + "[";
     words = added.size();
     added += "1           ];\n" + report_function(options_.records, has_placed()) +
-             array_check_function(has_shared()) +
-             global_check_function(options_, has_shared(), knows_block());
+             array_check_function(has_shared_) +
+             global_check_function(options_, has_shared_, knows_block_);
     for (std::uint32_t i = 0; i < forms_.size(); ++i) {
       const Function& function = given_.functions()[i];
       if (forms_[i] == Form::kBoth && !function.is_entry)
@@ -203,7 +198,7 @@ private:
     control_.report = variable(kReport);
     control_.check_global = variable(kCheckGlobal);
     control_.check_array = variable(kCheckArray);
-    if (has_shared()) control_.dynamic = variable(kDynamic);
+    if (has_shared_) control_.dynamic = variable(kDynamic);
     std::string behind;
     // Called functions first: whether they have a checked form is known then.
     for (const bool entries : {false, true}) {
@@ -255,7 +250,7 @@ private:
     std::vector<Site>& sites = result_.sites;
     const std::size_t known = words_.size(), first = sites.size();
     const BodyContext context{*module_, function, options_, control_,
-                              names_,   launch,   words_,   knows_block()};
+                              names_,   launch,   words_,   knows_block_};
     reason = add_checks(body, context, sites);
     if (!reason.empty()) {
       words_.resize(known);
@@ -267,10 +262,11 @@ private:
   }
 
   bool has_too_many(const Body& body) const {
+    if (options_.most_accesses == 0) return false;
     const auto accesses = std::ranges::count_if(body.instructions, [&](const auto& instruction) {
       return classify(body, instruction).role == Role::kAccess;
     });
-    return options_.most_accesses != 0 && accesses > options_.most_accesses;
+    return accesses > options_.most_accesses;
   }
 
   void note_unchecked(const Function& function, const Body& body) {
@@ -364,6 +360,9 @@ private:
   const Options& options_;
   const Module given_;
   const bool follows_shared_;
+  const bool has_shared_ = has_word(".shared");
+  // An address may be that of shared memory of another block of a cluster.
+  const bool knows_block_ = has_shared_ && !has_word("mapa") && !has_word("shared::cluster");
   bool has_plain_function_ = false; // that a checked kernel may call
   SharedState shared_;
   std::optional<Module> module_; // with the declarations
