@@ -65,7 +65,7 @@ void report_kernel_check_gaps(const Executions& executions, Findings& findings) 
     }
     text += reason.words;
     if (reason.launches == 0 && !reason.kernels.empty())
-      text += cat({" (", names(reason.kernels), ")"});
+      text += cat({", in ", names(reason.kernels)});
     findings.not_checked({std::string(of_init ? kKindOfInit : kFirstKind), text});
   }
 }
