@@ -172,11 +172,14 @@ Compiled compile(const std::string& text) noexcept {
   try {
     const RegisterCounts limits = limits_of_checked_forms(compiled.machine);
     if (limits.empty()) return compiled;
-    Compiled limited = compile_once(limit_registers(text, [&](std::string_view kernel) {
+    const std::string limited = limit_registers(text, [&](std::string_view kernel) {
       const auto limit = limits.find(kernel);
       return limit == limits.end() ? 0 : limit->second;
-    }));
-    if (!limited.machine.empty()) return limited;
+    });
+    if (limited == text)
+      return compiled; // __launch_bounds__ allows the checked forms what they take
+    Compiled again = compile_once(limited);
+    if (!again.machine.empty()) return again;
   } catch (const std::exception&) { // of memory: launches that do not fit run plain
   }
   return compiled;

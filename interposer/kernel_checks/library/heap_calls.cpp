@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "interposer/kernel_checks/library/register_limits.h"
 #include "ptx/print/join.h"
 #include "ptx/syntax/link.h"
 #include "ptx/syntax/ptx.h"
@@ -86,9 +87,7 @@ private:
     }
     for (std::size_t i = 0; i < logs_.size(); ++i) {
       const ptx::Function& function = module_.functions()[i];
-      const bool has_limit = function.max_registers != 0 || function.max_threads[0] != 0 ||
-                             function.required_threads[0] != 0;
-      if (function.is_entry && function.has_body && logs_[i] && !has_limit)
+      if (function.is_entry && function.has_body && logs_[i] && !has_limit(function))
         names_[function.body_begin - 1] = {"\n.maxnreg 64\n", 0};
     }
   }

@@ -7,15 +7,12 @@
 #include <elf.h>
 #include <optional>
 
-#include "ptx/syntax/ptx.h"
-
 namespace gmt::interposer::kernel_checks {
 
 namespace {
 
 constexpr std::uint32_t kMostOfThread = 255;
-constexpr std::uint32_t kPerLane = 65536 / 4 / 32; // registers of a part, for each lane of its
-                                                   // warps
+constexpr std::uint32_t kPerLane = 65536 / 4 / 32; // registers of a part by lanes of a warp
 constexpr std::uint32_t kCountedBy = 8;
 constexpr std::uint32_t kWarpsOfPart = 1024 / 32 / 4; // of the largest block
 
@@ -125,15 +122,17 @@ RegisterCounts registers_of(std::string_view cubin) {
   return counts;
 }
 
+bool has_limit(const ptx::Function& kernel) {
+  return kernel.max_registers != 0 || kernel.max_threads[0] != 0 || kernel.required_threads[0] != 0;
+}
+
 std::string limit_registers(const std::string& text,
                             const std::function<std::uint32_t(std::string_view)>& most) {
   const ptx::Module module = ptx::parse_module(text);
   std::map<std::size_t, std::uint32_t> limits; // by where a body begins; it may be declared before
   for (const ptx::Function& function : module.functions()) {
-    const bool has_limit = function.max_registers != 0 || function.max_threads[0] != 0 ||
-                           function.required_threads[0] != 0;
-    const bool is_kernel = function.is_entry && function.has_body;
-    const std::uint32_t limit = is_kernel && !has_limit ? most(function.name) : 0;
+    const bool may_have_one = function.is_entry && function.has_body && !has_limit(function);
+    const std::uint32_t limit = may_have_one ? most(function.name) : 0;
     if (limit != 0) limits.emplace(function.body_begin - 1, limit);
   }
   std::string limited;

@@ -13,6 +13,8 @@
 #include <string>
 #include <string_view>
 
+#include "ptx/syntax/ptx.h"
+
 namespace gmt::interposer::kernel_checks {
 
 using RegisterCounts = std::map<std::string, std::uint32_t, std::less<>>; // by kernel
@@ -21,8 +23,10 @@ using RegisterCounts = std::map<std::string, std::uint32_t, std::less<>>; // by 
 std::uint32_t most_for_equal_threads(std::uint32_t registers);
 // What machine code (a cubin) says of its kernels. Empty if it is damaged, or something else.
 RegisterCounts registers_of(std::string_view cubin);
+// Whether a kernel says itself how many registers or threads it is to have.
+bool has_limit(const ptx::Function& kernel);
 // The text, whose kernels get a limit (`.maxnreg`) where `most` gives one that is not 0. Kernels
-// that say themselves how many registers or threads they are to have stay as they are.
+// that have a limit stay as they are.
 std::string limit_registers(const std::string& text,
                             const std::function<std::uint32_t(std::string_view kernel)>& most);
 

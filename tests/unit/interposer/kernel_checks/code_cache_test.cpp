@@ -301,6 +301,12 @@ TEST_F(KernelCheckCompiling, CheckedFormsAreLaunchedWithAsManyThreads) {
   linking.machine = MadeUpCubin::of({{"few", 30}, {"__gmt_checked_few", 64}});
   EXPECT_EQ(compile(text).machine, linking.machine);
   EXPECT_EQ(linking.texts.size(), 1U);
+
+  linking = {};
+  linking.machine = MadeUpCubin::of({{"few", 60}, {"__gmt_checked_few", 200}});
+  EXPECT_EQ(compile(head + ".entry __gmt_checked_few() .maxntid 256\n{ ret; }\n").machine,
+            linking.machine);
+  EXPECT_EQ(linking.texts.size(), 1U);
 }
 
 } // namespace
