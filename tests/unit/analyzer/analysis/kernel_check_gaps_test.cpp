@@ -59,8 +59,9 @@ TEST(KernelCheckGaps, WhatInitDoesNotFollowIsNoGapOfBounds) {
 }
 
 TEST(KernelCheckGaps, KernelsThatWereCheckedInPartAreNamed) {
-  EXPECT_EQ(lines_of({{"_Z4fillPii", "shared memory", 0}, {"scale", "shared memory", 0}}),
-            (std::vector<std::string>{"--kernel-checks: shared memory, in fill(int*, int), scale"}));
+  EXPECT_EQ(
+    lines_of({{"_Z4fillPii", "shared memory", 0}, {"scale", "shared memory", 0}}),
+    (std::vector<std::string>{"--kernel-checks: shared memory, in fill(int*, int), scale"}));
 }
 
 } // namespace
